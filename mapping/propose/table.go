@@ -1,6 +1,7 @@
 package propose
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -298,52 +299,49 @@ var dateLayouts = sync.OnceValue(func() (list []dateLayout) {
 // dateStep is the step that makes ISO dates of a column, and what a person should know of it. A column in which day and
 // month could change places stays as it is, and the person is asked.
 func (c *column) dateStep() (step, remark string) {
-	const mostLayouts = 3
-	swap := strings.NewReplacer("D", "M", "M", "D")
-	var rest, names, swapped []string // cells without layout, layouts
-	for _, cell := range c.cells {
-		if cell != "" && !texts.IsDate(cell) {
-			rest = append(rest, cell)
-		}
+	dates := slices.DeleteFunc(slices.Clone(c.cells), func(cell string) bool {
+		return cell == "" || texts.IsDate(strings.Replace(cell, " ", "T", 1)) // perhaps with a blank before the time
+	})
+	slices.Sort(dates)
+	dates = slices.Compact(dates)
+	if len(dates) == 0 {
+		return "", ""
 	}
-	slices.Sort(rest)
-	rest = slices.Compact(rest)
-	for len(rest) > 0 && len(names) < mostLayouts {
-		best, left := "", map[string][]string{} // cells that a layout leaves over which reads the first
-		for _, l := range dateLayouts() {
-			if _, ok := l.read(rest[0]); ok {
-				left[l.name] = slices.DeleteFunc(slices.Clone(rest), func(cell string) bool {
-					_, ok := l.read(cell)
-					return ok
-				})
-				if best == "" || len(left[l.name]) < len(left[best]) {
-					best = l.name
-				}
+	monthFirst := slices.Clone(dateLayouts())
+	slices.SortStableFunc(monthFirst, func(a, b dateLayout) int {
+		return cmp.Compare(strings.Trim(a.name[:1], "M"), strings.Trim(b.name[:1], "M"))
+	})
+	names, other := cover(dates, dateLayouts()), cover(dates, monthFirst)
+	switch _, fault := texts.Date(names); {
+	case fault != nil:
+		return "", "? sent as it is: not all cells are dates, or not in one form"
+	case names != other:
+		return "", "? as it is: day or month first? Say apply: [" + quoted("date:"+names) + "] or [" +
+			quoted("date:"+other) + "]"
+	}
+	return "date:" + names, ""
+}
+
+// cover is the layouts, parted by |, that read all the cells: of those that read the first one, each reads the most. It
+// is "" where that takes too many.
+func cover(cells []string, layouts []dateLayout) string {
+	const mostLayouts = 3
+	var names []string
+	for len(cells) > 0 {
+		best, left := "", cells
+		for _, l := range layouts {
+			reads := func(cell string) bool { _, ok := l.read(cell); return ok }
+			if !reads(cells[0]) {
+				continue
+			}
+			if rest := slices.DeleteFunc(slices.Clone(cells), reads); len(rest) < len(left) {
+				best, left = l.name, rest
 			}
 		}
-		if best == "" {
-			break
+		if best == "" || len(names) == mostLayouts {
+			return ""
 		}
-		other := swap.Replace(best)
-		if cells, reads := left[other]; !reads || len(cells) > len(left[best]) {
-			other = best
-		}
-		names, swapped, rest = append(names, best), append(swapped, other), left[best]
+		names, cells = append(names, best), left
 	}
-	step, other := "date:"+strings.Join(names, "|"), "date:"+strings.Join(swapped, "|")
-	_, fault := texts.Date(strings.Join(names, "|"))
-	switch {
-	case len(rest) > 0 || names != nil && fault != nil:
-		return "", "? sent as it is: not all cells are dates, or not in one form"
-	case !slices.ContainsFunc(names, func(name string) bool { return !strings.HasPrefix(name, "YYYY-") }):
-		return "", "" // they are ISO dates, perhaps with a blank before the time
-	case step != other:
-		return "", "? as it is: day or month first? Say apply: [" + quoted(step) + "] or [" + quoted(other) + "]"
-	}
-	for _, sign := range []string{"/", ".", "-"} {
-		if strings.Contains(step, "M"+sign+"D"+sign) && strings.Contains(step, "D"+sign+"M"+sign) {
-			return step, "? some dates have the day first, others the month"
-		}
-	}
-	return step, ""
+	return strings.Join(names, "|")
 }
