@@ -81,12 +81,7 @@ func (t *table) chooseStatus() (best *statusChoice) {
 
 // statusOf is what the column's cells say of statuses, or nil when they and the name say too little.
 func statusOf(c *column) *statusChoice {
-	p, strength := c.profile, c.name.strength("status", "statusid")
-	words := wordsOf(c)
-	named := strength >= leastScore
-	if words == nil || !named && !c.isUnknown() {
-		return nil
-	}
+	strength, words := c.name.strength("status", "statusid"), wordsOf(c)
 	placed, rows, closes := 0, 0, 0.0
 	for _, w := range words {
 		if w.Status != "" {
@@ -97,19 +92,17 @@ func statusOf(c *column) *statusChoice {
 			closes = 0.3 // a column of stages alone would leave lost deals open
 		}
 	}
-	share := ratio(rows, p.filled)
-	s := &statusChoice{Column: c, Words: words, Sure: strength >= surePart}
-	// numbers of stages say more than a mere 0 and 1
-	s.score = 2*share + strength + forFilled*p.fill() + closes - 0.3*p.share("yesno")
-	if named {
-		s.Live = placed > 0 && (placed*2 >= len(words) || share >= 0.5)
-	} else {
-		s.Live = placed > 1 && share >= 0.8 && p.filled > max(3, len(words))
-	}
+	share := ratio(rows, c.profile.filled)
+	s := &statusChoice{Column: c, Words: words, Sure: strength >= surePart, score: 2*share + strength + closes}
 	switch {
-	case s.Live:
-		s.score++
-	case !s.Sure:
+	case words == nil, strength < leastScore && !c.isUnknown():
+		return nil
+	case strength >= leastScore:
+		s.Live = placed > 0 && (placed*2 >= len(words) || share >= 0.5)
+	default:
+		s.Live = placed > 1 && share >= 0.8 && c.profile.filled > max(3, len(words))
+	}
+	if !s.Live && !s.Sure {
 		return nil
 	}
 	return s
