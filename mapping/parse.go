@@ -31,10 +31,7 @@ const (
 // there is no folder to look in). Its error is Errors: all mistakes at once, at most 100, or those for which the file
 // cannot be read as plain YAML.
 func Parse(name string, data []byte, read ReadTable) (*Mapping, error) {
-	m := &Mapping{
-		name: name, pull: map[string]string{},
-		rules: ConflictRules{Status: map[string]string{}, Content: map[string]string{}},
-	}
+	m := &Mapping{name: name, Conflicts: ConflictRules{Status: map[string]string{}, Content: map[string]string{}}}
 	p := &parser{file: name, m: m, read: read, named: map[string]*table{}}
 	if doc, ok := p.document(data); ok {
 		p.mappingFile(doc)
@@ -361,35 +358,35 @@ func unreadable(data []byte) (at position, found bool) {
 
 // plain refuses what YAML offers and few readers know, in n and below.
 func (p *parser) plain(n *yaml.Node) {
+	what := ""
 	switch {
 	case n.Kind == yaml.AliasNode:
-		p.fail(node{Node: n}, "write the value out", "aliases are not allowed")
+		what = "aliases"
 	case n.Anchor != "":
-		p.fail(node{Node: n}, "write the value out where it is used", "anchors are not allowed")
+		what = "anchors"
 	case n.Style&yaml.TaggedStyle != 0:
-		p.fail(node{Node: n}, "leave the tag out: every constant is text", "tags are not allowed")
+		what = "tags"
+	case n.ShortTag() == "!!merge":
+		what = "merge keys"
+	}
+	if what != "" {
+		p.fail(node{Node: n}, "write the value out where it is used", "%s are not allowed", what)
 	}
 	for i, child := range n.Content {
-		switch isKey := n.Kind == yaml.MappingNode && i%2 == 0; {
-		case isKey && child.Kind != yaml.ScalarNode && child.Kind != yaml.AliasNode:
+		if n.Kind == yaml.MappingNode && i%2 == 0 && child.Kind != yaml.ScalarNode && child.Kind != yaml.AliasNode {
 			p.fail(node{Node: child}, quoteHint, "a key must be a text")
-		case isKey && child.ShortTag() == "!!merge":
-			p.fail(node{Node: child}, "write the keys out", "merge keys are not allowed")
 		}
 		p.plain(child)
 	}
 }
 
 // Guess is a guess of leadferry init that nobody has confirmed, by its place in the mapping file: Of is what the file
-// says there, "" for all that follows, and Why what the guess rests on.
+// says there, "" for all that follows, and Why what the guess rests on. Anyone who finds it right takes the question
+// mark of its comment away.
 type Guess struct {
 	Line, Column int
 	Of, Why      string
 }
-
-// Unconfirmed are the lines of the mapping file whose comment begins with a question mark,
-// "# ?", at most 100 of them. Anyone who finds a guess right takes the mark away.
-func (m *Mapping) Unconfirmed() []Guess { return m.unconfirmed }
 
 const mostOfGuess = 60 // characters of a line that are shown with its mark
 
@@ -400,10 +397,10 @@ var marked = spelling.Form(`^(.*?)\s*(?:^|[ \t])# \? (.*)$`)
 func (p *parser) marks() {
 	for i, line := range p.lines {
 		found := marked().FindStringSubmatch(string(line))
-		if found == nil || len(p.m.unconfirmed) >= maxErrors {
+		if found == nil || len(p.m.Unconfirmed) >= maxErrors {
 			continue
 		}
 		of, why := texts.Shortened(strings.TrimSpace(found[1]), mostOfGuess), strings.TrimSpace(found[2])
-		p.m.unconfirmed = append(p.m.unconfirmed, Guess{i + 1, utf8.RuneCountInString(found[1]) + 1, of, why})
+		p.m.Unconfirmed = append(p.m.Unconfirmed, Guess{i + 1, utf8.RuneCountInString(found[1]) + 1, of, why})
 	}
 }

@@ -73,7 +73,7 @@ func (p *parser) namespace(n node) {
 }
 
 func (p *parser) target(n node) {
-	t := &p.m.target
+	t := &p.m.Target
 	t.Line = n.at().line
 	text := func(to *string) func(node) {
 		return func(n node) {

@@ -97,7 +97,7 @@ func (w *world) guessesAreMarked(sample, file string) {
 	var marks []string
 	got, right := w.wouldSend("m.yaml", file, "--summary", "s.json"), w.wouldSend(sample, file)
 	named := w.summary("s.json").Checks.Unconfirmed
-	for i, g := range w.mapping("m.yaml").Unconfirmed() {
+	for i, g := range w.mapping("m.yaml").Unconfirmed {
 		marks = append(marks, g.Of+": "+g.Why)
 		if i >= len(named) || named[i].Line != g.Line || named[i].Why != g.Why {
 			w.t.Errorf("validate does not name the guess of line %d", g.Line)

@@ -177,12 +177,8 @@ func international(s, country string) (string, bool) {
 // E164In is [E164] with the country that another column holds, by its code of two or three
 // letters (ISO 3166-1), in any case. Where it holds nothing, only numbers with + fit.
 func E164In(country, s string) (string, bool) {
-	const unknownRegion = "ZZ" // a country of whose numbers only those with + are known
-	region := unknownRegion
-	if country != "" {
-		region = regionOf(country)
-	}
-	if region == "" {
+	region := regionOf(country)
+	if region == "" && country != "" {
 		return "", false
 	}
 	return international(s, region)
