@@ -47,10 +47,10 @@ func TestExamplesOfTheMappingLanguage(t *testing.T) {
 			refusal = err.Error()
 		case err != nil:
 			t.Errorf("%v:\n%s", err, text)
-		case len(m.Tests()) == 0:
+		case len(m.Tests) == 0:
 			t.Errorf("no tests:\n%s", text)
 		default:
-			for _, test := range m.Tests() {
+			for _, test := range m.Tests {
 				run++
 				differences := slices.DeleteFunc(prove(m, &test), func(d string) bool { return leftOut.MatchString(d) })
 				if len(differences) > 0 {

@@ -127,7 +127,7 @@ func (d *dryRun) plan(it *item, step *Step, known *checkpoint.Entry) *Stop {
 // fails reports whether anything else than rows needs attention.
 func (d *dryRun) fails() bool {
 	return len(d.tests.Failures)+len(d.intake.lost) > 0 || d.lacking != nil && !d.updates ||
-		d.options.Strict && len(d.intake.unused)+len(d.options.Mapping.Unconfirmed()) > 0
+		d.options.Strict && len(d.intake.unused)+len(d.options.Mapping.Unconfirmed) > 0
 }
 
 // examine checks the mapping without any input: whether its tests pass, and whether it can make leads.
@@ -135,7 +135,7 @@ func (d *dryRun) examine() {
 	m := d.options.Mapping
 	errors.As(m.ForCreate(), &d.lacking)
 	d.updates = m.HasLeadID() || len(d.lacking) == ofCreates
-	for _, t := range m.Tests() {
+	for _, t := range m.Tests {
 		d.tests.Run++
 		if differences := prove(m, &t); differences != nil {
 			d.tests.Failed++
@@ -203,7 +203,7 @@ func (d *dryRun) found(notes []string) *report.Checks {
 				report.Fault{File: l.File, Line: l.Line, Column: l.Column, Error: l.Text, Hint: l.Hint})
 		}
 	}
-	for _, g := range d.options.Mapping.Unconfirmed() {
+	for _, g := range d.options.Mapping.Unconfirmed {
 		guess := report.Fault{File: d.options.MappingFile.Path, Line: g.Line, Why: g.Why, Of: g.Of}
 		c.Unconfirmed = append(c.Unconfirmed, guess)
 	}

@@ -90,7 +90,7 @@ func TestValidateTellsWhatIsWrong(t *testing.T) {
 		Rules: []report.Rule{
 			{Rule: "format", Column: "email", Error: "lead.content.email is not an e-mail address", Rows: 4, Places: places(3, 6, 8)},
 			{Rule: "status", Column: "stage", Error: "lead.status is neither a status of the service nor mapped to one", Rows: 4, Places: places(3, 6, 8)},
-			{Rule: "assign", Error: `no entry of assign has all that it needs: entry 1 lacks "org", entry 2 lacks "zip"`, Rows: 1, Places: places(5)},
+			{Rule: "assign", Error: `no entry of assign has all that it needs, since these columns are empty: "org", "zip"`, Rows: 1, Places: places(5)},
 			{Rule: "required", Column: "name", Error: "lead.content.name is empty, but required", Rows: 1, Places: places(5)},
 			{Rule: "quote", Error: "text follows the quote that closes a cell", Rows: 1, Places: places(7)},
 		},

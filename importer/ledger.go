@@ -61,7 +61,7 @@ func (r *run) hear(ctx context.Context) (err error) {
 
 // doubtfulKinds are the kinds that may belong to another target; none if the mapping names the target.
 func (r *run) doubtfulKinds() []checkpoint.Kind {
-	if r.Mapping.Target() != (mapping.Target{}) {
+	if r.Mapping.Target != (mapping.Target{}) {
 		return nil
 	}
 	return r.kinds()

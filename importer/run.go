@@ -44,7 +44,7 @@ type run struct {
 
 func newRun(o Options) *run {
 	r := &run{Options: o, meter: meter.New()}
-	r.planner = planner{o: &r.Options, conflicts: conflicts{o.Conflict, o.Mapping.Conflicts()}}
+	r.planner = planner{o: &r.Options, conflicts: conflicts{o.Conflict, o.Mapping.Conflicts}}
 	r.intake = &intake{options: &r.Options, items: newItems()}
 	r.collector = collector{tally: newTally(len(o.Inputs), o.Limits, slotsPerPlace*o.Concurrency), options: &r.Options}
 	r.tally.place = r.intake.place
@@ -60,7 +60,7 @@ func newRun(o Options) *run {
 
 // execute connects the run to service and checkpoint, and performs it.
 func (r *run) execute(ctx context.Context) (*report.Summary, error) {
-	if r.matches && r.Mapping.KeyFrom() == "row" && !r.Mapping.HasLeadID() {
+	if r.matches && r.Mapping.KeyForm() == "" && !r.Mapping.HasLeadID() {
 		return nil, errNoIdentity
 	}
 	if r.Shard.Of > 1 && !r.Mapping.OneIdentity() {
@@ -370,7 +370,7 @@ func (r *run) badRows() int {
 // warnings are those of the mapping file, one line each.
 func (r *run) warnings() []string {
 	var list []string
-	for _, w := range slices.Concat(r.Mapping.Warnings(), r.intake.doubts) {
+	for _, w := range slices.Concat(r.Mapping.Warnings, r.intake.doubts) {
 		text := fmt.Sprintf("%s:%d:%d: %s: %s", w.File, w.Line, w.Column, w.Text, w.Hint)
 		list = append(list, strings.TrimSuffix(text, ": "))
 	}
@@ -397,11 +397,11 @@ func (r *run) shared() []string {
 // remarks are what mapping and headers show before the first row.
 func (r *run) remarks() []string {
 	var notes []string
-	if r.Mapping.KeyFrom() == "row" && !r.matches {
+	if r.Mapping.KeyForm() == "" && !r.matches {
 		notes = append(notes, "The mapping has no key and no external_id, so a row is known by its own data: "+
 			"correcting a row makes another lead.")
 	}
-	if guesses := r.Mapping.Unconfirmed(); len(guesses) > 0 && r.dry == nil {
+	if guesses := r.Mapping.Unconfirmed; len(guesses) > 0 && r.dry == nil {
 		notes = append(notes, fmt.Sprintf("The mapping holds %s that nobody has confirmed, the first on line %d: "+
 			"validate names them.", english.Plural(len(guesses), "guess", "guesses"), guesses[0].Line))
 	}

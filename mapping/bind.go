@@ -79,7 +79,7 @@ func (b *Binding) divide(m *Mapping, s *search) {
 		own, resting := ownColumn{name: name, index: i, without: s.parts[name]}, takes(name)
 		used := s.used[name] || len(own.without) > 0
 		b.own = append(b.own, own)
-		b.uses = append(b.uses, used || resting || m.KeyFrom() == "row")
+		b.uses = append(b.uses, used || resting || m.KeyForm() == "")
 		switch {
 		case resting && s.twice[name]:
 			s.ambiguous("lead.content.*", name, m.lead)

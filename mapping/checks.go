@@ -103,9 +103,10 @@ func (r *valueReader) checkFixed(n node) {
 // checkPull reads the words of pull. Each must come back as the status that it is for; no word leaves out leads of that
 // status. The words of the other statuses are those of the table: the first one of several.
 func (r *valueReader) checkPull() {
-	if r.role != statusRole || r.inside != nothing {
+	if r.role != statusRole || r.inside != nothing || r.pull.Node == nil && r.table == nil {
 		return
 	}
+	r.m.pull = map[string]string{}
 	readWord := func(key, n node) {
 		status, ok := r.statusOf(key)
 		if !ok {
@@ -125,7 +126,7 @@ func (r *valueReader) checkPull() {
 	if r.pull.Node != nil {
 		r.each(r.pull, readWord)
 	}
-	if r.m.pullOnly = r.table != nil || len(r.m.pull) > 0; r.table == nil {
+	if r.table == nil {
 		return
 	}
 	for _, word := range r.table.order {
@@ -140,7 +141,7 @@ func (r *valueReader) checkPull() {
 // readConflict reads whose value counts where both sides changed the field: of a status for each that the service may
 // show.
 func (r *valueReader) readConflict(n node) {
-	rules := &r.m.rules
+	rules := &r.m.Conflicts
 	switch {
 	case r.role == statusRole:
 		r.each(n, func(key, child node) {

@@ -27,17 +27,13 @@ func TestExpressionsComeOutAsTheirLanguageSays(t *testing.T) {
 	tests := []struct{ expr, want string }{
 		{`name`, "Ömer Lee"},
 		{`$env["E-mail"]`, "a@b.co"},
-		{`$env[" E-mail "]`, "a@b.co"},
 		{`$env.name`, "Ömer Lee"},
 		{`$env["\x00"] + name[1:2]`, "m"},
 		{`$env["if"] + straße`, "wordHauptstr. 1"},
-		{`a.b`, "path"},
-		{`a?.b`, "path"},
 		{`$env["a.b"]`, "path"},
-		{`$env.a.b`, "path"},
-		{`list[0] + list[1].c`, "firstdeep"},
+		{`$env["list.0"] + $env["list.1.c"]`, "firstdeep"},
 		{`count`, "3"},
-		{`int(count) + count([1, 2], # > 1)`, "4"},
+		{`int(count) + len([1, 2])`, "5"},
 		{`score`, "70"},
 		{`score + "!"`, "70!"},
 		{`"  " + score + " "`, "70"},
@@ -109,7 +105,7 @@ func TestParseTellsWhatIsWrongWithAnExpression(t *testing.T) {
 		"hasPrefix, hasSuffix, int, join, last, len, lower, map, max, mean, median, min, none, one, repeat, replace, " +
 		"reverse, round, sort, split, string, sum, take, trim, trimPrefix, trimSuffix, upper"
 	const cell = "\nhint: a cell is a text and never missing: int(a) makes a number of it, a != \"\" asks whether it holds anything, " +
-		"coalesce(a, b) takes the first that does; $env[\"E-mail\"] is a column that is no single word"
+		"coalesce(a, b) takes the first that does; $env[\"E-mail\"] and $env[\"a.b\"] are columns that are no single word"
 	const example = "\nhint: for example: stage == \"Won\" ? first + \" \" + last : coalesce(nick, $env[\"Nick name\"])"
 	tests := []struct{ expr, want string }{
 		{`name +`, "x.expr: the expression ends where more must follow" + example},
@@ -124,7 +120,8 @@ func TestParseTellsWhatIsWrongWithAnExpression(t *testing.T) {
 		{`::now()`, "x.expr: unknown function \"now\"" + "\nhint: " + functions},
 		{`len($env)`, "x.expr: $env goes before a column's name only\nhint: $env[\"column\"]"},
 		{`$env[name]`, "x.expr: $env goes before a column's name only\nhint: $env[\"column\"]"},
-		{`name.upper()`, "x.expr: string is not callable" + example},
+		{`name.upper()`, "x.expr: type string has no method upper" + cell},
+		{`a.b`, "x.expr: type string has no field b" + cell},
 		{`split(name, ",")`, "x.expr: the expression comes to a list or an object, not to a text\nhint: write join(list, \", \")"},
 		{`{"a": 1}`, "x.expr: the expression comes to a list or an object, not to a text\nhint: write join(list, \", \")"},
 		{`let a = 1; let a = 2; a`, "x.expr: cannot redeclare variable a" + example},

@@ -15,7 +15,7 @@ source: {format: csv, skip_rows: 1, skip_footer: 2, footer: /^Total/, comment: "
 namespace: dealers
 key: "{id}"
 lead_id: "{lead_id}"
-skip_if: 'is_test == "yes" or a.b in ["x", "y"]'
+skip_if: 'is_test == "yes" or $env["a.b"] in ["x", "y"]'
 assign:
   - organization: "{org}"
   - {locator: "L", type: radius, search_text: "{street}, {zip}"}

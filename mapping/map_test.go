@@ -107,7 +107,7 @@ lead:
 	want := []Problem{
 		{Column: "id", Rule: "key", Text: "key is empty, but every row needs one"},
 		{Column: "crm", Rule: "required", Text: "lead.external_id is empty, but required"},
-		{Column: "", Rule: "assign", Text: "no entry of assign has all that it needs: entry 1 lacks \"org\", entry 2 lacks \"zip\""},
+		{Column: "", Rule: "assign", Text: "no entry of assign has all that it needs, since these columns are empty: \"org\", \"zip\""},
 		{Column: "stage", Rule: "status", Text: "lead.status is neither a status of the service nor mapped to one", Word: "Secret", Value: "lead.status"},
 		{Column: "first, last", Rule: "required", Text: "lead.content.name is empty, but required"},
 		{Column: "email", Rule: "format", Text: "lead.content.email is not an e-mail address"},
@@ -159,15 +159,13 @@ func TestAnEntryOfAssignThatBreaksARuleIsNotPassedOver(t *testing.T) {
 	same(t, "problems", want, got)
 }
 
-// A word behind which nothing stands yet is told as one that the table lacks, unless another entry can be used.
+// A word behind which nothing stands yet comes out empty, so that another entry is used.
 func TestAWordThatIsNotDecidedYet(t *testing.T) {
 	file := "version: 1\ntables: {dealers: {a: '', b: o-1}}\nassign:\n- organization: {from: '{org}', apply: [lower], map: dealers}\n- {organization: '{other}'}\n"
 	_, got := cells{"org", "A", "other", ""}.in(t, file)
-	want := []Problem{{
-		Rule: "assign", Word: "a", Value: "assign[1].organization",
-		Text: `no entry of assign has all that it needs: entry 1 comes out empty, for its table has nothing behind the text, entry 2 lacks "other"`,
-	}}
-	same(t, "problems", want, got)
+	same(t, "problems", []Problem{{Rule: "assign", Text: `no entry of assign has all that it needs, since these columns are empty: "other"`}}, got)
+	_, got = cells{"org", "A", "other", "x"}.in(t, "version: 1\nassign: [{organization: {from: '{org}', map: {A: ''}}}]\n")
+	same(t, "problems", []Problem{{Rule: "assign", Text: "no entry of assign has all that it needs: they come out empty"}}, got)
 	if rec, got := (cells{"org", "A", "other", "o-2"}).in(t, file); got != nil || rec.Organization != "o-2" {
 		t.Errorf("%+v, %v", rec, got)
 	}

@@ -11,11 +11,11 @@
 // with its placeholders filled in, or the expression; trimmed; apply; map with else;
 // default; required; format; as. An empty text skips all but default and required.
 //
-// Expressions are those of expr-lang/expr over the cells of the row, each a trimmed text, "" when empty: name,
-// $env["any name"], and for JSONL a.b and list[0]. The language has the library's operators and a choice of its
-// functions (see package expression): none that asks the clock or the machine. Texts are counted in characters. An
-// expression comes to a text, a number, true, false or nil, which is empty. One that fails makes the row invalid, or
-// is empty when none of the columns that it names holds anything; as skip_if it then is false.
+// Expressions are those of expr-lang/expr over the cells of the row, each a trimmed text, "" when empty: name and
+// $env["any name"]. The language has the library's operators and a choice of its functions (see package expression):
+// none that asks the clock or the machine. Texts are counted in characters. An expression comes to a text, a number,
+// true, false or nil, which is empty. One that fails makes the row invalid, or is empty when none of the columns that
+// it names holds anything; as skip_if it then is false.
 //
 // Promises: errors of a mapping file come all at once, each with its place; neither they nor the problems of a row
 // hold a row's values, except the word of an unknown status; the same row gives the same Record, since nothing here
@@ -36,24 +36,19 @@ import (
 
 // Mapping is a checked mapping file. It does not change and may be shared.
 type Mapping struct {
-	// Source says how the file wants its inputs read.
-	Source Source
+	Source      Source        // how the file wants its inputs read
+	Target      Target        // the only service that rows may be sent to by it
+	Conflicts   ConflictRules // that it names
+	Tests       []Test        // in the order of the file
+	Unconfirmed []Guess       // lines whose comment begins with a question mark, at most 100
+	Warnings    []Error       // remarks about a good file; they never hold a constant that looks like a secret
 
-	name        string
-	plan        plan
-	names       []string // of the columns that values are made of
-	tests       []Test
-	warnings    []Error
-	unconfirmed []Guess
-	pull        map[string]string // by status
-	rules       ConflictRules
-	target      Target
-	pullOnly    bool     // statuses without a word in pull have none
-	root, lead  position // of the file's first key, and of the section lead or else root
+	name       string
+	plan       plan
+	names      []string          // of the columns that values are made of
+	pull       map[string]string // by status; nil: each status is its own word
+	root, lead position          // of the file's first key, and of the section lead or else root
 }
-
-// Tests are the entries of the section tests, in the order of the file.
-func (m *Mapping) Tests() []Test { return m.tests }
 
 // Source is the section source of a mapping file. Fields that it leaves out are empty: the reader detects them.
 type Source struct {
@@ -104,7 +99,8 @@ func (m *Mapping) Composed() (names []string) {
 // the status's map turns into it, and the status itself where the mapping has neither. known is
 // false where there is none; a word that is empty on purpose leaves the lead out.
 func (m *Mapping) PullWord(status string) (word string, known bool) {
-	if word, known = m.pull[status]; known || m.pullOnly {
+	if m.pull != nil {
+		word, known = m.pull[status]
 		return word, known
 	}
 	_, known = statusKey(status)
@@ -118,9 +114,6 @@ type ConflictRules struct {
 	Content    map[string]string // by content key
 	ExternalID string            // or ""
 }
-
-// Conflicts are the rules that the mapping names.
-func (m *Mapping) Conflicts() ConflictRules { return m.rules }
 
 // HasLeadID says whether the file may know the service's own IDs of its leads: a sync then needs no checkpoint.
 func (m *Mapping) HasLeadID() bool { return m.plan.leadID != nil }
@@ -148,17 +141,6 @@ func (m *Mapping) ForCreate() error {
 	return errs.orNil(m.name)
 }
 
-// KeyFrom says what makes a row the same row on the next run: "key", "external_id", or "row" for a hash of it.
-func (m *Mapping) KeyFrom() string {
-	switch {
-	case m.plan.key != nil:
-		return "key"
-	case m.plan.externalID != nil:
-		return "external_id"
-	}
-	return "row"
-}
-
 // OneIdentity reports whether rows find their lead by one value alone: lead_id, or the key where external_id is the
 // same text or not given.
 func (m *Mapping) OneIdentity() bool {
@@ -181,14 +163,11 @@ func (m *Mapping) KeyForm() string {
 // Namespace is the mapping's, or "".
 func (m *Mapping) Namespace() string { return m.plan.namespace }
 
-// Target is the only service that rows may be sent to by the mapping. What is "" may be any; Line 0: it names none.
+// Target is a service. What is "" may be any; Line 0: the mapping names none.
 type Target struct {
 	TrunkID, LeadsURL string
 	Line              int
 }
-
-// Target is the one that the mapping names.
-func (m *Mapping) Target() Target { return m.target }
 
 // plan is everything that makes a Record, compiled. A nil value is not given.
 type plan struct {
@@ -238,13 +217,9 @@ var schema string
 // language; what hangs on an input, on more than one place of the file or on the insides of a text only Parse tells.
 func Schema() []byte { return []byte(schema) }
 
-// Warnings are remarks about a good mapping file, each with its place. They never hold a constant that looks like a
-// secret.
-func (m *Mapping) Warnings() []Error { return m.warnings }
-
 func (p *parser) warn(at position, text, hint string) {
-	if len(p.m.warnings) < maxErrors {
-		p.m.warnings = append(p.m.warnings, Error{p.file, at.line, at.column, text, hint})
+	if len(p.m.Warnings) < maxErrors {
+		p.m.Warnings = append(p.m.Warnings, Error{p.file, at.line, at.column, text, hint})
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +23,7 @@ const (
 
 	maxErrors = 100 // of a file: anyone who has more has taken another file
 
+	emptyHint = `leave the key out where there is nothing, or write "" for an empty text`
 	quoteHint = `a text that begins with a placeholder needs quotes: "{column}"`
 )
 
@@ -31,10 +31,7 @@ const (
 // there is no folder to look in). Its error is Errors: all mistakes at once, at most 100, or those for which the file
 // cannot be read as plain YAML.
 func Parse(name string, data []byte, read ReadTable) (*Mapping, error) {
-	m := &Mapping{
-		name: name, pull: map[string]string{},
-		rules: ConflictRules{Status: map[string]string{}, Content: map[string]string{}},
-	}
+	m := &Mapping{name: name, Conflicts: ConflictRules{Status: map[string]string{}, Content: map[string]string{}}}
 	p := &parser{file: name, m: m, read: read, named: map[string]*table{}}
 	if doc, ok := p.document(data); ok {
 		p.mappingFile(doc)
@@ -111,8 +108,6 @@ func below(path, key string) string {
 
 func element(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i+1) }
 
-func (p *parser) full() bool { return len(p.errs) >= maxErrors }
-
 func (p *parser) fail(n node, hint, format string, args ...any) {
 	p.failAt(n.at(), hint, format, args...)
 }
@@ -130,7 +125,7 @@ func (p *parser) failAt(where position, hint, format string, args ...any) {
 }
 
 func (p *parser) failIn(file string, where position, hint, format string, args ...any) {
-	if !p.full() {
+	if len(p.errs) < maxErrors {
 		p.errs = append(p.errs, Error{file, where.line, where.column, fmt.Sprintf(format, args...), hint})
 	}
 }
@@ -165,7 +160,7 @@ func (p *parser) each(n node, f func(key, value node)) {
 		return
 	}
 	first := map[string]int{} // line
-	for i := 0; i < len(n.Content) && !p.full(); i += 2 {
+	for i := 0; i < len(n.Content); i += 2 {
 		path := below(n.path, n.Content[i].Value)
 		key, value := node{n.Content[i], path}, node{n.Content[i+1], path}
 		if line, again := first[key.Value]; again {
@@ -185,28 +180,19 @@ func (p *parser) list(n node, f func(n node)) {
 	case len(n.Content) == 0:
 		p.fail(n, "write what belongs into it, as [a, b], or leave the key out", "%s is an empty list", n.path)
 	}
-	for i := 0; i < len(n.Content) && !p.full(); i++ {
-		f(node{n.Content[i], element(n.path, i)})
+	for i, child := range n.Content {
+		f(node{child, element(n.path, i)})
 	}
 }
 
 // scalar is the text n as it is written. A value left out is an error: it may mean "" or nothing.
 func (p *parser) scalar(n node) (string, bool) {
 	if n.isNull() {
-		p.fail(n, emptyHintOf(n)+`, or "`+n.Value+`" in quotes for the word itself`, "%s is %s, which is no text",
+		p.fail(n, emptyHint+`, or "`+n.Value+`" in quotes for the word itself`, "%s is %s, which is no text",
 			n.path, n.Value)
 		return "", false
 	}
 	return p.word(n)
-}
-
-// emptyHintOf says how nothing is written in the place of n.
-func emptyHintOf(n node) string {
-	if strings.Contains(n.path, ".map.") || strings.HasPrefix(n.path, "tables.") ||
-		strings.HasPrefix(n.path, "tests") || strings.HasSuffix(n.path, ".sep") {
-		return `write "" for an empty text`
-	}
-	return "leave the key out where there is nothing"
 }
 
 // word is scalar where null is a word like any other.
@@ -218,7 +204,7 @@ func (p *parser) word(n node) (string, bool) {
 		p.fail(n, `write one text, which may hold several columns: "{first} {last}"; a JSON list is {list: […]}`,
 			"%s must be a text", n.path)
 	case n.Value == "" && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) == 0:
-		p.fail(n, emptyHintOf(n), "%s has no value", n.path)
+		p.fail(n, emptyHint, "%s has no value", n.path)
 	default:
 		return n.Value, true
 	}
@@ -307,38 +293,21 @@ func (p *parser) document(data []byte) (doc node, ok bool) {
 		return node{}, false
 	}
 	p.lines = bytes.Split(data, []byte("\n"))
-	switch docs, err := load(data); {
+	var docs []yaml.Node
+	limit := yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthValue(maxDepth)))
+	switch err := yaml.Load(data, &docs, yaml.WithAllDocuments(), limit); {
 	case err != nil:
 		p.syntax(err)
 	case len(docs) == 0:
 		p.failAt(begin, "begin with version: 1", "the mapping file is empty")
 	case len(docs) > 1:
-		p.fail(node{Node: docs[1]}, "keep one document a file", "a second document begins here")
+		p.fail(node{Node: docs[1].Content[0]}, "keep one document a file", "a second document begins here")
 	default:
-		p.plain(docs[0])
-		return node{Node: docs[0]}, len(p.errs) == 0
+		doc = node{Node: docs[0].Content[0]}
+		p.plain(doc.Node)
+		return doc, len(p.errs) == 0
 	}
 	return node{}, false
-}
-
-// load reads the first two documents of data: the second is read to be refused.
-func load(data []byte) ([]*yaml.Node, error) {
-	limit := yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthValue(maxDepth)))
-	loader, err := yaml.NewLoader(bytes.NewReader(data), limit)
-	if err != nil {
-		return nil, err
-	}
-	var docs []*yaml.Node
-	for len(docs) < 2 {
-		var doc yaml.Node
-		if err := loader.Load(&doc); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return nil, err
-		}
-		docs = append(docs, doc.Content[0])
-	}
-	return docs, nil
 }
 
 // placeholder finds a text that YAML takes for an object.
@@ -389,35 +358,35 @@ func unreadable(data []byte) (at position, found bool) {
 
 // plain refuses what YAML offers and few readers know, in n and below.
 func (p *parser) plain(n *yaml.Node) {
+	what := ""
 	switch {
 	case n.Kind == yaml.AliasNode:
-		p.fail(node{Node: n}, "write the value out", "aliases are not allowed")
+		what = "aliases"
 	case n.Anchor != "":
-		p.fail(node{Node: n}, "write the value out where it is used", "anchors are not allowed")
+		what = "anchors"
 	case n.Style&yaml.TaggedStyle != 0:
-		p.fail(node{Node: n}, "leave the tag out: every constant is text", "tags are not allowed")
+		what = "tags"
+	case n.ShortTag() == "!!merge":
+		what = "merge keys"
+	}
+	if what != "" {
+		p.fail(node{Node: n}, "write the value out where it is used", "%s are not allowed", what)
 	}
 	for i, child := range n.Content {
-		switch isKey := n.Kind == yaml.MappingNode && i%2 == 0; {
-		case isKey && child.Kind != yaml.ScalarNode && child.Kind != yaml.AliasNode:
+		if n.Kind == yaml.MappingNode && i%2 == 0 && child.Kind != yaml.ScalarNode && child.Kind != yaml.AliasNode {
 			p.fail(node{Node: child}, quoteHint, "a key must be a text")
-		case isKey && child.ShortTag() == "!!merge":
-			p.fail(node{Node: child}, "write the keys out", "merge keys are not allowed")
 		}
 		p.plain(child)
 	}
 }
 
 // Guess is a guess of leadferry init that nobody has confirmed, by its place in the mapping file: Of is what the file
-// says there, "" for all that follows, and Why what the guess rests on.
+// says there, "" for all that follows, and Why what the guess rests on. Anyone who finds it right takes the question
+// mark of its comment away.
 type Guess struct {
 	Line, Column int
 	Of, Why      string
 }
-
-// Unconfirmed are the lines of the mapping file whose comment begins with a question mark,
-// "# ?", at most 100 of them. Anyone who finds a guess right takes the mark away.
-func (m *Mapping) Unconfirmed() []Guess { return m.unconfirmed }
 
 const mostOfGuess = 60 // characters of a line that are shown with its mark
 
@@ -428,10 +397,10 @@ var marked = spelling.Form(`^(.*?)\s*(?:^|[ \t])# \? (.*)$`)
 func (p *parser) marks() {
 	for i, line := range p.lines {
 		found := marked().FindStringSubmatch(string(line))
-		if found == nil || len(p.m.unconfirmed) >= maxErrors {
+		if found == nil || len(p.m.Unconfirmed) >= maxErrors {
 			continue
 		}
 		of, why := texts.Shortened(strings.TrimSpace(found[1]), mostOfGuess), strings.TrimSpace(found[2])
-		p.m.unconfirmed = append(p.m.unconfirmed, Guess{i + 1, utf8.RuneCountInString(found[1]) + 1, of, why})
+		p.m.Unconfirmed = append(p.m.Unconfirmed, Guess{i + 1, utf8.RuneCountInString(found[1]) + 1, of, why})
 	}
 }

@@ -66,13 +66,13 @@ func TestSourceIsReadAsWritten(t *testing.T) {
 	same(t, "source", want, m.Source)
 }
 
-func TestKeyFrom(t *testing.T) {
+func TestKeyForm(t *testing.T) {
 	for file, want := range map[string]string{
-		"version: 1\n": "row",
-		"version: 1\nlead: {external_id: '{id}'}\n":               "external_id",
-		"version: 1\nkey: '{a}'\nlead: {external_id: '{@key}'}\n": "key",
+		"version: 1\n": "",
+		"version: 1\nlead: {external_id: '{id}'}\n":               "{id}",
+		"version: 1\nkey: '{a}'\nlead: {external_id: '{@key}'}\n": "{a}",
 	} {
-		if got := parse(t, file).KeyFrom(); got != want {
+		if got := parse(t, file).KeyForm(); got != want {
 			t.Errorf("%q: %s, want %s", file, got, want)
 		}
 	}
@@ -123,7 +123,7 @@ lead:
 		t.Fatal(err)
 	}
 	var got []string
-	for _, g := range m.Unconfirmed() {
+	for _, g := range m.Unconfirmed {
 		got = append(got, fmt.Sprintf("%d:%d %s: %s", g.Line, g.Column, g.Of, g.Why))
 	}
 	want := []string{
@@ -167,8 +167,8 @@ func TestASecretInTheMappingIsWarnedOfAndNotRepeated(t *testing.T) {
 		line, what := test.line, test.what
 		m, err := Parse("m", []byte("version: 1\nlead:\n  content:\n    "+line+"\n"), nil)
 		if what == "" {
-			if err == nil && len(m.Warnings()) > 0 {
-				t.Errorf("%s: %v", line, m.Warnings())
+			if err == nil && len(m.Warnings) > 0 {
+				t.Errorf("%s: %v", line, m.Warnings)
 			}
 			continue
 		}
@@ -176,7 +176,7 @@ func TestASecretInTheMappingIsWarnedOfAndNotRepeated(t *testing.T) {
 			t.Errorf("%s: %v", line, err)
 			continue
 		}
-		ws := m.Warnings()
+		ws := m.Warnings
 		if len(ws) != 1 || ws[0].Text != "the mapping file holds what looks like "+what || ws[0].Line != 4 || ws[0].Column < 5 || ws[0].File != "m" {
 			t.Errorf("%s: %v, want a warning of %s", line, ws, what)
 			continue
@@ -191,7 +191,7 @@ func TestASecretInTheMappingIsWarnedOfAndNotRepeated(t *testing.T) {
 
 func TestWarningsHaveAnEnd(t *testing.T) {
 	m := parse(t, "version: 1\nlead:\n  content:\n"+numbered(200, "    aN_secret: x\n"))
-	if n := len(m.Warnings()); n != maxErrors {
+	if n := len(m.Warnings); n != maxErrors {
 		t.Errorf("%d warnings, want %d", n, maxErrors)
 	}
 }

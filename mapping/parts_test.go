@@ -81,7 +81,7 @@ func TestAnEntryOfAssignMayBeJoinedOfWhatIsThere(t *testing.T) {
 		}
 	}
 	_, problems := cells{"street", "", "zip", "", "city", "", "a", "", "b", ""}.in(t, file)
-	want := `no entry of assign has all that it needs: entry 1 lacks "street" and "zip" and "city", entry 2 lacks "a" and "b"`
+	want := `no entry of assign has all that it needs, since these columns are empty: "street", "zip", "city", "a", "b"`
 	if len(problems) != 1 || problems[0].Text != want {
 		t.Errorf("%v, want %s", problems, want)
 	}
@@ -118,7 +118,7 @@ func TestRestWithoutSomeColumns(t *testing.T) {
 
 func TestWordsOfTheWayBack(t *testing.T) {
 	m := parse(t, "version: 1\nlead: {status: {from: '{s}', map: {W: inProgress, X: In Progress, Y: closedWon}, pull: {In Progress: X}, conflict: {Closed | Won: service, open: report}}}\n")
-	same(t, "result", map[string]string{"closedWon": "service", "open": "report"}, m.Conflicts().Status)
+	same(t, "result", map[string]string{"closedWon": "service", "open": "report"}, m.Conflicts.Status)
 	const mapped, pulled, plain = "lead: {status: {from: '{s}', map: {W: inProgress, X: In Progress, Y: closedWon, Z: open}, pull: {In Progress: X, onHold: '', open: ''}}}",
 		"lead: {status: {from: '{s}', pull: {closedWon: Closed | Won}}}", "lead: {status: '{s}', content: {a: {from: '{a}', map: {b: open}}}}"
 	for _, test := range []struct {

@@ -4,12 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"leadferry/internal/rowkey"
+	"leadferry/internal/spelling"
 	"leadferry/mapping/expression"
 )
 
@@ -217,61 +217,26 @@ func (r *row) assign(entries []assignment, rec *Record) {
 	}
 	if len(entries) > 0 {
 		rec.Entry = 0
-		problem := Problem{Rule: "assign", Text: r.unassigned(entries)}
-		problem.Value, problem.Word = r.undecided(entries)
-		r.problems = append(r.problems, problem)
+		r.problems = append(r.problems, Problem{Rule: "assign", Text: r.unassigned(entries)})
 	}
 }
 
-// unassigned says why no entry of assign can be used: by what it lacks.
+// unassigned says why no entry of assign can be used: by the columns that hold nothing.
 func (r *row) unassigned(entries []assignment) string {
-	const maxEntries = 5 // that are named one by one
-	var all []string
-	for i := range min(len(entries), maxEntries) {
-		var lacks []string
-		for _, v := range entries[i].values() {
-			if v == nil || v.preset != "" {
-				continue
-			}
-			v.visit(func(v *value) {
-				for _, c := range v.columns {
-					if name := strconv.Quote(c.name); blank(r.cellOf(c)) && !slices.Contains(lacks, name) {
-						lacks = append(lacks, name)
-					}
-				}
-			})
-		}
-		text := "comes out empty"
-		value, _ := r.undecided(entries[i : i+1])
-		switch {
-		case len(lacks) > 0:
-			text = "lacks " + strings.Join(lacks, " and ")
-		case value != "":
-			text += ", for its table has nothing behind the text"
-		}
-		all = append(all, fmt.Sprintf("entry %d %s", i+1, text))
-	}
-	if more := len(entries) - maxEntries; more > 0 {
-		all = append(all, fmt.Sprintf("and so on for %d more", more))
-	}
-	return "no entry of assign has all that it needs: " + strings.Join(all, ", ")
-}
-
-// undecided is the first value of the entries whose table knows the row's text, and has nothing behind it; or "".
-func (r *row) undecided(entries []assignment) (path, word string) {
+	const mostNamed = 8
+	var empty []use
 	for i := range entries {
 		for _, v := range entries[i].values() {
-			if v == nil || v.table == nil || v.parts != nil || v.expr != nil || v.preset != "" {
-				continue
-			}
-			text, _ := v.text.fill(r, "")
-			word, broken := through(v.apply, text, r)
-			if to, found := v.table.find(word); broken == nil && word != "" && found && to == "" {
-				return v.path, word
+			if v != nil && v.preset == "" {
+				empty = append(empty, slices.DeleteFunc(v.uses(), func(c use) bool { return !blank(r.cellOf(c)) })...)
 			}
 		}
 	}
-	return "", ""
+	if empty == nil {
+		return "no entry of assign has all that it needs: they come out empty"
+	}
+	return "no entry of assign has all that it needs, since these columns are empty: " +
+		spelling.List(namesOf(empty), mostNamed, strconv.Quote)
 }
 
 // fills reports whether all columns of the values hold something, except those of values with a default, or of parts.

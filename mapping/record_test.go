@@ -135,7 +135,7 @@ lead: {content: {town: "{city}", "*": rest}}
 }
 
 func TestPathsOfExpressionsAreKnown(t *testing.T) {
-	m := parse(t, "version: 1\nskip_if: 'a.b == \"\"'\nkey: '{a.0}'\nlead: {content: {x: {expr: 'list[1].c + d + a.b'}}}\n")
+	m := parse(t, "version: 1\nskip_if: '$env[\"a.b\"] == \"\"'\nkey: '{a.0}'\nlead: {content: {x: {expr: '$env[\"list.1.c\"] + d + $env[\"a.b\"]'}}}\n")
 	same(t, "paths", []string{"a.b", "a.0", "list.1.c"}, m.Paths())
 }
 
@@ -178,9 +178,9 @@ func TestWhatARowIsNeedsAColumn(t *testing.T) {
 		"version: 1\nlead_id: id\n":                        "m:2:10: lead_id names no column: all rows would be one\nhint: write \"{id}\" for what the column holds",
 		"version: 1\nlead: {external_id: 7}\n":             "m:2:21: lead.external_id names no column: all rows would be one\nhint: write \"{7}\" for what the column holds",
 		"version: 1\nkey: '{{id}'\n":                       "m:2:6: key names no column: all rows would be one\nhint: write \"{id}\" for what the column holds",
-		"version: 1\nkey: {from: '{id}', map: {a: b}}\n":   "m:2:21: key takes from, join, apply and format only, not map\nhint: what a row is must not change with a table, or with a cell that is filled later",
-		"version: 1\nlead_id: {expr: id}\n":                "m:2:11: lead_id takes from, join, apply and format only, not expr\nhint: what a row is must not change with a table, or with a cell that is filled later",
-		"version: 1\nkey: {from: '{a}', default: none}\n":  "m:2:20: key takes from, join, apply and format only, not default\nhint: what a row is must not change with a table, or with a cell that is filled later",
+		"version: 1\nkey: {from: '{id}', map: {a: b}}\n":   "m:2:21: unknown key \"map\" in key\nhint: known here: from, join, sep, apply, format",
+		"version: 1\nlead_id: {expr: id}\n":                "m:2:11: unknown key \"expr\" in lead_id\nhint: known here: from, join, sep, apply, format",
+		"version: 1\nkey: {from: '{a}', default: none}\n":  "m:2:20: unknown key \"default\" in key\nhint: known here: from, join, sep, apply, format",
 		"version: 1\nlead: {external_id: {form: '{a}'}}\n": "m:2:22: unknown key \"form\" in lead.external_id\nhint: did you mean \"from\"?",
 	} {
 		if _, err := Parse("m", []byte(file), nil); err == nil || err.Error() != want {

@@ -41,7 +41,7 @@ func TestRestCountsCellsAsEmptyThatNullNames(t *testing.T) {
 
 // Of a column of which a path is used the rest goes in, and paths never do.
 func TestRestOfRowsOfSeveralShapes(t *testing.T) {
-	m := parse(t, "version: 1\nkey: '{id}'\nlead: {content: {street: '{addr.street}', phone: {expr: 'tel[0].number'}, '*': rest}}\n")
+	m := parse(t, "version: 1\nkey: '{id}'\nlead: {content: {street: '{addr.street}', phone: {expr: '$env[\"tel.0.number\"]'}, '*': rest}}\n")
 	same(t, "paths", []string{"addr.street", "tel.0.number"}, m.Paths())
 	for _, shape := range []struct {
 		columns Columns
@@ -115,7 +115,7 @@ func TestExplicitColumnsAndTheRestAreEveryColumnOnce(t *testing.T) {
 }
 
 func TestSiblingsOfAMemberAreRest(t *testing.T) {
-	m := parse(t, "version: 1\nkey: '{id}'\nlead: {content: {email: '{p.email}', first: '{p.tels.0}', deep: {expr: 'p.a.b'}, '*': rest}}\n")
+	m := parse(t, "version: 1\nkey: '{id}'\nlead: {content: {email: '{p.email}', first: '{p.tels.0}', deep: {expr: '$env[\"p.a.b\"]'}, '*': rest}}\n")
 	for p, want := range map[string]string{
 		`{"email":"a@x","city":"Bonn", "n": 1.50}`:                `{"city":"Bonn","n":1.50}`,
 		`{"\u0065mail":"a@x","tels":["1","2"],"x":{"email":"b"}}`: `{"tels":[null,"2"],"x":{"email":"b"}}`,

@@ -73,7 +73,7 @@ func (p *parser) namespace(n node) {
 }
 
 func (p *parser) target(n node) {
-	t := &p.m.target
+	t := &p.m.Target
 	t.Line = n.at().line
 	text := func(to *string) func(node) {
 		return func(n node) {
@@ -128,26 +128,17 @@ func (p *parser) source(n node) {
 	}
 }
 
-// missing are the keys of source that a format has no use for, and what it is that it has not.
-var missing = map[string]map[string]string{
-	"jsonl": {
-		"delimiter": "delimiter", "quote": "quotes", "escape": "quotes", "header": "header line",
-		"skip_rows": "lines before its rows", "skip_footer": "lines behind its rows", "footer": "lines behind its rows",
-		"comment": "comments",
-	},
-	"xlsx": {
-		"delimiter": "delimiter", "quote": "quotes", "escape": "quotes", "encoding": "encoding",
-		"comment": "comments", "list": "lists",
-	},
-	"csv": {"list": "lists"},
-	"tsv": {"list": "lists"},
+// unused are the keys of source that a format has no use for.
+var unused = map[string]string{
+	"jsonl": "delimiter quote escape header skip_rows skip_footer footer comment",
+	"xlsx":  "delimiter quote escape encoding comment list", "csv": "list", "tsv": "list",
 }
 
 // without refuses the keys of source that the format has no use for.
 func (p *parser) without(n node, format string) {
-	for name, what := range missing[format] {
+	for name := range strings.FieldsSeq(unused[format]) {
 		if key, value, found := n.child(name); found && (name != "header" || value.Value != "true") {
-			p.fail(key, "take it out, or correct the format", "a source of the format %s has no %s", format, what)
+			p.fail(key, "take it out, or correct the format", "a source of the format %s has no %s", format, name)
 		}
 	}
 }
@@ -200,30 +191,23 @@ func (p *parser) delimiter(n node) rune {
 }
 
 // encoding is the name of the encoding that the label n stands for (WHATWG Encoding, "Names and labels").
-func (p *parser) encoding(n node) string {
+func (p *parser) encoding(n node) (name string) {
 	label, ok := p.scalar(n)
-	if !ok {
-		return ""
+	found, err := htmlindex.Get(label)
+	if err == nil && found != encoding.Replacement {
+		name, err = htmlindex.Name(found)
 	}
-	if found, err := htmlindex.Get(label); err == nil && found != encoding.Replacement {
-		if name, err := htmlindex.Name(found); err == nil {
-			return name
-		}
+	if ok && (err != nil || name == "") {
+		hint := cmp.Or(spelling.Hint(label, strings.Fields(labels)), "for example utf-8, windows-1252 or shift_jis")
+		p.fail(n, hint, "%s %s is not an encoding", n.path, texts.Quote(label))
 	}
-	hint := cmp.Or(spelling.Hint(label, labels[:]),
-		"for example utf-8, windows-1252, iso-8859-2, utf-16le or shift_jis")
-	p.fail(n, hint, "%s %s is not an encoding", n.path, texts.Quote(label))
-	return ""
+	return name
 }
 
 // labels are those of the encodings' labels that people write.
-var labels = [...]string{
-	"utf-8", "utf-16le", "utf-16be", "windows-1250", "windows-1251", "windows-1252", "windows-1253", "windows-1254",
-	"windows-1255", "windows-1256", "windows-1257", "windows-1258", "windows-874", "cp1250", "cp1251", "cp1252",
-	"iso-8859-1", "iso-8859-2", "iso-8859-5", "iso-8859-7", "iso-8859-9", "iso-8859-15", "latin1", "latin2", "ascii",
-	"macintosh", "ibm866", "koi8-r", "koi8-u", "shift_jis", "euc-jp", "iso-2022-jp", "gbk", "gb2312", "gb18030", "big5",
-	"euc-kr",
-}
+const labels = "utf-8 utf-16le utf-16be windows-1250 windows-1251 windows-1252 windows-1253 windows-1254 windows-1255 " +
+	"windows-1256 windows-1257 windows-1258 iso-8859-1 iso-8859-2 iso-8859-5 iso-8859-7 iso-8859-9 iso-8859-15 latin1 " +
+	"ascii macintosh koi8-r koi8-u shift_jis euc-jp gbk gb2312 gb18030 big5 euc-kr"
 
 func (p *parser) name(n node, hint string) string {
 	return p.fitting(n, holds, hint, "%s is a blank name", n.path)
@@ -273,11 +257,8 @@ func (p *parser) content(n node) {
 	})
 }
 
-// searches are the locator types and what a search by them needs (specification, endpoint 5, rule 3).
-var searches = map[string]string{
-	"radius": "search_text", "regions-radius": "search_text", "regions": "postal_code",
-}
-
+// assignment reads an entry of assign: the service would choose between more than it needs in a way that nobody told
+// (specification, endpoint 5, rule 3, and "Lead creation request body").
 func (p *parser) assignment(n node) assignment {
 	var t assignment
 	kind, before := "", len(p.errs)
@@ -288,32 +269,18 @@ func (p *parser) assignment(n node) assignment {
 		member{"search_text", p.into(&t.searchText, value{role: searchRole})},
 		member{"postal_code", p.into(&t.postalCode, value{role: searchRole})},
 	)
+	fits := false
 	switch {
-	case len(p.errs) > before:
 	case t.organization != nil:
-		p.only(n, "organization", "locator", "type", "search_text", "postal_code")
-	case t.locator == nil:
-		p.fail(n, `organization: "{column}", or a locator with its type`, "%s needs an organization or a locator",
-			n.path)
-	case kind == "":
-		p.fail(n, "radius, regions or regions-radius", "%s needs the type of its locator", n.path)
-	default:
-		p.only(n, searches[kind], "search_text", "postal_code")
+		fits = len(n.Content) == 2
+	case kind == "regions":
+		fits = t.locator != nil && t.postalCode != nil && t.searchText == nil
+	case kind != "":
+		fits = t.locator != nil && t.searchText != nil && t.postalCode == nil
+	}
+	if !fits && len(p.errs) == before {
+		p.fail(n, "write one entry for each; the first that fits is used", "%s needs an organization alone, or a locator "+
+			"with its type and search_text (radius, regions-radius) or postal_code (regions)", n.path)
 	}
 	return t
-}
-
-// only checks that an entry of assign has what it needs and none of the others: the service would choose between them
-// in a way that nobody told (specification, "Lead creation request body").
-func (p *parser) only(n node, needed string, others ...string) {
-	if !n.has(needed) {
-		p.fail(n, needed+`: "{column}"`, "%s needs %s for a locator of its type", n.path, needed)
-	}
-	for _, name := range others {
-		if key, _, found := n.child(name); found && name != needed {
-			p.fail(key, "write one entry for each: the first that fits is used; search_text is for radius and "+
-				"regions-radius, postal_code for regions", "%s has %s, which does not go with its %s", n.path, name,
-				needed)
-		}
-	}
 }

@@ -30,9 +30,8 @@ type stage struct {
 	called string // a step as the file has it, or what people call a text that fits
 	do     texts.Conversion
 
-	by      text // the argument of a step that is made of columns
+	by      text // the country of the step e164 where columns name it
 	columns []use
-	with    func(argument, s string) (string, bool)
 }
 
 // through is s after all stages, or the first stage that it does not fit. A text that is empty, or becomes so, fits.
@@ -40,8 +39,8 @@ func through(stages []stage, s string, r *row) (result string, broken *stage) {
 	for i := 0; i < len(stages) && s != ""; i++ {
 		var fits bool
 		if by := stages[i].by; by != nil {
-			argument, _ := by.fill(r, "")
-			s, fits = stages[i].with(argument, s)
+			country, _ := by.fill(r, "")
+			s, fits = texts.E164In(country, s)
 		} else {
 			s, fits = stages[i].do(s)
 		}
@@ -59,7 +58,6 @@ type step struct {
 	example string // of one with an argument
 	do      texts.Conversion
 	read    func(argument string) (texts.Conversion, *texts.Fault)
-	with    func(argument, s string) (string, bool) // of one whose argument may be made of columns
 }
 
 func (s step) name() string {
@@ -75,7 +73,7 @@ var steps = [...]step{
 	{form: "title", do: always(title)},
 	{form: "squeeze", do: always(squeeze)},
 	{form: "digits", do: always(digits)},
-	{form: "e164:CC", example: "e164:US", read: texts.E164, with: texts.E164In},
+	{form: "e164:CC", example: "e164:US", read: texts.E164},
 	{form: "date:LAYOUT", example: "date:DD.MM.YYYY", read: texts.Date},
 	{form: "truncate:N", example: "truncate:80", read: truncate},
 	{form: "split:SEP:N", example: "split:,:1", read: splitAt},
@@ -103,12 +101,12 @@ func readStep(word string) (stage, *texts.Fault) {
 	case s.read != nil && argument == "":
 		problem = texts.NewFault("step "+name+" is not complete: it is written "+s.form,
 			"for example "+texts.Quote(s.example)+", with the quotes")
-	case s.with != nil && strings.Contains(argument, "{"):
+	case name == "e164" && strings.Contains(argument, "{"):
 		by, problem := split(argument)
 		if problem == nil && by.has(itself, rowKey, file, line, run) {
 			problem = texts.NewFault("step "+argument+" takes columns only", "for example e164:{country}")
 		}
-		return stage{rule: ruleApply, called: word, by: by, with: s.with}, problem
+		return stage{rule: ruleApply, called: word, by: by}, problem
 	case s.read != nil:
 		s.do, problem = s.read(argument)
 	}
@@ -154,13 +152,11 @@ func truncate(argument string) (texts.Conversion, *texts.Fault) {
 // part's number, so the separator itself may hold colons.
 func splitAt(argument string) (texts.Conversion, *texts.Fault) {
 	const example = `for example "split:,:1" for what is before the first comma, "split:,:-1" for what is after the last`
-	i := strings.LastIndexByte(argument, ':')
-	if i < 1 {
-		return nil, texts.NewFault("step split needs a separator and a number", example)
-	}
-	n, err := strconv.Atoi(argument[i+1:])
-	if err != nil || n == 0 {
-		return nil, texts.NewFault("step split needs the number of a part: 1 is the first, -1 the last", example)
+	i := max(0, strings.LastIndexByte(argument, ':'))
+	n, err := strconv.Atoi(strings.TrimPrefix(argument[i:], ":"))
+	if i == 0 || err != nil || n == 0 {
+		return nil, texts.NewFault("step split needs a separator and the number of a part: 1 is the first, -1 the last",
+			example)
 	}
 	return always(func(s string) string { return nthPart(s, argument[:i], n) }), nil
 }
@@ -182,20 +178,11 @@ func nthPart(s, separator string, n int) string {
 // readSlashed reads a regular expression between slashes. A text fits when a part of
 // it matches: ^ and $ stand for its ends.
 func readSlashed(word string) (*regexp.Regexp, *texts.Fault) {
-	const example = "for example '/^[0-9]{5}$/', with the quotes"
-	end := strings.LastIndexByte(word, '/')
-	if !strings.HasPrefix(word, "/") {
-		return nil, texts.NewFault("a regular expression goes between slashes", example)
-	}
-	pattern, flags := word[1:max(1, end)], word[end+1:]
-	switch {
-	case end > 0 && flags != "" && strings.TrimFunc(flags, unicode.IsLetter) == "":
-		return nil, texts.NewFault("a regular expression takes no letters after its last slash",
-			"write (?i) at its beginning to take capitals and small letters alike")
-	case end == 0 || flags != "":
-		return nil, texts.NewFault("the regular expression has no slash at its end", example)
-	case pattern == "":
-		return nil, texts.NewFault("the regular expression is empty", example)
+	pattern, begins := strings.CutPrefix(word, "/")
+	pattern, ends := strings.CutSuffix(pattern, "/")
+	if !begins || !ends || pattern == "" {
+		return nil, texts.NewFault("a regular expression stands between slashes, and nothing behind them",
+			"for example '/^[0-9]{5}$/', with the quotes; (?i) at its beginning takes capitals and small letters alike")
 	}
 	return readPattern(pattern)
 }
@@ -234,12 +221,9 @@ func extract(argument string) (texts.Conversion, *texts.Fault) {
 // replace puts a text in place of each match: $1 stands for a group, $$ for a dollar.
 func replace(argument string) (texts.Conversion, *texts.Fault) {
 	parts := replaceForm().FindStringSubmatch(argument)
-	switch {
-	case parts == nil:
+	if parts == nil {
 		return nil, texts.NewFault("step replace is written replace:/RE/TEXT/",
 			`for example 'replace:/[^0-9]+//', in single quotes, with \/ for a slash`)
-	case parts[1] == "":
-		return nil, texts.NewFault("the regular expression is empty", `for example 'replace:/[^0-9]+//'`)
 	}
 	with := strings.ReplaceAll(parts[2], `\/`, "/")
 	re, problem := readPattern(parts[1])
@@ -253,7 +237,7 @@ func replace(argument string) (texts.Conversion, *texts.Fault) {
 }
 
 // replaceForm is /RE/TEXT/, in which a slash behind a backslash ends nothing.
-var replaceForm = spelling.Form(`(?s)^/((?:\\.|[^/\\])*)/((?:\\.|[^/\\])*)/$`)
+var replaceForm = spelling.Form(`(?s)^/((?:\\.|[^/\\])+)/((?:\\.|[^/\\])*)/$`)
 
 // references are what package regexp reads behind a dollar.
 var references = spelling.Form(`\$(\$|\{\w*\}|\w*)`)

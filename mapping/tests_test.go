@@ -21,7 +21,7 @@ tests:
 `)
 	var got [][]string
 	var places []position
-	for _, test := range m.Tests() {
+	for _, test := range m.Tests {
 		got = append(got, test.Names, test.Cells)
 		places = append(places, position{test.Line, test.Column})
 	}
@@ -42,7 +42,7 @@ func TestTestsThatCannotBeRead(t *testing.T) { refusedAll(t, "tests.yaml") }
 
 func testOf(t testing.TB, request string) Test {
 	t.Helper()
-	return parse(t, "version: 1\ntests: [{row: {}, request: "+request+"}]\n").Tests()[0]
+	return parse(t, "version: 1\ntests: [{row: {}, request: "+request+"}]\n").Tests[0]
 }
 
 func TestCompareTellsEveryDifference(t *testing.T) {
@@ -96,7 +96,7 @@ func TestARequestHasNoDifferenceFromItselfAndOneFromAnother(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		test := m.Tests()[0]
+		test := m.Tests[0]
 		if got := test.Compare(request); got != nil {
 			t.Fatalf("%s\n%s\n%q", file, request, got)
 		}
@@ -115,7 +115,7 @@ func FuzzCompare(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, test := range m.Tests() {
+		for _, test := range m.Tests {
 			for _, sentence := range test.Compare([]byte(have)) {
 				if strings.ContainsAny(sentence, "\n\r\x1b") {
 					t.Fatalf("%q", sentence)

@@ -251,15 +251,55 @@ var ways = [...]string{first: "first", join: "join", object: "object", list: "li
 // isJSON reports whether a JSON value is made, and no text.
 func (ps *parts) isJSON() bool { return ps.way == object || ps.way == list }
 
-// put is what the parts come to in a row: empty when all of them are, and absent when some of these were left out.
+// put is what the parts come to in a row: empty when all of them are, and absent when some of these were left out. Of
+// several that break a rule the others' problems are the row's at once.
 func (ps *parts) put(r *row) (string, *Problem) {
-	switch ps.way {
-	case first:
+	if ps.way == first {
 		return ps.first(r)
-	case join:
-		return ps.join(r)
 	}
-	return ps.json(r)
+	var members []string
+	var left, bad *Problem
+	for i, part := range ps.values {
+		s, problem := part.eval(r)
+		switch {
+		case problem == absent:
+			left = absent
+		case problem != nil && bad != nil:
+			r.problems = append(r.problems, *problem)
+		case problem != nil:
+			bad = problem
+		case s != "":
+			members = append(members, ps.member(i, s))
+		}
+	}
+	switch {
+	case bad != nil:
+		return "", bad
+	case members == nil:
+		return "", left
+	case ps.way == object:
+		return "{" + strings.Join(members, ",") + "}", nil
+	case ps.way == list:
+		return "[" + strings.Join(members, ",") + "]", nil
+	}
+	return strings.TrimSpace(strings.Join(members, ps.sep)), nil
+}
+
+// member is a part that comes to s as it stands among the others.
+func (ps *parts) member(i int, s string) string {
+	if ps.isJSON() && ps.values[i].kind == String {
+		s = quoted(s)
+	}
+	if ps.way == object {
+		s = quoted(ps.names[i]) + ":" + s
+	}
+	return s
+}
+
+// quoted is a text as JSON has it. Bytes that are no text, which only a file's name may hold, become U+FFFD.
+func quoted(s string) string {
+	b, _ := jsontext.AppendQuote(nil, strings.ToValidUTF8(s, "\uFFFD"))
+	return string(b)
 }
 
 // first is the first part that holds anything and breaks no rule. Where none does, a rule that one breaks is broken.
@@ -284,78 +324,4 @@ func (ps *parts) first(r *row) (string, *Problem) {
 		}
 	}
 	return "", bad
-}
-
-// join puts the parts that hold anything one behind the other.
-func (ps *parts) join(r *row) (string, *Problem) {
-	var words []string
-	var left *Problem
-	for _, part := range ps.values {
-		s, problem := part.eval(r)
-		switch {
-		case problem == absent:
-			left = absent
-		case problem != nil:
-			return "", problem
-		case s != "":
-			words = append(words, s)
-		}
-	}
-	if words != nil {
-		left = nil
-	}
-	return strings.TrimSpace(strings.Join(words, ps.sep)), left
-}
-
-// json is the object or the list of the parts that hold anything. Of several that break
-// a rule the others' problems are the row's at once.
-func (ps *parts) json(r *row) (string, *Problem) {
-	var room [512]byte
-	opens, closes := byte('['), byte(']')
-	if ps.way == object {
-		opens, closes = '{', '}'
-	}
-	b, left, bad := append(room[:0], opens), (*Problem)(nil), (*Problem)(nil)
-	for i, part := range ps.values {
-		s, problem := part.eval(r)
-		switch {
-		case problem == absent:
-			left = absent
-		case problem != nil && bad != nil:
-			r.problems = append(r.problems, *problem)
-		case problem != nil:
-			bad = problem
-		case s != "":
-			b = ps.appendMember(b, i, s)
-		}
-	}
-	switch {
-	case bad != nil:
-		return "", bad
-	case len(b) == 1:
-		return "", left
-	}
-	return string(append(b, closes)), nil
-}
-
-func (ps *parts) appendMember(b []byte, i int, s string) []byte {
-	if len(b) > 1 {
-		b = append(b, ',')
-	}
-	if ps.way == object {
-		b = append(appendText(b, ps.names[i]), ':')
-	}
-	if ps.values[i].kind == String {
-		return appendText(b, s)
-	}
-	return append(b, s...)
-}
-
-// appendText adds a text as JSON has it. Bytes that are no text, which only a file's name may hold, become U+FFFD.
-func appendText(b []byte, s string) []byte {
-	quoted, err := jsontext.AppendQuote(b, s)
-	if err != nil {
-		quoted, _ = jsontext.AppendQuote(b, strings.ToValidUTF8(s, "\uFFFD"))
-	}
-	return quoted
 }

@@ -73,39 +73,32 @@ func (p *parser) constant(n node, text string) constant {
 
 // readObject reads a value by its keys: a new one is an entry here and a function.
 func (r *valueReader) readObject(n node) {
+	if r.refuseKeys(n) {
+		return
+	}
 	sep := " "
 	members := []member{
 		{"from", r.readText},
-		{"join", r.readParts(join)},
-		{"sep", func(n node) { sep, _ = r.scalar(n) }},
-		{"apply", r.addSteps},
-		{"format", r.addFormat},
-	}
-	changing := []member{
 		{"expr", func(n node) { r.expr, r.columns = r.expression(n, r.path) }},
 		{"first", r.readParts(first)},
 		{"object", r.readParts(object)},
 		{"list", r.readParts(list)},
+		{"join", r.readParts(join)},
+		{"sep", func(n node) { sep, _ = r.scalar(n) }},
+		{"apply", r.addSteps},
 		{"map", r.readMap},
 		{"else", r.readElse},
 		{"default", func(n node) { r.preset = r.readConstant(n) }},
-		{"on_invalid", func(n node) { r.drops = r.oneOf(n, "way with invalid values", "row", "drop") == "drop" }},
 		{"required", r.readRequired},
+		{"format", r.addFormat},
 		{"as", r.readAs},
-		{"empty", r.readEmpty},
+		{"on_invalid", func(n node) { r.drops = r.oneOf(n, "way with invalid values", "row", "drop") == "drop" }},
+		{"empty", func(n node) { r.clears = r.oneOf(n, "way with empty values", "keep", "clear") == "clear" }},
 	}
-	before := len(r.errs)
-	for _, m := range changing {
-		if key, _, found := n.child(m.name); found && r.isIdentity() {
-			r.fail(key, "what a row is must not change with a table, or with a cell that is filled later",
-				"%s takes from, join, apply and format only, not %s", n.path, m.name)
-		}
-	}
-	if len(r.errs) > before {
-		return
-	}
-	if !r.isIdentity() {
-		members = append(members, changing...)
+	if r.isIdentity() { // neither a table nor a cell that is filled later must change what a row is
+		members = slices.DeleteFunc(members, func(m member) bool {
+			return !slices.Contains([]string{"from", "join", "sep", "apply", "format"}, m.name)
+		})
 	}
 	if r.inside == nothing && r.role == statusRole {
 		members = append(members, member{"pull", func(n node) { r.pull = n }})
@@ -113,37 +106,61 @@ func (r *valueReader) readObject(n node) {
 	if r.inside == nothing && (r.role == statusRole || r.role == contentRole || r.path == externalID) {
 		members = append(members, member{"conflict", r.readConflict})
 	}
+	before := len(r.errs)
 	r.object(n, members...)
 	if r.parts != nil {
 		r.parts.sep = sep
+		if r.parts.isJSON() {
+			r.kind = JSON
+		}
 	}
-	r.checkKeys(n, len(r.errs) > before)
-}
-
-func (r *valueReader) checkKeys(n node, misspelt bool) {
 	var given []string
 	for _, name := range append([]string{"from", "expr"}, ways[:]...) {
 		if n.has(name) {
 			given = append(given, name)
 		}
 	}
-	drops, _, _ := n.child("on_invalid")
 	switch {
 	case len(given) > 1:
 		r.fail(n, "keep one of them", "%s has both %s and %s", n.path, given[0], given[1])
-	case len(given) == 0 && !misspelt:
+	case len(given) == 0 && len(r.errs) == before:
 		r.fail(n, `add from: "{column}"`, "%s lacks from", n.path)
-	case n.has("else") && !n.has("map"):
-		r.fail(n, "else is for texts that map lacks; default is for an empty result", "%s has else without map", n.path)
-	case n.has("sep") && !n.has("join"):
-		r.fail(n, `for example {join: ["{street}", "{city}"], sep: ", "}`, "%s has sep without join", n.path)
-	case r.drops && r.role != contentRole:
-		r.fail(drops, "", "%s: only values in lead.content can be left out when they are invalid", n.path)
-	case r.drops && r.needed.name != "":
-		r.fail(drops, "keep one of them", "%s is both required and left out when it is invalid", n.path)
-	case r.parts != nil:
-		r.checkParts(n)
 	}
+}
+
+// refuseKeys refuses keys that have no place in the value n, and reports whether there are any.
+func (r *valueReader) refuseKeys(n node) (refused bool) {
+	const maxLevels = 8 // objects and lists in one another
+	_, required, _ := n.child("required")
+	for _, rule := range []struct {
+		keys       string
+		fits       bool
+		text, hint string // text is of the value and the key
+	}{
+		{"as on_invalid empty object list", r.role == contentRole, "%s: only values in lead.content take %s", ""},
+		{"as object list", r.inside != aText, "%s is a part of a text, which takes no %s", "put it around first or join"},
+		{"empty", r.inside == nothing, "%s is a part, which takes no %s", "put empty beside the whole value"},
+		{"object list", r.level < maxLevels, "%s is more than 8 levels deep, where there is no %s", ""},
+		{
+			"apply map else default format as", !n.has("object") && !n.has("list"), "%s is no text and takes no %s",
+			"put it beside from in a member",
+		},
+		{"else", n.has("map"), "%s has %s without map", "default is for an empty result"},
+		{"sep", n.has("join"), "%s has %s without join", `for example {join: ["{street}", "{city}"], sep: ", "}`},
+		{"on_invalid", required.Node == nil || required.Value != "true", "%s is required, so it takes no %s", ""},
+	} {
+		for name := range strings.FieldsSeq(rule.keys) {
+			key, value, found := n.child(name)
+			if found && !rule.fits && !slices.Contains([]string{"string", "keep", "row"}, value.Value) { // the defaults
+				r.fail(key, rule.hint, rule.text, n.path, name)
+				refused = true
+			}
+		}
+		if refused {
+			break
+		}
+	}
+	return refused
 }
 
 // expression reads the expression n of the value at path, and which columns it names. It gives nil after an error.
@@ -255,26 +272,9 @@ func (r *valueReader) readAs(n node) {
 		words = append(words, k.name)
 	}
 	r.kind = Kind(max(0, slices.Index(words, r.oneOf(n, "kind of value", words...))))
-	switch {
-	case r.kind == String:
-	case r.role != contentRole:
-		r.fail(n, "", "%s: only values in lead.content can be other than texts", n.path)
-	case r.inside == aText:
-		r.fail(n, "put as beside first or join", "%s: a part of a text is a text", n.path)
-	}
 }
 
 const externalID = "lead.external_id" // the path of the value that links a lead
-
-func (r *valueReader) readEmpty(n node) {
-	switch r.clears = r.oneOf(n, "way with empty values", "keep", "clear") == "clear"; {
-	case !r.clears:
-	case r.role != contentRole:
-		r.fail(n, "", "%s: only values in lead.content can be cleared", n.path)
-	case r.inside != nothing:
-		r.fail(n, "put empty beside the whole value", "%s: a part that comes out empty is left out", n.path)
-	}
-}
 
 // readParts reads the values of first, join, object or list.
 func (r *valueReader) readParts(kind way) func(node) {
@@ -282,7 +282,7 @@ func (r *valueReader) readParts(kind way) func(node) {
 		ps := &parts{way: kind}
 		part := value{role: r.role, inside: aText, level: r.level}
 		if r.value.parts = ps; ps.isJSON() {
-			part.inside, part.level, r.kind = aMember, r.level+1, JSON
+			part.inside, part.level = aMember, r.level+1
 		}
 		add := func(n node) {
 			if v := r.parser.value(n, part); v != nil {
@@ -305,29 +305,6 @@ func (r *valueReader) readParts(kind way) func(node) {
 		})
 		if n.Kind == yaml.MappingNode && len(n.Content) == 0 {
 			r.fail(n, `for example object: {make: "{make}"}`, "%s has no members", n.path)
-		}
-	}
-}
-
-func (r *valueReader) checkParts(n node) {
-	const maxLevels = 8 // objects and lists in one another
-	word := ways[r.parts.way]
-	key, _, _ := n.child(word)
-	switch {
-	case !r.parts.isJSON():
-	case r.role != contentRole:
-		r.fail(key, "", "%s: only values in lead.content can be objects or lists", n.path)
-	case r.inside == aText:
-		r.fail(key, "join takes texts; put the list or object around it", "%s is a part of a text, which no %s can be",
-			n.path, word)
-	case r.level == maxLevels:
-		r.fail(key, "", "%s: objects and lists are nested more than %d levels deep", n.path, maxLevels)
-	default:
-		for _, name := range [...]string{"apply", "map", "else", "default", "format", "as"} {
-			if key, _, found := n.child(name); found {
-				r.fail(key, "put "+name+" beside from in a member", "%s has %s, which goes with texts and not with %s",
-					n.path, name, word)
-			}
 		}
 	}
 }

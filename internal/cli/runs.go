@@ -202,7 +202,7 @@ func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs.Files
 	if p.tables, err = inputs.ReadMapping(c.String("mapping"), o); err != nil {
 		return nil, err
 	}
-	if err := p.refuseTarget(c, o.MappingFile.Path, o.Mapping.Target()); err != nil {
+	if err := p.refuseTarget(c, o.MappingFile.Path, o.Mapping.Target); err != nil {
 		return nil, err
 	}
 	in, err := inputs.Open(c, p.In, o)

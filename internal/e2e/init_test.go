@@ -27,7 +27,7 @@ type edit struct{ line, by string }
 var oneOrganization = edit{`ID OF THE ORGANIZATION`, "assign: [{organization: 8a1e6f91-0951-4549-a823-213cb38eb51c}]"}
 
 // nearest is what a person decides who lets a locator choose.
-var nearest = edit{`type: radius`, `assign: [{locator: 1946f580-3cae-445c-9069-80ba1f71f6fa, type: radius, search_text: "{Street}, {City}, {State}, {Country}"}]`}
+var nearest = edit{`ID OF THE ORGANIZATION`, `assign: [{locator: 1946f580-3cae-445c-9069-80ba1f71f6fa, type: radius, search_text: "{Street}, {City}, {State}, {Country}"}]`}
 
 // proposals are the files of others in the shared cases that init is tried on: how many leads they hold, the one edit
 // that each needs, and the content of some lead.
@@ -97,7 +97,7 @@ func (w *world) guessesAreMarked(sample, file string) {
 	var marks []string
 	got, right := w.wouldSend("m.yaml", file, "--summary", "s.json"), w.wouldSend(sample, file)
 	named := w.summary("s.json").Checks.Unconfirmed
-	for i, g := range w.mapping("m.yaml").Unconfirmed() {
+	for i, g := range w.mapping("m.yaml").Unconfirmed {
 		marks = append(marks, g.Of+": "+g.Why)
 		if i >= len(named) || named[i].Line != g.Line || named[i].Why != g.Why {
 			w.t.Errorf("validate does not name the guess of line %d", g.Line)

@@ -15,8 +15,8 @@ import (
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
-	"github.com/expr-lang/expr/conf"
 	exprfile "github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/parser"
 	"github.com/expr-lang/expr/vm"
 	"github.com/expr-lang/expr/vm/runtime"
 	"github.com/go-json-experiment/json/jsontext"
@@ -32,8 +32,6 @@ const (
 		first last take get sort reverse any all none one filter map count find findIndex findLast findLastIndex`
 	replaced = " int float string coalesce"
 	partOf   = "part of" // the function that stands for text[a:b]
-	// begins the names of cells, so that a column may be called like a function: first and last are
-	cellMark = "column "
 )
 
 // Program is a compiled expression. It may be shared.
@@ -58,10 +56,17 @@ var results = map[reflect.Kind]string{
 
 // Compile makes a program of s, which the mapping's author wrote.
 func Compile(s string) (*Program, *texts.Fault) {
-	n := &names{variables: map[string]any{}}
+	tree, err := parser.Parse(s)
+	if err != nil {
+		return nil, faultOf(err)
+	}
+	n, x, columns := new(names), new(finisher), map[string]any{}
+	ast.Walk(&tree.Node, n)
+	for _, c := range n.columns() {
+		columns[c] = ""
+	}
 	options := []expr.Option{
-		func(c *conf.Config) { n.config = c }, expr.Env(n.variables), expr.DisableAllBuiltins(),
-		expr.Patch(visitor(n.gather)), expr.Patch(visitor(n.resolve)), expr.Patch(visitor(n.finish)),
+		expr.Env(columns), expr.DisableAllBuiltins(), expr.Patch(x),
 		expr.Function("int", toInt, new(func(any) int)),
 		expr.Function("float", toFloat, new(func(any) float64)),
 		expr.Function("string", func(args ...any) (any, error) { return textOf(args[0]) }, new(func(any) string)),
@@ -72,16 +77,17 @@ func Compile(s string) (*Program, *texts.Fault) {
 		options = append(options, expr.EnableBuiltin(name))
 	}
 	program, err := expr.Compile(s, options...)
-	columns := n.columns()
 	switch {
-	case n.fault != nil:
-		return nil, n.fault
+	case columns["$env"] != nil:
+		return nil, texts.NewFault("$env goes before a column's name only", `$env["column"]`)
+	case x.fault != nil:
+		return nil, x.fault
 	case err != nil:
 		return nil, faultOf(err)
 	case results[program.Node().Type().Kind()] == "":
 		return nil, texts.NewFault("the expression comes to a list or an object, not to a text", `write join(list, ", ")`)
 	}
-	return &Program{columns, n.builds, program}, nil
+	return &Program{n.columns(), x.builds, program}, nil
 }
 
 // faultOf is the library's error, which holds nothing but words of the expression, in the words of the other errors.
@@ -90,7 +96,7 @@ func faultOf(err error) *texts.Fault {
 	if !ok {
 		return &texts.Fault{Text: "the expression cannot be compiled"}
 	}
-	f := texts.NewFault(strings.ReplaceAll(e.Message, cellMark, ""), example)
+	f := texts.NewFault(e.Message, example)
 	if token := unexpected().FindStringSubmatch(f.Text); token != nil {
 		f.Text = "unexpected " + token[1]
 	}
@@ -115,7 +121,7 @@ var unexpected = spelling.Form(`^unexpected token \w+\((.*)\)$`)
 const (
 	example  = `for example: stage == "Won" ? first + " " + last : coalesce(nick, $env["Nick name"])`
 	cellHint = `a cell is a text and never missing: int(a) makes a number of it, a != "" asks whether it holds anything, ` +
-		`coalesce(a, b) takes the first that does; $env["E-mail"] is a column that is no single word`
+		`coalesce(a, b) takes the first that does; $env["E-mail"] and $env["a.b"] are columns that are no single word`
 )
 
 // runError is why an expression cannot be computed. It never holds a cell.
@@ -137,7 +143,7 @@ func (p *Program) run(cell func(i int) string) (any, error) {
 	for i, column := range p.Columns {
 		cell := strings.TrimSpace(cell(i))
 		empty = empty && cell == ""
-		cells[cellMark+column] = cell
+		cells[column] = cell
 	}
 	result, err := vm.Run(p.program, cells)
 	if err != nil && empty {
@@ -254,102 +260,68 @@ func slice(args ...any) (any, error) {
 	return string(characters[min(bound(args[1], 0), to):to]), nil
 }
 
-// names finds the columns of an expression: name, $env["any name"], and for the paths of JSON a.b and a[0].
+// names finds the columns of an expression: name, and $env["any name"].
 type names struct {
-	config    *conf.Config
-	variables map[string]any        // the cells, as the library knows them
-	others    []string              // that let declares
-	callees   []*ast.IdentifierNode // names of functions
-	cells     []*ast.IdentifierNode
-	envs      []*ast.IdentifierNode // $env, unless a column's name is behind it
-	builds    bool                  // the expression puts texts together
-	fault     *texts.Fault
+	found    []found
+	declared []string // by let
 }
 
-type visitor func(*ast.Node)
-
-func (v visitor) Visit(n *ast.Node) { v(n) }
-
-// gather notes the names that are no columns.
-func (s *names) gather(node *ast.Node) {
-	switch n := (*node).(type) {
-	case *ast.VariableDeclaratorNode:
-		s.others = append(s.others, n.Name)
-	case *ast.CallNode:
-		if callee, isName := n.Callee.(*ast.IdentifierNode); isName {
-			s.callees = append(s.callees, callee)
-		}
-	}
+// found is a name, and the node where it stands.
+type found struct {
+	at   ast.Node
+	name string
 }
 
-// resolve names the cells: of a.b.c the library shows a first, then a.b.
-func (s *names) resolve(node *ast.Node) {
+// Visit sees what a node consists of before the node itself.
+func (s *names) Visit(node *ast.Node) {
+	is := func(at ast.Node) func(found) bool { return func(f found) bool { return f.at == at } }
 	switch n := (*node).(type) {
 	case *ast.IdentifierNode:
-		switch {
-		case n.Value == "$env":
-			s.envs = append(s.envs, n)
-		case !slices.Contains(s.others, n.Value) && !slices.Contains(s.callees, n):
-			s.toCell(node, n, n.Value)
-		}
+		s.found = append(s.found, found{n, n.Value})
+	case *ast.VariableDeclaratorNode:
+		s.declared = append(s.declared, n.Name)
+	case *ast.CallNode:
+		s.found = slices.DeleteFunc(s.found, is(n.Callee))
 	case *ast.MemberNode:
-		step := strings.Trim(n.Property.String(), `"`)
-		if name, isText := n.Property.(*ast.StringNode); isText {
-			step = name.Value
-		} else if _, isPlace := n.Property.(*ast.IntegerNode); !isPlace {
-			return
-		}
-		of, _ := n.Node.(*ast.IdentifierNode)
-		isOf := func(id *ast.IdentifierNode) bool { return id == of }
-		switch {
-		case slices.ContainsFunc(s.envs, isOf):
-			s.envs = slices.DeleteFunc(s.envs, isOf)
-			s.toCell(node, of, strings.TrimSpace(step))
-		case slices.ContainsFunc(s.cells, isOf):
-			s.cells = slices.DeleteFunc(s.cells, isOf)
-			s.toCell(node, of, strings.TrimPrefix(of.Value, cellMark)+"."+step)
+		name, isText := n.Property.(*ast.StringNode)
+		if i := slices.IndexFunc(s.found, is(n.Node)); i >= 0 && isText && s.found[i].name == "$env" {
+			s.found[i].name = name.Value
 		}
 	}
 }
 
-func (s *names) toCell(node *ast.Node, at ast.Node, column string) {
-	cell := &ast.IdentifierNode{Value: cellMark + column}
-	cell.SetLocation(at.Location())
-	s.cells = append(s.cells, cell)
-	s.variables[cell.Value] = ""
-	s.config.WithEnv(s.variables)
-	*node = cell
+// columns are those that the expression names, each once, in their order there.
+func (s *names) columns() (list []string) {
+	for _, f := range s.found {
+		if !slices.Contains(list, f.name) && !slices.Contains(s.declared, f.name) {
+			list = append(list, f.name)
+		}
+	}
+	return list
 }
 
-// finish looks at what has a type by now: texts are cut by characters, and ?? has to do what it says.
-func (s *names) finish(node *ast.Node) {
+// finisher looks at what has a type by now: texts are cut by characters, and ?? has to do what it says.
+type finisher struct {
+	builds bool // the expression puts texts together
+	fault  *texts.Fault
+}
+
+// Visit is called with each node.
+func (f *finisher) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.BinaryNode:
 		kind := n.Type().Kind()
-		s.builds = s.builds || n.Operator == "+" && kind != reflect.Int && kind != reflect.Float64
-		left, _ := n.Left.(*ast.IdentifierNode)
-		if n.Operator == "??" && slices.Contains(s.cells, left) {
-			s.fault = texts.NewFault("?? takes the left side always, since that is never missing", cellHint)
+		f.builds = f.builds || n.Operator == "+" && kind != reflect.Int && kind != reflect.Float64
+		_, isName := n.Left.(*ast.IdentifierNode)
+		if n.Operator == "??" && isName && n.Left.Type().Kind() == reflect.String {
+			f.fault = texts.NewFault("?? takes the left side always, since that is never missing", cellHint)
 		}
 	case *ast.BuiltinNode:
-		s.builds = s.builds || slices.Contains([]string{"join", "replace", "repeat"}, n.Name)
+		f.builds = f.builds || slices.Contains([]string{"join", "replace", "repeat"}, n.Name)
 	case *ast.SliceNode:
 		if none := ast.Node(&ast.NilNode{}); n.Node.Type().Kind() == reflect.String {
 			args := []ast.Node{n.Node, cmp.Or(n.From, none), cmp.Or(n.To, none)}
 			*node = &ast.CallNode{Callee: &ast.IdentifierNode{Value: partOf}, Arguments: args}
 		}
 	}
-}
-
-// columns are those that the expression names, in their order there.
-func (s *names) columns() (list []string) {
-	for _, cell := range s.cells {
-		if name := strings.TrimPrefix(cell.Value, cellMark); !slices.Contains(list, name) {
-			list = append(list, name)
-		}
-	}
-	if len(s.envs) > 0 {
-		s.fault = texts.NewFault("$env goes before a column's name only", `$env["column"]`)
-	}
-	return list
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 
+	"leadferry/internal/rowkey"
 	"leadferry/mapping/texts"
 )
 
@@ -64,7 +65,7 @@ func (d *draft) fieldOf(r rule, c *column) field {
 		}
 	}
 	if r.Format == "email" {
-		remark = f.checkEmail(c)
+		remark = c.badEmails()
 	}
 	if n := c.profile.counts["damaged"]; n > 0 && r.Like == "phone" {
 		damage = "? a spreadsheet damaged " + english.Plural(n, "number", "") + " (4.9E+11)"
@@ -73,24 +74,19 @@ func (d *draft) fieldOf(r rule, c *column) field {
 	return f
 }
 
-// checkEmail takes the format back where more than a few cells break it, and says how many do.
-func (f *field) checkEmail(c *column) (remark string) {
-	const mostMistakes = 20 // one in so many filled rows
+// badEmails says how many cells are no e-mail addresses.
+func (c *column) badEmails() (remark string) {
 	n := 0
 	for _, cell := range c.cells {
 		if cell != "" && !texts.IsEmail(cell) {
 			n++
 		}
 	}
-	bad := fmt.Sprintf("%d of %s", n, english.Plural(c.profile.filled, "row", ""))
-	switch {
-	case n == 0:
-		return ""
-	case n*mostMistakes <= c.profile.filled:
-		return bad + " would be refused: correct the file, or say on_invalid: drop"
+	if n > 0 {
+		remark = fmt.Sprintf("? %d of %s would be refused: correct the file, or say on_invalid: drop", n,
+			english.Plural(c.profile.filled, "row", ""))
 	}
-	f.format = ""
-	return "? not checked as e-mail addresses: " + bad + " hold none and would be refused"
+	return remark
 }
 
 // phoneStep is the step that makes international numbers of all that the column holds, or "": by the country in
@@ -122,29 +118,28 @@ func (d *draft) phoneStep(c *column) string {
 	return ""
 }
 
-// nameField makes the name of its parts, or takes the whole name where the file has that and it is filled more often.
+// nameField makes the name of the first and the last one, or takes the whole name where one of these is not there or
+// less often filled.
 func (d *draft) nameField() field {
-	first, middle, last, full := d.parts["first"], d.parts["middle"], d.parts["last"], d.parts["full"]
-	switch {
-	case full == nil || first == nil || last != nil:
-	case holds(full, first):
-		first = nil
-	default: // "Vorname, Name": the second is the last name
+	first, last, full := d.parts["first"], d.parts["last"], d.parts["full"]
+	if full != nil && first != nil && last == nil && !full.holds(first) { // "Vorname, Name": the second is the last name
+		d.parts["last"], d.parts["full"] = full, nil
 		last, full = full, nil
+	}
+	f := field{Key: "name"}
+	switch {
+	case full != nil && (first == nil || last == nil || full.profile.filled > first.profile.filled):
+		f.columns = []*column{full}
+	case first != nil && last != nil && d.parts["middle"] != nil:
+		f.columns, f.apply = d.present("first", "middle", "last"), "squeeze"
+	default:
+		f.columns = d.present("first", "last")
 	}
 	eastAsian := func(r rune) bool {
 		return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
 	}
-	f := field{Key: "name"}
-	f.columns = slices.DeleteFunc([]*column{first, last}, func(c *column) bool { return c == nil })
 	if last != nil && strings.ContainsFunc(last.header, eastAsian) {
 		slices.Reverse(f.columns) // the family name comes first there
-	}
-	switch {
-	case full != nil && (len(f.columns) == 0 || full.profile.filled > d.filledRows(f.columns)):
-		f.columns = []*column{full}
-	case len(f.columns) == 2 && middle != nil:
-		f.columns, f.apply = slices.Insert(f.columns, 1, middle), "squeeze"
 	}
 	for _, c := range d.present("full", "first", "middle", "last") {
 		if !slices.Contains(f.columns, c) {
@@ -157,19 +152,15 @@ func (d *draft) nameField() field {
 	return f
 }
 
-// holds reports whether most cells of a column of whole names hold those of the part.
-func holds(full, part *column) bool {
-	held, others := 0, 0
-	for i, cell := range part.cells {
-		switch {
-		case cell == "" || full.cells[i] == "":
-		case slices.Contains(words(full.cells[i]), joined(cell)):
-			held++
-		default:
-			others++
+// holds reports whether most cells hold those of the other column.
+func (c *column) holds(other *column) bool {
+	n := 0
+	for i, cell := range other.cells {
+		if cell != "" && strings.Contains(c.cells[i], cell) {
+			n++
 		}
 	}
-	return held > 0 && held >= others
+	return n*2 > other.profile.filled
 }
 
 // rest says what to do with columns that were not recognised: those that rest takes, those that it has to leave out,
@@ -186,15 +177,11 @@ func (d *draft) decideRest() {
 		keys[f.Key] = true
 	}
 	r := rest{Except: slices.Clone(d.twice)}
-	for _, c := range d.Hidden {
-		r.Except = append(r.Except, cmp.Or(c.inside, c.header))
-	}
+	r.Except = append(r.Except, headersOf(d.Hidden)...)
 	slices.Sort(r.Except)
-	r.Except = slices.Compact(r.Except)
 	for _, c := range d.columns {
-		_, isExcept := slices.BinarySearch(r.Except, c.header)
 		switch {
-		case c.part != "" || c == d.Key.Column && d.Key.External || c.inside != "" || isExcept:
+		case c.part != "" || c == d.Key.Column && d.Key.External:
 		case c.profile.filled == 0 && len(d.In.Rows) > 0:
 			r.Empty = append(r.Empty, c.header)
 		case keys[c.header]:
@@ -235,7 +222,7 @@ func (r rule) score(c *column) (score float64, why string) {
 		(!r.Varied || p.distinct*10 >= p.filled*8)
 	score = strength + forLikeness*r.Weight*like + forFilled*p.fill()
 	switch {
-	case c.inside == "" && p.share("object") > 0.5:
+	case p.share("object") > 0.5:
 	case p.rows == 0:
 		return strength, "by its name"
 	case p.filled == 0 || like < r.Least || !p.nothingLike(r.Unlike...) || r.Longest > 0 && average > r.Longest:
@@ -319,7 +306,8 @@ func (d *draft) chooseKey() (k keyChoice) {
 			k.Column, k.External, k.ByValues = c, true, id <= byValues
 			k.Repeats, k.Blanks = p.filled-p.distinct, p.rows-p.filled
 			if p.counting {
-				k.Namespace = strings.Join(fileWords(d.In.File), "-")
+				name := strings.Join(fileWords(d.In.File), "-")
+				k.Namespace = name[:min(len(name), rowkey.MaxNamespace)]
 			}
 			return k
 		} else if isNumber {
@@ -346,7 +334,6 @@ func identifies(c *column) float64 {
 	const mostKey = 128 // characters of an identifier
 	p := c.profile
 	own, other := c.name.strength("recordid"), c.name.strength("otherid")
-	isKey := len(c.name.words) > 0 && known().any("keys", c.name.words[len(c.name.words)-1:])
 	switch {
 	case p.rows > 0 && (p.share("solid") < 0.98 || p.longest > mostKey || !p.nothingLike("email", "url") ||
 		c.part != ""):
@@ -358,8 +345,6 @@ func identifies(c *column) float64 {
 	case !c.isUnknown() || !p.nothingLike("date", "damaged"):
 	case p.share("uuid") == 1:
 		return byValues
-	case p.share("code") == 1 && p.alike && p.nothingLike("phone") && (isKey || p.nothingLike("number")):
-		return byValues / 2
 	}
 	return 0
 }

@@ -1,7 +1,6 @@
 package propose
 
 import (
-	"cmp"
 	_ "embed"
 	"maps"
 	"path"
@@ -215,7 +214,6 @@ func fileWords(file string) []string {
 const (
 	weakName   = 0.45 // a word with other meanings: the German "Adresse"
 	aroundName = 0.92 // words that say nothing stood around it
-	insideName = 0.5  // it is a part of a form's question; no other sum comes to this
 	secondName = 0.25 // taken off a second one of its kind
 	secondMost = 0.65 // what a second one of its kind comes to: "Other Phone"
 )
@@ -265,50 +263,40 @@ func (n name) isSecret() bool {
 // identifiers are parts that any word in front makes another table's: a "Form ID" is not the lead's.
 var identifiers = []part{"recordid", "otherid", "rownumber", "organization", "statusid"}
 
-// inside are the signs of the names inside a header that say most, and of these the longest. Words around that say
-// nothing cost a little, those that make it a second one more; with others it is a part of a form's question.
-func (d *dictionary) inside(words []string) (best []sign) {
-	most, longest := 0.0, 0
-	for from := range words {
-		for to := from + 1; to <= min(len(words), from+d.longest); to++ {
-			text, around := strings.Join(words[from:to], ""), slices.Concat(words[:from], words[to:])
-			strength, own := d.cost(around)
-			address, question := slices.ContainsFunc(around, isAddress), strength == insideName
-			for _, s := range d.headers[text] {
-				r := d.ruleOf(s.part)
-				tells := !question || len(text) >= 4 && text != "name" && s.strength == 1 && r.Part != ""
+// inside are the signs of the longest name inside a header all other words of which say nothing of the lead.
+func (d *dictionary) inside(words []string) (signs []sign) {
+	for length := min(len(words), d.longest); length > 0 && signs == nil; length-- {
+		for from := range len(words) - length + 1 {
+			around := slices.Concat(words[:from], words[from+length:])
+			strength := d.cost(around)
+			own := !slices.ContainsFunc(around, func(w string) bool { return !d.has("own", w) })
+			address := slices.ContainsFunc(around, isAddress)
+			for _, s := range d.headers[strings.Join(words[from:from+length], "")] {
 				s.strength *= strength
-				order := cmp.Or(cmp.Compare(s.strength, most), len(text)-longest)
-				if order < 0 || s.whole || address && !r.Place || !own && slices.Contains(identifiers, s.part) ||
-					!tells {
-					continue
+				if strength > 0 && !s.whole && (own || !slices.Contains(identifiers, s.part)) &&
+					(!address || d.ruleOf(s.part).Place) {
+					signs = append(signs, s)
 				}
-				if order > 0 {
-					best, most, longest = nil, s.strength, len(text)
-				}
-				best = append(best, s)
 			}
 		}
 	}
-	return best
+	return signs
 }
 
-// cost is how much a name still says among other words, and whether all of these may be before the key of the
-// record itself.
-func (d *dictionary) cost(around []string) (strength float64, own bool) {
-	strength, own = aroundName, true
+// cost is how much a name still says among other words: words that say nothing cost a little, those that make it a
+// second one more, and others all.
+func (d *dictionary) cost(around []string) float64 {
+	strength := aroundName
 	for _, w := range around {
-		noise, second := d.has("noise", w), d.has("second", w)
-		own = own && d.has("own", w)
 		switch {
-		case w == "1" || w == "0" || noise:
-		case second || isNumber(w):
+		case w == "1" || w == "0" || d.has("noise", w):
+		case d.has("second", w) || isNumber(w):
 			strength -= secondName
 		default:
-			return insideName, own
+			return 0
 		}
 	}
-	return strength, own
+	return strength
 }
 
 // ruleOf is the rule of a part; those that are decided elsewhere have an empty one.

@@ -2,7 +2,7 @@
 //
 // It uses mapping, whose language it writes and whose rules judge the outcome, and reads no file itself:
 //
-//	Input ─▶ table (cells measured) ─▶ draft (which column plays which part) ─▶ YAML ─▶ mapping.Parse, Bind, Map ─▶ Proposal
+//	Input ─▶ table (cells measured) ─▶ draft (which column plays which part) ─▶ YAML ─▶ mapping.Parse ─▶ Proposal
 //
 // A part is given to a column by its name and by its cells: both have a say, and cells that contradict the name win.
 // A new kind of cell or column is a line and its names in dictionary.yaml.
@@ -10,7 +10,7 @@
 // Promises: the same Input gives the same Proposal; the YAML is a mapping file that loads, and every sampled row is
 // valid under it unless a person has to decide something or correct the row, which a comment and a note then say;
 // what is guessed has a comment that begins with a question mark, as validate names it; no cell of a row is in
-// comments or notes, except for words of a column of statuses or dealers that holds few and short ones.
+// comments or notes, except for words of a column of statuses that holds few and short ones.
 package propose
 
 import (
@@ -56,10 +56,11 @@ func Propose(in Input) (Proposal, error) {
 			"under a name of its own"
 		return Proposal{}, mapping.Error{File: in.File, Text: noColumn, Hint: hint}
 	}
-	if err := d.try(); err != nil {
+	text := []byte(d.yaml())
+	if _, err := mapping.Parse("proposal", text, nil); err != nil {
 		return Proposal{}, fmt.Errorf("the mapping that was made does not load: %w", err)
 	}
-	return Proposal{YAML: []byte(d.yaml()), Notes: d.notes()}, nil
+	return Proposal{YAML: text, Notes: d.notes()}, nil
 }
 
 const noColumn = "no column of it can go into a lead, except secrets and names that are there twice"
@@ -72,7 +73,6 @@ type draft struct {
 	Status       *statusChoice // nil: no column is one
 	Key          keyChoice
 	Rest         rest
-	Trial        map[string]int // rows, by how they would end
 
 	parts  map[part]*column
 	fields []field
@@ -82,12 +82,12 @@ type draft struct {
 func newDraft(t *table) *draft {
 	d := &draft{
 		table: t, Origin: t.originOf(), Status: t.chooseStatus(), Organization: t.chooseOrganization(),
-		parts: map[part]*column{}, Trial: map[string]int{},
+		parts: map[part]*column{},
 	}
 	if d.Status != nil && d.Status.Live {
 		d.Status.Column.part = "status"
 	}
-	if d.Organization.Live || d.Organization.Words != nil {
+	if d.Organization.Live {
 		d.Organization.Column.part = "organization"
 	}
 	d.assignParts()
@@ -95,29 +95,4 @@ func newDraft(t *table) *draft {
 	d.Key = d.chooseKey()
 	d.decideRest()
 	return d
-}
-
-// try maps the sampled rows and counts them by the first of these rules that they break: status and assign are for a
-// person to decide, and format is a mistake in a cell. Its error says that the mapping does not load.
-func (d *draft) try() error {
-	m, err := mapping.Parse("proposal", []byte(d.yaml()), nil)
-	if err != nil {
-		return err
-	}
-	b, err := m.Bind("input", d.shape())
-	if err != nil {
-		return err
-	}
-	var rec mapping.Record
-	for i := range d.In.Rows {
-		problems := b.Map(d.row(i), mapping.Env{File: "input", Line: i + 1, Run: "run"}, &rec)
-		ends := "good"
-		for _, rule := range []string{"", "format", "assign", "status"} { // "": any other
-			if slices.ContainsFunc(problems, func(p mapping.Problem) bool { return rule == "" || p.Rule == rule }) {
-				ends = rule
-			}
-		}
-		d.Trial[ends]++
-	}
-	return nil
 }

@@ -49,9 +49,6 @@ func (d *draft) execute(name string) string {
 // Source is what a reader would not find out by itself.
 func (d *draft) Source() string { return d.execute("source") }
 
-// Codes reports whether the words are numbers of another system.
-func (o organizationChoice) Codes() bool { return o.Column.profile.share("solid") >= 0.9 }
-
 // Unread is how many rows could not be read.
 func (d *draft) Unread() (n int) {
 	for _, u := range d.In.Bad {
@@ -60,41 +57,8 @@ func (d *draft) Unread() (n int) {
 	return n
 }
 
-// Placeholders that no file has a column for: a line taken over unfilled is refused, or fits no row.
-const (
-	fillOrganization = "{ID OF THE ORGANIZATION}"
-	fillLocator      = "{ID OF THE LOCATOR}"
-)
-
 // Fields are the keys of the content that are written out.
 func (d *draft) Fields() []field { return slices.Concat(d.fields, d.Rest.fields) }
-
-// way is one to assign a lead, as an object of YAML.
-type way struct{ Text, Comment string }
-
-// Ways are those beside a column: the searches that the columns of an address allow (specification, endpoint 5,
-// rule 3), and one organization for all.
-func (d *draft) Ways() (list []way) {
-	begin := "{locator: " + quoted(fillLocator) + ", type: "
-	if c := d.parts["postal"]; c != nil {
-		text := begin + "regions, postal_code: " + d.fieldOf(known().ruleOf("postal"), c).Value() + "}"
-		list = append(list, way{text, "by postal code"})
-	}
-	var address []string
-	for _, line := range [][]part{{"street", "house"}, {"postal", "city"}, {"state"}, {"country"}} {
-		if columns := d.present(line...); columns != nil {
-			address = append(address, quoted(placeholders(columns, " ")))
-		}
-	}
-	if d.present("street", "house", "postal", "city") != nil {
-		text := address[0]
-		if len(address) > 1 { // what is there of an address does
-			text = "{join: [" + strings.Join(address, ", ") + `], sep: ", "}`
-		}
-		list = append(list, way{begin + "radius, search_text: " + text + "}", "the nearest; or type: regions-radius"})
-	}
-	return append(list, way{"{organization: " + quoted(fillOrganization) + "}", "one organization"})
-}
 
 // Value is the field's value in YAML.
 func (f field) Value() string {

@@ -12,7 +12,7 @@ import (
 	"leadferry/mapping"
 )
 
-// word is one of a column of statuses or dealers.
+// word is one of a column of statuses.
 type word struct {
 	Text   string
 	Rows   int
@@ -20,16 +20,15 @@ type word struct {
 	Doubt  bool
 }
 
-// Forms of words that a comment may hold, since they are nobody's, and of the numbers that systems give dealers.
+// Forms of words that a comment may hold, since they are nobody's.
 var (
 	tellableForm = spelling.Form(`^[\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}]{1,40}$`)
 	personalForm = spelling.Form(`@|\p{Nd}{5}`)
-	dealerForm   = spelling.Form(`^[A-Z]{0,4}[-_/. ]?[0-9]{3,8}$`)
 )
 
 // wordsOf counts the words of a column, the most frequent first. It is nil where they are many, hardly come twice, or
-// may be somebody's; numbers of dealers may be told where several rows have them.
-func wordsOf(c *column, dealers bool) (list []word) {
+// may be somebody's.
+func wordsOf(c *column) (list []word) {
 	const mostWords = 50
 	p, rows := c.profile, map[string]int{}
 	again := p.filled < 2*fewestRows || p.distinct*2 <= p.filled
@@ -41,8 +40,7 @@ func wordsOf(c *column, dealers bool) (list []word) {
 	}
 	delete(rows, "")
 	for text, n := range rows {
-		tellable := tellableForm().MatchString(text) && !personalForm().MatchString(text) && utf8.ValidString(text)
-		if !tellable && !(dealers && n > 1 && dealerForm().MatchString(text)) {
+		if !tellableForm().MatchString(text) || personalForm().MatchString(text) || !utf8.ValidString(text) {
 			return nil
 		}
 		place := placeStatus(text)
@@ -83,12 +81,7 @@ func (t *table) chooseStatus() (best *statusChoice) {
 
 // statusOf is what the column's cells say of statuses, or nil when they and the name say too little.
 func statusOf(c *column) *statusChoice {
-	p, strength := c.profile, c.name.strength("status", "statusid")
-	words := wordsOf(c, false)
-	named := strength >= leastScore
-	if words == nil || !named && !c.isUnknown() {
-		return nil
-	}
+	strength, words := c.name.strength("status", "statusid"), wordsOf(c)
 	placed, rows, closes := 0, 0, 0.0
 	for _, w := range words {
 		if w.Status != "" {
@@ -99,19 +92,17 @@ func statusOf(c *column) *statusChoice {
 			closes = 0.3 // a column of stages alone would leave lost deals open
 		}
 	}
-	share := ratio(rows, p.filled)
-	s := &statusChoice{Column: c, Words: words, Sure: strength >= surePart}
-	// numbers of stages say more than a mere 0 and 1
-	s.score = 2*share + strength + forFilled*p.fill() + closes - 0.3*p.share("yesno")
-	if named {
-		s.Live = placed > 0 && (placed*2 >= len(words) || share >= 0.5)
-	} else {
-		s.Live = placed > 1 && share >= 0.8 && p.filled > max(3, len(words))
-	}
+	share := ratio(rows, c.profile.filled)
+	s := &statusChoice{Column: c, Words: words, Sure: strength >= surePart, score: 2*share + strength + closes}
 	switch {
-	case s.Live:
-		s.score++
-	case !s.Sure:
+	case words == nil, strength < leastScore && !c.isUnknown():
+		return nil
+	case strength >= leastScore:
+		s.Live = placed > 0 && (placed*2 >= len(words) || share >= 0.5)
+	default:
+		s.Live = placed > 1 && share >= 0.8 && c.profile.filled > max(3, len(words))
+	}
+	if !s.Live && !s.Sure {
 		return nil
 	}
 	return s
@@ -143,7 +134,6 @@ type organizationChoice struct {
 	Column *column // names the organization, or nil
 	Live   bool    // its cells can be the service's IDs; else it is offered in a comment
 	Why    string
-	Words  []word // of a table that a person has to fill in with the service's IDs
 }
 
 func (t *table) chooseOrganization() (best organizationChoice) {
@@ -151,11 +141,8 @@ func (t *table) chooseOrganization() (best organizationChoice) {
 	for _, c := range t.columns {
 		o := organizationOf(c)
 		score := c.name.strength("organization") + c.profile.share("uuid") + forFilled*c.profile.fill()
-		switch {
-		case o.Live:
+		if o.Live {
 			score += 2
-		case o.Words != nil:
-			score++
 		}
 		if o.Column != nil && score > most {
 			best, most = o, score
@@ -169,25 +156,16 @@ func (t *table) chooseOrganization() (best organizationChoice) {
 func organizationOf(c *column) organizationChoice {
 	p, strength := c.profile, c.name.strength("organization")
 	named, sure := strength >= leastScore, strength >= surePart
-	var words []word
-	if sure {
-		words = wordsOf(c, true)
-	}
-	repeats := p.filled < 20 || p.distinct < p.filled
-	codes := p.share("code") >= 0.9 && p.nothingLike("date", "email", "damaged")
 	switch {
 	case sure && p.rows == 0:
-		return organizationChoice{c, true, "? by its name: no row was there to look at", nil}
+		return organizationChoice{c, true, "? by its name: no row was there to look at"}
 	case p.filled == 0:
-	case named && p.share("uuid") >= 0.9 && repeats:
-		why := "? " + english.Plural(p.distinct, "dealer", "") + ": the service's own IDs?"
-		return organizationChoice{c, true, why, nil}
-	case named && codes && repeats, sure && p.share("solid") >= 0.9:
-		return organizationChoice{c, false, "another system's numbers, by their looks", words}
-	case named && c.name.strength("company") == 0 && p.nothingLike("email", "date", "yesno"):
-		return organizationChoice{c, false, "says where, but not by an ID", words}
+	case named && p.share("uuid") >= 0.9 && (p.filled < 20 || p.distinct < p.filled):
+		return organizationChoice{c, true, "? " + english.Plural(p.distinct, "dealer", "") + ": the service's own IDs?"}
+	case sure && p.share("solid") >= 0.9, named && c.name.strength("company") == 0 && p.nothingLike("email", "date", "yesno"):
+		return organizationChoice{c, false, "says where, but not by the service's IDs"}
 	case c.isUnknown() && p.share("uuid") == 1 && p.filled >= 10 && p.distinct*2 <= p.filled:
-		return organizationChoice{c, false, "IDs that many rows share: dealers?", nil}
+		return organizationChoice{c, false, "IDs that many rows share: dealers?"}
 	}
 	return organizationChoice{}
 }

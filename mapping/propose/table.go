@@ -1,9 +1,7 @@
 package propose
 
 import (
-	"encoding/json"
-	"fmt"
-	"maps"
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"leadferry/internal/spelling"
-	"leadferry/mapping"
 	"leadferry/mapping/texts"
 )
 
@@ -21,22 +18,22 @@ const (
 	reserved    = "leadferry"
 )
 
-// column is one of the input's columns, or a path into one of them, which is then inside.
+// column is one of the input's columns.
 type column struct {
-	header, inside string
-	cells          []string
-	name           name
-	profile        *profile
-	part           part   // what it was found to be, or ""
-	why            string // what that rests on
+	header  string
+	cells   []string
+	name    name
+	profile *profile
+	part    part   // what it was found to be, or ""
+	why     string // what that rests on
 }
 
 // table is the input as the proposal sees it. Exported names are those that proposal.tmpl has, here and in a draft.
 type table struct {
 	In       Input
 	Headless bool      // the first line was a lead, and the columns have made-up names
-	columns  []*column // those that a mapping can name, in the input's order, paths after their column
-	paths    []*column // all paths into columns
+	columns  []*column // those that a mapping can name, in the input's order
+	Objects  []string  // headers of those that hold objects or lists
 	Nameless []string  // headers that no mapping can name
 	twice    []string  // those that are there twice, which rest must leave out
 	Null     []string  // cells that count as empty
@@ -64,23 +61,22 @@ func newTable(in Input) *table {
 				t.twice = append(t.twice, header)
 			}
 		default:
-			t.add(header, "", cellsOf(t.In.Rows, i, t.Null))
+			cells := cellsOf(t.In.Rows, i, t.Null)
+			t.add(&column{header: header, cells: cells, name: readName(header), profile: measure(cells)})
 		}
-	}
-	if in.Format == "jsonl" {
-		t.addPaths()
 	}
 	return t
 }
 
-func (t *table) add(header, inside string, cells []string) *column {
-	c := &column{header: header, inside: inside, cells: cells, name: readName(header), profile: measure(cells)}
-	if c.name.isSecret() {
+func (t *table) add(c *column) {
+	switch {
+	case c.name.isSecret():
 		t.Hidden = append(t.Hidden, c)
-	} else {
-		t.columns = append(t.columns, c)
+		return
+	case c.profile.share("object") > 0.5:
+		t.Objects = append(t.Objects, c.header)
 	}
-	return c
+	t.columns = append(t.columns, c)
 }
 
 // MadeUp are names for so many columns that have none.
@@ -92,11 +88,11 @@ func MadeUp(columns int) (names []string) {
 }
 
 // BeginsWithLead reports whether the first line of a table is a lead and no header: it has an e-mail address, or hardly
-// a name that is known and two cells at least that look like those below them, or are there again, or one that begins
-// to count the rows. All rows have as many cells.
+// a name that is known and two cells at least that look like those below them, or are there again. All rows have as
+// many cells.
 func BeginsWithLead(first []string, rows [][]string) bool {
 	const leastUnnamed = 4 // among so many columns one may be called like a column by chance: there is a city called By
-	alike, named, goesOn := 0, 0, false
+	alike, named := 0, 0
 	for i, cell := range first {
 		kinds, cell := kindsOf(cell), strings.TrimSpace(cell)
 		switch {
@@ -118,11 +114,8 @@ func BeginsWithLead(first []string, rows [][]string) bool {
 			cell != "" && slices.Contains(cells, cell) {
 			alike++
 		}
-		n, err := strconv.Atoi(cell)
-		goesOn = goesOn || err == nil && len(cells) > 1 &&
-			!slices.ContainsFunc(cells, func(next string) bool { n++; return next != strconv.Itoa(n) })
 	}
-	return (alike > 1 || goesOn && alike > 0) && named*leastUnnamed < len(first)
+	return alike > 1 && named*leastUnnamed < len(first)
 }
 
 // nameable reports whether a placeholder can name the column: braces, @ and blanks at the ends mean something else.
@@ -156,82 +149,6 @@ func (t *table) findNull() {
 		}
 	}
 	slices.Sort(t.Null)
-}
-
-// Limits of the paths that are looked for in objects and lists.
-const (
-	maxPaths    = 60 // of a column
-	maxDepth    = 4
-	maxElements = 3    // of a list
-	maxSearched = 1000 // rows whose objects are searched for paths
-)
-
-// addPaths adds the paths into columns that hold objects or lists, as a reader of JSON lines resolves them.
-func (t *table) addPaths() {
-	own := t.columns
-	t.columns = nil
-	for _, c := range own {
-		t.columns = append(t.columns, c)
-		if c.profile.share("object") < 0.9 {
-			continue
-		}
-		cells := map[string][]string{}
-		for i, text := range c.cells {
-			var value any
-			d := json.NewDecoder(strings.NewReader(text))
-			d.UseNumber()
-			if d.Decode(&value) == nil {
-				eachPath(c.header, value, maxDepth, func(path, cell string) {
-					if cells[path] == nil && i < maxSearched && len(cells) < maxPaths && nameable(path) &&
-						!slices.Contains(t.In.Columns, path) {
-						cells[path] = make([]string, len(c.cells))
-					}
-					if cells[path] != nil && !slices.Contains(t.Null, cell) {
-						cells[path][i] = cell
-					}
-				})
-			}
-		}
-		for _, path := range slices.Sorted(maps.Keys(cells)) {
-			t.paths = append(t.paths, t.add(path, c.header, cells[path]))
-		}
-	}
-}
-
-// eachPath calls f with each plain value in a JSON value, and with its place as a placeholder names it.
-func eachPath(path string, value any, depth int, f func(path, cell string)) {
-	switch value := value.(type) {
-	case nil:
-	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(value)) {
-			if depth > 0 && name != "" && !strings.ContainsAny(name, ".{}") {
-				eachPath(path+"."+name, value[name], depth-1, f)
-			}
-		}
-	case []any:
-		for i, element := range value[:min(len(value), maxElements)] {
-			if depth > 0 {
-				eachPath(path+"."+strconv.Itoa(i), element, depth-1, f)
-			}
-		}
-	default:
-		f(path, strings.TrimSpace(fmt.Sprint(value)))
-	}
-}
-
-func (t *table) shape() mapping.Columns {
-	return mapping.Columns{
-		Names: append(slices.Clone(t.In.Columns), headersOf(t.paths)...), Own: len(t.In.Columns),
-		Open: t.In.Format == "jsonl",
-	}
-}
-
-func (t *table) row(i int) []string {
-	row := slices.Clone(t.In.Rows[i])
-	for _, path := range t.paths {
-		row = append(row, path.cells[i])
-	}
-	return row
 }
 
 func headersOf(columns []*column) []string {
@@ -317,14 +234,13 @@ type profile struct {
 	longest, total         int // characters of filled cells
 
 	counts   map[string]int
-	alike    bool // the cells are of one shape, such as A-9 for L-104204
 	counting bool // the cells are 1, 2, 3 … in the order of the rows
 }
 
 // measure looks at all cells of a column; those that hold nothing are "".
 func measure(cells []string) *profile {
 	p := &profile{rows: len(cells), counting: true, counts: map[string]int{}}
-	seen, shapes := map[string][]string{}, map[string]bool{}
+	seen := map[string][]string{}
 	for _, text := range cells {
 		if text == "" {
 			continue
@@ -334,30 +250,15 @@ func measure(cells []string) *profile {
 		p.longest, p.total = max(p.longest, n), p.total+n
 		if _, again := seen[text]; !again {
 			seen[text] = kindsOf(text)
-			shapes[shape(text)] = true
 		}
 		for _, kind := range seen[text] {
 			p.counts[kind]++
 		}
 		p.counting = p.counting && text == strconv.Itoa(p.filled)
 	}
-	p.distinct, p.alike = len(seen), len(shapes) == 1
+	p.distinct = len(seen)
 	p.counting = p.counting && p.filled > 1
 	return p
-}
-
-// shape is a text with A for each run of letters and 9 for each of digits.
-func shape(text string) string {
-	classes := strings.Map(func(r rune) rune {
-		switch {
-		case r >= '0' && r <= '9':
-			return '9'
-		case r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= utf8.RuneSelf:
-			return 'A'
-		}
-		return r
-	}, text)
-	return string(slices.Compact([]byte(classes)))
 }
 
 // share is the part of the filled cells that are of a kind, 0 to 1.
@@ -398,52 +299,49 @@ var dateLayouts = sync.OnceValue(func() (list []dateLayout) {
 // dateStep is the step that makes ISO dates of a column, and what a person should know of it. A column in which day and
 // month could change places stays as it is, and the person is asked.
 func (c *column) dateStep() (step, remark string) {
-	const mostLayouts = 3
-	swap := strings.NewReplacer("D", "M", "M", "D")
-	var rest, names, swapped []string // cells without layout, layouts
-	for _, cell := range c.cells {
-		if cell != "" && !texts.IsDate(cell) {
-			rest = append(rest, cell)
-		}
+	dates := slices.DeleteFunc(slices.Clone(c.cells), func(cell string) bool {
+		return cell == "" || texts.IsDate(strings.Replace(cell, " ", "T", 1)) // perhaps with a blank before the time
+	})
+	slices.Sort(dates)
+	dates = slices.Compact(dates)
+	if len(dates) == 0 {
+		return "", ""
 	}
-	slices.Sort(rest)
-	rest = slices.Compact(rest)
-	for len(rest) > 0 && len(names) < mostLayouts {
-		best, left := "", map[string][]string{} // cells that a layout leaves over which reads the first
-		for _, l := range dateLayouts() {
-			if _, ok := l.read(rest[0]); ok {
-				left[l.name] = slices.DeleteFunc(slices.Clone(rest), func(cell string) bool {
-					_, ok := l.read(cell)
-					return ok
-				})
-				if best == "" || len(left[l.name]) < len(left[best]) {
-					best = l.name
-				}
+	monthFirst := slices.Clone(dateLayouts())
+	slices.SortStableFunc(monthFirst, func(a, b dateLayout) int {
+		return cmp.Compare(strings.Trim(a.name[:1], "M"), strings.Trim(b.name[:1], "M"))
+	})
+	names, other := cover(dates, dateLayouts()), cover(dates, monthFirst)
+	switch _, fault := texts.Date(names); {
+	case fault != nil:
+		return "", "? sent as it is: not all cells are dates, or not in one form"
+	case names != other:
+		return "", "? as it is: day or month first? Say apply: [" + quoted("date:"+names) + "] or [" +
+			quoted("date:"+other) + "]"
+	}
+	return "date:" + names, ""
+}
+
+// cover is the layouts, parted by |, that read all the cells: of those that read the first one, each reads the most. It
+// is "" where that takes too many.
+func cover(cells []string, layouts []dateLayout) string {
+	const mostLayouts = 3
+	var names []string
+	for len(cells) > 0 {
+		best, left := "", cells
+		for _, l := range layouts {
+			reads := func(cell string) bool { _, ok := l.read(cell); return ok }
+			if !reads(cells[0]) {
+				continue
+			}
+			if rest := slices.DeleteFunc(slices.Clone(cells), reads); len(rest) < len(left) {
+				best, left = l.name, rest
 			}
 		}
-		if best == "" {
-			break
+		if best == "" || len(names) == mostLayouts {
+			return ""
 		}
-		other := swap.Replace(best)
-		if cells, reads := left[other]; !reads || len(cells) > len(left[best]) {
-			other = best
-		}
-		names, swapped, rest = append(names, best), append(swapped, other), left[best]
+		names, cells = append(names, best), left
 	}
-	step, other := "date:"+strings.Join(names, "|"), "date:"+strings.Join(swapped, "|")
-	_, fault := texts.Date(strings.Join(names, "|"))
-	switch {
-	case len(rest) > 0 || names != nil && fault != nil:
-		return "", "? sent as it is: not all cells are dates, or not in one form"
-	case !slices.ContainsFunc(names, func(name string) bool { return !strings.HasPrefix(name, "YYYY-") }):
-		return "", "" // they are ISO dates, perhaps with a blank before the time
-	case step != other:
-		return "", "? as it is: day or month first? Say apply: [" + quoted(step) + "] or [" + quoted(other) + "]"
-	}
-	for _, sign := range []string{"/", ".", "-"} {
-		if strings.Contains(step, "M"+sign+"D"+sign) && strings.Contains(step, "D"+sign+"M"+sign) {
-			return step, "? some dates have the day first, others the month"
-		}
-	}
-	return step, ""
+	return strings.Join(names, "|")
 }

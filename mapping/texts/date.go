@@ -56,21 +56,20 @@ type dateForm struct {
 	write  func(time.Time) string
 }
 
-// probes are moments that tell layouts apart whose parts are in another order.
+// probes are moments that tell layouts apart whose parts are in another order, and which parts a layout has.
 var probes = [...]time.Time{
-	time.Date(2004, time.May, 6, 7, 8, 9, 0, time.UTC), time.Date(2011, time.October, 12, 13, 14, 15, 0, time.UTC),
-	time.Date(1970, time.February, 3, 4, 0, 0, 0, time.UTC),
+	time.Date(2004, time.May, 6, 7, 8, 9, 0, halfPastOne), time.Date(2011, time.October, 12, 13, 14, 15, 0, halfPastOne),
+	time.Date(1970, time.February, 3, 4, 0, 0, 0, halfPastOne),
 }
+
+var halfPastOne = time.FixedZone("", 90*60)
 
 // confuses reports whether the other form reads what this one writes as another day.
 func (f *dateForm) confuses(other dateForm) bool {
-	for _, probe := range probes {
+	return slices.ContainsFunc(probes[:], func(probe time.Time) bool {
 		read, fits := other.read(f.write(probe))
-		if fits && !strings.HasPrefix(read, probe.Format(time.DateOnly)) {
-			return true
-		}
-	}
-	return false
+		return fits && !strings.HasPrefix(read, probe.Format(time.DateOnly))
+	})
 }
 
 // countedForms are the layouts that count from a day.
@@ -91,8 +90,14 @@ func readForm(layout string) (dateForm, *Fault) {
 	if problem != nil {
 		return dateForm{}, problem
 	}
-	f := dateForm{write: func(t time.Time) string { return t.Format(forms[0]) }}
-	f.read = func(s string) (string, bool) {
+	english := func(s string) string { return s }
+	if named {
+		if english, problem = translator(forms, language); problem != nil {
+			return dateForm{}, problem
+		}
+	}
+	read := func(s string) (string, bool) {
+		s = english(s)
 		for _, form := range forms {
 			if t, err := time.ParseInLocation(form, s, time.UTC); err == nil {
 				return t.Format(out), t.Year() > 0
@@ -100,50 +105,20 @@ func readForm(layout string) (dateForm, *Fault) {
 		}
 		return "", false
 	}
-	if !named {
-		return f, nil
-	}
-	english, problem := translator(bare, forms[0], language)
-	if problem != nil {
-		return dateForm{}, problem
-	}
-	inEnglish := f.read
-	f.read = func(s string) (string, bool) {
-		for _, text := range english(s) {
-			if day, ok := inEnglish(text); ok {
-				return day, true
-			}
-		}
-		return "", false
-	}
-	return f, nil
+	return dateForm{read: read, write: func(t time.Time) string { return t.Format(forms[0]) }}, nil
 }
 
-// fromUnix reads what counts units since 1970 in UTC, as Unix does. A number that plainly counts other units does not
-// fit.
+// fromUnix reads what counts units since 1970 in UTC, as Unix does.
 func fromUnix(unit time.Duration) Conversion {
 	per := int64(time.Second / unit)
 	return func(s string) (string, bool) {
 		n, err := strconv.ParseInt(strings.TrimSuffix(s, ".0"), 10, 64) // through a column of decimals
-		if err != nil || n/per > 1<<38 || n/per < -1<<38 || isOtherUnit(unit, n) {
+		if err != nil || n/per > 1<<38 || n/per < -1<<38 {
 			return "", false
 		}
 		t := time.Unix(n/per, n%per*int64(unit)).UTC()
 		return t.Format("2006-01-02T15:04:05.999999999Z"), 0 < t.Year() && t.Year() <= 9999
 	}
-}
-
-// isOtherUnit reports whether a number that should be in seconds is in milliseconds, or the other way round. Dates of
-// birth are whole quarters of an hour in any time zone; other times hardly ever are. So a small number of milliseconds
-// that is no whole quarter is in seconds. A huge number of seconds that is a whole quarter is in milliseconds: a word
-// for "never", for example 3000-01-01 in seconds, is no whole quarter of an hour in milliseconds.
-func isOtherUnit(unit time.Duration, n int64) bool {
-	const from1700, from2000, from2100, from2200 = -8_520_336_000, 946_684_800, 4_102_444_800, 7_258_118_400
-	const quarter = 15 * 60 * 1000
-	if unit < time.Second {
-		return from2000 <= n && n < from2100 && n%quarter != 0
-	}
-	return (n < from1700 || n >= from2200) && n%quarter == 0
 }
 
 // excelBegin is day 0 of Excel's days behind February 1900, in which it has a day too many.
@@ -193,89 +168,72 @@ func IsDate(s string) bool {
 //go:embed names.csv
 var namesText string
 
-// languages are the names by language and by the form that package time has for them; each is made when it is asked
-// for first, since that takes a millisecond, and init tries many layouts.
-var languages = sync.OnceValue(func() map[string]map[string]func() dateNames {
-	rows, all := map[string][][]string{}, map[string]map[string]func() dateNames{}
+// dateNames are the names of months, or of days of the week, in a language.
+type dateNames struct {
+	english map[string]string     // by names in small letters
+	form    func() *regexp.Regexp // a name that is a word of its own; it takes a millisecond
+}
+
+// languages are the names by language and by what package time calls the first of them: January or Monday.
+var languages = sync.OnceValue(func() map[string]map[string]*dateNames {
+	all := map[string]map[string]*dateNames{}
 	for line := range strings.Lines(namesText) {
 		row := strings.Split(strings.TrimSpace(line), ",")
-		rows[row[0]] = append(rows[row[0]], row)
-	}
-	for language := range rows {
-		all[language] = map[string]func() dateNames{}
-		for _, form := range []string{"January", "Jan", "Monday", "Mon"} {
-			all[language][form] = sync.OnceValue(func() dateNames { return newDateNames(form, rows[language]) })
+		kind := "January"
+		if strings.HasSuffix(row[1], "day") {
+			kind = "Monday"
+		}
+		if all[row[0]] == nil {
+			all[row[0]] = map[string]*dateNames{"January": newDateNames(), "Monday": newDateNames()}
+		}
+		for name := range strings.SplitSeq(row[2], "|") {
+			all[row[0]][kind].english[name] = row[1]
 		}
 	}
 	return all
 })
 
-// translator makes English of the names in dates of a layout, whose form in package time is given. A point behind a
-// name may belong to it or to the layout: both ways are given.
-func translator(layout, form, language string) (func(string) []string, *Fault) {
+func newDateNames() *dateNames {
+	d := &dateNames{english: map[string]string{}}
+	d.form = sync.OnceValue(func() *regexp.Regexp {
+		const end = `[^\p{L}\p{M}]|\p{Han}|\p{Hangul}` // of a word; these scripts part words by nothing
+		longest := slices.SortedFunc(maps.Keys(d.english), func(a, b string) int { return len(b) - len(a) })
+		return regexp.MustCompile(`(?i)(?:^|` + end + `)(` + strings.Join(longest, "|") + `)(?:` + end + `|$)`)
+	})
+	return d
+}
+
+// translator makes English of the names in dates of some forms, which it changes: names are whole there and here, and
+// a point behind one counts nowhere.
+func translator(forms []string, language string) (func(string) string, *Fault) {
 	known := languages()[language]
 	if known == nil {
-		codes := slices.Sorted(maps.Keys(languages()))
-		hint := spelling.Hint(language, codes)
-		if hint == "" || len(language) <= 2 {
-			hint = "known here: " + strings.Join(codes, ", ")
-		}
-		return nil, NewFault("no names of months are known in the language "+Quote(language), hint)
+		return nil, Unknown("language of dates "+Quote(language), language, slices.Sorted(maps.Keys(languages())))
 	}
-	var names []dateNames // in the order of the layout
-	for _, name := range englishForm().FindAllString(form, -1) {
-		names = append(names, known[name]())
+	whole := strings.NewReplacer("January.", "January", "January", "January", "Jan.", "January", "Jan", "January",
+		"Monday.", "Monday", "Monday", "Monday", "Mon.", "Monday", "Mon", "Monday")
+	for i, form := range forms {
+		forms[i] = whole.Replace(form)
 	}
-	if names == nil {
-		return nil, NewFault(
-			strconv.Quote(layout)+" has no name of a month, so that its language does not matter",
-			"take @"+language+" out, or write MMMM or MMM for the name")
+	var names []*dateNames // in the order of the layout
+	for _, name := range wholeNames().FindAllString(forms[0], -1) {
+		names = append(names, known[name])
 	}
-	return func(s string) []string {
-		with, without, rest := "", "", strings.Map(westernDigit, s)
+	return func(s string) string {
+		done, rest := "", strings.Map(westernDigit, s)
 		for _, n := range names {
-			at := n.form.FindStringSubmatchIndex(rest)
+			at := n.form().FindStringSubmatchIndex(rest)
 			if at == nil {
 				break
 			}
-			before := rest[:at[2]] + n.english[strings.ToLower(rest[at[2]:at[3]])]
-			with, without = with+before+rest[at[4]:at[5]], without+before
-			rest = rest[at[5]:]
+			done += rest[:at[2]] + n.english[strings.ToLower(rest[at[2]:at[3]])]
+			rest = strings.TrimPrefix(rest[at[3]:], ".")
 		}
-		return []string{without + rest, with + rest}
+		return done + rest
 	}, nil
 }
 
-// englishForm is of the names that package time has in a layout.
-var englishForm = spelling.Form(`January|Jan|Monday|Mon`)
-
-// dateNames are the names of months, or of days of the week, with what package time calls them.
-type dateNames struct {
-	english map[string]string // by names in small letters
-	form    *regexp.Regexp    // a name that is a word of its own, and the point behind it
-}
-
-// newDateNames takes the names of months or days, as form has them.
-func newDateNames(form string, rows [][]string) dateNames {
-	d := dateNames{english: map[string]string{}}
-	for _, row := range rows {
-		if strings.HasSuffix(row[1], "day") == strings.HasPrefix(form, "Mon") {
-			for name := range strings.SplitSeq(row[2], "|") {
-				d.english[name] = row[1]
-				if len(form) == 3 { // Jan, Mon
-					d.english[name] = row[1][:3]
-				}
-			}
-		}
-	}
-	longest := slices.SortedFunc(maps.Keys(d.english), func(a, b string) int { return len(b) - len(a) })
-	for i, name := range longest {
-		longest[i] = regexp.QuoteMeta(name)
-	}
-	const end = `[^\p{L}\p{M}]|\p{Han}|\p{Hangul}` // of a word; these scripts part words by nothing
-	d.form = regexp.MustCompile(`(?i)(?:^|` + end + `)(` + strings.Join(longest, "|") + `)(\.?)(?:` + end + `|$)`)
-	return d
-}
+var wholeNames = spelling.Form(`January|Monday`)
 
 func westernDigit(r rune) rune {
 	if d := ASCIIDigit(r); d >= 0 {
@@ -286,41 +244,38 @@ func westernDigit(r rune) rune {
 
 const (
 	maxLayout  = 64 // bytes
-	layoutHint = `write YYYY, MM, DD, HH, mm and ss as in "date:DD.MM.YYYY", or Go's reference date as in "date:02.01.2006"`
+	layoutHint = `write YYYY, MM, DD, HH, mm and ss as in "date:DD.MM.YYYY", or Go's reference date as in "date:02.01.2006"; ` +
+		`hh goes with A, which is AM or PM`
 )
 
 // readLayout reads a layout, in letters or as Go's reference date, which has digits:
 // the forms of package time that it stands for, and the one to write the date in.
 func readLayout(layout string) (forms []string, out string, problem *Fault) {
-	fault := func(format string, args ...any) *Fault {
-		return NewFault(fmt.Sprintf(format, args...), layoutHint)
-	}
+	text := ""
 	forms = []string{layout}
 	switch letters := !strings.ContainsAny(layout, "0123456789"); {
 	case len(layout) > maxLayout:
-		return nil, "", fault("the layout is too long")
+		text = "the layout is too long"
 	case strings.TrimSpace(layout) != layout:
-		return nil, "", NewFault("the layout begins or ends with white space", "leave the white space out")
+		text = "the layout begins or ends with white space"
 	case letters:
 		form, unknown := fromLetters(layout)
 		if unknown != "" {
-			return nil, "", fault("%q means no part of a date", unknown)
+			text = strconv.Quote(unknown) + " means no part of a date"
 		}
 		forms = withVariants([]string{form}, "PM", "pm")
 		forms = withVariants(forms, "Z07:00", "Z0700", "Z07")
-	case unusable().MatchString(layout):
-		return nil, "", fault("%q is no part of Go's reference date that can be used here",
-			unusable().FindString(layout))
+	case strings.Contains(layout, "MST"):
+		text = "names of time zones have several meanings"
 	}
-	out, text := outputOf(forms[0])
+	if text == "" {
+		out, text = outputOf(forms[0])
+	}
 	if text != "" {
-		return nil, "", fault("%s", text)
+		return nil, "", NewFault(text, layoutHint)
 	}
 	return forms, out, nil
 }
-
-// unusable are names of time zones, which are not unique, a day of the year, and seconds of an offset.
-var unusable = spelling.Form(`MST|__2|002|07:00:00`)
 
 // withVariants adds, for each form that has part, the same with the others in its place.
 func withVariants(forms []string, part string, others ...string) []string {
@@ -381,54 +336,48 @@ func fromLetters(s string) (layout, unknown string) {
 // words are like that as the layout has between quotes.
 var words = spelling.Form(`^'([^']*)'`)
 
-// chunks are what package time finds in a layout, and the words that it passes over.
-var chunks = spelling.Form(`January|Monday|(?:Jan|Mon)[a-z]+|Jan|Mon|_?2006|0[1-6]|_2|15|PM|pm|[Z-]07(?::?00)?|[1-5]`)
-
-// chunkParts are the parts of a date that they stand for; the others are offsets, or of no account.
-var chunkParts = map[string]string{
-	"2006": "year", "_2006": "year", "06": "year", "January": "month", "Jan": "month", "01": "month", "1": "month",
-	"02": "day", "_2": "day", "2": "day", "15": "hour", "03": "hour", "3": "hour", "04": "minute", "4": "minute",
-	"05": "second", "5": "second", "PM": "half", "pm": "half",
+// dateParts are the parts of a date, the larger first.
+var dateParts = [...]struct {
+	name string
+	of   func(time.Time) int
+}{
+	{"year", time.Time.Year},
+	{"month", func(t time.Time) int { return int(t.Month()) }},
+	{"day", time.Time.Day},
+	{"hour", time.Time.Hour},
+	{"minute", time.Time.Minute},
+	{"second", time.Time.Second},
 }
 
-// outputOf is the form in which dates of a layout are written, or what is wrong with it.
+// outputOf is the form in which dates of a layout are written, or what is wrong with it: it has to tell the day, no
+// part of a time without the larger ones, and every part in full.
 func outputOf(form string) (out, fault string) {
-	times, runsOn, halves := map[string]int{}, false, false
-	for _, at := range chunks().FindAllStringIndex(form, -1) {
-		chunk := form[at[0]:at[1]]
-		part := chunkParts[chunk]
-		if strings.Contains(chunk, "07") {
-			part = "offset"
-		}
-		times[part]++
-		halves = halves || chunk == "03" || chunk == "3"
-		isNarrow := len(chunk) == 1 || chunk == "_2" // where its number has one digit
-		runsOn = runsOn || isNarrow && strings.IndexAny(form[at[1]:], "0123456789") == 0
-	}
-	for i, part := range []string{"year", "month", "day", "hour", "minute", "second"} {
-		switch {
-		case times[part] == 0 && i < 3:
-			return "", "the layout has no " + part
-		case times[part] > 1:
-			return "", "the layout has the " + part + " twice"
+	var read [len(probes)]time.Time
+	for i, probe := range probes {
+		var err error
+		if read[i], err = time.Parse(form, probe.Format(form)); err != nil {
+			return "", "the layout does not tell the parts of a date"
 		}
 	}
-	switch {
-	case times["minute"] > times["hour"], times["second"] > times["minute"]:
-		return "", "the layout has a time of day without its larger part"
-	case times["offset"] > times["hour"]:
-		return "", "the layout has an offset from UTC without a time of day"
-	case runsOn:
-		return "", "the layout does not tell dates apart"
-	case halves && times["half"] == 0:
-		return "", "hours up to 12 go with AM or PM, hours up to 23 go without: write hh:mm A or HH:mm"
+	nothing, _ := time.Parse("", "")
+	told := [len(dateParts)]bool{}
+	for i, part := range slices.Backward(dateParts[:]) {
+		told[i] = true
+		isThere := i < 3 || i+1 < len(told) && told[i+1]
+		for j, probe := range probes {
+			told[i] = told[i] && part.of(read[j]) == part.of(probe)
+			isThere = isThere || part.of(read[j]) != part.of(nothing)
+		}
+		if isThere && !told[i] {
+			return "", "the layout does not tell the " + part.name
+		}
 	}
 	out = time.DateOnly
-	if times["hour"] > 0 {
+	if told[3] {
 		out += "T15:04:05.999999999"
-	}
-	if times["offset"] > 0 {
-		out += "Z07:00"
+		if _, offset := read[0].Zone(); offset != 0 {
+			out += "Z07:00"
+		}
 	}
 	return out, ""
 }

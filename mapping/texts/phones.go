@@ -164,7 +164,7 @@ const maxPhone = 128 // bytes of a text that is looked at as a phone number
 func E164(country string) (Conversion, *Fault) {
 	if phones().regions[country] == nil {
 		return nil, NewFault("step e164 needs a country, and "+Quote(country)+" is none",
-			countryHint(country))
+			`write the two letters of the country, for example "e164:US"`)
 	}
 	return func(s string) (string, bool) { return international(s, country) }, nil
 }
@@ -177,12 +177,8 @@ func international(s, country string) (string, bool) {
 // E164In is [E164] with the country that another column holds, by its code of two or three
 // letters (ISO 3166-1), in any case. Where it holds nothing, only numbers with + fit.
 func E164In(country, s string) (string, bool) {
-	const unknownRegion = "ZZ" // a country of whose numbers only those with + are known
-	region := unknownRegion
-	if country != "" {
-		region = regionOf(country)
-	}
-	if region == "" {
+	region := regionOf(country)
+	if region == "" && country != "" {
 		return "", false
 	}
 	return international(s, region)
@@ -206,17 +202,6 @@ func regionOf(code string) string {
 func Region(s string) string {
 	_, region := phones().international(dial(s), "")
 	return region
-}
-
-func countryHint(s string) string {
-	near := regionOf(s)
-	if plans := phones().codes[strings.TrimPrefix(s, "+")]; plans != nil && plans[0].region != noRegion {
-		near = plans[0].region
-	}
-	if near != "" {
-		return `did you mean "e164:` + near + `"?`
-	}
-	return `write the two letters of the country, for example "e164:US"`
 }
 
 // extension is how people write the extension that ends a phone number.

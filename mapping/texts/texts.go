@@ -19,27 +19,16 @@ import (
 type Conversion = func(string) (string, bool)
 
 // IsInteger reports whether s is decimal digits, after a sign or none. Zeros at the beginning do no harm in a text.
-func IsInteger(s string) bool { return isDigits(afterSign(s)) }
+func IsInteger(s string) bool { return integerForm().MatchString(s) }
 
 // IsNumber reports whether s is a decimal number such as -12.5 or 1e3: a point and
 // no comma, digits before and after it.
-func IsNumber(s string) bool {
-	mantissa, exponent := s, "0"
-	if i := strings.IndexAny(s, "eE"); i >= 0 {
-		mantissa, exponent = s[:i], s[i+1:]
-	}
-	whole, fraction, point := strings.Cut(afterSign(mantissa), ".")
-	return isDigits(whole) && (!point || isDigits(fraction)) && IsInteger(exponent)
-}
+func IsNumber(s string) bool { return numberForm().MatchString(s) }
 
-func afterSign(s string) string {
-	if s != "" && (s[0] == '+' || s[0] == '-') {
-		return s[1:]
-	}
-	return s
-}
-
-func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+var (
+	integerForm = spelling.Form(`^[+-]?[0-9]+$`)
+	numberForm  = spelling.Form(`^[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$`)
+)
 
 // IsEmail reports whether s is one address such as people have, local@domain of at most 254 bytes: no display name,
 // no quotes, no comments, and a domain with a dot. Letters of any script are allowed.
