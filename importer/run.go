@@ -257,7 +257,7 @@ func (r *run) summary() *report.Summary {
 		s.Wordless, _ = r.pulls.left()
 	}
 	if r.dry != nil {
-		s.Checks = r.dry.found(s.Notes)
+		s.Checks = r.dry.found()
 	}
 	return s
 }

@@ -157,7 +157,7 @@ func (s *Summary) decisions(todo *steps) {
 
 // afterCheck is what follows a run that was not to send anything.
 func (s *Summary) afterCheck(todo *steps) {
-	s.Checks.steps(todo, s.Mapping.Path)
+	s.Checks.steps(todo)
 	s.readAnew(todo)
 	s.decisions(todo)
 	if s.Rows.InDoubt > 0 {

@@ -156,7 +156,7 @@ func (r *Run) Flush() error {
 // stopped. A rejects file that nothing went into is not left behind, nor what an earlier run left in the folder and
 // this one has not written again.
 func (r *Run) Finish(s *Summary) error {
-	if r.Problems(s.Checks.problems(s.Mapping.Path)) == nil {
+	if r.Problems(s.Checks.problems()) == nil {
 		r.err = r.commitRows(s)
 	}
 	if r.err != nil {

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -35,9 +34,9 @@ func (s *Summary) Sections() []Section {
 	all = append(all,
 		Section{ID: "moves", Title: "Changes of status, confirmed", Top: 12, Lines: moves(s.Transitions, "not known", "to ")},
 		Section{ID: "errors", Title: "Most frequent reasons", Top: 3, Lines: lines(s.asking(), func(r Reason) Line {
-			return Line{Count: r.Rows, Name: r.Outcome, Text: r.Error, Where: s.places(r.Examples, r.Rows)}
+			return Line{Count: r.Rows, Name: r.Outcome, Text: r.Error, Where: places(r.Examples, r.Rows)}
 		})})
-	all = append(all, s.Checks.sections(s)...)
+	all = append(all, s.Checks.sections()...)
 	all = append(all,
 		Section{ID: "notes", Title: "Notes", Lines: lines(s.Notes, func(text string) Line { return Line{Text: text} })},
 		Section{ID: "organizations", Title: "Assigned to", Top: 10, Lines: assigned(s.Organizations)})
@@ -75,22 +74,10 @@ func moves(of []Transition, none, between string) []Line {
 	})
 }
 
-// FileName is how people know an input: its base name, unless another input has the same one.
-func (s *Summary) FileName(path string) string {
-	base := filepath.Base(path)
-	for _, in := range s.Inputs {
-		if in.Path != path && filepath.Base(in.Path) == base {
-			return path
-		}
-	}
-	return base
-}
-
 // places are the first ones of so many rows.
-func (s *Summary) places(at []Place, rows int) string {
+func places(at []Place, rows int) string {
 	var list []string
 	for _, p := range at {
-		p.File = s.FileName(p.File)
 		list = append(list, p.String())
 	}
 	if rows > len(list) && len(list) > 0 {
@@ -129,44 +116,34 @@ func (s *Sample) lines() []Line {
 	return []Line{{Text: text}}
 }
 
-// sections of a check: what rows fail, what the mapping lacks, and what would be sent to whom.
-func (c *Checks) sections(s *Summary) []Section {
+// sections of a check: what rows fail, what else is wrong, and what would be sent to whom.
+func (c *Checks) sections() (all []Section) {
 	if c == nil {
 		return nil
 	}
-	words := func(w Word) Line {
-		return Line{Count: w.Rows, Text: strings.TrimSpace(w.Value+"  "+w.named()) + ", first at " +
-			s.places([]Place{w.Place}, 1)}
+	all = append(all, Section{ID: "rules", Title: "Checks that rows fail", Top: topChecks, Lines: lines(c.Rules,
+		func(r Rule) Line {
+			return Line{Count: r.Rows, Name: r.Rule, Text: inColumn(r.Column, r.Error), Where: places(r.Places, r.Rows)}
+		})})
+	for _, kind := range kinds {
+		if kind.title != "" {
+			list := lines(c.of(kind.rule), Problem.line)
+			all = append(all, Section{ID: kind.rule, Title: kind.title, Top: kind.top, Private: kind.quotes, Lines: list})
+		}
 	}
-	return []Section{
-		{ID: "rules", Title: "Checks that rows fail", Top: topChecks, Lines: lines(c.Rules, func(r Rule) Line {
-			where := s.places(r.Places, r.Rows)
-			return Line{Count: r.Rows, Name: r.Rule, Text: inColumn(r.Column, r.Error), Where: where}
-		})},
-		{Title: "Texts that a map lacks", Lines: lines(c.Lacking, words), Private: true},
-		{Title: "Texts that only else takes", Lines: lines(c.Caught, words), Top: topChecks, Private: true},
-		{ID: "lost", Title: "Files that could not be read to their end", Lines: lines(c.LostFiles, Fault.line)},
-		{ID: "assigned", Title: "Would be assigned", Lines: c.assigned(), Top: topChecks},
-		{ID: "sends", Title: "Would be sent", Lines: c.wouldSend()},
-		{ID: "tests", Title: "Tests of the mapping", Lines: c.Tests.lines(), Top: topChecks},
-		{ID: "lacks", Title: "What the mapping lacks to make leads", Lines: lines(c.CannotCreate, Fault.line)},
-		{
-			ID: "guesses", Title: "Guesses to confirm (delete only the ? if one is right)",
-			Lines: lines(c.Unconfirmed, Fault.line),
-		},
-	}
+	return append(all,
+		Section{ID: "assigned", Title: "Would be assigned", Lines: c.assigned(), Top: topChecks},
+		Section{ID: "sends", Title: "Would be sent", Lines: c.wouldSend()})
 }
 
-// topChecks is how much of each list of a check the text for people shows.
-const topChecks = 10
-
-func (f Fault) line() Line {
-	line := Line{Text: f.at(), Where: strings.Join(f.Differences, "; ")}
-	if what := cmp.Or(f.Error, f.Why); what != "" {
-		line.Text += ": " + what
+// line shows a problem by its rows or, where it is about none, by its place.
+func (p Problem) line() Line {
+	line := Line{Count: p.Rows, Name: p.Column, Text: p.Text}
+	if p.Rows == 0 {
+		line.Name, line.Text = "", Place{File: p.File, Line: p.Line}.String()+": "+p.Text
 	}
-	if f.Hint != "" {
-		line.Where = "hint: " + f.Hint
+	if p.Hint != "" {
+		line.Where = "hint: " + p.Hint
 	}
 	return line
 }
@@ -197,21 +174,10 @@ func (c *Checks) wouldSend() []Line {
 	}
 	n := c.Projected
 	text := requests(n.Create, n.Update)
-	if c.Repeats.Rows > 0 {
+	if c.Repeats > 0 {
 		text += " (a row that repeats a key makes no lead of its own)"
 	}
 	return []Line{{Text: text + "."}}
-}
-
-func (t *Tests) lines() []Line {
-	if t.Run == 0 {
-		return nil
-	}
-	result := english.Plural(t.Run, "test", "") + english.PluralWord(t.Run, " passes.", ": all pass.")
-	if t.Failed > 0 {
-		result = t.failed(english.Plural(t.Run, "test", "")) + "."
-	}
-	return append([]Line{{Text: result}}, lines(t.Failures, Fault.line)...)
 }
 
 // section shows one in the text for people.

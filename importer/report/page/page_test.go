@@ -98,12 +98,16 @@ func checked() *report.Summary {
 	s.Transitions, s.Organizations = nil, nil
 	at := report.Place{File: "a.csv", Line: 7}
 	s.Checks = &report.Checks{
-		Rules:         []report.Rule{{Rule: "format", Column: "E-mail", Error: "not an e-mail address", Rows: 90, Places: []report.Place{at, at, at}}},
-		Repeats:       report.Repeats{Rows: 2, Places: []report.Repeat{{Place: at, First: at}}},
-		UnusedColumns: []string{"fax"}, Assignments: []report.Assignment{{OrganizationID: "o-1", Rows: 900}, {LocatorID: "l-1", Entry: 2, Rows: 3}},
-		Projected: report.Projected{Create: 900}, Tests: report.Tests{Run: 3, Failed: 1, Failures: []report.Fault{{File: "m.yaml", Line: 3, Column: 4, Differences: []string{"a", "b"}}}},
-		CannotCreate: []report.Fault{{File: "m.yaml", Error: "no type_key", Hint: "add it"}}, Unconfirmed: []report.Fault{{File: at.File, Line: at.Line, Why: "looks like one"}},
-		LostFiles: []report.Fault{{File: "b.csv", Line: 9, Error: "a quote is never closed"}}, Notes: []string{"a note"},
+		Rules:   []report.Rule{{Rule: "format", Column: "E-mail", Error: "not an e-mail address", Rows: 90, Places: []report.Place{at, at, at}}},
+		Repeats: 2, Assignments: []report.Assignment{{OrganizationID: "o-1", Rows: 900}, {LocatorID: "l-1", Entry: 2, Rows: 3}},
+		Projected: report.Projected{Create: 900}, Tests: 3,
+		Found: []report.Problem{
+			{File: "m.yaml", Line: 3, Rule: "test", Text: "a; b"},
+			{File: "m.yaml", Rule: "mapping", Text: "no type_key", Hint: "add it"},
+			{File: at.File, Line: at.Line, Rule: "guess", Text: "looks like one"},
+			{File: "b.csv", Line: 9, Rule: "lost", Text: "a quote is never closed"},
+			{File: "m.yaml", Column: "fax", Rule: "unused", Text: "no part of the mapping uses the column"},
+		},
 	}
 	return s
 }
