@@ -147,7 +147,6 @@ func TestPruneRemovesWhatAsksForNobody(t *testing.T) {
 		run.alter(s)
 		r := open(t, Files{Dir: filepath.Join(parent, name)})
 		must(t, r.Finish(s))
-		must(t, r.close())
 		for _, f := range run.files {
 			must(t, os.WriteFile(filepath.Join(parent, name, f), nil, 0o600))
 		}

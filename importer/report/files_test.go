@@ -36,7 +36,7 @@ func open(t *testing.T, f Files) *Run {
 	t.Helper()
 	r, err := OpenRun(f)
 	must(t, err)
-	t.Cleanup(func() { must(t, r.close()) })
+	t.Cleanup(r.close)
 	return r
 }
 

@@ -190,12 +190,8 @@ type Unkept struct {
 	RunID     string `csv:"run_id"`
 }
 
-// keptInResults says whether the results hold the IDs that the checkpoint lacks, beside a witness that says of which
-// run.
-func (s *Summary) keptInResults() bool {
-	return s.ResultsPath != "" && s.run != nil && s.ResultsPath == filepath.Join(s.run.files.Dir, resultsFile) &&
-		s.Target.BaseURL != inSandbox
-}
+// keptInResults says whether the results hold the IDs that the checkpoint lacks, beside a witness.
+func (s *Summary) keptInResults() bool { return s.witnessed && s.Target.BaseURL != inSandbox }
 
 // WriteUnkept writes the lead IDs that are nowhere else.
 func (s *Summary) WriteUnkept(w io.Writer) error {

@@ -156,6 +156,7 @@ func (r *Run) Flush() error {
 // stopped. A rejects file that nothing went into is not left behind, nor what an earlier run left in the folder and
 // this one has not written again.
 func (r *Run) Finish(s *Summary) error {
+	defer r.close()
 	if r.Problems(s.Checks.problems()) == nil {
 		r.err = r.commitRows(s)
 	}
@@ -193,6 +194,7 @@ func (r *Run) commitRows(s *Summary) error {
 		return fmt.Errorf("remove the files of an earlier run: %w", err)
 	}
 	s.ResultsPath = r.files.Results
+	s.witnessed = r.folder != nil && s.ResultsPath == filepath.Join(r.files.Dir, resultsFile)
 	if r.pull != nil && r.pull.lines != nil {
 		s.PullPath, s.Pulled = r.files.Pull, r.pulled
 	}
@@ -224,55 +226,19 @@ func (r *Run) commitSummary(s *Summary) error {
 	if r.summary == nil {
 		return nil
 	}
-	s.SummaryPath, s.run = r.files.Summary, r // which the summary itself says
+	s.SummaryPath = r.files.Summary // which the summary itself says
 	if err := r.summary.complete(s.WriteJSON); err != nil {
-		s.SummaryPath, s.run = "", nil
+		s.SummaryPath = ""
 		return fmt.Errorf("write the summary: %w", err)
 	}
 	return nil
 }
 
-// Amend writes page and summary once more to the files that Run.Finish wrote, if any: what
-// becomes of a run may turn out when it is shown. What cannot be written leaves the earlier ones.
-func (s *Summary) Amend() error {
-	r := s.run
-	if r == nil {
-		return nil
-	}
-	var failed error
-	again := func(o **output, commit func(*Summary) error) {
-		if *o == nil || (*o).partial == "" { // a pipe has had it
-			return
-		}
-		var err error
-		if *o, err = create((*o).folder, (*o).path); err == nil {
-			if err = commit(s); err != nil {
-				_ = (*o).discard()
-			}
-		}
-		failed = errors.Join(failed, err)
-	}
-	again(&r.page, r.commitPage)
-	again(&r.summary, r.commitSummary)
-	return failed
-}
-
-// Close lets go of the folders of the run's files: until then nobody can move or remove them on Windows. Nothing is
-// amended after it.
-func (s *Summary) Close() (err error) {
-	if s.run != nil {
-		err = s.run.close()
-	}
-	s.run = nil
-	return err
-}
-
-func (r *Run) close() (err error) {
+func (r *Run) close() {
 	if r.folder != nil {
-		err = r.folder.Close()
+		r.folder.Close()
 	}
 	for _, o := range r.outputs {
-		err = errors.Join(err, o.folder.Close())
+		o.folder.Close()
 	}
-	return err
 }

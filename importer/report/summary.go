@@ -78,8 +78,8 @@ type Summary struct {
 	PagePath     string   `json:"-"`
 	PullPath     string   `json:"-"`
 
-	run  *Run // that wrote it to SummaryPath
-	read bool // from a file: Files, Notes and Next are as they were when it was written
+	witnessed bool // the results lie beside a witness that says of which run they are
+	read      bool // from a file: Files, Notes and Next are as they were when it was written
 }
 
 // Running is the Outcome of a run that goes on.

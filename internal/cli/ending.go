@@ -146,7 +146,6 @@ func (p *program) finish(ctx context.Context, code int) int {
 		if keep := e.c.Load().Int("keep-runs"); keep > 0 && !s.DryRun {
 			p.warnOf("--keep-runs", report.Prune(report.RunsFolder, keep, s.Target))
 		}
-		p.warnOf("the run's folder is still held", s.Close())
 	}
 	if e.onFinish != nil {
 		p.warnOf("--on-finish", p.runOnFinish(ctx, s, code))

@@ -93,7 +93,7 @@ func (p *program) show(c *cli.Context, s *report.Summary, asJSON bool) {
 }
 
 // conclude takes over the run's exit code. Where the reader of standard output has gone, all is recorded, but nobody
-// saw it, and the summary says so.
+// saw it: the exit code, the log and the metrics say so.
 func (p *program) conclude(s *report.Summary, unseen error) {
 	if unseen != nil {
 		p.out.lost = nil // it is reported here
@@ -103,7 +103,6 @@ func (p *program) conclude(s *report.Summary, unseen error) {
 		if !p.json {
 			fmt.Fprintf(p.Err, "leadferry: %s; files and checkpoint are complete\n", exit.WhyUnseen(unseen))
 		}
-		p.warnOf("the summary does not say so", s.Amend())
 	}
 	p.code = s.ExitCode
 }
