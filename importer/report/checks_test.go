@@ -52,7 +52,7 @@ func TestTextShowsWhatARehearsalFound(t *testing.T) {
 	want := `Validation finished: 40 of 1,200 rows need attention, and 1 of 3 tests of the
 mapping fails, and the mapping cannot make leads yet, and more.csv.gz could not
 be read to its end.
-Nothing was sent: this was a check. It took 200 ms.
+Nothing was sent: this was a check. It took 200ms.
 
 Rows
   1,200  read

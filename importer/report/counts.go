@@ -153,8 +153,6 @@ func (s *Summary) inService() string {
 // Reconciliation is what a reconciliation has found, in figures. Absent leads have no row.
 type Reconciliation struct {
 	Verdicts []VerdictCount `json:"verdicts"`
-	Statuses []Transition   `json:"statuses"` // from the file's status to the service's
-	Owners   []Transition   `json:"owners"`   // of leads that moved from one organization to another
 	Sample   *Sample        `json:"sample,omitempty"`
 	Rewrites bool           `json:"-"` // leads were read by an update of their ExternalID
 	Path     string         `json:"-"` // of the file

@@ -32,7 +32,10 @@ func (s *Summary) Sections() []Section {
 	all := append(s.Reconciliation.sections(),
 		Section{ID: "rows", Title: "Rows", Lines: append([]Line{{Count: s.Rows.Read, Name: "read"}}, rows...)})
 	all = append(all,
-		Section{ID: "moves", Title: "Changes of status, confirmed", Top: 12, Lines: moves(s.Transitions, "not known", "to ")},
+		Section{ID: "moves", Title: "Changes of status, confirmed", Top: 12, Lines: lines(s.Transitions,
+			func(t Transition) Line {
+				return Line{Count: t.Leads, Name: cmp.Or(t.From, "not known"), Text: "to " + t.To}
+			})},
 		Section{ID: "errors", Title: "Most frequent reasons", Top: 3, Lines: lines(s.asking(), func(r Reason) Line {
 			return Line{Count: r.Rows, Name: r.Outcome, Text: r.Error, Where: places(r.Examples, r.Rows)}
 		})})
@@ -67,13 +70,6 @@ func lines[T any](items []T, line func(T) Line) (list []Line) {
 	return list
 }
 
-// moves are leads that have one thing here and another there; none is what an empty one means.
-func moves(of []Transition, none, between string) []Line {
-	return lines(of, func(t Transition) Line {
-		return Line{Count: t.Leads, Name: cmp.Or(t.From, none), Text: between + cmp.Or(t.To, none)}
-	})
-}
-
 // places are the first ones of so many rows.
 func places(at []Place, rows int) string {
 	var list []string
@@ -94,11 +90,8 @@ func (r *Reconciliation) sections() []Section {
 		return Line{Count: v.Leads, Name: v.Verdict, Text: verdictMeanings[v.Verdict]}
 	})
 	verdicts = slices.DeleteFunc(verdicts, func(l Line) bool { return l.Count == 0 })
-	statuses, owners := moves(r.Statuses, "none", "×  "), moves(r.Owners, "none", "to ")
 	return []Section{
 		{ID: "reconciliation", Title: "Verdicts", Lines: verdicts},
-		{ID: "statuses", Title: "Status in the file, and on the service", Lines: statuses, Top: 24},
-		{ID: "owners", Title: "Leads that belong to another organization now", Lines: owners, Top: 12},
 		{ID: "sample", Title: "Sample", Lines: r.Sample.lines()},
 	}
 }

@@ -239,24 +239,13 @@ func (k Ink) Bold(text string) string { return k.paint("1", text) }
 func (k Ink) Dim(text string) string  { return k.paint("2", text) }
 func (k Ink) Red(text string) string  { return k.paint("31", text) }
 
-// Duration is a time that something took, in seconds, as it is shown everywhere.
+// Duration is a time that something took, in seconds, as it is shown everywhere: about three digits of it.
 func Duration(s float64) string {
-	d := time.Duration(min(max(s, 0), 1e8) * float64(time.Second))
-	switch {
-	case d == 0:
-		return "0 s"
-	case d < time.Second:
-		return fmt.Sprintf("%d ms", max(1, d.Milliseconds()))
-	case d < 10*time.Second:
-		return strings.Replace(fmt.Sprintf("%.1f s", d.Seconds()), ".0", "", 1)
-	case d < time.Minute:
-		return fmt.Sprintf("%.0f s", d.Seconds())
-	case d < time.Hour:
-		d = d.Round(time.Second)
-		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	d, step := time.Duration(min(max(s, 0), 1e8)*float64(time.Second)), time.Microsecond
+	for d >= 1000*step {
+		step *= 10
 	}
-	d = d.Round(time.Minute)
-	return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+	return d.Round(step).String()
 }
 
 func sum[T any](items []T, count func(T) int) (n int) {

@@ -62,7 +62,7 @@ func TestTextTellsAPersonWhatHappenedAndWhatToDo(t *testing.T) {
 	}{
 		{"complete", sample(), `
 Import complete: 1,000 rows, nothing needs attention.
-Sent in 12 s: 980 create requests and 1 update.
+Sent in 12.4s: 980 create requests and 1 update.
 
 Rows
   1,000  read
@@ -74,7 +74,7 @@ Next
 `},
 		{"attention", attention(), `
 Import finished: 67 of 1,234,567 rows need attention.
-Sent in 12 s: 1,234,567 create requests and 0 updates.
+Sent in 12.4s: 1,234,567 create requests and 0 updates.
 
 Rows
   1,234,567  read
@@ -123,7 +123,7 @@ Next
 		{"stopped before anything was sent", stopped(), `
 Import stopped early: the service could not be reached for 15m.
 Until then, 0 of 40 rows read were done.
-Nothing was sent to the service. The run took 12 s.
+Nothing was sent to the service. The run took 12.4s.
 
 Rows
   40  read
@@ -136,7 +136,7 @@ Next
 `},
 		{"a good check", checked(), `
 Validation complete: 1 row, nothing needs attention.
-Nothing was sent: this was a check. It took 200 ms.
+Nothing was sent: this was a check. It took 200ms.
 
 Rows
   1  read

@@ -14,7 +14,7 @@
 // Views are costly keeps the last one. While a page is live, a child of Main with an id is replaced only where it
 // changed, so that what a reader opened, selected or typed elsewhere stays: make them sections with ids.
 //
-// Looks (style.css): .verdict with .good, .warn, .bad or .idle and a word, .tiles of dl, tables (.num for figures,
+// Looks (style.css): .tiles of dl, tables (.num for figures,
 // .text for what others wrote), .pick for an ID, with a button.copy and its data-copy beside it, details, pre and code
 // for what is copied, figure.chart with an svg role="img", filled by .fill-s0 and .fill-s7. A page has light, dark and
 // print; no colour says anything alone, and all can be told apart by colour-blind eyes.

@@ -76,40 +76,33 @@ func clock(at time.Time) string { return at.UTC().Format("2 Jan 2006, 15:04:05 U
 // milliseconds is how long so many of them are.
 func milliseconds(ms float64) string { return report.Duration(ms / 1000) }
 
-// Live is the page of a run that goes on. Anyone who shows it figures waits for nobody: a page is
-// made when a reader asks, once for all readers.
+// Live is the page of a run that goes on. Anyone who shows it figures waits for nobody: a page is made when a reader
+// asks.
 type Live struct {
 	server *page.Server
 	latest atomic.Pointer[snapshot]
 }
 
-// snapshot is a run at one moment.
+// snapshot is a run at one moment, with so many rows in total, 0 if nobody knows.
 type snapshot struct {
 	summary *report.Summary
 	total   int
-	once    sync.Once
-	view    page.View
 }
 
 // Serve begins to show a run at addr, an address with a port on loopback. An error says why it
 // cannot be listened on. End must follow.
-func Serve(addr string, s *report.Summary) (*Live, error) {
-	l := new(Live)
+func Serve(addr string, s *report.Summary) (l *Live, err error) {
+	l = new(Live)
 	l.Show(s, 0)
-	var err error
-	if l.server, err = page.Serve(addr, l.site); err != nil {
-		return nil, err
-	}
-	return l, nil
+	l.server, err = page.Serve(addr, l.site)
+	return l, err
 }
 
 // URL is where a person sees the page, and nobody else does.
 func (l *Live) URL() string { return l.server.URL() }
 
 // Show says how far the run is, with so many rows in total, 0 if nobody knows. The summary is the page's from then on.
-func (l *Live) Show(s *report.Summary, total int) {
-	l.latest.Store(&snapshot{summary: s, total: total})
-}
+func (l *Live) Show(s *report.Summary, total int) { l.latest.Store(&snapshot{s, total}) }
 
 // Shown is what was told last.
 func (l *Live) Shown() *report.Summary { return l.latest.Load().summary }
@@ -124,12 +117,9 @@ func (l *Live) End(s *report.Summary) error {
 
 // site is the one page that there is.
 func (l *Live) site(at *url.URL) (page.View, bool) {
-	if at.Path != "/" {
-		return page.View{}, false
-	}
 	s := l.latest.Load()
-	s.once.Do(func() { s.view, _ = view(s.summary, s.total) }) // into memory
-	return s.view, true
+	v, err := view(s.summary, s.total)
+	return v, err == nil && at.Path == "/"
 }
 
 // How much of each list a page shows.
@@ -194,26 +184,6 @@ func (c *content) TimeLeft() string {
 		return ""
 	}
 	return "about " + report.Duration(float64(left)/c.ThroughputRowsPerS) + " left"
-}
-
-// verdict is how the run ended, in a word and a picture.
-type verdict struct{ Class, Word string }
-
-func (c *content) Verdict() verdict {
-	v, known := map[string]verdict{
-		report.Running: {"idle", "Running"}, "interrupted": {"bad", "Interrupted"}, "stopped": {"bad", "Stopped early"},
-		"complete": {"good", "It worked"},
-	}[c.Outcome]
-	if !known || v.Class == "good" && c.ExitCode != 0 {
-		v = verdict{"warn", "Done"}
-	}
-	switch {
-	case c.Rows.InDoubt > 0:
-		return verdict{"bad", v.Word + ", with rows in doubt"}
-	case v.Class == "warn":
-		v.Word += ", needs attention"
-	}
-	return v
 }
 
 // Pace says how long the run took, and how fast it was.
