@@ -26,7 +26,7 @@ func (s *Summary) WriteText(w io.Writer, width int, ink Ink) error {
 		width: cmp.Or(max(width, 0), 80), figures: len(humanize.Comma(int64(s.Rows.Read))), ink: ink,
 	}
 	for i, sentence := range s.Headline() {
-		for _, line := range p.lines("", "", sentence+".") {
+		for _, line := range Wrap("", "", sentence+".", p.width) {
 			if i == 0 {
 				line = ink.Bold(line)
 			}
@@ -200,20 +200,21 @@ func (p *printer) verbatim(text string) { p.WriteString("  " + EscapeLine(text) 
 
 func (p *printer) indented(text string) { p.wrap("  ", "  ", text) }
 
-// wrap breaks a text between words.
 func (p *printer) wrap(first, next, text string) {
-	for _, line := range p.lines(first, next, text) {
+	for _, line := range Wrap(first, next, text, p.width) {
 		p.WriteString(line + "\n")
 	}
 }
 
-func (p *printer) lines(first, next, text string) (all []string) {
+// Wrap breaks a text between words into lines of at most width characters, unless a word is longer. The first one
+// begins with first, the others with next.
+func Wrap(first, next, text string, width int) (all []string) {
 	line, used := first, utf8.RuneCountInString(first)
 	for i, word := range strings.Split(EscapeLine(text), " ") {
 		n := utf8.RuneCountInString(word)
 		switch {
 		case i == 0:
-		case used+1+n > p.width:
+		case used+1+n > width:
 			all = append(all, strings.TrimRight(line, " "))
 			line, used = next, len(next)
 		default:
