@@ -28,14 +28,6 @@ type RowCounts struct {
 	Pending   int `json:"pending"`
 }
 
-// all are the counts, the sum first.
-func (c *RowCounts) all() []*int {
-	return []*int{
-		&c.Read, &c.Created, &c.Updated, &c.Unchanged, &c.Changed, &c.Skipped, &c.Invalid,
-		&c.Rejected, &c.Failed, &c.Partial, &c.InDoubt, &c.Unmatched, &c.Conflict, &c.Pending,
-	}
-}
-
 // outcomes lists all counts in the order of INTERFACE.md. Those of pending rows need no look: the next run sends them.
 func (c RowCounts) outcomes() []Line {
 	return []Line{

@@ -41,6 +41,7 @@ func stopped() *Summary {
 	s.Outcome, s.ExitCode = "stopped", 3
 	s.StopReason, s.Hint = "the service could not be reached for 15m", "look at the network"
 	s.Rows, s.Requests = RowCounts{Read: 40, Pending: 40}, Requests{Token: 2}
+	s.Inputs[0].SHA256 = "5f" // read to its end
 	s.Errors = []Reason{{"pending", "the run stopped before its turn", 40, []Place{{File: "leads.csv", Line: 2}}}}
 	return s
 }

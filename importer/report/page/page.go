@@ -7,8 +7,8 @@
 //
 // Promises: no key and no cell of a row is in a page, as none is in the summary;
 // texts from outside are cut, control characters are escaped, and html/template escapes the
-// rest, so that no data become markup. Links lead to files of the run beside the page. The chart is SVG with a
-// title and a description, what it shows is in a table too, and no colour says anything alone.
+// rest, so that no data become markup. Links lead to files of the run beside the page. What a bar shows is a number
+// beside it, too, and no colour says anything alone.
 package page
 
 import (
@@ -37,7 +37,7 @@ var runText string
 var run = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("run").Funcs(template.FuncMap{
 		"comma": comma, "text": report.Escape, "prose": prose, "command": report.EscapeLine,
-		"clock": clock, "ms": milliseconds, "seconds": report.Duration, "bytes": humanize.Comma, "width": width,
+		"clock": clock, "ms": milliseconds, "bytes": humanize.Comma, "width": width,
 	}).Parse(runText))
 })
 
@@ -54,7 +54,7 @@ func Write(w io.Writer, s *report.Summary) error {
 func view(s *report.Summary, total int) (page.View, error) {
 	var b bytes.Buffer
 	headline := s.Headline()
-	if err := run().Execute(&b, &content{s, headline, total, timelineOf(s)}); err != nil {
+	if err := run().Execute(&b, &content{s, headline, total}); err != nil {
 		return page.View{}, err
 	}
 	return page.View{Title: report.Escape(headline[0]) + " · leadferry", Main: template.HTML(b.String())}, nil
@@ -132,9 +132,8 @@ const (
 // list that a summary may have long is shown whole.
 type content struct {
 	*report.Summary
-	Sentences []string  // its headline
-	Total     int       // rows that are to be read; 0: nobody knows
-	Time      *timeline // nil: none was taken
+	Sentences []string // its headline
+	Total     int      // rows that are to be read; 0: nobody knows
 }
 
 // clipped is the beginning of a list, and how many it does not show.

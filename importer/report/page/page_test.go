@@ -2,7 +2,6 @@ package page
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -184,47 +183,6 @@ func find(n *html.Node, fits func(*html.Node) bool) *html.Node {
 		}
 	}
 	return nil
-}
-
-// The chart can be read without seeing it: by its title, its description and its table.
-func TestChartsSayWhatTheyShow(t *testing.T) {
-	for name, s := range samples() {
-		charts := 0
-		doc := parsed(t, written(t, s))
-		ids := map[string]string{}
-		for n := range doc.Descendants() {
-			if id := attribute(n, "id"); id != "" {
-				if ids[id] != "" {
-					t.Errorf("%s: two elements are called %s", name, id)
-				}
-				ids[id] = cmp.Or(words(n), " ")
-			}
-		}
-		for n := range doc.Descendants() {
-			if n.Type != html.ElementNode || n.Data != "svg" || n.Parent.Data == "svg" || attribute(n, "aria-hidden") == "true" {
-				continue
-			}
-			charts++
-			for _, id := range append(strings.Fields(attribute(n, "aria-labelledby")), "none"[:0]) {
-				if id != "" && strings.TrimSpace(ids[id]) == "" {
-					t.Errorf("%s: a chart has nothing to say under %s", name, id)
-				}
-			}
-			if attribute(n, "role") != "img" || len(strings.Fields(attribute(n, "aria-labelledby"))) != 2 {
-				t.Errorf("%s: a chart is no image with title and description", name)
-			}
-			section := n
-			for section.Data != "section" {
-				section = section.Parent
-			}
-			if find(section, func(n *html.Node) bool { return n.Data == "table" }) == nil {
-				t.Errorf("%s: section %s has no table", name, attribute(section, "id"))
-			}
-		}
-		if name == "import" && charts != 1 {
-			t.Errorf("%s has %d charts", name, charts)
-		}
-	}
 }
 
 // Files are linked as they lie beside the page, and commands can be copied.
