@@ -367,20 +367,17 @@ func (d *dryRun) wordList(rule, what string, words *findings.Kinds[report.Proble
 
 func keepAssignment(a report.Assignment, full bool) report.Assignment {
 	if full {
-		return report.Assignment{Others: a.Kind()}
+		return report.Assignment{Others: true}
 	}
 	a.OrganizationID, a.LocatorID = strings.Clone(a.OrganizationID), strings.Clone(a.LocatorID)
 	return a
 }
 
-// assignments are organizations, then locators, those of most rows first. Those beyond the bound are added up.
+// assignments are those of most rows first. Those beyond the bound are added up.
 func assignments(all *findings.Kinds[report.Assignment]) (list []report.Assignment) {
 	for _, one := range all.List(func(a report.Assignment) string { return a.OrganizationID + a.LocatorID }) {
 		one.Of.Rows = one.Count
 		list = append(list, one.Of)
 	}
-	slices.SortStableFunc(list, func(a, b report.Assignment) int {
-		return cmp.Or(cmp.Compare(b.Kind(), a.Kind()), cmp.Compare(a.Others, b.Others))
-	})
 	return list
 }

@@ -101,7 +101,7 @@ func TestValidateTellsWhatIsWrong(t *testing.T) {
 		},
 		Repeats: 1,
 		Assignments: []report.Assignment{
-			{OrganizationID: "o-1", Rows: 2}, {OrganizationID: "o-2", Rows: 1}, {LocatorID: "loc-1", Entry: 2, Rows: 1},
+			{OrganizationID: "o-1", Rows: 2}, {LocatorID: "loc-1", Entry: 2, Rows: 1}, {OrganizationID: "o-2", Rows: 1},
 		},
 		Projected: report.Projected{Create: 3, Update: 3},
 	}

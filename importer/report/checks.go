@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +22,7 @@ type Checks struct {
 	Repeats     int          `json:"repeats"`
 	LookAlikes  int          `json:"look_alikes"`     // rows whose key looks like that of an earlier one
 	Strict      int          `json:"strict,omitzero"` // rows, columns and guesses that only --strict counts
-	Assignments []Assignment `json:"assignments"`     // organizations, then locators
+	Assignments []Assignment `json:"assignments"`
 	Projected   Projected    `json:"projected"`
 	Tests       int          `json:"tests"` // that the mapping has
 }
@@ -157,21 +156,13 @@ func (c *Checks) steps(todo *steps) {
 func (c *Checks) sends() bool { return c.Projected.Create+c.Projected.Update > 0 }
 
 // Assignment counts rows by whom they name: an organization, or a locator by an entry of assign, counted from 1. Others
-// are organizations or entries beyond those listed. With no ID at all the rows name nobody: the mapping has no assign.
+// are those beyond the ones listed. With nothing at all the rows name nobody: the mapping has no assign.
 type Assignment struct {
 	OrganizationID string `json:"organization_id,omitempty"`
 	LocatorID      string `json:"locator_id,omitempty"`
 	Entry          int    `json:"entry,omitzero"`
-	Others         string `json:"others,omitempty"` // "organizations" or "locators"
+	Others         bool   `json:"others,omitzero"`
 	Rows           int    `json:"rows"`
-}
-
-// Kind says whether it is organizations or locators.
-func (a *Assignment) Kind() string {
-	if a.OrganizationID != "" {
-		return "organizations"
-	}
-	return cmp.Or(a.Others, "locators")
 }
 
 // Projected are the lead requests that the run would send when all goes well.

@@ -32,9 +32,8 @@ func rehearsed() *Summary {
 			{OrganizationID: "o-4", Rows: 40},
 			{OrganizationID: "o-5", Rows: 30},
 			{OrganizationID: "o-6", Rows: 20},
-			{Others: "organizations", Rows: 100},
 			{LocatorID: "l-1", Entry: 2, Rows: 90},
-			{Others: "locators", Rows: 10},
+			{Others: true, Rows: 110},
 			{Rows: 10},
 		},
 		Projected: Projected{Create: 1147, Update: 1147},
@@ -90,10 +89,9 @@ Would be assigned
      40  to o-4
      30  to o-5
      20  to o-6
-    100  to other organizations
      90  by the locator l-1 (entry 2 of assign), which picks an organization
          when the lead is made
-     10  by other locators
+    110  to other organizations, or by other locators
      10  to nobody: the mapping has no assign
 
 Would be sent
@@ -178,7 +176,7 @@ func TestChecksAreShownEscaped(t *testing.T) {
 	s.Mapping.Path = evil
 	s.Checks = &Checks{
 		Rules: []Rule{{evil, evil, evil, 1, []Place{at}}}, Quoting: []Problem{{Rule: "map", Column: evil, Text: evil, Rows: 1}},
-		Assignments: []Assignment{{OrganizationID: evil, Rows: 1}, {LocatorID: evil, Rows: 1}, {Others: evil, Rows: 1}},
+		Assignments: []Assignment{{OrganizationID: evil, Rows: 1}, {LocatorID: evil, Rows: 1}, {Others: true, Rows: 1}},
 	}
 	for _, kind := range kinds {
 		s.Checks.Found = append(s.Checks.Found, Problem{Rule: kind.rule, File: evil, Column: evil, Text: evil, Hint: evil})
@@ -196,7 +194,7 @@ func TestSummaryHasChecksOfARehearsalOnly(t *testing.T) {
 		Rules:       []Rule{{"format", "A\u202eB", strings.Repeat("x", 600), 4, []Place{{File: "a.csv", Line: 2}}}},
 		Quoting:     []Problem{{File: "m.yaml", Column: "lead.status", Rule: "map", Text: "Hot", Rows: 2}},
 		Repeats:     1,
-		Assignments: []Assignment{{OrganizationID: "o", Rows: 1}, {LocatorID: "l", Entry: 2, Rows: 1}, {Others: "locators", Rows: 3}},
+		Assignments: []Assignment{{OrganizationID: "o", Rows: 1}, {LocatorID: "l", Entry: 2, Rows: 1}, {Others: true, Rows: 3}},
 		Projected:   Projected{Create: 3, Update: 3},
 		Tests:       2,
 		Found:       []Problem{{File: "m.yaml", Line: 2, Rule: "guess", Text: "a"}, {File: "m.yaml", Column: "a\u202eb", Rule: "unused", Text: "b", Hint: "c"}},
@@ -207,7 +205,7 @@ func TestSummaryHasChecksOfARehearsalOnly(t *testing.T) {
 	got = strings.Join(strings.Fields(got), "")
 	want := `{"rules":[{"rule":"format","column":"A\\u202eB","error":"` + strings.Repeat("x", 499) + `…","rows":4,"places":[{"file":"a.csv","line":2}]}],` +
 		`"found":[{"file":"m.yaml","line":2,"rule":"guess","text":"a"},{"file":"m.yaml","column":"a\\u202eb","rule":"unused","text":"b","hint":"c"}],"repeats":1,"look_alikes":0,` +
-		`"assignments":[{"organization_id":"o","rows":1},{"locator_id":"l","entry":2,"rows":1},{"others":"locators","rows":3}],` +
+		`"assignments":[{"organization_id":"o","rows":1},{"locator_id":"l","entry":2,"rows":1},{"others":true,"rows":3}],` +
 		`"projected":{"create":3,"update":3},"tests":2},"files":[],"notes":[],"next":[]}`
 	same(t, want, got)
 }

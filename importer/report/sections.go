@@ -42,25 +42,14 @@ func (s *Summary) Sections() []Section {
 	all = append(all, s.Checks.sections()...)
 	all = append(all,
 		Section{ID: "notes", Title: "Notes", Lines: lines(s.Notes, func(text string) Line { return Line{Text: text} })},
-		Section{ID: "organizations", Title: "Assigned to", Top: 10, Lines: assigned(s.Organizations)})
+		Section{ID: "organizations", Title: "Assigned to", Top: 10, Lines: lines(s.Organizations,
+			func(o Organization) Line {
+				if o.Location == "" {
+					return Line{Count: o.Leads, Name: o.ID}
+				}
+				return Line{Count: o.Leads, Name: o.Location, Text: Shortened(o.ID, 9)}
+			})})
 	return slices.DeleteFunc(all, func(of Section) bool { return len(of.Lines) == 0 })
-}
-
-// assigned are organizations in one line each, by the location that got most of their leads.
-func assigned(organizations []Organization) []Line {
-	location, leads := map[string]string{}, map[Organization]int{}
-	for _, o := range organizations {
-		location[o.ID] = cmp.Or(location[o.ID], o.Location)
-	}
-	for _, o := range organizations {
-		leads[Organization{ID: o.ID, Location: location[o.ID]}] += o.Leads
-	}
-	return lines(Organizations(leads), func(o Organization) Line {
-		if o.Location == "" {
-			return Line{Count: o.Leads, Name: o.ID}
-		}
-		return Line{Count: o.Leads, Name: o.Location, Text: Shortened(o.ID, 9)}
-	})
 }
 
 func lines[T any](items []T, line func(T) Line) (list []Line) {
@@ -151,10 +140,8 @@ func (c *Checks) assigned() []Line {
 		case a.LocatorID != "": // its settings on the service decide when the lead is made
 			line.Text = fmt.Sprintf("by the locator %s (entry %d of assign), which picks an organization when the "+
 				"lead is made", a.LocatorID, a.Entry)
-		case a.Others == "organizations":
-			line.Text = "to other organizations"
-		case a.Others != "":
-			line.Text = "by other " + a.Others
+		case a.Others:
+			line.Text = "to other organizations, or by other locators"
 		}
 		return line
 	})

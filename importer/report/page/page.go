@@ -176,15 +176,6 @@ func (c *content) Running() bool { return c.Outcome == report.Running }
 // Ended is how many percent of the rows have an outcome, if that is known.
 func (c *content) Ended() int { return 100 * min(c.Rows.Ended(), c.Total) / max(c.Total, 1) }
 
-// TimeLeft is how long the rest takes at the pace so far; "" where nobody can tell.
-func (c *content) TimeLeft() string {
-	left := c.Total - c.Rows.Ended()
-	if c.Total == 0 || left <= 0 || c.Paused != "" || c.ThroughputRowsPerS < 0.01 {
-		return ""
-	}
-	return "about " + report.Duration(float64(left)/c.ThroughputRowsPerS) + " left"
-}
-
 // Pace says how long the run took, and how fast it was.
 func (c *content) Pace() string {
 	if c.Reconciliation != nil { // which is about leads, not about how fast
