@@ -194,7 +194,7 @@ func (r *intake) next(in <-chan *batch, most int) (all *batch) {
 	return all
 }
 
-// read hands on the rows of all inputs in batches, while hand takes them; when a stream pauses, what it has.
+// read hands on the rows of all inputs in batches, while hand takes them.
 func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 	left, b := cmp.Or(r.options.Limit, math.MaxInt), newBatch()
 	handOn := func() (taken bool) {
@@ -202,11 +202,6 @@ func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 		return taken
 	}
 	for at, in := range r.options.Inputs {
-		in.OnPause(func() {
-			if len(b.items) > 0 && ctx.Err() == nil {
-				handOn()
-			}
-		})
 		err := crash.Call(func() error {
 			for ; left > 0; left-- {
 				it := r.items.get(at)
