@@ -136,8 +136,8 @@ func (s *Summary) inService() string {
 	if n.None > 0 {
 		text += fmt.Sprintf(", %s without a lead", humanize.Comma(int64(n.None)))
 	}
-	if len(s.RejectsPaths) > 0 && n.Rows < n.Of {
-		text += ": " + filepath.Base(s.RejectsPaths[0])
+	if rejects := s.paths("rejects"); len(rejects) > 0 && n.Rows < n.Of {
+		text += ": " + filepath.Base(rejects[0])
 	}
 	return text
 }
@@ -147,7 +147,6 @@ type Reconciliation struct {
 	Verdicts []VerdictCount `json:"verdicts"`
 	Sample   *Sample        `json:"sample,omitempty"`
 	Rewrites bool           `json:"-"` // leads were read by an update of their ExternalID
-	Path     string         `json:"-"` // of the file
 }
 
 func (r *Reconciliation) changedNothing() string {

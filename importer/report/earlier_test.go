@@ -82,7 +82,7 @@ func TestReadTakesAFolderOrASummary(t *testing.T) {
 		got, err := Read(path)
 		must(t, err)
 		same(t, s.Steps(), got.Steps(), "what to do next")
-		same(t, s.Left(), got.Left(), "files")
+		same(t, s.Files, got.Files, "files")
 		if diff := cmp.Diff(s.Headline(), got.Headline()); diff != "" || got.Notes[0] != "a note" {
 			t.Errorf("%v, headline %s", got.Notes, diff)
 		}

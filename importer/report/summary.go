@@ -56,7 +56,7 @@ type Summary struct {
 	Fleet string `json:"fleet,omitempty"` // that the run was a worker of
 	Shard string `json:"shard,omitempty"` // the part of the input that it took, as I/N; "" in the report of a fleet
 
-	Files []NamedFile `json:"files"` // as Left has them
+	Files []NamedFile `json:"files"` // that the run left
 	Notes []string    `json:"notes"` // remarks for people
 	Next  []Step      `json:"next"`  // as Steps has them
 
@@ -66,18 +66,14 @@ type Summary struct {
 	Paused   string   `json:"-"` // of a run that goes on: why requests wait, or ""
 	Hint     string   `json:"-"` // what to do about a stop before running again, or ""
 	// of a check: how the input is read, and how much of it, as its import has to; else what the next command needs too
-	Flags        []string `json:"-"`
-	Standing     int      `json:"-"` // rows in doubt of earlier runs, where they are too many for this one
-	Resent       bool     `json:"-"` // rows in doubt were sent again: the same command would do so once more
-	Same         bool     `json:"-"` // the same command would stop at the same place
-	ResultsPath  string   `json:"-"` // these five are set by Run.Finish
-	RejectsPaths []string `json:"-"`
-	SummaryPath  string   `json:"-"`
-	PagePath     string   `json:"-"`
-	PullPath     string   `json:"-"`
+	Flags       []string `json:"-"`
+	Standing    int      `json:"-"` // rows in doubt of earlier runs, where they are too many for this one
+	Resent      bool     `json:"-"` // rows in doubt were sent again: the same command would do so once more
+	Same        bool     `json:"-"` // the same command would stop at the same place
+	SummaryPath string   `json:"-"` // where it lies itself
 
 	witnessed bool // the results lie beside a witness that says of which run they are
-	read      bool // from a file: Files, Notes and Next are as they were when it was written
+	read      bool // from a file: Next is as it was when it was written
 }
 
 // Running is the Outcome of a run that goes on.
@@ -226,7 +222,7 @@ func (s *Summary) WriteJSON(w io.Writer) error {
 	s.escape()
 	c := *s
 	c.StopReason = Escape(s.StopReason)
-	c.Files, c.Notes, c.Next = s.Left(), escaped(s.Notes), s.Steps()
+	c.Notes, c.Next = escaped(s.Notes), s.Steps()
 	// A file's name may be broken UTF-8; the summary must be valid anyway.
 	b, err := json.Marshal(&c, json.Deterministic(true), jsontext.WithIndent("  "), jsontext.AllowInvalidUTF8(true))
 	if err != nil {

@@ -146,38 +146,31 @@ type NamedFile struct {
 	Path string `json:"path"`
 }
 
-// Left are the files that the run left.
-func (s *Summary) Left() (left []NamedFile) {
-	if s.read {
-		return s.Files
+func (s *Summary) left(name string, o *output) {
+	if o != nil {
+		s.Files = append(s.Files, NamedFile{name, o.path})
 	}
-	add := func(name string, paths ...string) {
-		for _, path := range paths {
-			if path != "" {
-				left = append(left, NamedFile{name, path})
-			}
+}
+
+// paths are those of the files of this name that the run left.
+func (s *Summary) paths(name string) (paths []string) {
+	for _, f := range s.Files {
+		if f.Name == name {
+			paths = append(paths, f.Path)
 		}
 	}
-	add("results", s.ResultsPath)
-	add("rejects", s.RejectsPaths...)
-	if s.Reconciliation != nil {
-		add("reconciliation", s.Reconciliation.Path)
-	}
-	add("summary", s.SummaryPath)
-	add("page", s.PagePath)
-	add("pull", s.PullPath)
-	return left
+	return paths
 }
 
 func (s *Summary) filesLeft(p *printer) {
-	left, width := s.Left(), 0
-	for _, f := range left {
+	width := 0
+	for _, f := range s.Files {
 		width = max(width, len(f.Name))
 	}
-	if len(left) > 0 {
+	if len(s.Files) > 0 {
 		p.heading("Files")
 	}
-	for _, f := range left {
+	for _, f := range s.Files {
 		p.verbatim(fmt.Sprintf("%-*s  %s", width, f.Name, f.Path))
 	}
 }

@@ -31,8 +31,9 @@ func attention() *Summary {
 		{"invalid", `column "Email": not an e-mail address`, 2, []Place{{File: "more.csv", Line: 4}}},
 		{"invalid", "a fourth reason", 1, []Place{{File: "more.csv", Line: 5}}},
 	}
-	s.ResultsPath, s.SummaryPath = "out/results.csv", "out/summary.json"
-	s.RejectsPaths = []string{"out/rejects.csv", "out/rejects-2.csv"}
+	s.Files = []NamedFile{
+		{"results", "out/results.csv"}, {"rejects", "out/rejects.csv"}, {"rejects", "out/rejects-2.csv"}, {"summary", "out/summary.json"},
+	}
 	return s
 }
 
@@ -183,9 +184,9 @@ func TestTextSaysOneThingForEachKindOfRun(t *testing.T) {
 			s.Rows.Invalid, s.Checks = 2, &Checks{Rules: []Rule{{Rule: "assign", Rows: 2}}}
 		}), "1. Correct the 2 rows in the input, or the mapping, and run the same command\n     again.\n"},
 		{"bad check", change(checked(), func(s *Summary) { s.Rows.Invalid = 1 }), "1. Correct the 1 row in the input, or the mapping, and run the same command\n     again.\n"},
-		{"bad check with rejects", change(checked(), func(s *Summary) { s.Rows.Invalid = 1; s.RejectsPaths = []string{"r.csv"} }), "leadferry validate -m leads.yaml r.csv\n"},
+		{"bad check with rejects", change(checked(), func(s *Summary) { s.Rows.Invalid = 1; s.Files = []NamedFile{{"rejects", "r.csv"}} }), "leadferry validate -m leads.yaml r.csv\n"},
 		{"bad check of a workbook", change(checked(), func(s *Summary) {
-			s.Rows.Invalid, s.Inputs[0].Format, s.RejectsPaths = 1, "xlsx", []string{"r.csv"}
+			s.Rows.Invalid, s.Inputs[0].Format, s.Files = 1, "xlsx", []NamedFile{{"rejects", "r.csv"}}
 		}), "leadferry validate -m leads.yaml r.csv --format csv\n"},
 		{"unsent rows", change(sample(), func(s *Summary) { s.Rows.Failed, s.Rows.Partial = 1, 2 }), "1. Run the same command again for the 3 rows that did not get through.\n"},
 		{"changed", change(sample(), func(s *Summary) { s.Rows.Changed = 1 }), "--changed ignore"},
@@ -220,8 +221,8 @@ func TestTextShowsNothingRaw(t *testing.T) {
 	s := attention()
 	s.Command, s.Outcome, s.StopReason, s.Hint = evil, "stopped", evil, evil
 	s.Inputs = []Input{{Path: evil, Changed: true}}
-	s.Mapping.Path, s.Checkpoint.Path, s.ResultsPath = evil, evil, evil
-	s.RejectsPaths, s.SummaryPath = []string{evil}, evil
+	s.Mapping.Path, s.Checkpoint.Path = evil, evil
+	s.Files = []NamedFile{{"results", evil}, {"rejects", evil}, {"summary", evil}}
 	s.Organizations = []Organization{{evil, evil, 1}}
 	s.Errors = []Reason{{"rejected", evil, 1, []Place{{File: evil, Line: 1}}}, {evil, evil, 1, []Place{{File: evil, Line: 1}}}}
 	for _, dry := range []bool{false, true} {
@@ -241,8 +242,9 @@ func TestTextOfAReconciliation(t *testing.T) {
 	s.Command, s.Hint, s.Rows.Failed = "reconcile", "", 1
 	s.Rows.Pending--
 	s.Reconciliation = &Reconciliation{
-		Verdicts: []VerdictCount{{"absent", 2}}, Sample: &Sample{Picked: 9}, Path: "r.csv",
+		Verdicts: []VerdictCount{{"absent", 2}}, Sample: &Sample{Picked: 9},
 	}
+	s.Files = []NamedFile{{"reconciliation", "r.csv"}}
 	holds := func(yes bool, part string) {
 		t.Helper()
 		if got := strings.Join(strings.Fields(text(t, s, 0)), " "); strings.Contains(got, part) != yes {

@@ -156,11 +156,11 @@ type link struct {
 // Links lead to the first files that the run left.
 func (c *content) Links() clipped[link] {
 	var all []link
-	page := slices.IndexFunc(c.Left(), func(f report.NamedFile) bool { return f.Name == "page" })
-	for _, f := range c.Left() {
+	page := slices.IndexFunc(c.Files, func(f report.NamedFile) bool { return f.Name == "page" })
+	for _, f := range c.Files {
 		to := link{NamedFile: f}
 		if page >= 0 {
-			if there, err := filepath.Rel(filepath.Dir(c.Left()[page].Path), f.Path); err == nil {
+			if there, err := filepath.Rel(filepath.Dir(c.Files[page].Path), f.Path); err == nil {
 				to.Address = (&url.URL{Path: filepath.ToSlash(there)}).String()
 			}
 		}

@@ -34,8 +34,11 @@ func million() *report.Summary {
 		Rows:        report.RowCounts{Read: 1_000_000, Created: 912_344, Unchanged: 86_000, Invalid: 1200, Rejected: 231, InDoubt: 225},
 		Requests:    report.Requests{Create: 912_930, Token: 2, Retries: 362, ByStatus: map[string]int{"201": 912_344, "422": 231, "429": 330, "503": 25}},
 		LatencyMs:   report.Latency{P50: 21.4, P90: 25.2, P95: 31.1, P99: 58.9, Max: 30012},
-		ResultsPath: "leadferry-runs/20261122T083531Z-import-4f1c2a9b/results.csv", RejectsPaths: []string{"leadferry-runs/20261122T083531Z-import-4f1c2a9b/rejects.csv"},
-		SummaryPath: "leadferry-runs/20261122T083531Z-import-4f1c2a9b/summary.json",
+		Files: []report.NamedFile{
+			{Name: "results", Path: "leadferry-runs/20261122T083531Z-import-4f1c2a9b/results.csv"},
+			{Name: "rejects", Path: "leadferry-runs/20261122T083531Z-import-4f1c2a9b/rejects.csv"},
+			{Name: "summary", Path: "leadferry-runs/20261122T083531Z-import-4f1c2a9b/summary.json"},
+		},
 	}
 	for i := range report.MostBuckets - 3 {
 		b := report.Bucket{Time: began.Add(time.Duration(i) * 1600 * time.Millisecond), Rows: 4300 + int(600*math.Sin(float64(i)/9)), P50: 21 + math.Sin(float64(i)/7), P95: 31 + 3*math.Sin(float64(i)/5), P99: 60 + 22*math.Sin(float64(i)/11)}
@@ -188,14 +191,14 @@ func find(n *html.Node, fits func(*html.Node) bool) *html.Node {
 // Files are linked as they lie beside the page, and commands can be copied.
 func TestFilesAreLinked(t *testing.T) {
 	s := million()
-	s.PagePath = filepath.Join(filepath.Dir(s.SummaryPath), "report.html")
+	s.Files = append(s.Files, report.NamedFile{Name: "page", Path: "leadferry-runs/20261122T083531Z-import-4f1c2a9b/report.html"})
 	text := written(t, s)
 	for _, want := range []string{`<a href="rejects.csv">`, `data-copy="leadferry import -m leads.yaml `} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s", want)
 		}
 	}
-	s.RejectsPaths = []string{"elsewhere/javascript:alert.csv"}
+	s.Files[1].Path = "elsewhere/javascript:alert.csv"
 	if text := written(t, s); !strings.Contains(text, `href="../../elsewhere/javascript:alert.csv"`) {
 		t.Error("no way to a file in another folder")
 	}
