@@ -327,11 +327,11 @@ func keepProblem(p mapping.Problem, full bool) mapping.Problem {
 	return p
 }
 
-func (d *dryRun) rules() (list []report.Rule) {
+func (d *dryRun) rules() (list []report.Reason) {
 	for _, p := range d.problems.List(func(p mapping.Problem) string { return p.Rule + p.Column + p.Text }) {
-		list = append(list, report.Rule{
+		list = append(list, report.Reason{
 			Rule: p.Of.Rule, Column: p.Of.Column, Error: cmp.Or(d.texts[p.Of], p.Of.Text), Rows: p.Count,
-			Places: p.Places(d.intake.place),
+			Examples: p.Places(d.intake.place),
 		})
 	}
 	return list

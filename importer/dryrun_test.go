@@ -87,12 +87,12 @@ func TestValidateTellsWhatIsWrong(t *testing.T) {
 	more := "email,name,stage,zip,org,id,extra\n,Hal,,,o-2,9,x\n"
 	s := validated(t, checkedMapping, Options{}, rows, more)
 	want := &report.Checks{
-		Rules: []report.Rule{
-			{Rule: "format", Column: "email", Error: "lead.content.email is not an e-mail address", Rows: 4, Places: places(3, 6, 8)},
-			{Rule: "status", Column: "stage", Error: "lead.status is neither a status of the service nor mapped to one", Rows: 4, Places: places(3, 6, 8)},
-			{Rule: "assign", Error: `no entry of assign has all that it needs: entry 1 lacks "org", entry 2 lacks "zip"`, Rows: 1, Places: places(5)},
-			{Rule: "required", Column: "name", Error: "lead.content.name is empty, but required", Rows: 1, Places: places(5)},
-			{Rule: "quote", Error: "text follows the quote that closes a cell", Rows: 1, Places: places(7)},
+		Rules: []report.Reason{
+			{Rule: "format", Column: "email", Error: "lead.content.email is not an e-mail address", Rows: 4, Examples: places(3, 6, 8)},
+			{Rule: "status", Column: "stage", Error: "lead.status is neither a status of the service nor mapped to one", Rows: 4, Examples: places(3, 6, 8)},
+			{Rule: "assign", Error: `no entry of assign has all that it needs: entry 1 lacks "org", entry 2 lacks "zip"`, Rows: 1, Examples: places(5)},
+			{Rule: "required", Column: "name", Error: "lead.content.name is empty, but required", Rows: 1, Examples: places(5)},
+			{Rule: "quote", Error: "text follows the quote that closes a cell", Rows: 1, Examples: places(7)},
 		},
 		Found: []report.Problem{{File: "m.yaml", Column: "extra", Rule: "unused", Text: "no part of the mapping uses the column"}},
 		Quoting: []report.Problem{
@@ -123,7 +123,7 @@ func TestValidateTellsWhatIsWrong(t *testing.T) {
 // Rows that cannot be read are one check however their numbers differ.
 func TestUnreadableRowsAreCountedByWhatIsWrong(t *testing.T) {
 	s := validated(t, checkedMapping, Options{}, checkedHeader+"1,1\n2,2,2\n3,3\n")
-	want := []report.Rule{{Rule: "columns", Error: "the row has … cells instead of 6", Rows: 3, Places: places(2, 3, 4)}}
+	want := []report.Reason{{Rule: "columns", Error: "the row has … cells instead of 6", Rows: 3, Examples: places(2, 3, 4)}}
 	if diff := cmp.Diff(want, s.Checks.Rules); diff != "" {
 		t.Error(diff)
 	}

@@ -16,7 +16,7 @@ import (
 // Checks are what a run that sends nothing (validate, --dry-run) says of the input and the mapping. Lists come by
 // rows, most first; no cell's value is in the summary but IDs of organizations and locators.
 type Checks struct {
-	Rules       []Rule       `json:"rules"`
+	Rules       []Reason     `json:"rules"`
 	Found       []Problem    `json:"found"` // beside what is wrong with single rows; without words of cells
 	Quoting     []Problem    `json:"-"`     // words of cells, and rows beyond those that a note names
 	Repeats     int          `json:"repeats"`
@@ -32,16 +32,6 @@ type Place struct {
 	File string `json:"file"`
 	Line int    `json:"line"`
 	Row  int    `json:"-"` // its number, where cells before it hold line breaks: spreadsheets count rows
-}
-
-// Rule is a check that rows fail, with how many and the first three of them. Column
-// names the column or columns that the value comes from, if any.
-type Rule struct {
-	Rule   string  `json:"rule"`
-	Column string  `json:"column"`
-	Error  string  `json:"error"`
-	Rows   int     `json:"rows"`
-	Places []Place `json:"places"`
 }
 
 // Problem is one thing that is wrong, with a row or, without Row, with a file. Rule is the check that a row fails, or
@@ -173,7 +163,7 @@ type Projected struct {
 
 // escape makes names of columns and texts fit to be shown, which may come from outside.
 func (c *Checks) escape() {
-	each(c.Rules, func(r *Rule) { r.Column, r.Error = Escape(r.Column), Escape(r.Error) })
+	each(c.Rules, (*Reason).escape)
 	each(c.Found, func(p *Problem) { p.Column, p.Text, p.Hint = Escape(p.Column), Escape(p.Text), Escape(p.Hint) })
 }
 

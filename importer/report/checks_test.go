@@ -13,12 +13,12 @@ func rehearsed() *Summary {
 	s.Outcome, s.ExitCode = "attention", 1
 	s.Inputs = []Input{{Path: "leads.csv"}}
 	s.Rows = RowCounts{Read: 1200, Invalid: 40, Skipped: 10, Pending: 1150}
-	s.Errors = []Reason{{"invalid", "column Stage: not a status", 30, []Place{{File: "leads.csv", Line: 7}}}}
+	s.Errors = []Reason{{Outcome: "invalid", Error: "column Stage: not a status", Rows: 30, Examples: []Place{{File: "leads.csv", Line: 7}}}}
 	at := func(line int) Place { return Place{File: "leads.csv", Line: line} }
 	s.Checks = &Checks{
-		Rules: []Rule{
-			{"status", "Stage", "lead.status is neither a status of the service nor mapped to one", 30, []Place{at(7), at(9), at(12)}},
-			{"duplicate_key", "", "a key is there twice", 2, []Place{at(17), at(18)}},
+		Rules: []Reason{
+			{Rule: "status", Column: "Stage", Error: "lead.status is neither a status of the service nor mapped to one", Rows: 30, Examples: []Place{at(7), at(9), at(12)}},
+			{Rule: "duplicate_key", Column: "", Error: "a key is there twice", Rows: 2, Examples: []Place{at(17), at(18)}},
 		},
 		Quoting: []Problem{
 			{File: "leads.yaml", Column: "lead.status", Rule: "map", Text: `"Working", first at leads.csv:7`, Rows: 25},
@@ -134,7 +134,7 @@ func TestTextOfRehearsalsOneByOne(t *testing.T) {
 		{"organizations", change(func(_ *Summary, c *Checks) { c.Assignments = []Assignment{{OrganizationID: "o-1", Rows: 1}} }), "  1  to o-1\n", "predicted"},
 		{"dry run", change(func(s *Summary, c *Checks) {
 			s.Command, s.Rows.Rejected, s.Rows.Invalid = "import", 1, 1
-			s.Errors = []Reason{{"invalid", "x", 1, []Place{{File: "a", Line: 1}}}, {"rejected", "HTTP 422", 1, []Place{{File: "a", Line: 1}}}}
+			s.Errors = []Reason{{Outcome: "invalid", Error: "x", Rows: 1, Examples: []Place{{File: "a", Line: 1}}}, {Outcome: "rejected", Error: "HTTP 422", Rows: 1, Examples: []Place{{File: "a", Line: 1}}}}
 		}), "Most frequent reasons\n  1  rejected   HTTP 422\n", "invalid    x"},
 	}
 	for _, tt := range tests {
@@ -151,7 +151,7 @@ func TestTextOfLongListsIsCut(t *testing.T) {
 	s := checked()
 	s.Checks = &Checks{Tests: 12}
 	for i := range 12 {
-		s.Checks.Rules = append(s.Checks.Rules, Rule{"format", "", fmt.Sprint("check ", i), 1, []Place{{File: "a", Line: i}}})
+		s.Checks.Rules = append(s.Checks.Rules, Reason{Rule: "format", Column: "", Error: fmt.Sprint("check ", i), Rows: 1, Examples: []Place{{File: "a", Line: i}}})
 		s.Checks.Quoting = append(s.Checks.Quoting, Problem{Rule: "map", Text: fmt.Sprint("word ", i), Rows: 1})
 		s.Checks.Found = append(s.Checks.Found, Problem{Rule: "test", File: fmt.Sprint("m.yaml ", i)})
 	}
@@ -175,7 +175,7 @@ func TestChecksAreShownEscaped(t *testing.T) {
 	s := rehearsed()
 	s.Mapping.Path = evil
 	s.Checks = &Checks{
-		Rules: []Rule{{evil, evil, evil, 1, []Place{at}}}, Quoting: []Problem{{Rule: "map", Column: evil, Text: evil, Rows: 1}},
+		Rules: []Reason{{Rule: evil, Column: evil, Error: evil, Rows: 1, Examples: []Place{at}}}, Quoting: []Problem{{Rule: "map", Column: evil, Text: evil, Rows: 1}},
 		Assignments: []Assignment{{OrganizationID: evil, Rows: 1}, {LocatorID: evil, Rows: 1}, {Others: true, Rows: 1}},
 	}
 	for _, kind := range kinds {
@@ -191,7 +191,7 @@ func TestChecksAreShownEscaped(t *testing.T) {
 
 func TestSummaryHasChecksOfARehearsalOnly(t *testing.T) {
 	s := &Summary{Checks: &Checks{
-		Rules:       []Rule{{"format", "A\u202eB", strings.Repeat("x", 600), 4, []Place{{File: "a.csv", Line: 2}}}},
+		Rules:       []Reason{{Rule: "format", Column: "A\u202eB", Error: strings.Repeat("x", 600), Rows: 4, Examples: []Place{{File: "a.csv", Line: 2}}}},
 		Quoting:     []Problem{{File: "m.yaml", Column: "lead.status", Rule: "map", Text: "Hot", Rows: 2}},
 		Repeats:     1,
 		Assignments: []Assignment{{OrganizationID: "o", Rows: 1}, {LocatorID: "l", Entry: 2, Rows: 1}, {Others: true, Rows: 3}},
@@ -203,7 +203,7 @@ func TestSummaryHasChecksOfARehearsalOnly(t *testing.T) {
 	must(t, s.WriteJSON(&b))
 	_, got, _ := strings.Cut(b.String(), `"checks": `)
 	got = strings.Join(strings.Fields(got), "")
-	want := `{"rules":[{"rule":"format","column":"A\\u202eB","error":"` + strings.Repeat("x", 499) + `…","rows":4,"places":[{"file":"a.csv","line":2}]}],` +
+	want := `{"rules":[{"rule":"format","column":"A\\u202eB","error":"` + strings.Repeat("x", 499) + `…","rows":4,"examples":[{"file":"a.csv","line":2}]}],` +
 		`"found":[{"file":"m.yaml","line":2,"rule":"guess","text":"a"},{"file":"m.yaml","column":"a\\u202eb","rule":"unused","text":"b","hint":"c"}],"repeats":1,"look_alikes":0,` +
 		`"assignments":[{"organization_id":"o","rows":1},{"locator_id":"l","entry":2,"rows":1},{"others":true,"rows":3}],` +
 		`"projected":{"create":3,"update":3},"tests":2},"files":[],"notes":[],"next":[]}`

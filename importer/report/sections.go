@@ -36,9 +36,7 @@ func (s *Summary) Sections() []Section {
 			func(t Transition) Line {
 				return Line{Count: t.Leads, Name: cmp.Or(t.From, "not known"), Text: "to " + t.To}
 			})},
-		Section{ID: "errors", Title: "Most frequent reasons", Top: 3, Lines: lines(s.asking(), func(r Reason) Line {
-			return Line{Count: r.Rows, Name: r.Outcome, Text: r.Error, Where: places(r.Examples, r.Rows)}
-		})})
+		Section{ID: "errors", Title: "Most frequent reasons", Top: 3, Lines: lines(s.asking(), Reason.line)})
 	all = append(all, s.Checks.sections()...)
 	all = append(all,
 		Section{ID: "notes", Title: "Notes", Lines: lines(s.Notes, func(text string) Line { return Line{Text: text} })},
@@ -68,18 +66,6 @@ func lines[T any](items []T, line func(T) Line) (list []Line) {
 		list = append(list, line(item))
 	}
 	return list
-}
-
-// places are the first ones of so many rows.
-func places(at []Place, rows int) string {
-	var list []string
-	for _, p := range at {
-		list = append(list, p.String())
-	}
-	if rows > len(list) && len(list) > 0 {
-		list = append(list, "…")
-	}
-	return strings.Join(list, ", ")
 }
 
 func (r *Reconciliation) sections() []Section {
@@ -114,10 +100,7 @@ func (c *Checks) sections() (all []Section) {
 	if c == nil {
 		return nil
 	}
-	all = append(all, Section{ID: "rules", Title: "Checks that rows fail", Top: topChecks, Lines: lines(c.Rules,
-		func(r Rule) Line {
-			return Line{Count: r.Rows, Name: r.Rule, Text: inColumn(r.Column, r.Error), Where: places(r.Places, r.Rows)}
-		})})
+	all = append(all, Section{ID: "rules", Title: "Checks that rows fail", Top: topChecks, Lines: lines(c.Rules, Reason.line)})
 	for _, kind := range kinds {
 		if kind.title != "" {
 			list := lines(c.of(kind.rule), Problem.line)

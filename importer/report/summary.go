@@ -208,12 +208,28 @@ type Doubt struct {
 	RequestID      string    `json:"request_id,omitempty"`
 }
 
-// Reason is why rows ended as they did, how many, and where the first three are.
+// Reason is why rows ended as they did, or a check that they fail, how many, and where the first three are. Column names
+// the column or columns that the value comes from, if any.
 type Reason struct {
-	Outcome  string  `json:"outcome"`
+	Outcome  string  `json:"outcome,omitempty"`
+	Rule     string  `json:"rule,omitempty"`
+	Column   string  `json:"column,omitempty"`
 	Error    string  `json:"error"`
 	Rows     int     `json:"rows"`
 	Examples []Place `json:"examples"`
+}
+
+func (r *Reason) escape() { r.Column, r.Error = Escape(r.Column), Escape(r.Error) }
+
+func (r Reason) line() Line {
+	places, text := make([]string, len(r.Examples)), inColumn(r.Column, r.Error)
+	for i, at := range r.Examples {
+		places[i] = at.String()
+	}
+	if r.Rows > len(places) && len(places) > 0 {
+		places = append(places, "…")
+	}
+	return Line{Count: r.Rows, Name: cmp.Or(r.Outcome, r.Rule), Text: text, Where: strings.Join(places, ", ")}
 }
 
 // WriteJSON writes the summary as one indented JSON object with times in UTC, texts
@@ -238,7 +254,7 @@ func (s *Summary) escape() {
 	s.StartedAt, s.FinishedAt = utc(s.StartedAt), utc(s.FinishedAt)
 	s.DurationS, s.ThroughputRowsPerS = round(s.DurationS), round(s.ThroughputRowsPerS)
 	each(s.Organizations, func(o *Organization) { o.Location = Escape(o.Location) })
-	each(s.Errors, func(r *Reason) { r.Error = Escape(r.Error) })
+	each(s.Errors, (*Reason).escape)
 	each(s.Timeline, func(b *Bucket) { b.Time = utc(b.Time) })
 	each(s.InDoubt, func(d *Doubt) { d.SentAt, d.OrganizationID = utc(d.SentAt), Escape(d.OrganizationID) })
 	if s.Checks != nil {

@@ -26,10 +26,10 @@ func attention() *Summary {
 		{"o-1", "Oak Hill", 1234000}, {"o-2", "", 300}, {"o-3", "", 100}, {"o-4", "", 50}, {"o-5", "", 40}, {"o-6", "", 9}, {"o-7", "", 1},
 	}
 	s.Errors = []Reason{
-		{"rejected", `HTTP 422 (refused), see the rejects`, 60, []Place{{File: "leads.csv", Line: 17}}},
-		{"in_doubt", "no answer in time", 4, []Place{{File: "leads.csv", Line: 90}}},
-		{"invalid", `column "Email": not an e-mail address`, 2, []Place{{File: "more.csv", Line: 4}}},
-		{"invalid", "a fourth reason", 1, []Place{{File: "more.csv", Line: 5}}},
+		{Outcome: "rejected", Error: `HTTP 422 (refused), see the rejects`, Rows: 60, Examples: []Place{{File: "leads.csv", Line: 17}}},
+		{Outcome: "in_doubt", Error: "no answer in time", Rows: 4, Examples: []Place{{File: "leads.csv", Line: 90}}},
+		{Outcome: "invalid", Error: `column "Email": not an e-mail address`, Rows: 2, Examples: []Place{{File: "more.csv", Line: 4}}},
+		{Outcome: "invalid", Error: "a fourth reason", Rows: 1, Examples: []Place{{File: "more.csv", Line: 5}}},
 	}
 	s.Files = []NamedFile{
 		{"results", "out/results.csv"}, {"rejects", "out/rejects.csv"}, {"rejects", "out/rejects-2.csv"}, {"summary", "out/summary.json"},
@@ -43,7 +43,7 @@ func stopped() *Summary {
 	s.StopReason, s.Hint = "the service could not be reached for 15m", "look at the network"
 	s.Rows, s.Requests = RowCounts{Read: 40, Pending: 40}, Requests{Token: 2}
 	s.Inputs[0].SHA256 = "5f" // read to its end
-	s.Errors = []Reason{{"pending", "the run stopped before its turn", 40, []Place{{File: "leads.csv", Line: 2}}}}
+	s.Errors = []Reason{{Outcome: "pending", Error: "the run stopped before its turn", Rows: 40, Examples: []Place{{File: "leads.csv", Line: 2}}}}
 	return s
 }
 
@@ -181,7 +181,7 @@ func TestTextSaysOneThingForEachKindOfRun(t *testing.T) {
 		{"dry run", change(checked(), func(s *Summary) { s.Command = "import" }), "Nothing was sent: this was a dry run."},
 		{"dry run, then", change(checked(), func(s *Summary) { s.Command = "import" }), "1. Run the same command without --dry-run to send the rows.\n"},
 		{"bad mapping", change(checked(), func(s *Summary) {
-			s.Rows.Invalid, s.Checks = 2, &Checks{Rules: []Rule{{Rule: "assign", Rows: 2}}}
+			s.Rows.Invalid, s.Checks = 2, &Checks{Rules: []Reason{{Rule: "assign", Rows: 2}}}
 		}), "1. Correct the 2 rows in the input, or the mapping, and run the same command\n     again.\n"},
 		{"bad check", change(checked(), func(s *Summary) { s.Rows.Invalid = 1 }), "1. Correct the 1 row in the input, or the mapping, and run the same command\n     again.\n"},
 		{"bad check with rejects", change(checked(), func(s *Summary) { s.Rows.Invalid = 1; s.Files = []NamedFile{{"rejects", "r.csv"}} }), "leadferry validate -m leads.yaml r.csv\n"},
@@ -224,7 +224,7 @@ func TestTextShowsNothingRaw(t *testing.T) {
 	s.Mapping.Path, s.Checkpoint.Path = evil, evil
 	s.Files = []NamedFile{{"results", evil}, {"rejects", evil}, {"summary", evil}}
 	s.Organizations = []Organization{{evil, evil, 1}}
-	s.Errors = []Reason{{"rejected", evil, 1, []Place{{File: evil, Line: 1}}}, {evil, evil, 1, []Place{{File: evil, Line: 1}}}}
+	s.Errors = []Reason{{Outcome: "rejected", Error: evil, Rows: 1, Examples: []Place{{File: evil, Line: 1}}}, {Outcome: evil, Error: evil, Rows: 1, Examples: []Place{{File: evil, Line: 1}}}}
 	for _, dry := range []bool{false, true} {
 		s.DryRun, s.Checks = dry, &Checks{}
 		got := text(t, s, 80)

@@ -144,7 +144,7 @@ func (p *program) finish(ctx context.Context, code int) int {
 	s := e.summary.Load()
 	if s != nil {
 		if keep := e.c.Load().Int("keep-runs"); keep > 0 && !s.DryRun {
-			p.warnOf("--keep-runs", report.Prune(report.RunsFolder, keep, s.Target))
+			p.warnOf("--keep-runs", s.Prune(report.RunsFolder, keep))
 		}
 	}
 	if e.onFinish != nil {

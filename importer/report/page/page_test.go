@@ -27,13 +27,13 @@ func million() *report.Summary {
 	s := &report.Summary{
 		RunID: "4f1c2a9b", Command: "import", Version: "0.1.0", Outcome: "attention", ExitCode: 5, StartedAt: began, DurationS: 379.4,
 		FinishedAt: began.Add(379400 * time.Millisecond), ThroughputRowsPerS: 2635.7, PeakInFlight: 64,
-		Inputs:      []report.Input{{Path: "export/leads-2026-11.csv", Format: "csv", Bytes: 190_112_003, Rows: 1_000_000, Blank: 12, SHA256: "5feceb66ffc86f38d952786c6d696c79c2dbc239dd4e91b46729d73a27fb57e9"}},
-		Mapping:     report.File{Path: "leads.yaml", SHA256: "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b"},
-		Checkpoint:  report.Checkpoint{Path: "/home/ann/.local/state/leadferry/leads.example.com-3f2a.db", ID: "9a1c", Sequence: 31, Leads: 1200},
-		Target:      report.Target{BaseURL: "https://api.example.com", LeadsURL: "https://leads.example.com", TrunkID: "3f2a77c0"},
-		Rows:        report.RowCounts{Read: 1_000_000, Created: 912_344, Unchanged: 86_000, Invalid: 1200, Rejected: 231, InDoubt: 225},
-		Requests:    report.Requests{Create: 912_930, Token: 2, Retries: 362, ByStatus: map[string]int{"201": 912_344, "422": 231, "429": 330, "503": 25}},
-		LatencyMs:   report.Latency{P50: 21.4, P90: 25.2, P95: 31.1, P99: 58.9, Max: 30012},
+		Inputs:     []report.Input{{Path: "export/leads-2026-11.csv", Format: "csv", Bytes: 190_112_003, Rows: 1_000_000, Blank: 12, SHA256: "5feceb66ffc86f38d952786c6d696c79c2dbc239dd4e91b46729d73a27fb57e9"}},
+		Mapping:    report.File{Path: "leads.yaml", SHA256: "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b"},
+		Checkpoint: report.Checkpoint{Path: "/home/ann/.local/state/leadferry/leads.example.com-3f2a.db", ID: "9a1c", Sequence: 31, Leads: 1200},
+		Target:     report.Target{BaseURL: "https://api.example.com", LeadsURL: "https://leads.example.com", TrunkID: "3f2a77c0"},
+		Rows:       report.RowCounts{Read: 1_000_000, Created: 912_344, Unchanged: 86_000, Invalid: 1200, Rejected: 231, InDoubt: 225},
+		Requests:   report.Requests{Create: 912_930, Token: 2, Retries: 362, ByStatus: map[string]int{"201": 912_344, "422": 231, "429": 330, "503": 25}},
+		LatencyMs:  report.Latency{P50: 21.4, P90: 25.2, P95: 31.1, P99: 58.9, Max: 30012},
 		Files: []report.NamedFile{
 			{Name: "results", Path: "leadferry-runs/20261122T083531Z-import-4f1c2a9b/results.csv"},
 			{Name: "rejects", Path: "leadferry-runs/20261122T083531Z-import-4f1c2a9b/rejects.csv"},
@@ -99,7 +99,7 @@ func checked() *report.Summary {
 	s.Transitions, s.Organizations = nil, nil
 	at := report.Place{File: "a.csv", Line: 7}
 	s.Checks = &report.Checks{
-		Rules:   []report.Rule{{Rule: "format", Column: "E-mail", Error: "not an e-mail address", Rows: 90, Places: []report.Place{at, at, at}}},
+		Rules:   []report.Reason{{Rule: "format", Column: "E-mail", Error: "not an e-mail address", Rows: 90, Examples: []report.Place{at, at, at}}},
 		Repeats: 2, Assignments: []report.Assignment{{OrganizationID: "o-1", Rows: 900}, {LocatorID: "l-1", Entry: 2, Rows: 3}},
 		Projected: report.Projected{Create: 900}, Tests: 3,
 		Found: []report.Problem{
