@@ -80,7 +80,7 @@ func (c *collector) end(it *item, r result) *Stop {
 // add records a row's outcome and returns why the run ends, or nil. The recorder, which may reuse the row, is last.
 func (c *collector) add(it *item, r *result) *Stop {
 	if c.drift != nil {
-		c.drift.count(it, r)
+		c.drift.count(&r.found)
 	}
 	if c.pulls != nil {
 		c.pulls.add(it, r)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
+
 	"leadferry/checkpoint"
 	"leadferry/importer/findings"
 	"leadferry/importer/report"
@@ -21,16 +23,15 @@ type dryRun struct {
 	options *Options
 	intake  *intake
 	proof
-	problems  *findings.Kinds[mapping.Problem]   // without the rows' own words
-	texts     map[mapping.Problem]string         // of rows that cannot be read
-	words     *findings.Kinds[report.Word]       // texts that maps lack
-	caught    *findings.Kinds[report.Word]       // texts that maps lack and else took
-	assigned  *findings.Kinds[report.Assignment] // of creates
-	elsewhere findings.Rows                      // rows with texts that else took
-	dropped   findings.Rows                      // rows with values that on_invalid left out
-	suspect   findings.Rows                      // rows with either: problems for --strict
-	repeats   *findings.Repeats
-	repeated  findings.Repeated // found at the end
+	problems *findings.Kinds[mapping.Problem]   // without the rows' own words
+	texts    map[mapping.Problem]string         // of rows that cannot be read
+	words    *findings.Kinds[report.Problem]    // texts that maps lack
+	caught   *findings.Kinds[report.Problem]    // texts that maps lack and else took
+	assigned *findings.Kinds[report.Assignment] // of creates
+	dropped  findings.Rows                      // rows with values that on_invalid left out
+	suspect  findings.Rows                      // rows with either: problems for --strict
+	repeats  *findings.Repeats
+	repeated findings.Repeated // found at the end
 
 	planned [actionCount]int // steps that would be taken
 	linked  int              // creates among them that ask for a link
@@ -42,7 +43,8 @@ type dryRun struct {
 type proof struct {
 	lacking mapping.Errors // what it needs to make leads; nil: nothing
 	updates bool           // it makes none on purpose
-	tests   report.Tests
+	tests   int
+	failed  []report.Problem // of the tests
 }
 
 func newDryRun(o *Options, in *intake) *dryRun {
@@ -71,7 +73,6 @@ func (d *dryRun) read(it *item) {
 	}
 	for _, p := range it.rec.Caught {
 		d.caught.Add(at, wordOf(p))
-		d.elsewhere.Add(at)
 		d.suspect.Add(at)
 	}
 }
@@ -126,7 +127,7 @@ func (d *dryRun) plan(it *item, step *Step, known *checkpoint.Entry) *Stop {
 
 // fails reports whether anything else than rows needs attention.
 func (d *dryRun) fails() bool {
-	return len(d.tests.Failures)+len(d.intake.lost) > 0 || d.lacking != nil && !d.updates ||
+	return len(d.failed)+len(d.intake.lost) > 0 || d.lacking != nil && !d.updates ||
 		d.options.Strict && len(d.intake.unused)+len(d.options.Mapping.Unconfirmed) > 0
 }
 
@@ -136,12 +137,9 @@ func (d *dryRun) examine() {
 	errors.As(m.ForCreate(), &d.lacking)
 	d.updates = m.HasLeadID() || len(d.lacking) == ofCreates
 	for _, t := range m.Tests {
-		d.tests.Run++
+		d.tests++
 		if differences := prove(m, &t); differences != nil {
-			d.tests.Failed++
-			d.tests.Failures = append(d.tests.Failures, report.Fault{
-				File: d.options.MappingFile.Path, Line: t.Line, Column: t.Column, Differences: differences,
-			})
+			d.failed = append(d.failed, d.inMapping("test", t.Line, strings.Join(differences, "; ")))
 		}
 	}
 }
@@ -187,34 +185,45 @@ func (d *dryRun) requestOf(it *item, step *Step, known *checkpoint.Entry) Reques
 	return r
 }
 
+func (d *dryRun) inMapping(rule string, line int, text string) report.Problem {
+	return report.Problem{File: d.options.MappingFile.Path, Line: line, Rule: rule, Text: text}
+}
+
 // found is everything that was found, for people and scripts.
-func (d *dryRun) found(notes []string) *report.Checks {
-	at := d.intake.place
+func (d *dryRun) found() *report.Checks {
+	same, alike := &d.repeated.Same, &d.repeated.Alike
 	c := &report.Checks{
-		Rules: d.rules(), Lacking: wordList(d.words, at), Caught: wordList(d.caught, at), UnusedColumns: d.intake.unused,
+		Rules: d.rules(), Found: slices.Concat(d.failed, d.intake.lost), Repeats: same.Rows, LookAlikes: alike.Rows,
 		Assignments: assignments(d.assigned), Projected: d.projected(), Tests: d.tests,
-		LostFiles: d.intake.lost, Notes: notes,
-		DroppedRows: d.dropped.Count, CaughtRows: d.elsewhere.Count, Strict: d.options.Strict,
 	}
-	c.Repeats, c.LookAlikes = d.again(&d.repeated.Same), d.again(&d.repeated.Alike)
 	if !d.updates {
 		for _, l := range d.lacking {
-			c.CannotCreate = append(c.CannotCreate,
-				report.Fault{File: l.File, Line: l.Line, Column: l.Column, Error: l.Text, Hint: l.Hint})
+			c.Found = append(c.Found,
+				report.Problem{File: l.File, Line: l.Line, Rule: "mapping", Text: l.Text, Hint: l.Hint})
 		}
 	}
-	for _, g := range d.options.Mapping.Unconfirmed {
-		guess := report.Fault{File: d.options.MappingFile.Path, Line: g.Line, Why: g.Why, Of: g.Of}
-		c.Unconfirmed = append(c.Unconfirmed, guess)
+	guesses := d.options.Mapping.Unconfirmed
+	for _, g := range guesses {
+		c.Found = append(c.Found, d.inMapping("guess", g.Line, g.Why))
+	}
+	for _, name := range d.intake.unused {
+		p := d.inMapping("unused", 0, "no part of the mapping uses the column")
+		p.Column = name
+		c.Found = append(c.Found, p)
+	}
+	c.Quoting = append(d.wordList("map", "no entry for ", d.words),
+		d.wordList("else", "only else takes ", d.caught)...)
+	if d.options.Strict {
+		c.Strict = same.Rows + alike.Rows + d.suspect.Count + len(d.intake.unused) + len(guesses)
+		c.Quoting = append(c.Quoting, d.again("repeated", "the key is already at ", same)...)
+		c.Quoting = append(c.Quoting, d.again("look_alike", "the key looks like the one at ", alike)...)
 	}
 	return c
 }
 
-const mostRepeats = 3 // that are named
-
 // findRepeats finds the keys of several rows, after the last row.
 func (d *dryRun) findRepeats() {
-	most := mostRepeats
+	most := mostNamed
 	if d.options.Strict && d.options.Files.Problems != "" {
 		most = 10_000
 	}
@@ -228,6 +237,9 @@ func (d *dryRun) notes() (notes []string) {
 			why = "the mapping lacks what makes a lead."
 		}
 		notes = append(notes, "There is no request for --show: "+why)
+	}
+	if d.tests > 0 && len(d.failed) == 0 {
+		notes = append(notes, fmt.Sprintf("The tests of the mapping pass: %d.", d.tests))
 	}
 	if d.lacking != nil && d.updates {
 		notes = append(notes, "The mapping is for sync only. Import also needs assign, lead.type_key and "+
@@ -254,25 +266,28 @@ func (d *dryRun) notes() (notes []string) {
 	return notes
 }
 
+const mostNamed = 3 // rows in an example
+
 func (d *dryRun) examples(a *findings.Again) string {
 	var list []string
-	for _, r := range d.again(a).Places {
-		list = append(list, fmt.Sprintf("%s (first at %s)", r.Place, r.First))
+	for _, r := range a.First[:min(len(a.First), mostNamed)] {
+		list = append(list, fmt.Sprintf("%s (first at %s)", d.intake.place(r.At), d.intake.place(r.First)))
 	}
 	return "For example " + strings.Join(list, ", ") + "."
 }
 
-func (d *dryRun) again(a *findings.Again) report.Repeats {
-	r := report.Repeats{Rows: a.Rows}
-	for _, one := range a.First {
-		r.Places = append(r.Places, report.Repeat{
-			Place: d.intake.place(one.At), First: d.intake.place(one.First), Row: one.At.Number,
+// again are the rows whose key came before, as problems.
+func (d *dryRun) again(rule, text string, a *findings.Again) (list []report.Problem) {
+	for _, r := range a.First {
+		list = append(list, report.Problem{
+			File: d.intake.paths[r.At.Input], Line: r.At.Line, Row: r.At.Number, Rule: rule,
+			Text: text + d.intake.place(r.First).String(),
 		})
 	}
-	if len(r.Places) > mostRepeats {
-		r.Places, r.More = r.Places[:mostRepeats], r.Places[mostRepeats:]
+	if more := a.Rows - len(a.First); more > 0 {
+		list = append(list, d.inMapping(rule, 0, "and "+english.Plural(more, "row", "")+" more"))
 	}
-	return r
+	return list
 }
 
 // projected is what a run would send: a create for each new key, an update for each link. A mapping with external_id
@@ -312,57 +327,57 @@ func keepProblem(p mapping.Problem, full bool) mapping.Problem {
 	return p
 }
 
-func (d *dryRun) rules() (list []report.Rule) {
+func (d *dryRun) rules() (list []report.Reason) {
 	for _, p := range d.problems.List(func(p mapping.Problem) string { return p.Rule + p.Column + p.Text }) {
-		list = append(list, report.Rule{
+		list = append(list, report.Reason{
 			Rule: p.Of.Rule, Column: p.Of.Column, Error: cmp.Or(d.texts[p.Of], p.Of.Text), Rows: p.Count,
-			Places: p.Places(d.intake.place),
+			Examples: p.Places(d.intake.place),
 		})
 	}
 	return list
 }
 
 // wordOf is the word of a problem. Only a terminal shows it, because it may be anything.
-func wordOf(p mapping.Problem) report.Word {
+func wordOf(p mapping.Problem) report.Problem {
 	const longWord = 200 // characters
-	return report.Word{Value: p.Value, Text: report.Shortened(p.Word, longWord)}
+	return report.Problem{Column: p.Value, Text: report.Shortened(p.Word, longWord)}
 }
 
-func keepWord(w report.Word, full bool) report.Word {
+func keepWord(w report.Problem, full bool) report.Problem {
 	if full {
-		return report.Word{Hidden: "other texts"}
+		return report.Problem{}
 	}
 	w.Text = strings.Clone(w.Text)
 	return w
 }
 
-// wordList is the words by value, those of most rows first.
-func wordList(words *findings.Kinds[report.Word], at func(findings.Spot) report.Place) (list []report.Word) {
-	for _, kind := range words.List(func(w report.Word) string { return w.Text }) {
-		w := kind.Of
-		w.Text, w.Rows, w.Place = report.Escape(w.Text), kind.Count, at(kind.First[0])
+// wordList is the words by value, those of most rows first; without a value they are further ones.
+func (d *dryRun) wordList(rule, what string, words *findings.Kinds[report.Problem]) (list []report.Problem) {
+	for _, kind := range words.List(func(w report.Problem) string { return w.Text }) {
+		w := d.inMapping(rule, 0, "other texts")
+		if w.Column = kind.Of.Column; w.Column != "" {
+			w.Text = `"` + report.Escape(kind.Of.Text) + `"`
+		}
+		w.Text, w.Rows = fmt.Sprintf("%s%s, first at %s", what, w.Text, d.intake.place(kind.First[0])), kind.Count
 		list = append(list, w)
 	}
-	slices.SortStableFunc(list, func(a, b report.Word) int { return cmp.Compare(a.Value, b.Value) })
+	slices.SortStableFunc(list, func(a, b report.Problem) int { return cmp.Compare(a.Column, b.Column) })
 	return list
 }
 
 func keepAssignment(a report.Assignment, full bool) report.Assignment {
 	if full {
-		return report.Assignment{Others: a.Kind()}
+		return report.Assignment{Others: true}
 	}
 	a.OrganizationID, a.LocatorID = strings.Clone(a.OrganizationID), strings.Clone(a.LocatorID)
 	return a
 }
 
-// assignments are organizations, then locators, those of most rows first. Those beyond the bound are added up.
+// assignments are those of most rows first. Those beyond the bound are added up.
 func assignments(all *findings.Kinds[report.Assignment]) (list []report.Assignment) {
 	for _, one := range all.List(func(a report.Assignment) string { return a.OrganizationID + a.LocatorID }) {
 		one.Of.Rows = one.Count
 		list = append(list, one.Of)
 	}
-	slices.SortStableFunc(list, func(a, b report.Assignment) int {
-		return cmp.Or(cmp.Compare(b.Kind(), a.Kind()), cmp.Compare(a.Others, b.Others))
-	})
 	return list
 }

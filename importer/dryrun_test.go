@@ -87,27 +87,27 @@ func TestValidateTellsWhatIsWrong(t *testing.T) {
 	more := "email,name,stage,zip,org,id,extra\n,Hal,,,o-2,9,x\n"
 	s := validated(t, checkedMapping, Options{}, rows, more)
 	want := &report.Checks{
-		Rules: []report.Rule{
-			{Rule: "format", Column: "email", Error: "lead.content.email is not an e-mail address", Rows: 4, Places: places(3, 6, 8)},
-			{Rule: "status", Column: "stage", Error: "lead.status is neither a status of the service nor mapped to one", Rows: 4, Places: places(3, 6, 8)},
-			{Rule: "assign", Error: `no entry of assign has all that it needs, since these columns are empty: "org", "zip"`, Rows: 1, Places: places(5)},
-			{Rule: "required", Column: "name", Error: "lead.content.name is empty, but required", Rows: 1, Places: places(5)},
-			{Rule: "quote", Error: "text follows the quote that closes a cell", Rows: 1, Places: places(7)},
+		Rules: []report.Reason{
+			{Rule: "format", Column: "email", Error: "lead.content.email is not an e-mail address", Rows: 4, Examples: places(3, 6, 8)},
+			{Rule: "status", Column: "stage", Error: "lead.status is neither a status of the service nor mapped to one", Rows: 4, Examples: places(3, 6, 8)},
+			{Rule: "assign", Error: `no entry of assign has all that it needs, since these columns are empty: "org", "zip"`, Rows: 1, Examples: places(5)},
+			{Rule: "required", Column: "name", Error: "lead.content.name is empty, but required", Rows: 1, Examples: places(5)},
+			{Rule: "quote", Error: "text follows the quote that closes a cell", Rows: 1, Examples: places(7)},
 		},
-		Lacking: []report.Word{
-			{Value: "lead.status", Text: "Hot", Rows: 3, Place: places(3)[0]},
-			{Value: "lead.status", Text: "hot", Rows: 1, Place: places(6)[0]},
+		Found: []report.Problem{{File: "m.yaml", Column: "extra", Rule: "unused", Text: "no part of the mapping uses the column"}},
+		Quoting: []report.Problem{
+			{File: "m.yaml", Column: "lead.status", Rule: "map", Text: `no entry for "Hot", first at a.csv:3`, Rows: 3},
+			{File: "m.yaml", Column: "lead.status", Rule: "map", Text: `no entry for "hot", first at a.csv:6`, Rows: 1},
 		},
-		Repeats:       report.Repeats{Rows: 1, Places: []report.Repeat{{Place: places(10)[0], First: places(2)[0], Row: 9}}},
-		UnusedColumns: []string{"extra"},
+		Repeats: 1,
 		Assignments: []report.Assignment{
-			{OrganizationID: "o-1", Rows: 2}, {OrganizationID: "o-2", Rows: 1}, {LocatorID: "loc-1", Entry: 2, Rows: 1},
+			{OrganizationID: "o-1", Rows: 2}, {LocatorID: "loc-1", Entry: 2, Rows: 1}, {OrganizationID: "o-2", Rows: 1},
 		},
 		Projected: report.Projected{Create: 3, Update: 3},
-		Notes: []string{
-			"No part of the mapping uses the column extra.",
-			"Rows whose key is also in an earlier row: 1. Rows of one key are one lead, in file order. If their data differ, keep one row: else --changed update changes the lead at every run. For example a.csv:10 (first at a.csv:2).",
-		},
+	}
+	notes := []string{
+		"No part of the mapping uses the column extra.",
+		"Rows whose key is also in an earlier row: 1. Rows of one key are one lead, in file order. If their data differ, keep one row: else --changed update changes the lead at every run. For example a.csv:10 (first at a.csv:2).",
 	}
 	if diff := cmp.Diff(want, s.Checks); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -115,7 +115,7 @@ func TestValidateTellsWhatIsWrong(t *testing.T) {
 	if s.ExitCode != CodeAttention || s.Rows.Invalid != 6 || s.Rows.Pending != 4 || s.Rows.Read != 10 {
 		t.Errorf("exit code %d, rows %+v", s.ExitCode, s.Rows)
 	}
-	if diff := cmp.Diff(s.Notes, s.Checks.Notes); diff != "" {
+	if diff := cmp.Diff(notes, s.Notes); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -123,7 +123,7 @@ func TestValidateTellsWhatIsWrong(t *testing.T) {
 // Rows that cannot be read are one check however their numbers differ.
 func TestUnreadableRowsAreCountedByWhatIsWrong(t *testing.T) {
 	s := validated(t, checkedMapping, Options{}, checkedHeader+"1,1\n2,2,2\n3,3\n")
-	want := []report.Rule{{Rule: "columns", Error: "the row has … cells instead of 6", Rows: 3, Places: places(2, 3, 4)}}
+	want := []report.Reason{{Rule: "columns", Error: "the row has … cells instead of 6", Rows: 3, Examples: places(2, 3, 4)}}
 	if diff := cmp.Diff(want, s.Checks.Rules); diff != "" {
 		t.Error(diff)
 	}
@@ -140,7 +140,7 @@ func TestRepeatsOfRowsThatAreNotSent(t *testing.T) {
 	if p := s.Checks.Projected; p.Create != 0 || p.Update != 0 {
 		t.Errorf("%d creates, %d updates", p.Create, p.Update)
 	}
-	if n := s.Checks.Repeats.Rows; n != 95 {
+	if n := s.Checks.Repeats; n != 95 {
 		t.Errorf("%d rows repeat a key", n)
 	}
 }
@@ -158,11 +158,21 @@ func TestAFileThatBreaksOffDoesNotEndValidate(t *testing.T) {
 	if s.ExitCode != CodeAttention || s.Outcome != "attention" || s.Rows.Pending != 3 || s.Inputs[2].Rows != 1 {
 		t.Errorf("%s with %d, rows %+v", s.Outcome, s.ExitCode, s.Rows)
 	}
-	lost := s.Checks.LostFiles
-	if len(lost) != 1 || lost[0].File != "-" || !strings.Contains(lost[0].Error, "unexpected end") ||
+	lost := s.Checks.Found
+	if len(lost) != 1 || lost[0].Rule != "lost" || lost[0].File != "-" || !strings.Contains(lost[0].Text, "unexpected end") ||
 		!strings.HasSuffix(lost[0].Hint, "the rows after that place were not checked") {
 		t.Errorf("lost files %+v", lost)
 	}
+}
+
+// lacking is how many things a mapping lacks to make leads.
+func lacking(c *report.Checks) (n int) {
+	for _, p := range c.Found {
+		if p.Rule == "mapping" {
+			n++
+		}
+	}
+	return n
 }
 
 func TestWhetherAMappingCanMakeLeads(t *testing.T) {
@@ -185,11 +195,11 @@ func TestWhetherAMappingCanMakeLeads(t *testing.T) {
 			o := Options{Checking: Checking{Show: 9, Request: func(Request) error { shown++; return nil }}}
 			s := validated(t, test.mapping, o, checkedHeader+"1,o-1,,open,Ann,\n")
 			c := s.Checks
-			if s.ExitCode != test.code || len(c.CannotCreate) != test.lacking || s.Rows.Pending != 1 {
-				t.Errorf("exit code %d, lacks %+v, rows %+v", s.ExitCode, c.CannotCreate, s.Rows)
+			if s.ExitCode != test.code || lacking(c) != test.lacking || s.Rows.Pending != 1 {
+				t.Errorf("exit code %d, lacks %+v, rows %+v", s.ExitCode, c.Found, s.Rows)
 			}
-			if test.note != "" && !strings.Contains(strings.Join(c.Notes, "\n"), test.note) {
-				t.Errorf("no %q in %q", test.note, c.Notes)
+			if test.note != "" && !strings.Contains(strings.Join(s.Notes, "\n"), test.note) {
+				t.Errorf("no %q in %q", test.note, s.Notes)
 			}
 			whole := test.mapping == checkedMapping
 			if sent := c.Projected.Create > 0; sent != whole || (shown > 0) != whole || (len(c.Assignments) > 0) != whole {
@@ -292,7 +302,11 @@ func TestJSONLColumnsThatNothingUsesAreGathered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"x", "y"}, s.Checks.UnusedColumns); diff != "" {
+	var unused []string
+	for _, p := range s.Checks.Found {
+		unused = append(unused, p.Column)
+	}
+	if diff := cmp.Diff([]string{"x", "y"}, unused); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -323,8 +337,8 @@ tests:
 // The mapping's tests are run before any row; one that fails needs attention.
 func TestValidateRunsTheTestsOfTheMapping(t *testing.T) {
 	good := validated(t, provedMapping, Options{}, checkedHeader+"1,o-1,,,Ann,\n")
-	if diff := cmp.Diff(report.Tests{Run: 1}, good.Checks.Tests); diff != "" || good.ExitCode != 0 {
-		t.Errorf("exit code %d, -want +got:\n%s", good.ExitCode, diff)
+	if good.Checks.Tests != 1 || len(good.Checks.Found) > 0 || good.ExitCode != 0 {
+		t.Errorf("exit code %d, %+v", good.ExitCode, good.Checks)
 	}
 	bad := provedMapping + `  - row: {id: "8", zip: "01234", name: Ann}
     request: {locatorID: loc-1, locationSearch: {postalCode: "01235"}, typeKey: t, typeLabel: T, content: {name: Ann, zip: "01234"}}
@@ -332,14 +346,12 @@ func TestValidateRunsTheTestsOfTheMapping(t *testing.T) {
     request: {}
 `
 	s := validated(t, bad, Options{}, checkedHeader+"1,o-1,,,Ann,\n")
-	want := report.Tests{Run: 3, Failed: 2, Failures: []report.Fault{
-		{File: "m.yaml", Line: 21, Column: 5, Differences: []string{`locationSearch.postalCode is "01234", not "01235"`}},
-		{File: "m.yaml", Line: 23, Column: 5, Differences: []string{
-			"the row is invalid: column name: lead.content.name is empty, but required",
-			"the row is invalid: column email: lead.content.email is not an e-mail address",
-		}},
-	}}
-	if diff := cmp.Diff(want, s.Checks.Tests); diff != "" {
+	want := []report.Problem{
+		{File: "m.yaml", Line: 21, Rule: "test", Text: `locationSearch.postalCode is "01234", not "01235"`},
+		{File: "m.yaml", Line: 23, Rule: "test", Text: "the row is invalid: column name: lead.content.name is empty, but required; " +
+			"the row is invalid: column email: lead.content.email is not an e-mail address"},
+	}
+	if diff := cmp.Diff(want, s.Checks.Found); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if s.ExitCode != CodeAttention || s.Outcome != "attention" || s.Rows.Pending != 1 {
@@ -350,8 +362,8 @@ func TestValidateRunsTheTestsOfTheMapping(t *testing.T) {
 func TestATestWhoseRowIsLeftOutFails(t *testing.T) {
 	text := strings.Replace(provedMapping, "assign:", "skip_if: 'org == \"o-1\"'\nassign:", 1)
 	s := validated(t, text, Options{}, checkedHeader+"1,o-1,,,Ann,\n2,o-2,,,Bob,\n,o-1,,,,\n")
-	want := []report.Fault{{File: "m.yaml", Line: 20, Column: 5, Differences: []string{"the row is left out by skip_if"}}}
-	if diff := cmp.Diff(want, s.Checks.Tests.Failures); diff != "" {
+	want := []report.Problem{{File: "m.yaml", Line: 20, Rule: "test", Text: "the row is left out by skip_if"}}
+	if diff := cmp.Diff(want, s.Checks.Found); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if s.Rows.Skipped != 2 || s.Rows.Pending != 1 || s.Rows.Read != 3 || s.Checks.Projected.Create != 1 {

@@ -133,7 +133,7 @@ type intake struct {
 	bindings map[*source.Header]*mapping.Binding // to the inputs' headers
 	doubts   []mapping.Error                     // warnings of the mapping about these headers
 	unused   []string                            // columns that the mapping does not use
-	lost     []report.Fault                      // with keepGoing: inputs that could not be read to their end
+	lost     []report.Problem                    // with keepGoing: inputs that could not be read to their end
 }
 
 // maxMakers is how many goroutines make Records at most: with more, they would wait for the reader.
@@ -194,7 +194,7 @@ func (r *intake) next(in <-chan *batch, most int) (all *batch) {
 	return all
 }
 
-// read hands on the rows of all inputs in batches, while hand takes them; when a stream pauses, what it has.
+// read hands on the rows of all inputs in batches, while hand takes them.
 func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 	left, b := cmp.Or(r.options.Limit, math.MaxInt), newBatch()
 	handOn := func() (taken bool) {
@@ -202,11 +202,6 @@ func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 		return taken
 	}
 	for at, in := range r.options.Inputs {
-		in.OnPause(func() {
-			if len(b.items) > 0 && ctx.Err() == nil {
-				handOn()
-			}
-		})
 		err := crash.Call(func() error {
 			for ; left > 0; left-- {
 				it := r.items.get(at)
@@ -245,9 +240,11 @@ func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 var errNotTaken = errors.New("nobody takes the rows")
 
 func (r *intake) lose(input int, err error) {
-	f := report.Fault{File: r.paths[input], Error: err.Error(), Hint: "the rows after that place were not checked"}
+	f := report.Problem{
+		File: r.paths[input], Rule: "lost", Text: err.Error(), Hint: "the rows after that place were not checked",
+	}
 	if at, is := errors.AsType[*source.LostError](err); is {
-		f.Line, f.Error = at.Line, at.Text
+		f.Line, f.Text = at.Line, at.Text
 		if at.Hint != "" {
 			f.Hint = at.Hint + "; " + f.Hint
 		}

@@ -311,7 +311,7 @@ func columnsOf(f *source.File) []string {
 	var names []string // of the first row
 	times := map[string]int{}
 	size, rows := 0, 0
-	for n := 1; n <= firstObjects && size < firstBytes && f.LookAhead(n) == n; n++ {
+	for n := 1; n <= firstObjects && size < firstBytes && f.ReadAhead(n) == n; n++ {
 		row := &f.Ahead()[n-1]
 		size += len(row.Raw)
 		h := row.Header

@@ -36,9 +36,7 @@ func newReconcile(o Options) *run {
 	r := newRun(o)
 	r.planFor, r.matches, r.intake.fields = r.forReconcile, true, true
 	r.since = time.Now().Add(-o.Reconciling.Fresh)
-	r.drift = &drift{
-		most: o.Reconciling.Sample, statuses: map[report.Transition]int{}, owners: map[report.Transition]int{},
-	}
+	r.drift = &drift{most: o.Reconciling.Sample}
 	return r
 }
 
@@ -182,9 +180,7 @@ type drift struct {
 	read     int         // leads of the sample
 	differ   int         // of those
 	verdicts [verdictCount]int
-	statuses map[report.Transition]int // of the file, and on the service
-	owners   map[report.Transition]int // of leads that moved from one to another
-	named    *findings.Keys            // nil: nothing says which leads a file should name
+	named    *findings.Keys // nil: nothing says which leads a file should name
 }
 
 // candidate is a row of the sample. out is how it ends if another row takes its place.
@@ -207,21 +203,14 @@ func (d *drift) draw(one candidate) *candidate {
 	return &one
 }
 
-func (d *drift) count(it *item, r *result) {
-	f := &r.found
+func (d *drift) count(f *comparison) {
 	if d.verdicts[f.verdict]++; f.verdict < Same || f.verdict > BothChanged {
 		return
 	}
-	const most = 1000 // counted apart: the service's words may be anything
-	others := report.Transition{From: "others", To: "others"}
-	countUp(d.statuses, most, report.Transition{From: it.rec.Status, To: f.service}, others)
 	if f.sampled {
 		if d.read++; f.verdict != Same {
 			d.differ++
 		}
-	}
-	if had := r.entry.Organization; f.owner != "" && had != "" && f.owner != had {
-		countUp(d.owners, most, report.Transition{From: had, To: f.owner}, others)
 	}
 }
 
@@ -237,9 +226,7 @@ func wilson(hits, n int) (low, high float64) {
 }
 
 func (d *drift) report(s *report.Summary, rewrites bool) {
-	rec := &report.Reconciliation{
-		Rewrites: rewrites, Statuses: report.Transitions(d.statuses), Owners: report.Transitions(d.owners),
-	}
+	rec := &report.Reconciliation{Rewrites: rewrites}
 	for v := Same; v < verdictCount; v++ {
 		if v != Absent || d.named != nil {
 			rec.Verdicts = append(rec.Verdicts, report.VerdictCount{Verdict: v.String(), Leads: d.verdicts[v]})

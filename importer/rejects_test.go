@@ -30,11 +30,12 @@ func rejectsBy(t *rapid.T, path, out string, o source.Options) (rows report.RowC
 	if err != nil { // as a name that is there twice and is used
 		return rows, ""
 	}
-	if len(s.RejectsPaths) > 1 {
-		t.Errorf("%s: rejects in %d files", path, len(s.RejectsPaths))
-	}
-	if len(s.RejectsPaths) > 0 {
-		rejects = s.RejectsPaths[0]
+	for _, f := range s.Files {
+		if f.Name == "rejects" && rejects != "" {
+			t.Errorf("%s: rejects in several files: %v", path, s.Files)
+		} else if f.Name == "rejects" {
+			rejects = f.Path
+		}
 	}
 	return s.Rows, rejects
 }

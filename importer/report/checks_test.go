@@ -13,15 +13,18 @@ func rehearsed() *Summary {
 	s.Outcome, s.ExitCode = "attention", 1
 	s.Inputs = []Input{{Path: "leads.csv"}}
 	s.Rows = RowCounts{Read: 1200, Invalid: 40, Skipped: 10, Pending: 1150}
-	s.Errors = []Reason{{"invalid", "column Stage: not a status", 30, []Place{{File: "leads.csv", Line: 7}}}}
+	s.Errors = []Reason{{Outcome: "invalid", Error: "column Stage: not a status", Rows: 30, Examples: []Place{{File: "leads.csv", Line: 7}}}}
 	at := func(line int) Place { return Place{File: "leads.csv", Line: line} }
 	s.Checks = &Checks{
-		Rules: []Rule{
-			{"status", "Stage", "lead.status is neither a status of the service nor mapped to one", 30, []Place{at(7), at(9), at(12)}},
-			{"duplicate_key", "", "a key is there twice", 2, []Place{at(17), at(18)}},
+		Rules: []Reason{
+			{Rule: "status", Column: "Stage", Error: "lead.status is neither a status of the service nor mapped to one", Rows: 30, Examples: []Place{at(7), at(9), at(12)}},
+			{Rule: "duplicate_key", Column: "", Error: "a key is there twice", Rows: 2, Examples: []Place{at(17), at(18)}},
 		},
-		Lacking: []Word{{Value: "lead.status", Text: "Working", Rows: 25, Place: at(7)}, {Value: "lead.status", Hidden: "other texts", Rows: 5, Place: at(9)}},
-		Repeats: Repeats{Rows: 3},
+		Quoting: []Problem{
+			{File: "leads.yaml", Column: "lead.status", Rule: "map", Text: `"Working", first at leads.csv:7`, Rows: 25},
+			{File: "leads.yaml", Rule: "map", Text: "other texts, first at leads.csv:9", Rows: 5},
+		},
+		Repeats: 3,
 		Assignments: []Assignment{
 			{OrganizationID: "o-1", Rows: 500},
 			{OrganizationID: "o-2", Rows: 300},
@@ -29,17 +32,17 @@ func rehearsed() *Summary {
 			{OrganizationID: "o-4", Rows: 40},
 			{OrganizationID: "o-5", Rows: 30},
 			{OrganizationID: "o-6", Rows: 20},
-			{Others: "organizations", Rows: 100},
 			{LocatorID: "l-1", Entry: 2, Rows: 90},
-			{Others: "locators", Rows: 10},
+			{Others: true, Rows: 110},
 			{Rows: 10},
 		},
 		Projected: Projected{Create: 1147, Update: 1147},
-		Tests: Tests{Run: 3, Failed: 1, Failures: []Fault{{File: "leads.yaml", Line: 50, Column: 5, Differences: []string{
-			`content.name is "Ann", not "Ann Lee"`, `content.email is missing: it should be "ann@example.com"`,
-		}}}},
-		CannotCreate: []Fault{{File: "leads.yaml", Line: 1, Column: 1, Error: "assign is missing, and leads cannot be created without it", Hint: `assign: [{organization: "{column}"}]`}},
-		LostFiles:    []Fault{{File: "more.csv.gz", Line: 120, Error: "the file cannot be read any further: unexpected EOF", Hint: "the rows after that place were not checked"}},
+		Tests:     3,
+		Found: []Problem{
+			{File: "leads.yaml", Line: 50, Rule: "test", Text: `content.name is "Ann", not "Ann Lee"; content.email is missing: it should be "ann@example.com"`},
+			{File: "leads.yaml", Line: 1, Rule: "mapping", Text: "assign is missing, and leads cannot be created without it", Hint: `assign: [{organization: "{column}"}]`},
+			{File: "more.csv.gz", Line: 120, Rule: "lost", Text: "the file cannot be read any further: unexpected EOF", Hint: "the rows after that place were not checked"},
+		},
 	}
 	return s
 }
@@ -48,7 +51,7 @@ func TestTextShowsWhatARehearsalFound(t *testing.T) {
 	want := `Validation finished: 40 of 1,200 rows need attention, and 1 of 3 tests of the
 mapping fails, and the mapping cannot make leads yet, and more.csv.gz could not
 be read to its end.
-Nothing was sent: this was a check. It took 200 ms.
+Nothing was sent: this was a check. It took 200ms.
 
 Rows
   1,200  read
@@ -63,9 +66,17 @@ Checks that rows fail
       2  duplicate_key  a key is there twice
                         leads.csv:17, leads.csv:18
 
+What the mapping lacks to make leads
+  leads.yaml:1: assign is missing, and leads cannot be created without it
+    hint: assign: [{organization: "{column}"}]
+
+Tests of the mapping that fail
+  leads.yaml:50: content.name is "Ann", not "Ann Lee"; content.email is missing:
+    it should be "ann@example.com"
+
 Texts that a map lacks
      25  lead.status  "Working", first at leads.csv:7
-      5  lead.status  other texts, first at leads.csv:9
+      5  other texts, first at leads.csv:9
 
 Files that could not be read to their end
   more.csv.gz:120: the file cannot be read any further: unexpected EOF
@@ -78,32 +89,21 @@ Would be assigned
      40  to o-4
      30  to o-5
      20  to o-6
-    100  to other organizations
      90  by the locator l-1 (entry 2 of assign), which picks an organization
          when the lead is made
-     10  by other locators
+    110  to other organizations, or by other locators
      10  to nobody: the mapping has no assign
 
 Would be sent
   1,147 create requests and 1,147 updates (a row that repeats a key makes no
     lead of its own).
 
-Tests of the mapping
-  1 of 3 tests fails.
-  leads.yaml:50:5
-    content.name is "Ann", not "Ann Lee"; content.email is missing: it should be
-    "ann@example.com"
-
-What the mapping lacks to make leads
-  leads.yaml:1:1: assign is missing, and leads cannot be created without it
-    hint: assign: [{organization: "{column}"}]
-
 Next
-  1. Complete leads.yaml: only you can decide what it lacks.
+  1. Complete the mapping: only you can decide what it lacks.
   2. Correct the mapping, or what its tests expect.
-  3. Add the texts that a map lacks to it (statuses: to lead.status.map in
-     leads.yaml) or to its table, with what they become, or give the others a
-     value with else.
+  3. Add the texts that a map lacks to it (statuses: to lead.status.map in the
+     mapping) or to its table, with what they become, or give the others a value
+     with else.
   4. Mend the files that could not be read to their end, or get whole copies of
      them.
   5. Correct the 40 rows in the input, or the mapping, and run the same command
@@ -126,17 +126,15 @@ func TestTextOfRehearsalsOneByOne(t *testing.T) {
 	}{
 		{"good", change(func(*Summary, *Checks) {}), "Validation complete: 1 row, nothing needs attention.\n", "Checks"},
 		{"sent", change(func(*Summary, *Checks) {}), "Would be sent\n  1 create request and 0 updates.\n", "--rate"},
-		{"one test", change(func(_ *Summary, c *Checks) { c.Tests.Run = 1 }), "Tests of the mapping\n  1 test passes.\n", "fail"},
-		{"tests", change(func(_ *Summary, c *Checks) { c.Tests.Run = 3 }), "  3 tests: all pass.\n", "fail"},
 		{"a test fails", change(func(s *Summary, c *Checks) {
-			c.Tests = Tests{Run: 1, Failed: 1}
+			c.Tests, c.Found = 1, []Problem{{Rule: "test"}}
 			s.Outcome = "attention"
 		}), "Validation finished: no row needs attention, but 1 of 1 test of the mapping fails.\n", "import -m"},
 		{"only for sync", change(func(_ *Summary, c *Checks) { c.Projected = Projected{} }), "1  pending    good\n", "import -m"},
 		{"organizations", change(func(_ *Summary, c *Checks) { c.Assignments = []Assignment{{OrganizationID: "o-1", Rows: 1}} }), "  1  to o-1\n", "predicted"},
 		{"dry run", change(func(s *Summary, c *Checks) {
 			s.Command, s.Rows.Rejected, s.Rows.Invalid = "import", 1, 1
-			s.Errors = []Reason{{"invalid", "x", 1, []Place{{File: "a", Line: 1}}}, {"rejected", "HTTP 422", 1, []Place{{File: "a", Line: 1}}}}
+			s.Errors = []Reason{{Outcome: "invalid", Error: "x", Rows: 1, Examples: []Place{{File: "a", Line: 1}}}, {Outcome: "rejected", Error: "HTTP 422", Rows: 1, Examples: []Place{{File: "a", Line: 1}}}}
 		}), "Most frequent reasons\n  1  rejected   HTTP 422\n", "invalid    x"},
 	}
 	for _, tt := range tests {
@@ -151,14 +149,14 @@ func TestTextOfRehearsalsOneByOne(t *testing.T) {
 
 func TestTextOfLongListsIsCut(t *testing.T) {
 	s := checked()
-	s.Checks = &Checks{Tests: Tests{Run: 12, Failed: 12}}
+	s.Checks = &Checks{Tests: 12}
 	for i := range 12 {
-		s.Checks.Rules = append(s.Checks.Rules, Rule{"format", "", fmt.Sprint("check ", i), 1, []Place{{File: "a", Line: i}}})
-		s.Checks.Lacking = append(s.Checks.Lacking, Word{Text: fmt.Sprint("word ", i), Rows: 1})
-		s.Checks.Tests.Failures = append(s.Checks.Tests.Failures, Fault{File: fmt.Sprint("m.yaml ", i)})
+		s.Checks.Rules = append(s.Checks.Rules, Reason{Rule: "format", Column: "", Error: fmt.Sprint("check ", i), Rows: 1, Examples: []Place{{File: "a", Line: i}}})
+		s.Checks.Quoting = append(s.Checks.Quoting, Problem{Rule: "map", Text: fmt.Sprint("word ", i), Rows: 1})
+		s.Checks.Found = append(s.Checks.Found, Problem{Rule: "test", File: fmt.Sprint("m.yaml ", i)})
 	}
 	got := text(t, s, 0)
-	for _, want := range []string{"check 9\n", "2  and 2 more", `"word 11"`, "m.yaml 8\n", "and 3 more"} {
+	for _, want := range []string{"check 9\n", "2  and 2 more", "word 11", "m.yaml 9:", "  and 2 more"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in:\n%s", want, got)
 		}
@@ -174,15 +172,14 @@ func TestTextOfLongListsIsCut(t *testing.T) {
 func TestChecksAreShownEscaped(t *testing.T) {
 	const evil = "\x1b[2Jred\u202e\nforged"
 	at := Place{File: evil, Line: 1}
-	f := Fault{File: evil, Error: evil, Hint: evil}
 	s := rehearsed()
 	s.Mapping.Path = evil
 	s.Checks = &Checks{
-		Rules: []Rule{{evil, evil, evil, 1, []Place{at}}}, Lacking: []Word{{evil, evil, evil, 1, at}, {evil, evil, "", 1, at}},
-		Repeats: Repeats{Rows: 1, Places: []Repeat{{at, at, 1}}}, UnusedColumns: []string{evil}, Notes: []string{evil},
-		Assignments:  []Assignment{{OrganizationID: evil, Rows: 1}, {LocatorID: evil, Rows: 1}, {Others: evil, Rows: 1}},
-		Tests:        Tests{Run: 1, Failed: 1, Failures: []Fault{{File: evil, Line: 1, Differences: []string{evil}}}},
-		CannotCreate: []Fault{f}, LostFiles: []Fault{f}, Unconfirmed: []Fault{{File: evil, Why: evil, Of: evil}},
+		Rules: []Reason{{Rule: evil, Column: evil, Error: evil, Rows: 1, Examples: []Place{at}}}, Quoting: []Problem{{Rule: "map", Column: evil, Text: evil, Rows: 1}},
+		Assignments: []Assignment{{OrganizationID: evil, Rows: 1}, {LocatorID: evil, Rows: 1}, {Others: true, Rows: 1}},
+	}
+	for _, kind := range kinds {
+		s.Checks.Found = append(s.Checks.Found, Problem{Rule: kind.rule, File: evil, Column: evil, Text: evil, Hint: evil})
 	}
 	got := text(t, s, 80)
 	for _, bad := range []string{"\x1b", "\u202e", "\nforged"} {
@@ -194,25 +191,21 @@ func TestChecksAreShownEscaped(t *testing.T) {
 
 func TestSummaryHasChecksOfARehearsalOnly(t *testing.T) {
 	s := &Summary{Checks: &Checks{
-		Rules:       []Rule{{"format", "A\u202eB", strings.Repeat("x", 600), 4, []Place{{File: "a.csv", Line: 2}}}},
-		Lacking:     []Word{{"lead.status", "Hot", "", 2, Place{File: "a.csv", Line: 3}}, {"lead.status", "", "not shown", 1, Place{File: "a.csv", Line: 4}}},
-		Repeats:     Repeats{Rows: 1, Places: []Repeat{{Place{File: "b.csv", Line: 5}, Place{File: "a.csv", Line: 2}, 4}}},
-		Assignments: []Assignment{{OrganizationID: "o", Rows: 1}, {LocatorID: "l", Entry: 2, Rows: 1}, {Others: "locators", Rows: 3}},
+		Rules:       []Reason{{Rule: "format", Column: "A\u202eB", Error: strings.Repeat("x", 600), Rows: 4, Examples: []Place{{File: "a.csv", Line: 2}}}},
+		Quoting:     []Problem{{File: "m.yaml", Column: "lead.status", Rule: "map", Text: "Hot", Rows: 2}},
+		Repeats:     1,
+		Assignments: []Assignment{{OrganizationID: "o", Rows: 1}, {LocatorID: "l", Entry: 2, Rows: 1}, {Others: true, Rows: 3}},
 		Projected:   Projected{Create: 3, Update: 3},
-		Tests:       Tests{2, 1, []Fault{{File: "m.yaml", Line: 4, Column: 5, Differences: []string{"no"}}}},
-		Unconfirmed: []Fault{{File: "m.yaml", Line: 2, Why: "a guess", Of: "a word"}},
-		LostFiles:   []Fault{{File: "c.csv", Error: "lost"}},
-		Notes:       []string{"note"},
+		Tests:       2,
+		Found:       []Problem{{File: "m.yaml", Line: 2, Rule: "guess", Text: "a"}, {File: "m.yaml", Column: "a\u202eb", Rule: "unused", Text: "b", Hint: "c"}},
 	}}
 	var b bytes.Buffer
 	must(t, s.WriteJSON(&b))
 	_, got, _ := strings.Cut(b.String(), `"checks": `)
 	got = strings.Join(strings.Fields(got), "")
-	want := `{"rules":[{"rule":"format","column":"A\\u202eB","error":"` + strings.Repeat("x", 499) + `…","rows":4,"places":[{"file":"a.csv","line":2}]}],` +
-		`"repeats":{"rows":1,"places":[{"file":"b.csv","line":5,"first":{"file":"a.csv","line":2}}]},"look_alikes":{"rows":0,"places":[]},"unused_columns":[],` +
-		`"assignments":[{"organization_id":"o","rows":1},{"locator_id":"l","entry":2,"rows":1},{"others":"locators","rows":3}],` +
-		`"projected":{"create":3,"update":3},` +
-		`"tests":{"run":2,"failed":1,"failures":[{"file":"m.yaml","line":4,"column":5,"differences":["no"]}]},` +
-		`"cannot_create":[],"unconfirmed":[{"file":"m.yaml","line":2,"why":"aguess"}],"lost_files":[{"file":"c.csv","error":"lost"}],"notes":["note"]},"files":[],"notes":[],"next":[]}`
+	want := `{"rules":[{"rule":"format","column":"A\\u202eB","error":"` + strings.Repeat("x", 499) + `…","rows":4,"examples":[{"file":"a.csv","line":2}]}],` +
+		`"found":[{"file":"m.yaml","line":2,"rule":"guess","text":"a"},{"file":"m.yaml","column":"a\\u202eb","rule":"unused","text":"b","hint":"c"}],"repeats":1,"look_alikes":0,` +
+		`"assignments":[{"organization_id":"o","rows":1},{"locator_id":"l","entry":2,"rows":1},{"others":true,"rows":3}],` +
+		`"projected":{"create":3,"update":3},"tests":2},"files":[],"notes":[],"next":[]}`
 	same(t, want, got)
 }

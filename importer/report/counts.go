@@ -28,14 +28,6 @@ type RowCounts struct {
 	Pending   int `json:"pending"`
 }
 
-// all are the counts, the sum first.
-func (c *RowCounts) all() []*int {
-	return []*int{
-		&c.Read, &c.Created, &c.Updated, &c.Unchanged, &c.Changed, &c.Skipped, &c.Invalid,
-		&c.Rejected, &c.Failed, &c.Partial, &c.InDoubt, &c.Unmatched, &c.Conflict, &c.Pending,
-	}
-}
-
 // outcomes lists all counts in the order of INTERFACE.md. Those of pending rows need no look: the next run sends them.
 func (c RowCounts) outcomes() []Line {
 	return []Line{
@@ -144,8 +136,8 @@ func (s *Summary) inService() string {
 	if n.None > 0 {
 		text += fmt.Sprintf(", %s without a lead", humanize.Comma(int64(n.None)))
 	}
-	if len(s.RejectsPaths) > 0 && n.Rows < n.Of {
-		text += ": " + filepath.Base(s.RejectsPaths[0])
+	if rejects := s.paths("rejects"); len(rejects) > 0 && n.Rows < n.Of {
+		text += ": " + filepath.Base(rejects[0])
 	}
 	return text
 }
@@ -153,11 +145,8 @@ func (s *Summary) inService() string {
 // Reconciliation is what a reconciliation has found, in figures. Absent leads have no row.
 type Reconciliation struct {
 	Verdicts []VerdictCount `json:"verdicts"`
-	Statuses []Transition   `json:"statuses"` // from the file's status to the service's
-	Owners   []Transition   `json:"owners"`   // of leads that moved from one organization to another
 	Sample   *Sample        `json:"sample,omitempty"`
 	Rewrites bool           `json:"-"` // leads were read by an update of their ExternalID
-	Path     string         `json:"-"` // of the file
 }
 
 func (r *Reconciliation) changedNothing() string {

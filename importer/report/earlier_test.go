@@ -82,7 +82,7 @@ func TestReadTakesAFolderOrASummary(t *testing.T) {
 		got, err := Read(path)
 		must(t, err)
 		same(t, s.Steps(), got.Steps(), "what to do next")
-		same(t, s.Left(), got.Left(), "files")
+		same(t, s.Files, got.Files, "files")
 		if diff := cmp.Diff(s.Headline(), got.Headline()); diff != "" || got.Notes[0] != "a note" {
 			t.Errorf("%v, headline %s", got.Notes, diff)
 		}
@@ -127,7 +127,7 @@ func TestPruneRemovesWhatAsksForNobody(t *testing.T) {
 		files []string
 		stays bool
 	}{
-		{func(s *Summary) { s.Checkpoint.Path = "only.db" }, nil, true}, // the last one of its checkpoint
+		{func(s *Summary) { s.Checkpoint.Path = "only.db" }, nil, true}, // another checkpoint
 		{func(s *Summary) {}, nil, false},
 		{func(s *Summary) {}, []string{"rejects.csv"}, true},
 		{func(s *Summary) {}, []string{"notes.txt"}, true},
@@ -147,7 +147,6 @@ func TestPruneRemovesWhatAsksForNobody(t *testing.T) {
 		run.alter(s)
 		r := open(t, Files{Dir: filepath.Join(parent, name)})
 		must(t, r.Finish(s))
-		must(t, r.close())
 		for _, f := range run.files {
 			must(t, os.WriteFile(filepath.Join(parent, name, f), nil, 0o600))
 		}
@@ -159,9 +158,10 @@ func TestPruneRemovesWhatAsksForNobody(t *testing.T) {
 		must(t, os.Mkdir(filepath.Join(parent, name), 0o700))
 	}
 	want = append(append([]string{"20250101T000000Z-import-00000000"}, want...), "mine")
-	must(t, Prune(parent, 2, mine))
+	now := &Summary{Target: mine, Checkpoint: Checkpoint{Path: "c.db"}}
+	must(t, now.Prune(parent, 2))
 	same(t, want, names(t, parent))
-	must(t, Prune(filepath.Join(parent, "none"), 1, mine))
+	must(t, now.Prune(filepath.Join(parent, "none"), 1))
 }
 
 // fault 137: a folder of another user is not looked into, nor followed a link.
@@ -176,7 +176,7 @@ func TestPruneTouchesNothingOfOthers(t *testing.T) {
 		must(t, os.Symlink(filepath.Join(outside, name), filepath.Join(parent, name)))
 	}
 	linked := names(t, parent) // some systems show no links
-	if err := Prune(parent, 1, mine); err != nil || !slices.Equal(linked, names(t, parent)) || len(names(t, outside)) != 3 {
+	if err := (&Summary{Target: mine}).Prune(parent, 1); err != nil || !slices.Equal(linked, names(t, parent)) || len(names(t, outside)) != 3 {
 		t.Errorf("%v and %v stay, %v", names(t, parent), names(t, outside), err)
 	}
 	if os.Geteuid() != 0 {
@@ -185,7 +185,7 @@ func TestPruneTouchesNothingOfOthers(t *testing.T) {
 	for _, name := range names(t, outside) {
 		must(t, os.Lchown(filepath.Join(outside, name, "summary.json"), 4711, -1))
 	}
-	if err := Prune(outside, 1, mine); err != nil || len(names(t, outside)) != 3 {
+	if err := (&Summary{Target: mine}).Prune(outside, 1); err != nil || len(names(t, outside)) != 3 {
 		t.Errorf("of others %v stay, %v", names(t, outside), err)
 	}
 }

@@ -36,7 +36,7 @@ func open(t *testing.T, f Files) *Run {
 	t.Helper()
 	r, err := OpenRun(f)
 	must(t, err)
-	t.Cleanup(func() { must(t, r.close()) })
+	t.Cleanup(r.close)
 	return r
 }
 
@@ -103,7 +103,7 @@ func TestFilesArePartialAndPrivateUntilTheRunEnds(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %v", path, info.Mode(), err, mode)
 		}
 	}
-	if s.ResultsPath != r.files.Results || !slices.Equal(s.RejectsPaths, rejectsPaths(r)) || s.SummaryPath != r.files.Summary {
+	if !slices.Equal(s.paths("results"), []string{r.files.Results}) || !slices.Equal(s.paths("rejects"), rejectsPaths(r)) || s.SummaryPath != r.files.Summary {
 		t.Errorf("the summary does not say where the files lie: %+v", s)
 	}
 }
@@ -303,7 +303,7 @@ func TestAFullDiskStopsResultsEarly(t *testing.T) {
 // not at all where there is no folder.
 func TestPageStandsInTheRunsFolder(t *testing.T) {
 	page := func(w io.Writer, s *Summary) error {
-		_, err := io.WriteString(w, "page of "+s.SummaryPath)
+		_, err := io.WriteString(w, "page of "+s.paths("summary")[0])
 		return err
 	}
 	dir := filepath.Join(t.TempDir(), "run")
@@ -317,21 +317,21 @@ func TestPageStandsInTheRunsFolder(t *testing.T) {
 	path := filepath.Join(dir, "report.html")
 	text, err := os.ReadFile(path)
 	must(t, err)
-	if want := "page of " + filepath.Join(dir, "summary.json"); string(text) != want || s.PagePath != path {
-		t.Errorf("%s holds %q, want %q", s.PagePath, text, want)
+	if want := "page of " + filepath.Join(dir, "summary.json"); string(text) != want || !slices.Equal(s.paths("page"), []string{path}) {
+		t.Errorf("%s holds %q, want %q", s.Files, text, want)
 	}
 	broken := errors.New("no space")
 	r, err = OpenRun(Files{Dir: dir, Page: func(io.Writer, *Summary) error { return broken }})
 	must(t, err)
-	if err := r.Finish(s); !errors.Is(err, broken) || s.ExitCode != 3 || s.PagePath != "" {
-		t.Errorf("a page that cannot be written: %v, exit code %d, page %q", err, s.ExitCode, s.PagePath)
+	if err := r.Finish(s); !errors.Is(err, broken) || s.ExitCode != 3 || s.paths("page") != nil {
+		t.Errorf("a page that cannot be written: %v, exit code %d, page %q", err, s.ExitCode, s.Files)
 	}
 	r, err = OpenRun(Files{Summary: filepath.Join(t.TempDir(), "s.json"), Page: page})
 	must(t, err)
 	s = sample()
 	must(t, r.Finish(s))
-	if s.PagePath != "" {
-		t.Errorf("a run without a folder has a page at %s", s.PagePath)
+	if s.paths("page") != nil {
+		t.Errorf("a run without a folder has a page: %v", s.Files)
 	}
 }
 

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/dustin/go-humanize/english"
@@ -80,17 +81,11 @@ type merger struct {
 }
 
 func (m *merger) work(w *Summary) {
-	m.Requests.Create += w.Requests.Create
-	m.Requests.Update += w.Requests.Update
-	m.Requests.Token += w.Requests.Token
-	m.Requests.Retries += w.Requests.Retries
+	addUp(&m.Requests, w.Requests)
 	for status, n := range w.Requests.ByStatus {
 		m.Requests.ByStatus[status] += n
 	}
-	all, own := m.LatencyMs, w.LatencyMs
-	m.LatencyMs.P50, m.LatencyMs.P90 = max(all.P50, own.P50), max(all.P90, own.P90)
-	m.LatencyMs.P95, m.LatencyMs.P99 = max(all.P95, own.P95), max(all.P99, own.P99)
-	m.LatencyMs.Max = max(all.Max, own.Max)
+	addUp(&m.LatencyMs, w.LatencyMs)
 	m.PeakInFlight += w.PeakInFlight
 	for _, o := range w.Organizations {
 		m.organizations[Organization{ID: o.ID, Location: o.Location}] += o.Leads
@@ -103,10 +98,7 @@ func (m *merger) work(w *Summary) {
 }
 
 func (m *merger) rows(s *Summary) {
-	to, from := m.Rows.all(), s.Rows.all()
-	for i := range to {
-		*to[i] += *from[i]
-	}
+	addUp(&m.Rows, s.Rows)
 	if s.Command == "" { // it has told no figures yet
 		return
 	}
@@ -115,8 +107,7 @@ func (m *merger) rows(s *Summary) {
 	}
 	if m.Command == "" {
 		m.Command, m.Version, m.Mapping, m.Target = s.Command, s.Version, s.Mapping, s.Target
-		m.Checkpoint.Path = s.Checkpoint.Path
-		m.Checkpoint.Leads = s.Checkpoint.Leads
+		m.Checkpoint.Path, m.Checkpoint.Leads = s.Checkpoint.Path, s.Checkpoint.Leads
 	}
 	m.Checkpoint.Leads = min(m.Checkpoint.Leads, s.Checkpoint.Leads)
 	m.Checkpoint.ID = cmp.Or(m.Checkpoint.ID, s.Checkpoint.ID)
@@ -136,8 +127,7 @@ func (m *merger) rows(s *Summary) {
 		if m.InService == nil {
 			m.InService = new(InService)
 		}
-		all, own := m.InService, s.InService
-		all.Rows, all.InDoubt, all.None, all.Of = all.Rows+own.Rows, all.InDoubt+own.InDoubt, all.None+own.None, all.Of+own.Of
+		addUp(m.InService, *s.InService)
 	}
 	m.InDoubt = append(m.InDoubt, s.InDoubt...)
 	for _, e := range s.Errors {
@@ -147,6 +137,19 @@ func (m *merger) rows(s *Summary) {
 		}
 		m.errors[key].Rows += e.Rows
 		m.errors[key].Examples = append(m.errors[key].Examples, e.Examples...)
+	}
+}
+
+// addUp adds the whole numbers of a worker's figures to those of all. Times are the longest.
+func addUp[T any](all *T, own T) {
+	to, from := reflect.ValueOf(all).Elem(), reflect.ValueOf(own)
+	for i := range to.NumField() {
+		switch f := to.Field(i); {
+		case f.CanInt():
+			f.SetInt(f.Int() + from.Field(i).Int())
+		case f.CanFloat():
+			f.SetFloat(max(f.Float(), from.Field(i).Float()))
+		}
 	}
 }
 

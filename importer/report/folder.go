@@ -165,11 +165,11 @@ func (r *Run) removeOld() error {
 
 var runFolder = spelling.Form(`^\d{8}T\d{6}Z-[a-z]+-[0-9a-f]{8}$`)
 
-// Prune removes from the folder parent, in which run folders lie, those of the target beyond the newest keep, if
-// nothing in them asks for anybody: runs that came to their end, without rejects and doubts. The newest of each
-// checkpoint stays, which testifies to what the checkpoint knows, and so does a folder with anything in it that no run
-// wrote, or of another user.
-func Prune(parent string, keep int, target Target) (bad error) {
+// Prune removes from the folder parent, in which run folders lie, those of this run's ledger beyond the newest keep, if
+// nothing in them asks for anybody: runs that came to their end, without rejects and doubts. The newest always stays,
+// which testifies to what the ledger knows, and so does a folder with anything in it that no run wrote, or of another
+// user.
+func (s *Summary) Prune(parent string, keep int) (bad error) {
 	root, err := os.OpenRoot(parent)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -178,16 +178,13 @@ func Prune(parent string, keep int, target Target) (bad error) {
 		return err
 	}
 	defer root.Close()
-	runs := slices.DeleteFunc(Newest([]string{parent}, mostNames), func(s *Summary) bool {
-		return s.Target != target || s.DryRun || !runFolder().MatchString(filepath.Base(filepath.Dir(s.SummaryPath)))
+	runs := slices.DeleteFunc(Newest([]string{parent}, mostNames), func(r *Summary) bool {
+		known := r.Target == s.Target && r.Checkpoint.ID == s.Checkpoint.ID && r.Checkpoint.Path == s.Checkpoint.Path
+		return !known || r.DryRun || !runFolder().MatchString(filepath.Base(filepath.Dir(r.SummaryPath)))
 	})
 	slices.SortFunc(runs, func(a, b *Summary) int { return b.FinishedAt.Compare(a.FinishedAt) })
-	seen := map[string]bool{} // checkpoints
-	for i, run := range runs {
-		name := run.Checkpoint.Path + "\x00" + run.Checkpoint.ID
-		newest := !seen[name]
-		seen[name] = true
-		if i < keep || newest || run.Outcome != "complete" || run.Rows.InDoubt > 0 {
+	for _, run := range runs[min(max(keep, 1), len(runs)):] {
+		if run.Outcome != "complete" || run.Rows.InDoubt > 0 {
 			continue
 		}
 		folder := filepath.Dir(run.SummaryPath)

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -90,35 +88,6 @@ func TestAPlantedPipeReceivesNothing(t *testing.T) {
 	must(t, os.Lchown(path, somebody, -1))
 	if err := r.Reject(Input{}, bad); err == nil || !strings.Contains(err.Error(), "belongs to another user") {
 		t.Errorf("in the folder, later: %v", err)
-	}
-}
-
-// The summary may be said again, when it turned out that nobody read it.
-func TestASummaryIsAmended(t *testing.T) {
-	r := open(t, Files{Dir: t.TempDir()})
-	s := sample()
-	must(t, r.Finish(s))
-	s.Stopped("nobody listens", "")
-	must(t, s.Amend())
-	if got := read(t, r.files.Summary); !strings.Contains(got, `"stop_reason": "nobody listens"`) || !strings.Contains(got, `"exit_code": 3`) {
-		t.Error(got)
-	}
-	same(t, []string{"results.csv", "summary.json"}, names(t, r.files.Dir))
-	pages := 0
-	r = open(t, Files{Dir: t.TempDir(), Page: func(w io.Writer, _ *Summary) error {
-		if pages++; pages > 1 {
-			return errors.New("no room")
-		}
-		return nil
-	}})
-	s = sample()
-	must(t, r.Finish(s))
-	if err := s.Amend(); err == nil {
-		t.Error("no error")
-	}
-	same(t, []string{"report.html", "results.csv", "summary.json"}, names(t, r.files.Dir), "what a page that failed leaves")
-	if err := new(Summary).Amend(); err != nil {
-		t.Errorf("a summary without a file: %v", err)
 	}
 }
 

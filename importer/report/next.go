@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -110,7 +109,7 @@ func (s *Summary) afterRun(todo *steps) {
 func (s *Summary) afterReconciling(todo *steps) {
 	n, r := s.Rows, s.Reconciliation
 	s.afterPulling(todo)
-	list := cmp.Or(r.Path, "the reconciliation")
+	list := append(s.paths("reconciliation"), "the reconciliation")[0]
 	todo.add(n.Conflict > 0, "Look at the "+
 		english.Plural(n.Conflict, "row that differs", "rows that differ")+": "+list+
 		" says who changed what. A sync sends what the file changed; its --conflict decides where the service changed.")
@@ -127,7 +126,7 @@ func (s *Summary) afterReconciling(todo *steps) {
 
 // afterPulling is what the CRM should take over.
 func (s *Summary) afterPulling(todo *steps) {
-	todo.add(s.Pulled > 0, "Load "+s.PullPath+" ("+english.Plural(s.Pulled, "lead", "")+
+	todo.add(s.Pulled > 0, "Load "+strings.Join(s.paths("pull"), "")+" ("+english.Plural(s.Pulled, "lead", "")+
 		") into the CRM.")
 	todo.add(s.Wordless > 0, "Name words of the CRM for the statuses that the notes name, in the mapping's "+
 		"lead.status.pull, "+
@@ -157,7 +156,7 @@ func (s *Summary) decisions(todo *steps) {
 
 // afterCheck is what follows a run that was not to send anything.
 func (s *Summary) afterCheck(todo *steps) {
-	s.Checks.steps(todo, s.Mapping.Path)
+	s.Checks.steps(todo)
 	s.readAnew(todo)
 	s.decisions(todo)
 	if s.Rows.InDoubt > 0 {
@@ -190,12 +189,8 @@ type Unkept struct {
 	RunID     string `csv:"run_id"`
 }
 
-// keptInResults says whether the results hold the IDs that the checkpoint lacks, beside a witness that says of which
-// run.
-func (s *Summary) keptInResults() bool {
-	return s.ResultsPath != "" && s.run != nil && s.ResultsPath == filepath.Join(s.run.files.Dir, resultsFile) &&
-		s.Target.BaseURL != inSandbox
-}
+// keptInResults says whether the results hold the IDs that the checkpoint lacks, beside a witness.
+func (s *Summary) keptInResults() bool { return s.witnessed && s.Target.BaseURL != inSandbox }
 
 // WriteUnkept writes the lead IDs that are nowhere else.
 func (s *Summary) WriteUnkept(w io.Writer) error {
@@ -210,12 +205,12 @@ func (s *Summary) WriteUnkept(w io.Writer) error {
 
 // keepIDs bring the IDs of leads that were made into the checkpoint, which could not keep them.
 func (s *Summary) keepIDs(todo *steps) {
-	made := english.Plural(len(s.Unkept), "lead was made", "leads were made")
+	made, results := english.Plural(len(s.Unkept), "lead was made", "leads were made"), s.paths("results")
 	switch {
 	case len(s.Unkept) == 0:
 	case s.keptInResults():
 		todo.add(true, made+", and the checkpoint could not keep the IDs. The results have "+
-			"them:", "leadferry checkpoint adopt "+shell.Path(s.ResultsPath)+s.at())
+			"them:", "leadferry checkpoint adopt "+shell.Path(results[0])+s.at())
 	default:
 		todo.add(true, made+", and neither checkpoint nor results could keep the IDs. Save the lines that begin with "+
 			"key,namespace,lead_id (standard error) as ids.csv:", "leadferry checkpoint resolve ids.csv"+s.at())
@@ -231,10 +226,11 @@ func (s *Summary) inDoubt(todo *steps) {
 		list = "in-doubt-" + s.RunID + ".csv"
 	}
 	look := "Look each up in the service's console and write into lead_id"
-	inRejects := len(s.RejectsPaths) == 1 && s.Standing == 0 && s.Rows.InDoubt > 0 && s.Fleet == "" &&
-		filepath.Ext(s.RejectsPaths[0]) != ".jsonl" // one file holds them all, in a form that resolve takes
+	rejects := s.paths("rejects")
+	inRejects := len(rejects) == 1 && s.Standing == 0 && s.Rows.InDoubt > 0 && s.Fleet == "" &&
+		filepath.Ext(rejects[0]) != ".jsonl" // one file holds them all, in a form that resolve takes
 	if inRejects {
-		list = shell.Path(s.RejectsPaths[0])
+		list = shell.Path(rejects[0])
 		look = fmt.Sprintf("Look up the %s in doubt in the service's console %s, and write into leadferry_lead_id of "+
 			"the rejects file", rows, more)
 	}
@@ -265,10 +261,10 @@ func (s *Summary) at() string {
 // correct asks for corrections in the rejects files, or in the input without them.
 func (s *Summary) correct(rows int, then string) string {
 	text := "Correct the " + english.Plural(rows, "row", "") + " in the "
-	switch {
-	case len(s.RejectsPaths) == 0 && s.Checks != nil:
+	switch rejects := s.paths("rejects"); {
+	case len(rejects) == 0 && s.Checks != nil:
 		return text + "input, or the mapping, and run the same command again."
-	case len(s.RejectsPaths) == 0:
+	case len(rejects) == 0:
 		return text + "input and run the same command again."
 	case s.DryRun:
 		return text + "rejects file and " + then + ", with the same flags as in this run:"
@@ -282,7 +278,7 @@ func (s *Summary) correct(rows int, then string) string {
 func (s *Summary) again(command string) []string {
 	workbooks := slices.ContainsFunc(s.Inputs, func(in Input) bool { return in.Format == "xlsx" })
 	var commands []string
-	for _, path := range s.RejectsPaths {
+	for _, path := range s.paths("rejects") {
 		line := s.command(command, path)
 		if workbooks && filepath.Ext(path) != ".jsonl" && filepath.Ext(path) != ".tsv" {
 			line += " --format csv"

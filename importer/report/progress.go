@@ -17,12 +17,12 @@ import (
 
 // ProgressOptions say where and how progress is shown. Without a Terminal it goes to Log, and Out gets nothing.
 type ProgressOptions struct {
-	Out      io.Writer  // standard error
-	Terminal bool       // Out is one
-	Width    func() int // of the terminal, which may change
-	Log      *slog.Logger
-	Total    int  // rows that are to be read; 0 = not known
-	DryRun   bool // nothing is sent: what counts is rows read
+	Out      io.Writer    // standard error
+	Terminal bool         // Out is one
+	Width    func() int   // of the terminal, which may change
+	Log      *slog.Logger // which leaves empty texts out
+	Total    int          // rows that are to be read; 0 = not known
+	DryRun   bool         // nothing is sent: what counts is rows read
 }
 
 // Tick is how far a run has come.
@@ -44,7 +44,7 @@ type Progress struct {
 	began     time.Time // with the first row sent
 	mu        sync.Mutex
 	bar       *progressbar.ProgressBar
-	drawn     *fitted // by the bar
+	line      string  // that is on the terminal
 	perSecond float64 // rows sent since then
 	logged    time.Time
 }
@@ -54,48 +54,32 @@ const (
 	barWidth = 10 // leaves room for the facts beside it where a terminal has 80 characters
 )
 
-// NewProgress begins to show progress. The bar guesses no time left, since it would do so while nothing moves, too; a
-// spinner that turns by itself would have a goroutine that nobody waits for.
+// NewProgress begins to show progress. The bar is drawn into a text, which is shown as wide as the terminal is now: what
+// fills a line cannot be drawn over. It guesses no time left, since it would do so while nothing moves, too; a spinner
+// that turns by itself would have a goroutine that nobody waits for.
 func NewProgress(o ProgressOptions) *Progress {
-	drawn := &fitted{out: o.Out, width: o.Width}
 	bar := progressbar.NewOptions(cmp.Or(o.Total, -1),
-		progressbar.OptionSetWriter(drawn), progressbar.OptionSetTheme(progressbar.ThemeASCII),
+		progressbar.OptionSetWriter(io.Discard), progressbar.OptionSetTheme(progressbar.ThemeASCII),
 		progressbar.OptionSetWidth(barWidth), progressbar.OptionShowCount(),
 		progressbar.OptionShowDescriptionAtLineEnd(),
 		progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false),
 		progressbar.OptionShowTotalBytes(o.Total > 0), progressbar.OptionSetSpinnerChangeInterval(0),
 	)
 	now := time.Now()
-	return &Progress{options: o, began: now, bar: bar, drawn: drawn, logged: now}
+	return &Progress{options: o, began: now, bar: bar, logged: now}
 }
 
-// fitted is a terminal on which no line of the bar wraps: what fills it cannot be drawn over.
-type fitted struct {
-	out   io.Writer
-	width func() int // which may change
-	line  string     // that is there now
-}
-
-// Write takes what the bar draws, except the blanks that it draws before: show writes over all that stood there.
-func (f *fitted) Write(drawn []byte) (int, error) {
-	if line := strings.TrimSpace(string(drawn)); line != "" {
-		f.show(line)
-	}
-	return len(drawn), nil
-}
-
-// show puts another line there; "" leaves nothing. That a terminal is gone is noticed where it matters.
-func (f *fitted) show(line string) {
-	room := max(1, f.width()-1)
-	if line = escape(line, room); line == f.line {
+// show puts another line on the terminal; "" leaves nothing. That a terminal is gone is noticed where it matters.
+func (p *Progress) show(line string) {
+	room := max(1, p.options.Width()-1)
+	if line = escape(line, room); line == p.line {
 		return
 	}
-	length := utf8.RuneCountInString(line)
-	text := "\r" + line + strings.Repeat(" ", max(0, min(utf8.RuneCountInString(f.line), room)-length))
-	if f.line = line; line == "" {
+	text := fmt.Sprintf("\r%-*s", min(utf8.RuneCountInString(p.line), room), line)
+	if p.line = line; line == "" {
 		text += "\r"
 	}
-	_, _ = io.WriteString(f.out, text)
+	_, _ = io.WriteString(p.options.Out, text)
 }
 
 // Update shows a new state.
@@ -129,10 +113,10 @@ func (p *Progress) Update(t Tick) {
 func (p *Progress) Write(text []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	line := p.drawn.line
-	p.drawn.show("")
+	line := p.line
+	p.show("")
 	n, err := p.options.Out.Write(text)
-	p.drawn.show(line)
+	p.show(line)
 	return n, err
 }
 
@@ -140,11 +124,11 @@ func (p *Progress) Write(text []byte) (int, error) {
 func (p *Progress) Stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.drawn.show("")
+	p.show("")
 }
 
-// draw shows the bar with details by weight: those at the end go where the terminal is narrow. The bar's end stays one
-// row ahead while the run goes on, as a full bar never moves again.
+// draw shows the bar with details by weight: what is at the end is cut where the terminal is narrow. The bar's end stays
+// one row ahead while the run goes on, as a full bar never moves again.
 func (p *Progress) draw(t Tick, eta string, done int) {
 	var details []string
 	add := func(shown bool, format string, value any) {
@@ -152,33 +136,21 @@ func (p *Progress) draw(t Tick, eta string, done int) {
 			details = append(details, fmt.Sprintf(format, value))
 		}
 	}
-	add(t.Paused != "", "paused: %s", EscapeLine(t.Paused))
+	add(t.Paused != "", "paused: %s", t.Paused)
 	add(t.InDoubt > 0, "%s in doubt", humanize.Comma(int64(t.InDoubt)))
 	add(t.Attention > 0, "%s need attention", humanize.Comma(int64(t.Attention)))
 	add(eta != "", "%s left", eta)
 	add(true, "%.0f rows/s", p.perSecond)
-	total := max(p.options.Total, done+1)
-	room := p.options.Width() - len(fmt.Sprintf("100%% [%*s] (%d/%d) ", barWidth, "", done, total))
-	for utf8.RuneCountInString(strings.Join(details, ", ")) >= room && len(details) > 1 {
-		details = details[:len(details)-1]
-	}
 	p.bar.Describe(strings.Join(details, ", "))
 	if p.options.Total > 0 {
-		p.bar.ChangeMax(total)
+		p.bar.ChangeMax(max(p.options.Total, done+1))
 	}
 	_ = p.bar.Set(done)
+	p.show(strings.TrimSpace(p.bar.String()))
 }
 
 func (p *Progress) log(t Tick, eta string) {
-	fields := []any{
-		"read", t.Read, "sent", t.Sent, "known", t.Known, "attention", t.Attention,
-		"in_doubt", t.InDoubt, "in_flight", t.InFlight, "rows_per_s", int(p.perSecond + 0.5),
-	}
-	if eta != "" {
-		fields = append(fields, "left", eta)
-	}
-	if t.Paused != "" {
-		fields = append(fields, "paused", Escape(t.Paused))
-	}
-	p.options.Log.Info("progress", fields...)
+	p.options.Log.Info("progress", "read", t.Read, "sent", t.Sent, "known", t.Known, "attention", t.Attention,
+		"in_doubt", t.InDoubt, "in_flight", t.InFlight, "rows_per_s", int(p.perSecond+0.5), "left", eta,
+		"paused", Escape(t.Paused))
 }

@@ -151,24 +151,42 @@ func (r *Run) Flush() error {
 	return r.err
 }
 
-// Finish gives results and rejects their names, writes the summary, and makes all of it durable; it also tells s where
-// the files lie. When rows could not be written, their files keep the name NAME.partial and s says that the run
+// Finish gives results and rejects their names, writes page and summary, and makes all of it durable; it also tells s
+// where the files lie. When rows could not be written, their files keep the name NAME.partial and s says that the run
 // stopped. A rejects file that nothing went into is not left behind, nor what an earlier run left in the folder and
 // this one has not written again.
 func (r *Run) Finish(s *Summary) error {
-	if r.Problems(s.Checks.problems(s.Mapping.Path)) == nil {
+	defer r.close()
+	s.Files = nil
+	if r.Problems(s.Checks.problems()) == nil {
 		r.err = r.commitRows(s)
 	}
 	if r.err != nil {
 		s.Stopped(Unwritten(r.err))
 	}
-	for _, commit := range []func(*Summary) error{r.commitPage, r.commitSummary} {
-		if err := commit(s); err != nil {
-			s.Stopped(Unwritten(err))
-			r.err = errors.Join(r.err, err)
-		}
+	s.left("summary", r.summary) // of which it tells itself, as does the page
+	s.left("page", r.page)
+	s.escape()
+	r.complete(s, r.page, func(w io.Writer) error { return r.files.Page(w, s) })
+	if r.complete(s, r.summary, s.WriteJSON) {
+		s.SummaryPath = r.summary.path
 	}
 	return r.err
+}
+
+// complete writes a file as a whole, if it is wanted. What cannot be written is told, and was not left.
+func (r *Run) complete(s *Summary, o *output, write func(io.Writer) error) (done bool) {
+	if o == nil {
+		return false
+	}
+	err := o.complete(write)
+	if err != nil {
+		s.Files = slices.DeleteFunc(s.Files, func(f NamedFile) bool { return f.Path == o.path })
+		err = fmt.Errorf("write %s: %w", o.path, err)
+		s.Stopped(Unwritten(err))
+		r.err = errors.Join(r.err, err)
+	}
+	return err == nil
 }
 
 func (r *Run) commitRows(s *Summary) error {
@@ -192,87 +210,24 @@ func (r *Run) commitRows(s *Summary) error {
 	if err := r.removeOld(); err != nil {
 		return fmt.Errorf("remove the files of an earlier run: %w", err)
 	}
-	s.ResultsPath = r.files.Results
-	if r.pull != nil && r.pull.lines != nil {
-		s.PullPath, s.Pulled = r.files.Pull, r.pulled
-	}
-	if r.reconciliation != nil && s.Reconciliation != nil {
-		s.Reconciliation.Path = r.reconciliation.path
-	}
+	s.left("results", r.results)
+	s.witnessed = r.folder != nil && r.files.Results == filepath.Join(r.files.Dir, resultsFile)
 	for _, file := range r.rejects {
-		s.RejectsPaths = append(s.RejectsPaths, file.path)
+		s.left("rejects", file.output)
+	}
+	s.left("reconciliation", r.reconciliation)
+	if r.pull != nil && r.pull.lines != nil {
+		s.left("pull", r.pull)
+		s.Pulled = r.pulled
 	}
 	return nil
 }
 
-// commitPage writes the page, which names the summary that comes after it.
-func (r *Run) commitPage(s *Summary) error {
-	if r.page == nil {
-		return nil
-	}
-	s.SummaryPath, s.PagePath = r.files.Summary, r.page.path
-	s.escape()
-	err := r.page.complete(func(w io.Writer) error { return r.files.Page(w, s) })
-	if err != nil {
-		s.PagePath = ""
-		return fmt.Errorf("write the page: %w", err)
-	}
-	return nil
-}
-
-func (r *Run) commitSummary(s *Summary) error {
-	if r.summary == nil {
-		return nil
-	}
-	s.SummaryPath, s.run = r.files.Summary, r // which the summary itself says
-	if err := r.summary.complete(s.WriteJSON); err != nil {
-		s.SummaryPath, s.run = "", nil
-		return fmt.Errorf("write the summary: %w", err)
-	}
-	return nil
-}
-
-// Amend writes page and summary once more to the files that Run.Finish wrote, if any: what
-// becomes of a run may turn out when it is shown. What cannot be written leaves the earlier ones.
-func (s *Summary) Amend() error {
-	r := s.run
-	if r == nil {
-		return nil
-	}
-	var failed error
-	again := func(o **output, commit func(*Summary) error) {
-		if *o == nil || (*o).partial == "" { // a pipe has had it
-			return
-		}
-		var err error
-		if *o, err = create((*o).folder, (*o).path); err == nil {
-			if err = commit(s); err != nil {
-				_ = (*o).discard()
-			}
-		}
-		failed = errors.Join(failed, err)
-	}
-	again(&r.page, r.commitPage)
-	again(&r.summary, r.commitSummary)
-	return failed
-}
-
-// Close lets go of the folders of the run's files: until then nobody can move or remove them on Windows. Nothing is
-// amended after it.
-func (s *Summary) Close() (err error) {
-	if s.run != nil {
-		err = s.run.close()
-	}
-	s.run = nil
-	return err
-}
-
-func (r *Run) close() (err error) {
+func (r *Run) close() {
 	if r.folder != nil {
-		err = r.folder.Close()
+		r.folder.Close()
 	}
 	for _, o := range r.outputs {
-		err = errors.Join(err, o.folder.Close())
+		o.folder.Close()
 	}
-	return err
 }

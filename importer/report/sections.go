@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -33,11 +32,12 @@ func (s *Summary) Sections() []Section {
 	all := append(s.Reconciliation.sections(),
 		Section{ID: "rows", Title: "Rows", Lines: append([]Line{{Count: s.Rows.Read, Name: "read"}}, rows...)})
 	all = append(all,
-		Section{ID: "moves", Title: "Changes of status, confirmed", Top: 12, Lines: moves(s.Transitions, "not known", "to ")},
-		Section{ID: "errors", Title: "Most frequent reasons", Top: 3, Lines: lines(s.asking(), func(r Reason) Line {
-			return Line{Count: r.Rows, Name: r.Outcome, Text: r.Error, Where: s.places(r.Examples, r.Rows)}
-		})})
-	all = append(all, s.Checks.sections(s)...)
+		Section{ID: "moves", Title: "Changes of status, confirmed", Top: 12, Lines: lines(s.Transitions,
+			func(t Transition) Line {
+				return Line{Count: t.Leads, Name: cmp.Or(t.From, "not known"), Text: "to " + t.To}
+			})},
+		Section{ID: "errors", Title: "Most frequent reasons", Top: 3, Lines: lines(s.asking(), Reason.line)})
+	all = append(all, s.Checks.sections()...)
 	all = append(all,
 		Section{ID: "notes", Title: "Notes", Lines: lines(s.Notes, func(text string) Line { return Line{Text: text} })},
 		Section{ID: "organizations", Title: "Assigned to", Top: 10, Lines: assigned(s.Organizations)})
@@ -68,37 +68,6 @@ func lines[T any](items []T, line func(T) Line) (list []Line) {
 	return list
 }
 
-// moves are leads that have one thing here and another there; none is what an empty one means.
-func moves(of []Transition, none, between string) []Line {
-	return lines(of, func(t Transition) Line {
-		return Line{Count: t.Leads, Name: cmp.Or(t.From, none), Text: between + cmp.Or(t.To, none)}
-	})
-}
-
-// FileName is how people know an input: its base name, unless another input has the same one.
-func (s *Summary) FileName(path string) string {
-	base := filepath.Base(path)
-	for _, in := range s.Inputs {
-		if in.Path != path && filepath.Base(in.Path) == base {
-			return path
-		}
-	}
-	return base
-}
-
-// places are the first ones of so many rows.
-func (s *Summary) places(at []Place, rows int) string {
-	var list []string
-	for _, p := range at {
-		p.File = s.FileName(p.File)
-		list = append(list, p.String())
-	}
-	if rows > len(list) && len(list) > 0 {
-		list = append(list, "…")
-	}
-	return strings.Join(list, ", ")
-}
-
 func (r *Reconciliation) sections() []Section {
 	if r == nil {
 		return nil
@@ -107,11 +76,8 @@ func (r *Reconciliation) sections() []Section {
 		return Line{Count: v.Leads, Name: v.Verdict, Text: verdictMeanings[v.Verdict]}
 	})
 	verdicts = slices.DeleteFunc(verdicts, func(l Line) bool { return l.Count == 0 })
-	statuses, owners := moves(r.Statuses, "none", "×  "), moves(r.Owners, "none", "to ")
 	return []Section{
 		{ID: "reconciliation", Title: "Verdicts", Lines: verdicts},
-		{ID: "statuses", Title: "Status in the file, and on the service", Lines: statuses, Top: 24},
-		{ID: "owners", Title: "Leads that belong to another organization now", Lines: owners, Top: 12},
 		{ID: "sample", Title: "Sample", Lines: r.Sample.lines()},
 	}
 }
@@ -129,44 +95,31 @@ func (s *Sample) lines() []Line {
 	return []Line{{Text: text}}
 }
 
-// sections of a check: what rows fail, what the mapping lacks, and what would be sent to whom.
-func (c *Checks) sections(s *Summary) []Section {
+// sections of a check: what rows fail, what else is wrong, and what would be sent to whom.
+func (c *Checks) sections() (all []Section) {
 	if c == nil {
 		return nil
 	}
-	words := func(w Word) Line {
-		return Line{Count: w.Rows, Text: strings.TrimSpace(w.Value+"  "+w.named()) + ", first at " +
-			s.places([]Place{w.Place}, 1)}
+	all = append(all, Section{ID: "rules", Title: "Checks that rows fail", Top: topChecks, Lines: lines(c.Rules, Reason.line)})
+	for _, kind := range kinds {
+		if kind.title != "" {
+			list := lines(c.of(kind.rule), Problem.line)
+			all = append(all, Section{ID: kind.rule, Title: kind.title, Top: kind.top, Private: kind.quotes, Lines: list})
+		}
 	}
-	return []Section{
-		{ID: "rules", Title: "Checks that rows fail", Top: topChecks, Lines: lines(c.Rules, func(r Rule) Line {
-			where := s.places(r.Places, r.Rows)
-			return Line{Count: r.Rows, Name: r.Rule, Text: inColumn(r.Column, r.Error), Where: where}
-		})},
-		{Title: "Texts that a map lacks", Lines: lines(c.Lacking, words), Private: true},
-		{Title: "Texts that only else takes", Lines: lines(c.Caught, words), Top: topChecks, Private: true},
-		{ID: "lost", Title: "Files that could not be read to their end", Lines: lines(c.LostFiles, Fault.line)},
-		{ID: "assigned", Title: "Would be assigned", Lines: c.assigned(), Top: topChecks},
-		{ID: "sends", Title: "Would be sent", Lines: c.wouldSend()},
-		{ID: "tests", Title: "Tests of the mapping", Lines: c.Tests.lines(), Top: topChecks},
-		{ID: "lacks", Title: "What the mapping lacks to make leads", Lines: lines(c.CannotCreate, Fault.line)},
-		{
-			ID: "guesses", Title: "Guesses to confirm (delete only the ? if one is right)",
-			Lines: lines(c.Unconfirmed, Fault.line),
-		},
-	}
+	return append(all,
+		Section{ID: "assigned", Title: "Would be assigned", Lines: c.assigned(), Top: topChecks},
+		Section{ID: "sends", Title: "Would be sent", Lines: c.wouldSend()})
 }
 
-// topChecks is how much of each list of a check the text for people shows.
-const topChecks = 10
-
-func (f Fault) line() Line {
-	line := Line{Text: f.at(), Where: strings.Join(f.Differences, "; ")}
-	if what := cmp.Or(f.Error, f.Why); what != "" {
-		line.Text += ": " + what
+// line shows a problem by its rows or, where it is about none, by its place.
+func (p Problem) line() Line {
+	line := Line{Count: p.Rows, Name: p.Column, Text: p.Text}
+	if p.Rows == 0 {
+		line.Name, line.Text = "", Place{File: p.File, Line: p.Line}.String()+": "+p.Text
 	}
-	if f.Hint != "" {
-		line.Where = "hint: " + f.Hint
+	if p.Hint != "" {
+		line.Where = "hint: " + p.Hint
 	}
 	return line
 }
@@ -181,10 +134,8 @@ func (c *Checks) assigned() []Line {
 		case a.LocatorID != "": // its settings on the service decide when the lead is made
 			line.Text = fmt.Sprintf("by the locator %s (entry %d of assign), which picks an organization when the "+
 				"lead is made", a.LocatorID, a.Entry)
-		case a.Others == "organizations":
-			line.Text = "to other organizations"
-		case a.Others != "":
-			line.Text = "by other " + a.Others
+		case a.Others:
+			line.Text = "to other organizations, or by other locators"
 		}
 		return line
 	})
@@ -197,21 +148,10 @@ func (c *Checks) wouldSend() []Line {
 	}
 	n := c.Projected
 	text := requests(n.Create, n.Update)
-	if c.Repeats.Rows > 0 {
+	if c.Repeats > 0 {
 		text += " (a row that repeats a key makes no lead of its own)"
 	}
 	return []Line{{Text: text + "."}}
-}
-
-func (t *Tests) lines() []Line {
-	if t.Run == 0 {
-		return nil
-	}
-	result := english.Plural(t.Run, "test", "") + english.PluralWord(t.Run, " passes.", ": all pass.")
-	if t.Failed > 0 {
-		result = t.failed(english.Plural(t.Run, "test", "")) + "."
-	}
-	return append([]Line{{Text: result}}, lines(t.Failures, Fault.line)...)
 }
 
 // section shows one in the text for people.

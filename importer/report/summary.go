@@ -48,8 +48,6 @@ type Summary struct {
 	DroppedValues int     `json:"dropped_values"`
 	Checks        *Checks `json:"checks,omitzero"` // of a run that sends nothing
 
-	// rows of the input that a run which stopped has not read; -1: some, not counted
-	NotRead   int         `json:"not_read,omitzero"`
 	InService *InService  `json:"in_service,omitempty"` // of import and sync
 	Asks      *Attentions `json:"attention,omitempty"`
 
@@ -58,7 +56,7 @@ type Summary struct {
 	Fleet string `json:"fleet,omitempty"` // that the run was a worker of
 	Shard string `json:"shard,omitempty"` // the part of the input that it took, as I/N; "" in the report of a fleet
 
-	Files []NamedFile `json:"files"` // as Left has them
+	Files []NamedFile `json:"files"` // that the run left
 	Notes []string    `json:"notes"` // remarks for people
 	Next  []Step      `json:"next"`  // as Steps has them
 
@@ -68,18 +66,14 @@ type Summary struct {
 	Paused   string   `json:"-"` // of a run that goes on: why requests wait, or ""
 	Hint     string   `json:"-"` // what to do about a stop before running again, or ""
 	// of a check: how the input is read, and how much of it, as its import has to; else what the next command needs too
-	Flags        []string `json:"-"`
-	Standing     int      `json:"-"` // rows in doubt of earlier runs, where they are too many for this one
-	Resent       bool     `json:"-"` // rows in doubt were sent again: the same command would do so once more
-	Same         bool     `json:"-"` // the same command would stop at the same place
-	ResultsPath  string   `json:"-"` // these five are set by Run.Finish
-	RejectsPaths []string `json:"-"`
-	SummaryPath  string   `json:"-"`
-	PagePath     string   `json:"-"`
-	PullPath     string   `json:"-"`
+	Flags       []string `json:"-"`
+	Standing    int      `json:"-"` // rows in doubt of earlier runs, where they are too many for this one
+	Resent      bool     `json:"-"` // rows in doubt were sent again: the same command would do so once more
+	Same        bool     `json:"-"` // the same command would stop at the same place
+	SummaryPath string   `json:"-"` // where it lies itself
 
-	run  *Run // that wrote it to SummaryPath
-	read bool // from a file: Files, Notes and Next are as they were when it was written
+	witnessed bool // the results lie beside a witness that says of which run they are
+	read      bool // from a file: Next is as it was when it was written
 }
 
 // Running is the Outcome of a run that goes on.
@@ -214,12 +208,28 @@ type Doubt struct {
 	RequestID      string    `json:"request_id,omitempty"`
 }
 
-// Reason is why rows ended as they did, how many, and where the first three are.
+// Reason is why rows ended as they did, or a check that they fail, how many, and where the first three are. Column names
+// the column or columns that the value comes from, if any.
 type Reason struct {
-	Outcome  string  `json:"outcome"`
+	Outcome  string  `json:"outcome,omitempty"`
+	Rule     string  `json:"rule,omitempty"`
+	Column   string  `json:"column,omitempty"`
 	Error    string  `json:"error"`
 	Rows     int     `json:"rows"`
 	Examples []Place `json:"examples"`
+}
+
+func (r *Reason) escape() { r.Column, r.Error = Escape(r.Column), Escape(r.Error) }
+
+func (r Reason) line() Line {
+	places, text := make([]string, len(r.Examples)), inColumn(r.Column, r.Error)
+	for i, at := range r.Examples {
+		places[i] = at.String()
+	}
+	if r.Rows > len(places) && len(places) > 0 {
+		places = append(places, "…")
+	}
+	return Line{Count: r.Rows, Name: cmp.Or(r.Outcome, r.Rule), Text: text, Where: strings.Join(places, ", ")}
 }
 
 // WriteJSON writes the summary as one indented JSON object with times in UTC, texts
@@ -228,7 +238,7 @@ func (s *Summary) WriteJSON(w io.Writer) error {
 	s.escape()
 	c := *s
 	c.StopReason = Escape(s.StopReason)
-	c.Files, c.Notes, c.Next = s.Left(), escaped(s.Notes), s.Steps()
+	c.Notes, c.Next = escaped(s.Notes), s.Steps()
 	// A file's name may be broken UTF-8; the summary must be valid anyway.
 	b, err := json.Marshal(&c, json.Deterministic(true), jsontext.WithIndent("  "), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
@@ -244,7 +254,7 @@ func (s *Summary) escape() {
 	s.StartedAt, s.FinishedAt = utc(s.StartedAt), utc(s.FinishedAt)
 	s.DurationS, s.ThroughputRowsPerS = round(s.DurationS), round(s.ThroughputRowsPerS)
 	each(s.Organizations, func(o *Organization) { o.Location = Escape(o.Location) })
-	each(s.Errors, func(r *Reason) { r.Error = Escape(r.Error) })
+	each(s.Errors, (*Reason).escape)
 	each(s.Timeline, func(b *Bucket) { b.Time = utc(b.Time) })
 	each(s.InDoubt, func(d *Doubt) { d.SentAt, d.OrganizationID = utc(d.SentAt), Escape(d.OrganizationID) })
 	if s.Checks != nil {

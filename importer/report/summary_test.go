@@ -42,7 +42,7 @@ func TestSummaryIsSafeForMachines(t *testing.T) {
 			{"o-1", "=Oak\x1b", 2},
 		},
 		Transitions: []Transition{{"open", "closedWon", 1}},
-		Errors:      []Reason{{"rejected", strings.Repeat("x", 600) + "\n", 1, []Place{{File: "a.csv", Line: 2}}}},
+		Errors:      []Reason{{Outcome: "rejected", Error: strings.Repeat("x", 600) + "\n", Rows: 1, Examples: []Place{{File: "a.csv", Line: 2}}}},
 	}
 	var b bytes.Buffer
 	must(t, s.WriteJSON(&b))

@@ -26,7 +26,7 @@ func (s *Summary) WriteText(w io.Writer, width int, ink Ink) error {
 		width: cmp.Or(max(width, 0), 80), figures: len(humanize.Comma(int64(s.Rows.Read))), ink: ink,
 	}
 	for i, sentence := range s.Headline() {
-		for _, line := range p.lines("", "", sentence+".") {
+		for _, line := range Wrap("", "", sentence+".", p.width) {
 			if i == 0 {
 				line = ink.Bold(line)
 			}
@@ -103,11 +103,7 @@ func (s *Summary) activity() string {
 func (s *Summary) progress() string {
 	text := fmt.Sprintf("%s of %s read %s done", humanize.Comma(int64(s.Rows.Read-s.Rows.attention(false))),
 		english.Plural(s.Rows.Read, "row", ""), english.PluralWord(s.Rows.Read, "was", "were"))
-	switch {
-	case s.NotRead > 0:
-		text += fmt.Sprintf(", %s %s not read", humanize.Comma(int64(s.NotRead)),
-			english.PluralWord(s.NotRead, "row was", "rows were"))
-	case s.NotRead < 0:
+	if slices.ContainsFunc(s.Inputs, func(in Input) bool { return in.SHA256 == "" }) {
 		text += ", and the input was not read to its end"
 	}
 	return text
@@ -150,38 +146,31 @@ type NamedFile struct {
 	Path string `json:"path"`
 }
 
-// Left are the files that the run left.
-func (s *Summary) Left() (left []NamedFile) {
-	if s.read {
-		return s.Files
+func (s *Summary) left(name string, o *output) {
+	if o != nil {
+		s.Files = append(s.Files, NamedFile{name, o.path})
 	}
-	add := func(name string, paths ...string) {
-		for _, path := range paths {
-			if path != "" {
-				left = append(left, NamedFile{name, path})
-			}
+}
+
+// paths are those of the files of this name that the run left.
+func (s *Summary) paths(name string) (paths []string) {
+	for _, f := range s.Files {
+		if f.Name == name {
+			paths = append(paths, f.Path)
 		}
 	}
-	add("results", s.ResultsPath)
-	add("rejects", s.RejectsPaths...)
-	if s.Reconciliation != nil {
-		add("reconciliation", s.Reconciliation.Path)
-	}
-	add("summary", s.SummaryPath)
-	add("page", s.PagePath)
-	add("pull", s.PullPath)
-	return left
+	return paths
 }
 
 func (s *Summary) filesLeft(p *printer) {
-	left, width := s.Left(), 0
-	for _, f := range left {
+	width := 0
+	for _, f := range s.Files {
 		width = max(width, len(f.Name))
 	}
-	if len(left) > 0 {
+	if len(s.Files) > 0 {
 		p.heading("Files")
 	}
-	for _, f := range left {
+	for _, f := range s.Files {
 		p.verbatim(fmt.Sprintf("%-*s  %s", width, f.Name, f.Path))
 	}
 }
@@ -200,20 +189,21 @@ func (p *printer) verbatim(text string) { p.WriteString("  " + EscapeLine(text) 
 
 func (p *printer) indented(text string) { p.wrap("  ", "  ", text) }
 
-// wrap breaks a text between words.
 func (p *printer) wrap(first, next, text string) {
-	for _, line := range p.lines(first, next, text) {
+	for _, line := range Wrap(first, next, text, p.width) {
 		p.WriteString(line + "\n")
 	}
 }
 
-func (p *printer) lines(first, next, text string) (all []string) {
+// Wrap breaks a text between words into lines of at most width characters, unless a word is longer. The first one
+// begins with first, the others with next.
+func Wrap(first, next, text string, width int) (all []string) {
 	line, used := first, utf8.RuneCountInString(first)
 	for i, word := range strings.Split(EscapeLine(text), " ") {
 		n := utf8.RuneCountInString(word)
 		switch {
 		case i == 0:
-		case used+1+n > p.width:
+		case used+1+n > width:
 			all = append(all, strings.TrimRight(line, " "))
 			line, used = next, len(next)
 		default:
@@ -239,24 +229,13 @@ func (k Ink) Bold(text string) string { return k.paint("1", text) }
 func (k Ink) Dim(text string) string  { return k.paint("2", text) }
 func (k Ink) Red(text string) string  { return k.paint("31", text) }
 
-// Duration is a time that something took, in seconds, as it is shown everywhere.
+// Duration is a time that something took, in seconds, as it is shown everywhere: about three digits of it.
 func Duration(s float64) string {
-	d := time.Duration(min(max(s, 0), 1e8) * float64(time.Second))
-	switch {
-	case d == 0:
-		return "0 s"
-	case d < time.Second:
-		return fmt.Sprintf("%d ms", max(1, d.Milliseconds()))
-	case d < 10*time.Second:
-		return strings.Replace(fmt.Sprintf("%.1f s", d.Seconds()), ".0", "", 1)
-	case d < time.Minute:
-		return fmt.Sprintf("%.0f s", d.Seconds())
-	case d < time.Hour:
-		d = d.Round(time.Second)
-		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	d, step := time.Duration(min(max(s, 0), 1e8)*float64(time.Second)), time.Microsecond
+	for d >= 1000*step {
+		step *= 10
 	}
-	d = d.Round(time.Minute)
-	return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+	return d.Round(step).String()
 }
 
 func sum[T any](items []T, count func(T) int) (n int) {

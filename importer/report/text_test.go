@@ -26,13 +26,14 @@ func attention() *Summary {
 		{"o-1", "Oak Hill", 1234000}, {"o-2", "", 300}, {"o-3", "", 100}, {"o-4", "", 50}, {"o-5", "", 40}, {"o-6", "", 9}, {"o-7", "", 1},
 	}
 	s.Errors = []Reason{
-		{"rejected", `HTTP 422 (refused), see the rejects`, 60, []Place{{File: "leads.csv", Line: 17}}},
-		{"in_doubt", "no answer in time", 4, []Place{{File: "leads.csv", Line: 90}}},
-		{"invalid", `column "Email": not an e-mail address`, 2, []Place{{File: "more.csv", Line: 4}}},
-		{"invalid", "a fourth reason", 1, []Place{{File: "more.csv", Line: 5}}},
+		{Outcome: "rejected", Error: `HTTP 422 (refused), see the rejects`, Rows: 60, Examples: []Place{{File: "leads.csv", Line: 17}}},
+		{Outcome: "in_doubt", Error: "no answer in time", Rows: 4, Examples: []Place{{File: "leads.csv", Line: 90}}},
+		{Outcome: "invalid", Error: `column "Email": not an e-mail address`, Rows: 2, Examples: []Place{{File: "more.csv", Line: 4}}},
+		{Outcome: "invalid", Error: "a fourth reason", Rows: 1, Examples: []Place{{File: "more.csv", Line: 5}}},
 	}
-	s.ResultsPath, s.SummaryPath = "out/results.csv", "out/summary.json"
-	s.RejectsPaths = []string{"out/rejects.csv", "out/rejects-2.csv"}
+	s.Files = []NamedFile{
+		{"results", "out/results.csv"}, {"rejects", "out/rejects.csv"}, {"rejects", "out/rejects-2.csv"}, {"summary", "out/summary.json"},
+	}
 	return s
 }
 
@@ -41,7 +42,8 @@ func stopped() *Summary {
 	s.Outcome, s.ExitCode = "stopped", 3
 	s.StopReason, s.Hint = "the service could not be reached for 15m", "look at the network"
 	s.Rows, s.Requests = RowCounts{Read: 40, Pending: 40}, Requests{Token: 2}
-	s.Errors = []Reason{{"pending", "the run stopped before its turn", 40, []Place{{File: "leads.csv", Line: 2}}}}
+	s.Inputs[0].SHA256 = "5f" // read to its end
+	s.Errors = []Reason{{Outcome: "pending", Error: "the run stopped before its turn", Rows: 40, Examples: []Place{{File: "leads.csv", Line: 2}}}}
 	return s
 }
 
@@ -62,7 +64,7 @@ func TestTextTellsAPersonWhatHappenedAndWhatToDo(t *testing.T) {
 	}{
 		{"complete", sample(), `
 Import complete: 1,000 rows, nothing needs attention.
-Sent in 12 s: 980 create requests and 1 update.
+Sent in 12.4s: 980 create requests and 1 update.
 
 Rows
   1,000  read
@@ -74,7 +76,7 @@ Next
 `},
 		{"attention", attention(), `
 Import finished: 67 of 1,234,567 rows need attention.
-Sent in 12 s: 1,234,567 create requests and 0 updates.
+Sent in 12.4s: 1,234,567 create requests and 0 updates.
 
 Rows
   1,234,567  read
@@ -123,7 +125,7 @@ Next
 		{"stopped before anything was sent", stopped(), `
 Import stopped early: the service could not be reached for 15m.
 Until then, 0 of 40 rows read were done.
-Nothing was sent to the service. The run took 12 s.
+Nothing was sent to the service. The run took 12.4s.
 
 Rows
   40  read
@@ -136,7 +138,7 @@ Next
 `},
 		{"a good check", checked(), `
 Validation complete: 1 row, nothing needs attention.
-Nothing was sent: this was a check. It took 200 ms.
+Nothing was sent: this was a check. It took 200ms.
 
 Rows
   1  read
@@ -179,12 +181,12 @@ func TestTextSaysOneThingForEachKindOfRun(t *testing.T) {
 		{"dry run", change(checked(), func(s *Summary) { s.Command = "import" }), "Nothing was sent: this was a dry run."},
 		{"dry run, then", change(checked(), func(s *Summary) { s.Command = "import" }), "1. Run the same command without --dry-run to send the rows.\n"},
 		{"bad mapping", change(checked(), func(s *Summary) {
-			s.Rows.Invalid, s.Checks = 2, &Checks{Rules: []Rule{{Rule: "assign", Rows: 2}}}
+			s.Rows.Invalid, s.Checks = 2, &Checks{Rules: []Reason{{Rule: "assign", Rows: 2}}}
 		}), "1. Correct the 2 rows in the input, or the mapping, and run the same command\n     again.\n"},
 		{"bad check", change(checked(), func(s *Summary) { s.Rows.Invalid = 1 }), "1. Correct the 1 row in the input, or the mapping, and run the same command\n     again.\n"},
-		{"bad check with rejects", change(checked(), func(s *Summary) { s.Rows.Invalid = 1; s.RejectsPaths = []string{"r.csv"} }), "leadferry validate -m leads.yaml r.csv\n"},
+		{"bad check with rejects", change(checked(), func(s *Summary) { s.Rows.Invalid = 1; s.Files = []NamedFile{{"rejects", "r.csv"}} }), "leadferry validate -m leads.yaml r.csv\n"},
 		{"bad check of a workbook", change(checked(), func(s *Summary) {
-			s.Rows.Invalid, s.Inputs[0].Format, s.RejectsPaths = 1, "xlsx", []string{"r.csv"}
+			s.Rows.Invalid, s.Inputs[0].Format, s.Files = 1, "xlsx", []NamedFile{{"rejects", "r.csv"}}
 		}), "leadferry validate -m leads.yaml r.csv --format csv\n"},
 		{"unsent rows", change(sample(), func(s *Summary) { s.Rows.Failed, s.Rows.Partial = 1, 2 }), "1. Run the same command again for the 3 rows that did not get through.\n"},
 		{"changed", change(sample(), func(s *Summary) { s.Rows.Changed = 1 }), "--changed ignore"},
@@ -219,10 +221,10 @@ func TestTextShowsNothingRaw(t *testing.T) {
 	s := attention()
 	s.Command, s.Outcome, s.StopReason, s.Hint = evil, "stopped", evil, evil
 	s.Inputs = []Input{{Path: evil, Changed: true}}
-	s.Mapping.Path, s.Checkpoint.Path, s.ResultsPath = evil, evil, evil
-	s.RejectsPaths, s.SummaryPath = []string{evil}, evil
+	s.Mapping.Path, s.Checkpoint.Path = evil, evil
+	s.Files = []NamedFile{{"results", evil}, {"rejects", evil}, {"summary", evil}}
 	s.Organizations = []Organization{{evil, evil, 1}}
-	s.Errors = []Reason{{"rejected", evil, 1, []Place{{File: evil, Line: 1}}}, {evil, evil, 1, []Place{{File: evil, Line: 1}}}}
+	s.Errors = []Reason{{Outcome: "rejected", Error: evil, Rows: 1, Examples: []Place{{File: evil, Line: 1}}}, {Outcome: evil, Error: evil, Rows: 1, Examples: []Place{{File: evil, Line: 1}}}}
 	for _, dry := range []bool{false, true} {
 		s.DryRun, s.Checks = dry, &Checks{}
 		got := text(t, s, 80)
@@ -240,8 +242,9 @@ func TestTextOfAReconciliation(t *testing.T) {
 	s.Command, s.Hint, s.Rows.Failed = "reconcile", "", 1
 	s.Rows.Pending--
 	s.Reconciliation = &Reconciliation{
-		Verdicts: []VerdictCount{{"absent", 2}}, Sample: &Sample{Picked: 9}, Path: "r.csv",
+		Verdicts: []VerdictCount{{"absent", 2}}, Sample: &Sample{Picked: 9},
 	}
+	s.Files = []NamedFile{{"reconciliation", "r.csv"}}
 	holds := func(yes bool, part string) {
 		t.Helper()
 		if got := strings.Join(strings.Fields(text(t, s, 0)), " "); strings.Contains(got, part) != yes {

@@ -39,15 +39,9 @@ func TestDelimiters(t *testing.T) {
 		{"rejects with blanks around", "a , b , leadferry_line , leadferry_outcome , leadferry_error\n1 2 , 3 , 2 , invalid , x y z\n", source.Options{}, ',', "2:1 2 | 3 \n"},
 		{"rejects in another order", "leadferry_outcome;a;leadferry_line;leadferry_error\ninvalid;1 2;2;x, y\n", source.Options{}, ';', "2:1 2\n"},
 
-		{"Excel's line", "sep=;\na;b,c\n1;2\n", source.Options{}, ';', "3:1|2\n"},
-		{"Excel's line in quotes", "\"SEP=|\"\r\na|b\r\n1|2\r\n", source.Options{}, '|', "3:1|2\n"},
-		{"Excel's line and an option", "sep=;\na,b\n1,2\n", source.Options{Delimiter: ','}, ',', "3:1|2\n"},
-		{"Excel's line in files that were put together", "sep=;\r\na;b\r\n1;2\r\n\uFEFFsep=;\r\na;b\r\n3;4\r\n", source.Options{}, ';', "3:1|2\n5:a|b\n6:3|4\n"},
-		{"another delimiter further down", "a;b\n1;2\nsep=,\n", source.Options{}, ';', "2:1|2\n3!columns\n"},
 		{"rejects saved with another delimiter", "a,leadferry_line,leadferry_outcome,leadferry_error\n1,2,invalid,x;y\n", source.Options{Delimiter: ';'}, ',', "2:1\n"},
 		{"names that end like those of rejects", "a,old_leadferry_line,old_leadferry_outcome,old_leadferry_error\n1,2,invalid,x\n", source.Options{}, ',', "2:1|2|invalid|x\n"},
 		{"rejects parted by blanks", "a leadferry_line leadferry_outcome leadferry_error\n1 2 invalid x\n", source.Options{Delimiter: ' '}, ' ', "2:1\n"},
-		{"no Excel's line", "sep=,b\n1,2\n", source.Options{}, ',', "2:1|2\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := opened(t, write(t, "leads.txt", test.data), test.o)

@@ -21,9 +21,9 @@
 // that ends the file is left out. Lines that are empty or hold spaces only are passed over. A lone CR never ends a
 // line: files that have nothing else are refused, outside quotes it is a problem of its row.
 //
-// The first line of a CSV file is its header, behind a line "sep=;" as Excel writes it. Comments, titles before it and
-// totals behind the rows are left out where a [Frame] tells of them, else the rows then have other numbers of cells
-// than the header, which is their problem. A warning says what was left out.
+// The first line of a CSV file is its header. Comments, titles before it and totals behind the rows are left out where
+// a [Frame] tells of them, else the rows then have other numbers of cells than the header, which is their problem. A
+// warning says what was left out.
 package source
 
 import (
@@ -86,7 +86,6 @@ type File struct {
 
 	disk    *os.File    // nil for standard input
 	stat    os.FileInfo // as it was when opened
-	stream  *Stream     // or nil
 	meter   *meter
 	closers []io.Closer // what else was opened for a packed file or a workbook
 }
@@ -124,27 +123,11 @@ func (f *File) ReadAhead(n int) int {
 		var row Row // keeps its cells
 		if err := f.next(&row); err == nil {
 			f.ahead = append(f.ahead, row)
-		} else if errors.Is(err, rows.ErrPause) {
-			break
 		} else {
 			f.over = err
 		}
 	}
 	return len(f.ahead)
-}
-
-// LookAhead is ReadAhead, but a pause of a stream of JSON Lines ends it once a row was read.
-func (f *File) LookAhead(n int) int {
-	f.stream.look(f.found.Lined && len(f.ahead) > 0)
-	defer f.stream.look(false)
-	return f.ReadAhead(n)
-}
-
-// OnPause makes Next call f while a stream pauses, every fifth of a second.
-func (f *File) OnPause(paused func()) {
-	if f.stream != nil {
-		f.stream.paused = paused
-	}
 }
 
 // Ahead are the rows of ReadAhead that Next has not returned yet.
@@ -168,10 +151,7 @@ func (f *File) next(r *Row) error {
 		return io.EOF
 	}
 	lost, known := errors.AsType[*LostError](err)
-	switch {
-	case errors.Is(err, rows.ErrPause):
-		return err
-	case !known:
+	if !known {
 		text := "the file cannot be read any further: " + rows.Reason(err)
 		lost = &LostError{Line: f.window.Number, Text: text, Err: err}
 		if told, known := errors.AsType[*OpenError](err); known {
@@ -323,7 +303,7 @@ func (m *meter) Read(p []byte) (int, error) {
 	m.hashing.Wait()
 	m.piece = append(m.piece[:0], p[:n]...)
 	m.hashing.Go(func() { m.hash.Write(m.piece) })
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, rows.ErrPause) {
+	if err != nil && !errors.Is(err, io.EOF) {
 		m.fault = err
 	}
 	return n, err

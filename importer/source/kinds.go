@@ -62,19 +62,8 @@ func refuseContent(head []byte) error {
 // KindMapping is the kind of a YAML file, for KindOf.
 const KindMapping = "a mapping or another YAML file"
 
-// KindBytes is how many of a file's first bytes KindOf wants to see.
-const KindBytes = 512
-
-// KindOf is the kind of a file, by its name and its first bytes, for hints when a file is named in place of another;
-// "": not known.
-func KindOf(name string, head []byte) string {
-	if packingOf(head) != "" {
-		return "a packed file"
-	}
-	if known, ok := errors.AsType[*OpenError](refuseContent(head)); ok {
-		text, _, _ := strings.Cut(strings.TrimPrefix(known.Text, "is "), ", ")
-		return text
-	}
+// KindOf is the kind of a file by its name, for hints when a file is named in place of another; "": not known.
+func KindOf(name string) string {
 	switch extension := strings.ToLower(filepath.Ext(name)); {
 	case extension == ".yaml", extension == ".yml":
 		return KindMapping

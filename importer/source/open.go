@@ -11,8 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
-	"time"
 
 	"leadferry/importer/source/delimited"
 	"leadferry/importer/source/jsonrows"
@@ -74,7 +72,6 @@ func (f *File) find(o Options) error {
 			return rows.Refuse("the format of standard input is not known",
 				"name it with --format csv, tsv, jsonl or xlsx")
 		}
-		f.stream, _ = o.Stdin.(*Stream)
 		f.meter = newMeter(o.Stdin)
 		return nil
 	}
@@ -109,9 +106,7 @@ func (f *File) open(o Options) error {
 		return rows.Refuse(fmt.Sprintf("the format %q is not known", string(o.Format)),
 			"csv, tsv, jsonl and xlsx can be read")
 	}
-	f.stream.look(true)
 	in, head, err := sniff(f.meter)
-	f.stream.look(false)
 	if err != nil {
 		return err
 	}
@@ -129,12 +124,7 @@ func (f *File) open(o Options) error {
 	if err = cmp.Or(err, refuseContent(head)); err != nil {
 		return err
 	}
-	f.stream.look(true)
 	f.window, err = lines.Decode(in, o, &f.found)
-	// decoders take a pause for an end
-	if f.stream.look(false); err == nil && f.found.Encoding == "utf-8" && len(f.closers) == 0 {
-		f.window.Look = f.stream.look
-	}
 	switch {
 	case f.format == XLSX && (err != nil || !delimited.BeginsRejects(f.window)):
 		return rows.Refuse("is not an Excel workbook", "if it is text, name its format: --format csv, tsv or jsonl")
@@ -233,99 +223,13 @@ func textFormat(line []byte) Format {
 	return CSV
 }
 
-// pauseTime is how long no bytes may come before a stream counts as pausing.
-const pauseTime = 200 * time.Millisecond
-
-// Stream is a source that may pause, such as standard input. Reading ahead ends at a pause, and Next says when no more
-// may come for a while. It can be closed while a Read waits, which a pipe cannot; the goroutine that reads the pipe
-// ends with the process.
-type Stream struct {
-	pieces chan []byte // from in
-	err    error       // that ended in, once pieces is closed
-
-	close  func()
-	closed chan struct{}
-
-	left   []byte // of the present piece
-	whole  bool   // what was given ends a line
-	looks  bool   // a pause ends the looking ahead
-	paused func() // told before a wait
-}
-
-// NewStream begins to read in.
-func NewStream(in io.Reader) *Stream {
-	s := &Stream{pieces: make(chan []byte), closed: make(chan struct{})}
-	s.close = sync.OnceFunc(func() { close(s.closed) })
-	go s.fill(in)
-	return s
-}
-
-func (s *Stream) fill(in io.Reader) {
-	defer close(s.pieces)
-	for s.err == nil {
-		room := make([]byte, 64<<10)
-		n, err := in.Read(room)
-		if n > 0 {
-			select {
-			case s.pieces <- room[:n]:
-			case <-s.closed:
-				return
-			}
-		}
-		s.err = err
-	}
-}
-
-// Close ends the reading.
-func (s *Stream) Close() error {
-	s.close()
-	return nil
-}
-
-// Read returns what has come, or waits for more. While looking ahead, at the end of a line, it returns rows.ErrPause
-// instead of waiting.
-func (s *Stream) Read(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
-	}
-	if len(s.left) == 0 {
-		if err := s.next(); err != nil {
-			return 0, err
-		}
-	}
-	n := copy(p, s.left)
-	s.left, s.whole = s.left[n:], s.left[n-1] == '\n'
-	return n, nil
-}
-
-// next waits for the next piece.
-func (s *Stream) next() error {
-	pause := time.NewTimer(pauseTime)
-	defer pause.Stop()
-	for {
-		select {
-		case piece, more := <-s.pieces:
-			if !more {
-				return s.err
-			}
-			s.left = piece
-			return nil
-		case <-s.closed:
-			return io.ErrClosedPipe
-		case <-pause.C:
-		}
-		if s.looks && s.whole {
-			return rows.ErrPause
-		}
-		if s.paused != nil {
-			s.paused()
-		}
-	}
-}
-
-// look makes reads end at a pause.
-func (s *Stream) look(on bool) {
-	if s != nil {
-		s.looks = on
-	}
+// NewStream reads in, such as standard input, so that it can be closed while a Read waits, which a pipe cannot. The
+// goroutine that reads in ends with the process.
+func NewStream(in io.Reader) io.ReadCloser {
+	r, w := io.Pipe()
+	go func() {
+		_, err := io.Copy(w, in)
+		w.CloseWithError(err)
+	}()
+	return r
 }

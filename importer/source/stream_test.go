@@ -3,7 +3,6 @@ package source
 import (
 	"errors"
 	"io"
-	"strings"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -55,36 +54,3 @@ func (p *prefix) Read(b []byte) (int, error) {
 type blocked struct{}
 
 func (blocked) Read([]byte) (int, error) { select {} }
-
-// What looks ahead of the rows sees what is there up to a pause, whatever the format; whoever reads on is told before it waits.
-func TestAPausingStream(t *testing.T) {
-	for format, text := range map[Format]string{JSONL: `{"a":"1"}` + "\n", CSV: "a\n1\n"} {
-		r, w := io.Pipe()
-		paused := make(chan struct{}, 100)
-		go func() {
-			io.WriteString(w, text)
-			<-paused
-			io.WriteString(w, strings.ReplaceAll(text, "a\n", "")) // the second row comes once somebody waits for it
-			w.Close()
-		}()
-		f, err := Open("-", Options{Stdin: NewStream(r), Format: format})
-		if err != nil {
-			t.Fatal(format, err)
-		}
-		f.OnPause(func() { paused <- struct{}{} })
-		if format == JSONL {
-			if n := f.LookAhead(1) + 10*f.LookAhead(1000); n != 11 {
-				t.Errorf("%s: looked %d rows ahead", format, n)
-			}
-		}
-		var row Row
-		for n := range 2 {
-			if err := f.Next(&row); err != nil || row.Number != n+1 {
-				t.Fatalf("%s: row %d: %v", format, n, err)
-			}
-		}
-		if err := f.Next(&row); !errors.Is(err, io.EOF) {
-			t.Error(format, err)
-		}
-	}
-}

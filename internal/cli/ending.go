@@ -144,9 +144,8 @@ func (p *program) finish(ctx context.Context, code int) int {
 	s := e.summary.Load()
 	if s != nil {
 		if keep := e.c.Load().Int("keep-runs"); keep > 0 && !s.DryRun {
-			p.warnOf("--keep-runs", report.Prune(report.RunsFolder, keep, s.Target))
+			p.warnOf("--keep-runs", s.Prune(report.RunsFolder, keep))
 		}
-		p.warnOf("the run's folder is still held", s.Close())
 	}
 	if e.onFinish != nil {
 		p.warnOf("--on-finish", p.runOnFinish(ctx, s, code))

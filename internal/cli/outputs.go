@@ -301,14 +301,15 @@ func (p *program) reportFleet(c *cli.Context, to string) error {
 		return err
 	}
 	dir := filepath.Join(report.RunsFolder, "fleets", s.Fleet) // not among the runs, which are witnesses
-	s.SummaryPath, s.PagePath = filepath.Join(dir, "summary.json"), cmp.Or(to, filepath.Join(dir, "report.html"))
+	s.SummaryPath, to = filepath.Join(dir, "summary.json"), cmp.Or(to, filepath.Join(dir, "report.html"))
+	s.Files = []report.NamedFile{{Name: "summary", Path: s.SummaryPath}, {Name: "page", Path: to}}
 	if err = os.MkdirAll(dir, 0o700); err == nil {
 		err = report.WriteFile(s.SummaryPath, s.WriteJSON)
 	}
 	if err != nil {
 		return exit.Stopped(fmt.Sprintf("the report could not be written: %v", err), "start this where it can be made")
 	}
-	if err := p.writePage(c, s, s.PagePath); err != nil {
+	if err := p.writePage(c, s, to); err != nil {
 		return err
 	}
 	if p.code = s.ExitCode; to != "-" {

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
@@ -93,7 +92,7 @@ func (p *program) show(c *cli.Context, s *report.Summary, asJSON bool) {
 }
 
 // conclude takes over the run's exit code. Where the reader of standard output has gone, all is recorded, but nobody
-// saw it, and the summary says so.
+// saw it: the exit code, the log and the metrics say so.
 func (p *program) conclude(s *report.Summary, unseen error) {
 	if unseen != nil {
 		p.out.lost = nil // it is reported here
@@ -103,7 +102,6 @@ func (p *program) conclude(s *report.Summary, unseen error) {
 		if !p.json {
 			fmt.Fprintf(p.Err, "leadferry: %s; files and checkpoint are complete\n", exit.WhyUnseen(unseen))
 		}
-		p.warnOf("the summary does not say so", s.Amend())
 	}
 	p.code = s.ExitCode
 }
@@ -132,13 +130,7 @@ func (p *program) watch(c *cli.Context, in *inputs.Files, o *importer.Options, l
 	v.asks = c.Command.Name == "import" && !o.DryRun && !c.Bool("sandbox") && !c.Bool("yes") && p.person(c).CanAnswer()
 	if v.watched || v.asks || live != nil {
 		parts := max(1, o.Shard.Of) // a shard takes its part of the rows, more or less: it goes by hashes
-		v.rows = (in.Count(o.Limit, time.Time{}) + parts - 1) / parts
-	}
-	o.Total = func(within time.Duration) int {
-		if v.rows == 0 {
-			v.rows = in.Count(o.Limit, time.Now().Add(within))
-		}
-		return v.rows
+		v.rows = (in.Count(o.Limit) + parts - 1) / parts
 	}
 	if live != nil {
 		o.Live = func(s *report.Summary) { live.Show(s, v.rows) }

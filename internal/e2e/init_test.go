@@ -16,6 +16,7 @@ import (
 	"golang.org/x/text/encoding/japanese"
 	"golang.org/x/text/encoding/unicode"
 
+	"leadferry/importer/report"
 	"leadferry/leadapi/sandbox"
 	"leadferry/mapping"
 )
@@ -96,10 +97,15 @@ func (w *world) guessesAreMarked(sample, file string) {
 	w.t.Helper()
 	var marks []string
 	got, right := w.wouldSend("m.yaml", file, "--summary", "s.json"), w.wouldSend(sample, file)
-	named := w.summary("s.json").Checks.Unconfirmed
+	var named []report.Problem
+	for _, p := range w.summary("s.json").Checks.Found {
+		if p.Rule == "guess" {
+			named = append(named, p)
+		}
+	}
 	for i, g := range w.mapping("m.yaml").Unconfirmed {
 		marks = append(marks, g.Of+": "+g.Why)
-		if i >= len(named) || named[i].Line != g.Line || named[i].Why != g.Why {
+		if i >= len(named) || named[i].Line != g.Line || named[i].Text != g.Why {
 			w.t.Errorf("validate does not name the guess of line %d", g.Line)
 		}
 	}

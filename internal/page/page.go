@@ -14,10 +14,9 @@
 // Views are costly keeps the last one. While a page is live, a child of Main with an id is replaced only where it
 // changed, so that what a reader opened, selected or typed elsewhere stays: make them sections with ids.
 //
-// Looks (style.css): .verdict with .good, .warn, .bad or .idle and a word, .tiles of dl, tables (.num for figures,
+// Looks (style.css): .tiles of dl, tables (.num for figures,
 // .text for what others wrote), .pick for an ID, with a button.copy and its data-copy beside it, details, pre and code
-// for what is copied, figure.chart with an svg role="img", filled by .fill-s0 and .fill-s7. A page has light, dark and
-// print; no colour says anything alone, and all can be told apart by colour-blind eyes.
+// for what is copied, .bar with an svg of .fill-s0. A page has light, dark and print; no colour says anything alone.
 //
 // Promises: a page loads nothing and runs nothing but the scripts of this package, both enforced by a
 // Content-Security-Policy; a server listens on loopback, answers GETs whose path begins with its token, and holds few

@@ -7,8 +7,8 @@
 //
 // Promises: no key and no cell of a row is in a page, as none is in the summary;
 // texts from outside are cut, control characters are escaped, and html/template escapes the
-// rest, so that no data become markup. Links lead to files of the run beside the page. The chart is SVG with a
-// title and a description, what it shows is in a table too, and no colour says anything alone.
+// rest, so that no data become markup. Links lead to files of the run beside the page. What a bar shows is a number
+// beside it, too, and no colour says anything alone.
 package page
 
 import (
@@ -37,7 +37,7 @@ var runText string
 var run = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("run").Funcs(template.FuncMap{
 		"comma": comma, "text": report.Escape, "prose": prose, "command": report.EscapeLine,
-		"clock": clock, "ms": milliseconds, "seconds": report.Duration, "bytes": humanize.Comma, "width": width,
+		"clock": clock, "ms": milliseconds, "bytes": humanize.Comma, "width": width,
 	}).Parse(runText))
 })
 
@@ -54,7 +54,7 @@ func Write(w io.Writer, s *report.Summary) error {
 func view(s *report.Summary, total int) (page.View, error) {
 	var b bytes.Buffer
 	headline := s.Headline()
-	if err := run().Execute(&b, &content{s, headline, total, timelineOf(s)}); err != nil {
+	if err := run().Execute(&b, &content{s, headline, total}); err != nil {
 		return page.View{}, err
 	}
 	return page.View{Title: report.Escape(headline[0]) + " · leadferry", Main: template.HTML(b.String())}, nil
@@ -76,40 +76,33 @@ func clock(at time.Time) string { return at.UTC().Format("2 Jan 2006, 15:04:05 U
 // milliseconds is how long so many of them are.
 func milliseconds(ms float64) string { return report.Duration(ms / 1000) }
 
-// Live is the page of a run that goes on. Anyone who shows it figures waits for nobody: a page is
-// made when a reader asks, once for all readers.
+// Live is the page of a run that goes on. Anyone who shows it figures waits for nobody: a page is made when a reader
+// asks.
 type Live struct {
 	server *page.Server
 	latest atomic.Pointer[snapshot]
 }
 
-// snapshot is a run at one moment.
+// snapshot is a run at one moment, with so many rows in total, 0 if nobody knows.
 type snapshot struct {
 	summary *report.Summary
 	total   int
-	once    sync.Once
-	view    page.View
 }
 
 // Serve begins to show a run at addr, an address with a port on loopback. An error says why it
 // cannot be listened on. End must follow.
-func Serve(addr string, s *report.Summary) (*Live, error) {
-	l := new(Live)
+func Serve(addr string, s *report.Summary) (l *Live, err error) {
+	l = new(Live)
 	l.Show(s, 0)
-	var err error
-	if l.server, err = page.Serve(addr, l.site); err != nil {
-		return nil, err
-	}
-	return l, nil
+	l.server, err = page.Serve(addr, l.site)
+	return l, err
 }
 
 // URL is where a person sees the page, and nobody else does.
 func (l *Live) URL() string { return l.server.URL() }
 
 // Show says how far the run is, with so many rows in total, 0 if nobody knows. The summary is the page's from then on.
-func (l *Live) Show(s *report.Summary, total int) {
-	l.latest.Store(&snapshot{summary: s, total: total})
-}
+func (l *Live) Show(s *report.Summary, total int) { l.latest.Store(&snapshot{s, total}) }
 
 // Shown is what was told last.
 func (l *Live) Shown() *report.Summary { return l.latest.Load().summary }
@@ -124,12 +117,9 @@ func (l *Live) End(s *report.Summary) error {
 
 // site is the one page that there is.
 func (l *Live) site(at *url.URL) (page.View, bool) {
-	if at.Path != "/" {
-		return page.View{}, false
-	}
 	s := l.latest.Load()
-	s.once.Do(func() { s.view, _ = view(s.summary, s.total) }) // into memory
-	return s.view, true
+	v, err := view(s.summary, s.total)
+	return v, err == nil && at.Path == "/"
 }
 
 // How much of each list a page shows.
@@ -142,9 +132,8 @@ const (
 // list that a summary may have long is shown whole.
 type content struct {
 	*report.Summary
-	Sentences []string  // its headline
-	Total     int       // rows that are to be read; 0: nobody knows
-	Time      *timeline // nil: none was taken
+	Sentences []string // its headline
+	Total     int      // rows that are to be read; 0: nobody knows
 }
 
 // clipped is the beginning of a list, and how many it does not show.
@@ -167,11 +156,11 @@ type link struct {
 // Links lead to the first files that the run left.
 func (c *content) Links() clipped[link] {
 	var all []link
-	page := slices.IndexFunc(c.Left(), func(f report.NamedFile) bool { return f.Name == "page" })
-	for _, f := range c.Left() {
+	page := slices.IndexFunc(c.Files, func(f report.NamedFile) bool { return f.Name == "page" })
+	for _, f := range c.Files {
 		to := link{NamedFile: f}
 		if page >= 0 {
-			if there, err := filepath.Rel(filepath.Dir(c.Left()[page].Path), f.Path); err == nil {
+			if there, err := filepath.Rel(filepath.Dir(c.Files[page].Path), f.Path); err == nil {
 				to.Address = (&url.URL{Path: filepath.ToSlash(there)}).String()
 			}
 		}
@@ -186,35 +175,6 @@ func (c *content) Running() bool { return c.Outcome == report.Running }
 
 // Ended is how many percent of the rows have an outcome, if that is known.
 func (c *content) Ended() int { return 100 * min(c.Rows.Ended(), c.Total) / max(c.Total, 1) }
-
-// TimeLeft is how long the rest takes at the pace so far; "" where nobody can tell.
-func (c *content) TimeLeft() string {
-	left := c.Total - c.Rows.Ended()
-	if c.Total == 0 || left <= 0 || c.Paused != "" || c.ThroughputRowsPerS < 0.01 {
-		return ""
-	}
-	return "about " + report.Duration(float64(left)/c.ThroughputRowsPerS) + " left"
-}
-
-// verdict is how the run ended, in a word and a picture.
-type verdict struct{ Class, Word string }
-
-func (c *content) Verdict() verdict {
-	v, known := map[string]verdict{
-		report.Running: {"idle", "Running"}, "interrupted": {"bad", "Interrupted"}, "stopped": {"bad", "Stopped early"},
-		"complete": {"good", "It worked"},
-	}[c.Outcome]
-	if !known || v.Class == "good" && c.ExitCode != 0 {
-		v = verdict{"warn", "Done"}
-	}
-	switch {
-	case c.Rows.InDoubt > 0:
-		return verdict{"bad", v.Word + ", with rows in doubt"}
-	case v.Class == "warn":
-		v.Word += ", needs attention"
-	}
-	return v
-}
 
 // Pace says how long the run took, and how fast it was.
 func (c *content) Pace() string {

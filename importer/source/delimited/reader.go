@@ -18,7 +18,6 @@ import (
 
 	"leadferry/importer/source/lines"
 	"leadferry/importer/source/rows"
-	"leadferry/internal/spelling"
 )
 
 // Reader splits a window into records, and records into cells.
@@ -159,13 +158,11 @@ func lost(line int, text string) error {
 	return &rows.LostError{Line: line, Text: text, Hint: quoteHint}
 }
 
-// first is the line with which the next record begins, behind comments, and behind the line that names the delimiter,
-// of which files that were put together have several.
+// first is the line with which the next record begins, behind comments.
 func (r *Reader) first() ([]byte, error) {
 	for {
 		line, err := r.in.First()
-		isComment := r.comment != "" && bytes.HasPrefix(line, []byte(r.comment))
-		if err != nil || !isComment && separatorOf(line) != r.delim {
+		if err != nil || r.comment == "" || !bytes.HasPrefix(line, []byte(r.comment)) {
 			return line, err
 		}
 		r.in.Pass(len(line))
@@ -175,44 +172,15 @@ func (r *Reader) first() ([]byte, error) {
 // findDelimiter finds what parts the cells. A rejects file may have been saved by another program than the file that
 // the options are for.
 func findDelimiter(in *lines.Window, o rows.Options) rune {
-	said, written := separatorLine(in), BeginsRejects(in)
+	written := BeginsRejects(in)
 	switch {
 	case o.Delimiter != 0 && !written:
 		return o.Delimiter
-	case said != 0:
-		return said
 	case o.Format == rows.TSV && !written:
 		return '\t'
 	}
 	header, _ := in.First() // an error comes again
 	return detectDelimiter(string(header), o)
-}
-
-// separator is a first line as Excel writes it.
-var separator = spelling.Form(`(?i)^"?sep=(.)"?$`)
-
-// separatorOf is what such a line says, or "".
-func separatorOf(line []byte) string {
-	const longest = len(`"sep="`) + utf8.UTFMax + len("\r\r\n")
-	if len(line) > longest {
-		return ""
-	}
-	said := separator().FindSubmatch(lines.Body(line))
-	if said == nil {
-		return ""
-	}
-	return string(said[1])
-}
-
-// separatorLine passes over it and gives what it says; 0 where there is none.
-func separatorLine(in *lines.Window) rune {
-	line, err := in.Line(0)
-	delim, _ := utf8.DecodeRuneInString(separatorOf(line))
-	if err != nil || in.Number != 1 || !canDelimit(delim) {
-		return 0
-	}
-	in.Pass(len(line))
-	return delim
 }
 
 // BeginsRejects says that the first line that is not blank is the header of a rejects file.

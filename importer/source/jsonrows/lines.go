@@ -44,7 +44,6 @@ func Open(in *lines.Window, o rows.Options, found *rows.Found) (rows.Reader, err
 			"leave --list, and source.list of the mapping, out")
 	}
 	in.Widen()
-	found.Lined = true
 	return &lineReader{in: in, objects: newObjects("line", o, found)}, nil
 }
 

@@ -29,11 +29,10 @@ var ErrTooLong = errors.New("record too long")
 // Window shows the text of a file from the start of the present record on. It grows to twice what a record may have
 // at most, or a block, and no further.
 type Window struct {
-	Limit  int           // bytes a record, without cells in quotes
-	Max    int           // bytes a record at most
-	Number int           // physical line on which the window starts, from 1
-	Offset int64         // place in the text at which it starts
-	Look   func(on bool) // looking ahead ends with a pause of what is read
+	Limit  int   // bytes a record, without cells in quotes
+	Max    int   // bytes a record at most
+	Number int   // physical line on which the window starts, from 1
+	Offset int64 // place in the text at which it starts
 
 	in         io.Reader
 	buf        []byte
@@ -53,7 +52,7 @@ const (
 // New shows a text in UTF-8 whose records have at most so many bytes.
 func New(in io.Reader, limit int) *Window {
 	return &Window{
-		in: in, buf: make([]byte, block), Limit: limit, Max: limit, Number: 1, Look: func(bool) {},
+		in: in, buf: make([]byte, block), Limit: limit, Max: limit, Number: 1,
 		charset: charset{label: utf8Label},
 	}
 }
@@ -86,9 +85,7 @@ func (w *Window) More() error {
 	if errors.Is(err, io.EOF) && w.end > 0 && w.buf[w.end-1] == ctrlZ {
 		w.end--
 	}
-	if !errors.Is(err, rows.ErrPause) {
-		w.err = err
-	}
+	w.err = err
 	return err
 }
 
@@ -113,9 +110,7 @@ func (w *Window) Line(from int) ([]byte, error) {
 		case w.err != nil:
 			return nil, w.err
 		}
-		if err := w.More(); errors.Is(err, rows.ErrPause) && stop == from { // else it is looked at after what there is
-			return nil, err
-		}
+		_ = w.More() // its error is looked at after what there is
 		seen = stop
 	}
 }
@@ -159,8 +154,6 @@ func (w *Window) Lines() int {
 // Peek gives the first n bytes of the window, or what there is before the reading ends; whole says that nothing
 // follows them.
 func (w *Window) Peek(n int) (text []byte, whole bool) {
-	w.Look(true)
-	defer w.Look(false)
 	for len(w.Text()) <= n && w.More() == nil {
 	}
 	return w.Bytes(n), len(w.Text()) <= n && errors.Is(w.err, io.EOF)

@@ -29,16 +29,13 @@ const (
 // MaxColumns is how many columns a row may have: as many as in Excel.
 const MaxColumns = 16384
 
-// ErrPause says to what looks ahead of the rows that nothing more comes for now; it may come later.
-var ErrPause = errors.New("nothing more for now")
-
 // Options say how to read a file; the zero value detects what it can.
 type Options struct {
 	// Format is found by the name's ending when empty (.csv, .tsv, .tab, .json, .jsonl, .ndjson, .xlsx, .xlsm,
 	// without .gz, .zst or .zstd behind it), else by content: a text that begins with a brace, or with a bracket and
 	// a brace, is JSON. A file that begins as a workbook is one, whatever its name says. Standard input needs it.
 	Format Format
-	// Delimiter parts the cells. 0: what a first line "sep=;" says, else a tab for TSV, and for CSV whichever of
+	// Delimiter parts the cells. 0: a tab for TSV, and for CSV whichever of
 	// comma, semicolon, tab and bar splits most of the first 64 KiB into as many cells as the header.
 	Delimiter rune
 	// NoQuotes says that quotes are text like any other, so that each line is a row. Rejects files have quotes all
@@ -167,7 +164,6 @@ func TooLong(limit int) *Problem {
 type Found struct {
 	Header    *Header  // of all rows; JSON: empty and open, as each row brings its own
 	Delimiter rune     // between the cells of a line; 0: there is none
-	Lined     bool     // JSON objects, one a line
 	Encoding  string   // label of the text's encoding, as "utf-8"; "" for a workbook
 	Other     bool     // an encoding other than UTF-8 was named, whatever a byte order mark said
 	Blank     int      // rows without any data that were passed over; they have no number

@@ -37,7 +37,7 @@ type Files struct {
 	Names   []string // paths, or "-"
 	options source.Options
 	files   []*source.File
-	stdin   *source.Stream // nil: not read
+	stdin io.ReadCloser // nil: not read
 }
 
 // LetGo ends the reading of standard input, which may never end by itself.
@@ -183,13 +183,13 @@ func openInput(name string, o source.Options) (*source.File, error) {
 }
 
 // Count reads the files once more, quickly, to say how many rows there are; 0 when
-// that cannot be known, as for standard input, or not until a time (zero: it takes as long as it takes).
-func (in *Files) Count(limit int, until time.Time) (rows int) {
+// that cannot be known, as for standard input.
+func (in *Files) Count(limit int) (rows int) {
 	if in.stdin != nil {
 		return 0
 	}
 	for _, name := range in.Names {
-		n, err := in.countRows(name, math.MaxInt, until)
+		n, err := in.countRows(name, math.MaxInt)
 		if err != nil {
 			return 0
 		}
@@ -201,10 +201,8 @@ func (in *Files) Count(limit int, until time.Time) (rows int) {
 	return rows
 }
 
-var errLate = errors.New("counting takes too long")
-
 // countRows counts the rows of a file, up to most.
-func (in *Files) countRows(name string, most int, until time.Time) (n int, err error) {
+func (in *Files) countRows(name string, most int) (n int, err error) {
 	f, err := openInput(name, in.options)
 	if err != nil {
 		return 0, err
@@ -212,9 +210,6 @@ func (in *Files) countRows(name string, most int, until time.Time) (n int, err e
 	defer f.Close()
 	var row source.Row
 	for ; n < most; n++ {
-		if n%1000 == 0 && !until.IsZero() && time.Now().After(until) {
-			return n, errLate
-		}
 		if err := f.Next(&row); errors.Is(err, io.EOF) {
 			return n, nil
 		} else if err != nil {
@@ -254,7 +249,7 @@ func (in *Files) Enough(least int) error {
 		if name == "-" || rows >= least {
 			continue
 		}
-		n, err := in.countRows(name, least-rows, time.Time{})
+		n, err := in.countRows(name, least-rows)
 		if err != nil {
 			return exit.Usage(fmt.Sprintf("the rows cannot be counted: %v", err), "mend "+in.files[i].Info().Path)
 		}
@@ -309,7 +304,7 @@ func ReadMapping(path string, o *importer.Options) (tables []string, err error) 
 		return nil, exit.Usage(fmt.Sprintf("the mapping cannot be read: %v", err),
 			cmp.Or(disk.Held(err), "check the path after -m"))
 	}
-	if what := source.KindOf(path, data[:min(len(data), source.KindBytes)]); what != "" && what != source.KindMapping {
+	if what := source.KindOf(path); what != "" && what != source.KindMapping {
 		return nil, exit.Usage(path+" is "+what+", not a mapping file", "-m takes the mapping; input files need no "+
 			"flag; leadferry init FILE writes a mapping for a file")
 	}

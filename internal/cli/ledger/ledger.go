@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -151,7 +150,7 @@ func RefuseName(name string) error {
 	return nil
 }
 
-// refuseOther refuses a file that is named as a checkpoint and is known to be something else: what to do about a
+// refuseOther refuses a file that is named as a checkpoint and, by its name, is something else: what to do about a
 // damaged one would be wrong for it.
 func refuseOther(path string) error {
 	if err := RefuseName(path); err != nil {
@@ -160,14 +159,7 @@ func refuseOther(path string) error {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil // opening it as a checkpoint says why
-	}
-	defer f.Close()
-	head := make([]byte, source.KindBytes)
-	n, _ := io.ReadFull(f, head)
-	if what := source.KindOf(path, head[:n]); n > 0 && what != "" {
+	if what := source.KindOf(path); what != "" {
 		return exit.Usage(path+" is "+what+", not a checkpoint", "--checkpoint takes a file that leadferry "+
 			"made; input files need no flag")
 	}

@@ -274,25 +274,9 @@ func (s *Screen) Text(text string) {
 
 // Wrap breaks the lines of a text between words, so that none has more columns than width unless a word has.
 func Wrap(text string, width int) string {
-	var out strings.Builder
-	for i, line := range strings.Split(text, "\n") {
-		if i > 0 {
-			out.WriteByte('\n')
-		}
-		column := 0
-		for word := range strings.FieldsSeq(line) {
-			long := utf8.RuneCountInString(word)
-			if column > 0 && column+1+long > width {
-				out.WriteByte('\n')
-				column = 0
-			}
-			if column > 0 {
-				out.WriteByte(' ')
-				column++
-			}
-			out.WriteString(word)
-			column += long
-		}
+	var all []string
+	for line := range strings.SplitSeq(text, "\n") {
+		all = append(all, report.Wrap("", "", line, width)...)
 	}
-	return out.String()
+	return strings.Join(all, "\n")
 }
