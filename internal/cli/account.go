@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,7 +12,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/dustin/go-humanize/english"
 	"github.com/urfave/cli/v2"
 
 	"leadferry/importer"
@@ -281,39 +279,11 @@ func (p *program) configShow(c *cli.Context) error {
 			From: "write it into mappings that are for this target alone",
 		})
 	}
-	if c.Bool("json") {
-		return p.printJSON(rows)
-	}
-	w, unset := tabwriter.NewWriter(&p.out, 0, 0, 2, ' ', 0), 0
+	w := tabwriter.NewWriter(&p.out, 0, 0, 2, ' ', 0)
 	for _, s := range rows {
-		if s.Value == "" && !c.Bool("all") {
-			unset++
-			continue
-		}
 		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, report.Escape(cmp.Or(s.Value, "not set")), report.Escape(s.From))
 	}
-	if err := w.Flush(); err != nil || unset == 0 {
-		return err
-	}
-	return p.print("\n" + english.Plural(unset, "setting is", "settings are") + " not set: --all lists them.\n")
-}
-
-// printJSON writes what is read by a program to standard output.
-func (p *program) printJSON(v any) error {
-	enc := json.NewEncoder(&p.out)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
-}
-
-// checked is a step of leadapi.Probe as --json writes it.
-type checked struct {
-	Application string  `json:"application"`
-	Step        string  `json:"step"`
-	Works       bool    `json:"works"`
-	Text        string  `json:"text"`
-	Hint        string  `json:"hint,omitempty"`
-	TookMs      float64 `json:"took_ms"`
+	return w.Flush()
 }
 
 func (p *program) configCheck(c *cli.Context) (err error) {
@@ -329,49 +299,41 @@ func (p *program) configCheck(c *cli.Context) (err error) {
 	}
 	defer client.Close()
 	p.warn(connection.MixedRegions(p.target()))
-	all, broken, err := p.probe(c, client, &api)
-	if broken > 0 && err == nil {
-		err = exit.Stopped(fmt.Sprintf("the service cannot be used like this: %d of %d steps failed", broken, all),
+	if all, broken := p.probe(c.Context, client, &api); broken > 0 {
+		return exit.Stopped(fmt.Sprintf("the service cannot be used like this: %d of %d steps failed", broken, all),
 			"leadferry config show tells where each setting comes from; --log-level debug tells of each call")
 	}
-	return err
+	return nil
 }
 
 // probe tells of each step of the way to the service, and how many there were and do not work.
-func (p *program) probe(c *cli.Context, client *leadapi.Client, api *leadapi.Config) (steps, broken int, err error) {
+func (p *program) probe(ctx context.Context, client *leadapi.Client, api *leadapi.Config) (steps, broken int) {
 	ways, _ := p.settings.Load().Routes() // service has tried them
-	all, application := []checked{}, ""
-	client.Probe(c.Context, func(s leadapi.Step) {
-		took := float64(s.Took.Microseconds()) / 1000
-		one := checked{"general API", s.Name, s.Works, report.Escape(s.Text), report.Escape(s.Hint), took}
-		address, way := api.BaseURL, ways["base-url"]
+	told := ""
+	client.Probe(ctx, func(s leadapi.Step) {
+		application, address, way := "general API", api.BaseURL, ways["base-url"]
 		if s.LeadCreation {
-			one.Application, address, way = "lead creation", api.LeadsURL, ways["leads-url"]
+			application, address, way = "lead creation", api.LeadsURL, ways["leads-url"]
 		}
-		if s.Name == "proxy" {
-			one.Text += " (" + report.Escape(way.From) + ")"
+		if told != application {
+			told = application
+			fmt.Fprintf(&p.out, "%s  %s\n", application, report.Escape(leadapi.Canonical(address)))
 		}
 		word := "ok"
-		if !s.Works {
+		if steps++; !s.Works {
 			word = "FAILED"
 			broken++
 		}
-		if all = append(all, one); c.Bool("json") {
-			return
+		if s.Name == "proxy" {
+			s.Text += " (" + way.From + ")"
 		}
-		if one.Application != application {
-			application = one.Application
-			fmt.Fprintf(&p.out, "%s  %s\n", application, report.Escape(leadapi.Canonical(address)))
-		}
-		fmt.Fprintf(&p.out, "  %-6s  %-7s  %s (%s)\n", word, s.Name, one.Text, s.Took.Round(100*time.Microsecond))
-		if one.Hint != "" {
-			fmt.Fprintf(&p.out, "%19shint: %s\n", "", one.Hint)
+		fmt.Fprintf(&p.out, "  %-6s  %-7s  %s (%s)\n", word, s.Name, report.Escape(s.Text),
+			s.Took.Round(100*time.Microsecond))
+		if s.Hint != "" {
+			fmt.Fprintf(&p.out, "%19shint: %s\n", "", report.Escape(s.Hint))
 		}
 	})
-	if c.Bool("json") {
-		err = p.printJSON(all)
-	}
-	return len(all), broken, err
+	return steps, broken
 }
 
 // checkedService is the service that the settings name, with the account where one is set, and without the tokens that

@@ -121,7 +121,7 @@ func TestHelpOfEachCommand(t *testing.T) {
 	known := []string{"leadferry.txt", flags.ConnectionTopic + ".txt"}
 	eachCommand(func(c *cli.Command, words []string) {
 		known = append(known, strings.Join(words[1:], "-")+".txt")
-		out := screenOf(c, words, frequent)
+		out := screenOf(c, words, false)
 		if !strings.Contains(out, "Exit codes: 0 ") || !strings.Contains(out, "Example") && len(words) > 1 {
 			t.Errorf("%v: no example, or no exit codes", words)
 		}
@@ -223,9 +223,16 @@ func TestExamplesOfHelpRun(t *testing.T) {
 	}
 }
 
-// eachCommand calls f with every command of a program that was not started.
+// eachCommand calls f with every command of a program that was not started, and the words that name it.
 func eachCommand(f func(c *cli.Command, words []string)) {
 	p := new(program)
 	p.app()
-	everyCommand(p.root, []string{"leadferry"}, f)
+	var each func(c *cli.Command, words []string)
+	each = func(c *cli.Command, words []string) {
+		f(c, words)
+		for _, sub := range c.Subcommands {
+			each(sub, append(words[:len(words):len(words)], sub.Name))
+		}
+	}
+	each(p.root, []string{"leadferry"})
 }

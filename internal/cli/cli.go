@@ -178,7 +178,7 @@ func (p *program) commands() []*cli.Command {
 	reconcile.Flags = slices.DeleteFunc(reconcile.Flags,
 		func(f cli.Flag) bool { return slices.Contains(makes, f.Names()[0]) })
 	show := command("show", "", "each setting, its value and its origin; secrets masked", p.configShow, "connection")
-	show.Flags = slices.Concat(show.Flags, pathFlags(), flags.Of("config-show"))
+	show.Flags = append(show.Flags, pathFlags()...)
 	return []*cli.Command{
 		command("init", "FILE", "guess a mapping from a file's header and first rows", p.runInit, "source init"),
 		command("validate", "FILE...", "dry run: read, map and check every row; send nothing",

@@ -50,24 +50,12 @@ func (p *program) help(*cli.Context) error {
 	for _, word := range p.line.Path[1:] {
 		command = command.Command(word)
 	}
-	shown := frequent
-	if p.line.All {
-		shown = all
-	}
-	return p.print(screenOf(command, p.line.Path, shown))
+	return p.print(screenOf(command, p.line.Path, p.line.All))
 }
 
-// shown says which flags help lists.
-type shown int
-
-const (
-	frequent   shown = iota // those that most people need
-	all                     // rare ones, too
-	everything              // those of other screens, too: for man
-)
-
-// screenOf is the screen of help of a command that is called by these words.
-func screenOf(c *cli.Command, words []string, which shown) string {
+// screenOf is the screen of help of a command that is called by these words, with the flags that few people need or
+// without.
+func screenOf(c *cli.Command, words []string, rare bool) string {
 	var s terminal.Screen
 	name := strings.Join(words, " ")
 	s.Line("%s\n", terminal.Wrap(name+" - "+c.Usage, terminal.Columns))
@@ -84,20 +72,18 @@ func screenOf(c *cli.Command, words []string, which shown) string {
 		s.Entry("   "+sub.Name, sub.Usage, 15)
 	}
 	list := c.Flags
-	if which == frequent && len(list) > manyFlags {
-		rare := flags.Marked("!")
-		list = slices.DeleteFunc(slices.Clone(list), func(f cli.Flag) bool { return slices.Contains(rare, f.Names()[0]) })
+	if !rare && len(list) > manyFlags {
+		hidden := flags.Marked("!")
+		list = slices.DeleteFunc(slices.Clone(list), func(f cli.Flag) bool { return slices.Contains(hidden, f.Names()[0]) })
 	}
-	for _, category := range []string{"", "Input", "Run", "Files", connecting} {
-		if category != connecting || which == everything {
-			helpFlags(&s, category, list)
-		}
+	for _, category := range []string{"", "Input", "Run", "Files"} {
+		helpFlags(&s, category, list)
 	}
 	if hidden := len(c.Flags) - len(list); hidden > 0 {
 		s.Heading("rare flags")
 		s.Line("   %d more: leadferry help %s --all", hidden, strings.Join(words[1:], " "))
 	}
-	if which != everything && flags.Named("base-url", c.Flags) != nil {
+	if flags.Named("base-url", c.Flags) != nil {
 		s.Heading(connecting)
 		s.Line("   Address, account, proxy and --sandbox: leadferry help %s", flags.ConnectionTopic)
 	}
@@ -134,23 +120,6 @@ var (
 	nothing = spelling.Form(` \(default: (0|0s|false)\)`)
 	quoted  = spelling.Form(` \(default: "(.*)"\)`)
 )
-
-// Screens calls f with the words, the summary and the whole help of each command.
-func Screens(f func(words []string, summary, help string)) {
-	p := new(program)
-	p.app()
-	everyCommand(p.root, []string{"leadferry"}, func(c *cli.Command, words []string) {
-		f(words, c.Usage, screenOf(c, words, everything))
-	})
-}
-
-// everyCommand calls f with a command and all below it, and the words that name each.
-func everyCommand(c *cli.Command, words []string, f func(c *cli.Command, words []string)) {
-	f(c, words)
-	for _, sub := range c.Subcommands {
-		everyCommand(sub, append(words[:len(words):len(words)], sub.Name), f)
-	}
-}
 
 // warnOfVariables warns of variables that nothing reads and somebody may rely on: a flag has that name but takes no
 // variable, so that asking for a dry run by one is a live run, or a variable has nearly that name.

@@ -364,10 +364,10 @@ func Near(prefix, name string, names []string, other string) string {
 
 // Setting is one effective value and where it comes from.
 type Setting struct {
-	Name   string `json:"name"`  // of the flag
-	Value  string `json:"value"` // "": not set
-	From   string `json:"from"`  // in words; "" where it is not set
-	Origin Origin `json:"-"`
+	Name   string // of the flag
+	Value  string // "": not set
+	From   string // in words; "" where it is not set
+	Origin Origin
 }
 
 // Origin is where a setting comes from: a flag beats the environment, which beats the profile.
