@@ -133,7 +133,7 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 		}
 		ended <- p.code
 	}()
-	code, left := p.hold.Conclude(ctx, interrupt, ended)
+	code, left := p.hold.Conclude(ctx, interrupt, ended, p.stopping)
 	if left != "" {
 		code = p.fail(exit.Interrupted(left))
 	}
