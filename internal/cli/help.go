@@ -233,30 +233,22 @@ func Completes(args []string, out *os.File) bool {
 // completed is what may be at the cursor, as scripts read it: a line that says files or words, then a line a word,
 // with a tab before what it means.
 func completed(asked []string) string {
-	begun := ""
+	begun, joined := "", ""
 	if last := len(asked) - 1; last >= 0 {
 		begun, asked = strings.TrimSuffix(asked[last], "."), asked[:last]
+	}
+	if name, value, is := strings.Cut(begun, "="); is && strings.HasPrefix(name, "-") && !slices.Contains(asked, "--") {
+		joined, begun, asked = name+"=", value, append(slices.Clip(asked), name)
 	}
 	kind, words := candidates(asked, begun)
 	answer := kind + "\n"
 	for _, w := range words {
 		if strings.HasPrefix(w[0], begun) {
 			about, _, _ := strings.Cut(strings.ReplaceAll(w[1], "`", ""), "; ")
-			answer += w[0] + "\t" + about + "\n"
+			answer += joined + w[0] + "\t" + about + "\n"
 		}
 	}
 	return answer
-}
-
-var backticked = spelling.Form("`([^`]*)`")
-
-// argumentOf is how help calls a flag's value: FILE, own|all; "" for a switch.
-func argumentOf(f cli.Flag) string {
-	d := f.(cli.DocGenerationFlag)
-	if m := backticked().FindStringSubmatch(d.GetUsage()); m != nil {
-		return m[1]
-	}
-	return ""
 }
 
 // candidates are the words that may be behind others, each with what it means, and whether names of files may, too.
@@ -264,50 +256,49 @@ func candidates(before []string, begun string) (kind string, words [][2]string) 
 	app := (&program{}).app()
 	line, _ := flags.Order(app, before) // a line that is not ready has mistakes
 	known := append(slices.Clone(line.Command.Flags), app.Flags...)
-	onlyFiles := slices.Contains(before, "--")
-	flagOf := func(word string) cli.Flag {
-		name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
-		return flags.Named(name, known)
+	onlyFiles, last := slices.Contains(before, "--"), ""
+	if len(before) > 0 {
+		last = before[len(before)-1]
 	}
-	if n := len(before) - 1; n >= 0 && !onlyFiles && strings.HasPrefix(before[n], "-") &&
-		!strings.Contains(before[n], "=") {
-		if f := flagOf(before[n]); f != nil && flags.TakesValue(f) {
-			return values(argumentOf(f), "")
-		}
+	if f := flags.Named(strings.TrimLeft(last, "-"), known); f != nil && last[0] == '-' && flags.TakesValue(f) &&
+		!onlyFiles {
+		return values(argumentOf(f))
 	}
 	arguments := line.Command.ArgsUsage
-	switch name, _, joined := strings.Cut(begun, "="); {
-	case strings.HasPrefix(begun, "-") && !onlyFiles && joined && flagOf(begun) != nil:
-		return values(argumentOf(flagOf(begun)), name+"=")
+	switch {
 	case strings.HasPrefix(begun, "-") && !onlyFiles:
 		for _, f := range append(known, cli.HelpFlag, cli.VersionFlag) {
 			for _, name := range f.Names() {
 				words = append(words, [2]string{"--"[:min(len(name), 2)] + name, f.(cli.DocGenerationFlag).GetUsage()})
 			}
 		}
-		return "words", words
 	case len(line.Command.Subcommands) > 0:
 		for _, c := range line.Command.Subcommands {
 			words = append(words, [2]string{c.Name, c.Usage})
 		}
-		return "words", words
-	case len(line.Files) >= len(strings.Fields(arguments)) && !strings.Contains(arguments, "..."):
-		return "words", nil
+	case len(line.Files) < len(strings.Fields(arguments)) || strings.Contains(arguments, "..."):
+		return values(arguments)
 	}
-	return values(arguments, "")
+	return "words", words
+}
+
+// argumentOf is how help calls a flag's value: FILE, own|all; "" for a switch.
+func argumentOf(f cli.Flag) string {
+	called := strings.Split(f.(cli.DocGenerationFlag).GetUsage(), "`")
+	return append(called, "")[1]
 }
 
 // fixedWords are what a value may be where help calls it by them, such as hold|resend.
 var fixedWords = spelling.Form(`^[a-z0-9-]+(\|[a-z0-9-]+)+$`)
 
-// values are what may stand for a value that help calls so, each behind what was typed of its word before.
-func values(called, before string) (kind string, words [][2]string) {
+// values are what may stand for a value that help calls so.
+func values(called string) (kind string, words [][2]string) {
 	if strings.Contains(called, "FILE") || called == "DIR" || called == "[RUN]" {
 		return "files", nil
 	}
 	if fixedWords().MatchString(called) {
 		for word := range strings.SplitSeq(called, "|") {
-			words = append(words, [2]string{before + word})
+			words = append(words, [2]string{word})
 		}
 	}
 	return "words", words
