@@ -18,10 +18,8 @@ import (
 	"leadferry/importer/report"
 	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
-	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/config"
-	"leadferry/internal/disk"
 	"leadferry/leadapi"
 	"leadferry/leadapi/sandbox"
 )
@@ -42,8 +40,7 @@ func (p *program) login(c *cli.Context) error {
 	}
 	api := leadapi.Config{BaseURL: set.Target().BaseURL, Timeout: c.Duration("timeout"), UserAgent: userAgent}
 	api.Observe = trace(p.logger())
-	err := set.Reach(&api)
-	if err != nil {
+	if err := set.Reach(&api); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(c.Context) // ends with the first signal
@@ -55,7 +52,7 @@ func (p *program) login(c *cli.Context) error {
 		case <-ctx.Done():
 		}
 	}()
-	if api.ClientID, api.ClientSecret, err = p.newClient(c, ctx, api); err != nil {
+	if err := p.newClient(c, ctx, api); err != nil {
 		return err
 	}
 	if set.Makes {
@@ -66,7 +63,8 @@ func (p *program) login(c *cli.Context) error {
 		fmt.Fprintf(&p.out, "made       profile %s in %s\n", set.Profile.Value, report.Escape(set.Config.Value))
 	}
 	p.warn(connection.MixedRegions(set.Target()))
-	return p.proveSignIn(c, ctx, api)
+	fmt.Fprintln(p.say(c), "leadferry config check tries it")
+	return nil
 }
 
 // mayLogIn finds what speaks against a login before the password is asked for.
@@ -92,10 +90,6 @@ func mayLogIn(c *cli.Context, set *connection.Settings) error {
 		return err
 	}
 	client.Close()
-	// The folder of tokens is needed once the client is made, which cannot be taken back.
-	if _, err := tokenStore(set.Get("base-url"), "client", "secret"); err != nil {
-		return err
-	}
 	return onlyClient(c, set)
 }
 
@@ -117,25 +111,25 @@ func onlyClient(c *cli.Context, set *connection.Settings) error {
 }
 
 // newClient makes a client and stores it: nobody else has its secret.
-func (p *program) newClient(c *cli.Context, ctx context.Context, api leadapi.Config) (id, secret string, err error) {
+func (p *program) newClient(c *cli.Context, ctx context.Context, api leadapi.Config) error {
 	set := p.settings.Load()
 	client, err := leadapi.New(api)
 	if err != nil {
-		return "", "", err
+		return err
 	}
 	defer client.Close()
 	place, err := config.Reserve(set.CredentialsPath())
 	if err != nil {
-		return "", "", err
+		return err
 	}
 	defer place.Close() // what was kept is durable already
 	// Another login may have ended since the first look.
 	if err := onlyClient(c, set); err != nil {
-		return "", "", err
+		return err
 	}
 	made, err := p.makeClient(c, ctx, client)
 	if err != nil {
-		return "", "", err
+		return err
 	}
 	left, err := place.Keep(config.Credentials{
 		BaseURL: set.Target().BaseURL, ClientID: made.ID, ClientSecret: made.Secret,
@@ -148,11 +142,11 @@ func (p *program) newClient(c *cli.Context, ctx context.Context, api leadapi.Con
 			where, hint = "it is in "+left, "keep that file: it alone holds the secret; move it to "+
 				set.CredentialsPath()
 		}
-		return "", "", exit.Stopped(fmt.Sprintf("client %s was made: %s: %v", report.Escape(made.ID), where, err), hint)
+		return exit.Stopped(fmt.Sprintf("client %s was made: %s: %v", report.Escape(made.ID), where, err), hint)
 	}
 	fmt.Fprintf(&p.out, "client ID  %s\nprofile    %s\nstored in  %s\n", report.Escape(made.ID), set.Profile.Value,
 		set.CredentialsPath())
-	return made.ID, made.Secret, nil
+	return nil
 }
 
 // makeClient makes the two requests of a login. The second is not repeated where it may have made a client.
@@ -175,8 +169,10 @@ func (p *program) makeClient(c *cli.Context, ctx context.Context, client *leadap
 	case answered && fault.Status >= 400 && fault.Status < 500:
 		return nil, exit.Stopped("the service refused the login: "+fault.Error(),
 			"check the e-mail address, the password, and that the account belongs to this base URL; no client was made")
+	case answered && fault.Hint != "":
+		return nil, exit.Stopped("the login failed: "+err.Error(), fault.Hint+"; no client was made; try again")
 	case err != nil:
-		return nil, withHint("the login failed: ", err, "no client was made; try again")
+		return nil, exit.Stopped("the login failed: "+err.Error(), "no client was made; try again")
 	}
 	defer context.AfterFunc(ctx, func() {
 		p.tellNow(slog.LevelWarn, "waiting for the answer, which may hold a secret (Ctrl-C again stops at once)")
@@ -198,34 +194,6 @@ func (p *program) makeClient(c *cli.Context, ctx context.Context, client *leadap
 		end.Code = importer.CodeInterrupted
 	}
 	return nil, end
-}
-
-// proveSignIn gets the new client's first token, which later runs find in its place.
-func (p *program) proveSignIn(c *cli.Context, ctx context.Context, api leadapi.Config) error {
-	untried := exit.Interrupted("interrupted: the client is stored, but was not tried")
-	select {
-	case <-p.interrupt: // ctx may not have heard of it yet
-		return untried
-	default:
-	}
-	var err error
-	if api.Tokens, err = tokenStore(api.BaseURL, api.ClientID, api.ClientSecret); err != nil {
-		return exit.Stopped("the client is stored, but was not tried: "+err.Error(), disk.WayOut(err))
-	}
-	client, err := leadapi.New(api)
-	if err == nil {
-		defer client.Close()
-		err = client.SignIn(ctx)
-	}
-	switch {
-	case err == nil:
-		fmt.Fprintln(p.say(c), "signed in: the client works")
-		return nil
-	case ctx.Err() != nil:
-		return untried
-	}
-	return withHint("the client is stored, but signing in with it failed: ", err,
-		"try an import; log in again if that is refused, too")
 }
 
 // maxPassword bounds a password, in bytes.
@@ -251,14 +219,6 @@ func (p *program) password(c *cli.Context, prompt string) (text string, err erro
 	return text, nil
 }
 
-// withHint stops with a fault's text and what the user can do about it.
-func withHint(text string, err error, hint string) error {
-	if fault, ok := errors.AsType[*leadapi.Error](err); ok && fault.Hint != "" {
-		hint = fault.Hint + "; " + hint
-	}
-	return exit.Stopped(text+err.Error(), hint)
-}
-
 func (p *program) configShow(c *cli.Context) error {
 	t := p.target()
 	rows := p.settings.Load().Shown()
@@ -272,13 +232,6 @@ func (p *program) configShow(c *cli.Context) error {
 		rows = append(rows, s)
 	}
 	p.warn(connection.MixedRegions(t))
-	if t.LeadsURL != "" && t.TrunkID != "" {
-		line := fmt.Sprintf("target: {trunk_id: %s, leads_url: %q}", t.TrunkID, t.LeadsURL)
-		rows = append(rows, flags.Setting{
-			Name: "mapping", Value: line,
-			From: "write it into mappings that are for this target alone",
-		})
-	}
 	w := tabwriter.NewWriter(&p.out, 0, 0, 2, ' ', 0)
 	for _, s := range rows {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, report.Escape(cmp.Or(s.Value, "not set")), report.Escape(s.From))
