@@ -269,7 +269,7 @@ func (p *program) begin(c *cli.Context) error {
 	}
 	p.settings.Store(s)
 	header := s.Setting(connection.RequestIDHeader)
-	if err := leadapi.CheckRequestIDHeader(header.Value); err != nil && c.Command.Name != "show" { // shows it
+	if err := leadapi.CheckRequestIDHeader(header.Value); err != nil {
 		return fmt.Errorf("%s: %w", header.From, err)
 	}
 	return nil
