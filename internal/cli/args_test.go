@@ -161,14 +161,13 @@ func TestFlagsOfConnectionsAndPathsHaveVariables(t *testing.T) {
 
 // What the environment may set of a run, config show shows.
 func TestVariablesOfRunsAreShown(t *testing.T) {
-	p := new(program)
-	p.app()
+	app := (&program{}).app()
 	shown := map[string]bool{}
-	for _, f := range p.root.Command("config").Command("show").Flags {
+	for _, f := range app.Command("config").Command("show").Flags {
 		shown[f.Names()[0]] = true
 	}
 	for _, name := range []string{"import", "sync", "reconcile", "validate"} {
-		c := p.root.Command(name)
+		c := app.Command(name)
 		for _, f := range c.Flags {
 			if name := f.Names()[0]; len(f.(cli.DocGenerationFlag).GetEnvVars()) > 0 && !shown[name] {
 				t.Errorf("%s --%s may come from the environment, and config show lacks it", c.Name, name)
@@ -225,8 +224,7 @@ func TestExamplesOfHelpRun(t *testing.T) {
 
 // eachCommand calls f with every command of a program that was not started, and the words that name it.
 func eachCommand(f func(c *cli.Command, words []string)) {
-	p := new(program)
-	p.app()
+	line, _ := flags.Order((&program{}).app(), nil)
 	var each func(c *cli.Command, words []string)
 	each = func(c *cli.Command, words []string) {
 		f(c, words)
@@ -234,5 +232,5 @@ func eachCommand(f func(c *cli.Command, words []string)) {
 			each(sub, append(words[:len(words):len(words)], sub.Name))
 		}
 	}
-	each(p.root, []string{"leadferry"})
+	each(line.Command, line.Path)
 }

@@ -78,7 +78,6 @@ type program struct {
 	interrupt <-chan struct{}
 	args      []string
 	line      *flags.Line
-	root      *cli.Command                        // the program itself, above its commands
 	json      bool                                // --log-format json: standard error is read by a program
 	level     slog.Level                          // --log-level
 	settings  atomic.Pointer[connection.Settings] // what needs no profile, until a command with connection flags begins
@@ -154,7 +153,6 @@ func (p *program) app() *cli.App {
 		DisableSliceFlagSeparator: true,
 		HideHelp:                  true,
 	}
-	p.root = &cli.Command{Usage: app.Usage, Description: app.Description, Flags: app.Flags, Subcommands: app.Commands}
 	p.prepare(app.Commands, "")
 	return app
 }

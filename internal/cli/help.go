@@ -46,11 +46,7 @@ func (p *program) help(*cli.Context) error {
 		helpFlags(&s, connecting, flags.Of("connection"))
 		return p.print(s.String())
 	}
-	command := p.root
-	for _, word := range p.line.Path[1:] {
-		command = command.Command(word)
-	}
-	return p.print(screenOf(command, p.line.Path, p.line.All))
+	return p.print(screenOf(p.line.Command, p.line.Path, p.line.All))
 }
 
 // screenOf is the screen of help of a command that is called by these words, with the flags that few people need or
@@ -253,9 +249,8 @@ func completed(asked []string) string {
 
 // candidates are the words that may be behind others, each with what it means, and whether names of files may, too.
 func candidates(before []string, begun string) (kind string, words [][2]string) {
-	app := (&program{}).app()
-	line, _ := flags.Order(app, before) // a line that is not ready has mistakes
-	known := append(slices.Clone(line.Command.Flags), app.Flags...)
+	line, _ := flags.Order((&program{}).app(), before) // a line that is not ready has mistakes
+	known := line.Flags()
 	onlyFiles, last := slices.Contains(before, "--"), ""
 	if len(before) > 0 {
 		last = before[len(before)-1]
@@ -267,7 +262,7 @@ func candidates(before []string, begun string) (kind string, words [][2]string) 
 	arguments := line.Command.ArgsUsage
 	switch {
 	case strings.HasPrefix(begun, "-") && !onlyFiles:
-		for _, f := range append(known, cli.HelpFlag, cli.VersionFlag) {
+		for _, f := range append(known, cli.HelpFlag) {
 			for _, name := range f.Names() {
 				words = append(words, [2]string{"--"[:min(len(name), 2)] + name, f.(cli.DocGenerationFlag).GetUsage()})
 			}

@@ -211,7 +211,9 @@ type Line struct {
 // that how to log and what to do at the end is known.
 func Order(app *cli.App, args []string) (l *Line, mistake error) {
 	l = &Line{app: app, Path: []string{app.Name}, Typed: map[string]string{}}
-	l.Command = &cli.Command{Subcommands: app.Commands, ArgsUsage: "COMMAND"}
+	l.Command = &cli.Command{
+		Usage: app.Usage, Description: app.Description, ArgsUsage: "COMMAND", Flags: app.Flags, Subcommands: app.Commands,
+	}
 	var global, own []string
 	for onlyFiles := false; len(args) > 0; {
 		word, used, err := args[0], 1, error(nil)
@@ -225,7 +227,7 @@ func Order(app *cli.App, args []string) (l *Line, mistake error) {
 			if flag, used, err = l.flag(word, args[1:]); flag == "" {
 				break
 			}
-			if name, _, _ := strings.Cut(flag[2:], "="); Named(name, l.globals()) != nil {
+			if name, _, _ := strings.Cut(flag[2:], "="); Named(name, app.Flags) != nil || name == "version" {
 				global = append(global, flag)
 			} else {
 				own = append(own, flag)
@@ -279,7 +281,7 @@ func (l *Line) word(word string) error {
 // or nothing, and how many arguments it took.
 func (l *Line) flag(word string, next []string) (flag string, used int, err error) {
 	name, value, joined := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
-	f := Named(name, append(l.globals(), l.Command.Flags...))
+	f := Named(name, l.Flags())
 	follows := "" // the next argument, where that looks like a flag
 	if len(next) > 0 && len(next[0]) > 1 && next[0][0] == '-' {
 		follows = next[0]
@@ -326,8 +328,14 @@ func fileOrFlag(arg string) error {
 // help names the help of the command so far.
 func (l *Line) help() string { return "see " + strings.Join(l.Path, " ") + " --help" }
 
-// globals are the flags that every command takes.
-func (l *Line) globals() []cli.Flag { return append(slices.Clone(l.app.Flags), cli.VersionFlag) }
+// Flags are those of the command, and those that every one takes.
+func (l *Line) Flags() []cli.Flag {
+	all := append(slices.Clone(l.app.Flags), cli.VersionFlag)
+	if len(l.Path) > 1 {
+		all = append(l.Command.Flags[:len(l.Command.Flags):len(l.Command.Flags)], all...)
+	}
+	return all
+}
 
 // unknown refuses a flag that nobody knows here. Of letters joined to one dash, as other programs take passwords, it
 // shows the first.
@@ -341,7 +349,7 @@ func (l *Line) unknown(typed string) error {
 			others = append(others, c.Name)
 		}
 	}
-	for _, f := range append(l.globals(), l.Command.Flags...) {
+	for _, f := range l.Flags() {
 		names = append(names, f.Names()[0])
 	}
 	near := Near("--", name, names, "")
