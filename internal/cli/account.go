@@ -18,6 +18,7 @@ import (
 	"leadferry/importer/report"
 	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/config"
 	"leadferry/leadapi"
@@ -38,7 +39,7 @@ func (p *program) login(c *cli.Context) error {
 			return err
 		}
 	}
-	api := leadapi.Config{BaseURL: set.Target().BaseURL, Timeout: c.Duration("timeout"), UserAgent: userAgent}
+	api := leadapi.Config{BaseURL: set.Target().BaseURL, Timeout: flags.Time(c, "timeout"), UserAgent: userAgent}
 	api.Observe = trace(p.logger())
 	if err := set.Reach(&api); err != nil {
 		return err
@@ -245,7 +246,7 @@ func (p *program) configCheck(c *cli.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	api.Timeout, api.UserAgent, api.Observe = c.Duration("timeout"), userAgent, trace(p.logger())
+	api.Timeout, api.UserAgent, api.Observe = flags.Time(c, "timeout"), userAgent, trace(p.logger())
 	client, err := leadapi.New(api)
 	if err != nil {
 		return err

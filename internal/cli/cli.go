@@ -149,7 +149,6 @@ func (p *program) app() *cli.App {
 		Commands:                  p.commands(),
 		Action:                    p.help,
 		ExitErrHandler:            func(*cli.Context, error) {}, // the table of package exit decides
-		OnUsageError:              usageError,
 		DisableSliceFlagSeparator: true,
 		HideHelp:                  true,
 	}
@@ -219,35 +218,13 @@ func (p *program) checkpointCommand(c *cli.Context) *checkpointcmd.Command {
 	}
 }
 
-// prepare gives every command what all have in common: its page of help, a beginning, and errors of ours.
+// prepare gives every command what all have in common: its page of help, and a beginning.
 func (p *program) prepare(commands []*cli.Command, above string) {
 	for _, c := range commands {
-		c.Before, c.OnUsageError, c.HideHelp = p.begin, usageError, true
+		c.Before, c.HideHelp = p.begin, true
 		c.Description = cmp.Or(c.Description, description(above+c.Name))
 		p.prepare(c.Subcommands, above+c.Name+"-")
 	}
-}
-
-// usageError is an error of urfave's parser: a value that is no number or no time. It is not shown, since it may be a
-// secret.
-func usageError(c *cli.Context, err error, _ bool) error {
-	text := err.Error()
-	if i := strings.LastIndex(text, " for "); i >= 0 {
-		name, _, _ := strings.Cut(strings.TrimLeft(strings.TrimPrefix(text[i+len(" for "):], "flag "), "-"), ":")
-		takes := "takes another kind of value"
-		switch flags.Named(name, c.Command.Flags).(type) {
-		case *cli.IntFlag:
-			takes = "takes a whole number"
-		case *cli.Float64Flag:
-			takes = "takes a number"
-		case *cli.DurationFlag:
-			takes = "takes a duration, such as 90s or 10m"
-		case *cli.BoolFlag:
-			takes = "takes no value"
-		}
-		text = "--" + name + " " + takes
-	}
-	return exit.Usage(text, "see "+flags.CommandName(c)+" --help")
 }
 
 // begin resolves the settings of a command with connection flags.

@@ -144,7 +144,7 @@ func (p *program) finish(ctx context.Context, code int) int {
 	p.warnOf(badMetrics, bad)
 	s := e.summary.Load()
 	if s != nil {
-		if keep := e.c.Load().Int("keep-runs"); keep > 0 && !s.DryRun {
+		if keep := flags.Int(e.c.Load(), "keep-runs"); keep > 0 && !s.DryRun {
 			p.warnOf("--keep-runs", report.Prune(report.RunsFolder, keep, s.Target))
 		}
 		p.warnOf("the run's folder is still held", s.Close())

@@ -113,7 +113,7 @@ func helpFlags(s *terminal.Screen, group string, list []cli.Flag) {
 
 // What urfave says of a default that is none, or a text.
 var (
-	nothing = spelling.Form(` \(default: (0|0s|false)\)`)
+	nothing = spelling.Form(` \(default: "?(0|0s|false)"?\)`)
 	quoted  = spelling.Form(` \(default: "(.*)"\)`)
 )
 

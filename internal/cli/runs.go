@@ -26,26 +26,26 @@ import (
 func (p *program) options(c *cli.Context) (importer.Options, error) {
 	o := importer.Options{
 		Task: importer.Task{
-			Command: c.Command.Name, Version: Version, RunID: p.ending.run, Log: p.logger(), Limit: c.Int("limit"),
+			Command: c.Command.Name, Version: Version, RunID: p.ending.run, Log: p.logger(), Limit: flags.Int(c, "limit"),
 		},
 		Sending: importer.Sending{
-			Concurrency: c.Int("concurrency"), Rate: c.Float64("rate"), Retries: c.Int("retries"),
-			MaxWait: c.Duration("max-wait"), MaxDuration: c.Duration("max-duration"),
+			Concurrency: flags.Int(c, "concurrency"), Retries: flags.Int(c, "retries"),
+			MaxWait: flags.Time(c, "max-wait"), MaxDuration: flags.Time(c, "max-duration"),
 		},
-		Limits: importer.Limits{MaxCreates: c.Int("max-creates"), MaxInDoubt: c.Int("max-in-doubt")},
+		Limits: importer.Limits{MaxCreates: flags.Int(c, "max-creates"), MaxInDoubt: flags.Int(c, "max-in-doubt")},
 		Planning: importer.Planning{
 			ResendInDoubt: c.String("in-doubt") == "resend", RetryRejected: c.Bool("retry-rejected"),
 			Changed: importer.ChangedRows(c.String("changed")), CreateAlikes: c.String("look-alikes") == "create",
 			NewKey: c.String("new-key"), Missing: importer.Missing(c.String("missing")),
 			Reconciling: importer.Reconciling{
-				Fresh: c.Duration("fresh"), Sample: c.Int("sample"), None: c.String("remote") == "none",
+				Fresh: flags.Time(c, "fresh"), Sample: flags.Int(c, "sample"), None: c.String("remote") == "none",
 			},
 			Conflict: importer.Rule(c.String("conflict")), HoldReopen: c.String("reopen") == "hold",
 			ReadByExternalID: c.String("read") == "external-id",
 		},
 		Checking: importer.Checking{
 			DryRun: c.Bool("dry-run"), OnlyNew: c.String("attention") == "new", Strict: c.Bool("strict"),
-			Show: c.Int("show"),
+			Show: flags.Int(c, "show"),
 		},
 		Keeping: importer.Keeping{
 			Answer: c.String("new-checkpoint"), Require: c.Bool("require-checkpoint"),
@@ -57,6 +57,7 @@ func (p *program) options(c *cli.Context) (importer.Options, error) {
 		o.MaxInDoubt = max(20, 4*o.Concurrency)
 	}
 	o.Files = filesOf(c, o.RunID)
+	o.Rate, _ = strconv.ParseFloat(c.String("rate"), 64)
 	var err error
 	bound := func(flag string) (rows importer.Share) {
 		if err == nil {
@@ -211,9 +212,9 @@ func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs.Files
 	}
 	err = p.keepOutputs(c, o.Files, in.Names)
 	if err == nil {
-		err = in.Fresh(c.Duration("max-age"))
+		err = in.Fresh(flags.Time(c, "max-age"))
 	}
-	least := c.Int("min-rows")
+	least := flags.Int(c, "min-rows")
 	if o.Command == "sync" && !c.IsSet("min-rows") { // an export that went wrong must not pass for a quiet night
 		least = 1
 	}
