@@ -58,59 +58,32 @@ func (p *program) options(c *cli.Context) (importer.Options, error) {
 	}
 	o.Files = filesOf(c, o.RunID)
 	o.Rate, _ = strconv.ParseFloat(c.String("rate"), 64)
-	var err error
-	bound := func(flag string) (rows importer.Share) {
-		if err == nil {
-			rows, err = share(flag, c.String(flag))
-		}
-		return rows
-	}
-	o.MaxRejects, o.MaxInvalid, o.Tolerate = bound("max-rejects"), bound("max-invalid"), bound("tolerate")
-	if err == nil {
-		o.ResendOn, err = resendOn(c.String("resend-on"))
-	}
-	switch {
-	case err != nil:
-		return o, err
-	case c.IsSet("show") && !o.DryRun && o.Command != "validate":
+	o.MaxRejects, o.MaxInvalid = share(c.String("max-rejects")), share(c.String("max-invalid"))
+	o.Tolerate, o.ResendOn = share(c.String("tolerate")), resendOn(c.String("resend-on"))
+	if c.IsSet("show") && !o.DryRun && o.Command != "validate" {
 		return o, exit.Usage("--show works with --dry-run only", "add --dry-run, or leave --show out")
 	}
 	return o, nil
 }
 
-// share reads a flag that is a number of rows or a percentage of them; "" is none.
-func share(flag, text string) (importer.Share, error) {
+// share is a number of rows or a percentage of them; "" is none.
+func share(text string) (rows importer.Share) {
 	number, percent := strings.CutSuffix(text, "%")
-	n, err := strconv.Atoi(number)
-	switch {
-	case text == "":
-		return importer.Share{}, nil
-	case err != nil || n < 0 || percent && n > 100:
-		return importer.Share{}, exit.Usage("--"+flag+" is neither a number nor a percentage",
-			"for example 100, 5% or 0")
-	case percent:
-		return importer.Share{Percent: n}, nil
+	if rows.Rows, _ = strconv.Atoi(number); percent {
+		rows.Percent, rows.Rows = rows.Rows, 0
 	}
-	return importer.Share{Rows: n}, nil
+	return rows
 }
 
-// resendOn reads --resend-on: HTTP statuses, or none.
-func resendOn(text string) (delivery.ResendOn, error) {
-	r := delivery.ResendOn{Codes: map[int]bool{}}
+// resendOn is --resend-on: HTTP statuses, or none.
+func resendOn(text string) delivery.ResendOn {
+	r := delivery.ResendOn{Codes: map[int]bool{}, NoDefault: strings.Contains(text, "none")}
 	for word := range strings.SplitSeq(text, ",") {
-		word = strings.TrimSpace(word)
-		code, err := strconv.Atoi(word)
-		switch {
-		case text == "":
-		case word == "none":
-			r.NoDefault = true
-		case err != nil || code < 400 || code > 599:
-			return r, exit.Usage("--resend-on takes HTTP statuses from 400 to 599, or none", "for example 500,502")
-		default:
+		if code, err := strconv.Atoi(strings.TrimSpace(word)); err == nil {
 			r.Codes[code] = true
 		}
 	}
-	return r, nil
+	return r
 }
 
 // carry is the action of a command that carries rows by run: validate sends nothing, the others do. adjust completes

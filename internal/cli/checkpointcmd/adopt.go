@@ -301,7 +301,8 @@ func (l *list) entryOf(row *listed) (e checkpoint.Entry, err error) {
 		Key: row.Key, LeadID: row.LeadID, Organization: row.OrganizationID, Location: row.Location, Status: row.Status,
 		File: row.File, Line: int(row.Line),
 	}
-	if e.State, err = stateNamed(row.State); err != nil {
+	var known bool
+	if e.State, known = stateNamed(row.State); !known {
 		return e, l.fault(row, "its state is none: an export has created, partial, rejected or in_doubt; nothing was "+
 			"taken over", "")
 	}

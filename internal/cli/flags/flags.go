@@ -12,7 +12,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/urfave/cli/v2"
 
 	"leadferry/internal/cli/exit"
@@ -97,7 +99,7 @@ func (r *row) flag() cli.Flag {
 	standard, usage := r.value, r.usage
 	if r.kind == "choice" {
 		standard, _, _ = strings.Cut(r.value, "|")
-		usage = strings.Replace(usage, "%", "`"+r.value+"`", 1)
+		usage = strings.Replace(usage, "%", "`"+strings.TrimPrefix(r.value, "|")+"`", 1)
 	}
 	return &cli.StringFlag{
 		Name: r.name, Aliases: r.short, Value: standard, Usage: usage, EnvVars: variables, Category: r.group,
@@ -114,8 +116,8 @@ func (r *row) flag() cli.Flag {
 func (r *row) takes(value string) (what string, good bool) {
 	switch r.kind {
 	case "choice":
-		words := strings.Split(r.value, "|")
-		return strings.Join(words, " or "), slices.Contains(words, value)
+		words := strings.Split(strings.TrimPrefix(r.value, "|"), "|")
+		return english.WordSeries(words, "or"), slices.Contains(words, value)
 	case "count":
 		n, err := strconv.Atoi(value)
 		return "a whole number, 0 or more", err == nil && n >= 0
@@ -128,9 +130,19 @@ func (r *row) takes(value string) (what string, good bool) {
 	case "time":
 		d, err := time.ParseDuration(value)
 		return "a duration, such as 90s or 10m", err == nil && d >= 0
+	case "share":
+		n, err := strconv.Atoi(strings.TrimSuffix(value, "%"))
+		return "a number or a percentage, such as 100, 5% or 0", err == nil && n >= 0 &&
+			(n <= 100 || !strings.HasSuffix(value, "%"))
+	case "codes":
+		return "HTTP statuses from 400 to 599, such as 500,502, or none", codes().MatchString(value)
+	case "sign":
+		return "one character, or tab", value == "tab" || value == `\t` || utf8.RuneCountInString(value) == 1
 	}
 	return "", true
 }
+
+var codes = spelling.Form(`^\s*([45]\d\d|none)\s*(,\s*([45]\d\d|none)\s*)*$`)
 
 // Int is the value of a flag that is a number; 0 where the command has none of this name.
 func Int(c *cli.Context, name string) int {

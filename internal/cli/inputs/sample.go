@@ -41,11 +41,7 @@ const (
 // the rows are left out where more can be read so. A row whose bytes or quotes cannot be read is refused: it may be the
 // header, and the row behind it a lead.
 func Sample(c *cli.Context, stdin io.Reader, name string) (propose.Input, error) {
-	o, err := sourceOptions(c, mapping.Source{})
-	if err != nil {
-		return propose.Input{}, err
-	}
-	from := reading{name: name}
+	from, err := reading{name: name}, error(nil)
 	if name == "-" {
 		if from.piped, err = io.ReadAll(io.LimitReader(stdin, maxSampleBytes+1)); err != nil {
 			return propose.Input{}, err
@@ -55,7 +51,7 @@ func Sample(c *cli.Context, stdin io.Reader, name string) (propose.Input, error)
 				"write it to a file first, and name that")
 		}
 	}
-	s, err := from.sample(o)
+	s, err := from.sample(sourceOptions(c, mapping.Source{}))
 	if err != nil {
 		return propose.Input{}, err
 	}
