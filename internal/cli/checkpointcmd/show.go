@@ -277,17 +277,10 @@ func historyLines(ctx context.Context, db ledger.Ledger, key string) (lines []hi
 	if err != nil {
 		return nil, err
 	}
-	var before time.Time // of the last decision
 	for _, d := range audit.Decisions {
-		if d.Key != key {
-			continue
+		if d.Key == key {
+			lines = append(lines, historyLine{d.At, "-", "decided by a person: " + decisionText(d.Decision)})
 		}
-		sentSince := func(ev checkpoint.Event) bool { return ev.Act&checkpoint.Doubted != 0 && ev.At.After(before) }
-		how := "decided by a person: "
-		if !before.IsZero() && !slices.ContainsFunc(events, sentSince) {
-			how = "corrected by a person: "
-		}
-		lines, before = append(lines, historyLine{d.At, "-", how + decisionText(d.Decision)}), d.At
 	}
 	for _, x := range audit.Contradictions {
 		if x.Key == key || x.Other == key {
