@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,7 +12,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/dustin/go-humanize/english"
 	"github.com/urfave/cli/v2"
 
 	"leadferry/importer"
@@ -23,7 +21,6 @@ import (
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/config"
-	"leadferry/internal/disk"
 	"leadferry/leadapi"
 	"leadferry/leadapi/sandbox"
 )
@@ -42,10 +39,9 @@ func (p *program) login(c *cli.Context) error {
 			return err
 		}
 	}
-	api := leadapi.Config{BaseURL: set.Target().BaseURL, Timeout: c.Duration("timeout"), UserAgent: userAgent}
+	api := leadapi.Config{BaseURL: set.Target().BaseURL, Timeout: flags.Time(c, "timeout"), UserAgent: userAgent}
 	api.Observe = trace(p.logger())
-	err := set.Reach(&api)
-	if err != nil {
+	if err := set.Reach(&api); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(c.Context) // ends with the first signal
@@ -57,7 +53,7 @@ func (p *program) login(c *cli.Context) error {
 		case <-ctx.Done():
 		}
 	}()
-	if api.ClientID, api.ClientSecret, err = p.newClient(c, ctx, api); err != nil {
+	if err := p.newClient(c, ctx, api); err != nil {
 		return err
 	}
 	if set.Makes {
@@ -68,7 +64,8 @@ func (p *program) login(c *cli.Context) error {
 		fmt.Fprintf(&p.out, "made       profile %s in %s\n", set.Profile.Value, report.Escape(set.Config.Value))
 	}
 	p.warn(connection.MixedRegions(set.Target()))
-	return p.proveSignIn(c, ctx, api)
+	fmt.Fprintln(p.say(c), "leadferry config check tries it")
+	return nil
 }
 
 // mayLogIn finds what speaks against a login before the password is asked for.
@@ -94,10 +91,6 @@ func mayLogIn(c *cli.Context, set *connection.Settings) error {
 		return err
 	}
 	client.Close()
-	// The folder of tokens is needed once the client is made, which cannot be taken back.
-	if _, err := tokenStore(set.Get("base-url"), "client", "secret"); err != nil {
-		return err
-	}
 	return onlyClient(c, set)
 }
 
@@ -119,25 +112,25 @@ func onlyClient(c *cli.Context, set *connection.Settings) error {
 }
 
 // newClient makes a client and stores it: nobody else has its secret.
-func (p *program) newClient(c *cli.Context, ctx context.Context, api leadapi.Config) (id, secret string, err error) {
+func (p *program) newClient(c *cli.Context, ctx context.Context, api leadapi.Config) error {
 	set := p.settings.Load()
 	client, err := leadapi.New(api)
 	if err != nil {
-		return "", "", err
+		return err
 	}
 	defer client.Close()
 	place, err := config.Reserve(set.CredentialsPath())
 	if err != nil {
-		return "", "", err
+		return err
 	}
 	defer place.Close() // what was kept is durable already
 	// Another login may have ended since the first look.
 	if err := onlyClient(c, set); err != nil {
-		return "", "", err
+		return err
 	}
 	made, err := p.makeClient(c, ctx, client)
 	if err != nil {
-		return "", "", err
+		return err
 	}
 	left, err := place.Keep(config.Credentials{
 		BaseURL: set.Target().BaseURL, ClientID: made.ID, ClientSecret: made.Secret,
@@ -150,11 +143,11 @@ func (p *program) newClient(c *cli.Context, ctx context.Context, api leadapi.Con
 			where, hint = "it is in "+left, "keep that file: it alone holds the secret; move it to "+
 				set.CredentialsPath()
 		}
-		return "", "", exit.Stopped(fmt.Sprintf("client %s was made: %s: %v", report.Escape(made.ID), where, err), hint)
+		return exit.Stopped(fmt.Sprintf("client %s was made: %s: %v", report.Escape(made.ID), where, err), hint)
 	}
 	fmt.Fprintf(&p.out, "client ID  %s\nprofile    %s\nstored in  %s\n", report.Escape(made.ID), set.Profile.Value,
 		set.CredentialsPath())
-	return made.ID, made.Secret, nil
+	return nil
 }
 
 // makeClient makes the two requests of a login. The second is not repeated where it may have made a client.
@@ -177,8 +170,10 @@ func (p *program) makeClient(c *cli.Context, ctx context.Context, client *leadap
 	case answered && fault.Status >= 400 && fault.Status < 500:
 		return nil, exit.Stopped("the service refused the login: "+fault.Error(),
 			"check the e-mail address, the password, and that the account belongs to this base URL; no client was made")
+	case answered && fault.Hint != "":
+		return nil, exit.Stopped("the login failed: "+err.Error(), fault.Hint+"; no client was made; try again")
 	case err != nil:
-		return nil, withHint("the login failed: ", err, "no client was made; try again")
+		return nil, exit.Stopped("the login failed: "+err.Error(), "no client was made; try again")
 	}
 	defer context.AfterFunc(ctx, func() {
 		p.tellNow(slog.LevelWarn, "waiting for the answer, which may hold a secret (Ctrl-C again stops at once)")
@@ -200,34 +195,6 @@ func (p *program) makeClient(c *cli.Context, ctx context.Context, client *leadap
 		end.Code = importer.CodeInterrupted
 	}
 	return nil, end
-}
-
-// proveSignIn gets the new client's first token, which later runs find in its place.
-func (p *program) proveSignIn(c *cli.Context, ctx context.Context, api leadapi.Config) error {
-	untried := exit.Interrupted("interrupted: the client is stored, but was not tried")
-	select {
-	case <-p.interrupt: // ctx may not have heard of it yet
-		return untried
-	default:
-	}
-	var err error
-	if api.Tokens, err = tokenStore(api.BaseURL, api.ClientID, api.ClientSecret); err != nil {
-		return exit.Stopped("the client is stored, but was not tried: "+err.Error(), disk.WayOut(err))
-	}
-	client, err := leadapi.New(api)
-	if err == nil {
-		defer client.Close()
-		err = client.SignIn(ctx)
-	}
-	switch {
-	case err == nil:
-		fmt.Fprintln(p.say(c), "signed in: the client works")
-		return nil
-	case ctx.Err() != nil:
-		return untried
-	}
-	return withHint("the client is stored, but signing in with it failed: ", err,
-		"try an import; log in again if that is refused, too")
 }
 
 // maxPassword bounds a password, in bytes.
@@ -253,14 +220,6 @@ func (p *program) password(c *cli.Context, prompt string) (text string, err erro
 	return text, nil
 }
 
-// withHint stops with a fault's text and what the user can do about it.
-func withHint(text string, err error, hint string) error {
-	if fault, ok := errors.AsType[*leadapi.Error](err); ok && fault.Hint != "" {
-		hint = fault.Hint + "; " + hint
-	}
-	return exit.Stopped(text+err.Error(), hint)
-}
-
 func (p *program) configShow(c *cli.Context) error {
 	t := p.target()
 	rows := p.settings.Load().Shown()
@@ -274,46 +233,11 @@ func (p *program) configShow(c *cli.Context) error {
 		rows = append(rows, s)
 	}
 	p.warn(connection.MixedRegions(t))
-	if t.LeadsURL != "" && t.TrunkID != "" {
-		line := fmt.Sprintf("target: {trunk_id: %s, leads_url: %q}", t.TrunkID, t.LeadsURL)
-		rows = append(rows, flags.Setting{
-			Name: "mapping", Value: line,
-			From: "write it into mappings that are for this target alone",
-		})
-	}
-	if c.Bool("json") {
-		return p.printJSON(rows)
-	}
-	w, unset := tabwriter.NewWriter(&p.out, 0, 0, 2, ' ', 0), 0
+	w := tabwriter.NewWriter(&p.out, 0, 0, 2, ' ', 0)
 	for _, s := range rows {
-		if s.Value == "" && !c.Bool("all") {
-			unset++
-			continue
-		}
 		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, report.Escape(cmp.Or(s.Value, "not set")), report.Escape(s.From))
 	}
-	if err := w.Flush(); err != nil || unset == 0 {
-		return err
-	}
-	return p.print("\n" + english.Plural(unset, "setting is", "settings are") + " not set: --all lists them.\n")
-}
-
-// printJSON writes what is read by a program to standard output.
-func (p *program) printJSON(v any) error {
-	enc := json.NewEncoder(&p.out)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
-}
-
-// checked is a step of leadapi.Probe as --json writes it.
-type checked struct {
-	Application string  `json:"application"`
-	Step        string  `json:"step"`
-	Works       bool    `json:"works"`
-	Text        string  `json:"text"`
-	Hint        string  `json:"hint,omitempty"`
-	TookMs      float64 `json:"took_ms"`
+	return w.Flush()
 }
 
 func (p *program) configCheck(c *cli.Context) (err error) {
@@ -322,56 +246,48 @@ func (p *program) configCheck(c *cli.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	api.Timeout, api.UserAgent, api.Observe = c.Duration("timeout"), userAgent, trace(p.logger())
+	api.Timeout, api.UserAgent, api.Observe = flags.Time(c, "timeout"), userAgent, trace(p.logger())
 	client, err := leadapi.New(api)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
 	p.warn(connection.MixedRegions(p.target()))
-	all, broken, err := p.probe(c, client, &api)
-	if broken > 0 && err == nil {
-		err = exit.Stopped(fmt.Sprintf("the service cannot be used like this: %d of %d steps failed", broken, all),
+	if all, broken := p.probe(c.Context, client, &api); broken > 0 {
+		return exit.Stopped(fmt.Sprintf("the service cannot be used like this: %d of %d steps failed", broken, all),
 			"leadferry config show tells where each setting comes from; --log-level debug tells of each call")
 	}
-	return err
+	return nil
 }
 
 // probe tells of each step of the way to the service, and how many there were and do not work.
-func (p *program) probe(c *cli.Context, client *leadapi.Client, api *leadapi.Config) (steps, broken int, err error) {
+func (p *program) probe(ctx context.Context, client *leadapi.Client, api *leadapi.Config) (steps, broken int) {
 	ways, _ := p.settings.Load().Routes() // service has tried them
-	all, application := []checked{}, ""
-	client.Probe(c.Context, func(s leadapi.Step) {
-		took := float64(s.Took.Microseconds()) / 1000
-		one := checked{"general API", s.Name, s.Works, report.Escape(s.Text), report.Escape(s.Hint), took}
-		address, way := api.BaseURL, ways["base-url"]
+	told := ""
+	client.Probe(ctx, func(s leadapi.Step) {
+		application, address, way := "general API", api.BaseURL, ways["base-url"]
 		if s.LeadCreation {
-			one.Application, address, way = "lead creation", api.LeadsURL, ways["leads-url"]
+			application, address, way = "lead creation", api.LeadsURL, ways["leads-url"]
 		}
-		if s.Name == "proxy" {
-			one.Text += " (" + report.Escape(way.From) + ")"
+		if told != application {
+			told = application
+			fmt.Fprintf(&p.out, "%s  %s\n", application, report.Escape(leadapi.Canonical(address)))
 		}
 		word := "ok"
-		if !s.Works {
+		if steps++; !s.Works {
 			word = "FAILED"
 			broken++
 		}
-		if all = append(all, one); c.Bool("json") {
-			return
+		if s.Name == "proxy" {
+			s.Text += " (" + way.From + ")"
 		}
-		if one.Application != application {
-			application = one.Application
-			fmt.Fprintf(&p.out, "%s  %s\n", application, report.Escape(leadapi.Canonical(address)))
-		}
-		fmt.Fprintf(&p.out, "  %-6s  %-7s  %s (%s)\n", word, s.Name, one.Text, s.Took.Round(100*time.Microsecond))
-		if one.Hint != "" {
-			fmt.Fprintf(&p.out, "%19shint: %s\n", "", one.Hint)
+		fmt.Fprintf(&p.out, "  %-6s  %-7s  %s (%s)\n", word, s.Name, report.Escape(s.Text),
+			s.Took.Round(100*time.Microsecond))
+		if s.Hint != "" {
+			fmt.Fprintf(&p.out, "%19shint: %s\n", "", report.Escape(s.Hint))
 		}
 	})
-	if c.Bool("json") {
-		err = p.printJSON(all)
-	}
-	return len(all), broken, err
+	return steps, broken
 }
 
 // checkedService is the service that the settings name, with the account where one is set, and without the tokens that

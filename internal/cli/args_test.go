@@ -67,10 +67,10 @@ func TestCommandLinesThatAreRefused(t *testing.T) {
 		"import f.csv --results --out=o":   "flag --results needs a value\nhint: see leadferry import --help" + apart + "--results=VALUE",
 		"import f.csv --checkpoint=":       "--checkpoint" + unset,
 		"checkpoint export --state=":       "--state" + unset,
-		"import --limit 1.5":               "--limit takes a whole number\nhint: see leadferry import --help",
+		"import --limit 1.5":               "--limit takes a whole number, 0 or more\nhint: see leadferry import --help",
 		"import --yes=maybe":               "--yes takes no value\nhint: ",
 		"import --timeout 90":              "--timeout takes a duration, such as 90s or 10m\nhint: ",
-		"import --rate fast":               "--rate takes a number\nhint: ",
+		"import --rate fast":               "--rate takes a number, 0 or more\nhint: ",
 		"checkpoint status c.db --sandbox": "checkpoint status takes no file names\nhint: see leadferry checkpoint status --help",
 		"login someone@example.com":        "login takes no file names\nhint: see leadferry login --help",
 		"import ---limit 4":                "there is no flag ---limit\nhint: did you mean --limit?",
@@ -121,7 +121,7 @@ func TestHelpOfEachCommand(t *testing.T) {
 	known := []string{"leadferry.txt", flags.ConnectionTopic + ".txt"}
 	eachCommand(func(c *cli.Command, words []string) {
 		known = append(known, strings.Join(words[1:], "-")+".txt")
-		out := screenOf(c, words, frequent)
+		out := screenOf(c, words, false)
 		if !strings.Contains(out, "Exit codes: 0 ") || !strings.Contains(out, "Example") && len(words) > 1 {
 			t.Errorf("%v: no example, or no exit codes", words)
 		}
@@ -161,14 +161,13 @@ func TestFlagsOfConnectionsAndPathsHaveVariables(t *testing.T) {
 
 // What the environment may set of a run, config show shows.
 func TestVariablesOfRunsAreShown(t *testing.T) {
-	p := new(program)
-	p.app()
+	app := (&program{}).app()
 	shown := map[string]bool{}
-	for _, f := range p.root.Command("config").Command("show").Flags {
+	for _, f := range app.Command("config").Command("show").Flags {
 		shown[f.Names()[0]] = true
 	}
 	for _, name := range []string{"import", "sync", "reconcile", "validate"} {
-		c := p.root.Command(name)
+		c := app.Command(name)
 		for _, f := range c.Flags {
 			if name := f.Names()[0]; len(f.(cli.DocGenerationFlag).GetEnvVars()) > 0 && !shown[name] {
 				t.Errorf("%s --%s may come from the environment, and config show lacks it", c.Name, name)
@@ -223,9 +222,15 @@ func TestExamplesOfHelpRun(t *testing.T) {
 	}
 }
 
-// eachCommand calls f with every command of a program that was not started.
+// eachCommand calls f with every command of a program that was not started, and the words that name it.
 func eachCommand(f func(c *cli.Command, words []string)) {
-	p := new(program)
-	p.app()
-	everyCommand(p.root, []string{"leadferry"}, f)
+	line, _ := flags.Order((&program{}).app(), nil)
+	var each func(c *cli.Command, words []string)
+	each = func(c *cli.Command, words []string) {
+		f(c, words)
+		for _, sub := range c.Subcommands {
+			each(sub, append(words[:len(words):len(words)], sub.Name))
+		}
+	}
+	each(line.Command, line.Path)
 }

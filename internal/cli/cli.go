@@ -78,7 +78,6 @@ type program struct {
 	interrupt <-chan struct{}
 	args      []string
 	line      *flags.Line
-	root      *cli.Command                        // the program itself, above its commands
 	json      bool                                // --log-format json: standard error is read by a program
 	level     slog.Level                          // --log-level
 	settings  atomic.Pointer[connection.Settings] // what needs no profile, until a command with connection flags begins
@@ -133,7 +132,7 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 		}
 		ended <- p.code
 	}()
-	code, left := p.hold.Conclude(ctx, interrupt, ended)
+	code, left := p.hold.Conclude(ctx, interrupt, ended, p.stopping)
 	if left != "" {
 		code = p.fail(exit.Interrupted(left))
 	}
@@ -150,11 +149,9 @@ func (p *program) app() *cli.App {
 		Commands:                  p.commands(),
 		Action:                    p.help,
 		ExitErrHandler:            func(*cli.Context, error) {}, // the table of package exit decides
-		OnUsageError:              usageError,
 		DisableSliceFlagSeparator: true,
 		HideHelp:                  true,
 	}
-	p.root = &cli.Command{Usage: app.Usage, Description: app.Description, Flags: app.Flags, Subcommands: app.Commands}
 	p.prepare(app.Commands, "")
 	return app
 }
@@ -178,7 +175,7 @@ func (p *program) commands() []*cli.Command {
 	reconcile.Flags = slices.DeleteFunc(reconcile.Flags,
 		func(f cli.Flag) bool { return slices.Contains(makes, f.Names()[0]) })
 	show := command("show", "", "each setting, its value and its origin; secrets masked", p.configShow, "connection")
-	show.Flags = slices.Concat(show.Flags, pathFlags(), flags.Of("config-show"))
+	show.Flags = append(show.Flags, pathFlags()...)
 	return []*cli.Command{
 		command("init", "FILE", "guess a mapping from a file's header and first rows", p.runInit, "source init"),
 		command("validate", "FILE...", "dry run: read, map and check every row; send nothing",
@@ -221,35 +218,13 @@ func (p *program) checkpointCommand(c *cli.Context) *checkpointcmd.Command {
 	}
 }
 
-// prepare gives every command what all have in common: its page of help, a beginning, and errors of ours.
+// prepare gives every command what all have in common: its page of help, and a beginning.
 func (p *program) prepare(commands []*cli.Command, above string) {
 	for _, c := range commands {
-		c.Before, c.OnUsageError, c.HideHelp = p.begin, usageError, true
+		c.Before, c.HideHelp = p.begin, true
 		c.Description = cmp.Or(c.Description, description(above+c.Name))
 		p.prepare(c.Subcommands, above+c.Name+"-")
 	}
-}
-
-// usageError is an error of urfave's parser: a value that is no number or no time. It is not shown, since it may be a
-// secret.
-func usageError(c *cli.Context, err error, _ bool) error {
-	text := err.Error()
-	if i := strings.LastIndex(text, " for "); i >= 0 {
-		name, _, _ := strings.Cut(strings.TrimLeft(strings.TrimPrefix(text[i+len(" for "):], "flag "), "-"), ":")
-		takes := "takes another kind of value"
-		switch flags.Named(name, c.Command.Flags).(type) {
-		case *cli.IntFlag:
-			takes = "takes a whole number"
-		case *cli.Float64Flag:
-			takes = "takes a number"
-		case *cli.DurationFlag:
-			takes = "takes a duration, such as 90s or 10m"
-		case *cli.BoolFlag:
-			takes = "takes no value"
-		}
-		text = "--" + name + " " + takes
-	}
-	return exit.Usage(text, "see "+flags.CommandName(c)+" --help")
 }
 
 // begin resolves the settings of a command with connection flags.
@@ -269,7 +244,7 @@ func (p *program) begin(c *cli.Context) error {
 	}
 	p.settings.Store(s)
 	header := s.Setting(connection.RequestIDHeader)
-	if err := leadapi.CheckRequestIDHeader(header.Value); err != nil && c.Command.Name != "show" { // shows it
+	if err := leadapi.CheckRequestIDHeader(header.Value); err != nil {
 		return fmt.Errorf("%s: %w", header.From, err)
 	}
 	return nil

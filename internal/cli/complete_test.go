@@ -65,7 +65,7 @@ func TestCompletionKnowsTheCommandLine(t *testing.T) {
 		"import --changed --dry-run --lim.":         "words --limit",
 		"import -m .":                               "files",
 		"import -m=.":                               "files",
-		"completion -.":                             "words --quiet --no-progress --color --log-level --log-format --help -h --version -v",
+		"completion -.":                             "words --quiet --no-progress --color --log-level --log-format --version -v --help -h",
 		"import -- --d.":                            "files",
 		"import --out n.":                           "files",
 		"import --problems=.":                       "files",

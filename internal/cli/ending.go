@@ -15,7 +15,6 @@ import (
 	"github.com/dustin/go-humanize/english"
 	"github.com/urfave/cli/v2"
 
-	"leadferry/checkpoint"
 	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
@@ -104,11 +103,11 @@ type ending struct {
 	c        atomic.Pointer[cli.Context] // nil: the command line could not be read
 	run      string
 	command  string
-	onFinish external.Command               // nil: none, or none that can be read
-	mistake  error                          // in --on-finish
-	asJSON   bool                           // --summary -
-	metrics  string                         // "": none wanted
-	figures  atomic.Pointer[report.Metrics] // nil: none, or the run has not begun
+	onFinish external.Command // nil: none, or none that can be read
+	mistake  error            // in --on-finish
+	asJSON   bool             // --summary -
+	metrics  string           // "": none wanted
+	began    time.Time
 	summary  atomic.Pointer[report.Summary] // nil: the run was refused
 }
 
@@ -117,7 +116,9 @@ func endingOf(l *flags.Line) *ending {
 	if !slices.Contains([]string{"import", "sync", "reconcile", "validate"}, l.Command.Name) {
 		return nil
 	}
-	e := &ending{run: newRunID(), command: l.Command.Name, asJSON: l.Given("summary").Value == "-"}
+	e := &ending{
+		run: newRunID(), command: l.Command.Name, began: time.Now(), asJSON: l.Given("summary").Value == "-",
+	}
 	if text := l.Typed["on-finish"]; text != "" {
 		e.onFinish, e.mistake = external.Parse("on-finish", text)
 	}
@@ -143,7 +144,7 @@ func (p *program) finish(ctx context.Context, code int) int {
 	p.warnOf(badMetrics, bad)
 	s := e.summary.Load()
 	if s != nil {
-		if keep := e.c.Load().Int("keep-runs"); keep > 0 && !s.DryRun {
+		if keep := flags.Int(e.c.Load(), "keep-runs"); keep > 0 && !s.DryRun {
 			p.warnOf("--keep-runs", s.Prune(report.RunsFolder, keep))
 		}
 	}
@@ -203,48 +204,39 @@ func (p *program) runOnFinish(ctx context.Context, s *report.Summary, code int) 
 const badMetrics = "the metrics file is not right"
 
 // openMetrics finds out whether the file can be one of metrics.
-func (e *ending) openMetrics() error {
-	if e.metrics == "" {
-		return nil
-	}
-	if err := report.CheckMetrics(e.metrics); err != nil {
+func (p *program) openMetrics() error {
+	if err := report.CheckMetrics(p.ending.metrics); err != nil {
 		return exit.Usage(fmt.Sprintf("--metrics cannot be written: %v", err), "name a file; it is replaced as a whole")
 	}
 	return nil
 }
 
-// metricsOf are what figures say of the run.
-func (e *ending) metricsOf(mapping string, target checkpoint.Target) *report.Metrics {
+// figures are what the metrics file says of the run.
+func (p *program) figures() *report.Metrics {
 	return &report.Metrics{
-		Path: e.metrics, Command: e.command, Mapping: mapping, Target: report.Target(target), Started: time.Now(),
+		Path: p.ending.metrics, Command: p.ending.command, Mapping: p.line.Given("mapping").Value,
+		Target: report.Target(p.target()), Started: p.ending.began,
 	}
 }
 
 // beginMetrics tells a monitoring system that the run is sure to begin.
-func (e *ending) beginMetrics(s *importer.Start, mapping string) error {
-	if e.metrics == "" {
+func (p *program) beginMetrics() error {
+	if p.ending.metrics == "" {
 		return nil
 	}
-	m := e.metricsOf(mapping, s.Target)
-	defer e.figures.Store(m)
-	return m.Write(nil, report.GoesOn)
+	return p.figures().Write(nil, report.GoesOn)
 }
 
 // endMetrics writes how the command ended. A command that was refused replaces a metrics file, or makes one where
 // nothing is and nothing else of the command has its place.
 func (p *program) endMetrics(code int) error {
-	e, c := p.ending, p.ending.c.Load()
-	if e.metrics == "" {
-		return nil
-	}
-	if m := e.figures.Load(); m != nil {
-		return m.Write(e.summary.Load(), code)
-	}
-	mayMake := func() bool {
-		return c != nil && !disk.Exists(e.metrics) && p.keepOutputs(c, filesOf(c, ""), p.line.Files) == nil
-	}
-	if report.CheckMetrics(e.metrics) != nil || !report.IsMetrics(e.metrics) && !mayMake() {
+	path, c := p.ending.metrics, p.ending.c.Load()
+	if path == "" || report.CheckMetrics(path) != nil {
 		return nil // that it can be no file of metrics was the reason of the refusal
 	}
-	return e.metricsOf(p.line.Given("mapping").Value, p.target()).Write(nil, code)
+	mayMake := c != nil && !disk.Exists(path) && p.keepOutputs(c, filesOf(c, ""), p.line.Files) == nil
+	if !mayMake && !report.IsMetrics(path) {
+		return nil
+	}
+	return p.figures().Write(p.ending.summary.Load(), code)
 }

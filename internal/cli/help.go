@@ -46,28 +46,12 @@ func (p *program) help(*cli.Context) error {
 		helpFlags(&s, connecting, flags.Of("connection"))
 		return p.print(s.String())
 	}
-	command := p.root
-	for _, word := range p.line.Path[1:] {
-		command = command.Command(word)
-	}
-	shown := frequent
-	if p.line.All {
-		shown = all
-	}
-	return p.print(screenOf(command, p.line.Path, shown))
+	return p.print(screenOf(p.line.Command, p.line.Path, p.line.All))
 }
 
-// shown says which flags help lists.
-type shown int
-
-const (
-	frequent   shown = iota // those that most people need
-	all                     // rare ones, too
-	everything              // those of other screens, too: for man
-)
-
-// screenOf is the screen of help of a command that is called by these words.
-func screenOf(c *cli.Command, words []string, which shown) string {
+// screenOf is the screen of help of a command that is called by these words, with the flags that few people need or
+// without.
+func screenOf(c *cli.Command, words []string, rare bool) string {
 	var s terminal.Screen
 	name := strings.Join(words, " ")
 	s.Line("%s\n", terminal.Wrap(name+" - "+c.Usage, terminal.Columns))
@@ -84,20 +68,18 @@ func screenOf(c *cli.Command, words []string, which shown) string {
 		s.Entry("   "+sub.Name, sub.Usage, 15)
 	}
 	list := c.Flags
-	if which == frequent && len(list) > manyFlags {
-		rare := flags.Marked("!")
-		list = slices.DeleteFunc(slices.Clone(list), func(f cli.Flag) bool { return slices.Contains(rare, f.Names()[0]) })
+	if !rare && len(list) > manyFlags {
+		hidden := flags.Marked("!")
+		list = slices.DeleteFunc(slices.Clone(list), func(f cli.Flag) bool { return slices.Contains(hidden, f.Names()[0]) })
 	}
-	for _, category := range []string{"", "Input", "Run", "Files", connecting} {
-		if category != connecting || which == everything {
-			helpFlags(&s, category, list)
-		}
+	for _, category := range []string{"", "Input", "Run", "Files"} {
+		helpFlags(&s, category, list)
 	}
 	if hidden := len(c.Flags) - len(list); hidden > 0 {
 		s.Heading("rare flags")
 		s.Line("   %d more: leadferry help %s --all", hidden, strings.Join(words[1:], " "))
 	}
-	if which != everything && flags.Named("base-url", c.Flags) != nil {
+	if flags.Named("base-url", c.Flags) != nil {
 		s.Heading(connecting)
 		s.Line("   Address, account, proxy and --sandbox: leadferry help %s", flags.ConnectionTopic)
 	}
@@ -131,26 +113,9 @@ func helpFlags(s *terminal.Screen, group string, list []cli.Flag) {
 
 // What urfave says of a default that is none, or a text.
 var (
-	nothing = spelling.Form(` \(default: (0|0s|false)\)`)
+	nothing = spelling.Form(` \(default: "?(0|0s|false)"?\)`)
 	quoted  = spelling.Form(` \(default: "(.*)"\)`)
 )
-
-// Screens calls f with the words, the summary and the whole help of each command.
-func Screens(f func(words []string, summary, help string)) {
-	p := new(program)
-	p.app()
-	everyCommand(p.root, []string{"leadferry"}, func(c *cli.Command, words []string) {
-		f(words, c.Usage, screenOf(c, words, everything))
-	})
-}
-
-// everyCommand calls f with a command and all below it, and the words that name each.
-func everyCommand(c *cli.Command, words []string, f func(c *cli.Command, words []string)) {
-	f(c, words)
-	for _, sub := range c.Subcommands {
-		everyCommand(sub, append(words[:len(words):len(words)], sub.Name), f)
-	}
-}
 
 // warnOfVariables warns of variables that nothing reads and somebody may rely on: a flag has that name but takes no
 // variable, so that asking for a dry run by one is a live run, or a variable has nearly that name.
@@ -264,81 +229,71 @@ func Completes(args []string, out *os.File) bool {
 // completed is what may be at the cursor, as scripts read it: a line that says files or words, then a line a word,
 // with a tab before what it means.
 func completed(asked []string) string {
-	begun := ""
+	begun, joined := "", ""
 	if last := len(asked) - 1; last >= 0 {
 		begun, asked = strings.TrimSuffix(asked[last], "."), asked[:last]
+	}
+	if name, value, is := strings.Cut(begun, "="); is && strings.HasPrefix(name, "-") && !slices.Contains(asked, "--") {
+		joined, begun, asked = name+"=", value, append(slices.Clip(asked), name)
 	}
 	kind, words := candidates(asked, begun)
 	answer := kind + "\n"
 	for _, w := range words {
 		if strings.HasPrefix(w[0], begun) {
 			about, _, _ := strings.Cut(strings.ReplaceAll(w[1], "`", ""), "; ")
-			answer += w[0] + "\t" + about + "\n"
+			answer += joined + w[0] + "\t" + about + "\n"
 		}
 	}
 	return answer
 }
 
-var backticked = spelling.Form("`([^`]*)`")
-
-// argumentOf is how help calls a flag's value: FILE, own|all; "" for a switch.
-func argumentOf(f cli.Flag) string {
-	d := f.(cli.DocGenerationFlag)
-	if m := backticked().FindStringSubmatch(d.GetUsage()); m != nil {
-		return m[1]
-	}
-	return ""
-}
-
 // candidates are the words that may be behind others, each with what it means, and whether names of files may, too.
 func candidates(before []string, begun string) (kind string, words [][2]string) {
-	app := (&program{}).app()
-	line, _ := flags.Order(app, before) // a line that is not ready has mistakes
-	known := append(slices.Clone(line.Command.Flags), app.Flags...)
-	onlyFiles := slices.Contains(before, "--")
-	flagOf := func(word string) cli.Flag {
-		name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
-		return flags.Named(name, known)
+	line, _ := flags.Order((&program{}).app(), before) // a line that is not ready has mistakes
+	known := line.Flags()
+	onlyFiles, last := slices.Contains(before, "--"), ""
+	if len(before) > 0 {
+		last = before[len(before)-1]
 	}
-	if n := len(before) - 1; n >= 0 && !onlyFiles && strings.HasPrefix(before[n], "-") &&
-		!strings.Contains(before[n], "=") {
-		if f := flagOf(before[n]); f != nil && flags.TakesValue(f) {
-			return values(argumentOf(f), "")
-		}
+	if f := flags.Named(strings.TrimLeft(last, "-"), known); f != nil && last[0] == '-' && flags.TakesValue(f) &&
+		!onlyFiles {
+		return values(argumentOf(f))
 	}
 	arguments := line.Command.ArgsUsage
-	switch name, _, joined := strings.Cut(begun, "="); {
-	case strings.HasPrefix(begun, "-") && !onlyFiles && joined && flagOf(begun) != nil:
-		return values(argumentOf(flagOf(begun)), name+"=")
+	switch {
 	case strings.HasPrefix(begun, "-") && !onlyFiles:
-		for _, f := range append(known, cli.HelpFlag, cli.VersionFlag) {
+		for _, f := range append(known, cli.HelpFlag) {
 			for _, name := range f.Names() {
 				words = append(words, [2]string{"--"[:min(len(name), 2)] + name, f.(cli.DocGenerationFlag).GetUsage()})
 			}
 		}
-		return "words", words
 	case len(line.Command.Subcommands) > 0:
 		for _, c := range line.Command.Subcommands {
 			words = append(words, [2]string{c.Name, c.Usage})
 		}
-		return "words", words
-	case len(line.Files) >= len(strings.Fields(arguments)) && !strings.Contains(arguments, "..."):
-		return "words", nil
+	case len(line.Files) < len(strings.Fields(arguments)) || strings.Contains(arguments, "..."):
+		return values(arguments)
 	}
-	return values(arguments, "")
+	return "words", words
+}
+
+// argumentOf is how help calls a flag's value: FILE, own|all; "" for a switch.
+func argumentOf(f cli.Flag) string {
+	called := strings.Split(f.(cli.DocGenerationFlag).GetUsage(), "`")
+	return append(called, "")[1]
 }
 
 // fixedWords are what a value may be where help calls it by them, such as hold|resend.
 var fixedWords = spelling.Form(`^[a-z0-9-]+(\|[a-z0-9-]+)+$`)
 
-// values are what may stand for a value that help calls so, each behind what was typed of its word before.
-func values(called, before string) (kind string, words [][2]string) {
+// values are what may stand for a value that help calls so.
+func values(called string) (kind string, words [][2]string) {
 	if strings.Contains(called, "FILE") || called == "DIR" || called == "[RUN]" {
 		return "files", nil
 	}
 	if fixedWords().MatchString(called) {
 		for word := range strings.SplitSeq(called, "|") {
-			words = append(words, [2]string{before + word})
+			words = append(words, [2]string{word})
 		}
 	}
 	return "words", words

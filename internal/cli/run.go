@@ -32,8 +32,7 @@ type runner func(context.Context, importer.Options) (*report.Summary, error)
 
 // conduct makes the one call of a run, shows its way to a person and turns its summary into the exit code.
 func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, run runner) (err error) {
-	end := p.ending
-	if err := cmp.Or(end.mistake, end.openMetrics()); err != nil {
+	if err := cmp.Or(p.ending.mistake, p.openMetrics()); err != nil {
 		return err
 	}
 	live, err := serveWeb(c, func(addr string) (*runpage.Live, error) {
@@ -72,7 +71,7 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, 
 	p.show(c, s, o.Files.Summary == "-")
 	p.warnOf("lead IDs are lost", s.WriteUnkept(p.Err))
 	p.conclude(s, cmp.Or(err, p.out.lost))
-	end.summary.Store(s)
+	p.ending.summary.Store(s)
 	return nil
 }
 
@@ -107,27 +106,30 @@ func (p *program) conclude(s *report.Summary, unseen error) {
 }
 
 // stopping tells a person who interrupts a run what it waits for.
-const stopping = "stopping: nothing more is sent, answers under way are waited for (Ctrl-C again stops at once)"
+func (p *program) stopping() {
+	if p.ending != nil {
+		p.tellNow(slog.LevelWarn,
+			"stopping: nothing more is sent, answers under way are waited for (Ctrl-C again stops at once)")
+	}
+}
 
-// screen is what a person sees of a run on its way.
+// screen is what a person sees of a run on its way, and what they are asked.
 type screen struct {
 	*program
-	c             *cli.Context
-	log           *slog.Logger
-	watched, asks bool
-	rows          int // as many as the run may read; 0: not known
-	shard         importer.Shard
-	progress      *report.Progress
-	live          *runpage.Live // nil: there is none
-	ended         chan struct{}
-	notice        sync.WaitGroup
+	c        *cli.Context
+	o        *importer.Options
+	live     *runpage.Live    // nil: there is none
+	progress *report.Progress // nil: none is shown
+	watched  bool             // there is a terminal for it
+	asks     bool             // before leads are made for good
+	rows     int              // as many as the run may read; 0: not known
 }
 
 // watch lets the run show a person what goes on, from its beginning on.
 func (p *program) watch(c *cli.Context, in *inputs.Files, o *importer.Options, live *runpage.Live) *screen {
-	v := &screen{program: p, c: c, log: o.Log, ended: make(chan struct{}), live: live, shard: o.Shard}
+	v := &screen{program: p, c: c, o: o, live: live}
 	v.watched = terminal.Is(p.Err) && !c.Bool("quiet") && !c.Bool("no-progress")
-	v.asks = c.Command.Name == "import" && !o.DryRun && !c.Bool("sandbox") && !c.Bool("yes") && p.person(c).CanAnswer()
+	v.asks = o.Command == "import" && !o.DryRun && !c.Bool("sandbox") && !c.Bool("yes") && p.person(c).CanAnswer()
 	if v.watched || v.asks || live != nil {
 		parts := max(1, o.Shard.Of) // a shard takes its part of the rows, more or less: it goes by hashes
 		v.rows = (in.Count(o.Limit) + parts - 1) / parts
@@ -140,63 +142,46 @@ func (p *program) watch(c *cli.Context, in *inputs.Files, o *importer.Options, l
 			v.progress.Update(t)
 		}
 	}
-	o.Begin = func(s *importer.Start) error {
-		if err := v.begin(s, o.DryRun); err != nil {
-			return err
-		}
-		if !p.hold.Take() {
-			return exit.ErrInterrupted
-		}
-		p.warnOf(badMetrics, p.ending.beginMetrics(s, o.MappingFile.Path))
-		return nil
-	}
+	o.Begin = v.begin
 	return v
 }
 
 // begin announces the run, asks where that is due, and shows the progress from then on.
-func (v *screen) begin(s *importer.Start, dryRun bool) error {
+func (v *screen) begin(s *importer.Start) error {
 	v.announce(s)
 	switch { // somebody asked for the page: with --quiet too
 	case v.live == nil:
 	case v.json:
-		v.log.Info("page", "url", v.live.URL())
+		v.o.Log.Info("page", "url", v.live.URL())
 	default:
-		fmt.Fprintf(&v.program.log, "page: %s\n", v.live.URL())
+		fmt.Fprintf(&v.log, "page: %s\n", v.live.URL())
 	}
-	if err := v.hear(s, dryRun); err != nil {
+	err := v.hear(s)
+	if err == nil && v.asks {
+		err = v.ask(s)
+	}
+	switch {
+	case err != nil:
 		return err
+	case !v.hold.Take():
+		return exit.ErrInterrupted
+	case !v.c.Bool("quiet") && !v.c.Bool("no-progress"):
+		v.progress = report.NewProgress(report.ProgressOptions{
+			Out: v.Err, Terminal: v.watched, Width: func() int { return terminal.Width(v.Err) }, Log: v.o.Log,
+			Total: v.rows, DryRun: v.o.DryRun || v.o.Command == "validate",
+		})
 	}
-	if v.asks {
-		if err := v.ask(s); err != nil {
-			return err
-		}
-	}
-	v.notice.Go(func() {
-		select {
-		case <-v.interrupt:
-			v.tellNow(slog.LevelWarn, stopping)
-		case <-v.ended:
-		}
-	})
-	if v.c.Bool("quiet") || v.c.Bool("no-progress") {
-		return nil
-	}
-	v.progress = report.NewProgress(report.ProgressOptions{
-		Out: v.Err, Terminal: v.watched, Width: func() int { return terminal.Width(v.Err) }, Log: v.log, Total: v.rows,
-		DryRun: dryRun || v.c.Command.Name == "validate",
-	})
 	if v.watched {
-		v.program.log.Redirect(v.progress)
+		v.log.Redirect(v.progress)
 	}
+	v.warnOf(badMetrics, v.beginMetrics())
 	return nil
 }
 
 func (v *screen) end() {
-	close(v.ended)
-	v.notice.Wait()
 	if v.progress != nil {
 		v.progress.Stop()
-		v.program.log.Redirect(v.Err)
+		v.log.Redirect(v.Err)
 	}
 }
 
@@ -207,7 +192,7 @@ func (v *screen) announce(s *importer.Start) {
 	switch path := report.Escape(known.Path); {
 	case path == "" || v.c.Bool("quiet"):
 	case v.json:
-		v.log.Info("checkpoint", "path", known.Path, "new", known.New, "leads", known.Leads, "in_doubt", known.InDoubt)
+		v.o.Log.Info("checkpoint", "path", known.Path, "new", known.New, "leads", known.Leads, "in_doubt", known.InDoubt)
 	case known.New:
 		fmt.Fprintf(w, "checkpoint: %s (new: no lead is known yet)\n", path)
 	default:
@@ -229,11 +214,11 @@ func (v *screen) announce(s *importer.Start) {
 
 // hear refuses a run that witnesses speak against, unless a person answers: by the ID that the refusal names, or at a
 // terminal, where Enter refuses. --yes is no answer.
-func (v *screen) hear(s *importer.Start, dryRun bool) error {
-	if s.Verdict == nil || dryRun {
+func (v *screen) hear(s *importer.Start) error {
+	if s.Verdict == nil || v.o.DryRun {
 		return nil
 	}
-	answer := v.c.String("new-checkpoint")
+	answer := v.o.Answer
 	refused := s.Verdict.Refuse(answer)
 	if errors.Is(refused, checkpoint.ErrAnswersNothing) {
 		return exit.Usage("--new-checkpoint="+answer+" answers nothing: nothing speaks against this checkpoint",
@@ -267,8 +252,8 @@ func (v *screen) many() string {
 	switch {
 	case v.rows == 0:
 		return "an unknown number of leads"
-	case v.shard.Of > 1:
-		return fmt.Sprintf("about %s, the rows of part %d/%d,", leads(v.rows), v.shard.Index, v.shard.Of)
+	case v.o.Shard.Of > 1:
+		return fmt.Sprintf("about %s, the rows of part %d/%d,", leads(v.rows), v.o.Shard.Index, v.o.Shard.Of)
 	}
 	return "up to " + leads(v.rows)
 }

@@ -31,7 +31,6 @@ func TestReaderGoes(t *testing.T) {
 		{"import", "--help"},
 		{"sandbox", "--addr", "127.0.0.1:0"},
 		{"config", "show"},
-		{"config", "show", "--json"},
 		{"config", "check", "--sandbox"},
 		{"init", leads, "-m", "-"},
 		{"checkpoint", "status", "--sandbox"},
@@ -62,7 +61,7 @@ func TestLeadsOfAShard(t *testing.T) {
 		"about 251 leads, the rows of part 3/4,": {251, importer.Shard{Index: 3, Of: 4}},
 		"an unknown number of leads":             {0, importer.Shard{Index: 3, Of: 4}},
 	} {
-		v := screen{rows: test.rows, shard: test.shard}
+		v := screen{rows: test.rows, o: &importer.Options{Task: importer.Task{Shard: test.shard}}}
 		if v.many() != want {
 			t.Errorf("%s, want %s", v.many(), want)
 		}

@@ -26,26 +26,26 @@ import (
 func (p *program) options(c *cli.Context) (importer.Options, error) {
 	o := importer.Options{
 		Task: importer.Task{
-			Command: c.Command.Name, Version: Version, RunID: p.ending.run, Log: p.logger(), Limit: c.Int("limit"),
+			Command: c.Command.Name, Version: Version, RunID: p.ending.run, Log: p.logger(), Limit: flags.Int(c, "limit"),
 		},
 		Sending: importer.Sending{
-			Concurrency: c.Int("concurrency"), Rate: c.Float64("rate"), Retries: c.Int("retries"),
-			MaxWait: c.Duration("max-wait"), MaxDuration: c.Duration("max-duration"),
+			Concurrency: flags.Int(c, "concurrency"), Retries: flags.Int(c, "retries"),
+			MaxWait: flags.Time(c, "max-wait"), MaxDuration: flags.Time(c, "max-duration"),
 		},
-		Limits: importer.Limits{MaxCreates: c.Int("max-creates"), MaxInDoubt: c.Int("max-in-doubt")},
+		Limits: importer.Limits{MaxCreates: flags.Int(c, "max-creates"), MaxInDoubt: flags.Int(c, "max-in-doubt")},
 		Planning: importer.Planning{
 			ResendInDoubt: c.String("in-doubt") == "resend", RetryRejected: c.Bool("retry-rejected"),
 			Changed: importer.ChangedRows(c.String("changed")), CreateAlikes: c.String("look-alikes") == "create",
 			NewKey: c.String("new-key"), Missing: importer.Missing(c.String("missing")),
 			Reconciling: importer.Reconciling{
-				Fresh: c.Duration("fresh"), Sample: c.Int("sample"), None: c.String("remote") == "none",
+				Fresh: flags.Time(c, "fresh"), Sample: flags.Int(c, "sample"), None: c.String("remote") == "none",
 			},
 			Conflict: importer.Rule(c.String("conflict")), HoldReopen: c.String("reopen") == "hold",
 			ReadByExternalID: c.String("read") == "external-id",
 		},
 		Checking: importer.Checking{
 			DryRun: c.Bool("dry-run"), OnlyNew: c.String("attention") == "new", Strict: c.Bool("strict"),
-			Show: c.Int("show"),
+			Show: flags.Int(c, "show"),
 		},
 		Keeping: importer.Keeping{
 			Answer: c.String("new-checkpoint"), Require: c.Bool("require-checkpoint"),
@@ -57,59 +57,33 @@ func (p *program) options(c *cli.Context) (importer.Options, error) {
 		o.MaxInDoubt = max(20, 4*o.Concurrency)
 	}
 	o.Files = filesOf(c, o.RunID)
-	var err error
-	bound := func(flag string) (rows importer.Share) {
-		if err == nil {
-			rows, err = share(flag, c.String(flag))
-		}
-		return rows
-	}
-	o.MaxRejects, o.MaxInvalid, o.Tolerate = bound("max-rejects"), bound("max-invalid"), bound("tolerate")
-	if err == nil {
-		o.ResendOn, err = resendOn(c.String("resend-on"))
-	}
-	switch {
-	case err != nil:
-		return o, err
-	case c.IsSet("show") && !o.DryRun && o.Command != "validate":
+	o.Rate, _ = strconv.ParseFloat(c.String("rate"), 64)
+	o.MaxRejects, o.MaxInvalid = share(c.String("max-rejects")), share(c.String("max-invalid"))
+	o.Tolerate, o.ResendOn = share(c.String("tolerate")), resendOn(c.String("resend-on"))
+	if c.IsSet("show") && !o.DryRun && o.Command != "validate" {
 		return o, exit.Usage("--show works with --dry-run only", "add --dry-run, or leave --show out")
 	}
 	return o, nil
 }
 
-// share reads a flag that is a number of rows or a percentage of them; "" is none.
-func share(flag, text string) (importer.Share, error) {
+// share is a number of rows or a percentage of them; "" is none.
+func share(text string) (rows importer.Share) {
 	number, percent := strings.CutSuffix(text, "%")
-	n, err := strconv.Atoi(number)
-	switch {
-	case text == "":
-		return importer.Share{}, nil
-	case err != nil || n < 0 || percent && n > 100:
-		return importer.Share{}, exit.Usage("--"+flag+" is neither a number nor a percentage",
-			"for example 100, 5% or 0")
-	case percent:
-		return importer.Share{Percent: n}, nil
+	if rows.Rows, _ = strconv.Atoi(number); percent {
+		rows.Percent, rows.Rows = rows.Rows, 0
 	}
-	return importer.Share{Rows: n}, nil
+	return rows
 }
 
-// resendOn reads --resend-on: HTTP statuses, or none.
-func resendOn(text string) (delivery.ResendOn, error) {
-	r := delivery.ResendOn{Codes: map[int]bool{}}
+// resendOn is --resend-on: HTTP statuses, or none.
+func resendOn(text string) delivery.ResendOn {
+	r := delivery.ResendOn{Codes: map[int]bool{}, NoDefault: strings.Contains(text, "none")}
 	for word := range strings.SplitSeq(text, ",") {
-		word = strings.TrimSpace(word)
-		code, err := strconv.Atoi(word)
-		switch {
-		case text == "":
-		case word == "none":
-			r.NoDefault = true
-		case err != nil || code < 400 || code > 599:
-			return r, exit.Usage("--resend-on takes HTTP statuses from 400 to 599, or none", "for example 500,502")
-		default:
+		if code, err := strconv.Atoi(strings.TrimSpace(word)); err == nil {
 			r.Codes[code] = true
 		}
 	}
-	return r, nil
+	return r
 }
 
 // carry is the action of a command that carries rows by run: validate sends nothing, the others do. adjust completes
@@ -211,9 +185,9 @@ func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs.Files
 	}
 	err = p.keepOutputs(c, o.Files, in.Names)
 	if err == nil {
-		err = in.Fresh(c.Duration("max-age"))
+		err = in.Fresh(flags.Time(c, "max-age"))
 	}
-	least := c.Int("min-rows")
+	least := flags.Int(c, "min-rows")
 	if o.Command == "sync" && !c.IsSet("min-rows") { // an export that went wrong must not pass for a quiet night
 		least = 1
 	}

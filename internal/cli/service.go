@@ -58,7 +58,7 @@ func (p *program) connect(c *cli.Context, o *importer.Options) (closeService fun
 			"nothing to do)")
 	}
 	o.Client.RequestIDHeader = p.settings.Load().Get(connection.RequestIDHeader)
-	o.Client.Concurrency, o.Client.Timeout = o.Concurrency, c.Duration("timeout")
+	o.Client.Concurrency, o.Client.Timeout = o.Concurrency, flags.Time(c, "timeout")
 	return closeService, nil
 }
 
@@ -154,7 +154,7 @@ func openSandbox(c *cli.Context, checkpointPath string) (api leadapi.Config, sto
 		return api, nil, err
 	}
 	data := ledger.SandboxData(checkpointPath)
-	api, stop, err = serveSandbox(sandbox.Options{Path: data, Wait: c.Duration("wait"), Directory: directory})
+	api, stop, err = serveSandbox(sandbox.Options{Path: data, Wait: flags.Time(c, "wait"), Directory: directory})
 	of := (*fs.PathError)(nil)
 	switch {
 	case errors.Is(err, sandbox.ErrInUse):
@@ -219,13 +219,13 @@ func (p *program) sandbox(c *cli.Context) (err error) {
 		return err
 	}
 	server, err := sandbox.New(sandbox.Options{
-		Path: c.String("data"), Latency: c.Duration("latency"), Faults: c.String("faults"), Directory: directory,
+		Path: c.String("data"), Latency: flags.Time(c, "latency"), Faults: c.String("faults"), Directory: directory,
 	})
 	if err != nil {
 		return exit.Usage(err.Error(), "see leadferry sandbox --help")
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
-	listener, err := sandbox.Listen(c.String("addr"), server, c.Duration("idle-close"))
+	listener, err := sandbox.Listen(c.String("addr"), server, flags.Time(c, "idle-close"))
 	if err != nil {
 		return exit.Usage(err.Error(), "addresses are on 127.0.0.1, [::1] or localhost, and free")
 	}

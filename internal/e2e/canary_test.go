@@ -219,7 +219,6 @@ func (s *scribe) signIn() {
 	s.ends(3, "", "import -m people.yaml people.csv --out runs/wrong")
 	s.env = right
 	s.ends(0, "", "config show")
-	s.ends(0, "", "config show --json")
 }
 
 // look: all that reads rows and sends nothing.

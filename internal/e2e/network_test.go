@@ -86,8 +86,8 @@ func TestConfigCheckOnANetwork(t *testing.T) {
 		}
 	}
 	w.env = append(w.env, "LEADFERRY_CA_FILE=")
-	out += w.must(3, "config check --json")
-	if !strings.Contains(out, `"step": "tls"`) || !strings.Contains(out, "--ca-file") || strings.Contains(out, "p@ss") || strings.Contains(out, "p%40ss") {
+	out += w.must(3, "config check")
+	if !strings.Contains(out, "  FAILED  tls ") || !strings.Contains(out, "--ca-file") || strings.Contains(out, "p@ss") || strings.Contains(out, "p%40ss") {
 		t.Errorf("config check without the authority:\n%s", out)
 	}
 }

@@ -50,7 +50,7 @@ lead: {type_key: contact-form, type_label: Contact form, external_id: "{id}", co
 		t.Errorf("%v", lead)
 	}
 	out := w.must(0, "checkpoint history A")
-	for _, text := range []string{"sent, in doubt, leads.csv:2, by locator " + sandbox.MixedLocatorID, "decided by a person: it is lead 0000", "corrected by a person", "HTTP 404", "ExternalID linked"} {
+	for _, text := range []string{"sent, in doubt, leads.csv:2, by locator " + sandbox.MixedLocatorID, "decided by a person: it is lead 0000", "HTTP 404", "ExternalID linked"} {
 		if !strings.Contains(out, text) {
 			t.Errorf("the history lacks %q:\n%s", text, out)
 		}

@@ -1,18 +1,10 @@
 // Package page is what the page of a run and the page of the sandbox have in common: looks,
 // and the safety of showing them.
 //
-// A page is a View, whose Main html/template made of the data, so that every text in it is
-// escaped. It is shown in one of two ways:
-//
-//	page.Write(file, view)                  // is alone: from disk, by mail, in print
-//	s, err := page.Serve("127.0.0.1:0", site) // live: site gives the View of an address
-//	s.URL()                                  // for the person: with a token in its path, so links are relative
-//	s.Close()                                // sends the last Views and ends
-//
-// A Site is asked for each page and, once a second, for each reader of one, with the same address: a search is a query
-// (/?q=oak) and stays live. What is the same as before is not sent. It is asked by many goroutines, so a site whose
-// Views are costly keeps the last one. While a page is live, a child of Main with an id is replaced only where it
-// changed, so that what a reader opened, selected or typed elsewhere stays: make them sections with ids.
+// A page is a View, whose Main html/template made of the data, so that every text in it is escaped. It is written into
+// a file, or served live to a person who has its URL: that holds a token. While it is live, a child of Main with an id
+// is replaced only where it changed, so that what a reader opened, selected or typed elsewhere stays: make them
+// sections with ids.
 //
 // Looks (style.css): .tiles of dl, tables (.num for figures,
 // .text for what others wrote), .pick for an ID, with a button.copy and its data-copy beside it, details, pre and code
@@ -77,17 +69,17 @@ type framed struct {
 	Live   bool
 }
 
-// The policies of a file and of a server. Neither lets a page load anything from anywhere.
-var (
-	filePolicy = sync.OnceValue(func() string {
-		return "default-src 'none'; style-src " + hashOf(style) + "; script-src " + hashOf(copying) +
-			"; base-uri 'none'; form-action 'none'"
-	})
-	servedPolicy = sync.OnceValue(func() string {
-		return "default-src 'none'; style-src " + hashOf(style) + "; script-src " + hashOf(copying+follow) +
-			"; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
-	})
-)
+// policy lets a page load nothing from anywhere, and run one script.
+func policy(script, more string) string {
+	return fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; base-uri 'none'; %s", hashOf(style),
+		hashOf(script), more)
+}
+
+func filePolicy() string { return policy(copying, "form-action 'none'") }
+
+func servedPolicy() string {
+	return policy(copying+follow, "connect-src 'self'; form-action 'self'; frame-ancestors 'none'")
+}
 
 // hashOf names a text in a Content-Security-Policy.
 func hashOf(text string) string {
@@ -104,8 +96,8 @@ func writeLive(w io.Writer, v View) error {
 	return frame().Execute(w, framed{v, "", template.CSS(style), template.JS(copying + follow), true})
 }
 
-// Site gives the View of an address, by its path and query; false: there is none.
-// Many goroutines ask it at once, and it must not block.
+// Site gives the View of an address, by its path and query; false: there is none. A search is a query and stays live.
+// Many goroutines ask it at once, each reader's once a second; it must not block.
 type Site func(at *url.URL) (View, bool)
 
 // ioTimeout is for a request's head, and for a reader to take what was written.

@@ -88,7 +88,7 @@ func (r *release) output(name string, args ...string) string {
 	return strings.TrimRight(string(out), "\n")
 }
 
-// commonFiles are those that do not depend on the target: documents, samples, manual pages, completions.
+// commonFiles are those that do not depend on the target: documents, samples, completions.
 func (r *release) commonFiles() (all []file) {
 	add := func(name, path string) {
 		all = append(all, file{name: name, mode: 0o644, data: must.Get(os.ReadFile(path))})
@@ -102,12 +102,6 @@ func (r *release) commonFiles() (all []file) {
 	} {
 		script := r.output(r.host, "completion", shell) + "\n"
 		all = append(all, file{name: "completion/" + name, mode: 0o644, data: []byte(script)})
-	}
-	manual := filepath.Join(r.work, "man")
-	must.Do(os.MkdirAll(manual, 0o755))
-	r.output("go", "run", "./internal/cli/manual", manual)
-	for _, page := range must.Get(os.ReadDir(manual)) {
-		add("man/"+page.Name(), filepath.Join(manual, page.Name()))
 	}
 	slices.SortFunc(all, func(a, b file) int { return strings.Compare(a.name, b.name) })
 	return all

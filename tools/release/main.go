@@ -3,7 +3,7 @@
 //	go -C tools run ./release -out DIR                        # linux, macOS and Windows, amd64 and arm64
 //	go -C tools run ./release -out DIR -targets linux/amd64   # some of them
 //
-// For each target an archive (program, manual pages, completions, docs, samples, licences of what it is made of) and a
+// For each target an archive (program, completions, docs, samples, licences of what it is made of) and a
 // bill of materials; packages for Debian and Red Hat; an OCI image layout; manifests for Homebrew, Scoop and winget;
 // SHA256SUMS of all. The same clean commit gives the same bytes, wherever its clone lies: times are the commit's,
 // paths are trimmed, and nothing of this machine gets in. The version is the one in the source ([leadferry --version]

@@ -3,7 +3,6 @@ package main
 import (
 	"archive/tar"
 	"archive/zip"
-	"bytes"
 	"compress/gzip"
 	"embed"
 	"io"
@@ -64,21 +63,12 @@ func placed(p product, zsh string) (all []file) {
 	}
 	for _, f := range p.contents {
 		to, known := at[f.name]
-		switch page, isPage := strings.CutPrefix(f.name, "man/"); {
-		case isPage:
-			var b bytes.Buffer
-			packed := must.Get(gzip.NewWriterLevel(&b, gzip.BestCompression))
-			must.Get(packed.Write(f.data))
-			must.Do(packed.Close())
-			f.name, f.data = "/usr/share/man/man1/"+page+".gz", b.Bytes()
-		case !known:
-			f.name = docs + f.name
-		case to == "":
-			continue
-		default:
-			f.name = to
+		if !known {
+			to = docs + f.name
 		}
-		all = append(all, f)
+		if f.name = to; to != "" {
+			all = append(all, f)
+		}
 	}
 	return all
 }

@@ -80,7 +80,7 @@ func sums(t *testing.T, out string) {
 // archives holds that each has what people install from it, below one folder.
 func archives(t *testing.T, out string) {
 	wanted := []string{
-		"README.md", "samples/leads.yaml", "man/leadferry.1", "man/leadferry-import.1", "completion/leadferry.bash",
+		"README.md", "samples/leads.yaml", "completion/leadferry.bash",
 		"completion/_leadferry", "completion/leadferry.fish", "completion/leadferry.ps1", "THIRD-PARTY-LICENCES.txt", "bill-of-materials.cdx.json",
 	}
 	for path, read := range map[string]func(*testing.T, string) map[string][]byte{
@@ -207,7 +207,7 @@ func debianPackage(t *testing.T, out string) {
 		t.Fatalf("dpkg: %v\n%s", err, said)
 	}
 	for _, name := range []string{
-		"man/man1/leadferry.1.gz", "bash-completion/completions/leadferry", "zsh/vendor-completions/_leadferry",
+		"bash-completion/completions/leadferry", "zsh/vendor-completions/_leadferry",
 		"fish/vendor_completions.d/leadferry.fish", "doc/leadferry/copyright", "doc/leadferry/README.md",
 	} {
 		if _, err := os.Stat(filepath.Join(root, "usr/share", name)); err != nil {
@@ -237,7 +237,7 @@ func redHatPackage(t *testing.T, out string) {
 	if err != nil {
 		t.Fatalf("rpm: %v\n%s", err, said)
 	}
-	for _, name := range []string{"/usr/bin/leadferry", "/usr/share/man/man1/leadferry.1.gz", "/usr/share/zsh/site-functions/_leadferry", "Build Host  : localhost"} {
+	for _, name := range []string{"/usr/bin/leadferry", "/usr/share/zsh/site-functions/_leadferry", "Build Host  : localhost"} {
 		if !bytes.Contains(said, []byte(name)) {
 			t.Errorf("rpm does not say %s:\n%s", name, said)
 		}

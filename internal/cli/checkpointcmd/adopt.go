@@ -3,7 +3,6 @@ package checkpointcmd
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -206,29 +205,18 @@ func (ls *lists) chooseFor(target checkpoint.Target) error {
 	return nil
 }
 
-// bestRow is the row of results that says most about a key so far. There may be more keys than the memory can hold, so
-// key and lead are digests.
+// bestRow is the row of results that says most about a key so far.
 type bestRow struct {
-	lead   digest // zero: none
+	lead   string
 	list   uint32 // which of the lists
 	number uint32 // of the row in it
 	tells  uint8  // how much it says
 }
 
-type digest [16]byte
-
-func digestOf(text string) (d digest) {
-	if text != "" {
-		sum := sha256.Sum256([]byte(text))
-		copy(d[:], sum[:])
-	}
-	return d
-}
-
 // chooseRows chooses from the results of runs the row that says most about each key; of equal rows, the last. A key
 // with two leads is refused.
 func (ls *lists) chooseRows() error {
-	best := map[digest]bestRow{}
+	best := map[string]bestRow{}
 	for i, l := range ls.all {
 		for row, err := range l.each {
 			if err == nil && !l.results {
@@ -243,15 +231,15 @@ func (ls *lists) chooseRows() error {
 			if row.State == "" || row.Key == "" {
 				continue
 			}
-			key, this := digestOf(row.Key), bestRow{digestOf(row.LeadID), uint32(i), uint32(row.number), row.tells()}
-			b, again := best[key]
-			if again && this.lead != b.lead && this.lead != (digest{}) && b.lead != (digest{}) {
+			this := bestRow{strings.Clone(row.LeadID), uint32(i), uint32(row.number), row.tells()}
+			b, again := best[row.Key]
+			if again && this.lead != b.lead && this.lead != "" && b.lead != "" {
 				where := fmt.Sprintf("row %d of %s", b.number, ls.all[b.list].path)
 				return l.fault(row, "its key has another lead ID in "+where+"; nothing was taken over",
 					"take out the row that is wrong")
 			}
 			if !again || this.tells >= b.tells {
-				best[key] = this
+				best[strings.Clone(row.Key)] = this // not the rest of its line
 			}
 		}
 		if !l.results && len(ls.all) > 1 {
@@ -301,7 +289,8 @@ func (l *list) entryOf(row *listed) (e checkpoint.Entry, err error) {
 		Key: row.Key, LeadID: row.LeadID, Organization: row.OrganizationID, Location: row.Location, Status: row.Status,
 		File: row.File, Line: int(row.Line),
 	}
-	if e.State, err = stateNamed(row.State); err != nil {
+	var known bool
+	if e.State, known = stateNamed(row.State); !known {
 		return e, l.fault(row, "its state is none: an export has created, partial, rejected or in_doubt; nothing was "+
 			"taken over", "")
 	}

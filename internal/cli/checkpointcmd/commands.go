@@ -164,9 +164,6 @@ func (d *Command) check() (err error) {
 	at.Options.Check = true
 	db, err := at.Open(ledger.How{ReadOnly: !writes, Accept: older, Moved: older != ""})
 	if err != nil {
-		if errors.Is(err, checkpoint.ErrDamaged) && at.Server == nil {
-			d.readable(at.Path)
-		}
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()

@@ -186,7 +186,11 @@ func (d *Command) addResults(to string, results *lists, paths []string, o bolt.O
 
 func (d *Command) reportRepaired(from, to string, r *bolt.Salvaged, dry bool) {
 	d.printf("damaged     %s\n", from)
-	d.printSalvaged(r)
+	counts := map[checkpoint.State]int{checkpoint.Forgotten: r.Forgotten}
+	for s, n := range r.Keys {
+		counts[checkpoint.State(s)] += n
+	}
+	d.printCounts(counts)
 	fmt.Fprintln(d.Out, "incomplete  nobody knows what the damaged one has lost: rows that it does not know are held "+
 		"in doubt, not sent")
 	if dry {
@@ -201,26 +205,6 @@ func (d *Command) reportRepaired(from, to string, r *bolt.Salvaged, dry bool) {
 	move := map[bool]string{false: "mv -n", true: "move"}[runtime.GOOS == "windows"]
 	fmt.Fprintf(d.Out, "\nrepaired    %s\nTo put it in the old one's place:\n     %[2]s %[3]s %[4]s\n     %[2]s "+
 		"%[5]s %[3]s\n", report.Escape(to), move, shell.Path(from), shell.Path(aside), shell.Path(to))
-}
-
-// readable says what an export of a damaged file would hold.
-func (d *Command) readable(path string) {
-	r, err := bolt.Salvage(path, func(checkpoint.Entry) error { return nil })
-	if err != nil {
-		return // the error that is shown says more
-	}
-	d.printf("checkpoint  %s\ndamaged     what can still be read, and what an export holds:\n", path)
-	d.printSalvaged(&r)
-	fmt.Fprintln(d.Out, "missing     nobody can tell")
-	d.lostBlocks(r.Forgotten)
-}
-
-func (d *Command) printSalvaged(r *bolt.Salvaged) {
-	counts := map[checkpoint.State]int{checkpoint.Forgotten: r.Forgotten}
-	for s, n := range r.Keys {
-		counts[checkpoint.State(s)] += n
-	}
-	d.printCounts(counts)
 }
 
 // lostBlocks warns that an export cannot carry what was forgotten.

@@ -23,15 +23,14 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-func stateNamed(name string) (checkpoint.State, error) {
-	if name == "" {
-		return checkpoint.Unknown, nil
+// stateNamed is a state that an export has, Unknown where none is named.
+func stateNamed(name string) (state checkpoint.State, known bool) {
+	for _, s := range []checkpoint.State{checkpoint.Created, checkpoint.Partial, checkpoint.Rejected, checkpoint.InDoubt} {
+		if s.String() == name {
+			return s, true
+		}
 	}
-	states := []checkpoint.State{checkpoint.Created, checkpoint.Partial, checkpoint.Rejected, checkpoint.InDoubt}
-	if at := slices.IndexFunc(states, func(s checkpoint.State) bool { return s.String() == name }); at >= 0 {
-		return states[at], nil
-	}
-	return 0, exit.Usage("--state does not know this state", "use created, partial, rejected or in_doubt")
+	return checkpoint.Unknown, name == ""
 }
 
 // export lists what the checkpoint knows, once that is closed: who reads it slowly, as less does, holds no lock.
@@ -78,9 +77,7 @@ type export struct {
 // checkpoint is closed when it returns.
 func (d *Command) exportTo(out io.Writer, x *export) (err error) {
 	ctx := d.C.Context
-	if x.state, err = stateNamed(d.C.String("state")); err != nil {
-		return err
-	}
+	x.state, _ = stateNamed(d.C.String("state"))
 	if x.run != "" && !isRun(x.run) {
 		return exit.Usage("--created-by takes the ID of a run, eight of 0 to 9 and a to f",
 			"it is at the end of its folder's name, and run_id in its summary")

@@ -46,8 +46,7 @@ func (d *Command) status() error {
 			return err
 		}
 		d.showStatus(&s)
-		busy := func(w *postgres.Worker) bool { return w.Alive || w.Holds > 0 }
-		return d.listWorkers(d.C.Context, db.(*postgres.Store), "\nworkers\n", busy)
+		return d.listWorkers(db.(*postgres.Store), false)
 	})
 }
 
@@ -64,8 +63,7 @@ func (d *Command) showStatus(s *checkpoint.Status) {
 	d.printCounts(s.Keys)
 	d.Warn(s.Warnings...)
 	d.tellIf(len(s.Statuses) > 0, "\nleads by status last confirmed")
-	byLife := func(a, b string) int { return cmp.Or(cmp.Compare(lifeOf(a), lifeOf(b)), cmp.Compare(a, b)) }
-	for _, name := range slices.SortedFunc(maps.Keys(s.Statuses), byLife) {
+	for _, name := range slices.Sorted(maps.Keys(s.Statuses)) {
 		d.printf("%-22s  %*s\n", cmp.Or(name, "not known"), figures, humanize.Comma(int64(s.Statuses[name])))
 	}
 	d.tellIf(len(s.Runs) > 0, "\nlast runs")
@@ -89,18 +87,8 @@ func (d *Command) followUp(s *checkpoint.Status) {
 			x.Text += " (" + x.Other + ")"
 		}
 		d.printf("\ncontradicted: on %s a person decided about %s: %s; on %s: %s: look both up in the console\n",
-			day(x.Decided), rowkey.Own(x.Key), decisionText(x.Decision), day(x.Found), x.Text)
+			stamp(x.Decided), rowkey.Own(x.Key), decisionText(x.Decision), stamp(x.Found), x.Text)
 	}
-}
-
-func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04Z") }
-
-// lifeOf is the place of a status in a lead's life.
-func lifeOf(status string) int {
-	if at := slices.Index(checkpoint.Statuses[:], status); at >= 0 {
-		return at
-	}
-	return len(checkpoint.Statuses)
 }
 
 func countsText(counts map[string]int) string {
@@ -124,26 +112,22 @@ func (d *Command) workers() error {
 			return exit.Usage("a checkpoint in a file has no workers: one run at a time uses it",
 				"leadferry checkpoint status shows the last runs")
 		}
-		return d.listWorkers(d.C.Context, server, "", func(*postgres.Worker) bool { return true })
+		return d.listWorkers(server, true)
 	})
 }
 
 // shownWorkers is how many workers are listed, the newest, beside those that hold rows.
 const shownWorkers = 20
 
-// listWorkers lists those that are shown, below a title.
-func (d *Command) listWorkers(ctx context.Context, server *postgres.Store, title string,
-	shown func(*postgres.Worker) bool,
-) error {
-	all, err := server.Workers(ctx, shownWorkers)
-	for i := range all {
-		if w := &all[i]; shown(w) {
-			fmt.Fprint(d.Out, title)
-			d.worker(w)
-			title = ""
-		}
+// listWorkers lists all of them, or those that are at work or hold rows.
+func (d *Command) listWorkers(server *postgres.Store, all bool) error {
+	workers, err := server.Workers(d.C.Context, shownWorkers)
+	workers = slices.DeleteFunc(workers, func(w postgres.Worker) bool { return !all && !w.Alive && w.Holds == 0 })
+	d.tellIf(!all && len(workers) > 0, "\nworkers")
+	d.tellIf(all && err == nil && len(workers) == 0, "no run has used it yet")
+	for i := range workers {
+		d.worker(&workers[i])
 	}
-	d.tellIf(err == nil && len(all) == 0 && title == "", "no run has used it yet")
 	return err
 }
 
@@ -152,15 +136,15 @@ func (d *Command) worker(w *postgres.Worker) {
 	if w.Fleet != "" {
 		who += fmt.Sprintf(", shard %d/%d of fleet %s", w.Shard, w.Shards, w.Fleet)
 	}
-	how := "silent since " + day(w.Beat)
+	how := "silent since " + stamp(w.Beat)
 	switch {
 	case w.Ended != nil:
-		how = "ended " + day(*w.Ended)
+		how = "ended " + stamp(*w.Ended)
 	case w.Alive:
-		how = "at work, last sign " + w.Beat.UTC().Format(time.TimeOnly) + "Z"
+		how = "at work, last sign " + stamp(w.Beat)
 	}
 	if w.Fenced != nil {
-		how += ", replaced " + day(*w.Fenced)
+		how += ", replaced " + stamp(*w.Fenced)
 	}
 	if w.Holds > 0 {
 		how += ", holds " + english.Plural(w.Holds, "row", "") + " in doubt"
@@ -168,7 +152,7 @@ func (d *Command) worker(w *postgres.Worker) {
 			how += ": they may be resolved"
 		}
 	}
-	d.printf("%-6d  began %s  on %s (process %d)  %s: %s\n", w.ID, day(w.Started), w.Host, w.Process, who, how)
+	d.printf("%-6d  began %s  on %s (process %d)  %s: %s\n", w.ID, stamp(w.Started), w.Host, w.Process, who, how)
 }
 
 // prepare makes a database fit to hold ledgers.
@@ -277,17 +261,10 @@ func historyLines(ctx context.Context, db ledger.Ledger, key string) (lines []hi
 	if err != nil {
 		return nil, err
 	}
-	var before time.Time // of the last decision
 	for _, d := range audit.Decisions {
-		if d.Key != key {
-			continue
+		if d.Key == key {
+			lines = append(lines, historyLine{d.At, "-", "decided by a person: " + decisionText(d.Decision)})
 		}
-		sentSince := func(ev checkpoint.Event) bool { return ev.Act&checkpoint.Doubted != 0 && ev.At.After(before) }
-		how := "decided by a person: "
-		if !before.IsZero() && !slices.ContainsFunc(events, sentSince) {
-			how = "corrected by a person: "
-		}
-		lines, before = append(lines, historyLine{d.At, "-", how + decisionText(d.Decision)}), d.At
 	}
 	for _, x := range audit.Contradictions {
 		if x.Key == key || x.Other == key {

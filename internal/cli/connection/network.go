@@ -1,8 +1,6 @@
 package connection
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"net/url"
 	"os"
@@ -113,69 +111,25 @@ func (s *Settings) Reach(api *leadapi.Config) (err error) {
 		r, _ := s.routeTo(address) // it has been tried
 		return r.proxy
 	}
-	if api.Authorities, err = s.authorities(); err == nil {
-		api.Certificate, err = s.clientCertificate()
+	if path := s.Get("ca-file"); path != "" {
+		if api.Authorities, err = config.ReadAuthorities(path); err != nil {
+			return err
+		}
 	}
+	certificate, key := s.connection["client-cert"], s.connection["client-key"]
+	switch {
+	case certificate.Value == "" && key.Value == "":
+		return nil
+	case certificate.Value == "":
+		return exit.Usage("there is a key for a client certificate ("+key.From+") and no certificate",
+			"name it with --client-cert")
+	}
+	api.Certificate, err = config.ReadClientCertificate(certificate.Value, key.Value)
 	return err
 }
 
 // RequestIDHeader is the flag that names the header for request IDs.
 const RequestIDHeader = "request-id-header"
-
-func (s *Settings) authorities() ([]*x509.Certificate, error) {
-	path := s.Get("ca-file")
-	if path == "" {
-		return nil, nil
-	}
-	return config.ReadAuthorities(path)
-}
-
-func (s *Settings) clientCertificate() (*tls.Certificate, error) {
-	certificate, key := s.connection["client-cert"], s.connection["client-key"]
-	switch {
-	case certificate.Value == "" && key.Value == "":
-		return nil, nil
-	case certificate.Value == "":
-		return nil, exit.Usage("there is a key for a client certificate ("+key.From+") and no certificate",
-			"name it with --client-cert")
-	}
-	return config.ReadClientCertificate(certificate.Value, key.Value)
-}
-
-// shownNetwork are the settings of proxies and certificates as people may see them.
-func (s *Settings) shownNetwork() []flags.Setting {
-	all, err := s.Routes()
-	var rows []flags.Setting
-	for _, name := range addresses {
-		row := flags.Setting{Name: name + "-proxy"}
-		if r, found := all[name]; found {
-			row.Value, row.From = r.String(), r.From
-			if err != nil {
-				row.Value = unusable(err)
-			}
-		}
-		rows = append(rows, row)
-	}
-	_, untrusted := s.authorities()
-	_, unshown := s.clientCertificate()
-	return append(rows, s.shown("ca-file", untrusted), s.shown("client-cert", unshown), s.shown("client-key", nil),
-		s.shown(RequestIDHeader, leadapi.CheckRequestIDHeader(s.Get(RequestIDHeader))))
-}
-
-// shown is a setting, or why it cannot be used.
-func (s *Settings) shown(name string, err error) flags.Setting {
-	row := s.connection[name]
-	if err != nil {
-		row.Value = unusable(err)
-	}
-	return row
-}
-
-// unusable is the first line of an error, for a setting that cannot be used.
-func unusable(err error) string {
-	first, _, _ := strings.Cut(err.Error(), "\n")
-	return "not usable: " + first
-}
 
 // ForProfile are the settings for a new profile, by key, without the client. A proxy with a password is left out:
 // others may read the file.

@@ -253,13 +253,13 @@ func registered(address string) string {
 	return u.Hostname()
 }
 
-// Shown are the connection settings as people may see them.
+// Shown are the connection settings as people may see them. Whether they work is another question.
 func (s *Settings) Shown() []flags.Setting {
 	if s.Sandbox {
 		return []flags.Setting{
 			{Name: "sandbox", Value: "true", From: "flag --sandbox"},
 			s.line.Given("directory"),
-			s.shown(RequestIDHeader, leadapi.CheckRequestIDHeader(s.Get(RequestIDHeader))),
+			s.connection[RequestIDHeader],
 		}
 	}
 	rows := []flags.Setting{s.Config, s.Profile}
@@ -279,7 +279,28 @@ func (s *Settings) Shown() []flags.Setting {
 	case a.Secret.Value != "":
 		a.Secret.Value = "set, not shown"
 	}
-	return slices.Concat(rows, []flags.Setting{a.ID, a.Secret, tokens}, s.shownNetwork())
+	rows = append(rows, a.ID, a.Secret, tokens)
+	ways, err := s.Routes()
+	for _, name := range addresses {
+		row := flags.Setting{Name: name + "-proxy"}
+		if way, found := ways[name]; found {
+			row.Value, row.From = way.String(), way.From
+			if err != nil {
+				row.Value = unusable(err)
+			}
+		}
+		rows = append(rows, row)
+	}
+	for _, name := range []string{"ca-file", "client-cert", "client-key", RequestIDHeader} {
+		rows = append(rows, s.connection[name])
+	}
+	return rows
+}
+
+// unusable is the first line of an error, for a setting that cannot be used.
+func unusable(err error) string {
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	return "not usable: " + first
 }
 
 // masked is an address without what may be a secret in it. Such an address is refused when it is used.

@@ -16,35 +16,26 @@ import (
 	"unicode"
 
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/spelling"
 )
 
 // Command is a program that a flag names, with its arguments. No shell ever sees it.
 type Command []string
 
+// A word of a command, and a part of one between quotes.
+var (
+	word   = spelling.Form(`(?:"[^"]*"|'[^']*'|[^\s"'])+`)
+	quoted = spelling.Form(`"([^"]*)"|'([^']*)'`)
+)
+
 // Parse splits a flag's text at white space; quotes group, and a backslash is itself.
 func Parse(flag, text string) (Command, error) {
-	var words Command
-	var word strings.Builder
-	begun, quote := false, rune(0)
-	for _, r := range text + " " {
-		switch {
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote != 0:
-			word.WriteRune(r)
-		case r == '"' || r == '\'':
-			begun, quote = true, r
-		case !unicode.IsSpace(r):
-			begun = true
-			word.WriteRune(r)
-		case begun:
-			words = append(words, word.String())
-			word.Reset()
-			begun = false
-		}
+	words := Command(word().FindAllString(text, -1))
+	for i, w := range words {
+		words[i] = quoted().ReplaceAllString(w, "$1$2")
 	}
 	switch {
-	case quote != 0:
+	case strings.ContainsAny(word().ReplaceAllString(text, ""), `"'`):
 		return nil, exit.Usage("--"+flag+": a quote is never closed",
 			"white space parts the words, quotes keep them together")
 	case len(words) == 0 || words[0] == "":

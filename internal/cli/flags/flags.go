@@ -5,7 +5,6 @@ package flags
 import (
 	"cmp"
 	_ "embed"
-	"fmt"
 	"math"
 	"os"
 	"slices"
@@ -13,7 +12,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/urfave/cli/v2"
 
 	"leadferry/internal/cli/exit"
@@ -79,60 +80,13 @@ func Marked(mark string) (names []string) {
 	return names
 }
 
-// flag makes the flag of a row. A kind that is none is a mistake in the table.
+// flag makes the flag of a row. To urfave all values are texts; what they may be is checked here.
 func (r *row) flag() cli.Flag {
 	var variables []string
 	if strings.Contains(r.marks, "$") {
 		variables = []string{Variable(r.name)}
 	}
 	switch r.kind {
-	case "text", "choice":
-		f := &cli.StringFlag{
-			Name: r.name, Aliases: r.short, Value: r.value, Usage: r.usage, EnvVars: variables, Category: r.group,
-		}
-		if r.kind == "choice" {
-			words := strings.Split(r.value, "|")
-			f.Value, f.Usage = words[0], strings.Replace(r.usage, "%", "`"+r.value+"`", 1)
-			f.Action = func(c *cli.Context, word string) error {
-				return r.need(slices.Contains(words, word), "takes "+strings.Join(words, " or "),
-					"see "+CommandName(c)+" --help")
-			}
-		}
-		return f
-	case "count", "slots":
-		value, err := strconv.Atoi(r.value)
-		if err != nil {
-			panic(err)
-		}
-		return &cli.IntFlag{
-			Name: r.name, Aliases: r.short, Value: value, Base: 10, Usage: r.usage, Category: r.group,
-			Action: func(_ *cli.Context, n int) error {
-				if r.kind == "slots" {
-					return r.need(1 <= n && n <= mostSlots, fmt.Sprint("must be from 1 to ", mostSlots),
-						"8 suits most services")
-				}
-				return r.need(n >= 0, "must not be negative", "0 means no limit, or none")
-			},
-		}
-	case "time":
-		value, err := time.ParseDuration(r.value)
-		if err != nil {
-			panic(err)
-		}
-		return &cli.DurationFlag{
-			Name: r.name, Value: value, DefaultText: r.value, Usage: r.usage, Category: r.group,
-			Action: func(_ *cli.Context, d time.Duration) error {
-				return r.need(d >= 0, "must not be negative", "0 means no limit, or none")
-			},
-		}
-	case "rate":
-		return &cli.Float64Flag{
-			Name: r.name, Usage: r.usage, Category: r.group,
-			Action: func(_ *cli.Context, rate float64) error {
-				return r.need(rate >= 0 && !math.IsInf(rate, 0), "must be a number that is not negative",
-					"0 means no limit")
-			},
-		}
 	case "switch":
 		return &cli.BoolFlag{Name: r.name, Usage: r.usage, Category: r.group}
 	case "word":
@@ -142,18 +96,64 @@ func (r *row) flag() cli.Flag {
 	case "list":
 		return &cli.StringSliceFlag{Name: r.name, Usage: r.usage, EnvVars: variables, Category: r.group}
 	}
-	panic("there is no kind of flags called " + r.kind)
+	standard, usage := r.value, r.usage
+	if r.kind == "choice" {
+		standard, _, _ = strings.Cut(r.value, "|")
+		usage = strings.Replace(usage, "%", "`"+strings.TrimPrefix(r.value, "|")+"`", 1)
+	}
+	return &cli.StringFlag{
+		Name: r.name, Aliases: r.short, Value: standard, Usage: usage, EnvVars: variables, Category: r.group,
+		Action: func(c *cli.Context, value string) error {
+			if what, good := r.takes(value); !good {
+				return exit.Usage("--"+r.name+" takes "+what, "see "+CommandName(c)+" --help")
+			}
+			return nil
+		},
+	}
 }
 
-// mostSlots is beyond what any service of this kind wants from one client.
-const mostSlots = 1024
-
-// need refuses the value of a flag that is not what it must be.
-func (r *row) need(good bool, what, hint string) error {
-	if good {
-		return nil
+// takes says what the flag takes, and whether a value is that. The value may be a secret.
+func (r *row) takes(value string) (what string, good bool) {
+	switch r.kind {
+	case "choice":
+		words := strings.Split(strings.TrimPrefix(r.value, "|"), "|")
+		return english.WordSeries(words, "or"), slices.Contains(words, value)
+	case "count":
+		n, err := strconv.Atoi(value)
+		return "a whole number, 0 or more", err == nil && n >= 0
+	case "slots": // more than 1,024 is beyond what any service of this kind wants from one client
+		n, err := strconv.Atoi(value)
+		return "a whole number from 1 to 1024", err == nil && 1 <= n && n <= 1024
+	case "rate":
+		n, err := strconv.ParseFloat(value, 64)
+		return "a number, 0 or more", err == nil && n >= 0 && !math.IsInf(n, 0)
+	case "time":
+		d, err := time.ParseDuration(value)
+		return "a duration, such as 90s or 10m", err == nil && d >= 0
+	case "share":
+		n, err := strconv.Atoi(strings.TrimSuffix(value, "%"))
+		return "a number or a percentage, such as 100, 5% or 0", err == nil && n >= 0 &&
+			(n <= 100 || !strings.HasSuffix(value, "%"))
+	case "codes":
+		return "HTTP statuses from 400 to 599, such as 500,502, or none", codes().MatchString(value)
+	case "sign":
+		return "one character, or tab", value == "tab" || value == `\t` || utf8.RuneCountInString(value) == 1
 	}
-	return exit.Usage("--"+r.name+" "+what, hint)
+	return "", true
+}
+
+var codes = spelling.Form(`^\s*([45]\d\d|none)\s*(,\s*([45]\d\d|none)\s*)*$`)
+
+// Int is the value of a flag that is a number; 0 where the command has none of this name.
+func Int(c *cli.Context, name string) int {
+	n, _ := strconv.Atoi(c.String(name))
+	return n
+}
+
+// Time is the value of a flag that is a duration.
+func Time(c *cli.Context, name string) time.Duration {
+	d, _ := time.ParseDuration(c.String(name))
+	return d
 }
 
 // OptionalWord is the value of a switch that also takes a word, behind =.
@@ -185,9 +185,13 @@ func Named(name string, flags []cli.Flag) cli.Flag {
 
 // TakesValue reports whether a flag needs a value, which may be the next argument.
 func TakesValue(f cli.Flag) bool {
-	_, isSwitch := f.(*cli.BoolFlag)
 	_, optional := f.(*cli.GenericFlag)
-	return !isSwitch && !optional
+	return !isSwitch(f) && !optional
+}
+
+func isSwitch(f cli.Flag) bool {
+	_, is := f.(*cli.BoolFlag)
+	return is
 }
 
 // ConnectionTopic is what `leadferry help` takes for the flags that lead to the service, the same for every command.
@@ -211,7 +215,9 @@ type Line struct {
 // that how to log and what to do at the end is known.
 func Order(app *cli.App, args []string) (l *Line, mistake error) {
 	l = &Line{app: app, Path: []string{app.Name}, Typed: map[string]string{}}
-	l.Command = &cli.Command{Subcommands: app.Commands, ArgsUsage: "COMMAND"}
+	l.Command = &cli.Command{
+		Usage: app.Usage, Description: app.Description, ArgsUsage: "COMMAND", Flags: app.Flags, Subcommands: app.Commands,
+	}
 	var global, own []string
 	for onlyFiles := false; len(args) > 0; {
 		word, used, err := args[0], 1, error(nil)
@@ -225,7 +231,7 @@ func Order(app *cli.App, args []string) (l *Line, mistake error) {
 			if flag, used, err = l.flag(word, args[1:]); flag == "" {
 				break
 			}
-			if name, _, _ := strings.Cut(flag[2:], "="); Named(name, l.globals()) != nil {
+			if name, _, _ := strings.Cut(flag[2:], "="); Named(name, app.Flags) != nil || name == "version" {
 				global = append(global, flag)
 			} else {
 				own = append(own, flag)
@@ -279,7 +285,7 @@ func (l *Line) word(word string) error {
 // or nothing, and how many arguments it took.
 func (l *Line) flag(word string, next []string) (flag string, used int, err error) {
 	name, value, joined := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
-	f := Named(name, append(l.globals(), l.Command.Flags...))
+	f := Named(name, l.Flags())
 	follows := "" // the next argument, where that looks like a flag
 	if len(next) > 0 && len(next[0]) > 1 && next[0][0] == '-' {
 		follows = next[0]
@@ -296,6 +302,9 @@ func (l *Line) flag(word string, next []string) (flag string, used int, err erro
 	case f == nil:
 		return "", 1, l.unknown(word)
 	case joined:
+		if _, bad := strconv.ParseBool(value); bad != nil && isSwitch(f) {
+			err = exit.Usage("--"+f.Names()[0]+" takes no value", l.help())
+		}
 		used = 1
 	case !TakesValue(f):
 		value, used = "true", 1
@@ -326,8 +335,14 @@ func fileOrFlag(arg string) error {
 // help names the help of the command so far.
 func (l *Line) help() string { return "see " + strings.Join(l.Path, " ") + " --help" }
 
-// globals are the flags that every command takes.
-func (l *Line) globals() []cli.Flag { return append(slices.Clone(l.app.Flags), cli.VersionFlag) }
+// Flags are those of the command, and those that every one takes.
+func (l *Line) Flags() []cli.Flag {
+	all := append(slices.Clone(l.app.Flags), cli.VersionFlag)
+	if len(l.Path) > 1 {
+		all = append(l.Command.Flags[:len(l.Command.Flags):len(l.Command.Flags)], all...)
+	}
+	return all
+}
 
 // unknown refuses a flag that nobody knows here. Of letters joined to one dash, as other programs take passwords, it
 // shows the first.
@@ -341,7 +356,7 @@ func (l *Line) unknown(typed string) error {
 			others = append(others, c.Name)
 		}
 	}
-	for _, f := range append(l.globals(), l.Command.Flags...) {
+	for _, f := range l.Flags() {
 		names = append(names, f.Names()[0])
 	}
 	near := Near("--", name, names, "")
@@ -364,10 +379,10 @@ func Near(prefix, name string, names []string, other string) string {
 
 // Setting is one effective value and where it comes from.
 type Setting struct {
-	Name   string `json:"name"`  // of the flag
-	Value  string `json:"value"` // "": not set
-	From   string `json:"from"`  // in words; "" where it is not set
-	Origin Origin `json:"-"`
+	Name   string // of the flag
+	Value  string // "": not set
+	From   string // in words; "" where it is not set
+	Origin Origin
 }
 
 // Origin is where a setting comes from: a flag beats the environment, which beats the profile.

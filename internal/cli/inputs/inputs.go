@@ -37,7 +37,7 @@ type Files struct {
 	Names   []string // paths, or "-"
 	options source.Options
 	files   []*source.File
-	stdin io.ReadCloser // nil: not read
+	stdin   io.ReadCloser // nil: not read
 }
 
 // LetGo ends the reading of standard input, which may never end by itself.
@@ -60,9 +60,7 @@ func Open(c *cli.Context, stdin io.Reader, o *importer.Options) (in *Files, err 
 	if in.Names, err = Names(c); err != nil {
 		return nil, err
 	}
-	if in.options, err = sourceOptions(c, o.Mapping.Source); err != nil {
-		return nil, err
-	}
+	in.options = sourceOptions(c, o.Mapping.Source)
 	in.options.Paths = o.Mapping.Paths()
 	in.options.Proven = slices.Contains([]string{"import", "sync"}, c.Command.Name) // what they send stays
 	if slices.Contains(in.Names, "-") {
@@ -145,32 +143,21 @@ func Spread(arg string) (names []string, pattern bool, err error) {
 }
 
 // sourceOptions puts the flags above what a mapping says of the source.
-func sourceOptions(c *cli.Context, s mapping.Source) (source.Options, error) {
+func sourceOptions(c *cli.Context, s mapping.Source) source.Options {
 	o := source.Options{
-		Format: source.Format(s.Format), Delimiter: s.Delimiter, NoQuotes: s.NoQuotes, NoHeader: s.NoHeader,
-		Columns: s.Columns,
-		Null:    s.Null, Encoding: s.Encoding, Sheet: s.Sheet, List: s.List, Backslash: s.Backslash,
+		Format: source.Format(cmp.Or(c.String("format"), s.Format)), Delimiter: s.Delimiter, NoQuotes: s.NoQuotes,
+		NoHeader: s.NoHeader, Columns: s.Columns, Null: s.Null, Encoding: cmp.Or(c.String("encoding"), s.Encoding),
+		Sheet: cmp.Or(c.String("sheet"), s.Sheet), List: cmp.Or(c.String("list"), s.List), Backslash: s.Backslash,
 		Frame: source.Frame{SkipRows: s.SkipRows, SkipFooter: s.SkipFooter, Footer: s.Footer, Comment: s.Comment},
 	}
-	if format := c.String("format"); format != "" {
-		o.Format = source.Format(format)
-		if !slices.Contains([]source.Format{source.CSV, source.TSV, source.JSONL, source.XLSX}, o.Format) {
-			return o, exit.Usage("--format takes csv, tsv, jsonl or xlsx",
-				"without it the file's name and content decide")
-		}
-	}
-	o.Encoding, o.Sheet = cmp.Or(c.String("encoding"), o.Encoding), cmp.Or(c.String("sheet"), o.Sheet)
-	o.List = cmp.Or(c.String("list"), o.List)
-	switch d := c.String("delimiter"); {
-	case d == "":
-	case d == "tab" || d == `\t`:
+	switch d := c.String("delimiter"); d {
+	case "":
+	case "tab", `\t`:
 		o.Delimiter = '\t'
-	case utf8.RuneCountInString(d) == 1:
-		o.Delimiter, _ = utf8.DecodeRuneInString(d)
 	default:
-		return o, exit.Usage("--delimiter takes one character, or tab", `for example --delimiter ";"`)
+		o.Delimiter, _ = utf8.DecodeRuneInString(d)
 	}
-	return o, nil
+	return o
 }
 
 // openInput opens one file; standard input has no name to tell its format by.

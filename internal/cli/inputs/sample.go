@@ -41,11 +41,7 @@ const (
 // the rows are left out where more can be read so. A row whose bytes or quotes cannot be read is refused: it may be the
 // header, and the row behind it a lead.
 func Sample(c *cli.Context, stdin io.Reader, name string) (propose.Input, error) {
-	o, err := sourceOptions(c, mapping.Source{})
-	if err != nil {
-		return propose.Input{}, err
-	}
-	from := reading{name: name}
+	from, err := reading{name: name}, error(nil)
 	if name == "-" {
 		if from.piped, err = io.ReadAll(io.LimitReader(stdin, maxSampleBytes+1)); err != nil {
 			return propose.Input{}, err
@@ -55,7 +51,7 @@ func Sample(c *cli.Context, stdin io.Reader, name string) (propose.Input, error)
 				"write it to a file first, and name that")
 		}
 	}
-	s, err := from.sample(o)
+	s, err := from.sample(sourceOptions(c, mapping.Source{}))
 	if err != nil {
 		return propose.Input{}, err
 	}
@@ -91,9 +87,10 @@ func (from reading) sample(o source.Options) (*sample, error) {
 	return from.cutFooter(o, s)
 }
 
-// titles are how many lines there are above the header.
+// titles are how many lines there are above the header: that is the first line with names that are known and with rows
+// that fit below it. Where most rows do not fit below the first line, it is else the line below which most do.
 func (from reading) titles(o source.Options, usual *sample) (lines int, err error) {
-	best := usual
+	best := usual.share()
 	for s := usual; o.SkipRows <= maxTitles; {
 		if s.hidesCells() && (s == usual && s.lost() > 0 || len(s.Columns) == 1) {
 			return 0, exit.Usage(fmt.Sprintf("%s:%d: a quote of this line does not fit%s", from.name, o.SkipRows+1,
@@ -103,8 +100,13 @@ func (from reading) titles(o source.Options, usual *sample) (lines int, err erro
 		if s, err = from.read(o, maxTried); err != nil || len(s.Rows)+s.lost() == 0 {
 			break
 		}
-		if s.betterThan(best) || lines > 0 && slices.Equal(s.Columns, best.Columns) && len(s.Rows) >= len(best.Rows) {
-			best, lines = s, o.SkipRows
+		known, fit := propose.Known(s.Columns), s.share()
+		switch {
+		case propose.BeginsWithLead(s.Columns, s.Rows):
+		case known > 1 && known*2 >= len(s.Columns) && fit >= 0.5:
+			return o.SkipRows, nil
+		case usual.share() < 0.5 && fit > best:
+			best, lines = fit, o.SkipRows
 		}
 	}
 	if lines > 0 {
@@ -190,20 +192,6 @@ func (l *lastRow) isThin(columns int) bool {
 // which is a lead itself.
 func (s *sample) isTable() bool {
 	return s.lost() == 0 && propose.Known(s.Columns) > 1 || propose.BeginsWithLead(s.Columns, s.Rows)
-}
-
-// betterThan reports whether this header is the right one rather than the other: most rows fit below this one alone,
-// or no fewer do and its names are known, or the other is a single title.
-func (s *sample) betterThan(other *sample) bool {
-	known := propose.Known(s.Columns)
-	switch mine, its := s.share(), other.share(); {
-	case mine < its || propose.BeginsWithLead(s.Columns, s.Rows):
-		return false
-	case its < 0.5 && mine > its, len(other.Columns) == 1 && len(s.Columns) > 1:
-		return true
-	default:
-		return known > propose.Known(other.Columns) && known > 1 && known*2 >= len(s.Columns)
-	}
 }
 
 // hidesCells reports whether a quote in the header may hide what parts its cells.

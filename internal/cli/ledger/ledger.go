@@ -27,6 +27,7 @@ import (
 	"leadferry/importer/source"
 	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/flags"
 	"leadferry/internal/config"
 	"leadferry/internal/disk"
 	"leadferry/internal/shell"
@@ -204,13 +205,13 @@ func MakeFolder(path string) error {
 
 // FileOptions say how a file is opened that the flags name.
 func (m Selection) FileOptions() bolt.Options {
-	return bolt.Options{Wait: m.C.Duration("wait"), AnyPlace: AnyPlace(), Witnesses: m.Book()}
+	return bolt.Options{Wait: flags.Time(m.C, "wait"), AnyPlace: AnyPlace(), Witnesses: m.Book()}
 }
 
 // ServerOptions say how a ledger in PostgreSQL is opened that the flags name.
 func (m Selection) ServerOptions() postgres.Options {
 	return postgres.Options{
-		Wait: m.C.Duration("wait"), Patience: m.C.Duration("max-wait"), Timeout: m.C.Duration("timeout"),
+		Wait: flags.Time(m.C, "wait"), Patience: flags.Time(m.C, "max-wait"), Timeout: flags.Time(m.C, "timeout"),
 		NeverPromoted: m.C.String("ledger-standby") == "never-promoted", Command: m.C.Command.Name,
 		Interrupt: m.Interrupt,
 	}

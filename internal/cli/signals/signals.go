@@ -86,14 +86,18 @@ func (h *Hold) interrupt() bool { return h.state.Swap(signalled) == held }
 
 // Conclude waits for a command's end. One that sees to signals itself is given time
 // after the second; any other leaves at the first one, whatever it waits for: input, a
-// lock, the check of a file. left says why nobody waits for its end any more; else it ended with code.
-func (h *Hold) Conclude(ctx context.Context, interrupt <-chan struct{}, ended <-chan int) (code int, left string) {
+// lock, the check of a file; waits is called where it is waited for. left says why nobody waits for its end any more;
+// else it ended with code.
+func (h *Hold) Conclude(ctx context.Context, interrupt <-chan struct{}, ended <-chan int, waits func()) (code int,
+	left string,
+) {
 	select {
 	case code := <-ended:
 		return code, ""
 	case <-interrupt:
 	}
 	if h.interrupt() {
+		waits()
 		select {
 		case code := <-ended:
 			return code, ""

@@ -74,7 +74,7 @@ func TestCommandsThatDoNotEnd(t *testing.T) {
 						signals <- os.Interrupt
 					}
 				}()
-				code, left := h.Conclude(ctx, interrupt, ended)
+				code, left := h.Conclude(ctx, interrupt, ended, func() {})
 				if took := time.Since(last); code != test.code || (left == "") != (code == 7) || test.ends > 0 && took != test.ends {
 					t.Errorf("exit %d, %q after %v", code, left, took)
 				}

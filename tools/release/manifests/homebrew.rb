@@ -14,7 +14,6 @@ class Leadferry < Formula
 
   def install
     bin.install "leadferry"
-    man1.install Dir["man/*.1"]
     bash_completion.install "completion/leadferry.bash" => "leadferry"
     fish_completion.install "completion/leadferry.fish"
     zsh_completion.install "completion/_leadferry"
