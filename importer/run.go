@@ -129,9 +129,6 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.pulls != nil {
-		defer r.pulls.close()
-	}
 	end := r.member.start(ctx) // signing in keeps to the rate, too
 	if r.client != nil {
 		if err := r.noteStart(context.Background()); err != nil {
@@ -149,7 +146,8 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	r.findAbsent(ctx, rec)
 	end()
 	if r.pulls != nil && r.stopped == nil {
-		if err := r.pulls.settle(); err != nil {
+		r.pulls.settle()
+		if err := rec.files.Pull(r.pulls.lines); err != nil {
 			r.stopped = filesFailed(err)
 		}
 	}
@@ -190,11 +188,6 @@ func (r *run) finish(s *report.Summary, rec *recorder) {
 	for _, in := range s.Inputs {
 		if in.Changed {
 			r.Log.Warn("the input changed while it was read", "file", in.Path)
-		}
-	}
-	if rec != nil && r.pulls != nil && r.stopped == nil {
-		if err := rec.files.Pull(r.pulls.lines()); err != nil {
-			halt(s, filesFailed(err))
 		}
 	}
 	r.leaveFleet(s)
