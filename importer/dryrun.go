@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"leadferry/checkpoint"
 	"leadferry/importer/findings"
 	"leadferry/importer/report"
 	"leadferry/internal/rowkey"
@@ -35,7 +34,6 @@ type dryRun struct {
 	planned [actionCount]int // steps that would be taken
 	linked  int              // creates among them that ask for a link
 	shown   int              // requests shown
-	pending result           // of each row that would be sent: one for all, because it is large
 }
 
 // proof is what is known of a mapping without any input.
@@ -47,7 +45,7 @@ type proof struct {
 
 func newDryRun(o *Options, in *intake) *dryRun {
 	return &dryRun{
-		options: o, intake: in, pending: result{ending: ending{outcome: Pending}}, repeats: findings.NewRepeats(),
+		options: o, intake: in, repeats: findings.NewRepeats(),
 		problems: findings.NewKinds(maxKinds, keepProblem), texts: map[mapping.Problem]string{},
 		assigned: findings.NewKinds(maxAssigned, keepAssignment),
 		words:    findings.NewKinds(maxKinds, keepWord), caught: findings.NewKinds(maxKinds, keepWord),
@@ -91,7 +89,7 @@ func (d *dryRun) problem(at findings.Spot, p mapping.Problem, unreadable bool) {
 }
 
 // plan counts what a run would do with a row, and shows the first requests. It returns why the run ends, or nil.
-func (d *dryRun) plan(it *item, step *Step, known *checkpoint.Entry) *Stop {
+func (d *dryRun) plan(it *item, step *Step) *Stop {
 	if it.faults != nil {
 		return nil
 	}
@@ -118,7 +116,7 @@ func (d *dryRun) plan(it *item, step *Step, known *checkpoint.Entry) *Stop {
 		return nil
 	}
 	d.shown++
-	if err := d.options.Request(d.requestOf(it, step, known)); err != nil {
+	if err := d.options.Request(d.requestOf(it, step)); err != nil {
 		return stopFor(fmt.Sprintf("standard output could not be written: %v", err), "")
 	}
 	return nil
@@ -171,14 +169,14 @@ func prove(m *mapping.Mapping, t *mapping.Test) []string {
 const ofCreates = 3
 
 // requestOf is the request that a step would send, for --show.
-func (d *dryRun) requestOf(it *item, step *Step, known *checkpoint.Entry) Request {
+func (d *dryRun) requestOf(it *item, step *Step) Request {
 	r := Request{File: d.intake.paths[it.input], Line: it.row.Line}
 	if step.Action != Create {
 		send := step.Send
 		if step.Action == Link {
 			send.ExternalID = true
 		}
-		r.Method, r.Path = "PATCH", "/v3/lead/"+cmp.Or(known.LeadID, it.rec.LeadID)
+		r.Method, r.Path = "PATCH", "/v3/lead/"+cmp.Or(it.entry.LeadID, it.rec.LeadID)
 		r.Body = updateRequest(&it.rec, &send).AppendJSON(nil)
 		return r
 	}

@@ -83,7 +83,7 @@ var errNoIdentity = errors.New("the mapping has neither key nor external_id nor 
 // neither service nor checkpoint, and ends before the inputs do for an interruption only.
 func Validate(ctx context.Context, o Options) (*report.Summary, error) {
 	r := newRun(o)
-	r.planFor = func(*Case) Step { return Step{Action: Create} } // every row counts as new
+	r.planFor = func(*item) Step { return Step{Action: Create} } // every row counts as new
 	r.intake.keepGoing = true
 	if err := r.intake.bind(); err != nil {
 		return nil, err

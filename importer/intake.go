@@ -44,6 +44,12 @@ type item struct {
 	digest checkpoint.Digest          // see digester
 	sums   []checkpoint.ContentDigest // see digester
 	late   bool                       // it was put off, or is decided for the second time: no third time
+
+	by      checkpoint.Match    // how its entry was found
+	alike   checkpoint.Likeness // if no lead was found: a key that looks like the row's
+	taken   checkpoint.Likeness // import: the row that has its ExternalID, or will get it
+	mayLack bool                // the checkpoint is incomplete and may have lost a lead of the row
+	result                            // its entry is what is known of its lead, and in the end what was settled
 }
 
 // items lends memory for rows and takes it back for later rows. Else most of a run's memory would be garbage.
@@ -54,7 +60,7 @@ type items struct {
 }
 
 // add takes back a row of a run that writes no files about rows.
-func (s *items) add(it *item, _ *result) error {
+func (s *items) add(it *item) error {
 	if s.spent = append(s.spent, it); len(s.spent) == batchRows {
 		s.put(s.spent)
 		s.spent = make([]*item, 0, batchRows)

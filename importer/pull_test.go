@@ -76,9 +76,10 @@ func TestLastRowOfALeadDecidesItsPull(t *testing.T) {
 	const leads = 100
 	p := newPulls(new(mapping.Mapping), new(conflicts))
 	row := func(i, lead int, outcome Outcome, kept bool) {
-		it, r := &item{row: source.Row{Number: i}}, &result{ending: ending{outcome: outcome, kept: kept}}
-		r.entry.LeadID, r.entry.ExternalID, r.entry.Seen.Status = fmt.Sprint("lead-", lead), fmt.Sprint(i), "open"
-		p.add(it, r)
+		it := &item{row: source.Row{Number: i}, result: result{ending: ending{outcome: outcome}}}
+		it.entry.LeadID, it.entry.ExternalID, it.entry.Seen.Status = fmt.Sprint("lead-", lead), fmt.Sprint(i), "open"
+		it.remarks[serviceKept] = kept
+		p.add(it)
 	}
 	for i := range leads {
 		row(i, i*79%leads, Unchanged, true)

@@ -32,11 +32,11 @@ func newPulls(m *mapping.Mapping, rules *conflicts) *pulls {
 	return &pulls{mapping: m, rules: rules, ahead: map[string]pulled{}, wordless: map[string]int{}}
 }
 
-func (p *pulls) add(it *item, r *result) {
-	e, f := &r.entry, &r.found
+func (p *pulls) add(it *item) {
+	e, f := &it.entry, &it.found
 	switch {
-	case e.LeadID == "" || r.outcome == Pending: // nothing new is known of the lead
-	case p.isAhead(it.rec.Status, r):
+	case e.LeadID == "" || it.outcome == Pending: // nothing new is known of the lead
+	case p.isAhead(it):
 		changed := f.changed
 		if changed.IsZero() {
 			changed = e.Seen.At
@@ -46,23 +46,24 @@ func (p *pulls) add(it *item, r *result) {
 			Status: cmp.Or(f.service, e.Seen.Status), UpdatedAt: stamp(changed),
 			OrganizationID: cmp.Or(f.owner, e.Seen.Organization, e.Organization),
 		}}
-	case r.outcome != Failed:
+	case it.outcome != Failed:
 		delete(p.ahead, e.LeadID)
 	}
 }
 
 // isAhead reports whether the CRM should take over the service's status. A row that failed or was rejected showed
 // nothing new of its lead, so what was seen before counts.
-func (p *pulls) isAhead(file string, r *result) bool {
-	e, before, rule := &r.entry, (*leadBefore)(&r.entry), p.rules.forStatus(r.found.service)
+func (p *pulls) isAhead(it *item) bool {
+	e, file, rule := &it.entry, it.rec.Status, p.rules.forStatus(it.found.service)
+	before := (*leadBefore)(e)
 	switch {
-	case r.kept:
+	case it.remarks[serviceKept]:
 		return true
-	case r.found.verdict == ServiceAhead:
+	case it.found.verdict == ServiceAhead:
 		return rule != RuleFile
-	case r.found.verdict == BothChanged:
+	case it.found.verdict == BothChanged:
 		return rule == RuleService || rule != RuleFile && e.Seen.Kept && e.Seen.Against == before.against(file)
-	case e.Seen.Status != "" && (r.outcome == Failed || r.outcome == Rejected):
+	case e.Seen.Status != "" && (it.outcome == Failed || it.outcome == Rejected):
 		return decide(before.status(file, nil), p.rules.forStatus(e.Seen.Status)).then == keeps
 	}
 	return false

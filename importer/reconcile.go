@@ -84,8 +84,8 @@ type comparison struct {
 
 // forReconcile decides which leads to read, of a sample those of rows that are drawn. The others are compared with what
 // was seen before.
-func (p *planner) forReconcile(c *Case) Step {
-	if step, cannot := withoutLead(c); cannot {
+func (p *planner) forReconcile(it *item) Step {
+	if step, cannot := withoutLead(it); cannot {
 		switch step.outcome {
 		case Conflict, Unmatched:
 			return step.as(NoLead)
@@ -94,8 +94,8 @@ func (p *planner) forReconcile(c *Case) Step {
 		}
 		return step
 	}
-	known, before, how := c.Known, (*leadBefore)(c.Known), &p.o.Reconciling
-	drawn := how.Sample > 0 && c.it.late // they have their turn once all rows were read
+	known, before, how := &it.entry, (*leadBefore)(&it.entry), &p.o.Reconciling
+	drawn := how.Sample > 0 && it.late // they have their turn once all rows were read
 	switch {
 	case how.Sample > 0 && !drawn:
 		step := ends(Skipped, "its lead is not in the sample").as(Unread)
@@ -104,8 +104,8 @@ func (p *planner) forReconcile(c *Case) Step {
 		}
 		return step
 	case how.None, how.Fresh > 0 && shown(known) && before.known().After(p.since):
-		c.digests.ofContent(c.it)
-		step := judged(c.it, before, nil, c.digests.sums)
+		p.digests.ofContent(it)
+		step := p.verdictOf(it, before, nil)
 		step.found.owner, step.found.sampled = before.Seen.Organization, drawn
 		return step
 	case !p.readable(known):
@@ -125,9 +125,9 @@ func shown(known *checkpoint.Entry) bool {
 	return known.Seen.Status != "" || known.Digest != checkpoint.Digest{} || known.Synced || len(known.Content) > 0
 }
 
-// judged compares a row with its lead without any rules: who changed what. Without a lead, what was seen before counts.
-func judged(it *item, before *leadBefore, lead *leadapi.Lead, sums sums) Step {
-	d := new(conflicts).compare(it, before, lead, true, sums)
+// verdictOf compares a row with its lead without any rules: who changed what. Without a lead, what was seen before counts.
+func (p *planner) verdictOf(it *item, before *leadBefore, lead *leadapi.Lead) Step {
+	d := (&planner{digests: p.digests}).compare(it, before, lead, true)
 	s := Step{diff: d, ending: ending{outcome: Conflict, text: strings.Join(d.asks, "; ")}}
 	f := &s.found
 	f.service, f.external = cmp.Or(before.Seen.Status, before.Status), before.ExternalID
@@ -162,8 +162,8 @@ func (c *carrier) reconcile(ctx context.Context, j *job) {
 		}
 		return
 	}
-	step := judged(j.it, &j.before, lead, c.digests.sums)
-	step.seen(&j.entry, &j.it.rec, &j.before, &answer{Lead: lead, at: time.Now()})
+	step := c.verdictOf(j.item, &j.before, lead)
+	step.seen(&j.entry, &j.rec, &j.before, &answer{Lead: lead, at: time.Now()})
 	f := &step.found
 	f.changed, f.owner, f.sampled = lead.UpdatedAt, lead.OwnerID, j.found.sampled
 	j.text, j.kind, j.found = step.text, step.kind, step.found
@@ -187,10 +187,9 @@ type drift struct {
 	named    *findings.Keys            // nil: nothing says which leads a file should name
 }
 
-// candidate is a row of the sample. out is how it ends if another row takes its place.
+// candidate is a row of the sample. It ends as it says if another row takes its place.
 type candidate struct {
 	it    *item
-	out   result
 	names []leadName
 }
 
@@ -207,8 +206,8 @@ func (d *drift) draw(one candidate) *candidate {
 	return &one
 }
 
-func (d *drift) count(it *item, r *result) {
-	f := &r.found
+func (d *drift) count(it *item) {
+	f := &it.found
 	if d.verdicts[f.verdict]++; f.verdict < Same || f.verdict > BothChanged {
 		return
 	}
@@ -220,7 +219,7 @@ func (d *drift) count(it *item, r *result) {
 			d.differ++
 		}
 	}
-	if had := r.entry.Organization; f.owner != "" && had != "" && f.owner != had {
+	if had := it.entry.Organization; f.owner != "" && had != "" && f.owner != had {
 		countUp(d.owners, most, report.Transition{From: had, To: f.owner}, others)
 	}
 }

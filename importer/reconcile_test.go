@@ -61,8 +61,8 @@ func TestVerdicts(t *testing.T) {
 			t.Error(sent)
 		}
 		for _, l := range r.lines {
-			if f := l.r.found; l.it.rec.Key == "content" && (f.keys != "name" || verdicts[f.verdict].changedBy != "file") || l.it.rec.Key == "both" && (verdicts[f.verdict].changedBy != "both" || f.service != "closedWon") {
-				t.Errorf("%s: %+v", l.it.rec.Key, f)
+			if f := l.found; l.rec.Key == "content" && (f.keys != "name" || verdicts[f.verdict].changedBy != "file") || l.rec.Key == "both" && (verdicts[f.verdict].changedBy != "both" || f.service != "closedWon") {
+				t.Errorf("%s: %+v", l.rec.Key, f)
 			}
 		}
 		if e := p.known("service"); e.Status != "open" || e.Seen.Status != "closedWon" || e.Unsettled != "" {

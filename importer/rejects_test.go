@@ -101,7 +101,7 @@ func TestRejectsOfAnyFileSendNothing(t *testing.T) {
 
 // fault 116: the service's words may repeat the row, so they stand beside it and nowhere else.
 func TestTheRejectsAloneHaveTheServicesWords(t *testing.T) {
-	j := &job{}
+	j := &result{}
 	j.refuse("not updated: %s", &leadapi.Error{Status: 422, Reason: leadapi.ReasonRefused, Message: `no "Ann Lee"`})
 	if j.text != "not updated: HTTP 422 (refused), see the rejects" || j.rejectText != `not updated: HTTP 422: no "Ann Lee"` {
 		t.Errorf("%q, whole %q", j.text, j.rejectText)

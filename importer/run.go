@@ -25,7 +25,7 @@ type run struct {
 	Options
 	collector
 	planner
-	planFor func(*Case) Step // of the planner: forImport, forSync or forReconcile
+	planFor func(*item) Step // of the planner: forImport, forSync or forReconcile
 	matches bool             // rows find their lead by its IDs, too
 	intake  *intake
 	meter   *meter.Meter
@@ -44,7 +44,10 @@ type run struct {
 
 func newRun(o Options) *run {
 	r := &run{Options: o, meter: meter.New()}
-	r.planner = planner{o: &r.Options, conflicts: conflicts{o.Conflict, o.Mapping.Conflicts()}}
+	r.planner = planner{
+		o: &r.Options, conflicts: conflicts{o.Conflict, o.Mapping.Conflicts()},
+		digests: newDigester(checkpoint.NewDigester(nil)),
+	}
 	r.intake = &intake{options: &r.Options, items: newItems()}
 	r.collector = collector{tally: newTally(len(o.Inputs), o.Limits, slotsPerPlace*o.Concurrency), options: &r.Options}
 	r.tally.place = r.intake.place

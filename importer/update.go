@@ -21,14 +21,14 @@ import (
 // update brings a lead in step with its row. Between mark and answer nobody knows which of the row's values the service
 // has. The answer is compared like a read: values that others changed may have to be sent again.
 func (c *carrier) update(ctx context.Context, j *job) {
-	j.before, j.unread = leadBefore(j.entry), j.step.unread
+	j.before, j.remarks[notReadable] = leadBefore(j.entry), j.step.remarks[notReadable]
 	if j.step.looks {
 		lead, err := c.readLead(ctx, j)
 		if err != nil {
 			c.notRead(j, err)
 			return
 		}
-		j.step = c.planUpdate(&Case{it: j.it, Known: &j.entry, digests: c.digests}, lead)
+		j.step = c.planUpdate(j.item, lead)
 		a := &answer{Lead: lead, at: time.Now()}
 		if j.step.Action != Update {
 			c.notSent(j, a)
@@ -52,12 +52,12 @@ func (c *carrier) notSent(j *job, a *answer) {
 	}
 	j.kind = j.step.kind
 	if j.step.outcome == Conflict {
-		d.seen(&j.entry, &j.it.rec, &j.before, a)
+		d.seen(&j.entry, &j.rec, &j.before, a)
 		j.text = j.step.text
 		c.release(j, Conflict)
 		return
 	}
-	more := d.learned(&j.entry, j.it, a)
+	more := d.learned(&j.entry, j.item, a)
 	if j.text = j.step.text; !a.remembered {
 		j.text = ""
 		j.noteOthers(a, d)
@@ -75,7 +75,7 @@ func (c *carrier) sendUpdate(ctx context.Context, j *job) (more bool) {
 	if !c.mark(j) {
 		return false
 	}
-	lead, err := c.patch(ctx, c.phases.taking, j, updateRequest(&j.it.rec, &j.step.Send))
+	lead, err := c.patch(ctx, c.phases.taking, j, updateRequest(&j.rec, &j.step.Send))
 	if err != nil {
 		c.notUpdated(j, err)
 		return false
@@ -84,7 +84,7 @@ func (c *carrier) sendUpdate(ctx context.Context, j *job) (more bool) {
 		j.entry.Code, j.text = http.StatusOK, fmt.Sprintf(unconfirmed, "the lead that came back is another one")
 		return false
 	}
-	d := c.compare(j.it, &j.before, lead, true, c.digests.sums)
+	d := c.compare(j.item, &j.before, lead, true)
 	c.updated(j, &answer{Lead: lead, at: time.Now(), sent: j.step.Send}, &d)
 	if j.outcome != Updated || c.phases.taking.Err() != nil {
 		return false
@@ -92,12 +92,12 @@ func (c *carrier) sendUpdate(ctx context.Context, j *job) (more bool) {
 	if len(d.ahead) > 0 { // reported only: it counts if leads are read
 		var names []string
 		for _, i := range d.ahead {
-			names = append(names, j.it.rec.Content[i].Name)
+			names = append(names, j.rec.Content[i].Name)
 		}
 		d.Send.Fields = slices.DeleteFunc(d.Send.Fields, func(i int) bool { return slices.Contains(d.ahead, i) })
 		j.say(contentMoved + ": " + spelling.List(names, mostListed, nil))
 	}
-	d.Send.Status = d.Send.Status && !c.reopens(lead.Status, j.it.rec.Status)
+	d.Send.Status = d.Send.Status && !c.reopens(lead.Status, j.rec.Status)
 	j.step.diff, j.before, j.unsure = d, leadBefore(j.entry), false
 	return !d.Send.none()
 }
@@ -109,11 +109,11 @@ func (c *carrier) mark(j *job) bool {
 		known.Content = nil // no lead has refused data
 	}
 	if known.LeadID == "" {
-		known.LeadID, known.State = j.it.rec.LeadID, checkpoint.Created
+		known.LeadID, known.State = j.rec.LeadID, checkpoint.Created
 	}
-	known.Unsettled, known.Sought = c.RunID, j.it.rec.Status
-	if j.step.Send.ExternalID && j.it.rec.ExternalID != "" {
-		known.WantLink = j.it.rec.ExternalID
+	known.Unsettled, known.Sought = c.RunID, j.rec.Status
+	if j.step.Send.ExternalID && j.rec.ExternalID != "" {
+		known.WantLink = j.rec.ExternalID
 	}
 	failpoint.At("before mark")
 	stored, err := c.ledger.Mark(c.phases.taking, *known)
@@ -195,7 +195,7 @@ func (c *carrier) release(j *job, outcome Outcome) {
 func (c *carrier) notTaken(j *job, ae *leadapi.Error) {
 	j.refuse("%s", ae)
 	entry := &j.entry
-	entry.Code, entry.Reason, entry.Refused = ae.Status, ae.Reason, j.it.digest
+	entry.Code, entry.Reason, entry.Refused = ae.Status, ae.Reason, j.digest
 	entry.Confirmed = j.before.confirmed()
 	if !j.unsure {
 		entry.Unsettled, entry.Sought, entry.WantLink = j.before.Unsettled, j.before.Sought, j.before.WantLink
@@ -208,13 +208,13 @@ const reasonNotConfirmed = "not_confirmed" // the class of an update whose answe
 
 // updated settles what the lead in the answer shows, by d. The update counts only if the lead has what was sent.
 func (c *carrier) updated(j *job, a *answer, d *diff) {
-	rec, entry := &j.it.rec, &j.entry
+	rec, entry := &j.rec, &j.entry
 	wrong, names := differing(rec, &a.sent, a.Lead)
 	d.confirmed(entry, rec, &j.before, a)
 	if j.before.Unsettled != "" {
 		entry.Content = nil // the earlier update may have changed any of it
 	}
-	entry.Content = merged(entry.Content, j.it, d.differ, wrong)
+	entry.Content = merged(entry.Content, j.item, d.differ, wrong)
 	entry.Code, entry.Reason, entry.Refused = http.StatusOK, "", checkpoint.Digest{}
 	c.stamp(j)
 	if d.external.byService && d.external.then != keeps {
@@ -228,9 +228,9 @@ func (c *carrier) updated(j *job, a *answer, d *diff) {
 		return
 	}
 	j.noteOthers(a, d)
-	j.step.kept = d.status.then == keeps
+	j.step.remarks[serviceKept] = d.status.then == keeps
 	if entry.Synced = true; !c.matches {
-		entry.Digest, entry.Synced = j.it.digest, false
+		entry.Digest, entry.Synced = j.digest, false
 	}
 	if entry.ExternalID != "" && entry.ExternalID == rec.ExternalID {
 		entry.State, entry.WantLink = checkpoint.Created, ""
