@@ -245,8 +245,6 @@ type Hooks struct {
 	Begin     func(*Start) error // told once before anything is sent; its error ends the run
 	LetGo     func()             // told once no more rows are wanted, so that reads of standard input end
 	Progress  func(report.Tick)  // told a few times a second
-	// how many rows the inputs hold, 0 where that is not known and takes longer to find out
-	Total func(within time.Duration) int
 	// told once a second of the run so far, which is its own then; it must not wait
 	Live  func(*report.Summary)
 	Sends func() // told of each row that is about to be sent

@@ -235,7 +235,6 @@ func (r *run) summary() *report.Summary {
 			SHA256: in.SHA256, Changed: changed,
 		}
 	}
-	s.NotRead = r.notRead()
 	if r.tally.limits.doubts(0) {
 		s.Standing = r.tally.limits.Standing
 	}
@@ -256,34 +255,6 @@ func (r *run) summary() *report.Summary {
 		s.Checks = r.dry.found(s.Notes)
 	}
 	return s
-}
-
-// notRead is how many rows of the inputs a stopped run did not read; -1: not known.
-func (r *run) notRead() int {
-	if r.stopped == nil {
-		return 0
-	}
-	rows, whole := 0, true
-	for _, f := range r.Inputs {
-		in := f.Info()
-		rows, whole = rows+in.Rows, whole && in.SHA256 != ""
-	}
-	switch limited := r.Limit > 0 && rows >= r.Limit; {
-	case r.Shard.Of > 1:
-		return -1
-	case whole, limited:
-	case r.Total == nil:
-		return -1
-	default:
-		within := time.Minute
-		if r.stopped.Code == CodeInterrupted { // a person is waiting
-			within = time.Second
-		}
-		if rows = r.Total(within); rows == 0 {
-			return -1
-		}
-	}
-	return max(0, rows-r.tally.counts.Read)
 }
 
 // named is a summary of nothing but what run it is of.

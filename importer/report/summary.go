@@ -48,8 +48,6 @@ type Summary struct {
 	DroppedValues int     `json:"dropped_values"`
 	Checks        *Checks `json:"checks,omitzero"` // of a run that sends nothing
 
-	// rows of the input that a run which stopped has not read; -1: some, not counted
-	NotRead   int         `json:"not_read,omitzero"`
 	InService *InService  `json:"in_service,omitempty"` // of import and sync
 	Asks      *Attentions `json:"attention,omitempty"`
 

@@ -122,7 +122,7 @@ Next
 `},
 		{"stopped before anything was sent", stopped(), `
 Import stopped early: the service could not be reached for 15m.
-Until then, 0 of 40 rows read were done.
+Until then, 0 of 40 rows read were done, and the input was not read to its end.
 Nothing was sent to the service. The run took 12 s.
 
 Rows
@@ -175,7 +175,7 @@ func TestTextSaysOneThingForEachKindOfRun(t *testing.T) {
 	}{
 		{"no rows", change(sample(), func(s *Summary) { s.Rows = RowCounts{} }), "Import complete: there were no rows.\n"},
 		{"nothing new", change(sample(), func(s *Summary) { s.Requests = Requests{Token: 1} }), "Nothing was sent to the service."},
-		{"interrupted", change(stopped(), func(s *Summary) { s.Outcome = "interrupted" }), "Import interrupted: 0 of 40 rows read were done.\n"},
+		{"interrupted", change(stopped(), func(s *Summary) { s.Outcome = "interrupted" }), "Import interrupted: 0 of 40 rows read were done, and the input was not read to\nits end.\n"},
 		{"dry run", change(checked(), func(s *Summary) { s.Command = "import" }), "Nothing was sent: this was a dry run."},
 		{"dry run, then", change(checked(), func(s *Summary) { s.Command = "import" }), "1. Run the same command without --dry-run to send the rows.\n"},
 		{"bad mapping", change(checked(), func(s *Summary) {

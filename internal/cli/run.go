@@ -134,12 +134,6 @@ func (p *program) watch(c *cli.Context, in *inputs.Files, o *importer.Options, l
 		parts := max(1, o.Shard.Of) // a shard takes its part of the rows, more or less: it goes by hashes
 		v.rows = (in.Count(o.Limit, time.Time{}) + parts - 1) / parts
 	}
-	o.Total = func(within time.Duration) int {
-		if v.rows == 0 {
-			v.rows = in.Count(o.Limit, time.Now().Add(within))
-		}
-		return v.rows
-	}
 	if live != nil {
 		o.Live = func(s *report.Summary) { live.Show(s, v.rows) }
 	}
