@@ -20,7 +20,7 @@ type engine struct {
 	r       *run
 	phases  phases
 	info    checkpoint.Info // of the beginning: what an incomplete checkpoint lacks does not come back
-	carrier *carrier // nil if nothing is sent
+	carrier *carrier        // nil if nothing is sent
 
 	mu      sync.Mutex
 	changed sync.Cond // a row or a lane has ended, or the run ends

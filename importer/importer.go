@@ -28,6 +28,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"time"
 
@@ -215,12 +216,12 @@ type Planning struct {
 
 // Checking is what a run that sends nothing looks at, and what counts for the exit code.
 type Checking struct {
-	DryRun   bool                // of Import and Sync
-	OnlyNew  bool                // --attention new: what needed attention in the run before does not count
-	Strict   bool                // validate: what only looks wrong counts as wrong
-	Tolerate Share               // validate: so many problem rows end with CodeComplete anyway
-	Show     int                 // requests to show
-	Request  func(Request) error // told of each
+	DryRun   bool      // of Import and Sync
+	OnlyNew  bool      // --attention new: what needed attention in the run before does not count
+	Strict   bool      // validate: what only looks wrong counts as wrong
+	Tolerate Share     // validate: so many problem rows end with CodeComplete anyway
+	Show     int       // requests to show
+	Shown    io.Writer // gets them, exactly as they would be sent
 }
 
 // Keeping is what remembers a run and tells of it.
@@ -260,13 +261,4 @@ type Start struct {
 	Notes      []string        // remarks on the mapping; those of a dry run are in its summary
 	Target     checkpoint.Target
 	Verdict    *checkpoint.Verdict // what witnesses say of the checkpoint; nil where there is none
-}
-
-// Request is one request as it would be sent.
-type Request struct {
-	File   string
-	Line   int
-	Method string
-	Path   string // below the leads or base URL
-	Body   []byte
 }

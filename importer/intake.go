@@ -49,7 +49,7 @@ type item struct {
 	alike   checkpoint.Likeness // if no lead was found: a key that looks like the row's
 	taken   checkpoint.Likeness // import: the row that has its ExternalID, or will get it
 	mayLack bool                // the checkpoint is incomplete and may have lost a lead of the row
-	result                            // its entry is what is known of its lead, and in the end what was settled
+	result                      // its entry is what is known of its lead, and in the end what was settled
 }
 
 // items lends memory for rows and takes it back for later rows. Else most of a run's memory would be garbage.
