@@ -86,15 +86,12 @@ func (c *carrier) act(ctx context.Context, j *job) {
 // sent, then the request, then the outcome.
 func (c *carrier) create(ctx context.Context, j *job) {
 	failpoint.At("before intent")
-	rec, shape := &j.rec, c.shapes.of(j.input)
+	shape := c.shapes.of(j.input)
 	if c.Client.RequestIDHeader != "" {
 		j.requestID = leadapi.NewRequestID()
 	}
-	intent := checkpoint.Entry{ // it gets the time of its commit
-		Key: rec.Key, File: c.intake.paths[j.input], Line: j.row.Line,
-		Organization: rec.Organization, Locator: rec.Locator, Status: rec.Status, WantLink: rec.ExternalID,
-		RequestID: j.requestID, Run: c.RunID, Digest: j.digest, Content: j.sums,
-	}
+	intent := c.doubtOf(j)
+	intent.RequestID, intent.Updated = j.requestID, time.Time{} // it gets the time of its commit
 	if err := c.ledger.Claim(c.phases.taking, intent, j.doubt != nil, shape); err != nil {
 		c.notBegun(j, err)
 		return
