@@ -41,43 +41,37 @@ const (
 	batchesAhead = 8 // beside the one being filled and the one being written
 )
 
-func newRecorder(files *report.Run, inputs []*source.File, rooms *items, own *ownColumns) *recorder {
-	w := &recorder{
-		files: files, items: rooms, own: own, lines: make(chan []*item, batchesAhead), done: make(chan struct{}),
-	}
-	// if an input is not UTF-8, spreadsheets need the mark to read the rejects
-	mark := slices.ContainsFunc(inputs, func(f *source.File) bool { return f.Info().Other })
-	for _, f := range inputs {
-		in := f.Info()
-		w.inputs = append(w.inputs,
-			report.Input{Path: in.Path, Format: in.Format, Delimiter: f.Delimiter(), ByteOrderMark: mark})
-	}
-	go w.run()
-	return w
-}
-
 // openFiles opens the run's files; nil: none are wanted.
 func (r *run) openFiles() (*recorder, error) {
 	r.record = r.intake.items.add
 	if !r.Files.Wanted() {
 		return nil, nil
 	}
-	var own *ownColumns
+	w := &recorder{
+		items: &r.intake.items, strict: r.Strict, values: r.Files.ProblemValues,
+		lines: make(chan []*item, batchesAhead), done: make(chan struct{}),
+	}
 	if r.OwnColumns {
-		own = newOwnColumns(r.Inputs)
-		r.Files.Columns = own.names
+		w.own = newOwnColumns(r.Inputs)
+		r.Files.Columns = w.own.names
 	}
 	r.Files.Namespaced = r.Mapping.Namespace() != ""
-	files, err := report.OpenRun(r.Files)
-	if err != nil {
+	var err error
+	if w.files, err = report.OpenRun(r.Files); err != nil {
 		return nil, fmt.Errorf("%w\nhint: name another place with --out, or with the flag that names this file", err)
 	}
-	rec := newRecorder(files, r.Inputs, &r.intake.items, own)
-	rec.strict, rec.values = r.Strict, r.Files.ProblemValues
-	if files.TakesRows() {
-		r.record = rec.add
+	// if an input is not UTF-8, spreadsheets need the mark to read the rejects
+	mark := slices.ContainsFunc(r.Inputs, func(f *source.File) bool { return f.Info().Other })
+	for _, f := range r.Inputs {
+		in := f.Info()
+		w.inputs = append(w.inputs,
+			report.Input{Path: in.Path, Format: in.Format, Delimiter: f.Delimiter(), ByteOrderMark: mark})
 	}
-	return rec, nil
+	if w.files.TakesRows() {
+		r.record = w.add
+	}
+	go w.run()
+	return w, nil
 }
 
 func (w *recorder) add(it *item) error {
@@ -284,49 +278,42 @@ func rejectOf(it *item) report.Reject {
 	return rej
 }
 
-// ownColumns are the columns of all inputs side by side, for --results-columns all. Columns with the same name are one
-// column, except where a file has the name twice. JSON objects may all have other keys, so each is written whole into
-// one column.
+// ownColumns are the columns of all inputs side by side, for --results-columns all. Columns with the same name are one.
+// JSON objects may all have other keys, so each is written whole into one column.
 type ownColumns struct {
 	names []string
-	at    [][]int // for each input, where the cells of its rows go
-	whole []bool  // for each input: its rows are JSON objects
+	at    map[string]int // of a name in names
 }
 
+const objectColumn = "json"
+
 func newOwnColumns(inputs []*source.File) *ownColumns {
-	c := &ownColumns{at: make([][]int, len(inputs)), whole: make([]bool, len(inputs))}
-	type column struct {
-		name string
-		time int // how often its file has had the name
-	}
-	known := map[column]int{}
-	for i, f := range inputs {
-		h, times := f.Header(), map[string]int{}
-		names := []string{"json"}
-		if c.whole[i] = h == nil || h.Open; !c.whole[i] {
+	c := &ownColumns{at: map[string]int{}}
+	for _, f := range inputs {
+		names := []string{objectColumn}
+		if h := f.Header(); h != nil && !h.Open {
 			names = h.Names[:h.Own]
 		}
 		for _, name := range names {
-			times[name]++
-			one := column{name, times[name]}
-			if _, is := known[one]; !is {
-				known[one], c.names = len(c.names), append(c.names, name)
+			if _, is := c.at[name]; !is {
+				c.at[name], c.names = len(c.names), append(c.names, name)
 			}
-			c.at[i] = append(c.at[i], known[one])
 		}
 	}
 	return c
 }
 
-// cells are a row's own cells, as they were read, in these columns.
+// cells are a row's own cells, as they were read, in these columns. Of columns with one name the first counts.
 func (c *ownColumns) cells(it *item) []string {
-	cells, own := make([]string, len(c.names)), it.row.Cells
-	if c.whole[it.input] {
-		own = []string{cmp.Or(it.row.Raw, it.row.Text)}
-	}
-	for i, at := range c.at[it.input] {
-		if i < len(own) {
-			cells[at] = own[i]
+	cells := make([]string, len(c.names))
+	switch h := it.row.Header; {
+	case h == nil:
+	case h.Open:
+		cells[c.at[objectColumn]] = it.row.Raw
+	default:
+		for i, cell := range it.row.Cells[:min(len(it.row.Cells), h.Own)] {
+			at := &cells[c.at[h.Names[i]]]
+			*at = cmp.Or(*at, cell)
 		}
 	}
 	return cells
