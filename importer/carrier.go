@@ -38,7 +38,7 @@ type job struct {
 	step   Step
 	before leadBefore // Update, Read: what was known of the lead
 
-	doubt     *ending       // Create: how the row ends if it stays in doubt from before; or nil
+	doubt     *result       // Create: how the row ends if it stays in doubt from before; or nil
 	refusal   error         // why the ledger refused the claim or the mark of a request, which was not sent
 	marked    bool          // Update: the mark is durable
 	unsure    bool          // Update: a try may have been applied, and nobody can tell
@@ -180,15 +180,13 @@ func (c *carrier) notMade(j *job, err error) {
 	// not applied, and not the row's fault: the next run sends it again
 	case c.retrier.Unapplied(ae), ae.Status == http.StatusUnauthorized, ae.Status == http.StatusMisdirectedRequest:
 		j.refuse("%s", ae)
-		j.entry.Code = ae.Status
 		c.withdraw(j, Failed)
 	// refused for good; a 429 that --resend-on does not trust leaves doubt
 	case ae.Applied == leadapi.No && ae.Status != http.StatusTooManyRequests:
 		c.retrier.Breaker.Conclude(&j.pass, delivery.Usable)
-		j.refuse("%s", ae)
 		j.entry = c.entryOf(j, checkpoint.Rejected)
 		j.entry.Content = nil // no lead has it
-		j.entry.Code, j.entry.Reason = ae.Status, ae.Reason
+		j.refuse("%s", ae)
 		c.settle(j, Rejected)
 	default: // nobody can tell whether it was applied
 		c.retrier.Breaker.Conclude(&j.pass, delivery.Doubtful)
@@ -246,7 +244,6 @@ func (c *carrier) link(ctx context.Context, j *job) {
 		j.text = "linking was answered but not confirmed: the lead that came back is another one or carries another " +
 			"ExternalID"
 	case !errors.Is(err, delivery.ErrStopping):
-		j.keepAnswer(err)
 		j.refuse("created but not linked: %s", err)
 	case j.step.Action == Create:
 		j.text = "created; the run stopped before it was linked"

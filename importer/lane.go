@@ -263,8 +263,7 @@ func (e *engine) hand(l *lane, it *item, step Step) {
 	}
 	j := &job{item: it, step: step}
 	if j.outcome = Pending; step.Action == Create && j.entry.State == checkpoint.InDoubt {
-		held := inDoubtBefore(&j.entry)
-		j.doubt = &held.ending
+		j.doubt = &result{ending: inDoubtBefore(&j.entry).ending, entry: j.entry}
 	}
 	j.entry.Content = slices.Clone(j.entry.Content) // look-ups reuse theirs
 	l.job = j
@@ -293,7 +292,7 @@ func (e *engine) rowDone(l *lane) bool {
 	}
 	// it was not made now; the earlier send is still in doubt
 	if j.doubt != nil && (j.outcome == Pending || j.outcome == Failed) {
-		j.ending = *j.doubt
+		j.ending, j.entry = j.doubt.ending, j.doubt.entry
 	}
 	if j.doubt != nil && j.attempts > 0 && j.refusedAs == 0 { // from now on it counts for this run
 		tally.limits.Standing--

@@ -125,27 +125,22 @@ func (r *result) remark(kind remark, text string) {
 // sayOrganization notes if the service gave a lead to another organization than the row asked for.
 func (j *job) sayOrganization() {
 	asked, given := j.rec.Organization, j.entry.Organization
-	if j.outcome != Created && j.outcome != Partial || j.entry.LeadID == "" {
-		return
+	switch {
+	case j.outcome != Created && j.outcome != Partial || j.entry.LeadID == "":
+	case given == "" && j.step.Action == Create:
+		j.remark(noOwner, "the service does not say which organization it assigned")
+	case given != "" && asked != "" && given != asked:
+		j.say("the service assigned another organization than the row asked for")
 	}
-	if j.remarks[noOwner] = j.step.Action == Create && given == ""; asked == "" || given == asked {
-		return
-	}
-	text := "the service assigned another organization than the row asked for"
-	if given == "" {
-		text = "the service does not say which organization it assigned"
-	}
-	if j.rejectText != "" {
-		j.rejectText += "; " + text
-	}
-	j.say(text)
 }
 
 func (r *result) say(text string) {
-	if r.text != "" {
-		r.text += "; "
+	for _, to := range []*string{&r.text, &r.rejectText} {
+		if *to != "" {
+			*to += "; " + text
+		}
 	}
-	r.text += text
+	r.text = cmp.Or(r.text, text)
 }
 
 // Exit codes of a run (INTERFACE, "Exit status").
@@ -273,28 +268,18 @@ func inputEnded(err error) *Stop {
 		hint+"; then run the same command again: nothing is sent twice").always()
 }
 
-// refuse sets the row's text to status and class of the service's answer. The service's own words may repeat the row's
-// cells, so only the rejects get them. format has one verb.
+// refuse notes an error of a request. Status and class of the service's answer go into the entry and the text, but its
+// own words may repeat the row's cells, so only the rejects get them. format has one verb.
 func (r *result) refuse(format string, err error) {
 	public, whole := err.Error(), err.Error()
-	ae, answered := errors.AsType[*leadapi.Error](err)
-	if answered {
-		public, whole = ae.Message, ae.Message
-	}
-	if answered && ae.Status != 0 {
-		public = fmt.Sprintf("HTTP %d (%s), see the rejects", ae.Status, strings.ReplaceAll(ae.Reason, "_", " "))
-		whole = fmt.Sprintf("HTTP %d: %s", ae.Status, ae.Message)
+	if ae, answered := errors.AsType[*leadapi.Error](err); answered {
+		r.entry.Code, r.entry.Reason = ae.Status, ae.Reason
+		if public, whole = ae.Message, ae.Message; ae.Status != 0 {
+			public = fmt.Sprintf("HTTP %d (%s), see the rejects", ae.Status, strings.ReplaceAll(ae.Reason, "_", " "))
+			whole = fmt.Sprintf("HTTP %d: %s", ae.Status, ae.Message)
+		}
 	}
 	r.text, r.rejectText = fmt.Sprintf(format, public), fmt.Sprintf(format, whole)
-}
-
-// keepAnswer stores status and class of the client's error in the entry, if err is one, and returns that error.
-func (r *result) keepAnswer(err error) *leadapi.Error {
-	ae, answered := errors.AsType[*leadapi.Error](err)
-	if answered {
-		r.entry.Code, r.entry.Reason = ae.Status, ae.Reason
-	}
-	return ae
 }
 
 const reasonPanic = "panic" // the class of a doubt after a fault of the program

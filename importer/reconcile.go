@@ -158,9 +158,9 @@ func (p *planner) verdictOf(it *item, before *leadBefore, lead *leadapi.Lead) St
 // reconcile reads a lead and compares it with its row. Only what was seen is stored.
 func (c *carrier) reconcile(ctx context.Context, j *job) {
 	j.before, j.found = leadBefore(j.entry), j.step.found
-	lead, err := c.readLead(ctx, j)
-	if err != nil {
-		if c.notRead(j, err); j.outcome != Pending {
+	lead := c.readLead(ctx, j)
+	if lead == nil {
+		if j.outcome != Pending {
 			j.found.verdict = Unread
 		}
 		return

@@ -23,9 +23,8 @@ import (
 func (c *carrier) update(ctx context.Context, j *job) {
 	j.before, j.remarks[notReadable] = leadBefore(j.entry), j.step.remarks[notReadable]
 	if j.step.looks {
-		lead, err := c.readLead(ctx, j)
-		if err != nil {
-			c.notRead(j, err)
+		lead := c.readLead(ctx, j)
+		if lead == nil {
 			return
 		}
 		j.step = c.planUpdate(j.item, lead)
@@ -39,8 +38,7 @@ func (c *carrier) update(ctx context.Context, j *job) {
 		}
 		j.before.Seen = j.before.sight(a)
 	}
-	for more := true; more; {
-		more = c.sendUpdate(ctx, j)
+	for c.sendUpdate(ctx, j) {
 	}
 }
 
@@ -146,13 +144,13 @@ func (c *carrier) patch(
 
 // notUpdated ends an update without a usable answer. If it may have been applied, the next one sends the whole row.
 func (c *carrier) notUpdated(j *job, err error) {
-	stops, ae := errors.Is(err, delivery.ErrStopping), j.keepAnswer(err)
-	switch {
-	case ae != nil && refusedForGood(ae):
+	stops := errors.Is(err, delivery.ErrStopping)
+	switch ae, answered := errors.AsType[*leadapi.Error](err); {
+	case answered && refusedForGood(ae):
 		c.notTaken(j, ae)
 	case j.unsure && stops:
 		j.text = fmt.Sprintf(unconfirmed, "the run stopped before an answer came")
-	case j.unsure && ae != nil:
+	case j.unsure && answered:
 		j.refuse(unconfirmed, ae)
 	case stops:
 		c.release(j, Pending)
@@ -195,7 +193,7 @@ func (c *carrier) release(j *job, outcome Outcome) {
 func (c *carrier) notTaken(j *job, ae *leadapi.Error) {
 	j.refuse("%s", ae)
 	entry := &j.entry
-	entry.Code, entry.Reason, entry.Refused = ae.Status, ae.Reason, j.digest
+	entry.Refused = j.digest
 	entry.Confirmed = j.before.confirmed()
 	if !j.unsure {
 		entry.Unsettled, entry.Sought, entry.WantLink = j.before.Unsettled, j.before.Sought, j.before.WantLink
@@ -277,20 +275,26 @@ func (j *job) noteLead(lead *leadapi.Lead) {
 
 // readLead reads a lead (section "6. Update a lead") by an update without content, which changes nothing, or by sending
 // the ExternalID that the lead has, which overwrites one that others set. The first lead of a run is read twice, to see
-// whether a read moves UpdatedAt.
-func (c *carrier) readLead(ctx context.Context, j *job) (*leadapi.Lead, error) {
+// whether a read moves UpdatedAt. nil: it could not be read, and the row ends so.
+func (c *carrier) readLead(ctx context.Context, j *job) *leadapi.Lead {
 	lead, err := c.readOnce(ctx, j)
-	if err != nil {
-		return nil, c.refusesReads(err)
+	if err == nil && !c.ReadByExternalID && c.hasRead.CompareAndSwap(false, true) {
+		first := lead.UpdatedAt
+		if lead, err = c.readOnce(ctx, j); err == nil && !lead.UpdatedAt.Equal(first) {
+			j.remark(readCounts, "")
+		}
+	} else {
+		err = c.refusesReads(err)
 	}
-	if c.ReadByExternalID || !c.hasRead.CompareAndSwap(false, true) {
-		return lead, nil
+	switch {
+	case errors.Is(err, delivery.ErrStopping):
+		j.outcome = Pending
+		return nil
+	case err != nil:
+		j.refuse("its lead could not be read: %s", err)
+		return nil
 	}
-	again, err := c.readOnce(ctx, j)
-	if err == nil && !again.UpdatedAt.Equal(lead.UpdatedAt) {
-		j.remark(readCounts, "")
-	}
-	return again, err
+	return lead
 }
 
 func (c *carrier) readOnce(ctx context.Context, j *job) (*leadapi.Lead, error) {
@@ -324,13 +328,4 @@ func (c *carrier) refusesReads(err error) error {
 		ae.Status, ae.Message)
 	return c.stopping(stopFor(reason, "--read external-id reads them by an update of the ExternalID that was last "+
 		"confirmed; one that others have changed is overwritten by it").always())
-}
-
-func (c *carrier) notRead(j *job, err error) {
-	if errors.Is(err, delivery.ErrStopping) {
-		j.outcome = Pending
-		return
-	}
-	j.keepAnswer(err)
-	j.refuse("its lead could not be read: %s", err)
 }
