@@ -42,7 +42,7 @@ const checkedHeader = "id,org,zip,stage,name,email\n"
 // validated validates inputs by their text; a name that ends in .broken breaks off.
 func validated(t *testing.T, text string, o Options, inputs ...string) *report.Summary {
 	t.Helper()
-	s, err := Validate(t.Context(), prepared(t, text, o, inputs...))
+	s, err := Run(t.Context(), prepared(t, text, o, inputs...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestAFileThatBreaksOffDoesNotEndValidate(t *testing.T) {
 	broken := io.MultiReader(strings.NewReader(checkedHeader+"3,o-1,,,Cem,\n"), iotest.ErrReader(errors.New("unexpected end")))
 	input := opened(t, "-", source.Options{Format: source.CSV, Stdin: broken})
 	o.Inputs = []*source.File{o.Inputs[0], input, o.Inputs[1]}
-	s, err := Validate(t.Context(), o)
+	s, err := Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func TestRemarksOnTheMapping(t *testing.T) {
 		}
 		return nil
 	}
-	s, err := Validate(t.Context(), o)
+	s, err := Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func TestRemarksOnTheMapping(t *testing.T) {
 	if diff := cmp.Diff(append(slices.Clip(want), nameless), s.Notes); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	e := newImport(o)
+	e := newRun(o)
 	if err := e.intake.bind(); err != nil {
 		t.Fatal(err)
 	}
@@ -289,7 +289,7 @@ func TestJSONLColumnsThatNothingUsesAreGathered(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.Inputs = []*source.File{opened(t, path, source.Options{})}
-	s, err := Validate(t.Context(), o)
+	s, err := Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

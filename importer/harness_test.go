@@ -424,7 +424,7 @@ func started(t testing.TB, command, path, text string, o Options, service *remot
 	}
 	o.Inputs, o.Log = []*source.File{opened(t, path, source.Options{})}, slog.New(slog.DiscardHandler)
 	o.MaxWait = cmp.Or(o.MaxWait, time.Hour)
-	newRun := map[string]func(Options) *run{"import": newImport, "sync": newSync, "reconcile": newReconcile}[command]
+	o.Command = command
 	tr := &trial{run: newRun(o), records: &records{}, service: service}
 	if err := tr.intake.bind(); err != nil {
 		t.Fatal(err)

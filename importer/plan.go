@@ -87,6 +87,9 @@ const (
 	IgnoreChanged ChangedRows = "ignore" // count them as unchanged
 )
 
+// asNew makes every lead: a check does not know the checkpoint.
+func asNew(*item) Step { return ends(Created, "").by(Create) }
+
 // forImport creates leads that are not known, links those that are not linked, and updates others if --changed says so.
 func (p *planner) forImport(it *item) Step {
 	switch known := &it.entry; known.State {

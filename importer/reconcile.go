@@ -21,28 +21,11 @@ import (
 	"leadferry/mapping"
 )
 
-// Reconciling says which leads Reconcile reads.
+// Reconciling says which leads reconcile reads.
 type Reconciling struct {
 	None   bool          // --remote none: no lead
 	Fresh  time.Duration // none that was confirmed or read since; 0: all
 	Sample int           // those of so many rows that are drawn at random; 0: all
-}
-
-// Reconcile compares each row with what was last confirmed of its lead and with what the service holds now. It changes
-// nothing on the service. What it saw is stored beside what was confirmed. It returns as Import does.
-func Reconcile(ctx context.Context, o Options) (*report.Summary, error) {
-	o.Require = true
-	return newReconcile(o).execute(ctx)
-}
-
-func newReconcile(o Options) *run {
-	r := newRun(o)
-	r.planFor, r.matches, r.intake.fields = r.forReconcile, true, true
-	r.since = time.Now().Add(-o.Reconciling.Fresh)
-	r.drift = &drift{
-		most: o.Reconciling.Sample, statuses: map[report.Transition]int{}, owners: map[report.Transition]int{},
-	}
-	return r
 }
 
 // Verdict is the result of the comparison. NoVerdict is for rows that are not compared, such as invalid ones.

@@ -26,7 +26,7 @@ func rejectsBy(t *rapid.T, path, out string, o source.Options) (rows report.RowC
 		return rows, ""
 	}
 	defer f.Close()
-	s, err := Validate(context.Background(), Options{Task: Task{Mapping: m, Inputs: []*source.File{f}}, Keeping: Keeping{Files: report.Files{Rejects: out}}})
+	s, err := Run(context.Background(), Options{Task: Task{Command: "validate", Mapping: m, Inputs: []*source.File{f}}, Keeping: Keeping{Files: report.Files{Rejects: out}}})
 	if err != nil { // as a name that is there twice and is used
 		return rows, ""
 	}

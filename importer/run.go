@@ -20,12 +20,12 @@ import (
 	"leadferry/leadapi"
 )
 
-// run is one Import, Sync or Validate, from its options to its summary.
+// run is one command, from its options to its summary.
 type run struct {
 	Options
 	collector
 	planner
-	planFor func(*item) Step // of the planner: forImport, forSync or forReconcile
+	planFor func(*item) Step // of the planner: forImport, forSync, forReconcile or asNew
 	matches bool             // rows find their lead by its IDs, too
 	intake  *intake
 	meter   *meter.Meter
@@ -51,6 +51,21 @@ func newRun(o Options) *run {
 	r.intake = &intake{options: &r.Options, items: newItems()}
 	r.collector = collector{tally: newTally(len(o.Inputs), o.Limits, slotsPerPlace*o.Concurrency), options: &r.Options}
 	r.tally.place = r.intake.place
+	r.matches = o.Command == "sync" || o.Command == "reconcile"
+	r.intake.fields, r.intake.keepGoing = r.matches, o.Command == "validate"
+	switch o.Command {
+	case "sync":
+		r.planFor, r.Require = r.forSync, o.Require || !o.Mapping.HasLeadID()
+	case "reconcile":
+		r.planFor, r.Require, r.since = r.forReconcile, true, time.Now().Add(-o.Reconciling.Fresh)
+		r.drift = &drift{
+			most: o.Reconciling.Sample, statuses: map[report.Transition]int{}, owners: map[report.Transition]int{},
+		}
+	case "validate":
+		r.planFor = asNew
+	default:
+		r.planFor = r.forImport
+	}
 	if o.Files.Pull != "" {
 		r.pulls = newPulls(o.Mapping, &r.conflicts)
 	}
@@ -63,6 +78,11 @@ func newRun(o Options) *run {
 
 // execute connects the run to service and checkpoint, and performs it.
 func (r *run) execute(ctx context.Context) (*report.Summary, error) {
+	if r.Command != "validate" && r.makes() {
+		if err := r.Mapping.ForCreate(); err != nil {
+			return nil, err
+		}
+	}
 	if r.matches && r.Mapping.KeyFrom() == "row" && !r.Mapping.HasLeadID() {
 		return nil, errNoIdentity
 	}
@@ -73,9 +93,14 @@ func (r *run) execute(ctx context.Context) (*report.Summary, error) {
 	if err := r.intake.bind(); err != nil {
 		return nil, err
 	}
-	if r.DryRun {
+	switch {
+	case r.Command == "validate":
 		r.dry = newDryRun(&r.Options, r.intake)
-	} else {
+		r.dry.examine()
+		return r.perform(ctx)
+	case r.DryRun:
+		r.dry = newDryRun(&r.Options, r.intake)
+	default:
 		if err := r.connect(); err != nil {
 			return nil, err
 		}
