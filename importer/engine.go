@@ -144,7 +144,7 @@ func (e *engine) tell() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.r.progress()
-	e.r.member.note(e.r)
+	e.r.member.note()
 }
 
 // outOfTime takes no more rows and finishes the leads that were made. It does nothing if every row had its turn.
