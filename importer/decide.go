@@ -240,6 +240,7 @@ const (
 // compare compares a row with its lead, as the service shows it or, if shown is nil, as it was last seen: the status,
 // and fields that the row sends. Content that the row would not change is compared only if all is set.
 func (p *planner) compare(it *item, before *leadBefore, shown *leadapi.Lead, all bool) (d diff) {
+	p.digests.ofContent(it)
 	service := before.Seen.Status
 	if shown != nil {
 		service = shown.Status

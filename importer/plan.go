@@ -130,18 +130,11 @@ func (p *planner) planMade(it *item) Step {
 	case p.o.Changed == UpdateChanged:
 		return p.planUpdate(it, nil)
 	case p.o.Changed == IgnoreChanged, known.Digest == checkpoint.Digest{}, sentLast,
-		known.Synced && known.Unsettled == "" && !p.differs(it):
+		known.Synced && known.Unsettled == "" && !p.compare(it, (*leadBefore)(known), nil, false).byFile:
 		return ends(Unchanged, "")
 	}
 	return ends(Changed, "the row, or what the mapping makes of it, changed since its lead was made; nothing was "+
 		"sent")
-}
-
-// differs reports whether the row differs from what was confirmed last.
-func (p *planner) differs(it *item) bool {
-	p.digests.ofContent(it)
-	d := p.compare(it, (*leadBefore)(&it.entry), nil, false)
-	return d.byFile
 }
 
 // planLink finishes a lead that was created but not linked, if the row still asks for a link.
@@ -183,7 +176,6 @@ func (p *planner) planCreate(it *item) Step {
 // without an answer nothing is sent: that update may still arrive.
 func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 	known, rec := &it.entry, &it.rec
-	p.digests.ofContent(it)
 	d := p.compare(it, (*leadBefore)(known), shown, p.o.CheckRemote == ReadAll)
 	step := Step{diff: d}
 	step.remarks[serviceKept] = d.status.then == keeps
@@ -352,15 +344,14 @@ func lookingLike(l checkpoint.Likeness) string {
 }
 
 func rowLike(l checkpoint.Likeness) string {
-	switch {
-	case l.State == checkpoint.InDoubt && l.File == "":
-		return "a row in doubt"
-	case l.State == checkpoint.InDoubt:
-		return fmt.Sprintf("%s:%d, which is in doubt", l.File, l.Line)
-	case l.File == "":
-		return "a lead that was taken over from a list"
+	where, has := fmt.Sprintf("%s:%d", l.File, l.Line), "which has a lead"
+	if l.File == "" {
+		where = "another row"
 	}
-	return fmt.Sprintf("%s:%d, which has a lead", l.File, l.Line)
+	if l.State == checkpoint.InDoubt {
+		has = "which is in doubt"
+	}
+	return where + ", " + has
 }
 
 func forgotten() Step { return ends(Skipped, "left out by an earlier `checkpoint forget`") }

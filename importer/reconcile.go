@@ -90,7 +90,6 @@ func (p *planner) forReconcile(it *item) Step {
 		}
 		return step
 	case how.None, how.Fresh > 0 && shown(known) && before.known().After(p.since):
-		p.digests.ofContent(it)
 		step := p.verdictOf(it, before, nil)
 		step.found.owner, step.found.sampled = before.Seen.Organization, drawn
 		return step

@@ -188,41 +188,36 @@ func (w *recorder) absent(e *checkpoint.Entry) error {
 	return w.files.Reconciliation([]report.Compared{c})
 }
 
+// tell writes the checks that rows fail, or the reasons why they need attention.
 func (w *recorder) tell(batch []*item) error {
 	if !w.files.Tells() {
 		return nil
 	}
-	var problems []report.Problem
+	var all []report.Problem
 	for _, it := range batch {
-		problems = w.appendProblems(problems, it)
+		ps := it.faults
+		switch {
+		case ps != nil:
+		case w.strict && len(it.rec.Dropped)+len(it.rec.Caught) > 0:
+			for _, found := range it.rec.Dropped {
+				found.Rule, found.Text = "dropped", found.Text+": it is left out, as on_invalid says"
+				ps = append(ps, found)
+			}
+			ps = append(ps, it.rec.Caught...)
+		case it.outcome.toRejects():
+			ps = []mapping.Problem{{Rule: it.outcome.String(), Text: it.text}}
+		}
+		for _, p := range ps {
+			all = append(all, report.Problem{
+				File: w.inputs[it.input].Path, Line: it.row.Line, Row: it.row.Number,
+				Column: p.Column, Rule: p.Rule, Text: p.Text, Value: w.valueOf(&it.row, p.Column),
+			})
+		}
 	}
-	if err := w.files.Problems(problems); err != nil {
+	if err := w.files.Problems(all); err != nil {
 		return fmt.Errorf("write problems: %w", err)
 	}
 	return nil
-}
-
-// appendProblems adds the checks that a row fails, or the reason why it needs attention.
-func (w *recorder) appendProblems(all []report.Problem, it *item) []report.Problem {
-	ps := it.faults
-	switch {
-	case ps != nil:
-	case w.strict && len(it.rec.Dropped)+len(it.rec.Caught) > 0:
-		for _, found := range it.rec.Dropped {
-			found.Rule, found.Text = "dropped", found.Text+": it is left out, as on_invalid says"
-			ps = append(ps, found)
-		}
-		ps = append(ps, it.rec.Caught...)
-	case it.outcome.toRejects():
-		ps = []mapping.Problem{{Rule: it.outcome.String(), Text: it.text}}
-	}
-	for _, p := range ps {
-		all = append(all, report.Problem{
-			File: w.inputs[it.input].Path, Line: it.row.Line, Row: it.row.Number,
-			Column: p.Column, Rule: p.Rule, Text: p.Text, Value: w.valueOf(&it.row, p.Column),
-		})
-	}
-	return all
 }
 
 // valueOf is what the row holds in these columns, if the problems file shows values.
