@@ -310,6 +310,10 @@ func (p *planner) compareContent(d *diff, it *item, before *leadBefore, shown *l
 	}
 }
 
+func indexOf(list []checkpoint.ContentDigest, name [4]byte) int {
+	return slices.IndexFunc(list, func(d checkpoint.ContentDigest) bool { return d.Name == name })
+}
+
 // keptText names the service's values that are kept, or "".
 func (d *diff) keptText(status string) string {
 	var list []string
@@ -399,7 +403,7 @@ func (d *diff) learned(e *checkpoint.Entry, it *item, a *answer) (more bool) {
 		if before.Unsettled != "" {
 			content = nil // the unanswered update may have changed any of it
 		}
-		content = merged(content, it, d.differ, nil)
+		content = d.merged(content, it, nil)
 	}
 	more = before.Unsettled != "" || a.Status != "" && a.Status != before.Status && !d.status.byService ||
 		!slices.Equal(content, before.Content)

@@ -207,18 +207,17 @@ const reasonNotConfirmed = "not_confirmed" // the class of an update whose answe
 // updated settles what the lead in the answer shows, by d. The update counts only if the lead has what was sent.
 func (c *carrier) updated(j *job, a *answer, d *diff) {
 	rec, entry := &j.rec, &j.entry
-	wrong, names := differing(rec, &a.sent, a.Lead)
 	d.confirmed(entry, rec, &j.before, a)
 	if j.before.Unsettled != "" {
 		entry.Content = nil // the earlier update may have changed any of it
 	}
-	entry.Content = merged(entry.Content, j.item, d.differ, wrong)
+	entry.Content = d.merged(entry.Content, j.item, a.sent.Fields)
 	entry.Code, entry.Reason, entry.Refused = http.StatusOK, "", checkpoint.Digest{}
 	c.stamp(j)
 	if d.external.byService && d.external.then != keeps {
 		j.say(externalMoved)
 	}
-	if names != nil {
+	if names := d.wrong(j.item, &a.sent); names != nil {
 		entry.Reason, entry.Synced = reasonNotConfirmed, true
 		j.text = "the update was answered but not confirmed: the lead came back with another " +
 			strings.Join(names, ", ")
@@ -234,6 +233,46 @@ func (c *carrier) updated(j *job, a *answer, d *diff) {
 		entry.State, entry.WantLink = checkpoint.Created, ""
 	}
 	c.settle(j, j.step.outcome)
+}
+
+// wrong names what the lead has otherwise than it was sent.
+func (d *diff) wrong(it *item, sent *Changes) (names []string) {
+	if sent.Status && d.status.then != leaves {
+		names = append(names, "Status")
+	}
+	if sent.ExternalID && d.external.then != leaves {
+		names = append(names, externalField)
+	}
+	for _, i := range sent.Fields {
+		if slices.Contains(d.differ, i) {
+			names = append(names, fmt.Sprintf("Content key %q", it.rec.Content[i].Name))
+		}
+	}
+	return names
+}
+
+// merged is the content that an answer confirms: the known one, with the row's fields in place, except those in which
+// the service differs. If they were sent, nobody knows them any more.
+func (d *diff) merged(known []checkpoint.ContentDigest, it *item, sent []int) []checkpoint.ContentDigest {
+	list := append(make([]checkpoint.ContentDigest, 0, len(known)+len(it.sums)), known...)
+	n := -1
+	for i := range it.rec.Content {
+		if it.rec.Content[i].Volatile {
+			continue
+		}
+		n++
+		differs := slices.Contains(d.differ, i)
+		switch at := indexOf(list, it.sums[n].Name); {
+		case differs && at >= 0 && slices.Contains(sent, i):
+			list = slices.Delete(list, at, at+1)
+		case differs:
+		case at >= 0:
+			list[at] = it.sums[n]
+		default:
+			list = append(list, it.sums[n])
+		}
+	}
+	return list
 }
 
 // noteOthers says what others changed in the lead of an answer, and which of the service's values are kept.
