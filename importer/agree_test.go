@@ -245,29 +245,28 @@ func carries(have jsontext.Value, f *mapping.Field) bool {
 // shown compares the rows that a run says are in step with the service, where no later
 // row of the run has to do with the same lead.
 func (p *pair) shown(when string, r *trial) {
-	last := map[string]*line{}
-	for i := range r.lines {
-		l := &r.lines[i]
-		if id := l.r.entry.LeadID; id != "" && (last[id] == nil || last[id].it.row.Number < l.it.row.Number) {
+	last := map[string]*item{}
+	for _, l := range r.lines {
+		if id := l.entry.LeadID; id != "" && (last[id] == nil || last[id].row.Number < l.row.Number) {
 			last[id] = l
 		}
 	}
 	for id, l := range last {
-		if l.r.outcome != Updated && (l.r.outcome != Unchanged || !r.matches) {
+		if l.outcome != Updated && (l.outcome != Unchanged || !r.matches) {
 			continue
 		}
-		rec, lead, checked := &l.it.rec, p.service.answered[id], p.service.checked[id]
-		told := strings.Contains(l.r.text, "changed on the service") || strings.Contains(l.r.text, "value is kept")
+		rec, lead, checked := &l.rec, p.service.answered[id], p.service.checked[id]
+		told := strings.Contains(l.text, "changed on the service") || strings.Contains(l.text, "value is kept")
 		if !told && lead.ExternalID != rec.ExternalID && !slices.ContainsFunc(p.service.ever[id], func(l leadapi.Lead) bool { return l.ExternalID == rec.ExternalID }) {
-			p.errorf("%s: %s is %v, but linked to %s", when, rec.Key, l.r.outcome, lead.ExternalID)
+			p.errorf("%s: %s is %v, but linked to %s", when, rec.Key, l.outcome, lead.ExternalID)
 		}
 		for i := range rec.Content {
 			if f := &rec.Content[i]; !told && !f.Volatile && !slices.ContainsFunc(p.service.ever[id], func(l leadapi.Lead) bool { return carries(l.Content[f.Name], f) }) {
-				p.errorf("%s: %s is %v, but %s is not what the row says", when, rec.Key, l.r.outcome, f.Name)
+				p.errorf("%s: %s is %v, but %s is not what the row says", when, rec.Key, l.outcome, f.Name)
 			}
 		}
-		if rec.Status != "" && !l.r.remarks[statusByOthers] && !l.r.entry.Seen.Kept && p.service.answered[id].Status != rec.Status && checked.Status != rec.Status {
-			p.errorf("%s: %s is %v as %s, but the service last said %s", when, rec.Key, l.r.outcome, rec.Status, p.service.answered[id].Status)
+		if rec.Status != "" && !l.remarks[statusByOthers] && !l.entry.Seen.Kept && p.service.answered[id].Status != rec.Status && checked.Status != rec.Status {
+			p.errorf("%s: %s is %v as %s, but the service last said %s", when, rec.Key, l.outcome, rec.Status, p.service.answered[id].Status)
 		}
 	}
 }
@@ -332,17 +331,17 @@ func (p *pair) finally(rows []string) {
 // inStep compares the rows with the service itself: every lead was read, and the file's word counts.
 func (p *pair) inStep(r *trial) {
 	for i := range r.lines {
-		l := &r.lines[i]
-		if l.r.outcome != Updated && l.r.outcome != Unchanged {
+		l := r.lines[i]
+		if l.outcome != Updated && l.outcome != Unchanged {
 			continue
 		}
-		rec, lead := &l.it.rec, p.service.leads[l.r.entry.LeadID]
+		rec, lead := &l.rec, p.service.leads[l.entry.LeadID]
 		if lead.ExternalID != rec.ExternalID || rec.Status != "" && lead.Status != rec.Status {
-			p.errorf("at last %s is %v, but %s, %s", rec.Key, l.r.outcome, lead.ExternalID, lead.Status)
+			p.errorf("at last %s is %v, but %s, %s", rec.Key, l.outcome, lead.ExternalID, lead.Status)
 		}
 		for i := range rec.Content {
 			if f := &rec.Content[i]; !f.Volatile && !carries(lead.Content[f.Name], f) {
-				p.errorf("at last %s is %v, but %s is not what the row says", rec.Key, l.r.outcome, f.Name)
+				p.errorf("at last %s is %v, but %s is not what the row says", rec.Key, l.outcome, f.Name)
 			}
 		}
 	}

@@ -29,18 +29,16 @@ type carrier struct {
 	*run
 	phases  *phases
 	halt    func(*Stop) // ends the run: nothing is sent after it returns
-	digests *digester
 	hasRead atomic.Bool // an update without content has shown a lead
 }
 
 // job is a row with its step. Its outcome is always the one that is right if nothing more happens.
 type job struct {
-	result // so far; its entry is first what was known, and in the end what was settled
-	it     *item
+	*item
 	step   Step
 	before leadBefore // Update, Read: what was known of the lead
 
-	doubt     *ending       // Create: how the row ends if it stays in doubt from before; or nil
+	doubt     *result       // Create: how the row ends if it stays in doubt from before; or nil
 	refusal   error         // why the ledger refused the claim or the mark of a request, which was not sent
 	marked    bool          // Update: the mark is durable
 	unsure    bool          // Update: a try may have been applied, and nobody can tell
@@ -76,7 +74,7 @@ func (c *carrier) act(ctx context.Context, j *job) {
 		c.reconcile(ctx, j)
 	case Note:
 		j.before = leadBefore(j.entry)
-		c.notSent(j, j.before.remembered(&j.it.rec))
+		c.notSent(j, j.before.remembered(&j.rec))
 	default: // Hold: what a person needs to find the lead, without digests, because its data are not known
 		j.entry = c.doubtOf(j)
 		j.entry.Digest, j.entry.Content, j.entry.Reason = checkpoint.Digest{}, nil, checkpoint.ReasonIncomplete
@@ -88,21 +86,18 @@ func (c *carrier) act(ctx context.Context, j *job) {
 // sent, then the request, then the outcome.
 func (c *carrier) create(ctx context.Context, j *job) {
 	failpoint.At("before intent")
-	rec, shape := &j.it.rec, c.shapes.of(j.it.input)
+	shape := c.shapes.of(j.input)
 	if c.Client.RequestIDHeader != "" {
 		j.requestID = leadapi.NewRequestID()
 	}
-	intent := checkpoint.Entry{ // it gets the time of its commit
-		Key: rec.Key, File: c.intake.paths[j.it.input], Line: j.it.row.Line,
-		Organization: rec.Organization, Locator: rec.Locator, Status: rec.Status, WantLink: rec.ExternalID,
-		RequestID: j.requestID, Run: c.RunID, Digest: j.it.digest, Content: j.it.sums,
-	}
+	intent := c.doubtOf(j)
+	intent.RequestID, intent.Updated = j.requestID, time.Time{} // it gets the time of its commit
 	if err := c.ledger.Claim(c.phases.taking, intent, j.doubt != nil, shape); err != nil {
 		c.notBegun(j, err)
 		return
 	}
 	if shape != nil {
-		c.shapes[j.it.input].Store(nil)
+		c.shapes[j.input].Store(nil)
 	}
 	j.outcome = InDoubt
 	made, err := c.sendCreate(ctx, j)
@@ -116,7 +111,7 @@ func (c *carrier) create(ctx context.Context, j *job) {
 }
 
 func (c *carrier) sendCreate(ctx context.Context, j *job) (made *leadapi.Created, err error) {
-	req := createRequest(&j.it.rec)
+	req := createRequest(&j.rec)
 	first, attempt := j.requestID, 0
 	tries, err := c.retrier.Deliver(ctx, c.phases.taking, delivery.Create, &j.pass,
 		func(ctx context.Context, anew bool) (err error) {
@@ -125,7 +120,7 @@ func (c *carrier) sendCreate(ctx context.Context, j *job) (made *leadapi.Created
 				j.requestID = first + "-" + strconv.Itoa(attempt)
 				req.RequestID = j.requestID
 			}
-			switch err := c.ledger.Guard(c.phases.taking, j.it.rec.Key); {
+			switch err := c.ledger.Guard(c.phases.taking, j.rec.Key); {
 			case err != nil && c.phases.taking.Err() != nil && errors.Is(err, context.Canceled):
 				return delivery.ErrStopping
 			case err != nil:
@@ -152,7 +147,7 @@ func (c *carrier) stopping(err error) error {
 
 // made settles a lead that the service created, and reports whether that is durable. It is partial until it is linked.
 func (c *carrier) made(j *job, made *leadapi.Created) (stored bool) {
-	rec := &j.it.rec
+	rec := &j.rec
 	j.entry = c.entryOf(j, checkpoint.Created)
 	j.entry.LeadID, j.entry.Organization, j.entry.Location = made.LeadID, made.OrganizationID, made.LocationName
 	j.entry.Status = cmp.Or(rec.Status, "open")
@@ -185,15 +180,13 @@ func (c *carrier) notMade(j *job, err error) {
 	// not applied, and not the row's fault: the next run sends it again
 	case c.retrier.Unapplied(ae), ae.Status == http.StatusUnauthorized, ae.Status == http.StatusMisdirectedRequest:
 		j.refuse("%s", ae)
-		j.entry.Code = ae.Status
 		c.withdraw(j, Failed)
 	// refused for good; a 429 that --resend-on does not trust leaves doubt
 	case ae.Applied == leadapi.No && ae.Status != http.StatusTooManyRequests:
 		c.retrier.Breaker.Conclude(&j.pass, delivery.Usable)
-		j.refuse("%s", ae)
 		j.entry = c.entryOf(j, checkpoint.Rejected)
 		j.entry.Content = nil // no lead has it
-		j.entry.Code, j.entry.Reason = ae.Status, ae.Reason
+		j.refuse("%s", ae)
 		c.settle(j, Rejected)
 	default: // nobody can tell whether it was applied
 		c.retrier.Breaker.Conclude(&j.pass, delivery.Doubtful)
@@ -206,7 +199,7 @@ func (c *carrier) notMade(j *job, err error) {
 // withdraw removes the claim of a create that was not applied. A doubt from an earlier run is back after that.
 func (c *carrier) withdraw(j *job, outcome Outcome) {
 	c.retrier.Breaker.Conclude(&j.pass, delivery.NothingShown)
-	if err := c.ledger.Withdraw(context.Background(), j.it.rec.Key, c.RunID); err != nil {
+	if err := c.ledger.Withdraw(context.Background(), j.rec.Key, c.RunID); err != nil {
 		c.notStored(j, err)
 		return
 	}
@@ -216,7 +209,7 @@ func (c *carrier) withdraw(j *job, outcome Outcome) {
 // linkLater links a lead of an earlier run. If the file's ExternalID does not win anyway, it reads the lead first: one
 // with neither the wanted ExternalID nor the one that was wanted before is a conflict.
 func (c *carrier) linkLater(ctx context.Context, j *job) {
-	rec := &j.it.rec
+	rec := &j.rec
 	if c.readable(&j.entry) && c.forExternalID() != RuleFile {
 		lead, err := c.readOnce(ctx, j)
 		switch {
@@ -239,7 +232,7 @@ func (c *carrier) linkLater(ctx context.Context, j *job) {
 // link sends the ExternalID of a lead. It counts only if the answer shows the same lead with this ExternalID.
 func (c *carrier) link(ctx context.Context, j *job) {
 	j.outcome = Partial
-	external := j.it.rec.ExternalID
+	external := j.rec.ExternalID
 	failpoint.At("before link")
 	lead, err := c.patch(ctx, c.phases.sending, j, &leadapi.UpdateRequest{ExternalID: &external})
 	failpoint.At("link answered")
@@ -251,7 +244,6 @@ func (c *carrier) link(ctx context.Context, j *job) {
 		j.text = "linking was answered but not confirmed: the lead that came back is another one or carries another " +
 			"ExternalID"
 	case !errors.Is(err, delivery.ErrStopping):
-		j.keepAnswer(err)
 		j.refuse("created but not linked: %s", err)
 	case j.step.Action == Create:
 		j.text = "created; the run stopped before it was linked"
@@ -338,19 +330,19 @@ func (c *carrier) notStored(j *job, err error) {
 
 func (c *carrier) stamp(j *job) {
 	j.entry.Run, j.entry.Updated = c.RunID, time.Now()
-	j.entry.File, j.entry.Line = c.intake.paths[j.it.input], j.it.row.Line
+	j.entry.File, j.entry.Line = c.intake.paths[j.input], j.row.Line
 }
 
 func (c *carrier) entryOf(j *job, s checkpoint.State) checkpoint.Entry {
 	return checkpoint.Entry{
-		Key: j.it.rec.Key, State: s, Digest: j.it.digest, Content: j.it.sums,
-		File: c.intake.paths[j.it.input], Line: j.it.row.Line, Run: c.RunID, Updated: time.Now(),
+		Key: j.rec.Key, State: s, Digest: j.digest, Content: j.sums,
+		File: c.intake.paths[j.input], Line: j.row.Line, Run: c.RunID, Updated: time.Now(),
 	}
 }
 
 // doubtOf is an entry in doubt, with what a person needs to find the lead.
 func (c *carrier) doubtOf(j *job) checkpoint.Entry {
-	rec := &j.it.rec
+	rec := &j.rec
 	e := c.entryOf(j, checkpoint.InDoubt)
 	e.Organization, e.Locator, e.Status, e.WantLink = rec.Organization, rec.Locator, rec.Status, rec.ExternalID
 	return e

@@ -21,23 +21,21 @@ type collector struct {
 	dry   *dryRun // of a run that sends nothing; else nil
 	drift *drift  // of a reconciliation; else nil
 	pulls *pulls  // nil: no pull file is wanted
-	// takes each row after its outcome is durable, and keeps the item alone: recorder.add or, if no file has lines
-	// about rows, items.add
-	record func(*item, *result) error
+	// takes each row after its outcome is durable: recorder.add or, if no file has lines about rows, items.add
+	record func(*item) error
 
 	options *Options
 	before  *report.Before  // what needed attention in the run before
 	began   time.Time       // of the run
 	warned  bool            // of a key that looks like an e-mail address
 	unkept  []report.Unkept // as many as may be claimed at a time at most
-	ended   result          // of the row in end: a copy for each row would be garbage
 }
 
 // countRead counts a row that was read, and notes the lead that it names, if that is known.
-func (c *collector) countRead(it *item, known *checkpoint.Entry) {
+func (c *collector) countRead(it *item) {
 	if c.drift != nil && c.drift.named != nil { // by both keys
-		c.drift.named.Add(known.Key)
-		if known.Key != it.rec.Key {
+		c.drift.named.Add(it.entry.Key)
+		if it.entry.Key != it.rec.Key {
 			c.drift.named.Add(it.rec.Key)
 		}
 	}
@@ -63,47 +61,45 @@ func isAddress(key string) bool {
 	return at > 0 && strings.IndexByte(key[at:], '.') > 1 && !strings.ContainsAny(key, " \t")
 }
 
-// foresee ends a row of a run that sends nothing.
-func (c *collector) foresee(it *item, step *Step, known *checkpoint.Entry) *Stop {
-	if step.Action.sends() {
-		return c.add(it, &c.dry.pending)
-	}
-	return c.end(it, result{ending: ending{outcome: step.outcome, text: step.text, kind: step.kind}, entry: *known})
+// leave ends a row without its lead.
+func (c *collector) leave(it *item, how ending) *Stop {
+	it.result = result{ending: how}
+	return c.add(it)
 }
 
 // end ends a row that no lane carried.
-func (c *collector) end(it *item, r result) *Stop {
-	c.ended = r
-	return c.add(it, &c.ended)
+func (c *collector) end(it *item, how ending) *Stop {
+	it.ending = how
+	return c.add(it)
 }
 
 // add records a row's outcome and returns why the run ends, or nil. The recorder, which may reuse the row, is last.
-func (c *collector) add(it *item, r *result) *Stop {
+func (c *collector) add(it *item) *Stop {
 	if c.drift != nil {
-		c.drift.count(&r.found)
+		c.drift.count(&it.found)
 	}
 	if c.pulls != nil {
-		c.pulls.add(it, r)
+		c.pulls.add(it)
 	}
-	if r.outcome.toRejects() && c.dry == nil {
-		rej, old := rejectOf(it, r), false
-		if r.since, old = c.before.Since(&rej); !old {
-			r.since = c.began
+	if it.outcome.toRejects() && c.dry == nil {
+		rej, old := rejectOf(it), false
+		if it.since, old = c.before.Since(&rej); !old {
+			it.since = c.began
 		}
-		if !old || r.outcome == InDoubt || r.outcome == Partial || r.outcome == Failed {
+		if !old || it.outcome == InDoubt || it.outcome == Partial || it.outcome == Failed {
 			c.tally.news++
 		}
 	}
-	if r.unkept {
+	if it.unkept {
 		namespace, key := rowkey.Split(it.rec.Key)
 		c.unkept = append(c.unkept,
-			report.Unkept{Key: key, Namespace: namespace, LeadID: r.entry.LeadID, RunID: c.options.RunID})
+			report.Unkept{Key: key, Namespace: namespace, LeadID: it.entry.LeadID, RunID: c.options.RunID})
 	}
-	why := c.tally.count(it, r)
+	why := c.tally.count(it)
 	if c.dry != nil {
 		why = nil
 	}
-	if err := c.record(it, r); err != nil && why == nil {
+	if err := c.record(it); err != nil && why == nil {
 		why = filesFailed(err)
 	}
 	return why
@@ -204,9 +200,9 @@ func (t *tally) ended() (n int) {
 }
 
 // created counts a create that has ended. If it made no lead, its share of --max-creates is free again.
-func (t *tally) created(r *result, elsewhere bool) {
+func (t *tally) created(it *item, elsewhere bool) {
 	switch {
-	case r.outcome == Created, r.outcome == Partial, r.outcome == InDoubt && !elsewhere && r.refusedAs == 0:
+	case it.outcome == Created, it.outcome == Partial, it.outcome == InDoubt && !elsewhere && it.refusedAs == 0:
 		t.creates.made++
 	default:
 		t.creates.begun--
@@ -214,31 +210,30 @@ func (t *tally) created(r *result, elsewhere bool) {
 }
 
 // count counts a row, and returns why a limit ends the run, or nil.
-func (t *tally) count(it *item, r *result) *Stop {
-	t.outcomes[r.outcome]++
+func (t *tally) count(it *item) *Stop {
+	t.outcomes[it.outcome]++
 	if t.fellows != nil {
-		t.common[t.first(r)]++
+		t.common[t.first(it)]++
 	}
-	if r.text != "" {
-		t.reasons.Add(spotOf(it), reason{r.outcome, cmp.Or(r.kind, r.text)})
+	if it.text != "" {
+		t.reasons.Add(spotOf(it), reason{it.outcome, cmp.Or(it.kind, it.text)})
 	}
 	if it.faults != nil {
 		t.counts.Invalid++
 	}
-	if r.outcome == InDoubt {
-		t.doubt(it, r)
+	if it.outcome == InDoubt {
+		t.doubt(it)
 	}
-	t.inService(r)
-	if r.attempts == 0 {
+	t.inService(it)
+	if it.attempts == 0 {
 		t.known++
 	} else {
-		t.sent(r)
+		t.sent(it)
 	}
-	if m := r.moved; m.From != m.To {
+	if m := it.moved; m.From != m.To {
 		t.moves[m]++
 	}
-	r.remarks[notReadable], r.remarks[serviceKept] = r.unread, r.kept
-	for i, is := range r.remarks {
+	for i, is := range it.remarks {
 		if is {
 			t.remarks[i]++
 		}
@@ -246,13 +241,13 @@ func (t *tally) count(it *item, r *result) *Stop {
 	return t.limit()
 }
 
-func (t *tally) inService(r *result) {
+func (t *tally) inService(it *item) {
 	switch s := &t.service; {
-	case r.outcome == Skipped:
+	case it.outcome == Skipped:
 		return
-	case r.outcome == InDoubt || r.entry.State == checkpoint.InDoubt:
+	case it.outcome == InDoubt || it.entry.State == checkpoint.InDoubt:
 		s.InDoubt++
-	case r.entry.State.HasLead():
+	case it.entry.State.HasLead():
 		s.Rows++
 	default:
 		s.None++
@@ -261,12 +256,12 @@ func (t *tally) inService(r *result) {
 }
 
 // doubt keeps the first rows in doubt, and counts those that an incomplete checkpoint holds.
-func (t *tally) doubt(it *item, r *result) {
-	if r.entry.Reason == checkpoint.ReasonIncomplete || r.text == doubtReason(checkpoint.ReasonIncomplete, 0) {
+func (t *tally) doubt(it *item) {
+	if it.entry.Reason == checkpoint.ReasonIncomplete || it.text == doubtReason(checkpoint.ReasonIncomplete, 0) {
 		t.held++
 	}
-	r.remarks[answeredDoubt] = it.row.Answered
-	if e := &r.entry; len(t.doubts) < maxDoubts {
+	it.remarks[answeredDoubt] = it.row.Answered
+	if e := &it.entry; len(t.doubts) < maxDoubts {
 		at := t.place(spotOf(it))
 		t.doubts = append(t.doubts, report.Doubt{
 			Place: at, SentAt: e.Updated, OrganizationID: AskedFor(e), Reason: Explain(e), RequestID: e.RequestID,
@@ -274,11 +269,11 @@ func (t *tally) doubt(it *item, r *result) {
 	}
 }
 
-func (t *tally) sent(r *result) {
+func (t *tally) sent(it *item) {
 	t.counts.Sent++
-	status := r.refusedAs
-	if r.outcome == Rejected {
-		status = r.entry.Code
+	status := it.refusedAs
+	if it.outcome == Rejected {
+		status = it.entry.Code
 	}
 	if f := &t.refused; status != 0 && (f.status == 0 || f.status == status) {
 		f.status = status
@@ -286,12 +281,12 @@ func (t *tally) sent(r *result) {
 		f.status = -1
 	}
 	switch {
-	case r.outcome == Rejected, r.outcome == Failed, r.refusedAs != 0:
+	case it.outcome == Rejected, it.outcome == Failed, it.refusedAs != 0:
 		t.counts.Refused++
-	case r.outcome == InDoubt:
+	case it.outcome == InDoubt:
 		t.counts.Doubts++
-	case r.outcome == Created, r.outcome == Partial:
-		if e := &r.entry; e.Organization != "" {
+	case it.outcome == Created, it.outcome == Partial:
+		if e := &it.entry; e.Organization != "" {
 			one := report.Organization{ID: e.Organization, Location: e.Location}
 			countUp(t.organizations, maxOrganizations, one, report.Organization{ID: "others"})
 		}
@@ -299,11 +294,11 @@ func (t *tally) sent(r *result) {
 }
 
 // first is how a row ended for the worker of its shard that settled it.
-func (t *tally) first(r *result) Outcome {
-	if _, fellow := t.fellows[r.entry.Run]; !fellow || r.outcome != Unchanged {
-		return r.outcome
+func (t *tally) first(it *item) Outcome {
+	if _, fellow := t.fellows[it.entry.Run]; !fellow || it.outcome != Unchanged {
+		return it.outcome
 	}
-	if r.entry.Synced {
+	if it.entry.Synced {
 		return Updated
 	}
 	return Created

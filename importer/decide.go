@@ -239,7 +239,8 @@ const (
 
 // compare compares a row with its lead, as the service shows it or, if shown is nil, as it was last seen: the status,
 // and fields that the row sends. Content that the row would not change is compared only if all is set.
-func (p *conflicts) compare(it *item, before *leadBefore, shown *leadapi.Lead, all bool, sums sums) (d diff) {
+func (p *planner) compare(it *item, before *leadBefore, shown *leadapi.Lead, all bool) (d diff) {
+	p.digests.ofContent(it)
 	service := before.Seen.Status
 	if shown != nil {
 		service = shown.Status
@@ -263,12 +264,12 @@ func (p *conflicts) compare(it *item, before *leadBefore, shown *leadapi.Lead, a
 	if shown == nil && before.State.HasLead() && before.Unsettled == "" && slices.Equal(before.Content, it.sums) {
 		return d
 	}
-	p.compareContent(&d, it, before, shown, all, sums)
+	p.compareContent(&d, it, before, shown, all)
 	return d
 }
 
 // compareContent is compare for content. Without all, a key whose value in the row is the confirmed one is left out.
-func (p *conflicts) compareContent(d *diff, it *item, before *leadBefore, shown *leadapi.Lead, all bool, sums sums) {
+func (p *planner) compareContent(d *diff, it *item, before *leadBefore, shown *leadapi.Lead, all bool) {
 	var asked []string
 	n := -1
 	for i := range it.rec.Content {
@@ -282,7 +283,7 @@ func (p *conflicts) compareContent(d *diff, it *item, before *leadBefore, shown 
 			if !all && c.file == c.held {
 				continue
 			}
-			value := sums.SumValue(f.Name, canonical(shown.Content[f.Name]))
+			value := p.digests.sums.SumValue(f.Name, canonical(shown.Content[f.Name]))
 			c.seen = string(value[:])
 		}
 		one := d.add(decide(c, cmp.Or(Rule(p.rules.Content[f.Name]), p.rule, RuleReport)))
@@ -307,6 +308,10 @@ func (p *conflicts) compareContent(d *diff, it *item, before *leadBefore, shown 
 	if asked != nil {
 		d.asks = append(d.asks, contentMoved+": "+spelling.List(asked, mostListed, nil))
 	}
+}
+
+func indexOf(list []checkpoint.ContentDigest, name [4]byte) int {
+	return slices.IndexFunc(list, func(d checkpoint.ContentDigest) bool { return d.Name == name })
 }
 
 // keptText names the service's values that are kept, or "".
@@ -398,7 +403,7 @@ func (d *diff) learned(e *checkpoint.Entry, it *item, a *answer) (more bool) {
 		if before.Unsettled != "" {
 			content = nil // the unanswered update may have changed any of it
 		}
-		content = merged(content, it, d.differ, nil)
+		content = d.merged(content, it, nil)
 	}
 	more = before.Unsettled != "" || a.Status != "" && a.Status != before.Status && !d.status.byService ||
 		!slices.Equal(content, before.Content)
@@ -412,8 +417,8 @@ func (d *diff) learned(e *checkpoint.Entry, it *item, a *answer) (more bool) {
 }
 
 // news reports whether this row changes what should be stored of what earlier runs saw.
-func (d *diff) news(known *checkpoint.Entry, it *item) bool {
-	before := (*leadBefore)(known)
+func (d *diff) news(it *item) bool {
+	known, before := &it.entry, (*leadBefore)(&it.entry)
 	if known.Seen.Status == "" && !before.moved() {
 		return false
 	}

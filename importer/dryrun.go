@@ -9,7 +9,6 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 
-	"leadferry/checkpoint"
 	"leadferry/importer/findings"
 	"leadferry/importer/report"
 	"leadferry/internal/rowkey"
@@ -36,7 +35,6 @@ type dryRun struct {
 	planned [actionCount]int // steps that would be taken
 	linked  int              // creates among them that ask for a link
 	shown   int              // requests shown
-	pending result           // of each row that would be sent: one for all, because it is large
 }
 
 // proof is what is known of a mapping without any input.
@@ -49,7 +47,7 @@ type proof struct {
 
 func newDryRun(o *Options, in *intake) *dryRun {
 	return &dryRun{
-		options: o, intake: in, pending: result{ending: ending{outcome: Pending}}, repeats: findings.NewRepeats(),
+		options: o, intake: in, repeats: findings.NewRepeats(),
 		problems: findings.NewKinds(maxKinds, keepProblem), texts: map[mapping.Problem]string{},
 		assigned: findings.NewKinds(maxAssigned, keepAssignment),
 		words:    findings.NewKinds(maxKinds, keepWord), caught: findings.NewKinds(maxKinds, keepWord),
@@ -77,22 +75,23 @@ func (d *dryRun) read(it *item) {
 	}
 }
 
-// problem counts a row by what is wrong with it, and keeps what all texts of that kind have in common.
+// problem counts a row by what is wrong with it. Texts of rows that cannot be read are one kind if they differ in their
+// numbers only, which are offsets and counts.
 func (d *dryRun) problem(at findings.Spot, p mapping.Problem, unreadable bool) {
 	kind := p
-	if kind.Word, kind.Value = "", ""; unreadable { // it may hold an offset or a count
+	if kind.Word, kind.Value = "", ""; unreadable {
 		kind.Text = numbers().ReplaceAllString(p.Text, "…")
+		if text, known := d.texts[kind]; known && text != p.Text {
+			d.texts[kind] = kind.Text
+		} else if len(d.texts) < maxKinds {
+			d.texts[kind] = p.Text
+		}
 	}
 	d.problems.Add(at, kind)
-	if text, known := d.texts[kind]; known && text != p.Text {
-		d.texts[kind] = common(text, p.Text)
-	} else if !known && kind.Text != p.Text && len(d.texts) < maxKinds {
-		d.texts[kind] = p.Text
-	}
 }
 
 // plan counts what a run would do with a row, and shows the first requests. It returns why the run ends, or nil.
-func (d *dryRun) plan(it *item, step *Step, known *checkpoint.Entry) *Stop {
+func (d *dryRun) plan(it *item, step *Step) *Stop {
 	if it.faults != nil {
 		return nil
 	}
@@ -115,11 +114,11 @@ func (d *dryRun) plan(it *item, step *Step, known *checkpoint.Entry) *Stop {
 			d.linked++
 		}
 	}
-	if planned == Nothing || d.shown >= d.options.Show || d.options.Request == nil {
+	if planned == Nothing || d.shown >= d.options.Show || d.options.Shown == nil {
 		return nil
 	}
 	d.shown++
-	if err := d.options.Request(d.requestOf(it, step, known)); err != nil {
+	if _, err := d.options.Shown.Write(d.request(it, step)); err != nil {
 		return stopFor(fmt.Sprintf("standard output could not be written: %v", err), "")
 	}
 	return nil
@@ -168,21 +167,20 @@ func prove(m *mapping.Mapping, t *mapping.Test) []string {
 // ofCreates is how many parts of a mapping only creates need. A mapping without all of them is for sync alone.
 const ofCreates = 3
 
-// requestOf is the request that a step would send, for --show.
-func (d *dryRun) requestOf(it *item, step *Step, known *checkpoint.Entry) Request {
-	r := Request{File: d.intake.paths[it.input], Line: it.row.Line}
-	if step.Action != Create {
+// request is the request that a step would send, for --show. Its path is below the leads or base URL.
+func (d *dryRun) request(it *item, step *Step) []byte {
+	// validate knows no target
+	method, path, body := "POST", "/v1/"+cmp.Or(d.options.Target.TrunkID, "{trunkID}"), []byte(nil)
+	if step.Action == Create {
+		body = createRequest(&it.rec).AppendJSON(nil)
+	} else {
 		send := step.Send
-		if step.Action == Link {
-			send.ExternalID = true
-		}
-		r.Method, r.Path = "PATCH", "/v3/lead/"+cmp.Or(known.LeadID, it.rec.LeadID)
-		r.Body = updateRequest(&it.rec, &send).AppendJSON(nil)
-		return r
+		send.ExternalID = send.ExternalID || step.Action == Link
+		method, path = "PATCH", "/v3/lead/"+cmp.Or(it.entry.LeadID, it.rec.LeadID)
+		body = updateRequest(&it.rec, &send).AppendJSON(nil)
 	}
-	r.Method, r.Path = "POST", "/v1/"+cmp.Or(d.options.Target.TrunkID, "{trunkID}") // validate knows no target
-	r.Body = createRequest(&it.rec).AppendJSON(nil)
-	return r
+	at := report.Escape(d.intake.paths[it.input])
+	return fmt.Appendf(nil, "# %s:%d\n%s %s\n%s\n\n", at, it.row.Line, method, path, report.EscapeJSON(body))
 }
 
 func (d *dryRun) inMapping(rule string, line int, text string) report.Problem {
@@ -306,19 +304,7 @@ func (d *dryRun) projected() report.Projected {
 // Problems and texts, and destinations, that are counted apart.
 const maxKinds, maxAssigned = 1000, 200
 
-var numbers = spelling.Form(`[0-9]+|…`)
-
-// common is text a with … in place of each number that b has not.
-func common(a, b string) string {
-	others := numbers().FindAllString(b, -1)
-	i := -1
-	return numbers().ReplaceAllStringFunc(a, func(number string) string {
-		if i++; i < len(others) && number == others[i] {
-			return number
-		}
-		return "…"
-	})
-}
+var numbers = spelling.Form(`[0-9]+`)
 
 func keepProblem(p mapping.Problem, full bool) mapping.Problem {
 	if full {

@@ -20,8 +20,7 @@ type engine struct {
 	r       *run
 	phases  phases
 	info    checkpoint.Info // of the beginning: what an incomplete checkpoint lacks does not come back
-	digests *digester
-	carrier *carrier // nil if nothing is sent
+	carrier *carrier        // nil if nothing is sent
 
 	mu      sync.Mutex
 	changed sync.Cond // a row or a lane has ended, or the run ends
@@ -32,16 +31,16 @@ type engine struct {
 }
 
 func newEngine(ctx context.Context, r *run) *engine {
-	e := &engine{r: r, digests: newDigester(checkpoint.NewDigester(nil))}
+	e := &engine{r: r}
 	e.phases.sending, e.phases.sendNoMore = context.WithCancel(ctx)
 	e.phases.taking, e.phases.takeNoMore = context.WithCancel(e.phases.sending)
 	if e.changed.L = &e.mu; r.ledger != nil {
-		e.digests, e.info = newDigester(r.ledger.Digests()), r.ledger.Info()
+		e.info = r.ledger.Info()
 	}
 	places := 0
 	if r.sender != nil {
 		places = r.Concurrency
-		e.carrier = &carrier{run: r, phases: &e.phases, halt: e.halt, digests: newDigester(r.ledger.Digests())}
+		e.carrier = &carrier{run: r, phases: &e.phases, halt: e.halt}
 	}
 	e.lanes = newLanes(places)
 	return e
@@ -145,7 +144,7 @@ func (e *engine) tell() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.r.progress()
-	e.r.member.note(e.r)
+	e.r.member.note()
 }
 
 // outOfTime takes no more rows and finishes the leads that were made. It does nothing if every row had its turn.
@@ -177,9 +176,8 @@ func (e *engine) stop(why *Stop) {
 	e.changed.Broadcast()
 }
 
-// lookup is some rows and what the checkpoint knows of each.
+// lookup asks the checkpoint about some rows.
 type lookup struct {
-	cases   []Case
 	queries []checkpoint.Query
 	known   []checkpoint.Entry
 	found   []checkpoint.Match
@@ -189,16 +187,16 @@ type lookup struct {
 // lead that another row made is no match: it has taken the row's ExternalID.
 func (e *engine) ask(a *lookup, items ...*item) bool {
 	n := len(items)
-	a.cases, a.queries = slices.Grow(a.cases[:0], n)[:n], slices.Grow(a.queries[:0], n)[:n]
+	a.queries = slices.Grow(a.queries[:0], n)[:n]
 	a.known, a.found = slices.Grow(a.known[:0], n)[:n], slices.Grow(a.found[:0], n)[:n]
 	for i, it := range items {
-		a.cases[i] = Case{it: it, Known: &a.known[i], digests: e.digests}
+		it.alike, it.taken = checkpoint.Likeness{}, checkpoint.Likeness{}
 		q := checkpoint.Query{Key: it.rec.Key, ExternalID: it.rec.ExternalID}
 		if e.r.matches {
 			q.LeadID = it.rec.LeadID
 		}
 		if !e.r.CreateAlikes {
-			q.Alike = &a.cases[i].Alike
+			q.Alike = &it.alike
 		}
 		a.queries[i], a.known[i].Key, a.found[i] = q, it.rec.Key, checkpoint.NoMatch
 	}
@@ -207,15 +205,15 @@ func (e *engine) ask(a *lookup, items ...*item) bool {
 	} else if err != nil && e.stopped == nil {
 		e.stop(interrupted())
 	}
-	for i := range a.cases {
-		c := &a.cases[i]
-		c.Found = a.found[i]
-		if known := c.Known; !e.r.matches && (c.Found == checkpoint.ByExternalID || c.Found == checkpoint.Ambiguous) {
+	for i, it := range items {
+		known := &a.known[i]
+		it.by = a.found[i]
+		if !e.r.matches && (it.by == checkpoint.ByExternalID || it.by == checkpoint.Ambiguous) {
 			state := max(known.State, checkpoint.Created)
-			c.Taken = checkpoint.Likeness{State: state, File: known.File, Line: known.Line}
-			c.Known = &checkpoint.Entry{Key: c.it.rec.Key}
+			it.taken = checkpoint.Likeness{State: state, File: known.File, Line: known.Line}
+			*known = checkpoint.Entry{Key: it.rec.Key}
 		}
-		c.MayLack = e.info.MayLack(c.Known)
+		it.result, it.mayLack = result{entry: *known}, e.info.MayLack(known)
 	}
 	return e.stopped == nil
 }
@@ -286,8 +284,8 @@ func (e *engine) takeBatch(known *lookup, items []*item) bool {
 	if !e.ask(known, items...) {
 		return false
 	}
-	for i := range known.cases {
-		if e.stopped != nil || !e.take(&known.cases[i]) {
+	for _, it := range items {
+		if e.stopped != nil || !e.take(it) {
 			return false
 		}
 	}
@@ -295,21 +293,23 @@ func (e *engine) takeBatch(known *lookup, items []*item) bool {
 }
 
 // take decides about a row: it ends, begins the lane of its lead, or joins it. If the run ends, it reports false.
-func (e *engine) take(c *Case) bool {
-	it := c.it
+func (e *engine) take(it *item) bool {
 	if how := it.left(); how != nil {
-		e.r.collector.countRead(it, c.Known)
-		e.stop(e.r.collector.end(it, result{ending: *how}))
+		e.r.collector.countRead(it)
+		e.stop(e.r.collector.leave(it, *how))
 		return true
 	}
 	if e.r.dry != nil { // nothing is ever under way
-		e.r.collector.countRead(it, c.Known)
-		step := e.r.plan(c)
-		e.stop(e.r.dry.plan(it, &step, c.Known))
-		e.stop(e.r.collector.foresee(it, &step, c.Known))
+		e.r.collector.countRead(it)
+		step := e.r.plan(it)
+		if e.stop(e.r.dry.plan(it, &step)); step.Action.sends() {
+			e.stop(e.r.collector.leave(it, ending{outcome: Pending}))
+		} else {
+			e.stop(e.r.collector.end(it, step.ending))
+		}
 		return true
 	}
-	names := e.r.leadNames(c)
+	names := e.r.leadNames(it)
 	l, two, stale := e.lanes.find(names)
 	for ; two || l != nil && e.lanes.full(); l, two, stale = e.lanes.find(names) {
 		if !e.lanes.startLate() {
@@ -321,18 +321,18 @@ func (e *engine) take(c *Case) bool {
 	}
 	switch {
 	case l != nil:
-		e.r.collector.countRead(it, c.Known)
+		e.r.collector.countRead(it)
 		e.lanes.wait(l, it, names)
 		return true
 	case stale: // its lane looks it up again
 		if l = e.open(names); l != nil {
-			e.r.collector.countRead(it, c.Known)
+			e.r.collector.countRead(it)
 			e.lanes.wait(l, it, names)
 			e.lanes.start(l)
 		}
 		return l != nil
 	}
-	return e.endOrBegin(c, names)
+	return e.endOrBegin(it, names)
 }
 
 // open begins a lane under these names, which later rows find at once, and waits without the lock until the pool has
@@ -347,8 +347,8 @@ func (e *engine) open(names []leadName) *lane {
 }
 
 // endOrBegin decides about a row that no lane holds: it ends the row, or begins a lane with it.
-func (e *engine) endOrBegin(c *Case, names []leadName) bool {
-	it, step := c.it, e.r.plan(c)
+func (e *engine) endOrBegin(it *item, names []leadName) bool {
+	step := e.r.plan(it)
 	var l *lane
 	if step.Action != Nothing && step.Action != Draw {
 		if l = e.open(names); l == nil {
@@ -359,19 +359,20 @@ func (e *engine) endOrBegin(c *Case, names []leadName) bool {
 			return false
 		}
 	}
-	e.r.collector.countRead(it, c.Known)
+	e.r.collector.countRead(it)
 	switch {
 	case l != nil:
-		e.hand(l, c, step)
+		e.hand(l, it, step)
 		e.lanes.start(l)
 	case e.putsOff(it, &step):
 		e.lanes.putOff(e.lanes.begin(names), it)
 	case step.Action == Draw:
-		if left := e.r.drift.draw(candidate{it, result{ending: step.ending, entry: *c.Known}, names}); left != nil {
-			e.stop(e.r.collector.end(left.it, left.out))
+		it.ending = step.ending
+		if left := e.r.drift.draw(candidate{it, names}); left != nil {
+			e.stop(e.r.collector.add(left.it))
 		}
 	default:
-		e.stop(e.r.collector.end(it, result{ending: step.ending, entry: *c.Known}))
+		e.stop(e.r.collector.end(it, step.ending))
 	}
 	return true
 }
@@ -433,5 +434,5 @@ func (e *engine) end() {
 
 // unturned ends a row that was read but never had its turn.
 func (e *engine) unturned(it *item) {
-	e.stop(e.r.collector.end(it, result{ending: ending{outcome: Pending, text: "the run stopped before its turn"}}))
+	e.stop(e.r.collector.leave(it, ending{outcome: Pending, text: "the run stopped before its turn"}))
 }

@@ -34,9 +34,9 @@ func TestNoCreateLeavesBeforeItsIntentIsDurable(t *testing.T) {
 func TestNoResultIsShownBeforeItsOutcomeIsDurable(t *testing.T) {
 	tried(t, numbered(20), Options{Sending: Sending{Concurrency: 4}}, func(t *testing.T, tr *trial) {
 		tr.ledger.hold = make(chan struct{})
-		tr.records.see = func(it *item, r *result) {
+		tr.records.see = func(it *item) {
 			if got := tr.ledger.state(it.rec.Key); got != checkpoint.Created {
-				t.Errorf("row %s shown as %s while the ledger holds %v", it.rec.Key, r.outcome, got)
+				t.Errorf("row %s shown as %s while the ledger holds %v", it.rec.Key, it.outcome, got)
 			}
 		}
 		go func() {
@@ -132,10 +132,10 @@ func TestRowsOfOneKeyGoOneAfterAnother(t *testing.T) {
 		}
 		last := map[string]int{}
 		for _, l := range tr.records.lines {
-			if key := l.it.rec.Key; l.it.row.Number < last[key] {
-				t.Errorf("row %d of %s ended after row %d", l.it.row.Number, key, last[key])
+			if key := l.rec.Key; l.row.Number < last[key] {
+				t.Errorf("row %d of %s ended after row %d", l.row.Number, key, last[key])
 			} else {
-				last[key] = l.it.row.Number
+				last[key] = l.row.Number
 			}
 		}
 	})
@@ -188,16 +188,16 @@ func TestOutcomesAddUpAndAgreeWithTheLedger(t *testing.T) {
 				t.Errorf("%d outcomes, %d read, %d lines; want %d", sum, tr.tally.counts.Read, len(tr.records.lines), rows)
 			}
 			for _, l := range tr.records.lines {
-				name, k := l.it.rec.Content[0].Value, kind(l.it.rec.Content[0].Value)
+				name, k := l.rec.Content[0].Value, kind(l.rec.Content[0].Value)
 				want, sends := ends[k], 1
 				if k == "busy" || k == "unsent" {
 					want, sends = checkpoint.Created, 2
 				}
-				if l.r.outcome == Pending && tr.stopped != nil { // four in a row left doubt
+				if l.outcome == Pending && tr.stopped != nil { // four in a row left doubt
 					want, sends = checkpoint.Unknown, min(tr.service.sends[name], 1)
 				}
-				if got := tr.ledger.state(l.it.rec.Key); got != want || got.String() != l.r.outcome.String() && l.r.outcome != Pending {
-					t.Errorf("answer %q: ledger %v, outcome %v, want %v", k, got, l.r.outcome, want)
+				if got := tr.ledger.state(l.rec.Key); got != want || got.String() != l.outcome.String() && l.outcome != Pending {
+					t.Errorf("answer %q: ledger %v, outcome %v, want %v", k, got, l.outcome, want)
 				}
 				if tr.service.sends[name] != sends {
 					t.Errorf("answer %q: sent %d times, want %d", k, tr.service.sends[name], sends)
@@ -234,11 +234,11 @@ func TestALedgerErrorStopsSendingAtOnce(t *testing.T) {
 				t.Errorf("%d creates left after the error", n)
 			}
 			for _, l := range tr.records.lines {
-				if l.r.outcome == Created && tr.ledger.state(l.it.rec.Key) != checkpoint.Created {
-					t.Errorf("row %s is shown as created and was not recorded", l.it.rec.Key)
+				if l.outcome == Created && tr.ledger.state(l.rec.Key) != checkpoint.Created {
+					t.Errorf("row %s is shown as created and was not recorded", l.rec.Key)
 				}
-				if l.r.outcome == InDoubt && l.r.entry.LeadID == "" {
-					t.Errorf("row %s was answered for and its lead ID is not shown", l.it.rec.Key)
+				if l.outcome == InDoubt && l.entry.LeadID == "" {
+					t.Errorf("row %s was answered for and its lead ID is not shown", l.rec.Key)
 				}
 			}
 			if sent := len(tr.service.order); sent != tr.tally.outcomes[Created]+tr.tally.outcomes[InDoubt] {
@@ -256,8 +256,8 @@ func TestALinkThatIsNotRecordedIsPartial(t *testing.T) {
 			tr.ledger.failAt = failAt
 			tr.carry(t.Context())
 			for _, l := range tr.records.lines {
-				key := l.it.rec.Key
-				if state := tr.ledger.state(key); l.r.outcome == InDoubt && state == checkpoint.Partial {
+				key := l.rec.Key
+				if state := tr.ledger.state(key); l.outcome == InDoubt && state == checkpoint.Partial {
 					t.Errorf("failure %d: row %s is shown as in doubt, the checkpoint says %v", failAt, key, state)
 				}
 			}
@@ -305,8 +305,8 @@ func TestARefusalOfTheLedgerIsItsRowsOutcome(t *testing.T) {
 				t.Errorf("the row was sent %d times, want %d", n, test.sends)
 			}
 			for _, l := range tr.records.lines {
-				if refused := strings.Contains(l.r.text, "the checkpoint refused"); refused != (l.r.outcome != Created) {
-					t.Errorf("row %s is %s: %q", l.it.rec.Key, l.r.outcome, l.r.text)
+				if refused := strings.Contains(l.text, "the checkpoint refused"); refused != (l.outcome != Created) {
+					t.Errorf("row %s is %s: %q", l.rec.Key, l.outcome, l.text)
 				}
 			}
 		})

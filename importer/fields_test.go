@@ -40,7 +40,7 @@ func TestVerdictsOfFields(t *testing.T) {
 				p.service.typed(a, test.field, test.value)
 				before := p.service.lead(a)
 				r := p.run("reconcile", Options{}, test.row)
-				f := &r.lines[0].r.found
+				f := &r.lines[0].found
 				if f.verdict.String() != test.verdict || verdicts[f.verdict].changedBy != test.by || f.keys != test.keys || !strings.Contains(r.text("a"), test.text) {
 					t.Errorf("%v by %q, keys %q: %s", f.verdict, verdicts[f.verdict].changedBy, f.keys, r.text("a"))
 				}

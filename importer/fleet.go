@@ -2,13 +2,13 @@ package importer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"sync"
 	"time"
 
 	"leadferry/checkpoint"
-	"leadferry/importer/delivery"
 	"leadferry/importer/report"
 )
 
@@ -33,28 +33,61 @@ const (
 // member connects this worker with its fleet. The fleet's rate arrives as requests for a quarter of a second, its waits
 // at once, its limits one exchange late.
 type member struct {
-	fleet   Fleet
-	limits  Limits
-	breaker *delivery.Breaker
-	stops   chan *Stop    // why the fleet ends
-	wake    chan struct{} // wants an exchange at once
-
-	patience time.Duration // how long the ledger may not answer
-	heard    time.Time     // the last answer
+	*run
+	fleet Fleet
+	stops chan *Stop    // why the fleet ends
+	wake  chan struct{} // wants an exchange at once
+	heard time.Time     // the last answer
 
 	mu   sync.Mutex
 	told checkpoint.Progress // to be reported next
 	kept time.Time           // when figures were taken last
 }
 
-func newMember(f Fleet, l Limits, b *delivery.Breaker, rate float64, patience time.Duration) *member {
-	m := &member{fleet: f, limits: l, breaker: b, patience: patience, heard: time.Now()}
-	m.stops, m.wake = make(chan *Stop, 1), make(chan struct{}, 1)
+// join makes the run a worker of its fleet: from then on all workers share limits and rate.
+func (r *run) join(s checkpoint.Store) {
+	if r.Terms == nil || r.DryRun {
+		return
+	}
+	m := &member{run: r, fleet: r.Fleet(s), stops: make(chan *Stop, 1), wake: make(chan struct{}, 1), heard: time.Now()}
+	r.member = m
+	r.tally.limits.MaxCreates, r.tally.fellows = 0, map[string]struct{}{} // the ledger counts the leads
+	for _, run := range m.fleet.Before() {
+		r.tally.fellows[run] = struct{}{}
+	}
+	b := r.retrier.Breaker
 	b.Asked = func(d time.Duration) { m.tell(func(p *checkpoint.Progress) { p.Pause = max(p.Pause, d) }) }
-	if rate > 0 {
+	if r.Rate > 0 {
 		b.ShareRate(func() { m.tell(func(p *checkpoint.Progress) { p.Wants = true }) })
 	}
-	return m
+}
+
+// leaveFleet is the last exchange, and stores the summary with the rows of all workers of this shard. If a limit of the
+// fleet was exceeded since the exchange before, the run stopped.
+func (r *run) leaveFleet(s *report.Summary) {
+	m := r.member
+	if m == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lastWord)
+	defer cancel()
+	m.note()
+	m.told.Wants = false
+	c, err := m.fleet.Exchange(ctx, m.told)
+	if err == nil {
+		if stop := r.Limits.reached(&c.Counts); stop != nil {
+			halt(s, stop)
+			r.stopped = cmp.Or(r.stopped, stop)
+		}
+		whole := *s
+		whole.Rows = r.tally.rowCounts(&r.tally.common)
+		var b bytes.Buffer
+		_ = whole.WriteJSON(&b) // a buffer takes it
+		err = m.fleet.Conclude(ctx, b.Bytes())
+	}
+	if err != nil {
+		r.Log.Warn("the report of the fleet lacks how this worker ended", "cause", err)
+	}
 }
 
 func (m *member) over() <-chan *Stop {
@@ -65,18 +98,18 @@ func (m *member) over() <-chan *Stop {
 }
 
 // note takes what the worker has done, to be reported with the next exchange, and now and then its figures so far.
-func (m *member) note(r *run) {
+func (m *member) note() {
 	if m == nil {
 		return
 	}
 	var figures bytes.Buffer
 	if time.Since(m.kept) >= figuresEvery {
 		m.kept = time.Now()
-		_ = r.soFar().WriteJSON(&figures) // a buffer takes it
+		_ = m.soFar().WriteJSON(&figures) // a buffer takes it
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.told.Counts, m.told.Rows = r.tally.counts, r.tally.rowCounts(&r.tally.common)
+	m.told.Counts, m.told.Rows = m.tally.counts, m.tally.rowCounts(&m.tally.common)
 	if figures.Len() > 0 {
 		m.told.Summary = figures.Bytes()
 	}
@@ -100,38 +133,14 @@ func (m *member) start(ctx context.Context) (end func()) {
 	}
 	running, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
-	group.Go(func() { m.run(running) })
+	group.Go(func() { m.talk(running) })
 	return func() {
 		cancel()
 		group.Wait()
 	}
 }
 
-// reportEnd is the last exchange, and stores the summary with the rows of all workers of this shard. If a limit of the
-// fleet was exceeded since the exchange before, it returns the stop.
-func (m *member) reportEnd(r *run, s *report.Summary) (*Stop, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), lastWord)
-	defer cancel()
-	m.note(r)
-	m.told.Wants = false
-	c, err := m.fleet.Exchange(ctx, m.told)
-	if err != nil {
-		return nil, err
-	}
-	stop := m.limits.reached(&c.Counts)
-	if stop != nil {
-		halt(s, stop)
-	}
-	whole := *s
-	whole.Rows = r.tally.rowCounts(&r.tally.common)
-	var b bytes.Buffer
-	if err := whole.WriteJSON(&b); err != nil {
-		return stop, err
-	}
-	return stop, m.fleet.Conclude(ctx, b.Bytes())
-}
-
-func (m *member) run(ctx context.Context) {
+func (m *member) talk(ctx context.Context) {
 	timer := time.NewTicker(pulse)
 	defer timer.Stop()
 	for ctx.Err() == nil {
@@ -160,7 +169,7 @@ func (m *member) exchange(ctx context.Context) *Stop {
 		return ledgerFailed(err)
 	}
 	if err != nil {
-		if time.Since(m.heard) > m.patience { // limits and rate are the fleet's: without them nothing may be sent
+		if time.Since(m.heard) > m.MaxWait { // limits and rate are the fleet's: without them nothing may be sent
 			return ledgerFailed(err)
 		}
 		m.mu.Lock()
@@ -173,36 +182,10 @@ func (m *member) exchange(ctx context.Context) *Stop {
 	}
 	m.heard = time.Now()
 	if c.Pause > 0 {
-		m.breaker.Hold(c.Pause)
+		m.retrier.Breaker.Hold(c.Pause)
 	}
 	if c.Tokens > 0 {
-		m.breaker.Grant(c.Tokens, c.After)
+		m.retrier.Breaker.Grant(c.Tokens, c.After)
 	}
-	return m.limits.reached(&c.Counts)
-}
-
-// join makes the run a worker of its fleet: from then on all workers share limits and rate.
-func (r *run) join(s checkpoint.Store) {
-	if r.Terms == nil || r.DryRun {
-		return
-	}
-	f := r.Fleet(s)
-	r.member = newMember(f, r.Limits, r.retrier.Breaker, r.Rate, r.MaxWait)
-	r.tally.limits.MaxCreates, r.tally.fellows = 0, map[string]struct{}{} // the ledger counts the leads
-	for _, run := range f.Before() {
-		r.tally.fellows[run] = struct{}{}
-	}
-}
-
-func (r *run) leaveFleet(s *report.Summary) {
-	if r.member == nil {
-		return
-	}
-	stop, err := r.member.reportEnd(r, s)
-	if err != nil {
-		r.Log.Warn("the report of the fleet lacks how this worker ended", "cause", err)
-	}
-	if r.stopped == nil {
-		r.stopped = stop
-	}
+	return m.Limits.reached(&c.Counts)
 }

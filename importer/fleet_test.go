@@ -204,7 +204,7 @@ func TestAFleetThatIsNotHeardOf(t *testing.T) {
 		start := time.Now()
 		var last time.Time // of what was sent
 		trials := sail(t, f, 1000, Options{Sending: Sending{Concurrency: 2, Rate: 10}}, func(_ int, tr *trial) {
-			tr.member.patience = time.Minute
+			tr.MaxWait = time.Minute
 			tr.service.arrive = func(string) { last = time.Now() }
 			go func() {
 				time.Sleep(20 * time.Second)

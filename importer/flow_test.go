@@ -132,8 +132,8 @@ func TestARowThatIsLeftOutIsNotSent(t *testing.T) {
 			t.Errorf("sent %d times, the ledger says %v", n, tr.ledger.state("k2"))
 		}
 		for _, l := range tr.records.lines {
-			if l.r.outcome == Skipped && l.r.text != "left out by skip_if" {
-				t.Errorf("the result says %q", l.r.text)
+			if l.outcome == Skipped && l.text != "left out by skip_if" {
+				t.Errorf("the result says %q", l.text)
 			}
 		}
 	})
@@ -236,10 +236,10 @@ func TestARowInDoubtShowsTheIDOfItsLastAttempt(t *testing.T) {
 			t.Errorf("%v", tr.service.ids)
 		}
 		for i := range tr.records.lines {
-			l := &tr.records.lines[i]
-			got := WithRequestID(l.r.text, &l.r.entry)
-			if id := kept(l.it.rec.Key).RequestID; l.r.outcome == InDoubt && !strings.HasSuffix(got, "; request ID "+id) || l.r.outcome != InDoubt && got != l.r.text {
-				t.Errorf("row %s: %q", l.it.rec.Key, got)
+			l := tr.records.lines[i]
+			got := WithRequestID(l.text, &l.entry)
+			if id := kept(l.rec.Key).RequestID; l.outcome == InDoubt && !strings.HasSuffix(got, "; request ID "+id) || l.outcome != InDoubt && got != l.text {
+				t.Errorf("row %s: %q", l.rec.Key, got)
 			}
 		}
 	})

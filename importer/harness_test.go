@@ -387,14 +387,14 @@ func (l *ledgerTwin) state(key string) checkpoint.State { return entryOf(l.t, l,
 
 // records keeps what the engine shows of rows.
 type records struct {
-	lines []line
-	see   func(*item, *result)
+	lines []*item
+	see   func(*item)
 }
 
-func (r *records) add(it *item, res *result) error {
-	r.lines = append(r.lines, line{it, *res})
+func (r *records) add(it *item) error {
+	r.lines = append(r.lines, it)
 	if r.see != nil {
-		r.see(it, res)
+		r.see(it)
 	}
 	return nil
 }
@@ -424,7 +424,7 @@ func started(t testing.TB, command, path, text string, o Options, service *remot
 	}
 	o.Inputs, o.Log = []*source.File{opened(t, path, source.Options{})}, slog.New(slog.DiscardHandler)
 	o.MaxWait = cmp.Or(o.MaxWait, time.Hour)
-	newRun := map[string]func(Options) *run{"import": newImport, "sync": newSync, "reconcile": newReconcile}[command]
+	o.Command = command
 	tr := &trial{run: newRun(o), records: &records{}, service: service}
 	if err := tr.intake.bind(); err != nil {
 		t.Fatal(err)
@@ -506,8 +506,8 @@ func (tr *trial) outcomes() string {
 // text is how the row with this key ended, and why.
 func (tr *trial) text(key string) string {
 	for _, l := range tr.lines {
-		if l.it.rec.Key == key {
-			return l.r.outcome.String() + ": " + l.r.text
+		if l.rec.Key == key {
+			return l.outcome.String() + ": " + l.text
 		}
 	}
 	return "no such row"

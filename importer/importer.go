@@ -28,6 +28,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"time"
 
@@ -41,60 +42,26 @@ import (
 	"leadferry/mapping"
 )
 
-// Import creates the leads of the inputs' rows and links their ExternalIDs. It returns the run's summary, also when the
-// run ended early; an error means that nothing was sent. With DryRun it plans against the checkpoint and sends and
-// writes nothing.
-func Import(ctx context.Context, o Options) (*report.Summary, error) {
-	if err := o.Mapping.ForCreate(); err != nil {
-		return nil, err
-	}
-	return newImport(o).execute(ctx)
-}
-
-func newImport(o Options) *run {
-	r := newRun(o)
-	r.planFor = r.forImport
-	return r
-}
-
-// Sync brings Status, ExternalID and Content of leads that are known in step with the inputs' rows, by updates of what
-// differs from what was last confirmed. Rows find their lead by key, by the lead's ID, or by ExternalID.
-func Sync(ctx context.Context, o Options) (*report.Summary, error) {
-	if o.Missing == MissingCreate {
-		if err := o.Mapping.ForCreate(); err != nil {
-			return nil, err
-		}
-	}
-	o.Require = o.Require || !o.Mapping.HasLeadID()
-	return newSync(o).execute(ctx)
-}
-
-func newSync(o Options) *run {
-	r := newRun(o)
-	r.planFor, r.matches, r.intake.fields = r.forSync, true, true
-	return r
-}
+// Run carries out a command, which Options name:
+//
+//   - import creates the leads of the inputs' rows and links their ExternalIDs.
+//   - sync brings Status, ExternalID and Content of leads that are known in step with the inputs' rows, by updates of
+//     what differs from what was last confirmed. Rows find their lead by key, by the lead's ID, or by ExternalID.
+//   - reconcile compares each row with what was last confirmed of its lead and with what the service holds now. It
+//     changes nothing on the service. What it saw is stored beside what was confirmed.
+//   - validate reads, maps and checks every row of every input, runs the mapping's tests and sends nothing. It needs
+//     neither service nor checkpoint, and ends before the inputs do for an interruption only.
+//
+// It returns the run's summary, also when the run ended early; an error means that nothing was sent. With DryRun import
+// and sync plan against the checkpoint and send and write nothing.
+func Run(ctx context.Context, o Options) (*report.Summary, error) { return newRun(o).execute(ctx) }
 
 var errNoIdentity = errors.New("the mapping has neither key nor external_id nor lead_id, so a changed row finds " +
 	"no lead\n" +
 	"hint: name the column that makes a row the same row on the next run: key: \"{column}\"")
 
-// Validate reads, maps and checks every row of every input, runs the mapping's tests and sends nothing. It needs
-// neither service nor checkpoint, and ends before the inputs do for an interruption only.
-func Validate(ctx context.Context, o Options) (*report.Summary, error) {
-	r := newRun(o)
-	r.planFor = func(*Case) Step { return Step{Action: Create} } // every row counts as new
-	r.intake.keepGoing = true
-	if err := r.intake.bind(); err != nil {
-		return nil, err
-	}
-	r.dry = newDryRun(&r.Options, r.intake)
-	r.dry.examine()
-	return r.perform(ctx)
-}
-
 // Options of a run. Its Task is always needed; what concerns the service and the checkpoint
-// is needed by all but Validate.
+// is needed by all but validate.
 type Options struct {
 	Task
 	Sending
@@ -107,7 +74,7 @@ type Options struct {
 
 // Task is what a run does, and on what.
 type Task struct {
-	Command     string // as the summary names it
+	Command     string // import, sync, reconcile or validate
 	Version     string
 	RunID       string
 	Flags       []string // that a command which follows on this one has to repeat, as words
@@ -215,12 +182,12 @@ type Planning struct {
 
 // Checking is what a run that sends nothing looks at, and what counts for the exit code.
 type Checking struct {
-	DryRun   bool                // of Import and Sync
-	OnlyNew  bool                // --attention new: what needed attention in the run before does not count
-	Strict   bool                // validate: what only looks wrong counts as wrong
-	Tolerate Share               // validate: so many problem rows end with CodeComplete anyway
-	Show     int                 // requests to show
-	Request  func(Request) error // told of each
+	DryRun   bool      // of Import and Sync
+	OnlyNew  bool      // --attention new: what needed attention in the run before does not count
+	Strict   bool      // validate: what only looks wrong counts as wrong
+	Tolerate Share     // validate: so many problem rows end with CodeComplete anyway
+	Show     int       // requests to show
+	Shown    io.Writer // gets them, exactly as they would be sent
 }
 
 // Keeping is what remembers a run and tells of it.
@@ -260,13 +227,4 @@ type Start struct {
 	Notes      []string        // remarks on the mapping; those of a dry run are in its summary
 	Target     checkpoint.Target
 	Verdict    *checkpoint.Verdict // what witnesses say of the checkpoint; nil where there is none
-}
-
-// Request is one request as it would be sent.
-type Request struct {
-	File   string
-	Line   int
-	Method string
-	Path   string // below the leads or base URL
-	Body   []byte
 }

@@ -44,6 +44,12 @@ type item struct {
 	digest checkpoint.Digest          // see digester
 	sums   []checkpoint.ContentDigest // see digester
 	late   bool                       // it was put off, or is decided for the second time: no third time
+
+	by      checkpoint.Match    // how its entry was found
+	alike   checkpoint.Likeness // if no lead was found: a key that looks like the row's
+	taken   checkpoint.Likeness // import: the row that has its ExternalID, or will get it
+	mayLack bool                // the checkpoint is incomplete and may have lost a lead of the row
+	result                      // its entry is what is known of its lead, and in the end what was settled
 }
 
 // items lends memory for rows and takes it back for later rows. Else most of a run's memory would be garbage.
@@ -54,7 +60,7 @@ type items struct {
 }
 
 // add takes back a row of a run that writes no files about rows.
-func (s *items) add(it *item, _ *result) error {
+func (s *items) add(it *item) error {
 	if s.spent = append(s.spent, it); len(s.spent) == batchRows {
 		s.put(s.spent)
 		s.spent = make([]*item, 0, batchRows)
@@ -301,29 +307,26 @@ func (r *intake) noteUnused(b *mapping.Binding) {
 // How much of a misfit is shown: places, columns, characters of a column's name.
 const mostMissing, mostColumns, longColumn = 5, 8, 30
 
-// misfit is the error for an input without columns that the mapping names: the first places, and the columns it has.
+// misfit is the error for an input without columns that the mapping names: the first places.
 func (r *intake) misfit(f *source.File, missing mapping.Errors) error {
 	path, h, names := f.Info().Path, f.Header(), missing[0].File
 	columns := h.Names[:h.Own]
-	hint := fmt.Sprintf("its columns are %s: is it the right file, and is its header on this line?", quoted(columns))
-	sheets := f.Sheets()
-	if len(sheets) > 0 {
-		hint = fmt.Sprintf("the workbook also holds the sheets %s: choose one with --sheet NAME",
-			spelling.List(sheets, mostColumns, nil))
-	}
-	switch more := len(missing) - mostMissing; {
-	case r.options.LooksLikeRow != nil && r.options.LooksLikeRow(columns, firstRows(f)):
+	if r.options.LooksLikeRow != nil && r.options.LooksLikeRow(columns, firstRows(f)) {
 		// the columns may be people's data: they are not shown
 		return fmt.Errorf("%s: what was taken for its header looks like a row, and does not fit %s\n"+
 			"hint: a file without a header needs source: {header: false, columns: [...]} in the mapping, with names "+
 			"for its %s; leadferry init writes them", path, names, english.Plural(len(columns), "column", ""))
-	case more > 0:
-		return fmt.Errorf("%w\n%s: lacks columns that %s names in %d more places\nhint: %s", missing[:mostMissing],
-			path, names, more, hint)
-	case len(sheets) > 0:
-		return fmt.Errorf("%w\nhint: %s", missing, hint)
 	}
-	return missing
+	var err error = missing
+	if more := len(missing) - mostMissing; more > 0 {
+		err = fmt.Errorf("%w\n%s: lacks columns that %s names in %d more places\n"+
+			"hint: is it the right file, and is its header on this line?", missing[:mostMissing], path, names, more)
+	}
+	if sheets := f.Sheets(); len(sheets) > 0 {
+		err = fmt.Errorf("%w\nhint: the workbook also holds the sheets %s: choose one with --sheet NAME", err,
+			spelling.List(sheets, mostColumns, nil))
+	}
+	return err
 }
 
 // firstRows are the cells of a file's first rows; none for standard input, which may have to be waited for.

@@ -39,13 +39,13 @@ type leadName struct {
 }
 
 // leadNames are all names of the row's lead, known or given by the row: an earlier row may have one of them too.
-func (r *run) leadNames(c *Case) []leadName {
-	rec := &c.it.rec
-	names := []leadName{{checkpoint.ByKey, rowkey.Fold(c.Known.Key)}}
-	if rec.Key != c.Known.Key {
+func (r *run) leadNames(it *item) []leadName {
+	rec, known := &it.rec, &it.entry
+	names := []leadName{{checkpoint.ByKey, rowkey.Fold(known.Key)}}
+	if rec.Key != known.Key {
 		names = append(names, leadName{checkpoint.ByKey, rowkey.Fold(rec.Key)})
 	}
-	if r.matches && rec.LeadID != "" && rec.LeadID != c.Known.LeadID {
+	if r.matches && rec.LeadID != "" && rec.LeadID != known.LeadID {
 		names = append(names, leadName{checkpoint.ByLeadID, rec.LeadID})
 	}
 	if rec.ExternalID != "" {
@@ -195,30 +195,30 @@ func (e *engine) next(l *lane) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for it := e.lanes.first(l); it != nil; it = e.lanes.first(l) {
-		c, other := e.lookAgain(l, it)
+		known, other := e.lookAgain(l, it)
 		if other != nil {
 			e.lanes.putBack(l, it)
 			e.lanes.merge(l, other)
 			e.release()
 			return false
 		}
-		if c == nil {
+		if !known {
 			e.unturned(it)
 			continue
 		}
-		step := e.r.plan(c)
+		step := e.r.plan(it)
 		switch {
 		case e.putsOff(it, &step):
 			e.lanes.putOff(l, it)
 			e.release()
 			return false
 		case step.Action == Nothing:
-			e.stop(e.r.collector.end(it, result{ending: step.ending, entry: *c.Known}))
+			e.stop(e.r.collector.end(it, step.ending))
 			e.changed.Broadcast()
 		case !e.mayLeave(step.Action):
 			e.unturned(it)
 		default:
-			e.hand(l, c, step)
+			e.hand(l, it, step)
 			return true
 		}
 	}
@@ -229,20 +229,19 @@ func (e *engine) next(l *lane) bool {
 
 // lookAgain looks a row up when its turn comes. Only a look-up counts that began after its lane had all names that the
 // look-up shows. If another lane has one of them, the row belongs there; if it returns neither, the run ends.
-func (e *engine) lookAgain(l *lane, it *item) (c *Case, other *lane) {
+func (e *engine) lookAgain(l *lane, it *item) (known bool, other *lane) {
 	for e.stopped == nil && e.ask(&l.again, it) {
-		c := &l.again.cases[0]
-		names := e.r.leadNames(c)
+		names := e.r.leadNames(it)
 		for _, n := range names {
 			if other := e.lanes.byName[n]; other != nil && other != l {
-				return nil, other
+				return false, other
 			}
 		}
 		if e.lanes.name(l, names) {
-			return c, nil
+			return true, nil
 		}
 	}
-	return nil, nil
+	return false, nil
 }
 
 func (e *engine) release() {
@@ -250,24 +249,23 @@ func (e *engine) release() {
 	e.changed.Broadcast()
 }
 
-func (e *engine) hand(l *lane, c *Case, step Step) {
+func (e *engine) hand(l *lane, it *item, step Step) {
 	e.lanes.underWay++
 	if step.Action.sends() {
 		if e.r.Sends != nil {
 			e.r.Sends()
 		}
-		c.digests.ofRequest(c.it)
-		c.digests.ofContent(c.it)
+		e.r.digests.ofRequest(it)
+		e.r.digests.ofContent(it)
 	}
 	if step.Action == Create {
 		e.r.tally.creates.begun++
 	}
-	j := &job{it: c.it, step: step}
-	if j.outcome, j.entry = Pending, *c.Known; step.Action == Create && c.Known.State == checkpoint.InDoubt {
-		held := inDoubtBefore(c.Known)
-		j.doubt = &held.ending
+	j := &job{item: it, step: step}
+	if j.outcome = Pending; step.Action == Create && j.entry.State == checkpoint.InDoubt {
+		j.doubt = &result{ending: inDoubtBefore(&j.entry).ending, entry: j.entry}
 	}
-	j.entry.Content = slices.Clone(c.Known.Content) // look-ups reuse theirs
+	j.entry.Content = slices.Clone(j.entry.Content) // look-ups reuse theirs
 	l.job = j
 }
 
@@ -281,26 +279,27 @@ func (e *engine) rowDone(l *lane) bool {
 	e.lanes.underWay--
 	tally := e.r.tally
 	if j.step.Action == Create {
-		tally.created(&j.result, j.refusal != nil)
+		tally.created(j.item, j.refusal != nil)
 	}
 	tally.creates.enough = tally.creates.enough || errors.Is(j.refusal, checkpoint.ErrEnough)
 	if again, held := e.decidesAgain(j); held {
-		e.lanes.putOff(l, j.it)
+		e.lanes.putOff(l, j.item)
 		e.lanes.active--
 		return false
 	} else if again {
-		e.lanes.putBack(l, j.it)
+		e.lanes.putBack(l, j.item)
 		return true
 	}
 	// it was not made now; the earlier send is still in doubt
 	if j.doubt != nil && (j.outcome == Pending || j.outcome == Failed) {
-		j.ending = *j.doubt
+		j.ending, j.entry = j.doubt.ending, j.doubt.entry
 	}
 	if j.doubt != nil && j.attempts > 0 && j.refusedAs == 0 { // from now on it counts for this run
 		tally.limits.Standing--
 	}
-	j.kept = j.step.kept && j.entry.Seen.Kept && (j.outcome == Unchanged || j.outcome == Updated)
-	e.stop(e.r.collector.add(j.it, &j.result))
+	j.remarks[serviceKept] = j.step.remarks[serviceKept] && j.entry.Seen.Kept &&
+		(j.outcome == Unchanged || j.outcome == Updated)
+	e.stop(e.r.collector.add(j.item))
 	return true
 }
 
@@ -308,10 +307,10 @@ func (e *engine) rowDone(l *lane) bool {
 // now. Each row gets one such chance. A row that another worker holds waits for the end of the run.
 func (e *engine) decidesAgain(j *job) (again, held bool) {
 	held = errors.Is(j.refusal, checkpoint.ErrHeld)
-	if j.refusal == nil || errors.Is(j.refusal, checkpoint.ErrEnough) || j.it.late || e.stopped != nil ||
+	if j.refusal == nil || errors.Is(j.refusal, checkpoint.ErrEnough) || j.late || e.stopped != nil ||
 		held && len(e.lanes.late) >= mostLate {
 		return false, false
 	}
-	j.it.late = true
+	j.late = true
 	return true, held
 }

@@ -89,9 +89,9 @@ func TestLargeRowsDoNotGather(t *testing.T) {
 		t.Errorf("%d rows of %d bytes wait", e.waiting, e.bytes)
 	}
 
-	w := &recorder{lines: make(chan []line, 8)}
+	w := &recorder{lines: make(chan []*item, 8)}
 	for range 3 {
-		if err := w.add(&item{row: source.Row{Size: batchBytes}}, &result{}); err != nil {
+		if err := w.add(&item{row: source.Row{Size: batchBytes}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -99,7 +99,7 @@ func TestLargeRowsDoNotGather(t *testing.T) {
 		t.Errorf("large rows went in %d batches, want 3", len(w.lines))
 	}
 	for range recordBatch {
-		if err := w.add(&item{row: source.Row{Size: 1}}, &result{}); err != nil {
+		if err := w.add(&item{row: source.Row{Size: 1}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -189,11 +189,11 @@ func TestAFaultOfTheProgramEndsTheRunInOrder(t *testing.T) {
 	for name, sabotage := range map[string]func(*trial){
 		"planner": func(tr *trial) {
 			planFor := tr.planFor
-			tr.planFor = func(c *Case) Step {
-				if c.it.rec.Key == "k030" {
-					panic(c.it.rec.Key)
+			tr.planFor = func(it *item) Step {
+				if it.rec.Key == "k030" {
+					panic(it.rec.Key)
 				}
-				return planFor(c)
+				return planFor(it)
 			}
 		},
 		"worker": func(tr *trial) {
@@ -206,7 +206,7 @@ func TestAFaultOfTheProgramEndsTheRunInOrder(t *testing.T) {
 		},
 		"digest": func(tr *trial) { tr.intake.sums = faultySums{checkpoint.NewDigester(nil)} },
 		"record": func(tr *trial) {
-			tr.records.see = func(it *item, _ *result) {
+			tr.records.see = func(it *item) {
 				if it.rec.Key == "k030" {
 					panic(it.rec.Key)
 				}
@@ -238,7 +238,7 @@ func TestWhatATallyNamesIsBounded(t *testing.T) {
 	tally := newTally(1, Limits{}, 2)
 	tally.place = func(at findings.Spot) report.Place { return report.Place{Line: at.Line} }
 	for i := range 300 {
-		tally.count(&item{row: source.Row{Line: i + 2, Number: i + 1}}, &result{ending: ending{outcome: InDoubt, text: "no answer"}, entry: checkpoint.Entry{Line: i + 2}})
+		tally.count(&item{row: source.Row{Line: i + 2, Number: i + 1}, result: result{ending: ending{outcome: InDoubt, text: "no answer"}, entry: checkpoint.Entry{Line: i + 2}}})
 	}
 	if n := len(tally.doubts); n != 200 || tally.doubts[199].Line != 201 {
 		t.Errorf("%d doubts, the last %+v", n, tally.doubts[n-1])
@@ -335,7 +335,7 @@ func TestPartitionForTooLongEndsTheRun(t *testing.T) {
 // A row in doubt that is sent again and refused stays in doubt, and counts as refused, not as made.
 func TestARefusedResendIsCounted(t *testing.T) {
 	tl := newTally(1, Limits{}, 2)
-	r := result{ending: ending{outcome: InDoubt}, refusedAs: 422}
+	r := item{result: result{ending: ending{outcome: InDoubt}, refusedAs: 422}}
 	tl.creates.begun = 1
 	tl.created(&r, false)
 	tl.sent(&r)

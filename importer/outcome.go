@@ -60,14 +60,13 @@ func (o Outcome) toRejects() bool {
 // ending is how a row ends: as planned, and in the end as it was.
 type ending struct {
 	outcome Outcome
-	text    string     // for people: why
-	kind    string     // the same without what differs from row to row, or ""
-	unread  bool       // --check-remote could not read the lead
-	kept    bool       // the service's status is kept, not the row's
+	text    string // for people: why
+	kind    string // the same without what differs from row to row, or ""
+	remarks [remarkCount]bool
 	found   comparison // of a reconciliation
 }
 
-// result is how one row ended.
+// result is how one row ended or, until then, what is known of it.
 type result struct {
 	ending
 	entry      checkpoint.Entry  // of the row, now
@@ -76,8 +75,7 @@ type result struct {
 	refusedAs  int               // HTTP status: this send was refused, and the row is in doubt from before; or 0
 	unkept     bool              // its lead was made, and the checkpoint could not keep the lead's ID
 	moved      report.Transition // of the status, confirmed before and after its update; equal: nothing was changed
-	remarks    [remarkCount]bool
-	since      time.Time // when it first needed attention for this reason
+	since      time.Time         // when it first needed attention for this reason
 }
 
 // remark is something that a row shows of its lead, beside its outcome. Each kind is counted.
@@ -117,37 +115,32 @@ var remarkNotes = [remarkCount]string{
 }
 
 // remark adds a remark and, the first time, its text.
-func (j *job) remark(r remark, text string) {
-	if !j.remarks[r] && text != "" {
-		j.say(text)
+func (r *result) remark(kind remark, text string) {
+	if !r.remarks[kind] && text != "" {
+		r.say(text)
 	}
-	j.remarks[r] = true
+	r.remarks[kind] = true
 }
 
 // sayOrganization notes if the service gave a lead to another organization than the row asked for.
 func (j *job) sayOrganization() {
-	asked, given := j.it.rec.Organization, j.entry.Organization
-	if j.outcome != Created && j.outcome != Partial || j.entry.LeadID == "" {
-		return
+	asked, given := j.rec.Organization, j.entry.Organization
+	switch {
+	case j.outcome != Created && j.outcome != Partial || j.entry.LeadID == "":
+	case given == "" && j.step.Action == Create:
+		j.remark(noOwner, "the service does not say which organization it assigned")
+	case given != "" && asked != "" && given != asked:
+		j.say("the service assigned another organization than the row asked for")
 	}
-	if j.remarks[noOwner] = j.step.Action == Create && given == ""; asked == "" || given == asked {
-		return
-	}
-	text := "the service assigned another organization than the row asked for"
-	if given == "" {
-		text = "the service does not say which organization it assigned"
-	}
-	if j.rejectText != "" {
-		j.rejectText += "; " + text
-	}
-	j.say(text)
 }
 
-func (j *job) say(text string) {
-	if j.text != "" {
-		j.text += "; "
+func (r *result) say(text string) {
+	for _, to := range []*string{&r.text, &r.rejectText} {
+		if *to != "" {
+			*to += "; " + text
+		}
 	}
-	j.text += text
+	r.text = cmp.Or(r.text, text)
 }
 
 // Exit codes of a run (INTERFACE, "Exit status").
@@ -275,28 +268,18 @@ func inputEnded(err error) *Stop {
 		hint+"; then run the same command again: nothing is sent twice").always()
 }
 
-// refuse sets the row's text to status and class of the service's answer. The service's own words may repeat the row's
-// cells, so only the rejects get them. format has one verb.
-func (j *job) refuse(format string, err error) {
+// refuse notes an error of a request. Status and class of the service's answer go into the entry and the text, but its
+// own words may repeat the row's cells, so only the rejects get them. format has one verb.
+func (r *result) refuse(format string, err error) {
 	public, whole := err.Error(), err.Error()
-	ae, answered := errors.AsType[*leadapi.Error](err)
-	if answered {
-		public, whole = ae.Message, ae.Message
+	if ae, answered := errors.AsType[*leadapi.Error](err); answered {
+		r.entry.Code, r.entry.Reason = ae.Status, ae.Reason
+		if public, whole = ae.Message, ae.Message; ae.Status != 0 {
+			public = fmt.Sprintf("HTTP %d (%s), see the rejects", ae.Status, strings.ReplaceAll(ae.Reason, "_", " "))
+			whole = fmt.Sprintf("HTTP %d: %s", ae.Status, ae.Message)
+		}
 	}
-	if answered && ae.Status != 0 {
-		public = fmt.Sprintf("HTTP %d (%s), see the rejects", ae.Status, strings.ReplaceAll(ae.Reason, "_", " "))
-		whole = fmt.Sprintf("HTTP %d: %s", ae.Status, ae.Message)
-	}
-	j.text, j.rejectText = fmt.Sprintf(format, public), fmt.Sprintf(format, whole)
-}
-
-// keepAnswer stores status and class of the client's error in the entry, if err is one, and returns that error.
-func (j *job) keepAnswer(err error) *leadapi.Error {
-	ae, answered := errors.AsType[*leadapi.Error](err)
-	if answered {
-		j.entry.Code, j.entry.Reason = ae.Status, ae.Reason
-	}
-	return ae
+	r.text, r.rejectText = fmt.Sprintf(format, public), fmt.Sprintf(format, whole)
 }
 
 const reasonPanic = "panic" // the class of a doubt after a fault of the program

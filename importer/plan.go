@@ -54,35 +54,22 @@ func (s Step) ofKind(kind string) Step {
 	return s
 }
 
-// Case is what a planner decides about: a row, and what the checkpoint knows of its lead.
-type Case struct {
-	it      *item
-	Known   *checkpoint.Entry
-	Found   checkpoint.Match    // how Known was found
-	Alike   checkpoint.Likeness // if no lead was found: a key that looks like the row's
-	Taken   checkpoint.Likeness // import: the row that has its ExternalID, or will get it
-	MayLack bool                // the checkpoint is incomplete and may have lost a lead of the row
-	digests *digester
-}
-
-// digest is the keyed digest of what the Record sends.
-func (c *Case) digest() checkpoint.Digest { return c.digests.ofRequest(c.it) }
-
 // planner decides what to do with a row, by the options of its run. It is pure: the engine alone acts.
 type planner struct {
 	o *Options
 	conflicts
-	since time.Time // --fresh: leads known since are not read
+	digests *digester
+	since   time.Time // --fresh: leads known since are not read
 }
 
 // plan decides about a row. One that fails a check is never sent; in an import its outcome says if its lead exists.
-func (r *run) plan(c *Case) Step {
-	faults := c.it.faults
-	switch state := c.Known.State; {
+func (r *run) plan(it *item) Step {
+	faults := it.faults
+	switch state := it.entry.State; {
 	case faults == nil:
-		return r.planFor(c)
+		return r.planFor(it)
 	case !r.matches && state == checkpoint.InDoubt:
-		return inDoubtBefore(c.Known)
+		return inDoubtBefore(&it.entry)
 	case r.matches || !state.HasLead():
 		return ends(Invalid, sentence(faults))
 	case r.Changed == IgnoreChanged:
@@ -100,14 +87,17 @@ const (
 	IgnoreChanged ChangedRows = "ignore" // count them as unchanged
 )
 
+// asNew makes every lead: a check does not know the checkpoint.
+func asNew(*item) Step { return ends(Created, "").by(Create) }
+
 // forImport creates leads that are not known, links those that are not linked, and updates others if --changed says so.
-func (p *planner) forImport(c *Case) Step {
-	switch known := c.Known; known.State {
+func (p *planner) forImport(it *item) Step {
+	switch known := &it.entry; known.State {
 	case checkpoint.Forgotten:
 		return forgotten()
 	case checkpoint.InDoubt:
 		// once a run
-		if p.o.ResendInDoubt && known.Run != p.o.RunID && !c.MayLack && known.Reason != checkpoint.ReasonIncomplete {
+		if p.o.ResendInDoubt && known.Run != p.o.RunID && !it.mayLack && known.Reason != checkpoint.ReasonIncomplete {
 			return ends(Created, "").by(Create)
 		}
 		if known.Run == p.o.RunID && known.Reason != checkpoint.ReasonIncomplete {
@@ -116,21 +106,21 @@ func (p *planner) forImport(c *Case) Step {
 		}
 		return inDoubtBefore(known)
 	case checkpoint.Rejected:
-		if known.Digest == c.digest() && !p.o.RetryRejected {
+		if known.Digest == p.digests.ofRequest(it) && !p.o.RetryRejected {
 			return ends(Rejected, refusedBefore(known))
 		}
 	case checkpoint.Partial:
-		return p.planLink(c)
+		return p.planLink(it)
 	case checkpoint.Created:
-		return p.planMade(c)
+		return p.planMade(it)
 	}
-	return p.planCreate(c)
+	return p.planCreate(it)
 }
 
 // planMade compares the row with the data that were sent or last confirmed; those of an adopted lead are not known.
-func (p *planner) planMade(c *Case) Step {
-	known := c.Known
-	sentLast := known.Digest == c.digest() && known.Reason != reasonNotConfirmed
+func (p *planner) planMade(it *item) Step {
+	known := &it.entry
+	sentLast := known.Digest == p.digests.ofRequest(it) && known.Reason != reasonNotConfirmed
 	switch {
 	case p.o.Changed == UpdateChanged && sentLast && known.Unsettled == "":
 		return ends(Unchanged, "")
@@ -138,30 +128,23 @@ func (p *planner) planMade(c *Case) Step {
 		return ends(Changed, "the row, or what the mapping makes of it, changed since its lead was made, but "+
 			"the lead's ID is not known")
 	case p.o.Changed == UpdateChanged:
-		return p.planUpdate(c, nil)
+		return p.planUpdate(it, nil)
 	case p.o.Changed == IgnoreChanged, known.Digest == checkpoint.Digest{}, sentLast,
-		known.Synced && known.Unsettled == "" && !p.differs(c):
+		known.Synced && known.Unsettled == "" && !p.compare(it, (*leadBefore)(known), nil, false).byFile:
 		return ends(Unchanged, "")
 	}
 	return ends(Changed, "the row, or what the mapping makes of it, changed since its lead was made; nothing was "+
 		"sent")
 }
 
-// differs reports whether the row differs from what was confirmed last.
-func (p *planner) differs(c *Case) bool {
-	c.digests.ofContent(c.it)
-	d := p.compare(c.it, (*leadBefore)(c.Known), nil, false, c.digests.sums)
-	return d.byFile
-}
-
 // planLink finishes a lead that was created but not linked, if the row still asks for a link.
-func (p *planner) planLink(c *Case) Step {
-	step := p.planMade(c)
-	if c.Known.LeadID == "" && step.outcome == Unchanged {
+func (p *planner) planLink(it *item) Step {
+	step := p.planMade(it)
+	if it.entry.LeadID == "" && step.outcome == Unchanged {
 		step.text = "the lead exists, but its ID is not known, so it cannot be linked or updated: checkpoint resolve " +
 			"takes the ID"
 	}
-	if c.it.rec.ExternalID == "" || c.Known.LeadID == "" || step.Action == Update {
+	if it.rec.ExternalID == "" || it.entry.LeadID == "" || step.Action == Update {
 		return step
 	}
 	switch step.outcome {
@@ -174,16 +157,16 @@ func (p *planner) planLink(c *Case) Step {
 }
 
 // planCreate makes a lead, unless the row's key looks like a known one, or the checkpoint may lack the lead.
-func (p *planner) planCreate(c *Case) Step {
+func (p *planner) planCreate(it *item) Step {
 	switch {
-	case c.Taken.State != checkpoint.Unknown:
-		return ends(Conflict, "its ExternalID is that of "+rowLike(c.Taken)+nothingSent).
+	case it.taken.State != checkpoint.Unknown:
+		return ends(Conflict, "its ExternalID is that of "+rowLike(it.taken)+nothingSent).
 			ofKind("its ExternalID is that of another row: the results say which")
-	case c.Alike.State != checkpoint.Unknown:
-		return ends(Conflict, lookingLike(c.Alike)+nothingSent).ofKind(alikeKind)
-	case c.it.row.HasLead && c.Known.State == checkpoint.Unknown:
+	case it.alike.State != checkpoint.Unknown:
+		return ends(Conflict, lookingLike(it.alike)+nothingSent).ofKind(alikeKind)
+	case it.row.HasLead && it.entry.State == checkpoint.Unknown:
 		return ends(Conflict, hadLead)
-	case c.MayLack:
+	case it.mayLack:
 		return ends(InDoubt, doubtReason(checkpoint.ReasonIncomplete, 0)).by(Hold)
 	}
 	return ends(Created, "").by(Create)
@@ -191,11 +174,11 @@ func (p *planner) planCreate(c *Case) Step {
 
 // planUpdate brings a lead in step with its row: before a read, and again after it (shown). After an update of this run
 // without an answer nothing is sent: that update may still arrive.
-func (p *planner) planUpdate(c *Case, shown *leadapi.Lead) Step {
-	known, rec := c.Known, &c.it.rec
-	c.digests.ofContent(c.it)
-	d := p.compare(c.it, (*leadBefore)(known), shown, p.o.CheckRemote == ReadAll, c.digests.sums)
-	step := Step{diff: d, ending: ending{kept: d.status.then == keeps}}
+func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
+	known, rec := &it.entry, &it.rec
+	d := p.compare(it, (*leadBefore)(known), shown, p.o.CheckRemote == ReadAll)
+	step := Step{diff: d}
+	step.remarks[serviceKept] = d.status.then == keeps
 	service := cmp.Or(known.Seen.Status, known.Status)
 	if shown != nil {
 		service = shown.Status
@@ -205,7 +188,7 @@ func (p *planner) planUpdate(c *Case, shown *leadapi.Lead) Step {
 	switch before := shown == nil; {
 	case before && d.byFile && known.Unsettled != "" && known.Unsettled == p.o.RunID:
 		return ends(Pending, "an update of its lead in this run was not confirmed yet")
-	case before && d.byFile && known.Refused != (checkpoint.Digest{}) && known.Refused == c.digest() &&
+	case before && d.byFile && known.Refused != (checkpoint.Digest{}) && known.Refused == p.digests.ofRequest(it) &&
 		!p.o.RetryRejected:
 		return ends(Rejected, refusedBefore(known))
 	case before && p.looks(known, rec, &d):
@@ -226,11 +209,11 @@ func (p *planner) planUpdate(c *Case, shown *leadapi.Lead) Step {
 		if step.text = d.keptText(service); step.text != "" {
 			step.kind = keptKind
 		}
-		if before && d.news(known, c.it) {
+		if before && d.news(it) {
 			step.Action = Note
 		}
 	}
-	step.unread = unread
+	step.remarks[notReadable] = unread
 	return step
 }
 
@@ -279,18 +262,18 @@ const (
 	MissingIgnore Missing = "ignore"
 )
 
-func (p *planner) forSync(c *Case) Step {
-	if c.Known.State == checkpoint.InDoubt && c.Found == checkpoint.ByKey && p.o.Missing == MissingCreate {
-		return p.forImport(c)
+func (p *planner) forSync(it *item) Step {
+	if it.entry.State == checkpoint.InDoubt && it.by == checkpoint.ByKey && p.o.Missing == MissingCreate {
+		return p.forImport(it)
 	}
-	step, cannot := withoutLead(c)
+	step, cannot := withoutLead(it)
 	switch {
-	case !cannot, step.outcome == Unmatched && c.it.rec.LeadID != "": // the row itself names its lead
-		if step = p.planUpdate(c, nil); step.Action == Nothing && c.Known.LeadID == "" {
+	case !cannot, step.outcome == Unmatched && it.rec.LeadID != "": // the row itself names its lead
+		if step = p.planUpdate(it, nil); step.Action == Nothing && it.entry.LeadID == "" {
 			step = ends(Unmatched, "the lead that the row names is not known, and the row has nothing to send")
 		}
-	case step.outcome == Unmatched && c.Found == checkpoint.NoMatch:
-		return p.unmatched(c)
+	case step.outcome == Unmatched && it.by == checkpoint.NoMatch:
+		return p.unmatched(it)
 	}
 	return step
 }
@@ -298,21 +281,21 @@ func (p *planner) forSync(c *Case) Step {
 const notKnown = "no lead is known for the row"
 
 // withoutLead ends a row whose lead cannot be found out.
-func withoutLead(c *Case) (step Step, cannot bool) {
-	rec, known := &c.it.rec, c.Known
+func withoutLead(it *item) (step Step, cannot bool) {
+	rec, known := &it.rec, &it.entry
 	switch {
-	case c.Found == checkpoint.Ambiguous:
+	case it.by == checkpoint.Ambiguous:
 		return ends(Conflict, "the row names two leads: its key, lead ID and ExternalID do not belong to one"), true
 	case known.State == checkpoint.Forgotten:
 		return forgotten(), true
 	case known.State == checkpoint.InDoubt:
 		held := inDoubtBefore(known)
-		if c.Found == checkpoint.ByExternalID {
+		if it.by == checkpoint.ByExternalID {
 			other := checkpoint.Likeness{State: checkpoint.InDoubt, File: known.File, Line: known.Line}
 			held.text = "its ExternalID is that of " + rowLike(other) + ": " + held.text
 		}
 		return held, true
-	case c.Found == checkpoint.NoMatch:
+	case it.by == checkpoint.NoMatch:
 		return ends(Unmatched, notKnown), true
 	case known.LeadID == "":
 		return ends(Unmatched, "the lead exists, but its ID is not known"), true
@@ -322,19 +305,19 @@ func withoutLead(c *Case) (step Step, cannot bool) {
 	return Step{}, false
 }
 
-func (p *planner) unmatched(c *Case) Step {
+func (p *planner) unmatched(it *item) Step {
 	switch p.o.Missing {
 	case MissingCreate:
-		return p.forImport(c)
+		return p.forImport(it)
 	case MissingIgnore:
 		return ends(Skipped, notKnown+" (--missing ignore)")
 	}
 	switch {
-	case c.Known.State == checkpoint.Rejected:
+	case it.entry.State == checkpoint.Rejected:
 		return ends(Unmatched, notKnown+": the service refused to make it")
-	case c.Alike.State != checkpoint.Unknown:
+	case it.alike.State != checkpoint.Unknown:
 		const kind = notKnown + "; its key looks like one that is known: the results say which"
-		return ends(Unmatched, notKnown+"; "+lookingLike(c.Alike)).ofKind(kind)
+		return ends(Unmatched, notKnown+"; "+lookingLike(it.alike)).ofKind(kind)
 	}
 	return ends(Unmatched, notKnown)
 }
@@ -361,15 +344,14 @@ func lookingLike(l checkpoint.Likeness) string {
 }
 
 func rowLike(l checkpoint.Likeness) string {
-	switch {
-	case l.State == checkpoint.InDoubt && l.File == "":
-		return "a row in doubt"
-	case l.State == checkpoint.InDoubt:
-		return fmt.Sprintf("%s:%d, which is in doubt", l.File, l.Line)
-	case l.File == "":
-		return "a lead that was taken over from a list"
+	where, has := fmt.Sprintf("%s:%d", l.File, l.Line), "which has a lead"
+	if l.File == "" {
+		where = "another row"
 	}
-	return fmt.Sprintf("%s:%d, which has a lead", l.File, l.Line)
+	if l.State == checkpoint.InDoubt {
+		has = "which is in doubt"
+	}
+	return where + ", " + has
 }
 
 func forgotten() Step { return ends(Skipped, "left out by an earlier `checkpoint forget`") }

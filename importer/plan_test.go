@@ -24,7 +24,7 @@ func sumsOf(fields ...mapping.Field) []checkpoint.ContentDigest {
 
 // planned is the planner of a run with these options.
 func planned(run string, by Planning) *planner {
-	return &planner{o: &Options{Task: Task{RunID: run}, Planning: by}}
+	return &planner{o: &Options{Task: Task{RunID: run}, Planning: by}, digests: planTwin()}
 }
 
 // planRow is the row of most cases; planLead the lead that is in step with it.
@@ -45,9 +45,9 @@ func planLead() checkpoint.Entry {
 
 // mustPlan compares what a planner answers: how the row ends, "create", "link" and "hold" with how it ends then, or
 // "send" with what: S, X and the content keys.
-func mustPlan(t *testing.T, plan func(*Case) Step, c *Case, want string) {
+func mustPlan(t *testing.T, plan func(*item) Step, it *item, want string) {
 	t.Helper()
-	step := plan(c)
+	step := plan(it)
 	got := step.outcome.String()
 	switch step.Action {
 	case Create:
@@ -65,7 +65,7 @@ func mustPlan(t *testing.T, plan func(*Case) Step, c *Case, want string) {
 			got += " X"
 		}
 		for _, i := range step.Send.Fields {
-			got += " " + c.it.rec.Content[i].Name
+			got += " " + it.rec.Content[i].Name
 		}
 	case Nothing:
 		if step.outcome != Unchanged && step.text == "" {
@@ -118,8 +118,8 @@ func TestImportPlanner(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			it := &item{row: source.Row{HasLead: test.hadLead}, rec: test.rec, digest: same, sums: []checkpoint.ContentDigest{}}
-			mustPlan(t, planned("this", test.by).forImport, &Case{Known: &test.known, MayLack: test.lost, it: it, digests: newDigester(nil)}, test.want)
+			it := &item{row: source.Row{HasLead: test.hadLead}, rec: test.rec, digest: same, sums: []checkpoint.ContentDigest{}, mayLack: test.lost, result: result{entry: test.known}}
+			mustPlan(t, planned("this", test.by).forImport, it, test.want)
 		})
 	}
 }
@@ -129,7 +129,7 @@ func TestAnswersInRejectsAreNoted(t *testing.T) {
 	tally := newTally(1, Limits{}, 1)
 	tally.place = func(findings.Spot) report.Place { return report.Place{} }
 	for _, answered := range []bool{true, false, true} {
-		tally.count(&item{row: source.Row{Answered: answered}}, &result{ending: ending{outcome: InDoubt}})
+		tally.count(&item{row: source.Row{Answered: answered}, result: result{ending: ending{outcome: InDoubt}}})
 	}
 	if notes := strings.Join(tally.notes(), "\n"); !strings.Contains(notes, "holds an answer: 2.") {
 		t.Errorf("%q", notes)
@@ -139,19 +139,19 @@ func TestAnswersInRejectsAreNoted(t *testing.T) {
 // TestHeldRowsAreOneReason: the time of a send is told with each row, and rows held for the same cause are counted
 // together whenever they were sent.
 func TestHeldRowsAreOneReason(t *testing.T) {
-	at := func(minute int) *checkpoint.Entry {
-		return &checkpoint.Entry{State: checkpoint.InDoubt, Reason: leadapi.ReasonTimeout, Updated: time.Date(2026, 1, 2, 3, minute, 0, 0, time.UTC)}
+	at := func(minute int) checkpoint.Entry {
+		return checkpoint.Entry{State: checkpoint.InDoubt, Reason: leadapi.ReasonTimeout, Updated: time.Date(2026, 1, 2, 3, minute, 0, 0, time.UTC)}
 	}
 	p := planned("", Planning{})
-	for name, plan := range map[string]func(*Case) Step{"import": p.forImport, "sync": p.forSync, "reconcile": p.forReconcile} {
+	for name, plan := range map[string]func(*item) Step{"import": p.forImport, "sync": p.forSync, "reconcile": p.forReconcile} {
 		p.o.RunID = "this"
-		one := plan(&Case{it: &item{rec: mapping.Record{Key: "k"}}, Known: at(4), Found: checkpoint.ByKey})
-		two := plan(&Case{it: &item{rec: mapping.Record{Key: "k"}}, Known: at(5), Found: checkpoint.ByKey})
+		one := plan(&item{rec: mapping.Record{Key: "k"}, by: checkpoint.ByKey, result: result{entry: at(4)}})
+		two := plan(&item{rec: mapping.Record{Key: "k"}, by: checkpoint.ByKey, result: result{entry: at(5)}})
 		if one.outcome != InDoubt || one.kind == "" || one.kind != two.kind || one.text == two.text {
 			t.Errorf("%s: %+v and %+v", name, one, two)
 		}
 		p.o.RunID = ""
-		inRun := plan(&Case{it: &item{rec: mapping.Record{Key: "k"}}, Known: at(4), Found: checkpoint.ByKey})
+		inRun := plan(&item{rec: mapping.Record{Key: "k"}, by: checkpoint.ByKey, result: result{entry: at(4)}})
 		if own := strings.HasPrefix(inRun.text, "an earlier row of this run"); own != (name == "import") {
 			t.Errorf("%s, a row whose key came in doubt in this run: %+v", name, inRun)
 		}
@@ -248,11 +248,12 @@ func TestSyncPlanner(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			it, known := &item{rec: planRow()}, planLead()
+			it := &item{rec: planRow(), by: test.found, result: result{entry: planLead()}}
+			known := &it.entry
 			test.row(&it.rec)
-			test.lead(&known)
-			before := known
-			mustPlan(t, planned("run-2", test.by).forSync, &Case{Known: &known, Found: test.found, it: it, digests: planTwin()}, test.want)
+			test.lead(known)
+			before := *known
+			mustPlan(t, planned("run-2", test.by).forSync, it, test.want)
 			if known.Status != before.Status || known.Unsettled != before.Unsettled {
 				t.Error("the planner changed what is known")
 			}
@@ -301,9 +302,9 @@ func TestImportOfChangedRows(t *testing.T) {
 		{"forgotten", update, func(e *checkpoint.Entry) { *e = checkpoint.Entry{Key: "k", State: checkpoint.Forgotten} }, "skipped"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			it, known := &item{rec: planRow()}, planLead()
-			test.lead(&known)
-			mustPlan(t, planned("run-2", test.by).forImport, &Case{Known: &known, Found: checkpoint.ByKey, it: it, digests: planTwin()}, test.want)
+			it := &item{rec: planRow(), by: checkpoint.ByKey, result: result{entry: planLead()}}
+			test.lead(&it.entry)
+			mustPlan(t, planned("run-2", test.by).forImport, it, test.want)
 		})
 	}
 }

@@ -2,9 +2,6 @@ package importer
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,13 +16,8 @@ import (
 // pulledBy is what a run's pull file says, by ExternalID, and the order of its lines.
 func (r *trial) pulledBy() (status map[string]string, order string) {
 	status = map[string]string{}
-	if err := r.pulls.settle(); err != nil {
-		panic(err)
-	}
-	for l, err := range r.pulls.lines() {
-		if err != nil {
-			panic(err)
-		}
+	r.pulls.settle()
+	for _, l := range r.pulls.lines {
 		status[l.ExternalID] = l.Status
 		order += l.ExternalID + " "
 	}
@@ -68,57 +60,50 @@ func TestWordsOfThePullFile(t *testing.T) {
 	m := parsed(t, "version: 1\nlead: {status: {from: '{s}', map: {Won: closedWon, Also won: closedWon}, pull: {onHold: ''}}}\n")
 	p := newPulls(m, new(conflicts))
 	for i, status := range []string{"onHold", "closedWon", "open", "archived", "open"} {
-		p.told.add(pulled{Row: i, Line: report.Pulled{LeadID: fmt.Sprint(i), Status: status}})
+		p.ahead[fmt.Sprint(i)] = pulled{line: report.Pulled{Status: status}}
 	}
-	if err := p.settle(); err != nil {
-		t.Fatal(err)
-	}
-	for l, err := range p.lines() {
-		if err != nil || l.Status != "Won" {
-			t.Errorf("%+v, %v", l, err)
-		}
+	p.settle()
+	if len(p.lines) != 1 || p.lines[0].Status != "Won" {
+		t.Errorf("%+v", p.lines)
 	}
 	if n, note := p.left(); !strings.Contains(note, "archived (1), open (2).") || n != 3 {
 		t.Errorf("%d: %s", n, note)
 	}
 }
 
-// However many leads the CRM is to take over, few stand in memory; what the last row of each comes to counts, and lines
-// come in the order of the rows.
-func TestPullKeepsFewLeadsInMemory(t *testing.T) {
-	const leads = 3*mostPulled + 7
+// What the last row of each lead comes to counts, and lines come in the order of the rows.
+func TestLastRowOfALeadDecidesItsPull(t *testing.T) {
+	const leads = 100
 	p := newPulls(new(mapping.Mapping), new(conflicts))
-	defer p.close()
 	row := func(i, lead int, outcome Outcome, kept bool) {
-		it, r := &item{row: source.Row{Number: i}}, &result{ending: ending{outcome: outcome, kept: kept}}
-		r.entry.LeadID, r.entry.ExternalID, r.entry.Seen.Status = fmt.Sprint("lead-", lead), fmt.Sprint(i), "open"
-		p.add(it, r)
+		it := &item{row: source.Row{Number: i}, result: result{ending: ending{outcome: outcome}}}
+		it.entry.LeadID, it.entry.ExternalID, it.entry.Seen.Status = fmt.Sprint("lead-", lead), fmt.Sprint(i), "open"
+		it.remarks[serviceKept] = kept
+		p.add(it)
 	}
 	for i := range leads {
-		row(i, i*7919%leads, Unchanged, true)
+		row(i, i*79%leads, Unchanged, true)
 	}
 	for i := range leads { // of each third lead a later row says something else, of each fifth the same once more
-		switch lead := i * 7919 % leads; {
+		switch lead := i * 79 % leads; {
 		case lead%3 == 0:
 			row(leads+i, lead, Unchanged, false)
 		case lead%5 == 0:
 			row(leads+i, lead, Unchanged, true)
 		}
 	}
-	if err := p.settle(); err != nil {
-		t.Fatal(err)
-	}
-	at, n := -1, 0
-	for l, err := range p.lines() {
+	p.settle()
+	at := -1
+	for n, l := range p.lines {
 		i, _ := strconv.Atoi(l.ExternalID)
-		lead := i % leads * 7919 % leads
-		if err != nil || i <= at || l.LeadID != fmt.Sprint("lead-", lead) || lead%3 == 0 || (lead%5 == 0) != (i >= leads) {
-			t.Fatalf("line %d is of row %d, behind that of row %d: %+v, %v", n, i, at, l, err)
+		lead := i % leads * 79 % leads
+		if i <= at || l.LeadID != fmt.Sprint("lead-", lead) || lead%3 == 0 || (lead%5 == 0) != (i >= leads) {
+			t.Fatalf("line %d is of row %d, behind that of row %d: %+v", n, i, at, l)
 		}
-		at, n = i, n+1
+		at = i
 	}
-	if want := leads - (leads+2)/3; n != want {
-		t.Errorf("%d lines, want %d", n, want)
+	if want := leads - (leads+2)/3; len(p.lines) != want {
+		t.Errorf("%d lines, want %d", len(p.lines), want)
 	}
 }
 
@@ -180,70 +165,4 @@ func TestPullClosesTheCircle(t *testing.T) {
 			rt.Fatalf("%s\nfirst %v, then %v, console %v, check %v, seen %v, killed %d", strings.Join(faults, "\n"), first, then, console, check, seenBefore, killed)
 		}
 	})
-}
-
-// All things come out in order, as often as somebody asks, whatever of them fits into memory, wherever the rest goes,
-// and whenever the disk takes no more; of which no name is left.
-func TestSpool(t *testing.T) {
-	temporary := t.TempDir()
-	t.Setenv("TMPDIR", temporary)
-	t.Setenv("TMP", temporary)
-	rapid.Check(t, func(t *rapid.T) {
-		s := &spool{most: rapid.IntRange(1, 40).Draw(t, "most"), compare: pulled.byLead}
-		defer s.close()
-		full := rapid.IntRange(0, 200).Draw(t, "full")
-		var want []pulled
-		for i, a := range rapid.SliceOf(rapid.Uint32Range(0, 50)).Draw(t, "things") {
-			v := pulled{Number: i}
-			v.Line.LeadID = fmt.Sprint(a)
-			want = append(want, v)
-			s.add(v)
-			s.full = s.full || i == full
-		}
-		slices.SortFunc(want, pulled.byLead)
-		for range 2 {
-			var got []pulled
-			for v, err := range s.all() {
-				if err != nil {
-					t.Fatal(err)
-				}
-				got = append(got, v)
-			}
-			if !slices.Equal(got, want) {
-				t.Fatalf("%v, want %v", got, want)
-			}
-		}
-		if names, _ := filepath.Glob(filepath.Join(temporary, "*")); len(names) > 0 && os.PathSeparator == '/' {
-			t.Fatalf("left: %v", names)
-		}
-	})
-}
-
-// Where no file can be made, all stays in memory; one that cannot be read is an error.
-func TestSpoolsWhoseFilesFail(t *testing.T) {
-	fill := func() *spool {
-		s := &spool{most: 4, compare: pulled.byLead}
-		t.Cleanup(s.close)
-		for i := range 20 {
-			s.add(pulled{Number: i})
-		}
-		return s
-	}
-	count := func(s *spool) (n int, last error) {
-		for _, last = range s.all() {
-			n++
-		}
-		return n, last
-	}
-	broken := fill()
-	broken.file.Close()
-	if _, err := count(broken); err == nil {
-		t.Error("the file cannot be read, and nobody says so")
-	}
-	t.Setenv("TMPDIR", t.TempDir()+"/none")
-	t.Setenv("TMP", os.Getenv("TMPDIR"))
-	s := fill()
-	if n, err := count(s); s.file != nil || n != 20 || err != nil {
-		t.Errorf("%d things, %v", n, err)
-	}
 }

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,28 +18,14 @@ import (
 	"leadferry/importer/report"
 	"leadferry/internal/rowkey"
 	"leadferry/leadapi"
+	"leadferry/mapping"
 )
 
-// Reconciling says which leads Reconcile reads.
+// Reconciling says which leads reconcile reads.
 type Reconciling struct {
 	None   bool          // --remote none: no lead
 	Fresh  time.Duration // none that was confirmed or read since; 0: all
 	Sample int           // those of so many rows that are drawn at random; 0: all
-}
-
-// Reconcile compares each row with what was last confirmed of its lead and with what the service holds now. It changes
-// nothing on the service. What it saw is stored beside what was confirmed. It returns as Import does.
-func Reconcile(ctx context.Context, o Options) (*report.Summary, error) {
-	o.Require = true
-	return newReconcile(o).execute(ctx)
-}
-
-func newReconcile(o Options) *run {
-	r := newRun(o)
-	r.planFor, r.matches, r.intake.fields = r.forReconcile, true, true
-	r.since = time.Now().Add(-o.Reconciling.Fresh)
-	r.drift = &drift{most: o.Reconciling.Sample}
-	return r
 }
 
 // Verdict is the result of the comparison. NoVerdict is for rows that are not compared, such as invalid ones.
@@ -82,8 +70,8 @@ type comparison struct {
 
 // forReconcile decides which leads to read, of a sample those of rows that are drawn. The others are compared with what
 // was seen before.
-func (p *planner) forReconcile(c *Case) Step {
-	if step, cannot := withoutLead(c); cannot {
+func (p *planner) forReconcile(it *item) Step {
+	if step, cannot := withoutLead(it); cannot {
 		switch step.outcome {
 		case Conflict, Unmatched:
 			return step.as(NoLead)
@@ -92,8 +80,8 @@ func (p *planner) forReconcile(c *Case) Step {
 		}
 		return step
 	}
-	known, before, how := c.Known, (*leadBefore)(c.Known), &p.o.Reconciling
-	drawn := how.Sample > 0 && c.it.late // they have their turn once all rows were read
+	known, before, how := &it.entry, (*leadBefore)(&it.entry), &p.o.Reconciling
+	drawn := how.Sample > 0 && it.late // they have their turn once all rows were read
 	switch {
 	case how.Sample > 0 && !drawn:
 		step := ends(Skipped, "its lead is not in the sample").as(Unread)
@@ -102,8 +90,7 @@ func (p *planner) forReconcile(c *Case) Step {
 		}
 		return step
 	case how.None, how.Fresh > 0 && shown(known) && before.known().After(p.since):
-		c.digests.ofContent(c.it)
-		step := judged(c.it, before, nil, c.digests.sums)
+		step := p.verdictOf(it, before, nil)
 		step.found.owner, step.found.sampled = before.Seen.Organization, drawn
 		return step
 	case !p.readable(known):
@@ -123,9 +110,9 @@ func shown(known *checkpoint.Entry) bool {
 	return known.Seen.Status != "" || known.Digest != checkpoint.Digest{} || known.Synced || len(known.Content) > 0
 }
 
-// judged compares a row with its lead without any rules: who changed what. Without a lead, what was seen before counts.
-func judged(it *item, before *leadBefore, lead *leadapi.Lead, sums sums) Step {
-	d := new(conflicts).compare(it, before, lead, true, sums)
+// verdictOf compares a row with its lead without any rules: who changed what. Without a lead, what was seen before counts.
+func (p *planner) verdictOf(it *item, before *leadBefore, lead *leadapi.Lead) Step {
+	d := (&planner{digests: p.digests}).compare(it, before, lead, true)
 	s := Step{diff: d, ending: ending{outcome: Conflict, text: strings.Join(d.asks, "; ")}}
 	f := &s.found
 	f.service, f.external = cmp.Or(before.Seen.Status, before.Status), before.ExternalID
@@ -153,15 +140,15 @@ func judged(it *item, before *leadBefore, lead *leadapi.Lead, sums sums) Step {
 // reconcile reads a lead and compares it with its row. Only what was seen is stored.
 func (c *carrier) reconcile(ctx context.Context, j *job) {
 	j.before, j.found = leadBefore(j.entry), j.step.found
-	lead, err := c.readLead(ctx, j)
-	if err != nil {
-		if c.notRead(j, err); j.outcome != Pending {
+	lead := c.readLead(ctx, j)
+	if lead == nil {
+		if j.outcome != Pending {
 			j.found.verdict = Unread
 		}
 		return
 	}
-	step := judged(j.it, &j.before, lead, c.digests.sums)
-	step.seen(&j.entry, &j.it.rec, &j.before, &answer{Lead: lead, at: time.Now()})
+	step := c.verdictOf(j.item, &j.before, lead)
+	step.seen(&j.entry, &j.rec, &j.before, &answer{Lead: lead, at: time.Now()})
 	f := &step.found
 	f.changed, f.owner, f.sampled = lead.UpdatedAt, lead.OwnerID, j.found.sampled
 	j.text, j.kind, j.found = step.text, step.kind, step.found
@@ -183,10 +170,9 @@ type drift struct {
 	named    *findings.Keys // nil: nothing says which leads a file should name
 }
 
-// candidate is a row of the sample. out is how it ends if another row takes its place.
+// candidate is a row of the sample. It ends as it says if another row takes its place.
 type candidate struct {
 	it    *item
-	out   result
 	names []leadName
 }
 
@@ -299,4 +285,94 @@ func (r *run) findAbsent(ctx context.Context, rec *recorder) {
 	case err != nil:
 		r.stopped = ledgerFailed(err)
 	}
+}
+
+// pulls gathers what the CRM should take over: leads whose status the service has changed and keeps. The last row of a
+// lead decides, so the file is written after all rows have ended. Each of these leads takes about 300 bytes of memory.
+type pulls struct {
+	mapping  *mapping.Mapping
+	rules    *conflicts
+	ahead    map[string]pulled // by lead ID
+	lines    []report.Pulled   // of the file, in the order of the rows; filled by settle
+	wordless map[string]int    // leads left out, by status
+}
+
+// pulled is what the last row of a lead showed.
+type pulled struct {
+	at   findings.Spot
+	line report.Pulled
+}
+
+func newPulls(m *mapping.Mapping, rules *conflicts) *pulls {
+	return &pulls{mapping: m, rules: rules, ahead: map[string]pulled{}, wordless: map[string]int{}}
+}
+
+func (p *pulls) add(it *item) {
+	e, f := &it.entry, &it.found
+	switch {
+	case e.LeadID == "" || it.outcome == Pending: // nothing new is known of the lead
+	case p.isAhead(it):
+		changed := f.changed
+		if changed.IsZero() {
+			changed = e.Seen.At
+		}
+		p.ahead[e.LeadID] = pulled{spotOf(it), report.Pulled{
+			ExternalID: strings.Clone(cmp.Or(it.rec.ExternalID, (*leadBefore)(e).linked())), LeadID: e.LeadID,
+			Status: cmp.Or(f.service, e.Seen.Status), UpdatedAt: stamp(changed),
+			OrganizationID: cmp.Or(f.owner, e.Seen.Organization, e.Organization),
+		}}
+	case it.outcome != Failed:
+		delete(p.ahead, e.LeadID)
+	}
+}
+
+// isAhead reports whether the CRM should take over the service's status. A row that failed or was rejected showed
+// nothing new of its lead, so what was seen before counts.
+func (p *pulls) isAhead(it *item) bool {
+	e, file, rule := &it.entry, it.rec.Status, p.rules.forStatus(it.found.service)
+	before := (*leadBefore)(e)
+	switch {
+	case it.remarks[serviceKept]:
+		return true
+	case it.found.verdict == ServiceAhead:
+		return rule != RuleFile
+	case it.found.verdict == BothChanged:
+		return rule == RuleService || rule != RuleFile && e.Seen.Kept && e.Seen.Against == before.against(file)
+	case e.Seen.Status != "" && (it.outcome == Failed || it.outcome == Rejected):
+		return decide(before.status(file, nil), p.rules.forStatus(e.Seen.Status)).then == keeps
+	}
+	return false
+}
+
+// settle makes the lines of the file, with statuses in the CRM's words. Leads whose status has no word are left out,
+// and counted unless the mapping leaves them out on purpose.
+func (p *pulls) settle() {
+	for _, one := range slices.SortedFunc(maps.Values(p.ahead), func(a, b pulled) int { return a.at.Compare(b.at) }) {
+		word, known := p.mapping.PullWord(one.line.Status)
+		switch {
+		case one.line.Status == "":
+			p.lines = append(p.lines, one.line)
+		case !known:
+			p.wordless[one.line.Status]++
+		case word != "":
+			one.line.Status = word
+			p.lines = append(p.lines, one.line)
+		}
+	}
+}
+
+// left is how many leads the mapping has no word for; note names their statuses, or is "".
+func (p *pulls) left() (n int, note string) {
+	if len(p.wordless) == 0 {
+		return 0, ""
+	}
+	var parts []string
+	for _, status := range slices.Sorted(maps.Keys(p.wordless)) {
+		leads := p.wordless[status]
+		n += leads
+		parts = append(parts,
+			fmt.Sprintf("%s (%d)", cmp.Or(report.Escape(status), "a status that could not be read"), leads))
+	}
+	return n, "Leads that the pull file lacks, because the mapping has no word for their status: " +
+		strings.Join(parts, ", ") + "."
 }

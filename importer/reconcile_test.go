@@ -59,8 +59,8 @@ func TestVerdicts(t *testing.T) {
 			t.Error(sent)
 		}
 		for _, l := range r.lines {
-			if f := l.r.found; l.it.rec.Key == "content" && (f.keys != "name" || verdicts[f.verdict].changedBy != "file") || l.it.rec.Key == "both" && (verdicts[f.verdict].changedBy != "both" || f.service != "closedWon") {
-				t.Errorf("%s: %+v", l.it.rec.Key, f)
+			if f := l.found; l.rec.Key == "content" && (f.keys != "name" || verdicts[f.verdict].changedBy != "file") || l.rec.Key == "both" && (verdicts[f.verdict].changedBy != "both" || f.service != "closedWon") {
+				t.Errorf("%s: %+v", l.rec.Key, f)
 			}
 		}
 		if e := p.known("service"); e.Status != "open" || e.Seen.Status != "closedWon" || e.Unsettled != "" {
@@ -79,8 +79,8 @@ func TestVerdicts(t *testing.T) {
 		p.service.leads[p.known("both").LeadID].OwnerID = "org-2"
 		moved := func(r *trial) (keys []string) { // leads that another organization has now
 			for _, l := range r.lines {
-				if l.r.found.owner == "org-2" {
-					keys = append(keys, l.it.rec.Key)
+				if l.found.owner == "org-2" {
+					keys = append(keys, l.rec.Key)
 				}
 			}
 			return keys

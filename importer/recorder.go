@@ -26,10 +26,9 @@ type recorder struct {
 	own    *ownColumns // nil: results do not carry the rows' own cells
 	strict bool        // values that were left out are a problem
 	values bool        // problems carry them
-	batch  []line      // to be handed over
+	batch  []*item     // to be handed over
 	size   int         // bytes of the batch's rows in their files
-	lines  chan []line
-	spare  chan []line           // batches to be filled again
+	lines  chan []*item
 	failed atomic.Pointer[error] // the first error of writing
 	done   chan struct{}
 
@@ -37,31 +36,10 @@ type recorder struct {
 	compared []report.Compared
 }
 
-type line struct {
-	it *item
-	r  result
-}
-
 const (
 	recordBatch  = 128
 	batchesAhead = 8 // beside the one being filled and the one being written
 )
-
-func newRecorder(files *report.Run, inputs []*source.File, rooms *items, own *ownColumns) *recorder {
-	w := &recorder{
-		files: files, items: rooms, own: own, lines: make(chan []line, batchesAhead),
-		spare: make(chan []line, batchesAhead), done: make(chan struct{}),
-	}
-	// if an input is not UTF-8, spreadsheets need the mark to read the rejects
-	mark := slices.ContainsFunc(inputs, func(f *source.File) bool { return f.Info().Other })
-	for _, f := range inputs {
-		in := f.Info()
-		w.inputs = append(w.inputs,
-			report.Input{Path: in.Path, Format: in.Format, Delimiter: f.Delimiter(), ByteOrderMark: mark})
-	}
-	go w.run()
-	return w
-}
 
 // openFiles opens the run's files; nil: none are wanted.
 func (r *run) openFiles() (*recorder, error) {
@@ -69,26 +47,35 @@ func (r *run) openFiles() (*recorder, error) {
 	if !r.Files.Wanted() {
 		return nil, nil
 	}
-	var own *ownColumns
+	w := &recorder{
+		items: &r.intake.items, strict: r.Strict, values: r.Files.ProblemValues,
+		lines: make(chan []*item, batchesAhead), done: make(chan struct{}),
+	}
 	if r.OwnColumns {
-		own = newOwnColumns(r.Inputs)
-		r.Files.Columns = own.names
+		w.own = newOwnColumns(r.Inputs)
+		r.Files.Columns = w.own.names
 	}
 	r.Files.Namespaced = r.Mapping.Namespace() != ""
-	files, err := report.OpenRun(r.Files)
-	if err != nil {
+	var err error
+	if w.files, err = report.OpenRun(r.Files); err != nil {
 		return nil, fmt.Errorf("%w\nhint: name another place with --out, or with the flag that names this file", err)
 	}
-	rec := newRecorder(files, r.Inputs, &r.intake.items, own)
-	rec.strict, rec.values = r.Strict, r.Files.ProblemValues
-	if files.TakesRows() {
-		r.record = rec.add
+	// if an input is not UTF-8, spreadsheets need the mark to read the rejects
+	mark := slices.ContainsFunc(r.Inputs, func(f *source.File) bool { return f.Info().Other })
+	for _, f := range r.Inputs {
+		in := f.Info()
+		w.inputs = append(w.inputs,
+			report.Input{Path: in.Path, Format: in.Format, Delimiter: f.Delimiter(), ByteOrderMark: mark})
 	}
-	return rec, nil
+	if w.files.TakesRows() {
+		r.record = w.add
+	}
+	go w.run()
+	return w, nil
 }
 
-func (w *recorder) add(it *item, r *result) error {
-	w.batch = append(w.batch, line{it, *r})
+func (w *recorder) add(it *item) error {
+	w.batch = append(w.batch, it)
 	w.size += it.row.Size
 	if len(w.batch) < recordBatch && w.size < batchBytes {
 		return nil
@@ -99,12 +86,7 @@ func (w *recorder) add(it *item, r *result) error {
 func (w *recorder) flush() error {
 	if len(w.batch) > 0 {
 		w.lines <- w.batch
-		select {
-		case w.batch = <-w.spare:
-		default:
-			w.batch = make([]line, 0, recordBatch)
-		}
-		w.size = 0
+		w.batch, w.size = make([]*item, 0, recordBatch), 0
 	}
 	if err := w.failed.Load(); err != nil {
 		return *err
@@ -130,51 +112,41 @@ func (w *recorder) run() {
 				w.failed.Store(&err)
 			}
 		}
-		rows := make([]*item, len(batch))
-		for i := range batch {
-			rows[i] = batch[i].it
-		}
-		w.items.put(rows)
-		clear(batch)
-		select {
-		case w.spare <- batch[:0]:
-		default:
-		}
+		w.items.put(batch)
 	}
 }
 
-func (w *recorder) write(batch []line) error {
+func (w *recorder) write(batch []*item) error {
 	w.results = w.results[:0]
-	for i := range batch {
+	for _, it := range batch {
 		failpoint.At("before results line")
-		w.results = append(w.results, w.result(&batch[i]))
+		w.results = append(w.results, w.result(it))
 	}
 	if err := w.files.Results(w.results); err != nil {
 		return fmt.Errorf("write results: %w", err)
 	}
-	for i := range batch {
+	for _, it := range batch {
 		failpoint.At("after results line")
-		if !batch[i].r.outcome.toRejects() {
-			continue
-		}
-		if err := w.reject(batch[i].it, &batch[i].r); err != nil {
-			return fmt.Errorf("write rejects: %w", err)
+		if it.outcome.toRejects() {
+			if err := w.reject(it); err != nil {
+				return fmt.Errorf("write rejects: %w", err)
+			}
 		}
 	}
 	return cmp.Or(w.compare(batch), w.tell(batch))
 }
 
 // compare writes the reconciliation's lines, if that file is wanted.
-func (w *recorder) compare(batch []line) error {
+func (w *recorder) compare(batch []*item) error {
 	if !w.files.Reconciles() {
 		return nil
 	}
 	w.compared = w.compared[:0]
-	for i := range batch {
-		if r, res := &batch[i].r, &w.results[i]; r.outcome != Pending {
-			c := comparedWith(&r.entry, &r.found)
-			c.File, c.Line, c.Row, c.Key, c.Error = res.File, res.Line, res.Row, res.Key, r.text
-			c.StatusFile = batch[i].it.rec.Status
+	for i, it := range batch {
+		if res := &w.results[i]; it.outcome != Pending {
+			c := comparedWith(&it.entry, &it.found)
+			c.File, c.Line, c.Row, c.Key, c.Error = res.File, res.Line, res.Row, res.Key, it.text
+			c.StatusFile = it.rec.Status
 			w.compared = append(w.compared, c)
 		}
 	}
@@ -216,41 +188,36 @@ func (w *recorder) absent(e *checkpoint.Entry) error {
 	return w.files.Reconciliation([]report.Compared{c})
 }
 
-func (w *recorder) tell(batch []line) error {
+// tell writes the checks that rows fail, or the reasons why they need attention.
+func (w *recorder) tell(batch []*item) error {
 	if !w.files.Tells() {
 		return nil
 	}
-	var problems []report.Problem
-	for i := range batch {
-		problems = w.appendProblems(problems, &batch[i])
+	var all []report.Problem
+	for _, it := range batch {
+		ps := it.faults
+		switch {
+		case ps != nil:
+		case w.strict && len(it.rec.Dropped)+len(it.rec.Caught) > 0:
+			for _, found := range it.rec.Dropped {
+				found.Rule, found.Text = "dropped", found.Text+": it is left out, as on_invalid says"
+				ps = append(ps, found)
+			}
+			ps = append(ps, it.rec.Caught...)
+		case it.outcome.toRejects():
+			ps = []mapping.Problem{{Rule: it.outcome.String(), Text: it.text}}
+		}
+		for _, p := range ps {
+			all = append(all, report.Problem{
+				File: w.inputs[it.input].Path, Line: it.row.Line, Row: it.row.Number,
+				Column: p.Column, Rule: p.Rule, Text: p.Text, Value: w.valueOf(&it.row, p.Column),
+			})
+		}
 	}
-	if err := w.files.Problems(problems); err != nil {
+	if err := w.files.Problems(all); err != nil {
 		return fmt.Errorf("write problems: %w", err)
 	}
 	return nil
-}
-
-// appendProblems adds the checks that a row fails, or the reason why it needs attention.
-func (w *recorder) appendProblems(all []report.Problem, l *line) []report.Problem {
-	it, ps := l.it, l.it.faults
-	switch {
-	case ps != nil:
-	case w.strict && len(it.rec.Dropped)+len(it.rec.Caught) > 0:
-		for _, found := range it.rec.Dropped {
-			found.Rule, found.Text = "dropped", found.Text+": it is left out, as on_invalid says"
-			ps = append(ps, found)
-		}
-		ps = append(ps, it.rec.Caught...)
-	case l.r.outcome.toRejects():
-		ps = []mapping.Problem{{Rule: l.r.outcome.String(), Text: l.r.text}}
-	}
-	for _, p := range ps {
-		all = append(all, report.Problem{
-			File: w.inputs[it.input].Path, Line: it.row.Line, Row: it.row.Number,
-			Column: p.Column, Rule: p.Rule, Text: p.Text, Value: w.valueOf(&it.row, p.Column),
-		})
-	}
-	return all
 }
 
 // valueOf is what the row holds in these columns, if the problems file shows values.
@@ -264,29 +231,28 @@ func (w *recorder) valueOf(row *source.Row, columns string) string {
 	return strings.Join(values, ", ")
 }
 
-func (w *recorder) result(l *line) report.Result {
-	it, r := l.it, &l.r
-	e := &r.entry
+func (w *recorder) result(it *item) report.Result {
+	e := &it.entry
 	res := report.Result{
 		File: w.inputs[it.input].Path, Line: strconv.Itoa(it.row.Line), Row: strconv.Itoa(it.row.Number),
-		Outcome: r.outcome.String(), LeadID: e.LeadID, ExternalID: e.ExternalID, OrganizationID: AskedFor(e),
-		Location: e.Location, Status: e.Status, Attempts: strconv.Itoa(r.attempts), Error: WithRequestID(r.text, e),
+		Outcome: it.outcome.String(), LeadID: e.LeadID, ExternalID: e.ExternalID, OrganizationID: AskedFor(e),
+		Location: e.Location, Status: e.Status, Attempts: strconv.Itoa(it.attempts), Error: WithRequestID(it.text, e),
 	}
 	res.Namespace, res.Key = rowkey.Split(it.rec.Key)
 	if w.own != nil {
 		res.Own = w.own.cells(it)
 	}
-	if r.outcome == InDoubt || r.outcome == Partial {
+	if it.outcome == InDoubt || it.outcome == Partial {
 		res.ExternalID = e.WantLink
 	}
-	if e.Code != 0 && (r.attempts > 0 || r.outcome == Rejected || r.outcome == InDoubt || r.outcome == Partial) {
+	if e.Code != 0 && (it.attempts > 0 || it.outcome == Rejected || it.outcome == InDoubt || it.outcome == Partial) {
 		res.HTTPStatus = strconv.Itoa(e.Code)
 	}
 	return res
 }
 
-func (w *recorder) reject(it *item, r *result) error {
-	rej := rejectOf(it, r)
+func (w *recorder) reject(it *item) error {
+	rej := rejectOf(it)
 	if h := it.row.Header; h != nil {
 		rej.Names, rej.Cells = h.Names[:h.Own], it.row.Cells[:min(len(it.row.Cells), h.Own)]
 	}
@@ -294,62 +260,55 @@ func (w *recorder) reject(it *item, r *result) error {
 }
 
 // rejectOf is a row that needs attention, without its own cells.
-func rejectOf(it *item, r *result) report.Reject {
+func rejectOf(it *item) report.Reject {
 	rej := report.Reject{
-		Line: it.row.Line, Outcome: r.outcome.String(), Since: r.since,
-		Error: WithRequestID(cmp.Or(r.rejectText, r.text), &r.entry), Raw: it.row.Raw, Text: it.row.Text,
+		Line: it.row.Line, Outcome: it.outcome.String(), Since: it.since,
+		Error: WithRequestID(cmp.Or(it.rejectText, it.text), &it.entry), Raw: it.row.Raw, Text: it.row.Text,
 	}
 	key := it.rec.Key
-	if r.outcome == InDoubt { // resolve needs the key that the checkpoint has
-		key, rej.SentAt = cmp.Or(r.entry.Key, key), r.entry.Updated
+	if it.outcome == InDoubt { // resolve needs the key that the checkpoint has
+		key, rej.SentAt = cmp.Or(it.entry.Key, key), it.entry.Updated
 	}
 	rej.Namespace, rej.Key = rowkey.Split(key)
 	return rej
 }
 
-// ownColumns are the columns of all inputs side by side, for --results-columns all. Columns with the same name are one
-// column, except where a file has the name twice. JSON objects may all have other keys, so each is written whole into
-// one column.
+// ownColumns are the columns of all inputs side by side, for --results-columns all. Columns with the same name are one.
+// JSON objects may all have other keys, so each is written whole into one column.
 type ownColumns struct {
 	names []string
-	at    [][]int // for each input, where the cells of its rows go
-	whole []bool  // for each input: its rows are JSON objects
+	at    map[string]int // of a name in names
 }
 
+const objectColumn = "json"
+
 func newOwnColumns(inputs []*source.File) *ownColumns {
-	c := &ownColumns{at: make([][]int, len(inputs)), whole: make([]bool, len(inputs))}
-	type column struct {
-		name string
-		time int // how often its file has had the name
-	}
-	known := map[column]int{}
-	for i, f := range inputs {
-		h, times := f.Header(), map[string]int{}
-		names := []string{"json"}
-		if c.whole[i] = h == nil || h.Open; !c.whole[i] {
+	c := &ownColumns{at: map[string]int{}}
+	for _, f := range inputs {
+		names := []string{objectColumn}
+		if h := f.Header(); h != nil && !h.Open {
 			names = h.Names[:h.Own]
 		}
 		for _, name := range names {
-			times[name]++
-			one := column{name, times[name]}
-			if _, is := known[one]; !is {
-				known[one], c.names = len(c.names), append(c.names, name)
+			if _, is := c.at[name]; !is {
+				c.at[name], c.names = len(c.names), append(c.names, name)
 			}
-			c.at[i] = append(c.at[i], known[one])
 		}
 	}
 	return c
 }
 
-// cells are a row's own cells, as they were read, in these columns.
+// cells are a row's own cells, as they were read, in these columns. Of columns with one name the first counts.
 func (c *ownColumns) cells(it *item) []string {
-	cells, own := make([]string, len(c.names)), it.row.Cells
-	if c.whole[it.input] {
-		own = []string{cmp.Or(it.row.Raw, it.row.Text)}
-	}
-	for i, at := range c.at[it.input] {
-		if i < len(own) {
-			cells[at] = own[i]
+	cells := make([]string, len(c.names))
+	switch h := it.row.Header; {
+	case h == nil:
+	case h.Open:
+		cells[c.at[objectColumn]] = it.row.Raw
+	default:
+		for i, cell := range it.row.Cells[:min(len(it.row.Cells), h.Own)] {
+			at := &cells[c.at[h.Names[i]]]
+			*at = cmp.Or(*at, cell)
 		}
 	}
 	return cells

@@ -26,7 +26,7 @@ func rejectsBy(t *rapid.T, path, out string, o source.Options) (rows report.RowC
 		return rows, ""
 	}
 	defer f.Close()
-	s, err := Validate(context.Background(), Options{Task: Task{Mapping: m, Inputs: []*source.File{f}}, Keeping: Keeping{Files: report.Files{Rejects: out}}})
+	s, err := Run(context.Background(), Options{Task: Task{Command: "validate", Mapping: m, Inputs: []*source.File{f}}, Keeping: Keeping{Files: report.Files{Rejects: out}}})
 	if err != nil { // as a name that is there twice and is used
 		return rows, ""
 	}
@@ -102,7 +102,7 @@ func TestRejectsOfAnyFileSendNothing(t *testing.T) {
 
 // fault 116: the service's words may repeat the row, so they stand beside it and nowhere else.
 func TestTheRejectsAloneHaveTheServicesWords(t *testing.T) {
-	j := &job{}
+	j := &result{}
 	j.refuse("not updated: %s", &leadapi.Error{Status: 422, Reason: leadapi.ReasonRefused, Message: `no "Ann Lee"`})
 	if j.text != "not updated: HTTP 422 (refused), see the rejects" || j.rejectText != `not updated: HTTP 422: no "Ann Lee"` {
 		t.Errorf("%q, whole %q", j.text, j.rejectText)

@@ -20,12 +20,12 @@ import (
 	"leadferry/leadapi"
 )
 
-// run is one Import, Sync or Validate, from its options to its summary.
+// run is one command, from its options to its summary.
 type run struct {
 	Options
 	collector
 	planner
-	planFor func(*Case) Step // of the planner: forImport, forSync or forReconcile
+	planFor func(*item) Step // of the planner: forImport, forSync, forReconcile or asNew
 	matches bool             // rows find their lead by its IDs, too
 	intake  *intake
 	meter   *meter.Meter
@@ -44,10 +44,26 @@ type run struct {
 
 func newRun(o Options) *run {
 	r := &run{Options: o, meter: meter.New()}
-	r.planner = planner{o: &r.Options, conflicts: conflicts{o.Conflict, o.Mapping.Conflicts}}
+	r.planner = planner{
+		o: &r.Options, conflicts: conflicts{o.Conflict, o.Mapping.Conflicts},
+		digests: newDigester(checkpoint.NewDigester(nil)),
+	}
 	r.intake = &intake{options: &r.Options, items: newItems()}
 	r.collector = collector{tally: newTally(len(o.Inputs), o.Limits, slotsPerPlace*o.Concurrency), options: &r.Options}
 	r.tally.place = r.intake.place
+	r.matches = o.Command == "sync" || o.Command == "reconcile"
+	r.intake.fields, r.intake.keepGoing = r.matches, o.Command == "validate"
+	switch o.Command {
+	case "sync":
+		r.planFor, r.Require = r.forSync, o.Require || !o.Mapping.HasLeadID()
+	case "reconcile":
+		r.planFor, r.Require, r.since = r.forReconcile, true, time.Now().Add(-o.Reconciling.Fresh)
+		r.drift = &drift{most: o.Reconciling.Sample}
+	case "validate":
+		r.planFor = asNew
+	default:
+		r.planFor = r.forImport
+	}
 	if o.Files.Pull != "" {
 		r.pulls = newPulls(o.Mapping, &r.conflicts)
 	}
@@ -60,6 +76,11 @@ func newRun(o Options) *run {
 
 // execute connects the run to service and checkpoint, and performs it.
 func (r *run) execute(ctx context.Context) (*report.Summary, error) {
+	if r.Command != "validate" && r.makes() {
+		if err := r.Mapping.ForCreate(); err != nil {
+			return nil, err
+		}
+	}
 	if r.matches && r.Mapping.KeyForm() == "" && !r.Mapping.HasLeadID() {
 		return nil, errNoIdentity
 	}
@@ -70,9 +91,14 @@ func (r *run) execute(ctx context.Context) (*report.Summary, error) {
 	if err := r.intake.bind(); err != nil {
 		return nil, err
 	}
-	if r.DryRun {
+	switch {
+	case r.Command == "validate":
 		r.dry = newDryRun(&r.Options, r.intake)
-	} else {
+		r.dry.examine()
+		return r.perform(ctx)
+	case r.DryRun:
+		r.dry = newDryRun(&r.Options, r.intake)
+	default:
 		if err := r.connect(); err != nil {
 			return nil, err
 		}
@@ -129,9 +155,6 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.pulls != nil {
-		defer r.pulls.close()
-	}
 	end := r.member.start(ctx) // signing in keeps to the rate, too
 	if r.client != nil {
 		if err := r.noteStart(context.Background()); err != nil {
@@ -149,7 +172,8 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	r.findAbsent(ctx, rec)
 	end()
 	if r.pulls != nil && r.stopped == nil {
-		if err := r.pulls.settle(); err != nil {
+		r.pulls.settle()
+		if err := rec.files.Pull(r.pulls.lines); err != nil {
 			r.stopped = filesFailed(err)
 		}
 	}
@@ -190,11 +214,6 @@ func (r *run) finish(s *report.Summary, rec *recorder) {
 	for _, in := range s.Inputs {
 		if in.Changed {
 			r.Log.Warn("the input changed while it was read", "file", in.Path)
-		}
-	}
-	if rec != nil && r.pulls != nil && r.stopped == nil {
-		if err := rec.files.Pull(r.pulls.lines()); err != nil {
-			halt(s, filesFailed(err))
 		}
 	}
 	r.leaveFleet(s)

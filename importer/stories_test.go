@@ -377,7 +377,7 @@ func (p *pair) tell(step string, last *trial) *trial {
 			fail(got)
 		}
 	case "says", "hushes":
-		if text := last.lines[0].r.text; strings.Contains(text, rest) != (verb == "says") {
+		if text := last.lines[0].text; strings.Contains(text, rest) != (verb == "says") {
 			fail(text)
 		}
 	case "knows":
@@ -436,7 +436,7 @@ func (p *pair) tellRun(step string) *trial {
 	}
 	r := p.run(words[0], o, strings.Split(rows, " | ")...)
 	if got := r.outcomes(); got != want {
-		p.t.Errorf("%s: got %s: %s", step, got, r.lines[0].r.text)
+		p.t.Errorf("%s: got %s: %s", step, got, r.lines[0].text)
 	}
 	return r
 }

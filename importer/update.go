@@ -21,14 +21,13 @@ import (
 // update brings a lead in step with its row. Between mark and answer nobody knows which of the row's values the service
 // has. The answer is compared like a read: values that others changed may have to be sent again.
 func (c *carrier) update(ctx context.Context, j *job) {
-	j.before, j.unread = leadBefore(j.entry), j.step.unread
+	j.before, j.remarks[notReadable] = leadBefore(j.entry), j.step.remarks[notReadable]
 	if j.step.looks {
-		lead, err := c.readLead(ctx, j)
-		if err != nil {
-			c.notRead(j, err)
+		lead := c.readLead(ctx, j)
+		if lead == nil {
 			return
 		}
-		j.step = c.planUpdate(&Case{it: j.it, Known: &j.entry, digests: c.digests}, lead)
+		j.step = c.planUpdate(j.item, lead)
 		a := &answer{Lead: lead, at: time.Now()}
 		if j.step.Action != Update {
 			c.notSent(j, a)
@@ -39,8 +38,7 @@ func (c *carrier) update(ctx context.Context, j *job) {
 		}
 		j.before.Seen = j.before.sight(a)
 	}
-	for more := true; more; {
-		more = c.sendUpdate(ctx, j)
+	for c.sendUpdate(ctx, j) {
 	}
 }
 
@@ -52,12 +50,12 @@ func (c *carrier) notSent(j *job, a *answer) {
 	}
 	j.kind = j.step.kind
 	if j.step.outcome == Conflict {
-		d.seen(&j.entry, &j.it.rec, &j.before, a)
+		d.seen(&j.entry, &j.rec, &j.before, a)
 		j.text = j.step.text
 		c.release(j, Conflict)
 		return
 	}
-	more := d.learned(&j.entry, j.it, a)
+	more := d.learned(&j.entry, j.item, a)
 	if j.text = j.step.text; !a.remembered {
 		j.text = ""
 		j.noteOthers(a, d)
@@ -75,7 +73,7 @@ func (c *carrier) sendUpdate(ctx context.Context, j *job) (more bool) {
 	if !c.mark(j) {
 		return false
 	}
-	lead, err := c.patch(ctx, c.phases.taking, j, updateRequest(&j.it.rec, &j.step.Send))
+	lead, err := c.patch(ctx, c.phases.taking, j, updateRequest(&j.rec, &j.step.Send))
 	if err != nil {
 		c.notUpdated(j, err)
 		return false
@@ -84,7 +82,7 @@ func (c *carrier) sendUpdate(ctx context.Context, j *job) (more bool) {
 		j.entry.Code, j.text = http.StatusOK, fmt.Sprintf(unconfirmed, "the lead that came back is another one")
 		return false
 	}
-	d := c.compare(j.it, &j.before, lead, true, c.digests.sums)
+	d := c.compare(j.item, &j.before, lead, true)
 	c.updated(j, &answer{Lead: lead, at: time.Now(), sent: j.step.Send}, &d)
 	if j.outcome != Updated || c.phases.taking.Err() != nil {
 		return false
@@ -92,12 +90,12 @@ func (c *carrier) sendUpdate(ctx context.Context, j *job) (more bool) {
 	if len(d.ahead) > 0 { // reported only: it counts if leads are read
 		var names []string
 		for _, i := range d.ahead {
-			names = append(names, j.it.rec.Content[i].Name)
+			names = append(names, j.rec.Content[i].Name)
 		}
 		d.Send.Fields = slices.DeleteFunc(d.Send.Fields, func(i int) bool { return slices.Contains(d.ahead, i) })
 		j.say(contentMoved + ": " + spelling.List(names, mostListed, nil))
 	}
-	d.Send.Status = d.Send.Status && !c.reopens(lead.Status, j.it.rec.Status)
+	d.Send.Status = d.Send.Status && !c.reopens(lead.Status, j.rec.Status)
 	j.step.diff, j.before, j.unsure = d, leadBefore(j.entry), false
 	return !d.Send.none()
 }
@@ -109,11 +107,11 @@ func (c *carrier) mark(j *job) bool {
 		known.Content = nil // no lead has refused data
 	}
 	if known.LeadID == "" {
-		known.LeadID, known.State = j.it.rec.LeadID, checkpoint.Created
+		known.LeadID, known.State = j.rec.LeadID, checkpoint.Created
 	}
-	known.Unsettled, known.Sought = c.RunID, j.it.rec.Status
-	if j.step.Send.ExternalID && j.it.rec.ExternalID != "" {
-		known.WantLink = j.it.rec.ExternalID
+	known.Unsettled, known.Sought = c.RunID, j.rec.Status
+	if j.step.Send.ExternalID && j.rec.ExternalID != "" {
+		known.WantLink = j.rec.ExternalID
 	}
 	failpoint.At("before mark")
 	stored, err := c.ledger.Mark(c.phases.taking, *known)
@@ -146,13 +144,13 @@ func (c *carrier) patch(
 
 // notUpdated ends an update without a usable answer. If it may have been applied, the next one sends the whole row.
 func (c *carrier) notUpdated(j *job, err error) {
-	stops, ae := errors.Is(err, delivery.ErrStopping), j.keepAnswer(err)
-	switch {
-	case ae != nil && refusedForGood(ae):
+	stops := errors.Is(err, delivery.ErrStopping)
+	switch ae, answered := errors.AsType[*leadapi.Error](err); {
+	case answered && refusedForGood(ae):
 		c.notTaken(j, ae)
 	case j.unsure && stops:
 		j.text = fmt.Sprintf(unconfirmed, "the run stopped before an answer came")
-	case j.unsure && ae != nil:
+	case j.unsure && answered:
 		j.refuse(unconfirmed, ae)
 	case stops:
 		c.release(j, Pending)
@@ -195,7 +193,7 @@ func (c *carrier) release(j *job, outcome Outcome) {
 func (c *carrier) notTaken(j *job, ae *leadapi.Error) {
 	j.refuse("%s", ae)
 	entry := &j.entry
-	entry.Code, entry.Reason, entry.Refused = ae.Status, ae.Reason, j.it.digest
+	entry.Refused = j.digest
 	entry.Confirmed = j.before.confirmed()
 	if !j.unsure {
 		entry.Unsettled, entry.Sought, entry.WantLink = j.before.Unsettled, j.before.Sought, j.before.WantLink
@@ -208,19 +206,18 @@ const reasonNotConfirmed = "not_confirmed" // the class of an update whose answe
 
 // updated settles what the lead in the answer shows, by d. The update counts only if the lead has what was sent.
 func (c *carrier) updated(j *job, a *answer, d *diff) {
-	rec, entry := &j.it.rec, &j.entry
-	wrong, names := differing(rec, &a.sent, a.Lead)
+	rec, entry := &j.rec, &j.entry
 	d.confirmed(entry, rec, &j.before, a)
 	if j.before.Unsettled != "" {
 		entry.Content = nil // the earlier update may have changed any of it
 	}
-	entry.Content = merged(entry.Content, j.it, d.differ, wrong)
+	entry.Content = d.merged(entry.Content, j.item, a.sent.Fields)
 	entry.Code, entry.Reason, entry.Refused = http.StatusOK, "", checkpoint.Digest{}
 	c.stamp(j)
 	if d.external.byService && d.external.then != keeps {
 		j.say(externalMoved)
 	}
-	if names != nil {
+	if names := d.wrong(j.item, &a.sent); names != nil {
 		entry.Reason, entry.Synced = reasonNotConfirmed, true
 		j.text = "the update was answered but not confirmed: the lead came back with another " +
 			strings.Join(names, ", ")
@@ -228,14 +225,54 @@ func (c *carrier) updated(j *job, a *answer, d *diff) {
 		return
 	}
 	j.noteOthers(a, d)
-	j.step.kept = d.status.then == keeps
+	j.step.remarks[serviceKept] = d.status.then == keeps
 	if entry.Synced = true; !c.matches {
-		entry.Digest, entry.Synced = j.it.digest, false
+		entry.Digest, entry.Synced = j.digest, false
 	}
 	if entry.ExternalID != "" && entry.ExternalID == rec.ExternalID {
 		entry.State, entry.WantLink = checkpoint.Created, ""
 	}
 	c.settle(j, j.step.outcome)
+}
+
+// wrong names what the lead has otherwise than it was sent.
+func (d *diff) wrong(it *item, sent *Changes) (names []string) {
+	if sent.Status && d.status.then != leaves {
+		names = append(names, "Status")
+	}
+	if sent.ExternalID && d.external.then != leaves {
+		names = append(names, externalField)
+	}
+	for _, i := range sent.Fields {
+		if slices.Contains(d.differ, i) {
+			names = append(names, fmt.Sprintf("Content key %q", it.rec.Content[i].Name))
+		}
+	}
+	return names
+}
+
+// merged is the content that an answer confirms: the known one, with the row's fields in place, except those in which
+// the service differs. If they were sent, nobody knows them any more.
+func (d *diff) merged(known []checkpoint.ContentDigest, it *item, sent []int) []checkpoint.ContentDigest {
+	list := append(make([]checkpoint.ContentDigest, 0, len(known)+len(it.sums)), known...)
+	n := -1
+	for i := range it.rec.Content {
+		if it.rec.Content[i].Volatile {
+			continue
+		}
+		n++
+		differs := slices.Contains(d.differ, i)
+		switch at := indexOf(list, it.sums[n].Name); {
+		case differs && at >= 0 && slices.Contains(sent, i):
+			list = slices.Delete(list, at, at+1)
+		case differs:
+		case at >= 0:
+			list[at] = it.sums[n]
+		default:
+			list = append(list, it.sums[n])
+		}
+	}
+	return list
 }
 
 // noteOthers says what others changed in the lead of an answer, and which of the service's values are kept.
@@ -277,20 +314,26 @@ func (j *job) noteLead(lead *leadapi.Lead) {
 
 // readLead reads a lead (section "6. Update a lead") by an update without content, which changes nothing, or by sending
 // the ExternalID that the lead has, which overwrites one that others set. The first lead of a run is read twice, to see
-// whether a read moves UpdatedAt.
-func (c *carrier) readLead(ctx context.Context, j *job) (*leadapi.Lead, error) {
+// whether a read moves UpdatedAt. nil: it could not be read, and the row ends so.
+func (c *carrier) readLead(ctx context.Context, j *job) *leadapi.Lead {
 	lead, err := c.readOnce(ctx, j)
-	if err != nil {
-		return nil, c.refusesReads(err)
+	if err == nil && !c.ReadByExternalID && c.hasRead.CompareAndSwap(false, true) {
+		first := lead.UpdatedAt
+		if lead, err = c.readOnce(ctx, j); err == nil && !lead.UpdatedAt.Equal(first) {
+			j.remark(readCounts, "")
+		}
+	} else {
+		err = c.refusesReads(err)
 	}
-	if c.ReadByExternalID || !c.hasRead.CompareAndSwap(false, true) {
-		return lead, nil
+	switch {
+	case errors.Is(err, delivery.ErrStopping):
+		j.outcome = Pending
+		return nil
+	case err != nil:
+		j.refuse("its lead could not be read: %s", err)
+		return nil
 	}
-	again, err := c.readOnce(ctx, j)
-	if err == nil && !again.UpdatedAt.Equal(lead.UpdatedAt) {
-		j.remark(readCounts, "")
-	}
-	return again, err
+	return lead
 }
 
 func (c *carrier) readOnce(ctx context.Context, j *job) (*leadapi.Lead, error) {
@@ -324,13 +367,4 @@ func (c *carrier) refusesReads(err error) error {
 		ae.Status, ae.Message)
 	return c.stopping(stopFor(reason, "--read external-id reads them by an update of the ExternalID that was last "+
 		"confirmed; one that others have changed is overwritten by it").always())
-}
-
-func (c *carrier) notRead(j *job, err error) {
-	if errors.Is(err, delivery.ErrStopping) {
-		j.outcome = Pending
-		return
-	}
-	j.keepAnswer(err)
-	j.refuse("its lead could not be read: %s", err)
 }

@@ -65,7 +65,7 @@ func TestLeadsAreFoundByTheirIDsAndShareALane(t *testing.T) {
 			"a,,x-a,contacted,Ann,1", "other,"+a+",x-a,inProgress,Ann,1", "third,,x-a,onHold,Ann,1", "a,"+a+",x-a,closedWon,Ann,1"))
 		var order []string
 		for _, l := range r.lines {
-			order = append(order, l.it.rec.Status)
+			order = append(order, l.rec.Status)
 		}
 		if got := strings.Join(order, " "); got != "contacted inProgress onHold closedWon" {
 			t.Errorf("judged in the order %s", got)

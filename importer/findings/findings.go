@@ -5,7 +5,11 @@ package findings
 
 import (
 	"cmp"
+	"hash/maphash"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"leadferry/importer/report"
 )
@@ -96,4 +100,158 @@ func (k *Kinds[K]) List(text func(K) string) []Kind[K] {
 			cmp.Compare(text(a.Of), text(b.Of)))
 	})
 	return list
+}
+
+// Keys is a set of keys, kept as hashes.
+type Keys struct {
+	seed   maphash.Seed
+	hashes []uint64
+}
+
+// NewKeys is an empty set with room for so many keys.
+func NewKeys(room int) *Keys { return &Keys{maphash.MakeSeed(), make([]uint64, 0, room)} }
+
+// Add adds a key; "" is none. Adding a key again takes no more memory.
+func (k *Keys) Add(key string) {
+	if key == "" {
+		return
+	}
+	if len(k.hashes) == cap(k.hashes) {
+		k.Sort()
+	}
+	k.hashes = append(k.hashes, maphash.String(k.seed, key))
+}
+
+// Sort prepares the set for Has.
+func (k *Keys) Sort() {
+	slices.Sort(k.hashes)
+	k.hashes = slices.Compact(k.hashes)
+}
+
+// Has reports whether a key was added. Call Sort first.
+func (k *Keys) Has(key string) bool {
+	_, found := slices.BinarySearch(k.hashes, maphash.String(k.seed, key))
+	return found
+}
+
+// Repeats finds keys that occur in several rows, and keys that look alike, in 16 bytes a row. Different keys with the
+// same hash are taken for one; that is too rare to matter.
+type Repeats struct {
+	seed  maphash.Seed
+	parts [1 << 8][]sighting // by the first byte of the hash
+	begin []uint32           // for each input, the rows of those before it
+	last  uint32             // the row that came last, counted over all inputs
+}
+
+// sighting is a row. Its hash has three parts: the hash of the folded key, which look-alikes share; a short hash of the
+// key itself, 0 if the key is its own fold; and what is planned for the row.
+type sighting struct {
+	hash         uint64
+	number, line uint32 // counted over all inputs, and in its own
+}
+
+const (
+	ownBits  = 16
+	planBits = 2
+	plans    = 1 << planBits
+)
+
+func (s sighting) fold() uint64    { return s.hash >> (ownBits + planBits) }
+func (s sighting) own() uint64     { return s.hash >> planBits & (1<<ownBits - 1) }
+func (s sighting) planned() uint64 { return s.hash & (plans - 1) }
+
+// NewRepeats has no rows.
+func NewRepeats() *Repeats { return &Repeats{seed: maphash.MakeSeed()} }
+
+// Add takes a row and its key. Keys with the same fold look alike. Inputs come one after another. planned is the
+// request that the row would send; 0: none.
+func (r *Repeats) Add(key, fold string, planned uint8, at Spot) {
+	for len(r.begin) <= at.Input {
+		r.begin = append(r.begin, r.last)
+	}
+	r.last = r.begin[at.Input] + uint32(at.Number)
+	hash, own := maphash.String(r.seed, fold), uint64(0)
+	if fold != key {
+		own = 1 + maphash.String(r.seed, key)%(1<<ownBits-1)
+	}
+	part := &r.parts[hash>>56]
+	*part = append(*part, sighting{(hash<<ownBits|own)<<planBits | uint64(planned), r.last, uint32(at.Line)})
+}
+
+// spot is the place of a row.
+func (r *Repeats) spot(s sighting) Spot {
+	input, _ := slices.BinarySearch(r.begin, s.number) // rows count from 1
+	return Spot{Input: input - 1, Line: int(s.line), Number: int(s.number - r.begin[input-1])}
+}
+
+// Repeat is a row whose key is in an earlier row (First).
+type Repeat struct{ At, First Spot }
+
+// Repeated is what Repeats has found.
+type Repeated struct {
+	Same  Again      // rows that repeat an earlier key
+	Alike Again      // rows whose key looks like that of an earlier row
+	Moot  [plans]int // planned requests that are not needed, because an earlier row has the key
+}
+
+// Again counts rows and keeps the first ones, in file order.
+type Again struct {
+	Rows  int
+	First []Repeat
+}
+
+// Found counts the rows whose key came earlier, and keeps at most so many of each kind. It empties r.
+func (r *Repeats) Found(most int) (f Repeated) {
+	r.sort()
+	for i, part := range r.parts {
+		r.parts[i] = nil
+		var origin sighting
+		acted := false
+		for i, s := range part {
+			switch {
+			case i == 0 || s.fold() != origin.fold():
+				origin, acted = s, false
+			case s.own() == origin.own():
+				f.Same.add(Repeat{r.spot(s), r.spot(origin)}, most)
+			default:
+				f.Alike.add(Repeat{r.spot(s), r.spot(origin)}, most)
+			}
+			if planned := s.planned(); planned != 0 {
+				if acted {
+					f.Moot[planned]++
+				}
+				acted = true
+			}
+		}
+	}
+	return f
+}
+
+// sort orders each part by fold and row.
+func (r *Repeats) sort() {
+	var group sync.WaitGroup
+	var next atomic.Int32
+	for range runtime.GOMAXPROCS(0) {
+		group.Go(func() {
+			for i := next.Add(1); int(i) <= len(r.parts); i = next.Add(1) {
+				slices.SortFunc(r.parts[i-1], func(a, b sighting) int {
+					if order := cmp.Compare(a.fold(), b.fold()); order != 0 {
+						return order
+					}
+					return cmp.Compare(a.number, b.number)
+				})
+			}
+		})
+	}
+	group.Wait()
+}
+
+// add counts a row, and keeps it if it is one of the first.
+func (a *Again) add(r Repeat, most int) {
+	a.Rows++
+	at, _ := slices.BinarySearchFunc(a.First, r, func(a, b Repeat) int { return a.At.Compare(b.At) })
+	if at < most {
+		a.First = slices.Insert(a.First, at, r)
+		a.First = a.First[:min(len(a.First), most)]
+	}
 }

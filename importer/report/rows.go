@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -107,20 +106,14 @@ type Pulled struct {
 	OrganizationID string `csv:"organization_id"`
 }
 
-// Pull writes the pull file as a whole; an error ends the lines. A run that does not call it, because it stopped before
-// its end, leaves the file of an earlier one as it is.
-func (r *Run) Pull(lines iter.Seq2[Pulled, error]) error {
+// Pull writes the pull file as a whole. A run that does not call it, because it stopped before its end, leaves the file
+// of an earlier one as it is.
+func (r *Run) Pull(lines []Pulled) error {
 	if r.err != nil || r.pull == nil {
 		return r.err
 	}
-	r.err = beginLines[Pulled](r.pull, nil)
-	for l, err := range lines {
-		if r.err = cmp.Or(r.err, err); writeLines(r, r.pull, []Pulled{l}, nil) != nil {
-			break
-		}
-		r.pulled++
-	}
-	return r.err
+	r.err, r.pulled = beginLines[Pulled](r.pull, nil), len(lines)
+	return writeLines(r, r.pull, lines, nil)
 }
 
 // beginLines writes the header line of a file whose lines are a T; wider, if not nil, adds the columns that not every

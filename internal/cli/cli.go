@@ -169,7 +169,7 @@ func (p *program) commands() []*cli.Command {
 	imitation.Description = fmt.Sprintf(description("sandbox"), sandbox.Email, sandbox.Password, sandbox.FaultHelp,
 		strings.ReplaceAll(sandbox.DirectoryHelp, "\n", "\n   "))
 	reconcile := command("reconcile", "FILE...", "compare file, checkpoint and service, lead by lead; change nothing",
-		p.carry(importer.Reconcile, reconcileOptions),
+		p.carry(importer.Run, reconcileOptions),
 		"source input connection checkpoint standby send reconcile reconciliation pull output")
 	makes := flags.Marked("*")
 	reconcile.Flags = slices.DeleteFunc(reconcile.Flags,
@@ -179,11 +179,11 @@ func (p *program) commands() []*cli.Command {
 	return []*cli.Command{
 		command("init", "FILE", "guess a mapping from a file's header and first rows", p.runInit, "source init"),
 		command("validate", "FILE...", "dry run: read, map and check every row; send nothing",
-			p.carry(importer.Validate, validateOptions), "source input output validate"),
-		command("import", "FILE...", "create leads, then link ExternalID; resumable", p.carry(importer.Import, nil),
+			p.carry(importer.Run, validateOptions), "source input output validate"),
+		command("import", "FILE...", "create leads, then link ExternalID; resumable", p.carry(importer.Run, nil),
 			"source input connection checkpoint standby fleet send import output"),
 		command("sync", "FILE...", "send what changed in Status, ExternalID and Content of known leads",
-			p.carry(importer.Sync, syncOptions),
+			p.carry(importer.Run, syncOptions),
 			"source input connection checkpoint standby fleet send sync pull output"),
 		reconcile,
 		command("report", "[RUN]", "the page of a finished run: whether it worked, what needs you", p.report,

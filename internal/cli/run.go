@@ -56,12 +56,8 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, 
 			debug.SetGCPercent(100 + min(o.Concurrency, 100))
 		}
 	})
-	requests := new(terminal.Spool)              // told once the checkpoint is closed
-	o.Request = func(r importer.Request) error { // exactly as it would be sent
-		body := report.EscapeJSON(r.Body)
-		_, err := fmt.Fprintf(requests, "# %s:%d\n%s %s\n%s\n\n", report.Escape(r.File), r.Line, r.Method, r.Path, body)
-		return err
-	}
+	requests := new(terminal.Spool) // told once the checkpoint is closed
+	o.Shown = requests
 	s, err := run(c.Context, o)
 	shown.end()
 	if err != nil {
