@@ -236,11 +236,9 @@ const NewestRuns = 10
 
 // Status is what a checkpoint knows, in figures.
 type Status struct {
-	Path   string
-	Target Target
-	Keys   map[State]int
-	// leads by the status last confirmed; "" is not known, "unknown" not in the specification
-	Statuses       map[string]int
+	Path           string
+	Target         Target
+	Keys           map[State]int
 	Runs           []RunInfo       // the newest
 	Contradictions []Contradiction // of decisions that hold
 	Warnings       []string        // of opening it

@@ -293,8 +293,8 @@ func History(ctx context.Context, s Store, key string) (all []Event, err error) 
 	return all, err
 }
 
-// StatusOf is an account of what is known now, with the leads by the status last confirmed.
-func StatusOf(ctx context.Context, s Store, statuses map[string]int) (Status, error) {
+// StatusOf is an account of what is known now.
+func StatusOf(ctx context.Context, s Store) (Status, error) {
 	i := s.Info()
 	runs, err := Runs(ctx, s)
 	if err != nil {
@@ -306,12 +306,30 @@ func StatusOf(ctx context.Context, s Store, statuses map[string]int) (Status, er
 	}
 	standing, err := Standing(ctx, s, audit)
 	return Status{
-		Path: i.Path, Target: i.Target, Warnings: i.Warnings, Keys: i.Keys, Statuses: statuses,
+		Path: i.Path, Target: i.Target, Warnings: i.Warnings, Keys: i.Keys,
 		Runs: runs[max(0, len(runs)-NewestRuns):], Contradictions: standing,
 	}, err
 }
 
-// TellsOfLeads says whether a note is one that only a ledger has which has known leads, or may have.
-func TellsOfLeads(name string) bool {
-	return strings.HasPrefix(name, DecidedNote) || strings.HasPrefix(name, shapeNote)
+// Untouched reports whether a ledger has never known a key, no run came to its end with it, and no list was to be
+// adopted into it.
+func Untouched(ctx context.Context, s Store) (bool, error) {
+	i := s.Info()
+	for _, keys := range i.Keys {
+		if keys > 0 || i.Incomplete {
+			return false, nil
+		}
+	}
+	l, err := LineageOf(ctx, s)
+	if err != nil || l.Adopting != nil {
+		return false, err
+	}
+	notes, err := s.Notes(ctx, "")
+	if err != nil || slices.ContainsFunc(notes, func(n Note) bool {
+		return strings.HasPrefix(n.Name, DecidedNote) || strings.HasPrefix(n.Name, shapeNote)
+	}) {
+		return false, err
+	}
+	runs, err := Runs(ctx, s)
+	return !slices.ContainsFunc(runs, func(r RunInfo) bool { return !r.Finished.IsZero() }), err
 }

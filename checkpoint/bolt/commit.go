@@ -14,7 +14,6 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt/records"
-	"leadferry/internal/crash"
 	"leadferry/internal/failpoint"
 )
 
@@ -58,11 +57,7 @@ func (d *Store) exclusively(kind string, f func(*writing) error) error {
 	case d.closed.Load():
 		return checkpoint.ErrClosed
 	}
-	err := crash.Call(func() error { return d.transact(kind, f) })
-	if fault := (*crash.Error)(nil); errors.As(err, &fault) {
-		return d.fail(err)
-	}
-	return err
+	return d.transact(kind, f)
 }
 
 // transact makes what f changes durable, or fails the checkpoint: a commit that failed may still be there, and the next
@@ -194,14 +189,14 @@ func (w *writing) Renew() error {
 }
 
 // Erase removes keys. Close compacts the file, so that the bytes are gone from its unused parts; if that fails, the
-// next writer does it.
+// next writer's Close does it.
 func (w *writing) Erase(keys []string) error {
 	for _, key := range keys {
 		if err := w.eraseKey(key); err != nil {
 			return err
 		}
 	}
-	w.d.uncompacted = false
+	w.d.leftover = false
 	return w.setHeader(func(h *header) { h.Erase = true })
 }
 
@@ -257,18 +252,11 @@ func (w *writing) Note(name string) ([]byte, error) {
 func (w *writing) PutNote(n checkpoint.Note) error {
 	key, b := noteKey(n.Name), w.in(inNotes)
 	if b.Get(key) != nil {
-		w.countNote(n.Name, -1)
+		w.notes--
 	}
 	if n.Value == nil {
 		return b.Delete(key)
 	}
-	w.countNote(n.Name, 1)
+	w.notes++
 	return b.Put(key, records.Seal(bytes.Clone(n.Value), 0, key))
-}
-
-func (t *tally) countNote(name string, by int) {
-	t.notes += uint64(by)
-	if checkpoint.TellsOfLeads(name) {
-		t.people += uint64(by)
-	}
 }

@@ -22,7 +22,7 @@ import (
 )
 
 // format is the version of everything in the file but bbolt's own pages. No other is read.
-const format = 11
+const format = 12
 
 var headerKey = []byte("header")
 
@@ -243,22 +243,17 @@ var tallyKey = []byte("tally")
 
 // tally counts commits, keys by the state that a look-up shows, and records. It shows when a damaged page lost some.
 type tally struct {
-	seq      uint64
-	keys     [states]uint64
-	notes    uint64
-	people   uint64                        // of notes, those of decisions and shapes: of leads that may have been known
-	indexed  uint64                        // records in the indexes
-	statuses [records.KindsOfStatus]uint64 // leads by the status last confirmed
+	seq     uint64
+	keys    [states]uint64
+	notes   uint64
+	indexed uint64 // records in the indexes
 }
 
 // numbers are all that it counts, in the order in which they are written.
 func (t *tally) numbers() []*uint64 {
-	all := []*uint64{&t.seq, &t.notes, &t.people, &t.indexed}
+	all := []*uint64{&t.seq, &t.notes, &t.indexed}
 	for i := range t.keys {
 		all = append(all, &t.keys[i])
-	}
-	for i := range t.statuses {
-		all = append(all, &t.statuses[i])
 	}
 	return all
 }

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -45,31 +46,10 @@ type Options struct {
 // none. Its directory must exist. The whole file is checked first, unless it is as the last run in this boot of the
 // machine left it. Errors are *[checkpoint.OpenError] around a sentinel or the system's error.
 func Open(path string, t checkpoint.Target, o Options) (*Store, error) {
-	d, err := openStore(path, t, o)
-	if err != nil || o.ReadOnly || !d.head.Load().Erase {
-		return d, err
+	d := &Store{path: resolved(path), readOnly: o.ReadOnly, unsynced: o.Unsynced, now: o.Now, book: o.Witnesses}
+	if d.now == nil {
+		d.now = time.Now
 	}
-	// Its last writer was killed before it could compact it, which Close does. Without room for that it is used as it
-	// is.
-	if failed := d.Close(); failed != nil {
-		d.warn(failed.Error())
-	}
-	again, err := openStore(path, t, o)
-	if err == nil {
-		again.warnings, again.uncompacted = d.warnings, again.head.Load().Erase
-	}
-	return again, err
-}
-
-func (o *Options) clock() time.Time {
-	if o.Now == nil {
-		return time.Now()
-	}
-	return o.Now()
-}
-
-func openStore(path string, t checkpoint.Target, o Options) (*Store, error) {
-	d := &Store{path: resolved(path), readOnly: o.ReadOnly, unsynced: o.Unsynced, now: o.clock, book: o.Witnesses}
 	d.entries, d.leads = newBuffered(inEntries, newEntries, o.gather), newBuffered(inLeads, newLeads, o.gather)
 	if err := d.open(t, o); err != nil {
 		d.abandon(err)
@@ -169,10 +149,13 @@ func (d *Store) startUse(o Options) error {
 			"Rows that it does not know are held in doubt, not sent, until `leadferry checkpoint resolve` settles " +
 			"them, or `leadferry checkpoint check --accept-loss` gives up what is missing")
 	}
-	if d.readOnly || d.fresh || d.tally.Load().total() > 0 || h.Lacks != "" {
+	if d.readOnly || d.fresh {
 		return nil
 	}
-	unused, err := d.unused()
+	if d.leftover = h.Erase; h.Erase { // its last writer was killed before it could compact it, or had no room
+		d.warn(fmt.Sprintf(stillThere, d.path) + "; it is compacted when this command ends, if there is room beside it")
+	}
+	unused, err := checkpoint.Untouched(context.Background(), d)
 	if unused && o.Used {
 		return d.refuse(checkpoint.ErrMissing, "knows nothing: the run that made it ended before it sent anything", "")
 	}

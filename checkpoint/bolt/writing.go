@@ -137,12 +137,6 @@ func (w *writing) record(k *checkpoint.Kept) []byte {
 func (w *writing) reindex(key string, was, is *checkpoint.KeptKey) error {
 	w.tally.move(stateOf(was), stateOf(is))
 	old, e := entryOf(was.Entry), entryOf(is.Entry)
-	if old.State.HasLead() {
-		w.statuses[records.KindOfStatus(old.Status)]--
-	}
-	if e.State.HasLead() {
-		w.statuses[records.KindOfStatus(e.Status)]++
-	}
 	oldLinks, links := records.Links(key, was), records.Links(key, is)
 	errs := []error{
 		w.list(w.links, without(links, oldLinks)...), w.unlist(w.links, without(oldLinks, links)...),

@@ -299,29 +299,6 @@ func (s *Store) Info() checkpoint.Info {
 	return i
 }
 
-// Status returns an account of what is known now.
-func (s *Store) Status() (checkpoint.Status, error) {
-	ctx := context.Background()
-	statuses := map[string]int{}
-	err := s.read(ctx, func(c *server.Session) error {
-		clear(statuses)
-		var status string
-		var n int
-		return c.Each([]any{&status, &n}, func() error {
-			if status = checkpoint.Restore(status); !checkpoint.KnownStatus(status) {
-				status = "unknown"
-			}
-			statuses[status] += n
-			return nil
-		}, `SELECT status, count(*) FROM leadferry.lead_rows WHERE ledger = $1 AND state IN (1, 2) GROUP BY status`,
-			s.ledger)
-	})
-	if err != nil {
-		return checkpoint.Status{}, err
-	}
-	return checkpoint.StatusOf(ctx, s, statuses)
-}
-
 // Reached says how far the ledger knows a run to have come, see [checkpoint.Store]: as a worker, or, of a command, at
 // all.
 func (s *Store) Reached(ctx context.Context, run string) (commits uint64, knows bool, err error) {

@@ -560,7 +560,7 @@ func TestAnAnswerThatComesAfterAResend(t *testing.T) {
 		if e := stands(t, second, "a"); e.LeadID != "lead-2" {
 			t.Errorf("%v: the row's lead is %+v", answered, e)
 		}
-		st, err := second.Status()
+		st, err := checkpoint.StatusOf(t.Context(), second)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -84,17 +84,6 @@ func AppendTime(b []byte, t time.Time) []byte {
 
 const otherStatus = 255
 
-// KindsOfStatus is how many statuses are counted apart: those of the specification, and all others together.
-const KindsOfStatus = len(checkpoint.Statuses) + 1
-
-// KindOfStatus is the place of a status among them.
-func KindOfStatus(status string) int {
-	if i := slices.Index(checkpoint.Statuses[:], status); i >= 0 {
-		return i
-	}
-	return len(checkpoint.Statuses)
-}
-
 func appendStatus(b []byte, status string) []byte {
 	if i := slices.Index(checkpoint.Statuses[:], status); i >= 0 {
 		return append(b, byte(i))

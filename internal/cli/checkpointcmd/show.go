@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -41,7 +40,7 @@ func (d *Command) status() error {
 		return err
 	}
 	return d.with(true, func(db ledger.Ledger) error {
-		s, err := db.Status()
+		s, err := checkpoint.StatusOf(d.C.Context, db)
 		if err != nil {
 			return err
 		}
@@ -63,11 +62,6 @@ func (d *Command) showStatus(s *checkpoint.Status) {
 	}
 	d.printCounts(s.Keys)
 	d.Warn(s.Warnings...)
-	d.tellIf(len(s.Statuses) > 0, "\nleads by status last confirmed")
-	byLife := func(a, b string) int { return cmp.Or(cmp.Compare(lifeOf(a), lifeOf(b)), cmp.Compare(a, b)) }
-	for _, name := range slices.SortedFunc(maps.Keys(s.Statuses), byLife) {
-		d.printf("%-22s  %*s\n", cmp.Or(name, "not known"), figures, humanize.Comma(int64(s.Statuses[name])))
-	}
 	d.tellIf(len(s.Runs) > 0, "\nlast runs")
 	for _, r := range s.Runs {
 		d.printf("%s  %s  %-9s  %s\n", stamp(r.Started), r.ID, r.Command, r.Outcome)
@@ -94,14 +88,6 @@ func (d *Command) followUp(s *checkpoint.Status) {
 }
 
 func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04Z") }
-
-// lifeOf is the place of a status in a lead's life.
-func lifeOf(status string) int {
-	if at := slices.Index(checkpoint.Statuses[:], status); at >= 0 {
-		return at
-	}
-	return len(checkpoint.Statuses)
-}
 
 func countsText(counts map[string]int) string {
 	var parts []string
