@@ -144,7 +144,7 @@ func (d *Digester) ShapeNote(s *Shape) Note {
 	if s == nil || len(s.Columns) == 0 {
 		return Note{}
 	}
-	value := Encode(d.Shape(s))
+	value := Encode(d.noted(s))
 	sum := d.Sum(value)
 	return Note{shapeNote + hex.EncodeToString(sum[:]), value}
 }

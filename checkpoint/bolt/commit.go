@@ -207,8 +207,8 @@ const notePrefix = "note "
 
 func decodeNote(key, record []byte) (n checkpoint.Note, err error) {
 	name, is := strings.CutPrefix(string(key), notePrefix)
-	f, err := records.Unseal(key, record)
-	n = checkpoint.Note{Name: name, Value: bytes.Clone(f.Rest())}
+	value, err := records.Unseal(key, record)
+	n = checkpoint.Note{Name: name, Value: bytes.Clone(value)}
 	if err != nil || !is || !json.Valid(n.Value) {
 		return n, records.ErrRecord
 	}

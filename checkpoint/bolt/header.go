@@ -3,7 +3,6 @@ package bolt
 import (
 	"context"
 	"crypto/rand"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -63,12 +62,12 @@ func (h *header) encode() []byte {
 
 // decodeHeader reads no more than the format of a file whose format is another one.
 func decodeHeader(record []byte) (*header, error) {
-	f, err := records.Unseal(headerKey, record)
+	text, err := records.Unseal(headerKey, record)
 	if err != nil {
 		return nil, err
 	}
 	var version struct{ Format int }
-	h, text := new(header), f.Rest()
+	h := new(header)
 	if err := json.Unmarshal(text, &version); err != nil {
 		return nil, records.ErrRecord
 	}
@@ -249,32 +248,30 @@ type tally struct {
 	indexed uint64 // records in the indexes
 }
 
-// numbers are all that it counts, in the order in which they are written.
-func (t *tally) numbers() []*uint64 {
-	all := []*uint64{&t.seq, &t.notes, &t.indexed}
+// code writes all that it counts, or reads it.
+func (t *tally) code(c *records.Coder) {
+	c.Uint(&t.seq)
+	c.Uint(&t.notes)
+	c.Uint(&t.indexed)
 	for i := range t.keys {
-		all = append(all, &t.keys[i])
+		c.Uint(&t.keys[i])
 	}
-	return all
 }
 
-func (t *tally) encode() (b []byte) {
-	for _, n := range t.numbers() {
-		b = binary.AppendUvarint(b, *n)
-	}
-	return records.Seal(b, 0, tallyKey)
+func (t *tally) encode() []byte {
+	c := new(records.Coder)
+	t.code(c)
+	return records.Seal(c.Written(), 0, tallyKey)
 }
 
 func decodeTally(record []byte) (*tally, error) {
-	f, err := records.Unseal(tallyKey, record)
+	fields, err := records.Unseal(tallyKey, record)
 	if err != nil {
 		return nil, err
 	}
-	t := new(tally)
-	for _, n := range t.numbers() {
-		*n = f.Uint()
-	}
-	return t, f.Done()
+	t, c := new(tally), records.Read(fields)
+	t.code(c)
+	return t, c.Done()
 }
 
 func (t *tally) total() (n uint64) {

@@ -173,30 +173,18 @@ func (f *finder) Show(key string, out *checkpoint.Entry) error {
 	return nil
 }
 
-// OwnerOf is the key whose entry has this lead ID, or nothing. The index has nothing where the key itself is the ID.
+// OwnerOf is the key whose entry has this lead ID, or nothing.
 func (l *sources) OwnerOf(id string) (string, error) {
-	if !records.Indexed(id) {
+	lead := records.LeadKey(id)
+	if lead == nil {
 		return "", nil
 	}
-	keys, lead := []string{id}, records.AppendText(nil, id)
-	if indexed := l.lead(string(lead)); indexed != nil {
-		f, err := records.Unseal(lead, indexed)
-		if err != nil {
-			return "", err
-		}
-		keys = append(keys, string(f.Rest()))
+	indexed := l.lead(string(lead))
+	if indexed == nil {
+		return "", nil
 	}
-	for _, key := range keys {
-		record := l.entry(key)
-		if record == nil {
-			continue
-		}
-		var e checkpoint.Entry
-		if err := records.Decode(key, record, &e); err != nil || e.LeadID == id {
-			return key, err
-		}
-	}
-	return "", nil
+	key, err := records.Unseal(lead, indexed)
+	return string(key), err
 }
 
 // Linked is the key whose lead has the ExternalID, or is to have it, or says that there are several.

@@ -18,7 +18,7 @@ var (
 	inMeta    = []byte("meta")    // header and tally
 	inEntries = []byte("entries") // key → entry
 	inIntents = []byte("intents") // key → intent; small, so that what was in flight is found at once
-	inLeads   = []byte("leads")   // lead ID → key, unless they are equal
+	inLeads   = []byte("leads")   // lead ID → key
 	// external ID of a lead, or wanted for one, key → its checksum, unless they are equal
 	inLinks    = []byte("links")
 	inFolds    = []byte("folds")       // fold of a key, key → its checksum, unless they are equal
@@ -140,7 +140,7 @@ func (w *writing) reindex(key string, was, is *checkpoint.KeptKey) error {
 	oldLinks, links := records.Links(key, was), records.Links(key, is)
 	errs := []error{
 		w.list(w.links, without(links, oldLinks)...), w.unlist(w.links, without(oldLinks, links)...),
-		w.moveLead(records.LeadKey(old), records.LeadKey(e), key),
+		w.moveLead(records.LeadKey(old.LeadID), records.LeadKey(e.LeadID), key),
 	}
 	if known := is.Shown() != nil; known != (was.Shown() != nil) {
 		if fold := records.FoldKey(w.d.digests, key); fold != nil && known {
