@@ -61,7 +61,9 @@ func (d *Digester) Blocked(key string) []byte {
 }
 
 // Column returns the keyed digest of the name of a file's column.
-func (d *Digester) Column(name string) []byte { return d.keyed(make([]byte, 8), ofColumn, []byte(name)) }
+func (d *Digester) Column(name string) []byte {
+	return d.keyed(make([]byte, 8), ofColumn, []byte(name))
+}
 
 // Sum returns the keyed digest (HMAC-SHA256, cut to 16 bytes) of b.
 func (d *Digester) Sum(b []byte) (out Digest) {

@@ -77,7 +77,9 @@ func (k *Kind) ID() string {
 // sameKey says whether two files have one key and namespace.
 func (k *Kind) sameKey(other *Kind) bool { return k.Key == other.Key && k.Namespace == other.Namespace }
 
-func (k *Kind) equals(other *Kind) bool { return k.sameKey(other) && slices.Equal(k.Columns, other.Columns) }
+func (k *Kind) equals(other *Kind) bool {
+	return k.sameKey(other) && slices.Equal(k.Columns, other.Columns)
+}
 
 // isAkin says whether two files share at least half of the columns of one of them.
 func (k *Kind) isAkin(other *Kind) bool {
