@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/hex"
 	"fmt"
@@ -149,27 +148,13 @@ func (d *Digester) ShapeNote(s *Shape) Note {
 	return Note{shapeNote + hex.EncodeToString(sum[:]), value}
 }
 
-// decided is a decision as the note of its key has it, behind earlier ones.
-type decided struct {
-	KeptDecision
-	Number  int // its place in the list of which it came
-	Against []against
-}
-
-// against is what contradicts a decision.
-type against struct {
-	Text  string // what was found
-	Other string
-	Found time.Time
-}
-
 // Noting are notes inside a change of a Store.
 type Noting interface {
 	Note(name string) (value []byte, err error) // nil: there is none
 	PutNote(n Note) error
 }
 
-func decisionsAbout(n Noting, key string) (all []decided, err error) {
+func decisionsAbout(n Noting, key string) (all []KeptDecision, err error) {
 	value, err := n.Note(NoteOfDecisions(key))
 	if err == nil && value != nil {
 		err = Decode(value, &all)
@@ -177,12 +162,8 @@ func decisionsAbout(n Noting, key string) (all []decided, err error) {
 	return all, err
 }
 
-func putDecisions(n Noting, key string, all []decided) error {
-	note := Note{Name: NoteOfDecisions(key)}
-	if len(all) > 0 {
-		note.Value = Encode(all)
-	}
-	return n.PutNote(note)
+func putDecisions(n Noting, key string, all []KeptDecision) error {
+	return n.PutNote(Note{NoteOfDecisions(key), Encode(all)})
 }
 
 // NoteOfDecisions is the name of the note of what people decided about a key.
@@ -194,7 +175,7 @@ func LastDecision(n Noting, key string) (*KeptDecision, error) {
 	if len(all) == 0 {
 		return nil, err
 	}
-	return &all[len(all)-1].KeptDecision, err
+	return &all[len(all)-1], err
 }
 
 // NoteEvidence notes what speaks against the last decision about a key, once. One that was not kept is kept with it.
@@ -204,50 +185,37 @@ func NoteEvidence(n Noting, d KeptDecision, text, other string, now time.Time) e
 		return err
 	}
 	if len(all) == 0 {
-		all = append(all, decided{KeptDecision: d})
+		all = append(all, d)
 	}
 	last := &all[len(all)-1]
-	if slices.ContainsFunc(last.Against, func(a against) bool { return a.Text == text && a.Other == other }) {
+	if slices.ContainsFunc(last.Against, func(e Evidence) bool { return e.Text == text && e.Other == other }) {
 		return nil
 	}
-	last.Against = append(last.Against, against{text, other, now.UTC()})
+	last.Against = append(last.Against, Evidence{text, other, now.UTC()})
 	return putDecisions(n, d.Key, all)
 }
 
-// AuditOf returns what people decided, and what contradicts it.
-func AuditOf(ctx context.Context, s Store) (a Audit, err error) {
-	notes, err := valuesOf[[]decided](ctx, s, DecidedNote)
+// AuditOf returns what people decided, in order.
+func AuditOf(ctx context.Context, s Store) ([]KeptDecision, error) {
+	notes, err := valuesOf[[]KeptDecision](ctx, s, DecidedNote)
 	all := slices.Concat(notes...)
-	slices.SortStableFunc(all, func(x, y decided) int {
-		return cmp.Or(x.At.Compare(y.At),
-			cmp.Compare(x.Number, y.Number))
-	})
-	for _, d := range all {
-		a.Decisions = append(a.Decisions, d.KeptDecision)
-		for _, one := range d.Against {
-			a.Contradictions = append(a.Contradictions, Contradiction{
-				Decision: d.Decision, Decided: d.At, Found: one.Found, Other: one.Other, Text: one.Text,
-			})
-		}
-	}
-	slices.SortStableFunc(a.Contradictions, func(x, y Contradiction) int { return x.Found.Compare(y.Found) })
-	return a, err
+	slices.SortStableFunc(all, func(x, y KeptDecision) int { return x.At.Compare(y.At) })
+	return all, err
 }
 
 // ForgetDecisions hands out the notes of decisions without what names forgotten keys or their leads, where they named
 // any.
 func ForgetDecisions(notes []Note, gone func(key string) bool, leads map[string]bool, put func(Note) error) error {
 	for _, note := range notes {
-		var was []decided
+		var was, left []KeptDecision
 		if err := Decode(note.Value, &was); err != nil {
 			return err
 		}
-		var left []decided
 		for _, d := range was {
 			if gone(d.Key) || leads[d.LeadID] {
 				continue
 			}
-			d.Against = slices.DeleteFunc(d.Against, func(a against) bool { return leads[a.Other] })
+			d.Against = slices.DeleteFunc(d.Against, func(e Evidence) bool { return leads[e.Other] })
 			d.Send = d.Send.Scrubbed(leads)
 			left = append(left, d)
 		}
@@ -274,7 +242,7 @@ func History(ctx context.Context, s Store, key string) (all []Event, err error) 
 		return nil, err
 	}
 	value, err := NoteOf(ctx, s, NoteOfDecisions(key))
-	var about []decided
+	var about []KeptDecision
 	if err == nil && value != nil {
 		err = Decode(value, &about)
 	}
@@ -300,14 +268,10 @@ func StatusOf(ctx context.Context, s Store) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	audit, err := AuditOf(ctx, s)
-	if err != nil {
-		return Status{}, err
-	}
-	standing, err := Standing(ctx, s, audit)
+	standing, err := contradicted(ctx, s)
 	return Status{
 		Path: i.Path, Target: i.Target, Warnings: i.Warnings, Keys: i.Keys,
-		Runs: runs[max(0, len(runs)-NewestRuns):], Contradictions: standing,
+		Runs: runs[max(0, len(runs)-NewestRuns):], Contradicted: standing,
 	}, err
 }
 

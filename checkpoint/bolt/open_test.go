@@ -278,12 +278,12 @@ func TestStatusWhileARunGoesOn(t *testing.T) {
 	if err != nil || after.Holder != nil {
 		t.Fatal(after.Holder, err)
 	}
-	if len(after.Contradictions) != 1 || len(after.Runs) != 1 {
+	if len(after.Contradicted) != 1 || len(after.Runs) != 1 {
 		t.Errorf("%+v", after)
 	}
 	d = opened(t, path, Options{})
 	must(t, resolve(d, checkpoint.Decision{Key: "doubt-0", LeadID: "lead-00"}))
-	if s, err := checkpoint.StatusOf(t.Context(), d); err != nil || len(s.Contradictions) != 0 {
-		t.Errorf("a corrected decision is contradicted still: %+v, %v", s.Contradictions, err)
+	if s, err := checkpoint.StatusOf(t.Context(), d); err != nil || len(s.Contradicted) != 0 {
+		t.Errorf("a corrected decision is contradicted still: %+v, %v", s.Contradicted, err)
 	}
 }

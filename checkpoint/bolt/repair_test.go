@@ -189,8 +189,8 @@ func TestRepairKeepsOrHoldsWhatAFileKnew(t *testing.T) {
 			noted, _, noteErr := checkpoint.Noted(context.Background(), repaired, checkpoint.Shape{Columns: []string{"a", "b"}, Key: "a"})
 			audit, auditErr := checkpoint.AuditOf(context.Background(), repaired)
 			l, lineageErr := checkpoint.LineageOf(t.Context(), repaired)
-			if len(runs) != 1 || !noted || len(audit.Decisions) != 1 || errors.Join(err, noteErr, auditErr, lineageErr) != nil || r.Keys[checkpoint.NotMade] != 1 {
-				t.Errorf("of a whole file: runs %v, noted %v, %d decisions, %+v", runs, noted, len(audit.Decisions), r)
+			if len(runs) != 1 || !noted || len(audit) != 1 || errors.Join(err, noteErr, auditErr, lineageErr) != nil || r.Keys[checkpoint.NotMade] != 1 {
+				t.Errorf("of a whole file: runs %v, noted %v, %d decisions, %+v", runs, noted, len(audit), r)
 			}
 			if repaired.Info().ID == d.Info().ID || len(l.Ancestors) != 1 || l.Ancestors[0].ID != d.Info().ID {
 				t.Errorf("ID %v after %v, before it %v", repaired.Info().ID, d.Info().ID, l.Ancestors)

@@ -78,12 +78,14 @@ func (d *Command) followUp(s *checkpoint.Status) {
 	d.tellIf(doubts > 0, "\n%d in doubt: list them with leadferry checkpoint export --state in_doubt%s, look each up in "+
 		"the console, write what you found into lead_id, and settle them with leadferry checkpoint resolve FILE.csv%s",
 		doubts, at, at)
-	for _, x := range s.Contradictions {
-		if x.Other != "" {
-			x.Text += " (" + x.Other + ")"
+	for _, x := range s.Contradicted {
+		for _, e := range x.Against {
+			if e.Other != "" {
+				e.Text += " (" + e.Other + ")"
+			}
+			d.printf("\ncontradicted: on %s a person decided about %s: %s; on %s: %s: look both up in the console\n",
+				day(x.At), rowkey.Own(x.Key), decisionText(x.Decision), day(e.Found), e.Text)
 		}
-		d.printf("\ncontradicted: on %s a person decided about %s: %s; on %s: %s: look both up in the console\n",
-			day(x.Decided), rowkey.Own(x.Key), decisionText(x.Decision), day(x.Found), x.Text)
 	}
 }
 
@@ -264,7 +266,12 @@ func historyLines(ctx context.Context, db ledger.Ledger, key string) (lines []hi
 		return nil, err
 	}
 	var before time.Time // of the last decision
-	for _, d := range audit.Decisions {
+	for _, d := range audit {
+		for _, e := range d.Against {
+			if d.Key == key || e.Other == key {
+				lines = append(lines, historyLine{e.Found, "-", "contradicts the decision about " + d.Key + ": " + e.Text})
+			}
+		}
 		if d.Key != key {
 			continue
 		}
@@ -274,11 +281,6 @@ func historyLines(ctx context.Context, db ledger.Ledger, key string) (lines []hi
 			how = "corrected by a person: "
 		}
 		lines, before = append(lines, historyLine{d.At, "-", how + decisionText(d.Decision)}), d.At
-	}
-	for _, x := range audit.Contradictions {
-		if x.Key == key || x.Other == key {
-			lines = append(lines, historyLine{x.Found, "-", "contradicts the decision about " + x.Key + ": " + x.Text})
-		}
 	}
 	slices.SortStableFunc(lines, func(a, b historyLine) int { return a.at.Compare(b.at) })
 	return lines, nil
