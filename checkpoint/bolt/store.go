@@ -200,19 +200,10 @@ func (d *Store) compact() (err error) {
 	return d.inItsPlace(func() error { return disk.Rename(d.compactPath(), d.path) })
 }
 
-// inItsPlace replaces or removes the file by f. Where a file that is open cannot be (on Windows), it is closed
-// before, and the lock of PATH.replacing keeps others from it until f is done: see lockInPlace.
+// inItsPlace replaces or removes the file by f. Where a file that is open cannot be (on Windows), it is closed before:
+// then f fails if somebody else has opened it meanwhile, and the next command that writes to it does it.
 func (d *Store) inItsPlace(f func() error) error {
 	if disk.KeepsOpenFiles {
-		lock, err := openOwn(d.replacingPath(), os.O_RDWR|os.O_CREATE)
-		if err != nil {
-			return err
-		}
-		defer os.Remove(d.replacingPath())
-		defer lock.Close()
-		if held, err := disk.TryLock(lock, false); !held {
-			return errors.Join(errors.New("somebody else is about to replace it"), err)
-		}
 		if err := d.release(); err != nil {
 			return err
 		}
@@ -301,28 +292,18 @@ func guard(f func() error) (err error) {
 	return f()
 }
 
-// patienceOfReaders is how long to wait until a run that has just begun is in the book.
-const patienceOfReaders = 2 * time.Second
-
 // ReadStatus returns what the checkpoint at path knows; while a run goes on, what the book of ledgers says of that
 // run. Nothing is written. Errors are as those of [Open].
 func ReadStatus(path string, t checkpoint.Target, o Options) (s checkpoint.Status, err error) {
-	wait := max(o.Wait, patienceOfReaders)
-	o.ReadOnly, o.Wait = true, 0
-	for end := time.Now().Add(wait); ; time.Sleep(pollEvery) {
-		d, err := Open(path, t, o)
-		if err == nil {
-			s, err = checkpoint.StatusOf(context.Background(), d)
-			return s, errors.Join(err, d.Close())
-		}
-		if !errors.Is(err, checkpoint.ErrLocked) {
-			return s, err
-		}
-		if w, goesOn := o.Witnesses.Holder(resolved(path)); goesOn {
-			return checkpoint.Status{Path: w.Place, Target: w.Target, Holder: &w}, mustBeOf(path, w.Target, t)
-		}
-		if time.Now().After(end) {
-			return s, err
-		}
+	o.ReadOnly = true
+	d, err := Open(path, t, o)
+	if err == nil {
+		s, err = checkpoint.StatusOf(context.Background(), d)
+		return s, errors.Join(err, d.Close())
 	}
+	w, goesOn := o.Witnesses.Holder(resolved(path))
+	if !errors.Is(err, checkpoint.ErrLocked) || !goesOn {
+		return s, err
+	}
+	return checkpoint.Status{Path: w.Place, Target: w.Target, Holder: &w}, mustBeOf(path, w.Target, t)
 }
