@@ -203,34 +203,31 @@ func AuditOf(ctx context.Context, s Store) ([]KeptDecision, error) {
 	return all, err
 }
 
-// ForgetDecisions hands out the notes of decisions without what names forgotten keys or their leads, where they named
-// any.
-func ForgetDecisions(notes []Note, gone func(key string) bool, leads map[string]bool, put func(Note) error) error {
-	for _, note := range notes {
+// forgetDecisions takes from the notes of decisions what names forgotten keys or their leads.
+func forgetDecisions(tx Tx, gone, leads map[string]bool) error {
+	notes, err := tx.Notes(DecidedNote)
+	for i := 0; i < len(notes) && err == nil; i++ {
 		var was, left []KeptDecision
-		if err := Decode(note.Value, &was); err != nil {
+		if err := Decode(notes[i].Value, &was); err != nil {
 			return err
 		}
 		for _, d := range was {
-			if gone(d.Key) || leads[d.LeadID] {
+			if gone[d.Key] || leads[d.LeadID] {
 				continue
 			}
 			d.Against = slices.DeleteFunc(d.Against, func(e Evidence) bool { return leads[e.Other] })
 			d.Send = d.Send.Scrubbed(leads)
 			left = append(left, d)
 		}
-		is := Note{Name: note.Name}
+		is := Note{Name: notes[i].Name}
 		if len(left) > 0 {
 			is.Value = Encode(left)
 		}
-		if bytes.Equal(is.Value, note.Value) {
-			continue
-		}
-		if err := put(is); err != nil {
-			return err
+		if !bytes.Equal(is.Value, notes[i].Value) {
+			err = tx.PutNote(is)
 		}
 	}
-	return nil
+	return err
 }
 
 // History returns what was done with a key, in order: its first event, the last ones, and what a person decided or a

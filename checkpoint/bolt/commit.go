@@ -98,7 +98,6 @@ func (d *Store) transact(kind string, f func(*writing) error) error {
 	return nil
 }
 
-// kindOf names what a commit holds, for the points at which a test kills.
 func kindOf(changes []*checkpoint.Change) string {
 	for _, named := range []struct {
 		kind checkpoint.ChangeKind
@@ -140,13 +139,11 @@ func (d *Store) Alone(_ context.Context, f func(checkpoint.Tx) error) error {
 	return d.alone(func(w *writing) error { return f(w) })
 }
 
-// Load has nothing to do: what is asked for is read from the file as it is asked for.
 func (*writing) Load([]string, []string) error { return nil }
 
 // Held is never so: a file has one writer.
 func (*writing) Held(string) bool { return false }
 
-// Put stores something else under a key.
 func (w *writing) Put(key string, k checkpoint.KeptKey) error {
 	was, _, err := w.Under(key)
 	if err != nil {
@@ -155,7 +152,6 @@ func (w *writing) Put(key string, k checkpoint.KeptKey) error {
 	return w.put(key, was, k)
 }
 
-// Doubts stores something else under keys in doubt.
 func (w *writing) Doubts(f func(checkpoint.KeptKey) checkpoint.KeptKey) error {
 	var keys []string
 	err := w.intents.ForEach(func(k, _ []byte) error {
@@ -171,10 +167,8 @@ func (w *writing) Doubts(f func(checkpoint.KeptKey) checkpoint.KeptKey) error {
 	return err
 }
 
-// Notes are those whose names begin so.
 func (w *writing) Notes(prefix string) ([]checkpoint.Note, error) { return notesIn(w.tx, prefix) }
 
-// Lack notes what is missing.
 func (w *writing) Lack(missing string) error {
 	return w.setHeader(func(h *header) {
 		if h.Lacks, h.Since = missing, w.seq; missing == "" {
@@ -183,7 +177,6 @@ func (w *writing) Lack(missing string) error {
 	})
 }
 
-// Renew gives the file a new ID.
 func (w *writing) Renew() error {
 	return w.setHeader(func(h *header) { h.ID, h.Moved, h.Filling = newID(), "", "" })
 }
@@ -215,7 +208,6 @@ func decodeNote(key, record []byte) (n checkpoint.Note, err error) {
 	return n, nil
 }
 
-// notesIn are the notes whose names begin so, in order.
 func notesIn(tx *bbolt.Tx, prefix string) (all []checkpoint.Note, err error) {
 	c := tx.Bucket(inNotes).Cursor()
 	from := noteKey(prefix)
@@ -238,7 +230,6 @@ func (d *Store) Notes(_ context.Context, prefix string) (all []checkpoint.Note, 
 	return all, err
 }
 
-// Note is one as it is in the commit that is under way.
 func (w *writing) Note(name string) ([]byte, error) {
 	record := w.in(inNotes).Get(noteKey(name))
 	if record == nil {
@@ -248,7 +239,6 @@ func (w *writing) Note(name string) ([]byte, error) {
 	return n.Value, err
 }
 
-// PutNote keeps a note, or takes it away.
 func (w *writing) PutNote(n checkpoint.Note) error {
 	key, b := noteKey(n.Name), w.in(inNotes)
 	if b.Get(key) != nil {

@@ -45,7 +45,6 @@ func newHeader(t checkpoint.Target) header {
 	return header{Format: format, ID: newID(), Secret: secret, Target: t}
 }
 
-// newID is a random number as 16 hexadecimal digits.
 func newID() string {
 	id := make([]byte, 8)
 	rand.Read(id)
@@ -235,7 +234,6 @@ func buckets() [][]byte {
 	}
 }
 
-// states is how many there are.
 const states = int(checkpoint.Forgotten) + 1
 
 var tallyKey = []byte("tally")

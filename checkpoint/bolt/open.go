@@ -83,7 +83,9 @@ func (d *Store) open(t checkpoint.Target, o Options) error {
 	if err := d.inspect(t, checked); err != nil {
 		return err
 	}
-	if err := d.stillHere(o); err != nil {
+	h := d.head.Load()
+	if err := checkpoint.RefuseElsewhere(d.path, h.ID, h.Moved, h.Filling); err != nil && !o.Moved &&
+		(h.Moved == "" || !o.ReadOnly) {
 		return err
 	}
 	if err := d.takeCare(); err != nil {
@@ -92,7 +94,6 @@ func (d *Store) open(t checkpoint.Target, o Options) error {
 	return d.startUse(o)
 }
 
-// mapFile has bbolt map the file that is open and locked.
 func (d *Store) mapFile() error {
 	err := guard(func() (err error) {
 		d.bolt, err = bbolt.Open(d.path, 0o600, &bbolt.Options{
@@ -161,27 +162,6 @@ func (d *Store) startUse(o Options) error {
 	}
 	d.fresh = unused
 	return err
-}
-
-// stillHere refuses to write to a file whose leads are kept elsewhere now, or that is not complete.
-func (d *Store) stillHere(o Options) error {
-	h := d.head.Load()
-	from := h.Filling
-	switch {
-	case o.Moved || h.Moved == "" && from == "" || h.Moved != "" && o.ReadOnly:
-		return nil
-	case h.Moved != "":
-		return wasMoved(d.path, h)
-	}
-	return d.refuse(checkpoint.ErrLocked, "is being filled from "+from+", which is not complete",
-		"finish it: leadferry checkpoint copy "+checkpoint.Word(from)+" "+checkpoint.Word(d.path))
-}
-
-// wasMoved refuses a file whose leads are kept elsewhere.
-func wasMoved(path string, h *header) error {
-	return refuse(path, checkpoint.ErrGone, "was copied to "+h.Moved+", where its leads are known from now on",
-		"use --checkpoint "+checkpoint.Word(h.Moved)+"; if that one is lost for good, "+
-			checkpoint.TakeAgain(path, h.ID))
 }
 
 // Moved is where the leads of the checkpoint are kept now, or "".

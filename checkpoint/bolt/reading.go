@@ -81,7 +81,6 @@ func (d *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkp
 	return nil
 }
 
-// under is what is stored under a key.
 func (r *reading) under(key string) (checkpoint.KeptKey, error) {
 	return kept(key, r.entry(key), r.tx.Bucket(inIntents).Get([]byte(key)))
 }
@@ -157,7 +156,6 @@ func (d *Store) finder(r *reading) *finder {
 	return f
 }
 
-// Show fills out with what look-ups show of a key.
 func (f *finder) Show(key string, out *checkpoint.Entry) error {
 	record := exactly(f.sent, []byte(key))
 	if record == nil {
@@ -173,7 +171,6 @@ func (f *finder) Show(key string, out *checkpoint.Entry) error {
 	return nil
 }
 
-// OwnerOf is the key whose entry has this lead ID, or nothing.
 func (l *sources) OwnerOf(id string) (string, error) {
 	lead := records.LeadKey(id)
 	if lead == nil {
@@ -187,7 +184,6 @@ func (l *sources) OwnerOf(id string) (string, error) {
 	return string(key), err
 }
 
-// Linked is the key whose lead has the ExternalID, or is to have it, or says that there are several.
 func (f *finder) Linked(external string) (key string, several bool, err error) {
 	err = f.eachLinked(external, func(other string) bool {
 		several = several || key != "" && key != other
@@ -225,7 +221,6 @@ func (l *sources) eachLinked(external string, f func(key string) bool) error {
 	return nil
 }
 
-// Folding are known keys that fold so and are not their own fold.
 func (f *finder) Folding(folded string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		prefix := records.FoldPrefix(f.d.digests, folded)
@@ -237,7 +232,6 @@ func (f *finder) Folding(folded string) iter.Seq[string] {
 	}
 }
 
-// WasForgotten says whether a key that was forgotten folds so.
 func (f *finder) WasForgotten(folded string) bool {
 	if !f.forgotten {
 		return false
