@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -14,12 +15,19 @@ type Decision struct {
 	Run         string    // that sent it, the same
 }
 
-// Contradiction is evidence that came after a decision and does not fit it.
-type Contradiction struct {
+// KeptDecision is a decision as the note of its key has it, behind earlier ones.
+type KeptDecision struct {
 	Decision
-	Decided, Found time.Time
-	Other          string // the lead that was made after all, or nothing
-	Text           string // what was found, without values
+	At      time.Time
+	Send    *Kept // that it is about
+	Against []Evidence
+}
+
+// Evidence is what came after a decision and does not fit it.
+type Evidence struct {
+	Text  string // what was found, without values
+	Other string // the lead that was made after all, or nothing
+	Found time.Time
 }
 
 // ResolveResult counts decisions by what they did.
@@ -145,7 +153,7 @@ func resolve(tx Tx, ds []Decision) (r ResolveResult, err error) {
 	}
 	for i := range all {
 		if err == nil && !all[i].before {
-			err = decide(tx, ds[i], i, all[i].KeptKey)
+			err = decide(tx, ds[i], all[i].KeptKey)
 		}
 	}
 	return r, err
@@ -234,14 +242,14 @@ func (r *ResolveResult) judge(tx Tx, ds []Decision, all []resolution) error {
 }
 
 // decide carries out one decision of a list about a key in doubt.
-func decide(tx Tx, d Decision, at int, k KeptKey) error {
+func decide(tx Tx, d Decision, k KeptKey) error {
 	send := *k.Intent
 	send.Prior = nil // it is in the past
 	before, err := decisionsAbout(tx, d.Key)
 	if err != nil {
 		return err
 	}
-	one := decided{KeptDecision: KeptDecision{Decision: d, At: tx.Now().UTC(), Send: &send}, Number: at}
+	one := KeptDecision{Decision: d, At: tx.Now().UTC(), Send: &send}
 	if err := putDecisions(tx, d.Key, append(before, one)); err != nil {
 		return err
 	}
@@ -256,22 +264,21 @@ const (
 	RefusedAfterAll = "the answer of the service came later: it has refused the row"
 )
 
-// Standing are the contradictions of decisions that nobody has corrected.
-func Standing(ctx context.Context, s Store, audit Audit) (all []Contradiction, err error) {
-	last := make(map[string]time.Time)
-	for _, d := range audit.Decisions {
-		last[d.Key] = d.At
-	}
+// contradicted are the decisions that something speaks against and that nobody has corrected.
+func contradicted(ctx context.Context, s Store) (all []KeptDecision, err error) {
+	notes, err := valuesOf[[]KeptDecision](ctx, s, DecidedNote)
 	found, how := make([]Entry, 1), make([]Match, 1)
-	for _, c := range audit.Contradictions {
-		if err != nil || !c.Decided.Equal(last[c.Key]) {
+	for i := 0; i < len(notes) && err == nil; i++ {
+		d := notes[i][len(notes[i])-1]
+		if len(d.Against) == 0 {
 			continue
 		}
-		err = s.Find(ctx, []Query{{Key: c.Key}}, found, how)
-		// an answer that came late may have put the lead right
-		if lead := found[0].LeadID; c.LeadID == "" || lead == c.LeadID || lead == c.Other {
-			all = append(all, c)
-		}
+		err = s.Find(ctx, []Query{{Key: d.Key}}, found, how)
+		lead := found[0].LeadID // an answer that came late may have put it right
+		d.Against = slices.DeleteFunc(d.Against, func(e Evidence) bool {
+			return d.LeadID != "" && lead != d.LeadID && lead != e.Other
+		})
+		all = append(all, d)
 	}
 	return all, err
 }

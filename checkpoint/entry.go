@@ -236,13 +236,11 @@ const NewestRuns = 10
 
 // Status is what a checkpoint knows, in figures.
 type Status struct {
-	Path   string
-	Target Target
-	Keys   map[State]int
-	// leads by the status last confirmed; "" is not known, "unknown" not in the specification
-	Statuses       map[string]int
-	Runs           []RunInfo       // the newest
-	Contradictions []Contradiction // of decisions that hold
-	Warnings       []string        // of opening it
-	Holder         *Witness        // the run that holds a file just now: then nothing else but path and target is known
+	Path         string
+	Target       Target
+	Keys         map[State]int
+	Runs         []RunInfo      // the newest
+	Contradicted []KeptDecision // that hold
+	Warnings     []string       // of opening it
+	Holder       *Witness       // the run that holds a file just now: then nothing else but path and target is known
 }

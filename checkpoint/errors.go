@@ -123,6 +123,24 @@ func IsRefusal(err error) bool {
 		func(refusal error) bool { return errors.Is(err, refusal) })
 }
 
+// RefuseElsewhere refuses a ledger whose leads are known at another place, to which it was copied, or into which another
+// one is being copied.
+func RefuseElsewhere(path, id, moved, filling string) error {
+	switch {
+	case moved != "":
+		return &OpenError{
+			Path: path, Err: ErrGone, Text: "was copied to " + moved + ", where its leads are known from now on",
+			Hint: "use --checkpoint " + Word(moved) + "; if that one is lost for good, " + TakeAgain(path, id),
+		}
+	case filling != "":
+		return &OpenError{
+			Path: path, Err: ErrLocked, Text: "is being filled from " + filling + ", which is not complete",
+			Hint: "finish it: leadferry checkpoint copy " + Word(filling) + " " + Word(path),
+		}
+	}
+	return nil
+}
+
 // TakeAgain is what to do about the checkpoint at path, whose leads were copied to a place that is lost.
 func TakeAgain(path, id string) string {
 	return "leadferry checkpoint check --accept-older=" + id + " --checkpoint " + Word(path) +

@@ -107,11 +107,7 @@ func forget(tx Tx, d *Digester, keys []string, leads map[string]bool, unblock bo
 			return err
 		}
 	}
-	decisions, err := tx.Notes(DecidedNote)
-	if err != nil {
-		return err
-	}
-	return ForgetDecisions(decisions, func(key string) bool { return gone[key] }, leads, tx.PutNote)
+	return forgetDecisions(tx, gone, leads)
 }
 
 // AcceptLoss makes an incomplete checkpoint complete by a person's word: what is missing is given up, and the rows

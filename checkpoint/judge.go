@@ -210,7 +210,7 @@ func elsewhere(info *Info, all []Witness, k *Kind) (found *Finding) {
 	for i := range all {
 		w := &all[i]
 		if w.Err != nil || !w.knows() || !slices.ContainsFunc(w.Kinds,
-			func(other Kind) bool { return k.same(&other) }) {
+			func(other Kind) bool { return k.sameKey(&other) && k.isAkin(&other) }) {
 			continue
 		}
 		theirs, ours := w.Target.Canonical(), info.Target.Canonical()

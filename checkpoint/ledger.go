@@ -51,10 +51,10 @@ type Ledger struct {
 	inSlots   map[string]struct{} // keys whose claims have a slot
 	answered  int                 // of inSlots: an outcome is in the queue
 	begun     bool                // the first outcome was committed
-	timed     bool                // the writer has changes and waits for more
+	gathers   bool                // the writer has changes and waits for more
 	closed    bool
 	broken    error         // of the Store: nothing is written after it
-	wake      chan struct{} // holds one token while the writer should look
+	wake      *sync.Cond    // wakes the writer
 	ended     chan struct{} // closed when the writer has ended
 }
 
@@ -68,8 +68,9 @@ type waiting struct {
 func NewLedger(s Store, g Gathering) *Ledger {
 	l := &Ledger{
 		Store: s, slots: g.Slots, patience: patience, inSlots: make(map[string]struct{}),
-		wake: make(chan struct{}, 1), ended: make(chan struct{}),
+		ended: make(chan struct{}),
 	}
+	l.wake = sync.NewCond(&l.mu)
 	if g.Places != 0 {
 		l.busyWith = g.Places + max(g.Places/4, 1)
 	}
@@ -163,8 +164,8 @@ func (l *Ledger) Attest(t *Testimony) {
 func (l *Ledger) end() {
 	l.mu.Lock()
 	l.closed = true
+	l.wake.Signal()
 	l.mu.Unlock()
-	l.signal()
 	<-l.ended
 }
 
@@ -213,8 +214,8 @@ func (l *Ledger) enqueue(w *waiting) error {
 	if l.isAnswer(w) {
 		l.answered++
 	}
-	if !l.timed || l.due() {
-		l.signal()
+	if !l.gathers || l.due() {
+		l.wake.Signal()
 	}
 	return nil
 }
@@ -243,58 +244,50 @@ func (l *Ledger) takeBack(w *waiting) bool {
 	return at >= 0
 }
 
-// signal wakes the writer. One token is enough for any number of changes.
-func (l *Ledger) signal() {
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
-}
-
 // run commits changes until the ledger is closed and none is left.
 func (l *Ledger) run() {
 	defer close(l.ended)
-	timer := time.NewTimer(l.patience)
-	defer timer.Stop()
-	for {
-		some, due, closed := l.look()
-		switch {
-		case due:
-			l.commit()
-		case some:
-			timer.Reset(l.patience)
-			l.gather(timer.C)
-			l.commit()
-		case closed:
-			l.refuse()
-			return
-		default:
-			<-l.wake
-		}
+	for l.await() {
+		l.commit()
 	}
 }
 
-// look reports whether there are changes to commit, and whether the commit is due.
-func (l *Ledger) look() (some, due, closed bool) {
+// await waits until a commit is due, or the patience with its changes is over. It returns false once the ledger is
+// closed and nothing is left to commit: claims that wait for slots are refused then, since none will be free again.
+func (l *Ledger) await() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	some = slices.ContainsFunc(l.queue, func(w *waiting) bool { return w.Kind != Claim || l.hasSlot() })
-	l.timed = some
-	return some, some && l.due(), l.closed
+	for !l.some() {
+		if l.closed {
+			for _, w := range l.queue {
+				w.done <- ErrClosed
+			}
+			l.queue = nil
+			return false
+		}
+		l.wake.Wait()
+	}
+	if l.due() {
+		return true
+	}
+	l.gathers = true
+	timer := time.AfterFunc(l.patience, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.gathers = false
+		l.wake.Signal()
+	})
+	defer timer.Stop()
+	for l.gathers && l.some() && !l.due() {
+		l.wake.Wait()
+	}
+	l.gathers = false
+	return true
 }
 
-// gather waits until the commit is due, or its changes are gone, or the patience is over.
-func (l *Ledger) gather(over <-chan time.Time) {
-	for {
-		select {
-		case <-over:
-			return
-		case <-l.wake:
-			if some, due, _ := l.look(); due || !some {
-				return
-			}
-		}
-	}
+// some reports whether there are changes that can be committed.
+func (l *Ledger) some() bool {
+	return slices.ContainsFunc(l.queue, func(w *waiting) bool { return w.Kind != Claim || l.hasSlot() })
 }
 
 // hasSlot reports whether there is a slot for a claim, or none is needed.
@@ -354,14 +347,4 @@ func (l *Ledger) take() (group []*waiting, err error) {
 	clear(l.queue[len(left):])
 	l.queue, l.answered = left, 0
 	return group, l.broken
-}
-
-// refuse ends the claims that wait for slots: none will be free again.
-func (l *Ledger) refuse() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, w := range l.queue {
-		w.done <- ErrClosed
-	}
-	l.queue = nil
 }

@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/hex"
 	"fmt"
@@ -144,23 +143,9 @@ func (d *Digester) ShapeNote(s *Shape) Note {
 	if s == nil || len(s.Columns) == 0 {
 		return Note{}
 	}
-	value := Encode(d.Shape(s))
+	value := Encode(d.noted(s))
 	sum := d.Sum(value)
 	return Note{shapeNote + hex.EncodeToString(sum[:]), value}
-}
-
-// decided is a decision as the note of its key has it, behind earlier ones.
-type decided struct {
-	KeptDecision
-	Number  int // its place in the list of which it came
-	Against []against
-}
-
-// against is what contradicts a decision.
-type against struct {
-	Text  string // what was found
-	Other string
-	Found time.Time
 }
 
 // Noting are notes inside a change of a Store.
@@ -169,7 +154,7 @@ type Noting interface {
 	PutNote(n Note) error
 }
 
-func decisionsAbout(n Noting, key string) (all []decided, err error) {
+func decisionsAbout(n Noting, key string) (all []KeptDecision, err error) {
 	value, err := n.Note(NoteOfDecisions(key))
 	if err == nil && value != nil {
 		err = Decode(value, &all)
@@ -177,12 +162,8 @@ func decisionsAbout(n Noting, key string) (all []decided, err error) {
 	return all, err
 }
 
-func putDecisions(n Noting, key string, all []decided) error {
-	note := Note{Name: NoteOfDecisions(key)}
-	if len(all) > 0 {
-		note.Value = Encode(all)
-	}
-	return n.PutNote(note)
+func putDecisions(n Noting, key string, all []KeptDecision) error {
+	return n.PutNote(Note{NoteOfDecisions(key), Encode(all)})
 }
 
 // NoteOfDecisions is the name of the note of what people decided about a key.
@@ -194,7 +175,7 @@ func LastDecision(n Noting, key string) (*KeptDecision, error) {
 	if len(all) == 0 {
 		return nil, err
 	}
-	return &all[len(all)-1].KeptDecision, err
+	return &all[len(all)-1], err
 }
 
 // NoteEvidence notes what speaks against the last decision about a key, once. One that was not kept is kept with it.
@@ -204,65 +185,49 @@ func NoteEvidence(n Noting, d KeptDecision, text, other string, now time.Time) e
 		return err
 	}
 	if len(all) == 0 {
-		all = append(all, decided{KeptDecision: d})
+		all = append(all, d)
 	}
 	last := &all[len(all)-1]
-	if slices.ContainsFunc(last.Against, func(a against) bool { return a.Text == text && a.Other == other }) {
+	if slices.ContainsFunc(last.Against, func(e Evidence) bool { return e.Text == text && e.Other == other }) {
 		return nil
 	}
-	last.Against = append(last.Against, against{text, other, now.UTC()})
+	last.Against = append(last.Against, Evidence{text, other, now.UTC()})
 	return putDecisions(n, d.Key, all)
 }
 
-// AuditOf returns what people decided, and what contradicts it.
-func AuditOf(ctx context.Context, s Store) (a Audit, err error) {
-	notes, err := valuesOf[[]decided](ctx, s, DecidedNote)
+// AuditOf returns what people decided, in order.
+func AuditOf(ctx context.Context, s Store) ([]KeptDecision, error) {
+	notes, err := valuesOf[[]KeptDecision](ctx, s, DecidedNote)
 	all := slices.Concat(notes...)
-	slices.SortStableFunc(all, func(x, y decided) int {
-		return cmp.Or(x.At.Compare(y.At),
-			cmp.Compare(x.Number, y.Number))
-	})
-	for _, d := range all {
-		a.Decisions = append(a.Decisions, d.KeptDecision)
-		for _, one := range d.Against {
-			a.Contradictions = append(a.Contradictions, Contradiction{
-				Decision: d.Decision, Decided: d.At, Found: one.Found, Other: one.Other, Text: one.Text,
-			})
-		}
-	}
-	slices.SortStableFunc(a.Contradictions, func(x, y Contradiction) int { return x.Found.Compare(y.Found) })
-	return a, err
+	slices.SortStableFunc(all, func(x, y KeptDecision) int { return x.At.Compare(y.At) })
+	return all, err
 }
 
-// ForgetDecisions hands out the notes of decisions without what names forgotten keys or their leads, where they named
-// any.
-func ForgetDecisions(notes []Note, gone func(key string) bool, leads map[string]bool, put func(Note) error) error {
-	for _, note := range notes {
-		var was []decided
-		if err := Decode(note.Value, &was); err != nil {
+// forgetDecisions takes from the notes of decisions what names forgotten keys or their leads.
+func forgetDecisions(tx Tx, gone, leads map[string]bool) error {
+	notes, err := tx.Notes(DecidedNote)
+	for i := 0; i < len(notes) && err == nil; i++ {
+		var was, left []KeptDecision
+		if err := Decode(notes[i].Value, &was); err != nil {
 			return err
 		}
-		var left []decided
 		for _, d := range was {
-			if gone(d.Key) || leads[d.LeadID] {
+			if gone[d.Key] || leads[d.LeadID] {
 				continue
 			}
-			d.Against = slices.DeleteFunc(d.Against, func(a against) bool { return leads[a.Other] })
+			d.Against = slices.DeleteFunc(d.Against, func(e Evidence) bool { return leads[e.Other] })
 			d.Send = d.Send.Scrubbed(leads)
 			left = append(left, d)
 		}
-		is := Note{Name: note.Name}
+		is := Note{Name: notes[i].Name}
 		if len(left) > 0 {
 			is.Value = Encode(left)
 		}
-		if bytes.Equal(is.Value, note.Value) {
-			continue
-		}
-		if err := put(is); err != nil {
-			return err
+		if !bytes.Equal(is.Value, notes[i].Value) {
+			err = tx.PutNote(is)
 		}
 	}
-	return nil
+	return err
 }
 
 // History returns what was done with a key, in order: its first event, the last ones, and what a person decided or a
@@ -274,7 +239,7 @@ func History(ctx context.Context, s Store, key string) (all []Event, err error) 
 		return nil, err
 	}
 	value, err := NoteOf(ctx, s, NoteOfDecisions(key))
-	var about []decided
+	var about []KeptDecision
 	if err == nil && value != nil {
 		err = Decode(value, &about)
 	}
@@ -293,25 +258,39 @@ func History(ctx context.Context, s Store, key string) (all []Event, err error) 
 	return all, err
 }
 
-// StatusOf is an account of what is known now, with the leads by the status last confirmed.
-func StatusOf(ctx context.Context, s Store, statuses map[string]int) (Status, error) {
+// StatusOf is an account of what is known now.
+func StatusOf(ctx context.Context, s Store) (Status, error) {
 	i := s.Info()
 	runs, err := Runs(ctx, s)
 	if err != nil {
 		return Status{}, err
 	}
-	audit, err := AuditOf(ctx, s)
-	if err != nil {
-		return Status{}, err
-	}
-	standing, err := Standing(ctx, s, audit)
+	standing, err := contradicted(ctx, s)
 	return Status{
-		Path: i.Path, Target: i.Target, Warnings: i.Warnings, Keys: i.Keys, Statuses: statuses,
-		Runs: runs[max(0, len(runs)-NewestRuns):], Contradictions: standing,
+		Path: i.Path, Target: i.Target, Warnings: i.Warnings, Keys: i.Keys,
+		Runs: runs[max(0, len(runs)-NewestRuns):], Contradicted: standing,
 	}, err
 }
 
-// TellsOfLeads says whether a note is one that only a ledger has which has known leads, or may have.
-func TellsOfLeads(name string) bool {
-	return strings.HasPrefix(name, DecidedNote) || strings.HasPrefix(name, shapeNote)
+// Untouched reports whether a ledger has never known a key, no run came to its end with it, and no list was to be
+// adopted into it.
+func Untouched(ctx context.Context, s Store) (bool, error) {
+	i := s.Info()
+	for _, keys := range i.Keys {
+		if keys > 0 || i.Incomplete {
+			return false, nil
+		}
+	}
+	l, err := LineageOf(ctx, s)
+	if err != nil || l.Adopting != nil {
+		return false, err
+	}
+	notes, err := s.Notes(ctx, "")
+	if err != nil || slices.ContainsFunc(notes, func(n Note) bool {
+		return strings.HasPrefix(n.Name, DecidedNote) || strings.HasPrefix(n.Name, shapeNote)
+	}) {
+		return false, err
+	}
+	runs, err := Runs(ctx, s)
+	return !slices.ContainsFunc(runs, func(r RunInfo) bool { return !r.Finished.IsZero() }), err
 }

@@ -30,7 +30,6 @@ import (
 	"context"
 	"iter"
 	"strings"
-	"time"
 
 	"leadferry/internal/rowkey"
 )
@@ -335,19 +334,6 @@ func (l *lookUp) resembles(key string) (found Likeness, err error) {
 		found = Likeness{State: e.State, File: e.File, Line: e.Line}
 	}
 	return found, err
-}
-
-// Audit is every decision, in order, and everything that contradicts one, in the order of discovery.
-type Audit struct {
-	Decisions      []KeptDecision
-	Contradictions []Contradiction
-}
-
-// KeptDecision is a decision with the send that it is about.
-type KeptDecision struct {
-	Decision
-	At   time.Time
-	Send *Kept
 }
 
 // IsAddress reports whether a checkpoint is named by the address of a server, as psql takes it: a

@@ -51,13 +51,17 @@ type Kind struct {
 
 // KindOf is the kind of files of a shape.
 func KindOf(s *Shape) Kind {
-	k := Kind{Key: hashOf("key", s.Key), Namespace: hashOf("namespace", s.Namespace)}
-	for _, name := range s.Columns {
-		k.Columns = append(k.Columns, hashOf("column", name))
+	column := func(name string) string { return hashOf("column", name) }
+	return Kind{hashOf("key", s.Key), hashOf("namespace", s.Namespace), hashed(s.Columns, column)}
+}
+
+// hashed are the hashes of columns, in order, each once.
+func hashed(columns []string, hash func(string) string) (all []string) {
+	for _, name := range columns {
+		all = append(all, hash(name))
 	}
-	slices.Sort(k.Columns)
-	k.Columns = slices.Compact(k.Columns)
-	return k
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 func hashOf(what, text string) string {
@@ -70,19 +74,27 @@ func (k *Kind) ID() string {
 	return shortID(append([]string{k.Key, k.Namespace}, k.Columns...)...)
 }
 
-// same says whether two files are of one kind: key and namespace are equal and they share at least half of their
-// columns.
-func (k *Kind) same(other *Kind) bool {
-	if k.Key != other.Key || k.Namespace != other.Namespace {
-		return false
-	}
-	shared := 0
-	for _, c := range k.Columns {
-		if _, found := slices.BinarySearch(other.Columns, c); found {
-			shared++
+// sameKey says whether two files have one key and namespace.
+func (k *Kind) sameKey(other *Kind) bool { return k.Key == other.Key && k.Namespace == other.Namespace }
+
+func (k *Kind) equals(other *Kind) bool {
+	return k.sameKey(other) && slices.Equal(k.Columns, other.Columns)
+}
+
+// isAkin says whether two files share at least half of the columns of one of them.
+func (k *Kind) isAkin(other *Kind) bool {
+	shared := len(other.Columns) - k.lacks(other.Columns...)
+	return shared > 0 && 2*shared >= min(len(k.Columns), len(other.Columns))
+}
+
+// lacks is how many of these columns a file has not.
+func (k *Kind) lacks(columns ...string) (n int) {
+	for _, c := range columns {
+		if _, found := slices.BinarySearch(k.Columns, c); !found {
+			n++
 		}
 	}
-	return shared > 0 && 2*shared >= min(len(k.Columns), len(other.Columns))
+	return n
 }
 
 // AnswerID is the word with which a person answers a refusal, however many reasons it has.

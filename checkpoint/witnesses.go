@@ -40,9 +40,7 @@ func (ws *Witnesses) All() (all []Witness) {
 	if ws == nil {
 		return nil
 	}
-	if ws.Book != "" {
-		all = append(all, readFolder(ws.Book, isEntry)...)
-	}
+	all = ws.inBook()
 	for _, parent := range ws.Parents {
 		entries, err := os.ReadDir(parent)
 		if err != nil && !isNone(err) {
@@ -55,6 +53,14 @@ func (ws *Witnesses) All() (all []Witness) {
 		}
 	}
 	return all
+}
+
+// inBook are the witnesses in the book.
+func (ws *Witnesses) inBook() []Witness {
+	if ws == nil || ws.Book == "" {
+		return nil
+	}
+	return readFolder(ws.Book, func(name string) bool { return strings.HasSuffix(name, ".json") })
 }
 
 // isRunFile reports whether a name is that of a witness: [RunFile], or one that was kept beside it, see
@@ -120,9 +126,8 @@ func (ws *Witnesses) remember(all []Finding) {
 // Left says whether a run that ended in order has left its ledger's file so, by [Witness.Left], and nothing begun
 // since.
 func (ws *Witnesses) Left(so string) bool {
-	return so != "" && ws != nil && ws.Book != "" &&
-		slices.ContainsFunc(readFolder(ws.Book, isEntry),
-			func(w Witness) bool { return w.Err == nil && !w.Open && w.Left == so })
+	untouched := func(w Witness) bool { return w.Err == nil && !w.Open && w.Left == so }
+	return so != "" && slices.ContainsFunc(ws.inBook(), untouched)
 }
 
 // NoteEnd keeps in the book how a ledger without witnesses is left, that of the sandbox, see [Witnesses.Left]. Until
@@ -142,14 +147,9 @@ func (ws *Witnesses) NoteEnd(s Store) {
 	})
 }
 
-func isEntry(name string) bool { return strings.HasSuffix(name, ".json") }
-
 // Holder is the run that has the ledger in the file at place open just now: it holds a lock on its entry in the book.
 func (ws *Witnesses) Holder(place string) (w Witness, goesOn bool) {
-	if ws == nil || ws.Book == "" {
-		return w, false
-	}
-	for _, one := range readFolder(ws.Book, isEntry) {
+	for _, one := range ws.inBook() {
 		if one.Err != nil || !one.Open || one.Place != place {
 			continue
 		}
@@ -261,10 +261,11 @@ const mostKinds = 200
 
 // kindsOf are those that the book has of the ledger already.
 func (ws *Witnesses) kindsOf(w *Witness) (kinds []Kind) {
-	for _, one := range readFolder(ws.Book, func(name string) bool { return strings.HasPrefix(name, w.Ledger) }) {
+	for _, one := range ws.inBook() {
 		for _, k := range one.Kinds {
-			known := func(other Kind) bool { return other.ID() == k.ID() }
-			if !slices.ContainsFunc(w.Kinds, known) && !slices.ContainsFunc(kinds, known) && len(kinds) < mostKinds {
+			known := func(other Kind) bool { return other.equals(&k) }
+			if one.Ledger == w.Ledger && !slices.ContainsFunc(w.Kinds, known) &&
+				!slices.ContainsFunc(kinds, known) && len(kinds) < mostKinds {
 				kinds = append(kinds, k)
 			}
 		}
@@ -274,8 +275,8 @@ func (ws *Witnesses) kindsOf(w *Witness) (kinds []Kind) {
 
 // prune removes the entries of earlier workers of the same ledger that ended in order: the new one says as much.
 func (ws *Witnesses) prune(w *Witness, keep string) {
-	for _, one := range readFolder(ws.Book, func(name string) bool { return strings.HasPrefix(name, w.Ledger+"-") }) {
-		if one.Err == nil && !one.Open && one.Source != keep {
+	for _, one := range ws.inBook() {
+		if one.Ledger == w.Ledger && one.Err == nil && !one.Open && one.Source != keep {
 			_ = os.Remove(one.Source)
 		}
 	}

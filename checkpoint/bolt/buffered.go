@@ -82,7 +82,6 @@ func logKey(number uint64, key string) []byte {
 	return append(binary.BigEndian.AppendUint64(make([]byte, 0, 8+len(key)), number), key...)
 }
 
-// inLog takes a key of the log apart.
 func inLog(k []byte) (number uint64, key []byte) {
 	if len(k) < 8 {
 		return 0, nil

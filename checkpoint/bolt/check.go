@@ -31,7 +31,6 @@ import (
 // file itself, and the lock with it.
 const checkWord = "check-checkpoint-file"
 
-// What it is to do.
 const (
 	checkAlone  = "alone"  // check the file, which is locked for itself
 	checkShared = "shared" // check it, while others read it, too

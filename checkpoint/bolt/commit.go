@@ -14,7 +14,6 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt/records"
-	"leadferry/internal/crash"
 	"leadferry/internal/failpoint"
 )
 
@@ -58,11 +57,7 @@ func (d *Store) exclusively(kind string, f func(*writing) error) error {
 	case d.closed.Load():
 		return checkpoint.ErrClosed
 	}
-	err := crash.Call(func() error { return d.transact(kind, f) })
-	if fault := (*crash.Error)(nil); errors.As(err, &fault) {
-		return d.fail(err)
-	}
-	return err
+	return d.transact(kind, f)
 }
 
 // transact makes what f changes durable, or fails the checkpoint: a commit that failed may still be there, and the next
@@ -103,7 +98,6 @@ func (d *Store) transact(kind string, f func(*writing) error) error {
 	return nil
 }
 
-// kindOf names what a commit holds, for the points at which a test kills.
 func kindOf(changes []*checkpoint.Change) string {
 	for _, named := range []struct {
 		kind checkpoint.ChangeKind
@@ -145,13 +139,11 @@ func (d *Store) Alone(_ context.Context, f func(checkpoint.Tx) error) error {
 	return d.alone(func(w *writing) error { return f(w) })
 }
 
-// Load has nothing to do: what is asked for is read from the file as it is asked for.
 func (*writing) Load([]string, []string) error { return nil }
 
 // Held is never so: a file has one writer.
 func (*writing) Held(string) bool { return false }
 
-// Put stores something else under a key.
 func (w *writing) Put(key string, k checkpoint.KeptKey) error {
 	was, _, err := w.Under(key)
 	if err != nil {
@@ -160,7 +152,6 @@ func (w *writing) Put(key string, k checkpoint.KeptKey) error {
 	return w.put(key, was, k)
 }
 
-// Doubts stores something else under keys in doubt.
 func (w *writing) Doubts(f func(checkpoint.KeptKey) checkpoint.KeptKey) error {
 	var keys []string
 	err := w.intents.ForEach(func(k, _ []byte) error {
@@ -176,10 +167,8 @@ func (w *writing) Doubts(f func(checkpoint.KeptKey) checkpoint.KeptKey) error {
 	return err
 }
 
-// Notes are those whose names begin so.
 func (w *writing) Notes(prefix string) ([]checkpoint.Note, error) { return notesIn(w.tx, prefix) }
 
-// Lack notes what is missing.
 func (w *writing) Lack(missing string) error {
 	return w.setHeader(func(h *header) {
 		if h.Lacks, h.Since = missing, w.seq; missing == "" {
@@ -188,20 +177,19 @@ func (w *writing) Lack(missing string) error {
 	})
 }
 
-// Renew gives the file a new ID.
 func (w *writing) Renew() error {
 	return w.setHeader(func(h *header) { h.ID, h.Moved, h.Filling = newID(), "", "" })
 }
 
 // Erase removes keys. Close compacts the file, so that the bytes are gone from its unused parts; if that fails, the
-// next writer does it.
+// next writer's Close does it.
 func (w *writing) Erase(keys []string) error {
 	for _, key := range keys {
 		if err := w.eraseKey(key); err != nil {
 			return err
 		}
 	}
-	w.d.uncompacted = false
+	w.d.leftover = false
 	return w.setHeader(func(h *header) { h.Erase = true })
 }
 
@@ -212,15 +200,14 @@ const notePrefix = "note "
 
 func decodeNote(key, record []byte) (n checkpoint.Note, err error) {
 	name, is := strings.CutPrefix(string(key), notePrefix)
-	f, err := records.Unseal(key, record)
-	n = checkpoint.Note{Name: name, Value: bytes.Clone(f.Rest())}
+	value, err := records.Unseal(key, record)
+	n = checkpoint.Note{Name: name, Value: bytes.Clone(value)}
 	if err != nil || !is || !json.Valid(n.Value) {
 		return n, records.ErrRecord
 	}
 	return n, nil
 }
 
-// notesIn are the notes whose names begin so, in order.
 func notesIn(tx *bbolt.Tx, prefix string) (all []checkpoint.Note, err error) {
 	c := tx.Bucket(inNotes).Cursor()
 	from := noteKey(prefix)
@@ -243,7 +230,6 @@ func (d *Store) Notes(_ context.Context, prefix string) (all []checkpoint.Note, 
 	return all, err
 }
 
-// Note is one as it is in the commit that is under way.
 func (w *writing) Note(name string) ([]byte, error) {
 	record := w.in(inNotes).Get(noteKey(name))
 	if record == nil {
@@ -253,22 +239,14 @@ func (w *writing) Note(name string) ([]byte, error) {
 	return n.Value, err
 }
 
-// PutNote keeps a note, or takes it away.
 func (w *writing) PutNote(n checkpoint.Note) error {
 	key, b := noteKey(n.Name), w.in(inNotes)
 	if b.Get(key) != nil {
-		w.countNote(n.Name, -1)
+		w.notes--
 	}
 	if n.Value == nil {
 		return b.Delete(key)
 	}
-	w.countNote(n.Name, 1)
+	w.notes++
 	return b.Put(key, records.Seal(bytes.Clone(n.Value), 0, key))
-}
-
-func (t *tally) countNote(name string, by int) {
-	t.notes += uint64(by)
-	if checkpoint.TellsOfLeads(name) {
-		t.people += uint64(by)
-	}
 }

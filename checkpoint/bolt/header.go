@@ -3,7 +3,6 @@ package bolt
 import (
 	"context"
 	"crypto/rand"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -22,7 +21,7 @@ import (
 )
 
 // format is the version of everything in the file but bbolt's own pages. No other is read.
-const format = 11
+const format = 12
 
 var headerKey = []byte("header")
 
@@ -46,7 +45,6 @@ func newHeader(t checkpoint.Target) header {
 	return header{Format: format, ID: newID(), Secret: secret, Target: t}
 }
 
-// newID is a random number as 16 hexadecimal digits.
 func newID() string {
 	id := make([]byte, 8)
 	rand.Read(id)
@@ -63,12 +61,12 @@ func (h *header) encode() []byte {
 
 // decodeHeader reads no more than the format of a file whose format is another one.
 func decodeHeader(record []byte) (*header, error) {
-	f, err := records.Unseal(headerKey, record)
+	text, err := records.Unseal(headerKey, record)
 	if err != nil {
 		return nil, err
 	}
 	var version struct{ Format int }
-	h, text := new(header), f.Rest()
+	h := new(header)
 	if err := json.Unmarshal(text, &version); err != nil {
 		return nil, records.ErrRecord
 	}
@@ -236,50 +234,42 @@ func buckets() [][]byte {
 	}
 }
 
-// states is how many there are.
 const states = int(checkpoint.Forgotten) + 1
 
 var tallyKey = []byte("tally")
 
 // tally counts commits, keys by the state that a look-up shows, and records. It shows when a damaged page lost some.
 type tally struct {
-	seq      uint64
-	keys     [states]uint64
-	notes    uint64
-	people   uint64                        // of notes, those of decisions and shapes: of leads that may have been known
-	indexed  uint64                        // records in the indexes
-	statuses [records.KindsOfStatus]uint64 // leads by the status last confirmed
+	seq     uint64
+	keys    [states]uint64
+	notes   uint64
+	indexed uint64 // records in the indexes
 }
 
-// numbers are all that it counts, in the order in which they are written.
-func (t *tally) numbers() []*uint64 {
-	all := []*uint64{&t.seq, &t.notes, &t.people, &t.indexed}
+// code writes all that it counts, or reads it.
+func (t *tally) code(c *records.Coder) {
+	c.Uint(&t.seq)
+	c.Uint(&t.notes)
+	c.Uint(&t.indexed)
 	for i := range t.keys {
-		all = append(all, &t.keys[i])
+		c.Uint(&t.keys[i])
 	}
-	for i := range t.statuses {
-		all = append(all, &t.statuses[i])
-	}
-	return all
 }
 
-func (t *tally) encode() (b []byte) {
-	for _, n := range t.numbers() {
-		b = binary.AppendUvarint(b, *n)
-	}
-	return records.Seal(b, 0, tallyKey)
+func (t *tally) encode() []byte {
+	c := new(records.Coder)
+	t.code(c)
+	return records.Seal(c.Written(), 0, tallyKey)
 }
 
 func decodeTally(record []byte) (*tally, error) {
-	f, err := records.Unseal(tallyKey, record)
+	fields, err := records.Unseal(tallyKey, record)
 	if err != nil {
 		return nil, err
 	}
-	t := new(tally)
-	for _, n := range t.numbers() {
-		*n = f.Uint()
-	}
-	return t, f.Done()
+	t, c := new(tally), records.Read(fields)
+	t.code(c)
+	return t, c.Done()
 }
 
 func (t *tally) total() (n uint64) {

@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -45,31 +46,10 @@ type Options struct {
 // none. Its directory must exist. The whole file is checked first, unless it is as the last run in this boot of the
 // machine left it. Errors are *[checkpoint.OpenError] around a sentinel or the system's error.
 func Open(path string, t checkpoint.Target, o Options) (*Store, error) {
-	d, err := openStore(path, t, o)
-	if err != nil || o.ReadOnly || !d.head.Load().Erase {
-		return d, err
+	d := &Store{path: resolved(path), readOnly: o.ReadOnly, unsynced: o.Unsynced, now: o.Now, book: o.Witnesses}
+	if d.now == nil {
+		d.now = time.Now
 	}
-	// Its last writer was killed before it could compact it, which Close does. Without room for that it is used as it
-	// is.
-	if failed := d.Close(); failed != nil {
-		d.warn(failed.Error())
-	}
-	again, err := openStore(path, t, o)
-	if err == nil {
-		again.warnings, again.uncompacted = d.warnings, again.head.Load().Erase
-	}
-	return again, err
-}
-
-func (o *Options) clock() time.Time {
-	if o.Now == nil {
-		return time.Now()
-	}
-	return o.Now()
-}
-
-func openStore(path string, t checkpoint.Target, o Options) (*Store, error) {
-	d := &Store{path: resolved(path), readOnly: o.ReadOnly, unsynced: o.Unsynced, now: o.clock, book: o.Witnesses}
 	d.entries, d.leads = newBuffered(inEntries, newEntries, o.gather), newBuffered(inLeads, newLeads, o.gather)
 	if err := d.open(t, o); err != nil {
 		d.abandon(err)
@@ -103,7 +83,9 @@ func (d *Store) open(t checkpoint.Target, o Options) error {
 	if err := d.inspect(t, checked); err != nil {
 		return err
 	}
-	if err := d.stillHere(o); err != nil {
+	h := d.head.Load()
+	if err := checkpoint.RefuseElsewhere(d.path, h.ID, h.Moved, h.Filling); err != nil && !o.Moved &&
+		(h.Moved == "" || !o.ReadOnly) {
 		return err
 	}
 	if err := d.takeCare(); err != nil {
@@ -112,7 +94,6 @@ func (d *Store) open(t checkpoint.Target, o Options) error {
 	return d.startUse(o)
 }
 
-// mapFile has bbolt map the file that is open and locked.
 func (d *Store) mapFile() error {
 	err := guard(func() (err error) {
 		d.bolt, err = bbolt.Open(d.path, 0o600, &bbolt.Options{
@@ -169,36 +150,18 @@ func (d *Store) startUse(o Options) error {
 			"Rows that it does not know are held in doubt, not sent, until `leadferry checkpoint resolve` settles " +
 			"them, or `leadferry checkpoint check --accept-loss` gives up what is missing")
 	}
-	if d.readOnly || d.fresh || d.tally.Load().total() > 0 || h.Lacks != "" {
+	if d.readOnly || d.fresh {
 		return nil
 	}
-	unused, err := d.unused()
+	if d.leftover = h.Erase; h.Erase { // its last writer was killed before it could compact it, or had no room
+		d.warn(fmt.Sprintf(stillThere, d.path) + "; it is compacted when this command ends, if there is room beside it")
+	}
+	unused, err := checkpoint.Untouched(context.Background(), d)
 	if unused && o.Used {
 		return d.refuse(checkpoint.ErrMissing, "knows nothing: the run that made it ended before it sent anything", "")
 	}
 	d.fresh = unused
 	return err
-}
-
-// stillHere refuses to write to a file whose leads are kept elsewhere now, or that is not complete.
-func (d *Store) stillHere(o Options) error {
-	h := d.head.Load()
-	from := h.Filling
-	switch {
-	case o.Moved || h.Moved == "" && from == "" || h.Moved != "" && o.ReadOnly:
-		return nil
-	case h.Moved != "":
-		return wasMoved(d.path, h)
-	}
-	return d.refuse(checkpoint.ErrLocked, "is being filled from "+from+", which is not complete",
-		"finish it: leadferry checkpoint copy "+checkpoint.Word(from)+" "+checkpoint.Word(d.path))
-}
-
-// wasMoved refuses a file whose leads are kept elsewhere.
-func wasMoved(path string, h *header) error {
-	return refuse(path, checkpoint.ErrGone, "was copied to "+h.Moved+", where its leads are known from now on",
-		"use --checkpoint "+checkpoint.Word(h.Moved)+"; if that one is lost for good, "+
-			checkpoint.TakeAgain(path, h.ID))
 }
 
 // Moved is where the leads of the checkpoint are kept now, or "".
@@ -209,14 +172,10 @@ func (d *Store) SetMoved(to string) error {
 	return d.setHeader(func(h *header) { h.Moved = to })
 }
 
-// Companions are the paths of the files that belong to the checkpoint at path and are beside it, or will be.
-func Companions(path string) []string {
-	return []string{path + ".compact", path + ".replacing"}
-}
+// Companion is the path of the file that is made beside the checkpoint at path when it is compacted.
+func Companion(path string) string { return path + ".compact" }
 
-func (d *Store) replacingPath() string { return d.path + ".replacing" }
-
-func (d *Store) compactPath() string { return d.path + ".compact" }
+func (d *Store) compactPath() string { return Companion(d.path) }
 
 func (d *Store) warn(text string) { d.warnings = append(d.warnings, text) }
 

@@ -81,7 +81,6 @@ func (d *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkp
 	return nil
 }
 
-// under is what is stored under a key.
 func (r *reading) under(key string) (checkpoint.KeptKey, error) {
 	return kept(key, r.entry(key), r.tx.Bucket(inIntents).Get([]byte(key)))
 }
@@ -157,7 +156,6 @@ func (d *Store) finder(r *reading) *finder {
 	return f
 }
 
-// Show fills out with what look-ups show of a key.
 func (f *finder) Show(key string, out *checkpoint.Entry) error {
 	record := exactly(f.sent, []byte(key))
 	if record == nil {
@@ -173,33 +171,19 @@ func (f *finder) Show(key string, out *checkpoint.Entry) error {
 	return nil
 }
 
-// OwnerOf is the key whose entry has this lead ID, or nothing. The index has nothing where the key itself is the ID.
 func (l *sources) OwnerOf(id string) (string, error) {
-	if !records.Indexed(id) {
+	lead := records.LeadKey(id)
+	if lead == nil {
 		return "", nil
 	}
-	keys, lead := []string{id}, records.AppendText(nil, id)
-	if indexed := l.lead(string(lead)); indexed != nil {
-		f, err := records.Unseal(lead, indexed)
-		if err != nil {
-			return "", err
-		}
-		keys = append(keys, string(f.Rest()))
+	indexed := l.lead(string(lead))
+	if indexed == nil {
+		return "", nil
 	}
-	for _, key := range keys {
-		record := l.entry(key)
-		if record == nil {
-			continue
-		}
-		var e checkpoint.Entry
-		if err := records.Decode(key, record, &e); err != nil || e.LeadID == id {
-			return key, err
-		}
-	}
-	return "", nil
+	key, err := records.Unseal(lead, indexed)
+	return string(key), err
 }
 
-// Linked is the key whose lead has the ExternalID, or is to have it, or says that there are several.
 func (f *finder) Linked(external string) (key string, several bool, err error) {
 	err = f.eachLinked(external, func(other string) bool {
 		several = several || key != "" && key != other
@@ -237,7 +221,6 @@ func (l *sources) eachLinked(external string, f func(key string) bool) error {
 	return nil
 }
 
-// Folding are known keys that fold so and are not their own fold.
 func (f *finder) Folding(folded string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		prefix := records.FoldPrefix(f.d.digests, folded)
@@ -249,7 +232,6 @@ func (f *finder) Folding(folded string) iter.Seq[string] {
 	}
 }
 
-// WasForgotten says whether a key that was forgotten folds so.
 func (f *finder) WasForgotten(folded string) bool {
 	if !f.forgotten {
 		return false

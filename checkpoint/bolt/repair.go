@@ -86,7 +86,6 @@ func (s *salvage) read(d *Store, checker []string) error {
 	return nil
 }
 
-// keep takes a record whose checksum is right.
 func (s *salvage) keep(p piece) {
 	key := string(p.Key)
 	switch p.Bucket {
@@ -146,7 +145,6 @@ func (s *salvage) oneKeyPerLead() {
 	}
 }
 
-// all goes through the keys in order.
 func (s *salvage) all(yield func(string, checkpoint.KeptKey) bool) {
 	for _, key := range slices.Sorted(maps.Keys(s.keys)) {
 		if !yield(key, s.keys[key]) {
@@ -167,9 +165,8 @@ func (s *salvage) sum() (r Salvaged) {
 const missingAfterRepair = "an unknown number of leads that the damaged one knew"
 
 // Repair makes a new checkpoint of what the checksums of a damaged one vouch for, with an ID of its own. It is always
-// incomplete: nobody knows what a damaged file has lost. t is needed only where the file has lost its target. A dry run
-// writes nothing.
-func Repair(from, to string, t checkpoint.Target, dryRun bool, o Options) (Salvaged, error) {
+// incomplete: nobody knows what a damaged file has lost. t is needed only where the file has lost its target.
+func Repair(from, to string, t checkpoint.Target, o Options) (Salvaged, error) {
 	s, err := salvageFile(from, o.checker)
 	if err != nil {
 		return Salvaged{}, err
@@ -179,7 +176,7 @@ func Repair(from, to string, t checkpoint.Target, dryRun bool, o Options) (Salva
 			"what runs made is in their results: --results leadferry-runs/*/results.csv")
 	}
 	if h := s.header; h != nil && h.Moved != "" && (checkpoint.IsAddress(h.Moved) || disk.Exists(h.Moved)) {
-		return Salvaged{}, wasMoved(from, h)
+		return Salvaged{}, checkpoint.RefuseElsewhere(from, h.ID, h.Moved, "")
 	}
 	p := repair{salvage: s, from: from, made: newHeader(t)}
 	p.made.Lacks, p.made.Since = missingAfterRepair, math.MaxInt64
@@ -190,9 +187,6 @@ func Repair(from, to string, t checkpoint.Target, dryRun bool, o Options) (Salva
 			"name it: --base-url, --leads-url and --trunk-id")
 	}
 	p.findAncestors(o.Witnesses)
-	if dryRun {
-		return s.sum(), nil
-	}
 	return s.sum(), makeFrom(resolved(to), &p.made, Options{AnyPlace: o.AnyPlace, Now: o.Now, Require: true}, p.fill)
 }
 
@@ -217,7 +211,6 @@ func (p *repair) findAncestors(book *checkpoint.Witnesses) {
 	}
 }
 
-// fill writes what is known into the new file.
 func (p *repair) fill(d *Store) error {
 	c := &checkpoint.Contents{Keys: p.keyed}
 	p.notes[checkpoint.LineageNote] = checkpoint.Encode(&p.lineage)

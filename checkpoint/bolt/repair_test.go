@@ -162,7 +162,7 @@ func TestRepairKeepsOrHoldsWhatAFileKnew(t *testing.T) {
 		to, left := newPath(t), bytes.Clone(file)
 		clear(left[at:min(len(left), at+page)]) // the last one: nothing is lost
 		content(string(left))(t, broken)
-		r, err := Repair(broken, to, target(), false, Options{})
+		r, err := Repair(broken, to, target(), Options{})
 		if errors.Is(err, checkpoint.ErrDamaged) { // the page from which all others are found
 			nothing++
 			continue
@@ -189,8 +189,8 @@ func TestRepairKeepsOrHoldsWhatAFileKnew(t *testing.T) {
 			noted, _, noteErr := checkpoint.Noted(context.Background(), repaired, checkpoint.Shape{Columns: []string{"a", "b"}, Key: "a"})
 			audit, auditErr := checkpoint.AuditOf(context.Background(), repaired)
 			l, lineageErr := checkpoint.LineageOf(t.Context(), repaired)
-			if len(runs) != 1 || !noted || len(audit.Decisions) != 1 || errors.Join(err, noteErr, auditErr, lineageErr) != nil || r.Keys[checkpoint.NotMade] != 1 {
-				t.Errorf("of a whole file: runs %v, noted %v, %d decisions, %+v", runs, noted, len(audit.Decisions), r)
+			if len(runs) != 1 || !noted || len(audit) != 1 || errors.Join(err, noteErr, auditErr, lineageErr) != nil || r.Keys[checkpoint.NotMade] != 1 {
+				t.Errorf("of a whole file: runs %v, noted %v, %d decisions, %+v", runs, noted, len(audit), r)
 			}
 			if repaired.Info().ID == d.Info().ID || len(l.Ancestors) != 1 || l.Ancestors[0].ID != d.Info().ID {
 				t.Errorf("ID %v after %v, before it %v", repaired.Info().ID, d.Info().ID, l.Ancestors)
@@ -208,7 +208,7 @@ func TestRepairOfAFileThatWasCopied(t *testing.T) {
 	path, to := newPath(t), newPath(t)
 	d := opened(t, path, Options{})
 	must(t, errors.Join(d.SetMoved(to), d.Close(), os.WriteFile(to, nil, 0o600)))
-	if _, err := Repair(path, newPath(t), target(), true, Options{}); !errors.Is(err, checkpoint.ErrGone) {
+	if _, err := Repair(path, newPath(t), target(), Options{}); !errors.Is(err, checkpoint.ErrGone) {
 		t.Errorf("beside its copy: %v", err)
 	}
 	os.Remove(to)
@@ -216,11 +216,11 @@ func TestRepairOfAFileThatWasCopied(t *testing.T) {
 		t.Fatal(err)
 	} else if err := errors.Join(renewed(t, d, "some"), d.Close(), os.WriteFile(to, nil, 0o600)); err != nil {
 		t.Fatal(err)
-	} else if _, err := Repair(d.path, newPath(t), target(), true, Options{}); err != nil {
+	} else if _, err := Repair(d.path, newPath(t), target(), Options{}); err != nil {
 		t.Errorf("taken again: %v", err)
 	}
 	os.Remove(to)
-	if _, err := Repair(path, newPath(t), target(), true, Options{}); err != nil {
+	if _, err := Repair(path, newPath(t), target(), Options{}); err != nil {
 		t.Errorf("without it: %v", err)
 	}
 }

@@ -20,7 +20,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -66,10 +65,10 @@ type opening struct {
 
 // ending is what decides how the use of the file ends.
 type ending struct {
-	broken      atomic.Pointer[error] // the first error; every later call returns it
-	changed     atomic.Bool           // by a row, since it was opened
-	closed      atomic.Bool
-	uncompacted bool // it could not be compacted when it was opened: the next opening tries again
+	broken   atomic.Pointer[error] // the first error; every later call returns it
+	changed  atomic.Bool           // by a row, since it was opened
+	closed   atomic.Bool
+	leftover bool // what an earlier command has forgotten is in its unused parts
 }
 
 // Info says what the checkpoint is and how much it knows now.
@@ -106,25 +105,10 @@ func (d *Store) Progress() (commits uint64, leads int) {
 // left.
 func (d *Store) AtEnd(f func(left string)) { d.atEnd = f }
 
-// empty says that nothing is known of any key, and that no row has changed it since opening.
-func (d *Store) empty() bool {
-	t := d.tally.Load()
-	return d.head.Load().Lacks == "" && t.total() == 0 && t.people == 0 && !d.changed.Load()
-}
-
-// unused says that the file is empty and that no run came to its end with it.
-func (d *Store) unused() (bool, error) {
-	if l, err := checkpoint.LineageOf(context.Background(), d); !d.empty() || err != nil || l.Adopting != nil {
-		return false, err
-	}
-	runs, err := checkpoint.Runs(context.Background(), d)
-	return err == nil && !slices.ContainsFunc(runs, func(r checkpoint.RunInfo) bool { return !r.Finished.IsZero() }),
-		err
-}
-
 // Drop is Close after a refusal, see [checkpoint.Store].
 func (d *Store) Drop() (gone bool, err error) {
-	gone = !d.closed.Load() && !d.readOnly && d.fresh && d.empty()
+	gone = !d.closed.Load() && !d.readOnly && d.fresh && !d.changed.Load() && d.tally.Load().total() == 0 &&
+		d.head.Load().Lacks == ""
 	err = d.close(gone)
 	return gone && err == nil, err
 }
@@ -142,7 +126,7 @@ func (d *Store) close(drop bool) error {
 	}
 	d.mu.Lock() // a commit may be under way
 	defer d.mu.Unlock()
-	compacts := d.head.Load().Erase && !d.uncompacted
+	compacts := d.head.Load().Erase
 	err := d.failed()
 	if err == nil {
 		err = d.inPlace()
@@ -158,7 +142,9 @@ func (d *Store) close(drop bool) error {
 	case err == nil && drop:
 		err = d.inItsPlace(func() error { return disk.Patiently(func() error { return os.Remove(d.path) }) })
 	case err == nil && compacts:
-		err = d.compact()
+		if err = d.compact(); d.leftover { // this command is none the worse for it
+			err = nil
+		}
 	}
 	return errors.Join(err, d.release())
 }
@@ -179,6 +165,8 @@ func (d *Store) drainAll() (err error) {
 // step is how many bytes a compaction copies in one transaction.
 const step = 16 << 20
 
+const stillThere = "what was forgotten is not known any more, but is still in unused parts of %s"
+
 // compact copies what the file knows into PATH.compact, checks the copy whole and renames it to PATH. A kill leaves
 // the old file, which asks to be compacted, or the new one; a half copy holds nothing that was forgotten, and the next
 // opening removes it. The lock on the old file is held throughout; who waits for it opens PATH again (see openLocked).
@@ -187,8 +175,7 @@ func (d *Store) compact() (err error) {
 	defer func() {
 		if err != nil {
 			os.Remove(d.compactPath())
-			err = &checkpoint.FileError{Err: fmt.Errorf("what was forgotten is not known any more, but is still in "+
-				"unused parts of %s: %w\n"+
+			err = &checkpoint.FileError{Err: fmt.Errorf(stillThere+": %w\n"+
 				"hint: make room beside it; the next command that writes to it tries again", d.path, err)}
 		}
 	}()
@@ -213,19 +200,10 @@ func (d *Store) compact() (err error) {
 	return d.inItsPlace(func() error { return disk.Rename(d.compactPath(), d.path) })
 }
 
-// inItsPlace replaces or removes the file by f. Where a file that is open cannot be (on Windows), it is closed
-// before, and the lock of PATH.replacing keeps others from it until f is done: see lockInPlace.
+// inItsPlace replaces or removes the file by f. Where a file that is open cannot be (on Windows), it is closed before:
+// then f fails if somebody else has opened it meanwhile, and the next command that writes to it does it.
 func (d *Store) inItsPlace(f func() error) error {
 	if disk.KeepsOpenFiles {
-		lock, err := openOwn(d.replacingPath(), os.O_RDWR|os.O_CREATE)
-		if err != nil {
-			return err
-		}
-		defer os.Remove(d.replacingPath())
-		defer lock.Close()
-		if held, err := disk.TryLock(lock, false); !held {
-			return errors.Join(errors.New("somebody else is about to replace it"), err)
-		}
 		if err := d.release(); err != nil {
 			return err
 		}
@@ -314,43 +292,18 @@ func guard(f func() error) (err error) {
 	return f()
 }
 
-// Status returns an account of what is known now.
-func (d *Store) Status() (checkpoint.Status, error) {
-	counts := make(map[string]int)
-	for i, n := range d.tally.Load().statuses {
-		name := "unknown"
-		if i < len(checkpoint.Statuses) {
-			name = checkpoint.Statuses[i]
-		}
-		if n > 0 {
-			counts[name] = int(n)
-		}
-	}
-	return checkpoint.StatusOf(context.Background(), d, counts)
-}
-
-// patienceOfReaders is how long to wait until a run that has just begun is in the book.
-const patienceOfReaders = 2 * time.Second
-
 // ReadStatus returns what the checkpoint at path knows; while a run goes on, what the book of ledgers says of that
 // run. Nothing is written. Errors are as those of [Open].
 func ReadStatus(path string, t checkpoint.Target, o Options) (s checkpoint.Status, err error) {
-	wait := max(o.Wait, patienceOfReaders)
-	o.ReadOnly, o.Wait = true, 0
-	for end := time.Now().Add(wait); ; time.Sleep(pollEvery) {
-		d, err := Open(path, t, o)
-		if err == nil {
-			s, err = d.Status()
-			return s, errors.Join(err, d.Close())
-		}
-		if !errors.Is(err, checkpoint.ErrLocked) {
-			return s, err
-		}
-		if w, goesOn := o.Witnesses.Holder(resolved(path)); goesOn {
-			return checkpoint.Status{Path: w.Place, Target: w.Target, Holder: &w}, mustBeOf(path, w.Target, t)
-		}
-		if time.Now().After(end) {
-			return s, err
-		}
+	o.ReadOnly = true
+	d, err := Open(path, t, o)
+	if err == nil {
+		s, err = checkpoint.StatusOf(context.Background(), d)
+		return s, errors.Join(err, d.Close())
 	}
+	w, goesOn := o.Witnesses.Holder(resolved(path))
+	if !errors.Is(err, checkpoint.ErrLocked) || !goesOn {
+		return s, err
+	}
+	return checkpoint.Status{Path: w.Place, Target: w.Target, Holder: &w}, mustBeOf(path, w.Target, t)
 }

@@ -18,7 +18,7 @@ var (
 	inMeta    = []byte("meta")    // header and tally
 	inEntries = []byte("entries") // key → entry
 	inIntents = []byte("intents") // key → intent; small, so that what was in flight is found at once
-	inLeads   = []byte("leads")   // lead ID → key, unless they are equal
+	inLeads   = []byte("leads")   // lead ID → key
 	// external ID of a lead, or wanted for one, key → its checksum, unless they are equal
 	inLinks    = []byte("links")
 	inFolds    = []byte("folds")       // fold of a key, key → its checksum, unless they are equal
@@ -66,7 +66,6 @@ func (w *writing) setHeader(change func(*header)) error {
 	return w.meta.Put(headerKey, h.encode())
 }
 
-// setHeader does so in a commit of its own.
 func (d *Store) setHeader(change func(*header)) error {
 	return d.alone(func(w *writing) error { return w.setHeader(change) })
 }
@@ -74,7 +73,6 @@ func (d *Store) setHeader(change func(*header)) error {
 // in is a bucket that few commits need.
 func (w *writing) in(bucket []byte) *bbolt.Bucket { return w.tx.Bucket(bucket) }
 
-// Under is what is stored under a key, and what look-ups show of it.
 func (w *writing) Under(key string) (k checkpoint.KeptKey, shown *checkpoint.Kept, err error) {
 	if k, err = kept(key, w.entry(key), exactly(w.sent, []byte(key))); err != nil {
 		return k, nil, err
@@ -88,10 +86,8 @@ func (w *writing) Under(key string) (k checkpoint.KeptKey, shown *checkpoint.Kep
 	return k, shown, nil
 }
 
-// Now is the time of the commit.
 func (w *writing) Now() time.Time { return w.now }
 
-// Keep is an entry or an intent as it is kept, with the number and the time of the commit.
 func (w *writing) Keep(k checkpoint.Kept) *checkpoint.Kept {
 	k.Seq = w.seq
 	return k.Stamp(w.now)
@@ -128,7 +124,6 @@ func (w *writing) putEntry(k *checkpoint.Kept, isNew bool) error {
 	return w.entries.put(k.Key, w.record(k))
 }
 
-// record is what is written of k.
 func (w *writing) record(k *checkpoint.Kept) []byte {
 	return records.AppendKept(make([]byte, 0, 256), k)
 }
@@ -137,16 +132,10 @@ func (w *writing) record(k *checkpoint.Kept) []byte {
 func (w *writing) reindex(key string, was, is *checkpoint.KeptKey) error {
 	w.tally.move(stateOf(was), stateOf(is))
 	old, e := entryOf(was.Entry), entryOf(is.Entry)
-	if old.State.HasLead() {
-		w.statuses[records.KindOfStatus(old.Status)]--
-	}
-	if e.State.HasLead() {
-		w.statuses[records.KindOfStatus(e.Status)]++
-	}
 	oldLinks, links := records.Links(key, was), records.Links(key, is)
 	errs := []error{
 		w.list(w.links, without(links, oldLinks)...), w.unlist(w.links, without(oldLinks, links)...),
-		w.moveLead(records.LeadKey(old), records.LeadKey(e), key),
+		w.moveLead(records.LeadKey(old.LeadID), records.LeadKey(e.LeadID), key),
 	}
 	if known := is.Shown() != nil; known != (was.Shown() != nil) {
 		if fold := records.FoldKey(w.d.digests, key); fold != nil && known {
@@ -213,10 +202,8 @@ func entryOf(k *checkpoint.Kept) *checkpoint.Entry {
 	return &k.Entry
 }
 
-// Owner is the key that has a lead, or nothing.
 func (w *writing) Owner(id, _ string) (string, error) { return w.OwnerOf(id) }
 
-// Linked is another key than this one whose lead has the ExternalID, or which has asked for it.
 func (w *writing) Linked(external, key string) (found string, err error) {
 	err = w.eachLinked(external, func(other string) bool {
 		if other != key {
@@ -242,7 +229,6 @@ func (w *writing) eraseKey(key string) error {
 	return errors.Join(w.in(inBlocked).Delete(hash), w.unlist(w.folds, fold))
 }
 
-// Block keeps what is left of a forgotten key.
 func (w *writing) Block(b checkpoint.KeptBlock) error {
 	w.tally.move(checkpoint.Unknown, checkpoint.Forgotten)
 	if len(b.Fold) > 0 {

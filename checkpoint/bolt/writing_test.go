@@ -53,8 +53,8 @@ func TestNotesHoldNoNames(t *testing.T) {
 		t.Errorf("%v, or the file holds the name of a column", err)
 	}
 	d = opened(t, path, Options{Check: true})
-	if n := d.tally.Load().people; n != 2 {
-		t.Errorf("%d shapes, want 2", n)
+	if all, err := d.Notes(t.Context(), "shape "); err != nil || len(all) != 2 {
+		t.Errorf("%d shapes, want 2; %v", len(all), err)
 	}
 }
 

@@ -240,7 +240,7 @@ func TestAStandbyIsWaitedForNoMore(t *testing.T) {
 	for name, next := range map[string]func(*Store) error{
 		"a commit":        func(s *Store) error { return s.Commit(t.Context(), []*checkpoint.Change{createdOf("a", "lead-a")}) },
 		"a decision":      func(s *Store) error { _, err := checkpoint.AcceptLoss(t.Context(), s); return err },
-		"a renewed claim": func(s *Store) error { _, err := s.claimsThatStand([]string{"a"}); return err },
+		"a renewed claim": func(s *Store) error { return s.renew("a") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			waitFor(t, primary, "*")

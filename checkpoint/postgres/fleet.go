@@ -68,16 +68,15 @@ func (s *Store) stillHere() error {
 	switch {
 	case err != nil:
 		return err
-	case moved != "" && !s.o.Moved:
-		return s.refuse(checkpoint.ErrGone, "its leads were moved to "+moved, "use --checkpoint "+
-			checkpoint.Word(moved)+"; if that one is lost for good, "+checkpoint.TakeAgain(s.at.Name, s.id))
 	case s.o.fills != "" && filling != s.o.fills:
 		return s.refuse(checkpoint.ErrLocked, "was filled by another copy", "see leadferry checkpoint status")
-	case filling != "" && s.o.fills == "":
-		return s.refuse(checkpoint.ErrLocked, "it is being filled from "+filling+", which is not complete",
-			"finish it: leadferry checkpoint copy "+checkpoint.Word(filling)+" "+checkpoint.Word(s.at.Name))
+	case s.o.fills != "":
+		filling = ""
 	}
-	return nil
+	if s.o.Moved {
+		moved = ""
+	}
+	return checkpoint.RefuseElsewhere(s.at.Name, s.id, moved, filling)
 }
 
 //go:embed checks.sql

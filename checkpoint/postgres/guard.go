@@ -49,7 +49,6 @@ func (c *claims) hold(asked time.Duration, keys ...string) {
 	}
 }
 
-// drop forgets claims that were settled, or that a person has decided about.
 func (c *claims) drop(keys ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,7 +124,18 @@ func (s *Store) renew(key string) error {
 	held := slices.Collect(maps.Keys(s.claims.good))
 	s.claims.mu.Unlock()
 	asked := s.claims.now()
-	standing, err := s.claimsThatStand(held)
+	var standing []string
+	err := s.change(func() error {
+		b := &pgx.Batch{}
+		s.number(b, true)
+		b.Queue(`SELECT key FROM leadferry.lead_rows WHERE ledger = $1 AND worker = $2 AND state = 4
+			AND key = ANY ($3::bytea[])`, s.ledger, s.worker, bytesOf(held)).
+			Query(func(rows pgx.Rows) (err error) {
+				standing, err = pgx.CollectRows(rows, keyOf)
+				return err
+			})
+		return s.writer.Send(b)
+	})
 	switch {
 	case isOneOf(err, isFenced):
 		return s.whyFenced(s.writer)
@@ -138,23 +148,6 @@ func (s *Store) renew(key string) error {
 	return nil
 }
 
-// claimsThatStand says which keys the worker still has claimed, as of a commit of its own.
-func (s *Store) claimsThatStand(keys []string) (standing []string, err error) {
-	err = s.change(func() error {
-		b := &pgx.Batch{}
-		s.number(b, true)
-		b.Queue(`SELECT key FROM leadferry.lead_rows WHERE ledger = $1 AND worker = $2 AND state = 4
-			AND key = ANY ($3::bytea[])`, s.ledger, s.worker, bytesOf(keys)).
-			Query(func(rows pgx.Rows) (err error) {
-				standing, err = pgx.CollectRows(rows, keyOf)
-				return err
-			})
-		return s.writer.Send(b)
-	})
-	return standing, err
-}
-
-// keyOf is the key that a row of an answer is.
 func keyOf(row pgx.CollectableRow) (string, error) {
 	key, err := pgx.RowTo[[]byte](row)
 	return string(key), err

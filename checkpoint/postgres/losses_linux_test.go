@@ -63,7 +63,7 @@ func TestARunHearsThatItsLedgerLacksSomething(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { s.writer.Close() })
-		if err := inTurn(s.promised, s.prepare, s.findLedger); err != nil {
+		if err := inTurn(s.prepare, s.findLedger); err != nil {
 			t.Fatal(err)
 		}
 		return s

@@ -92,19 +92,10 @@ func (c *change) Load(keys, leads []string) (err error) {
 			return err
 		}
 	}
-	q := &wanted{}
-	for i, key := range keys {
-		lead := ""
-		if leads != nil {
-			lead = leads[i]
-		}
-		c.s.want(q, key, lead)
-	}
-	c.working, err = c.s.working(q)
+	c.working, err = c.s.working(&wanted{keys: keys, leads: leads})
 	return err
 }
 
-// store writes rows and notes that have changed.
 func (c *change) store() error {
 	for some := range slices.Chunk(c.writes(), mostChanges) {
 		b := &pgx.Batch{}
@@ -116,12 +107,9 @@ func (c *change) store() error {
 			c.s.claims.drop(one.key)
 		}
 	}
-	b := &pgx.Batch{}
-	c.s.putNotes(b, c.working)
-	return c.s.writer.Send(b)
+	return nil
 }
 
-// row is what is stored under a key.
 func (c *change) row(key string) (*row, error) {
 	if c.rows[key] == nil {
 		if err := c.Load([]string{key}, nil); err != nil {
@@ -131,7 +119,6 @@ func (c *change) row(key string) (*row, error) {
 	return c.rows[key], nil
 }
 
-// Under is what is stored under a key, and what look-ups show of it.
 func (c *change) Under(key string) (checkpoint.KeptKey, *checkpoint.Kept, error) {
 	r, err := c.row(key)
 	if err != nil {
@@ -140,10 +127,8 @@ func (c *change) Under(key string) (checkpoint.KeptKey, *checkpoint.Kept, error)
 	return r.KeptKey, r.visible(), nil
 }
 
-// Held says that another worker may still send what it has claimed under a key.
 func (c *change) Held(key string) bool { return c.held(c.rows[key]) }
 
-// Put stores something else under a key.
 func (c *change) Put(key string, k checkpoint.KeptKey) error {
 	r, err := c.row(key)
 	if err != nil {
@@ -155,41 +140,28 @@ func (c *change) Put(key string, k checkpoint.KeptKey) error {
 	return nil
 }
 
-// Notes are those whose names begin so.
 func (c *change) Notes(prefix string) ([]checkpoint.Note, error) {
-	if err := c.Load(nil, nil); err != nil {
+	return c.s.notes(c.s.writer, beginSo, prefix)
+}
+
+func (c *change) Note(name string) ([]byte, error) {
+	all, err := c.s.notes(c.s.writer, `name = $2`, name)
+	if len(all) == 0 {
 		return nil, err
 	}
-	return c.notesWhere(beginSo, prefix)
+	return all[0].Value, err
 }
 
-// notesWhere reads the notes that meet a condition.
-func (c *change) notesWhere(which, arg string) ([]checkpoint.Note, error) {
-	all, err := c.s.notes(c.s.writer, which, arg)
-	for _, n := range all {
-		c.notes[n.Name], c.before[n.Name] = n.Value, n.Value
+func (c *change) PutNote(n checkpoint.Note) (err error) {
+	if n.Value == nil {
+		_, err = c.s.writer.Do(`DELETE FROM leadferry.notes WHERE ledger = $1 AND name = $2`, c.s.ledger, n.Name)
+	} else {
+		_, err = c.s.writer.Do(`INSERT INTO leadferry.notes (ledger, name, value) VALUES ($1, $2, $3)
+			ON CONFLICT (ledger, name) DO UPDATE SET value = excluded.value`, c.s.ledger, n.Name, string(n.Value))
 	}
-	return all, err
+	return err
 }
 
-// Note is one of the ledger's notes.
-func (c *change) Note(name string) ([]byte, error) {
-	if value, read := c.notes[name]; read {
-		return value, nil
-	}
-	_, err := c.notesWhere(`name = $2`, name)
-	return c.notes[name], err
-}
-
-// PutNote stores a note.
-func (c *change) PutNote(n checkpoint.Note) error {
-	if _, err := c.Note(n.Name); err != nil {
-		return err
-	}
-	return c.working.PutNote(n)
-}
-
-// Doubts stores something else under keys in doubt.
 func (c *change) Doubts(f func(checkpoint.KeptKey) checkpoint.KeptKey) error {
 	for after := []byte{}; ; {
 		keys, err := server.All(c.s.writer, keyOf, `SELECT key FROM leadferry.lead_rows
@@ -276,7 +248,6 @@ func (c *change) Erase(keys []string) error {
 	return errors.Join(c.s.writer.Send(b), c.Load(nil, nil))
 }
 
-// Block keeps what is left of a forgotten key.
 func (c *change) Block(b checkpoint.KeptBlock) error {
 	fold := b.Fold
 	if len(fold) == 0 { // it is its own

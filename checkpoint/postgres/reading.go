@@ -35,41 +35,44 @@ var findSQL = func() string {
 }()
 
 // wanted is what is looked for in one statement, and so as of one commit.
-type wanted struct {
-	keys, leads, links, folds []string
-	hashes, foldHashes        [][]byte // of keys and folds: they may have been forgotten
-}
+type wanted struct{ keys, leads, links, folds []string }
 
-// found is what there is of it, and answers queries, see [checkpoint.Finder].
+// found is what there is of it, by what it was looked for, and answers queries, see [checkpoint.Finder].
 type found struct {
-	rows              map[string]*row   // by key, also those that were found by something else
-	leads             map[string]*row   // by lead ID, of those that have it
-	links, folds      map[string][]*row // by ExternalID, linked or only to be, and by the fold of their key
-	forgotten, folded map[string]bool   // keys, and folds of keys
+	rows map[string]*row // by key, also those that were found by something else
+	by   [forgottenFold + 1]map[string][]*row
 }
 
-// The columns in front of a row's.
+// The columns in front of a row's: by what it was found. Of forgotten keys there is no row.
 const (
 	byKey = iota
 	byLead
-	byLink
-	byFold
+	byLink // an ExternalID that is linked, or is to be
+	byFold // of the key
 	forgottenKey
 	forgottenFold
 )
 
-func (q *wanted) find(c *server.Session, ledger int32) (*found, error) {
-	f := &found{
-		rows: make(map[string]*row, len(q.keys)), leads: map[string]*row{}, links: map[string][]*row{},
-		folds: map[string][]*row{}, forgotten: map[string]bool{}, folded: map[string]bool{},
+func (s *Store) find(c *server.Session, q *wanted) (*found, error) {
+	f := &found{rows: make(map[string]*row, len(q.keys))}
+	for i := range f.by {
+		f.by[i] = map[string][]*row{}
 	}
 	var how int16
 	var by []byte
-	var s stored
-	err := c.Each(append([]any{&how, &by}, append(s.places(), &s.seq)...),
-		func() error { return f.take(how, string(by), &s) }, findSQL, ledger, bytesOf(q.keys), cleanTexts(q.leads),
-		cleanTexts(q.links), bytesOf(q.folds), q.hashes, q.foldHashes)
+	var one stored
+	err := c.Each(append([]any{&how, &by}, append(one.places(), &one.seq)...),
+		func() error { return f.take(how, string(by), &one) }, findSQL, s.ledger, bytesOf(q.keys), cleanTexts(q.leads),
+		cleanTexts(q.links), bytesOf(q.folds), s.hashes(q.keys), s.hashes(q.folds))
 	return f, err
+}
+
+// hashes are those of keys, or of folds, that may have been forgotten.
+func (s *Store) hashes(keys []string) (all [][]byte) {
+	for _, key := range keys {
+		all = append(all, s.digests.Blocked(key))
+	}
+	return all
 }
 
 func bytesOf(keys []string) [][]byte {
@@ -80,48 +83,49 @@ func bytesOf(keys []string) [][]byte {
 	return all
 }
 
+// cleanTexts are the names of a list that are not empty.
 func cleanTexts(list []string) []string {
-	all := make([]string, len(list))
-	for i, s := range list {
-		all[i] = checkpoint.Clean(s)
+	all := make([]string, 0, len(list))
+	for _, s := range list {
+		if s != "" {
+			all = append(all, checkpoint.Clean(s))
+		}
 	}
 	return all
 }
 
-// take notes a row of the answer: which name found it, and which value of that name.
+// take notes a row of the answer. What its key has given up by now it is not found by.
 func (f *found) take(how int16, by string, s *stored) (err error) {
-	switch how {
-	case forgottenKey:
-		f.forgotten[by] = true
-		return nil
-	case forgottenFold:
-		f.folded[by] = true
-		return nil
-	}
-	r := f.rows[string(s.key)]
-	if r == nil {
-		if r, err = s.row(); err != nil {
-			return err
+	var r *row
+	if how < forgottenKey {
+		if r = f.rows[string(s.key)]; r == nil {
+			if r, err = s.row(); err != nil {
+				return err
+			}
+			f.rows[r.key] = r
 		}
-		f.rows[r.key] = r
 	}
-	switch name := checkpoint.Restore(by); {
-	case how == byLead && r.lead() == name:
-		f.leads[name] = r
-	case how == byLink && r.linked(name) && !slices.Contains(f.links[name], r):
-		f.links[name] = append(f.links[name], r)
-	case how == byFold:
-		f.folds[by] = append(f.folds[by], r)
+	switch how {
+	case byKey:
+		return nil
+	case byLead:
+		if by = checkpoint.Restore(by); r.lead() != by {
+			return nil
+		}
+	case byLink:
+		if by = checkpoint.Restore(by); !r.linked(by) || slices.Contains(f.by[how][by], r) {
+			return nil
+		}
 	}
+	f.by[how][by] = append(f.by[how][by], r)
 	return nil
 }
 
-// row is what is stored under a key.
 func (f *found) row(key string) *row {
 	if r := f.rows[key]; r != nil {
 		return r
 	}
-	return &row{key: key, forgotten: f.forgotten[key]}
+	return &row{key: key, forgotten: f.by[forgottenKey][key] != nil}
 }
 
 // Show fills out with what look-ups show of a key. What was seen is not to change, so Content is copied.
@@ -133,27 +137,24 @@ func (f *found) Show(key string, out *checkpoint.Entry) error {
 	return nil
 }
 
-// OwnerOf is the key that has a lead, or nothing.
-func (f *found) OwnerOf(lead string) (string, error) {
-	if owner := f.leads[lead]; owner != nil {
-		return owner.key, nil
+func (f *found) OwnerOf(lead string) (key string, err error) {
+	for _, owner := range f.by[byLead][lead] {
+		key = owner.key
 	}
-	return "", nil
+	return key, nil
 }
 
-// Linked is the key whose lead has the ExternalID, or is to have it, or says that there are several.
 func (f *found) Linked(external string) (key string, several bool, err error) {
-	linked := f.links[external]
-	if len(linked) > 0 {
-		key = linked[0].key
+	linked := f.by[byLink][external]
+	for _, r := range linked {
+		key = r.key
 	}
 	return key, len(linked) > 1, nil
 }
 
-// Folding are known keys that fold so and are not their own fold.
 func (f *found) Folding(folded string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for _, r := range f.folds[folded] {
+		for _, r := range f.by[byFold][folded] {
 			if !yield(r.key) {
 				return
 			}
@@ -161,18 +162,24 @@ func (f *found) Folding(folded string) iter.Seq[string] {
 	}
 }
 
-// WasForgotten says whether a key that was forgotten folds so.
-func (f *found) WasForgotten(folded string) bool { return f.folded[folded] }
+func (f *found) WasForgotten(folded string) bool { return f.by[forgottenFold][folded] != nil }
 
 // Find looks for leads in one statement, see [checkpoint.Store].
 func (s *Store) Find(ctx context.Context, qs []checkpoint.Query, out []checkpoint.Entry, how []checkpoint.Match) error {
 	w := &wanted{}
 	for i := range qs {
-		s.wantQuery(w, &qs[i])
+		q := &qs[i]
+		w.keys, w.leads = append(w.keys, q.Key), append(w.leads, q.LeadID)
+		w.links = append(w.links, q.ExternalID)
+		if folded := rowkey.Fold(q.Key); q.Alike != nil && folded != "" {
+			if w.folds = append(w.folds, folded); folded != q.Key {
+				w.keys = append(w.keys, folded)
+			}
+		}
 	}
 	var f *found
 	err := s.read(ctx, func(c *server.Session) (err error) {
-		f, err = w.find(c, s.ledger)
+		f, err = s.find(c, w)
 		return err
 	})
 	if err != nil {
@@ -184,34 +191,10 @@ func (s *Store) Find(ctx context.Context, qs []checkpoint.Query, out []checkpoin
 	return checkpoint.Find(f, qs, out, how)
 }
 
-// want asks for a key, and for the owner of a lead unless that is empty.
-func (s *Store) want(w *wanted, key, lead string) {
-	w.keys, w.hashes = append(w.keys, key), append(w.hashes, s.digests.Blocked(key))
-	if lead != "" {
-		w.leads = append(w.leads, lead)
-	}
-}
-
-// wantQuery adds what a query asks for.
-func (s *Store) wantQuery(w *wanted, q *checkpoint.Query) {
-	s.want(w, q.Key, q.LeadID)
-	if q.ExternalID != "" {
-		w.links = append(w.links, q.ExternalID)
-	}
-	folded := rowkey.Fold(q.Key)
-	if q.Alike == nil || folded == "" {
-		return
-	}
-	if folded != q.Key {
-		s.want(w, folded, "")
-	}
-	w.folds, w.foldHashes = append(w.folds, folded), append(w.foldHashes, s.digests.Blocked(folded))
-}
-
 // Under is what is stored under a key, see [checkpoint.Store].
 func (s *Store) Under(ctx context.Context, key string) (k checkpoint.KeptKey, err error) {
 	err = s.read(ctx, func(c *server.Session) error {
-		f, err := (&wanted{keys: []string{key}}).find(c, s.ledger)
+		f, err := s.find(c, &wanted{keys: []string{key}})
 		k = f.row(key).KeptKey
 		return err
 	})
@@ -254,7 +237,6 @@ func (s *Store) page(ctx context.Context, state checkpoint.State, after []byte) 
 	return page, err
 }
 
-// notes are those whose names meet a condition.
 func (s *Store) notes(c *server.Session, which string, arg any) ([]checkpoint.Note, error) {
 	return server.All(c, pgx.RowToStructByPos[checkpoint.Note], `SELECT name, value FROM leadferry.notes
 		WHERE ledger = $1 AND `+which+` ORDER BY name`, s.ledger, arg)
@@ -297,29 +279,6 @@ func (s *Store) Info() checkpoint.Info {
 	i.Sequence = cmp.Or(s.seq.Load(), i.Sequence) // others go on, and a witness is of what a run has made itself
 	s.last.Store(&i)
 	return i
-}
-
-// Status returns an account of what is known now.
-func (s *Store) Status() (checkpoint.Status, error) {
-	ctx := context.Background()
-	statuses := map[string]int{}
-	err := s.read(ctx, func(c *server.Session) error {
-		clear(statuses)
-		var status string
-		var n int
-		return c.Each([]any{&status, &n}, func() error {
-			if status = checkpoint.Restore(status); !checkpoint.KnownStatus(status) {
-				status = "unknown"
-			}
-			statuses[status] += n
-			return nil
-		}, `SELECT status, count(*) FROM leadferry.lead_rows WHERE ledger = $1 AND state IN (1, 2) GROUP BY status`,
-			s.ledger)
-	})
-	if err != nil {
-		return checkpoint.Status{}, err
-	}
-	return checkpoint.StatusOf(ctx, s, statuses)
 }
 
 // Reached says how far the ledger knows a run to have come, see [checkpoint.Store]: as a worker, or, of a command, at

@@ -170,7 +170,7 @@ func (s *Store) until() time.Time {
 // found there, a commit of its own makes durable all that came before. It takes no longer than d once it is connected.
 func (s *Store) meetAgain(d time.Duration) (made bool, err error) {
 	s.bear()
-	fresh, err := s.at.Meet(s.o.Wait)
+	fresh, err := s.at.Meet(s.o.Wait, s.o.ReadOnly)
 	if err != nil {
 		return false, err
 	}
@@ -195,9 +195,6 @@ var takeOverSQL string
 // takeOver has a session take the place of the one that writes, and says whether the last commit of that was made. A
 // server that has lost commits, or promises less, ends the use of the ledger.
 func (s *Store) takeOver(fresh *server.Session) (made bool, err error) {
-	if err := fresh.Promises(s.o.ReadOnly); err != nil {
-		return false, err
-	}
 	var commits, seq uint64
 	var timeline int32
 	var standby string
@@ -248,7 +245,6 @@ func (s *Store) lost(why string) error {
 			"held in doubt by the next run, not sent")
 }
 
-// undurable says why the server did not take a commit.
 func (s *Store) undurable() error {
 	return s.refuse(checkpoint.ErrPlace, "its server does not promise durable commits any more, or waits for no "+
 		"standby any more",
@@ -256,7 +252,6 @@ func (s *Store) undurable() error {
 			"leadferry checkpoint workers")
 }
 
-// whyNotOurs is why the server does not take commits of this worker any more.
 func (s *Store) whyNotOurs() error {
 	var ours bool
 	err := s.writer.One(`SELECT EXISTS (SELECT FROM leadferry.workers
@@ -324,14 +319,9 @@ func (s *Store) read(ctx context.Context, f func(*server.Session) error) error {
 // it takes no room, and nobody asks it again.
 func (s *Store) meetToRead() error {
 	s.reader.Close()
-	fresh, err := s.at.Meet(s.o.Wait)
-	if err != nil {
-		return err
+	fresh, err := s.at.Meet(s.o.Wait, true) // no standby, which may lack what was made last
+	if err == nil {
+		s.reader = fresh
 	}
-	if err = fresh.Promises(true); err != nil { // a standby may lack what was made last
-		fresh.Close()
-		return err
-	}
-	s.reader = fresh
-	return nil
+	return err
 }

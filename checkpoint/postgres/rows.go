@@ -22,7 +22,6 @@ type row struct {
 	forgotten bool
 }
 
-// visible is what look-ups show.
 func (r *row) visible() *kept {
 	if shown := r.Shown(); shown != nil {
 		return shown
@@ -30,7 +29,6 @@ func (r *row) visible() *kept {
 	return &kept{Entry: checkpoint.Entry{Key: r.key, State: r.state()}}
 }
 
-// state is that of what look-ups show.
 func (r *row) state() checkpoint.State {
 	shown := r.Shown()
 	switch {
@@ -42,7 +40,6 @@ func (r *row) state() checkpoint.State {
 	return checkpoint.Unknown
 }
 
-// lead is the lead ID that the key has, or nothing.
 func (r *row) lead() string {
 	if r.Entry == nil {
 		return ""
@@ -102,7 +99,6 @@ var columns = []column{
 	{"run", "text", func(s *stored) any { return &s.shown.Run }},
 }
 
-// columnNames are their names, those of a table where one is named.
 func columnNames(table string) string {
 	var names []string
 	for _, c := range columns {
@@ -122,7 +118,6 @@ type stored struct {
 	seq                        uint64
 }
 
-// places are those of the columns.
 func (s *stored) places() (all []any) {
 	for _, c := range columns {
 		all = append(all, c.in(s))
@@ -130,7 +125,6 @@ func (s *stored) places() (all []any) {
 	return all
 }
 
-// eachText changes the texts.
 func (s *stored) eachText(change func(string) string) {
 	for _, c := range columns {
 		if text, is := c.in(s).(*string); is {
@@ -145,7 +139,6 @@ type aside struct {
 	Below *kept
 }
 
-// stored is the row as its columns have it.
 func (r *row) stored() *stored {
 	shown := r.visible()
 	fold := rowkey.Fold(r.key)
@@ -171,7 +164,6 @@ func (r *row) stored() *stored {
 	return s
 }
 
-// row is what s tells.
 func (s *stored) row() (*row, error) {
 	r := &row{key: string(s.key), seq: s.seq, worker: s.worker}
 	if s.state == 0 {
@@ -247,14 +239,12 @@ func (s *sight) put(r *row) {
 	s.rows[r.key] = r
 }
 
-// get is the row of a key, or nil.
 func (s *sight) get(key string) *row {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.rows[key]
 }
 
-// clear forgets all.
 func (s *sight) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

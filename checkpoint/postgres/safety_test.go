@@ -251,8 +251,10 @@ func TestARunBesideAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	var texts []string
-	for _, c := range audit.Contradictions {
-		texts = append(texts, c.Key+" "+c.Text+" "+c.Other)
+	for _, d := range audit {
+		for _, e := range d.Against {
+			texts = append(texts, d.Key+" "+e.Text+" "+e.Other)
+		}
 	}
 	if len(texts) != 2 || !strings.HasSuffix(texts[0], "lead-a") || !strings.HasSuffix(texts[1], "lead-b") {
 		t.Errorf("late answers against a decision: %q", texts)
@@ -560,12 +562,12 @@ func TestAnAnswerThatComesAfterAResend(t *testing.T) {
 		if e := stands(t, second, "a"); e.LeadID != "lead-2" {
 			t.Errorf("%v: the row's lead is %+v", answered, e)
 		}
-		st, err := second.Status()
+		st, err := checkpoint.StatusOf(t.Context(), second)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(st.Contradictions) != 1 || st.Contradictions[0].Other != "lead-1" {
-			t.Errorf("%v: nobody is told of the other lead: %+v", answered, st.Contradictions)
+		if len(st.Contradicted) != 1 || st.Contradicted[0].Against[0].Other != "lead-1" {
+			t.Errorf("%v: nobody is told of the other lead: %+v", answered, st.Contradicted)
 		}
 		if err := second.Check(t.Context()); err != nil {
 			t.Error(err)

@@ -92,7 +92,7 @@ func Init(name string, o Options) (p Prepared, err error) {
 		return p, err
 	}
 	defer s.writer.Close()
-	if err := inTurn(s.promised, s.prepare); err != nil {
+	if err := s.prepare(); err != nil {
 		return p, err
 	}
 	p.Version, p.Roles = version, true

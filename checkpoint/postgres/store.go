@@ -176,7 +176,7 @@ func connect(name string, t checkpoint.Target, o Options) (*Store, error) {
 	s.silence = max(o.Patience, leastSilence)
 	s.interrupted, s.interrupt = context.WithCancel(context.Background())
 	at.Locks = max(o.Wait, s.silence) * 9 / 10 // before the server counts as silent
-	s.writer, err = at.Meet(o.Wait)
+	s.writer, err = at.Meet(o.Wait, o.ReadOnly)
 	return s, err
 }
 
@@ -207,13 +207,10 @@ func (s *Store) open() (err error) {
 			"could become old",
 			"keep the checkpoint in a file, or run on Linux, macOS or Windows")
 	}
-	if s.reader, err = s.at.Meet(s.o.Wait); err != nil {
+	if s.reader, err = s.at.Meet(s.o.Wait, true); err != nil { // an address may name several servers
 		return err
 	}
-	if err = s.reader.Promises(true); err != nil { // an address may name several servers
-		return err
-	}
-	if err = inTurn(s.promised, s.prepare, s.findLedger, s.join); err != nil {
+	if err = inTurn(s.prepare, s.findLedger, s.join); err != nil {
 		return err
 	}
 	go func() {
@@ -235,8 +232,6 @@ func inTurn(steps ...func() error) error {
 	}
 	return nil
 }
-
-func (s *Store) promised() error { return s.writer.Promises(s.o.ReadOnly) }
 
 // join makes this process one that writes, unless it only reads.
 func (s *Store) join() (err error) {

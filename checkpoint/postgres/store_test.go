@@ -126,7 +126,7 @@ func TestViewsOfRunsAndDecisions(t *testing.T) {
 			t.Errorf("%s: %q, want %q", query, got, want)
 		}
 	}
-	if a, err := checkpoint.AuditOf(t.Context(), s); err != nil || len(a.Decisions) != 2 || a.Decisions[1].Key != "odd\x00\xff" {
+	if a, err := checkpoint.AuditOf(t.Context(), s); err != nil || len(a) != 2 || a[0].Key != "odd\x00\xff" {
 		t.Errorf("%+v, %v", a, err)
 	}
 }

@@ -57,47 +57,48 @@ func (s *Store) guess(g *group) *working {
 // load reads what changes need to know.
 func (s *Store) load(g *group) (w *working, err error) {
 	q := &wanted{}
+	var names []string
 	for i := range g.asked {
-		s.want(q, g.asked[i].Key, g.asked[i].LeadID)
-		if external := g.asked[i].WantLink; external != "" && g.changes[i].Kind == checkpoint.Claim {
-			q.links = append(q.links, external)
+		q.keys, q.leads = append(q.keys, g.asked[i].Key), append(q.leads, g.asked[i].LeadID)
+		if g.changes[i].Kind == checkpoint.Claim {
+			q.links = append(q.links, g.asked[i].WantLink)
 		}
+		names = append(names, checkpoint.NoteOfDecisions(g.asked[i].Key))
 	}
 	err = s.ask(func() error {
-		w, err = s.working(q)
+		if w, err = s.working(q); err != nil {
+			return err
+		}
+		notes, err := s.notes(s.writer, `name = ANY ($2::text[])`, names)
+		for _, n := range notes {
+			w.notes[n.Name] = n.Value
+		}
+		w.before = maps.Clone(w.notes)
 		return err
 	})
 	return w, err
 }
 
-// working reads rows and the owners of leads, the decisions about them, and which workers
-// may still send. Everything is read by the connection that writes.
+// working reads rows and the owners of leads, and which workers may still send. Everything is read by the connection
+// that writes.
 func (s *Store) working(q *wanted) (*working, error) {
-	f, err := q.find(s.writer, s.ledger)
+	f, err := s.find(s.writer, q)
 	if err != nil {
 		return nil, err
 	}
 	w := &working{
 		now: s.o.Now(), worker: s.worker, base: map[string]*row{}, asks: map[string]string{},
-		sure: true, owners: map[string]string{}, links: f.links, notes: map[string][]byte{},
+		sure: true, owners: map[string]string{}, links: f.by[byLink], notes: map[string][]byte{},
 		busy: map[int64]bool{}, mine: s.claims.mine, settled: map[string]bool{},
 	}
-	var names []string
 	for _, key := range q.keys {
 		w.base[key] = f.row(key)
-		names = append(names, checkpoint.NoteOfDecisions(key))
 	}
 	w.rows = maps.Clone(w.base)
-	for lead, r := range f.leads {
-		w.owners[lead] = r.key
-		names = append(names, checkpoint.NoteOfDecisions(r.key))
+	for lead, owners := range f.by[byLead] {
+		w.owners[lead] = owners[0].key
 	}
-	notes, err := s.notes(s.writer, `name = ANY ($2::text[])`, names)
-	for _, n := range notes {
-		w.notes[n.Name] = n.Value
-	}
-	w.before = maps.Clone(w.notes)
-	return w, errors.Join(err, s.stillBusy(w.busy))
+	return w, s.stillBusy(w.busy)
 }
 
 // stillBusy notes the workers that may still send what they have claimed, or whose requests may still be applied.
@@ -109,10 +110,8 @@ func (s *Store) stillBusy(workers map[int64]bool) error {
 	}, `SELECT worker FROM leadferry.workers w WHERE ledger = $1 AND leadferry.may_settle(w)`, s.ledger)
 }
 
-// Now is the time of the change.
 func (w *working) Now() time.Time { return w.now }
 
-// Note is one of the notes that were read.
 func (w *working) Note(name string) ([]byte, error) {
 	if !w.sure {
 		return nil, errUnsure
@@ -120,7 +119,6 @@ func (w *working) Note(name string) ([]byte, error) {
 	return w.notes[name], nil
 }
 
-// PutNote stores a note.
 func (w *working) PutNote(n checkpoint.Note) error {
 	w.notes[n.Name] = n.Value
 	return nil
@@ -306,14 +304,10 @@ func (w *working) givenBack() (n int) {
 	return n
 }
 
-// putNotes stores the notes that have changed.
+// putNotes stores the notes that have changed, unless somebody else has changed them.
 func (s *Store) putNotes(b *pgx.Batch, w *working) {
 	for name, value := range w.notes {
-		switch was := w.before[name]; {
-		case bytes.Equal(was, value):
-		case value == nil:
-			b.Queue(`DELETE FROM leadferry.notes WHERE ledger = $1 AND name = $2`, s.ledger, name)
-		default:
+		if was := w.before[name]; !bytes.Equal(was, value) {
 			b.Queue(`WITH kept AS (
 					INSERT INTO leadferry.notes AS n (ledger, name, value) VALUES ($1, $2, $3)
 					ON CONFLICT (ledger, name) DO UPDATE SET value = excluded.value WHERE n.value = $4 RETURNING 1

@@ -226,7 +226,7 @@ func equal[T any](t TB, what string, want, got T) {
 	}
 }
 
-func audit(t TB, d checkpoint.Store) checkpoint.Audit {
+func audit(t TB, d checkpoint.Store) []checkpoint.KeptDecision {
 	t.Helper()
 	a, err := checkpoint.AuditOf(context.Background(), d)
 	if err != nil {

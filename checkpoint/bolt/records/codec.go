@@ -1,7 +1,7 @@
-// Package records knows how each record of a checkpoint's entries is written and read: its fields
-// and checksum ([Reader], [Seal]), the entry or intent with its events ([AppendKept],
-// [Kept]), and what the indexes hold of it ([LeadKey], [Links], [FoldKey]). Which bucket a record stands
-// in, and when it is written, is not known here. What cannot be read is [ErrRecord].
+// Package records knows how each record of a checkpoint is written and read: its checksum ([Seal], [Unseal]), its
+// fields ([Coder]), the entry or intent with its events ([AppendKept], [Kept]), and what the indexes hold of it
+// ([LeadKey], [Links], [FoldKey]). Which bucket a record is in, and when it is written, is not known here. What cannot
+// be read is [ErrRecord].
 package records
 
 import (
@@ -27,25 +27,24 @@ var (
 	ErrRecord = fmt.Errorf("%w: a record fails its checksum", checkpoint.ErrDamaged)
 )
 
-func checksum(key, fields []byte) uint32 {
-	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, fields)
-}
-
-// SealSize is how many bytes Seal appends.
-const SealSize = 4
+const sealSize = 4
 
 // Seal appends the checksum of key and b[from:] to b.
 func Seal(b []byte, from int, key []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, checksum(key, b[from:]))
 }
 
-// Unseal returns a reader of the record's fields, or ErrRecord.
-func Unseal(key, record []byte) (Reader, error) {
-	n := len(record) - SealSize
+// Unseal returns the record's fields, or ErrRecord.
+func Unseal(key, record []byte) (fields []byte, err error) {
+	n := len(record) - sealSize
 	if n < 0 || binary.LittleEndian.Uint32(record[n:]) != checksum(key, record[:n]) {
-		return Reader{}, ErrRecord
+		return nil, ErrRecord
 	}
-	return Reader{b: record[:n]}, nil
+	return record[:n], nil
+}
+
+func checksum(key, fields []byte) uint32 {
+	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, fields)
 }
 
 // AppendText appends s with its length in front: 0 for none, 1 for a UUID in lower case that follows in 16 bytes, else
@@ -74,126 +73,181 @@ func unpackUUID(id []byte) string {
 	return text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:]
 }
 
-// AppendTime keeps milliseconds; the zero time has a form of its own.
-func AppendTime(b []byte, t time.Time) []byte {
-	if t.IsZero() {
-		return append(b, 0)
-	}
-	return binary.AppendVarint(append(b, 1), t.UnixMilli())
+// Coder writes fields behind one another, or reads them: both ways by one list of calls. A field that is not there
+// makes the record bad, and is read as zero.
+type Coder struct {
+	b          []byte // what was written, or is left to be read
+	reads, bad bool
 }
 
-const otherStatus = 255
+// Read returns a Coder that reads fields.
+func Read(fields []byte) *Coder { return &Coder{b: fields, reads: true} }
 
-// KindsOfStatus is how many statuses are counted apart: those of the specification, and all others together.
-const KindsOfStatus = len(checkpoint.Statuses) + 1
-
-// KindOfStatus is the place of a status among them.
-func KindOfStatus(status string) int {
-	if i := slices.Index(checkpoint.Statuses[:], status); i >= 0 {
-		return i
-	}
-	return len(checkpoint.Statuses)
-}
-
-func appendStatus(b []byte, status string) []byte {
-	if i := slices.Index(checkpoint.Statuses[:], status); i >= 0 {
-		return append(b, byte(i))
-	}
-	return AppendText(append(b, otherStatus), checkpoint.BoundedStatus(status))
-}
-
-// Reader takes fields off a record. A field that is not there sets Bad and reads as zero.
-type Reader struct {
-	b   []byte
-	Bad bool
-}
-
-// Next takes n bytes, which are not copied.
-func (r *Reader) Next(n uint64) []byte {
-	if n > uint64(len(r.b)) {
-		r.b, r.Bad = nil, true
-		return nil
-	}
-	out := r.b[:n]
-	r.b = r.b[n:]
-	return out
-}
-
-// Byte takes one byte.
-func (r *Reader) Byte() byte {
-	if b := r.Next(1); b != nil {
-		return b[0]
-	}
-	return 0
-}
-
-// Uint takes a number as [binary.AppendUvarint] wrote it.
-func (r *Reader) Uint() uint64 {
-	v, n := binary.Uvarint(r.b)
-	return taken(r, v, n)
-}
-
-// taken is a number of n bytes; none: it is not there.
-func taken[T int64 | uint64](r *Reader, v T, n int) T {
-	if n <= 0 {
-		r.b, r.Bad = nil, true
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
-}
-
-// Text takes what [AppendText] wrote.
-func (r *Reader) Text() string { return r.textLike("") }
-
-// textLike is Text; it returns known where that is the text.
-func (r *Reader) textLike(known string) string {
-	switch n := r.Uint(); n {
-	case 0:
-	case 1:
-		if id := r.Next(16); id != nil {
-			return unpackUUID(id)
-		}
-	default:
-		if text := r.Next(n - 1); string(text) != known {
-			return string(text)
-		}
-		return known
-	}
-	return ""
-}
-
-// Time takes what [AppendTime] wrote, in UTC.
-func (r *Reader) Time() time.Time {
-	if r.Byte() == 0 {
-		return time.Time{}
-	}
-	v, n := binary.Varint(r.b)
-	if v = taken(r, v, n); r.Bad {
-		return time.Time{}
-	}
-	return time.UnixMilli(v).UTC()
-}
-
-func (r *Reader) status() string {
-	i := r.Byte()
-	if i == otherStatus {
-		return r.Text()
-	}
-	if int(i) < len(checkpoint.Statuses) {
-		return checkpoint.Statuses[i]
-	}
-	r.Bad = true
-	return ""
-}
-
-// Rest is what is left.
-func (r *Reader) Rest() []byte { return r.Next(uint64(len(r.b))) }
+// Written is what was written.
+func (c *Coder) Written() []byte { return c.b }
 
 // Done returns an error unless the fields were all there and nothing is left.
-func (r *Reader) Done() error {
-	if r.Bad || len(r.b) != 0 {
+func (c *Coder) Done() error {
+	if c.bad || len(c.b) != 0 {
 		return ErrRecord
 	}
 	return nil
+}
+
+// next takes n bytes, which are not copied.
+func (c *Coder) next(n uint64) (out []byte) {
+	if n > uint64(len(c.b)) {
+		c.b, c.bad = nil, true
+		return nil
+	}
+	out, c.b = c.b[:n], c.b[n:]
+	return out
+}
+
+func (c *Coder) bytes(v []byte) {
+	if c.reads {
+		copy(v, c.next(uint64(len(v))))
+	} else {
+		c.b = append(c.b, v...)
+	}
+}
+
+func (c *Coder) byte(v *byte) {
+	if !c.reads {
+		c.b = append(c.b, *v)
+	} else if b := c.next(1); b != nil {
+		*v = b[0]
+	} else {
+		*v = 0
+	}
+}
+
+func (c *Coder) bool(v *bool) {
+	one := byte(0)
+	if *v {
+		one = 1
+	}
+	c.byte(&one)
+	*v = one != 0
+}
+
+// some writes whether there is something, or reads it.
+func (c *Coder) some(there bool) bool {
+	c.bool(&there)
+	return there
+}
+
+// Uint is a number that is not negative.
+func (c *Coder) Uint(v *uint64) {
+	if !c.reads {
+		c.b = binary.AppendUvarint(c.b, *v)
+		return
+	}
+	n := 0
+	*v, n = binary.Uvarint(c.b)
+	c.next(taken(n))
+}
+
+// taken is how many bytes a number has that is n bytes long; more than there are if it is none.
+func taken(n int) uint64 {
+	if n <= 0 {
+		return 1 << 63
+	}
+	return uint64(n)
+}
+
+func (c *Coder) number(v *int) {
+	n := uint64(*v)
+	c.Uint(&n)
+	*v = int(n)
+}
+
+// time keeps milliseconds, in UTC.
+func (c *Coder) time(v *time.Time) {
+	switch some := c.some(!v.IsZero()); {
+	case !some:
+		*v = time.Time{}
+	case !c.reads:
+		c.b = binary.AppendVarint(c.b, v.UnixMilli())
+	default:
+		ms, n := binary.Varint(c.b)
+		c.next(taken(n))
+		*v = time.UnixMilli(ms).UTC()
+	}
+}
+
+// text leaves what v holds if it is the same text, so that none is made anew for each record.
+func (c *Coder) text(v *string) {
+	if !c.reads {
+		c.b = AppendText(c.b, *v)
+		return
+	}
+	var n uint64
+	switch c.Uint(&n); n {
+	case 0:
+		*v = ""
+	case 1:
+		id := c.next(16)
+		if *v = ""; id != nil {
+			*v = unpackUUID(id)
+		}
+	default:
+		if text := c.next(n - 1); string(text) != *v {
+			*v = string(text)
+		}
+	}
+}
+
+// textOr is a text that is often the same as another one.
+func (c *Coder) textOr(v *string, other string) {
+	if c.some(*v == other) {
+		*v = other
+	} else {
+		c.text(v)
+	}
+}
+
+// status is a byte for each that the specification names.
+func (c *Coder) status(v *string) {
+	const other = 255
+	at := byte(slices.Index(checkpoint.Statuses[:], *v)) // other, where it is none of them
+	c.byte(&at)
+	switch {
+	case at == other && !c.reads:
+		*v = checkpoint.BoundedStatus(*v)
+		c.text(v)
+	case at == other:
+		c.text(v)
+	case int(at) < len(checkpoint.Statuses):
+		*v = checkpoint.Statuses[at]
+	default:
+		*v, c.bad = "", true
+	}
+}
+
+// digest is a byte where there is none.
+func (c *Coder) digest(v *checkpoint.Digest) {
+	if c.some(*v != checkpoint.Digest{}) {
+		c.bytes(v[:])
+	} else {
+		*v = checkpoint.Digest{}
+	}
+}
+
+func (c *Coder) content(v *[]checkpoint.ContentDigest) {
+	n := len(*v)
+	c.number(&n)
+	if c.reads {
+		*v = slices.Grow((*v)[:0], min(max(n, 0), len(c.b)/8))
+	}
+	for i := 0; i < n && !c.bad; i++ {
+		if c.reads {
+			*v = append(*v, checkpoint.ContentDigest{})
+		}
+		c.bytes((*v)[i].Name[:])
+		c.bytes((*v)[i].Value[:])
+	}
+	if len(*v) == 0 {
+		*v = nil
+	}
 }

@@ -1,42 +1,34 @@
 package records
 
 import (
-	"encoding/binary"
 	"slices"
-	"time"
 
 	"leadferry/checkpoint"
 	"leadferry/internal/rowkey"
 )
-
-// coder writes the fields of a record behind one another, or reads them: both ways by one list of fields, see
-// [coder.entry].
-type coder struct {
-	out    []byte // what is written
-	in     Reader // what is read
-	writes bool
-}
 
 // AppendKept appends the record of k; nil has none.
 func AppendKept(b []byte, k *checkpoint.Kept) []byte {
 	if k == nil {
 		return b
 	}
-	c := coder{out: b, writes: true}
+	c := Coder{b: b}
 	c.kept(k)
-	return Seal(c.out, len(b), []byte(k.Key))
+	return Seal(c.b, len(b), []byte(k.Key))
 }
 
 // Decode fills e from the record under key. It reuses e.Content, and the texts that are equal in both: entries that
 // follow one another mostly have file, run, organization and location in common.
 func Decode(key string, record []byte, e *checkpoint.Entry) error {
-	f, err := Unseal([]byte(key), record)
+	fields, err := Unseal([]byte(key), record)
 	if err != nil {
 		return err
 	}
-	c := coder{in: f}
-	c.under(key, e)
-	if c.in.Bad {
+	*e = checkpoint.Entry{
+		Key: key, Content: e.Content, Organization: e.Organization, Location: e.Location, File: e.File, Run: e.Run,
+	}
+	c := Coder{b: fields, reads: true}
+	if c.entry(e); c.bad {
 		return ErrRecord
 	}
 	return nil
@@ -48,36 +40,23 @@ func Kept(key string, record []byte) (*checkpoint.Kept, error) {
 	if record == nil {
 		return nil, nil
 	}
-	f, err := Unseal([]byte(key), record)
+	fields, err := Unseal([]byte(key), record)
 	if err != nil {
 		return nil, err
 	}
 	k := &checkpoint.Kept{Entry: checkpoint.Entry{Key: key}}
-	c := coder{in: f}
+	c := Read(fields)
 	c.kept(k)
-	return k, c.in.Done()
+	return k, c.Done()
 }
 
-func (c *coder) under(key string, e *checkpoint.Entry) {
-	if !c.writes {
-		*e = checkpoint.Entry{
-			Content: e.Content, Organization: e.Organization, Location: e.Location, File: e.File, Run: e.Run,
-		}
-	}
-	e.Key = key
-	c.entry(e)
-	if e.State == checkpoint.Unknown || e.State > checkpoint.NotMade {
-		c.in.Bad = !c.writes
-	}
-}
-
-func (c *coder) kept(k *checkpoint.Kept) {
-	c.under(k.Key, &k.Entry)
+func (c *Coder) kept(k *checkpoint.Kept) {
+	c.entry(&k.Entry)
 	c.byte((*byte)(&k.Act))
 	past := len(k.Past)
 	c.number(&past)
-	for i := 0; i < past && !c.in.Bad; i++ {
-		if !c.writes {
+	for i := 0; i < past && !c.bad; i++ {
+		if c.reads {
 			k.Past = append(k.Past, checkpoint.Event{})
 		}
 		c.event(&k.Past[i])
@@ -85,15 +64,18 @@ func (c *coder) kept(k *checkpoint.Kept) {
 	if !c.some(k.Prior != nil) {
 		return
 	}
-	if !c.writes {
+	if c.reads {
 		k.Prior = &checkpoint.Kept{Entry: checkpoint.Entry{Key: k.Key}}
 	}
 	c.kept(k.Prior)
 }
 
-// entry is the one list of an entry's fields. Those that are seldom there take a byte together.
-func (c *coder) entry(e *checkpoint.Entry) {
+// entry is the one list of an entry's fields, under its key. Those that are seldom there take a byte together.
+func (c *Coder) entry(e *checkpoint.Entry) {
 	c.byte((*byte)(&e.State))
+	if c.reads && (e.State == checkpoint.Unknown || e.State > checkpoint.NotMade) {
+		c.bad = true
+	}
 	c.status(&e.Status)
 	c.text(&e.LeadID)
 	c.text(&e.Organization)
@@ -105,7 +87,7 @@ func (c *coder) entry(e *checkpoint.Entry) {
 	c.text(&e.File)
 	c.text(&e.Run)
 	c.time(&e.Updated)
-	c.uint(&e.Seq)
+	c.Uint(&e.Seq)
 	if c.some(e.Code != 0 || e.Reason != "" || e.Locator != "" || e.WantLink != "" || e.RequestID != "") {
 		c.number(&e.Code)
 		c.text(&e.Reason)
@@ -128,7 +110,7 @@ func (c *coder) entry(e *checkpoint.Entry) {
 	}
 }
 
-func (c *coder) event(ev *checkpoint.Event) {
+func (c *Coder) event(ev *checkpoint.Event) {
 	c.byte((*byte)(&ev.Act))
 	c.byte((*byte)(&ev.State))
 	c.status(&ev.Status)
@@ -137,117 +119,15 @@ func (c *coder) event(ev *checkpoint.Event) {
 	c.time(&ev.At)
 }
 
-func (c *coder) byte(v *byte) {
-	if c.writes {
-		c.out = append(c.out, *v)
-	} else {
-		*v = c.in.Byte()
-	}
-}
-
-func (c *coder) bool(v *bool) {
-	one := byte(0)
-	if *v {
-		one = 1
-	}
-	c.byte(&one)
-	*v = one != 0
-}
-
-// some writes whether there is something, or reads it.
-func (c *coder) some(there bool) bool {
-	c.bool(&there)
-	return there
-}
-
-func (c *coder) uint(v *uint64) {
-	if c.writes {
-		c.out = binary.AppendUvarint(c.out, *v)
-	} else {
-		*v = c.in.Uint()
-	}
-}
-
-func (c *coder) number(v *int) {
-	n := uint64(*v)
-	c.uint(&n)
-	*v = int(n)
-}
-
-func (c *coder) time(v *time.Time) {
-	if c.writes {
-		c.out = AppendTime(c.out, *v)
-	} else {
-		*v = c.in.Time()
-	}
-}
-
-// text leaves what v holds if it is the same text, so that none is made anew for each record.
-func (c *coder) text(v *string) {
-	if c.writes {
-		c.out = AppendText(c.out, *v)
-	} else {
-		*v = c.in.textLike(*v)
-	}
-}
-
-// textOr is a text that is often the same as another one.
-func (c *coder) textOr(v *string, other string) {
-	if c.some(*v == other) {
-		*v = other
-	} else {
-		c.text(v)
-	}
-}
-
-func (c *coder) status(v *string) {
-	if c.writes {
-		c.out = appendStatus(c.out, *v)
-	} else {
-		*v = c.in.status()
-	}
-}
-
-// digest is a byte where there is none.
-func (c *coder) digest(v *checkpoint.Digest) {
-	switch some := c.some(*v != checkpoint.Digest{}); {
-	case some && c.writes:
-		c.out = append(c.out, v[:]...)
-	case some:
-		copy(v[:], c.in.Next(uint64(len(v))))
-	}
-}
-
-func (c *coder) content(v *[]checkpoint.ContentDigest) {
-	n := len(*v)
-	c.number(&n)
-	if c.writes {
-		for i := range *v {
-			c.out = append(append(c.out, (*v)[i].Name[:]...), (*v)[i].Value[:]...)
-		}
-		return
-	}
-	all := (*v)[:0]
-	for ; n > 0 && !c.in.Bad; n-- {
-		var d checkpoint.ContentDigest
-		copy(d.Name[:], c.in.Next(4))
-		copy(d.Value[:], c.in.Next(4))
-		all = append(all, d)
-	}
-	if *v = all; len(all) == 0 {
-		*v = nil
-	}
-}
-
 // Indexed says whether an ID is kept in an index: bbolt's keys are bounded.
 func Indexed(id string) bool { return id != "" && len(id) <= checkpoint.MaxKey }
 
-// LeadKey is what the index of leads has for an entry, or nil: one whose key is its lead ID has nothing there.
-func LeadKey(e *checkpoint.Entry) []byte {
-	if !Indexed(e.LeadID) || e.LeadID == e.Key {
+// LeadKey is what the index of leads has for a lead ID, or nil.
+func LeadKey(id string) []byte {
+	if !Indexed(id) {
 		return nil
 	}
-	return AppendText(nil, e.LeadID)
+	return AppendText(nil, id)
 }
 
 // Links are what the index of external IDs has for a key: the one that its lead has, and those that it is to have.
@@ -287,18 +167,21 @@ func ForgottenFold(folded, key []byte) []byte {
 
 // EncodeBlock is the record of a forgotten key under its hash.
 func EncodeBlock(b checkpoint.KeptBlock) []byte {
-	return Seal(append(AppendTime(nil, b.At), b.Fold...), 0, b.Hash)
+	c := Coder{}
+	c.time(&b.At)
+	return Seal(append(c.b, b.Fold...), 0, b.Hash)
 }
 
 // DecodeBlock reads the record of a forgotten key. What it returns does not outlive record and key.
 func DecodeBlock(key, record []byte) (b checkpoint.KeptBlock, err error) {
-	f, err := Unseal(key, record)
-	b = checkpoint.KeptBlock{Hash: key, At: f.Time()}
+	fields, err := Unseal(key, record)
+	c := Read(fields)
+	c.time(&b.At)
+	if b.Hash = key; len(c.b) > 0 {
+		b.Fold = c.next(uint64(len(checkpoint.Digest{})))
+	}
 	if err != nil || len(key) != len(checkpoint.Digest{}) || b.At.IsZero() {
 		return b, ErrRecord
 	}
-	if len(f.b) > 0 {
-		b.Fold = f.Next(uint64(len(checkpoint.Digest{})))
-	}
-	return b, f.Done()
+	return b, c.Done()
 }

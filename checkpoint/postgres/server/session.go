@@ -39,9 +39,10 @@ SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit
 // abandoned is how long a transaction waits for its client.
 const abandoned = 30 * time.Second
 
-// Meet connects within the time that is to be waited, or that a connection may take. Errors are as those of
-// [Address.Explain].
-func (a *Address) Meet(wait time.Duration) (*Session, error) {
+// Meet connects within the time that is to be waited, or that a connection may take, and refuses a server that does not
+// promise what a ledger needs. Who only reads needs no changes to be taken. Errors are *[checkpoint.OpenError], or as
+// those of [Address.Explain].
+func (a *Address) Meet(wait time.Duration, readOnly bool) (*Session, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), max(wait, a.config.ConnectTimeout))
 	defer cancel()
 	s, config := &Session{at: a}, a.current()
@@ -54,9 +55,16 @@ func (a *Address) Meet(wait time.Duration) (*Session, error) {
 	if s.Conn, err = pgx.ConnectConfig(ctx, config); err != nil {
 		return nil, a.Explain(err)
 	}
-	if err = s.isPostgres(); err == nil {
-		err = s.Script(fmt.Sprintf(settings, a.Locks.Milliseconds(), abandoned.Milliseconds()))
-	}
+	err = s.Within(ctx, func() error {
+		err := s.isPostgres()
+		if err == nil {
+			err = s.Script(fmt.Sprintf(settings, a.Locks.Milliseconds(), abandoned.Milliseconds()))
+		}
+		if err == nil {
+			err = s.promises(readOnly)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, a.Explain(errors.Join(err, s.Close()))
 	}
@@ -100,20 +108,17 @@ func unfit(version string) (text, hint string) {
 	return "", ""
 }
 
-// Promises refuses a server that does not promise what a ledger needs: the primary of a cluster, which keeps what it
-// acknowledges. Who only reads needs no changes to be taken. Errors are *[checkpoint.OpenError], or as those of
-// [Address.Explain].
-func (s *Session) Promises(readOnly bool) error {
+// promises refuses a server that is not the primary of a cluster which keeps what it acknowledges.
+func (s *Session) promises(readOnly bool) error {
 	var fsync, pages, commit, unchanging, encoding string
 	var standby bool
 	err := s.One(`SELECT current_setting('fsync'), current_setting('full_page_writes'),
 		current_setting('synchronous_commit'), current_setting('transaction_read_only'),
 		current_setting('server_encoding'), pg_is_in_recovery(), pg_conf_load_time()`).
 		Scan(&fsync, &pages, &commit, &unchanging, &encoding, &standby, &s.loaded)
-	if err != nil {
-		return s.at.Explain(err)
-	}
 	switch {
+	case err != nil:
+		return err
 	case standby:
 		return s.at.refuse("its server is a standby, or is still recovering",
 			"name the primary server, or all of them with target_session_attrs=read-write")
@@ -218,7 +223,7 @@ func (s *Session) Warned() string {
 	return ""
 }
 
-// Reloaded says whether the server's settings were read again since this was asked last, or since [Session.Promises].
+// Reloaded says whether the server's settings were read again since this was asked last, or since [Address.Meet].
 // A commit that came between need not have been made as a statement of its found them to be.
 func (s *Session) Reloaded() (again bool, err error) {
 	var loaded time.Time

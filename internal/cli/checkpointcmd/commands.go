@@ -196,7 +196,7 @@ func (d *Command) checked(ctx context.Context, db ledger.Ledger, whole string, w
 			return err
 		}
 	}
-	s, err := db.Status()
+	s, err := checkpoint.StatusOf(ctx, db)
 	if err != nil {
 		return err
 	}
@@ -208,7 +208,7 @@ func (d *Command) checked(ctx context.Context, db ledger.Ledger, whole string, w
 	}
 	if d.C.Bool("accept-loss") {
 		if err = d.acceptLoss(ctx, db); err == nil {
-			s, err = db.Status()
+			s, err = checkpoint.StatusOf(ctx, db)
 		}
 	}
 	if err == nil && d.C.Bool("moved-here") {

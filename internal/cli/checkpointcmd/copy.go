@@ -95,10 +95,9 @@ func (d *Command) copyTo(ctx context.Context, from ledger.Place, to string, serv
 	return nil
 }
 
-// repair brings what can be read of a damaged checkpoint, and what files of results know besides, into a new one, or
-// says what could be.
+// repair brings what can be read of a damaged checkpoint, and what files of results know besides, into a new one.
 func (d *Command) repair() error {
-	names, dry := d.C.Args().Slice(), d.C.Bool("dry-run")
+	names := d.C.Args().Slice()
 	paths, err := files(d.C.StringSlice("results"))
 	if err != nil {
 		return err
@@ -134,8 +133,8 @@ func (d *Command) repair() error {
 		return err
 	}
 	o := bolt.Options{AnyPlace: ledger.AnyPlace(), Witnesses: d.Witnesses(), Empty: len(paths) > 0}
-	r, err := bolt.Repair(from, to, d.Target, dry, o)
-	if err == nil && !dry && len(paths) > 0 {
+	r, err := bolt.Repair(from, to, d.Target, o)
+	if err == nil && len(paths) > 0 {
 		if err = d.addResults(to, results, paths, o); err != nil {
 			err = errors.Join(err, os.Remove(to))
 		}
@@ -143,7 +142,7 @@ func (d *Command) repair() error {
 	if err != nil {
 		return err
 	}
-	d.reportRepaired(from, to, &r, dry)
+	d.reportRepaired(from, to, &r)
 	return nil
 }
 
@@ -184,7 +183,7 @@ func (d *Command) addResults(to string, results *lists, paths []string, o bolt.O
 	return d.takeOver(d.C.Context, db, results, paths)
 }
 
-func (d *Command) reportRepaired(from, to string, r *bolt.Salvaged, dry bool) {
+func (d *Command) reportRepaired(from, to string, r *bolt.Salvaged) {
 	d.printf("damaged     %s\n", from)
 	counts := map[checkpoint.State]int{checkpoint.Forgotten: r.Forgotten}
 	for s, n := range r.Keys {
@@ -193,10 +192,6 @@ func (d *Command) reportRepaired(from, to string, r *bolt.Salvaged, dry bool) {
 	d.printCounts(counts)
 	fmt.Fprintln(d.Out, "incomplete  nobody knows what the damaged one has lost: rows that it does not know are held "+
 		"in doubt, not sent")
-	if dry {
-		fmt.Fprintln(d.Out, "\nnothing was written (--dry-run)")
-		return
-	}
 	aside := from + ".damaged"
 	for n := 2; disk.Exists(aside); n++ { // it was damaged before
 		aside = fmt.Sprintf("%s.damaged-%d", from, n)

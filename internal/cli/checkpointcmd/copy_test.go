@@ -37,10 +37,9 @@ func allToldBy(t *testing.T, l ledger.Ledger) (all []string) {
 	i := l.Info()
 	all = append(all, fmt.Sprintf("%+v %v %x %v", runs, i.Keys, l.Digests().Sum([]byte("a value")), i.Incomplete))
 	audit, noAudit := checkpoint.AuditOf(ctx, l)
-	for _, d := range audit.Decisions {
-		all = append(all, fmt.Sprint(d.Decision, d.At))
+	for _, d := range audit {
+		all = append(all, fmt.Sprint(d.Decision, d.At, d.Against))
 	}
-	all = append(all, fmt.Sprint(audit.Contradictions))
 	known, kin, noted := checkpoint.Noted(ctx, l, checkpoint.Shape{Columns: []string{"id", "name"}, Key: "{id}"})
 	if err := errors.Join(err, noRuns, noAudit, noted); err != nil {
 		t.Fatal(err)

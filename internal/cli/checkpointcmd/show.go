@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -41,7 +40,7 @@ func (d *Command) status() error {
 		return err
 	}
 	return d.with(true, func(db ledger.Ledger) error {
-		s, err := db.Status()
+		s, err := checkpoint.StatusOf(d.C.Context, db)
 		if err != nil {
 			return err
 		}
@@ -62,10 +61,6 @@ func (d *Command) showStatus(s *checkpoint.Status) {
 	}
 	d.printCounts(s.Keys)
 	d.Warn(s.Warnings...)
-	d.tellIf(len(s.Statuses) > 0, "\nleads by status last confirmed")
-	for _, name := range slices.Sorted(maps.Keys(s.Statuses)) {
-		d.printf("%-22s  %*s\n", cmp.Or(name, "not known"), figures, humanize.Comma(int64(s.Statuses[name])))
-	}
 	d.tellIf(len(s.Runs) > 0, "\nlast runs")
 	for _, r := range s.Runs {
 		d.printf("%s  %s  %-9s  %s\n", stamp(r.Started), r.ID, r.Command, r.Outcome)
@@ -82,12 +77,14 @@ func (d *Command) followUp(s *checkpoint.Status) {
 	d.tellIf(doubts > 0, "\n%d in doubt: list them with leadferry checkpoint export --state in_doubt%s, look each up in "+
 		"the console, write what you found into lead_id, and settle them with leadferry checkpoint resolve FILE.csv%s",
 		doubts, at, at)
-	for _, x := range s.Contradictions {
-		if x.Other != "" {
-			x.Text += " (" + x.Other + ")"
+	for _, x := range s.Contradicted {
+		for _, e := range x.Against {
+			if e.Other != "" {
+				e.Text += " (" + e.Other + ")"
+			}
+			d.printf("\ncontradicted: on %s a person decided about %s: %s; on %s: %s: look both up in the console\n",
+				stamp(x.At), rowkey.Own(x.Key), decisionText(x.Decision), stamp(e.Found), e.Text)
 		}
-		d.printf("\ncontradicted: on %s a person decided about %s: %s; on %s: %s: look both up in the console\n",
-			stamp(x.Decided), rowkey.Own(x.Key), decisionText(x.Decision), stamp(x.Found), x.Text)
 	}
 }
 
@@ -261,14 +258,14 @@ func historyLines(ctx context.Context, db ledger.Ledger, key string) (lines []hi
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range audit.Decisions {
+	for _, d := range audit {
+		for _, e := range d.Against {
+			if d.Key == key || e.Other == key {
+				lines = append(lines, historyLine{e.Found, "-", "contradicts the decision about " + d.Key + ": " + e.Text})
+			}
+		}
 		if d.Key == key {
 			lines = append(lines, historyLine{d.At, "-", "decided by a person: " + decisionText(d.Decision)})
-		}
-	}
-	for _, x := range audit.Contradictions {
-		if x.Key == key || x.Other == key {
-			lines = append(lines, historyLine{x.Found, "-", "contradicts the decision about " + x.Key + ": " + x.Text})
 		}
 	}
 	slices.SortStableFunc(lines, func(a, b historyLine) int { return a.at.Compare(b.at) })

@@ -54,7 +54,6 @@ type Place struct {
 // Ledger is a checkpoint as commands use it.
 type Ledger interface {
 	checkpoint.Store
-	Status() (checkpoint.Status, error)
 	// What a copy to another place needs.
 	Moved() string
 	SetMoved(to string) error
