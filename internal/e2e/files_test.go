@@ -259,11 +259,11 @@ func TestAWorkbookWithTitlesAndATableBesideTheMapping(t *testing.T) {
 	w.write("leads.xlsx", sheet(append(rows, []string{}, []string{"Grand total", "8"})...))
 	w.write("dealers.xlsx", sheet([]string{"Dealer", "Organization ID"}, []string{"autohaus", sandbox.Organizations()[0].ID}))
 	w.must(0, "init leads.xlsx -m m.yaml")
-	if m := w.mapping("m.yaml"); m.Source.SkipRows != 2 || m.Source.Footer == nil || m.KeyForm() != "{Lead ID}" {
+	if m := w.mapping("m.yaml"); m.Source.SkipRows != 1 || m.Source.Footer == nil || m.KeyForm() != "{Lead ID}" {
 		t.Fatalf("proposed:\n%s", w.read("m.yaml"))
 	}
-	w.edit("m.yaml", edit{`^  dealers:`, "  dealers: {file: dealers.xlsx, key: Dealer, value: Organization ID, fold: true}"})
-	w.edit("m.yaml", edit{`Auto Haus: ""`, ""})
+	w.edit("m.yaml", edit{`^# tables:`, "tables: {dealers: {file: dealers.xlsx, key: Dealer, value: Organization ID, fold: true}}"})
+	w.edit("m.yaml", edit{`^# assign: .*map:`, `assign: [{organization: {from: "{Dealer}", map: dealers}}]`})
 	w.must(0, "validate -m m.yaml leads.xlsx")
 	w.must(0, "import -m m.yaml leads.xlsx --out none")
 	if leads, err := w.service.Leads(); err != nil || len(leads) != 8 || leads[0].OwnerID != sandbox.Organizations()[0].ID {
