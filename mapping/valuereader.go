@@ -131,6 +131,7 @@ func (r *valueReader) readObject(n node) {
 // refuseKeys refuses keys that have no place in the value n, and reports whether there are any.
 func (r *valueReader) refuseKeys(n node) (refused bool) {
 	const maxLevels = 8 // objects and lists in one another
+	defaults := []string{"as string", "empty keep", "on_invalid row"} // they may be spelled out
 	_, required, _ := n.child("required")
 	for _, rule := range []struct {
 		keys       string
@@ -151,10 +152,11 @@ func (r *valueReader) refuseKeys(n node) (refused bool) {
 	} {
 		for name := range strings.FieldsSeq(rule.keys) {
 			key, value, found := n.child(name)
-			if found && !rule.fits && !slices.Contains([]string{"string", "keep", "row"}, value.Value) { // the defaults
-				r.fail(key, rule.hint, rule.text, n.path, name)
-				refused = true
+			if !found || rule.fits || slices.Contains(defaults, name+" "+value.Value) {
+				continue
 			}
+			r.fail(key, rule.hint, rule.text, n.path, name)
+			refused = true
 		}
 		if refused {
 			break
