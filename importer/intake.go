@@ -9,7 +9,6 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -343,7 +342,7 @@ func firstRows(f *source.File) (rows [][]string) {
 
 func quoted(names []string) string {
 	return spelling.List(names, mostColumns, func(name string) string {
-		return strconv.Quote(report.Shortened(name, longColumn))
+		return `"` + report.Shorten(name, longColumn) + `"`
 	})
 }
 

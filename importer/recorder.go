@@ -81,9 +81,7 @@ func (r *run) openFiles() (*recorder, error) {
 	}
 	rec := newRecorder(files, r.Inputs, &r.intake.items, own)
 	rec.strict, rec.values = r.Strict, r.Files.ProblemValues
-	if files.TakesRows() {
-		r.record = rec.add
-	}
+	r.record = rec.add
 	return rec, nil
 }
 

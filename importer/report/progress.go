@@ -72,7 +72,7 @@ func NewProgress(o ProgressOptions) *Progress {
 // show puts another line on the terminal; "" leaves nothing. That a terminal is gone is noticed where it matters.
 func (p *Progress) show(line string) {
 	room := max(1, p.options.Width()-1)
-	if line = escape(line, room); line == p.line {
+	if line = Shorten(line, room); line == p.line {
 		return
 	}
 	text := fmt.Sprintf("\r%-*s", min(utf8.RuneCountInString(p.line), room), line)

@@ -136,11 +136,6 @@ func (r *Run) create(path string) (o *output) {
 	return o
 }
 
-// TakesRows reports whether any of the files tells of single rows.
-func (r *Run) TakesRows() bool {
-	return r.results != nil || r.problems != nil || r.reconciliation != nil || r.named != nil || r.files.Dir != ""
-}
-
 // Flush hands all lines to the operating system. An error is the first that any of the run's files met.
 func (r *Run) Flush() error {
 	for _, o := range r.outputs {

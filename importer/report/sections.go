@@ -57,7 +57,7 @@ func assigned(organizations []Organization) []Line {
 		if o.Location == "" {
 			return Line{Count: o.Leads, Name: o.ID}
 		}
-		return Line{Count: o.Leads, Name: o.Location, Text: Shortened(o.ID, 9)}
+		return Line{Count: o.Leads, Name: o.Location, Text: Shorten(o.ID, 9)}
 	})
 }
 

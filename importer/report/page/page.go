@@ -104,9 +104,6 @@ func (l *Live) URL() string { return l.server.URL() }
 // Show says how far the run is, with so many rows in total, 0 if nobody knows. The summary is the page's from then on.
 func (l *Live) Show(s *report.Summary, total int) { l.latest.Store(&snapshot{s, total}) }
 
-// Shown is what was told last.
-func (l *Live) Shown() *report.Summary { return l.latest.Load().summary }
-
 // End shows how the run ended, if that is known, and ends the page once readers have it, within a second.
 func (l *Live) End(s *report.Summary) error {
 	if s != nil {
