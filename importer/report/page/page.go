@@ -37,7 +37,7 @@ var runText string
 var run = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("run").Funcs(template.FuncMap{
 		"comma": comma, "text": report.Escape, "prose": prose, "command": report.EscapeLine,
-		"clock": clock, "ms": milliseconds, "bytes": humanize.Comma, "width": width,
+		"clock": clock, "ms": milliseconds, "bytes": humanize.Comma, "rate": rate, "seconds": report.Duration, "width": width,
 	}).Parse(runText))
 })
 
@@ -172,14 +172,6 @@ func (c *content) Running() bool { return c.Outcome == report.Running }
 
 // Ended is how many percent of the rows have an outcome, if that is known.
 func (c *content) Ended() int { return 100 * min(c.Rows.Ended(), c.Total) / max(c.Total, 1) }
-
-// Pace says how long the run took, and how fast it was.
-func (c *content) Pace() string {
-	if c.Reconciliation != nil { // which is about leads, not about how fast
-		return report.Duration(c.DurationS)
-	}
-	return report.Duration(c.DurationS) + ", " + rate(c.ThroughputRowsPerS) + " rows/s"
-}
 
 func (c *content) Doubts() clipped[report.Doubt] {
 	list := clip(c.InDoubt, mostDoubts)
