@@ -305,7 +305,7 @@ func (r *intake) misfit(f *source.File, missing mapping.Errors) error {
 	path, h, names := f.Info().Path, f.Header(), missing[0].File
 	columns := h.Names[:h.Own]
 	hint := fmt.Sprintf("its columns are %s: is it the right file, and is its header on this line?", quoted(columns))
-	sheets := f.Sheets()
+	sheets := f.Info().Sheets
 	if len(sheets) > 0 {
 		hint = fmt.Sprintf("the workbook also holds the sheets %s: choose one with --sheet NAME",
 			spelling.List(sheets, mostColumns, nil))

@@ -57,7 +57,7 @@ func newRecorder(files *report.Run, inputs []*source.File, rooms *items, own *ow
 	for _, f := range inputs {
 		in := f.Info()
 		w.inputs = append(w.inputs,
-			report.Input{Path: in.Path, Format: in.Format, Delimiter: f.Delimiter(), ByteOrderMark: mark})
+			report.Input{Path: in.Path, Format: in.Format, Delimiter: in.Delimiter, ByteOrderMark: mark})
 	}
 	go w.run()
 	return w
