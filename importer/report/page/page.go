@@ -37,7 +37,8 @@ var runText string
 var run = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("run").Funcs(template.FuncMap{
 		"comma": comma, "text": report.Escape, "prose": prose, "command": report.EscapeLine,
-		"clock": clock, "ms": milliseconds, "bytes": humanize.Comma, "rate": rate, "seconds": report.Duration, "width": width,
+		"clock": clock, "ms": milliseconds, "bytes": humanize.Comma, "rate": rate, "seconds": report.Duration,
+		"width": width,
 	}).Parse(runText))
 })
 

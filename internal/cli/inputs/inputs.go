@@ -37,7 +37,7 @@ type Files struct {
 	Names   []string // paths, or "-"
 	options source.Options
 	files   []*source.File
-	stdin io.ReadCloser // nil: not read
+	stdin   io.ReadCloser // nil: not read
 }
 
 // LetGo ends the reading of standard input, which may never end by itself.
