@@ -63,6 +63,7 @@ type Summary struct {
 	Unkept   []Unkept `json:"-"` // leads whose ID the checkpoint could not keep
 	Pulled   int      `json:"-"` // leads in the pull file
 	Wordless int      `json:"-"` // leads that the pull file lacks, for want of a word for their status
+	Total    int      `json:"-"` // rows that a run which goes on is to read; 0: nobody knows
 	Paused   string   `json:"-"` // of a run that goes on: why requests wait, or ""
 	Hint     string   `json:"-"` // what to do about a stop before running again, or ""
 	// of a check: how the input is read, and how much of it, as its import has to; else what the next command needs too

@@ -44,18 +44,17 @@ var run = sync.OnceValue(func() *template.Template {
 
 // Write writes the page of a finished run. An error is w's.
 func Write(w io.Writer, s *report.Summary) error {
-	v, err := view(s, 0)
+	v, err := view(s)
 	if err != nil {
 		return err
 	}
 	return page.Write(w, v)
 }
 
-// view is the page of a run with so many rows in total, 0 if nobody knows.
-func view(s *report.Summary, total int) (page.View, error) {
+func view(s *report.Summary) (page.View, error) {
 	var b bytes.Buffer
 	headline := s.Headline()
-	if err := run().Execute(&b, &content{s, headline, total}); err != nil {
+	if err := run().Execute(&b, &content{s, headline}); err != nil {
 		return page.View{}, err
 	}
 	return page.View{Title: report.Escape(headline[0]) + " · leadferry", Main: template.HTML(b.String())}, nil
@@ -81,20 +80,14 @@ func milliseconds(ms float64) string { return report.Duration(ms / 1000) }
 // asks.
 type Live struct {
 	server *page.Server
-	latest atomic.Pointer[snapshot]
-}
-
-// snapshot is a run at one moment, with so many rows in total, 0 if nobody knows.
-type snapshot struct {
-	summary *report.Summary
-	total   int
+	latest atomic.Pointer[report.Summary]
 }
 
 // Serve begins to show a run at addr, an address with a port on loopback. An error says why it
 // cannot be listened on. End must follow.
 func Serve(addr string, s *report.Summary) (l *Live, err error) {
 	l = new(Live)
-	l.Show(s, 0)
+	l.Show(s)
 	l.server, err = page.Serve(addr, l.site)
 	return l, err
 }
@@ -102,21 +95,20 @@ func Serve(addr string, s *report.Summary) (l *Live, err error) {
 // URL is where a person sees the page, and nobody else does.
 func (l *Live) URL() string { return l.server.URL() }
 
-// Show says how far the run is, with so many rows in total, 0 if nobody knows. The summary is the page's from then on.
-func (l *Live) Show(s *report.Summary, total int) { l.latest.Store(&snapshot{s, total}) }
+// Show says how far the run is. The summary is the page's from then on.
+func (l *Live) Show(s *report.Summary) { l.latest.Store(s) }
 
 // End shows how the run ended, if that is known, and ends the page once readers have it, within a second.
 func (l *Live) End(s *report.Summary) error {
 	if s != nil {
-		l.Show(s, 0)
+		l.Show(s)
 	}
 	return l.server.Close()
 }
 
 // site is the one page that there is.
 func (l *Live) site(at *url.URL) (page.View, bool) {
-	s := l.latest.Load()
-	v, err := view(s.summary, s.total)
+	v, err := view(l.latest.Load())
 	return v, err == nil && at.Path == "/"
 }
 
@@ -131,7 +123,6 @@ const (
 type content struct {
 	*report.Summary
 	Sentences []string // its headline
-	Total     int      // rows that are to be read; 0: nobody knows
 }
 
 // clipped is the beginning of a list, and how many it does not show.
