@@ -225,6 +225,9 @@ type output struct {
 	buffer  *bufio.Writer
 	lines   *csv.Writer // into the buffer; nil: other text
 	texts   []bool      // which columns of lines of ours hold texts from outside
+
+	delimiter rune     // of rejects; 0: JSONL
+	names     []string // of rejects: the rows' own columns
 }
 
 const outputBuffer = 64 << 10

@@ -53,11 +53,10 @@ func Write(w io.Writer, s *report.Summary) error {
 
 func view(s *report.Summary) (page.View, error) {
 	var b bytes.Buffer
-	headline := s.Headline()
-	if err := run().Execute(&b, &content{s, headline}); err != nil {
+	if err := run().Execute(&b, &content{s}); err != nil {
 		return page.View{}, err
 	}
-	return page.View{Title: report.Escape(headline[0]) + " · leadferry", Main: template.HTML(b.String())}, nil
+	return page.View{Title: report.Escape(s.Headline()[0]) + " · leadferry", Main: template.HTML(b.String())}, nil
 }
 
 func comma(n int) string { return humanize.Comma(int64(n)) }
@@ -120,10 +119,7 @@ const (
 
 // content is what the template shows: a method for each part of the page that is more than a figure of the summary. No
 // list that a summary may have long is shown whole.
-type content struct {
-	*report.Summary
-	Sentences []string // its headline
-}
+type content struct{ *report.Summary }
 
 // clipped is the beginning of a list, and how many it does not show.
 type clipped[T any] struct {
