@@ -205,8 +205,8 @@ type Doubt struct {
 	RequestID      string    `json:"request_id,omitempty"`
 }
 
-// Reason is why rows ended as they did, or a check that they fail, how many, and where the first three are. Column names
-// the column or columns that the value comes from, if any.
+// Reason is why rows ended as they did, or a check that they fail, how many, and where the first three are. Column
+// names the column or columns that the value comes from, if any.
 type Reason struct {
 	Outcome  string  `json:"outcome,omitempty"`
 	Rule     string  `json:"rule,omitempty"`
