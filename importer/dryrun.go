@@ -326,7 +326,7 @@ func (d *dryRun) rules() (list []report.Reason) {
 // wordOf is the word of a problem. Only a terminal shows it, because it may be anything.
 func wordOf(p mapping.Problem) report.Problem {
 	const longWord = 200 // characters
-	return report.Problem{Column: p.Value, Text: report.Shortened(p.Word, longWord)}
+	return report.Problem{Column: p.Value, Text: report.Shorten(p.Word, longWord)}
 }
 
 func keepWord(w report.Problem, full bool) report.Problem {
@@ -342,7 +342,7 @@ func (d *dryRun) wordList(rule, what string, words *findings.Kinds[report.Proble
 	for _, kind := range words.List(func(w report.Problem) string { return w.Text }) {
 		w := d.inMapping(rule, 0, "other texts")
 		if w.Column = kind.Of.Column; w.Column != "" {
-			w.Text = `"` + report.Escape(kind.Of.Text) + `"`
+			w.Text = `"` + kind.Of.Text + `"`
 		}
 		w.Text, w.Rows = fmt.Sprintf("%s%s, first at %s", what, w.Text, d.intake.place(kind.First[0])), kind.Count
 		list = append(list, w)

@@ -9,7 +9,6 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -322,7 +321,7 @@ func (r *intake) misfit(f *source.File, missing mapping.Errors) error {
 		err = fmt.Errorf("%w\n%s: lacks columns that %s names in %d more places\n"+
 			"hint: is it the right file, and is its header on this line?", missing[:mostMissing], path, names, more)
 	}
-	if sheets := f.Sheets(); len(sheets) > 0 {
+	if sheets := f.Info().Sheets; len(sheets) > 0 {
 		err = fmt.Errorf("%w\nhint: the workbook also holds the sheets %s: choose one with --sheet NAME", err,
 			spelling.List(sheets, mostColumns, nil))
 	}
@@ -346,7 +345,7 @@ func firstRows(f *source.File) (rows [][]string) {
 
 func quoted(names []string) string {
 	return spelling.List(names, mostColumns, func(name string) string {
-		return strconv.Quote(report.Shortened(name, longColumn))
+		return `"` + report.Shorten(name, longColumn) + `"`
 	})
 }
 

@@ -65,11 +65,9 @@ func (r *run) openFiles() (*recorder, error) {
 	for _, f := range r.Inputs {
 		in := f.Info()
 		w.inputs = append(w.inputs,
-			report.Input{Path: in.Path, Format: in.Format, Delimiter: f.Delimiter(), ByteOrderMark: mark})
+			report.Input{Path: in.Path, Format: in.Format, Delimiter: in.Delimiter, ByteOrderMark: mark})
 	}
-	if w.files.TakesRows() {
-		r.record = w.add
-	}
+	r.record = w.add
 	go w.run()
 	return w, nil
 }

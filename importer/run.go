@@ -314,7 +314,7 @@ func (r *run) soFar() *report.Summary {
 	s.Paused = r.retrier.Breaker.Paused()
 	r.tally.report(s)
 	if r.drift != nil {
-		r.drift.report(s, r.ReadByExternalID)
+		r.drift.report(s)
 	}
 	return s
 }

@@ -66,8 +66,8 @@ var kinds = []struct {
 	},
 	{
 		rule: "map", title: "Texts that a map lacks", quotes: true,
-		step: "Add the texts that a map lacks to it (statuses: to lead.status.map in the mapping) or to its table, with " +
-			"what they become, or give the others a value with else.",
+		step: "Add the texts that a map lacks to it (statuses: to lead.status.map in the mapping) or to its table, " +
+			"with what they become, or give the others a value with else.",
 	},
 	{rule: "else", title: "Texts that only else takes", top: topChecks, quotes: true, strict: true},
 	{

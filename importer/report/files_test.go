@@ -335,28 +335,6 @@ func TestPageStandsInTheRunsFolder(t *testing.T) {
 	}
 }
 
-func TestRowsAreTakenWhereAFileTellsOfThem(t *testing.T) {
-	place := func(name string) string { return filepath.Join(t.TempDir(), name) }
-	for _, test := range []struct {
-		files Files
-		takes bool
-	}{
-		{Files{Summary: place("summary.json")}, false},
-		{Files{Summary: place("summary.json"), Results: None, Rejects: None}, false},
-		{Files{Dir: t.TempDir()}, true},
-		{Files{Results: place("results.csv")}, true},
-		{Files{Rejects: place("rejects.csv")}, true},
-		{Files{Problems: place("problems.csv")}, true},
-		{Files{Reconciles: true, Reconciliation: place("reconciliation.csv")}, true},
-	} {
-		r := open(t, test.files)
-		if r.TakesRows() != test.takes {
-			t.Errorf("%+v: takes rows %v, want %v", test.files, !test.takes, test.takes)
-		}
-		must(t, r.Finish(&Summary{}))
-	}
-}
-
 // same tells where two values differ; about is what they are of.
 func same(t fails, want, got any, about ...any) {
 	t.Helper()

@@ -131,12 +131,10 @@ func checkMade(folder *os.Root, path string) error {
 // hasRun reports whether an earlier run has left its files in a folder, complete or not.
 // Where it has not, rejects that lie there are the user's own.
 func hasRun(folder *os.Root) bool {
-	for _, name := range []string{summaryFile, resultsFile, resultsFile + partialEnd} {
-		if _, err := folder.Lstat(name); err == nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{summaryFile, resultsFile, resultsFile + partialEnd}, func(name string) bool {
+		_, err := folder.Lstat(name)
+		return err == nil
+	})
 }
 
 // removeOld removes from the run's folder what an earlier run left there and this one
@@ -198,12 +196,7 @@ func (s *Summary) Prune(parent string, keep int) (bad error) {
 
 // removeRun removes a run's folder, unless something lies in it that is to stay.
 func removeRun(root *os.Root, name string) error {
-	folder, err := root.OpenRoot(name)
-	if err != nil {
-		return err
-	}
-	defer folder.Close()
-	entries, err := fs.ReadDir(folder.FS(), ".")
+	entries, err := fs.ReadDir(root.FS(), name)
 	if err != nil {
 		return err
 	}
@@ -217,15 +210,7 @@ func removeRun(root *os.Root, name string) error {
 			return err
 		}
 	}
-	for _, e := range entries {
-		if err := folder.Remove(e.Name()); err != nil {
-			return err
-		}
-	}
-	if err := folder.Close(); err != nil { // on Windows nobody could remove it before
-		return err
-	}
-	return root.Remove(name)
+	return root.RemoveAll(name)
 }
 
 // output is a file on its way to its name. Its folder is held open, so that anyone who
@@ -240,6 +225,9 @@ type output struct {
 	buffer  *bufio.Writer
 	lines   *csv.Writer // into the buffer; nil: other text
 	texts   []bool      // which columns of lines of ours hold texts from outside
+
+	delimiter rune     // of rejects; 0: JSONL
+	names     []string // of rejects: the rows' own columns
 }
 
 const outputBuffer = 64 << 10

@@ -54,9 +54,9 @@ const (
 	barWidth = 10 // leaves room for the facts beside it where a terminal has 80 characters
 )
 
-// NewProgress begins to show progress. The bar is drawn into a text, which is shown as wide as the terminal is now: what
-// fills a line cannot be drawn over. It guesses no time left, since it would do so while nothing moves, too; a spinner
-// that turns by itself would have a goroutine that nobody waits for.
+// NewProgress begins to show progress. The bar is drawn into a text, which is shown as wide as the terminal is now:
+// what fills a line cannot be drawn over. It guesses no time left, since it would do so while nothing moves, too; a
+// spinner that turns by itself would have a goroutine that nobody waits for.
 func NewProgress(o ProgressOptions) *Progress {
 	bar := progressbar.NewOptions(cmp.Or(o.Total, -1),
 		progressbar.OptionSetWriter(io.Discard), progressbar.OptionSetTheme(progressbar.ThemeASCII),
@@ -72,7 +72,7 @@ func NewProgress(o ProgressOptions) *Progress {
 // show puts another line on the terminal; "" leaves nothing. That a terminal is gone is noticed where it matters.
 func (p *Progress) show(line string) {
 	room := max(1, p.options.Width()-1)
-	if line = escape(line, room); line == p.line {
+	if line = Shorten(line, room); line == p.line {
 		return
 	}
 	text := fmt.Sprintf("\r%-*s", min(utf8.RuneCountInString(p.line), room), line)
@@ -127,8 +127,8 @@ func (p *Progress) Stop() {
 	p.show("")
 }
 
-// draw shows the bar with details by weight: what is at the end is cut where the terminal is narrow. The bar's end stays
-// one row ahead while the run goes on, as a full bar never moves again.
+// draw shows the bar with details by weight: what is at the end is cut where the terminal is narrow. The bar's end
+// stays one row ahead while the run goes on, as a full bar never moves again.
 func (p *Progress) draw(t Tick, eta string, done int) {
 	var details []string
 	add := func(shown bool, format string, value any) {

@@ -191,12 +191,6 @@ func (rej Reject) shown() Reject {
 	return rej
 }
 
-// rejectsFile holds rows of one header, or JSONL.
-type rejectsFile struct {
-	*output
-	names []string
-}
-
 // byteOrderMark tells Excel that a file is UTF-8.
 const byteOrderMark = "\uFEFF"
 
@@ -204,16 +198,18 @@ const jsonl = "jsonl"
 
 // Reject writes a row that needs attention, as it was read from in. Rows go to the file of their header.
 func (r *Run) Reject(in Input, rej Reject) error {
-	at := slices.IndexFunc(r.rejects, func(f rejectsFile) bool {
-		if in.Format == jsonl || f.lines == nil {
-			return in.Format == jsonl && f.lines == nil
-		}
-		return f.lines.Comma == in.delimiter() && slices.Equal(f.names, rej.Names)
+	delimiter, names := cmp.Or(in.Delimiter, ','), rej.Names
+	if in.Format == jsonl {
+		delimiter, names = 0, nil
+	}
+	at := slices.IndexFunc(r.rejects, func(f *output) bool {
+		return f.delimiter == delimiter && slices.Equal(f.names, names)
 	})
 	if at < 0 {
-		at = r.beginRejects(in, rej.Names)
+		at = len(r.rejects)
+		r.beginRejects(in, delimiter, names)
 	}
-	if r.err != nil || at < 0 {
+	if r.err != nil || at == len(r.rejects) { // none are wanted
 		return r.err
 	}
 	f := r.rejects[at]
@@ -228,9 +224,9 @@ func (r *Run) Reject(in Input, rej Reject) error {
 	return r.err
 }
 
-// beginRejects begins the next rejects file, rejects.csv, rejects-2.csv and so on, or in this manner beside the named
-// one. It returns which of the files it is; -1: none is wanted, or it cannot be written.
-func (r *Run) beginRejects(in Input, names []string) int {
+// beginRejects begins the next rejects file, if they are wanted: rejects.csv, rejects-2.csv and so on, or in this
+// manner beside the named one.
+func (r *Run) beginRejects(in Input, delimiter rune, names []string) {
 	out, extension := r.named, ".csv"
 	if in.Format == jsonl || in.Format == "tsv" {
 		extension = "." + in.Format
@@ -243,20 +239,20 @@ func (r *Run) beginRejects(in Input, names []string) int {
 		out = r.create(path)
 	}
 	if out == nil {
-		return -1
+		return
 	}
-	r.rejects = append(r.rejects, rejectsFile{out, slices.Clone(names)})
-	if in.Format != jsonl || in.ByteOrderMark {
+	out.delimiter, out.names = delimiter, slices.Clone(names)
+	r.rejects = append(r.rejects, out)
+	if delimiter != 0 || in.ByteOrderMark {
 		_, r.err = io.WriteString(out, byteOrderMark)
 	}
-	if in.Format != jsonl {
+	if delimiter != 0 {
 		out.lines = csv.NewWriter(out)
-		out.lines.Comma = in.delimiter()
+		out.lines.Comma = delimiter
 		header := r.notes("line", "key", "namespace", "outcome", "since", "sent_at", "lead_id", "error", "text")
 		each(header, func(name *string) { *name = notePrefix + *name })
 		r.err = cmp.Or(r.err, out.lines.Write(slices.Concat(names, header)))
 	}
-	return len(r.rejects) - 1
 }
 
 // notes are the columns behind a row's own, of which the namespace is the third.
@@ -266,8 +262,6 @@ func (r *Run) notes(cells ...string) []string {
 	}
 	return cells
 }
-
-func (in *Input) delimiter() rune { return cmp.Or(in.Delimiter, ',') }
 
 // second is a time in files, "" for none.
 func second(t time.Time) string {

@@ -65,11 +65,11 @@ type Run struct {
 	folder *os.Root // the run's own; nil without one
 	reused bool     // that folder is an earlier run's
 
-	outputs                                      []*output // all that are open or complete
-	results, reconciliation, pull, page, summary *output   // each nil: not wanted
-	named                                        *output   // the file of --rejects until the first reject
-	pulled                                       int       // lines of pull
-	rejects                                      []rejectsFile
+	outputs                                      []*output             // all that are open or complete
+	results, reconciliation, pull, page, summary *output               // each nil: not wanted
+	named                                        *output               // the file of --rejects until the first reject
+	pulled                                       int                   // lines of pull
+	rejects                                      []*output             // each holds rows of one header, or JSONL
 	problems                                     func([]Problem) error // nil: not wanted
 	err                                          error                 // the first failure; nothing is written after it
 }
@@ -134,11 +134,6 @@ func (r *Run) create(path string) (o *output) {
 		r.outputs = append(r.outputs, o)
 	}
 	return o
-}
-
-// TakesRows reports whether any of the files tells of single rows.
-func (r *Run) TakesRows() bool {
-	return r.results != nil || r.problems != nil || r.reconciliation != nil || r.named != nil || r.files.Dir != ""
 }
 
 // Flush hands all lines to the operating system. An error is the first that any of the run's files met.
@@ -213,7 +208,7 @@ func (r *Run) commitRows(s *Summary) error {
 	s.left("results", r.results)
 	s.witnessed = r.folder != nil && r.files.Results == filepath.Join(r.files.Dir, resultsFile)
 	for _, file := range r.rejects {
-		s.left("rejects", file.output)
+		s.left("rejects", file)
 	}
 	s.left("reconciliation", r.reconciliation)
 	if r.pull != nil && r.pull.lines != nil {

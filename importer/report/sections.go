@@ -57,7 +57,7 @@ func assigned(organizations []Organization) []Line {
 		if o.Location == "" {
 			return Line{Count: o.Leads, Name: o.ID}
 		}
-		return Line{Count: o.Leads, Name: o.Location, Text: Shortened(o.ID, 9)}
+		return Line{Count: o.Leads, Name: o.Location, Text: Shorten(o.ID, 9)}
 	})
 }
 
@@ -100,11 +100,12 @@ func (c *Checks) sections() (all []Section) {
 	if c == nil {
 		return nil
 	}
-	all = append(all, Section{ID: "rules", Title: "Checks that rows fail", Top: topChecks, Lines: lines(c.Rules, Reason.line)})
-	for _, kind := range kinds {
-		if kind.title != "" {
-			list := lines(c.of(kind.rule), Problem.line)
-			all = append(all, Section{ID: kind.rule, Title: kind.title, Top: kind.top, Private: kind.quotes, Lines: list})
+	failed := lines(c.Rules, Reason.line)
+	all = append(all, Section{ID: "rules", Title: "Checks that rows fail", Lines: failed, Top: topChecks})
+	for _, k := range kinds {
+		if k.title != "" {
+			list := lines(c.of(k.rule), Problem.line)
+			all = append(all, Section{ID: k.rule, Title: k.title, Lines: list, Top: k.top, Private: k.quotes})
 		}
 	}
 	return append(all,

@@ -63,6 +63,7 @@ type Summary struct {
 	Unkept   []Unkept `json:"-"` // leads whose ID the checkpoint could not keep
 	Pulled   int      `json:"-"` // leads in the pull file
 	Wordless int      `json:"-"` // leads that the pull file lacks, for want of a word for their status
+	Total    int      `json:"-"` // rows that a run which goes on is to read; 0: nobody knows
 	Paused   string   `json:"-"` // of a run that goes on: why requests wait, or ""
 	Hint     string   `json:"-"` // what to do about a stop before running again, or ""
 	// of a check: how the input is read, and how much of it, as its import has to; else what the next command needs too
@@ -170,8 +171,7 @@ type Organization struct {
 
 // Organizations lists counted ones, which are the keys without Leads, most leads first.
 func Organizations(leads map[Organization]int) []Organization {
-	return mostFirst(leads, func(o Organization, n int) Organization { o.Leads = n; return o },
-		func(o Organization) string { return o.ID + "\x00" + o.Location })
+	return mostFirst(leads, func(o *Organization, n int) { o.Leads = n })
 }
 
 // Transition counts leads whose status was changed.
@@ -183,18 +183,15 @@ type Transition struct {
 
 // Transitions lists counted ones, which are the keys without Leads, most leads first.
 func Transitions(leads map[Transition]int) []Transition {
-	return mostFirst(leads, func(t Transition, n int) Transition { t.Leads = n; return t },
-		func(t Transition) string { return t.From + "\x00" + t.To })
+	return mostFirst(leads, func(t *Transition, n int) { t.Leads = n })
 }
 
-// mostFirst lists what was counted, most leads first, then by name; counted puts the number into a key.
-func mostFirst[T comparable](leads map[T]int, counted func(T, int) T, name func(T) string) []T {
+// mostFirst lists what was counted, most leads first, then by name; count puts the number into a key.
+func mostFirst[T comparable](leads map[T]int, count func(*T, int)) []T {
 	list := slices.SortedFunc(maps.Keys(leads), func(a, b T) int {
-		return cmp.Or(cmp.Compare(leads[b], leads[a]), cmp.Compare(name(a), name(b)))
+		return cmp.Or(cmp.Compare(leads[b], leads[a]), cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)))
 	})
-	for i, key := range list {
-		list[i] = counted(key, leads[key])
-	}
+	each(list, func(key *T) { count(key, leads[*key]) })
 	return list
 }
 
@@ -208,8 +205,8 @@ type Doubt struct {
 	RequestID      string    `json:"request_id,omitempty"`
 }
 
-// Reason is why rows ended as they did, or a check that they fail, how many, and where the first three are. Column names
-// the column or columns that the value comes from, if any.
+// Reason is why rows ended as they did, or a check that they fail, how many, and where the first three are. Column
+// names the column or columns that the value comes from, if any.
 type Reason struct {
 	Outcome  string  `json:"outcome,omitempty"`
 	Rule     string  `json:"rule,omitempty"`

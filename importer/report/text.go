@@ -118,7 +118,7 @@ func (s *Summary) traffic() string {
 	case s.DryRun:
 		return "Nothing was sent: this was a dry run. It took " + took
 	case s.Reconciliation != nil:
-		return fmt.Sprintf("%s Leads were read in %s: %s", s.Reconciliation.changedNothing(), took,
+		return fmt.Sprintf("Nothing was changed on the service. Leads were read in %s: %s", took,
 			english.Plural(s.Requests.Update, "request", ""))
 	case s.Requests.Create+s.Requests.Update == 0:
 		return "Nothing was sent to the service. The run took " + took
@@ -255,9 +255,10 @@ const maxText = 500
 
 // Escape makes a text from outside safe to show: control characters, marks of direction, line ends and broken UTF-8 are
 // written as in Go (\x1b, \u202e), and what goes beyond 500 characters is cut. Escaping twice changes nothing more.
-func Escape(text string) string { return escape(text, maxText) }
+func Escape(text string) string { return Shorten(text, maxText) }
 
-func escape(text string, most int) string {
+// Shorten is Escape, but cuts what goes beyond so many characters.
+func Shorten(text string, most int) string {
 	if plain(text, most) {
 		return text
 	}
@@ -280,14 +281,6 @@ func escape(text string, most int) string {
 		}
 	}
 	return b.String()
-}
-
-// Shortened cuts a text that has more characters than most.
-func Shortened(text string, most int) string {
-	if len(text) <= most || utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	return string([]rune(text)[:most-1]) + "…"
 }
 
 // EscapeJSON writes in a JSON text as \u202e what a terminal would act upon and JSON leaves as it is: DEL, the C1
@@ -334,4 +327,4 @@ func Cell(text string) string { return Escape(defuse(text)) }
 
 // EscapeLine is Escape for what is no use when it is cut: a name, a key or an ID is taken for what it is by anyone who
 // looks it up.
-func EscapeLine(text string) string { return escape(text, math.MaxInt) }
+func EscapeLine(text string) string { return Shorten(text, math.MaxInt) }

@@ -45,8 +45,8 @@ func TestDelimiters(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := opened(t, write(t, "leads.txt", test.data), test.o)
-			if f.Delimiter() != test.delim {
-				t.Errorf("delimiter %q, want %q", f.Delimiter(), test.delim)
+			if f.Info().Delimiter != test.delim {
+				t.Errorf("delimiter %q, want %q", f.Info().Delimiter, test.delim)
 			}
 			rows := rowsOf(t, f)
 			same(t, test.want, show(rows))

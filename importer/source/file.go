@@ -65,21 +65,18 @@ const (
 // Info is what is known of a file and of its reading so far.
 type Info struct {
 	Path, Format string
-	Encoding     string // label of what was read, as "utf-8" or "windows-1252"; "" for XLSX
 	Bytes        int64  // read so far, of the file as it lies on disk
-	Other        bool   // the options name another encoding than UTF-8
 	Rows         int    // read so far
-	Blank        int    // rows without any data that were passed over so far; they have no number
 	SHA256       string // of all bytes on disk in hexadecimal; "" unless read to the end
 	Changed      bool   // the file was changed or replaced while it was read; known at its end or after Close
+	rows.Found          // by the reader
 }
 
 // File reads the rows of one input, in order. It serves one goroutine.
 type File struct {
-	info   Info // except what found and meter hold
+	info   Info // except what meter holds
 	format Format
 	reader rows.Reader
-	found  rows.Found    // by the reader
 	window *lines.Window // nil for a workbook
 	ahead  []Row         // read by ReadAhead and not given yet
 	over   error         // the error that ended the reading ahead
@@ -91,17 +88,11 @@ type File struct {
 }
 
 // Header names the columns of a CSV file. For JSONL it is empty and open: each row brings its own.
-func (f *File) Header() *Header { return f.found.Header }
-
-// Delimiter is the character between the cells of a CSV file; 0 for JSONL.
-func (f *File) Delimiter() rune { return f.found.Delimiter }
-
-// Sheets are the names, in quotes, of the sheets of a workbook that hold something and are not read.
-func (f *File) Sheets() []string { return f.found.Sheets }
+func (f *File) Header() *Header { return f.info.Header }
 
 // Warnings are remarks about the file for people, without values. The list is complete once the file is read to its
 // end.
-func (f *File) Warnings() []string { return f.found.Warnings }
+func (f *File) Warnings() []string { return f.info.Warnings }
 
 // Next reads the next row into r and reuses its Cells: to keep them, pass another Row. It returns io.EOF after the last
 // row, and a *LostError if the file cannot be read any further.
@@ -134,7 +125,7 @@ func (f *File) ReadAhead(n int) int {
 func (f *File) Ahead() []Row { return f.ahead }
 
 func (f *File) next(r *Row) error {
-	r.Clear(f.found.Header)
+	r.Clear(f.info.Header)
 	err := f.reader.Next(r)
 	switch {
 	case err == nil:
@@ -164,9 +155,8 @@ func (f *File) next(r *Row) error {
 
 // Info is what is known of the file and its reading so far.
 func (f *File) Info() Info {
-	info, found := f.info, &f.found
+	info := f.info
 	info.Format, info.Bytes = string(f.format), f.meter.bytes
-	info.Encoding, info.Other, info.Blank = found.Encoding, found.Other, found.Blank
 	return info
 }
 
@@ -256,9 +246,9 @@ func (f *framedReader) read(row *Row) error {
 	switch {
 	case footer == nil:
 	case errors.Is(err, io.EOF):
-		f.file.found.Warn("no row fits source.footer: is the file whole?")
+		f.file.info.Warn("no row fits source.footer: is the file whole?")
 	case err == nil && (row.Ends || row.Problem != nil && footer.MatchString(row.Text)):
-		f.file.found.Warn("the lines from %d on were left out as source.footer says", row.Line)
+		f.file.info.Warn("the lines from %d on were left out as source.footer says", row.Line)
 		if err = io.EOF; f.file.window != nil {
 			err = f.file.window.Drain() // for the checksum of the file
 		}
@@ -272,7 +262,7 @@ func (f *framedReader) leaveOut() {
 	if !errors.Is(f.ended, io.EOF) {
 		from = 0 // the end is not known: drop all
 	} else {
-		f.file.found.Warn("the lines from %d on were left out as source.skip_footer says", from)
+		f.file.info.Warn("the lines from %d on were left out as source.skip_footer says", from)
 	}
 	for len(f.held) > 0 && f.held[len(f.held)-1].Line >= from {
 		f.held = f.held[:len(f.held)-1]

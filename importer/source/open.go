@@ -124,7 +124,7 @@ func (f *File) open(o Options) error {
 	if err = cmp.Or(err, refuseContent(head)); err != nil {
 		return err
 	}
-	f.window, err = lines.Decode(in, o, &f.found)
+	f.window, err = lines.Decode(in, o, &f.info.Found)
 	switch {
 	case f.format == XLSX && (err != nil || !delimited.BeginsRejects(f.window)):
 		return rows.Refuse("is not an Excel workbook", "if it is text, name its format: --format csv, tsv or jsonl")
@@ -158,7 +158,7 @@ func (f *File) openText(o Options) (err error) {
 		if delimited.BeginsRejects(f.window) {
 			o = o.OfRejects()
 		}
-		table, err := delimited.Open(f.window, o, &f.found)
+		table, err := delimited.Open(f.window, o, &f.info.Found)
 		f.reader = framed(table, o.Frame, f)
 		return err
 	}
@@ -166,7 +166,7 @@ func (f *File) openText(o Options) (err error) {
 		return rows.Refuse("is JSON, which has no lines before or behind its rows",
 			"take skip_rows, skip_footer, footer, comment and escape out of source in the mapping")
 	}
-	f.reader, err = jsonrows.Open(f.window, o, &f.found)
+	f.reader, err = jsonrows.Open(f.window, o, &f.info.Found)
 	return err
 }
 
@@ -192,7 +192,7 @@ func (f *File) openWorkbook(stream io.Reader, o Options) error {
 	if err != nil {
 		return err
 	}
-	book, err := xlsx.Open(in, size, o, &f.found)
+	book, err := xlsx.Open(in, size, o, &f.info.Found)
 	if err != nil {
 		return err
 	}

@@ -126,7 +126,7 @@ func TestWorkbookIsRead(t *testing.T) {
 		want := "2:00017|Ada Brook|+49 151 2345|TRUE\n4:1e5| Zoë |0049151|FALSE\n5:=1+1|a\r\nb\tc|2026-03-04|\n"
 		same(t, want, show(rowsOf(t, f)))
 		info := f.Info()
-		if info.SHA256 != hex.EncodeToString(sum[:]) || info.Bytes != int64(len(data)) || info.Format != "xlsx" || info.Encoding != "" || f.Delimiter() != 0 {
+		if info.SHA256 != hex.EncodeToString(sum[:]) || info.Bytes != int64(len(data)) || info.Format != "xlsx" || info.Encoding != "" || info.Delimiter != 0 {
 			t.Errorf("%+v", info)
 		}
 		if info.Changed || info.Rows != 3 {

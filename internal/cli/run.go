@@ -131,7 +131,10 @@ func (p *program) watch(c *cli.Context, in *inputs.Files, o *importer.Options, l
 		v.rows = (in.Count(o.Limit) + parts - 1) / parts
 	}
 	if live != nil {
-		o.Live = func(s *report.Summary) { live.Show(s, v.rows) }
+		o.Live = func(s *report.Summary) {
+			s.Total = v.rows
+			live.Show(s)
+		}
 	}
 	o.Progress = func(t report.Tick) {
 		if v.progress != nil {

@@ -39,13 +39,15 @@ func TestLivePageEndsWithTheFinishedOne(t *testing.T) {
 	}
 	s := running(50)
 	s.Rows.Read, s.ThroughputRowsPerS, s.Rows.InDoubt, s.Rows.Created = 60, 10, 1, 49
-	l.Show(s, 200)
+	s.Total = 200
+	l.Show(s)
 	if text := page(); !strings.Contains(text, "needs attention") || strings.Contains(text, "needs nothing now") {
 		t.Errorf("with a row in doubt: %s", text)
 	}
 	s = running(50)
 	s.Paused = "the service <asked> to wait"
-	l.Show(s, 200)
+	s.Total = 200
+	l.Show(s)
 	if text := page(); !strings.Contains(text, "50 rows so far") || !strings.Contains(text, `<progress max="100" value="25"`) || !strings.Contains(text, "Requests wait: the service &lt;asked&gt; to wait.") {
 		t.Errorf("on its way: %s", text)
 	}

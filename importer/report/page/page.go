@@ -37,27 +37,26 @@ var runText string
 var run = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("run").Funcs(template.FuncMap{
 		"comma": comma, "text": report.Escape, "prose": prose, "command": report.EscapeLine,
-		"clock": clock, "ms": milliseconds, "bytes": humanize.Comma, "width": width,
+		"clock": clock, "ms": milliseconds, "bytes": humanize.Comma, "rate": rate, "seconds": report.Duration,
+		"width": width,
 	}).Parse(runText))
 })
 
 // Write writes the page of a finished run. An error is w's.
 func Write(w io.Writer, s *report.Summary) error {
-	v, err := view(s, 0)
+	v, err := view(s)
 	if err != nil {
 		return err
 	}
 	return page.Write(w, v)
 }
 
-// view is the page of a run with so many rows in total, 0 if nobody knows.
-func view(s *report.Summary, total int) (page.View, error) {
+func view(s *report.Summary) (page.View, error) {
 	var b bytes.Buffer
-	headline := s.Headline()
-	if err := run().Execute(&b, &content{s, headline, total}); err != nil {
+	if err := run().Execute(&b, &content{s}); err != nil {
 		return page.View{}, err
 	}
-	return page.View{Title: report.Escape(headline[0]) + " · leadferry", Main: template.HTML(b.String())}, nil
+	return page.View{Title: report.Escape(s.Headline()[0]) + " · leadferry", Main: template.HTML(b.String())}, nil
 }
 
 func comma(n int) string { return humanize.Comma(int64(n)) }
@@ -80,20 +79,14 @@ func milliseconds(ms float64) string { return report.Duration(ms / 1000) }
 // asks.
 type Live struct {
 	server *page.Server
-	latest atomic.Pointer[snapshot]
-}
-
-// snapshot is a run at one moment, with so many rows in total, 0 if nobody knows.
-type snapshot struct {
-	summary *report.Summary
-	total   int
+	latest atomic.Pointer[report.Summary]
 }
 
 // Serve begins to show a run at addr, an address with a port on loopback. An error says why it
 // cannot be listened on. End must follow.
 func Serve(addr string, s *report.Summary) (l *Live, err error) {
 	l = new(Live)
-	l.Show(s, 0)
+	l.Show(s)
 	l.server, err = page.Serve(addr, l.site)
 	return l, err
 }
@@ -101,24 +94,20 @@ func Serve(addr string, s *report.Summary) (l *Live, err error) {
 // URL is where a person sees the page, and nobody else does.
 func (l *Live) URL() string { return l.server.URL() }
 
-// Show says how far the run is, with so many rows in total, 0 if nobody knows. The summary is the page's from then on.
-func (l *Live) Show(s *report.Summary, total int) { l.latest.Store(&snapshot{s, total}) }
-
-// Shown is what was told last.
-func (l *Live) Shown() *report.Summary { return l.latest.Load().summary }
+// Show says how far the run is. The summary is the page's from then on.
+func (l *Live) Show(s *report.Summary) { l.latest.Store(s) }
 
 // End shows how the run ended, if that is known, and ends the page once readers have it, within a second.
 func (l *Live) End(s *report.Summary) error {
 	if s != nil {
-		l.Show(s, 0)
+		l.Show(s)
 	}
 	return l.server.Close()
 }
 
 // site is the one page that there is.
 func (l *Live) site(at *url.URL) (page.View, bool) {
-	s := l.latest.Load()
-	v, err := view(s.summary, s.total)
+	v, err := view(l.latest.Load())
 	return v, err == nil && at.Path == "/"
 }
 
@@ -130,11 +119,7 @@ const (
 
 // content is what the template shows: a method for each part of the page that is more than a figure of the summary. No
 // list that a summary may have long is shown whole.
-type content struct {
-	*report.Summary
-	Sentences []string // its headline
-	Total     int      // rows that are to be read; 0: nobody knows
-}
+type content struct{ *report.Summary }
 
 // clipped is the beginning of a list, and how many it does not show.
 type clipped[T any] struct {
@@ -175,14 +160,6 @@ func (c *content) Running() bool { return c.Outcome == report.Running }
 
 // Ended is how many percent of the rows have an outcome, if that is known.
 func (c *content) Ended() int { return 100 * min(c.Rows.Ended(), c.Total) / max(c.Total, 1) }
-
-// Pace says how long the run took, and how fast it was.
-func (c *content) Pace() string {
-	if c.Reconciliation != nil { // which is about leads, not about how fast
-		return report.Duration(c.DurationS)
-	}
-	return report.Duration(c.DurationS) + ", " + rate(c.ThroughputRowsPerS) + " rows/s"
-}
 
 func (c *content) Doubts() clipped[report.Doubt] {
 	list := clip(c.InDoubt, mostDoubts)

@@ -1,10 +1,10 @@
 package page
 
 import (
-	"math"
+	"fmt"
 	"slices"
-	"strconv"
 
+	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
 
 	"leadferry/importer/report"
@@ -33,7 +33,9 @@ func (c *content) Tables() (all []table) {
 }
 
 // width is that of a bar, in percent of the longest one. One row of a million may be the one that matters.
-func width(count, most int) string { return rounded(max(100*float64(count)/float64(most), 0.7)) }
+func width(count, most int) string {
+	return fmt.Sprintf("%.1f", max(100*float64(count)/float64(most), 0.7))
+}
 
 // A shorter run, or one with fewer buckets, gets no table of its time.
 const (
@@ -70,13 +72,5 @@ func (c *content) overTime() report.Section {
 	return of
 }
 
-// rate is how many a second; digits behind the point matter where there are few.
-func rate(v float64) string {
-	if v >= 10 {
-		return comma(int(min(math.Round(v), 1e15)))
-	}
-	return rounded(v)
-}
-
-// rounded is one with two digits behind the point, which is less than anybody sees.
-func rounded(f float64) string { return strconv.FormatFloat(math.Round(100*f)/100, 'f', -1, 64) }
+// rate is how many a second.
+func rate(v float64) string { return humanize.CommafWithDigits(v, 1) }
