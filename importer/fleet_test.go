@@ -245,7 +245,7 @@ func TestAFencedWorkerStops(t *testing.T) {
 				}()
 			}
 		})
-		if _, _, code := trials[0].verdict(); code != CodeFenced {
+		if _, code := trials[0].ending(); code != CodeFenced {
 			t.Errorf("exit code %d", code)
 		}
 		if trials[1].stopped != nil || trials[1].tally.outcomes[Created] != 1000 {

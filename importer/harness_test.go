@@ -19,6 +19,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
+	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/leadapi"
 	"leadferry/mapping"
@@ -491,6 +492,13 @@ func (tr *trial) ends(t *testing.T, want string) {
 	if tr.carry(t.Context()); tr.outcomes() != want {
 		t.Errorf("%s, want %s", tr.outcomes(), want)
 	}
+}
+
+// ending is the outcome of the run and its exit code.
+func (tr *trial) ending() (outcome string, code int) {
+	s := new(report.Summary)
+	tr.run.verdict(s)
+	return s.Outcome, s.ExitCode
 }
 
 func (tr *trial) outcomes() string {

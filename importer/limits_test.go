@@ -141,7 +141,7 @@ func TestMaxDuration(t *testing.T) {
 				time.AfterFunc(10*time.Second, func() { close(interrupt) })
 			}
 			tr.carry(t.Context())
-			outcome, _, code := tr.verdict()
+			outcome, code := tr.ending()
 			made, n := len(tr.service.order), tr.tally.outcomes
 			if outcome != test.outcome || code != test.code || made == 0 || n[Created]+n[Partial] != made || n[InDoubt] > 0 ||
 				(n[Partial] > 0) != test.gone {

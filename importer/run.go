@@ -36,7 +36,7 @@ type run struct {
 	client  *leadapi.Client     // nil: nothing is ever sent
 	sender  Sender              // the same
 	member  *member             // nil: the run is no worker of a fleet
-	opened  *Start              // what was known before the first row
+	opened  checkpoint.Info     // what it knew before the first row
 	judged  *checkpoint.Verdict // by witnesses, before a person was asked
 	shown   time.Time           // when Live was told last
 	stopped *Stop               // why the run ended before its input
@@ -190,8 +190,8 @@ func (r *run) takeRows(ctx context.Context) { r.stopped = newEngine(ctx, r).run(
 func (r *run) announce() error {
 	s := &Start{Target: r.Target, Verdict: r.judged}
 	if r.ledger != nil {
-		s.Checkpoint = r.ledger.Info()
-		s.Warnings = slices.Concat(s.Checkpoint.Warnings, r.judged.Warnings)
+		r.opened = r.ledger.Info()
+		s.Warnings = slices.Concat(r.opened.Warnings, r.judged.Warnings)
 		if err := r.judged.Refuse(r.Answer); err != nil && r.DryRun {
 			s.Warnings = append(s.Warnings, err.Error())
 		}
@@ -204,7 +204,7 @@ func (r *run) announce() error {
 		s.Warnings = append(s.Warnings, r.shared()...)
 	}
 	s.Warnings = append(s.Warnings, r.Warnings...)
-	r.opened = s
+	s.Checkpoint = r.opened
 	if r.Begin == nil {
 		return nil
 	}
@@ -231,11 +231,18 @@ func (r *run) finish(s *report.Summary, rec *recorder) {
 	}
 }
 
-// halt makes the summary say that the run stopped after all.
+// halt makes the summary say that the run stopped, unless it did for a graver reason.
 func halt(s *report.Summary, stop *Stop) {
-	if stop.replacesCode(s.ExitCode) {
-		s.Outcome, s.StopReason, s.ExitCode = "stopped", stop.Reason, stop.Code
-		s.Hint, s.Same = s.Holding(stop.Hint), stop.Same
+	replaces := stop.replacesCode(s.ExitCode)
+	if s.StopReason != "" && !replaces {
+		return
+	}
+	s.Outcome, s.StopReason, s.ExitCode = "stopped", stop.Reason, max(s.ExitCode, stop.Code)
+	if s.Hint, s.Same = s.Holding(stop.Hint), stop.Same; replaces {
+		s.ExitCode = stop.Code
+	}
+	if stop.Code == CodeInterrupted {
+		s.Outcome = "interrupted"
 	}
 }
 
@@ -245,10 +252,7 @@ func (r *run) summary() *report.Summary {
 	if r.dry != nil {
 		r.dry.findRepeats()
 	}
-	s.Outcome, s.StopReason, s.ExitCode = r.verdict()
-	if r.stopped != nil {
-		s.Hint, s.Same = s.Holding(r.stopped.Hint), r.stopped.Same
-	}
+	r.verdict(s)
 	if r.ledger != nil {
 		known := r.ledger.Info()
 		s.Checkpoint.ID, s.Checkpoint.Sequence = known.ID, known.Sequence
@@ -274,7 +278,10 @@ func (r *run) summary() *report.Summary {
 	}
 	s.Notes, s.Unkept = r.notes(), r.unkept
 	if r.pulls != nil {
-		s.Wordless, _ = r.pulls.left()
+		var note string
+		if s.Wordless, note = r.pulls.left(); note != "" {
+			s.Notes = append(s.Notes, note)
+		}
 	}
 	if r.dry != nil {
 		s.Checks = r.dry.found(s.Notes)
@@ -300,10 +307,7 @@ func (r *run) soFar() *report.Summary {
 	took := now.Sub(r.began)
 	s.Outcome, s.StartedAt, s.FinishedAt = report.Running, r.began.UTC(), now.UTC()
 	s.DurationS, s.DroppedValues = took.Seconds(), r.tally.dropped
-	if r.opened != nil {
-		known := &r.opened.Checkpoint
-		s.Checkpoint = report.Checkpoint{Path: known.Path, New: known.New, Leads: known.Leads}
-	}
+	s.Checkpoint = report.Checkpoint{Path: r.opened.Path, New: r.opened.New, Leads: r.opened.Leads}
 	for i, name := range r.intake.paths {
 		s.Inputs = append(s.Inputs, report.Input{Path: name, Rows: r.tally.rows[i]})
 	}
@@ -321,30 +325,22 @@ func (r *run) soFar() *report.Summary {
 	return s
 }
 
-// verdict is how the run ended, and its exit code (INTERFACE, "Exit status").
-func (r *run) verdict() (outcome, reason string, code int) {
-	outcome, code = "complete", CodeComplete
+// verdict says in the summary how the run ended, and its exit code (INTERFACE, "Exit status").
+func (r *run) verdict(s *report.Summary) {
+	s.Outcome, s.ExitCode = "complete", CodeComplete
 	switch bad := r.badRows(); {
-	case r.dry != nil && r.dry.fails(), bad > 0 && !r.Tolerate.covers(bad, r.tally.counts.Read):
-		outcome, code = "attention", CodeAttention
+	case r.dry != nil && r.dry.fails(), bad > 0 && !r.Tolerate.covers(bad, r.tally.counts.Read),
+		r.pulls != nil && len(r.pulls.wordless) > 0, slices.ContainsFunc(r.Inputs, (*source.File).Changed):
+		s.Outcome, s.ExitCode = "attention", CodeAttention
 	case bad > 0:
-		outcome = "attention"
-	case r.pulls != nil && len(r.pulls.wordless) > 0, slices.ContainsFunc(r.Inputs, (*source.File).Changed):
-		outcome, code = "attention", CodeAttention
+		s.Outcome = "attention"
 	}
 	if r.tally.outcomes[InDoubt] > 0 {
-		code = CodeInDoubt
+		s.ExitCode = CodeInDoubt
 	}
-	s := r.stopped
-	switch {
-	case s == nil:
-		return outcome, "", code
-	case s.Code == CodeInterrupted:
-		return "interrupted", s.Reason, s.Code
-	case s.replacesCode(code):
-		code = s.Code
+	if r.stopped != nil {
+		halt(s, r.stopped)
 	}
-	return "stopped", s.Reason, max(code, s.Code)
 }
 
 // badRows is how many rows need attention. With --strict, doubtful rows count too.
@@ -429,10 +425,6 @@ func (r *run) notes() []string {
 	notes = append(notes, r.tally.notes()...)
 	if r.drift != nil && r.drift.named == nil && r.ledger != nil {
 		notes = append(notes, absentUntold)
-	}
-	if r.pulls != nil && len(r.pulls.wordless) > 0 {
-		_, note := r.pulls.left()
-		notes = append(notes, note)
 	}
 	for i, f := range r.Inputs {
 		for _, text := range f.Warnings() {
