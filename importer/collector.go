@@ -17,12 +17,11 @@ import (
 
 // collector counts the rows of a run and how each ended. The engine's lock guards it.
 type collector struct {
-	tally *tally
-	dry   *dryRun // of a run that sends nothing; else nil
-	drift *drift  // of a reconciliation; else nil
-	pulls *pulls  // nil: no pull file is wanted
-	// takes each row after its outcome is durable: recorder.add or, if no file has lines about rows, items.add
-	record func(*item) error
+	tally  *tally
+	dry    *dryRun           // of a run that sends nothing; else nil
+	drift  *drift            // of a reconciliation; else nil
+	pulls  *pulls            // nil: no pull file is wanted
+	record func(*item) error // of the recorder: takes each row after its outcome is durable
 
 	options *Options
 	before  *report.Before  // what needed attention in the run before

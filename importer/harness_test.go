@@ -594,7 +594,7 @@ func (p *pair) run(command string, o Options, rows ...string) *trial {
 		}
 	}
 	tr.takeRows(p.t.Context())
-	tr.findAbsent(p.t.Context(), nil)
+	tr.findAbsent(p.t.Context(), new(recorder))
 	return tr
 }
 

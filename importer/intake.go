@@ -56,16 +56,6 @@ type item struct {
 type items struct {
 	ready []*item // of the reading goroutine
 	back  chan []*item
-	spent []*item // of the collector, see add
-}
-
-// add takes back a row of a run that writes no files about rows.
-func (s *items) add(it *item) error {
-	if s.spent = append(s.spent, it); len(s.spent) == batchRows {
-		s.put(s.spent)
-		s.spent = make([]*item, 0, batchRows)
-	}
-	return nil
 }
 
 // mostBack is how many lists of items may wait to be used again.

@@ -166,10 +166,8 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	if r.stopped == nil {
 		r.takeRows(ctx)
 	}
-	if rec != nil {
-		if err := rec.close(); err != nil {
-			r.stopped = graver(r.stopped, filesFailed(err))
-		}
+	if err := rec.close(); err != nil {
+		r.stopped = graver(r.stopped, filesFailed(err))
 	}
 	r.findAbsent(ctx, rec)
 	end()
@@ -226,7 +224,7 @@ func (r *run) finish(s *report.Summary, rec *recorder) {
 		}
 	}
 	failpoint.At("before files are finished")
-	if rec != nil {
+	if rec.files != nil {
 		rec.files.Finish(s) // says in the summary itself what it could not write
 	}
 }
