@@ -264,12 +264,13 @@ func (e *engine) dispatch(batches <-chan *batch) {
 
 // putOffDrawn begins the rows of the sample, once it is known which they are.
 func (e *engine) putOffDrawn() {
-	for _, one := range e.r.drift.drawn {
-		one.it.late = true
-		if l, _, _ := e.lanes.find(one.names); l != nil {
-			e.lanes.wait(l, one.it, one.names)
+	for _, it := range e.r.drift.drawn {
+		it.late = true
+		names := e.r.leadNames(it)
+		if l, _, _ := e.lanes.find(names); l != nil {
+			e.lanes.wait(l, it, names)
 		} else {
-			e.lanes.putOff(e.lanes.begin(one.names), one.it)
+			e.lanes.putOff(e.lanes.begin(names), it)
 		}
 	}
 	e.r.drift.drawn = nil
@@ -368,8 +369,8 @@ func (e *engine) endOrBegin(it *item, names []leadName) bool {
 		e.lanes.putOff(e.lanes.begin(names), it)
 	case step.Action == Draw:
 		it.ending = step.ending
-		if left := e.r.drift.draw(candidate{it, names}); left != nil {
-			e.stop(e.r.collector.add(left.it))
+		if left := e.r.drift.draw(it); left != nil {
+			e.stop(e.r.collector.add(left))
 		}
 	default:
 		e.stop(e.r.collector.end(it, step.ending))

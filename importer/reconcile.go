@@ -160,26 +160,20 @@ func (c *carrier) reconcile(ctx context.Context, j *job) {
 
 // drift counts a reconciliation, and notes the keys of its rows: a lead that no row names is absent.
 type drift struct {
-	cost     string      // for people: what the run is about to cost
-	most     int         // rows of the sample; 0: all are read
-	drawn    []candidate // these, as long as rows are read
-	met      int         // rows that might be drawn
-	read     int         // leads of the sample
-	differ   int         // of those
+	cost     string  // for people: what the run is about to cost
+	most     int     // rows of the sample; 0: all are read
+	drawn    []*item // these, as long as rows are read; each ends as it says if another one takes its place
+	met      int     // rows that might be drawn
+	read     int     // leads of the sample
+	differ   int     // of those
 	verdicts [verdictCount]int
 	statuses map[report.Transition]int // of the file, and on the service
 	owners   map[report.Transition]int // of leads that moved from one to another
 	named    *findings.Keys            // nil: nothing says which leads a file should name
 }
 
-// candidate is a row of the sample. It ends as it says if another row takes its place.
-type candidate struct {
-	it    *item
-	names []leadName
-}
-
 // draw takes a row into the sample, each with the same chance, and returns one that is not in it, or nil.
-func (d *drift) draw(one candidate) *candidate {
+func (d *drift) draw(one *item) *item {
 	d.met++
 	if len(d.drawn) < d.most {
 		d.drawn = append(d.drawn, one)
@@ -188,7 +182,7 @@ func (d *drift) draw(one candidate) *candidate {
 	if i := rand.IntN(d.met); i < d.most {
 		d.drawn[i], one = one, d.drawn[i]
 	}
-	return &one
+	return one
 }
 
 func (d *drift) count(it *item) {
