@@ -114,21 +114,17 @@ func (e *engine) guarded(lanes int, f func()) {
 func (e *engine) watch(ctx context.Context, ended <-chan struct{}) {
 	var deadline <-chan time.Time
 	if d := e.r.MaxDuration; d > 0 {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		deadline = timer.C
+		deadline = time.After(d)
 	}
+	defer context.AfterFunc(ctx, func() { e.halt(interrupted()) })()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
-	for interrupt, done := e.r.Interrupt, ctx.Done(); ; {
+	for interrupt := e.r.Interrupt; ; {
 		select {
 		case <-ended:
 			return
 		case <-interrupt:
 			interrupt = nil
-			e.halt(interrupted())
-		case <-done:
-			done = nil
 			e.halt(interrupted())
 		case <-deadline:
 			e.outOfTime()
