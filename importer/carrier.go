@@ -291,9 +291,6 @@ func (c *carrier) settle(j *job, outcome Outcome) bool {
 	return true
 }
 
-const heldElsewhere = "another worker sent it and may still be running: held back (leadferry checkpoint workers " +
-	"shows who holds what)"
-
 // notBegun ends a row whose claim or mark was refused: this request was not sent, but maybe an earlier one of the row.
 // If another row has its key or lead by now, the row ends so only if its lane cannot decide about it once more.
 func (c *carrier) notBegun(j *job, err error) {
@@ -302,7 +299,9 @@ func (c *carrier) notBegun(j *job, err error) {
 		j.refusal, j.text = err, "the fleet has made as many leads as --max-creates allows"
 	case errors.Is(err, context.Canceled) && c.phases.taking.Err() != nil: // the run stops: the row stays pending
 	case errors.Is(err, checkpoint.ErrHeld):
-		j.refusal, j.outcome, j.text, j.entry.State = err, InDoubt, heldElsewhere, checkpoint.InDoubt
+		j.refusal, j.outcome, j.entry.State = err, InDoubt, checkpoint.InDoubt
+		j.text = "another worker sent it and may still be running: held back (leadferry checkpoint workers shows who " +
+			"holds what)"
 	case errors.Is(err, checkpoint.ErrKnown), errors.Is(err, checkpoint.ErrDoubt), errors.Is(err, checkpoint.ErrTaken):
 		j.refusal, j.outcome, j.text = err, Conflict, fmt.Sprintf("not sent: the checkpoint refused it (%v)", err)
 	default:

@@ -95,7 +95,7 @@ func sail(t *testing.T, f *fleetTwin, rows int, o Options, prepare func(i int, t
 	var group sync.WaitGroup
 	for i := range f.workers {
 		own := o
-		own.Terms, own.Shard = &checkpoint.Terms{Fleet: "monday"}, Shard{i, f.workers}
+		own.Terms = &checkpoint.Terms{Fleet: "monday"}
 		own.Fleet = func(checkpoint.Store) Fleet { return seat{f, i} }
 		tr := newTrial(t, f.rows(rows), own)
 		tr.join(tr.ledger)

@@ -119,7 +119,6 @@ type intake struct {
 	sums      sums // nil: no digests are wanted
 	fields    bool // digests by field are wanted
 	caught    bool // note texts that a map lacks and its else takes
-	sharding  sharding
 	keepGoing bool // go on with the next input if one is lost in its middle
 	items     items
 
@@ -346,19 +345,14 @@ func quoted(names []string) string {
 // Shard is the part of the input that a worker takes: part Index (from 0) of Of parts. The zero Shard is all of it.
 type Shard struct{ Index, Of int }
 
-// sharding says which rows a worker takes. All rows of a lead, and all keys that look alike, go to the same worker: the
-// part is the hash of what identifies the lead. Rows without that are divided by their place.
-type sharding struct {
-	Shard
-	byLeadID bool // rows find their lead by its ID alone
-}
-
 var errManyIdentities = errors.New("the rows of this mapping may find their lead by several values, so that workers " +
 	"of a fleet could meet at one lead\n" +
 	"hint: a mapping can be sharded that has lead_id alone, or key where external_id is the same text or not given")
 
-// takes reports whether a row is this worker's. All versions of the program must agree.
-func (s *sharding) takes(it *item) bool {
+// takes reports whether a row is this worker's. All rows of a lead, and all keys that look alike, go to the same worker:
+// the part is the hash of what identifies the lead, byLeadID its ID alone. Rows without that are divided by their place.
+// All versions of the program must agree.
+func (s Shard) takes(it *item, byLeadID bool) bool {
 	if s.Of <= 1 {
 		return true
 	}
@@ -366,7 +360,7 @@ func (s *sharding) takes(it *item) bool {
 	switch {
 	case it.faults != nil || it.rec.Skip:
 		place = uint64(it.input + it.row.Number)
-	case s.byLeadID && it.rec.LeadID != "":
+	case byLeadID && it.rec.LeadID != "":
 		place = xxhash.Sum64String(it.rec.LeadID)
 	default:
 		place = xxhash.Sum64String(rowkey.Fold(it.rec.Key))

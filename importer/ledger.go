@@ -49,22 +49,27 @@ func (r *run) hear(ctx context.Context) (err error) {
 	if r.Witnesses != nil {
 		r.Witnesses.Looks = r.DryRun
 	}
-	if r.judged, err = checkpoint.Judge(ctx, r.ledger, r.Witnesses, r.makes(), r.doubtfulKinds()); err != nil {
+	if r.judged, err = r.judge(ctx); err != nil {
 		return err
 	}
-	r.judged.Flags = r.Flags
 	if err := r.judged.RefuseOlder(); err != nil || r.DryRun || !r.makes() || r.Witnesses == nil {
 		return err
 	}
 	return checkpoint.OnThisMachine(ctx, r.ledger, r.Machine, false)
 }
 
-// doubtfulKinds are the kinds that may belong to another target; none if the mapping names the target.
-func (r *run) doubtfulKinds() []checkpoint.Kind {
+// judge asks the witnesses about the checkpoint. Kinds of inputs may belong to another target, unless the mapping names
+// the target.
+func (r *run) judge(ctx context.Context) (*checkpoint.Verdict, error) {
+	kinds := r.kinds()
 	if r.Mapping.Target() != (mapping.Target{}) {
-		return nil
+		kinds = nil
 	}
-	return r.kinds()
+	v, err := checkpoint.Judge(ctx, r.ledger, r.Witnesses, r.makes(), kinds)
+	if err == nil {
+		v.Flags = r.Flags
+	}
+	return v, err
 }
 
 // kinds are the kinds of inputs of which this checkpoint has not made leads yet.
@@ -126,12 +131,11 @@ func (r *run) noteStart(ctx context.Context) error {
 	}
 	defer unlock()
 	// Judge again, because a person may have taken long to answer. What was answered holds; anything new is refused.
-	now, err := checkpoint.Judge(ctx, r.ledger, r.Witnesses, r.makes(), r.doubtfulKinds())
-	if err != nil {
+	now, err := r.judge(ctx)
+	switch {
+	case err != nil:
 		return err
-	}
-	if !r.judged.Covers(now) {
-		now.Flags = r.Flags
+	case !r.judged.Covers(now):
 		return now.Refuse("")
 	}
 	if err := now.Answer(ctx, r.ledger); err != nil {

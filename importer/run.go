@@ -89,7 +89,6 @@ func (r *run) execute(ctx context.Context) (*report.Summary, error) {
 	if r.Shard.Of > 1 && !r.Mapping.OneIdentity() {
 		return nil, errManyIdentities
 	}
-	r.intake.sharding = sharding{r.Shard, r.Mapping.HasLeadID()}
 	if err := r.intake.bind(); err != nil {
 		return nil, err
 	}
