@@ -107,7 +107,7 @@ func (r *run) heedDoubts(ctx context.Context) (err error) {
 }
 
 func (r *run) keepIn(l *checkpoint.Ledger) {
-	r.ledger, r.intake.sums, r.digests = l, l.Digests(), newDigester(l.Digests())
+	r.ledger, r.opened, r.intake.sums, r.digests = l, l.Info(), l.Digests(), newDigester(l.Digests())
 }
 
 // openLedger opens the checkpoint; nil for a dry run without one.

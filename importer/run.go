@@ -36,7 +36,7 @@ type run struct {
 	client  *leadapi.Client     // nil: nothing is ever sent
 	sender  Sender              // the same
 	member  *member             // nil: the run is no worker of a fleet
-	opened  checkpoint.Info     // what it knew before the first row
+	opened  checkpoint.Info     // what it knew before the first row; what it lacked then does not come back
 	judged  *checkpoint.Verdict // by witnesses, before a person was asked
 	shown   time.Time           // when Live was told last
 	stopped *Stop               // why the run ended before its input
@@ -187,7 +187,6 @@ func (r *run) takeRows(ctx context.Context) { r.stopped = newEngine(ctx, r).run(
 func (r *run) announce() error {
 	s := &Start{Target: r.Target, Verdict: r.judged}
 	if r.ledger != nil {
-		r.opened = r.ledger.Info()
 		s.Warnings = slices.Concat(r.opened.Warnings, r.judged.Warnings)
 		if err := r.judged.Refuse(r.Answer); err != nil && r.DryRun {
 			s.Warnings = append(s.Warnings, err.Error())
