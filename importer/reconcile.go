@@ -81,22 +81,19 @@ func (p *planner) forReconcile(it *item) Step {
 		return step
 	}
 	known, before, how := &it.entry, (*leadBefore)(&it.entry), &p.o.Reconciling
-	drawn := how.Sample > 0 && it.late // they have their turn once all rows were read
 	switch {
-	case how.Sample > 0 && !drawn:
+	case how.Sample > 0 && !it.late: // drawn rows have their turn once all rows were read
 		step := ends(Skipped, "its lead is not in the sample").as(Unread)
 		if p.readable(known) {
 			step.Action = Draw
 		}
 		return step
 	case how.None, how.Fresh > 0 && shown(known) && before.known().After(p.since):
-		step := p.verdictOf(it, before, nil)
-		step.found.owner, step.found.sampled = before.Seen.Organization, drawn
-		return step
+		return p.verdictOf(it, before, nil)
 	case !p.readable(known):
 		return ends(Unmatched, "its lead cannot be read: no ExternalID of it is known").as(Unread)
 	}
-	return Step{Action: Read, ending: ending{found: comparison{sampled: drawn}}}
+	return Step{Action: Read}
 }
 
 // as is the step with a verdict.
@@ -115,10 +112,12 @@ func (p *planner) verdictOf(it *item, before *leadBefore, lead *leadapi.Lead) St
 	d := (&planner{digests: p.digests}).compare(it, before, lead, true)
 	s := Step{diff: d, ending: ending{outcome: Conflict, text: strings.Join(d.asks, "; ")}}
 	f := &s.found
-	f.service, f.external = cmp.Or(before.Seen.Status, before.Status), before.ExternalID
-	f.keys = strings.Join(d.keys, ", ")
+	f.keys, f.sampled = strings.Join(d.keys, ", "), p.o.Reconciling.Sample > 0
 	if lead != nil {
-		f.service, f.external = lead.Status, lead.ExternalID
+		f.service, f.external, f.owner, f.changed = lead.Status, lead.ExternalID, lead.OwnerID, lead.UpdatedAt
+	} else {
+		f.service, f.external = cmp.Or(before.Seen.Status, before.Status), before.ExternalID
+		f.owner = before.Seen.Organization
 	}
 	switch {
 	case d.byFile && d.byService:
@@ -139,7 +138,7 @@ func (p *planner) verdictOf(it *item, before *leadBefore, lead *leadapi.Lead) St
 
 // reconcile reads a lead and compares it with its row. Only what was seen is stored.
 func (c *carrier) reconcile(ctx context.Context, j *job) {
-	j.before, j.found = leadBefore(j.entry), j.step.found
+	j.before = leadBefore(j.entry)
 	lead := c.readLead(ctx, j)
 	if lead == nil {
 		if j.outcome != Pending {
@@ -149,8 +148,6 @@ func (c *carrier) reconcile(ctx context.Context, j *job) {
 	}
 	step := c.verdictOf(j.item, &j.before, lead)
 	step.seen(&j.entry, &j.rec, &j.before, &answer{Lead: lead, at: time.Now()})
-	f := &step.found
-	f.changed, f.owner, f.sampled = lead.UpdatedAt, lead.OwnerID, j.found.sampled
 	j.text, j.kind, j.found = step.text, step.kind, step.found
 	j.noteLead(lead)
 	if c.release(j, step.outcome); j.outcome != step.outcome {
