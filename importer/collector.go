@@ -358,8 +358,11 @@ func (t *tally) mayLeave(a Action, underWay int) (may bool, why *Stop) {
 		return false, nil // enough are under way to show that something is wrong with every row
 	case a != Create:
 		return true, nil
-	case t.limits.doubts(0):
-		return false, t.limits.tooMany()
+	case t.limits.doubts(0): // of earlier runs
+		text := fmt.Sprintf("%d rows are in doubt from earlier runs, more than --max-in-doubt allows (%d): no lead is "+
+			"made", t.limits.Standing, t.limits.MaxInDoubt)
+		return false, stopFor(text, "settle them first: leadferry checkpoint export --state in_doubt lists them, and "+
+			"leadferry checkpoint resolve takes the list back; then run the same command again").always()
 	case t.creates.enough && underWay == 0: // all claimed rows have ended
 		return false, ledgerFailed(checkpoint.ErrEnough)
 	case t.creates.enough:

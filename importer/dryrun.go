@@ -189,9 +189,9 @@ func (d *dryRun) request(it *item, step *Step) []byte {
 func (d *dryRun) found(notes []string) *report.Checks {
 	at := d.intake.place
 	c := &report.Checks{
-		Rules: d.rules(), Lacking: wordList(d.words, at), Caught: wordList(d.caught, at), UnusedColumns: d.intake.unused,
+		Rules: d.rules(), Lacking: wordList(d.words, at), Caught: wordList(d.caught, at),
 		Assignments: assignments(d.assigned), Projected: d.projected(), Tests: d.tests,
-		LostFiles: d.intake.lost, Notes: notes,
+		LostFiles: d.intake.lost, Notes: notes, UnusedColumns: d.intake.unused,
 		DroppedRows: d.dropped.Count, CaughtRows: d.elsewhere.Count, Strict: d.options.Strict,
 	}
 	c.Repeats, c.LookAlikes = d.again(&d.repeated.Same), d.again(&d.repeated.Alike)

@@ -107,7 +107,7 @@ func shown(known *checkpoint.Entry) bool {
 	return known.Seen.Status != "" || known.Digest != checkpoint.Digest{} || known.Synced || len(known.Content) > 0
 }
 
-// verdictOf compares a row with its lead without any rules: who changed what. Without a lead, what was seen before counts.
+// verdictOf compares a row with its lead without any rules: who changed what. Without a lead, what was seen counts.
 func (p *planner) verdictOf(it *item, before *leadBefore, lead *leadapi.Lead) Step {
 	d := (&planner{digests: p.digests}).compare(it, before, lead, true)
 	s := Step{diff: d, ending: ending{outcome: Conflict, text: strings.Join(d.asks, "; ")}}
@@ -159,7 +159,7 @@ func (c *carrier) reconcile(ctx context.Context, j *job) {
 type drift struct {
 	cost     string  // for people: what the run is about to cost
 	most     int     // rows of the sample; 0: all are read
-	drawn    []*item // these, as long as rows are read; each ends as it says if another one takes its place
+	drawn    []*item // these, as long as rows are read; each ends as it says if another takes its place
 	met      int     // rows that might be drawn
 	read     int     // leads of the sample
 	differ   int     // of those
