@@ -349,9 +349,9 @@ var errManyIdentities = errors.New("the rows of this mapping may find their lead
 	"of a fleet could meet at one lead\n" +
 	"hint: a mapping can be sharded that has lead_id alone, or key where external_id is the same text or not given")
 
-// takes reports whether a row is this worker's. All rows of a lead, and all keys that look alike, go to the same one: the
-// part is the hash of what identifies the lead, byLeadID its ID alone. Rows without that are divided by their place. All
-// versions of the program must agree.
+// takes reports whether a row is this worker's. All rows of a lead, and all keys that look alike, go to the same one:
+// the part is the hash of what identifies the lead, byLeadID its ID alone. Rows without that are divided by their
+// place. All versions of the program must agree.
 func (s Shard) takes(it *item, byLeadID bool) bool {
 	if s.Of <= 1 {
 		return true
