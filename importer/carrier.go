@@ -86,7 +86,7 @@ func (c *carrier) act(ctx context.Context, j *job) {
 // sent, then the request, then the outcome.
 func (c *carrier) create(ctx context.Context, j *job) {
 	failpoint.At("before intent")
-	shape := c.shapes.of(j.input)
+	shape := c.shapes[j.input].Load()
 	if c.Client.RequestIDHeader != "" {
 		j.requestID = leadapi.NewRequestID()
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/dustin/go-humanize/english"
@@ -31,8 +32,10 @@ type run struct {
 	meter   *meter.Meter
 	retrier *delivery.Retrier
 
-	ledger  *checkpoint.Ledger  // nil for validate, and for a dry run without checkpoint
-	shapes  shapes              // by what rows are made leads; nil where none is
+	ledger *checkpoint.Ledger // nil for validate, and for a dry run without checkpoint
+	// of each input: which columns, key and namespace make its rows leads; nil once the checkpoint knows that, which
+	// stores it with the first claim
+	shapes  []atomic.Pointer[checkpoint.Shape]
 	client  *leadapi.Client     // nil: nothing is ever sent
 	sender  Sender              // the same
 	member  *member             // nil: the run is no worker of a fleet
@@ -43,7 +46,7 @@ type run struct {
 }
 
 func newRun(o Options) *run {
-	r := &run{Options: o, meter: meter.New()}
+	r := &run{Options: o, meter: meter.New(), shapes: make([]atomic.Pointer[checkpoint.Shape], len(o.Inputs))}
 	r.planner = planner{
 		o: &r.Options, conflicts: conflicts{o.Conflict, o.Mapping.Conflicts()},
 		digests: newDigester(checkpoint.NewDigester(nil)),
