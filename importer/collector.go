@@ -60,12 +60,6 @@ func isAddress(key string) bool {
 	return at > 0 && strings.IndexByte(key[at:], '.') > 1 && !strings.ContainsAny(key, " \t")
 }
 
-// leave ends a row without its lead.
-func (c *collector) leave(it *item, how ending) *Stop {
-	it.result = result{ending: how}
-	return c.add(it)
-}
-
 // end ends a row that no lane carried.
 func (c *collector) end(it *item, how ending) *Stop {
 	it.ending = how

@@ -283,17 +283,16 @@ func (e *engine) takeBatch(known *lookup, items []*item) bool {
 func (e *engine) take(it *item) bool {
 	if how := it.left(); how != nil {
 		e.r.collector.countRead(it)
-		e.stop(e.r.collector.leave(it, *how))
+		e.stop(e.r.collector.end(it, *how))
 		return true
 	}
 	if e.r.dry != nil { // nothing is ever under way
 		e.r.collector.countRead(it)
 		step := e.r.plan(it)
 		if e.stop(e.r.dry.plan(it, &step)); step.Action.sends() {
-			e.stop(e.r.collector.leave(it, ending{outcome: Pending}))
-		} else {
-			e.stop(e.r.collector.end(it, step.ending))
+			step.ending = ending{outcome: Pending}
 		}
+		e.stop(e.r.collector.end(it, step.ending))
 		return true
 	}
 	names := e.r.leadNames(it)
@@ -420,5 +419,5 @@ func (e *engine) end() {
 
 // unturned ends a row that was read but never had its turn.
 func (e *engine) unturned(it *item) {
-	e.stop(e.r.collector.leave(it, ending{outcome: Pending, text: "the run stopped before its turn"}))
+	e.stop(e.r.collector.end(it, ending{outcome: Pending, text: "the run stopped before its turn"}))
 }
