@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize/english"
@@ -26,7 +25,6 @@ type collector struct {
 	options *Options
 	before  *report.Before  // what needed attention in the run before
 	began   time.Time       // of the run
-	warned  bool            // of a key that looks like an e-mail address
 	unkept  []report.Unkept // as many as may be claimed at a time at most
 }
 
@@ -46,18 +44,6 @@ func (c *collector) countRead(it *item) {
 	if c.dry != nil {
 		c.dry.read(it)
 	}
-	if !c.warned && it.faults == nil && !it.rec.Skip && isAddress(it.rec.Key) {
-		c.warned = true
-		at := c.tally.place(spotOf(it))
-		c.options.Log.Warn(addressWarning, "file", at.File, "line", at.Line)
-	}
-}
-
-const addressWarning = "a key looks like an e-mail address: the checkpoint keeps keys, so use a number instead"
-
-func isAddress(key string) bool {
-	at := strings.IndexByte(key, '@')
-	return at > 0 && strings.IndexByte(key[at:], '.') > 1 && !strings.ContainsAny(key, " \t")
 }
 
 // end ends a row that no lane carried.
