@@ -36,15 +36,17 @@ type carrier struct {
 type job struct {
 	*item
 	step   Step
-	before leadBefore // Update, Read: what was known of the lead
+	before leadBefore // what was known of the lead
 
-	doubt     *result       // Create: how the row ends if it stays in doubt from before; or nil
 	refusal   error         // why the ledger refused the claim or the mark of a request, which was not sent
 	marked    bool          // Update: the mark is durable
 	unsure    bool          // Update: a try may have been applied, and nobody can tell
 	pass      delivery.Pass // Create: what it was sent with
 	requestID string        // Create: of its last attempt, where requests carry IDs
 }
+
+// resends reports whether the row is in doubt from an earlier send, and is sent again.
+func (j *job) resends() bool { return j.step.Action == Create && j.before.State == checkpoint.InDoubt }
 
 // handle takes a row to its outcome. What the outcome says of a lead is durable when it returns, unless the text says
 // that the checkpoint did not take it. Pending and Failed leave what is known of the lead's data; they may withdraw a
@@ -73,7 +75,6 @@ func (c *carrier) act(ctx context.Context, j *job) {
 	case Read:
 		c.reconcile(ctx, j)
 	case Note:
-		j.before = leadBefore(j.entry)
 		c.notSent(j, j.before.remembered(&j.rec))
 	default: // Hold: what a person needs to find the lead, without digests, because its data are not known
 		j.entry = c.doubtOf(j)
@@ -92,7 +93,7 @@ func (c *carrier) create(ctx context.Context, j *job) {
 	}
 	intent := c.doubtOf(j)
 	intent.RequestID, intent.Updated = j.requestID, time.Time{} // it gets the time of its commit
-	if err := c.ledger.Claim(c.phases.taking, intent, j.doubt != nil, shape); err != nil {
+	if err := c.ledger.Claim(c.phases.taking, intent, j.resends(), shape); err != nil {
 		c.notBegun(j, err)
 		return
 	}

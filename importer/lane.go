@@ -254,12 +254,8 @@ func (e *engine) hand(l *lane, it *item, step Step) {
 	if step.Action == Create {
 		e.r.tally.creates.begun++
 	}
-	j := &job{item: it, step: step}
-	if j.outcome = Pending; step.Action == Create && j.entry.State == checkpoint.InDoubt {
-		j.doubt = &result{ending: inDoubtBefore(&j.entry).ending, entry: j.entry}
-	}
-	j.entry.Content = slices.Clone(j.entry.Content) // look-ups reuse theirs
-	l.job = j
+	it.outcome, it.entry.Content = Pending, slices.Clone(it.entry.Content) // look-ups reuse theirs
+	l.job = &job{item: it, step: step, before: leadBefore(it.entry)}
 }
 
 // rowDone counts how a lane's row ended, or puts the row back. It reports false if the lane is put off.
@@ -289,10 +285,11 @@ func (e *engine) rowDone(l *lane) bool {
 		return !held
 	}
 	// it was not made now; the earlier send is still in doubt
-	if j.doubt != nil && (j.outcome == Pending || j.outcome == Failed) {
-		j.ending, j.entry = j.doubt.ending, j.doubt.entry
+	if j.resends() && (j.outcome == Pending || j.outcome == Failed) {
+		j.entry = checkpoint.Entry(j.before)
+		j.ending = inDoubtBefore(&j.entry).ending
 	}
-	if j.doubt != nil && j.attempts > 0 && j.refusedAs == 0 { // from now on it counts for this run
+	if j.resends() && j.attempts > 0 && j.refusedAs == 0 { // from now on it counts for this run
 		tally.limits.Standing--
 	}
 	j.remarks[serviceKept] = j.step.remarks[serviceKept] && j.entry.Seen.Kept &&

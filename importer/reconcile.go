@@ -138,7 +138,6 @@ func (p *planner) verdictOf(it *item, before *leadBefore, lead *leadapi.Lead) St
 
 // reconcile reads a lead and compares it with its row. Only what was seen is stored.
 func (c *carrier) reconcile(ctx context.Context, j *job) {
-	j.before = leadBefore(j.entry)
 	lead := c.readLead(ctx, j)
 	if lead == nil {
 		if j.outcome != Pending {
