@@ -36,15 +36,17 @@ type carrier struct {
 type job struct {
 	*item
 	step   Step
-	before leadBefore // Update, Read: what was known of the lead
+	before leadBefore // what was known of the lead
 
-	doubt     *result       // Create: how the row ends if it stays in doubt from before; or nil
 	refusal   error         // why the ledger refused the claim or the mark of a request, which was not sent
 	marked    bool          // Update: the mark is durable
 	unsure    bool          // Update: a try may have been applied, and nobody can tell
 	pass      delivery.Pass // Create: what it was sent with
 	requestID string        // Create: of its last attempt, where requests carry IDs
 }
+
+// resends reports whether the row is in doubt from an earlier send, and is sent again.
+func (j *job) resends() bool { return j.step.Action == Create && j.before.State == checkpoint.InDoubt }
 
 // handle takes a row to its outcome. What the outcome says of a lead is durable when it returns, unless the text says
 // that the checkpoint did not take it. Pending and Failed leave what is known of the lead's data; they may withdraw a
@@ -73,7 +75,6 @@ func (c *carrier) act(ctx context.Context, j *job) {
 	case Read:
 		c.reconcile(ctx, j)
 	case Note:
-		j.before = leadBefore(j.entry)
 		c.notSent(j, j.before.remembered(&j.rec))
 	default: // Hold: what a person needs to find the lead, without digests, because its data are not known
 		j.entry = c.doubtOf(j)
@@ -86,13 +87,13 @@ func (c *carrier) act(ctx context.Context, j *job) {
 // sent, then the request, then the outcome.
 func (c *carrier) create(ctx context.Context, j *job) {
 	failpoint.At("before intent")
-	shape := c.shapes.of(j.input)
+	shape := c.shapes[j.input].Load()
 	if c.Client.RequestIDHeader != "" {
 		j.requestID = leadapi.NewRequestID()
 	}
 	intent := c.doubtOf(j)
 	intent.RequestID, intent.Updated = j.requestID, time.Time{} // it gets the time of its commit
-	if err := c.ledger.Claim(c.phases.taking, intent, j.doubt != nil, shape); err != nil {
+	if err := c.ledger.Claim(c.phases.taking, intent, j.resends(), shape); err != nil {
 		c.notBegun(j, err)
 		return
 	}
@@ -291,9 +292,6 @@ func (c *carrier) settle(j *job, outcome Outcome) bool {
 	return true
 }
 
-const heldElsewhere = "another worker sent it and may still be running: held back (leadferry checkpoint workers " +
-	"shows who holds what)"
-
 // notBegun ends a row whose claim or mark was refused: this request was not sent, but maybe an earlier one of the row.
 // If another row has its key or lead by now, the row ends so only if its lane cannot decide about it once more.
 func (c *carrier) notBegun(j *job, err error) {
@@ -302,7 +300,9 @@ func (c *carrier) notBegun(j *job, err error) {
 		j.refusal, j.text = err, "the fleet has made as many leads as --max-creates allows"
 	case errors.Is(err, context.Canceled) && c.phases.taking.Err() != nil: // the run stops: the row stays pending
 	case errors.Is(err, checkpoint.ErrHeld):
-		j.refusal, j.outcome, j.text, j.entry.State = err, InDoubt, heldElsewhere, checkpoint.InDoubt
+		j.refusal, j.outcome, j.entry.State = err, InDoubt, checkpoint.InDoubt
+		j.text = "another worker sent it and may still be running: held back (leadferry checkpoint workers shows who " +
+			"holds what)"
 	case errors.Is(err, checkpoint.ErrKnown), errors.Is(err, checkpoint.ErrDoubt), errors.Is(err, checkpoint.ErrTaken):
 		j.refusal, j.outcome, j.text = err, Conflict, fmt.Sprintf("not sent: the checkpoint refused it (%v)", err)
 	default:

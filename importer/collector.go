@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize/english"
@@ -17,17 +16,15 @@ import (
 
 // collector counts the rows of a run and how each ended. The engine's lock guards it.
 type collector struct {
-	tally *tally
-	dry   *dryRun // of a run that sends nothing; else nil
-	drift *drift  // of a reconciliation; else nil
-	pulls *pulls  // nil: no pull file is wanted
-	// takes each row after its outcome is durable: recorder.add or, if no file has lines about rows, items.add
-	record func(*item) error
+	tally  *tally
+	dry    *dryRun           // of a run that sends nothing; else nil
+	drift  *drift            // of a reconciliation; else nil
+	pulls  *pulls            // nil: no pull file is wanted
+	record func(*item) error // of the recorder: takes each row after its outcome is durable
 
 	options *Options
 	before  *report.Before  // what needed attention in the run before
 	began   time.Time       // of the run
-	warned  bool            // of a key that looks like an e-mail address
 	unkept  []report.Unkept // as many as may be claimed at a time at most
 }
 
@@ -47,24 +44,6 @@ func (c *collector) countRead(it *item) {
 	if c.dry != nil {
 		c.dry.read(it)
 	}
-	if !c.warned && it.faults == nil && !it.rec.Skip && isAddress(it.rec.Key) {
-		c.warned = true
-		at := c.tally.place(spotOf(it))
-		c.options.Log.Warn(addressWarning, "file", at.File, "line", at.Line)
-	}
-}
-
-const addressWarning = "a key looks like an e-mail address: the checkpoint keeps keys, so use a number instead"
-
-func isAddress(key string) bool {
-	at := strings.IndexByte(key, '@')
-	return at > 0 && strings.IndexByte(key[at:], '.') > 1 && !strings.ContainsAny(key, " \t")
-}
-
-// leave ends a row without its lead.
-func (c *collector) leave(it *item, how ending) *Stop {
-	it.result = result{ending: how}
-	return c.add(it)
 }
 
 // end ends a row that no lane carried.
@@ -359,8 +338,11 @@ func (t *tally) mayLeave(a Action, underWay int) (may bool, why *Stop) {
 		return false, nil // enough are under way to show that something is wrong with every row
 	case a != Create:
 		return true, nil
-	case t.limits.doubts(0):
-		return false, t.limits.tooMany()
+	case t.limits.doubts(0): // of earlier runs
+		text := fmt.Sprintf("%d rows are in doubt from earlier runs, more than --max-in-doubt allows (%d): no lead is "+
+			"made", t.limits.Standing, t.limits.MaxInDoubt)
+		return false, stopFor(text, "settle them first: leadferry checkpoint export --state in_doubt lists them, and "+
+			"leadferry checkpoint resolve takes the list back; then run the same command again").always()
 	case t.creates.enough && underWay == 0: // all claimed rows have ended
 		return false, ledgerFailed(checkpoint.ErrEnough)
 	case t.creates.enough:

@@ -210,17 +210,6 @@ func TestWhetherAMappingCanMakeLeads(t *testing.T) {
 	}
 }
 
-func TestKeysThatLookLikeAddresses(t *testing.T) {
-	for key, want := range map[string]bool{
-		"ann@example.com": true, "dealers/ann@example.com": true, "@example.com": false, "7": false, "": false,
-		"a@b": false, "meet @ 7 p.m.": false, "a@.": false, "a.b@c": false,
-	} {
-		if isAddress(key) != want {
-			t.Errorf("%q: %v, want %v", key, !want, want)
-		}
-	}
-}
-
 // What a run that sends is told at its beginning, a dry run tells at its end.
 func TestRemarksOnTheMapping(t *testing.T) {
 	text := strings.Replace(checkedMapping, "key: \"{id}\"\n", "", 1)
@@ -259,17 +248,6 @@ func TestRemarksOnTheMapping(t *testing.T) {
 	}
 	if err := e.announce(); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// A run warns at the first such key, without showing it. Invariant 7
-func TestARunWarnsOfKeysThatLookLikeAddresses(t *testing.T) {
-	var log strings.Builder
-	tr := newTrial(t, []string{"k1,a", "ann@example.com,b", "bob@example.com,c"}, Options{})
-	tr.Log = slog.New(slog.NewTextHandler(&log, nil))
-	tr.carry(t.Context())
-	if n := strings.Count(log.String(), "looks like an e-mail address"); n != 1 || strings.Contains(log.String(), "example") || !strings.Contains(log.String(), "line=3") {
-		t.Errorf("warned %d times: %s", n, log.String())
 	}
 }
 
@@ -318,7 +296,7 @@ func TestRowThatIsNotSentLeavesNothingToCollect(t *testing.T) {
 	it := new(item)
 	for _, step := range []Step{{Action: Create}, ends(Unchanged, "")} {
 		allocations := testing.AllocsPerRun(100, func() {
-			for _, stop := range []*Stop{a.leave(it, ending{outcome: Pending}), a.end(it, step.ending)} {
+			for _, stop := range []*Stop{a.end(it, ending{outcome: Pending}), a.end(it, step.ending)} {
 				if stop != nil {
 					t.Fatal(stop)
 				}

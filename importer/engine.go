@@ -19,14 +19,12 @@ import (
 type engine struct {
 	r       *run
 	phases  phases
-	info    checkpoint.Info // of the beginning: what an incomplete checkpoint lacks does not come back
-	carrier *carrier        // nil if nothing is sent
+	carrier *carrier // nil if nothing is sent
 
 	mu      sync.Mutex
 	changed sync.Cond // a row or a lane has ended, or the run ends
 	lanes   lanes
 	allRead bool  // no more rows come
-	faulty  bool  // the program itself failed at a row, which has no outcome
 	stopped *Stop // why the run ends before its input
 }
 
@@ -34,9 +32,7 @@ func newEngine(ctx context.Context, r *run) *engine {
 	e := &engine{r: r}
 	e.phases.sending, e.phases.sendNoMore = context.WithCancel(ctx)
 	e.phases.taking, e.phases.takeNoMore = context.WithCancel(e.phases.sending)
-	if e.changed.L = &e.mu; r.ledger != nil {
-		e.info = r.ledger.Info()
-	}
+	e.changed.L = &e.mu
 	places := 0
 	if r.sender != nil {
 		places = r.Concurrency
@@ -57,7 +53,7 @@ func (e *engine) run(ctx context.Context) *Stop {
 	if e.r.LetGo != nil {
 		defer context.AfterFunc(e.phases.taking, e.r.LetGo)()
 	}
-	read := make(chan *batch, e.lookupRows()/batchRows)
+	read := make(chan *batch, lookupRows/batchRows)
 	group.Go(func() { e.r.intake.run(e.phases.taking, read) })
 	defer close(e.lanes.todo)
 	for range cap(e.lanes.todo) {
@@ -105,7 +101,6 @@ func (e *engine) guarded(lanes int, f func()) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		e.lanes.active -= lanes
-		e.faulty = true
 		e.stop(crashed(err))
 	}
 }
@@ -114,21 +109,17 @@ func (e *engine) guarded(lanes int, f func()) {
 func (e *engine) watch(ctx context.Context, ended <-chan struct{}) {
 	var deadline <-chan time.Time
 	if d := e.r.MaxDuration; d > 0 {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		deadline = timer.C
+		deadline = time.After(d)
 	}
+	defer context.AfterFunc(ctx, func() { e.halt(interrupted()) })()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
-	for interrupt, done := e.r.Interrupt, ctx.Done(); ; {
+	for interrupt := e.r.Interrupt; ; {
 		select {
 		case <-ended:
 			return
 		case <-interrupt:
 			interrupt = nil
-			e.halt(interrupted())
-		case <-done:
-			done = nil
 			e.halt(interrupted())
 		case <-deadline:
 			e.outOfTime()
@@ -213,7 +204,7 @@ func (e *engine) ask(a *lookup, items ...*item) bool {
 			it.taken = checkpoint.Likeness{State: state, File: known.File, Line: known.Line}
 			*known = checkpoint.Entry{Key: it.rec.Key}
 		}
-		it.result, it.mayLack = result{entry: *known}, e.info.MayLack(known)
+		it.result, it.mayLack = result{entry: *known}, e.r.opened.MayLack(known)
 	}
 	return e.stopped == nil
 }
@@ -228,18 +219,13 @@ func (e *engine) find(a *lookup) error {
 }
 
 // lookupRows is how many rows are looked up in one read, which is a round trip for a database.
-func (e *engine) lookupRows() int {
-	if e.r.member != nil {
-		return 8 * batchRows
-	}
-	return 4 * batchRows
-}
+const lookupRows = 4 * batchRows
 
 // dispatch decides about rows as they come. In the end it starts the lanes that were put off.
 func (e *engine) dispatch(batches <-chan *batch) {
 	var end error
 	var room lookup
-	for b := e.r.intake.next(batches, e.lookupRows()); b != nil; b = e.r.intake.next(batches, e.lookupRows()) {
+	for b := e.r.intake.next(batches, lookupRows); b != nil; b = e.r.intake.next(batches, lookupRows) {
 		if end = b.err; !e.takeBatch(&room, b.items) || end != nil {
 			break
 		}
@@ -264,12 +250,13 @@ func (e *engine) dispatch(batches <-chan *batch) {
 
 // putOffDrawn begins the rows of the sample, once it is known which they are.
 func (e *engine) putOffDrawn() {
-	for _, one := range e.r.drift.drawn {
-		one.it.late = true
-		if l, _, _ := e.lanes.find(one.names); l != nil {
-			e.lanes.wait(l, one.it, one.names)
+	for _, it := range e.r.drift.drawn {
+		it.late = true
+		names := e.r.leadNames(it)
+		if l, _, _ := e.lanes.find(names); l != nil {
+			e.lanes.wait(l, it, names)
 		} else {
-			e.lanes.putOff(e.lanes.begin(one.names), one.it)
+			e.lanes.putOff(e.lanes.begin(names), it)
 		}
 	}
 	e.r.drift.drawn = nil
@@ -296,17 +283,16 @@ func (e *engine) takeBatch(known *lookup, items []*item) bool {
 func (e *engine) take(it *item) bool {
 	if how := it.left(); how != nil {
 		e.r.collector.countRead(it)
-		e.stop(e.r.collector.leave(it, *how))
+		e.stop(e.r.collector.end(it, *how))
 		return true
 	}
 	if e.r.dry != nil { // nothing is ever under way
 		e.r.collector.countRead(it)
 		step := e.r.plan(it)
 		if e.stop(e.r.dry.plan(it, &step)); step.Action.sends() {
-			e.stop(e.r.collector.leave(it, ending{outcome: Pending}))
-		} else {
-			e.stop(e.r.collector.end(it, step.ending))
+			step.ending = ending{outcome: Pending}
 		}
+		e.stop(e.r.collector.end(it, step.ending))
 		return true
 	}
 	names := e.r.leadNames(it)
@@ -368,8 +354,8 @@ func (e *engine) endOrBegin(it *item, names []leadName) bool {
 		e.lanes.putOff(e.lanes.begin(names), it)
 	case step.Action == Draw:
 		it.ending = step.ending
-		if left := e.r.drift.draw(candidate{it, names}); left != nil {
-			e.stop(e.r.collector.add(left.it))
+		if left := e.r.drift.draw(it); left != nil {
+			e.stop(e.r.collector.add(left))
 		}
 	default:
 		e.stop(e.r.collector.end(it, step.ending))
@@ -425,14 +411,13 @@ func (e *engine) end() {
 	for _, it := range e.lanes.drain() {
 		e.unturned(it)
 	}
-	if e.faulty { // such a row may have been sent; the ledger knows
-		t := e.r.tally
-		missing := t.counts.Read - t.ended()
-		t.outcomes[Pending], t.common[Pending] = t.outcomes[Pending]+missing, t.common[Pending]+missing
-	}
+	// rows at which the program itself failed: they may have been sent, as the ledger knows
+	t := e.r.tally
+	missing := t.counts.Read - t.ended()
+	t.outcomes[Pending], t.common[Pending] = t.outcomes[Pending]+missing, t.common[Pending]+missing
 }
 
 // unturned ends a row that was read but never had its turn.
 func (e *engine) unturned(it *item) {
-	e.stop(e.r.collector.leave(it, ending{outcome: Pending, text: "the run stopped before its turn"}))
+	e.stop(e.r.collector.end(it, ending{outcome: Pending, text: "the run stopped before its turn"}))
 }

@@ -95,7 +95,7 @@ func sail(t *testing.T, f *fleetTwin, rows int, o Options, prepare func(i int, t
 	var group sync.WaitGroup
 	for i := range f.workers {
 		own := o
-		own.Terms, own.Shard = &checkpoint.Terms{Fleet: "monday"}, Shard{i, f.workers}
+		own.Terms = &checkpoint.Terms{Fleet: "monday"}
 		own.Fleet = func(checkpoint.Store) Fleet { return seat{f, i} }
 		tr := newTrial(t, f.rows(rows), own)
 		tr.join(tr.ledger)
@@ -245,7 +245,7 @@ func TestAFencedWorkerStops(t *testing.T) {
 				}()
 			}
 		})
-		if _, _, code := trials[0].verdict(); code != CodeFenced {
+		if _, code := trials[0].ending(); code != CodeFenced {
 			t.Errorf("exit code %d", code)
 		}
 		if trials[1].stopped != nil || trials[1].tally.outcomes[Created] != 1000 {

@@ -19,6 +19,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
+	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/leadapi"
 	"leadferry/mapping"
@@ -493,6 +494,13 @@ func (tr *trial) ends(t *testing.T, want string) {
 	}
 }
 
+// ending is the outcome of the run and its exit code.
+func (tr *trial) ending() (outcome string, code int) {
+	s := new(report.Summary)
+	tr.run.verdict(s)
+	return s.Outcome, s.ExitCode
+}
+
 func (tr *trial) outcomes() string {
 	var list []string
 	for o, n := range tr.tally.outcomes {
@@ -586,7 +594,7 @@ func (p *pair) run(command string, o Options, rows ...string) *trial {
 		}
 	}
 	tr.takeRows(p.t.Context())
-	tr.findAbsent(p.t.Context(), nil)
+	tr.findAbsent(p.t.Context(), new(recorder))
 	return tr
 }
 

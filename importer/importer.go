@@ -138,14 +138,6 @@ func (s Share) String() string {
 // doubts reports whether too many rows are in doubt with so many that this run left.
 func (l *Limits) doubts(own int) bool { return l.MaxInDoubt > 0 && l.Standing+own > l.MaxInDoubt }
 
-// tooMany ends a run that would make leads while too many rows are in doubt from earlier ones.
-func (l *Limits) tooMany() *Stop {
-	return stopFor(fmt.Sprintf("%d rows are in doubt from earlier runs, more than --max-in-doubt allows (%d): no lead "+
-		"is made", l.Standing, l.MaxInDoubt),
-		"settle them first: leadferry checkpoint export --state in_doubt lists them, and leadferry checkpoint "+
-			"resolve takes the list back; then run the same command again").always()
-}
-
 // reached is why a run of these counts must end, or nil.
 func (l *Limits) reached(c *checkpoint.Counts) *Stop {
 	switch {

@@ -55,16 +55,6 @@ type item struct {
 type items struct {
 	ready []*item // of the reading goroutine
 	back  chan []*item
-	spent []*item // of the collector, see add
-}
-
-// add takes back a row of a run that writes no files about rows.
-func (s *items) add(it *item) error {
-	if s.spent = append(s.spent, it); len(s.spent) == batchRows {
-		s.put(s.spent)
-		s.spent = make([]*item, 0, batchRows)
-	}
-	return nil
 }
 
 // mostBack is how many lists of items may wait to be used again.
@@ -128,7 +118,6 @@ type intake struct {
 	sums      sums // nil: no digests are wanted
 	fields    bool // digests by field are wanted
 	caught    bool // note texts that a map lacks and its else takes
-	sharding  sharding
 	keepGoing bool // go on with the next input if one is lost in its middle
 	items     items
 
@@ -352,19 +341,14 @@ func quoted(names []string) string {
 // Shard is the part of the input that a worker takes: part Index (from 0) of Of parts. The zero Shard is all of it.
 type Shard struct{ Index, Of int }
 
-// sharding says which rows a worker takes. All rows of a lead, and all keys that look alike, go to the same worker: the
-// part is the hash of what identifies the lead. Rows without that are divided by their place.
-type sharding struct {
-	Shard
-	byLeadID bool // rows find their lead by its ID alone
-}
-
 var errManyIdentities = errors.New("the rows of this mapping may find their lead by several values, so that workers " +
 	"of a fleet could meet at one lead\n" +
 	"hint: a mapping can be sharded that has lead_id alone, or key where external_id is the same text or not given")
 
-// takes reports whether a row is this worker's. All versions of the program must agree.
-func (s *sharding) takes(it *item) bool {
+// takes reports whether a row is this worker's. All rows of a lead, and all keys that look alike, go to the same one:
+// the part is the hash of what identifies the lead, byLeadID its ID alone. Rows without that are divided by their
+// place. All versions of the program must agree.
+func (s Shard) takes(it *item, byLeadID bool) bool {
 	if s.Of <= 1 {
 		return true
 	}
@@ -372,7 +356,7 @@ func (s *sharding) takes(it *item) bool {
 	switch {
 	case it.faults != nil || it.rec.Skip:
 		place = uint64(it.input + it.row.Number)
-	case s.byLeadID && it.rec.LeadID != "":
+	case byLeadID && it.rec.LeadID != "":
 		place = xxhash.Sum64String(it.rec.LeadID)
 	default:
 		place = xxhash.Sum64String(rowkey.Fold(it.rec.Key))

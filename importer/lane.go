@@ -194,28 +194,25 @@ func (e *engine) runLane(ctx context.Context, l *lane) {
 func (e *engine) next(l *lane) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+rows:
 	for it := e.lanes.first(l); it != nil; it = e.lanes.first(l) {
 		known, other := e.lookAgain(l, it)
-		if other != nil {
+		var step Step
+		if known {
+			step = e.r.plan(it)
+		}
+		switch {
+		case other != nil:
 			e.lanes.putBack(l, it)
 			e.lanes.merge(l, other)
-			e.release()
-			return false
-		}
-		if !known {
-			e.unturned(it)
-			continue
-		}
-		step := e.r.plan(it)
-		switch {
-		case e.putsOff(it, &step):
+			break rows
+		case known && e.putsOff(it, &step):
 			e.lanes.putOff(l, it)
-			e.release()
-			return false
-		case step.Action == Nothing:
+			break rows
+		case known && step.Action == Nothing:
 			e.stop(e.r.collector.end(it, step.ending))
 			e.changed.Broadcast()
-		case !e.mayLeave(step.Action):
+		case !known, !e.mayLeave(step.Action):
 			e.unturned(it)
 		default:
 			e.hand(l, it, step)
@@ -223,7 +220,8 @@ func (e *engine) next(l *lane) bool {
 		}
 	}
 	e.lanes.end(l)
-	e.release()
+	e.lanes.active--
+	e.changed.Broadcast()
 	return false
 }
 
@@ -244,11 +242,6 @@ func (e *engine) lookAgain(l *lane, it *item) (known bool, other *lane) {
 	return false, nil
 }
 
-func (e *engine) release() {
-	e.lanes.active--
-	e.changed.Broadcast()
-}
-
 func (e *engine) hand(l *lane, it *item, step Step) {
 	e.lanes.underWay++
 	if step.Action.sends() {
@@ -261,12 +254,8 @@ func (e *engine) hand(l *lane, it *item, step Step) {
 	if step.Action == Create {
 		e.r.tally.creates.begun++
 	}
-	j := &job{item: it, step: step}
-	if j.outcome = Pending; step.Action == Create && j.entry.State == checkpoint.InDoubt {
-		j.doubt = &result{ending: inDoubtBefore(&j.entry).ending, entry: j.entry}
-	}
-	j.entry.Content = slices.Clone(j.entry.Content) // look-ups reuse theirs
-	l.job = j
+	it.outcome, it.entry.Content = Pending, slices.Clone(it.entry.Content) // look-ups reuse theirs
+	l.job = &job{item: it, step: step, before: leadBefore(it.entry)}
 }
 
 // rowDone counts how a lane's row ended, or puts the row back. It reports false if the lane is put off.
@@ -282,35 +271,29 @@ func (e *engine) rowDone(l *lane) bool {
 		tally.created(j.item, j.refusal != nil)
 	}
 	tally.creates.enough = tally.creates.enough || errors.Is(j.refusal, checkpoint.ErrEnough)
-	if again, held := e.decidesAgain(j); held {
-		e.lanes.putOff(l, j.item)
-		e.lanes.active--
-		return false
-	} else if again {
-		e.lanes.putBack(l, j.item)
-		return true
+	// The ledger refused the claim and knows more now: the row is decided once more, if another worker holds it at the
+	// end of the run.
+	held := errors.Is(j.refusal, checkpoint.ErrHeld)
+	again := j.refusal != nil && !errors.Is(j.refusal, checkpoint.ErrEnough) && !j.late && e.stopped == nil
+	if again && !(held && len(e.lanes.late) >= mostLate) {
+		if j.late = true; held {
+			e.lanes.putOff(l, j.item)
+			e.lanes.active--
+		} else {
+			e.lanes.putBack(l, j.item)
+		}
+		return !held
 	}
 	// it was not made now; the earlier send is still in doubt
-	if j.doubt != nil && (j.outcome == Pending || j.outcome == Failed) {
-		j.ending, j.entry = j.doubt.ending, j.doubt.entry
+	if j.resends() && (j.outcome == Pending || j.outcome == Failed) {
+		j.entry = checkpoint.Entry(j.before)
+		j.ending = inDoubtBefore(&j.entry).ending
 	}
-	if j.doubt != nil && j.attempts > 0 && j.refusedAs == 0 { // from now on it counts for this run
+	if j.resends() && j.attempts > 0 && j.refusedAs == 0 { // from now on it counts for this run
 		tally.limits.Standing--
 	}
 	j.remarks[serviceKept] = j.step.remarks[serviceKept] && j.entry.Seen.Kept &&
 		(j.outcome == Unchanged || j.outcome == Updated)
 	e.stop(e.r.collector.add(j.item))
 	return true
-}
-
-// decidesAgain reports whether to decide about a row once more, because the ledger refused its claim and knows more
-// now. Each row gets one such chance. A row that another worker holds waits for the end of the run.
-func (e *engine) decidesAgain(j *job) (again, held bool) {
-	held = errors.Is(j.refusal, checkpoint.ErrHeld)
-	if j.refusal == nil || errors.Is(j.refusal, checkpoint.ErrEnough) || j.late || e.stopped != nil ||
-		held && len(e.lanes.late) >= mostLate {
-		return false, false
-	}
-	j.late = true
-	return true, held
 }

@@ -12,6 +12,7 @@ import (
 	"unsafe"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/report"
 	"leadferry/importer/source"
 )
 
@@ -89,7 +90,7 @@ func TestLargeRowsDoNotGather(t *testing.T) {
 		t.Errorf("%d rows of %d bytes wait", e.waiting, e.bytes)
 	}
 
-	w := &recorder{lines: make(chan []*item, 8)}
+	w := &recorder{files: new(report.Run), lines: make(chan []*item, 8)}
 	for range 3 {
 		if err := w.add(&item{row: source.Row{Size: batchBytes}}); err != nil {
 			t.Fatal(err)
@@ -98,7 +99,7 @@ func TestLargeRowsDoNotGather(t *testing.T) {
 	if len(w.lines) != 3 {
 		t.Errorf("large rows went in %d batches, want 3", len(w.lines))
 	}
-	for range recordBatch {
+	for range batchRows {
 		if err := w.add(&item{row: source.Row{Size: 1}}); err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"leadferry/checkpoint"
 	"leadferry/importer/report"
@@ -31,7 +30,7 @@ func (r *run) prepare(ctx context.Context, l *checkpoint.Ledger) (err error) {
 		}
 	}
 	if r.makes() {
-		if r.shapes, err = newShapes(ctx, &r.Options, l); err != nil {
+		if err := r.findShapes(ctx); err != nil {
 			return err
 		}
 	}
@@ -49,28 +48,33 @@ func (r *run) hear(ctx context.Context) (err error) {
 	if r.Witnesses != nil {
 		r.Witnesses.Looks = r.DryRun
 	}
-	if r.judged, err = checkpoint.Judge(ctx, r.ledger, r.Witnesses, r.makes(), r.doubtfulKinds()); err != nil {
+	if r.judged, err = r.judge(ctx); err != nil {
 		return err
 	}
-	r.judged.Flags = r.Flags
 	if err := r.judged.RefuseOlder(); err != nil || r.DryRun || !r.makes() || r.Witnesses == nil {
 		return err
 	}
 	return checkpoint.OnThisMachine(ctx, r.ledger, r.Machine, false)
 }
 
-// doubtfulKinds are the kinds that may belong to another target; none if the mapping names the target.
-func (r *run) doubtfulKinds() []checkpoint.Kind {
+// judge asks the witnesses about the checkpoint. Kinds of inputs may belong to another target, unless the mapping names
+// the target.
+func (r *run) judge(ctx context.Context) (*checkpoint.Verdict, error) {
+	kinds := r.kinds()
 	if r.Mapping.Target != (mapping.Target{}) {
-		return nil
+		kinds = nil
 	}
-	return r.kinds()
+	v, err := checkpoint.Judge(ctx, r.ledger, r.Witnesses, r.makes(), kinds)
+	if err == nil {
+		v.Flags = r.Flags
+	}
+	return v, err
 }
 
 // kinds are the kinds of inputs of which this checkpoint has not made leads yet.
 func (r *run) kinds() (kinds []checkpoint.Kind) {
 	for i := range r.shapes {
-		if shape := r.shapes.of(i); shape != nil && len(shape.Columns) > 0 {
+		if shape := r.shapes[i].Load(); shape != nil && len(shape.Columns) > 0 {
 			kinds = append(kinds, checkpoint.KindOf(shape))
 		}
 	}
@@ -102,7 +106,7 @@ func (r *run) heedDoubts(ctx context.Context) (err error) {
 }
 
 func (r *run) keepIn(l *checkpoint.Ledger) {
-	r.ledger, r.intake.sums, r.digests = l, l.Digests(), newDigester(l.Digests())
+	r.ledger, r.opened, r.intake.sums, r.digests = l, l.Info(), l.Digests(), newDigester(l.Digests())
 }
 
 // openLedger opens the checkpoint; nil for a dry run without one.
@@ -126,12 +130,11 @@ func (r *run) noteStart(ctx context.Context) error {
 	}
 	defer unlock()
 	// Judge again, because a person may have taken long to answer. What was answered holds; anything new is refused.
-	now, err := checkpoint.Judge(ctx, r.ledger, r.Witnesses, r.makes(), r.doubtfulKinds())
-	if err != nil {
+	now, err := r.judge(ctx)
+	switch {
+	case err != nil:
 		return err
-	}
-	if !r.judged.Covers(now) {
-		now.Flags = r.Flags
+	case !r.judged.Covers(now):
 		return now.Refuse("")
 	}
 	if err := now.Answer(ctx, r.ledger); err != nil {
@@ -175,39 +178,34 @@ func (r *run) closeLedger(s *report.Summary) error {
 // How far JSONL is read to find its columns, before anything is sent: objects, and bytes that stay in memory.
 const firstObjects, firstBytes = 1000, 16 << 20
 
-// shapes say, for each input, which columns, key and namespace make its rows leads. A shape that the checkpoint
-// does not know yet is stored with the first claim.
-type shapes []atomic.Pointer[checkpoint.Shape]
-
-// newShapes compares each input with the shapes that the checkpoint knows. It refuses a file with nearly the columns of
-// a known one but another key: every row would make another lead.
-func newShapes(ctx context.Context, o *Options, l *checkpoint.Ledger) (shapes, error) {
-	list := make(shapes, len(o.Inputs))
+// findShapes compares the shape of each input with those that the checkpoint knows. It refuses a file with nearly the
+// columns of a known one but another key: every row would make another lead.
+func (r *run) findShapes(ctx context.Context) error {
 	var refused []error
 	var ids []string // of the refused inputs
-	for i, f := range o.Inputs {
-		shape := o.shapeOf(f)
-		known, kin, err := checkpoint.Noted(ctx, l, shape)
+	for i, f := range r.Inputs {
+		shape := r.shapeOf(f)
+		known, kin, err := checkpoint.Noted(ctx, r.ledger, shape)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if known {
 			continue
 		}
-		list[i].Store(&shape)
+		r.shapes[i].Store(&shape)
 		if err := refuseShape(f, &shape, kin); err != nil {
 			kind := checkpoint.KindOf(&shape)
 			refused, ids = append(refused, err), append(ids, kind.ID())
 		}
 	}
 	switch answer := checkpoint.AnswerID(ids); {
-	case len(refused) == 0 && o.NewKey != "":
-		return nil, fmt.Errorf("--new-key=%s answers nothing: files with these columns were already imported with "+
-			"this key, or never\nhint: leave it out", o.NewKey)
-	case len(refused) > 0 && o.NewKey != answer:
-		return nil, fmt.Errorf("%w; if new leads are meant: --new-key=%s", errors.Join(refused...), answer)
+	case len(refused) == 0 && r.NewKey != "":
+		return fmt.Errorf("--new-key=%s answers nothing: files with these columns were already imported with "+
+			"this key, or never\nhint: leave it out", r.NewKey)
+	case len(refused) > 0 && r.NewKey != answer:
+		return fmt.Errorf("%w; if new leads are meant: --new-key=%s", errors.Join(refused...), answer)
 	}
-	return list, nil
+	return nil
 }
 
 func (o *Options) shapeOf(f *source.File) checkpoint.Shape {
@@ -234,14 +232,6 @@ func (o *Options) keyForm(f *source.File) string {
 	null := strings.Join(s.Null, ", ")
 	set(null != "", "null "+null)
 	return strings.Join(settings, "; ")
-}
-
-// of is the shape to store with a claim of an input, or nil.
-func (s shapes) of(input int) *checkpoint.Shape {
-	if s == nil {
-		return nil
-	}
-	return s[input].Load()
 }
 
 // ownData reports whether the row's own data are the key: any other form names a column.

@@ -332,16 +332,13 @@ func WithRequestID(text string, e *checkpoint.Entry) string {
 
 // Explain says for people why an entry is in its state, or "".
 func Explain(e *checkpoint.Entry) string {
-	switch e.State {
-	case checkpoint.InDoubt:
-		return doubtReason(e.Reason, e.Code)
-	case checkpoint.Rejected:
-		return refusedBefore(e)
-	}
-	if e.Unsettled != "" {
-		return fmt.Sprintf("an update of run %s was not confirmed: the next one sends all of its row", e.Unsettled)
-	}
 	switch {
+	case e.State == checkpoint.InDoubt:
+		return doubtReason(e.Reason, e.Code)
+	case e.State == checkpoint.Rejected:
+		return refusedBefore(e)
+	case e.Unsettled != "":
+		return fmt.Sprintf("an update of run %s was not confirmed: the next one sends all of its row", e.Unsettled)
 	case e.State == checkpoint.Partial:
 		return "created but not linked yet"
 	case e.State == checkpoint.Created && e.Refused != (checkpoint.Digest{}):

@@ -306,13 +306,11 @@ func withoutLead(it *item) (step Step, cannot bool) {
 }
 
 func (p *planner) unmatched(it *item) Step {
-	switch p.o.Missing {
-	case MissingCreate:
-		return p.forImport(it)
-	case MissingIgnore:
-		return ends(Skipped, notKnown+" (--missing ignore)")
-	}
 	switch {
+	case p.o.Missing == MissingCreate:
+		return p.forImport(it)
+	case p.o.Missing == MissingIgnore:
+		return ends(Skipped, notKnown+" (--missing ignore)")
 	case it.entry.State == checkpoint.Rejected:
 		return ends(Unmatched, notKnown+": the service refused to make it")
 	case it.alike.State != checkpoint.Unknown:

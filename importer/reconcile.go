@@ -81,22 +81,19 @@ func (p *planner) forReconcile(it *item) Step {
 		return step
 	}
 	known, before, how := &it.entry, (*leadBefore)(&it.entry), &p.o.Reconciling
-	drawn := how.Sample > 0 && it.late // they have their turn once all rows were read
 	switch {
-	case how.Sample > 0 && !drawn:
+	case how.Sample > 0 && !it.late: // drawn rows have their turn once all rows were read
 		step := ends(Skipped, "its lead is not in the sample").as(Unread)
 		if p.readable(known) {
 			step.Action = Draw
 		}
 		return step
 	case how.None, how.Fresh > 0 && shown(known) && before.known().After(p.since):
-		step := p.verdictOf(it, before, nil)
-		step.found.owner, step.found.sampled = before.Seen.Organization, drawn
-		return step
+		return p.verdictOf(it, before, nil)
 	case !p.readable(known):
 		return ends(Unmatched, "its lead cannot be read: no ExternalID of it is known").as(Unread)
 	}
-	return Step{Action: Read, ending: ending{found: comparison{sampled: drawn}}}
+	return Step{Action: Read}
 }
 
 // as is the step with a verdict.
@@ -110,15 +107,17 @@ func shown(known *checkpoint.Entry) bool {
 	return known.Seen.Status != "" || known.Digest != checkpoint.Digest{} || known.Synced || len(known.Content) > 0
 }
 
-// verdictOf compares a row with its lead without any rules: who changed what. Without a lead, what was seen before counts.
+// verdictOf compares a row with its lead without any rules: who changed what. Without a lead, what was seen counts.
 func (p *planner) verdictOf(it *item, before *leadBefore, lead *leadapi.Lead) Step {
 	d := (&planner{digests: p.digests}).compare(it, before, lead, true)
 	s := Step{diff: d, ending: ending{outcome: Conflict, text: strings.Join(d.asks, "; ")}}
 	f := &s.found
-	f.service, f.external = cmp.Or(before.Seen.Status, before.Status), before.ExternalID
-	f.keys = strings.Join(d.keys, ", ")
+	f.keys, f.sampled = strings.Join(d.keys, ", "), p.o.Reconciling.Sample > 0
 	if lead != nil {
-		f.service, f.external = lead.Status, lead.ExternalID
+		f.service, f.external, f.owner, f.changed = lead.Status, lead.ExternalID, lead.OwnerID, lead.UpdatedAt
+	} else {
+		f.service, f.external = cmp.Or(before.Seen.Status, before.Status), before.ExternalID
+		f.owner = before.Seen.Organization
 	}
 	switch {
 	case d.byFile && d.byService:
@@ -139,7 +138,6 @@ func (p *planner) verdictOf(it *item, before *leadBefore, lead *leadapi.Lead) St
 
 // reconcile reads a lead and compares it with its row. Only what was seen is stored.
 func (c *carrier) reconcile(ctx context.Context, j *job) {
-	j.before, j.found = leadBefore(j.entry), j.step.found
 	lead := c.readLead(ctx, j)
 	if lead == nil {
 		if j.outcome != Pending {
@@ -149,8 +147,6 @@ func (c *carrier) reconcile(ctx context.Context, j *job) {
 	}
 	step := c.verdictOf(j.item, &j.before, lead)
 	step.seen(&j.entry, &j.rec, &j.before, &answer{Lead: lead, at: time.Now()})
-	f := &step.found
-	f.changed, f.owner, f.sampled = lead.UpdatedAt, lead.OwnerID, j.found.sampled
 	j.text, j.kind, j.found = step.text, step.kind, step.found
 	j.noteLead(lead)
 	if c.release(j, step.outcome); j.outcome != step.outcome {
@@ -160,24 +156,18 @@ func (c *carrier) reconcile(ctx context.Context, j *job) {
 
 // drift counts a reconciliation, and notes the keys of its rows: a lead that no row names is absent.
 type drift struct {
-	cost     string      // for people: what the run is about to cost
-	most     int         // rows of the sample; 0: all are read
-	drawn    []candidate // these, as long as rows are read
-	met      int         // rows that might be drawn
-	read     int         // leads of the sample
-	differ   int         // of those
+	cost     string  // for people: what the run is about to cost
+	most     int     // rows of the sample; 0: all are read
+	drawn    []*item // these, as long as rows are read; each ends as it says if another takes its place
+	met      int     // rows that might be drawn
+	read     int     // leads of the sample
+	differ   int     // of those
 	verdicts [verdictCount]int
 	named    *findings.Keys // nil: nothing says which leads a file should name
 }
 
-// candidate is a row of the sample. It ends as it says if another row takes its place.
-type candidate struct {
-	it    *item
-	names []leadName
-}
-
 // draw takes a row into the sample, each with the same chance, and returns one that is not in it, or nil.
-func (d *drift) draw(one candidate) *candidate {
+func (d *drift) draw(one *item) *item {
 	d.met++
 	if len(d.drawn) < d.most {
 		d.drawn = append(d.drawn, one)
@@ -186,7 +176,7 @@ func (d *drift) draw(one candidate) *candidate {
 	if i := rand.IntN(d.met); i < d.most {
 		d.drawn[i], one = one, d.drawn[i]
 	}
-	return &one
+	return one
 }
 
 func (d *drift) count(f *comparison) {

@@ -45,7 +45,7 @@ func (m *recordMaker) make(b *batch) {
 			if err := m.record(under); err != nil {
 				return err
 			}
-			if m.intake.sharding.takes(under) {
+			if o := m.intake.options; o.Shard.takes(under, o.Mapping.HasLeadID()) {
 				mine = append(mine, under)
 			}
 		}

@@ -18,9 +18,10 @@ import (
 	"leadferry/mapping"
 )
 
-// recorder writes the rows' lines in its own goroutine. If batchesAhead batches wait for a slow disk, the run waits.
+// recorder takes rows that have ended, writes their lines in its own goroutine and gives their memory back. If
+// batchesAhead batches wait for a slow disk, the run waits.
 type recorder struct {
-	files  *report.Run
+	files  *report.Run // nil: none are wanted
 	inputs []report.Input
 	items  *items      // takes the rows back
 	own    *ownColumns // nil: results do not carry the rows' own cells
@@ -36,20 +37,16 @@ type recorder struct {
 	compared []report.Compared
 }
 
-const (
-	recordBatch  = 128
-	batchesAhead = 8 // beside the one being filled and the one being written
-)
+const batchesAhead = 8 // beside the one being filled and the one being written
 
-// openFiles opens the run's files; nil: none are wanted.
+// openFiles opens the run's files, if any are wanted.
 func (r *run) openFiles() (*recorder, error) {
-	r.record = r.intake.items.add
-	if !r.Files.Wanted() {
-		return nil, nil
-	}
 	w := &recorder{
 		items: &r.intake.items, strict: r.Strict, values: r.Files.ProblemValues,
 		lines: make(chan []*item, batchesAhead), done: make(chan struct{}),
+	}
+	if r.record = w.add; !r.Files.Wanted() {
+		return w, nil
 	}
 	if r.OwnColumns {
 		w.own = newOwnColumns(r.Inputs)
@@ -67,7 +64,6 @@ func (r *run) openFiles() (*recorder, error) {
 		w.inputs = append(w.inputs,
 			report.Input{Path: in.Path, Format: in.Format, Delimiter: in.Delimiter, ByteOrderMark: mark})
 	}
-	r.record = w.add
 	go w.run()
 	return w, nil
 }
@@ -75,17 +71,19 @@ func (r *run) openFiles() (*recorder, error) {
 func (w *recorder) add(it *item) error {
 	w.batch = append(w.batch, it)
 	w.size += it.row.Size
-	if len(w.batch) < recordBatch && w.size < batchBytes {
+	if len(w.batch) < batchRows && w.size < batchBytes {
 		return nil
 	}
 	return w.flush()
 }
 
 func (w *recorder) flush() error {
-	if len(w.batch) > 0 {
+	if w.files == nil {
+		w.items.put(w.batch)
+	} else if len(w.batch) > 0 {
 		w.lines <- w.batch
-		w.batch, w.size = make([]*item, 0, recordBatch), 0
 	}
+	w.batch, w.size = make([]*item, 0, batchRows), 0
 	if err := w.failed.Load(); err != nil {
 		return *err
 	}
@@ -94,9 +92,11 @@ func (w *recorder) flush() error {
 
 func (w *recorder) close() error {
 	_ = w.flush() // the next flush returns the same error
-	close(w.lines)
-	<-w.done
-	if err := w.flush(); err != nil {
+	if w.files != nil {
+		close(w.lines)
+		<-w.done
+	}
+	if err := w.flush(); err != nil || w.files == nil {
 		return err
 	}
 	return w.files.Flush()
@@ -178,7 +178,7 @@ func stamp(t time.Time) string {
 
 // absent writes a lead that no row names, after close.
 func (w *recorder) absent(e *checkpoint.Entry) error {
-	if w == nil || !w.files.Reconciles() {
+	if w.files == nil || !w.files.Reconciles() {
 		return nil
 	}
 	c := comparedWith(e, &comparison{verdict: Absent})

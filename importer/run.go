@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/dustin/go-humanize/english"
@@ -31,19 +32,21 @@ type run struct {
 	meter   *meter.Meter
 	retrier *delivery.Retrier
 
-	ledger  *checkpoint.Ledger  // nil for validate, and for a dry run without checkpoint
-	shapes  shapes              // by what rows are made leads; nil where none is
+	ledger *checkpoint.Ledger // nil for validate, and for a dry run without checkpoint
+	// of each input: which columns, key and namespace make its rows leads; nil once the checkpoint knows that, which
+	// stores it with the first claim
+	shapes  []atomic.Pointer[checkpoint.Shape]
 	client  *leadapi.Client     // nil: nothing is ever sent
 	sender  Sender              // the same
 	member  *member             // nil: the run is no worker of a fleet
-	opened  *Start              // what was known before the first row
+	opened  checkpoint.Info     // what it knew before the first row; what it lacked then does not come back
 	judged  *checkpoint.Verdict // by witnesses, before a person was asked
 	shown   time.Time           // when Live was told last
 	stopped *Stop               // why the run ended before its input
 }
 
 func newRun(o Options) *run {
-	r := &run{Options: o, meter: meter.New()}
+	r := &run{Options: o, meter: meter.New(), shapes: make([]atomic.Pointer[checkpoint.Shape], len(o.Inputs))}
 	r.planner = planner{
 		o: &r.Options, conflicts: conflicts{o.Conflict, o.Mapping.Conflicts},
 		digests: newDigester(checkpoint.NewDigester(nil)),
@@ -87,7 +90,6 @@ func (r *run) execute(ctx context.Context) (*report.Summary, error) {
 	if r.Shard.Of > 1 && !r.Mapping.OneIdentity() {
 		return nil, errManyIdentities
 	}
-	r.intake.sharding = sharding{r.Shard, r.Mapping.HasLeadID()}
 	if err := r.intake.bind(); err != nil {
 		return nil, err
 	}
@@ -164,10 +166,8 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	if r.stopped == nil {
 		r.takeRows(ctx)
 	}
-	if rec != nil {
-		if err := rec.close(); err != nil {
-			r.stopped = graver(r.stopped, filesFailed(err))
-		}
+	if err := rec.close(); err != nil {
+		r.stopped = graver(r.stopped, filesFailed(err))
 	}
 	r.findAbsent(ctx, rec)
 	end()
@@ -188,8 +188,7 @@ func (r *run) takeRows(ctx context.Context) { r.stopped = newEngine(ctx, r).run(
 func (r *run) announce() error {
 	s := &Start{Target: r.Target, Verdict: r.judged}
 	if r.ledger != nil {
-		s.Checkpoint = r.ledger.Info()
-		s.Warnings = slices.Concat(s.Checkpoint.Warnings, r.judged.Warnings)
+		s.Warnings = slices.Concat(r.opened.Warnings, r.judged.Warnings)
 		if err := r.judged.Refuse(r.Answer); err != nil && r.DryRun {
 			s.Warnings = append(s.Warnings, err.Error())
 		}
@@ -202,7 +201,7 @@ func (r *run) announce() error {
 		s.Warnings = append(s.Warnings, r.shared()...)
 	}
 	s.Warnings = append(s.Warnings, r.Warnings...)
-	r.opened = s
+	s.Checkpoint = r.opened
 	if r.Begin == nil {
 		return nil
 	}
@@ -224,16 +223,23 @@ func (r *run) finish(s *report.Summary, rec *recorder) {
 		}
 	}
 	failpoint.At("before files are finished")
-	if rec != nil {
+	if rec.files != nil {
 		rec.files.Finish(s) // says in the summary itself what it could not write
 	}
 }
 
-// halt makes the summary say that the run stopped after all.
+// halt makes the summary say that the run stopped, unless it did for a graver reason.
 func halt(s *report.Summary, stop *Stop) {
-	if stop.replacesCode(s.ExitCode) {
-		s.Outcome, s.StopReason, s.ExitCode = "stopped", stop.Reason, stop.Code
-		s.Hint, s.Same = s.Holding(stop.Hint), stop.Same
+	replaces := stop.replacesCode(s.ExitCode)
+	if s.StopReason != "" && !replaces {
+		return
+	}
+	s.Outcome, s.StopReason, s.ExitCode = "stopped", stop.Reason, max(s.ExitCode, stop.Code)
+	if s.Hint, s.Same = s.Holding(stop.Hint), stop.Same; replaces {
+		s.ExitCode = stop.Code
+	}
+	if stop.Code == CodeInterrupted {
+		s.Outcome = "interrupted"
 	}
 }
 
@@ -243,10 +249,7 @@ func (r *run) summary() *report.Summary {
 	if r.dry != nil {
 		r.dry.findRepeats()
 	}
-	s.Outcome, s.StopReason, s.ExitCode = r.verdict()
-	if r.stopped != nil {
-		s.Hint, s.Same = s.Holding(r.stopped.Hint), r.stopped.Same
-	}
+	r.verdict(s)
 	if r.ledger != nil {
 		known := r.ledger.Info()
 		s.Checkpoint.ID, s.Checkpoint.Sequence = known.ID, known.Sequence
@@ -272,7 +275,10 @@ func (r *run) summary() *report.Summary {
 	}
 	s.Notes, s.Unkept = r.notes(), r.unkept
 	if r.pulls != nil {
-		s.Wordless, _ = r.pulls.left()
+		var note string
+		if s.Wordless, note = r.pulls.left(); note != "" {
+			s.Notes = append(s.Notes, note)
+		}
 	}
 	if r.dry != nil {
 		s.Checks = r.dry.found()
@@ -298,10 +304,7 @@ func (r *run) soFar() *report.Summary {
 	took := now.Sub(r.began)
 	s.Outcome, s.StartedAt, s.FinishedAt = report.Running, r.began.UTC(), now.UTC()
 	s.DurationS, s.DroppedValues = took.Seconds(), r.tally.dropped
-	if r.opened != nil {
-		known := &r.opened.Checkpoint
-		s.Checkpoint = report.Checkpoint{Path: known.Path, New: known.New, Leads: known.Leads}
-	}
+	s.Checkpoint = report.Checkpoint{Path: r.opened.Path, New: r.opened.New, Leads: r.opened.Leads}
 	for i, name := range r.intake.paths {
 		s.Inputs = append(s.Inputs, report.Input{Path: name, Rows: r.tally.rows[i]})
 	}
@@ -319,30 +322,22 @@ func (r *run) soFar() *report.Summary {
 	return s
 }
 
-// verdict is how the run ended, and its exit code (INTERFACE, "Exit status").
-func (r *run) verdict() (outcome, reason string, code int) {
-	outcome, code = "complete", CodeComplete
+// verdict says in the summary how the run ended, and its exit code (INTERFACE, "Exit status").
+func (r *run) verdict(s *report.Summary) {
+	s.Outcome, s.ExitCode = "complete", CodeComplete
 	switch bad := r.badRows(); {
-	case r.dry != nil && r.dry.fails(), bad > 0 && !r.Tolerate.covers(bad, r.tally.counts.Read):
-		outcome, code = "attention", CodeAttention
+	case r.dry != nil && r.dry.fails(), bad > 0 && !r.Tolerate.covers(bad, r.tally.counts.Read),
+		r.pulls != nil && len(r.pulls.wordless) > 0, slices.ContainsFunc(r.Inputs, (*source.File).Changed):
+		s.Outcome, s.ExitCode = "attention", CodeAttention
 	case bad > 0:
-		outcome = "attention"
-	case r.pulls != nil && len(r.pulls.wordless) > 0, slices.ContainsFunc(r.Inputs, (*source.File).Changed):
-		outcome, code = "attention", CodeAttention
+		s.Outcome = "attention"
 	}
 	if r.tally.outcomes[InDoubt] > 0 {
-		code = CodeInDoubt
+		s.ExitCode = CodeInDoubt
 	}
-	s := r.stopped
-	switch {
-	case s == nil:
-		return outcome, "", code
-	case s.Code == CodeInterrupted:
-		return "interrupted", s.Reason, s.Code
-	case s.replacesCode(code):
-		code = s.Code
+	if r.stopped != nil {
+		halt(s, r.stopped)
 	}
-	return "stopped", s.Reason, max(code, s.Code)
 }
 
 // badRows is how many rows need attention. With --strict, doubtful rows count too.
@@ -427,10 +422,6 @@ func (r *run) notes() []string {
 	notes = append(notes, r.tally.notes()...)
 	if r.drift != nil && r.drift.named == nil && r.ledger != nil {
 		notes = append(notes, absentUntold)
-	}
-	if r.pulls != nil && len(r.pulls.wordless) > 0 {
-		_, note := r.pulls.left()
-		notes = append(notes, note)
 	}
 	for i, f := range r.Inputs {
 		for _, text := range f.Warnings() {

@@ -22,7 +22,6 @@ import (
 func shardOf(t testing.TB, rows []string, s Shard, limit int) (keys []string) {
 	tr := newTrial(t, rows, Options{Task: Task{Shard: s, Limit: limit}})
 	defer tr.run.ledger.Close()
-	tr.intake.sharding = sharding{Shard: s}
 	out := make(chan *batch)
 	go tr.intake.run(t.Context(), out)
 	for b := tr.intake.next(out, batchRows); b != nil; b = tr.intake.next(out, batchRows) {
@@ -86,7 +85,7 @@ func TestShardsAreTheInput(t *testing.T) {
 func TestShardsStayWhatTheyAre(t *testing.T) {
 	for key, want := range map[string]int{"1": 20, "L-104204": 45, "crm/17": 61, "ann@example.com": 75} {
 		for index := range 100 {
-			if s := (sharding{Shard: Shard{index, 100}}); s.takes(&item{rec: mapping.Record{Key: key}}) && index != want {
+			if s := (Shard{index, 100}); s.takes(&item{rec: mapping.Record{Key: key}}, false) && index != want {
 				t.Errorf("%s falls to %d, want %d", key, index, want)
 			}
 		}
@@ -99,7 +98,7 @@ func TestRowsOfALeadFallToOneWorker(t *testing.T) {
 		key := rapid.StringMatching(`0{0,3}[0-9]{1,6}|[A-Za-z]{1,3}@x\.de|[0-9a-fA-F]{8}-0000-4000-8000-00000000abcd`).Draw(t, "key")
 		home := func(key, lead string, byLead bool) (at int) {
 			for index := range of {
-				if s := (sharding{Shard{index, of}, byLead}); s.takes(&item{rec: mapping.Record{Key: key, LeadID: lead}}) {
+				if s := (Shard{index, of}); s.takes(&item{rec: mapping.Record{Key: key, LeadID: lead}}, byLead) {
 					at = index
 				}
 			}

@@ -21,7 +21,7 @@ import (
 // update brings a lead in step with its row. Between mark and answer nobody knows which of the row's values the service
 // has. The answer is compared like a read: values that others changed may have to be sent again.
 func (c *carrier) update(ctx context.Context, j *job) {
-	j.before, j.remarks[notReadable] = leadBefore(j.entry), j.step.remarks[notReadable]
+	j.remarks[notReadable] = j.step.remarks[notReadable]
 	if j.step.looks {
 		lead := c.readLead(ctx, j)
 		if lead == nil {
