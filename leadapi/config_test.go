@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // faults 43, 49, 50, 98
@@ -128,7 +130,7 @@ func TestHostNamesGoOutInASCII(t *testing.T) {
 	c := config("https://api.example.com")
 	c.BaseURL, c.LeadsURL = "https://Bücher.example:8443", "https://[::1]/x"
 	client, err := New(c)
-	must(t, err)
+	must.Do(t, err)
 	if h := client.general; h.name != "xn--bcher-kva.example:8443" || h.address != h.name || h.domain != "xn--bcher-kva.example" {
 		t.Errorf("name %s, address %s, domain %s", h.name, h.address, h.domain)
 	}

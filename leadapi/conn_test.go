@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // held is the connection that rests after a call.
@@ -166,9 +168,9 @@ func TestAnswerThatIsThereAfterTheTimeIsTaken(t *testing.T) {
 			}
 		})
 		w, err := client.leads.take(t.Context(), &request{reuse: true, limit: time.Now().Add(time.Minute)})
-		must(t, err)
+		must.Do(t, err)
 		post := request{method: "POST", host: client.leads, target: client.create}
-		must(t, w.send(client.write(&post, false)))
+		must.Do(t, w.send(client.write(&post, false)))
 		<-written
 		w.SetDeadline(time.Unix(1, 0))
 		got, err := w.receive()

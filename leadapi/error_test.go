@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"leadferry/internal/explain"
+	"leadferry/internal/testsupport/must"
 )
 
 // judgement is what the engine reads of an error.
@@ -105,7 +106,7 @@ func TestCreateTakesAnID(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := signedIn(t, config(answers(t, test.answer).address())).Create(t.Context(), someLead())
-			must(t, err)
+			must.Do(t, err)
 			if diff := cmp.Diff(&test.want, got); diff != "" {
 				t.Error(diff)
 			}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
+
+	"leadferry/internal/testsupport/must"
 )
 
 const leadBody = `{"ID":"l-1","ReadOnly":true,"CreatedAt":"c","UpdatedAt":"u","OwnerID":"o","Content":{"a":"b","n":12345678901234567890},
@@ -35,7 +37,7 @@ func TestUpdateReadsTheLead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := signedIn(t, config(answers(t, answerText(200, test.body)).address())).Update(t.Context(), "l-1", &UpdateRequest{})
-			must(t, err)
+			must.Do(t, err)
 			if diff := cmp.Diff(&test.want, got); diff != "" {
 				t.Error(diff)
 			}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/oauth2"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // faults 52, 118
@@ -126,7 +128,7 @@ func TestNoErrorHoldsASecret(t *testing.T) {
 	}
 	t.Run("nobody", func(t *testing.T) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		must(t, err)
+		must.Do(t, err)
 		l.Close()
 		scan(t, "http://"+l.Addr().String())
 	})

@@ -16,6 +16,8 @@ import (
 
 	"go.uber.org/goleak"
 	"golang.org/x/oauth2"
+
+	"leadferry/internal/testsupport/must"
 )
 
 func TestMain(m *testing.M) {
@@ -44,7 +46,7 @@ func config(address string) Config {
 func connect(t testing.TB, c Config) *Client {
 	t.Helper()
 	client, err := New(c)
-	must(t, err)
+	must.Do(t, err)
 	t.Cleanup(client.Close)
 	return client
 }
@@ -74,7 +76,7 @@ type peer struct {
 func listen(t testing.TB, serve func(p *peer, c net.Conn)) *peer {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	must.Do(t, err)
 	return play(t, l, serve)
 }
 
@@ -182,11 +184,4 @@ func fault(t testing.TB, c *Client) *Error {
 		t.Fatalf("the error is a %T, not an *Error: %v", err, err)
 	}
 	return e
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"leadferry/internal/testsupport"
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -18,24 +19,24 @@ import (
 func network(t *testing.T, n testsupport.Network) (Config, *sandbox.Server) {
 	t.Helper()
 	s, err := sandbox.New(sandbox.Options{})
-	must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	way := n.Serve(t, s)
 	c := Config{BaseURL: way.URL, LeadsURL: way.LeadsURL, TrunkID: sandbox.TrunkID, ClientID: sandbox.ClientID, ClientSecret: sandbox.ClientSecret}
 	if text, err := os.ReadFile(way.CA); err == nil {
 		block, _ := pem.Decode(text)
 		authority, err := x509.ParseCertificate(block.Bytes)
-		must(t, err)
+		must.Do(t, err)
 		c.Authorities = []*x509.Certificate{authority}
 	}
 	if way.Cert != "" {
 		pair, err := tls.LoadX509KeyPair(way.Cert, way.Key)
-		must(t, err)
+		must.Do(t, err)
 		c.Certificate = &pair
 	}
 	if way.ProxyURL != "" {
 		proxy, err := ParseProxy(way.ProxyURL)
-		must(t, err)
+		must.Do(t, err)
 		c.Proxy = func(*url.URL) *Proxy { return proxy }
 	}
 	return c, s

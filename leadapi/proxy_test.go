@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // relay carries bytes both ways until one side ends; up and down bound how many, below 0 is no bound.
@@ -107,7 +109,7 @@ func socksProxy(t testing.TB, user, password string, code byte) *peer {
 func through(t testing.TB, c Config, proxy string) Config {
 	t.Helper()
 	p, err := ParseProxy(proxy)
-	must(t, err)
+	must.Do(t, err)
 	c.Proxy = func(*url.URL) *Proxy { return p }
 	return c
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/oauth2"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // issuer is a service that issues numbered tokens and takes those that are good.
@@ -94,7 +96,7 @@ func TestTokenIsRenewedOnceForAllWorkers(t *testing.T) {
 		s := &issuer{}
 		s.good = func(token int) bool { return !expired.Load() || token > 1 }
 		c, _ := issue(t, s)
-		must(t, c.SignIn(t.Context()))
+		must.Do(t, c.SignIn(t.Context()))
 		expired.Store(true)
 		var wait sync.WaitGroup
 		for range 64 {
@@ -487,7 +489,7 @@ func TestClientWithoutLeadsURLSignsIn(t *testing.T) {
 	c := config("http://" + first.general.address)
 	c.LeadsURL, c.TrunkID = "", ""
 	client := connect(t, c)
-	must(t, client.SignIn(t.Context()))
+	must.Do(t, client.SignIn(t.Context()))
 	if e := fault(t, client); e == nil || e.Applied != No || e.Reason != ReasonRefused || s.creates.Load() != 0 {
 		t.Errorf("%v", e)
 	}

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // serve starts a service whose every request goes to h, over TLS that also speaks HTTP/2 when secure is set.
@@ -88,7 +90,7 @@ func TestNothingLeavesWithoutAConnection(t *testing.T) {
 	old := stranger.TLS.Clone()
 	old.MinVersion, old.MaxVersion, old.NextProtos = tls.VersionTLS10, tls.VersionTLS11, nil
 	l, err := tls.Listen("tcp", "127.0.0.1:0", old)
-	must(t, err)
+	must.Do(t, err)
 	outdated := play(t, l, func(p *peer, c net.Conn) { p.next(bufio.NewReader(c)) })
 	for name, test := range map[string]struct {
 		address, reason string

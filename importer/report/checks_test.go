@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // rehearsed is a validation that found something of every kind.
@@ -200,7 +202,7 @@ func TestSummaryHasChecksOfARehearsalOnly(t *testing.T) {
 		Found:       []Problem{{File: "m.yaml", Line: 2, Rule: "guess", Text: "a"}, {File: "m.yaml", Column: "a\u202eb", Rule: "unused", Text: "b", Hint: "c"}},
 	}}
 	var b bytes.Buffer
-	must(t, s.WriteJSON(&b))
+	must.Do(t, s.WriteJSON(&b))
 	_, got, _ := strings.Cut(b.String(), `"checks": `)
 	got = strings.Join(strings.Fields(got), "")
 	want := `{"rules":[{"rule":"format","column":"A\\u202eB","error":"` + strings.Repeat("x", 499) + `…","rows":4,"examples":[{"file":"a.csv","line":2}]}],` +

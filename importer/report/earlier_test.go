@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // What a run has written as rejects is known again by the next one, in each form and with each delimiter: the same row
@@ -30,11 +32,11 @@ func TestRejectsAreKnownAgain(t *testing.T) {
 			r := open(t, Files{Dir: dir, Namespaced: true})
 			for _, rej := range []Reject{row, keyless} {
 				rej.Namespace = "dealers"
-				must(t, r.Reject(in, rej))
+				must.Do(t, r.Reject(in, rej))
 			}
 			s := sample()
 			s.RunID, s.Outcome = "0a1b2c3d", "attention"
-			must(t, r.Finish(s))
+			must.Do(t, r.Finish(s))
 			like := *s
 			b := ReadBefore([]string{filepath.Dir(dir)}, "", &like)
 			for what, change := range map[string]func(*Reject){
@@ -62,7 +64,7 @@ func TestRejectsAreKnownAgain(t *testing.T) {
 				Holds(firstRejects(r), func(_, key string) bool { return key == "K" }) {
 				t.Error("the file does not hold its key, or holds another one")
 			}
-			must(t, os.Remove(firstRejects(r)))
+			must.Do(t, os.Remove(firstRejects(r)))
 			like.Command = s.Command
 			if ReadBefore([]string{filepath.Dir(dir)}, "", &like) != nil {
 				t.Error("rejects that are gone count")
@@ -74,13 +76,13 @@ func TestRejectsAreKnownAgain(t *testing.T) {
 func TestReadTakesAFolderOrASummary(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	r, err := OpenRun(Files{Dir: dir})
-	must(t, err)
+	must.Do(t, err)
 	s := attention()
 	s.RunID, s.Notes = "01234567", []string{"a note"}
-	must(t, r.Finish(s))
+	must.Do(t, r.Finish(s))
 	for _, path := range []string{dir, filepath.Join(dir, "summary.json")} {
 		got, err := Read(path)
-		must(t, err)
+		must.Do(t, err)
 		same(t, s.Steps(), got.Steps(), "what to do next")
 		same(t, s.Files, got.Files, "files")
 		if diff := cmp.Diff(s.Headline(), got.Headline()); diff != "" || got.Notes[0] != "a note" {
@@ -105,7 +107,7 @@ func TestWhatIsNoSummaryIsRefused(t *testing.T) {
 		`{"run_id":` + strings.Repeat("[", 100_000):                "not the summary",
 		`{"run_id":"` + strings.Repeat("x", mostRead):              "too large",
 	} {
-		must(t, os.WriteFile(path, []byte(text), 0o600))
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 		if _, err := Read(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: %v, want %q", text, err, want)
 		}
@@ -146,22 +148,22 @@ func TestPruneRemovesWhatAsksForNobody(t *testing.T) {
 		s := &Summary{RunID: "1", Command: "import", Outcome: "complete", FinishedAt: time.Date(2026, 1, 2, i, 0, 0, 0, time.UTC), Target: mine, Checkpoint: Checkpoint{Path: "c.db"}}
 		run.alter(s)
 		r := open(t, Files{Dir: filepath.Join(parent, name)})
-		must(t, r.Finish(s))
+		must.Do(t, r.Finish(s))
 		for _, f := range run.files {
-			must(t, os.WriteFile(filepath.Join(parent, name, f), nil, 0o600))
+			must.Do(t, os.WriteFile(filepath.Join(parent, name, f), nil, 0o600))
 		}
 		if run.stays {
 			want = append(want, name)
 		}
 	}
 	for _, name := range []string{"20250101T000000Z-import-00000000", "mine"} { // killed runs have no summary
-		must(t, os.Mkdir(filepath.Join(parent, name), 0o700))
+		must.Do(t, os.Mkdir(filepath.Join(parent, name), 0o700))
 	}
 	want = append(append([]string{"20250101T000000Z-import-00000000"}, want...), "mine")
 	now := &Summary{Target: mine, Checkpoint: Checkpoint{Path: "c.db"}}
-	must(t, now.Prune(parent, 2))
+	must.Do(t, now.Prune(parent, 2))
 	same(t, want, names(t, parent))
-	must(t, now.Prune(filepath.Join(parent, "none"), 1))
+	must.Do(t, now.Prune(filepath.Join(parent, "none"), 1))
 }
 
 // fault 137: a folder of another user is not looked into, nor followed a link.
@@ -170,10 +172,10 @@ func TestPruneTouchesNothingOfOthers(t *testing.T) {
 	mine := Target{TrunkID: "t"}
 	for i := range 3 {
 		r := open(t, Files{Dir: filepath.Join(outside, fmt.Sprintf("20260101T00000%dZ-import-00000000", i))})
-		must(t, r.Finish(&Summary{RunID: "1", Command: "import", Outcome: "complete", Target: mine}))
+		must.Do(t, r.Finish(&Summary{RunID: "1", Command: "import", Outcome: "complete", Target: mine}))
 	}
 	for _, name := range names(t, outside) {
-		must(t, os.Symlink(filepath.Join(outside, name), filepath.Join(parent, name)))
+		must.Do(t, os.Symlink(filepath.Join(outside, name), filepath.Join(parent, name)))
 	}
 	linked := names(t, parent) // some systems show no links
 	if err := (&Summary{Target: mine}).Prune(parent, 1); err != nil || !slices.Equal(linked, names(t, parent)) || len(names(t, outside)) != 3 {
@@ -183,7 +185,7 @@ func TestPruneTouchesNothingOfOthers(t *testing.T) {
 		return
 	}
 	for _, name := range names(t, outside) {
-		must(t, os.Lchown(filepath.Join(outside, name, "summary.json"), 4711, -1))
+		must.Do(t, os.Lchown(filepath.Join(outside, name, "summary.json"), 4711, -1))
 	}
 	if err := (&Summary{Target: mine}).Prune(outside, 1); err != nil || len(names(t, outside)) != 3 {
 		t.Errorf("of others %v stay, %v", names(t, outside), err)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"pgregory.net/rapid"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // faults 118
@@ -78,7 +80,7 @@ func TestEscapeJSONChangesNoMeaning(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a\x{7f}\x{9b}\x{202e}\x{2066}\x{e0001}é"\\]*`)).Draw(t, "text")
 		b, err := json.Marshal(text)
-		must(t, err)
+		must.Do(t, err)
 		b = EscapeJSON(b)
 		var back string
 		if err := json.Unmarshal(b, &back); err != nil || back != text {

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"leadferry/internal/disk"
+	"leadferry/internal/testsupport/must"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -35,7 +36,7 @@ func firstRejects(r *Run) string { return append(rejectsPaths(r), "")[0] }
 func open(t *testing.T, f Files) *Run {
 	t.Helper()
 	r, err := OpenRun(f)
-	must(t, err)
+	must.Do(t, err)
 	t.Cleanup(r.close)
 	return r
 }
@@ -48,7 +49,7 @@ func plantLink(t *testing.T, to, path string) {
 	if _, missing := os.Lstat(path); runtime.GOOS == "windows" && missing != nil {
 		t.Skip("no links can be made here: ", err)
 	}
-	must(t, err)
+	must.Do(t, err)
 }
 
 // fails is a test of any kind.
@@ -58,24 +59,17 @@ type fails interface {
 	Fatal(...any)
 }
 
-func must(t fails, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func read(t *testing.T, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	must(t, err)
+	must.Do(t, err)
 	return string(b)
 }
 
 func names(t *testing.T, dir string) (list []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	must(t, err)
+	must.Do(t, err)
 	for _, e := range entries {
 		list = append(list, e.Name())
 	}
@@ -88,12 +82,12 @@ var bad = Reject{Line: 2, Outcome: "invalid", Error: "no", Names: []string{"id"}
 func TestFilesArePartialAndPrivateUntilTheRunEnds(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "runs", "one")
 	r := open(t, Files{Dir: dir})
-	must(t, r.Results([]Result{{Key: "7"}}))
-	must(t, r.Reject(Input{}, bad))
+	must.Do(t, r.Results([]Result{{Key: "7"}}))
+	must.Do(t, r.Reject(Input{}, bad))
 	want := []string{"rejects.csv.partial", "results.csv.partial", "summary.json.partial"}
 	same(t, want, names(t, dir))
 	s := sample()
-	must(t, r.Finish(s))
+	must.Do(t, r.Finish(s))
 	want = []string{"rejects.csv", "results.csv", "summary.json"}
 	same(t, want, names(t, dir))
 	for path, mode := range map[string]fs.FileMode{
@@ -110,9 +104,9 @@ func TestFilesArePartialAndPrivateUntilTheRunEnds(t *testing.T) {
 
 func TestNoRejectsLeaveNoFile(t *testing.T) {
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, "bad.csv"), []byte("of an earlier run"), 0o600))
+	must.Do(t, os.WriteFile(filepath.Join(dir, "bad.csv"), []byte("of an earlier run"), 0o600))
 	r := open(t, Files{Dir: dir, Rejects: filepath.Join(dir, "bad.csv")})
-	must(t, r.Finish(sample()))
+	must.Do(t, r.Finish(sample()))
 	same(t, []string{"results.csv", "summary.json"}, names(t, dir))
 	if firstRejects(r) != "" {
 		t.Errorf("rejects at %q", firstRejects(r))
@@ -132,13 +126,13 @@ func TestOnlyWantedFilesAreMade(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			must(t, os.Mkdir(dir+"/a", 0o700))
+			must.Do(t, os.Mkdir(dir+"/a", 0o700))
 			defer os.RemoveAll(dir + "/a")
 			r := open(t, tt.files)
 			defer r.close()
-			must(t, r.Results([]Result{{}}))
-			must(t, r.Reject(Input{}, bad))
-			must(t, r.Finish(sample()))
+			must.Do(t, r.Results([]Result{{}}))
+			must.Do(t, r.Reject(Input{}, bad))
+			must.Do(t, r.Finish(sample()))
 			same(t, tt.want, names(t, dir+"/a"))
 		})
 	}
@@ -149,11 +143,11 @@ func TestSymbolicLinksAreNotFollowed(t *testing.T) {
 	for _, name := range []string{"results.csv", "results.csv.partial", "rejects.csv", "rejects.csv.partial", "summary.json", "summary.json.partial"} {
 		t.Run(name, func(t *testing.T) {
 			dir, canary := t.TempDir(), filepath.Join(t.TempDir(), "canary")
-			must(t, os.WriteFile(canary, []byte("sings"), 0o600))
+			must.Do(t, os.WriteFile(canary, []byte("sings"), 0o600))
 			plantLink(t, canary, filepath.Join(dir, name))
 			r := open(t, Files{Dir: dir})
-			must(t, r.Reject(Input{}, bad))
-			must(t, r.Finish(sample()))
+			must.Do(t, r.Reject(Input{}, bad))
+			must.Do(t, r.Finish(sample()))
 			same(t, "sings", read(t, canary), "the file behind the link holds")
 			for _, path := range []string{r.files.Results, firstRejects(r), r.files.Summary} {
 				if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
@@ -169,7 +163,7 @@ func TestALinkPlantedInTheLastMomentIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	plantLink(t, dir+"/canary", dir+"/link")
 	folder, err := os.OpenRoot(dir)
-	must(t, err)
+	must.Do(t, err)
 	defer folder.Close()
 	if _, err := createNew(folder, "link"); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("plant: %v", err)
@@ -212,17 +206,17 @@ func TestLeftoversOfAKilledRunAreReplaced(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "r.csv")
 	folder, err := os.OpenRoot(dir)
-	must(t, err)
+	must.Do(t, err)
 	defer folder.Close()
 	killed, err := create(folder, path)
-	must(t, err)
+	must.Do(t, err)
 	_, err = killed.Write([]byte("half a line"))
-	must(t, err)
-	must(t, killed.buffer.Flush())
+	must.Do(t, err)
+	must.Do(t, killed.buffer.Flush())
 
 	r := open(t, Files{Results: path})
-	must(t, r.Results([]Result{{Key: "7"}}))
-	must(t, r.Finish(sample()))
+	must.Do(t, r.Results([]Result{{Key: "7"}}))
+	must.Do(t, r.Finish(sample()))
 	if got := read(t, path); strings.Contains(got, "half") || strings.Count(got, "\n") != 2 {
 		t.Errorf("results: %q", got)
 	}
@@ -235,12 +229,12 @@ func TestAFileIsNotTakenForThatOfAnotherRun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.csv")
 	first := open(t, Files{Results: path})
 	second := open(t, Files{Results: path})
-	must(t, second.Results([]Result{{Key: "second"}}))
+	must.Do(t, second.Results([]Result{{Key: "second"}}))
 	s := sample()
 	if err := first.Finish(s); err == nil || s.Outcome != "stopped" {
 		t.Errorf("the first run ends %s: %v", s.Outcome, err)
 	}
-	must(t, second.Finish(sample()))
+	must.Do(t, second.Finish(sample()))
 	if got := read(t, path); !strings.Contains(got, "second") {
 		t.Errorf("results: %q", got)
 	}
@@ -264,8 +258,8 @@ func TestAFullDiskIsTold(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.files.Dir = t.TempDir()
 			r := open(t, tt.files)
-			must(t, r.Results([]Result{{Key: "7"}}))
-			must(t, r.Reject(Input{}, bad))
+			must.Do(t, r.Results([]Result{{Key: "7"}}))
+			must.Do(t, r.Reject(Input{}, bad))
 			s := sample()
 			err := r.Finish(s)
 			if !errors.Is(err, syscall.ENOSPC) {
@@ -308,28 +302,28 @@ func TestPageStandsInTheRunsFolder(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "run")
 	r, err := OpenRun(Files{Dir: dir, Page: page})
-	must(t, err)
+	must.Do(t, err)
 	if got := names(t, dir); !slices.Contains(got, "report.html.partial") || slices.Contains(got, "report.html") {
 		t.Errorf("while the run goes on there are %v", got)
 	}
 	s := sample()
-	must(t, r.Finish(s))
+	must.Do(t, r.Finish(s))
 	path := filepath.Join(dir, "report.html")
 	text, err := os.ReadFile(path)
-	must(t, err)
+	must.Do(t, err)
 	if want := "page of " + filepath.Join(dir, "summary.json"); string(text) != want || !slices.Equal(s.paths("page"), []string{path}) {
 		t.Errorf("%s holds %q, want %q", s.Files, text, want)
 	}
 	broken := errors.New("no space")
 	r, err = OpenRun(Files{Dir: dir, Page: func(io.Writer, *Summary) error { return broken }})
-	must(t, err)
+	must.Do(t, err)
 	if err := r.Finish(s); !errors.Is(err, broken) || s.ExitCode != 3 || s.paths("page") != nil {
 		t.Errorf("a page that cannot be written: %v, exit code %d, page %q", err, s.ExitCode, s.Files)
 	}
 	r, err = OpenRun(Files{Summary: filepath.Join(t.TempDir(), "s.json"), Page: page})
-	must(t, err)
+	must.Do(t, err)
 	s = sample()
-	must(t, r.Finish(s))
+	must.Do(t, r.Finish(s))
 	if s.paths("page") != nil {
 		t.Errorf("a run without a folder has a page: %v", s.Files)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/testsupport/must"
 )
 
 // member is one that came to its end, as its ledger has it.
@@ -14,14 +15,14 @@ func member(t *testing.T, shard int, newest bool, s Summary) checkpoint.Member {
 	start := time.Date(2026, 5, 1, 8, shard, 0, 0, time.UTC)
 	s.RunID, s.Command, s.Outcome, s.StartedAt, s.FinishedAt = "r", "import", "complete", start, start.Add(time.Hour)
 	var b bytes.Buffer
-	must(t, s.WriteJSON(&b))
+	must.Do(t, s.WriteJSON(&b))
 	return checkpoint.Member{Shard: shard, Newest: newest, Started: start, Last: start.Add(time.Hour), Rows: []byte(`{"read":1}`), Summary: b.Bytes()}
 }
 
 func fleet(t *testing.T, shards int, members ...checkpoint.Member) *Summary {
 	t.Helper()
 	s, err := Fleet("monday", shards, members)
-	must(t, err)
+	must.Do(t, err)
 	return s
 }
 

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // clock is the beginning of a run; runs of these tests take ten seconds.
@@ -33,8 +35,8 @@ func ended(outcome string, code int) *Summary {
 // night is one run from its beginning to its end.
 func night(t *testing.T, m *Metrics, s *Summary, code int) {
 	t.Helper()
-	must(t, m.Write(nil, GoesOn))
-	must(t, m.Write(s, code))
+	must.Do(t, m.Write(nil, GoesOn))
+	must.Do(t, m.Write(s, code))
 }
 
 // value is the number of the one series that begins with a name, labels left out.
@@ -69,7 +71,7 @@ func TestMetricsOfARunThatWasKilled(t *testing.T) {
 	night(t, nightly(path), ended("complete", 0), 0)
 	again := nightly(path)
 	again.Started = clock.Add(24 * time.Hour)
-	must(t, again.Write(nil, GoesOn))
+	must.Do(t, again.Write(nil, GoesOn))
 	for name, want := range map[string]string{
 		"run_in_progress": "1", "run_start_timestamp_seconds": "1.7786394e+09",
 		"run_exit_code": "none", "run_requests": "none", lastComplete: "1.77855301e+09",
@@ -126,7 +128,7 @@ func TestAnOldFileThatCannotBeRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "leadferry.prom")
-			must(t, os.WriteFile(path, []byte(text), 0o600))
+			must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 			m := nightly(path)
 			err := m.Write(nil, GoesOn)
 			if (err == nil) != (text == "") || err != nil && !strings.Contains(err.Error(), "read the metrics of the last run") {
@@ -135,7 +137,7 @@ func TestAnOldFileThatCannotBeRead(t *testing.T) {
 			if value(t, path, "run_in_progress") != "1" || value(t, path, lastComplete) != "none" {
 				t.Error(read(t, path))
 			}
-			must(t, m.Write(ended("complete", 0), 0))
+			must.Do(t, m.Write(ended("complete", 0), 0))
 			night(t, nightly(path), ended("stopped", 3), 3)
 			same(t, "1.77855301e+09", value(t, path, lastComplete), "last complete")
 		})
@@ -146,11 +148,11 @@ func TestAnOldFileThatCannotBeRead(t *testing.T) {
 func TestMetricsFileIsForOthersToRead(t *testing.T) {
 	dir := t.TempDir()
 	path, target := filepath.Join(dir, "leadferry.prom"), filepath.Join(dir, "target")
-	must(t, os.WriteFile(target, []byte("# a file of somebody else\n"), 0o600))
-	must(t, os.Symlink(target, path))
+	must.Do(t, os.WriteFile(target, []byte("# a file of somebody else\n"), 0o600))
+	must.Do(t, os.Symlink(target, path))
 	night(t, nightly(path), ended("complete", 0), 0)
 	info, err := os.Lstat(path)
-	must(t, err)
+	must.Do(t, err)
 	if info.Mode() != fs.FileMode(0o644) {
 		t.Errorf("mode %v", info.Mode())
 	}
@@ -182,12 +184,12 @@ func TestMetricsOfAnyTexts(t *testing.T) {
 		run.Command = strings.ToValidUTF8(text.Draw(t, "command"), "")
 		run.Mapping, run.Target.TrunkID, run.Target.LeadsURL = text.Draw(t, "mapping"), text.Draw(t, "trunk"), text.Draw(t, "url")
 		s := ended("complete", 0)
-		must(t, os.RemoveAll(run.Path))
+		must.Do(t, os.RemoveAll(run.Path))
 		for range 2 {
-			must(t, run.Write(nil, GoesOn))
-			must(t, run.Write(s, 0))
+			must.Do(t, run.Write(nil, GoesOn))
+			must.Do(t, run.Write(s, 0))
 		}
-		must(t, run.Write(nil, GoesOn))
+		must.Do(t, run.Write(nil, GoesOn))
 		old, err := readMetrics(run.Path)
 		series := old[namespace+lastComplete].GetMetric()
 		if err != nil || len(series) != 1 || series[0].GetGauge().GetValue() != seconds(s.FinishedAt) {

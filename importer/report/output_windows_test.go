@@ -7,41 +7,43 @@ import (
 	"testing"
 
 	"golang.org/x/sys/windows"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // What Excel has open is told before anything is sent, not when it is to be replaced.
 func TestAResultThatIsOpenElsewhere(t *testing.T) {
 	dir, err := os.MkdirTemp("", "report") // wine does not know how T.TempDir removes one
-	must(t, err)
+	must.Do(t, err)
 	defer os.RemoveAll(dir)
 	folder, err := os.OpenRoot(dir)
-	must(t, err)
+	must.Do(t, err)
 	defer folder.Close()
 	path := filepath.Join(dir, "results.csv")
-	must(t, os.WriteFile(path, []byte("old"), 0o600))
+	must.Do(t, os.WriteFile(path, []byte("old"), 0o600))
 	excel, err := os.Open(path)
-	must(t, err)
+	must.Do(t, err)
 	if _, err := create(folder, path); err == nil || !strings.Contains(err.Error(), "close it in Excel") {
 		t.Error(err)
 	}
-	must(t, excel.Close())
+	must.Do(t, excel.Close())
 	alone, err := windows.CreateFile(windows.StringToUTF16Ptr(path), windows.GENERIC_READ, 0, nil, windows.OPEN_EXISTING, 0, 0)
-	must(t, err)
+	must.Do(t, err)
 	if _, err := create(folder, path); err == nil || !strings.Contains(err.Error(), "close it in Excel") {
 		t.Error(err)
 	}
-	must(t, windows.CloseHandle(alone))
+	must.Do(t, windows.CloseHandle(alone))
 	out, err := create(folder, path)
-	must(t, err)
+	must.Do(t, err)
 	_, err = out.Write([]byte("new"))
-	must(t, err)
+	must.Do(t, err)
 	if excel, err = os.Open(path); err != nil { // once more, while the run goes on
 		t.Fatal(err)
 	}
 	if err := out.commit(); err == nil || !strings.HasPrefix(err.Error(), path+": ") || !strings.Contains(err.Error(), "close it in Excel") {
 		t.Error(err)
 	}
-	must(t, excel.Close())
+	must.Do(t, excel.Close())
 	if text, err := os.ReadFile(path + partialEnd); string(text) != "new" {
 		t.Errorf("%q, %v", text, err)
 	}

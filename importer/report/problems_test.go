@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // found is a summary with a problem of every kind that checks know.
@@ -36,16 +38,16 @@ func told(t *testing.T, ending string, s *Summary, batches ...[]Problem) string 
 		f.Problems = filepath.Join(t.TempDir(), "problems"+ending)
 	}
 	r, err := OpenRun(f)
-	must(t, err)
+	must.Do(t, err)
 	for _, batch := range batches {
-		must(t, r.Problems(batch))
+		must.Do(t, r.Problems(batch))
 	}
-	must(t, r.Finish(s))
+	must.Do(t, r.Finish(s))
 	if ending == Annotations {
 		return printed.String()
 	}
 	b, err := os.ReadFile(f.Problems)
-	must(t, err)
+	must.Do(t, err)
 	return string(b)
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // faults m29, 117
@@ -15,9 +17,9 @@ func TestResultsAreWrittenAsAgreed(t *testing.T) {
 		{File: "a.csv", Line: "3", Row: "2", Key: "=k2", Outcome: "invalid", Attempts: "0", Error: `column "Email": not an e-mail address`},
 		{File: "b\x1b,c.csv", Line: "9", Row: "1", Key: "-k3", Outcome: "rejected", LeadID: "+L3", Location: "@here", Status: "-", HTTPStatus: "422", Attempts: "2", Error: "=cmd\n\x1b[2J"},
 	} {
-		must(t, r.Results([]Result{res}))
+		must.Do(t, r.Results([]Result{res}))
 	}
-	must(t, r.Finish(sample()))
+	must.Do(t, r.Finish(sample()))
 	const want = `file,line,row,key,outcome,lead_id,external_id,organization_id,location,status,http_status,attempts,error
 a.csv,2,1,k1,created,L1,x-1,o-1,Oak Hill,open,201,1,
 a.csv,3,2,=k2,invalid,,,,,,,0,"column ""Email"": not an e-mail address"
@@ -50,9 +52,9 @@ func TestRejectedRowsAreWrittenAsTheyWereRead(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := open(t, Files{Dir: t.TempDir()})
 			for _, rej := range tt.rejects {
-				must(t, r.Reject(tt.in, rej))
+				must.Do(t, r.Reject(tt.in, rej))
 			}
-			must(t, r.Finish(sample()))
+			must.Do(t, r.Finish(sample()))
 			const notes = "leadferry_line,leadferry_key,leadferry_outcome,leadferry_since,leadferry_sent_at,leadferry_lead_id,leadferry_error,leadferry_text\n"
 			want := "\uFEFF" + tt.own + strings.ReplaceAll(notes, ",", string(cmp.Or(tt.in.Delimiter, ','))) + tt.want
 			same(t, want, read(t, firstRejects(r)))
@@ -106,10 +108,10 @@ func TestEachHeaderHasItsRejectsFile(t *testing.T) {
 			r := open(t, Files{Dir: dir, Rejects: tt.rejects})
 			for range 2 {
 				for _, i := range in {
-					must(t, r.Reject(i.Input, Reject{Names: i.names, Raw: "{}"}))
+					must.Do(t, r.Reject(i.Input, Reject{Names: i.names, Raw: "{}"}))
 				}
 			}
-			must(t, r.Finish(sample()))
+			must.Do(t, r.Finish(sample()))
 			got := strings.ReplaceAll(strings.Join(rejectsPaths(r), " "), dir+"/", "")
 			if got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
@@ -130,10 +132,10 @@ func TestEachHeaderHasItsRejectsFile(t *testing.T) {
 // Texts from outside stand in a reconciliation as in results.
 func TestAReconciliationIsFitToBeShown(t *testing.T) {
 	r, err := OpenRun(Files{Dir: t.TempDir(), Reconciles: true})
-	must(t, err)
+	must.Do(t, err)
 	batch := slices.Repeat([]Compared{{File: "a\x1b.csv", Line: "2", Row: "1", Key: "=k\u202e", LeadID: "l\x00", StatusService: "x\a", Verdict: "same", ContentKeys: "=a, b", Error: "@\x9b, \"c\""}}, 32+1)
-	must(t, r.Reconciliation(batch))
-	must(t, r.Finish(sample()))
+	must.Do(t, r.Reconciliation(batch))
+	must.Do(t, r.Finish(sample()))
 	_, lines, _ := strings.Cut(read(t, r.reconciliation.path), "\n")
 	line := `a\x1b.csv,2,1,=k\u202e,l\x00,,,,,x\a,same,,,,"'=a, b",,"'@\x9b, ""c"""` + "\n"
 	if want := strings.Repeat(line, 32+1); lines != want {
@@ -151,13 +153,9 @@ func BenchmarkResults(b *testing.B) {
 		}
 	}
 	r, err := OpenRun(Files{Dir: b.TempDir(), Rejects: None, Summary: None})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, err)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := r.Results(batch); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, r.Results(batch))
 	}
 }

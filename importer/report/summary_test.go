@@ -9,6 +9,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // emptySummary has all keys in their order, but those that are left out where there is nothing to say.
@@ -23,7 +25,7 @@ const emptySummary = `{"run_id":"","command":"","version":"","dry_run":false,"ou
 
 func TestSummaryHasAllKeysInTheirOrder(t *testing.T) {
 	var b bytes.Buffer
-	must(t, (&Summary{}).WriteJSON(&b))
+	must.Do(t, (&Summary{}).WriteJSON(&b))
 	compact := func(text string) string { return strings.Join(strings.Fields(text), "") }
 	if diff := cmp.Diff(compact(emptySummary), compact(b.String())); diff != "" || !strings.HasPrefix(b.String(), "{\n  \"run_id\": \"\",\n") {
 		t.Errorf("%s%.20s", diff, b.String())
@@ -45,7 +47,7 @@ func TestSummaryIsSafeForMachines(t *testing.T) {
 		Errors:      []Reason{{Outcome: "rejected", Error: strings.Repeat("x", 600) + "\n", Rows: 1, Examples: []Place{{File: "a.csv", Line: 2}}}},
 	}
 	var b bytes.Buffer
-	must(t, s.WriteJSON(&b))
+	must.Do(t, s.WriteJSON(&b))
 	got := b.String()
 	for _, want := range []string{
 		`"started_at": "2026-03-29T01:00:00.123Z"`, `"finished_at": "2026-10-25T07:30:00Z"`, `"duration_s": 1.235`,
@@ -61,9 +63,9 @@ func TestSummaryIsSafeForMachines(t *testing.T) {
 func TestCountsByNameAreThoseOfTheSummary(t *testing.T) {
 	c := RowCounts{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}
 	b, err := json.Marshal(c)
-	must(t, err)
+	must.Do(t, err)
 	var want map[string]int
-	must(t, json.Unmarshal(b, &want))
+	must.Do(t, json.Unmarshal(b, &want))
 	same(t, want, c.ByName())
 	if got, want := c.attention(true), 5+7+8+9+10+11+12+13; got != want {
 		t.Errorf("attention: %d, want %d", got, want)

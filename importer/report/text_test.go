@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"leadferry/internal/testsupport/must"
 )
 
 func sample() *Summary {
@@ -163,7 +165,7 @@ Next
 func text(t *testing.T, s *Summary, width int) string {
 	t.Helper()
 	var b strings.Builder
-	must(t, s.WriteText(&b, width, false))
+	must.Do(t, s.WriteText(&b, width, false))
 	return b.String()
 }
 
@@ -267,7 +269,7 @@ func TestTextShowsChangesOfStatus(t *testing.T) {
 	s.Command, s.Requests = "sync", Requests{Update: 5}
 	s.Transitions = []Transition{{"contacted", "closedWon", 1200}, {"", "open", 3}, {"open", "in\x1bProgress", 1}}
 	var b strings.Builder
-	must(t, s.WriteText(&b, 80, false))
+	must.Do(t, s.WriteText(&b, 80, false))
 	const want = `
 Changes of status, confirmed
   1,200  contacted  to closedWon

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"leadferry/importer/source"
+	"leadferry/internal/testsupport/must"
 )
 
 // faults 90, 92, 100
@@ -25,7 +26,7 @@ func TestCSVSpectrumComesThroughAsPublished(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(file), ".csv")
 		t.Run(name, func(t *testing.T) {
 			var want, got []map[string]string
-			must(t, json.Unmarshal([]byte(content(t, filepath.Join(dir, "json", name+".json"))), &want))
+			must.Do(t, json.Unmarshal([]byte(content(t, filepath.Join(dir, "json", name+".json"))), &want))
 			data := content(t, file)
 			if strings.HasSuffix(name, "_crlf") && !strings.Contains(data, "\r") {
 				data = strings.ReplaceAll(data, "\n", "\r\n") // the copy has lost what its name and JSON say
@@ -131,6 +132,6 @@ func TestFrictionlessFiles(t *testing.T) {
 func content(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	must(t, err)
+	must.Do(t, err)
 	return string(data)
 }

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"leadferry/importer/source"
+	"leadferry/internal/testsupport/must"
 )
 
 // alphabets are encodings with characters that they can write.
@@ -50,7 +51,7 @@ func TestRandomTextInAnyEncodingIsReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		label := rapid.SampledFrom(labels).Draw(t, "label")
 		enc, err := htmlindex.Get(label)
-		must(t, err)
+		must.Do(t, err)
 		file := table{runes: append([]rune(alphabets[label]), []rune("b \"\n\r,;")...)}
 		file.drawCSV(t, ",")
 		data, err := enc.NewEncoder().Bytes([]byte(file.text.String()))
@@ -139,7 +140,7 @@ func TestWhatCannotBeDecodedIsAProblemOfItsRow(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s %q", test.label, test.bad), func(t *testing.T) {
 			enc, err := htmlindex.Get(test.label)
-			must(t, err)
+			must.Do(t, err)
 			before, _ := enc.NewEncoder().String("a,b\n1,2\n")
 			after, _ := enc.NewEncoder().String(",y\n3,4\n")
 			data := before + test.bad + after
@@ -208,9 +209,9 @@ func TestJSONInOtherEncodings(t *testing.T) {
 	text := "[\n {\"a\": \"é😀\"},\n {\"a\": 2}\n]\n"
 	for _, label := range []string{"utf-16le", "utf-16be", "gb18030"} {
 		enc, err := htmlindex.Get(label)
-		must(t, err)
+		must.Do(t, err)
 		data, err := enc.NewEncoder().Bytes([]byte("\uFEFF" + text))
-		must(t, err)
+		must.Do(t, err)
 		o := source.Options{Format: source.JSONL}
 		if label == "gb18030" {
 			o.Encoding, data = label, bytes.TrimPrefix(data, []byte("\x84\x31\x95\x33"))

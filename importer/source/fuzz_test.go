@@ -13,6 +13,7 @@ import (
 	"golang.org/x/text/encoding/htmlindex"
 
 	"leadferry/importer/source"
+	"leadferry/internal/testsupport/must"
 )
 
 func FuzzCSV(f *testing.F) {
@@ -68,7 +69,7 @@ func fuzz(t *testing.T, data []byte, o source.Options) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		must(t, err)
+		must.Do(t, err)
 		// A list may hold several rows on a line.
 		if row.Line < line || row.Line == line && o.Format != source.JSONL || row.Line > lines && o.Encoding == "" {
 			t.Fatalf("line %d of %d after line %d", row.Line, lines, line)
@@ -141,7 +142,7 @@ func checkDecoded(t *testing.T, data []byte, label string) {
 		return
 	}
 	enc, err := htmlindex.Get(file.Info().Encoding)
-	must(t, err)
+	must.Do(t, err)
 	if file.Info().Encoding == "gbk" {
 		enc, _ = htmlindex.Get("gb18030")
 	}

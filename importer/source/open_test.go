@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"leadferry/importer/source"
+	"leadferry/internal/testsupport/must"
 )
 
 // faults 91, 92, 93, 95
@@ -172,7 +173,7 @@ func TestChangesOfTheFileAreNoticed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := write(t, "leads.csv", "a,b\n1,2\n")
 			f := opened(t, path, source.Options{})
-			must(t, change(path))
+			must.Do(t, change(path))
 			if f.Info().Changed {
 				t.Error("noticed too early")
 			}
@@ -186,7 +187,7 @@ func TestChangesOfTheFileAreNoticed(t *testing.T) {
 func TestChangesAreNoticedWhenTheReadingStopsEarly(t *testing.T) {
 	path := write(t, "leads.csv", "a,b\n1,2\n")
 	f := opened(t, path, source.Options{})
-	must(t, errors.Join(os.Remove(path), f.Close(), f.Close()))
+	must.Do(t, errors.Join(os.Remove(path), f.Close(), f.Close()))
 	if !f.Info().Changed {
 		t.Error("not noticed")
 	}

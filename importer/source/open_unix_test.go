@@ -13,15 +13,16 @@ import (
 	"testing"
 
 	"leadferry/importer/source"
+	"leadferry/internal/testsupport/must"
 )
 
 // faults 27, 97
 func TestOpenRefusesWhatIsNoFile(t *testing.T) {
 	dir := t.TempDir()
 	pipe, socket := filepath.Join(dir, "pipe"), filepath.Join(dir, "socket")
-	must(t, syscall.Mkfifo(pipe, 0o600))
+	must.Do(t, syscall.Mkfifo(pipe, 0o600))
 	listener, err := net.Listen("unix", socket)
-	must(t, err)
+	must.Do(t, err)
 	defer listener.Close()
 	for path, want := range map[string]string{
 		filepath.Join(dir, "missing.csv"): "no such file",

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"leadferry/importer/source"
+	"leadferry/internal/testsupport/must"
 )
 
 // A file that stands beside the inputs in a command is told from a table, whatever it is called, and a table from a
@@ -29,7 +30,7 @@ func TestFilesInTheWrongPlace(t *testing.T) {
 		{"prog", "\x7FELF\x02\x01", "is not in a format", ""},
 	} {
 		path := filepath.Join(t.TempDir(), test.name)
-		must(t, os.WriteFile(path, []byte(test.data), 0o600))
+		must.Do(t, os.WriteFile(path, []byte(test.data), 0o600))
 		f, err := source.Open(path, source.Options{})
 		var refusal *source.OpenError
 		switch {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"leadferry/importer/source"
+	"leadferry/internal/testsupport/must"
 )
 
 // fails is a test of any kind.
@@ -21,18 +22,11 @@ type fails interface {
 	Fatal(args ...any)
 }
 
-func must(t fails, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // opened opens a file that must be accepted.
 func opened(t fails, path string, o source.Options) *source.File {
 	t.Helper()
 	f, err := source.Open(path, o)
-	must(t, err)
+	must.Do(t, err)
 	return f
 }
 
@@ -99,7 +93,7 @@ func show(rows []source.Row) string {
 func write(t testing.TB, name, data string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	must(t, os.WriteFile(path, []byte(data), 0o600))
+	must.Do(t, os.WriteFile(path, []byte(data), 0o600))
 	return path
 }
 

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // faults 94, 96
@@ -24,9 +26,7 @@ func TestTheWindowStaysSmall(t *testing.T) {
 		"white space":         {JSONL, "[" + strings.Repeat(" ", 16*mib) + "{\"a\":1}]"},
 	} {
 		f, err := Open("-", Options{Format: test.format, Stdin: strings.NewReader(test.data)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for row := new(Row); err == nil; {
 			err = f.Next(row)
 		}

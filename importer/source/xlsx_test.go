@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"leadferry/importer/source"
+	"leadferry/internal/testsupport/must"
 )
 
 // workbook is a workbook made by hand: also what no program would write.
@@ -87,9 +88,9 @@ func packed(t testing.TB, all map[string]string) []byte {
 		if err == nil {
 			_, err = io.WriteString(w, all[name])
 		}
-		must(t, err)
+		must.Do(t, err)
 	}
-	must(t, z.Close())
+	must.Do(t, z.Close())
 	return out.Bytes()
 }
 

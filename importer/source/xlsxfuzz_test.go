@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"leadferry/importer/source"
+	"leadferry/internal/testsupport/must"
 )
 
 func FuzzXLSX(f *testing.F) {
@@ -46,7 +47,7 @@ func fuzzWorkbook(t *testing.T, data []byte) {
 		if errors.Is(err, io.EOF) || errors.As(err, &lost) {
 			break
 		}
-		must(t, err)
+		must.Do(t, err)
 		if row.Line <= line || row.Line > 1<<20 || row.Raw != "" {
 			t.Fatalf("line %d after line %d, raw text %q", row.Line, line, row.Raw)
 		}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"leadferry/importer/source"
+	"leadferry/internal/testsupport/must"
 )
 
 // faults 95
@@ -188,7 +189,7 @@ func TestArchivesAreBounded(t *testing.T) {
 				create(t, z, name, part)
 			}
 			test.add(z)
-			must(t, z.Close())
+			must.Do(t, z.Close())
 			refusal := openError(t, write(t, "leads.xlsx", out.String()), source.Options{})
 			if !strings.Contains(refusal.Text, test.want) || refusal.Hint == "" {
 				t.Error(refusal)
@@ -201,11 +202,11 @@ func TestArchivesAreBounded(t *testing.T) {
 func unpacked(t *testing.T, data []byte) map[string]string {
 	t.Helper()
 	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
-	must(t, err)
+	must.Do(t, err)
 	all := map[string]string{}
 	for _, f := range archive.File {
 		part, err := fs.ReadFile(archive, f.Name)
-		must(t, err)
+		must.Do(t, err)
 		all[f.Name] = string(part)
 	}
 	return all
@@ -217,7 +218,7 @@ func create(t *testing.T, z *zip.Writer, name, data string) {
 	if err == nil {
 		_, err = io.WriteString(w, data)
 	}
-	must(t, err)
+	must.Do(t, err)
 }
 
 // raw adds a part of one byte whose header may lie.
@@ -227,7 +228,7 @@ func raw(t *testing.T, z *zip.Writer, h *zip.FileHeader) {
 	if err == nil {
 		_, err = w.Write([]byte("x"))
 	}
-	must(t, err)
+	must.Do(t, err)
 }
 
 // A workbook that was damaged on its way is refused before a row of it can be sent.
@@ -240,10 +241,10 @@ func TestDamagedSheetIsRefusedBeforeItsFirstRow(t *testing.T) {
 	}
 	data := workbook{rows: rows.String()}.bytes(t)
 	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
-	must(t, err)
+	must.Do(t, err)
 	sheet := archive.File[slices.IndexFunc(archive.File, func(f *zip.File) bool { return f.Name == "xl/worksheets/sheet1.xml" })]
 	start, err := sheet.DataOffset()
-	must(t, err)
+	must.Do(t, err)
 	data[start+int64(sheet.CompressedSize64)*9/10] ^= 0xFF
 	refusal := openError(t, write(t, "leads.xlsx", string(data)), source.Options{})
 	if !strings.Contains(refusal.Text, "damaged") {

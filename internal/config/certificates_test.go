@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"leadferry/internal/testsupport"
+	"leadferry/internal/testsupport/must"
 )
 
 func asPEM(kind string, der []byte) string {
@@ -51,9 +52,7 @@ func TestAuthorities(t *testing.T) {
 		}
 	}
 	write(t, path, one, 0o644)
-	if err := os.Chmod(path, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(path, 0o666))
 	if _, err := ReadAuthorities(path); err == nil || !strings.Contains(err.Error(), "may write") {
 		t.Errorf("anybody may add authorities: %v", err)
 	}
@@ -113,9 +112,7 @@ func TestProxyInAProfile(t *testing.T) {
 		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "pl4nted")) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
-		if err := os.Chmod(path, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(path, 0o600))
 		if f, err := Load(path); err != nil || f["eu"]["proxy"].Text != text || f["eu"]["ca_file"].Text != filepath.Join(filepath.Dir(path), "ca.pem") {
 			t.Errorf("%s: %v, %v", text, f, err)
 		}

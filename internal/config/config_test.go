@@ -9,16 +9,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"leadferry/internal/testsupport/must"
 )
 
 func write(t *testing.T, path, text string, mode fs.FileMode) string {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must.Do(t, os.WriteFile(path, []byte(text), mode))
 	if err := os.Chmod(path, mode); err != nil { // whatever the umask took
 		t.Fatal(err)
 	}
@@ -37,9 +35,7 @@ profiles:
   bare: {}
 `, 0o644)
 	f, err := Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := map[string]Profile{
 		"bare": {},
 		"eu": {

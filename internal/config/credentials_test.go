@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"leadferry/internal/testsupport/must"
 )
 
 var someClient = Credentials{
@@ -26,9 +28,7 @@ func kept(p *Place, c Credentials) error {
 func reserved(t *testing.T, path string) *Place {
 	t.Helper()
 	p, err := Reserve(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return p
 }
 
@@ -43,9 +43,7 @@ func TestClientIsStoredForItsOwnerAlone(t *testing.T) {
 		p, want := reserved(t, path), someClient
 		want.ClientID = id
 		private(t, filepath.Dir(path))
-		if err := errors.Join(kept(p, want), p.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(kept(p, want), p.Close()))
 		got, err := LoadCredentials(path)
 		if diff := cmp.Diff(&want, got); diff != "" || err != nil {
 			t.Fatalf("%v\n%s", err, diff)
@@ -65,9 +63,7 @@ func TestPlaceThatIsNotUsedLeavesNothing(t *testing.T) {
 		t.Errorf("two logins have one place: %v", err)
 	}
 	other := reserved(t, filepath.Join(filepath.Dir(path), "us.json"))
-	if err := errors.Join(p.Close(), other.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(p.Close(), other.Close()))
 	left(t, filepath.Dir(path))
 	if err := reserved(t, path).Close(); err != nil {
 		t.Error(err)
@@ -82,9 +78,7 @@ func TestPlaceIsTriedBeforeItIsNeeded(t *testing.T) {
 		t.Errorf("a folder that is a file: %v", err)
 	}
 	wide := filepath.Join(dir, "wide")
-	if err := errors.Join(os.Mkdir(wide, 0o755), os.Chmod(wide, 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Mkdir(wide, 0o755), os.Chmod(wide, 0o755)))
 	if _, err := Reserve(filepath.Join(wide, "eu.json")); err == nil || !strings.Contains(err.Error(), "hint: chmod 700 "+wide) {
 		t.Errorf("a folder for all: %v", err)
 	}
@@ -107,9 +101,7 @@ func TestFailureToStoreSaysWhereTheSecretIs(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "c", "eu.json")
 	p := reserved(t, path)
-	if err := os.MkdirAll(filepath.Join(path, "in the way"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(path, "in the way"), 0o700))
 	left, err := p.Keep(someClient)
 	if err == nil || left == "" || strings.Contains(err.Error(), "s3cret") {
 		t.Fatalf("%v", err)

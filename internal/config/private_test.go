@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"leadferry/internal/disk"
+	"leadferry/internal/testsupport/must"
 )
 
 // fault 112: a secret that others may read is refused, and never repeated.
@@ -62,9 +63,7 @@ func TestSecretComesFromItsOwnersFile(t *testing.T) {
 func secretFolder(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "secret")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(dir, 0o700))
 	return dir
 }
 
@@ -97,9 +96,7 @@ func private(t *testing.T, dir string) {
 func left(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var got []string
 	for _, e := range entries {
 		if !strings.HasSuffix(e.Name(), ".lock") {
@@ -125,9 +122,7 @@ func TestSecretThatIsMountedInMemory(t *testing.T) {
 	for mode, good := range map[fs.FileMode]bool{0o400: true, 0o440: true, 0o444: true, 0o644: true, 0o664: false, 0o646: false} {
 		version := filepath.Join(dir, mode.String())
 		path := write(t, filepath.Join(version, "secret"), "s3cret", mode)
-		if err := errors.Join(os.RemoveAll(data), os.Symlink(version, data)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.RemoveAll(data), os.Symlink(version, data)))
 		for _, path := range []string{path, filepath.Join(data, "secret")} {
 			if got, err := ReadSecret(path); (err == nil) != good || good && got != "s3cret" {
 				t.Errorf("%s of mode %v: %q, %v", path, mode, got, err)
@@ -163,16 +158,12 @@ func TestFilesOfAnotherUserAreRefused(t *testing.T) {
 		if err := attempt(); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
-		if err := os.Lchown(path, somebody, -1); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Lchown(path, somebody, -1))
 		var e *Error
 		if err := attempt(); !errors.As(err, &e) || !strings.Contains(err.Error(), "another user") || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%s of another user: %v", path, err)
 		}
-		if err := os.Lchown(path, 0, -1); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Lchown(path, 0, -1))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi"
 )
 
@@ -91,13 +92,9 @@ func TestChild(t *testing.T) {
 		t.Skip("a part of TestProcessesShareOneToken")
 	}
 	f, err := OpenTokens(os.Getenv("LEADFERRY_TEST_TOKENS"), service, "c-1", "secret")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	client, err := leadapi.New(leadapi.Config{BaseURL: service, ClientID: "c-1", ClientSecret: "secret", Tokens: f})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer client.Close()
 	for done := 0; done < childUpdates; {
 		_, err := client.Update(t.Context(), name, &leadapi.UpdateRequest{})

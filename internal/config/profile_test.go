@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // A profile comes behind the others; not a byte of what was there changes.
@@ -58,9 +60,7 @@ func TestProfileIsAddedBehindALink(t *testing.T) {
 	dir := t.TempDir()
 	real := write(t, filepath.Join(dir, "dotfiles", "config.yaml"), "profiles:\n  us: {}\n", 0o600)
 	link := filepath.Join(dir, "config.yaml")
-	if err := os.Symlink(real, link); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(real, link))
 	if err := (NewProfile{link, "eu", map[string]string{"trunk_id": "t1"}}).Add(); err != nil {
 		t.Error(err)
 	}

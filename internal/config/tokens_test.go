@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/oauth2"
+
+	"leadferry/internal/testsupport/must"
 )
 
 const base = "https://api.example.com"
@@ -18,9 +20,7 @@ const base = "https://api.example.com"
 func tokens(t *testing.T, dir, secret string) *TokenFile {
 	t.Helper()
 	f, err := OpenTokens(dir, base, "c-1", secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return f
 }
 
@@ -31,9 +31,7 @@ func swap(t *testing.T, f *TokenFile, next oauth2.Token) (before oauth2.Token) {
 		before = kept
 		return next
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return before
 }
 
@@ -67,9 +65,7 @@ func TestTokenBelongsToAddressClientAndSecret(t *testing.T) {
 	swap(t, tokens(t, dir, "secret"), token("a"))
 	for _, other := range [][3]string{{base, "c-1", "secret2"}, {base, "c-2", "secret"}, {base + "/x", "c-1", "secret"}, {base + "\x00c-1", "", "secret"}} {
 		f, err := OpenTokens(dir, other[0], other[1], other[2])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if got := f.read(); got != (oauth2.Token{}) {
 			t.Errorf("%q finds %v", other, got)
 		}
@@ -84,9 +80,7 @@ func TestDamagedTokenIsNone(t *testing.T) {
 	f := tokens(t, secretFolder(t), "secret")
 	swap(t, f, token("a"))
 	good, err := os.ReadFile(f.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for n := range good {
 		write(t, f.path, string(good[:n]), 0o600)
 		if got := f.read(); got != (oauth2.Token{}) {
@@ -104,18 +98,14 @@ func TestTokenThatOthersMayReadIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "tokens")
 	f := tokens(t, dir, "secret")
 	swap(t, f, token("a"))
-	if err := os.Chmod(f.path, 0o640); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(f.path, 0o640))
 	if _, err := OpenTokens(dir, base, "c-1", "secret"); !errors.As(err, new(*Error)) || !strings.Contains(err.Error(), "hint: chmod 600 ") {
 		t.Errorf("a file for the group: %v", err)
 	}
 	if f.read() != (oauth2.Token{}) {
 		t.Error("it is read all the same")
 	}
-	if err := errors.Join(os.Chmod(f.path, 0o600), os.Chmod(dir, 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Chmod(f.path, 0o600), os.Chmod(dir, 0o755)))
 	if _, err := OpenTokens(dir, base, "c-1", "secret"); err == nil || !strings.Contains(err.Error(), "chmod 700") {
 		t.Errorf("a folder for all: %v", err)
 	}
@@ -130,9 +120,7 @@ func TestLinksAreNotFollowed(t *testing.T) {
 	f := tokens(t, filepath.Join(dir, "tokens"), "secret")
 	swap(t, f, token("a"))
 	canary := write(t, filepath.Join(dir, "canary"), "", 0o600)
-	if err := os.Rename(f.path, canary); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(f.path, canary))
 	before, _ := os.ReadFile(canary)
 	if err := os.Symlink(canary, f.path); err != nil {
 		t.Skip(err)

@@ -7,24 +7,22 @@ import (
 	"testing"
 
 	"golang.org/x/sys/windows"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // folder is an empty folder, which goes as far as the system lets: wine does not know how T.TempDir removes one.
 func folder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "disk")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
 }
 
 func written(t *testing.T, path, text string) string {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -33,9 +31,7 @@ func TestOneOpeningHasTheLock(t *testing.T) {
 	path := written(t, filepath.Join(folder(t), "f"), "text")
 	open := func() *os.File {
 		f, err := os.OpenFile(path, os.O_RDWR, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		t.Cleanup(func() { f.Close() })
 		return f
 	}
@@ -65,9 +61,7 @@ func TestAFileIsReplacedOnceItIsClosed(t *testing.T) {
 	dir := folder(t)
 	from, to := filepath.Join(dir, "new"), written(t, filepath.Join(dir, "f"), "old")
 	reader, err := os.Open(to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer reader.Close()
 	tries := 0
 	err = Patiently(func() error {
@@ -87,9 +81,7 @@ func TestAFileThatStaysOpenSaysSo(t *testing.T) {
 	dir := folder(t)
 	from, to := written(t, filepath.Join(dir, "new"), "new"), written(t, filepath.Join(dir, "f"), "old")
 	reader, err := os.Open(to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer reader.Close()
 	if err := Rename(from, to); err == nil || !strings.Contains(err.Error(), "close it in Excel") {
 		t.Error(err)

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"unicode"
 
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -226,7 +227,7 @@ func TestForgetLeavesNothing(t *testing.T) {
 		t.Fatalf("%d keys and %d traces in the checkpoint", len(keys), len(traces))
 	}
 	w.must(0, append([]string{"checkpoint", "forget"}, keys...)...)
-	ok(t, os.RemoveAll(filepath.Join(w.dir, "run")))
+	must.Do(t, os.RemoveAll(filepath.Join(w.dir, "run")))
 	w.mu.Lock()
 	w.said = nil // what was printed before
 	w.mu.Unlock()
@@ -263,7 +264,7 @@ func TestNobodyElseIsContacted(t *testing.T) {
 		run := w.command(c.args...)
 		run.Path, run.Args = strace, append([]string{strace, "-f", "-s", "4096", "-e", "trace=connect,sendto,sendmsg,bind,listen", "-o", trace, binary()}, c.args...)
 		stdin, err := os.Open(filepath.Join(w.dir, "password"))
-		ok(t, err)
+		must.Do(t, err)
 		run.Stdin = stdin
 		out, err := run.CombinedOutput()
 		stdin.Close()

@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"testing"
 
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -88,7 +89,7 @@ func (w *world) canaryFiles() {
 				lines.Write(append(b, '\n'))
 			}
 		}
-		ok(w.t, c.WriteAll(canaryRows(later)))
+		must.Do(w.t, c.WriteAll(canaryRows(later)))
 		w.write(name+".csv", table.String())
 		w.write(name+".jsonl", lines.String())
 		w.write(name+".xlsx", workbook(w.t, sheet.String()))
@@ -122,9 +123,9 @@ func workbook(t *testing.T, rows string) string {
 		if err == nil {
 			_, err = io.WriteString(part, text)
 		}
-		ok(t, err)
+		must.Do(t, err)
 	}
-	ok(t, z.Close())
+	must.Do(t, z.Close())
 	return b.String()
 }
 
@@ -143,7 +144,7 @@ func (s *scribe) recorded(args ...string) *exec.Cmd {
 	name := filepath.Join(s.dir, "said", fmt.Sprintf("%02d %s", s.runs, strings.ReplaceAll(strings.Join(args, " "), "/", "_")))
 	open := func(ending string) *os.File {
 		f, err := os.OpenFile(name+ending, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		ok(s.t, err)
+		must.Do(s.t, err)
 		s.t.Cleanup(func() { f.Close() })
 		return f
 	}
@@ -159,7 +160,7 @@ func (s *scribe) ends(code int, input string, args ...string) {
 	c := s.recorded(args...)
 	if input != "" {
 		f, err := os.Open(filepath.Join(s.dir, input))
-		ok(s.t, err)
+		must.Do(s.t, err)
 		defer f.Close()
 		c.Stdin = f
 	}
@@ -189,7 +190,7 @@ func TestNothingLeaks(t *testing.T) {
 	t.Parallel()
 	w, p := parroted(t)
 	w.canaryFiles()
-	ok(t, os.Mkdir(filepath.Join(w.dir, "said"), 0o700))
+	must.Do(t, os.Mkdir(filepath.Join(w.dir, "said"), 0o700))
 	s := &scribe{world: w}
 	s.signIn()
 	s.look()
@@ -247,7 +248,7 @@ func (s *scribe) carry() {
 		s.ends(code, "", slices.Concat(words("--log-level debug import -m people.yaml", name), anyway, more)...)
 	}
 	imports(5, "people.csv", "--out", "run", "--metrics", "people.prom")
-	ok(s.t, os.Mkdir(filepath.Join(s.dir, "named"), 0o700))
+	must.Do(s.t, os.Mkdir(filepath.Join(s.dir, "named"), 0o700))
 	imports(5, "people.csv", "--results", "named/r.csv", "--rejects", "named/rejects.csv", "--summary", "named/s.json", "--log-format", "json", "--retry-rejected")
 	anew := func(name string, more ...string) {
 		s.ends(5, "", s.answered(slices.Concat(words("--log-level debug import -m people.yaml", name), anyway, more)...)...)
@@ -277,7 +278,7 @@ func (s *scribe) die(p *parrot) {
 	p.hang, p.asked = hang, 0
 	p.mu.Unlock()
 	c := s.recorded(args...)
-	ok(s.t, c.Start())
+	must.Do(s.t, c.Start())
 	defer func() { // also when it did not come so far
 		_ = c.Process.Kill()
 		_ = c.Wait()
@@ -295,7 +296,7 @@ func (s *scribe) die(p *parrot) {
 		return p.asked >= 9
 	})
 	s.seenFromOutside(c.Process.Pid)
-	ok(s.t, c.Process.Signal(syscall.SIGABRT)) // with a trace of all goroutines
+	must.Do(s.t, c.Process.Signal(syscall.SIGABRT)) // with a trace of all goroutines
 	_ = c.Wait()
 }
 
@@ -309,7 +310,7 @@ func (s *scribe) seenFromOutside(pid int) {
 		if err == nil {
 			err = os.WriteFile(filepath.Join(s.dir, "said", "process-"+name), b, 0o600)
 		}
-		ok(s.t, err)
+		must.Do(s.t, err)
 	}
 	if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid)); err == nil && len(b) > 0 {
 		s.t.Errorf("the program has children: %s", b)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -89,7 +90,7 @@ func (w *world) keep(args []string, text string) {
 // tokens are those that the program has kept.
 func (w *world) tokens() (all []string) {
 	paths, err := filepath.Glob(filepath.Join(w.dir, "state", "leadferry", "tokens", "*.json"))
-	ok(w.t, err)
+	must.Do(w.t, err)
 	for _, path := range paths {
 		var kept struct {
 			Access  string `json:"access_token"`
@@ -134,7 +135,7 @@ func (w *world) scan(f *finder) (hits int) {
 		look(name, string(b), w.may(name, d))
 		return nil
 	})
-	ok(w.t, err)
+	must.Do(w.t, err)
 	for _, s := range w.said {
 		may := who(0)
 		if slices.Contains(s.args, "--show") || slices.Contains(s.args, "--dry-run") {
@@ -185,7 +186,7 @@ func (w *world) modes(folders ...string) {
 			}
 			return err
 		})
-		ok(w.t, err)
+		must.Do(w.t, err)
 	}
 }
 
@@ -285,12 +286,12 @@ func watchScripts(t *testing.T) watched {
 	canaries := []canary{{sandbox.ClientSecret, true}}
 	for _, name := range []string{"leads.csv", "crm-export.csv", "leads-with-mistakes.csv"} {
 		f, err := os.Open(filepath.Join(root(t), "samples", name))
-		ok(t, err)
+		must.Do(t, err)
 		defer f.Close()
 		r := csv.NewReader(f)
 		r.FieldsPerRecord, r.LazyQuotes = -1, true
 		rows, err := r.ReadAll()
-		ok(t, err)
+		must.Do(t, err)
 		for _, row := range rows {
 			for _, cell := range row {
 				if strings.Contains(cell, "@") || len(cell) >= 40 && strings.Count(cell, " ") > 4 {
@@ -342,6 +343,6 @@ func (w watched) look(e *testscript.Env) {
 			tell(w.T, w.find, e.WorkDir+"/"+name, string(b), 0)
 			return err
 		})
-		ok(w.T, err)
+		must.Do(w.T, err)
 	})
 }

@@ -22,6 +22,7 @@ import (
 
 	"leadferry/internal/cli"
 	"leadferry/internal/pgtest"
+	"leadferry/internal/testsupport/must"
 )
 
 // kills is how often TestKill and TestKillSync kill at each concurrency; the long suite is
@@ -91,7 +92,7 @@ func leaveNetwork() {
 func root(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs(filepath.Join("..", ".."))
-	ok(t, err)
+	must.Do(t, err)
 	return dir
 }
 

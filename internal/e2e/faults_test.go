@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -89,7 +90,7 @@ func TestOneRunAtATime(t *testing.T) {
 	}
 	time.AfterFunc(200*time.Millisecond, func() { close(h.let) })
 	w.must(0, "import -m leads.yaml leads.csv --out none --wait 1m --summary s.json")
-	ok(t, first.Wait())
+	must.Do(t, first.Wait())
 	if s := w.summary("s.json"); s.Rows.Unchanged != 200 || s.Requests.Create != 0 {
 		t.Errorf("the run that waited: %+v", s.Rows)
 	}
@@ -98,7 +99,7 @@ func TestOneRunAtATime(t *testing.T) {
 func (w *world) read(name string) string {
 	w.t.Helper()
 	b, err := os.ReadFile(filepath.Join(w.dir, name))
-	ok(w.t, err)
+	must.Do(w.t, err)
 	return string(b)
 }
 
@@ -214,7 +215,7 @@ func TestPanic(t *testing.T) {
 		t.Run(test.point, func(t *testing.T) {
 			t.Parallel()
 			path, err := crashing()
-			ok(t, err)
+			must.Do(t, err)
 			w := newWorld(t, sandbox.Options{})
 			w.leads(rows)
 			w.write("leads.yaml", mappingText+linkText)
@@ -223,7 +224,7 @@ func TestPanic(t *testing.T) {
 			c.Env = append(slices.Clone(c.Env), fmt.Sprintf("LEADFERRY_FAILPOINT=%s:%d", test.point, test.nth), "LEADFERRY_FAILPOINT_PANIC="+planted)
 			var said bytes.Buffer
 			c.Stdout, c.Stderr = &said, &said
-			ok(t, c.Start())
+			must.Do(t, c.Start())
 			alive := time.AfterFunc(30*time.Second, func() { _ = c.Process.Kill() }) // so that a hang is told
 			err = c.Wait()
 			alive.Stop()

@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -293,9 +294,9 @@ lead:
 func TestNaughtyStrings(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile(filepath.Join(cases(t), "blns", "blns.json"))
-	ok(t, err)
+	must.Do(t, err)
 	var texts []string
-	ok(t, json.Unmarshal(b, &texts))
+	must.Do(t, json.Unmarshal(b, &texts))
 	var table, lines strings.Builder
 	c, e := csv.NewWriter(&table), json.NewEncoder(&lines)
 	c.Write([]string{"id", "text"})
@@ -319,7 +320,7 @@ func TestNaughtyStrings(t *testing.T) {
 			}
 			for _, l := range leads {
 				n, err := strconv.Atoi(fmt.Sprint(l.Content["importRef"]))
-				ok(t, err)
+				must.Do(t, err)
 				got, _ := l.Content["text"].(string)
 				if want := strings.TrimSpace(texts[n]); got != want {
 					t.Errorf("text %d arrived as %q, want %q", n, got, want)

@@ -17,6 +17,7 @@ import (
 
 	"leadferry/importer/report"
 	"leadferry/internal/pgtest"
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -78,9 +79,9 @@ func (c *crew) ended(w *exec.Cmd, codes ...int) int {
 func (c *crew) still(w *exec.Cmd, point string) (wake func() (code int)) {
 	c.t.Helper()
 	path, err := crashing()
-	ok(c.t, err)
+	must.Do(c.t, err)
 	w.Path, w.Env = path, append(slices.Clone(w.Env), "LEADFERRY_FAILPOINT="+point, "LEADFERRY_FAILPOINT_STOP=1")
-	ok(c.t, w.Start())
+	must.Do(c.t, w.Start())
 	c.t.Cleanup(func() { w.Process.Kill() })
 	eventually(c.t, "the worker stands still", func() bool { return stateOf(w.Process.Pid) == 'T' })
 	return func() int {
@@ -112,7 +113,7 @@ func (c *crew) keys() map[string]known {
 	text := pgtest.Value[string](c.t, c.ledger, `SELECT coalesce(json_object_agg(convert_from(key, 'UTF8'), json_build_object('State', state, 'Lead', lead_id)), '{}')::text
 		FROM leadferry.lead_rows WHERE state > 0`)
 	all := map[string]known{}
-	ok(c.t, json.Unmarshal([]byte(text), &all))
+	must.Do(c.t, json.Unmarshal([]byte(text), &all))
 	return all
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"leadferry/internal/pgtest"
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -132,7 +133,7 @@ func newStrict(t *testing.T, shards, rows int) *strict {
 	if err == nil {
 		err = os.WriteFile(rules, append([]byte("local all runs scram-sha-256\n"), old...), 0o600)
 	}
-	ok(t, err)
+	must.Do(t, err)
 	server.Exec(t, s.owner, "SELECT pg_reload_conf()")
 	s.env = append(s.env, "PGPASSFILE="+filepath.Join(s.dir, "pgpass"))
 	s.password("first")

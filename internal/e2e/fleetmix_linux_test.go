@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"leadferry/internal/pgtest"
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -95,7 +96,7 @@ func (s *storm) begin(shard int) {
 	h := &hand{shard: shard, said: &strings.Builder{}, ended: make(chan struct{})}
 	h.cmd = s.hired(shard)
 	h.cmd.Stdout, h.cmd.Stderr = h.said, h.said
-	ok(s.t, h.cmd.Start())
+	must.Do(s.t, h.cmd.Start())
 	go func() { defer close(h.ended); h.cmd.Wait() }()
 	s.hands = append(s.hands, h)
 	s.note("%d: begins on %d", h.cmd.Process.Pid, shard)
@@ -160,7 +161,7 @@ func (s *storm) crash() {
 	s.note("the server is killed")
 	s.server.Kill()
 	time.Sleep(time.Duration(s.random.IntN(300)) * time.Millisecond)
-	ok(s.t, s.server.Start())
+	must.Do(s.t, s.server.Start())
 }
 
 func (s *storm) freeze() {

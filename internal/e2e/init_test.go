@@ -17,6 +17,7 @@ import (
 	"golang.org/x/text/encoding/unicode"
 
 	"leadferry/importer/report"
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi/sandbox"
 	"leadferry/mapping"
 )
@@ -151,7 +152,7 @@ func (w *world) wouldSend(name, file string, more ...string) (list []guessed) {
 	for line := range strings.Lines(w.must(0, append([]string{"validate", "-m", name, file, "--show", "1000", "--quiet"}, more...)...)) {
 		if strings.HasPrefix(line, "{") {
 			var r guessed
-			ok(w.t, json.Unmarshal([]byte(line), &r))
+			must.Do(w.t, json.Unmarshal([]byte(line), &r))
 			list = append(list, r)
 		}
 	}
@@ -165,9 +166,9 @@ func (w *world) mapping(name string) *mapping.Mapping {
 		name = filepath.Join(w.dir, name)
 	}
 	text, err := os.ReadFile(name)
-	ok(w.t, err)
+	must.Do(w.t, err)
 	m, err := mapping.Parse(name, text, nil)
-	ok(w.t, err)
+	must.Do(w.t, err)
 	return m
 }
 
@@ -196,7 +197,7 @@ func TestInitNeverPassesOverALineThatCannotBeRead(t *testing.T) {
 	in := func(e encoding.Encoding, text string) string {
 		t.Helper()
 		b, err := e.NewEncoder().String(text)
-		ok(t, err)
+		must.Do(t, err)
 		return b
 	}
 	utf16 := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)
@@ -270,7 +271,7 @@ func TestSamplesOfCRMs(t *testing.T) {
 			t.Parallel()
 			file, mapping := filepath.Join(folder, export.name+".csv"), filepath.Join(folder, export.name+".yaml")
 			text, err := os.ReadFile(file)
-			ok(t, err)
+			must.Do(t, err)
 			w := newWorld(t, sandbox.Options{})
 			w.must(0, "import -m", mapping, file, "--out", "none", "--summary", "s.json")
 			leads, err := w.service.Leads()

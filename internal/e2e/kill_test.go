@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -277,7 +278,7 @@ var crashing = sync.OnceValues(func() (string, error) {
 func (w *world) dieAt(point string, nth, concurrency int) bool {
 	w.t.Helper()
 	path, err := crashing()
-	ok(w.t, err)
+	must.Do(w.t, err)
 	c := w.command("import -m leads.yaml leads.csv -c", itoa(concurrency), "--out", fmt.Sprintf("run-%s-%d", point, nth), "--max-in-doubt", "0")
 	c.Path = path
 	c.Env = append(slices.Clone(c.Env), fmt.Sprintf("LEADFERRY_FAILPOINT=%s:%d", point, nth))

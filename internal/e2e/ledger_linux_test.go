@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"leadferry/internal/pgtest"
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -90,7 +91,7 @@ func TestALedgerThatStandsStill(t *testing.T) {
 	run := c.worker(0, "--timeout", "2s")
 	var said strings.Builder
 	run.Stdout, run.Stderr = &said, &said
-	ok(t, run.Start())
+	must.Do(t, run.Start())
 	eventually(t, "leads are made", func() bool { return c.creates() > 20 })
 	server.Freeze(t)
 	run.Process.Signal(os.Interrupt)

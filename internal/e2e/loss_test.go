@@ -10,13 +10,14 @@ import (
 	"strings"
 	"testing"
 
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi/sandbox"
 )
 
 // copyTree copies a folder as a backup does: with times and modes.
 func (w *world) copyTree(from, to string) {
 	w.t.Helper()
-	ok(w.t, os.RemoveAll(to))
+	must.Do(w.t, os.RemoveAll(to))
 	c := exec.Command("cp", "-a", from, to)
 	c.Dir = w.dir
 	if out, err := c.CombinedOutput(); err != nil {
@@ -106,7 +107,7 @@ func TestCheckpointTakenAwayInMidRun(t *testing.T) {
 	c := w.waits("import -m leads.yaml leads.csv --out run -c 1")
 	h.full(t)
 	path := w.checkpoint()
-	ok(t, os.RemoveAll(filepath.Dir(path)))
+	must.Do(t, os.RemoveAll(filepath.Dir(path)))
 	close(h.let)
 	if code := c.signal(); code != 3 || !strings.Contains(c.said.String(), "checkpoint is lost") {
 		t.Errorf("exit %d\n%s", code, &c.said)
@@ -123,7 +124,7 @@ func TestCheckpointTakenAwayInMidRun(t *testing.T) {
 func (w *world) lose(path, text string) {
 	w.t.Helper()
 	b, err := os.ReadFile(path)
-	ok(w.t, err)
+	must.Do(w.t, err)
 	hit := false
 	for at := 0; at < len(b); at += os.Getpagesize() {
 		page := b[at:min(len(b), at+os.Getpagesize())]
@@ -140,7 +141,7 @@ func (w *world) lose(path, text string) {
 	if !hit {
 		w.t.Fatalf("%s does not hold %s", path, text)
 	}
-	ok(w.t, os.WriteFile(path, b, 0o600))
+	must.Do(w.t, os.WriteFile(path, b, 0o600))
 }
 
 // A damaged checkpoint, and the runbook's way out: what results know comes back, what nobody knows is held, nothing is
@@ -161,10 +162,10 @@ func TestRepairMakesNothingTwice(t *testing.T) {
 	contains(t, w.must(4, "checkpoint export"), "Whatever adopts it is incomplete")
 	contains(t, w.must(0, "checkpoint repair", path, "new.db"), "incomplete")
 	w.must(2, "checkpoint repair", path, "new.db") // is there
-	ok(t, os.Remove(filepath.Join(w.dir, "new.db")))
+	must.Do(t, os.Remove(filepath.Join(w.dir, "new.db")))
 
 	contains(t, w.must(0, "checkpoint repair", path, "whole.db", "--results", "runs/[fs]*/results.csv"), "incomplete")
-	ok(t, os.Rename(filepath.Join(w.dir, "whole.db"), path)) // as is printed
+	must.Do(t, os.Rename(filepath.Join(w.dir, "whole.db"), path)) // as is printed
 	contains(t, w.must(5, append(all, "--out", "runs/last")...), "20 rows were held, not sent")
 	w.must(0, "checkpoint check --accept-loss --yes")
 	w.must(0, append(all, "--out", "none")...)
@@ -183,7 +184,7 @@ func TestRepairOfNothing(t *testing.T) {
 	path := w.checkpoint()
 	w.write("notes.txt", "nothing of a checkpoint")
 	contains(t, w.must(4, "checkpoint repair notes.txt new.db"), "holds nothing of a checkpoint")
-	ok(t, os.Truncate(path, 0))
+	must.Do(t, os.Truncate(path, 0))
 	w.must(4, "checkpoint repair", path, "empty.db")
 	w.must(0, "checkpoint repair", path, "new.db", "--results", "runs/own/results.csv")
 	contains(t, w.must(5, append(all, "--checkpoint", "new.db", "--out", "none")...), "2 rows were held, not sent")
@@ -272,7 +273,7 @@ func TestATryWithTheSandboxTellsOfNoLeads(t *testing.T) {
 		t.Errorf("it tells of leads of the sandbox:\n%s", out)
 	}
 	w.holds(2)
-	ok(t, os.Remove(filepath.Join(w.dir, "try-service.db"))) // the one place where people stand
+	must.Do(t, os.Remove(filepath.Join(w.dir, "try-service.db"))) // the one place where people stand
 }
 
 // Results of a try in the sandbox, or of another target, lie in the same folder: a repair
@@ -295,7 +296,7 @@ func TestResultsOfAnotherTarget(t *testing.T) {
 	if err != nil || len(found) != 1 {
 		t.Fatal(found, err)
 	}
-	ok(t, os.Rename(found[0], path))
+	must.Do(t, os.Rename(found[0], path))
 	w.lose(path, "L00030")
 	out := w.must(0, "checkpoint repair", path, "new.db", "--results", "runs/a-try/results.csv", "runs/own/results.csv")
 	contains(t, out, "passed over runs/a-try/results.csv: its run had another target or checkpoint")

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"leadferry/internal/pgtest"
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -49,7 +50,7 @@ type cluster struct {
 func newCluster(t *testing.T, rows int, o sandbox.Options) *cluster {
 	t.Helper()
 	c := &cluster{array: newArray(t, 4, rows, o), env: map[string]string{}}
-	ok(t, yaml.Unmarshal([]byte(sampleText(t, "leadferry-migration-job.yaml")), &c.job))
+	must.Do(t, yaml.Unmarshal([]byte(sampleText(t, "leadferry-migration-job.yaml")), &c.job))
 	main := c.job.Spec.Template.Spec.Containers[0]
 	for _, v := range main.Env {
 		c.env[v.Name] = v.Value
@@ -69,7 +70,7 @@ func newCluster(t *testing.T, rows int, o sandbox.Options) *cluster {
 func (c *cluster) pod(index int) *exec.Cmd {
 	c.t.Helper()
 	run, err := os.MkdirTemp(c.dir, "pod-")
-	ok(c.t, err)
+	must.Do(c.t, err)
 	var args []string
 	for _, arg := range c.job.Spec.Template.Spec.Containers[0].Args {
 		switch name, _, _ := strings.Cut(arg, "="); name { // what the job mounts
@@ -197,7 +198,7 @@ func newNightly(t *testing.T) *nightly {
 	if err == nil {
 		err = os.WriteFile(rules, append([]byte("local all "+user+" scram-sha-256\n"), old...), 0o600)
 	}
-	ok(t, err)
+	must.Do(t, err)
 	n.server.Exec(t, n.ledger, "SELECT pg_reload_conf()")
 	n.write("pgpass", "localhost:5432:postgres:"+user+":"+password+"\n")
 	n.places = append(n.places, "/etc/ledger", n.dir, "postgres://"+user+"@db.example.com/leads?sslmode=verify-full&sslrootcert=/etc/ledger/ca.crt", n.server.URLAs(user, "postgres"))
@@ -213,7 +214,7 @@ func newNightly(t *testing.T) *nightly {
 func (n *nightly) pod() *exec.Cmd {
 	n.t.Helper()
 	run, err := os.MkdirTemp(n.dir, "pod-")
-	ok(n.t, err)
+	must.Do(n.t, err)
 	c := exec.Command(binary(), strings.Split(n.here(strings.Join(n.job.args, "\n")), "\n")...)
 	c.Dir = run
 	c.Env = append(slices.Clone(n.env), "XDG_STATE_HOME="+run, "HOME=/nonexistent", "TMPDIR=/nonexistent", "XDG_CONFIG_HOME=/nonexistent", "XDG_CACHE_HOME=/nonexistent")
@@ -233,7 +234,7 @@ func TestTheCronJobRunsOnPostgres(t *testing.T) {
 	n.imports(n.job.args)
 	made := len(n.made())
 	killed := n.pod()
-	ok(t, killed.Start())
+	must.Do(t, killed.Start())
 	eventually(t, "the first night sends something", func() bool { return n.updates() > 3 })
 	killed.Process.Kill()
 	killed.Wait()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"leadferry/internal/testsupport"
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -105,7 +106,7 @@ type network struct {
 func (w *world) between() *network {
 	n := &network{target: w.address()}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	ok(w.t, err)
+	must.Do(w.t, err)
 	w.t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -245,7 +246,7 @@ func (d *door) listen(t *testing.T) (shut func()) {
 	if err != nil && d.addr == "" { // not every system has it
 		l, err = net.Listen("tcp", "127.0.0.1:0")
 	}
-	ok(t, err)
+	must.Do(t, err)
 	d.addr = l.Addr().String()
 	d.shut.Store(false)
 	go d.http.Serve(l)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -205,7 +206,7 @@ func TestOneSlowRow(t *testing.T) {
 		t.Errorf("the run has ended without its slow row: %v", err)
 	}
 	close(h.let)
-	ok(t, c.Wait())
+	must.Do(t, c.Wait())
 	// Rows whose lead was made, but not recorded yet, may come behind it: as many as have slots.
 	results := w.results("r.csv")
 	slow := slices.ContainsFunc(results[len(results)-2*4:], func(r map[string]string) bool {

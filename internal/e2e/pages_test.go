@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -37,7 +38,7 @@ func TestPages(t *testing.T) {
 	}
 	for _, name := range append(pages, filepath.Join(root(t), "README.md")) {
 		text, err := os.ReadFile(name)
-		ok(t, err)
+		must.Do(t, err)
 		if stray := loose.FindString(string(text)); stray != "" && filepath.Base(name) != "README.md" {
 			t.Errorf("%s: commands stand outside of a console block, where no test runs them: %s", filepath.Base(name), stray)
 		}
@@ -103,7 +104,7 @@ type reader struct {
 
 func newReader(t *testing.T, page string) *reader {
 	r := &reader{T: t, dir: t.TempDir()}
-	ok(t, os.CopyFS(filepath.Join(r.dir, "samples"), os.DirFS(filepath.Join(root(t), "samples"))))
+	must.Do(t, os.CopyFS(filepath.Join(r.dir, "samples"), os.DirFS(filepath.Join(root(t), "samples"))))
 	r.serve("")
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) { r.service.Load().ServeHTTP(w, q) }))
 	t.Cleanup(func() {
@@ -118,11 +119,11 @@ func newReader(t *testing.T, page string) *reader {
 	r.shell.Env = append(os.Environ(), "PATH="+filepath.Dir(binary())+string(os.PathListSeparator)+os.Getenv("PATH"), "HOME="+r.dir,
 		"XDG_STATE_HOME="+filepath.Join(r.dir, "state"), "XDG_CONFIG_HOME="+filepath.Join(r.dir, "config"), "LEADFERRY_ANY_FILESYSTEM=1", "LEADFERRY_PASSWORD="+sandbox.Password)
 	in, err := r.shell.StdinPipe()
-	ok(t, err)
+	must.Do(t, err)
 	out, into, err := os.Pipe()
-	ok(t, err)
+	must.Do(t, err)
 	r.shell.Stdout, r.shell.Stderr = into, into
-	ok(t, r.shell.Start())
+	must.Do(t, r.shell.Start())
 	into.Close()
 	r.in, r.out = in, bufio.NewReader(out)
 	t.Cleanup(func() {
@@ -143,7 +144,7 @@ func (r *reader) serve(faults string) {
 		before.Close()
 	}
 	s, err := sandbox.New(sandbox.Options{Path: filepath.Join(r.dir, "service.db"), Faults: faults})
-	ok(r, err)
+	must.Do(r, err)
 	r.service.Store(s)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -68,7 +69,7 @@ func TestPagesPastedMakeNoLeadTwice(t *testing.T) {
 	t.Parallel()
 	for _, page := range []string{"README.md", "docs/import.md", "docs/runbooks.md", "docs/scripting.md"} {
 		text, err := os.ReadFile(filepath.Join(root(t), page))
-		ok(t, err)
+		must.Do(t, err)
 		steps := slices.DeleteFunc(stepsOf(string(text)), func(s pageStep) bool { return s.kind != "command" })
 		backwards := slices.Clone(steps)
 		slices.Reverse(backwards)
@@ -88,7 +89,7 @@ func TestPagesPastedMakeNoLeadTwice(t *testing.T) {
 func (r *reader) oneOfEach(rows int) {
 	r.Helper()
 	leads, err := r.service.Load().Leads()
-	ok(r, err)
+	must.Do(r, err)
 	refs := map[any]bool{}
 	for _, l := range leads {
 		refs[l.Content["importRef"]] = true
@@ -115,8 +116,8 @@ func newDesk(t *testing.T) *desk {
 func (d *desk) write(name, text string) {
 	d.t.Helper()
 	path := filepath.Join(d.dir, name)
-	ok(d.t, os.MkdirAll(filepath.Dir(path), 0o700))
-	ok(d.t, os.WriteFile(path, []byte(text), 0o700))
+	must.Do(d.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must.Do(d.t, os.WriteFile(path, []byte(text), 0o700))
 }
 
 // spoil breaks a row.
@@ -147,7 +148,7 @@ func TestTheJobsOfCISystems(t *testing.T) {
 		Artifacts struct{ Paths []string }
 	}
 	for name, into := range map[string]any{"ci/github.yaml": &github, "ci/gitlab.yaml": &gitlab} {
-		ok(t, yaml.Unmarshal([]byte(sampleText(t, name)), into))
+		must.Do(t, yaml.Unmarshal([]byte(sampleText(t, name)), into))
 	}
 	job := gitlab["validate-leads"]
 	for script, told := range map[string]string{

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -52,7 +53,7 @@ func TestStreamsClosed(t *testing.T) {
 			w.leads(rows)
 			c := w.shell(test.script)
 			reader, writer, err := os.Pipe()
-			ok(t, err)
+			must.Do(t, err)
 			reader.Close()
 			defer writer.Close()
 			c.ExtraFiles = []*os.File{writer}
@@ -130,15 +131,15 @@ func TestParentDies(t *testing.T) {
 	w.leads(rows)
 	c := w.shell(`"$0" import -m leads.yaml leads.csv --out run -c 4 3>&-; echo never reached`)
 	output, err := c.StdoutPipe()
-	ok(t, err)
+	must.Do(t, err)
 	alive, held, err := os.Pipe() // its end: nobody has standard error any more
-	ok(t, err)
+	must.Do(t, err)
 	defer alive.Close()
 	c.Stderr = held
-	ok(t, c.Start())
+	must.Do(t, c.Start())
 	held.Close()
 	h.full(t)
-	ok(t, c.Process.Kill())
+	must.Do(t, c.Process.Kill())
 	c.Process.Wait()
 	output.Close()
 	close(h.let)

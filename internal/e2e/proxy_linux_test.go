@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"leadferry/internal/testsupport"
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -60,7 +61,7 @@ func startDaemon(t *testing.T, program, config string, args ...string) *daemon {
 			c.Close() // somebody listens there
 			continue
 		}
-		ok(t, os.WriteFile(path, []byte(strings.ReplaceAll(config, "PORT", d.port)), 0o600))
+		must.Do(t, os.WriteFile(path, []byte(strings.ReplaceAll(config, "PORT", d.port)), 0o600))
 		if d.run() {
 			return d
 		}
@@ -77,7 +78,7 @@ func (d *daemon) run() bool {
 	d.cmd, d.ended = exec.Command(d.args[0], d.args[1:]...), make(chan struct{})
 	d.cmd.Stdout, d.cmd.Stderr = &d.told, &d.told
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM} // where the test is killed
-	ok(d.t, d.cmd.Start())
+	must.Do(d.t, d.cmd.Start())
 	cmd, ended := d.cmd, d.ended
 	go func() {
 		_ = cmd.Wait()
@@ -121,7 +122,7 @@ func (d *daemon) restart() {
 // earlier one closes what rests, and half a second later what does not.
 func (d *daemon) reload() {
 	d.t.Helper()
-	ok(d.t, d.cmd.Process.Signal(syscall.SIGUSR2))
+	must.Do(d.t, d.cmd.Process.Signal(syscall.SIGUSR2))
 }
 
 const balancerConfig = `global
@@ -160,7 +161,7 @@ func TestBehindAProxyAndABalancer(t *testing.T) {
 	rows := *balanced
 	w := newWorld(t, sandbox.Options{Latency: time.Millisecond})
 	other, err := sandbox.Listen("127.0.0.1:0", w.service, 0)
-	ok(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() { other.Close() })
 	balancer := startDaemon(t, haproxy, fmt.Sprintf(balancerConfig, balancerCertificate(w), w.address(), strings.TrimPrefix(other.URL(), "http://")), "-W", "-f")
 	proxy := startDaemon(t, tinyproxy, proxyConfig, "-d", "-c")
@@ -173,7 +174,7 @@ func TestBehindAProxyAndABalancer(t *testing.T) {
 	c := w.command(args...)
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, &out
-	ok(t, c.Start())
+	must.Do(t, c.Start())
 	ended := make(chan struct{})
 	go func() {
 		_ = c.Wait() // its exit code is looked at
@@ -226,7 +227,7 @@ func balancerCertificate(w *world) string {
 	w.write("ca.pem", trusted)
 	certificate, key := testsupport.PEM(w.t, testsupport.Sign(w.t, x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}, authority))
 	path := filepath.Join(w.t.TempDir(), "balancer.pem")
-	ok(w.t, os.WriteFile(path, []byte(certificate+key), 0o600))
+	must.Do(w.t, os.WriteFile(path, []byte(certificate+key), 0o600))
 	return path
 }
 

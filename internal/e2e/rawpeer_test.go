@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // rawPeer is the service at the level of bytes. It signs in everybody, stores what it
@@ -428,7 +430,7 @@ type rawDoor struct {
 func listenRaw(t *testing.T) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	ok(t, err)
+	must.Do(t, err)
 	return l
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -61,14 +62,14 @@ func TestStatusAndExportBesideARun(t *testing.T) {
 		return code == 0 && strings.Contains(out, fmt.Sprintf("a run goes on (process %d): import ", first.Process.Pid)) &&
 			strings.Contains(out, "/the-run\n") && !strings.Contains(out, "\nleads       0,")
 	})
-	ok(t, first.Wait())
+	must.Do(t, first.Wait())
 	if out := w.must(0, "checkpoint status"); !strings.Contains(out, "\ncreated             400\n") || strings.Contains(out, "goes on") {
 		t.Error(out)
 	}
 	export := w.command("checkpoint export --format jsonl") // more than a pipe holds
 	slow, err := export.StdoutPipe()
-	ok(t, err)
-	ok(t, export.Start())
+	must.Do(t, err)
+	must.Do(t, export.Start())
 	one := make([]byte, 1)
 	if _, err := io.ReadFull(slow, one); err != nil {
 		t.Fatal(err)
@@ -78,7 +79,7 @@ func TestStatusAndExportBesideARun(t *testing.T) {
 	if err != nil || strings.Count(string(rest), "\n") != 400 {
 		t.Errorf("%d lines, %v", strings.Count(string(rest), "\n"), err)
 	}
-	ok(t, export.Wait())
+	must.Do(t, export.Wait())
 }
 
 // TestReadingFromAReadOnlyMount: status, export and a rehearsal change nothing and need no
@@ -93,7 +94,7 @@ func TestReadingFromAReadOnlyMount(t *testing.T) {
 	if err != nil || len(files) != 1 {
 		t.Fatal(files, err)
 	}
-	ok(t, os.Chmod(files[0], 0o644))
+	must.Do(t, os.Chmod(files[0], 0o644))
 	if err := syscall.Mount(state, state, "", syscall.MS_BIND, ""); err != nil {
 		t.Skipf("nothing can be mounted here: %v", err)
 	}
@@ -157,7 +158,7 @@ func newHouse(t *testing.T) *house {
 
 func (h *house) ok(err error) {
 	h.t.Helper()
-	ok(h.t, err)
+	must.Do(h.t, err)
 }
 
 // run runs an import of the user's, in his home, and returns exit code and output.

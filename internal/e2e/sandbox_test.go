@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -24,12 +25,12 @@ func (w *world) serveSandbox(args ...string) (said *bufio.Scanner, stop func()) 
 	w.t.Helper()
 	c := w.command(append([]string{"sandbox", "--addr", "127.0.0.1:0"}, args...)...)
 	out, err := c.StdoutPipe()
-	ok(w.t, err)
+	must.Do(w.t, err)
 	words, err := c.StderrPipe()
 	if err == nil {
 		err = c.Start()
 	}
-	ok(w.t, err)
+	must.Do(w.t, err)
 	for lines := bufio.NewScanner(out); ; {
 		if !lines.Scan() {
 			w.t.Fatal("the settings have no end")
@@ -48,7 +49,7 @@ func (w *world) serveSandbox(args ...string) (said *bufio.Scanner, stop func()) 
 	}
 	return bufio.NewScanner(words), func() {
 		w.t.Helper()
-		ok(w.t, c.Process.Signal(os.Interrupt))
+		must.Do(w.t, c.Process.Signal(os.Interrupt))
 		_, _ = io.Copy(io.Discard, words)
 		if err := c.Wait(); err != nil {
 			w.t.Errorf("the sandbox ended with %v", err)
@@ -86,7 +87,7 @@ func visit(t *testing.T, said *bufio.Scanner) *visitor {
 func (v *visitor) get(address string) string {
 	v.t.Helper()
 	r, err := v.Get(v.page + address)
-	ok(v.t, err)
+	must.Do(v.t, err)
 	defer r.Body.Close()
 	b, err := io.ReadAll(r.Body)
 	if err != nil || r.StatusCode != http.StatusOK {
@@ -150,7 +151,7 @@ func TestDoubtIsSettledByTheSandboxsPage(t *testing.T) {
 		t.Errorf("%d in doubt were made and %d not: too few to try", exists, missing)
 	}
 	service, err := sandbox.New(sandbox.Options{Path: data})
-	ok(t, err)
+	must.Do(t, err)
 	defer service.Close()
 	leads, err := service.Leads()
 	if err != nil || len(leads) != rows {
@@ -183,8 +184,8 @@ func watchesItsPage(t *testing.T, w *world) {
 	held := w.hold(1)
 	c := w.command("import -m leads.yaml leads.csv --out run --web")
 	said, err := c.StderrPipe()
-	ok(t, err)
-	ok(t, c.Start())
+	must.Do(t, err)
+	must.Do(t, c.Start())
 	address, told := "", bufio.NewScanner(said)
 	for address == "" && told.Scan() {
 		address, _ = strings.CutPrefix(told.Text(), "page: ")
@@ -201,10 +202,10 @@ func watchesItsPage(t *testing.T, w *world) {
 	get := func(accept string) *http.Response {
 		t.Helper()
 		r, err := http.NewRequest(http.MethodGet, address, nil)
-		ok(t, err)
+		must.Do(t, err)
 		r.Header.Set("Accept", accept)
 		answer, err := client.Do(r)
-		ok(t, err)
+		must.Do(t, err)
 		return answer
 	}
 	answer := get("text/html")
@@ -232,7 +233,7 @@ func watchesItsPage(t *testing.T, w *world) {
 	if last := until("data: "); !strings.Contains(last, "Import complete: 40 rows") || strings.Contains(last, "L00007") || strings.Contains(last, "Person 7") {
 		t.Errorf("the last word is %s", last)
 	}
-	ok(t, c.Wait())
+	must.Do(t, c.Wait())
 	if _, err := client.Get(address); err == nil {
 		t.Error("the page outlives its run")
 	}
@@ -280,7 +281,7 @@ func TestMetricsOfAKilledRun(t *testing.T) {
 		leads, err := w.service.Leads()
 		return err != nil || len(leads) > 20
 	})
-	ok(t, c.Process.Kill())
+	must.Do(t, c.Process.Kill())
 	_ = c.Wait()
 	const complete, start = "leadferry_last_complete_timestamp_seconds{}", "leadferry_run_start_timestamp_seconds{}"
 	killed := w.expect("l.prom", map[string]string{"leadferry_run_in_progress{}": "1", "leadferry_run_exit_code{}": "", complete: first[complete]})

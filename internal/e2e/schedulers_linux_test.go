@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -22,7 +23,7 @@ import (
 func fenced(t *testing.T, heading, kind string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root(t), "docs", "fleet.md"))
-	ok(t, err)
+	must.Do(t, err)
 	_, behind, found := strings.Cut(string(text), "\n## "+heading+"\n")
 	_, block, begun := strings.Cut(behind, "\n```"+kind+"\n")
 	block, _, ended := strings.Cut(block, "\n```\n")
@@ -119,7 +120,7 @@ func TestAWSBatchRunsWhatTheDocsSay(t *testing.T) {
 	var job batchJob
 	d := json.NewDecoder(strings.NewReader(fenced(t, "AWS Batch", "json")))
 	d.DisallowUnknownFields()
-	ok(t, d.Decode(&job))
+	must.Do(t, d.Decode(&job))
 	if rules := len(job.RetryStrategy.EvaluateOnExit); rules > 5 || job.RetryStrategy.Attempts > 10 {
 		t.Errorf("AWS Batch takes 5 rules and 10 attempts: %d, %d", rules, job.RetryStrategy.Attempts)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -32,7 +33,7 @@ func newMachine(t *testing.T) *machine {
 	places := []string{"--rate=5", "--rate=500"} // nobody else is at work here
 	for _, p := range []string{"/etc/leadferry", "/srv/crm", "/var/lib/prometheus/node-exporter", "/var/lib/leadferry", "/state"} {
 		here := filepath.Join(w.dir, p)
-		ok(t, os.MkdirAll(here, 0o700))
+		must.Do(t, os.MkdirAll(here, 0o700))
 		places = append(places, p, here)
 	}
 	for from, to := range map[string]string{"crm.yaml": "etc/leadferry/crm.yaml", "crm-export.csv": "srv/crm/crm-export.csv"} {
@@ -114,7 +115,7 @@ func objects(t *testing.T, text string) (lines []map[string]any) {
 func sampleText(t *testing.T, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(root(t), "samples", name))
-	ok(t, err)
+	must.Do(t, err)
 	return string(b)
 }
 
@@ -187,7 +188,7 @@ func windowsTask(t *testing.T) schedule {
 		Second  string   `xml:"Settings>MultipleInstancesPolicy"`
 		Words   string   `xml:"Actions>Exec>Arguments"`
 	}
-	ok(t, xml.Unmarshal([]byte(sampleText(t, "leadferry-sync.xml")), &task))
+	must.Do(t, xml.Unmarshal([]byte(sampleText(t, "leadferry-sync.xml")), &task))
 	if _, err := time.Parse("2006-01-02T15:04:05", task.Start); err != nil || task.Days != 1 || task.Second != "IgnoreNew" {
 		t.Errorf("%+v, %v", task, err)
 	}
@@ -258,7 +259,7 @@ func cronJob(t *testing.T, name string) schedule {
 func duration(t *testing.T, text string) time.Duration {
 	t.Helper()
 	d, err := time.ParseDuration(text)
-	ok(t, err)
+	must.Do(t, err)
 	return d
 }
 
@@ -367,7 +368,7 @@ func TestAlertsRise(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for name, text := range map[string]string{"leadferry-alerts.rules": sampleText(t, "leadferry-alerts.rules"), "alerts_test.yaml": alertsTest} {
-		ok(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	c := exec.Command(promtool, "test", "rules", "alerts_test.yaml")
 	c.Dir = dir
@@ -413,7 +414,7 @@ func TestSystemdTakesTheUnits(t *testing.T) {
 	for _, name := range names {
 		text := strings.ReplaceAll(sampleText(t, name), "/usr/local/bin/leadferry", binary())
 		path := filepath.Join(dir, name)
-		ok(t, os.WriteFile(path, []byte(text), 0o644))
+		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 		args = append(args, path)
 	}
 	if b, err := exec.Command(analyze, args...).CombinedOutput(); err != nil || strings.Contains(string(b), dir) || strings.Contains(string(b), "leadferry-") {

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -35,9 +36,9 @@ func TestCleanStop(t *testing.T) {
 			c := w.command("import -m leads.yaml leads.csv --out none --summary s.json --results r.csv --rate 50 --log-format json --quiet")
 			var told strings.Builder
 			c.Stderr = &told
-			ok(t, c.Start())
+			must.Do(t, c.Start())
 			eventually(t, "some leads are made", func() bool { return len(w.byRef()) > 20 })
-			ok(t, c.Process.Signal(sig))
+			must.Do(t, c.Process.Signal(sig))
 			c.Wait()
 			if code := c.ProcessState.ExitCode(); code != 130 {
 				t.Errorf("exit %d, want 130", code)
@@ -66,8 +67,8 @@ func TestSecondSignal(t *testing.T) {
 	w.leads(100)
 	c := w.command("import -m leads.yaml leads.csv --out none -c 4 --summary s.json")
 	said, err := c.StderrPipe()
-	ok(t, err)
-	ok(t, c.Start())
+	must.Do(t, err)
+	must.Do(t, c.Start())
 	h.full(t)
 	c.Process.Signal(os.Interrupt)
 	first := time.Now()
@@ -123,7 +124,7 @@ func TestStoppedForLongerThanTheTimeOut(t *testing.T) {
 				eventually(t, "answers are in the sockets", func() bool { _, answered := h.counts(); return answered == concurrency })
 			}
 			time.Sleep(timeout + timeout/2) // this is the fault
-			ok(t, c.Process.Signal(syscall.SIGCONT))
+			must.Do(t, c.Process.Signal(syscall.SIGCONT))
 			c.Wait()
 			if code := c.ProcessState.ExitCode(); code != test.code {
 				t.Errorf("exit %d, want %d", code, test.code)
@@ -146,7 +147,7 @@ func TestStoppedForLongerThanTheTimeOut(t *testing.T) {
 // suspend stops a process and returns when it does not run any more.
 func suspend(t *testing.T, p *os.Process) {
 	t.Helper()
-	ok(t, p.Signal(syscall.SIGSTOP))
+	must.Do(t, p.Signal(syscall.SIGSTOP))
 	eventually(t, "the process is stopped", func() bool {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Pid))
 		if err != nil {
@@ -170,9 +171,9 @@ func TestAbort(t *testing.T) {
 	c := w.shell(`ulimit -c unlimited; exec "$0" import -m leads.yaml leads.csv --out none -c ` + itoa(concurrency))
 	var dump bytes.Buffer
 	c.Stdout, c.Stderr = &dump, &dump
-	ok(t, c.Start())
+	must.Do(t, c.Start())
 	h.full(t)
-	ok(t, c.Process.Signal(syscall.SIGABRT))
+	must.Do(t, c.Process.Signal(syscall.SIGABRT))
 	c.Wait()
 	ended := c.ProcessState.Sys().(syscall.WaitStatus)
 	if ended.Signal() != syscall.SIGABRT || !strings.Contains(dump.String(), "SIGABRT") || !strings.Contains(dump.String(), "goroutine ") {
@@ -208,13 +209,13 @@ func TestHangup(t *testing.T) {
 		w.leads(rows)
 		c := w.shell(before + `exec "$0" import -m leads.yaml leads.csv --out run -c 4 --rate 20`) // so that it does not end before the signal is taken
 		reader, writer, err := os.Pipe()
-		ok(t, err)
+		must.Do(t, err)
 		c.Stdout, c.Stderr = writer, writer
-		ok(t, c.Start())
+		must.Do(t, c.Start())
 		writer.Close()
 		h.full(t)
 		reader.Close()
-		ok(t, c.Process.Signal(syscall.SIGHUP))
+		must.Do(t, c.Process.Signal(syscall.SIGHUP))
 		close(h.let)
 		c.Wait()
 		s := w.summary("run/summary.json")
@@ -243,7 +244,7 @@ func (w *world) waits(args ...string) *waiter {
 	if c.in, err = c.StdinPipe(); err != nil {
 		w.t.Fatal(err)
 	}
-	ok(w.t, c.Start())
+	must.Do(w.t, c.Start())
 	c.alive = time.AfterFunc(time.Minute, func() { _ = c.Process.Kill() }) // so that a hang is told
 	eventually(w.t, "the program has begun", func() bool { return ignores(w.t, c.Process.Pid, syscall.SIGPIPE) })
 	return c
@@ -269,7 +270,7 @@ func (c *waiter) signal(signals ...syscall.Signal) int {
 		signals = append(signals, syscall.SIGCONT)
 	}
 	for _, sig := range signals {
-		ok(c.t, c.Process.Signal(sig))
+		must.Do(c.t, c.Process.Signal(sig))
 	}
 	_ = c.Wait()
 	c.alive.Stop()
@@ -282,7 +283,7 @@ func TestFirstSignalEndsEveryWait(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})
 	w.leads(3)
-	ok(t, syscall.Mkfifo(filepath.Join(w.dir, "fifo"), 0o600))
+	must.Do(t, syscall.Mkfifo(filepath.Join(w.dir, "fifo"), 0o600))
 	h := w.hold(1)
 	holding := w.waits("import -m leads.yaml leads.csv --out none -c 1")
 	h.full(t)
@@ -378,7 +379,7 @@ func TestAStreamIsHeldBack(t *testing.T) {
 				}
 			}
 			_, err := c.in.Write([]byte(header))
-			ok(t, err)
+			must.Do(t, err)
 			for n := range 1999 {
 				submit(n)
 			}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -115,7 +116,7 @@ func (w *world) inStep(rows int) {
 func TestCrashStepsOfSync(t *testing.T) {
 	t.Parallel()
 	program, err := crashing()
-	ok(t, err)
+	must.Do(t, err)
 	for _, step := range []struct {
 		point   string
 		updates string // that the service has applied by then

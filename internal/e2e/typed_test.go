@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -132,7 +133,7 @@ func TestWhatIsPrintedCanBeTyped(t *testing.T) {
 			w := newWorld(t, sandbox.Options{Faults: s.faults})
 			w.leads(60)
 			ty := &typist{world: w}
-			ok(t, os.Symlink(binary(), filepath.Join(w.dir, "tmp", "leadferry")))
+			must.Do(t, os.Symlink(binary(), filepath.Join(w.dir, "tmp", "leadferry")))
 			ty.last = s.befalls(w)
 			if s.code == 4 {
 				before := len(w.byRef())
@@ -269,7 +270,7 @@ func situations() map[string]situation {
 				text = strings.NewReplacer(sandbox.TrunkID, "another-trunk", `"ledger":"`, `"ledger":"0`).Replace(text)
 				for i := range 100 {
 					name := "leadferry-runs/30000101T000000Z-import-" + strings.Repeat("0", 5) + string(rune('a'+i/26)) + string(rune('a'+i%26))
-					ok(w.t, os.MkdirAll(filepath.Join(w.dir, name), 0o700))
+					must.Do(w.t, os.MkdirAll(filepath.Join(w.dir, name), 0o700))
 					w.write(name+"/run.json", text)
 				}
 				w.removeAll("state")
@@ -278,7 +279,7 @@ func situations() map[string]situation {
 		"a witness that is cut off": {
 			lose: func(w *world) {
 				found, _ := filepath.Glob(filepath.Join(w.dir, "leadferry-runs", "*", "run.json"))
-				ok(w.t, os.Truncate(found[0], 40))
+				must.Do(w.t, os.Truncate(found[0], 40))
 				w.removeAll("state")
 			}, code: 4, words: []string{"run.json cannot be read"},
 		},
@@ -309,7 +310,7 @@ func situations() map[string]situation {
 			w.write("leads.csv", strings.ReplaceAll(w.text("leads.csv"), "L000", "l000"))
 		}},
 		"a file cut off": {lose: func(w *world) {
-			ok(w.t, os.Truncate(w.checkpoint(), 6000))
+			must.Do(w.t, os.Truncate(w.checkpoint(), 6000))
 		}},
 		"a damaged page": {lose: func(w *world) {
 			f, err := os.OpenFile(w.checkpoint(), os.O_RDWR, 0)
@@ -317,23 +318,23 @@ func situations() map[string]situation {
 				_, err = f.WriteAt(make([]byte, 9000), 12000)
 				_ = f.Close()
 			}
-			ok(w.t, err)
+			must.Do(w.t, err)
 		}},
 		"a list taken over by half": {lose: func(w *world) {
 			found, _ := filepath.Glob(filepath.Join(w.dir, "leadferry-runs", "*", "results.csv"))
 			w.copyTree(found[0], "list.csv")
 			w.removeAll("state", "leadferry-runs")
 			path, err := crashing()
-			ok(w.t, err)
+			must.Do(w.t, err)
 			c := w.command("checkpoint adopt list.csv")
 			c.Path, c.Env = path, append(slices.Clone(c.Env), "LEADFERRY_FAILPOINT=commit other:3")
 			_ = c.Run()
 		}},
 		"the file was renamed": {code: 4, lose: func(w *world) {
-			ok(w.t, os.Rename(w.checkpoint(), filepath.Join(w.dir, "mine.db")))
+			must.Do(w.t, os.Rename(w.checkpoint(), filepath.Join(w.dir, "mine.db")))
 		}},
 		"the file is empty": {lose: func(w *world) {
-			ok(w.t, os.Truncate(w.checkpoint(), 0))
+			must.Do(w.t, os.Truncate(w.checkpoint(), 0))
 		}},
 		"another state directory": {code: 4, lose: func(w *world) {
 			w.env = append(w.env, "XDG_STATE_HOME="+filepath.Join(w.dir, "moved"))

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -43,7 +44,7 @@ func onWindows(t *testing.T) *wineMachine {
 	}
 	installed(t, "wine")
 	m, err := windows()
-	ok(t, err)
+	must.Do(t, err)
 	return m
 }
 
@@ -279,9 +280,9 @@ func TestWindowsPages(t *testing.T) {
 	if err == nil {
 		err = c.Start()
 	}
-	ok(t, err)
+	must.Do(t, err)
 	visit(t, bufio.NewScanner(said))
-	ok(t, c.Process.Kill())
+	must.Do(t, c.Process.Kill())
 	_ = c.Wait() // it was killed
 }
 
@@ -314,7 +315,7 @@ func TestWindowsControlC(t *testing.T) {
 	if err == nil {
 		err = c.Start()
 	}
-	ok(t, err)
+	must.Do(t, err)
 	eventually(t, "a lead", func() bool { return len(w.byRef()) > 0 })
 	if _, err := keys.Write([]byte{3}); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -17,7 +18,7 @@ import (
 func (w *world) removeAll(names ...string) {
 	w.t.Helper()
 	for _, name := range names {
-		ok(w.t, os.RemoveAll(filepath.Join(w.dir, name)))
+		must.Do(w.t, os.RemoveAll(filepath.Join(w.dir, name)))
 	}
 }
 
@@ -88,7 +89,7 @@ func TestAdoptThatWasKilled(t *testing.T) {
 	list := w.read("first/results.csv")
 	w.write("list.csv", list)
 	path, err := crashing()
-	ok(t, err)
+	must.Do(t, err)
 	c := w.command("checkpoint adopt list.csv")
 	c.Path, c.Env = path, append(slices.Clone(c.Env), "LEADFERRY_FAILPOINT=commit other:3") // the first two say what comes
 	_ = c.Run()
@@ -208,7 +209,7 @@ func TestVolumes(t *testing.T) {
 	w.write("more.csv", strings.ReplaceAll(w.read("leads.csv"), "L0", "M0"))
 	for n := range 3 {
 		pod := filepath.Join(w.dir, "pod-"+itoa(n))
-		ok(t, os.Mkdir(pod, 0o700))
+		must.Do(t, os.Mkdir(pod, 0o700))
 		c := w.command("import -m ../leads.yaml ../more.csv --limit", itoa(5*n+5))
 		c.Dir = pod
 		if said, err := c.CombinedOutput(); err != nil {
@@ -239,7 +240,7 @@ func TestWhatWitnessesLetPass(t *testing.T) {
 	w.must(0, append(second, "--limit", "5")...)
 	w.holds(21)
 	if os.Geteuid() != 0 { // root may write everywhere
-		ok(t, os.Chmod(filepath.Join(w.dir, "state", "leadferry", "ledgers"), 0o500))
+		must.Do(t, os.Chmod(filepath.Join(w.dir, "state", "leadferry", "ledgers"), 0o500))
 		w.must(0, append(second, "--limit", "7")...)
 	}
 }

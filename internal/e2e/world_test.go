@@ -21,6 +21,7 @@ import (
 
 	"leadferry/importer/report"
 	"leadferry/internal/testsupport"
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -49,7 +50,7 @@ func newWorldOn(t *testing.T, o sandbox.Options, n testsupport.Network) *world {
 	t.Helper()
 	dir := t.TempDir()
 	server, err := sandbox.New(o)
-	ok(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() {
 		if err := server.Close(); err != nil {
 			t.Error(err)
@@ -57,7 +58,7 @@ func newWorldOn(t *testing.T, o sandbox.Options, n testsupport.Network) *world {
 	})
 	way := n.Serve(t, server)
 	w := &world{t: t, dir: dir, service: server, way: way, given: map[string]bool{}}
-	ok(t, os.Mkdir(filepath.Join(dir, "tmp"), 0o700))
+	must.Do(t, os.Mkdir(filepath.Join(dir, "tmp"), 0o700))
 	w.watch()
 	w.env = append(os.Environ(),
 		"XDG_STATE_HOME="+filepath.Join(dir, "state"), "XDG_CONFIG_HOME="+filepath.Join(dir, "config"),
@@ -92,7 +93,7 @@ func (w *world) command(args ...string) *exec.Cmd {
 func (w *world) start(args ...string) *exec.Cmd {
 	w.t.Helper()
 	c := w.command(args...)
-	ok(w.t, c.Start())
+	must.Do(w.t, c.Start())
 	return c
 }
 
@@ -100,7 +101,7 @@ func (w *world) start(args ...string) *exec.Cmd {
 func (w *world) made() []sandbox.Lead {
 	w.t.Helper()
 	leads, err := w.service.Leads()
-	ok(w.t, err)
+	must.Do(w.t, err)
 	return leads
 }
 
@@ -131,14 +132,14 @@ func (w *world) must(code int, args ...string) string {
 func (w *world) write(name, text string) {
 	w.t.Helper()
 	w.given[name] = true
-	ok(w.t, os.WriteFile(filepath.Join(w.dir, name), []byte(text), 0o600))
+	must.Do(w.t, os.WriteFile(filepath.Join(w.dir, name), []byte(text), 0o600))
 }
 
 // summary is the summary of the run that wrote it to the file.
 func (w *world) summary(name string) report.Summary {
 	w.t.Helper()
 	var s report.Summary
-	ok(w.t, json.Unmarshal([]byte(w.read(name)), &s))
+	must.Do(w.t, json.Unmarshal([]byte(w.read(name)), &s))
 	return s
 }
 
@@ -262,14 +263,6 @@ func (w *world) holds(want int) {
 	w.t.Helper()
 	if got := len(w.byRef()); got != want {
 		w.t.Fatalf("the service holds the leads of %d rows, want %d", got, want)
-	}
-}
-
-// ok ends the test where there is an error.
-func ok(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // spoken is what the program can say, as its sources have it.
@@ -49,9 +51,7 @@ func listen(t *testing.T) *spoken {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return s
 }
 

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"leadferry/internal/testsupport/must"
 )
 
 //go:embed rooms.txt
@@ -45,7 +47,7 @@ func design() plan {
 		if strings.HasPrefix(name, "@") {
 			several[name] = list(text)
 		} else if name, stdOnly := strings.CutSuffix(name, " !"); name != "" {
-			p.rooms[name] = room{imports: list(code), tests: list(tests), stdOnly: stdOnly}
+			p.rooms[name] = room{imports: list(code), tests: append(list(tests), "internal/testsupport/must"), stdOnly: stdOnly}
 		}
 	}
 	return p
@@ -70,16 +72,12 @@ func TestRegularExpressionsAreCompiledWhenNeeded(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 func TestModuleKeepsItsLayout(t *testing.T) {
 	faults, err := design().check(os.DirFS("../.."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, f := range faults {
 		t.Error(f)
 	}
@@ -88,9 +86,7 @@ func TestModuleKeepsItsLayout(t *testing.T) {
 // Whoever works on the house finds each room on its page, by its own name or by that of the one above.
 func TestRoomsStandOnTheirPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/design.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for name := range design().rooms {
 		found := name == "."
 		for at := name; at != "." && at != "internal" && !found; at = path.Dir(at) {
@@ -161,9 +157,7 @@ func TestEveryFaultHasATest(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for n := 1; n <= lastFault; n++ {
 		switch reason := untested[n]; {
 		case found[n] && reason != "":

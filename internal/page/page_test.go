@@ -7,13 +7,15 @@ import (
 	"testing"
 
 	"golang.org/x/net/html"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // each calls f with every node of a page.
 func each(t *testing.T, text string, f func(*html.Node)) {
 	t.Helper()
 	doc, err := html.Parse(strings.NewReader(text))
-	must(t, err)
+	must.Do(t, err)
 	for n := range doc.Descendants() {
 		f(n)
 	}
@@ -32,8 +34,8 @@ func attribute(n *html.Node, name string) string {
 func TestPolicyAllowsWhatThePageHolds(t *testing.T) {
 	var file, live bytes.Buffer
 	v := View{Title: `A "title" </title><script>`, Main: template.HTML("<section id=a>x</section>")}
-	must(t, Write(&file, v))
-	must(t, writeLive(&live, v))
+	must.Do(t, Write(&file, v))
+	must.Do(t, writeLive(&live, v))
 	for _, p := range []struct {
 		name, text, policy string
 		scripts            int
@@ -71,12 +73,5 @@ func TestPolicyAllowsWhatThePageHolds(t *testing.T) {
 	}
 	if strings.Contains(style, "url(") || strings.Contains(style, "@import") || strings.Contains(copying+follow, "fetch(") {
 		t.Error("a page loads something")
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

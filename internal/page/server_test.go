@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // shown is a site of one page, whose text can be changed.
@@ -32,7 +34,7 @@ func begin(t *testing.T, every time.Duration) (*Server, *shown) {
 	t.Helper()
 	data := new(shown)
 	s, err := serve("127.0.0.1:0", data.site, every)
-	must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s, data
 }
@@ -40,12 +42,12 @@ func begin(t *testing.T, every time.Duration) (*Server, *shown) {
 func get(t *testing.T, method, address string) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequest(method, address, nil)
-	must(t, err)
+	must.Do(t, err)
 	answer, err := http.DefaultClient.Do(r)
-	must(t, err)
+	must.Do(t, err)
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
-	must(t, err)
+	must.Do(t, err)
 	return answer, string(body)
 }
 
@@ -101,10 +103,10 @@ func TestOnlyLoopbackIsListenedOn(t *testing.T) {
 func followed(t *testing.T, address string) *bufio.Reader {
 	t.Helper()
 	r, err := http.NewRequest(http.MethodGet, address, nil)
-	must(t, err)
+	must.Do(t, err)
 	r.Header.Set("Accept", "text/event-stream")
 	answer, err := http.DefaultClient.Do(r)
-	must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() { answer.Body.Close() })
 	return bufio.NewReader(answer.Body)
 }
@@ -118,7 +120,7 @@ func TestReaderFollowsUntilTheLastWord(t *testing.T) {
 		var lines [3]string
 		for i := range lines {
 			line, err := r.ReadString('\n')
-			must(t, err)
+			must.Do(t, err)
 			lines[i] = line
 		}
 		if lines[0] != "event: "+name+"\n" || !strings.Contains(lines[1], text) || lines[2] != "\n" {
@@ -144,10 +146,10 @@ func TestStalledReadersAreDropped(t *testing.T) {
 	s, data := begin(t, time.Hour)
 	data.text.Store(strings.Repeat("x", 1<<20)) // more than the system takes for a reader
 	at, err := url.Parse(s.URL())
-	must(t, err)
+	must.Do(t, err)
 	for i := range maxConnections - 4 {
 		conn, err := net.Dial("tcp", at.Host)
-		must(t, err)
+		must.Do(t, err)
 		defer conn.Close()
 		if i%2 == 0 { // follows, and never reads
 			fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream\r\n\r\n", at.Path, at.Host)

@@ -7,6 +7,8 @@ import (
 	"unicode"
 
 	"pgregory.net/rapid"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // faults 118: a command to be copied names the file it should, and a terminal obeys none of it.
@@ -47,9 +49,7 @@ func checkWord(t rapid.TB, bash, path string) {
 	c := exec.Command(bash, "-c", "printf %s "+word)
 	c.Env = []string{"LC_ALL=C.UTF-8"}
 	out, err := c.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if strings.HasPrefix(path, "-") {
 		path = "./" + path
 	}

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // serve opens a sandbox with faults behind a port, and returns a client of one connection.
@@ -21,9 +23,7 @@ func serve(t *testing.T, faults string) (*Server, *Listener, *http.Client) {
 	t.Helper()
 	s := open(t, Options{Faults: faults})
 	l, err := Listen("127.0.0.1:0", s, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	transport := &http.Transport{DisableCompression: true, MaxResponseHeaderBytes: 4 << 20}
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
@@ -99,9 +99,7 @@ func holdsID(r io.Reader) bool {
 func TestClosedUnannounced(t *testing.T) {
 	s, l, _ := serve(t, "close#1")
 	conn, err := net.Dial("tcp", strings.TrimPrefix(l.URL(), "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer conn.Close()
 	body := direct(`{}`)
 	fmt.Fprintf(conn, "POST /v1/%s HTTP/1.1\r\nHost: x\r\nAuthorization: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // The other locators of the brand.
@@ -66,9 +68,7 @@ locators:
 func loadDirectory(t *testing.T, text string) (*Directory, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "mine.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	return LoadDirectory(path)
 }
 

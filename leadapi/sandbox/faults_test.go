@@ -9,15 +9,15 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // hits says which of n requests of a kind suffer a fault.
 func hits(t *testing.T, spec, kind string, n int) (at []int) {
 	t.Helper()
 	fs, err := parseFaults(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for i := range n {
 		if fs.pick(kind) != nil {
 			at = append(at, i+1)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"leadferry/internal/testsupport/must"
 )
 
 func TestOnlyThisMachineIsServed(t *testing.T) {
@@ -20,9 +22,7 @@ func TestOnlyThisMachineIsServed(t *testing.T) {
 		}
 	}
 	l, err := Listen("localhost:0", s, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if !strings.HasPrefix(l.URL(), "http://") || strings.HasSuffix(l.URL(), ":0") || strings.HasSuffix(l.URL(), "/") {
 		t.Errorf("the URL is %s", l.URL())
 	}
@@ -37,9 +37,7 @@ func TestOnlyThisMachineIsServed(t *testing.T) {
 func TestClosingAnswersWhatIsLate(t *testing.T) {
 	s := open(t, Options{Faults: "slow#1:1h"})
 	l, err := Listen("127.0.0.1:0", s, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	ended := make(chan error)
@@ -61,14 +59,10 @@ func TestClosingAnswersWhatIsLate(t *testing.T) {
 
 func TestARestingConnectionIsClosed(t *testing.T) {
 	l, err := Listen("127.0.0.1:0", open(t, Options{}), 10*time.Millisecond)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer l.Close()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(l.URL(), "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer conn.Close()
 	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 		t.Fatal(err)

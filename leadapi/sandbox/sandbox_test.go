@@ -13,6 +13,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+
+	"leadferry/internal/testsupport/must"
 )
 
 func TestMain(m *testing.M) {
@@ -45,9 +47,7 @@ func (c *clock) move(d time.Duration) {
 func open(t *testing.T, o Options) *Server {
 	t.Helper()
 	s, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -120,9 +120,7 @@ func refuses(t *testing.T, s *Server, w *httptest.ResponseRecorder, status int) 
 func ledger(t *testing.T, s *Server) []Lead {
 	t.Helper()
 	leads, err := s.Leads()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return leads
 }
 
@@ -216,13 +214,9 @@ func TestOneWriterServesManyAtOnce(t *testing.T) {
 
 func TestAClosedSandboxRefusesRequests(t *testing.T) {
 	s, err := New(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	authorization, path := signIn(s), s.store.path
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Close())
 	if err := s.Close(); err != nil {
 		t.Error("closing twice:", err)
 	}

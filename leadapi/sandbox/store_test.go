@@ -16,6 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
+
+	"leadferry/internal/testsupport/must"
 )
 
 func TestReopeningFindsLeadsAndClients(t *testing.T) {
@@ -28,9 +30,7 @@ func TestReopeningFindsLeadsAndClients(t *testing.T) {
 	temporary := "Bearer " + s.issue(loginUse, accountID, loginLife)
 	client := decode(t, ask(s, "POST", "/v3/oauth2/client", "", "Authorization", temporary))
 	before := ledger(t, s)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Close())
 	at.move(-time.Hour) // the clock of the second start is behind
 	s = open(t, Options{Path: path, now: at.now})
 	same(t, "result", before, ledger(t, s))
@@ -48,21 +48,13 @@ func TestOpeningRefusesWhatIsNotItsOwn(t *testing.T) {
 	// A checkpoint has a bucket called leads, too.
 	for file, names := range map[string][]string{"/foreign.db": {"meta"}, "/checkpoint.db": {"leads", "meta"}, "/all.db": {"account", "leads", "meta"}} {
 		foreign, err := bbolt.Open(dir+file, 0o600, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, name := range names {
-			if err := foreign.Update(func(tx *bbolt.Tx) error { _, err := tx.CreateBucket([]byte(name)); return err }); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, foreign.Update(func(tx *bbolt.Tx) error { _, err := tx.CreateBucket([]byte(name)); return err }))
 		}
-		if err := foreign.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, foreign.Close())
 	}
-	if err := os.WriteFile(dir+"/text.db", bytes.Repeat([]byte("text "), 10_000), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(dir+"/text.db", bytes.Repeat([]byte("text "), 10_000), 0o600))
 	open(t, Options{Path: dir + "/mine.db"})
 	for name, want := range map[string]string{
 		"foreign.db": "not a file of the sandbox", "checkpoint.db": "not a file of the sandbox", "all.db": "not a file of the sandbox", "text.db": "open", "none/leads.db": "no such file", "mine.db": "in use",
@@ -92,12 +84,8 @@ func TestEveryAnsweredLeadOutlivesAKill(t *testing.T) {
 	child := exec.Command(os.Args[0])
 	child.Env = append(os.Environ(), "SANDBOX_TEST_SERVE="+path)
 	out, err := child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, child.Start())
 	var url, scheme, token string
 	if _, err := fmt.Fscan(out, &url, &scheme, &token); err != nil {
 		t.Fatal(err)
@@ -170,9 +158,7 @@ func TestLeadIDsGrowWhateverTheClockDoes(t *testing.T) {
 func TestForgottenLeadsLeaveNoTrace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leads.db")
 	s, err := New(Options{Path: path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	ann := createLead(t, s, `{"name":"Ann-Alone-Lee"}`)
 	bob := createLead(t, s, `{"name":"Bob"}`)
 	for _, id := range []string{ann, bob} {
@@ -184,9 +170,7 @@ func TestForgottenLeadsLeaveNoTrace(t *testing.T) {
 	if _, err := Forget(path, []string{ann}); err == nil {
 		t.Error("a file in use was changed")
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Close())
 	if n, err := Forget(path, []string{ann, "", "no-id", ann}); n != 1 || err != nil {
 		t.Fatalf("%d, %v", n, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"leadferry/importer/report"
+	"leadferry/internal/testsupport/must"
 )
 
 // running is a run on its way.
@@ -17,21 +18,21 @@ func running(read int) *report.Summary {
 
 func TestLivePageEndsWithTheFinishedOne(t *testing.T) {
 	l, err := Serve("127.0.0.1:0", running(0))
-	must(t, err)
+	must.Do(t, err)
 	get := func(path, accept string) *http.Response {
 		t.Helper()
 		r, err := http.NewRequest(http.MethodGet, l.URL()+path, nil)
-		must(t, err)
+		must.Do(t, err)
 		r.Header.Set("Accept", accept)
 		answer, err := http.DefaultClient.Do(r)
-		must(t, err)
+		must.Do(t, err)
 		t.Cleanup(func() { answer.Body.Close() })
 		return answer
 	}
 	page := func() string {
 		t.Helper()
 		text, err := io.ReadAll(get("", "").Body)
-		must(t, err)
+		must.Do(t, err)
 		return string(text)
 	}
 	if text := page(); !strings.Contains(text, "Import is beginning") {
@@ -60,7 +61,7 @@ func TestLivePageEndsWithTheFinishedOne(t *testing.T) {
 	}
 	done := running(200)
 	done.Outcome = "complete"
-	must(t, l.End(done))
+	must.Do(t, l.End(done))
 	rest, _ := io.ReadAll(events) // what comes behind the last word, if only the end, may be cut off
 	if _, last, found := strings.Cut(string(rest), "event: end\n"); !found || !strings.Contains(last, "Import complete: 200 rows") {
 		t.Errorf("the last word is %s", rest)

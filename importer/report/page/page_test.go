@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"leadferry/importer/report"
+	"leadferry/internal/testsupport/must"
 )
 
 // million is an import of 1,000,000 rows with every list as long as a run makes it.
@@ -125,7 +126,7 @@ func samples() map[string]*report.Summary {
 func written(t testing.TB, s *report.Summary) string {
 	t.Helper()
 	var b bytes.Buffer
-	must(t, Write(&b, s))
+	must.Do(t, Write(&b, s))
 	return b.String()
 }
 
@@ -136,7 +137,7 @@ func TestPageOfAMillionRowsIsSmall(t *testing.T) {
 			t.Errorf("the page of %s has %d bytes", name, len(text))
 		}
 		if dir := os.Getenv("PAGES"); dir != "" { // for people who look at it
-			must(t, os.WriteFile(filepath.Join(dir, name+".html"), []byte(text), 0o600))
+			must.Do(t, os.WriteFile(filepath.Join(dir, name+".html"), []byte(text), 0o600))
 		}
 	}
 }
@@ -144,9 +145,7 @@ func TestPageOfAMillionRowsIsSmall(t *testing.T) {
 func BenchmarkPage(b *testing.B) {
 	s := million()
 	for b.Loop() {
-		if err := Write(io.Discard, s); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, Write(io.Discard, s))
 	}
 }
 
@@ -154,7 +153,7 @@ func BenchmarkPage(b *testing.B) {
 func parsed(t testing.TB, text string) *html.Node {
 	t.Helper()
 	doc, err := html.Parse(strings.NewReader(text))
-	must(t, err)
+	must.Do(t, err)
 	return doc
 }
 
@@ -261,11 +260,11 @@ func TestCountsAreThoseOfTheSummary(t *testing.T) {
 func TestPageFromAFileIsTheSame(t *testing.T) {
 	for name, s := range samples() {
 		var b bytes.Buffer
-		must(t, s.WriteJSON(&b))
+		must.Do(t, s.WriteJSON(&b))
 		path := filepath.Join(t.TempDir(), "summary.json")
-		must(t, os.WriteFile(path, b.Bytes(), 0o600))
+		must.Do(t, os.WriteFile(path, b.Bytes(), 0o600))
 		read, err := report.Read(path)
-		must(t, err)
+		must.Do(t, err)
 		if diff := gocmp.Diff(written(t, s), written(t, read)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
@@ -343,27 +342,18 @@ func TestDataNeverBecomeMarkup(t *testing.T) {
 func FuzzPage(f *testing.F) {
 	for _, s := range samples() {
 		var b bytes.Buffer
-		if err := s.WriteJSON(&b); err != nil {
-			f.Fatal(err)
-		}
+		must.Do(f, s.WriteJSON(&b))
 		f.Add(b.Bytes())
 	}
 	f.Add([]byte(`{"run_id":"1","command":"import","outcome":"stopped","dry_run":true,"duration_s":1e300,"rows":{"created":-5,"read":9223372036854775807,"in_doubt":9223372036854775807},` +
 		`"timeline":[{"time":"9999-12-31T23:59:59Z","rows":-1,"requests":1,"p50":1e308},{"time":"0001-01-01T00:00:00Z","requests":-9223372036854775808}],"transitions":[{"leads":-1}],"organizations":[{"leads":-7}]}`))
 	path := filepath.Join(f.TempDir(), "summary.json")
 	f.Fuzz(func(t *testing.T, text []byte) {
-		must(t, os.WriteFile(path, text, 0o600))
+		must.Do(t, os.WriteFile(path, text, 0o600))
 		s, err := report.Read(path)
 		if err != nil {
 			return
 		}
 		inert(t, written(t, s))
 	})
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"leadferry/importer/source/rows"
+	"leadferry/internal/testsupport/must"
 )
 
 // A workbook with more texts than memory has room for is refused, and one whose cells point to none.
@@ -14,9 +15,7 @@ import (
 // faults 8, 94
 func TestSharedTextsAreBounded(t *testing.T) {
 	shared := &sharedTexts{}
-	if err := shared.read(newTokens(strings.NewReader("<sst><si><t>a</t></si><si/><si><t>b_x0041_</t></si></sst>"))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, shared.read(newTokens(strings.NewReader("<sst><si><t>a</t></si><si/><si><t>b_x0041_</t></si></sst>"))))
 	for i, want := range []string{"a", "", "bA"} {
 		if got, err := shared.get(i); err != nil || string(got) != want {
 			t.Errorf("%d: %q, %v", i, got, err)
@@ -41,9 +40,7 @@ func TestCellsFarToTheRight(t *testing.T) {
 	if err == nil {
 		err = s.next()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	r := &Reader{sheet: s, columns: rows.Columns{Width: 2}}
 	if r.take(); len(s.cells) != 2 || !slices.Equal(r.fields, []string{"2", "", "1"}) || r.beyond != maxColumns-1 {
 		t.Errorf("%d cells, fields %q, the first beyond the header in column %d", len(s.cells), r.fields, r.beyond)

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -25,9 +26,7 @@ type service struct {
 func newService(t *testing.T, o sandbox.Options) *service {
 	t.Helper()
 	server, err := sandbox.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { server.Close() })
 	s := &service{t: t, Server: server, site: New(server, "http://127.0.0.1:8080")}
 	w := s.send("POST", "/v3/oauth2/token?"+url.Values{"grant_type": {"client_credentials"}, "client_id": {sandbox.ClientID}, "client_secret": {sandbox.ClientSecret}}.Encode(), "")
@@ -56,9 +55,7 @@ func (s *service) create(content string) {
 func (s *service) show(address string) string {
 	s.t.Helper()
 	at, err := url.Parse(address)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, err)
 	v, found := s.site.View(at)
 	if !found || v.Title == "" || !v.Form {
 		s.t.Fatalf("%s: %v, %+v", address, found, v)
@@ -160,9 +157,7 @@ func elements(t *testing.T, text string) (names []string) {
 		t.Errorf("a character that cannot be seen: %q", text[max(0, i-30):i+3])
 	}
 	root, err := html.Parse(bytes.NewReader([]byte(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for n := range root.Descendants() {
 		if n.Type != html.ElementNode {
 			continue

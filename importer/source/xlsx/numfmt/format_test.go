@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // Whole numbers of up to 15 digits come through digit for digit, however they are written.
@@ -18,9 +20,7 @@ func TestWholeNumbersKeepTheirDigits(t *testing.T) {
 		n := rapid.Int64Range(-exactLimit+1, exactLimit-1).Draw(t, "number")
 		form := rapid.SampledFrom([]byte("fgE")).Draw(t, "form")
 		v, err := strconv.ParseFloat(strconv.FormatFloat(float64(n), form, -1, 64), 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		got, err := general.Show(v, false)
 		if err != nil || got != strconv.FormatInt(n, 10) {
 			t.Fatalf("%d: %+v, %v", n, got, err)
