@@ -235,9 +235,7 @@ func wildcard(pattern string) *regexp.Regexp {
 func (p *parser) rest(n node) *rest {
 	all := new(rest)
 	if n.Kind != yaml.MappingNode || n.isUnquoted() {
-		if s, ok := p.scalar(n); ok && s != "rest" {
-			p.fail(n, `"*": rest`, "%s takes the word rest, for every column that nothing else uses", n.path)
-		}
+		set(p, new(string), oneOf("rest"))(n)
 		return all
 	}
 	if !n.has("rest") {
@@ -247,11 +245,13 @@ func (p *parser) rest(n node) *rest {
 		p.object(n,
 			member{"except", func(n node) {
 				p.list(n, func(n node) {
-					name := strings.TrimSpace(p.name(n, ""))
+					var name string
+					set(p, &name, notBlank)(n)
+					name = strings.TrimSpace(name)
 					all.except = append(all.except, exception{name, n.at(), wildcard(name)})
 				})
 			}},
-			member{"prefix", func(n node) { all.prefix, _ = p.scalar(n) }},
+			member{"prefix", set(p, &all.prefix, anyText)},
 		)
 	}})
 	return all

@@ -157,7 +157,9 @@ func (r *valueReader) readConflict(n node) {
 }
 
 func (r *valueReader) conflictRule(n node) string {
-	return r.oneOf(n, "rule for conflicts", "report", "file", "service")
+	var rule string
+	set(r.parser, &rule, oneOf("report", "file", "service"))(n)
+	return rule
 }
 
 func (p *parser) statusOf(n node) (key string, ok bool) {

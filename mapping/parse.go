@@ -112,14 +112,6 @@ func (p *parser) fail(n node, hint, format string, args ...any) {
 	p.failAt(n.at(), hint, format, args...)
 }
 
-// refuse takes down what is wrong with the word n, and reports whether anything is.
-func (p *parser) refuse(n node, problem *texts.Fault) bool {
-	if problem != nil {
-		p.fail(n, problem.Hint, "%s", problem.Text)
-	}
-	return problem != nil
-}
-
 func (p *parser) failAt(where position, hint, format string, args ...any) {
 	p.failIn(p.file, where, hint, format, args...)
 }
@@ -147,9 +139,12 @@ func (p *parser) object(n node, members ...member) {
 		if n.path != "" {
 			what += " in " + n.path
 		}
-		if p.known(key, what, names) {
-			members[slices.Index(names, key.Value)].read(value)
+		if i := slices.Index(names, key.Value); i >= 0 {
+			members[i].read(value)
+			return
 		}
+		fault := texts.Unknown(what, key.Value, names)
+		p.fail(key, fault.Hint, "%s", fault.Text)
 	})
 }
 
@@ -211,30 +206,45 @@ func (p *parser) word(n node) (string, bool) {
 	return "", false
 }
 
-func (p *parser) boolean(n node) (yes, ok bool) {
-	s, ok := p.scalar(n)
-	if ok && s != "true" && s != "false" {
-		p.fail(n, "write true or false, without quotes", "%s must be true or false", n.path)
-		ok = false
+// set is what reads a word into place, which stays as it is after an error. A new key that holds a word is a reader.
+func set[T any](p *parser, place *T, read func(word string) (T, *texts.Fault)) func(node) {
+	return func(n node) {
+		word, ok := p.scalar(n)
+		if !ok {
+			return
+		}
+		v, fault := read(word)
+		if fault != nil {
+			p.fail(n, fault.Hint, "%s: %s", n.path, fault.Text)
+			return
+		}
+		*place = v
 	}
-	return s == "true", ok
 }
 
-// oneOf is the text n if it is one of words, which noun calls them, else "".
-func (p *parser) oneOf(n node, noun string, words ...string) string {
-	word, ok := p.scalar(n)
-	if !ok || !p.known(n, noun+" "+texts.Quote(word), words) {
-		return ""
+func anyText(word string) (string, *texts.Fault) { return word, nil }
+
+func notBlank(word string) (string, *texts.Fault) {
+	if blank(word) {
+		return "", texts.NewFault("it is a blank name", "leave it out where there is none")
 	}
-	return word
+	return word, nil
 }
 
-// known reports whether the text n, which what is a phrase for, is one of words.
-func (p *parser) known(n node, what string, words []string) bool {
-	if slices.Contains(words, n.Value) {
-		return true
+func yesOrNo(word string) (bool, *texts.Fault) {
+	if word != "true" && word != "false" {
+		return false, texts.NewFault("it must be true or false", "write true or false, without quotes")
 	}
-	return !p.refuse(n, texts.Unknown(what, n.Value, words))
+	return word == "true", nil
+}
+
+func oneOf(words ...string) func(string) (string, *texts.Fault) {
+	return func(word string) (string, *texts.Fault) {
+		if !slices.Contains(words, word) {
+			return "", texts.Unknown("word "+texts.Quote(word), word, words)
+		}
+		return word, nil
+	}
 }
 
 // Error is one mistake in a mapping file or in a table beside it: where it is, what is wrong in a sentence, and

@@ -96,20 +96,15 @@ func (p *parser) words(n node) *table {
 	return t
 }
 
-// namedTable is the table that the text n names, or nil after an error.
-func (p *parser) namedTable(n node) *table {
-	name, ok := p.scalar(n)
-	if !ok {
-		return nil
-	}
+// namedTable is the table of this name.
+func (p *parser) namedTable(name string) (*table, *texts.Fault) {
 	if t := p.named[name]; t != nil {
-		return t
+		return t, nil
 	}
 	names := slices.Sorted(maps.Keys(p.named))
 	hint := cmp.Or(spelling.Hint(name, names), "tables has "+cmp.Or(strings.Join(names, ", "), "none")+
 		`; or write the words out: map: {"Working": inProgress}`)
-	p.fail(n, hint, "%s: there is no table %s", n.path, texts.Quote(name))
-	return nil
+	return nil, texts.NewFault("there is no table "+texts.Quote(name), hint)
 }
 
 func (p *parser) tableFile(n node) *table {
@@ -117,10 +112,10 @@ func (p *parser) tableFile(n node) *table {
 	var name, key, value string
 	before := len(p.errs)
 	p.object(n,
-		member{"file", func(n node) { name = p.tableName(n) }},
-		member{"key", func(n node) { key = strings.TrimSpace(p.name(n, "name the column of the words")) }},
-		member{"value", func(n node) { value = strings.TrimSpace(p.name(n, "name the column of what they become")) }},
-		member{"fold", func(n node) { t.folds, _ = p.boolean(n) }},
+		member{"file", set(p, &name, tableName)},
+		member{"key", set(p, &key, notBlank)},
+		member{"value", set(p, &value, notBlank)},
+		member{"fold", set(p, &t.folds, yesOrNo)},
 	)
 	for _, needed := range [...]string{"key", "value"} {
 		if !n.has(needed) && len(p.errs) == before {
@@ -137,7 +132,7 @@ func (p *parser) tableFile(n node) *table {
 	}
 	t.file = path.Join(path.Dir(p.file), name)
 	add := func(line int, from, to string) { p.addWord(t, line, asCell(from), asCell(to)) }
-	err := p.read(name, key, value, add)
+	err := p.read(name, strings.TrimSpace(key), strings.TrimSpace(value), add)
 	if errs, many := errors.AsType[Errors](err); many {
 		for _, e := range errs {
 			p.failIn(e.File, position{e.Line, e.Column}, e.Hint, "%s", e.Text)
@@ -173,11 +168,11 @@ func (p *parser) addWord(t *table, line int, from, to string) {
 func asCell(word string) string { return lineBreak.Replace(strings.TrimSpace(word)) }
 
 // tableName is the name of a file that is beside the mapping file, and nowhere else.
-func (p *parser) tableName(n node) string {
-	bare := func(name string) bool {
-		return path.Base(name) == name && !strings.ContainsAny(name, `\:`) && strings.Trim(name, ".") != "" &&
-			name != "-" && strings.TrimSpace(name) == name
+func tableName(word string) (string, *texts.Fault) {
+	if path.Base(word) != word || strings.ContainsAny(word, `\:`) || strings.Trim(word, ".") == "" || word == "-" ||
+		strings.TrimSpace(word) != word {
+		return "", texts.NewFault("it takes the bare name of a file",
+			"put it beside the mapping file and name it without a folder: dealers.csv")
 	}
-	return p.fitting(n, bare, "put it beside the mapping file and name it without a folder: dealers.csv",
-		"%s takes the bare name of a file", n.path)
+	return word, nil
 }
