@@ -98,12 +98,9 @@ func (m *Mapping) columnConstants(s *search) []Error {
 	var warnings []Error
 	warn := func(v *value) {
 		c, _ := v.text.constant()
-		name, what := bareName(c), "which is the name of a column"
-		if name != c {
-			what = "that holds the name of a column"
-		}
+		name := bareName(c)
 		if _, found := s.index[name]; found && name != "" && len(warnings) < maxErrors {
-			text := fmt.Sprintf("%s is the constant %s in every row, %s", v.path, texts.Quote(c), what)
+			text := fmt.Sprintf("%s is the constant %s in every row, which is the name of a column", v.path, texts.Quote(c))
 			warnings = append(warnings, Error{m.name, v.at.line, v.at.column, text, `write "{` + name +
 				`}" for what the column holds`})
 		}
@@ -238,9 +235,7 @@ func (p *parser) rest(n node) *rest {
 		set(p, new(string), oneOf("rest"))(n)
 		return all
 	}
-	if !n.has("rest") {
-		p.fail(n, `"*": {rest: {except: [ssn, "tmp_*"], prefix: "crm_"}}`, "%s lacks rest", n.path)
-	}
+	p.needs(n, `"*": {rest: {except: [ssn, "tmp_*"], prefix: "crm_"}}`, "rest")
 	p.object(n, member{"rest", func(n node) {
 		p.object(n,
 			member{"except", func(n node) {

@@ -148,6 +148,15 @@ func (p *parser) object(n node, members ...member) {
 	})
 }
 
+// needs refuses the object n when one of these keys is not there.
+func (p *parser) needs(n node, example string, names ...string) {
+	for _, name := range names {
+		if n.Kind == yaml.MappingNode && !n.has(name) {
+			p.fail(n, example, "%s lacks %s", cmp.Or(n.path, "the mapping file"), name)
+		}
+	}
+}
+
 func (p *parser) each(n node, f func(key, value node)) {
 	if n.Kind != yaml.MappingNode {
 		p.fail(n, "write name: value, with a blank behind the colon and no dash before it",

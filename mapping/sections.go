@@ -38,9 +38,7 @@ func (p *parser) mappingFile(doc node) {
 		member{"lead", p.lead},
 		member{"tests", p.tests},
 	)
-	if doc.Kind == yaml.MappingNode && !doc.has("version") {
-		p.fail(doc, "begin with version: 1", "version is missing")
-	}
+	p.needs(doc, "begin with version: 1", "version")
 	key, hint := m.plan.key, ""
 	if key == nil && !doc.has("key") {
 		key, hint = m.plan.externalID, "give a key of its own"

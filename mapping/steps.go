@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/rivo/uniseg"
 	"golang.org/x/text/cases"
@@ -116,13 +115,7 @@ func readStep(word string) (stage, *texts.Fault) {
 // title begins each word with a capital and goes on in small letters. A Caser has state, so every call takes its own.
 func title(s string) string { return cases.Title(language.Und).String(s) }
 
-func squeeze(s string) string {
-	odd := func(r rune) bool { return r != ' ' && unicode.IsSpace(r) }
-	if !strings.Contains(s, "  ") && !strings.ContainsFunc(s, odd) {
-		return s
-	}
-	return strings.Join(strings.Fields(s), " ")
-}
+func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // digits keeps the digits, those of other scripts as the ASCII digits that they
 // stand for: a number must not lose its digits because of a keyboard.
@@ -158,21 +151,16 @@ func splitAt(argument string) (texts.Conversion, *texts.Fault) {
 		return nil, texts.NewFault("step split needs a separator and the number of a part: 1 is the first, -1 the last",
 			example)
 	}
-	return always(func(s string) string { return nthPart(s, argument[:i], n) }), nil
-}
-
-// nthPart is the n-th part of s from 1, or from the end if n is negative; "" when there are fewer.
-func nthPart(s, separator string, n int) string {
-	if n < 0 {
-		n += strings.Count(s, separator) + 2
-	}
-	i := 0
-	for one := range strings.SplitSeq(s, separator) {
-		if i++; i == n {
-			return one
+	return always(func(s string) string {
+		parts, at := strings.Split(s, argument[:i]), n-1
+		if n < 0 {
+			at = len(parts) + n
 		}
-	}
-	return ""
+		if at < 0 || at >= len(parts) {
+			return ""
+		}
+		return parts[at]
+	}), nil
 }
 
 // readSlashed reads a regular expression between slashes. A text fits when a part of

@@ -117,12 +117,7 @@ func (p *parser) tableFile(n node) *table {
 		member{"value", set(p, &value, notBlank)},
 		member{"fold", set(p, &t.folds, yesOrNo)},
 	)
-	for _, needed := range [...]string{"key", "value"} {
-		if !n.has(needed) && len(p.errs) == before {
-			p.fail(n, "{file: dealers.csv, key: Name, value: Organization ID}", "%s needs %s, a column of its file",
-				n.path, needed)
-		}
-	}
+	p.needs(n, "{file: dealers.csv, key: Name, value: Organization ID}", "key", "value")
 	switch {
 	case len(p.errs) > before:
 		return t

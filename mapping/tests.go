@@ -38,12 +38,7 @@ func (p *parser) tests(n node) {
 				p.testRequest(n)
 			}},
 		)
-		for _, key := range [...]string{"row", "request"} {
-			if n.Kind == yaml.MappingNode && !n.has(key) {
-				p.fail(n, "a test is {row: {column: cell}, request: {organizationID: …, content: {…}}}", "%s lacks %s",
-					n.path, key)
-			}
-		}
+		p.needs(n, "a test is {row: {column: cell}, request: {organizationID: …, content: {…}}}", "row", "request")
 		p.m.Tests = append(p.m.Tests, t)
 	})
 }

@@ -124,15 +124,12 @@ func fromUnix(unit time.Duration) Conversion {
 // excelBegin is day 0 of Excel's days behind February 1900, in which it has a day too many.
 var excelBegin = time.Date(1899, time.December, 30, 0, 0, 0, 0, time.UTC)
 
-// fromExcel reads a day by Excel's number; its fraction is the time of day.
+// fromExcel reads a day by Excel's number; its fraction is the time of day. Before March 1900 its calendar is wrong.
 func fromExcel(s string) (string, bool) {
 	const firstMarch, last = 61, 2958465 // of 1900; of 9999
 	days, err := strconv.ParseFloat(s, 64)
-	if err != nil || !IsNumber(s) || days < 1 || days >= last+1 || math.Floor(days) == firstMarch-1 {
+	if err != nil || !IsNumber(s) || days < firstMarch || days >= last+1 {
 		return "", false
-	}
-	if days < firstMarch {
-		days++
 	}
 	whole, part := math.Modf(days)
 	t := excelBegin.AddDate(0, 0, int(whole)).Add(time.Duration(math.Round(part*24*3600*1000)) * time.Millisecond)
