@@ -46,10 +46,9 @@ type dictionary struct {
 	Forms                             map[string][]string
 	Parts                             []rule
 	Dates                             struct{ Days, Times, Languages []string }
+	Null                              []string
 
-	headers, statuses, words map[string][]sign // by joined words; those for nothing as they are written
-	longest                  int               // words of a phrase
-	streetEnds               []string
+	headers, statuses, words map[string][]sign // by joined words
 	forms                    map[string][]*regexp.Regexp
 }
 
@@ -64,25 +63,17 @@ var known = sync.OnceValue(func() *dictionary {
 			d.forms[kind] = append(d.forms[kind], regexp.MustCompile(form))
 		}
 	}
-	d.headers, d.statuses, d.words = d.phrases(d.Headers), d.phrases(d.Statuses), d.phrases(d.Around, d.Values)
+	d.headers, d.statuses, d.words = phrases(d.Headers), phrases(d.Statuses), phrases(d.Around, d.Values)
 	return d
 })
 
 // phrases are what the phrases of some tables say.
-func (d *dictionary) phrases(tables ...map[string]map[string]string) map[string][]sign {
+func phrases(tables ...map[string]map[string]string) map[string][]sign {
 	all := map[string][]sign{}
 	for _, table := range tables {
-		eachPhrase(table, func(section, phrase string, list []string, s sign) {
-			word := strings.Join(list, "")
-			switch section {
-			case "null":
-				word = phrase
-			case "street end":
-				d.streetEnds = append(d.streetEnds, word)
-			}
-			if word != "" && !slices.Contains(all[word], s) {
+		eachPhrase(table, func(_, _ string, list []string, s sign) {
+			if word := strings.Join(list, ""); word != "" && !slices.Contains(all[word], s) {
 				all[word] = append(all[word], s)
-				d.longest = max(d.longest, len(list))
 			}
 		})
 	}
@@ -109,12 +100,6 @@ func eachPhrase(table map[string]map[string]string, f func(section, phrase strin
 
 func (d *dictionary) has(section part, words string) bool {
 	return slices.ContainsFunc(d.words[words], func(s sign) bool { return s.part == section })
-}
-
-func (d *dictionary) isStreet(word string) bool {
-	return d.has("street", word) || slices.ContainsFunc(d.streetEnds, func(end string) bool {
-		return len(word) > len(end)+2 && strings.HasSuffix(word, end)
-	})
 }
 
 const maxHeader = 200 // bytes of a text that are looked at for words
@@ -265,7 +250,7 @@ var identifiers = []part{"recordid", "otherid", "rownumber", "organization", "st
 
 // inside are the signs of the longest name inside a header all other words of which say nothing of the lead.
 func (d *dictionary) inside(words []string) (signs []sign) {
-	for length := min(len(words), d.longest); length > 0 && signs == nil; length-- {
+	for length := len(words); length > 0 && signs == nil; length-- {
 		for from := range len(words) - length + 1 {
 			around := slices.Concat(words[:from], words[from+length:])
 			strength := d.cost(around)

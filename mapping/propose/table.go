@@ -143,7 +143,7 @@ func (t *table) findNull() {
 			continue
 		}
 		for _, cell := range cellsOf(t.In.Rows, i, t.Null) {
-			if known().has("null", cell) && !slices.Contains(t.Null, cell) {
+			if slices.Contains(known().Null, cell) && !slices.Contains(t.Null, cell) {
 				t.Null = append(t.Null, cell)
 			}
 		}
@@ -222,8 +222,6 @@ func kindsOf(text string) (kinds []string) {
 		kinds = append(kinds, "given")
 	case n > 1 && (given(0) || n <= 4 && given(n-1)) && is("letters"):
 		kinds = append(kinds, "person")
-	case n > 1 && slices.ContainsFunc(list, isNumber) && slices.ContainsFunc(list, d.isStreet):
-		kinds = append(kinds, "street")
 	}
 	return kinds
 }
