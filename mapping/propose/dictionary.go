@@ -250,7 +250,8 @@ var identifiers = []part{"recordid", "otherid", "rownumber", "organization", "st
 
 // inside are the signs of the longest name inside a header all other words of which say nothing of the lead.
 func (d *dictionary) inside(words []string) (signs []sign) {
-	for length := len(words); length > 0 && signs == nil; length-- {
+	const longest = 6 // words of a phrase
+	for length := min(len(words), longest); length > 0 && signs == nil; length-- {
 		for from := range len(words) - length + 1 {
 			around := slices.Concat(words[:from], words[from+length:])
 			strength := d.cost(around)
