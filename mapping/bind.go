@@ -27,14 +27,18 @@ type Columns struct {
 
 // Binding is a Mapping made ready for rows of one shape. It does not change and may be shared.
 type Binding struct {
-	plan     *plan
-	at       []int // the cells of the columns that the mapping names, -1: the row has none
-	null     []string
-	own      []ownColumn // all of the row's own, in the order of their names: the default key is made of them
-	rest     []ownColumn // those that "*": rest sends
-	uses     []bool      // of the row's own columns, by index
-	unused   []string
-	warnings []Error
+	// Uses says of each of the row's own columns whether the mapping uses its cells, be it for the default key. Unused
+	// are those that go nowhere, in the input's order: no value names them, and no "*": rest takes them or leaves them
+	// out by name. Warnings are remarks about the mapping and this input, each with its place.
+	Uses     []bool
+	Unused   []string
+	Warnings []Error
+
+	plan *plan
+	at   []int // the cells of the columns that the mapping names, -1: the row has none
+	null []string
+	own  []ownColumn // all of the row's own, in the order of their names: the default key is made of them
+	rest []ownColumn // those that "*": rest sends
 }
 
 type ownColumn struct {
@@ -48,7 +52,7 @@ type ownColumn struct {
 // error is Errors, all columns that it lacks; or, with a Binding, an Error where none of its columns goes anywhere.
 func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
 	s := newSearch(m.name, file, c)
-	b := &Binding{plan: &m.plan, at: make([]int, len(m.names)), null: m.Source.Null, warnings: m.columnConstants(s)}
+	b := &Binding{plan: &m.plan, at: make([]int, len(m.names)), null: m.Source.Null, Warnings: m.columnConstants(s)}
 	for _, v := range m.plan.values() {
 		for _, c := range v.uses() {
 			b.at[c.id] = s.find(c)
@@ -58,7 +62,7 @@ func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
 	if err := s.errs.orNil(m.name); err != nil {
 		return nil, err
 	}
-	if !c.Open && len(b.own) > 0 && len(b.unused) == len(b.own) {
+	if !c.Open && len(b.own) > 0 && len(b.Unused) == len(b.own) {
 		return b, Error{
 			File: m.name, Text: "no column of " + file + " goes anywhere, so nothing would tell one row from another",
 			Hint: "is the mapping cut off? `leadferry init` writes one for a file",
@@ -74,12 +78,12 @@ func (b *Binding) divide(m *Mapping, s *search) {
 		return rest != nil && !s.used[name] && !blank(name) && !rest.excepts(name) &&
 			!slices.ContainsFunc(b.plan.content, func(f field) bool { return f.name == rest.prefix+name && !f.isRest() })
 	}
-	b.warnings = append(b.warnings, rest.strangers(m.name, s)...)
+	b.Warnings = append(b.Warnings, rest.strangers(m.name, s)...)
 	for i, name := range s.columns.Names[:s.columns.Own] {
 		own, resting := ownColumn{name: name, index: i, without: s.parts[name]}, takes(name)
 		used := s.used[name] || len(own.without) > 0
 		b.own = append(b.own, own)
-		b.uses = append(b.uses, used || resting || m.KeyForm() == "")
+		b.Uses = append(b.Uses, used || resting || m.KeyForm() == "")
 		switch {
 		case resting && s.twice[name]:
 			s.ambiguous("lead.content.*", name, m.lead)
@@ -87,7 +91,7 @@ func (b *Binding) divide(m *Mapping, s *search) {
 			own.as = rest.prefix + name
 			b.rest = append(b.rest, own)
 		case !used && !rest.excepts(name):
-			b.unused = append(b.unused, name)
+			b.Unused = append(b.Unused, name)
 		}
 	}
 	slices.SortStableFunc(b.own, func(x, y ownColumn) int { return cmp.Compare(x.name, y.name) })
@@ -113,21 +117,6 @@ func (m *Mapping) columnConstants(s *search) []Error {
 
 // bareName is a name without what other languages put around names: {{name}}, $name, <name>.
 func bareName(s string) string { return strings.Trim(s, "{}[]()<>$%#@ ") }
-
-// Uses reports whether the mapping uses the cells of one of the row's own columns, be it for the default key.
-func (b *Binding) Uses(column int) bool { return b.uses[column] }
-
-// Warnings are remarks about the mapping and this input, each with its place: constants that are a column's name.
-func (b *Binding) Warnings() []Error {
-	if b == nil {
-		return nil
-	}
-	return b.warnings
-}
-
-// Unused lists the row's own columns that go nowhere, in the input's order: no value of the mapping names them, and
-// no "*": rest takes them or leaves them out by name. The default key is made of them anyway.
-func (b *Binding) Unused() []string { return b.unused }
 
 // search finds the cells of columns, and gathers which columns the mapping uses.
 type search struct {

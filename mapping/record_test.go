@@ -207,7 +207,7 @@ lead:
 `)
 	b, _ := cells{"id", "", "org", "", "name", "", "city", "", "kind", "", "first name", "", "last", ""}.bind(t, m, false)
 	var got []string
-	for _, w := range b.Warnings() {
+	for _, w := range b.Warnings {
 		got = append(got, w.Error())
 	}
 	slices.Sort(got)
