@@ -38,7 +38,7 @@ func Parse(name string, data []byte, read ReadTable) (*Mapping, error) {
 		p.secrets("", doc.Node)
 		p.marks()
 	}
-	return m, p.errs.orNil(name)
+	return m, p.errs[:min(len(p.errs), maxErrors)].orNil(name)
 }
 
 type parser struct {
@@ -117,9 +117,7 @@ func (p *parser) failAt(where position, hint, format string, args ...any) {
 }
 
 func (p *parser) failIn(file string, where position, hint, format string, args ...any) {
-	if len(p.errs) < maxErrors {
-		p.errs = append(p.errs, Error{file, where.line, where.column, fmt.Sprintf(format, args...), hint})
-	}
+	p.errs = append(p.errs, Error{file, where.line, where.column, fmt.Sprintf(format, args...), hint})
 }
 
 // member is a key that an object may have, and what reads its value.

@@ -2,7 +2,6 @@ package mapping
 
 import (
 	"cmp"
-	"errors"
 	"maps"
 	"path"
 	"slices"
@@ -51,8 +50,8 @@ func visible(r rune) rune {
 }
 
 // ReadTable calls add for each row of the file of this name, which is beside the mapping file, with its line and
-// the cells of two of its columns. Its error is Errors, which may be about single rows.
-type ReadTable func(name, key, value string, add func(line int, key, value string)) error
+// the cells of two of its columns. It gives all that is wrong with the file.
+type ReadTable func(name, key, value string, add func(line int, key, value string)) Errors
 
 func (p *parser) namedTables(n node) {
 	p.each(n, func(key, child node) {
@@ -127,14 +126,7 @@ func (p *parser) tableFile(n node) *table {
 	}
 	t.file = path.Join(path.Dir(p.file), name)
 	add := func(line int, from, to string) { p.addWord(t, line, asCell(from), asCell(to)) }
-	err := p.read(name, strings.TrimSpace(key), strings.TrimSpace(value), add)
-	if errs, many := errors.AsType[Errors](err); many {
-		for _, e := range errs {
-			p.failIn(e.File, position{e.Line, e.Column}, e.Hint, "%s", e.Text)
-		}
-	} else if err != nil {
-		p.fail(n, "", "%s: %s cannot be read", n.path, name)
-	}
+	p.errs = append(p.errs, p.read(name, strings.TrimSpace(key), strings.TrimSpace(value), add)...)
 	return t
 }
 

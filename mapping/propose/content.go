@@ -37,10 +37,10 @@ func (d *draft) decideContent() {
 		switch {
 		case r.Part == "full":
 			if f := d.nameField(); len(f.columns) > 0 {
-				d.fields = append(d.fields, f)
+				d.Fields = append(d.Fields, f)
 			}
 		case r.Key != "" && c != nil:
-			d.fields = append(d.fields, d.fieldOf(r, c))
+			d.Fields = append(d.Fields, d.fieldOf(r, c))
 		}
 	}
 }
@@ -163,40 +163,31 @@ func (c *column) holds(other *column) bool {
 	return n*2 > other.profile.filled
 }
 
-// rest says what to do with columns that were not recognised: those that rest takes, those that it has to leave out,
-// those without a cell in the sample, and those whose name is taken.
-type rest struct {
-	Names, Except, Empty []string
-	fields               []field
-}
-
-// decideRest sends on what fields, key, organization and status leave over.
+// decideRest decides what becomes of the columns that fields, key, organization and status leave over.
 func (d *draft) decideRest() {
 	keys := map[string]bool{"*": true, "importRef": true}
-	for _, f := range d.fields {
+	for _, f := range d.Fields {
 		keys[f.Key] = true
 	}
-	r := rest{Except: slices.Clone(d.twice)}
-	r.Except = append(r.Except, headersOf(d.Hidden)...)
-	slices.Sort(r.Except)
+	d.Except = append(slices.Clone(d.twice), headersOf(d.Hidden)...)
+	slices.Sort(d.Except)
 	for _, c := range d.columns {
 		switch {
 		case c.part != "" || c == d.Key.Column && d.Key.External:
 		case c.profile.filled == 0 && len(d.In.Rows) > 0:
-			r.Empty = append(r.Empty, c.header)
-		case keys[c.header]:
+			d.Empty = append(d.Empty, c.header)
+		case keys[c.header]: // by another column
 			key := c.header
 			for i := 2; keys[key]; i++ {
 				key = c.header + "_" + strconv.Itoa(i)
 			}
 			keys[key] = true
-			r.fields = append(r.fields, field{Key: key, columns: []*column{c}})
+			d.Fields = append(d.Fields, field{Key: key, columns: []*column{c}})
 		default:
-			r.Names = append(r.Names, c.header)
+			d.Names = append(d.Names, c.header)
 			keys[c.header] = true
 		}
 	}
-	d.Rest = r
 }
 
 const (

@@ -72,10 +72,12 @@ type draft struct {
 	Organization organizationChoice
 	Status       *statusChoice // nil: no column is one
 	Key          keyChoice
-	Rest         rest
+	Fields       []field  // the keys of the content that are written out
+	Names        []string // columns that rest sends
+	Except       []string // and those that it has to leave out
+	Empty        []string // columns without a cell in the sample
 
-	parts  map[part]*column
-	fields []field
+	parts map[part]*column
 }
 
 // newDraft decides from the surest to the least sure: a column that plays one part is not looked at for the next.

@@ -2,7 +2,6 @@ package propose
 
 import (
 	_ "embed"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -56,9 +55,6 @@ func (d *draft) Unread() (n int) {
 	}
 	return n
 }
-
-// Fields are the keys of the content that are written out.
-func (d *draft) Fields() []field { return slices.Concat(d.fields, d.Rest.fields) }
 
 // Value is the field's value in YAML.
 func (f field) Value() string {
