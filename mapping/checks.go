@@ -91,7 +91,7 @@ func (r *valueReader) checkFixed(n node) {
 	switch {
 	case problem == nil || problem == absent:
 	case problem.Rule == ruleStatus.name:
-		r.refuseConstant(r.parser.constant(n, problem.Word), aStatus)
+		r.refuseConstant(constant{r.file, n.at(), n.path, "", problem.Word}, aStatus)
 	case problem.Rule == ruleMap.name && n.has("from"):
 		r.fail(n, `write from: "{`+c+`}" for what the column holds`,
 			"%s looks up the constant %s in its map, which lacks it", n.path, texts.Quote(c))
@@ -129,11 +129,10 @@ func (r *valueReader) checkPull() {
 	if r.table == nil {
 		return
 	}
-	for _, word := range r.table.order {
-		to, _ := r.table.find(word)
-		status, known := statusKey(to)
+	for _, entry := range r.table.entries {
+		status, known := statusKey(entry.text)
 		if _, has := r.m.pull[status]; known && !has {
-			r.m.pull[status] = word
+			r.m.pull[status] = entry.word
 		}
 	}
 }

@@ -18,23 +18,29 @@ import (
 
 // table says what texts become. It may be shared.
 type table struct {
-	words map[string]string
-	order []string // the words as they are written
-	folds bool     // case and blanks of the words do not matter
+	entries []constant     // in the order in which they are written
+	index   map[string]int // of the entries, by their words
+	folds   bool           // case and blanks of the words do not matter
 
-	constants []constant // what the words become, for where that must be more than a text
-
-	file, path string         // of one in a file of its own: how errors call the file and the table
-	first      map[string]int // its words' lines
+	file, path string // of one in a file of its own: how errors call the file and the table
 }
 
-// find is what a text becomes that is trimmed and not empty.
+// find is what a text becomes that is trimmed and not empty. A row of a file without value is not decided yet: its word
+// is lacking.
 func (t *table) find(s string) (to string, found bool) {
 	if t.folds {
 		s = folded(s)
 	}
-	to, found = t.words[s]
-	return to, found
+	i, found := t.index[s]
+	if !found || t.file != "" && t.entries[i].text == "" {
+		return "", false
+	}
+	return t.entries[i].text, true
+}
+
+func (t *table) add(word string, entry constant) {
+	t.index[word] = len(t.entries)
+	t.entries = append(t.entries, entry)
 }
 
 // folded is a text without its blanks and in one case. Texts that look alike in other forms of Unicode are one.
@@ -73,7 +79,7 @@ func (p *parser) namedTables(n node) {
 }
 
 func (p *parser) words(n node) *table {
-	t := &table{words: map[string]string{}}
+	t := &table{index: map[string]int{}}
 	if n.Kind == yaml.MappingNode && n.has("file") && n.has("key") && n.has("value") {
 		p.fail(n, "move it into the section tables: {dealers: {file: …}}, and write map: dealers",
 			"%s is a table in a file of its own", n.path)
@@ -88,8 +94,7 @@ func (p *parser) words(n node) *table {
 			p.fail(key, `use default for empty cells, or write "`+from+`" in quotes for the word itself`,
 				"%s is not asked for empty texts", n.path)
 		default:
-			t.words[from], t.order = p.fixed(child), append(t.order, from)
-			t.constants = append(t.constants, p.constant(child, t.words[from]))
+			t.add(from, constant{p.file, child.at(), child.path, from, p.fixed(child)})
 		}
 	})
 	return t
@@ -107,7 +112,7 @@ func (p *parser) namedTable(name string) (*table, *texts.Fault) {
 }
 
 func (p *parser) tableFile(n node) *table {
-	t := &table{words: map[string]string{}, path: n.path, first: map[string]int{}}
+	t := &table{index: map[string]int{}, path: n.path}
 	var name, key, value string
 	before := len(p.errs)
 	p.object(n,
@@ -130,24 +135,21 @@ func (p *parser) tableFile(n node) *table {
 	return t
 }
 
-// addWord adds a row of a table's file. One whose value is empty is not decided yet: its word is lacking.
+// addWord adds a row of a table's file.
 func (p *parser) addWord(t *table, line int, from, to string) {
 	word, at := from, position{line, 0}
 	if t.folds {
 		word = folded(from)
 	}
-	switch first, again := t.first[word]; {
+	switch first, again := t.index[word]; {
 	case word == "" && to == "":
 	case word == "":
 		p.failIn(t.file, at, "fill it in, or take the row out", "a row of the table %s has no word", t.path)
 	case again:
 		p.failIn(t.file, at, "keep one of them", "a word of the table %s is there twice, first on line %d", t.path,
-			first)
-	case to == "":
-		t.first[word] = line
+			t.entries[first].at.line)
 	default:
-		t.first[word], t.words[word], t.order = line, to, append(t.order, from)
-		t.constants = append(t.constants, constant{t.file, at, t.path, to})
+		t.add(word, constant{t.file, at, t.path, from, to})
 	}
 }
 

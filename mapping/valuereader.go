@@ -59,16 +59,12 @@ type valueReader struct {
 	pull      node
 }
 
-// constant is a text that may take the place of the value's: one of map, else or default.
+// constant is a text that may take the place of the value's: that of else or default, or of map for a word.
 type constant struct {
-	file string
-	at   position
-	path string
-	text string
-}
-
-func (p *parser) constant(n node, text string) constant {
-	return constant{p.file, n.at(), n.path, text}
+	file       string
+	at         position
+	path       string
+	word, text string
 }
 
 // readObject reads a value by its keys: a new one is an entry here and a function.
@@ -222,13 +218,13 @@ func (r *valueReader) readMap(n node) {
 	} else if set(r.parser, &r.table, r.namedTable)(n); r.table == nil {
 		return
 	}
-	r.constants = append(r.constants, r.table.constants...)
+	r.constants = append(r.constants, r.table.entries...)
 }
 
 func (r *valueReader) readElse(n node) {
 	r.other = r.placeholders(n)
 	if c, ok := r.other.constant(); ok {
-		r.constants = append(r.constants, r.parser.constant(n, c))
+		r.constants = append(r.constants, constant{r.file, n.at(), n.path, "", c})
 	}
 	if r.other.has(column, rowKey, file, line, run) {
 		r.fail(n, "write {} for the text itself, {{ for a brace", "%s takes no placeholder but {}", n.path)
@@ -237,7 +233,7 @@ func (r *valueReader) readElse(n node) {
 
 func (r *valueReader) readConstant(n node) string {
 	c := r.fixed(n)
-	r.constants = append(r.constants, r.parser.constant(n, c))
+	r.constants = append(r.constants, constant{r.file, n.at(), n.path, "", c})
 	return c
 }
 
