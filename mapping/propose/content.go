@@ -306,11 +306,9 @@ func (d *draft) chooseKey() (k keyChoice) {
 		}
 	}
 	if email := d.parts["email"]; email != nil && len(email.cells) >= fewestRows && d.faultOf(email, false) == "" {
-		folded := map[string]bool{}
-		for _, cell := range email.cells {
-			folded[strings.ToLower(cell)] = true
-		}
-		if len(folded) == len(email.cells) {
+		lower := func(a, b string) int { return cmp.Compare(strings.ToLower(a), strings.ToLower(b)) }
+		sorted := slices.SortedFunc(slices.Values(email.cells), lower)
+		if len(slices.CompactFunc(sorted, strings.EqualFold)) == len(email.cells) {
 			k.Column, k.Lower = email, true
 		}
 	}

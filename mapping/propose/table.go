@@ -94,24 +94,19 @@ func BeginsWithLead(first []string, rows [][]string) bool {
 	const leastUnnamed = 4 // among so many columns one may be called like a column by chance: there is a city called By
 	alike, named := 0, 0
 	for i, cell := range first {
-		kinds, cell := kindsOf(cell), strings.TrimSpace(cell)
-		switch {
+		cells, cell := cellsOf(rows, i, nil), strings.TrimSpace(cell)
+		below := measure(cells)
+		tells := func(kind string) bool {
+			sure := slices.Contains([]string{"phone", "uuid", "date", "url", "zero-led"}, kind) // no header looks like these
+			return sure && len(rows) == 0 || (sure || kind == "code" || kind == "number") && below.share(kind) > 0.5
+		}
+		switch kinds := kindsOf(cell); {
 		case strings.HasPrefix(cell, reserved):
-			continue
 		case slices.Contains(kinds, "email"):
 			return true
 		case readName(cell).known:
 			named++
-			continue
-		}
-		cells := cellsOf(rows, i, nil)
-		below := measure(cells)
-		looks := func(kind string) bool {
-			sure := !slices.Contains([]string{"code", "number"}, kind) // a header may look like these
-			return slices.Contains(kinds, kind) && (below.share(kind) > 0.5 || len(cells) == 0 && sure)
-		}
-		if slices.ContainsFunc([]string{"phone", "uuid", "date", "url", "zero-led", "code", "number"}, looks) ||
-			cell != "" && slices.Contains(cells, cell) {
+		case cell != "" && slices.Contains(cells, cell), slices.ContainsFunc(kinds, tells):
 			alike++
 		}
 	}
