@@ -230,8 +230,7 @@ func (p *parser) rest(n node) *rest {
 			member{"except", func(n node) {
 				p.list(n, func(n node) {
 					var name string
-					set(p, &name, notBlank)(n)
-					name = strings.TrimSpace(name)
+					set(p, &name, columnName)(n)
 					all.except = append(all.except, exception{name, n.at(), wildcard(name)})
 				})
 			}},

@@ -238,6 +238,8 @@ func notBlank(word string) (string, *texts.Fault) {
 	return word, nil
 }
 
+func columnName(word string) (string, *texts.Fault) { return notBlank(strings.TrimSpace(word)) }
+
 func yesOrNo(word string) (bool, *texts.Fault) {
 	if word != "true" && word != "false" {
 		return false, texts.NewFault("it must be true or false", "write true or false, without quotes")

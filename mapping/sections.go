@@ -169,8 +169,7 @@ const labels = "utf-8 utf-16le utf-16be windows-1250 windows-1251 windows-1252 w
 func (p *parser) columnNames(n node) (names []string) {
 	p.list(n, func(n node) {
 		var name string
-		set(p, &name, notBlank)(n)
-		name = strings.TrimSpace(name)
+		set(p, &name, columnName)(n)
 		if name != "" && slices.Contains(names, name) {
 			p.fail(n, "", "the column %s is there twice", texts.Quote(name))
 		}

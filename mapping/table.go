@@ -117,8 +117,8 @@ func (p *parser) tableFile(n node) *table {
 	before := len(p.errs)
 	p.object(n,
 		member{"file", set(p, &name, tableName)},
-		member{"key", set(p, &key, notBlank)},
-		member{"value", set(p, &value, notBlank)},
+		member{"key", set(p, &key, columnName)},
+		member{"value", set(p, &value, columnName)},
 		member{"fold", set(p, &t.folds, yesOrNo)},
 	)
 	p.needs(n, "{file: dealers.csv, key: Name, value: Organization ID}", "key", "value")
@@ -131,7 +131,7 @@ func (p *parser) tableFile(n node) *table {
 	}
 	t.file = path.Join(path.Dir(p.file), name)
 	add := func(line int, from, to string) { p.addWord(t, line, asCell(from), asCell(to)) }
-	p.errs = append(p.errs, p.read(name, strings.TrimSpace(key), strings.TrimSpace(value), add)...)
+	p.errs = append(p.errs, p.read(name, key, value, add)...)
 	return t
 }
 
