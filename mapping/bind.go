@@ -125,7 +125,6 @@ type search struct {
 	index         map[string]int
 	twice         map[string]bool // names of several columns
 	used          map[string]bool
-	named         bool                  // the columns are in a hint already
 	parts         map[string][][]string // paths into a column that are used
 	errs          Errors
 }
@@ -150,17 +149,6 @@ func (s *search) fail(at position, text, hint string) {
 	}
 }
 
-// names are the input's columns as a hint, once: the first missing column that none is near gets it.
-func (s *search) names() string {
-	const mostNamed = 8 // columns of an input
-	names := slices.DeleteFunc(slices.Clone(s.columns.Names[:s.columns.Own]), blank)
-	if s.named || len(names) == 0 {
-		return ""
-	}
-	s.named = true
-	return s.file + " has " + spelling.List(names, mostNamed, texts.Quote) + "; a fixed text has no braces"
-}
-
 // ambiguous refuses a column that is used and whose name another one has, too.
 func (s *search) ambiguous(path, name string, at position) {
 	s.fail(at, fmt.Sprintf("%s: %s has more than one column %s", path, s.file, texts.Quote(name)),
@@ -169,6 +157,7 @@ func (s *search) ambiguous(path, name string, at position) {
 
 // find is the index of the cell of a column that a value is made of, or -1.
 func (s *search) find(c use) int {
+	const mostNamed = 8 // columns of an input
 	name := c.name
 	index, found := s.index[name]
 	if !found { // a header's line breaks are line feeds, however they were written
@@ -179,13 +168,12 @@ func (s *search) find(c use) int {
 	case !found && s.columns.Open:
 		return -1
 	case !found:
-		hint := spelling.Hint(name, s.columns.Names)
-		if hint == "" && c.inExpr {
+		hint := s.file + " has " + spelling.List(s.columns.Names[:s.columns.Own], mostNamed, texts.Quote) +
+			"; a fixed text has no braces"
+		if c.inExpr {
 			hint = "if the text is meant, it needs quotes: " + texts.Quote(name)
 		}
-		if hint == "" {
-			hint = s.names()
-		}
+		hint = cmp.Or(spelling.Hint(name, s.columns.Names), hint)
 		s.fail(c.at, fmt.Sprintf("%s: %s has no column %s", c.path, s.file, texts.Quote(name)), hint)
 		return -1
 	case index >= s.columns.Own:

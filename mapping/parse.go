@@ -407,19 +407,16 @@ type Guess struct {
 	Of, Why      string
 }
 
-const mostOfGuess = 60 // characters of a line that are shown with its mark
-
-// marked finds the mark at the end of a line, or a line that is all mark.
-var marked = spelling.Form(`^(.*?)\s*(?:^|[ \t])# \? (.*)$`)
-
-// marks takes down the guesses that are marked.
+// marks takes down the guesses that are marked: at the end of a line, or on a line of their own.
 func (p *parser) marks() {
+	const mostShown = 60 // characters of a line
 	for i, line := range p.lines {
-		found := marked().FindStringSubmatch(string(line))
-		if found == nil || len(p.m.Unconfirmed) >= maxErrors {
-			continue
+		of, why, found := strings.Cut(string(line), "# ? ")
+		if of = strings.TrimRight(of, " \t"); found && len(p.m.Unconfirmed) < maxErrors {
+			p.m.Unconfirmed = append(p.m.Unconfirmed, Guess{
+				i + 1, utf8.RuneCountInString(of) + 1,
+				texts.Shortened(strings.TrimSpace(of), mostShown), strings.TrimSpace(why),
+			})
 		}
-		of, why := texts.Shortened(strings.TrimSpace(found[1]), mostOfGuess), strings.TrimSpace(found[2])
-		p.m.Unconfirmed = append(p.m.Unconfirmed, Guess{i + 1, utf8.RuneCountInString(found[1]) + 1, of, why})
 	}
 }

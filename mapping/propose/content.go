@@ -208,9 +208,7 @@ func (r rule) score(c *column) (score float64, why string) {
 	p, strength := c.profile, c.name.strength(r.Part)
 	average := ratio(p.total, p.filled)
 	like := p.share(r.Like)
-	byCells := r.Sure > 0 && p.filled > 1 && like >= r.All && p.nothingLike(r.Not...) &&
-		(r.Some == "" || p.counts[r.Some] > 0) &&
-		(!r.Varied || p.distinct*10 >= p.filled*8)
+	byCells := r.Sure > 0 && p.filled > 1 && like >= r.All && p.nothingLike(r.Not...)
 	score = strength + forLikeness*r.Weight*like + forFilled*p.fill()
 	switch {
 	case p.share("object") > 0.5:
@@ -296,9 +294,8 @@ func (d *draft) chooseKey() (k keyChoice) {
 		if fault := d.faultOf(c, isNumber); fault == "" {
 			k.Column, k.External, k.ByValues = c, true, id <= byValues
 			k.Repeats, k.Blanks = p.filled-p.distinct, p.rows-p.filled
-			if p.counting {
-				name := strings.Join(fileWords(d.In.File), "-")
-				k.Namespace = name[:min(len(name), rowkey.MaxNamespace)]
+			if p.counting && d.Origin != nowhere {
+				k.Namespace = slug(d.Origin)[:min(len(d.Origin), rowkey.MaxNamespace)]
 			}
 			return k
 		} else if isNumber {

@@ -26,8 +26,8 @@ type part string
 type rule struct {
 	Part                   part
 	Key, Apply, Format     string // of the content; without key it is joined to another part's
-	Place, Marked, Varied  bool
-	Like, Some             string
+	Place, Marked          bool
+	Like                   string
 	Unlike, Not            []string
 	Weight, Least, Longest float64
 	Sure, All              float64
@@ -170,17 +170,6 @@ func FooterWord(text string) (found string) {
 		}
 	}
 	return found
-}
-
-// origin is the lead's type, which a person decides: a guess from the file's name.
-type origin struct{ Key, Label, Why string }
-
-func (t *table) originOf() origin {
-	if list := fileWords(t.In.File); len(list) > 0 {
-		label := strings.Join(list, " ") + " lead"
-		return origin{strings.Join(list, "-") + "-lead", strings.ToUpper(label[:1]) + label[1:], "from the file's name"}
-	}
-	return origin{"imported-lead", "Imported lead", "the file does not say where the leads come from"}
 }
 
 func baseName(file string) string { return path.Base(strings.ReplaceAll(file, "\\", "/")) }

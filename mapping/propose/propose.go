@@ -14,8 +14,10 @@
 package propose
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"leadferry/mapping"
 )
@@ -65,10 +67,12 @@ func Propose(in Input) (Proposal, error) {
 
 const noColumn = "no column of it can go into a lead, except secrets and names that are there twice"
 
+const nowhere = "imported" // from a file whose name says nothing
+
 // draft is what was decided of a table, before it is written down.
 type draft struct {
 	*table
-	Origin       origin
+	Origin       string // of the leads: words of the file's name
 	Organization organizationChoice
 	Status       *statusChoice // nil: no column is one
 	Key          keyChoice
@@ -83,7 +87,7 @@ type draft struct {
 // newDraft decides from the surest to the least sure: a column that plays one part is not looked at for the next.
 func newDraft(t *table) *draft {
 	d := &draft{
-		table: t, Origin: t.originOf(), Status: t.chooseStatus(), Organization: t.chooseOrganization(),
+		table: t, Origin: cmp.Or(strings.Join(fileWords(t.In.File), " "), nowhere), Status: t.chooseStatus(), Organization: t.chooseOrganization(),
 		parts: map[part]*column{},
 	}
 	if d.Status != nil && d.Status.Live {

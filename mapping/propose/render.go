@@ -22,9 +22,13 @@ var proposal = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"plural": english.Plural, "quoted": quoted, "scalar": scalar, "sayNames": sayNames, "headersOf": headersOf,
 		"fileShown": fileShown, "statuses": func() string { return strings.Join(mapping.Statuses(), ", ") },
-		"fewest": func() int { return fewestRows },
+		"fewest": func() int { return fewestRows }, "slug": slug,
+		"capital": func(s string) string { return strings.ToUpper(s[:1]) + s[1:] },
 	}).Parse(proposalText))
 })
+
+// slug is words as a name for programs.
+func slug(words string) string { return strings.ReplaceAll(words, " ", "-") }
 
 // yaml makes comments of what is behind // and tabs in the template.
 func (d *draft) yaml() string {

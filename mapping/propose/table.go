@@ -62,21 +62,17 @@ func newTable(in Input) *table {
 			}
 		default:
 			cells := cellsOf(t.In.Rows, i, t.Null)
-			t.add(&column{header: header, cells: cells, name: readName(header), profile: measure(cells)})
+			c := &column{header: header, cells: cells, name: readName(header), profile: measure(cells)}
+			if c.name.isSecret() {
+				t.Hidden = append(t.Hidden, c)
+				continue
+			}
+			if t.columns = append(t.columns, c); c.profile.share("object") > 0.5 {
+				t.Objects = append(t.Objects, header)
+			}
 		}
 	}
 	return t
-}
-
-func (t *table) add(c *column) {
-	switch {
-	case c.name.isSecret():
-		t.Hidden = append(t.Hidden, c)
-		return
-	case c.profile.share("object") > 0.5:
-		t.Objects = append(t.Objects, c.header)
-	}
-	t.columns = append(t.columns, c)
 }
 
 // MadeUp are names for so many columns that have none.
