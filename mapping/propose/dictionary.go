@@ -67,35 +67,31 @@ var known = sync.OnceValue(func() *dictionary {
 	return d
 })
 
-// phrases are what the phrases of some tables say.
+// phrases are what the phrases of some tables say, spelled in each way, by their joined words.
 func phrases(tables ...map[string]map[string]string) map[string][]sign {
 	all := map[string][]sign{}
-	for _, table := range tables {
-		eachPhrase(table, func(_, _ string, list []string, s sign) {
-			if word := strings.Join(list, ""); word != "" && !slices.Contains(all[word], s) {
+	add := func(section, phrase string) {
+		text, whole := strings.CutPrefix(strings.TrimSuffix(phrase, "?"), "=")
+		s := sign{part: part(section), strength: 1, whole: whole, doubt: strings.HasSuffix(phrase, "?")}
+		if strings.HasPrefix(text, "~") {
+			s.strength = weakName
+		}
+		for _, text := range []string{text, spelledOut.Replace(norm.NFC.String(text))} {
+			if word := joined(text); word != "" && !slices.Contains(all[word], s) {
 				all[word] = append(all[word], s)
-			}
-		})
-	}
-	return all
-}
-
-// eachPhrase gives all phrases of the sections with their words, spelled in each way, and with how much they say.
-func eachPhrase(table map[string]map[string]string, f func(section, phrase string, words []string, s sign)) {
-	for _, section := range slices.Sorted(maps.Keys(table)) {
-		for _, phrases := range table[section] {
-			for phrase := range strings.SplitSeq(phrases, ",") {
-				phrase = strings.TrimSpace(phrase)
-				text, whole := strings.CutPrefix(strings.TrimSuffix(phrase, "?"), "=")
-				s := sign{part: part(section), strength: 1, whole: whole, doubt: strings.HasSuffix(phrase, "?")}
-				if strings.HasPrefix(text, "~") {
-					s.strength = weakName
-				}
-				f(section, phrase, words(text), s)
-				f(section, phrase, words(spelledOut.Replace(norm.NFC.String(text))), s)
 			}
 		}
 	}
+	for _, table := range tables {
+		for _, section := range slices.Sorted(maps.Keys(table)) {
+			for _, list := range table[section] {
+				for phrase := range strings.SplitSeq(list, ",") {
+					add(section, strings.TrimSpace(phrase))
+				}
+			}
+		}
+	}
+	return all
 }
 
 func (d *dictionary) has(section part, words string) bool {

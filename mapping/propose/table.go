@@ -158,24 +158,6 @@ func (c *column) placeholder() string {
 	return "{" + c.header + "}"
 }
 
-func placeholders(columns []*column, between string) string {
-	var list []string
-	for _, c := range columns {
-		list = append(list, c.placeholder())
-	}
-	return strings.Join(list, between)
-}
-
-// filledRows counts the rows in which one of the columns holds something.
-func (t *table) filledRows(columns []*column) (n int) {
-	for i := range t.In.Rows {
-		if slices.ContainsFunc(columns, func(c *column) bool { return c.cells[i] != "" }) {
-			n++
-		}
-	}
-	return n
-}
-
 var markForm = spelling.Form(`^[a-z]{1,2}:([+0-9].*)$`)
 
 // kindsOf are the kinds that a filled and trimmed cell looks like, of which dictionary.yaml has the forms. A cell may

@@ -260,8 +260,14 @@ func readLayout(layout string) (forms []string, out string, problem *Fault) {
 		if unknown != "" {
 			text = strconv.Quote(unknown) + " means no part of a date"
 		}
-		forms = withVariants([]string{form}, "PM", "pm")
-		forms = withVariants(forms, "Z07:00", "Z0700", "Z07")
+		forms = []string{form}
+		for _, other := range [][2]string{{"PM", "pm"}, {"Z07:00", "Z0700"}, {"Z07:00", "Z07"}} {
+			for _, form := range forms {
+				if strings.Contains(form, other[0]) {
+					forms = append(forms, strings.ReplaceAll(form, other[0], other[1]))
+				}
+			}
+		}
 	case strings.Contains(layout, "MST"):
 		text = "names of time zones have several meanings"
 	}
@@ -272,18 +278,6 @@ func readLayout(layout string) (forms []string, out string, problem *Fault) {
 		return nil, "", NewFault(text, layoutHint)
 	}
 	return forms, out, nil
-}
-
-// withVariants adds, for each form that has part, the same with the others in its place.
-func withVariants(forms []string, part string, others ...string) []string {
-	for _, form := range forms {
-		for _, other := range others {
-			if strings.Contains(form, part) {
-				forms = append(forms, strings.ReplaceAll(form, part, other))
-			}
-		}
-	}
-	return forms
 }
 
 // letterForms are the runs of a letter that stand for a part of a date, in Go's form.
