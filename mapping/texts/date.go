@@ -158,79 +158,64 @@ func IsDate(s string) bool {
 	})
 }
 
-// namesText are the names of months and days of the week in the languages whose headers and statuses init knows, from
-// the Unicode CLDR by way of go-playground/locales: language, English name, the others in small letters. The first
-// three letters of a name are one, too, where no other begins so.
+// namesText are the names of months in the languages whose headers and statuses init knows, from the Unicode CLDR by way
+// of go-playground/locales: language, English name, the others in small letters. The first three letters of a name are
+// one, too, where no other begins so.
 //
 //go:embed names.csv
 var namesText string
 
-// dateNames are the names of months, or of days of the week, in a language.
-type dateNames struct {
+// monthNames are the names of months in a language.
+type monthNames struct {
 	english map[string]string     // by names in small letters
 	form    func() *regexp.Regexp // a name that is a word of its own; it takes a millisecond
 }
 
-// languages are the names by language and by what package time calls the first of them: January or Monday.
-var languages = sync.OnceValue(func() map[string]map[string]*dateNames {
-	all := map[string]map[string]*dateNames{}
+var languages = sync.OnceValue(func() map[string]*monthNames {
+	all := map[string]*monthNames{}
 	for line := range strings.Lines(namesText) {
 		row := strings.Split(strings.TrimSpace(line), ",")
-		kind := "January"
-		if strings.HasSuffix(row[1], "day") {
-			kind = "Monday"
-		}
 		if all[row[0]] == nil {
-			all[row[0]] = map[string]*dateNames{"January": newDateNames(), "Monday": newDateNames()}
+			all[row[0]] = newMonthNames()
 		}
 		for name := range strings.SplitSeq(row[2], "|") {
-			all[row[0]][kind].english[name] = row[1]
+			all[row[0]].english[name] = row[1]
 		}
 	}
 	return all
 })
 
-func newDateNames() *dateNames {
-	d := &dateNames{english: map[string]string{}}
-	d.form = sync.OnceValue(func() *regexp.Regexp {
+func newMonthNames() *monthNames {
+	m := &monthNames{english: map[string]string{}}
+	m.form = sync.OnceValue(func() *regexp.Regexp {
 		const end = `[^\p{L}\p{M}]|\p{Han}|\p{Hangul}` // of a word; these scripts part words by nothing
-		longest := slices.SortedFunc(maps.Keys(d.english), func(a, b string) int { return len(b) - len(a) })
+		longest := slices.SortedFunc(maps.Keys(m.english), func(a, b string) int { return len(b) - len(a) })
 		return regexp.MustCompile(`(?i)(?:^|` + end + `)(` + strings.Join(longest, "|") + `)(?:` + end + `|$)`)
 	})
-	return d
+	return m
 }
 
-// translator makes English of the names in dates of some forms, which it changes: names are whole there and here, and
+// translator makes English of the month in dates of some forms, which it changes: names are whole there and here, and
 // a point behind one counts nowhere.
 func translator(forms []string, language string) (func(string) string, *Fault) {
-	known := languages()[language]
-	if known == nil {
+	months := languages()[language]
+	if months == nil {
 		return nil, Unknown("language of dates "+Quote(language), language, slices.Sorted(maps.Keys(languages())))
 	}
-	whole := strings.NewReplacer("January.", "January", "January", "January", "Jan.", "January", "Jan", "January",
-		"Monday.", "Monday", "Monday", "Monday", "Mon.", "Monday", "Mon", "Monday")
 	for i, form := range forms {
-		forms[i] = whole.Replace(form)
-	}
-	var names []*dateNames // in the order of the layout
-	for _, name := range wholeNames().FindAllString(forms[0], -1) {
-		names = append(names, known[name])
+		forms[i] = monthForm().ReplaceAllString(form, "January")
 	}
 	return func(s string) string {
-		done, rest := "", strings.Map(westernDigit, s)
-		for _, n := range names {
-			at := n.form().FindStringSubmatchIndex(rest)
-			if at == nil {
-				break
-			}
-			done += rest[:at[2]] + n.english[strings.ToLower(rest[at[2]:at[3]])]
-			rest = strings.TrimPrefix(rest[at[3]:], ".")
+		s = strings.Map(westernDigit, s)
+		at := months.form().FindStringSubmatchIndex(s)
+		if at == nil {
+			return s
 		}
-		return done + rest
+		return s[:at[2]] + months.english[strings.ToLower(s[at[2]:at[3]])] + strings.TrimPrefix(s[at[3]:], ".")
 	}, nil
 }
 
-var wholeNames = spelling.Form(`January|Monday`)
+var monthForm = spelling.Form(`Jan(?:uary)?\.?`)
 
 func westernDigit(r rune) rune {
 	if d := ASCIIDigit(r); d >= 0 {
