@@ -98,15 +98,14 @@ func (b *Binding) divide(m *Mapping, s *search) {
 }
 
 // columnConstants warns of constants that are the name of a column.
-func (m *Mapping) columnConstants(s *search) []Error {
-	var warnings []Error
+func (m *Mapping) columnConstants(s *search) (warnings []Error) {
 	warn := func(v *value) {
 		c, _ := v.text.constant()
 		name := bareName(c)
 		if _, found := s.index[name]; found && name != "" && len(warnings) < maxErrors {
 			text := fmt.Sprintf("%s is the constant %s in every row, which is the name of a column", v.path, texts.Quote(c))
-			warnings = append(warnings, Error{m.name, v.at.line, v.at.column, text, `write "{` + name +
-				`}" for what the column holds`})
+			hint := `write "{` + name + `}" for what the column holds`
+			warnings = append(warnings, Error{m.name, v.at.line, v.at.column, text, hint})
 		}
 	}
 	for _, v := range m.plan.values() {

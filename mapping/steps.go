@@ -126,11 +126,11 @@ func truncate(argument string) (texts.Conversion, *texts.Fault) {
 		if len(s) <= n {
 			return s
 		}
-		rest, state := s, -1
-		for i := 0; i < n && rest != ""; i++ {
-			_, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
+		end, characters := 0, uniseg.NewGraphemes(s)
+		for i := 0; i < n && characters.Next(); i++ {
+			_, end = characters.Positions()
 		}
-		return s[:len(s)-len(rest)]
+		return s[:end]
 	}), nil
 }
 
@@ -228,10 +228,8 @@ var references = spelling.Form(`\$(\$|\{\w*\}|\w*)`)
 func checkReplacement(re *regexp.Regexp, with string) *texts.Fault {
 	for _, found := range references().FindAllStringSubmatch(with, -1) {
 		name := strings.Trim(found[1], "{}")
-		if name == "$" {
-			continue
-		}
-		if n, err := strconv.Atoi(name); err == nil && n <= re.NumSubexp() || name != "" && re.SubexpIndex(name) >= 0 {
+		n, err := strconv.Atoi(name)
+		if name == "$" || err == nil && n <= re.NumSubexp() || name != "" && re.SubexpIndex(name) >= 0 {
 			continue
 		}
 		return texts.NewFault("step replace has no group "+texts.Quote(found[0]),

@@ -112,7 +112,7 @@ func (r *valueReader) readObject(n node) {
 		}
 	}
 	var given []string
-	for _, name := range append([]string{"from", "expr"}, ways[:]...) {
+	for _, name := range [...]string{"from", "expr", "first", "join", "object", "list"} {
 		if n.has(name) {
 			given = append(given, name)
 		}

@@ -228,7 +228,7 @@ func (r rule) score(c *column) (score float64, why string) {
 }
 
 // isUnknown reports whether the header says nothing, of the lead or of anybody else.
-func (c *column) isUnknown() bool { return !c.name.known && !c.name.foreign }
+func (c *column) isUnknown() bool { return !c.name.known() && !c.name.foreign }
 
 // assignParts gives each part to the column with the best score, and each column at most one part.
 func (d *draft) assignParts() {

@@ -150,7 +150,7 @@ func joined(s string) string { return strings.Join(words(s), "") }
 // Known is how many of the columns have names that the dictionary knows.
 func Known(columns []string) (n int) {
 	for _, header := range columns {
-		if readName(header).known {
+		if readName(header).known() {
 			n++
 		}
 	}
@@ -193,7 +193,6 @@ type name struct {
 	words   []string
 	signs   []sign
 	foreign bool // it speaks of somebody other than the lead
-	known   bool // the dictionary knows the header, if only as nothing of use
 }
 
 // readName looks a header up: as it is, without what is in parentheses, without the words around, inside a question.
@@ -207,9 +206,11 @@ func readName(header string) name {
 	if n.signs == nil && !n.foreign {
 		n.signs = d.inside(n.words)
 	}
-	n.known = n.signs != nil
 	return n
 }
+
+// known reports whether the dictionary knows the header, if only as nothing of use.
+func (n name) known() bool { return n.signs != nil }
 
 func (n name) strength(parts ...part) float64 {
 	best := 0.0

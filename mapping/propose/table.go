@@ -100,7 +100,7 @@ func BeginsWithLead(first []string, rows [][]string) bool {
 		case strings.HasPrefix(cell, reserved):
 		case slices.Contains(kinds, "email"):
 			return true
-		case readName(cell).known:
+		case readName(cell).known():
 			named++
 		case cell != "" && slices.Contains(cells, cell), slices.ContainsFunc(kinds, tells):
 			alike++
