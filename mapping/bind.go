@@ -124,6 +124,7 @@ type search struct {
 	index         map[string]int
 	twice         map[string]bool // names of several columns
 	used          map[string]bool
+	named         bool                  // the columns are in a hint already
 	parts         map[string][][]string // paths into a column that are used
 	errs          Errors
 }
@@ -167,12 +168,15 @@ func (s *search) find(c use) int {
 	case !found && s.columns.Open:
 		return -1
 	case !found:
-		hint := s.file + " has " + spelling.List(s.columns.Names[:s.columns.Own], mostNamed, texts.Quote) +
-			"; a fixed text has no braces"
-		if c.inExpr {
+		hint := spelling.Hint(name, s.columns.Names)
+		switch {
+		case hint != "":
+		case c.inExpr:
 			hint = "if the text is meant, it needs quotes: " + texts.Quote(name)
+		case !s.named:
+			s.named, hint = true, s.file+" has "+spelling.List(s.columns.Names[:s.columns.Own], mostNamed, texts.Quote)+
+				"; a fixed text has no braces"
 		}
-		hint = cmp.Or(spelling.Hint(name, s.columns.Names), hint)
 		s.fail(c.at, fmt.Sprintf("%s: %s has no column %s", c.path, s.file, texts.Quote(name)), hint)
 		return -1
 	case index >= s.columns.Own:
