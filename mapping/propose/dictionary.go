@@ -242,11 +242,13 @@ func (d *dictionary) inside(words []string) (signs []sign) {
 			around := slices.Concat(words[:from], words[from+length:])
 			strength := d.cost(around)
 			own := !slices.ContainsFunc(around, func(w string) bool { return !d.has("own", w) })
-			address := slices.ContainsFunc(around, isAddress)
+			address := slices.ContainsFunc(around, func(w string) bool {
+				return strings.HasPrefix(w, "addr") || strings.HasPrefix(w, "adr")
+			})
 			for _, s := range d.headers[strings.Join(words[from:from+length], "")] {
 				s.strength *= strength
-				if strength > 0 && !s.whole && (own || !slices.Contains(identifiers, s.part)) &&
-					(!address || d.ruleOf(s.part).Place) {
+				isPlace := slices.ContainsFunc(d.Parts, func(r rule) bool { return r.Part == s.part && r.Place })
+				if strength > 0 && !s.whole && (own || !slices.Contains(identifiers, s.part)) && (!address || isPlace) {
 					signs = append(signs, s)
 				}
 			}
@@ -262,27 +264,11 @@ func (d *dictionary) cost(around []string) float64 {
 	for _, w := range around {
 		switch {
 		case w == "1" || w == "0" || d.has("noise", w):
-		case d.has("second", w) || isNumber(w):
+		case d.has("second", w) || strings.Trim(w, "0123456789") == "":
 			strength -= secondName
 		default:
 			return 0
 		}
 	}
 	return strength
-}
-
-// ruleOf is the rule of a part; those that are decided elsewhere have an empty one.
-func (d *dictionary) ruleOf(p part) (r rule) {
-	if i := slices.IndexFunc(d.Parts, func(r rule) bool { return r.Part == p }); i >= 0 {
-		r = d.Parts[i]
-	}
-	return r
-}
-
-func isAddress(word string) bool {
-	return strings.HasPrefix(word, "addr") || strings.HasPrefix(word, "adr")
-}
-
-func isNumber(word string) bool {
-	return !strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsDigit(r) })
 }
