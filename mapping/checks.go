@@ -141,24 +141,22 @@ func (r *valueReader) checkPull() {
 // show.
 func (r *valueReader) readConflict(n node) {
 	rules := &r.m.Conflicts
+	rule := func(n node) (word string) {
+		set(r.parser, &word, oneOf("report", "file", "service"))(n)
+		return word
+	}
 	switch {
 	case r.role == statusRole:
 		r.each(n, func(key, child node) {
 			if status, ok := r.statusOf(key); ok {
-				rules.Status[status] = r.conflictRule(child)
+				rules.Status[status] = rule(child)
 			}
 		})
 	case r.path == externalID:
-		rules.ExternalID = r.conflictRule(n)
+		rules.ExternalID = rule(n)
 	default:
-		rules.Content[strings.TrimPrefix(r.path, "lead.content.")] = r.conflictRule(n)
+		rules.Content[strings.TrimPrefix(r.path, "lead.content.")] = rule(n)
 	}
-}
-
-func (r *valueReader) conflictRule(n node) string {
-	var rule string
-	set(r.parser, &rule, oneOf("report", "file", "service"))(n)
-	return rule
 }
 
 func (p *parser) statusOf(n node) (key string, ok bool) {

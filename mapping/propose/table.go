@@ -45,7 +45,10 @@ func newTable(in Input) *table {
 	if in.Format != "jsonl" && !in.NoHeader && BeginsWithLead(in.Columns, in.Rows) {
 		t.Headless = true
 		t.In.Rows = append([][]string{in.Columns}, in.Rows...)
-		t.In.Columns = MadeUp(len(in.Columns))
+		t.In.Columns = nil
+		for i := range in.Columns {
+			t.In.Columns = append(t.In.Columns, "col"+strconv.Itoa(i+1))
+		}
 	}
 	t.findNull()
 	times := map[string]int{}
@@ -73,14 +76,6 @@ func newTable(in Input) *table {
 		}
 	}
 	return t
-}
-
-// MadeUp are names for so many columns that have none.
-func MadeUp(columns int) (names []string) {
-	for i := range columns {
-		names = append(names, "col"+strconv.Itoa(i+1))
-	}
-	return names
 }
 
 // BeginsWithLead reports whether the first line of a table is a lead and no header: it has an e-mail address, or hardly
