@@ -58,7 +58,7 @@ func (r *valueReader) checkShape(n node) {
 		switch {
 		case r.table != nil: // the text is looked up
 		case part.parts != nil && part.parts.way == join, part.expr != nil && part.expr.Builds && len(part.columns) > 0:
-			r.failAt(part.at, hint, "%s builds JSON from text, and a cell could change its shape", part.path)
+			r.failIn(r.file, part.at, hint, "%s builds JSON from text, and a cell could change its shape", part.path)
 		case part.expr == nil:
 			r.markPlaces(node{n.Node, part.path}, part.text)
 		}

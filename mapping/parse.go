@@ -109,11 +109,7 @@ func below(path, key string) string {
 func element(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i+1) }
 
 func (p *parser) fail(n node, hint, format string, args ...any) {
-	p.failAt(n.at(), hint, format, args...)
-}
-
-func (p *parser) failAt(where position, hint, format string, args ...any) {
-	p.failIn(p.file, where, hint, format, args...)
+	p.failIn(p.file, n.at(), hint, format, args...)
 }
 
 func (p *parser) failIn(file string, where position, hint, format string, args ...any) {
@@ -304,10 +300,10 @@ func (p *parser) document(data []byte) (doc node, ok bool) {
 	data = bytes.TrimLeft(data, "\uFEFF") // byte order marks, which some programs add
 	switch at, bad := unreadable(data); {
 	case len(data) > maxBytes:
-		p.failAt(begin, "", "the mapping file is longer than 1 MiB")
+		p.failIn(p.file, begin, "", "the mapping file is longer than 1 MiB")
 		return node{}, false
 	case bad:
-		p.failAt(at, "save the file as UTF-8 (the > of Windows PowerShell writes UTF-16)",
+		p.failIn(p.file, at, "save the file as UTF-8 (the > of Windows PowerShell writes UTF-16)",
 			"the mapping file is not text in UTF-8")
 		return node{}, false
 	}
@@ -318,7 +314,7 @@ func (p *parser) document(data []byte) (doc node, ok bool) {
 	case err != nil:
 		p.syntax(err)
 	case len(docs) == 0:
-		p.failAt(begin, "begin with version: 1", "the mapping file is empty")
+		p.failIn(p.file, begin, "begin with version: 1", "the mapping file is empty")
 	case len(docs) > 1:
 		p.fail(node{Node: docs[1].Content[0]}, "keep one document a file", "a second document begins here")
 	default:
@@ -337,7 +333,7 @@ var placeholder = spelling.Form(`[:,\[] *\{[^{}:,'"]*\}`)
 func (p *parser) syntax(err error) {
 	le, known := errors.AsType[*yaml.LoadError](err)
 	if !known {
-		p.failAt(position{1, 1}, "", "the mapping file is not YAML: %v", err)
+		p.failIn(p.file, position{1, 1}, "", "the mapping file is not YAML: %v", err)
 		return
 	}
 	where := position{max(1, le.Mark.Line), max(1, le.Mark.Column)}
@@ -356,7 +352,7 @@ func (p *parser) syntax(err error) {
 	case begin.Line > 0 && begin.Line != le.Mark.Line:
 		text += " that begins on line " + strconv.Itoa(begin.Line)
 	}
-	p.failAt(where, hint, "the mapping file is not YAML: %s", text)
+	p.failIn(p.file, where, hint, "the mapping file is not YAML: %s", text)
 }
 
 // unreadable finds the first thing that is no text in UTF-8.

@@ -44,7 +44,7 @@ func (p *parser) mappingFile(doc node) {
 		key, hint = m.plan.externalID, "give a key of its own"
 	}
 	if key != nil && key.has(rowKey) {
-		p.failAt(key.at, hint, "%s is the row's key, which cannot be made of {@key}", key.path)
+		p.failIn(p.file, key.at, hint, "%s is the row's key, which cannot be made of {@key}", key.path)
 	}
 }
 
