@@ -66,7 +66,7 @@ func TestExamplesOfTheMappingLanguage(t *testing.T) {
 
 // tableOf reads the tables of a page.
 func tableOf(t *testing.T, tables map[string]string) mapping.ReadTable {
-	return func(name, key, value string, add func(line int, key, value string)) error {
+	return func(name, key, value string, add func(line int, key, value string)) mapping.Errors {
 		rows, err := csv.NewReader(strings.NewReader(tables[name])).ReadAll()
 		if err != nil || len(rows) == 0 || rows[0][0] != key || rows[0][1] != value {
 			t.Fatalf("the table %s: %v %q", name, err, rows)

@@ -275,9 +275,9 @@ func (r *intake) bind() error {
 			r.bindings[f.Header()] = b
 			r.noteUnused(b)
 		}
-		for _, w := range b.Warnings() {
-			if !slices.Contains(r.doubts, w) {
-				r.doubts = append(r.doubts, w)
+		for i := 0; b != nil && i < len(b.Warnings); i++ {
+			if !slices.Contains(r.doubts, b.Warnings[i]) {
+				r.doubts = append(r.doubts, b.Warnings[i])
 			}
 		}
 	}
@@ -285,7 +285,7 @@ func (r *intake) bind() error {
 }
 
 func (r *intake) noteUnused(b *mapping.Binding) {
-	for _, name := range b.Unused() {
+	for _, name := range b.Unused {
 		if len(r.unused) < maxUnused && !slices.Contains(r.unused, name) {
 			r.unused = append(r.unused, name)
 		}

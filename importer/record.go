@@ -76,7 +76,7 @@ func (m *recordMaker) record(it *item) error {
 		return err
 	}
 	for _, f := range row.Faults {
-		if b.Uses(f.Column) {
+		if b.Uses[f.Column] {
 			it.faults = append(it.faults, mapping.Problem{Rule: f.Code, Text: f.String()})
 		}
 	}

@@ -27,14 +27,18 @@ type Columns struct {
 
 // Binding is a Mapping made ready for rows of one shape. It does not change and may be shared.
 type Binding struct {
-	plan     *plan
-	at       []int // the cells of the columns that the mapping names, -1: the row has none
-	null     []string
-	own      []ownColumn // all of the row's own, in the order of their names: the default key is made of them
-	rest     []ownColumn // those that "*": rest sends
-	uses     []bool      // of the row's own columns, by index
-	unused   []string
-	warnings []Error
+	// Uses says of each of the row's own columns whether the mapping uses its cells, be it for the default key. Unused
+	// are those that go nowhere, in the input's order: no value names them, and no "*": rest takes them or leaves them
+	// out by name. Warnings are remarks about the mapping and this input, each with its place.
+	Uses     []bool
+	Unused   []string
+	Warnings []Error
+
+	plan *plan
+	at   []int // the cells of the columns that the mapping names, -1: the row has none
+	null []string
+	own  []ownColumn // all of the row's own, in the order of their names: the default key is made of them
+	rest []ownColumn // those that "*": rest sends
 }
 
 type ownColumn struct {
@@ -48,7 +52,7 @@ type ownColumn struct {
 // error is Errors, all columns that it lacks; or, with a Binding, an Error where none of its columns goes anywhere.
 func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
 	s := newSearch(m.name, file, c)
-	b := &Binding{plan: &m.plan, at: make([]int, len(m.names)), null: m.Source.Null, warnings: m.columnConstants(s)}
+	b := &Binding{plan: &m.plan, at: make([]int, len(m.names)), null: m.Source.Null, Warnings: m.columnConstants(s)}
 	for _, v := range m.plan.values() {
 		for _, c := range v.uses() {
 			b.at[c.id] = s.find(c)
@@ -58,7 +62,7 @@ func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
 	if err := s.errs.orNil(m.name); err != nil {
 		return nil, err
 	}
-	if !c.Open && len(b.own) > 0 && len(b.unused) == len(b.own) {
+	if !c.Open && len(b.own) > 0 && len(b.Unused) == len(b.own) {
 		return b, Error{
 			File: m.name, Text: "no column of " + file + " goes anywhere, so nothing would tell one row from another",
 			Hint: "is the mapping cut off? `leadferry init` writes one for a file",
@@ -74,12 +78,12 @@ func (b *Binding) divide(m *Mapping, s *search) {
 		return rest != nil && !s.used[name] && !blank(name) && !rest.excepts(name) &&
 			!slices.ContainsFunc(b.plan.content, func(f field) bool { return f.name == rest.prefix+name && !f.isRest() })
 	}
-	b.warnings = append(b.warnings, rest.strangers(m.name, s)...)
+	b.Warnings = append(b.Warnings, rest.strangers(m.name, s)...)
 	for i, name := range s.columns.Names[:s.columns.Own] {
 		own, resting := ownColumn{name: name, index: i, without: s.parts[name]}, takes(name)
 		used := s.used[name] || len(own.without) > 0
 		b.own = append(b.own, own)
-		b.uses = append(b.uses, used || resting || m.KeyForm() == "")
+		b.Uses = append(b.Uses, used || resting || m.KeyForm() == "")
 		switch {
 		case resting && s.twice[name]:
 			s.ambiguous("lead.content.*", name, m.lead)
@@ -87,25 +91,21 @@ func (b *Binding) divide(m *Mapping, s *search) {
 			own.as = rest.prefix + name
 			b.rest = append(b.rest, own)
 		case !used && !rest.excepts(name):
-			b.unused = append(b.unused, name)
+			b.Unused = append(b.Unused, name)
 		}
 	}
 	slices.SortStableFunc(b.own, func(x, y ownColumn) int { return cmp.Compare(x.name, y.name) })
 }
 
 // columnConstants warns of constants that are the name of a column.
-func (m *Mapping) columnConstants(s *search) []Error {
-	var warnings []Error
+func (m *Mapping) columnConstants(s *search) (warnings []Error) {
 	warn := func(v *value) {
 		c, _ := v.text.constant()
-		name, what := bareName(c), "which is the name of a column"
-		if name != c {
-			what = "that holds the name of a column"
-		}
+		name := bareName(c)
 		if _, found := s.index[name]; found && name != "" && len(warnings) < maxErrors {
-			text := fmt.Sprintf("%s is the constant %s in every row, %s", v.path, texts.Quote(c), what)
-			warnings = append(warnings, Error{m.name, v.at.line, v.at.column, text, `write "{` + name +
-				`}" for what the column holds`})
+			text := fmt.Sprintf("%s is the constant %s in every row, which is the name of a column", v.path, texts.Quote(c))
+			hint := `write "{` + name + `}" for what the column holds`
+			warnings = append(warnings, Error{m.name, v.at.line, v.at.column, text, hint})
 		}
 	}
 	for _, v := range m.plan.values() {
@@ -116,21 +116,6 @@ func (m *Mapping) columnConstants(s *search) []Error {
 
 // bareName is a name without what other languages put around names: {{name}}, $name, <name>.
 func bareName(s string) string { return strings.Trim(s, "{}[]()<>$%#@ ") }
-
-// Uses reports whether the mapping uses the cells of one of the row's own columns, be it for the default key.
-func (b *Binding) Uses(column int) bool { return b.uses[column] }
-
-// Warnings are remarks about the mapping and this input, each with its place: constants that are a column's name.
-func (b *Binding) Warnings() []Error {
-	if b == nil {
-		return nil
-	}
-	return b.warnings
-}
-
-// Unused lists the row's own columns that go nowhere, in the input's order: no value of the mapping names them, and
-// no "*": rest takes them or leaves them out by name. The default key is made of them anyway.
-func (b *Binding) Unused() []string { return b.unused }
 
 // search finds the cells of columns, and gathers which columns the mapping uses.
 type search struct {
@@ -164,17 +149,6 @@ func (s *search) fail(at position, text, hint string) {
 	}
 }
 
-// names are the input's columns as a hint, once: the first missing column that none is near gets it.
-func (s *search) names() string {
-	const mostNamed = 8 // columns of an input
-	names := slices.DeleteFunc(slices.Clone(s.columns.Names[:s.columns.Own]), blank)
-	if s.named || len(names) == 0 {
-		return ""
-	}
-	s.named = true
-	return s.file + " has " + spelling.List(names, mostNamed, texts.Quote) + "; a fixed text has no braces"
-}
-
 // ambiguous refuses a column that is used and whose name another one has, too.
 func (s *search) ambiguous(path, name string, at position) {
 	s.fail(at, fmt.Sprintf("%s: %s has more than one column %s", path, s.file, texts.Quote(name)),
@@ -183,6 +157,7 @@ func (s *search) ambiguous(path, name string, at position) {
 
 // find is the index of the cell of a column that a value is made of, or -1.
 func (s *search) find(c use) int {
+	const mostNamed = 8 // columns of an input
 	name := c.name
 	index, found := s.index[name]
 	if !found { // a header's line breaks are line feeds, however they were written
@@ -194,11 +169,13 @@ func (s *search) find(c use) int {
 		return -1
 	case !found:
 		hint := spelling.Hint(name, s.columns.Names)
-		if hint == "" && c.inExpr {
+		switch {
+		case hint != "":
+		case c.inExpr:
 			hint = "if the text is meant, it needs quotes: " + texts.Quote(name)
-		}
-		if hint == "" {
-			hint = s.names()
+		case !s.named:
+			s.named, hint = true, s.file+" has "+spelling.List(s.columns.Names[:s.columns.Own], mostNamed, texts.Quote)+
+				"; a fixed text has no braces"
 		}
 		s.fail(c.at, fmt.Sprintf("%s: %s has no column %s", c.path, s.file, texts.Quote(name)), hint)
 		return -1
@@ -235,23 +212,20 @@ func wildcard(pattern string) *regexp.Regexp {
 func (p *parser) rest(n node) *rest {
 	all := new(rest)
 	if n.Kind != yaml.MappingNode || n.isUnquoted() {
-		if s, ok := p.scalar(n); ok && s != "rest" {
-			p.fail(n, `"*": rest`, "%s takes the word rest, for every column that nothing else uses", n.path)
-		}
+		set(p, new(string), oneOf("rest"))(n)
 		return all
 	}
-	if !n.has("rest") {
-		p.fail(n, `"*": {rest: {except: [ssn, "tmp_*"], prefix: "crm_"}}`, "%s lacks rest", n.path)
-	}
+	p.needs(n, `"*": {rest: {except: [ssn, "tmp_*"], prefix: "crm_"}}`, "rest")
 	p.object(n, member{"rest", func(n node) {
 		p.object(n,
 			member{"except", func(n node) {
 				p.list(n, func(n node) {
-					name := strings.TrimSpace(p.name(n, ""))
+					var name string
+					set(p, &name, columnName)(n)
 					all.except = append(all.except, exception{name, n.at(), wildcard(name)})
 				})
 			}},
-			member{"prefix", func(n node) { all.prefix, _ = p.scalar(n) }},
+			member{"prefix", set(p, &all.prefix, anyText)},
 		)
 	}})
 	return all

@@ -81,7 +81,7 @@ func TestAnOpenInputMayLackColumns(t *testing.T) {
 		t.Fatalf("problems: %v", problems)
 	}
 	same(t, "record", Record{Key: "7", Content: []Field{{Name: "phones", Value: "1"}}}, rec)
-	same(t, "unused", []string{"other"}, b.Unused())
+	same(t, "unused", []string{"other"}, b.Unused)
 }
 
 // faults 93
@@ -114,7 +114,7 @@ func TestUses(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, uses := range want {
-			if b.Uses(i) != uses {
+			if b.Uses[i] != uses {
 				t.Errorf("%s: column %s is used: %v", file, columns.Names[i], !uses)
 			}
 		}

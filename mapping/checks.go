@@ -58,7 +58,7 @@ func (r *valueReader) checkShape(n node) {
 		switch {
 		case r.table != nil: // the text is looked up
 		case part.parts != nil && part.parts.way == join, part.expr != nil && part.expr.Builds && len(part.columns) > 0:
-			r.failAt(part.at, hint, "%s builds JSON from text, and a cell could change its shape", part.path)
+			r.failIn(r.file, part.at, hint, "%s builds JSON from text, and a cell could change its shape", part.path)
 		case part.expr == nil:
 			r.markPlaces(node{n.Node, part.path}, part.text)
 		}
@@ -91,7 +91,7 @@ func (r *valueReader) checkFixed(n node) {
 	switch {
 	case problem == nil || problem == absent:
 	case problem.Rule == ruleStatus.name:
-		r.refuseConstant(r.parser.constant(n, problem.Word), aStatus)
+		r.refuseConstant(constant{r.file, n.at(), n.path, "", problem.Word}, aStatus)
 	case problem.Rule == ruleMap.name && n.has("from"):
 		r.fail(n, `write from: "{`+c+`}" for what the column holds`,
 			"%s looks up the constant %s in its map, which lacks it", n.path, texts.Quote(c))
@@ -129,11 +129,10 @@ func (r *valueReader) checkPull() {
 	if r.table == nil {
 		return
 	}
-	for _, word := range r.table.order {
-		to, _ := r.table.find(word)
-		status, known := statusKey(to)
+	for _, entry := range r.table.entries {
+		status, known := statusKey(entry.text)
 		if _, has := r.m.pull[status]; known && !has {
-			r.m.pull[status] = word
+			r.m.pull[status] = entry.word
 		}
 	}
 }
@@ -142,22 +141,22 @@ func (r *valueReader) checkPull() {
 // show.
 func (r *valueReader) readConflict(n node) {
 	rules := &r.m.Conflicts
+	rule := func(n node) (word string) {
+		set(r.parser, &word, oneOf("report", "file", "service"))(n)
+		return word
+	}
 	switch {
 	case r.role == statusRole:
 		r.each(n, func(key, child node) {
 			if status, ok := r.statusOf(key); ok {
-				rules.Status[status] = r.conflictRule(child)
+				rules.Status[status] = rule(child)
 			}
 		})
 	case r.path == externalID:
-		rules.ExternalID = r.conflictRule(n)
+		rules.ExternalID = rule(n)
 	default:
-		rules.Content[strings.TrimPrefix(r.path, "lead.content.")] = r.conflictRule(n)
+		rules.Content[strings.TrimPrefix(r.path, "lead.content.")] = rule(n)
 	}
-}
-
-func (r *valueReader) conflictRule(n node) string {
-	return r.oneOf(n, "rule for conflicts", "report", "file", "service")
 }
 
 func (p *parser) statusOf(n node) (key string, ok bool) {

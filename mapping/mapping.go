@@ -217,12 +217,6 @@ var schema string
 // language; what hangs on an input, on more than one place of the file or on the insides of a text only Parse tells.
 func Schema() []byte { return []byte(schema) }
 
-func (p *parser) warn(at position, text, hint string) {
-	if len(p.m.Warnings) < maxErrors {
-		p.m.Warnings = append(p.m.Warnings, Error{p.file, at.line, at.column, text, hint})
-	}
-}
-
 var (
 	// token is a JSON Web Token (RFC 7519), or the header that carries any token.
 	token = spelling.Form(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*|` +
@@ -237,9 +231,12 @@ var (
 func (p *parser) secrets(key string, n *yaml.Node) {
 	transparent := []string{"from", "default", "expr", "else", "first", "join", "list"}
 	isWord := n.Kind == yaml.ScalarNode && n.Value != "" && !strings.ContainsAny(n.Value, "{ \t\n")
-	if token().MatchString(n.Value) || isWord && secretKey().MatchString(key) {
-		p.warn(position{n.Line, n.Column}, "the mapping file holds what looks like a secret",
-			"take it out; leadferry reads its own secret from LEADFERRY_CLIENT_SECRET or --client-secret-file")
+	looks := token().MatchString(n.Value) || isWord && secretKey().MatchString(key)
+	if looks && len(p.m.Warnings) < maxErrors {
+		p.m.Warnings = append(p.m.Warnings, Error{
+			p.file, n.Line, n.Column, "the mapping file holds what looks like a secret",
+			"take it out; leadferry reads its own secret from LEADFERRY_CLIENT_SECRET or --client-secret-file",
+		})
 	}
 	for i, child := range n.Content {
 		of := key

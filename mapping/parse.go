@@ -38,7 +38,7 @@ func Parse(name string, data []byte, read ReadTable) (*Mapping, error) {
 		p.secrets("", doc.Node)
 		p.marks()
 	}
-	return m, p.errs.orNil(name)
+	return m, p.errs[:min(len(p.errs), maxErrors)].orNil(name)
 }
 
 type parser struct {
@@ -109,25 +109,11 @@ func below(path, key string) string {
 func element(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i+1) }
 
 func (p *parser) fail(n node, hint, format string, args ...any) {
-	p.failAt(n.at(), hint, format, args...)
-}
-
-// refuse takes down what is wrong with the word n, and reports whether anything is.
-func (p *parser) refuse(n node, problem *texts.Fault) bool {
-	if problem != nil {
-		p.fail(n, problem.Hint, "%s", problem.Text)
-	}
-	return problem != nil
-}
-
-func (p *parser) failAt(where position, hint, format string, args ...any) {
-	p.failIn(p.file, where, hint, format, args...)
+	p.failIn(p.file, n.at(), hint, format, args...)
 }
 
 func (p *parser) failIn(file string, where position, hint, format string, args ...any) {
-	if len(p.errs) < maxErrors {
-		p.errs = append(p.errs, Error{file, where.line, where.column, fmt.Sprintf(format, args...), hint})
-	}
+	p.errs = append(p.errs, Error{file, where.line, where.column, fmt.Sprintf(format, args...), hint})
 }
 
 // member is a key that an object may have, and what reads its value.
@@ -147,10 +133,22 @@ func (p *parser) object(n node, members ...member) {
 		if n.path != "" {
 			what += " in " + n.path
 		}
-		if p.known(key, what, names) {
-			members[slices.Index(names, key.Value)].read(value)
+		if i := slices.Index(names, key.Value); i >= 0 {
+			members[i].read(value)
+			return
 		}
+		fault := texts.Unknown(what, key.Value, names)
+		p.fail(key, fault.Hint, "%s", fault.Text)
 	})
+}
+
+// needs refuses the object n when one of these keys is not there.
+func (p *parser) needs(n node, example string, names ...string) {
+	for _, name := range names {
+		if n.Kind == yaml.MappingNode && !n.has(name) {
+			p.fail(n, example, "%s lacks %s", cmp.Or(n.path, "the mapping file"), name)
+		}
+	}
 }
 
 func (p *parser) each(n node, f func(key, value node)) {
@@ -211,30 +209,47 @@ func (p *parser) word(n node) (string, bool) {
 	return "", false
 }
 
-func (p *parser) boolean(n node) (yes, ok bool) {
-	s, ok := p.scalar(n)
-	if ok && s != "true" && s != "false" {
-		p.fail(n, "write true or false, without quotes", "%s must be true or false", n.path)
-		ok = false
+// set is what reads a word into place, which stays as it is after an error. A new key that holds a word is a reader.
+func set[T any](p *parser, place *T, read func(word string) (T, *texts.Fault)) func(node) {
+	return func(n node) {
+		word, ok := p.scalar(n)
+		if !ok {
+			return
+		}
+		v, fault := read(word)
+		if fault != nil {
+			p.fail(n, fault.Hint, "%s: %s", n.path, fault.Text)
+			return
+		}
+		*place = v
 	}
-	return s == "true", ok
 }
 
-// oneOf is the text n if it is one of words, which noun calls them, else "".
-func (p *parser) oneOf(n node, noun string, words ...string) string {
-	word, ok := p.scalar(n)
-	if !ok || !p.known(n, noun+" "+texts.Quote(word), words) {
-		return ""
+func anyText(word string) (string, *texts.Fault) { return word, nil }
+
+func notBlank(word string) (string, *texts.Fault) {
+	if blank(word) {
+		return "", texts.NewFault("it is a blank name", "leave it out where there is none")
 	}
-	return word
+	return word, nil
 }
 
-// known reports whether the text n, which what is a phrase for, is one of words.
-func (p *parser) known(n node, what string, words []string) bool {
-	if slices.Contains(words, n.Value) {
-		return true
+func columnName(word string) (string, *texts.Fault) { return notBlank(strings.TrimSpace(word)) }
+
+func yesOrNo(word string) (bool, *texts.Fault) {
+	if word != "true" && word != "false" {
+		return false, texts.NewFault("it must be true or false", "write true or false, without quotes")
 	}
-	return !p.refuse(n, texts.Unknown(what, n.Value, words))
+	return word == "true", nil
+}
+
+func oneOf(words ...string) func(string) (string, *texts.Fault) {
+	return func(word string) (string, *texts.Fault) {
+		if !slices.Contains(words, word) {
+			return "", texts.Unknown("word "+texts.Quote(word), word, words)
+		}
+		return word, nil
+	}
 }
 
 // Error is one mistake in a mapping file or in a table beside it: where it is, what is wrong in a sentence, and
@@ -285,10 +300,10 @@ func (p *parser) document(data []byte) (doc node, ok bool) {
 	data = bytes.TrimLeft(data, "\uFEFF") // byte order marks, which some programs add
 	switch at, bad := unreadable(data); {
 	case len(data) > maxBytes:
-		p.failAt(begin, "", "the mapping file is longer than 1 MiB")
+		p.failIn(p.file, begin, "", "the mapping file is longer than 1 MiB")
 		return node{}, false
 	case bad:
-		p.failAt(at, "save the file as UTF-8 (the > of Windows PowerShell writes UTF-16)",
+		p.failIn(p.file, at, "save the file as UTF-8 (the > of Windows PowerShell writes UTF-16)",
 			"the mapping file is not text in UTF-8")
 		return node{}, false
 	}
@@ -299,7 +314,7 @@ func (p *parser) document(data []byte) (doc node, ok bool) {
 	case err != nil:
 		p.syntax(err)
 	case len(docs) == 0:
-		p.failAt(begin, "begin with version: 1", "the mapping file is empty")
+		p.failIn(p.file, begin, "begin with version: 1", "the mapping file is empty")
 	case len(docs) > 1:
 		p.fail(node{Node: docs[1].Content[0]}, "keep one document a file", "a second document begins here")
 	default:
@@ -318,7 +333,7 @@ var placeholder = spelling.Form(`[:,\[] *\{[^{}:,'"]*\}`)
 func (p *parser) syntax(err error) {
 	le, known := errors.AsType[*yaml.LoadError](err)
 	if !known {
-		p.failAt(position{1, 1}, "", "the mapping file is not YAML: %v", err)
+		p.failIn(p.file, position{1, 1}, "", "the mapping file is not YAML: %v", err)
 		return
 	}
 	where := position{max(1, le.Mark.Line), max(1, le.Mark.Column)}
@@ -337,7 +352,7 @@ func (p *parser) syntax(err error) {
 	case begin.Line > 0 && begin.Line != le.Mark.Line:
 		text += " that begins on line " + strconv.Itoa(begin.Line)
 	}
-	p.failAt(where, hint, "the mapping file is not YAML: %s", text)
+	p.failIn(p.file, where, hint, "the mapping file is not YAML: %s", text)
 }
 
 // unreadable finds the first thing that is no text in UTF-8.
@@ -388,19 +403,16 @@ type Guess struct {
 	Of, Why      string
 }
 
-const mostOfGuess = 60 // characters of a line that are shown with its mark
-
-// marked finds the mark at the end of a line, or a line that is all mark.
-var marked = spelling.Form(`^(.*?)\s*(?:^|[ \t])# \? (.*)$`)
-
-// marks takes down the guesses that are marked.
+// marks takes down the guesses that are marked: at the end of a line, or on a line of their own.
 func (p *parser) marks() {
+	const mostShown = 60 // characters of a line
 	for i, line := range p.lines {
-		found := marked().FindStringSubmatch(string(line))
-		if found == nil || len(p.m.Unconfirmed) >= maxErrors {
-			continue
+		of, why, found := strings.Cut(string(line), "# ? ")
+		if of = strings.TrimRight(of, " \t"); found && len(p.m.Unconfirmed) < maxErrors {
+			p.m.Unconfirmed = append(p.m.Unconfirmed, Guess{
+				i + 1, utf8.RuneCountInString(of) + 1,
+				texts.Shortened(strings.TrimSpace(of), mostShown), strings.TrimSpace(why),
+			})
 		}
-		of, why := texts.Shortened(strings.TrimSpace(found[1]), mostOfGuess), strings.TrimSpace(found[2])
-		p.m.Unconfirmed = append(p.m.Unconfirmed, Guess{i + 1, utf8.RuneCountInString(found[1]) + 1, of, why})
 	}
 }

@@ -106,7 +106,7 @@ func TestRestWithoutSomeColumns(t *testing.T) {
 	b.Map(values, Env{}, &rec)
 	want := []Field{{Name: "crm_zip", Value: "x"}, {Name: "crm_a_tmp", Value: "3"}, {Name: "crm_crm_zip", Value: "5"}}
 	same(t, "content", want, rec.Content)
-	if w := b.Warnings(); len(w) != 1 || w[0].Text != `lead.content.*: in.csv has no column "nobody" that could be left out` {
+	if w := b.Warnings; len(w) != 1 || w[0].Text != `lead.content.*: in.csv has no column "nobody" that could be left out` {
 		t.Errorf("warnings: %v", w)
 	}
 	for pattern, names := range map[string][2]string{"a": {"a", "ab"}, "a*": {"ab", "ba"}, "*a": {"ba", "ab"}, "a*c*e": {"abcde", "abce f"}, "*": {"", ""}} {

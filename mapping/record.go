@@ -117,9 +117,14 @@ func (b *Binding) Map(cells []string, env Env, rec *Record) []Problem {
 	}
 	r := row{cells: cells, at: b.at, null: b.null, env: env, dropped: rec.Dropped[:0], caught: rec.Caught[:0]}
 	*rec = Record{Content: slices.Grow(rec.Content[:0], len(p.content)+len(b.rest))}
-	if p.skip != nil && r.skips(p.skip) {
-		rec.Skip = true
-		return nil
+	if p.skip != nil {
+		yes, err := p.skip.expr.Holds(func(i int) string { return r.cellOf(p.skip.columns[i]) })
+		if rec.Skip = yes; yes {
+			return nil
+		}
+		if err != nil {
+			r.problems = append(r.problems, *p.skip.problem(ruleExpr, expression.Reason(err), ""))
+		}
 	}
 	switch {
 	case p.key != nil:
@@ -256,14 +261,6 @@ func (r *row) take(v *value) string {
 		r.problems = append(r.problems, *problem)
 	}
 	return s
-}
-
-func (r *row) skips(v *value) bool {
-	yes, err := v.expr.Holds(func(i int) string { return r.cellOf(v.columns[i]) })
-	if err != nil {
-		r.problems = append(r.problems, *v.problem(ruleExpr, expression.Reason(err), ""))
-	}
-	return yes
 }
 
 // cellOf is the cell of one of a value's columns.

@@ -207,13 +207,13 @@ lead:
 `)
 	b, _ := cells{"id", "", "org", "", "name", "", "city", "", "kind", "", "first name", "", "last", ""}.bind(t, m, false)
 	var got []string
-	for _, w := range b.Warnings() {
+	for _, w := range b.Warnings {
 		got = append(got, w.Error())
 	}
 	slices.Sort(got)
 	want := []string{
-		"m:12:12: lead.content.first is the constant \"{ first name }}\" in every row, that holds the name of a column\nhint: write \"{first name}\" for what the column holds",
-		"m:13:11: lead.content.last is the constant \"$last\" in every row, that holds the name of a column\nhint: write \"{last}\" for what the column holds",
+		"m:12:12: lead.content.first is the constant \"{ first name }}\" in every row, which is the name of a column\nhint: write \"{first name}\" for what the column holds",
+		"m:13:11: lead.content.last is the constant \"$last\" in every row, which is the name of a column\nhint: write \"{last}\" for what the column holds",
 		"m:4:25: assign[1].organization is the constant \"org\" in every row, which is the name of a column\nhint: write \"{org}\" for what the column holds",
 		"m:8:11: lead.content.name is the constant \"name\" in every row, which is the name of a column\nhint: write \"{name}\" for what the column holds",
 	}

@@ -2,7 +2,7 @@ package mapping
 
 import (
 	"cmp"
-	"regexp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,10 +24,10 @@ func (p *parser) mappingFile(doc node) {
 		p.namedTables(tables)
 	}
 	p.object(doc,
-		member{"version", p.version},
+		member{"version", set(p, new(string), oneOf(version))},
 		member{"tables", func(node) {}},
 		member{"source", p.source},
-		member{"namespace", p.namespace},
+		member{"namespace", set(p, &m.plan.namespace, namespace)},
 		member{"target", p.target},
 		member{"key", p.into(&m.plan.key, value{role: keyRole, needed: ruleKey})},
 		member{"lead_id", p.into(&m.plan.leadID, value{role: leadIDRole})},
@@ -38,52 +38,28 @@ func (p *parser) mappingFile(doc node) {
 		member{"lead", p.lead},
 		member{"tests", p.tests},
 	)
-	if doc.Kind == yaml.MappingNode && !doc.has("version") {
-		p.fail(doc, "begin with version: 1", "version is missing")
-	}
+	p.needs(doc, "begin with version: 1", "version")
 	key, hint := m.plan.key, ""
 	if key == nil && !doc.has("key") {
 		key, hint = m.plan.externalID, "give a key of its own"
 	}
 	if key != nil && key.has(rowKey) {
-		p.failAt(key.at, hint, "%s is the row's key, which cannot be made of {@key}", key.path)
+		p.failIn(p.file, key.at, hint, "%s is the row's key, which cannot be made of {@key}", key.path)
 	}
 }
 
-// fitting is the text n, or "" unless it fits.
-func (p *parser) fitting(n node, fits func(string) bool, hint, format string, args ...any) string {
-	s, ok := p.scalar(n)
-	if !ok || fits(s) {
-		return s
+func namespace(word string) (string, *texts.Fault) {
+	if !rowkey.IsNamespace(word) {
+		return "", texts.NewFault(fmt.Sprintf("it takes 1 to %d letters, digits, dots, underscores and hyphens",
+			rowkey.MaxNamespace), "for example namespace: dealers")
 	}
-	p.fail(n, hint, format, args...)
-	return ""
-}
-
-func holds(s string) bool { return !blank(s) }
-
-func (p *parser) version(n node) {
-	p.fitting(n, func(s string) bool { return s == version }, "write version: 1",
-		"%s %s of the mapping language is not known", n.path, texts.Quote(n.Value))
-}
-
-func (p *parser) namespace(n node) {
-	p.m.plan.namespace = p.fitting(n, rowkey.IsNamespace, "for example "+n.path+": dealers",
-		"%s takes 1 to %d letters, digits, dots, underscores and hyphens", n.path, rowkey.MaxNamespace)
+	return word, nil
 }
 
 func (p *parser) target(n node) {
 	t := &p.m.Target
 	t.Line = n.at().line
-	text := func(to *string) func(node) {
-		return func(n node) {
-			var ok bool
-			if *to, ok = p.scalar(n); ok && *to == "" {
-				p.fail(n, "leave the key out", "%s is empty", n.path)
-			}
-		}
-	}
-	p.object(n, member{"trunk_id", text(&t.TrunkID)}, member{"leads_url", text(&t.LeadsURL)})
+	p.object(n, member{"trunk_id", set(p, &t.TrunkID, notBlank)}, member{"leads_url", set(p, &t.LeadsURL, notBlank)})
 	if n.Kind == yaml.MappingNode && !n.has("trunk_id") && !n.has("leads_url") {
 		p.fail(n, "for example target: {trunk_id: ...}, as leadferry config show prints it",
 			"%s names neither trunk_id nor leads_url", n.path)
@@ -92,15 +68,14 @@ func (p *parser) target(n node) {
 
 func (p *parser) source(n node) {
 	s := &p.m.Source
+	var quote, escape string
+	header := true
 	p.object(n,
-		member{"format", func(n node) { s.Format = p.oneOf(n, "source format", "csv", "tsv", "jsonl", "xlsx") }},
-		member{"delimiter", func(n node) { s.Delimiter = p.delimiter(n) }},
-		member{"quote", func(n node) { s.NoQuotes = p.oneOf(n, "way with quotes", "none") != "" }},
-		member{"encoding", func(n node) { s.Encoding = p.encoding(n) }},
-		member{"header", func(n node) {
-			yes, ok := p.boolean(n)
-			s.NoHeader = ok && !yes
-		}},
+		member{"format", set(p, &s.Format, oneOf("csv", "tsv", "jsonl", "xlsx"))},
+		member{"delimiter", set(p, &s.Delimiter, delimiter)},
+		member{"quote", set(p, &quote, oneOf("none"))},
+		member{"encoding", set(p, &s.Encoding, encodingName)},
+		member{"header", set(p, &header, yesOrNo)},
 		member{"columns", func(n node) { s.Columns = p.columnNames(n) }},
 		member{"null", func(n node) {
 			p.list(n, func(n node) {
@@ -108,14 +83,15 @@ func (p *parser) source(n node) {
 				s.Null = append(s.Null, strings.TrimSpace(word))
 			})
 		}},
-		member{"sheet", func(n node) { s.Sheet = p.name(n, "leave the key out for the first sheet") }},
-		member{"list", func(n node) { s.List = p.name(n, "leave the key out where one list alone holds objects") }},
-		member{"skip_rows", func(n node) { s.SkipRows = p.lineCount(n) }},
-		member{"skip_footer", func(n node) { s.SkipFooter = p.lineCount(n) }},
-		member{"footer", func(n node) { s.Footer = p.footer(n) }},
-		member{"comment", func(n node) { s.Comment = p.comment(n) }},
-		member{"escape", func(n node) { s.Backslash = p.oneOf(n, "way to escape quotes", `\`) != "" }},
+		member{"sheet", set(p, &s.Sheet, notBlank)},
+		member{"list", set(p, &s.List, notBlank)},
+		member{"skip_rows", set(p, &s.SkipRows, lineCount)},
+		member{"skip_footer", set(p, &s.SkipFooter, lineCount)},
+		member{"footer", set(p, &s.Footer, readSlashed)},
+		member{"comment", set(p, &s.Comment, comment)},
+		member{"escape", set(p, &escape, oneOf(`\`))},
 	)
+	s.NoHeader, s.NoQuotes, s.Backslash = !header, quote != "", escape != ""
 	p.without(n, s.Format)
 	if n.has("quote") && n.has("escape") {
 		p.fail(n, "keep one of them", "%s has both quote: none and escape, which is for quotes", n.path)
@@ -143,65 +119,46 @@ func (p *parser) without(n node, format string) {
 	}
 }
 
-func (p *parser) lineCount(n node) int {
+func lineCount(word string) (int, *texts.Fault) {
 	const maxLines = 1000 // before the header, or behind the last row
-	s, ok := p.scalar(n)
-	lines, err := strconv.Atoi(s)
-	if ok && (err != nil || lines < 0 || lines > maxLines) {
-		p.fail(n, "count the lines before the header, or behind the last row, blank ones too",
-			"%s takes a number of lines, at most %d", n.path, maxLines)
-		return 0
+	lines, err := strconv.Atoi(word)
+	if err != nil || lines < 0 || lines > maxLines {
+		return 0, texts.NewFault(fmt.Sprintf("it takes a number of lines, at most %d", maxLines),
+			"count the lines before the header, or behind the last row, blank ones too")
 	}
-	return lines
+	return lines, nil
 }
 
-func (p *parser) footer(n node) *regexp.Regexp {
-	word, ok := p.scalar(n)
-	if !ok {
-		return nil
+func comment(word string) (string, *texts.Fault) {
+	if blank(word) || strings.TrimSpace(word) != word || strings.ContainsAny(word, "\"\r\n") || len(word) > 16 {
+		return "", texts.NewFault("it takes what a comment begins with: a few characters, no blank and no quote",
+			`for example comment: "#"`)
 	}
-	re, problem := readSlashed(word)
-	if problem != nil && !strings.Contains(word, "/") {
-		problem.Hint = "for example footer: '/^" + texts.Shortened(regexp.QuoteMeta(word), texts.MaxQuoted) +
-			"/', with the quotes"
-	}
-	p.refuse(n, problem)
-	return re
+	return word, nil
 }
 
-func (p *parser) comment(n node) string {
-	begins := func(s string) bool {
-		return holds(s) && strings.TrimSpace(s) == s && !strings.ContainsAny(s, "\"\r\n") && len(s) <= 16
+func delimiter(word string) (rune, *texts.Fault) {
+	if word == "tab" {
+		return '\t', nil
 	}
-	return p.fitting(n, begins, `for example comment: "#"`,
-		"%s takes what a comment begins with: a few characters, no blank and no quote", n.path)
+	r, size := utf8.DecodeRuneInString(word)
+	if size < len(word) || strings.ContainsRune("\"\r\n\uFFFD\uFEFF", r) {
+		return 0, texts.NewFault("it must be one character, and no quote or line break", `for example ";" or tab`)
+	}
+	return r, nil
 }
 
-func (p *parser) delimiter(n node) rune {
-	s, ok := p.scalar(n)
-	if s == "tab" {
-		return '\t'
-	}
-	r, size := utf8.DecodeRuneInString(s)
-	if ok && (size < len(s) || strings.ContainsRune("\"\r\n\uFFFD\uFEFF", r)) {
-		p.fail(n, `for example ";" or tab`, "%s must be one character, and no quote or line break", n.path)
-		return 0
-	}
-	return r
-}
-
-// encoding is the name of the encoding that the label n stands for (WHATWG Encoding, "Names and labels").
-func (p *parser) encoding(n node) (name string) {
-	label, ok := p.scalar(n)
+// encodingName is the name of the encoding that a label stands for (WHATWG Encoding, "Names and labels").
+func encodingName(label string) (name string, fault *texts.Fault) {
 	found, err := htmlindex.Get(label)
 	if err == nil && found != encoding.Replacement {
 		name, err = htmlindex.Name(found)
 	}
-	if ok && (err != nil || name == "") {
+	if err != nil || name == "" {
 		hint := cmp.Or(spelling.Hint(label, strings.Fields(labels)), "for example utf-8, windows-1252 or shift_jis")
-		p.fail(n, hint, "%s %s is not an encoding", n.path, texts.Quote(label))
+		fault = texts.NewFault(texts.Quote(label)+" is not an encoding", hint)
 	}
-	return name
+	return name, fault
 }
 
 // labels are those of the encodings' labels that people write.
@@ -209,14 +166,10 @@ const labels = "utf-8 utf-16le utf-16be windows-1250 windows-1251 windows-1252 w
 	"windows-1256 windows-1257 windows-1258 iso-8859-1 iso-8859-2 iso-8859-5 iso-8859-7 iso-8859-9 iso-8859-15 latin1 " +
 	"ascii macintosh koi8-r koi8-u shift_jis euc-jp gbk gb2312 gb18030 big5 euc-kr"
 
-func (p *parser) name(n node, hint string) string {
-	return p.fitting(n, holds, hint, "%s is a blank name", n.path)
-}
-
-func (p *parser) columnNames(n node) []string {
-	var names []string
+func (p *parser) columnNames(n node) (names []string) {
 	p.list(n, func(n node) {
-		name := strings.TrimSpace(p.name(n, ""))
+		var name string
+		set(p, &name, columnName)(n)
 		if name != "" && slices.Contains(names, name) {
 			p.fail(n, "", "the column %s is there twice", texts.Quote(name))
 		}
@@ -265,7 +218,7 @@ func (p *parser) assignment(n node) assignment {
 	p.object(n,
 		member{"organization", p.into(&t.organization, value{})},
 		member{"locator", p.into(&t.locator, value{})},
-		member{"type", func(n node) { kind = p.oneOf(n, "locator type", "radius", "regions", "regions-radius") }},
+		member{"type", set(p, &kind, oneOf("radius", "regions", "regions-radius"))},
 		member{"search_text", p.into(&t.searchText, value{role: searchRole})},
 		member{"postal_code", p.into(&t.postalCode, value{role: searchRole})},
 	)

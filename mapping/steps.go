@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/rivo/uniseg"
 	"golang.org/x/text/cases"
@@ -52,77 +51,64 @@ func through(stages []stage, s string, r *row) (result string, broken *stage) {
 	return s, nil
 }
 
-// step is a word of apply: a conversion, or the reader of its argument.
-type step struct {
-	form    string // how it is written, an argument in capitals
-	example string // of one with an argument
-	do      texts.Conversion
-	read    func(argument string) (texts.Conversion, *texts.Fault)
+// steps are all that apply knows, by the way each is written: a new one is an entry here and a function that reads what
+// is behind the colon.
+var steps = [...]struct {
+	form string
+	read func(argument string) (texts.Conversion, *texts.Fault)
+}{
+	{"trim", bare(strings.TrimSpace)},
+	{"lower", bare(strings.ToLower)},
+	{"upper", bare(strings.ToUpper)},
+	{"title", bare(title)},
+	{"squeeze", bare(squeeze)},
+	{"digits", bare(digits)},
+	{"e164:CC", texts.E164},
+	{"date:LAYOUT", texts.Date},
+	{"truncate:N", truncate},
+	{"split:SEP:N", splitAt},
+	{"replace:/RE/TEXT/", replace},
+	{"extract:/RE/", extract},
 }
 
-func (s step) name() string {
-	name, _, _ := strings.Cut(s.form, ":")
-	return name
-}
-
-// steps are all that apply knows: a new one is an entry here and a function.
-var steps = [...]step{
-	{form: "trim", do: always(strings.TrimSpace)},
-	{form: "lower", do: always(strings.ToLower)},
-	{form: "upper", do: always(strings.ToUpper)},
-	{form: "title", do: always(title)},
-	{form: "squeeze", do: always(squeeze)},
-	{form: "digits", do: always(digits)},
-	{form: "e164:CC", example: "e164:US", read: texts.E164},
-	{form: "date:LAYOUT", example: "date:DD.MM.YYYY", read: texts.Date},
-	{form: "truncate:N", example: "truncate:80", read: truncate},
-	{form: "split:SEP:N", example: "split:,:1", read: splitAt},
-	{form: "replace:/RE/TEXT/", example: "replace:/[^0-9]+//", read: replace},
-	{form: "extract:/RE/", example: "extract:/([0-9]{5})/", read: extract},
+// bare reads a step that has nothing behind its name.
+func bare(change func(string) string) func(string) (texts.Conversion, *texts.Fault) {
+	return func(argument string) (texts.Conversion, *texts.Fault) {
+		if argument != "" {
+			return nil, texts.NewFault("this step takes nothing behind its name", "leave "+texts.Quote(argument)+" out")
+		}
+		return always(change), nil
+	}
 }
 
 // readStep reads a word of apply.
 func readStep(word string) (stage, *texts.Fault) {
-	name, argument, given := strings.Cut(word, ":")
-	i := slices.IndexFunc(steps[:], func(s step) bool { return s.name() == name })
-	if i < 0 {
-		var names, forms []string
-		for _, s := range steps {
-			names, forms = append(names, s.name()), append(forms, s.form)
-		}
+	name, argument, _ := strings.Cut(word, ":")
+	var names, forms []string
+	for _, s := range steps {
+		known, _, _ := strings.Cut(s.form, ":")
+		names, forms = append(names, known), append(forms, s.form)
+	}
+	i := slices.Index(names, name)
+	switch {
+	case i < 0:
 		hint := cmp.Or(spelling.Hint(name, names), "known here: "+strings.Join(forms, ", "))
 		return stage{}, texts.NewFault("unknown step "+texts.Quote(word), hint)
-	}
-	var problem *texts.Fault
-	s := steps[i]
-	switch {
-	case s.read == nil && given:
-		problem = texts.NewFault("step "+name+" takes nothing after its name", "write "+name)
-	case s.read != nil && argument == "":
-		problem = texts.NewFault("step "+name+" is not complete: it is written "+s.form,
-			"for example "+texts.Quote(s.example)+", with the quotes")
 	case name == "e164" && strings.Contains(argument, "{"):
-		by, problem := split(argument)
-		if problem == nil && by.has(itself, rowKey, file, line, run) {
-			problem = texts.NewFault("step "+argument+" takes columns only", "for example e164:{country}")
+		by, fault := split(argument)
+		if fault == nil && by.has(itself, rowKey, file, line, run) {
+			fault = texts.NewFault("step "+argument+" takes columns only", "for example e164:{country}")
 		}
-		return stage{rule: ruleApply, called: word, by: by}, problem
-	case s.read != nil:
-		s.do, problem = s.read(argument)
+		return stage{rule: ruleApply, called: word, by: by}, fault
 	}
-	return stage{rule: ruleApply, called: word, do: s.do}, problem
+	do, fault := steps[i].read(argument)
+	return stage{rule: ruleApply, called: word, do: do}, fault
 }
 
 // title begins each word with a capital and goes on in small letters. A Caser has state, so every call takes its own.
 func title(s string) string { return cases.Title(language.Und).String(s) }
 
-func squeeze(s string) string {
-	odd := func(r rune) bool { return r != ' ' && unicode.IsSpace(r) }
-	if !strings.Contains(s, "  ") && !strings.ContainsFunc(s, odd) {
-		return s
-	}
-	return strings.Join(strings.Fields(s), " ")
-}
+func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // digits keeps the digits, those of other scripts as the ASCII digits that they
 // stand for: a number must not lose its digits because of a keyboard.
@@ -140,11 +126,11 @@ func truncate(argument string) (texts.Conversion, *texts.Fault) {
 		if len(s) <= n {
 			return s
 		}
-		rest, state := s, -1
-		for i := 0; i < n && rest != ""; i++ {
-			_, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
+		end, characters := 0, uniseg.NewGraphemes(s)
+		for i := 0; i < n && characters.Next(); i++ {
+			_, end = characters.Positions()
 		}
-		return s[:len(s)-len(rest)]
+		return s[:end]
 	}), nil
 }
 
@@ -158,21 +144,16 @@ func splitAt(argument string) (texts.Conversion, *texts.Fault) {
 		return nil, texts.NewFault("step split needs a separator and the number of a part: 1 is the first, -1 the last",
 			example)
 	}
-	return always(func(s string) string { return nthPart(s, argument[:i], n) }), nil
-}
-
-// nthPart is the n-th part of s from 1, or from the end if n is negative; "" when there are fewer.
-func nthPart(s, separator string, n int) string {
-	if n < 0 {
-		n += strings.Count(s, separator) + 2
-	}
-	i := 0
-	for one := range strings.SplitSeq(s, separator) {
-		if i++; i == n {
-			return one
+	return always(func(s string) string {
+		parts, at := strings.Split(s, argument[:i]), n-1
+		if n < 0 {
+			at = len(parts) + n
 		}
-	}
-	return ""
+		if at < 0 || at >= len(parts) {
+			return ""
+		}
+		return parts[at]
+	}), nil
 }
 
 // readSlashed reads a regular expression between slashes. A text fits when a part of
@@ -247,10 +228,8 @@ var references = spelling.Form(`\$(\$|\{\w*\}|\w*)`)
 func checkReplacement(re *regexp.Regexp, with string) *texts.Fault {
 	for _, found := range references().FindAllStringSubmatch(with, -1) {
 		name := strings.Trim(found[1], "{}")
-		if name == "$" {
-			continue
-		}
-		if n, err := strconv.Atoi(name); err == nil && n <= re.NumSubexp() || name != "" && re.SubexpIndex(name) >= 0 {
+		n, err := strconv.Atoi(name)
+		if name == "$" || err == nil && n <= re.NumSubexp() || name != "" && re.SubexpIndex(name) >= 0 {
 			continue
 		}
 		return texts.NewFault("step replace has no group "+texts.Quote(found[0]),

@@ -2,7 +2,6 @@ package mapping
 
 import (
 	"cmp"
-	"errors"
 	"maps"
 	"path"
 	"slices"
@@ -19,23 +18,29 @@ import (
 
 // table says what texts become. It may be shared.
 type table struct {
-	words map[string]string
-	order []string // the words as they are written
-	folds bool     // case and blanks of the words do not matter
+	entries []constant     // in the order in which they are written
+	index   map[string]int // of the entries, by their words
+	folds   bool           // case and blanks of the words do not matter
 
-	constants []constant // what the words become, for where that must be more than a text
-
-	file, path string         // of one in a file of its own: how errors call the file and the table
-	first      map[string]int // its words' lines
+	file, path string // of one in a file of its own: how errors call the file and the table
 }
 
-// find is what a text becomes that is trimmed and not empty.
+// find is what a text becomes that is trimmed and not empty. A row of a file without value is not decided yet: its word
+// is lacking.
 func (t *table) find(s string) (to string, found bool) {
 	if t.folds {
 		s = folded(s)
 	}
-	to, found = t.words[s]
-	return to, found
+	i, found := t.index[s]
+	if !found || t.file != "" && t.entries[i].text == "" {
+		return "", false
+	}
+	return t.entries[i].text, true
+}
+
+func (t *table) add(word string, entry constant) {
+	t.index[word] = len(t.entries)
+	t.entries = append(t.entries, entry)
 }
 
 // folded is a text without its blanks and in one case. Texts that look alike in other forms of Unicode are one.
@@ -51,8 +56,8 @@ func visible(r rune) rune {
 }
 
 // ReadTable calls add for each row of the file of this name, which is beside the mapping file, with its line and
-// the cells of two of its columns. Its error is Errors, which may be about single rows.
-type ReadTable func(name, key, value string, add func(line int, key, value string)) error
+// the cells of two of its columns. It gives all that is wrong with the file.
+type ReadTable func(name, key, value string, add func(line int, key, value string)) Errors
 
 func (p *parser) namedTables(n node) {
 	p.each(n, func(key, child node) {
@@ -74,7 +79,7 @@ func (p *parser) namedTables(n node) {
 }
 
 func (p *parser) words(n node) *table {
-	t := &table{words: map[string]string{}}
+	t := &table{index: map[string]int{}}
 	if n.Kind == yaml.MappingNode && n.has("file") && n.has("key") && n.has("value") {
 		p.fail(n, "move it into the section tables: {dealers: {file: …}}, and write map: dealers",
 			"%s is a table in a file of its own", n.path)
@@ -89,45 +94,34 @@ func (p *parser) words(n node) *table {
 			p.fail(key, `use default for empty cells, or write "`+from+`" in quotes for the word itself`,
 				"%s is not asked for empty texts", n.path)
 		default:
-			t.words[from], t.order = p.fixed(child), append(t.order, from)
-			t.constants = append(t.constants, p.constant(child, t.words[from]))
+			t.add(from, constant{p.file, child.at(), child.path, from, p.fixed(child)})
 		}
 	})
 	return t
 }
 
-// namedTable is the table that the text n names, or nil after an error.
-func (p *parser) namedTable(n node) *table {
-	name, ok := p.scalar(n)
-	if !ok {
-		return nil
-	}
+// namedTable is the table of this name.
+func (p *parser) namedTable(name string) (*table, *texts.Fault) {
 	if t := p.named[name]; t != nil {
-		return t
+		return t, nil
 	}
 	names := slices.Sorted(maps.Keys(p.named))
 	hint := cmp.Or(spelling.Hint(name, names), "tables has "+cmp.Or(strings.Join(names, ", "), "none")+
 		`; or write the words out: map: {"Working": inProgress}`)
-	p.fail(n, hint, "%s: there is no table %s", n.path, texts.Quote(name))
-	return nil
+	return nil, texts.NewFault("there is no table "+texts.Quote(name), hint)
 }
 
 func (p *parser) tableFile(n node) *table {
-	t := &table{words: map[string]string{}, path: n.path, first: map[string]int{}}
+	t := &table{index: map[string]int{}, path: n.path}
 	var name, key, value string
 	before := len(p.errs)
 	p.object(n,
-		member{"file", func(n node) { name = p.tableName(n) }},
-		member{"key", func(n node) { key = strings.TrimSpace(p.name(n, "name the column of the words")) }},
-		member{"value", func(n node) { value = strings.TrimSpace(p.name(n, "name the column of what they become")) }},
-		member{"fold", func(n node) { t.folds, _ = p.boolean(n) }},
+		member{"file", set(p, &name, tableName)},
+		member{"key", set(p, &key, columnName)},
+		member{"value", set(p, &value, columnName)},
+		member{"fold", set(p, &t.folds, yesOrNo)},
 	)
-	for _, needed := range [...]string{"key", "value"} {
-		if !n.has(needed) && len(p.errs) == before {
-			p.fail(n, "{file: dealers.csv, key: Name, value: Organization ID}", "%s needs %s, a column of its file",
-				n.path, needed)
-		}
-	}
+	p.needs(n, "{file: dealers.csv, key: Name, value: Organization ID}", "key", "value")
 	switch {
 	case len(p.errs) > before:
 		return t
@@ -137,35 +131,25 @@ func (p *parser) tableFile(n node) *table {
 	}
 	t.file = path.Join(path.Dir(p.file), name)
 	add := func(line int, from, to string) { p.addWord(t, line, asCell(from), asCell(to)) }
-	err := p.read(name, key, value, add)
-	if errs, many := errors.AsType[Errors](err); many {
-		for _, e := range errs {
-			p.failIn(e.File, position{e.Line, e.Column}, e.Hint, "%s", e.Text)
-		}
-	} else if err != nil {
-		p.fail(n, "", "%s: %s cannot be read", n.path, name)
-	}
+	p.errs = append(p.errs, p.read(name, key, value, add)...)
 	return t
 }
 
-// addWord adds a row of a table's file. One whose value is empty is not decided yet: its word is lacking.
+// addWord adds a row of a table's file.
 func (p *parser) addWord(t *table, line int, from, to string) {
 	word, at := from, position{line, 0}
 	if t.folds {
 		word = folded(from)
 	}
-	switch first, again := t.first[word]; {
+	switch first, again := t.index[word]; {
 	case word == "" && to == "":
 	case word == "":
 		p.failIn(t.file, at, "fill it in, or take the row out", "a row of the table %s has no word", t.path)
 	case again:
 		p.failIn(t.file, at, "keep one of them", "a word of the table %s is there twice, first on line %d", t.path,
-			first)
-	case to == "":
-		t.first[word] = line
+			t.entries[first].at.line)
 	default:
-		t.first[word], t.words[word], t.order = line, to, append(t.order, from)
-		t.constants = append(t.constants, constant{t.file, at, t.path, to})
+		t.add(word, constant{t.file, at, t.path, from, to})
 	}
 }
 
@@ -173,11 +157,11 @@ func (p *parser) addWord(t *table, line int, from, to string) {
 func asCell(word string) string { return lineBreak.Replace(strings.TrimSpace(word)) }
 
 // tableName is the name of a file that is beside the mapping file, and nowhere else.
-func (p *parser) tableName(n node) string {
-	bare := func(name string) bool {
-		return path.Base(name) == name && !strings.ContainsAny(name, `\:`) && strings.Trim(name, ".") != "" &&
-			name != "-" && strings.TrimSpace(name) == name
+func tableName(word string) (string, *texts.Fault) {
+	if path.Base(word) != word || strings.ContainsAny(word, `\:`) || strings.Trim(word, ".") == "" || word == "-" ||
+		strings.TrimSpace(word) != word {
+		return "", texts.NewFault("it takes the bare name of a file",
+			"put it beside the mapping file and name it without a folder: dealers.csv")
 	}
-	return p.fitting(n, bare, "put it beside the mapping file and name it without a folder: dealers.csv",
-		"%s takes the bare name of a file", n.path)
+	return word, nil
 }

@@ -10,7 +10,7 @@ import (
 
 // tableOf reads tables from this text: a line a row, key and value parted by a semicolon.
 func tableOf(text string) ReadTable {
-	return func(name, key, value string, add func(int, string, string)) error {
+	return func(name, key, value string, add func(int, string, string)) Errors {
 		if name != "dealers.csv" {
 			return Errors{{File: name, Text: "there is no such file", Hint: "check the name"}}
 		}
@@ -76,7 +76,7 @@ func TestATablesOwnMistakesAreToldWithTheirPlace(t *testing.T) {
 
 func TestATablesFileStandsBesideTheMapping(t *testing.T) {
 	for _, name := range []string{"a/b.csv", "../b.csv", `a\b.csv`, "/etc/passwd", "..", ".", "C:b.csv", "' b.csv'"} {
-		_, err := Parse("m", []byte("version: 1\ntables: {t: {file: "+name+", key: a, value: b}}\n"), func(string, string, string, func(int, string, string)) error {
+		_, err := Parse("m", []byte("version: 1\ntables: {t: {file: "+name+", key: a, value: b}}\n"), func(string, string, string, func(int, string, string)) Errors {
 			t.Errorf("%s was read", name)
 			return nil
 		})

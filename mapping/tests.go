@@ -1,9 +1,7 @@
 package mapping
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"go.yaml.in/yaml/v4"
 
 	"leadferry/mapping/texts"
@@ -38,12 +37,7 @@ func (p *parser) tests(n node) {
 				p.testRequest(n)
 			}},
 		)
-		for _, key := range [...]string{"row", "request"} {
-			if n.Kind == yaml.MappingNode && !n.has(key) {
-				p.fail(n, "a test is {row: {column: cell}, request: {organizationID: …, content: {…}}}", "%s lacks %s",
-					n.path, key)
-			}
-		}
+		p.needs(n, "a test is {row: {column: cell}, request: {organizationID: …, content: {…}}}", "row", "request")
 		p.m.Tests = append(p.m.Tests, t)
 	})
 }
@@ -89,17 +83,15 @@ func (p *parser) testRequest(n node) {
 // value. Content that is sent empty (empty: clear) may be left out of what is expected: most rows of tests name no
 // such column. The sentences show values: the row of a test is the mapping's own, no lead.
 func (t *Test) Compare(request []byte) (differences []string) {
-	var whole any
-	d := json.NewDecoder(bytes.NewReader(request))
-	d.UseNumber() // a float64 would round
-	if !json.Valid(request) || d.Decode(&whole) != nil {
+	var doc yaml.Node // JSON is YAML, too
+	if !jsontext.Value(request).IsValid() || yaml.Load(request, &doc) != nil {
 		return []string{"the request is not JSON"}
 	}
 	if t.request.Node == nil {
 		return nil
 	}
-	have := map[string]any{} // what came out and is not compared yet, by its path: scalars, and what is empty
-	flatten(have, "", whole)
+	have := map[string]node{} // what came out and is not compared yet, by its path: scalars, and what is empty
+	node{Node: doc.Content[0]}.leaves("", func(path string, n node) { have[path] = n })
 	tell := func(path, format string, args ...any) {
 		differences = append(differences, cmp.Or(path, "the request")+" "+fmt.Sprintf(format, args...))
 	}
@@ -111,31 +103,16 @@ func (t *Test) Compare(request []byte) (differences []string) {
 		case !found:
 			tell(path, "is missing: it should be %s", n.literal())
 		case !n.fits(got):
-			tell(path, "is %s, not %s", show(got), n.literal())
+			tell(path, "is %s, not %s", got.literal(), n.literal())
 		}
 	})
 	delete(have, "content") // a request without any has an empty object of it
 	for _, path := range slices.Sorted(maps.Keys(have)) {
-		if got := have[path]; got != "" || !strings.HasPrefix(path, "content.") {
-			tell(path, "is %s, which the test does not expect", show(got))
+		if got := have[path].literal(); got != `""` || !strings.HasPrefix(path, "content.") {
+			tell(path, "is %s, which the test does not expect", got)
 		}
 	}
 	return differences
-}
-
-// flatten notes a JSON value, or its members by their paths.
-func flatten(all map[string]any, path string, value any) {
-	object, _ := value.(map[string]any)
-	for key, member := range object {
-		flatten(all, below(path, printable(key)), member)
-	}
-	list, _ := value.([]any)
-	for i, member := range list {
-		flatten(all, element(path, i), member)
-	}
-	if len(object)+len(list) == 0 {
-		all[path] = value
-	}
 }
 
 // leaves calls f with n, or with its members by their paths, in the order of the file.
@@ -160,24 +137,23 @@ func (n node) literal() string {
 		return "{}"
 	case n.Kind == yaml.SequenceNode:
 		return "[]"
-	case n.isPlain() && json.Valid([]byte(n.Value)):
+	case n.isPlain() && jsontext.Value(n.Value).IsValid():
 		return texts.Shortened(n.Value, maxShown)
 	}
-	return show(n.Value)
+	return strconv.Quote(texts.Shortened(n.Value, maxShown))
 }
 
 // fits reports whether what came out is what the test expects. Without quotes a number may be a text, too.
-func (n node) fits(have any) bool {
-	text, isText := have.(string)
-	number, isNumber := have.(json.Number)
-	_, wantsNumber := jsonNumber(n.Value)
+func (n node) fits(have node) bool {
 	switch {
-	case isText:
-		return n.Kind == yaml.ScalarNode && n.Value == text
-	case isNumber && wantsNumber && n.isPlain():
-		return PlainNumber(number.String()) == PlainNumber(n.Value)
+	case n.Kind != have.Kind, have.isPlain() && !n.isPlain():
+		return false
+	case n.Value == have.Value:
+		return true
 	}
-	return show(have) == n.literal()
+	_, isNumber := jsonNumber(have.Value)
+	_, wantsNumber := jsonNumber(n.Value)
+	return isNumber && wantsNumber && have.isPlain() && PlainNumber(have.Value) == PlainNumber(n.Value)
 }
 
 // maxShown is how much of a value a difference shows, in characters.
@@ -190,13 +166,4 @@ func printable(key string) string {
 		return strconv.Quote(texts.Shortened(key, maxShown))
 	}
 	return key
-}
-
-// show is a value for a sentence.
-func show(value any) string {
-	if text, isText := value.(string); isText {
-		return strconv.Quote(texts.Shortened(text, maxShown))
-	}
-	text, _ := json.Marshal(value) // it was read from JSON
-	return texts.Shortened(string(text), maxShown)
 }

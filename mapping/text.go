@@ -204,15 +204,8 @@ func (p *parser) usesOf(t text, path string, at position) (columns []use) {
 }
 
 // placeholders reads a text with any placeholders; it is nil after an error.
-func (p *parser) placeholders(n node) text {
-	s, ok := p.scalar(n)
-	if !ok {
-		return nil
-	}
-	t, problem := split(s)
-	if problem != nil {
-		p.fail(n, problem.Hint, "%s: %s", n.path, problem.Text)
-	}
+func (p *parser) placeholders(n node) (t text) {
+	set(p, &t, split)(n)
 	return t
 }
 

@@ -235,18 +235,15 @@ type parts struct {
 	sep    string // of a join
 }
 
-// way is how a value is made of others.
-type way uint8
+// way is how a value is made of others, in the word of the language.
+type way string
 
 const (
-	first way = iota
-	join
-	object
-	list
+	first  way = "first"
+	join   way = "join"
+	object way = "object"
+	list   way = "list"
 )
-
-// ways are the words of the language for them: a new one is an entry here and a function.
-var ways = [...]string{first: "first", join: "join", object: "object", list: "list"}
 
 // isJSON reports whether a JSON value is made, and no text.
 func (ps *parts) isJSON() bool { return ps.way == object || ps.way == list }

@@ -59,16 +59,12 @@ type valueReader struct {
 	pull      node
 }
 
-// constant is a text that may take the place of the value's: one of map, else or default.
+// constant is a text that may take the place of the value's: that of else or default, or of map for a word.
 type constant struct {
-	file string
-	at   position
-	path string
-	text string
-}
-
-func (p *parser) constant(n node, text string) constant {
-	return constant{p.file, n.at(), n.path, text}
+	file       string
+	at         position
+	path       string
+	word, text string
 }
 
 // readObject reads a value by its keys: a new one is an entry here and a function.
@@ -76,7 +72,7 @@ func (r *valueReader) readObject(n node) {
 	if r.refuseKeys(n) {
 		return
 	}
-	sep := " "
+	sep, drop, empty := " ", "", ""
 	members := []member{
 		{"from", r.readText},
 		{"expr", func(n node) { r.expr, r.columns = r.expression(n, r.path) }},
@@ -84,7 +80,7 @@ func (r *valueReader) readObject(n node) {
 		{"object", r.readParts(object)},
 		{"list", r.readParts(list)},
 		{"join", r.readParts(join)},
-		{"sep", func(n node) { sep, _ = r.scalar(n) }},
+		{"sep", set(r.parser, &sep, anyText)},
 		{"apply", r.addSteps},
 		{"map", r.readMap},
 		{"else", r.readElse},
@@ -92,8 +88,8 @@ func (r *valueReader) readObject(n node) {
 		{"required", r.readRequired},
 		{"format", r.addFormat},
 		{"as", r.readAs},
-		{"on_invalid", func(n node) { r.drops = r.oneOf(n, "way with invalid values", "row", "drop") == "drop" }},
-		{"empty", func(n node) { r.clears = r.oneOf(n, "way with empty values", "keep", "clear") == "clear" }},
+		{"on_invalid", set(r.parser, &drop, oneOf("row", "drop"))},
+		{"empty", set(r.parser, &empty, oneOf("keep", "clear"))},
 	}
 	if r.isIdentity() { // neither a table nor a cell that is filled later must change what a row is
 		members = slices.DeleteFunc(members, func(m member) bool {
@@ -108,6 +104,7 @@ func (r *valueReader) readObject(n node) {
 	}
 	before := len(r.errs)
 	r.object(n, members...)
+	r.drops, r.clears = drop == "drop", empty == "clear"
 	if r.parts != nil {
 		r.parts.sep = sep
 		if r.parts.isJSON() {
@@ -115,7 +112,7 @@ func (r *valueReader) readObject(n node) {
 		}
 	}
 	var given []string
-	for _, name := range append([]string{"from", "expr"}, ways[:]...) {
+	for _, name := range [...]string{"from", "expr", "first", "join", "object", "list"} {
 		if n.has(name) {
 			given = append(given, name)
 		}
@@ -167,19 +164,12 @@ func (r *valueReader) refuseKeys(n node) (refused bool) {
 
 // expression reads the expression n of the value at path, and which columns it names. It gives nil after an error.
 func (p *parser) expression(n node, path string) (e *expression.Program, columns []use) {
-	s, ok := p.scalar(n)
-	if !ok {
-		return nil, nil
-	}
-	e, problem := expression.Compile(s)
-	if problem != nil {
-		p.fail(n, problem.Hint, "%s: %s", n.path, problem.Text)
-		return nil, nil
-	}
-	for _, c := range e.Columns {
-		u := p.use(c, path, n.at())
-		u.inExpr = true
-		columns = append(columns, u)
+	if set(p, &e, expression.Compile)(n); e != nil {
+		for _, c := range e.Columns {
+			u := p.use(c, path, n.at())
+			u.inExpr = true
+			columns = append(columns, u)
+		}
 	}
 	return e, columns
 }
@@ -208,40 +198,35 @@ func (p *parser) use(column, path string, at position) use {
 
 func (r *valueReader) addSteps(n node) {
 	r.list(n, func(n node) {
-		if word, ok := r.scalar(n); ok {
-			if s, problem := readStep(word); !r.refuse(n, problem) {
-				s.columns = r.usesOf(s.by, n.path, n.at())
-				if s.by != nil && r.isIdentity() {
-					r.fail(n, `name the country: "e164:US"`, "%s: what a row is must not change with another column",
-						n.path)
-				}
-				r.apply = append(r.apply, s)
-			}
+		var s stage
+		set(r.parser, &s, readStep)(n)
+		s.columns = r.usesOf(s.by, n.path, n.at())
+		if s.by != nil && r.isIdentity() {
+			r.fail(n, `name the country: "e164:US"`, "%s: what a row is must not change with another column", n.path)
 		}
+		r.apply = append(r.apply, s)
 	})
 }
 
 func (r *valueReader) addFormat(n node) {
-	if word, ok := r.scalar(n); ok {
-		if format, problem := readFormat(word); !r.refuse(n, problem) {
-			r.checks = append(r.checks, format)
-		}
-	}
+	var format stage
+	set(r.parser, &format, readFormat)(n)
+	r.checks = append(r.checks, format)
 }
 
 func (r *valueReader) readMap(n node) {
 	if n.Kind != yaml.ScalarNode {
 		r.table = r.words(n)
-	} else if r.table = r.namedTable(n); r.table == nil {
+	} else if set(r.parser, &r.table, r.namedTable)(n); r.table == nil {
 		return
 	}
-	r.constants = append(r.constants, r.table.constants...)
+	r.constants = append(r.constants, r.table.entries...)
 }
 
 func (r *valueReader) readElse(n node) {
 	r.other = r.placeholders(n)
 	if c, ok := r.other.constant(); ok {
-		r.constants = append(r.constants, r.parser.constant(n, c))
+		r.constants = append(r.constants, constant{r.file, n.at(), n.path, "", c})
 	}
 	if r.other.has(column, rowKey, file, line, run) {
 		r.fail(n, "write {} for the text itself, {{ for a brace", "%s takes no placeholder but {}", n.path)
@@ -250,7 +235,7 @@ func (r *valueReader) readElse(n node) {
 
 func (r *valueReader) readConstant(n node) string {
 	c := r.fixed(n)
-	r.constants = append(r.constants, r.parser.constant(n, c))
+	r.constants = append(r.constants, constant{r.file, n.at(), n.path, "", c})
 	return c
 }
 
@@ -263,7 +248,8 @@ func (p *parser) fixed(n node) string {
 }
 
 func (r *valueReader) readRequired(n node) {
-	if yes, _ := r.boolean(n); yes && r.needed.name == "" {
+	var yes bool
+	if set(r.parser, &yes, yesOrNo)(n); yes && r.needed.name == "" {
 		r.needed = ruleRequired
 	}
 }
@@ -273,7 +259,9 @@ func (r *valueReader) readAs(n node) {
 	for _, k := range kindWords {
 		words = append(words, k.name)
 	}
-	r.kind = Kind(max(0, slices.Index(words, r.oneOf(n, "kind of value", words...))))
+	word := "string"
+	set(r.parser, &word, oneOf(words...))(n)
+	r.kind = Kind(slices.Index(words, word))
 }
 
 const externalID = "lead.external_id" // the path of the value that links a lead

@@ -40,7 +40,7 @@ func TestAnAliasBombIsNotUnfolded(t *testing.T) {
 func TestALargeTableIsTaken(t *testing.T) {
 	file := "version: 1\nassign:\n- organization:\n    from: '{zip}'\n    map:\n"
 	m := parse(t, file+numbered(41_000, "      N: org-N\n"))
-	if n := len(m.plan.assign[0].organization.table.words); n != 41_000 {
+	if n := len(m.plan.assign[0].organization.table.entries); n != 41_000 {
 		t.Errorf("%d entries", n)
 	}
 }

@@ -136,9 +136,9 @@ func Reason(err error) string {
 	return told.Error()
 }
 
-// run computes the expression over cells, one for each of Columns. One that fails though none of its columns holds
-// anything comes to nil: int(score) of an empty score is empty.
-func (p *Program) run(cell func(i int) string) (any, error) {
+// Text is the text to which the expression comes, over a cell for each of Columns. One that fails though none of them
+// holds anything is empty: int(score) of an empty score.
+func (p *Program) Text(cell func(i int) string) (string, error) {
 	cells, empty := make(map[string]any, len(p.Columns)), len(p.Columns) > 0
 	for i, column := range p.Columns {
 		cell := strings.TrimSpace(cell(i))
@@ -146,16 +146,10 @@ func (p *Program) run(cell func(i int) string) (any, error) {
 		cells[column] = cell
 	}
 	result, err := vm.Run(p.program, cells)
-	if err != nil && empty {
-		return nil, nil
-	}
-	return result, err
-}
-
-// Text is the text to which the expression comes, over a cell for each of Columns.
-func (p *Program) Text(cell func(i int) string) (string, error) {
-	result, err := p.run(cell)
-	if err != nil {
+	switch {
+	case err != nil && empty:
+		return "", nil
+	case err != nil:
 		return "", err
 	}
 	s, err := textOf(result)
@@ -164,11 +158,11 @@ func (p *Program) Text(cell func(i int) string) (string, error) {
 
 // Holds reports whether the condition holds, over a cell for each of Columns.
 func (p *Program) Holds(cell func(i int) string) (bool, error) {
-	result, err := p.run(cell)
-	if yes, isBool := result.(bool); isBool || err != nil || result == nil {
-		return yes, err
+	s, err := p.Text(cell)
+	if err == nil && s != "" && s != "true" && s != "false" {
+		err = runError("it is neither true nor false")
 	}
-	return false, runError("it is neither true nor false")
+	return s == "true", err
 }
 
 // textOf is how people write the result of an expression.

@@ -37,10 +37,10 @@ func (d *draft) decideContent() {
 		switch {
 		case r.Part == "full":
 			if f := d.nameField(); len(f.columns) > 0 {
-				d.fields = append(d.fields, f)
+				d.Fields = append(d.Fields, f)
 			}
 		case r.Key != "" && c != nil:
-			d.fields = append(d.fields, d.fieldOf(r, c))
+			d.Fields = append(d.Fields, d.fieldOf(r, c))
 		}
 	}
 }
@@ -163,40 +163,31 @@ func (c *column) holds(other *column) bool {
 	return n*2 > other.profile.filled
 }
 
-// rest says what to do with columns that were not recognised: those that rest takes, those that it has to leave out,
-// those without a cell in the sample, and those whose name is taken.
-type rest struct {
-	Names, Except, Empty []string
-	fields               []field
-}
-
-// decideRest sends on what fields, key, organization and status leave over.
+// decideRest decides what becomes of the columns that fields, key, organization and status leave over.
 func (d *draft) decideRest() {
 	keys := map[string]bool{"*": true, "importRef": true}
-	for _, f := range d.fields {
+	for _, f := range d.Fields {
 		keys[f.Key] = true
 	}
-	r := rest{Except: slices.Clone(d.twice)}
-	r.Except = append(r.Except, headersOf(d.Hidden)...)
-	slices.Sort(r.Except)
+	d.Except = append(slices.Clone(d.twice), headersOf(d.Hidden)...)
+	slices.Sort(d.Except)
 	for _, c := range d.columns {
 		switch {
 		case c.part != "" || c == d.Key.Column && d.Key.External:
 		case c.profile.filled == 0 && len(d.In.Rows) > 0:
-			r.Empty = append(r.Empty, c.header)
-		case keys[c.header]:
+			d.Empty = append(d.Empty, c.header)
+		case keys[c.header]: // by another column
 			key := c.header
 			for i := 2; keys[key]; i++ {
 				key = c.header + "_" + strconv.Itoa(i)
 			}
 			keys[key] = true
-			r.fields = append(r.fields, field{Key: key, columns: []*column{c}})
+			d.Fields = append(d.Fields, field{Key: key, columns: []*column{c}})
 		default:
-			r.Names = append(r.Names, c.header)
+			d.Names = append(d.Names, c.header)
 			keys[c.header] = true
 		}
 	}
-	d.Rest = r
 }
 
 const (
@@ -217,9 +208,7 @@ func (r rule) score(c *column) (score float64, why string) {
 	p, strength := c.profile, c.name.strength(r.Part)
 	average := ratio(p.total, p.filled)
 	like := p.share(r.Like)
-	byCells := r.Sure > 0 && p.filled > 1 && like >= r.All && p.nothingLike(r.Not...) &&
-		(r.Some == "" || p.counts[r.Some] > 0) &&
-		(!r.Varied || p.distinct*10 >= p.filled*8)
+	byCells := r.Sure > 0 && p.filled > 1 && like >= r.All && p.nothingLike(r.Not...)
 	score = strength + forLikeness*r.Weight*like + forFilled*p.fill()
 	switch {
 	case p.share("object") > 0.5:
@@ -239,7 +228,7 @@ func (r rule) score(c *column) (score float64, why string) {
 }
 
 // isUnknown reports whether the header says nothing, of the lead or of anybody else.
-func (c *column) isUnknown() bool { return !c.name.known && !c.name.foreign }
+func (c *column) isUnknown() bool { return !c.name.known() && !c.name.foreign }
 
 // assignParts gives each part to the column with the best score, and each column at most one part.
 func (d *draft) assignParts() {
@@ -305,9 +294,8 @@ func (d *draft) chooseKey() (k keyChoice) {
 		if fault := d.faultOf(c, isNumber); fault == "" {
 			k.Column, k.External, k.ByValues = c, true, id <= byValues
 			k.Repeats, k.Blanks = p.filled-p.distinct, p.rows-p.filled
-			if p.counting {
-				name := strings.Join(fileWords(d.In.File), "-")
-				k.Namespace = name[:min(len(name), rowkey.MaxNamespace)]
+			if p.counting && d.Origin != nowhere {
+				k.Namespace = slug(d.Origin)[:min(len(d.Origin), rowkey.MaxNamespace)]
 			}
 			return k
 		} else if isNumber {
@@ -315,11 +303,9 @@ func (d *draft) chooseKey() (k keyChoice) {
 		}
 	}
 	if email := d.parts["email"]; email != nil && len(email.cells) >= fewestRows && d.faultOf(email, false) == "" {
-		folded := map[string]bool{}
-		for _, cell := range email.cells {
-			folded[strings.ToLower(cell)] = true
-		}
-		if len(folded) == len(email.cells) {
+		lower := func(a, b string) int { return cmp.Compare(strings.ToLower(a), strings.ToLower(b)) }
+		sorted := slices.SortedFunc(slices.Values(email.cells), lower)
+		if len(slices.CompactFunc(sorted, strings.EqualFold)) == len(email.cells) {
 			k.Column, k.Lower = email, true
 		}
 	}

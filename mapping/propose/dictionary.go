@@ -26,8 +26,8 @@ type part string
 type rule struct {
 	Part                   part
 	Key, Apply, Format     string // of the content; without key it is joined to another part's
-	Place, Marked, Varied  bool
-	Like, Some             string
+	Place, Marked          bool
+	Like                   string
 	Unlike, Not            []string
 	Weight, Least, Longest float64
 	Sure, All              float64
@@ -46,10 +46,9 @@ type dictionary struct {
 	Forms                             map[string][]string
 	Parts                             []rule
 	Dates                             struct{ Days, Times, Languages []string }
+	Null                              []string
 
-	headers, statuses, words map[string][]sign // by joined words; those for nothing as they are written
-	longest                  int               // words of a phrase
-	streetEnds               []string
+	headers, statuses, words map[string][]sign // by joined words
 	forms                    map[string][]*regexp.Regexp
 }
 
@@ -64,57 +63,39 @@ var known = sync.OnceValue(func() *dictionary {
 			d.forms[kind] = append(d.forms[kind], regexp.MustCompile(form))
 		}
 	}
-	d.headers, d.statuses, d.words = d.phrases(d.Headers), d.phrases(d.Statuses), d.phrases(d.Around, d.Values)
+	d.headers, d.statuses, d.words = phrases(d.Headers), phrases(d.Statuses), phrases(d.Around, d.Values)
 	return d
 })
 
-// phrases are what the phrases of some tables say.
-func (d *dictionary) phrases(tables ...map[string]map[string]string) map[string][]sign {
+// phrases are what the phrases of some tables say, spelled in each way, by their joined words.
+func phrases(tables ...map[string]map[string]string) map[string][]sign {
 	all := map[string][]sign{}
-	for _, table := range tables {
-		eachPhrase(table, func(section, phrase string, list []string, s sign) {
-			word := strings.Join(list, "")
-			switch section {
-			case "null":
-				word = phrase
-			case "street end":
-				d.streetEnds = append(d.streetEnds, word)
-			}
-			if word != "" && !slices.Contains(all[word], s) {
+	add := func(section, phrase string) {
+		text, whole := strings.CutPrefix(strings.TrimSuffix(phrase, "?"), "=")
+		s := sign{part: part(section), strength: 1, whole: whole, doubt: strings.HasSuffix(phrase, "?")}
+		if strings.HasPrefix(text, "~") {
+			s.strength = weakName
+		}
+		for _, text := range []string{text, spelledOut.Replace(norm.NFC.String(text))} {
+			if word := joined(text); word != "" && !slices.Contains(all[word], s) {
 				all[word] = append(all[word], s)
-				d.longest = max(d.longest, len(list))
 			}
-		})
+		}
+	}
+	for _, table := range tables {
+		for _, section := range slices.Sorted(maps.Keys(table)) {
+			for _, list := range table[section] {
+				for phrase := range strings.SplitSeq(list, ",") {
+					add(section, strings.TrimSpace(phrase))
+				}
+			}
+		}
 	}
 	return all
 }
 
-// eachPhrase gives all phrases of the sections with their words, spelled in each way, and with how much they say.
-func eachPhrase(table map[string]map[string]string, f func(section, phrase string, words []string, s sign)) {
-	for _, section := range slices.Sorted(maps.Keys(table)) {
-		for _, phrases := range table[section] {
-			for phrase := range strings.SplitSeq(phrases, ",") {
-				phrase = strings.TrimSpace(phrase)
-				text, whole := strings.CutPrefix(strings.TrimSuffix(phrase, "?"), "=")
-				s := sign{part: part(section), strength: 1, whole: whole, doubt: strings.HasSuffix(phrase, "?")}
-				if strings.HasPrefix(text, "~") {
-					s.strength = weakName
-				}
-				f(section, phrase, words(text), s)
-				f(section, phrase, words(spelledOut.Replace(norm.NFC.String(text))), s)
-			}
-		}
-	}
-}
-
 func (d *dictionary) has(section part, words string) bool {
 	return slices.ContainsFunc(d.words[words], func(s sign) bool { return s.part == section })
-}
-
-func (d *dictionary) isStreet(word string) bool {
-	return d.has("street", word) || slices.ContainsFunc(d.streetEnds, func(end string) bool {
-		return len(word) > len(end)+2 && strings.HasSuffix(word, end)
-	})
 }
 
 const maxHeader = 200 // bytes of a text that are looked at for words
@@ -169,7 +150,7 @@ func joined(s string) string { return strings.Join(words(s), "") }
 // Known is how many of the columns have names that the dictionary knows.
 func Known(columns []string) (n int) {
 	for _, header := range columns {
-		if readName(header).known {
+		if readName(header).known() {
 			n++
 		}
 	}
@@ -185,17 +166,6 @@ func FooterWord(text string) (found string) {
 		}
 	}
 	return found
-}
-
-// origin is the lead's type, which a person decides: a guess from the file's name.
-type origin struct{ Key, Label, Why string }
-
-func (t *table) originOf() origin {
-	if list := fileWords(t.In.File); len(list) > 0 {
-		label := strings.Join(list, " ") + " lead"
-		return origin{strings.Join(list, "-") + "-lead", strings.ToUpper(label[:1]) + label[1:], "from the file's name"}
-	}
-	return origin{"imported-lead", "Imported lead", "the file does not say where the leads come from"}
 }
 
 func baseName(file string) string { return path.Base(strings.ReplaceAll(file, "\\", "/")) }
@@ -223,7 +193,6 @@ type name struct {
 	words   []string
 	signs   []sign
 	foreign bool // it speaks of somebody other than the lead
-	known   bool // the dictionary knows the header, if only as nothing of use
 }
 
 // readName looks a header up: as it is, without what is in parentheses, without the words around, inside a question.
@@ -237,9 +206,11 @@ func readName(header string) name {
 	if n.signs == nil && !n.foreign {
 		n.signs = d.inside(n.words)
 	}
-	n.known = n.signs != nil
 	return n
 }
+
+// known reports whether the dictionary knows the header, if only as nothing of use.
+func (n name) known() bool { return n.signs != nil }
 
 func (n name) strength(parts ...part) float64 {
 	best := 0.0
@@ -265,16 +236,19 @@ var identifiers = []part{"recordid", "otherid", "rownumber", "organization", "st
 
 // inside are the signs of the longest name inside a header all other words of which say nothing of the lead.
 func (d *dictionary) inside(words []string) (signs []sign) {
-	for length := min(len(words), d.longest); length > 0 && signs == nil; length-- {
+	const longest = 6 // words of a phrase
+	for length := min(len(words), longest); length > 0 && signs == nil; length-- {
 		for from := range len(words) - length + 1 {
 			around := slices.Concat(words[:from], words[from+length:])
 			strength := d.cost(around)
 			own := !slices.ContainsFunc(around, func(w string) bool { return !d.has("own", w) })
-			address := slices.ContainsFunc(around, isAddress)
+			address := slices.ContainsFunc(around, func(w string) bool {
+				return strings.HasPrefix(w, "addr") || strings.HasPrefix(w, "adr")
+			})
 			for _, s := range d.headers[strings.Join(words[from:from+length], "")] {
 				s.strength *= strength
-				if strength > 0 && !s.whole && (own || !slices.Contains(identifiers, s.part)) &&
-					(!address || d.ruleOf(s.part).Place) {
+				isPlace := slices.ContainsFunc(d.Parts, func(r rule) bool { return r.Part == s.part && r.Place })
+				if strength > 0 && !s.whole && (own || !slices.Contains(identifiers, s.part)) && (!address || isPlace) {
 					signs = append(signs, s)
 				}
 			}
@@ -290,27 +264,11 @@ func (d *dictionary) cost(around []string) float64 {
 	for _, w := range around {
 		switch {
 		case w == "1" || w == "0" || d.has("noise", w):
-		case d.has("second", w) || isNumber(w):
+		case d.has("second", w) || strings.Trim(w, "0123456789") == "":
 			strength -= secondName
 		default:
 			return 0
 		}
 	}
 	return strength
-}
-
-// ruleOf is the rule of a part; those that are decided elsewhere have an empty one.
-func (d *dictionary) ruleOf(p part) (r rule) {
-	if i := slices.IndexFunc(d.Parts, func(r rule) bool { return r.Part == p }); i >= 0 {
-		r = d.Parts[i]
-	}
-	return r
-}
-
-func isAddress(word string) bool {
-	return strings.HasPrefix(word, "addr") || strings.HasPrefix(word, "adr")
-}
-
-func isNumber(word string) bool {
-	return !strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsDigit(r) })
 }

@@ -136,36 +136,34 @@ type organizationChoice struct {
 	Why    string
 }
 
+// chooseOrganization picks the column that says so most surely: IDs are few for many leads. Names of dealers and the
+// numbers of other systems need a person.
 func (t *table) chooseOrganization() (best organizationChoice) {
 	most := 0.0
 	for _, c := range t.columns {
-		o := organizationOf(c)
-		score := c.name.strength("organization") + c.profile.share("uuid") + forFilled*c.profile.fill()
+		p, strength := c.profile, c.name.strength("organization")
+		named, sure := strength >= leastScore, strength >= surePart
+		o := organizationChoice{Column: c}
+		switch {
+		case sure && p.rows == 0:
+			o.Live, o.Why = true, "? by its name: no row was there to look at"
+		case p.filled == 0:
+			continue
+		case named && p.share("uuid") >= 0.9 && (p.filled < 20 || p.distinct < p.filled):
+			o.Live, o.Why = true, "? "+english.Plural(p.distinct, "dealer", "")+": the service's own IDs?"
+		case sure && p.share("solid") >= 0.9,
+			named && c.name.strength("company") == 0 && p.nothingLike("email", "date", "yesno"):
+			o.Why = "says where, but not by the service's IDs"
+		default:
+			continue
+		}
+		score := strength + p.share("uuid") + forFilled*p.fill()
 		if o.Live {
 			score += 2
 		}
-		if o.Column != nil && score > most {
+		if score > most {
 			best, most = o, score
 		}
 	}
 	return best
-}
-
-// organizationOf judges one column: IDs are few for many leads. Names of dealers and the numbers of other systems need
-// a person.
-func organizationOf(c *column) organizationChoice {
-	p, strength := c.profile, c.name.strength("organization")
-	named, sure := strength >= leastScore, strength >= surePart
-	switch {
-	case sure && p.rows == 0:
-		return organizationChoice{c, true, "? by its name: no row was there to look at"}
-	case p.filled == 0:
-	case named && p.share("uuid") >= 0.9 && (p.filled < 20 || p.distinct < p.filled):
-		return organizationChoice{c, true, "? " + english.Plural(p.distinct, "dealer", "") + ": the service's own IDs?"}
-	case sure && p.share("solid") >= 0.9, named && c.name.strength("company") == 0 && p.nothingLike("email", "date", "yesno"):
-		return organizationChoice{c, false, "says where, but not by the service's IDs"}
-	case c.isUnknown() && p.share("uuid") == 1 && p.filled >= 10 && p.distinct*2 <= p.filled:
-		return organizationChoice{c, false, "IDs that many rows share: dealers?"}
-	}
-	return organizationChoice{}
 }

@@ -45,7 +45,10 @@ func newTable(in Input) *table {
 	if in.Format != "jsonl" && !in.NoHeader && BeginsWithLead(in.Columns, in.Rows) {
 		t.Headless = true
 		t.In.Rows = append([][]string{in.Columns}, in.Rows...)
-		t.In.Columns = MadeUp(len(in.Columns))
+		t.In.Columns = nil
+		for i := range in.Columns {
+			t.In.Columns = append(t.In.Columns, "col"+strconv.Itoa(i+1))
+		}
 	}
 	t.findNull()
 	times := map[string]int{}
@@ -62,29 +65,17 @@ func newTable(in Input) *table {
 			}
 		default:
 			cells := cellsOf(t.In.Rows, i, t.Null)
-			t.add(&column{header: header, cells: cells, name: readName(header), profile: measure(cells)})
+			c := &column{header: header, cells: cells, name: readName(header), profile: measure(cells)}
+			if c.name.isSecret() {
+				t.Hidden = append(t.Hidden, c)
+				continue
+			}
+			if t.columns = append(t.columns, c); c.profile.share("object") > 0.5 {
+				t.Objects = append(t.Objects, header)
+			}
 		}
 	}
 	return t
-}
-
-func (t *table) add(c *column) {
-	switch {
-	case c.name.isSecret():
-		t.Hidden = append(t.Hidden, c)
-		return
-	case c.profile.share("object") > 0.5:
-		t.Objects = append(t.Objects, c.header)
-	}
-	t.columns = append(t.columns, c)
-}
-
-// MadeUp are names for so many columns that have none.
-func MadeUp(columns int) (names []string) {
-	for i := range columns {
-		names = append(names, "col"+strconv.Itoa(i+1))
-	}
-	return names
 }
 
 // BeginsWithLead reports whether the first line of a table is a lead and no header: it has an e-mail address, or hardly
@@ -94,24 +85,19 @@ func BeginsWithLead(first []string, rows [][]string) bool {
 	const leastUnnamed = 4 // among so many columns one may be called like a column by chance: there is a city called By
 	alike, named := 0, 0
 	for i, cell := range first {
-		kinds, cell := kindsOf(cell), strings.TrimSpace(cell)
-		switch {
+		cells, cell := cellsOf(rows, i, nil), strings.TrimSpace(cell)
+		below := measure(cells)
+		tells := func(kind string) bool {
+			sure := slices.Contains([]string{"phone", "uuid", "date", "url", "zero-led"}, kind) // no header looks like these
+			return sure && len(rows) == 0 || (sure || kind == "code" || kind == "number") && below.share(kind) > 0.5
+		}
+		switch kinds := kindsOf(cell); {
 		case strings.HasPrefix(cell, reserved):
-			continue
 		case slices.Contains(kinds, "email"):
 			return true
-		case readName(cell).known:
+		case readName(cell).known():
 			named++
-			continue
-		}
-		cells := cellsOf(rows, i, nil)
-		below := measure(cells)
-		looks := func(kind string) bool {
-			sure := !slices.Contains([]string{"code", "number"}, kind) // a header may look like these
-			return slices.Contains(kinds, kind) && (below.share(kind) > 0.5 || len(cells) == 0 && sure)
-		}
-		if slices.ContainsFunc([]string{"phone", "uuid", "date", "url", "zero-led", "code", "number"}, looks) ||
-			cell != "" && slices.Contains(cells, cell) {
+		case cell != "" && slices.Contains(cells, cell), slices.ContainsFunc(kinds, tells):
 			alike++
 		}
 	}
@@ -143,7 +129,7 @@ func (t *table) findNull() {
 			continue
 		}
 		for _, cell := range cellsOf(t.In.Rows, i, t.Null) {
-			if known().has("null", cell) && !slices.Contains(t.Null, cell) {
+			if slices.Contains(known().Null, cell) && !slices.Contains(t.Null, cell) {
 				t.Null = append(t.Null, cell)
 			}
 		}
@@ -165,24 +151,6 @@ func (c *column) placeholder() string {
 		return "{ " + c.header + "}"
 	}
 	return "{" + c.header + "}"
-}
-
-func placeholders(columns []*column, between string) string {
-	var list []string
-	for _, c := range columns {
-		list = append(list, c.placeholder())
-	}
-	return strings.Join(list, between)
-}
-
-// filledRows counts the rows in which one of the columns holds something.
-func (t *table) filledRows(columns []*column) (n int) {
-	for i := range t.In.Rows {
-		if slices.ContainsFunc(columns, func(c *column) bool { return c.cells[i] != "" }) {
-			n++
-		}
-	}
-	return n
 }
 
 var markForm = spelling.Form(`^[a-z]{1,2}:([+0-9].*)$`)
@@ -222,8 +190,6 @@ func kindsOf(text string) (kinds []string) {
 		kinds = append(kinds, "given")
 	case n > 1 && (given(0) || n <= 4 && given(n-1)) && is("letters"):
 		kinds = append(kinds, "person")
-	case n > 1 && slices.ContainsFunc(list, isNumber) && slices.ContainsFunc(list, d.isStreet):
-		kinds = append(kinds, "street")
 	}
 	return kinds
 }

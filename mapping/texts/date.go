@@ -124,15 +124,12 @@ func fromUnix(unit time.Duration) Conversion {
 // excelBegin is day 0 of Excel's days behind February 1900, in which it has a day too many.
 var excelBegin = time.Date(1899, time.December, 30, 0, 0, 0, 0, time.UTC)
 
-// fromExcel reads a day by Excel's number; its fraction is the time of day.
+// fromExcel reads a day by Excel's number; its fraction is the time of day. Before March 1900 its calendar is wrong.
 func fromExcel(s string) (string, bool) {
 	const firstMarch, last = 61, 2958465 // of 1900; of 9999
 	days, err := strconv.ParseFloat(s, 64)
-	if err != nil || !IsNumber(s) || days < 1 || days >= last+1 || math.Floor(days) == firstMarch-1 {
+	if err != nil || !IsNumber(s) || days < firstMarch || days >= last+1 {
 		return "", false
-	}
-	if days < firstMarch {
-		days++
 	}
 	whole, part := math.Modf(days)
 	t := excelBegin.AddDate(0, 0, int(whole)).Add(time.Duration(math.Round(part*24*3600*1000)) * time.Millisecond)
@@ -161,79 +158,64 @@ func IsDate(s string) bool {
 	})
 }
 
-// namesText are the names of months and days of the week in the languages whose headers and statuses init knows, from
-// the Unicode CLDR by way of go-playground/locales: language, English name, the others in small letters. The first
-// three letters of a name are one, too, where no other begins so.
+// namesText are the names of months in the languages whose headers and statuses init knows, from the Unicode CLDR by way
+// of go-playground/locales: language, English name, the others in small letters. The first three letters of a name are
+// one, too, where no other begins so.
 //
 //go:embed names.csv
 var namesText string
 
-// dateNames are the names of months, or of days of the week, in a language.
-type dateNames struct {
+// monthNames are the names of months in a language.
+type monthNames struct {
 	english map[string]string     // by names in small letters
 	form    func() *regexp.Regexp // a name that is a word of its own; it takes a millisecond
 }
 
-// languages are the names by language and by what package time calls the first of them: January or Monday.
-var languages = sync.OnceValue(func() map[string]map[string]*dateNames {
-	all := map[string]map[string]*dateNames{}
+var languages = sync.OnceValue(func() map[string]*monthNames {
+	all := map[string]*monthNames{}
 	for line := range strings.Lines(namesText) {
 		row := strings.Split(strings.TrimSpace(line), ",")
-		kind := "January"
-		if strings.HasSuffix(row[1], "day") {
-			kind = "Monday"
-		}
 		if all[row[0]] == nil {
-			all[row[0]] = map[string]*dateNames{"January": newDateNames(), "Monday": newDateNames()}
+			all[row[0]] = newMonthNames()
 		}
 		for name := range strings.SplitSeq(row[2], "|") {
-			all[row[0]][kind].english[name] = row[1]
+			all[row[0]].english[name] = row[1]
 		}
 	}
 	return all
 })
 
-func newDateNames() *dateNames {
-	d := &dateNames{english: map[string]string{}}
-	d.form = sync.OnceValue(func() *regexp.Regexp {
+func newMonthNames() *monthNames {
+	m := &monthNames{english: map[string]string{}}
+	m.form = sync.OnceValue(func() *regexp.Regexp {
 		const end = `[^\p{L}\p{M}]|\p{Han}|\p{Hangul}` // of a word; these scripts part words by nothing
-		longest := slices.SortedFunc(maps.Keys(d.english), func(a, b string) int { return len(b) - len(a) })
+		longest := slices.SortedFunc(maps.Keys(m.english), func(a, b string) int { return len(b) - len(a) })
 		return regexp.MustCompile(`(?i)(?:^|` + end + `)(` + strings.Join(longest, "|") + `)(?:` + end + `|$)`)
 	})
-	return d
+	return m
 }
 
-// translator makes English of the names in dates of some forms, which it changes: names are whole there and here, and
+// translator makes English of the month in dates of some forms, which it changes: names are whole there and here, and
 // a point behind one counts nowhere.
 func translator(forms []string, language string) (func(string) string, *Fault) {
-	known := languages()[language]
-	if known == nil {
+	months := languages()[language]
+	if months == nil {
 		return nil, Unknown("language of dates "+Quote(language), language, slices.Sorted(maps.Keys(languages())))
 	}
-	whole := strings.NewReplacer("January.", "January", "January", "January", "Jan.", "January", "Jan", "January",
-		"Monday.", "Monday", "Monday", "Monday", "Mon.", "Monday", "Mon", "Monday")
 	for i, form := range forms {
-		forms[i] = whole.Replace(form)
-	}
-	var names []*dateNames // in the order of the layout
-	for _, name := range wholeNames().FindAllString(forms[0], -1) {
-		names = append(names, known[name])
+		forms[i] = monthForm().ReplaceAllString(form, "January")
 	}
 	return func(s string) string {
-		done, rest := "", strings.Map(westernDigit, s)
-		for _, n := range names {
-			at := n.form().FindStringSubmatchIndex(rest)
-			if at == nil {
-				break
-			}
-			done += rest[:at[2]] + n.english[strings.ToLower(rest[at[2]:at[3]])]
-			rest = strings.TrimPrefix(rest[at[3]:], ".")
+		s = strings.Map(westernDigit, s)
+		at := months.form().FindStringSubmatchIndex(s)
+		if at == nil {
+			return s
 		}
-		return done + rest
+		return s[:at[2]] + months.english[strings.ToLower(s[at[2]:at[3]])] + strings.TrimPrefix(s[at[3]:], ".")
 	}, nil
 }
 
-var wholeNames = spelling.Form(`January|Monday`)
+var monthForm = spelling.Form(`Jan(?:uary)?\.?`)
 
 func westernDigit(r rune) rune {
 	if d := ASCIIDigit(r); d >= 0 {
@@ -263,8 +245,14 @@ func readLayout(layout string) (forms []string, out string, problem *Fault) {
 		if unknown != "" {
 			text = strconv.Quote(unknown) + " means no part of a date"
 		}
-		forms = withVariants([]string{form}, "PM", "pm")
-		forms = withVariants(forms, "Z07:00", "Z0700", "Z07")
+		forms = []string{form}
+		for _, other := range [][2]string{{"PM", "pm"}, {"Z07:00", "Z0700"}, {"Z07:00", "Z07"}} {
+			for _, form := range forms {
+				if strings.Contains(form, other[0]) {
+					forms = append(forms, strings.ReplaceAll(form, other[0], other[1]))
+				}
+			}
+		}
 	case strings.Contains(layout, "MST"):
 		text = "names of time zones have several meanings"
 	}
@@ -275,18 +263,6 @@ func readLayout(layout string) (forms []string, out string, problem *Fault) {
 		return nil, "", NewFault(text, layoutHint)
 	}
 	return forms, out, nil
-}
-
-// withVariants adds, for each form that has part, the same with the others in its place.
-func withVariants(forms []string, part string, others ...string) []string {
-	for _, form := range forms {
-		for _, other := range others {
-			if strings.Contains(form, part) {
-				forms = append(forms, strings.ReplaceAll(form, part, other))
-			}
-		}
-	}
-	return forms
 }
 
 // letterForms are the runs of a letter that stand for a part of a date, in Go's form.

@@ -1,7 +1,6 @@
 package texts
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -162,8 +161,7 @@ func TestSeveralLayoutsAndThoseThatCount(t *testing.T) {
 		{"unix_ms", "32503680000000"}: "3000-01-01T00:00:00Z", {"unix", "-62135596800"}: "0001-01-01T00:00:00Z",
 		{"unix_ms", "-62135596800000"}: "0001-01-01T00:00:00Z",
 		{"excel", "45000"}:             "2023-03-15", {"excel", "45000.75"}: "2023-03-15T18:00:00",
-		{"excel", "45000.7083333333"}: "2023-03-15T17:00:00", {"excel", "1"}: "1900-01-01",
-		{"excel", "59"}: "1900-02-28",
+		{"excel", "45000.7083333333"}: "2023-03-15T17:00:00", {"excel", "1"}: unfit,
 		{"excel", "60"}: unfit, // a day that never was
 		{"excel", "61"}: "1900-03-01", {"excel", "2958465"}: "9999-12-31", {"excel", "2958466"}: unfit,
 		{"excel", "0"}: unfit, {"excel", "0x1p10"}: unfit, {"D. MMMM YYYY@de", "5. März 2024"}: "2024-03-05",
@@ -171,8 +169,6 @@ func TestSeveralLayoutsAndThoseThatCount(t *testing.T) {
 		{"D. MMM YYYY@de", "5. Okt 2024"}: "2024-10-05", {"D. MMM. YYYY@de", "5. Okt. 2024"}: "2024-10-05",
 		{"D. MMMM YYYY@de", "5. March 2024"}:                  "2024-03-05", // English is always known,
 		{"D. MMMM YYYY@de", "5. Märzen 2024"}:                 unfit,
-		{"dddd, D. MMMM YYYY@de", "Dienstag, 5. März 2024"}:   "2024-03-05",
-		{"ddd D MMM YYYY@es", "mar. 5 mar. 2024"}:             "2024-03-05",
 		{"D 'de' MMMM 'de' YYYY@es", "5 de enero de 2024"}:    "2024-01-05",
 		{"D 'de' MMMM 'de' YYYY@pt", "5 de dezembro de 2024"}: "2024-12-05",
 		{"D MMMM YYYY@fr", "5 août 2024"}:                     "2024-08-05", {"D MMMM YYYY@fr", "5 juillet 2024"}: "2024-07-05",
@@ -196,7 +192,7 @@ func TestSeveralLayoutsAndThoseThatCount(t *testing.T) {
 	}
 }
 
-// Whole and short names of every month and day of every language, as the library has them, come back as the month.
+// Whole and short names of every month of every language, as the library has them, come back as the month.
 func TestNamesOfMonthsOfAllLanguages(t *testing.T) {
 	library := []locales.Translator{
 		ar.New(), cs.New(), da.New(), de.New(), es.New(), fr.New(), it.New(), ja.New(), ko.New(), nb.New(), nl.New(), pl.New(),
@@ -206,7 +202,7 @@ func TestNamesOfMonthsOfAllLanguages(t *testing.T) {
 		t.Errorf("%d languages, want %d", len(languages()), len(library))
 	}
 	for _, l := range library {
-		read, days := byLayout(t, "D MMMM YYYY@"+l.Locale()), byLayout(t, "dddd D MMMM YYYY@"+l.Locale())
+		read := byLayout(t, "D MMMM YYYY@"+l.Locale())
 		for i, names := range [][]string{l.MonthsWide(), l.MonthsAbbreviated()} {
 			for m, name := range names {
 				want := time.Date(2024, time.Month(m+1), 5, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)
@@ -215,18 +211,13 @@ func TestNamesOfMonthsOfAllLanguages(t *testing.T) {
 				}
 			}
 		}
-		for i, day := range l.WeekdaysWide() {
-			if got, ok := days(day + fmt.Sprintf(" %d January 2024", 7+i)); !ok || got != fmt.Sprintf("2024-01-%02d", 7+i) {
-				t.Errorf("%s: %q is %q %t", l.Locale(), day, got, ok)
-			}
-		}
 	}
 }
 
 // FuzzDate reads any text by any layouts.
 func FuzzDate(f *testing.F) {
 	f.Add("D. MMMM YYYY@de|unix", "5. März 2024")
-	f.Add("ddd D 'de' MMM YYYY@es|excel", "45000.5")
+	f.Add("D 'de' MMM YYYY@es|excel", "45000.5")
 	f.Fuzz(func(t *testing.T, layouts, text string) {
 		read, problem := Date(layouts)
 		if problem != nil {

@@ -166,12 +166,7 @@ func E164(country string) (Conversion, *Fault) {
 		return nil, NewFault("step e164 needs a country, and "+Quote(country)+" is none",
 			`write the two letters of the country, for example "e164:US"`)
 	}
-	return func(s string) (string, bool) { return international(s, country) }, nil
-}
-
-func international(s, country string) (string, bool) {
-	number, _ := phones().international(dial(s), country)
-	return number, number != ""
+	return func(s string) (string, bool) { return E164In(country, s) }, nil
 }
 
 // E164In is [E164] with the country that another column holds, by its code of two or three
@@ -181,7 +176,8 @@ func E164In(country, s string) (string, bool) {
 	if region == "" && country != "" {
 		return "", false
 	}
-	return international(s, region)
+	number, _ := phones().international(dial(s), region)
+	return number, number != ""
 }
 
 // regionOf is the country of a code of two or three letters, or "".

@@ -298,13 +298,13 @@ func ReadMapping(path string, o *importer.Options) (tables []string, err error) 
 	sum := sha256.New()
 	sum.Write(data)
 	type adding = func(line int, key, value string)
-	o.Mapping, err = mapping.Parse(path, data, func(name, key, value string, add adding) error {
+	o.Mapping, err = mapping.Parse(path, data, func(name, key, value string, add adding) mapping.Errors {
 		file := filepath.Join(filepath.Dir(path), name)
 		tables = append(tables, file)
 		t := table{file: file, columns: [2]string{key, value}, add: add}
-		err := t.read()
+		t.read()
 		io.WriteString(sum, t.sha256)
-		return err
+		return t.errs
 	})
 	o.MappingFile = report.File{Path: path, SHA256: hex.EncodeToString(sum.Sum(nil))}
 	return tables, err
@@ -320,8 +320,8 @@ type table struct {
 	errs    mapping.Errors
 }
 
-// read gives the rows of the table to add. Its error is mapping.Errors: all that is wrong with the table.
-func (t *table) read() error {
+// read gives the rows of the table to add, and notes all that is wrong with the table.
+func (t *table) read() {
 	f, err := source.Open(t.file, source.Options{})
 	if err == nil {
 		defer f.Close()
@@ -345,10 +345,6 @@ func (t *table) read() error {
 	case err != nil:
 		t.fail(0, "cannot be read", "let this user read it")
 	}
-	if t.errs == nil {
-		return nil
-	}
-	return t.errs
 }
 
 func (t *table) fail(line int, text, hint string) {
