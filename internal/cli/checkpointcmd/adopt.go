@@ -100,7 +100,10 @@ func (d *Command) takeOver(ctx context.Context, db ledger.Ledger, read *lists, p
 func (d *Command) reportAdopted(r checkpoint.AdoptResult, passed int, path string) {
 	fmt.Fprintf(d.Out, "%s taken over, %d known already\n", english.Plural(r.Leads, "lead", ""), r.Known)
 	at := " --checkpoint " + shell.Path(path)
-	d.tellCounts("row", []counted{
+	for _, one := range []struct {
+		n    int
+		text string
+	}{
 		{r.Corrected, "corrected: people had given it another lead ID before"},
 		{r.Unspecified, "with a status that the service's specification does not name, which is kept as it is"},
 		{r.InDoubt, "in doubt taken over as in doubt: leadferry checkpoint export --state in_doubt" + at + " lists them"},
@@ -109,7 +112,9 @@ func (d *Command) reportAdopted(r checkpoint.AdoptResult, passed int, path strin
 		{passed, "skipped: no lead ID, or a duplicate row"},
 		{r.Forgotten, "left out whose key was forgotten: they are not made again unless leadferry checkpoint forget " +
 			"--unblock KEY" + at + " frees one, and it is adopted before the next import"},
-	}...)
+	} {
+		d.tellIf(one.n > 0, "%s %s", countRows(one.n), one.text)
+	}
 }
 
 // lists are the files of one adoption, read one after another as if they were one. They are read several times, since

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
@@ -131,23 +130,8 @@ func (d *Command) printCounts(counts map[checkpoint.State]int) {
 	}
 }
 
-// counted is a number and what it counts.
-type counted struct {
-	n    int
-	text string
-}
-
-// tellCounts prints those that are not 0, each with what it is a number of; "" is said in the text.
-func (d *Command) tellCounts(noun string, list ...counted) {
-	for _, one := range list {
-		if number := strconv.Itoa(one.n); one.n > 0 {
-			if noun != "" {
-				number = english.Plural(one.n, noun, "")
-			}
-			fmt.Fprintln(d.Out, number+" "+one.text)
-		}
-	}
-}
+// countRows is a number of them, in words.
+func countRows(n int) string { return english.Plural(n, "row", "") }
 
 // check reads the whole checkpoint and says whether it can be relied on. Flags have it change the checkpoint besides.
 func (d *Command) check() (err error) {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
-	"github.com/dustin/go-humanize/english"
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
@@ -101,7 +100,7 @@ func countsText(counts map[string]int) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return english.Plural(counts["read"], "row", "") + " read: " + strings.Join(parts, ", ")
+	return countRows(counts["read"]) + " read: " + strings.Join(parts, ", ")
 }
 
 // workers lists who uses a ledger in PostgreSQL.
@@ -147,7 +146,7 @@ func (d *Command) worker(w *postgres.Worker) {
 		how += ", replaced " + stamp(*w.Fenced)
 	}
 	if w.Holds > 0 {
-		how += ", holds " + english.Plural(w.Holds, "row", "") + " in doubt"
+		how += ", holds " + countRows(w.Holds) + " in doubt"
 		if w.Ended == nil && !w.MayStillSettle {
 			how += ": they may be resolved"
 		}
