@@ -185,7 +185,6 @@ func (d *Command) forget() error {
 		return err
 	}
 	var (
-		alike           []checkpoint.Likeness
 		leads           []string
 		r               checkpoint.ForgetResult
 		inSandbox       int
@@ -195,14 +194,14 @@ func (d *Command) forget() error {
 		if !d.Hold() { // half of it would leave a copy of the file
 			return exit.ErrInterrupted
 		}
-		found, similar, err := lookUp(ctx, db, keys...) // first: nothing of them is known afterwards
+		found, err := lookUp(ctx, db, keys...) // first: nothing of them is known afterwards
 		for i := range found {
 			if found[i].LeadID != "" {
 				leads = append(leads, found[i].LeadID)
 			}
 		}
 		_, kept = db.(*postgres.Store)
-		if alike, sandboxed = similar, db.Info().Target == connection.SandboxTarget; err == nil && sandboxed {
+		if sandboxed = db.Info().Target == connection.SandboxTarget; err == nil && sandboxed {
 			inSandbox, err = sandbox.Forget(ledger.SandboxData(db.Info().Path), leads)
 		}
 		if err == nil {
@@ -235,10 +234,6 @@ func (d *Command) forget() error {
 	d.reportTraces(keys)
 	d.tellIf(kept, "the server's log of changes (WAL), its standbys and its backups keep what they have until they "+
 		"are recycled: ask its administrator how long")
-	for i, l := range alike {
-		d.tellIf(l.File != "", "%s is not known, but looks like the key of %s:%d. Nothing of that one was removed: "+
-			"forget it by its own key", keys[i], l.File, l.Line)
-	}
 	return nil
 }
 
