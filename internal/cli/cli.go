@@ -168,12 +168,6 @@ func (p *program) commands() []*cli.Command {
 		"sandbox")
 	imitation.Description = fmt.Sprintf(description("sandbox"), sandbox.Email, sandbox.Password, sandbox.FaultHelp,
 		strings.ReplaceAll(sandbox.DirectoryHelp, "\n", "\n   "))
-	reconcile := command("reconcile", "FILE...", "compare file, checkpoint and service, lead by lead; change nothing",
-		p.carry(importer.Reconcile, reconcileOptions),
-		"source input connection checkpoint standby send reconcile reconciliation pull output")
-	makes := flags.Marked("*")
-	reconcile.Flags = slices.DeleteFunc(reconcile.Flags,
-		func(f cli.Flag) bool { return slices.Contains(makes, f.Names()[0]) })
 	show := command("show", "", "each setting, its value and its origin; secrets masked", p.configShow, "connection")
 	show.Flags = append(show.Flags, pathFlags()...)
 	return []*cli.Command{
@@ -181,11 +175,13 @@ func (p *program) commands() []*cli.Command {
 		command("validate", "FILE...", "dry run: read, map and check every row; send nothing",
 			p.carry(importer.Validate, validateOptions), "source input output validate"),
 		command("import", "FILE...", "create leads, then link ExternalID; resumable", p.carry(importer.Import, nil),
-			"source input connection checkpoint standby fleet send import output"),
+			"source input connection checkpoint standby fleet send creates import output"),
 		command("sync", "FILE...", "send what changed in Status, ExternalID and Content of known leads",
 			p.carry(importer.Sync, syncOptions),
-			"source input connection checkpoint standby fleet send sync pull output"),
-		reconcile,
+			"source input connection checkpoint standby fleet send creates sync pull output"),
+		command("reconcile", "FILE...", "compare file, checkpoint and service, lead by lead; change nothing",
+			p.carry(importer.Reconcile, reconcileOptions),
+			"source input connection checkpoint standby send reconcile reconciliation pull output"),
 		command("report", "[RUN]", "the page of a finished run: whether it worked, what needs you", p.report,
 			"connection report"),
 		command("login", "", "exchange e-mail and password for an OAuth client, stored for later runs", p.login,
@@ -205,7 +201,7 @@ func (p *program) commands() []*cli.Command {
 
 // pathFlags are the flags of runs that the environment may set as well.
 func pathFlags() []cli.Flag {
-	all := flags.Of("checkpoint fleet input output send reconciliation pull")
+	all := flags.Of("checkpoint fleet input output send creates reconciliation pull")
 	return slices.DeleteFunc(all, func(f cli.Flag) bool { return len(f.(cli.DocGenerationFlag).GetEnvVars()) == 0 })
 }
 

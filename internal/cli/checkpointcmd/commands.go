@@ -145,8 +145,7 @@ func (d *Command) check() (err error) {
 	if err != nil {
 		return err
 	}
-	at.Options.Check = true
-	db, err := at.Open(ledger.How{ReadOnly: !writes, Accept: older, Moved: older != ""})
+	db, err := at.Open(ledger.How{ReadOnly: !writes, Check: true, Accept: older, Moved: older != ""})
 	if err != nil {
 		return err
 	}

@@ -33,22 +33,21 @@ func (d *Command) copy() error {
 	if err != nil {
 		return err
 	}
-	if checkpoint.IsAddress(to) {
-		o := d.ServerOptions()
-		return d.copyTo(d.C.Context, at, to, &o)
-	}
-	if err = ledger.RefuseName(to); err == nil {
-		to, err = filepath.Abs(to)
+	if !checkpoint.IsAddress(to) {
+		if err = ledger.RefuseName(to); err == nil {
+			to, err = filepath.Abs(to)
+		}
 	}
 	if err != nil {
 		return err
 	}
-	return d.copyTo(d.C.Context, at, to, nil)
+	return d.copyTo(d.C.Context, at, to)
 }
 
-// copyTo copies to an address with server, or to a file. Runs are refused there first, then here for good; the same
-// copy again ends one that was cut off.
-func (d *Command) copyTo(ctx context.Context, from ledger.Place, to string, server *postgres.Options) (err error) {
+// copyTo copies to an address, or to a file. Runs are refused there first, then here for good; the same copy again ends
+// one that was cut off.
+func (d *Command) copyTo(ctx context.Context, from ledger.Place, to string) (err error) {
+	isFile := !checkpoint.IsAddress(to)
 	src, err := from.Open(ledger.How{Moved: true})
 	if err != nil {
 		return err
@@ -66,16 +65,16 @@ func (d *Command) copyTo(ctx context.Context, from ledger.Place, to string, serv
 	switch useIt := "use --checkpoint " + shell.Path(moved); {
 	case moved != "" && !again:
 		return refuse(" before", useIt)
-	case again && server == nil && !disk.Exists(to):
+	case again && isFile && !disk.Exists(to):
 		return refuse(lost, putBack)
 	}
 	read := func() (*checkpoint.Contents, error) { return src.Contents(ctx) }
 	begun := func() error { return src.SetMoved(to) }
 	err = d.Attested(ctx, src, false, func() error {
-		if server == nil {
-			return bolt.Fill(to, read, info.Path, info.Target, begun, from.Options)
+		if isFile {
+			return bolt.Fill(to, read, info.Path, info.Target, begun, d.FileOptions())
 		}
-		o := *server
+		o := d.ServerOptions()
 		if again {
 			o.Resumes = info.ID
 		}

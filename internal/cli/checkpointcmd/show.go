@@ -32,8 +32,8 @@ func (d *Command) status() error {
 	if err != nil {
 		return err
 	}
-	if at.Server == nil {
-		s, err := bolt.ReadStatus(at.Path, at.Target, at.Options)
+	if !at.OnServer() {
+		s, err := bolt.ReadStatus(at.Path, at.Target, d.FileOptions())
 		if err == nil {
 			d.showStatus(&s)
 		}

@@ -48,7 +48,7 @@ var rows = sync.OnceValue(func() (all []*row) {
 		case set != "" && len(words) > 3:
 			r := &row{set: set, group: strings.Trim(words[0], "-"), usage: strings.Join(words[3:], " ")}
 			r.kind, r.value, _ = strings.Cut(words[1], "=")
-			name := strings.TrimRight(words[2], "$!*")
+			name := strings.TrimRight(words[2], "$!")
 			r.marks = words[2][len(name):]
 			names := strings.Split(name, ",")
 			r.name, r.short = names[0], names[1:]
