@@ -220,14 +220,6 @@ func (p *program) figures() *report.Metrics {
 	}
 }
 
-// beginMetrics tells a monitoring system that the run is sure to begin.
-func (p *program) beginMetrics() error {
-	if p.ending.metrics == "" {
-		return nil
-	}
-	return p.figures().Write(nil, report.GoesOn)
-}
-
 // endMetrics writes how the command ended. A command that was refused replaces a metrics file, or makes one where
 // nothing is and nothing else of the command has its place.
 func (p *program) endMetrics(code int) error {

@@ -107,21 +107,15 @@ func (p *program) service(c *cli.Context, sends bool) (leadapi.Config, error) {
 			"set LEADFERRY_CLIENT_SECRET, --client-secret-file or --client-secret-command")
 	}
 	api.ClientID, api.ClientSecret = a.ID.Value, a.Secret.Value
-	api.Tokens, err = tokenStore(set.Target().BaseURL, a.ID.Value, a.Secret.Value)
-	return api, err
-}
-
-// tokenStore keeps the client's token in the state directory. Without a place for it each run signs in anew.
-func tokenStore(baseURL, clientID, secret string) (leadapi.TokenStore, error) {
-	dir, err := config.StateDir()
-	if err != nil {
-		return nil, nil
+	// Without a place for its token each run signs in anew.
+	if dir, err := config.StateDir(); err == nil {
+		kept, err := config.OpenTokens(filepath.Join(dir, "tokens"), set.Target().BaseURL, api.ClientID, api.ClientSecret)
+		if err != nil {
+			return api, err
+		}
+		api.Tokens = kept
 	}
-	f, err := config.OpenTokens(filepath.Join(dir, "tokens"), baseURL, clientID, secret)
-	if err != nil {
-		return nil, err // not a nil *TokenFile, which would be a store
-	}
-	return f, nil
+	return api, nil
 }
 
 // directoryOf reads the user's own brand, where one is named; else it is nil.

@@ -205,11 +205,3 @@ func (d *Command) reportRepaired(from, to string, r *bolt.Salvaged, dry bool) {
 	fmt.Fprintf(d.Out, "\nrepaired    %s\nTo put it in the old one's place:\n     %[2]s %[3]s %[4]s\n     %[2]s "+
 		"%[5]s %[3]s\n", report.Escape(to), move, shell.Path(from), shell.Path(aside), shell.Path(to))
 }
-
-// lostBlocks warns that an export cannot carry what was forgotten.
-func (d *Command) lostBlocks(n int) {
-	if n > 0 {
-		d.Warn(english.Plural(n, "key", "") +
-			" forgotten: an export does not name them, so forget them again in the new checkpoint")
-	}
-}

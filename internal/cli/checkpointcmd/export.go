@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/gocarina/gocsv"
 
 	"leadferry/checkpoint"
@@ -133,7 +134,10 @@ func (d *Command) exportDamaged(path string, x *export, out io.Writer) error {
 		if err == nil {
 			d.Warn("the checkpoint is damaged; the export holds what can be read of it. Whatever adopts it is " +
 				"incomplete")
-			d.lostBlocks(r.Forgotten)
+		}
+		if err == nil && r.Forgotten > 0 {
+			d.Warn(english.Plural(r.Forgotten, "key", "") +
+				" forgotten: an export does not name them, so forget them again in the new checkpoint")
 		}
 		return err
 	})
