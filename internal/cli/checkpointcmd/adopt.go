@@ -15,6 +15,7 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/importer"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/inputs"
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/shell"
 )
@@ -26,7 +27,7 @@ func (d *Command) adopt() (err error) {
 		return exit.Usage("adopt takes a file",
 			"CSV with the columns key and lead_id, such as the results.csv of a run")
 	}
-	paths, err := files(d.C.Args().Slice())
+	paths, err := inputs.Spread(d.C.Args().Slice())
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,6 @@ import (
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/flags"
-	"leadferry/internal/cli/inputs"
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/cli/terminal"
 )
@@ -85,18 +84,6 @@ func (d *Command) with(readOnly bool, f func(ledger.Ledger) error) error {
 		return errors.Join(f(db), db.Close())
 	}
 	return errors.Join(d.Attested(context.Background(), db, false, func() error { return f(db) }), db.Close())
-}
-
-// files are the arguments, or values of a flag, with patterns spread out that no shell did.
-func files(args []string) (paths []string, err error) {
-	for _, arg := range args {
-		found, _, err := inputs.Spread(arg)
-		if err != nil {
-			return nil, err
-		}
-		paths = append(paths, found...)
-	}
-	return paths, nil
 }
 
 // printf prints texts of others so that a terminal obeys nothing in them.

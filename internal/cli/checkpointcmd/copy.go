@@ -17,6 +17,7 @@ import (
 	"leadferry/checkpoint/postgres"
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/inputs"
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/disk"
 	"leadferry/internal/shell"
@@ -98,7 +99,7 @@ func (d *Command) copyTo(ctx context.Context, from ledger.Place, to string) (err
 // says what could be.
 func (d *Command) repair() error {
 	names, dry := d.C.Args().Slice(), d.C.Bool("dry-run")
-	paths, err := files(d.C.StringSlice("results"))
+	paths, err := inputs.Spread(d.C.StringSlice("results"))
 	if err != nil {
 		return err
 	}
