@@ -83,8 +83,7 @@ type program struct {
 	settings  atomic.Pointer[connection.Settings] // what needs no profile, until a command with connection flags begins
 	code      int                                 // what the command that ran asks for
 	hold      signals.Hold
-	ending    *ending // nil: the command carries no rows
-	refusal   atomic.Pointer[exit.Error]
+	ending    *ending      // nil: the command carries no rows
 	log       terminal.Log // where log lines go
 	tables    []string     // files that the mapping reads
 	color     string       // as --color says
@@ -114,7 +113,7 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 	_ = p.level.UnmarshalText([]byte(line.Typed["log-level"])) // urfave says where it is none
 	p.line, p.color, p.json, p.ending = line, line.Typed["color"], line.Typed["log-format"] == "json", endingOf(line)
 	p.settings.Store(connection.Begin(line))
-	ended := make(chan int, 1)
+	ended := make(chan error, 1)
 	go func() {
 		switch {
 		case err != nil:
@@ -126,17 +125,14 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 		if lost := p.out.lost; lost != nil && (err == nil || errors.Is(err, lost)) {
 			err = exit.Unseen(lost)
 		}
-		if err != nil {
-			ended <- p.fail(err)
-			return
-		}
-		ended <- p.code
+		ended <- err
 	}()
-	code, left := p.hold.Conclude(ctx, interrupt, ended, p.stopping)
-	if left != "" {
-		code = p.fail(exit.Interrupted(left))
+	if err := p.hold.Conclude(ctx, interrupt, ended, p.stopping); err != nil {
+		refused := p.reason(err)
+		p.fail(&refused)
+		return p.finish(ctx, refused.Code, &refused)
 	}
-	return p.finish(ctx, code)
+	return p.finish(ctx, p.code, nil)
 }
 
 func (p *program) app() *cli.App {
@@ -297,10 +293,8 @@ func (p *program) tellNow(level slog.Level, text string) {
 	fmt.Fprintln(&p.log, report.Escape(text))
 }
 
-// fail says why a command ended, for people or for programs, and returns its exit code.
-func (p *program) fail(err error) int {
-	end := p.reason(err)
-	p.refusal.Store(&end)
+// fail says why a command ended, for people or for programs.
+func (p *program) fail(end *exit.Error) {
 	for _, one := range end.Sentences() {
 		if p.json {
 			text := report.Escape(strings.ReplaceAll(one.Text, "\n", "; "))
@@ -315,7 +309,6 @@ func (p *program) fail(err error) int {
 			fmt.Fprintln(p.Err, p.inkOf(p.Err).Dim("hint: "+report.Escape(one.Hint)))
 		}
 	}
-	return end.Code
 }
 
 // inkOf says whether what is written to f is coloured.

@@ -131,9 +131,9 @@ func endingOf(l *flags.Line) *ending {
 // newRunID names one start of the program.
 func newRunID() string { return fmt.Sprintf("%08x", rand.Uint32()) }
 
-// finish does what is owed at the end of a command. Nothing of it changes the exit code.
-func (p *program) finish(ctx context.Context, code int) int {
-	e, refused := p.ending, p.refusal.Load()
+// finish does what is owed at the end of a command, which may have been refused. Nothing of it changes the exit code.
+func (p *program) finish(ctx context.Context, code int, refused *exit.Error) int {
+	e := p.ending
 	if e == nil || e.summary.Load() == nil && refused == nil {
 		return code
 	}
