@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -291,9 +292,10 @@ func (l *list) entryOf(row *listed) (e checkpoint.Entry, err error) {
 	if err := l.plausible(row); err != nil {
 		return e, err
 	}
+	line, _ := strconv.Atoi(row.Line.String()) // people may have edited it
 	e = checkpoint.Entry{
 		Key: row.Key, LeadID: row.LeadID, Organization: row.OrganizationID, Location: row.Location, Status: row.Status,
-		File: row.File, Line: int(row.Line),
+		File: row.File, Line: line,
 	}
 	var known bool
 	if e.State, known = stateNamed(row.State); !known {

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize/english"
@@ -172,10 +174,11 @@ func (x *export) lines(to io.Writer, lacks string, each func(add func(checkpoint
 
 func exportLine(e *checkpoint.Entry) ExportLine {
 	namespace, key := rowkey.Split(e.Key)
+	line := json.Number(strings.TrimPrefix(strconv.Itoa(e.Line), "0"))
 	return ExportLine{
 		Key: key, Namespace: namespace, State: e.State.String(), LeadID: e.LeadID, OrganizationID: importer.AskedFor(e),
 		Location: e.Location, Status: e.Status, ExternalID: cmp.Or(e.WantLink, e.ExternalID), RunID: e.Run,
-		UpdatedAt: e.Updated.UTC().Format(time.RFC3339), File: e.File, Line: lineNumber(e.Line),
+		UpdatedAt: e.Updated.UTC().Format(time.RFC3339), File: e.File, Line: line,
 		Error: importer.WithRequestID(importer.Explain(e), e), RequestID: e.RequestID,
 	}
 }
