@@ -175,7 +175,7 @@ func (p *program) makeClient(c *cli.Context, ctx context.Context, client *leadap
 		return nil, exit.Stopped("the login failed: "+err.Error(), "no client was made; try again")
 	}
 	defer context.AfterFunc(ctx, func() {
-		p.tellNow(slog.LevelWarn, "waiting for the answer, which may hold a secret (Ctrl-C again stops at once)")
+		p.tell(slog.LevelWarn, "", "waiting for the answer, which may hold a secret (Ctrl-C again stops at once)")
 	})()
 	made, err := client.CreateOAuthClient(c.Context, token)
 	if err == nil {

@@ -276,21 +276,20 @@ func (p *program) say(c *cli.Context) io.Writer {
 
 // warn says what a person should know, if anything, though the command goes on. --quiet does not hide it.
 func (p *program) warn(texts ...string) {
-	for _, text := range slices.DeleteFunc(texts, func(text string) bool { return text == "" }) {
-		if !p.json {
-			text = "warning: " + text
+	for _, text := range texts {
+		if text != "" {
+			p.tell(slog.LevelWarn, "warning: ", text)
 		}
-		p.tellNow(slog.LevelWarn, text)
 	}
 }
 
-// tellNow says something to a person who waits, also with --quiet.
-func (p *program) tellNow(level slog.Level, text string) {
+// tell says a line on standard error, also with --quiet: to a person behind a word of what it is.
+func (p *program) tell(level slog.Level, word, text string) {
 	if p.json {
 		p.logger().Log(context.Background(), level, report.Escape(text))
 		return
 	}
-	fmt.Fprintln(&p.log, report.Escape(text))
+	fmt.Fprintln(&p.log, word+report.Escape(text))
 }
 
 // fail says why a command ended, for people or for programs.

@@ -110,8 +110,8 @@ func (p *program) conclude(s *report.Summary, unseen error) {
 // stopping tells a person who interrupts a run what it waits for.
 func (p *program) stopping() {
 	if p.ending != nil {
-		p.tellNow(slog.LevelWarn,
-			"stopping: nothing more is sent, answers under way are waited for (Ctrl-C again stops at once)")
+		p.tell(slog.LevelWarn, "stopping: ",
+			"nothing more is sent, answers under way are waited for (Ctrl-C again stops at once)")
 	}
 }
 
@@ -210,10 +210,9 @@ func (v *screen) announce(s *importer.Start) {
 		notes = slices.Concat(notes, v.settings.Load().RouteNotes())
 	}
 	for _, text := range notes {
-		if !v.json {
-			text = "note: " + text
+		if !v.c.Bool("quiet") {
+			v.tell(slog.LevelInfo, "note: ", text)
 		}
-		fmt.Fprintln(w, report.Escape(text))
 	}
 }
 

@@ -226,7 +226,7 @@ func (p *program) sandbox(c *cli.Context) (err error) {
 	if shown == nil {
 		fmt.Fprintln(p.say(c), "with --web it shows its leads on a page, to look up rows in doubt")
 	} else {
-		p.tellNow(slog.LevelInfo, "page: "+shown.URL()) // who waits for it has the settings
+		p.tell(slog.LevelInfo, "page: ", shown.URL()) // who waits for it has the settings
 	}
 	p.hold.Take() // whether or not a signal has come
 	select {
