@@ -1,9 +1,9 @@
 // Package crash turns a panic, which is a fault of the program itself, into an error
 // that ends what was going on in order.
 //
-// Anyone who starts a goroutine, or calls what judges rows, does so by [Call]: a panic that nobody catches would end the
-// process with the stacks of all goroutines. It promises that no error holds the panic's value, which may quote a row.
-// What nothing can catch, signals.CrashApart keeps apart from a usage error.
+// Anyone who starts a goroutine, or calls what judges rows, does so by [Call]: a panic that nobody catches would end
+// the process with the stacks of all goroutines. It promises that no error holds the panic's value, which may quote a
+// row. What nothing can catch, signals.CrashApart keeps apart from a usage error.
 package crash
 
 import (

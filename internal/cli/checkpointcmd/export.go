@@ -28,7 +28,7 @@ import (
 
 // stateNamed is a state that an export has, Unknown where none is named.
 func stateNamed(name string) (state checkpoint.State, known bool) {
-	for _, s := range []checkpoint.State{checkpoint.Created, checkpoint.Partial, checkpoint.Rejected, checkpoint.InDoubt} {
+	for s := checkpoint.Created; s <= checkpoint.InDoubt; s++ {
 		if s.String() == name {
 			return s, true
 		}

@@ -216,7 +216,8 @@ type Line struct {
 func Order(app *cli.App, args []string) (l *Line, mistake error) {
 	l = &Line{app: app, Path: []string{app.Name}, Typed: map[string]string{}}
 	l.Command = &cli.Command{
-		Usage: app.Usage, Description: app.Description, ArgsUsage: "COMMAND", Flags: app.Flags, Subcommands: app.Commands,
+		Usage: app.Usage, Description: app.Description, ArgsUsage: "COMMAND", Flags: app.Flags,
+		Subcommands: app.Commands,
 	}
 	var global, own []string
 	for onlyFiles := false; len(args) > 0; {

@@ -87,8 +87,8 @@ func (h *Hold) Take() bool {
 func (h *Hold) interrupt() bool { return h.state.Swap(signalled) == held }
 
 // Conclude waits for a command's end, and returns its error. One that sees to signals itself is given time after the
-// second; any other is left at the first one, whatever it waits for: input, a lock, the check of a file. waits is called
-// where the command is waited for.
+// second; any other is left at the first one, whatever it waits for: input, a lock, the check of a file. waits is
+// called where the command is waited for.
 func (h *Hold) Conclude(ctx context.Context, interrupt <-chan struct{}, ended <-chan error, waits func()) error {
 	select {
 	case err := <-ended:
