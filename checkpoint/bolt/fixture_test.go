@@ -15,7 +15,6 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/storetest"
-	"leadferry/internal/disk"
 )
 
 // TestMain makes the test's own program stand for leadferry where a file is to be checked.
@@ -133,7 +132,7 @@ func copyAll(t storetest.TB, path, to string) {
 	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	must(t, err)
 	_, err = f.Write(b)
-	if err := errors.Join(err, disk.MakePrivate(f), f.Close()); err != nil { // what a folder passes on is not
+	if err := errors.Join(err, f.Chmod(0o600), f.Close()); err != nil { // what a folder passes on is not
 		t.Fatal(err)
 	}
 }

@@ -87,7 +87,7 @@ func (d *Store) takeCare() error {
 		d.warn("others may read the checkpoint; the next run takes that from them")
 		return nil
 	}
-	err = disk.MakePrivate(d.file)
+	err = d.file.Chmod(0o600)
 	if info, failed := d.file.Stat(); err != nil || failed != nil || disk.Shared(info) {
 		d.warn("others may read the checkpoint, and its file system does not let that be changed")
 	} else {

@@ -22,7 +22,6 @@ import (
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/config"
 	"leadferry/leadapi"
-	"leadferry/leadapi/sandbox"
 )
 
 func (p *program) login(c *cli.Context) error {
@@ -176,7 +175,7 @@ func (p *program) makeClient(c *cli.Context, ctx context.Context, client *leadap
 		return nil, exit.Stopped("the login failed: "+err.Error(), "no client was made; try again")
 	}
 	defer context.AfterFunc(ctx, func() {
-		p.tellNow(slog.LevelWarn, "waiting for the answer, which may hold a secret (Ctrl-C again stops at once)")
+		p.tell(slog.LevelWarn, "", "waiting for the answer, which may hold a secret (Ctrl-C again stops at once)")
 	})()
 	made, err := client.CreateOAuthClient(c.Context, token)
 	if err == nil {
@@ -240,12 +239,21 @@ func (p *program) configShow(c *cli.Context) error {
 	return w.Flush()
 }
 
-func (p *program) configCheck(c *cli.Context) (err error) {
-	api, stop, err := p.checkedService(c)
+func (p *program) configCheck(c *cli.Context) error {
+	if c.Bool("sandbox") {
+		return exit.Usage("the sandbox is in this process, so there is no way to it", "leave --sandbox out")
+	}
+	api, err := p.service(c, false) // without the tokens that runs keep: a new one is asked for
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, stop()) }()
+	a, err := p.settings.Load().Account(c.Context, true)
+	if err != nil {
+		return err
+	}
+	if a.ID.Value != "" && a.Secret.Value != "" {
+		api.ClientID, api.ClientSecret = a.ID.Value, a.Secret.Value
+	}
 	api.Timeout, api.UserAgent, api.Observe = flags.Time(c, "timeout"), userAgent, trace(p.logger())
 	client, err := leadapi.New(api)
 	if err != nil {
@@ -288,24 +296,4 @@ func (p *program) probe(ctx context.Context, client *leadapi.Client, api *leadap
 		}
 	})
 	return steps, broken
-}
-
-// checkedService is the service that the settings name, with the account where one is set, and without the tokens that
-// runs keep: a new one is asked for. With --sandbox it is an imitation that keeps nothing.
-func (p *program) checkedService(c *cli.Context) (api leadapi.Config, stop func() error, err error) {
-	if c.Bool("sandbox") {
-		directory, err := directoryOf(c)
-		if err != nil {
-			return api, nil, err
-		}
-		return serveSandbox(sandbox.Options{Directory: directory})
-	}
-	if api, err = p.service(c, false); err != nil {
-		return api, nil, err
-	}
-	a, err := p.settings.Load().Account(c.Context, true)
-	if err == nil && a.ID.Value != "" && a.Secret.Value != "" {
-		api.ClientID, api.ClientSecret = a.ID.Value, a.Secret.Value
-	}
-	return api, func() error { return nil }, err
 }

@@ -83,8 +83,7 @@ type program struct {
 	settings  atomic.Pointer[connection.Settings] // what needs no profile, until a command with connection flags begins
 	code      int                                 // what the command that ran asks for
 	hold      signals.Hold
-	ending    *ending // nil: the command carries no rows
-	refusal   atomic.Pointer[exit.Error]
+	ending    *ending      // nil: the command carries no rows
 	log       terminal.Log // where log lines go
 	tables    []string     // files that the mapping reads
 	color     string       // as --color says
@@ -114,7 +113,7 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 	_ = p.level.UnmarshalText([]byte(line.Typed["log-level"])) // urfave says where it is none
 	p.line, p.color, p.json, p.ending = line, line.Typed["color"], line.Typed["log-format"] == "json", endingOf(line)
 	p.settings.Store(connection.Begin(line))
-	ended := make(chan int, 1)
+	ended := make(chan error, 1)
 	go func() {
 		switch {
 		case err != nil:
@@ -126,17 +125,14 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 		if lost := p.out.lost; lost != nil && (err == nil || errors.Is(err, lost)) {
 			err = exit.Unseen(lost)
 		}
-		if err != nil {
-			ended <- p.fail(err)
-			return
-		}
-		ended <- p.code
+		ended <- err
 	}()
-	code, left := p.hold.Conclude(ctx, interrupt, ended, p.stopping)
-	if left != "" {
-		code = p.fail(exit.Interrupted(left))
+	if err := p.hold.Conclude(ctx, interrupt, ended, p.stopping); err != nil {
+		refused := p.reason(err)
+		p.fail(&refused)
+		return p.finish(ctx, refused.Code, &refused)
 	}
-	return p.finish(ctx, code)
+	return p.finish(ctx, p.code, nil)
 }
 
 func (p *program) app() *cli.App {
@@ -168,12 +164,6 @@ func (p *program) commands() []*cli.Command {
 		"sandbox")
 	imitation.Description = fmt.Sprintf(description("sandbox"), sandbox.Email, sandbox.Password, sandbox.FaultHelp,
 		strings.ReplaceAll(sandbox.DirectoryHelp, "\n", "\n   "))
-	reconcile := command("reconcile", "FILE...", "compare file, checkpoint and service, lead by lead; change nothing",
-		p.carry(importer.Run, reconcileOptions),
-		"source input connection checkpoint standby send reconcile reconciliation pull output")
-	makes := flags.Marked("*")
-	reconcile.Flags = slices.DeleteFunc(reconcile.Flags,
-		func(f cli.Flag) bool { return slices.Contains(makes, f.Names()[0]) })
 	show := command("show", "", "each setting, its value and its origin; secrets masked", p.configShow, "connection")
 	show.Flags = append(show.Flags, pathFlags()...)
 	return []*cli.Command{
@@ -181,11 +171,13 @@ func (p *program) commands() []*cli.Command {
 		command("validate", "FILE...", "dry run: read, map and check every row; send nothing",
 			p.carry(importer.Run, validateOptions), "source input output validate"),
 		command("import", "FILE...", "create leads, then link ExternalID; resumable", p.carry(importer.Run, nil),
-			"source input connection checkpoint standby fleet send import output"),
+			"source input connection checkpoint standby fleet send creates import output"),
 		command("sync", "FILE...", "send what changed in Status, ExternalID and Content of known leads",
 			p.carry(importer.Run, syncOptions),
-			"source input connection checkpoint standby fleet send sync pull output"),
-		reconcile,
+			"source input connection checkpoint standby fleet send creates sync pull output"),
+		command("reconcile", "FILE...", "compare file, checkpoint and service, lead by lead; change nothing",
+			p.carry(importer.Run, reconcileOptions),
+			"source input connection checkpoint standby send reconcile reconciliation pull output"),
 		command("report", "[RUN]", "the page of a finished run: whether it worked, what needs you", p.report,
 			"connection report"),
 		command("login", "", "exchange e-mail and password for an OAuth client, stored for later runs", p.login,
@@ -205,7 +197,7 @@ func (p *program) commands() []*cli.Command {
 
 // pathFlags are the flags of runs that the environment may set as well.
 func pathFlags() []cli.Flag {
-	all := flags.Of("checkpoint fleet input output send reconciliation pull")
+	all := flags.Of("checkpoint fleet input output send creates reconciliation pull")
 	return slices.DeleteFunc(all, func(f cli.Flag) bool { return len(f.(cli.DocGenerationFlag).GetEnvVars()) == 0 })
 }
 
@@ -284,27 +276,24 @@ func (p *program) say(c *cli.Context) io.Writer {
 
 // warn says what a person should know, if anything, though the command goes on. --quiet does not hide it.
 func (p *program) warn(texts ...string) {
-	for _, text := range slices.DeleteFunc(texts, func(text string) bool { return text == "" }) {
-		if !p.json {
-			text = "warning: " + text
+	for _, text := range texts {
+		if text != "" {
+			p.tell(slog.LevelWarn, "warning: ", text)
 		}
-		p.tellNow(slog.LevelWarn, text)
 	}
 }
 
-// tellNow says something to a person who waits, also with --quiet.
-func (p *program) tellNow(level slog.Level, text string) {
+// tell says a line on standard error, also with --quiet: to a person behind a word of what it is.
+func (p *program) tell(level slog.Level, word, text string) {
 	if p.json {
 		p.logger().Log(context.Background(), level, report.Escape(text))
 		return
 	}
-	fmt.Fprintln(&p.log, report.Escape(text))
+	fmt.Fprintln(&p.log, word+report.Escape(text))
 }
 
-// fail says why a command ended, for people or for programs, and returns its exit code.
-func (p *program) fail(err error) int {
-	end := p.reason(err)
-	p.refusal.Store(&end)
+// fail says why a command ended, for people or for programs.
+func (p *program) fail(end *exit.Error) {
 	for _, one := range end.Sentences() {
 		if p.json {
 			text := report.Escape(strings.ReplaceAll(one.Text, "\n", "; "))
@@ -319,7 +308,6 @@ func (p *program) fail(err error) int {
 			fmt.Fprintln(p.Err, p.inkOf(p.Err).Dim("hint: "+report.Escape(one.Hint)))
 		}
 	}
-	return end.Code
 }
 
 // inkOf says whether what is written to f is coloured.

@@ -131,9 +131,9 @@ func endingOf(l *flags.Line) *ending {
 // newRunID names one start of the program.
 func newRunID() string { return fmt.Sprintf("%08x", rand.Uint32()) }
 
-// finish does what is owed at the end of a command. Nothing of it changes the exit code.
-func (p *program) finish(ctx context.Context, code int) int {
-	e, refused := p.ending, p.refusal.Load()
+// finish does what is owed at the end of a command, which may have been refused. Nothing of it changes the exit code.
+func (p *program) finish(ctx context.Context, code int, refused *exit.Error) int {
+	e := p.ending
 	if e == nil || e.summary.Load() == nil && refused == nil {
 		return code
 	}
@@ -217,14 +217,6 @@ func (p *program) figures() *report.Metrics {
 		Path: p.ending.metrics, Command: p.ending.command, Mapping: p.line.Given("mapping").Value,
 		Target: report.Target(p.target()), Started: p.ending.began,
 	}
-}
-
-// beginMetrics tells a monitoring system that the run is sure to begin.
-func (p *program) beginMetrics() error {
-	if p.ending.metrics == "" {
-		return nil
-	}
-	return p.figures().Write(nil, report.GoesOn)
 }
 
 // endMetrics writes how the command ended. A command that was refused replaces a metrics file, or makes one where

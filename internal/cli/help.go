@@ -69,8 +69,8 @@ func screenOf(c *cli.Command, words []string, rare bool) string {
 	}
 	list := c.Flags
 	if !rare && len(list) > manyFlags {
-		hidden := flags.Marked("!")
-		list = slices.DeleteFunc(slices.Clone(list), func(f cli.Flag) bool { return slices.Contains(hidden, f.Names()[0]) })
+		isRare := func(f cli.Flag) bool { return slices.Contains(flags.Marked("!"), f.Names()[0]) }
+		list = slices.DeleteFunc(slices.Clone(list), isRare)
 	}
 	for _, category := range []string{"", "Input", "Run", "Files"} {
 		helpFlags(&s, category, list)

@@ -104,8 +104,8 @@ func (p *program) conclude(s *report.Summary, unseen error) {
 // stopping tells a person who interrupts a run what it waits for.
 func (p *program) stopping() {
 	if p.ending != nil {
-		p.tellNow(slog.LevelWarn,
-			"stopping: nothing more is sent, answers under way are waited for (Ctrl-C again stops at once)")
+		p.tell(slog.LevelWarn, "stopping: ",
+			"nothing more is sent, answers under way are waited for (Ctrl-C again stops at once)")
 	}
 }
 
@@ -173,7 +173,9 @@ func (v *screen) begin(s *importer.Start) error {
 	if v.watched {
 		v.log.Redirect(v.progress)
 	}
-	v.warnOf(badMetrics, v.beginMetrics())
+	if v.ending.metrics != "" { // a monitoring system knows that the run is sure to begin
+		v.warnOf(badMetrics, v.figures().Write(nil, report.GoesOn))
+	}
 	return nil
 }
 
@@ -204,10 +206,9 @@ func (v *screen) announce(s *importer.Start) {
 		notes = slices.Concat(notes, v.settings.Load().RouteNotes())
 	}
 	for _, text := range notes {
-		if !v.json {
-			text = "note: " + text
+		if !v.c.Bool("quiet") {
+			v.tell(slog.LevelInfo, "note: ", text)
 		}
-		fmt.Fprintln(w, report.Escape(text))
 	}
 }
 

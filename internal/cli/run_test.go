@@ -31,7 +31,6 @@ func TestReaderGoes(t *testing.T) {
 		{"import", "--help"},
 		{"sandbox", "--addr", "127.0.0.1:0"},
 		{"config", "show"},
-		{"config", "check", "--sandbox"},
 		{"init", leads, "-m", "-"},
 		{"checkpoint", "status", "--sandbox"},
 		{"checkpoint", "export", "--sandbox"},

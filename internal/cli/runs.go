@@ -26,7 +26,8 @@ import (
 func (p *program) options(c *cli.Context) (importer.Options, error) {
 	o := importer.Options{
 		Task: importer.Task{
-			Command: c.Command.Name, Version: Version, RunID: p.ending.run, Log: p.logger(), Limit: flags.Int(c, "limit"),
+			Command: c.Command.Name, Version: Version, RunID: p.ending.run, Log: p.logger(),
+			Limit: flags.Int(c, "limit"),
 		},
 		Sending: importer.Sending{
 			Concurrency: flags.Int(c, "concurrency"), Retries: flags.Int(c, "retries"),

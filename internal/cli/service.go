@@ -107,21 +107,12 @@ func (p *program) service(c *cli.Context, sends bool) (leadapi.Config, error) {
 			"set LEADFERRY_CLIENT_SECRET, --client-secret-file or --client-secret-command")
 	}
 	api.ClientID, api.ClientSecret = a.ID.Value, a.Secret.Value
-	api.Tokens, err = tokenStore(set.Target().BaseURL, a.ID.Value, a.Secret.Value)
+	// Without a place for its token each run signs in anew.
+	if dir, none := config.StateDir(); none == nil {
+		api.Tokens, err = config.OpenTokens(filepath.Join(dir, "tokens"), set.Target().BaseURL, api.ClientID,
+			api.ClientSecret)
+	}
 	return api, err
-}
-
-// tokenStore keeps the client's token in the state directory. Without a place for it each run signs in anew.
-func tokenStore(baseURL, clientID, secret string) (leadapi.TokenStore, error) {
-	dir, err := config.StateDir()
-	if err != nil {
-		return nil, nil
-	}
-	f, err := config.OpenTokens(filepath.Join(dir, "tokens"), baseURL, clientID, secret)
-	if err != nil {
-		return nil, err // not a nil *TokenFile, which would be a store
-	}
-	return f, nil
 }
 
 // directoryOf reads the user's own brand, where one is named; else it is nil.
@@ -154,34 +145,23 @@ func openSandbox(c *cli.Context, checkpointPath string) (api leadapi.Config, sto
 		return api, nil, err
 	}
 	data := ledger.SandboxData(checkpointPath)
-	api, stop, err = serveSandbox(sandbox.Options{Path: data, Wait: flags.Time(c, "wait"), Directory: directory})
+	server, err := sandbox.New(sandbox.Options{Path: data, Wait: flags.Time(c, "wait"), Directory: directory})
 	of := (*fs.PathError)(nil)
 	switch {
 	case errors.Is(err, sandbox.ErrInUse):
-		err = &checkpoint.OpenError{
-			Path: data, Text: "is in use by another run",
-			Hint: "wait for it to end, or use --wait",
-		}
+		const hint = "wait for it to end, or use --wait"
+		return api, nil, &checkpoint.OpenError{Path: data, Text: "is in use by another run", Hint: hint}
 	case errors.As(err, &of):
-		err = exit.Usage("sandbox: "+of.Error(), disk.WayOut(err))
+		return api, nil, exit.Usage("sandbox: "+of.Error(), disk.WayOut(err))
 	case err != nil:
-		err = exit.Usage(err.Error(), "--sandbox-reset starts again")
-	}
-	return api, stop, err
-}
-
-// serveSandbox serves an imitation on a free port, and returns what a client needs for it.
-func serveSandbox(o sandbox.Options) (api leadapi.Config, stop func() error, err error) {
-	server, err := sandbox.New(o)
-	if err != nil {
-		return api, nil, err
+		return api, nil, exit.Usage(err.Error(), "--sandbox-reset starts again")
 	}
 	listener, err := sandbox.Listen("127.0.0.1:0", server, 0)
 	if err != nil {
 		return api, nil, errors.Join(err, server.Close())
 	}
 	api = leadapi.Config{
-		BaseURL: listener.URL(), LeadsURL: listener.URL(), TrunkID: o.Directory.TrunkID(),
+		BaseURL: listener.URL(), LeadsURL: listener.URL(), TrunkID: directory.TrunkID(),
 		ClientID: sandbox.ClientID, ClientSecret: sandbox.ClientSecret,
 	}
 	return api, func() error { return errors.Join(listener.Close(), server.Close()) }, nil
@@ -246,7 +226,7 @@ func (p *program) sandbox(c *cli.Context) (err error) {
 	if shown == nil {
 		fmt.Fprintln(p.say(c), "with --web it shows its leads on a page, to look up rows in doubt")
 	} else {
-		p.tellNow(slog.LevelInfo, "page: "+shown.URL()) // who waits for it has the settings
+		p.tell(slog.LevelInfo, "page: ", shown.URL()) // who waits for it has the settings
 	}
 	p.hold.Take() // whether or not a signal has come
 	select {
@@ -270,16 +250,8 @@ func (p *program) sandbox(c *cli.Context) (err error) {
 
 // exports are the lines for a shell that has a client reach the sandbox. What an earlier start or another service may
 // have left in that shell is taken back.
-func exports(address string, d *sandbox.Directory) string {
-	set := func(name, value string) string { return "export " + name + "=" + shell.Word(value) + "\n" }
-	unset := func(name string) string { return "unset " + name + "\n" }
-	if runtime.GOOS == "windows" && os.Getenv("SHELL") == "" { // PowerShell: Git Bash and its like set it
-		set = func(name, value string) string {
-			return "$env:" + name + " = '" + strings.ReplaceAll(value, "'", "''") + "'\n"
-		}
-		unset = func(name string) string { return "$env:" + name + " = $null\n" }
-	}
-	lines := ""
+func exports(address string, d *sandbox.Directory) (lines string) {
+	powerShell := runtime.GOOS == "windows" && os.Getenv("SHELL") == "" // Git Bash and its like set it
 	for _, v := range [][2]string{
 		{"base-url", address},
 		{"leads-url", address},
@@ -287,14 +259,23 @@ func exports(address string, d *sandbox.Directory) string {
 		{"client-id", sandbox.ClientID},
 		{"client-secret", sandbox.ClientSecret},
 		{"proxy", "none"}, // a profile may have one
+		{"client-secret-file", ""},
+		{"client-secret-command", ""},
+		{"ca-file", ""},
+		{"client-cert", ""},
+		{"client-key", ""},
 	} {
-		lines += set(flags.Variable(v[0]), v[1])
-	}
-	for _, name := range []string{
-		"client-secret-file", "client-secret-command", "ca-file", "client-cert",
-		"client-key",
-	} {
-		lines += unset(flags.Variable(name))
+		name, value := flags.Variable(v[0]), v[1]
+		switch {
+		case powerShell && value == "":
+			lines += "$env:" + name + " = $null\n"
+		case powerShell:
+			lines += "$env:" + name + " = '" + strings.ReplaceAll(value, "'", "''") + "'\n"
+		case value == "":
+			lines += "unset " + name + "\n"
+		default:
+			lines += "export " + name + "=" + shell.Word(value) + "\n"
+		}
 	}
 	return lines
 }

@@ -86,8 +86,11 @@ func Reserve(path string) (*Place, error) {
 	switch {
 	case err == nil && lock == nil:
 		return nil, fault(path, "another login for this profile is going on", "wait for its end")
-	case err == nil:
-		err = tryToReplace(path)
+	case err == nil: // its folder may be full, or not to be written to
+		var draft string
+		if draft, err = disk.WriteDraft(path, 0o600, make([]byte, 8<<10)); err == nil {
+			err = os.Remove(draft)
+		}
 	}
 	if err != nil {
 		lock.Close() // nothing where it was not taken

@@ -196,15 +196,6 @@ func makeFolder(dir string) error {
 	return checkFolder(dir)
 }
 
-// tryToReplace fails where the file at path could not be replaced, because its folder cannot be written to or is full.
-func tryToReplace(path string) error {
-	draft, err := disk.WriteDraft(path, 0o600, make([]byte, 8<<10))
-	if err != nil {
-		return err
-	}
-	return os.Remove(draft)
-}
-
 // takeLock takes the lock for path, or gives nil where another has it. Its file stays when path is replaced, so that
 // everybody locks the same one.
 func takeLock(path string) (*os.File, error) {

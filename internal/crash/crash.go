@@ -1,9 +1,9 @@
 // Package crash turns a panic, which is a fault of the program itself, into an error
 // that ends what was going on in order.
 //
-// Anyone who starts a goroutine, or calls what judges rows, catches panics there by [Recover]: a panic that nobody
-// catches would end the process with the stacks of all goroutines. It promises that no error holds the panic's value,
-// which may quote a row. What nothing can catch, signals.CrashApart keeps apart from a usage error.
+// Anyone who starts a goroutine, or calls what judges rows, does so by [Call]: a panic that nobody catches would end
+// the process with the stacks of all goroutines. It promises that no error holds the panic's value, which may quote a
+// row. What nothing can catch, signals.CrashApart keeps apart from a usage error.
 package crash
 
 import (
@@ -36,16 +36,14 @@ func of(r any) *Error {
 	e := &Error{Kind: fmt.Sprintf("%T", r), Place: "unknown"}
 	var calls [32]uintptr
 	frames := runtime.CallersFrames(calls[:runtime.Callers(0, calls[:])])
-	for panicked := false; ; {
-		f, more := frames.Next()
-		if own := strings.HasPrefix(f.Function, "runtime."); panicked && !own {
+	panicked := false
+	for f, more := frames.Next(); more; f, more = frames.Next() {
+		own := strings.HasPrefix(f.Function, "runtime.")
+		if panicked && !own {
 			e.Place = fmt.Sprintf("%s:%d", path.Join(path.Base(path.Dir(f.File)), path.Base(f.File)), f.Line)
-			return e
-		} else if own && strings.HasSuffix(f.Function, "panic") {
-			panicked = true
+			break
 		}
-		if !more {
-			return e
-		}
+		panicked = panicked || own && strings.HasSuffix(f.Function, "panic")
 	}
+	return e
 }

@@ -62,9 +62,6 @@ func Exposed(folder fs.FileInfo) string {
 	return ""
 }
 
-// MakePrivate leaves a file to its owner alone.
-func MakePrivate(f *os.File) error { return f.Chmod(0o600) }
-
 // MakeFolders makes a folder and those above it that are not there, for their owner alone.
 func MakeFolders(path string) error { return os.MkdirAll(path, 0o700) }
 

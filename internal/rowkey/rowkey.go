@@ -5,6 +5,7 @@
 package rowkey
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode"
@@ -50,7 +51,7 @@ func Own(effective string) string {
 // Trim is a key without white space and invisible characters at its ends: a zero-width
 // space, which comes with texts copied from web pages, makes no other row.
 func Trim(key string) string {
-	if n := len(key); n > 0 && (kindOf[key[0]]|kindOf[key[n-1]])&hasOther == 0 {
+	if n := len(key); n > 0 && !isOdd(rune(key[0])) && !isOdd(rune(key[n-1])) {
 		return key
 	}
 	return strings.TrimFunc(key, func(r rune) bool { return shown(r) < 0 })
@@ -61,9 +62,6 @@ func Trim(key string) string {
 // where it holds an @ or is a UUID, and without what spreadsheets and CRMs do to keys, see [plain]. The fold of a fold
 // is itself, and most keys are their own.
 func Fold(key string) string {
-	if has := kinds(key); has&(hasCapital|hasOther|hasMark) == 0 && (has != hasDigit || key[0] != '0') {
-		return key
-	}
 	namespace, own := Split(key)
 	folded := fold(own)
 	if folded == own {
@@ -76,26 +74,24 @@ func Fold(key string) string {
 }
 
 func fold(s string) string {
-	has := kinds(s)
-	if has&hasOther != 0 {
+	if strings.ContainsFunc(s, isOdd) {
 		s = norm.NFKC.String(strings.Map(shown, s))
-		has = kinds(s)
 	}
-	if has&(hasMark|hasCapital) != 0 {
-		s = plain(s)
-		has = kinds(s)
-	}
-	switch {
-	case has == hasDigit:
-		if bare := strings.TrimLeft(s, "0"); bare != "" {
-			return bare
-		}
-		return "0"
-	case has&(hasCapital|hasOther) != 0 && (strings.Contains(s, "@") || IsUUID(s)):
+	switch s = plain(s); {
+	case isDigits(s):
+		return cmp.Or(strings.TrimLeft(s, "0"), "0")
+	case strings.Contains(s, "@"), IsUUID(s):
 		return strings.ToLower(s)
 	}
 	return s
 }
+
+const digits = "0123456789"
+
+func isDigits(s string) bool { return s != "" && strings.Trim(s, digits) == "" }
+
+// isOdd reports whether a character is a blank, a control character, or beyond ASCII.
+func isOdd(r rune) bool { return r <= ' ' || r >= 0x7F }
 
 // plain is a key without what programs put around the same one: the formula ="00012" and the apostrophe that keep a
 // spreadsheet from calculating, the point and zero of a number (1001.0), the commas between thousands (100,001), the
@@ -109,10 +105,10 @@ func plain(s string) string {
 	if text, found := strings.CutPrefix(s, "{"); found && strings.HasSuffix(text, "}") && IsUUID(text[:len(text)-1]) {
 		return text[:len(text)-1]
 	}
-	if text, found := strings.CutPrefix(s, "+"); found && kinds(text)&^(hasDigit|hasMark) == 0 {
+	if text, found := strings.CutPrefix(s, "+"); found && strings.Trim(text, digits+`'="{}+.,`) == "" {
 		s = text
 	}
-	if number := strings.TrimSuffix(s, ".0"); number != s && kinds(strings.ReplaceAll(number, ",", "")) == hasDigit {
+	if number := strings.TrimSuffix(s, ".0"); number != s && isDigits(strings.ReplaceAll(number, ",", "")) {
 		s = number
 	}
 	if isGrouped(s) {
@@ -126,12 +122,12 @@ func plain(s string) string {
 
 // isGrouped says that a number has a comma between its thousands.
 func isGrouped(s string) bool {
-	digits, groups, more := strings.Cut(s, ",")
-	if !more || len(digits) > 3 || kinds(digits) != hasDigit {
+	first, groups, more := strings.Cut(s, ",")
+	if !more || len(first) > 3 || !isDigits(first) {
 		return false
 	}
 	for more {
-		if digits, groups, more = strings.Cut(groups, ","); len(digits) != 3 || kinds(digits) != hasDigit {
+		if first, groups, more = strings.Cut(groups, ","); len(first) != 3 || !isDigits(first) {
 			return false
 		}
 	}
@@ -162,43 +158,8 @@ func salesforceSuffix(id string) string {
 // its last digits are lost.
 func IsCut(key string) bool {
 	mantissa, exponent, found := strings.Cut(key, "E+")
-	whole, digits, point := strings.Cut(mantissa, ".")
-	return found && point && len(whole) == 1 && kinds(whole) == hasDigit && kinds(digits) == hasDigit &&
-		kinds(exponent) == hasDigit
-}
-
-// The kinds of bytes that a key has.
-const (
-	hasDigit = 1 << iota
-	hasSmall // and other characters of ASCII
-	hasCapital
-	hasMark  // of those that programs add, see [plain]
-	hasOther // blanks, control characters, and all beyond ASCII
-)
-
-var kindOf = func() (table [256]uint8) {
-	for c := range table {
-		switch {
-		case c <= ' ' || c >= 0x7F:
-			table[c] = hasOther
-		case '0' <= c && c <= '9':
-			table[c] = hasDigit
-		case strings.ContainsRune(`'="{}+.,`, rune(c)):
-			table[c] = hasMark
-		case 'A' <= c && c <= 'Z':
-			table[c] = hasCapital
-		default:
-			table[c] = hasSmall
-		}
-	}
-	return table
-}()
-
-func kinds(s string) (has uint8) {
-	for i := range len(s) {
-		has |= kindOf[s[i]]
-	}
-	return has
+	whole, part, point := strings.Cut(mantissa, ".")
+	return found && point && len(whole) == 1 && isDigits(whole) && isDigits(part) && isDigits(exponent)
 }
 
 // shown drops, as strings.Map does, what does not show.

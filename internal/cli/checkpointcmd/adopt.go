@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/importer"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/inputs"
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/shell"
 )
@@ -26,7 +28,7 @@ func (d *Command) adopt() (err error) {
 		return exit.Usage("adopt takes a file",
 			"CSV with the columns key and lead_id, such as the results.csv of a run")
 	}
-	paths, err := files(d.C.Args().Slice())
+	paths, err := inputs.Spread(d.C.Args().Slice())
 	if err != nil {
 		return err
 	}
@@ -100,7 +102,10 @@ func (d *Command) takeOver(ctx context.Context, db ledger.Ledger, read *lists, p
 func (d *Command) reportAdopted(r checkpoint.AdoptResult, passed int, path string) {
 	fmt.Fprintf(d.Out, "%s taken over, %d known already\n", english.Plural(r.Leads, "lead", ""), r.Known)
 	at := " --checkpoint " + shell.Path(path)
-	d.tellCounts("row", []counted{
+	for _, one := range []struct {
+		n    int
+		text string
+	}{
 		{r.Corrected, "corrected: people had given it another lead ID before"},
 		{r.Unspecified, "with a status that the service's specification does not name, which is kept as it is"},
 		{r.InDoubt, "in doubt taken over as in doubt: leadferry checkpoint export --state in_doubt" + at + " lists them"},
@@ -109,7 +114,9 @@ func (d *Command) reportAdopted(r checkpoint.AdoptResult, passed int, path strin
 		{passed, "skipped: no lead ID, or a duplicate row"},
 		{r.Forgotten, "left out whose key was forgotten: they are not made again unless leadferry checkpoint forget " +
 			"--unblock KEY" + at + " frees one, and it is adopted before the next import"},
-	}...)
+	} {
+		d.tellIf(one.n > 0, "%s %s", countRows(one.n), one.text)
+	}
 }
 
 // lists are the files of one adoption, read one after another as if they were one. They are read several times, since
@@ -285,9 +292,10 @@ func (l *list) entryOf(row *listed) (e checkpoint.Entry, err error) {
 	if err := l.plausible(row); err != nil {
 		return e, err
 	}
+	line, _ := strconv.Atoi(row.Line.String()) // people may have edited it
 	e = checkpoint.Entry{
 		Key: row.Key, LeadID: row.LeadID, Organization: row.OrganizationID, Location: row.Location, Status: row.Status,
-		File: row.File, Line: int(row.Line),
+		File: row.File, Line: line,
 	}
 	var known bool
 	if e.State, known = stateNamed(row.State); !known {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
@@ -18,7 +17,6 @@ import (
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/flags"
-	"leadferry/internal/cli/inputs"
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/cli/terminal"
 )
@@ -88,18 +86,6 @@ func (d *Command) with(readOnly bool, f func(ledger.Ledger) error) error {
 	return errors.Join(d.Attested(context.Background(), db, false, func() error { return f(db) }), db.Close())
 }
 
-// files are the arguments, or values of a flag, with patterns spread out that no shell did.
-func files(args []string) (paths []string, err error) {
-	for _, arg := range args {
-		found, _, err := inputs.Spread(arg)
-		if err != nil {
-			return nil, err
-		}
-		paths = append(paths, found...)
-	}
-	return paths, nil
-}
-
 // printf prints texts of others so that a terminal obeys nothing in them.
 func (d *Command) printf(format string, args ...any) {
 	for i, arg := range args {
@@ -131,23 +117,8 @@ func (d *Command) printCounts(counts map[checkpoint.State]int) {
 	}
 }
 
-// counted is a number and what it counts.
-type counted struct {
-	n    int
-	text string
-}
-
-// tellCounts prints those that are not 0, each with what it is a number of; "" is said in the text.
-func (d *Command) tellCounts(noun string, list ...counted) {
-	for _, one := range list {
-		if number := strconv.Itoa(one.n); one.n > 0 {
-			if noun != "" {
-				number = english.Plural(one.n, noun, "")
-			}
-			fmt.Fprintln(d.Out, number+" "+one.text)
-		}
-	}
-}
+// countRows is a number of them, in words.
+func countRows(n int) string { return english.Plural(n, "row", "") }
 
 // check reads the whole checkpoint and says whether it can be relied on. Flags have it change the checkpoint besides.
 func (d *Command) check() (err error) {
@@ -161,8 +132,7 @@ func (d *Command) check() (err error) {
 	if err != nil {
 		return err
 	}
-	at.Options.Check = true
-	db, err := at.Open(ledger.How{ReadOnly: !writes, Accept: older, Moved: older != ""})
+	db, err := at.Open(ledger.How{ReadOnly: !writes, Check: true, Accept: older, Moved: older != ""})
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"leadferry/checkpoint/postgres"
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/cli/inputs"
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/disk"
 	"leadferry/internal/shell"
@@ -33,22 +34,21 @@ func (d *Command) copy() error {
 	if err != nil {
 		return err
 	}
-	if checkpoint.IsAddress(to) {
-		o := d.ServerOptions()
-		return d.copyTo(d.C.Context, at, to, &o)
-	}
-	if err = ledger.RefuseName(to); err == nil {
-		to, err = filepath.Abs(to)
+	if !checkpoint.IsAddress(to) {
+		if err = ledger.RefuseName(to); err == nil {
+			to, err = filepath.Abs(to)
+		}
 	}
 	if err != nil {
 		return err
 	}
-	return d.copyTo(d.C.Context, at, to, nil)
+	return d.copyTo(d.C.Context, at, to)
 }
 
-// copyTo copies to an address with server, or to a file. Runs are refused there first, then here for good; the same
-// copy again ends one that was cut off.
-func (d *Command) copyTo(ctx context.Context, from ledger.Place, to string, server *postgres.Options) (err error) {
+// copyTo copies to an address, or to a file. Runs are refused there first, then here for good; the same copy again ends
+// one that was cut off.
+func (d *Command) copyTo(ctx context.Context, from ledger.Place, to string) (err error) {
+	isFile := !checkpoint.IsAddress(to)
 	src, err := from.Open(ledger.How{Moved: true})
 	if err != nil {
 		return err
@@ -66,16 +66,16 @@ func (d *Command) copyTo(ctx context.Context, from ledger.Place, to string, serv
 	switch useIt := "use --checkpoint " + shell.Path(moved); {
 	case moved != "" && !again:
 		return refuse(" before", useIt)
-	case again && server == nil && !disk.Exists(to):
+	case again && isFile && !disk.Exists(to):
 		return refuse(lost, putBack)
 	}
 	read := func() (*checkpoint.Contents, error) { return src.Contents(ctx) }
 	begun := func() error { return src.SetMoved(to) }
 	err = d.Attested(ctx, src, false, func() error {
-		if server == nil {
-			return bolt.Fill(to, read, info.Path, info.Target, begun, from.Options)
+		if isFile {
+			return bolt.Fill(to, read, info.Path, info.Target, begun, d.FileOptions())
 		}
-		o := *server
+		o := d.ServerOptions()
 		if again {
 			o.Resumes = info.ID
 		}
@@ -98,7 +98,7 @@ func (d *Command) copyTo(ctx context.Context, from ledger.Place, to string, serv
 // repair brings what can be read of a damaged checkpoint, and what files of results know besides, into a new one.
 func (d *Command) repair() error {
 	names := d.C.Args().Slice()
-	paths, err := files(d.C.StringSlice("results"))
+	paths, err := inputs.Spread(d.C.StringSlice("results"))
 	if err != nil {
 		return err
 	}
@@ -200,12 +200,4 @@ func (d *Command) reportRepaired(from, to string, r *bolt.Salvaged) {
 	move := map[bool]string{false: "mv -n", true: "move"}[runtime.GOOS == "windows"]
 	fmt.Fprintf(d.Out, "\nrepaired    %s\nTo put it in the old one's place:\n     %[2]s %[3]s %[4]s\n     %[2]s "+
 		"%[5]s %[3]s\n", report.Escape(to), move, shell.Path(from), shell.Path(aside), shell.Path(to))
-}
-
-// lostBlocks warns that an export cannot carry what was forgotten.
-func (d *Command) lostBlocks(n int) {
-	if n > 0 {
-		d.Warn(english.Plural(n, "key", "") +
-			" forgotten: an export does not name them, so forget them again in the new checkpoint")
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/urfave/cli/v2"
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
@@ -84,6 +86,15 @@ func eventful(t *testing.T, path string, target checkpoint.Target) {
 	}
 }
 
+// apart is a command without witnesses, whose files may lie anywhere.
+func apart(t *testing.T) *Command {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	t.Setenv("LEADFERRY_ANY_FILESYSTEM", "1")
+	line := flag.NewFlagSet("", flag.PanicOnError)
+	line.Bool("sandbox", true, "")
+	return &Command{Selection: ledger.Selection{C: cli.NewContext(cli.NewApp(), line, nil)}, Out: &bytes.Buffer{}}
+}
+
 // What a checkpoint knows is the same in PostgreSQL, and back in a file; the one that was left takes no run any more,
 // and a copy that was cut off is finished by the same command. faults 128
 func TestCopyThereAndBack(t *testing.T) {
@@ -92,10 +103,9 @@ func TestCopyThereAndBack(t *testing.T) {
 	dir := t.TempDir()
 	first, last := filepath.Join(dir, "first.db"), filepath.Join(dir, "last.db")
 	eventful(t, first, target)
-	file := func(path string) ledger.Place {
-		return ledger.Place{Path: path, Target: target, Options: bolt.Options{AnyPlace: true, Require: true}}
-	}
-	server := ledger.Place{Path: address, Target: target, Server: &postgres.Options{}}
+	d := apart(t)
+	file := func(path string) ledger.Place { return d.At(path, target) }
+	server := d.At(address, target)
 	knows := func(at ledger.Place) []string {
 		t.Helper()
 		l, err := at.Open(ledger.How{ReadOnly: true})
@@ -116,7 +126,6 @@ func TestCopyThereAndBack(t *testing.T) {
 		}
 	}
 	want := knows(file(first))
-	d := &Command{Out: &bytes.Buffer{}}
 
 	// Cut off after both are marked.
 	cut := errors.New("cut off")
@@ -125,14 +134,14 @@ func TestCopyThereAndBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	refusesRuns(server, checkpoint.ErrLocked)
-	if err := d.copyTo(t.Context(), file(first), address, server.Server); err != nil {
+	if err := d.copyTo(t.Context(), file(first), address); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, knows(server)); diff != "" {
 		t.Errorf("in PostgreSQL (-file +server):\n%s", diff)
 	}
 	refusesRuns(file(first), checkpoint.ErrGone)
-	if err := d.copyTo(t.Context(), server, last, nil); err != nil {
+	if err := d.copyTo(t.Context(), server, last); err != nil {
 		t.Fatal(err)
 	}
 	refusesRuns(server, checkpoint.ErrGone)
@@ -143,8 +152,7 @@ func TestCopyThereAndBack(t *testing.T) {
 		t.Errorf("the one that was left (-before +after):\n%s", diff)
 	}
 	at := file(last)
-	at.Options.Check = true
-	refused, err := at.Open(ledger.How{})
+	refused, err := at.Open(ledger.How{Check: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +166,7 @@ func lostCopyIsNotMadeAgain(t *testing.T, d *Command, from ledger.Place, to stri
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := d.copyTo(t.Context(), from, to, nil); !errors.Is(err, checkpoint.ErrGone) || disk.Exists(to) {
+		if err := d.copyTo(t.Context(), from, to); !errors.Is(err, checkpoint.ErrGone) || disk.Exists(to) {
 			t.Fatalf("copied once more: %v", err)
 		}
 	}
@@ -175,7 +183,7 @@ func lostCopyIsNotMadeAgain(t *testing.T, d *Command, from ledger.Place, to stri
 		t.Fatal("opened again: ", err)
 	}
 	l.Close()
-	if err := d.copyTo(t.Context(), from, to+".new", nil); err != nil {
+	if err := d.copyTo(t.Context(), from, to+".new"); err != nil {
 		t.Error(err)
 	}
 }
@@ -187,9 +195,9 @@ func TestLostLedgerIsNotFilledAgain(t *testing.T) {
 	target := checkpoint.Target{BaseURL: "https://api.example.com", LeadsURL: "https://leads.example.com", TrunkID: "5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77"}
 	from := filepath.Join(t.TempDir(), "from.db")
 	eventful(t, from, target)
-	d := &Command{Out: &bytes.Buffer{}}
-	at := ledger.Place{Path: from, Target: target, Options: bolt.Options{AnyPlace: true}}
-	if err := d.copyTo(t.Context(), at, address, &postgres.Options{}); err != nil {
+	d := apart(t)
+	at := d.At(from, target)
+	if err := d.copyTo(t.Context(), at, address); err != nil {
 		t.Fatal(err)
 	}
 	for _, loss := range []string{`DELETE FROM leadferry.ledgers`, `DROP SCHEMA leadferry CASCADE`, ``} {
@@ -201,7 +209,7 @@ func TestLostLedgerIsNotFilledAgain(t *testing.T) {
 			}
 			l.Close()
 		}
-		err := d.copyTo(t.Context(), at, address, &postgres.Options{})
+		err := d.copyTo(t.Context(), at, address)
 		if !errors.Is(err, checkpoint.ErrGone) || !strings.Contains(err.Error(), "may have known more") {
 			t.Errorf("%s: copied once more: %v", loss, err)
 		}

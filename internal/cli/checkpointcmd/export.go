@@ -8,8 +8,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/gocarina/gocsv"
 
 	"leadferry/checkpoint"
@@ -25,7 +28,7 @@ import (
 
 // stateNamed is a state that an export has, Unknown where none is named.
 func stateNamed(name string) (state checkpoint.State, known bool) {
-	for _, s := range []checkpoint.State{checkpoint.Created, checkpoint.Partial, checkpoint.Rejected, checkpoint.InDoubt} {
+	for s := checkpoint.Created; s <= checkpoint.InDoubt; s++ {
 		if s.String() == name {
 			return s, true
 		}
@@ -87,7 +90,7 @@ func (d *Command) exportTo(out io.Writer, x *export) (err error) {
 		return err
 	}
 	db, err := at.Open(ledger.How{ReadOnly: true})
-	if at.Server == nil && errors.Is(err, checkpoint.ErrDamaged) {
+	if !at.OnServer() && errors.Is(err, checkpoint.ErrDamaged) {
 		return errors.Join(d.exportDamaged(at.Path, x, out), err)
 	}
 	if err != nil {
@@ -133,7 +136,10 @@ func (d *Command) exportDamaged(path string, x *export, out io.Writer) error {
 		if err == nil {
 			d.Warn("the checkpoint is damaged; the export holds what can be read of it. Whatever adopts it is " +
 				"incomplete")
-			d.lostBlocks(r.Forgotten)
+		}
+		if err == nil && r.Forgotten > 0 {
+			d.Warn(english.Plural(r.Forgotten, "key", "") +
+				" forgotten: an export does not name them, so forget them again in the new checkpoint")
 		}
 		return err
 	})
@@ -168,10 +174,11 @@ func (x *export) lines(to io.Writer, lacks string, each func(add func(checkpoint
 
 func exportLine(e *checkpoint.Entry) ExportLine {
 	namespace, key := rowkey.Split(e.Key)
+	line := json.Number(strings.TrimPrefix(strconv.Itoa(e.Line), "0"))
 	return ExportLine{
 		Key: key, Namespace: namespace, State: e.State.String(), LeadID: e.LeadID, OrganizationID: importer.AskedFor(e),
 		Location: e.Location, Status: e.Status, ExternalID: cmp.Or(e.WantLink, e.ExternalID), RunID: e.Run,
-		UpdatedAt: e.Updated.UTC().Format(time.RFC3339), File: e.File, Line: lineNumber(e.Line),
+		UpdatedAt: e.Updated.UTC().Format(time.RFC3339), File: e.File, Line: line,
 		Error: importer.WithRequestID(importer.Explain(e), e), RequestID: e.RequestID,
 	}
 }

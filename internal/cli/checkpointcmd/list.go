@@ -4,12 +4,12 @@ import (
 	"bufio"
 	"cmp"
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -26,35 +26,20 @@ import (
 // ExportLine is a line of a checkpoint export, which resolve and adopt take back (INTERFACE, "Files that a run
 // writes").
 type ExportLine struct {
-	Key            string     `csv:"key" json:"key"`
-	Namespace      string     `csv:"namespace" json:"namespace,omitempty"` // in CSV only where any key has one
-	State          string     `csv:"state" json:"state"`
-	LeadID         string     `csv:"lead_id" json:"lead_id"`
-	OrganizationID string     `csv:"organization_id" json:"organization_id"`
-	Location       string     `csv:"location" json:"location"`
-	Status         string     `csv:"status" json:"status"`
-	ExternalID     string     `csv:"external_id" json:"external_id"`
-	RunID          string     `csv:"run_id" json:"run_id"`
-	UpdatedAt      string     `csv:"updated_at" json:"updated_at"`
-	File           string     `csv:"file" json:"file"`
-	Line           lineNumber `csv:"line" json:"line,omitempty"`
-	Error          string     `csv:"error" json:"error"` // in doubt: the request's ID, too
-	RequestID      string     `csv:"-" json:"request_id,omitempty"`
-}
-
-// lineNumber is the number of a line; an entry that no file brought has none.
-type lineNumber int
-
-// MarshalCSV leaves the cell empty where there is no line.
-func (l lineNumber) MarshalCSV() (string, error) {
-	return strings.TrimPrefix(strconv.Itoa(int(l)), "0"), nil
-}
-
-// UnmarshalCSV takes a text that is no number for no line: people may have edited the file.
-func (l *lineNumber) UnmarshalCSV(cell string) error {
-	n, _ := strconv.Atoi(cell)
-	*l = lineNumber(n)
-	return nil
+	Key            string      `csv:"key" json:"key"`
+	Namespace      string      `csv:"namespace" json:"namespace,omitempty"` // in CSV only where any key has one
+	State          string      `csv:"state" json:"state"`
+	LeadID         string      `csv:"lead_id" json:"lead_id"`
+	OrganizationID string      `csv:"organization_id" json:"organization_id"`
+	Location       string      `csv:"location" json:"location"`
+	Status         string      `csv:"status" json:"status"`
+	ExternalID     string      `csv:"external_id" json:"external_id"`
+	RunID          string      `csv:"run_id" json:"run_id"`
+	UpdatedAt      string      `csv:"updated_at" json:"updated_at"`
+	File           string      `csv:"file" json:"file"`
+	Line           json.Number `csv:"line" json:"line,omitempty"` // "": no file brought it
+	Error          string      `csv:"error" json:"error"`         // in doubt: the request's ID, too
+	RequestID      string      `csv:"-" json:"request_id,omitempty"`
 }
 
 // incompleteState is the state of the last line of an export, which has no key, where the checkpoint is incomplete:

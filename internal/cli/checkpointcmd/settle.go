@@ -48,7 +48,7 @@ func (d *Command) resolve() error {
 			why, column = "it has no rows in doubt", "leadferry_lead_id"
 		}
 		if all > 0 {
-			why = column + " is empty in " + english.Plural(all, "row", "")
+			why = column + " is empty in " + countRows(all)
 		}
 		return exit.Usage(read.path+": decides nothing: "+why+"; nothing was settled",
 			"write into "+column+" the lead's ID, exists, or none where the lead was not made")
@@ -59,9 +59,10 @@ func (d *Command) resolve() error {
 			return read.refused(why, &rows[why.Index], "nothing was settled")
 		}
 		if err == nil {
-			d.reportResolved(r, decisions, db.Info().InDoubt,
-				counted{all - len(decisions), "without a decision, passed over: an empty lead_id decides nothing"},
-				counted{read.passed, "not in doubt, passed over: their leadferry_lead_id was not used"})
+			d.reportResolved(r, decisions, db.Info().InDoubt)
+			undecided := all - len(decisions)
+			d.tellIf(undecided > 0, "%d without a decision, passed over: an empty lead_id decides nothing", undecided)
+			d.tellIf(read.passed > 0, "%d not in doubt, passed over: their leadferry_lead_id was not used", read.passed)
 		}
 		return err
 	})
@@ -82,7 +83,7 @@ func (d *Command) resolveNone(ctx context.Context) error {
 		if err == nil {
 			question := fmt.Sprintf("This says of %s in doubt that no lead was made: the next import sends them.\n"+
 				"Those that were made after all are made twice, and leads cannot be deleted. Go on?",
-				english.Plural(len(decisions), "row", ""))
+				countRows(len(decisions)))
 			err = d.Person.Confirm(question, "nothing was settled", "answer y, or add --yes")
 		}
 		if err != nil {
@@ -155,9 +156,7 @@ func decisionsOf(read *list) (decisions []checkpoint.Decision, rows []listed, al
 func isRun(word string) bool { return len(word) == 8 && strings.Trim(word, "0123456789abcdef") == "" }
 
 // reportResolved tells apart what was decided, and what was passed over.
-func (d *Command) reportResolved(r checkpoint.ResolveResult, decisions []checkpoint.Decision, doubts int,
-	passed ...counted,
-) {
+func (d *Command) reportResolved(r checkpoint.ResolveResult, decisions []checkpoint.Decision, doubts int) {
 	found, exist := 0, 0
 	for _, d := range decisions {
 		if d.LeadID != "" {
@@ -168,12 +167,11 @@ func (d *Command) reportResolved(r checkpoint.ResolveResult, decisions []checkpo
 	}
 	not := len(decisions) - found - exist
 	fmt.Fprintf(d.Out, "%s settled: %d %s a lead ID, %d %s without a known ID, %d %s never made; %d still in doubt\n",
-		english.Plural(len(decisions), "row", ""), found, english.PluralWord(found, "has", "have"),
+		countRows(len(decisions)), found, english.PluralWord(found, "has", "have"),
 		exist, english.PluralWord(exist, "exists", "exist"), not, english.PluralWord(not, "was", "were"), doubts)
-	d.tellCounts("", append([]counted{
-		{r.Corrected, "of these had been decided otherwise: corrected, and the history keeps both"},
-		{r.Before, "of these had been decided so before"},
-	}, passed...)...)
+	d.tellIf(r.Corrected > 0, "%d of these had been decided otherwise: corrected, and the history keeps both",
+		r.Corrected)
+	d.tellIf(r.Before > 0, "%d of these had been decided so before", r.Before)
 	d.tellIf(found+not > 0,
 		"import the rejects file or the whole file again: either sends what may be sent and links what was found")
 }
@@ -187,7 +185,6 @@ func (d *Command) forget() error {
 		return err
 	}
 	var (
-		alike           []checkpoint.Likeness
 		leads           []string
 		r               checkpoint.ForgetResult
 		inSandbox       int
@@ -197,14 +194,14 @@ func (d *Command) forget() error {
 		if !d.Hold() { // half of it would leave a copy of the file
 			return exit.ErrInterrupted
 		}
-		found, similar, err := lookUp(ctx, db, keys...) // first: nothing of them is known afterwards
+		found, err := lookUp(ctx, db, keys...) // first: nothing of them is known afterwards
 		for i := range found {
 			if found[i].LeadID != "" {
 				leads = append(leads, found[i].LeadID)
 			}
 		}
 		_, kept = db.(*postgres.Store)
-		if alike, sandboxed = similar, db.Info().Target == connection.SandboxTarget; err == nil && sandboxed {
+		if sandboxed = db.Info().Target == connection.SandboxTarget; err == nil && sandboxed {
 			inSandbox, err = sandbox.Forget(ledger.SandboxData(db.Info().Path), leads)
 		}
 		if err == nil {
@@ -237,10 +234,6 @@ func (d *Command) forget() error {
 	d.reportTraces(keys)
 	d.tellIf(kept, "the server's log of changes (WAL), its standbys and its backups keep what they have until they "+
 		"are recycled: ask its administrator how long")
-	for i, l := range alike {
-		d.tellIf(l.File != "", "%s is not known, but looks like the key of %s:%d. Nothing of that one was removed: "+
-			"forget it by its own key", keys[i], l.File, l.Line)
-	}
 	return nil
 }
 

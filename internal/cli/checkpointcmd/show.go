@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
-	"github.com/dustin/go-humanize/english"
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
@@ -32,8 +31,8 @@ func (d *Command) status() error {
 	if err != nil {
 		return err
 	}
-	if at.Server == nil {
-		s, err := bolt.ReadStatus(at.Path, at.Target, at.Options)
+	if !at.OnServer() {
+		s, err := bolt.ReadStatus(at.Path, at.Target, d.FileOptions())
 		if err == nil {
 			d.showStatus(&s)
 		}
@@ -98,7 +97,7 @@ func countsText(counts map[string]int) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return english.Plural(counts["read"], "row", "") + " read: " + strings.Join(parts, ", ")
+	return countRows(counts["read"]) + " read: " + strings.Join(parts, ", ")
 }
 
 // workers lists who uses a ledger in PostgreSQL.
@@ -144,7 +143,7 @@ func (d *Command) worker(w *postgres.Worker) {
 		how += ", replaced " + stamp(*w.Fenced)
 	}
 	if w.Holds > 0 {
-		how += ", holds " + english.Plural(w.Holds, "row", "") + " in doubt"
+		how += ", holds " + countRows(w.Holds) + " in doubt"
 		if w.Ended == nil && !w.MayStillSettle {
 			how += ": they may be resolved"
 		}
@@ -186,7 +185,7 @@ func (d *Command) history() error {
 	}
 	ctx, key := d.C.Context, rowkey.Effective(d.C.String("namespace"), rowkey.Trim(d.C.Args().First()))
 	return d.with(true, func(db ledger.Ledger) error {
-		found, alike, err := lookUp(ctx, db, key)
+		found, err := lookUp(ctx, db, key)
 		if err != nil {
 			return err
 		}
@@ -195,11 +194,8 @@ func (d *Command) history() error {
 			return err
 		}
 		if found[0].State == checkpoint.Unknown && len(lines) == 0 {
-			hint := "leadferry checkpoint export lists all keys; --namespace names that of the mapping, if it has one"
-			if like := alike[0]; like.File != "" {
-				hint = fmt.Sprintf("it knows one that looks like it, of %s:%d", report.Escape(like.File), like.Line)
-			}
-			return exit.Usage("the checkpoint does not know this key", hint)
+			return exit.Usage("the checkpoint does not know this key",
+				"leadferry checkpoint export lists all keys; --namespace names that of the mapping, if it has one")
 		}
 		d.writeState(&found[0])
 		for _, l := range lines {
@@ -209,16 +205,14 @@ func (d *Command) history() error {
 	})
 }
 
-// lookUp returns what is known of keys, and for those that are not known one that looks like it.
-func lookUp(ctx context.Context, db ledger.Ledger, keys ...string) (found []checkpoint.Entry,
-	alike []checkpoint.Likeness, err error,
-) {
-	found, alike = make([]checkpoint.Entry, len(keys)), make([]checkpoint.Likeness, len(keys))
+// lookUp returns what is known of keys.
+func lookUp(ctx context.Context, db ledger.Ledger, keys ...string) (found []checkpoint.Entry, err error) {
+	found = make([]checkpoint.Entry, len(keys))
 	queries := make([]checkpoint.Query, len(keys))
 	for i, key := range keys {
-		queries[i] = checkpoint.Query{Key: key, Alike: &alike[i]}
+		queries[i].Key = key
 	}
-	return found, alike, db.Find(ctx, queries, found, make([]checkpoint.Match, len(keys)))
+	return found, db.Find(ctx, queries, found, make([]checkpoint.Match, len(keys)))
 }
 
 // writeState says how the key is now.

@@ -48,7 +48,7 @@ var rows = sync.OnceValue(func() (all []*row) {
 		case set != "" && len(words) > 3:
 			r := &row{set: set, group: strings.Trim(words[0], "-"), usage: strings.Join(words[3:], " ")}
 			r.kind, r.value, _ = strings.Cut(words[1], "=")
-			name := strings.TrimRight(words[2], "$!*")
+			name := strings.TrimRight(words[2], "$!")
 			r.marks = words[2][len(name):]
 			names := strings.Split(name, ",")
 			r.name, r.short = names[0], names[1:]
@@ -216,7 +216,8 @@ type Line struct {
 func Order(app *cli.App, args []string) (l *Line, mistake error) {
 	l = &Line{app: app, Path: []string{app.Name}, Typed: map[string]string{}}
 	l.Command = &cli.Command{
-		Usage: app.Usage, Description: app.Description, ArgsUsage: "COMMAND", Flags: app.Flags, Subcommands: app.Commands,
+		Usage: app.Usage, Description: app.Description, ArgsUsage: "COMMAND", Flags: app.Flags,
+		Subcommands: app.Commands,
 	}
 	var global, own []string
 	for onlyFiles := false; len(args) > 0; {

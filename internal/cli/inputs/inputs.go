@@ -83,63 +83,60 @@ func Open(c *cli.Context, stdin io.Reader, o *importer.Options) (in *Files, err 
 	return in, nil
 }
 
-// Names are the files of the command line, its patterns spread out as a shell would: some shells leave that to the
-// program, and timers have none. A name that a file really has is no pattern.
-func Names(c *cli.Context) (names []string, err error) {
-	known := func(name string) bool {
-		return slices.ContainsFunc(names, func(other string) bool { return disk.SameFile(other, name) })
+// Names are the files of the command line, each once.
+func Names(c *cli.Context) ([]string, error) {
+	if !c.Args().Present() {
+		return nil, exit.Usage("no input file given", "name it behind the command; - reads standard input; see "+
+			c.Command.HelpName+" --help")
 	}
-	for _, arg := range c.Args().Slice() {
-		if arg == "" {
+	return Spread(c.Args().Slice())
+}
+
+// Spread are the files that are named, each once, with patterns spread out as a shell would: some shells leave that to
+// the program, and timers have none. A name that a file really has is no pattern.
+func Spread(args []string) (names []string, err error) {
+	for _, arg := range args {
+		found := []string{arg}
+		scheme, _, address := strings.Cut(arg, "://")
+		switch {
+		case arg == "":
 			return nil, exit.Usage("the name of an input is empty", "is a variable not set?")
-		}
-		found, pattern, err := Spread(arg)
-		if err != nil {
-			return nil, err
-		}
-		if !pattern && known(arg) {
-			return nil, exit.Usage(arg+" is named twice", "name each file once")
+		case arg == "-" || disk.Exists(arg):
+		case address && (scheme == "https" || scheme == "http"): // what is secret in it is not shown
+			return nil, exit.Usage("an input is an address, and inputs are files",
+				"fetch the file first, or pipe it in: curl ADDRESS | leadferry COMMAND … -")
+		case strings.ContainsAny(arg, "*?["):
+			if found, err = matches(arg); err != nil {
+				return nil, err
+			}
 		}
 		for _, name := range found {
-			if pattern && name == "-" {
-				name = "./-" // the file of this name, not standard input
-			}
-			if !known(name) {
+			if !slices.ContainsFunc(names, func(other string) bool { return disk.SameFile(other, name) }) {
 				names = append(names, name)
 			}
 		}
 	}
-	if len(names) == 0 {
-		return nil, exit.Usage("no input file given", "name it behind the command; - reads standard input; see "+
-			c.Command.HelpName+" --help")
-	}
 	return names, nil
 }
 
-// Spread are the files that a pattern fits, or the one of this name.
-func Spread(arg string) (names []string, pattern bool, err error) {
-	if scheme, _, is := strings.Cut(arg, "://"); is && (scheme == "https" || scheme == "http") && !disk.Exists(arg) {
-		// what is secret in it is not shown
-		return nil, false, exit.Usage("an input is an address, and inputs are files",
-			"fetch the file first, or pipe it in: curl ADDRESS | leadferry COMMAND … -")
-	}
-	if disk.Exists(arg) || arg == "-" || !strings.ContainsAny(arg, "*?[") {
-		return []string{arg}, false, nil
-	}
-	// Brackets are first what they are in the names of files and folders.
-	found, err := filepath.Glob(strings.ReplaceAll(arg, "[", "[[]"))
+// matches are the files that a pattern fits. Brackets are first what they are in the names of files and folders.
+func matches(pattern string) ([]string, error) {
+	found, err := filepath.Glob(strings.ReplaceAll(pattern, "[", "[[]"))
 	if len(found) == 0 {
-		found, err = filepath.Glob(arg)
+		found, err = filepath.Glob(pattern)
 	}
 	switch {
 	case err != nil:
-		return nil, true, exit.Usage(arg+" is no file and no pattern that can be read",
+		return nil, exit.Usage(pattern+" is no file and no pattern that can be read",
 			`a pattern holds *, ? and [a-z]`)
 	case len(found) == 0:
-		return nil, true, exit.Usage("no file matches "+arg,
+		return nil, exit.Usage("no file matches "+pattern,
 			"check the pattern, and the folder that the command is run in")
 	}
-	return found, true, nil
+	if i := slices.Index(found, "-"); i >= 0 {
+		found[i] = "./-" // the file of this name, not standard input
+	}
+	return found, nil
 }
 
 // sourceOptions puts the flags above what a mapping says of the source.

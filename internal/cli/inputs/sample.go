@@ -156,6 +156,9 @@ func (from reading) read(o source.Options, most int) (*sample, error) {
 	if err := s.take(f, most); err != nil {
 		return nil, err
 	}
+	for i, cells := range s.Rows { // earlier ones lack the columns that came later
+		s.Rows[i] = append(slices.Clip(cells), make([]string, len(s.Columns)-len(cells))...)
+	}
 	s.File, s.Warnings = from.name, f.Warnings()
 	s.Source = mapping.Source{
 		Format: f.Info().Format, Sheet: o.Sheet, List: o.List, Delimiter: o.Delimiter, Columns: s.Columns,
@@ -214,7 +217,6 @@ func (s *sample) lost() (n int) {
 // take takes rows as long as there is room.
 func (s *sample) take(f *source.File, most int) error {
 	s.learn(f.Header())
-	defer s.square()
 	for len(s.Rows)+s.lost() < most && len(s.Rows)*len(s.Columns) < maxSampleCells && s.bytes < maxSampleBytes {
 		var row source.Row // keeps its cells
 		err := f.Next(&row)
@@ -300,11 +302,4 @@ func (s *sample) add(row *source.Row) {
 		s.bytes += len(cell)
 	}
 	s.Rows = append(s.Rows, cells)
-}
-
-// square gives every row all the columns: earlier ones lack those that came later.
-func (s *sample) square() {
-	for i, cells := range s.Rows {
-		s.Rows[i] = append(slices.Clip(cells), make([]string, len(s.Columns)-len(cells))...)
-	}
 }

@@ -43,13 +43,18 @@ type Selection struct {
 	Interrupt <-chan struct{}   // ends the waits for a server
 }
 
-// Place is where a checkpoint lies, and how it is opened.
+// Place is where a checkpoint lies.
 type Place struct {
-	Path    string
-	Target  checkpoint.Target
-	Options bolt.Options      // of a file
-	Server  *postgres.Options // of an address; nil: it is a file
+	Path   string
+	Target checkpoint.Target
+	by     Selection
 }
+
+// At is the place of a path, or of an address.
+func (m Selection) At(path string, target checkpoint.Target) Place { return Place{path, target, m} }
+
+// OnServer reports whether it is in PostgreSQL, and not in a file.
+func (at *Place) OnServer() bool { return checkpoint.IsAddress(at.Path) }
 
 // Ledger is a checkpoint as commands use it.
 type Ledger interface {
@@ -65,14 +70,18 @@ type How struct {
 	ReadOnly bool
 	Makes    bool   // one that is not there is made
 	Used     bool   // one that has known nothing counts as not there
+	Check    bool   // a file is checked, however it was left
 	Accept   string // ID of one on a server that has lost some of it, by a person's word
 	Moved    bool   // also one that was copied to another place
+	Run      string // of a run: its ID
+	Terms    *checkpoint.Terms
 }
 
 // Open opens the checkpoint.
 func (at *Place) Open(how How) (Ledger, error) {
-	if at.Server != nil {
-		o := *at.Server
+	if at.OnServer() {
+		o := at.by.ServerOptions()
+		o.Run, o.Terms = how.Run, how.Terms
 		o.ReadOnly, o.Accept, o.Moved, o.Require = how.ReadOnly, how.Accept, how.Moved, !how.Makes
 		return opened(postgres.Open(at.Path, at.Target, o))
 	}
@@ -81,8 +90,8 @@ func (at *Place) Open(how How) (Ledger, error) {
 			return nil, err
 		}
 	}
-	o := at.Options
-	o.ReadOnly, o.Moved, o.Require, o.Used = how.ReadOnly, how.Moved, !how.Makes, how.Used
+	o := at.by.FileOptions()
+	o.ReadOnly, o.Moved, o.Require, o.Used, o.Check = how.ReadOnly, how.Moved, !how.Makes, how.Used, how.Check
 	store, err := bolt.Open(at.Path, at.Target, o)
 	if err == nil && !how.ReadOnly && store.Info().Target == connection.SandboxTarget {
 		o.Witnesses.NoteEnd(store)
@@ -222,23 +231,11 @@ func AnyPlace() bool {
 	return yes
 }
 
-// at is the place of a path, or of an address.
-func (m Selection) at(path string, target checkpoint.Target) Place {
-	if checkpoint.IsAddress(path) {
-		o := m.ServerOptions()
-		return Place{Path: path, Target: target, Server: &o}
-	}
-	return Place{Path: path, Target: target, Options: m.FileOptions()}
-}
-
 // Opener opens the checkpoint of a run, wherever it is kept.
 func (m Selection) Opener(o *importer.Options) func(require, readOnly bool) (checkpoint.Store, error) {
-	at := m.at(o.Checkpoint, o.Target)
-	if at.Server != nil {
-		at.Server.Run, at.Server.Command, at.Server.Terms = o.RunID, o.Command, o.Terms
-	}
+	at := m.At(o.Checkpoint, o.Target)
 	return func(require, readOnly bool) (checkpoint.Store, error) {
-		return at.Open(How{ReadOnly: readOnly, Makes: !require, Used: require})
+		return at.Open(How{ReadOnly: readOnly, Makes: !require, Used: require, Run: o.RunID, Terms: o.Terms})
 	}
 }
 
@@ -272,14 +269,14 @@ func (m Selection) there(path string, target checkpoint.Target, hint string) (Pl
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return Place{}, exit.Usage("no checkpoint at "+path, hint)
 	}
-	return m.at(path, target), nil
+	return m.At(path, target), nil
 }
 
 // existingOnServer is the ledger that the flags name: of their target, or the only one there is.
 func (m Selection) existingOnServer(path string) (Place, error) {
 	const begins = "; a run begins the ledger of its target"
-	at := m.at(path, m.Target)
-	all, err := postgres.Targets(path, *at.Server)
+	at := m.At(path, m.Target)
+	all, err := postgres.Targets(path, m.ServerOptions())
 	switch {
 	case err != nil, m.named() && slices.Contains(all, at.Target.Canonical()):
 		return at, err
@@ -309,7 +306,7 @@ func (m Selection) named() bool {
 // OpenOrMake opens the checkpoint that the flags name, and makes one where there is none, if the flags name a target.
 func (m Selection) OpenOrMake() (Ledger, error) {
 	path, err := m.Path()
-	at := m.at(path, m.Target)
+	at := m.At(path, m.Target)
 	if err == nil && !m.named() {
 		at, err = m.Existing()
 	}

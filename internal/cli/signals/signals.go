@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"leadferry/internal/cli/exit"
 )
 
 const (
@@ -84,35 +86,29 @@ func (h *Hold) Take() bool {
 // interrupt notes the first signal and reports whether the command sees to it.
 func (h *Hold) interrupt() bool { return h.state.Swap(signalled) == held }
 
-// Conclude waits for a command's end. One that sees to signals itself is given time
-// after the second; any other leaves at the first one, whatever it waits for: input, a
-// lock, the check of a file; waits is called where it is waited for. left says why nobody waits for its end any more;
-// else it ended with code.
-func (h *Hold) Conclude(ctx context.Context, interrupt <-chan struct{}, ended <-chan int, waits func()) (code int,
-	left string,
-) {
+// Conclude waits for a command's end, and returns its error. One that sees to signals itself is given time after the
+// second; any other is left at the first one, whatever it waits for: input, a lock, the check of a file. waits is
+// called where the command is waited for.
+func (h *Hold) Conclude(ctx context.Context, interrupt <-chan struct{}, ended <-chan error, waits func()) error {
 	select {
-	case code := <-ended:
-		return code, ""
+	case err := <-ended:
+		return err
 	case <-interrupt:
 	}
+	patience, left := unwinding, "interrupted: nothing was sent"
 	if h.interrupt() {
 		waits()
 		select {
-		case code := <-ended:
-			return code, ""
+		case err := <-ended:
+			return err
 		case <-ctx.Done():
 		}
-		return within(atOnce, ended, "interrupted a second time, and left at once")
+		patience, left = atOnce, "interrupted a second time, and left at once"
 	}
-	return within(unwinding, ended, "interrupted: nothing was sent")
-}
-
-func within(wait time.Duration, ended <-chan int, text string) (code int, left string) {
 	select {
-	case code := <-ended:
-		return code, ""
-	case <-time.After(wait):
-		return 0, text
+	case err := <-ended:
+		return err
+	case <-time.After(patience):
+		return exit.Interrupted(left)
 	}
 }
