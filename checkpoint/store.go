@@ -28,7 +28,6 @@ package checkpoint
 
 import (
 	"context"
-	"iter"
 	"strings"
 
 	"leadferry/internal/rowkey"
@@ -227,14 +226,12 @@ type Finder interface {
 	// Show fills out with what look-ups show of a key; where nothing is known of it, its state is Unknown or Forgotten.
 	// It uses the slice of out's Content again.
 	Show(key string, out *Entry) error
-	// OwnerOf is the key that has a lead, or nothing.
-	OwnerOf(lead string) (key string, err error)
+	// Owner is the key that has a lead, or nothing; key is the one that wants it.
+	Owner(lead, key string) (owner string, err error)
 	// Linked is the key whose lead has an ExternalID, or is to have it, or nothing, or says that there are several.
 	Linked(external string) (key string, several bool, err error)
-	// Folding are known keys that fold so and are not their own fold.
-	Folding(folded string) iter.Seq[string]
-	// WasForgotten says whether a key that was forgotten folds so.
-	WasForgotten(folded string) bool
+	// Alike are the known keys that fold so and are not their own fold, and whether one that was forgotten folds so.
+	Alike(folded string) (keys []string, forgotten bool)
 }
 
 // Find answers queries as [Store] says.
@@ -262,7 +259,7 @@ func (l *lookUp) find(q *Query, out *Entry) (Match, error) {
 	if err := l.Show(q.Key, out); err != nil {
 		return NoMatch, err
 	}
-	owner, err := l.OwnerOf(q.LeadID)
+	owner, err := l.Owner(q.LeadID, q.Key)
 	switch s := out.State; {
 	case err != nil:
 		return NoMatch, err
@@ -308,32 +305,22 @@ func (l *lookUp) alike(key string) (found Likeness, err error) {
 	if folded == "" {
 		return found, nil
 	}
-	if folded != key {
-		if found, err = l.resembles(folded); found.State != Unknown || err != nil {
-			return found, err
-		}
-	}
-	for other := range l.Folding(folded) {
+	others, forgotten := l.Alike(folded)
+	for _, other := range append(others, folded) {
 		if other == key {
 			continue
 		}
-		if found, err = l.resembles(other); found.State != Unknown || err != nil {
+		if err := l.Show(other, &l.other); err != nil {
 			return found, err
 		}
+		if e := &l.other; e.State.HasLead() || e.State == InDoubt {
+			return Likeness{State: e.State, File: e.File, Line: e.Line}, nil
+		}
 	}
-	if l.WasForgotten(folded) {
+	if forgotten {
 		found.State = Forgotten
 	}
 	return found, nil
-}
-
-// resembles is a key that looks alike, if it has a lead or may have one.
-func (l *lookUp) resembles(key string) (found Likeness, err error) {
-	err = l.Show(key, &l.other)
-	if e := &l.other; err == nil && (e.State.HasLead() || e.State == InDoubt) {
-		found = Likeness{State: e.State, File: e.File, Line: e.Line}
-	}
-	return found, err
 }
 
 // IsAddress reports whether a checkpoint is named by the address of a server, as psql takes it: a

@@ -3,7 +3,6 @@ package bolt
 import (
 	"bytes"
 	"context"
-	"iter"
 	"maps"
 	"slices"
 
@@ -171,7 +170,7 @@ func (f *finder) Show(key string, out *checkpoint.Entry) error {
 	return nil
 }
 
-func (l *sources) OwnerOf(id string) (string, error) {
+func (l *sources) Owner(id, _ string) (string, error) {
 	lead := records.LeadKey(id)
 	if lead == nil {
 		return "", nil
@@ -221,28 +220,18 @@ func (l *sources) eachLinked(external string, f func(key string) bool) error {
 	return nil
 }
 
-func (f *finder) Folding(folded string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		prefix := records.FoldPrefix(f.d.digests, folded)
-		for k, _ := f.folds.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = f.folds.Next() {
-			if !yield(string(k[len(prefix):])) {
-				return
-			}
-		}
+func (f *finder) Alike(folded string) (keys []string, forgotten bool) {
+	prefix := records.FoldPrefix(f.d.digests, folded)
+	for k, _ := f.folds.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = f.folds.Next() {
+		keys = append(keys, string(k[len(prefix):]))
 	}
-}
-
-func (f *finder) WasForgotten(folded string) bool {
 	if !f.forgotten {
-		return false
+		return keys, false
 	}
 	hash := f.d.digests.Blocked(folded)
-	if exactly(f.blocked, hash) != nil { // it is its own fold
-		return true
-	}
-	prefix := records.ForgottenFold(hash, nil)
+	prefix = records.ForgottenFold(hash, nil)
 	k, _ := f.folds.Seek(prefix)
-	return bytes.HasPrefix(k, prefix)
+	return keys, bytes.HasPrefix(k, prefix) || exactly(f.blocked, hash) != nil // it is its own fold
 }
 
 // Contents are all that is known.

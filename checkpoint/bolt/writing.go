@@ -202,8 +202,6 @@ func entryOf(k *checkpoint.Kept) *checkpoint.Entry {
 	return &k.Entry
 }
 
-func (w *writing) Owner(id, _ string) (string, error) { return w.OwnerOf(id) }
-
 func (w *writing) Linked(external, key string) (found string, err error) {
 	err = w.eachLinked(external, func(other string) bool {
 		if other != key {

@@ -130,7 +130,7 @@ func (s *Store) commit(g *group) error {
 
 // store writes what was changed, in one transaction and one round trip, and notes it.
 func (s *Store) store(g *group, w *working) error {
-	writes, shapes := w.writes(), s.newShapes(g.changes)
+	writes, shapes := w.writes(), s.shapesOf(g.changes)
 	if len(writes)+len(shapes) == 0 && maps.EqualFunc(w.notes, w.before, bytes.Equal) {
 		return nil
 	}
@@ -161,9 +161,6 @@ func (s *Store) store(g *group, w *working) error {
 		}
 	}
 	s.claimed.Store(true)
-	for _, n := range shapes {
-		s.shapes[n.Name] = true
-	}
 	for i, c := range g.changes {
 		if key := g.asked[i].Key; c.Err == nil && w.rows[key] != w.base[key] {
 			c.Entry.Seq = cmp.Or(c.Entry.Seq, seq)
@@ -172,15 +169,15 @@ func (s *Store) store(g *group, w *working) error {
 	return nil
 }
 
-// newShapes are the notes of shapes that claims have and that this process has not noted yet.
-func (s *Store) newShapes(changes []*checkpoint.Change) (all []checkpoint.Note) {
+// shapesOf are the notes of shapes that claims have: the first ones of a run.
+func (s *Store) shapesOf(changes []*checkpoint.Change) (all []checkpoint.Note) {
 	var last *checkpoint.Shape
 	for _, c := range changes {
 		if c.Kind != checkpoint.Claim || c.Shape == last {
 			continue
 		}
 		last = c.Shape
-		if n := s.digests.ShapeNote(c.Shape); n.Name != "" && !s.shapes[n.Name] {
+		if n := s.digests.ShapeNote(c.Shape); n.Name != "" {
 			all = append(all, n)
 		}
 	}

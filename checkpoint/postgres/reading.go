@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -137,7 +136,7 @@ func (f *found) Show(key string, out *checkpoint.Entry) error {
 	return nil
 }
 
-func (f *found) OwnerOf(lead string) (key string, err error) {
+func (f *found) Owner(lead, _ string) (key string, err error) {
 	for _, owner := range f.by[byLead][lead] {
 		key = owner.key
 	}
@@ -152,17 +151,12 @@ func (f *found) Linked(external string) (key string, several bool, err error) {
 	return key, len(linked) > 1, nil
 }
 
-func (f *found) Folding(folded string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, r := range f.by[byFold][folded] {
-			if !yield(r.key) {
-				return
-			}
-		}
+func (f *found) Alike(folded string) (keys []string, forgotten bool) {
+	for _, r := range f.by[byFold][folded] {
+		keys = append(keys, r.key)
 	}
+	return keys, f.by[forgottenFold][folded] != nil
 }
-
-func (f *found) WasForgotten(folded string) bool { return f.by[forgottenFold][folded] != nil }
 
 // Find looks for leads in one statement, see [checkpoint.Store].
 func (s *Store) Find(ctx context.Context, qs []checkpoint.Query, out []checkpoint.Entry, how []checkpoint.Match) error {

@@ -111,12 +111,11 @@ type ends struct {
 // writing is what belongs to the commit that is under way.
 type writing struct {
 	writer   *server.Session
-	session  int64           // its number on the server
-	shapes   map[string]bool // notes of them that are there
-	commits  uint64          // that were acknowledged
-	coming   uint64          // the number of the one under way
-	troubled time.Time       // since when the server could not commit; zero: it can
-	silence  time.Duration   // how long it may take for an answer
+	session  int64         // its number on the server
+	commits  uint64        // that were acknowledged
+	coming   uint64        // the number of the one under way
+	troubled time.Time     // since when the server could not commit; zero: it can
+	silence  time.Duration // how long it may take for an answer
 }
 
 // mostConflicts is how often something is begun again in which somebody else has a hand.
@@ -172,7 +171,7 @@ func connect(name string, t checkpoint.Target, o Options) (*Store, error) {
 		o.Now = time.Now
 	}
 	s := &Store{at: at, o: o, identity: identity{target: t.Canonical()}, claims: newClaims()}
-	s.shapes, s.session, s.ending = map[string]bool{}, rand.Int64(), make(chan struct{})
+	s.session, s.ending = rand.Int64(), make(chan struct{})
 	s.silence = max(o.Patience, leastSilence)
 	s.interrupted, s.interrupt = context.WithCancel(context.Background())
 	at.Locks = max(o.Wait, s.silence) * 9 / 10 // before the server counts as silent
