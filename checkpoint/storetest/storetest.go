@@ -40,7 +40,7 @@ type Backend struct {
 func Run(t *testing.T, b Backend) {
 	b.run(t, []func(*testing.T, Backend){
 		knowsWhatMapsKnow, badChangeDoesNotHarmItsNeighbours, closedRefusesEverything,
-		digestsAreKeyed, eachGoesThroughAllInOrderAndMayWrite, whatIsToldOfTheLedgerIsKept, whatUpdatesLeaveIsKept,
+		eachGoesThroughAllInOrderAndMayWrite, whatIsToldOfTheLedgerIsKept, whatUpdatesLeaveIsKept,
 		adoptCorrectsALongListCrosswise,
 	})
 }
