@@ -142,7 +142,6 @@ func (x *machine) draw(t *rapid.T) checkpoint.Change {
 	return c
 }
 
-// alike fails unless two calls ended alike.
 func alike(t *rapid.T, what string, want, got any, wantErr, gotErr error) {
 	t.Helper()
 	var ours, theirs *checkpoint.ListError
@@ -194,7 +193,6 @@ func (x *machine) resolve(t *rapid.T) {
 	alike(t, fmt.Sprintf("resolve %+v", list), want, got, wantErr, err)
 }
 
-// compare checks everything that is known.
 func (x *machine) compare(t *rapid.T) {
 	want, got := contents(t, x.m), contents(t, x.d)
 	if len(got) != len(want) {
@@ -212,8 +210,8 @@ func (x *machine) compare(t *rapid.T) {
 	}
 	const bounded = 6 // events that every Store keeps
 	key := drawKey(t)
-	if events := acts(t, x.m, key); len(events) <= bounded {
-		if diff := cmp.Diff(events, acts(t, x.d, key)); diff != "" {
+	if events := history(t, x.m, key); len(events) <= bounded {
+		if diff := cmp.Diff(events, history(t, x.d, key)); diff != "" {
 			t.Fatalf("history of %s (-want +got):\n%s", key, diff)
 		}
 	}
@@ -229,7 +227,6 @@ func told(t TB, d checkpoint.Store) (all []string) {
 	return all
 }
 
-// find looks for one lead in both.
 func (x *machine) find(t *rapid.T) {
 	q := checkpoint.Query{
 		Key: keyNamed(rapid.IntRange(0, 14).Draw(t, "key")), LeadID: drawLead(t),

@@ -102,7 +102,6 @@ func (r *reference) Find(_ context.Context, qs []checkpoint.Query, out []checkpo
 	return checkpoint.Find(finder{&r.known}, qs, out, how)
 }
 
-// finder is what is known, for look-ups.
 type finder struct{ *knowledge }
 
 func (f finder) Show(key string, out *checkpoint.Entry) error {
@@ -128,7 +127,6 @@ func (f finder) Alike(folded string) (keys []string, forgotten bool) {
 	return keys, forgotten
 }
 
-// visible is what a look-up shows.
 func (k *knowledge) visible(key string) *checkpoint.Kept {
 	one := k.keys[key]
 	if shown := one.Shown(); shown != nil {
@@ -141,7 +139,6 @@ func (k *knowledge) visible(key string) *checkpoint.Kept {
 	return none
 }
 
-// linked are the keys whose lead has an ExternalID, or which have asked for it.
 func (k *knowledge) linked(external string) (all []string) {
 	for _, key := range slices.Sorted(maps.Keys(k.keys)) {
 		e, in := k.keys[key].Entry, k.keys[key].Intent

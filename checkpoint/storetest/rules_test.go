@@ -821,3 +821,35 @@ func withdrawn(t TB, d checkpoint.Store, key string) {
 	t.Helper()
 	Together(t, d, checkpoint.Withdraw, IntentOf(key, 0))
 }
+
+// Claim writes an intent.
+func Claim(d checkpoint.Store, in checkpoint.Entry) error {
+	_, err := Change(d, checkpoint.Claim, in)
+	return err
+}
+
+// Withdraw takes an intent back.
+func Withdraw(d checkpoint.Store, key string) error {
+	_, err := Change(d, checkpoint.Withdraw, IntentOf(key, 0))
+	return err
+}
+
+// Settle writes an outcome, and returns what is stored then.
+func Settle(d checkpoint.Store, e checkpoint.Entry) (checkpoint.Entry, error) {
+	return Change(d, checkpoint.Settle, e)
+}
+
+// acts is a history without times and runs.
+func acts(t TB, d checkpoint.Store, key string) (all []string) {
+	t.Helper()
+	for _, ev := range history(t, d, key) {
+		names := ""
+		for i, name := range []string{"made", "linked", "status", "data", "refused", "doubted", "adopted", "decided"} {
+			if ev.Act&(1<<i) != 0 {
+				names += "+" + name
+			}
+		}
+		all = append(all, fmt.Sprintf("%v %s %s %d", ev.State, names, ev.Status, ev.Code))
+	}
+	return all
+}

@@ -10,7 +10,6 @@ import (
 	"leadferry/checkpoint"
 )
 
-// A refused change is refused alone.
 func badChangeDoesNotHarmItsNeighbours(t *testing.T, b Backend) {
 	d := b.open(t)
 	settled(t, d, CreatedEntry("known", "lead-1", 1))
@@ -44,10 +43,12 @@ func closedRefusesEverything(t *testing.T, b Backend) {
 	if err := errors.Join(d.Close(), d.Close()); err != nil {
 		t.Fatal(err)
 	}
-	_, settled := Settle(d, CreatedEntry("a", "lead", 1))
+	_, claimed := Change(d, checkpoint.Claim, IntentOf("a", 1))
+	_, settled := Change(d, checkpoint.Settle, CreatedEntry("a", "lead", 1))
+	_, withdrawn := Change(d, checkpoint.Withdraw, IntentOf("a", 1))
 	_, counted := checkpoint.Runs(t.Context(), d)
 	for what, err := range map[string]error{
-		"claim": Claim(d, IntentOf("a", 1)), "settle": settled, "withdraw": Withdraw(d, "a"),
+		"claim": claimed, "settle": settled, "withdraw": withdrawn,
 		"look-up": d.Find(t.Context(), make([]checkpoint.Query, 1), make([]checkpoint.Entry, 1),
 			make([]checkpoint.Match, 1)), "runs": counted,
 		"resolve": Resolve(d, checkpoint.Decision{Key: "a"}),
