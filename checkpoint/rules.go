@@ -31,6 +31,13 @@ func (k *KeptKey) Shown() *Kept {
 	return k.Entry
 }
 
+// Linked reports whether the lead of a key has an ExternalID, or is to have it.
+func (k *KeptKey) Linked(external string) bool {
+	e, in := k.Entry, k.Intent
+	return e != nil && e.State.HasLead() && (e.ExternalID == external || e.WantLink == external) ||
+		in != nil && in.WantLink == external
+}
+
 // Apply makes a change by these rules, or refuses it; now is the time of the commit.
 func (k *KeptKey) Apply(b Book, c *Change, old *Kept, now time.Time) error {
 	switch c.Kind {

@@ -74,7 +74,7 @@ func (d *Store) setHeader(change func(*header)) error {
 func (w *writing) in(bucket []byte) *bbolt.Bucket { return w.tx.Bucket(bucket) }
 
 func (w *writing) Under(key string) (k checkpoint.KeptKey, shown *checkpoint.Kept, err error) {
-	if k, err = kept(key, w.entry(key), exactly(w.sent, []byte(key))); err != nil {
+	if k, err = w.under(key); err != nil {
 		return k, nil, err
 	}
 	if shown = k.Shown(); shown == nil {
@@ -202,14 +202,14 @@ func entryOf(k *checkpoint.Kept) *checkpoint.Entry {
 	return &k.Entry
 }
 
-func (w *writing) Linked(external, key string) (found string, err error) {
-	err = w.eachLinked(external, func(other string) bool {
+func (w *writing) Linked(external, key string) (string, error) {
+	all, err := w.linkedTo(external)
+	for _, other := range all {
 		if other != key {
-			found = other
+			return other, err
 		}
-		return found == ""
-	})
-	return found, err
+	}
+	return "", err
 }
 
 // eraseKey removes what is stored under a key, and its hash if it was forgotten before.

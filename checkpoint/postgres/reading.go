@@ -112,7 +112,7 @@ func (f *found) take(how int16, by string, s *stored) (err error) {
 			return nil
 		}
 	case byLink:
-		if by = checkpoint.Restore(by); !r.linked(by) || slices.Contains(f.by[how][by], r) {
+		if by = checkpoint.Restore(by); !r.Linked(by) || slices.Contains(f.by[how][by], r) {
 			return nil
 		}
 	}

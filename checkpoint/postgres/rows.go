@@ -47,13 +47,6 @@ func (r *row) lead() string {
 	return r.Entry.LeadID
 }
 
-// linked says whether the lead of the key has an ExternalID, or is to have it.
-func (r *row) linked(external string) bool {
-	e := r.Entry
-	return e != nil && e.State.HasLead() && (e.ExternalID == external || e.WantLink == external) ||
-		r.Intent != nil && r.Intent.WantLink == external
-}
-
 // number gives a row that was just written the number of its commit; nobody else knows it yet.
 func (r *row) number(seq uint64) {
 	r.seq = seq

@@ -149,7 +149,7 @@ func (w *working) Owner(lead, key string) (string, error) {
 func (w *working) Linked(external, key string) (string, error) {
 	for other, r := range w.rows {
 		switch {
-		case other == key || !r.linked(external):
+		case other == key || !r.Linked(external):
 		case !w.sure:
 			return "", errUnsure
 		default:
@@ -278,7 +278,7 @@ type write struct {
 func (w *working) writes() (all []write) {
 	for key, r := range w.rows {
 		asks := w.asks[key]
-		if !r.linked(asks) { // its claim was withdrawn in the same commit
+		if !r.Linked(asks) { // its claim was withdrawn in the same commit
 			asks = ""
 		}
 		if old := w.base[key]; r != old {

@@ -141,9 +141,7 @@ func (k *knowledge) visible(key string) *checkpoint.Kept {
 
 func (k *knowledge) linked(external string) (all []string) {
 	for _, key := range slices.Sorted(maps.Keys(k.keys)) {
-		e, in := k.keys[key].Entry, k.keys[key].Intent
-		if e != nil && e.State.HasLead() && (e.ExternalID == external || e.WantLink == external) ||
-			in != nil && in.WantLink == external {
+		if one := k.keys[key]; one.Linked(external) {
 			all = append(all, key)
 		}
 	}
