@@ -36,7 +36,6 @@ type adoption struct {
 	result    AdoptResult
 }
 
-// short is the beginning of the digest of a key or of a lead ID.
 type short [8]byte
 
 func (d *Digester) short(text string) short {
@@ -95,7 +94,6 @@ func (a *adoption) keeps(key, lead string) bool {
 	return !known || one.stays || one.lead == a.digests.short(lead)
 }
 
-// placed is an entry with its place in the list.
 type placed struct {
 	Entry
 	at int

@@ -86,7 +86,6 @@ func takeOver(tx Tx, part []KeptKey) error {
 	return nil
 }
 
-// conclude writes what belongs to no key.
 func (c *Contents) conclude(tx Tx) error {
 	notes := slices.Clone(c.Notes)
 	if c.ID != "" {

@@ -40,7 +40,6 @@ type ResolveResult struct {
 // Free reports whether a decision frees its row to be sent.
 func (d *Decision) Free() bool { return d.LeadID == "" && !d.Exists }
 
-// inDoubtHint is where to look for what can be decided about.
 const inDoubtHint = "`leadferry checkpoint export --state in_doubt` lists what is in doubt"
 
 // Why nothing is decided about a row whose worker may still send it, and what to do about that.
@@ -241,7 +240,6 @@ func (r *ResolveResult) judge(tx Tx, ds []Decision, all []resolution) error {
 	return nil
 }
 
-// decide carries out one decision of a list about a key in doubt.
 func decide(tx Tx, d Decision, k KeptKey) error {
 	send := *k.Intent
 	send.Prior = nil // it is in the past

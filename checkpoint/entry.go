@@ -127,10 +127,8 @@ func BoundedStatus(status string) string {
 // KnownStatus reports whether the specification names a status, or it is empty.
 func KnownStatus(status string) bool { return slices.Contains(Statuses[:], status) }
 
-// mostText is how many bytes the texts of an entry of a list may have together.
 const mostText = 1 << 20
 
-// leadIDHint says what a lead ID is.
 const leadIDHint = "a lead ID has letters, digits, dots, dashes and underscores, 128 at most"
 
 // ValidKey says whether a key can be kept.

@@ -47,7 +47,6 @@ func (l *Lineage) Descend(id string, commits uint64) {
 	}
 }
 
-// ancestor is the ledger with an ID, or nil.
 func (l *Lineage) ancestor(id string) *Ancestor {
 	if i := slices.IndexFunc(l.Ancestors, func(a Ancestor) bool { return a.ID == id }); i >= 0 {
 		return &l.Ancestors[i]
@@ -55,7 +54,6 @@ func (l *Lineage) ancestor(id string) *Ancestor {
 	return nil
 }
 
-// findingKind says what is wrong.
 type findingKind int
 
 const (

@@ -200,7 +200,6 @@ func (l *Ledger) awaitClaim(ctx context.Context, w *waiting) error {
 	}
 }
 
-// enqueue gives a change to the writer, unless the ledger is closed or broken.
 func (l *Ledger) enqueue(w *waiting) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -233,7 +232,6 @@ func (l *Ledger) due() bool {
 		l.broken != nil
 }
 
-// takeBack removes a change from the queue, unless a commit has it.
 func (l *Ledger) takeBack(w *waiting) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -244,7 +242,6 @@ func (l *Ledger) takeBack(w *waiting) bool {
 	return at >= 0
 }
 
-// run commits changes until the ledger is closed and none is left.
 func (l *Ledger) run() {
 	defer close(l.ended)
 	for l.await() {
@@ -285,15 +282,12 @@ func (l *Ledger) await() bool {
 	return true
 }
 
-// some reports whether there are changes that can be committed.
 func (l *Ledger) some() bool {
 	return slices.ContainsFunc(l.queue, func(w *waiting) bool { return w.Kind != Claim || l.hasSlot() })
 }
 
-// hasSlot reports whether there is a slot for a claim, or none is needed.
 func (l *Ledger) hasSlot() bool { return l.slots == 0 || len(l.inSlots) < l.slots || l.broken != nil }
 
-// commit makes the changes durable and wakes their callers.
 func (l *Ledger) commit() {
 	group, err := l.take()
 	changes := make([]*Change, len(group))

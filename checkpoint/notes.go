@@ -103,7 +103,6 @@ func PutNote(ctx context.Context, s Store, name string, value []byte) error {
 	return s.Alone(ctx, func(tx Tx) error { return tx.PutNote(Note{name, value}) })
 }
 
-// valuesOf decodes the notes whose names begin so.
 func valuesOf[T any](ctx context.Context, s Store, prefix string) (all []T, err error) {
 	notes, err := s.Notes(ctx, prefix)
 	for i := 0; i < len(notes) && err == nil; i++ {
@@ -203,7 +202,6 @@ func AuditOf(ctx context.Context, s Store) ([]KeptDecision, error) {
 	return all, err
 }
 
-// forgetDecisions takes from the notes of decisions what names forgotten keys or their leads.
 func forgetDecisions(tx Tx, gone, leads map[string]bool) error {
 	notes, err := tx.Notes(DecidedNote)
 	for i := 0; i < len(notes) && err == nil; i++ {

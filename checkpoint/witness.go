@@ -55,7 +55,6 @@ func KindOf(s *Shape) Kind {
 	return Kind{hashOf("key", s.Key), hashOf("namespace", s.Namespace), hashed(s.Columns, column)}
 }
 
-// hashed are the hashes of columns, in order, each once.
 func hashed(columns []string, hash func(string) string) (all []string) {
 	for _, name := range columns {
 		all = append(all, hash(name))

@@ -32,7 +32,6 @@ type Witnesses struct {
 	Looks   bool     // nothing is written
 }
 
-// mostWitness bounds a witness, in bytes.
 const mostWitness = 4 << 20
 
 // All reads every witness. One that cannot be read is there with its Err, since it may tell of leads.
@@ -72,7 +71,6 @@ func isRunFile(name string) bool {
 // In are the witnesses in one folder.
 func In(folder string) []Witness { return readFolder(folder, isRunFile) }
 
-// isNone says that there is no folder.
 func isNone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
 
 func readFolder(folder string, wanted func(name string) bool) (all []Witness) {
@@ -197,7 +195,6 @@ type Testimony struct {
 	ended bool
 }
 
-// noteFile is one place of the note.
 type noteFile struct {
 	path string
 	f    *os.File
@@ -256,7 +253,6 @@ func runFileIn(folder, ledger string) string {
 	return path
 }
 
-// mostKinds is how many kinds of files the book keeps of a ledger.
 const mostKinds = 200
 
 // kindsOf are those that the book has of the ledger already.

@@ -180,7 +180,6 @@ func checkPages(of *bbolt.DB) error {
 	return tx.Rollback()
 }
 
-// wordless keeps keys out of messages.
 type wordless struct{}
 
 func (wordless) KeyToString([]byte) string   { return "…" }
@@ -280,7 +279,6 @@ func looksWhole(f *os.File) error {
 	return nil
 }
 
-// damage is [checkpoint.ErrDamaged] with what is wrong with the file.
 func damage(text string) error { return fmt.Errorf("%w: %s", checkpoint.ErrDamaged, text) }
 
 // piece is a record of a damaged file, and the bucket that it is in.

@@ -15,7 +15,6 @@ import (
 	"leadferry/internal/disk"
 )
 
-// openLocked opens and locks the file.
 func (d *Store) openLocked(t checkpoint.Target, o Options) error {
 	for held := false; !held; {
 		if err := d.openFile(t, o); err != nil {

@@ -53,7 +53,6 @@ func (d *Store) read(what string, f func(*reading) error) error {
 	})
 }
 
-// inChunk is how many keys are read in one transaction.
 const inChunk = 512
 
 // Scan calls f with what is stored under each key, see [checkpoint.Store]. It holds no transaction while f runs.
@@ -97,7 +96,6 @@ func (d *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkp
 	return nil
 }
 
-// under is what is stored under a key.
 func (l *sources) under(key string) (k checkpoint.KeptKey, err error) {
 	if k.Entry, err = records.Kept(key, l.entry(key)); err == nil {
 		k.Intent, err = records.Kept(key, exactly(l.sent, []byte(key)))

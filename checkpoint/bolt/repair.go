@@ -37,7 +37,6 @@ func Salvage(path string, f func(checkpoint.Entry) error) (Salvaged, error) {
 	return s.sum(), nil
 }
 
-// salvage is what was found in a damaged file.
 type salvage struct {
 	header  *header                       // nil: none was found
 	keys    map[string]checkpoint.KeptKey // what is under each key
@@ -161,7 +160,6 @@ func (s *salvage) sum() (r Salvaged) {
 	return r
 }
 
-// missingAfterRepair is what a repaired checkpoint lacks.
 const missingAfterRepair = "an unknown number of leads that the damaged one knew"
 
 // Repair makes a new checkpoint of what the checksums of a damaged one vouch for, with an ID of its own. It is always

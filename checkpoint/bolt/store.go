@@ -56,7 +56,6 @@ type Store struct {
 	w  writing
 }
 
-// opening is what was found when the file was opened.
 type opening struct {
 	fresh    bool // made by this opening, or by one that was killed before it was used
 	held     bool // the lock

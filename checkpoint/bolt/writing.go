@@ -147,7 +147,6 @@ func (w *writing) reindex(key string, was, is *checkpoint.KeptKey) error {
 	return errors.Join(errs...)
 }
 
-// without are those of all that are not among others.
 func without(all, others [][]byte) [][]byte {
 	return slices.DeleteFunc(slices.Clone(all), func(one []byte) bool {
 		return slices.ContainsFunc(others, func(other []byte) bool { return bytes.Equal(one, other) })
@@ -170,7 +169,6 @@ func (w *writing) moveLead(old, lead []byte, key string) (err error) {
 	return err
 }
 
-// list adds keys to an index, unlist removes some.
 func (w *writing) list(index *bbolt.Bucket, keys ...[]byte) (err error) {
 	for _, key := range keys {
 		if index.Get(key) == nil {
@@ -194,7 +192,6 @@ func (w *writing) unlist(index *bbolt.Bucket, keys ...[]byte) (err error) {
 // stateOf is what look-ups show of a key that was not forgotten.
 func stateOf(k *checkpoint.KeptKey) checkpoint.State { return entryOf(k.Shown()).State }
 
-// entryOf is the entry of k; the zero Entry stands for none.
 func entryOf(k *checkpoint.Kept) *checkpoint.Entry {
 	if k == nil {
 		return new(checkpoint.Entry)

@@ -194,10 +194,8 @@ const (
 	twice     = "21000" // two rows come to own one lead
 )
 
-// isConflict says that the server ended one of two transactions that waited for one another.
 func isConflict(err error) bool { return isOneOf(err, "40P01", "40001") }
 
-// mayNot says that a privilege is missing.
 func mayNot(err error) bool { return isOneOf(err, "42501") }
 
 func isOneOf(err error, codes ...string) bool {
@@ -228,7 +226,6 @@ var (
 	askSQL string
 )
 
-// writeSQL is the statement with its columns.
 var writeSQL = func() string {
 	var kinds []string
 	for i, c := range columns {

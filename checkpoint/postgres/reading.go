@@ -19,7 +19,6 @@ import (
 //go:embed find.sql
 var findText string
 
-// findSQL is the look-up with its columns.
 var findSQL = func() string {
 	nothing := []string{}
 	for _, c := range columns[1:] {
@@ -195,7 +194,6 @@ func (s *Store) Under(ctx context.Context, key string) (k checkpoint.KeptKey, er
 	return k, err
 }
 
-// pageRows is how many rows are read at a time when all are read.
 const pageRows = 2048
 
 // Scan calls f with what is stored under each key, see [checkpoint.Store].
@@ -236,7 +234,6 @@ func (s *Store) notes(c *server.Session, which string, arg any) ([]checkpoint.No
 		WHERE ledger = $1 AND `+which+` ORDER BY name`, s.ledger, arg)
 }
 
-// beginSo says of a note that its name begins with a text.
 const beginSo = `starts_with(name, $2)`
 
 // Notes returns those whose names begin so, see [checkpoint.Store].

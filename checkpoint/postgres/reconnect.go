@@ -87,7 +87,6 @@ func (s *Store) ask(f func() error) error {
 	}
 }
 
-// whole notes that the server does what it is asked.
 func (s *Store) whole() {
 	s.troubled = time.Time{}
 	s.claims.setLost(false)

@@ -183,7 +183,6 @@ func (s *stored) row() (*row, error) {
 	return r, nil
 }
 
-// contentBytes are the digests of a content as they are in their column.
 func contentBytes(content []checkpoint.ContentDigest) []byte {
 	b := make([]byte, 0, 8*len(content))
 	for i := range content {
@@ -209,7 +208,6 @@ func keyed(k *kept, key string) *kept {
 	return &under
 }
 
-// mostSeen is how many rows are remembered.
 const mostSeen = 8 << 10
 
 // sight remembers rows as they were seen last, so that a commit need not look them up first. Whatever it says is

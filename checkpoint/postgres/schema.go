@@ -19,7 +19,6 @@ var schemaSQL string
 // version is the one that the schema has. It rises with each change of schema.sql.
 const version = 2
 
-// prepare makes the schema, where this user may.
 func (s *Store) prepare() error {
 	have, err := s.versionThere()
 	switch {
@@ -65,7 +64,6 @@ func (s *Store) versionThere() (number int, err error) {
 	return number, err
 }
 
-// newID is a random name that no other ledger has.
 func newID() string { return hex.EncodeToString(newSecret()[:8]) }
 
 func newSecret() []byte {
@@ -124,7 +122,6 @@ func Targets(name string, o Options) (all []checkpoint.Target, err error) {
 	return all, s.serverError(err)
 }
 
-// secretSQL is the key of a ledger's digests.
 const secretSQL = `SELECT secret FROM leadferry.digest_keys WHERE ledger = $1`
 
 // findLedger finds the target's ledger, or makes it, unless another process does at the same time.

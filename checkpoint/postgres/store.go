@@ -192,7 +192,6 @@ func (s *Store) leave() {
 	s.reader.Close()
 }
 
-// end says that the worker has ended in order.
 func (s *Store) end() error {
 	_, err := s.writer.Do(`UPDATE leadferry.workers SET ended = clock_timestamp(), beat = clock_timestamp()
 		WHERE worker = $1`, s.worker)
@@ -222,7 +221,6 @@ func (s *Store) open() (err error) {
 	return nil
 }
 
-// inTurn carries out steps as long as none fails.
 func inTurn(steps ...func() error) error {
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -351,5 +349,4 @@ func (s *Store) fail(err error) error {
 
 func (s *Store) refuse(kind error, text, hint string) error { return s.at.Refuse(kind, text, hint) }
 
-// serverError is what the server said, as a sentence.
 func (s *Store) serverError(err error) error { return s.at.Explain(err) }

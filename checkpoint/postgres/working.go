@@ -54,7 +54,6 @@ func (s *Store) guess(g *group) *working {
 	return w
 }
 
-// load reads what changes need to know.
 func (s *Store) load(g *group) (w *working, err error) {
 	q := &wanted{}
 	var names []string
@@ -267,14 +266,12 @@ func (w *working) late(r *row, e *checkpoint.Entry) (done bool, err error) {
 	return keep, err
 }
 
-// write is a row that replaces an old one.
 type write struct {
 	*row
 	old  *row
 	asks string // the ExternalID that it was claimed with
 }
 
-// writes are the rows that have changed, ordered by key.
 func (w *working) writes() (all []write) {
 	for key, r := range w.rows {
 		asks := w.asks[key]

@@ -225,7 +225,6 @@ func (c *Coder) status(v *string) {
 	}
 }
 
-// digest is a byte where there is none.
 func (c *Coder) digest(v *checkpoint.Digest) {
 	if c.some(*v != checkpoint.Digest{}) {
 		c.bytes(v[:])

@@ -160,7 +160,6 @@ func isSafe(c *pgconn.Config) bool {
 	})
 }
 
-// isLocal says whether a host is this machine.
 func isLocal(host string) bool {
 	return strings.HasPrefix(host, "/") || strings.HasPrefix(host, "@") || host == "localhost" ||
 		net.ParseIP(host).IsLoopback()
