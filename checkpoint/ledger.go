@@ -9,8 +9,9 @@ import (
 	"leadferry/internal/crash"
 )
 
-// patience is how long a change waits for others at most. A [Shared] Store has its own.
-const patience = 25 * time.Millisecond
+// patience is how long a change waits for others at most. Each commit of a [Shared] Store is a round trip, and one of
+// all that wait for the disk of a server that has many workers.
+const patience, sharedPatience = 25 * time.Millisecond, 100 * time.Millisecond
 
 // Gathering says how changes are put together into commits.
 type Gathering struct {
@@ -24,8 +25,6 @@ type Gathering struct {
 
 // Shared is a Store that many workers on many machines use at once.
 type Shared interface {
-	// Patience is how long changes may gather: longer than for a file, where each commit is a round trip.
-	Patience() time.Duration
 	// Guard returns nil if the create that was claimed under a key may be sent now, see [Ledger.Guard].
 	Guard(ctx context.Context, key string) error
 	// Standing counts the rows in doubt that wait for a person, see [Ledger.Standing].
@@ -75,7 +74,7 @@ func NewLedger(s Store, g Gathering) *Ledger {
 		l.busyWith = g.Places + max(g.Places/4, 1)
 	}
 	if l.shared, _ = s.(Shared); l.shared != nil {
-		l.patience = l.shared.Patience()
+		l.patience = sharedPatience
 	}
 	go l.run()
 	return l

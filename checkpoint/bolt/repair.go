@@ -9,7 +9,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt/records"
@@ -163,26 +162,30 @@ func (s *salvage) sum() (r Salvaged) {
 const missingAfterRepair = "an unknown number of leads that the damaged one knew"
 
 // Repair makes a new checkpoint of what the checksums of a damaged one vouch for, with an ID of its own. It is always
-// incomplete: nobody knows what a damaged file has lost. t is needed only where the file has lost its target.
+// incomplete: nobody knows what a damaged file has lost. t is needed only where the file has lost all.
 func Repair(from, to string, t checkpoint.Target, o Options) (Salvaged, error) {
 	s, err := salvageFile(from, o.checker)
 	if err != nil {
 		return Salvaged{}, err
 	}
-	if len(s.keys) == 0 && s.header == nil && !o.Empty {
+	switch h := s.header; {
+	case h == nil && len(s.keys) > 0: // its rows can be told, its digests, notes and forgotten keys not be understood
+		return s.sum(), refuse(from, checkpoint.ErrDamaged, "has lost its target and the key of its digests",
+			"leadferry checkpoint export --checkpoint "+checkpoint.Word(from)+" -o kept.csv; then leadferry checkpoint "+
+				"adopt kept.csv leadferry-runs/*/results.csv into a new one")
+	case h == nil && !o.Empty:
 		return Salvaged{}, refuse(from, checkpoint.ErrDamaged, "holds nothing of a checkpoint",
 			"what runs made is in their results: --results leadferry-runs/*/results.csv")
-	}
-	if h := s.header; h != nil && h.Moved != "" && (checkpoint.IsAddress(h.Moved) || disk.Exists(h.Moved)) {
+	case h == nil && t == (checkpoint.Target{}):
+		return Salvaged{}, refuse(from, checkpoint.ErrDamaged, "has lost even the target that it belongs to",
+			"name it: --base-url, --leads-url and --trunk-id")
+	case h != nil && h.Moved != "" && (checkpoint.IsAddress(h.Moved) || disk.Exists(h.Moved)):
 		return Salvaged{}, checkpoint.RefuseElsewhere(from, h.ID, h.Moved, "")
 	}
 	p := repair{salvage: s, from: from, made: newHeader(t)}
 	p.made.Lacks, p.made.Since = missingAfterRepair, math.MaxInt64
 	if s.header != nil {
 		p.made.Secret, p.made.Target = s.header.Secret, s.header.Target
-	} else if t == (checkpoint.Target{}) {
-		return s.sum(), refuse(from, checkpoint.ErrDamaged, "has lost even the target that it belongs to",
-			"name it: --base-url, --leads-url and --trunk-id")
 	}
 	p.findAncestors(o.Witnesses)
 	return s.sum(), makeFrom(resolved(to), &p.made, Options{AnyPlace: o.AnyPlace, Now: o.Now, Require: true}, p.fill)
@@ -210,33 +213,21 @@ func (p *repair) findAncestors(book *checkpoint.Witnesses) {
 }
 
 func (p *repair) fill(d *Store) error {
-	c := &checkpoint.Contents{Keys: p.keyed}
-	p.notes[checkpoint.LineageNote] = checkpoint.Encode(&p.lineage)
-	for name, value := range p.notes { // where the key of the digests is lost, only these can be understood
-		if p.header != nil || name == checkpoint.LineageNote || strings.HasPrefix(name, checkpoint.RunNote("")) {
-			c.Notes = append(c.Notes, checkpoint.Note{Name: name, Value: value})
+	c := &checkpoint.Contents{Forgotten: p.blocked}
+	c.Keys = func(_ context.Context, f func(checkpoint.KeptKey) error) error {
+		for _, k := range p.all {
+			if err := f(k); err != nil {
+				return err
+			}
 		}
+		return nil
 	}
-	if p.header != nil {
-		c.Forgotten = p.blocked
+	p.notes[checkpoint.LineageNote] = checkpoint.Encode(&p.lineage)
+	for name, value := range p.notes {
+		c.Notes = append(c.Notes, checkpoint.Note{Name: name, Value: value})
 	}
 	if err := checkpoint.TakeOver(context.Background(), d, c); err != nil {
 		return err
 	}
 	return d.alone(func(w *writing) error { return w.setHeader(func(h *header) { h.Since = w.seq }) })
-}
-
-// keyed is what the new file is to know of each key: without digests, where nobody can make them again.
-func (p *repair) keyed(_ context.Context, f func(checkpoint.KeptKey) error) error {
-	for _, k := range p.all {
-		for _, one := range []*checkpoint.Kept{k.Entry, k.Intent} {
-			if one != nil && p.header == nil {
-				one.Digest, one.Content, one.Refused = checkpoint.Digest{}, nil, checkpoint.Digest{}
-			}
-		}
-		if err := f(k); err != nil {
-			return err
-		}
-	}
-	return nil
 }

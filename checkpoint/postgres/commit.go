@@ -10,7 +10,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -21,10 +20,6 @@ import (
 // mostChanges is how many go with one statement: all that 64 requests in flight may ask for at once, which are as many
 // claims and outcomes as they have slots.
 const mostChanges = 256
-
-// Patience is how long changes may gather, see [checkpoint.NewLedger]: each commit is a round trip, and one of all
-// that wait for the disk of a server that has many workers.
-func (s *Store) Patience() time.Duration { return 100 * time.Millisecond }
 
 // Commit makes changes durable, in as many commits as it takes: outcomes before claims, so that a death between two of
 // them leaves no more in doubt than there are slots.

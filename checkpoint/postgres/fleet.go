@@ -180,8 +180,8 @@ func (s *Store) replace() error {
 // Before are the runs of workers of its fleet that had this one's shard before it.
 func (s *Store) Before() []string { return s.before }
 
-// aloneHere refuses a run beside any other run that shows life, and fences those that do not any more.
-func (s *Store) aloneHere() error {
+// noOtherRun refuses what goes only while no other run shows life.
+func (s *Store) noOtherRun() error {
 	var run, host string
 	err := s.writer.One(`SELECT run, host FROM leadferry.workers w WHERE ledger = $1 AND worker <> $2 AND run <> ''
 		AND leadferry.alive(w) ORDER BY worker DESC LIMIT 1`, s.ledger, s.worker).Scan(&run, &host)
@@ -190,10 +190,18 @@ func (s *Store) aloneHere() error {
 			" uses it",
 			"wait for it to end, or use --wait; after a kill it counts as ended once it has shown no life for a minute")
 	}
-	if !errors.Is(err, pgx.ErrNoRows) {
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = nil
+	}
+	return err
+}
+
+// aloneHere refuses a run beside any other run that shows life, and fences those that do not any more.
+func (s *Store) aloneHere() error {
+	if err := s.noOtherRun(); err != nil {
 		return err
 	}
-	_, err = s.writer.Do(`UPDATE leadferry.workers SET fenced = clock_timestamp(), fenced_by = $2
+	_, err := s.writer.Do(`UPDATE leadferry.workers SET fenced = clock_timestamp(), fenced_by = $2
 		WHERE ledger = $1 AND worker < $2 AND fenced IS NULL AND ended IS NULL AND run <> ''`, s.ledger, s.worker)
 	return err
 }

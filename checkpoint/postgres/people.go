@@ -275,20 +275,10 @@ func (s *Store) SetMoved(to string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.alone(func() error {
-		if err := s.lockLedger(); err != nil {
+		if err := inTurn(s.lockLedger, s.noOtherRun); err != nil {
 			return err
 		}
-		var run string
-		err := s.writer.One(`SELECT run FROM leadferry.workers w WHERE ledger = $1 AND run <> '' AND leadferry.alive(w)
-			LIMIT 1`, s.ledger).Scan(&run)
-		if err == nil {
-			return s.refuse(checkpoint.ErrLocked, "the run "+checkpoint.Restore(run)+" uses it",
-				"wait for it to end, then copy")
-		}
-		if !errors.Is(err, pgx.ErrNoRows) {
-			return err
-		}
-		_, err = s.writer.Do(`WITH fenced AS (
+		_, err := s.writer.Do(`WITH fenced AS (
 				UPDATE leadferry.workers SET fenced = clock_timestamp()
 				WHERE ledger = $1 AND ended IS NULL AND worker <> $3
 			) UPDATE leadferry.ledgers SET moved_to = $2 WHERE ledger = $1`, s.ledger, to, s.worker)
