@@ -142,7 +142,7 @@ func (d *Command) repair() error {
 	if err != nil {
 		return err
 	}
-	d.reportRepaired(from, to, &r)
+	d.reportRepaired(from, to, r)
 	return nil
 }
 
@@ -185,7 +185,7 @@ func (d *Command) addResults(to string, results *lists, paths []string, o bolt.O
 
 func (d *Command) reportRepaired(from, to string, r *bolt.Salvaged) {
 	d.printf("damaged     %s\n", from)
-	d.printSalvaged(r)
+	d.printCounts(r.Counts())
 	fmt.Fprintln(d.Out, "incomplete  nobody knows what the damaged one has lost: rows that it does not know are held "+
 		"in doubt, not sent")
 	aside := from + ".damaged"
@@ -200,27 +200,19 @@ func (d *Command) reportRepaired(from, to string, r *bolt.Salvaged) {
 
 // readable says what an export of a damaged file would hold.
 func (d *Command) readable(path string) {
-	r, err := bolt.Salvage(path, func(checkpoint.Entry) error { return nil })
+	r, err := bolt.Salvage(path, bolt.Options{})
 	if err != nil {
 		return // the error that is shown says more
 	}
 	d.printf("checkpoint  %s\ndamaged     what can still be read, and what an export holds:\n", path)
-	d.printSalvaged(&r)
+	d.printCounts(r.Counts())
 	fmt.Fprintln(d.Out, "missing     nobody can tell")
-	d.lostBlocks(r.Forgotten)
-}
-
-func (d *Command) printSalvaged(r *bolt.Salvaged) {
-	counts := map[checkpoint.State]int{checkpoint.Forgotten: r.Forgotten}
-	for s, n := range r.Keys {
-		counts[checkpoint.State(s)] += n
-	}
-	d.printCounts(counts)
+	d.lostBlocks(r)
 }
 
 // lostBlocks warns that an export cannot carry what was forgotten.
-func (d *Command) lostBlocks(n int) {
-	if n > 0 {
+func (d *Command) lostBlocks(r *bolt.Salvaged) {
+	if n := r.Counts()[checkpoint.Forgotten]; n > 0 {
 		d.Warn(english.Plural(n, "key", "") +
 			" forgotten: an export does not name them, so forget them again in the new checkpoint")
 	}
