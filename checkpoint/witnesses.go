@@ -117,7 +117,7 @@ func (ws *Witnesses) remember(all []Finding) {
 			disk.MakeFolders(ws.Book) != nil {
 			continue
 		}
-		_ = replaceDurably(filepath.Join(ws.Book, w.Ledger+"-"+shortID(w.Run, "")+".json"), text)
+		_, _ = disk.Replace(filepath.Join(ws.Book, w.Ledger+"-"+shortID(w.Run, "")+".json"), 0o600, text)
 	}
 }
 
@@ -140,7 +140,7 @@ func (ws *Witnesses) NoteEnd(s Store) {
 	s.AtEnd(func(left string) {
 		w := Witness{Ledger: i.ID, Target: i.Target, Place: i.Path, Left: left}
 		if text, err := w.encode(); err == nil && left != "" && disk.MakeFolders(ws.Book) == nil {
-			_ = replaceDurably(path, text)
+			_, _ = disk.Replace(path, 0o600, text)
 		}
 	})
 }
@@ -299,7 +299,7 @@ func (t *Testimony) write(one *noteFile) error {
 		one.f.Close()
 		one.f = nil
 	}
-	if err := replaceDurably(one.path, text); err != nil {
+	if _, err := disk.Replace(one.path, 0o600, text); err != nil {
 		return err
 	}
 	one.f, err = os.OpenFile(one.path, os.O_RDWR|disk.NoFollow, 0o600)
@@ -307,26 +307,6 @@ func (t *Testimony) write(one *noteFile) error {
 		_, _ = disk.TryLock(one.f, false) // as long as the run goes on, see Holder
 	}
 	return err
-}
-
-// replaceDurably puts a text in the place of a file, or of none: a power cut leaves the one or the other.
-func replaceDurably(path string, text []byte) error {
-	temp := path + ".new"
-	_ = os.Remove(temp) // of a run that was killed
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL|disk.NoFollow, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = disk.Rename(temp, path)
-	}
-	if err != nil {
-		_ = os.Remove(temp)
-		return err
-	}
-	return disk.SyncFolder(filepath.Dir(path))
 }
 
 // Reached overwrites the counts. It is not synced: a count that is behind is right, only less sharp.
@@ -374,7 +354,7 @@ func (t *Testimony) Withdraw() {
 		for _, one := range t.files {
 			_ = one.close()
 			if one.old != nil {
-				_ = replaceDurably(one.path, one.old)
+				_, _ = disk.Replace(one.path, 0o600, one.old)
 			} else {
 				_ = os.Remove(one.path)
 			}

@@ -2,8 +2,6 @@ package bolt
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,15 +38,7 @@ type header struct {
 }
 
 func newHeader(t checkpoint.Target) header {
-	secret := make([]byte, 32)
-	rand.Read(secret)
-	return header{Format: format, ID: newID(), Secret: secret, Target: t}
-}
-
-func newID() string {
-	id := make([]byte, 8)
-	rand.Read(id)
-	return hex.EncodeToString(id)
+	return header{Format: format, ID: checkpoint.NewID(), Secret: checkpoint.NewSecret(), Target: t}
 }
 
 func (h *header) encode() []byte {

@@ -213,7 +213,7 @@ var recountSQL string
 
 // Renew gives the ledger a new ID, and fences every other worker. What is not there any more counts no more.
 func (c *change) Renew() error {
-	c.id = newID()
+	c.id = checkpoint.NewID()
 	b := &pgx.Batch{}
 	b.Queue(`UPDATE leadferry.ledgers SET id = $2, moved_to = '' WHERE ledger = $1`, c.s.ledger, c.id)
 	b.Queue(recountSQL, c.s.ledger)

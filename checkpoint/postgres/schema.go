@@ -1,9 +1,7 @@
 package postgres
 
 import (
-	"crypto/rand"
 	_ "embed"
-	"encoding/hex"
 	"errors"
 	"fmt"
 
@@ -62,14 +60,6 @@ func (s *Store) versionThere() (number int, err error) {
 		err = s.writer.One(`SELECT number FROM leadferry.version`).Scan(&number)
 	}
 	return number, err
-}
-
-func newID() string { return hex.EncodeToString(newSecret()[:8]) }
-
-func newSecret() []byte {
-	secret := make([]byte, 32)
-	rand.Read(secret) // never fails
-	return secret
 }
 
 //go:embed roles.sql
@@ -141,7 +131,7 @@ func (s *Store) findLedger() error {
 				INSERT INTO leadferry.ledgers (id, base_url, leads_url, trunk_id) VALUES ($1, $2, $3, $4)
 				ON CONFLICT DO NOTHING RETURNING ledger
 			) INSERT INTO leadferry.digest_keys (ledger, secret) SELECT ledger, $5 FROM made`,
-			newID(), s.target.BaseURL, s.target.LeadsURL, s.target.TrunkID, newSecret())
+			checkpoint.NewID(), s.target.BaseURL, s.target.LeadsURL, s.target.TrunkID, checkpoint.NewSecret())
 		if err == nil {
 			err = find()
 		}
@@ -152,7 +142,7 @@ func (s *Store) findLedger() error {
 	}
 	switch {
 	case mayNot(err) && s.o.ReadOnly && s.o.Run == "":
-		secret = newSecret()
+		secret = checkpoint.NewSecret()
 	case mayNot(err):
 		return s.refuse(checkpoint.ErrPlace, "this user may only look at it",
 			"grant the user the role leadferry_worker")
