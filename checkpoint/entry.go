@@ -234,11 +234,8 @@ const NewestRuns = 10
 
 // Status is what a checkpoint knows, in figures.
 type Status struct {
-	Path         string
-	Target       Target
-	Keys         map[State]int
+	Info
 	Runs         []RunInfo      // the newest
 	Contradicted []KeptDecision // that hold
-	Warnings     []string       // of opening it
 	Holder       *Witness       // the run that holds a file just now: then nothing else but path and target is known
 }

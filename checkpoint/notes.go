@@ -258,16 +258,12 @@ func History(ctx context.Context, s Store, key string) (all []Event, err error) 
 
 // StatusOf is an account of what is known now.
 func StatusOf(ctx context.Context, s Store) (Status, error) {
-	i := s.Info()
 	runs, err := Runs(ctx, s)
 	if err != nil {
 		return Status{}, err
 	}
 	standing, err := contradicted(ctx, s)
-	return Status{
-		Path: i.Path, Target: i.Target, Warnings: i.Warnings, Keys: i.Keys,
-		Runs: runs[max(0, len(runs)-NewestRuns):], Contradicted: standing,
-	}, err
+	return Status{Info: s.Info(), Runs: runs[max(0, len(runs)-NewestRuns):], Contradicted: standing}, err
 }
 
 // Untouched reports whether a ledger has never known a key, no run came to its end with it, and no list was to be

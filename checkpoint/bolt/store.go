@@ -304,5 +304,6 @@ func ReadStatus(path string, t checkpoint.Target, o Options) (s checkpoint.Statu
 	if !errors.Is(err, checkpoint.ErrLocked) || !goesOn {
 		return s, err
 	}
-	return checkpoint.Status{Path: w.Place, Target: w.Target, Holder: &w}, mustBeOf(path, w.Target, t)
+	s.Path, s.Target, s.Holder = w.Place, w.Target, &w
+	return s, mustBeOf(path, w.Target, t)
 }
