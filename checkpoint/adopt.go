@@ -197,8 +197,7 @@ func (e *Entry) answers(old *Kept) bool {
 		old.Run == e.Run && e.Run != ""
 }
 
-// judge reports whether to adopt an entry whose key is known as old, and counts it; taken says that another key has its
-// lead and keeps it.
+// judge reports whether to adopt an entry whose key is known as old; taken: another key has its lead and keeps it.
 func (r *AdoptResult) judge(e *Entry, old *Kept, taken bool) (take bool, refusal *ListError) {
 	switch {
 	case old.State == Forgotten:

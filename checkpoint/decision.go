@@ -48,8 +48,7 @@ const (
 	heldHint = "wait until the run has ended; leadferry checkpoint workers shows who holds what, and since when"
 )
 
-// unfit checks one decision of a list by itself, and notes its key and lead ID. It returns the refusal, without its
-// place, or nil.
+// unfit checks one decision of a list by itself, and notes its key and lead ID. A refusal lacks its place.
 func (d *Decision) unfit(keys, ids map[string]bool) *ListError {
 	switch {
 	case keys[d.Key]:
@@ -69,9 +68,8 @@ func (d *Decision) unfit(keys, ids map[string]bool) *ListError {
 	return nil
 }
 
-// again checks a decision about a key that is not in doubt. last is the last decision about it, or nil; known is what
-// is stored. before: it was decided like this already; else the decision corrects the last one. A refusal lacks its
-// place.
+// again checks a decision about a key that is not in doubt. last is the last one about it, or nil; known is what is
+// stored. before: it was decided so already; else it is corrected. A refusal lacks its place.
 func (d *Decision) again(last *KeptDecision, known *Entry) (before bool, refusal *ListError) {
 	switch {
 	case last == nil:
@@ -178,8 +176,7 @@ func review(tx Tx, ds []Decision) (all []resolution, err error) {
 	return all, nil
 }
 
-// about finds the send that a decision is about: one in doubt, or one that a person settled, where the key was not
-// sent again since.
+// about finds the send of a decision: in doubt, or settled by a person and not sent again since.
 func about(tx Tx, d *Decision) (one resolution, refusal *ListError, err error) {
 	if tx.Held(d.Key) {
 		return one, &ListError{Text: heldText, Hint: heldHint}, nil

@@ -95,8 +95,7 @@ type Sight struct {
 	Against string
 }
 
-// ReasonIncomplete is the Reason of an entry in doubt that was not sent: the checkpoint is
-// incomplete, and the row may have a lead that it lost.
+// ReasonIncomplete is the Reason of a row in doubt that was not sent: the incomplete checkpoint may have lost its lead.
 const ReasonIncomplete = "checkpoint_incomplete"
 
 // ReasonLeadTaken is the Reason of an entry whose lead ID belongs to another key.
@@ -105,12 +104,10 @@ const ReasonLeadTaken = "lead_id_taken"
 // ReasonAdopted is the Reason of a doubt that was taken over from a list.
 const ReasonAdopted = "adopted"
 
-// ReasonUnkept is the Reason of a doubt about a lead that was made: its ID is known, and the checkpoint could not keep
-// it.
+// ReasonUnkept is the Reason of a doubt about a lead that was made: the checkpoint could not keep its known ID.
 const ReasonUnkept = "unkept"
 
-// Statuses are the service's status keys (specification, States and transitions). Stores
-// keep their places: only ever append to them.
+// Statuses are the service's status keys (specification, States and transitions). Stores keep places: only append.
 var Statuses = [...]string{
 	"", "open", "contacted", "inProgress", "onHold", "closedWon",
 	"closedNotInterested", "closedBoughtUsed", "closedBoughtOtherBrand",

@@ -9,8 +9,7 @@ import (
 	"leadferry/internal/shell"
 )
 
-// What can be wrong with a checkpoint file. [OpenError] carries them; ErrDamaged
-// also comes from calls that meet damage later.
+// What can be wrong with a checkpoint file, in an [OpenError]. ErrDamaged also comes from later calls.
 var (
 	ErrLocked       = errors.New("in use")
 	ErrMissing      = errors.New("missing")

@@ -57,8 +57,7 @@ func (r *ForgetResult) judge(tx Tx, keys []string, unblock bool) (gone []string,
 	return gone, leads, nil
 }
 
-// forget removes keys, their leads from the doubts of other keys that were answered with the same ID, and what was
-// decided about them.
+// forget removes keys, their leads from the doubts of other keys, and what was decided about them.
 func forget(tx Tx, d *Digester, keys []string, leads map[string]bool, unblock bool) error {
 	if err := tx.Erase(keys); err != nil {
 		return err

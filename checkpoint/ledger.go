@@ -168,8 +168,7 @@ func (l *Ledger) end() {
 	<-l.ended
 }
 
-// submit queues a change and waits until it is durable. If ctx ends, a claim that still waits is
-// removed from the queue. Outcomes never are.
+// submit queues a change and waits until it is durable. The end of ctx removes a claim that still waits, no outcome.
 func (l *Ledger) submit(ctx context.Context, c Change) (stored Entry, err error) {
 	w := &waiting{c, make(chan error, 1)}
 	if err := l.enqueue(w); err != nil {

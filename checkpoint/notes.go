@@ -59,17 +59,12 @@ func Decode(text []byte, v any) error {
 	return nil
 }
 
-// unclean begins a text that a server would not take as it is, in hexadecimal digits. Between parts texts that are
-// sent as one.
-const (
-	unclean = "\x01"
-	Between = "\x1e"
-)
+// unclean begins a text that a server would not take as it is, in hexadecimal digits.
+const unclean = "\x01"
 
-// Clean is a text as servers take it: without NUL and [Between], and UTF-8. Restore is its reverse.
+// Clean is a text as servers take it: without NUL, and UTF-8. Restore is its reverse.
 func Clean(s string) string {
-	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 && !strings.Contains(s, Between) &&
-		!strings.HasPrefix(s, unclean) {
+	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 && !strings.HasPrefix(s, unclean) {
 		return s
 	}
 	return unclean + hex.EncodeToString([]byte(s))

@@ -195,8 +195,7 @@ func (k *KeptKey) Mark(b Book, e *Entry, old *Kept, now time.Time) error {
 	return nil
 }
 
-// marked is k with what a mark says: the update that is sent, and what the service showed before it. A mark without
-// ExternalID and WantLink leaves both as they are in k.
+// marked is k with what a mark says. One without ExternalID and WantLink leaves both as they are.
 func (k Kept) marked(by *Entry) Kept {
 	k.Unsettled, k.Sought, k.Seen = by.Unsettled, by.Sought, by.Seen
 	if by.ExternalID != "" || by.WantLink != "" {

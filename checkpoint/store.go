@@ -203,8 +203,7 @@ type Query struct {
 // Match says how a lead was found.
 type Match uint8
 
-// The matches. NoMatch: no lead is known, but something else may be stored under the key.
-// Ambiguous: the Query fits two leads.
+// The matches. NoMatch: no lead is known, perhaps something else of the key. Ambiguous: the Query fits two leads.
 const (
 	NoMatch Match = iota
 	ByKey
@@ -298,8 +297,7 @@ func (l *lookUp) byExternalID(q *Query, out *Entry) (Match, error) {
 	return ByExternalID, l.Show(key, out)
 }
 
-// alike looks for a key that this one looks like. One that has a lead, or may have one, comes before one that was
-// forgotten.
+// alike looks for a key that this one looks like: one that has or may have a lead, else one that was forgotten.
 func (l *lookUp) alike(key string) (found Likeness, err error) {
 	folded := rowkey.Fold(key)
 	if folded == "" {

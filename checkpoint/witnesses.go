@@ -62,8 +62,7 @@ func (ws *Witnesses) inBook() []Witness {
 	return readFolder(ws.Book, func(name string) bool { return strings.HasSuffix(name, ".json") })
 }
 
-// isRunFile reports whether a name is that of a witness: [RunFile], or one that was kept beside it, see
-// [Witnesses.Begin].
+// isRunFile reports whether a name is that of a witness: [RunFile], or one that was kept beside it.
 func isRunFile(name string) bool {
 	return name == RunFile || strings.HasPrefix(name, "run-") && strings.HasSuffix(name, ".json")
 }

@@ -144,8 +144,7 @@ func endWhenItGrows(f *os.File) {
 	os.Exit(1)
 }
 
-// inspect reads what the file that is mapped says of itself and checks all of it or, where it was checked before, the
-// little that a look-up would miss.
+// inspect loads the mapped file and checks all of it or, if it was checked before, what a look-up would miss.
 func (d *Store) inspect(t checkpoint.Target, checked bool) error {
 	return guard(func() error {
 		if !checked {
@@ -207,8 +206,7 @@ func (d *Store) checkRecords(tx *bbolt.Tx) error {
 	return err
 }
 
-// checkFew checks what a look-up would miss without a word, and what is little: the rows in doubt and the forgotten
-// keys. Look-ups notice other damage that they meet.
+// checkFew checks what a look-up would miss: rows in doubt and forgotten keys. Other damage look-ups notice themselves.
 func (d *Store) checkFew(tx *bbolt.Tx) error {
 	held, err := wholeRecords(tx, inIntents, inBlocked)
 	if err != nil {
@@ -246,8 +244,7 @@ func wholeRecords(tx *bbolt.Tx, names ...[]byte) (held map[string]uint64, err er
 	return held, nil
 }
 
-// looksWhole refuses a file that bbolt would change or die of at once: an empty one, one that is not bbolt's, and one
-// that was cut.
+// looksWhole refuses a file that bbolt would change or die of at once: an empty, foreign or cut one.
 func looksWhole(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -302,8 +299,7 @@ func (d *Store) pieces(found func(any) error) {
 	})
 }
 
-// walk goes through a bucket from its beginning as far as the first damage, then from its end: what is lost is in
-// between.
+// walk goes through a bucket from its beginning to the first damage, then from its end.
 func walk(b *bbolt.Bucket, found func(k, v []byte) error) {
 	var low, high []byte
 	err := guard(func() (err error) {

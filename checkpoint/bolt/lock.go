@@ -178,8 +178,7 @@ func (d *Store) checkPlace(o Options) error {
 	return nil
 }
 
-// openOwn opens the checkpoint, or a file beside it: never through a symbolic link, which somebody may have planted,
-// nor one that another user may have written.
+// openOwn opens the checkpoint: never through a symbolic link, nor a file that another user may have written.
 func openOwn(path string, flags int) (*os.File, error) {
 	var f *os.File
 	err := disk.OpenPatiently(0, func() (err error) {
@@ -207,8 +206,7 @@ func openOwn(path string, flags int) (*os.File, error) {
 
 var errAnothers = errors.New("belongs to another user, who may have written what he likes into it")
 
-// resolved is the one name of a file, whatever folder the program was started in: absolute,
-// with symbolic links followed, also where the file is not there yet.
+// resolved is the one name of a file: absolute, with symbolic links followed, also if it is not there yet.
 func resolved(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real

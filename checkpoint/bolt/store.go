@@ -252,8 +252,7 @@ func (d *Store) failed() error {
 	return nil
 }
 
-// fail makes err the answer to every later call, unless there is one already:
-// damage as an *OpenError, what else befalls the file as a *FileError.
+// fail makes err the answer to every later call, unless there is one: damage as *OpenError, the rest as *FileError.
 func (d *Store) fail(err error) error {
 	if errors.Is(err, checkpoint.ErrDamaged) {
 		err = d.openError(err)
@@ -279,8 +278,7 @@ func (d *Store) view(what string, f func(*bbolt.Tx) error) error {
 	return d.fail(fmt.Errorf("%s in checkpoint %s: %w", what, d.path, err))
 }
 
-// guard runs f, which works on bbolt's mapped file. Pages that make no sense and
-// parts of the map that the file does not reach become ErrDamaged.
+// guard runs f on bbolt's mapped file. Pages that make no sense or that the file does not reach become ErrDamaged.
 func guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -17,8 +17,7 @@ import (
 	"leadferry/checkpoint"
 )
 
-// mostChanges is how many go with one statement: all that 64 requests in flight may ask for at once, which are as many
-// claims and outcomes as they have slots.
+// mostChanges is how many go with one statement: all claims and outcomes of 64 requests in flight.
 const mostChanges = 256
 
 // Commit makes changes durable, in as many commits as it takes: outcomes before claims, so that a death between two of
@@ -90,8 +89,7 @@ func (g *group) apply(w *working) bool {
 	return true
 }
 
-// commit makes the changes of a group by what this process saw last, which the server compares. What does not fit is
-// looked at again.
+// commit makes changes by what this process saw last, which the server compares. What does not fit is read again.
 func (s *Store) commit(g *group) error {
 	if err := s.usable(); err != nil {
 		return err
@@ -198,8 +196,7 @@ func isOneOf(err error, codes ...string) bool {
 	return errors.As(err, &e) && slices.Contains(codes, e.Code)
 }
 
-// number makes a transaction the next commit of this worker, of this session and no other. A fenced worker claims
-// nothing.
+// number makes a transaction the next commit of this worker, of this session only. A fenced worker claims nothing.
 func (s *Store) number(b *pgx.Batch, claims bool) {
 	b.Queue(numberSQL, s.worker, s.ledger, s.session, int64(s.commits), claims).
 		QueryRow(func(r pgx.Row) error { return r.Scan(&s.coming, nil, nil) })

@@ -53,8 +53,7 @@ func (s *Store) enlist() error {
 	return s.serverError(err)
 }
 
-// lockLedger waits for those who are about to begin with the ledger, and for whoever notes that it lacks something.
-// Later ones wait for the transaction.
+// lockLedger lets one worker begin at a time, and waits for whoever notes that the ledger lacks something.
 func (s *Store) lockLedger() error {
 	return s.writer.One(`SELECT missing, since FROM leadferry.ledgers WHERE ledger = $1 FOR UPDATE`, s.ledger).
 		Scan(&s.missing, &s.since)

@@ -121,8 +121,7 @@ type writing struct {
 // mostConflicts is how often something is begun again in which somebody else has a hand.
 const mostConflicts = 100
 
-// leastSilence is how long the server of a run may take for an answer at the least: commits wait for one another, and
-// for standbys.
+// leastSilence is how long a server may take to answer at the least: commits wait for one another, and for standbys.
 const leastSilence = time.Minute
 
 // Open opens the ledger of a target, or makes it. Errors are *checkpoint.OpenError, or of a server
@@ -179,8 +178,7 @@ func connect(name string, t checkpoint.Target, o Options) (*Store, error) {
 	return s, err
 }
 
-// leave gives up a ledger that could not be opened: the worker's row says that it has ended, and
-// one that was only made for it goes.
+// leave gives up a ledger that could not be opened. One that was only made for it goes.
 func (s *Store) leave() {
 	if s.worker != 0 && !s.writer.IsClosed() {
 		_ = s.end()
@@ -301,8 +299,7 @@ func (s *Store) Drop() (gone bool, err error) {
 	return gone, s.Close()
 }
 
-// remove takes away a ledger that has known nothing, where this user may and nobody else uses it; anyone who is about
-// to is waited for.
+// remove takes away a ledger that has known nothing, if this user may and nobody else uses it or is about to.
 func (s *Store) remove() (gone bool) {
 	err := s.writer.Together(func() error {
 		if err := s.lockLedger(); err != nil {

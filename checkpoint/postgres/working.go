@@ -78,8 +78,7 @@ func (s *Store) load(g *group) (w *working, err error) {
 	return w, err
 }
 
-// working reads rows and the owners of leads, and which workers may still send. Everything is read by the connection
-// that writes.
+// working reads rows, owners of leads, and which workers may still send, by the connection that writes.
 func (s *Store) working(q *wanted) (*working, error) {
 	f, err := s.find(s.writer, q)
 	if err != nil {

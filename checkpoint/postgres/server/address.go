@@ -86,8 +86,7 @@ func configOf(name string) (*pgx.ConnConfig, error) {
 	return config, nil
 }
 
-// psqlsOwn are words of addresses and service files that say nothing about who is met: a server refuses them as
-// settings of its own.
+// psqlsOwn are words of addresses that say nothing about who is met: a server refuses them as settings of its own.
 const psqlsOwn = `keepalives keepalives_idle keepalives_interval keepalives_count tcp_user_timeout gssencmode
 	load_balance_hosts fallback_application_name sslcompression`
 

@@ -93,8 +93,7 @@ func (s *Session) isPostgres() error {
 	return nil
 }
 
-// unfit is why a server will not do that says this of its version, or nothing. Those who changed PostgreSQL add a word
-// of their own.
+// unfit is why a server of this version will not do, or nothing. Those who changed PostgreSQL add a word of their own.
 func unfit(version string) (text, hint string) {
 	const oldest = 14
 	parts := regexp.MustCompile(`^PostgreSQL (\d+)(\.\d+|devel|beta\d+|rc\d+)* (on |\()`).FindStringSubmatch(version)
