@@ -366,8 +366,7 @@ func (a *adoption) marks() []byte {
 	return bytes.Join(all, nil)
 }
 
-// contains reports whether a list holds all of the one whose adoption was cut off: all its keys, or, where that one had
-// not been read to its end, all its files.
+// contains reports whether a list holds all keys of the one that was cut off or, if it was not read, all its files.
 func (m *Adopting) contains(old *Adopting) bool {
 	if len(old.Keys) == 0 {
 		return !slices.ContainsFunc(old.Files, func(file string) bool { return !slices.Contains(m.Files, file) })
@@ -401,9 +400,8 @@ func RefuseHalfAdopted(ctx context.Context, s Store) error {
 	}
 }
 
-// fromElsewhere makes the ledgers of witnesses that a list tells of ancestors of the one that took it over, and it
-// incomplete where they knew more leads than the list names, where a run of theirs did not end, or where the witness
-// cannot be read.
+// fromElsewhere makes the ledgers that a list tells of ancestors of the one that took it over, and that one incomplete
+// where they knew more leads than the list names, a run of theirs did not end, or a witness cannot be read.
 func fromElsewhere(ctx context.Context, s Store, ws *Witnesses, l *Lineage, told func(*Witness) bool, named int) error {
 	info, missing := s.Info(), ""
 	all := ws.All()

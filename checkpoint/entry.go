@@ -89,8 +89,7 @@ type Sight struct {
 	Status       string
 	Organization string
 
-	// Kept says that the service's status won against that of the file (Against). It holds until the file says
-	// something else.
+	// Kept says that the service's status won against that of the file (Against), until that changes.
 	Kept    bool
 	Against string
 }

@@ -15,8 +15,7 @@ const patience, sharedPatience = 25 * time.Millisecond, 100 * time.Millisecond
 
 // Gathering says how changes are put together into commits.
 type Gathering struct {
-	// Slots is how many claims may have no outcome yet; further claims wait. A kill leaves no more rows in doubt. 0:
-	// any number.
+	// Slots is how many claims may have no outcome yet, and so how many a kill leaves in doubt. 0: any number.
 	Slots int
 	// Places is how many requests are under way at once. While there are more open claims than places, the lanes are
 	// busy, and changes wait for others. When few are left, the commit is made at once. 0: changes never wait.
@@ -115,8 +114,7 @@ func (l *Ledger) Guard(ctx context.Context, key string) error {
 	return nil
 }
 
-// Withdraw removes the intent of a run's create that was certainly not applied. An intent that the claim replaced comes
-// back; that of another run stays.
+// Withdraw removes the intent of a run's create that was not applied. One that the claim replaced comes back.
 func (l *Ledger) Withdraw(ctx context.Context, key, run string) error {
 	_, err := l.submit(ctx, Change{Kind: Withdraw, Entry: Entry{Key: key, Run: run}})
 	return err

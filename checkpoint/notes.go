@@ -115,8 +115,7 @@ func Runs(ctx context.Context, s Store) ([]RunInfo, error) {
 	return all, err
 }
 
-// PutRun keeps the history of a run. A second call with the same ID replaces the first one: call it when a run starts
-// and when it ends.
+// PutRun keeps the history of a run, when it starts and, in place of that, when it ends.
 func PutRun(ctx context.Context, s Store, r RunInfo) error {
 	for _, t := range []*time.Time{&r.Started, &r.Finished} {
 		if !t.IsZero() {
@@ -261,8 +260,7 @@ func StatusOf(ctx context.Context, s Store) (Status, error) {
 	return Status{Info: s.Info(), Runs: runs[max(0, len(runs)-NewestRuns):], Contradicted: standing}, err
 }
 
-// Untouched reports whether a ledger has never known a key, no run came to its end with it, and no list was to be
-// adopted into it.
+// Untouched reports whether a ledger has never known a key, an ended run, or a list to be adopted.
 func Untouched(ctx context.Context, s Store) (bool, error) {
 	i := s.Info()
 	for _, keys := range i.Keys {

@@ -166,8 +166,7 @@ func (k *KeptKey) replace(b Book, e *Entry, act Act) {
 }
 
 // Mark notes that the update of a lead is about to be sent. A lead ID that only the input names is stored, unless
-// another key has it (ErrTaken). ErrKnown refuses a key in doubt, a key with another lead, and a mark without a lead
-// ID.
+// another key has it (ErrTaken). ErrKnown refuses a key in doubt or with another lead, and one without a lead ID.
 func (k *KeptKey) Mark(b Book, e *Entry, old *Kept, now time.Time) error {
 	switch {
 	case !ValidKey(e.Key):

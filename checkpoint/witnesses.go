@@ -106,8 +106,7 @@ func readWitness(path string) (w Witness, found bool) {
 	return w, true
 }
 
-// remember keeps in the book what run folders tell against a ledger: it is refused from then on also where they are
-// not at hand, as after a change of folder or without --out.
+// remember keeps in the book what run folders tell against a ledger, for runs that have them not at hand.
 func (ws *Witnesses) remember(all []Finding) {
 	for i := range all {
 		w := all[i].Witness
@@ -120,8 +119,7 @@ func (ws *Witnesses) remember(all []Finding) {
 	}
 }
 
-// Left says whether a run that ended in order has left its ledger's file so, by [Witness.Left], and nothing begun
-// since.
+// Left says whether a run that ended in order has left its ledger's file so, and nothing has begun since.
 func (ws *Witnesses) Left(so string) bool {
 	untouched := func(w Witness) bool { return w.Err == nil && !w.Open && w.Left == so }
 	return so != "" && slices.ContainsFunc(ws.inBook(), untouched)
@@ -333,8 +331,7 @@ func (t *Testimony) use(f func()) {
 	}
 }
 
-// End closes the witness durably; left says how the checkpoint file was left. It comes before the ledger's lock is let
-// go.
+// End closes the witness durably, before the ledger's lock is let go; left says how the file was left.
 func (t *Testimony) End(left string) (err error) {
 	t.use(func() {
 		t.ended = true

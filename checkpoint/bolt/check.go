@@ -27,8 +27,7 @@ import (
 // overflows the stack, also in bbolt's own check. So a process of its own checks a file that was not left in order,
 // before this one maps it, and reads what is left of a damaged one. It may die of what it finds: that is an answer.
 
-// checkWord is the first argument of that process. What it is to do and the path of the file follow; it inherits the
-// file itself, and the lock with it.
+// checkWord is that process's first argument, before its task and the path. It inherits the file and the lock.
 const checkWord = "check-checkpoint-file"
 
 const (
@@ -97,8 +96,7 @@ func (d *Store) checkApart(checker []string) (done bool, err error) {
 	return true, damage("its pages lead nowhere")
 }
 
-// CheckFile does what a process was started for to do with a checkpoint's file, and returns what the process ends
-// with; is says whether it was.
+// CheckFile does what a process was started for, and returns what it ends with; is: it was started for that.
 func CheckFile(args []string, out io.Writer) (code int, is bool) {
 	if len(args) != 4 || args[1] != checkWord {
 		return 0, false
@@ -165,9 +163,8 @@ func (d *Store) inspect(t checkpoint.Target, checked bool) error {
 	})
 }
 
-// checkPages is bbolt's own check, as far as the first thing that it finds: in a circle it would find more for ever.
-// What is left of it goes on in a goroutine of its own, so its transaction never ends and the file stays mapped, see
-// release.
+// checkPages is bbolt's own check, to the first thing that it finds: in a circle it finds more for ever. The rest goes
+// on in a goroutine, so its transaction never ends and the file stays mapped, see release.
 func checkPages(of *bbolt.DB) error {
 	tx, err := of.Begin(false)
 	if err != nil {

@@ -95,9 +95,8 @@ func (d *Store) takeCare() error {
 	return nil
 }
 
-// lock takes the lock that bbolt takes later on the same open file, where it then succeeds at once. So the file can be
-// looked at before bbolt maps it. It waits a moment in any case: the process that checked the file for a run that was
-// killed lets go of it only then.
+// lock takes the lock that bbolt takes later on the same open file, which can be looked at before bbolt maps it. It
+// waits a moment in any case: the process that checked the file for a killed run lets go of it only then.
 func (d *Store) lock(wait time.Duration) error {
 	for end := time.Now().Add(max(wait, leastPatience)); ; time.Sleep(pollEvery) {
 		held, err := disk.TryLock(d.file, d.readOnly)

@@ -100,8 +100,7 @@ func (d *Store) Progress() (commits uint64, leads int) {
 	return t.seq, int(t.keys[checkpoint.Created] + t.keys[checkpoint.Partial] + t.keys[checkpoint.InDoubt])
 }
 
-// AtEnd has f called when the use of the file has ended in order and before its lock is let go, with how the file is
-// left.
+// AtEnd has f called at an orderly end, before the lock is let go, with how the file is left.
 func (d *Store) AtEnd(f func(left string)) { d.atEnd = f }
 
 // Drop is Close after a refusal, see [checkpoint.Store].

@@ -227,9 +227,8 @@ var writeSQL = func() string {
 		columnNames("g.")).Replace(writeText)
 }()
 
-// put writes rows, and notes which leads they come to own, and which ExternalIDs claims ask for. What another key
-// owns is taken from it by force only, unless that one has given it up by now; of an ExternalID that has another key's
-// lead, no claim is made.
+// put writes rows, and notes which leads they come to own and which ExternalIDs claims ask for. What another key owns
+// and has not given up is taken by force only; an ExternalID of another key's lead never.
 func (s *Store) put(b *pgx.Batch, writes []write, force bool) {
 	if len(writes) == 0 {
 		return

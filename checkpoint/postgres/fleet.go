@@ -23,8 +23,7 @@ const (
 	neverPromoted = "never promoted"
 )
 
-// enlist makes this process a worker, which has its place from then on. Of a fleet it has to fit the terms; then it
-// fences the worker that had its shard before.
+// enlist makes this process a worker. Of a fleet it has to fit the terms, and fences who had its shard.
 func (s *Store) enlist() error {
 	terms := s.o.Terms
 	err := s.writer.Together(func() error {
@@ -296,8 +295,7 @@ func (s *Store) Standing(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// Members lists the workers of a fleet in the order in which they came, and says how many shards it has; 0: there is no
-// such fleet.
+// Members lists the workers of a fleet in the order in which they came, and its number of shards; 0: none.
 func (s *Store) Members(ctx context.Context, fleet string) (shards int, all []checkpoint.Member, err error) {
 	err = s.read(ctx, func(c *server.Session) error {
 		err := c.One(`SELECT shards FROM leadferry.fleets WHERE ledger = $1 AND fleet = $2`, s.ledger, fleet).

@@ -269,8 +269,7 @@ func (s *Store) Moved() (to string) {
 	return to
 }
 
-// SetMoved makes every later opening for writing refuse the ledger, and waits for what is being
-// written. It is refused while a run uses it.
+// SetMoved makes later openings for writing refuse the ledger. It is refused while a run uses it.
 func (s *Store) SetMoved(to string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -301,10 +300,9 @@ func (s *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 	return checkpoint.ContentsOf(ctx, s, secret, forgotten)
 }
 
-// Fill makes a ledger of what another checkpoint knows, under an ID of its own that records the other's. One that a
-// copy from there has left is made anew; any other one that is there, and knows something, is an error, and where the
-// copy resumes so is one that is not the copy: that may have known more. begun is called once runs are refused there
-// and before anything is read.
+// Fill makes a ledger of what another checkpoint knows, under an ID of its own. It goes on with what a copy from there
+// has left. Any other ledger that knows something is an error and, where the copy resumes, one that is not the copy.
+// begun is called once runs are refused there, before anything is read.
 func Fill(name string, from func() (*checkpoint.Contents, error), fromName string, t checkpoint.Target,
 	begun func() error, o Options,
 ) error {

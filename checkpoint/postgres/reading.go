@@ -245,8 +245,7 @@ func (s *Store) Notes(ctx context.Context, prefix string) (all []checkpoint.Note
 	return all, err
 }
 
-// Info says what the ledger is and how much it knows now; of a server that does not answer, what
-// it knew when it was asked last.
+// Info says what the ledger is and how much it knows; of a server that does not answer, what it knew last.
 func (s *Store) Info() checkpoint.Info {
 	i := checkpoint.Info{
 		Path: s.at.Name, ID: s.id, Target: s.target, New: s.fresh,
@@ -272,8 +271,7 @@ func (s *Store) Info() checkpoint.Info {
 	return i
 }
 
-// Reached says how far the ledger knows a run to have come, see [checkpoint.Store]: as a worker, or, of a command, at
-// all.
+// Reached says how far the ledger knows a run to have come, see [checkpoint.Store].
 func (s *Store) Reached(ctx context.Context, run string) (commits uint64, knows bool, err error) {
 	err = s.read(ctx, func(c *server.Session) error {
 		return c.One(`SELECT coalesce(max(seq) FILTER (WHERE run = $2), max(seq), 0),

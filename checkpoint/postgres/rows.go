@@ -57,9 +57,8 @@ func (r *row) number(seq uint64) {
 	}
 }
 
-// column is one of lead_rows, with the place of its value. A field of an entry that is to have a column takes a line in
-// [columns] and one in schema.sql, and unless it is a text or a number one each in [row.stored] and [stored.row].
-// Others are in the column extra by themselves.
+// column is one of lead_rows. A field of an entry that is to have one takes a line in [columns] and in schema.sql and,
+// unless it is a text or a number, in [row.stored] and [stored.row]. Others are in extra.
 type column struct {
 	name, kind string
 	in         func(s *stored) any

@@ -287,8 +287,7 @@ func (s *Store) Close() error {
 	return err
 }
 
-// Drop is Close after a refusal: a ledger that is New and that has known nothing is
-// removed, where this user may; gone says so.
+// Drop is Close after a refusal: it also removes a ledger that is New and knows nothing, where this user may.
 func (s *Store) Drop() (gone bool, err error) {
 	if s.closed.Load() || s.o.ReadOnly || !s.fresh || s.claimed.Load() || s.failed() != nil {
 		return false, s.Close()

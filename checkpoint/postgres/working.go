@@ -228,9 +228,8 @@ func (w *working) settle(r *row, e *checkpoint.Entry) error {
 	return err
 }
 
-// late hears an outcome that came after a person had decided about its send, or had it sent again. What the service
-// says counts where nobody has sent the row again; what does not fit the decision is kept as evidence against it. It
-// reports whether nothing else is to be done.
+// late hears an outcome that came after a person had decided about its send, or had it sent again. It counts if nobody
+// has sent the row again; what does not fit the decision is evidence against it. done: no more is to be done.
 func (w *working) late(r *row, e *checkpoint.Entry) (done bool, err error) {
 	d, err := checkpoint.LastDecision(w, r.key)
 	if err != nil {

@@ -37,8 +37,7 @@ type Address struct {
 	config *pgx.ConnConfig
 }
 
-// Parse reads what psql would, the environment and its files included, and refuses what is not safe. Errors are
-// *[checkpoint.OpenError].
+// Parse reads what psql would, environment and files too, and refuses (*[checkpoint.OpenError]) what is not safe.
 func Parse(name string) (*Address, error) {
 	if hasPassword(name) {
 		return nil, (&Address{Name: "postgres://…"}).refuse("its address holds a password, which process lists and "+
