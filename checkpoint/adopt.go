@@ -36,7 +36,6 @@ type adoption struct {
 	result    AdoptResult
 }
 
-// short is the beginning of the digest of a key or of a lead ID.
 type short [8]byte
 
 func (d *Digester) short(text string) short {
@@ -95,7 +94,6 @@ func (a *adoption) keeps(key, lead string) bool {
 	return !known || one.stays || one.lead == a.digests.short(lead)
 }
 
-// placed is an entry with its place in the list.
 type placed struct {
 	Entry
 	at int
@@ -199,8 +197,7 @@ func (e *Entry) answers(old *Kept) bool {
 		old.Run == e.Run && e.Run != ""
 }
 
-// judge reports whether to adopt an entry whose key is known as old, and counts it; taken says that another key has its
-// lead and keeps it.
+// judge reports whether to adopt an entry whose key is known as old; taken: another key has its lead and keeps it.
 func (r *AdoptResult) judge(e *Entry, old *Kept, taken bool) (take bool, refusal *ListError) {
 	switch {
 	case old.State == Forgotten:
@@ -369,8 +366,7 @@ func (a *adoption) marks() []byte {
 	return bytes.Join(all, nil)
 }
 
-// contains reports whether a list holds all of the one whose adoption was cut off: all its keys, or, where that one had
-// not been read to its end, all its files.
+// contains reports whether a list holds all keys of the one that was cut off or, if it was not read, all its files.
 func (m *Adopting) contains(old *Adopting) bool {
 	if len(old.Keys) == 0 {
 		return !slices.ContainsFunc(old.Files, func(file string) bool { return !slices.Contains(m.Files, file) })
@@ -404,9 +400,8 @@ func RefuseHalfAdopted(ctx context.Context, s Store) error {
 	}
 }
 
-// fromElsewhere makes the ledgers of witnesses that a list tells of ancestors of the one that took it over, and it
-// incomplete where they knew more leads than the list names, where a run of theirs did not end, or where the witness
-// cannot be read.
+// fromElsewhere makes the ledgers that a list tells of ancestors of the one that took it over, and that one incomplete
+// where they knew more leads than the list names, a run of theirs did not end, or a witness cannot be read.
 func fromElsewhere(ctx context.Context, s Store, ws *Witnesses, l *Lineage, told func(*Witness) bool, named int) error {
 	info, missing := s.Info(), ""
 	all := ws.All()

@@ -12,7 +12,6 @@ type Contents struct {
 	Commits uint64 // number of its last commit
 	Lineage Lineage
 	Secret  []byte // key of the digests
-	Target  Target
 	Missing string // see [Info]; "" where nothing is missing
 
 	// calls f with what is stored under each key, in order
@@ -30,10 +29,7 @@ type KeptBlock struct {
 // ContentsOf are all that a Store knows; secret is the key of its digests.
 func ContentsOf(ctx context.Context, s Store, secret []byte, forgotten []KeptBlock) (c *Contents, err error) {
 	i := s.Info()
-	c = &Contents{
-		ID: i.ID, Commits: i.Sequence, Secret: secret, Target: i.Target, Missing: i.Missing,
-		Forgotten: forgotten,
-	}
+	c = &Contents{ID: i.ID, Commits: i.Sequence, Secret: secret, Missing: i.Missing, Forgotten: forgotten}
 	c.Keys = func(ctx context.Context, f func(KeptKey) error) error { return s.Scan(ctx, Filter{}, f) }
 	if c.Lineage, err = LineageOf(ctx, s); err == nil {
 		c.Notes, err = s.Notes(ctx, "")
@@ -86,7 +82,6 @@ func takeOver(tx Tx, part []KeptKey) error {
 	return nil
 }
 
-// conclude writes what belongs to no key.
 func (c *Contents) conclude(tx Tx) error {
 	notes := slices.Clone(c.Notes)
 	if c.ID != "" {

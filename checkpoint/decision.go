@@ -40,7 +40,6 @@ type ResolveResult struct {
 // Free reports whether a decision frees its row to be sent.
 func (d *Decision) Free() bool { return d.LeadID == "" && !d.Exists }
 
-// inDoubtHint is where to look for what can be decided about.
 const inDoubtHint = "`leadferry checkpoint export --state in_doubt` lists what is in doubt"
 
 // Why nothing is decided about a row whose worker may still send it, and what to do about that.
@@ -49,8 +48,7 @@ const (
 	heldHint = "wait until the run has ended; leadferry checkpoint workers shows who holds what, and since when"
 )
 
-// unfit checks one decision of a list by itself, and notes its key and lead ID. It returns the refusal, without its
-// place, or nil.
+// unfit checks one decision of a list by itself, and notes its key and lead ID. A refusal lacks its place.
 func (d *Decision) unfit(keys, ids map[string]bool) *ListError {
 	switch {
 	case keys[d.Key]:
@@ -70,9 +68,8 @@ func (d *Decision) unfit(keys, ids map[string]bool) *ListError {
 	return nil
 }
 
-// again checks a decision about a key that is not in doubt. last is the last decision about it, or nil; known is what
-// is stored. before: it was decided like this already; else the decision corrects the last one. A refusal lacks its
-// place.
+// again checks a decision about a key that is not in doubt. last is the last one about it, or nil; known is what is
+// stored. before: it was decided so already; else it is corrected. A refusal lacks its place.
 func (d *Decision) again(last *KeptDecision, known *Entry) (before bool, refusal *ListError) {
 	switch {
 	case last == nil:
@@ -179,8 +176,7 @@ func review(tx Tx, ds []Decision) (all []resolution, err error) {
 	return all, nil
 }
 
-// about finds the send that a decision is about: one in doubt, or one that a person settled, where the key was not
-// sent again since.
+// about finds the send of a decision: in doubt, or settled by a person and not sent again since.
 func about(tx Tx, d *Decision) (one resolution, refusal *ListError, err error) {
 	if tx.Held(d.Key) {
 		return one, &ListError{Text: heldText, Hint: heldHint}, nil
@@ -241,7 +237,6 @@ func (r *ResolveResult) judge(tx Tx, ds []Decision, all []resolution) error {
 	return nil
 }
 
-// decide carries out one decision of a list about a key in doubt.
 func decide(tx Tx, d Decision, k KeptKey) error {
 	send := *k.Intent
 	send.Prior = nil // it is in the past

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"context"
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -34,6 +35,16 @@ const (
 	ofBlocked
 	ofColumn
 )
+
+// NewID is a random name that no other ledger has.
+func NewID() string { return hex.EncodeToString(NewSecret()[:8]) }
+
+// NewSecret is a random key for digests.
+func NewSecret() []byte {
+	secret := make([]byte, 32)
+	rand.Read(secret) // never fails
+	return secret
+}
 
 // NewDigester returns one of a key. It is safe for concurrent use.
 func NewDigester(key []byte) *Digester {

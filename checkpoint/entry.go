@@ -89,14 +89,12 @@ type Sight struct {
 	Status       string
 	Organization string
 
-	// Kept says that the service's status won against that of the file (Against). It holds until the file says
-	// something else.
+	// Kept says that the service's status won against that of the file (Against), until that changes.
 	Kept    bool
 	Against string
 }
 
-// ReasonIncomplete is the Reason of an entry in doubt that was not sent: the checkpoint is
-// incomplete, and the row may have a lead that it lost.
+// ReasonIncomplete is the Reason of a row in doubt that was not sent: the incomplete checkpoint may have lost its lead.
 const ReasonIncomplete = "checkpoint_incomplete"
 
 // ReasonLeadTaken is the Reason of an entry whose lead ID belongs to another key.
@@ -105,12 +103,10 @@ const ReasonLeadTaken = "lead_id_taken"
 // ReasonAdopted is the Reason of a doubt that was taken over from a list.
 const ReasonAdopted = "adopted"
 
-// ReasonUnkept is the Reason of a doubt about a lead that was made: its ID is known, and the checkpoint could not keep
-// it.
+// ReasonUnkept is the Reason of a doubt about a lead that was made: the checkpoint could not keep its known ID.
 const ReasonUnkept = "unkept"
 
-// Statuses are the service's status keys (specification, States and transitions). Stores
-// keep their places: only ever append to them.
+// Statuses are the service's status keys (specification, States and transitions). Stores keep places: only append.
 var Statuses = [...]string{
 	"", "open", "contacted", "inProgress", "onHold", "closedWon",
 	"closedNotInterested", "closedBoughtUsed", "closedBoughtOtherBrand",
@@ -127,10 +123,8 @@ func BoundedStatus(status string) string {
 // KnownStatus reports whether the specification names a status, or it is empty.
 func KnownStatus(status string) bool { return slices.Contains(Statuses[:], status) }
 
-// mostText is how many bytes the texts of an entry of a list may have together.
 const mostText = 1 << 20
 
-// leadIDHint says what a lead ID is.
 const leadIDHint = "a lead ID has letters, digits, dots, dashes and underscores, 128 at most"
 
 // ValidKey says whether a key can be kept.
@@ -236,11 +230,8 @@ const NewestRuns = 10
 
 // Status is what a checkpoint knows, in figures.
 type Status struct {
-	Path         string
-	Target       Target
-	Keys         map[State]int
+	Info
 	Runs         []RunInfo      // the newest
 	Contradicted []KeptDecision // that hold
-	Warnings     []string       // of opening it
 	Holder       *Witness       // the run that holds a file just now: then nothing else but path and target is known
 }

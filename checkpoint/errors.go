@@ -9,8 +9,7 @@ import (
 	"leadferry/internal/shell"
 )
 
-// What can be wrong with a checkpoint file. [OpenError] carries them; ErrDamaged
-// also comes from calls that meet damage later.
+// What can be wrong with a checkpoint file, in an [OpenError]. ErrDamaged also comes from later calls.
 var (
 	ErrLocked       = errors.New("in use")
 	ErrMissing      = errors.New("missing")
@@ -111,8 +110,7 @@ func (e *ListFailure) Error() string { return e.Err.Error() }
 // Unwrap returns what the list yielded.
 func (e *ListFailure) Unwrap() error { return e.Err }
 
-// IsOfList reports whether an error is of a list that was handed over, and not of the Store: nothing was changed, and
-// the Store goes on.
+// IsOfList reports whether an error is of a list that was handed over: nothing changed, and the Store goes on.
 func IsOfList(err error) bool {
 	return errors.As(err, new(*ListError)) || errors.As(err, new(*ListFailure))
 }
@@ -123,8 +121,7 @@ func IsRefusal(err error) bool {
 		func(refusal error) bool { return errors.Is(err, refusal) })
 }
 
-// RefuseElsewhere refuses a ledger whose leads are known at another place, to which it was copied, or into which another
-// one is being copied.
+// RefuseElsewhere refuses a ledger that was copied to another place, or into which another one is being copied.
 func RefuseElsewhere(path, id, moved, filling string) error {
 	switch {
 	case moved != "":

@@ -23,19 +23,12 @@ const longestShown = 32
 
 // Differs says, in a sentence, in what the terms differ from those of the fleet; "" where they do not.
 func (t *Terms) Differs(fleet *Terms) string {
-	switch {
-	case t.Shards != fleet.Shards:
-		return fmt.Sprintf("this worker is one of %d, and those of the fleet are %d", t.Shards, fleet.Shards)
-	case t.MaxCreates != fleet.MaxCreates:
-		return fmt.Sprintf("--max-creates is %d here, and %d in the fleet", t.MaxCreates, fleet.MaxCreates)
-	case t.Rate != fleet.Rate:
-		return fmt.Sprintf("--rate is %v here, and %v in the fleet", t.Rate, fleet.Rate)
-	}
-	for i, own := range t.Same {
-		if i >= len(fleet.Same) || fleet.Same[i].Name != own.Name {
+	theirs := fleet.all()
+	for i, own := range t.all() {
+		if i >= len(theirs) || theirs[i].Name != own.Name {
 			return own.Name + " is not that of the fleet"
 		}
-		if other := fleet.Same[i].Value; other != own.Value {
+		if other := theirs[i].Value; other != own.Value {
 			if max(len(other), len(own.Value)) > longestShown {
 				return own.Name + " is another one than that of the fleet"
 			}
@@ -46,6 +39,14 @@ func (t *Terms) Differs(fleet *Terms) string {
 		return fleet.Same[len(t.Same)].Name + " is not that of the fleet"
 	}
 	return ""
+}
+
+func (t *Terms) all() []Term {
+	return append([]Term{
+		{"the number of shards", fmt.Sprint(t.Shards)},
+		{"--max-creates", fmt.Sprint(t.MaxCreates)},
+		{"--rate", fmt.Sprint(t.Rate)},
+	}, t.Same...)
 }
 
 // TermsError says that a worker does not belong to the fleet that it names. Nothing of the fleet has changed.

@@ -6,29 +6,8 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// ForgetResult counts forgotten keys by what was known of them.
-type ForgetResult struct {
-	Leads    int // had a lead
-	InDoubt  int // nobody will be reminded of them any more
-	Rejected int
-	Unknown  int
-	Already  int // were forgotten before
-}
-
-func (r *ForgetResult) count(known State) {
-	switch known {
-	case Created, Partial:
-		r.Leads++
-	case InDoubt:
-		r.InDoubt++
-	case Rejected:
-		r.Rejected++
-	case Forgotten:
-		r.Already++
-	default:
-		r.Unknown++
-	}
-}
+// ForgetResult counts forgotten keys by the state that they had.
+type ForgetResult [Forgotten + 1]int
 
 // Forget removes every trace of keys, all or none: entries, intents, index records, decisions about them, and their
 // lead IDs wherever they are. A keyed hash of each key stays, so that no later file makes the lead again: such a key
@@ -69,7 +48,7 @@ func (r *ForgetResult) judge(tx Tx, keys []string, unblock bool) (gone []string,
 		if err != nil {
 			return nil, nil, err
 		}
-		r.count(shown.State)
+		r[shown.State]++
 		if k.Entry != nil && k.Entry.LeadID != "" {
 			leads[k.Entry.LeadID] = true
 		}
@@ -78,8 +57,7 @@ func (r *ForgetResult) judge(tx Tx, keys []string, unblock bool) (gone []string,
 	return gone, leads, nil
 }
 
-// forget removes keys, their leads from the doubts of other keys that were answered with the same ID, and what was
-// decided about them.
+// forget removes keys, their leads from the doubts of other keys, and what was decided about them.
 func forget(tx Tx, d *Digester, keys []string, leads map[string]bool, unblock bool) error {
 	if err := tx.Erase(keys); err != nil {
 		return err

@@ -47,7 +47,6 @@ func (l *Lineage) Descend(id string, commits uint64) {
 	}
 }
 
-// ancestor is the ledger with an ID, or nil.
 func (l *Lineage) ancestor(id string) *Ancestor {
 	if i := slices.IndexFunc(l.Ancestors, func(a Ancestor) bool { return a.ID == id }); i >= 0 {
 		return &l.Ancestors[i]
@@ -55,7 +54,6 @@ func (l *Lineage) ancestor(id string) *Ancestor {
 	return nil
 }
 
-// findingKind says what is wrong.
 type findingKind int
 
 const (
@@ -327,8 +325,7 @@ func (v *Verdict) waysBack() (ways []string) {
 	return append(ways, "if other leads are meant: --new-checkpoint="+answerTo(v.Asks))
 }
 
-// AdoptRuns is the command that takes what run folders tell over into the checkpoint at a place. flags lead to its
-// target.
+// AdoptRuns is the command that adopts what run folders tell into a checkpoint. flags lead to its target.
 func AdoptRuns(path string, flags []string) string {
 	return adopt("leadferry-runs/*/results.csv*", path, flags)
 }
@@ -384,8 +381,7 @@ func TakeOlder(ctx context.Context, s Store, ws *Witnesses, answer, moved string
 	return err == nil, err
 }
 
-// Renew makes a ledger usable that lacks something (missing): incomplete, with a new ID, and as a descendant of what it
-// was and of the newer ones that were found.
+// Renew makes a ledger usable that lacks something: incomplete, with a new ID, and descending from newer ones.
 func Renew(ctx context.Context, s Store, missing string, newer []Finding) error {
 	l, err := LineageOf(ctx, s)
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"leadferry/internal/crash"
 )
 
-// patience is how long a change waits for others at most. A [Shared] Store has its own.
-const patience = 25 * time.Millisecond
+// patience is how long a change waits for others at most. Each commit of a [Shared] Store is a round trip, and one of
+// all that wait for the disk of a server that has many workers.
+const patience, sharedPatience = 25 * time.Millisecond, 100 * time.Millisecond
 
 // Gathering says how changes are put together into commits.
 type Gathering struct {
-	// Slots is how many claims may have no outcome yet; further claims wait. A kill leaves no more rows in doubt. 0:
-	// any number.
+	// Slots is how many claims may have no outcome yet, and so how many a kill leaves in doubt. 0: any number.
 	Slots int
 	// Places is how many requests are under way at once. While there are more open claims than places, the lanes are
 	// busy, and changes wait for others. When few are left, the commit is made at once. 0: changes never wait.
@@ -24,8 +24,6 @@ type Gathering struct {
 
 // Shared is a Store that many workers on many machines use at once.
 type Shared interface {
-	// Patience is how long changes may gather: longer than for a file, where each commit is a round trip.
-	Patience() time.Duration
 	// Guard returns nil if the create that was claimed under a key may be sent now, see [Ledger.Guard].
 	Guard(ctx context.Context, key string) error
 	// Standing counts the rows in doubt that wait for a person, see [Ledger.Standing].
@@ -75,7 +73,7 @@ func NewLedger(s Store, g Gathering) *Ledger {
 		l.busyWith = g.Places + max(g.Places/4, 1)
 	}
 	if l.shared, _ = s.(Shared); l.shared != nil {
-		l.patience = l.shared.Patience()
+		l.patience = sharedPatience
 	}
 	go l.run()
 	return l
@@ -116,8 +114,7 @@ func (l *Ledger) Guard(ctx context.Context, key string) error {
 	return nil
 }
 
-// Withdraw removes the intent of a run's create that was certainly not applied. An intent that the claim replaced comes
-// back; that of another run stays.
+// Withdraw removes the intent of a run's create that was not applied. One that the claim replaced comes back.
 func (l *Ledger) Withdraw(ctx context.Context, key, run string) error {
 	_, err := l.submit(ctx, Change{Kind: Withdraw, Entry: Entry{Key: key, Run: run}})
 	return err
@@ -169,8 +166,7 @@ func (l *Ledger) end() {
 	<-l.ended
 }
 
-// submit queues a change and waits until it is durable. If ctx ends, a claim that still waits is
-// removed from the queue. Outcomes never are.
+// submit queues a change and waits until it is durable. The end of ctx removes a claim that still waits, no outcome.
 func (l *Ledger) submit(ctx context.Context, c Change) (stored Entry, err error) {
 	w := &waiting{c, make(chan error, 1)}
 	if err := l.enqueue(w); err != nil {
@@ -200,7 +196,6 @@ func (l *Ledger) awaitClaim(ctx context.Context, w *waiting) error {
 	}
 }
 
-// enqueue gives a change to the writer, unless the ledger is closed or broken.
 func (l *Ledger) enqueue(w *waiting) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -233,7 +228,6 @@ func (l *Ledger) due() bool {
 		l.broken != nil
 }
 
-// takeBack removes a change from the queue, unless a commit has it.
 func (l *Ledger) takeBack(w *waiting) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -244,7 +238,6 @@ func (l *Ledger) takeBack(w *waiting) bool {
 	return at >= 0
 }
 
-// run commits changes until the ledger is closed and none is left.
 func (l *Ledger) run() {
 	defer close(l.ended)
 	for l.await() {
@@ -285,15 +278,12 @@ func (l *Ledger) await() bool {
 	return true
 }
 
-// some reports whether there are changes that can be committed.
 func (l *Ledger) some() bool {
 	return slices.ContainsFunc(l.queue, func(w *waiting) bool { return w.Kind != Claim || l.hasSlot() })
 }
 
-// hasSlot reports whether there is a slot for a claim, or none is needed.
 func (l *Ledger) hasSlot() bool { return l.slots == 0 || len(l.inSlots) < l.slots || l.broken != nil }
 
-// commit makes the changes durable and wakes their callers.
 func (l *Ledger) commit() {
 	group, err := l.take()
 	changes := make([]*Change, len(group))

@@ -59,17 +59,12 @@ func Decode(text []byte, v any) error {
 	return nil
 }
 
-// unclean begins a text that a server would not take as it is, in hexadecimal digits. Between parts texts that are
-// sent as one.
-const (
-	unclean = "\x01"
-	Between = "\x1e"
-)
+// unclean begins a text that a server would not take as it is, in hexadecimal digits.
+const unclean = "\x01"
 
-// Clean is a text as servers take it: without NUL and [Between], and UTF-8. Restore is its reverse.
+// Clean is a text as servers take it: without NUL, and UTF-8. Restore is its reverse.
 func Clean(s string) string {
-	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 && !strings.Contains(s, Between) &&
-		!strings.HasPrefix(s, unclean) {
+	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 && !strings.HasPrefix(s, unclean) {
 		return s
 	}
 	return unclean + hex.EncodeToString([]byte(s))
@@ -103,7 +98,6 @@ func PutNote(ctx context.Context, s Store, name string, value []byte) error {
 	return s.Alone(ctx, func(tx Tx) error { return tx.PutNote(Note{name, value}) })
 }
 
-// valuesOf decodes the notes whose names begin so.
 func valuesOf[T any](ctx context.Context, s Store, prefix string) (all []T, err error) {
 	notes, err := s.Notes(ctx, prefix)
 	for i := 0; i < len(notes) && err == nil; i++ {
@@ -121,8 +115,7 @@ func Runs(ctx context.Context, s Store) ([]RunInfo, error) {
 	return all, err
 }
 
-// PutRun keeps the history of a run. A second call with the same ID replaces the first one: call it when a run starts
-// and when it ends.
+// PutRun keeps the history of a run, when it starts and, in place of that, when it ends.
 func PutRun(ctx context.Context, s Store, r RunInfo) error {
 	for _, t := range []*time.Time{&r.Started, &r.Finished} {
 		if !t.IsZero() {
@@ -203,7 +196,6 @@ func AuditOf(ctx context.Context, s Store) ([]KeptDecision, error) {
 	return all, err
 }
 
-// forgetDecisions takes from the notes of decisions what names forgotten keys or their leads.
 func forgetDecisions(tx Tx, gone, leads map[string]bool) error {
 	notes, err := tx.Notes(DecidedNote)
 	for i := 0; i < len(notes) && err == nil; i++ {
@@ -260,20 +252,15 @@ func History(ctx context.Context, s Store, key string) (all []Event, err error) 
 
 // StatusOf is an account of what is known now.
 func StatusOf(ctx context.Context, s Store) (Status, error) {
-	i := s.Info()
 	runs, err := Runs(ctx, s)
 	if err != nil {
 		return Status{}, err
 	}
 	standing, err := contradicted(ctx, s)
-	return Status{
-		Path: i.Path, Target: i.Target, Warnings: i.Warnings, Keys: i.Keys,
-		Runs: runs[max(0, len(runs)-NewestRuns):], Contradicted: standing,
-	}, err
+	return Status{Info: s.Info(), Runs: runs[max(0, len(runs)-NewestRuns):], Contradicted: standing}, err
 }
 
-// Untouched reports whether a ledger has never known a key, no run came to its end with it, and no list was to be
-// adopted into it.
+// Untouched reports whether a ledger has never known a key, an ended run, or a list to be adopted.
 func Untouched(ctx context.Context, s Store) (bool, error) {
 	i := s.Info()
 	for _, keys := range i.Keys {

@@ -31,6 +31,13 @@ func (k *KeptKey) Shown() *Kept {
 	return k.Entry
 }
 
+// Linked reports whether the lead of a key has an ExternalID, or is to have it.
+func (k *KeptKey) Linked(external string) bool {
+	e, in := k.Entry, k.Intent
+	return e != nil && e.State.HasLead() && (e.ExternalID == external || e.WantLink == external) ||
+		in != nil && in.WantLink == external
+}
+
 // Apply makes a change by these rules, or refuses it; now is the time of the commit.
 func (k *KeptKey) Apply(b Book, c *Change, old *Kept, now time.Time) error {
 	switch c.Kind {
@@ -159,8 +166,7 @@ func (k *KeptKey) replace(b Book, e *Entry, act Act) {
 }
 
 // Mark notes that the update of a lead is about to be sent. A lead ID that only the input names is stored, unless
-// another key has it (ErrTaken). ErrKnown refuses a key in doubt, a key with another lead, and a mark without a lead
-// ID.
+// another key has it (ErrTaken). ErrKnown refuses a key in doubt or with another lead, and one without a lead ID.
 func (k *KeptKey) Mark(b Book, e *Entry, old *Kept, now time.Time) error {
 	switch {
 	case !ValidKey(e.Key):
@@ -188,8 +194,7 @@ func (k *KeptKey) Mark(b Book, e *Entry, old *Kept, now time.Time) error {
 	return nil
 }
 
-// marked is k with what a mark says: the update that is sent, and what the service showed before it. A mark without
-// ExternalID and WantLink leaves both as they are in k.
+// marked is k with what a mark says. One without ExternalID and WantLink leaves both as they are.
 func (k Kept) marked(by *Entry) Kept {
 	k.Unsettled, k.Sought, k.Seen = by.Unsettled, by.Sought, by.Seen
 	if by.ExternalID != "" || by.WantLink != "" {

@@ -28,7 +28,6 @@ package checkpoint
 
 import (
 	"context"
-	"iter"
 	"strings"
 
 	"leadferry/internal/rowkey"
@@ -63,19 +62,15 @@ type Store interface {
 	// Notes returns the notes whose names have a prefix, in the order of their names. [Runs], decisions of people
 	// ([AuditOf]) and the shapes of imported files ([Noted]) are notes.
 	Notes(ctx context.Context, prefix string) ([]Note, error)
-	// Reached returns the number of the last commit of a run, as the ledger knows it (for a file, the last commit of
-	// the file), and whether it knows the run.
+	// Reached returns the last commit of a run (of a file: the last one), and whether the ledger knows the run.
 	Reached(ctx context.Context, run string) (commits uint64, knows bool, err error)
-	// Progress is the number of the last commit of this process, and how many keys have a lead or may have one. It
-	// reads nothing.
+	// Progress is this process's last commit, and how many keys have a lead or may have one. It reads nothing.
 	Progress() (commits uint64, leads int)
-	// AtEnd makes Close call f at an orderly end, before the lock is released. left describes the file as it is left,
-	// or is "".
+	// AtEnd makes Close call f at an orderly end, before the lock is released. left describes the file, or is "".
 	AtEnd(f func(left string))
 
-	// Alone runs f in one transaction, without other processes and commits. An error of f undoes it and is returned;
-	// unless it is about a list ([IsOfList]), the Store cannot be used after it. f may be called again after a
-	// conflict.
+	// Alone runs f in one transaction, without other processes and commits. An error of f undoes it; unless it is about
+	// a list ([IsOfList]), the Store cannot be used after it. f may be called again after a conflict.
 	Alone(ctx context.Context, f func(Tx) error) error
 
 	// Close closes the checkpoint in order. Only the first call does something.
@@ -99,8 +94,7 @@ type Tx interface {
 	Put(key string, k KeptKey) error
 	// Doubts calls f with what is stored under each key in doubt, and stores what it returns there.
 	Doubts(f func(KeptKey) KeptKey) error
-	// Erase removes what is stored under keys, and the hashes of forgotten ones. Unused parts of a file are cleaned
-	// when the Store is closed.
+	// Erase removes what is stored under keys, and their hashes. Close cleans unused parts of a file.
 	Erase(keys []string) error
 	// Block stores what is left of a forgotten key.
 	Block(b KeptBlock) error
@@ -158,8 +152,7 @@ type Filter struct {
 	Skip func(key string) bool
 }
 
-// Each calls f with every key that the Filter wants, in the order of keys, see [Store.Scan]. Forgotten keys are
-// unknown.
+// Each calls f with every key that the Filter wants, in order, see [Store.Scan]. Forgotten keys are unknown.
 func Each(ctx context.Context, s Store, which Filter, f func(Entry) error) error {
 	return s.Scan(ctx, which, func(k KeptKey) error {
 		shown := k.Shown()
@@ -204,8 +197,7 @@ type Query struct {
 // Match says how a lead was found.
 type Match uint8
 
-// The matches. NoMatch: no lead is known, but something else may be stored under the key.
-// Ambiguous: the Query fits two leads.
+// The matches. NoMatch: no lead is known, perhaps something else of the key. Ambiguous: the Query fits two leads.
 const (
 	NoMatch Match = iota
 	ByKey
@@ -224,17 +216,14 @@ type Likeness struct {
 
 // Finder is what a Store knows as of one commit, for [Find].
 type Finder interface {
-	// Show fills out with what look-ups show of a key; where nothing is known of it, its state is Unknown or Forgotten.
-	// It uses the slice of out's Content again.
+	// Show fills out with what look-ups show of a key, and reuses its Content. An unknown one may be Forgotten.
 	Show(key string, out *Entry) error
-	// OwnerOf is the key that has a lead, or nothing.
-	OwnerOf(lead string) (key string, err error)
+	// Owner is the key that has a lead, or nothing; key is the one that wants it.
+	Owner(lead, key string) (owner string, err error)
 	// Linked is the key whose lead has an ExternalID, or is to have it, or nothing, or says that there are several.
 	Linked(external string) (key string, several bool, err error)
-	// Folding are known keys that fold so and are not their own fold.
-	Folding(folded string) iter.Seq[string]
-	// WasForgotten says whether a key that was forgotten folds so.
-	WasForgotten(folded string) bool
+	// Alike are the known keys that fold so and are not their own fold, and whether one that was forgotten folds so.
+	Alike(folded string) (keys []string, forgotten bool)
 }
 
 // Find answers queries as [Store] says.
@@ -262,7 +251,7 @@ func (l *lookUp) find(q *Query, out *Entry) (Match, error) {
 	if err := l.Show(q.Key, out); err != nil {
 		return NoMatch, err
 	}
-	owner, err := l.OwnerOf(q.LeadID)
+	owner, err := l.Owner(q.LeadID, q.Key)
 	switch s := out.State; {
 	case err != nil:
 		return NoMatch, err
@@ -301,43 +290,31 @@ func (l *lookUp) byExternalID(q *Query, out *Entry) (Match, error) {
 	return ByExternalID, l.Show(key, out)
 }
 
-// alike looks for a key that this one looks like. One that has a lead, or may have one, comes before one that was
-// forgotten.
+// alike looks for a key that this one looks like: one that has or may have a lead, else one that was forgotten.
 func (l *lookUp) alike(key string) (found Likeness, err error) {
 	folded := rowkey.Fold(key)
 	if folded == "" {
 		return found, nil
 	}
-	if folded != key {
-		if found, err = l.resembles(folded); found.State != Unknown || err != nil {
-			return found, err
-		}
-	}
-	for other := range l.Folding(folded) {
+	others, forgotten := l.Alike(folded)
+	for _, other := range append(others, folded) {
 		if other == key {
 			continue
 		}
-		if found, err = l.resembles(other); found.State != Unknown || err != nil {
+		if err := l.Show(other, &l.other); err != nil {
 			return found, err
 		}
+		if e := &l.other; e.State.HasLead() || e.State == InDoubt {
+			return Likeness{State: e.State, File: e.File, Line: e.Line}, nil
+		}
 	}
-	if l.WasForgotten(folded) {
+	if forgotten {
 		found.State = Forgotten
 	}
 	return found, nil
 }
 
-// resembles is a key that looks alike, if it has a lead or may have one.
-func (l *lookUp) resembles(key string) (found Likeness, err error) {
-	err = l.Show(key, &l.other)
-	if e := &l.other; err == nil && (e.State.HasLead() || e.State == InDoubt) {
-		found = Likeness{State: e.State, File: e.File, Line: e.Line}
-	}
-	return found, err
-}
-
-// IsAddress reports whether a checkpoint is named by the address of a server, as psql takes it: a
-// URL, or words like service=leads or host=db.
+// IsAddress reports whether a checkpoint is named by a server's address: a URL, or words like service= or host=.
 func IsAddress(name string) bool {
 	for _, prefix := range []string{"postgres://", "postgresql://", "service=", "host=", "hostaddr="} {
 		if strings.HasPrefix(name, prefix) {

@@ -55,7 +55,6 @@ func KindOf(s *Shape) Kind {
 	return Kind{hashOf("key", s.Key), hashOf("namespace", s.Namespace), hashed(s.Columns, column)}
 }
 
-// hashed are the hashes of columns, in order, each once.
 func hashed(columns []string, hash func(string) string) (all []string) {
 	for _, name := range columns {
 		all = append(all, hash(name))
@@ -113,8 +112,7 @@ func shortID(texts ...string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// head is the first part of a witness as it is written: of fixed length, so that a commit overwrites it in place, well
-// inside one sector of a disk.
+// head is the first part of a witness: of fixed length, so that a commit overwrites it inside one sector of a disk.
 func (w *Witness) head() []byte {
 	return fmt.Appendf(nil, `{"commits":%20d,"leads":%12d,"open":%5t,`, w.Commits, w.Leads, w.Open)
 }

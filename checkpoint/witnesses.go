@@ -32,7 +32,6 @@ type Witnesses struct {
 	Looks   bool     // nothing is written
 }
 
-// mostWitness bounds a witness, in bytes.
 const mostWitness = 4 << 20
 
 // All reads every witness. One that cannot be read is there with its Err, since it may tell of leads.
@@ -63,8 +62,7 @@ func (ws *Witnesses) inBook() []Witness {
 	return readFolder(ws.Book, func(name string) bool { return strings.HasSuffix(name, ".json") })
 }
 
-// isRunFile reports whether a name is that of a witness: [RunFile], or one that was kept beside it, see
-// [Witnesses.Begin].
+// isRunFile reports whether a name is that of a witness: [RunFile], or one that was kept beside it.
 func isRunFile(name string) bool {
 	return name == RunFile || strings.HasPrefix(name, "run-") && strings.HasSuffix(name, ".json")
 }
@@ -72,7 +70,6 @@ func isRunFile(name string) bool {
 // In are the witnesses in one folder.
 func In(folder string) []Witness { return readFolder(folder, isRunFile) }
 
-// isNone says that there is no folder.
 func isNone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
 
 func readFolder(folder string, wanted func(name string) bool) (all []Witness) {
@@ -109,8 +106,7 @@ func readWitness(path string) (w Witness, found bool) {
 	return w, true
 }
 
-// remember keeps in the book what run folders tell against a ledger: it is refused from then on also where they are
-// not at hand, as after a change of folder or without --out.
+// remember keeps in the book what run folders tell against a ledger, for runs that have them not at hand.
 func (ws *Witnesses) remember(all []Finding) {
 	for i := range all {
 		w := all[i].Witness
@@ -119,12 +115,11 @@ func (ws *Witnesses) remember(all []Finding) {
 			disk.MakeFolders(ws.Book) != nil {
 			continue
 		}
-		_ = replaceDurably(filepath.Join(ws.Book, w.Ledger+"-"+shortID(w.Run, "")+".json"), text)
+		_, _ = disk.Replace(filepath.Join(ws.Book, w.Ledger+"-"+shortID(w.Run, "")+".json"), 0o600, text)
 	}
 }
 
-// Left says whether a run that ended in order has left its ledger's file so, by [Witness.Left], and nothing begun
-// since.
+// Left says whether a run that ended in order has left its ledger's file so, and nothing has begun since.
 func (ws *Witnesses) Left(so string) bool {
 	untouched := func(w Witness) bool { return w.Err == nil && !w.Open && w.Left == so }
 	return so != "" && slices.ContainsFunc(ws.inBook(), untouched)
@@ -142,7 +137,7 @@ func (ws *Witnesses) NoteEnd(s Store) {
 	s.AtEnd(func(left string) {
 		w := Witness{Ledger: i.ID, Target: i.Target, Place: i.Path, Left: left}
 		if text, err := w.encode(); err == nil && left != "" && disk.MakeFolders(ws.Book) == nil {
-			_ = replaceDurably(path, text)
+			_, _ = disk.Replace(path, 0o600, text)
 		}
 	})
 }
@@ -197,7 +192,6 @@ type Testimony struct {
 	ended bool
 }
 
-// noteFile is one place of the note.
 type noteFile struct {
 	path string
 	f    *os.File
@@ -256,7 +250,6 @@ func runFileIn(folder, ledger string) string {
 	return path
 }
 
-// mostKinds is how many kinds of files the book keeps of a ledger.
 const mostKinds = 200
 
 // kindsOf are those that the book has of the ledger already.
@@ -303,7 +296,7 @@ func (t *Testimony) write(one *noteFile) error {
 		one.f.Close()
 		one.f = nil
 	}
-	if err := replaceDurably(one.path, text); err != nil {
+	if _, err := disk.Replace(one.path, 0o600, text); err != nil {
 		return err
 	}
 	one.f, err = os.OpenFile(one.path, os.O_RDWR|disk.NoFollow, 0o600)
@@ -311,26 +304,6 @@ func (t *Testimony) write(one *noteFile) error {
 		_, _ = disk.TryLock(one.f, false) // as long as the run goes on, see Holder
 	}
 	return err
-}
-
-// replaceDurably puts a text in the place of a file, or of none: a power cut leaves the one or the other.
-func replaceDurably(path string, text []byte) error {
-	temp := path + ".new"
-	_ = os.Remove(temp) // of a run that was killed
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL|disk.NoFollow, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = disk.Rename(temp, path)
-	}
-	if err != nil {
-		_ = os.Remove(temp)
-		return err
-	}
-	return disk.SyncFolder(filepath.Dir(path))
 }
 
 // Reached overwrites the counts. It is not synced: a count that is behind is right, only less sharp.
@@ -358,8 +331,7 @@ func (t *Testimony) use(f func()) {
 	}
 }
 
-// End closes the witness durably; left says how the checkpoint file was left. It comes before the ledger's lock is let
-// go.
+// End closes the witness durably, before the ledger's lock is let go; left says how the file was left.
 func (t *Testimony) End(left string) (err error) {
 	t.use(func() {
 		t.ended = true
@@ -378,7 +350,7 @@ func (t *Testimony) Withdraw() {
 		for _, one := range t.files {
 			_ = one.close()
 			if one.old != nil {
-				_ = replaceDurably(one.path, one.old)
+				_, _ = disk.Replace(one.path, 0o600, one.old)
 			} else {
 				_ = os.Remove(one.path)
 			}

@@ -14,8 +14,7 @@ import (
 	"leadferry/checkpoint/bolt/records"
 )
 
-// gathering bounds a generation of records that gather: a share of all keys, between least
-// and most. The zero value means the defaults.
+// gathering bounds a generation of records: a share of all keys, between least and most. Zero means the defaults.
 type gathering struct{ least, most uint64 }
 
 const (
@@ -208,8 +207,7 @@ func (b *buffered) sweep(n int) error {
 	return nil
 }
 
-// drain moves some records and removes some lines, also those of the generation that gathers; done says that no line
-// is left.
+// drain moves some records and removes some lines, also young ones; done says that no line is left.
 func (b *buffered) drain() (done bool, err error) {
 	b.turn(0)
 	if err := errors.Join(b.move(drainStep), b.sweep(drainStep)); err != nil {
@@ -249,8 +247,7 @@ func (b *buffered) placesIn(tx *bbolt.Tx) places {
 	return places{tx.Bucket(b.name).Cursor(), tx.Bucket(b.log).Cursor()}
 }
 
-// find returns the record of key, or nil; gathers is that of the bucket. What is damaged must be read as damage, not as
-// a key that nobody knows.
+// find returns the record of key, or nil. What is damaged must be read as damage, not as a key that nobody knows.
 func (p *places) find(key string, gathers map[string]uint64) []byte {
 	k, value := p.inPlace.Seek([]byte(key))
 	if string(k) == key && value != nil {
@@ -268,8 +265,7 @@ func (p *places) find(key string, gathers map[string]uint64) []byte {
 // damaged is the record of a key that cannot be read: no checksum fits.
 var damaged = []byte{0}
 
-// within says whether what is before and behind the place of a key, which is not there, is whole and in order.
-// Otherwise the key itself, or the way to it, may be damaged.
+// within says whether the records around a missing key are whole and in order: else the key may be there, damaged.
 func (p *places) within(key string, next, value []byte) bool {
 	if next != nil && (string(next) <= key || !isWhole(next, value)) {
 		return false

@@ -127,7 +127,7 @@ func TestForgettingReachesTheLog(t *testing.T) {
 		_, gone = logged(t, d)
 	}
 	r, err := checkpoint.Forget(context.Background(), d, gone, false)
-	if err := errors.Join(err, d.Close()); err != nil || r.Leads != len(gone) {
+	if err := errors.Join(err, d.Close()); err != nil || r[checkpoint.Created] != len(gone) {
 		t.Fatal(r, err)
 	}
 	file := read(t, path)

@@ -27,8 +27,7 @@ import (
 // overflows the stack, also in bbolt's own check. So a process of its own checks a file that was not left in order,
 // before this one maps it, and reads what is left of a damaged one. It may die of what it finds: that is an answer.
 
-// checkWord is the first argument of that process. What it is to do and the path of the file follow; it inherits the
-// file itself, and the lock with it.
+// checkWord is that process's first argument, before its task and the path. It inherits the file and the lock.
 const checkWord = "check-checkpoint-file"
 
 const (
@@ -97,8 +96,7 @@ func (d *Store) checkApart(checker []string) (done bool, err error) {
 	return true, damage("its pages lead nowhere")
 }
 
-// CheckFile does what a process was started for to do with a checkpoint's file, and returns what the process ends
-// with; is says whether it was.
+// CheckFile does what a process was started for, and returns what it ends with; is: it was started for that.
 func CheckFile(args []string, out io.Writer) (code int, is bool) {
 	if len(args) != 4 || args[1] != checkWord {
 		return 0, false
@@ -144,8 +142,7 @@ func endWhenItGrows(f *os.File) {
 	os.Exit(1)
 }
 
-// inspect reads what the file that is mapped says of itself and checks all of it or, where it was checked before, the
-// little that a look-up would miss.
+// inspect loads the mapped file and checks all of it or, if it was checked before, what a look-up would miss.
 func (d *Store) inspect(t checkpoint.Target, checked bool) error {
 	return guard(func() error {
 		if !checked {
@@ -166,9 +163,8 @@ func (d *Store) inspect(t checkpoint.Target, checked bool) error {
 	})
 }
 
-// checkPages is bbolt's own check, as far as the first thing that it finds: in a circle it would find more for ever.
-// What is left of it goes on in a goroutine of its own, so its transaction never ends and the file stays mapped, see
-// release.
+// checkPages is bbolt's own check, to the first thing that it finds: in a circle it finds more for ever. The rest goes
+// on in a goroutine, so its transaction never ends and the file stays mapped, see release.
 func checkPages(of *bbolt.DB) error {
 	tx, err := of.Begin(false)
 	if err != nil {
@@ -180,7 +176,6 @@ func checkPages(of *bbolt.DB) error {
 	return tx.Rollback()
 }
 
-// wordless keeps keys out of messages.
 type wordless struct{}
 
 func (wordless) KeyToString([]byte) string   { return "…" }
@@ -208,8 +203,7 @@ func (d *Store) checkRecords(tx *bbolt.Tx) error {
 	return err
 }
 
-// checkFew checks what a look-up would miss without a word, and what is little: the rows in doubt and the forgotten
-// keys. Look-ups notice other damage that they meet.
+// checkFew checks what a look-up would miss: rows in doubt and forgotten keys. Other damage look-ups notice themselves.
 func (d *Store) checkFew(tx *bbolt.Tx) error {
 	held, err := wholeRecords(tx, inIntents, inBlocked)
 	if err != nil {
@@ -247,8 +241,7 @@ func wholeRecords(tx *bbolt.Tx, names ...[]byte) (held map[string]uint64, err er
 	return held, nil
 }
 
-// looksWhole refuses a file that bbolt would change or die of at once: an empty one, one that is not bbolt's, and one
-// that was cut.
+// looksWhole refuses a file that bbolt would change or die of at once: an empty, foreign or cut one.
 func looksWhole(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -280,7 +273,6 @@ func looksWhole(f *os.File) error {
 	return nil
 }
 
-// damage is [checkpoint.ErrDamaged] with what is wrong with the file.
 func damage(text string) error { return fmt.Errorf("%w: %s", checkpoint.ErrDamaged, text) }
 
 // piece is a record of a damaged file, and the bucket that it is in.
@@ -304,8 +296,7 @@ func (d *Store) pieces(found func(any) error) {
 	})
 }
 
-// walk goes through a bucket from its beginning as far as the first damage, then from its end: what is lost is in
-// between.
+// walk goes through a bucket from its beginning to the first damage, then from its end.
 func walk(b *bbolt.Bucket, found func(k, v []byte) error) {
 	var low, high []byte
 	err := guard(func() (err error) {

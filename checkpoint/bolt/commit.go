@@ -178,11 +178,10 @@ func (w *writing) Lack(missing string) error {
 }
 
 func (w *writing) Renew() error {
-	return w.setHeader(func(h *header) { h.ID, h.Moved, h.Filling = newID(), "", "" })
+	return w.setHeader(func(h *header) { h.ID, h.Moved, h.Filling = checkpoint.NewID(), "", "" })
 }
 
-// Erase removes keys. Close compacts the file, so that the bytes are gone from its unused parts; if that fails, the
-// next writer's Close does it.
+// Erase removes keys. Close compacts the file, so that unused parts lose them too.
 func (w *writing) Erase(keys []string) error {
 	for _, key := range keys {
 		if err := w.eraseKey(key); err != nil {

@@ -38,10 +38,27 @@ func target() checkpoint.Target {
 
 // What storetest does with every Store.
 var (
-	intentOf, createdEntry, sumField           = storetest.IntentOf, storetest.CreatedEntry, storetest.SumField
-	together, claim, withdraw, settle, resolve = storetest.Together, storetest.Claim, storetest.Withdraw, storetest.Settle, storetest.Resolve
-	lookup                                     = storetest.Lookup
+	intentOf, createdEntry    = storetest.IntentOf, storetest.CreatedEntry
+	together, resolve, lookup = storetest.Together, storetest.Resolve, storetest.Lookup
 )
+
+func claim(d checkpoint.Store, in checkpoint.Entry) error {
+	_, err := storetest.Change(d, checkpoint.Claim, in)
+	return err
+}
+
+func withdraw(d checkpoint.Store, key string) error {
+	_, err := storetest.Change(d, checkpoint.Withdraw, intentOf(key, 0))
+	return err
+}
+
+func settle(d checkpoint.Store, e checkpoint.Entry) (checkpoint.Entry, error) {
+	return storetest.Change(d, checkpoint.Settle, e)
+}
+
+func sumField(d checkpoint.Store, name, value string) checkpoint.ContentDigest {
+	return checkpoint.ContentDigest{Name: d.Digests().SumName(name), Value: d.Digests().SumValue(name, value)}
+}
 
 func uuid(r *rand.Rand) string {
 	var b [16]byte

@@ -73,7 +73,7 @@ func TestForgottenPersonLeavesNoTrace(t *testing.T) {
 		t.Fatal("the test looks for what is not there")
 	}
 	r, err := checkpoint.Forget(context.Background(), d, []string{person, "never heard of", "doubt-1", "refused-1"}, false)
-	if want := (checkpoint.ForgetResult{Leads: 1, Unknown: 1, InDoubt: 1, Rejected: 1}); err != nil || r != want {
+	if want := (checkpoint.ForgetResult{checkpoint.Created: 1, checkpoint.Unknown: 1, checkpoint.InDoubt: 1, checkpoint.Rejected: 1}); err != nil || r != want {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	before := numbered(t, path)

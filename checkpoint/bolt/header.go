@@ -2,8 +2,6 @@ package bolt
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,15 +38,7 @@ type header struct {
 }
 
 func newHeader(t checkpoint.Target) header {
-	secret := make([]byte, 32)
-	rand.Read(secret)
-	return header{Format: format, ID: newID(), Secret: secret, Target: t}
-}
-
-func newID() string {
-	id := make([]byte, 8)
-	rand.Read(id)
-	return hex.EncodeToString(id)
+	return header{Format: format, ID: checkpoint.NewID(), Secret: checkpoint.NewSecret(), Target: t}
 }
 
 func (h *header) encode() []byte {
@@ -129,8 +119,7 @@ func create(path string, h *header) (made bool, err error) {
 // noLinks is how a file system says that it knows no links: EPERM, and ERROR_INVALID_FUNCTION on Windows.
 const noLinks = syscall.Errno(1)
 
-// replaceNew renames a file unless something has the new name, where a file system knows no links. A kill in its midst
-// leaves an empty file, which is refused.
+// replaceNew renames a file unless something has the new name. A kill in its midst leaves an empty file.
 func replaceNew(from, to string) error {
 	f, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -157,9 +146,8 @@ func writeEmpty(path string, h *header) error {
 	return errors.Join(err, db.Close())
 }
 
-// Fill makes a checkpoint of what another one knows, under an ID of its own that records the other's. A file that a
-// copy from there has left is made anew; any other one that is there is an error. begun is called once runs are
-// refused there and before anything is read.
+// Fill makes a checkpoint of what another one knows, under an ID of its own. What a copy from there has left is made
+// anew; any other file is an error. begun is called once runs are refused there, before anything is read.
 func Fill(path string, from func() (*checkpoint.Contents, error), name string, t checkpoint.Target, begun func() error,
 	o Options,
 ) error {

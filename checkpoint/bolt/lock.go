@@ -15,7 +15,6 @@ import (
 	"leadferry/internal/disk"
 )
 
-// openLocked opens and locks the file.
 func (d *Store) openLocked(t checkpoint.Target, o Options) error {
 	for held := false; !held; {
 		if err := d.openFile(t, o); err != nil {
@@ -96,9 +95,8 @@ func (d *Store) takeCare() error {
 	return nil
 }
 
-// lock takes the lock that bbolt takes later on the same open file, where it then succeeds at once. So the file can be
-// looked at before bbolt maps it. It waits a moment in any case: the process that checked the file for a run that was
-// killed lets go of it only then.
+// lock takes the lock that bbolt takes later on the same open file, which can be looked at before bbolt maps it. It
+// waits a moment in any case: the process that checked the file for a killed run lets go of it only then.
 func (d *Store) lock(wait time.Duration) error {
 	for end := time.Now().Add(max(wait, leastPatience)); ; time.Sleep(pollEvery) {
 		held, err := disk.TryLock(d.file, d.readOnly)
@@ -179,8 +177,7 @@ func (d *Store) checkPlace(o Options) error {
 	return nil
 }
 
-// openOwn opens the checkpoint, or a file beside it: never through a symbolic link, which somebody may have planted,
-// nor one that another user may have written.
+// openOwn opens the checkpoint: never through a symbolic link, nor a file that another user may have written.
 func openOwn(path string, flags int) (*os.File, error) {
 	var f *os.File
 	err := disk.OpenPatiently(0, func() (err error) {
@@ -208,8 +205,7 @@ func openOwn(path string, flags int) (*os.File, error) {
 
 var errAnothers = errors.New("belongs to another user, who may have written what he likes into it")
 
-// resolved is the one name of a file, whatever folder the program was started in: absolute,
-// with symbolic links followed, also where the file is not there yet.
+// resolved is the one name of a file: absolute, with symbolic links followed, also if it is not there yet.
 func resolved(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real

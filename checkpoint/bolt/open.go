@@ -185,7 +185,6 @@ func refuse(path string, kind error, text, hint string) error {
 	return &checkpoint.OpenError{Path: path, Text: text, Hint: hint, Err: kind}
 }
 
-// openError gives every error of opening its path and a sentence.
 func (d *Store) openError(err error) error {
 	if refused := (*checkpoint.OpenError)(nil); errors.As(err, &refused) {
 		return err

@@ -3,7 +3,6 @@ package bolt
 import (
 	"bytes"
 	"context"
-	"iter"
 	"maps"
 	"slices"
 
@@ -13,10 +12,20 @@ import (
 	"leadferry/checkpoint/bolt/records"
 )
 
+// sources are where a transaction, of a reader or of the writer, finds what it asks for.
+type sources struct {
+	entry        func(key string) []byte // its record, also below an intent, or nil
+	lead         func(key string) []byte // its record in the index of leads, or nil
+	sent, linked *bbolt.Cursor           // of intents and links: a bucket's own Get would make a new one each time
+}
+
+// reading is the file inside one transaction that reads, see [checkpoint.Finder].
 type reading struct {
-	d              *Store
-	tx             *bbolt.Tx
-	entries, leads places
+	d  *Store
+	tx *bbolt.Tx
+	sources
+	folds, blocked *bbolt.Cursor
+	forgotten      bool // some key is
 }
 
 // read is view for what asks for entries. The writer waits for it before it changes where they are found.
@@ -24,20 +33,26 @@ func (d *Store) read(what string, f func(*reading) error) error {
 	d.readers.RLock()
 	defer d.readers.RUnlock()
 	return d.view(what, func(tx *bbolt.Tx) error {
-		return f(&reading{d, tx, d.entries.placesIn(tx), d.leads.placesIn(tx)})
+		entries, leads := d.entries.placesIn(tx), d.leads.placesIn(tx)
+		entry := func(key string) []byte {
+			// Keys mostly come in the order of the file before, which is often their own: then the next place holds it.
+			if k, record := entries.inPlace.Next(); string(k) == key && record != nil {
+				return record
+			}
+			return entries.find(key, d.entries.gathers)
+		}
+		lead := func(key string) []byte { return leads.find(key, d.leads.gathers) }
+		cursor := func(name []byte) *bbolt.Cursor { return tx.Bucket(name).Cursor() }
+		r := &reading{
+			d: d, tx: tx, sources: sources{entry, lead, cursor(inIntents), cursor(inLinks)},
+			folds: cursor(inFolds), blocked: cursor(inBlocked),
+		}
+		block, _ := r.blocked.First()
+		r.forgotten = block != nil
+		return f(r)
 	})
 }
 
-// entry returns the record of the entry of key, also below an intent, or nil.
-func (r *reading) entry(key string) []byte {
-	// Keys mostly come in the order of the file before, which is often their own: then the next place holds it.
-	if k, record := r.entries.inPlace.Next(); string(k) == key && record != nil {
-		return record
-	}
-	return r.entries.find(key, r.d.entries.gathers)
-}
-
-// inChunk is how many keys are read in one transaction.
 const inChunk = 512
 
 // Scan calls f with what is stored under each key, see [checkpoint.Store]. It holds no transaction while f runs.
@@ -81,14 +96,9 @@ func (d *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkp
 	return nil
 }
 
-func (r *reading) under(key string) (checkpoint.KeptKey, error) {
-	return kept(key, r.entry(key), r.tx.Bucket(inIntents).Get([]byte(key)))
-}
-
-// kept is what the records under a key say; either may be nil.
-func kept(key string, entry, intent []byte) (k checkpoint.KeptKey, err error) {
-	if k.Entry, err = records.Kept(key, entry); err == nil {
-		k.Intent, err = records.Kept(key, intent)
+func (l *sources) under(key string) (k checkpoint.KeptKey, err error) {
+	if k.Entry, err = records.Kept(key, l.entry(key)); err == nil {
+		k.Intent, err = records.Kept(key, exactly(l.sent, []byte(key)))
 	}
 	return k, err
 }
@@ -126,52 +136,25 @@ func (d *Store) Under(_ context.Context, key string) (k checkpoint.KeptKey, err 
 
 // Find looks for the lead of each Query in one read transaction, see [checkpoint.Store].
 func (d *Store) Find(_ context.Context, qs []checkpoint.Query, out []checkpoint.Entry, how []checkpoint.Match) error {
-	return d.read("look up leads", func(r *reading) error { return checkpoint.Find(d.finder(r), qs, out, how) })
+	return d.read("look up leads", func(r *reading) error { return checkpoint.Find(r, qs, out, how) })
 }
 
-// sources are where a transaction, of a reader or of the writer, finds what it asks for.
-type sources struct {
-	entry        func(key string) []byte // its record, also below an intent, or nil
-	lead         func(key string) []byte // its record in the index of leads, or nil
-	sent, linked *bbolt.Cursor           // of intents and links: a bucket's own Get would make a new one each time
-}
-
-// finder is the file inside one transaction, see [checkpoint.Finder].
-type finder struct {
-	*reading
-	sources
-	folds, blocked *bbolt.Cursor
-	forgotten      bool // some key is
-}
-
-func (d *Store) finder(r *reading) *finder {
-	cursor := func(name []byte) *bbolt.Cursor { return r.tx.Bucket(name).Cursor() }
-	lead := func(key string) []byte { return r.leads.find(key, d.leads.gathers) }
-	f := &finder{
-		reading: r, sources: sources{r.entry, lead, cursor(inIntents), cursor(inLinks)},
-		folds: cursor(inFolds), blocked: cursor(inBlocked),
-	}
-	block, _ := f.blocked.First()
-	f.forgotten = block != nil
-	return f
-}
-
-func (f *finder) Show(key string, out *checkpoint.Entry) error {
-	record := exactly(f.sent, []byte(key))
+func (r *reading) Show(key string, out *checkpoint.Entry) error {
+	record := exactly(r.sent, []byte(key))
 	if record == nil {
-		record = f.sources.entry(key)
+		record = r.entry(key)
 	}
 	if record != nil {
 		return records.Decode(key, record, out)
 	}
 	*out = checkpoint.Entry{Key: key, Content: out.Content[:0]}
-	if f.forgotten && exactly(f.blocked, f.d.digests.Blocked(key)) != nil {
+	if r.forgotten && exactly(r.blocked, r.d.digests.Blocked(key)) != nil {
 		out.State = checkpoint.Forgotten
 	}
 	return nil
 }
 
-func (l *sources) OwnerOf(id string) (string, error) {
+func (l *sources) Owner(id, _ string) (string, error) {
 	lead := records.LeadKey(id)
 	if lead == nil {
 		return "", nil
@@ -184,65 +167,42 @@ func (l *sources) OwnerOf(id string) (string, error) {
 	return string(key), err
 }
 
-func (f *finder) Linked(external string) (key string, several bool, err error) {
-	err = f.eachLinked(external, func(other string) bool {
-		several = several || key != "" && key != other
-		key = other
-		return !several
-	})
-	return key, several, err
+func (r *reading) Linked(external string) (key string, several bool, err error) {
+	all, err := r.linkedTo(external)
+	if len(all) > 0 {
+		key = all[0]
+	}
+	return key, len(all) > 1, err
 }
 
-// eachLinked calls f with each key whose lead has an ExternalID, or is to have it, as long as f returns true.
-func (l *sources) eachLinked(external string, f func(key string) bool) error {
+// linkedTo are two of the keys whose lead has an ExternalID, or is to have it, or as many as there are.
+func (l *sources) linkedTo(external string) (keys []string, err error) {
 	if !records.Indexed(external) {
-		return nil
+		return nil, nil
 	}
-	var e checkpoint.Entry
-	// the indexes lack what equals its key
-	for _, record := range [][]byte{l.entry(external), exactly(l.sent, []byte(external))} {
-		if record == nil {
-			continue
-		}
-		if err := records.Decode(external, record, &e); err != nil {
-			return err
-		}
-		has, wants := e.State.HasLead(), e.State.HasLead() || e.State == checkpoint.InDoubt
-		if (has && e.ExternalID == external || wants && e.WantLink == external) && !f(external) {
-			return nil
-		}
+	own, err := l.under(external) // the index lacks what equals its key
+	if own.Linked(external) {
+		keys = append(keys, external)
 	}
 	prefix := records.AppendText(nil, external)
-	for k, _ := l.linked.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = l.linked.Next() {
-		if !f(string(k[len(prefix):])) {
-			return nil
-		}
+	for k, _ := l.linked.Seek(prefix); bytes.HasPrefix(k, prefix) && len(keys) < 2; k, _ = l.linked.Next() {
+		keys = append(keys, string(k[len(prefix):]))
 	}
-	return nil
+	return keys, err
 }
 
-func (f *finder) Folding(folded string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		prefix := records.FoldPrefix(f.d.digests, folded)
-		for k, _ := f.folds.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = f.folds.Next() {
-			if !yield(string(k[len(prefix):])) {
-				return
-			}
-		}
+func (r *reading) Alike(folded string) (keys []string, forgotten bool) {
+	prefix := records.FoldPrefix(r.d.digests, folded)
+	for k, _ := r.folds.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = r.folds.Next() {
+		keys = append(keys, string(k[len(prefix):]))
 	}
-}
-
-func (f *finder) WasForgotten(folded string) bool {
-	if !f.forgotten {
-		return false
+	if !r.forgotten {
+		return keys, false
 	}
-	hash := f.d.digests.Blocked(folded)
-	if exactly(f.blocked, hash) != nil { // it is its own fold
-		return true
-	}
-	prefix := records.ForgottenFold(hash, nil)
-	k, _ := f.folds.Seek(prefix)
-	return bytes.HasPrefix(k, prefix)
+	hash := r.d.digests.Blocked(folded)
+	prefix = records.ForgottenFold(hash, nil)
+	k, _ := r.folds.Seek(prefix)
+	return keys, bytes.HasPrefix(k, prefix) || exactly(r.blocked, hash) != nil // it is its own fold
 }
 
 // Contents are all that is known.

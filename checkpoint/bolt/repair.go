@@ -9,53 +9,50 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt/records"
 	"leadferry/internal/disk"
 )
 
-// Salvaged says what could be read of a damaged file.
+// Salvaged is what could be read of a damaged file.
 type Salvaged struct {
-	Keys      [states]int // by State
-	Forgotten int         // keys whose hash was found; an export cannot hold them
-}
-
-// Salvage reads of a damaged file what bbolt still finds and checksums vouch for, and calls f with it, ordered by key.
-// An error of f ends it and is returned as it is; other errors are *[checkpoint.OpenError].
-func Salvage(path string, f func(checkpoint.Entry) error) (Salvaged, error) {
-	s, err := salvageFile(path, nil)
-	if err != nil {
-		return Salvaged{}, err
-	}
-	for _, k := range s.all {
-		if err := f(k.Shown().Entry); err != nil {
-			return Salvaged{}, err
-		}
-	}
-	return s.sum(), nil
-}
-
-// salvage is what was found in a damaged file.
-type salvage struct {
 	header  *header                       // nil: none was found
 	keys    map[string]checkpoint.KeptKey // what is under each key
 	notes   map[string][]byte             // by name
 	blocked []checkpoint.KeptBlock
 }
 
-func salvageFile(path string, checker []string) (*salvage, error) {
+// Salvage reads of a damaged file what bbolt still finds and checksums vouch for. Errors are *[checkpoint.OpenError].
+func Salvage(path string, o Options) (*Salvaged, error) {
 	d := &Store{path: resolved(path), readOnly: true} // as Open does
-	s := &salvage{keys: make(map[string]checkpoint.KeptKey), notes: make(map[string][]byte)}
-	if err := s.read(d, checker); err != nil {
+	s := &Salvaged{keys: make(map[string]checkpoint.KeptKey), notes: make(map[string][]byte)}
+	if err := s.read(d, o.checker); err != nil {
 		return nil, d.openError(err)
 	}
 	s.oneKeyPerLead()
 	return s, nil
 }
 
-func (s *salvage) read(d *Store, checker []string) error {
+// All goes through what is shown of each key, in order.
+func (s *Salvaged) All(yield func(*checkpoint.Entry) bool) {
+	for _, k := range s.all {
+		if !yield(&k.Shown().Entry) {
+			return
+		}
+	}
+}
+
+// Counts are the keys by state. Of forgotten ones an export holds nothing.
+func (s *Salvaged) Counts() map[checkpoint.State]int {
+	n := map[checkpoint.State]int{checkpoint.Forgotten: len(s.blocked)}
+	for _, k := range s.keys {
+		n[k.Shown().State]++
+	}
+	return n
+}
+
+func (s *Salvaged) read(d *Store, checker []string) error {
 	if err := d.openLocked(checkpoint.Target{}, Options{ReadOnly: true}); err != nil {
 		return err
 	}
@@ -86,7 +83,7 @@ func (s *salvage) read(d *Store, checker []string) error {
 	return nil
 }
 
-func (s *salvage) keep(p piece) {
+func (s *Salvaged) keep(p piece) {
 	key := string(p.Key)
 	switch p.Bucket {
 	case string(inMeta):
@@ -113,7 +110,7 @@ func (s *salvage) keep(p piece) {
 	}
 }
 
-func (s *salvage) keepEntry(key string, record []byte, intent bool) {
+func (s *Salvaged) keepEntry(key string, record []byte, intent bool) {
 	one, err := records.Kept(key, record)
 	if err != nil || intent != (one.State == checkpoint.InDoubt) {
 		return
@@ -128,7 +125,7 @@ func (s *salvage) keepEntry(key string, record []byte, intent bool) {
 }
 
 // oneKeyPerLead puts the second of two keys with one lead in doubt.
-func (s *salvage) oneKeyPerLead() {
+func (s *Salvaged) oneKeyPerLead() {
 	known := make(map[string]bool)
 	for key, k := range s.all {
 		e := k.Entry
@@ -145,7 +142,7 @@ func (s *salvage) oneKeyPerLead() {
 	}
 }
 
-func (s *salvage) all(yield func(string, checkpoint.KeptKey) bool) {
+func (s *Salvaged) all(yield func(string, checkpoint.KeptKey) bool) {
 	for _, key := range slices.Sorted(maps.Keys(s.keys)) {
 		if !yield(key, s.keys[key]) {
 			return
@@ -153,45 +150,40 @@ func (s *salvage) all(yield func(string, checkpoint.KeptKey) bool) {
 	}
 }
 
-func (s *salvage) sum() (r Salvaged) {
-	for _, k := range s.keys {
-		r.Keys[k.Shown().State]++
-	}
-	r.Forgotten = len(s.blocked)
-	return r
-}
-
-// missingAfterRepair is what a repaired checkpoint lacks.
 const missingAfterRepair = "an unknown number of leads that the damaged one knew"
 
 // Repair makes a new checkpoint of what the checksums of a damaged one vouch for, with an ID of its own. It is always
-// incomplete: nobody knows what a damaged file has lost. t is needed only where the file has lost its target.
-func Repair(from, to string, t checkpoint.Target, o Options) (Salvaged, error) {
-	s, err := salvageFile(from, o.checker)
+// incomplete: nobody knows what a damaged file has lost. t is needed only where the file has lost all.
+func Repair(from, to string, t checkpoint.Target, o Options) (*Salvaged, error) {
+	s, err := Salvage(from, o)
 	if err != nil {
-		return Salvaged{}, err
+		return nil, err
 	}
-	if len(s.keys) == 0 && s.header == nil && !o.Empty {
-		return Salvaged{}, refuse(from, checkpoint.ErrDamaged, "holds nothing of a checkpoint",
+	switch h := s.header; {
+	case h == nil && len(s.keys) > 0: // its rows can be told, its digests, notes and forgotten keys not be understood
+		return nil, refuse(from, checkpoint.ErrDamaged, "has lost its target and the key of its digests",
+			"leadferry checkpoint export --checkpoint "+checkpoint.Word(from)+" -o kept.csv; then leadferry checkpoint "+
+				"adopt kept.csv leadferry-runs/*/results.csv into a new one")
+	case h == nil && !o.Empty:
+		return nil, refuse(from, checkpoint.ErrDamaged, "holds nothing of a checkpoint",
 			"what runs made is in their results: --results leadferry-runs/*/results.csv")
+	case h == nil && t == (checkpoint.Target{}):
+		return nil, refuse(from, checkpoint.ErrDamaged, "has lost even the target that it belongs to",
+			"name it: --base-url, --leads-url and --trunk-id")
+	case h != nil && h.Moved != "" && (checkpoint.IsAddress(h.Moved) || disk.Exists(h.Moved)):
+		return nil, checkpoint.RefuseElsewhere(from, h.ID, h.Moved, "")
 	}
-	if h := s.header; h != nil && h.Moved != "" && (checkpoint.IsAddress(h.Moved) || disk.Exists(h.Moved)) {
-		return Salvaged{}, checkpoint.RefuseElsewhere(from, h.ID, h.Moved, "")
-	}
-	p := repair{salvage: s, from: from, made: newHeader(t)}
+	p := repair{Salvaged: s, from: from, made: newHeader(t)}
 	p.made.Lacks, p.made.Since = missingAfterRepair, math.MaxInt64
 	if s.header != nil {
 		p.made.Secret, p.made.Target = s.header.Secret, s.header.Target
-	} else if t == (checkpoint.Target{}) {
-		return s.sum(), refuse(from, checkpoint.ErrDamaged, "has lost even the target that it belongs to",
-			"name it: --base-url, --leads-url and --trunk-id")
 	}
 	p.findAncestors(o.Witnesses)
-	return s.sum(), makeFrom(resolved(to), &p.made, Options{AnyPlace: o.AnyPlace, Now: o.Now, Require: true}, p.fill)
+	return s, makeFrom(resolved(to), &p.made, Options{AnyPlace: o.AnyPlace, Now: o.Now, Require: true}, p.fill)
 }
 
 type repair struct {
-	*salvage
+	*Salvaged
 	from    string
 	made    header             // of the new file
 	lineage checkpoint.Lineage // of the new file
@@ -212,33 +204,21 @@ func (p *repair) findAncestors(book *checkpoint.Witnesses) {
 }
 
 func (p *repair) fill(d *Store) error {
-	c := &checkpoint.Contents{Keys: p.keyed}
-	p.notes[checkpoint.LineageNote] = checkpoint.Encode(&p.lineage)
-	for name, value := range p.notes { // where the key of the digests is lost, only these can be understood
-		if p.header != nil || name == checkpoint.LineageNote || strings.HasPrefix(name, checkpoint.RunNote("")) {
-			c.Notes = append(c.Notes, checkpoint.Note{Name: name, Value: value})
+	c := &checkpoint.Contents{Forgotten: p.blocked}
+	c.Keys = func(_ context.Context, f func(checkpoint.KeptKey) error) error {
+		for _, k := range p.all {
+			if err := f(k); err != nil {
+				return err
+			}
 		}
+		return nil
 	}
-	if p.header != nil {
-		c.Forgotten = p.blocked
+	p.notes[checkpoint.LineageNote] = checkpoint.Encode(&p.lineage)
+	for name, value := range p.notes {
+		c.Notes = append(c.Notes, checkpoint.Note{Name: name, Value: value})
 	}
 	if err := checkpoint.TakeOver(context.Background(), d, c); err != nil {
 		return err
 	}
 	return d.alone(func(w *writing) error { return w.setHeader(func(h *header) { h.Since = w.seq }) })
-}
-
-// keyed is what the new file is to know of each key: without digests, where nobody can make them again.
-func (p *repair) keyed(_ context.Context, f func(checkpoint.KeptKey) error) error {
-	for _, k := range p.all {
-		for _, one := range []*checkpoint.Kept{k.Entry, k.Intent} {
-			if one != nil && p.header == nil {
-				one.Digest, one.Content, one.Refused = checkpoint.Digest{}, nil, checkpoint.Digest{}
-			}
-		}
-		if err := f(k); err != nil {
-			return err
-		}
-	}
-	return nil
 }

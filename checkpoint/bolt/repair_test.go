@@ -18,14 +18,14 @@ import (
 )
 
 // salvaged reads a damaged file by a process of its own.
-func salvaged(t *testing.T, path string) (all []checkpoint.Entry, r Salvaged) {
+func salvaged(t *testing.T, path string, o Options) (all []checkpoint.Entry, s *Salvaged) {
 	t.Helper()
-	s, err := salvageFile(path, apart(Options{}).checker)
+	s, err := Salvage(path, o)
 	must(t, err)
-	for _, k := range s.all {
-		all = append(all, k.Shown().Entry)
+	for e := range s.All {
+		all = append(all, *e)
 	}
-	return all, s.sum()
+	return all, s
 }
 
 // Of a file that is whole everything is read, and nothing else, also keys that have the name, or the length, of what a
@@ -40,16 +40,15 @@ func TestSalvageReadsAGoodFile(t *testing.T) {
 	forget(t, d, "key-00003")
 	held, err := contents(d)
 	must(t, errors.Join(err, d.Close(), os.Symlink(path, name)))
-	got, r := salvaged(t, name)
-	var here []checkpoint.Entry
-	if _, err := Salvage(path, func(e checkpoint.Entry) error { here = append(here, e); return nil }); err != nil || !reflect.DeepEqual(here, got) {
-		t.Errorf("this process reads something else: %v", err)
+	got, r := salvaged(t, name, apart(Options{}))
+	if here, _ := salvaged(t, path, Options{}); !reflect.DeepEqual(here, got) {
+		t.Error("this process reads something else")
 	}
 	if diff := cmp.Diff(held, got); diff != "" {
 		t.Errorf("(-held +salvaged):\n%s", diff)
 	}
-	if r.Forgotten != 1 || r.Keys[checkpoint.Created] != 399+6 || r.Keys[checkpoint.InDoubt] != 3+6 {
-		t.Errorf("%+v", r)
+	if n := r.Counts(); n[checkpoint.Forgotten] != 1 || n[checkpoint.Created] != 399+6 || n[checkpoint.InDoubt] != 3+6 {
+		t.Errorf("%+v", n)
 	}
 }
 
@@ -81,7 +80,7 @@ func TestSalvageReadsWhatIsWhole(t *testing.T) {
 			broken = broken[:random.IntN(len(broken))]
 		}
 		must(t, os.WriteFile(path, broken, 0o600))
-		got, _ := salvaged(t, path)
+		got, _ := salvaged(t, path, apart(Options{}))
 		for _, e := range got {
 			was, ok := known[e.Key]
 			if e.State == checkpoint.InDoubt && (!ok || was.State != checkpoint.InDoubt) {
@@ -115,20 +114,15 @@ func rootsOf(t *testing.T, file []byte) (roots []int) {
 
 func TestSalvageRefuses(t *testing.T) {
 	path := newPath(t)
-	ignore := func(checkpoint.Entry) error { return nil }
-	if _, err := Salvage(path, ignore); !errors.Is(err, checkpoint.ErrMissing) {
+	if _, err := Salvage(path, Options{}); !errors.Is(err, checkpoint.ErrMissing) {
 		t.Errorf("missing: %v", err)
 	}
 	seeded(t, path, 3)
-	_, err := Salvage(path, ignore)
+	_, err := Salvage(path, Options{})
 	checkRefusal(t, err, checkpoint.ErrLocked)
-	stop := errors.New("enough")
-	if _, err := Salvage(killed(t, path), func(checkpoint.Entry) error { return stop }); err != stop {
-		t.Errorf("%v", err)
-	}
 	empty := newPath(t)
 	content("")(t, empty)
-	if got, _ := salvaged(t, empty); len(got) != 0 {
+	if got, _ := salvaged(t, empty, apart(Options{})); len(got) != 0 {
 		t.Errorf("of nothing: %v", got)
 	}
 }
@@ -189,8 +183,8 @@ func TestRepairKeepsOrHoldsWhatAFileKnew(t *testing.T) {
 			noted, _, noteErr := checkpoint.Noted(context.Background(), repaired, checkpoint.Shape{Columns: []string{"a", "b"}, Key: "a"})
 			audit, auditErr := checkpoint.AuditOf(context.Background(), repaired)
 			l, lineageErr := checkpoint.LineageOf(t.Context(), repaired)
-			if len(runs) != 1 || !noted || len(audit) != 1 || errors.Join(err, noteErr, auditErr, lineageErr) != nil || r.Keys[checkpoint.NotMade] != 1 {
-				t.Errorf("of a whole file: runs %v, noted %v, %d decisions, %+v", runs, noted, len(audit), r)
+			if len(runs) != 1 || !noted || len(audit) != 1 || errors.Join(err, noteErr, auditErr, lineageErr) != nil || r.Counts()[checkpoint.NotMade] != 1 {
+				t.Errorf("of a whole file: runs %v, noted %v, %d decisions, %+v", runs, noted, len(audit), r.Counts())
 			}
 			if repaired.Info().ID == d.Info().ID || len(l.Ancestors) != 1 || l.Ancestors[0].ID != d.Info().ID {
 				t.Errorf("ID %v after %v, before it %v", repaired.Info().ID, d.Info().ID, l.Ancestors)

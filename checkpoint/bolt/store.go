@@ -56,7 +56,6 @@ type Store struct {
 	w  writing
 }
 
-// opening is what was found when the file was opened.
 type opening struct {
 	fresh    bool // made by this opening, or by one that was killed before it was used
 	held     bool // the lock
@@ -101,8 +100,7 @@ func (d *Store) Progress() (commits uint64, leads int) {
 	return t.seq, int(t.keys[checkpoint.Created] + t.keys[checkpoint.Partial] + t.keys[checkpoint.InDoubt])
 }
 
-// AtEnd has f called when the use of the file has ended in order and before its lock is let go, with how the file is
-// left.
+// AtEnd has f called at an orderly end, before the lock is let go, with how the file is left.
 func (d *Store) AtEnd(f func(left string)) { d.atEnd = f }
 
 // Drop is Close after a refusal, see [checkpoint.Store].
@@ -253,8 +251,7 @@ func (d *Store) failed() error {
 	return nil
 }
 
-// fail makes err the answer to every later call, unless there is one already:
-// damage as an *OpenError, what else befalls the file as a *FileError.
+// fail makes err the answer to every later call, unless there is one: damage as *OpenError, the rest as *FileError.
 func (d *Store) fail(err error) error {
 	if errors.Is(err, checkpoint.ErrDamaged) {
 		err = d.openError(err)
@@ -280,8 +277,7 @@ func (d *Store) view(what string, f func(*bbolt.Tx) error) error {
 	return d.fail(fmt.Errorf("%s in checkpoint %s: %w", what, d.path, err))
 }
 
-// guard runs f, which works on bbolt's mapped file. Pages that make no sense and
-// parts of the map that the file does not reach become ErrDamaged.
+// guard runs f on bbolt's mapped file. Pages that make no sense or that the file does not reach become ErrDamaged.
 func guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -305,5 +301,6 @@ func ReadStatus(path string, t checkpoint.Target, o Options) (s checkpoint.Statu
 	if !errors.Is(err, checkpoint.ErrLocked) || !goesOn {
 		return s, err
 	}
-	return checkpoint.Status{Path: w.Place, Target: w.Target, Holder: &w}, mustBeOf(path, w.Target, t)
+	s.Path, s.Target, s.Holder = w.Place, w.Target, &w
+	return s, mustBeOf(path, w.Target, t)
 }

@@ -74,7 +74,7 @@ func (d *Store) setHeader(change func(*header)) error {
 func (w *writing) in(bucket []byte) *bbolt.Bucket { return w.tx.Bucket(bucket) }
 
 func (w *writing) Under(key string) (k checkpoint.KeptKey, shown *checkpoint.Kept, err error) {
-	if k, err = kept(key, w.entry(key), exactly(w.sent, []byte(key))); err != nil {
+	if k, err = w.under(key); err != nil {
 		return k, nil, err
 	}
 	if shown = k.Shown(); shown == nil {
@@ -147,7 +147,6 @@ func (w *writing) reindex(key string, was, is *checkpoint.KeptKey) error {
 	return errors.Join(errs...)
 }
 
-// without are those of all that are not among others.
 func without(all, others [][]byte) [][]byte {
 	return slices.DeleteFunc(slices.Clone(all), func(one []byte) bool {
 		return slices.ContainsFunc(others, func(other []byte) bool { return bytes.Equal(one, other) })
@@ -170,7 +169,6 @@ func (w *writing) moveLead(old, lead []byte, key string) (err error) {
 	return err
 }
 
-// list adds keys to an index, unlist removes some.
 func (w *writing) list(index *bbolt.Bucket, keys ...[]byte) (err error) {
 	for _, key := range keys {
 		if index.Get(key) == nil {
@@ -194,7 +192,6 @@ func (w *writing) unlist(index *bbolt.Bucket, keys ...[]byte) (err error) {
 // stateOf is what look-ups show of a key that was not forgotten.
 func stateOf(k *checkpoint.KeptKey) checkpoint.State { return entryOf(k.Shown()).State }
 
-// entryOf is the entry of k; the zero Entry stands for none.
 func entryOf(k *checkpoint.Kept) *checkpoint.Entry {
 	if k == nil {
 		return new(checkpoint.Entry)
@@ -202,16 +199,14 @@ func entryOf(k *checkpoint.Kept) *checkpoint.Entry {
 	return &k.Entry
 }
 
-func (w *writing) Owner(id, _ string) (string, error) { return w.OwnerOf(id) }
-
-func (w *writing) Linked(external, key string) (found string, err error) {
-	err = w.eachLinked(external, func(other string) bool {
+func (w *writing) Linked(external, key string) (string, error) {
+	all, err := w.linkedTo(external)
+	for _, other := range all {
 		if other != key {
-			found = other
+			return other, err
 		}
-		return found == ""
-	})
-	return found, err
+	}
+	return "", err
 }
 
 // eraseKey removes what is stored under a key, and its hash if it was forgotten before.

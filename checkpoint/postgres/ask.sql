@@ -1,5 +1,5 @@
 -- Has keys own the ExternalIDs that they ask for, as "@" and the ExternalID. $1 ledger, $2 ExternalIDs, $3 their keys. It ends the
--- transaction where another key has one, or is to have it, see linked in rows.go. Of the keys that the commit writes ($4) that is known.
+-- transaction where another key has one, or is to have it, see KeptKey.Linked. Of the keys that the commit writes ($4) that is known.
 WITH asks AS MATERIALIZED (
 	SELECT * FROM unnest($2::text[], $3::bytea[]) AS w (external_id, key)
 ), owned AS (

@@ -10,8 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sinceBoot is a clock that goes on while the machine sleeps, which Go's own does not, and that nobody sets. Not every
-// system has one.
+// sinceBoot is a clock that goes on while the machine sleeps and that nobody sets. Not every system has one.
 func sinceBoot() (time.Duration, error) {
 	clock := map[string]int32{"linux": 7 /* CLOCK_BOOTTIME */, "darwin": 4 /* CLOCK_MONOTONIC_RAW */}[runtime.GOOS]
 	if clock == 0 {

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -18,13 +17,8 @@ import (
 	"leadferry/checkpoint"
 )
 
-// mostChanges is how many go with one statement: all that 64 requests in flight may ask for at once, which are as many
-// claims and outcomes as they have slots.
+// mostChanges is how many go with one statement: all claims and outcomes of 64 requests in flight.
 const mostChanges = 256
-
-// Patience is how long changes may gather, see [checkpoint.NewLedger]: each commit is a round trip, and one of all
-// that wait for the disk of a server that has many workers.
-func (s *Store) Patience() time.Duration { return 100 * time.Millisecond }
 
 // Commit makes changes durable, in as many commits as it takes: outcomes before claims, so that a death between two of
 // them leaves no more in doubt than there are slots.
@@ -95,8 +89,7 @@ func (g *group) apply(w *working) bool {
 	return true
 }
 
-// commit makes the changes of a group by what this process saw last, which the server compares. What does not fit is
-// looked at again.
+// commit makes changes by what this process saw last, which the server compares. What does not fit is read again.
 func (s *Store) commit(g *group) error {
 	if err := s.usable(); err != nil {
 		return err
@@ -130,7 +123,7 @@ func (s *Store) commit(g *group) error {
 
 // store writes what was changed, in one transaction and one round trip, and notes it.
 func (s *Store) store(g *group, w *working) error {
-	writes, shapes := w.writes(), s.newShapes(g.changes)
+	writes, shapes := w.writes(), s.shapesOf(g.changes)
 	if len(writes)+len(shapes) == 0 && maps.EqualFunc(w.notes, w.before, bytes.Equal) {
 		return nil
 	}
@@ -161,9 +154,6 @@ func (s *Store) store(g *group, w *working) error {
 		}
 	}
 	s.claimed.Store(true)
-	for _, n := range shapes {
-		s.shapes[n.Name] = true
-	}
 	for i, c := range g.changes {
 		if key := g.asked[i].Key; c.Err == nil && w.rows[key] != w.base[key] {
 			c.Entry.Seq = cmp.Or(c.Entry.Seq, seq)
@@ -172,15 +162,15 @@ func (s *Store) store(g *group, w *working) error {
 	return nil
 }
 
-// newShapes are the notes of shapes that claims have and that this process has not noted yet.
-func (s *Store) newShapes(changes []*checkpoint.Change) (all []checkpoint.Note) {
+// shapesOf are the notes of shapes that claims have: the first ones of a run.
+func (s *Store) shapesOf(changes []*checkpoint.Change) (all []checkpoint.Note) {
 	var last *checkpoint.Shape
 	for _, c := range changes {
 		if c.Kind != checkpoint.Claim || c.Shape == last {
 			continue
 		}
 		last = c.Shape
-		if n := s.digests.ShapeNote(c.Shape); n.Name != "" && !s.shapes[n.Name] {
+		if n := s.digests.ShapeNote(c.Shape); n.Name != "" {
 			all = append(all, n)
 		}
 	}
@@ -197,10 +187,8 @@ const (
 	twice     = "21000" // two rows come to own one lead
 )
 
-// isConflict says that the server ended one of two transactions that waited for one another.
 func isConflict(err error) bool { return isOneOf(err, "40P01", "40001") }
 
-// mayNot says that a privilege is missing.
 func mayNot(err error) bool { return isOneOf(err, "42501") }
 
 func isOneOf(err error, codes ...string) bool {
@@ -208,8 +196,7 @@ func isOneOf(err error, codes ...string) bool {
 	return errors.As(err, &e) && slices.Contains(codes, e.Code)
 }
 
-// number makes a transaction the next commit of this worker, of this session and no other. A fenced worker claims
-// nothing.
+// number makes a transaction the next commit of this worker, of this session only. A fenced worker claims nothing.
 func (s *Store) number(b *pgx.Batch, claims bool) {
 	b.Queue(numberSQL, s.worker, s.ledger, s.session, int64(s.commits), claims).
 		QueryRow(func(r pgx.Row) error { return r.Scan(&s.coming, nil, nil) })
@@ -231,7 +218,6 @@ var (
 	askSQL string
 )
 
-// writeSQL is the statement with its columns.
 var writeSQL = func() string {
 	var kinds []string
 	for i, c := range columns {
@@ -241,9 +227,8 @@ var writeSQL = func() string {
 		columnNames("g.")).Replace(writeText)
 }()
 
-// put writes rows, and notes which leads they come to own, and which ExternalIDs claims ask for. What another key
-// owns is taken from it by force only, unless that one has given it up by now; of an ExternalID that has another key's
-// lead, no claim is made.
+// put writes rows, and notes which leads they come to own and which ExternalIDs claims ask for. What another key owns
+// and has not given up is taken by force only; an ExternalID of another key's lead never.
 func (s *Store) put(b *pgx.Batch, writes []write, force bool) {
 	if len(writes) == 0 {
 		return

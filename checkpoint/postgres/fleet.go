@@ -23,8 +23,7 @@ const (
 	neverPromoted = "never promoted"
 )
 
-// enlist makes this process a worker, which has its place from then on. Of a fleet it has to fit the terms; then it
-// fences the worker that had its shard before.
+// enlist makes this process a worker. Of a fleet it has to fit the terms, and fences who had its shard.
 func (s *Store) enlist() error {
 	terms := s.o.Terms
 	err := s.writer.Together(func() error {
@@ -53,8 +52,7 @@ func (s *Store) enlist() error {
 	return s.serverError(err)
 }
 
-// lockLedger waits for those who are about to begin with the ledger, and for whoever notes that it lacks something.
-// Later ones wait for the transaction.
+// lockLedger lets one worker begin at a time, and waits for whoever notes that the ledger lacks something.
 func (s *Store) lockLedger() error {
 	return s.writer.One(`SELECT missing, since FROM leadferry.ledgers WHERE ledger = $1 FOR UPDATE`, s.ledger).
 		Scan(&s.missing, &s.since)
@@ -180,8 +178,8 @@ func (s *Store) replace() error {
 // Before are the runs of workers of its fleet that had this one's shard before it.
 func (s *Store) Before() []string { return s.before }
 
-// aloneHere refuses a run beside any other run that shows life, and fences those that do not any more.
-func (s *Store) aloneHere() error {
+// noOtherRun refuses what goes only while no other run shows life.
+func (s *Store) noOtherRun() error {
 	var run, host string
 	err := s.writer.One(`SELECT run, host FROM leadferry.workers w WHERE ledger = $1 AND worker <> $2 AND run <> ''
 		AND leadferry.alive(w) ORDER BY worker DESC LIMIT 1`, s.ledger, s.worker).Scan(&run, &host)
@@ -190,10 +188,18 @@ func (s *Store) aloneHere() error {
 			" uses it",
 			"wait for it to end, or use --wait; after a kill it counts as ended once it has shown no life for a minute")
 	}
-	if !errors.Is(err, pgx.ErrNoRows) {
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = nil
+	}
+	return err
+}
+
+// aloneHere refuses a run beside any other run that shows life, and fences those that do not any more.
+func (s *Store) aloneHere() error {
+	if err := s.noOtherRun(); err != nil {
 		return err
 	}
-	_, err = s.writer.Do(`UPDATE leadferry.workers SET fenced = clock_timestamp(), fenced_by = $2
+	_, err := s.writer.Do(`UPDATE leadferry.workers SET fenced = clock_timestamp(), fenced_by = $2
 		WHERE ledger = $1 AND worker < $2 AND fenced IS NULL AND ended IS NULL AND run <> ''`, s.ledger, s.worker)
 	return err
 }
@@ -289,8 +295,7 @@ func (s *Store) Standing(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// Members lists the workers of a fleet in the order in which they came, and says how many shards it has; 0: there is no
-// such fleet.
+// Members lists the workers of a fleet in the order in which they came, and its number of shards; 0: none.
 func (s *Store) Members(ctx context.Context, fleet string) (shards int, all []checkpoint.Member, err error) {
 	err = s.read(ctx, func(c *server.Session) error {
 		err := c.One(`SELECT shards FROM leadferry.fleets WHERE ledger = $1 AND fleet = $2`, s.ledger, fleet).

@@ -57,7 +57,6 @@ func (c *claims) drop(keys ...string) {
 	}
 }
 
-// mine says whether this process has claimed a key and not settled it.
 func (c *claims) mine(key string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -213,7 +213,7 @@ var recountSQL string
 
 // Renew gives the ledger a new ID, and fences every other worker. What is not there any more counts no more.
 func (c *change) Renew() error {
-	c.id = newID()
+	c.id = checkpoint.NewID()
 	b := &pgx.Batch{}
 	b.Queue(`UPDATE leadferry.ledgers SET id = $2, moved_to = '' WHERE ledger = $1`, c.s.ledger, c.id)
 	b.Queue(recountSQL, c.s.ledger)
@@ -269,26 +269,15 @@ func (s *Store) Moved() (to string) {
 	return to
 }
 
-// SetMoved makes every later opening for writing refuse the ledger, and waits for what is being
-// written. It is refused while a run uses it.
+// SetMoved makes later openings for writing refuse the ledger. It is refused while a run uses it.
 func (s *Store) SetMoved(to string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.alone(func() error {
-		if err := s.lockLedger(); err != nil {
+		if err := inTurn(s.lockLedger, s.noOtherRun); err != nil {
 			return err
 		}
-		var run string
-		err := s.writer.One(`SELECT run FROM leadferry.workers w WHERE ledger = $1 AND run <> '' AND leadferry.alive(w)
-			LIMIT 1`, s.ledger).Scan(&run)
-		if err == nil {
-			return s.refuse(checkpoint.ErrLocked, "the run "+checkpoint.Restore(run)+" uses it",
-				"wait for it to end, then copy")
-		}
-		if !errors.Is(err, pgx.ErrNoRows) {
-			return err
-		}
-		_, err = s.writer.Do(`WITH fenced AS (
+		_, err := s.writer.Do(`WITH fenced AS (
 				UPDATE leadferry.workers SET fenced = clock_timestamp()
 				WHERE ledger = $1 AND ended IS NULL AND worker <> $3
 			) UPDATE leadferry.ledgers SET moved_to = $2 WHERE ledger = $1`, s.ledger, to, s.worker)
@@ -311,10 +300,9 @@ func (s *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 	return checkpoint.ContentsOf(ctx, s, secret, forgotten)
 }
 
-// Fill makes a ledger of what another checkpoint knows, under an ID of its own that records the other's. One that a
-// copy from there has left is made anew; any other one that is there, and knows something, is an error, and where the
-// copy resumes so is one that is not the copy: that may have known more. begun is called once runs are refused there
-// and before anything is read.
+// Fill makes a ledger of what another checkpoint knows, under an ID of its own. It goes on with what a copy from there
+// has left. Any other ledger that knows something is an error and, where the copy resumes, one that is not the copy.
+// begun is called once runs are refused there, before anything is read.
 func Fill(name string, from func() (*checkpoint.Contents, error), fromName string, t checkpoint.Target,
 	begun func() error, o Options,
 ) error {

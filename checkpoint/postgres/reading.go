@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -20,7 +19,6 @@ import (
 //go:embed find.sql
 var findText string
 
-// findSQL is the look-up with its columns.
 var findSQL = func() string {
 	nothing := []string{}
 	for _, c := range columns[1:] {
@@ -113,7 +111,7 @@ func (f *found) take(how int16, by string, s *stored) (err error) {
 			return nil
 		}
 	case byLink:
-		if by = checkpoint.Restore(by); !r.linked(by) || slices.Contains(f.by[how][by], r) {
+		if by = checkpoint.Restore(by); !r.Linked(by) || slices.Contains(f.by[how][by], r) {
 			return nil
 		}
 	}
@@ -137,7 +135,7 @@ func (f *found) Show(key string, out *checkpoint.Entry) error {
 	return nil
 }
 
-func (f *found) OwnerOf(lead string) (key string, err error) {
+func (f *found) Owner(lead, _ string) (key string, err error) {
 	for _, owner := range f.by[byLead][lead] {
 		key = owner.key
 	}
@@ -152,17 +150,12 @@ func (f *found) Linked(external string) (key string, several bool, err error) {
 	return key, len(linked) > 1, nil
 }
 
-func (f *found) Folding(folded string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, r := range f.by[byFold][folded] {
-			if !yield(r.key) {
-				return
-			}
-		}
+func (f *found) Alike(folded string) (keys []string, forgotten bool) {
+	for _, r := range f.by[byFold][folded] {
+		keys = append(keys, r.key)
 	}
+	return keys, f.by[forgottenFold][folded] != nil
 }
-
-func (f *found) WasForgotten(folded string) bool { return f.by[forgottenFold][folded] != nil }
 
 // Find looks for leads in one statement, see [checkpoint.Store].
 func (s *Store) Find(ctx context.Context, qs []checkpoint.Query, out []checkpoint.Entry, how []checkpoint.Match) error {
@@ -201,7 +194,6 @@ func (s *Store) Under(ctx context.Context, key string) (k checkpoint.KeptKey, er
 	return k, err
 }
 
-// pageRows is how many rows are read at a time when all are read.
 const pageRows = 2048
 
 // Scan calls f with what is stored under each key, see [checkpoint.Store].
@@ -242,7 +234,6 @@ func (s *Store) notes(c *server.Session, which string, arg any) ([]checkpoint.No
 		WHERE ledger = $1 AND `+which+` ORDER BY name`, s.ledger, arg)
 }
 
-// beginSo says of a note that its name begins with a text.
 const beginSo = `starts_with(name, $2)`
 
 // Notes returns those whose names begin so, see [checkpoint.Store].
@@ -254,8 +245,7 @@ func (s *Store) Notes(ctx context.Context, prefix string) (all []checkpoint.Note
 	return all, err
 }
 
-// Info says what the ledger is and how much it knows now; of a server that does not answer, what
-// it knew when it was asked last.
+// Info says what the ledger is and how much it knows; of a server that does not answer, what it knew last.
 func (s *Store) Info() checkpoint.Info {
 	i := checkpoint.Info{
 		Path: s.at.Name, ID: s.id, Target: s.target, New: s.fresh,
@@ -281,8 +271,7 @@ func (s *Store) Info() checkpoint.Info {
 	return i
 }
 
-// Reached says how far the ledger knows a run to have come, see [checkpoint.Store]: as a worker, or, of a command, at
-// all.
+// Reached says how far the ledger knows a run to have come, see [checkpoint.Store].
 func (s *Store) Reached(ctx context.Context, run string) (commits uint64, knows bool, err error) {
 	err = s.read(ctx, func(c *server.Session) error {
 		return c.One(`SELECT coalesce(max(seq) FILTER (WHERE run = $2), max(seq), 0),

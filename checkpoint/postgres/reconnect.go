@@ -46,8 +46,7 @@ func (s *Store) within(f func() error) error {
 	return s.writer.Within(ctx, f)
 }
 
-// change has f make the next commit of this worker, and again as long as it is certain that nothing was done. Anyone
-// who calls it holds the lock of the writer.
+// change has f make the next commit, and again as long as certainly nothing was done. Its caller holds the lock.
 func (s *Store) change(f func() error) error {
 	for conflicts := 0; ; {
 		err := s.within(f)
@@ -87,7 +86,6 @@ func (s *Store) ask(f func() error) error {
 	}
 }
 
-// whole notes that the server does what it is asked.
 func (s *Store) whole() {
 	s.troubled = time.Time{}
 	s.claims.setLost(false)
@@ -315,8 +313,7 @@ func (s *Store) read(ctx context.Context, f func(*server.Session) error) error {
 	return s.serverError(err)
 }
 
-// meetToRead makes a connection for reading in place of the one that is lost, or cannot be used now: it ends, so that
-// it takes no room, and nobody asks it again.
+// meetToRead makes a new connection for reading and ends the one that is lost, or cannot be used now.
 func (s *Store) meetToRead() error {
 	s.reader.Close()
 	fresh, err := s.at.Meet(s.o.Wait, true) // no standby, which may lack what was made last

@@ -47,13 +47,6 @@ func (r *row) lead() string {
 	return r.Entry.LeadID
 }
 
-// linked says whether the lead of the key has an ExternalID, or is to have it.
-func (r *row) linked(external string) bool {
-	e := r.Entry
-	return e != nil && e.State.HasLead() && (e.ExternalID == external || e.WantLink == external) ||
-		r.Intent != nil && r.Intent.WantLink == external
-}
-
 // number gives a row that was just written the number of its commit; nobody else knows it yet.
 func (r *row) number(seq uint64) {
 	r.seq = seq
@@ -64,9 +57,8 @@ func (r *row) number(seq uint64) {
 	}
 }
 
-// column is one of lead_rows, with the place of its value. A field of an entry that is to have a column takes a line in
-// [columns] and one in schema.sql, and unless it is a text or a number one each in [row.stored] and [stored.row].
-// Others are in the column extra by themselves.
+// column is one of lead_rows. A field of an entry that is to have one takes a line in [columns] and in schema.sql and,
+// unless it is a text or a number, in [row.stored] and [stored.row]. Others are in extra.
 type column struct {
 	name, kind string
 	in         func(s *stored) any
@@ -190,7 +182,6 @@ func (s *stored) row() (*row, error) {
 	return r, nil
 }
 
-// contentBytes are the digests of a content as they are in their column.
 func contentBytes(content []checkpoint.ContentDigest) []byte {
 	b := make([]byte, 0, 8*len(content))
 	for i := range content {
@@ -216,7 +207,6 @@ func keyed(k *kept, key string) *kept {
 	return &under
 }
 
-// mostSeen is how many rows are remembered.
 const mostSeen = 8 << 10
 
 // sight remembers rows as they were seen last, so that a commit need not look them up first. Whatever it says is

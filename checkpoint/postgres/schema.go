@@ -1,9 +1,7 @@
 package postgres
 
 import (
-	"crypto/rand"
 	_ "embed"
-	"encoding/hex"
 	"errors"
 	"fmt"
 
@@ -19,7 +17,6 @@ var schemaSQL string
 // version is the one that the schema has. It rises with each change of schema.sql.
 const version = 2
 
-// prepare makes the schema, where this user may.
 func (s *Store) prepare() error {
 	have, err := s.versionThere()
 	switch {
@@ -63,15 +60,6 @@ func (s *Store) versionThere() (number int, err error) {
 		err = s.writer.One(`SELECT number FROM leadferry.version`).Scan(&number)
 	}
 	return number, err
-}
-
-// newID is a random name that no other ledger has.
-func newID() string { return hex.EncodeToString(newSecret()[:8]) }
-
-func newSecret() []byte {
-	secret := make([]byte, 32)
-	rand.Read(secret) // never fails
-	return secret
 }
 
 //go:embed roles.sql
@@ -124,7 +112,6 @@ func Targets(name string, o Options) (all []checkpoint.Target, err error) {
 	return all, s.serverError(err)
 }
 
-// secretSQL is the key of a ledger's digests.
 const secretSQL = `SELECT secret FROM leadferry.digest_keys WHERE ledger = $1`
 
 // findLedger finds the target's ledger, or makes it, unless another process does at the same time.
@@ -144,7 +131,7 @@ func (s *Store) findLedger() error {
 				INSERT INTO leadferry.ledgers (id, base_url, leads_url, trunk_id) VALUES ($1, $2, $3, $4)
 				ON CONFLICT DO NOTHING RETURNING ledger
 			) INSERT INTO leadferry.digest_keys (ledger, secret) SELECT ledger, $5 FROM made`,
-			newID(), s.target.BaseURL, s.target.LeadsURL, s.target.TrunkID, newSecret())
+			checkpoint.NewID(), s.target.BaseURL, s.target.LeadsURL, s.target.TrunkID, checkpoint.NewSecret())
 		if err == nil {
 			err = find()
 		}
@@ -155,7 +142,7 @@ func (s *Store) findLedger() error {
 	}
 	switch {
 	case mayNot(err) && s.o.ReadOnly && s.o.Run == "":
-		secret = newSecret()
+		secret = checkpoint.NewSecret()
 	case mayNot(err):
 		return s.refuse(checkpoint.ErrPlace, "this user may only look at it",
 			"grant the user the role leadferry_worker")

@@ -111,19 +111,17 @@ type ends struct {
 // writing is what belongs to the commit that is under way.
 type writing struct {
 	writer   *server.Session
-	session  int64           // its number on the server
-	shapes   map[string]bool // notes of them that are there
-	commits  uint64          // that were acknowledged
-	coming   uint64          // the number of the one under way
-	troubled time.Time       // since when the server could not commit; zero: it can
-	silence  time.Duration   // how long it may take for an answer
+	session  int64         // its number on the server
+	commits  uint64        // that were acknowledged
+	coming   uint64        // the number of the one under way
+	troubled time.Time     // since when the server could not commit; zero: it can
+	silence  time.Duration // how long it may take for an answer
 }
 
 // mostConflicts is how often something is begun again in which somebody else has a hand.
 const mostConflicts = 100
 
-// leastSilence is how long the server of a run may take for an answer at the least: commits wait for one another, and
-// for standbys.
+// leastSilence is how long a server may take to answer at the least: commits wait for one another, and for standbys.
 const leastSilence = time.Minute
 
 // Open opens the ledger of a target, or makes it. Errors are *checkpoint.OpenError, or of a server
@@ -172,7 +170,7 @@ func connect(name string, t checkpoint.Target, o Options) (*Store, error) {
 		o.Now = time.Now
 	}
 	s := &Store{at: at, o: o, identity: identity{target: t.Canonical()}, claims: newClaims()}
-	s.shapes, s.session, s.ending = map[string]bool{}, rand.Int64(), make(chan struct{})
+	s.session, s.ending = rand.Int64(), make(chan struct{})
 	s.silence = max(o.Patience, leastSilence)
 	s.interrupted, s.interrupt = context.WithCancel(context.Background())
 	at.Locks = max(o.Wait, s.silence) * 9 / 10 // before the server counts as silent
@@ -180,8 +178,7 @@ func connect(name string, t checkpoint.Target, o Options) (*Store, error) {
 	return s, err
 }
 
-// leave gives up a ledger that could not be opened: the worker's row says that it has ended, and
-// one that was only made for it goes.
+// leave gives up a ledger that could not be opened. One that was only made for it goes.
 func (s *Store) leave() {
 	if s.worker != 0 && !s.writer.IsClosed() {
 		_ = s.end()
@@ -193,7 +190,6 @@ func (s *Store) leave() {
 	s.reader.Close()
 }
 
-// end says that the worker has ended in order.
 func (s *Store) end() error {
 	_, err := s.writer.Do(`UPDATE leadferry.workers SET ended = clock_timestamp(), beat = clock_timestamp()
 		WHERE worker = $1`, s.worker)
@@ -223,7 +219,6 @@ func (s *Store) open() (err error) {
 	return nil
 }
 
-// inTurn carries out steps as long as none fails.
 func inTurn(steps ...func() error) error {
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -292,8 +287,7 @@ func (s *Store) Close() error {
 	return err
 }
 
-// Drop is Close after a refusal: a ledger that is New and that has known nothing is
-// removed, where this user may; gone says so.
+// Drop is Close after a refusal: it also removes a ledger that is New and knows nothing, where this user may.
 func (s *Store) Drop() (gone bool, err error) {
 	if s.closed.Load() || s.o.ReadOnly || !s.fresh || s.claimed.Load() || s.failed() != nil {
 		return false, s.Close()
@@ -304,8 +298,7 @@ func (s *Store) Drop() (gone bool, err error) {
 	return gone, s.Close()
 }
 
-// remove takes away a ledger that has known nothing, where this user may and nobody else uses it; anyone who is about
-// to is waited for.
+// remove takes away a ledger that has known nothing, if this user may and nobody else uses it or is about to.
 func (s *Store) remove() (gone bool) {
 	err := s.writer.Together(func() error {
 		if err := s.lockLedger(); err != nil {
@@ -352,5 +345,4 @@ func (s *Store) fail(err error) error {
 
 func (s *Store) refuse(kind error, text, hint string) error { return s.at.Refuse(kind, text, hint) }
 
-// serverError is what the server said, as a sentence.
 func (s *Store) serverError(err error) error { return s.at.Explain(err) }

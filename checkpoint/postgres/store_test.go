@@ -102,7 +102,7 @@ func TestViewsOfRunsAndDecisions(t *testing.T) {
 	at := time.UnixMilli(1_770_000_000_123).UTC()
 	s := opened(t, address, newTarget(), Options{Now: func() time.Time { return at }})
 	for _, key := range []string{"dealers\x1f7", "odd\x00\xff"} {
-		if err := storetest.Claim(s, storetest.IntentOf(key, 1)); err != nil {
+		if _, err := storetest.Change(s, checkpoint.Claim, storetest.IntentOf(key, 1)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -54,7 +54,6 @@ func (s *Store) guess(g *group) *working {
 	return w
 }
 
-// load reads what changes need to know.
 func (s *Store) load(g *group) (w *working, err error) {
 	q := &wanted{}
 	var names []string
@@ -79,8 +78,7 @@ func (s *Store) load(g *group) (w *working, err error) {
 	return w, err
 }
 
-// working reads rows and the owners of leads, and which workers may still send. Everything is read by the connection
-// that writes.
+// working reads rows, owners of leads, and which workers may still send, by the connection that writes.
 func (s *Store) working(q *wanted) (*working, error) {
 	f, err := s.find(s.writer, q)
 	if err != nil {
@@ -112,12 +110,7 @@ func (s *Store) stillBusy(workers map[int64]bool) error {
 
 func (w *working) Now() time.Time { return w.now }
 
-func (w *working) Note(name string) ([]byte, error) {
-	if !w.sure {
-		return nil, errUnsure
-	}
-	return w.notes[name], nil
-}
+func (w *working) Note(name string) ([]byte, error) { return w.notes[name], nil }
 
 func (w *working) PutNote(n checkpoint.Note) error {
 	w.notes[n.Name] = n.Value
@@ -149,7 +142,7 @@ func (w *working) Owner(lead, key string) (string, error) {
 func (w *working) Linked(external, key string) (string, error) {
 	for other, r := range w.rows {
 		switch {
-		case other == key || !r.linked(external):
+		case other == key || !r.Linked(external):
 		case !w.sure:
 			return "", errUnsure
 		default:
@@ -235,9 +228,8 @@ func (w *working) settle(r *row, e *checkpoint.Entry) error {
 	return err
 }
 
-// late hears an outcome that came after a person had decided about its send, or had it sent again. What the service
-// says counts where nobody has sent the row again; what does not fit the decision is kept as evidence against it. It
-// reports whether nothing else is to be done.
+// late hears an outcome that came after a person had decided about its send, or had it sent again. It counts if nobody
+// has sent the row again; what does not fit the decision is evidence against it. done: no more is to be done.
 func (w *working) late(r *row, e *checkpoint.Entry) (done bool, err error) {
 	d, err := checkpoint.LastDecision(w, r.key)
 	if err != nil {
@@ -267,18 +259,16 @@ func (w *working) late(r *row, e *checkpoint.Entry) (done bool, err error) {
 	return keep, err
 }
 
-// write is a row that replaces an old one.
 type write struct {
 	*row
 	old  *row
 	asks string // the ExternalID that it was claimed with
 }
 
-// writes are the rows that have changed, ordered by key.
 func (w *working) writes() (all []write) {
 	for key, r := range w.rows {
 		asks := w.asks[key]
-		if !r.linked(asks) { // its claim was withdrawn in the same commit
+		if !r.Linked(asks) { // its claim was withdrawn in the same commit
 			asks = ""
 		}
 		if old := w.base[key]; r != old {

@@ -98,7 +98,35 @@ func (r *reference) Notes(_ context.Context, prefix string) ([]checkpoint.Note, 
 	return r.known.Notes(prefix)
 }
 
-// visible is what a look-up shows.
+func (r *reference) Find(_ context.Context, qs []checkpoint.Query, out []checkpoint.Entry, how []checkpoint.Match) error {
+	return checkpoint.Find(finder{&r.known}, qs, out, how)
+}
+
+type finder struct{ *knowledge }
+
+func (f finder) Show(key string, out *checkpoint.Entry) error {
+	*out = f.visible(key).Entry
+	return nil
+}
+
+func (f finder) Linked(external string) (key string, several bool, err error) {
+	all := append(f.linked(external), "")
+	return all[0], len(all) > 2, nil
+}
+
+func (f finder) Alike(folded string) (keys []string, forgotten bool) {
+	for _, key := range slices.Sorted(maps.Keys(f.keys)) {
+		if key != folded && rowkey.Fold(key) == folded {
+			keys = append(keys, key)
+		}
+	}
+	fold := string(f.digests.Blocked(folded))
+	for hash, other := range f.blocked {
+		forgotten = forgotten || other == fold || hash == fold
+	}
+	return keys, forgotten
+}
+
 func (k *knowledge) visible(key string) *checkpoint.Kept {
 	one := k.keys[key]
 	if shown := one.Shown(); shown != nil {
@@ -111,56 +139,13 @@ func (k *knowledge) visible(key string) *checkpoint.Kept {
 	return none
 }
 
-func (k *knowledge) find(q checkpoint.Query) (*checkpoint.Kept, checkpoint.Match) {
-	own := k.visible(q.Key)
-	owner, _ := k.Owner(q.LeadID, q.Key)
-	switch {
-	case own.State.HasLead() && owner != "" && owner != q.Key:
-		return own, checkpoint.Ambiguous
-	case own.State.HasLead(), own.State == checkpoint.InDoubt, own.State == checkpoint.Forgotten:
-		return own, checkpoint.ByKey
-	case owner != "":
-		return k.visible(owner), checkpoint.ByLeadID
-	}
-	linked := k.linked(q.ExternalID)
-	switch {
-	case q.ExternalID == "" || len(linked) == 0:
-		return own, checkpoint.NoMatch
-	case len(linked) == 1 && (q.LeadID == "" || k.visible(linked[0]).LeadID == ""):
-		return k.visible(linked[0]), checkpoint.ByExternalID
-	}
-	return own, checkpoint.Ambiguous
-}
-
-// linked are the keys whose lead has an ExternalID, or which have asked for it.
 func (k *knowledge) linked(external string) (all []string) {
 	for _, key := range slices.Sorted(maps.Keys(k.keys)) {
-		e, in := k.keys[key].Entry, k.keys[key].Intent
-		if e != nil && e.State.HasLead() && (e.ExternalID == external || e.WantLink == external) ||
-			in != nil && in.WantLink == external {
+		if one := k.keys[key]; one.Linked(external) {
 			all = append(all, key)
 		}
 	}
 	return all
-}
-
-// alike are the keys that look like this one and have a lead, or may have one; else one that was forgotten, or none.
-func (k *knowledge) alike(key string) (all []checkpoint.Likeness) {
-	folded := rowkey.Fold(key)
-	looks := func(other string) bool { return folded != "" && other != key && rowkey.Fold(other) == folded }
-	for _, other := range slices.Sorted(maps.Keys(k.keys)) {
-		e := k.visible(other)
-		if (e.State.HasLead() || e.State == checkpoint.InDoubt) && looks(other) {
-			all = append(all, checkpoint.Likeness{State: e.State, File: e.File, Line: e.Line})
-		}
-	}
-	fold := string(k.digests.Blocked(folded))
-	for hash, other := range k.blocked {
-		if all == nil && folded != "" && (other == fold || hash == fold) {
-			all = append(all, checkpoint.Likeness{State: checkpoint.Forgotten})
-		}
-	}
-	return append(all, checkpoint.Likeness{})
 }
 
 func (k *knowledge) Now() time.Time { return k.at }

@@ -440,7 +440,7 @@ func exportIsAdoptedByANewCheckpoint(t *testing.T, b Backend) {
 	resolved(t, old, checkpoint.Decision{Key: "doubt-1", Exists: true})
 	list := contents(t, old)
 	d := b.open(t)
-	forgotten(t, d, checkpoint.ForgetResult{Unknown: 1}, "key-00003")
+	forgotten(t, d, checkpoint.ForgetResult{checkpoint.Unknown: 1}, "key-00003")
 	adopted(t, d, checkpoint.AdoptResult{Leads: 21, InDoubt: 3, Rejected: 3, Forgotten: 1}, list...)
 	d = d.again(t)
 	for _, was := range list {
@@ -531,7 +531,7 @@ func findsALeadByKeyThenByIDThenByExternalID(t *testing.T, b Backend) {
 	put("r", "", "x-r", checkpoint.Rejected)
 	put("noid", "", "x-noid", checkpoint.Created)
 	claimed(t, d, IntentOf("doubt", 4))
-	forgotten(t, d, checkpoint.ForgetResult{Unknown: 1}, "gone")
+	forgotten(t, d, checkpoint.ForgetResult{checkpoint.Unknown: 1}, "gone")
 	for _, test := range []struct {
 		q    checkpoint.Query
 		how  checkpoint.Match
@@ -630,7 +630,7 @@ func looksAlike(t *testing.T, b Backend) {
 	for i, key := range []string{"Ann@X.example", "Bob@X.example", "other"} {
 		settled(t, d, CreatedEntry(key, fmt.Sprint("lead-", i), i))
 	}
-	forgotten(t, d, checkpoint.ForgetResult{Leads: 1}, "Ann@X.example")
+	forgotten(t, d, checkpoint.ForgetResult{checkpoint.Created: 1}, "Ann@X.example")
 	d = d.again(t)
 	for key, want := range map[string]checkpoint.State{"ann@x.example": checkpoint.Forgotten, "ANN@x.example": checkpoint.Forgotten, "bob@X.example": checkpoint.Created, "Other": checkpoint.Unknown, "another": checkpoint.Unknown} {
 		like := &checkpoint.Likeness{}
@@ -742,7 +742,7 @@ func forgottenKeyIsNotSentAgain(t *testing.T, b Backend) {
 	d := b.open(t)
 	withPerson(t, d)
 	keys := []string{"ann", "never heard of", "doubt-1", "refused-1"}
-	forgotten(t, d, checkpoint.ForgetResult{Leads: 1, Unknown: 1, InDoubt: 1, Rejected: 1}, keys...)
+	forgotten(t, d, checkpoint.ForgetResult{checkpoint.Created: 1, checkpoint.Unknown: 1, checkpoint.InDoubt: 1, checkpoint.Rejected: 1}, keys...)
 	d = d.again(t)
 	for _, key := range keys {
 		if got := Lookup(t, d, key); got.State != checkpoint.Forgotten || got.LeadID != "" {
@@ -820,4 +820,36 @@ func forgotten(t TB, d checkpoint.Store, want checkpoint.ForgetResult, keys ...s
 func withdrawn(t TB, d checkpoint.Store, key string) {
 	t.Helper()
 	Together(t, d, checkpoint.Withdraw, IntentOf(key, 0))
+}
+
+// Claim writes an intent.
+func Claim(d checkpoint.Store, in checkpoint.Entry) error {
+	_, err := Change(d, checkpoint.Claim, in)
+	return err
+}
+
+// Withdraw takes an intent back.
+func Withdraw(d checkpoint.Store, key string) error {
+	_, err := Change(d, checkpoint.Withdraw, IntentOf(key, 0))
+	return err
+}
+
+// Settle writes an outcome, and returns what is stored then.
+func Settle(d checkpoint.Store, e checkpoint.Entry) (checkpoint.Entry, error) {
+	return Change(d, checkpoint.Settle, e)
+}
+
+// acts is a history without times and runs.
+func acts(t TB, d checkpoint.Store, key string) (all []string) {
+	t.Helper()
+	for _, ev := range history(t, d, key) {
+		names := ""
+		for i, name := range []string{"made", "linked", "status", "data", "refused", "doubted", "adopted", "decided"} {
+			if ev.Act&(1<<i) != 0 {
+				names += "+" + name
+			}
+		}
+		all = append(all, fmt.Sprintf("%v %s %s %d", ev.State, names, ev.Status, ev.Code))
+	}
+	return all
 }

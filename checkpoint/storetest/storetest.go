@@ -4,7 +4,6 @@ package storetest
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 	"reflect"
 	"runtime"
 	"strings"
@@ -40,7 +39,7 @@ type Backend struct {
 func Run(t *testing.T, b Backend) {
 	b.run(t, []func(*testing.T, Backend){
 		knowsWhatMapsKnow, badChangeDoesNotHarmItsNeighbours, closedRefusesEverything,
-		digestsAreKeyed, eachGoesThroughAllInOrderAndMayWrite, whatIsToldOfTheLedgerIsKept, whatUpdatesLeaveIsKept,
+		eachGoesThroughAllInOrderAndMayWrite, whatIsToldOfTheLedgerIsKept, whatUpdatesLeaveIsKept,
 		adoptCorrectsALongListCrosswise,
 	})
 }
@@ -123,30 +122,11 @@ func Together(t TB, d checkpoint.Store, kind checkpoint.ChangeKind,
 	return stored
 }
 
-// Claim writes an intent.
-func Claim(d checkpoint.Store, in checkpoint.Entry) error {
-	_, err := Change(d, checkpoint.Claim, in)
-	return err
-}
-
-// Withdraw takes an intent back.
-func Withdraw(d checkpoint.Store, key string) error {
-	_, err := Change(d, checkpoint.Withdraw, IntentOf(key, 0))
-	return err
-}
-
-// Settle writes an outcome, and returns what is stored then.
-func Settle(d checkpoint.Store, e checkpoint.Entry) (checkpoint.Entry, error) {
-	return Change(d, checkpoint.Settle, e)
-}
-
 // Resolve is Resolve without its counts.
 func Resolve(d checkpoint.Store, ds ...checkpoint.Decision) error {
 	_, err := checkpoint.Resolve(context.Background(), d, ds)
 	return err
 }
-
-// What follows is the same of what may not be refused.
 
 func claimed(t TB, d checkpoint.Store, entries ...checkpoint.Entry) {
 	t.Helper()
@@ -218,7 +198,6 @@ func contents(t TB, d checkpoint.Store) (all []checkpoint.Entry) {
 	return all
 }
 
-// equal fails the test unless two values are one.
 func equal[T any](t TB, what string, want, got T) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -233,11 +212,6 @@ func audit(t TB, d checkpoint.Store) []checkpoint.KeptDecision {
 		t.Fatal(err)
 	}
 	return a
-}
-
-// SumField is what is kept of a field and its value.
-func SumField(d checkpoint.Store, name, value string) checkpoint.ContentDigest {
-	return checkpoint.ContentDigest{Name: d.Digests().SumName(name), Value: d.Digests().SumValue(name, value)}
 }
 
 // IntentOf is what is claimed for a row.
@@ -261,19 +235,4 @@ func CreatedEntry(key, lead string, line int) checkpoint.Entry {
 		binary.NativeEndian.PutUint32(e.Content[i].Value[:], uint32(i*line))
 	}
 	return e
-}
-
-// acts is a history without times and runs.
-func acts(t TB, d checkpoint.Store, key string) (all []string) {
-	t.Helper()
-	for _, ev := range history(t, d, key) {
-		names := ""
-		for i, name := range []string{"made", "linked", "status", "data", "refused", "doubted", "adopted", "decided"} {
-			if ev.Act&(1<<i) != 0 {
-				names += "+" + name
-			}
-		}
-		all = append(all, fmt.Sprintf("%v %s %s %d", ev.State, names, ev.Status, ev.Code))
-	}
-	return all
 }

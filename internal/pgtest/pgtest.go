@@ -21,15 +21,11 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"pgregory.net/rapid"
 )
 
 // TB is a test, of the usual kind or of random ones.
-type TB interface {
-	Helper()
-	Fatal(args ...any)
-	Fatalf(format string, args ...any)
-	Skip(args ...any)
-}
+type TB = rapid.TB
 
 // Server is a cluster of its own, and the process that serves it.
 type Server struct {
@@ -55,8 +51,6 @@ func Main(m *testing.M) {
 
 // End ends what the tests of a binary share.
 func End() {
-	shared.Lock()
-	defer shared.Unlock()
 	if shared.Server != nil {
 		shared.remove()
 	}
@@ -261,13 +255,12 @@ func (s *Server) Database(t TB) string {
 // Exec carries out statements at an address.
 func (s *Server) Exec(t TB, address string, statements ...string) {
 	t.Helper()
-	asking(t, address, func(c *pgx.Conn) error {
+	asking(t, address, func(c *pgx.Conn) (err error) {
 		for _, one := range statements {
-			if _, err := c.Exec(context.Background(), one); err != nil {
-				return fmt.Errorf("%s: %w", one, err)
-			}
+			_, failed := c.Exec(context.Background(), one)
+			err = errors.Join(err, failed)
 		}
-		return nil
+		return err
 	})
 }
 
@@ -324,7 +317,6 @@ func (s *Server) Cut(t *testing.T) {
 	s.until(t, `SELECT count(*) = 0 FROM pg_stat_wal_receiver`)
 }
 
-// until waits for the answer to be true.
 func (s *Server) until(t *testing.T, query string) {
 	t.Helper()
 	Eventually(t, query, func() bool { return Value[bool](t, s.URL("postgres"), query) })
@@ -338,7 +330,6 @@ func (s *Server) Promote(t *testing.T) {
 	}
 }
 
-// pooling is the configuration of a pooler.
 const pooling = `[databases]
 postgres = host=%[1]s port=5432 dbname=postgres user=postgres
 [pgbouncer]

@@ -73,8 +73,7 @@ func unpackUUID(id []byte) string {
 	return text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:]
 }
 
-// Coder writes fields behind one another, or reads them: both ways by one list of calls. A field that is not there
-// makes the record bad, and is read as zero.
+// Coder writes fields behind one another, or reads them, by one list of calls. A missing field makes it bad.
 type Coder struct {
 	b          []byte // what was written, or is left to be read
 	reads, bad bool
@@ -225,7 +224,6 @@ func (c *Coder) status(v *string) {
 	}
 }
 
-// digest is a byte where there is none.
 func (c *Coder) digest(v *checkpoint.Digest) {
 	if c.some(*v != checkpoint.Digest{}) {
 		c.bytes(v[:])

@@ -34,8 +34,7 @@ func Decode(key string, record []byte, e *checkpoint.Entry) error {
 	return nil
 }
 
-// Kept is what a record says, with what led to it; nil where record is nil. An empty one is damaged: a key that has it
-// was known.
+// Kept is what a record says, with what led to it; nil where record is nil. An empty one is damaged.
 func Kept(key string, record []byte) (*checkpoint.Kept, error) {
 	if record == nil {
 		return nil, nil

@@ -37,8 +37,7 @@ type Address struct {
 	config *pgx.ConnConfig
 }
 
-// Parse reads what psql would, the environment and its files included, and refuses what is not safe. Errors are
-// *[checkpoint.OpenError].
+// Parse reads what psql would, environment and files too, and refuses (*[checkpoint.OpenError]) what is not safe.
 func Parse(name string) (*Address, error) {
 	if hasPassword(name) {
 		return nil, (&Address{Name: "postgres://…"}).refuse("its address holds a password, which process lists and "+
@@ -86,8 +85,7 @@ func configOf(name string) (*pgx.ConnConfig, error) {
 	return config, nil
 }
 
-// psqlsOwn are words of addresses and service files that say nothing about who is met: a server refuses them as
-// settings of its own.
+// psqlsOwn are words of addresses that say nothing about who is met: a server refuses them as settings of its own.
 const psqlsOwn = `keepalives keepalives_idle keepalives_interval keepalives_count tcp_user_timeout gssencmode
 	load_balance_hosts fallback_application_name sslcompression`
 
@@ -160,7 +158,6 @@ func isSafe(c *pgconn.Config) bool {
 	})
 }
 
-// isLocal says whether a host is this machine.
 func isLocal(host string) bool {
 	return strings.HasPrefix(host, "/") || strings.HasPrefix(host, "@") || host == "localhost" ||
 		net.ParseIP(host).IsLoopback()

@@ -39,9 +39,8 @@ SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit
 // abandoned is how long a transaction waits for its client.
 const abandoned = 30 * time.Second
 
-// Meet connects within the time that is to be waited, or that a connection may take, and refuses a server that does not
-// promise what a ledger needs. Who only reads needs no changes to be taken. Errors are *[checkpoint.OpenError], or as
-// those of [Address.Explain].
+// Meet connects within wait, or the time that a connection may take, and refuses a server that does not promise what a
+// ledger needs. Errors are *[checkpoint.OpenError], or as those of [Address.Explain].
 func (a *Address) Meet(wait time.Duration, readOnly bool) (*Session, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), max(wait, a.config.ConnectTimeout))
 	defer cancel()
@@ -72,10 +71,8 @@ func (a *Address) Meet(wait time.Duration, readOnly bool) (*Session, error) {
 	return s, nil
 }
 
-// isPostgres refuses a server that is something else by what it says of itself, and a pooler, unless the address says
-// that it keeps a connection for each session: else it may hand the statements of a session to any connection of its
-// own. It shows by the process: the one that answers is not the one that the connection was made to. This comes before
-// anything is prepared.
+// isPostgres refuses, before anything is prepared, a server that is something else, and a pooler unless the address
+// says that it keeps a connection for each session. It shows by the process, which is another one then.
 func (s *Session) isPostgres() error {
 	results, err := s.PgConn().Exec(context.Background(), `SELECT version(), pg_backend_pid()`).ReadAll()
 	if err != nil {
@@ -93,8 +90,7 @@ func (s *Session) isPostgres() error {
 	return nil
 }
 
-// unfit is why a server will not do that says this of its version, or nothing. Those who changed PostgreSQL add a word
-// of their own.
+// unfit is why a server of this version will not do, or nothing. Those who changed PostgreSQL add a word of their own.
 func unfit(version string) (text, hint string) {
 	const oldest = 14
 	parts := regexp.MustCompile(`^PostgreSQL (\d+)(\.\d+|devel|beta\d+|rc\d+)* (on |\()`).FindStringSubmatch(version)

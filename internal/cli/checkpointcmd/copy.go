@@ -142,7 +142,7 @@ func (d *Command) repair() error {
 	if err != nil {
 		return err
 	}
-	d.reportRepaired(from, to, &r)
+	d.reportRepaired(from, to, r)
 	return nil
 }
 
@@ -185,11 +185,7 @@ func (d *Command) addResults(to string, results *lists, paths []string, o bolt.O
 
 func (d *Command) reportRepaired(from, to string, r *bolt.Salvaged) {
 	d.printf("damaged     %s\n", from)
-	counts := map[checkpoint.State]int{checkpoint.Forgotten: r.Forgotten}
-	for s, n := range r.Keys {
-		counts[checkpoint.State(s)] += n
-	}
-	d.printCounts(counts)
+	d.printCounts(r.Counts())
 	fmt.Fprintln(d.Out, "incomplete  nobody knows what the damaged one has lost: rows that it does not know are held "+
 		"in doubt, not sent")
 	aside := from + ".damaged"

@@ -127,21 +127,24 @@ func (d *Command) exportDamaged(path string, x *export, out io.Writer) error {
 	const lacks = "an unknown number of leads that the damaged checkpoint knew"
 	x.namespaced = true // what is read once cannot be looked through before
 	return x.lines(out, lacks, func(add func(checkpoint.Entry) error) error {
-		r, err := bolt.Salvage(path, func(e checkpoint.Entry) error {
-			if x.state != checkpoint.Unknown && x.state != e.State || x.run != "" && x.run != e.Run {
-				return nil
-			}
-			return add(e)
-		})
-		if err == nil {
-			d.Warn("the checkpoint is damaged; the export holds what can be read of it. Whatever adopts it is " +
-				"incomplete")
+		r, err := bolt.Salvage(path, bolt.Options{})
+		if err != nil {
+			return err
 		}
-		if err == nil && r.Forgotten > 0 {
-			d.Warn(english.Plural(r.Forgotten, "key", "") +
+		for e := range r.All {
+			if x.state != checkpoint.Unknown && x.state != e.State || x.run != "" && x.run != e.Run {
+				continue
+			}
+			if err := add(*e); err != nil {
+				return err
+			}
+		}
+		d.Warn("the checkpoint is damaged; the export holds what can be read of it. Whatever adopts it is incomplete")
+		if n := r.Counts()[checkpoint.Forgotten]; n > 0 {
+			d.Warn(english.Plural(n, "key", "") +
 				" forgotten: an export does not name them, so forget them again in the new checkpoint")
 		}
-		return err
+		return nil
 	})
 }
 

@@ -215,19 +215,20 @@ func (d *Command) forget() error {
 	if err != nil {
 		return err
 	}
+	made, unknown := r[checkpoint.Created]+r[checkpoint.Partial], r[checkpoint.Unknown]+r[checkpoint.NotMade]
+	refused, doubts, already := r[checkpoint.Rejected], r[checkpoint.InDoubt], r[checkpoint.Forgotten]
 	then := map[bool]string{false: "not sent again", true: "may be sent again"}[unblock]
 	d.printf("%s forgotten, %s: %d with a lead, %d refused, %d in doubt, %d not known, %d forgotten before\n",
-		english.Plural(r.Leads+r.Rejected+r.InDoubt+r.Unknown+r.Already, "key", ""), then, r.Leads, r.Rejected,
-		r.InDoubt, r.Unknown, r.Already)
+		english.Plural(made+refused+doubts+unknown+already, "key", ""), then, made, refused, doubts, unknown, already)
 	d.tellIf(inSandbox > 0, "%s removed from the sandbox's own data", english.Plural(inSandbox, "lead", ""))
-	d.tellIf(r.InDoubt > 0 && sandboxed, "rows in doubt may have a lead in the sandbox's own data: a run with "+
+	d.tellIf(doubts > 0 && sandboxed, "rows in doubt may have a lead in the sandbox's own data: a run with "+
 		"--sandbox --sandbox-reset empties them")
-	d.tellIf(r.InDoubt > 0 && !sandboxed, "rows in doubt may have a lead on the service: look in the "+
+	d.tellIf(doubts > 0 && !sandboxed, "rows in doubt may have a lead on the service: look in the "+
 		"console; leadferry will not remind you")
-	still := r.Leads + r.Already - inSandbox
+	still := made + already - inSandbox
 	d.tellIf(still > 0 && unblock, "the service may have %s of these rows still, and the next import makes another: "+
 		"have it removed at the vendor first", english.Plural(still, "lead", ""))
-	d.tellIf(r.Unknown > 0 && !unblock, "keys that are not known are blocked, too: check that they are spelt as "+
+	d.tellIf(unknown > 0 && !unblock, "keys that are not known are blocked, too: check that they are spelt as "+
 		"`leadferry checkpoint export` lists keys, and give --namespace where keys have one")
 	d.tellIf(len(leads) > 0 && !sandboxed, "lead IDs, for the person who can remove the leads at the vendor: %s",
 		strings.Join(leads, " "))
