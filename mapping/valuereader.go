@@ -127,7 +127,7 @@ func (r *valueReader) readObject(n node) {
 
 // refuseKeys refuses keys that have no place in the value n, and reports whether there are any.
 func (r *valueReader) refuseKeys(n node) (refused bool) {
-	const maxLevels = 8 // objects and lists in one another
+	const maxLevels = 8                                               // objects and lists in one another
 	defaults := []string{"as string", "empty keep", "on_invalid row"} // they may be spelled out
 	_, required, _ := n.child("required")
 	for _, rule := range []struct {
