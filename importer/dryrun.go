@@ -76,14 +76,15 @@ func (d *dryRun) read(it *item) {
 }
 
 // problem counts a row by what is wrong with it. Texts of rows that cannot be read are one kind if they differ in their
-// numbers only, which are offsets and counts.
+// numbers only, which are offsets and counts; the first one is shown as an example.
 func (d *dryRun) problem(at findings.Spot, p mapping.Problem, unreadable bool) {
 	kind := p
 	if kind.Word, kind.Value = "", ""; unreadable {
 		kind.Text = numbers().ReplaceAllString(p.Text, "…")
-		if text, known := d.texts[kind]; known && text != p.Text {
-			d.texts[kind] = kind.Text
-		} else if len(d.texts) < maxKinds {
+		const example = "for example: "
+		if text, known := d.texts[kind]; known && strings.TrimPrefix(text, example) != p.Text {
+			d.texts[kind] = example + strings.TrimPrefix(text, example)
+		} else if !known && len(d.texts) < maxKinds {
 			d.texts[kind] = p.Text
 		}
 	}
