@@ -254,7 +254,8 @@ func (e *engine) hand(l *lane, it *item, step Step) {
 	if step.Action == Create {
 		e.r.tally.creates.begun++
 	}
-	it.outcome, it.entry.Content = Pending, slices.Clone(it.entry.Content) // look-ups reuse theirs
+	it.outcome, it.remarks = Pending, step.remarks
+	it.entry.Content = slices.Clone(it.entry.Content) // look-ups reuse theirs
 	l.job = &job{item: it, step: step, before: leadBefore(it.entry)}
 }
 
