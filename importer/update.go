@@ -55,8 +55,9 @@ func (c *carrier) notSent(j *job, a *answer) {
 		return
 	}
 	more := d.learned(&j.entry, j.item, a)
-	if j.text = j.step.text; !a.remembered {
-		j.text = ""
+	if a.remembered {
+		j.text = j.step.text
+	} else {
 		j.noteOthers(a, d)
 	}
 	if !more {
