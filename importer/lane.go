@@ -272,8 +272,8 @@ func (e *engine) rowDone(l *lane) bool {
 		tally.created(j.item, j.refusal != nil)
 	}
 	tally.creates.enough = tally.creates.enough || errors.Is(j.refusal, checkpoint.ErrEnough)
-	// The ledger refused the claim and knows more now: the row is decided once more, if another worker holds it at the
-	// end of the run.
+	// The ledger refused the claim and knows more now: the row is decided once more. If another worker holds it, it waits
+	// for the end of the run.
 	held := errors.Is(j.refusal, checkpoint.ErrHeld)
 	again := j.refusal != nil && !errors.Is(j.refusal, checkpoint.ErrEnough) && !j.late && e.stopped == nil
 	if again && !(held && len(e.lanes.late) >= mostLate) {
