@@ -27,8 +27,7 @@ type Sender interface {
 // claim is durable, until there is a place in flight, until the answer comes, until the outcome is durable.
 type carrier struct {
 	*run
-	phases  *phases
-	halt    func(*Stop) // ends the run: nothing is sent after it returns
+	engine  *engine
 	hasRead atomic.Bool // an update without content has shown a lead
 }
 
@@ -53,14 +52,14 @@ func (j *job) resends() bool { return j.step.Action == Create && j.before.State 
 // claim or a mark, and store what a read showed. A panic ends the run in order and leaves the row as it was.
 func (c *carrier) handle(ctx context.Context, j *job) {
 	if fault := crash.Call(func() error { c.act(ctx, j); return nil }); fault != nil {
-		c.halt(crashed(fault))
+		c.engine.halt(crashed(fault))
 		if j.outcome != Pending {
 			j.text = doubtReasons[reasonPanic]
 		}
 	}
 	j.sayOrganization()
 	if end := c.retrier.Breaker.Over(); end != nil {
-		c.halt(stopFor(end.Reason, end.Hint))
+		c.engine.halt(stopFor(end.Reason, end.Hint))
 	}
 }
 
@@ -93,7 +92,7 @@ func (c *carrier) create(ctx context.Context, j *job) {
 	}
 	intent := c.doubtOf(j)
 	intent.RequestID, intent.Updated = j.requestID, time.Time{} // it gets the time of its commit
-	if err := c.ledger.Claim(c.phases.taking, intent, j.resends(), shape); err != nil {
+	if err := c.ledger.Claim(c.engine.taking, intent, j.resends(), shape); err != nil {
 		c.notBegun(j, err)
 		return
 	}
@@ -114,15 +113,15 @@ func (c *carrier) create(ctx context.Context, j *job) {
 func (c *carrier) sendCreate(ctx context.Context, j *job) (made *leadapi.Created, err error) {
 	req := createRequest(&j.rec)
 	first, attempt := j.requestID, 0
-	tries, err := c.retrier.Deliver(ctx, c.phases.taking, delivery.Create, &j.pass,
+	tries, err := c.retrier.Deliver(ctx, c.engine.taking, delivery.Create, &j.pass,
 		func(ctx context.Context, anew bool) (err error) {
 			if first != "" {
 				attempt++
 				j.requestID = first + "-" + strconv.Itoa(attempt)
 				req.RequestID = j.requestID
 			}
-			switch err := c.ledger.Guard(c.phases.taking, j.rec.Key); {
-			case err != nil && c.phases.taking.Err() != nil && errors.Is(err, context.Canceled):
+			switch err := c.ledger.Guard(c.engine.taking, j.rec.Key); {
+			case err != nil && c.engine.taking.Err() != nil && errors.Is(err, context.Canceled):
 				return delivery.ErrStopping
 			case err != nil:
 				return ledgerFailed(err)
@@ -140,7 +139,7 @@ func (c *carrier) sendCreate(ctx context.Context, j *job) (made *leadapi.Created
 func (c *carrier) stopping(err error) error {
 	stop, stops := stopOf(err)
 	if stops {
-		c.halt(stop)
+		c.engine.halt(stop)
 		return delivery.ErrStopping
 	}
 	return err
@@ -235,7 +234,7 @@ func (c *carrier) link(ctx context.Context, j *job) {
 	j.outcome = Partial
 	external := j.rec.ExternalID
 	failpoint.At("before link")
-	lead, err := c.patch(ctx, c.phases.sending, j, &leadapi.UpdateRequest{ExternalID: &external})
+	lead, err := c.patch(ctx, c.engine.sending, j, &leadapi.UpdateRequest{ExternalID: &external})
 	failpoint.At("link answered")
 	switch {
 	case err == nil && lead.ID == j.entry.LeadID && lead.ExternalID == external:
@@ -298,7 +297,7 @@ func (c *carrier) notBegun(j *job, err error) {
 	switch {
 	case errors.Is(err, checkpoint.ErrEnough):
 		j.refusal, j.text = err, "the fleet has made as many leads as --max-creates allows"
-	case errors.Is(err, context.Canceled) && c.phases.taking.Err() != nil: // the run stops: the row stays pending
+	case errors.Is(err, context.Canceled) && c.engine.taking.Err() != nil: // the run stops: the row stays pending
 	case errors.Is(err, checkpoint.ErrHeld):
 		j.refusal, j.outcome, j.entry.State = err, InDoubt, checkpoint.InDoubt
 		j.text = "another worker sent it and may still be running: held back (leadferry checkpoint workers shows who " +
@@ -320,7 +319,7 @@ func (c *carrier) notStored(j *job, err error) {
 		fallthrough
 	case !refused:
 		j.text = "the checkpoint could not be written"
-		c.halt(ledgerFailed(err))
+		c.engine.halt(ledgerFailed(err))
 	case j.attempts == 0:
 		j.outcome, j.text = Failed, fmt.Sprintf("not sent: the checkpoint refused it (%v)", err)
 	default:
@@ -346,10 +345,4 @@ func (c *carrier) doubtOf(j *job) checkpoint.Entry {
 	e := c.entryOf(j, checkpoint.InDoubt)
 	e.Organization, e.Locator, e.Status, e.WantLink = rec.Organization, rec.Locator, rec.Status, rec.ExternalID
 	return e
-}
-
-// phases are two contexts. Until taking ends, creates and updates are sent; until sending ends, links of new leads.
-type phases struct {
-	taking, sending        context.Context
-	takeNoMore, sendNoMore context.CancelFunc
 }

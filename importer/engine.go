@@ -18,8 +18,11 @@ import (
 // waiting for the checkpoint or the service.
 type engine struct {
 	r       *run
-	phases  phases
 	carrier *carrier // nil if nothing is sent
+
+	// Until taking ends, creates and updates are sent; until sending ends, links of new leads.
+	taking, sending        context.Context
+	takeNoMore, sendNoMore context.CancelFunc
 
 	mu      sync.Mutex
 	changed sync.Cond // a row or a lane has ended, or the run ends
@@ -30,13 +33,13 @@ type engine struct {
 
 func newEngine(ctx context.Context, r *run) *engine {
 	e := &engine{r: r}
-	e.phases.sending, e.phases.sendNoMore = context.WithCancel(ctx)
-	e.phases.taking, e.phases.takeNoMore = context.WithCancel(e.phases.sending)
+	e.sending, e.sendNoMore = context.WithCancel(ctx)
+	e.taking, e.takeNoMore = context.WithCancel(e.sending)
 	e.changed.L = &e.mu
 	places := 0
 	if r.sender != nil {
 		places = r.Concurrency
-		e.carrier = &carrier{run: r, phases: &e.phases, halt: e.halt}
+		e.carrier = &carrier{run: r, engine: e}
 	}
 	e.lanes = newLanes(places)
 	return e
@@ -46,15 +49,15 @@ func newEngine(ctx context.Context, r *run) *engine {
 func (e *engine) run(ctx context.Context) *Stop {
 	var group sync.WaitGroup
 	defer group.Wait()
-	defer e.phases.sendNoMore()
+	defer e.sendNoMore()
 	if e.carrier != nil {
-		defer context.AfterFunc(e.phases.taking, e.r.retrier.Breaker.Shut)()
+		defer context.AfterFunc(e.taking, e.r.retrier.Breaker.Shut)()
 	}
 	if e.r.LetGo != nil {
-		defer context.AfterFunc(e.phases.taking, e.r.LetGo)()
+		defer context.AfterFunc(e.taking, e.r.LetGo)()
 	}
 	read := make(chan *batch, lookupRows/batchRows)
-	group.Go(func() { e.r.intake.run(e.phases.taking, read) })
+	group.Go(func() { e.r.intake.run(e.taking, read) })
 	defer close(e.lanes.todo)
 	for range cap(e.lanes.todo) {
 		group.Go(func() {
@@ -86,7 +89,7 @@ func (e *engine) signIn(ctx context.Context) {
 		return
 	}
 	b.MaxWait = min(signInWait, r.MaxWait)
-	_, err := r.retrier.Deliver(ctx, e.phases.taking, delivery.Repeatable, new(delivery.Pass),
+	_, err := r.retrier.Deliver(ctx, e.taking, delivery.Repeatable, new(delivery.Pass),
 		func(ctx context.Context, _ bool) error { return r.client.SignIn(ctx) })
 	b.MaxWait = r.MaxWait
 	stop, stops := stopOf(err)
@@ -146,7 +149,7 @@ func (e *engine) outOfTime() {
 		return
 	}
 	e.stopped = &Stop{Reason: "the time given by --max-duration is over", Code: CodeAttention}
-	e.phases.takeNoMore()
+	e.takeNoMore()
 	e.changed.Broadcast()
 }
 
@@ -163,7 +166,7 @@ func (e *engine) stop(why *Stop) {
 		return
 	}
 	e.stopped = graver(e.stopped, why)
-	e.phases.sendNoMore()
+	e.sendNoMore()
 	e.changed.Broadcast()
 }
 
@@ -215,11 +218,11 @@ func (e *engine) find(a *lookup) error {
 	}
 	e.mu.Unlock()
 	defer e.mu.Lock()
-	return e.r.ledger.Find(e.phases.taking, a.queries, a.known, a.found)
+	return e.r.ledger.Find(e.taking, a.queries, a.known, a.found)
 }
 
 // lookupRows is how many rows are looked up in one read, which is a round trip for a database.
-const lookupRows = 4 * batchRows
+const lookupRows = 8 * batchRows
 
 // dispatch decides about rows as they come. In the end it starts the lanes that were put off.
 func (e *engine) dispatch(batches <-chan *batch) {
@@ -405,7 +408,7 @@ func (e *engine) end() {
 	if e.r.tally.creates.enough {
 		e.stop(ledgerFailed(checkpoint.ErrEnough))
 	}
-	if e.stopped == nil && e.phases.sending.Err() != nil { // the run's context has ended, and nobody said why
+	if e.stopped == nil && e.sending.Err() != nil { // the run's context has ended, and nobody said why
 		e.stop(interrupted())
 	}
 	for _, it := range e.lanes.drain() {

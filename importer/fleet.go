@@ -165,18 +165,13 @@ func (m *member) exchange(ctx context.Context) *Stop {
 	asking, cancel := context.WithTimeout(ctx, hearing)
 	c, err := m.fleet.Exchange(asking, p)
 	cancel()
-	if errors.Is(err, checkpoint.ErrFenced) || errors.As(err, new(*checkpoint.OpenError)) {
+	switch {
+	case errors.Is(err, checkpoint.ErrFenced), errors.As(err, new(*checkpoint.OpenError)),
+		err != nil && time.Since(m.heard) > m.MaxWait: // without the fleet's limits and rate nothing may be sent
 		return ledgerFailed(err)
-	}
-	if err != nil {
-		if time.Since(m.heard) > m.MaxWait { // limits and rate are the fleet's: without them nothing may be sent
-			return ledgerFailed(err)
-		}
+	case err != nil:
 		m.mu.Lock()
 		m.told.Wants, m.told.Pause = m.told.Wants || p.Wants, max(m.told.Pause, p.Pause)
-		if m.told.Summary == nil {
-			m.told.Summary = p.Summary
-		}
 		m.mu.Unlock()
 		return nil
 	}

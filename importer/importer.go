@@ -1,6 +1,6 @@
 // Package importer carries rows from files into the lead service, once each. It is the middle of leadferry and the only
-// package that knows the order of steps. Import, Sync, Reconcile and Validate are one engine that decides in different
-// ways. A row's way, each box a type:
+// package that knows the order of steps. Import, sync, reconcile and validate are one engine that decides in different
+// ways. A row is one item all its way, with what is known of its lead and how it ends; each box is a type:
 //
 //	files ─▶ [intake]                     one goroutine reads, several map rows to Records and make digests
 //	           │ batches

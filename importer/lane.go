@@ -254,7 +254,8 @@ func (e *engine) hand(l *lane, it *item, step Step) {
 	if step.Action == Create {
 		e.r.tally.creates.begun++
 	}
-	it.outcome, it.entry.Content = Pending, slices.Clone(it.entry.Content) // look-ups reuse theirs
+	it.outcome, it.remarks = Pending, step.remarks
+	it.entry.Content = slices.Clone(it.entry.Content) // look-ups reuse theirs
 	l.job = &job{item: it, step: step, before: leadBefore(it.entry)}
 }
 
@@ -271,8 +272,8 @@ func (e *engine) rowDone(l *lane) bool {
 		tally.created(j.item, j.refusal != nil)
 	}
 	tally.creates.enough = tally.creates.enough || errors.Is(j.refusal, checkpoint.ErrEnough)
-	// The ledger refused the claim and knows more now: the row is decided once more, if another worker holds it at the
-	// end of the run.
+	// The ledger refused the claim and knows more now: the row is decided once more. If another worker holds it, it waits
+	// for the end of the run.
 	held := errors.Is(j.refusal, checkpoint.ErrHeld)
 	again := j.refusal != nil && !errors.Is(j.refusal, checkpoint.ErrEnough) && !j.late && e.stopped == nil
 	if again && !(held && len(e.lanes.late) >= mostLate) {

@@ -140,17 +140,14 @@ func (p *planner) planMade(it *item) Step {
 // planLink finishes a lead that was created but not linked, if the row still asks for a link.
 func (p *planner) planLink(it *item) Step {
 	step := p.planMade(it)
-	if it.entry.LeadID == "" && step.outcome == Unchanged {
+	switch {
+	case it.entry.LeadID == "" && step.outcome == Unchanged:
 		step.text = "the lead exists, but its ID is not known, so it cannot be linked or updated: checkpoint resolve " +
 			"takes the ID"
-	}
-	if it.rec.ExternalID == "" || it.entry.LeadID == "" || step.Action == Update {
-		return step
-	}
-	switch step.outcome {
-	case Unchanged:
+	case it.rec.ExternalID == "", it.entry.LeadID == "", step.Action == Update:
+	case step.outcome == Unchanged:
 		return ends(Created, "").by(Link)
-	case Changed:
+	case step.outcome == Changed:
 		return step.by(Link)
 	}
 	return step

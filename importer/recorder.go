@@ -21,12 +21,10 @@ import (
 // recorder takes rows that have ended, writes their lines in its own goroutine and gives their memory back. If
 // batchesAhead batches wait for a slow disk, the run waits.
 type recorder struct {
+	r      *run
 	files  *report.Run // nil: none are wanted
 	inputs []report.Input
-	items  *items      // takes the rows back
 	own    *ownColumns // nil: results do not carry the rows' own cells
-	strict bool        // values that were left out are a problem
-	values bool        // problems carry them
 	batch  []*item     // to be handed over
 	size   int         // bytes of the batch's rows in their files
 	lines  chan []*item
@@ -41,10 +39,7 @@ const batchesAhead = 8 // beside the one being filled and the one being written
 
 // openFiles opens the run's files, if any are wanted.
 func (r *run) openFiles() (*recorder, error) {
-	w := &recorder{
-		items: &r.intake.items, strict: r.Strict, values: r.Files.ProblemValues,
-		lines: make(chan []*item, batchesAhead), done: make(chan struct{}),
-	}
+	w := &recorder{r: r, lines: make(chan []*item, batchesAhead), done: make(chan struct{})}
 	if r.record = w.add; !r.Files.Wanted() {
 		return w, nil
 	}
@@ -79,7 +74,7 @@ func (w *recorder) add(it *item) error {
 
 func (w *recorder) flush() error {
 	if w.files == nil {
-		w.items.put(w.batch)
+		w.r.intake.items.put(w.batch)
 	} else if len(w.batch) > 0 {
 		w.lines <- w.batch
 	}
@@ -110,7 +105,7 @@ func (w *recorder) run() {
 				w.failed.Store(&err)
 			}
 		}
-		w.items.put(batch)
+		w.r.intake.items.put(batch)
 	}
 }
 
@@ -196,7 +191,7 @@ func (w *recorder) tell(batch []*item) error {
 		ps := it.faults
 		switch {
 		case ps != nil:
-		case w.strict && len(it.rec.Dropped)+len(it.rec.Caught) > 0:
+		case w.r.Strict && len(it.rec.Dropped)+len(it.rec.Caught) > 0:
 			for _, found := range it.rec.Dropped {
 				found.Rule, found.Text = "dropped", found.Text+": it is left out, as on_invalid says"
 				ps = append(ps, found)
@@ -221,7 +216,7 @@ func (w *recorder) tell(batch []*item) error {
 // valueOf is what the row holds in these columns, if the problems file shows values.
 func (w *recorder) valueOf(row *source.Row, columns string) string {
 	var values []string
-	for i := 0; w.values && columns != "" && row.Header != nil && i < min(len(row.Cells), len(row.Header.Names)); i++ {
+	for i := 0; w.r.Files.ProblemValues && columns != "" && row.Header != nil && i < min(len(row.Cells), len(row.Header.Names)); i++ {
 		if slices.Contains(strings.Split(columns, ", "), row.Header.Names[i]) {
 			values = append(values, row.Cells[i])
 		}

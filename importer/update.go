@@ -21,7 +21,6 @@ import (
 // update brings a lead in step with its row. Between mark and answer nobody knows which of the row's values the service
 // has. The answer is compared like a read: values that others changed may have to be sent again.
 func (c *carrier) update(ctx context.Context, j *job) {
-	j.remarks[notReadable] = j.step.remarks[notReadable]
 	if j.step.looks {
 		lead := c.readLead(ctx, j)
 		if lead == nil {
@@ -56,8 +55,9 @@ func (c *carrier) notSent(j *job, a *answer) {
 		return
 	}
 	more := d.learned(&j.entry, j.item, a)
-	if j.text = j.step.text; !a.remembered {
-		j.text = ""
+	if a.remembered {
+		j.text = j.step.text
+	} else {
 		j.noteOthers(a, d)
 	}
 	if !more {
@@ -73,7 +73,7 @@ func (c *carrier) sendUpdate(ctx context.Context, j *job) (more bool) {
 	if !c.mark(j) {
 		return false
 	}
-	lead, err := c.patch(ctx, c.phases.taking, j, updateRequest(&j.rec, &j.step.Send))
+	lead, err := c.patch(ctx, c.engine.taking, j, updateRequest(&j.rec, &j.step.Send))
 	if err != nil {
 		c.notUpdated(j, err)
 		return false
@@ -84,7 +84,7 @@ func (c *carrier) sendUpdate(ctx context.Context, j *job) (more bool) {
 	}
 	d := c.compare(j.item, &j.before, lead, true)
 	c.updated(j, &answer{Lead: lead, at: time.Now(), sent: j.step.Send}, &d)
-	if j.outcome != Updated || c.phases.taking.Err() != nil {
+	if j.outcome != Updated || c.engine.taking.Err() != nil {
 		return false
 	}
 	if len(d.ahead) > 0 { // reported only: it counts if leads are read
@@ -114,7 +114,7 @@ func (c *carrier) mark(j *job) bool {
 		known.WantLink = j.rec.ExternalID
 	}
 	failpoint.At("before mark")
-	stored, err := c.ledger.Mark(c.phases.taking, *known)
+	stored, err := c.ledger.Mark(c.engine.taking, *known)
 	if err != nil {
 		c.notBegun(j, err)
 		return false
@@ -343,7 +343,7 @@ func (c *carrier) readOnce(ctx context.Context, j *job) (*leadapi.Lead, error) {
 	if c.ReadByExternalID {
 		r = &leadapi.UpdateRequest{ExternalID: &external}
 	}
-	lead, err := c.patch(ctx, c.phases.taking, j, r)
+	lead, err := c.patch(ctx, c.engine.taking, j, r)
 	j.unsure = false // there was nothing to apply
 	switch {
 	case err != nil:
