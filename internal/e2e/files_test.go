@@ -262,8 +262,8 @@ func TestAWorkbookWithTitlesAndATableBesideTheMapping(t *testing.T) {
 	if m := w.mapping("m.yaml"); m.Source.SkipRows != 2 || m.Source.Footer == nil || m.KeyForm() != "{Lead ID}" {
 		t.Fatalf("proposed:\n%s", w.read("m.yaml"))
 	}
-	w.edit("m.yaml", edit{`^  dealers:`, "  dealers: {file: dealers.xlsx, key: Dealer, value: Organization ID, fold: true}"})
-	w.edit("m.yaml", edit{`Auto Haus: ""`, ""})
+	w.edit("m.yaml", edit{`^# tables:`, "tables: {dealers: {file: dealers.xlsx, key: Dealer, value: Organization ID, fold: true}}"})
+	w.edit("m.yaml", edit{`^# assign: .*map: dealers`, `assign: [{organization: {from: "{Dealer}", map: dealers}}]`})
 	w.must(0, "validate", "-m", "m.yaml", "leads.xlsx")
 	w.must(0, "import", "-m", "m.yaml", "leads.xlsx", "--out", "none")
 	if leads, err := w.service.Leads(); err != nil || len(leads) != 8 || leads[0].OwnerID != sandbox.Organizations()[0].ID {
