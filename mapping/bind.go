@@ -75,8 +75,9 @@ func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
 func (b *Binding) divide(m *Mapping, s *search) {
 	rest := b.plan.rest
 	takes := func(name string) bool {
+		isKey := func(f field) bool { return f.name == rest.prefix+name && !f.isRest() }
 		return rest != nil && !s.used[name] && !blank(name) && !rest.excepts(name) &&
-			!slices.ContainsFunc(b.plan.content, func(f field) bool { return f.name == rest.prefix+name && !f.isRest() })
+			!slices.ContainsFunc(b.plan.content, isKey)
 	}
 	b.Warnings = append(b.Warnings, rest.strangers(m.name, s)...)
 	for i, name := range s.columns.Names[:s.columns.Own] {
@@ -103,7 +104,7 @@ func (m *Mapping) columnConstants(s *search) (warnings []Error) {
 		c, _ := v.text.constant()
 		name := bareName(c)
 		if _, found := s.index[name]; found && name != "" && len(warnings) < maxErrors {
-			text := fmt.Sprintf("%s is the constant %s in every row, which is the name of a column", v.path, texts.Quote(c))
+			text := v.path + " is the constant " + texts.Quote(c) + " in every row, which is the name of a column"
 			hint := `write "{` + name + `}" for what the column holds`
 			warnings = append(warnings, Error{m.name, v.at.line, v.at.column, text, hint})
 		}
@@ -285,7 +286,8 @@ func (r *rest) strangers(mapping string, s *search) (warnings []Error) {
 	}
 	for _, e := range r.except {
 		if !slices.ContainsFunc(s.columns.Names, e.form.MatchString) {
-			text := fmt.Sprintf("lead.content.*: %s has no column %s that could be left out", s.file, texts.Quote(e.name))
+			text := fmt.Sprintf("lead.content.*: %s has no column %s that could be left out", s.file,
+				texts.Quote(e.name))
 			hint := spelling.Hint(e.name, s.columns.Names)
 			warnings = append(warnings, Error{mapping, e.at.line, e.at.column, text, hint})
 		}

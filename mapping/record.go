@@ -93,7 +93,8 @@ var (
 	ruleApply    = rule{"apply", "does not fit the step %s of its apply"}
 	ruleAs       = rule{"as", "is not %s"}
 	ruleExpr     = rule{"expr", "cannot be computed: %s"}
-	ruleLeadID   = rule{"lead_id", "cannot be the ID of a lead: that takes 1 to 128 letters, digits, dots, underscores and hyphens"}
+	ruleLeadID   = rule{"lead_id", "cannot be the ID of a lead: that takes 1 to 128 letters, digits, dots, " +
+		"underscores and hyphens"}
 )
 
 // row is a row on its way through a Binding.

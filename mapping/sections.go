@@ -162,9 +162,9 @@ func encodingName(label string) (name string, fault *texts.Fault) {
 }
 
 // labels are those of the encodings' labels that people write.
-const labels = "utf-8 utf-16le utf-16be windows-1250 windows-1251 windows-1252 windows-1253 windows-1254 windows-1255 " +
-	"windows-1256 windows-1257 windows-1258 iso-8859-1 iso-8859-2 iso-8859-5 iso-8859-7 iso-8859-9 iso-8859-15 latin1 " +
-	"ascii macintosh koi8-r koi8-u shift_jis euc-jp gbk gb2312 gb18030 big5 euc-kr"
+const labels = "utf-8 utf-16le utf-16be windows-1250 windows-1251 windows-1252 windows-1253 windows-1254 " +
+	"windows-1255 windows-1256 windows-1257 windows-1258 iso-8859-1 iso-8859-2 iso-8859-5 iso-8859-7 iso-8859-9 " +
+	"iso-8859-15 latin1 ascii macintosh koi8-r koi8-u shift_jis euc-jp gbk gb2312 gb18030 big5 euc-kr"
 
 func (p *parser) columnNames(n node) (names []string) {
 	p.list(n, func(n node) {
@@ -232,8 +232,8 @@ func (p *parser) assignment(n node) assignment {
 		fits = t.locator != nil && t.searchText != nil && t.postalCode == nil
 	}
 	if !fits && len(p.errs) == before {
-		p.fail(n, "write one entry for each; the first that fits is used", "%s needs an organization alone, or a locator "+
-			"with its type and search_text (radius, regions-radius) or postal_code (regions)", n.path)
+		p.fail(n, "write one entry for each; the first that fits is used", "%s needs an organization alone, or a "+
+			"locator with its type and search_text (radius, regions-radius) or postal_code (regions)", n.path)
 	}
 	return t
 }

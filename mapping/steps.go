@@ -137,7 +137,7 @@ func truncate(argument string) (texts.Conversion, *texts.Fault) {
 // splitAt takes one part of a text: the argument is a separator, a colon and the
 // part's number, so the separator itself may hold colons.
 func splitAt(argument string) (texts.Conversion, *texts.Fault) {
-	const example = `for example "split:,:1" for what is before the first comma, "split:,:-1" for what is after the last`
+	const example = `"split:,:1" is for what is before the first comma, "split:,:-1" for what is after the last`
 	i := max(0, strings.LastIndexByte(argument, ':'))
 	n, err := strconv.Atoi(strings.TrimPrefix(argument[i:], ":"))
 	if i == 0 || err != nil || n == 0 {

@@ -136,7 +136,7 @@ func (r *valueReader) refuseKeys(n node) (refused bool) {
 		text, hint string // text is of the value and the key
 	}{
 		{"as on_invalid empty object list", r.role == contentRole, "%s: only values in lead.content take %s", ""},
-		{"as object list", r.inside != aText, "%s is a part of a text, which takes no %s", "put it around first or join"},
+		{"as object list", r.inside != aText, "%s is a part of a text and takes no %s", "put it around first or join"},
 		{"empty", r.inside == nothing, "%s is a part, which takes no %s", "put empty beside the whole value"},
 		{"object list", r.level < maxLevels, "%s is more than 8 levels deep, where there is no %s", ""},
 		{

@@ -28,8 +28,9 @@ import (
 // builtins are the functions of the library that the language has, replaced are those that it has in another way: they
 // count characters and not bytes, and take no number for another one.
 const (
-	builtins = `len trim trimPrefix trimSuffix upper lower split join replace repeat hasPrefix hasSuffix abs ceil floor round min max sum mean median
-		first last take get sort reverse any all none one filter map count find findIndex findLast findLastIndex`
+	builtins = `len trim trimPrefix trimSuffix upper lower split join replace repeat hasPrefix hasSuffix abs ceil floor
+		round min max sum mean median first last take get sort reverse any all none one filter map count find findIndex
+		findLast findLastIndex`
 	replaced = " int float string coalesce"
 	partOf   = "part of" // the function that stands for text[a:b]
 )
@@ -85,7 +86,8 @@ func Compile(s string) (*Program, *texts.Fault) {
 	case err != nil:
 		return nil, faultOf(err)
 	case results[program.Node().Type().Kind()] == "":
-		return nil, texts.NewFault("the expression comes to a list or an object, not to a text", `write join(list, ", ")`)
+		return nil, texts.NewFault("the expression comes to a list or an object, not to a text",
+			`write join(list, ", ")`)
 	}
 	return &Program{n.columns(), x.builds, program}, nil
 }
@@ -120,8 +122,8 @@ var unexpected = spelling.Form(`^unexpected token \w+\((.*)\)$`)
 
 const (
 	example  = `for example: stage == "Won" ? first + " " + last : coalesce(nick, $env["Nick name"])`
-	cellHint = `a cell is a text and never missing: int(a) makes a number of it, a != "" asks whether it holds anything, ` +
-		`coalesce(a, b) takes the first that does; $env["E-mail"] and $env["a.b"] are columns that are no single word`
+	cellHint = `a cell is a text and never missing: int(a) makes a number of it, a != "" asks whether it holds ` +
+		`anything, coalesce(a, b) takes the first that does; $env["E-mail"] and $env["a.b"] are columns that are no single word`
 )
 
 // runError is why an expression cannot be computed. It never holds a cell.

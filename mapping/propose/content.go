@@ -122,7 +122,7 @@ func (d *draft) phoneStep(c *column) string {
 // less often filled.
 func (d *draft) nameField() field {
 	first, last, full := d.parts["first"], d.parts["last"], d.parts["full"]
-	if full != nil && first != nil && last == nil && !full.holds(first) { // "Vorname, Name": the second is the last name
+	if full != nil && first != nil && last == nil && !full.holds(first) { // Vorname, Name: the second is the last one
 		d.parts["last"], d.parts["full"] = full, nil
 		last, full = full, nil
 	}

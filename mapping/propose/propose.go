@@ -62,8 +62,8 @@ func Propose(in Input) (Proposal, error) {
 	d := newDraft(newTable(in))
 	goes := func(c *column) bool { return c.profile.filled > 0 || len(in.Rows) == 0 }
 	if len(in.Columns) > 0 && d.Key.Column == nil && !slices.ContainsFunc(d.columns, goes) {
-		const hint = "export the columns that a sales person needs, such as name, e-mail address and phone number, each " +
-			"under a name of its own"
+		const hint = "export the columns that a sales person needs, such as name, e-mail address and phone number, " +
+			"each under a name of its own"
 		return Proposal{}, mapping.Error{File: in.File, Text: noColumn, Hint: hint}
 	}
 	text := []byte(d.yaml())
@@ -95,8 +95,8 @@ type draft struct {
 // newDraft decides from the surest to the least sure: a column that plays one part is not looked at for the next.
 func newDraft(t *table) *draft {
 	d := &draft{
-		table: t, Origin: cmp.Or(strings.Join(fileWords(t.In.File), " "), nowhere), Status: t.chooseStatus(), Organization: t.chooseOrganization(),
-		parts: map[part]*column{},
+		table: t, Origin: cmp.Or(strings.Join(fileWords(t.In.File), " "), nowhere), Status: t.chooseStatus(),
+		Organization: t.chooseOrganization(), parts: map[part]*column{},
 	}
 	if d.Status != nil && d.Status.Live {
 		d.Status.Column.part = "status"

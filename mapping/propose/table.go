@@ -88,7 +88,7 @@ func BeginsWithLead(first []string, rows [][]string) bool {
 		cells, cell := cellsOf(rows, i, nil), strings.TrimSpace(cell)
 		below := measure(cells)
 		tells := func(kind string) bool {
-			sure := slices.Contains([]string{"phone", "uuid", "date", "url", "zero-led"}, kind) // no header looks like these
+			sure := slices.Contains([]string{"phone", "uuid", "date", "url", "zero-led"}, kind) // no header does
 			return sure && len(rows) == 0 || (sure || kind == "code" || kind == "number") && below.share(kind) > 0.5
 		}
 		switch kinds := kindsOf(cell); {

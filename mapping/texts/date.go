@@ -58,7 +58,8 @@ type dateForm struct {
 
 // probes are moments that tell layouts apart whose parts are in another order, and which parts a layout has.
 var probes = [...]time.Time{
-	time.Date(2004, time.May, 6, 7, 8, 9, 0, halfPastOne), time.Date(2011, time.October, 12, 13, 14, 15, 0, halfPastOne),
+	time.Date(2004, time.May, 6, 7, 8, 9, 0, halfPastOne),
+	time.Date(2011, time.October, 12, 13, 14, 15, 0, halfPastOne),
 	time.Date(1970, time.February, 3, 4, 0, 0, 0, halfPastOne),
 }
 
@@ -158,9 +159,9 @@ func IsDate(s string) bool {
 	})
 }
 
-// namesText are the names of months in the languages whose headers and statuses init knows, from the Unicode CLDR by way
-// of go-playground/locales: language, English name, the others in small letters. The first three letters of a name are
-// one, too, where no other begins so.
+// namesText are the names of months in the languages whose headers and statuses init knows, from the Unicode CLDR by
+// way of go-playground/locales: language, English name, the others in small letters. The first three letters of a name
+// are one, too, where no other begins so.
 //
 //go:embed names.csv
 var namesText string
@@ -226,8 +227,8 @@ func westernDigit(r rune) rune {
 
 const (
 	maxLayout  = 64 // bytes
-	layoutHint = `write YYYY, MM, DD, HH, mm and ss as in "date:DD.MM.YYYY", or Go's reference date as in "date:02.01.2006"; ` +
-		`hh goes with A, which is AM or PM`
+	layoutHint = `write YYYY, MM, DD, HH, mm and ss as in "date:DD.MM.YYYY", or Go's reference date as in ` +
+		`"date:02.01.2006"; hh goes with A, which is AM or PM`
 )
 
 // readLayout reads a layout, in letters or as Go's reference date, which has digits:
