@@ -104,8 +104,8 @@ func (p *program) conclude(s *report.Summary, unseen error) {
 // stopping tells a person who interrupts a run what it waits for.
 func (p *program) stopping() {
 	if p.ending != nil {
-		p.tell(slog.LevelWarn, "stopping: ",
-			"nothing more is sent, answers under way are waited for (Ctrl-C again stops at once)")
+		p.tell(slog.LevelWarn, "",
+			"stopping: nothing more is sent, answers under way are waited for (Ctrl-C again stops at once)")
 	}
 }
 

@@ -17,7 +17,6 @@ import (
 	"golang.org/x/oauth2"
 
 	"leadferry/internal/disk"
-	"leadferry/leadapi"
 )
 
 // Credentials are an OAuth client that login made, and the address that it belongs to: its secret must go nowhere else.
@@ -115,11 +114,9 @@ func (p *Place) Close() error { return p.lock.Close() }
 // lockPoll is how often a lock that another process has is asked for.
 const lockPoll = 20 * time.Millisecond
 
-// TokenFile keeps one client's token between runs and processes. It is a [leadapi.TokenStore]. The file is named after
+// TokenFile keeps one client's token between runs and processes. It is a leadapi.TokenStore. The file is named after
 // base URL, client and secret: anyone who has another secret finds nothing.
 type TokenFile struct{ path string }
-
-var _ leadapi.TokenStore = (*TokenFile)(nil)
 
 // OpenTokens returns the TokenFile in the folder dir of a client. It makes nothing yet; a folder or file that group or
 // others may read is an [*Error].

@@ -79,8 +79,8 @@ func SameFile(a, b string) bool {
 		return os.SameFile(one, other)
 	}
 	a, err = filepath.Abs(a)
-	b, otherErr = filepath.Abs(b)
-	return err == nil && otherErr == nil && a == b
+	b, _ = filepath.Abs(b)
+	return err == nil && a == b
 }
 
 // WriteNew makes a file that must not be there yet, or leaves none.

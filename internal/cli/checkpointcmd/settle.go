@@ -30,8 +30,11 @@ func (d *Command) resolve() error {
 	case d.C.NArg() > 1 || none == d.C.Args().Present():
 		return exit.Usage("resolve takes one file, or --none-created",
 			"leadferry checkpoint export --state in_doubt -o doubt.csv makes it")
+	case none && !d.Person.CanAnswer():
+		return exit.Usage("--none-created has all rows in doubt sent again, which a person has to confirm; nothing "+
+			"was settled", "run it in a terminal, or add --yes")
 	case none:
-		return d.resolveNone(d.C.Context)
+		return d.with(false, d.resolveNone)
 	}
 	read, err := d.openList(d.C.Args().First(), "resolve")
 	if err != nil {
@@ -69,32 +72,25 @@ func (d *Command) resolve() error {
 }
 
 // resolveNone says of all rows in doubt that they were not made, which a person confirms.
-func (d *Command) resolveNone(ctx context.Context) error {
-	if !d.Person.CanAnswer() {
-		return exit.Usage("--none-created has all rows in doubt sent again, which a person has to confirm; nothing "+
-			"was settled", "run it in a terminal, or add --yes")
+func (d *Command) resolveNone(db ledger.Ledger) error {
+	decisions, err := noneMade(d.C.Context, db)
+	if err == nil && len(decisions) == 0 {
+		fmt.Fprintln(d.Out, "no row in doubt was sent by a run, so nothing was settled")
+		return nil
 	}
-	return d.with(false, func(db ledger.Ledger) error {
-		decisions, err := noneMade(ctx, db)
-		if err == nil && len(decisions) == 0 {
-			fmt.Fprintln(d.Out, "no row in doubt was sent by a run, so nothing was settled")
-			return nil
-		}
-		if err == nil {
-			question := fmt.Sprintf("This says of %s in doubt that no lead was made: the next import sends them.\n"+
-				"Those that were made after all are made twice, and leads cannot be deleted. Go on?",
-				countRows(len(decisions)))
-			err = d.Person.Confirm(question, "nothing was settled", "answer y, or add --yes")
-		}
-		if err != nil {
-			return err
-		}
-		r, err := checkpoint.Resolve(ctx, db, decisions)
-		if err == nil {
-			d.reportResolved(r, decisions, db.Info().InDoubt)
-		}
-		return err
-	})
+	var r checkpoint.ResolveResult
+	if err == nil {
+		question := fmt.Sprintf("This says of %s in doubt that no lead was made: the next import sends them.\nThose that "+
+			"were made after all are made twice, and leads cannot be deleted. Go on?", countRows(len(decisions)))
+		err = d.Person.Confirm(question, "nothing was settled", "answer y, or add --yes")
+	}
+	if err == nil {
+		r, err = checkpoint.Resolve(d.C.Context, db, decisions)
+	}
+	if err == nil {
+		d.reportResolved(r, decisions, db.Info().InDoubt)
+	}
+	return err
 }
 
 // noneMade says of each send in doubt, and of no later one of its row, that no lead was made: other runs may go on

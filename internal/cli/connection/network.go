@@ -135,16 +135,16 @@ const RequestIDHeader = "request-id-header"
 // others may read the file.
 func (s *Settings) ForProfile() map[string]string {
 	values := map[string]string{}
-	for _, key := range config.Keys() {
-		value := strings.TrimSpace(s.Get(flagOf(key)))
-		if whole, err := filepath.Abs(value); config.IsPath(key) && value != "" && err == nil {
-			value = whole
+	for _, key := range []string{
+		"base_url", "leads_url", "trunk_id", "proxy", "ca_file", "client_cert", "client_key", "request_id_header",
+	} {
+		values[key] = strings.TrimSpace(s.Get(flagOf(key)))
+		if whole, err := filepath.Abs(values[key]); config.IsPath(key) && values[key] != "" && err == nil {
+			values[key] = whole
 		}
-		secret := strings.HasPrefix(key, "client_secret") || key == "client_id" ||
-			key == "proxy" && strings.Contains(value, "@")
-		if !secret && key != "machine" {
-			values[key] = value
-		}
+	}
+	if strings.Contains(values["proxy"], "@") {
+		delete(values, "proxy")
 	}
 	return values
 }

@@ -90,7 +90,7 @@ func (from reading) sample(o source.Options) (*sample, error) {
 // titles are how many lines there are above the header: that is the first line with names that are known and with rows
 // that fit below it. Where most rows do not fit below the first line, it is else the line below which most do.
 func (from reading) titles(o source.Options, usual *sample) (lines int, err error) {
-	best := usual.share()
+	best, header := usual.share(), []string(nil)
 	for s := usual; o.SkipRows <= maxTitles; {
 		if s.hidesCells() && (s == usual && s.lost() > 0 || len(s.Columns) == 1) {
 			return 0, exit.Usage(fmt.Sprintf("%s:%d: a quote of this line does not fit%s", from.name, o.SkipRows+1,
@@ -101,10 +101,12 @@ func (from reading) titles(o source.Options, usual *sample) (lines int, err erro
 			break
 		}
 		known, fit := propose.Known(s.Columns), s.share()
-		switch {
+		switch same := slices.Equal(s.Columns, header); {
+		case header != nil && !same: // blank lines above it count
+			return lines, nil
 		case propose.BeginsWithLead(s.Columns, s.Rows):
-		case known > 1 && known*2 >= len(s.Columns) && fit >= 0.5:
-			return o.SkipRows, nil
+		case same, known > 1 && known*2 >= len(s.Columns) && fit >= 0.5:
+			lines, header = o.SkipRows, s.Columns
 		case usual.share() < 0.5 && fit > best:
 			best, lines = fit, o.SkipRows
 		}

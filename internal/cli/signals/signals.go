@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	"leadferry/internal/cli/exit"
 )
 
 const (
@@ -86,6 +84,11 @@ func (h *Hold) Take() bool {
 // interrupt notes the first signal and reports whether the command sees to it.
 func (h *Hold) interrupt() bool { return h.state.Swap(signalled) == held }
 
+// Left is why nobody waits for a command's end any more.
+type Left string
+
+func (l Left) Error() string { return string(l) }
+
 // Conclude waits for a command's end, and returns its error. One that sees to signals itself is given time after the
 // second; any other is left at the first one, whatever it waits for: input, a lock, the check of a file. waits is
 // called where the command is waited for.
@@ -109,6 +112,6 @@ func (h *Hold) Conclude(ctx context.Context, interrupt <-chan struct{}, ended <-
 	case err := <-ended:
 		return err
 	case <-time.After(patience):
-		return exit.Interrupted(left)
+		return Left(left)
 	}
 }
