@@ -9,13 +9,11 @@
 //   - A call that reports success reports a durable change.
 //   - An intent without an outcome is in doubt until [Ledger.Settle],
 //     [Ledger.Withdraw] or a person ([Resolve], [Forget]) ends it, also after a kill.
-//   - An update without an answer leaves its lead unsettled until a later update is
-//     settled ([Ledger.Mark]).
+//   - An update without an answer leaves its lead unsettled until a later update is settled ([Ledger.Mark]).
 //   - One lead ID belongs to one key. A second key that is answered with it is in doubt.
 //   - After the first error of a Store every later call fails with that error.
-//   - Of a row's cells it stores only key, ExternalID, status, organization and
-//     locator. Everything else is stored as keyed digests. Forget leaves only keyed
-//     hashes of a key and of its fold.
+//   - Of a row's cells it stores only key, ExternalID, status, organization and locator. Everything else is stored as
+//     keyed digests. Forget leaves only keyed hashes of a key and of its fold.
 //
 // The digests' key is stored in the same place. With it one can try values against
 // the digests, so they are pseudonymous personal data.
