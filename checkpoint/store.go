@@ -90,8 +90,8 @@ type Tx interface {
 	Held(key string) bool
 	// Put stores something else under a key.
 	Put(key string, k KeptKey) error
-	// Doubts calls f with what is stored under each key in doubt, and stores what it returns there.
-	Doubts(f func(KeptKey) KeptKey) error
+	// InDoubt are some of the keys in doubt that come after a key, in order; none: there are no more.
+	InDoubt(after string) (keys []string, err error)
 	// Erase removes what is stored under keys, and their hashes. Close cleans unused parts of a file.
 	Erase(keys []string) error
 	// Block stores what is left of a forgotten key.

@@ -162,27 +162,9 @@ func (c *change) PutNote(n checkpoint.Note) (err error) {
 	return err
 }
 
-func (c *change) Doubts(f func(checkpoint.KeptKey) checkpoint.KeptKey) error {
-	for after := []byte{}; ; {
-		keys, err := server.All(c.s.writer, keyOf, `SELECT key FROM leadferry.lead_rows
-			WHERE ledger = $1 AND key > $2 AND state = 4 ORDER BY key LIMIT 512`, c.s.ledger, after)
-		if err != nil || len(keys) == 0 {
-			return err
-		}
-		after = []byte(keys[len(keys)-1])
-		if err := c.Load(keys, nil); err != nil {
-			return err
-		}
-		for _, key := range keys {
-			if was := c.rows[key].KeptKey; was.Intent != nil {
-				if is := f(was); is != was {
-					if err := c.Put(key, is); err != nil {
-						return err
-					}
-				}
-			}
-		}
-	}
+func (c *change) InDoubt(after string) ([]string, error) {
+	return server.All(c.s.writer, keyOf, `SELECT key FROM leadferry.lead_rows
+		WHERE ledger = $1 AND key > $2 AND state = 4 ORDER BY key LIMIT 512`, c.s.ledger, []byte(after))
 }
 
 // Lack notes what is missing, and fences every other worker: a run that has begun with a complete ledger would send
