@@ -295,7 +295,7 @@ func (l *lookUp) alike(key string) (found Likeness, err error) {
 		return found, nil
 	}
 	others, forgotten := l.Alike(folded)
-	for _, other := range append(others, folded) {
+	for _, other := range append([]string{folded}, others...) {
 		if other == key {
 			continue
 		}
