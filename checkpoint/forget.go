@@ -77,7 +77,7 @@ func forget(tx Tx, d *Digester, keys []string, leads map[string]bool, unblock bo
 		}
 	}
 	if len(leads) > 0 {
-		err := tx.Doubts(func(k KeptKey) KeptKey {
+		err := eachDoubt(tx, func(k KeptKey) KeptKey {
 			k.Intent = k.Intent.Scrubbed(leads)
 			return k
 		})
@@ -88,12 +88,38 @@ func forget(tx Tx, d *Digester, keys []string, leads map[string]bool, unblock bo
 	return forgetDecisions(tx, gone, leads)
 }
 
+// eachDoubt calls f with what is stored under each key in doubt, and stores what it returns there.
+func eachDoubt(tx Tx, f func(KeptKey) KeptKey) error {
+	for after := ""; ; {
+		keys, err := tx.InDoubt(after)
+		if err == nil {
+			err = tx.Load(keys, nil)
+		}
+		for _, key := range keys {
+			var was KeptKey
+			if err == nil {
+				was, _, err = tx.Under(key)
+			}
+			if err != nil {
+				return err
+			}
+			if is := f(was); is != was {
+				err = tx.Put(key, is)
+			}
+			after = key
+		}
+		if err != nil || len(keys) == 0 {
+			return err
+		}
+	}
+}
+
 // AcceptLoss makes an incomplete checkpoint complete by a person's word: what is missing is given up, and the rows
 // that were held for it, which it counts, may be sent.
 func AcceptLoss(ctx context.Context, s Store) (freed int, err error) {
 	err = s.Alone(ctx, func(tx Tx) error {
 		freed = 0
-		err := tx.Doubts(func(k KeptKey) KeptKey {
+		err := eachDoubt(tx, func(k KeptKey) KeptKey {
 			if k.Intent.Reason == ReasonIncomplete {
 				k.Intent = k.Intent.Prior
 				freed++

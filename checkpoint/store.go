@@ -9,13 +9,11 @@
 //   - A call that reports success reports a durable change.
 //   - An intent without an outcome is in doubt until [Ledger.Settle],
 //     [Ledger.Withdraw] or a person ([Resolve], [Forget]) ends it, also after a kill.
-//   - An update without an answer leaves its lead unsettled until a later update is
-//     settled ([Ledger.Mark]).
+//   - An update without an answer leaves its lead unsettled until a later update is settled ([Ledger.Mark]).
 //   - One lead ID belongs to one key. A second key that is answered with it is in doubt.
 //   - After the first error of a Store every later call fails with that error.
-//   - Of a row's cells it stores only key, ExternalID, status, organization and
-//     locator. Everything else is stored as keyed digests. Forget leaves only keyed
-//     hashes of a key and of its fold.
+//   - Of a row's cells it stores only key, ExternalID, status, organization and locator. Everything else is stored as
+//     keyed digests. Forget leaves only keyed hashes of a key and of its fold.
 //
 // The digests' key is stored in the same place. With it one can try values against
 // the digests, so they are pseudonymous personal data.
@@ -92,8 +90,8 @@ type Tx interface {
 	Held(key string) bool
 	// Put stores something else under a key.
 	Put(key string, k KeptKey) error
-	// Doubts calls f with what is stored under each key in doubt, and stores what it returns there.
-	Doubts(f func(KeptKey) KeptKey) error
+	// InDoubt are some of the keys in doubt that come after a key, in order; none: there are no more.
+	InDoubt(after string) (keys []string, err error)
 	// Erase removes what is stored under keys, and their hashes. Close cleans unused parts of a file.
 	Erase(keys []string) error
 	// Block stores what is left of a forgotten key.
@@ -297,7 +295,7 @@ func (l *lookUp) alike(key string) (found Likeness, err error) {
 		return found, nil
 	}
 	others, forgotten := l.Alike(folded)
-	for _, other := range append(others, folded) {
+	for _, other := range append([]string{folded}, others...) {
 		if other == key {
 			continue
 		}

@@ -152,19 +152,14 @@ func (w *writing) Put(key string, k checkpoint.KeptKey) error {
 	return w.put(key, was, k)
 }
 
-func (w *writing) Doubts(f func(checkpoint.KeptKey) checkpoint.KeptKey) error {
-	var keys []string
-	err := w.intents.ForEach(func(k, _ []byte) error {
-		keys = append(keys, string(k))
-		return nil
-	})
-	for i := 0; i < len(keys) && err == nil; i++ {
-		var was checkpoint.KeptKey
-		if was, _, err = w.Under(keys[i]); err == nil {
-			err = w.put(keys[i], was, f(was))
+func (w *writing) InDoubt(after string) (keys []string, err error) {
+	c := w.intents.Cursor()
+	for k, _ := c.Seek([]byte(after)); k != nil && len(keys) < inChunk; k, _ = c.Next() {
+		if string(k) != after {
+			keys = append(keys, string(k))
 		}
 	}
-	return err
+	return keys, nil
 }
 
 func (w *writing) Notes(prefix string) ([]checkpoint.Note, error) { return notesIn(w.tx, prefix) }

@@ -3,11 +3,9 @@
 // Promises, beside those of [checkpoint.Store]:
 //
 //   - A commit has been synced to disk.
-//   - A damaged, foreign, cut or rolled-back file is an error with a sentence,
-//     never a panic and never an empty ledger. Every record carries a checksum.
-//     Pages, records and counts are checked when the file is opened, by a process
-//     that may die of them, unless it is as the last run in this boot of the
-//     machine left it.
+//   - A damaged, foreign, cut or rolled-back file is an error with a sentence, never a panic and never an empty ledger.
+//     Every record carries a checksum. Pages, records and counts are checked when the file is opened, by a process that
+//     may die of them, unless it is as the last run in this boot of the machine left it.
 //   - What was forgotten is gone from the file's unused parts, too.
 //
 // [Repair] makes a new checkpoint of a damaged one, which is incomplete.

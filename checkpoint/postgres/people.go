@@ -162,27 +162,9 @@ func (c *change) PutNote(n checkpoint.Note) (err error) {
 	return err
 }
 
-func (c *change) Doubts(f func(checkpoint.KeptKey) checkpoint.KeptKey) error {
-	for after := []byte{}; ; {
-		keys, err := server.All(c.s.writer, keyOf, `SELECT key FROM leadferry.lead_rows
-			WHERE ledger = $1 AND key > $2 AND state = 4 ORDER BY key LIMIT 512`, c.s.ledger, after)
-		if err != nil || len(keys) == 0 {
-			return err
-		}
-		after = []byte(keys[len(keys)-1])
-		if err := c.Load(keys, nil); err != nil {
-			return err
-		}
-		for _, key := range keys {
-			if was := c.rows[key].KeptKey; was.Intent != nil {
-				if is := f(was); is != was {
-					if err := c.Put(key, is); err != nil {
-						return err
-					}
-				}
-			}
-		}
-	}
+func (c *change) InDoubt(after string) ([]string, error) {
+	return server.All(c.s.writer, keyOf, `SELECT key FROM leadferry.lead_rows
+		WHERE ledger = $1 AND key > $2 AND state = 4 ORDER BY key LIMIT 512`, c.s.ledger, []byte(after))
 }
 
 // Lack notes what is missing, and fences every other worker: a run that has begun with a complete ledger would send
@@ -221,31 +203,17 @@ func (c *change) Renew() error {
 	return c.s.writer.Send(b)
 }
 
+//go:embed erase.sql
+var eraseSQL string
+
 // Erase removes keys. What the server's log of changes and its backups hold stays there until they go.
 func (c *change) Erase(keys []string) error {
-	if err := c.Load(keys, nil); err != nil {
+	if err := c.store(); err != nil {
 		return err
 	}
 	c.erased = append(c.erased, keys...)
-	var n [checkpoint.Forgotten + 1]int
-	hashes, leads := [][]byte{}, []string{}
-	for _, key := range keys {
-		r := c.rows[key]
-		n[r.state()]++
-		hashes = append(hashes, c.s.digests.Blocked(key))
-		if r.lead() != "" {
-			leads = append(leads, checkpoint.Clean(r.lead()))
-		}
-	}
-	b := &pgx.Batch{}
-	b.Queue(`DELETE FROM leadferry.lead_rows WHERE ledger = $1 AND key = ANY ($2)`, c.s.ledger, bytesOf(keys))
-	b.Queue(`DELETE FROM leadferry.lead_ids WHERE ledger = $1 AND (key = ANY ($2) OR lead_id = ANY ($3))`, c.s.ledger,
-		bytesOf(keys), leads)
-	b.Queue(`DELETE FROM leadferry.forgotten WHERE ledger = $1 AND hash = ANY ($2)`, c.s.ledger, hashes)
-	b.Queue(`UPDATE leadferry.workers SET created = created - $2, partial = partial - $3, rejected = rejected - $4,
-		in_doubt = in_doubt - $5, not_made = not_made - $6, forgotten = forgotten - $7 WHERE worker = $1`,
-		c.s.worker, n[1], n[2], n[3], n[4], n[5], n[6])
-	return errors.Join(c.s.writer.Send(b), c.Load(nil, nil))
+	_, err := c.s.writer.Do(eraseSQL, c.s.ledger, bytesOf(keys), c.s.hashes(keys), c.s.worker)
+	return errors.Join(err, c.Load(nil, nil))
 }
 
 func (c *change) Block(b checkpoint.KeptBlock) error {

@@ -5,11 +5,9 @@
 //
 //   - A key is claimed by one worker and never handed over by itself: no lock, lease or time-out
 //     frees it. Safety rests on one row a key, which each change compares with what it has seen.
-//   - A worker that was replaced claims nothing more. The outcome of what it had claimed is still
-//     taken.
-//   - A commit that is reported is flushed, and by the standbys that the server waits for, too.
-//     A server that does not promise that is refused, when the ledger is opened and with each
-//     commit.
+//   - A worker that was replaced claims nothing more. The outcome of what it had claimed is still taken.
+//   - A commit that is reported is flushed, and by the standbys that the server waits for, too. A server that does not
+//     promise that is refused, when the ledger is opened and with each commit.
 //   - Commits that a server has lost are noticed when it is met again, and stop the run.
 //
 // A row of lead_rows holds what is stored under a key; what this process saw last of it is in memory ([sight]). A

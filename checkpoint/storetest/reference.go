@@ -184,13 +184,13 @@ func (k *knowledge) Put(key string, one checkpoint.KeptKey) error {
 	return nil
 }
 
-func (k *knowledge) Doubts(f func(checkpoint.KeptKey) checkpoint.KeptKey) error {
-	for key, one := range k.keys {
-		if one.Intent != nil {
-			_ = k.Put(key, f(one))
+func (k *knowledge) InDoubt(after string) (keys []string, err error) {
+	for _, key := range slices.Sorted(maps.Keys(k.keys)) {
+		if key > after && k.keys[key].Intent != nil {
+			keys = append(keys, key)
 		}
 	}
-	return nil
+	return keys, nil
 }
 
 func (k *knowledge) Erase(keys []string) error {

@@ -828,12 +828,6 @@ func Claim(d checkpoint.Store, in checkpoint.Entry) error {
 	return err
 }
 
-// Withdraw takes an intent back.
-func Withdraw(d checkpoint.Store, key string) error {
-	_, err := Change(d, checkpoint.Withdraw, IntentOf(key, 0))
-	return err
-}
-
 // Settle writes an outcome, and returns what is stored then.
 func Settle(d checkpoint.Store, e checkpoint.Entry) (checkpoint.Entry, error) {
 	return Change(d, checkpoint.Settle, e)
