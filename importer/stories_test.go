@@ -211,6 +211,12 @@ var stories = map[string]string{
 		fate other-status other-status good
 		sync changed service: a,,x-a,contacted,Anna,1 = updated 1
 		sends read | read | {"Content":{"name":"Anna"}} | {"Status":"contacted"}`,
+	"a lead that is closed meanwhile is not reopened, and the row says so": `
+		fate good other-status
+		import: a,,x-a,open,Ann,1 = created 1
+		fate good good other-status
+		sync changed service hold: a,,x-a,contacted,Anna,1 = updated 1
+		says would reopen it as contacted, which was not sent`,
 	"whether a lead would be reopened is asked of what is read": `
 		import: a,,x-a,closedWon,Ann,1 = created 1
 		sync changed hold: a,,x-a,contacted,Ann,1 = conflict 1

@@ -95,7 +95,11 @@ func (c *carrier) sendUpdate(ctx context.Context, j *job) (more bool) {
 		d.Send.Fields = slices.DeleteFunc(d.Send.Fields, func(i int) bool { return slices.Contains(d.ahead, i) })
 		j.say(contentMoved + ": " + spelling.List(names, mostListed, nil))
 	}
-	d.Send.Status = d.Send.Status && !c.reopens(lead.Status, j.rec.Status)
+	if d.Send.Status && c.reopens(lead.Status, j.rec.Status) {
+		d.Send.Status = false
+		j.remark(statusByOthers, fmt.Sprintf("the lead is %s now: the row would reopen it as %s, which was not sent",
+			lead.Status, j.rec.Status))
+	}
 	j.step.diff, j.before, j.unsure = d, leadBefore(j.entry), false
 	return !d.Send.none()
 }
