@@ -120,7 +120,7 @@ func (s *lanes) startLate() bool {
 	return true
 }
 
-func (s *lanes) wait(l *lane, it *item, names []leadName) {
+func (s *lanes) enqueue(l *lane, it *item, names []leadName) {
 	s.name(l, names)
 	l.waiting = append(l.waiting, it)
 	s.count(it, 1)

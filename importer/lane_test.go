@@ -50,8 +50,8 @@ func TestLanesBecomeOne(t *testing.T) {
 	three, four := &item{}, &item{}
 	k1, k2, both := []leadName{{checkpoint.ByKey, "k1"}}, []leadName{{checkpoint.ByKey, "k2"}}, []leadName{{checkpoint.ByKey, "k1"}, {checkpoint.ByExternalID, "x"}, {checkpoint.ByKey, "k2"}}
 	one, two := s.begin(k1), s.begin(k2)
-	s.wait(one, three, k1)
-	s.wait(one, four, k1)
+	s.enqueue(one, three, k1)
+	s.enqueue(one, four, k1)
 	if _, several, _ := s.find(both); !several {
 		t.Fatal("two lanes are not seen to be two")
 	}
@@ -78,7 +78,7 @@ func TestLargeRowsDoNotGather(t *testing.T) {
 	k := []leadName{{checkpoint.ByKey, "k"}}
 	l := e.begin(k)
 	for i, full := range []bool{false, true} {
-		e.wait(l, &item{row: source.Row{Size: maxWaitingBytes/2 + 1}}, k)
+		e.enqueue(l, &item{row: source.Row{Size: maxWaitingBytes/2 + 1}}, k)
 		if e.full() != full {
 			t.Errorf("full with %d waiting: %v", i+1, !full)
 		}
