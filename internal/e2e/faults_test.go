@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -64,19 +62,6 @@ func TestAgainstAFaultyService(t *testing.T) {
 	}
 }
 
-// A page in the service's place ends a run before its first row, and nothing is made. fault 78
-func TestAPageInTheServicesPlace(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, sandbox.Options{})
-	w.leads(10)
-	page := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, _ *http.Request) { fmt.Fprint(answer, "<html>Welcome</html>") }))
-	defer page.Close()
-	w.env = append(w.env, "LEADFERRY_BASE_URL="+page.URL)
-	contains(t, w.must(3, "import -m leads.yaml leads.csv --out none --max-wait 300ms"),
-		"sign-in got no token (HTTP 200)", "Check the base URL")
-	w.holds(0)
-}
-
 // TestOneRunAtATime: a second run on the same checkpoint ends at once with 4 and sends nothing, or waits. faults 81
 func TestOneRunAtATime(t *testing.T) {
 	t.Parallel()
@@ -109,24 +94,6 @@ func (w *world) creates() (n int) {
 		n += answers
 	}
 	return n
-}
-
-// TestBrownOut: a service that has too much to do for one request in five is asked at most 1.3 times a row. fault 61
-func TestBrownOut(t *testing.T) {
-	t.Parallel()
-	const rows = 100
-	w := newWorld(t, sandbox.Options{Faults: "create.429:20%,retry-after=0,seed=5"})
-	w.leads(rows)
-	w.must(0, "import -m leads.yaml leads.csv --out none -c 16 --retries 20 --summary s.json")
-	n, refused := w.creates(), w.service.Counts()["create"][429]
-	t.Logf("%d creates for %d rows, %d of them answered 429", n, rows, refused)
-	if n > rows*13/10 || refused < rows/10 {
-		t.Errorf("%d creates for %d rows, %d of them answered 429", n, rows, refused)
-	}
-	if s := w.summary("s.json"); s.Rows.Created != rows || s.Requests.Create != n {
-		t.Errorf("the run says %d created by %d creates", s.Rows.Created, s.Requests.Create)
-	}
-	w.complete(rows)
 }
 
 // What a hostile service says beside the lead ID grows no checkpoint and reaches no terminal. faults 118, 134

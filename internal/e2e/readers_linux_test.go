@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,39 +45,6 @@ func TestARefusedRunLeavesNoCheckpoint(t *testing.T) {
 	}
 	w.must(0, append(run, "--out", "none")...)
 	w.must(0, append(run, "--out", "none", "--require-checkpoint")...)
-}
-
-// TestStatusAndExportBesideARun: the status of a checkpoint can be asked for while a run
-// goes on, and who reads an export slowly keeps no run out. faults 81
-func TestStatusAndExportBesideARun(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, sandbox.Options{Latency: 20 * time.Millisecond})
-	w.leads(400)
-	run := words("import -m leads.yaml leads.csv --out the-run -c 2")
-	first := w.start(run...)
-	eventually(t, "the run is shown", func() bool {
-		code, out := w.run("checkpoint status")
-		return code == 0 && strings.Contains(out, fmt.Sprintf("a run goes on (process %d): import ", first.Process.Pid)) &&
-			strings.Contains(out, "/the-run\n") && !strings.Contains(out, "\nleads       0,")
-	})
-	must.Do(t, first.Wait())
-	if out := w.must(0, "checkpoint status"); !strings.Contains(out, "\ncreated             400\n") || strings.Contains(out, "goes on") {
-		t.Error(out)
-	}
-	export := w.command("checkpoint export --format jsonl") // more than a pipe holds
-	slow, err := export.StdoutPipe()
-	must.Do(t, err)
-	must.Do(t, export.Start())
-	one := make([]byte, 1)
-	if _, err := io.ReadFull(slow, one); err != nil {
-		t.Fatal(err)
-	}
-	w.must(0, run...)
-	rest, err := io.ReadAll(slow)
-	if err != nil || strings.Count(string(rest), "\n") != 400 {
-		t.Errorf("%d lines, %v", strings.Count(string(rest), "\n"), err)
-	}
-	must.Do(t, export.Wait())
 }
 
 // TestReadingFromAReadOnlyMount: status, export and a rehearsal change nothing and need no
