@@ -200,6 +200,24 @@ func TestResendIsOnceARun(t *testing.T) {
 	}
 }
 
+// --resend-on names the statuses for which a create is sent again, and none leaves out the one that it always is. faults 61,
+// 63, 64
+func TestResendOn(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		status, resend string
+		posts, code    int
+	}{{"429", "none", 1, 5}, {"500", "500", 2, 0}, {"503", "503", 2, 0}, {"502", "500", 1, 5}} {
+		act := rawAct{say: strings.Replace(answered(200, "{}", "Retry-After: 0"), "200", test.status, 1)}
+		w := newRawTrial(t, rawScript{act: act, from: 1, times: 1})
+		w.rows(1)
+		w.must(test.code, "import -m leads.yaml leads.csv --out none --resend-on", test.resend)
+		if n := w.peer.posted(); n != test.posts {
+			t.Errorf("%s with --resend-on %s: %d creates, want %d", test.status, test.resend, n, test.posts)
+		}
+	}
+}
+
 // A row in doubt stays in doubt if a run stops before it could send it again, or if the service refuses it this time:
 // that says nothing of the first send.
 func TestWhatIsNotResentStaysInDoubt(t *testing.T) {

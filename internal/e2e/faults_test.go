@@ -170,14 +170,11 @@ func TestPanic(t *testing.T) {
 		doubt int
 	}{
 		{"before intent", 9, 0},       // a carrier, with nothing claimed
-		{"commit intent", 3, 8},       // the ledger's writer
-		{"commit outcome", 3, 8},      // the same: no answer can be kept any more
-		{"read", 9, 1},                // a carrier, in the client
+		{"commit outcome", 3, 8},      // the ledger's writer: no answer can be kept any more
 		{"answered", 9, 1},            // a carrier
 		{"before link", 5, 0},         // the same, with a lead that stands
 		{"after results line", 9, 0},  // the recorder
 		{"before run is noted", 1, 0}, // what follows the last row
-		{"before files are finished", 1, 0},
 	} {
 		t.Run(test.point, func(t *testing.T) {
 			t.Parallel()
