@@ -195,14 +195,13 @@ func TestNoFlagTakesASecret(t *testing.T) {
 // of a person is left in any file of the program. fault 120
 func TestForgetLeavesNothing(t *testing.T) {
 	t.Parallel()
-	w, p := parroted(t)
+	w, _ := parroted(t)
 	w.canaryFiles()
 	w.write("secret", canarySecret)
 	w.env = append(w.env, "LEADFERRY_CLIENT_ID=client-1", "LEADFERRY_CLIENT_SECRET_FILE=secret", "LEADFERRY_TRUNK_ID="+sandbox.TrunkID)
 	w.write("forgettable.yaml", strings.ReplaceAll(canaryMapping, `"{id}"`, `"{memo}"`))
 	w.write("one.csv", strings.ReplaceAll(w.read("people.csv"), "\r", ""))
 	w.run("import -m forgettable.yaml one.csv --out run --max-rejects 0 --max-in-doubt 0 --retries 0")
-	_ = p
 	var keys []string
 	var traces []canary
 	for _, k := range w.exported("") {
