@@ -277,16 +277,6 @@ func situations() map[string]situation {
 		"another key": {lose: func(w *world) {
 			w.write("leads.yaml", strings.Replace(mappingText, `"{id}"`, `"{id}-{name}"`, 1))
 		}},
-		"a renamed column": {lose: func(w *world) {
-			w.write("leads.csv", strings.Replace(w.text("leads.csv"), "id,", "nr,", 1))
-			w.write("leads.yaml", strings.Replace(mappingText, `"{id}"`, `"{name}"`, 1))
-		}},
-		"look-alikes": {lose: func(w *world) {
-			w.write("leads.csv", strings.ReplaceAll(w.text("leads.csv"), "L000", "l000"))
-		}},
-		"a file cut off": {lose: func(w *world) {
-			must.Do(w.t, os.Truncate(w.checkpoint(), 6000))
-		}},
 		"a damaged page": {lose: func(w *world) {
 			f, err := os.OpenFile(w.checkpoint(), os.O_RDWR, 0)
 			if err == nil {
@@ -294,19 +284,6 @@ func situations() map[string]situation {
 				_ = f.Close()
 			}
 			must.Do(w.t, err)
-		}},
-		"a list taken over by half": {lose: func(w *world) {
-			found, _ := filepath.Glob(filepath.Join(w.dir, "leadferry-runs", "*", "results.csv"))
-			w.copyTree(found[0], "list.csv")
-			w.removeAll("state", "leadferry-runs")
-			path, err := crashing()
-			must.Do(w.t, err)
-			c := w.command("checkpoint adopt list.csv")
-			c.Path, c.Env = path, append(slices.Clone(c.Env), "LEADFERRY_FAILPOINT=commit other:3")
-			_ = c.Run()
-		}},
-		"the file was renamed": {code: 4, lose: func(w *world) {
-			must.Do(w.t, os.Rename(w.checkpoint(), filepath.Join(w.dir, "mine.db")))
 		}},
 		"another state directory": {code: 4, lose: func(w *world) {
 			w.env = append(w.env, "XDG_STATE_HOME="+filepath.Join(w.dir, "moved"))
@@ -329,9 +306,6 @@ func situations() map[string]situation {
 			restore := w.backup("state")
 			w.must(0, "checkpoint forget L00003")
 			restore()
-		}},
-		"a namespace was added": {lose: func(w *world) {
-			w.write("leads.yaml", strings.Replace(mappingText, `key: "{id}"`, "key: \"{id}\"\nnamespace: web", 1))
 		}},
 	}
 }
