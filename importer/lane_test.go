@@ -14,6 +14,7 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/importer/report"
 	"leadferry/importer/source"
+	"leadferry/internal/testsupport/must"
 )
 
 // A row waits for rows before it that come to its lead by other names: alias has left
@@ -92,17 +93,13 @@ func TestLargeRowsDoNotGather(t *testing.T) {
 
 	w := &recorder{files: new(report.Run), lines: make(chan []*item, 8)}
 	for range 3 {
-		if err := w.add(&item{row: source.Row{Size: batchBytes}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.add(&item{row: source.Row{Size: batchBytes}}))
 	}
 	if len(w.lines) != 3 {
 		t.Errorf("large rows went in %d batches, want 3", len(w.lines))
 	}
 	for range batchRows {
-		if err := w.add(&item{row: source.Row{Size: 1}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.add(&item{row: source.Row{Size: 1}}))
 	}
 	if len(w.lines) != 4 {
 		t.Errorf("%d batches, want 4", len(w.lines))
