@@ -51,9 +51,7 @@ func TestRetryAfterIsRead(t *testing.T) {
 		}
 		h.Set("Date", test.date)
 		got, there := retryAfter(h, now)
-		if got != test.want || there != test.there {
-			t.Errorf("%q at %q: %v, %v; want %v, %v", test.text, test.date, got, there, test.want, test.there)
-		}
+		same(t, []any{test.want, test.there}, []any{got, there}, test.text, test.date)
 	}
 }
 
@@ -113,9 +111,7 @@ func TestTextsOfAnAnswerAreTakenByTheirPatterns(t *testing.T) {
 		lead, made := new(Lead), new(Created)
 		lead.read(object("OwnerID", id))
 		made.read(object("assignedOrganizationID", id), "")
-		if lead.OwnerID != want || made.OrganizationID != want {
-			t.Errorf("organization %.80q: %q and %q, want %q", id, lead.OwnerID, made.OrganizationID, want)
-		}
+		same(t, []any{want, want}, []any{lead.OwnerID, made.OrganizationID}, id)
 	}
 	made := new(Created)
 	if made.read(object("assignedOrganizationID", "Org 7"), "Org 7"); made.OrganizationID != "Org 7" {
@@ -125,9 +121,7 @@ func TestTextsOfAnAnswerAreTakenByTheirPatterns(t *testing.T) {
 		lead, made := new(Lead), new(Created)
 		lead.read(append(append([]byte(`{"Location":`), object("Name", name)...), '}'))
 		made.read(object("assignedLocationName", name), "")
-		if lead.LocationName != want || made.LocationName != want {
-			t.Errorf("location %.80q: %q and %q, want %q", name, lead.LocationName, made.LocationName, want)
-		}
+		same(t, []any{want, want}, []any{lead.LocationName, made.LocationName}, name)
 	}
 	for id, want := range map[string]string{"CRM 7/ü": "CRM 7/ü", "a\nb": "", long: ""} {
 		lead := new(Lead)

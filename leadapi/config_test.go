@@ -116,12 +116,8 @@ func TestSpellingsOfAnAddressAreOne(t *testing.T) {
 		"no address":                           "no address",
 		"":                                     "",
 	} {
-		if got := Canonical(address); got != want {
-			t.Errorf("%q: %q, want %q", address, got, want)
-		}
-		if got := Canonical(want); got != want {
-			t.Errorf("%q changes to %q", want, got)
-		}
+		same(t, want, Canonical(address), address)
+		same(t, want, Canonical(want), "changes to")
 	}
 }
 

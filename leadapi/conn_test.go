@@ -55,9 +55,7 @@ func TestStrayAnswerIsNotTakenForTheNext(t *testing.T) {
 				}
 				<-gone // what is written later than the next request is beyond telling
 			}
-			if conns.Load() != 20 || p.seen() != 20 {
-				t.Errorf("%s, secure %v: %d connections and %d requests for 20 answers too many", name, secure, conns.Load(), p.seen())
-			}
+			same(t, []any{int64(20), 20}, []any{conns.Load(), p.seen()}, name, secure)
 		}
 	}
 }
@@ -111,9 +109,7 @@ func TestConnectionThatBroughtAnotherLeadIsNotKept(t *testing.T) {
 				t.Fatalf("%v, %v", got, err)
 			}
 		}
-		if n := resting(client.general); n != kept {
-			t.Errorf("answered with %s: %d connections are kept, want %d", lead, n, kept)
-		}
+		same(t, kept, resting(client.general), lead, "connections are kept")
 	}
 }
 
@@ -133,9 +129,7 @@ func TestConnectionFoundClosed(t *testing.T) {
 				time.Sleep(time.Millisecond)
 			}
 		}
-		if p.seen() != 3 {
-			t.Errorf("secure %v: %d requests arrived, want 3", secure, p.seen())
-		}
+		same(t, 3, p.seen(), secure, "requests arrived")
 	}
 }
 
@@ -221,9 +215,7 @@ func TestWhichConnectionsAreKept(t *testing.T) {
 			})
 			client := signedIn(t, config(p.address()))
 			fault(t, client)
-			if n := resting(client.leads); n != test.kept {
-				t.Errorf("%d connections are kept, want %d", n, test.kept)
-			}
+			same(t, test.kept, resting(client.leads), "connections are kept")
 		})
 	}
 }
@@ -245,9 +237,7 @@ func TestConnectionWithHalfARequestIsNotKept(t *testing.T) {
 	if e, ok := err.(*Error); !ok || e.Status != 413 {
 		t.Errorf("%v", err)
 	}
-	if n := resting(client.leads); n != 0 {
-		t.Errorf("%d connections are kept", n)
-	}
+	same(t, 0, resting(client.leads), "connections are kept")
 }
 
 // What asks to be held back leaves nothing, be it a lead request or the token that it needs. fault 139
@@ -261,9 +251,7 @@ func TestARequestThatIsHeldBackDoesNotLeave(t *testing.T) {
 			t.Errorf("%v", e)
 		}
 	}
-	if p.seen() != 0 || strings.Join(asked, " ") != "create token" {
-		t.Errorf("%d requests left; asked for %s", p.seen(), asked)
-	}
+	same(t, []any{0, "create token"}, []any{p.seen(), strings.Join(asked, " ")}, "requests left, asked for")
 }
 
 // A request that wants a new connection gets one, although there are used ones that would do. fault 138
@@ -280,7 +268,5 @@ func TestRequestsThatWantANewConnection(t *testing.T) {
 	if _, err := client.Update(t.Context(), "lead-1", &UpdateRequest{NewConnection: true}); err != nil {
 		t.Error(err)
 	}
-	if got, want := fmt.Sprint(s.seen()), "[[POST] [POST] [PATCH]]"; got != want {
-		t.Errorf("the connections carried %s, want %s", got, want)
-	}
+	same(t, "[[POST] [POST] [PATCH]]", fmt.Sprint(s.seen()), "the connections carried")
 }

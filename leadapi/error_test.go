@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"leadferry/internal/explain"
 	"leadferry/internal/testsupport/must"
 )
@@ -69,12 +67,8 @@ func TestEveryAnswerIsJudgedByItsStatus(t *testing.T) {
 			if e == nil {
 				t.Fatal("the create succeeded")
 			}
-			if diff := cmp.Diff(test.want, judge(e)); diff != "" {
-				t.Errorf("%v\n%s", e, diff)
-			}
-			if p.seen() != 1 {
-				t.Errorf("%d requests arrived, want 1", p.seen())
-			}
+			same(t, test.want, judge(e), e)
+			same(t, 1, p.seen(), "requests arrived")
 			if len([]rune(e.Message)) > 500 || e.Message == "" {
 				t.Errorf("the message has %d characters", len([]rune(e.Message)))
 			}
@@ -107,9 +101,7 @@ func TestCreateTakesAnID(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := signedIn(t, config(answers(t, test.answer).address())).Create(t.Context(), someLead())
 			must.Do(t, err)
-			if diff := cmp.Diff(&test.want, got); diff != "" {
-				t.Error(diff)
-			}
+			same(t, &test.want, got)
 		})
 	}
 }

@@ -40,9 +40,7 @@ func TestMessageIsWhatTheServiceSays(t *testing.T) {
 		long:                                              long[:1000],
 		strings.Repeat("\x01", 600):                       strings.Repeat(`\x01`, 125),
 	} {
-		if got := redact(words([]byte(body))); got != want {
-			t.Errorf("%.80q: %q, want %q", body, got, want)
-		}
+		same(t, want, redact(words([]byte(body))), body)
 	}
 }
 
@@ -158,9 +156,7 @@ func scan(t *testing.T, address string) {
 			continue
 		}
 		for _, text := range []string{err.Error(), fmt.Sprintf("%+v %#v %q", err, err, err), fmt.Sprint(*err.(*Error))} {
-			if piece := leaks(text); piece != "" {
-				t.Errorf("%s: %q shows %q", name, text, piece)
-			}
+			same(t, "", leaks(text), name, text)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 	"golang.org/x/oauth2"
 
@@ -184,4 +185,20 @@ func fault(t testing.TB, c *Client) *Error {
 		t.Fatalf("the error is a %T, not an *Error: %v", err, err)
 	}
 	return e
+}
+
+// succeeds makes one create, which must not fail.
+func succeeds(t testing.TB, c *Client) {
+	t.Helper()
+	if e := fault(t, c); e != nil {
+		t.Error(e)
+	}
+}
+
+// same tells where two values differ; about is what they are of.
+func same(t testing.TB, want, got any, about ...any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%v %s", about, diff)
+	}
 }

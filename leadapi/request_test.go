@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"leadferry/internal/testsupport/must"
 )
 
 // fault 100
@@ -46,9 +46,7 @@ func TestRequestsAreWrittenByteForByte(t *testing.T) {
 		"content only":      {&UpdateRequest{Content: content[:1]}, `{"Content":{"zip":"01234"}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff("before"+test.want, string(test.request.AppendJSON([]byte("before")))); diff != "" {
-				t.Error(diff)
-			}
+			same(t, "before"+test.want, string(test.request.AppendJSON([]byte("before"))))
 		})
 	}
 }
@@ -99,11 +97,7 @@ func TestRequestsArriveAsSpecified(t *testing.T) {
 			arrival{"POST /base/v3/oauth2/client HTTP/1.1", "", "Bearer jwt", "leadferry/1", ""},
 		},
 	} {
-		if err := test.call(); err != nil {
-			t.Error(err)
-		}
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Error(diff)
-		}
+		must.Do(t, test.call())
+		same(t, test.want, got)
 	}
 }

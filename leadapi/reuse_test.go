@@ -99,15 +99,11 @@ func TestHostThatClosesUnderACreate(t *testing.T) {
 			if made, doubts := creates(t, client, 5); made != 4 || doubts != 1 {
 				t.Errorf("%d made, %d in doubt", made, doubts)
 			}
-			if got, want := fmt.Sprint(s.seen()), "[[POST POST] [POST] [POST] [POST]]"; got != want {
-				t.Errorf("the connections carried %s, want %s", got, want)
-			}
+			same(t, "[[POST POST] [POST] [POST] [POST]]", fmt.Sprint(s.seen()), "the connections carried")
 			if got := single(); len(got) != 1 || got[0] != "127.0.0.1" {
 				t.Errorf("said of %q", got)
 			}
-			if len(s.closing) != 3 {
-				t.Errorf("%d requests say that they are the last on their connection", len(s.closing))
-			}
+			same(t, 3, len(s.closing), "requests say that they are the last on their connection")
 		})
 	}
 }

@@ -99,8 +99,6 @@ func TestClientCertificates(t *testing.T) {
 				}
 			}
 		}
-		if n := p.seen(); n != 3 {
-			t.Errorf("%s: %d requests were taken, want 3", tls.VersionName(version), n)
-		}
+		same(t, 3, p.seen(), tls.VersionName(version), "requests were taken")
 	}
 }

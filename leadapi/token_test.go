@@ -177,9 +177,7 @@ func TestRefreshTokenComesBeforeTheAccount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := &issuer{grant: test.grant}
 			c, elapsed := issue(t, s)
-			if e := fault(t, c); e != nil {
-				t.Fatal(e)
-			}
+			succeeds(t, c)
 			elapsed.Add(int64(3 * time.Hour))
 			e := fault(t, c)
 			if (e != nil) != test.fails || e != nil && (e.Op != "token" || e.Applied != No) {
@@ -221,9 +219,7 @@ func TestTokenIsRenewedAtFourFifthsOfItsLife(t *testing.T) {
 			down = true
 			elapsed.Add(int64(early))
 			for range 3 { // the old token serves on, and is not renewed at each call
-				if e := fault(t, c); e != nil {
-					t.Error(e)
-				}
+				succeeds(t, c)
 			}
 			s.want(byAccount, "refresh_token+r/1", "refresh_token+r/2", byAccount)
 			elapsed.Add(int64(life - early))
@@ -238,9 +234,7 @@ func TestTokenIsRenewedAtFourFifthsOfItsLife(t *testing.T) {
 func TestRefusalsCountNewTokensRunning(t *testing.T) {
 	s := &issuer{good: func(token int) bool { return token == 1 || token == 5 }}
 	c, elapsed := issue(t, s)
-	if e := fault(t, c); e != nil {
-		t.Fatal(e)
-	}
+	succeeds(t, c)
 	elapsed.Add(int64(2*time.Hour + 30*time.Minute))
 	s.mu.Lock()
 	s.good = func(token int) bool { return token == 5 || token == 9 }
@@ -254,9 +248,7 @@ func TestRefusalsCountNewTokensRunning(t *testing.T) {
 		}
 	}
 	// Tokens 2 and 3 came by refresh and were refused; what follows comes by the account.
-	if diff := cmp.Diff([]int{1, 2, 3, -1, -1, -1}, got); diff != "" {
-		t.Error(diff)
-	}
+	same(t, []int{1, 2, 3, -1, -1, -1}, got)
 	s.want(byAccount, "refresh_token+r/1", "refresh_token+r/2", byAccount, byAccount)
 }
 
@@ -276,9 +268,7 @@ func TestNewestRefreshTokenIsUsed(t *testing.T) {
 	c, elapsed := issue(t, s)
 	want := []string{byAccount}
 	for renewals := range 4 {
-		if e := fault(t, c); e != nil {
-			t.Fatal(e)
-		}
+		succeeds(t, c)
 		s.want(want...)
 		elapsed.Add(int64(3 * time.Hour))
 		want = append(want, fmt.Sprintf("refresh_token+r/%d", renewals+1))
@@ -325,9 +315,7 @@ func TestProcessesTakeOverTheToken(t *testing.T) {
 	s := &issuer{}
 	c, elapsed := issueOn(t, s, store, store, store)
 	for _, client := range c {
-		if e := fault(t, client); e != nil {
-			t.Fatal(e)
-		}
+		succeeds(t, client)
 	}
 	s.want(byAccount)
 	elapsed.Store(int64(2*time.Hour + 24*time.Minute)) // four fifths of its life
@@ -340,9 +328,7 @@ func TestProcessesTakeOverTheToken(t *testing.T) {
 		fault(t, c[len(c)-1-i])
 	}
 	s.want(byAccount, "refresh_token+r/1", "refresh_token+r/2")
-	if s.creates.Load() != 9 {
-		t.Errorf("%d creates accepted, want 9", s.creates.Load())
-	}
+	same(t, int64(9), s.creates.Load(), "creates accepted")
 }
 
 // faults 71, 72: a token that was refused is renewed, once for all processes; it is never taken over again.
@@ -360,9 +346,7 @@ func TestRefusedTokenIsNotTakenOver(t *testing.T) {
 		}
 	}
 	for _, client := range c {
-		if e := fault(t, client); e != nil {
-			t.Error(e)
-		}
+		succeeds(t, client)
 	}
 	s.want(byAccount, "refresh_token+r/1")
 }
@@ -392,9 +376,7 @@ func TestKeptTimesAreHints(t *testing.T) {
 			s := &issuer{good: func(int) bool { return true }}
 			c, _ := issueOn(t, s, &shelf{kept: test.kept})
 			c[0].keeper.now = func() time.Time { return now }
-			if e := fault(t, c[0]); e != nil {
-				t.Fatal(e)
-			}
+			succeeds(t, c[0])
 			if test.taken {
 				s.want()
 			} else {
@@ -418,17 +400,11 @@ func TestSpentRefreshTokenIsForgotten(t *testing.T) {
 	if e := fault(t, c[0]); e == nil || e.Op != "token" {
 		t.Errorf("%v", e)
 	}
-	if store.kept.RefreshToken != "" {
-		t.Error("the next process would try it again")
-	}
+	same(t, "", store.kept.RefreshToken, "the next process would try it again")
 	down = false
-	if e := fault(t, c[1]); e != nil {
-		t.Error(e)
-	}
+	succeeds(t, c[1])
 	s.want("refresh_token+r/0", byAccount, byAccount)
-	if store.kept.AccessToken != access+"3" || store.kept.RefreshToken != "+r/3" {
-		t.Errorf("kept: %+v", store.kept)
-	}
+	same(t, []any{access + "3", "+r/3"}, []any{store.kept.AccessToken, store.kept.RefreshToken}, store.kept, "kept")
 }
 
 // A store that fails costs a sign-in, never the run; and the token at hand is not exchanged for an older one.
@@ -438,13 +414,9 @@ func TestRunGoesOnWithoutItsStore(t *testing.T) {
 			store.kept = oauth2.Token{AccessToken: access + "0", RefreshToken: "+r/0", Expiry: time.Now().Add(-time.Hour), ExpiresIn: 10800}
 			s := &issuer{}
 			c, elapsed := issueOn(t, s, store)
-			if e := fault(t, c[0]); e != nil {
-				t.Fatal(e)
-			}
+			succeeds(t, c[0])
 			elapsed.Add(int64(150 * time.Minute))
-			if e := fault(t, c[0]); e != nil {
-				t.Fatal(e)
-			}
+			succeeds(t, c[0])
 			if store.locked != nil {
 				s.want(byAccount, "refresh_token+r/1")
 			} else {

@@ -54,13 +54,9 @@ func TestHTTP2PeerIsSpokenToWithHTTP1(t *testing.T) {
 		w.WriteHeader(201)
 		io.WriteString(w, createdBody)
 	})
-	if e := fault(t, trust(signedIn(t, config(s.URL)), s)); e != nil {
-		t.Fatal(e)
-	}
+	succeeds(t, trust(signedIn(t, config(s.URL)), s))
 	protocols.Range(func(p, _ any) bool {
-		if p != "HTTP/1.1" {
-			t.Errorf("spoke %v", p)
-		}
+		same(t, any("HTTP/1.1"), p, "spoke")
 		return true
 	})
 }
@@ -76,9 +72,7 @@ func TestHeads(t *testing.T) {
 		{request{method: "POST", host: c.leads, target: c.create, content: new(UpdateRequest), bearer: access}, "POST /base/v1/trunk-1" + common + "2\r\nContent-Type: application/json\r\nAuthorization: Bearer " + access + "\r\n\r\n{}"},
 		{request{method: "POST", host: c.general, target: "/x?y=z"}, "POST /x?y=z" + common + "0\r\n\r\n"},
 	} {
-		if got := string(c.write(&test.request, false)); got != test.want {
-			t.Errorf("head:\n%s\nwant:\n%s", got, test.want)
-		}
+		same(t, test.want, string(c.write(&test.request, false)), "head")
 	}
 }
 
@@ -139,9 +133,7 @@ func TestRedirectsAreNeverFollowed(t *testing.T) {
 			if err := c.SignIn(t.Context()); err == nil || err.(*Error).Reason != ReasonRedirect || leaks(err.Error()) != "" {
 				t.Errorf("sign-in, %d to %q: %v", status, location, err)
 			}
-			if posts.Load() != 3 {
-				t.Errorf("%d to %q: %d requests, want 3", status, location, posts.Load())
-			}
+			same(t, int64(3), posts.Load(), status, location, "requests")
 		}
 	}
 	if hits.Load() > 0 {
