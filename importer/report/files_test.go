@@ -2,7 +2,6 @@ package report
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -108,9 +107,7 @@ func TestNoRejectsLeaveNoFile(t *testing.T) {
 	r := open(t, Files{Dir: dir, Rejects: filepath.Join(dir, "bad.csv")})
 	must.Do(t, r.Finish(sample()))
 	same(t, []string{"results.csv", "summary.json"}, names(t, dir))
-	if firstRejects(r) != "" {
-		t.Errorf("rejects at %q", firstRejects(r))
-	}
+	same(t, "", firstRejects(r), "rejects at")
 }
 
 func TestOnlyWantedFilesAreMade(t *testing.T) {
@@ -333,6 +330,6 @@ func TestPageStandsInTheRunsFolder(t *testing.T) {
 func same(t fails, want, got any, about ...any) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s %s", fmt.Sprint(about...), diff)
+		t.Errorf("%v %s", about, diff)
 	}
 }

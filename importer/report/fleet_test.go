@@ -51,9 +51,7 @@ func TestAFleetIsSummedUpAsOneRun(t *testing.T) {
 	if len(s.Errors) != 1 || s.Errors[0].Rows != 2 || s.Errors[0].Examples[0].Line != 70 {
 		t.Errorf("%+v", s.Errors)
 	}
-	if s.LatencyMs.P50 != 290 {
-		t.Errorf("p50 %v is not that of the slowest worker", s.LatencyMs.P50)
-	}
+	same(t, 290.0, s.LatencyMs.P50, "p50 is not that of the slowest worker")
 	// One that was killed has left what it had done until then.
 	killed := member(t, 1, false, lead(RowCounts{Read: 10, Created: 4}, 0))
 	killed.Summary = bytes.Replace(killed.Summary, []byte(`"complete"`), []byte(`"running"`), 1)

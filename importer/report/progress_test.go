@@ -70,9 +70,7 @@ func TestTheBarShowsWhatIsLeftToSend(t *testing.T) {
 				if tt.options.Total == 0 && tt.want != "" {
 					got = got[strings.IndexByte(got, '('):]
 				}
-				if got != tt.want {
-					t.Errorf("the terminal shows %q, want %q", got, tt.want)
-				}
+				same(t, tt.want, got, "the terminal shows")
 				if strings.ContainsAny(out.String(), "\x1b\n") {
 					t.Errorf("raw escapes or line ends in %q", out.String())
 				}
@@ -138,8 +136,6 @@ level=INFO msg=progress read=800 sent=400 known=400 attention=0 in_doubt=0 in_fl
 level=INFO msg=progress read=1000 sent=500 known=400 attention=2 in_doubt=1 in_flight=0 rows_per_s=17 paused=a\nb
 `
 		same(t, want, log.String())
-		if out.String() != "" {
-			t.Errorf("written besides: %q", out.String())
-		}
+		same(t, "", out.String(), "written besides")
 	})
 }

@@ -113,17 +113,13 @@ func TestEachHeaderHasItsRejectsFile(t *testing.T) {
 			}
 			must.Do(t, r.Finish(sample()))
 			got := strings.ReplaceAll(strings.Join(rejectsPaths(r), " "), dir+"/", "")
-			if got != tt.want {
-				t.Errorf("got %s, want %s", got, tt.want)
-			}
+			same(t, tt.want, got, "got")
 			for i, path := range rejectsPaths(r) {
 				lines := 3
 				if in[i].Format == "jsonl" {
 					lines = 2
 				}
-				if n := strings.Count(read(t, path), "\n"); n != lines {
-					t.Errorf("%s has %d lines, want %d", path, n, lines)
-				}
+				same(t, lines, strings.Count(read(t, path), "\n"), path, "lines")
 			}
 		})
 	}
@@ -138,9 +134,7 @@ func TestAReconciliationIsFitToBeShown(t *testing.T) {
 	must.Do(t, r.Finish(sample()))
 	_, lines, _ := strings.Cut(read(t, r.reconciliation.path), "\n")
 	line := `a\x1b.csv,2,1,=k\u202e,l\x00,,,,,x\a,same,,,,"'=a, b",,"'@\x9b, ""c"""` + "\n"
-	if want := strings.Repeat(line, 32+1); lines != want {
-		t.Errorf("%s, want %s", lines, want)
-	}
+	same(t, strings.Repeat(line, 32+1), lines)
 }
 
 func BenchmarkResults(b *testing.B) {

@@ -67,20 +67,14 @@ func TestCountsByNameAreThoseOfTheSummary(t *testing.T) {
 	var want map[string]int
 	must.Do(t, json.Unmarshal(b, &want))
 	same(t, want, c.ByName())
-	if got, want := c.attention(true), 5+7+8+9+10+11+12+13; got != want {
-		t.Errorf("attention: %d, want %d", got, want)
-	}
-	if got, want := c.attention(false), 5+7+8+9+10+11+12+13+14; got != want {
-		t.Errorf("attention with pending rows: %d, want %d", got, want)
-	}
+	same(t, 5+7+8+9+10+11+12+13, c.attention(true), "attention")
+	same(t, 5+7+8+9+10+11+12+13+14, c.attention(false), "attention with pending rows")
 }
 
 func TestFailedFilesDoNotHideAnInterruption(t *testing.T) {
 	for code, want := range map[int]int{0: 3, 1: 3, 5: 3, 3: 3, 4: 4, 130: 130} {
 		s := &Summary{ExitCode: code}
 		s.Stopped(Unwritten(errors.New("no space")))
-		if s.ExitCode != want {
-			t.Errorf("%d becomes %d, want %d", code, s.ExitCode, want)
-		}
+		same(t, want, s.ExitCode, code, "becomes")
 	}
 }

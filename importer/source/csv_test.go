@@ -212,9 +212,7 @@ func TestARowThatRepeatsTheHeaderIsKnown(t *testing.T) {
 		if !errors.Is(err, io.EOF) {
 			got += "lost"
 		}
-		if got != test.repeats {
-			t.Errorf("%q: %s, want %s", test.data, got, test.repeats)
-		}
+		same(t, test.repeats, got, test.data)
 	}
 }
 

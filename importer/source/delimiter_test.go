@@ -45,9 +45,7 @@ func TestDelimiters(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := opened(t, write(t, "leads.txt", test.data), test.o)
-			if f.Info().Delimiter != test.delim {
-				t.Errorf("delimiter %q, want %q", f.Info().Delimiter, test.delim)
-			}
+			same(t, test.delim, f.Info().Delimiter, "delimiter")
 			rows := rowsOf(t, f)
 			same(t, test.want, show(rows))
 		})

@@ -101,17 +101,13 @@ func TestWhatStandsAroundASheetIsPassedOver(t *testing.T) {
 	} {
 		rows, warnings := readSheet(t, path, test.o)
 		same(t, test.want, show(rows), test.o.Frame)
-		if len(warnings) != 1 {
-			t.Errorf("%+v: warnings %q", test.o.Frame, warnings)
-		}
+		same(t, 1, len(warnings), test.o.Frame, warnings, "warnings")
 	}
 }
 
 func TestJSONHasNothingAroundItsRows(t *testing.T) {
 	refusal := openError(t, write(t, "a.jsonl", "{\"a\": 1}\n"), frame(1, 0, "", ""))
-	if refusal.Text != "is JSON, which has no lines before or behind its rows" {
-		t.Error(refusal)
-	}
+	same(t, "is JSON, which has no lines before or behind its rows", refusal.Text, refusal)
 }
 
 // Rejects are read as they were written, whatever the mapping says of its own file: also when somebody has saved them
@@ -132,7 +128,5 @@ func TestRejectsOfFilesWithFramesAndFormats(t *testing.T) {
 	}
 	text := strings.Join(header, ",") + "\n7,Ann,4,invalid,no,\n"
 	f := opened(t, write(t, "rejects.csv", text), source.Options{Format: source.XLSX, Sheet: "Leads"})
-	if got := show(rowsOf(t, f)); got != "2:7|Ann\n" || f.Info().Format != "csv" {
-		t.Errorf("%q, %s", got, f.Info().Format)
-	}
+	same(t, []any{"2:7|Ann\n", "csv"}, []any{show(rowsOf(t, f)), f.Info().Format})
 }

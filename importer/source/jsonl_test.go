@@ -64,9 +64,7 @@ func TestJSONLRows(t *testing.T) {
 			same(t, test.want, show(rows))
 			for _, r := range rows {
 				line := strings.Trim(strings.Split(test.data, "\n")[r.Line-1], "\r\uFEFF")
-				if r.Raw != line {
-					t.Errorf("line %d: raw text is %q", r.Line, r.Raw)
-				}
+				same(t, line, r.Raw, r.Line, "raw text")
 			}
 		})
 	}
@@ -100,9 +98,7 @@ func TestNestedPaths(t *testing.T) {
 			}
 			same(t, test.want, got)
 			for _, p := range paths {
-				if seen[p] != 1 {
-					t.Errorf("%s is named %d times", p, seen[p])
-				}
+				same(t, 1, seen[p], p, "times")
 			}
 		})
 	}

@@ -61,9 +61,7 @@ func TestOpenRefusesOtherFormats(t *testing.T) {
 		"\x00\x00\xFE\xFF\x00\x00\x00a",
 	} {
 		refusal := openError(t, write(t, "leads.csv", data), source.Options{})
-		if refusal.Text != "is not in a format that is read here" || refusal.Line != 0 {
-			t.Errorf("%q: %v", data, refusal)
-		}
+		same(t, []any{"is not in a format that is read here", 0}, []any{refusal.Text, refusal.Line}, data, refusal)
 	}
 }
 
@@ -212,9 +210,7 @@ func TestAReadErrorLosesTheFile(t *testing.T) {
 				t.Errorf("%s: not lost on line 3: %v", format, err)
 			}
 		}
-		if f.Info().SHA256 != "" {
-			t.Errorf("%s: a sum of half a file", format)
-		}
+		same(t, "", f.Info().SHA256, format, "a sum of half a file")
 	}
 }
 
@@ -223,9 +219,7 @@ func TestContentBeatsTheNameForWorkbooks(t *testing.T) {
 	table := content(t, filepath.Join(cases(t, "frictionless"), "table.xlsx"))
 	f := opened(t, write(t, "leads.csv", table), source.Options{})
 	defer f.Close()
-	if f.Info().Format != "xlsx" || f.Info().Encoding != "" {
-		t.Errorf("%+v", f.Info())
-	}
+	same(t, []any{"xlsx", ""}, []any{f.Info().Format, f.Info().Encoding}, f.Info())
 	for _, refusal := range []*source.OpenError{
 		openError(t, write(t, "leads.xlsx", table), source.Options{Format: source.CSV}),
 		openError(t, "-", source.Options{Format: source.CSV, Stdin: strings.NewReader(table)}),

@@ -36,9 +36,7 @@ func TestFilesInTheWrongPlace(t *testing.T) {
 		switch {
 		case err == nil:
 			f.Close()
-			if test.input != "" {
-				t.Errorf("%s is an input", test.name)
-			}
+			same(t, "", test.input, test.name, "is an input")
 		case !errors.As(err, &refusal) || !strings.Contains(refusal.Text, test.input) || test.input == "" || refusal.Hint == "":
 			t.Errorf("%s: %v", test.name, err)
 		}

@@ -148,6 +148,6 @@ func TestHoldGivesTheSameRows(t *testing.T) {
 func same(t fails, want, got any, about ...any) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s %s", fmt.Sprint(about...), diff)
+		t.Errorf("%v %s", about, diff)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // What is read of a stream is what came, in any portions, up to the error that ends it; once it
@@ -25,9 +27,7 @@ func TestAStreamLetsGo(t *testing.T) {
 		}
 		w.CloseWithError(broken)
 	}()
-	if err := iotest.TestReader(NewStream(&prefix{in: r, err: broken}), text); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, iotest.TestReader(NewStream(&prefix{in: r, err: broken}), text))
 	idle := NewStream(iotest.DataErrReader(blocked{}))
 	time.AfterFunc(10*time.Millisecond, func() { idle.Close() })
 	for range 2 {

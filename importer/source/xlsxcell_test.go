@@ -240,9 +240,7 @@ func TestRowsKeepTheirCellsWithAFault(t *testing.T) {
 	if len(rows[0].Faults) != 1 || rows[0].Faults[0].Column != 1 || len(rows[1].Faults) > 0 {
 		t.Errorf("faults %+v and %+v", rows[0].Faults, rows[1].Faults)
 	}
-	if want := `cell C3 holds something, but the header has only 2 columns`; rows[1].Problem.String() != want {
-		t.Error(rows[1].Problem.String())
-	}
+	same(t, `cell C3 holds something, but the header has only 2 columns`, rows[1].Problem.String())
 }
 
 // Programs that cannot compute write 0 for the result of every formula, and ask Excel to compute when it opens the

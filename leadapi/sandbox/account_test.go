@@ -47,9 +47,7 @@ func TestLoginMakesAClientThatGetsTokens(t *testing.T) {
 	}
 	refuses(t, s, ask(s, "POST", "/v3/oauth2/client", "", "Authorization", temporary), 401)
 	w = tokens(s, "grant_type", "client_credentials", "client_id", client["ID"].(string), "client_secret", client["Secret"].(string))
-	if got := try(s, decode(t, w)["access_token"]); got != 201 {
-		t.Errorf("status %d", got)
-	}
+	same(t, 201, try(s, decode(t, w)["access_token"]), "status")
 }
 
 func TestLoginAndClientRefuseWhatTheSpecificationDoesNotAllow(t *testing.T) {
@@ -89,13 +87,9 @@ func TestTokensLiveAndAreRenewed(t *testing.T) {
 		t.Fatalf("status %d %s", w.Code, d)
 	}
 	at.move(accessLife - time.Millisecond)
-	if got := try(s, first["access_token"]); got != 201 {
-		t.Errorf("a living token: status %d", got)
-	}
+	same(t, 201, try(s, first["access_token"]), "a living token: status")
 	at.move(time.Millisecond)
-	if got := try(s, first["access_token"]); got != 401 {
-		t.Errorf("an expired token: status %d", got)
-	}
+	same(t, 401, try(s, first["access_token"]), "an expired token: status")
 	second := decode(t, tokens(s, "grant_type", "refresh_token", "refresh_token", first["refresh_token"].(string)))
 	if second["refresh_token"] == first["refresh_token"] || try(s, second["access_token"]) != 201 {
 		t.Error("the refresh token is the same, or the access token is not good")
@@ -134,9 +128,7 @@ func TestTokenRequestsAreStrict(t *testing.T) {
 			w := ask(s, "POST", tt.target, tt.body)
 			code := decode(t, w)["error"]
 			refuses(t, s, w, tt.status)
-			if code != tt.code {
-				t.Errorf("error is %v", code)
-			}
+			same(t, tt.code, code, "error")
 		})
 	}
 	if w := tokens(s, "grant_type", "refresh_token", "refresh_token", refresh); w.Code != 200 {

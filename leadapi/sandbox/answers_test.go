@@ -27,9 +27,7 @@ func serve(t *testing.T, faults string) (*Server, *Listener, *http.Client) {
 	transport := &http.Transport{DisableCompression: true, MaxResponseHeaderBytes: 4 << 20}
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, l.Close())
 	})
 	return s, l, &http.Client{Transport: transport}
 }
@@ -83,9 +81,7 @@ func TestAnswersAreSpoiledAfterStoring(t *testing.T) {
 			if res == nil || res.StatusCode != 201 || !is(res, body, err) {
 				t.Fatalf("%v %.200q %v", res, body, err)
 			}
-			if n := len(ledger(t, s)); n != 1 {
-				t.Errorf("%d leads stored", n)
-			}
+			same(t, 1, len(ledger(t, s)), "leads are stored")
 		})
 	}
 }
@@ -118,9 +114,7 @@ func TestClosedUnannounced(t *testing.T) {
 func TestAnAnswerNamesAnotherLead(t *testing.T) {
 	s := open(t, Options{Faults: "create.other-id#2,update.other-id#1"})
 	first := createLead(t, s, `{}`)
-	if again := createLead(t, s, `{}`); again != first {
-		t.Errorf("lead %s, want %s", again, first)
-	}
+	same(t, first, createLead(t, s, `{}`), "lead")
 	second := ledger(t, s)[1].ID
 	w := ask(s, "PATCH", "/v3/lead/"+second, `{"ExternalID":"x"}`, "Authorization", signIn(s))
 	if got := decode(t, w)["ID"]; got != first || ledger(t, s)[1].ExternalID != "x" {
@@ -143,9 +137,7 @@ func TestAHangingRequestEndsWithItsClient(t *testing.T) {
 		}
 		cancel()
 		group.Wait()
-		if n := len(ledger(t, s)); n != leads {
-			t.Errorf("%s: %d leads stored", fault, n)
-		}
+		same(t, leads, len(ledger(t, s)), fault, "leads are stored")
 	}
 }
 
@@ -171,9 +163,7 @@ func TestAnswersComeLate(t *testing.T) {
 			s := open(t, tt.options)
 			start := time.Now()
 			w := answered(s)
-			if got := time.Since(start); got != tt.want || w.Code != 201 {
-				t.Errorf("%+v: status %d after %v, want %v", tt.options, w.Code, got, tt.want)
-			}
+			same(t, []any{tt.want, 201}, []any{time.Since(start), w.Code}, tt.options, "after")
 		})
 	}
 }

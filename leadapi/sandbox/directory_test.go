@@ -98,9 +98,7 @@ func TestADirectoryOfOnesOwn(t *testing.T) {
 			continue
 		}
 		a := decode(t, w)
-		if got := fmt.Sprint(a["assignedOrganizationID"], " ", a["assignedLocationName"]); got != want {
-			t.Errorf("%s: assigned to %s, want %s", body, got, want)
-		}
+		same(t, want, fmt.Sprint(a["assignedOrganizationID"], " ", a["assignedLocationName"]), body, "assigned to")
 	}
 	for body, status := range map[string]int{named(boston): 422, located(radiusLocator, `{"searchText":"x"}`): 422} {
 		refuses(t, s, ask(s, "POST", "/v1/brand-1", body, "Authorization", signIn(s)), status)

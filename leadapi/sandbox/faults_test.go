@@ -148,9 +148,7 @@ func TestStatusesAndDropsStoreOrDoNot(t *testing.T) {
 			if tt.status != 204 && strings.Contains(body, "leadID") != tt.leadID {
 				t.Errorf("the body is %s", body)
 			}
-			if s.Counts()["create"][tt.status] != 1 {
-				t.Errorf("counted %v", s.Counts())
-			}
+			same(t, 1, s.Counts()["create"][tt.status], s.Counts(), "counted")
 			if w := answered(s); w == nil || w.Code != 201 {
 				t.Error("the next request suffers too")
 			}
@@ -164,9 +162,7 @@ func TestRetryAfterIsGivenInEveryForm(t *testing.T) {
 		"429#1": "1", "503-retry#1,retry-after=7": "7", "429#1,retry-after=1e9": "1e9", "429#1,retry-after=-1": "-1",
 		"429#1,retry-after=none": "", "503#1": "",
 	} {
-		if got := answered(open(t, Options{Faults: faults})).Header().Get("Retry-After"); got != want {
-			t.Errorf("%s: %q, want %q", faults, got, want)
-		}
+		same(t, want, answered(open(t, Options{Faults: faults})).Header().Get("Retry-After"), faults)
 	}
 }
 
@@ -175,13 +171,9 @@ func TestRevokedTokensAreRefusedAndNewOnesAreNot(t *testing.T) {
 	s := open(t, Options{Faults: "revoke#2"})
 	old := signIn(s)[len("Bearer "):]
 	for i, want := range []int{201, 401, 401} {
-		if got := try(s, old); got != want {
-			t.Errorf("request %d: status %d", i+1, got)
-		}
+		same(t, want, try(s, old), i+1, "status")
 	}
-	if got := try(s, signIn(s)[len("Bearer "):]); got != 201 {
-		t.Errorf("a new token: status %d", got)
-	}
+	same(t, 201, try(s, signIn(s)[len("Bearer "):]), "a new token: status")
 }
 
 // faults 73, 75

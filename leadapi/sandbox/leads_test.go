@@ -29,7 +29,7 @@ func TestCreateAnswersWithTheAssignment(t *testing.T) {
 			}
 			delete(got, "leadID")
 			want := map[string]any{"assignedOrganizationID": tt.organization, "assignedLocationName": tt.location}
-			same(t, "result", want, got)
+			same(t, want, got)
 		})
 	}
 }
@@ -48,7 +48,7 @@ func TestCreateKeepsWhatWasSent(t *testing.T) {
 	want.Location.Name, want.Location.Address = "Larkfield of Chicago", "2200 Clark Street, Chicago, IL 60614"
 	want.RequestMeta.ContentType, want.RequestMeta.Host, want.RequestMeta.IP = "application/json", "example.com", "192.0.2.1"
 	want.RequestMeta.Locale, want.RequestMeta.URL, want.RequestMeta.UserAgent = "en", "/v1/"+TrunkID, "leadferry/1"
-	same(t, "result", want, l)
+	same(t, want, l)
 	a := respond(200, l.Content)
 	if got := string(a.body); got != `{"name":"Ann <Lee> & Söhne","none":null,"opt":true,"score":12345678901234567890,"tags":["a",1.50]}` {
 		t.Errorf("content is %s", got)
@@ -116,9 +116,7 @@ func TestCreateRefusesWhatTheSpecificationDoesNotAllow(t *testing.T) {
 			refuses(t, s, ask(s, "POST", "/v1/"+TrunkID, tt.body, "Authorization", signIn(s)), tt.status)
 		})
 	}
-	if n := len(ledger(t, s)); n != 0 {
-		t.Errorf("%d leads stored", n)
-	}
+	same(t, 0, len(ledger(t, s)), "leads are stored")
 }
 
 func TestLeadRequestsNeedTheRightHeadersAndPath(t *testing.T) {
@@ -173,7 +171,7 @@ func TestUpdateAnswersWithTheLead(t *testing.T) {
 		"Source":      "lead-collector", "Status": "closedWon", "Stage": "lead", "TypeKey": "contact-form", "TypeLabel": "Contact form",
 		"Views": 0.0, "ExternalID": "crm-7", "DisplayName": "Ann",
 	}
-	same(t, "result", want, decode(t, w))
+	same(t, want, decode(t, w))
 }
 
 func TestUpdateMergesContentAndLeavesTheRest(t *testing.T) {
@@ -194,12 +192,8 @@ func TestUpdateMergesContentAndLeavesTheRest(t *testing.T) {
 		}
 		l := ledger(t, s)[0]
 		content := respond(200, l.Content)
-		if got := l.Status + ` "` + l.ExternalID + `" ` + string(content.body); got != step.want {
-			t.Errorf("after %s: %s, want %s", step.body, got, step.want)
-		}
-		if moved := l.UpdatedAt > before; moved != (step.body != `{"Content":{}}`) {
-			t.Errorf("after %s: UpdatedAt moved: %v", step.body, moved)
-		}
+		same(t, step.want, l.Status+` "`+l.ExternalID+`" `+string(content.body), step.body)
+		same(t, step.body != `{"Content":{}}`, l.UpdatedAt > before, step.body, "UpdatedAt moved")
 	}
 }
 
@@ -230,5 +224,5 @@ func TestUpdateRefusesWhatTheSpecificationDoesNotAllow(t *testing.T) {
 			refuses(t, s, ask(s, "PATCH", "/v3/lead/"+tt.id, tt.body, "Authorization", signIn(s)), tt.status)
 		})
 	}
-	same(t, "result", before, ledger(t, s))
+	same(t, before, ledger(t, s))
 }

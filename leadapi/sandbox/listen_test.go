@@ -26,9 +26,7 @@ func TestOnlyThisMachineIsServed(t *testing.T) {
 	if !strings.HasPrefix(l.URL(), "http://") || strings.HasSuffix(l.URL(), ":0") || strings.HasSuffix(l.URL(), "/") {
 		t.Errorf("the URL is %s", l.URL())
 	}
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, l.Close())
 	if _, err := http.Get(l.URL()); err == nil {
 		t.Error("a closed listener answers")
 	}
@@ -49,12 +47,8 @@ func TestClosingAnswersWhatIsLate(t *testing.T) {
 		ended <- err
 	}()
 	awaitCount(t.Context(), s)
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	must.Do(t, l.Close())
+	must.Do(t, <-ended)
 }
 
 func TestARestingConnectionIsClosed(t *testing.T) {

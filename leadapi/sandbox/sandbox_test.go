@@ -49,9 +49,7 @@ func open(t *testing.T, o Options) *Server {
 	s, err := New(o)
 	must.Do(t, err)
 	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, s.Close())
 	})
 	return s
 }
@@ -160,9 +158,7 @@ func TestUnknownAddressesAndMethodsAreRefused(t *testing.T) {
 		{"PUT", "/v3/oauth2/client", 405, "POST"},
 	} {
 		w := ask(s, tt.method, tt.target, "", "Authorization", signIn(s))
-		if w.Header().Get("Allow") != tt.allow {
-			t.Errorf("%s %s: Allow is %q", tt.method, tt.target, w.Header().Get("Allow"))
-		}
+		same(t, tt.allow, w.Header().Get("Allow"), tt.method, tt.target, "Allow is")
 		refuses(t, s, w, tt.status)
 	}
 }
@@ -177,11 +173,9 @@ func TestRequestsAreCountedByKindAndStatus(t *testing.T) {
 	ask(s, "GET", "/", "")
 	want := Counts{"create": {201: 2}, "update": {200: 1, 401: 1}, "token": {400: 1}, "other": {404: 1}}
 	got := s.Counts()
-	same(t, "result", want, got)
+	same(t, want, got)
 	got["create"][201] = 9
-	if s.Counts()["create"][201] != 2 {
-		t.Error("the counts can be changed from outside")
-	}
+	same(t, 2, s.Counts()["create"][201], "the counts can be changed from outside")
 }
 
 func TestOneWriterServesManyAtOnce(t *testing.T) {
@@ -228,9 +222,10 @@ func TestAClosedSandboxRefusesRequests(t *testing.T) {
 	}
 }
 
-func same(t *testing.T, what string, want, got any, options ...cmp.Option) {
+// same tells where two values differ; about is what they are of.
+func same(t testing.TB, want, got any, about ...any) {
 	t.Helper()
-	if diff := cmp.Diff(want, got, options...); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%v %s", about, diff)
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
 
 	"leadferry/internal/testsupport/must"
@@ -33,14 +32,12 @@ func TestReopeningFindsLeadsAndClients(t *testing.T) {
 	must.Do(t, s.Close())
 	at.move(-time.Hour) // the clock of the second start is behind
 	s = open(t, Options{Path: path, now: at.now})
-	same(t, "result", before, ledger(t, s))
+	same(t, before, ledger(t, s))
 	createLead(t, s, `{}`)
 	if w := tokens(s, "grant_type", "client_credentials", "client_id", client["ID"].(string), "client_secret", client["Secret"].(string)); w.Code != 200 {
 		t.Errorf("a client of before: status %d", w.Code)
 	}
-	if d := cmp.Diff(before, ledger(t, s)[:2]); d != "" {
-		t.Error("the new lead is not the last:", d)
-	}
+	same(t, before, ledger(t, s)[:2], "the new lead is the last")
 }
 
 func TestOpeningRefusesWhatIsNotItsOwn(t *testing.T) {
@@ -199,7 +196,5 @@ func TestATemporaryFileHasNoName(t *testing.T) {
 	if files, err := os.ReadDir(dir); err != nil || len(files) > 0 && !s.store.temporary {
 		t.Errorf("%v, %v", files, err)
 	}
-	if len(ledger(t, s)) != 1 {
-		t.Error("the lead is lost")
-	}
+	same(t, 1, len(ledger(t, s)), "the lead is lost")
 }
