@@ -136,20 +136,3 @@ func TestAReconciliationIsFitToBeShown(t *testing.T) {
 	line := `a\x1b.csv,2,1,=k\u202e,l\x00,,,,,x\a,same,,,,"'=a, b",,"'@\x9b, ""c"""` + "\n"
 	same(t, strings.Repeat(line, 32+1), lines)
 }
-
-func BenchmarkResults(b *testing.B) {
-	batch := make([]Result, 128)
-	for i := range batch {
-		batch[i] = Result{
-			File: "leads-0-1000000-ordered.csv", Line: "123457", Row: "123456", Key: "x-000123456", Outcome: "unchanged",
-			LeadID: "00000000-0000-4000-8000-000000123456", ExternalID: "x-000123456", OrganizationID: "00000000-0000-4000-8000-000000000001",
-			Location: "Oak Hill", Status: "open", Attempts: "0",
-		}
-	}
-	r, err := OpenRun(Files{Dir: b.TempDir(), Rejects: None, Summary: None})
-	must.Do(b, err)
-	b.ReportAllocs()
-	for b.Loop() {
-		must.Do(b, r.Results(batch))
-	}
-}

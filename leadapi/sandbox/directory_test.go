@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"leadferry/internal/testsupport/must"
 )
 
@@ -37,17 +35,6 @@ func TestSearchesFindThePlace(t *testing.T) {
 			t.Errorf("%s, %q: %s, want %s", tt.kind, tt.text, got.City, tt.city)
 		}
 	}
-}
-
-func TestEverySearchFindsTheSamePlaceAgain(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.String().Draw(t, "text")
-		kind := rapid.SampledFrom([]string{radius, regionsAndRadius}).Draw(t, "type")
-		first, again := brand().search(kind, text), brand().search(kind, " -"+text+".")
-		if first.Name == "" || first.Name != again.Name {
-			t.Errorf("%q, then %q", first.Name, again.Name)
-		}
-	})
 }
 
 const ownDirectory = `trunk: {id: brand-1, name: Mine}

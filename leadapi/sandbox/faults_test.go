@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"leadferry/internal/testsupport/must"
 )
 
@@ -76,18 +74,6 @@ func TestFaultsThatMeanNothingAreRefused(t *testing.T) {
 			t.Errorf("%q: %v", spec, err)
 		}
 	}
-}
-
-func TestNoListOfFaultsBreaksTheParser(t *testing.T) {
-	piece := rapid.SampledFrom([]string{"500", "slow", "drop", "-stored", "-retry", "token.", ":", "/", "#", "5", "%", "=", ",", "3s", "seed"})
-	rapid.Check(t, func(t *rapid.T) {
-		spec := strings.Join(rapid.SliceOf(piece).Draw(t, "pieces"), "")
-		if fs, err := parseFaults(spec); err == nil {
-			fs.pick("create")
-		} else if !strings.HasPrefix(err.Error(), "sandbox: the fault ") {
-			t.Errorf("%q: %v", spec, err)
-		}
-	})
 }
 
 func TestEveryTrickOfTheTableIsAFault(t *testing.T) {

@@ -3,7 +3,6 @@ package page
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"math"
 	"net/url"
 	"os"
@@ -139,13 +138,6 @@ func TestPageOfAMillionRowsIsSmall(t *testing.T) {
 		if dir := os.Getenv("PAGES"); dir != "" { // for people who look at it
 			must.Do(t, os.WriteFile(filepath.Join(dir, name+".html"), []byte(text), 0o600))
 		}
-	}
-}
-
-func BenchmarkPage(b *testing.B) {
-	s := million()
-	for b.Loop() {
-		must.Do(b, Write(io.Discard, s))
 	}
 }
 

@@ -28,16 +28,6 @@ func TestWholeNumbersKeepTheirDigits(t *testing.T) {
 	})
 }
 
-func TestSectionsArePartedOutsideQuotes(t *testing.T) {
-	for code, want := range map[string]int{
-		"": 1, "0;0": 2, `0";"0;0`: 2, `0\;0;0`: 2, `0";`: 1, `[Red];0`: 2, `[;0`: 2, "0_;;*;;0": 3, `0\`: 1, "_": 1,
-	} {
-		if got := Compile(code); len(got) != want {
-			t.Errorf("%q: %+v", code, got)
-		}
-	}
-}
-
 func FuzzNumberFormat(f *testing.F) {
 	for _, code := range []string{
 		"0", "#,##0.00", `[<=9999999]###\-####;\(###\)\ ###\-####`, "0.00E+00", "# ?/?", "yyyy-mm-dd", "[h]:mm", "[$€-407] 0", ";;;", "General",
