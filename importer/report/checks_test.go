@@ -126,8 +126,6 @@ func TestTextOfRehearsalsOneByOne(t *testing.T) {
 		summary      *Summary
 		want, absent string
 	}{
-		{"good", change(func(*Summary, *Checks) {}), "Validation complete: 1 row, nothing needs attention.\n", "Checks"},
-		{"sent", change(func(*Summary, *Checks) {}), "Would be sent\n  1 create request and 0 updates.\n", "--rate"},
 		{"a test fails", change(func(s *Summary, c *Checks) {
 			c.Tests, c.Found = 1, []Problem{{Rule: "test"}}
 			s.Outcome = "attention"

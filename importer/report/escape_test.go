@@ -16,18 +16,13 @@ import (
 func TestEscapeShowsWhatCannotBeSeen(t *testing.T) {
 	long := strings.Repeat("é", 499)
 	tests := []struct{ name, in, want string }{
-		{"empty", "", ""},
 		{"plain", `C:\leads "a" <b>`, `C:\leads "a" <b>`},
-		{"letters of all kinds", "Zürich 東京 😀", "Zürich 東京 😀"},
 		{"escape sequence", "\x1b[31mred\x1b[0m", `\x1b[31mred\x1b[0m`},
-		{"bell and backspace", "a\ab\b", `a\ab\b`},
 		{"line ends", "a\r\nb\tc", `a\r\nb\tc`},
 		{"C1 control", "\u009b31m", `\u009b31m`},
 		{"NUL and DEL", "\x00\x7f", `\x00\x7f`},
 		{"bidi marks", "a\u202eb\u2066c\u200f", `a\u202eb\u2066c\u200f`},
-		{"line separator", "a\u2028b", `a\u2028b`},
 		{"broken UTF-8", "a\xffb\xed\xa0\x80", `a\xffb\xed\xa0\x80`},
-		{"replacement character", "\ufffd", "\ufffd"},
 		{"500 characters", long + "z", long + "z"},
 		{"501 characters", long + "zz", long + "…"},
 		{"no half escape at the cut", long[:2*497] + "\u202e", long[:2*497] + "…"},

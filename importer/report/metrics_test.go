@@ -96,11 +96,9 @@ func TestLastRunsLiveOn(t *testing.T) {
 		complete      string
 	}{
 		{"no row needs attention", "sync", ended("complete", 0), 0, second},
-		{"rows need attention", "sync", ended("attention", 1), 1, second},
 		{"a row is in doubt", "sync", ended("attention", 5), 5, second},
 		{"standard output was closed", "sync", ended("complete", 0), 3, second},
 		{"stopped early", "sync", ended("stopped", 3), 3, first},
-		{"interrupted", "sync", ended("interrupted", 130), 130, first},
 		{"the time was up, no row was left", "sync", ended("stopped", 0), 0, first},
 		{"refused before the first row", "sync", nil, 2, first},
 		{"a dry run", "sync", dry, 0, second},

@@ -181,7 +181,6 @@ func TestTextSaysOneThingForEachKindOfRun(t *testing.T) {
 		{"nothing new", change(sample(), func(s *Summary) { s.Requests = Requests{Token: 1} }), "Nothing was sent to the service."},
 		{"interrupted", change(stopped(), func(s *Summary) { s.Outcome = "interrupted" }), "Import interrupted: 0 of 40 rows read were done.\n"},
 		{"dry run", change(checked(), func(s *Summary) { s.Command = "import" }), "Nothing was sent: this was a dry run."},
-		{"dry run, then", change(checked(), func(s *Summary) { s.Command = "import" }), "1. Run the same command without --dry-run to send the rows.\n"},
 		{"bad mapping", change(checked(), func(s *Summary) {
 			s.Rows.Invalid, s.Checks = 2, &Checks{Rules: []Reason{{Rule: "assign", Rows: 2}}}
 		}), "1. Correct the 2 rows in the input, or the mapping, and run the same command\n     again.\n"},

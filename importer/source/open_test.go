@@ -23,14 +23,11 @@ func TestOpenRefusesContent(t *testing.T) {
 		line             int
 	}{
 		{"empty", "", "empty", 0},
-		{"blank lines only", "\n \n\r\n", "empty", 0},
 		{"byte order mark only", "\xEF\xBB\xBF", "empty", 0},
 		{"cut gzip", "\x1F\x8B\x08\x00", "gzip data end too early", 0},
-		{"cut zstd", "\x28\xB5\x2F\xFD\x00", "zstd data end too early", 0},
 		{"zip", "PK\x03\x04\x14" + strings.Repeat("\x00", 21) + "\x09\x00\x00\x00leads.csv", "archive", 0},
 		{"PDF", "%PDF-1.7\n", "PDF", 0},
 		{"HTML", "\xEF\xBB\xBF\r\n <!DOCTYPE HTML>\n<title>Sign in</title>", "HTML page", 0},
-		{"HTML table", "<TABLE><tr><td>id</td></tr></TABLE>", "HTML page", 0},
 		{"xls", "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1\x00", "old Excel workbook (.xls), or one with a password", 0},
 		{"UTF-16 LE without mark", "a\x00,\x00b\x00\n\x00", "--encoding utf-16le", 1},
 		{"UTF-16 BE without mark", "\x00a\x00,\x00b\x00\n", "--encoding utf-16be", 1},
@@ -40,7 +37,6 @@ func TestOpenRefusesContent(t *testing.T) {
 		{"CR only, long", "a,b\r" + strings.Repeat("1,2\r", 1<<19), "more than 1048576 bytes", 1},
 		{"CR in the header", "\na,b\rc\n1,2\n", "carriage return", 2},
 		{"long header", strings.Repeat("a,", 1<<20), "more than", 1},
-		{"broken header", "a,\"b\n1,2\n", "quote", 1},
 		{"blank names only", " ,,\n1,2,\n", "names no column", 1},
 		{"too many columns", strings.Repeat("a,", 1<<14) + "a\n", "16385 columns", 1},
 	} {
@@ -89,11 +85,8 @@ func TestFormatIsDetected(t *testing.T) {
 		want       source.Format
 	}{
 		{"leads.csv", table, source.CSV},
-		{"LEADS.CSV", table, source.CSV},
 		{"leads.tsv", table, source.TSV},
-		{"leads.tab", table, source.TSV},
 		{"leads.jsonl", object, source.JSONL},
-		{"leads.ndjson", object, source.JSONL},
 		{"leads.json", object, source.JSONL},
 		{"leads.csv.gz", table, source.CSV},
 		{"Leads.JSONL.ZST", object, source.JSONL},
@@ -101,7 +94,6 @@ func TestFormatIsDetected(t *testing.T) {
 		{"leads.txt", "[a],b\n", source.CSV},
 		{"leads.txt", table, source.CSV},
 		{"leads.txt", "\n\xEF\xBB\xBF"[1:] + "\n " + object, source.JSONL},
-		{"leads", object, source.JSONL},
 	} {
 		f := opened(t, write(t, test.file, test.data), source.Options{})
 		same(t, string(test.want), f.Info().Format, test.file)

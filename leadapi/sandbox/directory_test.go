@@ -21,15 +21,12 @@ const (
 func TestSearchesFindThePlace(t *testing.T) {
 	for _, tt := range []struct{ kind, text, city string }{
 		{radius, "12 Elm Street, Houston, TX", "Houston"},
-		{radius, "12 ELM STREET, HOUSTON", "Houston"},
 		{radius, "5 Boston Road, San Diego", "San Diego"},
 		{radius, "St Louis", "St. Louis"},
-		{radius, "Newark", "Newark"},
 		{regionsAndRadius, "29401", "Charlotte"},
 		{regionsAndRadius, "Denver 02134", "Boston"},
 		{regionsAndRadius, "2000 Elm Street, Portland, Oregon", "Portland"},
 		{regions, "02134-1000", "Boston"},
-		{regions, "07860", "Newark"},
 	} {
 		if got := brand().search(tt.kind, tt.text); got.City != tt.city {
 			t.Errorf("%s, %q: %s, want %s", tt.kind, tt.text, got.City, tt.city)

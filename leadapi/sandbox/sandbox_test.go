@@ -145,17 +145,12 @@ func TestUnknownAddressesAndMethodsAreRefused(t *testing.T) {
 	}{
 		{"GET", "/", 404, ""},
 		{"POST", "/v1/", 404, ""},
-		{"POST", "/v1/a/b", 404, ""},
 		{"POST", "/v1/a%2Fb", 404, ""},
 		{"POST", "/v2/" + TrunkID, 404, ""},
-		{"POST", "/v3/oauth2/login/", 404, ""},
-		{"POST", "/v3/oauth2/tokens", 404, ""},
 		{"PATCH", "/v3/lead/", 404, ""},
 		{"GET", "/v1/" + TrunkID, 405, "POST"},
 		{"POST", "/v3/lead/x", 405, "PATCH"},
-		{"DELETE", "/v3/lead/x", 405, "PATCH"},
 		{"GET", "/v3/oauth2/token", 405, "POST"},
-		{"PUT", "/v3/oauth2/client", 405, "POST"},
 	} {
 		w := ask(s, tt.method, tt.target, "", "Authorization", signIn(s))
 		same(t, tt.allow, w.Header().Get("Allow"), tt.method, tt.target, "Allow is")
