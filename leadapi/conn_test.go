@@ -204,19 +204,17 @@ func TestWhichConnectionsAreKept(t *testing.T) {
 		"without an ID":       {answerText(202, "{}"), 0},
 		"of unknown length":   {"HTTP/1.1 201 x\r\n\r\n" + createdBody, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			p := listen(t, func(p *peer, c net.Conn) { // which keeps its side open, but where only the end ends the answer
-				if _, err := p.next(bufio.NewReader(c)); err == nil {
-					io.WriteString(c, test.answer)
-				}
-				if name != "of unknown length" {
-					io.Copy(io.Discard, c)
-				}
-			})
-			client := signedIn(t, config(p.address()))
-			fault(t, client)
-			same(t, test.kept, resting(client.leads), "connections are kept")
+		p := listen(t, func(p *peer, c net.Conn) { // which keeps its side open, but where only the end ends the answer
+			if _, err := p.next(bufio.NewReader(c)); err == nil {
+				io.WriteString(c, test.answer)
+			}
+			if name != "of unknown length" {
+				io.Copy(io.Discard, c)
+			}
 		})
+		client := signedIn(t, config(p.address()))
+		fault(t, client)
+		same(t, test.kept, resting(client.leads), "connections are kept", name)
 	}
 }
 

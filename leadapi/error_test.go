@@ -61,18 +61,16 @@ func TestEveryAnswerIsJudgedByItsStatus(t *testing.T) {
 		"informational answers":     {strings.Repeat("HTTP/1.1 103 x\r\nX: "+strings.Repeat("x", 900)+"\r\n\r\n", 100), is(0, Maybe, ReasonNoAnswer)},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			p := answers(t, test.answer)
-			e := fault(t, signedIn(t, config(p.address())))
-			if e == nil {
-				t.Fatal("the create succeeded")
-			}
-			same(t, test.want, judge(e), e)
-			same(t, 1, p.seen(), "requests arrived")
-			if len([]rune(e.Message)) > 500 || e.Message == "" {
-				t.Errorf("the message has %d characters", len([]rune(e.Message)))
-			}
-		})
+		p := answers(t, test.answer)
+		e := fault(t, signedIn(t, config(p.address())))
+		if e == nil {
+			t.Fatal(name, "the create succeeded")
+		}
+		same(t, test.want, judge(e), e, name)
+		same(t, 1, p.seen(), "requests arrived", name)
+		if len([]rune(e.Message)) > 500 || e.Message == "" {
+			t.Errorf("%v: the message has %d characters", name, len([]rune(e.Message)))
+		}
 	}
 }
 
@@ -98,11 +96,9 @@ func TestCreateTakesAnID(t *testing.T) {
 		"gzip with mark":       {answerText(201, zipped("\ufeff"+createdBody), "Content-Encoding: x-gzip"), Created{"lead-1", "org-1", "Main St", 201}},
 		"others of no pattern": {answerText(201, `{"leadID":"a","assignedOrganizationID":"=1+1","assignedLocationName":"\u001b[2J"}`), Created{"a", "", `\x1b[2J`, 201}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := signedIn(t, config(answers(t, test.answer).address())).Create(t.Context(), someLead())
-			must.Do(t, err)
-			same(t, &test.want, got)
-		})
+		got, err := signedIn(t, config(answers(t, test.answer).address())).Create(t.Context(), someLead())
+		must.Do(t, err)
+		same(t, &test.want, got, name)
 	}
 }
 

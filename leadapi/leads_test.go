@@ -34,11 +34,9 @@ func TestUpdateReadsTheLead(t *testing.T) {
 		"no external":   {`{"ID":"l-1","Content":{},"ExternalID":""}`, Lead{ID: "l-1", Content: map[string]jsontext.Value{}, HasExternal: true}},
 		"none that is":  {`{"ID":"l-1","ExternalID":"a\u0000b"}`, Lead{ID: "l-1"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := signedIn(t, config(answers(t, answerText(200, test.body)).address())).Update(t.Context(), "l-1", &UpdateRequest{})
-			must.Do(t, err)
-			same(t, &test.want, got)
-		})
+		got, err := signedIn(t, config(answers(t, answerText(200, test.body)).address())).Update(t.Context(), "l-1", &UpdateRequest{})
+		must.Do(t, err)
+		same(t, &test.want, got, name)
 	}
 }
 

@@ -186,15 +186,13 @@ func TestProxiesThatRefuse(t *testing.T) {
 		"SOCKS, forbidden": {"socks5://" + proxyLogin + socksProxy(t, "", "", 2).Addr().String(), ReasonConnect, "not allowed by ruleset"},
 		"SOCKS, unknown":   {"socks5://" + proxyLogin + socksProxy(t, "", "", 77).Addr().String(), ReasonConnect, "77"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			e := fault(t, signedIn(t, through(t, config(service.address()), test.address)))
-			if e == nil || e.Applied != No || e.Status != 0 || e.Reason != test.reason || !strings.Contains(e.Message, test.text) {
-				t.Fatalf("%v, %s, want not applied, %s, %q", e, e.Reason, test.reason, test.text)
-			}
-			if text := e.Error() + e.Hint; strings.Contains(text, "p4nted") || strings.Contains(text, "us@er") || test.reason != ReasonConnect && e.Hint == "" {
-				t.Errorf("%s, hint %s", e, e.Hint)
-			}
-		})
+		e := fault(t, signedIn(t, through(t, config(service.address()), test.address)))
+		if e == nil || e.Applied != No || e.Status != 0 || e.Reason != test.reason || !strings.Contains(e.Message, test.text) {
+			t.Fatalf("%v: %v, %s, want not applied, %s, %q", name, e, e.Reason, test.reason, test.text)
+		}
+		if text := e.Error() + e.Hint; strings.Contains(text, "p4nted") || strings.Contains(text, "us@er") || test.reason != ReasonConnect && e.Hint == "" {
+			t.Errorf("%v: %s, hint %s", name, e, e.Hint)
+		}
 	}
 }
 

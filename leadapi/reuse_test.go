@@ -93,18 +93,16 @@ func strangerTo(t *testing.T, secure bool, serve func(*peer, net.Conn)) (client 
 // own. fault 140
 func TestHostThatClosesUnderACreate(t *testing.T) {
 	for _, secure := range []bool{false, true} {
-		t.Run(fmt.Sprint(secure), func(t *testing.T) {
-			var s closer
-			client, single := strangerTo(t, secure, s.serve(func(n int, _ string) bool { return n == 1 }))
-			if made, doubts := creates(t, client, 5); made != 4 || doubts != 1 {
-				t.Errorf("%d made, %d in doubt", made, doubts)
-			}
-			same(t, "[[POST POST] [POST] [POST] [POST]]", fmt.Sprint(s.seen()), "the connections carried")
-			if got := single(); len(got) != 1 || got[0] != "127.0.0.1" {
-				t.Errorf("said of %q", got)
-			}
-			same(t, 3, len(s.closing), "requests say that they are the last on their connection")
-		})
+		var s closer
+		client, single := strangerTo(t, secure, s.serve(func(n int, _ string) bool { return n == 1 }))
+		if made, doubts := creates(t, client, 5); made != 4 || doubts != 1 {
+			t.Errorf("%v: %d made, %d in doubt", secure, made, doubts)
+		}
+		same(t, "[[POST POST] [POST] [POST] [POST]]", fmt.Sprint(s.seen()), "the connections carried", secure)
+		if got := single(); len(got) != 1 || got[0] != "127.0.0.1" {
+			t.Errorf("%v: said of %q", secure, got)
+		}
+		same(t, 3, len(s.closing), "requests say that they are the last on their connection", secure)
 	}
 }
 

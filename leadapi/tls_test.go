@@ -54,20 +54,18 @@ func TestCertificatesThatAreNotBelieved(t *testing.T) {
 		"not yet":   {pair(t, good, 1, 2, here), "certificate has expired or is not yet valid: current time 2", "clock"},
 		"elsewhere": {pair(t, good, -1, 1, net.IPv4(127, 0, 0, 9)), "its certificate (for 127.0.0.1, signed by CN=good) is not good: certificate is valid for 127.0.0.9", "check the address"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			p := overTLS(t, &tls.Config{Certificates: []tls.Certificate{*test.pair}})
-			c := config("https://" + p.Addr().String())
-			c.Authorities = []*x509.Certificate{good.Leaf}
-			e := fault(t, signedIn(t, c))
-			switch {
-			case test.text == "":
-				if e != nil {
-					t.Error(e)
-				}
-			case e == nil || e.Applied != No || e.Reason != ReasonTLS || !strings.Contains(e.Message, test.text) || !strings.Contains(e.Hint, test.hint):
-				t.Errorf("%v (hint: %v), want %q, %q", e, e.Hint, test.text, test.hint)
+		p := overTLS(t, &tls.Config{Certificates: []tls.Certificate{*test.pair}})
+		c := config("https://" + p.Addr().String())
+		c.Authorities = []*x509.Certificate{good.Leaf}
+		e := fault(t, signedIn(t, c))
+		switch {
+		case test.text == "":
+			if e != nil {
+				t.Error(name, e)
 			}
-		})
+		case e == nil || e.Applied != No || e.Reason != ReasonTLS || !strings.Contains(e.Message, test.text) || !strings.Contains(e.Hint, test.hint):
+			t.Errorf("%v: %v (hint: %v), want %q, %q", name, e, e.Hint, test.text, test.hint)
+		}
 	}
 }
 

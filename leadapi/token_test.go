@@ -174,17 +174,15 @@ func TestRefreshTokenComesBeforeTheAccount(t *testing.T) {
 		"throttled":    {refreshed(429), []string{byAccount, "refresh_token+r/1"}, true},
 		"out of order": {refreshed(500), []string{byAccount, "refresh_token+r/1", byAccount}, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			s := &issuer{grant: test.grant}
-			c, elapsed := issue(t, s)
-			succeeds(t, c)
-			elapsed.Add(int64(3 * time.Hour))
-			e := fault(t, c)
-			if (e != nil) != test.fails || e != nil && (e.Op != "token" || e.Applied != No) {
-				t.Error(e)
-			}
-			s.want(test.want...)
-		})
+		s := &issuer{grant: test.grant}
+		c, elapsed := issue(t, s)
+		succeeds(t, c)
+		elapsed.Add(int64(3 * time.Hour))
+		e := fault(t, c)
+		if (e != nil) != test.fails || e != nil && (e.Op != "token" || e.Applied != No) {
+			t.Error(name, e)
+		}
+		s.want(test.want...)
 	}
 }
 
@@ -372,17 +370,14 @@ func TestKeptTimesAreHints(t *testing.T) {
 		"a year long":         {kept(-time.Hour, 8760*time.Hour), false},
 		"not a token":         {oauth2.Token{AccessToken: "a\r\nb", RefreshToken: "+r/0", Expiry: now.Add(time.Hour), ExpiresIn: 3600}, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			s := &issuer{good: func(int) bool { return true }}
-			c, _ := issueOn(t, s, &shelf{kept: test.kept})
-			c[0].keeper.now = func() time.Time { return now }
-			succeeds(t, c[0])
-			if test.taken {
-				s.want()
-			} else {
-				s.want("refresh_token+r/0")
-			}
-		})
+		s := &issuer{}
+		c, _ := issueOn(t, s, &shelf{kept: test.kept})
+		c[0].keeper.now = func() time.Time { return now }
+		succeeds(t, c[0])
+		same(t, test.taken, len(s.grants) == 0, name)
+		if !test.taken {
+			s.want("refresh_token+r/0")
+		}
 	}
 }
 
@@ -409,20 +404,18 @@ func TestSpentRefreshTokenIsForgotten(t *testing.T) {
 
 // A store that fails costs a sign-in, never the run; and the token at hand is not exchanged for an older one.
 func TestRunGoesOnWithoutItsStore(t *testing.T) {
-	for name, store := range map[string]*shelf{"no lock": {locked: errors.New("x")}, "no room": {lost: errors.New("x")}} {
-		t.Run(name, func(t *testing.T) {
-			store.kept = oauth2.Token{AccessToken: access + "0", RefreshToken: "+r/0", Expiry: time.Now().Add(-time.Hour), ExpiresIn: 10800}
-			s := &issuer{}
-			c, elapsed := issueOn(t, s, store)
-			succeeds(t, c[0])
-			elapsed.Add(int64(150 * time.Minute))
-			succeeds(t, c[0])
-			if store.locked != nil {
-				s.want(byAccount, "refresh_token+r/1")
-			} else {
-				s.want("refresh_token+r/0", "refresh_token+r/1")
-			}
-		})
+	for _, store := range []*shelf{{locked: errors.New("x")}, {lost: errors.New("x")}} {
+		store.kept = oauth2.Token{AccessToken: access + "0", RefreshToken: "+r/0", Expiry: time.Now().Add(-time.Hour), ExpiresIn: 10800}
+		s := &issuer{}
+		c, elapsed := issueOn(t, s, store)
+		succeeds(t, c[0])
+		elapsed.Add(int64(150 * time.Minute))
+		succeeds(t, c[0])
+		if store.locked != nil {
+			s.want(byAccount, "refresh_token+r/1")
+		} else {
+			s.want("refresh_token+r/0", "refresh_token+r/1")
+		}
 	}
 }
 

@@ -98,12 +98,10 @@ func TestNothingLeavesWithoutAConnection(t *testing.T) {
 		"TLS 1.1":               {"https://" + outdated.Addr().String(), ReasonConnect, stranger},
 		"closed in a handshake": {"https://" + hangUp.Addr().String(), ReasonConnect, stranger},
 	} {
-		t.Run(name, func(t *testing.T) {
-			e := fault(t, trust(signedIn(t, config(test.address)), test.trusted))
-			if e == nil || e.Applied != No || e.Reason != test.reason || e.Status != 0 {
-				t.Fatalf("%v, want not applied, %s", e, test.reason)
-			}
-		})
+		e := fault(t, trust(signedIn(t, config(test.address)), test.trusted))
+		if e == nil || e.Applied != No || e.Reason != test.reason || e.Status != 0 {
+			t.Fatalf("%v: %v, want not applied, %s", name, e, test.reason)
+		}
 	}
 	if outdated.seen() > 0 {
 		t.Error("a request left over TLS 1.1")

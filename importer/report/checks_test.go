@@ -138,12 +138,10 @@ func TestTextOfRehearsalsOneByOne(t *testing.T) {
 		}), "Most frequent reasons\n  1  rejected   HTTP 422\n", "invalid    x"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got := text(t, tt.summary, 100)
-			if !strings.Contains(got, tt.want) || strings.Contains(got, tt.absent) {
-				t.Errorf("no %q, or %q, in:\n%s", tt.want, tt.absent, got)
-			}
-		})
+		got := text(t, tt.summary, 100)
+		if !strings.Contains(got, tt.want) || strings.Contains(got, tt.absent) {
+			t.Errorf("%v: no %q, or %q, in:\n%s", tt.name, tt.want, tt.absent, got)
+		}
 	}
 }
 

@@ -28,9 +28,7 @@ func TestEscapeShowsWhatCannotBeSeen(t *testing.T) {
 		{"no half escape at the cut", long[:2*497] + "\u202e", long[:2*497] + "…"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			same(t, tt.want, Escape(tt.in), tt.in)
-		})
+		same(t, tt.want, Escape(tt.in), tt.in, tt.name)
 	}
 }
 

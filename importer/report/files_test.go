@@ -138,20 +138,18 @@ func TestOnlyWantedFilesAreMade(t *testing.T) {
 // faults 30
 func TestSymbolicLinksAreNotFollowed(t *testing.T) {
 	for _, name := range []string{"results.csv", "results.csv.partial", "rejects.csv", "rejects.csv.partial", "summary.json", "summary.json.partial"} {
-		t.Run(name, func(t *testing.T) {
-			dir, canary := t.TempDir(), filepath.Join(t.TempDir(), "canary")
-			must.Do(t, os.WriteFile(canary, []byte("sings"), 0o600))
-			plantLink(t, canary, filepath.Join(dir, name))
-			r := open(t, Files{Dir: dir})
-			must.Do(t, r.Reject(Input{}, bad))
-			must.Do(t, r.Finish(sample()))
-			same(t, "sings", read(t, canary), "the file behind the link holds")
-			for _, path := range []string{r.files.Results, firstRejects(r), r.files.Summary} {
-				if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
-					t.Errorf("%s: %v, %v", path, info.Mode(), err)
-				}
+		dir, canary := t.TempDir(), filepath.Join(t.TempDir(), "canary")
+		must.Do(t, os.WriteFile(canary, []byte("sings"), 0o600))
+		plantLink(t, canary, filepath.Join(dir, name))
+		r := open(t, Files{Dir: dir})
+		must.Do(t, r.Reject(Input{}, bad))
+		must.Do(t, r.Finish(sample()))
+		same(t, "sings", read(t, canary), "the file behind the link holds", name)
+		for _, path := range []string{r.files.Results, firstRejects(r), r.files.Summary} {
+			if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+				t.Errorf("%v: %s: %v, %v", name, path, info.Mode(), err)
 			}
-		})
+		}
 	}
 }
 
@@ -252,26 +250,24 @@ func TestAFullDiskIsTold(t *testing.T) {
 		{"summary", Files{Summary: "/dev/full"}, ""},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			tt.files.Dir = t.TempDir()
-			r := open(t, tt.files)
-			must.Do(t, r.Results([]Result{{Key: "7"}}))
-			must.Do(t, r.Reject(Input{}, bad))
-			s := sample()
-			err := r.Finish(s)
-			if !errors.Is(err, syscall.ENOSPC) {
-				t.Errorf("Finish: %v", err)
-			}
-			if tt.summary == "" {
-				return
-			}
-			if got := read(t, r.files.Summary); !strings.Contains(got, tt.summary) {
-				t.Errorf("no %s in %s", tt.summary, got)
-			}
-			if _, err := os.Stat(filepath.Join(tt.files.Dir, "results.csv")); err == nil {
-				t.Error("incomplete results bear the name of complete ones")
-			}
-		})
+		tt.files.Dir = t.TempDir()
+		r := open(t, tt.files)
+		must.Do(t, r.Results([]Result{{Key: "7"}}))
+		must.Do(t, r.Reject(Input{}, bad))
+		s := sample()
+		err := r.Finish(s)
+		if !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("%v: Finish: %v", tt.name, err)
+		}
+		if tt.summary == "" {
+			continue
+		}
+		if got := read(t, r.files.Summary); !strings.Contains(got, tt.summary) {
+			t.Errorf("%v: no %s in %s", tt.name, tt.summary, got)
+		}
+		if _, err := os.Stat(filepath.Join(tt.files.Dir, "results.csv")); err == nil {
+			t.Error(tt.name, "incomplete results bear the name of complete ones")
+		}
 	}
 }
 

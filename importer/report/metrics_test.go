@@ -105,17 +105,15 @@ func TestLastRunsLiveOn(t *testing.T) {
 		{"another command", "import", ended("stopped", 3), 3, "none"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "leadferry.prom")
-			night(t, nightly(path), ended("complete", 0), 0)
-			if tt.s != nil {
-				later(tt.s)
-			}
-			run := nightly(path)
-			run.Command = tt.command
-			night(t, run, tt.s, tt.code)
-			same(t, []string{tt.complete, "0"}, []string{value(t, path, lastComplete), value(t, path, "run_in_progress")})
-		})
+		path := filepath.Join(t.TempDir(), "leadferry.prom")
+		night(t, nightly(path), ended("complete", 0), 0)
+		if tt.s != nil {
+			later(tt.s)
+		}
+		run := nightly(path)
+		run.Command = tt.command
+		night(t, run, tt.s, tt.code)
+		same(t, []string{tt.complete, "0"}, []string{value(t, path, lastComplete), value(t, path, "run_in_progress")}, tt.name)
 	}
 }
 
@@ -124,21 +122,19 @@ func TestAnOldFileThatCannotBeRead(t *testing.T) {
 	for name, text := range map[string]string{
 		"other text": "this is no metric\n", "half a file": "# HELP leadferry_x y\nleadferry_last_complete_timestamp_seconds{comm", "binary": "\x00\xff\x00", "empty": "",
 	} {
-		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "leadferry.prom")
-			must.Do(t, os.WriteFile(path, []byte(text), 0o600))
-			m := nightly(path)
-			err := m.Write(nil, GoesOn)
-			if (err == nil) != (text == "") || err != nil && !strings.Contains(err.Error(), "read the metrics of the last run") {
-				t.Errorf("error %v", err)
-			}
-			if value(t, path, "run_in_progress") != "1" || value(t, path, lastComplete) != "none" {
-				t.Error(read(t, path))
-			}
-			must.Do(t, m.Write(ended("complete", 0), 0))
-			night(t, nightly(path), ended("stopped", 3), 3)
-			same(t, "1.77855301e+09", value(t, path, lastComplete), "last complete")
-		})
+		path := filepath.Join(t.TempDir(), "leadferry.prom")
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
+		m := nightly(path)
+		err := m.Write(nil, GoesOn)
+		if (err == nil) != (text == "") || err != nil && !strings.Contains(err.Error(), "read the metrics of the last run") {
+			t.Errorf("%v: error %v", name, err)
+		}
+		if value(t, path, "run_in_progress") != "1" || value(t, path, lastComplete) != "none" {
+			t.Error(name, read(t, path))
+		}
+		must.Do(t, m.Write(ended("complete", 0), 0))
+		night(t, nightly(path), ended("stopped", 3), 3)
+		same(t, "1.77855301e+09", value(t, path, lastComplete), "last complete", name)
 	}
 }
 

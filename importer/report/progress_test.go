@@ -58,23 +58,21 @@ func TestTheBarShowsWhatIsLeftToSend(t *testing.T) {
 		{"stopped", ProgressOptions{Total: 1000}, func(p *Progress) { p.Update(Tick{Sent: 40}); p.Stop() }, ""},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var out strings.Builder
-				tt.options.Out, tt.options.Terminal = &out, true
-				if tt.options.Width == nil {
-					tt.options.Width = wide
-				}
-				tt.act(NewProgress(tt.options))
-				got := screen(out.String())
-				if tt.options.Total == 0 && tt.want != "" {
-					got = got[strings.IndexByte(got, '('):]
-				}
-				same(t, tt.want, got, "the terminal shows")
-				if strings.ContainsAny(out.String(), "\x1b\n") {
-					t.Errorf("raw escapes or line ends in %q", out.String())
-				}
-			})
+		synctest.Test(t, func(t *testing.T) {
+			var out strings.Builder
+			tt.options.Out, tt.options.Terminal = &out, true
+			if tt.options.Width == nil {
+				tt.options.Width = wide
+			}
+			tt.act(NewProgress(tt.options))
+			got := screen(out.String())
+			if tt.options.Total == 0 && tt.want != "" {
+				got = got[strings.IndexByte(got, '('):]
+			}
+			same(t, tt.want, got, "the terminal shows", tt.name)
+			if strings.ContainsAny(out.String(), "\x1b\n") {
+				t.Errorf("%v: raw escapes or line ends in %q", tt.name, out.String())
+			}
 		})
 	}
 }

@@ -48,16 +48,14 @@ func TestRejectedRowsAreWrittenAsTheyWereRead(t *testing.T) {
 		{"no columns at all", "", "3,,invalid,,,,,x\n", csv, []Reject{{Line: 3, Outcome: "invalid", Text: "x"}}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			r := open(t, Files{Dir: t.TempDir()})
-			for _, rej := range tt.rejects {
-				must.Do(t, r.Reject(tt.in, rej))
-			}
-			must.Do(t, r.Finish(sample()))
-			const notes = "leadferry_line,leadferry_key,leadferry_outcome,leadferry_since,leadferry_sent_at,leadferry_lead_id,leadferry_error,leadferry_text\n"
-			want := "\uFEFF" + tt.own + strings.ReplaceAll(notes, ",", string(cmp.Or(tt.in.Delimiter, ','))) + tt.want
-			same(t, want, read(t, firstRejects(r)))
-		})
+		r := open(t, Files{Dir: t.TempDir()})
+		for _, rej := range tt.rejects {
+			must.Do(t, r.Reject(tt.in, rej))
+		}
+		must.Do(t, r.Finish(sample()))
+		const notes = "leadferry_line,leadferry_key,leadferry_outcome,leadferry_since,leadferry_sent_at,leadferry_lead_id,leadferry_error,leadferry_text\n"
+		want := "\uFEFF" + tt.own + strings.ReplaceAll(notes, ",", string(cmp.Or(tt.in.Delimiter, ','))) + tt.want
+		same(t, want, read(t, firstRejects(r)), tt.name)
 	}
 }
 
@@ -75,10 +73,8 @@ func TestRejectedObjectsCarryANote(t *testing.T) {
 		{"nothing", "", `{` + note + `}`},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			rej := Reject{Line: 7, Outcome: "invalid", Error: "=no <b> \n", Raw: tt.line}
-			same(t, tt.want, string(rej.object()))
-		})
+		rej := Reject{Line: 7, Outcome: "invalid", Error: "=no <b> \n", Raw: tt.line}
+		same(t, tt.want, string(rej.object()), tt.name)
 	}
 }
 
@@ -100,24 +96,22 @@ func TestEachHeaderHasItsRejectsFile(t *testing.T) {
 		{"named", dir + "/bad.txt", "bad.txt bad-2.csv bad-3.csv bad-4.jsonl bad-5.tsv bad-6.csv"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			r := open(t, Files{Dir: dir, Rejects: tt.rejects})
-			for range 2 {
-				for _, i := range in {
-					must.Do(t, r.Reject(i.Input, Reject{Names: i.names, Raw: "{}"}))
-				}
+		r := open(t, Files{Dir: dir, Rejects: tt.rejects})
+		for range 2 {
+			for _, i := range in {
+				must.Do(t, r.Reject(i.Input, Reject{Names: i.names, Raw: "{}"}))
 			}
-			must.Do(t, r.Finish(sample()))
-			got := strings.ReplaceAll(strings.Join(rejectsPaths(r), " "), dir+"/", "")
-			same(t, tt.want, got, "got")
-			for i, path := range rejectsPaths(r) {
-				lines := 3
-				if in[i].Format == "jsonl" {
-					lines = 2
-				}
-				same(t, lines, strings.Count(read(t, path), "\n"), path, "lines")
+		}
+		must.Do(t, r.Finish(sample()))
+		got := strings.ReplaceAll(strings.Join(rejectsPaths(r), " "), dir+"/", "")
+		same(t, tt.want, got, "got", tt.name)
+		for i, path := range rejectsPaths(r) {
+			lines := 3
+			if in[i].Format == "jsonl" {
+				lines = 2
 			}
-		})
+			same(t, lines, strings.Count(read(t, path), "\n"), path, "lines", tt.name)
+		}
 	}
 }
 

@@ -156,9 +156,7 @@ Next
 `},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			same(t, strings.TrimPrefix(tt.want, "\n"), text(t, tt.summary, 0))
-		})
+		same(t, strings.TrimPrefix(tt.want, "\n"), text(t, tt.summary, 0), tt.name)
 	}
 }
 
@@ -197,11 +195,9 @@ func TestTextSaysOneThingForEachKindOfRun(t *testing.T) {
 		{"leads that the pull file lacks, then", wordless, "1. Name words of the CRM"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := text(t, tt.summary, 80); !strings.Contains(got, tt.want) {
-				t.Errorf("no %q in:\n%s", tt.want, got)
-			}
-		})
+		if got := text(t, tt.summary, 80); !strings.Contains(got, tt.want) {
+			t.Errorf("%v: no %q in:\n%s", tt.name, tt.want, got)
+		}
 	}
 }
 

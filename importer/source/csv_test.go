@@ -49,10 +49,8 @@ func TestCSVRows(t *testing.T) {
 
 		{"columns of a rejects file are left out", "a,leadferry_line,b,leadferry_error\n1,7,2,x\n3,8\n", "2:1|2\n3!columns\n"},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			got := show(readAll(t, test.data, source.Options{Format: source.CSV}))
-			same(t, test.want, got)
-		})
+		got := show(readAll(t, test.data, source.Options{Format: source.CSV}))
+		same(t, test.want, got, test.name)
 	}
 }
 
@@ -83,15 +81,13 @@ func TestRecordsHaveALimit(t *testing.T) {
 		{"at the end of the file", "a\n1\n" + long, "2:1\n3!too_long\n"},
 		{"quoted and long", "a\n\"" + strings.Repeat(long, 10) + "\"\n1\n", "2:" + strings.Repeat(long, 10) + "\n3:1\n"},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			rows := readAll(t, test.data, source.Options{Format: source.CSV, MaxRecord: 64})
-			same(t, test.want, show(rows))
-			for _, r := range rows {
-				if len(r.Text) > 17*64 {
-					t.Errorf("line %d: %d bytes of text", r.Line, len(r.Text))
-				}
+		rows := readAll(t, test.data, source.Options{Format: source.CSV, MaxRecord: 64})
+		same(t, test.want, show(rows), test.name)
+		for _, r := range rows {
+			if len(r.Text) > 17*64 {
+				t.Errorf("%v: line %d: %d bytes of text", test.name, r.Line, len(r.Text))
 			}
-		})
+		}
 	}
 }
 
@@ -117,22 +113,20 @@ func TestNoRowBeginsInsideQuotes(t *testing.T) {
 		{"text behind a quote opens another", "a,b\n\"1\" x,\"2\nmary,1\n\"\n", "", 2},
 		{"longer than any cell", "a,b\n1,2\n3,\"" + strings.Repeat("x", 500) + "\n" + long + "\"\n4,5\n", "2:1|2\n", 3},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			o := source.Options{Format: source.CSV, Stdin: strings.NewReader(test.data)}
-			if strings.Contains(test.data, long) {
-				o.MaxRecord = 64
-			}
-			f := opened(t, "-", o)
-			rows, err := rowsUntil(f)
-			same(t, test.want, show(rows))
-			var lost *source.LostError
-			switch {
-			case test.line == 0 && !errors.Is(err, io.EOF), test.line > 0 && !errors.As(err, &lost):
-				t.Errorf("ended with %v", err)
-			case test.line > 0 && (lost.Line != test.line || !strings.Contains(lost.Hint, "quote: none")):
-				t.Errorf("lost on line %d, want %d: %v (%s)", lost.Line, test.line, lost, lost.Hint)
-			}
-		})
+		o := source.Options{Format: source.CSV, Stdin: strings.NewReader(test.data)}
+		if strings.Contains(test.data, long) {
+			o.MaxRecord = 64
+		}
+		f := opened(t, "-", o)
+		rows, err := rowsUntil(f)
+		same(t, test.want, show(rows), test.name)
+		var lost *source.LostError
+		switch {
+		case test.line == 0 && !errors.Is(err, io.EOF), test.line > 0 && !errors.As(err, &lost):
+			t.Errorf("%v: ended with %v", test.name, err)
+		case test.line > 0 && (lost.Line != test.line || !strings.Contains(lost.Hint, "quote: none")):
+			t.Errorf("%v: lost on line %d, want %d: %v (%s)", test.name, lost.Line, test.line, lost, lost.Hint)
+		}
 	}
 }
 
@@ -152,12 +146,10 @@ func TestRowsWithoutDataArePassedOver(t *testing.T) {
 		{"elements", `[{"a":""},{"a":1},{"a":null}]`, "1:1\n", source.JSONL, 2},
 		{"no members", "{}\n{\"leadferry_line\":7}\n{\"a\":1}\n", "1!json\n2!json\n3:1\n", source.JSONL, 0},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			o := source.Options{Format: test.format, Null: []string{"NULL", "n/a"}, Stdin: strings.NewReader(test.data)}
-			f := opened(t, "-", o)
-			same(t, test.want, show(rowsOf(t, f)))
-			same(t, test.blank, f.Info().Blank, "blank rows")
-		})
+		o := source.Options{Format: test.format, Null: []string{"NULL", "n/a"}, Stdin: strings.NewReader(test.data)}
+		f := opened(t, "-", o)
+		same(t, test.want, show(rowsOf(t, f)), test.name)
+		same(t, test.blank, f.Info().Blank, "blank rows", test.name)
 	}
 }
 
@@ -241,20 +233,18 @@ func TestRejectsThatAreNotCorrectedAreNoRows(t *testing.T) {
 		{"a list", `[{"a":1,"leadferry":{"text":"x"}}]`, "1!uncorrected x\n", source.Options{Format: source.JSONL}},
 		{"longer than a row", `{"leadferry":{"text":"` + strings.Repeat("x", 100) + `"}}`, "1!uncorrected " + strings.Repeat("x", 100) + "\n", source.Options{Format: source.JSONL, MaxRecord: 64}},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			if test.options.Format == "" {
-				test.options.Format = source.CSV
+		if test.options.Format == "" {
+			test.options.Format = source.CSV
+		}
+		got := ""
+		for _, r := range readAll(t, test.data, test.options) {
+			line, _ := strings.CutSuffix(show([]source.Row{r}), "\n")
+			if r.Problem != nil {
+				line += " " + r.Text
 			}
-			got := ""
-			for _, r := range readAll(t, test.data, test.options) {
-				line, _ := strings.CutSuffix(show([]source.Row{r}), "\n")
-				if r.Problem != nil {
-					line += " " + r.Text
-				}
-				got += line + "\n"
-			}
-			same(t, test.want, got)
-		})
+			got += line + "\n"
+		}
+		same(t, test.want, got, test.name)
 	}
 }
 

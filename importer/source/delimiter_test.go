@@ -38,12 +38,10 @@ func TestDelimiters(t *testing.T) {
 		{"names that end like those of rejects", "a,old_leadferry_line,old_leadferry_outcome,old_leadferry_error\n1,2,invalid,x\n", source.Options{}, ',', "2:1|2|invalid|x\n"},
 		{"rejects parted by blanks", "a leadferry_line leadferry_outcome leadferry_error\n1 2 invalid x\n", source.Options{Delimiter: ' '}, ' ', "2:1\n"},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			f := opened(t, write(t, "leads.txt", test.data), test.o)
-			same(t, test.delim, f.Info().Delimiter, "delimiter")
-			rows := rowsOf(t, f)
-			same(t, test.want, show(rows))
-		})
+		f := opened(t, write(t, "leads.txt", test.data), test.o)
+		same(t, test.delim, f.Info().Delimiter, "delimiter", test.name)
+		rows := rowsOf(t, f)
+		same(t, test.want, show(rows), test.name)
 	}
 }
 
@@ -59,13 +57,11 @@ func TestHeadersThatAreUnusual(t *testing.T) {
 		{"white space at the ends", " id , \u00A0b \n1,2\n", "id|b", "2:1|2\n", ""},
 		{"line breaks in names", "id,\"E-mail\r\naddress\"\r\n1,2\r\n", "id|E-mail\naddress", "3:1|2\n", ""},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			f := opened(t, write(t, "leads.csv", test.data), source.Options{})
-			same(t, test.names, strings.Join(f.Header().Names, "|"), "columns")
-			same(t, test.rows, show(rowsOf(t, f)))
-			if text := strings.Join(f.Warnings(), "\n"); !strings.Contains(text, test.warning) || test.warning == "" && text != "" {
-				t.Errorf("warnings %q, want %q", text, test.warning)
-			}
-		})
+		f := opened(t, write(t, "leads.csv", test.data), source.Options{})
+		same(t, test.names, strings.Join(f.Header().Names, "|"), "columns", test.name)
+		same(t, test.rows, show(rowsOf(t, f)), test.name)
+		if text := strings.Join(f.Warnings(), "\n"); !strings.Contains(text, test.warning) || test.warning == "" && text != "" {
+			t.Errorf("%v: warnings %q, want %q", test.name, text, test.warning)
+		}
 	}
 }

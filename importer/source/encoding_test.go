@@ -98,14 +98,12 @@ func TestByteOrderMarks(t *testing.T) {
 		{"mark of the other order", "\xFE\xFF\x00a\x00,\x00b\x00\n\x00\xE9\x00,\x002\x00\n", "utf-16le", "utf-16be", "byte order mark of utf-16be"},
 		{"label in capitals", "a,b\n\xE9,2\n", " Latin1 ", "windows-1252", ""},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			f := opened(t, write(t, "leads.csv", test.data), source.Options{Encoding: test.label})
-			same(t, "2:é|2\n", show(rowsOf(t, f)))
-			same(t, test.want, f.Info().Encoding, "encoding")
-			if text := strings.Join(f.Warnings(), "\n"); !strings.Contains(text, test.warning) || test.warning == "" && text != "" {
-				t.Errorf("warnings %q, want %q", text, test.warning)
-			}
-		})
+		f := opened(t, write(t, "leads.csv", test.data), source.Options{Encoding: test.label})
+		same(t, "2:é|2\n", show(rowsOf(t, f)), test.name)
+		same(t, test.want, f.Info().Encoding, "encoding", test.name)
+		if text := strings.Join(f.Warnings(), "\n"); !strings.Contains(text, test.warning) || test.warning == "" && text != "" {
+			t.Errorf("%v: warnings %q, want %q", test.name, text, test.warning)
+		}
 	}
 }
 

@@ -51,14 +51,12 @@ func TestJSONLRows(t *testing.T) {
 
 		{"keys of a rejects file are left out", `{"leadferry":{"line":1},"a":1,"leadferry_x":2,"leadferryx":3}`, "1:1|3\n"},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			rows := readAll(t, test.data, source.Options{Format: source.JSONL})
-			same(t, test.want, show(rows))
-			for _, r := range rows {
-				line := strings.Trim(strings.Split(test.data, "\n")[r.Line-1], "\r\uFEFF")
-				same(t, line, r.Raw, r.Line, "raw text")
-			}
-		})
+		rows := readAll(t, test.data, source.Options{Format: source.JSONL})
+		same(t, test.want, show(rows), test.name)
+		for _, r := range rows {
+			line := strings.Trim(strings.Split(test.data, "\n")[r.Line-1], "\r\uFEFF")
+			same(t, line, r.Raw, r.Line, "raw text", test.name)
+		}
 	}
 }
 
@@ -77,20 +75,18 @@ func TestNestedPaths(t *testing.T) {
 		{`{"x.y":"literal","x":{"y":"nested"}}`, map[string]string{"x.y": "literal"}},
 		{`{"leadferry":{"line":1},"b":1}`, map[string]string{}},
 	} {
-		t.Run(test.line, func(t *testing.T) {
-			row := readAll(t, test.line, source.Options{Format: source.JSONL, Paths: paths})[0]
-			got, seen := map[string]string{}, map[string]int{}
-			for i, name := range row.Header.Names {
-				seen[name]++
-				if strings.Contains(name, ".") && row.Cells[i] != "" {
-					got[name] = row.Cells[i]
-				}
+		row := readAll(t, test.line, source.Options{Format: source.JSONL, Paths: paths})[0]
+		got, seen := map[string]string{}, map[string]int{}
+		for i, name := range row.Header.Names {
+			seen[name]++
+			if strings.Contains(name, ".") && row.Cells[i] != "" {
+				got[name] = row.Cells[i]
 			}
-			same(t, test.want, got)
-			for _, p := range paths {
-				same(t, 1, seen[p], p, "times")
-			}
-		})
+		}
+		same(t, test.want, got, test.line)
+		for _, p := range paths {
+			same(t, 1, seen[p], p, "times", test.line)
+		}
 	}
 }
 

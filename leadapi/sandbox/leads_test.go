@@ -17,19 +17,17 @@ func TestCreateAnswersWithTheAssignment(t *testing.T) {
 		"both":             {`{"locatorID":"` + MixedLocatorID + `","locationSearch":{"searchText":"Elm, 07030"}` + rest, newYork, "Larkfield of Newark"},
 		"escapes in names": {`{"organization\u0049D":"` + denver + `"` + rest, denver, ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			w := ask(s, "POST", "/v1/"+TrunkID, tt.body, "Authorization", signIn(s))
-			if w.Code != http.StatusCreated {
-				t.Fatalf("status %d: %s", w.Code, w.Body)
-			}
-			got := decode(t, w)
-			if !isUUID(got["leadID"].(string)) {
-				t.Errorf("leadID is %v", got["leadID"])
-			}
-			delete(got, "leadID")
-			want := map[string]any{"assignedOrganizationID": tt.organization, "assignedLocationName": tt.location}
-			same(t, want, got)
-		})
+		w := ask(s, "POST", "/v1/"+TrunkID, tt.body, "Authorization", signIn(s))
+		if w.Code != http.StatusCreated {
+			t.Fatalf("%v: status %d: %s", name, w.Code, w.Body)
+		}
+		got := decode(t, w)
+		if !isUUID(got["leadID"].(string)) {
+			t.Errorf("%v: leadID is %v", name, got["leadID"])
+		}
+		delete(got, "leadID")
+		want := map[string]any{"assignedOrganizationID": tt.organization, "assignedLocationName": tt.location}
+		same(t, want, got, name)
 	}
 }
 
@@ -94,9 +92,7 @@ func TestCreateRefusesWhatTheSpecificationDoesNotAllow(t *testing.T) {
 		"an unknown status":              {`{"status":"Open",` + org + content + types + `}`, 422},
 		"an empty status":                {`{"status":"",` + org + content + types + `}`, 422},
 	} {
-		t.Run(name, func(t *testing.T) {
-			refuses(t, s, ask(s, "POST", "/v1/"+TrunkID, tt.body, "Authorization", signIn(s)), tt.status)
-		})
+		refuses(t, s, ask(s, "POST", "/v1/"+TrunkID, tt.body, "Authorization", signIn(s)), tt.status, name)
 	}
 	same(t, 0, len(ledger(t, s)), "leads are stored")
 }
@@ -119,11 +115,9 @@ func TestLeadRequestsNeedTheRightHeadersAndPath(t *testing.T) {
 		"a query":               {"?a=1", "Accept", "*/*", 400}, "an empty query": {"?", "Accept", "*/*", 400},
 		"an unknown ID": {"x", "Accept", "*/*", 404},
 	} {
-		t.Run(name, func(t *testing.T) {
-			headers := []string{"Authorization", good, tt.header, tt.value}
-			refuses(t, s, ask(s, "POST", "/v1/"+TrunkID+tt.path, direct(`{}`), headers...), tt.status)
-			refuses(t, s, ask(s, "PATCH", "/v3/lead/"+id+tt.path, `{"Status":"onHold"}`, headers...), tt.status)
-		})
+		headers := []string{"Authorization", good, tt.header, tt.value}
+		refuses(t, s, ask(s, "POST", "/v1/"+TrunkID+tt.path, direct(`{}`), headers...), tt.status, name)
+		refuses(t, s, ask(s, "PATCH", "/v3/lead/"+id+tt.path, `{"Status":"onHold"}`, headers...), tt.status, name)
 	}
 	if w := ask(s, "POST", "/v1/"+TrunkID, direct(`{}`), "Authorization", "bearer "+good[7:], "Content-Type", "application/json; charset=UTF-8"); w.Code != 201 {
 		t.Errorf("status %d", w.Code)
@@ -194,9 +188,7 @@ func TestUpdateRefusesWhatTheSpecificationDoesNotAllow(t *testing.T) {
 		"an escaped path":        {"..%2F..%2Fv3%2Foauth2%2Fclient", `{"Status":"open"}`, 404},
 		"a UUID without hyphens": {strings.ReplaceAll(id, "-", "0"), `{"Status":"open"}`, 404},
 	} {
-		t.Run(name, func(t *testing.T) {
-			refuses(t, s, ask(s, "PATCH", "/v3/lead/"+tt.id, tt.body, "Authorization", signIn(s)), tt.status)
-		})
+		refuses(t, s, ask(s, "PATCH", "/v3/lead/"+tt.id, tt.body, "Authorization", signIn(s)), tt.status, name)
 	}
 	same(t, before, ledger(t, s))
 }

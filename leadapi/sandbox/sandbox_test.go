@@ -99,20 +99,16 @@ func decode(t *testing.T, w *httptest.ResponseRecorder) map[string]any {
 	return m
 }
 
-// refuses checks that an answer is a refusal of the status, and that nothing was stored.
-func refuses(t *testing.T, s *Server, w *httptest.ResponseRecorder, status int) {
+// refuses checks that an answer is a refusal of the status, and that nothing was stored; about is what it answers.
+func refuses(t *testing.T, s *Server, w *httptest.ResponseRecorder, status int, about ...any) {
 	t.Helper()
 	before := len(ledger(t, s))
-	if w.Code != status {
-		t.Fatalf("status %d %s, want %d", w.Code, w.Body, status)
-	}
+	same(t, status, w.Code, about, w.Body)
 	m := decode(t, w)
 	if m["error"] == "" || m["message"] == "" || len(m) != 2 {
-		t.Errorf("the refusal is %v", m)
+		t.Errorf("%v: the refusal is %v", about, m)
 	}
-	if n := len(ledger(t, s)); n != before {
-		t.Errorf("%d leads stored", n-before)
-	}
+	same(t, before, len(ledger(t, s)), about, "leads are stored")
 }
 
 func ledger(t *testing.T, s *Server) []Lead {
