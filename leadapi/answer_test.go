@@ -25,6 +25,7 @@ func TestRetryAfterIsRead(t *testing.T) {
 		{"0", "", 0, true},
 		{"7", "", 7 * time.Second, true},
 		{" 7 ", "", 7 * time.Second, true},
+		{"900", "", most, true},
 		{"901", "", most, true},
 		{"99999999999999999999999", "", most, true},
 		{"-1", "", 0, false},

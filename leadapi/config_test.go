@@ -26,6 +26,7 @@ func TestSettingsThatCannotBeUsedAreNamed(t *testing.T) {
 		{"BaseURL", "https://2001:db8::1", false},
 		{"BaseURL", "http://[::ffff:127.0.0.1]", true},
 		{"BaseURL", "https://api.example.com:", false},
+		{"BaseURL", "https://[2001:db8::1", false},
 		{"BaseURL", "https://api.example.com:65536", false},
 		{"BaseURL", "https://" + planted + "@api.example.com", false},
 		{"BaseURL", "", false},

@@ -2,9 +2,11 @@ package source_test
 
 import (
 	"testing"
-	"unicode/utf16"
+
+	"golang.org/x/text/encoding/unicode"
 
 	"leadferry/importer/source"
+	"leadferry/internal/testsupport/must"
 )
 
 // A byte order mark is no part of the text: not of the first column's name, which no mapping would find then, nor of
@@ -23,15 +25,15 @@ func TestAByteOrderMarkIsNoPartOfTheText(t *testing.T) {
 		{name: "lines of JSON", file: "leads.jsonl", text: `{"id":"7","name":"Ann"}` + "\n"},
 		{name: "list of JSON", file: "leads.json", text: `[{"id":"7","name":"Ann"}]`},
 	} {
+		utf16 := func(order unicode.Endianness) string {
+			data, err := unicode.UTF16(order, unicode.UseBOM).NewEncoder().String(test.text)
+			must.Do(t, err)
+			return data
+		}
 		for label, data := range map[string]string{
-			"utf-8": "\xEF\xBB\xBF" + test.text, "utf-16le": units(test.text, 0), "utf-16be": units(test.text, 1),
+			"utf-8": "\xEF\xBB\xBF" + test.text, "utf-16le": utf16(unicode.LittleEndian), "utf-16be": utf16(unicode.BigEndian),
 		} {
-			f, err := source.Open(write(t, test.file, data), test.options)
-			if err != nil {
-				t.Errorf("%v: %s: %v", test.name, label, err)
-				continue
-			}
-			rows := rowsOf(t, f)
+			rows := rowsOf(t, opened(t, write(t, test.file, data), test.options))
 			if len(rows) != 1 || rows[0].Problem != nil {
 				t.Errorf("%v: %s: rows %s", test.name, label, show(rows))
 				continue
@@ -39,15 +41,4 @@ func TestAByteOrderMarkIsNoPartOfTheText(t *testing.T) {
 			same(t, [][]string{{"id", "name"}, {"7", "Ann"}}, [][]string{rows[0].Header.Names, rows[0].Cells}, label, test.name)
 		}
 	}
-}
-
-// units is a text in UTF-16 behind its mark; low is the place of the low byte in each unit.
-func units(text string, low int) string {
-	var b []byte
-	for _, u := range utf16.Encode([]rune("\uFEFF" + text)) {
-		pair := [2]byte{}
-		pair[low], pair[1-low] = byte(u), byte(u>>8)
-		b = append(b, pair[:]...)
-	}
-	return string(b)
 }

@@ -37,6 +37,7 @@ func TestOpenRefusesContent(t *testing.T) {
 		{"CR only, long", "a,b\r" + strings.Repeat("1,2\r", 1<<19), "more than 1048576 bytes", 1},
 		{"CR in the header", "\na,b\rc\n1,2\n", "carriage return", 2},
 		{"long header", strings.Repeat("a,", 1<<20), "more than", 1},
+		{"broken header", "a,\"b\n1,2\n", "quote", 1},
 		{"blank names only", " ,,\n1,2,\n", "names no column", 1},
 		{"too many columns", strings.Repeat("a,", 1<<14) + "a\n", "16385 columns", 1},
 	} {
@@ -134,35 +135,24 @@ func TestInfoSumsUpTheFile(t *testing.T) {
 
 // faults 28
 func TestChangesOfTheFileAreNoticed(t *testing.T) {
-	for name, change := range map[string]func(path string) error{
-		"append":   func(path string) error { return os.WriteFile(path, []byte("a,b\n1,2\n3,4\n"), 0o600) },
-		"truncate": func(path string) error { return os.Truncate(path, 1) },
-		"touch":    func(path string) error { return os.Chtimes(path, time.Time{}, time.Unix(1, 0)) },
-		"append at the same time": func(path string) error {
-			stat, err := os.Stat(path)
-			if err != nil {
-				return err
-			}
-			return errors.Join(os.WriteFile(path, []byte("a,b\n1,2\n3,4\n"), 0o600), os.Chtimes(path, time.Time{}, stat.ModTime()))
+	for name, change := range map[string]func(path string, was time.Time) error{
+		"append":   func(path string, _ time.Time) error { return os.WriteFile(path, []byte("a,b\n1,2\n3,4\n"), 0o600) },
+		"truncate": func(path string, _ time.Time) error { return os.Truncate(path, 1) },
+		"touch":    func(path string, _ time.Time) error { return os.Chtimes(path, time.Time{}, time.Unix(1, 0)) },
+		"append at the same time": func(path string, was time.Time) error {
+			return errors.Join(os.WriteFile(path, []byte("a,b\n1,2\n3,4\n"), 0o600), os.Chtimes(path, time.Time{}, was))
 		},
-		"remove": os.Remove,
-		"replace": func(path string) error {
-			stat, err := os.Stat(path)
-			if err != nil {
-				return err
-			}
-			if err := os.WriteFile(path+".new", []byte("a,b\n9,9\n"), 0o600); err != nil {
-				return err
-			}
-			if err := os.Chtimes(path+".new", time.Time{}, stat.ModTime()); err != nil {
-				return err
-			}
-			return os.Rename(path+".new", path)
+		"remove": func(path string, _ time.Time) error { return os.Remove(path) },
+		"replace": func(path string, was time.Time) error {
+			next := path + ".new"
+			return errors.Join(os.WriteFile(next, []byte("a,b\n9,9\n"), 0o600), os.Chtimes(next, time.Time{}, was), os.Rename(next, path))
 		},
 	} {
 		path := write(t, "leads.csv", "a,b\n1,2\n")
 		f := opened(t, path, source.Options{})
-		must.Do(t, change(path))
+		stat, err := os.Stat(path)
+		must.Do(t, err)
+		must.Do(t, change(path, stat.ModTime()))
 		if f.Info().Changed {
 			t.Error(name, "noticed too early")
 		}

@@ -17,12 +17,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-func TestMain(m *testing.M) {
-	if path := os.Getenv("SANDBOX_TEST_SERVE"); path != "" {
-		serveUntilKilled(path)
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // clock is a clock that stands still until it is moved.
 type clock struct {
