@@ -107,7 +107,7 @@ func TestFrictionlessFiles(t *testing.T) {
 		t.Run(file, func(t *testing.T) {
 			path := filepath.Join(dir, filepath.FromSlash(file))
 			if want == "refused" {
-				openError(t, path, source.Options{})
+				openError(t, path, source.Options{}, "")
 				return
 			}
 			f := opened(t, path, source.Options{})

@@ -182,11 +182,7 @@ func FuzzPacked(f *testing.F) {
 			checkOpenError(t, err)
 			return
 		}
-		defer file.Close()
-		row := new(source.Row)
-		for err == nil {
-			err = file.Next(row)
-		}
+		_, err = rowsUntil(file)
 		var lost *source.LostError
 		if !errors.Is(err, io.EOF) && !errors.As(err, &lost) {
 			t.Fatal(err)

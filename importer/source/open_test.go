@@ -41,12 +41,8 @@ func TestOpenRefusesContent(t *testing.T) {
 		{"blank names only", " ,,\n1,2,\n", "names no column", 1},
 		{"too many columns", strings.Repeat("a,", 1<<14) + "a\n", "16385 columns", 1},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			refusal := openError(t, write(t, "leads.csv", test.data), source.Options{})
-			if !strings.Contains(refusal.Error(), test.want) || refusal.Line != test.line {
-				t.Errorf("want %q on line %d: %v", test.want, test.line, refusal)
-			}
-		})
+		refusal := openError(t, write(t, "leads.csv", test.data), source.Options{}, test.want, test.name)
+		same(t, test.line, refusal.Line, test.name, "line")
 	}
 }
 
@@ -57,8 +53,7 @@ func TestOpenRefusesOtherFormats(t *testing.T) {
 		"\x89PNG\r\n\x1A\n", "\xFF\xD8\xFF\xE0", "SQLite format 3\x00", "PAR1\x15\x04", "<?xml version=\"1.0\"?><Workbook/>", "\xFF\xFE\x00\x00a\x00\x00\x00",
 		"\x00\x00\xFE\xFF\x00\x00\x00a",
 	} {
-		refusal := openError(t, write(t, "leads.csv", data), source.Options{})
-		same(t, []any{"is not in a format that is read here", 0}, []any{refusal.Text, refusal.Line}, data, refusal)
+		openError(t, write(t, "leads.csv", data), source.Options{}, "is not in a format that is read here", data)
 	}
 }
 
@@ -73,9 +68,7 @@ func TestOpenRefusesOptions(t *testing.T) {
 		"input":          {},
 	} {
 		o.Stdin = strings.NewReader("a,b\n")
-		if refusal := openError(t, "-", o); !strings.Contains(refusal.Text, name) {
-			t.Errorf("%s: %v", name, refusal)
-		}
+		openError(t, "-", o, name)
 	}
 }
 
@@ -200,13 +193,10 @@ func TestContentBeatsTheNameForWorkbooks(t *testing.T) {
 	f := opened(t, write(t, "leads.csv", table), source.Options{})
 	defer f.Close()
 	same(t, []any{"xlsx", ""}, []any{f.Info().Format, f.Info().Encoding}, f.Info())
-	for _, refusal := range []*source.OpenError{
-		openError(t, write(t, "leads.xlsx", table), source.Options{Format: source.CSV}),
-		openError(t, "-", source.Options{Format: source.CSV, Stdin: strings.NewReader(table)}),
-		openError(t, write(t, "leads.xlsx", "a,b\n"), source.Options{}),
-	} {
-		if !strings.Contains(refusal.Text, "Excel workbook") || !strings.Contains(refusal.Hint, "--format") {
-			t.Error(refusal)
-		}
+	csv := source.Options{Format: source.CSV}
+	for _, want := range []string{"Excel workbook", "--format"} {
+		openError(t, write(t, "leads.xlsx", table), csv, want)
+		openError(t, "-", source.Options{Format: source.CSV, Stdin: strings.NewReader(table)}, want)
+		openError(t, write(t, "leads.xlsx", "a,b\n"), source.Options{}, want)
 	}
 }

@@ -97,20 +97,21 @@ func write(t testing.TB, name, data string) string {
 	return path
 }
 
-// openError opens a file that must be refused.
-func openError(t testing.TB, path string, o source.Options) *source.OpenError {
+// openError opens a file that must be refused, with these words in what is said of it; about is what was opened.
+func openError(t testing.TB, path string, o source.Options, want string, about ...any) *source.OpenError {
 	t.Helper()
 	f, err := source.Open(path, o)
 	if err == nil {
 		f.Close()
-		t.Fatal("the file was opened")
+		t.Fatal(about, "the file was opened")
 	}
 	var refusal *source.OpenError
 	if !errors.As(err, &refusal) || refusal.File != path {
-		t.Fatalf("not an OpenError of %s: %v", path, err)
+		t.Fatalf("%v: not an OpenError of %s: %v", about, path, err)
 	}
-	if refusal.Hint == "" && !strings.HasSuffix(path, ".xlsx") {
-		t.Errorf("no hint: %v", refusal)
+	hintless := refusal.Line > 0 && strings.HasSuffix(path, ".xlsx")
+	if refusal.Hint == "" && !hintless || !strings.Contains(refusal.Error(), want) {
+		t.Errorf("%v: no hint, or no %q: %v", about, want, refusal)
 	}
 	return refusal
 }

@@ -34,10 +34,8 @@ func TestOtherContainersAreRefused(t *testing.T) {
 		{"nothing", "", ""},
 	} {
 		for _, path := range []string{write(t, "leads.xlsx", test.data), "-"} {
-			refusal := openError(t, path, source.Options{Format: source.XLSX, Stdin: strings.NewReader(test.data)})
-			if !strings.Contains(refusal.Text, test.want) || refusal.Hint == "" {
-				t.Errorf("%s: %v", test.name, refusal)
-			}
+			o := source.Options{Format: source.XLSX, Stdin: strings.NewReader(test.data)}
+			openError(t, path, o, test.want, test.name)
 		}
 	}
 }
@@ -106,10 +104,7 @@ func TestDamagedWorkbooks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := test.book.file(t)
 			if test.line == 0 {
-				refusal := openError(t, path, source.Options{})
-				if !strings.Contains(refusal.Text, test.want) || refusal.Hint == "" {
-					t.Error(refusal)
-				}
+				openError(t, path, source.Options{}, test.want)
 				return
 			}
 			f := opened(t, path, source.Options{})
@@ -180,10 +175,7 @@ func TestArchivesAreBounded(t *testing.T) {
 			}
 			test.add(z)
 			must.Do(t, z.Close())
-			refusal := openError(t, write(t, "leads.xlsx", out.String()), source.Options{})
-			if !strings.Contains(refusal.Text, test.want) || refusal.Hint == "" {
-				t.Error(refusal)
-			}
+			openError(t, write(t, "leads.xlsx", out.String()), source.Options{}, test.want)
 		})
 	}
 }
@@ -236,10 +228,7 @@ func TestDamagedSheetIsRefusedBeforeItsFirstRow(t *testing.T) {
 	start, err := sheet.DataOffset()
 	must.Do(t, err)
 	data[start+int64(sheet.CompressedSize64)*9/10] ^= 0xFF
-	refusal := openError(t, write(t, "leads.xlsx", string(data)), source.Options{})
-	if !strings.Contains(refusal.Text, "damaged") {
-		t.Error(refusal)
-	}
+	openError(t, write(t, "leads.xlsx", string(data)), source.Options{}, "damaged")
 }
 
 // What is cut or altered is refused or lost, or it changes nothing; it never makes other rows.
