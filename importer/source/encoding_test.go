@@ -128,25 +128,23 @@ func TestWhatCannotBeDecodedIsAProblemOfItsRow(t *testing.T) {
 		{"utf-16le", "\x00\xDC\x61\x00", 0},
 		{"utf-16be", "\xD8\x00\x00\x61", 0},
 	} {
-		t.Run(fmt.Sprintf("%s %q", test.label, test.bad), func(t *testing.T) {
-			enc, err := htmlindex.Get(test.label)
-			must.Do(t, err)
-			before, _ := enc.NewEncoder().String("a,b\n1,2\n")
-			after, _ := enc.NewEncoder().String(",y\n3,4\n")
-			data := before + test.bad + after
-			for _, in := range []io.Reader{strings.NewReader(data), iotest.OneByteReader(strings.NewReader(data))} {
-				f := opened(t, "-", source.Options{Format: source.CSV, Encoding: test.label, Stdin: in})
-				rows := rowsOf(t, f)
-				if got := show(rows); got != "2:1|2\n3!encoding\n4:3|4\n" {
-					t.Fatal(got)
-				}
-				same(t, "2:1|2\n3!encoding\n", show(readAll(t, before+test.bad, source.Options{Format: source.CSV, Encoding: test.label})), "cut by the end of the file")
-				want := fmt.Sprintf("line 3, character %d ", test.at+1)
-				if text := rows[1].Problem.String(); !strings.Contains(text, want) || !strings.Contains(text, "--encoding") {
-					t.Errorf("want %q and the flag: %s", want, text)
-				}
+		what := fmt.Sprintf("%s %q", test.label, test.bad)
+		enc, err := htmlindex.Get(test.label)
+		must.Do(t, err)
+		before, _ := enc.NewEncoder().String("a,b\n1,2\n")
+		after, _ := enc.NewEncoder().String(",y\n3,4\n")
+		data := before + test.bad + after
+		for _, in := range []io.Reader{strings.NewReader(data), iotest.OneByteReader(strings.NewReader(data))} {
+			f := opened(t, "-", source.Options{Format: source.CSV, Encoding: test.label, Stdin: in})
+			rows := rowsOf(t, f)
+			same(t, "2:1|2\n3!encoding\n4:3|4\n", show(rows), what)
+			cut := readAll(t, before+test.bad, source.Options{Format: source.CSV, Encoding: test.label})
+			same(t, "2:1|2\n3!encoding\n", show(cut), what, "cut by the end of the file")
+			want := fmt.Sprintf("line 3, character %d ", test.at+1)
+			if text := rows[1].Problem.String(); !strings.Contains(text, want) || !strings.Contains(text, "--encoding") {
+				t.Errorf("%s: want %q and the flag: %s", what, want, text)
 			}
-		})
+		}
 	}
 }
 

@@ -75,18 +75,13 @@ func TestPackedFilesAreUnpacked(t *testing.T) {
 		{"several members.csv.gz", bytes.Join([][]byte{gz([]byte(data[:half])), gz(nil), gz([]byte(data[half:]))}, nil)},
 		{"several frames.csv.zst", bytes.Join([][]byte{skipped, zst([]byte(data[:half])), skipped, zst([]byte(data[half:]))}, nil)},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			f := opened(t, write(t, test.name, string(test.data)), source.Options{})
-			same(t, want, show(rowsOf(t, f)), "rows")
-			sum := sha256.Sum256(test.data)
-			info := f.Info()
-			if info.Bytes != int64(len(test.data)) || info.SHA256 != hex.EncodeToString(sum[:]) || info.Format != "csv" {
-				t.Errorf("not those of the file on disk: %+v", info)
-			}
-			if got := show(readAll(t, string(test.data), source.Options{Format: source.CSV})); got != want {
-				t.Error("the rows of standard input are others")
-			}
-		})
+		f := opened(t, write(t, test.name, string(test.data)), source.Options{})
+		same(t, want, show(rowsOf(t, f)), "rows", test.name)
+		sum := sha256.Sum256(test.data)
+		info := f.Info()
+		disk := []any{int64(len(test.data)), hex.EncodeToString(sum[:]), "csv"}
+		same(t, disk, []any{info.Bytes, info.SHA256, info.Format}, test.name)
+		same(t, want, show(readAll(t, string(test.data), source.Options{Format: source.CSV})), "of standard input", test.name)
 	}
 }
 
@@ -110,25 +105,23 @@ func TestPackedFilesThatAreDamaged(t *testing.T) {
 			"wrong checksum":      {damaged, "damaged"},
 			"text behind the end": {append(bytes.Clone(whole), "more than that"...), "something that is not packed follows its " + kind + " data"},
 		} {
-			t.Run(kind+" "+name, func(t *testing.T) {
-				f := opened(t, "-", source.Options{Format: source.CSV, Stdin: bytes.NewReader(test.packed)})
-				rows, err := rowsUntil(f)
-				var lost *source.LostError
-				if !errors.As(err, &lost) || lost.Line != len(rows)+2 || !strings.Contains(lost.Text, kind+" data") || !strings.Contains(lost.Text, test.text) {
-					t.Errorf("not lost behind row %d: %v", len(rows), err)
-				}
-				if len(rows) == 0 || !strings.HasPrefix(want, show(rows)) {
-					t.Error("the rows before are others")
-				}
-				same(t, "", f.Info().SHA256, "a sum of half a file")
-				first, err := source.Open(write(t, "leads.csv", string(test.packed)), source.Options{Proven: true})
-				if refused := err != nil && strings.Contains(err.Error(), kind+" data are damaged"); refused != (test.text == "damaged") || (err == nil) == refused {
-					t.Errorf("with its checksums first: %v", err)
-				}
-				if err == nil {
-					first.Close()
-				}
-			})
+			f := opened(t, "-", source.Options{Format: source.CSV, Stdin: bytes.NewReader(test.packed)})
+			rows, err := rowsUntil(f)
+			var lost *source.LostError
+			if !errors.As(err, &lost) || lost.Line != len(rows)+2 || !strings.Contains(lost.Text, kind+" data") || !strings.Contains(lost.Text, test.text) {
+				t.Errorf("%v: not lost behind row %d: %v", kind+" "+name, len(rows), err)
+			}
+			if len(rows) == 0 || !strings.HasPrefix(want, show(rows)) {
+				t.Error(kind+" "+name, "the rows before are others")
+			}
+			same(t, "", f.Info().SHA256, "a sum of half a file", kind+" "+name)
+			first, err := source.Open(write(t, "leads.csv", string(test.packed)), source.Options{Proven: true})
+			if refused := err != nil && strings.Contains(err.Error(), kind+" data are damaged"); refused != (test.text == "damaged") || (err == nil) == refused {
+				t.Errorf("%v: with its checksums first: %v", kind+" "+name, err)
+			}
+			if err == nil {
+				first.Close()
+			}
 		}
 	}
 }

@@ -73,9 +73,7 @@ func TestCellsOfAllKinds(t *testing.T) {
 
 const lost = `!cell A2 of column "a" holds a number of more than 15 digits: Excel keeps only 15 (hint: format the column as text and enter the number again)`
 
-// A number keeps all its digits; formats of codes and phones are filled, as Excel does.
-//
-// faults 100
+// A number keeps all its digits; formats of codes and phones are filled, as Excel does. faults 100
 func TestNumbersAsShown(t *testing.T) {
 	for _, test := range []struct{ format, number, want string }{
 		// The general format shortens long numbers where the column is narrow; the text does not.

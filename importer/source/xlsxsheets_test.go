@@ -86,16 +86,14 @@ func TestHeaderOfASheet(t *testing.T) {
 		{"error", `<row><c t="e"><v>#REF!</v></c></row>`, "the header cannot be read: cell A1 holds the error #REF!", 1},
 		{"too long", inline(strings.Repeat("x", 30), strings.Repeat("y", 30)), "more than 50 bytes", 1},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			w := workbook{rows: test.rows, formats: []string{"14"}}
-			o := source.Options{MaxRecord: 50}
-			f, err := source.Open(w.file(t), o)
-			if err == nil {
-				same(t, test.want, show(rowsOf(t, f)))
-				return
-			}
-			same(t, test.line, openError(t, w.file(t), o, test.want).Line)
-		})
+		w := workbook{rows: test.rows, formats: []string{"14"}}
+		o := source.Options{MaxRecord: 50}
+		f, err := source.Open(w.file(t), o)
+		if err == nil {
+			same(t, test.want, show(rowsOf(t, f)), test.name)
+			continue
+		}
+		same(t, test.line, openError(t, w.file(t), o, test.want, test.name).Line, test.name)
 	}
 }
 

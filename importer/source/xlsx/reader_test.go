@@ -10,9 +10,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// A workbook with more texts than memory has room for is refused, and one whose cells point to none.
-//
-// faults 8, 94
+// A workbook with more texts than memory has room for is refused, and one whose cells point to none. faults 8, 94
 func TestSharedTextsAreBounded(t *testing.T) {
 	shared := &sharedTexts{}
 	must.Do(t, shared.read(newTokens(strings.NewReader("<sst><si><t>a</t></si><si/><si><t>b_x0041_</t></si></sst>"))))

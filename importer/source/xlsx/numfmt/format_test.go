@@ -11,9 +11,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// Whole numbers of up to 15 digits come through digit for digit, however they are written.
-//
-// faults 100
+// Whole numbers of up to 15 digits come through digit for digit, however they are written. faults 100
 func TestWholeNumbersKeepTheirDigits(t *testing.T) {
 	general := Compile("General")
 	rapid.Check(t, func(t *rapid.T) {
