@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/unicode"
 	"pgregory.net/rapid"
 
 	"leadferry/importer/source"
@@ -187,4 +188,38 @@ func TestHintsNameEncodings(t *testing.T) {
 	openError(t, german, source.Options{}, "offset 4 of the file, line 1, character 5")
 	japanese := source.Options{Encoding: "shift_jis"}
 	openError(t, write(t, "leads.csv", "\x81\xFF,b\n"), japanese, "not text in shift_jis on line 1, character 1")
+}
+
+// A byte order mark is no part of the text: not of the first column's name, which no mapping would find then, nor of
+// the first cell, nor of a JSON document. faults 91, m26
+func TestAByteOrderMarkIsNoPartOfTheText(t *testing.T) {
+	headless := source.Options{NoHeader: true, Columns: []string{"id", "name"}}
+	for _, test := range []struct {
+		name, file, text string
+		options          source.Options
+	}{
+		{name: "header", file: "leads.csv", text: "id,name\n7,Ann\n"},
+		{name: "quoted header", file: "leads.csv", text: "\"id\",\"name\"\n7,Ann\n"},
+		{name: "tabs", file: "leads.tsv", text: "id\tname\n7\tAnn\n"},
+		{name: "no header", file: "leads.csv", text: "7,Ann\n", options: headless},
+		{name: "quoted cell", file: "leads.csv", text: "\"7\",Ann\n", options: headless},
+		{name: "lines of JSON", file: "leads.jsonl", text: `{"id":"7","name":"Ann"}` + "\n"},
+		{name: "list of JSON", file: "leads.json", text: `[{"id":"7","name":"Ann"}]`},
+	} {
+		utf16 := func(order unicode.Endianness) string {
+			data, err := unicode.UTF16(order, unicode.UseBOM).NewEncoder().String(test.text)
+			must.Do(t, err)
+			return data
+		}
+		for label, data := range map[string]string{
+			"utf-8": "\xEF\xBB\xBF" + test.text, "utf-16le": utf16(unicode.LittleEndian), "utf-16be": utf16(unicode.BigEndian),
+		} {
+			rows := rowsOf(t, opened(t, write(t, test.file, data), test.options))
+			if len(rows) != 1 || rows[0].Problem != nil {
+				t.Errorf("%v: %s: rows %s", test.name, label, show(rows))
+				continue
+			}
+			same(t, [][]string{{"id", "name"}, {"7", "Ann"}}, [][]string{rows[0].Header.Names, rows[0].Cells}, label, test.name)
+		}
+	}
 }
