@@ -12,8 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// faults 61, 64, 123
-func TestRetryAfterIsRead(t *testing.T) {
+func TestRetryAfterIsRead(t *testing.T) { // faults 61, 64, 123
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	const most = 15 * time.Minute
 	for _, test := range []struct {

@@ -12,8 +12,7 @@ import (
 	"testing"
 )
 
-// faults 35, 36
-func TestPeerClosesAtEveryByteOfTheRequest(t *testing.T) {
+func TestPeerClosesAtEveryByteOfTheRequest(t *testing.T) { // faults 35, 36
 	var size atomic.Int64
 	p := listen(t, func(p *peer, c net.Conn) { // measures a request
 		n, _ := c.Read(make([]byte, 4096))
@@ -43,8 +42,7 @@ func TestPeerClosesAtEveryByteOfTheRequest(t *testing.T) {
 	}
 }
 
-// faults 37, 38, m8, m9
-func TestPeerClosesAtEveryByteOfTheAnswer(t *testing.T) {
+func TestPeerClosesAtEveryByteOfTheAnswer(t *testing.T) { // faults 37, 38, m8, m9
 	for name, head := range map[string]string{
 		"length":  fmt.Sprintf("HTTP/1.1 201 Created\r\nContent-Length: %d\r\n\r\n", len(createdBody)),
 		"chunked": fmt.Sprintf("HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n", len(createdBody)),

@@ -8,8 +8,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// faults 43, 49, 50, 98
-func TestSettingsThatCannotBeUsedAreNamed(t *testing.T) {
+func TestSettingsThatCannotBeUsedAreNamed(t *testing.T) { // faults 43, 49, 50, 98
 	const planted = "planted"
 	for _, test := range []struct {
 		field, value string
@@ -105,8 +104,7 @@ func TestSpellingsOfAnAddressAreOne(t *testing.T) {
 	}
 }
 
-// fault 49
-func TestHostNamesGoOutInASCII(t *testing.T) {
+func TestHostNamesGoOutInASCII(t *testing.T) { // fault 49
 	c := config("https://api.example.com")
 	c.BaseURL, c.LeadsURL = "https://Bücher.example:8443", "https://[::1]/x"
 	client, err := New(c)

@@ -183,7 +183,6 @@ func TestAnswerThatIsThereAfterTheTimeIsTaken(t *testing.T) {
 	}
 }
 
-// resting is how many connections wait for another call.
 func resting(h *host) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

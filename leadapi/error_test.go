@@ -82,8 +82,7 @@ func zipped(text string) string {
 	return b.String()
 }
 
-// fault 51
-func TestCreateTakesAnID(t *testing.T) {
+func TestCreateTakesAnID(t *testing.T) { // fault 51
 	for name, test := range map[string]struct {
 		answer string
 		want   Created

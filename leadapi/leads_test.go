@@ -40,8 +40,7 @@ func TestUpdateReadsTheLead(t *testing.T) {
 	}
 }
 
-// fault 98, m31
-func TestIDsMustBePlain(t *testing.T) {
+func TestIDsMustBePlain(t *testing.T) { // fault 98, m31
 	p := answers(t, answerText(200, leadBody))
 	client := signedIn(t, config(p.address()))
 	for id, good := range map[string]bool{

@@ -19,8 +19,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// faults 52, 118
-func TestMessageIsWhatTheServiceSays(t *testing.T) {
+func TestMessageIsWhatTheServiceSays(t *testing.T) { // faults 52, 118
 	long := strings.Repeat("ä", 600)
 	for body, want := range map[string]string{
 		`{"message":"no such trunk"}`:                     "no such trunk",

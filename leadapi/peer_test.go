@@ -35,7 +35,6 @@ const (
 	refresh = "refresh+token/0123456789abcdef"
 )
 
-// config is a good Config for a service at the address.
 func config(address string) Config {
 	return Config{
 		BaseURL: address, LeadsURL: address, TrunkID: "trunk-1", ClientID: "client-1",
@@ -43,7 +42,6 @@ func config(address string) Config {
 	}
 }
 
-// connect returns a Client of the address that is closed with the test.
 func connect(t testing.TB, c Config) *Client {
 	t.Helper()
 	client, err := New(c)
@@ -52,7 +50,6 @@ func connect(t testing.TB, c Config) *Client {
 	return client
 }
 
-// signedIn returns a Client that holds a token already.
 func signedIn(t testing.TB, c Config) *Client {
 	t.Helper()
 	return withToken(connect(t, c))
@@ -118,7 +115,6 @@ func (p *peer) seen() int {
 	return p.posts
 }
 
-// next reads one request whole and returns its body.
 func (p *peer) next(r *bufio.Reader) (string, error) {
 	if _, err := r.Peek(1); err != nil {
 		return "", err
@@ -158,7 +154,6 @@ func another(answer string, n int) string {
 	return strings.Replace(answer, `"leadID":"lead-1"`, `"leadID":"lead-`+string("12"[n%2])+`"`, 1)
 }
 
-// answerText writes an answer with its length.
 func answerText(status int, body string, headers ...string) string {
 	text := fmt.Sprintf("HTTP/1.1 %03d x\r\nContent-Length: %d\r\n", status, len(body))
 	for _, h := range headers {

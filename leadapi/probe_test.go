@@ -115,7 +115,6 @@ func TestAProbeTriesEveryStepAndMakesNothing(t *testing.T) {
 	}
 }
 
-// without takes the user from a proxy.
 func without(with func(*url.URL) *Proxy) func(*url.URL) *Proxy {
 	return func(u *url.URL) *Proxy {
 		p := *with(u)

@@ -27,7 +27,6 @@ type unsteady struct {
 
 var rowOf = regexp.MustCompile(`row-\d+`)
 
-// serve takes a connection's requests.
 func (u *unsteady) serve(c net.Conn) {
 	if rand.N(40) == 0 { // an answer before any request, and the end
 		io.WriteString(c, answerText(503, "{}"))
@@ -110,7 +109,6 @@ func (u *unsteady) answer(c net.Conn, r *bufio.Reader) bool {
 	return err == nil
 }
 
-// reset ends a connection with FIN, or with RST.
 func reset(c net.Conn, hard bool) {
 	if upon, ok := c.(*tls.Conn); ok {
 		c = upon.NetConn()

@@ -8,8 +8,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// fault 100
-func TestRequestsAreWrittenByteForByte(t *testing.T) {
+func TestRequestsAreWrittenByteForByte(t *testing.T) { // fault 100
 	text := func(s string) *string { return &s }
 	content := []ContentField{
 		{Key: "zip", Value: "01234"},
@@ -52,8 +51,7 @@ func TestRequestsAreWrittenByteForByte(t *testing.T) {
 // arrival is a request as the service got it.
 type arrival struct{ Line, Type, Authorization, Agent, Body string }
 
-// fault 99
-func TestRequestsArriveAsSpecified(t *testing.T) {
+func TestRequestsArriveAsSpecified(t *testing.T) { // fault 99
 	const lead, client = `{"ID":"lead-1"}`, `{"ID":"c-1","Secret":"s"}`
 	var got arrival
 	s := serve(t, false, func(w http.ResponseWriter, r *http.Request) {

@@ -89,8 +89,7 @@ func (s *issuer) want(grants ...string) {
 
 const byAccount = "client_credentials"
 
-// faults 53, 71
-func TestTokenIsRenewedOnceForAllWorkers(t *testing.T) {
+func TestTokenIsRenewedOnceForAllWorkers(t *testing.T) { // faults 53, 71
 	for round := range 10 {
 		var expired atomic.Bool
 		s := &issuer{}
@@ -152,8 +151,7 @@ func TestWaiterOutlivesTheLeader(t *testing.T) {
 	})
 }
 
-// faults 73, 74, 78
-func TestRefreshTokenComesBeforeTheAccount(t *testing.T) {
+func TestRefreshTokenComesBeforeTheAccount(t *testing.T) { // faults 73, 74, 78
 	refreshed := func(status int) func(url.Values) (int, string) {
 		return func(q url.Values) (int, string) {
 			if q.Get("grant_type") == "refresh_token" {
@@ -186,8 +184,7 @@ func TestRefreshTokenComesBeforeTheAccount(t *testing.T) {
 	}
 }
 
-// faults 75, 76, 77
-func TestTokenIsRenewedAtFourFifthsOfItsLife(t *testing.T) {
+func TestTokenIsRenewedAtFourFifthsOfItsLife(t *testing.T) { // faults 75, 76, 77
 	for expires, life := range map[string]time.Duration{
 		"10800": 3 * time.Hour, "100.5": 100 * time.Second, "1": 30 * time.Second,
 		"null": 3 * time.Hour, "0": 3 * time.Hour, "-5": 3 * time.Hour, `"soon"`: 3 * time.Hour,
@@ -228,8 +225,7 @@ func TestTokenIsRenewedAtFourFifthsOfItsLife(t *testing.T) {
 	}
 }
 
-// fault 53
-func TestRefusalsCountNewTokensRunning(t *testing.T) {
+func TestRefusalsCountNewTokensRunning(t *testing.T) { // fault 53
 	s := &issuer{good: func(token int) bool { return token == 1 || token == 5 }}
 	c, elapsed := issue(t, s)
 	succeeds(t, c)
@@ -260,8 +256,7 @@ func TestUnreadableTokenIsRefused(t *testing.T) {
 }
 
 // Each renewal may give another refresh token, and the one before is worth nothing then: the newest one is kept.
-// faults 72, 73
-func TestNewestRefreshTokenIsUsed(t *testing.T) {
+func TestNewestRefreshTokenIsUsed(t *testing.T) { // faults 72, 73
 	s := &issuer{}
 	c, elapsed := issue(t, s)
 	want := []string{byAccount}

@@ -49,8 +49,7 @@ func trust(c *Client, s *httptest.Server) *Client {
 	return c
 }
 
-// faults 41, m1, m2, m3
-func TestHTTP2PeerIsSpokenToWithHTTP1(t *testing.T) {
+func TestHTTP2PeerIsSpokenToWithHTTP1(t *testing.T) { // faults 41, m1, m2, m3
 	var protocols sync.Map
 	s := serve(t, true, func(w http.ResponseWriter, r *http.Request) {
 		protocols.Store(r.Proto, true)
@@ -79,8 +78,7 @@ func TestHeads(t *testing.T) {
 	}
 }
 
-// faults 33, 34
-func TestNothingLeavesWithoutAConnection(t *testing.T) {
+func TestNothingLeavesWithoutAConnection(t *testing.T) { // faults 33, 34
 	stranger := serve(t, true, func(http.ResponseWriter, *http.Request) { t.Error("a request arrived") })
 	plain := listen(t, func(p *peer, c net.Conn) { io.WriteString(c, answerText(400, "this port speaks http")) })
 	hangUp := listen(t, func(p *peer, c net.Conn) {})
@@ -111,8 +109,7 @@ func TestNothingLeavesWithoutAConnection(t *testing.T) {
 	}
 }
 
-// faults 50, 65, m10-m13
-func TestRedirectsAreNeverFollowed(t *testing.T) {
+func TestRedirectsAreNeverFollowed(t *testing.T) { // faults 50, 65, m10-m13
 	var hits atomic.Int64
 	target := serve(t, false, func(http.ResponseWriter, *http.Request) { hits.Add(1) })
 	for _, location := range []string{target.URL + "/x", "/v1/other", "http://%zz/", ""} {
@@ -167,7 +164,6 @@ func TestObserveSeesEachCall(t *testing.T) {
 	}
 }
 
-// authority is one of a test.
 func authority(t testing.TB, name string) *tls.Certificate {
 	return testsupport.Sign(t, x509.Certificate{Subject: pkix.Name{CommonName: name}}, nil)
 }

@@ -168,8 +168,7 @@ func TestTextOfLongListsIsCut(t *testing.T) {
 	}
 }
 
-// fault 118
-func TestChecksAreShownEscaped(t *testing.T) {
+func TestChecksAreShownEscaped(t *testing.T) { // fault 118
 	const evil = "\x1b[2Jred\u202e\nforged"
 	at := Place{File: evil, Line: 1}
 	s := rehearsed()

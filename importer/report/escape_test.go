@@ -12,8 +12,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// faults 118
-func TestEscapeShowsWhatCannotBeSeen(t *testing.T) {
+func TestEscapeShowsWhatCannotBeSeen(t *testing.T) { // faults 118
 	long := strings.Repeat("é", 499)
 	tests := []struct{ name, in, want string }{
 		{"plain", `C:\leads "a" <b>`, `C:\leads "a" <b>`},
@@ -32,8 +31,7 @@ func TestEscapeShowsWhatCannotBeSeen(t *testing.T) {
 	}
 }
 
-// faults m29, 117
-func TestDefuseStopsFormulas(t *testing.T) {
+func TestDefuseStopsFormulas(t *testing.T) { // faults m29, 117
 	for _, lead := range []string{"=", "+", "-", "@", "\t", "\r", "\n", "\x00", "＝", "＋", "－", "＠"} {
 		in := lead + "1+1"
 		same(t, "'"+in, defuse(in), in)
@@ -68,8 +66,7 @@ func TestNoTextFromOutsideStaysDangerous(t *testing.T) {
 	})
 }
 
-// faults 118
-func TestEscapeJSONChangesNoMeaning(t *testing.T) {
+func TestEscapeJSONChangesNoMeaning(t *testing.T) { // faults 118
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a\x{7f}\x{9b}\x{202e}\x{2066}\x{e0001}é"\\]*`)).Draw(t, "text")
 		b, err := json.Marshal(text)

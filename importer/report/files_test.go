@@ -51,7 +51,6 @@ func plantLink(t *testing.T, to, path string) {
 	must.Do(t, err)
 }
 
-// fails is a test of any kind.
 type fails interface {
 	Helper()
 	Errorf(format string, args ...any)
@@ -77,8 +76,7 @@ func names(t *testing.T, dir string) (list []string) {
 
 var bad = Reject{Line: 2, Outcome: "invalid", Error: "no", Names: []string{"id"}, Cells: []string{"7"}}
 
-// faults 29, 119
-func TestFilesArePartialAndPrivateUntilTheRunEnds(t *testing.T) {
+func TestFilesArePartialAndPrivateUntilTheRunEnds(t *testing.T) { // faults 29, 119
 	dir := filepath.Join(t.TempDir(), "runs", "one")
 	r := open(t, Files{Dir: dir})
 	must.Do(t, r.Results([]Result{{Key: "7"}}))
@@ -135,8 +133,7 @@ func TestOnlyWantedFilesAreMade(t *testing.T) {
 	}
 }
 
-// faults 30
-func TestSymbolicLinksAreNotFollowed(t *testing.T) {
+func TestSymbolicLinksAreNotFollowed(t *testing.T) { // faults 30
 	for _, name := range []string{"results.csv", "results.csv.partial", "rejects.csv", "rejects.csv.partial", "summary.json", "summary.json.partial"} {
 		dir, canary := t.TempDir(), filepath.Join(t.TempDir(), "canary")
 		must.Do(t, os.WriteFile(canary, []byte("sings"), 0o600))
@@ -153,8 +150,7 @@ func TestSymbolicLinksAreNotFollowed(t *testing.T) {
 	}
 }
 
-// faults 30
-func TestALinkPlantedInTheLastMomentIsRefused(t *testing.T) {
+func TestALinkPlantedInTheLastMomentIsRefused(t *testing.T) { // faults 30
 	dir := t.TempDir()
 	plantLink(t, dir+"/canary", dir+"/link")
 	folder, err := os.OpenRoot(dir)
@@ -196,8 +192,7 @@ func TestPlacesThatCannotBeWrittenAreRefusedAtTheStart(t *testing.T) {
 	}
 }
 
-// faults 16
-func TestLeftoversOfAKilledRunAreReplaced(t *testing.T) {
+func TestLeftoversOfAKilledRunAreReplaced(t *testing.T) { // faults 16
 	dir := t.TempDir()
 	path := filepath.Join(dir, "r.csv")
 	folder, err := os.OpenRoot(dir)
@@ -235,8 +230,7 @@ func TestAFileIsNotTakenForThatOfAnotherRun(t *testing.T) {
 	}
 }
 
-// faults 15
-func TestAFullDiskIsTold(t *testing.T) {
+func TestAFullDiskIsTold(t *testing.T) { // faults 15
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip("no /dev/full here")
 	}
@@ -271,8 +265,7 @@ func TestAFullDiskIsTold(t *testing.T) {
 	}
 }
 
-// faults 15
-func TestAFullDiskStopsResultsEarly(t *testing.T) {
+func TestAFullDiskStopsResultsEarly(t *testing.T) { // faults 15
 	r := open(t, Files{Results: "/dev/full"})
 	var err error
 	for i := 0; err == nil && i < outputBuffer; i++ {

@@ -108,8 +108,7 @@ func TestLogLinesStandAboveTheBar(t *testing.T) {
 	}
 }
 
-// faults 118
-func TestWithoutATerminalProgressIsALogLineEachTenSeconds(t *testing.T) {
+func TestWithoutATerminalProgressIsALogLineEachTenSeconds(t *testing.T) { // faults 118
 	synctest.Test(t, func(t *testing.T) {
 		var out, log strings.Builder
 		noTime := func(_ []string, a slog.Attr) slog.Attr {

@@ -9,8 +9,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// faults m29, 117
-func TestResultsAreWrittenAsAgreed(t *testing.T) {
+func TestResultsAreWrittenAsAgreed(t *testing.T) { // faults m29, 117
 	r := open(t, Files{Dir: t.TempDir()})
 	for _, res := range []Result{
 		{File: "a.csv", Line: "2", Row: "1", Key: "k1", Outcome: "created", LeadID: "L1", ExternalID: "x-1", OrganizationID: "o-1", Location: "Oak Hill", Status: "open", HTTPStatus: "201", Attempts: "1"},
@@ -28,8 +27,7 @@ a.csv,3,2,=k2,invalid,,,,,,,0,"column ""Email"": not an e-mail address"
 	same(t, want, read(t, r.files.Results))
 }
 
-// faults m29, 117
-func TestRejectedRowsAreWrittenAsTheyWereRead(t *testing.T) {
+func TestRejectedRowsAreWrittenAsTheyWereRead(t *testing.T) { // faults m29, 117
 	columns, csv, long := []string{"id", "name"}, Input{Format: "csv"}, strings.Repeat("x", 600)
 	of := func(line int, outcome, why string, cells ...string) Reject {
 		return Reject{Line: line, Outcome: outcome, Error: why, Names: columns, Cells: cells}

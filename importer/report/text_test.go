@@ -212,8 +212,7 @@ func TestTextKeepsToTheWidth(t *testing.T) {
 	}
 }
 
-// fault 118
-func TestTextShowsNothingRaw(t *testing.T) {
+func TestTextShowsNothingRaw(t *testing.T) { // fault 118
 	const evil = "\x1b[2Jred\u202e\nforged: line"
 	s := attention()
 	s.Command, s.Outcome, s.StopReason, s.Hint = evil, "stopped", evil, evil

@@ -15,8 +15,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// faults 90, 92, 100
-func TestCSVSpectrumComesThroughAsPublished(t *testing.T) {
+func TestCSVSpectrumComesThroughAsPublished(t *testing.T) { // faults 90, 92, 100
 	dir := cases(t, "csv-spectrum")
 	files, err := filepath.Glob(filepath.Join(dir, "csvs", "*.csv"))
 	if err != nil || len(files) < 11 {
@@ -44,8 +43,7 @@ func TestCSVSpectrumComesThroughAsPublished(t *testing.T) {
 	}
 }
 
-// faults 96
-func TestJSONTestSuiteAsFilesOfTheirOwn(t *testing.T) {
+func TestJSONTestSuiteAsFilesOfTheirOwn(t *testing.T) { // faults 96
 	files, err := filepath.Glob(filepath.Join(cases(t, "jsontestsuite"), "test_*", "*.json"))
 	if err != nil || len(files) < 100 {
 		t.Fatalf("%d files of at least 100: %v", len(files), err)
@@ -86,8 +84,7 @@ func readLoosely(path string) (problems int, err error) {
 	return problems, err
 }
 
-// faults 90, 91, 93, 95
-func TestFrictionlessFiles(t *testing.T) {
+func TestFrictionlessFiles(t *testing.T) { // faults 90, 91, 93, 95
 	dir := cases(t, "frictionless")
 	for file, want := range map[string]string{
 		"latin1.csv":                    "2:1|english\n3!encoding\n",

@@ -9,8 +9,7 @@ import (
 	"leadferry/importer/source"
 )
 
-// faults 90, 91, 92, 100, m25, m26
-func TestCSVRows(t *testing.T) {
+func TestCSVRows(t *testing.T) { // faults 90, 91, 92, 100, m25, m26
 	for _, test := range []struct{ name, data, want string }{
 		{"plain", "a,b\n1,2\n3,4\n", "2:1|2\n3:3|4\n"},
 		{"no final line end", "a,b\n1,2", "2:1|2\n"},
@@ -72,8 +71,7 @@ func TestProblemRowsKeepTheRecordAsRead(t *testing.T) {
 	same(t, want, got)
 }
 
-// faults 94, m25, m28
-func TestRecordsHaveALimit(t *testing.T) {
+func TestRecordsHaveALimit(t *testing.T) { // faults 94, m25, m28
 	long := strings.Repeat("x", 100)
 	for _, test := range []struct{ name, data, want string }{
 		{"as long as allowed", "a\n" + long[:63] + "\n1\n", "2:" + long[:63] + "\n3:1\n"},
@@ -130,8 +128,7 @@ func TestNoRowBeginsInsideQuotes(t *testing.T) {
 	}
 }
 
-// faults 132
-func TestRowsWithoutDataArePassedOver(t *testing.T) {
+func TestRowsWithoutDataArePassedOver(t *testing.T) { // faults 132
 	for _, test := range []struct {
 		name, data, want string
 		format           source.Format
@@ -153,8 +150,7 @@ func TestRowsWithoutDataArePassedOver(t *testing.T) {
 	}
 }
 
-// faults 132
-func TestARowThatRepeatsTheHeaderIsKnown(t *testing.T) {
+func TestARowThatRepeatsTheHeaderIsKnown(t *testing.T) { // faults 132
 	long := strings.Repeat("long", 20)
 	for _, test := range []struct {
 		data    string
@@ -216,8 +212,7 @@ func TestAnswersInRejects(t *testing.T) {
 	}
 }
 
-// faults 132
-func TestRejectsThatAreNotCorrectedAreNoRows(t *testing.T) {
+func TestRejectsThatAreNotCorrectedAreNoRows(t *testing.T) { // faults 132
 	const note = "leadferry_line,leadferry_outcome,leadferry_error,leadferry_text"
 	for _, test := range []struct {
 		name, data, want string

@@ -45,8 +45,7 @@ func TestDelimiters(t *testing.T) {
 	}
 }
 
-// faults 93
-func TestHeadersThatAreUnusual(t *testing.T) {
+func TestHeadersThatAreUnusual(t *testing.T) { // faults 93
 	for _, test := range []struct {
 		name, data, names, rows, warning string
 	}{

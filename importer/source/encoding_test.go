@@ -46,8 +46,7 @@ func TestISO2022JP(t *testing.T) {
 	}
 }
 
-// faults 91
-func TestRandomTextInAnyEncodingIsReadBack(t *testing.T) {
+func TestRandomTextInAnyEncodingIsReadBack(t *testing.T) { // faults 91
 	labels := slices.Sorted(maps.Keys(alphabets))
 	rapid.Check(t, func(t *rapid.T) {
 		label := rapid.SampledFrom(labels).Draw(t, "label")
@@ -76,7 +75,6 @@ func mayBeUTF8(data []byte) bool {
 	return false
 }
 
-// ascii leaves characters of ASCII as they are and others out.
 func ascii(r rune) rune {
 	if r < utf8.RuneSelf {
 		return r
@@ -84,13 +82,11 @@ func ascii(r rune) rune {
 	return -1
 }
 
-// maybePacked packs data or leaves it.
 func maybePacked(t *rapid.T, data []byte) []byte {
 	return packers[rapid.SampledFrom([]string{"", "gzip", "zstd"}).Draw(t, "packing")](data)
 }
 
-// faults 91
-func TestByteOrderMarks(t *testing.T) {
+func TestByteOrderMarks(t *testing.T) { // faults 91
 	for _, test := range []struct {
 		name, data, label, want, warning string
 	}{
@@ -108,8 +104,7 @@ func TestByteOrderMarks(t *testing.T) {
 	}
 }
 
-// faults 91
-func TestWhatCannotBeDecodedIsAProblemOfItsRow(t *testing.T) {
+func TestWhatCannotBeDecodedIsAProblemOfItsRow(t *testing.T) { // faults 91
 	for _, test := range []struct {
 		label, bad string // bytes inside a cell
 		at         int    // its character that cannot be decoded
@@ -161,8 +156,7 @@ func TestReplacementCharacters(t *testing.T) {
 	same(t, "2:\uFFFD\n", show(readAll(t, "a\n\xEF\xBF\xBD\n", source.Options{Format: source.CSV})), "utf-8")
 }
 
-// faults 91
-func TestADamagedCharacterSwallowsNoStructure(t *testing.T) {
+func TestADamagedCharacterSwallowsNoStructure(t *testing.T) { // faults 91
 	for _, label := range []string{"shift_jis", "euc-jp", "euc-kr", "big5", "gbk", "gb18030", "windows-1252", "koi8-r"} {
 		for lead := 0x80; lead < 0x100; lead++ {
 			for _, tail := range []string{"", "\xA1", "\x81", "0", "1\x81"} {
@@ -181,8 +175,7 @@ func TestADamagedCharacterSwallowsNoStructure(t *testing.T) {
 	}
 }
 
-// faults 91
-func TestHintsNameEncodings(t *testing.T) {
+func TestHintsNameEncodings(t *testing.T) { // faults 91
 	german := write(t, "leads.csv", "Stra\xDFe,b\n")
 	openError(t, german, source.Options{}, "--encoding windows-1252")
 	openError(t, german, source.Options{}, "offset 4 of the file, line 1, character 5")

@@ -10,7 +10,6 @@ import (
 	"leadferry/importer/source"
 )
 
-// framed reads a CSV file and gives its rows and warnings as text.
 func framed(t *testing.T, data string, o source.Options) string {
 	t.Helper()
 	if o.Format == "" {

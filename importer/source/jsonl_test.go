@@ -8,8 +8,7 @@ import (
 	"leadferry/importer/source"
 )
 
-// faults 96, 100, m27, m28
-func TestJSONLRows(t *testing.T) {
+func TestJSONLRows(t *testing.T) { // faults 96, 100, m27, m28
 	keys := func(n int) string {
 		var b strings.Builder
 		for i := range n {

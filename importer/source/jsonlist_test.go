@@ -33,8 +33,7 @@ func readLost(t testing.TB, in io.Reader, o source.Options) (string, *source.Fil
 	return show(rows) + strconv.Itoa(lost.Line) + "!lost", f
 }
 
-// faults 96
-func TestJSONLists(t *testing.T) {
+func TestJSONLists(t *testing.T) { // faults 96
 	long := strings.Repeat("x", 1<<20)
 	for _, test := range []struct{ name, data, want string }{
 		{"empty", "[]", ""},
@@ -74,8 +73,7 @@ func TestJSONLists(t *testing.T) {
 	}
 }
 
-// faults 96
-func TestJSONListsInsideAnObject(t *testing.T) {
+func TestJSONListsInsideAnObject(t *testing.T) { // faults 96
 	pad := strings.Repeat("p", 1<<21)
 	var lineOfEach strings.Builder
 	for i := range 1<<17 + 1 {

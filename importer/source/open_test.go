@@ -16,8 +16,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// faults 91, 92, 93, 95
-func TestOpenRefusesContent(t *testing.T) {
+func TestOpenRefusesContent(t *testing.T) { // faults 91, 92, 93, 95
 	for _, test := range []struct {
 		name, data, want string
 		line             int
@@ -46,8 +45,7 @@ func TestOpenRefusesContent(t *testing.T) {
 	}
 }
 
-// faults 95
-func TestOpenRefusesOtherFormats(t *testing.T) {
+func TestOpenRefusesOtherFormats(t *testing.T) { // faults 95
 	for _, data := range []string{
 		"\x1F\x8B\x07\x00", "BZh91AY&SY", "\xFD7zXZ\x00", "\x04\x22\x4D\x18", "\x1F\x9D\x90", "7z\xBC\xAF\x27\x1C", "Rar!\x1A\x07\x01", "{\\rtf1\\ansi",
 		"\x89PNG\r\n\x1A\n", "\xFF\xD8\xFF\xE0", "SQLite format 3\x00", "PAR1\x15\x04", "<?xml version=\"1.0\"?><Workbook/>", "\xFF\xFE\x00\x00a\x00\x00\x00",
@@ -126,8 +124,7 @@ func TestInfoSumsUpTheFile(t *testing.T) {
 	same(t, want, f.Info())
 }
 
-// faults 28
-func TestChangesOfTheFileAreNoticed(t *testing.T) {
+func TestChangesOfTheFileAreNoticed(t *testing.T) { // faults 28
 	for name, change := range map[string]func(path string, was time.Time) error{
 		"append":   func(path string, _ time.Time) error { return os.WriteFile(path, []byte("a,b\n1,2\n3,4\n"), 0o600) },
 		"truncate": func(path string, _ time.Time) error { return os.Truncate(path, 1) },
@@ -187,8 +184,7 @@ func TestAReadErrorLosesTheFile(t *testing.T) {
 	}
 }
 
-// faults 95
-func TestContentBeatsTheNameForWorkbooks(t *testing.T) {
+func TestContentBeatsTheNameForWorkbooks(t *testing.T) { // faults 95
 	table := content(t, filepath.Join(cases(t, "frictionless"), "table.xlsx"))
 	f := opened(t, write(t, "leads.csv", table), source.Options{})
 	defer f.Close()

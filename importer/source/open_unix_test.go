@@ -15,8 +15,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// faults 27, 97
-func TestOpenRefusesWhatIsNoFile(t *testing.T) {
+func TestOpenRefusesWhatIsNoFile(t *testing.T) { // faults 27, 97
 	dir := t.TempDir()
 	pipe, socket := filepath.Join(dir, "pipe"), filepath.Join(dir, "socket")
 	must.Do(t, syscall.Mkfifo(pipe, 0o600))

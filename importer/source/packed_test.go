@@ -58,8 +58,7 @@ func leads(n int) (data, rows string) {
 	return a.String(), b.String()
 }
 
-// faults 95
-func TestPackedFilesAreUnpacked(t *testing.T) {
+func TestPackedFilesAreUnpacked(t *testing.T) { // faults 95
 	data, want := leads(5000)
 	half := strings.Index(data, "2500,") + 1 // in the middle of a row
 	gz, zst := packers["gzip"], packers["zstd"]
@@ -85,8 +84,7 @@ func TestPackedFilesAreUnpacked(t *testing.T) {
 	}
 }
 
-// faults 95
-func TestPackedFilesThatAreDamaged(t *testing.T) {
+func TestPackedFilesThatAreDamaged(t *testing.T) { // faults 95
 	data, want := leads(20_000)
 	for kind, pack := range packers {
 		if kind == "" {
@@ -126,8 +124,7 @@ func TestPackedFilesThatAreDamaged(t *testing.T) {
 	}
 }
 
-// faults 95
-func TestPackedFilesThatAreRefused(t *testing.T) {
+func TestPackedFilesThatAreRefused(t *testing.T) { // faults 95
 	table := []byte("a,b\n1,2\n")
 	gz, zst := packers["gzip"], packers["zstd"]
 	random, _ := leads(10)
@@ -150,8 +147,7 @@ func TestPackedFilesThatAreRefused(t *testing.T) {
 	}
 }
 
-// faults 94, 95
-func TestPackedFilesThatGrowTooMuch(t *testing.T) {
+func TestPackedFilesThatGrowTooMuch(t *testing.T) { // faults 94, 95
 	row := "1," + strings.Repeat("x", 1022-3) + "\n"
 	for _, test := range []struct {
 		name, line string

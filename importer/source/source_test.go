@@ -15,14 +15,12 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// fails is a test of any kind.
 type fails interface {
 	Helper()
 	Errorf(format string, args ...any)
 	Fatal(args ...any)
 }
 
-// opened opens a file that must be accepted.
 func opened(t fails, path string, o source.Options) *source.File {
 	t.Helper()
 	f, err := source.Open(path, o)
@@ -30,7 +28,6 @@ func opened(t fails, path string, o source.Options) *source.File {
 	return f
 }
 
-// readAll reads every row of data, which Open must accept.
 func readAll(t testing.TB, data string, o source.Options) []source.Row {
 	t.Helper()
 	o.Stdin = strings.NewReader(data)
@@ -64,7 +61,6 @@ func rowsOf(t testing.TB, f *source.File) []source.Row {
 	}
 }
 
-// rowsUntil reads rows until an error ends it.
 func rowsUntil(f *source.File) (rows []source.Row, err error) {
 	defer f.Close()
 	for {
@@ -89,7 +85,6 @@ func show(rows []source.Row) string {
 	return b.String()
 }
 
-// write makes a file with this name and content in a folder of its own.
 func write(t testing.TB, name, data string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)

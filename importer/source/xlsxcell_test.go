@@ -28,8 +28,7 @@ func one(t *testing.T, w workbook, cell string) string {
 const noNumber = `!cell A2 of column "a" holds something else where a number has to be` +
 	` (hint: open the workbook in Excel, which may repair it, and save it again)`
 
-// faults 100
-func TestCellsOfAllKinds(t *testing.T) {
+func TestCellsOfAllKinds(t *testing.T) { // faults 100
 	w := workbook{texts: []string{
 		"<t>plain</t>",
 		`<r><t>rich </t></r><r><rPr><b/></rPr><t xml:space="preserve">te</t></r><r><t>xt</t></r>`,
@@ -127,8 +126,7 @@ func TestNumbersAsShown(t *testing.T) {
 
 const noDate = `!cell A2 of column "a" holds a number that is no date but has the format of one (hint: enter the date again, or change the format of the cell)`
 
-// faults 100
-func TestDatesAsShown(t *testing.T) {
+func TestDatesAsShown(t *testing.T) { // faults 100
 	for _, test := range []struct{ format, number, want string }{
 		// Formats that look different by the language of the system: ISO 8601.
 		{"14", "46085", "2026-03-04"},
@@ -174,8 +172,7 @@ func TestDatesAsShown(t *testing.T) {
 	}
 }
 
-// faults 100
-func TestDatesCountedFrom1904(t *testing.T) {
+func TestDatesCountedFrom1904(t *testing.T) { // faults 100
 	w := workbook{formats: []string{"14", "yyyy-mm-dd", "d.m.yyyy ddd", "[h]:mm"}, from: ` date1904="1"`}
 	for cell, want := range map[string]string{
 		`<c s="1"><v>44623</v></c>`:   "2026-03-04",

@@ -15,8 +15,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// faults 95
-func TestOtherContainersAreRefused(t *testing.T) {
+func TestOtherContainersAreRefused(t *testing.T) { // faults 95
 	parts := func(names ...string) string {
 		all := map[string]string{}
 		for _, name := range names {
@@ -98,8 +97,7 @@ func damages() map[string]struct {
 	}
 }
 
-// faults 95
-func TestDamagedWorkbooks(t *testing.T) {
+func TestDamagedWorkbooks(t *testing.T) { // faults 95
 	for name, test := range damages() {
 		path := test.book.file(t)
 		if test.line == 0 {
@@ -121,8 +119,7 @@ func TestDamagedWorkbooks(t *testing.T) {
 	}
 }
 
-// faults 95
-func TestArchivesAreBounded(t *testing.T) {
+func TestArchivesAreBounded(t *testing.T) { // faults 95
 	book := unpacked(t, workbook{rows: inline("a")}.bytes(t))
 	for _, test := range []struct {
 		name  string

@@ -119,8 +119,7 @@ func TestRowsAndCellsStandWhereTheySay(t *testing.T) {
 	}
 }
 
-// faults 94
-func TestLongRowsHarmNoNeighbours(t *testing.T) {
+func TestLongRowsHarmNoNeighbours(t *testing.T) { // faults 94
 	w := workbook{texts: []string{"<t>" + strings.Repeat("x", 60) + "</t>"}, rows: inline("a", "b")}
 	w.rows += inline(strings.Repeat("y", 101)) + inline("1") + inline(strings.Repeat("y", 60), strings.Repeat("y", 60)) +
 		`<row><c t="s"><v>0</v></c><c t="s"><v>0</v></c></row>` + inline("2", strings.Repeat("z", 99))

@@ -19,7 +19,6 @@ func tokens(s *Server, pairs ...string) *httptest.ResponseRecorder {
 	return ask(s, "POST", "/v3/oauth2/token?"+q.Encode(), "")
 }
 
-// try sends a create with an access token and returns its status.
 func try(s *Server, access any) int {
 	return ask(s, "POST", "/v1/"+TrunkID, direct(`{}`), "Authorization", "Bearer "+access.(string)).Code
 }

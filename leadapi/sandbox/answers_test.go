@@ -56,8 +56,7 @@ func read(t *testing.T, s *Server, l *Listener, c *http.Client) (*http.Response,
 	return res, string(body), err
 }
 
-// faults 38, 66–70
-func TestAnswersAreSpoiledAfterStoring(t *testing.T) {
+func TestAnswersAreSpoiledAfterStoring(t *testing.T) { // faults 38, 66–70
 	for fault, is := range map[string]func(res *http.Response, body string, err error) bool{
 		"cut-body": func(res *http.Response, body string, err error) bool {
 			return errors.Is(err, io.ErrUnexpectedEOF) && len(body) > 0 && int64(len(body)) == res.ContentLength/2
@@ -109,8 +108,7 @@ func TestClosedUnannounced(t *testing.T) {
 	}
 }
 
-// faults 66, 69
-func TestAnAnswerNamesAnotherLead(t *testing.T) {
+func TestAnAnswerNamesAnotherLead(t *testing.T) { // faults 66, 69
 	s := open(t, Options{Faults: "create.other-id#2,update.other-id#1"})
 	first := createLead(t, s, `{}`)
 	same(t, first, createLead(t, s, `{}`), "lead")
@@ -121,8 +119,7 @@ func TestAnAnswerNamesAnotherLead(t *testing.T) {
 	}
 }
 
-// faults 39, 46
-func TestAHangingRequestEndsWithItsClient(t *testing.T) {
+func TestAHangingRequestEndsWithItsClient(t *testing.T) { // faults 39, 46
 	for fault, leads := range map[string]int{"hang": 0, "hang-stored": 1, "slow": 1} {
 		s, l, c := serve(t, fault+"#1:1h")
 		ctx, cancel := context.WithCancel(t.Context())
@@ -147,8 +144,7 @@ func awaitCount(ctx context.Context, s *Server) {
 	}
 }
 
-// faults 39, 44
-func TestAnswersComeLate(t *testing.T) {
+func TestAnswersComeLate(t *testing.T) { // faults 39, 44
 	for _, tt := range []struct {
 		options Options
 		want    time.Duration

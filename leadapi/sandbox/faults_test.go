@@ -95,8 +95,7 @@ func answered(s *Server) (w *httptest.ResponseRecorder) {
 	return ask(s, "POST", "/v1/"+TrunkID, direct(`{"name":"Ann"}`), "Authorization", signIn(s))
 }
 
-// faults 37, 42, 51–60, 63–65
-func TestStatusesAndDropsStoreOrDoNot(t *testing.T) {
+func TestStatusesAndDropsStoreOrDoNot(t *testing.T) { // faults 37, 42, 51–60, 63–65
 	for _, tt := range []struct {
 		fault         string
 		status, leads int
@@ -133,8 +132,7 @@ func TestStatusesAndDropsStoreOrDoNot(t *testing.T) {
 	}
 }
 
-// faults 61, 64
-func TestRetryAfterIsGivenInEveryForm(t *testing.T) {
+func TestRetryAfterIsGivenInEveryForm(t *testing.T) { // faults 61, 64
 	for faults, want := range map[string]string{
 		"429#1": "1", "503-retry#1,retry-after=7": "7", "429#1,retry-after=1e9": "1e9", "429#1,retry-after=-1": "-1",
 		"429#1,retry-after=none": "", "503#1": "",
@@ -143,8 +141,7 @@ func TestRetryAfterIsGivenInEveryForm(t *testing.T) {
 	}
 }
 
-// faults 53, 71
-func TestRevokedTokensAreRefusedAndNewOnesAreNot(t *testing.T) {
+func TestRevokedTokensAreRefusedAndNewOnesAreNot(t *testing.T) { // faults 53, 71
 	s := open(t, Options{Faults: "revoke#2"})
 	old := signIn(s)[len("Bearer "):]
 	for i, want := range []int{201, 401, 401} {
@@ -153,8 +150,7 @@ func TestRevokedTokensAreRefusedAndNewOnesAreNot(t *testing.T) {
 	same(t, 201, try(s, signIn(s)[len("Bearer "):]), "a new token: status")
 }
 
-// faults 73, 75
-func TestTokenRequestsSuffer(t *testing.T) {
+func TestTokenRequestsSuffer(t *testing.T) { // faults 73, 75
 	s := open(t, Options{Faults: "token.500#2,token.cut-body#3"})
 	first := decode(t, tokens(s, "grant_type", "client_credentials"))
 	if w := tokens(s, "grant_type", "client_credentials"); w.Code != 500 {

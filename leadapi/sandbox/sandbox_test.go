@@ -117,7 +117,6 @@ func direct(content string) string {
 	return `{"organizationID":"` + boston + `","content":` + content + `,"typeKey":"contact-form","typeLabel":"Contact form"}`
 }
 
-// createLead makes a lead and returns its ID.
 func createLead(t *testing.T, s *Server, content string) string {
 	t.Helper()
 	w := ask(s, "POST", "/v1/"+TrunkID, direct(content), "Authorization", signIn(s))

@@ -116,7 +116,6 @@ func checked() *report.Summary {
 	return s
 }
 
-// quiet is a run that had nothing to do.
 func quiet() *report.Summary {
 	return &report.Summary{RunID: "0a0a0a0a", Command: "sync", Version: "0.1.0", Outcome: "complete", Inputs: []report.Input{{Path: "a.csv", Format: "csv"}}}
 }
@@ -161,7 +160,6 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
-// words is the text below a node.
 func words(n *html.Node) string {
 	var b strings.Builder
 	for d := range n.Descendants() {
@@ -172,7 +170,6 @@ func words(n *html.Node) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// find is the first element that fits.
 func find(n *html.Node, fits func(*html.Node) bool) *html.Node {
 	for d := range n.Descendants() {
 		if d.Type == html.ElementNode && fits(d) {
@@ -198,7 +195,6 @@ func TestFilesAreLinked(t *testing.T) {
 	}
 }
 
-// Commands look like commands.
 func TestProse(t *testing.T) {
 	if got, want := string(prose("see `leadferry <x>`; --max-rejects 0 goes on")), `see <code>leadferry &lt;x&gt;</code>; --max-rejects 0 goes on`; got != want {
 		t.Errorf("%s, want %s", got, want)

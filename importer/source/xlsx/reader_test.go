@@ -45,8 +45,7 @@ func TestCellsFarToTheRight(t *testing.T) {
 	}
 }
 
-// faults 94
-func TestALongRowTakesNoMemory(t *testing.T) {
+func TestALongRowTakesNoMemory(t *testing.T) { // faults 94
 	const limit = 1000
 	cell := `<c t="str"><v>` + strings.Repeat("x", limit-1) + "</v></c>"
 	text := "<worksheet><sheetData><row>" + strings.Repeat(cell, 200) + "</row></sheetData></worksheet>"
