@@ -322,3 +322,11 @@ func same(t fails, want, got any, about ...any) {
 		t.Errorf("%v %s", about, diff)
 	}
 }
+
+// holds tells which parts a text lacks, or has where it must not.
+func holds(t fails, yes bool, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		same(t, yes, strings.Contains(text, part), part, text)
+	}
+}

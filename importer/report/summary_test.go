@@ -48,16 +48,11 @@ func TestSummaryIsSafeForMachines(t *testing.T) { // faults 116, 118, 126
 	}
 	var b bytes.Buffer
 	must.Do(t, s.WriteJSON(&b))
-	got := b.String()
-	for _, want := range []string{
+	holds(t, true, b.String(),
 		`"started_at": "2026-03-29T01:00:00.123Z"`, `"finished_at": "2026-10-25T07:30:00Z"`, `"duration_s": 1.235`,
-		`"path": "a` + "\ufffd" + `.csv"`, `"location": "=Oak\\x1b"`, `"error": "` + strings.Repeat("x", 499) + `…"`,
+		`"path": "a`+"\ufffd"+`.csv"`, `"location": "=Oak\\x1b"`, `"error": "`+strings.Repeat("x", 499)+`…"`,
 		"\"201\": 1,\n      \"400\": 5,\n      \"401\": 2,\n      \"429\": 3,\n      \"503\": 4\n", "\"from\": \"open\",\n      \"to\": \"closedWon\",\n      \"leads\": 1",
-	} {
-		if !strings.Contains(got, want) {
-			t.Errorf("no %s in %s", want, got)
-		}
-	}
+	)
 }
 
 func TestCountsByNameAreThoseOfTheSummary(t *testing.T) {
