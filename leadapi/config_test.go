@@ -36,6 +36,7 @@ func TestSettingsThatCannotBeUsedAreNamed(t *testing.T) { // faults 43, 49, 50, 
 		{"BaseURL", "http://0.0.0.0", false},
 		{"BaseURL", "http://169.254.169.254", false},
 		{"BaseURL", "file:///etc/passwd", false},
+		{"BaseURL", "ftp://api.example.com", false},
 		{"BaseURL", "https://user:" + planted + "@api.example.com", false},
 		{"BaseURL", "https://api.example.com?a=" + planted, false},
 		{"BaseURL", "https://api.example.com?", false},
@@ -100,7 +101,7 @@ func TestSpellingsOfAnAddressAreOne(t *testing.T) {
 		"":                                     "",
 	} {
 		same(t, want, Canonical(address), address)
-		same(t, want, Canonical(want), "changes to")
+		same(t, want, Canonical(want), want)
 	}
 }
 
