@@ -165,6 +165,13 @@ func TestProxiesThatRefuse(t *testing.T) {
 		})
 	}
 	talks := listen(t, func(p *peer, c net.Conn) { io.WriteString(c, answerText(400, "")); io.Copy(io.Discard, c) })
+	more := listen(t, func(p *peer, c net.Conn) { // opens the way, and an answer of its own comes behind that
+		io.ReadFull(c, make([]byte, 3))
+		c.Write([]byte{5, 0})
+		io.ReadFull(c, make([]byte, 10)) // an IPv4 address
+		io.WriteString(c, "\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00"+answerText(201, createdBody))
+		io.Copy(io.Discard, c)
+	})
 	for name, test := range map[string]struct{ address, reason, text string }{
 		"407": {"http://" + proxyLogin + says(407).Addr().String(), ReasonProxyAuth, "does not accept the user and password"},
 		"407, NTLM": {"http://" + proxyLogin + connectProxy(t, func(net.Conn, *http.Request) string {
@@ -181,6 +188,7 @@ func TestProxiesThatRefuse(t *testing.T) {
 		"no such name":     {"http://" + proxyLogin + "proxy.invalid:3128", ReasonConnect, "the proxy http://proxy.invalid:3128 cannot be reached: the name could not be looked up"},
 		"no TLS":           {"https://" + proxyLogin + talks.Addr().String(), ReasonConnect, "does not look like a TLS handshake"},
 		"no SOCKS":         {"socks5://" + proxyLogin + talks.Addr().String(), ReasonConnect, "unexpected protocol version"},
+		"SOCKS and more":   {"socks5://" + more.Addr().String(), ReasonConnect, "something of its own"},
 		"SOCKS, no user":   {"socks5://" + socksProxy(t, "u", "p", 0).Addr().String(), ReasonConnect, "no acceptable authentication methods"},
 		"SOCKS, bad user":  {"socks5://" + proxyLogin + socksProxy(t, "u", "p", 0).Addr().String(), ReasonConnect, "authentication failed"},
 		"SOCKS, forbidden": {"socks5://" + proxyLogin + socksProxy(t, "", "", 2).Addr().String(), ReasonConnect, "not allowed by ruleset"},
