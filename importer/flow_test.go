@@ -244,3 +244,17 @@ func TestARowInDoubtShowsTheIDOfItsLastAttempt(t *testing.T) {
 		}
 	})
 }
+
+// A row that is sent again had no lead before: where its lead was asked for then says nothing of who has it now.
+func TestALeadThatWasJustMadeHasNotMoved(t *testing.T) {
+	tr := newTrial(t, []string{"k1,a"}, Options{Planning: Planning{ResendInDoubt: true}})
+	tr.remap(t, "  external_id: x-{id}\n")
+	before := checkpoint.Entry{Key: "k1", Run: "before", Organization: "o-9"}
+	if err := tr.run.ledger.Claim(t.Context(), before, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	tr.ends(t, "created 1")
+	if l := tr.records.lines[0]; l.remarks[ownerByOthers] || l.text != "" {
+		t.Errorf("%q", l.text)
+	}
+}
