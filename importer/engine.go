@@ -76,6 +76,8 @@ func (e *engine) run(ctx context.Context) *Stop {
 		e.end()
 	})
 	e.watch(ctx, ended)
+	e.mu.Lock() // an interruption may come as late as this
+	defer e.mu.Unlock()
 	return e.stopped
 }
 

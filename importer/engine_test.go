@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -309,5 +310,19 @@ func TestARefusalOfTheLedgerIsItsRowsOutcome(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An interruption that comes as the last row ends is seen whole or not at all; the race detector tells.
+func TestAnInterruptionMayComeAtTheVeryEnd(t *testing.T) {
+	for i := range 20 {
+		tr := newTrial(t, []string{"k1,a"}, Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		tr.service.delay = 0
+		tr.records.see = func(*item) { time.AfterFunc(time.Duration(3*i)*time.Microsecond, cancel) }
+		if tr.carry(ctx); tr.outcomes() != "created 1" {
+			t.Error(tr.outcomes())
+		}
+		cancel()
 	}
 }

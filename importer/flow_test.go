@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/report"
 	"leadferry/leadapi"
 	"leadferry/mapping"
 )
@@ -243,4 +244,33 @@ func TestARowInDoubtShowsTheIDOfItsLastAttempt(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A row that is sent again had no lead before: where its lead was asked for then says nothing of who has it now.
+func TestALeadThatWasJustMadeHasNotMoved(t *testing.T) {
+	tr := newTrial(t, []string{"k1,a"}, Options{Planning: Planning{ResendInDoubt: true}})
+	tr.remap(t, "  external_id: x-{id}\n")
+	before := checkpoint.Entry{Key: "k1", Run: "before", Organization: "o-9"}
+	if err := tr.run.ledger.Claim(t.Context(), before, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	tr.ends(t, "created 1")
+	if l := tr.records.lines[0]; l.remarks[ownerByOthers] || l.text != "" {
+		t.Errorf("%q", l.text)
+	}
+}
+
+// The results of a row that did not have its turn name its lead, but not the ID that an answer named for it in vain: who
+// adopts them would take the lead of another row for it.
+func TestResultsOfAPendingRowNameItsOwnLead(t *testing.T) {
+	w := &recorder{inputs: make([]report.Input, 1)}
+	for state, want := range map[checkpoint.State]string{checkpoint.Created: "lead-1", checkpoint.Partial: "lead-1", checkpoint.InDoubt: ""} {
+		it := &item{result: result{ending: ending{outcome: Pending}, entry: checkpoint.Entry{State: state, LeadID: "lead-1"}}}
+		if got := w.result(it).LeadID; got != want {
+			t.Errorf("%v: %q", state, got)
+		}
+		if it.outcome = InDoubt; w.result(it).LeadID != "lead-1" {
+			t.Errorf("%v, in doubt: the ID is not shown", state)
+		}
+	}
 }

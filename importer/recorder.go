@@ -238,6 +238,9 @@ func (w *recorder) result(it *item) report.Result {
 	if it.outcome == InDoubt || it.outcome == Partial {
 		res.ExternalID = e.WantLink
 	}
+	if e.State == checkpoint.InDoubt && it.outcome != InDoubt { // it may be the lead of another row
+		res.LeadID = ""
+	}
 	if e.Code != 0 && (it.attempts > 0 || it.outcome == Rejected || it.outcome == InDoubt || it.outcome == Partial) {
 		res.HTTPStatus = strconv.Itoa(e.Code)
 	}

@@ -286,7 +286,8 @@ func (j *job) noteOthers(a *answer, d *diff) {
 
 // noteLead says if the lead of an answer belongs to another organization, or what else is strange about it.
 func (j *job) noteLead(lead *leadapi.Lead) {
-	if had := j.before.Organization; had != "" && lead.OwnerID != "" && lead.OwnerID != had {
+	had := j.before.Organization
+	if j.before.State.HasLead() && had != "" && lead.OwnerID != "" && lead.OwnerID != had {
 		j.remark(ownerByOthers, "it belongs to another organization now")
 	}
 	if lead.ReadOnly {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -195,6 +196,24 @@ func TestRepairKeepsOrHoldsWhatAFileKnew(t *testing.T) {
 	}
 	if lost < 100 || nothing > 1 {
 		t.Errorf("%d leads were lost with a page, %d pages take all", lost, nothing)
+	}
+}
+
+// Of a file without its header the rows are exported and adopted, each list by itself: adopt takes an export alone.
+func TestRepairWithoutAHeaderNamesTheWay(t *testing.T) {
+	whole, to := newPath(t), newPath(t)
+	must(t, seeded(t, whole, 3).Close())
+	path := killed(t, whole)
+	db, err := bbolt.Open(path, 0o600, nil)
+	must(t, err)
+	lose := func(tx *bbolt.Tx) error { return tx.Bucket(inMeta).Put(headerKey, []byte("damaged")) }
+	must(t, errors.Join(db.Update(lose), db.Close()))
+	_, err = Repair(path, to, target(), Options{})
+	checkRefusal(t, err, checkpoint.ErrDamaged)
+	refused, _ := errors.AsType[*checkpoint.OpenError](err)
+	alone := "checkpoint adopt kept.csv --checkpoint " + checkpoint.Word(to) + ";"
+	if !strings.Contains(refused.Hint, alone) || !strings.Contains(refused.Hint, checkpoint.AdoptRuns(to, nil)) {
+		t.Error(refused.Hint)
 	}
 }
 

@@ -504,6 +504,18 @@ func TestAnotherSchemaIsRefused(t *testing.T) {
 	}
 }
 
+// Version 2 noted the columns of imported files in another form. Read as they are, its notes would say nothing, and a file
+// with another key would make every lead again.
+func TestNotesOfAnotherFormAreRefused(t *testing.T) {
+	server := pgtest.Shared(t)
+	address, target := server.Database(t), newTarget()
+	opened(t, address, target, Options{Run: "before"}).Close()
+	server.Exec(t, address, `UPDATE leadferry.version SET number = 2`)
+	server.Exec(t, address, `INSERT INTO leadferry.notes (ledger, name, value)
+		SELECT ledger, 'shape 00', '{"Columns":"AAAAAAAAAAE=","Key":"{id}"}' FROM leadferry.ledgers`)
+	refusal(t, address, target, Options{Run: "next"}, "has schema version 2; this program reads version 3")
+}
+
 // A worker that wakes up takes back its own claim only: that of a worker that had the row sent again meanwhile, and
 // ended without an answer, stays in doubt.
 func TestALateWithdrawalLeavesTheDoubtOfAnother(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 //go:embed schema.sql
 var schemaSQL string
 
-// version is the one that the schema has. It rises with each change of schema.sql.
-const version = 2
+// version is the one that the schema has. It rises with each change of schema.sql, or of what rows and notes hold.
+const version = 3
 
 func (s *Store) prepare() error {
 	have, err := s.versionThere()

@@ -261,15 +261,18 @@ func (ls *lists) chooseRows() error {
 	return nil
 }
 
-// tells orders what rows of one key tell: that it has this lead, that it may have one, that it has one.
+// tells orders what rows of one key tell: that it has this lead and whether it is linked, that it has this lead, that it
+// may have one, that it has one.
 func (row *listed) tells() uint8 {
 	switch {
 	case row.State == checkpoint.InDoubt.String():
 		return 1
-	case row.LeadID != "":
+	case row.LeadID == "":
+		return 0
+	case row.Outcome == importer.Pending.String(), row.Outcome == importer.Skipped.String():
 		return 2
 	}
-	return 0
+	return 3
 }
 
 // stateOf is the state that a row of a run's results has in a checkpoint, or nothing where it has no lead.

@@ -68,7 +68,8 @@ func TestChoiceOfTwoLeads(t *testing.T) {
 	}
 }
 
-// The last of the rows that tell most of a key is taken, wherever others of it stand.
+// The last of the rows that tell most of a key is taken, wherever others of it stand. A row that did not have its turn
+// names its lead, and does not tell whether that is still to be linked.
 func TestChoice(t *testing.T) {
 	const file = `key,outcome,lead_id
 a,in_doubt,
@@ -80,6 +81,11 @@ b,unchanged,lead-1b
 a,unchanged,
 d,in_doubt,lead-1d
 d,created,
+e,partial,lead-1e
+e,pending,lead-1e
+f,pending,lead-1f
+g,partial,lead-1g
+g,skipped,lead-1g
 `
 	l := &list{path: "results.csv", command: "adopt", in: bytes.NewReader([]byte(file))}
 	of := lists{all: []*list{l}}
@@ -89,7 +95,7 @@ d,created,
 		must.Do(t, err)
 		got = append(got, of.row.number)
 	}
-	if fmt.Sprint(got) != "[5 6 8]" {
+	if fmt.Sprint(got) != "[5 6 8 10 12 13]" {
 		t.Errorf("rows %v", got)
 	}
 }
