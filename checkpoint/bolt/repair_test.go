@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
 
-	"leadferry/checkpoint"
 	"leadferry/internal/testsupport/must"
+	"leadferry/checkpoint"
 )
 
 // salvaged reads a damaged file by a process of its own.
@@ -202,12 +202,12 @@ func TestRepairKeepsOrHoldsWhatAFileKnew(t *testing.T) {
 // Of a file without its header the rows are exported and adopted, each list by itself: adopt takes an export alone.
 func TestRepairWithoutAHeaderNamesTheWay(t *testing.T) {
 	whole, to := newPath(t), newPath(t)
-	must(t, seeded(t, whole, 3).Close())
+	must.Do(t, seeded(t, whole, 3).Close())
 	path := killed(t, whole)
 	db, err := bbolt.Open(path, 0o600, nil)
-	must(t, err)
+	must.Do(t, err)
 	lose := func(tx *bbolt.Tx) error { return tx.Bucket(inMeta).Put(headerKey, []byte("damaged")) }
-	must(t, errors.Join(db.Update(lose), db.Close()))
+	must.Do(t, errors.Join(db.Update(lose), db.Close()))
 	_, err = Repair(path, to, target(), Options{})
 	checkRefusal(t, err, checkpoint.ErrDamaged)
 	refused, _ := errors.AsType[*checkpoint.OpenError](err)
