@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
 
-	"leadferry/internal/testsupport/must"
 	"leadferry/checkpoint"
+	"leadferry/internal/testsupport/must"
 )
 
 // salvaged reads a damaged file by a process of its own.
