@@ -317,7 +317,7 @@ func (r *run) soFar() *report.Summary {
 	s.Paused = r.retrier.Breaker.Paused()
 	r.tally.report(s)
 	if r.drift != nil {
-		r.drift.report(s)
+		r.drift.report(s, r.ReadByExternalID)
 	}
 	return s
 }

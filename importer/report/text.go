@@ -118,7 +118,7 @@ func (s *Summary) traffic() string {
 	case s.DryRun:
 		return "Nothing was sent: this was a dry run. It took " + took
 	case s.Reconciliation != nil:
-		return fmt.Sprintf("Nothing was changed on the service. Leads were read in %s: %s", took,
+		return fmt.Sprintf("%s Leads were read in %s: %s", s.Reconciliation.changedNothing(), took,
 			english.Plural(s.Requests.Update, "request", ""))
 	case s.Requests.Create+s.Requests.Update == 0:
 		return "Nothing was sent to the service. The run took " + took

@@ -162,6 +162,15 @@ Next
 	}
 }
 
+// Standard input is named as it was typed: ./- is a file.
+func TestTextNamesStandardInput(t *testing.T) {
+	s := checked()
+	s.Inputs[0].Path = "-"
+	if got := text(t, s, 0); !strings.Contains(got, "leadferry import -m leads.yaml -\n") {
+		t.Error(got)
+	}
+}
+
 func text(t *testing.T, s *Summary, width int) string {
 	t.Helper()
 	var b strings.Builder
@@ -262,6 +271,10 @@ func TestTextOfAReconciliation(t *testing.T) {
 	holds(true, ", and 1 differs (0.0 %). Between 0.0 and 0.0 % of the leads that the file names differ (95 % confidence)")
 	s.Reconciliation.Sample, s.Reconciliation.Verdicts[0].Leads = nil, 0
 	holds(false, "absent")
+	holds(true, "Nothing was changed on the service. Leads were read in")
+	s.Reconciliation.Rewrites = true
+	holds(false, "Nothing was changed on the service")
+	holds(true, "the ExternalID that was last confirmed was written again. Leads were read in")
 }
 
 func TestTextShowsChangesOfStatus(t *testing.T) {
