@@ -258,7 +258,7 @@ func (r *run) summary() *report.Summary {
 		changed, in := f.Changed(), f.Info()
 		s.Inputs[i] = report.Input{
 			Path: in.Path, Format: in.Format, Bytes: in.Bytes, Rows: r.tally.rows[i], Blank: in.Blank,
-			SHA256: in.SHA256, Changed: changed,
+			SHA256: in.SHA256, Changed: changed, Unread: r.Shard.Of < 2 && in.Rows > r.tally.rows[i],
 		}
 	}
 	if r.tally.limits.doubts(0) {
