@@ -146,7 +146,7 @@ func (s *Summary) inService() string {
 type Reconciliation struct {
 	Verdicts []VerdictCount `json:"verdicts"`
 	Sample   *Sample        `json:"sample,omitempty"`
-	Rewrites bool           `json:"-"` // leads were read by an update of their ExternalID
+	Rewrites bool           `json:"rewrites,omitzero"` // leads were read by an update of their ExternalID
 }
 
 func (r *Reconciliation) changedNothing() string {
