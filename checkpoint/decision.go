@@ -45,7 +45,8 @@ const inDoubtHint = "`leadferry checkpoint export --state in_doubt` lists what i
 // Why nothing is decided about a row whose worker may still send it, and what to do about that.
 const (
 	heldText = "the worker that sent it may be at work still, and its answer may come"
-	heldHint = "wait until the run has ended; leadferry checkpoint workers shows who holds what, and since when"
+	heldHint = "wait until the run has ended, or a quarter of an hour after it was killed; leadferry checkpoint workers " +
+		"shows who holds what, and since when"
 )
 
 // unfit checks one decision of a list by itself, and notes its key and lead ID. A refusal lacks its place.

@@ -47,9 +47,10 @@ type Digest [16]byte
 // by [Digester.SumName] and [Digester.SumValue].
 type ContentDigest struct{ Name, Value [4]byte }
 
-// Entry is what the ledger knows of a key. A new field needs a line in bolt's codec (records) and a higher format of
-// the file; postgres keeps it without a change. Whether it outlives an outcome, a mark, a doubt, a list or a decision
-// is said in intent, entryOf and doubtOf (package importer), rules.go, Entry.completed and Decision.Outcome.
+// Entry is what the ledger knows of a key. A claim is an entry in doubt that has no outcome yet. A new field needs a
+// line in bolt's codec (records) and a higher format of the file; postgres keeps it as it is, but older workers lose
+// it: raise the version of the schema. Which changes keep it is said in entryOf and doubtOf (package importer),
+// rules.go (dropLead), Entry.completed, Decision.Outcome, and for exports in checkpointcmd (exportLine, entryOf).
 type Entry struct {
 	Key          string
 	State        State

@@ -24,7 +24,7 @@ var (
 	ErrPlace        = errors.New("on a file system that cannot be relied on")
 )
 
-// What a single call can be refused for; the ledger goes on.
+// What a call is refused for. After those that [IsRefusal] names the ledger goes on.
 var (
 	ErrClosed   = errors.New("checkpoint is closed")
 	ErrRemoved  = errors.New("taken away or replaced while it was in use")

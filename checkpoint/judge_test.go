@@ -12,6 +12,7 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
 	"leadferry/checkpoint/storetest"
+	"leadferry/internal/testsupport/must"
 )
 
 var here = checkpoint.Target{BaseURL: "https://api.example.com", LeadsURL: "https://leads.example.com", TrunkID: "5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77"}
@@ -20,7 +21,7 @@ var here = checkpoint.Target{BaseURL: "https://api.example.com", LeadsURL: "http
 func ledger(t *testing.T, keys ...string) checkpoint.Store {
 	t.Helper()
 	m := empty(t)
-	must(t, checkpoint.PutRun(t.Context(), m, checkpoint.RunInfo{ID: "r"}))
+	must.Do(t, checkpoint.PutRun(t.Context(), m, checkpoint.RunInfo{ID: "r"}))
 	for i, key := range keys {
 		storetest.Together(t, m, checkpoint.Settle, storetest.CreatedEntry(key, "lead-"+key, i))
 	}
@@ -31,7 +32,7 @@ func ledger(t *testing.T, keys ...string) checkpoint.Store {
 func empty(t *testing.T) checkpoint.Store {
 	t.Helper()
 	s, err := bolt.Open(filepath.Join(t.TempDir(), "c.db"), here, bolt.Options{AnyPlace: true, Unsynced: true})
-	must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -42,7 +43,7 @@ func told(t *testing.T, all ...checkpoint.Witness) *checkpoint.Witnesses {
 	ws := &checkpoint.Witnesses{Book: t.TempDir()}
 	for i, w := range all {
 		text, err := w.Encode()
-		must(t, err)
+		must.Do(t, err)
 		written(t, filepath.Join(ws.Book, string(rune('a'+i))+".json"), text)
 	}
 	return ws
@@ -50,21 +51,13 @@ func told(t *testing.T, all ...checkpoint.Witness) *checkpoint.Witnesses {
 
 func written(t *testing.T, path string, text []byte) {
 	t.Helper()
-	must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, text, 0o600)))
-}
-
-// must ends the test where something failed.
-func must(t storetest.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, text, 0o600)))
 }
 
 func judged(t *testing.T, s checkpoint.Store, ws *checkpoint.Witnesses, kinds ...checkpoint.Kind) *checkpoint.Verdict {
 	t.Helper()
 	v, err := checkpoint.Judge(t.Context(), s, ws, true, kinds)
-	must(t, err)
+	must.Do(t, err)
 	return v
 }
 
@@ -92,7 +85,7 @@ func TestJudge(t *testing.T) {
 	m := ledger(t, "a", "b", "c")
 	own, at := m.Info().ID, m.Info().Sequence
 	lineage := checkpoint.Lineage{Ancestors: []checkpoint.Ancestor{{ID: "parent", Commits: 7}}, Answered: []string{"answered"}}
-	must(t, lineage.Keep(t.Context(), m))
+	must.Do(t, lineage.Keep(t.Context(), m))
 	other := checkpoint.Witness{Ledger: "other", Target: here, Place: "/srv/other.db", Run: "x"}
 	with := func(change func(w *checkpoint.Witness)) checkpoint.Witness {
 		w := other
@@ -200,7 +193,7 @@ func TestJudgeKinds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := ledger(t, "a")
-			must(t, answered.Keep(t.Context(), m))
+			must.Do(t, answered.Keep(t.Context(), m))
 			v := judged(t, m, told(t, test.all...), checkpoint.KindOf(&shape))
 			if asks := v.Question() != ""; asks != test.asks {
 				t.Fatalf("asks %q", v.Question())
@@ -209,7 +202,7 @@ func TestJudgeKinds(t *testing.T) {
 				return
 			}
 			refused(t, v.Refuse(""), checkpoint.ErrGone, "never to trunk "+here.TrunkID, "trunk other", "right profile")
-			must(t, v.Answer(t.Context(), m))
+			must.Do(t, v.Answer(t.Context(), m))
 			if v = judged(t, m, told(t, test.all...), checkpoint.KindOf(&shape)); v.Refuse("") != nil {
 				t.Errorf("asked again: %v", v.Refuse(""))
 			}
@@ -235,7 +228,7 @@ func TestOneAnswerToSeveralFindings(t *testing.T) {
 	if err := v.Refuse(answer); err != nil {
 		t.Errorf("%q: %v", answer, err)
 	}
-	must(t, v.Answer(t.Context(), m))
+	must.Do(t, v.Answer(t.Context(), m))
 	later := judged(t, m, told(t, append(all, of("three", 1, 1))...))
 	if v = judged(t, m, ws); v.Refuse("") != nil || len(later.Asks) != 1 || v.Covers(later) || !later.Covers(v) {
 		t.Errorf("%v, later %+v", v.Refuse(""), later.Asks)
@@ -247,7 +240,7 @@ func TestFindingsOfRunFoldersAreRemembered(t *testing.T) {
 	ws := &checkpoint.Witnesses{Book: filepath.Join(t.TempDir(), "book"), Parents: []string{t.TempDir()}}
 	w := checkpoint.Witness{Ledger: "other", Target: here, Place: "other.db", Leads: 5, Run: "x", Commits: 4}
 	text, err := w.Encode()
-	must(t, err)
+	must.Do(t, err)
 	written(t, filepath.Join(ws.Parents[0], "run", checkpoint.RunFile), text)
 	refused(t, judged(t, ledger(t), ws).Refuse(""), checkpoint.ErrGone)
 	ws.Parents = nil
@@ -277,7 +270,7 @@ func TestTakeOlder(t *testing.T) {
 			for cut := range 2 {
 				m := ledger(t, "a")
 				parent := checkpoint.Lineage{Ancestors: []checkpoint.Ancestor{{ID: "parent", Commits: 7}}}
-				must(t, parent.Keep(t.Context(), m))
+				must.Do(t, parent.Keep(t.Context(), m))
 				id := m.Info().ID
 				ws := told(t, test.witnesses(id)...)
 				if took, err := checkpoint.TakeOlder(t.Context(), m, ws, "wrong", test.moved); took || err != nil {

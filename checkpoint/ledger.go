@@ -48,7 +48,7 @@ type Ledger struct {
 	queue     []*waiting          // what no commit has taken yet
 	inSlots   map[string]struct{} // keys whose claims have a slot
 	answered  int                 // of inSlots: an outcome is in the queue
-	begun     bool                // the first outcome was committed
+	begun     bool                // a commit has taken the first outcome
 	gathers   bool                // the writer has changes and waits for more
 	closed    bool
 	broken    error         // of the Store: nothing is written after it

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/testsupport/must"
 )
 
 // places are a book and a run's folder.
@@ -18,14 +19,14 @@ func places(t *testing.T) (ws *checkpoint.Witnesses, folder string) {
 	t.Helper()
 	dir := t.TempDir()
 	folder = filepath.Join(dir, "runs", "one")
-	must(t, os.MkdirAll(folder, 0o700))
+	must.Do(t, os.MkdirAll(folder, 0o700))
 	return &checkpoint.Witnesses{Book: filepath.Join(dir, "state", "book"), Parents: []string{filepath.Dir(folder)}}, folder
 }
 
 func begun(t *testing.T, ws *checkpoint.Witnesses, s checkpoint.Store, w checkpoint.Witness, folder string) *checkpoint.Testimony {
 	t.Helper()
 	one, err := ws.Begin(t.Context(), s, w, folder)
-	must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() { _ = one.End("") })
 	return one
 }
@@ -35,7 +36,7 @@ func TestWitnessOfARun(t *testing.T) {
 	ws, folder := places(t)
 	m := ledger(t, "a", "b")
 	parents := checkpoint.Lineage{Ancestors: []checkpoint.Ancestor{{ID: "parent", Commits: 7}}}
-	must(t, parents.Keep(t.Context(), m))
+	must.Do(t, parents.Keep(t.Context(), m))
 	started := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	kind := checkpoint.KindOf(&checkpoint.Shape{Columns: []string{"id", "Last Name"}, Key: "{id}"})
 	one := begun(t, ws, m, checkpoint.Witness{Run: "r", Command: "import", Process: 42, Started: started, Kinds: []checkpoint.Kind{kind}}, folder)
@@ -67,7 +68,7 @@ func TestWitnessOfARun(t *testing.T) {
 		stands(n, int(min(n, 999_999_999_999)), true)
 	}
 	one.Reached(99, 7)
-	must(t, errors.Join(one.End("as it is"), one.End("twice")))
+	must.Do(t, errors.Join(one.End("as it is"), one.End("twice")))
 	one.Reached(100, 8) // too late
 	stands(99, 7, false)
 	if !ws.Left("as it is") {
@@ -81,11 +82,11 @@ func TestWitnessFollowsTheLedger(t *testing.T) {
 	m := ledger(t, "a")
 	checkpoint.Attest(m, begun(t, ws, m, checkpoint.Witness{Run: "r"}, folder))
 	l := checkpoint.NewLedger(m, checkpoint.Gathering{Slots: 2})
-	must(t, l.Claim(t.Context(), checkpoint.Entry{Key: "b"}, false, nil))
+	must.Do(t, l.Claim(t.Context(), checkpoint.Entry{Key: "b"}, false, nil))
 	if all := ws.All(); len(all) != 2 || !all[0].Open {
 		t.Errorf("%+v", all)
 	}
-	must(t, l.Close())
+	must.Do(t, l.Close())
 	commits, leads := m.Progress()
 	for _, w := range ws.All() {
 		if w.Open || w.Commits != commits || w.Leads != leads || leads != 2 {
@@ -99,7 +100,7 @@ func TestWitnessBesideOthersOfTheFolder(t *testing.T) {
 	ws, folder := places(t)
 	one, two := ledger(t, "a"), ledger(t, "b")
 	for _, m := range []checkpoint.Store{one, one, two, one} {
-		must(t, begun(t, ws, m, checkpoint.Witness{Run: "r"}, folder).End(""))
+		must.Do(t, begun(t, ws, m, checkpoint.Witness{Run: "r"}, folder).End(""))
 	}
 	ids := func() (all []string) {
 		for _, w := range checkpoint.In(folder) {
@@ -111,7 +112,7 @@ func TestWitnessBesideOthersOfTheFolder(t *testing.T) {
 		t.Errorf("%q", all)
 	}
 	written(t, filepath.Join(folder, checkpoint.RunFile), []byte("{"))
-	must(t, begun(t, ws, two, checkpoint.Witness{Run: "r"}, folder).End(""))
+	must.Do(t, begun(t, ws, two, checkpoint.Witness{Run: "r"}, folder).End(""))
 	if all := ids(); !slices.Contains(all, "") || !slices.Contains(all, two.Info().ID) {
 		t.Errorf("%q", all)
 	}
@@ -160,7 +161,7 @@ func TestWithdrawnWitness(t *testing.T) {
 	if all := ws.All(); len(all) != 0 {
 		t.Errorf("%+v", all)
 	}
-	must(t, begun(t, ws, m, checkpoint.Witness{Run: "before"}, folder).End("left"))
+	must.Do(t, begun(t, ws, m, checkpoint.Witness{Run: "before"}, folder).End("left"))
 	one := begun(t, ws, m, checkpoint.Witness{Run: "r"}, folder)
 	one.Withdraw()
 	one.Reached(9, 9)
@@ -180,7 +181,7 @@ func TestBookOfAServersLedger(t *testing.T) {
 		return []checkpoint.Kind{checkpoint.KindOf(&checkpoint.Shape{Columns: []string{column}})}
 	}
 	end := func(one *checkpoint.Testimony) {
-		must(t, one.End(""))
+		must.Do(t, one.End(""))
 	}
 	end(begun(t, ws, other, checkpoint.Witness{Run: "other"}, ""))
 	end(begun(t, ws, m, checkpoint.Witness{Run: "ended", Kinds: kind("x")}, ""))

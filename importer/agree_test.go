@@ -12,6 +12,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/internal/rowkey"
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi"
 	"leadferry/mapping"
 )
@@ -195,9 +196,7 @@ func (p *pair) resolve() {
 
 func (p *pair) each(of checkpoint.Filter, f func(checkpoint.Entry)) {
 	err := checkpoint.Each(p.t.Context(), p.db, of, func(e checkpoint.Entry) error { f(e); return nil })
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.Do(p.t, err)
 }
 
 // agree compares the checkpoint with the service wherever it claims to know.

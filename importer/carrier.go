@@ -270,6 +270,25 @@ func (c *carrier) linked(j *job, lead *leadapi.Lead) {
 	c.settle(j, j.step.outcome)
 }
 
+// patch sends an update until its answer is final. After leaving has ended, nothing is sent.
+func (c *carrier) patch(
+	ctx, leaving context.Context, j *job, r *leadapi.UpdateRequest,
+) (lead *leadapi.Lead, err error) {
+	failpoint.At("before update")
+	tries, err := c.retrier.Deliver(ctx, leaving, delivery.Repeatable, new(delivery.Pass),
+		func(ctx context.Context, anew bool) (err error) {
+			r.NewConnection = anew
+			lead, err = c.sender.Update(ctx, j.entry.LeadID, r)
+			if ae, is := errors.AsType[*leadapi.Error](err); is && ae.Applied != leadapi.No {
+				j.unsure = true
+			}
+			return err
+		})
+	j.attempts += tries
+	failpoint.At("update answered")
+	return lead, c.stopping(err)
+}
+
 // settle makes an outcome durable, and reports whether it did. The row ends as the ledger stored it, maybe in doubt.
 func (c *carrier) settle(j *job, outcome Outcome) bool {
 	refused := j.entry.Code

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"leadferry/internal/testsupport/must"
 	"leadferry/mapping"
 )
 
@@ -22,9 +23,7 @@ var leftOut = regexp.MustCompile(`^(typeKey is "",|typeLabel is "",|content is \
 // Each example of the mapping language is right: its tests pass, or it is refused with the words below it.
 func TestExamplesOfTheMappingLanguage(t *testing.T) {
 	page, err := os.ReadFile("../docs/mapping.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	tables := map[string]string{}
 	refusal, run := "", 0
 	for _, fence := range fences.FindAllStringSubmatch(string(page), -1) {

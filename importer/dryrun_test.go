@@ -17,6 +17,7 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/importer/report"
 	"leadferry/importer/source"
+	"leadferry/internal/testsupport/must"
 )
 
 const checkedMapping = `version: 1
@@ -43,9 +44,7 @@ const checkedHeader = "id,org,zip,stage,name,email\n"
 func validated(t *testing.T, text string, o Options, inputs ...string) *report.Summary {
 	t.Helper()
 	s, err := Run(t.Context(), prepared(t, text, o, inputs...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return s
 }
 
@@ -57,9 +56,7 @@ func prepared(t *testing.T, text string, o Options, inputs ...string) Options {
 	o.Mapping, o.MappingFile.Path, o.Command, o.Log = parsed(t, text), "m.yaml", "validate", slog.New(slog.DiscardHandler)
 	for i, input := range inputs {
 		name := string(rune('a'+i)) + ".csv"
-		if err := os.WriteFile(name, []byte(input), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(input), 0o600))
 		o.Inputs = append(o.Inputs, opened(t, name, source.Options{}))
 	}
 	return o
@@ -153,9 +150,7 @@ func TestAFileThatBreaksOffDoesNotEndValidate(t *testing.T) {
 	input := opened(t, "-", source.Options{Format: source.CSV, Stdin: broken})
 	o.Inputs = []*source.File{o.Inputs[0], input, o.Inputs[1]}
 	s, err := Run(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if s.ExitCode != CodeAttention || s.Outcome != "attention" || s.Rows.Pending != 3 || s.Inputs[2].Rows != 1 {
 		t.Errorf("%s with %d, rows %+v", s.Outcome, s.ExitCode, s.Rows)
 	}
@@ -229,26 +224,20 @@ func TestRemarksOnTheMapping(t *testing.T) {
 		return nil
 	}
 	s, err := Run(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	nameless := "a.csv: column 7 has no name in the header: what rows hold there is never sent"
 	if diff := cmp.Diff(append(slices.Clip(want), nameless), s.Notes); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	e := newRun(o)
-	if err := e.intake.bind(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.intake.bind())
 	e.Begin = func(s *Start) error {
 		if diff := cmp.Diff(want, append(s.Warnings, s.Notes...)); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 		return nil
 	}
-	if err := e.announce(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.announce())
 }
 
 // A dry run says what the checkpoint leaves to be sent; repeated keys count once.
@@ -273,14 +262,10 @@ func TestJSONLColumnsThatNothingUsesAreGathered(t *testing.T) {
 	o := prepared(t, checkedMapping, Options{})
 	path := filepath.Join(t.TempDir(), "a.jsonl")
 	text := `{"id":"1","org":"o","name":"A","x":1}` + "\n" + `{"id":"2","org":"o","name":"B","y":1,"x":2}` + "\n"
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	o.Inputs = []*source.File{opened(t, path, source.Options{})}
 	s, err := Run(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var unused []string
 	for _, p := range s.Checks.Found {
 		unused = append(unused, p.Column)

@@ -257,7 +257,7 @@ func (e *engine) putOffDrawn() {
 		it.late = true
 		names := e.r.leadNames(it)
 		if l, _, _ := e.lanes.find(names); l != nil {
-			e.lanes.wait(l, it, names)
+			e.lanes.enqueue(l, it, names)
 		} else {
 			e.lanes.putOff(e.lanes.begin(names), it)
 		}
@@ -284,7 +284,7 @@ func (e *engine) takeBatch(known *lookup, items []*item) bool {
 
 // take decides about a row: it ends, begins the lane of its lead, or joins it. If the run ends, it reports false.
 func (e *engine) take(it *item) bool {
-	if how := it.left(); how != nil {
+	if how := it.unplanned(); how != nil {
 		e.r.collector.countRead(it)
 		e.stop(e.r.collector.end(it, *how))
 		return true
@@ -311,12 +311,12 @@ func (e *engine) take(it *item) bool {
 	switch {
 	case l != nil:
 		e.r.collector.countRead(it)
-		e.lanes.wait(l, it, names)
+		e.lanes.enqueue(l, it, names)
 		return true
 	case stale: // its lane looks it up again
 		if l = e.open(names); l != nil {
 			e.r.collector.countRead(it)
-			e.lanes.wait(l, it, names)
+			e.lanes.enqueue(l, it, names)
 			e.lanes.start(l)
 		}
 		return l != nil

@@ -15,6 +15,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/importer/delivery"
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi"
 )
 
@@ -61,9 +62,7 @@ func TestClaimsAreBoundedAndWithdrawn(t *testing.T) {
 		tr := newTrial(t, numbered(300), Options{Sending: Sending{Concurrency: 8}, Keeping: Keeping{Checkpoint: filepath.Join(t.TempDir(), "c.db")}, Hooks: Hooks{Interrupt: interrupt}})
 		tr.Open = func(bool, bool) (checkpoint.Store, error) { return newLedgerTwin(t), nil }
 		db, err := openLedger(&tr.Options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		tr.keepIn(db)
 		var mu sync.Mutex
 		most, oldest := 0, time.Duration(0)

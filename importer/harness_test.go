@@ -21,6 +21,7 @@ import (
 	"leadferry/checkpoint/bolt"
 	"leadferry/importer/report"
 	"leadferry/importer/source"
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi"
 	"leadferry/mapping"
 )
@@ -276,9 +277,7 @@ func openFileStore(t testing.TB, path string) *fileStore {
 	t.Helper()
 	target := checkpoint.Target{BaseURL: "https://api.example.com", LeadsURL: "https://leads.example.com", TrunkID: "trunk"}
 	s, err := bolt.Open(path, target, bolt.Options{AnyPlace: true, Unsynced: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { s.Close() })
 	return &fileStore{Store: s, t: t, path: path}
 }
@@ -306,9 +305,7 @@ func (s *fileStore) killed() (path string) {
 	if err == nil {
 		err = os.WriteFile(s.path+".killed", data, 0o600)
 	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, err)
 	return s.path + ".killed"
 }
 
@@ -379,9 +376,7 @@ func (l *ledgerTwin) settle(t testing.TB, entries ...checkpoint.Entry) {
 	for _, e := range entries {
 		changes = append(changes, &checkpoint.Change{Kind: checkpoint.Settle, Entry: e})
 	}
-	if err := l.fileStore.Commit(t.Context(), changes); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.fileStore.Commit(t.Context(), changes))
 }
 
 func (l *ledgerTwin) state(key string) checkpoint.State { return entryOf(l.t, l, key).State }
@@ -401,11 +396,9 @@ func (r *records) add(it *item) error {
 }
 
 // parsed is a mapping file.
-func parsed(t interface{ Fatal(...any) }, text string) *mapping.Mapping {
+func parsed(t must.TB, text string) *mapping.Mapping {
 	m, err := mapping.Parse("m.yaml", []byte(text), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return m
 }
 
@@ -420,16 +413,12 @@ type trial struct {
 // started is the run of a command over a file, which is carried out by takeRows.
 func started(t testing.TB, command, path, text string, o Options, service *remote) *trial {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	o.Inputs, o.Log = []*source.File{opened(t, path, source.Options{})}, slog.New(slog.DiscardHandler)
 	o.MaxWait = cmp.Or(o.MaxWait, time.Hour)
 	o.Command = command
 	tr := &trial{run: newRun(o), records: &records{}, service: service}
-	if err := tr.intake.bind(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tr.intake.bind())
 	tr.sender, tr.record = service, tr.records.add
 	tr.retrier.Reach = func(context.Context) error { return nil }
 	return tr
@@ -465,9 +454,7 @@ func tried(t *testing.T, rows []string, o Options, f func(t *testing.T, tr *tria
 func (tr *trial) remap(t testing.TB, lines string) {
 	t.Helper()
 	tr.Mapping, tr.intake.paths = parsed(t, twinMapping+lines), nil
-	if err := tr.intake.bind(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tr.intake.bind())
 }
 
 // keepIn gives the run another ledger.
@@ -589,9 +576,7 @@ func (p *pair) run(command string, o Options, rows ...string) *trial {
 	tr := started(p.t, command, filepath.Join(p.dir, o.RunID+".csv"), text, o, p.service)
 	tr.keepIn(p.db)
 	if tr.drift != nil {
-		if err := tr.prepareReconciliation(p.t.Context()); err != nil {
-			p.t.Fatal(err)
-		}
+		must.Do(p.t, tr.prepareReconciliation(p.t.Context()))
 	}
 	tr.takeRows(p.t.Context())
 	tr.findAbsent(p.t.Context(), new(recorder))
@@ -612,9 +597,7 @@ func (p *pair) must(want string, r *trial) *trial {
 func opened(t testing.TB, name string, o source.Options) *source.File {
 	t.Helper()
 	f, err := source.Open(name, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
 }

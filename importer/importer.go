@@ -2,16 +2,18 @@
 // package that knows the order of steps. Import, sync, reconcile and validate are one engine that decides in different
 // ways. A row is one item all its way, with what is known of its lead and how it ends; each box is a type:
 //
-//	files ─▶ [intake]                     one goroutine reads, several map rows to Records and make digests
+//	files ─▶ [intake] read, make        one goroutine reads, several map rows to Records and make digests
 //	           │ batches
-//	         [engine: take]               the dispatcher: one read of the checkpoint for a batch ([lookup]), then each
-//	           │                          row's one Step ([planner]): it ends here, begins a lane or waits in one
-//	         [lane] …                     a lead under way, with a goroutine of a pool: its rows one after another, each
-//	           │ decide ─▶ claim ─▶ send  by the [carrier]; delivery says when a request leaves, and sends it again
-//	           │ ─▶ settle ─▶ link        where it may
-//	         [collector]                  under the engine's lock: the tally counts and knows the limits
-//	           │
-//	         [recorder] ─▶ results        one goroutine; the summary comes last
+//	         [engine] take              the dispatcher: one look-up for a batch (ask), then a Step for each row (plan):
+//	           │                        it ends here, begins a lane with this decision, or waits in one
+//	         [lane] next, handle        a lead under way, with a goroutine of a pool: its rows one after another; each
+//	           │                        but the first is looked up again and decided here
+//	         [carrier] create, update   Claim ─▶ Deliver ─▶ settle ─▶ link; delivery says when a request leaves, and
+//	           │                        sends it again where it may
+//	         [lane] rowDone             back under the engine's lock
+//	         [collector] add            the tally counts and knows the limits; waits if the disk is slow
+//	           │ batches
+//	         [recorder] write           one goroutine; results.csv, rejects and others; the summary comes last
 //
 // Promises:
 //
@@ -25,8 +27,6 @@
 package importer
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -41,24 +41,6 @@ import (
 	"leadferry/leadapi"
 	"leadferry/mapping"
 )
-
-// Run carries out a command, which Options name:
-//
-//   - import creates the leads of the inputs' rows and links their ExternalIDs.
-//   - sync brings Status, ExternalID and Content of leads that are known in step with the inputs' rows, by updates of
-//     what differs from what was last confirmed. Rows find their lead by key, by the lead's ID, or by ExternalID.
-//   - reconcile compares each row with what was last confirmed of its lead and with what the service holds now. It
-//     changes nothing on the service. What it saw is stored beside what was confirmed.
-//   - validate reads, maps and checks every row of every input, runs the mapping's tests and sends nothing. It needs
-//     neither service nor checkpoint, and ends before the inputs do for an interruption only.
-//
-// It returns the run's summary, also when the run ended early; an error means that nothing was sent. With DryRun import
-// and sync plan against the checkpoint and send and write nothing.
-func Run(ctx context.Context, o Options) (*report.Summary, error) { return newRun(o).execute(ctx) }
-
-var errNoIdentity = errors.New("the mapping has neither key nor external_id nor lead_id, so a changed row finds " +
-	"no lead\n" +
-	"hint: name the column that makes a row the same row on the next run: key: \"{column}\"")
 
 // Options of a run. Its Task is always needed; what concerns the service and the checkpoint
 // is needed by all but validate.

@@ -88,8 +88,8 @@ func (s *items) put(its []*item) {
 	}
 }
 
-// left is how a row ends that needs no plan, or nil.
-func (it *item) left() *ending {
+// unplanned is how a row ends that needs no plan, or nil.
+func (it *item) unplanned() *ending {
 	switch {
 	case it.faults != nil && it.rec.Key == "":
 		return &ending{outcome: Invalid, text: sentence(it.faults)}

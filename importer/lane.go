@@ -120,7 +120,8 @@ func (s *lanes) startLate() bool {
 	return true
 }
 
-func (s *lanes) wait(l *lane, it *item, names []leadName) {
+// enqueue has a row wait for its turn in a lane, which then has these names, too.
+func (s *lanes) enqueue(l *lane, it *item, names []leadName) {
 	s.name(l, names)
 	l.waiting = append(l.waiting, it)
 	s.count(it, 1)

@@ -14,6 +14,7 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/importer/report"
 	"leadferry/importer/source"
+	"leadferry/internal/testsupport/must"
 )
 
 // A row waits for rows before it that come to its lead by other names: alias has left
@@ -50,8 +51,8 @@ func TestLanesBecomeOne(t *testing.T) {
 	three, four := &item{}, &item{}
 	k1, k2, both := []leadName{{checkpoint.ByKey, "k1"}}, []leadName{{checkpoint.ByKey, "k2"}}, []leadName{{checkpoint.ByKey, "k1"}, {checkpoint.ByExternalID, "x"}, {checkpoint.ByKey, "k2"}}
 	one, two := s.begin(k1), s.begin(k2)
-	s.wait(one, three, k1)
-	s.wait(one, four, k1)
+	s.enqueue(one, three, k1)
+	s.enqueue(one, four, k1)
 	if _, several, _ := s.find(both); !several {
 		t.Fatal("two lanes are not seen to be two")
 	}
@@ -78,7 +79,7 @@ func TestLargeRowsDoNotGather(t *testing.T) {
 	k := []leadName{{checkpoint.ByKey, "k"}}
 	l := e.begin(k)
 	for i, full := range []bool{false, true} {
-		e.wait(l, &item{row: source.Row{Size: maxWaitingBytes/2 + 1}}, k)
+		e.enqueue(l, &item{row: source.Row{Size: maxWaitingBytes/2 + 1}}, k)
 		if e.full() != full {
 			t.Errorf("full with %d waiting: %v", i+1, !full)
 		}
@@ -92,17 +93,13 @@ func TestLargeRowsDoNotGather(t *testing.T) {
 
 	w := &recorder{files: new(report.Run), lines: make(chan []*item, 8)}
 	for range 3 {
-		if err := w.add(&item{row: source.Row{Size: batchBytes}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.add(&item{row: source.Row{Size: batchBytes}}))
 	}
 	if len(w.lines) != 3 {
 		t.Errorf("large rows went in %d batches, want 3", len(w.lines))
 	}
 	for range batchRows {
-		if err := w.add(&item{row: source.Row{Size: 1}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.add(&item{row: source.Row{Size: 1}}))
 	}
 	if len(w.lines) != 4 {
 		t.Errorf("%d batches, want 4", len(w.lines))

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"leadferry/importer/source"
+	"leadferry/internal/testsupport/must"
 )
 
 // A file that does not fit is told by name, in a few lines; of several, each is checked by itself. fault 105
@@ -76,9 +77,7 @@ func TestARowThatIsTakenForAHeaderWithEqualNames(t *testing.T) {
 // The columns may stand in another sheet than the first, which the error has to say: there is no run that could.
 func TestAnotherSheetIsMeant(t *testing.T) {
 	book, err := filepath.Abs("source/testdata/excelize.xlsx")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	o := prepared(t, "version: 1\nkey: '{id}'\nlead: {content: {name: '{nobody}'}}\n", Options{})
 	o.Inputs = []*source.File{opened(t, book, source.Options{})}
 	_, err = Run(t.Context(), o)

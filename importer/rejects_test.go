@@ -13,6 +13,7 @@ import (
 
 	"leadferry/importer/report"
 	"leadferry/importer/source"
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi"
 )
 
@@ -93,9 +94,7 @@ func TestRejectsOfAnyFileSendNothing(t *testing.T) {
 		})
 		text := "a,b\n" + strings.Join(rapid.SliceOfN(piece, 0, 40).Draw(t, "text"), "")
 		path := filepath.Join(dir, fmt.Sprint(at))
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 		checkTwice(t, path, path+"-out", o)
 	})
 }

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -20,6 +21,24 @@ import (
 	"leadferry/internal/spelling"
 	"leadferry/leadapi"
 )
+
+var errNoIdentity = errors.New("the mapping has neither key nor external_id nor lead_id, so a changed row finds " +
+	"no lead\n" +
+	"hint: name the column that makes a row the same row on the next run: key: \"{column}\"")
+
+// Run carries out a command, which Options name:
+//
+//   - import creates the leads of the inputs' rows and links their ExternalIDs.
+//   - sync brings Status, ExternalID and Content of leads that are known in step with the inputs' rows, by updates of
+//     what differs from what was last confirmed. Rows find their lead by key, by the lead's ID, or by ExternalID.
+//   - reconcile compares each row with what was last confirmed of its lead and with what the service holds now. It
+//     changes nothing on the service. What it saw is stored beside what was confirmed.
+//   - validate reads, maps and checks every row of every input, runs the mapping's tests and sends nothing. It needs
+//     neither service nor checkpoint, and ends before the inputs do for an interruption only.
+//
+// It returns the run's summary, also when the run ended early; an error means that nothing was sent. With DryRun import
+// and sync plan against the checkpoint and send and write nothing.
+func Run(ctx context.Context, o Options) (*report.Summary, error) { return newRun(o).execute(ctx) }
 
 // run is one command, from its options to its summary.
 type run struct {

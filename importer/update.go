@@ -127,25 +127,6 @@ func (c *carrier) mark(j *job) bool {
 	return true
 }
 
-// patch sends an update until its answer is final. After leaving has ended, nothing is sent.
-func (c *carrier) patch(
-	ctx, leaving context.Context, j *job, r *leadapi.UpdateRequest,
-) (lead *leadapi.Lead, err error) {
-	failpoint.At("before update")
-	tries, err := c.retrier.Deliver(ctx, leaving, delivery.Repeatable, new(delivery.Pass),
-		func(ctx context.Context, anew bool) (err error) {
-			r.NewConnection = anew
-			lead, err = c.sender.Update(ctx, j.entry.LeadID, r)
-			if ae, is := errors.AsType[*leadapi.Error](err); is && ae.Applied != leadapi.No {
-				j.unsure = true
-			}
-			return err
-		})
-	j.attempts += tries
-	failpoint.At("update answered")
-	return lead, c.stopping(err)
-}
-
 // notUpdated ends an update without a usable answer. If it may have been applied, the next one sends the whole row.
 func (c *carrier) notUpdated(j *job, err error) {
 	stops := errors.Is(err, delivery.ErrStopping)

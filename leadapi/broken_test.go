@@ -12,8 +12,7 @@ import (
 	"testing"
 )
 
-// faults 35, 36
-func TestPeerClosesAtEveryByteOfTheRequest(t *testing.T) {
+func TestPeerClosesAtEveryByteOfTheRequest(t *testing.T) { // faults 35, 36
 	var size atomic.Int64
 	p := listen(t, func(p *peer, c net.Conn) { // measures a request
 		n, _ := c.Read(make([]byte, 4096))
@@ -43,42 +42,39 @@ func TestPeerClosesAtEveryByteOfTheRequest(t *testing.T) {
 	}
 }
 
-// faults 37, 38, m8, m9
-func TestPeerClosesAtEveryByteOfTheAnswer(t *testing.T) {
+func TestPeerClosesAtEveryByteOfTheAnswer(t *testing.T) { // faults 37, 38, m8, m9
 	for name, head := range map[string]string{
 		"length":  fmt.Sprintf("HTTP/1.1 201 Created\r\nContent-Length: %d\r\n\r\n", len(createdBody)),
 		"chunked": fmt.Sprintf("HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n", len(createdBody)),
 		"close":   "HTTP/1.1 201 Created\r\nConnection: close\r\n\r\n",
 	} {
-		t.Run(name, func(t *testing.T) {
-			whole, headers := head+createdBody, strings.Index(head, "\r\n\r\n")+4
-			if name == "chunked" {
-				whole += "\r\n0\r\n\r\n"
-			}
-			var stop atomic.Int64
-			p := listen(t, func(p *peer, c net.Conn) {
-				if _, err := p.next(bufio.NewReader(c)); err == nil {
-					io.WriteString(c, whole[:stop.Load()])
-				}
-			})
-			client := signedIn(t, config(p.address()))
-			for n := range len(whole) + 1 {
-				stop.Store(int64(n))
-				e := fault(t, client)
-				switch {
-				case n == len(whole) && e != nil:
-					t.Fatalf("whole answer: %v", e)
-				case n < len(whole) && e == nil:
-					t.Fatalf("cut at %d: taken for whole", n)
-				case n < headers && (e.Applied != Maybe || e.Reason != ReasonNoAnswer || e.Status != 0),
-					n >= headers && e != nil && (e.Applied != Yes || e.Reason != ReasonNoLeadID || e.Status != 201):
-					t.Fatalf("cut at %d: %v, applied %v, reason %s", n, e, e.Applied, e.Reason)
-				}
-				if p.seen() != n+1 {
-					t.Fatalf("cut at %d: %d requests, want 1", n, p.seen()-n)
-				}
+		whole, headers := head+createdBody, strings.Index(head, "\r\n\r\n")+4
+		if name == "chunked" {
+			whole += "\r\n0\r\n\r\n"
+		}
+		var stop atomic.Int64
+		p := listen(t, func(p *peer, c net.Conn) {
+			if _, err := p.next(bufio.NewReader(c)); err == nil {
+				io.WriteString(c, whole[:stop.Load()])
 			}
 		})
+		client := signedIn(t, config(p.address()))
+		for n := range len(whole) + 1 {
+			stop.Store(int64(n))
+			e := fault(t, client)
+			switch {
+			case n == len(whole) && e != nil:
+				t.Fatalf("%v: whole answer: %v", name, e)
+			case n < len(whole) && e == nil:
+				t.Fatalf("%v: cut at %d: taken for whole", name, n)
+			case n < headers && (e.Applied != Maybe || e.Reason != ReasonNoAnswer || e.Status != 0),
+				n >= headers && e != nil && (e.Applied != Yes || e.Reason != ReasonNoLeadID || e.Status != 201):
+				t.Fatalf("%v: cut at %d: %v, applied %v, reason %s", name, n, e, e.Applied, e.Reason)
+			}
+			if p.seen() != n+1 {
+				t.Fatalf("%v: cut at %d: %d requests, want 1", name, n, p.seen()-n)
+			}
+		}
 	}
 }
 

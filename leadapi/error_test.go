@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"leadferry/internal/explain"
 	"leadferry/internal/testsupport/must"
 )
@@ -63,22 +61,16 @@ func TestEveryAnswerIsJudgedByItsStatus(t *testing.T) {
 		"informational answers":     {strings.Repeat("HTTP/1.1 103 x\r\nX: "+strings.Repeat("x", 900)+"\r\n\r\n", 100), is(0, Maybe, ReasonNoAnswer)},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			p := answers(t, test.answer)
-			e := fault(t, signedIn(t, config(p.address())))
-			if e == nil {
-				t.Fatal("the create succeeded")
-			}
-			if diff := cmp.Diff(test.want, judge(e)); diff != "" {
-				t.Errorf("%v\n%s", e, diff)
-			}
-			if p.seen() != 1 {
-				t.Errorf("%d requests arrived, want 1", p.seen())
-			}
-			if len([]rune(e.Message)) > 500 || e.Message == "" {
-				t.Errorf("the message has %d characters", len([]rune(e.Message)))
-			}
-		})
+		p := answers(t, test.answer)
+		e := fault(t, signedIn(t, config(p.address())))
+		if e == nil {
+			t.Fatal(name, "the create succeeded")
+		}
+		same(t, test.want, judge(e), e, name)
+		same(t, 1, p.seen(), "requests arrived", name)
+		if len([]rune(e.Message)) > 500 || e.Message == "" {
+			t.Errorf("%v: the message has %d characters", name, len([]rune(e.Message)))
+		}
 	}
 }
 
@@ -90,8 +82,7 @@ func zipped(text string) string {
 	return b.String()
 }
 
-// fault 51
-func TestCreateTakesAnID(t *testing.T) {
+func TestCreateTakesAnID(t *testing.T) { // fault 51
 	for name, test := range map[string]struct {
 		answer string
 		want   Created
@@ -104,13 +95,9 @@ func TestCreateTakesAnID(t *testing.T) {
 		"gzip with mark":       {answerText(201, zipped("\ufeff"+createdBody), "Content-Encoding: x-gzip"), Created{"lead-1", "org-1", "Main St", 201}},
 		"others of no pattern": {answerText(201, `{"leadID":"a","assignedOrganizationID":"=1+1","assignedLocationName":"\u001b[2J"}`), Created{"a", "", `\x1b[2J`, 201}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := signedIn(t, config(answers(t, test.answer).address())).Create(t.Context(), someLead())
-			must.Do(t, err)
-			if diff := cmp.Diff(&test.want, got); diff != "" {
-				t.Error(diff)
-			}
-		})
+		got, err := signedIn(t, config(answers(t, test.answer).address())).Create(t.Context(), someLead())
+		must.Do(t, err)
+		same(t, &test.want, got, name)
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/google/go-cmp/cmp"
 
 	"leadferry/internal/testsupport/must"
 )
@@ -35,18 +34,13 @@ func TestUpdateReadsTheLead(t *testing.T) {
 		"no external":   {`{"ID":"l-1","Content":{},"ExternalID":""}`, Lead{ID: "l-1", Content: map[string]jsontext.Value{}, HasExternal: true}},
 		"none that is":  {`{"ID":"l-1","ExternalID":"a\u0000b"}`, Lead{ID: "l-1"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := signedIn(t, config(answers(t, answerText(200, test.body)).address())).Update(t.Context(), "l-1", &UpdateRequest{})
-			must.Do(t, err)
-			if diff := cmp.Diff(&test.want, got); diff != "" {
-				t.Error(diff)
-			}
-		})
+		got, err := signedIn(t, config(answers(t, answerText(200, test.body)).address())).Update(t.Context(), "l-1", &UpdateRequest{})
+		must.Do(t, err)
+		same(t, &test.want, got, name)
 	}
 }
 
-// fault 98, m31
-func TestIDsMustBePlain(t *testing.T) {
+func TestIDsMustBePlain(t *testing.T) { // fault 98, m31
 	p := answers(t, answerText(200, leadBody))
 	client := signedIn(t, config(p.address()))
 	for id, good := range map[string]bool{
@@ -56,9 +50,7 @@ func TestIDsMustBePlain(t *testing.T) {
 	} {
 		before := p.seen()
 		_, err := client.Update(t.Context(), id, &UpdateRequest{})
-		if (err == nil) != good || (p.seen() > before) != good {
-			t.Errorf("ID %q: sent %d, %v", id, p.seen()-before, err)
-		}
+		same(t, []any{good, good}, []any{err == nil, p.seen() > before}, id, err)
 		if e, ok := err.(*Error); ok && (e.Applied != No || e.Reason != ReasonRefused || e.Status != 0) {
 			t.Errorf("ID %q: %v", id, e)
 		}
@@ -147,9 +139,7 @@ func TestRequestsCarryAnID(t *testing.T) {
 		}
 		create, update, token := seen["POST /v1/trunk-1"], seen["PATCH /v3/lead/lead-1"], seen["POST /v3/oauth2/token"]
 		if header == "" {
-			if len(create)+len(update)+len(token) != 0 {
-				t.Errorf("IDs that nobody wants: %v", seen)
-			}
+			same(t, 0, len(create)+len(update)+len(token), seen, "IDs that nobody wants")
 			continue
 		}
 		if len(create) != 1 || create[0] != given || len(token) != 0 {

@@ -19,8 +19,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// faults 52, 118
-func TestMessageIsWhatTheServiceSays(t *testing.T) {
+func TestMessageIsWhatTheServiceSays(t *testing.T) { // faults 52, 118
 	long := strings.Repeat("ä", 600)
 	for body, want := range map[string]string{
 		`{"message":"no such trunk"}`:                     "no such trunk",
@@ -40,9 +39,7 @@ func TestMessageIsWhatTheServiceSays(t *testing.T) {
 		long:                                              long[:1000],
 		strings.Repeat("\x01", 600):                       strings.Repeat(`\x01`, 125),
 	} {
-		if got := redact(words([]byte(body))); got != want {
-			t.Errorf("%.80q: %q, want %q", body, got, want)
-		}
+		same(t, want, redact(words([]byte(body))), body)
 	}
 }
 
@@ -158,9 +155,7 @@ func scan(t *testing.T, address string) {
 			continue
 		}
 		for _, text := range []string{err.Error(), fmt.Sprintf("%+v %#v %q", err, err, err), fmt.Sprint(*err.(*Error))} {
-			if piece := leaks(text); piece != "" {
-				t.Errorf("%s: %q shows %q", name, text, piece)
-			}
+			same(t, "", leaks(text), name, text)
 		}
 	}
 }

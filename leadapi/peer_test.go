@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 	"golang.org/x/oauth2"
 
@@ -34,7 +35,6 @@ const (
 	refresh = "refresh+token/0123456789abcdef"
 )
 
-// config is a good Config for a service at the address.
 func config(address string) Config {
 	return Config{
 		BaseURL: address, LeadsURL: address, TrunkID: "trunk-1", ClientID: "client-1",
@@ -42,7 +42,6 @@ func config(address string) Config {
 	}
 }
 
-// connect returns a Client of the address that is closed with the test.
 func connect(t testing.TB, c Config) *Client {
 	t.Helper()
 	client, err := New(c)
@@ -51,7 +50,6 @@ func connect(t testing.TB, c Config) *Client {
 	return client
 }
 
-// signedIn returns a Client that holds a token already.
 func signedIn(t testing.TB, c Config) *Client {
 	t.Helper()
 	return withToken(connect(t, c))
@@ -117,7 +115,6 @@ func (p *peer) seen() int {
 	return p.posts
 }
 
-// next reads one request whole and returns its body.
 func (p *peer) next(r *bufio.Reader) (string, error) {
 	if _, err := r.Peek(1); err != nil {
 		return "", err
@@ -157,7 +154,6 @@ func another(answer string, n int) string {
 	return strings.Replace(answer, `"leadID":"lead-1"`, `"leadID":"lead-`+string("12"[n%2])+`"`, 1)
 }
 
-// answerText writes an answer with its length.
 func answerText(status int, body string, headers ...string) string {
 	text := fmt.Sprintf("HTTP/1.1 %03d x\r\nContent-Length: %d\r\n", status, len(body))
 	for _, h := range headers {
@@ -184,4 +180,20 @@ func fault(t testing.TB, c *Client) *Error {
 		t.Fatalf("the error is a %T, not an *Error: %v", err, err)
 	}
 	return e
+}
+
+// succeeds makes one create, which must not fail.
+func succeeds(t testing.TB, c *Client) {
+	t.Helper()
+	if e := fault(t, c); e != nil {
+		t.Error(e)
+	}
+}
+
+// same tells where two values differ; about is what they are of.
+func same(t testing.TB, want, got any, about ...any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%v %s", about, diff)
+	}
 }

@@ -97,9 +97,7 @@ func TestAProbeTriesEveryStepAndMakesNothing(t *testing.T) {
 				tt.change(&c)
 			}
 			got, steps := probed(t, c)
-			if got != tt.want {
-				t.Errorf("%s, want %s\n%+v", got, tt.want, steps)
-			}
+			same(t, tt.want, got, steps)
 			if !slices.ContainsFunc(steps, func(s Step) bool { return strings.Contains(s.Text+" "+s.Hint, tt.text) }) {
 				t.Errorf("no step says %q: %+v", tt.text, steps)
 			}
@@ -117,7 +115,6 @@ func TestAProbeTriesEveryStepAndMakesNothing(t *testing.T) {
 	}
 }
 
-// without takes the user from a proxy.
 func without(with func(*url.URL) *Proxy) func(*url.URL) *Proxy {
 	return func(u *url.URL) *Proxy {
 		p := *with(u)

@@ -19,26 +19,17 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"leadferry/internal/testsupport/must"
 )
 
-// relay carries bytes both ways until one side ends; up and down bound how many, below 0 is no bound.
-func relay(c net.Conn, in io.Reader, to net.Conn, up, down int64) {
+// relay carries bytes both ways until one side ends.
+func relay(c net.Conn, in io.Reader, to net.Conn) {
 	defer to.Close()
 	var wait sync.WaitGroup
-	wait.Go(func() { limited(to, in, up); to.Close(); c.Close() })
-	limited(c, to, down)
+	wait.Go(func() { io.Copy(to, in); to.Close(); c.Close() })
+	io.Copy(c, to)
 	c.Close()
 	wait.Wait()
-}
-
-func limited(to io.Writer, from io.Reader, n int64) {
-	if n >= 0 {
-		from = io.LimitReader(from, n)
-	}
-	io.Copy(to, from)
 }
 
 // connectProxy plays an HTTP proxy that asks act what to answer; nothing means that it opens the way.
@@ -61,7 +52,7 @@ func serveConnect(c net.Conn, act func(c net.Conn, ask *http.Request) string) {
 		return
 	}
 	io.WriteString(c, "HTTP/1.1 200 Connection established\r\nContent-Length: 7\r\n\r\n") // the length is to be ignored
-	relay(c, r, to, -1, -1)
+	relay(c, r, to)
 }
 
 // socksProxy plays a SOCKS5 proxy that wants a user and password, where user is not "", and answers with code.
@@ -102,7 +93,7 @@ func socksProxy(t testing.TB, user, password string, code byte) *peer {
 			return
 		}
 		c.Write(append([]byte{5, 0, 0, 3, 4}, "here\x01\x02"...))
-		relay(c, c, to, -1, -1)
+		relay(c, c, to)
 	})
 }
 
@@ -174,6 +165,13 @@ func TestProxiesThatRefuse(t *testing.T) {
 		})
 	}
 	talks := listen(t, func(p *peer, c net.Conn) { io.WriteString(c, answerText(400, "")); io.Copy(io.Discard, c) })
+	more := listen(t, func(p *peer, c net.Conn) { // opens the way, and an answer of its own comes behind that
+		io.ReadFull(c, make([]byte, 3))
+		c.Write([]byte{5, 0})
+		io.ReadFull(c, make([]byte, 10)) // an IPv4 address
+		io.WriteString(c, "\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00"+answerText(201, createdBody))
+		io.Copy(io.Discard, c)
+	})
 	for name, test := range map[string]struct{ address, reason, text string }{
 		"407": {"http://" + proxyLogin + says(407).Addr().String(), ReasonProxyAuth, "does not accept the user and password"},
 		"407, NTLM": {"http://" + proxyLogin + connectProxy(t, func(net.Conn, *http.Request) string {
@@ -181,34 +179,28 @@ func TestProxiesThatRefuse(t *testing.T) {
 		}).Addr().String(), ReasonProxyAuth, "does not accept the user and password"},
 		"407, no user":     {"http://" + says(407).Addr().String(), ReasonProxyAuth, "asks for a user and a password"},
 		"403":              {"http://" + proxyLogin + says(403).Addr().String(), ReasonProxy, "HTTP 403"},
-		"405":              {"http://" + proxyLogin + says(405).Addr().String(), ReasonProxy, "HTTP 405"},
 		"302":              {"http://" + proxyLogin + says(302).Addr().String(), ReasonProxy, "HTTP 302"},
 		"101":              {"http://" + proxyLogin + says(101).Addr().String(), ReasonProxy, "HTTP 101"},
-		"501":              {"http://" + proxyLogin + says(501).Addr().String(), ReasonProxy, "HTTP 501"},
 		"429":              {"http://" + proxyLogin + says(429).Addr().String(), ReasonConnect, "HTTP 429"},
-		"502":              {"http://" + proxyLogin + says(502).Addr().String(), ReasonConnect, "HTTP 502"},
 		"503":              {"http://" + proxyLogin + says(503).Addr().String(), ReasonConnect, "HTTP 503"},
-		"504":              {"http://" + proxyLogin + says(504).Addr().String(), ReasonConnect, "HTTP 504"},
 		"200 and more":     {"http://" + proxyLogin + says(200).Addr().String(), ReasonConnect, "something of its own"},
 		"not there":        {"http://" + proxyLogin + "127.0.0.1:1", ReasonConnect, "cannot be reached: connection refused"},
 		"no such name":     {"http://" + proxyLogin + "proxy.invalid:3128", ReasonConnect, "the proxy http://proxy.invalid:3128 cannot be reached: the name could not be looked up"},
 		"no TLS":           {"https://" + proxyLogin + talks.Addr().String(), ReasonConnect, "does not look like a TLS handshake"},
 		"no SOCKS":         {"socks5://" + proxyLogin + talks.Addr().String(), ReasonConnect, "unexpected protocol version"},
+		"SOCKS and more":   {"socks5://" + more.Addr().String(), ReasonConnect, "something of its own"},
 		"SOCKS, no user":   {"socks5://" + socksProxy(t, "u", "p", 0).Addr().String(), ReasonConnect, "no acceptable authentication methods"},
 		"SOCKS, bad user":  {"socks5://" + proxyLogin + socksProxy(t, "u", "p", 0).Addr().String(), ReasonConnect, "authentication failed"},
 		"SOCKS, forbidden": {"socks5://" + proxyLogin + socksProxy(t, "", "", 2).Addr().String(), ReasonConnect, "not allowed by ruleset"},
-		"SOCKS, refused":   {"socks5://" + proxyLogin + socksProxy(t, "", "", 5).Addr().String(), ReasonConnect, "connection refused"},
 		"SOCKS, unknown":   {"socks5://" + proxyLogin + socksProxy(t, "", "", 77).Addr().String(), ReasonConnect, "77"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			e := fault(t, signedIn(t, through(t, config(service.address()), test.address)))
-			if e == nil || e.Applied != No || e.Status != 0 || e.Reason != test.reason || !strings.Contains(e.Message, test.text) {
-				t.Fatalf("%v, %s, want not applied, %s, %q", e, e.Reason, test.reason, test.text)
-			}
-			if text := e.Error() + e.Hint; strings.Contains(text, "p4nted") || strings.Contains(text, "us@er") || test.reason != ReasonConnect && e.Hint == "" {
-				t.Errorf("%s, hint %s", e, e.Hint)
-			}
-		})
+		e := fault(t, signedIn(t, through(t, config(service.address()), test.address)))
+		if e == nil || e.Applied != No || e.Status != 0 || e.Reason != test.reason || !strings.Contains(e.Message, test.text) {
+			t.Fatalf("%v: %v, %s, want not applied, %s, %q", name, e, e.Reason, test.reason, test.text)
+		}
+		if text := e.Error() + e.Hint; strings.Contains(text, "p4nted") || strings.Contains(text, "us@er") || test.reason != ReasonConnect && e.Hint == "" {
+			t.Errorf("%v: %s, hint %s", name, e, e.Hint)
+		}
 	}
 }
 
@@ -253,127 +245,4 @@ func TestAddressesOfProxies(t *testing.T) {
 			t.Errorf("%q: %v, %v, want %s", text, p, err, want)
 		}
 	}
-}
-
-// arriving plays a service whose ledger says what has arrived whole.
-func arriving(t testing.TB, settings *tls.Config, arrived *sync.Map) *peer {
-	return listen(t, func(p *peer, c net.Conn) {
-		if settings != nil {
-			c = tls.Server(c, settings)
-			defer c.Close()
-		}
-		r := bufio.NewReader(c)
-		for {
-			body, err := p.next(r)
-			if err != nil {
-				return
-			}
-			n, _ := arrived.LoadOrStore(body, 0)
-			arrived.Store(body, n.(int)+1)
-			io.WriteString(c, answerText(201, createdBody))
-		}
-	})
-}
-
-// faults 35-38, 43, 47: a proxy may do at every step what it likes: a create that is called made was made once, and
-// what is called not applied never arrived.
-func TestProxiesThatMisbehave(t *testing.T) {
-	known := serve(t, true, func(http.ResponseWriter, *http.Request) {})
-	secured := &tls.Config{Certificates: known.TLS.Certificates}
-	rapid.Check(t, func(r *rapid.T) {
-		var arrived sync.Map
-		settings := rapid.SampledFrom([]*tls.Config{nil, secured}).Draw(r, "TLS")
-		service := arriving(t, settings, &arrived)
-		scheme := rapid.SampledFrom([]string{"http", "https", "socks5"}).Draw(r, "scheme")
-		steps := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) [3]int {
-			return [3]int{rapid.IntRange(0, 5).Draw(r, "act"), rapid.IntRange(0, 700).Draw(r, "at"), rapid.IntRange(0, 3).Draw(r, "what")}
-		}), 1, 6).Draw(r, "steps")
-		var mu sync.Mutex
-		next := 0
-		proxy := listen(t, func(p *peer, c net.Conn) {
-			mu.Lock()
-			step := steps[next%len(steps)]
-			next++
-			mu.Unlock()
-			if scheme == "https" {
-				c = tls.Server(c, secured)
-				defer c.Close()
-			}
-			misbehave(c, service.Addr().String(), scheme == "socks5", step)
-		})
-		where := service.address()
-		if settings != nil {
-			where = "https://" + service.Addr().String()
-		}
-		c := through(t, config(where), scheme+"://"+proxy.Addr().String())
-		c.Authorities = []*x509.Certificate{known.Certificate()}
-		c.Timeout = 300 * time.Millisecond // some steps leave the client waiting; whoever is late is no worse off
-		client := signedIn(t, c)
-		faults := map[string]error{}
-		for n := range len(steps) + 1 {
-			lead := someLead()
-			lead.Content[0].Value = fmt.Sprint(n)
-			made, err := client.Create(t.Context(), lead)
-			if err == nil && made.LeadID != "lead-1" {
-				r.Fatalf("a stray answer was taken: %v", made)
-			}
-			faults[string(lead.AppendJSON(nil))] = err
-		}
-		client.Close()
-		for _, p := range []*peer{proxy, service} { // nothing is under way any more
-			p.end()
-		}
-		for body, err := range faults {
-			n, _ := arrived.Load(body)
-			count, _ := n.(int)
-			if err == nil && count != 1 || err != nil && err.(*Error).Applied == No && count != 0 || count > 1 {
-				r.Fatalf("arrived %d times: %v", count, err)
-			}
-		}
-	})
-}
-
-// misbehave is a proxy's connection that goes wrong at one place, if at all.
-func misbehave(c net.Conn, service string, socks bool, step [3]int) {
-	act, at, what := step[0], step[1], step[2]
-	stray := []string{answerText(201, `{"leadID":"stray"}`), "\x16\x03\x03", "x", "\r\n"}[what]
-	said := "HTTP/1.1 200 OK\r\n\r\n"
-	in := io.Reader(c)
-	if socks {
-		io.ReadFull(c, make([]byte, 3))
-		c.Write([]byte{5, 0})
-		io.ReadFull(c, make([]byte, 10)) // an IPv4 address
-		said = "\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00"
-	} else {
-		r := bufio.NewReader(c)
-		if _, err := http.ReadRequest(r); err != nil {
-			return
-		}
-		in = r
-	}
-	up, down := int64(-1), int64(-1)
-	switch act {
-	case 0: // as it should
-	case 1:
-		io.WriteString(c, said[:min(at, len(said)-1)])
-		return
-	case 2:
-		io.WriteString(c, stray)
-		return
-	case 3:
-		said += stray
-	case 4:
-		up = int64(at)
-	case 5:
-		down = int64(at)
-	}
-	to, err := net.Dial("tcp", service)
-	if err != nil {
-		return
-	}
-	if _, err := io.WriteString(c, said); err != nil {
-		to.Close()
-		return
-	}
-	relay(c, in, to, up, down)
 }

@@ -5,11 +5,10 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"leadferry/internal/testsupport/must"
 )
 
-// fault 100
-func TestRequestsAreWrittenByteForByte(t *testing.T) {
+func TestRequestsAreWrittenByteForByte(t *testing.T) { // fault 100
 	text := func(s string) *string { return &s }
 	content := []ContentField{
 		{Key: "zip", Value: "01234"},
@@ -45,19 +44,14 @@ func TestRequestsAreWrittenByteForByte(t *testing.T) {
 		"update":            {&UpdateRequest{Status: text("open"), ExternalID: text(""), Content: content}, `{"Status":"open","ExternalID":"","Content":` + contentJSON + `}`},
 		"content only":      {&UpdateRequest{Content: content[:1]}, `{"Content":{"zip":"01234"}}`},
 	} {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff("before"+test.want, string(test.request.AppendJSON([]byte("before")))); diff != "" {
-				t.Error(diff)
-			}
-		})
+		same(t, "before"+test.want, string(test.request.AppendJSON([]byte("before"))), name)
 	}
 }
 
 // arrival is a request as the service got it.
 type arrival struct{ Line, Type, Authorization, Agent, Body string }
 
-// fault 99
-func TestRequestsArriveAsSpecified(t *testing.T) {
+func TestRequestsArriveAsSpecified(t *testing.T) { // fault 99
 	const lead, client = `{"ID":"lead-1"}`, `{"ID":"c-1","Secret":"s"}`
 	var got arrival
 	s := serve(t, false, func(w http.ResponseWriter, r *http.Request) {
@@ -99,11 +93,7 @@ func TestRequestsArriveAsSpecified(t *testing.T) {
 			arrival{"POST /base/v3/oauth2/client HTTP/1.1", "", "Bearer jwt", "leadferry/1", ""},
 		},
 	} {
-		if err := test.call(); err != nil {
-			t.Error(err)
-		}
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Error(diff)
-		}
+		must.Do(t, test.call())
+		same(t, test.want, got)
 	}
 }

@@ -89,8 +89,7 @@ func (s *issuer) want(grants ...string) {
 
 const byAccount = "client_credentials"
 
-// faults 53, 71
-func TestTokenIsRenewedOnceForAllWorkers(t *testing.T) {
+func TestTokenIsRenewedOnceForAllWorkers(t *testing.T) { // faults 53, 71
 	for round := range 10 {
 		var expired atomic.Bool
 		s := &issuer{}
@@ -152,8 +151,7 @@ func TestWaiterOutlivesTheLeader(t *testing.T) {
 	})
 }
 
-// faults 73, 74, 78
-func TestRefreshTokenComesBeforeTheAccount(t *testing.T) {
+func TestRefreshTokenComesBeforeTheAccount(t *testing.T) { // faults 73, 74, 78
 	refreshed := func(status int) func(url.Values) (int, string) {
 		return func(q url.Values) (int, string) {
 			if q.Get("grant_type") == "refresh_token" {
@@ -174,24 +172,19 @@ func TestRefreshTokenComesBeforeTheAccount(t *testing.T) {
 		"throttled":    {refreshed(429), []string{byAccount, "refresh_token+r/1"}, true},
 		"out of order": {refreshed(500), []string{byAccount, "refresh_token+r/1", byAccount}, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			s := &issuer{grant: test.grant}
-			c, elapsed := issue(t, s)
-			if e := fault(t, c); e != nil {
-				t.Fatal(e)
-			}
-			elapsed.Add(int64(3 * time.Hour))
-			e := fault(t, c)
-			if (e != nil) != test.fails || e != nil && (e.Op != "token" || e.Applied != No) {
-				t.Error(e)
-			}
-			s.want(test.want...)
-		})
+		s := &issuer{grant: test.grant}
+		c, elapsed := issue(t, s)
+		succeeds(t, c)
+		elapsed.Add(int64(3 * time.Hour))
+		e := fault(t, c)
+		if (e != nil) != test.fails || e != nil && (e.Op != "token" || e.Applied != No) {
+			t.Error(name, e)
+		}
+		s.want(test.want...)
 	}
 }
 
-// faults 75, 76, 77
-func TestTokenIsRenewedAtFourFifthsOfItsLife(t *testing.T) {
+func TestTokenIsRenewedAtFourFifthsOfItsLife(t *testing.T) { // faults 75, 76, 77
 	for expires, life := range map[string]time.Duration{
 		"10800": 3 * time.Hour, "100.5": 100 * time.Second, "1": 30 * time.Second,
 		"null": 3 * time.Hour, "0": 3 * time.Hour, "-5": 3 * time.Hour, `"soon"`: 3 * time.Hour,
@@ -221,9 +214,7 @@ func TestTokenIsRenewedAtFourFifthsOfItsLife(t *testing.T) {
 			down = true
 			elapsed.Add(int64(early))
 			for range 3 { // the old token serves on, and is not renewed at each call
-				if e := fault(t, c); e != nil {
-					t.Error(e)
-				}
+				succeeds(t, c)
 			}
 			s.want(byAccount, "refresh_token+r/1", "refresh_token+r/2", byAccount)
 			elapsed.Add(int64(life - early))
@@ -234,13 +225,10 @@ func TestTokenIsRenewedAtFourFifthsOfItsLife(t *testing.T) {
 	}
 }
 
-// fault 53
-func TestRefusalsCountNewTokensRunning(t *testing.T) {
+func TestRefusalsCountNewTokensRunning(t *testing.T) { // fault 53
 	s := &issuer{good: func(token int) bool { return token == 1 || token == 5 }}
 	c, elapsed := issue(t, s)
-	if e := fault(t, c); e != nil {
-		t.Fatal(e)
-	}
+	succeeds(t, c)
 	elapsed.Add(int64(2*time.Hour + 30*time.Minute))
 	s.mu.Lock()
 	s.good = func(token int) bool { return token == 5 || token == 9 }
@@ -254,9 +242,7 @@ func TestRefusalsCountNewTokensRunning(t *testing.T) {
 		}
 	}
 	// Tokens 2 and 3 came by refresh and were refused; what follows comes by the account.
-	if diff := cmp.Diff([]int{1, 2, 3, -1, -1, -1}, got); diff != "" {
-		t.Error(diff)
-	}
+	same(t, []int{1, 2, 3, -1, -1, -1}, got)
 	s.want(byAccount, "refresh_token+r/1", "refresh_token+r/2", byAccount, byAccount)
 }
 
@@ -270,15 +256,12 @@ func TestUnreadableTokenIsRefused(t *testing.T) {
 }
 
 // Each renewal may give another refresh token, and the one before is worth nothing then: the newest one is kept.
-// faults 72, 73
-func TestNewestRefreshTokenIsUsed(t *testing.T) {
+func TestNewestRefreshTokenIsUsed(t *testing.T) { // faults 72, 73
 	s := &issuer{}
 	c, elapsed := issue(t, s)
 	want := []string{byAccount}
 	for renewals := range 4 {
-		if e := fault(t, c); e != nil {
-			t.Fatal(e)
-		}
+		succeeds(t, c)
 		s.want(want...)
 		elapsed.Add(int64(3 * time.Hour))
 		want = append(want, fmt.Sprintf("refresh_token+r/%d", renewals+1))
@@ -325,9 +308,7 @@ func TestProcessesTakeOverTheToken(t *testing.T) {
 	s := &issuer{}
 	c, elapsed := issueOn(t, s, store, store, store)
 	for _, client := range c {
-		if e := fault(t, client); e != nil {
-			t.Fatal(e)
-		}
+		succeeds(t, client)
 	}
 	s.want(byAccount)
 	elapsed.Store(int64(2*time.Hour + 24*time.Minute)) // four fifths of its life
@@ -340,9 +321,7 @@ func TestProcessesTakeOverTheToken(t *testing.T) {
 		fault(t, c[len(c)-1-i])
 	}
 	s.want(byAccount, "refresh_token+r/1", "refresh_token+r/2")
-	if s.creates.Load() != 9 {
-		t.Errorf("%d creates accepted, want 9", s.creates.Load())
-	}
+	same(t, int64(9), s.creates.Load(), "creates accepted")
 }
 
 // faults 71, 72: a token that was refused is renewed, once for all processes; it is never taken over again.
@@ -360,9 +339,7 @@ func TestRefusedTokenIsNotTakenOver(t *testing.T) {
 		}
 	}
 	for _, client := range c {
-		if e := fault(t, client); e != nil {
-			t.Error(e)
-		}
+		succeeds(t, client)
 	}
 	s.want(byAccount, "refresh_token+r/1")
 }
@@ -388,19 +365,14 @@ func TestKeptTimesAreHints(t *testing.T) {
 		"a year long":         {kept(-time.Hour, 8760*time.Hour), false},
 		"not a token":         {oauth2.Token{AccessToken: "a\r\nb", RefreshToken: "+r/0", Expiry: now.Add(time.Hour), ExpiresIn: 3600}, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			s := &issuer{good: func(int) bool { return true }}
-			c, _ := issueOn(t, s, &shelf{kept: test.kept})
-			c[0].keeper.now = func() time.Time { return now }
-			if e := fault(t, c[0]); e != nil {
-				t.Fatal(e)
-			}
-			if test.taken {
-				s.want()
-			} else {
-				s.want("refresh_token+r/0")
-			}
-		})
+		s := &issuer{}
+		c, _ := issueOn(t, s, &shelf{kept: test.kept})
+		c[0].keeper.now = func() time.Time { return now }
+		succeeds(t, c[0])
+		same(t, test.taken, len(s.grants) == 0, name)
+		if !test.taken {
+			s.want("refresh_token+r/0")
+		}
 	}
 }
 
@@ -418,39 +390,27 @@ func TestSpentRefreshTokenIsForgotten(t *testing.T) {
 	if e := fault(t, c[0]); e == nil || e.Op != "token" {
 		t.Errorf("%v", e)
 	}
-	if store.kept.RefreshToken != "" {
-		t.Error("the next process would try it again")
-	}
+	same(t, "", store.kept.RefreshToken, "the next process would try it again")
 	down = false
-	if e := fault(t, c[1]); e != nil {
-		t.Error(e)
-	}
+	succeeds(t, c[1])
 	s.want("refresh_token+r/0", byAccount, byAccount)
-	if store.kept.AccessToken != access+"3" || store.kept.RefreshToken != "+r/3" {
-		t.Errorf("kept: %+v", store.kept)
-	}
+	same(t, []any{access + "3", "+r/3"}, []any{store.kept.AccessToken, store.kept.RefreshToken}, store.kept, "kept")
 }
 
 // A store that fails costs a sign-in, never the run; and the token at hand is not exchanged for an older one.
 func TestRunGoesOnWithoutItsStore(t *testing.T) {
-	for name, store := range map[string]*shelf{"no lock": {locked: errors.New("x")}, "no room": {lost: errors.New("x")}} {
-		t.Run(name, func(t *testing.T) {
-			store.kept = oauth2.Token{AccessToken: access + "0", RefreshToken: "+r/0", Expiry: time.Now().Add(-time.Hour), ExpiresIn: 10800}
-			s := &issuer{}
-			c, elapsed := issueOn(t, s, store)
-			if e := fault(t, c[0]); e != nil {
-				t.Fatal(e)
-			}
-			elapsed.Add(int64(150 * time.Minute))
-			if e := fault(t, c[0]); e != nil {
-				t.Fatal(e)
-			}
-			if store.locked != nil {
-				s.want(byAccount, "refresh_token+r/1")
-			} else {
-				s.want("refresh_token+r/0", "refresh_token+r/1")
-			}
-		})
+	for _, store := range []*shelf{{locked: errors.New("x")}, {lost: errors.New("x")}} {
+		store.kept = oauth2.Token{AccessToken: access + "0", RefreshToken: "+r/0", Expiry: time.Now().Add(-time.Hour), ExpiresIn: 10800}
+		s := &issuer{}
+		c, elapsed := issueOn(t, s, store)
+		succeeds(t, c[0])
+		elapsed.Add(int64(150 * time.Minute))
+		succeeds(t, c[0])
+		if store.locked != nil {
+			s.want(byAccount, "refresh_token+r/1")
+		} else {
+			s.want("refresh_token+r/0", "refresh_token+r/1")
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"io"
 	"log"
 	"net"
@@ -13,7 +14,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"leadferry/internal/testsupport"
 	"leadferry/internal/testsupport/must"
 )
 
@@ -46,21 +49,16 @@ func trust(c *Client, s *httptest.Server) *Client {
 	return c
 }
 
-// faults 41, m1, m2, m3
-func TestHTTP2PeerIsSpokenToWithHTTP1(t *testing.T) {
+func TestHTTP2PeerIsSpokenToWithHTTP1(t *testing.T) { // faults 41, m1, m2, m3
 	var protocols sync.Map
 	s := serve(t, true, func(w http.ResponseWriter, r *http.Request) {
 		protocols.Store(r.Proto, true)
 		w.WriteHeader(201)
 		io.WriteString(w, createdBody)
 	})
-	if e := fault(t, trust(signedIn(t, config(s.URL)), s)); e != nil {
-		t.Fatal(e)
-	}
+	succeeds(t, trust(signedIn(t, config(s.URL)), s))
 	protocols.Range(func(p, _ any) bool {
-		if p != "HTTP/1.1" {
-			t.Errorf("spoke %v", p)
-		}
+		same(t, any("HTTP/1.1"), p, "spoke")
 		return true
 	})
 }
@@ -76,14 +74,11 @@ func TestHeads(t *testing.T) {
 		{request{method: "POST", host: c.leads, target: c.create, content: new(UpdateRequest), bearer: access}, "POST /base/v1/trunk-1" + common + "2\r\nContent-Type: application/json\r\nAuthorization: Bearer " + access + "\r\n\r\n{}"},
 		{request{method: "POST", host: c.general, target: "/x?y=z"}, "POST /x?y=z" + common + "0\r\n\r\n"},
 	} {
-		if got := string(c.write(&test.request, false)); got != test.want {
-			t.Errorf("head:\n%s\nwant:\n%s", got, test.want)
-		}
+		same(t, test.want, string(c.write(&test.request, false)), "head")
 	}
 }
 
-// faults 33, 34
-func TestNothingLeavesWithoutAConnection(t *testing.T) {
+func TestNothingLeavesWithoutAConnection(t *testing.T) { // faults 33, 34
 	stranger := serve(t, true, func(http.ResponseWriter, *http.Request) { t.Error("a request arrived") })
 	plain := listen(t, func(p *peer, c net.Conn) { io.WriteString(c, answerText(400, "this port speaks http")) })
 	hangUp := listen(t, func(p *peer, c net.Conn) {})
@@ -104,20 +99,17 @@ func TestNothingLeavesWithoutAConnection(t *testing.T) {
 		"TLS 1.1":               {"https://" + outdated.Addr().String(), ReasonConnect, stranger},
 		"closed in a handshake": {"https://" + hangUp.Addr().String(), ReasonConnect, stranger},
 	} {
-		t.Run(name, func(t *testing.T) {
-			e := fault(t, trust(signedIn(t, config(test.address)), test.trusted))
-			if e == nil || e.Applied != No || e.Reason != test.reason || e.Status != 0 {
-				t.Fatalf("%v, want not applied, %s", e, test.reason)
-			}
-		})
+		e := fault(t, trust(signedIn(t, config(test.address)), test.trusted))
+		if e == nil || e.Applied != No || e.Reason != test.reason || e.Status != 0 {
+			t.Fatalf("%v: %v, want not applied, %s", name, e, test.reason)
+		}
 	}
 	if outdated.seen() > 0 {
 		t.Error("a request left over TLS 1.1")
 	}
 }
 
-// faults 50, 65, m10-m13
-func TestRedirectsAreNeverFollowed(t *testing.T) {
+func TestRedirectsAreNeverFollowed(t *testing.T) { // faults 50, 65, m10-m13
 	var hits atomic.Int64
 	target := serve(t, false, func(http.ResponseWriter, *http.Request) { hits.Add(1) })
 	for _, location := range []string{target.URL + "/x", "/v1/other", "http://%zz/", ""} {
@@ -139,9 +131,7 @@ func TestRedirectsAreNeverFollowed(t *testing.T) {
 			if err := c.SignIn(t.Context()); err == nil || err.(*Error).Reason != ReasonRedirect || leaks(err.Error()) != "" {
 				t.Errorf("sign-in, %d to %q: %v", status, location, err)
 			}
-			if posts.Load() != 3 {
-				t.Errorf("%d to %q: %d requests, want 3", status, location, posts.Load())
-			}
+			same(t, int64(3), posts.Load(), status, location, "requests")
 		}
 	}
 	if hits.Load() > 0 {
@@ -171,5 +161,91 @@ func TestObserveSeesEachCall(t *testing.T) {
 	}
 	if call := seen[2]; call.Status != 0 || call.Sent != 0 || call.Fault == nil || call.Fault.Applied != No || call.Duration <= 0 {
 		t.Errorf("%+v", call)
+	}
+}
+
+func authority(t testing.TB, name string) *tls.Certificate {
+	return testsupport.Sign(t, x509.Certificate{Subject: pkix.Name{CommonName: name}}, nil)
+}
+
+// pair is a certificate of an authority, valid between two hours from now.
+func pair(t testing.TB, of *tls.Certificate, from, to time.Duration, addresses ...net.IP) *tls.Certificate {
+	return testsupport.Sign(t, x509.Certificate{IPAddresses: addresses, NotBefore: time.Now().Add(from * time.Hour), NotAfter: time.Now().Add(to * time.Hour)}, of)
+}
+
+var here = net.IPv4(127, 0, 0, 1)
+
+// overTLS plays a service that answers every create, on connections that it keeps.
+func overTLS(t testing.TB, settings *tls.Config) *peer {
+	return listen(t, func(p *peer, c net.Conn) {
+		c = tls.Server(c, settings)
+		defer c.Close()
+		r := bufio.NewReader(c)
+		for {
+			if _, err := p.next(r); err != nil {
+				return
+			}
+			io.WriteString(c, answerText(201, createdBody))
+		}
+	})
+}
+
+// faults 33, 34: a certificate that will not do says why, and what can be done about it.
+func TestCertificatesThatAreNotBelieved(t *testing.T) {
+	good, stranger := authority(t, "good"), authority(t, "stranger's")
+	for name, test := range map[string]struct {
+		pair       *tls.Certificate
+		text, hint string
+	}{
+		"good":      {pair: pair(t, good, -1, 1, here)},
+		"stranger":  {pair(t, stranger, -1, 1, here), "signed by CN=stranger's) is not good: certificate signed by unknown authority", "--ca-file"},
+		"expired":   {pair(t, good, -2, -1, here), "certificate has expired or is not yet valid: current time 2", "clock"},
+		"not yet":   {pair(t, good, 1, 2, here), "certificate has expired or is not yet valid: current time 2", "clock"},
+		"elsewhere": {pair(t, good, -1, 1, net.IPv4(127, 0, 0, 9)), "its certificate (for 127.0.0.1, signed by CN=good) is not good: certificate is valid for 127.0.0.9", "check the address"},
+	} {
+		p := overTLS(t, &tls.Config{Certificates: []tls.Certificate{*test.pair}})
+		c := config("https://" + p.Addr().String())
+		c.Authorities = []*x509.Certificate{good.Leaf}
+		e := fault(t, signedIn(t, c))
+		switch {
+		case test.text == "":
+			if e != nil {
+				t.Error(name, e)
+			}
+		case e == nil || e.Applied != No || e.Reason != ReasonTLS || !strings.Contains(e.Message, test.text) || !strings.Contains(e.Hint, test.hint):
+			t.Errorf("%v: %v (hint: %v), want %q, %q", name, e, e.Hint, test.text, test.hint)
+		}
+	}
+}
+
+// A service that wants a client certificate says so in TLS 1.3 only when the request may have left: its sentence is
+// told, and the request is in doubt.
+func TestClientCertificates(t *testing.T) {
+	ours, theirs := authority(t, "ours"), authority(t, "theirs")
+	pool := x509.NewCertPool()
+	pool.AddCert(ours.Leaf)
+	server := *pair(t, ours, -1, 1, here)
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		p := overTLS(t, &tls.Config{Certificates: []tls.Certificate{server}, MaxVersion: version, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool})
+		want := No
+		if version == tls.VersionTLS13 {
+			want = Maybe
+		}
+		for text, own := range map[string]*tls.Certificate{
+			"":                                 pair(t, ours, -1, 1),
+			"it asks for a client certificate": nil,
+			"it does not accept the client certificate of": pair(t, theirs, -1, 1),
+		} {
+			c := config("https://" + p.Addr().String())
+			c.Authorities, c.Certificate = []*x509.Certificate{ours.Leaf}, own
+			client := signedIn(t, c)
+			for range 3 {
+				e := fault(t, client)
+				if text == "" && e != nil || text != "" && (e == nil || e.Applied != want || e.Reason != ReasonClientCert || !strings.Contains(e.Message, text) || e.Hint == "") {
+					t.Errorf("%s: %v, want %q", tls.VersionName(version), e, text)
+				}
+			}
+		}
+		same(t, 3, p.seen(), tls.VersionName(version), "requests were taken")
 	}
 }

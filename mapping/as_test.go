@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // faults 100
@@ -88,13 +90,9 @@ func TestJSONKeepsItsMeaning(t *testing.T) {
 			rapid.SliceOf(rapid.String()).AsAny(), rapid.String().AsAny(), rapid.Int().AsAny(), rapid.Bool().AsAny(),
 		).Draw(t, "value")
 		indented, err := json.MarshalIndent(value, " ", "\t")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		compact, err := json.Marshal(value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if got, ok := literalOf(JSON, string(indented)); !ok || got != string(compact) {
 			t.Fatalf("%s: %s %v, want %s", indented, got, ok, compact)
 		}
@@ -170,9 +168,7 @@ func TestJSONKeepsItsShape(t *testing.T) {
 		cell := rapid.OneOf(rapid.String(), rapid.StringOf(rapid.SampledFrom([]rune(`"\{}[]:,1 `+"\n"))), rapid.SampledFrom([]string{"1", `"x"`, "[1]", `{"a":1}`, "null"}))
 		a, b := cell.Draw(t, "a"), cell.Draw(t, "b")
 		bound, err := m.Bind("in", Columns{Names: []string{"a", "b"}, Own: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var rec Record
 		if problems := bound.Map([]string{a, b}, Env{}, &rec); problems != nil || len(rec.Content) == 0 {
 			return

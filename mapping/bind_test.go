@@ -3,6 +3,8 @@ package mapping
 import (
 	"strings"
 	"testing"
+
+	"leadferry/internal/testsupport/must"
 )
 
 const people = `
@@ -73,9 +75,7 @@ lead: {content: {"a\r\nlevel=ERROR": "{b}"}}
 
 func TestAnOpenInputMayLackColumns(t *testing.T) {
 	b, err := parse(t, people).Bind("leads.jsonl", Columns{Names: []string{"phones", "id", "other", "phones.0"}, Own: 3, Open: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var rec Record
 	if problems := b.Map([]string{"[1]", "7", "x", "1"}, Env{}, &rec); problems != nil {
 		t.Fatalf("problems: %v", problems)
@@ -110,9 +110,7 @@ func TestUses(t *testing.T) {
 		"version: 1\nlead: {content: {x: '{name}'}}\n":                                        {true, true, true, true},
 	} {
 		b, err := parse(t, file).Bind("leads.csv", columns)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for i, uses := range want {
 			if b.Uses[i] != uses {
 				t.Errorf("%s: column %s is used: %v", file, columns.Names[i], !uses)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // whole is a mapping file with every word of the language.
@@ -100,9 +102,7 @@ func FuzzMap(f *testing.F) {
 	m := parse(f, whole)
 	names := []string{"id", "name", "score", "ok", "data", "stage", "org", "E-mail", "zip", "other"}
 	b, err := m.Bind("in", Columns{Names: names, Own: len(names), Open: true})
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, err)
 	f.Fuzz(func(t *testing.T, id, name, score, ok, data, stage string) {
 		isWhole(t, b, []string{id, name, score, ok, data, stage, "o", "a@b.co", "1", name + score})
 	})

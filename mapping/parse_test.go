@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v4"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // faults 105, 106, 108, 109, m30
@@ -29,9 +31,7 @@ func readCases(t *testing.T, name string, into any) {
 	if err == nil {
 		err = yaml.Load(data, into, yaml.WithKnownFields())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 func TestParseTellsAtMostAHundredMistakes(t *testing.T) {
@@ -119,9 +119,7 @@ lead:
     long: "` + strings.Repeat("x", 70) + `" # ? long
 `
 	m, err := Parse("m.yaml", []byte(text), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var got []string
 	for _, g := range m.Unconfirmed {
 		got = append(got, fmt.Sprintf("%d:%d %s: %s", g.Line, g.Column, g.Of, g.Why))

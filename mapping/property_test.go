@@ -10,13 +10,12 @@ import (
 	"pgregory.net/rapid"
 
 	"leadferry/internal/rowkey"
+	"leadferry/internal/testsupport/must"
 )
 
 func recordOf(t *rapid.T, file string, names, values []string, own int) Record {
 	m, err := Parse("m", []byte(file), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	b, err := m.Bind("in", Columns{Names: names, Own: own})
 	if b == nil {
 		t.Fatal(err)
@@ -86,9 +85,7 @@ func TestAnyTextSurvivesAsConstantAndAsCell(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.StringMatching(`[^\p{C}\p{Z}{]{1,20}`).Draw(t, "text")
 		quoted, err := yaml.Marshal(map[string]any{"version": "1", "lead": map[string]any{"content": map[string]string{"x": s, "y": "{c}"}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		rec := recordOf(t, string(quoted), []string{"c"}, []string{s}, 1)
 		if x, y := rec.Content[0].Value, rec.Content[1].Value; x != s || y != s {
 			t.Fatalf("%q became %q and %q", s, x, y)

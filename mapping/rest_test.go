@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
+
+	"leadferry/internal/testsupport/must"
 )
 
 const withRest = `
@@ -60,9 +62,7 @@ func TestRestOfRowsOfSeveralShapes(t *testing.T) {
 		},
 	} {
 		b, err := m.Bind("in", shape.columns)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var rec Record
 		b.Map(shape.row, Env{}, &rec)
 		same(t, "content", shape.want, rec.Content)
@@ -126,9 +126,7 @@ func TestSiblingsOfAMemberAreRest(t *testing.T) {
 		`a text`:                                                  `a text`,
 	} {
 		b, err := m.Bind("in", Columns{Names: []string{"id", "p", "p.email", "p.tels.0", "p.a.b"}, Own: 2, Open: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var rec Record
 		if problems := b.Map([]string{"7", p, "", "", ""}, Env{}, &rec); problems != nil {
 			t.Fatal(problems)

@@ -17,6 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v4"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // places are the objects of the schema that list their keys, and a mapping file
@@ -180,9 +182,7 @@ func goodFiles(t *testing.T) map[string]string {
 	}
 	for _, name := range append(samples, exports...) {
 		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if strings.Contains(string(data), "\nversion:") || strings.HasPrefix(string(data), "version:") {
 			files[name] = string(data)
 		}
@@ -224,17 +224,11 @@ type schemaChecker struct {
 func newSchemaChecker(t testing.TB) schemaChecker {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource("schema.json", doc); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, compiler.AddResource("schema.json", doc))
 	rules, err := compiler.Compile("schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return schemaChecker{t, doc.(map[string]any), rules}
 }
 

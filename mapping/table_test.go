@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // tableOf reads tables from this text: a line a row, key and value parted by a semicolon.
@@ -26,9 +28,7 @@ const dealers = "version: 1\nkey: '{id}'\ntables:\n  dealers: {file: dealers.csv
 
 func TestATableBesideTheMapping(t *testing.T) {
 	m, err := Parse("dir/m.yaml", []byte(dealers), tableOf(" Auto Haus ;o-1\nMüller;o-2\nSTRASSE;o-3\nundecided;\n;"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for text, want := range map[string]string{
 		"Auto Haus": "o-1", "AUTOHAUS": "o-1", " auto  haus": "o-1", "Mu\u0308LLER": "o-2", "M\u200bÜLLER": "o-2", "Straße": "o-3", "Ｓｔｒａｓｓｅ": "o-3",
 		"undecided": "", "Auto-Haus": "", "nobody": "",

@@ -7,6 +7,8 @@ import (
 
 	"go.yaml.in/yaml/v4"
 	"pgregory.net/rapid"
+
+	"leadferry/internal/testsupport/must"
 )
 
 func TestTestsAreReadAsWritten(t *testing.T) {
@@ -85,17 +87,13 @@ func TestARequestHasNoDifferenceFromItselfAndOneFromAnother(t *testing.T) {
 		file, err := yaml.Marshal(map[string]any{"version": 1, "tests": []any{map[string]any{
 			"row": map[string]any{}, "request": map[string]any{"content": content},
 		}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		m, err := Parse("m", file, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
 		request, err := json.Marshal(map[string]any{"content": content})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		test := m.Tests[0]
 		if got := test.Compare(request); got != nil {
 			t.Fatalf("%s\n%s\n%q", file, request, got)

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // faults 104, m30
@@ -48,17 +50,13 @@ func TestALargeTableIsTaken(t *testing.T) {
 // faults 104
 func TestConformanceFilesGiveCleanErrorsOrLoad(t *testing.T) {
 	files, err := filepath.Glob("../../shared/cases/yaml-test-suite/*/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if len(files) == 0 {
 		t.Skip("the conformance files are not here")
 	}
 	for _, name := range files {
 		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if !isClean(t, data) && filepath.Base(filepath.Dir(name)) == "invalid" {
 			t.Errorf("%s was taken", name)
 		}

@@ -14,6 +14,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/testsupport/must"
 )
 
 // logged says how many entries stand in the log and not in their places, and names those that stand in both.
@@ -29,7 +30,7 @@ func logged(t *testing.T, d *Store) (waiting int, moved []string) {
 			return nil
 		})
 	})
-	must(t, err)
+	must.Do(t, err)
 	return waiting, moved
 }
 
@@ -99,7 +100,7 @@ func readWhileWriting(t *testing.T, unsynced bool) {
 		})
 	}
 	for i, key := range keys {
-		must(t, claim(d, intentOf(key, i)))
+		must.Do(t, claim(d, intentOf(key, i)))
 		settleAll(t, d, keys[i:i+1])
 		for n := range 20 {
 			reported <- max(0, i-n)
@@ -144,14 +145,14 @@ func TestForgettingReachesTheLog(t *testing.T) {
 // A line that should be there and is not is damage, not keys that nobody knows.
 func TestLostLineIsDamage(t *testing.T) {
 	d, err := Open(newPath(t), target(), Options{gather: early})
-	must(t, err)
+	must.Do(t, err)
 	keys := shuffled(8)
 	settleAll(t, d, keys)
 	err = d.alone(func(w *writing) error {
 		k, _ := w.entries.lines.Cursor().First()
 		return w.entries.lines.Delete(bytes.Clone(k))
 	})
-	must(t, err)
+	must.Do(t, err)
 	out := make([]checkpoint.Entry, len(keys))
 	if err := lookupAll(d, keys, out); !errors.Is(err, checkpoint.ErrDamaged) {
 		t.Errorf("%+v, %v", out, err)
@@ -187,16 +188,16 @@ func TestManyRowsStaySmallAndKnown(t *testing.T) {
 				changes = append(changes, &checkpoint.Change{Kind: checkpoint.Claim, Entry: intentOf(key(i), i)},
 					&checkpoint.Change{Kind: checkpoint.Settle, Entry: createdEntry(key(i), leads[i], i)})
 				if i%64 == 63 || i == rows-1 {
-					must(t, d.Commit(t.Context(), changes))
+					must.Do(t, d.Commit(t.Context(), changes))
 					changes = changes[:0]
 				}
 			}
 			knows(t, d, leads)
 			copied := opened(t, killed(t, path), Options{})
 			knows(t, copied, leads)
-			must(t, d.Close())
+			must.Do(t, d.Close())
 			info, err := os.Stat(path)
-			must(t, err)
+			must.Do(t, err)
 			t.Logf("%d bytes a row", info.Size()/rows)
 			most := int64(562)
 			if strings.Contains(name, "capitals") {

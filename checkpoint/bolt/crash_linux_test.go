@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/testsupport/must"
 )
 
 // diskOp is one call that a worker made: what it wrote where, a sync, or a word that it said to the world.
@@ -60,7 +61,7 @@ func parseCall(t *testing.T, line string) (op diskOp, ok bool) {
 	}
 	text := func(s string) []byte {
 		b, err := hex.DecodeString(strings.ReplaceAll(s, `\x`, ""))
-		must(t, err)
+		must.Do(t, err)
 		return b
 	}
 	number := func(s string) int64 { n, _ := strconv.ParseInt(s, 10, 64); return n }

@@ -16,6 +16,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/testsupport/must"
 )
 
 // What these tests know of bbolt's pages, to damage them.
@@ -62,10 +63,10 @@ func crashed(t *testing.T) (file []byte, held []checkpoint.Entry) {
 	t.Helper()
 	path := newPath(t)
 	d := seeded(t, path, 400)
-	must(t, checkpoint.PutRun(context.Background(), d, checkpoint.RunInfo{ID: "one more", Command: "import"}))
-	must(t, resolve(d, checkpoint.Decision{Key: "doubt-0"}))
+	must.Do(t, checkpoint.PutRun(context.Background(), d, checkpoint.RunInfo{ID: "one more", Command: "import"}))
+	must.Do(t, resolve(d, checkpoint.Decision{Key: "doubt-0"}))
 	held, err := contents(d)
-	must(t, err)
+	must.Do(t, err)
 	return read(t, path), held
 }
 
@@ -81,31 +82,31 @@ func ended(t *testing.T) (file []byte, held []checkpoint.Entry) {
 	t.Helper()
 	path := newPath(t)
 	d := seeded(t, path, 400)
-	must(t, errors.Join(checkpoint.PutRun(context.Background(), d, checkpoint.RunInfo{ID: "r", Command: "import"}), resolve(d, checkpoint.Decision{Key: "doubt-0"})))
+	must.Do(t, errors.Join(checkpoint.PutRun(context.Background(), d, checkpoint.RunInfo{ID: "r", Command: "import"}), resolve(d, checkpoint.Decision{Key: "doubt-0"})))
 	forget(t, d, "key-00017")
 	random := rand.New(rand.NewPCG(3, 4))
 	for i := range 30 {
 		together(t, d, checkpoint.Settle, createdEntry("late-"+strconv.Itoa(37*i%100), uuid(random), i))
 	}
 	held, err := contents(d)
-	must(t, errors.Join(err, d.Close()))
+	must.Do(t, errors.Join(err, d.Close()))
 	return read(t, path), held
 }
 
 func patch(t *testing.T, path string, at int, b byte) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	must(t, err)
+	must.Do(t, err)
 	if _, err := f.WriteAt([]byte{b}, int64(at)); err != nil {
 		t.Fatal(err)
 	}
-	must(t, f.Close())
+	must.Do(t, f.Close())
 }
 
 func read(t *testing.T, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	must(t, err)
+	must.Do(t, err)
 	return b
 }
 
@@ -313,13 +314,13 @@ func TestCheckFindsWhatChecksumsCannot(t *testing.T) {
 	}
 	source := newPath(t)
 	d := seeded(t, source, 400)
-	must(t, errors.Join(checkpoint.PutRun(t.Context(), d, checkpoint.RunInfo{ID: "r"}), d.Close()))
+	must.Do(t, errors.Join(checkpoint.PutRun(t.Context(), d, checkpoint.RunInfo{ID: "r"}), d.Close()))
 	for name, fault := range faults {
 		t.Run(name, func(t *testing.T) {
 			path := killed(t, source)
 			db, err := bbolt.Open(path, 0o600, nil)
-			must(t, err)
-			must(t, errors.Join(db.Update(fault), db.Close()))
+			must.Do(t, err)
+			must.Do(t, errors.Join(db.Update(fault), db.Close()))
 			later := killed(t, path)
 			_, err = Open(path, target(), Options{})
 			checkRefusal(t, err, checkpoint.ErrDamaged)
@@ -341,14 +342,14 @@ func TestDamageUnderOpenFileEndsEverything(t *testing.T) {
 	copied := killed(t, path)
 	d := open(t, copied, Options{})
 	file, err := os.ReadFile(copied)
-	must(t, err)
+	must.Do(t, err)
 	for at := 0; at+12 < len(file); at++ { // behind the key stands its record
 		if string(file[at:at+9]) == "key-00003" {
 			file[at+11] ^= 1
 		}
 	}
 	f, err := os.OpenFile(copied, os.O_WRONLY, 0)
-	must(t, err)
+	must.Do(t, err)
 	if _, err := f.WriteAt(file, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -382,7 +383,7 @@ func TestCheckPassesWhatIsRight(t *testing.T) {
 		e.ExternalID = []string{"", key, uuid(random), string(make([]byte, checkpoint.MaxKey+i%3))}[i%4]
 		together(t, d, checkpoint.Settle, e)
 		if i%10 == 0 {
-			must(t, claim(d, intentOf("doubt"+key, i)))
+			must.Do(t, claim(d, intentOf("doubt"+key, i)))
 		}
 	}
 	together(t, d, checkpoint.Settle, checkpoint.Entry{Key: "sent again", State: checkpoint.Rejected, Code: 422})
@@ -409,17 +410,17 @@ func TestOlderCopyIsOlderThanItsWitness(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path, restored := newPath(t), newPath(t)
 			d := seeded(t, path, 5)
-			must(t, checkpoint.PutRun(t.Context(), d, checkpoint.RunInfo{ID: "r"}))
+			must.Do(t, checkpoint.PutRun(t.Context(), d, checkpoint.RunInfo{ID: "r"}))
 			ws := attested(t, d).Witnesses
 			before := read(t, path)
-			must(t, claim(d, intentOf("later", 1)))
+			must.Do(t, claim(d, intentOf("later", 1)))
 			now := read(t, path)
-			must(t, d.Close())
+			must.Do(t, d.Close())
 			content(string(older(t, before, now)))(t, restored)
 			d = opened(t, restored, Options{AnyPlace: true})
 			id := d.Info().ID
 			v, err := checkpoint.Judge(t.Context(), d, ws, true, nil)
-			must(t, err)
+			must.Do(t, err)
 			checkRefusal(t, v.Refuse(""), checkpoint.ErrRolledBack)
 			if took, err := checkpoint.TakeOlder(t.Context(), d, ws, id, ""); !took || err != nil {
 				t.Fatalf("took %v, %v", took, err)

@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/testsupport/must"
 )
 
 // left are the files in the folder of a checkpoint.
 func left(t *testing.T, path string) (names []string) {
 	t.Helper()
 	files, err := os.ReadDir(filepath.Dir(path))
-	must(t, err)
+	must.Do(t, err)
 	for _, f := range files {
 		names = append(names, f.Name())
 	}
@@ -39,7 +40,7 @@ func TestWhatWasRefusedLeavesNoNewCheckpoint(t *testing.T) {
 	} {
 		path := newPath(t)
 		d := open(t, path, Options{})
-		must(t, use(d))
+		must.Do(t, use(d))
 		gone, err := d.Drop()
 		if err != nil || gone != (name == "refused") || gone != (len(left(t, path)) == 0) {
 			t.Errorf("%s: gone %v, %v, %q", name, gone, err, left(t, path))
@@ -47,7 +48,7 @@ func TestWhatWasRefusedLeavesNoNewCheckpoint(t *testing.T) {
 	}
 	path := newPath(t)
 	d := open(t, path, Options{})
-	must(t, errors.Join(checkpoint.PutRun(context.Background(), d, ended), d.Close()))
+	must.Do(t, errors.Join(checkpoint.PutRun(context.Background(), d, ended), d.Close()))
 	d = opened(t, path, Options{Require: true, Used: true})
 	if gone, err := d.Drop(); gone || err != nil || d.Info().New {
 		t.Errorf("a checkpoint that a run has used: gone %v, %v", gone, err)
@@ -58,7 +59,7 @@ func TestWhatWasRefusedLeavesNoNewCheckpoint(t *testing.T) {
 func TestWhatWasKilledBeforeItBeganIsNoCheckpoint(t *testing.T) {
 	path := newPath(t)
 	d := opened(t, path, Options{})
-	must(t, checkpoint.PutRun(context.Background(), d, checkpoint.RunInfo{ID: "r", Command: "import", Started: time.Now(), Outcome: "unfinished"}))
+	must.Do(t, checkpoint.PutRun(context.Background(), d, checkpoint.RunInfo{ID: "r", Command: "import", Started: time.Now(), Outcome: "unfinished"}))
 	dead := killed(t, path)
 	if _, err := Open(dead, target(), Options{Require: true, Used: true}); !errors.Is(err, checkpoint.ErrMissing) {
 		t.Errorf("satisfied by it: %v", err)
@@ -77,7 +78,7 @@ func TestAnEmptyOneThatIsIncompleteIsNotDropped(t *testing.T) {
 	path := newPath(t)
 	h := emptyHeader()
 	h.Lacks = "some"
-	must(t, writeEmpty(path, h))
+	must.Do(t, writeEmpty(path, h))
 	d := opened(t, path, Options{Require: true, Used: true})
 	if gone, err := d.Drop(); gone || err != nil {
 		t.Errorf("gone %v, %v", gone, err)
@@ -120,7 +121,7 @@ func TestWhoWaitsGetsItsTurn(t *testing.T) {
 			}
 			result <- err
 		}()
-		must(t, errors.Join(end(d), <-result))
+		must.Do(t, errors.Join(end(d), <-result))
 		if d := opened(t, path, Options{Require: true}); d.Info().InDoubt != 1 {
 			t.Errorf("%d in doubt", d.Info().InDoubt)
 		}
@@ -164,10 +165,10 @@ func TestRemovedWhileInUse(t *testing.T) {
 	} {
 		for _, last := range []bool{false, true} { // whether anything is written after the harm
 			path := filepath.Join(t.TempDir(), "state", "c.db")
-			must(t, os.Mkdir(filepath.Dir(path), 0o700))
+			must.Do(t, os.Mkdir(filepath.Dir(path), 0o700))
 			d := open(t, path, Options{})
 			together(t, d, checkpoint.Settle, createdEntry("a", "lead-a", 1))
-			must(t, harm(path))
+			must.Do(t, harm(path))
 			if !last {
 				if err := claim(d, intentOf("b", 2)); !errors.Is(err, checkpoint.ErrRemoved) { // else its create would leave, and nobody know of it
 					t.Errorf("%s: claimed with %v", name, err)

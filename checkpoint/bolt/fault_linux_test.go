@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/testsupport/must"
 )
 
 // swap puts another file under the checkpoint's descriptor until the returned
@@ -19,13 +20,13 @@ func swap(t *testing.T, d *Store, name string) (back func()) {
 	t.Helper()
 	fd := int(d.file.Fd())
 	saved, err := syscall.Dup(fd)
-	must(t, err)
+	must.Do(t, err)
 	other, err := os.OpenFile(name, os.O_RDWR, 0)
-	must(t, err)
+	must.Do(t, err)
 	defer other.Close()
-	must(t, syscall.Dup3(int(other.Fd()), fd, 0))
+	must.Do(t, syscall.Dup3(int(other.Fd()), fd, 0))
 	return func() {
-		must(t, errors.Join(syscall.Dup3(saved, fd, 0), syscall.Close(saved)))
+		must.Do(t, errors.Join(syscall.Dup3(saved, fd, 0), syscall.Close(saved)))
 	}
 }
 
@@ -72,8 +73,8 @@ func TestFileCutWhileInUseIsAnError(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, err := Open(killed(t, copied), target(), Options{})
-			must(t, err)
-			must(t, os.Truncate(d.path, 2*int64(os.Getpagesize())))
+			must.Do(t, err)
+			must.Do(t, os.Truncate(d.path, 2*int64(os.Getpagesize())))
 			if err := use(d); !errors.Is(err, checkpoint.ErrDamaged) {
 				t.Errorf("got %v", err)
 			}
@@ -101,7 +102,7 @@ func smallDisk(t *testing.T, kib int) (dir string, enlarge func()) {
 		}
 	})
 	return dir, func() {
-		must(t, syscall.Mount("none", dir, "tmpfs", syscall.MS_REMOUNT, size(64<<10)))
+		must.Do(t, syscall.Mount("none", dir, "tmpfs", syscall.MS_REMOUNT, size(64<<10)))
 	}
 }
 

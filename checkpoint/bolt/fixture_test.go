@@ -15,6 +15,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/storetest"
+	"leadferry/internal/testsupport/must"
 )
 
 // TestMain makes the test's own program stand for leadferry where a file is to be checked.
@@ -71,26 +72,18 @@ func uuidOf(b [16]byte) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// must ends the test where something failed.
-func must(t storetest.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // forget forgets keys.
 func forget(t *testing.T, d *Store, keys ...string) {
 	t.Helper()
 	_, err := checkpoint.Forget(t.Context(), d, keys, false)
-	must(t, err)
+	must.Do(t, err)
 }
 
 // open opens a checkpoint that the test closes.
 func open(t storetest.TB, path string, o Options) *Store {
 	t.Helper()
 	d, err := Open(path, target(), o)
-	must(t, err)
+	must.Do(t, err)
 	return d
 }
 
@@ -145,9 +138,9 @@ func killed(t *testing.T, path string) string {
 func copyAll(t storetest.TB, path, to string) {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	must(t, err)
+	must.Do(t, err)
 	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	must(t, err)
+	must.Do(t, err)
 	_, err = f.Write(b)
 	if err := errors.Join(err, f.Chmod(0o600), f.Close()); err != nil { // what a folder passes on is not
 		t.Fatal(err)
@@ -165,7 +158,7 @@ func endsOf(d *Store) *int {
 func claimNoting(t *testing.T, d *Store, s checkpoint.Shape) {
 	t.Helper()
 	c := &checkpoint.Change{Kind: checkpoint.Claim, Again: true, Entry: intentOf("k", 1), Shape: &s}
-	must(t, errors.Join(d.Commit(t.Context(), []*checkpoint.Change{c}), c.Err))
+	must.Do(t, errors.Join(d.Commit(t.Context(), []*checkpoint.Change{c}), c.Err))
 }
 
 // lookupAll fills out with what stands under keys.
@@ -206,7 +199,7 @@ func seeded(t *testing.T, path string, n int) *Store {
 	}
 	together(t, d, checkpoint.Settle, entries...)
 	for i := range 3 {
-		must(t, claim(d, intentOf(fmt.Sprintf("doubt-%d", i), i)))
+		must.Do(t, claim(d, intentOf(fmt.Sprintf("doubt-%d", i), i)))
 		together(t, d, checkpoint.Settle, checkpoint.Entry{Key: fmt.Sprintf("refused-%d", i), State: checkpoint.Rejected, Code: 422, Reason: "refused"})
 	}
 	return d
@@ -225,6 +218,6 @@ func renewed(t *testing.T, d *Store, missing string) error {
 func sought(t *testing.T, d *Store, q checkpoint.Query) (checkpoint.Entry, checkpoint.Match) {
 	t.Helper()
 	out, how := make([]checkpoint.Entry, 1), make([]checkpoint.Match, 1)
-	must(t, d.Find(context.Background(), []checkpoint.Query{q}, out, how))
+	must.Do(t, d.Find(context.Background(), []checkpoint.Query{q}, out, how))
 	return out[0], how[0]
 }

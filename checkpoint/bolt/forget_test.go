@@ -13,6 +13,7 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt/records"
 	"leadferry/internal/disk"
+	"leadferry/internal/testsupport/must"
 )
 
 const (
@@ -33,8 +34,8 @@ func withPerson(t *testing.T, path string) *Store {
 	d := seeded(t, path, 50)
 	in := intentOf(person, 1)
 	in.WantLink, in.File, in.Organization, in.Locator = herLink, herFile, herOrg, herOrg+"-locator"
-	must(t, claim(d, in))
-	must(t, resolve(d, checkpoint.Decision{Key: person, LeadID: herLead}))
+	must.Do(t, claim(d, in))
+	must.Do(t, resolve(d, checkpoint.Decision{Key: person, LeadID: herLead}))
 	linked := createdEntry(person, herLead, 1)
 	linked.ExternalID, linked.Location, linked.Organization, linked.File, linked.Run = herLink, herPlace, herOrg, herFile, "run-of-ann"
 	linked.Seen = checkpoint.Sight{At: time.UnixMilli(1).UTC(), Status: "onHold", Organization: "seen-" + herOrg}
@@ -54,10 +55,10 @@ func traces(t *testing.T, path string) (n int) {
 	t.Helper()
 	lead := records.AppendText(nil, herLead)[1:]
 	files, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
-	must(t, err)
+	must.Do(t, err)
 	for _, name := range files {
 		b, err := os.ReadFile(name)
-		must(t, err)
+		must.Do(t, err)
 		for _, trace := range [][]byte{[]byte(person), []byte(strings.ToLower(person)), []byte(herLead), lead, []byte(herLink), []byte(herPlace), []byte(herOrg), []byte(herFile), []byte("run-of-ann")} {
 			n += bytes.Count(b, trace)
 		}
@@ -77,7 +78,7 @@ func TestForgottenPersonLeavesNoTrace(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	before := numbered(t, path)
-	must(t, d.Close())
+	must.Do(t, d.Close())
 	if after, err := os.Stat(path); err != nil || os.SameFile(before, numbered(t, path)) || disk.Shared(after) {
 		t.Error("not compacted, or not private", err)
 	}
@@ -104,7 +105,7 @@ func TestForgottenPersonLeavesNoTrace(t *testing.T) {
 	if got := lookup(t, d, neighbor); got.State != checkpoint.InDoubt {
 		t.Errorf("a neighbour: %+v", got)
 	}
-	must(t, withdraw(d, neighbor))
+	must.Do(t, withdraw(d, neighbor))
 	if got := lookup(t, d, neighbor); got.State != checkpoint.InDoubt || got.Reason != checkpoint.ReasonLeadTaken || got.LeadID != "" {
 		t.Errorf("a neighbour's earlier doubt: %+v", got)
 	}
@@ -120,9 +121,9 @@ func TestForgottenPersonLeavesNoTrace(t *testing.T) {
 func numbered(t *testing.T, path string) os.FileInfo {
 	t.Helper()
 	f, err := os.Open(path)
-	must(t, err)
+	must.Do(t, err)
 	info, err := f.Stat()
-	must(t, errors.Join(err, f.Close()))
+	must.Do(t, errors.Join(err, f.Close()))
 	return info
 }
 
@@ -162,7 +163,7 @@ func TestKillWhileForgettingIsMadeGood(t *testing.T) {
 	}
 	reader.Close()
 	again := opened(t, copied, Options{})
-	must(t, again.Close())
+	must.Do(t, again.Close())
 	if n := traces(t, copied); n != 0 || len(again.Info().Warnings) != 1 {
 		t.Errorf("%d traces left, %q", n, again.Info().Warnings)
 	}
@@ -179,12 +180,12 @@ func TestReplacedFileIsNotHeld(t *testing.T) {
 	d := withPerson(t, path)
 	forget(t, d, person)
 	waiting := &Store{path: path, now: time.Now}
-	must(t, waiting.openFile(target(), Options{}))
-	must(t, d.Close())
+	must.Do(t, waiting.openFile(target(), Options{}))
+	must.Do(t, d.Close())
 	if held, err := waiting.lockInPlace(0); held || err != nil {
 		t.Errorf("held %v, %v", held, err)
 	}
-	must(t, waiting.openLocked(target(), Options{}))
+	must.Do(t, waiting.openLocked(target(), Options{}))
 	held, _ := waiting.file.Stat()
 	if named, err := os.Stat(path); err != nil || !os.SameFile(held, named) {
 		t.Error("not the new file", err)

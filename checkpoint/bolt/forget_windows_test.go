@@ -8,13 +8,15 @@ import (
 	"time"
 
 	"golang.org/x/sys/windows"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // ownPath is where a checkpoint may be made; wine does not know how T.TempDir removes a folder.
 func ownPath(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "bolt")
-	must(t, err)
+	must.Do(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return filepath.Join(dir, "c.db")
 }
@@ -29,11 +31,11 @@ func TestAFileIsCompactedOnceItIsClosed(t *testing.T) {
 		t.Fatal("opened twice")
 	}
 	other, err := os.Open(path)
-	must(t, err)
+	must.Do(t, err)
 	if err := d.Close(); err == nil {
 		t.Error("replaced while it was open")
 	}
-	must(t, other.Close())
+	must.Do(t, other.Close())
 	if err := open(t, path, Options{}).Close(); err != nil {
 		t.Error(err)
 	}
@@ -47,7 +49,7 @@ func TestAFileThatAnotherProgramKeepsIsWaitedFor(t *testing.T) {
 	path := ownPath(t)
 	withPerson(t, path).Close()
 	scanner, err := windows.CreateFile(windows.StringToUTF16Ptr(path), windows.GENERIC_READ, 0, nil, windows.OPEN_EXISTING, 0, 0)
-	must(t, err)
+	must.Do(t, err)
 	time.AfterFunc(200*time.Millisecond, func() { windows.CloseHandle(scanner) })
 	d := open(t, path, Options{})
 	if err := d.Close(); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/storetest"
+	"leadferry/internal/testsupport/must"
 )
 
 // accepted is a checkpoint that was taken as incomplete.
@@ -19,7 +20,7 @@ func accepted(t *testing.T, prepare func(*Store)) *Store {
 	d := opened(t, path, Options{})
 	prepare(d)
 	before := d.Info()
-	must(t, errors.Join(renewed(t, d, "leads of an older copy"), d.Close()))
+	must.Do(t, errors.Join(renewed(t, d, "leads of an older copy"), d.Close()))
 	d = opened(t, path, Options{AnyPlace: true})
 	if i := d.Info(); i.ID == before.ID || !i.Incomplete || len(i.Warnings) != 1 || !strings.Contains(i.Warnings[0], i.Missing) {
 		t.Errorf("%+v, before it %s", i, before.ID)
@@ -36,20 +37,20 @@ func TestWhatAnIncompleteCheckpointMayLack(t *testing.T) {
 	}
 	free := func(d *Store, key string) {
 		t.Helper()
-		must(t, claim(d, intentOf(key, 1)))
-		must(t, resolve(d, checkpoint.Decision{Key: key}))
+		must.Do(t, claim(d, intentOf(key, 1)))
+		must.Do(t, resolve(d, checkpoint.Decision{Key: key}))
 	}
 	d := accepted(t, func(d *Store) {
 		refuse(d, "refused before")
 		free(d, "not made before")
 		refuse(d, "known")
 		together(t, d, checkpoint.Settle, createdEntry("known", "lead-1", 1))
-		must(t, claim(d, intentOf("doubt before", 1)))
+		must.Do(t, claim(d, intentOf("doubt before", 1)))
 		forget(t, d, "gone")
 	})
 	refuse(d, "refused")
 	free(d, "not made")
-	must(t, claim(d, intentOf("doubt", 1)))
+	must.Do(t, claim(d, intentOf("doubt", 1)))
 	for key, want := range map[string]bool{
 		"refused before": true, "not made before": true, "doubt before": true, "never seen": true,
 		"known": false, "gone": false, "refused": false, "not made": false, "doubt": false,
@@ -68,13 +69,13 @@ func TestAcceptLossFreesWhatWasHeld(t *testing.T) {
 	for _, key := range []string{"refused", "new", "decided"} {
 		together(t, d, checkpoint.Settle, checkpoint.Entry{Key: key, State: checkpoint.InDoubt, Reason: checkpoint.ReasonIncomplete})
 	}
-	must(t, resolve(d, checkpoint.Decision{Key: "decided"}))
-	must(t, claim(d, intentOf("sent", 1)))
+	must.Do(t, resolve(d, checkpoint.Decision{Key: "decided"}))
+	must.Do(t, claim(d, intentOf("sent", 1)))
 	if freed, err := checkpoint.AcceptLoss(context.Background(), d); freed != 2 || err != nil {
 		t.Errorf("%d freed, %v", freed, err)
 	}
 	path := d.path
-	must(t, d.Close())
+	must.Do(t, d.Close())
 	d = opened(t, path, Options{})
 	if d.Info().Incomplete || len(d.Info().Warnings) != 0 {
 		t.Errorf("still incomplete: %q", d.Info().Warnings)

@@ -15,6 +15,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/testsupport/must"
 )
 
 // faults 17, 24, 25, 27: what is not this target's good file is refused, says why, and is left as it is.
@@ -83,20 +84,20 @@ func modeOf(path string) fs.FileMode {
 
 func content(s string) func(*testing.T, string) {
 	return func(t *testing.T, path string) {
-		must(t, os.WriteFile(path, []byte(s), 0o600))
+		must.Do(t, os.WriteFile(path, []byte(s), 0o600))
 	}
 }
 
 func created(t *testing.T, path string) {
 	d := open(t, path, Options{})
-	must(t, d.Close())
+	must.Do(t, d.Close())
 }
 
 // database makes a bbolt file with nothing but a header, if one is given.
 func database(change func(*header)) func(*testing.T, string) {
 	return func(t *testing.T, path string) {
 		db, err := bbolt.Open(path, 0o600, nil)
-		must(t, err)
+		must.Do(t, err)
 		err = db.Update(func(tx *bbolt.Tx) error {
 			if change == nil {
 				return nil
@@ -106,7 +107,7 @@ func database(change func(*header)) func(*testing.T, string) {
 			b, err := tx.CreateBucket(inMeta)
 			return errors.Join(err, b.Put(headerKey, h.encode()))
 		})
-		must(t, errors.Join(err, db.Close()))
+		must.Do(t, errors.Join(err, db.Close()))
 	}
 }
 
@@ -125,7 +126,7 @@ func TestNewCheckpointIsAnnouncedAndPrivate(t *testing.T) {
 	if !d.Info().New || len(d.Info().Warnings) != 0 || d.path == "" {
 		t.Error("not announced as new:", d.Info().Warnings)
 	}
-	must(t, errors.Join(claim(d, intentOf("a", 1)), d.Close()))
+	must.Do(t, errors.Join(claim(d, intentOf("a", 1)), d.Close()))
 	if d = opened(t, path, Options{AnyPlace: true}); d.Info().New || len(d.Info().Warnings) != 0 {
 		t.Error("announced as new again:", d.Info().Warnings)
 	}
@@ -158,7 +159,7 @@ func TestFirstNewCheckpointStays(t *testing.T) {
 func TestWideModeIsTightened(t *testing.T) {
 	path := newPath(t)
 	created(t, path)
-	must(t, os.Chmod(path, 0o644))
+	must.Do(t, os.Chmod(path, 0o644))
 	r := opened(t, path, Options{AnyPlace: true, ReadOnly: true}) // reading changes no mode
 	if err := r.Close(); err != nil || modeOf(path).Perm() != 0o644 || len(r.Info().Warnings) != 1 {
 		t.Errorf("read: %v, %v, %q", err, modeOf(path), r.Info().Warnings)
@@ -214,7 +215,7 @@ func TestOpenInOtherProcess(t *testing.T) {
 func TestReadersShareAndWriteNothing(t *testing.T) {
 	path := newPath(t)
 	d := seeded(t, path, 10)
-	must(t, d.Close())
+	must.Do(t, d.Close())
 	before := read(t, path)
 	a, b := opened(t, path, Options{ReadOnly: true}), opened(t, path, Options{ReadOnly: true})
 	if a.Info().Leads != 10 || b.Info().InDoubt != 3 {
@@ -238,8 +239,8 @@ func TestStatusWhileARunGoesOn(t *testing.T) {
 	odd := createdEntry("odd", "lead-odd", 1)
 	odd.Status = "escalated"
 	together(t, d, checkpoint.Settle, odd)
-	must(t, errors.Join(resolve(d, checkpoint.Decision{Key: "doubt-0", LeadID: "lead-0"}), checkpoint.PutRun(context.Background(), d, checkpoint.RunInfo{ID: "r", Command: "import", Started: time.Now()})))
-	must(t, d.Alone(t.Context(), func(tx checkpoint.Tx) error {
+	must.Do(t, errors.Join(resolve(d, checkpoint.Decision{Key: "doubt-0", LeadID: "lead-0"}), checkpoint.PutRun(context.Background(), d, checkpoint.RunInfo{ID: "r", Command: "import", Started: time.Now()})))
+	must.Do(t, d.Alone(t.Context(), func(tx checkpoint.Tx) error {
 		last, err := checkpoint.LastDecision(tx, "doubt-0")
 		note := func() error {
 			return checkpoint.NoteEvidence(tx, *last, checkpoint.MadeAfterAll, "lead-made", tx.Now())
@@ -247,11 +248,11 @@ func TestStatusWhileARunGoesOn(t *testing.T) {
 		return errors.Join(err, note(), note()) // it is kept once
 	}))
 	run, err := o.Witnesses.Begin(t.Context(), d, checkpoint.Witness{Run: "r", Command: "import", Process: 42}, t.TempDir())
-	must(t, err)
+	must.Do(t, err)
 	killed := killed(t, path)
 	if text := read(t, filepath.Join(o.Witnesses.Book, d.Info().ID+".json")); true {
 		text = bytes.ReplaceAll(text, []byte(path), []byte(killed))
-		must(t, os.WriteFile(filepath.Join(o.Witnesses.Book, "killed.json"), text, 0o600))
+		must.Do(t, os.WriteFile(filepath.Join(o.Witnesses.Book, "killed.json"), text, 0o600))
 	}
 	if s, err := ReadStatus(killed, target(), o); err != nil || s.Holder != nil || s.Keys[checkpoint.Created] == 0 {
 		t.Errorf("of a run that was killed: %+v, %v", s, err)
@@ -269,7 +270,7 @@ func TestStatusWhileARunGoesOn(t *testing.T) {
 	if _, err := Open(path, target(), o); err == nil || !strings.Contains(err.Error(), "process 42") {
 		t.Errorf("a second opener is not told who holds it: %v", err)
 	}
-	must(t, errors.Join(d.Close(), run.End("")))
+	must.Do(t, errors.Join(d.Close(), run.End("")))
 	after, err := ReadStatus(path, target(), o)
 	if err != nil || after.Holder != nil {
 		t.Fatal(after.Holder, err)
@@ -278,7 +279,7 @@ func TestStatusWhileARunGoesOn(t *testing.T) {
 		t.Errorf("%+v", after)
 	}
 	d = opened(t, path, Options{})
-	must(t, resolve(d, checkpoint.Decision{Key: "doubt-0", LeadID: "lead-00"}))
+	must.Do(t, resolve(d, checkpoint.Decision{Key: "doubt-0", LeadID: "lead-00"}))
 	if s, err := checkpoint.StatusOf(t.Context(), d); err != nil || len(s.Contradicted) != 0 {
 		t.Errorf("a corrected decision is contradicted still: %+v, %v", s.Contradicted, err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/internal/disk"
+	"leadferry/internal/testsupport/must"
 )
 
 // fault 137: what another user may have planted where the checkpoint stands is
@@ -35,7 +36,7 @@ func TestPlantedFilesAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := newPath(t)
 			created(t, path)
-			must(t, test.plant(t, path))
+			must.Do(t, test.plant(t, path))
 			for _, o := range []Options{{}, {ReadOnly: true}} {
 				_, err := Open(path, target(), o)
 				if refused := (*checkpoint.OpenError)(nil); !errors.As(err, &refused) || !strings.Contains(err.Error(), test.text) {
@@ -50,9 +51,9 @@ func TestPlantedFilesAreRefused(t *testing.T) {
 func TestAnExposedFolderIsTold(t *testing.T) {
 	for mode, told := range map[os.FileMode]bool{0o700: false, 0o777: true, 0o777 | os.ModeSticky: false} {
 		dir := t.TempDir()
-		must(t, os.Chmod(dir, mode))
+		must.Do(t, os.Chmod(dir, mode))
 		d, err := Open(filepath.Join(dir, "c.db"), target(), Options{})
-		must(t, err)
+		must.Do(t, err)
 		if warned := strings.Contains(strings.Join(d.Info().Warnings, ""), "every user of this machine"); warned != told {
 			t.Errorf("mode %v: %q", mode, d.Info().Warnings)
 		}

@@ -15,13 +15,14 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/testsupport/must"
 )
 
 // salvaged reads a damaged file by a process of its own.
 func salvaged(t *testing.T, path string, o Options) (all []checkpoint.Entry, s *Salvaged) {
 	t.Helper()
 	s, err := Salvage(path, o)
-	must(t, err)
+	must.Do(t, err)
 	for e := range s.All {
 		all = append(all, *e)
 	}
@@ -35,11 +36,11 @@ func TestSalvageReadsAGoodFile(t *testing.T) {
 	d := seeded(t, path, 400)
 	for i, key := range []string{"header", "note lineage", "tally", "0001", "00000001", "note 0000000000000001"} {
 		_, err := settle(d, createdEntry(key, fmt.Sprintf("lead-%d", i), i))
-		must(t, errors.Join(err, claim(d, intentOf("doubt of "+key, i))))
+		must.Do(t, errors.Join(err, claim(d, intentOf("doubt of "+key, i))))
 	}
 	forget(t, d, "key-00003")
 	held, err := contents(d)
-	must(t, errors.Join(err, d.Close(), os.Symlink(path, name)))
+	must.Do(t, errors.Join(err, d.Close(), os.Symlink(path, name)))
 	got, r := salvaged(t, name, apart(Options{}))
 	if here, _ := salvaged(t, path, Options{}); !reflect.DeepEqual(here, got) {
 		t.Error("this process reads something else")
@@ -79,7 +80,7 @@ func TestSalvageReadsWhatIsWhole(t *testing.T) {
 		case 2:
 			broken = broken[:random.IntN(len(broken))]
 		}
-		must(t, os.WriteFile(path, broken, 0o600))
+		must.Do(t, os.WriteFile(path, broken, 0o600))
 		got, _ := salvaged(t, path, apart(Options{}))
 		for _, e := range got {
 			was, ok := known[e.Key]
@@ -102,13 +103,13 @@ func rootsOf(t *testing.T, file []byte) (roots []int) {
 	path := newPath(t)
 	content(string(file))(t, path)
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true})
-	must(t, err)
+	must.Do(t, err)
 	defer db.Close()
 	err = db.View(func(tx *bbolt.Tx) error {
 		roots = []int{int(tx.Cursor().Bucket().Root()), int(tx.Bucket(inEntries).Root())}
 		return nil
 	})
-	must(t, err)
+	must.Do(t, err)
 	return roots
 }
 
@@ -135,19 +136,19 @@ func TestRepairKeepsOrHoldsWhatAFileKnew(t *testing.T) {
 	d := seeded(t, path, 400)
 	for i := range 40 { // leaves pages behind that are not in use any more
 		key := fmt.Sprintf("free-%d", i)
-		must(t, claim(d, intentOf(key, i)))
-		must(t, withdraw(d, key))
+		must.Do(t, claim(d, intentOf(key, i)))
+		must.Do(t, withdraw(d, key))
 	}
-	must(t, resolve(d, checkpoint.Decision{Key: "doubt-0"}))
+	must.Do(t, resolve(d, checkpoint.Decision{Key: "doubt-0"}))
 	forget(t, d, "key-00003")
-	must(t, checkpoint.PutRun(context.Background(), d, checkpoint.RunInfo{ID: "run-1", Command: "import"}))
+	must.Do(t, checkpoint.PutRun(context.Background(), d, checkpoint.RunInfo{ID: "run-1", Command: "import"}))
 	claimNoting(t, d, checkpoint.Shape{Columns: []string{"a", "b"}, Key: "a"})
-	must(t, withdraw(d, "k"))
+	must.Do(t, withdraw(d, "k"))
 	for i, key := range []string{"a3", "a1", "a2"} { // out of order, so that they gather
 		together(t, d, checkpoint.Settle, createdEntry(key, fmt.Sprintf("0b1c2d3e-0000-4000-8000-%012d", i), i))
 	}
 	held, err := contents(d)
-	must(t, err)
+	must.Do(t, err)
 	d.Close()
 	file, broken := read(t, path), newPath(t)
 	page := os.Getpagesize()
@@ -201,7 +202,7 @@ func TestRepairKeepsOrHoldsWhatAFileKnew(t *testing.T) {
 func TestRepairOfAFileThatWasCopied(t *testing.T) {
 	path, to := newPath(t), newPath(t)
 	d := opened(t, path, Options{})
-	must(t, errors.Join(d.SetMoved(to), d.Close(), os.WriteFile(to, nil, 0o600)))
+	must.Do(t, errors.Join(d.SetMoved(to), d.Close(), os.WriteFile(to, nil, 0o600)))
 	if _, err := Repair(path, newPath(t), target(), Options{}); !errors.Is(err, checkpoint.ErrGone) {
 		t.Errorf("beside its copy: %v", err)
 	}

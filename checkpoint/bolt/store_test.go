@@ -8,13 +8,14 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/storetest"
+	"leadferry/internal/testsupport/must"
 )
 
 // The file does what every Store must do. Few entries gather, so that both are met: those that still do, and the others.
 func TestStore(t *testing.T) {
 	place := func(t storetest.TB) string {
 		dir, err := os.MkdirTemp("", "")
-		must(t, err)
+		must.Do(t, err)
 		t.Cleanup(func() { os.RemoveAll(dir) })
 		return filepath.Join(dir, "c.db")
 	}

@@ -14,6 +14,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/testsupport/must"
 )
 
 // attested has the book of a user tell how a file is left.
@@ -21,7 +22,7 @@ func attested(t *testing.T, d *Store) Options {
 	t.Helper()
 	ws := &checkpoint.Witnesses{Book: t.TempDir()}
 	one, err := ws.Begin(t.Context(), d, checkpoint.Witness{Run: "r"}, "")
-	must(t, err)
+	must.Do(t, err)
 	checkpoint.Attest(d, one)
 	return Options{ReadOnly: true, Witnesses: ws}
 }
@@ -39,9 +40,9 @@ func rot(t *testing.T, path string, f func()) {
 func inFile(t *testing.T, path string, f func(*bbolt.Tx) error) {
 	t.Helper()
 	db, err := bbolt.Open(path, 0o600, nil)
-	must(t, err)
+	must.Do(t, err)
 	rot(t, path, func() {
-		must(t, errors.Join(db.Update(f), db.Close()))
+		must.Do(t, errors.Join(db.Update(f), db.Close()))
 	})
 }
 
@@ -183,7 +184,7 @@ func TestMisledLookUpIsNoticed(t *testing.T) {
 		keys = append(keys, strings.Repeat(fmt.Sprintf("%05d-", 10*i), 150)) // few on a page, so that branches have branches
 		together(t, d, checkpoint.Settle, checkpoint.Entry{Key: keys[i], State: checkpoint.Rejected, Code: 422})
 	}
-	must(t, d.Close())
+	must.Do(t, d.Close())
 	file := read(t, path)
 	m, noticed, branches := metaOf(t, file), 0, 0
 	for at := 2 * m.page; at < m.end; at += m.page {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/testsupport/must"
 )
 
 // fault 114: of 500 values of cells none is in the file, neither as it is nor as a plain hash; only keys, IDs,
@@ -28,7 +29,7 @@ func TestNoCellValueReachesTheFile(t *testing.T) {
 			e.Content = append(e.Content, sumField(d, fmt.Sprint("name", j), value))
 		}
 		e.Digest = d.digests.Sum(body)
-		must(t, claim(d, checkpoint.Entry{Key: e.Key, Digest: e.Digest, Content: e.Content}))
+		must.Do(t, claim(d, checkpoint.Entry{Key: e.Key, Digest: e.Digest, Content: e.Content}))
 		together(t, d, checkpoint.Settle, e)
 	}
 	d.Close()
@@ -48,7 +49,7 @@ func TestNotesHoldNoNames(t *testing.T) {
 	for _, s := range []checkpoint.Shape{byID, byID, {Columns: []string{"other"}, Key: "{other}", Namespace: "dealers"}, {Key: "{id}"}} {
 		claimNoting(t, d, s)
 	}
-	must(t, d.Close())
+	must.Do(t, d.Close())
 	if b, err := os.ReadFile(path); err != nil || bytes.Contains(b, []byte("e-mail of Ann")) {
 		t.Errorf("%v, or the file holds the name of a column", err)
 	}
@@ -63,7 +64,7 @@ func TestPanicInACommitEndsEverything(t *testing.T) {
 	path := newPath(t)
 	d := opened(t, path, Options{})
 	ended := endsOf(d)
-	must(t, claim(d, intentOf("before", 1)))
+	must.Do(t, claim(d, intentOf("before", 1)))
 	first := d.Commit(t.Context(), []*checkpoint.Change{{Entry: intentOf("a", 1)}, nil})
 	for what, err := range map[string]error{"commit": first, "claim": claim(d, intentOf("b", 1)), "close": d.Close()} {
 		if err == nil || !errors.Is(err, first) {
@@ -83,16 +84,16 @@ func TestPanicInACommitEndsEverything(t *testing.T) {
 func TestFoldsGoWithTheirKeys(t *testing.T) {
 	d := opened(t, newPath(t), Options{})
 	folds := func() (n int) {
-		must(t, d.alone(func(w *writing) error { n = w.folds.Inspect().KeyN; return nil }))
+		must.Do(t, d.alone(func(w *writing) error { n = w.folds.Inspect().KeyN; return nil }))
 		return n
 	}
 	for i := range 5 {
-		must(t, claim(d, intentOf(fmt.Sprintf("00%d", i), i)))
+		must.Do(t, claim(d, intentOf(fmt.Sprintf("00%d", i), i)))
 	}
 	if n := folds(); n != 5 {
 		t.Errorf("%d records, want 5", n)
 	}
-	must(t, withdraw(d, "000"))
+	must.Do(t, withdraw(d, "000"))
 	together(t, d, checkpoint.Settle, createdEntry("001", "lead-1", 1))
 	if n := folds(); n != 4 {
 		t.Errorf("%d records, want 4", n)

@@ -13,6 +13,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/internal/pgtest"
+	"leadferry/internal/testsupport/must"
 )
 
 // waitFor has a server wait for standbys of a name, or for none, from now on.
@@ -34,9 +35,7 @@ func waitsAgain(t *testing.T, s *pgtest.Server) {
 	t.Helper()
 	for n, waits := 0, false; !waits; n++ {
 		c, err := pgx.Connect(t.Context(), s.URL("postgres"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		done := make(chan error, 1)
 		go func() {
 			_, err := c.Exec(context.Background(), `CREATE TABLE waits`+itoa(n)+` ()`)
@@ -100,9 +99,7 @@ func TestAWaitForAStandbyThatIsCancelled(t *testing.T) {
 	default:
 	}
 	waitFor(t, server, "")
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, <-done)
 	if err := s.Guard(t.Context(), "a"); err != nil {
 		t.Error(err)
 	}
@@ -151,14 +148,10 @@ func TestNobodyWaitsForALockForEver(t *testing.T) {
 		t.Errorf("who stands still holds locks for %s, %v", idle, err)
 	}
 	other, err := pgx.Connect(t.Context(), address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer other.Close(context.Background())
 	waits, err := connect(address, target, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer waits.leave()
 	waits.at.Locks = 50 * time.Millisecond
 	_, err = other.Exec(t.Context(), `BEGIN; LOCK TABLE leadferry.workers`)
@@ -178,16 +171,12 @@ func TestACommitThatComesLate(t *testing.T) {
 	s := opened(t, address, newTarget(), Options{Run: "run", Patience: time.Hour})
 	committed(t, s, claimOf("a"))
 	old := int(s.writer.PgConn().PID())
-	if err := syscall.Kill(old, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Kill(old, syscall.SIGSTOP))
 	t.Cleanup(func() { syscall.Kill(old, syscall.SIGCONT) })
 	done := committing(s, createdOf("a", "lead-a"), claimOf("b"))
 	time.Sleep(pause) // the commit is under way
 	s.writer.Cut()    // as a network does
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, <-done)
 	committed(t, s, createdOf("b", "lead-b"))
 	syscall.Kill(old, syscall.SIGCONT)
 	pgtest.Eventually(t, "the process ends", func() bool { return syscall.Kill(old, 0) != nil })
@@ -294,9 +283,7 @@ func TestAStandbyIsWaitedForNoMoreWhileACommitWaits(t *testing.T) {
 			t.Errorf("what was claimed may leave, or never: %v", err)
 		}
 		standby.Thaw(t)
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, <-done)
 		if err := s.Guard(t.Context(), "a"); err != nil {
 			t.Error(err)
 		}
@@ -312,9 +299,7 @@ func TestAStandbyWasWaitedForByTheNewestWorkerOnly(t *testing.T) {
 	s := opened(t, primary.URL("postgres"), target, Options{Run: "run", NeverPromoted: true, Patience: time.Second})
 	committed(t, s, claimOf("a"))
 	waitFor(t, primary, "*")
-	if err := opened(t, primary.URL("postgres"), target, Options{}).Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, opened(t, primary.URL("postgres"), target, Options{}).Close())
 	waitFor(t, primary, "")
 	standby.Caught(t, primary)
 	standby.Cut(t)

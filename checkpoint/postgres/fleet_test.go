@@ -14,6 +14,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/internal/pgtest"
+	"leadferry/internal/testsupport/must"
 )
 
 // crewed opens a ledger for a worker of a fleet.
@@ -33,9 +34,7 @@ func crewed(t *testing.T, address string, target checkpoint.Target, shard, shard
 func joined(t *testing.T, address string, target checkpoint.Target, shard, shards int, change func(*checkpoint.Terms)) *Store {
 	t.Helper()
 	s, err := crewed(t, address, target, shard, shards, change)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return s
 }
 
@@ -46,9 +45,7 @@ func claim(t *testing.T, s *Store, from, to int) (n int, refused error) {
 	for i := from; i < to; i++ {
 		changes = append(changes, &checkpoint.Change{Kind: checkpoint.Claim, Entry: checkpoint.Entry{Key: fmt.Sprintf("key-%04d", i), State: checkpoint.InDoubt, Updated: time.Now()}})
 	}
-	if err := s.Commit(context.Background(), changes); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Commit(context.Background(), changes))
 	for _, c := range changes {
 		if c.Err != nil {
 			refused = c.Err
@@ -65,9 +62,7 @@ func settle(t *testing.T, s *Store, i int, state checkpoint.State) error {
 	if state.HasLead() {
 		c.Entry.LeadID = fmt.Sprintf("lead-%d", i)
 	}
-	if err := s.Commit(context.Background(), []*checkpoint.Change{c}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Commit(context.Background(), []*checkpoint.Change{c}))
 	return c.Err
 }
 
@@ -145,9 +140,7 @@ func run(t *testing.T, s *Store, ws *checkpoint.Witnesses) {
 func judged(t *testing.T, s *Store, ws *checkpoint.Witnesses) error {
 	t.Helper()
 	v, err := checkpoint.Judge(t.Context(), s, ws, true, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return v.Refuse("")
 }
 
@@ -162,9 +155,7 @@ func TestAWorkersOwnCommitsAreItsWitness(t *testing.T) {
 	claim(t, other, 5, 9)
 	command := opened(t, address, target, Options{})
 	begun, err := ws.Begin(t.Context(), command, checkpoint.Witness{}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	first.Close()
 	other.Close()
 	if err := judged(t, opened(t, address, target, Options{}), ws); err != nil {
@@ -205,9 +196,7 @@ func TestCreatesAreTheFleets(t *testing.T) {
 	}
 	for i, n := range got {
 		if n > 0 {
-			if err := settle(t, stores[i], i*1000, checkpoint.Rejected); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, settle(t, stores[i], i*1000, checkpoint.Rejected))
 			break
 		}
 	}
@@ -224,9 +213,7 @@ func TestAResendThatMakesNoLeadIsGivenBack(t *testing.T) {
 	}
 	first := join()
 	committed(t, first, by("first", claimOf("a")), by("first", claimOf("b")))
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, first.Close())
 	second := join()
 	made := func() int64 {
 		return pgtest.Value[int64](t, address, `SELECT made FROM leadferry.budget`)
@@ -253,9 +240,7 @@ func TestWorkersHearOfOneAnother(t *testing.T) {
 	tell := func(s *Store, p checkpoint.Progress) checkpoint.Common {
 		t.Helper()
 		c, err := s.Exchange(t.Context(), p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return c
 	}
 	rated := func(t *checkpoint.Terms) { t.Rate = 80 }
@@ -324,9 +309,7 @@ func TestALedgerIsNotMovedUnderARun(t *testing.T) {
 	address := pgtest.Shared(t).Database(t)
 	s := opened(t, address, newTarget(), Options{})
 	run, err := pgx.Connect(t.Context(), address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer run.Close(context.Background())
 	if _, err := run.Exec(t.Context(), `BEGIN; SELECT FROM leadferry.ledgers FOR UPDATE; INSERT INTO leadferry.workers (ledger, run) SELECT ledger, 'run' FROM leadferry.ledgers`); err != nil {
 		t.Fatal(err)
@@ -350,17 +333,11 @@ func TestPlansLookEachKeyUp(t *testing.T) {
 	anything := regexp.MustCompile(`workers|Index Only Scan using forgotten_pkey `) // the first one ends the search
 	for name, statement := range map[string]string{"find": findSQL, "write": writeSQL} {
 		d, err := s.writer.Prepare(t.Context(), name, statement)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		rows, err := s.writer.Query(t.Context(), "EXPLAIN EXECUTE "+name+"(1"+strings.Repeat(", NULL", len(d.ParamOIDs)-1)+")", pgx.QueryExecModeSimpleProtocol)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for i, line := range lines {
 			if strings.HasSuffix(line, "Cond: (ledger = $1)") && !anything.MatchString(lines[i-1]) {
 				t.Errorf("%s reads the whole ledger:\n%s\n%s", name, lines[i-1], line)

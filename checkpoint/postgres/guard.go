@@ -24,7 +24,7 @@ const (
 	heartbeat = 10 * time.Second
 )
 
-// claims are the keys that this process has claimed and not settled.
+// claims are the keys that this process has claimed, or holds in doubt, and until when it may send them.
 type claims struct {
 	mu   sync.Mutex
 	good map[string]time.Duration // until then, by sinceBoot

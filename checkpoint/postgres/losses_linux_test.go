@@ -10,6 +10,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/internal/pgtest"
+	"leadferry/internal/testsupport/must"
 )
 
 // A table that was emptied, as by a restore that has failed with it, is noticed before a run begins: what it knew would
@@ -59,18 +60,12 @@ func TestARunHearsThatItsLedgerLacksSomething(t *testing.T) {
 	committed(t, run, by("run", claimOf("a")))
 	begins := func() *Store { // it has found the ledger, and is no worker yet
 		s, err := connect(address, target, Options{Run: "begins"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		t.Cleanup(func() { s.writer.Close() })
-		if err := inTurn(s.prepare, s.findLedger); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, inTurn(s.prepare, s.findLedger))
 		return s
 	}()
-	if err := checkpoint.Lack(t.Context(), opened(t, address, target, Options{}), "leads of a list"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, checkpoint.Lack(t.Context(), opened(t, address, target, Options{}), "leads of a list"))
 	next := by("run", claimOf("b"))
 	if err := run.Commit(t.Context(), []*checkpoint.Change{next}); err != nil || !errors.Is(next.Err, checkpoint.ErrRolledBack) {
 		t.Errorf("a claim of the run: %v, %v", err, next.Err)
@@ -126,9 +121,7 @@ func TestAMovedLedgerIsNotDecidedAbout(t *testing.T) {
 	committed(t, run, claimOf("a"))
 	run.Close()
 	person, mover := opened(t, address, target, Options{}), opened(t, address, target, Options{Moved: true})
-	if err := mover.SetMoved("leads.db"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, mover.SetMoved("leads.db"))
 	if err := mover.SetMoved("leads.db"); err != nil {
 		t.Error("not moved again: ", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"leadferry/internal/pgtest"
+	"leadferry/internal/testsupport/must"
 )
 
 // proxy stands before a server and cuts a connection at a message.
@@ -29,9 +30,7 @@ type proxy struct {
 func newProxy(t *testing.T, s *pgtest.Server) *proxy {
 	p := &proxy{server: filepath.Join(s.Socket(), ".s.PGSQL.5432"), dir: pgtest.Folder(t), conns: map[net.Conn]bool{}}
 	l, err := net.Listen("unix", filepath.Join(p.dir, ".s.PGSQL.5432"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {

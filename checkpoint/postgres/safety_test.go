@@ -15,6 +15,7 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/storetest"
 	"leadferry/internal/pgtest"
+	"leadferry/internal/testsupport/must"
 )
 
 func claimOf(key string) *checkpoint.Change {
@@ -33,9 +34,7 @@ func by(run string, c *checkpoint.Change) *checkpoint.Change {
 
 func committed(t *testing.T, s *Store, changes ...*checkpoint.Change) {
 	t.Helper()
-	if err := s.Commit(t.Context(), changes); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Commit(t.Context(), changes))
 	for _, c := range changes {
 		if c.Err != nil {
 			t.Fatalf("%s: %v", c.Entry.Key, c.Err)
@@ -73,9 +72,7 @@ func TestTheConnectionIsCutAtEveryMessage(t *testing.T) {
 			cuts := p.cuts
 			p.arm(n, after)
 			committed(t, s, claimOf(name+"a"), claimOf(name+"b"), claimOf(name+"c"))
-			if err := s.Guard(t.Context(), name+"a"); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.Guard(t.Context(), name+"a"))
 			committed(t, s, createdOf(name+"a", name+"lead"), &checkpoint.Change{Kind: checkpoint.Withdraw, Entry: checkpoint.Entry{Key: name + "b", Run: "run"}})
 			taken := createdOf(name+"c", name+"lead") // which is another one's: a transaction
 			committed(t, s, taken)
@@ -247,9 +244,7 @@ func TestARunBesideAnother(t *testing.T) {
 	committed(t, first, by("first", createdOf("b", "lead-b")))
 	committed(t, second, by("second", createdOf("a", "lead-a2")))
 	audit, err := checkpoint.AuditOf(t.Context(), second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var texts []string
 	for _, d := range audit {
 		for _, e := range d.Against {
@@ -272,9 +267,7 @@ func TestALeadComesToOneKey(t *testing.T) {
 	first, second := createdOf("a", "lead-1"), createdOf("b", "lead-1")
 	committed(t, s, first, second)
 	other, err := pgx.Connect(t.Context(), address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer other.Close(context.Background())
 	if _, err := other.PgConn().Exec(t.Context(), `BEGIN; INSERT INTO leadferry.lead_rows
 			SELECT (jsonb_populate_record(r, '{"key": "\\x65", "state": 1, "lead_id": "lead-2"}')).* FROM leadferry.lead_rows r WHERE key = 'c';
@@ -290,9 +283,7 @@ func TestALeadComesToOneKey(t *testing.T) {
 	if _, err := other.Exec(t.Context(), `COMMIT`); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, <-done)
 	for _, c := range []*checkpoint.Change{second, third} {
 		if c.Err != nil || c.Entry.State != checkpoint.InDoubt || c.Entry.Reason != checkpoint.ReasonLeadTaken {
 			t.Errorf("%s: %+v, %v", c.Entry.Key, c.Entry, c.Err)
@@ -439,9 +430,7 @@ func TestARestoredLedgerIsRefused(t *testing.T) {
 			s := opened(t, address, target, Options{Run: id})
 			run(t, s, ws)
 			committed(t, s, changes...)
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.Close())
 		}
 		used("before", claimOf("a"), createdOf("a", "lead-a"))
 		name := nameOf(address)
@@ -528,9 +517,7 @@ func TestALateWithdrawalLeavesTheDoubtOfAnother(t *testing.T) {
 	doubt := by("second", createdOf("a", ""))
 	doubt.Entry.State, doubt.Entry.Code = checkpoint.InDoubt, 500
 	committed(t, second, doubt)
-	if err := second.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, second.Close())
 	committed(t, first, by("first", &checkpoint.Change{Kind: checkpoint.Withdraw, Entry: checkpoint.Entry{Key: "a"}}))
 	third := opened(t, address, target, Options{Run: "third"})
 	if e := stands(t, third, "a"); e.State != checkpoint.InDoubt || e.Run != "second" || e.Code != 500 {
@@ -563,9 +550,7 @@ func TestAnAnswerThatComesAfterAResend(t *testing.T) {
 			t.Errorf("%v: the row's lead is %+v", answered, e)
 		}
 		st, err := checkpoint.StatusOf(t.Context(), second)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if len(st.Contradicted) != 1 || st.Contradicted[0].Against[0].Other != "lead-1" {
 			t.Errorf("%v: nobody is told of the other lead: %+v", answered, st.Contradicted)
 		}

@@ -13,6 +13,7 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/storetest"
 	"leadferry/internal/pgtest"
+	"leadferry/internal/testsupport/must"
 )
 
 func TestMain(m *testing.M) {
@@ -34,9 +35,7 @@ func newTarget() checkpoint.Target {
 func opened(t storetest.TB, address string, target checkpoint.Target, o Options) *Store {
 	t.Helper()
 	s, err := Open(address, target, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -89,9 +88,7 @@ func intact(t storetest.TB, address string, target checkpoint.Target) {
 		return // it was dropped
 	}
 	defer s.Close()
-	if err := s.Check(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Check(context.Background()))
 }
 
 func itoa(n int) string { return fmt.Sprint(n) }
@@ -107,16 +104,12 @@ func TestViewsOfRunsAndDecisions(t *testing.T) {
 		}
 	}
 	run := checkpoint.RunInfo{ID: "r-1", Command: "import", Started: at, Outcome: "complete", Counts: map[string]int{"created": 3}}
-	if err := errors.Join(checkpoint.PutRun(t.Context(), s, run), storetest.Resolve(s, checkpoint.Decision{Key: "dealers\x1f7", LeadID: "lead-1"}, checkpoint.Decision{Key: "odd\x00\xff"})); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(checkpoint.PutRun(t.Context(), s, run), storetest.Resolve(s, checkpoint.Decision{Key: "dealers\x1f7", LeadID: "lead-1"}, checkpoint.Decision{Key: "odd\x00\xff"})))
 	err := s.Alone(t.Context(), func(tx checkpoint.Tx) error {
 		last, err := checkpoint.LastDecision(tx, "dealers\x1f7")
 		return errors.Join(err, checkpoint.NoteEvidence(tx, *last, checkpoint.MadeAfterAll, "lead-2", tx.Now()))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for query, want := range map[string]string{
 		`SELECT concat_ws(' ', run, command, outcome, counts->>'created', finished IS NULL, extract(epoch FROM started)::text) FROM leadferry.runs`: "r-1 import complete 3 t 1770000000.123000",
 		`SELECT concat_ws('|', key, decision, contradicted, extract(epoch FROM decided)::text) FROM leadferry.decisions WHERE decision <> 'none'`:   "dealers/7|lead-1|" + checkpoint.MadeAfterAll + "|1770000000.123000",

@@ -11,6 +11,7 @@ import (
 	"leadferry/checkpoint"
 	sessions "leadferry/checkpoint/postgres/server"
 	"leadferry/internal/pgtest"
+	"leadferry/internal/testsupport/must"
 )
 
 // A server that cannot write now, as one whose disk is full or where somebody cancels statements, is asked again until it can: each change is made once, and nothing
@@ -94,9 +95,7 @@ func TestABackupIsNoStandby(t *testing.T) {
 		Start() error
 		Wait() error
 	}{backup, stream} {
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Start())
 	}
 	t.Cleanup(func() {
 		backup.Process.Kill()

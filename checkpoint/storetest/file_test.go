@@ -8,6 +8,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
+	"leadferry/internal/testsupport/must"
 )
 
 // inAFile has each place in a folder of its own, and no commit waits for the disk.
@@ -17,9 +18,7 @@ func inAFile() Backend {
 		Place: place,
 		Open: func(t TB, path string, now func() time.Time) checkpoint.Store {
 			d, err := bolt.Open(path, checkpoint.Target{TrunkID: "t"}, bolt.Options{Now: now, AnyPlace: true, Unsynced: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			return d
 		},
 		Killed: func(t TB, from string) string {
@@ -28,9 +27,7 @@ func inAFile() Backend {
 			if err == nil {
 				err = os.WriteFile(to, text, 0o600)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			return to
 		},
 	}

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/testsupport/must"
 )
 
 // keyNamed is one of the keys of a test. Some look alike.
@@ -84,10 +85,8 @@ func (x *machine) commit(t *rapid.T) {
 		other := c
 		ours, theirs = append(ours, &c), append(theirs, &other)
 	}
-	if err := errors.Join(x.m.Commit(context.Background(), ours),
-		x.d.Commit(context.Background(), theirs)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(x.m.Commit(context.Background(), ours),
+		x.d.Commit(context.Background(), theirs)))
 	for i, want := range ours {
 		if got := theirs[i]; !errors.Is(got.Err, want.Err) {
 			t.Fatalf("%d of %+v: refused as %v, want %v", got.Kind, got.Entry, got.Err, want.Err)

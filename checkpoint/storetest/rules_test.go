@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/testsupport/must"
 )
 
 // TestRules asks a file what the rules of package checkpoint make of lists, decisions and doubts.
@@ -579,9 +580,7 @@ func marksChangeNothingElse(t *testing.T, b Backend) {
 	events := history(t, d, "k")
 	seen := checkpoint.Sight{At: time.UnixMilli(1_770_000_000_789).UTC(), Status: "onHold", Organization: "org-2", Kept: true, Against: "open"}
 	stored, err := Change(d, checkpoint.Mark, checkpoint.Entry{Key: "k", LeadID: "lead.k", Unsettled: "run-2", Sought: "closedWon", Status: "open", Seen: seen})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := before
 	want.Unsettled, want.Sought, want.Seen, want.Seq = "run-2", "closedWon", seen, stored.Seq
 	equal(t, "marked", want, stored)
@@ -707,9 +706,7 @@ func shapesAreNoted(t *testing.T, b Backend) {
 	byID := shape("{id}", "", "id", "e-mail of Ann", "name")
 	for _, s := range []checkpoint.Shape{byID, byID, shape("{other}", "dealers", "other"), shape("{id}", "")} { // the last one says nothing
 		c := &checkpoint.Change{Kind: checkpoint.Claim, Again: true, Entry: IntentOf("k", 1), Shape: &s}
-		if err := errors.Join(d.Commit(t.Context(), []*checkpoint.Change{c}), c.Err); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(d.Commit(t.Context(), []*checkpoint.Change{c}), c.Err))
 	}
 	d = d.again(t)
 	for name, test := range map[string]struct {
@@ -804,9 +801,7 @@ func seed(t TB, d checkpoint.Store) {
 func resolved(t TB, d checkpoint.Store, ds ...checkpoint.Decision) checkpoint.ResolveResult {
 	t.Helper()
 	r, err := checkpoint.Resolve(context.Background(), d, ds)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return r
 }
 

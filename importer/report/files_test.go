@@ -2,7 +2,6 @@ package report
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -52,7 +51,6 @@ func plantLink(t *testing.T, to, path string) {
 	must.Do(t, err)
 }
 
-// fails is a test of any kind.
 type fails interface {
 	Helper()
 	Errorf(format string, args ...any)
@@ -78,8 +76,7 @@ func names(t *testing.T, dir string) (list []string) {
 
 var bad = Reject{Line: 2, Outcome: "invalid", Error: "no", Names: []string{"id"}, Cells: []string{"7"}}
 
-// faults 29, 119
-func TestFilesArePartialAndPrivateUntilTheRunEnds(t *testing.T) {
+func TestFilesArePartialAndPrivateUntilTheRunEnds(t *testing.T) { // faults 29, 119
 	dir := filepath.Join(t.TempDir(), "runs", "one")
 	r := open(t, Files{Dir: dir})
 	must.Do(t, r.Results([]Result{{Key: "7"}}))
@@ -108,9 +105,7 @@ func TestNoRejectsLeaveNoFile(t *testing.T) {
 	r := open(t, Files{Dir: dir, Rejects: filepath.Join(dir, "bad.csv")})
 	must.Do(t, r.Finish(sample()))
 	same(t, []string{"results.csv", "summary.json"}, names(t, dir))
-	if firstRejects(r) != "" {
-		t.Errorf("rejects at %q", firstRejects(r))
-	}
+	same(t, "", firstRejects(r), "rejects at")
 }
 
 func TestOnlyWantedFilesAreMade(t *testing.T) {
@@ -138,28 +133,24 @@ func TestOnlyWantedFilesAreMade(t *testing.T) {
 	}
 }
 
-// faults 30
-func TestSymbolicLinksAreNotFollowed(t *testing.T) {
+func TestSymbolicLinksAreNotFollowed(t *testing.T) { // faults 30
 	for _, name := range []string{"results.csv", "results.csv.partial", "rejects.csv", "rejects.csv.partial", "summary.json", "summary.json.partial"} {
-		t.Run(name, func(t *testing.T) {
-			dir, canary := t.TempDir(), filepath.Join(t.TempDir(), "canary")
-			must.Do(t, os.WriteFile(canary, []byte("sings"), 0o600))
-			plantLink(t, canary, filepath.Join(dir, name))
-			r := open(t, Files{Dir: dir})
-			must.Do(t, r.Reject(Input{}, bad))
-			must.Do(t, r.Finish(sample()))
-			same(t, "sings", read(t, canary), "the file behind the link holds")
-			for _, path := range []string{r.files.Results, firstRejects(r), r.files.Summary} {
-				if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
-					t.Errorf("%s: %v, %v", path, info.Mode(), err)
-				}
+		dir, canary := t.TempDir(), filepath.Join(t.TempDir(), "canary")
+		must.Do(t, os.WriteFile(canary, []byte("sings"), 0o600))
+		plantLink(t, canary, filepath.Join(dir, name))
+		r := open(t, Files{Dir: dir})
+		must.Do(t, r.Reject(Input{}, bad))
+		must.Do(t, r.Finish(sample()))
+		same(t, "sings", read(t, canary), "the file behind the link holds", name)
+		for _, path := range []string{r.files.Results, firstRejects(r), r.files.Summary} {
+			if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+				t.Errorf("%v: %s: %v, %v", name, path, info.Mode(), err)
 			}
-		})
+		}
 	}
 }
 
-// faults 30
-func TestALinkPlantedInTheLastMomentIsRefused(t *testing.T) {
+func TestALinkPlantedInTheLastMomentIsRefused(t *testing.T) { // faults 30
 	dir := t.TempDir()
 	plantLink(t, dir+"/canary", dir+"/link")
 	folder, err := os.OpenRoot(dir)
@@ -201,8 +192,7 @@ func TestPlacesThatCannotBeWrittenAreRefusedAtTheStart(t *testing.T) {
 	}
 }
 
-// faults 16
-func TestLeftoversOfAKilledRunAreReplaced(t *testing.T) {
+func TestLeftoversOfAKilledRunAreReplaced(t *testing.T) { // faults 16
 	dir := t.TempDir()
 	path := filepath.Join(dir, "r.csv")
 	folder, err := os.OpenRoot(dir)
@@ -240,8 +230,7 @@ func TestAFileIsNotTakenForThatOfAnotherRun(t *testing.T) {
 	}
 }
 
-// faults 15
-func TestAFullDiskIsTold(t *testing.T) {
+func TestAFullDiskIsTold(t *testing.T) { // faults 15
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip("no /dev/full here")
 	}
@@ -255,31 +244,28 @@ func TestAFullDiskIsTold(t *testing.T) {
 		{"summary", Files{Summary: "/dev/full"}, ""},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			tt.files.Dir = t.TempDir()
-			r := open(t, tt.files)
-			must.Do(t, r.Results([]Result{{Key: "7"}}))
-			must.Do(t, r.Reject(Input{}, bad))
-			s := sample()
-			err := r.Finish(s)
-			if !errors.Is(err, syscall.ENOSPC) {
-				t.Errorf("Finish: %v", err)
-			}
-			if tt.summary == "" {
-				return
-			}
-			if got := read(t, r.files.Summary); !strings.Contains(got, tt.summary) {
-				t.Errorf("no %s in %s", tt.summary, got)
-			}
-			if _, err := os.Stat(filepath.Join(tt.files.Dir, "results.csv")); err == nil {
-				t.Error("incomplete results bear the name of complete ones")
-			}
-		})
+		tt.files.Dir = t.TempDir()
+		r := open(t, tt.files)
+		must.Do(t, r.Results([]Result{{Key: "7"}}))
+		must.Do(t, r.Reject(Input{}, bad))
+		s := sample()
+		err := r.Finish(s)
+		if !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("%v: Finish: %v", tt.name, err)
+		}
+		if tt.summary == "" {
+			continue
+		}
+		if got := read(t, r.files.Summary); !strings.Contains(got, tt.summary) {
+			t.Errorf("%v: no %s in %s", tt.name, tt.summary, got)
+		}
+		if _, err := os.Stat(filepath.Join(tt.files.Dir, "results.csv")); err == nil {
+			t.Error(tt.name, "incomplete results bear the name of complete ones")
+		}
 	}
 }
 
-// faults 15
-func TestAFullDiskStopsResultsEarly(t *testing.T) {
+func TestAFullDiskStopsResultsEarly(t *testing.T) { // faults 15
 	r := open(t, Files{Results: "/dev/full"})
 	var err error
 	for i := 0; err == nil && i < outputBuffer; i++ {
@@ -333,6 +319,14 @@ func TestPageStandsInTheRunsFolder(t *testing.T) {
 func same(t fails, want, got any, about ...any) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s %s", fmt.Sprint(about...), diff)
+		t.Errorf("%v %s", about, diff)
+	}
+}
+
+// holds tells which parts a text lacks, or has where it must not.
+func holds(t fails, yes bool, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		same(t, yes, strings.Contains(text, part), part, text)
 	}
 }

@@ -58,25 +58,21 @@ func TestTheBarShowsWhatIsLeftToSend(t *testing.T) {
 		{"stopped", ProgressOptions{Total: 1000}, func(p *Progress) { p.Update(Tick{Sent: 40}); p.Stop() }, ""},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var out strings.Builder
-				tt.options.Out, tt.options.Terminal = &out, true
-				if tt.options.Width == nil {
-					tt.options.Width = wide
-				}
-				tt.act(NewProgress(tt.options))
-				got := screen(out.String())
-				if tt.options.Total == 0 && tt.want != "" {
-					got = got[strings.IndexByte(got, '('):]
-				}
-				if got != tt.want {
-					t.Errorf("the terminal shows %q, want %q", got, tt.want)
-				}
-				if strings.ContainsAny(out.String(), "\x1b\n") {
-					t.Errorf("raw escapes or line ends in %q", out.String())
-				}
-			})
+		synctest.Test(t, func(t *testing.T) {
+			var out strings.Builder
+			tt.options.Out, tt.options.Terminal = &out, true
+			if tt.options.Width == nil {
+				tt.options.Width = wide
+			}
+			tt.act(NewProgress(tt.options))
+			got := screen(out.String())
+			if tt.options.Total == 0 && tt.want != "" {
+				got = got[strings.IndexByte(got, '('):]
+			}
+			same(t, tt.want, got, "the terminal shows", tt.name)
+			if strings.ContainsAny(out.String(), "\x1b\n") {
+				t.Errorf("%v: raw escapes or line ends in %q", tt.name, out.String())
+			}
 		})
 	}
 }
@@ -112,8 +108,7 @@ func TestLogLinesStandAboveTheBar(t *testing.T) {
 	}
 }
 
-// faults 118
-func TestWithoutATerminalProgressIsALogLineEachTenSeconds(t *testing.T) {
+func TestWithoutATerminalProgressIsALogLineEachTenSeconds(t *testing.T) { // faults 118
 	synctest.Test(t, func(t *testing.T) {
 		var out, log strings.Builder
 		noTime := func(_ []string, a slog.Attr) slog.Attr {
@@ -138,8 +133,6 @@ level=INFO msg=progress read=800 sent=400 known=400 attention=0 in_doubt=0 in_fl
 level=INFO msg=progress read=1000 sent=500 known=400 attention=2 in_doubt=1 in_flight=0 rows_per_s=17 paused=a\nb
 `
 		same(t, want, log.String())
-		if out.String() != "" {
-			t.Errorf("written besides: %q", out.String())
-		}
+		same(t, "", out.String(), "written besides")
 	})
 }

@@ -9,32 +9,25 @@ import (
 	"leadferry/importer/source"
 )
 
-// faults 90, 91, 92, 100, m25, m26
-func TestCSVRows(t *testing.T) {
+func TestCSVRows(t *testing.T) { // faults 90, 91, 92, 100, m25, m26
 	for _, test := range []struct{ name, data, want string }{
 		{"plain", "a,b\n1,2\n3,4\n", "2:1|2\n3:3|4\n"},
 		{"no final line end", "a,b\n1,2", "2:1|2\n"},
-		{"CR LF", "a,b\r\n1,2\r\n3,4\r\n", "2:1|2\n3:3|4\n"},
 		{"CR CR LF", "a,b\r\r\n1,2\r\r\n", "2:1|2\n"},
 		{"mixed line ends", "a,b\r\n1,2\n3,4\r\n5,6", "2:1|2\n3:3|4\n4:5|6\n"},
-		{"no rows", "a,b\n", ""},
 		{"blank lines count as lines", "\n\na,b\n\n  \n1,2\n\r\n\n3,4\n\n", "6:1|2\n9:3|4\n"},
-		{"byte order mark", "\xEF\xBB\xBFa,b\n1,2\n", "2:1|2\n"},
 		{"byte order mark twice", "\xEF\xBB\xBF\xEF\xBB\xBF\"a\",b\n1,2\n", "2:1|2\n"},
 		{"byte order marks later", "a,b\n\xEF\xBB\xBF\"1\",2\n\xEF\xBB\xBF\n\xEF\xBB\xBF\xEF\xBB\xBF3,4", "2:1|2\n4:3|4\n"},
-		{"byte order mark and quote", "\xEF\xBB\xBF\"a\",b\n1,2\n", "2:1|2\n"},
 		{"Ctrl-Z at the end", "a,b\n1,2\n\x1A", "2:1|2\n"},
 		{"Ctrl-Z after the last cell", "a,b\n1,2\x1A", "2:1|2\n"},
 		{"Ctrl-Z elsewhere is text", "a,b\n1,\x1A\n", "2:1|\x1A\n"},
 		{"nothing is trimmed or taken for a number", "a,b\n 01 ,1e5\n+49,00003\n", "2: 01 |1e5\n3:+49|00003\n"},
 		{"one column", "a\n1\n\"\"\n2\n", "2:1\n4:2\n"},
 
-		{"quoted", "a,b\n\"1,1\",\"2\"\n", "2:1,1|2\n"},
 		{"doubled quotes", "a,b\n\"say \"\"hi\"\"\",\"\"\"\"\n", "2:say \"hi\"|\"\n"},
 		{"line ends in quotes are kept", "a,b\n\"1\r\n1\",\"2\n\r2\"\n3,4\n", "2:1\r\n1|2\n\r2\n5:3|4\n"},
 		{"blank lines in quotes are kept", "a,b\n\"\n\n\",2\n3,4\n", "2:\n\n|2\n5:3|4\n"},
 		{"quoted at the end of the file", "a,b\n1,\"2\"", "2:1|2\n"},
-		{"quoted before CR LF", "a,b\r\n1,\"2\"\r\n", "2:1|2\n"},
 		{"bare quotes are text", "a,b\n5\" pipe,x\"y\"z\n", "2:5\" pipe|x\"y\"z\n"},
 		{"a quote after a space is text", "a,b\n \"1\", \"2\"\n", "2: \"1\"| \"2\"\n"},
 		{"quotes inside a cell in quotes", "a,b\n1,\"I want the \"sport\" seats\"\n3,4\n", "2!quote\n3:3|4\n"},
@@ -49,17 +42,14 @@ func TestCSVRows(t *testing.T) {
 		{"NUL in quotes", "a,b\n1,\"\x00\"\n3,4\n", "2!nul\n3:3|4\n"},
 		{"bad UTF-8", "a,b\n1,caf\xE9\n3,4\n", "2!encoding\n3:3|4\n"},
 		{"bad UTF-8 in quotes", "a,b\n1,\"caf\xE9\"\n3,4\n", "2!encoding\n3:3|4\n"},
-		{"NUL before bad UTF-8", "a,b\n\x00,\xE9\n", "2!nul\n"},
 		{"NUL behind bad UTF-8", "a,b\n\xE9,\x00\n", "2!encoding\n"},
 		{"cut UTF-8 at the end", "a,b\n1,caf\xC3", "2!encoding\n"},
 		{"the replacement character is text", "a,b\n1,\uFFFD\n", "2:1|\uFFFD\n"},
 
 		{"columns of a rejects file are left out", "a,leadferry_line,b,leadferry_error\n1,7,2,x\n3,8\n", "2:1|2\n3!columns\n"},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			got := show(readAll(t, test.data, source.Options{Format: source.CSV}))
-			same(t, test.want, got)
-		})
+		got := show(readAll(t, test.data, source.Options{Format: source.CSV}))
+		same(t, test.want, got, test.name)
 	}
 }
 
@@ -81,8 +71,7 @@ func TestProblemRowsKeepTheRecordAsRead(t *testing.T) {
 	same(t, want, got)
 }
 
-// faults 94, m25, m28
-func TestRecordsHaveALimit(t *testing.T) {
+func TestRecordsHaveALimit(t *testing.T) { // faults 94, m25, m28
 	long := strings.Repeat("x", 100)
 	for _, test := range []struct{ name, data, want string }{
 		{"as long as allowed", "a\n" + long[:63] + "\n1\n", "2:" + long[:63] + "\n3:1\n"},
@@ -90,15 +79,13 @@ func TestRecordsHaveALimit(t *testing.T) {
 		{"at the end of the file", "a\n1\n" + long, "2:1\n3!too_long\n"},
 		{"quoted and long", "a\n\"" + strings.Repeat(long, 10) + "\"\n1\n", "2:" + strings.Repeat(long, 10) + "\n3:1\n"},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			rows := readAll(t, test.data, source.Options{Format: source.CSV, MaxRecord: 64})
-			same(t, test.want, show(rows))
-			for _, r := range rows {
-				if len(r.Text) > 17*64 {
-					t.Errorf("line %d: %d bytes of text", r.Line, len(r.Text))
-				}
+		rows := readAll(t, test.data, source.Options{Format: source.CSV, MaxRecord: 64})
+		same(t, test.want, show(rows), test.name)
+		for _, r := range rows {
+			if len(r.Text) > 17*64 {
+				t.Errorf("%v: line %d: %d bytes of text", test.name, r.Line, len(r.Text))
 			}
-		})
+		}
 	}
 }
 
@@ -114,40 +101,34 @@ func TestNoRowBeginsInsideQuotes(t *testing.T) {
 		{"cut inside a letter", "a,b\n1,2\n1,\"" + letter, "2:1|2\n", 3},
 		{"never closed", "a,b\n1,2\n\"3,4\n5,6\n", "2:1|2\n", 3},
 		{"text after the closing quote", "a,b\n1,2\n\"3\"x,4\n5,6\n", "2:1|2\n", 3},
-		{"a space after the closing quote", "a,b\n\"1\" ,2\n3,4\n", "", 2},
 		{"a quote too many before rows with quotes", "a,b\n\"1\"x,2\n\"3\",4\n", "", 2},
 		{"a row of several lines with another number of cells", "a,b\n1,\"x\ny\",3\n4,5\n", "", 2},
 		{"closed by a later cell", "a,b\n\"1,2\n3,\"4\"\n5,6\n", "", 2},
-		{"opened by the last line", "a,b\n1,2\n3,\"", "2:1|2\n", 3},
 		{"opened on a later line of the row", "a,b\n\"1\n\",\"2\n3,4\n", "", 3},
 		{"an inch mark in a letter", "a,b\n1,\"a 5\" pipe\nmary,1\nend\"\n2,3\n", "", 2},
 		{"a quoted word at the end of a line", "a,b\n1,\"this is \"Bob\"\nmary,1\nend\"\n2,3\n", "", 2},
-		{"the same in a cell in the middle", "a,b,c\n1,\"a 5\" pipe\nmary,1,2\n\"end\",3\n", "", 2},
 		{"a cell more than there are columns, over two lines", "a,b\n8,\"x\n9,\", Bob\nmary,1\nend\",2\n", "", 2},
 		{"text behind a quote opens another", "a,b\n\"1\" x,\"2\nmary,1\n\"\n", "", 2},
 		{"longer than any cell", "a,b\n1,2\n3,\"" + strings.Repeat("x", 500) + "\n" + long + "\"\n4,5\n", "2:1|2\n", 3},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			o := source.Options{Format: source.CSV, Stdin: strings.NewReader(test.data)}
-			if strings.Contains(test.data, long) {
-				o.MaxRecord = 64
-			}
-			f := opened(t, "-", o)
-			rows, err := rowsUntil(f)
-			same(t, test.want, show(rows))
-			var lost *source.LostError
-			switch {
-			case test.line == 0 && !errors.Is(err, io.EOF), test.line > 0 && !errors.As(err, &lost):
-				t.Errorf("ended with %v", err)
-			case test.line > 0 && (lost.Line != test.line || !strings.Contains(lost.Hint, "quote: none")):
-				t.Errorf("lost on line %d, want %d: %v (%s)", lost.Line, test.line, lost, lost.Hint)
-			}
-		})
+		o := source.Options{Format: source.CSV, Stdin: strings.NewReader(test.data)}
+		if strings.Contains(test.data, long) {
+			o.MaxRecord = 64
+		}
+		f := opened(t, "-", o)
+		rows, err := rowsUntil(f)
+		same(t, test.want, show(rows), test.name)
+		var lost *source.LostError
+		switch {
+		case test.line == 0 && !errors.Is(err, io.EOF), test.line > 0 && !errors.As(err, &lost):
+			t.Errorf("%v: ended with %v", test.name, err)
+		case test.line > 0 && (lost.Line != test.line || !strings.Contains(lost.Hint, "quote: none")):
+			t.Errorf("%v: lost on line %d, want %d: %v (%s)", test.name, lost.Line, test.line, lost, lost.Hint)
+		}
 	}
 }
 
-// faults 132
-func TestRowsWithoutDataArePassedOver(t *testing.T) {
+func TestRowsWithoutDataArePassedOver(t *testing.T) { // faults 132
 	for _, test := range []struct {
 		name, data, want string
 		format           source.Format
@@ -161,19 +142,15 @@ func TestRowsWithoutDataArePassedOver(t *testing.T) {
 		{"objects", `{"a":""}` + "\n" + `{"a":null,"b":" "}` + "\n" + `{"a":"NULL"}` + "\n" + `{"a":0}`, "4:0\n", source.JSONL, 3},
 		{"elements", `[{"a":""},{"a":1},{"a":null}]`, "1:1\n", source.JSONL, 2},
 		{"no members", "{}\n{\"leadferry_line\":7}\n{\"a\":1}\n", "1!json\n2!json\n3:1\n", source.JSONL, 0},
-		{"blank lines are no rows", "a,b\n\n1,2\n  \n", "3:1|2\n", source.CSV, 0},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			o := source.Options{Format: test.format, Null: []string{"NULL", "n/a"}, Stdin: strings.NewReader(test.data)}
-			f := opened(t, "-", o)
-			same(t, test.want, show(rowsOf(t, f)))
-			same(t, test.blank, f.Info().Blank, "blank rows")
-		})
+		o := source.Options{Format: test.format, Null: []string{"NULL", "n/a"}, Stdin: strings.NewReader(test.data)}
+		f := opened(t, "-", o)
+		same(t, test.want, show(rowsOf(t, f)), test.name)
+		same(t, test.blank, f.Info().Blank, "blank rows", test.name)
 	}
 }
 
-// faults 132
-func TestARowThatRepeatsTheHeaderIsKnown(t *testing.T) {
+func TestARowThatRepeatsTheHeaderIsKnown(t *testing.T) { // faults 132
 	long := strings.Repeat("long", 20)
 	for _, test := range []struct {
 		data    string
@@ -186,11 +163,9 @@ func TestARowThatRepeatsTheHeaderIsKnown(t *testing.T) {
 		{"id,name\n1,Ann\nName,ID\n", source.Options{}, ".x"},
 		{"id\u200b,name\n\ufeffid,name\u200b\n1,Ann\n", source.Options{}, "x."},
 		{"id,name,a,b\nid,name,x,y\n", source.Options{NoQuotes: true}, "."},
-		{"First Name,Last Name,Zip,c\nFirst Name,Last Name,000,x\n1,2,3,4\n", source.Options{}, ".."},
 		{"id,name,a,b\nid,1,x,y\nx,name,a,b\n", source.Options{}, ".."},
 		{"id,name\n1,Ann\nname,id\n", source.Options{}, ".x"},
 		{"a,b\na,a\nb,b\n", source.Options{}, ".."},
-		{"a\na\nb\n", source.Options{}, "x."},
 		{"name\nName\nname\n", source.Options{}, ".x"},
 		{"id,name\n1,Ann\n", source.Options{NoHeader: true, Columns: []string{"id", "name"}}, "x."},
 		{"kind,größe\n\u212aIND,GRÖSSE\n\u212aIND,GRÖßE\n", source.Options{}, ".x"}, // the Kelvin sign is a K of three bytes
@@ -212,9 +187,7 @@ func TestARowThatRepeatsTheHeaderIsKnown(t *testing.T) {
 		if !errors.Is(err, io.EOF) {
 			got += "lost"
 		}
-		if got != test.repeats {
-			t.Errorf("%q: %s, want %s", test.data, got, test.repeats)
-		}
+		same(t, test.repeats, got, test.data)
 	}
 }
 
@@ -239,8 +212,7 @@ func TestAnswersInRejects(t *testing.T) {
 	}
 }
 
-// faults 132
-func TestRejectsThatAreNotCorrectedAreNoRows(t *testing.T) {
+func TestRejectsThatAreNotCorrectedAreNoRows(t *testing.T) { // faults 132
 	const note = "leadferry_line,leadferry_outcome,leadferry_error,leadferry_text"
 	for _, test := range []struct {
 		name, data, want string
@@ -248,9 +220,7 @@ func TestRejectsThatAreNotCorrectedAreNoRows(t *testing.T) {
 	}{
 		{"CSV", "id,name," + note + "\n,,7,invalid,no,\"1,\"\"Ann\"\n2,Bob,8,rejected,no,\n", "2!uncorrected 1,\"Ann\n3:2|Bob\n", source.Options{}},
 		{"filled, with its text", "id,name," + note + "\n1,Ann,7,invalid,no,x\n", "2!uncorrected x\n", source.Options{}},
-		{"short, with its text", note + ",id\n7,invalid,no,x\n", "2!uncorrected x\n", source.Options{}},
 		{"emptied and not filled", "id,name," + note + "\n,,7,invalid,no, \n,,,,,\n", "2!uncorrected ,,7,invalid,no, \n", source.Options{}},
-		{"its text taken away", "id,name,leadferry_line,leadferry_outcome,leadferry_error\n,,7,invalid,no\n", "2!uncorrected ,,7,invalid,no\n", source.Options{}},
 		{"of a file without header", "id,name," + note + "\n2,Bob,8,rejected,no,\n", "2:2|Bob\n", source.Options{NoHeader: true, Columns: []string{"id", "name"}}},
 		{"of a file without quotes", "id,name," + note + "\n,\"5\"\" pipe\",8,rejected,no,\n", "2:|5\" pipe\n", source.Options{NoQuotes: true}},
 		{"JSONL", `{"leadferry":{"line":1,"text":"{\"a\":"}}` + "\n" + `{"a":1,"leadferry":{"line":1,"text":""}}`, "1!uncorrected {\"a\":\n2:1\n", source.Options{Format: source.JSONL}},
@@ -258,20 +228,18 @@ func TestRejectsThatAreNotCorrectedAreNoRows(t *testing.T) {
 		{"a list", `[{"a":1,"leadferry":{"text":"x"}}]`, "1!uncorrected x\n", source.Options{Format: source.JSONL}},
 		{"longer than a row", `{"leadferry":{"text":"` + strings.Repeat("x", 100) + `"}}`, "1!uncorrected " + strings.Repeat("x", 100) + "\n", source.Options{Format: source.JSONL, MaxRecord: 64}},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			if test.options.Format == "" {
-				test.options.Format = source.CSV
+		if test.options.Format == "" {
+			test.options.Format = source.CSV
+		}
+		got := ""
+		for _, r := range readAll(t, test.data, test.options) {
+			line, _ := strings.CutSuffix(show([]source.Row{r}), "\n")
+			if r.Problem != nil {
+				line += " " + r.Text
 			}
-			got := ""
-			for _, r := range readAll(t, test.data, test.options) {
-				line, _ := strings.CutSuffix(show([]source.Row{r}), "\n")
-				if r.Problem != nil {
-					line += " " + r.Text
-				}
-				got += line + "\n"
-			}
-			same(t, test.want, got)
-		})
+			got += line + "\n"
+		}
+		same(t, test.want, got, test.name)
 	}
 }
 

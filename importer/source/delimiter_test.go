@@ -17,18 +17,14 @@ func TestDelimiters(t *testing.T) {
 	}{
 		{"comma", "a,b;c\n1,2\n", source.Options{}, ',', "2:1|2\n"},
 		{"semicolon", "a;b\n1;2,5\n", source.Options{}, ';', "2:1|2,5\n"},
-		{"tab", "a\tb\n1\t2\n", source.Options{}, '\t', "2:1|2\n"},
 		{"not in quotes", "\"a;;;\",b\n1,2\n", source.Options{}, ',', "2:1|2\n"},
 		{"quoted header with commas", "\"Name, first\";\"Name, last\";\"City, state, country\"\nAnn;Lee;Rome\n", source.Options{}, ';', "2:Ann|Lee|Rome\n"},
-		{"decimal commas", "a;b;c\n1,5;2,5;3,5\n1,0;2,0;3,0\n", source.Options{}, ';', "2:1,5|2,5|3,5\n3:1,0|2,0|3,0\n"},
 		{"commas in header and cells", "a;price, EUR;note, text\n1;2,5;x, y\n", source.Options{}, ';', "2:1|2,5|x, y\n"},
 		{"more commas in the header than bars", "a, b and, perhaps, c|d\n1|2\n3|4\n", source.Options{}, '|', "2:1|2\n3:3|4\n"},
 		{"ragged rows", "a,b,c|d\n1,2,3|4\n1,2\n1,2,3\n1,2,3\n1,2,3|\n1,2,3\n1,2,3\n1,2,3\n", source.Options{}, ',', "2:1|2|3|4\n3!columns\n4:1|2|3\n5:1|2|3\n6:1|2|3|\n7:1|2|3\n8:1|2|3\n9:1|2|3\n"},
 		{"a row longer than is looked at", "a,b;c\nx;" + long + ",2\n", source.Options{}, ',', "2:x;" + long + "|2\n"},
 		{"line breaks in quotes", "a;b\n\"1,\n,2\";3\n", source.Options{}, ';', "2:1,\n,2|3\n"},
 		{"empty cells at the ends", "a;b;;\n1;2,5;;\n;;;\n", source.Options{}, ';', "2:1|2,5\n"},
-		{"header alone", "a;b,c;d\n", source.Options{}, ';', ""},
-		{"one column", "a\n1\n", source.Options{}, ',', "2:1\n"},
 		{"tsv", "a,b\tc\n1\t2\n", source.Options{Format: source.TSV}, '\t', "2:1|2\n"},
 		{"named", "a,b;c\n1;2\n", source.Options{Delimiter: ';'}, ';', "2:1|2\n"},
 		{"of several bytes", "a¦b\n\"1\"¦2\n3¦4\n", source.Options{Delimiter: '¦'}, '¦', "2:1|2\n3:3|4\n"},
@@ -37,25 +33,19 @@ func TestDelimiters(t *testing.T) {
 
 		{"rejects", "a¦leadferry_line¦leadferry_outcome¦leadferry_error\n1 2¦2¦invalid¦x, y\n", source.Options{Delimiter: '¦'}, '¦', "2:1 2\n"},
 		{"rejects with blanks around", "a , b , leadferry_line , leadferry_outcome , leadferry_error\n1 2 , 3 , 2 , invalid , x y z\n", source.Options{}, ',', "2:1 2 | 3 \n"},
-		{"rejects in another order", "leadferry_outcome;a;leadferry_line;leadferry_error\ninvalid;1 2;2;x, y\n", source.Options{}, ';', "2:1 2\n"},
 
 		{"rejects saved with another delimiter", "a,leadferry_line,leadferry_outcome,leadferry_error\n1,2,invalid,x;y\n", source.Options{Delimiter: ';'}, ',', "2:1\n"},
 		{"names that end like those of rejects", "a,old_leadferry_line,old_leadferry_outcome,old_leadferry_error\n1,2,invalid,x\n", source.Options{}, ',', "2:1|2|invalid|x\n"},
 		{"rejects parted by blanks", "a leadferry_line leadferry_outcome leadferry_error\n1 2 invalid x\n", source.Options{Delimiter: ' '}, ' ', "2:1\n"},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			f := opened(t, write(t, "leads.txt", test.data), test.o)
-			if f.Info().Delimiter != test.delim {
-				t.Errorf("delimiter %q, want %q", f.Info().Delimiter, test.delim)
-			}
-			rows := rowsOf(t, f)
-			same(t, test.want, show(rows))
-		})
+		f := opened(t, write(t, "leads.txt", test.data), test.o)
+		same(t, test.delim, f.Info().Delimiter, "delimiter", test.name)
+		rows := rowsOf(t, f)
+		same(t, test.want, show(rows), test.name)
 	}
 }
 
-// faults 93
-func TestHeadersThatAreUnusual(t *testing.T) {
+func TestHeadersThatAreUnusual(t *testing.T) { // faults 93
 	for _, test := range []struct {
 		name, data, names, rows, warning string
 	}{
@@ -63,18 +53,14 @@ func TestHeadersThatAreUnusual(t *testing.T) {
 		{"a column without a name at the beginning", ",id,b\n0,1,2\n,3,4\n1,5,6\n", "|id|b", "2:0|1|2\n3:|3|4\n4:1|5|6\n", "column 1 has no name in the header"},
 		{"and in the midst", "id,,b\n1,,2\n3,x,4\n", "id||b", "2:1||2\n3:3|x|4\n", "column 2 has no name in the header"},
 		{"names that differ in case", "Email,b,EMAIL\n1,2,3\n", "Email|b|EMAIL", "2:1|2|3\n", ""},
-		{"names that differ in white space", "Last name,Last  name\n1,2\n", "Last name|Last  name", "2:1|2\n", ""},
 		{"white space at the ends", " id , \u00A0b \n1,2\n", "id|b", "2:1|2\n", ""},
 		{"line breaks in names", "id,\"E-mail\r\naddress\"\r\n1,2\r\n", "id|E-mail\naddress", "3:1|2\n", ""},
-		{"like others", "id,b\n1,2\n", "id|b", "2:1|2\n", ""},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			f := opened(t, write(t, "leads.csv", test.data), source.Options{})
-			same(t, test.names, strings.Join(f.Header().Names, "|"), "columns")
-			same(t, test.rows, show(rowsOf(t, f)))
-			if text := strings.Join(f.Warnings(), "\n"); !strings.Contains(text, test.warning) || test.warning == "" && text != "" {
-				t.Errorf("warnings %q, want %q", text, test.warning)
-			}
-		})
+		f := opened(t, write(t, "leads.csv", test.data), source.Options{})
+		same(t, test.names, strings.Join(f.Header().Names, "|"), "columns", test.name)
+		same(t, test.rows, show(rowsOf(t, f)), test.name)
+		if text := strings.Join(f.Warnings(), "\n"); !strings.Contains(text, test.warning) || test.warning == "" && text != "" {
+			t.Errorf("%v: warnings %q, want %q", test.name, text, test.warning)
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/unicode"
 	"pgregory.net/rapid"
 
 	"leadferry/importer/source"
@@ -45,8 +46,7 @@ func TestISO2022JP(t *testing.T) {
 	}
 }
 
-// faults 91
-func TestRandomTextInAnyEncodingIsReadBack(t *testing.T) {
+func TestRandomTextInAnyEncodingIsReadBack(t *testing.T) { // faults 91
 	labels := slices.Sorted(maps.Keys(alphabets))
 	rapid.Check(t, func(t *rapid.T) {
 		label := rapid.SampledFrom(labels).Draw(t, "label")
@@ -75,7 +75,6 @@ func mayBeUTF8(data []byte) bool {
 	return false
 }
 
-// ascii leaves characters of ASCII as they are and others out.
 func ascii(r rune) rune {
 	if r < utf8.RuneSelf {
 		return r
@@ -83,38 +82,29 @@ func ascii(r rune) rune {
 	return -1
 }
 
-// maybePacked packs data or leaves it.
 func maybePacked(t *rapid.T, data []byte) []byte {
 	return packers[rapid.SampledFrom([]string{"", "gzip", "zstd"}).Draw(t, "packing")](data)
 }
 
-// faults 91
-func TestByteOrderMarks(t *testing.T) {
+func TestByteOrderMarks(t *testing.T) { // faults 91
 	for _, test := range []struct {
 		name, data, label, want, warning string
 	}{
-		{"UTF-8", "\xEF\xBB\xBFa,b\n\xC3\xA9,2\n", "", "utf-8", ""},
-		{"UTF-16 LE", "\xFF\xFEa\x00,\x00b\x00\n\x00\xE9\x00,\x002\x00", "", "utf-16le", ""},
-		{"UTF-16 BE", "\xFE\xFF\x00a\x00,\x00b\x00\n\x00\xE9\x00,\x002\x00\n", "", "utf-16be", ""},
 		{"UTF-16 LE without mark", "a\x00,\x00b\x00\n\x00\xE9\x00,\x002\x00", "UTF-16", "utf-16le", ""},
 		{"mark beats the option", "\xEF\xBB\xBFa,b\n\xC3\xA9,2\n", "latin1", "utf-8", "byte order mark of utf-8"},
 		{"mark of the other order", "\xFE\xFF\x00a\x00,\x00b\x00\n\x00\xE9\x00,\x002\x00\n", "utf-16le", "utf-16be", "byte order mark of utf-16be"},
 		{"label in capitals", "a,b\n\xE9,2\n", " Latin1 ", "windows-1252", ""},
-		{"none", "a,b\n\xC3\xA9,2\n", "", "utf-8", ""},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			f := opened(t, write(t, "leads.csv", test.data), source.Options{Encoding: test.label})
-			same(t, "2:é|2\n", show(rowsOf(t, f)))
-			same(t, test.want, f.Info().Encoding, "encoding")
-			if text := strings.Join(f.Warnings(), "\n"); !strings.Contains(text, test.warning) || test.warning == "" && text != "" {
-				t.Errorf("warnings %q, want %q", text, test.warning)
-			}
-		})
+		f := opened(t, write(t, "leads.csv", test.data), source.Options{Encoding: test.label})
+		same(t, "2:é|2\n", show(rowsOf(t, f)), test.name)
+		same(t, test.want, f.Info().Encoding, "encoding", test.name)
+		if text := strings.Join(f.Warnings(), "\n"); !strings.Contains(text, test.warning) || test.warning == "" && text != "" {
+			t.Errorf("%v: warnings %q, want %q", test.name, text, test.warning)
+		}
 	}
 }
 
-// faults 91
-func TestWhatCannotBeDecodedIsAProblemOfItsRow(t *testing.T) {
+func TestWhatCannotBeDecodedIsAProblemOfItsRow(t *testing.T) { // faults 91
 	for _, test := range []struct {
 		label, bad string // bytes inside a cell
 		at         int    // its character that cannot be decoded
@@ -122,14 +112,10 @@ func TestWhatCannotBeDecodedIsAProblemOfItsRow(t *testing.T) {
 		{"utf-8", "x\xE9", 1},
 		{"windows-1252", "x\x81", 1},
 		{"windows-1252", "\xE9\x9D", 1},
-		{"windows-1253", "\xD2", 0},
 		{"iso-8859-2", "\xE1\x85", 1},
-		{"iso-8859-7", "\xAE", 0},
 		{"shift_jis", "\x82\xA0\xFF", 1},
 		{"shift_jis", "\x82\xA0\x81", 1}, // half a character before the comma
-		{"shift_jis", "\xA0", 0},
 		{"euc-jp", "\xA4\xA2\xA4", 1},
-		{"euc-jp", "\x8F\xA4", 0},
 		{"euc-kr", "\xB0\xA1\xC9\xA1", 1},
 		{"big5", "\xA4\xA4\x81\x40", 1},
 		{"gbk", "\xD6\xD0\xFF", 1},
@@ -138,25 +124,23 @@ func TestWhatCannotBeDecodedIsAProblemOfItsRow(t *testing.T) {
 		{"utf-16le", "\x00\xDC\x61\x00", 0},
 		{"utf-16be", "\xD8\x00\x00\x61", 0},
 	} {
-		t.Run(fmt.Sprintf("%s %q", test.label, test.bad), func(t *testing.T) {
-			enc, err := htmlindex.Get(test.label)
-			must.Do(t, err)
-			before, _ := enc.NewEncoder().String("a,b\n1,2\n")
-			after, _ := enc.NewEncoder().String(",y\n3,4\n")
-			data := before + test.bad + after
-			for _, in := range []io.Reader{strings.NewReader(data), iotest.OneByteReader(strings.NewReader(data))} {
-				f := opened(t, "-", source.Options{Format: source.CSV, Encoding: test.label, Stdin: in})
-				rows := rowsOf(t, f)
-				if got := show(rows); got != "2:1|2\n3!encoding\n4:3|4\n" {
-					t.Fatal(got)
-				}
-				same(t, "2:1|2\n3!encoding\n", show(readAll(t, before+test.bad, source.Options{Format: source.CSV, Encoding: test.label})), "cut by the end of the file")
-				want := fmt.Sprintf("line 3, character %d ", test.at+1)
-				if text := rows[1].Problem.String(); !strings.Contains(text, want) || !strings.Contains(text, "--encoding") {
-					t.Errorf("want %q and the flag: %s", want, text)
-				}
+		what := fmt.Sprintf("%s %q", test.label, test.bad)
+		enc, err := htmlindex.Get(test.label)
+		must.Do(t, err)
+		before, _ := enc.NewEncoder().String("a,b\n1,2\n")
+		after, _ := enc.NewEncoder().String(",y\n3,4\n")
+		data := before + test.bad + after
+		for _, in := range []io.Reader{strings.NewReader(data), iotest.OneByteReader(strings.NewReader(data))} {
+			f := opened(t, "-", source.Options{Format: source.CSV, Encoding: test.label, Stdin: in})
+			rows := rowsOf(t, f)
+			same(t, "2:1|2\n3!encoding\n4:3|4\n", show(rows), what)
+			cut := readAll(t, before+test.bad, source.Options{Format: source.CSV, Encoding: test.label})
+			same(t, "2:1|2\n3!encoding\n", show(cut), what, "cut by the end of the file")
+			want := fmt.Sprintf("line 3, character %d ", test.at+1)
+			if text := rows[1].Problem.String(); !strings.Contains(text, want) || !strings.Contains(text, "--encoding") {
+				t.Errorf("%s: want %q and the flag: %s", what, want, text)
 			}
-		})
+		}
 	}
 }
 
@@ -172,8 +156,7 @@ func TestReplacementCharacters(t *testing.T) {
 	same(t, "2:\uFFFD\n", show(readAll(t, "a\n\xEF\xBF\xBD\n", source.Options{Format: source.CSV})), "utf-8")
 }
 
-// faults 91
-func TestADamagedCharacterSwallowsNoStructure(t *testing.T) {
+func TestADamagedCharacterSwallowsNoStructure(t *testing.T) { // faults 91
 	for _, label := range []string{"shift_jis", "euc-jp", "euc-kr", "big5", "gbk", "gb18030", "windows-1252", "koi8-r"} {
 		for lead := 0x80; lead < 0x100; lead++ {
 			for _, tail := range []string{"", "\xA1", "\x81", "0", "1\x81"} {
@@ -192,30 +175,44 @@ func TestADamagedCharacterSwallowsNoStructure(t *testing.T) {
 	}
 }
 
-// faults 91
-func TestHintsNameEncodings(t *testing.T) {
-	refusal := openError(t, write(t, "leads.csv", "Stra\xDFe,b\n"), source.Options{})
-	if !strings.Contains(refusal.Hint, "--encoding windows-1252") || !strings.Contains(refusal.Text, "offset 4 of the file, line 1, character 5") {
-		t.Error(refusal)
-	}
-	refusal = openError(t, write(t, "leads.csv", "\x81\xFF,b\n"), source.Options{Encoding: "shift_jis"})
-	if !strings.Contains(refusal.Text, "not text in shift_jis on line 1, character 1") {
-		t.Error(refusal)
-	}
+func TestHintsNameEncodings(t *testing.T) { // faults 91
+	german := write(t, "leads.csv", "Stra\xDFe,b\n")
+	openError(t, german, source.Options{}, "--encoding windows-1252")
+	openError(t, german, source.Options{}, "offset 4 of the file, line 1, character 5")
+	japanese := source.Options{Encoding: "shift_jis"}
+	openError(t, write(t, "leads.csv", "\x81\xFF,b\n"), japanese, "not text in shift_jis on line 1, character 1")
 }
 
-// faults 91, 96
-func TestJSONInOtherEncodings(t *testing.T) {
-	text := "[\n {\"a\": \"é😀\"},\n {\"a\": 2}\n]\n"
-	for _, label := range []string{"utf-16le", "utf-16be", "gb18030"} {
-		enc, err := htmlindex.Get(label)
-		must.Do(t, err)
-		data, err := enc.NewEncoder().Bytes([]byte("\uFEFF" + text))
-		must.Do(t, err)
-		o := source.Options{Format: source.JSONL}
-		if label == "gb18030" {
-			o.Encoding, data = label, bytes.TrimPrefix(data, []byte("\x84\x31\x95\x33"))
+// A byte order mark is no part of the text: not of the first column's name, which no mapping would find then, nor of
+// the first cell, nor of a JSON document. faults 91, m26
+func TestAByteOrderMarkIsNoPartOfTheText(t *testing.T) {
+	headless := source.Options{NoHeader: true, Columns: []string{"id", "name"}}
+	for _, test := range []struct {
+		name, file, text string
+		options          source.Options
+	}{
+		{name: "header", file: "leads.csv", text: "id,name\n7,Ann\n"},
+		{name: "quoted header", file: "leads.csv", text: "\"id\",\"name\"\n7,Ann\n"},
+		{name: "tabs", file: "leads.tsv", text: "id\tname\n7\tAnn\n"},
+		{name: "no header", file: "leads.csv", text: "7,Ann\n", options: headless},
+		{name: "quoted cell", file: "leads.csv", text: "\"7\",Ann\n", options: headless},
+		{name: "lines of JSON", file: "leads.jsonl", text: `{"id":"7","name":"Ann"}` + "\n"},
+		{name: "list of JSON", file: "leads.json", text: `[{"id":"7","name":"Ann"}]`},
+	} {
+		utf16 := func(order unicode.Endianness) string {
+			data, err := unicode.UTF16(order, unicode.UseBOM).NewEncoder().String(test.text)
+			must.Do(t, err)
+			return data
 		}
-		same(t, "2:é😀\n3:2\n", show(readAll(t, string(data), o)), label)
+		for label, data := range map[string]string{
+			"utf-8": "\xEF\xBB\xBF" + test.text, "utf-16le": utf16(unicode.LittleEndian), "utf-16be": utf16(unicode.BigEndian),
+		} {
+			rows := rowsOf(t, opened(t, write(t, test.file, data), test.options))
+			if len(rows) != 1 || rows[0].Problem != nil {
+				t.Errorf("%v: %s: rows %s", test.name, label, show(rows))
+				continue
+			}
+			same(t, [][]string{{"id", "name"}, {"7", "Ann"}}, [][]string{rows[0].Header.Names, rows[0].Cells}, label, test.name)
+		}
 	}
 }

@@ -58,12 +58,12 @@ func fuzz(t *testing.T, data []byte, o source.Options) {
 		checkOpenError(t, err)
 		return
 	}
-	lines := bytes.Count(data, []byte("\n")) + 1
+	lines, packed := bytes.Count(data, []byte("\n"))+1, o.Encoding != "" || o.Format == source.XLSX
 	line, row := 0, source.Row{}
 	for {
 		err := file.Next(&row)
 		var lost *source.LostError
-		if errors.As(err, &lost) && lost.Line >= line && (lost.Line <= lines || o.Encoding != "") {
+		if errors.As(err, &lost) && lost.Line >= line && (lost.Line <= lines || packed) {
 			return
 		}
 		if errors.Is(err, io.EOF) {
@@ -71,7 +71,7 @@ func fuzz(t *testing.T, data []byte, o source.Options) {
 		}
 		must.Do(t, err)
 		// A list may hold several rows on a line.
-		if row.Line < line || row.Line == line && o.Format != source.JSONL || row.Line > lines && o.Encoding == "" {
+		if row.Line < line || row.Line == line && o.Format != source.JSONL || row.Line > lines && !packed {
 			t.Fatalf("line %d of %d after line %d", row.Line, lines, line)
 		}
 		line = row.Line
@@ -182,11 +182,7 @@ func FuzzPacked(f *testing.F) {
 			checkOpenError(t, err)
 			return
 		}
-		defer file.Close()
-		row := new(source.Row)
-		for err == nil {
-			err = file.Next(row)
-		}
+		_, err = rowsUntil(file)
 		var lost *source.LostError
 		if !errors.Is(err, io.EOF) && !errors.As(err, &lost) {
 			t.Fatal(err)
@@ -194,5 +190,27 @@ func FuzzPacked(f *testing.F) {
 		if errors.Is(err, io.EOF) && file.Info().Bytes != int64(len(data)) {
 			t.Fatalf("%d bytes read of %d", file.Info().Bytes, len(data))
 		}
+	})
+}
+
+func FuzzXLSX(f *testing.F) {
+	f.Add(workbook{rows: inline("a", "b") + inline("1", "2")}.bytes(f))
+	f.Add(workbook{texts: []string{"<t>x</t>"}, formats: []string{"14", "0.00"}, rows: `<row><c t="s"><v>0</v></c></row><row r="7" hidden="1"><c s="1"><v>46085.5</v></c><c s="2"><v>1</v></c></row>`}.bytes(f))
+	f.Add([]byte("\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1E\x00n\x00"))
+	f.Fuzz(func(t *testing.T, data []byte) { fuzz(t, data, source.Options{Format: source.XLSX}) })
+}
+
+func FuzzXLSXSheet(f *testing.F) {
+	for _, sheet := range []string{
+		"<worksheet><sheetData>" + inline("a", "b") + inline("1", "2") + "</sheetData></worksheet>",
+		`<worksheet><cols><col min="1" max="2" hidden="1"/></cols><sheetData><row r="1"><c r="A1" t="s"><v>0</v></c><c r="C1" s="1"><v>1</v></c></row><row><c t="e"><v>#N/A</v></c></row></sheetData><mergeCells><mergeCell ref="A1:B2"/></mergeCells></worksheet>`,
+		`<x:worksheet xmlns:x="y"><x:sheetData><x:row r="1048576"><x:c r="XFD1048576" t="b"><x:v>1</x:v></x:c></x:row></x:sheetData></x:worksheet>`,
+		`<worksheet><sheetData><row><c t="inlineStr"><is><r><t>_x0041_</t></r><rPh><t>y</t></rPh></is></c></row><row><c><f/></c><c s="2"><v>1e5</v></c></row>`,
+	} {
+		f.Add([]byte(sheet))
+	}
+	f.Fuzz(func(t *testing.T, sheet []byte) {
+		book := workbook{texts: []string{"<t>x</t>"}, formats: []string{"14", "#,##0.00"}, parts: map[string]string{"xl/worksheets/sheet1.xml": string(sheet)}}
+		fuzz(t, book.bytes(t), source.Options{Format: source.XLSX})
 	})
 }

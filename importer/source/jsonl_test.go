@@ -8,8 +8,7 @@ import (
 	"leadferry/importer/source"
 )
 
-// faults 96, 100, m27, m28
-func TestJSONLRows(t *testing.T) {
+func TestJSONLRows(t *testing.T) { // faults 96, 100, m27, m28
 	keys := func(n int) string {
 		var b strings.Builder
 		for i := range n {
@@ -19,30 +18,22 @@ func TestJSONLRows(t *testing.T) {
 	}
 	nested := func(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
 	for _, test := range []struct{ name, data, want string }{
-		{"texts", `{"a":"1","b":"x y"}`, "1:1|x y\n"},
 		{"numbers digit for digit", `{"a":12345678901234567890,"b":1.50e+1,"c":-0}`, "1:12345678901234567890|1.50e+1|-0\n"},
 		{"literals", `{"a":true,"b":false,"c":null}`, "1:true|false|\n"},
 		{"objects and lists as written", `{"a":{"x": [1, 2]},"b":[ ]}`, "1:{\"x\": [1, 2]}|[ ]\n"},
 		{"escapes", `{"a":"\"\\\/\n\u00e9\ud83d\ude00"}`, "1:\"\\/\né😀\n"},
 		{"escaped NUL", `{"a":"\u0000"}`, "1!nul\n"},
-		{"escaped NUL in a key", `{"a\\\u0000":1}`, "1!nul\n"},
 		{"the text of an escaped NUL", `{"a":"\\u0000"}`, "1:\\u0000\n"},
-		{"white space", " { \"a\" : 1 } \r\n", "1:1\n"},
 		{"no members", `{}`, "1!json\n"},
-		{"empty key", `{"":1}`, "1:1\n"},
 		{"blank lines count as lines", "\n{\"a\":1}\n \r\n\n{\"a\":2}", "2:1\n5:2\n"},
-		{"byte order mark", "\xEF\xBB\xBF{\"a\":1}", "1:1\n"},
 		{"byte order mark later", "{\"a\":1}\n\xEF\xBB\xBF{\"a\":2}\n\xEF\xBB\xBF\xEF\xBB\xBF{\"a\":3}\n", "1:1\n2:2\n3:3\n"},
 		{"no rows", "", ""},
 
 		{"not JSON", "x\n{\"a\":1}\n", "1!json\n2:1\n"},
 		{"list on a line", "{\"a\":1}\n[{\"a\":1}]\n{\"a\":1}\n", "1:1\n2!json\n3:1\n"},
-		{"number", "1\n", "1!json\n"},
 		{"object over several lines", "{\"a\":1}\n{\n\"a\":1\n}\n{\"a\":1}\n", "1:1\n2!json\n5:1\n"},
 		{"cut line at the beginning", "{\"a\":\n{\"a\":1}\n{\"a\":2}\n", "1!json\n2:1\n3:2\n"},
-		{"cut line alone", "{\"a\":\n", "1!json\n"},
 		{"text after the object", "{\"a\":1} x\n{\"a\":1}{\"a\":2}\n{\"a\":1}\n", "1!json\n2!json\n3:1\n"},
-		{"trailing comma", "{\"a\":1,}\n", "1!json\n"},
 		{"same key twice", "{\"a\":1,\"a\":1}\n{\"a\":1,\"A\":2}\n", "1!duplicate_key\n2:1|2\n"},
 		{"same key twice, escaped", `{"a":1,"\u0061":1}`, "1!duplicate_key\n"},
 		{"same key twice, deep", `{"a":[{"b":1,"b":2}],"c":1}`, "1!duplicate_key\n"},
@@ -59,16 +50,12 @@ func TestJSONLRows(t *testing.T) {
 
 		{"keys of a rejects file are left out", `{"leadferry":{"line":1},"a":1,"leadferry_x":2,"leadferryx":3}`, "1:1|3\n"},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			rows := readAll(t, test.data, source.Options{Format: source.JSONL})
-			same(t, test.want, show(rows))
-			for _, r := range rows {
-				line := strings.Trim(strings.Split(test.data, "\n")[r.Line-1], "\r\uFEFF")
-				if r.Raw != line {
-					t.Errorf("line %d: raw text is %q", r.Line, r.Raw)
-				}
-			}
-		})
+		rows := readAll(t, test.data, source.Options{Format: source.JSONL})
+		same(t, test.want, show(rows), test.name)
+		for _, r := range rows {
+			line := strings.Trim(strings.Split(test.data, "\n")[r.Line-1], "\r\uFEFF")
+			same(t, line, r.Raw, r.Line, "raw text", test.name)
+		}
 	}
 }
 
@@ -83,28 +70,22 @@ func TestNestedPaths(t *testing.T) {
 		{`{"a":{"\u0062":[{"c":7}]}}`, map[string]string{"a.b": `[{"c":7}]`, "a.b.0.c": "7"}},
 		{`{"a":[0,{"b":1}]}`, map[string]string{"a.1": `{"b":1}`}},
 		{`{"a":{"1":"key"}}`, map[string]string{"a.1": "key"}},
-		{`{"a":[0]}`, map[string]string{}},
 		{`{"a":"{\"b\":1}"}`, map[string]string{}},
-		{`{"x":1}`, map[string]string{}},
 		{`{"x.y":"literal","x":{"y":"nested"}}`, map[string]string{"x.y": "literal"}},
 		{`{"leadferry":{"line":1},"b":1}`, map[string]string{}},
 	} {
-		t.Run(test.line, func(t *testing.T) {
-			row := readAll(t, test.line, source.Options{Format: source.JSONL, Paths: paths})[0]
-			got, seen := map[string]string{}, map[string]int{}
-			for i, name := range row.Header.Names {
-				seen[name]++
-				if strings.Contains(name, ".") && row.Cells[i] != "" {
-					got[name] = row.Cells[i]
-				}
+		row := readAll(t, test.line, source.Options{Format: source.JSONL, Paths: paths})[0]
+		got, seen := map[string]string{}, map[string]int{}
+		for i, name := range row.Header.Names {
+			seen[name]++
+			if strings.Contains(name, ".") && row.Cells[i] != "" {
+				got[name] = row.Cells[i]
 			}
-			same(t, test.want, got)
-			for _, p := range paths {
-				if seen[p] != 1 {
-					t.Errorf("%s is named %d times", p, seen[p])
-				}
-			}
-		})
+		}
+		same(t, test.want, got, test.line)
+		for _, p := range paths {
+			same(t, 1, seen[p], p, "times", test.line)
+		}
 	}
 }
 

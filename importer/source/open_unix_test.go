@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -16,8 +15,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// faults 27, 97
-func TestOpenRefusesWhatIsNoFile(t *testing.T) {
+func TestOpenRefusesWhatIsNoFile(t *testing.T) { // faults 27, 97
 	dir := t.TempDir()
 	pipe, socket := filepath.Join(dir, "pipe"), filepath.Join(dir, "socket")
 	must.Do(t, syscall.Mkfifo(pipe, 0o600))
@@ -32,11 +30,9 @@ func TestOpenRefusesWhatIsNoFile(t *testing.T) {
 		os.DevNull:                        "a device",
 		"-":                               "no standard input",
 	} {
-		if refusal := openError(t, path, source.Options{}); !strings.Contains(refusal.Text, want) {
-			t.Errorf("%s: want %q: %v", path, want, refusal)
-		}
+		openError(t, path, source.Options{}, want)
 	}
-	if !errors.Is(openError(t, filepath.Join(dir, "missing.csv"), source.Options{}), fs.ErrNotExist) {
+	if !errors.Is(openError(t, filepath.Join(dir, "missing.csv"), source.Options{}, ""), fs.ErrNotExist) {
 		t.Error("the cause of a missing file is not kept")
 	}
 }

@@ -25,8 +25,7 @@ type table struct {
 	runes []rune // for the cells; nil: some of all kinds
 }
 
-// faults 90, 92, m25, m26
-func TestRandomCSVIsReadBack(t *testing.T) {
+func TestRandomCSVIsReadBack(t *testing.T) { // faults 90, 92, m25, m26
 	rapid.Check(t, func(t *rapid.T) {
 		var file table
 		delim := rapid.SampledFrom([]string{",", ";", "\t", "¦"}).Draw(t, "delimiter")
@@ -91,7 +90,6 @@ func (f *table) start(cells []string) {
 	f.lines = append(f.lines, strings.Count(f.text.String(), "\n")+1)
 }
 
-// check reads the text and compares.
 func (f *table) check(t *rapid.T, o source.Options) {
 	f.checkBytes(t, maybePacked(t, []byte(f.text.String())), o)
 }

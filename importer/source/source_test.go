@@ -15,14 +15,12 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// fails is a test of any kind.
 type fails interface {
 	Helper()
 	Errorf(format string, args ...any)
 	Fatal(args ...any)
 }
 
-// opened opens a file that must be accepted.
 func opened(t fails, path string, o source.Options) *source.File {
 	t.Helper()
 	f, err := source.Open(path, o)
@@ -30,7 +28,6 @@ func opened(t fails, path string, o source.Options) *source.File {
 	return f
 }
 
-// readAll reads every row of data, which Open must accept.
 func readAll(t testing.TB, data string, o source.Options) []source.Row {
 	t.Helper()
 	o.Stdin = strings.NewReader(data)
@@ -64,7 +61,6 @@ func rowsOf(t testing.TB, f *source.File) []source.Row {
 	}
 }
 
-// rowsUntil reads rows until an error ends it.
 func rowsUntil(f *source.File) (rows []source.Row, err error) {
 	defer f.Close()
 	for {
@@ -89,7 +85,6 @@ func show(rows []source.Row) string {
 	return b.String()
 }
 
-// write makes a file with this name and content in a folder of its own.
 func write(t testing.TB, name, data string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -97,20 +92,21 @@ func write(t testing.TB, name, data string) string {
 	return path
 }
 
-// openError opens a file that must be refused.
-func openError(t testing.TB, path string, o source.Options) *source.OpenError {
+// openError opens a file that must be refused, with these words in what is said of it; about is what was opened.
+func openError(t testing.TB, path string, o source.Options, want string, about ...any) *source.OpenError {
 	t.Helper()
 	f, err := source.Open(path, o)
 	if err == nil {
 		f.Close()
-		t.Fatal("the file was opened")
+		t.Fatal(about, "the file was opened")
 	}
 	var refusal *source.OpenError
 	if !errors.As(err, &refusal) || refusal.File != path {
-		t.Fatalf("not an OpenError of %s: %v", path, err)
+		t.Fatalf("%v: not an OpenError of %s: %v", about, path, err)
 	}
-	if refusal.Hint == "" && !strings.HasSuffix(path, ".xlsx") {
-		t.Errorf("no hint: %v", refusal)
+	hintless := refusal.Line > 0 && strings.HasSuffix(path, ".xlsx")
+	if refusal.Hint == "" && !hintless || !strings.Contains(refusal.Error(), want) {
+		t.Errorf("%v: no hint, or no %q: %v", about, want, refusal)
 	}
 	return refusal
 }
@@ -148,6 +144,6 @@ func TestHoldGivesTheSameRows(t *testing.T) {
 func same(t fails, want, got any, about ...any) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s %s", fmt.Sprint(about...), diff)
+		t.Errorf("%v %s", about, diff)
 	}
 }

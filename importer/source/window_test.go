@@ -9,8 +9,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// faults 94, 96
-func TestTheWindowStaysSmall(t *testing.T) {
+func TestTheWindowStaysSmall(t *testing.T) { // faults 94, 96
 	const mib = 1 << 20
 	huge := strings.Repeat("x", 16*mib)
 	for name, test := range map[string]struct {

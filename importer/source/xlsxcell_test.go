@@ -25,8 +25,10 @@ func one(t *testing.T, w workbook, cell string) string {
 	return rows[1].Cells[0]
 }
 
-// faults 100
-func TestCellsOfAllKinds(t *testing.T) {
+const noNumber = `!cell A2 of column "a" holds something else where a number has to be` +
+	` (hint: open the workbook in Excel, which may repair it, and save it again)`
+
+func TestCellsOfAllKinds(t *testing.T) { // faults 100
 	w := workbook{texts: []string{
 		"<t>plain</t>",
 		`<r><t>rich </t></r><r><rPr><b/></rPr><t xml:space="preserve">te</t></r><r><t>xt</t></r>`,
@@ -44,31 +46,25 @@ func TestCellsOfAllKinds(t *testing.T) {
 		{`<c t="s"><v>4</v></c>`, ""},
 		{`<c t="s"><v>5</v></c>`, "a&b <c> é"},
 		{`<c t="s"><v>6</v></c>`, "!cell A2 of column \"a\" holds a NUL character (hint: remove it)"},
-		{`<c t="s"/>`, ""},
 		{`<c t="inlineStr"><is><r><t>in</t></r><r><t>line</t></r></is></c>`, "inline"},
 		{`<c t="inlineStr"><is><t>1.</t></is><v>01.</v></c>`, "1."},
-		{`<c t="inlineStr"><v>01.</v><is><t>1.</t></is></c>`, "1."},
 		{`<c t="inlineStr"><is><t> kept </t></is></c>`, " kept "},
 		{`<c t="str"><f>A1&amp;"x"</f><v>ax_x0041_</v></c>`, "axA"},
 		{`<c t="str"><f>""</f><v></v></c>`, ""},
 		{`<c><f>1+1</f><v>2</v></c>`, "2"},
 		{`<c t="b"><v>1</v></c>`, "TRUE"},
-		{`<c t="b"><v>0</v></c>`, "FALSE"},
 		{`<c t="d"><v>2026-03-04T10:11:12</v></c>`, "2026-03-04T10:11:12"},
-		{`<c t="d"><v>2026-03-04</v></c>`, "2026-03-04"},
 		{`<c t="d"><v>soon</v></c>`, "soon"},
 		{`<c><v></v></c>`, ""},
-		{`<c t="n"/>`, ""},
 		{`<x:c xmlns:x="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><x:v>7</x:v></x:c>`, "7"},
 		{`<c><v><!-- no --><![CDATA[7]]>0</v><extLst><v>9</v></extLst></c>`, "70"},
 		{`<c t="e"><v>#N/A</v></c>`, `!cell A2 of column "a" holds the error #N/A (hint: mend its formula, or empty the cell)`},
-		{`<c t="e"><f>X</f><v>#REF!</v></c>`, `!cell A2 of column "a" holds the error #REF! (hint: mend its formula, or empty the cell)`},
 		{`<c t="e"><v>secret</v></c>`, `!cell A2 of column "a" holds an error (hint: mend its formula, or empty the cell)`},
 		{`<c><f>NOW()</f></c>`, `!cell A2 of column "a" holds a formula without its result (hint: open the workbook in Excel, which computes it, and save it again)`},
 		{`<c t="s"><v>0</v></c><c r="B2" t="e"><v>#N/A</v></c>`, "plain"},
-		{`<c><v>secret</v></c>`, `!cell A2 of column "a" holds something else where a number has to be (hint: open the workbook in Excel, which may repair it, and save it again)`},
-		{`<c><v>0x10</v></c>`, `!cell A2 of column "a" holds something else where a number has to be (hint: open the workbook in Excel, which may repair it, and save it again)`},
-		{`<c><v>1e999</v></c>`, `!cell A2 of column "a" holds something else where a number has to be (hint: open the workbook in Excel, which may repair it, and save it again)`},
+		{`<c><v>secret</v></c>`, noNumber},
+		{`<c><v>0x10</v></c>`, noNumber},
+		{`<c><v>1e999</v></c>`, noNumber},
 	} {
 		same(t, test.want, one(t, w, test.cell), test.cell)
 	}
@@ -76,23 +72,17 @@ func TestCellsOfAllKinds(t *testing.T) {
 
 const lost = `!cell A2 of column "a" holds a number of more than 15 digits: Excel keeps only 15 (hint: format the column as text and enter the number again)`
 
-// A number keeps all its digits; formats of codes and phones are filled, as Excel does.
-//
-// faults 100
+// A number keeps all its digits; formats of codes and phones are filled, as Excel does. faults 100
 func TestNumbersAsShown(t *testing.T) {
 	for _, test := range []struct{ format, number, want string }{
 		// The general format shortens long numbers where the column is narrow; the text does not.
-		{"General", "12345678901234", "12345678901234"},
 		{"General", "4.9151234567E+11", "491512345670"},
 		{"General", "999999999999999", "999999999999999"},
 		{"General", "1000000000000000", lost},
 		{"General", "0.1", "0.1"},
 		{"General", "0.30000000000000004", "0.3"},
-		{"General", "52.520008000000001", "52.520008"},
 		{"General", "1E-7", "0.0000001"},
 		{"General", "-0", "0"},
-		{"General", "+5", "5"},
-		{"@", "12345678901234", "12345678901234"},
 		{"49", "1234567890123456", lost},
 		// With an exponent digits would be lost.
 		{"11", "12345678901234", "12345678901234"},
@@ -100,46 +90,30 @@ func TestNumbersAsShown(t *testing.T) {
 		// Zeros of the format.
 		{"00000", "1234", "01234"},
 		{`00000\-0000`, "12345678", "01234-5678"},
-		{`000\-00\-0000`, "12345678", "012-34-5678"},
-		{`0#" "##" "##" "##" "##`, "612345678", "06 12 34 56 78"},
 		{`0#" "##" "##" "##" "##`, "2345678", "00 02 34 56 78"},
 		{"0000000000", "1234567890123456", lost},
 		// Conditions are not told apart, as in the format for phone numbers that Excel offers for the United States.
 		{`[<=9999999]###\-####;\(###\)\ ###\-####`, "5551234567", "5551234567"},
 		{`(###) ###-####`, "5551234", "() 555-1234"},
 		{`\+00\ 000\ 0000000`, "491511234567", "+49 151 1234567"},
-		{`"+"0`, "491511234567", "+491511234567"},
-		{`+49 #`, "1511234567", "+49 1511234567"},
 		// Amounts.
-		{"0", "1234.5", "1234.5"},
 		{"0.00", "1.005", "1.005"},
-		{"0.##", "2", "2"},
-		{".00", "0.5", "0.5"},
 		{"#", "0", "0"},
 		{"#,##0", "1234567", "1234567"},
-		{"#,##0.00", "1234.5", "1234.5"},
 		{"4", "-1234567.891", "-1234567.891"},
 		{"0,", "1234567", "1234567"},
 		{"9", "0.125", "12.5%"},
-		{"0.00%", "0.12345", "12.345%"},
-		{`#,##0.00\ "€"`, "1234.5", "1234.5"},
 		{`[$$-409]#,##0.00;[Red]\-[$$-409]#,##0.00`, "-1234.5", "-1234.5"},
-		{`_-* #,##0.00\ "€"_-;\-* #,##0.00\ "€"_-;_-* "-"??\ "€"_-;_-@_-`, "1234.5", "1234.5"},
 		{`_-* #,##0.00\ "€"_-;\-* #,##0.00\ "€"_-;_-* "-"??\ "€"_-;_-@_-`, "-7", "-7"},
 		{`_-* #,##0.00\ "€"_-;\-* #,##0.00\ "€"_-;_-* "-"??\ "€"_-;_-@_-`, "0", "0"},
 		{"0;-0;;@", "0", ""},
 		{";;;", "5", ""},
-		{"0 EUR", "5", "5 EUR"},
-		{"0.00;@", "-5", "-5"},
 		{`"+"0;\-0;;"x"@`, "-5", "-5"},
 		{`0"; "0`, "12", "1; 2"},
 		{"[DBNum1]00000", "1067", "01067"},
 		// Slashes: fractions, of which all digits are taken, and text between places.
 		{"# ?/?", "1.5", "1.5"},
-		{"12", "-0.3333", "-0.3333"},
 		{"13", "3.14159265358979", "3.14159265358979"},
-		{"# ?/8", "2.25", "2.25"},
-		{`#,##0 ?/?" in"`, "1234.5", "1234.5"},
 		{"# ?/?;(# ?/?)", "-2.75", "-2.75"},
 		{"# ?/?%", "0.25", "25%"},
 		{"0000/00/00", "20260304", "2026/03/04"},
@@ -152,21 +126,16 @@ func TestNumbersAsShown(t *testing.T) {
 
 const noDate = `!cell A2 of column "a" holds a number that is no date but has the format of one (hint: enter the date again, or change the format of the cell)`
 
-// faults 100
-func TestDatesAsShown(t *testing.T) {
+func TestDatesAsShown(t *testing.T) { // faults 100
 	for _, test := range []struct{ format, number, want string }{
 		// Formats that look different by the language of the system: ISO 8601.
 		{"14", "46085", "2026-03-04"},
-		{"14", "46085.9", "2026-03-04"},
 		{"18", "46085.424444444441", "10:11:12"},
 		{"21", "0.99999999", "00:00:00"},
 		{"22", "46085.424444444441", "2026-03-04 10:11:12"},
 		{"22", "46085.99999999", "2026-03-05 00:00:00"},
-		{"33", "0.5", "12:00:00"},
 		{"57", "46085.5", "2026-03-04 12:00:00"},
 		{`[$-F800]dddd\,\ mmmm\ dd\,\ yyyy`, "46085", "2026-03-04"},
-		{`[$-F400]h:mm:ss\ AM/PM`, "0.75", "18:00:00"},
-		{`[$-x-sysdate]dddd, mmmm dd, yyyy`, "46085", "2026-03-04"},
 		// The calendar's ends, and the leap day that 1900 did not have.
 		{"14", "0", noDate},
 		{"14", "1", "1900-01-01"},
@@ -178,24 +147,15 @@ func TestDatesAsShown(t *testing.T) {
 		// Formats of the workbook's own.
 		{`yyyy\-mm\-dd\ hh:mm:ss`, "46085.424444444441", "2026-03-04 10:11:12"},
 		{`yyyy-mm-dd"T"hh:mm:ss.000`, "46085.424444444441", "2026-03-04 10:11:12.000"},
-		{"dd/mm/yyyy", "46085", "2026-03-04"},
-		{"dd.mm.yyyy;@", "46085", "2026-03-04"},
 		{`[$-409]m/d/yy\ h:mm\ AM/PM;@`, "46085.424444444441", "2026-03-04 10:11:12"},
-		{"d. mmmm yyyy", "46085", "2026-03-04"},
 		{"[$-407]d. mmmm yyyy", "46085", "2026-03-04"},
-		{`yyyy"年"m"月"d"日"`, "46085", "2026-03-04"},
-		{"YYYY-MM-DD HH:MM:SS", "46085.424444444441", "2026-03-04 10:11:12"},
 		{"yyyymmddhhmmss", "46085.424444444441", "2026-03-04 10:11:12"},
-		{"[Red]yyyy\\-mm", "46085", "2026-03-04"},
 		{"[<1]h:mm;yyyy-mm-dd", "0.5", "12:00:00"},
-		{"[<1]h:mm;yyyy-mm-dd", "46085", "2026-03-04"},
 		// Months and minutes have one letter.
 		{"m/d h:m", "46085.424444444441", "2026-03-04 10:11:12"},
-		{"mm:ss", "46085.424444444441", "10:11:12"},
 		{`[h]"h "m`, "1.424444444441", "34:11:12"},
 		// Hours of half a day.
 		{"h:mm AM/PM", "0.01", "00:14:24"},
-		{"hh:mm:ss A/P", "0.75", "18:00:00"},
 		// Rounded to what is shown of a second.
 		{"h:mm:ss", "0.999999", "00:00:00"},
 		{"ss.0", "0.0000096", "00:00:00.8"},
@@ -203,9 +163,7 @@ func TestDatesAsShown(t *testing.T) {
 		// Languages, by number and by name. Years and digits of others.
 		{`[$-411]ggge"年"m"月"d"日"`, "46085", "2026-03-04"},
 		// Durations go beyond the day.
-		{"46", "1.5", "36:00:00"},
 		{"[h]:mm:ss", "0.0006944444444", "00:01:00"},
-		{"[mm]:ss", "0.5", "12:00:00"},
 		{"47", "0.000011574", "00:00:01.0"},
 		{"[s]", "1", "24:00:00"},
 	} {
@@ -214,14 +172,11 @@ func TestDatesAsShown(t *testing.T) {
 	}
 }
 
-// faults 100
-func TestDatesCountedFrom1904(t *testing.T) {
+func TestDatesCountedFrom1904(t *testing.T) { // faults 100
 	w := workbook{formats: []string{"14", "yyyy-mm-dd", "d.m.yyyy ddd", "[h]:mm"}, from: ` date1904="1"`}
 	for cell, want := range map[string]string{
 		`<c s="1"><v>44623</v></c>`:   "2026-03-04",
-		`<c s="2"><v>44623</v></c>`:   "2026-03-04",
 		`<c s="1"><v>0</v></c>`:       "1904-01-01",
-		`<c s="1"><v>2957003</v></c>`: "9999-12-31",
 		`<c s="1"><v>2957004</v></c>`: noDate,
 		`<c s="3"><v>59</v></c>`:      "1904-02-29",
 		`<c s="4"><v>1.5</v></c>`:     "36:00:00",
@@ -240,9 +195,7 @@ func TestRowsKeepTheirCellsWithAFault(t *testing.T) {
 	if len(rows[0].Faults) != 1 || rows[0].Faults[0].Column != 1 || len(rows[1].Faults) > 0 {
 		t.Errorf("faults %+v and %+v", rows[0].Faults, rows[1].Faults)
 	}
-	if want := `cell C3 holds something, but the header has only 2 columns`; rows[1].Problem.String() != want {
-		t.Error(rows[1].Problem.String())
-	}
+	same(t, `cell C3 holds something, but the header has only 2 columns`, rows[1].Problem.String())
 }
 
 // Programs that cannot compute write 0 for the result of every formula, and ask Excel to compute when it opens the

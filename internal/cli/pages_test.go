@@ -14,15 +14,14 @@ import (
 
 	"leadferry/importer/report"
 	"leadferry/internal/cli/checkpointcmd"
+	"leadferry/internal/testsupport/must"
 )
 
 // TestScriptingNamesWhatScriptsRead: docs/scripting.md names each field of the summary, each column of a file, and each
 // variable that has no flag.
 func TestScriptingNamesWhatScriptsRead(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "scripting.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	names := append(fieldsOf(reflect.TypeFor[report.Summary]()), fieldsOf(reflect.TypeFor[checkpointcmd.ExportLine]())...)
 	for _, of := range []reflect.Type{
 		reflect.TypeFor[report.Result](), reflect.TypeFor[report.Problem](), reflect.TypeFor[report.Compared](), reflect.TypeFor[report.Pulled](),
@@ -62,9 +61,7 @@ func TestLinksOfPages(t *testing.T) {
 	}
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, m := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(string(text), -1) {
 			name, heading, _ := strings.Cut(m[1], "#")
 			if strings.Contains(name, "://") {
@@ -99,9 +96,7 @@ func variables(t *testing.T) (names []string) {
 		names = append(names, named.FindAllString(string(text), -1)...)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	names = slices.DeleteFunc(names, func(name string) bool {
 		return strings.HasSuffix(name, "_") || strings.HasPrefix(name, "LEADFERRY_TEST_")
 	})

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"leadferry/importer"
+	"leadferry/internal/testsupport/must"
 )
 
 // Who pipes a command into head reads what they want of it, and no error. fault 11
@@ -17,9 +18,7 @@ func TestReaderGoes(t *testing.T) {
 	mapping, leads := sampleFile(t, "leads.yaml"), sampleFile(t, "leads.csv")
 	d.run("", "import", "--sandbox", "-m", mapping, leads, "--out", "run")
 	reader, writer, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	reader.Close()
 	defer writer.Close()
 	for _, args := range [][]string{

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"leadferry/internal/disk"
+	"leadferry/internal/testsupport/must"
 )
 
 // typed are lines as a person types them up to the tab, and the last word that the shell
@@ -44,23 +45,13 @@ func shellFolder(t *testing.T) (dir string, env []string) {
 		"map of it.yaml": "", "results.csv": "", "leads.txt": "", "nightly/x": "", "calls": "",
 	} {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(self, filepath.Join(dir, "bin", "leadferry")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, os.Mkdir(filepath.Join(dir, "bin"), 0o700))
+	must.Do(t, os.Symlink(self, filepath.Join(dir, "bin", "leadferry")))
 	return dir, []string{
 		"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH"), "HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "TERM=dumb", "PS1=> ",
 		"LC_ALL=C.UTF-8", "LEADFERRY_TEST_CALLS=" + filepath.Join(dir, "calls"),
@@ -71,9 +62,7 @@ func shellFolder(t *testing.T) (dir string, env []string) {
 func neverRun(t *testing.T, dir string) {
 	t.Helper()
 	calls, err := os.ReadFile(filepath.Join(dir, "calls"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	asked := 0
 	for call := range strings.Lines(string(calls)) {
 		switch {
@@ -153,9 +142,7 @@ func inTerminal(t *testing.T, setup string, shell ...string) {
 	c := exec.Command(shell[0], shell[1:]...)
 	c.Dir, c.Env, c.Stdin, c.Stdout, c.Stderr = dir, env, tty, tty, tty
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Start())
 	t.Cleanup(func() {
 		c.Process.Kill()
 		c.Wait()

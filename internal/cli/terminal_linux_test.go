@@ -16,6 +16,7 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
 	"leadferry/checkpoint/storetest"
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -116,9 +117,7 @@ func (d *desk) inDoubt(entries ...checkpoint.Entry) string {
 	d.t.Helper()
 	path := filepath.Join(d.dir, "c.db")
 	db, err := bolt.Open(path, checkpoint.Target{LeadsURL: "https://leads.example.com", TrunkID: "t"}, bolt.Options{AnyPlace: true})
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	must.Do(d.t, err)
 	_, err = storetest.Adopt(db, entries...)
 	if closed := db.Close(); err != nil || closed != nil {
 		d.t.Fatal(err, closed)
@@ -189,9 +188,7 @@ func TestImportAsksBeforeItBeginsAnew(t *testing.T) {
 	if code, shown := d.asked("", with(importing, "--yes")...); code != 0 {
 		t.Fatalf("exit %d:\n%s", code, shown)
 	}
-	if err := os.Remove(filepath.Join(d.dir, "c.db")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(d.dir, "c.db")))
 	sent := len(server.Counts())
 	if code, shown := d.asked("", with(importing, "--yes")...); code != 4 {
 		t.Errorf("exit %d with --yes, want 4:\n%s", code, shown)

@@ -1,104 +1,46 @@
 package e2e
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
-// doubtfulActs are answers, or their lack, that leave doubt whether a lead was made.
-func doubtfulActs() map[string]rawAct {
-	return map[string]rawAct{
-		"308":          {say: answered(308, "", "Location: /elsewhere")},
-		"408":          {say: answered(408, "", "Connection: close")},
-		"425":          {say: answered(425, "{}")},
-		"503":          {say: answered(503, "<html>", "Content-Type: text/html")},
-		"gzip garbage": {say: answered(201, "\x1f\x8b\x08garbage", "Content-Encoding: gzip")},
-		"HTML":         {say: answered(200, "<html>Sign in</html>", "Content-Type: text/html")},
-		"no ID":        {say: answered(201, "{}")},
-		"reset":        {mute: true, end: reset},
-		"closed":       {take: 100, mute: true, end: hangUp},
-		"silence":      {mute: true, end: hold},
-	}
-}
-
-// A service that answers every create in a way that leaves doubt costs four rows, however many are in flight, and the
-// next run four more at most. fault 138
+// A service that answers every create in a way that leaves doubt, also with a lead ID that is known, costs four rows,
+// however many are in flight, and the next run four more at most. faults 66, 138
 func TestDoubtForEveryCreateCostsFourRows(t *testing.T) {
 	t.Parallel()
-	for name, act := range doubtfulActs() {
-		for _, concurrency := range []int{1, 8, 64} {
-			if concurrency != 8 && name != "503" && name != "reset" && name != "silence" {
-				continue // how many are in flight is no matter of what the answer says
+	for name, act := range map[string]rawAct{
+		"503":      {say: answered(503, "<html>", "Content-Type: text/html")},
+		"known ID": {say: answered(201, createdBody("lead-of-old-1"))},
+		"reset":    {mute: true, end: reset},
+		"silence":  {mute: true, end: hold},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newRawTrial(t, rawScript{act: act, store: true, from: 1, times: always})
+			w.rows(200)
+			w.write("known.csv", "key,lead_id\nOLD,lead-of-old-1\n")
+			w.must(0, "checkpoint adopt known.csv")
+			limit := "1m"
+			if act.end == hold {
+				limit = "1s"
 			}
-			t.Run(fmt.Sprintf("%s, %d in flight", name, concurrency), func(t *testing.T) {
-				t.Parallel()
-				w := newRawTrial(t, rawScript{act: act, store: true, from: 1, times: always})
-				w.rows(200)
-				runs, limit := 1, "1m"
-				if concurrency == 8 {
-					runs = 2
-				}
-				if act.end == hold {
-					limit = "1s"
-				}
-				for run := range runs { // the second begins with a GET, and ends with its first create
-					code, out := w.run("import -m leads.yaml leads.csv --out run -c", itoa(concurrency), "--timeout", limit)
-					s := w.summary("run/summary.json")
-					if code != 3 || !strings.Contains(s.StopReason, "4 creates in a row") {
-						t.Errorf("exit %d, stopped for %q\n%s", code, s.StopReason, out)
-					}
-					if n := w.peer.posted(); n != 4+run || s.Rows.InDoubt != n || s.Rows.InDoubt+s.Rows.Pending != s.Rows.Read {
-						t.Errorf("%d creates reached the service; %+v", n, s.Rows)
-					}
-				}
-				if n := len(w.exported("in_doubt")); n != 3+runs {
-					t.Errorf("%d rows in doubt in the checkpoint, want %d", n, 3+runs)
-				}
-			})
-		}
-	}
-}
-
-// The same for one that answers with the ID of a lead that is known. faults 66, 138
-func TestAKnownLeadIDForEveryCreateCostsFourRows(t *testing.T) {
-	t.Parallel()
-	w := newRawTrial(t, rawScript{act: rawAct{say: answered(201, createdBody("lead-of-old-1"))}, store: true, from: 1, times: always})
-	w.rows(200)
-	w.write("known.csv", "key,lead_id\nOLD,lead-of-old-1\n")
-	w.must(0, "checkpoint adopt known.csv")
-	code, out := w.run("import -m leads.yaml leads.csv --out run -c 16")
-	if s := w.summary("run/summary.json"); code != 3 || s.Rows.InDoubt != 4 || s.Rows.Created != 0 || w.peer.posted() != 4 {
-		t.Errorf("exit %d, %+v; %d creates reached the service\n%s", code, s.Rows, w.peer.posted(), out)
-	}
-}
-
-// A service that begins to leave doubt in mid-run costs what was in flight, counted as one, and three rows more, or
-// four where a lead made before is heard of between them; one that is well again after that goes on. fault 138
-func TestDoubtInMidRun(t *testing.T) {
-	t.Parallel()
-	for _, concurrency := range []int{1, 8, 64} {
-		for _, times := range []int{2, always} {
-			t.Run(fmt.Sprintf("%d in flight, %d times", concurrency, times), func(t *testing.T) {
-				t.Parallel()
-				w := newRawTrial(t, rawScript{act: rawAct{say: answered(500, "{}")}, store: true, from: 101, times: times})
-				w.rows(400)
-				code, out := w.run("import -m leads.yaml leads.csv --out run -c", itoa(concurrency))
+			for run := range 2 { // the second may begin with a GET, and ends with its first create
+				code, out := w.run("import -m leads.yaml leads.csv --out run -c 16 --timeout", limit)
 				s := w.summary("run/summary.json")
-				want := 5
-				if times == always {
-					want = 3
+				if code != 3 || !strings.Contains(s.StopReason, "4 creates in a row") {
+					t.Errorf("exit %d, stopped for %q\n%s", code, s.StopReason, out)
 				}
-				if code != want || s.Rows.InDoubt > min(times, concurrency+4) || s.Rows.Created != len(w.peer.ledger())-s.Rows.InDoubt {
-					t.Errorf("exit %d, %+v; the service holds %d\n%s", code, s.Rows, len(w.peer.ledger()), out)
+				if n := w.peer.posted(); n != 4+run || s.Rows.InDoubt != n || s.Rows.InDoubt+s.Rows.Pending != s.Rows.Read {
+					t.Errorf("%d creates reached the service; %+v", n, s.Rows)
 				}
-				if times != always && s.Rows.Created != 400-times {
-					t.Errorf("%+v", s.Rows)
-				}
-			})
-		}
+			}
+			if n := len(w.exported("in_doubt")); n != 5 {
+				t.Errorf("%d rows in doubt in the checkpoint, want 5", n)
+			}
+		})
 	}
 }
 
@@ -258,6 +200,24 @@ func TestResendIsOnceARun(t *testing.T) {
 	}
 }
 
+// --resend-on names the statuses for which a create is sent again, and none leaves out the one that it always is. faults 61,
+// 63, 64
+func TestResendOn(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		status, resend string
+		posts, code    int
+	}{{"429", "none", 1, 5}, {"500", "500", 2, 0}, {"503", "503", 2, 0}, {"502", "500", 1, 5}} {
+		act := rawAct{say: strings.Replace(answered(200, "{}", "Retry-After: 0"), "200", test.status, 1)}
+		w := newRawTrial(t, rawScript{act: act, from: 1, times: 1})
+		w.rows(1)
+		w.must(test.code, "import -m leads.yaml leads.csv --out none --resend-on", test.resend)
+		if n := w.peer.posted(); n != test.posts {
+			t.Errorf("%s with --resend-on %s: %d creates, want %d", test.status, test.resend, n, test.posts)
+		}
+	}
+}
+
 // A row in doubt stays in doubt if a run stops before it could send it again, or if the service refuses it this time:
 // that says nothing of the first send.
 func TestWhatIsNotResentStaysInDoubt(t *testing.T) {
@@ -277,20 +237,6 @@ func TestWhatIsNotResentStaysInDoubt(t *testing.T) {
 		}
 		if name == "refused" && !strings.Contains(w.text("again/rejects.csv"), "; sent again: HTTP 422") {
 			t.Errorf("the rejects do not say why: %s", w.text("again/rejects.csv"))
-		}
-	}
-}
-
-// Attempts, and the rows that --max-rejects is a share of, are those of which a byte left.
-func TestWhatNeverLeftIsNoAttempt(t *testing.T) {
-	t.Parallel()
-	w := newRawTrial(t, rawScript{})
-	w.rows(3)
-	w.peer.leads.Close()
-	w.must(3, "import -m leads.yaml leads.csv --out run --max-wait 300ms")
-	for _, row := range w.results("run/results.csv") {
-		if row["attempts"] != "0" || row["outcome"] != "pending" {
-			t.Errorf("%v", row)
 		}
 	}
 }

@@ -110,21 +110,16 @@ func cases(t *testing.T) string {
 // empty folder with the samples beside it and a state directory of its own.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	samples, caseFiles := filepath.Join(root(t), "samples"), filepath.Join(root(t), "..", "shared", "cases")
-	_, noCases := os.Stat(caseFiles)
+	samples := filepath.Join(root(t), "samples")
 	w := watchScripts(t)
 	testscript.RunT(w, testscript.Params{
 		Dir: filepath.Join("testdata", "script"), UpdateScripts: *update,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("PATH", filepath.Dir(binary())+string(os.PathListSeparator)+e.Getenv("PATH"))
 			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, "state"))
-			e.Setenv("CASES", caseFiles)
 			e.Setenv("LEADFERRY_ANY_FILESYSTEM", "1") // wherever the folder of the tests lies
 			w.look(e)
 			return os.CopyFS(filepath.Join(e.WorkDir, "samples"), os.DirFS(samples))
-		},
-		Condition: func(name string) (bool, error) {
-			return name == "cases" && noCases == nil, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"plain": plain, "exits": exits, "encode": encode},
 	})

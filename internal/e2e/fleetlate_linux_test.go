@@ -204,36 +204,6 @@ func TestLedgerServersThatTurnAway(t *testing.T) {
 	s.wholeFleet()
 }
 
-// TestALedgerThatIsDropped: a database that is dropped while a run goes on stops it, and is not begun anew by itself,
-// also where it is made again by its name: nobody else knows which leads were made.
-func TestALedgerThatIsDropped(t *testing.T) {
-	t.Parallel()
-	server := pgtest.New(t)
-	address := server.Database(t)
-	database := address[strings.LastIndex(address, "/")+1 : strings.Index(address, "?")]
-	s := &strict{server: server, owner: server.URL("postgres"), crew: newCrewOn(t, address, 1, 200, sandbox.Options{Latency: 10 * time.Millisecond})}
-	wake, said := s.begun("--max-wait", "1s")
-	server.Exec(t, s.owner, "DROP DATABASE "+database+" WITH (FORCE)")
-	if code := wake(); code != 3 || !strings.Contains(said.String(), "restore it from a backup") {
-		t.Errorf("exit %d\n%s", code, said.String())
-	}
-	s.arrived()
-	before := s.creates()
-	again := func(code int, words string) {
-		t.Helper()
-		if got, out := s.run(s.on(address)...); got != code || !strings.Contains(out, words) {
-			t.Errorf("exit %d, want %d and %q\n%s", got, code, words, out)
-		}
-		s.ended(s.worker(0), code)
-	}
-	again(3, "restore it from a backup")
-	server.Exec(t, s.owner, "CREATE DATABASE "+database)
-	again(4, "--new-checkpoint")
-	if n := s.creates() - before; n != 0 {
-		t.Errorf("%d leads were sent by runs that know nothing", n)
-	}
-}
-
 // TestLedgerServersWithLittleRoom: where a server has too few connections for all workers of a fleet, some wait until
 // others have ended, and none of those that have begun stands still.
 func TestLedgerServersWithLittleRoom(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 
 // TestKill kills imports at random moments, at one, eight and 64 requests in flight: chains of up to ten kills in a
 // row, each of the resumption before. Behind a chain what is in doubt is settled as a person would, by the service's
-// own ledger, and both sides are compared. Every other chain links, too. Invariants 1, 2 and 3; faults 1, 3
+// own ledger, and both sides are compared. Every other chain links, too. Invariants 1, 2 and 3; faults 1, 3, 83, 89
 func TestKill(t *testing.T) {
 	t.Parallel()
 	for _, m := range matrix {

@@ -3,17 +3,10 @@ package e2e
 import (
 	"fmt"
 	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"leadferry/internal/pgtest"
-	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -27,83 +20,6 @@ func set(t *testing.T, s *pgtest.Server, name, value string) {
 	t.Helper()
 	s.Exec(t, s.URL("postgres"), "ALTER SYSTEM SET "+name+" = '"+value+"'", "SELECT pg_reload_conf()")
 	eventually(t, "the setting holds", func() bool { return pgtest.Value[string](t, s.URL("postgres"), "SHOW "+name) == value })
-}
-
-// Whatever a server does not promise, and whatever the ledger has lost, ends a run with 4 before anything is sent, and says the way out.
-func TestLedgerServersThatAreRefused(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, sandbox.Options{})
-	w.leads(3)
-	server := pgtest.New(t)
-	address := server.URL("postgres")
-	refused := func(address, words, hint string, args ...string) {
-		t.Helper()
-		code, out := w.run(w.on(address, args...)...)
-		_, way, _ := strings.Cut(out, "hint: ")
-		if code != 4 || !strings.Contains(out, words) || !strings.Contains(way, hint) {
-			t.Errorf("%s: exit %d, want 4, %q, and the way out by %q\n%s", address, code, words, hint, out)
-		}
-		if n := w.creates(); n != 0 {
-			t.Fatalf("%d leads were sent", n)
-		}
-	}
-	refused("postgres://me:secret@db.example.com/leads", "password", "PGPASSFILE")
-	refused(pgtest.Pooler(t, server, "transaction"), "pooler", "pool_mode = session")
-	set(t, server, "fsync", "off")
-	refused(address, "fsync is off", "a crash loses")
-	set(t, server, "fsync", "on")
-	refused(address, "no ledger", "check the target", "--require-checkpoint")
-	standby := server.Standby(t)
-	refused(standby.URL("postgres"), "standby", "target_session_attrs=read-write")
-	refused(address, "waits for none of them", "--ledger-standby never-promoted")
-	w.must(0, w.on(address, "--ledger-standby", "never-promoted", "--limit", "1")...)
-	standby.Caught(t, server)
-	server.Stop()
-	standby.Promote(t)
-	before := w.creates()
-	var out string
-	for _, args := range [][]string{nil, {"--ledger-standby", "never-promoted"}, {"--new-checkpoint=1"}} {
-		var code int
-		if code, out = w.run(w.on(standby.URL("postgres"), args...)...); code != 4 || !strings.Contains(out, "history has branched") || !strings.Contains(out, "--accept-older") {
-			t.Errorf("a standby has taken over: %v ends with %d\n%s", args, code, out)
-		}
-	}
-	contains(t, w.must(4, "checkpoint check --checkpoint", standby.URL("postgres")), "history has branched", id(t, out, "--accept-older"))
-	w.must(0, "checkpoint check", id(t, out, "--accept-older"), "--checkpoint", standby.URL("postgres"))
-	w.must(5, w.on(standby.URL("postgres"))...) // what it may have known is held
-	if n := w.creates(); n != before {
-		t.Errorf("%d leads were sent that it may have known", n-before)
-	}
-	standby.Exec(t, standby.URL("postgres"), `UPDATE leadferry.version SET number = number + 1`)
-	for _, command := range []string{"status", "workers", "export", "check"} {
-		if code, out := w.run("checkpoint", command, "--checkpoint", standby.URL("postgres")); code != 4 || !strings.Contains(out, "this program reads version") {
-			t.Errorf("checkpoint %s of a newer schema: exit %d\n%s", command, code, out)
-		}
-	}
-}
-
-// A server that stands still and keeps its connections: interrupted, the run does not wait for it for longer than a
-// request may take, and says so. Afterwards nothing is made twice, and nothing is lost.
-func TestALedgerThatStandsStill(t *testing.T) {
-	t.Parallel()
-	server := pgtest.New(t)
-	c := newCrewOn(t, server.URL("postgres"), 1, 300, sandbox.Options{Latency: 20 * time.Millisecond})
-	run := c.worker(0, "--timeout", "2s")
-	var said strings.Builder
-	run.Stdout, run.Stderr = &said, &said
-	must.Do(t, run.Start())
-	eventually(t, "leads are made", func() bool { return c.creates() > 20 })
-	server.Freeze(t)
-	run.Process.Signal(os.Interrupt)
-	run.Wait()
-	if code := run.ProcessState.ExitCode(); code != 130 && code != 3 || !strings.Contains(said.String(), "does not answer") {
-		t.Errorf("exit %d\n%s", code, said.String())
-	}
-	server.Thaw(t)
-	c.deaths = 1
-	c.judge()
-	c.ended(c.worker(0), 0, 5)
-	c.wholeFleet()
 }
 
 // as is an address for another user.
@@ -260,8 +176,8 @@ func TestLedgerPeopleBesideAFleet(t *testing.T) {
 	}
 }
 
-// A file first and PostgreSQL then, or the other way round, or another database by mistake: each is another ledger of
-// the trunk, which makes no lead before a person has said so. fault 143
+// A file first and PostgreSQL then, or the other way round: each is another ledger of the trunk, which makes no lead
+// before a person has said so. fault 143
 func TestFilesAndServersAreJudgedAlike(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
@@ -290,11 +206,6 @@ func TestFilesAndServersAreJudgedAlike(t *testing.T) {
 		refused(t, w, "leads.db", other, "10 leads")
 		w.holds(10)
 	})
-	t.Run("another database", func(t *testing.T) {
-		w, _ := begun(t, "DB")
-		refused(t, w, server.Database(t), other)
-		w.holds(10)
-	})
 	t.Run("copied, run there, the file restored", func(t *testing.T) {
 		w, address := begun(t, "leads.db")
 		restore := w.backup("leads.db")
@@ -305,66 +216,4 @@ func TestFilesAndServersAreJudgedAlike(t *testing.T) {
 		w.must(0, append(importFour, "--checkpoint", address)...)
 		w.holds(30)
 	})
-	t.Run("a dump put back", func(t *testing.T) {
-		w, address := begun(t, "DB")
-		out, err := exec.Command(pgtest.Program(t, "pg_dump"), "-Fc", "-f", filepath.Join(w.dir, "dump"), address).CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		w.must(0, append(importFour, "--limit", "20", "--checkpoint", address)...)
-		server.Exec(t, address, `DROP SCHEMA leadferry CASCADE`)
-		if out, err := exec.Command(pgtest.Program(t, "pg_restore"), "-d", address, filepath.Join(w.dir, "dump")).CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		refused(t, w, address, "does not know the run")
-		w.holds(20)
-	})
-}
-
-// Sixteen workers, each in a container with nothing of its own, twice: none is stopped by what it cannot know.
-func TestAFleetWithNothingOfItsOwn(t *testing.T) {
-	t.Parallel()
-	c := newCrew(t, 16, 320, sandbox.Options{})
-	for range 2 {
-		c.together(func(shard int) {
-			w := c.worker(shard)
-			own := t.TempDir()
-			w.Env = append(slices.Clone(w.Env), "XDG_STATE_HOME="+own, "XDG_CONFIG_HOME="+own, "HOME=/nonexistent", "TMPDIR=/nonexistent")
-			c.ended(w, 0)
-		})
-	}
-	c.holds(320)
-}
-
-// What another user wrote in the same folder may tell of leads: it refuses a checkpoint that knows none yet, by name.
-// Root reads what users wrote. fault 144
-func TestTheWitnessOfAnotherUser(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	w := newWorld(t, sandbox.Options{})
-	w.dir = h.shared
-	w.leads(20)
-	as := func(uid uint32, state string, want int, more ...string) string {
-		t.Helper()
-		c := exec.Command(h.program, append(append([]string{}, importFour...), more...)...)
-		c.Dir, c.Env = h.shared, append(slices.Clone(w.env), "XDG_STATE_HOME="+state, "HOME="+state, "XDG_CONFIG_HOME="+state, "TMPDIR="+state)
-		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
-		out, err := c.CombinedOutput()
-		if c.ProcessState == nil || c.ProcessState.ExitCode() != want {
-			t.Fatalf("%v, want exit code %d\n%s", err, want, out)
-		}
-		return string(out)
-	}
-	h.ok(os.Chmod(filepath.Join(h.shared, "leads.csv"), 0o644))
-	h.ok(os.Chmod(filepath.Join(h.shared, "leads.yaml"), 0o644))
-	roots := t.TempDir()
-	as(0, roots, 0, "--limit", "10")
-	h.ok(os.Chmod(filepath.Join(h.shared, "leadferry-runs"), 0o777))
-	contains(t, as(user, h.home, 4), "leadferry-runs/", "cannot be read", "permission denied")
-	w.holds(10)
-	answer := id(t, as(user, h.home, 4), "--new-checkpoint")
-	as(user, h.home, 4, answer+"0")
-	w.holds(10)
-	contains(t, as(0, t.TempDir(), 4), "another checkpoint is in use for this trunk")
-	w.holds(10)
 }

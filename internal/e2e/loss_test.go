@@ -191,22 +191,6 @@ func TestRepairOfNothing(t *testing.T) {
 	w.holds(10)
 }
 
-// Results of another checkpoint are no evidence.
-func TestRepairBelievesOnlyResultsOfItsOwn(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, sandbox.Options{})
-	w.leads(60)
-	all := words("import -m leads.yaml leads.csv")
-	w.must(0, append(all, "--out", "runs/own")...)
-	other := append(all, "--checkpoint", "other.db", "--limit", "1", "--out", "away/run")
-	w.must(0, append(other, id(t, w.must(4, other...), "--new-checkpoint"))...)
-	path := w.checkpoint()
-	w.lose(path, "L00030")
-	contains(t, w.must(0, "checkpoint repair", path, "none.db", "--results", "away/run/results.csv"), "0 leads taken over", "passed over away/run/results.csv")
-	w.write("results.csv", w.read("runs/own/results.csv"))
-	contains(t, w.must(0, "checkpoint repair", path, "new.db", "--results", "results.csv"), "incomplete")
-}
-
 // A checkpoint that is damaged a second time is put in its place by what is printed, too: what was put aside the first
 // time must not stand in the way. faults 127, 128
 func TestRepairedTwiceByWhatIsPrinted(t *testing.T) {

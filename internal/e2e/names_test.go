@@ -8,54 +8,6 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// spellings are keys that look alike.
-var spellings = []string{"Ann@X.example", "ann@x.example", "ANN@x.example", " ann @x.example", "ann\u200b@x.example", "Ann＠x.example"}
-
-// TestLookAlikesAreOneForOrder has rows of few people under many spellings in one file, many
-// in flight: each is made once, whichever of its rows comes first in the file, and all
-// others are held; or, where that is asked for, one lead a spelling. faults 79, 131
-func TestLookAlikesAreOneForOrder(t *testing.T) {
-	t.Parallel()
-	const people = 6
-	for _, mode := range []string{"hold", "create"} {
-		t.Run(mode, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t, sandbox.Options{Faults: "create.slow/3:20ms"})
-			w.write("leads.yaml", mappingText)
-			text := "id,org,name\n"
-			for round := range 3 {
-				for i := range people * len(spellings) {
-					key := spellings[(i/people+i)%len(spellings)]
-					text += fmt.Sprintf("%d-%s,%s,Person %d %d\n", i%people, key, sandbox.Organizations()[0].ID, i%people, round)
-				}
-			}
-			w.write("leads.csv", text)
-			w.run("import -m leads.yaml leads.csv -c 16 --look-alikes", mode, "--out", "run", "--changed", "ignore")
-			want := people
-			if mode == "create" {
-				want *= len(spellings)
-			}
-			if n := len(w.byRef()); n != want || w.creates() != want {
-				t.Errorf("%d leads by %d creates, want %d", n, w.creates(), want)
-			}
-			first := map[string]string{}
-			for _, r := range w.results("run/results.csv") {
-				first[r["row"]] = r["outcome"]
-			}
-			for i := range people { // the first row of each person
-				if got := first[itoa(i+1)]; got != "created" {
-					t.Errorf("row %d: %s", i+1, got)
-				}
-			}
-			w.must(0, "checkpoint check")
-			w.run("import -m leads.yaml leads.csv -c 16 --look-alikes", mode, "--out", "none", "--changed", "ignore")
-			if w.creates() != want {
-				t.Errorf("%d creates after another run", w.creates())
-			}
-		})
-	}
-}
-
 // TestTheShapeIsNotedBeforeTheFirstLead kills an import once its first intent is durable: a lead may have been made,
 // so that the same file by another key is refused. Before that nothing has been noted. faults 2, 131
 func TestTheShapeIsNotedBeforeTheFirstLead(t *testing.T) {
@@ -92,69 +44,33 @@ func TestLeadsAreFoundByTheExternalIDThatTheyAreToHave(t *testing.T) {
 		{"in doubt, not made", "create.drop#1", "in_doubt", "", "in_doubt", 5},
 		{"without its ID", "create.drop-stored#1", "in_doubt", "exists", "unmatched", 1},
 	} {
-		for _, missing := range []string{"report", "create"} {
-			t.Run(test.name+", "+missing, func(t *testing.T) {
-				t.Parallel()
-				w := newWorld(t, sandbox.Options{Faults: test.faults})
-				w.crm(rows)
-				w.run("import -m import.yaml leads.csv --out none -c 1 --retries 0")
-				var wanted []string
-				for _, e := range w.exported(test.state) {
-					wanted = append(wanted, e["external_id"])
-				}
-				if len(wanted) == 0 || wanted[0] != "crm-0" {
-					t.Fatalf("%s: %q", test.state, wanted)
-				}
-				if test.decided != "" {
-					w.write("decided.csv", "key,lead_id\nL0,"+test.decided+"\n")
-					w.must(0, "checkpoint resolve decided.csv")
-					if e := w.exported("created")[0]; e["key"] != "L0" || e["external_id"] != "crm-0" {
-						t.Errorf("the export lacks the ExternalID: %v", e)
-					}
-				}
-				made := w.creates()
-				nightly := words("sync -m crm.yaml crm.csv --missing", missing, "--out", "run")
-				if missing == "create" { // by another key than the import's
-					nightly = append(nightly, id(t, w.must(2, nightly...), "--new-key"))
-				}
-				w.must(test.code, nightly...)
-				for _, r := range w.results("run/results.csv") {
-					if r["external_id"] == "crm-0" && r["outcome"] != test.want {
-						t.Errorf("its lead is found by its ExternalID: %v, want %s", r, test.want)
-					}
-				}
-				if n := w.creates(); n != made {
-					t.Errorf("%d more creates", n-made)
-				}
-				w.run("import -m import.yaml leads.csv --out none")
-				w.oneEach()
-				w.must(0, "checkpoint check")
-			})
-		}
-	}
-}
-
-// TestRowsOfOneExternalIDInOneRun makes, links and finds a lead while other rows of the same
-// ExternalID wait, under other keys. faults 131
-func TestRowsOfOneExternalIDInOneRun(t *testing.T) {
-	t.Parallel()
-	for faults, code := range map[string]int{"": 0, "update.500#1": 1, "create.drop-stored#1": 5, "create.500-stored#1": 5} {
-		t.Run(faults, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, sandbox.Options{Faults: faults})
-			w.write("crm.yaml", externalText)
-			org := sandbox.Organizations()[0].ID
-			w.write("empty.csv", "id,crm,org,name\n")
-			w.must(0, "import -m crm.yaml empty.csv --out none")
-			text := "id,crm,org,name\n"
-			for i := range 30 {
-				text += fmt.Sprintf("K%02d,crm-%d,%s,Ann\n", i, i%2, org)
+			w := newWorld(t, sandbox.Options{Faults: test.faults})
+			w.crm(rows)
+			w.run("import -m import.yaml leads.csv --out none -c 1 --retries 0")
+			if wanted := w.exported(test.state); len(wanted) == 0 || wanted[0]["external_id"] != "crm-0" {
+				t.Fatalf("%s: %q", test.state, wanted)
 			}
-			w.write("leads.csv", text)
-			w.must(code, "sync -m crm.yaml leads.csv --missing create --out none --retries 0")
-			if n := w.creates(); n != 2 {
-				t.Errorf("%d creates, want one an ExternalID", n)
+			if test.decided != "" {
+				w.write("decided.csv", "key,lead_id\nL0,"+test.decided+"\n")
+				w.must(0, "checkpoint resolve decided.csv")
+				if e := w.exported("created")[0]; e["key"] != "L0" || e["external_id"] != "crm-0" {
+					t.Errorf("the export lacks the ExternalID: %v", e)
+				}
 			}
+			made := w.creates()
+			nightly := words("sync -m crm.yaml crm.csv --missing create --out run")
+			w.must(test.code, append(nightly, id(t, w.must(2, nightly...), "--new-key"))...) // by another key than the import's
+			for _, r := range w.results("run/results.csv") {
+				if r["external_id"] == "crm-0" && r["outcome"] != test.want {
+					t.Errorf("its lead is found by its ExternalID: %v, want %s", r, test.want)
+				}
+			}
+			if n := w.creates(); n != made {
+				t.Errorf("%d more creates", n-made)
+			}
+			w.run("import -m import.yaml leads.csv --out none")
 			w.oneEach()
 			w.must(0, "checkpoint check")
 		})

@@ -18,21 +18,15 @@ func made(posts int) rowWant { return rowWant{outcome: "created", http: "201", p
 
 // doubtful is a row in doubt after one POST, with its HTTP status and a piece of the error.
 func doubtful(http, text string) rowWant {
-	return rowWant{outcome: "in_doubt", http: http, text: text, exit: 5, posts: 1}
+	return rowWant{outcome: "in_doubt", http: http, text: text, posts: 1}
 }
 
 func refusedWith(http, text string) rowWant {
-	return rowWant{outcome: "rejected", http: http, text: text, exit: 1, posts: 1}
+	return rowWant{outcome: "rejected", http: http, text: text, posts: 1}
 }
 
-func failedAfter(posts int, http string) rowWant {
-	return rowWant{outcome: "failed", http: http, text: "HTTP " + http, exit: 1, posts: posts}
-}
-
-// stopped is a row that stays pending because the run stops.
-func stopped(posts int, http, reason string) rowWant {
-	return rowWant{outcome: "pending", http: http, exit: 3, posts: posts, others: "created pending", stop: reason}
-}
+// ofTheRow is the number of a row whose values stand for those of the row that is answered.
+const ofTheRow = 2
 
 const (
 	ownErrorText = "the service answered with an error"
@@ -63,19 +57,16 @@ func statusRows() []outcomeRow {
 		{name: "400 with a formula", faults: "52, 117", act: rawAct{say: answered(400, `{"message":"=1+1"}`)}, want: refusedWith("400", "HTTP 400: =1+1")},
 		{name: "400 cut", faults: "52", act: rawAct{say: "HTTP/1.1 400 Said\r\nContent-Length: 90\r\n\r\nno such", end: hangUp}, want: refusedWith("400", "no such")},
 		{
-			name: "422 that repeats the row", faults: "60, 116", want: refusedWith("422", "is known already"),
-			act: rawAct{say: answered(422, fmt.Sprintf(`{"message":"lead '%s' <%s> with \"%s\" is known already"}`, rawValues(2)[0], rawValues(2)[1], rawValues(2)[2]))},
+			name: "422 that repeats the row", faults: "60, 116", want: refusedWith("422", "known already: "),
+			act: rawAct{say: answered(422, fmt.Sprintf(`{"message":"known already: lead '%s' <%s> with \"%s\""}`, rawValues(ofTheRow)[0], rawValues(ofTheRow)[1], rawValues(ofTheRow)[2]))},
 		},
 		{
 			name: "400 that repeats secrets", faults: "111, 116", want: refusedWith("400", "withheld"),
 			act: rawAct{say: answered(400, fmt.Sprintf(`{"message":"token %s1 of %s"}`, rawAccess, rawSecret))},
 		},
 		{name: "401 once", faults: "53", act: rawAct{say: answered(401, "{}")}, want: made(2)},
-		{name: "401 twice", faults: "53", act: rawAct{say: answered(401, "{}")}, times: 2, want: made(3)},
-		{name: "401 for good", faults: "53", act: rawAct{say: answered(401, "{}")}, times: 50, want: stopped(4, "", "refuses tokens")},
+		{name: "401 twice", faults: "53", act: rawAct{say: answered(401, "{}")}, want: made(3)},
 		{name: "421 once", faults: "65", act: rawAct{say: answered(421, "{}")}, want: made(2)},
-		{name: "421 twice", faults: "65", act: rawAct{say: answered(421, "{}")}, times: 2, want: failedAfter(2, "421")},
-		{name: "407", faults: "65", act: rawAct{say: answered(407, "", "Proxy-Authenticate: Basic")}, want: stopped(1, "", "407")},
 		{name: "409", faults: "58", act: rawAct{say: answered(409, `{"error":{"message":"is there already"}}`)}, want: refusedWith("409", "is there already")},
 	}
 	for _, status := range []int{402, 403, 404, 405, 406, 410, 411, 412, 413, 414, 415, 416, 417, 418, 422, 423, 424, 426, 428, 431, 450, 451, 498} {
@@ -144,48 +135,7 @@ func waitRows() []outcomeRow {
 	} {
 		rows = append(rows, outcomeRow{name: "429, Retry-After " + name, faults: "61", act: rawAct{say: answered(429, "{}", headers...)}, want: made(2)})
 	}
-	again := []string{"--retries", "1"}
-	act := rawAct{say: answered(429, "{}", "Retry-After: 0")}
-	maintenance := rawAct{say: answered(503, "{}", "Retry-After: 1", "Content-Type: application/json")}
-	return append(rows,
-		outcomeRow{name: "429 once with Retry-After", faults: "61", act: act, want: made(2)},
-		outcomeRow{name: "429 for good", faults: "62", act: act, times: 2, args: again, want: failedAfter(2, "429")},
-		outcomeRow{name: "429 without retries", faults: "62", act: act, args: []string{"--retries", "0"}, want: failedAfter(1, "429")},
-		outcomeRow{name: "429 that is not trusted", faults: "61", act: act, args: []string{"--resend-on", "none"}, both: true, want: doubtful("429", "--resend-on none")},
-		outcomeRow{name: "503 with Retry-After", faults: "64", act: maintenance, both: true, want: doubtful("503", ownErrorText)},
-		outcomeRow{name: "503 with Retry-After and --resend-on 503", faults: "64", act: maintenance, args: []string{"--resend-on", "503"}, want: made(2)},
-		outcomeRow{name: "503 for good with --resend-on 503", faults: "64", act: rawAct{say: answered(503, "{}")}, times: 2, args: append([]string{"--resend-on", "503"}, again...), want: failedAfter(2, "503")},
-		outcomeRow{name: "503, Retry-After text", faults: "64", act: rawAct{say: answered(503, "{}", "Retry-After: soon")}, both: true, want: doubtful("503", ownErrorText)},
-		outcomeRow{name: "503 with --resend-on 503", faults: "64", act: rawAct{say: answered(503, "{}")}, args: []string{"--resend-on", "503"}, want: made(2)},
-		outcomeRow{name: "500 with --resend-on 500", faults: "63", act: rawAct{say: answered(500, "{}")}, args: []string{"--resend-on", "500"}, want: made(2)},
-		outcomeRow{name: "500 for good with --resend-on 500", faults: "63", act: rawAct{say: answered(500, "{}")}, times: 2, args: append([]string{"--resend-on", "500"}, again...), want: failedAfter(2, "500")},
-		outcomeRow{name: "502 with --resend-on 500", faults: "42, 63", act: rawAct{say: answered(502, "{}")}, args: []string{"--resend-on", "500"}, both: true, want: doubtful("502", ownErrorText)},
-	)
-}
-
-// breakerRows are faults that meet every create of twelve; the run stops early. Where it
-// stops for how rows ended, one more may be on its way by then.
-func breakerRows() []outcomeRow {
-	all := func(name, faults string, say string, posts int, outcomes, stop string, args ...string) outcomeRow {
-		return outcomeRow{
-			name: "all " + name, faults: faults, act: rawAct{say: say}, from: 1, times: always, args: args,
-			want: rowWant{outcome: outcomes, exit: 3, posts: posts, stop: stop},
-		}
-	}
-	rows := []outcomeRow{
-		all("401", "53", answered(401, ""), 3, "pending", "refuses tokens"),
-		all("407", "65", answered(407, ""), 1, "pending", "407"),
-		all("429", "62", answered(429, "", "Retry-After: 0"), 4, "failed pending", "--max-rejects", "--retries", "0", "--max-rejects", "2"),
-		all("500", "63, 138", answered(500, ""), 4, "in_doubt pending", "4 creates in a row"),
-		all("302", "50, 138", answered(302, ""), 4, "in_doubt pending", "--max-in-doubt", "--max-in-doubt", "2"),
-	}
-	for _, status := range []int{400, 403, 404} {
-		rows = append(rows, all(itoa(status), "54, 55", answered(status, ""), 3, "rejected pending", "all refused with HTTP "+itoa(status)))
-	}
-	partition := all("silent", "46", "", 4, "in_doubt pending", " ", "--timeout", "700ms", "--max-wait", "700ms")
-	partition.act = rawAct{mute: true, end: hold}
-	partition.deaf = true
-	return append(rows, partition)
+	return rows
 }
 
 // The rows of the table that differ by the bytes of the answer and the end of the connection.
@@ -240,20 +190,13 @@ func bodyRows() []outcomeRow {
 		"gzip bomb":                    {say: answered(201, zipped(make([]byte, 64<<20)), "Content-Encoding: gzip")},
 		"without end":                  {say: head("Connection: close") + ownBody, flood: strings.Repeat(" ", 4096)},
 		"chunked without end":          {say: head("Transfer-Encoding: chunked") + "1\r\n{\r\n", flood: "1\r\n \r\n"},
-		"slow beyond the limit":        {say: head("Content-Length: 90000"), flood: " ", pace: 2 * time.Millisecond},
 		"of a length that is too long": {say: answered(201, ownBody)[:50] + "0" + answered(201, ownBody)[50:], end: hangUp},
 	} {
-		row := outcomeRow{name: "201 " + name, faults: "38, 44, 45", act: act, both: true, want: doubtful("201", noIDText)}
-		if strings.HasPrefix(name, "slow") {
-			row.args = []string{"--timeout", "1500ms"}
-		}
-		rows = append(rows, row)
+		rows = append(rows, outcomeRow{name: "201 " + name, faults: "38, 44, 45", act: act, both: true, want: doubtful("201", noIDText)})
 	}
 	for name, act := range map[string]rawAct{
 		"called HTML":              {say: answered(201, ownBody, "Content-Type: text/html")},
 		"called UTF-16":            {say: answered(201, ownBody, "Content-Type: application/json; charset=utf-16")},
-		"gzip, not asked for":      {say: answered(201, zipped([]byte(secondBody)), "Content-Encoding: gzip")},
-		"gzip, not told":           {say: answered(201, zipped([]byte(secondBody)))},
 		"behind a byte order mark": {say: answered(201, "\ufeff"+ownBody)},
 		"with more members":        {say: answered(201, ownBody[:len(ownBody)-1]+`,"score":1e400,"more":[{}]}`)},
 		"chunked":                  {say: chunked(ownBody)},
@@ -264,13 +207,11 @@ func bodyRows() []outcomeRow {
 	} {
 		rows = append(rows, outcomeRow{name: "201 " + name, faults: "44, 70", act: act, stored: true, want: made(1)})
 	}
-	short := doubtful("201", noIDText)
-	short.others = "created in_doubt" // what is left over comes before the next request
 	other := made(1)
 	other.text = "the service assigned another organization"
 	known := doubtful("201", "belongs to another row")
 	return append(rows,
-		outcomeRow{name: "201 longer than its length", faults: "38, 47", act: rawAct{say: head("Content-Length: 20") + ownBody}, both: true, want: short},
+		outcomeRow{name: "201 longer than its length", faults: "38, 47", act: rawAct{say: head("Content-Length: 20") + ownBody}, both: true, want: doubtful("201", noIDText)},
 		outcomeRow{name: "201 with another row's ID", faults: "66", act: rawAct{say: answered(201, createdBody(firstID))}, both: true, want: known},
 		outcomeRow{name: "201 of another organization", faults: "67", act: rawAct{say: answered(201, strings.Replace(ownBody, rawOrg, "org-of-others", 1))}, stored: true, want: other},
 	)
@@ -333,6 +274,8 @@ func headRows() []outcomeRow {
 		"a head reset at its end":    {say: strings.TrimSuffix(answered(201, ""), "\r\n"), end: reset},
 		"an empty line":              {say: "\r\n\r\n", end: hangUp},
 		"NULs":                       {say: strings.Repeat("\x00", 1000), end: hangUp},
+		"closed without an answer":   {mute: true, end: hangUp},
+		"reset without an answer":    {mute: true, end: reset},
 	} {
 		rows = append(rows, outcomeRow{name: name, faults: "38, 45, 65", act: act, both: true, want: doubtful("", brokenText)})
 	}
@@ -360,47 +303,4 @@ func resets() map[string]string {
 		all[code.String()] = frames(func(f *http2.Framer) { f.WriteRSTStream(1, code) })
 	}
 	return all
-}
-
-func wireRows() []outcomeRow {
-	var rows []outcomeRow
-	add := func(name, faults string, row outcomeRow) {
-		row.name, row.faults = name, faults
-		rows = append(rows, row)
-	}
-	lost := doubtful("", brokenText)
-	late := doubtful("", lateText)
-	limit := []string{"--timeout", "1500ms"}
-	for _, n := range []int{1, 20, 300} {
-		for end, how := range map[rawEnding]string{hangUp: "closed", reset: "reset"} {
-			act := rawAct{take: n, mute: true, end: end}
-			add(how+" after "+itoa(n)+" bytes, connection used before", "35, 36, 40", outcomeRow{act: act, want: lost})
-			add(how+" after "+itoa(n)+" bytes, new connection", "35, 36", outcomeRow{act: act, from: 1, want: lost})
-		}
-	}
-	for end, how := range map[rawEnding]string{hangUp: "closed", reset: "reset"} {
-		add(how+" without an answer", "37", outcomeRow{act: rawAct{mute: true, end: end}, both: true, want: lost})
-		add(how+" without an answer, new connection", "37", outcomeRow{act: rawAct{mute: true, end: end}, from: 1, both: true, want: lost})
-	}
-	add("silence", "39, 44", outcomeRow{act: rawAct{mute: true, end: hold}, args: limit, both: true, want: late})
-	add("silence after a byte was taken", "36, 39", outcomeRow{act: rawAct{take: 1, mute: true, end: hold}, args: limit, want: late})
-	add("silence in the head", "39, 44", outcomeRow{act: rawAct{say: "HTTP/1.1 201 Said\r\nX", end: hold}, args: limit, both: true, want: late})
-	add("silence in the body", "38, 39", outcomeRow{act: rawAct{say: answered(201, ownBody)[:60], end: hold}, args: limit, both: true, want: doubtful("201", noIDText)})
-	add("a slow head", "44", outcomeRow{act: rawAct{say: "HTTP/1.1 201 Said\r\nX: ", flood: "x", pace: 5 * time.Millisecond}, args: limit, both: true, want: late})
-
-	// What comes unasked may be seen before the next request leaves, or behind it.
-	stray := answered(201, createdBody("lead-of-nobody"))
-	moment := rowWant{outcome: "created in_doubt", posts: 1, others: "created in_doubt"}
-	add("an answer too many", "47", outcomeRow{act: rawAct{more: stray}, stored: true, want: moment})
-	add("an answer too many before", "47", outcomeRow{act: rawAct{more: stray}, stored: true, from: 1, want: moment})
-	// On a new connection nothing tells an answer that was there before the request from
-	// the request's own where both cross on the way. So these name no ID, and end the
-	// connection: the right answer behind them would be taken for the next row's.
-	for name, early := range map[string]string{"408": answered(408, "", "Connection: close"), "500": answered(500, "", "Connection: close"), "201 without ID": answered(201, "{}", "Connection: close")} {
-		add("an answer before the request, "+name, "47", outcomeRow{act: rawAct{early: early}, stored: true, from: 1, want: moment})
-	}
-	add("closed as it is opened", "33, 35", outcomeRow{act: rawAct{slam: true}, from: 1, want: moment})
-	add("idle connection closed as it is used again", "40", outcomeRow{act: rawAct{end: hangUp}, stored: true, from: 1, want: moment})
-	add("idle connection reset as it is used again", "40", outcomeRow{act: rawAct{end: reset}, stored: true, from: 1, want: moment})
-	return rows
 }

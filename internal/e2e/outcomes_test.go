@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bufio"
-	"cmp"
 	"fmt"
 	"net"
 	"os"
@@ -16,30 +15,22 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// outcomeRow is one row of the table: what the peer does with the marked row's create,
-// and what must become of it. The marked row is K2 of three, one request in flight.
+// outcomeRow is one row of the table: what the peer does with a row's create, and what must become of the row.
 type outcomeRow struct {
 	name   string
 	faults string // numbers of FAULTS.md
 	act    rawAct
-	both   bool // met with the lead stored before the fault and, of many in one run, without
+	both   bool // met with the lead stored before the fault, and without
 	stored bool // the fault makes sense only after the lead was stored
-	from   int  // the create from which on the peer acts so; 0: the marked row's first
-	times  int  // creates that meet the fault; 0: one
-	deaf   bool // GETs get no answer
-	args   []string
 	want   rowWant
 }
 
-// rowWant is what must become of the marked row.
+// rowWant is what must become of a row.
 type rowWant struct {
-	outcome string // several words where the moment decides
+	outcome string
 	http    string
 	text    string // in the column error; of a rejected row, in the rejects
-	exit    int    // checked where one outcome is named
 	posts   int    // creates of the row that reached the peer
-	others  string // the other rows, "created" when empty; several words where the moment decides
-	stop    string // in the summary's stop_reason; "": the run finished
 }
 
 // always makes every create meet the fault.
@@ -48,8 +39,7 @@ const always = 1 << 20
 // rawTrial is one run of the program against a raw peer.
 type rawTrial struct {
 	*world
-	peer   *rawPeer
-	marked string // key of the row that meets the fault
+	peer *rawPeer
 }
 
 const rawMapping = mappingText + `    email: "{mail}"
@@ -64,7 +54,7 @@ func newRawTrial(t *testing.T, s rawScript) *rawTrial {
 		"LEADFERRY_BASE_URL="+p.api.url(), "LEADFERRY_LEADS_URL="+p.leads.url(), "LEADFERRY_TRUNK_ID="+sandbox.TrunkID,
 		"LEADFERRY_CLIENT_ID="+sandbox.ClientID, "LEADFERRY_CLIENT_SECRET="+rawSecret,
 	)
-	return &rawTrial{world: w, peer: p, marked: "K2"}
+	return &rawTrial{world: w, peer: p}
 }
 
 // rawValues are the row's values that must show nowhere but in the rejects.
@@ -82,61 +72,46 @@ func (w *rawTrial) rows(n int) {
 	w.write("leads.yaml", rawMapping)
 }
 
-// TestOutcomeTable tries the program against a service that fails in one way a run, as a row of
-// the table says, which names its faults. The judge is the peer's ledger. faults 111, 114-116
-func TestOutcomeTable(t *testing.T) {
-	t.Parallel()
-	for _, row := range slices.Concat(
-		breakerRows(), statusRows(), waitRows(), bodyRows(), headRows(), wireRows(),
-	) {
-		if !row.isPlain() { // see TestOutcomesInOneRun
-			t.Run(row.name, row.try)
-		}
-	}
-}
-
-// isPlain reports whether nothing but the answer to the marked row is out of the way, so that one run can meet many
-// such rows.
-func (row *outcomeRow) isPlain() bool {
-	plain := rawAct{say: row.act.say, flood: row.act.flood, end: row.act.end}
-	return row.act.say != "" && row.act == plain && plain.end != hold && row.from+row.times == 0 && !row.deaf && row.args == nil &&
-		row.want.posts == 1 && row.want.stop == "" && !slices.ContainsFunc(ofOneRow, func(text string) bool { return strings.Contains(row.act.say, text) })
-}
-
-// ofOneRow are parts of answers that are right or wrong for the second of three rows alone.
-var ofOneRow = []string{rawValues(2)[0], firstID, "\x1f\x8b"} // the last begins what is packed
-
-// TestOutcomesInOneRun meets the plain rows of the table one after another, each behind a row that is made: what one
-// answer leads to is no other row's. faults 111, 114-116
+// TestOutcomesInOneRun meets the rows of the table, which names their faults, one after another, each behind a row that is
+// made: what one answer leads to is no other row's. The judge is the peer's ledger. faults 111, 114-116
 func TestOutcomesInOneRun(t *testing.T) {
 	t.Parallel()
 	for name, cut := range map[string]bool{"kept connections": false, "connections cut": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			meetPlainRows(t, cut)
+			meetRows(t, cut)
 		})
 	}
 }
 
-// meetPlainRows meets those whose connection is cut, behind which none is used again, or those whose is kept.
-func meetPlainRows(t *testing.T, cut bool) {
+// meetRows meets those whose connection is cut, behind which none is used again, or those whose is kept.
+func meetRows(t *testing.T, cut bool) {
 	target := openDoor(t, listenRaw(t), func(net.Conn, *bufio.Reader) {}) // of redirects
 	var turns []rawTurn
-	met := map[string]*outcomeRow{} // by key
-	for _, row := range slices.Concat(statusRows(), redirectRows(target.url()), bodyRows(), headRows()) {
+	n, met := 0, map[string]*outcomeRow{} // rows, and those of the table by key
+	for _, row := range slices.Concat(statusRows(), waitRows(), redirectRows(target.url()), bodyRows(), headRows()) {
 		variants := []bool{row.stored}
 		if row.both {
 			variants = []bool{true, false}
 		}
 		for _, stored := range variants {
-			if row.isPlain() && cut == (row.act.flood != "" || row.act.end != keepOpen) {
-				turns = append(turns, rawTurn{}, rawTurn{row.act, true, stored})
-				met["K"+itoa(len(turns))] = &row
+			if cut != (row.act.flood != "" || row.act.end != keepOpen) {
+				continue
 			}
+			n += 2
+			act := row.act
+			for i, value := range rawValues(ofTheRow) {
+				act.say = strings.ReplaceAll(act.say, value, rawValues(n)[i])
+			}
+			turns = append(turns, rawTurn{}, rawTurn{act, true, stored})
+			if row.want.posts > 1 {
+				turns = append(slices.Concat(turns, slices.Repeat([]rawTurn{{act, true, stored}}, row.want.posts-2)), rawTurn{})
+			}
+			met["K"+itoa(n)] = &row
 		}
 	}
 	w := newRawTrial(t, rawScript{turns: turns})
-	w.rows(len(turns))
+	w.rows(n)
 	code, out := w.run("import -m leads.yaml leads.csv --out run -c 1 --log-level debug --max-in-doubt 0 --max-rejects 0")
 	got := w.results("run/results.csv")
 	for _, r := range got {
@@ -153,7 +128,7 @@ func meetPlainRows(t *testing.T, cut bool) {
 		}
 	}
 	s := w.summary("run/summary.json")
-	if code != 5 || s.ExitCode != 5 || len(got) != len(turns) {
+	if code != 5 || s.ExitCode != 5 || len(got) != n {
 		t.Errorf("exit %d, %+v\n%s", code, s.Rows, out)
 	}
 	w.agrees(&s, got)
@@ -161,66 +136,8 @@ func meetPlainRows(t *testing.T, cut bool) {
 		t.Errorf("%d connections to the target of redirects", n)
 	}
 	w.peersLedger(got)
-	w.nothingShows(len(turns))
-	w.nextRun(got)
-}
-
-func (row *outcomeRow) try(t *testing.T) {
-	t.Parallel()
-	w := newRawTrial(t, rawScript{act: row.act, store: row.both || row.stored, from: cmp.Or(row.from, 2), times: cmp.Or(row.times, 1), deaf: row.deaf})
-	n := 3
-	if row.times == always {
-		n = 12
-	}
-	if row.from == 1 {
-		w.marked = "K1"
-	}
-	w.rows(n)
-	args := append(words("import -m leads.yaml leads.csv --out run -c 1 --timeout 20s --max-wait 20s --log-level debug"), row.args...)
-	code, out := w.run(args...)
-	got := w.results("run/results.csv")
-	row.judge(w, got, code, out)
-	w.peersLedger(got)
 	w.nothingShows(n)
-	if !t.Failed() {
-		w.nextRun(got)
-	}
-	if t.Failed() {
-		t.Logf("exit %d\n%s", code, out)
-	}
-}
-
-// judge compares the rows' outcomes, the exit code and the summary with the table.
-func (row *outcomeRow) judge(w *rawTrial, got []map[string]string, code int, out string) {
-	w.t.Helper()
-	want := &row.want
-	for _, r := range got {
-		one := strings.Fields(cmp.Or(want.others, "created"))
-		if r["key"] == w.marked || row.times == always {
-			one = strings.Fields(want.outcome)
-		}
-		if !slices.Contains(one, r["outcome"]) {
-			w.t.Errorf("row %s is %s (%s), want %s", r["key"], r["outcome"], r["error"], one)
-		}
-		if r["key"] != w.marked || len(one) > 1 {
-			continue
-		}
-		want.check(w, r)
-	}
-	s := w.summary("run/summary.json")
-	if expected := exitOf(got, want.stop != ""); code != expected || s.ExitCode != code {
-		w.t.Errorf("exit %d, in the summary %d, by the rows %d", code, s.ExitCode, expected)
-	}
-	if code != want.exit && !strings.Contains(want.outcome+want.others, " ") {
-		w.t.Errorf("exit %d, want %d", code, want.exit)
-	}
-	if !strings.Contains(s.StopReason, want.stop) || (s.StopReason != "") != (want.stop != "") {
-		w.t.Errorf("stopped for %q, want %q", s.StopReason, want.stop)
-	}
-	w.agrees(&s, got)
-	if n := w.peer.seen(w.marked, row.times == always); n > want.posts || n < want.posts && !strings.Contains(want.outcome, " ") {
-		w.t.Errorf("%d POSTs of the row, want %d", n, want.posts)
-	}
+	w.nextRun(got)
 }
 
 // agrees compares the summary with the results.
@@ -261,24 +178,6 @@ func (want *rowWant) check(w *rawTrial, r map[string]string) {
 	if r["http_status"] != want.http || !strings.Contains(said, want.text) {
 		w.t.Errorf("row %s: HTTP %s, %q; want %s, %q", r["key"], r["http_status"], said, want.http, want.text)
 	}
-}
-
-// exitOf is the exit code that the outcomes ask for (INTERFACE, "Exit status").
-func exitOf(got []map[string]string, stopped bool) int {
-	code := 0
-	for _, r := range got {
-		switch r["outcome"] {
-		case "created", "updated", "unchanged", "skipped":
-		case "in_doubt":
-			code = 5
-		default:
-			code = max(code, 1)
-		}
-	}
-	if stopped {
-		return 3
-	}
-	return code
 }
 
 // peersLedger compares the peer's ledger with the results; what the checkpoint holds, the next run shows.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -229,62 +228,4 @@ func balancerCertificate(w *world) string {
 	path := filepath.Join(w.t.TempDir(), "balancer.pem")
 	must.Do(w.t, os.WriteFile(path, []byte(certificate+key), 0o600))
 	return path
-}
-
-// TestCompanyNetwork: sign-in, creates and all go over the proxy and through the company's authority; what stops a run
-// says so in a sentence and leaves nothing in doubt, and what passes is waited out. faults 33, 34, 43
-func TestCompanyNetwork(t *testing.T) {
-	t.Parallel()
-	refuses := func(status, from, to int) func(n int) int {
-		return func(n int) int {
-			if n < from || n > to {
-				return 0
-			}
-			return status
-		}
-	}
-	for _, row := range []struct {
-		name   string
-		mutual bool
-		says   func(n int) int
-		env    []string
-		args   []string
-		code   int
-		text   string
-	}{
-		{name: "good", text: "is reached over the proxy http://127.0.0.1:"},
-		{name: "a proxy that wakes up", says: refuses(503, 1, 2)},
-		{name: "407", says: refuses(407, 1, 99), code: 3, text: "does not accept the user and password of its address (HTTP 407)"},
-		{name: "403", says: refuses(403, 1, 99), code: 3, text: "it answers CONNECT with HTTP 403"},
-		{name: "403 for creates", says: refuses(403, 2, 99), code: 3, text: "HTTP 403"},
-		{name: "502 for ever", says: refuses(502, 1, 9999), args: []string{"--max-wait", "300ms"}, code: 3, text: "it answers CONNECT with HTTP 502"},
-		{name: "no authority", env: []string{"LEADFERRY_CA_FILE="}, code: 3, text: "one's certificate with --ca-file"},
-		{name: "certificates are a folder", env: []string{"LEADFERRY_CA_FILE=", "SSL_CERT_FILE=.", "SSL_CERT_DIR=run"}, code: 2, text: "SSL_CERT_FILE"},
-		{name: "client certificate", mutual: true},
-		{name: "no client certificate", mutual: true, env: []string{"LEADFERRY_CLIENT_CERT=", "LEADFERRY_CLIENT_KEY="}, code: 3, text: "it asks for a client certificate, and none is set"},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
-			const password = "pl4nted/proxy@word"
-			n := testsupport.Network{TLS: true, Apart: true, Mutual: row.mutual, Proxy: url.UserPassword("importer", password), ProxyDoes: row.says}
-			w := newWorldOn(t, sandbox.Options{}, n)
-			w.leads(3)
-			w.env = append(w.env, row.env...)
-			code, out := w.run(append(words("import -m leads.yaml leads.csv --out run -c 1 --log-level debug --timeout 5s"), row.args...)...)
-			made := 0
-			if row.code == 0 {
-				made = 3
-			}
-			if code != row.code || len(w.made()) != made || !strings.Contains(out, row.text) {
-				t.Errorf("exit %d, %d leads, want %d, %d, %q\n%s", code, len(w.made()), row.code, made, row.text, out)
-			}
-			w.scan(newFinder([]canary{{password, true}, {url.PathEscape(password), true}}))
-			if row.code == 2 {
-				return
-			}
-			if s := w.summary("run/summary.json"); s.Rows.InDoubt > 0 || s.Rows.Created+s.Rows.Pending != s.Rows.Read {
-				t.Errorf("%+v\n%s", s.Rows, out)
-			}
-		})
-	}
 }

@@ -70,11 +70,7 @@ func (p *rawPeer) turn(nth int) rawTurn {
 
 // rawAct is what the peer does with one request. Zero values take the request whole and answer it rightly.
 type rawAct struct {
-	take  int           // bytes of the request that are taken, 0: all
-	early string        // said as soon as a connection is there
-	slam  bool          // the connection is closed as soon as it is there
 	say   string        // the answer; "": the right one, unless mute
-	more  string        // said behind the answer, or behind the right one
 	mute  bool          // nothing is said
 	flood string        // said again and again behind the answer, until the program hangs up
 	pace  time.Duration // between the bytes of the answer
@@ -132,7 +128,7 @@ func newRawPeer(t *testing.T, s rawScript) *rawPeer {
 // serveAPI speaks the token endpoint and updates.
 func (p *rawPeer) serveAPI(c net.Conn, r *bufio.Reader) {
 	for {
-		q, err := takeRequest(r, 0)
+		q, err := takeRequest(r)
 		switch {
 		case err != nil:
 			return
@@ -224,10 +220,6 @@ func (p *rawPeer) change(id, body string, store bool) string {
 
 // serveLeads speaks the lead creation application.
 func (p *rawPeer) serveLeads(c net.Conn, r *bufio.Reader) {
-	early, slam := p.welcome()
-	if say(c, early, 0); slam {
-		return
-	}
 	for {
 		if _, err := r.Peek(1); err != nil {
 			return
@@ -239,8 +231,8 @@ func (p *rawPeer) serveLeads(c net.Conn, r *bufio.Reader) {
 			continue
 		}
 		nth, a := p.begin()
-		q, err := takeRequest(r, a.take)
-		if err != nil && a.take == 0 {
+		q, err := takeRequest(r)
+		if err != nil {
 			return
 		}
 		id := p.create(nth, q)
@@ -256,7 +248,7 @@ func (p *rawPeer) serveLeads(c net.Conn, r *bufio.Reader) {
 
 // get answers what asks whether there are answers at all.
 func (p *rawPeer) get(c net.Conn, r *bufio.Reader) bool {
-	_, err := takeRequest(r, 0)
+	_, err := takeRequest(r)
 	p.mu.Lock()
 	p.gets++
 	mute, busy := p.script.deaf, p.script.busyGets > 0 && len(p.posts) >= p.script.from
@@ -278,18 +270,6 @@ func (p *rawPeer) get(c net.Conn, r *bufio.Reader) bool {
 		io.Copy(io.Discard, c)
 	}
 	return err == nil && !mute && say(c, answered(401, "{}"), 0)
-}
-
-// welcome is how a connection begins: with an answer to nothing, or with its end. The script has it once.
-func (p *rawPeer) welcome() (early string, slam bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s := &p.script
-	if early, slam = s.act.early, s.act.slam; early == "" && !slam || s.update || s.times == 0 {
-		return "", false
-	}
-	s.times = 0
-	return early, slam
 }
 
 // begin counts a create as soon as a byte of it is there.
@@ -327,7 +307,7 @@ func perform(c net.Conn, a *rawAct, id, right string) bool {
 	if text == "" && !a.mute {
 		text = right
 	}
-	ok := say(c, strings.ReplaceAll(text+a.more, ownID, id), a.pace)
+	ok := say(c, strings.ReplaceAll(text, ownID, id), a.pace)
 	for a.flood != "" && ok {
 		ok = say(c, a.flood, a.pace)
 	}
@@ -382,16 +362,12 @@ func answered(status int, body string, headers ...string) string {
 // rawRequest is a request as it came.
 type rawRequest struct{ method, path, head, body string }
 
-// takeRequest takes a request whole, or its first bytes when most is not 0.
-func takeRequest(r *bufio.Reader, most int) (q rawRequest, err error) {
-	from := io.Reader(r)
-	if most > 0 {
-		from = io.LimitReader(r, int64(most))
-	}
+// takeRequest takes a request whole.
+func takeRequest(r *bufio.Reader) (q rawRequest, err error) {
 	one := make([]byte, 1)
 	var head strings.Builder
 	for !strings.HasSuffix(head.String(), "\r\n\r\n") {
-		if _, err := io.ReadFull(from, one); err != nil {
+		if _, err := io.ReadFull(r, one); err != nil {
 			return q, err
 		}
 		head.Write(one)
@@ -411,7 +387,7 @@ func takeRequest(r *bufio.Reader, most int) (q rawRequest, err error) {
 		}
 	}
 	body := make([]byte, length)
-	_, err = io.ReadFull(from, body)
+	_, err = io.ReadFull(r, body)
 	q.body = string(body)
 	return q, err
 }

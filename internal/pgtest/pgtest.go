@@ -22,6 +22,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"pgregory.net/rapid"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // TB is a test, of the usual kind or of random ones.
@@ -103,9 +105,7 @@ func find(name string) (string, error) {
 func Folder(t *testing.T) string {
 	t.Helper()
 	dir, err := newFolder()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
 }
@@ -277,18 +277,14 @@ func asking(t TB, address string, f func(*pgx.Conn) error) {
 	if err == nil {
 		err = errors.Join(f(c), c.Close(context.Background()))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 // Standby is a server that follows this one, which does not wait for it.
 func (s *Server) Standby(t *testing.T) *Server {
 	t.Helper()
 	dir, err := newFolder()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	standby := &Server{dir: dir, bin: s.bin, settings: []string{"hot_standby=on"}}
 	t.Cleanup(standby.remove)
 	err = carriedOut(filepath.Join(s.bin, "pg_basebackup"), "-h", s.dir, "-U", "postgres", "-D", standby.Data(), "-R",
@@ -296,9 +292,7 @@ func (s *Server) Standby(t *testing.T) *Server {
 	if err == nil {
 		err = standby.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	s.until(t, `SELECT count(*) > 0 FROM pg_stat_replication WHERE state = 'streaming'`)
 	return standby
 }

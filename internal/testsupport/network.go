@@ -27,6 +27,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // Network says how a service is reached. The zero value is plain HTTP at one address.
@@ -95,9 +97,7 @@ func only(prefix string, h http.Handler) http.Handler {
 func Sign(t testing.TB, c x509.Certificate, by *tls.Certificate) *tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	c.SerialNumber = big.NewInt(1)
 	c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	if c.NotAfter.IsZero() {
@@ -110,13 +110,9 @@ func Sign(t testing.TB, c x509.Certificate, by *tls.Certificate) *tls.Certificat
 		parent, signer = by.Leaf, by.PrivateKey
 	}
 	der, err := x509.CreateCertificate(rand.Reader, &c, parent, &key.PublicKey, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	leaf, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
@@ -124,9 +120,7 @@ func Sign(t testing.TB, c x509.Certificate, by *tls.Certificate) *tls.Certificat
 func PEM(t testing.TB, c *tls.Certificate) (certificate, key string) {
 	t.Helper()
 	secret, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	block := func(kind string, of []byte) string {
 		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: of}))
 	}
@@ -143,9 +137,7 @@ func (w *Way) certificates(t testing.TB, mutual bool) *tls.Config {
 	certificate, key := PEM(t, own)
 	write := func(name, text string) string {
 		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	w.CA = write("ca.pem", certificate)

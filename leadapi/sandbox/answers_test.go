@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bufio"
+	"bytes"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -27,9 +28,7 @@ func serve(t *testing.T, faults string) (*Server, *Listener, *http.Client) {
 	transport := &http.Transport{DisableCompression: true, MaxResponseHeaderBytes: 4 << 20}
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, l.Close())
 	})
 	return s, l, &http.Client{Transport: transport}
 }
@@ -57,8 +56,7 @@ func read(t *testing.T, s *Server, l *Listener, c *http.Client) (*http.Response,
 	return res, string(body), err
 }
 
-// faults 38, 66–70
-func TestAnswersAreSpoiledAfterStoring(t *testing.T) {
+func TestAnswersAreSpoiledAfterStoring(t *testing.T) { // faults 38, 66–70
 	for fault, is := range map[string]func(res *http.Response, body string, err error) bool{
 		"cut-body": func(res *http.Response, body string, err error) bool {
 			return errors.Is(err, io.ErrUnexpectedEOF) && len(body) > 0 && int64(len(body)) == res.ContentLength/2
@@ -77,16 +75,12 @@ func TestAnswersAreSpoiledAfterStoring(t *testing.T) {
 			return err == nil && broken == nil && res.Header.Get("Content-Encoding") == "gzip" && holdsID(z)
 		},
 	} {
-		t.Run(fault, func(t *testing.T) {
-			s, l, c := serve(t, fault+"#1")
-			res, body, err := read(t, s, l, c)
-			if res == nil || res.StatusCode != 201 || !is(res, body, err) {
-				t.Fatalf("%v %.200q %v", res, body, err)
-			}
-			if n := len(ledger(t, s)); n != 1 {
-				t.Errorf("%d leads stored", n)
-			}
-		})
+		s, l, c := serve(t, fault+"#1")
+		res, body, err := read(t, s, l, c)
+		if res == nil || res.StatusCode != 201 || !is(res, body, err) {
+			t.Fatalf("%v: %v %.200q %v", fault, res, body, err)
+		}
+		same(t, 1, len(ledger(t, s)), "leads are stored", fault)
 	}
 }
 
@@ -114,13 +108,10 @@ func TestClosedUnannounced(t *testing.T) {
 	}
 }
 
-// faults 66, 69
-func TestAnAnswerNamesAnotherLead(t *testing.T) {
+func TestAnAnswerNamesAnotherLead(t *testing.T) { // faults 66, 69
 	s := open(t, Options{Faults: "create.other-id#2,update.other-id#1"})
 	first := createLead(t, s, `{}`)
-	if again := createLead(t, s, `{}`); again != first {
-		t.Errorf("lead %s, want %s", again, first)
-	}
+	same(t, first, createLead(t, s, `{}`), "lead")
 	second := ledger(t, s)[1].ID
 	w := ask(s, "PATCH", "/v3/lead/"+second, `{"ExternalID":"x"}`, "Authorization", signIn(s))
 	if got := decode(t, w)["ID"]; got != first || ledger(t, s)[1].ExternalID != "x" {
@@ -128,8 +119,7 @@ func TestAnAnswerNamesAnotherLead(t *testing.T) {
 	}
 }
 
-// faults 39, 46
-func TestAHangingRequestEndsWithItsClient(t *testing.T) {
+func TestAHangingRequestEndsWithItsClient(t *testing.T) { // faults 39, 46
 	for fault, leads := range map[string]int{"hang": 0, "hang-stored": 1, "slow": 1} {
 		s, l, c := serve(t, fault+"#1:1h")
 		ctx, cancel := context.WithCancel(t.Context())
@@ -143,9 +133,7 @@ func TestAHangingRequestEndsWithItsClient(t *testing.T) {
 		}
 		cancel()
 		group.Wait()
-		if n := len(ledger(t, s)); n != leads {
-			t.Errorf("%s: %d leads stored", fault, n)
-		}
+		same(t, leads, len(ledger(t, s)), fault, "leads are stored")
 	}
 }
 
@@ -156,8 +144,7 @@ func awaitCount(ctx context.Context, s *Server) {
 	}
 }
 
-// faults 39, 44
-func TestAnswersComeLate(t *testing.T) {
+func TestAnswersComeLate(t *testing.T) { // faults 39, 44
 	for _, tt := range []struct {
 		options Options
 		want    time.Duration
@@ -171,9 +158,61 @@ func TestAnswersComeLate(t *testing.T) {
 			s := open(t, tt.options)
 			start := time.Now()
 			w := answered(s)
-			if got := time.Since(start); got != tt.want || w.Code != 201 {
-				t.Errorf("%+v: status %d after %v, want %v", tt.options, w.Code, got, tt.want)
-			}
+			same(t, []any{tt.want, 201}, []any{time.Since(start), w.Code}, tt.options, "after")
 		})
+	}
+}
+
+func TestOnlyThisMachineIsServed(t *testing.T) {
+	s := open(t, Options{})
+	for _, addr := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:0", "example.com:0", "127.0.0.1", "127.0.0.1:x", ""} {
+		if l, err := Listen(addr, s, 0); err == nil {
+			_ = l.Close()
+			t.Errorf("%q is served", addr)
+		}
+	}
+	l, err := Listen("localhost:0", s, 0)
+	must.Do(t, err)
+	if !strings.HasPrefix(l.URL(), "http://") || strings.HasSuffix(l.URL(), ":0") || strings.HasSuffix(l.URL(), "/") {
+		t.Errorf("the URL is %s", l.URL())
+	}
+	must.Do(t, l.Close())
+	if _, err := http.Get(l.URL()); err == nil {
+		t.Error("a closed listener answers")
+	}
+}
+
+func TestClosingAnswersWhatIsLate(t *testing.T) {
+	s := open(t, Options{Faults: "slow#1:1h"})
+	l, err := Listen("127.0.0.1:0", s, 0)
+	must.Do(t, err)
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	ended := make(chan error)
+	go func() {
+		res, err := post(context.Background(), s, l, &http.Client{Transport: transport})
+		if err == nil {
+			err = res.Body.Close()
+		}
+		ended <- err
+	}()
+	awaitCount(t.Context(), s)
+	must.Do(t, l.Close())
+	must.Do(t, <-ended)
+}
+
+func TestARestingConnectionIsClosed(t *testing.T) {
+	l, err := Listen("127.0.0.1:0", open(t, Options{}), 10*time.Millisecond)
+	must.Do(t, err)
+	defer l.Close()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(l.URL(), "http://"))
+	must.Do(t, err)
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(conn) // ends when the sandbox closes
+	if err != nil || !bytes.HasPrefix(b, []byte("HTTP/1.1 404 ")) || bytes.Contains(b, []byte("Connection: close")) {
+		t.Errorf("%s %v", b, err)
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"leadferry/internal/testsupport/must"
 )
 
@@ -32,12 +30,10 @@ func TestFaultsHitAsOftenAsTheyAreAskedTo(t *testing.T) {
 		want       []int
 	}{
 		{"", "create", nil},
-		{" , ", "create", nil},
 		{"500/3", "create", []int{3, 6, 9}},
 		{"500/3", "update", []int{3, 6, 9}},
 		{"500/3", "token", nil},
 		{"token.500/3", "token", []int{3, 6, 9}},
-		{"update.500/3", "create", nil},
 		{"drop#4", "create", []int{4}},
 		{"drop#4, 429/5", "create", []int{4, 5, 10}},
 		{"500:100%", "create", []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}},
@@ -78,18 +74,6 @@ func TestFaultsThatMeanNothingAreRefused(t *testing.T) {
 	}
 }
 
-func TestNoListOfFaultsBreaksTheParser(t *testing.T) {
-	piece := rapid.SampledFrom([]string{"500", "slow", "drop", "-stored", "-retry", "token.", ":", "/", "#", "5", "%", "=", ",", "3s", "seed"})
-	rapid.Check(t, func(t *rapid.T) {
-		spec := strings.Join(rapid.SliceOf(piece).Draw(t, "pieces"), "")
-		if fs, err := parseFaults(spec); err == nil {
-			fs.pick("create")
-		} else if !strings.HasPrefix(err.Error(), "sandbox: the fault ") {
-			t.Errorf("%q: %v", spec, err)
-		}
-	})
-}
-
 func TestEveryTrickOfTheTableIsAFault(t *testing.T) {
 	for _, name := range faultNames {
 		if _, err := parseFaults(name + ":1%"); err != nil {
@@ -111,8 +95,7 @@ func answered(s *Server) (w *httptest.ResponseRecorder) {
 	return ask(s, "POST", "/v1/"+TrunkID, direct(`{"name":"Ann"}`), "Authorization", signIn(s))
 }
 
-// faults 37, 42, 51–60, 63–65
-func TestStatusesAndDropsStoreOrDoNot(t *testing.T) {
+func TestStatusesAndDropsStoreOrDoNot(t *testing.T) { // faults 37, 42, 51–60, 63–65
 	for _, tt := range []struct {
 		fault         string
 		status, leads int
@@ -120,72 +103,54 @@ func TestStatusesAndDropsStoreOrDoNot(t *testing.T) {
 	}{
 		{"500", 500, 0, false},
 		{"500-stored", 500, 1, false},
-		{"502-stored", 502, 1, false},
 		{"400", 400, 0, false},
 		{"401", 401, 0, false},
-		{"409", 409, 0, false},
-		{"499", 499, 0, false},
 		{"200", 200, 0, false},
 		{"200-stored", 200, 1, true},
-		{"202-stored", 202, 1, true},
 		{"204-stored", 204, 1, false},
 		{"307", 307, 0, false},
-		{"304", 304, 0, false},
 		{"503-stored-retry", 503, 1, false},
 		{"drop", 0, 0, false},
 		{"drop-stored", 0, 1, false},
 	} {
-		t.Run(tt.fault, func(t *testing.T) {
-			s := open(t, Options{Faults: tt.fault + "#1"})
-			w := answered(s)
-			status, body := 0, ""
-			if w != nil {
-				status, body = w.Code, w.Body.String()
-			}
-			if n := len(ledger(t, s)); status != tt.status || n != tt.leads {
-				t.Errorf("status %d, %d leads", status, n)
-			}
-			if tt.status != 204 && strings.Contains(body, "leadID") != tt.leadID {
-				t.Errorf("the body is %s", body)
-			}
-			if s.Counts()["create"][tt.status] != 1 {
-				t.Errorf("counted %v", s.Counts())
-			}
-			if w := answered(s); w == nil || w.Code != 201 {
-				t.Error("the next request suffers too")
-			}
-		})
+		s := open(t, Options{Faults: tt.fault + "#1"})
+		w := answered(s)
+		status, body := 0, ""
+		if w != nil {
+			status, body = w.Code, w.Body.String()
+		}
+		if n := len(ledger(t, s)); status != tt.status || n != tt.leads {
+			t.Errorf("%v: status %d, %d leads", tt.fault, status, n)
+		}
+		if tt.status != 204 && strings.Contains(body, "leadID") != tt.leadID {
+			t.Errorf("%v: the body is %s", tt.fault, body)
+		}
+		same(t, 1, s.Counts()["create"][tt.status], s.Counts(), "counted", tt.fault)
+		if w := answered(s); w == nil || w.Code != 201 {
+			t.Error(tt.fault, "the next request suffers too")
+		}
 	}
 }
 
-// faults 61, 64
-func TestRetryAfterIsGivenInEveryForm(t *testing.T) {
+func TestRetryAfterIsGivenInEveryForm(t *testing.T) { // faults 61, 64
 	for faults, want := range map[string]string{
 		"429#1": "1", "503-retry#1,retry-after=7": "7", "429#1,retry-after=1e9": "1e9", "429#1,retry-after=-1": "-1",
 		"429#1,retry-after=none": "", "503#1": "",
 	} {
-		if got := answered(open(t, Options{Faults: faults})).Header().Get("Retry-After"); got != want {
-			t.Errorf("%s: %q, want %q", faults, got, want)
-		}
+		same(t, want, answered(open(t, Options{Faults: faults})).Header().Get("Retry-After"), faults)
 	}
 }
 
-// faults 53, 71
-func TestRevokedTokensAreRefusedAndNewOnesAreNot(t *testing.T) {
+func TestRevokedTokensAreRefusedAndNewOnesAreNot(t *testing.T) { // faults 53, 71
 	s := open(t, Options{Faults: "revoke#2"})
 	old := signIn(s)[len("Bearer "):]
 	for i, want := range []int{201, 401, 401} {
-		if got := try(s, old); got != want {
-			t.Errorf("request %d: status %d", i+1, got)
-		}
+		same(t, want, try(s, old), i+1, "status")
 	}
-	if got := try(s, signIn(s)[len("Bearer "):]); got != 201 {
-		t.Errorf("a new token: status %d", got)
-	}
+	same(t, 201, try(s, signIn(s)[len("Bearer "):]), "a new token: status")
 }
 
-// faults 73, 75
-func TestTokenRequestsSuffer(t *testing.T) {
+func TestTokenRequestsSuffer(t *testing.T) { // faults 73, 75
 	s := open(t, Options{Faults: "token.500#2,token.cut-body#3"})
 	first := decode(t, tokens(s, "grant_type", "client_credentials"))
 	if w := tokens(s, "grant_type", "client_credentials"); w.Code != 500 {

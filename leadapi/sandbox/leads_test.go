@@ -1,10 +1,13 @@
 package sandbox
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestCreateAnswersWithTheAssignment(t *testing.T) {
@@ -12,25 +15,22 @@ func TestCreateAnswersWithTheAssignment(t *testing.T) {
 	rest := `,"content":{},"typeKey":"k","typeLabel":"l"}`
 	for name, tt := range map[string]struct{ body, organization, location string }{
 		"an organization":  {`{"organizationID":"` + denver + `"` + rest, denver, ""},
-		"the trunk":        {`{"organizationID":"` + TrunkID + `"` + rest, TrunkID, ""},
 		"a radius":         {`{"locatorID":"` + radiusLocator + `","locationSearch":{"searchText":"1 Elm Street, Houston"}` + rest, dallas, "Larkfield of Houston"},
 		"a territory":      {`{"locatorID":"` + regionsLocator + `","locationSearch":{"postalCode":"02134"}` + rest, boston, "Larkfield of Boston"},
 		"both":             {`{"locatorID":"` + MixedLocatorID + `","locationSearch":{"searchText":"Elm, 07030"}` + rest, newYork, "Larkfield of Newark"},
 		"escapes in names": {`{"organization\u0049D":"` + denver + `"` + rest, denver, ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			w := ask(s, "POST", "/v1/"+TrunkID, tt.body, "Authorization", signIn(s))
-			if w.Code != http.StatusCreated {
-				t.Fatalf("status %d: %s", w.Code, w.Body)
-			}
-			got := decode(t, w)
-			if !isUUID(got["leadID"].(string)) {
-				t.Errorf("leadID is %v", got["leadID"])
-			}
-			delete(got, "leadID")
-			want := map[string]any{"assignedOrganizationID": tt.organization, "assignedLocationName": tt.location}
-			same(t, "result", want, got)
-		})
+		w := ask(s, "POST", "/v1/"+TrunkID, tt.body, "Authorization", signIn(s))
+		if w.Code != http.StatusCreated {
+			t.Fatalf("%v: status %d: %s", name, w.Code, w.Body)
+		}
+		got := decode(t, w)
+		if !isUUID(got["leadID"].(string)) {
+			t.Errorf("%v: leadID is %v", name, got["leadID"])
+		}
+		delete(got, "leadID")
+		want := map[string]any{"assignedOrganizationID": tt.organization, "assignedLocationName": tt.location}
+		same(t, want, got, name)
 	}
 }
 
@@ -48,7 +48,7 @@ func TestCreateKeepsWhatWasSent(t *testing.T) {
 	want.Location.Name, want.Location.Address = "Larkfield of Chicago", "2200 Clark Street, Chicago, IL 60614"
 	want.RequestMeta.ContentType, want.RequestMeta.Host, want.RequestMeta.IP = "application/json", "example.com", "192.0.2.1"
 	want.RequestMeta.Locale, want.RequestMeta.URL, want.RequestMeta.UserAgent = "en", "/v1/"+TrunkID, "leadferry/1"
-	same(t, "result", want, l)
+	same(t, want, l)
 	a := respond(200, l.Content)
 	if got := string(a.body); got != `{"name":"Ann <Lee> & Söhne","none":null,"opt":true,"score":12345678901234567890,"tags":["a",1.50]}` {
 		t.Errorf("content is %s", got)
@@ -69,56 +69,35 @@ func TestCreateRefusesWhatTheSpecificationDoesNotAllow(t *testing.T) {
 		"no body":                        {``, 415},
 		"not JSON":                       {`{`, 400},
 		"text behind":                    {`{` + org + content + types + `} {}`, 400},
-		"a list":                         {`[]`, 400},
 		"null":                           {`null`, 400},
 		"a byte order mark":              {"\ufeff" + direct(`{}`), 400},
-		"a duplicate name":               {`{` + org + org + content + types + `}`, 400},
 		"a duplicate name in content":    {direct(`{"a":1,"a":2}`), 400},
 		"invalid UTF-8":                  {direct("{\"a\":\"\xff\"}"), 400},
 		"a lone surrogate":               {direct(`{"a":"\ud800"}`), 400},
-		"deep nesting":                   {direct(`{"a":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}`), 400},
 		"too large":                      {direct(`{"a":"` + strings.Repeat("x", maxBody) + `"}`), 413},
 		"an unknown field":               {`{"leads":[],` + org + content + types + `}`, 400},
-		"a name in another case":         {`{` + org + content + `"TypeKey":"k","typeLabel":"l"}`, 400},
 		"no assignment":                  {`{` + content + types + `}`, 400},
-		"an empty organization":          {`{"organizationID":"",` + content + types + `}`, 400},
-		"an organization of wrong type":  {`{"organizationID":7,` + content + types + `}`, 400},
 		"an unknown organization":        {`{"organizationID":"o-1",` + content + types + `}`, 422},
 		"organization and locator":       {`{` + org + located(radiusLocator, `{"searchText":"x"}`)[1:], 400},
 		"organization and search":        {`{` + org + `"locationSearch":{},` + content + types + `}`, 400},
-		"a locator without search":       {`{"locatorID":"` + radiusLocator + `",` + content + types + `}`, 400},
 		"a search without locator":       {`{"locationSearch":{"searchText":"x"},` + content + types + `}`, 400},
 		"an unknown locator":             {located("l-1", `{"searchText":"x"}`), 422},
-		"a search of wrong type":         {located(radiusLocator, `"x"`), 400},
-		"an empty search":                {located(radiusLocator, `{}`), 400},
 		"an empty text":                  {located(radiusLocator, `{"searchText":" "}`), 400},
 		"a text of wrong type":           {located(radiusLocator, `{"searchText":null}`), 400},
 		"an unknown search property":     {located(radiusLocator, `{"searchText":"x","latitude":"1"}`), 400},
-		"postalCode, radius":             {located(radiusLocator, `{"postalCode":"02134"}`), 400},
 		"postalCode, regions and radius": {located(MixedLocatorID, `{"postalCode":"02134"}`), 400},
 		"searchText, regions":            {located(regionsLocator, `{"searchText":"Boston"}`), 400},
 		"both properties, regions":       {located(regionsLocator, `{"postalCode":"02134","searchText":"Boston"}`), 400},
-		"both properties, radius":        {located(radiusLocator, `{"postalCode":"02134","searchText":"Boston"}`), 400},
 		"no content":                     {`{` + org + types + `}`, 400},
-		"content of wrong type":          {`{` + org + `"content":[],` + types + `}`, 400},
 		"null content":                   {`{` + org + `"content":null,` + types + `}`, 400},
 		"no typeKey":                     {`{` + org + content + `"typeLabel":"l"}`, 400},
-		"an empty typeKey":               {`{` + org + content + `"typeKey":"","typeLabel":"l"}`, 400},
 		"no typeLabel":                   {`{` + org + content + `"typeKey":"k"}`, 400},
-		"typeLabel of wrong type":        {`{` + org + content + `"typeKey":"k","typeLabel":true}`, 400},
 		"an unknown status":              {`{"status":"Open",` + org + content + types + `}`, 422},
-		"a label as status":              {`{"status":"Closed | Won",` + org + content + types + `}`, 422},
 		"an empty status":                {`{"status":"",` + org + content + types + `}`, 422},
-		"a null locator":                 {`{"locatorID":null,"locationSearch":null,` + org + content + types + `}`, 400},
-		"a null status":                  {`{"status":null,` + org + content + types + `}`, 400},
 	} {
-		t.Run(name, func(t *testing.T) {
-			refuses(t, s, ask(s, "POST", "/v1/"+TrunkID, tt.body, "Authorization", signIn(s)), tt.status)
-		})
+		refuses(t, s, ask(s, "POST", "/v1/"+TrunkID, tt.body, "Authorization", signIn(s)), tt.status, name)
 	}
-	if n := len(ledger(t, s)); n != 0 {
-		t.Errorf("%d leads stored", n)
-	}
+	same(t, 0, len(ledger(t, s)), "leads are stored")
 }
 
 func TestLeadRequestsNeedTheRightHeadersAndPath(t *testing.T) {
@@ -131,22 +110,17 @@ func TestLeadRequestsNeedTheRightHeadersAndPath(t *testing.T) {
 	}{
 		"no token":              {"", "Authorization", "", 401},
 		"another scheme":        {"", "Authorization", "Basic " + good[7:], 401},
-		"no scheme":             {"", "Authorization", good[7:], 401},
 		"a forged token":        {"", "Authorization", good[:len(good)-2] + "xx", 401},
-		"a token cut short":     {"", "Authorization", "Bearer ", 401},
 		"a temporary token":     {"", "Authorization", temporary, 401},
 		"no content type":       {"", "Content-Type", "", 415},
-		"form data":             {"", "Content-Type", "application/x-www-form-urlencoded", 415},
 		"another character set": {"", "Content-Type", "application/json; charset=utf-16", 415},
 		"a packed body":         {"", "Content-Encoding", "gzip", 415},
 		"a query":               {"?a=1", "Accept", "*/*", 400}, "an empty query": {"?", "Accept", "*/*", 400},
 		"an unknown ID": {"x", "Accept", "*/*", 404},
 	} {
-		t.Run(name, func(t *testing.T) {
-			headers := []string{"Authorization", good, tt.header, tt.value}
-			refuses(t, s, ask(s, "POST", "/v1/"+TrunkID+tt.path, direct(`{}`), headers...), tt.status)
-			refuses(t, s, ask(s, "PATCH", "/v3/lead/"+id+tt.path, `{"Status":"onHold"}`, headers...), tt.status)
-		})
+		headers := []string{"Authorization", good, tt.header, tt.value}
+		refuses(t, s, ask(s, "POST", "/v1/"+TrunkID+tt.path, direct(`{}`), headers...), tt.status, name)
+		refuses(t, s, ask(s, "PATCH", "/v3/lead/"+id+tt.path, `{"Status":"onHold"}`, headers...), tt.status, name)
 	}
 	if w := ask(s, "POST", "/v1/"+TrunkID, direct(`{}`), "Authorization", "bearer "+good[7:], "Content-Type", "application/json; charset=UTF-8"); w.Code != 201 {
 		t.Errorf("status %d", w.Code)
@@ -173,7 +147,7 @@ func TestUpdateAnswersWithTheLead(t *testing.T) {
 		"Source":      "lead-collector", "Status": "closedWon", "Stage": "lead", "TypeKey": "contact-form", "TypeLabel": "Contact form",
 		"Views": 0.0, "ExternalID": "crm-7", "DisplayName": "Ann",
 	}
-	same(t, "result", want, decode(t, w))
+	same(t, want, decode(t, w))
 }
 
 func TestUpdateMergesContentAndLeavesTheRest(t *testing.T) {
@@ -194,12 +168,8 @@ func TestUpdateMergesContentAndLeavesTheRest(t *testing.T) {
 		}
 		l := ledger(t, s)[0]
 		content := respond(200, l.Content)
-		if got := l.Status + ` "` + l.ExternalID + `" ` + string(content.body); got != step.want {
-			t.Errorf("after %s: %s, want %s", step.body, got, step.want)
-		}
-		if moved := l.UpdatedAt > before; moved != (step.body != `{"Content":{}}`) {
-			t.Errorf("after %s: UpdatedAt moved: %v", step.body, moved)
-		}
+		same(t, step.want, l.Status+` "`+l.ExternalID+`" `+string(content.body), step.body)
+		same(t, step.body != `{"Content":{}}`, l.UpdatedAt > before, step.body, "UpdatedAt moved")
 	}
 }
 
@@ -211,24 +181,84 @@ func TestUpdateRefusesWhatTheSpecificationDoesNotAllow(t *testing.T) {
 		id, body string
 		status   int
 	}{
-		"nothing":               {id, `{}`, 400},
-		"an unknown field":      {id, `{"Status":"open","DisplayName":"x"}`, 400},
-		"a field in lower case": {id, `{"status":"open"}`, 400}, "a type": {id, `{"TypeKey":"x"}`, 400},
-		"status of wrong type":   {id, `{"Status":1}`, 400},
+		"nothing":                {id, `{}`, 400},
+		"an unknown field":       {id, `{"Status":"open","DisplayName":"x"}`, 400},
 		"an unknown status":      {id, `{"Status":"won","ExternalID":"x"}`, 422},
 		"an ID of wrong type":    {id, `{"ExternalID":7}`, 400},
-		"a null ID":              {id, `{"ExternalID":null}`, 400},
 		"content of wrong type":  {id, `{"Content":"x"}`, 400},
-		"duplicate content":      {id, `{"Content":{"a":"2","a":"3"}}`, 400},
 		"an unknown lead":        {newID(0), `{"Status":"open"}`, 404},
-		"a lead in capitals":     {strings.ToUpper(id), `{"Status":"open"}`, 404},
 		"an ID that is no UUID":  {"lead-1", `{"Status":"open"}`, 404},
 		"an escaped path":        {"..%2F..%2Fv3%2Foauth2%2Fclient", `{"Status":"open"}`, 404},
 		"a UUID without hyphens": {strings.ReplaceAll(id, "-", "0"), `{"Status":"open"}`, 404},
 	} {
-		t.Run(name, func(t *testing.T) {
-			refuses(t, s, ask(s, "PATCH", "/v3/lead/"+tt.id, tt.body, "Authorization", signIn(s)), tt.status)
-		})
+		refuses(t, s, ask(s, "PATCH", "/v3/lead/"+tt.id, tt.body, "Authorization", signIn(s)), tt.status, name)
 	}
-	same(t, "result", before, ledger(t, s))
+	same(t, before, ledger(t, s))
+}
+
+// names are those of leads, in the order in which they are found.
+func names(leads []Lead) (found []string) {
+	for _, l := range leads {
+		found = append(found, l.DisplayName)
+	}
+	return found
+}
+
+func TestFindMatchesEveryWordInAValue(t *testing.T) {
+	at := newClock()
+	s := open(t, Options{now: at.now})
+	ann := createLead(t, s, `{"name":"Ann Ohm","email":"ann@example.com","n":17}`)
+	createLead(t, s, `{"name":"Bob \"Quick\" Lee","note":"status: ünclear"}`)
+	ask(s, "POST", "/v1/"+TrunkID, `{"organizationID":"`+miami+`","content":{"name":"Cid"},"typeKey":"k","typeLabel":"Brochure","status":"onHold"}`, "Authorization", signIn(s))
+	at.move(70 * time.Second)
+	createLead(t, s, `{"name":"Dee","was":"2026-05-04T09:31:00Z"}`)
+	ask(s, "PATCH", "/v3/lead/"+ann, `{"ExternalID":"CRM-0007"}`, "Authorization", signIn(s))
+	for query, want := range map[string][]string{
+		"":        {"Dee", "Cid", `Bob "Quick" Lee`, "Ann Ohm"},
+		"ann OHM": {"Ann Ohm"}, "ohm ann@": {"Ann Ohm"}, "ann bob": nil, "crm-0007": {"Ann Ohm"}, "17": {"Ann Ohm"},
+		ann:       {"Ann Ohm"},
+		`"quick"`: {`Bob "Quick" Lee`}, "ÜNCLEAR": {`Bob "Quick" Lee`}, "onhold brochure": {"Cid"},
+		"biscayne":                 {"Cid"}, // the name of the organization
+		miami:                      {"Cid"},
+		"externalid":               nil, // a field is no value
+		"\xff\x00":                 nil,
+		" \t ":                     {"Dee", "Cid", `Bob "Quick" Lee`, "Ann Ohm"},
+		"2026-05-04t09:30:00Z lee": {`Bob "Quick" Lee`}, // made in the minute after
+		"2026-05-04T09:31:00Z":     {"Dee"}, "2026-05-04T11:31:00+02:00": {"Dee"}, "2026-05-04T09:31:12Z": nil,
+		"not there, nowhere": nil,
+	} {
+		found, more, err := s.Find(query, 10)
+		if d := cmp.Diff(want, names(found)); d != "" || err != nil || more {
+			t.Errorf("%q: %v, %v: %s", query, err, more, d)
+		}
+		if found, more, err = s.Find(query, 2); len(found) != min(2, len(want)) || more != (len(want) > 2) || err != nil {
+			t.Errorf("%q: two: %d, %v, %v", query, len(found), more, err)
+		}
+	}
+}
+
+func TestRequestsAreKeptWithoutSecrets(t *testing.T) {
+	s := open(t, Options{Faults: "create.drop-stored#2"})
+	first := createLead(t, s, `{}`)
+	func() {
+		defer func() { _ = recover() }() // no answer
+		ask(s, "POST", "/v1/"+TrunkID, direct(`{"email":"secret@example.com"}`), "Authorization", signIn(s), "X-Request-ID", strings.Repeat("r", 200))
+	}()
+	ask(s, "POST", "/v3/oauth2/token?client_secret=secret", "")
+	ask(s, "PATCH", "/v3/lead/"+strings.Repeat("x", 400), `{}`, "Authorization", "Bearer secret")
+	all := s.Requests(10, func(Request) bool { return true })
+	made := ledger(t, s)
+	want := []Request{
+		{Kind: "update", Method: "PATCH", Path: ("/v3/lead/" + strings.Repeat("x", 400))[:200], Status: 401, Reason: "the token is not accepted, or has expired"},
+		{Kind: "token", Method: "POST", Path: "/v3/oauth2/token", Status: 400, Reason: all[1].Reason},
+		{Kind: "create", Method: "POST", Path: "/v1/" + TrunkID, RequestID: strings.Repeat("r", 100), Fault: "drop-stored", LeadID: made[1].ID},
+		{Kind: "create", Method: "POST", Path: "/v1/" + TrunkID, Status: 201, LeadID: first},
+	}
+	same(t, "", cmp.Diff(want, all, cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "At" }, cmp.Ignore())))
+	if strings.Contains(fmt.Sprint(all), "secret") {
+		t.Errorf("a secret is kept: %v", all)
+	}
+	if few := s.Requests(1, func(r Request) bool { return r.Kind == "create" }); len(few) != 1 || few[0].LeadID != made[1].ID {
+		t.Errorf("%+v", few)
+	}
 }

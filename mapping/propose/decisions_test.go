@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"leadferry/internal/testsupport/must"
 	"leadferry/mapping"
 )
 
@@ -52,9 +53,7 @@ func readCases(t *testing.T, name string, into any) {
 	if err == nil {
 		err = yaml.Load(data, into, yaml.WithKnownFields())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 func TestSourceSaysWhatAReaderCannotKnow(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"leadferry/internal/testsupport/must"
 	"leadferry/mapping"
 )
 
@@ -41,9 +42,7 @@ func proposeAny(t failer, in Input) (p Proposal, ok bool) {
 func readTable(t *testing.T, path string) Input {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	in := Input{File: filepath.Base(path), Source: mapping.Source{Format: strings.TrimPrefix(filepath.Ext(path), ".")}, Complete: true}
 	r := csv.NewReader(strings.NewReader(string(data)))
 	switch first, _, _ := strings.Cut(string(data), "\n"); {
@@ -53,9 +52,7 @@ func readTable(t *testing.T, path string) Input {
 		r.Comma = ';'
 	}
 	records, err := r.ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	in.Columns, in.Rows = records[0], records[1:]
 	return in
 }
@@ -73,14 +70,10 @@ func TestExportsOfManySystems(t *testing.T) {
 			got := string(p.YAML) + "--- notes\n" + strings.Join(p.Notes, "\n") + "\n"
 			golden := strings.TrimSuffix(file, filepath.Ext(file)) + ".golden"
 			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(golden, []byte(got), 0o644))
 			}
 			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if diff := cmp.Diff(string(want), got); diff != "" {
 				t.Error(diff)
 			}

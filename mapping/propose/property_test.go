@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"leadferry/internal/testsupport/must"
 	"leadferry/mapping"
 )
 
@@ -166,9 +167,7 @@ func TestScalarsAreReadBackAsTheyWere(t *testing.T) {
 			t.Fatalf("%v\n%s", err, file)
 		}
 		b, err := m.Bind("in", mapping.Columns{Names: []string{"c"}, Own: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var rec mapping.Record
 		if problems := b.Map([]string{s}, mapping.Env{}, &rec); problems != nil {
 			t.Fatalf("%v\n%s", problems, file)

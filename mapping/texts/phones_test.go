@@ -12,6 +12,8 @@ import (
 
 	"github.com/nyaruka/phonenumbers"
 	"pgregory.net/rapid"
+
+	"leadferry/internal/testsupport/must"
 )
 
 var update = flag.Bool("update", false, "write phones.csv anew, from the library")
@@ -19,9 +21,7 @@ var update = flag.Bool("update", false, "write phones.csv anew, from the library
 // TestPhonesAreThoseOfTheLibrary holds the table against the library's data.
 func TestPhonesAreThoseOfTheLibrary(t *testing.T) {
 	all, err := phonenumbers.MetadataCollection()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	plans := map[string]*phonenumbers.PhoneMetadata{}
 	codes := map[int]bool{}
 	for _, m := range all.GetMetadata() {
@@ -49,13 +49,9 @@ func TestPhonesAreThoseOfTheLibrary(t *testing.T) {
 	}
 	var b strings.Builder
 	w := csv.NewWriter(&b)
-	if err := w.WriteAll(rows); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.WriteAll(rows))
 	if *update {
-		if err := os.WriteFile("phones.csv", []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile("phones.csv", []byte(b.String()), 0o644))
 	} else if b.String() != phonesText {
 		t.Error("phones.csv is not what the library has: go test ./mapping/texts -update writes it")
 	}

@@ -147,35 +147,3 @@ func (w *trigger) Write(b []byte) (int, error) {
 	}
 	return len(b), nil
 }
-
-func TestOptions(t *testing.T) {
-	parse := func(args ...string) (options, error) {
-		return parseOptions(args, streams{io.Discard, io.Discard})
-	}
-	o, err := parse("-rows", "20000", "-only", "N5|N1")
-	if err != nil || o.rows != 20_000 || o.only.MatchString("N11") || !o.only.MatchString("N1") {
-		t.Errorf("%+v, %v", o, err)
-	}
-	if o, err := parse(); err != nil || o.rows != fullRows || o.runs != 3 || o.only != nil || o.most() != fullRows {
-		t.Errorf("%+v, %v", o, err)
-	}
-	for _, args := range [][]string{{"-only", "("}, {"-rows", "5"}, {"-runs", "0"}, {"sync"}, {"-nothing"}} {
-		if _, err := parse(args...); err == nil {
-			t.Errorf("%v is taken", args)
-		}
-	}
-}
-
-func TestFigures(t *testing.T) {
-	if got := median([]float64{9, 1, 5}); got != 5 {
-		t.Errorf("median %v", got)
-	}
-	if got := median([]float64{4, 2}); got != 2 {
-		t.Errorf("median of two %v", got)
-	}
-	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
-		if got := grouped(n); got != want {
-			t.Errorf("%d is written %s", n, got)
-		}
-	}
-}

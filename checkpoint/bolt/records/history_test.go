@@ -11,6 +11,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/internal/rowkey"
+	"leadferry/internal/testsupport/must"
 )
 
 // A history comes back as it was, and a row with one stays small.
@@ -56,9 +57,7 @@ func TestEveryFieldComesBack(t *testing.T) {
 		if len(e.Content) == 0 {
 			e.Content = nil
 		}
-		if err := Decode(e.Key, AppendKept(nil, &checkpoint.Kept{Entry: e}), &got); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Decode(e.Key, AppendKept(nil, &checkpoint.Kept{Entry: e}), &got))
 		if diff := cmp.Diff(e, got); diff != "" {
 			t.Fatal(diff)
 		}

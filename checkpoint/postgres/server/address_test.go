@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // A server on another machine is verified in full, also where nobody has said so.
@@ -19,9 +21,7 @@ func TestOtherMachinesAreVerified(t *testing.T) {
 // Words that psql takes and no server does are left out.
 func TestWordsOfPsql(t *testing.T) {
 	a, err := Parse("host=/tmp dbname=leads keepalives=1 keepalives_idle=30 tcp_user_timeout=1000 gssencmode=disable options='-c geqo=off'")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if got := fmt.Sprint(a.current().RuntimeParams); got != "map[application_name:leadferry options:-c geqo=off]" {
 		t.Errorf("the server is told %s", got)
 	}

@@ -1,10 +1,12 @@
 package page
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
 	"math"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -114,7 +116,6 @@ func checked() *report.Summary {
 	return s
 }
 
-// quiet is a run that had nothing to do.
 func quiet() *report.Summary {
 	return &report.Summary{RunID: "0a0a0a0a", Command: "sync", Version: "0.1.0", Outcome: "complete", Inputs: []report.Input{{Path: "a.csv", Format: "csv"}}}
 }
@@ -142,13 +143,6 @@ func TestPageOfAMillionRowsIsSmall(t *testing.T) {
 	}
 }
 
-func BenchmarkPage(b *testing.B) {
-	s := million()
-	for b.Loop() {
-		must.Do(b, Write(io.Discard, s))
-	}
-}
-
 // parsed is a page as a browser sees it.
 func parsed(t testing.TB, text string) *html.Node {
 	t.Helper()
@@ -166,7 +160,6 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
-// words is the text below a node.
 func words(n *html.Node) string {
 	var b strings.Builder
 	for d := range n.Descendants() {
@@ -177,7 +170,6 @@ func words(n *html.Node) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// find is the first element that fits.
 func find(n *html.Node, fits func(*html.Node) bool) *html.Node {
 	for d := range n.Descendants() {
 		if d.Type == html.ElementNode && fits(d) {
@@ -203,7 +195,6 @@ func TestFilesAreLinked(t *testing.T) {
 	}
 }
 
-// Commands look like commands.
 func TestProse(t *testing.T) {
 	if got, want := string(prose("see `leadferry <x>`; --max-rejects 0 goes on")), `see <code>leadferry &lt;x&gt;</code>; --max-rejects 0 goes on`; got != want {
 		t.Errorf("%s, want %s", got, want)
@@ -356,4 +347,61 @@ func FuzzPage(f *testing.F) {
 		}
 		inert(t, written(t, s))
 	})
+}
+
+// running is a run on its way.
+func running(read int) *report.Summary {
+	return &report.Summary{RunID: "0a0a0a0a", Command: "import", Outcome: report.Running, Rows: report.RowCounts{Read: read, Created: read}}
+}
+
+func TestLivePageEndsWithTheFinishedOne(t *testing.T) {
+	l, err := Serve("127.0.0.1:0", running(0))
+	must.Do(t, err)
+	get := func(path, accept string) *http.Response {
+		t.Helper()
+		r, err := http.NewRequest(http.MethodGet, l.URL()+path, nil)
+		must.Do(t, err)
+		r.Header.Set("Accept", accept)
+		answer, err := http.DefaultClient.Do(r)
+		must.Do(t, err)
+		t.Cleanup(func() { answer.Body.Close() })
+		return answer
+	}
+	page := func() string {
+		t.Helper()
+		text, err := io.ReadAll(get("", "").Body)
+		must.Do(t, err)
+		return string(text)
+	}
+	if text := page(); !strings.Contains(text, "Import is beginning") {
+		t.Errorf("at first: %s", text)
+	}
+	s := running(50)
+	s.Rows.Read, s.ThroughputRowsPerS, s.Rows.InDoubt, s.Rows.Created = 60, 10, 1, 49
+	s.Total = 200
+	l.Show(s)
+	if text := page(); !strings.Contains(text, "needs attention") || strings.Contains(text, "needs nothing now") {
+		t.Errorf("with a row in doubt: %s", text)
+	}
+	s = running(50)
+	s.Paused = "the service <asked> to wait"
+	s.Total = 200
+	l.Show(s)
+	if text := page(); !strings.Contains(text, "50 rows so far") || !strings.Contains(text, `<progress max="100" value="25"`) || !strings.Contains(text, "Requests wait: the service &lt;asked&gt; to wait.") {
+		t.Errorf("on its way: %s", text)
+	}
+	if answer := get("other", ""); answer.StatusCode != http.StatusNotFound {
+		t.Errorf("another page: %s", answer.Status)
+	}
+	events := bufio.NewReader(get("", "text/event-stream").Body)
+	if _, err := events.ReadString('\n'); err != nil { // somebody follows
+		t.Fatal(err)
+	}
+	done := running(200)
+	done.Outcome = "complete"
+	must.Do(t, l.End(done))
+	rest, _ := io.ReadAll(events) // what comes behind the last word, if only the end, may be cut off
+	if _, last, found := strings.Cut(string(rest), "event: end\n"); !found || !strings.Contains(last, "Import complete: 200 rows") {
+		t.Errorf("the last word is %s", rest)
+	}
 }

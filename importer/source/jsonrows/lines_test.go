@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// faults 94
-func TestShapesAreRightAndBounded(t *testing.T) {
+func TestShapesAreRightAndBounded(t *testing.T) { // faults 94
 	s := newShapes(nil)
 	pad := strings.Repeat("k", 1000)
 	for i := range 5000 {

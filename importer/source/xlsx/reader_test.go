@@ -10,9 +10,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// A workbook with more texts than memory has room for is refused, and one whose cells point to none.
-//
-// faults 8, 94
+// A workbook with more texts than memory has room for is refused, and one whose cells point to none. faults 8, 94
 func TestSharedTextsAreBounded(t *testing.T) {
 	shared := &sharedTexts{}
 	must.Do(t, shared.read(newTokens(strings.NewReader("<sst><si><t>a</t></si><si/><si><t>b_x0041_</t></si></sst>"))))
@@ -47,8 +45,7 @@ func TestCellsFarToTheRight(t *testing.T) {
 	}
 }
 
-// faults 94
-func TestALongRowTakesNoMemory(t *testing.T) {
+func TestALongRowTakesNoMemory(t *testing.T) { // faults 94
 	const limit = 1000
 	cell := `<c t="str"><v>` + strings.Repeat("x", limit-1) + "</v></c>"
 	text := "<worksheet><sheetData><row>" + strings.Repeat(cell, 200) + "</row></sheetData></worksheet>"

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // live is how many bytes are in use.
@@ -43,17 +45,13 @@ func TestResultsAreNotHeldInMemory(t *testing.T) {
 	in := &atEnd{Reader: bytes.NewReader(file.Bytes())}
 	before := live()
 	of := lists{all: []*list{{path: "results.csv", command: "adopt", in: in}}}
-	if err := of.chooseRows(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, of.chooseRows())
 	if each := (in.live - before) / rows; each > 160 {
 		t.Errorf("%d bytes a row are kept to compare them", each)
 	}
 	taken := 0
 	for _, err := range of.entries {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		taken++
 	}
 	if taken != rows || in.live-before > 8*rows+around {
@@ -85,14 +83,10 @@ d,created,
 `
 	l := &list{path: "results.csv", command: "adopt", in: bytes.NewReader([]byte(file))}
 	of := lists{all: []*list{l}}
-	if err := of.chooseRows(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, of.chooseRows())
 	var got []int
 	for _, err := range of.entries {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		got = append(got, of.row.number)
 	}
 	if fmt.Sprint(got) != "[5 6 8]" {

@@ -21,6 +21,7 @@ import (
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/disk"
 	"leadferry/internal/pgtest"
+	"leadferry/internal/testsupport/must"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -43,9 +44,7 @@ func allToldBy(t *testing.T, l ledger.Ledger) (all []string) {
 		all = append(all, fmt.Sprint(d.Decision, d.At, d.Against))
 	}
 	known, kin, noted := checkpoint.Noted(ctx, l, checkpoint.Shape{Columns: []string{"id", "name"}, Key: "{id}"})
-	if err := errors.Join(err, noRuns, noAudit, noted); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, noRuns, noAudit, noted))
 	return append(all, fmt.Sprint(known, kin))
 }
 
@@ -53,16 +52,12 @@ func allToldBy(t *testing.T, l ledger.Ledger) (all []string) {
 func eventful(t *testing.T, path string, target checkpoint.Target) {
 	t.Helper()
 	d, err := bolt.Open(path, target, bolt.Options{AnyPlace: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	ctx := context.Background()
 	do := func(kind checkpoint.ChangeKind, e checkpoint.Entry) {
 		t.Helper()
 		c := &checkpoint.Change{Kind: kind, Entry: e, Again: true, Shape: &checkpoint.Shape{Columns: []string{"id", "name"}, Key: "{id}"}}
-		if err := errors.Join(d.Commit(ctx, []*checkpoint.Change{c}), c.Err); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(d.Commit(ctx, []*checkpoint.Change{c}), c.Err))
 	}
 	at := time.UnixMilli(1_780_000_000_123).UTC()
 	for i := range 5000 {
@@ -81,9 +76,7 @@ func eventful(t *testing.T, path string, target checkpoint.Target) {
 	do(checkpoint.Mark, checkpoint.Entry{Key: "Key-0010", LeadID: "lead-10", Unsettled: "run-2", Sought: "onHold", Seen: checkpoint.Sight{At: at, Status: "closedWon", Kept: true, Against: "open"}})
 	_, forgotten := checkpoint.Forget(ctx, d, []string{"gone"}, false)
 	put := checkpoint.PutRun(ctx, d, checkpoint.RunInfo{ID: "run", Command: "import", Started: at, Finished: at.Add(time.Minute), Outcome: "complete", Counts: map[string]int{"created": 3}})
-	if err := errors.Join(decided, forgotten, put, d.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(decided, forgotten, put, d.Close()))
 }
 
 // apart is a command without witnesses, whose files may lie anywhere.
@@ -109,9 +102,7 @@ func TestCopyThereAndBack(t *testing.T) {
 	knows := func(at ledger.Place) []string {
 		t.Helper()
 		l, err := at.Open(ledger.How{ReadOnly: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		defer l.Close()
 		return allToldBy(t, l)
 	}
@@ -134,16 +125,12 @@ func TestCopyThereAndBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	refusesRuns(server, checkpoint.ErrLocked)
-	if err := d.copyTo(t.Context(), file(first), address); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.copyTo(t.Context(), file(first), address))
 	if diff := cmp.Diff(want, knows(server)); diff != "" {
 		t.Errorf("in PostgreSQL (-file +server):\n%s", diff)
 	}
 	refusesRuns(file(first), checkpoint.ErrGone)
-	if err := d.copyTo(t.Context(), server, last); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.copyTo(t.Context(), server, last))
 	refusesRuns(server, checkpoint.ErrGone)
 	if diff := cmp.Diff(want, knows(file(last))); diff != "" {
 		t.Errorf("back in a file (-before +after):\n%s", diff)
@@ -153,27 +140,21 @@ func TestCopyThereAndBack(t *testing.T) {
 	}
 	at := file(last)
 	refused, err := at.Open(ledger.How{Check: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	refused.Close()
 	lostCopyIsNotMadeAgain(t, d, server, last)
 }
 
 func lostCopyIsNotMadeAgain(t *testing.T, d *Command, from ledger.Place, to string) {
 	t.Helper()
-	if err := os.Remove(to); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(to))
 	for range 2 {
 		if err := d.copyTo(t.Context(), from, to); !errors.Is(err, checkpoint.ErrGone) || disk.Exists(to) {
 			t.Fatalf("copied once more: %v", err)
 		}
 	}
 	l, err := from.Open(ledger.How{Moved: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	took, err := checkpoint.TakeOlder(t.Context(), l, nil, l.Info().ID, l.Moved())
 	if info := l.Info(); err != nil || !took || !info.Incomplete || !info.MayLack(&checkpoint.Entry{Key: "new"}) || info.Leads == 0 {
 		t.Errorf("taken again: %v, %+v", err, info)
@@ -197,16 +178,12 @@ func TestLostLedgerIsNotFilledAgain(t *testing.T) {
 	eventful(t, from, target)
 	d := apart(t)
 	at := d.At(from, target)
-	if err := d.copyTo(t.Context(), at, address); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.copyTo(t.Context(), at, address))
 	for _, loss := range []string{`DELETE FROM leadferry.ledgers`, `DROP SCHEMA leadferry CASCADE`, ``} {
 		server.Exec(t, address, loss)
 		if loss == "" { // somebody tried a run there
 			l, err := postgres.Open(address, target, postgres.Options{Run: "run"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			l.Close()
 		}
 		err := d.copyTo(t.Context(), at, address)

@@ -10,6 +10,7 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/postgres"
 	"leadferry/internal/pgtest"
+	"leadferry/internal/testsupport/must"
 )
 
 // Who writes the row's own number where the lead's ID belongs has not found the lead. fault 127
@@ -75,9 +76,7 @@ func TestAListThatIsCutOffIsRefused(t *testing.T) {
 	}
 	for _, text := range []string{"key,lead_id\nC-1,none", "key,lead_id\nC-1,EXISTS", "key,lead_id,note\nC-1," + id + ",cut o"} {
 		l := &list{path: "found.csv", command: "resolve", in: bytes.NewReader([]byte(text))}
-		if err := l.look(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, l.look())
 		if _, _, _, err := decisionsOf(l); err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -91,20 +90,14 @@ func TestNoneMadeIsOfTheQuestion(t *testing.T) {
 	send := func(run string, at time.Time) {
 		t.Helper()
 		s, err := postgres.Open(address, target, postgres.Options{Run: run})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		c := &checkpoint.Change{Kind: checkpoint.Claim, Again: true, Entry: checkpoint.Entry{Key: "a", Run: run, Updated: at}}
-		if err := errors.Join(s.Commit(t.Context(), []*checkpoint.Change{c}), c.Err, s.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(s.Commit(t.Context(), []*checkpoint.Change{c}), c.Err, s.Close()))
 	}
 	at := time.Now()
 	send("11111111", at)
 	person, err := postgres.Open(address, target, postgres.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer person.Close()
 	decisions, err := noneMade(t.Context(), person)
 	if err != nil || len(decisions) != 1 {

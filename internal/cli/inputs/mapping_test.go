@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"leadferry/importer"
+	"leadferry/internal/testsupport/must"
 	"leadferry/mapping"
 )
 
@@ -19,9 +20,7 @@ func beside(t *testing.T, name, table string) (sum string, err error) {
 	dir := t.TempDir()
 	m := "version: 1\ntables: {t: {file: " + name + ", key: Name, value: ID}}\n"
 	for file, text := range map[string]string{"m.yaml": m, name: table} {
-		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600))
 	}
 	var o importer.Options
 	tables, err := ReadMapping(filepath.Join(dir, "m.yaml"), &o)

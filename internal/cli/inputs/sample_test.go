@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"leadferry/importer/source"
+	"leadferry/internal/testsupport/must"
 )
 
 // leadRows are rows of leads below a header, with a sign between their cells.
@@ -43,14 +44,10 @@ func TestWhatStandsAroundATableIsFound(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "leads.csv")
-			if err := os.WriteFile(file, []byte(test.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(file, []byte(test.text), 0o600))
 			for _, from := range []reading{{name: file}, {name: "-", piped: []byte(test.text)}} {
 				s, err := from.sample(source.Options{Format: source.CSV})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				if got := said(s); got != test.want {
 					t.Errorf("%s: %q, want %q", from.name, got, test.want)
 				}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // What is meant as a server's address and is none, or as no checkpoint, must not become the name of a new file: every
@@ -30,9 +32,7 @@ func TestNamesOfNoFile(t *testing.T) {
 		t.Error(err)
 	}
 	for _, name := range []string{"port=1.db", "'leads'"} {
-		if err := os.WriteFile(name, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, nil, 0o600))
 	}
 	for _, name := range []string{
 		"leads.db", "./none", "./host=db", filepath.Join("a", "b=c.db"), "port=1.db", "'leads'", "", `"`, "Ann's leads.db", `C:\leads\x.db`, "a:/b.db",

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // What is told is what was written: in a file, without a place for one, and when the disk is full. No file stays.
@@ -19,9 +21,7 @@ func TestSpool(t *testing.T) {
 		for i := range 9000 { // more than any buffer on the way holds
 			if name == "a full disk" && i == 8000 && s.file != nil { // nothing can be written any more
 				full := filepath.Join(t.TempDir(), "read-only")
-				if err := os.WriteFile(full, want.Bytes(), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(full, want.Bytes(), 0o600))
 				s.file.Close()
 				var err error
 				if s.file, err = os.Open(full); err != nil {

