@@ -201,8 +201,8 @@ func wilson(hits, n int) (low, high float64) {
 	return max(0, (middle-width)/(1+z*z/count)), min(1, (middle+width)/(1+z*z/count))
 }
 
-func (d *drift) report(s *report.Summary) {
-	rec := new(report.Reconciliation)
+func (d *drift) report(s *report.Summary, rewrites bool) {
+	rec := &report.Reconciliation{Rewrites: rewrites}
 	for v := Same; v < verdictCount; v++ {
 		if v != Absent || d.named != nil {
 			rec.Verdicts = append(rec.Verdicts, report.VerdictCount{Verdict: v.String(), Leads: d.verdicts[v]})

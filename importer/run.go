@@ -277,7 +277,7 @@ func (r *run) summary() *report.Summary {
 		changed, in := f.Changed(), f.Info()
 		s.Inputs[i] = report.Input{
 			Path: in.Path, Format: in.Format, Bytes: in.Bytes, Rows: r.tally.rows[i], Blank: in.Blank,
-			SHA256: in.SHA256, Changed: changed,
+			SHA256: in.SHA256, Changed: changed, Unread: r.Shard.Of < 2 && in.Rows > r.tally.rows[i],
 		}
 	}
 	if r.tally.limits.doubts(0) {
@@ -336,7 +336,7 @@ func (r *run) soFar() *report.Summary {
 	s.Paused = r.retrier.Breaker.Paused()
 	r.tally.report(s)
 	if r.drift != nil {
-		r.drift.report(s)
+		r.drift.report(s, r.ReadByExternalID)
 	}
 	return s
 }

@@ -146,6 +146,14 @@ func (s *Summary) inService() string {
 type Reconciliation struct {
 	Verdicts []VerdictCount `json:"verdicts"`
 	Sample   *Sample        `json:"sample,omitempty"`
+	Rewrites bool           `json:"rewrites,omitzero"` // leads were read by an update of their ExternalID
+}
+
+func (r *Reconciliation) changedNothing() string {
+	if r.Rewrites {
+		return "No Status and no Content was changed; the ExternalID that was last confirmed was written again."
+	}
+	return "Nothing was changed on the service."
 }
 
 // absent is how many known leads no row names.

@@ -292,7 +292,10 @@ func (s *Summary) again(command string) []string {
 func (s *Summary) command(name string, files ...string) string {
 	line := "leadferry " + name + " -m " + shell.Path(s.Mapping.Path)
 	for _, f := range files {
-		line += " " + shell.Path(f)
+		if f != "-" { // standard input, not a file of this name
+			f = shell.Path(f)
+		}
+		line += " " + f
 	}
 	if line += s.at(); s.Target.BaseURL == inSandbox {
 		line += " --sandbox" // no lead that was made for trying goes to a real service

@@ -92,7 +92,8 @@ type Input struct {
 	Delimiter rune `json:"-"` // 0 is a comma
 	// its rejects begin with a byte order mark in JSONL, too: the run was told another encoding than theirs
 	ByteOrderMark bool `json:"-"`
-	Changed       bool `json:"-"` // while it was read
+	Changed       bool `json:"-"`               // while it was read
+	Unread        bool `json:"unread,omitzero"` // its last rows were read ahead, and the run stopped before their turn
 }
 
 // File is a file by its path and the SHA-256 of its bytes in hexadecimal.

@@ -103,7 +103,7 @@ func (s *Summary) activity() string {
 func (s *Summary) progress() string {
 	text := fmt.Sprintf("%s of %s read %s done", humanize.Comma(int64(s.Rows.Read-s.Rows.attention(false))),
 		english.Plural(s.Rows.Read, "row", ""), english.PluralWord(s.Rows.Read, "was", "were"))
-	if slices.ContainsFunc(s.Inputs, func(in Input) bool { return in.SHA256 == "" }) {
+	if slices.ContainsFunc(s.Inputs, func(in Input) bool { return in.Unread || in.SHA256 == "" }) {
 		text += ", and the input was not read to its end"
 	}
 	return text
@@ -118,7 +118,7 @@ func (s *Summary) traffic() string {
 	case s.DryRun:
 		return "Nothing was sent: this was a dry run. It took " + took
 	case s.Reconciliation != nil:
-		return fmt.Sprintf("Nothing was changed on the service. Leads were read in %s: %s", took,
+		return fmt.Sprintf("%s Leads were read in %s: %s", s.Reconciliation.changedNothing(), took,
 			english.Plural(s.Requests.Update, "request", ""))
 	case s.Requests.Create+s.Requests.Update == 0:
 		return "Nothing was sent to the service. The run took " + took

@@ -160,6 +160,15 @@ Next
 	}
 }
 
+// Standard input is named as it was typed: ./- is a file.
+func TestTextNamesStandardInput(t *testing.T) {
+	s := checked()
+	s.Inputs[0].Path = "-"
+	if got := text(t, s, 0); !strings.Contains(got, "leadferry import -m leads.yaml -\n") {
+		t.Error(got)
+	}
+}
+
 func text(t *testing.T, s *Summary, width int) string {
 	t.Helper()
 	var b strings.Builder
@@ -241,7 +250,11 @@ func TestTextOfAReconciliation(t *testing.T) {
 	const differ = ", and 1 differs (0.0 %). Between 0.0 and 0.0 % of the leads that the file names differ (95 % confidence)"
 	holds(t, true, said(), differ)
 	s.Reconciliation.Sample, s.Reconciliation.Verdicts[0].Leads = nil, 0
+	holds(t, true, said(), "Nothing was changed on the service. Leads were read in")
 	holds(t, false, said(), "absent")
+	s.Reconciliation.Rewrites = true
+	holds(t, true, said(), "the ExternalID that was last confirmed was written again. Leads were read in")
+	holds(t, false, said(), "Nothing was changed on the service")
 }
 
 func TestTextShowsChangesOfStatus(t *testing.T) {

@@ -243,11 +243,15 @@ func (p *program) configCheck(c *cli.Context) error {
 	if c.Bool("sandbox") {
 		return exit.Usage("the sandbox is in this process, so there is no way to it", "leave --sandbox out")
 	}
+	set := p.settings.Load()
+	if missing := set.Missing("base-url", "leads-url", "trunk-id"); missing != "" {
+		return exit.Usage(missing, set.ConfigHint(false))
+	}
 	api, err := p.service(c, false) // without the tokens that runs keep: a new one is asked for
 	if err != nil {
 		return err
 	}
-	a, err := p.settings.Load().Account(c.Context, true)
+	a, err := set.Account(c.Context, true)
 	if err != nil {
 		return err
 	}

@@ -117,3 +117,16 @@ func TestAKeyWithFewFlawsSaysHowMany(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A first line of which a cell begins to count the rows is a lead: as a header it would be lost.
+func TestAFirstLineThatCountsIsALead(t *testing.T) {
+	rows := [][]string{{"18", "Bob", "Hamburg"}, {"19", "Cy", "Bonn"}}
+	if !BeginsWithLead([]string{"17", "Ann", "Berlin"}, rows) {
+		t.Error("the first lead is taken for a header")
+	}
+	for _, header := range [][]string{{"2017", "first", "town"}, {"17", "name", "city"}, {"no", "who", "where"}} {
+		if BeginsWithLead(header, rows) {
+			t.Errorf("%q is taken for a lead", header)
+		}
+	}
+}

@@ -79,11 +79,11 @@ func newTable(in Input) *table {
 }
 
 // BeginsWithLead reports whether the first line of a table is a lead and no header: it has an e-mail address, or hardly
-// a name that is known and two cells at least that look like those below them, or are there again. All rows have as
-// many cells.
+// a name that is known and two cells at least that look like those below them, or are there again, or one that begins
+// to count the rows. All rows have as many cells.
 func BeginsWithLead(first []string, rows [][]string) bool {
 	const leastUnnamed = 4 // among so many columns one may be called like a column by chance: there is a city called By
-	alike, named := 0, 0
+	alike, named, counts := 0, 0, false
 	for i, cell := range first {
 		cells, cell := cellsOf(rows, i, nil), strings.TrimSpace(cell)
 		below := measure(cells)
@@ -99,9 +99,17 @@ func BeginsWithLead(first []string, rows [][]string) bool {
 			named++
 		case cell != "" && slices.Contains(cells, cell), slices.ContainsFunc(kinds, tells):
 			alike++
+			counts = counts || goesOn(cell, cells)
 		}
 	}
-	return alike > 1 && named*leastUnnamed < len(first)
+	return (alike > 1 || counts) && named*leastUnnamed < len(first)
+}
+
+// goesOn reports whether the cells count on from the first one.
+func goesOn(first string, cells []string) bool {
+	n, err := strconv.Atoi(first)
+	return err == nil && len(cells) > 1 &&
+		!slices.ContainsFunc(cells, func(next string) bool { n++; return next != strconv.Itoa(n) })
 }
 
 // nameable reports whether a placeholder can name the column: braces, @ and blanks at the ends mean something else.

@@ -136,13 +136,21 @@ func (s *Settings) Missing(names ...string) string {
 	return strings.Join(missing, ", ") + " given"
 }
 
-// ConfigHint helps where a setting is missing.
-func (s *Settings) ConfigHint() string {
-	hint := "set the flags or their LEADFERRY_ variables, "
+// ConfigHint helps where a setting is missing, to a command that takes the sandbox instead or does not.
+func (s *Settings) ConfigHint(sandbox bool) string {
+	hint, profiles := "set the flags or their LEADFERRY_ variables", ""
 	if len(s.profiles) > 0 && !s.Profile.Given() {
-		hint += "name a --profile (" + strings.Join(s.profiles, ", ") + "), "
+		profiles = "name a --profile (" + strings.Join(s.profiles, ", ") + ")"
 	}
-	return hint + "or add --sandbox to try it out without an account"
+	switch {
+	case sandbox && profiles != "":
+		return hint + ", " + profiles + ", or add --sandbox to try it out without an account"
+	case sandbox:
+		return hint + ", or add --sandbox to try it out without an account"
+	case profiles != "":
+		return hint + ", or " + profiles
+	}
+	return hint
 }
 
 // Account is an OAuth client with its secret, which is never shown.
