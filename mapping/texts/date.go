@@ -109,12 +109,15 @@ func readForm(layout string) (dateForm, *Fault) {
 	return dateForm{read: read, write: func(t time.Time) string { return t.Format(forms[0]) }}, nil
 }
 
-// fromUnix reads what counts units since 1970 in UTC, as Unix does.
+// fromUnix reads what counts units since 1970 in UTC, as Unix does. Milliseconds of January and February 1970 that are
+// no whole quarter of an hour, as dates of birth are, plainly are seconds of this century: they do not fit.
 func fromUnix(unit time.Duration) Conversion {
 	per := int64(time.Second / unit)
 	return func(s string) (string, bool) {
 		n, err := strconv.ParseInt(strings.TrimSuffix(s, ".0"), 10, 64) // through a column of decimals
-		if err != nil || n/per > 1<<38 || n/per < -1<<38 {
+		const from2000, from2100, quarter = 946_684_800, 4_102_444_800, 15 * 60 * 1000
+		isSeconds := unit < time.Second && from2000 <= n && n < from2100 && n%quarter != 0
+		if err != nil || isSeconds || n/per > 1<<38 || n/per < -1<<38 {
 			return "", false
 		}
 		t := time.Unix(n/per, n%per*int64(unit)).UTC()
