@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/windows"
 
+	"leadferry/internal/disk"
 	"leadferry/internal/testsupport/must"
 )
 
@@ -21,8 +22,8 @@ func ownPath(t *testing.T) string {
 	return filepath.Join(dir, "c.db")
 }
 
-// What is forgotten is gone from the file also where an open file cannot be replaced, and if another program has it open
-// meanwhile, once the next writer closes it.
+// What is forgotten is gone from the file also where an open file cannot be replaced. Who waits for it meanwhile
+// opens the new one, and a refused opening leaves alone what belongs to the one that holds it.
 func TestAFileIsCompactedOnceItIsClosed(t *testing.T) {
 	path := ownPath(t)
 	d := withPerson(t, path)
@@ -30,17 +31,50 @@ func TestAFileIsCompactedOnceItIsClosed(t *testing.T) {
 	if _, err := Open(path, target(), Options{}); err == nil {
 		t.Fatal("opened twice")
 	}
-	other, err := os.Open(path)
-	must.Do(t, err)
-	if err := d.Close(); err == nil {
-		t.Error("replaced while it was open")
+	next := make(chan error)
+	go func() {
+		waiting, err := Open(path, target(), Options{Wait: time.Minute})
+		if err == nil {
+			err = waiting.Close()
+		}
+		next <- err
+	}()
+	if err := d.Close(); err != nil {
+		t.Error(err)
 	}
-	must.Do(t, other.Close())
-	if err := open(t, path, Options{}).Close(); err != nil {
+	if err := <-next; err != nil {
 		t.Error(err)
 	}
 	if text, err := os.ReadFile(path); err != nil || bytes.Contains(text, []byte(person)) {
 		t.Error("a trace is left", err)
+	}
+}
+
+// While the file is closed to be replaced, nobody takes the old one for it.
+func TestNobodyOpensAFileThatIsBeingReplaced(t *testing.T) {
+	path := ownPath(t)
+	withPerson(t, path).Close()
+	lock, err := os.OpenFile(path+".replacing", os.O_RDWR|os.O_CREATE, 0o600)
+	must.Do(t, err)
+	if held, err := disk.TryLock(lock, false); !held {
+		t.Fatal(err)
+	}
+	opened := make(chan error)
+	go func() {
+		d, err := Open(path, target(), Options{})
+		if err == nil {
+			err = d.Close()
+		}
+		opened <- err
+	}()
+	select {
+	case err := <-opened:
+		t.Error("opened the old one", err)
+	case <-time.After(300 * time.Millisecond):
+	}
+	lock.Close()
+	if err := <-opened; err != nil {
+		t.Error(err)
 	}
 }
 

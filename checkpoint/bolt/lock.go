@@ -39,12 +39,30 @@ func (d *Store) lockInPlace(wait time.Duration) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if named, err := os.Stat(d.path); err == nil && os.SameFile(ours, named) {
+	if named, err := os.Stat(d.path); err == nil && os.SameFile(ours, named) && !d.beingReplaced() {
 		return true, nil
 	}
 	err = errors.Join(disk.Unlock(d.file), d.file.Close())
 	d.file = nil
+	if disk.KeepsOpenFiles {
+		time.Sleep(pollEvery) // or it is open whenever somebody tries to replace it
+	}
 	return false, err
+}
+
+// beingReplaced says that the holder of the lock has closed the file, to put another one in its place in a moment:
+// see inItsPlace.
+func (d *Store) beingReplaced() bool {
+	if !disk.KeepsOpenFiles {
+		return false
+	}
+	f, err := openOwn(d.replacingPath(), os.O_RDONLY)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	free, err := disk.TryLock(f, true)
+	return err == nil && !free
 }
 
 func (d *Store) openFile(t checkpoint.Target, o Options) error {

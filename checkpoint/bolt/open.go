@@ -172,10 +172,14 @@ func (d *Store) SetMoved(to string) error {
 	return d.setHeader(func(h *header) { h.Moved = to })
 }
 
-// Companion is the path of the file that is made beside the checkpoint at path when it is compacted.
-func Companion(path string) string { return path + ".compact" }
+// Companions are the paths of the files that belong to the checkpoint at path and are beside it, or will be.
+func Companions(path string) []string {
+	return []string{path + ".compact", path + ".replacing"}
+}
 
-func (d *Store) compactPath() string { return Companion(d.path) }
+func (d *Store) replacingPath() string { return d.path + ".replacing" }
+
+func (d *Store) compactPath() string { return d.path + ".compact" }
 
 func (d *Store) warn(text string) { d.warnings = append(d.warnings, text) }
 

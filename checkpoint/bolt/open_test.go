@@ -49,7 +49,9 @@ func TestOpenRefuses(t *testing.T) {
 			_ = os.Chmod(path, 0o755) // where it is there
 			before, _ := os.ReadFile(path)
 			mode := modeOf(path)
-			content("somebody's")(t, Companion(path))
+			for _, beside := range Companions(path) {
+				content("somebody's")(t, beside)
+			}
 			if test.target == (checkpoint.Target{}) {
 				test.target = target()
 			}
@@ -67,8 +69,10 @@ func TestOpenRefuses(t *testing.T) {
 			if after, _ := os.ReadFile(path); string(after) != string(before) || modeOf(path) != mode {
 				t.Errorf("the file was changed; its mode was %v and is %v", mode, modeOf(path))
 			}
-			if text, err := os.ReadFile(Companion(path)); string(text) != "somebody's" {
-				t.Errorf("%s: %q, %v", Companion(path), text, err)
+			for _, beside := range Companions(path) {
+				if text, err := os.ReadFile(beside); string(text) != "somebody's" {
+					t.Errorf("%s: %q, %v", beside, text, err)
+				}
 			}
 		})
 	}

@@ -196,10 +196,19 @@ func (d *Store) compact() (err error) {
 	return d.inItsPlace(func() error { return disk.Rename(d.compactPath(), d.path) })
 }
 
-// inItsPlace replaces or removes the file by f. Where a file that is open cannot be (on Windows), it is closed before:
-// then f fails if somebody else has opened it meanwhile, and the next command that writes to it does it.
+// inItsPlace replaces or removes the file by f. Where a file that is open cannot be (on Windows), it is closed
+// before, and the lock of PATH.replacing keeps others from it until f is done: see lockInPlace.
 func (d *Store) inItsPlace(f func() error) error {
 	if disk.KeepsOpenFiles {
+		lock, err := openOwn(d.replacingPath(), os.O_RDWR|os.O_CREATE)
+		if err != nil {
+			return err
+		}
+		defer os.Remove(d.replacingPath())
+		defer lock.Close()
+		if held, err := disk.TryLock(lock, false); !held {
+			return errors.Join(errors.New("somebody else is about to replace it"), err)
+		}
 		if err := d.release(); err != nil {
 			return err
 		}

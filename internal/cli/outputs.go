@@ -198,7 +198,7 @@ func (p *program) keptPlaces(c *cli.Context, inputs []string) (kept []place) {
 	add("a table of the mapping", p.tables...)
 	for _, path := range checkpoints {
 		add("the checkpoint", path)
-		add("a part of the checkpoint", bolt.Companion(path))
+		add("a part of the checkpoint", bolt.Companions(path)...)
 		add("a part of the sandbox", ledger.SandboxData(path))
 	}
 	add("the configuration file", set.Config.Value)

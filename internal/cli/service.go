@@ -185,7 +185,7 @@ func resetSandbox(path string) error {
 			return exit.Usage(err.Error(), "end the run that uses it, or name another --checkpoint")
 		}
 	}
-	for _, name := range []string{bolt.Companion(path), path, ledger.SandboxData(path)} {
+	for _, name := range append(bolt.Companions(path), path, ledger.SandboxData(path)) {
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
