@@ -13,6 +13,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/importer/report"
+	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi"
 	"leadferry/mapping"
 )
@@ -251,9 +252,7 @@ func TestALeadThatWasJustMadeHasNotMoved(t *testing.T) {
 	tr := newTrial(t, []string{"k1,a"}, Options{Planning: Planning{ResendInDoubt: true}})
 	tr.remap(t, "  external_id: x-{id}\n")
 	before := checkpoint.Entry{Key: "k1", Run: "before", Organization: "o-9"}
-	if err := tr.run.ledger.Claim(t.Context(), before, false, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, tr.run.ledger.Claim(t.Context(), before, false, nil))
 	tr.ends(t, "created 1")
 	if l := tr.records.lines[0]; l.remarks[ownerByOthers] || l.text != "" {
 		t.Errorf("%q", l.text)

@@ -395,7 +395,6 @@ func (r *records) add(it *item) error {
 	return nil
 }
 
-// parsed is a mapping file.
 func parsed(t must.TB, text string) *mapping.Mapping {
 	m, err := mapping.Parse("m.yaml", []byte(text), nil)
 	must.Do(t, err)

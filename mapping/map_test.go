@@ -304,24 +304,3 @@ func TestOneBindingServesManyGoroutines(t *testing.T) {
 	}
 	wg.Wait()
 }
-
-func BenchmarkMap(b *testing.B) {
-	withoutKey := strings.Replace(tenFields, "key: \"{id}\"\n", "", 1)
-	withExpr := tenFields + "    greeting: {expr: 'country == \"DE\" ? \"Hallo \" + first : \"Hello \" + first'}\n"
-	withSkip := tenFields + "skip_if: 'stage == \"Test\"'\n"
-	withRest := tenFields + "    \"*\": rest\n"
-	for name, file := range map[string]string{
-		"key": tenFields, "default key": withoutKey, "an expression more": withExpr, "skip_if more": withSkip, "rest": withRest,
-	} {
-		b.Run(name, func(b *testing.B) {
-			binding, values := tenCells().bind(b, parse(b, file), false)
-			var rec Record
-			b.ReportAllocs()
-			for b.Loop() {
-				if binding.Map(values, Env{}, &rec) != nil {
-					b.Fatal("the row has problems")
-				}
-			}
-		})
-	}
-}

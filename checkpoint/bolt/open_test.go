@@ -205,7 +205,6 @@ func otherProcess(t *testing.T, path string) string {
 	return string(out)
 }
 
-// TestOpenInOtherProcess is the other process.
 func TestOpenInOtherProcess(t *testing.T) {
 	path := os.Getenv("CHECKPOINT_PATH")
 	if path == "" {

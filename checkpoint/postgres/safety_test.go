@@ -415,7 +415,6 @@ func TestAddressesThatAreRefused(t *testing.T) {
 	}
 }
 
-// nameOf is the database of an address.
 func nameOf(address string) string {
 	return address[strings.LastIndex(address, "/")+1 : strings.Index(address, "?")]
 }

@@ -88,7 +88,6 @@ func leaveNetwork() {
 	}
 }
 
-// root is the project's folder.
 func root(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs(filepath.Join("..", ".."))

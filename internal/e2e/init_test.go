@@ -156,7 +156,6 @@ func (w *world) wouldSend(name, file string, more ...string) (list []guessed) {
 	return list
 }
 
-// mapping is a mapping file.
 func (w *world) mapping(name string) *mapping.Mapping {
 	w.t.Helper()
 	if !filepath.IsAbs(name) {

@@ -81,7 +81,6 @@ func visit(t *testing.T, said *bufio.Scanner) *visitor {
 	return nil
 }
 
-// get is the text of a page.
 func (v *visitor) get(address string) string {
 	v.t.Helper()
 	r, err := v.Get(v.page + address)

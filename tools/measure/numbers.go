@@ -51,7 +51,6 @@ var numbers = []number{
 		l.peak("validate, XLSX", f.to, 64+16*f.to/mebibyte, l.validated(0, f))
 	}},
 	{"N19", false, (*lab).afterAKill},
-	// how long its figures take to gather is measured by the benchmarks of importer/report
 	{"N20", false, func(l *lab) {
 		known := l.fill(l.rows, false)
 		known.again("import")

@@ -76,7 +76,6 @@ func number(figure string) int {
 	return n
 }
 
-// read is what a page shows.
 func (b *browser) read(t *testing.T, address string) (s shown) {
 	t.Helper()
 	ctx, _, shut := b.tab(t, looks()[0], address)

@@ -143,7 +143,6 @@ func TestPageOfAMillionRowsIsSmall(t *testing.T) {
 	}
 }
 
-// parsed is a page as a browser sees it.
 func parsed(t testing.TB, text string) *html.Node {
 	t.Helper()
 	doc, err := html.Parse(strings.NewReader(text))
@@ -349,7 +348,6 @@ func FuzzPage(f *testing.F) {
 	})
 }
 
-// running is a run on its way.
 func running(read int) *report.Summary {
 	return &report.Summary{RunID: "0a0a0a0a", Command: "import", Outcome: report.Running, Rows: report.RowCounts{Read: read, Created: read}}
 }
