@@ -14,16 +14,18 @@ import (
 
 // engine takes every row to its outcome. The dispatcher, one goroutine, looks up rows in batches and decides in file
 // order. A row that needs no request ends there; others begin or join the lane of their lead. A lane carries its rows
-// one after another, in a goroutine of a pool. One lock guards decisions, lanes and collector; nobody holds it while
+// one after another, in a goroutine of its own. One lock guards decisions, lanes and collector; nobody holds it while
 // waiting for the checkpoint or the service.
 type engine struct {
 	r       *run
 	carrier *carrier // nil if nothing is sent
 
-	// Until taking ends, creates and updates are sent; until sending ends, links of new leads.
-	taking, sending        context.Context
-	takeNoMore, sendNoMore context.CancelFunc
+	// Until taking ends, creates and updates are sent; until sending ends, links of new leads; until waiting ends,
+	// answers are waited for.
+	taking, sending, waiting context.Context
+	takeNoMore, sendNoMore   context.CancelFunc
 
+	group   sync.WaitGroup // of all goroutines
 	mu      sync.Mutex
 	changed sync.Cond // a row or a lane has ended, or the run ends
 	lanes   lanes
@@ -32,7 +34,7 @@ type engine struct {
 }
 
 func newEngine(ctx context.Context, r *run) *engine {
-	e := &engine{r: r}
+	e := &engine{r: r, waiting: ctx}
 	e.sending, e.sendNoMore = context.WithCancel(ctx)
 	e.taking, e.takeNoMore = context.WithCancel(e.sending)
 	e.changed.L = &e.mu
@@ -46,9 +48,8 @@ func newEngine(ctx context.Context, r *run) *engine {
 }
 
 // run takes every row to its outcome. It returns why it ended before the input, or nil. Nothing is in flight then.
-func (e *engine) run(ctx context.Context) *Stop {
-	var group sync.WaitGroup
-	defer group.Wait()
+func (e *engine) run() *Stop {
+	defer e.group.Wait()
 	defer e.sendNoMore()
 	if e.carrier != nil {
 		defer context.AfterFunc(e.taking, e.r.retrier.Breaker.Shut)()
@@ -57,25 +58,17 @@ func (e *engine) run(ctx context.Context) *Stop {
 		defer context.AfterFunc(e.taking, e.r.LetGo)()
 	}
 	read := make(chan *batch, lookupRows/batchRows)
-	group.Go(func() { e.r.intake.run(e.taking, read) })
-	defer close(e.lanes.todo)
-	for range cap(e.lanes.todo) {
-		group.Go(func() {
-			for l := range e.lanes.todo {
-				e.guarded(1, func() { e.runLane(ctx, l) })
-			}
-		})
-	}
+	e.group.Go(func() { e.r.intake.run(e.taking, read) })
 	ended := make(chan struct{})
-	group.Go(func() {
+	e.group.Go(func() {
 		defer close(ended)
-		e.guarded(0, func() {
-			e.signIn(ctx)
+		e.guarded(func() {
+			e.signIn()
 			e.dispatch(read)
 		})
 		e.end()
 	})
-	e.watch(ctx, ended)
+	e.watch(ended)
 	e.mu.Lock() // an interruption may come as late as this
 	defer e.mu.Unlock()
 	return e.stopped
@@ -85,13 +78,13 @@ func (e *engine) run(ctx context.Context) *Stop {
 const signInWait = time.Minute
 
 // signIn gets the first token, so that a wrong secret is known before the first row.
-func (e *engine) signIn(ctx context.Context) {
+func (e *engine) signIn() {
 	r, b := e.r, e.r.retrier.Breaker
 	if r.client == nil || r.Reconciling.None {
 		return
 	}
 	b.MaxWait = min(signInWait, r.MaxWait)
-	_, err := r.retrier.Deliver(ctx, e.taking, delivery.Repeatable, new(delivery.Pass),
+	_, err := r.retrier.Deliver(e.waiting, e.taking, delivery.Repeatable, new(delivery.Pass),
 		func(ctx context.Context, _ bool) error { return r.client.SignIn(ctx) })
 	b.MaxWait = r.MaxWait
 	stop, stops := stopOf(err)
@@ -101,22 +94,19 @@ func (e *engine) signIn(ctx context.Context) {
 	e.halt(stop)
 }
 
-func (e *engine) guarded(lanes int, f func()) {
+func (e *engine) guarded(f func()) {
 	if err := crash.Call(func() error { f(); return nil }); err != nil {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.lanes.active -= lanes
-		e.stop(crashed(err))
+		e.halt(crashed(err))
 	}
 }
 
 // watch waits for the clock, signals and the fleet until all rows have ended.
-func (e *engine) watch(ctx context.Context, ended <-chan struct{}) {
+func (e *engine) watch(ended <-chan struct{}) {
 	var deadline <-chan time.Time
 	if d := e.r.MaxDuration; d > 0 {
 		deadline = time.After(d)
 	}
-	defer context.AfterFunc(ctx, func() { e.halt(interrupted()) })()
+	defer context.AfterFunc(e.waiting, func() { e.halt(interrupted()) })()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for interrupt := e.r.Interrupt; ; {
@@ -240,14 +230,12 @@ func (e *engine) dispatch(batches <-chan *batch) {
 	if e.allRead = true; e.r.drift != nil {
 		e.putOffDrawn()
 	}
-	for e.stopped == nil && e.lanes.active > 0 {
-		e.changed.Wait()
-	}
-	for e.stopped == nil && (e.lanes.active > 0 || len(e.lanes.late) > 0) {
-		if !e.lanes.startLate() {
-			e.changed.Wait()
+	e.waitFor(func() bool { return e.lanes.active == 0 })
+	e.waitFor(func() bool {
+		for e.startLate() {
 		}
-	}
+		return e.lanes.active == 0
+	})
 	if end != nil {
 		e.stop(inputEnded(end))
 	}
@@ -301,60 +289,43 @@ func (e *engine) take(it *item) bool {
 		return true
 	}
 	names := e.r.leadNames(it)
-	l, two, stale := e.lanes.find(names)
-	for ; two || l != nil && e.lanes.full(); l, two, stale = e.lanes.find(names) {
-		if !e.lanes.startLate() {
-			e.changed.Wait()
-		}
-		if e.stopped != nil {
+	return e.waitFor(func() bool {
+		l, two, stale := e.lanes.find(names)
+		switch {
+		case two, l != nil && e.lanes.full():
+			e.startLate() // it may have one of the names, or rows that wait
+			return false
+		case l == nil && !stale:
+			return e.decide(it, names)
+		case l == nil && !e.lanes.room():
 			return false
 		}
-	}
-	switch {
-	case l != nil:
 		e.r.collector.countRead(it)
-		e.lanes.enqueue(l, it, names)
-		return true
-	case stale: // its lane looks it up again
-		if l = e.open(names); l != nil {
-			e.r.collector.countRead(it)
+		if l != nil {
 			e.lanes.enqueue(l, it, names)
-			e.lanes.start(l)
+			return true
 		}
-		return l != nil
-	}
-	return e.endOrBegin(it, names)
+		l = e.lanes.begin(names) // it looks the row up again
+		e.lanes.enqueue(l, it, names)
+		e.start(l)
+		return true
+	})
 }
 
-// open begins a lane under these names, which later rows find at once, and waits without the lock until the pool has
-// room; nil: the run ended before.
-func (e *engine) open(names []leadName) *lane {
-	l := e.lanes.begin(names)
-	if !e.waitFor(e.lanes.room) {
-		e.lanes.end(l)
-		return nil
-	}
-	return l
-}
-
-// endOrBegin decides about a row that no lane holds: it ends the row, or begins a lane with it.
-func (e *engine) endOrBegin(it *item, names []leadName) bool {
+// decide decides about a row that no lane holds: it ends the row, or begins a lane with it. It reports false if there is
+// no room for a lane, or the row may not be sent now.
+func (e *engine) decide(it *item, names []leadName) bool {
 	step := e.r.plan(it)
-	var l *lane
-	if step.Action != Nothing && step.Action != Draw {
-		if l = e.open(names); l == nil {
-			return false
-		}
-		if !e.mayLeave(step.Action) {
-			e.lanes.end(l)
-			return false
-		}
+	carried := step.Action != Nothing && step.Action != Draw
+	if carried && (!e.lanes.room() || !e.mayLeave(step.Action)) {
+		return false
 	}
 	e.r.collector.countRead(it)
 	switch {
-	case l != nil:
+	case carried:
+		l := e.lanes.begin(names)
 		e.hand(l, it, step)
-		e.lanes.start(l)
+		e.start(l)
 	case e.putsOff(it, &step):
 		e.lanes.putOff(e.lanes.begin(names), it)
 	case step.Action == Draw:
@@ -378,13 +349,11 @@ func (e *engine) waitFor(holds func() bool) bool {
 	return e.stopped == nil
 }
 
-// mayLeave waits without the lock until a row may be sent, and reports false if the run ends before.
+// mayLeave reports whether a row may be sent now. It may end the run.
 func (e *engine) mayLeave(a Action) bool {
-	return e.waitFor(func() bool {
-		may, why := e.r.tally.mayLeave(a, e.lanes.underWay)
-		e.stop(why)
-		return may
-	})
+	may, why := e.r.tally.mayLeave(a, e.lanes.underWay)
+	e.stop(why)
+	return may
 }
 
 // mostLate is how many leads may wait for other workers.

@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -59,11 +58,11 @@ type lanes struct {
 	byName     map[leadName]*lane
 	endedSince map[leadName]bool // of lanes that ended after the last look-up, which is older
 	late       []*lane           // lanes that wait for the end of the run
-	todo       chan *lane
-	active     int // lanes that a goroutine of the pool has or takes next
-	underWay   int // rows that the carrier has, and that are not counted yet
-	waiting    int // rows that wait
-	bytes      int // of these rows
+	most       int               // lanes that may be active
+	active     int               // lanes that have a goroutine
+	underWay   int               // rows that the carrier has, and that are not counted yet
+	waiting    int               // rows that wait
+	bytes      int               // of these rows
 }
 
 func newLanes(places int) lanes {
@@ -71,7 +70,7 @@ func newLanes(places int) lanes {
 	if places == 1 {
 		n = 1 // people who ask for one at a time expect the order of the input
 	}
-	return lanes{byName: map[leadName]*lane{}, endedSince: map[leadName]bool{}, todo: make(chan *lane, n)}
+	return lanes{byName: map[leadName]*lane{}, endedSince: map[leadName]bool{}, most: n}
 }
 
 // find is the lane under way with one of these names. two: another one has one too. stale: one ended since the look-up.
@@ -103,22 +102,7 @@ func (s *lanes) begin(names []leadName) *lane {
 	return l
 }
 
-func (s *lanes) room() bool { return s.active < cap(s.todo) }
-
-func (s *lanes) start(l *lane) {
-	s.active++
-	s.todo <- l
-}
-
-// startLate gives the pool the first lane that was put off. It reports false if there is none, or no room.
-func (s *lanes) startLate() bool {
-	if len(s.late) == 0 || !s.room() {
-		return false
-	}
-	s.start(s.late[0])
-	s.late = s.late[1:]
-	return true
-}
+func (s *lanes) room() bool { return s.active < s.most }
 
 // enqueue has a row wait for its turn in a lane, which then has these names, too.
 func (s *lanes) enqueue(l *lane, it *item, names []leadName) {
@@ -181,13 +165,32 @@ func (s *lanes) drain() (left []*item) {
 	return left
 }
 
-func (e *engine) runLane(ctx context.Context, l *lane) {
-	for l.job != nil || e.next(l) {
-		e.carrier.handle(ctx, l.job)
-		if !e.rowDone(l) {
-			return
-		}
+// start gives a lane a goroutine, which carries its rows one after another.
+func (e *engine) start(l *lane) {
+	e.lanes.active++
+	e.group.Go(func() {
+		e.guarded(func() {
+			for goesOn := true; goesOn && (l.job != nil || e.next(l)); {
+				e.carrier.handle(e.waiting, l.job)
+				goesOn = e.rowDone(l)
+			}
+		})
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.lanes.active--
+		e.changed.Broadcast()
+	})
+}
+
+// startLate starts the first lane that was put off. It reports false if there is none, or no room.
+func (e *engine) startLate() bool {
+	if len(e.lanes.late) == 0 || !e.lanes.room() {
+		return false
 	}
+	l := e.lanes.late[0]
+	e.lanes.late = e.lanes.late[1:]
+	e.start(l)
+	return true
 }
 
 // next decides about the rows of a lane, up to the first one that needs a request. It reports false if there is none:
@@ -213,7 +216,7 @@ rows:
 		case known && step.Action == Nothing:
 			e.stop(e.r.collector.end(it, step.ending))
 			e.changed.Broadcast()
-		case !known, !e.mayLeave(step.Action):
+		case !known, !e.waitFor(func() bool { return e.mayLeave(step.Action) }):
 			e.unturned(it)
 		default:
 			e.hand(l, it, step)
@@ -221,8 +224,6 @@ rows:
 		}
 	}
 	e.lanes.end(l)
-	e.lanes.active--
-	e.changed.Broadcast()
 	return false
 }
 
@@ -280,7 +281,6 @@ func (e *engine) rowDone(l *lane) bool {
 	if again && !(held && len(e.lanes.late) >= mostLate) {
 		if j.late = true; held {
 			e.lanes.putOff(l, j.item)
-			e.lanes.active--
 		} else {
 			e.lanes.putBack(l, j.item)
 		}

@@ -201,7 +201,7 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	return s, nil
 }
 
-func (r *run) takeRows(ctx context.Context) { r.stopped = newEngine(ctx, r).run(ctx) }
+func (r *run) takeRows(ctx context.Context) { r.stopped = newEngine(ctx, r).run() }
 
 // announce says what is about to happen. The caller may still refuse it.
 func (r *run) announce() error {
