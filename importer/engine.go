@@ -57,7 +57,7 @@ func (e *engine) run() *Stop {
 	if e.r.LetGo != nil {
 		defer context.AfterFunc(e.taking, e.r.LetGo)()
 	}
-	read := make(chan *batch, lookupRows/batchRows)
+	read := make(chan *batch, batchesRead)
 	e.group.Go(func() { e.r.intake.run(e.taking, read) })
 	ended := make(chan struct{})
 	e.group.Go(func() {
@@ -213,15 +213,16 @@ func (e *engine) find(a *lookup) error {
 	return e.r.ledger.Find(e.taking, a.queries, a.known, a.found)
 }
 
-// lookupRows is how many rows are looked up in one read, which is a round trip for a database.
-const lookupRows = 8 * batchRows
+// batchesRead is how many batches may wait for the dispatcher, mapped or being mapped.
+const batchesRead = 4
 
 // dispatch decides about rows as they come. In the end it starts the lanes that were put off.
 func (e *engine) dispatch(batches <-chan *batch) {
 	var end error
 	var room lookup
-	for b := e.r.intake.next(batches, lookupRows); b != nil; b = e.r.intake.next(batches, lookupRows) {
-		if end = b.err; !e.takeBatch(&room, b.items) || end != nil {
+	for b := range batches {
+		<-b.made
+		if end = b.err; !e.takeBatch(&room, b) || end != nil {
 			break
 		}
 	}
@@ -256,20 +257,19 @@ func (e *engine) putOffDrawn() {
 }
 
 // takeBatch looks rows up in one read and decides about them. It reports false if the run ends.
-func (e *engine) takeBatch(known *lookup, items []*item) bool {
+func (e *engine) takeBatch(known *lookup, b *batch) bool {
 	e.mu.Lock()
-	clear(e.lanes.endedSince) // the look-up shows their outcomes
 	defer e.mu.Unlock()
+	for _, bound := range b.bound {
+		e.r.intake.noteUnused(bound)
+	}
+	clear(e.lanes.endedSince) // the look-up shows their outcomes
 	e.r.sample()
-	if !e.ask(known, items...) {
-		return false
+	goesOn := e.ask(known, b.items...)
+	for i := 0; goesOn && i < len(b.items); i++ {
+		goesOn = e.take(b.items[i])
 	}
-	for _, it := range items {
-		if e.stopped != nil || !e.take(it) {
-			return false
-		}
-	}
-	return e.stopped == nil
+	return goesOn
 }
 
 // take decides about a row: it ends, begins the lane of its lead, or joins it. If the run ends, it reports false.
@@ -277,7 +277,7 @@ func (e *engine) take(it *item) bool {
 	if how := it.unplanned(); how != nil {
 		e.r.collector.countRead(it)
 		e.stop(e.r.collector.end(it, *how))
-		return true
+		return e.stopped == nil
 	}
 	if e.r.dry != nil { // nothing is ever under way
 		e.r.collector.countRead(it)
@@ -286,7 +286,7 @@ func (e *engine) take(it *item) bool {
 			step.ending = ending{outcome: Pending}
 		}
 		e.stop(e.r.collector.end(it, step.ending))
-		return true
+		return e.stopped == nil
 	}
 	names := e.r.leadNames(it)
 	return e.waitFor(func() bool {

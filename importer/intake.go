@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -25,9 +24,10 @@ import (
 	"leadferry/mapping"
 )
 
-// batchRows is how many rows a batch has at most, batchBytes how many bytes of the file.
+// batchRows is how many rows a batch has at most, batchBytes how many bytes of the file. A batch is looked up in one
+// read, which is a round trip for a database.
 const (
-	batchRows  = 128
+	batchRows  = 256
 	batchBytes = 1 << 20
 )
 
@@ -51,40 +51,22 @@ type item struct {
 	result                      // its entry is what is known of its lead, and in the end what was settled
 }
 
-// items lends memory for rows and takes it back for later rows. Else most of a run's memory would be garbage.
-type items struct {
-	ready []*item // of the reading goroutine
-	back  chan []*item
-}
-
-// mostBack is how many lists of items may wait to be used again.
-const mostBack = 64
-
-func newItems() items { return items{back: make(chan []*item, mostBack)} }
-
-// get lends an item for a row. It still holds its last row.
-func (s *items) get(input int) (it *item) {
-	if len(s.ready) == 0 {
-		select {
-		case s.ready = <-s.back:
-		default:
-			return &item{input: input}
-		}
+// lend returns memory for a row. The rows that give it back save a run most of its garbage.
+func (r *intake) lend(input int) *item {
+	it, _ := r.items.Get().(*item)
+	if it == nil {
+		return &item{input: input}
 	}
-	it, s.ready = s.ready[0], s.ready[1:]
 	it.input, it.faults, it.digest, it.sums, it.late = input, nil, checkpoint.Digest{}, nil, false
 	return it
 }
 
-// put takes items back, except those of large rows.
-func (s *items) put(its []*item) {
-	its = slices.DeleteFunc(its, func(it *item) bool { return it.row.Size > largeRow })
-	if len(its) == 0 {
-		return
-	}
-	select {
-	case s.back <- its:
-	default:
+// giveBack takes back the memory of rows, except large ones.
+func (r *intake) giveBack(its []*item) {
+	for _, it := range its {
+		if it.row.Size <= largeRow {
+			r.items.Put(it)
+		}
 	}
 }
 
@@ -110,7 +92,7 @@ type batch struct {
 	bound []*mapping.Binding // to headers that are new to their maker
 }
 
-func newBatch() *batch { return &batch{items: make([]*item, 0, batchRows)} }
+func newBatch() *batch { return &batch{items: make([]*item, 0, batchRows), made: make(chan struct{})} }
 
 // intake turns files into Records, in file order, ahead of the engine: one goroutine reads, others map batches.
 type intake struct {
@@ -119,7 +101,7 @@ type intake struct {
 	fields    bool // digests by field are wanted
 	caught    bool // note texts that a map lacks and its else takes
 	keepGoing bool // go on with the next input if one is lost in its middle
-	items     items
+	items     sync.Pool
 
 	paths []string
 	// of each input: the number of its first row of several lines; 0: none so far
@@ -130,62 +112,25 @@ type intake struct {
 	lost     []report.Problem                    // with keepGoing: inputs that could not be read to their end
 }
 
-// maxMakers is how many goroutines make Records at most: with more, they would wait for the reader.
-const maxMakers = 8
-
 // run reads until the inputs, the limit or ctx end, and closes out. Batches come in file order, maybe not mapped yet.
 func (r *intake) run(ctx context.Context, out chan<- *batch) {
-	makers := min(runtime.GOMAXPROCS(0), maxMakers)
-	unmade := make(chan *batch, makers)
+	makers := sync.Pool{New: func() any { return r.newMaker() }}
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer close(out)
-	defer close(unmade)
-	for range makers {
-		group.Go(func() {
-			m := r.newMaker()
-			for b := range unmade {
-				m.make(b)
-			}
-		})
-	}
 	r.read(ctx, func(b *batch) (taken bool) {
-		b.made = make(chan struct{})
-		return handed(ctx, unmade, b) && handed(ctx, out, b)
-	})
-}
-
-func handed(ctx context.Context, to chan<- *batch, b *batch) bool {
-	select {
-	case to <- b:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// next is the next batch with its Records, joined with those that are there already, up to most rows; nil at the end.
-func (r *intake) next(in <-chan *batch, most int) (all *batch) {
-	for b := <-in; b != nil; {
-		<-b.made
-		for _, bound := range b.bound {
-			r.noteUnused(bound)
-		}
-		if all == nil {
-			all = b
-		} else {
-			all.items, all.err = append(all.items, b.items...), b.err
-		}
-		if all.err != nil || len(all.items) >= most {
-			break
-		}
+		group.Go(func() {
+			m := makers.Get().(*recordMaker)
+			m.make(b)
+			makers.Put(m)
+		})
 		select {
-		case b = <-in:
-		default:
-			return all
+		case out <- b:
+			return true
+		case <-ctx.Done():
+			return false
 		}
-	}
-	return all
+	})
 }
 
 // read hands on the rows of all inputs in batches, while hand takes them.
@@ -196,25 +141,21 @@ func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 		return taken
 	}
 	for at, in := range r.options.Inputs {
-		err := crash.Call(func() error {
-			for ; left > 0; left-- {
-				it := r.items.get(at)
-				if err := in.Next(&it.row); err != nil {
-					return err
-				}
-				if it.row.Spans && r.broken[at].Load() == 0 {
-					r.broken[at].Store(int64(it.row.Number))
-				}
-				b.items, b.size = append(b.items, it), b.size+it.row.Size
-				if (len(b.items) == batchRows || b.size >= batchBytes) && !handOn() {
-					return errNotTaken
-				}
+		var err error
+		for ; left > 0; left-- {
+			it := r.lend(at)
+			if err = crash.Call(func() error { return in.Next(&it.row) }); err != nil {
+				break
 			}
-			return nil
-		})
+			if it.row.Spans && r.broken[at].Load() == 0 {
+				r.broken[at].Store(int64(it.row.Number))
+			}
+			b.items, b.size = append(b.items, it), b.size+it.row.Size
+			if (len(b.items) == batchRows || b.size >= batchBytes) && !handOn() {
+				return
+			}
+		}
 		switch {
-		case errors.Is(err, errNotTaken):
-			return
 		case err == nil, errors.Is(err, io.EOF):
 		case ctx.Err() != nil: // the input may have been closed to end the read
 			return
@@ -230,8 +171,6 @@ func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 		handOn()
 	}
 }
-
-var errNotTaken = errors.New("nobody takes the rows")
 
 func (r *intake) lose(input int, err error) {
 	f := report.Problem{

@@ -35,7 +35,7 @@ type recorder struct {
 	compared []report.Compared
 }
 
-const batchesAhead = 8 // beside the one being filled and the one being written
+const batchesAhead = 4 // beside the one being filled and the one being written
 
 // openFiles opens the run's files, if any are wanted.
 func (r *run) openFiles() (*recorder, error) {
@@ -74,7 +74,7 @@ func (w *recorder) add(it *item) error {
 
 func (w *recorder) flush() error {
 	if w.files == nil {
-		w.r.intake.items.put(w.batch)
+		w.r.intake.giveBack(w.batch)
 	} else if len(w.batch) > 0 {
 		w.lines <- w.batch
 	}
@@ -105,7 +105,7 @@ func (w *recorder) run() {
 				w.failed.Store(&err)
 			}
 		}
-		w.r.intake.items.put(batch)
+		w.r.intake.giveBack(batch)
 	}
 }
 

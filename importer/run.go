@@ -70,7 +70,7 @@ func newRun(o Options) *run {
 		o: &r.Options, conflicts: conflicts{o.Conflict, o.Mapping.Conflicts},
 		digests: newDigester(checkpoint.NewDigester(nil)),
 	}
-	r.intake = &intake{options: &r.Options, items: newItems()}
+	r.intake = &intake{options: &r.Options}
 	r.collector = collector{tally: newTally(len(o.Inputs), o.Limits, slotsPerPlace*o.Concurrency), options: &r.Options}
 	r.tally.place = r.intake.place
 	r.matches = o.Command == "sync" || o.Command == "reconcile"

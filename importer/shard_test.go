@@ -24,7 +24,8 @@ func shardOf(t testing.TB, rows []string, s Shard, limit int) (keys []string) {
 	defer tr.run.ledger.Close()
 	out := make(chan *batch)
 	go tr.intake.run(t.Context(), out)
-	for b := tr.intake.next(out, batchRows); b != nil; b = tr.intake.next(out, batchRows) {
+	for b := range out {
+		<-b.made
 		if b.err != nil {
 			t.Fatal(b.err)
 		}
@@ -143,7 +144,8 @@ func taken(t *testing.T, rows int, s unevenSums, until string) (keys []string, e
 		var group sync.WaitGroup
 		group.Go(func() { tr.intake.run(ctx, out) })
 		defer group.Wait()
-		for b := tr.intake.next(out, batchRows); b != nil; b = tr.intake.next(out, batchRows) {
+		for b := range out {
+			<-b.made
 			for _, it := range b.items {
 				keys = append(keys, it.rec.Key)
 				if it.rec.Key == until {
