@@ -46,12 +46,6 @@ func (c *collector) countRead(it *item) {
 	}
 }
 
-// end ends a row that no lane carried.
-func (c *collector) end(it *item, how ending) *Stop {
-	it.ending = how
-	return c.add(it)
-}
-
 // add records a row's outcome and returns why the run ends, or nil. The recorder, which may reuse the row, is last.
 func (c *collector) add(it *item) *Stop {
 	if c.drift != nil {

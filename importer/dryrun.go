@@ -91,12 +91,16 @@ func (d *dryRun) problem(at findings.Spot, p mapping.Problem, unreadable bool) {
 	d.problems.Add(at, kind)
 }
 
-// plan counts what a run would do with a row, and shows the first requests. It returns why the run ends, or nil.
+// plan counts what a run would do with a row, shows the first requests, and leaves a step that does nothing. It returns
+// why the run ends, or nil.
 func (d *dryRun) plan(it *item, step *Step) *Stop {
-	if it.faults != nil {
+	would, planned := *step, step.Action
+	if step.Action = Nothing; planned.sends() {
+		step.ending = ending{outcome: Pending}
+	}
+	if it.faults != nil || it.rec.Skip {
 		return nil
 	}
-	planned := step.Action
 	if !planned.sends() || planned == Create && d.lacking != nil {
 		planned = Nothing
 	}
@@ -119,7 +123,7 @@ func (d *dryRun) plan(it *item, step *Step) *Stop {
 		return nil
 	}
 	d.shown++
-	if _, err := d.options.Shown.Write(d.request(it, step)); err != nil {
+	if _, err := d.options.Shown.Write(d.request(it, &would)); err != nil {
 		return stopFor(fmt.Sprintf("standard output could not be written: %v", err), "")
 	}
 	return nil

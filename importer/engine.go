@@ -274,20 +274,6 @@ func (e *engine) takeBatch(known *lookup, b *batch) bool {
 
 // take decides about a row: it ends, begins the lane of its lead, or joins it. If the run ends, it reports false.
 func (e *engine) take(it *item) bool {
-	if how := it.unplanned(); how != nil {
-		e.r.collector.countRead(it)
-		e.stop(e.r.collector.end(it, *how))
-		return e.stopped == nil
-	}
-	if e.r.dry != nil { // nothing is ever under way
-		e.r.collector.countRead(it)
-		step := e.r.plan(it)
-		if e.stop(e.r.dry.plan(it, &step)); step.Action.sends() {
-			step.ending = ending{outcome: Pending}
-		}
-		e.stop(e.r.collector.end(it, step.ending))
-		return e.stopped == nil
-	}
 	names := e.r.leadNames(it)
 	return e.waitFor(func() bool {
 		l, two, stale := e.lanes.find(names)
@@ -316,6 +302,9 @@ func (e *engine) take(it *item) bool {
 // no room for a lane, or the row may not be sent now.
 func (e *engine) decide(it *item, names []leadName) bool {
 	step := e.r.plan(it)
+	if e.r.dry != nil {
+		e.stop(e.r.dry.plan(it, &step))
+	}
 	carried := step.Action != Nothing && step.Action != Draw
 	if carried && (!e.lanes.room() || !e.mayLeave(step.Action)) {
 		return false
@@ -331,12 +320,18 @@ func (e *engine) decide(it *item, names []leadName) bool {
 	case step.Action == Draw:
 		it.ending = step.ending
 		if left := e.r.drift.draw(it); left != nil {
-			e.stop(e.r.collector.add(left))
+			e.finish(left, left.ending)
 		}
 	default:
-		e.stop(e.r.collector.end(it, step.ending))
+		e.finish(it, step.ending)
 	}
 	return true
+}
+
+// finish ends a row, and the run if that was one too many of its kind.
+func (e *engine) finish(it *item, how ending) {
+	it.ending = how
+	e.stop(e.r.collector.add(it))
 }
 
 // waitFor waits until a condition holds, and reports false if the run ends before. The condition may end it.
@@ -383,7 +378,7 @@ func (e *engine) end() {
 		e.stop(interrupted())
 	}
 	for _, it := range e.lanes.drain() {
-		e.unturned(it)
+		e.finish(it, unturned)
 	}
 	// rows at which the program itself failed: they may have been sent, as the ledger knows
 	t := e.r.tally
@@ -391,7 +386,5 @@ func (e *engine) end() {
 	t.outcomes[Pending], t.common[Pending] = t.outcomes[Pending]+missing, t.common[Pending]+missing
 }
 
-// unturned ends a row that was read but never had its turn.
-func (e *engine) unturned(it *item) {
-	e.stop(e.r.collector.end(it, ending{outcome: Pending, text: "the run stopped before its turn"}))
-}
+// unturned is how a row ends that was read but never had its turn.
+var unturned = ending{outcome: Pending, text: "the run stopped before its turn"}

@@ -70,19 +70,6 @@ func (r *intake) giveBack(its []*item) {
 	}
 }
 
-// unplanned is how a row ends that needs no plan, or nil.
-func (it *item) unplanned() *ending {
-	switch {
-	case it.faults != nil && it.rec.Key == "":
-		return &ending{outcome: Invalid, text: sentence(it.faults)}
-	case it.row.Repeats:
-		return &ending{outcome: Skipped, text: "it is the header once more"}
-	case it.rec.Skip:
-		return &ending{outcome: Skipped, text: "left out by skip_if"}
-	}
-	return nil
-}
-
 // batch is some rows in file order. If err is set, no more follow.
 type batch struct {
 	items []*item

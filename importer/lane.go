@@ -198,26 +198,24 @@ func (e *engine) startLate() bool {
 func (e *engine) next(l *lane) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-rows:
 	for it := e.lanes.first(l); it != nil; it = e.lanes.first(l) {
-		known, other := e.lookAgain(l, it)
-		var step Step
-		if known {
-			step = e.r.plan(it)
-		}
-		switch {
-		case other != nil:
+		if other := e.lookAgain(l, it); other != nil {
 			e.lanes.putBack(l, it)
 			e.lanes.merge(l, other)
-			break rows
-		case known && e.putsOff(it, &step):
+			break
+		}
+		step := e.r.plan(it)
+		switch {
+		case e.stopped != nil:
+			e.finish(it, unturned)
+		case e.putsOff(it, &step):
 			e.lanes.putOff(l, it)
-			break rows
-		case known && step.Action == Nothing:
-			e.stop(e.r.collector.end(it, step.ending))
+			return false
+		case step.Action == Nothing:
+			e.finish(it, step.ending)
 			e.changed.Broadcast()
-		case !known, !e.waitFor(func() bool { return e.mayLeave(step.Action) }):
-			e.unturned(it)
+		case !e.waitFor(func() bool { return e.mayLeave(step.Action) }):
+			e.finish(it, unturned)
 		default:
 			e.hand(l, it, step)
 			return true
@@ -228,20 +226,20 @@ rows:
 }
 
 // lookAgain looks a row up when its turn comes. Only a look-up counts that began after its lane had all names that the
-// look-up shows. If another lane has one of them, the row belongs there; if it returns neither, the run ends.
-func (e *engine) lookAgain(l *lane, it *item) (known bool, other *lane) {
-	for e.stopped == nil && e.ask(&l.again, it) {
+// look-up shows. If another lane has one of them, it returns that lane: the row belongs there.
+func (e *engine) lookAgain(l *lane, it *item) (other *lane) {
+	for e.ask(&l.again, it) {
 		names := e.r.leadNames(it)
 		for _, n := range names {
 			if other := e.lanes.byName[n]; other != nil && other != l {
-				return false, other
+				return other
 			}
 		}
 		if e.lanes.name(l, names) {
-			return true, nil
+			break
 		}
 	}
-	return false, nil
+	return nil
 }
 
 func (e *engine) hand(l *lane, it *item, step Step) {
@@ -296,6 +294,6 @@ func (e *engine) rowDone(l *lane) bool {
 	}
 	j.remarks[serviceKept] = j.step.remarks[serviceKept] && j.entry.Seen.Kept &&
 		(j.outcome == Unchanged || j.outcome == Updated)
-	e.stop(e.r.collector.add(j.item))
+	e.finish(j.item, j.ending)
 	return true
 }

@@ -66,6 +66,10 @@ type planner struct {
 func (r *run) plan(it *item) Step {
 	faults := it.faults
 	switch state := it.entry.State; {
+	case it.row.Repeats:
+		return ends(Skipped, "it is the header once more")
+	case it.rec.Skip:
+		return ends(Skipped, "left out by skip_if")
 	case faults == nil:
 		return r.planFor(it)
 	case !r.matches && state == checkpoint.InDoubt:

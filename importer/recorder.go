@@ -31,8 +31,7 @@ type recorder struct {
 	failed atomic.Pointer[error] // the first error of writing
 	done   chan struct{}
 
-	results  []report.Result // buffers of write
-	compared []report.Compared
+	results []report.Result // a buffer of write
 }
 
 const batchesAhead = 4 // beside the one being filled and the one being written
@@ -40,17 +39,16 @@ const batchesAhead = 4 // beside the one being filled and the one being written
 // openFiles opens the run's files, if any are wanted.
 func (r *run) openFiles() (*recorder, error) {
 	w := &recorder{r: r, lines: make(chan []*item, batchesAhead), done: make(chan struct{})}
-	if r.record = w.add; !r.Files.Wanted() {
-		return w, nil
-	}
 	if r.OwnColumns {
 		w.own = newOwnColumns(r.Inputs)
 		r.Files.Columns = w.own.names
 	}
 	r.Files.Namespaced = r.Mapping.Namespace() != ""
-	var err error
-	if w.files, err = report.OpenRun(r.Files); err != nil {
-		return nil, fmt.Errorf("%w\nhint: name another place with --out, or with the flag that names this file", err)
+	if r.Files.Wanted() {
+		var err error
+		if w.files, err = report.OpenRun(r.Files); err != nil {
+			return nil, fmt.Errorf("%w\nhint: name another place with --out, or with the flag that names this file", err)
+		}
 	}
 	// if an input is not UTF-8, spreadsheets need the mark to read the rejects
 	mark := slices.ContainsFunc(r.Inputs, func(f *source.File) bool { return f.Info().Other })
@@ -59,26 +57,21 @@ func (r *run) openFiles() (*recorder, error) {
 		w.inputs = append(w.inputs,
 			report.Input{Path: in.Path, Format: in.Format, Delimiter: in.Delimiter, ByteOrderMark: mark})
 	}
+	r.record = w.add
 	go w.run()
 	return w, nil
 }
 
 func (w *recorder) add(it *item) error {
 	w.batch = append(w.batch, it)
-	w.size += it.row.Size
-	if len(w.batch) < batchRows && w.size < batchBytes {
-		return nil
+	if w.size += it.row.Size; len(w.batch) >= batchRows || w.size >= batchBytes {
+		w.lines <- w.batch
+		w.batch, w.size = make([]*item, 0, batchRows), 0
 	}
-	return w.flush()
+	return w.err()
 }
 
-func (w *recorder) flush() error {
-	if w.files == nil {
-		w.r.intake.giveBack(w.batch)
-	} else if len(w.batch) > 0 {
-		w.lines <- w.batch
-	}
-	w.batch, w.size = make([]*item, 0, batchRows), 0
+func (w *recorder) err() error {
 	if err := w.failed.Load(); err != nil {
 		return *err
 	}
@@ -86,13 +79,11 @@ func (w *recorder) flush() error {
 }
 
 func (w *recorder) close() error {
-	_ = w.flush() // the next flush returns the same error
-	if w.files != nil {
-		close(w.lines)
-		<-w.done
-	}
-	if err := w.flush(); err != nil || w.files == nil {
-		return err
+	w.lines <- w.batch
+	close(w.lines)
+	<-w.done
+	if w.files == nil || w.err() != nil {
+		return w.err()
 	}
 	return w.files.Flush()
 }
@@ -100,7 +91,7 @@ func (w *recorder) close() error {
 func (w *recorder) run() {
 	defer close(w.done)
 	for batch := range w.lines {
-		if w.failed.Load() == nil {
+		if w.files != nil && w.err() == nil {
 			if err := crash.Call(func() error { return w.write(batch) }); err != nil {
 				w.failed.Store(&err)
 			}
@@ -134,16 +125,16 @@ func (w *recorder) compare(batch []*item) error {
 	if !w.files.Reconciles() {
 		return nil
 	}
-	w.compared = w.compared[:0]
+	var all []report.Compared
 	for i, it := range batch {
 		if res := &w.results[i]; it.outcome != Pending {
 			c := comparedWith(&it.entry, &it.found)
 			c.File, c.Line, c.Row, c.Key, c.Error = res.File, res.Line, res.Row, res.Key, it.text
 			c.StatusFile = it.rec.Status
-			w.compared = append(w.compared, c)
+			all = append(all, c)
 		}
 	}
-	if err := w.files.Reconciliation(w.compared); err != nil {
+	if err := w.files.Reconciliation(all); err != nil {
 		return fmt.Errorf("write the reconciliation: %w", err)
 	}
 	return nil
@@ -215,9 +206,13 @@ func (w *recorder) tell(batch []*item) error {
 
 // valueOf is what the row holds in these columns, if the problems file shows values.
 func (w *recorder) valueOf(row *source.Row, columns string) string {
+	if !w.r.Files.ProblemValues || columns == "" || row.Header == nil {
+		return ""
+	}
 	var values []string
-	for i := 0; w.r.Files.ProblemValues && columns != "" && row.Header != nil && i < min(len(row.Cells), len(row.Header.Names)); i++ {
-		if slices.Contains(strings.Split(columns, ", "), row.Header.Names[i]) {
+	names := strings.Split(columns, ", ")
+	for i, name := range row.Header.Names[:min(len(row.Cells), len(row.Header.Names))] {
+		if slices.Contains(names, name) {
 			values = append(values, row.Cells[i])
 		}
 	}
