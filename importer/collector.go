@@ -153,15 +153,10 @@ type reason struct {
 }
 
 func newTally(inputs int, l Limits, slots int) *tally {
-	reasons := findings.NewKinds(maxReasons, func(r reason, full bool) reason {
-		if full {
-			r.text = "other reasons"
-		}
-		return r
-	})
+	others := func(r reason) reason { return reason{r.outcome, "other reasons"} }
 	return &tally{
-		limits: l, refused: refusals{enough: slots}, rows: make([]int, inputs), reasons: reasons,
-		organizations: map[report.Organization]int{}, moves: map[report.Transition]int{},
+		limits: l, refused: refusals{enough: slots}, rows: make([]int, inputs),
+		reasons: findings.NewKinds(maxReasons, others), organizations: map[report.Organization]int{}, moves: map[report.Transition]int{},
 	}
 }
 
@@ -261,7 +256,10 @@ func (t *tally) sent(it *item) {
 	case it.outcome == Created, it.outcome == Partial:
 		if e := &it.entry; e.Organization != "" {
 			one := report.Organization{ID: e.Organization, Location: e.Location}
-			countUp(t.organizations, maxOrganizations, one, report.Organization{ID: "others"})
+			if _, known := t.organizations[one]; !known && len(t.organizations) >= maxOrganizations {
+				one = report.Organization{ID: "others"}
+			}
+			t.organizations[one]++
 		}
 	}
 }
@@ -275,13 +273,6 @@ func (t *tally) first(it *item) Outcome {
 		return Updated
 	}
 	return Created
-}
-
-func countUp[K comparable](kinds map[K]int, most int, kind, others K) {
-	if _, known := kinds[kind]; !known && len(kinds) >= most {
-		kind = others
-	}
-	kinds[kind]++
 }
 
 func (t *tally) attention(dry bool) int {
@@ -300,7 +291,7 @@ func (t *tally) rowCounts(n *[outcomeCount]int) report.RowCounts {
 func (t *tally) report(s *report.Summary) {
 	s.Rows = t.rowCounts(&t.outcomes)
 	s.Organizations, s.Transitions = report.Organizations(t.organizations), report.Transitions(t.moves)
-	for _, r := range t.reasons.List(func(r reason) string { return r.text }) {
+	for _, r := range t.reasons.List() {
 		s.Errors = append(s.Errors, report.Reason{
 			Outcome: r.Of.outcome.String(), Error: r.Of.text, Rows: r.Count, Examples: r.Places(t.place),
 		})

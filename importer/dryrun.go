@@ -23,9 +23,8 @@ type dryRun struct {
 	intake  *intake
 	proof
 	problems *findings.Kinds[mapping.Problem]   // without the rows' own words
-	texts    map[mapping.Problem]string         // of rows that cannot be read
+	texts    map[mapping.Problem]string         // of the first row of a kind that cannot be read
 	words    *findings.Kinds[report.Problem]    // texts that maps lack
-	caught   *findings.Kinds[report.Problem]    // texts that maps lack and else took
 	assigned *findings.Kinds[report.Assignment] // of creates
 	dropped  findings.Rows                      // rows with values that on_invalid left out
 	suspect  findings.Rows                      // rows with either: problems for --strict
@@ -48,21 +47,26 @@ type proof struct {
 func newDryRun(o *Options, in *intake) *dryRun {
 	return &dryRun{
 		options: o, intake: in, repeats: findings.NewRepeats(),
-		problems: findings.NewKinds(maxKinds, keepProblem), texts: map[mapping.Problem]string{},
-		assigned: findings.NewKinds(maxAssigned, keepAssignment),
-		words:    findings.NewKinds(maxKinds, keepWord), caught: findings.NewKinds(maxKinds, keepWord),
+		problems: findings.NewKinds(maxKinds, func(mapping.Problem) mapping.Problem {
+			return mapping.Problem{Rule: "other", Text: "fails a check that is none of those listed"}
+		}),
+		texts: map[mapping.Problem]string{},
+		words: findings.NewKinds(maxKinds, func(w report.Problem) report.Problem { return report.Problem{Rule: w.Rule} }),
+		assigned: findings.NewKinds(maxAssigned, func(report.Assignment) report.Assignment {
+			return report.Assignment{Others: true}
+		}),
 	}
 }
 
 func (d *dryRun) read(it *item) {
 	at := spotOf(it)
-	if it.faults != nil {
-		for _, p := range it.faults {
-			d.problem(at, p, it.row.Problem != nil)
-			if p.Value != "" {
-				d.words.Add(at, wordOf(p))
-			}
+	for _, p := range it.faults {
+		d.problem(at, p, it.row.Problem != nil)
+		if p.Value != "" {
+			d.word("map", at, p)
 		}
+	}
+	if it.faults != nil {
 		return
 	}
 	if len(it.rec.Dropped) > 0 {
@@ -70,25 +74,29 @@ func (d *dryRun) read(it *item) {
 		d.suspect.Add(at)
 	}
 	for _, p := range it.rec.Caught {
-		d.caught.Add(at, wordOf(p))
+		d.word("else", at, p)
 		d.suspect.Add(at)
 	}
 }
 
 // problem counts a row by what is wrong with it. Texts of rows that cannot be read are one kind if they differ in their
-// numbers only, which are offsets and counts; the first one is shown as an example.
+// numbers only, which are offsets and counts; the first one is shown.
 func (d *dryRun) problem(at findings.Spot, p mapping.Problem, unreadable bool) {
 	kind := p
 	if kind.Word, kind.Value = "", ""; unreadable {
 		kind.Text = numbers().ReplaceAllString(p.Text, "…")
-		const example = "for example: "
-		if text, known := d.texts[kind]; known && strings.TrimPrefix(text, example) != p.Text {
-			d.texts[kind] = example + strings.TrimPrefix(text, example)
-		} else if !known && len(d.texts) < maxKinds {
+		if _, known := d.texts[kind]; !known && len(d.texts) < maxKinds {
 			d.texts[kind] = p.Text
 		}
 	}
 	d.problems.Add(at, kind)
+}
+
+// word counts a text that a map lacks. Only a terminal shows it, because it may be anything.
+func (d *dryRun) word(rule string, at findings.Spot, p mapping.Problem) {
+	const longWord = 200 // characters
+	word := strings.Clone(report.Shorten(p.Word, longWord))
+	d.words.Add(at, report.Problem{Rule: rule, Column: p.Value, Text: word})
 }
 
 // plan counts what a run would do with a row, shows the first requests, and leaves a step that does nothing. It returns
@@ -197,7 +205,11 @@ func (d *dryRun) found() *report.Checks {
 	same, alike := &d.repeated.Same, &d.repeated.Alike
 	c := &report.Checks{
 		Rules: d.rules(), Found: slices.Concat(d.failed, d.intake.lost), Repeats: same.Rows, LookAlikes: alike.Rows,
-		Assignments: assignments(d.assigned), Projected: d.projected(), Tests: d.tests,
+		Projected: d.projected(), Tests: d.tests,
+	}
+	for _, one := range d.assigned.List() {
+		one.Of.Rows = one.Count
+		c.Assignments = append(c.Assignments, one.Of)
 	}
 	if !d.updates {
 		for _, l := range d.lacking {
@@ -214,8 +226,7 @@ func (d *dryRun) found() *report.Checks {
 		p.Column = name
 		c.Found = append(c.Found, p)
 	}
-	c.Quoting = append(d.wordList("map", "no entry for ", d.words),
-		d.wordList("else", "only else takes ", d.caught)...)
+	c.Quoting = d.wordList()
 	if d.options.Strict {
 		c.Strict = same.Rows + alike.Rows + d.suspect.Count + len(d.intake.unused) + len(guesses)
 		c.Quoting = append(c.Quoting, d.again("repeated", "the key is already at ", same)...)
@@ -311,64 +322,33 @@ const maxKinds, maxAssigned = 1000, 200
 
 var numbers = spelling.Form(`[0-9]+`)
 
-func keepProblem(p mapping.Problem, full bool) mapping.Problem {
-	if full {
-		return mapping.Problem{Rule: "other", Text: "fails a check that is none of those listed"}
-	}
-	return p
-}
-
 func (d *dryRun) rules() (list []report.Reason) {
-	for _, p := range d.problems.List(func(p mapping.Problem) string { return p.Rule + p.Column + p.Text }) {
+	for _, p := range d.problems.List() {
+		text := cmp.Or(d.texts[p.Of], p.Of.Text)
+		if text != p.Of.Text && p.Count > 1 {
+			text = "for example: " + text
+		}
 		list = append(list, report.Reason{
-			Rule: p.Of.Rule, Column: p.Of.Column, Error: cmp.Or(d.texts[p.Of], p.Of.Text), Rows: p.Count,
-			Examples: p.Places(d.intake.place),
+			Rule: p.Of.Rule, Column: p.Of.Column, Error: text, Rows: p.Count, Examples: p.Places(d.intake.place),
 		})
 	}
 	return list
 }
 
-// wordOf is the word of a problem. Only a terminal shows it, because it may be anything.
-func wordOf(p mapping.Problem) report.Problem {
-	const longWord = 200 // characters
-	return report.Problem{Column: p.Value, Text: report.Shorten(p.Word, longWord)}
-}
-
-func keepWord(w report.Problem, full bool) report.Problem {
-	if full {
-		return report.Problem{}
-	}
-	w.Text = strings.Clone(w.Text)
-	return w
-}
-
 // wordList is the words by value, those of most rows first; without a value they are further ones.
-func (d *dryRun) wordList(rule, what string, words *findings.Kinds[report.Problem]) (list []report.Problem) {
-	for _, kind := range words.List(func(w report.Problem) string { return w.Text }) {
-		w := d.inMapping(rule, 0, "other texts")
+func (d *dryRun) wordList() (list []report.Problem) {
+	what := map[string]string{"map": "no entry for ", "else": "only else takes "}
+	for _, kind := range d.words.List() {
+		w := d.inMapping(kind.Of.Rule, 0, "other texts")
 		if w.Column = kind.Of.Column; w.Column != "" {
 			w.Text = `"` + kind.Of.Text + `"`
 		}
-		w.Text, w.Rows = fmt.Sprintf("%s%s, first at %s", what, w.Text, d.intake.place(kind.First[0])), kind.Count
+		w.Text = fmt.Sprintf("%s%s, first at %s", what[w.Rule], w.Text, d.intake.place(kind.First[0]))
+		w.Rows = kind.Count
 		list = append(list, w)
 	}
-	slices.SortStableFunc(list, func(a, b report.Problem) int { return cmp.Compare(a.Column, b.Column) })
-	return list
-}
-
-func keepAssignment(a report.Assignment, full bool) report.Assignment {
-	if full {
-		return report.Assignment{Others: true}
-	}
-	a.OrganizationID, a.LocatorID = strings.Clone(a.OrganizationID), strings.Clone(a.LocatorID)
-	return a
-}
-
-// assignments are those of most rows first. Those beyond the bound are added up.
-func assignments(all *findings.Kinds[report.Assignment]) (list []report.Assignment) {
-	for _, one := range all.List(func(a report.Assignment) string { return a.OrganizationID + a.LocatorID }) {
-		one.Of.Rows = one.Count
-		list = append(list, one.Of)
-	}
+	slices.SortStableFunc(list, func(a, b report.Problem) int {
+		return cmp.Or(cmp.Compare(b.Rule, a.Rule), cmp.Compare(a.Column, b.Column))
+	})
 	return list
 }

@@ -86,8 +86,8 @@ func TestValidateTellsWhatIsWrong(t *testing.T) {
 	s := validated(t, checkedMapping, Options{}, rows, more)
 	want := &report.Checks{
 		Rules: []report.Reason{
-			{Rule: "format", Column: "email", Error: "lead.content.email is not an e-mail address", Rows: 4, Examples: places(3, 6, 8)},
 			{Rule: "status", Column: "stage", Error: "lead.status is neither a status of the service nor mapped to one", Rows: 4, Examples: places(3, 6, 8)},
+			{Rule: "format", Column: "email", Error: "lead.content.email is not an e-mail address", Rows: 4, Examples: places(3, 6, 8)},
 			{Rule: "assign", Error: `no entry of assign has all that it needs, since these columns are empty: "org", "zip"`, Rows: 1, Examples: places(5)},
 			{Rule: "required", Column: "name", Error: "lead.content.name is empty, but required", Rows: 1, Examples: places(5)},
 			{Rule: "quote", Error: "text follows the quote that closes a cell", Rows: 1, Examples: places(7)},
@@ -124,10 +124,6 @@ func TestUnreadableRowsAreCountedByWhatIsWrong(t *testing.T) {
 	want := []report.Reason{{Rule: "columns", Error: "for example: the row has 2 cells instead of 6", Rows: 3, Examples: places(2, 3, 4)}}
 	if diff := cmp.Diff(want, s.Checks.Rules); diff != "" {
 		t.Error(diff)
-	}
-	s = validated(t, checkedMapping, Options{}, checkedHeader+"1,1\n2,2\n")
-	if got := s.Checks.Rules[0].Error; got != "the row has 2 cells instead of 6" {
-		t.Error("rows alike:", got)
 	}
 }
 

@@ -6,10 +6,7 @@ package findings
 import (
 	"cmp"
 	"hash/maphash"
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"leadferry/importer/report"
 )
@@ -58,29 +55,10 @@ func (r *Rows) Places(at func(Spot) report.Place) []report.Place {
 
 // Kinds counts rows by kind.
 type Kinds[K comparable] struct {
-	most  int
-	keep  func(kind K, full bool) K
-	known map[K]*Rows
-}
-
-// NewKinds counts at most so many kinds apart. keep returns the kind to store for a new one: a copy that shares no
-// memory with the row or, if full, the kind that stands for all others.
-func NewKinds[K comparable](most int, keep func(kind K, full bool) K) *Kinds[K] {
-	return &Kinds[K]{most: most, keep: keep, known: map[K]*Rows{}}
-}
-
-// Add counts a row.
-func (k *Kinds[K]) Add(at Spot, kind K) {
-	rows := k.known[kind]
-	if rows == nil {
-		kind = k.keep(kind, len(k.known) >= k.most)
-		rows = k.known[kind]
-	}
-	if rows == nil {
-		rows = &Rows{}
-		k.known[kind] = rows
-	}
-	rows.Add(at)
+	most   int
+	others func(K) K
+	known  map[K]*Rows
+	list   []Kind[K] // in the order in which they came
 }
 
 // Kind is a kind and its rows.
@@ -89,15 +67,30 @@ type Kind[K comparable] struct {
 	*Rows
 }
 
-// List returns the kinds, those of most rows first.
-func (k *Kinds[K]) List(text func(K) string) []Kind[K] {
-	list := make([]Kind[K], 0, len(k.known))
-	for kind, rows := range k.known {
-		list = append(list, Kind[K]{kind, rows})
+// NewKinds counts at most so many kinds apart. others is the kind that stands for a further one.
+func NewKinds[K comparable](most int, others func(K) K) *Kinds[K] {
+	return &Kinds[K]{most: most, others: others, known: map[K]*Rows{}}
+}
+
+// Add counts a row. Its kind may be kept, so it must not hold the memory of the row.
+func (k *Kinds[K]) Add(at Spot, kind K) {
+	rows := k.known[kind]
+	if rows == nil && len(k.known) >= k.most {
+		kind = k.others(kind)
+		rows = k.known[kind]
 	}
-	slices.SortFunc(list, func(a, b Kind[K]) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), a.First[0].Compare(b.First[0]),
-			cmp.Compare(text(a.Of), text(b.Of)))
+	if rows == nil {
+		rows = &Rows{}
+		k.known[kind], k.list = rows, append(k.list, Kind[K]{kind, rows})
+	}
+	rows.Add(at)
+}
+
+// List returns the kinds, those of most rows first.
+func (k *Kinds[K]) List() []Kind[K] {
+	list := slices.Clone(k.list)
+	slices.SortStableFunc(list, func(a, b Kind[K]) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), a.First[0].Compare(b.First[0]))
 	})
 	return list
 }
@@ -202,9 +195,11 @@ type Again struct {
 
 // Found counts the rows whose key came earlier, and keeps at most so many of each kind. It empties r.
 func (r *Repeats) Found(most int) (f Repeated) {
-	r.sort()
 	for i, part := range r.parts {
 		r.parts[i] = nil
+		slices.SortFunc(part, func(a, b sighting) int {
+			return cmp.Or(cmp.Compare(a.fold(), b.fold()), cmp.Compare(a.number, b.number))
+		})
 		var origin sighting
 		acted := false
 		for i, s := range part {
@@ -225,25 +220,6 @@ func (r *Repeats) Found(most int) (f Repeated) {
 		}
 	}
 	return f
-}
-
-// sort orders each part by fold and row.
-func (r *Repeats) sort() {
-	var group sync.WaitGroup
-	var next atomic.Int32
-	for range runtime.GOMAXPROCS(0) {
-		group.Go(func() {
-			for i := next.Add(1); int(i) <= len(r.parts); i = next.Add(1) {
-				slices.SortFunc(r.parts[i-1], func(a, b sighting) int {
-					if order := cmp.Compare(a.fold(), b.fold()); order != 0 {
-						return order
-					}
-					return cmp.Compare(a.number, b.number)
-				})
-			}
-		})
-	}
-	group.Wait()
 }
 
 // add counts a row, and keeps it if it is one of the first.

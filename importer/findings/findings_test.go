@@ -6,12 +6,7 @@ import "testing"
 func TestKindsAreBounded(t *testing.T) {
 	const most = 10
 	const others = -1
-	k := NewKinds(most, func(n int, full bool) int {
-		if full {
-			return others
-		}
-		return n
-	})
+	k := NewKinds(most, func(int) int { return others })
 	for i := range 3 * most {
 		row := Spot{Line: i + 2, Number: i + 1}
 		for j := range 3 {
@@ -19,7 +14,7 @@ func TestKindsAreBounded(t *testing.T) {
 			k.Add(row, 3*i+j)
 		}
 	}
-	list := k.List(func(int) string { return "" })
+	list := k.List()
 	if len(list) != most+1 || list[1].Count != 1 || list[1].First[0].Line != 2 || list[most].First[0].Line != 5 {
 		t.Errorf("%d kinds: %+v", len(list), list)
 	}
