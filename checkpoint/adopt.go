@@ -265,15 +265,15 @@ type Adopting struct {
 // by runs until the same list, or one that contains it, was adopted. Witnesses of leads that the list should name and
 // does not make the ledger incomplete.
 func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r AdoptResult, err error) {
-	l, err := LineageOf(ctx, s)
+	h, err := hearingOf(ctx, s, ws)
 	if err != nil {
 		return r, err
 	}
-	info, old := s.Info(), l.Adopting
-	fills := info.Leads+info.InDoubt == 0 || old != nil && old.Fills
+	old := h.lineage.Adopting
+	fills := h.info.Leads+h.info.InDoubt == 0 || old != nil && old.Fills
 	mark := func(m *Adopting) error {
-		l.Adopting = m
-		return l.Keep(ctx, s)
+		h.lineage.Adopting = m
+		return h.lineage.Keep(ctx, s)
 	}
 	if old == nil { // until the list was read, its files name it
 		if err := mark(&Adopting{Files: leads.Files, Fills: fills}); err != nil {
@@ -303,15 +303,18 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 		return r, err
 	}
 	told := func(w *Witness) bool { return fills || slices.Contains(leads.From, w.Ledger) }
-	if err := fromElsewhere(ctx, s, ws, &l, told, r.Leads+r.InDoubt+r.Known); err != nil {
+	lacked, err := h.descend(ctx, ws.All(), told, r.Leads+r.InDoubt+r.Known)
+	if err != nil {
 		return r, err
 	}
-	if text := leads.Missing(); text != "" {
-		if err := Lack(ctx, s, text); err != nil {
-			return r, err
+	h.lineage.Adopting = nil
+	missing := cmp.Or(leads.Missing(), lacked)
+	return r, s.Alone(ctx, func(tx Tx) error {
+		if missing == "" {
+			return tx.PutNote(h.lineage.note())
 		}
-	}
-	return r, mark(nil)
+		return errors.Join(tx.PutNote(h.lineage.note()), tx.Lack(missing))
+	})
 }
 
 // marks are the keys of the list, as [Adopting] has them.
@@ -358,35 +361,32 @@ func RefuseHalfAdopted(ctx context.Context, s Store) error {
 	}
 }
 
-// fromElsewhere makes the ledgers that a list tells of ancestors of the one that took it over, and that one incomplete
-// where they knew more leads than the list names, a run of theirs did not end, or a witness cannot be read.
-func fromElsewhere(ctx context.Context, s Store, ws *Witnesses, l *Lineage, told func(*Witness) bool, named int) error {
-	info, missing := s.Info(), ""
-	all := ws.All()
+// descend makes the ledgers that a list tells of ancestors of the one that took it over. It says what is missing where
+// they knew more leads than the list names, a run of theirs did not end, or a witness cannot be read.
+func (h *hearing) descend(ctx context.Context, all []Witness, told func(*Witness) bool, named int) (missing string,
+	err error,
+) {
 	// the latest of a ledger first
 	slices.SortStableFunc(all, func(a, b Witness) int { return cmp.Compare(b.Commits, a.Commits) })
 	for _, w := range all {
-		f, err := compare(ctx, s, &info, l, &w)
+		f, err := h.compare(ctx, &w)
 		switch {
 		case err != nil:
-			return err
-		case f == nil || slices.Contains(l.Answered, f.ID) || !told(&w):
+			return "", err
+		case f == nil || h.answered(f) || !told(&w):
 			continue
-		case f.kind == unreadable:
+		case w.Err != nil:
 			missing = "leads that may be known to " + w.Source + ", which cannot be read"
 			continue
 		}
 		if named -= w.Leads; w.Open || named < 0 {
 			missing = fmt.Sprintf("leads that the checkpoint %s knew and the list does not name: %s", w.Place, w.knew())
 		}
-		if w.Ledger != info.ID {
-			l.Descend(w.Ledger, w.Commits)
+		if w.Ledger != h.info.ID {
+			h.lineage.Descend(w.Ledger, w.Commits)
 		}
 	}
-	if missing == "" {
-		return nil
-	}
-	return Lack(ctx, s, missing)
+	return missing, nil
 }
 
 // completed is an entry whose lead ID was not known, with what a list says of it.
