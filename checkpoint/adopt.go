@@ -13,7 +13,6 @@ import (
 // AdoptResult counts the entries of a list by what was done.
 type AdoptResult struct {
 	Leads     int // adopted
-	Corrected int // of these, had another lead by the word of people
 	InDoubt   int // adopted as in doubt
 	Known     int // known already, as the list says or better; left as they are
 	Rejected  int // left out: refused rows have no lead
@@ -27,13 +26,12 @@ const inOneChange = 1 << 11
 
 // adoption is a list of leads that is being adopted. It needs about 70 bytes of memory for each entry.
 type adoption struct {
-	list      List
-	digests   *Digester
-	len       int
-	keys      map[short]listed
-	leads     map[short]uint32 // the place of each lead ID
-	corrected map[string]bool  // keys whose lead ID, given by people, is replaced
-	result    AdoptResult
+	list    List
+	digests *Digester
+	len     int
+	keys    map[short]listed
+	leads   map[short]uint32 // the place of each lead ID
+	result  AdoptResult
 }
 
 type short [8]byte
@@ -45,17 +43,13 @@ func (d *Digester) short(text string) short {
 
 // listed is what is kept of an entry.
 type listed struct {
-	lead  short  // zero where it gives none
-	at    uint32 // its place in the list
-	stays bool   // it takes no lead ID from its key
+	lead short  // zero where it gives none
+	at   uint32 // its place in the list
 }
 
 // readAdoption goes through a list to its end, and refuses what is wrong with it by itself.
 func readAdoption(list List, d *Digester) (*adoption, error) {
-	a := &adoption{
-		list: list, digests: d, keys: map[short]listed{}, leads: map[short]uint32{},
-		corrected: map[string]bool{},
-	}
+	a := &adoption{list: list, digests: d, keys: map[short]listed{}, leads: map[short]uint32{}}
 	for e, err := range list {
 		if err != nil {
 			return nil, &ListFailure{err}
@@ -84,14 +78,7 @@ func (a *adoption) note(e *Entry, at int) (key short, one listed) {
 	if e.LeadID != "" && e.State != InDoubt {
 		one.lead = a.digests.short(e.LeadID)
 	}
-	one.stays = one.lead == (short{}) || e.State == Rejected
 	return a.digests.short(e.Key), one
-}
-
-// keeps reports whether the list gives a key no lead ID, or this one, so that its lead stays.
-func (a *adoption) keeps(key, lead string) bool {
-	one, known := a.keys[a.digests.short(key)]
-	return !known || one.stays || one.lead == a.digests.short(lead)
 }
 
 type placed struct {
@@ -127,10 +114,9 @@ func (a *adoption) parts(f func([]placed) error) error {
 	return f(part)
 }
 
-// adopt checks the whole list, then removes the leads that it corrects from their keys, so that other keys may get
-// them, then stores it: a change for each step and part.
+// adopt checks the whole list, then stores it: a change for each step and part.
 func (a *adoption) adopt(ctx context.Context, s Store) error {
-	for _, step := range []func(Tx, []placed) error{a.judge, a.giveUp, a.take} {
+	for _, step := range []func(Tx, []placed) error{a.judge, a.take} {
 		err := a.parts(func(part []placed) error {
 			keys, leads, before := make([]string, len(part)), make([]string, len(part)), a.result
 			for i := range part {
@@ -151,44 +137,37 @@ func (a *adoption) adopt(ctx context.Context, s Store) error {
 	return nil
 }
 
-// judge refuses a list before anything is changed, counts its entries and finds the keys that are corrected.
+// judge refuses a list before anything is changed, and counts its entries.
 func (a *adoption) judge(tx Tx, part []placed) error {
 	for i := range part {
-		e := &part[i]
-		k, take, err := a.wants(tx, e, &a.result)
+		take, err := a.wants(tx, &part[i], &a.result)
 		if err != nil {
 			return err
 		}
-		if take && !KnownStatus(e.Status) {
+		if take && !KnownStatus(part[i].Status) {
 			a.result.Unspecified++
-		}
-		if take && e.State != InDoubt && k.Entry != nil && k.Entry.LeadID != "" {
-			a.corrected[e.Key] = true
 		}
 	}
 	return nil
 }
 
-// wants reports whether to adopt an entry, and what is stored under its key now.
-func (a *adoption) wants(tx Tx, e *placed, r *AdoptResult) (k KeptKey, take bool, err error) {
-	k, old, err := tx.Under(e.Key)
+// wants reports whether to adopt an entry.
+func (a *adoption) wants(tx Tx, e *placed, r *AdoptResult) (take bool, err error) {
+	_, old, err := tx.Under(e.Key)
 	if err != nil {
-		return k, false, err
+		return false, err
 	}
 	owner, err := tx.Owner(e.LeadID, e.Key)
 	if err != nil {
-		return k, false, err
+		return false, err
 	}
-	taken := owner != "" && owner != e.Key && a.keeps(owner, e.LeadID)
-	if e.State == InDoubt {
-		_, listed := a.leads[a.digests.short(e.LeadID)]
-		taken = owner != "" || listed
-	}
+	_, listed := a.leads[a.digests.short(e.LeadID)]
+	taken := owner != "" && owner != e.Key || listed && e.State == InDoubt
 	take, refusal := r.judge(&e.Entry, old, taken)
 	if refusal != nil {
-		return k, false, refusal.At(e.at, e.Key)
+		return false, refusal.At(e.at, e.Key)
 	}
-	return k, take, nil
+	return take, nil
 }
 
 // answers reports whether an entry of a list is what the service answered to the send in doubt that is known.
@@ -197,7 +176,7 @@ func (e *Entry) answers(old *Kept) bool {
 		old.Run == e.Run && e.Run != ""
 }
 
-// judge reports whether to adopt an entry whose key is known as old; taken: another key has its lead and keeps it.
+// judge reports whether to adopt an entry whose key is known as old; taken: another key has its lead.
 func (r *AdoptResult) judge(e *Entry, old *Kept, taken bool) (take bool, refusal *ListError) {
 	switch {
 	case old.State == Forgotten:
@@ -221,34 +200,14 @@ func (r *AdoptResult) judge(e *Entry, old *Kept, taken bool) (take bool, refusal
 		return true, nil
 	case e.LeadID == "" || old.LeadID == e.LeadID:
 		r.Known++
-	case !old.byPeople():
-		return false, &ListError{
-			Text: "its key has another lead ID already, which the service itself gave",
-			Hint: "`leadferry checkpoint history KEY` shows when",
-		}
 	default:
-		r.Leads++
-		r.Corrected++
-		return true, nil
+		return false, &ListError{
+			Text: "its key has another lead ID already",
+			Hint: "`leadferry checkpoint history KEY` shows since when; `leadferry checkpoint resolve` corrects what a " +
+				"person decided",
+		}
 	}
 	return false, nil
-}
-
-// giveUp takes the lead IDs, and what was known of these leads, from keys that the list corrects.
-func (a *adoption) giveUp(tx Tx, part []placed) error {
-	for i := range part {
-		if key := part[i].Key; a.corrected[key] {
-			k, _, err := tx.Under(key)
-			if err == nil && k.Entry != nil {
-				k.dropLead(tx)
-				err = tx.Put(key, k)
-			}
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // take stores entries that passed the checks, in the order of their keys, which is fastest.
@@ -256,10 +215,10 @@ func (a *adoption) take(tx Tx, part []placed) error {
 	slices.SortFunc(part, func(x, y placed) int { return cmp.Compare(x.Key, y.Key) })
 	for i := range part {
 		e := &part[i]
-		k, take, err := a.wants(tx, e, &AdoptResult{})
+		take, err := a.wants(tx, e, &AdoptResult{})
 		if err == nil && take {
-			_, old, _ := tx.Under(e.Key)
-			k.Adopt(tx, e.Entry, old, a.corrected[e.Key])
+			k, old, _ := tx.Under(e.Key)
+			k.Adopt(tx, e.Entry, old)
 			err = tx.Put(e.Key, k)
 		}
 		if errors.As(err, new(*ListError)) { // of a row that changed since it was judged
@@ -297,9 +256,8 @@ type Adopting struct {
 // link, InDoubt stays in doubt. So no row is sent that may have been sent before.
 //
 // A *[ListError] refuses the whole list: for an invalid lead ID, a key or lead ID that occurs twice, a key in doubt
-// that was sent, a key that got another lead from the service, and a lead of another key. A lead ID that people gave,
-// by a decision or an earlier list, is corrected; what was known of the wrong lead is dropped. The same list again
-// changes nothing. If the list cannot be read, the error is a *[ListFailure].
+// that was sent, a key with another lead, and a lead of another key. The same list again changes nothing. If the list
+// cannot be read, the error is a *[ListFailure].
 //
 // InDoubt with a lead ID and [ReasonUnkept] is an answer that the run could not store: it settles the send of that run.
 //
@@ -307,15 +265,15 @@ type Adopting struct {
 // by runs until the same list, or one that contains it, was adopted. Witnesses of leads that the list should name and
 // does not make the ledger incomplete.
 func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r AdoptResult, err error) {
-	l, err := LineageOf(ctx, s)
+	h, err := hearingOf(ctx, s, ws)
 	if err != nil {
 		return r, err
 	}
-	info, old := s.Info(), l.Adopting
-	fills := info.Leads+info.InDoubt == 0 || old != nil && old.Fills
+	old := h.lineage.Adopting
+	fills := h.info.Leads+h.info.InDoubt == 0 || old != nil && old.Fills
 	mark := func(m *Adopting) error {
-		l.Adopting = m
-		return l.Keep(ctx, s)
+		h.lineage.Adopting = m
+		return h.lineage.Keep(ctx, s)
 	}
 	if old == nil { // until the list was read, its files name it
 		if err := mark(&Adopting{Files: leads.Files, Fills: fills}); err != nil {
@@ -345,15 +303,18 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 		return r, err
 	}
 	told := func(w *Witness) bool { return fills || slices.Contains(leads.From, w.Ledger) }
-	if err := fromElsewhere(ctx, s, ws, &l, told, r.Leads+r.InDoubt+r.Known); err != nil {
+	lacked, err := h.descend(ctx, ws.All(), told, r.Leads+r.InDoubt+r.Known)
+	if err != nil {
 		return r, err
 	}
-	if text := leads.Missing(); text != "" {
-		if err := Lack(ctx, s, text); err != nil {
-			return r, err
+	h.lineage.Adopting = nil
+	missing := cmp.Or(leads.Missing(), lacked)
+	return r, s.Alone(ctx, func(tx Tx) error {
+		if missing == "" {
+			return tx.PutNote(h.lineage.note())
 		}
-	}
-	return r, mark(nil)
+		return errors.Join(tx.PutNote(h.lineage.note()), tx.Lack(missing))
+	})
 }
 
 // marks are the keys of the list, as [Adopting] has them.
@@ -400,35 +361,32 @@ func RefuseHalfAdopted(ctx context.Context, s Store) error {
 	}
 }
 
-// fromElsewhere makes the ledgers that a list tells of ancestors of the one that took it over, and that one incomplete
-// where they knew more leads than the list names, a run of theirs did not end, or a witness cannot be read.
-func fromElsewhere(ctx context.Context, s Store, ws *Witnesses, l *Lineage, told func(*Witness) bool, named int) error {
-	info, missing := s.Info(), ""
-	all := ws.All()
+// descend makes the ledgers that a list tells of ancestors of the one that took it over. It says what is missing where
+// they knew more leads than the list names, a run of theirs did not end, or a witness cannot be read.
+func (h *hearing) descend(ctx context.Context, all []Witness, told func(*Witness) bool, named int) (missing string,
+	err error,
+) {
 	// the latest of a ledger first
 	slices.SortStableFunc(all, func(a, b Witness) int { return cmp.Compare(b.Commits, a.Commits) })
 	for _, w := range all {
-		f, err := compare(ctx, s, &info, l, &w)
+		f, err := h.compare(ctx, &w)
 		switch {
 		case err != nil:
-			return err
-		case f == nil || slices.Contains(l.Answered, f.ID) || !told(&w):
+			return "", err
+		case f == nil || h.answered(f) || !told(&w):
 			continue
-		case f.kind == unreadable:
+		case w.Err != nil:
 			missing = "leads that may be known to " + w.Source + ", which cannot be read"
 			continue
 		}
 		if named -= w.Leads; w.Open || named < 0 {
 			missing = fmt.Sprintf("leads that the checkpoint %s knew and the list does not name: %s", w.Place, w.knew())
 		}
-		if w.Ledger != info.ID {
-			l.Descend(w.Ledger, w.Commits)
+		if w.Ledger != h.info.ID {
+			h.lineage.Descend(w.Ledger, w.Commits)
 		}
 	}
-	if missing == "" {
-		return nil
-	}
-	return Lack(ctx, s, missing)
+	return missing, nil
 }
 
 // completed is an entry whose lead ID was not known, with what a list says of it.

@@ -88,7 +88,7 @@ func (c *Contents) conclude(tx Tx) error {
 		l := c.Lineage
 		l.Ancestors, l.Machine = slices.Clone(l.Ancestors), ""
 		l.Descend(c.ID, c.Commits)
-		notes = append(notes, Note{LineageNote, Encode(&l)})
+		notes = append(notes, l.note())
 	}
 	for _, n := range notes {
 		if err := tx.PutNote(n); err != nil {

@@ -50,7 +50,7 @@ type ContentDigest struct{ Name, Value [4]byte }
 // Entry is what the ledger knows of a key. A claim is an entry in doubt that has no outcome yet. A new field needs a
 // line in bolt's codec (records) and a higher format of the file; postgres keeps it as it is, but older workers lose
 // it: raise the version of the schema. Which changes keep it is said in entryOf and doubtOf (package importer),
-// rules.go (dropLead), Entry.completed, Decision.Outcome, and for exports in checkpointcmd (exportLine, entryOf).
+// Entry.completed, Decision.Outcome, and for exports in checkpointcmd (exportLine, entryOf).
 type Entry struct {
 	Key          string
 	State        State
@@ -171,11 +171,8 @@ const (
 	Decided                    // settled by a person
 )
 
-// The acts that brought a lead ID: of people, and all of them.
-const (
-	OfPeople  = Adopted | Decided
-	GivesLead = Made | OfPeople
-)
+// givesLead are the acts that brought a lead ID.
+const givesLead = Made | Adopted | Decided
 
 // Event is one step in the history of a key.
 type Event struct {

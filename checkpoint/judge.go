@@ -33,9 +33,11 @@ func LineageOf(ctx context.Context, s Store) (l Lineage, err error) {
 	return l, err
 }
 
+func (l *Lineage) note() Note { return Note{LineageNote, Encode(l)} }
+
 // Keep makes the lineage that of a ledger, durably.
 func (l *Lineage) Keep(ctx context.Context, s Store) error {
-	return PutNote(ctx, s, LineageNote, Encode(l))
+	return s.Alone(ctx, func(tx Tx) error { return tx.PutNote(l.note()) })
 }
 
 // Descend notes that a ledger descends from another one, as far as commits.
@@ -54,31 +56,21 @@ func (l *Lineage) ancestor(id string) *Ancestor {
 	return nil
 }
 
-type findingKind int
-
-const (
-	olderLedger findingKind = iota
-	otherLedger
-	otherTarget
-	unreadable
-)
-
 // Finding is one reason of the witnesses against a run.
 type Finding struct {
 	ID      string // with which a person answers it
 	Text    string // a sentence
 	Witness Witness
-	kind    findingKind
+	ways    []string // what can be done about it, a hint each
+	older   bool     // the ledger is older than known
 }
 
 // Verdict is what the witnesses say about a run that is about to begin.
 type Verdict struct {
 	Path     string
-	Target   Target
 	Older    []Finding // the ledger is older than known: refused until it is taken as incomplete
 	Asks     []Finding // a person has to say whether the run may go on anyway
 	Warnings []string
-	Flags    []string // --name=value that lead to the target, for the commands that are printed
 }
 
 // answerTo is the word with which a person answers findings.
@@ -90,56 +82,72 @@ func answerTo(all []Finding) string {
 	return AnswerID(ids)
 }
 
+// mostFindings is how many findings are told one by one.
+const mostFindings = 4
+
 func texts(all []Finding) string {
 	var lines []string
 	for i := range all {
-		if !slices.Contains(lines, all[i].Text) {
-			lines = append(lines, all[i].Text)
+		if i == mostFindings {
+			lines = append(lines, fmt.Sprintf("%d more of this kind", len(all)-mostFindings))
+			break
 		}
-	}
-	const most = 4
-	if len(lines) > most {
-		lines = append(lines[:most], fmt.Sprintf("%d more of this kind", len(lines)-most))
+		lines = append(lines, all[i].Text)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// hearing is a ledger that witnesses are asked about.
+type hearing struct {
+	Store
+	info    Info
+	lineage Lineage
+	flags   []string // lead to its target, for the commands that are printed
+}
+
+func hearingOf(ctx context.Context, s Store, ws *Witnesses) (h hearing, err error) {
+	h = hearing{Store: s, info: s.Info()}
+	if ws != nil {
+		h.flags = ws.Flags
+	}
+	h.lineage, err = LineageOf(ctx, s)
+	return h, err
 }
 
 // Judge compares a ledger with all witnesses. makes says that the run may make leads, from files of these kinds. Only
 // this function decides whether a lost, old or other ledger is in use.
 func Judge(ctx context.Context, s Store, ws *Witnesses, makes bool, kinds []Kind) (*Verdict, error) {
-	info := s.Info()
-	v := &Verdict{Path: info.Path, Target: info.Target}
-	if ws == nil {
-		return v, nil
-	}
-	l, err := LineageOf(ctx, s)
+	h, err := hearingOf(ctx, s, ws)
 	if err != nil {
 		return nil, err
 	}
+	v := &Verdict{Path: h.info.Path}
 	all := ws.All()
 	for i := range all {
-		w := &all[i]
-		f, err := compare(ctx, s, &info, &l, w)
+		f, err := h.compare(ctx, &all[i])
 		switch {
 		case err != nil:
 			return nil, err
-		case f == nil || slices.Contains(l.Answered, f.ID):
-		case f.kind == olderLedger:
+		case f == nil || h.answered(f):
+		case f.older:
 			v.Older = found(v.Older, f)
-		case f.kind == unreadable && info.Leads+info.InDoubt > 0:
+		case f.Witness.Err != nil && h.info.Leads+h.info.InDoubt > 0:
 			v.Warnings = append(v.Warnings, f.Text)
 		case makes:
 			v.Asks = found(v.Asks, f)
 		}
 	}
 	for i := range kinds {
-		if f := elsewhere(&info, all, &kinds[i]); makes && f != nil && !slices.Contains(l.Answered, f.ID) {
-			v.Asks = append(v.Asks, *f)
+		if f := h.elsewhere(all, &kinds[i]); makes && f != nil && !h.answered(f) {
+			v.Asks = found(v.Asks, f)
 		}
 	}
 	ws.remember(slices.Concat(v.Older, v.Asks))
 	return v, nil
 }
+
+// answered reports whether a person has answered a finding for good.
+func (h *hearing) answered(f *Finding) bool { return slices.Contains(h.lineage.Answered, f.ID) }
 
 // found adds a finding. Of several witnesses of one ledger the one that knows most speaks.
 func found(all []Finding, f *Finding) []Finding {
@@ -154,8 +162,8 @@ func found(all []Finding, f *Finding) []Finding {
 }
 
 // compare holds one witness against a ledger; nil: nothing is wrong.
-func compare(ctx context.Context, s Store, info *Info, l *Lineage, w *Witness) (*Finding, error) {
-	ancestor := l.ancestor(w.Ledger)
+func (h *hearing) compare(ctx context.Context, w *Witness) (*Finding, error) {
+	ancestor := h.lineage.ancestor(w.Ledger)
 	switch {
 	case w.Err != nil:
 		why := w.Err
@@ -163,11 +171,12 @@ func compare(ctx context.Context, s Store, info *Info, l *Lineage, w *Witness) (
 			why = failed.Err // without the path, which is said already
 		}
 		return &Finding{
-			ID: hashOf("source", w.Source), Witness: *w, kind: unreadable,
+			ID: hashOf("source", w.Source), Witness: *w,
 			Text: fmt.Sprintf("%s cannot be read, and it may know of leads (%v)", w.Source, why),
+			ways: []string{"run this as its owner, or let this user read it", h.ifLost()},
 		}, nil
-	case w.Ledger == info.ID:
-		commits, knows, err := s.Reached(ctx, w.Run)
+	case w.Ledger == h.info.ID:
+		commits, knows, err := h.Reached(ctx, w.Run)
 		text := ""
 		if !knows && w.Run != "" { // a command has none
 			text = fmt.Sprintf("it does not know the run %s of %s, which used it (%s)", w.Run, day(w.Started), w.Source)
@@ -177,48 +186,60 @@ func compare(ctx context.Context, s Store, info *Info, l *Lineage, w *Witness) (
 		if err != nil || text == "" {
 			return nil, err
 		}
-		return &Finding{ID: info.ID, Witness: *w, kind: olderLedger, Text: text}, nil
-	case ancestor != nil && w.Commits <= ancestor.Commits:
-		return nil, nil
-	case ancestor != nil:
-		return &Finding{ID: w.Ledger, Witness: *w, kind: olderLedger, Text: fmt.Sprintf(
+		return &Finding{ID: w.Ledger, Witness: *w, older: true, Text: text}, nil
+	case ancestor != nil && w.Commits > ancestor.Commits:
+		return &Finding{ID: w.Ledger, Witness: *w, older: true, Text: fmt.Sprintf(
 			"it descends from the checkpoint %s, which went on afterwards: commit %d was taken over, and %s tells of "+
 				"commit %d",
 			w.Place, ancestor.Commits, w.Source, w.Commits)}, nil
-	case w.Target.Canonical().TrunkID == info.Target.Canonical().TrunkID && w.knows():
-		return &Finding{ID: w.Ledger, Witness: *w, kind: otherLedger, Text: fmt.Sprintf(
-			"another checkpoint is in use for this trunk: %s; %s (%s)", w.where(info), w.knew(), w.Source)}, nil
+	case ancestor == nil && w.Target.Canonical().TrunkID == h.info.Target.Canonical().TrunkID && w.knows():
+		return h.another(w), nil
 	}
 	return nil, nil
 }
 
-// where another ledger is, and under which address it knows the service, where that is another one.
-func (w *Witness) where(info *Info) string {
-	switch theirs := w.Target.Canonical(); {
-	case theirs != info.Target.Canonical():
-		return w.Place + " (service at " + theirs.LeadsURL + ")"
-	case w.Place == info.Path:
-		return "it was at this place, where a new one is now"
+// another says that another ledger knows leads of the trunk, where it is, and how to go on.
+func (h *hearing) another(w *Witness) *Finding {
+	theirs, where, place := w.Target.Canonical(), w.Place, "--checkpoint "+Word(w.Place)
+	useIt := "to go on with the other one: " + place
+	ways := []string{useIt, h.ifLost()}
+	switch {
+	case theirs != h.info.Target.Canonical(): // results of another address are refused
+		where += " (service at " + theirs.LeadsURL + ")"
+		ways = []string{
+			useIt + " --base-url " + shell.Word(theirs.BaseURL) + " --leads-url " + shell.Word(theirs.LeadsURL),
+			"if the service has moved: leadferry checkpoint export " + place + " -o moved.csv; then " +
+				adopt("moved.csv", h.info.Path, h.flags),
+		}
+	case w.Place == h.info.Path:
+		where = "it was at this place, where a new one is now"
+		ways[0] = "if there is a copy of the checkpoint that was here, put it back"
 	}
-	return w.Place
+	return &Finding{ID: w.Ledger, Witness: *w, ways: ways, Text: fmt.Sprintf(
+		"another checkpoint is in use for this trunk: %s; %s (%s)", where, w.knew(), w.Source)}
+}
+
+func (h *hearing) ifLost() string {
+	return "if it is lost: " + AdoptRuns(h.info.Path, h.flags) + " takes over the leads that run folders name. The " +
+		"next import holds the rows that they do not name, since their leads may exist"
 }
 
 // elsewhere says that files of a kind went to another target so far, and never to this one.
-func elsewhere(info *Info, all []Witness, k *Kind) (found *Finding) {
+func (h *hearing) elsewhere(all []Witness, k *Kind) (found *Finding) {
 	for i := range all {
 		w := &all[i]
 		if w.Err != nil || !w.knows() || !slices.ContainsFunc(w.Kinds,
 			func(other Kind) bool { return k.sameKey(&other) && k.isAkin(&other) }) {
 			continue
 		}
-		theirs, ours := w.Target.Canonical(), info.Target.Canonical()
+		theirs, ours := w.Target.Canonical(), h.info.Target.Canonical()
 		if theirs == ours {
 			return nil
 		}
 		if theirs.TrunkID != ours.TrunkID { // else it is another ledger of this trunk, which was found already
-			found = &Finding{ID: k.ID(), Witness: *w, kind: otherTarget, Text: fmt.Sprintf(
-				"files with these columns and this key went to trunk %s at %s so far, and never to trunk %s at %s (%s)",
-				theirs.TrunkID, theirs.LeadsURL, ours.TrunkID, ours.LeadsURL, w.Source)}
+			text := fmt.Sprintf("files with these columns and this key went to trunk %s at %s so far, and never to "+
+				"trunk %s at %s (%s)", theirs.TrunkID, theirs.LeadsURL, ours.TrunkID, ours.LeadsURL, w.Source)
+			found = &Finding{ID: k.ID(), Witness: *w, Text: text, ways: []string{"name the right profile or trunk"}}
 		}
 	}
 	return found
@@ -252,11 +273,17 @@ func (v *Verdict) Refuse(answer string) error {
 	case answer == answerTo(v.Asks):
 		return nil
 	}
-	ways := v.waysBack()
-	last := len(ways) - 1
+	var ways []string
+	for i := range v.Asks[:min(len(v.Asks), mostFindings)] {
+		for _, way := range v.Asks[i].ways {
+			if !slices.Contains(ways, way) {
+				ways = append(ways, way)
+			}
+		}
+	}
 	return &OpenError{
-		Path: v.Path, Err: ErrGone,
-		Text: strings.Join(append([]string{texts(v.Asks)}, ways[:last]...), "\nhint: "), Hint: ways[last],
+		Path: v.Path, Err: ErrGone, Text: strings.Join(append([]string{texts(v.Asks)}, ways...), "\nhint: "),
+		Hint: "if other leads are meant: --new-checkpoint=" + answerTo(v.Asks),
 	}
 }
 
@@ -273,57 +300,6 @@ func (v *Verdict) Covers(later *Verdict) bool {
 
 // Question are the findings that a person is asked about, as one text; "" where there are none.
 func (v *Verdict) Question() string { return strings.ReplaceAll(texts(v.Asks), "\n", "; ") }
-
-// waysBack are what can be done about findings that a person has to answer, a hint each.
-func (v *Verdict) waysBack() (ways []string) {
-	var places []string
-	moved, back, gone, lost := "", false, false, 0
-	found := make(map[findingKind]bool)
-	for i := range v.Asks {
-		f := &v.Asks[i]
-		if found[f.kind] = true; f.kind != otherLedger {
-			continue
-		}
-		place, theirs := "--checkpoint "+Word(f.Witness.Place), f.Witness.Target.Canonical()
-		here := f.Witness.Place == v.Path && theirs == v.Target.Canonical() // it is not there any more
-		if theirs != v.Target.Canonical() {
-			moved = place
-			place += " --base-url " + shell.Word(theirs.BaseURL) + " --leads-url " + shell.Word(theirs.LeadsURL)
-		}
-		if back = back || here; !here && !slices.Contains(places, place) {
-			places = append(places, place)
-		}
-		gone, lost = gone || moved == "", max(lost, f.Witness.Leads)
-	}
-	if len(places) > 2 {
-		places = append(places[:2], "one of the others")
-	}
-	if len(places) > 0 {
-		ways = append(ways, "to go on with the other one: "+strings.Join(places, ", or "))
-	}
-	if back {
-		ways = append(ways, "if there is a copy of the checkpoint that was here, put it back")
-	}
-	if moved != "" {
-		ways = append(ways, "if the service has moved: leadferry checkpoint export "+moved+" -o moved.csv; then "+
-			adopt("moved.csv", v.Path, v.Flags))
-	}
-	if found[unreadable] {
-		ways = append(ways, "run this as its owner, or let this user read it")
-	}
-	if gone || found[unreadable] { // results of another address are refused, see moved
-		knew := ""
-		if gone {
-			knew = fmt.Sprintf(" It knew %d.", lost)
-		}
-		ways = append(ways, "if it is lost: "+AdoptRuns(v.Path, v.Flags)+" takes over the leads that run folders name."+
-			knew+" The next import holds the rows that they do not name, since their leads may exist")
-	}
-	if found[otherTarget] {
-		ways = append(ways, "name the right profile or trunk")
-	}
-	return append(ways, "if other leads are meant: --new-checkpoint="+answerTo(v.Asks))
-}
 
 // AdoptRuns is the command that adopts what run folders tell into a checkpoint. flags lead to its target.
 func AdoptRuns(path string, flags []string) string {
@@ -351,9 +327,7 @@ func (v *Verdict) Answer(ctx context.Context, s Store) error {
 		return err
 	}
 	for i := range v.Asks {
-		if !slices.Contains(l.Answered, v.Asks[i].ID) {
-			l.Answered = append(l.Answered, v.Asks[i].ID)
-		}
+		l.Answered = append(l.Answered, v.Asks[i].ID)
 	}
 	return l.Keep(ctx, s)
 }
@@ -393,7 +367,7 @@ func Renew(ctx context.Context, s Store, missing string, newer []Finding) error 
 		l.Descend(newer[i].Witness.Ledger, newer[i].Witness.Commits)
 	}
 	return s.Alone(ctx, func(tx Tx) error {
-		return errors.Join(tx.PutNote(Note{LineageNote, Encode(&l)}), tx.Lack(missing), tx.Renew())
+		return errors.Join(tx.PutNote(l.note()), tx.Lack(missing), tx.Renew())
 	})
 }
 

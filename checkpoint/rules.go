@@ -203,19 +203,8 @@ func (k Kept) marked(by *Entry) Kept {
 	return k
 }
 
-// dropLead removes the lead ID before a list gives the key another one. It keeps the status, the code, the run and the
-// time; the ExternalID becomes the one that the next lead should get.
-func (k *KeptKey) dropLead(b Book) {
-	was := *k.Entry
-	was.Entry = Entry{
-		Key: was.Key, State: Created, WantLink: cmp.Or(was.WantLink, was.ExternalID), Run: was.Run,
-		Updated: was.Updated, Status: was.Status, Code: was.Code,
-	}
-	k.Entry = b.Keep(was)
-}
-
-// Adopt stores an entry of a list that passed all checks. corrects says that the key had another lead ID.
-func (k *KeptKey) Adopt(b Book, e Entry, old *Kept, corrects bool) {
+// Adopt stores an entry of a list that passed all checks.
+func (k *KeptKey) Adopt(b Book, e Entry, old *Kept) {
 	if e.answers(old) {
 		out := (&Decision{LeadID: e.LeadID}).Outcome(old.Entry, b.Now())
 		k.replace(b, &out, Adopted)
@@ -227,12 +216,8 @@ func (k *KeptKey) Adopt(b Book, e Entry, old *Kept, corrects bool) {
 		k.Intent = b.Keep(Kept{Entry: e, Act: Adopted | Doubted})
 		return
 	}
-	if old.State.HasLead() { // its lead ID was missing or wrong
-		before := old.Entry
-		if corrects {
-			before.Status, before.Code = "", 0 // of the other lead
-		}
-		e = before.completed(&e)
+	if old.State.HasLead() { // its lead ID was missing
+		e = old.completed(&e)
 	}
 	if e.State == Unknown {
 		e.State = Created
@@ -315,16 +300,6 @@ func (k *Kept) Maker() string {
 	return ""
 }
 
-// byPeople reports whether a person gave the lead ID.
-func (k *Kept) byPeople() bool {
-	for _, ev := range slices.Backward(k.Events()) {
-		if ev.Act&GivesLead != 0 {
-			return ev.Act&OfPeople != 0
-		}
-	}
-	return false
-}
-
 // Scrubbed is k without these lead IDs, which are to be forgotten; k itself if it has none of them.
 func (k *Kept) Scrubbed(leads map[string]bool) *Kept {
 	clean := *k
@@ -350,6 +325,6 @@ func addPast(past []Event, ev Event) []Event {
 	if len(past) <= MostPast {
 		return past
 	}
-	goes := 1 + slices.IndexFunc(past[1:len(past)-1], func(ev Event) bool { return ev.Act&GivesLead == 0 })
+	goes := 1 + slices.IndexFunc(past[1:len(past)-1], func(ev Event) bool { return ev.Act&givesLead == 0 })
 	return slices.Delete(past, max(goes, 1), max(goes, 1)+1)
 }

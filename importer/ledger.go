@@ -46,7 +46,7 @@ func (r *run) hear(ctx context.Context) (err error) {
 		return err
 	}
 	if r.Witnesses != nil {
-		r.Witnesses.Looks = r.DryRun
+		r.Witnesses.Looks, r.Witnesses.Flags = r.DryRun, r.Flags
 	}
 	if r.judged, err = r.judge(ctx); err != nil {
 		return err
@@ -64,11 +64,7 @@ func (r *run) judge(ctx context.Context) (*checkpoint.Verdict, error) {
 	if r.Mapping.Target != (mapping.Target{}) {
 		kinds = nil
 	}
-	v, err := checkpoint.Judge(ctx, r.ledger, r.Witnesses, r.makes(), kinds)
-	if err == nil {
-		v.Flags = r.Flags
-	}
-	return v, err
+	return checkpoint.Judge(ctx, r.ledger, r.Witnesses, r.makes(), kinds)
 }
 
 // kinds are the kinds of inputs of which this checkpoint has not made leads yet.

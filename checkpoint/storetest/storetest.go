@@ -41,7 +41,7 @@ func Run(t *testing.T, b Backend) {
 	b.run(t, []func(*testing.T, Backend){
 		knowsWhatMapsKnow, badChangeDoesNotHarmItsNeighbours, closedRefusesEverything,
 		eachGoesThroughAllInOrderAndMayWrite, whatIsToldOfTheLedgerIsKept, whatUpdatesLeaveIsKept,
-		adoptCorrectsALongListCrosswise,
+		adoptTakesALongList,
 	})
 }
 
