@@ -10,8 +10,6 @@ import (
 	"strings"
 
 	"go.etcd.io/bbolt"
-
-	"leadferry/checkpoint/bolt/records"
 )
 
 // gathering bounds a generation of records: a share of all keys, between least and most. Zero means the defaults.
@@ -67,7 +65,7 @@ func (b *buffered) load(tx *bbolt.Tx) error {
 	err := tx.Bucket(b.log).ForEach(func(k, v []byte) error {
 		number, key := inLog(k)
 		if !isWhole(key, v) {
-			return records.ErrRecord
+			return errRecord
 		}
 		b.gathers[string(key)], b.next = number, number+1
 		return nil
@@ -179,7 +177,7 @@ func (b *buffered) move(n int) error {
 			continue
 		}
 		if !isWhole([]byte(key), value) {
-			return records.ErrRecord
+			return errRecord
 		}
 		if err := b.in.Put([]byte(key), value); err != nil {
 			return err
@@ -275,7 +273,7 @@ func (p *places) within(key string, next, value []byte) bool {
 }
 
 func isWhole(key, record []byte) bool {
-	_, err := records.Unseal(key, record)
+	_, err := unseal(key, record)
 	return err == nil
 }
 
@@ -303,4 +301,4 @@ func exactly(c *bbolt.Cursor, key []byte) []byte {
 }
 
 // sealedKey is the record of a key that says no more than that it is there.
-func sealedKey(key []byte) []byte { return records.Seal(nil, 0, key) }
+func sealedKey(key []byte) []byte { return seal(nil, 0, key) }

@@ -20,7 +20,6 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/bolt/records"
 )
 
 // bbolt trusts its file. A page number that leads past the end kills the process, and one that leads in a circle
@@ -231,7 +230,7 @@ func wholeRecords(tx *bbolt.Tx, names ...[]byte) (held map[string]uint64, err er
 			if v == nil { // that of a bucket, where none may be
 				return damage("a bucket is none")
 			}
-			_, err := records.Unseal(k, v)
+			_, err := unseal(k, v)
 			return err
 		})
 		if held[bucket] = n; err != nil {
@@ -303,7 +302,7 @@ func walk(b *bbolt.Bucket, found func(k, v []byte) error) {
 		c := b.Cursor()
 		for k, v := c.First(); k != nil && err == nil; k, v = c.Next() {
 			if low != nil && bytes.Compare(k, low) <= 0 {
-				return records.ErrRecord
+				return errRecord
 			}
 			low, err = bytes.Clone(k), found(k, v)
 		}

@@ -13,7 +13,6 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/bolt/records"
 	"leadferry/internal/failpoint"
 )
 
@@ -194,10 +193,10 @@ const notePrefix = "note "
 
 func decodeNote(key, record []byte) (n checkpoint.Note, err error) {
 	name, is := strings.CutPrefix(string(key), notePrefix)
-	value, err := records.Unseal(key, record)
+	value, err := unseal(key, record)
 	n = checkpoint.Note{Name: name, Value: bytes.Clone(value)}
 	if err != nil || !is || !json.Valid(n.Value) {
-		return n, records.ErrRecord
+		return n, errRecord
 	}
 	return n, nil
 }
@@ -242,5 +241,5 @@ func (w *writing) PutNote(n checkpoint.Note) error {
 		return b.Delete(key)
 	}
 	w.notes++
-	return b.Put(key, records.Seal(bytes.Clone(n.Value), 0, key))
+	return b.Put(key, seal(bytes.Clone(n.Value), 0, key))
 }

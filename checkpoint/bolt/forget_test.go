@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/bolt/records"
 	"leadferry/internal/disk"
 	"leadferry/internal/testsupport/must"
 )
@@ -53,7 +52,7 @@ func withPerson(t *testing.T, path string) *Store {
 // traces counts what of the person is in the files of a folder.
 func traces(t *testing.T, path string) (n int) {
 	t.Helper()
-	lead := records.AppendText(nil, herLead)[1:]
+	lead := appendText(nil, herLead)[1:]
 	files, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
 	must.Do(t, err)
 	for _, name := range files {

@@ -14,7 +14,6 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/bolt/records"
 	"leadferry/internal/disk"
 )
 
@@ -46,22 +45,22 @@ func (h *header) encode() []byte {
 	if err != nil {
 		panic(err) // texts, numbers and a time
 	}
-	return records.Seal(text, 0, headerKey)
+	return seal(text, 0, headerKey)
 }
 
 // decodeHeader reads no more than the format of a file whose format is another one.
 func decodeHeader(record []byte) (*header, error) {
-	text, err := records.Unseal(headerKey, record)
+	text, err := unseal(headerKey, record)
 	if err != nil {
 		return nil, err
 	}
 	var version struct{ Format int }
 	h := new(header)
 	if err := json.Unmarshal(text, &version); err != nil {
-		return nil, records.ErrRecord
+		return nil, errRecord
 	}
 	if h.Format = version.Format; h.Format == format && json.Unmarshal(text, h) != nil {
-		return nil, records.ErrRecord
+		return nil, errRecord
 	}
 	return h, nil
 }
@@ -235,7 +234,7 @@ type tally struct {
 }
 
 // code writes all that it counts, or reads it.
-func (t *tally) code(c *records.Coder) {
+func (t *tally) code(c *coder) {
 	c.Uint(&t.seq)
 	c.Uint(&t.notes)
 	c.Uint(&t.indexed)
@@ -245,17 +244,17 @@ func (t *tally) code(c *records.Coder) {
 }
 
 func (t *tally) encode() []byte {
-	c := new(records.Coder)
+	c := new(coder)
 	t.code(c)
-	return records.Seal(c.Written(), 0, tallyKey)
+	return seal(c.Written(), 0, tallyKey)
 }
 
 func decodeTally(record []byte) (*tally, error) {
-	fields, err := records.Unseal(tallyKey, record)
+	fields, err := unseal(tallyKey, record)
 	if err != nil {
 		return nil, err
 	}
-	t, c := new(tally), records.Read(fields)
+	t, c := new(tally), readCoder(fields)
 	t.code(c)
 	return t, c.Done()
 }

@@ -9,7 +9,6 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/bolt/records"
 )
 
 // sources are where a transaction, of a reader or of the writer, finds what it asks for.
@@ -97,8 +96,8 @@ func (d *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkp
 }
 
 func (l *sources) under(key string) (k checkpoint.KeptKey, err error) {
-	if k.Entry, err = records.Kept(key, l.entry(key)); err == nil {
-		k.Intent, err = records.Kept(key, exactly(l.sent, []byte(key)))
+	if k.Entry, err = decodeKept(key, l.entry(key)); err == nil {
+		k.Intent, err = decodeKept(key, exactly(l.sent, []byte(key)))
 	}
 	return k, err
 }
@@ -145,7 +144,7 @@ func (r *reading) Show(key string, out *checkpoint.Entry) error {
 		record = r.entry(key)
 	}
 	if record != nil {
-		return records.Decode(key, record, out)
+		return decodeEntry(key, record, out)
 	}
 	*out = checkpoint.Entry{Key: key, Content: out.Content[:0]}
 	if r.forgotten && exactly(r.blocked, r.d.digests.Blocked(key)) != nil {
@@ -155,7 +154,7 @@ func (r *reading) Show(key string, out *checkpoint.Entry) error {
 }
 
 func (l *sources) Owner(id, _ string) (string, error) {
-	lead := records.LeadKey(id)
+	lead := leadKey(id)
 	if lead == nil {
 		return "", nil
 	}
@@ -163,7 +162,7 @@ func (l *sources) Owner(id, _ string) (string, error) {
 	if indexed == nil {
 		return "", nil
 	}
-	key, err := records.Unseal(lead, indexed)
+	key, err := unseal(lead, indexed)
 	return string(key), err
 }
 
@@ -177,14 +176,14 @@ func (r *reading) Linked(external string) (key string, several bool, err error) 
 
 // linkedTo are two of the keys whose lead has an ExternalID, or is to have it, or as many as there are.
 func (l *sources) linkedTo(external string) (keys []string, err error) {
-	if !records.Indexed(external) {
+	if !hasIndex(external) {
 		return nil, nil
 	}
 	own, err := l.under(external) // the index lacks what equals its key
 	if own.Linked(external) {
 		keys = append(keys, external)
 	}
-	prefix := records.AppendText(nil, external)
+	prefix := appendText(nil, external)
 	for k, _ := l.linked.Seek(prefix); bytes.HasPrefix(k, prefix) && len(keys) < 2; k, _ = l.linked.Next() {
 		keys = append(keys, string(k[len(prefix):]))
 	}
@@ -192,7 +191,7 @@ func (l *sources) linkedTo(external string) (keys []string, err error) {
 }
 
 func (r *reading) Alike(folded string) (keys []string, forgotten bool) {
-	prefix := records.FoldPrefix(r.d.digests, folded)
+	prefix := foldPrefix(r.d.digests, folded)
 	for k, _ := r.folds.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = r.folds.Next() {
 		keys = append(keys, string(k[len(prefix):]))
 	}
@@ -200,7 +199,7 @@ func (r *reading) Alike(folded string) (keys []string, forgotten bool) {
 		return keys, false
 	}
 	hash := r.d.digests.Blocked(folded)
-	prefix = records.ForgottenFold(hash, nil)
+	prefix = forgottenFold(hash, nil)
 	k, _ := r.folds.Seek(prefix)
 	return keys, bytes.HasPrefix(k, prefix) || exactly(r.blocked, hash) != nil // it is its own fold
 }
@@ -210,7 +209,7 @@ func (d *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 	var forgotten []checkpoint.KeptBlock
 	err := d.view("read forgotten keys", func(tx *bbolt.Tx) error {
 		return tx.Bucket(inBlocked).ForEach(func(k, v []byte) error {
-			b, err := records.DecodeBlock(bytes.Clone(k), bytes.Clone(v))
+			b, err := decodeBlock(bytes.Clone(k), bytes.Clone(v))
 			forgotten = append(forgotten, b)
 			return err
 		})

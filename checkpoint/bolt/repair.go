@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/bolt/records"
 	"leadferry/internal/disk"
 )
 
@@ -104,14 +103,14 @@ func (s *Salvaged) keep(p piece) {
 			s.notes[n.Name] = n.Value
 		}
 	case string(inBlocked):
-		if b, err := records.DecodeBlock(slices.Clone(p.Key), slices.Clone(p.Value)); err == nil {
+		if b, err := decodeBlock(slices.Clone(p.Key), slices.Clone(p.Value)); err == nil {
 			s.blocked = append(s.blocked, b)
 		}
 	}
 }
 
 func (s *Salvaged) keepEntry(key string, record []byte, intent bool) {
-	one, err := records.Kept(key, record)
+	one, err := decodeKept(key, record)
 	if err != nil || intent != (one.State == checkpoint.InDoubt) {
 		return
 	}

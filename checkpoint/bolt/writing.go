@@ -9,7 +9,6 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/bolt/records"
 	"leadferry/internal/rowkey"
 )
 
@@ -125,20 +124,20 @@ func (w *writing) putEntry(k *checkpoint.Kept, isNew bool) error {
 }
 
 func (w *writing) record(k *checkpoint.Kept) []byte {
-	return records.AppendKept(make([]byte, 0, 256), k)
+	return appendKept(make([]byte, 0, 256), k)
 }
 
 // reindex has the counts and the indexes follow what is under a key.
 func (w *writing) reindex(key string, was, is *checkpoint.KeptKey) error {
 	w.tally.move(stateOf(was), stateOf(is))
 	old, e := entryOf(was.Entry), entryOf(is.Entry)
-	oldLinks, links := records.Links(key, was), records.Links(key, is)
+	oldLinks, links := linksOf(key, was), linksOf(key, is)
 	errs := []error{
 		w.list(w.links, without(links, oldLinks)...), w.unlist(w.links, without(oldLinks, links)...),
-		w.moveLead(records.LeadKey(old.LeadID), records.LeadKey(e.LeadID), key),
+		w.moveLead(leadKey(old.LeadID), leadKey(e.LeadID), key),
 	}
 	if known := is.Shown() != nil; known != (was.Shown() != nil) {
-		if fold := records.FoldKey(w.d.digests, key); fold != nil && known {
+		if fold := foldKey(w.d.digests, key); fold != nil && known {
 			errs = append(errs, w.list(w.folds, fold))
 		} else if fold != nil {
 			errs = append(errs, w.unlist(w.folds, fold))
@@ -164,7 +163,7 @@ func (w *writing) moveLead(old, lead []byte, key string) (err error) {
 	}
 	if lead != nil {
 		w.indexed++
-		err = errors.Join(err, w.leads.insert(string(lead), records.Seal([]byte(key), 0, lead)))
+		err = errors.Join(err, w.leads.insert(string(lead), seal([]byte(key), 0, lead)))
 	}
 	return err
 }
@@ -220,16 +219,16 @@ func (w *writing) eraseKey(key string) error {
 	}
 	w.tally.move(checkpoint.Forgotten, checkpoint.Unknown)
 	hash := w.d.digests.Blocked(key)
-	fold := records.ForgottenFold(w.d.digests.Blocked(rowkey.Fold(key)), hash)
+	fold := forgottenFold(w.d.digests.Blocked(rowkey.Fold(key)), hash)
 	return errors.Join(w.in(inBlocked).Delete(hash), w.unlist(w.folds, fold))
 }
 
 func (w *writing) Block(b checkpoint.KeptBlock) error {
 	w.tally.move(checkpoint.Unknown, checkpoint.Forgotten)
 	if len(b.Fold) > 0 {
-		if err := w.list(w.folds, records.ForgottenFold(b.Fold, b.Hash)); err != nil {
+		if err := w.list(w.folds, forgottenFold(b.Fold, b.Hash)); err != nil {
 			return err
 		}
 	}
-	return w.in(inBlocked).Put(b.Hash, records.EncodeBlock(b))
+	return w.in(inBlocked).Put(b.Hash, encodeBlock(b))
 }

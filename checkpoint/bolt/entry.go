@@ -1,4 +1,4 @@
-package records
+package bolt
 
 import (
 	"slices"
@@ -7,49 +7,49 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// AppendKept appends the record of k; nil has none.
-func AppendKept(b []byte, k *checkpoint.Kept) []byte {
+// appendKept appends the record of k; nil has none.
+func appendKept(b []byte, k *checkpoint.Kept) []byte {
 	if k == nil {
 		return b
 	}
-	c := Coder{b: b}
+	c := coder{b: b}
 	c.kept(k)
-	return Seal(c.b, len(b), []byte(k.Key))
+	return seal(c.b, len(b), []byte(k.Key))
 }
 
-// Decode fills e from the record under key. It reuses e.Content, and the texts that are equal in both: entries that
+// decodeEntry fills e from the record under key. It reuses e.Content, and the texts that are equal in both: entries that
 // follow one another mostly have file, run, organization and location in common.
-func Decode(key string, record []byte, e *checkpoint.Entry) error {
-	fields, err := Unseal([]byte(key), record)
+func decodeEntry(key string, record []byte, e *checkpoint.Entry) error {
+	fields, err := unseal([]byte(key), record)
 	if err != nil {
 		return err
 	}
 	*e = checkpoint.Entry{
 		Key: key, Content: e.Content, Organization: e.Organization, Location: e.Location, File: e.File, Run: e.Run,
 	}
-	c := Coder{b: fields, reads: true}
+	c := coder{b: fields, reads: true}
 	if c.entry(e); c.bad {
-		return ErrRecord
+		return errRecord
 	}
 	return nil
 }
 
-// Kept is what a record says, with what led to it; nil where record is nil. An empty one is damaged.
-func Kept(key string, record []byte) (*checkpoint.Kept, error) {
+// decodeKept is what a record says, with what led to it; nil where record is nil. An empty one is damaged.
+func decodeKept(key string, record []byte) (*checkpoint.Kept, error) {
 	if record == nil {
 		return nil, nil
 	}
-	fields, err := Unseal([]byte(key), record)
+	fields, err := unseal([]byte(key), record)
 	if err != nil {
 		return nil, err
 	}
 	k := &checkpoint.Kept{Entry: checkpoint.Entry{Key: key}}
-	c := Read(fields)
+	c := readCoder(fields)
 	c.kept(k)
 	return k, c.Done()
 }
 
-func (c *Coder) kept(k *checkpoint.Kept) {
+func (c *coder) kept(k *checkpoint.Kept) {
 	c.entry(&k.Entry)
 	c.byte((*byte)(&k.Act))
 	past := len(k.Past)
@@ -70,7 +70,7 @@ func (c *Coder) kept(k *checkpoint.Kept) {
 }
 
 // entry is the one list of an entry's fields, under its key. Those that are seldom there take a byte together.
-func (c *Coder) entry(e *checkpoint.Entry) {
+func (c *coder) entry(e *checkpoint.Entry) {
 	c.byte((*byte)(&e.State))
 	if c.reads && (e.State == checkpoint.Unknown || e.State > checkpoint.NotMade) {
 		c.bad = true
@@ -109,7 +109,7 @@ func (c *Coder) entry(e *checkpoint.Entry) {
 	}
 }
 
-func (c *Coder) event(ev *checkpoint.Event) {
+func (c *coder) event(ev *checkpoint.Event) {
 	c.byte((*byte)(&ev.Act))
 	c.byte((*byte)(&ev.State))
 	c.status(&ev.Status)
@@ -118,19 +118,19 @@ func (c *Coder) event(ev *checkpoint.Event) {
 	c.time(&ev.At)
 }
 
-// Indexed says whether an ID is kept in an index: bbolt's keys are bounded.
-func Indexed(id string) bool { return id != "" && len(id) <= checkpoint.MaxKey }
+// hasIndex says whether an ID is kept in an index: bbolt's keys are bounded.
+func hasIndex(id string) bool { return id != "" && len(id) <= checkpoint.MaxKey }
 
-// LeadKey is what the index of leads has for a lead ID, or nil.
-func LeadKey(id string) []byte {
-	if !Indexed(id) {
+// leadKey is what the index of leads has for a lead ID, or nil.
+func leadKey(id string) []byte {
+	if !hasIndex(id) {
 		return nil
 	}
-	return AppendText(nil, id)
+	return appendText(nil, id)
 }
 
-// Links are what the index of external IDs has for a key: the one that its lead has, and those that it is to have.
-func Links(key string, k *checkpoint.KeptKey) (links [][]byte) {
+// linksOf are what the index of external IDs has for a key: the one that its lead has, and those that it is to have.
+func linksOf(key string, k *checkpoint.KeptKey) (links [][]byte) {
 	var ids [3]string
 	if k.Entry != nil && k.Entry.State.HasLead() {
 		ids[0], ids[1] = k.Entry.ExternalID, k.Entry.WantLink
@@ -139,48 +139,48 @@ func Links(key string, k *checkpoint.KeptKey) (links [][]byte) {
 		ids[2] = k.Intent.WantLink
 	}
 	for i, id := range ids {
-		if Indexed(id) && id != key && !slices.Contains(ids[:i], id) {
-			links = append(links, append(AppendText(nil, id), key...))
+		if hasIndex(id) && id != key && !slices.Contains(ids[:i], id) {
+			links = append(links, append(appendText(nil, id), key...))
 		}
 	}
 	return links
 }
 
-// FoldKey is the record of a key in the index of folds, or nil. A key whose fold is another one has a record there
+// foldKey is the record of a key in the index of folds, or nil. A key whose fold is another one has a record there
 // from the moment it is known. Of a forgotten key no more is kept than a keyed hash of its fold.
-func FoldKey(d *checkpoint.Digester, key string) []byte {
+func foldKey(d *checkpoint.Digester, key string) []byte {
 	folded := rowkey.Fold(key)
 	if folded == key || folded == "" {
 		return nil
 	}
-	return append(FoldPrefix(d, folded), key...)
+	return append(foldPrefix(d, folded), key...)
 }
 
-// FoldPrefix is what the records of a fold begin with: two folds do not have the same, 64 bits see to that.
-func FoldPrefix(d *checkpoint.Digester, folded string) []byte { return d.Blocked(folded)[:8:8] }
+// foldPrefix is what the records of a fold begin with: two folds do not have the same, 64 bits see to that.
+func foldPrefix(d *checkpoint.Digester, folded string) []byte { return d.Blocked(folded)[:8:8] }
 
-// ForgottenFold is the record of a forgotten key: no fold is empty, so that none begins so.
-func ForgottenFold(folded, key []byte) []byte {
+// forgottenFold is the record of a forgotten key: no fold is empty, so that none begins so.
+func forgottenFold(folded, key []byte) []byte {
 	return append(append([]byte{0}, folded...), key...)
 }
 
-// EncodeBlock is the record of a forgotten key under its hash.
-func EncodeBlock(b checkpoint.KeptBlock) []byte {
-	c := Coder{}
+// encodeBlock is the record of a forgotten key under its hash.
+func encodeBlock(b checkpoint.KeptBlock) []byte {
+	c := coder{}
 	c.time(&b.At)
-	return Seal(append(c.b, b.Fold...), 0, b.Hash)
+	return seal(append(c.b, b.Fold...), 0, b.Hash)
 }
 
-// DecodeBlock reads the record of a forgotten key. What it returns does not outlive record and key.
-func DecodeBlock(key, record []byte) (b checkpoint.KeptBlock, err error) {
-	fields, err := Unseal(key, record)
-	c := Read(fields)
+// decodeBlock reads the record of a forgotten key. What it returns does not outlive record and key.
+func decodeBlock(key, record []byte) (b checkpoint.KeptBlock, err error) {
+	fields, err := unseal(key, record)
+	c := readCoder(fields)
 	c.time(&b.At)
 	if b.Hash = key; len(c.b) > 0 {
 		b.Fold = c.next(uint64(len(checkpoint.Digest{})))
 	}
 	if err != nil || len(key) != len(checkpoint.Digest{}) || b.At.IsZero() {
-		return b, ErrRecord
+		return b, errRecord
 	}
 	return b, c.Done()
 }

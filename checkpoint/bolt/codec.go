@@ -1,8 +1,4 @@
-// Package records knows how each record of a checkpoint is written and read: its checksum ([Seal], [Unseal]), its
-// fields ([Coder]), the entry or intent with its events ([AppendKept], [Kept]), and what the indexes hold of it
-// ([LeadKey], [Links], [FoldKey]). Which bucket a record is in, and when it is written, is not known here. What cannot
-// be read is [ErrRecord].
-package records
+package bolt
 
 import (
 	"encoding/binary"
@@ -17,28 +13,28 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// Every record is its fields followed by four bytes of CRC over key and fields,
-// so that a value under a wrong key is noticed as well as a changed one.
+// Every record is its fields followed by four bytes of CRC over key and fields, so that a value under a wrong key is
+// noticed as well as a changed one. What cannot be read is errRecord.
 
 var (
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-	// ErrRecord is [checkpoint.ErrDamaged] of a record that is not whole.
-	ErrRecord = fmt.Errorf("%w: a record fails its checksum", checkpoint.ErrDamaged)
+	// errRecord is [checkpoint.ErrDamaged] of a record that is not whole.
+	errRecord = fmt.Errorf("%w: a record fails its checksum", checkpoint.ErrDamaged)
 )
 
 const sealSize = 4
 
-// Seal appends the checksum of key and b[from:] to b.
-func Seal(b []byte, from int, key []byte) []byte {
+// seal appends the checksum of key and b[from:] to b.
+func seal(b []byte, from int, key []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, checksum(key, b[from:]))
 }
 
-// Unseal returns the record's fields, or ErrRecord.
-func Unseal(key, record []byte) (fields []byte, err error) {
+// unseal returns the record's fields, or errRecord.
+func unseal(key, record []byte) (fields []byte, err error) {
 	n := len(record) - sealSize
 	if n < 0 || binary.LittleEndian.Uint32(record[n:]) != checksum(key, record[:n]) {
-		return nil, ErrRecord
+		return nil, errRecord
 	}
 	return record[:n], nil
 }
@@ -47,9 +43,9 @@ func checksum(key, fields []byte) uint32 {
 	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, fields)
 }
 
-// AppendText appends s with its length in front: 0 for none, 1 for a UUID in lower case that follows in 16 bytes, else
+// appendText appends s with its length in front: 0 for none, 1 for a UUID in lower case that follows in 16 bytes, else
 // the number of bytes plus one. No text is the beginning of another one, so texts can be joined to keys.
-func AppendText(b []byte, s string) []byte {
+func appendText(b []byte, s string) []byte {
 	if s == "" {
 		return append(b, 0)
 	}
@@ -73,28 +69,28 @@ func unpackUUID(id []byte) string {
 	return text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:]
 }
 
-// Coder writes fields behind one another, or reads them, by one list of calls. A missing field makes it bad.
-type Coder struct {
+// coder writes fields behind one another, or reads them, by one list of calls. A missing field makes it bad.
+type coder struct {
 	b          []byte // what was written, or is left to be read
 	reads, bad bool
 }
 
-// Read returns a Coder that reads fields.
-func Read(fields []byte) *Coder { return &Coder{b: fields, reads: true} }
+// readCoder returns a coder that reads fields.
+func readCoder(fields []byte) *coder { return &coder{b: fields, reads: true} }
 
 // Written is what was written.
-func (c *Coder) Written() []byte { return c.b }
+func (c *coder) Written() []byte { return c.b }
 
 // Done returns an error unless the fields were all there and nothing is left.
-func (c *Coder) Done() error {
+func (c *coder) Done() error {
 	if c.bad || len(c.b) != 0 {
-		return ErrRecord
+		return errRecord
 	}
 	return nil
 }
 
 // next takes n bytes, which are not copied.
-func (c *Coder) next(n uint64) (out []byte) {
+func (c *coder) next(n uint64) (out []byte) {
 	if n > uint64(len(c.b)) {
 		c.b, c.bad = nil, true
 		return nil
@@ -103,7 +99,7 @@ func (c *Coder) next(n uint64) (out []byte) {
 	return out
 }
 
-func (c *Coder) bytes(v []byte) {
+func (c *coder) bytes(v []byte) {
 	if c.reads {
 		copy(v, c.next(uint64(len(v))))
 	} else {
@@ -111,7 +107,7 @@ func (c *Coder) bytes(v []byte) {
 	}
 }
 
-func (c *Coder) byte(v *byte) {
+func (c *coder) byte(v *byte) {
 	if !c.reads {
 		c.b = append(c.b, *v)
 	} else if b := c.next(1); b != nil {
@@ -121,7 +117,7 @@ func (c *Coder) byte(v *byte) {
 	}
 }
 
-func (c *Coder) bool(v *bool) {
+func (c *coder) bool(v *bool) {
 	one := byte(0)
 	if *v {
 		one = 1
@@ -131,13 +127,13 @@ func (c *Coder) bool(v *bool) {
 }
 
 // some writes whether there is something, or reads it.
-func (c *Coder) some(there bool) bool {
+func (c *coder) some(there bool) bool {
 	c.bool(&there)
 	return there
 }
 
 // Uint is a number that is not negative.
-func (c *Coder) Uint(v *uint64) {
+func (c *coder) Uint(v *uint64) {
 	if !c.reads {
 		c.b = binary.AppendUvarint(c.b, *v)
 		return
@@ -155,14 +151,14 @@ func taken(n int) uint64 {
 	return uint64(n)
 }
 
-func (c *Coder) number(v *int) {
+func (c *coder) number(v *int) {
 	n := uint64(*v)
 	c.Uint(&n)
 	*v = int(n)
 }
 
 // time keeps milliseconds, in UTC.
-func (c *Coder) time(v *time.Time) {
+func (c *coder) time(v *time.Time) {
 	switch some := c.some(!v.IsZero()); {
 	case !some:
 		*v = time.Time{}
@@ -176,9 +172,9 @@ func (c *Coder) time(v *time.Time) {
 }
 
 // text leaves what v holds if it is the same text, so that none is made anew for each record.
-func (c *Coder) text(v *string) {
+func (c *coder) text(v *string) {
 	if !c.reads {
-		c.b = AppendText(c.b, *v)
+		c.b = appendText(c.b, *v)
 		return
 	}
 	var n uint64
@@ -198,7 +194,7 @@ func (c *Coder) text(v *string) {
 }
 
 // textOr is a text that is often the same as another one.
-func (c *Coder) textOr(v *string, other string) {
+func (c *coder) textOr(v *string, other string) {
 	if c.some(*v == other) {
 		*v = other
 	} else {
@@ -207,7 +203,7 @@ func (c *Coder) textOr(v *string, other string) {
 }
 
 // status is a byte for each that the specification names.
-func (c *Coder) status(v *string) {
+func (c *coder) status(v *string) {
 	const other = 255
 	at := byte(slices.Index(checkpoint.Statuses[:], *v)) // other, where it is none of them
 	c.byte(&at)
@@ -224,7 +220,7 @@ func (c *Coder) status(v *string) {
 	}
 }
 
-func (c *Coder) digest(v *checkpoint.Digest) {
+func (c *coder) digest(v *checkpoint.Digest) {
 	if c.some(*v != checkpoint.Digest{}) {
 		c.bytes(v[:])
 	} else {
@@ -232,7 +228,7 @@ func (c *Coder) digest(v *checkpoint.Digest) {
 	}
 }
 
-func (c *Coder) content(v *[]checkpoint.ContentDigest) {
+func (c *coder) content(v *[]checkpoint.ContentDigest) {
 	n := len(*v)
 	c.number(&n)
 	if c.reads {
