@@ -85,7 +85,7 @@ func (d *Command) exportTo(out io.Writer, x *export) (err error) {
 		return exit.Usage("--created-by takes the ID of a run, eight of 0 to 9 and a to f",
 			"it is at the end of its folder's name, and run_id in its summary")
 	}
-	at, err := d.Existing()
+	at, err := d.Place(false)
 	if err != nil {
 		return err
 	}
