@@ -325,11 +325,7 @@ func (p *program) summarizeFleet(c *cli.Context) (*report.Summary, error) {
 		return nil, exit.Usage("--checkpoint does not name the ledger of the fleet",
 			"add --checkpoint postgres://HOST/DATABASE")
 	}
-	at, err := p.ledger(c).Existing()
-	if err != nil {
-		return nil, err
-	}
-	db, err := at.Open(ledger.How{ReadOnly: true})
+	db, err := p.ledger(c).Open(ledger.How{ReadOnly: true})
 	if err != nil {
 		return nil, err
 	}
@@ -345,7 +341,7 @@ func (p *program) summarizeFleet(c *cli.Context) (*report.Summary, error) {
 	}
 	s, err := report.Fleet(name, shards, members)
 	if err == nil {
-		s.Target = report.Target(at.Target)
+		s.Target = report.Target(db.Info().Target)
 	}
 	return s, err
 }

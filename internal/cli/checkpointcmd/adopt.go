@@ -2,7 +2,6 @@ package checkpointcmd
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -23,7 +22,7 @@ import (
 
 // adopt takes over the leads of files, as a whole or not at all, into the checkpoint that is meant or a new one. It is
 // marked before the files are read: runs are refused until all of them were taken over.
-func (d *Command) adopt() (err error) {
+func (d *Command) adopt() error {
 	if d.C.NArg() == 0 {
 		return exit.Usage("adopt takes a file",
 			"CSV with the columns key and lead_id, such as the results.csv of a run")
@@ -37,19 +36,13 @@ func (d *Command) adopt() (err error) {
 	if err != nil {
 		return err
 	}
-	db, err := d.OpenOrMake()
-	if err != nil {
-		return err
-	}
-	defer func() { // a new one that took nothing over knows nothing
-		_, dropped := db.Drop()
-		err = errors.Join(err, dropped)
-	}()
-	if db.Info().New {
-		fmt.Fprintf(d.Say, "checkpoint: %s (new: no lead is known yet)\n", db.Info().Path)
-	}
-	d.Warn(db.Info().Warnings...)
-	return d.Attested(d.C.Context, db, false, func() error { return d.takeOver(d.C.Context, db, read, paths) })
+	return d.with(ledger.How{Makes: true}, func(db ledger.Ledger) error {
+		if db.Info().New {
+			fmt.Fprintf(d.Say, "checkpoint: %s (new: no lead is known yet)\n", db.Info().Path)
+		}
+		d.Warn(db.Info().Warnings...)
+		return d.takeOver(db, read, paths)
+	})
 }
 
 // openLists opens files, and makes their paths whole: the hint that says how to finish may be pasted elsewhere.
@@ -74,13 +67,13 @@ func (ls *lists) close() {
 	}
 }
 
-func (d *Command) takeOver(ctx context.Context, db ledger.Ledger, read *lists, paths []string) error {
+func (d *Command) takeOver(db ledger.Ledger, read *lists, paths []string) error {
 	lacked := db.Info().Incomplete
 	var from []string
 	for _, l := range read.all {
 		from = append(from, l.witness().Ledger)
 	}
-	result, err := checkpoint.AdoptList(ctx, db, d.Witnesses(), checkpoint.Leads{
+	result, err := checkpoint.AdoptList(d.C.Context, db, d.Witnesses(), checkpoint.Leads{
 		Files: paths, From: from, Choose: func() error { return read.chooseFor(db.Info().Target) },
 		Entries: read.entries, Missing: read.missing,
 	})

@@ -3,7 +3,6 @@
 package checkpointcmd
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -70,20 +69,19 @@ func Commands(begin func(*cli.Context) *Command) []*cli.Command {
 	}
 }
 
-// with opens the checkpoint for f.
-func (d *Command) with(readOnly bool, f func(ledger.Ledger) error) error {
-	at, err := d.Existing()
+// with opens the checkpoint that is meant for f; for writing, with a witness of what f decides. A new one that f stores
+// nothing in is removed.
+func (d *Command) with(how ledger.How, f func(ledger.Ledger) error) error {
+	db, err := d.Open(how)
 	if err != nil {
 		return err
 	}
-	db, err := at.Open(ledger.How{ReadOnly: readOnly})
-	if err != nil {
-		return err
-	}
-	if readOnly {
+	if how.ReadOnly {
 		return errors.Join(f(db), db.Close())
 	}
-	return errors.Join(d.Attested(context.Background(), db, false, func() error { return f(db) }), db.Close())
+	err = d.Attested(db, how.Check, func() error { return f(db) })
+	_, closed := db.Drop()
+	return errors.Join(err, closed)
 }
 
 // printf prints texts of others so that a terminal obeys nothing in them.
@@ -121,80 +119,58 @@ func (d *Command) printCounts(counts map[checkpoint.State]int) {
 func countRows(n int) string { return english.Plural(n, "row", "") }
 
 // check reads the whole checkpoint and says whether it can be relied on. Flags have it change the checkpoint besides.
-func (d *Command) check() (err error) {
-	older, loss := d.C.String("accept-older"), d.C.Bool("accept-loss")
-	writes := older != "" || loss || d.C.Bool("moved-here")
+func (d *Command) check() error {
+	older, loss, here := d.C.String("accept-older"), d.C.Bool("accept-loss"), d.C.Bool("moved-here")
 	if older != "" && loss {
 		return exit.Usage("--accept-older and --accept-loss exclude one another",
 			"first take the older copy and look at what is held, then give up what is missing")
 	}
-	at, err := d.Existing()
-	if err != nil {
-		return err
-	}
-	db, err := at.Open(ledger.How{ReadOnly: !writes, Check: true, Accept: older, Moved: older != ""})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	whole := "every page, record, index and count"
-	if server, is := db.(*postgres.Store); is { // a file is checked when it is opened
-		if err := server.Check(d.C.Context); err != nil {
-			return err
+	how := ledger.How{ReadOnly: older == "" && !loss && !here, Check: true, Accept: older}
+	return d.with(how, func(db ledger.Ledger) (err error) {
+		switch {
+		case how.ReadOnly:
+			err = d.notOlder(db)
+		case older != "":
+			err = d.takeOlder(db, older)
+		case loss:
+			err = d.acceptLoss(db)
 		}
-		whole = "every row, index and count"
-	}
-	checked := func() error { return d.checked(d.C.Context, db, whole, writes) }
-	if !writes {
-		return checked()
-	}
-	return d.Attested(d.C.Context, db, true, checked)
-}
-
-// checked tells of a checkpoint that is in order, and changes what is to be changed.
-func (d *Command) checked(ctx context.Context, db ledger.Ledger, whole string, writes bool) error {
-	ws := d.Witnesses()
-	if !writes {
-		if ws != nil {
-			ws.Looks = true
-		}
-		v, err := checkpoint.Judge(ctx, db, ws, false, nil)
-		if err == nil {
-			err = v.RefuseOlder()
+		if err == nil && here {
+			err = checkpoint.OnThisMachine(d.C.Context, db, d.Machine, true)
+			d.tellIf(err == nil, "accepted: the checkpoint is used on this machine from now on. Never use the copy on "+
+				"the other machine again.")
 		}
 		if err != nil {
 			return err
 		}
+		s, err := checkpoint.StatusOf(d.C.Context, db)
+		if err != nil {
+			return err
+		}
+		d.printf("checkpoint  %s\nin order    every record, index and count\n", s.Path)
+		d.printCounts(s.Keys)
+		d.Warn(s.Warnings...)
+		d.followUp(&s)
+		return nil
+	})
+}
+
+// notOlder refuses a checkpoint that is older than known.
+func (d *Command) notOlder(db ledger.Ledger) error {
+	ws := d.Witnesses()
+	if ws != nil {
+		ws.Looks = true
 	}
-	s, err := checkpoint.StatusOf(ctx, db)
+	v, err := checkpoint.Judge(d.C.Context, db, ws, false, nil)
 	if err != nil {
 		return err
 	}
-	d.Warn(s.Warnings...)
-	d.printf("checkpoint  %s\nin order    %s\n", db.Info().Path, whole)
-	d.printCounts(s.Keys)
-	if older := d.C.String("accept-older"); older != "" {
-		err = d.takeOlder(ctx, db, ws, older)
-	}
-	if d.C.Bool("accept-loss") {
-		if err = d.acceptLoss(ctx, db); err == nil {
-			s, err = checkpoint.StatusOf(ctx, db)
-		}
-	}
-	if err == nil && d.C.Bool("moved-here") {
-		err = checkpoint.OnThisMachine(ctx, db, d.Machine, true)
-		d.tellIf(err == nil, "\naccepted: the checkpoint is used on this machine from now on. Never use the copy on the "+
-			"other machine again.")
-	}
-	if err == nil {
-		d.followUp(&s)
-	}
-	return err
+	return v.RefuseOlder()
 }
 
 // takeOlder takes a checkpoint that is older than known.
-func (d *Command) takeOlder(ctx context.Context, db ledger.Ledger, ws *checkpoint.Witnesses, answer string) error {
-	took, err := checkpoint.TakeOlder(ctx, db, ws, answer, db.Moved())
+func (d *Command) takeOlder(db ledger.Ledger, answer string) error {
+	took, err := checkpoint.TakeOlder(d.C.Context, db, d.Witnesses(), answer, db.Moved())
 	if err != nil {
 		return err
 	}
@@ -205,15 +181,15 @@ func (d *Command) takeOlder(ctx context.Context, db ledger.Ledger, ws *checkpoin
 		return exit.Usage("--accept-older="+answer+" answers nothing: the checkpoint is not older than known, or the "+
 			"ID is another one", "leadferry checkpoint check shows its state")
 	}
-	d.printf("\naccepted: the checkpoint has a new ID and is incomplete: it lacks %s.\n"+
+	d.printf("accepted: the checkpoint has a new ID and is incomplete: it lacks %s.\n"+
 		"Rows that it does not know are held in doubt by the next run, not sent.\n", db.Info().Missing)
 	return nil
 }
 
 // acceptLoss asks before rows may be sent whose leads may exist.
-func (d *Command) acceptLoss(ctx context.Context, db ledger.Ledger) error {
+func (d *Command) acceptLoss(db ledger.Ledger) error {
 	if !db.Info().Incomplete {
-		d.printf("\nnothing to accept: the checkpoint is complete\n")
+		d.printf("nothing to accept: the checkpoint is complete\n")
 		return nil
 	}
 	const hint = "answer y, or add --yes; leadferry checkpoint resolve settles what is held row by row"
@@ -226,8 +202,8 @@ func (d *Command) acceptLoss(ctx context.Context, db ledger.Ledger) error {
 	if err != nil {
 		return err
 	}
-	freed, err := checkpoint.AcceptLoss(ctx, db)
-	d.tellIf(err == nil, "\naccepted: what is missing was given up; rows that were held for it and may be sent now: %d",
+	freed, err := checkpoint.AcceptLoss(d.C.Context, db)
+	d.tellIf(err == nil, "accepted: what is missing was given up; rows that were held for it and may be sent now: %d",
 		freed)
 	return err
 }

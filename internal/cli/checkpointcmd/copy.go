@@ -1,7 +1,6 @@
 package checkpointcmd
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -34,44 +33,32 @@ func (d *Command) copy() error {
 	if err != nil {
 		return err
 	}
-	if !checkpoint.IsAddress(to) {
-		if err = ledger.RefuseName(to); err == nil {
-			to, err = filepath.Abs(to)
-		}
+	if err = ledger.RefuseName(to); err == nil && !checkpoint.IsAddress(to) {
+		to, err = filepath.Abs(to)
 	}
 	if err != nil {
 		return err
 	}
-	return d.copyTo(d.C.Context, at, to)
+	return d.copyTo(at, to)
 }
 
 // copyTo copies to an address, or to a file. Runs are refused there first, then here for good; the same copy again ends
 // one that was cut off.
-func (d *Command) copyTo(ctx context.Context, from ledger.Place, to string) (err error) {
-	isFile := !checkpoint.IsAddress(to)
+func (d *Command) copyTo(from ledger.Place, to string) (err error) {
 	src, err := from.Open(ledger.How{Moved: true})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	info, moved := src.Info(), src.Moved()
+	info, moved, isFile := src.Info(), src.Moved(), !checkpoint.IsAddress(to)
 	again := moved == to
-	refuse := func(how, hint string) error {
-		return &checkpoint.OpenError{
-			Path: info.Path, Text: "was copied to " + moved + how, Err: checkpoint.ErrGone,
-			Hint: hint + "; if that one is lost for good, " + checkpoint.TakeAgain(info.Path, info.ID),
-		}
+	elsewhere := checkpoint.RefuseElsewhere(info.Path, info.ID, moved, "")
+	if moved != "" && !again || again && isFile && !disk.Exists(to) {
+		return elsewhere
 	}
-	const lost, putBack = ", which is gone and may have known more", "put it back"
-	switch useIt := "use --checkpoint " + shell.Path(moved); {
-	case moved != "" && !again:
-		return refuse(" before", useIt)
-	case again && isFile && !disk.Exists(to):
-		return refuse(lost, putBack)
-	}
-	read := func() (*checkpoint.Contents, error) { return src.Contents(ctx) }
+	read := func() (*checkpoint.Contents, error) { return src.Contents(d.C.Context) }
 	begun := func() error { return src.SetMoved(to) }
-	err = d.Attested(ctx, src, false, func() error {
+	err = d.Attested(src, false, func() error {
 		if isFile {
 			return bolt.Fill(to, read, info.Path, info.Target, begun, d.FileOptions())
 		}
@@ -81,12 +68,12 @@ func (d *Command) copyTo(ctx context.Context, from ledger.Place, to string) (err
 		}
 		return postgres.Fill(to, read, info.Path, info.Target, begun, o)
 	})
-	switch {
-	case again && errors.Is(err, checkpoint.ErrMissing):
-		return refuse(lost, putBack)
-	case again && (errors.Is(err, fs.ErrExist) || errors.Is(err, checkpoint.ErrLocked)): // the copy had come to its end
-		return refuse(" before", "use --checkpoint "+shell.Path(moved))
-	case err != nil:
+	// What is there had come to its end, or is gone.
+	other := func(kind error) bool { return errors.Is(err, kind) }
+	if again && slices.ContainsFunc([]error{checkpoint.ErrMissing, fs.ErrExist, checkpoint.ErrLocked}, other) {
+		return elsewhere
+	}
+	if err != nil {
 		return err
 	}
 	fmt.Fprintf(d.Out, "copied: %s, %d in doubt, and everything else\nNo run uses %s any more. Use "+
@@ -116,15 +103,18 @@ func (d *Command) repair() error {
 	if info, err := os.Stat(filepath.Dir(to)); err != nil || !info.IsDir() {
 		return exit.Usage("there is no folder "+filepath.Dir(to), "make it first")
 	}
-	how := bolt.Options{ReadOnly: true, Require: true, Check: true, AnyPlace: ledger.AnyPlace()}
-	db, err := bolt.Open(from, checkpoint.Target{}, how)
+	o := d.FileOptions()
+	o.Witnesses, o.Require = d.Witnesses(), true
+	looks := o
+	looks.ReadOnly, looks.Check = true, true
+	db, err := bolt.Open(from, checkpoint.Target{}, looks)
 	switch {
 	case err == nil:
 		return errors.Join(db.Close(), exit.Usage(from+": is in order: there is nothing to repair",
 			"leadferry checkpoint adopt takes leads that only results know"))
 	case errors.Is(err, checkpoint.ErrMissing):
 		return exit.Usage("no checkpoint at "+from, "name the damaged file first, then the new one")
-	case !errors.Is(err, checkpoint.ErrDamaged) && !errors.Is(err, checkpoint.ErrRolledBack):
+	case !errors.Is(err, checkpoint.ErrDamaged):
 		return err
 	}
 	results, err := d.openLists(paths, "repair")
@@ -132,7 +122,7 @@ func (d *Command) repair() error {
 	if err != nil {
 		return err
 	}
-	o := bolt.Options{AnyPlace: ledger.AnyPlace(), Witnesses: d.Witnesses(), Empty: len(paths) > 0}
+	o.Empty = len(paths) > 0
 	r, err := bolt.Repair(from, to, d.Target, o)
 	if err == nil && len(paths) > 0 {
 		if err = d.addResults(to, results, paths, o); err != nil {
@@ -149,7 +139,6 @@ func (d *Command) repair() error {
 // addResults adopts the results of runs into a repaired checkpoint: rows that it does not know. Results of another
 // target or checkpoint are passed over, since they are in the same folders.
 func (d *Command) addResults(to string, results *lists, paths []string, o bolt.Options) (err error) {
-	o.Require = true
 	db, err := bolt.Open(to, checkpoint.Target{}, o)
 	if err != nil {
 		return err
@@ -180,7 +169,7 @@ func (d *Command) addResults(to string, results *lists, paths []string, o bolt.O
 		was := known[e.Key]
 		return was.State.HasLead() && was.LeadID != "" || was.State == checkpoint.InDoubt || owned[e.LeadID]
 	}
-	return d.takeOver(d.C.Context, db, results, paths)
+	return d.takeOver(db, results, paths)
 }
 
 func (d *Command) reportRepaired(from, to string, r *bolt.Salvaged) {

@@ -125,12 +125,12 @@ func TestCopyThereAndBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	refusesRuns(server, checkpoint.ErrLocked)
-	must.Do(t, d.copyTo(t.Context(), file(first), address))
+	must.Do(t, d.copyTo(file(first), address))
 	if diff := cmp.Diff(want, knows(server)); diff != "" {
 		t.Errorf("in PostgreSQL (-file +server):\n%s", diff)
 	}
 	refusesRuns(file(first), checkpoint.ErrGone)
-	must.Do(t, d.copyTo(t.Context(), server, last))
+	must.Do(t, d.copyTo(server, last))
 	refusesRuns(server, checkpoint.ErrGone)
 	if diff := cmp.Diff(want, knows(file(last))); diff != "" {
 		t.Errorf("back in a file (-before +after):\n%s", diff)
@@ -149,7 +149,7 @@ func lostCopyIsNotMadeAgain(t *testing.T, d *Command, from ledger.Place, to stri
 	t.Helper()
 	must.Do(t, os.Remove(to))
 	for range 2 {
-		if err := d.copyTo(t.Context(), from, to); !errors.Is(err, checkpoint.ErrGone) || disk.Exists(to) {
+		if err := d.copyTo(from, to); !errors.Is(err, checkpoint.ErrGone) || disk.Exists(to) {
 			t.Fatalf("copied once more: %v", err)
 		}
 	}
@@ -164,7 +164,7 @@ func lostCopyIsNotMadeAgain(t *testing.T, d *Command, from ledger.Place, to stri
 		t.Fatal("opened again: ", err)
 	}
 	l.Close()
-	if err := d.copyTo(t.Context(), from, to+".new"); err != nil {
+	if err := d.copyTo(from, to+".new"); err != nil {
 		t.Error(err)
 	}
 }
@@ -178,7 +178,7 @@ func TestLostLedgerIsNotFilledAgain(t *testing.T) {
 	eventful(t, from, target)
 	d := apart(t)
 	at := d.At(from, target)
-	must.Do(t, d.copyTo(t.Context(), at, address))
+	must.Do(t, d.copyTo(at, address))
 	for _, loss := range []string{`DELETE FROM leadferry.ledgers`, `DROP SCHEMA leadferry CASCADE`, ``} {
 		server.Exec(t, address, loss)
 		if loss == "" { // somebody tried a run there
@@ -186,8 +186,8 @@ func TestLostLedgerIsNotFilledAgain(t *testing.T) {
 			must.Do(t, err)
 			l.Close()
 		}
-		err := d.copyTo(t.Context(), at, address)
-		if !errors.Is(err, checkpoint.ErrGone) || !strings.Contains(err.Error(), "may have known more") {
+		err := d.copyTo(at, address)
+		if !errors.Is(err, checkpoint.ErrGone) || !strings.Contains(err.Error(), "if that one is lost for good") {
 			t.Errorf("%s: copied once more: %v", loss, err)
 		}
 	}

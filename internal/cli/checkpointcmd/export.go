@@ -52,7 +52,11 @@ func (d *Command) export() error {
 		}
 	}
 	var told terminal.Spool
-	x := export{csv: d.C.String("format") == "csv", terminal: to == "" && d.Shown, run: d.C.String("created-by")}
+	state, _ := stateNamed(d.C.String("state"))
+	x := export{
+		which: checkpoint.Filter{State: state, Run: d.C.String("created-by")},
+		csv:   d.C.String("format") == "csv", terminal: to == "" && d.Shown,
+	}
 	err := d.exportTo(&told, &x)
 	switch {
 	case err != nil && !told.Begun: // refused
@@ -69,8 +73,7 @@ func (d *Command) export() error {
 
 // export is which entries are written, and how.
 type export struct {
-	state      checkpoint.State // Unknown: any
-	run        string           // that made or sent them; "": any
+	which      checkpoint.Filter
 	csv        bool             // else JSONL
 	terminal   bool             // it goes to one: nothing may act upon it
 	namespaced bool             // keys have namespaces
@@ -80,12 +83,11 @@ type export struct {
 // checkpoint is closed when it returns.
 func (d *Command) exportTo(out io.Writer, x *export) (err error) {
 	ctx := d.C.Context
-	x.state, _ = stateNamed(d.C.String("state"))
-	if x.run != "" && !isRun(x.run) {
+	if x.which.Run != "" && !isRun(x.which.Run) {
 		return exit.Usage("--created-by takes the ID of a run, eight of 0 to 9 and a to f",
 			"it is at the end of its folder's name, and run_id in its summary")
 	}
-	at, err := d.Existing()
+	at, err := d.Place(false)
 	if err != nil {
 		return err
 	}
@@ -98,17 +100,18 @@ func (d *Command) exportTo(out io.Writer, x *export) (err error) {
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	err = checkpoint.Each(ctx, db, checkpoint.Filter{}, func(e checkpoint.Entry) error {
-		if namespace, _ := rowkey.Split(e.Key); namespace != "" {
-			return errEnough
+		if namespace, _ := rowkey.Split(e.Key); namespace == "" {
+			return nil
 		}
-		return nil
+		x.namespaced = true
+		return errEnough
 	})
-	if x.namespaced = errors.Is(err, errEnough); err != nil && !x.namespaced {
+	if err != nil && !x.namespaced {
 		return err
 	}
 	i := db.Info()
 	err = x.lines(out, i.Missing, func(add func(checkpoint.Entry) error) error {
-		return checkpoint.Each(ctx, db, checkpoint.Filter{State: x.state, Run: x.run}, add)
+		return checkpoint.Each(ctx, db, x.which, add)
 	})
 	if err == nil && i.Missing != "" {
 		err = &checkpoint.OpenError{
@@ -132,7 +135,7 @@ func (d *Command) exportDamaged(path string, x *export, out io.Writer) error {
 			return err
 		}
 		for e := range r.All {
-			if x.state != checkpoint.Unknown && x.state != e.State || x.run != "" && x.run != e.Run {
+			if w := x.which; w.State != checkpoint.Unknown && w.State != e.State || w.Run != "" && w.Run != e.Run {
 				continue
 			}
 			if err := add(*e); err != nil {
@@ -148,9 +151,6 @@ func (d *Command) exportDamaged(path string, x *export, out io.Writer) error {
 	})
 }
 
-// exportBatch is how many lines are encoded at a time.
-const exportBatch = 512
-
 // lines writes a line of every entry that each calls its function with, and a last one that says what is missing, if
 // anything.
 func (x *export) lines(to io.Writer, lacks string, each func(add func(checkpoint.Entry) error) error) error {
@@ -159,20 +159,16 @@ func (x *export) lines(to io.Writer, lacks string, each func(add func(checkpoint
 	if x.csv {
 		write = x.csvLines(out)
 	}
-	var batch []ExportLine
-	err := each(func(e checkpoint.Entry) (err error) {
+	err := each(func(e checkpoint.Entry) error {
 		if e.State == checkpoint.NotMade {
 			return nil // nothing is known of it but that it may be sent
 		}
-		if batch = append(batch, exportLine(&e)); len(batch) == exportBatch {
-			err, batch = write(batch), batch[:0]
-		}
-		return err
+		return write(exportLine(&e))
 	})
 	if lacks != "" {
-		batch = append(batch, ExportLine{State: incompleteState, Error: lacks})
+		err = errors.Join(err, write(ExportLine{State: incompleteState, Error: lacks}))
 	}
-	return errors.Join(err, write(batch), out.Flush())
+	return errors.Join(err, out.Flush())
 }
 
 func exportLine(e *checkpoint.Entry) ExportLine {
@@ -186,50 +182,41 @@ func exportLine(e *checkpoint.Entry) ExportLine {
 	}
 }
 
-// withoutNamespace leaves the second column out.
-type withoutNamespace struct{ *gocsv.SafeCSVWriter }
-
-// Write writes the other cells.
-func (w withoutNamespace) Write(cells []string) error {
-	return w.SafeCSVWriter.Write(slices.Concat(cells[:1], cells[2:]))
+// cells writes those of lines as the export has them.
+type cells struct {
+	*gocsv.SafeCSVWriter
+	of *export
 }
 
-// csvLines writes the header at the first call, and lines at each.
-func (x *export) csvLines(out io.Writer) func([]ExportLine) error {
-	var w gocsv.CSVWriter = gocsv.DefaultCSVWriter(out)
-	if !x.namespaced {
-		w = withoutNamespace{gocsv.DefaultCSVWriter(out)}
-	}
-	marshal := gocsv.MarshalCSV
-	return func(lines []ExportLine) error {
-		for i := range lines {
-			l := &lines[i]
-			l.Location = report.Cell(l.Location)
-			for _, text := range []*string{
-				&l.Key, &l.LeadID, &l.OrganizationID, &l.Status, &l.ExternalID, &l.RunID, &l.File, &l.Error,
-			} {
-				if x.terminal {
-					*text = report.Escape(*text)
-				}
-			}
+// Write writes a line.
+func (c cells) Write(line []string) error {
+	for i := range line {
+		if c.of.terminal {
+			line[i] = report.Escape(line[i])
 		}
-		err := marshal(lines, w)
-		marshal = gocsv.MarshalCSVWithoutHeaders
-		return err
+	}
+	if !c.of.namespaced {
+		line = slices.Delete(line, 1, 2)
+	}
+	return c.SafeCSVWriter.Write(line)
+}
+
+// csvLines writes the header, and a line at each call.
+func (x *export) csvLines(out io.Writer) func(ExportLine) error {
+	w := cells{gocsv.DefaultCSVWriter(out), x}
+	header := gocsv.MarshalCSV([]ExportLine{}, w)
+	return func(l ExportLine) error {
+		l.Location = report.Cell(l.Location)
+		return cmp.Or(header, gocsv.MarshalCSVWithoutHeaders([]ExportLine{l}, w))
 	}
 }
 
-// jsonLines writes lines at each call.
-func (x *export) jsonLines(out io.Writer) func([]ExportLine) error {
+// jsonLines writes a line at each call.
+func (x *export) jsonLines(out io.Writer) func(ExportLine) error {
 	if x.terminal {
 		out = terminal.Escaping{To: out}
 	}
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
-	return func(lines []ExportLine) (err error) {
-		for i := 0; i < len(lines) && err == nil; i++ {
-			err = enc.Encode(&lines[i])
-		}
-		return err
-	}
+	return func(l ExportLine) error { return enc.Encode(&l) }
 }

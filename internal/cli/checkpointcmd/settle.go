@@ -34,7 +34,7 @@ func (d *Command) resolve() error {
 		return exit.Usage("--none-created has all rows in doubt sent again, which a person has to confirm; nothing "+
 			"was settled", "run it in a terminal, or add --yes")
 	case none:
-		return d.with(false, d.resolveNone)
+		return d.with(ledger.How{}, d.resolveNone)
 	}
 	read, err := d.openList(d.C.Args().First(), "resolve")
 	if err != nil {
@@ -56,7 +56,7 @@ func (d *Command) resolve() error {
 		return exit.Usage(read.path+": decides nothing: "+why+"; nothing was settled",
 			"write into "+column+" the lead's ID, exists, or none where the lead was not made")
 	}
-	return d.with(false, func(db ledger.Ledger) error {
+	return d.with(ledger.How{}, func(db ledger.Ledger) error {
 		r, err := checkpoint.Resolve(d.C.Context, db, decisions)
 		if why, is := errors.AsType[*checkpoint.ListError](err); is {
 			return read.refused(why, &rows[why.Index], "nothing was settled")
@@ -186,7 +186,7 @@ func (d *Command) forget() error {
 		inSandbox       int
 		sandboxed, kept bool
 	)
-	err = d.with(false, func(db ledger.Ledger) error {
+	err = d.with(ledger.How{}, func(db ledger.Ledger) error {
 		if !d.Hold() { // half of it would leave a copy of the file
 			return exit.ErrInterrupted
 		}

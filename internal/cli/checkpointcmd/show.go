@@ -27,7 +27,7 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // status shows what the checkpoint knows, its last runs, and what a person has to look at.
 func (d *Command) status() error {
-	at, err := d.Existing()
+	at, err := d.Place(false)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (d *Command) status() error {
 		}
 		return err
 	}
-	return d.with(true, func(db ledger.Ledger) error {
+	return d.with(ledger.How{ReadOnly: true}, func(db ledger.Ledger) error {
 		s, err := checkpoint.StatusOf(d.C.Context, db)
 		if err != nil {
 			return err
@@ -102,7 +102,7 @@ func countsText(counts map[string]int) string {
 
 // workers lists who uses a ledger in PostgreSQL.
 func (d *Command) workers() error {
-	return d.with(true, func(db ledger.Ledger) error {
+	return d.with(ledger.How{ReadOnly: true}, func(db ledger.Ledger) error {
 		server, is := db.(*postgres.Store)
 		if !is {
 			return exit.Usage("a checkpoint in a file has no workers: one run at a time uses it",
@@ -184,7 +184,7 @@ func (d *Command) history() error {
 		return exit.Usage("history takes one key", "leadferry checkpoint export lists all keys")
 	}
 	ctx, key := d.C.Context, rowkey.Effective(d.C.String("namespace"), rowkey.Trim(d.C.Args().First()))
-	return d.with(true, func(db ledger.Ledger) error {
+	return d.with(ledger.How{ReadOnly: true}, func(db ledger.Ledger) error {
 		found, err := lookUp(ctx, db, key)
 		if err != nil {
 			return err

@@ -70,8 +70,8 @@ type How struct {
 	ReadOnly bool
 	Makes    bool   // one that is not there is made
 	Used     bool   // one that has known nothing counts as not there
-	Check    bool   // a file is checked, however it was left
-	Accept   string // ID of one on a server that has lost some of it, by a person's word
+	Check    bool   // all of it is checked, however it was left
+	Accept   string // ID of one that is older than known or copied elsewhere, by a person's word
 	Moved    bool   // also one that was copied to another place
 	Run      string // of a run: its ID
 	Terms    *checkpoint.Terms
@@ -79,11 +79,22 @@ type How struct {
 
 // Open opens the checkpoint.
 func (at *Place) Open(how How) (Ledger, error) {
+	moved := how.Moved || how.Accept != ""
 	if at.OnServer() {
 		o := at.by.ServerOptions()
 		o.Run, o.Terms = how.Run, how.Terms
-		o.ReadOnly, o.Accept, o.Moved, o.Require = how.ReadOnly, how.Accept, how.Moved, !how.Makes
-		return opened(postgres.Open(at.Path, at.Target, o))
+		o.ReadOnly, o.Accept, o.Moved, o.Require = how.ReadOnly, how.Accept, moved, !how.Makes
+		store, err := postgres.Open(at.Path, at.Target, o)
+		if err != nil {
+			return nil, err
+		}
+		if how.Check {
+			err = store.Check(at.by.C.Context)
+		}
+		if err != nil {
+			return nil, errors.Join(err, store.Close())
+		}
+		return store, nil
 	}
 	if how.Makes && !how.ReadOnly {
 		if err := MakeFolder(at.Path); err != nil {
@@ -91,39 +102,30 @@ func (at *Place) Open(how How) (Ledger, error) {
 		}
 	}
 	o := at.by.FileOptions()
-	o.ReadOnly, o.Moved, o.Require, o.Used, o.Check = how.ReadOnly, how.Moved, !how.Makes, how.Used, how.Check
+	o.ReadOnly, o.Moved, o.Require, o.Used, o.Check = how.ReadOnly, moved, !how.Makes, how.Used, how.Check
 	store, err := bolt.Open(at.Path, at.Target, o)
-	if err == nil && !how.ReadOnly && store.Info().Target == connection.SandboxTarget {
-		o.Witnesses.NoteEnd(store)
-	}
-	return opened(store, err)
-}
-
-// opened is a checkpoint that was opened, or none: a nil pointer to one would be a Ledger.
-func opened[S Ledger](store S, err error) (Ledger, error) {
 	if err != nil {
 		return nil, err
+	}
+	if !how.ReadOnly && store.Info().Target == connection.SandboxTarget {
+		o.Witnesses.NoteEnd(store)
 	}
 	return store, nil
 }
 
 // Path is where the checkpoint lies that is named, or the target's own.
 func (m Selection) Path() (string, error) {
-	if path := m.C.String("checkpoint"); checkpoint.IsAddress(path) {
-		if m.C.Bool("sandbox") {
-			return "", exit.Usage("--sandbox keeps its leads beside its checkpoint, which must be a file",
-				"start leadferry sandbox, and use its address with the ledger in PostgreSQL")
-		}
-		return path, nil
-	} else if path != "" {
-		if m.Unseen && !filepath.IsAbs(path) && RefuseName(path) == nil {
-			return "", exit.Usage("LEADFERRY_CHECKPOINT is a relative path: it would be another checkpoint in each folder",
-				"write the whole path, from the root of the disk")
-		}
-		return path, refuseOther(path)
-	}
-	t := m.Target
-	if t.LeadsURL == "" || t.TrunkID == "" {
+	path, t := m.C.String("checkpoint"), m.Target
+	switch {
+	case checkpoint.IsAddress(path) && m.C.Bool("sandbox"):
+		return "", exit.Usage("--sandbox keeps its leads beside its checkpoint, which must be a file",
+			"start leadferry sandbox, and use its address with the ledger in PostgreSQL")
+	case m.Unseen && !checkpoint.IsAddress(path) && !filepath.IsAbs(path) && RefuseName(path) == nil:
+		return "", exit.Usage("LEADFERRY_CHECKPOINT is a relative path: it would be another checkpoint in each folder",
+			"write the whole path, from the root of the disk")
+	case path != "":
+		return path, RefuseName(path)
+	case t.LeadsURL == "" || t.TrunkID == "":
 		return "", exit.Usage("no --leads-url and --trunk-id given, so the target is not known",
 			"set them or their LEADFERRY_ variables, name a --profile or a --checkpoint, or add --sandbox to try it "+
 				"out without an account")
@@ -132,45 +134,28 @@ func (m Selection) Path() (string, error) {
 }
 
 // RefuseName refuses the name of a checkpoint that is meant as no file: as an address, and is none of PostgreSQL, or
-// as none. A file of that name would be a new one, with which every lead is made again.
+// as none. A file of that name would be a new one, with which every lead is made again. It also refuses a file that is
+// something else by its name: what to do about a damaged checkpoint would be wrong for it.
 func RefuseName(name string) error {
-	bare := strings.TrimSpace(name)
-	if len(bare) > 1 && strings.ContainsRune(`"'`, rune(bare[0])) && bare[len(bare)-1] == bare[0] {
-		bare = bare[1 : len(bare)-1]
-	}
-	words := regexp.MustCompile(`://|(^|\s)[a-z]+=`) // of an address
+	// An address, which may hold a password, or what files with variables keep around a name.
+	noName := regexp.MustCompile(`://|(^|\s)[a-z]+=|^\s|\s$|^".+"$|^'.+'$`)
+	info, err := os.Stat(name)
 	switch {
-	case checkpoint.IsAddress(name), disk.Exists(name):
+	case checkpoint.IsAddress(name):
+		return nil
+	case err == nil && info.Mode().IsRegular() && source.KindOf(name) != "":
+		return exit.Usage(name+" is "+source.KindOf(name)+", not a checkpoint",
+			"--checkpoint takes a file that leadferry made; input files need no flag")
+	case disk.Exists(name):
 		return nil
 	case name == report.None || name == "-":
 		return exit.Usage("--checkpoint "+name+
 			" names no file, and nothing goes without a checkpoint, the only memory of what was made",
 			"leave the flag out for the one of the target, or write ./"+name+" for a file of that name")
-	case bare != name:
-		return exit.Usage("the checkpoint's name has blanks, a line end or quotes around it that are no part of a name",
-			"files with variables keep them in some places: write the name alone behind --checkpoint or in "+
-				"LEADFERRY_CHECKPOINT")
-	case words.MatchString(name):
-		// and may hold a password
+	case noName.MatchString(name):
 		return exit.Usage("the checkpoint's name is neither that of a file nor an address of PostgreSQL",
 			"an address looks like postgres://user@db.example.com/leads, or begins with host= or service=; a file is "+
-				"named by its path alone")
-	}
-	return nil
-}
-
-// refuseOther refuses a file that is named as a checkpoint and, by its name, is something else: what to do about a
-// damaged one would be wrong for it.
-func refuseOther(path string) error {
-	if err := RefuseName(path); err != nil {
-		return err
-	}
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return nil
-	}
-	if what := source.KindOf(path); what != "" {
-		return exit.Usage(path+" is "+what+", not a checkpoint", "--checkpoint takes a file that leadferry "+
-			"made; input files need no flag")
+				"named by its path alone, without blanks or quotes around it")
 	}
 	return nil
 }
@@ -213,7 +198,8 @@ func MakeFolder(path string) error {
 
 // FileOptions say how a file is opened that the flags name.
 func (m Selection) FileOptions() bolt.Options {
-	return bolt.Options{Wait: flags.Time(m.C, "wait"), AnyPlace: AnyPlace(), Witnesses: m.Book()}
+	anyPlace, _ := strconv.ParseBool(os.Getenv("LEADFERRY_ANY_FILESYSTEM"))
+	return bolt.Options{Wait: flags.Time(m.C, "wait"), AnyPlace: anyPlace, Witnesses: m.Book()}
 }
 
 // ServerOptions say how a ledger in PostgreSQL is opened that the flags name.
@@ -225,12 +211,6 @@ func (m Selection) ServerOptions() postgres.Options {
 	}
 }
 
-// AnyPlace tells whether the user takes responsibility for where the checkpoint lies.
-func AnyPlace() bool {
-	yes, _ := strconv.ParseBool(os.Getenv("LEADFERRY_ANY_FILESYSTEM"))
-	return yes
-}
-
 // Opener opens the checkpoint of a run, wherever it is kept.
 func (m Selection) Opener(o *importer.Options) func(require, readOnly bool) (checkpoint.Store, error) {
 	at := m.At(o.Checkpoint, o.Target)
@@ -239,52 +219,49 @@ func (m Selection) Opener(o *importer.Options) func(require, readOnly bool) (che
 	}
 }
 
-// Existing is the checkpoint that the flags name, which must be there. One that is named by its path alone may have
-// whatever target.
-func (m Selection) Existing() (Place, error) {
+// Place is the checkpoint that the flags name. It must be there, unless it may be made and the flags name a target. One
+// that is named by its path alone may have whatever target.
+func (m Selection) Place(makes bool) (Place, error) {
 	path, err := m.Path()
-	if err != nil {
-		return Place{}, err
+	if err != nil || makes && m.named() {
+		return m.At(path, m.Target), err
 	}
 	target := m.Target
 	if target.LeadsURL == "" || target.TrunkID == "" {
 		target = checkpoint.Target{}
 	}
-	return m.there(path, target, "check --checkpoint, or the target's flags")
+	return m.there(path, target)
 }
 
 // Named is a checkpoint that an argument names, which must be there.
 func (m Selection) Named(name string) (Place, error) {
-	if err := refuseOther(name); err != nil && !checkpoint.IsAddress(name) {
+	if err := RefuseName(name); err != nil {
 		return Place{}, err
 	}
-	return m.there(name, checkpoint.Target{}, "check the path")
+	return m.there(name, checkpoint.Target{})
 }
 
 // there is a checkpoint that must be there, of a target if it is a file.
-func (m Selection) there(path string, target checkpoint.Target, hint string) (Place, error) {
+func (m Selection) there(path string, target checkpoint.Target) (Place, error) {
 	if checkpoint.IsAddress(path) {
 		return m.existingOnServer(path)
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return Place{}, exit.Usage("no checkpoint at "+path, hint)
+		return Place{}, exit.Usage("no checkpoint at "+path, "check the path, --checkpoint or the target's flags")
 	}
 	return m.At(path, target), nil
 }
 
 // existingOnServer is the ledger that the flags name: of their target, or the only one there is.
 func (m Selection) existingOnServer(path string) (Place, error) {
-	const begins = "; a run begins the ledger of its target"
 	at := m.At(path, m.Target)
 	all, err := postgres.Targets(path, m.ServerOptions())
 	switch {
 	case err != nil, m.named() && slices.Contains(all, at.Target.Canonical()):
 		return at, err
-	case m.named():
+	case m.named(), len(all) == 0:
 		return at, exit.Usage("no checkpoint at "+path+" of this target",
-			"check --checkpoint and the target's flags"+begins)
-	case len(all) == 0:
-		return at, exit.Usage("no checkpoint at "+path, "check --checkpoint"+begins)
+			"check --checkpoint and the target's flags; a run begins the ledger of its target")
 	case len(all) == 1:
 		at.Target = all[0]
 		return at, nil
@@ -303,17 +280,13 @@ func (m Selection) named() bool {
 	return m.Target.BaseURL != "" && m.Target.LeadsURL != "" && m.Target.TrunkID != ""
 }
 
-// OpenOrMake opens the checkpoint that the flags name, and makes one where there is none, if the flags name a target.
-func (m Selection) OpenOrMake() (Ledger, error) {
-	path, err := m.Path()
-	at := m.At(path, m.Target)
-	if err == nil && !m.named() {
-		at, err = m.Existing()
-	}
+// Open opens the checkpoint that the flags name.
+func (m Selection) Open(how How) (Ledger, error) {
+	at, err := m.Place(how.Makes)
 	if err != nil {
 		return nil, err
 	}
-	return at.Open(How{Makes: m.named()})
+	return at.Open(how)
 }
 
 // Book is the user's book of ledgers, without run folders: it says how a file was left.
@@ -357,8 +330,8 @@ func WitnessIn(folder string) (w checkpoint.Witness) {
 
 // Attested lets f decide something about a checkpoint that is open for writing, with a witness of it, as runs have
 // one. An older checkpoint than known is refused, unless older is set. Where f changes nothing, no witness is left.
-func (m Selection) Attested(ctx context.Context, db Ledger, older bool, f func() error) error {
-	ws := m.Witnesses()
+func (m Selection) Attested(db Ledger, older bool, f func() error) error {
+	ctx, ws := m.C.Context, m.Witnesses()
 	if ws == nil || db.Info().Target == connection.SandboxTarget {
 		return f()
 	}
