@@ -8,13 +8,13 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
+	"strings"
 	"text/tabwriter"
 	"time"
 	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
-	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
@@ -26,8 +26,16 @@ import (
 
 func (p *program) login(c *cli.Context) error {
 	set := p.settings.Load()
-	if err := mayLogIn(c, set); err != nil {
-		return err
+	switch {
+	case set.Sandbox:
+		return exit.Usage("the sandbox needs no login", "try login with leadferry sandbox, in another shell")
+	case c.String("email") == "":
+		return exit.Usage("no --email given", "the address of the service account, as in the management console")
+	case set.Config.Value == "":
+		return exit.Usage("your configuration directory is not known: the client has no place",
+			"name a file with --config")
+	case set.Missing("base-url") != "":
+		return exit.Usage(set.Missing("base-url"), "set it, LEADFERRY_BASE_URL or base_url in a profile")
 	}
 	if !p.hold.Take() {
 		return exit.ErrInterrupted
@@ -38,21 +46,20 @@ func (p *program) login(c *cli.Context) error {
 			return err
 		}
 	}
-	api := leadapi.Config{BaseURL: set.Target().BaseURL, Timeout: flags.Time(c, "timeout"), UserAgent: userAgent}
-	api.Observe = trace(p.logger())
+	base := set.Get("base-url") // is all that login needs; a profile that could not be used is refused
+	api := leadapi.Config{
+		BaseURL: base, LeadsURL: cmp.Or(set.Get("leads-url"), base), TrunkID: cmp.Or(set.Get("trunk-id"), "any"),
+		Timeout: flags.Time(c, "timeout"), UserAgent: userAgent, Observe: trace(p.logger()),
+	}
 	if err := set.Reach(&api); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(c.Context) // ends with the first signal
-	defer cancel()
-	go func() {
-		select {
-		case <-p.interrupt:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	if err := p.newClient(c, ctx, api); err != nil {
+	client, err := leadapi.New(api)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if err := p.newClient(c, client); err != nil {
 		return err
 	}
 	if set.Makes {
@@ -65,32 +72,6 @@ func (p *program) login(c *cli.Context) error {
 	p.warn(connection.MixedRegions(set.Target()))
 	fmt.Fprintln(p.say(c), "leadferry config check tries it")
 	return nil
-}
-
-// mayLogIn finds what speaks against a login before the password is asked for.
-func mayLogIn(c *cli.Context, set *connection.Settings) error {
-	switch {
-	case set.Sandbox:
-		return exit.Usage("the sandbox needs no login", "try login with leadferry sandbox, in another shell")
-	case c.String("email") == "":
-		return exit.Usage("no --email given", "the address of the service account, as in the management console")
-	case set.Config.Value == "":
-		return exit.Usage("your configuration directory is not known: the client has no place",
-			"name a file with --config")
-	case set.Missing("base-url") != "":
-		return exit.Usage(set.Missing("base-url"), "set it, LEADFERRY_BASE_URL or base_url in a profile")
-	}
-	// A profile that could not be used is refused. Login itself needs the base URL alone.
-	t := leadapi.Config{BaseURL: set.Get("base-url"), LeadsURL: set.Get("leads-url"), TrunkID: set.Get("trunk-id")}
-	if t.LeadsURL != "" || t.TrunkID != "" {
-		t.LeadsURL, t.TrunkID = cmp.Or(t.LeadsURL, t.BaseURL), cmp.Or(t.TrunkID, "any")
-	}
-	client, err := leadapi.New(t)
-	if err != nil {
-		return err
-	}
-	client.Close()
-	return onlyClient(c, set)
 }
 
 // onlyClient refuses to make a second client for a profile, unless that is asked for.
@@ -111,23 +92,17 @@ func onlyClient(c *cli.Context, set *connection.Settings) error {
 }
 
 // newClient makes a client and stores it: nobody else has its secret.
-func (p *program) newClient(c *cli.Context, ctx context.Context, api leadapi.Config) error {
+func (p *program) newClient(c *cli.Context, client *leadapi.Client) error {
 	set := p.settings.Load()
-	client, err := leadapi.New(api)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
 	place, err := config.Reserve(set.CredentialsPath())
 	if err != nil {
 		return err
 	}
 	defer place.Close() // what was kept is durable already
-	// Another login may have ended since the first look.
 	if err := onlyClient(c, set); err != nil {
 		return err
 	}
-	made, err := p.makeClient(c, ctx, client)
+	made, err := p.makeClient(c, client)
 	if err != nil {
 		return err
 	}
@@ -150,9 +125,7 @@ func (p *program) newClient(c *cli.Context, ctx context.Context, api leadapi.Con
 }
 
 // makeClient makes the two requests of a login. The second is not repeated where it may have made a client.
-func (p *program) makeClient(c *cli.Context, ctx context.Context, client *leadapi.Client) (*leadapi.OAuthClient,
-	error,
-) {
+func (p *program) makeClient(c *cli.Context, client *leadapi.Client) (*leadapi.OAuthClient, error) {
 	email, host := c.String("email"), "the service"
 	if u, err := url.Parse(p.target().BaseURL); err == nil {
 		host = u.Host
@@ -161,18 +134,29 @@ func (p *program) makeClient(c *cli.Context, ctx context.Context, client *leadap
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithCancel(c.Context) // ends with the first signal
+	defer cancel()
+	go func() {
+		select {
+		case <-p.interrupt:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	token, err := client.Login(ctx, email, password)
-	fault, answered := errors.AsType[*leadapi.Error](err)
-	switch {
-	case ctx.Err() != nil:
-		return nil, exit.Interrupted("interrupted: no client was made")
-	case answered && fault.Status >= 400 && fault.Status < 500:
-		return nil, exit.Stopped("the service refused the login: "+fault.Error(),
-			"check the e-mail address, the password, and that the account belongs to this base URL; no client was made")
-	case answered && fault.Hint != "":
-		return nil, exit.Stopped("the login failed: "+err.Error(), fault.Hint+"; no client was made; try again")
-	case err != nil:
-		return nil, exit.Stopped("the login failed: "+err.Error(), "no client was made; try again")
+	if err != nil {
+		text, hint := "the login failed: ", ""
+		if fault, answered := errors.AsType[*leadapi.Error](err); answered {
+			hint = fault.Hint
+			if fault.Status >= 400 && fault.Status < 500 {
+				text, hint = "the service refused the login: ",
+					"check the e-mail address, the password, and that the account belongs to this base URL"
+			}
+		}
+		if ctx.Err() != nil {
+			return nil, exit.Interrupted("interrupted: no client was made")
+		}
+		return nil, exit.Stopped(text+err.Error(), strings.TrimPrefix(hint+"; no client was made; try again", "; "))
 	}
 	defer context.AfterFunc(ctx, func() {
 		p.tell(slog.LevelWarn, "", "waiting for the answer, which may hold a secret (Ctrl-C again stops at once)")
@@ -181,19 +165,16 @@ func (p *program) makeClient(c *cli.Context, ctx context.Context, client *leadap
 	if err == nil {
 		return made, nil
 	}
-	end := &exit.Error{
-		Code: importer.CodeStopped, Text: "a client may have been made, but its secret did not arrive: " + err.Error(),
-		Hint: "not tried again: clients cannot be deleted here; look for it in the management console, then run " +
-			"login again",
-	}
+	text, hint := "a client may have been made, but its secret did not arrive: "+err.Error(),
+		"not tried again: clients cannot be deleted here; look for it in the management console, then run login again"
 	if fault, ok := errors.AsType[*leadapi.Error](err); ok && fault.Applied == leadapi.No {
-		end.Text = "no client was made: " + fault.Error()
-		end.Hint = cmp.Or(fault.Hint, "check the account's memberships, and try again")
+		text = "no client was made: " + fault.Error()
+		hint = cmp.Or(fault.Hint, "check the account's memberships, and try again")
 	}
 	if c.Context.Err() != nil {
-		end.Code = importer.CodeInterrupted
+		return nil, exit.Interrupted(text)
 	}
-	return nil, end
+	return nil, exit.Stopped(text, hint)
 }
 
 // maxPassword bounds a password, in bytes.
@@ -205,16 +186,16 @@ func (p *program) password(c *cli.Context, prompt string) (text string, err erro
 	if text = os.Getenv("LEADFERRY_PASSWORD"); text == "" {
 		text, err = p.person(c).Secret(prompt, maxPassword)
 	}
+	const hint = "type it, set LEADFERRY_PASSWORD, or pipe it alone into standard input"
 	switch {
 	case errors.Is(err, exit.ErrInterrupted):
 		return "", err
 	case err != nil:
-		return "", exit.Usage(fmt.Sprintf("the password cannot be read: %v", err),
-			"set LEADFERRY_PASSWORD, or pipe it into standard input")
+		return "", exit.Usage(fmt.Sprintf("the password cannot be read: %v", err), hint)
 	case text == "":
-		return "", exit.Usage("no password given", "type it, set LEADFERRY_PASSWORD, or pipe it into standard input")
+		return "", exit.Usage("no password given", hint)
 	case len(text) > maxPassword || !utf8.ValidString(text):
-		return "", exit.Usage("the password is too long, or no text in UTF-8", "see that no other file was piped in")
+		return "", exit.Usage("the password is too long, or no text in UTF-8", hint)
 	}
 	return text, nil
 }

@@ -53,7 +53,7 @@ func TestCommandLinesThatAreRefused(t *testing.T) {
 	for args, want := range map[string]string{
 		"imprt f.csv":                      "there is no command \"imprt\"\nhint: did you mean import?",
 		"checkpoint frob f.csv":            "there is no command \"frob\"\nhint: see leadferry checkpoint --help",
-		"--sandbox import f.csv":           "there is no flag --sandbox here\nhint: it is one behind leadferry import, ",
+		"--sandbox import f.csv":           "there is no flag --sandbox\nhint: see leadferry --help; ",
 		"version":                          "there is no command \"version\"\nhint: see leadferry --help",
 		"validate -n":                      "there is no flag -n\nhint: see leadferry validate --help; write -- before names that begin with -",
 		"import --client-secret=s3cret":    "there is no flag --client-secret\nhint: ",
@@ -63,7 +63,7 @@ func TestCommandLinesThatAreRefused(t *testing.T) {
 		"status --sandbox":                 "there is no command \"status\"\nhint: did you mean leadferry checkpoint status?",
 		"--bogus":                          "there is no flag --bogus\nhint: see leadferry --help; write -- before names that begin with -",
 		"import f.csv --concurency 4":      "there is no flag --concurency\nhint: did you mean --concurrency?",
-		"sync f.csv --changed update":      "there is no flag --changed here\nhint: it is one behind leadferry import",
+		"sync f.csv --changed update":      "there is no flag --changed\nhint: see leadferry sync --help; ",
 		"import f.csv --out --":            "flag --out needs a value\nhint: see leadferry import --help" + apart + "--out=VALUE",
 		"import f.csv --results --out=o":   "flag --results needs a value\nhint: see leadferry import --help" + apart + "--results=VALUE",
 		"import f.csv --checkpoint=":       "--checkpoint" + unset,

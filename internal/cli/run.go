@@ -22,7 +22,6 @@ import (
 	runpage "leadferry/importer/report/page"
 	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
-	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/inputs"
 	"leadferry/internal/cli/terminal"
 )
@@ -265,7 +264,7 @@ func leads(n int) string {
 
 // serveWeb serves a page where --web asks for one, else it is nil.
 func serveWeb[Page any](c *cli.Context, serve func(addr string) (*Page, error)) (*Page, error) {
-	addr := c.Generic("web").(*flags.OptionalWord).String()
+	addr := c.String("web")
 	if wanted, err := strconv.ParseBool(addr); err == nil {
 		addr = map[bool]string{true: "127.0.0.1:0"}[wanted]
 	}

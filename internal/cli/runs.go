@@ -145,7 +145,7 @@ func validateOptions(c *cli.Context, o *importer.Options) error {
 }
 
 func syncOptions(c *cli.Context, o *importer.Options) error {
-	switch c.Generic("check-remote").(*flags.OptionalWord).String() {
+	switch c.String("check-remote") {
 	case "", "false":
 	case "true":
 		o.CheckRemote = importer.ReadChanged

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/xrash/smetrics"
 )
 
 // Form is a regular expression that is compiled when it is first asked for, by any number of goroutines; one that is
@@ -55,58 +57,17 @@ func List(names []string, most int, show func(string) string) string {
 	return text
 }
 
-// maxNear is the longest name, in characters, that is compared with others: the
-// work grows with the product of the lengths.
-const maxNear = 64
-
-// swap and change are what letters that are swapped, and a letter that is wrong,
-// missing or too many, count: swapped ones are the likelier slip.
-const swap, change = 1, 2
-
-// Nearest is the one of names that somebody who wrote name may have meant: equal except for case, or at most a third of
-// its characters wrong, missing, too many or swapped with their neighbour. It is "" when none is so near. Of two that
-// are equally near it is the one that begins as name does for longer.
-func Nearest(name string, names []string) string {
-	word := []rune(strings.ToLower(name))
-	if len(word) > maxNear {
-		return ""
-	}
-	nearest, least, same := "", change*max(1, len(word)/3)+1, 0
+// Nearest is the one of names that somebody who wrote name may have meant, in any case; "" when none is so near.
+func Nearest(name string, names []string) (nearest string) {
+	const longest, far = 64, 0.87 // of longer names the work would grow with the product of the lengths
+	least := far
 	for _, other := range names {
-		letters := []rune(strings.ToLower(other))
-		if change*max(len(letters)-len(word), len(word)-len(letters)) > least {
+		if len(name) > longest || len(other) > longest {
 			continue
 		}
-		begins := 0
-		for begins < min(len(word), len(letters)) && word[begins] == letters[begins] {
-			begins++
-		}
-		if d := distance(word, letters); d < least || d == least && nearest != "" && begins > same {
-			nearest, least, same = other, d, begins
+		if like := smetrics.Jaro(strings.ToLower(name), strings.ToLower(other)); like > least {
+			nearest, least = other, like
 		}
 	}
 	return nearest
-}
-
-// distance counts the single changes that make b of a.
-func distance(a, b []rune) int {
-	rows := make([][]int, len(a)+1) // rows[i][j] is the distance of a[:i] and b[:j]
-	for i := range rows {
-		rows[i] = make([]int, len(b)+1)
-		for j := range rows[i] {
-			switch {
-			case i == 0 || j == 0:
-				rows[i][j] = change * (i + j)
-				continue
-			case a[i-1] == b[j-1]:
-				rows[i][j] = rows[i-1][j-1]
-			default:
-				rows[i][j] = change + min(rows[i-1][j-1], rows[i-1][j], rows[i][j-1])
-			}
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+swap)
-			}
-		}
-	}
-	return rows[len(a)][len(b)]
 }

@@ -71,9 +71,13 @@ func Of(sets string) (all []cli.Flag) {
 }
 
 // Marked are the names of the flags that have a mark in the table; of all with "".
-func Marked(mark string) (names []string) {
+func Marked(mark string) []string {
+	return named(func(r *row) bool { return strings.Contains(r.marks, mark) })
+}
+
+func named(is func(*row) bool) (names []string) {
 	for _, r := range rows() {
-		if strings.Contains(r.marks, mark) {
+		if is(r) {
 			names = append(names, r.name)
 		}
 	}
@@ -89,10 +93,6 @@ func (r *row) flag() cli.Flag {
 	switch r.kind {
 	case "switch":
 		return &cli.BoolFlag{Name: r.name, Usage: r.usage, Category: r.group}
-	case "word":
-		return &cli.GenericFlag{
-			Name: r.name, Value: &OptionalWord{}, Usage: r.usage, EnvVars: variables, Category: r.group,
-		}
 	case "list":
 		return &cli.StringSliceFlag{Name: r.name, Usage: r.usage, EnvVars: variables, Category: r.group}
 	}
@@ -156,20 +156,6 @@ func Time(c *cli.Context, name string) time.Duration {
 	return d
 }
 
-// OptionalWord is the value of a switch that also takes a word, behind =.
-type OptionalWord struct{ word string }
-
-func (v *OptionalWord) String() string { return v.word }
-
-// Set takes any word: the command says what it may be.
-func (v *OptionalWord) Set(text string) error {
-	v.word = text
-	return nil
-}
-
-// IsBoolFlag lets the flag come without a value.
-func (*OptionalWord) IsBoolFlag() bool { return true }
-
 // CommandName is the command as a person types it.
 func CommandName(c *cli.Context) string { return cmp.Or(c.Command.HelpName, c.App.Name) }
 
@@ -185,8 +171,8 @@ func Named(name string, flags []cli.Flag) cli.Flag {
 
 // TakesValue reports whether a flag needs a value, which may be the next argument.
 func TakesValue(f cli.Flag) bool {
-	_, optional := f.(*cli.GenericFlag)
-	return !isSwitch(f) && !optional
+	words := named(func(r *row) bool { return r.kind == "word" })
+	return !isSwitch(f) && !slices.Contains(words, f.Names()[0])
 }
 
 func isSwitch(f cli.Flag) bool {
@@ -218,6 +204,15 @@ func Order(app *cli.App, args []string) (l *Line, mistake error) {
 	l.Command = &cli.Command{
 		Usage: app.Usage, Description: app.Description, ArgsUsage: "COMMAND", Flags: app.Flags,
 		Subcommands: app.Commands,
+	}
+	for _, word := range args { // a pattern such as * may have brought it
+		if word == "--" {
+			break
+		}
+		if strings.HasPrefix(word, "-") && disk.Exists(word) {
+			mistake = exit.Usage("there is a file called "+word+", so it cannot be told whether the file is meant",
+				"write ./"+word+" for the file; else rename it or work in another folder")
+		}
 	}
 	var global, own []string
 	for onlyFiles := false; len(args) > 0; {
@@ -254,9 +249,6 @@ func Order(app *cli.App, args []string) (l *Line, mistake error) {
 func (l *Line) word(word string) error {
 	commands := l.Command.Subcommands
 	switch {
-	case word == "-" && disk.Exists(word):
-		return exit.Usage("there is a file called -, so it cannot be told whether the file or standard input is meant",
-			"write ./- for the file, or rename it")
 	case len(commands) == 0:
 		l.Files = append(l.Files, word)
 		return nil
@@ -287,13 +279,7 @@ func (l *Line) word(word string) error {
 func (l *Line) flag(word string, next []string) (flag string, used int, err error) {
 	name, value, joined := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
 	f := Named(name, l.Flags())
-	follows := "" // the next argument, where that looks like a flag
-	if len(next) > 0 && len(next[0]) > 1 && next[0][0] == '-' {
-		follows = next[0]
-	}
 	switch {
-	case disk.Exists(word):
-		return "", 1, fileOrFlag(word)
 	case name == "help" || name == "h":
 		l.Help = true
 		return "", 1, nil
@@ -309,10 +295,7 @@ func (l *Line) flag(word string, next []string) (flag string, used int, err erro
 		used = 1
 	case !TakesValue(f):
 		value, used = "true", 1
-	case follows != "" && disk.Exists(follows):
-		return "", 1, fileOrFlag(follows)
-	case len(next) == 0 || follows != "" && (follows[1] < '0' || follows[1] > '9'):
-		// in a script, a variable that nobody set; a negative number is a value
+	case len(next) == 0 || flagLike().MatchString(next[0]): // in a script, a variable that nobody set
 		return "", 1, exit.Usage("flag "+word+" needs a value",
 			l.help()+"; a value that begins with - is joined to it: "+word+"=VALUE")
 	default:
@@ -327,11 +310,8 @@ func (l *Line) flag(word string, next []string) (flag string, used int, err erro
 	return "--" + name + "=" + value, used, err
 }
 
-// fileOrFlag refuses the name of a file that begins with -: a pattern such as * may have brought it.
-func fileOrFlag(arg string) error {
-	return exit.Usage("there is a file called "+arg+", so it cannot be told whether the file or a flag is meant",
-		"write ./"+arg+" for the file; for the flag, rename the file or work in another folder")
-}
+// flagLike is what a flag begins like; a negative number is a value.
+var flagLike = spelling.Form(`^-\D`)
 
 // help names the help of the command so far.
 func (l *Line) help() string { return "see " + strings.Join(l.Path, " ") + " --help" }
@@ -350,21 +330,12 @@ func (l *Line) Flags() []cli.Flag {
 func (l *Line) unknown(typed string) error {
 	typed, _, _ = strings.Cut(typed, "=")
 	name := strings.TrimPrefix(typed[1:], "-")
-	var others, names []string
-	for _, c := range l.app.Commands {
-		has := func(c *cli.Command) bool { return Named(name, c.Flags) != nil }
-		if has(c) || slices.ContainsFunc(c.Subcommands, has) {
-			others = append(others, c.Name)
-		}
-	}
+	var names []string
 	for _, f := range l.Flags() {
 		names = append(names, f.Names()[0])
 	}
 	near := Near("--", name, names, "")
-	switch {
-	case len(others) > 0:
-		return exit.Usage("there is no flag "+typed+" here", "it is one behind leadferry "+strings.Join(others, ", "))
-	case near == "" && !strings.HasPrefix(typed, "--") && len(typed) > 2:
+	if near == "" && !strings.HasPrefix(typed, "--") && len(typed) > 2 {
 		return exit.Usage("there is no flag "+typed[:2]+"…", "put a blank between flag and value: "+typed[:2]+" VALUE")
 	}
 	return exit.Usage("there is no flag "+typed, cmp.Or(near, l.help()+"; write -- before names that begin with -"))

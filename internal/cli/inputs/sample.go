@@ -74,51 +74,44 @@ func (from reading) sample(o source.Options) (*sample, error) {
 	if err != nil || s.Format == string(source.JSONL) {
 		return s, err
 	}
-	if !s.isTable() {
-		if o.SkipRows, err = from.titles(o, s); err != nil {
-			return nil, err
-		}
-		if o.SkipRows > 0 {
-			if s, err = from.read(o, maxSampleRows); err != nil {
-				return nil, err
-			}
-		}
+	if o.SkipRows, err = from.titles(o, s); err == nil && o.SkipRows > 0 {
+		s, err = from.read(o, maxSampleRows)
 	}
-	return from.cutFooter(o, s)
+	if err != nil {
+		return nil, err
+	}
+	return from.cutFooter(o, s), nil
 }
 
-// titles are how many lines there are above the header: that is the first line with names that are known and with rows
-// that fit below it. Where most rows do not fit below the first line, it is else the line below which most do.
+// titles are how many lines there are above the header: that is the first line with names that are known and rows that
+// fit below it. Without one it is the line below which most rows fit, if most do not fit below the first.
 func (from reading) titles(o source.Options, usual *sample) (lines int, err error) {
-	best, header := usual.share(), []string(nil)
-	for s := usual; o.SkipRows <= maxTitles; {
-		if s.hidesCells() && (s == usual && s.lost() > 0 || len(s.Columns) == 1) {
+	best := 0.0
+	for s := usual; o.SkipRows <= maxTitles; o.SkipRows++ {
+		if o.SkipRows > 0 {
+			if s, err = from.read(o, maxTried); err != nil || len(s.Rows)+s.lost() == 0 {
+				return lines, nil // no more lines
+			}
+		}
+		fit, isLead := s.share(), propose.BeginsWithLead(s.Columns, s.Rows)
+		known := propose.Known(s.Columns)
+		names := known > 1 && (o.SkipRows == 0 || known*2 >= len(s.Columns))
+		switch {
+		case s.hidesCells() && (s.lost() > 0 || len(s.Columns) == 1):
 			return 0, exit.Usage(fmt.Sprintf("%s:%d: a quote of this line does not fit%s", from.name, o.SkipRows+1,
 				nothingWritten), quotesHint)
-		}
-		o.SkipRows++
-		if s, err = from.read(o, maxTried); err != nil || len(s.Rows)+s.lost() == 0 {
-			break
-		}
-		known, fit := propose.Known(s.Columns), s.share()
-		switch same := slices.Equal(s.Columns, header); {
-		case header != nil && !same: // blank lines above it count
-			return lines, nil
-		case propose.BeginsWithLead(s.Columns, s.Rows):
-		case same, known > 1 && known*2 >= len(s.Columns) && fit >= 0.5:
-			lines, header = o.SkipRows, s.Columns
-		case usual.share() < 0.5 && fit > best:
+		case isLead && o.SkipRows == 0, names && fit >= 0.5:
+			return o.SkipRows, nil
+		case !isLead && fit > best && usual.share() < 0.5:
 			best, lines = fit, o.SkipRows
 		}
 	}
-	if lines > 0 {
-		err = nil // of lines below the header
-	}
-	return lines, err
+	return lines, nil
 }
 
-// cutFooter leaves out the last rows of a sample if they hold little and one begins with a word for totals.
-func (from reading) cutFooter(o source.Options, s *sample) (*sample, error) {
+// cutFooter leaves out the last rows of a sample if they hold little and one begins with a word for totals: those from
+// it on, and before it those that do not fit.
+func (from reading) cutFooter(o source.Options, s *sample) *sample {
 	begin := len(s.last) // of the rows behind the last lead
 	for begin > 0 && s.last[begin-1].isThin(len(s.Columns)) {
 		begin--
@@ -126,22 +119,18 @@ func (from reading) cutFooter(o source.Options, s *sample) (*sample, error) {
 	footer := s.last[begin:]
 	named := slices.IndexFunc(footer, func(l lastRow) bool { return propose.FooterWord(l.first) != "" })
 	if named < 0 || !s.Complete {
-		return s, nil
+		return s
 	}
-	if named == 0 || !footer[named-1].bad {
-		o.Footer = regexp.MustCompile("^" + regexp.QuoteMeta(propose.FooterWord(footer[named].first)))
-		if without, err := from.read(o, maxSampleRows); err == nil && without.lost() <= s.lost() &&
-			len(without.Rows) > 0 {
-			return without, nil
-		}
-		return s, nil
+	for named > 0 && footer[named-1].bad {
+		named--
 	}
-	for o.SkipFooter = len(footer); o.SkipFooter <= 2*keptLast; o.SkipFooter++ { // blank lines among them count, too
-		if without, err := from.read(o, maxSampleRows); err == nil && without.lost() == 0 {
-			return without, nil
-		}
+	first := footer[named].first
+	o.Footer = regexp.MustCompile(`^"?` + regexp.QuoteMeta(cmp.Or(propose.FooterWord(first), first)))
+	without, err := from.read(o, maxSampleRows)
+	if err != nil || without.lost() > s.lost() || len(without.Rows) == 0 {
+		return s
 	}
-	return s, nil
+	return without
 }
 
 // read reads the first rows in one way.
@@ -164,7 +153,7 @@ func (from reading) read(o source.Options, most int) (*sample, error) {
 	s.File, s.Warnings = from.name, f.Warnings()
 	s.Source = mapping.Source{
 		Format: f.Info().Format, Sheet: o.Sheet, List: o.List, Delimiter: o.Delimiter, Columns: s.Columns,
-		SkipRows: o.SkipRows, SkipFooter: o.SkipFooter, Footer: o.Footer,
+		SkipRows: o.SkipRows, Footer: o.Footer,
 	}
 	if o.Encoding != "" {
 		s.Encoding = f.Info().Encoding
@@ -191,12 +180,6 @@ type lastRow struct {
 func (l *lastRow) isThin(columns int) bool {
 	named := propose.FooterWord(l.first) != ""
 	return l.bad || l.filled*4 <= columns || named && l.filled*2 <= columns
-}
-
-// isTable reports whether nothing asks for another reading: all rows fit below the header, whose names are known, or
-// which is a lead itself.
-func (s *sample) isTable() bool {
-	return s.lost() == 0 && propose.Known(s.Columns) > 1 || propose.BeginsWithLead(s.Columns, s.Rows)
 }
 
 // hidesCells reports whether a quote in the header may hide what parts its cells.

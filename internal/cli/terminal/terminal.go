@@ -247,30 +247,8 @@ func (s *Screen) Entry(name, about string, column int) {
 	}
 }
 
-// Text adds lines: those at the margin as paragraphs, others as they are, but that a long one of a list goes on below
-// its last column.
-func (s *Screen) Text(text string) {
-	paragraph := ""
-	flush := func() {
-		if paragraph != "" {
-			s.Line("%s", Wrap(paragraph, Columns))
-		}
-		paragraph = ""
-	}
-	for line := range strings.SplitSeq(strings.Trim(text, "\n"), "\n") {
-		if line != "" && line[0] != ' ' {
-			paragraph += line + " "
-			continue
-		}
-		flush()
-		if last := strings.LastIndex(line, "   ") + 3; utf8.RuneCountInString(line) > Columns {
-			s.Entry(strings.TrimRight(line[:last], " "), line[last:], last)
-		} else {
-			s.Line("%s", strings.TrimRight(line, " "))
-		}
-	}
-	flush()
-}
+// Text adds lines, each wrapped.
+func (s *Screen) Text(text string) { s.Line("%s", Wrap(strings.Trim(text, "\n"), Columns)) }
 
 // Wrap breaks the lines of a text between words, so that none has more columns than width unless a word has.
 func Wrap(text string, width int) string {
