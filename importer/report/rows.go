@@ -236,7 +236,7 @@ func (r *Run) beginRejects(in Input, delimiter rune, names []string) {
 		if n := len(r.rejects); path != "" && n > 0 {
 			path = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, filepath.Ext(path)), n+1, extension)
 		}
-		out = r.create(path)
+		out = r.create("rejects", path)
 	}
 	if out == nil {
 		return

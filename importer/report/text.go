@@ -146,9 +146,10 @@ type NamedFile struct {
 	Path string `json:"path"`
 }
 
-func (s *Summary) left(name string, o *output) {
-	if o != nil {
-		s.Files = append(s.Files, NamedFile{name, o.path})
+// left notes a file that the run left; problems are of no kind, and not noted.
+func (s *Summary) left(o *output) {
+	if o != nil && o.kind != "" {
+		s.Files = append(s.Files, NamedFile{o.kind, o.path})
 	}
 }
 
