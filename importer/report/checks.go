@@ -136,6 +136,9 @@ func (c *Checks) faults() (faults []string) {
 
 // steps are what to do about the mapping and the files themselves.
 func (c *Checks) steps(todo *steps) {
+	if c == nil {
+		return
+	}
 	for _, kind := range kinds {
 		todo.add(kind.step != "" && len(c.of(kind.rule)) > 0, kind.step)
 	}
