@@ -188,16 +188,21 @@ func (s *Summary) keepIDs(todo *steps) {
 	}
 }
 
-// inDoubt are the steps to settle rows in doubt, in a list of their own. Pasted as they are, twice or in the wrong
-// order, they decide nothing.
+// inDoubt are the steps to settle rows in doubt: in the rejects if one file holds them all, else in a list of their own.
+// Pasted as they are, twice or in the wrong order, they decide nothing.
 func (s *Summary) inDoubt(todo *steps) {
-	list := "in-doubt-" + s.RunID + ".csv" // never over what a person has filled in
-	todo.add(true, fmt.Sprintf("List the %s in doubt (leadferry explain in_doubt says more):",
-		english.Plural(max(s.Rows.InDoubt, s.Standing), "row", "")),
-		"leadferry checkpoint export --state in_doubt"+s.at()+" -o "+list)
-	todo.add(true, "Look each up in the service's console and write into lead_id what you found: the lead's ID, or "+
-		"none if no lead was made, or exists if you cannot find its ID. An empty cell decides nothing. Then settle "+
-		"them:", "leadferry checkpoint resolve "+list+s.at())
+	list, cell, rejects := "in-doubt-"+s.RunID+".csv", "lead_id", s.paths("rejects")
+	inRejects := len(rejects) == 1 && s.Standing == 0 && s.Rows.InDoubt > 0 && s.Fleet == "" &&
+		filepath.Ext(rejects[0]) != ".jsonl" // resolve takes no JSONL
+	if inRejects {
+		list, cell = shell.Path(rejects[0]), "leadferry_lead_id"
+	}
+	rows := english.Plural(max(s.Rows.InDoubt, s.Standing), "row", "")
+	todo.add(!inRejects, "List the "+rows+" in doubt:", "leadferry checkpoint export --state in_doubt"+s.at()+" -o "+list)
+	todo.add(true, "Look up the "+rows+" in doubt in the service's console (leadferry explain in_doubt says more), and "+
+		"write into "+cell+" what you found: the lead's ID, or none if no lead was made, or exists if you cannot find "+
+		"its ID. An empty cell decides nothing. Then settle them:", "leadferry checkpoint resolve "+list+s.at())
+	todo.add(inRejects && s.Rows.Invalid+s.Rows.Rejected == 0, "Then "+s.Command+" the same file:", s.again(s.Command)...)
 }
 
 // at names the run's checkpoint, wherever the command is started: with another one, rows
