@@ -231,15 +231,8 @@ func (r *Run) openProblems() error {
 		r.problems = func(batch []Problem) error { return writeEach(out, batch, object) }
 		return nil
 	}
-	columns := func(cells []string) []string {
-		each(cells[1:3], func(n *string) { *n = strings.TrimPrefix(*n, "0") }) // line and row count from 1
-		if !r.files.ProblemValues {
-			cells = cells[:len(cells)-1]
-		}
-		return cells
-	}
-	r.problems = func(batch []Problem) error { return writeLines(r, out, batch, columns) }
-	return beginLines[Problem](out, columns)
+	r.problems = func(batch []Problem) error { return writeLines(r, out, batch, nil) }
+	return beginLines[Problem](out, unless(r.files.ProblemValues, "value"))
 }
 
 // Tells says whether problems are written at all.

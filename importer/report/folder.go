@@ -216,8 +216,9 @@ type output struct {
 	file    *os.File
 	opened  fs.FileInfo // to know the file again
 	buffer  *bufio.Writer
-	lines   *csv.Writer // into the buffer; nil: other text
-	texts   []bool      // which columns of lines of ours hold texts from outside
+	lines   *csv.Writer           // into the buffer; nil: other text
+	shown   []func(string) string // how each column of lines of ours is
+	without int                   // the column of these that this run does not write, or -1
 
 	delimiter rune     // of rejects; 0: JSONL
 	names     []string // of rejects: the rows' own columns

@@ -113,8 +113,8 @@ func (r *Run) open() {
 	}
 	r.summary = r.create("summary", f.Summary)
 	if r.err == nil {
-		r.err = errors.Join(beginLines[Result](r.results, f.header),
-			beginLines[Compared](r.reconciliation, nil), r.openProblems())
+		r.err = errors.Join(beginLines[Result](r.results, unless(f.Namespaced, "namespace"), f.Columns...),
+			beginLines[Compared](r.reconciliation, ""), r.openProblems())
 	}
 }
 
