@@ -136,6 +136,9 @@ func (c *Checks) faults() (faults []string) {
 
 // steps are what to do about the mapping and the files themselves.
 func (c *Checks) steps(todo *steps) {
+	if c == nil {
+		return
+	}
 	for _, kind := range kinds {
 		todo.add(kind.step != "" && len(c.of(kind.rule)) > 0, kind.step)
 	}
@@ -198,6 +201,9 @@ func (at Place) String() string {
 // command's output.
 const Annotations = "github"
 
+// maxAnnotations is how many are printed: GitHub shows ten of a step.
+const maxAnnotations = 100
+
 // CheckProblems says whether problems can be written to a file of this name.
 func CheckProblems(path string) error {
 	if path == "" || path == Annotations || slices.Contains([]string{".csv", ".jsonl"},
@@ -209,27 +215,24 @@ func CheckProblems(path string) error {
 
 // openProblems finds how problems are written.
 func (r *Run) openProblems() error {
-	if r.files.Problems == Annotations {
-		r.problems = annotate(r.files.Annotate)
+	if left := maxAnnotations; r.files.Problems == Annotations {
+		r.problems = func(batch []Problem) error {
+			batch = batch[:min(len(batch), left)]
+			left -= len(batch)
+			return writeEach(r.files.Annotate, batch, annotation)
+		}
 		return nil
 	}
-	out := r.create(r.files.Problems)
+	out := r.create("", r.files.Problems)
 	if out == nil {
 		return r.err
 	}
 	if strings.EqualFold(filepath.Ext(out.path), ".jsonl") {
-		r.problems = func(batch []Problem) error { return writeObjects(out, batch) }
+		r.problems = func(batch []Problem) error { return writeEach(out, batch, object) }
 		return nil
 	}
-	columns := func(cells []string) []string {
-		each(cells[1:3], func(n *string) { *n = strings.TrimPrefix(*n, "0") }) // line and row count from 1
-		if !r.files.ProblemValues {
-			cells = cells[:len(cells)-1]
-		}
-		return cells
-	}
-	r.problems = func(batch []Problem) error { return writeLines(r, out, batch, columns) }
-	return beginLines[Problem](out, columns)
+	r.problems = func(batch []Problem) error { return writeLines(r, out, batch, nil) }
+	return beginLines[Problem](out, unless(r.files.ProblemValues, "value"))
 }
 
 // Tells says whether problems are written at all.
@@ -244,17 +247,13 @@ func (r *Run) Problems(batch []Problem) error {
 	return r.err
 }
 
-// escaped makes a problem fit to be shown.
-func (p Problem) escaped() Problem {
-	p.File, p.Column, p.Text, p.Value = EscapeLine(p.File), Escape(p.Column), Escape(p.Text), Escape(p.Value)
-	return p
-}
-
-func writeObjects(out io.Writer, batch []Problem) error {
+// writeEach writes a line for each problem, made fit to be shown.
+func writeEach(to io.Writer, batch []Problem, line func(Problem) ([]byte, error)) error {
 	for _, p := range batch {
-		line, err := json.Marshal(p.escaped())
+		p.File, p.Column, p.Text, p.Value = EscapeLine(p.File), Escape(p.Column), Escape(p.Text), Escape(p.Value)
+		b, err := line(p)
 		if err == nil {
-			_, err = out.Write(append(EscapeJSON(line), '\n'))
+			_, err = to.Write(append(b, '\n'))
 		}
 		if err != nil {
 			return err
@@ -263,39 +262,19 @@ func writeObjects(out io.Writer, batch []Problem) error {
 	return nil
 }
 
-// maxAnnotations is how many are printed: GitHub shows ten of a step.
-const maxAnnotations = 100
+func object(p Problem) ([]byte, error) {
+	b, err := json.Marshal(p)
+	return EscapeJSON(b), err
+}
 
-// What stands for itself in no command of GitHub's workflows, nor in a property of one.
-var (
-	commandText     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
-	commandProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
-)
+// property writes what ends a value in a command of GitHub's workflows as such a command has it.
+var property = strings.NewReplacer("%", "%25", ":", "%3A", ",", "%2C")
 
-// annotate writes the first problems as commands of GitHub's workflows.
-func annotate(out io.Writer) func([]Problem) error {
-	written := 0
-	return func(batch []Problem) error {
-		for _, p := range batch {
-			if written++; written > maxAnnotations {
-				return nil
-			}
-			p = p.escaped()
-			properties := "title=" + commandProperty.Replace(p.Rule)
-			if p.File != "" {
-				properties = "file=" + commandProperty.Replace(p.File) + "," + properties
-			}
-			if p.Line > 0 {
-				properties += fmt.Sprintf(",line=%d", p.Line)
-			}
-			text := commandText.Replace(inColumn(p.Column, p.Text))
-			if written == maxAnnotations {
-				text += " (the last one shown: --problems FILE writes all)"
-			}
-			if _, err := fmt.Fprintf(out, "::error %s::%s\n", properties, text); err != nil {
-				return err
-			}
-		}
-		return nil
+// annotation is a problem as a command of GitHub's workflows.
+func annotation(p Problem) ([]byte, error) {
+	at := "file=" + property.Replace(p.File) + ",title=" + property.Replace(p.Rule)
+	if p.Line > 0 {
+		at += ",line=" + strconv.Itoa(p.Line)
 	}
+	return fmt.Appendf(nil, "::error %s::%s", at, strings.ReplaceAll(inColumn(p.Column, p.Text), "%", "%25")), nil
 }

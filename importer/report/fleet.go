@@ -36,11 +36,8 @@ func leftBy(w *checkpoint.Member) (*Summary, error) {
 // all. Of those that were killed, it lacks the requests of their last seconds; percentiles are those of the slowest
 // worker. It has no timeline. An error says what cannot be read of what a worker left.
 func Fleet(name string, shards int, members []checkpoint.Member) (*Summary, error) {
-	s := &Summary{RunID: name, Fleet: name, Requests: Requests{ByStatus: map[string]int{}}}
-	m := merger{
-		Summary: s, organizations: map[Organization]int{}, transitions: map[Transition]int{},
-		errors: map[[2]string]*Reason{},
-	}
+	all := &Summary{RunID: name, Fleet: name, Requests: Requests{ByStatus: map[string]int{}}, InService: &InService{}}
+	organizations, moves := map[Organization]int{}, map[Transition]int{}
 	newest := make([]*Summary, shards) // of several workers that had one shard, the newest knows how all its rows ended
 	for i := range members {
 		w := &members[i]
@@ -48,95 +45,106 @@ func Fleet(name string, shards int, members []checkpoint.Member) (*Summary, erro
 		if err != nil {
 			return nil, err
 		}
-		if s.StartedAt.IsZero() || w.Started.Before(s.StartedAt) {
-			s.StartedAt = w.Started
+		if i == 0 || w.Started.Before(all.StartedAt) {
+			all.StartedAt = w.Started
 		}
-		if w.Last.After(s.FinishedAt) {
-			s.FinishedAt = w.Last
+		if w.Last.After(all.FinishedAt) {
+			all.FinishedAt = w.Last
 		}
-		m.work(own)
+		all.addWork(own)
+		for _, o := range own.Organizations {
+			organizations[Organization{ID: o.ID, Location: o.Location}] += o.Leads
+		}
+		for _, t := range own.Transitions {
+			moves[Transition{From: t.From, To: t.To}] += t.Leads
+		}
 		if w.Newest && w.Shard < shards {
 			newest[w.Shard] = own
 		}
 	}
+	var missing []string // shards that no worker has begun, or whose last one did not come to its end
+	var codes []int      // of newest workers that came to their end
 	for shard, own := range newest {
-		if own != nil {
-			m.rows(own)
-		}
 		if own == nil || own.Outcome == Running {
-			m.missing = append(m.missing, fmt.Sprint(shard))
+			missing = append(missing, fmt.Sprint(shard))
+		} else {
+			codes = append(codes, own.ExitCode)
+		}
+		if own != nil {
+			all.addRows(own)
 		}
 	}
-	m.finish()
-	return s, nil
+	all.Organizations, all.Transitions = Organizations(organizations), Transitions(moves)
+	slices.SortFunc(all.Errors, func(a, b Reason) int {
+		return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Error, b.Error))
+	})
+	slices.SortFunc(all.InDoubt, func(a, b Doubt) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+	})
+	all.Errors = all.Errors[:min(len(all.Errors), mostReasons)]
+	all.InDoubt = all.InDoubt[:min(len(all.InDoubt), mostDoubts)]
+	if all.DurationS = max(all.FinishedAt.Sub(all.StartedAt).Seconds(), 0); all.DurationS > 0 {
+		all.ThroughputRowsPerS = float64(all.Rows.Read) / all.DurationS
+	}
+	all.endAsOne(codes, missing)
+	return all, nil
 }
 
-type merger struct {
-	*Summary
-	organizations map[Organization]int
-	transitions   map[Transition]int
-	errors        map[[2]string]*Reason
-	missing       []string // shards that no worker has begun, or whose last one did not come to its end
-	codes         []int    // of newest workers that came to their end
-}
+// Bounds of lists in a summary.
+const (
+	mostDoubts   = 200
+	mostExamples = 3
+	mostReasons  = 1000
+)
 
-func (m *merger) work(w *Summary) {
-	addUp(&m.Requests, w.Requests)
+// addWork adds what a worker sent, and what it knew of the ledger.
+func (s *Summary) addWork(w *Summary) {
+	addUp(&s.Requests, w.Requests)
 	for status, n := range w.Requests.ByStatus {
-		m.Requests.ByStatus[status] += n
+		s.Requests.ByStatus[status] += n
 	}
-	addUp(&m.LatencyMs, w.LatencyMs)
-	m.PeakInFlight += w.PeakInFlight
-	for _, o := range w.Organizations {
-		m.organizations[Organization{ID: o.ID, Location: o.Location}] += o.Leads
-	}
-	for _, t := range w.Transitions {
-		m.transitions[Transition{From: t.From, To: t.To}] += t.Leads
-	}
-	m.Checkpoint.New = m.Checkpoint.New || w.Checkpoint.New
-	m.Checkpoint.Sequence = max(m.Checkpoint.Sequence, w.Checkpoint.Sequence)
+	addUp(&s.LatencyMs, w.LatencyMs)
+	s.PeakInFlight += w.PeakInFlight
+	s.Checkpoint.New = s.Checkpoint.New || w.Checkpoint.New
+	s.Checkpoint.Sequence = max(s.Checkpoint.Sequence, w.Checkpoint.Sequence)
 }
 
-func (m *merger) rows(s *Summary) {
-	addUp(&m.Rows, s.Rows)
-	if s.Command == "" { // it has told no figures yet
+// addRows adds the rows of a shard and how they ended.
+func (s *Summary) addRows(w *Summary) {
+	addUp(&s.Rows, w.Rows)
+	if w.Command == "" { // it has told no figures yet
 		return
 	}
-	if s.Outcome != Running {
-		m.codes = append(m.codes, s.ExitCode)
+	if s.Command == "" {
+		s.Command, s.Version, s.Mapping, s.Target = w.Command, w.Version, w.Mapping, w.Target
+		s.Checkpoint.Path, s.Checkpoint.ID, s.Checkpoint.Leads = w.Checkpoint.Path, w.Checkpoint.ID, w.Checkpoint.Leads
 	}
-	if m.Command == "" {
-		m.Command, m.Version, m.Mapping, m.Target = s.Command, s.Version, s.Mapping, s.Target
-		m.Checkpoint.Path, m.Checkpoint.Leads = s.Checkpoint.Path, s.Checkpoint.Leads
+	s.Checkpoint.Leads = min(s.Checkpoint.Leads, w.Checkpoint.Leads)
+	for i, in := range w.Inputs {
+		if i == len(s.Inputs) {
+			s.Inputs = append(s.Inputs, Input{})
+		}
+		rows := s.Inputs[i].Rows + in.Rows
+		if s.Inputs[i].SHA256 == "" { // of none, or of a worker that has not read all
+			s.Inputs[i] = in
+		}
+		s.Inputs[i].Rows = rows
 	}
-	m.Checkpoint.Leads = min(m.Checkpoint.Leads, s.Checkpoint.Leads)
-	m.Checkpoint.ID = cmp.Or(m.Checkpoint.ID, s.Checkpoint.ID)
-	for i, in := range s.Inputs {
-		if i == len(m.Inputs) {
-			m.Inputs = append(m.Inputs, Input{})
-		}
-		rows := m.Inputs[i].Rows + in.Rows
-		if m.Inputs[i].Format == "" || m.Inputs[i].SHA256 == "" { // of none, or of a worker that has not read all
-			m.Inputs[i] = in
-		}
-		m.Inputs[i].Rows = rows
+	s.StopReason = cmp.Or(s.StopReason, w.StopReason)
+	s.DroppedValues += w.DroppedValues
+	if w.InService != nil {
+		addUp(s.InService, *w.InService)
 	}
-	m.StopReason = cmp.Or(m.StopReason, s.StopReason)
-	m.DroppedValues += s.DroppedValues
-	if s.InService != nil {
-		if m.InService == nil {
-			m.InService = new(InService)
+	s.InDoubt = append(s.InDoubt, w.InDoubt...)
+	for _, e := range w.Errors {
+		i := slices.IndexFunc(s.Errors, func(r Reason) bool { return r.Outcome == e.Outcome && r.Error == e.Error })
+		if i < 0 {
+			s.Errors = append(s.Errors, e)
+			continue
 		}
-		addUp(m.InService, *s.InService)
-	}
-	m.InDoubt = append(m.InDoubt, s.InDoubt...)
-	for _, e := range s.Errors {
-		key := [2]string{e.Outcome, e.Error}
-		if m.errors[key] == nil {
-			m.errors[key] = &Reason{Outcome: e.Outcome, Error: e.Error}
-		}
-		m.errors[key].Rows += e.Rows
-		m.errors[key].Examples = append(m.errors[key].Examples, e.Examples...)
+		one := &s.Errors[i]
+		one.Rows, one.Examples = one.Rows+e.Rows, append(one.Examples, e.Examples...)
+		one.Examples = one.Examples[:min(len(one.Examples), mostExamples)]
 	}
 }
 
@@ -153,58 +161,29 @@ func addUp[T any](all *T, own T) {
 	}
 }
 
-// Bounds of lists in a summary.
-const (
-	mostDoubts   = 200
-	mostExamples = 3
-	mostReasons  = 1000
-)
-
-// finish puts lists into order, and says how the whole ended.
-func (m *merger) finish() {
-	m.Organizations, m.Transitions = Organizations(m.organizations), Transitions(m.transitions)
-	inFile := func(a, b Place) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) }
-	for _, e := range m.errors {
-		slices.SortFunc(e.Examples, inFile)
-		e.Examples = e.Examples[:min(len(e.Examples), mostExamples)]
-		m.Errors = append(m.Errors, *e)
-	}
-	slices.SortFunc(m.Errors, func(a, b Reason) int {
-		return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Error, b.Error))
-	})
-	m.Errors = m.Errors[:min(len(m.Errors), mostReasons)]
-	slices.SortFunc(m.InDoubt, func(a, b Doubt) int { return inFile(a.Place, b.Place) })
-	m.InDoubt = m.InDoubt[:min(len(m.InDoubt), mostDoubts)]
-	m.DurationS = max(m.FinishedAt.Sub(m.StartedAt).Seconds(), 0)
-	if m.DurationS > 0 {
-		m.ThroughputRowsPerS = float64(m.Rows.Read) / m.DurationS
-	}
-	m.verdict()
-}
-
-// verdict is how the fleet ended as if it had been one run: the first that applies of 130, 4, 3, 5 and 1.
-func (m *merger) verdict() {
-	if len(m.missing) > 0 {
-		m.codes = append(m.codes, 3)
-		few := m.missing[:min(len(m.missing), 10)]
-		m.StopReason = cmp.Or(m.StopReason, fmt.Sprintf("%s not come to an end: %s",
-			english.Plural(len(m.missing), "shard has", "shards have"), english.WordSeries(few, "and")))
-		m.Hint = "wait for their workers, or start them again where they have died: leadferry checkpoint workers " +
+// endAsOne says how the fleet ended as if it had been one run: the first that applies of 130, 4, 3, 5 and 1.
+func (s *Summary) endAsOne(codes []int, missing []string) {
+	if len(missing) > 0 {
+		codes = append(codes, 3)
+		s.StopReason = cmp.Or(s.StopReason, fmt.Sprintf("%s not come to an end: %s",
+			english.Plural(len(missing), "shard has", "shards have"),
+			english.WordSeries(missing[:min(len(missing), 10)], "and")))
+		s.Hint = "wait for their workers, or start them again where they have died: leadferry checkpoint workers " +
 			"lists them"
 	}
 	for _, code := range []int{1, 5, 3, 4, 130} {
-		if slices.Contains(m.codes, code) {
-			m.ExitCode = code
+		if slices.Contains(codes, code) {
+			s.ExitCode = code
 		}
 	}
 	switch {
-	case m.StopReason != "" && m.ExitCode == 130 && len(m.missing) == 0:
-		m.Outcome = "interrupted"
-	case m.StopReason != "":
-		m.Outcome = "stopped"
-	case m.ExitCode != 0 || m.Rows.attention(false) > 0:
-		m.Outcome = "attention"
+	case s.StopReason != "" && s.ExitCode == 130 && len(missing) == 0:
+		s.Outcome = "interrupted"
+	case s.StopReason != "":
+		s.Outcome = "stopped"
+	case s.ExitCode != 0 || s.Rows.attention(false) > 0:
+		s.Outcome = "attention"
 	default:
-		m.Outcome = "complete"
+		s.Outcome = "complete"
 	}
 }

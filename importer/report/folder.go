@@ -96,21 +96,13 @@ func makeFolder(path string) (*os.Root, error) {
 	return folder, nil
 }
 
-// checkReused fails if a folder that was there has something in a place where a run would write, and the run may not
-// write to it.
+// checkReused fails if a folder that was there has anything but files and links, which are replaced, where a run would
+// write.
 func checkReused(folder *os.Root, path string) error {
 	entries, err := fs.ReadDir(folder.FS(), ".")
 	for _, e := range entries {
-		if RunFile(e.Name()) == "" || e.Type().IsRegular() || e.Type()&fs.ModeSymlink != 0 {
-			continue // a file or a link is replaced
-		}
-		switch info, err := e.Info(); {
-		case err != nil:
-			return err
-		case e.IsDir():
-			return fmt.Errorf("%s is a folder, and a run's file would be there", filepath.Join(path, e.Name()))
-		case !disk.Trusted(info):
-			return fmt.Errorf("%s: %w", filepath.Join(path, e.Name()), errNotOurs)
+		if RunFile(e.Name()) != "" && e.Type()&^fs.ModeSymlink != 0 {
+			return fmt.Errorf("%s is no file, and a run's file would be there", filepath.Join(path, e.Name()))
 		}
 	}
 	return err
@@ -216,6 +208,7 @@ func removeRun(root *os.Root, name string) error {
 // output is a file on its way to its name. Its folder is held open, so that anyone who
 // puts another one in its place receives nothing.
 type output struct {
+	kind    string // as Summary.Files names it; "" for one that is not there
 	path    string
 	folder  *os.Root
 	name    string // in the folder
@@ -223,8 +216,9 @@ type output struct {
 	file    *os.File
 	opened  fs.FileInfo // to know the file again
 	buffer  *bufio.Writer
-	lines   *csv.Writer // into the buffer; nil: other text
-	texts   []bool      // which columns of lines of ours hold texts from outside
+	lines   *csv.Writer           // into the buffer; nil: other text
+	shown   []func(string) string // how each column of lines of ours is
+	without int                   // the column of these that this run does not write, or -1
 
 	delimiter rune     // of rejects; 0: JSONL
 	names     []string // of rejects: the rows' own columns

@@ -35,12 +35,8 @@ func (s *Summary) Steps() []Step {
 	}
 	var todo steps
 	todo.add(s.Hint != "", capital(strings.TrimRight(s.Hint, "."))+".")
-	switch {
-	case s.Outcome == Running, s.DryRun && s.Checks == nil:
-	case s.DryRun:
-		s.afterCheck(&todo)
-	default:
-		s.afterRun(&todo)
+	if s.Outcome != Running && !(s.DryRun && s.Checks == nil) {
+		s.afterwards(&todo)
 	}
 	for i := range todo {
 		todo[i].Text = s.Holding(todo[i].Text)
@@ -72,71 +68,59 @@ func (s *Summary) next(p *printer) {
 	}
 }
 
-func (s *Summary) afterRun(todo *steps) {
-	n, stopped := s.Rows, s.halted()
+// afterwards is what follows a run that ended, however it did.
+func (s *Summary) afterwards(todo *steps) {
+	n := s.Rows
 	s.keepIDs(todo)
 	again := "Run the same command again: it goes on where this run stopped, and sends nothing twice."
-	if s.Reconciliation != nil {
+	if s.Reconciliation != nil || s.DryRun {
 		again = "Run the same command again."
 	}
 	if s.Hint != "" {
 		again = "Then r" + again[1:]
 	}
-	todo.add(stopped && !s.Same, again)
+	todo.add(s.halted() && !s.Same, again)
 	if max(n.InDoubt, s.Standing) > len(s.Unkept) {
 		s.inDoubt(todo)
 	}
-	if s.Reconciliation != nil {
-		s.afterReconciling(todo)
-		return
-	}
+	s.Checks.steps(todo)
 	todo.add(n.Rejected > 1 && s.Requests.Create+s.Requests.Update > 0 &&
 		n.Created+n.Updated+n.Partial+n.Unchanged == 0,
 		"The service accepted no row: is the mapping wrong, not the rows? The rejects file has the service's words. "+
 			"Correct the mapping and run the same command again, or correct the rows. Were both right, and you changed "+
 			"something else? Then add --retry-rejected.")
-	todo.add(n.Invalid+n.Rejected > 0,
-		s.correct(n.Invalid+n.Rejected, s.Command+" what you corrected"), s.again(s.Command)...)
-	unsent := n.Failed + n.Partial + n.Pending
-	todo.add(!stopped && unsent > 0, fmt.Sprintf("Run the same command again for the %s that did not get through.",
+	if s.Reconciliation != nil {
+		s.afterReconciling(todo)
+	} else if n.Invalid+n.Rejected > 0 {
+		s.correct(todo)
+	}
+	unsent := n.Failed + n.Partial
+	if !s.DryRun {
+		unsent += n.Pending
+	}
+	todo.add(!s.halted() && unsent > 0, fmt.Sprintf("Run the same command again for the %s that did not get through.",
 		english.Plural(unsent, "row", "")))
-	s.afterPulling(todo)
-	s.readAnew(todo)
+	todo.add(s.Pulled > 0, "Load "+strings.Join(s.paths("pull"), "")+" ("+english.Plural(s.Pulled, "lead", "")+
+		") into the CRM.")
+	todo.add(s.Wordless > 0, "Name words of the CRM for the statuses that the notes name, in the mapping's "+
+		`lead.status.pull, or "" to leave these leads out of the pull file.`)
+	todo.add(len(s.changed()) > 0, "Run the command again when nothing writes to the input any more: this run may "+
+		"lack some of its rows.")
 	s.decisions(todo)
+	s.send(todo)
 }
 
 // afterReconciling is what follows a run that only looked.
 func (s *Summary) afterReconciling(todo *steps) {
-	n, r := s.Rows, s.Reconciliation
-	s.afterPulling(todo)
 	list := append(s.paths("reconciliation"), "the reconciliation")[0]
-	todo.add(n.Conflict > 0, "Look at the "+
-		english.Plural(n.Conflict, "row that differs", "rows that differ")+": "+list+
+	todo.add(s.Rows.Conflict > 0, "Look at the "+
+		english.Plural(s.Rows.Conflict, "row that differs", "rows that differ")+": "+list+
 		" says who changed what. A sync sends what the file changed; its --conflict decides where the service changed.")
-	todo.add(n.Failed > 0 && !s.halted(), "Run the same command again: "+english.Plural(n.Failed, "lead", "")+
-		" could not be read.")
-	todo.add(n.Invalid > 0, "Correct "+english.Plural(n.Invalid, "row", "")+
+	todo.add(s.Rows.Invalid > 0, "Correct "+english.Plural(s.Rows.Invalid, "row", "")+
 		" where the file comes from: a sync does not send an invalid row.")
-	todo.add(r.absent() > 0, "Find out why the file lacks "+
-		english.Plural(r.absent(), "known lead", "")+": "+list+" lists them as absent.")
-	todo.add(n.Unmatched > 0, "No lead is known for "+english.Plural(n.Unmatched, "row", "")+
-		". Import what has no lead yet, or take over leads that exist with `leadferry checkpoint adopt`.")
-	s.readAnew(todo)
-}
-
-// afterPulling is what the CRM should take over.
-func (s *Summary) afterPulling(todo *steps) {
-	todo.add(s.Pulled > 0, "Load "+strings.Join(s.paths("pull"), "")+" ("+english.Plural(s.Pulled, "lead", "")+
-		") into the CRM.")
-	todo.add(s.Wordless > 0, "Name words of the CRM for the statuses that the notes name, in the mapping's "+
-		"lead.status.pull, "+
-		`or "" to leave these leads out of the pull file.`)
-}
-
-// readAnew asks for another run over inputs that changed.
-func (s *Summary) readAnew(todo *steps) {
-	todo.add(len(s.changed()) > 0, "Run the command again when nothing writes to the input any more: this run may "+
-		"lack some of its rows.")
+	absent := s.Reconciliation.absent()
+	todo.add(absent > 0, "Find out why the file lacks "+english.Plural(absent, "known lead", "")+": "+list+
+		" lists them as absent.")
 }
 
 // halted reports whether the run did not come to its end.
@@ -149,35 +133,22 @@ func (s *Summary) decisions(todo *steps) {
 		"Look at the rows that changed since their leads were made. --changed update sends what differs; --changed "+
 			"ignore counts these rows as unchanged.")
 	todo.add(n.Unmatched > 0, "Import the rows that have no lead yet, or take over leads that exist with `leadferry "+
-		"checkpoint adopt`. --missing ignore skips these rows.")
-	todo.add(n.Conflict > 0,
+		"checkpoint adopt`. A sync with --missing ignore skips these rows.")
+	todo.add(n.Conflict > 0 && s.Reconciliation == nil,
 		"Decide on the rows in conflict: the results say why each was held. They are checked again by the next run.")
 }
 
-// afterCheck is what follows a run that was not to send anything.
-func (s *Summary) afterCheck(todo *steps) {
-	s.Checks.steps(todo)
-	s.readAnew(todo)
-	s.decisions(todo)
-	if s.Rows.InDoubt > 0 {
-		s.inDoubt(todo)
+// send is what follows a check with nothing to correct.
+func (s *Summary) send(todo *steps) {
+	n := s.Rows
+	if !s.DryRun || s.halted() || n.Invalid+n.Rejected+n.Failed+n.Partial+len(s.Checks.faults())+len(s.changed()) > 0 ||
+		n.Pending == 0 || !s.Checks.sends() {
+		return
 	}
-	bad := s.Rows.attention(true) - s.Rows.Changed - s.Rows.Unmatched - s.Rows.Conflict - s.Rows.InDoubt
-	switch {
-	case bad > 0:
-		todo.add(true, s.correct(bad, "check again"), s.again("validate")...)
-	case s.Outcome != "complete" && s.Outcome != "attention" || len(s.Checks.faults())+len(s.changed()) > 0:
-	case s.Rows.Pending == 0 || !s.Checks.sends():
-	case s.Command == "validate":
-		var inputs []string
-		for _, in := range s.Inputs {
-			inputs = append(inputs, in.Path)
-		}
-		todo.add(true, english.Plural(s.Rows.Pending, "row", "")+" would be sent. Import with the same flags as in "+
-			"this check (--sandbox --limit 10 tries it without an account):", s.command("import", inputs...)+flags(s.Flags))
-	default:
-		todo.add(true, "Run the same command without --dry-run to send the rows.")
-	}
+	todo.add(s.Command != "validate", "Run the same command without --dry-run to send the rows.")
+	todo.add(s.Command == "validate", english.Plural(n.Pending, "row", "")+" would be sent. Import with the same flags "+
+		"as in this check (--sandbox --limit 10 tries it without an account):",
+		s.command("import", convert(s.Inputs, func(in Input) string { return in.Path })...)+flags(s.Flags))
 }
 
 // Unkept is a lead that was made and whose ID the checkpoint could not keep, as `leadferry checkpoint resolve` reads
@@ -217,32 +188,21 @@ func (s *Summary) keepIDs(todo *steps) {
 	}
 }
 
-// inDoubt are the steps to settle rows in doubt: in the rejects, or in a list of its own. Pasted as they are, twice or
-// in the wrong order, they decide nothing.
+// inDoubt are the steps to settle rows in doubt: in the rejects if one file holds them all, else in a list of their own.
+// Pasted as they are, twice or in the wrong order, they decide nothing.
 func (s *Summary) inDoubt(todo *steps) {
-	rows, more := english.Plural(max(s.Rows.InDoubt, s.Standing), "row", ""), "(leadferry explain in_doubt says more)"
-	list := "in-doubt.csv"
-	if s.RunID != "" { // never over what a person has filled in
-		list = "in-doubt-" + s.RunID + ".csv"
-	}
-	look := "Look each up in the service's console and write into lead_id"
-	rejects := s.paths("rejects")
+	list, cell, rejects := "in-doubt-"+s.RunID+".csv", "lead_id", s.paths("rejects")
 	inRejects := len(rejects) == 1 && s.Standing == 0 && s.Rows.InDoubt > 0 && s.Fleet == "" &&
-		filepath.Ext(rejects[0]) != ".jsonl" // one file holds them all, in a form that resolve takes
+		filepath.Ext(rejects[0]) != ".jsonl" // resolve takes no JSONL
 	if inRejects {
-		list = shell.Path(rejects[0])
-		look = fmt.Sprintf("Look up the %s in doubt in the service's console %s, and write into leadferry_lead_id of "+
-			"the rejects file", rows, more)
+		list, cell = shell.Path(rejects[0]), "leadferry_lead_id"
 	}
-	todo.add(!inRejects, fmt.Sprintf("List the %s in doubt %s:", rows, more),
-		"leadferry checkpoint export --state in_doubt"+s.at()+" -o "+list)
-	todo.add(true, look+" what you found: the lead's ID, or none if no lead was made, or exists if you cannot "+
-		"find its ID. An empty cell decides nothing. Then settle them:", "leadferry checkpoint resolve "+list+s.at())
-	then := "Then " + s.Command + " the same file"
-	if s.Command == "import" {
-		then += ", which sends what was not made and links what was found"
-	}
-	todo.add(inRejects && s.Rows.Invalid+s.Rows.Rejected == 0, then+":", s.again(s.Command)...)
+	rows := english.Plural(max(s.Rows.InDoubt, s.Standing), "row", "")
+	todo.add(!inRejects, "List the "+rows+" in doubt:", "leadferry checkpoint export --state in_doubt"+s.at()+" -o "+list)
+	todo.add(true, "Look up the "+rows+" in doubt in the service's console (leadferry explain in_doubt says more), and "+
+		"write into "+cell+" what you found: the lead's ID, or none if no lead was made, or exists if you cannot find "+
+		"its ID. An empty cell decides nothing. Then settle them:", "leadferry checkpoint resolve "+list+s.at())
+	todo.add(inRejects && s.Rows.Invalid+s.Rows.Rejected == 0, "Then "+s.Command+" the same file:", s.again(s.Command)...)
 }
 
 // at names the run's checkpoint, wherever the command is started: with another one, rows
@@ -259,18 +219,18 @@ func (s *Summary) at() string {
 }
 
 // correct asks for corrections in the rejects files, or in the input without them.
-func (s *Summary) correct(rows int, then string) string {
-	text := "Correct the " + english.Plural(rows, "row", "") + " in the "
-	switch rejects := s.paths("rejects"); {
-	case len(rejects) == 0 && s.Checks != nil:
-		return text + "input, or the mapping, and run the same command again."
-	case len(rejects) == 0:
-		return text + "input and run the same command again."
-	case s.DryRun:
-		return text + "rejects file and " + then + ", with the same flags as in this run:"
+func (s *Summary) correct(todo *steps) {
+	text := "Correct the " + english.Plural(s.Rows.Invalid+s.Rows.Rejected, "row", "") + " in the "
+	if len(s.paths("rejects")) == 0 {
+		todo.add(true, text+"input, or the mapping, and run the same command again.")
+		return
 	}
-	return text + "rejects file and " + then +
-		". That sends only these rows. Add the same flags as in this run, if the line lacks some:"
+	name := s.Command
+	if s.DryRun {
+		name = "validate"
+	}
+	todo.add(true, text+"rejects file and "+name+" what you corrected, with the same flags as in this run:",
+		s.again(name)...)
 }
 
 // again are commands over the rejects files. A mapping or a flag may say that the inputs are

@@ -24,6 +24,7 @@ type Result struct {
 	Line           string `csv:"line"`
 	Row            string `csv:"row"`
 	Key            string `csv:"key"`
+	Namespace      string `csv:"namespace"` // of the key, where the mapping has one
 	Outcome        string `csv:"outcome"`
 	LeadID         string `csv:"lead_id"`
 	ExternalID     string `csv:"external_id"` // linked; of a row in doubt or partial, the one that is wanted
@@ -34,37 +35,12 @@ type Result struct {
 	Attempts       string `csv:"attempts"`
 	Error          string `csv:"error"`
 
-	Namespace string   `csv:"-"` // of the key; a column behind it where the mapping has one
-	Own       []string `csv:"-"` // the row's own cells, in the order of Files.Columns
+	Own []string `csv:"-"` // the row's own cells, in the order of Files.Columns
 }
 
 // Results writes lines of the results file.
 func (r *Run) Results(batch []Result) error {
-	next := 0
-	return writeLines(r, r.results, batch, func(cells []string) []string {
-		l := &batch[next]
-		if next++; r.files.Namespaced {
-			cells = slices.Insert(cells, keyColumn+1, l.Namespace)
-		}
-		return append(cells, l.Own...)
-	})
-}
-
-// keyColumn is where the key is in a line of results.
-const keyColumn = 3
-
-// header are the names of the columns of results; one of the rows' own that exists already gets another name.
-func (f *Files) header(names []string) []string {
-	if f.Namespaced {
-		names = slices.Insert(names, keyColumn+1, "namespace")
-	}
-	for _, name := range f.Columns {
-		for slices.Contains(names, name) {
-			name = "row_" + name
-		}
-		names = append(names, name)
-	}
-	return names
+	return writeLines(r, r.results, batch, func(i int) []string { return batch[i].Own })
 }
 
 // Compared is one line of the reconciliation: a row beside its lead, or a lead that no row names,
@@ -112,56 +88,79 @@ func (r *Run) Pull(lines []Pulled) error {
 	if r.err != nil || r.pull == nil {
 		return r.err
 	}
-	r.err, r.pulled = beginLines[Pulled](r.pull, nil), len(lines)
+	r.err, r.pulled = beginLines[Pulled](r.pull, ""), len(lines)
 	return writeLines(r, r.pull, lines, nil)
 }
 
-// beginLines writes the header line of a file whose lines are a T; wider, if not nil, adds the columns that not every
-// file has.
-func beginLines[T any](to *output, wider func([]string) []string) error {
+// beginLines writes the header line of a file whose lines are a T, without the column that this run does not write, and
+// with the rows' own columns behind. One of these whose name is there already gets another one.
+func beginLines[T any](to *output, without string, own ...string) error {
 	if to == nil {
 		return nil
 	}
 	header, err := gocsv.MarshalString([]T{}) // the names that its tags give the columns
 	names := strings.Split(strings.TrimSpace(header), ",")
-	for _, name := range names {
-		text := slices.Contains([]string{"location", "error", "content_keys", "column", "text", "value"}, name)
-		to.texts = append(to.texts, text)
+	to.shown = convert(names, shownAs)
+	if to.without = slices.Index(names, without); to.without >= 0 {
+		names = slices.Delete(names, to.without, to.without+1)
 	}
-	if wider != nil {
-		names = wider(names)
+	for _, name := range own {
+		for slices.Contains(names, name) {
+			name = "row_" + name
+		}
+		names = append(names, name)
 	}
 	to.lines = csv.NewWriter(to)
 	return errors.Join(err, to.lines.Write(names))
 }
 
-// writeLines writes a batch of lines, as wide as their header.
-func writeLines[T any](r *Run, to *output, batch []T, wider func([]string) []string) error {
+// unless is the name of a column that is left out, or "" where it is wanted.
+func unless(wanted bool, column string) string {
+	if wanted {
+		return ""
+	}
+	return column
+}
+
+// shownAs is how the cells of a column are made fit to be shown: texts from outside are cut and defused, names and IDs
+// only lose what a terminal would act upon.
+func shownAs(column string) func(string) string {
+	switch column {
+	case "location", "error", "content_keys", "column", "text", "value":
+		return Cell
+	case "line", "row": // count from 1
+		return func(number string) string { return strings.TrimPrefix(number, "0") }
+	}
+	return EscapeLine
+}
+
+// writeLines writes a batch of lines, each with the row's own cells, if any.
+func writeLines[T any](r *Run, to *output, batch []T, own func(i int) []string) error {
 	if r.err == nil && to != nil && len(batch) > 0 {
-		r.err = gocsv.MarshalCSVWithoutHeaders(batch, shown{to.lines, to.texts, wider})
+		r.err = gocsv.MarshalCSVWithoutHeaders(batch, &shown{to.lines, to, own, 0})
 	}
 	return r.err
 }
 
-// shown takes lines from gocsv and makes them fit to be shown: texts from outside are cut and defused, names and IDs
-// only lose what a terminal would act upon.
+// shown takes lines from gocsv and makes them fit to be shown.
 type shown struct {
 	*csv.Writer
-	texts []bool
-	wider func(cells []string) []string
+	to      *output
+	own     func(i int) []string
+	written int
 }
 
-func (w shown) Write(cells []string) error {
+func (w *shown) Write(cells []string) error {
 	for i, cell := range cells {
-		if w.texts[i] {
-			cells[i] = Cell(cell)
-		} else {
-			cells[i] = EscapeLine(cell)
-		}
+		cells[i] = w.to.shown[i](cell)
 	}
-	if w.wider != nil {
-		cells = w.wider(cells)
+	if at := w.to.without; at >= 0 {
+		cells = slices.Delete(cells, at, at+1)
 	}
+	if w.own != nil {
+		cells = append(cells, w.own(w.written)...)
+	}
+	w.written++
 	return w.Writer.Write(cells)
 }
 
@@ -236,7 +235,7 @@ func (r *Run) beginRejects(in Input, delimiter rune, names []string) {
 		if n := len(r.rejects); path != "" && n > 0 {
 			path = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, filepath.Ext(path)), n+1, extension)
 		}
-		out = r.create(path)
+		out = r.create("rejects", path)
 	}
 	if out == nil {
 		return

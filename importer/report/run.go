@@ -13,6 +13,7 @@
 package report
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -44,8 +45,7 @@ type Files struct {
 
 // Wanted reports whether any file or folder is.
 func (f Files) Wanted() bool {
-	return f.Dir != "" || f.Results != "" || f.Rejects != "" || f.Summary != "" || f.Problems != "" || f.Pull != "" ||
-		f.Reconciliation != ""
+	return cmp.Or(f.Dir, f.Results, f.Rejects, f.Summary, f.Problems, f.Pull, f.Reconciliation) != ""
 }
 
 // path is where a file lies that a flag names, or else in the folder; "" where it is not wanted.
@@ -103,23 +103,23 @@ func OpenRun(f Files) (*Run, error) {
 
 func (r *Run) open() {
 	f := &r.files
-	r.results, r.named = r.create(f.Results), r.create(f.Rejects)
+	r.results, r.named = r.create("results", f.Results), r.create("rejects", f.Rejects)
 	if f.Reconciles {
-		r.reconciliation = r.create(f.path(f.Reconciliation, reconciliationFile))
+		r.reconciliation = r.create("reconciliation", f.path(f.Reconciliation, reconciliationFile))
 	}
-	r.pull = r.create(f.Pull)
+	r.pull = r.create("pull", f.Pull)
 	if f.Page != nil {
-		r.page = r.create(f.path("", pageFile))
+		r.page = r.create("page", f.path("", pageFile))
 	}
-	r.summary = r.create(f.Summary)
+	r.summary = r.create("summary", f.Summary)
 	if r.err == nil {
-		r.err = errors.Join(beginLines[Result](r.results, f.header),
-			beginLines[Compared](r.reconciliation, nil), r.openProblems())
+		r.err = errors.Join(beginLines[Result](r.results, unless(f.Namespaced, "namespace"), f.Columns...),
+			beginLines[Compared](r.reconciliation, ""), r.openProblems())
 	}
 }
 
-// create opens an output; nil where path is "" or None, or after an error.
-func (r *Run) create(path string) (o *output) {
+// create opens an output of a kind, by which people know it; nil where path is "" or None, or after an error.
+func (r *Run) create(kind, path string) (o *output) {
 	if path == "" || path == None || r.err != nil {
 		return nil
 	}
@@ -131,7 +131,7 @@ func (r *Run) create(path string) (o *output) {
 		o, r.err = create(folder, path)
 	}
 	if r.err == nil {
-		r.outputs = append(r.outputs, o)
+		o.kind, r.outputs = kind, append(r.outputs, o)
 	}
 	return o
 }
@@ -152,15 +152,15 @@ func (r *Run) Flush() error {
 // this one has not written again.
 func (r *Run) Finish(s *Summary) error {
 	defer r.close()
-	s.Files = nil
-	if r.Problems(s.Checks.problems()) == nil {
+	if s.Files = nil; r.Problems(s.Checks.problems()) == nil {
 		r.err = r.commitRows(s)
 	}
 	if r.err != nil {
+		s.Files = nil
 		s.Stopped(Unwritten(r.err))
 	}
-	s.left("summary", r.summary) // of which it tells itself, as does the page
-	s.left("page", r.page)
+	s.left(r.summary) // of which it tells itself, as does the page
+	s.left(r.page)
 	s.escape()
 	r.complete(s, r.page, func(w io.Writer) error { return r.files.Page(w, s) })
 	if r.complete(s, r.summary, s.WriteJSON) {
@@ -189,32 +189,26 @@ func (r *Run) commitRows(s *Summary) error {
 		return fmt.Errorf("write results and rejects: %w", err)
 	}
 	for _, o := range r.outputs {
-		end := o.commit
+		var err error
 		switch {
 		case o == r.summary, o == r.page:
-			continue
-		case o == r.named: // what an earlier run left there would be taken for this one's
-			end = o.remove
+		case o == r.named: // nothing went into it; what an earlier run left there would be taken for this one's
+			err = o.remove()
 		case o == r.pull && o.lines == nil: // not written
-			end = o.discard
+			err = o.discard()
+		default:
+			err = o.commit()
+			s.left(o)
 		}
-		if err := end(); err != nil {
+		if err != nil {
 			return fmt.Errorf("complete results and rejects: %w", err)
 		}
 	}
 	if err := r.removeOld(); err != nil {
 		return fmt.Errorf("remove the files of an earlier run: %w", err)
 	}
-	s.left("results", r.results)
 	s.witnessed = r.folder != nil && r.files.Results == filepath.Join(r.files.Dir, resultsFile)
-	for _, file := range r.rejects {
-		s.left("rejects", file)
-	}
-	s.left("reconciliation", r.reconciliation)
-	if r.pull != nil && r.pull.lines != nil {
-		s.left("pull", r.pull)
-		s.Pulled = r.pulled
-	}
+	s.Pulled = r.pulled
 	return nil
 }
 

@@ -32,14 +32,14 @@ func (s *Summary) Sections() []Section {
 	all := append(s.Reconciliation.sections(),
 		Section{ID: "rows", Title: "Rows", Lines: append([]Line{{Count: s.Rows.Read, Name: "read"}}, rows...)})
 	all = append(all,
-		Section{ID: "moves", Title: "Changes of status, confirmed", Top: 12, Lines: lines(s.Transitions,
+		Section{ID: "moves", Title: "Changes of status, confirmed", Top: 12, Lines: convert(s.Transitions,
 			func(t Transition) Line {
 				return Line{Count: t.Leads, Name: cmp.Or(t.From, "not known"), Text: "to " + t.To}
 			})},
-		Section{ID: "errors", Title: "Most frequent reasons", Top: 3, Lines: lines(s.asking(), Reason.line)})
+		Section{ID: "errors", Title: "Most frequent reasons", Top: 3, Lines: convert(s.asking(), Reason.line)})
 	all = append(all, s.Checks.sections()...)
 	all = append(all,
-		Section{ID: "notes", Title: "Notes", Lines: lines(s.Notes, func(text string) Line { return Line{Text: text} })},
+		Section{ID: "notes", Title: "Notes", Lines: convert(s.Notes, func(text string) Line { return Line{Text: text} })},
 		Section{ID: "organizations", Title: "Assigned to", Top: 10, Lines: assigned(s.Organizations)})
 	return slices.DeleteFunc(all, func(of Section) bool { return len(of.Lines) == 0 })
 }
@@ -53,7 +53,7 @@ func assigned(organizations []Organization) []Line {
 	for _, o := range organizations {
 		leads[Organization{ID: o.ID, Location: location[o.ID]}] += o.Leads
 	}
-	return lines(Organizations(leads), func(o Organization) Line {
+	return convert(Organizations(leads), func(o Organization) Line {
 		if o.Location == "" {
 			return Line{Count: o.Leads, Name: o.ID}
 		}
@@ -61,7 +61,7 @@ func assigned(organizations []Organization) []Line {
 	})
 }
 
-func lines[T any](items []T, line func(T) Line) (list []Line) {
+func convert[T, L any](items []T, line func(T) L) (list []L) {
 	for _, item := range items {
 		list = append(list, line(item))
 	}
@@ -72,7 +72,7 @@ func (r *Reconciliation) sections() []Section {
 	if r == nil {
 		return nil
 	}
-	verdicts := lines(r.Verdicts, func(v VerdictCount) Line {
+	verdicts := convert(r.Verdicts, func(v VerdictCount) Line {
 		return Line{Count: v.Leads, Name: v.Verdict, Text: verdictMeanings[v.Verdict]}
 	})
 	verdicts = slices.DeleteFunc(verdicts, func(l Line) bool { return l.Count == 0 })
@@ -100,11 +100,11 @@ func (c *Checks) sections() (all []Section) {
 	if c == nil {
 		return nil
 	}
-	failed := lines(c.Rules, Reason.line)
+	failed := convert(c.Rules, Reason.line)
 	all = append(all, Section{ID: "rules", Title: "Checks that rows fail", Lines: failed, Top: topChecks})
 	for _, k := range kinds {
 		if k.title != "" {
-			list := lines(c.of(k.rule), Problem.line)
+			list := convert(c.of(k.rule), Problem.line)
 			all = append(all, Section{ID: k.rule, Title: k.title, Lines: list, Top: k.top, Private: k.quotes})
 		}
 	}
@@ -127,7 +127,7 @@ func (p Problem) line() Line {
 
 // assigned previews to whom leads would go, as far as anybody can tell.
 func (c *Checks) assigned() []Line {
-	return lines(c.Assignments, func(a Assignment) Line {
+	return convert(c.Assignments, func(a Assignment) Line {
 		line := Line{Count: a.Rows, Text: "to nobody: the mapping has no assign"}
 		switch {
 		case a.OrganizationID != "":

@@ -113,7 +113,7 @@ func TestAFleetIsSummedUpAsOneRun(t *testing.T) {
 	if s.Requests.Create != 54 || s.Requests.ByStatus["201"] != 54 || s.Inputs[0].Rows != 50 || s.Inputs[0].Blank != 2 || s.Organizations[0].Leads != 54 {
 		t.Errorf("%+v %+v %+v", s.Requests, s.Inputs, s.Organizations)
 	}
-	if len(s.Errors) != 1 || s.Errors[0].Rows != 2 || s.Errors[0].Examples[0].Line != 70 {
+	if len(s.Errors) != 1 || s.Errors[0].Rows != 2 || len(s.Errors[0].Examples) != 2 {
 		t.Errorf("%+v", s.Errors)
 	}
 	same(t, 290.0, s.LatencyMs.P50, "p50 is not that of the slowest worker")

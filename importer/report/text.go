@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -46,7 +45,10 @@ func (s *Summary) WriteText(w io.Writer, width int, ink Ink) error {
 func (s *Summary) Headline() (sentences []string) {
 	add := func(text string) { sentences = append(sentences, text) }
 	name, rows := s.activity(), english.Plural(s.Rows.Read, "row", "")
-	need, faults := s.Attention(), strings.Join(append(s.Checks.faults(), s.changed()...), ", and ")
+	need, faults := s.Attention(), append(s.Checks.faults(), s.changed()...)
+	if s.Outcome == "attention" && s.Checks == nil && need+len(faults) == 0 { // see Wordless, which is not read from files
+		faults = []string{"the pull file lacks leads"}
+	}
 	asking := fmt.Sprintf("%s of %s %s attention", humanize.Comma(int64(need)), rows,
 		english.PluralWord(need, "needs", "need")) + s.news()
 	switch {
@@ -59,14 +61,10 @@ func (s *Summary) Headline() (sentences []string) {
 	case s.Outcome == "stopped":
 		add(name + " stopped early: " + strings.TrimRight(s.StopReason, "."))
 		add("Until then, " + s.progress())
-	case need > 0 && faults != "":
-		add(name + " finished: " + asking + ", and " + faults)
 	case need > 0:
-		add(name + " finished: " + asking)
-	case faults != "":
-		add(name + " finished: no row needs attention, but " + faults)
-	case s.Outcome == "attention" && s.Checks == nil: // see Summary.Wordless, which is not read from files
-		add(name + " finished: no row needs attention, but the pull file lacks leads")
+		add(name + " finished: " + strings.Join(append([]string{asking}, faults...), ", and "))
+	case len(faults) > 0:
+		add(name + " finished: no row needs attention, but " + strings.Join(faults, ", and "))
 	case s.Rows.Read == 0:
 		add(name + " complete: there were no rows")
 	default:
@@ -146,9 +144,10 @@ type NamedFile struct {
 	Path string `json:"path"`
 }
 
-func (s *Summary) left(name string, o *output) {
-	if o != nil {
-		s.Files = append(s.Files, NamedFile{name, o.path})
+// left notes a file that the run left; problems are of no kind, and not noted.
+func (s *Summary) left(o *output) {
+	if o != nil && o.kind != "" {
+		s.Files = append(s.Files, NamedFile{o.kind, o.path})
 	}
 }
 
@@ -163,13 +162,11 @@ func (s *Summary) paths(name string) (paths []string) {
 }
 
 func (s *Summary) filesLeft(p *printer) {
-	width := 0
-	for _, f := range s.Files {
-		width = max(width, len(f.Name))
+	if len(s.Files) == 0 {
+		return
 	}
-	if len(s.Files) > 0 {
-		p.heading("Files")
-	}
+	p.heading("Files")
+	width := slices.Max(convert(s.Files, func(f NamedFile) int { return len(f.Name) }))
 	for _, f := range s.Files {
 		p.verbatim(fmt.Sprintf("%-*s  %s", width, f.Name, f.Path))
 	}
@@ -259,26 +256,23 @@ func Escape(text string) string { return Shorten(text, maxText) }
 
 // Shorten is Escape, but cuts what goes beyond so many characters.
 func Shorten(text string, most int) string {
-	if plain(text, most) {
-		return text
+	hidden := func(r rune) bool { return r < ' ' || r > '~' }
+	if len(text) <= most && !strings.ContainsFunc(text, hidden) {
+		return text // as nearly all are
 	}
 	var b strings.Builder
-	shown, fits := 0, 0 // fits: bytes that leave room for the mark of a cut
-	for i := 0; i < len(text); {
-		r, size := utf8.DecodeRuneInString(text[i:])
-		piece := text[i : i+size]
+	for shown := 0; text != ""; {
+		r, size := utf8.DecodeRuneInString(text)
+		piece := text[:size]
 		if r == utf8.RuneError && size == 1 || !unicode.IsGraphic(r) {
 			piece = strconv.QuoteToASCII(piece)
 			piece = piece[1 : len(piece)-1]
 		}
-		i += size
-		if shown += utf8.RuneCountInString(piece); shown > most {
-			return b.String()[:fits] + "…"
+		text, shown = text[size:], shown+utf8.RuneCountInString(piece)
+		if shown > most || shown == most && text != "" {
+			return b.String() + "…"
 		}
 		b.WriteString(piece)
-		if shown < most {
-			fits = b.Len()
-		}
 	}
 	return b.String()
 }
@@ -286,13 +280,9 @@ func Shorten(text string, most int) string {
 // EscapeJSON writes in a JSON text as \u202e what a terminal would act upon and JSON leaves as it is: DEL, the C1
 // controls and marks of direction. The text means the same as before.
 func EscapeJSON(text []byte) []byte {
-	acts := func(r rune) bool { return r > '~' && !unicode.IsGraphic(r) }
-	if bytes.IndexFunc(text, acts) < 0 {
-		return text
-	}
-	var b []byte
+	b := make([]byte, 0, len(text))
 	for _, r := range string(text) {
-		if !acts(r) {
+		if r <= '~' || unicode.IsGraphic(r) {
 			b = utf8.AppendRune(b, r)
 			continue
 		}
@@ -301,16 +291,6 @@ func EscapeJSON(text []byte) []byte {
 		}
 	}
 	return b
-}
-
-// plain reports whether a text is short and holds nothing but visible ASCII, as nearly all do.
-func plain(text string, most int) bool {
-	for i := range len(text) {
-		if text[i] < ' ' || text[i] > '~' {
-			return false
-		}
-	}
-	return len(text) <= most
 }
 
 // defuse puts ' before a text that a spreadsheet would take for a formula: one that

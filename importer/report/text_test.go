@@ -112,15 +112,15 @@ Files
   summary  out/summary.json
 
 Next
-  1. List the 4 rows in doubt (leadferry explain in_doubt says more):
-       leadferry checkpoint export --state in_doubt --checkpoint '/var/lib/lead ferry/eu.db' -o in-doubt.csv
-  2. Look each up in the service's console and write into lead_id what you
-     found: the lead's ID, or none if no lead was made, or exists if you cannot
-     find its ID. An empty cell decides nothing. Then settle them:
-       leadferry checkpoint resolve in-doubt.csv --checkpoint '/var/lib/lead ferry/eu.db'
-  3. Correct the 63 rows in the rejects file and import what you corrected. That
-     sends only these rows. Add the same flags as in this run, if the line lacks
-     some:
+  1. List the 4 rows in doubt:
+       leadferry checkpoint export --state in_doubt --checkpoint '/var/lib/lead ferry/eu.db' -o in-doubt-.csv
+  2. Look up the 4 rows in doubt in the service's console (leadferry explain
+     in_doubt says more), and write into lead_id what you found: the lead's ID,
+     or none if no lead was made, or exists if you cannot find its ID. An empty
+     cell decides nothing. Then settle them:
+       leadferry checkpoint resolve in-doubt-.csv --checkpoint '/var/lib/lead ferry/eu.db'
+  3. Correct the 63 rows in the rejects file and import what you corrected, with
+     the same flags as in this run:
        leadferry import -m leads.yaml out/rejects.csv --checkpoint '/var/lib/lead ferry/eu.db'
        leadferry import -m leads.yaml out/rejects-2.csv --checkpoint '/var/lib/lead ferry/eu.db'
 `},
