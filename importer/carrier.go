@@ -222,7 +222,7 @@ func (c *carrier) linkLater(ctx context.Context, j *job) {
 			c.linked(j, lead)
 			return
 		default:
-			j.outcome, j.text, j.kind = Conflict, externalMoved+nothingSent, changedKind
+			j.outcome, j.text = Conflict, externalMoved+nothingSent
 			return
 		}
 	}

@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -184,7 +183,7 @@ func (t *tally) count(it *item) *Stop {
 		t.common[t.first(it)]++
 	}
 	if it.text != "" {
-		t.reasons.Add(spotOf(it), reason{it.outcome, cmp.Or(it.kind, it.text)})
+		t.reasons.Add(spotOf(it), reason{it.outcome, reasonOf(it.text)})
 	}
 	if it.faults != nil {
 		t.counts.Invalid++

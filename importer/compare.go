@@ -3,6 +3,7 @@ package importer
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -48,6 +49,10 @@ func (p *conflicts) forStatus(service string) Rule {
 }
 
 func (p *conflicts) forExternalID() Rule { return cmp.Or(Rule(p.rules.ExternalID), p.rule, RuleReport) }
+
+func (p *conflicts) forContent(name string) Rule {
+	return cmp.Or(Rule(p.rules.Content[name]), p.rule, RuleReport)
+}
 
 func (p *planner) readable(known *checkpoint.Entry) bool {
 	return known.LeadID != "" && (known.ExternalID != "" || !p.o.ReadByExternalID)
@@ -130,6 +135,14 @@ func (b *leadBefore) linked() string {
 	return b.ExternalID
 }
 
+// service is the status that the service shows, or was seen to show last.
+func (b *leadBefore) service(shown *leadapi.Lead) string {
+	if shown != nil {
+		return shown.Status
+	}
+	return cmp.Or(b.Seen.Status, b.Status)
+}
+
 // unreadable is the status of a lead that was shown without one.
 const unreadable = "?"
 
@@ -204,109 +217,137 @@ func (b *leadBefore) content(file checkpoint.ContentDigest) field {
 	return f
 }
 
-// Changes are the parts of a Record to send. Volatile fields are never among them.
-type Changes struct {
-	Status, ExternalID bool
-	Fields             []int // of the Record's Content
+// change is a field that the file or others changed since it was confirmed, and what to do about it.
+type change struct {
+	at   int // its place in the Content of the Record, or one of the places below
+	name string
+	decision
 }
 
-func (s Changes) none() bool { return !s.Status && !s.ExternalID && len(s.Fields) == 0 }
-
-// diff is how a row differs from its lead, field by field.
-type diff struct {
-	Send              Changes
-	status, external  decision
-	byFile, byService bool     // who changed any field since it was confirmed
-	asks              []string // sentences: changes by others that a person decides about
-	keptFields        []string // names of the fields, without Status, that keep the service's value
-	differ            []int    // content that differs from the service's, as far as is known
-	keys              []string // names of the content keys that were changed
-	ahead             []int    // the content that others changed
-}
-
-func (d *diff) add(one decision) decision {
-	d.byFile, d.byService = d.byFile || one.byFile, d.byService || one.byService
-	return one
-}
-
-// For people: a field, and what others changed.
+// Places of the fields that are no content.
 const (
-	externalField = "ExternalID"
-
-	externalMoved = "its ExternalID was changed on the service"
-	contentMoved  = "its content was changed on the service"
+	atStatus   = -1
+	atExternal = -2
 )
 
-// compare compares a row with its lead, as the service shows it or, if shown is nil, as it was last seen: the status,
-// and fields that the row sends. Content that the row would not change is compared only if all is set.
-func (p *planner) compare(it *item, before *leadBefore, shown *leadapi.Lead, all bool) (d diff) {
-	p.digests.ofContent(it)
-	service := before.Seen.Status
-	if shown != nil {
-		service = shown.Status
+// changes are how a row differs from its lead, field by field. Volatile fields are never among them.
+type changes []change
+
+// of is the decision about a field; the zero decision for one that nobody changed.
+func (cs changes) of(at int) decision {
+	if i := slices.IndexFunc(cs, func(c change) bool { return c.at == at }); i >= 0 {
+		return cs[i].decision
 	}
-	d.status = d.add(decide(before.status(it.rec.Status, shown), p.forStatus(service)))
-	if d.Send.Status = d.status.then == sends; d.status.then == asks {
-		d.asks = append(d.asks, fmt.Sprintf("the lead's status on the service is %s; %s was confirmed on %s",
-			cmp.Or(service, "not readable"), before.Status, clock(before.confirmed())))
-	}
-	if file := externalOf(&it.rec); file != "" {
-		d.external = d.add(decide(before.external(file, shown), p.forExternalID()))
-		switch d.external.then {
-		case sends:
-			d.Send.ExternalID = true
-		case asks:
-			d.asks = append(d.asks, externalMoved)
-		case keeps:
-			d.keptFields = append(d.keptFields, externalField)
-		}
-	}
-	if shown == nil && before.State.HasLead() && before.Unsettled == "" && slices.Equal(before.Content, it.sums) {
-		return d
-	}
-	p.compareContent(&d, it, before, shown, all)
-	return d
+	return decision{}
 }
 
-// compareContent is compare for content. Without all, a key whose value in the row is the confirmed one is left out.
-func (p *planner) compareContent(d *diff, it *item, before *leadBefore, shown *leadapi.Lead, all bool) {
-	var asked []string
-	n := -1
-	for i := range it.rec.Content {
-		f := &it.rec.Content[i]
-		if f.Volatile {
-			continue
+// to are the places of the fields with this decision.
+func (cs changes) to(then then) (places []int) {
+	for _, c := range cs {
+		if c.then == then {
+			places = append(places, c.at)
 		}
-		n++
-		c := before.content(it.sums[n])
+	}
+	return places
+}
+
+func (cs changes) names(are func(change) bool) (names []string) {
+	for _, c := range cs {
+		if are(c) {
+			names = append(names, c.name)
+		}
+	}
+	return names
+}
+
+func (cs changes) byFile() bool {
+	return slices.ContainsFunc(cs, func(c change) bool { return c.byFile })
+}
+
+func (cs changes) byService() bool {
+	return slices.ContainsFunc(cs, func(c change) bool { return c.byService })
+}
+
+// For people: what others changed.
+const (
+	externalMoved = "its ExternalID was changed on the service"
+	contentMoved  = "its content was changed on the service: "
+)
+
+func listed(names []string) string { return spelling.List(names, mostListed, nil) }
+
+// asked says what others changed and a person decides about, or is "".
+func (cs changes) asked(before *leadBefore, service string) string {
+	var list []string
+	if cs.of(atStatus).then == asks {
+		list = append(list, fmt.Sprintf("the lead's status on the service is %s; %s was confirmed on %s",
+			cmp.Or(service, "not readable"), before.Status, clock(before.confirmed())))
+	}
+	if cs.of(atExternal).then == asks {
+		list = append(list, externalMoved)
+	}
+	if names := cs.names(func(c change) bool { return c.at >= 0 && c.then == asks }); names != nil {
+		list = append(list, contentMoved+listed(names))
+	}
+	return strings.Join(list, "; ")
+}
+
+// kept names the service's values that are kept, or is "".
+func (cs changes) kept(service string) string {
+	var list []string
+	if cs.of(atStatus).then == keeps {
+		list = append(list, "the service's status is kept: "+service)
+	}
+	if names := cs.names(func(c change) bool { return c.at != atStatus && c.then == keeps }); names != nil {
+		list = append(list, "the service's value is kept: "+listed(names))
+	}
+	return strings.Join(list, "; ")
+}
+
+// compare compares a row with its lead, as the service shows it or, if shown is nil, as it was last seen: the status,
+// and fields that the row sends. Content whose value in the row is the confirmed one is compared with the service's
+// only if all is set.
+func (p *planner) compare(it *item, before *leadBefore, shown *leadapi.Lead, all bool) (cs changes) {
+	p.digests.ofContent(it)
+	add := func(at int, name string, f field, rule Rule) {
+		if d := decide(f, rule); d.byFile || d.byService {
+			cs = append(cs, change{at, name, d})
+		}
+	}
+	add(atStatus, "Status", before.status(it.rec.Status, shown), p.forStatus(before.service(shown)))
+	if file := externalOf(&it.rec); file != "" {
+		add(atExternal, "ExternalID", before.external(file, shown), p.forExternalID())
+	}
+	if shown == nil && before.State.HasLead() && before.Unsettled == "" && slices.Equal(before.Content, it.sums) {
+		return cs
+	}
+	for i, sum := range it.content() {
+		c, name := before.content(sum), it.rec.Content[i].Name
 		if shown != nil && shown.Content != nil {
 			if !all && c.file == c.held {
 				continue
 			}
-			value := p.digests.sums.SumValue(f.Name, canonical(shown.Content[f.Name]))
+			value := p.digests.sums.SumValue(name, canonical(shown.Content[name]))
 			c.seen = string(value[:])
 		}
-		one := d.add(decide(c, cmp.Or(Rule(p.rules.Content[f.Name]), p.rule, RuleReport)))
-		if one.byFile || one.byService {
-			d.keys = append(d.keys, f.Name)
-		}
-		if one.byService {
-			d.ahead = append(d.ahead, i)
-		}
-		switch one.then {
-		case sends:
-			d.Send.Fields = append(d.Send.Fields, i)
-		case asks:
-			asked = append(asked, f.Name)
-		case keeps:
-			d.keptFields = append(d.keptFields, fmt.Sprintf("%q", f.Name))
-		}
-		if one.then != leaves {
-			d.differ = append(d.differ, i)
-		}
+		add(i, name, c, p.forContent(name))
 	}
-	if asked != nil {
-		d.asks = append(d.asks, contentMoved+": "+spelling.List(asked, mostListed, nil))
+	return cs
+}
+
+// content are the places of a row's content without volatile fields, with the digests.
+func (it *item) content() iter.Seq2[int, checkpoint.ContentDigest] {
+	return func(yield func(int, checkpoint.ContentDigest) bool) {
+		n := 0
+		for i := range it.rec.Content {
+			if it.rec.Content[i].Volatile {
+				continue
+			}
+			if !yield(i, it.sums[n]) {
+				return
+			}
+			n++
+		}
 	}
 }
 
@@ -314,24 +355,12 @@ func indexOf(list []checkpoint.ContentDigest, name [4]byte) int {
 	return slices.IndexFunc(list, func(d checkpoint.ContentDigest) bool { return d.Name == name })
 }
 
-// keptText names the service's values that are kept, or "".
-func (d *diff) keptText(status string) string {
-	var list []string
-	if d.status.then == keeps {
-		list = append(list, "the service's status is kept: "+status)
-	}
-	if d.keptFields != nil {
-		list = append(list, "the service's value is kept: "+spelling.List(d.keptFields, mostListed, nil))
-	}
-	return strings.Join(list, "; ")
-}
-
 // answer is what the service shows of a lead, now or in an earlier run.
 type answer struct {
 	*leadapi.Lead
 	at         time.Time
-	sent       Changes // what it is the answer to
-	remembered bool    // from an earlier run: without content
+	sent       []int // places of the fields that were sent
+	remembered bool  // from an earlier run: without content
 }
 
 // remembered is what an earlier run saw of the lead.
@@ -358,8 +387,8 @@ func (b *leadBefore) sight(a *answer) checkpoint.Sight {
 // seen fills the entry with what the service shows of a lead, beside what was confirmed. A partial lead is created if
 // it has the wanted ExternalID. If others changed the ExternalID, WantLink keeps the confirmed one, or the row's if the
 // service's wins, so that rows find the lead by both.
-func (d *diff) seen(e *checkpoint.Entry, rec *mapping.Record, before *leadBefore, a *answer) {
-	if e.Seen = before.sight(a); a.Status != "" && d.status.then == keeps {
+func (cs changes) seen(e *checkpoint.Entry, rec *mapping.Record, before *leadBefore, a *answer) {
+	if e.Seen = before.sight(a); a.Status != "" && cs.of(atStatus).then == keeps {
 		e.Seen.Kept, e.Seen.Against = true, before.against(rec.Status)
 	}
 	confirmed := before.linked()
@@ -372,7 +401,7 @@ func (d *diff) seen(e *checkpoint.Entry, rec *mapping.Record, before *leadBefore
 		}
 	case shown == confirmed, externalOf(rec) == "", externalOf(rec) == external(shown):
 		e.ExternalID, e.WantLink = shown, ""
-	case d.external.then == keeps:
+	case cs.of(atExternal).then == keeps:
 		e.ExternalID, e.WantLink = shown, cmp.Or(rec.ExternalID, confirmed)
 	default:
 		e.ExternalID, e.WantLink = shown, cmp.Or(confirmed, rec.ExternalID)
@@ -380,13 +409,13 @@ func (d *diff) seen(e *checkpoint.Entry, rec *mapping.Record, before *leadBefore
 }
 
 // confirmed stores what the service shows as confirmed, except a status that others set and that is not the row's.
-func (d *diff) confirmed(e *checkpoint.Entry, rec *mapping.Record, before *leadBefore, a *answer) {
-	d.seen(e, rec, before, a)
+func (cs changes) confirmed(e *checkpoint.Entry, rec *mapping.Record, before *leadBefore, a *answer) {
+	cs.seen(e, rec, before, a)
 	e.Unsettled, e.Sought, e.Confirmed = "", "", time.Time{}
 	if a.remembered {
 		e.Confirmed = a.at
 	}
-	if a.Status != "" && (a.sent.Status || !d.status.byService) {
+	if a.Status != "" && (slices.Contains(a.sent, atStatus) || !cs.of(atStatus).byService) {
 		e.Status, e.Seen = a.Status, checkpoint.Sight{}
 	}
 	if e.Seen.Status != "" { // the confirmed status is of that time
@@ -396,33 +425,33 @@ func (d *diff) confirmed(e *checkpoint.Entry, rec *mapping.Record, before *leadB
 }
 
 // learned stores what is seen of a lead when nothing is to be sent, and reports whether more is confirmed than before.
-func (d *diff) learned(e *checkpoint.Entry, it *item, a *answer) (more bool) {
+func (cs changes) learned(e *checkpoint.Entry, it *item, a *answer) (more bool) {
 	before := leadBefore(*e)
 	content := before.Content
 	if a.Content != nil {
 		if before.Unsettled != "" {
 			content = nil // the unanswered update may have changed any of it
 		}
-		content = d.merged(content, it, nil)
+		content = cs.merged(content, it, nil)
 	}
-	more = before.Unsettled != "" || a.Status != "" && a.Status != before.Status && !d.status.byService ||
+	more = before.Unsettled != "" || a.Status != "" && a.Status != before.Status && !cs.of(atStatus).byService ||
 		!slices.Equal(content, before.Content)
 	if !more || a.remembered && before.Unsettled != "" {
-		d.seen(e, &it.rec, &before, a)
+		cs.seen(e, &it.rec, &before, a)
 		return false
 	}
-	d.confirmed(e, &it.rec, &before, a)
+	cs.confirmed(e, &it.rec, &before, a)
 	e.Content, e.Synced = content, true
 	return true
 }
 
 // news reports whether this row changes what should be stored of what earlier runs saw.
-func (d *diff) news(it *item) bool {
+func (cs changes) news(it *item) bool {
 	known, before := &it.entry, (*leadBefore)(&it.entry)
 	if known.Seen.Status == "" && !before.moved() {
 		return false
 	}
 	e := *known
-	return d.learned(&e, it, before.remembered(&it.rec)) || e.Seen.Kept != known.Seen.Kept ||
+	return cs.learned(&e, it, before.remembered(&it.rec)) || e.Seen.Kept != known.Seen.Kept ||
 		e.Seen.Against != known.Seen.Against || e.ExternalID != known.ExternalID || e.WantLink != known.WantLink
 }

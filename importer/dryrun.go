@@ -187,10 +187,12 @@ func (d *dryRun) request(it *item, step *Step) []byte {
 	if step.Action == Create {
 		body = createRequest(&it.rec).AppendJSON(nil)
 	} else {
-		send := step.Send
-		send.ExternalID = send.ExternalID || step.Action == Link
+		send := step.to(sends)
+		if step.Action == Link {
+			send = []int{atExternal}
+		}
 		method, path = "PATCH", "/v3/lead/"+cmp.Or(it.entry.LeadID, it.rec.LeadID)
-		body = updateRequest(&it.rec, &send).AppendJSON(nil)
+		body = updateRequest(&it.rec, send).AppendJSON(nil)
 	}
 	at := report.Escape(d.intake.paths[it.input])
 	return fmt.Appendf(nil, "# %s:%d\n%s %s\n%s\n\n", at, it.row.Line, method, path, report.EscapeJSON(body))

@@ -13,6 +13,7 @@ import (
 	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/internal/crash"
+	"leadferry/internal/spelling"
 	"leadferry/leadapi"
 )
 
@@ -61,9 +62,21 @@ func (o Outcome) toRejects() bool {
 type ending struct {
 	outcome Outcome
 	text    string // for people: why
-	kind    string // the same without what differs from row to row, or ""
 	remarks [remarkCount]bool
 	found   comparison // of a reconciliation
+}
+
+// varying are the parts of texts that differ from row to row: places of other rows, and times.
+var varying = spelling.Form(`that of .*:[0-9]+, |[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}Z`)
+
+// reasonOf is the text of an end without what differs from row to row: rows are counted by it.
+func reasonOf(text string) string {
+	return varying().ReplaceAllStringFunc(text, func(part string) string {
+		if strings.HasPrefix(part, "that of ") {
+			return "that of another row, "
+		}
+		return "…"
+	})
 }
 
 // result is how one row ended or, until then, what is known of it.

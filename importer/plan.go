@@ -1,15 +1,12 @@
 package importer
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"leadferry/checkpoint"
 	"leadferry/leadapi"
-	"leadferry/mapping"
 )
 
 // Action is what the engine does for a Step.
@@ -33,10 +30,10 @@ func (a Action) sends() bool { return a == Create || a == Link || a == Update ||
 
 // Step is a planner's answer for one Record: what to do, and how the row then ends.
 type Step struct {
-	Action Action
-	looks  bool // for Update: read the lead first, then decide again
-	diff        // for Update and Note: the row compared with its lead
-	ending      // of Link and Update: after the service confirmed them
+	Action  Action
+	looks   bool // for Update: read the lead first, then decide again
+	changes      // for Update and Note: the row compared with its lead
+	ending       // of Link and Update: after the service confirmed them
 }
 
 // ends is the step of a row without anything to do.
@@ -45,12 +42,6 @@ func ends(o Outcome, text string) Step { return Step{ending: ending{outcome: o, 
 // by is the step with an action before this end.
 func (s Step) by(a Action) Step {
 	s.Action = a
-	return s
-}
-
-// ofKind is the step with a text under which rows with the same end are counted.
-func (s Step) ofKind(kind string) Step {
-	s.kind = kind
 	return s
 }
 
@@ -134,7 +125,7 @@ func (p *planner) planMade(it *item) Step {
 	case p.o.Changed == UpdateChanged:
 		return p.planUpdate(it, nil)
 	case p.o.Changed == IgnoreChanged, known.Digest == checkpoint.Digest{}, sentLast,
-		known.Synced && known.Unsettled == "" && !p.compare(it, (*leadBefore)(known), nil, false).byFile:
+		known.Synced && known.Unsettled == "" && !p.compare(it, (*leadBefore)(known), nil, false).byFile():
 		return ends(Unchanged, "")
 	}
 	return ends(Changed, "the row, or what the mapping makes of it, changed since its lead was made; nothing was "+
@@ -161,10 +152,9 @@ func (p *planner) planLink(it *item) Step {
 func (p *planner) planCreate(it *item) Step {
 	switch {
 	case it.taken.State != checkpoint.Unknown:
-		return ends(Conflict, "its ExternalID is that of "+rowLike(it.taken)+nothingSent).
-			ofKind("its ExternalID is that of another row: the results say which")
+		return ends(Conflict, "its ExternalID is that of "+rowLike(it.taken)+nothingSent)
 	case it.alike.State != checkpoint.Unknown:
-		return ends(Conflict, lookingLike(it.alike)+nothingSent).ofKind(alikeKind)
+		return ends(Conflict, lookingLike(it.alike)+nothingSent+" (hint: --look-alikes create makes its lead)")
 	case it.row.HasLead && it.entry.State == checkpoint.Unknown:
 		return ends(Conflict, hadLead)
 	case it.mayLack:
@@ -176,41 +166,34 @@ func (p *planner) planCreate(it *item) Step {
 // planUpdate brings a lead in step with its row: before a read, and again after it (shown). After an update of this run
 // without an answer nothing is sent: that update may still arrive.
 func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
-	known, rec := &it.entry, &it.rec
-	d := p.compare(it, (*leadBefore)(known), shown, p.o.CheckRemote == ReadAll)
-	step := Step{diff: d}
-	step.remarks[serviceKept] = d.status.then == keeps
-	service := cmp.Or(known.Seen.Status, known.Status)
-	if shown != nil {
-		service = shown.Status
-	}
+	known, before := &it.entry, (*leadBefore)(&it.entry)
+	cs := p.compare(it, before, shown, p.o.CheckRemote == ReadAll)
+	step := Step{changes: cs, ending: ending{outcome: Unchanged}}
+	step.remarks[serviceKept] = cs.of(atStatus).then == keeps
+	service, asked, changed := before.service(shown), cs.asked(before, before.service(shown)), cs.byFile()
 	unread := p.o.CheckRemote != ReadNothing && !p.o.DryRun && known.LeadID != "" && !p.readable(known) &&
-		(p.o.CheckRemote == ReadAll || d.byFile)
-	switch before := shown == nil; {
-	case before && d.byFile && known.Unsettled != "" && known.Unsettled == p.o.RunID:
+		(p.o.CheckRemote == ReadAll || changed)
+	switch first := shown == nil; {
+	case first && changed && known.Unsettled != "" && known.Unsettled == p.o.RunID:
 		return ends(Pending, "an update of its lead in this run was not confirmed yet")
-	case before && d.byFile && known.Refused != (checkpoint.Digest{}) && known.Refused == p.digests.ofRequest(it) &&
+	case first && changed && known.Refused != (checkpoint.Digest{}) && known.Refused == p.digests.ofRequest(it) &&
 		!p.o.RetryRejected:
 		return ends(Rejected, refusedBefore(known))
-	case before && p.looks(known, rec, &d):
+	case first && p.looks(known, cs):
 		step.Action, step.outcome, step.looks = Update, Updated, true
-	case d.asks != nil:
-		step.ending = ending{outcome: Conflict, text: strings.Join(d.asks, "; ") + nothingSent, kind: changedKind}
-	case d.Send.Status && p.reopens(service, rec.Status):
+	case asked != "":
+		step.ending = ending{outcome: Conflict, text: asked + nothingSent}
+	case cs.of(atStatus).then == sends && p.reopens(service, it.rec.Status):
 		said := " on the service"
-		if before {
-			said = ", confirmed on " + clock((*leadBefore)(known).known())
+		if first {
+			said = ", confirmed on " + clock(before.known())
 		}
-		text := fmt.Sprintf("the lead is %s%s, and the row would reopen it as %s", service, said, rec.Status)
-		step.ending = ending{outcome: Conflict, text: text + nothingSent, kind: reopenKind}
-	case !d.Send.none():
+		text := fmt.Sprintf("the lead is %s%s, and the row would reopen it as %s", service, said, it.rec.Status)
+		step.ending = ending{outcome: Conflict, text: text + nothingSent}
+	case cs.to(sends) != nil:
 		step.Action, step.outcome = Update, Updated
 	default:
-		step.outcome = Unchanged
-		if step.text = d.keptText(service); step.text != "" {
-			step.kind = keptKind
-		}
-		if before && d.news(it) {
+		if step.text = cs.kept(service); first && cs.news(it) {
 			step.Action = Note
 		}
 	}
@@ -220,20 +203,22 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 
 // looks reports whether to read a lead before its row is sent: if the run asks for it, before an ExternalID is sent,
 // and before a content key with a rule of its own, because the checkpoint does not know what others changed there.
-func (p *planner) looks(known *checkpoint.Entry, rec *mapping.Record, d *diff) bool {
-	seen := known.Seen.Status
+func (p *planner) looks(known *checkpoint.Entry, cs changes) bool {
 	switch {
 	case p.o.DryRun || !p.readable(known):
 		return false
 	case p.o.CheckRemote == ReadAll, p.o.CheckRemote == ReadChanged &&
-		(d.byFile || d.asks != nil || seen != "" && seen != known.Status):
-		return true
-	case p.forExternalID() != RuleFile && (d.external.then == sends || d.external.then == asks):
+		(cs.byFile() || cs.to(asks) != nil || known.Seen.Status != "" && known.Seen.Status != known.Status):
 		return true
 	}
-	return slices.ContainsFunc(d.Send.Fields, func(i int) bool {
-		rule := Rule(p.rules.Content[rec.Content[i].Name])
-		return rule != "" && rule != RuleFile
+	return slices.ContainsFunc(cs, func(c change) bool {
+		switch c.at {
+		case atStatus:
+			return false
+		case atExternal:
+			return p.forExternalID() != RuleFile && (c.then == sends || c.then == asks)
+		}
+		return c.then == sends && p.rules.Content[c.name] != "" && p.forContent(c.name) != RuleFile
 	})
 }
 
@@ -315,8 +300,7 @@ func (p *planner) unmatched(it *item) Step {
 	case it.entry.State == checkpoint.Rejected:
 		return ends(Unmatched, notKnown+": the service refused to make it")
 	case it.alike.State != checkpoint.Unknown:
-		const kind = notKnown + "; its key looks like one that is known: the results say which"
-		return ends(Unmatched, notKnown+"; "+lookingLike(it.alike)).ofKind(kind)
+		return ends(Unmatched, notKnown+"; "+lookingLike(it.alike))
 	}
 	return ends(Unmatched, notKnown)
 }
@@ -324,11 +308,6 @@ func (p *planner) unmatched(it *item) Step {
 // For people: the ends of rows that are not sent.
 const (
 	nothingSent = ": nothing was sent"
-	changedKind = "the lead was changed on the service" + nothingSent
-	reopenKind  = "the row would reopen a closed lead" + nothingSent
-	keptKind    = "what the service holds is kept against the file's"
-	alikeKind   = "its key looks like that of another row: the results say which; --look-alikes create makes " +
-		"these leads"
 
 	// hadLead: the key of the row was changed in the rejects file, or the data that are its key.
 	hadLead = "not sent: leadferry_outcome says this row already has a lead, but the checkpoint knows no lead with " +
@@ -355,15 +334,14 @@ func rowLike(l checkpoint.Likeness) string {
 
 func forgotten() Step { return ends(Skipped, "left out by an earlier `checkpoint forget`") }
 
-// inDoubtBefore ends a row that is in doubt from an earlier send. The time helps to find the lead; the kind leaves it
-// out, so that these rows count as one reason.
+// inDoubtBefore ends a row that is in doubt from an earlier send. The time helps to find the lead.
 func inDoubtBefore(known *checkpoint.Entry) Step {
 	why := doubtReason(known.Reason, known.Code)
 	if known.Reason == checkpoint.ReasonIncomplete {
 		return ends(InDoubt, why)
 	}
-	until := fmt.Sprintf(" got no usable answer (%s): held back until a person settles it", why)
-	return ends(InDoubt, "a send of "+clock(known.Updated)+until).ofKind("an earlier send" + until)
+	return ends(InDoubt, fmt.Sprintf("a send of %s got no usable answer (%s): held back until a person settles it",
+		clock(known.Updated), why))
 }
 
 func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }

@@ -45,13 +45,11 @@ const (
 	verdictCount
 )
 
-// verdicts are, for each, its name in files, who changed the lead, and a reason without what differs from row to row.
-var verdicts = [verdictCount]struct{ name, changedBy, kind string }{
-	Same:         {name: "same"},
-	FileAhead:    {"file_ahead", "file", "the file has changed since: a sync sends it"},
-	ServiceAhead: {"service_ahead", "service", "the lead was changed on the service"},
-	BothChanged:  {"both_changed", "both", "both sides have changed"},
-	Unread:       {name: "unread"}, NoLead: {name: "unmatched"}, Absent: {name: "absent"}, Doubtful: {name: "in_doubt"},
+// verdicts are, for each, its name in files, and who changed the lead.
+var verdicts = [verdictCount]struct{ name, changedBy string }{
+	Same: {name: "same"}, FileAhead: {"file_ahead", "file"}, ServiceAhead: {"service_ahead", "service"},
+	BothChanged: {"both_changed", "both"},
+	Unread:      {name: "unread"}, NoLead: {name: "unmatched"}, Absent: {name: "absent"}, Doubtful: {name: "in_doubt"},
 }
 
 // String is the verdict's name in files.
@@ -109,30 +107,27 @@ func shown(known *checkpoint.Entry) bool {
 
 // verdictOf compares a row with its lead without any rules: who changed what. Without a lead, what was seen counts.
 func (p *planner) verdictOf(it *item, before *leadBefore, lead *leadapi.Lead) Step {
-	d := (&planner{digests: p.digests}).compare(it, before, lead, true)
-	s := Step{diff: d, ending: ending{outcome: Conflict, text: strings.Join(d.asks, "; ")}}
+	cs := (&planner{digests: p.digests}).compare(it, before, lead, true)
+	s := Step{changes: cs, ending: ending{outcome: Conflict, text: cs.asked(before, before.service(lead))}}
 	f := &s.found
-	f.keys, f.sampled = strings.Join(d.keys, ", "), p.o.Reconciling.Sample > 0
+	f.keys, f.sampled = strings.Join(cs.names(func(c change) bool { return c.at >= 0 }), ", "), p.o.Reconciling.Sample > 0
+	f.service, f.external, f.owner = before.service(lead), before.ExternalID, before.Seen.Organization
 	if lead != nil {
-		f.service, f.external, f.owner, f.changed = lead.Status, lead.ExternalID, lead.OwnerID, lead.UpdatedAt
-	} else {
-		f.service, f.external = cmp.Or(before.Seen.Status, before.Status), before.ExternalID
-		f.owner = before.Seen.Organization
+		f.external, f.owner, f.changed = lead.ExternalID, lead.OwnerID, lead.UpdatedAt
 	}
-	switch {
-	case d.byFile && d.byService:
+	switch file, service := cs.byFile(), cs.byService(); {
+	case file && service:
 		f.verdict = BothChanged
-	case d.byService:
+	case service:
 		f.verdict = ServiceAhead
-	case d.byFile:
+	case file:
 		f.verdict, s.text = FileAhead, "the file has changed since"
 	default:
 		f.verdict, s.outcome = Same, Unchanged
 	}
-	if d.Send.ExternalID {
+	if cs.of(atExternal).then == sends {
 		s.text += "; its ExternalID is not the one that is linked"
 	}
-	s.kind = verdicts[f.verdict].kind
 	return s
 }
 
@@ -147,7 +142,7 @@ func (c *carrier) reconcile(ctx context.Context, j *job) {
 	}
 	step := c.verdictOf(j.item, &j.before, lead)
 	step.seen(&j.entry, &j.rec, &j.before, &answer{Lead: lead, at: time.Now()})
-	j.text, j.kind, j.found = step.text, step.kind, step.found
+	j.text, j.found = step.text, step.found
 	j.noteLead(lead)
 	if c.release(j, step.outcome); j.outcome != step.outcome {
 		j.found.verdict = Unread

@@ -173,16 +173,17 @@ func contentField(f *mapping.Field) leadapi.ContentField {
 	return leadapi.ContentField{Key: f.Name, Value: f.Value, Literal: f.Kind != mapping.String}
 }
 
-func updateRequest(rec *mapping.Record, s *Changes) *leadapi.UpdateRequest {
+func updateRequest(rec *mapping.Record, fields []int) *leadapi.UpdateRequest {
 	r := &leadapi.UpdateRequest{}
-	if s.Status {
-		r.Status = &rec.Status
-	}
-	if s.ExternalID {
-		r.ExternalID = &rec.ExternalID
-	}
-	for _, i := range s.Fields {
-		r.Content = append(r.Content, contentField(&rec.Content[i]))
+	for _, at := range fields {
+		switch at {
+		case atStatus:
+			r.Status = &rec.Status
+		case atExternal:
+			r.ExternalID = &rec.ExternalID
+		default:
+			r.Content = append(r.Content, contentField(&rec.Content[at]))
+		}
 	}
 	return r
 }

@@ -14,7 +14,6 @@ import (
 	"leadferry/importer/delivery"
 	"leadferry/importer/report"
 	"leadferry/internal/failpoint"
-	"leadferry/internal/spelling"
 	"leadferry/leadapi"
 )
 
@@ -32,7 +31,7 @@ func (c *carrier) update(ctx context.Context, j *job) {
 			c.notSent(j, a)
 			return
 		}
-		if j.step.Send.ExternalID && j.step.external.byService {
+		if external := j.step.of(atExternal); external.then == sends && external.byService {
 			j.say(externalMoved + "; the file's was sent")
 		}
 		j.before.Seen = j.before.sight(a)
@@ -43,22 +42,21 @@ func (c *carrier) update(ctx context.Context, j *job) {
 
 // notSent ends a row whose lead was read, now or in an earlier run, and that needs no update.
 func (c *carrier) notSent(j *job, a *answer) {
-	d := &j.step.diff
+	cs := j.step.changes
 	if !a.remembered {
 		j.entry.Code = http.StatusOK
 	}
-	j.kind = j.step.kind
 	if j.step.outcome == Conflict {
-		d.seen(&j.entry, &j.rec, &j.before, a)
+		cs.seen(&j.entry, &j.rec, &j.before, a)
 		j.text = j.step.text
 		c.release(j, Conflict)
 		return
 	}
-	more := d.learned(&j.entry, j.item, a)
+	more := cs.learned(&j.entry, j.item, a)
 	if a.remembered {
 		j.text = j.step.text
 	} else {
-		j.noteOthers(a, d)
+		j.noteOthers(a, cs)
 	}
 	if !more {
 		c.release(j, Unchanged)
@@ -73,7 +71,7 @@ func (c *carrier) sendUpdate(ctx context.Context, j *job) (more bool) {
 	if !c.mark(j) {
 		return false
 	}
-	lead, err := c.patch(ctx, c.engine.taking, j, updateRequest(&j.rec, &j.step.Send))
+	lead, err := c.patch(ctx, c.engine.taking, j, updateRequest(&j.rec, j.step.to(sends)))
 	if err != nil {
 		c.notUpdated(j, err)
 		return false
@@ -82,26 +80,23 @@ func (c *carrier) sendUpdate(ctx context.Context, j *job) (more bool) {
 		j.entry.Code, j.text = http.StatusOK, fmt.Sprintf(unconfirmed, "the lead that came back is another one")
 		return false
 	}
-	d := c.compare(j.item, &j.before, lead, true)
-	c.updated(j, &answer{Lead: lead, at: time.Now(), sent: j.step.Send}, &d)
+	cs := c.compare(j.item, &j.before, lead, true)
+	c.updated(j, &answer{Lead: lead, at: time.Now(), sent: j.step.to(sends)}, cs)
 	if j.outcome != Updated || c.engine.taking.Err() != nil {
 		return false
 	}
-	if len(d.ahead) > 0 { // reported only: it counts if leads are read
-		var names []string
-		for _, i := range d.ahead {
-			names = append(names, j.rec.Content[i].Name)
-		}
-		d.Send.Fields = slices.DeleteFunc(d.Send.Fields, func(i int) bool { return slices.Contains(d.ahead, i) })
-		j.say(contentMoved + ": " + spelling.List(names, mostListed, nil))
+	ahead := func(c change) bool { return c.at >= 0 && c.byService }
+	if names := cs.names(ahead); names != nil { // reported only: it counts if leads are read
+		cs = slices.DeleteFunc(cs, ahead)
+		j.say(contentMoved + listed(names))
 	}
-	if d.Send.Status && c.reopens(lead.Status, j.rec.Status) {
-		d.Send.Status = false
+	if cs.of(atStatus).then == sends && c.reopens(lead.Status, j.rec.Status) {
+		cs = slices.DeleteFunc(cs, func(c change) bool { return c.at == atStatus })
 		j.remark(statusByOthers, fmt.Sprintf("the lead is %s now: the row would reopen it as %s, which was not sent",
 			lead.Status, j.rec.Status))
 	}
-	j.step.diff, j.before, j.unsure = d, leadBefore(j.entry), false
-	return !d.Send.none()
+	j.step.changes, j.before, j.unsure = cs, leadBefore(j.entry), false
+	return cs.to(sends) != nil
 }
 
 // mark stores that an update of the lead is about to be sent. A lead that only the file names becomes known.
@@ -114,7 +109,7 @@ func (c *carrier) mark(j *job) bool {
 		known.LeadID, known.State = j.rec.LeadID, checkpoint.Created
 	}
 	known.Unsettled, known.Sought = c.RunID, j.rec.Status
-	if j.step.Send.ExternalID && j.rec.ExternalID != "" {
+	if j.step.of(atExternal).then == sends {
 		known.WantLink = j.rec.ExternalID
 	}
 	failpoint.At("before mark")
@@ -189,28 +184,29 @@ func (c *carrier) notTaken(j *job, ae *leadapi.Error) {
 
 const reasonNotConfirmed = "not_confirmed" // the class of an update whose answer shows other values
 
-// updated settles what the lead in the answer shows, by d. The update counts only if the lead has what was sent.
-func (c *carrier) updated(j *job, a *answer, d *diff) {
+// updated settles what the lead in the answer shows. The update counts only if the lead has what was sent.
+func (c *carrier) updated(j *job, a *answer, cs changes) {
 	rec, entry := &j.rec, &j.entry
-	d.confirmed(entry, rec, &j.before, a)
+	cs.confirmed(entry, rec, &j.before, a)
 	if j.before.Unsettled != "" {
 		entry.Content = nil // the earlier update may have changed any of it
 	}
-	entry.Content = d.merged(entry.Content, j.item, a.sent.Fields)
+	entry.Content = cs.merged(entry.Content, j.item, a.sent)
 	entry.Code, entry.Reason, entry.Refused = http.StatusOK, "", checkpoint.Digest{}
 	c.stamp(j)
-	if d.external.byService && d.external.then != keeps {
+	if external := cs.of(atExternal); external.byService && external.then != keeps {
 		j.say(externalMoved)
 	}
-	if names := d.wrong(j.item, &a.sent); names != nil {
+	wrong := cs.names(func(c change) bool { return c.then != leaves && slices.Contains(a.sent, c.at) })
+	if wrong != nil {
 		entry.Reason, entry.Synced = reasonNotConfirmed, true
 		j.text = "the update was answered but not confirmed: the lead came back with another " +
-			strings.Join(names, ", ")
+			strings.Join(wrong, ", ")
 		c.settle(j, Failed)
 		return
 	}
-	j.noteOthers(a, d)
-	j.step.remarks[serviceKept] = d.status.then == keeps
+	j.noteOthers(a, cs)
+	j.step.remarks[serviceKept] = cs.of(atStatus).then == keeps
 	if entry.Synced = true; !c.matches {
 		entry.Digest, entry.Synced = j.digest, false
 	}
@@ -220,67 +216,43 @@ func (c *carrier) updated(j *job, a *answer, d *diff) {
 	c.settle(j, j.step.outcome)
 }
 
-// wrong names what the lead has otherwise than it was sent.
-func (d *diff) wrong(it *item, sent *Changes) (names []string) {
-	if sent.Status && d.status.then != leaves {
-		names = append(names, "Status")
-	}
-	if sent.ExternalID && d.external.then != leaves {
-		names = append(names, externalField)
-	}
-	for _, i := range sent.Fields {
-		if slices.Contains(d.differ, i) {
-			names = append(names, fmt.Sprintf("Content key %q", it.rec.Content[i].Name))
-		}
-	}
-	return names
-}
-
 // merged is the content that an answer confirms: the known one, with the row's fields in place, except those in which
 // the service differs. If they were sent, nobody knows them any more.
-func (d *diff) merged(known []checkpoint.ContentDigest, it *item, sent []int) []checkpoint.ContentDigest {
+func (cs changes) merged(known []checkpoint.ContentDigest, it *item, sent []int) []checkpoint.ContentDigest {
 	list := append(make([]checkpoint.ContentDigest, 0, len(known)+len(it.sums)), known...)
-	n := -1
-	for i := range it.rec.Content {
-		if it.rec.Content[i].Volatile {
-			continue
-		}
-		n++
-		differs := slices.Contains(d.differ, i)
-		switch at := indexOf(list, it.sums[n].Name); {
-		case differs && at >= 0 && slices.Contains(sent, i):
+	for i, sum := range it.content() {
+		same, at := cs.of(i).then == leaves, indexOf(list, sum.Name)
+		switch {
+		case same && at >= 0:
+			list[at] = sum
+		case same:
+			list = append(list, sum)
+		case at >= 0 && slices.Contains(sent, i):
 			list = slices.Delete(list, at, at+1)
-		case differs:
-		case at >= 0:
-			list[at] = it.sums[n]
-		default:
-			list = append(list, it.sums[n])
 		}
 	}
 	return list
 }
 
 // noteOthers says what others changed in the lead of an answer, and which of the service's values are kept.
-func (j *job) noteOthers(a *answer, d *diff) {
-	before, service := &j.before, a.Status
-	if a.sent.Status {
+func (j *job) noteOthers(a *answer, cs changes) {
+	before, service, sent := &j.before, a.Status, slices.Contains(a.sent, atStatus)
+	if sent {
 		service = before.Seen.Status
 		if from := cmp.Or(service, before.Status); a.Status != from {
 			j.moved = report.Transition{From: from, To: a.Status}
 		}
 	}
-	changed := before.Unsettled == "" && before.Status != "" && service != "" && service != before.Status
-	if changed {
-		j.remark(statusByOthers, fmt.Sprintf("its status was changed on the service: %s was confirmed on %s, now "+
-			"it is %s", before.Status, clock(before.confirmed()), service))
-	}
-	if changed && a.sent.Status {
-		j.say("the file's was sent")
+	if before.Unsettled == "" && before.Status != "" && service != "" && service != before.Status {
+		j.remark(statusByOthers, fmt.Sprintf("its status was changed on the service: %s was confirmed on %s, now it is %s",
+			before.Status, clock(before.confirmed()), service))
+		if sent {
+			j.say("the file's was sent")
+		}
 	}
 	j.noteLead(a.Lead)
-	if text := d.keptText(a.Status); text != "" {
+	if text := cs.kept(a.Status); text != "" {
 		j.say(text)
-		j.kind = keptKind
 	}
 }
 

@@ -109,8 +109,8 @@ func TestAnUpdateHoldsOnlyWhenTheAnswerShowsIt(t *testing.T) {
 		again      string // what the next run sends
 	}{
 		{"other-status", "another Status", "failed 1", false, `{"Status":"inProgress"}`},
-		{"other-content", `another Content key "name"`, "failed 1", false, `{"Status":"inProgress","Content":{"name":"Anna"}}`},
-		{"no-content", `Content key "name"`, "failed 1", false, `{"Content":{"name":"Anna"}}`},
+		{"other-content", "another name", "failed 1", false, `{"Status":"inProgress","Content":{"name":"Anna"}}`},
+		{"no-content", "another name", "failed 1", false, `{"Content":{"name":"Anna"}}`},
 		{"other-id", "is another one", "failed 1", true, `{"Status":"inProgress","Content":{"name":"Anna","phone":"1","ref":"a"}}`},
 		{"lost", "not confirmed", "failed 1", true, `{"Status":"inProgress","Content":{"name":"Anna","phone":"1","ref":"a"}}`},
 		{"silent", "not confirmed", "failed 1", true, `{"Status":"inProgress","Content":{"name":"Anna","phone":"1","ref":"a"}}`},
