@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/gob"
-	"fmt"
 	"io"
 	"maps"
 	"math"
@@ -24,9 +23,9 @@ type Salvaged struct {
 
 // Salvage reads of a damaged file what bbolt still finds and checksums vouch for. Errors are *[checkpoint.OpenError].
 func Salvage(path string, o Options) (*Salvaged, error) {
-	d := &Store{path: resolved(path), readOnly: true} // as Open does
+	d := newStore(resolved(path), Options{ReadOnly: true, checker: o.checker})
 	s := &Salvaged{keys: make(map[string]checkpoint.KeptKey), notes: make(map[string][]byte)}
-	if err := s.read(d, o.checker); err != nil {
+	if err := s.read(d); err != nil {
 		return nil, d.openError(err)
 	}
 	s.oneKeyPerLead()
@@ -51,35 +50,20 @@ func (s *Salvaged) Counts() map[checkpoint.State]int {
 	return n
 }
 
-func (s *Salvaged) read(d *Store, checker []string) error {
-	if err := d.openLocked(checkpoint.Target{}, Options{ReadOnly: true}); err != nil {
+func (s *Salvaged) read(d *Store) error {
+	if err := d.openLocked(checkpoint.Target{}); err != nil {
 		return err
 	}
 	defer d.release() // what bbolt cannot open, it closes
-	child, alive, err := d.apart(checker, readPieces)
-	if err != nil {
-		return err
-	}
-	if child == nil { // this process has to do
-		if d.mapFile() == nil { // otherwise nothing can be read
-			d.pieces(func(p any) error { s.keep(p.(piece)); return nil })
+	code, err := d.apart(readPieces, func(said io.Reader) {
+		for from, p := gob.NewDecoder(said), (piece{}); from.Decode(&p) == nil; p = (piece{}) {
+			s.keep(p)
 		}
-		return nil
+	})
+	if code == isUnable && d.mapFile() == nil { // otherwise nothing can be read
+		d.pieces(func(p piece) error { s.keep(p); return nil })
 	}
-	defer alive.Close()
-	out, err := child.StdoutPipe()
-	if err == nil {
-		err = child.Start()
-	}
-	if err != nil {
-		return fmt.Errorf("the process that reads it cannot be started: %w", err)
-	}
-	for from, p := gob.NewDecoder(out), (piece{}); from.Decode(&p) == nil; p = (piece{}) {
-		s.keep(p)
-	}
-	_, _ = io.Copy(io.Discard, out)
-	_ = child.Wait() // whatever it ended with
-	return nil
+	return err
 }
 
 func (s *Salvaged) keep(p piece) {
@@ -99,11 +83,11 @@ func (s *Salvaged) keep(p piece) {
 	case string(inIntents):
 		s.keepEntry(key, p.Value, true)
 	case string(inNotes):
-		if n, err := decodeNote(p.Key, p.Value); err == nil {
-			s.notes[n.Name] = n.Value
+		if value, err := decodeNote(key, p.Value); err == nil {
+			s.notes[key] = value
 		}
 	case string(inBlocked):
-		if b, err := decodeBlock(slices.Clone(p.Key), slices.Clone(p.Value)); err == nil {
+		if b, err := decodeBlock(p.Key, p.Value); err == nil {
 			s.blocked = append(s.blocked, b)
 		}
 	}
@@ -179,7 +163,7 @@ func Repair(from, to string, t checkpoint.Target, o Options) (*Salvaged, error) 
 		p.made.Secret, p.made.Target = s.header.Secret, s.header.Target
 	}
 	p.findAncestors(o.Witnesses)
-	return s, makeFrom(resolved(to), &p.made, Options{AnyPlace: o.AnyPlace, Now: o.Now, Require: true}, p.fill)
+	return s, makeFrom(resolved(to), &p.made, Options{AnyPlace: o.AnyPlace, Now: o.Now}, p.fill)
 }
 
 type repair struct {
@@ -204,7 +188,7 @@ func (p *repair) findAncestors(book *checkpoint.Witnesses) {
 }
 
 func (p *repair) fill(d *Store) error {
-	c := &checkpoint.Contents{Forgotten: p.blocked}
+	c := &checkpoint.Contents{Forgotten: p.blocked, Missing: missingAfterRepair}
 	c.Keys = func(_ context.Context, f func(checkpoint.KeptKey) error) error {
 		for _, k := range p.all {
 			if err := f(k); err != nil {
@@ -217,8 +201,5 @@ func (p *repair) fill(d *Store) error {
 	for name, value := range p.notes {
 		c.Notes = append(c.Notes, checkpoint.Note{Name: name, Value: value})
 	}
-	if err := checkpoint.TakeOver(context.Background(), d, c); err != nil {
-		return err
-	}
-	return d.alone(func(w *writing) error { return w.setHeader(func(h *header) { h.Since = w.seq }) })
+	return checkpoint.TakeOver(context.Background(), d, c)
 }
