@@ -276,28 +276,23 @@ func (d *Store) pieces(found func(piece) error) {
 
 // walk goes through a bucket from its beginning to the first damage, then from its end.
 func walk(b *bbolt.Bucket, found func(k, v []byte) error) {
-	var low, high []byte
-	err := guard(func() (err error) {
-		c := b.Cursor()
-		for k, v := c.First(); k != nil && err == nil; k, v = c.Next() {
-			if low != nil && bytes.Compare(k, low) <= 0 {
-				return errRecord
+	var low, high []byte // what was found last from each end
+	for _, way := range []struct {
+		first, next func(*bbolt.Cursor) (k, v []byte)
+		last        *[]byte
+	}{{(*bbolt.Cursor).First, (*bbolt.Cursor).Next, &low}, {(*bbolt.Cursor).Last, (*bbolt.Cursor).Prev, &high}} {
+		err := guard(func() (err error) {
+			c := b.Cursor()
+			for k, v := way.first(c); k != nil && err == nil; k, v = way.next(c) {
+				if low != nil && bytes.Compare(k, low) <= 0 || high != nil && bytes.Compare(k, high) >= 0 {
+					return errRecord
+				}
+				*way.last, err = bytes.Clone(k), found(k, v)
 			}
-			low, err = bytes.Clone(k), found(k, v)
+			return err
+		})
+		if err == nil {
+			return
 		}
-		return err
-	})
-	if err == nil {
-		return
 	}
-	_ = guard(func() (err error) {
-		c := b.Cursor()
-		for k, v := c.Last(); k != nil && err == nil && bytes.Compare(k, low) > 0; k, v = c.Prev() {
-			if high != nil && bytes.Compare(k, high) >= 0 {
-				break
-			}
-			high, err = bytes.Clone(k), found(k, v)
-		}
-		return err
-	})
 }

@@ -107,22 +107,19 @@ func (c *counts) move(from, to checkpoint.State) {
 
 // mustBeOf refuses the file at path, which belongs to a target, where another one is given.
 func mustBeOf(path string, target, given checkpoint.Target) error {
-	if given == (checkpoint.Target{}) {
+	target, want := target.Canonical(), given.Canonical()
+	if given == (checkpoint.Target{}) || target == want {
 		return nil
 	}
 	var parts []string
-	target, given = target.Canonical(), given.Canonical()
-	for _, p := range []struct{ name, file, given string }{
-		{"base URL", target.BaseURL, given.BaseURL},
-		{"leads URL", target.LeadsURL, given.LeadsURL},
-		{"trunk ID", target.TrunkID, given.TrunkID},
+	for _, p := range [][3]string{
+		{"base URL", target.BaseURL, want.BaseURL},
+		{"leads URL", target.LeadsURL, want.LeadsURL},
+		{"trunk ID", target.TrunkID, want.TrunkID},
 	} {
-		if p.file != p.given {
-			parts = append(parts, fmt.Sprintf("%s is %q, not %q", p.name, p.file, p.given))
+		if p[1] != p[2] {
+			parts = append(parts, fmt.Sprintf("%s is %q, not %q", p[0], p[1], p[2]))
 		}
-	}
-	if len(parts) == 0 {
-		return nil
 	}
 	return refuse(path, checkpoint.ErrTarget, "belongs to another target: its "+strings.Join(parts, "; "),
 		"name the target that this checkpoint belongs to (--base-url, --leads-url, --trunk-id or --profile)")
@@ -204,13 +201,10 @@ func Fill(path string, from func() (*checkpoint.Contents, error), name string, t
 			return err
 		}
 		d.digests = checkpoint.NewDigester(c.Secret)
-		if err := d.setHeader(func(h *header) { h.Secret = c.Secret }); err != nil {
-			return err
-		}
 		if err := checkpoint.TakeOver(context.Background(), d, c); err != nil {
 			return err
 		}
-		return d.setHeader(func(h *header) { h.Filling = "" })
+		return d.setHeader(func(h *header) { h.Secret, h.Filling = c.Secret, "" })
 	})
 }
 

@@ -88,19 +88,16 @@ func (d *Store) openFile(t checkpoint.Target) error {
 // to be read only. It comes once the file is known to be this target's checkpoint: another one that was named by
 // mistake stays as it is. Some file systems do not keep who may read what.
 func (d *Store) takeCare() error {
-	if !d.o.ReadOnly {
-		err := disk.Patiently(func() error { return os.Remove(d.compactPath()) })
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
+	if d.o.ReadOnly {
+		return nil
+	}
+	err := disk.Patiently(func() error { return os.Remove(d.compactPath()) })
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	info, err := d.file.Stat()
 	if err != nil || !disk.Shared(info) {
 		return err
-	}
-	if d.o.ReadOnly {
-		d.warn("others may read the checkpoint; the next run takes that from them")
-		return nil
 	}
 	err = d.file.Chmod(0o600)
 	if info, failed := d.file.Stat(); err != nil || failed != nil || disk.Shared(info) {

@@ -131,7 +131,8 @@ func (d *Command) exportDamaged(path string, x *export, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		for e := range r.All {
+		for _, k := range r.Keys {
+			e := &k.Shown().Entry
 			if x.state != checkpoint.Unknown && x.state != e.State || x.run != "" && x.run != e.Run {
 				continue
 			}
