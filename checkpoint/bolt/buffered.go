@@ -15,10 +15,7 @@ import (
 // gathering bounds a generation of records: a share of all keys, between least and most. Zero means the defaults.
 type gathering struct{ least, most uint64 }
 
-const (
-	gatherShare = 8
-	drainStep   = 1 << 10 // records that one commit moves when all of them have to go
-)
+const gatherShare = 8
 
 // buffered is a bucket with an insert buffer. Lead IDs, and the keys of many files, come in no order: each new record
 // would rewrite a page of its own while a commit waits for the disk. So new records first gather in a log, a second
@@ -35,19 +32,18 @@ const (
 type buffered struct {
 	name, log []byte // the buckets
 	gathering
-	gathers map[string]uint64 // key → number in the log, of all that is there
+	gathers map[string]uint64 // key → number in the log, from 1, of all that is there
 
 	// Of the commit under way.
 	places
 	in, lines *bbolt.Bucket
 	fresh     map[string]uint64 // what was added: key → number
-	swept     []string          // keys whose records left the log
+	gone      map[string]bool   // keys whose records left the log
 
 	// The generations.
 	next      uint64   // number of the next record
 	young     []string // keys that gather
-	old       []string // keys that are moved, and were not yet
-	inOrder   bool     // old is sorted: nothing is moved before
+	old       []string // keys that are moved, in order, and were not yet
 	oldBelow  uint64   // lower numbers belong to the old generation
 	doneBelow uint64   // and those below this one to an earlier one, all of which was moved
 }
@@ -55,7 +51,7 @@ type buffered struct {
 func newBuffered(name, log []byte, g gathering) *buffered {
 	return &buffered{
 		name: name, log: log, gathering: cmp.Or(g, gathering{least: 1 << 10, most: 1 << 16}),
-		gathers: make(map[string]uint64), fresh: make(map[string]uint64),
+		gathers: make(map[string]uint64), fresh: make(map[string]uint64), gone: make(map[string]bool),
 	}
 }
 
@@ -70,8 +66,27 @@ func (b *buffered) load(tx *bbolt.Tx) error {
 		b.gathers[string(key)], b.next = number, number+1
 		return nil
 	})
-	b.old, b.oldBelow = slices.Collect(maps.Keys(b.gathers)), b.next
+	b.old, b.oldBelow = slices.Sorted(maps.Keys(b.gathers)), b.next
 	return err
+}
+
+// count counts the records that tx sees, all of which have to be whole.
+func (b *buffered) count(tx *bbolt.Tx) (n uint64, err error) {
+	if n, err = wholeRecords(tx, b.name); err != nil {
+		return 0, err
+	}
+	in := tx.Bucket(b.name)
+	err = tx.Bucket(b.log).ForEach(func(k, v []byte) error {
+		_, key := inLog(k)
+		if !isWhole(key, v) {
+			return errRecord
+		}
+		if in.Get(key) == nil { // else it was moved
+			n++
+		}
+		return nil
+	})
+	return n, err
 }
 
 // logKey is the key in the log of a record: its number, by which the log is ordered, and its own key.
@@ -92,28 +107,27 @@ func (b *buffered) begin(tx *bbolt.Tx, keys uint64) {
 	b.lines.FillPercent = 0.95
 	b.places = b.placesIn(tx)
 	clear(b.fresh)
-	b.swept = b.swept[:0]
-	b.turn(min(max(keys/gatherShare, b.least), b.most))
-}
-
-// turn makes the generation that gathers the old one, if that was moved and so many are there.
-func (b *buffered) turn(full uint64) {
+	clear(b.gone)
 	if len(b.old) > 0 {
 		return
 	}
-	if b.doneBelow = b.oldBelow; uint64(len(b.young)) < full {
-		return
+	b.doneBelow = b.oldBelow
+	if uint64(len(b.young)) >= min(max(keys/gatherShare, b.least), b.most) {
+		b.old, b.young, b.oldBelow = b.young, nil, b.next
+		slices.Sort(b.old)
 	}
-	b.old, b.young, b.inOrder, b.oldBelow = b.young, nil, false, b.next
+}
+
+// lineOf is the number that a key has in the log as the commit under way sees it, or 0.
+func (b *buffered) lineOf(key string) uint64 {
+	if number := b.fresh[key]; number > 0 || b.gone[key] {
+		return number
+	}
+	return b.gathers[key]
 }
 
 // find returns the record of key as the commit under way sees it, or nil.
-func (b *buffered) find(key string) []byte {
-	if number, added := b.fresh[key]; added {
-		return b.gathered(key, number)
-	}
-	return b.places.find(key, b.gathers)
-}
+func (b *buffered) find(key string) []byte { return b.places.find(key, b.lineOf(key)) }
 
 // insert adds the record of a key that has none. value must not change until the commit.
 func (b *buffered) insert(key string, value []byte) error {
@@ -125,32 +139,22 @@ func (b *buffered) insert(key string, value []byte) error {
 
 // put replaces the record of a key where it is: one that still gathers is often changed soon, when its link is made.
 func (b *buffered) put(key string, value []byte) error {
-	if k := b.lineOf(key); k != nil && exactly(b.inPlace, []byte(key)) == nil {
-		return b.lines.Put(k, value)
+	if number := b.lineOf(key); number > 0 && exactly(b.inPlace, []byte(key)) == nil {
+		return b.lines.Put(logKey(number, key), value)
 	}
 	return b.in.Put([]byte(key), value)
 }
 
-// delete removes the record of a key. Its line stays, empty, until its generation goes.
+// delete removes the record of a key from its place and from the log.
 func (b *buffered) delete(key string) error {
-	if k := b.lineOf(key); k != nil {
-		if err := b.lines.Put(k, sealedKey([]byte(key))); err != nil {
+	if number := b.lineOf(key); number > 0 {
+		delete(b.fresh, key)
+		b.gone[key] = true
+		if err := b.lines.Delete(logKey(number, key)); err != nil {
 			return err
 		}
 	}
 	return b.in.Delete([]byte(key))
-}
-
-// lineOf is the key in the log of the line that key has there, or nil.
-func (b *buffered) lineOf(key string) []byte {
-	number, there := b.fresh[key]
-	if !there {
-		number, there = b.gathers[key]
-	}
-	if k := logKey(number, key); there && b.lines.Get(k) != nil {
-		return k
-	}
-	return nil
 }
 
 // end moves twice as many records into their places as were added, so that the old generation is done before the young
@@ -161,21 +165,14 @@ func (b *buffered) end() error {
 
 // move puts up to n records into their places.
 func (b *buffered) move(n int) error {
-	if !b.inOrder && n > 0 {
-		slices.Sort(b.old)
-		b.inOrder = true
-	}
 	for ; n > 0 && len(b.old) > 0; n-- {
 		key := b.old[0]
 		b.old = b.old[1:]
-		number := b.gathers[key]
-		if number >= b.oldBelow || exactly(b.inPlace, []byte(key)) != nil {
-			continue // it was added again, or the process before this one moved it
+		number := b.lineOf(key)
+		if number == 0 || number >= b.oldBelow || exactly(b.inPlace, []byte(key)) != nil {
+			continue // it was deleted, it was added again, or the process before this one moved it
 		}
 		value := b.gathered(key, number)
-		if value == nil { // it was deleted
-			continue
-		}
 		if !isWhole([]byte(key), value) {
 			return errRecord
 		}
@@ -195,7 +192,7 @@ func (b *buffered) sweep(n int) error {
 			break
 		}
 		if b.gathers[string(key)] == number {
-			b.swept = append(b.swept, string(key))
+			b.gone[string(key)] = true
 		}
 		if err := c.Delete(); err != nil {
 			return err
@@ -205,19 +202,9 @@ func (b *buffered) sweep(n int) error {
 	return nil
 }
 
-// drain moves some records and removes some lines, also young ones; done says that no line is left.
-func (b *buffered) drain() (done bool, err error) {
-	b.turn(0)
-	if err := errors.Join(b.move(drainStep), b.sweep(drainStep)); err != nil {
-		return false, err
-	}
-	k, _ := b.lines.Cursor().First()
-	return k == nil, nil
-}
-
 // announce is called when all changes of a commit are made, before it can be seen, while nobody reads.
 func (b *buffered) announce() {
-	for _, key := range b.swept {
+	for key := range b.gone {
 		delete(b.gathers, key)
 	}
 	for key, number := range b.fresh {
@@ -227,17 +214,6 @@ func (b *buffered) announce() {
 	}
 }
 
-// waiting counts the keys whose records are in the log alone.
-func (b *buffered) waiting(tx *bbolt.Tx) (n uint64) {
-	p := b.placesIn(tx)
-	for key, number := range b.gathers {
-		if exactly(p.inPlace, []byte(key)) == nil && p.gathered(key, number) != nil {
-			n++
-		}
-	}
-	return n
-}
-
 // places is where a transaction finds the records of a bucket that is buffered.
 type places struct{ inPlace, inLog *bbolt.Cursor }
 
@@ -245,16 +221,16 @@ func (b *buffered) placesIn(tx *bbolt.Tx) places {
 	return places{tx.Bucket(b.name).Cursor(), tx.Bucket(b.log).Cursor()}
 }
 
-// find returns the record of key, or nil. What is damaged must be read as damage, not as a key that nobody knows.
-func (p *places) find(key string, gathers map[string]uint64) []byte {
+// find returns the record of key, or nil; number is that of its line in the log, or 0. What is damaged must be read as
+// damage, not as a key that nobody knows.
+func (p *places) find(key string, number uint64) []byte {
 	k, value := p.inPlace.Seek([]byte(key))
-	if string(k) == key && value != nil {
+	switch {
+	case string(k) == key && value != nil:
 		return value
-	}
-	if number, there := gathers[key]; there {
+	case number > 0:
 		return p.gathered(key, number)
-	}
-	if !p.within(key, k, value) {
+	case !p.within(key, k, value):
 		return damaged
 	}
 	return nil
@@ -272,22 +248,13 @@ func (p *places) within(key string, next, value []byte) bool {
 	return before == nil || string(before) < key && isWhole(before, value)
 }
 
-func isWhole(key, record []byte) bool {
-	_, err := unseal(key, record)
-	return err == nil
-}
-
 // gathered returns the record of key in the log, unchecked, or nil where this transaction sees none.
 func (p *places) gathered(key string, number uint64) []byte {
 	value := exactly(p.inLog, logKey(number, key))
-	switch {
-	case value == nil:
-		if last, _ := p.inLog.Last(); last == nil || binary.BigEndian.Uint64(last) < number {
-			return nil // a later commit wrote it
-		}
-		return damaged
-	case bytes.Equal(value, sealedKey([]byte(key))):
-		return nil // deleted
+	if value == nil {
+		if last, _ := p.inLog.Last(); last != nil && binary.BigEndian.Uint64(last) >= number {
+			return damaged
+		} // else a later commit wrote it
 	}
 	return value
 }
@@ -299,6 +266,3 @@ func exactly(c *bbolt.Cursor, key []byte) []byte {
 	}
 	return nil
 }
-
-// sealedKey is the record of a key that says no more than that it is there.
-func sealedKey(key []byte) []byte { return seal(nil, 0, key) }

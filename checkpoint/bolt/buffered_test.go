@@ -148,9 +148,9 @@ func TestLostLineIsDamage(t *testing.T) {
 	must.Do(t, err)
 	keys := shuffled(8)
 	settleAll(t, d, keys)
-	err = d.alone(func(w *writing) error {
-		k, _ := w.entries.lines.Cursor().First()
-		return w.entries.lines.Delete(bytes.Clone(k))
+	err = d.transact("other", func(*writing) error {
+		k, _ := d.entries.lines.Cursor().First()
+		return d.entries.lines.Delete(bytes.Clone(k))
 	})
 	must.Do(t, err)
 	out := make([]checkpoint.Entry, len(keys))

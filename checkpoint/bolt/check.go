@@ -37,24 +37,39 @@ const (
 
 // What it ends with.
 const (
-	isGood     = 0
-	isDamaged  = 3 // what is wrong is on standard output
-	isUnlocked = 4 // the lock was not inherited, as on network drives
+	isGood    = 0
+	isDamaged = 3 // what is wrong is on standard output
+	isUnable  = 4 // to do it: the lock was not inherited, as on network drives
 )
 
-// apart is the process that does something with the file, or nil where there can be none: in a test, and on Windows,
-// where no other process comes past the lock. It ends when alive is closed.
-func (d *Store) apart(checker []string, todo string) (child *exec.Cmd, alive io.Closer, err error) {
+// apart has a process of its own do something with the file, and hands its standard output to take. It isUnable where
+// there can be no such process, in a test and on Windows, where no other one comes past the lock: this one has to do.
+func (d *Store) apart(todo string, take func(said io.Reader)) (code int, err error) {
+	checker := d.o.checker
 	if checker == nil {
 		checker = ownChecker()
 	}
 	if checker == nil {
-		return nil, nil, nil
+		return isUnable, nil
 	}
-	child = exec.Command(checker[0], append(checker[1:], todo, d.path)...)
+	child := exec.Command(checker[0], append(checker[1:], todo, d.path)...)
 	child.ExtraFiles = []*os.File{d.file}
-	alive, err = child.StdinPipe()
-	return child, alive, err
+	alive, err := child.StdinPipe() // it ends when this is closed
+	if err != nil {
+		return 0, err
+	}
+	defer alive.Close()
+	said, err := child.StdoutPipe()
+	if err == nil {
+		err = child.Start()
+	}
+	if err != nil {
+		return 0, fmt.Errorf("the process that reads it cannot be started: %w", err)
+	}
+	take(said)
+	_, _ = io.Copy(io.Discard, said)
+	_ = child.Wait()
+	return child.ProcessState.ExitCode(), nil
 }
 
 // ownChecker are the arguments that make this program call CheckFile; nil: none do.
@@ -70,29 +85,23 @@ func ownChecker() []string {
 	return []string{path, checkWord}
 }
 
-// checkApart has a process of its own check the file. done is false where there can be none.
-func (d *Store) checkApart(checker []string) (done bool, err error) {
+// checkApart has a process of its own check the file. done is false where it is unable to.
+func (d *Store) checkApart() (done bool, err error) {
 	todo := checkAlone
-	if d.readOnly {
+	if d.o.ReadOnly {
 		todo = checkShared
 	}
-	child, alive, err := d.apart(checker, todo)
-	if child == nil || err != nil {
-		return false, err
-	}
-	defer alive.Close()
-	said, err := child.Output()
+	var text []byte
+	code, err := d.apart(todo, func(said io.Reader) { text, _ = io.ReadAll(said) })
 	switch {
-	case child.ProcessState == nil:
-		return false, fmt.Errorf("the process that checks it cannot be started: %w", err)
-	case child.ProcessState.ExitCode() == isGood:
-		return true, nil
-	case child.ProcessState.ExitCode() == isDamaged:
-		return true, damage(string(said))
-	case child.ProcessState.ExitCode() == isUnlocked:
-		return false, nil
+	case err != nil:
+		return false, err
+	case code == isDamaged:
+		return true, damage(string(text))
+	case code != isGood && code != isUnable:
+		return true, damage("its pages lead nowhere")
 	}
-	return true, damage("its pages lead nowhere")
+	return code == isGood, nil
 }
 
 // CheckFile does what a process was started for, and returns what it ends with; is: it was started for that.
@@ -106,20 +115,21 @@ func CheckFile(args []string, out io.Writer) (code int, is bool) {
 		os.Exit(1) // the parent is gone, and the lock has to go too
 	}()
 	debug.SetMaxStack(64 << 20)
-	d := &Store{path: args[3], readOnly: args[2] != checkAlone, file: os.NewFile(3, args[3])}
+	d := newStore(args[3], Options{ReadOnly: args[2] != checkAlone})
+	d.file = os.NewFile(3, args[3])
 	go endWhenItGrows(d.file)
-	d.entries, d.leads = newBuffered(inEntries, newEntries, gathering{}), newBuffered(inLeads, newLeads, gathering{})
 	err := d.mapFile()
 	switch {
+	case errors.Is(err, checkpoint.ErrLocked):
+		return isUnable, true
 	case err == nil && args[2] == readPieces:
-		d.pieces(gob.NewEncoder(out).Encode)
+		to := gob.NewEncoder(out)
+		d.pieces(func(p piece) error { return to.Encode(p) })
 	case err == nil:
 		err = d.inspect(checkpoint.Target{}, false)
 		if errors.As(err, new(*checkpoint.OpenError)) {
 			err = nil // that it is another program's, or another version's, is said by who opens it
 		}
-	case errors.Is(err, checkpoint.ErrLocked):
-		return isUnlocked, true
 	}
 	if err != nil {
 		fmt.Fprint(out, strings.TrimPrefix(err.Error(), checkpoint.ErrDamaged.Error()+": "))
@@ -150,14 +160,10 @@ func (d *Store) inspect(t checkpoint.Target, checked bool) error {
 			}
 		}
 		return d.bolt.View(func(tx *bbolt.Tx) error {
-			err := d.load(tx, t)
-			switch {
-			case err != nil:
+			if err := d.load(tx, t); err != nil {
 				return err
-			case checked:
-				return d.checkFew(tx)
 			}
-			return d.checkRecords(tx)
+			return d.checkRecords(tx, !checked)
 		})
 	})
 }
@@ -180,64 +186,37 @@ type wordless struct{}
 func (wordless) KeyToString([]byte) string   { return "…" }
 func (wordless) ValueToString([]byte) string { return "…" }
 
-// checkRecords reads every record. Its checksum has to be right, and there have to be as many as were counted.
-func (d *Store) checkRecords(tx *bbolt.Tx) error {
-	held, err := wholeRecords(tx, buckets()...)
-	if err != nil {
-		return err
+// checkRecords reads rows in doubt and forgotten keys, of which a look-up would miss one, or all records: a look-up
+// notices itself what else is damaged. Their checksums have to be right, and there have to be as many as were counted.
+func (d *Store) checkRecords(tx *bbolt.Tx, all bool) error {
+	var failed error
+	number := func(n uint64, err error) uint64 {
+		failed = errors.Join(failed, err)
+		return n
 	}
-	hidden, entries := uint64(0), d.entries.placesIn(tx)
-	err = tx.Bucket(inIntents).ForEach(func(k, _ []byte) error {
-		if entries.find(string(k), d.entries.gathers) != nil {
-			hidden++
+	in := func(name []byte) uint64 { return number(wholeRecords(tx, name)) }
+	counts := &d.head.Load().Counts
+	right := in(inIntents) == counts.Keys[checkpoint.InDoubt] && in(inBlocked) == counts.Keys[checkpoint.Forgotten]
+	if all && right {
+		right = number(d.entries.count(tx)) == counts.Entries && in(inNotes) == counts.Notes &&
+			number(d.leads.count(tx))+in(inLinks)+in(inFolds) == counts.Indexed
+	}
+	if failed == nil && !right {
+		return damage("it holds more or fewer records than it counted")
+	}
+	return failed
+}
+
+// wholeRecords counts the records of a bucket, and fails at the first one whose checksum is wrong.
+func wholeRecords(tx *bbolt.Tx, name []byte) (n uint64, err error) {
+	err = tx.Bucket(name).ForEach(func(k, v []byte) error {
+		n++
+		if !isWhole(k, v) {
+			return errRecord
 		}
 		return nil
 	})
-	t := d.tally.Load()
-	keys := held[string(inEntries)] + d.entries.waiting(tx) - hidden + held[string(inIntents)] + held[string(inBlocked)]
-	indexed := held[string(inLeads)] + d.leads.waiting(tx) + held[string(inLinks)] + held[string(inFolds)]
-	if keys != t.total() || indexed != t.indexed || held[string(inNotes)] != t.notes {
-		return errCounts
-	}
-	return err
-}
-
-// checkFew checks what a look-up would miss: rows in doubt and forgotten keys. Other damage look-ups notice themselves.
-func (d *Store) checkFew(tx *bbolt.Tx) error {
-	held, err := wholeRecords(tx, inIntents, inBlocked)
-	if err != nil {
-		return err
-	}
-	keys := d.tally.Load().keys
-	if held[string(inIntents)] != keys[checkpoint.InDoubt] || held[string(inBlocked)] != keys[checkpoint.Forgotten] {
-		return errCounts
-	}
-	return nil
-}
-
-var errCounts = damage("it holds more or fewer records than it counted")
-
-// wholeRecords counts the records of buckets, and fails at the first one whose checksum is wrong.
-func wholeRecords(tx *bbolt.Tx, names ...[]byte) (held map[string]uint64, err error) {
-	held = make(map[string]uint64, len(names))
-	for _, name := range names {
-		bucket, n := string(name), uint64(0)
-		err := tx.Bucket(name).ForEach(func(k, v []byte) error {
-			n++
-			if bucket == string(newEntries) || bucket == string(newLeads) {
-				_, k = inLog(k)
-			}
-			if v == nil { // that of a bucket, where none may be
-				return damage("a bucket is none")
-			}
-			_, err := unseal(k, v)
-			return err
-		})
-		if held[bucket] = n; err != nil {
-			return nil, err
-		}
-	}
-	return held, nil
+	return n, err
 }
 
 // looksWhole refuses a file that bbolt would change or die of at once: an empty, foreign or cut one.
@@ -281,7 +260,7 @@ type piece struct {
 }
 
 // pieces hands out what bbolt still finds in the file that is mapped, checked or not, as long as no error comes back.
-func (d *Store) pieces(found func(any) error) {
+func (d *Store) pieces(found func(piece) error) {
 	_ = d.bolt.View(func(tx *bbolt.Tx) error {
 		for _, name := range buckets() {
 			_ = guard(func() error {
@@ -297,28 +276,23 @@ func (d *Store) pieces(found func(any) error) {
 
 // walk goes through a bucket from its beginning to the first damage, then from its end.
 func walk(b *bbolt.Bucket, found func(k, v []byte) error) {
-	var low, high []byte
-	err := guard(func() (err error) {
-		c := b.Cursor()
-		for k, v := c.First(); k != nil && err == nil; k, v = c.Next() {
-			if low != nil && bytes.Compare(k, low) <= 0 {
-				return errRecord
+	var low, high []byte // what was found last from each end
+	for _, way := range []struct {
+		first, next func(*bbolt.Cursor) (k, v []byte)
+		last        *[]byte
+	}{{(*bbolt.Cursor).First, (*bbolt.Cursor).Next, &low}, {(*bbolt.Cursor).Last, (*bbolt.Cursor).Prev, &high}} {
+		err := guard(func() (err error) {
+			c := b.Cursor()
+			for k, v := way.first(c); k != nil && err == nil; k, v = way.next(c) {
+				if low != nil && bytes.Compare(k, low) <= 0 || high != nil && bytes.Compare(k, high) >= 0 {
+					return errRecord
+				}
+				*way.last, err = bytes.Clone(k), found(k, v)
 			}
-			low, err = bytes.Clone(k), found(k, v)
+			return err
+		})
+		if err == nil {
+			return
 		}
-		return err
-	})
-	if err == nil {
-		return
 	}
-	_ = guard(func() (err error) {
-		c := b.Cursor()
-		for k, v := c.Last(); k != nil && err == nil && bytes.Compare(k, low) > 0; k, v = c.Prev() {
-			if high != nil && bytes.Compare(k, high) >= 0 {
-				break
-			}
-			high, err = bytes.Clone(k), found(k, v)
-		}
-		return err
-	})
 }

@@ -18,16 +18,14 @@ import (
 
 var (
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-	// errRecord is [checkpoint.ErrDamaged] of a record that is not whole.
-	errRecord = fmt.Errorf("%w: a record fails its checksum", checkpoint.ErrDamaged)
+	errRecord  = fmt.Errorf("%w: a record fails its checksum", checkpoint.ErrDamaged)
 )
 
 const sealSize = 4
 
-// seal appends the checksum of key and b[from:] to b.
-func seal(b []byte, from int, key []byte) []byte {
-	return binary.LittleEndian.AppendUint32(b, checksum(key, b[from:]))
+// seal appends the checksum of key and fields to fields.
+func seal(fields, key []byte) []byte {
+	return binary.LittleEndian.AppendUint32(fields, checksum(key, fields))
 }
 
 // unseal returns the record's fields, or errRecord.
@@ -39,9 +37,17 @@ func unseal(key, record []byte) (fields []byte, err error) {
 	return record[:n], nil
 }
 
+func isWhole(key, record []byte) bool {
+	_, err := unseal(key, record)
+	return err == nil
+}
+
 func checksum(key, fields []byte) uint32 {
 	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, fields)
 }
+
+// sealedKey is the record of a key that says no more than that it is there.
+func sealedKey(key []byte) []byte { return seal(nil, key) }
 
 // appendText appends s with its length in front: 0 for none, 1 for a UUID in lower case that follows in 16 bytes, else
 // the number of bytes plus one. No text is the beginning of another one, so texts can be joined to keys.
@@ -49,19 +55,13 @@ func appendText(b []byte, s string) []byte {
 	if s == "" {
 		return append(b, 0)
 	}
-	if id, ok := packUUID(s); ok {
-		return append(append(b, 1), id[:]...)
+	if rowkey.IsUUID(s) && !strings.ContainsAny(s, "ABCDEF") {
+		if id, err := hex.DecodeString(strings.ReplaceAll(s, "-", "")); err == nil {
+			return append(append(b, 1), id...)
+		}
 	}
 	b = binary.AppendUvarint(b, uint64(len(s))+1)
 	return append(b, s...)
-}
-
-func packUUID(s string) (id [16]byte, ok bool) {
-	if !rowkey.IsUUID(s) || strings.ContainsAny(s, "ABCDEF") {
-		return id, false
-	}
-	_, err := hex.Decode(id[:], []byte(strings.ReplaceAll(s, "-", "")))
-	return id, err == nil
 }
 
 func unpackUUID(id []byte) string {
@@ -75,14 +75,8 @@ type coder struct {
 	reads, bad bool
 }
 
-// readCoder returns a coder that reads fields.
-func readCoder(fields []byte) *coder { return &coder{b: fields, reads: true} }
-
-// Written is what was written.
-func (c *coder) Written() []byte { return c.b }
-
-// Done returns an error unless the fields were all there and nothing is left.
-func (c *coder) Done() error {
+// done returns an error unless the fields that were read were all there and nothing is left.
+func (c *coder) done() error {
 	if c.bad || len(c.b) != 0 {
 		return errRecord
 	}
@@ -108,13 +102,9 @@ func (c *coder) bytes(v []byte) {
 }
 
 func (c *coder) byte(v *byte) {
-	if !c.reads {
-		c.b = append(c.b, *v)
-	} else if b := c.next(1); b != nil {
-		*v = b[0]
-	} else {
-		*v = 0
-	}
+	one := [1]byte{*v}
+	c.bytes(one[:])
+	*v = one[0]
 }
 
 func (c *coder) bool(v *bool) {
@@ -132,42 +122,38 @@ func (c *coder) some(there bool) bool {
 	return there
 }
 
-// Uint is a number that is not negative.
-func (c *coder) Uint(v *uint64) {
+// uint is a number that is not negative.
+func (c *coder) uint(v *uint64) {
 	if !c.reads {
 		c.b = binary.AppendUvarint(c.b, *v)
 		return
 	}
-	n := 0
-	*v, n = binary.Uvarint(c.b)
-	c.next(taken(n))
-}
-
-// taken is how many bytes a number has that is n bytes long; more than there are if it is none.
-func taken(n int) uint64 {
-	if n <= 0 {
-		return 1 << 63
+	value, n := binary.Uvarint(c.b)
+	if n <= 0 { // none
+		n = len(c.b) + 1
 	}
-	return uint64(n)
+	*v = value
+	c.next(uint64(n))
 }
 
 func (c *coder) number(v *int) {
 	n := uint64(*v)
-	c.Uint(&n)
+	c.uint(&n)
 	*v = int(n)
 }
 
 // time keeps milliseconds, in UTC.
 func (c *coder) time(v *time.Time) {
-	switch some := c.some(!v.IsZero()); {
-	case !some:
-		*v = time.Time{}
+	there, ms := c.some(!v.IsZero()), uint64(v.UnixMilli())
+	if there {
+		c.uint(&ms)
+	}
+	switch {
 	case !c.reads:
-		c.b = binary.AppendVarint(c.b, v.UnixMilli())
+	case there:
+		*v = time.UnixMilli(int64(ms)).UTC()
 	default:
-		ms, n := binary.Varint(c.b)
-		c.next(taken(n))
-		*v = time.UnixMilli(ms).UTC()
+		*v = time.Time{}
 	}
 }
 
@@ -178,14 +164,13 @@ func (c *coder) text(v *string) {
 		return
 	}
 	var n uint64
-	switch c.Uint(&n); n {
+	switch c.uint(&n); n {
 	case 0:
 		*v = ""
 	case 1:
-		id := c.next(16)
-		if *v = ""; id != nil {
-			*v = unpackUUID(id)
-		}
+		id := [16]byte{}
+		c.bytes(id[:])
+		*v = unpackUUID(id[:])
 	default:
 		if text := c.next(n - 1); string(text) != *v {
 			*v = string(text)
@@ -202,21 +187,18 @@ func (c *coder) textOr(v *string, other string) {
 	}
 }
 
-// status is a byte for each that the specification names.
+// status is a byte for each that the specification names, and a text behind the byte 255 for others.
 func (c *coder) status(v *string) {
-	const other = 255
-	at := byte(slices.Index(checkpoint.Statuses[:], *v)) // other, where it is none of them
+	at := byte(slices.Index(checkpoint.Statuses[:], *v))
 	c.byte(&at)
 	switch {
-	case at == other && !c.reads:
-		*v = checkpoint.BoundedStatus(*v)
-		c.text(v)
-	case at == other:
-		c.text(v)
 	case int(at) < len(checkpoint.Statuses):
 		*v = checkpoint.Statuses[at]
+	case at == 255:
+		*v = checkpoint.BoundedStatus(*v)
+		c.text(v)
 	default:
-		*v, c.bad = "", true
+		c.bad = true
 	}
 }
 

@@ -305,7 +305,7 @@ func TestCheckFindsWhatChecksumsCannot(t *testing.T) {
 			return tx.Bucket(inLinks).Delete(k)
 		},
 		"bucket gone": func(tx *bbolt.Tx) error { return tx.DeleteBucket(inNotes) },
-		"tally gone":  func(tx *bbolt.Tx) error { return tx.Bucket(inMeta).Delete(tallyKey) },
+		"header gone": func(tx *bbolt.Tx) error { return tx.Bucket(inMeta).Delete(headerKey) },
 		"record swapped": func(tx *bbolt.Tx) error {
 			b := tx.Bucket(inEntries)
 			return b.Put([]byte("key-00001"), b.Get([]byte("key-00002")))
@@ -391,7 +391,7 @@ func TestCheckPassesWhatIsRight(t *testing.T) {
 		t.Fatal(err)
 	}
 	d = opened(t, path, Options{})
-	if err := errors.Join(checkPages(d.bolt), d.view("check", d.checkRecords)); err != nil {
+	if err := errors.Join(checkPages(d.bolt), d.view("check", func(tx *bbolt.Tx) error { return d.checkRecords(tx, true) })); err != nil {
 		t.Error(err)
 	}
 }

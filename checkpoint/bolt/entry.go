@@ -7,14 +7,11 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// appendKept appends the record of k; nil has none.
-func appendKept(b []byte, k *checkpoint.Kept) []byte {
-	if k == nil {
-		return b
-	}
-	c := coder{b: b}
+// encodeKept is the record of k.
+func encodeKept(k *checkpoint.Kept) []byte {
+	c := coder{b: make([]byte, 0, 256)}
 	c.kept(k)
-	return seal(c.b, len(b), []byte(k.Key))
+	return seal(c.b, []byte(k.Key))
 }
 
 // decodeEntry fills e from the record under key. It reuses e.Content, and the texts that are equal in both: entries that
@@ -44,9 +41,9 @@ func decodeKept(key string, record []byte) (*checkpoint.Kept, error) {
 		return nil, err
 	}
 	k := &checkpoint.Kept{Entry: checkpoint.Entry{Key: key}}
-	c := readCoder(fields)
+	c := coder{b: fields, reads: true}
 	c.kept(k)
-	return k, c.Done()
+	return k, c.done()
 }
 
 func (c *coder) kept(k *checkpoint.Kept) {
@@ -86,7 +83,7 @@ func (c *coder) entry(e *checkpoint.Entry) {
 	c.text(&e.File)
 	c.text(&e.Run)
 	c.time(&e.Updated)
-	c.Uint(&e.Seq)
+	c.uint(&e.Seq)
 	if c.some(e.Code != 0 || e.Reason != "" || e.Locator != "" || e.WantLink != "" || e.RequestID != "") {
 		c.number(&e.Code)
 		c.text(&e.Reason)
@@ -146,41 +143,36 @@ func linksOf(key string, k *checkpoint.KeptKey) (links [][]byte) {
 	return links
 }
 
-// foldKey is the record of a key in the index of folds, or nil. A key whose fold is another one has a record there
-// from the moment it is known. Of a forgotten key no more is kept than a keyed hash of its fold.
-func foldKey(d *checkpoint.Digester, key string) []byte {
+// foldsOf are what the index of folds has for a key that is known: one record, unless the key is its own fold.
+func foldsOf(d *checkpoint.Digester, key string, k *checkpoint.KeptKey) [][]byte {
 	folded := rowkey.Fold(key)
-	if folded == key || folded == "" {
+	if k.Shown() == nil || folded == key || folded == "" {
 		return nil
 	}
-	return append(foldPrefix(d, folded), key...)
+	return [][]byte{append(foldPrefix(d, folded), key...)}
 }
 
 // foldPrefix is what the records of a fold begin with: two folds do not have the same, 64 bits see to that.
 func foldPrefix(d *checkpoint.Digester, folded string) []byte { return d.Blocked(folded)[:8:8] }
 
-// forgottenFold is the record of a forgotten key: no fold is empty, so that none begins so.
-func forgottenFold(folded, key []byte) []byte {
-	return append(append([]byte{0}, folded...), key...)
+// foldsOfBlock are what the same index has for a forgotten key: no more than a keyed hash of its fold.
+func foldsOfBlock(b *checkpoint.KeptBlock) [][]byte {
+	if len(b.Fold) == 0 {
+		return nil
+	}
+	return [][]byte{forgottenFold(b.Fold, b.Hash)}
 }
+
+// forgottenFold begins like no other fold: none is empty.
+func forgottenFold(folded, hash []byte) []byte { return slices.Concat([]byte{0}, folded, hash) }
 
 // encodeBlock is the record of a forgotten key under its hash.
-func encodeBlock(b checkpoint.KeptBlock) []byte {
-	c := coder{}
-	c.time(&b.At)
-	return seal(append(c.b, b.Fold...), 0, b.Hash)
-}
+func encodeBlock(b *checkpoint.KeptBlock) []byte { return seal(checkpoint.Encode(b), b.Hash) }
 
-// decodeBlock reads the record of a forgotten key. What it returns does not outlive record and key.
-func decodeBlock(key, record []byte) (b checkpoint.KeptBlock, err error) {
-	fields, err := unseal(key, record)
-	c := readCoder(fields)
-	c.time(&b.At)
-	if b.Hash = key; len(c.b) > 0 {
-		b.Fold = c.next(uint64(len(checkpoint.Digest{})))
+func decodeBlock(hash, record []byte) (b checkpoint.KeptBlock, err error) {
+	text, err := unseal(hash, record)
+	if err == nil {
+		err = checkpoint.Decode(text, &b)
 	}
-	if err != nil || len(key) != len(checkpoint.Digest{}) || b.At.IsZero() {
-		return b, errRecord
-	}
-	return b, c.Done()
+	return b, err
 }

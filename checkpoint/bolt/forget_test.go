@@ -133,9 +133,9 @@ func TestIncompleteCopyIsNotPutInPlace(t *testing.T) {
 	path = killed(t, path)
 	d := open(t, path, Options{AnyPlace: true})
 	forget(t, d, person)
-	more := *d.tally.Load()
-	more.keys[checkpoint.Created]++
-	d.tally.Store(&more)
+	more := *d.head.Load()
+	more.Counts.Entries++
+	d.head.Store(&more)
 	before := numbered(t, path)
 	if err := d.Close(); !errors.Is(err, checkpoint.ErrDamaged) {
 		t.Errorf("close: %v", err)
@@ -178,13 +178,12 @@ func TestReplacedFileIsNotHeld(t *testing.T) {
 	path := newPath(t)
 	d := withPerson(t, path)
 	forget(t, d, person)
-	waiting := &Store{path: path, now: time.Now}
-	must.Do(t, waiting.openFile(target(), Options{}))
-	must.Do(t, d.Close())
-	if held, err := waiting.lockInPlace(0); held || err != nil {
-		t.Errorf("held %v, %v", held, err)
+	waiting := newStore(path, Options{})
+	must.Do(t, errors.Join(waiting.openFile(target()), d.Close()))
+	if err := waiting.tryLock(); waiting.held || err != nil {
+		t.Errorf("held %v, %v", waiting.held, err)
 	}
-	must.Do(t, waiting.openLocked(target(), Options{}))
+	must.Do(t, waiting.openLocked(target()))
 	held, _ := waiting.file.Stat()
 	if named, err := os.Stat(path); err != nil || !os.SameFile(held, named) {
 		t.Error("not the new file", err)

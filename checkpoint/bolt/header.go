@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,71 +17,109 @@ import (
 )
 
 // format is the version of everything in the file but bbolt's own pages. No other is read.
-const format = 12
+const format = 13
+
+// The buckets of the file.
+var (
+	inMeta    = []byte("meta")    // the header
+	inEntries = []byte("entries") // key → entry
+	inIntents = []byte("intents") // key → intent; small, so that what was in flight is found at once
+	inLeads   = []byte("leads")   // lead ID → key
+	// external ID of a lead, or wanted for one, key → its checksum, unless they are equal
+	inLinks    = []byte("links")
+	inFolds    = []byte("folds")       // fold of a key, key → its checksum, unless they are equal
+	inNotes    = []byte("notes")       // name → JSON: runs, decisions, shapes, the lineage
+	inBlocked  = []byte("blocked")     // keyed hash of a forgotten key → when
+	newEntries = []byte("new entries") // number, key → new entry, see buffered
+	newLeads   = []byte("new leads")   // the same of leads
+)
+
+// buckets are all of them: entries before the log of new ones.
+func buckets() [][]byte {
+	return [][]byte{
+		inMeta, inEntries, newEntries, inIntents, inLeads, newLeads, inLinks, inFolds, inNotes, inBlocked,
+	}
+}
 
 var headerKey = []byte("header")
 
-// header says what the file is. It is kept as JSON.
+// header is what the file says of itself. It is kept as JSON, and written anew with each commit.
 type header struct {
-	Format  int               `json:"format"`
-	ID      string            `json:"id"`     // a random number: witnesses name it, and a copy of the file has it too
-	Secret  []byte            `json:"secret"` // key of the digests
-	Target  checkpoint.Target `json:"target"`
-	Moved   string            `json:"moved,omitempty"`   // where its leads are kept now: it was copied
-	Filling string            `json:"filling,omitempty"` // what it is being filled from: it is not complete yet
-	Lacks   string            `json:"lacks,omitempty"`   // leads that it knew once, as what follows "lacks"
-	// the commit that noted it: what was known before may be wrong now
-	Since uint64 `json:"since,omitempty"`
-	Erase bool   `json:"erase,omitempty"` // what was forgotten is in unused pages until it is compacted
+	Format  int    `json:"format"`
+	ID      string // a random number: witnesses name it, and a copy of the file has it too
+	Secret  []byte // key of the digests
+	Target  checkpoint.Target
+	Moved   string // where its leads are kept now: it was copied
+	Filling string // what it is being filled from: it is not complete yet
+	Lacks   string // leads that it knew once, as what follows "lacks"
+	Since   uint64 // the commit that noted it: what was known before may be wrong now
+	Erase   bool   // what was forgotten is in unused pages until it is compacted
+	Seq     uint64 // number of the last commit
+	Counts  counts
+}
+
+// counts show when a damaged page lost records.
+type counts struct {
+	Keys    [checkpoint.Forgotten + 1]uint64 // by the state that a look-up shows
+	Entries uint64                           // those that an intent hides, too
+	Indexed uint64                           // records in the indexes
+	Notes   uint64
 }
 
 func newHeader(t checkpoint.Target) header {
 	return header{Format: format, ID: checkpoint.NewID(), Secret: checkpoint.NewSecret(), Target: t}
 }
 
-func (h *header) encode() []byte {
-	text, err := json.Marshal(h)
-	if err != nil {
-		panic(err) // texts, numbers and a time
-	}
-	return seal(text, 0, headerKey)
+func (h *header) putIn(tx *bbolt.Tx) error {
+	return tx.Bucket(inMeta).Put(headerKey, seal(checkpoint.Encode(h), headerKey))
 }
 
 // decodeHeader reads no more than the format of a file whose format is another one.
 func decodeHeader(record []byte) (*header, error) {
 	text, err := unseal(headerKey, record)
-	if err != nil {
-		return nil, err
+	var version struct {
+		Format int `json:"format"`
 	}
-	var version struct{ Format int }
-	h := new(header)
-	if err := json.Unmarshal(text, &version); err != nil {
-		return nil, errRecord
+	if err == nil {
+		err = checkpoint.Decode(text, &version)
 	}
-	if h.Format = version.Format; h.Format == format && json.Unmarshal(text, h) != nil {
-		return nil, errRecord
+	h := &header{Format: version.Format}
+	if err == nil && h.Format == format {
+		err = checkpoint.Decode(text, h)
 	}
-	return h, nil
+	return h, err
+}
+
+// knowsNone reports whether nothing is stored under any key.
+func (c *counts) knowsNone() bool {
+	return c.Entries+c.Keys[checkpoint.InDoubt]+c.Keys[checkpoint.Forgotten] == 0
+}
+
+// move counts a key from one state to another; Unknown is not counted.
+func (c *counts) move(from, to checkpoint.State) {
+	if from != checkpoint.Unknown {
+		c.Keys[from]--
+	}
+	if to != checkpoint.Unknown {
+		c.Keys[to]++
+	}
 }
 
 // mustBeOf refuses the file at path, which belongs to a target, where another one is given.
 func mustBeOf(path string, target, given checkpoint.Target) error {
-	if given == (checkpoint.Target{}) {
+	target, want := target.Canonical(), given.Canonical()
+	if given == (checkpoint.Target{}) || target == want {
 		return nil
 	}
 	var parts []string
-	target, given = target.Canonical(), given.Canonical()
-	for _, p := range []struct{ name, file, given string }{
-		{"base URL", target.BaseURL, given.BaseURL},
-		{"leads URL", target.LeadsURL, given.LeadsURL},
-		{"trunk ID", target.TrunkID, given.TrunkID},
+	for _, p := range [][3]string{
+		{"base URL", target.BaseURL, want.BaseURL},
+		{"leads URL", target.LeadsURL, want.LeadsURL},
+		{"trunk ID", target.TrunkID, want.TrunkID},
 	} {
-		if p.file != p.given {
-			parts = append(parts, fmt.Sprintf("%s is %q, not %q", p.name, p.file, p.given))
+		if p[1] != p[2] {
+			parts = append(parts, fmt.Sprintf("%s is %q, not %q", p[0], p[1], p[2]))
 		}
-	}
-	if len(parts) == 0 {
-		return nil
 	}
 	return refuse(path, checkpoint.ErrTarget, "belongs to another target: its "+strings.Join(parts, "; "),
 		"name the target that this checkpoint belongs to (--base-url, --leads-url, --trunk-id or --profile)")
@@ -127,7 +164,7 @@ func replaceNew(from, to string) error {
 	return errors.Join(f.Close(), os.Rename(from, to))
 }
 
-// writeEmpty writes the buckets, the header and an empty tally. bbolt syncs them.
+// writeEmpty writes the buckets and the header. bbolt syncs them.
 func writeEmpty(path string, h *header) error {
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: leastWait})
 	if err != nil {
@@ -139,8 +176,7 @@ func writeEmpty(path string, h *header) error {
 				return err
 			}
 		}
-		meta := tx.Bucket(inMeta)
-		return errors.Join(meta.Put(headerKey, h.encode()), meta.Put(tallyKey, new(tally).encode()))
+		return h.putIn(tx)
 	})
 	return errors.Join(err, db.Close())
 }
@@ -154,10 +190,8 @@ func Fill(path string, from func() (*checkpoint.Contents, error), name string, t
 	if err := makeRoom(to, name, o); err != nil {
 		return err
 	}
-	o.Require, o.Moved = true, true
-	// From its first moment it refuses runs.
 	h := newHeader(t)
-	h.Filling = name
+	h.Filling = name // from its first moment it refuses runs
 	return makeFrom(to, &h, o, func(d *Store) error {
 		if err := begun(); err != nil {
 			return err
@@ -167,13 +201,10 @@ func Fill(path string, from func() (*checkpoint.Contents, error), name string, t
 			return err
 		}
 		d.digests = checkpoint.NewDigester(c.Secret)
-		if err := d.setHeader(func(h *header) { h.Secret = c.Secret }); err != nil {
-			return err
-		}
 		if err := checkpoint.TakeOver(context.Background(), d, c); err != nil {
 			return err
 		}
-		return d.setHeader(func(h *header) { h.Filling = "" })
+		return d.setHeader(func(h *header) { h.Secret, h.Filling = c.Secret, "" })
 	})
 }
 
@@ -184,9 +215,9 @@ func makeFrom(to string, h *header, o Options, fill func(*Store) error) error {
 	case err != nil:
 		return refuse(to, err, "cannot be made: "+err.Error(), disk.WayOut(err))
 	case !made:
-		return refuse(to, fs.ErrExist, "cannot be made: "+fs.ErrExist.Error(),
-			"name a file that is not there yet; nothing was written")
+		return refuse(to, fs.ErrExist, "exists already", "name a file that is not there yet")
 	}
+	o.Require, o.Moved = true, true
 	d, err := Open(to, h.Target, o)
 	if err != nil {
 		return err
@@ -199,79 +230,13 @@ func makeRoom(to, name string, o Options) error {
 	if !disk.Exists(to) {
 		return nil
 	}
-	o.ReadOnly, o.Require, o.Moved = true, true, true
+	o.ReadOnly, o.Moved = true, true
 	d, err := Open(to, checkpoint.Target{}, o)
 	if err != nil {
 		return err
 	}
-	left := d.head.Load().Filling == name
-	if err := d.Close(); err != nil {
-		return err
-	}
-	if !left {
-		return refuse(to, fs.ErrExist, "exists already", "name a file that is not there yet")
+	if err := d.Close(); err != nil || d.head.Load().Filling != name {
+		return err // makeFrom refuses it
 	}
 	return os.Remove(to)
-}
-
-// buckets are all of them: entries before the log of new ones.
-func buckets() [][]byte {
-	return [][]byte{
-		inMeta, inEntries, newEntries, inIntents, inLeads, newLeads, inLinks, inFolds, inNotes, inBlocked,
-	}
-}
-
-const states = int(checkpoint.Forgotten) + 1
-
-var tallyKey = []byte("tally")
-
-// tally counts commits, keys by the state that a look-up shows, and records. It shows when a damaged page lost some.
-type tally struct {
-	seq     uint64
-	keys    [states]uint64
-	notes   uint64
-	indexed uint64 // records in the indexes
-}
-
-// code writes all that it counts, or reads it.
-func (t *tally) code(c *coder) {
-	c.Uint(&t.seq)
-	c.Uint(&t.notes)
-	c.Uint(&t.indexed)
-	for i := range t.keys {
-		c.Uint(&t.keys[i])
-	}
-}
-
-func (t *tally) encode() []byte {
-	c := new(coder)
-	t.code(c)
-	return seal(c.Written(), 0, tallyKey)
-}
-
-func decodeTally(record []byte) (*tally, error) {
-	fields, err := unseal(tallyKey, record)
-	if err != nil {
-		return nil, err
-	}
-	t, c := new(tally), readCoder(fields)
-	t.code(c)
-	return t, c.Done()
-}
-
-func (t *tally) total() (n uint64) {
-	for _, keys := range t.keys {
-		n += keys
-	}
-	return n
-}
-
-// move counts a key from one state to another; Unknown is not counted.
-func (t *tally) move(from, to checkpoint.State) {
-	if from != checkpoint.Unknown {
-		t.keys[from]--
-	}
-	if to != checkpoint.Unknown {
-		t.keys[to]++
-	}
 }

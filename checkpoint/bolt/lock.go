@@ -15,39 +15,37 @@ import (
 	"leadferry/internal/disk"
 )
 
-func (d *Store) openLocked(t checkpoint.Target, o Options) error {
-	for held := false; !held; {
-		if err := d.openFile(t, o); err != nil {
+// openLocked opens the file and takes the lock that bbolt takes later on the same open file, which can be looked at
+// before bbolt maps it. It waits a moment in any case: the process that checked the file for a killed run lets go of it
+// only then.
+func (d *Store) openLocked(t checkpoint.Target) error {
+	for end := time.Now().Add(max(d.o.Wait, leastPatience)); ; time.Sleep(pollEvery) {
+		if err := d.openFile(t); err != nil {
 			return err
 		}
-		var err error
-		if held, err = d.lockInPlace(o.Wait); err != nil {
+		if err := d.tryLock(); err != nil || d.held {
 			return err
+		}
+		if !time.Now().Before(end) {
+			return d.inUse()
 		}
 	}
-	d.held = true
-	return nil
 }
 
-// lockInPlace locks the open file. It lets go of it and reports false when who held the lock
-// has put a compacted file in its place: what is written to this one would be lost.
-func (d *Store) lockInPlace(wait time.Duration) (bool, error) {
-	if err := d.lock(wait); err != nil {
-		return false, err
-	}
-	ours, err := d.file.Stat()
+// tryLock locks the open file, or closes it: it is in use, or who held the lock has put a compacted file in its place,
+// and what is written to this one would be lost.
+func (d *Store) tryLock() error {
+	locked, err := disk.TryLock(d.file, d.o.ReadOnly)
 	if err != nil {
-		return false, err
+		return fmt.Errorf("lock: %w", err)
 	}
-	if named, err := os.Stat(d.path); err == nil && os.SameFile(ours, named) && !d.beingReplaced() {
-		return true, nil
+	if locked && d.inPlace() == nil && !d.beingReplaced() {
+		d.held = true
+		return nil
 	}
 	err = errors.Join(disk.Unlock(d.file), d.file.Close())
 	d.file = nil
-	if disk.KeepsOpenFiles {
-		time.Sleep(pollEvery) // or it is open whenever somebody tries to replace it
-	}
-	return false, err
+	return err
 }
 
 // beingReplaced says that the holder of the lock has closed the file, to put another one in its place in a moment:
@@ -65,44 +63,41 @@ func (d *Store) beingReplaced() bool {
 	return err == nil && !free
 }
 
-func (d *Store) openFile(t checkpoint.Target, o Options) error {
+func (d *Store) openFile(t checkpoint.Target) error {
 	flag := os.O_RDWR
-	if o.ReadOnly {
+	if d.o.ReadOnly {
 		flag = os.O_RDONLY
 	}
 	d.fresh = false
 	open := func() (err error) { d.file, err = openOwn(d.path, flag); return err }
-	err := disk.OpenPatiently(o.Wait, open)
+	err := disk.OpenPatiently(d.o.Wait, open)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if o.ReadOnly || o.Require {
+	if d.o.ReadOnly || d.o.Require {
 		return d.refuse(checkpoint.ErrMissing, "does not exist", "")
 	}
 	h := newHeader(t)
 	if d.fresh, err = create(d.path, &h); err != nil {
 		return err
 	}
-	return disk.OpenPatiently(o.Wait, open)
+	return disk.OpenPatiently(d.o.Wait, open)
 }
 
 // takeCare takes the file from the sight of others and removes what one that was killed left beside it, unless it is
 // to be read only. It comes once the file is known to be this target's checkpoint: another one that was named by
 // mistake stays as it is. Some file systems do not keep who may read what.
 func (d *Store) takeCare() error {
-	if !d.readOnly {
-		err := disk.Patiently(func() error { return os.Remove(d.compactPath()) })
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
+	if d.o.ReadOnly {
+		return nil
+	}
+	err := disk.Patiently(func() error { return os.Remove(d.compactPath()) })
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	info, err := d.file.Stat()
 	if err != nil || !disk.Shared(info) {
 		return err
-	}
-	if d.readOnly {
-		d.warn("others may read the checkpoint; the next run takes that from them")
-		return nil
 	}
 	err = d.file.Chmod(0o600)
 	if info, failed := d.file.Stat(); err != nil || failed != nil || disk.Shared(info) {
@@ -113,26 +108,9 @@ func (d *Store) takeCare() error {
 	return nil
 }
 
-// lock takes the lock that bbolt takes later on the same open file, which can be looked at before bbolt maps it. It
-// waits a moment in any case: the process that checked the file for a killed run lets go of it only then.
-func (d *Store) lock(wait time.Duration) error {
-	for end := time.Now().Add(max(wait, leastPatience)); ; time.Sleep(pollEvery) {
-		held, err := disk.TryLock(d.file, d.readOnly)
-		if err != nil {
-			return fmt.Errorf("lock: %w", err)
-		}
-		if held {
-			return nil
-		}
-		if !time.Now().Before(end) {
-			return d.inUse()
-		}
-	}
-}
-
 func (d *Store) inUse() error {
 	holder := "another run"
-	if w, goesOn := d.book.Holder(d.path); goesOn {
+	if w, goesOn := d.o.Witnesses.Holder(d.path); goesOn {
 		holder = fmt.Sprintf("another run (process %d)", w.Process)
 	}
 	return d.refuse(checkpoint.ErrLocked, "is in use by "+holder, "wait for it to end, or use --wait")
@@ -159,28 +137,29 @@ var placesByMagic = map[int64]struct {
 
 // RefusedPlace says why no checkpoint may lie at a path, before anything else is made beside it; nil where one may.
 func RefusedPlace(path string, o Options) error {
-	return (&Store{path: resolved(path)}).checkPlace(o)
+	return newStore(resolved(path), o).checkPlace()
 }
 
 // checkPlace finds out where the file lies, or will lie. What the system does not tell is taken for good.
-func (d *Store) checkPlace(o Options) error {
+func (d *Store) checkPlace() error {
 	if disk.Reserved(d.path) {
 		return d.refuse(checkpoint.ErrPlace, disk.ReservedWords, "name another file with --checkpoint")
 	}
-	if o.ReadOnly {
+	if d.o.ReadOnly {
 		return nil
 	}
 	if folder, err := os.Stat(filepath.Dir(d.path)); err == nil && disk.Exposed(folder) != "" {
 		d.warn("the checkpoint's folder " + filepath.Dir(d.path) + " " + disk.Exposed(folder) +
 			": anyone who can write there can put another file in its place. Take the right to write there from others")
 	}
-	if o.AnyPlace {
+	if d.o.AnyPlace {
 		return nil
 	}
-	if o.magic == nil {
-		o.magic = disk.FileSystem
+	fileSystem := disk.FileSystem
+	if d.o.magic != nil {
+		fileSystem = d.o.magic
 	}
-	number, err := o.magic(filepath.Dir(d.path))
+	number, err := fileSystem(filepath.Dir(d.path))
 	p, odd := placesByMagic[number]
 	if err != nil || !odd {
 		return nil

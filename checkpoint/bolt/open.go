@@ -46,34 +46,39 @@ type Options struct {
 // none. Its directory must exist. The whole file is checked first, unless it is as the last run in this boot of the
 // machine left it. Errors are *[checkpoint.OpenError] around a sentinel or the system's error.
 func Open(path string, t checkpoint.Target, o Options) (*Store, error) {
-	d := &Store{path: resolved(path), readOnly: o.ReadOnly, unsynced: o.Unsynced, now: o.Now, book: o.Witnesses}
-	if d.now == nil {
-		d.now = time.Now
-	}
-	d.entries, d.leads = newBuffered(inEntries, newEntries, o.gather), newBuffered(inLeads, newLeads, o.gather)
-	if err := d.open(t, o); err != nil {
+	d := newStore(resolved(path), o)
+	if err := d.open(t); err != nil {
 		d.abandon(err)
 		return nil, d.openError(err)
 	}
-	d.w = writing{d: d, entries: d.entries, leads: d.leads}
 	return d, nil
 }
 
-func (d *Store) open(t checkpoint.Target, o Options) error {
-	if err := d.checkPlace(o); err != nil {
+func newStore(path string, o Options) *Store {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Store{
+		path: path, o: o,
+		entries: newBuffered(inEntries, newEntries, o.gather), leads: newBuffered(inLeads, newLeads, o.gather),
+	}
+}
+
+func (d *Store) open(t checkpoint.Target) error {
+	if err := d.checkPlace(); err != nil {
 		return err
 	}
-	if err := d.openLocked(t, o); err != nil {
+	if err := d.openLocked(t); err != nil {
 		return err
 	}
 	if err := looksWhole(d.file); err != nil {
 		return err
 	}
 	// As the run that ended last left it, it was checked before, or written since.
-	checked := !o.Check && (d.fresh || o.Witnesses.Left(d.leftAs()))
+	checked := !d.o.Check && (d.fresh || d.o.Witnesses.Left(d.leftAs()))
 	if !checked {
 		var err error
-		if checked, err = d.checkApart(o.checker); err != nil {
+		if checked, err = d.checkApart(); err != nil {
 			return err
 		}
 	}
@@ -84,20 +89,20 @@ func (d *Store) open(t checkpoint.Target, o Options) error {
 		return err
 	}
 	h := d.head.Load()
-	if err := checkpoint.RefuseElsewhere(d.path, h.ID, h.Moved, h.Filling); err != nil && !o.Moved &&
-		(h.Moved == "" || !o.ReadOnly) {
+	if err := checkpoint.RefuseElsewhere(d.path, h.ID, h.Moved, h.Filling); err != nil && !d.o.Moved &&
+		(h.Moved == "" || !d.o.ReadOnly) {
 		return err
 	}
 	if err := d.takeCare(); err != nil {
 		return err
 	}
-	return d.startUse(o)
+	return d.startUse()
 }
 
 func (d *Store) mapFile() error {
 	err := guard(func() (err error) {
 		d.bolt, err = bbolt.Open(d.path, 0o600, &bbolt.Options{
-			Timeout: leastWait, ReadOnly: d.readOnly, NoStatistics: true,
+			Timeout: leastWait, ReadOnly: d.o.ReadOnly, NoStatistics: true,
 			OpenFile: func(string, int, os.FileMode) (*os.File, error) { return d.file, nil },
 		})
 		return err
@@ -106,7 +111,7 @@ func (d *Store) mapFile() error {
 		return d.inUse()
 	}
 	if err == nil {
-		d.bolt.AllocSize, d.bolt.NoSync = growBy, d.unsynced
+		d.bolt.AllocSize, d.bolt.NoSync = growBy, d.o.Unsynced
 	}
 	return err
 }
@@ -135,29 +140,27 @@ func (d *Store) load(tx *bbolt.Tx, t checkpoint.Target) error {
 			return damage("a part of it is missing")
 		}
 	}
-	c, err := decodeTally(meta.Get(tallyKey))
-	d.tally.Store(c)
 	d.head.Store(h)
 	d.digests = checkpoint.NewDigester(h.Secret)
-	return errors.Join(err, d.entries.load(tx), d.leads.load(tx))
+	return errors.Join(d.entries.load(tx), d.leads.load(tx))
 }
 
 // startUse warns of what is missing, and finds out whether the file is as good as new.
-func (d *Store) startUse(o Options) error {
+func (d *Store) startUse() error {
 	h := d.head.Load()
 	if h.Lacks != "" {
 		d.warn("the checkpoint is incomplete: it lacks " + h.Lacks + ". " +
 			"Rows that it does not know are held in doubt, not sent, until `leadferry checkpoint resolve` settles " +
 			"them, or `leadferry checkpoint check --accept-loss` gives up what is missing")
 	}
-	if d.readOnly || d.fresh {
+	if d.o.ReadOnly || d.fresh {
 		return nil
 	}
 	if d.leftover = h.Erase; h.Erase { // its last writer was killed before it could compact it, or had no room
 		d.warn(fmt.Sprintf(stillThere, d.path) + "; it is compacted when this command ends, if there is room beside it")
 	}
 	unused, err := checkpoint.Untouched(context.Background(), d)
-	if unused && o.Used {
+	if unused && d.o.Used {
 		return d.refuse(checkpoint.ErrMissing, "knows nothing: the run that made it ended before it sent anything", "")
 	}
 	d.fresh = unused

@@ -11,20 +11,19 @@ import (
 	"leadferry/checkpoint"
 )
 
-// sources are where a transaction, of a reader or of the writer, finds what it asks for.
-type sources struct {
-	entry        func(key string) []byte // its record, also below an intent, or nil
-	lead         func(key string) []byte // its record in the index of leads, or nil
-	sent, linked *bbolt.Cursor           // of intents and links: a bucket's own Get would make a new one each time
+// reading is what the file knows inside one transaction, of a reader or of the writer. See [checkpoint.Finder].
+type reading struct {
+	d     *Store
+	tx    *bbolt.Tx
+	entry func(key string) []byte // its record, also below an intent, or nil
+	lead  func(key string) []byte // its record in the index of leads, or nil
+	// a bucket's own Get would make a new one each time
+	intents, links, folds, blocked *bbolt.Cursor
 }
 
-// reading is the file inside one transaction that reads, see [checkpoint.Finder].
-type reading struct {
-	d  *Store
-	tx *bbolt.Tx
-	sources
-	folds, blocked *bbolt.Cursor
-	forgotten      bool // some key is
+func (d *Store) readingIn(tx *bbolt.Tx, entry, lead func(string) []byte) reading {
+	cursor := func(name []byte) *bbolt.Cursor { return tx.Bucket(name).Cursor() }
+	return reading{d, tx, entry, lead, cursor(inIntents), cursor(inLinks), cursor(inFolds), cursor(inBlocked)}
 }
 
 // read is view for what asks for entries. The writer waits for it before it changes where they are found.
@@ -38,17 +37,11 @@ func (d *Store) read(what string, f func(*reading) error) error {
 			if k, record := entries.inPlace.Next(); string(k) == key && record != nil {
 				return record
 			}
-			return entries.find(key, d.entries.gathers)
+			return entries.find(key, d.entries.gathers[key])
 		}
-		lead := func(key string) []byte { return leads.find(key, d.leads.gathers) }
-		cursor := func(name []byte) *bbolt.Cursor { return tx.Bucket(name).Cursor() }
-		r := &reading{
-			d: d, tx: tx, sources: sources{entry, lead, cursor(inIntents), cursor(inLinks)},
-			folds: cursor(inFolds), blocked: cursor(inBlocked),
-		}
-		block, _ := r.blocked.First()
-		r.forgotten = block != nil
-		return f(r)
+		lead := func(key string) []byte { return leads.find(key, d.leads.gathers[key]) }
+		r := d.readingIn(tx, entry, lead)
+		return f(&r)
 	})
 }
 
@@ -95,9 +88,9 @@ func (d *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkp
 	return nil
 }
 
-func (l *sources) under(key string) (k checkpoint.KeptKey, err error) {
-	if k.Entry, err = decodeKept(key, l.entry(key)); err == nil {
-		k.Intent, err = decodeKept(key, exactly(l.sent, []byte(key)))
+func (r *reading) under(key string) (k checkpoint.KeptKey, err error) {
+	if k.Entry, err = decodeKept(key, r.entry(key)); err == nil {
+		k.Intent, err = decodeKept(key, exactly(r.intents, []byte(key)))
 	}
 	return k, err
 }
@@ -139,7 +132,7 @@ func (d *Store) Find(_ context.Context, qs []checkpoint.Query, out []checkpoint.
 }
 
 func (r *reading) Show(key string, out *checkpoint.Entry) error {
-	record := exactly(r.sent, []byte(key))
+	record := exactly(r.intents, []byte(key))
 	if record == nil {
 		record = r.entry(key)
 	}
@@ -147,18 +140,18 @@ func (r *reading) Show(key string, out *checkpoint.Entry) error {
 		return decodeEntry(key, record, out)
 	}
 	*out = checkpoint.Entry{Key: key, Content: out.Content[:0]}
-	if r.forgotten && exactly(r.blocked, r.d.digests.Blocked(key)) != nil {
+	if r.blockOf(key) != nil {
 		out.State = checkpoint.Forgotten
 	}
 	return nil
 }
 
-func (l *sources) Owner(id, _ string) (string, error) {
+func (r *reading) Owner(id, _ string) (string, error) {
 	lead := leadKey(id)
 	if lead == nil {
 		return "", nil
 	}
-	indexed := l.lead(string(lead))
+	indexed := r.lead(string(lead))
 	if indexed == nil {
 		return "", nil
 	}
@@ -175,16 +168,16 @@ func (r *reading) Linked(external string) (key string, several bool, err error) 
 }
 
 // linkedTo are two of the keys whose lead has an ExternalID, or is to have it, or as many as there are.
-func (l *sources) linkedTo(external string) (keys []string, err error) {
+func (r *reading) linkedTo(external string) (keys []string, err error) {
 	if !hasIndex(external) {
 		return nil, nil
 	}
-	own, err := l.under(external) // the index lacks what equals its key
+	own, err := r.under(external) // the index lacks what equals its key
 	if own.Linked(external) {
 		keys = append(keys, external)
 	}
 	prefix := appendText(nil, external)
-	for k, _ := l.linked.Seek(prefix); bytes.HasPrefix(k, prefix) && len(keys) < 2; k, _ = l.linked.Next() {
+	for k, _ := r.links.Seek(prefix); bytes.HasPrefix(k, prefix) && len(keys) < 2; k, _ = r.links.Next() {
 		keys = append(keys, string(k[len(prefix):]))
 	}
 	return keys, err
@@ -195,13 +188,40 @@ func (r *reading) Alike(folded string) (keys []string, forgotten bool) {
 	for k, _ := r.folds.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = r.folds.Next() {
 		keys = append(keys, string(k[len(prefix):]))
 	}
-	if !r.forgotten {
-		return keys, false
-	}
-	hash := r.d.digests.Blocked(folded)
-	prefix = forgottenFold(hash, nil)
+	prefix = forgottenFold(r.d.digests.Blocked(folded), nil)
 	k, _ := r.folds.Seek(prefix)
-	return keys, bytes.HasPrefix(k, prefix) || exactly(r.blocked, hash) != nil // it is its own fold
+	return keys, bytes.HasPrefix(k, prefix) || r.blockOf(folded) != nil // it is its own fold
+}
+
+// blockOf is the record of a key that was forgotten, or nil.
+func (r *reading) blockOf(key string) []byte { return exactly(r.blocked, r.d.digests.Blocked(key)) }
+
+// Notes returns those whose names have a prefix, see [checkpoint.Store].
+func (d *Store) Notes(_ context.Context, prefix string) (all []checkpoint.Note, err error) {
+	err = d.read("read notes", func(r *reading) error {
+		all, err = r.Notes(prefix)
+		return err
+	})
+	return all, err
+}
+
+func (r *reading) Notes(prefix string) (all []checkpoint.Note, err error) {
+	c, from := r.tx.Bucket(inNotes).Cursor(), []byte(prefix)
+	for k, v := c.Seek(from); k != nil && bytes.HasPrefix(k, from) && err == nil; k, v = c.Next() {
+		n := checkpoint.Note{Name: string(k)}
+		n.Value, err = decodeNote(n.Name, v)
+		all = append(all, n)
+	}
+	return all, err
+}
+
+// decodeNote is the value of a note, or nil where record is nil.
+func decodeNote(name string, record []byte) ([]byte, error) {
+	if record == nil {
+		return nil, nil
+	}
+	value, err := unseal([]byte(name), record)
+	return bytes.Clone(value), err
 }
 
 // Contents are all that is known.
@@ -209,7 +229,7 @@ func (d *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 	var forgotten []checkpoint.KeptBlock
 	err := d.view("read forgotten keys", func(tx *bbolt.Tx) error {
 		return tx.Bucket(inBlocked).ForEach(func(k, v []byte) error {
-			b, err := decodeBlock(bytes.Clone(k), bytes.Clone(v))
+			b, err := decodeBlock(k, v)
 			forgotten = append(forgotten, b)
 			return err
 		})

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/gob"
-	"fmt"
 	"io"
 	"maps"
 	"math"
@@ -16,117 +15,91 @@ import (
 
 // Salvaged is what could be read of a damaged file.
 type Salvaged struct {
-	header  *header                       // nil: none was found
-	keys    map[string]checkpoint.KeptKey // what is under each key
-	notes   map[string][]byte             // by name
+	Keys    []checkpoint.KeptKey // in order
+	header  *header              // nil: none was found
+	notes   map[string][]byte    // by name
 	blocked []checkpoint.KeptBlock
 }
 
 // Salvage reads of a damaged file what bbolt still finds and checksums vouch for. Errors are *[checkpoint.OpenError].
 func Salvage(path string, o Options) (*Salvaged, error) {
-	d := &Store{path: resolved(path), readOnly: true} // as Open does
-	s := &Salvaged{keys: make(map[string]checkpoint.KeptKey), notes: make(map[string][]byte)}
-	if err := s.read(d, o.checker); err != nil {
+	d := newStore(resolved(path), Options{ReadOnly: true, checker: o.checker})
+	s, found := &Salvaged{notes: make(map[string][]byte)}, make(map[string]*checkpoint.KeptKey)
+	if err := d.salvage(func(p piece) { s.keep(p, found) }); err != nil {
 		return nil, d.openError(err)
+	}
+	for _, key := range slices.Sorted(maps.Keys(found)) {
+		s.Keys = append(s.Keys, *found[key])
 	}
 	s.oneKeyPerLead()
 	return s, nil
 }
 
-// All goes through what is shown of each key, in order.
-func (s *Salvaged) All(yield func(*checkpoint.Entry) bool) {
-	for _, k := range s.all {
-		if !yield(&k.Shown().Entry) {
-			return
-		}
-	}
-}
-
 // Counts are the keys by state. Of forgotten ones an export holds nothing.
 func (s *Salvaged) Counts() map[checkpoint.State]int {
 	n := map[checkpoint.State]int{checkpoint.Forgotten: len(s.blocked)}
-	for _, k := range s.keys {
+	for _, k := range s.Keys {
 		n[k.Shown().State]++
 	}
 	return n
 }
 
-func (s *Salvaged) read(d *Store, checker []string) error {
-	if err := d.openLocked(checkpoint.Target{}, Options{ReadOnly: true}); err != nil {
+func (d *Store) salvage(keep func(piece)) error {
+	if err := d.openLocked(checkpoint.Target{}); err != nil {
 		return err
 	}
 	defer d.release() // what bbolt cannot open, it closes
-	child, alive, err := d.apart(checker, readPieces)
-	if err != nil {
-		return err
-	}
-	if child == nil { // this process has to do
-		if d.mapFile() == nil { // otherwise nothing can be read
-			d.pieces(func(p any) error { s.keep(p.(piece)); return nil })
+	code, err := d.apart(readPieces, func(said io.Reader) {
+		for from, p := gob.NewDecoder(said), (piece{}); from.Decode(&p) == nil; p = (piece{}) {
+			keep(p)
 		}
-		return nil
+	})
+	if code == isUnable && d.mapFile() == nil { // otherwise nothing can be read
+		d.pieces(func(p piece) error { keep(p); return nil })
 	}
-	defer alive.Close()
-	out, err := child.StdoutPipe()
-	if err == nil {
-		err = child.Start()
-	}
-	if err != nil {
-		return fmt.Errorf("the process that reads it cannot be started: %w", err)
-	}
-	for from, p := gob.NewDecoder(out), (piece{}); from.Decode(&p) == nil; p = (piece{}) {
-		s.keep(p)
-	}
-	_, _ = io.Copy(io.Discard, out)
-	_ = child.Wait() // whatever it ended with
-	return nil
+	return err
 }
 
-func (s *Salvaged) keep(p piece) {
+func (s *Salvaged) keep(p piece, found map[string]*checkpoint.KeptKey) {
 	key := string(p.Key)
 	switch p.Bucket {
 	case string(inMeta):
 		if h, err := decodeHeader(p.Value); key == string(headerKey) && err == nil && h.Format == format {
 			s.header = h
 		}
-	case string(newEntries):
-		_, own := inLog(p.Key)
-		if s.keys[string(own)].Entry == nil { // what is in its place counts
-			s.keepEntry(string(own), p.Value, false)
-		}
-	case string(inEntries):
-		s.keepEntry(key, p.Value, false)
-	case string(inIntents):
-		s.keepEntry(key, p.Value, true)
 	case string(inNotes):
-		if n, err := decodeNote(p.Key, p.Value); err == nil {
-			s.notes[n.Name] = n.Value
+		if value, err := decodeNote(key, p.Value); err == nil {
+			s.notes[key] = value
 		}
 	case string(inBlocked):
-		if b, err := decodeBlock(slices.Clone(p.Key), slices.Clone(p.Value)); err == nil {
+		if b, err := decodeBlock(p.Key, p.Value); err == nil {
 			s.blocked = append(s.blocked, b)
 		}
+	case string(inEntries), string(newEntries), string(inIntents):
+		if p.Bucket == string(newEntries) {
+			_, own := inLog(p.Key)
+			key = string(own)
+		}
+		one, err := decodeKept(key, p.Value)
+		isIntent := p.Bucket == string(inIntents)
+		if err != nil || isIntent != (one.State == checkpoint.InDoubt) {
+			return
+		}
+		if found[key] == nil {
+			found[key] = new(checkpoint.KeptKey)
+		}
+		if isIntent {
+			found[key].Intent = one
+		} else if found[key].Entry == nil { // else it is in its place, too, and that counts
+			found[key].Entry = one
+		}
 	}
-}
-
-func (s *Salvaged) keepEntry(key string, record []byte, intent bool) {
-	one, err := decodeKept(key, record)
-	if err != nil || intent != (one.State == checkpoint.InDoubt) {
-		return
-	}
-	k := s.keys[key]
-	if intent {
-		k.Intent = one
-	} else {
-		k.Entry = one
-	}
-	s.keys[key] = k
 }
 
 // oneKeyPerLead puts the second of two keys with one lead in doubt.
 func (s *Salvaged) oneKeyPerLead() {
 	known := make(map[string]bool)
-	for key, k := range s.all {
+	for i, k := range s.Keys {
 		e := k.Entry
 		if e == nil || !e.State.HasLead() || e.LeadID == "" {
 			continue
@@ -137,15 +110,7 @@ func (s *Salvaged) oneKeyPerLead() {
 		}
 		e.WantLink, e.ExternalID = cmp.Or(e.WantLink, e.ExternalID), ""
 		e.State, e.Reason = checkpoint.InDoubt, checkpoint.ReasonLeadTaken
-		s.keys[key] = checkpoint.KeptKey{Intent: e}
-	}
-}
-
-func (s *Salvaged) all(yield func(string, checkpoint.KeptKey) bool) {
-	for _, key := range slices.Sorted(maps.Keys(s.keys)) {
-		if !yield(key, s.keys[key]) {
-			return
-		}
+		s.Keys[i] = checkpoint.KeptKey{Intent: e}
 	}
 }
 
@@ -159,7 +124,7 @@ func Repair(from, to string, t checkpoint.Target, o Options) (*Salvaged, error) 
 		return nil, err
 	}
 	switch h := s.header; {
-	case h == nil && len(s.keys) > 0: // its rows can be told, its digests, notes and forgotten keys not be understood
+	case h == nil && len(s.Keys) > 0: // its rows can be told, its digests, notes and forgotten keys not be understood
 		return nil, refuse(from, checkpoint.ErrDamaged, "has lost its target and the key of its digests",
 			"leadferry checkpoint export --checkpoint "+checkpoint.Word(from)+" -o kept.csv; then leadferry checkpoint "+
 				"adopt kept.csv --checkpoint "+checkpoint.Word(to)+"; then "+checkpoint.AdoptRuns(to, nil)+
@@ -173,52 +138,43 @@ func Repair(from, to string, t checkpoint.Target, o Options) (*Salvaged, error) 
 	case h != nil && h.Moved != "" && (checkpoint.IsAddress(h.Moved) || disk.Exists(h.Moved)):
 		return nil, checkpoint.RefuseElsewhere(from, h.ID, h.Moved, "")
 	}
-	p := repair{Salvaged: s, from: from, made: newHeader(t)}
-	p.made.Lacks, p.made.Since = missingAfterRepair, math.MaxInt64
+	made := newHeader(t)
+	made.Lacks, made.Since = missingAfterRepair, math.MaxInt64
 	if s.header != nil {
-		p.made.Secret, p.made.Target = s.header.Secret, s.header.Target
+		made.Secret, made.Target = s.header.Secret, s.header.Target
 	}
-	p.findAncestors(o.Witnesses)
-	return s, makeFrom(resolved(to), &p.made, Options{AnyPlace: o.AnyPlace, Now: o.Now, Require: true}, p.fill)
+	s.descendFrom(from, o.Witnesses)
+	return s, makeFrom(resolved(to), &made, Options{AnyPlace: o.AnyPlace, Now: o.Now}, s.fill)
 }
 
-type repair struct {
-	*Salvaged
-	from    string
-	made    header             // of the new file
-	lineage checkpoint.Lineage // of the new file
-}
-
-// findAncestors finds out which checkpoints the damaged file was, as far as it, or the book, knows still.
-func (p *repair) findAncestors(book *checkpoint.Witnesses) {
-	_ = checkpoint.Decode(p.notes[checkpoint.LineageNote], &p.lineage) // of one that is lost, nothing is known
-	p.lineage.Adopting = nil
-	if p.header != nil {
-		p.lineage.Descend(p.header.ID, math.MaxUint64)
+// descendFrom notes which checkpoints the damaged file was, as far as it, or the book, knows still.
+func (s *Salvaged) descendFrom(from string, book *checkpoint.Witnesses) {
+	var l checkpoint.Lineage
+	_ = checkpoint.Decode(s.notes[checkpoint.LineageNote], &l) // of one that is lost, nothing is known
+	l.Adopting = nil
+	if s.header != nil {
+		l.Descend(s.header.ID, math.MaxUint64)
 	}
 	for _, w := range book.All() {
-		if w.Err == nil && resolved(w.Place) == resolved(p.from) {
-			p.lineage.Descend(w.Ledger, math.MaxUint64)
+		if w.Err == nil && resolved(w.Place) == resolved(from) {
+			l.Descend(w.Ledger, math.MaxUint64)
 		}
 	}
+	s.notes[checkpoint.LineageNote] = checkpoint.Encode(&l)
 }
 
-func (p *repair) fill(d *Store) error {
-	c := &checkpoint.Contents{Forgotten: p.blocked}
+func (s *Salvaged) fill(d *Store) error {
+	c := &checkpoint.Contents{Forgotten: s.blocked, Missing: missingAfterRepair}
 	c.Keys = func(_ context.Context, f func(checkpoint.KeptKey) error) error {
-		for _, k := range p.all {
+		for _, k := range s.Keys {
 			if err := f(k); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	p.notes[checkpoint.LineageNote] = checkpoint.Encode(&p.lineage)
-	for name, value := range p.notes {
+	for name, value := range s.notes {
 		c.Notes = append(c.Notes, checkpoint.Note{Name: name, Value: value})
 	}
-	if err := checkpoint.TakeOver(context.Background(), d, c); err != nil {
-		return err
-	}
-	return d.alone(func(w *writing) error { return w.setHeader(func(h *header) { h.Since = w.seq }) })
+	return checkpoint.TakeOver(context.Background(), d, c)
 }

@@ -24,8 +24,8 @@ func salvaged(t *testing.T, path string, o Options) (all []checkpoint.Entry, s *
 	t.Helper()
 	s, err := Salvage(path, o)
 	must.Do(t, err)
-	for e := range s.All {
-		all = append(all, *e)
+	for _, k := range s.Keys {
+		all = append(all, k.Shown().Entry)
 	}
 	return all, s
 }

@@ -20,7 +20,6 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
@@ -33,11 +32,8 @@ var _ checkpoint.Store = (*Store)(nil)
 
 // Store is an open checkpoint file. All its methods are safe for concurrent use.
 type Store struct {
-	path     string
-	readOnly bool
-	unsynced bool // see Options
-	now      func() time.Time
-	book     *checkpoint.Witnesses // see Options.Witnesses
+	path string
+	o    Options
 	opening
 
 	file           *os.File // bbolt's own handle, which it closes
@@ -46,12 +42,10 @@ type Store struct {
 	digests        *checkpoint.Digester
 	readers        sync.RWMutex // held by who reads entries, from before its transaction to the end
 	entries, leads *buffered
-	tally          atomic.Pointer[tally] // as of the last commit
 	ending
 	atEnd func(left string) // see [Store.AtEnd]; nil: nobody wants to know
 
-	mu sync.Mutex // one commit after another: what follows belongs to it
-	w  writing
+	mu sync.Mutex // one commit after another
 }
 
 type opening struct {
@@ -70,14 +64,14 @@ type ending struct {
 
 // Info says what the checkpoint is and how much it knows now.
 func (d *Store) Info() checkpoint.Info {
-	t, h := d.tally.Load(), d.head.Load()
+	h := d.head.Load()
 	i := checkpoint.Info{
-		Path: d.path, ID: h.ID, Target: h.Target, Sequence: t.seq,
+		Path: d.path, ID: h.ID, Target: h.Target, Sequence: h.Seq,
 		New: d.fresh, Warnings: d.warnings,
 		Keys: make(map[checkpoint.State]int), Incomplete: h.Lacks != "", Missing: h.Lacks, Since: h.Since,
 	}
 	for s := checkpoint.Created; s <= checkpoint.Forgotten; s++ {
-		i.Keys[s] = int(t.keys[s])
+		i.Keys[s] = int(h.Counts.Keys[s])
 	}
 	i.Leads, i.InDoubt = i.Keys[checkpoint.Created]+i.Keys[checkpoint.Partial], i.Keys[checkpoint.InDoubt]
 	return i
@@ -89,13 +83,14 @@ func (d *Store) Digests() *checkpoint.Digester { return d.digests }
 // Reached says how far the file knows a run to have come, see [checkpoint.Store].
 func (d *Store) Reached(ctx context.Context, run string) (commits uint64, knows bool, err error) {
 	note, err := checkpoint.NoteOf(ctx, d, checkpoint.RunNote(run))
-	return d.tally.Load().seq, note != nil, err
+	return d.head.Load().Seq, note != nil, err
 }
 
 // Progress is the number of the last commit, and how many keys have a lead or may have one.
 func (d *Store) Progress() (commits uint64, leads int) {
-	t := d.tally.Load()
-	return t.seq, int(t.keys[checkpoint.Created] + t.keys[checkpoint.Partial] + t.keys[checkpoint.InDoubt])
+	h := d.head.Load()
+	keys := &h.Counts.Keys
+	return h.Seq, int(keys[checkpoint.Created] + keys[checkpoint.Partial] + keys[checkpoint.InDoubt])
 }
 
 // AtEnd has f called at an orderly end, before the lock is let go, with how the file is left.
@@ -103,8 +98,8 @@ func (d *Store) AtEnd(f func(left string)) { d.atEnd = f }
 
 // Drop is Close after a refusal, see [checkpoint.Store].
 func (d *Store) Drop() (gone bool, err error) {
-	gone = !d.closed.Load() && !d.readOnly && d.fresh && !d.changed.Load() && d.tally.Load().total() == 0 &&
-		d.head.Load().Lacks == ""
+	h := d.head.Load()
+	gone = !d.closed.Load() && !d.o.ReadOnly && d.fresh && !d.changed.Load() && h.Counts.knowsNone() && h.Lacks == ""
 	err = d.close(gone)
 	return gone && err == nil, err
 }
@@ -117,7 +112,7 @@ func (d *Store) close(drop bool) error {
 	if d.closed.Swap(true) {
 		return nil
 	}
-	if d.readOnly {
+	if d.o.ReadOnly {
 		return d.release()
 	}
 	d.mu.Lock() // a commit may be under way
@@ -145,19 +140,6 @@ func (d *Store) close(drop bool) error {
 	return errors.Join(err, d.release())
 }
 
-// drainAll moves everything that gathers into its place.
-func (d *Store) drainAll() (err error) {
-	for done := false; !done && err == nil; {
-		err = d.transact("other", func(w *writing) error {
-			entries, err := w.entries.drain()
-			leads, failed := w.leads.drain()
-			done = entries && leads
-			return errors.Join(err, failed)
-		})
-	}
-	return err
-}
-
 // step is how many bytes a compaction copies in one transaction.
 const step = 16 << 20
 
@@ -175,15 +157,10 @@ func (d *Store) compact() (err error) {
 				"hint: make room beside it; the next command that writes to it tries again", d.path, err)}
 		}
 	}()
-	if err := d.drainAll(); err != nil {
-		return err
-	}
-	var f *os.File
 	copied, err := bbolt.Open(d.compactPath(), 0o600, &bbolt.Options{
-		NoSync: true, NoStatistics: true, // synced once, at its end
-		OpenFile: func(path string, _ int, mode os.FileMode) (*os.File, error) {
-			f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
-			return f, err
+		NoStatistics: true,
+		OpenFile: func(path string, flag int, mode os.FileMode) (*os.File, error) {
+			return os.OpenFile(path, flag|os.O_EXCL, mode)
 		},
 	})
 	if err != nil {
@@ -222,11 +199,10 @@ func (d *Store) copyInto(copied *bbolt.DB) error {
 	}
 	h := *d.head.Load()
 	h.Erase = false
-	err := copied.Update(func(tx *bbolt.Tx) error { return tx.Bucket(inMeta).Put(headerKey, h.encode()) })
-	if err := errors.Join(err, copied.Sync()); err != nil {
+	if err := copied.Update(h.putIn); err != nil {
 		return err
 	}
-	return copied.View(d.checkRecords)
+	return copied.View(func(tx *bbolt.Tx) error { return d.checkRecords(tx, true) })
 }
 
 // release closes the file. When bbolt met damage it may still hold a lock of its

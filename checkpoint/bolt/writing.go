@@ -6,71 +6,16 @@ import (
 	"slices"
 	"time"
 
-	"go.etcd.io/bbolt"
-
 	"leadferry/checkpoint"
-	"leadferry/internal/rowkey"
-)
-
-// The buckets of the file.
-var (
-	inMeta    = []byte("meta")    // header and tally
-	inEntries = []byte("entries") // key → entry
-	inIntents = []byte("intents") // key → intent; small, so that what was in flight is found at once
-	inLeads   = []byte("leads")   // lead ID → key
-	// external ID of a lead, or wanted for one, key → its checksum, unless they are equal
-	inLinks    = []byte("links")
-	inFolds    = []byte("folds")       // fold of a key, key → its checksum, unless they are equal
-	inNotes    = []byte("notes")       // name → JSON: runs, decisions, shapes, the lineage
-	inBlocked  = []byte("blocked")     // keyed hash of a forgotten key → when
-	newEntries = []byte("new entries") // number, key → new entry, see buffered
-	newLeads   = []byte("new leads")   // the same of leads
 )
 
 // writing is the file inside one transaction that writes, see [checkpoint.Tx].
 type writing struct {
-	d *Store
-	tally
+	reading
+	head header
 	now  time.Time
-	head *header
-
-	tx                          *bbolt.Tx
-	meta, intents, links, folds *bbolt.Bucket
-	entries, leads              *buffered
-	sources
 	last string // the last key in entries when the commit began
 }
-
-// begin binds it to the buckets of tx as the next commit.
-func (w *writing) begin(tx *bbolt.Tx, t tally, h *header, now time.Time) {
-	w.tally, w.head, w.now = t, h, now.UTC()
-	w.seq++
-	w.tx, w.meta, w.intents = tx, tx.Bucket(inMeta), tx.Bucket(inIntents)
-	w.links, w.folds = tx.Bucket(inLinks), tx.Bucket(inFolds)
-	w.sources = sources{w.entries.find, w.leads.find, w.intents.Cursor(), w.links.Cursor()}
-	w.entries.begin(tx, w.total())
-	w.leads.begin(tx, w.total())
-	w.intents.FillPercent = 0.95 // the last come behind the others mostly, and go soon
-	// index records come many at a time, or in no order; measured
-	w.leads.in.FillPercent, w.folds.FillPercent = 0.6, 0.6
-	last, _ := w.entries.in.Cursor().Last()
-	w.last = string(last)
-}
-
-// setHeader changes what the file says of itself.
-func (w *writing) setHeader(change func(*header)) error {
-	h := *w.head
-	change(&h)
-	w.head = &h
-	return w.meta.Put(headerKey, h.encode())
-}
-
-func (d *Store) setHeader(change func(*header)) error {
-	return d.alone(func(w *writing) error { return w.setHeader(change) })
-}
-
-// in is a bucket that few commits need.
-func (w *writing) in(bucket []byte) *bbolt.Bucket { return w.tx.Bucket(bucket) }
 
 func (w *writing) Under(key string) (k checkpoint.KeptKey, shown *checkpoint.Kept, err error) {
 	if k, err = w.under(key); err != nil {
@@ -78,78 +23,73 @@ func (w *writing) Under(key string) (k checkpoint.KeptKey, shown *checkpoint.Kep
 	}
 	if shown = k.Shown(); shown == nil {
 		shown = &checkpoint.Kept{Entry: checkpoint.Entry{Key: key}}
-		if w.keys[checkpoint.Forgotten] > 0 && w.in(inBlocked).Get(w.d.digests.Blocked(key)) != nil {
+		if w.blockOf(key) != nil {
 			shown.State = checkpoint.Forgotten
 		}
 	}
 	return k, shown, nil
 }
 
+func (*writing) Load([]string, []string) error { return nil }
+
+// Held is never so: a file has one writer.
+func (*writing) Held(string) bool { return false }
+
 func (w *writing) Now() time.Time { return w.now }
 
 func (w *writing) Keep(k checkpoint.Kept) *checkpoint.Kept {
-	k.Seq = w.seq
+	k.Seq = w.head.Seq
 	return k.Stamp(w.now)
 }
 
-// put has something else under a key than what is there now.
+func (w *writing) Put(key string, k checkpoint.KeptKey) error {
+	was, err := w.under(key)
+	if err != nil {
+		return err
+	}
+	return w.put(key, was, k)
+}
+
+// put has something else under a key than what is there now. The counts and the indexes follow.
 func (w *writing) put(key string, was, is checkpoint.KeptKey) error {
-	errs := []error{w.reindex(key, &was, &is)}
-	switch {
-	case is.Entry == was.Entry:
-	case is.Entry == nil:
-		errs = append(errs, w.entries.delete(key))
-	default:
-		errs = append(errs, w.putEntry(is.Entry, was.Entry == nil))
-	}
-	switch {
-	case is.Intent == was.Intent:
-	case is.Intent == nil:
-		errs = append(errs, w.intents.Delete([]byte(key)))
-	default:
-		errs = append(errs, w.intents.Put([]byte(key), w.record(is.Intent)))
-	}
-	return errors.Join(errs...)
+	w.head.Counts.move(entryOf(was.Shown()).State, entryOf(is.Shown()).State)
+	return errors.Join(
+		w.putEntry(key, was.Entry, is.Entry),
+		w.putIntent(key, was.Intent, is.Intent),
+		w.moveLead(leadKey(entryOf(was.Entry).LeadID), leadKey(entryOf(is.Entry).LeadID), key),
+		w.follow(inLinks, linksOf(key, &was), linksOf(key, &is)),
+		w.follow(inFolds, foldsOf(w.d.digests, key, &was), foldsOf(w.d.digests, key, &is)))
 }
 
 // putEntry writes an entry. A new one gathers, unless it comes behind all others: then its page is at hand.
-func (w *writing) putEntry(k *checkpoint.Kept, isNew bool) error {
-	if isNew && k.Key <= w.last {
-		return w.entries.insert(k.Key, w.record(k))
+func (w *writing) putEntry(key string, was, is *checkpoint.Kept) error {
+	entries := w.d.entries
+	switch {
+	case is == was:
+		return nil
+	case is == nil:
+		w.head.Counts.Entries--
+		return entries.delete(key)
+	case was != nil:
+		return entries.put(key, encodeKept(is))
 	}
-	if isNew {
-		w.entries.in.FillPercent = 0.95 // half the file; for keys in between it would split pages all the time
+	w.head.Counts.Entries++
+	if key <= w.last {
+		return entries.insert(key, encodeKept(is))
 	}
-	return w.entries.put(k.Key, w.record(k))
+	entries.in.FillPercent = 0.95 // half the file; for keys in between it would split pages all the time
+	return entries.put(key, encodeKept(is))
 }
 
-func (w *writing) record(k *checkpoint.Kept) []byte {
-	return appendKept(make([]byte, 0, 256), k)
-}
-
-// reindex has the counts and the indexes follow what is under a key.
-func (w *writing) reindex(key string, was, is *checkpoint.KeptKey) error {
-	w.tally.move(stateOf(was), stateOf(is))
-	old, e := entryOf(was.Entry), entryOf(is.Entry)
-	oldLinks, links := linksOf(key, was), linksOf(key, is)
-	errs := []error{
-		w.list(w.links, without(links, oldLinks)...), w.unlist(w.links, without(oldLinks, links)...),
-		w.moveLead(leadKey(old.LeadID), leadKey(e.LeadID), key),
+func (w *writing) putIntent(key string, was, is *checkpoint.Kept) error {
+	switch intents := w.tx.Bucket(inIntents); {
+	case is == was:
+		return nil
+	case is == nil:
+		return intents.Delete([]byte(key))
+	default:
+		return intents.Put([]byte(key), encodeKept(is))
 	}
-	if known := is.Shown() != nil; known != (was.Shown() != nil) {
-		if fold := foldKey(w.d.digests, key); fold != nil && known {
-			errs = append(errs, w.list(w.folds, fold))
-		} else if fold != nil {
-			errs = append(errs, w.unlist(w.folds, fold))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func without(all, others [][]byte) [][]byte {
-	return slices.DeleteFunc(slices.Clone(all), func(one []byte) bool {
-		return slices.ContainsFunc(others, func(other []byte) bool { return bytes.Equal(one, other) })
-	})
 }
 
 // moveLead has the index of leads follow the lead ID of key's entry.
@@ -158,38 +98,35 @@ func (w *writing) moveLead(old, lead []byte, key string) (err error) {
 		return nil
 	}
 	if old != nil {
-		w.indexed--
-		err = w.leads.delete(string(old))
+		w.head.Counts.Indexed--
+		err = w.d.leads.delete(string(old))
 	}
 	if lead != nil {
-		w.indexed++
-		err = errors.Join(err, w.leads.insert(string(lead), seal([]byte(key), 0, lead)))
+		w.head.Counts.Indexed++
+		err = errors.Join(err, w.d.leads.insert(string(lead), seal([]byte(key), lead)))
 	}
 	return err
 }
 
-func (w *writing) list(index *bbolt.Bucket, keys ...[]byte) (err error) {
-	for _, key := range keys {
-		if index.Get(key) == nil {
-			w.indexed++
-			err = errors.Join(err, index.Put(key, sealedKey(key)))
-		}
+// follow has an index hold the records is in the place of the records was.
+func (w *writing) follow(index []byte, was, is [][]byte) (err error) {
+	b := w.tx.Bucket(index)
+	for _, key := range without(was, is) {
+		w.head.Counts.Indexed--
+		err = errors.Join(err, b.Delete(key))
+	}
+	for _, key := range without(is, was) {
+		w.head.Counts.Indexed++
+		err = errors.Join(err, b.Put(key, sealedKey(key)))
 	}
 	return err
 }
 
-func (w *writing) unlist(index *bbolt.Bucket, keys ...[]byte) (err error) {
-	for _, key := range keys {
-		if index.Get(key) != nil {
-			w.indexed--
-			err = errors.Join(err, index.Delete(key))
-		}
-	}
-	return err
+func without(all, others [][]byte) [][]byte {
+	return slices.DeleteFunc(slices.Clone(all), func(one []byte) bool {
+		return slices.ContainsFunc(others, func(other []byte) bool { return bytes.Equal(one, other) })
+	})
 }
-
-// stateOf is what look-ups show of a key that was not forgotten.
-func stateOf(k *checkpoint.KeptKey) checkpoint.State { return entryOf(k.Shown()).State }
 
 func entryOf(k *checkpoint.Kept) *checkpoint.Entry {
 	if k == nil {
@@ -208,27 +145,71 @@ func (w *writing) Linked(external, key string) (string, error) {
 	return "", err
 }
 
-// eraseKey removes what is stored under a key, and its hash if it was forgotten before.
-func (w *writing) eraseKey(key string) error {
-	was, shown, err := w.Under(key)
-	if err != nil {
-		return err
+func (w *writing) InDoubt(after string) (keys []string, err error) {
+	for k, _ := w.intents.Seek([]byte(after)); k != nil && len(keys) < inChunk; k, _ = w.intents.Next() {
+		if string(k) != after {
+			keys = append(keys, string(k))
+		}
 	}
-	if shown.State != checkpoint.Forgotten {
-		return w.put(key, was, checkpoint.KeptKey{})
-	}
-	w.tally.move(checkpoint.Forgotten, checkpoint.Unknown)
-	hash := w.d.digests.Blocked(key)
-	fold := forgottenFold(w.d.digests.Blocked(rowkey.Fold(key)), hash)
-	return errors.Join(w.in(inBlocked).Delete(hash), w.unlist(w.folds, fold))
+	return keys, nil
 }
 
-func (w *writing) Block(b checkpoint.KeptBlock) error {
-	w.tally.move(checkpoint.Unknown, checkpoint.Forgotten)
-	if len(b.Fold) > 0 {
-		if err := w.list(w.folds, forgottenFold(b.Fold, b.Hash)); err != nil {
+// Erase removes keys. Close compacts the file, so that unused parts lose them too.
+func (w *writing) Erase(keys []string) error {
+	for _, key := range keys {
+		if err := w.eraseKey(key); err != nil {
 			return err
 		}
 	}
-	return w.in(inBlocked).Put(b.Hash, encodeBlock(b))
+	w.d.leftover, w.head.Erase = false, true
+	return nil
+}
+
+// eraseKey removes what is stored under a key, and its hash if it was forgotten before.
+func (w *writing) eraseKey(key string) error {
+	was, err := w.under(key)
+	if err == nil {
+		err = w.put(key, was, checkpoint.KeptKey{})
+	}
+	record := w.blockOf(key)
+	if err != nil || record == nil {
+		return err
+	}
+	b, err := decodeBlock(w.d.digests.Blocked(key), record)
+	if err != nil {
+		return err
+	}
+	w.head.Counts.move(checkpoint.Forgotten, checkpoint.Unknown)
+	return errors.Join(w.tx.Bucket(inBlocked).Delete(b.Hash), w.follow(inFolds, foldsOfBlock(&b), nil))
+}
+
+func (w *writing) Block(b checkpoint.KeptBlock) error {
+	w.head.Counts.move(checkpoint.Unknown, checkpoint.Forgotten)
+	return errors.Join(w.tx.Bucket(inBlocked).Put(b.Hash, encodeBlock(&b)), w.follow(inFolds, nil, foldsOfBlock(&b)))
+}
+
+func (w *writing) Lack(missing string) error {
+	w.head.Lacks, w.head.Since = missing, w.head.Seq
+	return nil
+}
+
+func (w *writing) Renew() error {
+	w.head.ID, w.head.Moved, w.head.Filling = checkpoint.NewID(), "", ""
+	return nil
+}
+
+func (w *writing) Note(name string) ([]byte, error) {
+	return decodeNote(name, w.tx.Bucket(inNotes).Get([]byte(name)))
+}
+
+func (w *writing) PutNote(n checkpoint.Note) error {
+	key, b := []byte(n.Name), w.tx.Bucket(inNotes)
+	if b.Get(key) != nil {
+		w.head.Counts.Notes--
+	}
+	if n.Value == nil {
+		return b.Delete(key)
+	}
+	w.head.Counts.Notes++
+	return b.Put(key, seal(bytes.Clone(n.Value), key))
 }

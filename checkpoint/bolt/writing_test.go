@@ -65,7 +65,7 @@ func TestPanicInACommitEndsEverything(t *testing.T) {
 	d := opened(t, path, Options{})
 	ended := endsOf(d)
 	must.Do(t, claim(d, intentOf("before", 1)))
-	first := d.Commit(t.Context(), []*checkpoint.Change{{Entry: intentOf("a", 1)}, nil})
+	first := d.Alone(t.Context(), func(tx checkpoint.Tx) error { panic(tx.PutNote(checkpoint.Note{Name: "a"})) })
 	for what, err := range map[string]error{"commit": first, "claim": claim(d, intentOf("b", 1)), "close": d.Close()} {
 		if err == nil || !errors.Is(err, first) {
 			t.Errorf("%s: %v", what, err)
@@ -84,7 +84,7 @@ func TestPanicInACommitEndsEverything(t *testing.T) {
 func TestFoldsGoWithTheirKeys(t *testing.T) {
 	d := opened(t, newPath(t), Options{})
 	folds := func() (n int) {
-		must.Do(t, d.alone(func(w *writing) error { n = w.folds.Inspect().KeyN; return nil }))
+		must.Do(t, d.transact("other", func(w *writing) error { n = w.tx.Bucket(inFolds).Inspect().KeyN; return nil }))
 		return n
 	}
 	for i := range 5 {

@@ -134,7 +134,8 @@ func (d *Command) exportDamaged(path string, x *export, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		for e := range r.All {
+		for _, k := range r.Keys {
+			e := &k.Shown().Entry
 			if w := x.which; w.State != checkpoint.Unknown && w.State != e.State || w.Run != "" && w.Run != e.Run {
 				continue
 			}
