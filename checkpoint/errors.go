@@ -95,10 +95,12 @@ type ListError struct {
 // Error names the entry by its place in the list, from 1.
 func (e *ListError) Error() string { return fmt.Sprintf("entry %d: %s", e.Index+1, e.Text) }
 
-// At is a refusal with the place of its entry, and the entry's key.
-func (e *ListError) At(index int, key string) error {
-	e.Index, e.Key = index, key
-	return e
+// inList is an error with the place of an entry of a list, and its key, where it is a refusal of that.
+func inList(err error, index int, key string) error {
+	if refusal, is := errors.AsType[*ListError](err); is {
+		refusal.Index, refusal.Key = index, key
+	}
+	return err
 }
 
 // ListFailure is an error that a list yielded, or of one that changed meanwhile.
