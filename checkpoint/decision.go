@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"context"
-	"slices"
 	"time"
 )
 
@@ -236,18 +235,10 @@ const (
 // contradicted are the decisions that something speaks against and that nobody has corrected.
 func contradicted(ctx context.Context, s Store) (all []KeptDecision, err error) {
 	notes, err := valuesOf[[]KeptDecision](ctx, s, DecidedNote)
-	found, how := make([]Entry, 1), make([]Match, 1)
-	for i := 0; i < len(notes) && err == nil; i++ {
-		d := notes[i][len(notes[i])-1]
-		if len(d.Against) == 0 {
-			continue
+	for _, about := range notes {
+		if last := about[len(about)-1]; len(last.Against) > 0 {
+			all = append(all, last)
 		}
-		err = s.Find(ctx, []Query{{Key: d.Key}}, found, how)
-		lead := found[0].LeadID // an answer that came late may have put it right
-		d.Against = slices.DeleteFunc(d.Against, func(e Evidence) bool {
-			return d.LeadID != "" && lead != d.LeadID && lead != e.Other
-		})
-		all = append(all, d)
 	}
 	return all, err
 }

@@ -58,28 +58,19 @@ func (e *OpenError) Error() string {
 // Unwrap returns the sentinel, or the system's error.
 func (e *OpenError) Unwrap() error { return e.Err }
 
-// FileError is an error of the file that is no damage, such as a full disk. After
-// it nothing is written any more: what was reported is durable, what was not may be.
-type FileError struct{ Err error }
-
-// Error says what could not be done.
-func (e *FileError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the system's error.
-func (e *FileError) Unwrap() error { return e.Err }
-
-// ServerError is an error of the server that keeps a checkpoint.
-type ServerError struct {
+// StoreError is an error of the disk or the server that keeps a checkpoint, and no damage. After it nothing is written
+// any more: what was reported is durable, what was not may be.
+type StoreError struct {
 	Text string
 	Hint string // what to do about it, where that is known
 	Err  error
 }
 
-// Error says what the server could not do.
-func (e *ServerError) Error() string { return e.Text }
+// Error says what could not be done.
+func (e *StoreError) Error() string { return e.Text }
 
-// Unwrap returns the error of the connection or of the server.
-func (e *ServerError) Unwrap() error { return e.Err }
+// Unwrap returns the error of the system, of the connection or of the server.
+func (e *StoreError) Unwrap() error { return e.Err }
 
 // List is a list of entries that is too long for the memory: the Store reads it several times, and each
 // time it must yield the same entries, until it yields an error.
