@@ -163,11 +163,8 @@ func (a *adoption) wants(tx Tx, e *placed, r *AdoptResult) (take bool, err error
 	}
 	_, listed := a.leads[a.digests.short(e.LeadID)]
 	taken := owner != "" && owner != e.Key || listed && e.State == InDoubt
-	take, refusal := r.judge(&e.Entry, old, taken)
-	if refusal != nil {
-		return false, refusal.At(e.at, e.Key)
-	}
-	return take, nil
+	take, err = r.judge(&e.Entry, old, taken)
+	return take, inList(err, e.at, e.Key)
 }
 
 // answers reports whether an entry of a list is what the service answered to the send in doubt that is known.
@@ -177,7 +174,7 @@ func (e *Entry) answers(old *Kept) bool {
 }
 
 // judge reports whether to adopt an entry whose key is known as old; taken: another key has its lead.
-func (r *AdoptResult) judge(e *Entry, old *Kept, taken bool) (take bool, refusal *ListError) {
+func (r *AdoptResult) judge(e *Entry, old *Kept, taken bool) (take bool, refusal error) {
 	switch {
 	case old.State == Forgotten:
 		r.Forgotten++

@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"context"
-	"slices"
 	"time"
 )
 
@@ -49,8 +48,8 @@ const (
 		"shows who holds what, and since when"
 )
 
-// unfit checks one decision of a list by itself, and notes its key and lead ID. A refusal lacks its place.
-func (d *Decision) unfit(keys, ids map[string]bool) *ListError {
+// unfit refuses a decision whose lead ID is none, or whose key or lead ID an earlier one of the list has.
+func (d *Decision) unfit(keys, ids map[string]bool) error {
 	switch {
 	case keys[d.Key]:
 		return &ListError{
@@ -69,30 +68,9 @@ func (d *Decision) unfit(keys, ids map[string]bool) *ListError {
 	return nil
 }
 
-// again checks a decision about a key that is not in doubt. last is the last one about it, or nil; known is what is
-// stored. before: it was decided so already; else it is corrected. A refusal lacks its place.
-func (d *Decision) again(last *KeptDecision, known *Entry) (before bool, refusal *ListError) {
-	switch {
-	case last == nil:
-		return false, &ListError{Text: "its key is not in doubt", Hint: inDoubtHint}
-	case last.Free() && known.State != NotMade, !last.Free() && !known.State.HasLead():
-		return false, &ListError{
-			Text: "its key was settled before and was sent again since, so it is not in doubt",
-			Hint: inDoubtHint,
-		}
-	}
-	return last.LeadID == d.LeadID && last.Exists == d.Exists && known.LeadID == d.LeadID, nil
-}
-
-// mustBeAbout refuses a decision about another send than the one that is in doubt. A refusal lacks its place.
-func (d *Decision) mustBeAbout(send *Entry) *ListError {
-	if (d.Sent.IsZero() || d.Sent.Unix() == send.Updated.Unix()) && (d.Run == "" || d.Run == send.Run) {
-		return nil
-	}
-	return &ListError{
-		Text: "the row was sent again after this list was written",
-		Hint: inDoubtHint,
-	}
+// isAbout reports whether a decision is about this send, as far as it says.
+func (d *Decision) isAbout(send *Kept) bool {
+	return (d.Sent.IsZero() || d.Sent.Unix() == send.Updated.Unix()) && (d.Run == "" || d.Run == send.Run)
 }
 
 // Outcome is how a send ends by a decision.
@@ -137,9 +115,15 @@ func resolve(tx Tx, ds []Decision) (r ResolveResult, err error) {
 	if err := tx.Load(keys, leads); err != nil {
 		return r, err
 	}
-	all, err := review(tx, ds)
-	if err != nil {
-		return r, err
+	all, seen, given := make([]resolution, len(ds)), make(map[string]bool), make(map[string]bool)
+	for i := range ds {
+		err := ds[i].unfit(seen, given)
+		if err == nil {
+			all[i], err = about(tx, &ds[i])
+		}
+		if err != nil {
+			return r, inList(err, i, ds[i].Key)
+		}
 	}
 	if err := r.judge(tx, ds, all); err != nil {
 		return r, err
@@ -157,57 +141,46 @@ func resolve(tx Tx, ds []Decision) (r ResolveResult, err error) {
 	return r, err
 }
 
-// review finds for each decision of a list the send that it is about.
-func review(tx Tx, ds []Decision) (all []resolution, err error) {
-	keys, ids := make(map[string]bool), make(map[string]bool)
-	for i := range ds {
-		var one resolution
-		refusal := ds[i].unfit(keys, ids)
-		if refusal == nil {
-			one, refusal, err = about(tx, &ds[i])
-		}
-		switch {
-		case err != nil:
-			return nil, err
-		case refusal != nil:
-			return nil, refusal.At(i, ds[i].Key)
-		}
-		all = append(all, one)
-	}
-	return all, nil
-}
-
 // about finds the send of a decision: in doubt, or settled by a person and not sent again since.
-func about(tx Tx, d *Decision) (one resolution, refusal *ListError, err error) {
+func about(tx Tx, d *Decision) (one resolution, err error) {
 	if tx.Held(d.Key) {
-		return one, &ListError{Text: heldText, Hint: heldHint}, nil
+		return one, &ListError{Text: heldText, Hint: heldHint}
 	}
-	if one.KeptKey, _, err = tx.Under(d.Key); err != nil {
-		return one, nil, err
+	k, known, err := tx.Under(d.Key)
+	if err != nil {
+		return one, err
 	}
 	last, err := LastDecision(tx, d.Key)
 	if err != nil {
-		return one, nil, err
+		return one, err
 	}
-	if one.Intent != nil {
-		if refusal = d.mustBeAbout(&one.Intent.Entry); refusal == nil && d.Sent.IsZero() && d.Run == "" &&
-			(last != nil || one.Intent.Prior != nil) {
-			refusal = &ListError{Text: "the row was in doubt before and was sent again, and the list does not say " +
-				"which send it is about (updated_at)", Hint: "export the list anew: " + inDoubtHint}
+	switch {
+	case k.Intent != nil && d.Sent.IsZero() && d.Run == "" && (last != nil || k.Intent.Prior != nil):
+		return one, &ListError{
+			Text: "the row was in doubt before and was sent again, and the list does not say which send it is about " +
+				"(updated_at)",
+			Hint: "export the list anew: " + inDoubtHint,
 		}
-		return one, refusal, nil
+	case k.Intent != nil:
+		one.KeptKey = k
+	case last == nil:
+		return one, &ListError{Text: "its key is not in doubt", Hint: inDoubtHint}
+	case last.Free() && known.State != NotMade, !last.Free() && !known.State.HasLead():
+		return one, &ListError{
+			Text: "its key was settled before and was sent again since, so it is not in doubt",
+			Hint: inDoubtHint,
+		}
+	default:
+		one.before = last.LeadID == d.LeadID && last.Exists == d.Exists && known.LeadID == d.LeadID
+		one.corrects = !one.before
+		send := *last.Send // in doubt again
+		send.Past = addPast(known.Past, known.Event(known.Act))
+		one.Intent = &send
 	}
-	known := one.Entry
-	if known == nil {
-		known = &Kept{Entry: Entry{Key: d.Key}}
+	if !d.isAbout(one.Intent) {
+		return one, &ListError{Text: "the row was sent again after this list was written", Hint: inDoubtHint}
 	}
-	if one.before, refusal = d.again(last, &known.Entry); refusal != nil {
-		return one, refusal, nil
-	}
-	send := *last.Send // in doubt again
-	send.Past = addPast(known.Past, known.Event(known.Act))
-	one.corrects, one.KeptKey = !one.before, KeptKey{Intent: &send}
-	return one, d.mustBeAbout(&last.Send.Entry), nil
+	return one, nil
 }
 
 // judge refuses a list that gives a lead which another key keeps, and counts what is to be done.
@@ -224,11 +197,10 @@ func (r *ResolveResult) judge(tx Tx, ds []Decision, all []resolution) error {
 		case all[i].before:
 			r.Before++
 		case owner != "" && !leaving[owner]:
-			refusal := &ListError{
-				Text: "its lead ID is known already, under this or another key",
+			return &ListError{
+				Index: i, Key: ds[i].Key, Text: "its lead ID is known already, under this or another key",
 				Hint: "`leadferry checkpoint export` shows under which",
 			}
-			return refusal.At(i, ds[i].Key)
 		case all[i].corrects:
 			r.Corrected++
 		default:
@@ -263,18 +235,10 @@ const (
 // contradicted are the decisions that something speaks against and that nobody has corrected.
 func contradicted(ctx context.Context, s Store) (all []KeptDecision, err error) {
 	notes, err := valuesOf[[]KeptDecision](ctx, s, DecidedNote)
-	found, how := make([]Entry, 1), make([]Match, 1)
-	for i := 0; i < len(notes) && err == nil; i++ {
-		d := notes[i][len(notes[i])-1]
-		if len(d.Against) == 0 {
-			continue
+	for _, about := range notes {
+		if last := about[len(about)-1]; len(last.Against) > 0 {
+			all = append(all, last)
 		}
-		err = s.Find(ctx, []Query{{Key: d.Key}}, found, how)
-		lead := found[0].LeadID // an answer that came late may have put it right
-		d.Against = slices.DeleteFunc(d.Against, func(e Evidence) bool {
-			return d.LeadID != "" && lead != d.LeadID && lead != e.Other
-		})
-		all = append(all, d)
 	}
 	return all, err
 }

@@ -191,23 +191,6 @@ func (ev Event) Past() Event {
 	return ev
 }
 
-// addEvent adds an event to a history unless it is there already; then it only adds what was sent.
-// byTime puts it before later events, instead of at the end.
-func addEvent(history []Event, ev Event, byTime bool) []Event {
-	at := slices.IndexFunc(history, func(other Event) bool { return other.Past() == ev.Past() })
-	later := slices.IndexFunc(history, func(other Event) bool { return other.At.After(ev.At) })
-	switch {
-	case at >= 0 && history[at].Send == Send{}:
-		history[at] = ev
-	case at >= 0:
-	case byTime && later >= 0:
-		return slices.Insert(history, later, ev)
-	default:
-		return append(history, ev)
-	}
-	return history
-}
-
 // Send is what a person needs to find the lead of a send that was in doubt.
 type Send struct {
 	File                  string
@@ -218,7 +201,7 @@ type Send struct {
 // RunInfo is the history of one run.
 type RunInfo struct {
 	ID, Command       string
-	Started, Finished time.Time // UTC, to the millisecond; Finished is zero for a run that was killed
+	Started, Finished time.Time // UTC; Finished is zero for a run that was killed
 	Outcome           string
 	Counts            map[string]int // rows by outcome
 }

@@ -58,28 +58,19 @@ func (e *OpenError) Error() string {
 // Unwrap returns the sentinel, or the system's error.
 func (e *OpenError) Unwrap() error { return e.Err }
 
-// FileError is an error of the file that is no damage, such as a full disk. After
-// it nothing is written any more: what was reported is durable, what was not may be.
-type FileError struct{ Err error }
-
-// Error says what could not be done.
-func (e *FileError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the system's error.
-func (e *FileError) Unwrap() error { return e.Err }
-
-// ServerError is an error of the server that keeps a checkpoint.
-type ServerError struct {
+// StoreError is an error of the disk or the server that keeps a checkpoint, and no damage. After it nothing is written
+// any more: what was reported is durable, what was not may be.
+type StoreError struct {
 	Text string
 	Hint string // what to do about it, where that is known
 	Err  error
 }
 
-// Error says what the server could not do.
-func (e *ServerError) Error() string { return e.Text }
+// Error says what could not be done.
+func (e *StoreError) Error() string { return e.Text }
 
-// Unwrap returns the error of the connection or of the server.
-func (e *ServerError) Unwrap() error { return e.Err }
+// Unwrap returns the error of the system, of the connection or of the server.
+func (e *StoreError) Unwrap() error { return e.Err }
 
 // List is a list of entries that is too long for the memory: the Store reads it several times, and each
 // time it must yield the same entries, until it yields an error.
@@ -95,10 +86,12 @@ type ListError struct {
 // Error names the entry by its place in the list, from 1.
 func (e *ListError) Error() string { return fmt.Sprintf("entry %d: %s", e.Index+1, e.Text) }
 
-// At is a refusal with the place of its entry, and the entry's key.
-func (e *ListError) At(index int, key string) error {
-	e.Index, e.Key = index, key
-	return e
+// inList is an error with the place of an entry of a list, and its key, where it is a refusal of that.
+func inList(err error, index int, key string) error {
+	if refusal, is := errors.AsType[*ListError](err); is {
+		refusal.Index, refusal.Key = index, key
+	}
+	return err
 }
 
 // ListFailure is an error that a list yielded, or of one that changed meanwhile.

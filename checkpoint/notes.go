@@ -117,11 +117,7 @@ func Runs(ctx context.Context, s Store) ([]RunInfo, error) {
 
 // PutRun keeps the history of a run, when it starts and, in place of that, when it ends.
 func PutRun(ctx context.Context, s Store, r RunInfo) error {
-	for _, t := range []*time.Time{&r.Started, &r.Finished} {
-		if !t.IsZero() {
-			*t = time.UnixMilli(t.UnixMilli()).UTC()
-		}
-	}
+	r.Started, r.Finished = r.Started.UTC(), r.Finished.UTC()
 	if err := PutNote(ctx, s, RunNote(r.ID), Encode(r)); err != nil {
 		return fmt.Errorf("keep run: %w", err)
 	}
@@ -222,31 +218,36 @@ func forgetDecisions(tx Tx, gone, leads map[string]bool) error {
 	return err
 }
 
-// History returns what was done with a key, in order: its first event, the last ones, and what a person decided or a
-// list brought, with every send that was in doubt when it was decided about. It is empty for a key that is not known.
-// Times of sends that got no answer are those of the send.
+// History returns what was done with a key: its first event, the last ones, and what a person decided or a list brought,
+// with every send that was in doubt when it was decided about. It is empty for a key that is not known. Times of sends
+// that got no answer are those of the send.
 func History(ctx context.Context, s Store, key string) (all []Event, err error) {
 	k, err := s.Under(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	value, err := NoteOf(ctx, s, NoteOfDecisions(key))
-	var about []KeptDecision
-	if err == nil && value != nil {
-		err = Decode(value, &about)
-	}
+	about, err := valuesOf[[]KeptDecision](ctx, s, NoteOfDecisions(key))
 	sends := []*Kept{k.Entry, k.Intent}
-	for i := range about {
-		sends = append(sends, about[i].Send)
+	for _, d := range slices.Concat(about...) {
+		if d.Key == key { // and not of a longer one
+			sends = append(sends, d.Send)
+		}
 	}
-	for i, one := range sends {
+	for _, one := range sends {
 		if one == nil {
 			continue
 		}
 		for _, ev := range one.Events() {
-			all = addEvent(all, ev, i > 1)
+			at := slices.IndexFunc(all, func(other Event) bool { return other.Past() == ev.Past() })
+			switch {
+			case at < 0:
+				all = append(all, ev)
+			case all[at].Send == Send{}:
+				all[at] = ev
+			}
 		}
 	}
+	slices.SortStableFunc(all, func(a, b Event) int { return a.At.Compare(b.At) })
 	return all, err
 }
 

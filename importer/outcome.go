@@ -227,7 +227,7 @@ func ledgerFailed(err error) *Stop {
 	stop := stopFor(fmt.Sprintf("the checkpoint could not be written: %v", err), "make room or repair the disk")
 	fault, failed := errors.AsType[*crash.Error](err)
 	refused, opened := errors.AsType[*checkpoint.OpenError](err)
-	server, served := errors.AsType[*checkpoint.ServerError](err)
+	broken, isBroken := errors.AsType[*checkpoint.StoreError](err)
 	switch {
 	case failed:
 		return crashed(fault)
@@ -256,8 +256,8 @@ func ledgerFailed(err error) *Stop {
 		stop.Reason = fmt.Sprintf("the checkpoint is lost: %v", err)
 		stop.Hint = "find out what took it away, and put it back; keep this run's results, which hold the IDs of " +
 			"its leads"
-	case served:
-		stop.Hint = cmp.Or(server.Hint, "see what its server says; the same command goes on from there")
+	case isBroken:
+		stop.Hint = cmp.Or(broken.Hint, "see what its server says; the same command goes on from there")
 		return stop
 	default:
 		return stop

@@ -153,8 +153,10 @@ func (d *Store) compact() (err error) {
 	defer func() {
 		if err != nil {
 			os.Remove(d.compactPath())
-			err = &checkpoint.FileError{Err: fmt.Errorf(stillThere+": %w\n"+
-				"hint: make room beside it; the next command that writes to it tries again", d.path, err)}
+			err = &checkpoint.StoreError{
+				Text: fmt.Sprintf(stillThere+": %v", d.path, err), Err: err,
+				Hint: "make room beside it; the next command that writes to it tries again",
+			}
 		}
 	}()
 	copied, err := bbolt.Open(d.compactPath(), 0o600, &bbolt.Options{
@@ -234,12 +236,12 @@ func (d *Store) failed() error {
 	return nil
 }
 
-// fail makes err the answer to every later call, unless there is one: damage as *OpenError, the rest as *FileError.
+// fail makes err the answer to every later call, unless there is one: damage as *OpenError, the rest as *StoreError.
 func (d *Store) fail(err error) error {
 	if errors.Is(err, checkpoint.ErrDamaged) {
 		err = d.openError(err)
 	} else {
-		err = &checkpoint.FileError{Err: err}
+		err = &checkpoint.StoreError{Text: err.Error(), Hint: disk.WayOut(err), Err: err}
 	}
 	d.broken.CompareAndSwap(nil, &err)
 	return d.failed()

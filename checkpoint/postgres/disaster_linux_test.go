@@ -119,7 +119,7 @@ func TestAServerThatStandsStill(t *testing.T) {
 	s.silence = 50 * time.Millisecond
 	done := committing(s, createdOf("a", "lead-a"), claimOf("b"))
 	err := <-done
-	if !errors.As(err, new(*checkpoint.ServerError)) || !strings.Contains(err.Error(), "does not answer") {
+	if !errors.As(err, new(*checkpoint.StoreError)) || !strings.Contains(err.Error(), "does not answer") {
 		t.Errorf("a server that does not answer: %v", err)
 	}
 	if err := s.Guard(t.Context(), "a"); err == nil {
@@ -158,7 +158,7 @@ func TestNobodyWaitsForALockForEver(t *testing.T) {
 	if _, failed := waits.writer.Exec(t.Context(), "SET lock_timeout = 50"); errors.Join(err, failed) != nil {
 		t.Fatal(err, failed)
 	}
-	if err := waits.open(); !errors.As(err, new(*checkpoint.ServerError)) || !strings.Contains(err.Error(), "has held a lock for 50ms") {
+	if err := waits.open(); !errors.As(err, new(*checkpoint.StoreError)) || !strings.Contains(err.Error(), "has held a lock for 50ms") {
 		t.Errorf("somebody else's lock: %v", err)
 	}
 }

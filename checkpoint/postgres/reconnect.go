@@ -284,7 +284,7 @@ func (s *Store) read(ctx context.Context, f func(*server.Session) error) error {
 	if s.closed.Load() {
 		return checkpoint.ErrClosed
 	}
-	if away := s.failed(); errors.As(away, new(*checkpoint.ServerError)) { // it has been waited for long enough
+	if away := s.failed(); errors.As(away, new(*checkpoint.StoreError)) { // it has been waited for long enough
 		return away
 	}
 	ask := func() error {

@@ -123,7 +123,7 @@ const mostConflicts = 100
 const leastSilence = time.Minute
 
 // Open opens the ledger of a target, or makes it. Errors are *checkpoint.OpenError, or of a server
-// that cannot be reached *checkpoint.ServerError.
+// that cannot be reached *checkpoint.StoreError.
 func Open(name string, t checkpoint.Target, o Options) (*Store, error) {
 	for end, conflicts := time.Now().Add(o.Wait), 0; ; {
 		s, err := open(name, t, o)
@@ -132,7 +132,7 @@ func Open(name string, t checkpoint.Target, o Options) (*Store, error) {
 			conflicts++
 			continue
 		}
-		away := errors.Is(err, checkpoint.ErrLocked) && o.fills == "" || errors.As(err, new(*checkpoint.ServerError))
+		away := errors.Is(err, checkpoint.ErrLocked) && o.fills == "" || errors.As(err, new(*checkpoint.StoreError))
 		if !away || time.Now().After(end) {
 			return s, err
 		}

@@ -53,7 +53,7 @@ func TestTroublesThatPass(t *testing.T) {
 			s.o.Patience = time.Millisecond
 			server.Exec(t, address, `SELECT setval('public.fails', 1, false)`)
 			err := s.Commit(t.Context(), []*checkpoint.Change{claimOf("b")})
-			if !errors.As(err, new(*checkpoint.ServerError)) || !strings.Contains(err.Error(), "no room") || s.Guard(t.Context(), "a") == nil {
+			if !errors.As(err, new(*checkpoint.StoreError)) || !strings.Contains(err.Error(), "no room") || s.Guard(t.Context(), "a") == nil {
 				t.Errorf("nobody waits for room any longer: %v", err)
 			}
 		})

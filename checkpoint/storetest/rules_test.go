@@ -169,7 +169,7 @@ func decisionsSettleDoubts(t *testing.T, b Backend) {
 // A refusal from before does not hold back a row that a person has set free.
 func decisionThatNothingWasCreatedFreesTheRow(t *testing.T, b Backend) {
 	d := b.open(t)
-	settled(t, d, checkpoint.Entry{Key: "k", State: checkpoint.Rejected, Code: 422, Reason: "refused"})
+	settled(t, d, checkpoint.Entry{Key: "k", State: checkpoint.Rejected, Code: 422, Reason: "refused", Updated: time.UnixMilli(1)})
 	claimed(t, d, IntentOf("k", 1))
 	resolved(t, d, checkpoint.Decision{Key: "k"})
 	if got := Lookup(t, d, "k"); got.State != checkpoint.NotMade {

@@ -109,10 +109,10 @@ func (a *Address) Refuse(kind error, text, hint string) error {
 // refuse is Refuse for a server that cannot be relied on.
 func (a *Address) refuse(text, hint string) error { return a.Refuse(checkpoint.ErrPlace, text, hint) }
 
-// Explain is what the server said, as a sentence: a *[checkpoint.ServerError]. What is one already, damage, and what
+// Explain is what the server said, as a sentence: a *[checkpoint.StoreError]. What is one already, damage, and what
 // an opening was refused for, stay as they are.
 func (a *Address) Explain(err error) error {
-	if err == nil || errors.As(err, new(*checkpoint.OpenError)) || errors.As(err, new(*checkpoint.ServerError)) ||
+	if err == nil || errors.As(err, new(*checkpoint.OpenError)) || errors.As(err, new(*checkpoint.StoreError)) ||
 		errors.Is(err, checkpoint.ErrDamaged) {
 		return err
 	}
@@ -128,7 +128,7 @@ func (a *Address) Explain(err error) error {
 				" (pg_blocking_pids says who, while it lasts)"
 		}
 	}
-	return &checkpoint.ServerError{Text: "checkpoint " + a.Name + ": its server: " + text, Hint: hint, Err: err}
+	return &checkpoint.StoreError{Text: "checkpoint " + a.Name + ": its server: " + text, Hint: hint, Err: err}
 }
 
 // hints say what to do about what a server says, by its code (SQLSTATE).

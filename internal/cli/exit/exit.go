@@ -50,8 +50,7 @@ func Of(err error) Error {
 		fault  *crash.Error
 		own    *Error
 		ledger *checkpoint.OpenError
-		server *checkpoint.ServerError
-		broken *checkpoint.FileError
+		broken *checkpoint.StoreError
 	)
 	switch {
 	case errors.As(err, &fault):
@@ -61,15 +60,13 @@ func Of(err error) Error {
 		}
 	case errors.As(err, &own):
 		return Error{own.Code, err.Error(), own.Hint}
-	case errors.As(err, &server):
-		return Error{
-			importer.CodeStopped, err.Error(),
-			cmp.Or(server.Hint, "check its address, network and server, or use --wait"),
-		}
 	case errors.As(err, &ledger):
 		return Error{importer.CodeCheckpoint, ledger.Path + ": " + ledger.Text, explained(ledger)}
 	case errors.As(err, &broken):
-		return Error{importer.CodeStopped, err.Error(), disk.WayOut(err)}
+		return Error{
+			importer.CodeStopped, err.Error(),
+			cmp.Or(broken.Hint, "check its address, network and server, or use --wait"),
+		}
 	}
 	return Error{CodeUsage, err.Error(), ""}
 }
