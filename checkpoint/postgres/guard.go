@@ -32,13 +32,7 @@ type claims struct {
 	now  func() time.Duration
 }
 
-func newClaims() *claims {
-	now := func() time.Duration {
-		t, _ := sinceBoot() // see Store.open
-		return t
-	}
-	return &claims{good: map[string]time.Duration{}, now: now}
-}
+func newClaims() *claims { return &claims{good: map[string]time.Duration{}, now: sinceBoot} }
 
 // hold has claims be good for a term from the time at which their commit was asked for.
 func (c *claims) hold(asked time.Duration, keys ...string) {
@@ -169,22 +163,13 @@ func (s *Store) beat() {
 		if !s.mu.TryLock() { // a commit is under way, which shows life
 			continue
 		}
-		if !s.closed.Load() {
-			_ = s.showLife() // the next caller gets the error
+		if !s.closed.Load() { // an empty commit; the next caller gets its error
+			_ = s.change(func() error {
+				b := &pgx.Batch{}
+				s.number(b, false)
+				return s.writer.Send(b)
+			})
 		}
 		s.mu.Unlock()
 	}
-}
-
-func (s *Store) showLife() error {
-	return s.ask(func() error {
-		_, err := s.writer.Do(`UPDATE leadferry.workers SET beat = clock_timestamp() WHERE worker = $1`, s.worker)
-		if err == nil {
-			err = s.waited(s.writer)
-		}
-		if err == nil {
-			s.whole()
-		}
-		return err
-	})
 }

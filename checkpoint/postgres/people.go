@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,16 +19,17 @@ import (
 func (s *Store) Alone(_ context.Context, f func(checkpoint.Tx) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var c *change
-	err := s.alone(func() error {
-		c = &change{s: s, identity: s.identity}
-		if err := c.Load(nil, nil); err != nil {
+	c, err := s.alone(func(c *change) error {
+		// what was copied to another place since this was opened nobody would look for here
+		err := s.stillHere()
+		if errors.As(err, new(*checkpoint.OpenError)) {
+			err = &checkpoint.ListFailure{Err: err}
+		}
+		if err != nil {
 			return err
 		}
-		if err := f(c); err != nil {
-			return err
-		}
-		return c.store()
+		s.seen.clear()
+		return inTurn(func() error { return c.Load(nil, nil) }, func() error { return f(c) }, c.store)
 	})
 	if mayNot(err) {
 		return s.refuse(checkpoint.ErrPlace, "this user may not remove rows",
@@ -45,36 +47,26 @@ func (s *Store) Alone(_ context.Context, f func(checkpoint.Tx) error) error {
 }
 
 // alone changes the ledger in one transaction, in which no worker changes any row of it.
-func (s *Store) alone(f func() error) error {
+func (s *Store) alone(f func(*change) error) (c *change, err error) {
 	if err := s.usable(); err != nil {
-		return err
+		return nil, err
 	}
-	err := s.change(func() error {
+	err = s.change(func() error {
 		return s.writer.Together(func() error {
-			if _, err := s.writer.Do(`SELECT pg_advisory_xact_lock($1, $2)`, deciding, s.ledger); err != nil {
-				return err
-			}
-			s.seen.clear()
-			// what was copied to another place since this was opened nobody would look for here
-			err := s.stillHere()
-			if errors.As(err, new(*checkpoint.OpenError)) {
-				err = &checkpoint.ListFailure{Err: err}
-			}
-			if err != nil {
-				return err
-			}
 			b := &pgx.Batch{}
+			b.Queue(`SELECT pg_advisory_xact_lock($1, $2)`, deciding, s.ledger)
 			s.number(b, false)
 			if err := s.writer.Send(b); err != nil {
 				return err
 			}
-			return f()
+			c = &change{s: s, identity: s.identity, working: &working{}}
+			return f(c)
 		})
 	})
 	if isOneOf(err, notAsSeen, taken, twice) {
 		err = s.fail(errors.New("rows were changed by others though they were locked"))
 	}
-	return err
+	return c, err
 }
 
 // change is the ledger inside a transaction of its own, see [checkpoint.Tx].
@@ -86,13 +78,34 @@ type change struct {
 }
 
 // Load stores what was changed of the keys before, and reads others.
-func (c *change) Load(keys, leads []string) (err error) {
-	if c.working != nil {
-		if err := c.store(); err != nil {
-			return err
-		}
+func (c *change) Load(keys, leads []string) error {
+	if err := c.store(); err != nil {
+		return err
 	}
-	c.working, err = c.s.working(&wanted{keys: keys, leads: leads})
+	return c.read(&wanted{keys: keys, leads: leads})
+}
+
+// read reads rows, owners of leads, and which workers may still send.
+func (c *change) read(q *wanted) error {
+	s := c.s
+	f, err := s.find(s.writer, q)
+	if err != nil {
+		return err
+	}
+	w := &working{
+		now: s.o.Now(), worker: s.worker, base: map[string]*row{}, asks: map[string]string{},
+		sure: true, owners: map[string]string{}, links: f.by[byLink], mine: s.claims.mine, notes: c,
+	}
+	for _, key := range q.keys {
+		w.base[key] = f.row(key)
+	}
+	w.rows = maps.Clone(w.base)
+	for lead, owners := range f.by[byLead] {
+		w.owners[lead] = owners[0].key
+	}
+	c.working = w
+	w.busy, err = server.All(s.writer, pgx.RowTo[int64], `SELECT worker FROM leadferry.workers w
+		WHERE ledger = $1 AND leadferry.may_settle(w)`, s.ledger)
 	return err
 }
 
@@ -239,9 +252,7 @@ func (s *Store) Moved() (to string) {
 
 // SetMoved makes later openings for writing refuse the ledger. It is refused while a run uses it.
 func (s *Store) SetMoved(to string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.alone(func() error {
+	return s.Alone(context.Background(), func(checkpoint.Tx) error {
 		if err := inTurn(s.lockLedger, s.noOtherRun); err != nil {
 			return err
 		}
@@ -303,9 +314,7 @@ func (s *Store) fill(from func() (*checkpoint.Contents, error), begun func() err
 
 // execAlone carries out one statement while no worker changes the ledger.
 func (s *Store) execAlone(statement string, args ...any) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.alone(func() error {
+	return s.Alone(context.Background(), func(checkpoint.Tx) error {
 		_, err := s.writer.Do(statement, args...)
 		return err
 	})

@@ -176,31 +176,22 @@ func connect(name string, t checkpoint.Target, o Options) (*Store, error) {
 	return s, err
 }
 
-// leave gives up a ledger that could not be opened. One that was only made for it goes.
+// leave gives up a ledger that could not be opened.
 func (s *Store) leave() {
-	if s.worker != 0 && !s.writer.IsClosed() {
-		_ = s.end()
-		if s.fresh {
-			s.remove()
-		}
+	if s.worker != 0 {
+		_ = s.end(s.writer)
 	}
 	s.writer.Close()
 	s.reader.Close()
 }
 
-func (s *Store) end() error {
-	_, err := s.writer.Do(`UPDATE leadferry.workers SET ended = clock_timestamp(), beat = clock_timestamp()
+func (s *Store) end(by *server.Session) error {
+	_, err := by.Do(`UPDATE leadferry.workers SET ended = clock_timestamp(), beat = clock_timestamp()
 		WHERE worker = $1`, s.worker)
 	return err
 }
 
 func (s *Store) open() (err error) {
-	// by the time of day, a claim might be good again once that is set back
-	if _, err := sinceBoot(); err != nil && s.o.Run != "" {
-		return s.refuse(checkpoint.ErrPlace, "this system has no clock that goes on while it sleeps, so no claim "+
-			"could become old",
-			"keep the checkpoint in a file, or run on Linux, macOS or Windows")
-	}
 	if s.reader, err = s.at.Meet(s.o.Wait, true); err != nil { // an address may name several servers
 		return err
 	}
@@ -272,14 +263,14 @@ func (s *Store) Close() error {
 		}
 		s.writer.Warned()
 	}
+	s.reading.Lock()
+	defer s.reading.Unlock()
 	if err == nil && !s.o.ReadOnly {
-		err = s.ask(s.end) // by another connection where the one that writes was lost since its last commit
+		err = s.readOn(context.Background(), s.end) // the one that writes may be lost since its last commit
 	}
 	if err == nil && s.atEnd != nil {
 		s.atEnd("")
 	}
-	s.reading.Lock()
-	defer s.reading.Unlock()
 	s.reader.Close()
 	s.writer.Close()
 	return err
@@ -287,11 +278,9 @@ func (s *Store) Close() error {
 
 // Drop is Close after a refusal: it also removes a ledger that is New and knows nothing, where this user may.
 func (s *Store) Drop() (gone bool, err error) {
-	if s.closed.Load() || s.o.ReadOnly || !s.fresh || s.claimed.Load() || s.failed() != nil {
-		return false, s.Close()
+	if s.mu.Lock(); s.fresh && s.usable() == nil {
+		gone = s.remove()
 	}
-	s.mu.Lock()
-	gone = s.remove()
 	s.mu.Unlock()
 	return gone, s.Close()
 }
