@@ -262,11 +262,9 @@ func (s *Store) spend(b *pgx.Batch, leads int) {
 
 // Standing counts the rows in doubt that wait for a person, see [checkpoint.Ledger].
 func (s *Store) Standing(ctx context.Context) (n int, err error) {
-	err = s.read(ctx, func(c *server.Session) error {
-		return c.One(`SELECT count(*) FROM leadferry.lead_rows l LEFT JOIN leadferry.workers w USING (worker)
-			WHERE l.ledger = $1 AND l.state = 4 AND l.reason <> $2 AND ($3 = '' OR w.fleet IS DISTINCT FROM $3)
-			AND leadferry.alive(w) IS NOT TRUE`, s.ledger, checkpoint.ReasonIncomplete, s.o.Terms.Fleet).Scan(&n)
-	})
+	err = s.one(ctx, []any{&n}, `SELECT count(*) FROM leadferry.lead_rows l LEFT JOIN leadferry.workers w USING (worker)
+		WHERE l.ledger = $1 AND l.state = 4 AND l.reason <> $2 AND ($3 = '' OR w.fleet IS DISTINCT FROM $3)
+		AND leadferry.alive(w) IS NOT TRUE`, s.ledger, checkpoint.ReasonIncomplete, s.o.Terms.Fleet)
 	return n, err
 }
 

@@ -225,7 +225,7 @@ func (c *change) Erase(keys []string) error {
 		return err
 	}
 	c.erased = append(c.erased, keys...)
-	_, err := c.s.writer.Do(eraseSQL, c.s.ledger, bytesOf(keys), c.s.hashes(keys), c.s.worker)
+	_, err := c.s.writer.Do(eraseSQL, c.s.ledger, bytesOf(keys), each(keys, c.s.digests.Blocked), c.s.worker)
 	return errors.Join(err, c.Load(nil, nil))
 }
 
@@ -244,9 +244,7 @@ func (c *change) Block(b checkpoint.KeptBlock) error {
 
 // Moved is where the leads of the ledger are kept now, or "".
 func (s *Store) Moved() (to string) {
-	_ = s.read(context.Background(), func(c *server.Session) error {
-		return c.One(`SELECT moved_to FROM leadferry.ledgers WHERE ledger = $1`, s.ledger).Scan(&to)
-	})
+	_ = s.one(context.Background(), []any{&to}, `SELECT moved_to FROM leadferry.ledgers WHERE ledger = $1`, s.ledger)
 	return to
 }
 

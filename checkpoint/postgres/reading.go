@@ -60,36 +60,23 @@ func (s *Store) find(c *server.Session, q *wanted) (*found, error) {
 	var by []byte
 	var one stored
 	err := c.Each(append([]any{&how, &by}, append(one.places(), &one.seq)...),
-		func() error { return f.take(how, string(by), &one) }, findSQL, s.ledger, bytesOf(q.keys), cleanTexts(q.leads),
-		cleanTexts(q.links), bytesOf(q.folds), s.hashes(q.keys), s.hashes(q.folds))
+		func() error { return f.take(how, string(by), &one) }, findSQL, s.ledger, bytesOf(q.keys),
+		each(q.leads, checkpoint.Clean), each(q.links, checkpoint.Clean), bytesOf(q.folds),
+		each(q.keys, s.digests.Blocked), each(q.folds, s.digests.Blocked))
 	return f, err
 }
 
-// hashes are those of keys, or of folds, that may have been forgotten.
-func (s *Store) hashes(keys []string) (all [][]byte) {
-	for _, key := range keys {
-		all = append(all, s.digests.Blocked(key))
+// each is what f makes of each one of a list.
+func each[A, B any](list []A, f func(A) B) []B {
+	all := make([]B, len(list))
+	for i, one := range list {
+		all[i] = f(one)
 	}
 	return all
 }
 
 func bytesOf(keys []string) [][]byte {
-	all := make([][]byte, len(keys))
-	for i, key := range keys {
-		all[i] = []byte(key)
-	}
-	return all
-}
-
-// cleanTexts are the names of a list that are not empty.
-func cleanTexts(list []string) []string {
-	all := make([]string, 0, len(list))
-	for _, s := range list {
-		if s != "" {
-			all = append(all, checkpoint.Clean(s))
-		}
-	}
-	return all
+	return each(keys, func(key string) []byte { return []byte(key) })
 }
 
 // take notes a row of the answer. What its key has given up by now it is not found by.
@@ -252,10 +239,8 @@ func (s *Store) Info() checkpoint.Info {
 		Incomplete: s.missing != "", Missing: s.missing, Since: s.since,
 	}
 	n := make([]int, checkpoint.Forgotten)
-	err := s.read(context.Background(), func(c *server.Session) error {
-		return c.One(`SELECT leadferry.counted($1), coalesce(max(seq), 0) FROM leadferry.workers WHERE ledger = $1`,
-			s.ledger).Scan(&n, &i.Sequence)
-	})
+	err := s.one(context.Background(), []any{&n, &i.Sequence}, `SELECT leadferry.counted($1), coalesce(max(seq), 0)
+		FROM leadferry.workers WHERE ledger = $1`, s.ledger)
 	if known := s.last.Load(); err != nil && known != nil {
 		last := *known
 		last.Sequence = max(last.Sequence, s.seq.Load())
@@ -273,12 +258,9 @@ func (s *Store) Info() checkpoint.Info {
 
 // Reached says how far the ledger knows a run to have come, see [checkpoint.Store].
 func (s *Store) Reached(ctx context.Context, run string) (commits uint64, knows bool, err error) {
-	err = s.read(ctx, func(c *server.Session) error {
-		return c.One(`SELECT coalesce(max(seq) FILTER (WHERE run = $2), max(seq), 0),
-				EXISTS (SELECT FROM leadferry.notes WHERE ledger = $1 AND name = $3)
-			FROM leadferry.workers WHERE ledger = $1`, s.ledger, checkpoint.Clean(run), checkpoint.RunNote(run)).
-			Scan(&commits, &knows)
-	})
+	err = s.one(ctx, []any{&commits, &knows}, `SELECT coalesce(max(seq) FILTER (WHERE run = $2), max(seq), 0),
+			EXISTS (SELECT FROM leadferry.notes WHERE ledger = $1 AND name = $3)
+		FROM leadferry.workers WHERE ledger = $1`, s.ledger, checkpoint.Clean(run), checkpoint.RunNote(run))
 	return commits, knows, err
 }
 
@@ -314,7 +296,7 @@ func (s *Store) Check(ctx context.Context) error {
 	}
 	var miscounted bool
 	var lost int
-	err = s.read(ctx, func(c *server.Session) error { return c.One(checkSQL, s.ledger).Scan(&miscounted, &lost) })
+	err = s.one(ctx, []any{&miscounted, &lost}, checkSQL, s.ledger)
 	what := ""
 	switch {
 	case err != nil:

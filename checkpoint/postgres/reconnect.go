@@ -103,7 +103,8 @@ func (s *Store) again(err error) (made bool, _ error) {
 	if s.troubled.IsZero() {
 		s.troubled = time.Now()
 	}
-	for unknown := !passing; s.failed() == nil && (unknown || !silent && time.Now().Before(s.until())); unknown = false {
+	unknown := !passing // whether it was made
+	for ; s.failed() == nil && (unknown || !silent && time.Now().Before(s.until())); unknown = false {
 		made, met := s.meetAgain()
 		if met == nil {
 			if made {
@@ -273,4 +274,9 @@ func (s *Store) readOn(ctx context.Context, f func(*server.Session) error) error
 		err = ctx.Err()
 	}
 	return s.serverError(err)
+}
+
+// one reads one row.
+func (s *Store) one(ctx context.Context, places []any, query string, args ...any) error {
+	return s.read(ctx, func(c *server.Session) error { return c.One(query, args...).Scan(places...) })
 }
