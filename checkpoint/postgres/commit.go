@@ -49,42 +49,34 @@ func isClaim(c *checkpoint.Change) int {
 type group struct {
 	changes []*checkpoint.Change
 	asked   []checkpoint.Entry
-	fenced  error // why nothing may be claimed any more; nil: it may, as far as is known
+	fenced  error // why nothing may be sent any more; nil: it may, as far as is known
 	room    *int  // how many leads the fleet may still make; nil: any number, as far as is known
-
-	creates int  // how many leads the changes are to make
-	live    bool // some of them may be made only by a worker that is not fenced
 }
 
 func newGroup(changes []*checkpoint.Change) *group {
-	g := &group{changes: changes, asked: make([]checkpoint.Entry, len(changes))}
-	for i, c := range changes {
-		g.asked[i] = c.Entry
+	return &group{
+		changes: changes,
+		asked:   each(changes, func(c *checkpoint.Change) checkpoint.Entry { return c.Entry }),
 	}
-	return g
 }
+
+// sends says that a change is of a row that is about to be sent, which a fenced worker may not do.
+func sends(c *checkpoint.Change) bool { return c.Kind == checkpoint.Claim || c.Kind == checkpoint.Mark }
 
 // apply makes the changes in what is known, or refuses them. An error says that nothing can be done with what is known.
 func (g *group) apply(w *working) error {
-	g.creates, g.live = 0, false
 	for i, c := range g.changes {
 		c.Entry, c.Err = g.asked[i], nil
-		claims := c.Kind == checkpoint.Claim
-		sends := claims || c.Kind == checkpoint.Mark
 		switch {
-		case g.fenced != nil && sends:
+		case g.fenced != nil && sends(c):
 			c.Err = g.fenced
-		case claims && g.room != nil && g.creates-w.givenBack() >= *g.room:
+		case c.Kind == checkpoint.Claim && g.room != nil && w.creates() >= *g.room:
 			c.Err = checkpoint.ErrEnough
 		default:
 			if c.Err = w.apply(c); c.Err != nil && !checkpoint.IsRefusal(c.Err) {
 				return c.Err
 			}
 		}
-		if c.Err == nil && claims {
-			g.creates++
-		}
-		g.live = g.live || c.Err == nil && sends
 	}
 	return nil
 }
@@ -117,7 +109,7 @@ func (s *Store) store(g *group, w *working) error {
 	return s.change(func() error {
 		b := &pgx.Batch{}
 		b.Queue(`SELECT pg_advisory_xact_lock_shared($1, $2)`, deciding, s.ledger)
-		s.number(b, g.live)
+		s.number(b, slices.ContainsFunc(g.changes, sends))
 		s.queue(b, g, w)
 		return s.writer.Send(b)
 	})
@@ -125,12 +117,10 @@ func (s *Store) store(g *group, w *working) error {
 
 // storeAlone reads what the changes are about and makes them, in one transaction.
 func (s *Store) storeAlone(g *group) (*working, error) {
-	q := &wanted{}
-	for i := range g.asked {
-		q.keys, q.leads = append(q.keys, g.asked[i].Key), append(q.leads, g.asked[i].LeadID)
-		if g.changes[i].Kind == checkpoint.Claim {
-			q.links = append(q.links, g.asked[i].WantLink)
-		}
+	q := &wanted{
+		keys:  each(g.asked, func(e checkpoint.Entry) string { return e.Key }),
+		leads: each(g.asked, func(e checkpoint.Entry) string { return e.LeadID }),
+		links: each(g.asked, func(e checkpoint.Entry) string { return e.WantLink }),
 	}
 	c, err := s.alone(func(c *change) error {
 		err := inTurn(func() error { return c.read(q) }, func() error { return s.bound(g) },
@@ -162,7 +152,7 @@ func (s *Store) bound(g *group) error {
 
 // queue has a batch write what was changed.
 func (s *Store) queue(b *pgx.Batch, g *group, w *working) {
-	s.spend(b, g.creates-w.givenBack())
+	s.spend(b, w.creates())
 	s.put(b, w.writes(), false)
 	for _, n := range s.shapesOf(g.changes) {
 		b.Queue(`INSERT INTO leadferry.notes (ledger, name, value) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,

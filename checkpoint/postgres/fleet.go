@@ -42,9 +42,6 @@ func (s *Store) enlist() error {
 		}
 		return s.replace()
 	})
-	if errors.As(err, new(*checkpoint.TermsError)) {
-		return err
-	}
 	return s.serverError(err)
 }
 
@@ -148,14 +145,12 @@ func (s *Store) agree() error {
 
 // replace fences the workers that had this one's shard. Anyone who of them is about to commit is waited for.
 func (s *Store) replace() (err error) {
-	s.before, err = server.All(s.writer, pgx.RowTo[string], `WITH fenced AS (
-			UPDATE leadferry.workers SET fenced = clock_timestamp(), fenced_by = $4
-			WHERE ledger = $1 AND fleet = $2 AND shard = $3 AND worker < $4 AND fenced IS NULL AND ended IS NULL
+	s.before, err = server.All(s.writer, pgx.RowTo[string], `WITH fenced AS (`+fenceSQL+` AND fleet = $3 AND shard = $4
 		), joined AS (
-			INSERT INTO leadferry.members (worker) VALUES ($4)
+			INSERT INTO leadferry.members (worker) VALUES ($2)
 		) SELECT DISTINCT run FROM leadferry.workers
-		WHERE ledger = $1 AND fleet = $2 AND shard = $3 AND worker < $4`,
-		s.ledger, s.o.Terms.Fleet, s.o.Terms.Shard, s.worker)
+		WHERE ledger = $1 AND fleet = $3 AND shard = $4 AND worker <> $2`,
+		s.ledger, s.worker, s.o.Terms.Fleet, s.o.Terms.Shard)
 	return err
 }
 
@@ -183,8 +178,7 @@ func (s *Store) aloneHere() error {
 	if err := s.noOtherRun(); err != nil {
 		return err
 	}
-	_, err := s.writer.Do(`UPDATE leadferry.workers SET fenced = clock_timestamp(), fenced_by = $2
-		WHERE ledger = $1 AND worker < $2 AND fenced IS NULL AND ended IS NULL AND run <> ''`, s.ledger, s.worker)
+	_, err := s.writer.Do(fenceSQL+` AND run <> ''`, s.ledger, s.worker)
 	return err
 }
 
@@ -270,12 +264,12 @@ func (s *Store) Standing(ctx context.Context) (n int, err error) {
 
 // Members lists the workers of a fleet in the order in which they came, and its number of shards; 0: none.
 func (s *Store) Members(ctx context.Context, fleet string) (shards int, all []checkpoint.Member, err error) {
+	err = s.one(ctx, []any{&shards}, `SELECT coalesce(max(shards), 0) FROM leadferry.fleets
+		WHERE ledger = $1 AND fleet = $2`, s.ledger, fleet)
+	if err != nil {
+		return 0, nil, err
+	}
 	err = s.read(ctx, func(c *server.Session) error {
-		err := c.One(`SELECT shards FROM leadferry.fleets WHERE ledger = $1 AND fleet = $2`, s.ledger, fleet).
-			Scan(&shards)
-		if err != nil {
-			return err
-		}
 		all, err = server.All(c, pgx.RowToStructByPos[checkpoint.Member], `SELECT w.shard, w.started,
 				greatest(w.beat, m.told), row_number() OVER (PARTITION BY w.shard ORDER BY w.worker DESC) = 1,
 				convert_to(m.rows::text, 'UTF8'), m.summary
@@ -283,9 +277,6 @@ func (s *Store) Members(ctx context.Context, fleet string) (shards int, all []ch
 			WHERE w.ledger = $1 AND w.fleet = $2 ORDER BY w.worker`, s.ledger, fleet)
 		return err
 	})
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = nil
-	}
 	return shards, all, err
 }
 

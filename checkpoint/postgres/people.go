@@ -92,10 +92,8 @@ func (c *change) read(q *wanted) error {
 	if err != nil {
 		return err
 	}
-	w := &working{
-		now: s.o.Now(), worker: s.worker, base: map[string]*row{}, asks: map[string]string{},
-		sure: true, owners: map[string]string{}, links: f.by[byLink], mine: s.claims.mine, notes: c,
-	}
+	w := s.newWorking()
+	w.sure, w.links, w.mine, w.notes = true, f.by[byLink], s.claims.mine, c
 	for _, key := range q.keys {
 		w.base[key] = f.row(key)
 	}
@@ -123,46 +121,28 @@ func (c *change) store() error {
 	return nil
 }
 
-func (c *change) row(key string) (*row, error) {
-	if c.rows[key] == nil {
-		if err := c.Load([]string{key}, nil); err != nil {
-			return nil, err
-		}
-	}
-	return c.rows[key], nil
-}
-
 func (c *change) Under(key string) (checkpoint.KeptKey, *checkpoint.Kept, error) {
-	r, err := c.row(key)
-	if err != nil {
-		return checkpoint.KeptKey{}, nil, err
-	}
+	r := c.rows[key]
 	return r.KeptKey, r.visible(), nil
 }
 
 func (c *change) Held(key string) bool { return c.held(c.rows[key]) }
 
 func (c *change) Put(key string, k checkpoint.KeptKey) error {
-	r, err := c.row(key)
-	if err != nil {
-		return err
-	}
-	next := *r
+	next := *c.rows[key]
 	next.KeptKey, next.worker = k, c.worker
 	c.put(&next)
 	return nil
 }
 
 func (c *change) Notes(prefix string) ([]checkpoint.Note, error) {
-	return c.s.notes(c.s.writer, beginSo, prefix)
+	return c.s.notes(c.s.writer, prefix)
 }
 
-func (c *change) Note(name string) ([]byte, error) {
-	all, err := c.s.notes(c.s.writer, `name = $2`, name)
-	if len(all) == 0 {
-		return nil, err
-	}
-	return all[0].Value, err
+func (c *change) Note(name string) (value []byte, err error) {
+	err = c.s.writer.One(`SELECT max(value) FROM leadferry.notes WHERE ledger = $1 AND name = $2`, c.s.ledger, name).
+		Scan(&value)
+	return value, err
 }
 
 func (c *change) PutNote(n checkpoint.Note) (err error) {
@@ -176,8 +156,9 @@ func (c *change) PutNote(n checkpoint.Note) (err error) {
 }
 
 func (c *change) InDoubt(after string) ([]string, error) {
-	return server.All(c.s.writer, keyOf, `SELECT key FROM leadferry.lead_rows
+	keys, err := server.All(c.s.writer, pgx.RowTo[[]byte], `SELECT key FROM leadferry.lead_rows
 		WHERE ledger = $1 AND key > $2 AND state = 4 ORDER BY key LIMIT 512`, c.s.ledger, []byte(after))
+	return each(keys, func(key []byte) string { return string(key) }), err
 }
 
 // Lack notes what is missing, and fences every other worker: a run that has begun with a complete ledger would send
@@ -188,7 +169,7 @@ func (c *change) Lack(missing string) error {
 		err := c.s.writer.One(`UPDATE leadferry.ledgers SET missing = $2, since = nextval('leadferry.commits')
 			WHERE ledger = $1 RETURNING since`, c.s.ledger, missing).Scan(&c.since)
 		if err == nil { // in this order, in which workers begin, too
-			_, err = c.s.writer.Do(stopSQL, c.s.ledger, c.s.worker)
+			_, err = c.s.writer.Do(fenceSQL, c.s.ledger, c.s.worker)
 		}
 		return err
 	}
@@ -212,7 +193,7 @@ func (c *change) Renew() error {
 	b := &pgx.Batch{}
 	b.Queue(`UPDATE leadferry.ledgers SET id = $2, moved_to = '' WHERE ledger = $1`, c.s.ledger, c.id)
 	b.Queue(recountSQL, c.s.ledger)
-	b.Queue(stopSQL, c.s.ledger, c.s.worker)
+	b.Queue(fenceSQL, c.s.ledger, c.s.worker)
 	return c.s.writer.Send(b)
 }
 
@@ -221,12 +202,12 @@ var eraseSQL string
 
 // Erase removes keys. What the server's log of changes and its backups hold stays there until they go.
 func (c *change) Erase(keys []string) error {
-	if err := c.store(); err != nil {
+	if err := c.Load(nil, nil); err != nil {
 		return err
 	}
 	c.erased = append(c.erased, keys...)
 	_, err := c.s.writer.Do(eraseSQL, c.s.ledger, bytesOf(keys), each(keys, c.s.digests.Blocked), c.s.worker)
-	return errors.Join(err, c.Load(nil, nil))
+	return err
 }
 
 func (c *change) Block(b checkpoint.KeptBlock) error {
@@ -254,10 +235,8 @@ func (s *Store) SetMoved(to string) error {
 		if err := inTurn(s.lockLedger, s.noOtherRun); err != nil {
 			return err
 		}
-		_, err := s.writer.Do(`WITH fenced AS (
-				UPDATE leadferry.workers SET fenced = clock_timestamp()
-				WHERE ledger = $1 AND ended IS NULL AND worker <> $3
-			) UPDATE leadferry.ledgers SET moved_to = $2 WHERE ledger = $1`, s.ledger, to, s.worker)
+		_, err := s.writer.Do(`WITH fenced AS (`+fenceSQL+`)
+			UPDATE leadferry.ledgers SET moved_to = $3 WHERE ledger = $1`, s.ledger, s.worker, to)
 		return err
 	})
 }

@@ -183,10 +183,22 @@ func (s *Store) Under(ctx context.Context, key string) (k checkpoint.KeptKey, er
 
 const pageRows = 2048
 
-// Scan calls f with what is stored under each key, see [checkpoint.Store].
+// Scan calls f with what is stored under each key, see [checkpoint.Store]. A row in a state that this version does not
+// know is an error, and is not passed over.
 func (s *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkpoint.KeptKey) error) error {
 	for last, more := []byte{}, true; more; {
-		page, err := s.page(ctx, which.State, last)
+		var page []*row
+		err := s.read(ctx, func(c *server.Session) error {
+			page = page[:0]
+			var one stored
+			return c.Each(append(one.places(), &one.seq), func() error {
+				r, err := one.row()
+				page = append(page, r)
+				return err
+			}, `SELECT `+columnNames("l.")+`, l.seq FROM leadferry.lead_rows l
+				WHERE l.ledger = $1 AND l.key > $2 AND l.state <> 0 AND $3::smallint IN (0, l.state)
+				ORDER BY l.ledger, l.key LIMIT $4`, s.ledger, last, int16(which.State), pageRows)
+		})
 		for i := 0; i < len(page) && err == nil; i++ {
 			err = f(page[i].KeptKey)
 			last = []byte(page[i].key)
@@ -199,34 +211,15 @@ func (s *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkp
 	return nil
 }
 
-// page are the next rows after a key: those in a state, or, of [checkpoint.Unknown], all of which anything is known.
-// One in a state that this version does not know is an error, and is not passed over.
-func (s *Store) page(ctx context.Context, state checkpoint.State, after []byte) (page []*row, err error) {
-	err = s.read(ctx, func(c *server.Session) error {
-		page = page[:0]
-		var one stored
-		return c.Each(append(one.places(), &one.seq), func() error {
-			r, err := one.row()
-			page = append(page, r)
-			return err
-		}, `SELECT `+columnNames("l.")+`, l.seq FROM leadferry.lead_rows l
-			WHERE l.ledger = $1 AND l.key > $2 AND l.state <> 0 AND $3::smallint IN (0, l.state)
-			ORDER BY l.ledger, l.key LIMIT $4`, s.ledger, after, int16(state), pageRows)
-	})
-	return page, err
-}
-
-func (s *Store) notes(c *server.Session, which string, arg any) ([]checkpoint.Note, error) {
+func (s *Store) notes(c *server.Session, prefix string) ([]checkpoint.Note, error) {
 	return server.All(c, pgx.RowToStructByPos[checkpoint.Note], `SELECT name, value FROM leadferry.notes
-		WHERE ledger = $1 AND `+which+` ORDER BY name`, s.ledger, arg)
+		WHERE ledger = $1 AND starts_with(name, $2) ORDER BY name`, s.ledger, prefix)
 }
-
-const beginSo = `starts_with(name, $2)`
 
 // Notes returns those whose names begin so, see [checkpoint.Store].
 func (s *Store) Notes(ctx context.Context, prefix string) (all []checkpoint.Note, err error) {
 	err = s.read(ctx, func(c *server.Session) error {
-		all, err = s.notes(c, beginSo, prefix)
+		all, err = s.notes(c, prefix)
 		return err
 	})
 	return all, err

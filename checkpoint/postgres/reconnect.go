@@ -206,13 +206,13 @@ func (s *Store) lostCommits(at *server.Session, why string) error {
 	b.Queue(`UPDATE leadferry.ledgers SET missing = coalesce(nullif(missing, ''), $2),
 		since = nextval('leadferry.commits') WHERE ledger = $1`,
 		s.ledger, "what its server acknowledged and lost while the run "+s.o.Run+" went on")
-	b.Queue(stopSQL, s.ledger, s.worker)
+	b.Queue(fenceSQL, s.ledger, s.worker)
 	_ = at.Send(b)
 	return s.fail(s.lost(why))
 }
 
-// stopSQL fences all workers of the ledger but this one.
-const stopSQL = `UPDATE leadferry.workers SET fenced = clock_timestamp(), fenced_by = $2
+// fenceSQL fences the workers of the ledger but this one, all of them unless it goes on.
+const fenceSQL = `UPDATE leadferry.workers SET fenced = clock_timestamp(), fenced_by = $2
 	WHERE ledger = $1 AND worker <> $2 AND fenced IS NULL AND ended IS NULL`
 
 func (s *Store) lost(why string) error {

@@ -100,7 +100,7 @@ type enlistment struct {
 type ends struct {
 	closed      atomic.Bool
 	ending      chan struct{}     // closed when the ledger is
-	beaten      chan struct{}     // closed when nothing shows life any more; nil: nothing did
+	beating     sync.WaitGroup    // shows life
 	interrupted context.Context   // ends with the run's interruption
 	interrupt   func()            // ends that
 	atEnd       func(left string) // see [Store.AtEnd]
@@ -126,7 +126,13 @@ const leastSilence = time.Minute
 // that cannot be reached *checkpoint.ServerError.
 func Open(name string, t checkpoint.Target, o Options) (*Store, error) {
 	for end, conflicts := time.Now().Add(o.Wait), 0; ; {
-		s, err := open(name, t, o)
+		s, err := connect(name, t, o)
+		if err == nil {
+			err = s.open()
+		}
+		if err == nil {
+			return s, nil
+		}
 		// Nothing was done, or the ledger was removed since it was found.
 		if (isConflict(err) || isOneOf(err, "57014") || errors.Is(err, pgx.ErrNoRows)) && conflicts < mostConflicts {
 			conflicts++
@@ -134,7 +140,7 @@ func Open(name string, t checkpoint.Target, o Options) (*Store, error) {
 		}
 		away := errors.Is(err, checkpoint.ErrLocked) && o.fills == "" || errors.As(err, new(*checkpoint.ServerError))
 		if !away || time.Now().After(end) {
-			return s, err
+			return nil, err
 		}
 		select {
 		case <-time.After(pause + rand.N(pause)): // not all workers that found no room at once
@@ -142,18 +148,6 @@ func Open(name string, t checkpoint.Target, o Options) (*Store, error) {
 			return nil, err
 		}
 	}
-}
-
-func open(name string, t checkpoint.Target, o Options) (*Store, error) {
-	s, err := connect(name, t, o)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.open(); err != nil {
-		s.leave()
-		return nil, err
-	}
-	return s, nil
 }
 
 // connect meets the server of a ledger that is not known yet.
@@ -192,6 +186,11 @@ func (s *Store) end(by *server.Session) error {
 }
 
 func (s *Store) open() (err error) {
+	defer func() {
+		if err != nil {
+			s.leave()
+		}
+	}()
 	if s.reader, err = s.at.Meet(s.o.Wait, true); err != nil { // an address may name several servers
 		return err
 	}
@@ -232,8 +231,7 @@ func (s *Store) join() (err error) {
 		s.fresh, err = s.empty()
 	}
 	if err == nil {
-		s.beaten = make(chan struct{})
-		go s.beat()
+		s.beating.Go(s.beat)
 	}
 	return err
 }
@@ -243,25 +241,17 @@ func (s *Store) Digests() *checkpoint.Digester { return s.digests }
 
 // Close ends the use of the ledger in order. Only the first call does something.
 func (s *Store) Close() error {
-	if s.closed.Load() {
-		return nil
-	}
 	s.Info() // to be told afterwards
 	if s.closed.Swap(true) {
 		return nil
 	}
 	close(s.ending)
-	if s.beaten != nil {
-		<-s.beaten
-	}
+	s.beating.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := s.failed()
 	if err == nil && s.erased.Load() { // what was removed is written over, unless this user may not have it so
-		for _, table := range []string{"lead_rows", "lead_ids", "notes"} {
-			_, _ = s.writer.Do(`VACUUM leadferry.` + table)
-		}
-		s.writer.Warned()
+		_, _ = s.writer.Do(`VACUUM leadferry.lead_rows, leadferry.lead_ids, leadferry.notes`)
 	}
 	s.reading.Lock()
 	defer s.reading.Unlock()
@@ -291,11 +281,9 @@ func (s *Store) remove() (gone bool) {
 		if err := s.lockLedger(); err != nil {
 			return err
 		}
-		if empty, err := s.empty(); err != nil || !empty {
-			return err
-		}
-		n, err := s.writer.Do(`DELETE FROM leadferry.ledgers l WHERE ledger = $1 AND NOT EXISTS (
-			SELECT FROM leadferry.workers WHERE ledger = $1 AND worker <> $2 AND ended IS NULL)`, s.ledger, s.worker)
+		n, err := s.writer.Do(`DELETE FROM leadferry.ledgers WHERE ledger = $1 AND leadferry.untouched($1)
+			AND NOT EXISTS (SELECT FROM leadferry.workers WHERE ledger = $1 AND worker <> $2 AND ended IS NULL)`,
+			s.ledger, s.worker)
 		gone = n == 1
 		return err
 	})
@@ -322,10 +310,7 @@ func (s *Store) failed() error {
 
 // fail makes err the answer to every later change, unless there is one already.
 func (s *Store) fail(err error) error {
-	var opening *checkpoint.OpenError
-	if !errors.As(err, &opening) {
-		err = s.serverError(err)
-	}
+	err = s.serverError(err)
 	s.broken.CompareAndSwap(nil, &err)
 	return s.failed()
 }

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -21,30 +22,34 @@ type working struct {
 	rows   map[string]*row   // as they will be
 	asks   map[string]string // the ExternalIDs that claims of this commit ask for, by key
 
-	sure   bool                  // what follows is known, too
-	owners map[string]string     // the key of each lead that is asked about, or nothing
-	links  map[string][]*row     // the rows of each ExternalID that is asked about
-	busy   []int64               // workers that may still send what they have claimed, or be answered
-	mine   func(key string) bool // this process has claimed the key and not settled it
-	notes  checkpoint.Noting     // what people decided
+	owners map[string]string // the key of each lead that is asked about, or comes to one of them
+
+	sure  bool                  // what follows is known, too
+	links map[string][]*row     // the rows of each ExternalID that is asked about
+	busy  []int64               // workers that may still send what they have claimed, or be answered
+	mine  func(key string) bool // this process has claimed the key and not settled it
+	notes checkpoint.Noting     // what people decided
+}
+
+func (s *Store) newWorking() *working {
+	return &working{
+		now: s.o.Now(), worker: s.worker, base: map[string]*row{}, asks: map[string]string{},
+		owners: map[string]string{},
+	}
 }
 
 // guess is what this process saw last of the keys; of what is claimed and was not seen, nothing.
 func (s *Store) guess(g *group) *working {
-	w := &working{
-		now: s.o.Now(), worker: s.worker, asks: map[string]string{},
-		base: make(map[string]*row, len(g.changes)), rows: make(map[string]*row, len(g.changes)),
-	}
+	w := s.newWorking()
 	for i, c := range g.changes {
 		key := g.asked[i].Key
-		r := s.seen.get(key)
-		if r == nil && c.Kind == checkpoint.Claim {
-			r = &row{key: key}
-		}
-		if r != nil {
-			w.rows[key], w.base[key] = r, r
+		if r := s.seen.get(key); r != nil {
+			w.base[key] = r
+		} else if c.Kind == checkpoint.Claim {
+			w.base[key] = &row{key: key}
 		}
 	}
+	w.rows = maps.Clone(w.base)
 	return w
 }
 
@@ -56,7 +61,8 @@ func (w *working) Keep(k checkpoint.Kept) *checkpoint.Kept {
 	return k.Stamp(w.now)
 }
 
-// Owner is the key of a lead, or nothing. As long as nothing is sure it is taken to be nobody's: the server finds out.
+// Owner is the key of a lead, or nothing. As long as nothing is sure, a lead that no row of this commit comes to is
+// taken to be nobody's: the server finds out.
 func (w *working) Owner(lead, key string) (string, error) {
 	r := w.rows[key]
 	switch {
@@ -92,7 +98,7 @@ func (w *working) Linked(external, key string) (string, error) {
 
 // put has a row take the place of another one, and of its lead.
 func (w *working) put(r *row) {
-	if lead := w.rows[r.key].lead(); w.sure && lead != r.lead() {
+	if lead := w.rows[r.key].lead(); lead != r.lead() {
 		if w.owners[lead] == r.key {
 			delete(w.owners, lead)
 		}
@@ -208,8 +214,10 @@ func (w *working) writes() (all []write) {
 	return all
 }
 
-// givenBack counts the claims of this worker that come to no lead, also those that leave the doubt of an earlier send.
-func (w *working) givenBack() (n int) {
+// creates is how many leads the claims are to make, less the claims of this worker that come to none, also those that
+// leave the doubt of an earlier send.
+func (w *working) creates() int {
+	n := len(w.asks)
 	for key, old := range w.base {
 		if old.Intent == nil || old.worker != w.worker {
 			continue
@@ -217,7 +225,7 @@ func (w *working) givenBack() (n int) {
 		r := w.rows[key]
 		back := r.Intent != nil && r.Intent == old.Intent.Prior
 		if state := r.state(); back || state == checkpoint.Unknown || state == checkpoint.Rejected {
-			n++
+			n--
 		}
 	}
 	return n

@@ -97,10 +97,10 @@ func (a *Address) Refuse(kind error, text, hint string) error {
 func (a *Address) refuse(text, hint string) error { return a.Refuse(checkpoint.ErrPlace, text, hint) }
 
 // Explain is what the server said, as a sentence: a *[checkpoint.ServerError]. What is one already, damage, and what
-// an opening was refused for, stay as they are.
+// a worker was refused for, stay as they are.
 func (a *Address) Explain(err error) error {
-	if err == nil || errors.As(err, new(*checkpoint.OpenError)) || errors.As(err, new(*checkpoint.ServerError)) ||
-		errors.Is(err, checkpoint.ErrDamaged) {
+	if err == nil || errors.As(err, new(*checkpoint.OpenError)) || errors.As(err, new(*checkpoint.TermsError)) ||
+		errors.As(err, new(*checkpoint.ServerError)) || errors.Is(err, checkpoint.ErrDamaged) {
 		return err
 	}
 	text, hint := Reason(err), ""

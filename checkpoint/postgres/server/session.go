@@ -199,7 +199,7 @@ func (s *Session) Together(f func() error) error {
 
 // Close ends a connection in order, and waits two seconds for the server at most; nil is none.
 func (s *Session) Close() error {
-	if s == nil || s.Conn == nil {
+	if s == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
@@ -208,11 +208,7 @@ func (s *Session) Close() error {
 }
 
 // Cut ends a connection at once, whatever it waits for.
-func (s *Session) Cut() {
-	if s != nil && s.Conn != nil {
-		s.PgConn().Conn().Close()
-	}
-}
+func (s *Session) Cut() { s.PgConn().Conn().Close() }
 
 // Warned is what the server has warned of since it was asked last, or nothing.
 func (s *Session) Warned() string {
