@@ -1,4 +1,5 @@
--- How the server and its standbys are, and what of the ledger $1 is gone. $2 is how a worker's standbys stood that were waited for.
+-- How the server and its standbys are, and what of the ledger $1 is gone. $2 is how a worker's standbys are noted that are waited for;
+-- $3 says that those that are not will never take over. Standbys that nothing is said of are noted as ''.
 WITH standbys AS ( -- A backup that is being taken is none: its first connection tells how far it is, its second one has a slot of its own.
 	SELECT count(*) AS n FROM pg_stat_replication
 	WHERE coalesce(application_name, '') NOT IN ('pg_basebackup', 'pg_receivewal') AND pid NOT IN (SELECT pid FROM pg_stat_progress_basebackup)
@@ -11,7 +12,7 @@ WITH standbys AS ( -- A backup that is being taken is none: its first connection
 ), counted AS (
 	SELECT sum(created + partial + rejected + in_doubt + not_made) AS keys, sum(forgotten) AS blocks FROM crew
 )
-SELECT leadferry.timeline(), s.n, current_setting('synchronous_standby_names') <> '',
+SELECT leadferry.timeline(), CASE WHEN current_setting('synchronous_standby_names') <> '' THEN $2 WHEN s.n = 0 THEN 'none' WHEN $3::boolean THEN 'never promoted' ELSE '' END,
 	-- A history that branched since workers whose commits no standby was waited for.
 	EXISTS (SELECT 1 FROM gone_on WHERE timeline NOT IN (0, leadferry.timeline()) AND standby <> $2),
 	-- Workers have counted keys, or forgotten ones, and none stands there: a table was emptied, or a restore has failed with it.

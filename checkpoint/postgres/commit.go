@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	_ "embed"
@@ -10,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -49,117 +49,137 @@ func isClaim(c *checkpoint.Change) int {
 type group struct {
 	changes []*checkpoint.Change
 	asked   []checkpoint.Entry
-	fenced  error // why nothing may be claimed any more, or nil
-	room    int   // how many leads the fleet may still make; -1: any number, as far as is known
-
-	creates int  // how many leads the changes are to make
-	live    bool // some of them may be made only by a worker that is not fenced
+	fenced  error // why nothing may be sent any more; nil: it may, as far as is known
+	room    *int  // how many leads the fleet may still make; nil: any number, as far as is known
 }
 
 func newGroup(changes []*checkpoint.Change) *group {
-	g := &group{changes: changes, asked: make([]checkpoint.Entry, len(changes)), room: -1}
-	for i, c := range changes {
-		g.asked[i] = c.Entry
+	return &group{
+		changes: changes,
+		asked:   each(changes, func(c *checkpoint.Change) checkpoint.Entry { return c.Entry }),
 	}
-	return g
 }
 
-// apply makes the changes in what is known; false: more has to be known.
-func (g *group) apply(w *working) bool {
-	g.creates, g.live = 0, false
+// sends says that a change is of a row that is about to be sent, which a fenced worker may not do.
+func sends(c *checkpoint.Change) bool { return c.Kind == checkpoint.Claim || c.Kind == checkpoint.Mark }
+
+// apply makes the changes in what is known, or refuses them. An error says that nothing can be done with what is known.
+func (g *group) apply(w *working) error {
 	for i, c := range g.changes {
 		c.Entry, c.Err = g.asked[i], nil
-		sends := c.Kind == checkpoint.Claim || c.Kind == checkpoint.Mark
 		switch {
-		case g.fenced != nil && sends:
+		case g.fenced != nil && sends(c):
 			c.Err = g.fenced
-		case c.Kind == checkpoint.Claim && g.room >= 0 && g.creates >= g.room:
+		case c.Kind == checkpoint.Claim && g.room != nil && w.creates() >= *g.room:
 			c.Err = checkpoint.ErrEnough
 		default:
-			c.Err = w.apply(c)
+			if c.Err = w.apply(c); c.Err != nil && !checkpoint.IsRefusal(c.Err) {
+				return c.Err
+			}
 		}
-		if errors.Is(c.Err, errUnsure) {
-			return false
-		}
-		if c.Err == nil && c.Kind == checkpoint.Claim {
-			g.creates++
-		}
-		g.live = g.live || c.Err == nil && sends
 	}
-	return true
+	return nil
 }
 
-// commit makes changes by what this process saw last, which the server compares. What does not fit is read again.
+// commit makes changes by what this process saw last, which the server compares. What cannot go by that is made while
+// no worker changes any row.
 func (s *Store) commit(g *group) error {
 	if err := s.usable(); err != nil {
 		return err
 	}
-	w := s.guess(g)
-	for tries := range mostConflicts {
-		if tries > 0 || !g.apply(w) {
-			var err error
-			if w, err = s.load(g); err != nil {
-				return err
-			}
-			if !g.apply(w) {
-				return s.fail(errors.New("what was read does not tell what a change needs to know"))
-			}
-		}
-		err := s.store(g, w)
-		switch {
-		case isOneOf(err, notAsSeen, taken, twice):
-		case isOneOf(err, isFenced):
-			g.fenced = s.whyFenced(s.writer)
-		case isOneOf(err, tooMany):
-			if g.room, err = s.roomFor(w); err != nil {
-				return err
-			}
-		default:
-			return err
-		}
+	asked, w := s.claims.now(), s.guess(g)
+	err := g.apply(w)
+	if err == nil {
+		err = s.store(g, w)
 	}
-	return s.fail(errors.New("the same rows change all the time under other hands"))
+	if errors.Is(err, errUnsure) || isOneOf(err, notAsSeen, taken, twice, isFenced, tooMany) {
+		w, err = s.storeAlone(g)
+	}
+	if err == nil {
+		s.stored(g, w, asked)
+	}
+	return err
 }
 
-// store writes what was changed, in one transaction and one round trip, and notes it.
+// store writes what was changed, in one transaction and one round trip.
 func (s *Store) store(g *group, w *working) error {
-	writes, shapes := w.writes(), s.shapesOf(g.changes)
-	if len(writes)+len(shapes) == 0 && maps.EqualFunc(w.notes, w.before, bytes.Equal) {
+	if maps.Equal(w.rows, w.base) {
 		return nil
 	}
-	asked := s.claims.now()
-	err := s.change(func() error {
+	return s.change(func() error {
 		b := &pgx.Batch{}
 		b.Queue(`SELECT pg_advisory_xact_lock_shared($1, $2)`, deciding, s.ledger)
-		s.number(b, g.live)
-		s.spend(b, g.creates-w.givenBack())
-		s.put(b, writes, false)
-		s.putNotes(b, w)
-		for _, n := range shapes {
-			b.Queue(`INSERT INTO leadferry.notes (ledger, name, value) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
-				s.ledger, n.Name, string(n.Value))
+		s.number(b, slices.ContainsFunc(g.changes, sends))
+		s.queue(b, g, w)
+		return s.writer.Send(b)
+	})
+}
+
+// storeAlone reads what the changes are about and makes them, in one transaction.
+func (s *Store) storeAlone(g *group) (*working, error) {
+	q := &wanted{
+		keys:  each(g.asked, func(e checkpoint.Entry) string { return e.Key }),
+		leads: each(g.asked, func(e checkpoint.Entry) string { return e.LeadID }),
+		links: each(g.asked, func(e checkpoint.Entry) string { return e.WantLink }),
+	}
+	c, err := s.alone(func(c *change) error {
+		err := inTurn(func() error { return c.read(q) }, func() error { return s.bound(g) },
+			func() error { return g.apply(c.working) })
+		if err != nil {
+			return err
 		}
+		b := &pgx.Batch{}
+		s.queue(b, g, c.working)
 		return s.writer.Send(b)
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
+	return c.working, nil
+}
+
+// bound finds out whether this worker may claim anything, and how many leads its fleet may still make.
+func (s *Store) bound(g *group) error {
+	var fenced bool
+	err := s.writer.One(`SELECT w.fenced IS NOT NULL, b.most - b.made FROM leadferry.workers w
+		LEFT JOIN leadferry.budget b ON b.ledger = w.ledger AND b.fleet = w.fleet AND b.most > 0
+		WHERE w.worker = $1`, s.worker).Scan(&fenced, &g.room)
+	if err == nil && fenced {
+		g.fenced = s.whyFenced(s.writer)
+	}
+	return err
+}
+
+// queue has a batch write what was changed.
+func (s *Store) queue(b *pgx.Batch, g *group, w *working) {
+	s.spend(b, w.creates())
+	s.put(b, w.writes(), false)
+	for _, n := range s.shapesOf(g.changes) {
+		b.Queue(`INSERT INTO leadferry.notes (ledger, name, value) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
+			s.ledger, n.Name, string(n.Value))
+	}
+}
+
+// stored notes that the changes are durable. asked is when their commit was asked for.
+func (s *Store) stored(g *group, w *working, asked time.Duration) {
 	seq := s.seq.Load()
-	for _, one := range writes {
-		one.number(seq)
-		if s.seen.put(one.row); one.Intent != nil && one.worker == s.worker {
-			s.claims.hold(asked, one.key)
-		} else {
-			s.claims.drop(one.key)
+	for key, r := range w.rows {
+		if r == w.base[key] {
+			continue
 		}
+		r.number(seq)
+		if s.seen.put(r); r.Intent != nil && r.worker == s.worker {
+			s.claims.hold(asked, key)
+		} else {
+			s.claims.drop(key)
+		}
+		s.claimed.Store(true)
 	}
-	s.claimed.Store(true)
 	for i, c := range g.changes {
 		if key := g.asked[i].Key; c.Err == nil && w.rows[key] != w.base[key] {
 			c.Entry.Seq = cmp.Or(c.Entry.Seq, seq)
 		}
 	}
-	return nil
 }
 
 // shapesOf are the notes of shapes that claims have: the first ones of a run.
@@ -182,7 +202,8 @@ const (
 	notAsSeen = "LF001" // a row, an owner or a note is not as it was seen
 	isFenced  = "LF002" // the worker may claim nothing any more
 	tooMany   = "LF003" // leads for the fleet
-	notOurs   = "LF004" // the worker's row is not as it was left, or its commits would not be durable
+	notOurs   = "LF004" // the worker's row is not as it was left
+	undurable = "LF005" // the commit would be less durable than when the worker began
 	taken     = "23505" // a key stood there already
 	twice     = "21000" // two rows come to own one lead
 )
@@ -199,7 +220,7 @@ func isOneOf(err error, codes ...string) bool {
 // number makes a transaction the next commit of this worker, of this session only. A fenced worker claims nothing.
 func (s *Store) number(b *pgx.Batch, claims bool) {
 	b.Queue(numberSQL, s.worker, s.ledger, s.session, int64(s.commits), claims).
-		QueryRow(func(r pgx.Row) error { return r.Scan(&s.coming, nil, nil) })
+		QueryRow(func(r pgx.Row) error { return r.Scan(&s.coming, nil, nil, nil) })
 }
 
 // deciding is the kind of the lock, of one ledger, that commits share and anyone who decides about its rows has alone.

@@ -323,7 +323,7 @@ func TestAStandbyThatWaitsForNoneTakesOver(t *testing.T) {
 	standby.Promote(t)
 	waitFor(t, standby, "")
 	committed(t, s, createdOf("a", "lead-a"))
-	if s.standby != noStandby {
+	if s.standby != "none" {
 		t.Errorf("its standbys are %q", s.standby)
 	}
 	stood := pgtest.Value[string](t, standby.URL("postgres"), `SELECT standby || ' ' || timeline FROM leadferry.workers ORDER BY worker DESC LIMIT 1`)

@@ -16,12 +16,8 @@ import (
 	"leadferry/checkpoint/postgres/server"
 )
 
-// How the server treats its standbys.
-const (
-	noStandby     = "none"
-	waitedFor     = "waited for"
-	neverPromoted = "never promoted"
-)
+// waitedFor is how the server treats its standbys when a commit waits for one. Other words are in checks.sql.
+const waitedFor = "waited for"
 
 // enlist makes this process a worker. Of a fleet it has to fit the terms, and fences who had its shard.
 func (s *Store) enlist() error {
@@ -46,9 +42,6 @@ func (s *Store) enlist() error {
 		}
 		return s.replace()
 	})
-	if errors.As(err, new(*checkpoint.TermsError)) {
-		return err
-	}
 	return s.serverError(err)
 }
 
@@ -83,11 +76,9 @@ var checksSQL string
 // asBefore refuses a ledger that has lost what was known once: rows, or what a standby that was not waited for did not
 // have when it took over. It notes how standbys are now.
 func (s *Store) asBefore() error {
-	var standbys int
-	var synchronous, branched, emptied, behind bool
-	err := s.writer.One(checksSQL, s.ledger, waitedFor).
-		Scan(&s.timeline, &standbys, &synchronous, &branched, &emptied, &behind)
-	s.standby = noStandby
+	var branched, emptied, behind bool
+	err := s.writer.One(checksSQL, s.ledger, waitedFor, s.o.NeverPromoted).
+		Scan(&s.timeline, &s.standby, &branched, &emptied, &behind)
 	switch {
 	case err != nil:
 		return err
@@ -96,11 +87,7 @@ func (s *Store) asBefore() error {
 			"them: numbers would be given twice",
 			"have the owner set each sequence of the schema leadferry to the highest number of its column, "+
 				"as by SELECT setval('leadferry.commits', max(seq)) FROM leadferry.workers")
-	case synchronous:
-		s.standby = waitedFor
-	case standbys > 0 && s.o.NeverPromoted:
-		s.standby = neverPromoted
-	case standbys > 0:
+	case s.standby == "":
 		return s.refuse(checkpoint.ErrPlace,
 			"its server has standbys and waits for none of them: when one takes over, what was acknowledged last is "+
 				"lost, and leads would be made twice",
@@ -138,13 +125,11 @@ func (s *Store) agree() error {
 	if err != nil {
 		return err
 	}
-	err = s.writer.One(`INSERT INTO leadferry.fleets AS f (ledger, fleet, shards, rate, terms)
-		VALUES ($1, $2, $3, $4, $5) ON CONFLICT (ledger, fleet) DO UPDATE SET terms = f.terms RETURNING terms`,
-		s.ledger, terms.Fleet, terms.Shards, terms.Rate, text).Scan(&text)
-	if err == nil {
-		_, err = s.writer.Do(`INSERT INTO leadferry.budget (ledger, fleet, most) VALUES ($1, $2, $3)
-			ON CONFLICT DO NOTHING`, s.ledger, terms.Fleet, terms.MaxCreates)
-	}
+	err = s.writer.One(`WITH bounded AS (
+			INSERT INTO leadferry.budget (ledger, fleet, most) VALUES ($1, $2, $6) ON CONFLICT DO NOTHING
+		) INSERT INTO leadferry.fleets AS f (ledger, fleet, shards, rate, terms) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (ledger, fleet) DO UPDATE SET terms = f.terms RETURNING terms`,
+		s.ledger, terms.Fleet, terms.Shards, terms.Rate, text, terms.MaxCreates).Scan(&text)
 	if err != nil {
 		return err
 	}
@@ -159,19 +144,13 @@ func (s *Store) agree() error {
 }
 
 // replace fences the workers that had this one's shard. Anyone who of them is about to commit is waited for.
-func (s *Store) replace() error {
-	terms := s.o.Terms
-	_, err := s.writer.Do(`UPDATE leadferry.workers SET fenced = clock_timestamp(), fenced_by = $4
-		WHERE ledger = $1 AND fleet = $2 AND shard = $3 AND worker < $4 AND fenced IS NULL AND ended IS NULL`,
-		s.ledger, terms.Fleet, terms.Shard, s.worker)
-	if err == nil {
-		_, err = s.writer.Do(`INSERT INTO leadferry.members (worker) VALUES ($1)`, s.worker)
-	}
-	if err == nil {
-		s.before, err = server.All(s.writer, pgx.RowTo[string], `SELECT DISTINCT run FROM leadferry.workers
-			WHERE ledger = $1 AND fleet = $2 AND shard = $3 AND worker < $4`,
-			s.ledger, terms.Fleet, terms.Shard, s.worker)
-	}
+func (s *Store) replace() (err error) {
+	s.before, err = server.All(s.writer, pgx.RowTo[string], `WITH fenced AS (`+fenceSQL+` AND fleet = $3 AND shard = $4
+		), joined AS (
+			INSERT INTO leadferry.members (worker) VALUES ($2)
+		) SELECT DISTINCT run FROM leadferry.workers
+		WHERE ledger = $1 AND fleet = $3 AND shard = $4 AND worker <> $2`,
+		s.ledger, s.worker, s.o.Terms.Fleet, s.o.Terms.Shard)
 	return err
 }
 
@@ -199,8 +178,7 @@ func (s *Store) aloneHere() error {
 	if err := s.noOtherRun(); err != nil {
 		return err
 	}
-	_, err := s.writer.Do(`UPDATE leadferry.workers SET fenced = clock_timestamp(), fenced_by = $2
-		WHERE ledger = $1 AND worker < $2 AND fenced IS NULL AND ended IS NULL AND run <> ''`, s.ledger, s.worker)
+	_, err := s.writer.Do(fenceSQL+` AND run <> ''`, s.ledger, s.worker)
 	return err
 }
 
@@ -276,33 +254,22 @@ func (s *Store) spend(b *pgx.Batch, leads int) {
 	}
 }
 
-// roomFor is how many leads the fleet may still make, with those that come back by changes.
-func (s *Store) roomFor(w *working) (room int, err error) {
-	err = s.ask(func() error {
-		return s.writer.One(`SELECT most - made FROM leadferry.budget WHERE ledger = $1 AND fleet = $2`, s.ledger,
-			s.o.Terms.Fleet).Scan(&room)
-	})
-	return max(room+w.givenBack(), 0), err
-}
-
 // Standing counts the rows in doubt that wait for a person, see [checkpoint.Ledger].
 func (s *Store) Standing(ctx context.Context) (n int, err error) {
-	err = s.read(ctx, func(c *server.Session) error {
-		return c.One(`SELECT count(*) FROM leadferry.lead_rows l LEFT JOIN leadferry.workers w USING (worker)
-			WHERE l.ledger = $1 AND l.state = 4 AND l.reason <> $2 AND ($3 = '' OR w.fleet IS DISTINCT FROM $3)
-			AND leadferry.alive(w) IS NOT TRUE`, s.ledger, checkpoint.ReasonIncomplete, s.o.Terms.Fleet).Scan(&n)
-	})
+	err = s.one(ctx, []any{&n}, `SELECT count(*) FROM leadferry.lead_rows l LEFT JOIN leadferry.workers w USING (worker)
+		WHERE l.ledger = $1 AND l.state = 4 AND l.reason <> $2 AND ($3 = '' OR w.fleet IS DISTINCT FROM $3)
+		AND leadferry.alive(w) IS NOT TRUE`, s.ledger, checkpoint.ReasonIncomplete, s.o.Terms.Fleet)
 	return n, err
 }
 
 // Members lists the workers of a fleet in the order in which they came, and its number of shards; 0: none.
 func (s *Store) Members(ctx context.Context, fleet string) (shards int, all []checkpoint.Member, err error) {
+	err = s.one(ctx, []any{&shards}, `SELECT coalesce(max(shards), 0) FROM leadferry.fleets
+		WHERE ledger = $1 AND fleet = $2`, s.ledger, fleet)
+	if err != nil {
+		return 0, nil, err
+	}
 	err = s.read(ctx, func(c *server.Session) error {
-		err := c.One(`SELECT shards FROM leadferry.fleets WHERE ledger = $1 AND fleet = $2`, s.ledger, fleet).
-			Scan(&shards)
-		if err != nil {
-			return err
-		}
 		all, err = server.All(c, pgx.RowToStructByPos[checkpoint.Member], `SELECT w.shard, w.started,
 				greatest(w.beat, m.told), row_number() OVER (PARTITION BY w.shard ORDER BY w.worker DESC) = 1,
 				convert_to(m.rows::text, 'UTF8'), m.summary
@@ -310,9 +277,6 @@ func (s *Store) Members(ctx context.Context, fleet string) (shards int, all []ch
 			WHERE w.ledger = $1 AND w.fleet = $2 ORDER BY w.worker`, s.ledger, fleet)
 		return err
 	})
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = nil
-	}
 	return shards, all, err
 }
 

@@ -3,8 +3,6 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -32,21 +30,13 @@ type claims struct {
 	now  func() time.Duration
 }
 
-func newClaims() *claims {
-	now := func() time.Duration {
-		t, _ := sinceBoot() // see Store.open
-		return t
-	}
-	return &claims{good: map[string]time.Duration{}, now: now}
-}
+func newClaims() *claims { return &claims{good: map[string]time.Duration{}, now: sinceBoot} }
 
-// hold has claims be good for a term from the time at which their commit was asked for.
-func (c *claims) hold(asked time.Duration, keys ...string) {
+// hold has a claim be good for a term from the time at which its commit was asked for.
+func (c *claims) hold(asked time.Duration, key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, key := range keys {
-		c.good[key] = asked + claimTerm
-	}
+	c.good[key] = asked + claimTerm
 }
 
 func (c *claims) drop(keys ...string) {
@@ -109,30 +99,20 @@ func (s *Store) Guard(ctx context.Context, key string) error {
 	}
 }
 
-// renew makes all claims of the worker good for another term, by a commit that shows that they are stored.
+// renew makes a claim good for another term, by a commit that shows that it is stored.
 func (s *Store) renew(key string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if good, _ := s.claims.state(key); good { // another row has renewed all
-		return nil
-	}
 	if err := s.usable(); err != nil {
 		return err
 	}
-	s.claims.mu.Lock()
-	held := slices.Collect(maps.Keys(s.claims.good))
-	s.claims.mu.Unlock()
-	asked := s.claims.now()
-	var standing []string
+	asked, stands := s.claims.now(), false
 	err := s.change(func() error {
 		b := &pgx.Batch{}
 		s.number(b, true)
-		b.Queue(`SELECT key FROM leadferry.lead_rows WHERE ledger = $1 AND worker = $2 AND state = 4
-			AND key = ANY ($3::bytea[])`, s.ledger, s.worker, bytesOf(held)).
-			Query(func(rows pgx.Rows) (err error) {
-				standing, err = pgx.CollectRows(rows, keyOf)
-				return err
-			})
+		b.Queue(`SELECT EXISTS (SELECT FROM leadferry.lead_rows
+			WHERE ledger = $1 AND key = $2 AND worker = $3 AND state = 4)`, s.ledger, []byte(key), s.worker).
+			QueryRow(func(r pgx.Row) error { return r.Scan(&stands) })
 		return s.writer.Send(b)
 	})
 	switch {
@@ -140,21 +120,15 @@ func (s *Store) renew(key string) error {
 		return s.whyFenced(s.writer)
 	case err != nil:
 		return err
-	case !slices.Contains(standing, key):
+	case !stands:
 		return fmt.Errorf("%w: the claim of a row is gone", checkpoint.ErrHeld)
 	}
-	s.claims.hold(asked, standing...)
+	s.claims.hold(asked, key)
 	return nil
-}
-
-func keyOf(row pgx.CollectableRow) (string, error) {
-	key, err := pgx.RowTo[[]byte](row)
-	return string(key), err
 }
 
 // beat shows life as long as the ledger is open, and finds out when the server is lost.
 func (s *Store) beat() {
-	defer close(s.beaten)
 	tick := time.NewTicker(heartbeat)
 	defer tick.Stop()
 	for {
@@ -169,22 +143,13 @@ func (s *Store) beat() {
 		if !s.mu.TryLock() { // a commit is under way, which shows life
 			continue
 		}
-		if !s.closed.Load() {
-			_ = s.showLife() // the next caller gets the error
+		if !s.closed.Load() { // an empty commit; the next caller gets its error
+			_ = s.change(func() error {
+				b := &pgx.Batch{}
+				s.number(b, false)
+				return s.writer.Send(b)
+			})
 		}
 		s.mu.Unlock()
 	}
-}
-
-func (s *Store) showLife() error {
-	return s.ask(func() error {
-		_, err := s.writer.Do(`UPDATE leadferry.workers SET beat = clock_timestamp() WHERE worker = $1`, s.worker)
-		if err == nil {
-			err = s.waited(s.writer)
-		}
-		if err == nil {
-			s.whole()
-		}
-		return err
-	})
 }

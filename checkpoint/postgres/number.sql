@@ -2,8 +2,9 @@
 -- something is claimed, which a fenced worker may not.
 WITH me AS (
 	UPDATE leadferry.workers SET commits = commits + 1, seq = nextval('leadferry.commits'), beat = clock_timestamp()
-	WHERE worker = $1 AND ledger = $2 AND session = $3 AND commits = $4 AND leadferry.promised(standby)
-	RETURNING seq, fenced IS NULL AS live
+	WHERE worker = $1 AND ledger = $2 AND session = $3 AND commits = $4
+	RETURNING seq, fenced IS NULL AS live, standby
 )
-SELECT seq, leadferry.must(seq IS NOT NULL, 'LF004'), leadferry.must(live OR NOT $5, 'LF002')
+SELECT seq, leadferry.must(seq IS NOT NULL, 'LF004'), leadferry.must(leadferry.promised(standby), 'LF005'),
+	leadferry.must(live OR NOT $5, 'LF002')
 FROM (SELECT 1) one LEFT JOIN me ON true

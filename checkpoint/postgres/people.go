@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,16 +19,17 @@ import (
 func (s *Store) Alone(_ context.Context, f func(checkpoint.Tx) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var c *change
-	err := s.alone(func() error {
-		c = &change{s: s, identity: s.identity}
-		if err := c.Load(nil, nil); err != nil {
+	c, err := s.alone(func(c *change) error {
+		// what was copied to another place since this was opened nobody would look for here
+		err := s.stillHere()
+		if errors.As(err, new(*checkpoint.OpenError)) {
+			err = &checkpoint.ListFailure{Err: err}
+		}
+		if err != nil {
 			return err
 		}
-		if err := f(c); err != nil {
-			return err
-		}
-		return c.store()
+		s.seen.clear()
+		return inTurn(func() error { return c.Load(nil, nil) }, func() error { return f(c) }, c.store)
 	})
 	if mayNot(err) {
 		return s.refuse(checkpoint.ErrPlace, "this user may not remove rows",
@@ -45,36 +47,26 @@ func (s *Store) Alone(_ context.Context, f func(checkpoint.Tx) error) error {
 }
 
 // alone changes the ledger in one transaction, in which no worker changes any row of it.
-func (s *Store) alone(f func() error) error {
+func (s *Store) alone(f func(*change) error) (c *change, err error) {
 	if err := s.usable(); err != nil {
-		return err
+		return nil, err
 	}
-	err := s.change(func() error {
+	err = s.change(func() error {
 		return s.writer.Together(func() error {
-			if _, err := s.writer.Do(`SELECT pg_advisory_xact_lock($1, $2)`, deciding, s.ledger); err != nil {
-				return err
-			}
-			s.seen.clear()
-			// what was copied to another place since this was opened nobody would look for here
-			err := s.stillHere()
-			if errors.As(err, new(*checkpoint.OpenError)) {
-				err = &checkpoint.ListFailure{Err: err}
-			}
-			if err != nil {
-				return err
-			}
 			b := &pgx.Batch{}
+			b.Queue(`SELECT pg_advisory_xact_lock($1, $2)`, deciding, s.ledger)
 			s.number(b, false)
 			if err := s.writer.Send(b); err != nil {
 				return err
 			}
-			return f()
+			c = &change{s: s, identity: s.identity, working: &working{}}
+			return f(c)
 		})
 	})
 	if isOneOf(err, notAsSeen, taken, twice) {
 		err = s.fail(errors.New("rows were changed by others though they were locked"))
 	}
-	return err
+	return c, err
 }
 
 // change is the ledger inside a transaction of its own, see [checkpoint.Tx].
@@ -86,13 +78,32 @@ type change struct {
 }
 
 // Load stores what was changed of the keys before, and reads others.
-func (c *change) Load(keys, leads []string) (err error) {
-	if c.working != nil {
-		if err := c.store(); err != nil {
-			return err
-		}
+func (c *change) Load(keys, leads []string) error {
+	if err := c.store(); err != nil {
+		return err
 	}
-	c.working, err = c.s.working(&wanted{keys: keys, leads: leads})
+	return c.read(&wanted{keys: keys, leads: leads})
+}
+
+// read reads rows, owners of leads, and which workers may still send.
+func (c *change) read(q *wanted) error {
+	s := c.s
+	f, err := s.find(s.writer, q)
+	if err != nil {
+		return err
+	}
+	w := s.newWorking()
+	w.sure, w.links, w.mine, w.notes = true, f.by[byLink], s.claims.mine, c
+	for _, key := range q.keys {
+		w.base[key] = f.row(key)
+	}
+	w.rows = maps.Clone(w.base)
+	for lead, owners := range f.by[byLead] {
+		w.owners[lead] = owners[0].key
+	}
+	c.working = w
+	w.busy, err = server.All(s.writer, pgx.RowTo[int64], `SELECT worker FROM leadferry.workers w
+		WHERE ledger = $1 AND leadferry.may_settle(w)`, s.ledger)
 	return err
 }
 
@@ -110,46 +121,28 @@ func (c *change) store() error {
 	return nil
 }
 
-func (c *change) row(key string) (*row, error) {
-	if c.rows[key] == nil {
-		if err := c.Load([]string{key}, nil); err != nil {
-			return nil, err
-		}
-	}
-	return c.rows[key], nil
-}
-
 func (c *change) Under(key string) (checkpoint.KeptKey, *checkpoint.Kept, error) {
-	r, err := c.row(key)
-	if err != nil {
-		return checkpoint.KeptKey{}, nil, err
-	}
+	r := c.rows[key]
 	return r.KeptKey, r.visible(), nil
 }
 
 func (c *change) Held(key string) bool { return c.held(c.rows[key]) }
 
 func (c *change) Put(key string, k checkpoint.KeptKey) error {
-	r, err := c.row(key)
-	if err != nil {
-		return err
-	}
-	next := *r
+	next := *c.rows[key]
 	next.KeptKey, next.worker = k, c.worker
 	c.put(&next)
 	return nil
 }
 
 func (c *change) Notes(prefix string) ([]checkpoint.Note, error) {
-	return c.s.notes(c.s.writer, beginSo, prefix)
+	return c.s.notes(c.s.writer, prefix)
 }
 
-func (c *change) Note(name string) ([]byte, error) {
-	all, err := c.s.notes(c.s.writer, `name = $2`, name)
-	if len(all) == 0 {
-		return nil, err
-	}
-	return all[0].Value, err
+func (c *change) Note(name string) (value []byte, err error) {
+	err = c.s.writer.One(`SELECT max(value) FROM leadferry.notes WHERE ledger = $1 AND name = $2`, c.s.ledger, name).
+		Scan(&value)
+	return value, err
 }
 
 func (c *change) PutNote(n checkpoint.Note) (err error) {
@@ -163,8 +156,9 @@ func (c *change) PutNote(n checkpoint.Note) (err error) {
 }
 
 func (c *change) InDoubt(after string) ([]string, error) {
-	return server.All(c.s.writer, keyOf, `SELECT key FROM leadferry.lead_rows
+	keys, err := server.All(c.s.writer, pgx.RowTo[[]byte], `SELECT key FROM leadferry.lead_rows
 		WHERE ledger = $1 AND key > $2 AND state = 4 ORDER BY key LIMIT 512`, c.s.ledger, []byte(after))
+	return each(keys, func(key []byte) string { return string(key) }), err
 }
 
 // Lack notes what is missing, and fences every other worker: a run that has begun with a complete ledger would send
@@ -175,7 +169,7 @@ func (c *change) Lack(missing string) error {
 		err := c.s.writer.One(`UPDATE leadferry.ledgers SET missing = $2, since = nextval('leadferry.commits')
 			WHERE ledger = $1 RETURNING since`, c.s.ledger, missing).Scan(&c.since)
 		if err == nil { // in this order, in which workers begin, too
-			_, err = c.s.writer.Do(stopSQL, c.s.ledger, c.s.worker)
+			_, err = c.s.writer.Do(fenceSQL, c.s.ledger, c.s.worker)
 		}
 		return err
 	}
@@ -199,7 +193,7 @@ func (c *change) Renew() error {
 	b := &pgx.Batch{}
 	b.Queue(`UPDATE leadferry.ledgers SET id = $2, moved_to = '' WHERE ledger = $1`, c.s.ledger, c.id)
 	b.Queue(recountSQL, c.s.ledger)
-	b.Queue(stopSQL, c.s.ledger, c.s.worker)
+	b.Queue(fenceSQL, c.s.ledger, c.s.worker)
 	return c.s.writer.Send(b)
 }
 
@@ -208,12 +202,12 @@ var eraseSQL string
 
 // Erase removes keys. What the server's log of changes and its backups hold stays there until they go.
 func (c *change) Erase(keys []string) error {
-	if err := c.store(); err != nil {
+	if err := c.Load(nil, nil); err != nil {
 		return err
 	}
 	c.erased = append(c.erased, keys...)
-	_, err := c.s.writer.Do(eraseSQL, c.s.ledger, bytesOf(keys), c.s.hashes(keys), c.s.worker)
-	return errors.Join(err, c.Load(nil, nil))
+	_, err := c.s.writer.Do(eraseSQL, c.s.ledger, bytesOf(keys), each(keys, c.s.digests.Blocked), c.s.worker)
+	return err
 }
 
 func (c *change) Block(b checkpoint.KeptBlock) error {
@@ -231,24 +225,18 @@ func (c *change) Block(b checkpoint.KeptBlock) error {
 
 // Moved is where the leads of the ledger are kept now, or "".
 func (s *Store) Moved() (to string) {
-	_ = s.read(context.Background(), func(c *server.Session) error {
-		return c.One(`SELECT moved_to FROM leadferry.ledgers WHERE ledger = $1`, s.ledger).Scan(&to)
-	})
+	_ = s.one(context.Background(), []any{&to}, `SELECT moved_to FROM leadferry.ledgers WHERE ledger = $1`, s.ledger)
 	return to
 }
 
 // SetMoved makes later openings for writing refuse the ledger. It is refused while a run uses it.
 func (s *Store) SetMoved(to string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.alone(func() error {
+	return s.Alone(context.Background(), func(checkpoint.Tx) error {
 		if err := inTurn(s.lockLedger, s.noOtherRun); err != nil {
 			return err
 		}
-		_, err := s.writer.Do(`WITH fenced AS (
-				UPDATE leadferry.workers SET fenced = clock_timestamp()
-				WHERE ledger = $1 AND ended IS NULL AND worker <> $3
-			) UPDATE leadferry.ledgers SET moved_to = $2 WHERE ledger = $1`, s.ledger, to, s.worker)
+		_, err := s.writer.Do(`WITH fenced AS (`+fenceSQL+`)
+			UPDATE leadferry.ledgers SET moved_to = $3 WHERE ledger = $1`, s.ledger, s.worker, to)
 		return err
 	})
 }
@@ -303,9 +291,7 @@ func (s *Store) fill(from func() (*checkpoint.Contents, error), begun func() err
 
 // execAlone carries out one statement while no worker changes the ledger.
 func (s *Store) execAlone(statement string, args ...any) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.alone(func() error {
+	return s.Alone(context.Background(), func(checkpoint.Tx) error {
 		_, err := s.writer.Do(statement, args...)
 		return err
 	})

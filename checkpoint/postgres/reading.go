@@ -60,36 +60,23 @@ func (s *Store) find(c *server.Session, q *wanted) (*found, error) {
 	var by []byte
 	var one stored
 	err := c.Each(append([]any{&how, &by}, append(one.places(), &one.seq)...),
-		func() error { return f.take(how, string(by), &one) }, findSQL, s.ledger, bytesOf(q.keys), cleanTexts(q.leads),
-		cleanTexts(q.links), bytesOf(q.folds), s.hashes(q.keys), s.hashes(q.folds))
+		func() error { return f.take(how, string(by), &one) }, findSQL, s.ledger, bytesOf(q.keys),
+		each(q.leads, checkpoint.Clean), each(q.links, checkpoint.Clean), bytesOf(q.folds),
+		each(q.keys, s.digests.Blocked), each(q.folds, s.digests.Blocked))
 	return f, err
 }
 
-// hashes are those of keys, or of folds, that may have been forgotten.
-func (s *Store) hashes(keys []string) (all [][]byte) {
-	for _, key := range keys {
-		all = append(all, s.digests.Blocked(key))
+// each is what f makes of each one of a list.
+func each[A, B any](list []A, f func(A) B) []B {
+	all := make([]B, len(list))
+	for i, one := range list {
+		all[i] = f(one)
 	}
 	return all
 }
 
 func bytesOf(keys []string) [][]byte {
-	all := make([][]byte, len(keys))
-	for i, key := range keys {
-		all[i] = []byte(key)
-	}
-	return all
-}
-
-// cleanTexts are the names of a list that are not empty.
-func cleanTexts(list []string) []string {
-	all := make([]string, 0, len(list))
-	for _, s := range list {
-		if s != "" {
-			all = append(all, checkpoint.Clean(s))
-		}
-	}
-	return all
+	return each(keys, func(key string) []byte { return []byte(key) })
 }
 
 // take notes a row of the answer. What its key has given up by now it is not found by.
@@ -196,10 +183,22 @@ func (s *Store) Under(ctx context.Context, key string) (k checkpoint.KeptKey, er
 
 const pageRows = 2048
 
-// Scan calls f with what is stored under each key, see [checkpoint.Store].
+// Scan calls f with what is stored under each key, see [checkpoint.Store]. A row in a state that this version does not
+// know is an error, and is not passed over.
 func (s *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkpoint.KeptKey) error) error {
 	for last, more := []byte{}, true; more; {
-		page, err := s.page(ctx, which.State, last)
+		var page []*row
+		err := s.read(ctx, func(c *server.Session) error {
+			page = page[:0]
+			var one stored
+			return c.Each(append(one.places(), &one.seq), func() error {
+				r, err := one.row()
+				page = append(page, r)
+				return err
+			}, `SELECT `+columnNames("l.")+`, l.seq FROM leadferry.lead_rows l
+				WHERE l.ledger = $1 AND l.key > $2 AND l.state <> 0 AND $3::smallint IN (0, l.state)
+				ORDER BY l.ledger, l.key LIMIT $4`, s.ledger, last, int16(which.State), pageRows)
+		})
 		for i := 0; i < len(page) && err == nil; i++ {
 			err = f(page[i].KeptKey)
 			last = []byte(page[i].key)
@@ -212,34 +211,15 @@ func (s *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkp
 	return nil
 }
 
-// page are the next rows after a key: those in a state, or, of [checkpoint.Unknown], all of which anything is known.
-// One in a state that this version does not know is an error, and is not passed over.
-func (s *Store) page(ctx context.Context, state checkpoint.State, after []byte) (page []*row, err error) {
-	err = s.read(ctx, func(c *server.Session) error {
-		page = page[:0]
-		var one stored
-		return c.Each(append(one.places(), &one.seq), func() error {
-			r, err := one.row()
-			page = append(page, r)
-			return err
-		}, `SELECT `+columnNames("l.")+`, l.seq FROM leadferry.lead_rows l
-			WHERE l.ledger = $1 AND l.key > $2 AND l.state <> 0 AND $3::smallint IN (0, l.state)
-			ORDER BY l.ledger, l.key LIMIT $4`, s.ledger, after, int16(state), pageRows)
-	})
-	return page, err
-}
-
-func (s *Store) notes(c *server.Session, which string, arg any) ([]checkpoint.Note, error) {
+func (s *Store) notes(c *server.Session, prefix string) ([]checkpoint.Note, error) {
 	return server.All(c, pgx.RowToStructByPos[checkpoint.Note], `SELECT name, value FROM leadferry.notes
-		WHERE ledger = $1 AND `+which+` ORDER BY name`, s.ledger, arg)
+		WHERE ledger = $1 AND starts_with(name, $2) ORDER BY name`, s.ledger, prefix)
 }
-
-const beginSo = `starts_with(name, $2)`
 
 // Notes returns those whose names begin so, see [checkpoint.Store].
 func (s *Store) Notes(ctx context.Context, prefix string) (all []checkpoint.Note, err error) {
 	err = s.read(ctx, func(c *server.Session) error {
-		all, err = s.notes(c, beginSo, prefix)
+		all, err = s.notes(c, prefix)
 		return err
 	})
 	return all, err
@@ -252,10 +232,8 @@ func (s *Store) Info() checkpoint.Info {
 		Incomplete: s.missing != "", Missing: s.missing, Since: s.since,
 	}
 	n := make([]int, checkpoint.Forgotten)
-	err := s.read(context.Background(), func(c *server.Session) error {
-		return c.One(`SELECT leadferry.counted($1), coalesce(max(seq), 0) FROM leadferry.workers WHERE ledger = $1`,
-			s.ledger).Scan(&n, &i.Sequence)
-	})
+	err := s.one(context.Background(), []any{&n, &i.Sequence}, `SELECT leadferry.counted($1), coalesce(max(seq), 0)
+		FROM leadferry.workers WHERE ledger = $1`, s.ledger)
 	if known := s.last.Load(); err != nil && known != nil {
 		last := *known
 		last.Sequence = max(last.Sequence, s.seq.Load())
@@ -273,12 +251,9 @@ func (s *Store) Info() checkpoint.Info {
 
 // Reached says how far the ledger knows a run to have come, see [checkpoint.Store].
 func (s *Store) Reached(ctx context.Context, run string) (commits uint64, knows bool, err error) {
-	err = s.read(ctx, func(c *server.Session) error {
-		return c.One(`SELECT coalesce(max(seq) FILTER (WHERE run = $2), max(seq), 0),
-				EXISTS (SELECT FROM leadferry.notes WHERE ledger = $1 AND name = $3)
-			FROM leadferry.workers WHERE ledger = $1`, s.ledger, checkpoint.Clean(run), checkpoint.RunNote(run)).
-			Scan(&commits, &knows)
-	})
+	err = s.one(ctx, []any{&commits, &knows}, `SELECT coalesce(max(seq) FILTER (WHERE run = $2), max(seq), 0),
+			EXISTS (SELECT FROM leadferry.notes WHERE ledger = $1 AND name = $3)
+		FROM leadferry.workers WHERE ledger = $1`, s.ledger, checkpoint.Clean(run), checkpoint.RunNote(run))
 	return commits, knows, err
 }
 
@@ -314,7 +289,7 @@ func (s *Store) Check(ctx context.Context) error {
 	}
 	var miscounted bool
 	var lost int
-	err = s.read(ctx, func(c *server.Session) error { return c.One(checkSQL, s.ledger).Scan(&miscounted, &lost) })
+	err = s.one(ctx, []any{&miscounted, &lost}, checkSQL, s.ledger)
 	what := ""
 	switch {
 	case err != nil:

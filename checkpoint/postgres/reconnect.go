@@ -15,9 +15,8 @@ import (
 )
 
 const (
-	// mostPause is how long a server in trouble is left alone at most, and pause how long by anyone who does not want
-	// to wait.
-	pause, mostPause = 500 * time.Millisecond, 10 * time.Second
+	// mostPause is how long a server in trouble is left alone at most, and pause how long while a ledger is opened.
+	pause, mostPause = 500 * time.Millisecond, 2 * time.Second
 	// shortest is how long it may take to find out what became of a commit, at the least.
 	shortest = 5 * time.Second
 )
@@ -25,31 +24,24 @@ const (
 // errUncertain is the error of a commit that may not be durable.
 var errUncertain = errors.New("it is not certain that the last change is durable")
 
-// limit is the time in which the server of a run has to answer: one that stands still, and a network that swallows
-// everything, keep connections open for ever. Once the run is interrupted it is no more than a request may take.
-func (s *Store) limit(ctx context.Context) (context.Context, context.CancelFunc) {
-	if s.o.Run == "" {
-		return context.WithCancel(ctx)
+// ask has f ask the server of a run within the time in which it has to answer: one that stands still, and a network
+// that swallows everything, keep connections open for ever. Once the run is interrupted it is no more than a request
+// may take.
+func (s *Store) ask(ctx context.Context, at *server.Session, f func() error) error {
+	if s.o.Run != "" {
+		limited, cancel := context.WithTimeout(ctx, s.silence)
+		defer cancel()
+		stop := context.AfterFunc(s.interrupted, func() { time.AfterFunc(max(s.o.Timeout, time.Second), cancel) })
+		defer stop()
+		ctx = limited
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.silence)
-	stop := context.AfterFunc(s.interrupted, func() { time.AfterFunc(max(s.o.Timeout, time.Second), cancel) })
-	return ctx, func() {
-		stop()
-		cancel()
-	}
-}
-
-// within has f use the connection that writes, for as long as the server may take.
-func (s *Store) within(f func() error) error {
-	ctx, cancel := s.limit(context.Background())
-	defer cancel()
-	return s.writer.Within(ctx, f)
+	return at.Within(ctx, f)
 }
 
 // change has f make the next commit, and again as long as certainly nothing was done. Its caller holds the lock.
 func (s *Store) change(f func() error) error {
 	for conflicts := 0; ; {
-		err := s.within(f)
+		err := s.ask(context.Background(), s.writer, f)
 		if err == nil {
 			err = s.waited(s.writer)
 		}
@@ -62,25 +54,15 @@ func (s *Store) change(f func() error) error {
 		case checkpoint.IsOfList(err) || isOneOf(err, notAsSeen, taken, twice, isFenced, tooMany):
 			return err
 		case isOneOf(err, notOurs):
-			return s.fail(s.whyNotOurs())
+			return s.fail(s.lost("it is not the one that this run has begun with: its server has lost commits, or " +
+				"somebody has put another one in its place"))
+		case isOneOf(err, undurable):
+			return s.fail(s.promisesLess())
 		case isConflict(err) && conflicts < mostConflicts:
 			conflicts++
 			continue
 		}
 		if made, err := s.again(err); made || err != nil {
-			return err
-		}
-	}
-}
-
-// ask has f read by the connection that writes, again where that is lost.
-func (s *Store) ask(f func() error) error {
-	for {
-		err := s.within(f)
-		if err == nil {
-			return nil
-		}
-		if _, err := s.again(err); err != nil {
 			return err
 		}
 	}
@@ -121,10 +103,11 @@ func (s *Store) again(err error) (made bool, _ error) {
 	if s.troubled.IsZero() {
 		s.troubled = time.Now()
 	}
-	for end := s.until(); !passing || time.Now().Before(end); end = s.until() {
-		made, met := s.meetAgain(max(time.Until(end), shortest))
+	unknown := !passing // whether it was made
+	for ; s.failed() == nil && (unknown || !silent && time.Now().Before(s.until())); unknown = false {
+		made, met := s.meetAgain()
 		if met == nil {
-			if !passing { // else once the commit is made
+			if made {
 				s.whole()
 			}
 			return made, nil
@@ -132,47 +115,42 @@ func (s *Store) again(err error) (made bool, _ error) {
 		if !silent {
 			err = met
 		}
-		if silent || s.failed() != nil || time.Now().After(end) {
-			break
-		}
 	}
 	failed := s.fail(err)
 	s.claims.setLost(false) // who waits hears of it
 	return false, failed
 }
 
-// bear lets some time go by, the more the longer the server has been in trouble.
-func (s *Store) bear() {
-	select {
-	case <-s.ending:
-	case <-s.interrupted.Done():
-		time.Sleep(pause)
-	case <-time.After(min(time.Since(s.troubled)/4+10*time.Millisecond, mostPause)):
-	}
-}
-
 // until is when the patience with a server in trouble ends.
 func (s *Store) until() time.Time {
 	patience := s.o.Patience
-	select {
-	case <-s.ending: // what was under way stays unknown
+	switch {
+	case s.closed.Load(): // what was under way stays unknown
 		patience = 0
-	case <-s.interrupted.Done():
+	case s.interrupted.Err() != nil:
 		patience = min(patience, shortest)
-	default:
 	}
 	return s.troubled.Add(patience)
 }
 
+// bear lets some time go by, the more the longer a server has been in trouble.
+func (s *Store) bear(ctx context.Context, since time.Time) {
+	select {
+	case <-s.ending:
+	case <-ctx.Done():
+	case <-time.After(min(time.Since(since)/4+10*time.Millisecond, mostPause)):
+	}
+}
+
 // meetAgain connects after a while and finds out whether the last commit was made. Before anything builds upon what is
-// found there, a commit of its own makes durable all that came before. It takes no longer than d once it is connected.
-func (s *Store) meetAgain(d time.Duration) (made bool, err error) {
-	s.bear()
-	fresh, err := s.at.Meet(s.o.Wait, s.o.ReadOnly)
+// found there, a commit of its own makes durable all that came before.
+func (s *Store) meetAgain() (made bool, err error) {
+	s.bear(context.Background(), s.troubled)
+	fresh, err := s.at.Meet(s.o.Wait, false)
 	if err != nil {
 		return false, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), d)
+	ctx, cancel := context.WithTimeout(context.Background(), max(time.Until(s.until()), shortest))
 	defer cancel()
 	err = fresh.Within(ctx, func() error {
 		made, err = s.takeOver(fresh)
@@ -213,7 +191,7 @@ func (s *Store) takeOver(fresh *server.Session) (made bool, err error) {
 		return false, s.lostCommits(fresh, "its server's history has branched: it was restored, or a standby took "+
 			"over that was not waited for")
 	case !durable:
-		return false, s.fail(s.undurable())
+		return false, s.fail(s.promisesLess())
 	}
 	made = commits > s.commits
 	s.timeline, s.standby, s.commits, s.session = timeline, standby, commits, session
@@ -228,13 +206,13 @@ func (s *Store) lostCommits(at *server.Session, why string) error {
 	b.Queue(`UPDATE leadferry.ledgers SET missing = coalesce(nullif(missing, ''), $2),
 		since = nextval('leadferry.commits') WHERE ledger = $1`,
 		s.ledger, "what its server acknowledged and lost while the run "+s.o.Run+" went on")
-	b.Queue(stopSQL, s.ledger, s.worker)
+	b.Queue(fenceSQL, s.ledger, s.worker)
 	_ = at.Send(b)
 	return s.fail(s.lost(why))
 }
 
-// stopSQL fences all workers of the ledger but this one.
-const stopSQL = `UPDATE leadferry.workers SET fenced = clock_timestamp(), fenced_by = $2
+// fenceSQL fences the workers of the ledger but this one, all of them unless it goes on.
+const fenceSQL = `UPDATE leadferry.workers SET fenced = clock_timestamp(), fenced_by = $2
 	WHERE ledger = $1 AND worker <> $2 AND fenced IS NULL AND ended IS NULL`
 
 func (s *Store) lost(why string) error {
@@ -243,26 +221,11 @@ func (s *Store) lost(why string) error {
 			"held in doubt by the next run, not sent")
 }
 
-func (s *Store) undurable() error {
+func (s *Store) promisesLess() error {
 	return s.refuse(checkpoint.ErrPlace, "its server does not promise durable commits any more, or waits for no "+
 		"standby any more",
 		"set fsync and synchronous_commit on, and synchronous_standby_names as it was when the run began; see "+
 			"leadferry checkpoint workers")
-}
-
-func (s *Store) whyNotOurs() error {
-	var ours bool
-	err := s.writer.One(`SELECT EXISTS (SELECT FROM leadferry.workers
-		WHERE worker = $1 AND ledger = $2 AND commits = $3 AND session = $4)`,
-		s.worker, s.ledger, int64(s.commits), s.session).Scan(&ours)
-	switch {
-	case err != nil:
-		return err
-	case ours:
-		return s.undurable()
-	}
-	return s.lost("it is not the one that this run has begun with: its server has lost commits, or somebody has put " +
-		"another one in its place")
 }
 
 // whyFenced is why this worker may claim nothing more: a newer one has its place, or the ledger has lost something.
@@ -276,7 +239,7 @@ func (s *Store) whyFenced(at *server.Session) error {
 	return checkpoint.ErrFenced
 }
 
-// read calls f with the connection for reading, once more with a new one where that is lost, or the server cannot
+// read calls f with the connection for reading, and again with a new one where that is lost, or the server cannot
 // answer now. The end of ctx cuts the connection.
 func (s *Store) read(ctx context.Context, f func(*server.Session) error) error {
 	s.reading.Lock()
@@ -284,27 +247,27 @@ func (s *Store) read(ctx context.Context, f func(*server.Session) error) error {
 	if s.closed.Load() {
 		return checkpoint.ErrClosed
 	}
+	return s.readOn(ctx, f)
+}
+
+// readOn is read for who holds the lock.
+func (s *Store) readOn(ctx context.Context, f func(*server.Session) error) error {
 	if away := s.failed(); errors.As(away, new(*checkpoint.StoreError)) { // it has been waited for long enough
 		return away
 	}
-	ask := func() error {
-		within, cancel := s.limit(ctx)
-		defer cancel()
-		return s.reader.Within(within, func() error { return f(s.reader) })
-	}
-	err := ask()
-	for end := time.Now().Add(s.o.Patience); err != nil && ctx.Err() == nil && !errors.Is(err, server.ErrSilent) &&
-		(s.reader.IsClosed() || server.IsPassing(err)) && time.Now().Before(end); {
-		if err = s.meetToRead(); err == nil {
-			if err = ask(); !server.IsPassing(err) {
-				continue
-			}
+	ask := func() error { return s.ask(ctx, s.reader, func() error { return f(s.reader) }) }
+	begun, err := time.Now(), ask()
+	for err != nil && ctx.Err() == nil && !errors.Is(err, server.ErrSilent) &&
+		(s.reader.IsClosed() || server.IsPassing(err)) && time.Since(begun) < s.o.Patience {
+		s.bear(ctx, begun)
+		s.reader.Close()
+		var fresh *server.Session
+		if fresh, err = s.at.Meet(s.o.Wait, true); err == nil { // no standby, which may lack what was made last
+			s.reader = fresh
+			err = ask()
 		}
-		select {
-		case <-time.After(pause):
-		case <-s.ending:
-			return checkpoint.ErrClosed
-		case <-ctx.Done():
+		if s.closed.Load() {
+			break
 		}
 	}
 	if err != nil && ctx.Err() != nil {
@@ -313,12 +276,7 @@ func (s *Store) read(ctx context.Context, f func(*server.Session) error) error {
 	return s.serverError(err)
 }
 
-// meetToRead makes a new connection for reading and ends the one that is lost, or cannot be used now.
-func (s *Store) meetToRead() error {
-	s.reader.Close()
-	fresh, err := s.at.Meet(s.o.Wait, true) // no standby, which may lack what was made last
-	if err == nil {
-		s.reader = fresh
-	}
-	return err
+// one reads one row.
+func (s *Store) one(ctx context.Context, places []any, query string, args ...any) error {
+	return s.read(ctx, func(c *server.Session) error { return c.One(query, args...).Scan(places...) })
 }

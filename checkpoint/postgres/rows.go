@@ -26,19 +26,14 @@ func (r *row) visible() *kept {
 	if shown := r.Shown(); shown != nil {
 		return shown
 	}
-	return &kept{Entry: checkpoint.Entry{Key: r.key, State: r.state()}}
+	nothing := &kept{Entry: checkpoint.Entry{Key: r.key}}
+	if r.forgotten {
+		nothing.State = checkpoint.Forgotten
+	}
+	return nothing
 }
 
-func (r *row) state() checkpoint.State {
-	shown := r.Shown()
-	switch {
-	case shown != nil:
-		return shown.State
-	case r.forgotten:
-		return checkpoint.Forgotten
-	}
-	return checkpoint.Unknown
-}
+func (r *row) state() checkpoint.State { return r.visible().State }
 
 func (r *row) lead() string {
 	if r.Entry == nil {

@@ -116,25 +116,23 @@ const secretSQL = `SELECT secret FROM leadferry.digest_keys WHERE ledger = $1`
 
 // findLedger finds the target's ledger, or makes it, unless another process does at the same time.
 func (s *Store) findLedger() error {
-	find := func() error {
-		return s.writer.One(`SELECT ledger, id, missing, since FROM leadferry.ledgers
-			WHERE base_url = $1 AND leads_url = $2 AND trunk_id = $3`,
-			s.target.BaseURL, s.target.LeadsURL, s.target.TrunkID).Scan(&s.ledger, &s.id, &s.missing, &s.since)
-	}
-	err := find()
-	if errors.Is(err, pgx.ErrNoRows) {
-		if s.o.Require || s.o.ReadOnly {
-			return s.refuse(checkpoint.ErrMissing, "has no ledger of this target",
-				"check the target's flags; a run without --require-checkpoint begins one")
-		}
+	makes := !s.o.Require && !s.o.ReadOnly
+	var err error
+	if makes {
 		_, err = s.writer.Do(`WITH made AS (
 				INSERT INTO leadferry.ledgers (id, base_url, leads_url, trunk_id) VALUES ($1, $2, $3, $4)
 				ON CONFLICT DO NOTHING RETURNING ledger
 			) INSERT INTO leadferry.digest_keys (ledger, secret) SELECT ledger, $5 FROM made`,
 			checkpoint.NewID(), s.target.BaseURL, s.target.LeadsURL, s.target.TrunkID, checkpoint.NewSecret())
-		if err == nil {
-			err = find()
-		}
+	}
+	if err == nil {
+		err = s.writer.One(`SELECT ledger, id, missing, since FROM leadferry.ledgers
+			WHERE base_url = $1 AND leads_url = $2 AND trunk_id = $3`,
+			s.target.BaseURL, s.target.LeadsURL, s.target.TrunkID).Scan(&s.ledger, &s.id, &s.missing, &s.since)
+	}
+	if errors.Is(err, pgx.ErrNoRows) && !makes {
+		return s.refuse(checkpoint.ErrMissing, "has no ledger of this target",
+			"check the target's flags; a run without --require-checkpoint begins one")
 	}
 	var secret []byte // of the digests. Who only looks need not have it, unless it is for a run
 	if err == nil {

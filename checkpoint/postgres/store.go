@@ -100,7 +100,7 @@ type enlistment struct {
 type ends struct {
 	closed      atomic.Bool
 	ending      chan struct{}     // closed when the ledger is
-	beaten      chan struct{}     // closed when nothing shows life any more; nil: nothing did
+	beating     sync.WaitGroup    // shows life
 	interrupted context.Context   // ends with the run's interruption
 	interrupt   func()            // ends that
 	atEnd       func(left string) // see [Store.AtEnd]
@@ -126,7 +126,13 @@ const leastSilence = time.Minute
 // that cannot be reached *checkpoint.StoreError.
 func Open(name string, t checkpoint.Target, o Options) (*Store, error) {
 	for end, conflicts := time.Now().Add(o.Wait), 0; ; {
-		s, err := open(name, t, o)
+		s, err := connect(name, t, o)
+		if err == nil {
+			err = s.open()
+		}
+		if err == nil {
+			return s, nil
+		}
 		// Nothing was done, or the ledger was removed since it was found.
 		if (isConflict(err) || isOneOf(err, "57014") || errors.Is(err, pgx.ErrNoRows)) && conflicts < mostConflicts {
 			conflicts++
@@ -134,7 +140,7 @@ func Open(name string, t checkpoint.Target, o Options) (*Store, error) {
 		}
 		away := errors.Is(err, checkpoint.ErrLocked) && o.fills == "" || errors.As(err, new(*checkpoint.StoreError))
 		if !away || time.Now().After(end) {
-			return s, err
+			return nil, err
 		}
 		select {
 		case <-time.After(pause + rand.N(pause)): // not all workers that found no room at once
@@ -142,18 +148,6 @@ func Open(name string, t checkpoint.Target, o Options) (*Store, error) {
 			return nil, err
 		}
 	}
-}
-
-func open(name string, t checkpoint.Target, o Options) (*Store, error) {
-	s, err := connect(name, t, o)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.open(); err != nil {
-		s.leave()
-		return nil, err
-	}
-	return s, nil
 }
 
 // connect meets the server of a ledger that is not known yet.
@@ -176,31 +170,27 @@ func connect(name string, t checkpoint.Target, o Options) (*Store, error) {
 	return s, err
 }
 
-// leave gives up a ledger that could not be opened. One that was only made for it goes.
+// leave gives up a ledger that could not be opened.
 func (s *Store) leave() {
-	if s.worker != 0 && !s.writer.IsClosed() {
-		_ = s.end()
-		if s.fresh {
-			s.remove()
-		}
+	if s.worker != 0 {
+		_ = s.end(s.writer)
 	}
 	s.writer.Close()
 	s.reader.Close()
 }
 
-func (s *Store) end() error {
-	_, err := s.writer.Do(`UPDATE leadferry.workers SET ended = clock_timestamp(), beat = clock_timestamp()
+func (s *Store) end(by *server.Session) error {
+	_, err := by.Do(`UPDATE leadferry.workers SET ended = clock_timestamp(), beat = clock_timestamp()
 		WHERE worker = $1`, s.worker)
 	return err
 }
 
 func (s *Store) open() (err error) {
-	// by the time of day, a claim might be good again once that is set back
-	if _, err := sinceBoot(); err != nil && s.o.Run != "" {
-		return s.refuse(checkpoint.ErrPlace, "this system has no clock that goes on while it sleeps, so no claim "+
-			"could become old",
-			"keep the checkpoint in a file, or run on Linux, macOS or Windows")
-	}
+	defer func() {
+		if err != nil {
+			s.leave()
+		}
+	}()
 	if s.reader, err = s.at.Meet(s.o.Wait, true); err != nil { // an address may name several servers
 		return err
 	}
@@ -241,8 +231,7 @@ func (s *Store) join() (err error) {
 		s.fresh, err = s.empty()
 	}
 	if err == nil {
-		s.beaten = make(chan struct{})
-		go s.beat()
+		s.beating.Go(s.beat)
 	}
 	return err
 }
@@ -252,34 +241,26 @@ func (s *Store) Digests() *checkpoint.Digester { return s.digests }
 
 // Close ends the use of the ledger in order. Only the first call does something.
 func (s *Store) Close() error {
-	if s.closed.Load() {
-		return nil
-	}
 	s.Info() // to be told afterwards
 	if s.closed.Swap(true) {
 		return nil
 	}
 	close(s.ending)
-	if s.beaten != nil {
-		<-s.beaten
-	}
+	s.beating.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := s.failed()
 	if err == nil && s.erased.Load() { // what was removed is written over, unless this user may not have it so
-		for _, table := range []string{"lead_rows", "lead_ids", "notes"} {
-			_, _ = s.writer.Do(`VACUUM leadferry.` + table)
-		}
-		s.writer.Warned()
+		_, _ = s.writer.Do(`VACUUM leadferry.lead_rows, leadferry.lead_ids, leadferry.notes`)
 	}
+	s.reading.Lock()
+	defer s.reading.Unlock()
 	if err == nil && !s.o.ReadOnly {
-		err = s.ask(s.end) // by another connection where the one that writes was lost since its last commit
+		err = s.readOn(context.Background(), s.end) // the one that writes may be lost since its last commit
 	}
 	if err == nil && s.atEnd != nil {
 		s.atEnd("")
 	}
-	s.reading.Lock()
-	defer s.reading.Unlock()
 	s.reader.Close()
 	s.writer.Close()
 	return err
@@ -287,11 +268,9 @@ func (s *Store) Close() error {
 
 // Drop is Close after a refusal: it also removes a ledger that is New and knows nothing, where this user may.
 func (s *Store) Drop() (gone bool, err error) {
-	if s.closed.Load() || s.o.ReadOnly || !s.fresh || s.claimed.Load() || s.failed() != nil {
-		return false, s.Close()
+	if s.mu.Lock(); s.fresh && s.usable() == nil {
+		gone = s.remove()
 	}
-	s.mu.Lock()
-	gone = s.remove()
 	s.mu.Unlock()
 	return gone, s.Close()
 }
@@ -302,11 +281,9 @@ func (s *Store) remove() (gone bool) {
 		if err := s.lockLedger(); err != nil {
 			return err
 		}
-		if empty, err := s.empty(); err != nil || !empty {
-			return err
-		}
-		n, err := s.writer.Do(`DELETE FROM leadferry.ledgers l WHERE ledger = $1 AND NOT EXISTS (
-			SELECT FROM leadferry.workers WHERE ledger = $1 AND worker <> $2 AND ended IS NULL)`, s.ledger, s.worker)
+		n, err := s.writer.Do(`DELETE FROM leadferry.ledgers WHERE ledger = $1 AND leadferry.untouched($1)
+			AND NOT EXISTS (SELECT FROM leadferry.workers WHERE ledger = $1 AND worker <> $2 AND ended IS NULL)`,
+			s.ledger, s.worker)
 		gone = n == 1
 		return err
 	})
@@ -333,10 +310,7 @@ func (s *Store) failed() error {
 
 // fail makes err the answer to every later change, unless there is one already.
 func (s *Store) fail(err error) error {
-	var opening *checkpoint.OpenError
-	if !errors.As(err, &opening) {
-		err = s.serverError(err)
-	}
+	err = s.serverError(err)
 	s.broken.CompareAndSwap(nil, &err)
 	return s.failed()
 }

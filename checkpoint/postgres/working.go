@@ -1,14 +1,11 @@
 package postgres
 
 import (
-	"bytes"
 	"errors"
 	"maps"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"leadferry/checkpoint"
 )
@@ -16,8 +13,8 @@ import (
 // errUnsure says that a change needs to know more than what is at hand.
 var errUnsure = errors.New("more has to be known")
 
-// working is what one commit knows of its keys and does to them. What is not sure is what this
-// process saw last, which the server compares; what is sure was read for it.
+// working is what one commit knows of its keys and does to them. What is not sure is what this process saw last, which
+// the server compares; what is sure was read while nobody else could change it.
 type working struct {
 	now    time.Time
 	worker int64
@@ -25,97 +22,38 @@ type working struct {
 	rows   map[string]*row   // as they will be
 	asks   map[string]string // the ExternalIDs that claims of this commit ask for, by key
 
-	sure    bool                  // what follows is known, too
-	owners  map[string]string     // the key of each lead that is asked about, or nothing
-	links   map[string][]*row     // the rows of each ExternalID that is asked about
-	notes   map[string][]byte     // those of decisions about the keys, as they will be
-	before  map[string][]byte     // the same as they were read
-	busy    map[int64]bool        // workers that may still send what they have claimed
-	mine    func(key string) bool // this process has claimed the key and not settled it
-	settled map[string]bool       // keys that this commit has settled
+	owners map[string]string // the key of each lead that is asked about, or comes to one of them
+
+	sure  bool                  // what follows is known, too
+	links map[string][]*row     // the rows of each ExternalID that is asked about
+	busy  []int64               // workers that may still send what they have claimed, or be answered
+	mine  func(key string) bool // this process has claimed the key and not settled it
+	notes checkpoint.Noting     // what people decided
+}
+
+func (s *Store) newWorking() *working {
+	return &working{
+		now: s.o.Now(), worker: s.worker, base: map[string]*row{}, asks: map[string]string{},
+		owners: map[string]string{},
+	}
 }
 
 // guess is what this process saw last of the keys; of what is claimed and was not seen, nothing.
 func (s *Store) guess(g *group) *working {
-	w := &working{
-		now: s.o.Now(), worker: s.worker, asks: map[string]string{},
-		base: make(map[string]*row, len(g.changes)), rows: make(map[string]*row, len(g.changes)),
-	}
+	w := s.newWorking()
 	for i, c := range g.changes {
 		key := g.asked[i].Key
-		r := s.seen.get(key)
-		if r == nil && c.Kind == checkpoint.Claim {
-			r = &row{key: key}
-		}
-		if r != nil {
-			w.rows[key], w.base[key] = r, r
+		if r := s.seen.get(key); r != nil {
+			w.base[key] = r
+		} else if c.Kind == checkpoint.Claim {
+			w.base[key] = &row{key: key}
 		}
 	}
+	w.rows = maps.Clone(w.base)
 	return w
 }
 
-func (s *Store) load(g *group) (w *working, err error) {
-	q := &wanted{}
-	var names []string
-	for i := range g.asked {
-		q.keys, q.leads = append(q.keys, g.asked[i].Key), append(q.leads, g.asked[i].LeadID)
-		if g.changes[i].Kind == checkpoint.Claim {
-			q.links = append(q.links, g.asked[i].WantLink)
-		}
-		names = append(names, checkpoint.NoteOfDecisions(g.asked[i].Key))
-	}
-	err = s.ask(func() error {
-		if w, err = s.working(q); err != nil {
-			return err
-		}
-		notes, err := s.notes(s.writer, `name = ANY ($2::text[])`, names)
-		for _, n := range notes {
-			w.notes[n.Name] = n.Value
-		}
-		w.before = maps.Clone(w.notes)
-		return err
-	})
-	return w, err
-}
-
-// working reads rows, owners of leads, and which workers may still send, by the connection that writes.
-func (s *Store) working(q *wanted) (*working, error) {
-	f, err := s.find(s.writer, q)
-	if err != nil {
-		return nil, err
-	}
-	w := &working{
-		now: s.o.Now(), worker: s.worker, base: map[string]*row{}, asks: map[string]string{},
-		sure: true, owners: map[string]string{}, links: f.by[byLink], notes: map[string][]byte{},
-		busy: map[int64]bool{}, mine: s.claims.mine, settled: map[string]bool{},
-	}
-	for _, key := range q.keys {
-		w.base[key] = f.row(key)
-	}
-	w.rows = maps.Clone(w.base)
-	for lead, owners := range f.by[byLead] {
-		w.owners[lead] = owners[0].key
-	}
-	return w, s.stillBusy(w.busy)
-}
-
-// stillBusy notes the workers that may still send what they have claimed, or whose requests may still be applied.
-func (s *Store) stillBusy(workers map[int64]bool) error {
-	var id int64
-	return s.writer.Each([]any{&id}, func() error {
-		workers[id] = true
-		return nil
-	}, `SELECT worker FROM leadferry.workers w WHERE ledger = $1 AND leadferry.may_settle(w)`, s.ledger)
-}
-
 func (w *working) Now() time.Time { return w.now }
-
-func (w *working) Note(name string) ([]byte, error) { return w.notes[name], nil }
-
-func (w *working) PutNote(n checkpoint.Note) error {
-	w.notes[n.Name] = n.Value
-	return nil
-}
 
 // Keep is a record as it is kept. The server gives it its number.
 func (w *working) Keep(k checkpoint.Kept) *checkpoint.Kept {
@@ -123,7 +61,8 @@ func (w *working) Keep(k checkpoint.Kept) *checkpoint.Kept {
 	return k.Stamp(w.now)
 }
 
-// Owner is the key of a lead, or nothing. As long as nothing is sure it is taken to be nobody's: the server finds out.
+// Owner is the key of a lead, or nothing. As long as nothing is sure, a lead that no row of this commit comes to is
+// taken to be nobody's: the server finds out.
 func (w *working) Owner(lead, key string) (string, error) {
 	r := w.rows[key]
 	switch {
@@ -159,7 +98,7 @@ func (w *working) Linked(external, key string) (string, error) {
 
 // put has a row take the place of another one, and of its lead.
 func (w *working) put(r *row) {
-	if lead := w.rows[r.key].lead(); w.sure && lead != r.lead() {
+	if lead := w.rows[r.key].lead(); lead != r.lead() {
 		if w.owners[lead] == r.key {
 			delete(w.owners, lead)
 		}
@@ -172,7 +111,7 @@ func (w *working) put(r *row) {
 
 // held says whether another worker may still send what it has claimed under a key.
 func (w *working) held(r *row) bool {
-	return r.Intent != nil && r.worker != w.worker && w.busy[r.worker]
+	return r.Intent != nil && r.worker != w.worker && slices.Contains(w.busy, r.worker)
 }
 
 // apply makes one change, or says why it is refused; errUnsure is no refusal.
@@ -210,7 +149,7 @@ func (w *working) settle(r *row, e *checkpoint.Entry) error {
 	if err := e.Settleable(r.state()); err != nil {
 		return err
 	}
-	claimed := w.sure && w.mine(r.key) && !w.settled[r.key]
+	claimed := w.sure && w.mine(r.key) && w.rows[r.key] == w.base[r.key]
 	// also where another one has put it back
 	own := r.Intent != nil && (r.worker == w.worker || claimed && r.Intent.Run == e.Run)
 	if claimed && !own {
@@ -221,17 +160,13 @@ func (w *working) settle(r *row, e *checkpoint.Entry) error {
 	if !own && w.held(r) {
 		return checkpoint.ErrHeld
 	}
-	err := r.Settle(w, e)
-	if err == nil && w.sure { // what comes behind it in the same commit is no late answer
-		w.settled[r.key] = true
-	}
-	return err
+	return r.Settle(w, e)
 }
 
 // late hears an outcome that came after a person had decided about its send, or had it sent again. It counts if nobody
 // has sent the row again; what does not fit the decision is evidence against it. done: no more is to be done.
 func (w *working) late(r *row, e *checkpoint.Entry) (done bool, err error) {
-	d, err := checkpoint.LastDecision(w, r.key)
+	d, err := checkpoint.LastDecision(w.notes, r.key)
 	if err != nil {
 		return false, err
 	}
@@ -248,9 +183,9 @@ func (w *working) late(r *row, e *checkpoint.Entry) (done bool, err error) {
 	keep := e.State == checkpoint.InDoubt || r.Intent != nil || none && r.state() != checkpoint.NotMade
 	switch {
 	case e.State.HasLead() && (none || d.LeadID != "" && d.LeadID != e.LeadID):
-		err = checkpoint.NoteEvidence(w, *d, checkpoint.MadeAfterAll, e.LeadID, w.now)
+		err = checkpoint.NoteEvidence(w.notes, *d, checkpoint.MadeAfterAll, e.LeadID, w.now)
 	case e.State == checkpoint.Rejected && !none:
-		err = checkpoint.NoteEvidence(w, *d, checkpoint.RefusedAfterAll, "", w.now)
+		err = checkpoint.NoteEvidence(w.notes, *d, checkpoint.RefusedAfterAll, "", w.now)
 		keep = true
 	}
 	if keep {
@@ -279,8 +214,10 @@ func (w *working) writes() (all []write) {
 	return all
 }
 
-// givenBack counts the claims of this worker that come to no lead, also those that leave the doubt of an earlier send.
-func (w *working) givenBack() (n int) {
+// creates is how many leads the claims are to make, less the claims of this worker that come to none, also those that
+// leave the doubt of an earlier send.
+func (w *working) creates() int {
+	n := len(w.asks)
 	for key, old := range w.base {
 		if old.Intent == nil || old.worker != w.worker {
 			continue
@@ -288,21 +225,8 @@ func (w *working) givenBack() (n int) {
 		r := w.rows[key]
 		back := r.Intent != nil && r.Intent == old.Intent.Prior
 		if state := r.state(); back || state == checkpoint.Unknown || state == checkpoint.Rejected {
-			n++
+			n--
 		}
 	}
 	return n
-}
-
-// putNotes stores the notes that have changed, unless somebody else has changed them.
-func (s *Store) putNotes(b *pgx.Batch, w *working) {
-	for name, value := range w.notes {
-		if was := w.before[name]; !bytes.Equal(was, value) {
-			b.Queue(`WITH kept AS (
-					INSERT INTO leadferry.notes AS n (ledger, name, value) VALUES ($1, $2, $3)
-					ON CONFLICT (ledger, name) DO UPDATE SET value = excluded.value WHERE n.value = $4 RETURNING 1
-				) SELECT leadferry.must(EXISTS (SELECT FROM kept), '`+notAsSeen+`')`,
-				s.ledger, name, string(value), string(was))
-		}
-	}
 }

@@ -31,10 +31,8 @@ import (
 
 // Address is where a server is, and how it is reached.
 type Address struct {
-	Name   string        // as it was given, which holds no secret
-	Locks  time.Duration // how long what others have locked is waited for
-	pooled bool          // by a pooler that keeps a connection for each session
-	config *pgx.ConnConfig
+	Name  string        // as it was given, which holds no secret
+	Locks time.Duration // how long what others have locked is waited for
 }
 
 // Parse reads what psql would, environment and files too, and refuses (*[checkpoint.OpenError]) what is not safe.
@@ -45,61 +43,50 @@ func Parse(name string) (*Address, error) {
 			"leave it out: put it into the file that PGPASSFILE names (a line host:port:database:user:password, mode "+
 				"0600), or into a service file")
 	}
-	config, err := configOf(name)
-	if err != nil {
+	a := &Address{Name: name, Locks: time.Minute}
+	if _, _, err := a.config(); err != nil {
 		return nil, err
 	}
-	pooled := config.RuntimeParams["pooled"] != ""
-	return &Address{Name: name, Locks: time.Minute, pooled: pooled, config: config}, nil
+	return a, nil
 }
 
-// configOf is what an address and its files say now. The name holds no secret.
-func configOf(name string) (*pgx.ConnConfig, error) {
-	refuse := (&Address{Name: name}).refuse
-	config, err := pgx.ParseConfig(name)
-	if err == nil && !isSafe(&config.Config) {
-		config, err = pgx.ParseConfig(withTLS(name))
+// config is what an address and its files say now: passwords and certificates change while a run goes on. pooled says
+// that a pooler is before the server that keeps a connection for each session.
+func (a *Address) config() (c *pgx.ConnConfig, pooled bool, err error) {
+	c, err = pgx.ParseConfig(a.Name)
+	if err == nil && !isSafe(&c.Config) {
+		c, err = pgx.ParseConfig(withTLS(a.Name))
 	}
 	if err != nil {
-		return nil, refuse("its address cannot be read: "+Reason(err),
+		return nil, false, a.refuse("its address cannot be read: "+Reason(err),
 			"it looks like postgres://user@db.example.com/leads")
 	}
-	if config.RuntimeParams["hostaddr"] != "" {
-		return nil, refuse("its address names a server by hostaddr, which is not read", "name it by host=")
-	}
-	if pooled := config.RuntimeParams["pooled"]; pooled != "" && pooled != "session" {
-		return nil, refuse("its address says pooled="+pooled+
+	pool := c.RuntimeParams["pooled"]
+	switch {
+	case c.RuntimeParams["hostaddr"] != "":
+		return nil, false, a.refuse("its address names a server by hostaddr, which is not read", "name it by host=")
+	case pool != "" && pool != "session":
+		return nil, false, a.refuse("its address says pooled="+pool+
 			", and only a pooler that keeps a connection for each session will do",
 			"write pooled=session where it does")
-	}
-	for _, word := range strings.Fields(psqlsOwn) {
-		delete(config.RuntimeParams, word)
-	}
-	if !isSafe(&config.Config) {
-		return nil, refuse("it is on another machine, and its connection would not be verified in full",
+	case !isSafe(&c.Config):
+		return nil, false, a.refuse("it is on another machine, and its connection would not be verified in full",
 			"add sslmode=verify-full, and sslrootcert=FILE where the server's certificate is of an authority of "+
 				"your own")
 	}
-	config.ConnectTimeout = min(max(config.ConnectTimeout, 10*time.Second), time.Minute)
-	config.RuntimeParams["application_name"] = cmp.Or(config.RuntimeParams["application_name"], "leadferry")
-	return config, nil
-}
-
-// psqlsOwn are words of addresses that say nothing about who is met: a server refuses them as settings of its own.
-const psqlsOwn = `keepalives keepalives_idle keepalives_interval keepalives_count tcp_user_timeout gssencmode
-	load_balance_hosts fallback_application_name sslcompression`
-
-// current is how the server is reached now: passwords and certificates change while a run goes on.
-func (a *Address) current() *pgx.ConnConfig {
-	now, err := configOf(a.Name)
-	if err != nil {
-		now = a.config.Copy()
+	for _, word := range strings.Fields(psqlsOwn) {
+		delete(c.RuntimeParams, word)
 	}
-	delete(now.RuntimeParams, "pooled") // which is no setting of the server
+	c.ConnectTimeout = min(max(c.ConnectTimeout, 10*time.Second), time.Minute)
+	c.RuntimeParams["application_name"] = cmp.Or(c.RuntimeParams["application_name"], "leadferry")
 	keep := net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3}
-	now.DialFunc = (&net.Dialer{KeepAliveConfig: keep}).DialContext
-	return now
+	c.DialFunc = (&net.Dialer{KeepAliveConfig: keep}).DialContext
+	return c, pool != "", nil
 }
+
+// psqlsOwn are words of addresses that a server would refuse as settings of its own.
+const psqlsOwn = `pooled keepalives keepalives_idle keepalives_interval keepalives_count tcp_user_timeout gssencmode
+	load_balance_hosts fallback_application_name sslcompression`
 
 // Refuse says why the checkpoint at the address cannot be used; kind is the sentinel.
 func (a *Address) Refuse(kind error, text, hint string) error {

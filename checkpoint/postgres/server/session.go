@@ -42,20 +42,23 @@ const abandoned = 30 * time.Second
 // Meet connects within wait, or the time that a connection may take, and refuses a server that does not promise what a
 // ledger needs. Errors are *[checkpoint.OpenError], or as those of [Address.Explain].
 func (a *Address) Meet(wait time.Duration, readOnly bool) (*Session, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), max(wait, a.config.ConnectTimeout))
+	config, pooled, err := a.config()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), max(wait, config.ConnectTimeout))
 	defer cancel()
-	s, config := &Session{at: a}, a.current()
+	s := &Session{at: a}
 	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
 		if n.SeverityUnlocalized == "WARNING" || n.Severity == "WARNING" {
 			s.warning.Store(&n.Message)
 		}
 	}
-	var err error
 	if s.Conn, err = pgx.ConnectConfig(ctx, config); err != nil {
 		return nil, a.Explain(err)
 	}
 	err = s.Within(ctx, func() error {
-		err := s.isPostgres()
+		err := s.isPostgres(pooled)
 		if err == nil {
 			err = s.Script(fmt.Sprintf(settings, a.Locks.Milliseconds(), abandoned.Milliseconds()))
 		}
@@ -73,7 +76,7 @@ func (a *Address) Meet(wait time.Duration, readOnly bool) (*Session, error) {
 
 // isPostgres refuses, before anything is prepared, a server that is something else, and a pooler unless the address
 // says that it keeps a connection for each session. It shows by the process, which is another one then.
-func (s *Session) isPostgres() error {
+func (s *Session) isPostgres(pooled bool) error {
 	results, err := s.PgConn().Exec(context.Background(), `SELECT version(), pg_backend_pid()`).ReadAll()
 	if err != nil {
 		return err
@@ -82,7 +85,7 @@ func (s *Session) isPostgres() error {
 	if text, hint := unfit(version); text != "" {
 		return s.at.refuse(text, hint)
 	}
-	if !s.at.pooled && process != fmt.Sprint(s.PgConn().PID()) {
+	if !pooled && process != fmt.Sprint(s.PgConn().PID()) {
 		return s.at.refuse("a pooler is before its server, and may mix the statements of sessions",
 			"name the server itself; where the pool keeps a connection for each session (pool_mode = session), add "+
 				"pooled=session to the address")
@@ -196,7 +199,7 @@ func (s *Session) Together(f func() error) error {
 
 // Close ends a connection in order, and waits two seconds for the server at most; nil is none.
 func (s *Session) Close() error {
-	if s == nil || s.Conn == nil {
+	if s == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
@@ -205,11 +208,7 @@ func (s *Session) Close() error {
 }
 
 // Cut ends a connection at once, whatever it waits for.
-func (s *Session) Cut() {
-	if s != nil && s.Conn != nil {
-		s.PgConn().Conn().Close()
-	}
-}
+func (s *Session) Cut() { s.PgConn().Conn().Close() }
 
 // Warned is what the server has warned of since it was asked last, or nothing.
 func (s *Session) Warned() string {
