@@ -252,7 +252,7 @@ func (e *engine) hand(l *lane, it *item, step Step) {
 		e.r.digests.ofContent(it)
 	}
 	if step.Action == Create {
-		e.r.tally.creates.begun++
+		e.r.tally.creates++
 	}
 	it.outcome, it.remarks = Pending, step.remarks
 	it.entry.Content = slices.Clone(it.entry.Content) // look-ups reuse theirs
@@ -271,7 +271,7 @@ func (e *engine) rowDone(l *lane) bool {
 	if j.step.Action == Create {
 		tally.created(j.item, j.refusal != nil)
 	}
-	tally.creates.enough = tally.creates.enough || errors.Is(j.refusal, checkpoint.ErrEnough)
+	tally.enough = tally.enough || errors.Is(j.refusal, checkpoint.ErrEnough)
 	// The ledger refused the claim and knows more now: the row is decided once more. If another worker holds it, it waits
 	// for the end of the run.
 	held := errors.Is(j.refusal, checkpoint.ErrHeld)

@@ -73,6 +73,9 @@ func newRun(o Options) *run {
 	r.intake = &intake{options: &r.Options}
 	r.collector = collector{tally: newTally(len(o.Inputs), o.Limits, slotsPerPlace*o.Concurrency), options: &r.Options}
 	r.tally.place = r.intake.place
+	if o.Command == "validate" || o.DryRun {
+		r.dry, r.intake.caught = newDryRun(&r.Options, r.intake), true
+	}
 	r.matches = o.Command == "sync" || o.Command == "reconcile"
 	r.intake.fields, r.intake.keepGoing = r.matches, o.Command == "validate"
 	switch o.Command {
@@ -114,12 +117,9 @@ func (r *run) execute(ctx context.Context) (*report.Summary, error) {
 	}
 	switch {
 	case r.Command == "validate":
-		r.dry = newDryRun(&r.Options, r.intake)
 		r.dry.examine()
 		return r.perform(ctx)
-	case r.DryRun:
-		r.dry = newDryRun(&r.Options, r.intake)
-	default:
+	case !r.DryRun:
 		if err := r.connect(); err != nil {
 			return nil, err
 		}
@@ -160,7 +160,6 @@ func (r *run) connect() error {
 
 // perform announces the run, opens its files, signs in, takes the rows to their outcomes and writes the summary.
 func (r *run) perform(ctx context.Context) (*report.Summary, error) {
-	r.intake.caught = r.dry != nil
 	if err := r.announce(); err != nil {
 		return nil, err
 	}
