@@ -14,65 +14,51 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// collector counts the rows of a run and how each ended. The engine's lock guards it.
-type collector struct {
-	tally  *tally
-	dry    *dryRun           // of a run that sends nothing; else nil
-	drift  *drift            // of a reconciliation; else nil
-	pulls  *pulls            // nil: no pull file is wanted
-	record func(*item) error // of the recorder: takes each row after its outcome is durable
-
-	options *Options
-	before  *report.Before  // what needed attention in the run before
-	began   time.Time       // of the run
-	unkept  []report.Unkept // as many as may be claimed at a time at most
-}
-
 // countRead counts a row that was read, and notes the lead that it names, if that is known.
-func (c *collector) countRead(it *item) {
-	if c.drift != nil && c.drift.named != nil { // by both keys
-		c.drift.named.Add(it.entry.Key)
+func (r *run) countRead(it *item) {
+	if r.drift != nil && r.drift.named != nil { // by both keys
+		r.drift.named.Add(it.entry.Key)
 		if it.entry.Key != it.rec.Key {
-			c.drift.named.Add(it.rec.Key)
+			r.drift.named.Add(it.rec.Key)
 		}
 	}
-	c.tally.rows[it.input]++
-	c.tally.counts.Read++
+	r.tally.rows[it.input]++
+	r.tally.counts.Read++
 	if it.faults == nil {
-		c.tally.dropped += len(it.rec.Dropped)
+		r.tally.dropped += len(it.rec.Dropped)
 	}
-	if c.dry != nil {
-		c.dry.read(it)
+	if r.dry != nil {
+		r.dry.read(it)
 	}
 }
 
 // add records a row's outcome and returns why the run ends, or nil. The recorder, which may reuse the row, is last.
-func (c *collector) add(it *item) *Stop {
-	if c.drift != nil {
-		c.drift.count(&it.found)
+func (r *run) add(it *item) *Stop {
+	if r.drift != nil {
+		r.drift.count(&it.found)
 	}
-	if c.pulls != nil {
-		c.pulls.add(it)
+	if r.pulls != nil {
+		r.pulls.add(it)
 	}
-	if it.outcome.toRejects() && c.dry == nil {
+	if it.outcome.toRejects() && r.dry == nil {
 		rej, old := rejectOf(it), false
-		if it.since, old = c.before.Since(&rej); !old {
-			it.since = c.began
+		if it.since, old = r.before.Since(&rej); !old {
+			it.since = r.began
 		}
 		if !old || it.outcome == InDoubt || it.outcome == Partial || it.outcome == Failed {
-			c.tally.news++
+			r.tally.news++
 		}
 	}
 	if it.unkept {
 		namespace, key := rowkey.Split(it.rec.Key)
-		c.unkept = append(c.unkept,
-			report.Unkept{Key: key, Namespace: namespace, LeadID: it.entry.LeadID, RunID: c.options.RunID})
+		r.unkept = append(r.unkept,
+			report.Unkept{Key: key, Namespace: namespace, LeadID: it.entry.LeadID, RunID: r.RunID})
 	}
-	why := c.tally.count(it)
-	if c.dry != nil {
+	why := r.tally.count(it)
+	if r.dry != nil {
 		why = nil
 	}
-	if err := c.record(it); err != nil && why == nil {
+	if err := r.record(it); err != nil && why == nil {
 		why = filesFailed(err)
 	}
 	return why

@@ -27,8 +27,7 @@ const slotsPerPlace = 2
 type lane struct {
 	names   []leadName
 	waiting []*item
-	job     *job   // the row under way; nil: the next one is not decided yet
-	again   lookup // a buffer for what is known of the next row
+	job     *job // the row under way; nil: the next one is not decided yet
 }
 
 // leadName is a name of a lead: its folded key (rows with similar keys wait for one another), its ID or its ExternalID.
@@ -204,18 +203,18 @@ func (e *engine) next(l *lane) bool {
 			e.lanes.merge(l, other)
 			break
 		}
-		step := e.r.plan(it)
+		step := e.plan(it)
 		switch {
 		case e.stopped != nil:
-			e.finish(it, unturned)
+			e.conclude(it, unturned)
 		case e.putsOff(it, &step):
 			e.lanes.putOff(l, it)
 			return false
 		case step.Action == Nothing:
-			e.finish(it, step.ending)
+			e.conclude(it, step.ending)
 			e.changed.Broadcast()
 		case !e.waitFor(func() bool { return e.mayLeave(step.Action) }):
-			e.finish(it, unturned)
+			e.conclude(it, unturned)
 		default:
 			e.hand(l, it, step)
 			return true
@@ -228,8 +227,8 @@ func (e *engine) next(l *lane) bool {
 // lookAgain looks a row up when its turn comes. Only a look-up counts that began after its lane had all names that the
 // look-up shows. If another lane has one of them, it returns that lane: the row belongs there.
 func (e *engine) lookAgain(l *lane, it *item) (other *lane) {
-	for e.ask(&l.again, it) {
-		names := e.r.leadNames(it)
+	for e.ask(it) {
+		names := e.leadNames(it)
 		for _, n := range names {
 			if other := e.lanes.byName[n]; other != nil && other != l {
 				return other
@@ -245,17 +244,16 @@ func (e *engine) lookAgain(l *lane, it *item) (other *lane) {
 func (e *engine) hand(l *lane, it *item, step Step) {
 	e.lanes.underWay++
 	if step.Action.sends() {
-		if e.r.Sends != nil {
-			e.r.Sends()
+		if e.Sends != nil {
+			e.Sends()
 		}
-		e.r.digests.ofRequest(it)
-		e.r.digests.ofContent(it)
+		e.digests.ofRequest(it)
+		e.digests.ofContent(it)
 	}
 	if step.Action == Create {
-		e.r.tally.creates++
+		e.tally.creates++
 	}
 	it.outcome, it.remarks = Pending, step.remarks
-	it.entry.Content = slices.Clone(it.entry.Content) // look-ups reuse theirs
 	l.job = &job{item: it, step: step, before: leadBefore(it.entry)}
 }
 
@@ -267,7 +265,7 @@ func (e *engine) rowDone(l *lane) bool {
 	j := l.job
 	l.job = nil
 	e.lanes.underWay--
-	tally := e.r.tally
+	tally := e.tally
 	if j.step.Action == Create {
 		tally.created(j.item, j.refusal != nil)
 	}
@@ -294,6 +292,6 @@ func (e *engine) rowDone(l *lane) bool {
 	}
 	j.remarks[serviceKept] = j.step.remarks[serviceKept] && j.entry.Seen.Kept &&
 		(j.outcome == Unchanged || j.outcome == Updated)
-	e.finish(j.item, j.ending)
+	e.conclude(j.item, j.ending)
 	return true
 }

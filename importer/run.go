@@ -43,7 +43,6 @@ func Run(ctx context.Context, o Options) (*report.Summary, error) { return newRu
 // run is one command, from its options to its summary.
 type run struct {
 	Options
-	collector
 	planner
 	planFor func(*item) Step // of the planner: forImport, forSync, forReconcile or asNew
 	matches bool             // rows find their lead by its IDs, too
@@ -60,8 +59,18 @@ type run struct {
 	member  *member             // nil: the run is no worker of a fleet
 	opened  checkpoint.Info     // what it knew before the first row; what it lacked then does not come back
 	judged  *checkpoint.Verdict // by witnesses, before a person was asked
-	shown   time.Time           // when Live was told last
-	stopped *Stop               // why the run ended before its input
+	stopped *Stop               // why the run ended before its input; the engine's lock guards it
+
+	// of the collector, which counts how rows end; the engine's lock guards it
+	tally  *tally
+	dry    *dryRun           // of a run that sends nothing; else nil
+	drift  *drift            // of a reconciliation; else nil
+	pulls  *pulls            // nil: no pull file is wanted
+	record func(*item) error // of the recorder: takes each row after its outcome is durable
+	before *report.Before    // what needed attention in the run before
+	began  time.Time         // of the run
+	shown  time.Time         // when Live was told last
+	unkept []report.Unkept   // as many as may be claimed at a time at most
 }
 
 func newRun(o Options) *run {
@@ -71,7 +80,7 @@ func newRun(o Options) *run {
 		digests: newDigester(checkpoint.NewDigester(nil)),
 	}
 	r.intake = &intake{options: &r.Options}
-	r.collector = collector{tally: newTally(len(o.Inputs), o.Limits, slotsPerPlace*o.Concurrency), options: &r.Options}
+	r.tally = newTally(len(o.Inputs), o.Limits, slotsPerPlace*o.Concurrency)
 	r.tally.place = r.intake.place
 	if o.Command == "validate" || o.DryRun {
 		r.dry, r.intake.caught = newDryRun(&r.Options, r.intake), true
@@ -200,7 +209,7 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	return s, nil
 }
 
-func (r *run) takeRows(ctx context.Context) { r.stopped = newEngine(ctx, r).run() }
+func (r *run) takeRows(ctx context.Context) { newEngine(ctx, r).takeAll() }
 
 // announce says what is about to happen. The caller may still refuse it.
 func (r *run) announce() error {
