@@ -235,7 +235,7 @@ func (e *engine) putOffDrawn() {
 	for _, it := range e.drift.drawn {
 		it.late = true
 		names := e.leadNames(it)
-		if l, _, _ := e.lanes.find(names); l != nil {
+		if l, _ := e.lanes.find(names); l != nil && !l.ended {
 			e.lanes.enqueue(l, it, names)
 		} else {
 			e.lanes.putOff(e.lanes.begin(names), it)
@@ -251,7 +251,7 @@ func (e *engine) takeBatch(b *batch) bool {
 	for _, bound := range b.bound {
 		e.intake.noteUnused(bound)
 	}
-	clear(e.lanes.endedSince) // the look-up shows their outcomes
+	e.lanes.forget()
 	e.sample()
 	goesOn := e.ask(b.items...)
 	for i := 0; goesOn && i < len(b.items); i++ {
@@ -264,24 +264,21 @@ func (e *engine) takeBatch(b *batch) bool {
 func (e *engine) take(it *item) bool {
 	names := e.leadNames(it)
 	return e.waitFor(func() bool {
-		l, two, stale := e.lanes.find(names)
+		l, two := e.lanes.find(names)
 		switch {
-		case two, l != nil && e.lanes.full():
+		case l == nil:
+			return e.decide(it, names)
+		case two, e.lanes.full():
 			e.startLate() // it may have one of the names, or rows that wait
 			return false
-		case l == nil && !stale:
-			return e.decide(it, names)
-		case l == nil && !e.lanes.room():
+		case l.ended && !e.lanes.room():
 			return false
 		}
 		e.countRead(it)
-		if l != nil {
-			e.lanes.enqueue(l, it, names)
-			return true
+		e.lanes.enqueue(l, it, names) // it looks the row up again
+		if l.ended {
+			e.start(l)
 		}
-		l = e.lanes.begin(names) // it looks the row up again
-		e.lanes.enqueue(l, it, names)
-		e.start(l)
 		return true
 	})
 }

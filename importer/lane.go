@@ -23,11 +23,13 @@ const lanesPerPlace = 4
 // slotsPerPlace is how many rows may be claimed and not settled for each place in flight: in doubt after a kill.
 const slotsPerPlace = 2
 
-// lane is a lead under way. It is listed under every name that a row of this lead may have; these rows wait in it.
+// lane is a lead under way. It is listed under every name that a row of this lead may have; these rows wait in it. When
+// it has none left, it stays listed until the next look-up, which is the first that shows their outcomes.
 type lane struct {
 	names   []leadName
 	waiting []*item
 	job     *job // the row under way; nil: the next one is not decided yet
+	ended   bool // it has no rows left
 }
 
 // leadName is a name of a lead: its folded key (rows with similar keys wait for one another), its ID or its ExternalID.
@@ -54,14 +56,13 @@ func (r *run) leadNames(it *item) []leadName {
 
 // lanes are the lanes of a run. The engine's lock guards them.
 type lanes struct {
-	byName     map[leadName]*lane
-	endedSince map[leadName]bool // of lanes that ended after the last look-up, which is older
-	late       []*lane           // lanes that wait for the end of the run
-	most       int               // lanes that may be active
-	active     int               // lanes that have a goroutine
-	underWay   int               // rows that the carrier has, and that are not counted yet
-	waiting    int               // rows that wait
-	bytes      int               // of these rows
+	byName   map[leadName]*lane
+	late     []*lane // lanes that wait for the end of the run
+	most     int     // lanes that may be active
+	active   int     // lanes that have a goroutine
+	underWay int     // rows that the carrier has, and that are not counted yet
+	waiting  int     // rows that wait
+	bytes    int     // of these rows
 }
 
 func newLanes(places int) lanes {
@@ -69,18 +70,26 @@ func newLanes(places int) lanes {
 	if places == 1 {
 		n = 1 // people who ask for one at a time expect the order of the input
 	}
-	return lanes{byName: map[leadName]*lane{}, endedSince: map[leadName]bool{}, most: n}
+	return lanes{byName: map[leadName]*lane{}, most: n}
 }
 
-// find is the lane under way with one of these names. two: another one has one too. stale: one ended since the look-up.
-func (s *lanes) find(names []leadName) (l *lane, two, stale bool) {
+// find is the lane with one of these names, one under way before one that has ended. two: another one is under way too.
+func (s *lanes) find(names []leadName) (l *lane, two bool) {
 	for _, n := range names {
-		stale = stale || s.endedSince[n]
-		if other := s.byName[n]; other != nil && other != l {
-			l, two = other, l != nil
+		switch other := s.byName[n]; {
+		case other == nil, other == l, l != nil && other.ended:
+		case l == nil, l.ended:
+			l = other
+		default:
+			two = true
 		}
 	}
-	return l, two, stale
+	return l, two
+}
+
+// forget takes lanes that have ended off the list.
+func (s *lanes) forget() {
+	maps.DeleteFunc(s.byName, func(_ leadName, l *lane) bool { return l.ended })
 }
 
 // name lists a lane under these names, and reports whether the lane had all of them before.
@@ -138,16 +147,6 @@ func (s *lanes) merge(l, other *lane) {
 	s.name(other, l.names)
 }
 
-// end ends a lane without rows. A lane with rows stays: drain takes them out.
-func (s *lanes) end(l *lane) {
-	for _, n := range l.names {
-		if len(l.waiting) == 0 && s.byName[n] == l {
-			delete(s.byName, n)
-			s.endedSince[n] = true
-		}
-	}
-}
-
 func (s *lanes) count(it *item, one int) {
 	s.waiting += one
 	s.bytes += one * it.row.Size
@@ -166,6 +165,7 @@ func (s *lanes) drain() (left []*item) {
 
 // start gives a lane a goroutine, which carries its rows one after another.
 func (e *engine) start(l *lane) {
+	l.ended = false
 	e.lanes.active++
 	e.group.Go(func() {
 		e.guarded(func() {
@@ -201,7 +201,7 @@ func (e *engine) next(l *lane) bool {
 		if other := e.lookAgain(l, it); other != nil {
 			e.lanes.putBack(l, it)
 			e.lanes.merge(l, other)
-			break
+			return false
 		}
 		step := e.plan(it)
 		switch {
@@ -220,7 +220,7 @@ func (e *engine) next(l *lane) bool {
 			return true
 		}
 	}
-	e.lanes.end(l)
+	l.ended = true
 	return false
 }
 
@@ -230,7 +230,7 @@ func (e *engine) lookAgain(l *lane, it *item) (other *lane) {
 	for e.ask(it) {
 		names := e.leadNames(it)
 		for _, n := range names {
-			if other := e.lanes.byName[n]; other != nil && other != l {
+			if other := e.lanes.byName[n]; other != nil && other != l && !other.ended {
 				return other
 			}
 		}
