@@ -191,7 +191,7 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 		}
 	}
 	if r.stopped == nil {
-		r.takeRows(ctx)
+		newEngine(ctx, r).takeAll()
 	}
 	if err := rec.close(); err != nil {
 		r.stopped = graver(r.stopped, filesFailed(err))
@@ -209,11 +209,9 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	return s, nil
 }
 
-func (r *run) takeRows(ctx context.Context) { newEngine(ctx, r).takeAll() }
-
 // announce says what is about to happen. The caller may still refuse it.
 func (r *run) announce() error {
-	s := &Start{Target: r.Target, Verdict: r.judged}
+	s := &Start{Target: r.Target, Verdict: r.judged, Checkpoint: r.opened}
 	if r.ledger != nil {
 		s.Warnings = slices.Concat(r.opened.Warnings, r.judged.Warnings)
 		if err := r.judged.Refuse(r.Answer); err != nil && r.DryRun {
@@ -221,14 +219,12 @@ func (r *run) announce() error {
 		}
 	}
 	if r.dry == nil {
-		s.Warnings = append(s.Warnings, r.warnings()...)
+		s.Warnings = slices.Concat(s.Warnings, r.warnings(), r.shared())
 		if s.Notes = r.remarks(); r.drift != nil {
 			s.Notes = append(s.Notes, r.drift.cost)
 		}
-		s.Warnings = append(s.Warnings, r.shared()...)
 	}
 	s.Warnings = append(s.Warnings, r.Warnings...)
-	s.Checkpoint = r.opened
 	if r.Begin == nil {
 		return nil
 	}
@@ -246,7 +242,7 @@ func (r *run) finish(s *report.Summary, rec *recorder) {
 	failpoint.At("before run is noted")
 	if r.ledger != nil {
 		if err := r.closeLedger(s); err != nil {
-			halt(s, ledgerFailed(err))
+			r.stopAfter(s, ledgerFailed(err))
 		}
 	}
 	failpoint.At("before files are finished")
@@ -255,19 +251,10 @@ func (r *run) finish(s *report.Summary, rec *recorder) {
 	}
 }
 
-// halt makes the summary say that the run stopped, unless it did for a graver reason.
-func halt(s *report.Summary, stop *Stop) {
-	replaces := stop.replacesCode(s.ExitCode)
-	if s.StopReason != "" && !replaces {
-		return
-	}
-	s.Outcome, s.StopReason, s.ExitCode = "stopped", stop.Reason, max(s.ExitCode, stop.Code)
-	if s.Hint, s.Same = s.Holding(stop.Hint), stop.Same; replaces {
-		s.ExitCode = stop.Code
-	}
-	if stop.Code == CodeInterrupted {
-		s.Outcome = "interrupted"
-	}
+// stopAfter makes the summary say that the run stopped after all, unless it did for a graver reason.
+func (r *run) stopAfter(s *report.Summary, stop *Stop) {
+	r.stopped = graver(r.stopped, stop)
+	r.verdict(s)
 }
 
 // summary is the figures of the run (INTERFACE, "Files that a run writes").
@@ -291,14 +278,16 @@ func (r *run) summary() *report.Summary {
 	if r.tally.limits.doubts(0) {
 		s.Standing = r.tally.limits.Standing
 	}
-	if r.dry == nil {
+	if r.dry != nil {
+		s.Checks = r.dry.found()
+	} else {
 		s.Asks = &report.Attentions{Rows: s.Attention(), New: r.tally.news + r.tally.outcomes[Pending]}
 		if r.before != nil {
 			s.Asks.Since = r.before.At
 		}
-	}
-	if r.dry == nil && r.drift == nil {
-		s.InService = &r.tally.service
+		if r.drift == nil {
+			s.InService = &r.tally.service
+		}
 	}
 	s.Notes, s.Unkept = r.notes(), r.unkept
 	if r.pulls != nil {
@@ -306,9 +295,6 @@ func (r *run) summary() *report.Summary {
 		if s.Wordless, note = r.pulls.left(); note != "" {
 			s.Notes = append(s.Notes, note)
 		}
-	}
-	if r.dry != nil {
-		s.Checks = r.dry.found()
 	}
 	return s
 }
@@ -362,8 +348,14 @@ func (r *run) verdict(s *report.Summary) {
 	if r.tally.outcomes[InDoubt] > 0 {
 		s.ExitCode = CodeInDoubt
 	}
-	if r.stopped != nil {
-		halt(s, r.stopped)
+	if stop := r.stopped; stop != nil {
+		s.Outcome, s.StopReason, s.Hint, s.Same = "stopped", stop.Reason, s.Holding(stop.Hint), stop.Same
+		if stop.Code == CodeInterrupted {
+			s.Outcome = "interrupted"
+		}
+		if s.ExitCode < stop.Code || stop.replacesCode(s.ExitCode) {
+			s.ExitCode = stop.Code
+		}
 	}
 }
 
