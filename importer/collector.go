@@ -13,65 +13,51 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// collector counts the rows of a run and how each ended. The engine's lock guards it.
-type collector struct {
-	tally  *tally
-	dry    *dryRun           // of a run that sends nothing; else nil
-	drift  *drift            // of a reconciliation; else nil
-	pulls  *pulls            // nil: no pull file is wanted
-	record func(*item) error // of the recorder: takes each row after its outcome is durable
-
-	options *Options
-	before  *report.Before  // what needed attention in the run before
-	began   time.Time       // of the run
-	unkept  []report.Unkept // as many as may be claimed at a time at most
-}
-
 // countRead counts a row that was read, and notes the lead that it names, if that is known.
-func (c *collector) countRead(it *item) {
-	if c.drift != nil && c.drift.named != nil { // by both keys
-		c.drift.named.Add(it.entry.Key)
+func (r *run) countRead(it *item) {
+	if r.drift != nil && r.drift.named != nil { // by both keys
+		r.drift.named.Add(it.entry.Key)
 		if it.entry.Key != it.rec.Key {
-			c.drift.named.Add(it.rec.Key)
+			r.drift.named.Add(it.rec.Key)
 		}
 	}
-	c.tally.rows[it.input]++
-	c.tally.counts.Read++
+	r.tally.rows[it.input]++
+	r.tally.counts.Read++
 	if it.faults == nil {
-		c.tally.dropped += len(it.rec.Dropped)
+		r.tally.dropped += len(it.rec.Dropped)
 	}
-	if c.dry != nil {
-		c.dry.read(it)
+	if r.dry != nil {
+		r.dry.read(it)
 	}
 }
 
 // add records a row's outcome and returns why the run ends, or nil. The recorder, which may reuse the row, is last.
-func (c *collector) add(it *item) *Stop {
-	if c.drift != nil {
-		c.drift.count(&it.found)
+func (r *run) add(it *item) *Stop {
+	if r.drift != nil {
+		r.drift.count(&it.found)
 	}
-	if c.pulls != nil {
-		c.pulls.add(it)
+	if r.pulls != nil {
+		r.pulls.add(it)
 	}
-	if it.outcome.toRejects() && c.dry == nil {
+	if it.outcome.toRejects() && r.dry == nil {
 		rej, old := rejectOf(it), false
-		if it.since, old = c.before.Since(&rej); !old {
-			it.since = c.began
+		if it.since, old = r.before.Since(&rej); !old {
+			it.since = r.began
 		}
 		if !old || it.outcome == InDoubt || it.outcome == Partial || it.outcome == Failed {
-			c.tally.news++
+			r.tally.news++
 		}
 	}
 	if it.unkept {
 		namespace, key := rowkey.Split(it.rec.Key)
-		c.unkept = append(c.unkept,
-			report.Unkept{Key: key, Namespace: namespace, LeadID: it.entry.LeadID, RunID: c.options.RunID})
+		r.unkept = append(r.unkept,
+			report.Unkept{Key: key, Namespace: namespace, LeadID: it.entry.LeadID, RunID: r.RunID})
 	}
-	why := c.tally.count(it)
-	if c.dry != nil {
+	why := r.tally.count(it)
+	if r.dry != nil {
 		why = nil
 	}
-	if err := c.record(it); err != nil && why == nil {
+	if err := r.record(it); err != nil && why == nil {
 		why = filesFailed(err)
 	}
 	return why
@@ -126,23 +112,12 @@ type tally struct {
 	doubts        []report.Doubt            // the first ones, with what a person needs to look them up
 	remarks       [remarkCount]int
 
-	creates creates
-	refused refusals
+	creates int                 // made, or perhaps being made (--max-creates)
+	enough  bool                // the fleet may make no more
+	first   int                 // so many rows sent and all refused with one status show that every row is wrong
+	refused int                 // that status so far; -1: they differ, or a row was accepted
 	common  [outcomeCount]int   // of a fleet: outcomes, those of earlier workers of this shard included
 	fellows map[string]struct{} // runs of these workers; nil: no fleet
-}
-
-// creates are counted for --max-creates.
-type creates struct {
-	begun  int  // made, or perhaps being made
-	made   int  // made, or perhaps made
-	enough bool // the fleet may make no more
-}
-
-// refusals are those of the rows sent so far.
-type refusals struct {
-	enough int // so many, with one status, show that every row is wrong
-	status int // of all of them; -1: they differ, or a row was accepted
 }
 
 // reason is why rows ended so.
@@ -151,10 +126,10 @@ type reason struct {
 	text    string
 }
 
-func newTally(inputs int, l Limits, slots int) *tally {
+func newTally(inputs int, l Limits, first int) *tally {
 	others := func(r reason) reason { return reason{r.outcome, "other reasons"} }
 	return &tally{
-		limits: l, refused: refusals{enough: slots}, rows: make([]int, inputs),
+		limits: l, first: first, rows: make([]int, inputs),
 		reasons: findings.NewKinds(maxReasons, others), organizations: map[report.Organization]int{}, moves: map[report.Transition]int{},
 	}
 }
@@ -168,11 +143,9 @@ func (t *tally) ended() (n int) {
 
 // created counts a create that has ended. If it made no lead, its share of --max-creates is free again.
 func (t *tally) created(it *item, elsewhere bool) {
-	switch {
-	case it.outcome == Created, it.outcome == Partial, it.outcome == InDoubt && !elsewhere && it.refusedAs == 0:
-		t.creates.made++
-	default:
-		t.creates.begun--
+	made := it.outcome == Created || it.outcome == Partial
+	if !made && (it.outcome != InDoubt || elsewhere || it.refusedAs != 0) {
+		t.creates--
 	}
 }
 
@@ -180,7 +153,7 @@ func (t *tally) created(it *item, elsewhere bool) {
 func (t *tally) count(it *item) *Stop {
 	t.outcomes[it.outcome]++
 	if t.fellows != nil {
-		t.common[t.first(it)]++
+		t.common[t.atFirst(it)]++
 	}
 	if it.text != "" {
 		t.reasons.Add(spotOf(it), reason{it.outcome, reasonOf(it.text)})
@@ -242,10 +215,10 @@ func (t *tally) sent(it *item) {
 	if it.outcome == Rejected {
 		status = it.entry.Code
 	}
-	if f := &t.refused; status != 0 && (f.status == 0 || f.status == status) {
-		f.status = status
+	if status != 0 && (t.refused == 0 || t.refused == status) {
+		t.refused = status
 	} else {
-		f.status = -1
+		t.refused = -1
 	}
 	switch {
 	case it.outcome == Rejected, it.outcome == Failed, it.refusedAs != 0:
@@ -263,8 +236,8 @@ func (t *tally) sent(it *item) {
 	}
 }
 
-// first is how a row ended for the worker of its shard that settled it.
-func (t *tally) first(it *item) Outcome {
+// atFirst is how a row ended for the worker of its shard that settled it.
+func (t *tally) atFirst(it *item) Outcome {
 	if _, fellow := t.fellows[it.entry.Run]; !fellow || it.outcome != Unchanged {
 		return it.outcome
 	}
@@ -318,7 +291,7 @@ func (t *tally) notes() (notes []string) {
 // mayLeave reports whether one more row may be sent while underWay are. why, if not nil, ends the run.
 func (t *tally) mayLeave(a Action, underWay int) (may bool, why *Stop) {
 	switch most := t.limits.MaxCreates; {
-	case a.sends() && t.noneAccepted() && underWay > 0 && t.counts.Sent+underWay >= t.refused.enough:
+	case a.sends() && t.noneAccepted() && underWay > 0 && t.counts.Sent+underWay >= t.first:
 		return false, nil // enough are under way to show that something is wrong with every row
 	case a != Create:
 		return true, nil
@@ -327,21 +300,18 @@ func (t *tally) mayLeave(a Action, underWay int) (may bool, why *Stop) {
 			"made", t.limits.Standing, t.limits.MaxInDoubt)
 		return false, stopFor(text, "settle them first: leadferry checkpoint export --state in_doubt lists them, and "+
 			"leadferry checkpoint resolve takes the list back; then run the same command again").always()
-	case t.creates.enough && underWay == 0: // all claimed rows have ended
-		return false, ledgerFailed(checkpoint.ErrEnough)
-	case t.creates.enough:
+	case !t.enough && (most == 0 || t.creates < most):
+		return true, nil
+	case underWay > 0: // one of these rows may make no lead
 		return false, nil
-	case most > 0 && t.creates.made >= most:
-		return false, stopFor("as many leads as --max-creates allows have been made", "")
-	default: // rows under way may use up the limit
-		return most == 0 || t.creates.begun < most, nil
 	}
+	return false, ledgerFailed(checkpoint.ErrEnough)
 }
 
 // noneAccepted reports whether no row has shown so far that the service accepts rows: all sent ones were refused with
 // one status, or none was sent. --max-rejects 0 turns that check off.
 func (t *tally) noneAccepted() bool {
-	return !t.limits.MaxRejects.none() && (t.refused.status > 0 || t.counts.Sent == 0)
+	return !t.limits.MaxRejects.none() && (t.refused > 0 || t.counts.Sent == 0)
 }
 
 // limit returns why the run must end, or nil. In a fleet, member checks all but the first rows, each worker's own.
@@ -349,8 +319,8 @@ func (t *tally) limit() *Stop {
 	if stop := t.limits.reached(&t.counts); t.fellows == nil && stop != nil {
 		return stop
 	}
-	if t.noneAccepted() && t.counts.Sent >= max(t.refused.enough, 1) {
-		reason := fmt.Sprintf("the first %d rows sent were all refused with HTTP %d", t.counts.Sent, t.refused.status)
+	if t.noneAccepted() && t.counts.Sent >= max(t.first, 1) {
+		reason := fmt.Sprintf("the first %d rows sent were all refused with HTTP %d", t.counts.Sent, t.refused)
 		return stopFor(reason, "see the service's words: check the account's rights, the trunk ID and the addresses, "+
 			"and what all rows send alike; then send them again with --retry-rejected. --max-rejects 0 turns this "+
 			"limit off")

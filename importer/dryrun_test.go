@@ -225,6 +225,7 @@ func TestRemarksOnTheMapping(t *testing.T) {
 	if diff := cmp.Diff(append(slices.Clip(want), nameless), s.Notes); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
+	o.Command = "import"
 	e := newRun(o)
 	must.Do(t, e.intake.bind())
 	e.Begin = func(s *Start) error {
@@ -242,7 +243,7 @@ func TestADryRunProjectsWhatIsLeft(t *testing.T) {
 	tr := newTrial(t, rows, Options{Checking: Checking{DryRun: true}})
 	tr.remap(t, "  external_id: \"{id}\"\n")
 	tr.ledger.settle(t, checkpoint.Entry{Key: "known", State: checkpoint.Created}, checkpoint.Entry{Key: "half", State: checkpoint.Partial, LeadID: "l-1"})
-	tr.sender, tr.dry, tr.Changed = nil, newDryRun(&tr.Options, tr.intake), IgnoreChanged
+	tr.sender, tr.Changed = nil, IgnoreChanged
 	tr.carry(t.Context())
 	tr.dry.findRepeats()
 	want := report.Projected{Create: 2, Update: 3}
@@ -273,7 +274,7 @@ func TestJSONLColumnsThatNothingUsesAreGathered(t *testing.T) {
 
 // Validate, and an import that finds all done, end rows by the million.
 func TestRowThatIsNotSentLeavesNothingToCollect(t *testing.T) {
-	a := &collector{dry: newDryRun(&Options{}, nil), tally: newTally(1, Limits{}, 1), record: func(*item) error { return nil }}
+	a := &run{dry: newDryRun(&Options{}, nil), tally: newTally(1, Limits{}, 1), record: func(*item) error { return nil }}
 	it := new(item)
 	for _, step := range []Step{{Action: Create}, ends(Unchanged, "")} {
 		it.ending = step.ending

@@ -3,7 +3,6 @@ package importer
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -17,8 +16,8 @@ import (
 // one after another, in a goroutine of its own. One lock guards decisions, lanes and collector; nobody holds it while
 // waiting for the checkpoint or the service.
 type engine struct {
-	r       *run
-	carrier *carrier // nil if nothing is sent
+	*run
+	carrier *carrier
 
 	// Until taking ends, creates and updates are sent; until sending ends, links of new leads; until waiting ends,
 	// answers are waited for.
@@ -29,36 +28,34 @@ type engine struct {
 	mu      sync.Mutex
 	changed sync.Cond // a row or a lane has ended, or the run ends
 	lanes   lanes
-	allRead bool  // no more rows come
-	stopped *Stop // why the run ends before its input
+	allRead bool // no more rows come
+	over    bool // all rows have ended: what comes later does not stop the run any more
 }
 
 func newEngine(ctx context.Context, r *run) *engine {
-	e := &engine{r: r, waiting: ctx}
+	e := &engine{run: r, waiting: ctx}
+	e.carrier = &carrier{run: r, engine: e}
 	e.sending, e.sendNoMore = context.WithCancel(ctx)
 	e.taking, e.takeNoMore = context.WithCancel(e.sending)
 	e.changed.L = &e.mu
 	places := 0
 	if r.sender != nil {
 		places = r.Concurrency
-		e.carrier = &carrier{run: r, engine: e}
 	}
 	e.lanes = newLanes(places)
 	return e
 }
 
-// run takes every row to its outcome. It returns why it ended before the input, or nil. Nothing is in flight then.
-func (e *engine) run() *Stop {
+// takeAll takes every row to its outcome. Nothing is in flight when it returns.
+func (e *engine) takeAll() {
 	defer e.group.Wait()
 	defer e.sendNoMore()
-	if e.carrier != nil {
-		defer context.AfterFunc(e.taking, e.r.retrier.Breaker.Shut)()
-	}
-	if e.r.LetGo != nil {
-		defer context.AfterFunc(e.taking, e.r.LetGo)()
+	defer context.AfterFunc(e.taking, e.retrier.Breaker.Shut)()
+	if e.LetGo != nil {
+		defer context.AfterFunc(e.taking, e.LetGo)()
 	}
 	read := make(chan *batch, batchesRead)
-	e.group.Go(func() { e.r.intake.run(e.taking, read) })
+	e.group.Go(func() { e.intake.run(e.taking, read) })
 	ended := make(chan struct{})
 	e.group.Go(func() {
 		defer close(ended)
@@ -69,9 +66,9 @@ func (e *engine) run() *Stop {
 		e.end()
 	})
 	e.watch(ended)
-	e.mu.Lock() // an interruption may come as late as this
+	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.stopped
+	e.over = true
 }
 
 // signInWait is how long a run waits for the first token.
@@ -79,14 +76,14 @@ const signInWait = time.Minute
 
 // signIn gets the first token, so that a wrong secret is known before the first row.
 func (e *engine) signIn() {
-	r, b := e.r, e.r.retrier.Breaker
-	if r.client == nil || r.Reconciling.None {
+	if e.client == nil || e.Reconciling.None {
 		return
 	}
-	b.MaxWait = min(signInWait, r.MaxWait)
-	_, err := r.retrier.Deliver(e.waiting, e.taking, delivery.Repeatable, new(delivery.Pass),
-		func(ctx context.Context, _ bool) error { return r.client.SignIn(ctx) })
-	b.MaxWait = r.MaxWait
+	b := e.retrier.Breaker
+	b.MaxWait = min(signInWait, e.MaxWait)
+	_, err := e.retrier.Deliver(e.waiting, e.taking, delivery.Repeatable, new(delivery.Pass),
+		func(ctx context.Context, _ bool) error { return e.client.SignIn(ctx) })
+	b.MaxWait = e.MaxWait
 	stop, stops := stopOf(err)
 	if err != nil && !stops {
 		stop = stopFor("sign-in failed: "+err.Error(), "")
@@ -103,13 +100,13 @@ func (e *engine) guarded(f func()) {
 // watch waits for the clock, signals and the fleet until all rows have ended.
 func (e *engine) watch(ended <-chan struct{}) {
 	var deadline <-chan time.Time
-	if d := e.r.MaxDuration; d > 0 {
+	if d := e.MaxDuration; d > 0 {
 		deadline = time.After(d)
 	}
 	defer context.AfterFunc(e.waiting, func() { e.halt(interrupted()) })()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
-	for interrupt := e.r.Interrupt; ; {
+	for interrupt := e.Interrupt; ; {
 		select {
 		case <-ended:
 			return
@@ -118,7 +115,7 @@ func (e *engine) watch(ended <-chan struct{}) {
 			e.halt(interrupted())
 		case <-deadline:
 			e.outOfTime()
-		case stop := <-e.r.member.over():
+		case stop := <-e.member.over():
 			e.halt(stop)
 		case <-tick.C:
 			e.tell()
@@ -129,8 +126,8 @@ func (e *engine) watch(ended <-chan struct{}) {
 func (e *engine) tell() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.r.progress()
-	e.r.member.note()
+	e.progress()
+	e.member.note()
 }
 
 // outOfTime takes no more rows and finishes the leads that were made. It does nothing if every row had its turn.
@@ -154,7 +151,7 @@ func (e *engine) halt(why *Stop) {
 // stop ends the run in order, unless why is nil: nothing more is read or sent, and requests in flight are waited for.
 // The first reason is kept, unless a later one has a more important exit code.
 func (e *engine) stop(why *Stop) {
-	if why == nil {
+	if why == nil || e.over {
 		return
 	}
 	e.stopped = graver(e.stopped, why)
@@ -162,55 +159,47 @@ func (e *engine) stop(why *Stop) {
 	e.changed.Broadcast()
 }
 
-// lookup asks the checkpoint about some rows.
-type lookup struct {
-	queries []checkpoint.Query
-	known   []checkpoint.Entry
-	found   []checkpoint.Match
-}
-
 // ask looks rows up, and gives up the lock meanwhile: others go on. It reports false if the run ends. In an import, a
 // lead that another row made is no match: it has taken the row's ExternalID.
-func (e *engine) ask(a *lookup, items ...*item) bool {
-	n := len(items)
-	a.queries = slices.Grow(a.queries[:0], n)[:n]
-	a.known, a.found = slices.Grow(a.known[:0], n)[:n], slices.Grow(a.found[:0], n)[:n]
+func (e *engine) ask(items ...*item) bool {
+	queries, found := make([]checkpoint.Query, len(items)), make([]checkpoint.Match, len(items))
+	entries := make([]checkpoint.Entry, len(items))
 	for i, it := range items {
 		it.alike, it.taken = checkpoint.Likeness{}, checkpoint.Likeness{}
 		q := checkpoint.Query{Key: it.rec.Key, ExternalID: it.rec.ExternalID}
-		if e.r.matches {
+		if e.matches {
 			q.LeadID = it.rec.LeadID
 		}
-		if !e.r.CreateAlikes {
+		if !e.CreateAlikes {
 			q.Alike = &it.alike
 		}
-		a.queries[i], a.known[i].Key, a.found[i] = q, it.rec.Key, checkpoint.NoMatch
+		queries[i], entries[i].Key, found[i] = q, it.rec.Key, checkpoint.NoMatch
 	}
-	if err := e.find(a); err != nil && !errors.Is(err, context.Canceled) {
+	if err := e.find(queries, entries, found); err != nil && !errors.Is(err, context.Canceled) {
 		e.stop(ledgerFailed(err))
 	} else if err != nil && e.stopped == nil {
 		e.stop(interrupted())
 	}
 	for i, it := range items {
-		known := &a.known[i]
-		it.by = a.found[i]
-		if !e.r.matches && (it.by == checkpoint.ByExternalID || it.by == checkpoint.Ambiguous) {
+		known := &entries[i]
+		it.by = found[i]
+		if !e.matches && (it.by == checkpoint.ByExternalID || it.by == checkpoint.Ambiguous) {
 			state := max(known.State, checkpoint.Created)
 			it.taken = checkpoint.Likeness{State: state, File: known.File, Line: known.Line}
 			*known = checkpoint.Entry{Key: it.rec.Key}
 		}
-		it.result, it.mayLack = result{entry: *known}, e.r.opened.MayLack(known)
+		it.result, it.mayLack = result{entry: *known}, e.opened.MayLack(known)
 	}
 	return e.stopped == nil
 }
 
-func (e *engine) find(a *lookup) error {
-	if e.r.ledger == nil {
+func (e *engine) find(queries []checkpoint.Query, out []checkpoint.Entry, found []checkpoint.Match) error {
+	if e.ledger == nil {
 		return nil
 	}
 	e.mu.Unlock()
 	defer e.mu.Lock()
-	return e.r.ledger.Find(e.taking, a.queries, a.known, a.found)
+	return e.ledger.Find(e.taking, queries, out, found)
 }
 
 // batchesRead is how many batches may wait for the dispatcher, mapped or being mapped.
@@ -219,16 +208,15 @@ const batchesRead = 4
 // dispatch decides about rows as they come. In the end it starts the lanes that were put off.
 func (e *engine) dispatch(batches <-chan *batch) {
 	var end error
-	var room lookup
 	for b := range batches {
 		<-b.made
-		if end = b.err; !e.takeBatch(&room, b) || end != nil {
+		if end = b.err; !e.takeBatch(b) || end != nil {
 			break
 		}
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.allRead = true; e.r.drift != nil {
+	if e.allRead = true; e.drift != nil {
 		e.putOffDrawn()
 	}
 	e.waitFor(func() bool { return e.lanes.active == 0 })
@@ -244,28 +232,28 @@ func (e *engine) dispatch(batches <-chan *batch) {
 
 // putOffDrawn begins the rows of the sample, once it is known which they are.
 func (e *engine) putOffDrawn() {
-	for _, it := range e.r.drift.drawn {
+	for _, it := range e.drift.drawn {
 		it.late = true
-		names := e.r.leadNames(it)
-		if l, _, _ := e.lanes.find(names); l != nil {
+		names := e.leadNames(it)
+		if l, _ := e.lanes.find(names); l != nil && !l.ended {
 			e.lanes.enqueue(l, it, names)
 		} else {
 			e.lanes.putOff(e.lanes.begin(names), it)
 		}
 	}
-	e.r.drift.drawn = nil
+	e.drift.drawn = nil
 }
 
 // takeBatch looks rows up in one read and decides about them. It reports false if the run ends.
-func (e *engine) takeBatch(known *lookup, b *batch) bool {
+func (e *engine) takeBatch(b *batch) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, bound := range b.bound {
-		e.r.intake.noteUnused(bound)
+		e.intake.noteUnused(bound)
 	}
-	clear(e.lanes.endedSince) // the look-up shows their outcomes
-	e.r.sample()
-	goesOn := e.ask(known, b.items...)
+	e.lanes.forget()
+	e.sample()
+	goesOn := e.ask(b.items...)
 	for i := 0; goesOn && i < len(b.items); i++ {
 		goesOn = e.take(b.items[i])
 	}
@@ -274,26 +262,23 @@ func (e *engine) takeBatch(known *lookup, b *batch) bool {
 
 // take decides about a row: it ends, begins the lane of its lead, or joins it. If the run ends, it reports false.
 func (e *engine) take(it *item) bool {
-	names := e.r.leadNames(it)
+	names := e.leadNames(it)
 	return e.waitFor(func() bool {
-		l, two, stale := e.lanes.find(names)
+		l, two := e.lanes.find(names)
 		switch {
-		case two, l != nil && e.lanes.full():
+		case l == nil:
+			return e.decide(it, names)
+		case two, e.lanes.full():
 			e.startLate() // it may have one of the names, or rows that wait
 			return false
-		case l == nil && !stale:
-			return e.decide(it, names)
-		case l == nil && !e.lanes.room():
+		case l.ended && !e.lanes.room():
 			return false
 		}
-		e.r.collector.countRead(it)
-		if l != nil {
-			e.lanes.enqueue(l, it, names)
-			return true
+		e.countRead(it)
+		e.lanes.enqueue(l, it, names) // it looks the row up again
+		if l.ended {
+			e.start(l)
 		}
-		l = e.lanes.begin(names) // it looks the row up again
-		e.lanes.enqueue(l, it, names)
-		e.start(l)
 		return true
 	})
 }
@@ -301,15 +286,15 @@ func (e *engine) take(it *item) bool {
 // decide decides about a row that no lane holds: it ends the row, or begins a lane with it. It reports false if there is
 // no room for a lane, or the row may not be sent now.
 func (e *engine) decide(it *item, names []leadName) bool {
-	step := e.r.plan(it)
-	if e.r.dry != nil {
-		e.stop(e.r.dry.plan(it, &step))
+	step := e.plan(it)
+	if e.dry != nil {
+		e.stop(e.dry.plan(it, &step))
 	}
 	carried := step.Action != Nothing && step.Action != Draw
 	if carried && (!e.lanes.room() || !e.mayLeave(step.Action)) {
 		return false
 	}
-	e.r.collector.countRead(it)
+	e.countRead(it)
 	switch {
 	case carried:
 		l := e.lanes.begin(names)
@@ -319,19 +304,19 @@ func (e *engine) decide(it *item, names []leadName) bool {
 		e.lanes.putOff(e.lanes.begin(names), it)
 	case step.Action == Draw:
 		it.ending = step.ending
-		if left := e.r.drift.draw(it); left != nil {
-			e.finish(left, left.ending)
+		if left := e.drift.draw(it); left != nil {
+			e.conclude(left, left.ending)
 		}
 	default:
-		e.finish(it, step.ending)
+		e.conclude(it, step.ending)
 	}
 	return true
 }
 
-// finish ends a row, and the run if that was one too many of its kind.
-func (e *engine) finish(it *item, how ending) {
+// conclude ends a row, and the run if that was one too many of its kind.
+func (e *engine) conclude(it *item, how ending) {
 	it.ending = how
-	e.stop(e.r.collector.add(it))
+	e.stop(e.add(it))
 }
 
 // waitFor waits until a condition holds, and reports false if the run ends before. The condition may end it.
@@ -346,7 +331,7 @@ func (e *engine) waitFor(holds func() bool) bool {
 
 // mayLeave reports whether a row may be sent now. It may end the run.
 func (e *engine) mayLeave(a Action) bool {
-	may, why := e.r.tally.mayLeave(a, e.lanes.underWay)
+	may, why := e.tally.mayLeave(a, e.lanes.underWay)
 	e.stop(why)
 	return may
 }
@@ -356,7 +341,7 @@ const mostLate = 1000
 
 // putsOff puts a row in doubt off to the end of a fleet's run, once: another worker may still get its answer.
 func (e *engine) putsOff(it *item, step *Step) bool {
-	if step.Action != Nothing || step.outcome != InDoubt || e.r.member == nil || len(e.lanes.late) >= mostLate ||
+	if step.Action != Nothing || step.outcome != InDoubt || e.member == nil || len(e.lanes.late) >= mostLate ||
 		it.late || e.stopped != nil {
 		return false
 	}
@@ -371,17 +356,17 @@ func (e *engine) end() {
 	for e.lanes.active > 0 {
 		e.changed.Wait()
 	}
-	if e.r.tally.creates.enough {
+	if e.tally.enough {
 		e.stop(ledgerFailed(checkpoint.ErrEnough))
 	}
 	if e.stopped == nil && e.sending.Err() != nil { // the run's context has ended, and nobody said why
 		e.stop(interrupted())
 	}
 	for _, it := range e.lanes.drain() {
-		e.finish(it, unturned)
+		e.conclude(it, unturned)
 	}
 	// rows at which the program itself failed: they may have been sent, as the ledger knows
-	t := e.r.tally
+	t := e.tally
 	missing := t.counts.Read - t.ended()
 	t.outcomes[Pending], t.common[Pending] = t.outcomes[Pending]+missing, t.common[Pending]+missing
 }

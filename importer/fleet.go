@@ -2,7 +2,6 @@ package importer
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -76,8 +75,7 @@ func (r *run) leaveFleet(s *report.Summary) {
 	c, err := m.fleet.Exchange(ctx, m.told)
 	if err == nil {
 		if stop := r.Limits.reached(&c.Counts); stop != nil {
-			halt(s, stop)
-			r.stopped = cmp.Or(r.stopped, stop)
+			r.stopAfter(s, stop)
 		}
 		whole := *s
 		whole.Rows = r.tally.rowCounts(&r.tally.common)

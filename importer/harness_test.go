@@ -409,7 +409,7 @@ type trial struct {
 	service *remote
 }
 
-// started is the run of a command over a file, which is carried out by takeRows.
+// started is the run of a command over a file, which is carried out by takeAll.
 func started(t testing.TB, command, path, text string, o Options, service *remote) *trial {
 	t.Helper()
 	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
@@ -467,7 +467,7 @@ func (tr *trial) keepIn(l *checkpoint.Ledger) {
 // carry takes all rows to their outcome and closes the ledger.
 func (tr *trial) carry(ctx context.Context) {
 	end := tr.run.member.start(ctx)
-	tr.takeRows(ctx)
+	newEngine(ctx, tr.run).takeAll()
 	end()
 	tr.run.ledger.Close()
 }
@@ -577,7 +577,7 @@ func (p *pair) run(command string, o Options, rows ...string) *trial {
 	if tr.drift != nil {
 		must.Do(p.t, tr.prepareReconciliation(p.t.Context()))
 	}
-	tr.takeRows(p.t.Context())
+	newEngine(p.t.Context(), tr.run).takeAll()
 	tr.findAbsent(p.t.Context(), new(recorder))
 	return tr
 }

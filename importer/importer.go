@@ -2,16 +2,16 @@
 // package that knows the order of steps. Import, sync, reconcile and validate are one engine that decides in different
 // ways. A row is one item all its way, with what is known of its lead and how it ends; each box is a type:
 //
-//	files ─▶ [intake] read, make        one goroutine reads, several map rows to Records and make digests
+//	files ─▶ [intake] read, make        one goroutine reads, one for each batch makes Records and digests of its rows
 //	           │ batches
 //	         [engine] take              the dispatcher: one look-up for a batch (ask), then a Step for each row (plan):
 //	           │                        it ends here, begins a lane with this decision, or waits in one
-//	         [lane] next, handle        a lead under way, with a goroutine of a pool: its rows one after another; each
+//	         [lane] next, handle        a lead under way, with a goroutine of its own: its rows one after another; each
 //	           │                        but the first is looked up again and decided here
 //	         [carrier] create, update   Claim ─▶ Deliver ─▶ settle ─▶ link; delivery says when a request leaves, and
 //	           │                        sends it again where it may
 //	         [lane] rowDone             back under the engine's lock
-//	         [collector] add            the tally counts and knows the limits; waits if the disk is slow
+//	         [run] add                  the tally counts and knows the limits; waits if the disk is slow
 //	           │ batches
 //	         [recorder] write           one goroutine; results.csv, rejects and others; the summary comes last
 //

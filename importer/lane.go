@@ -23,12 +23,13 @@ const lanesPerPlace = 4
 // slotsPerPlace is how many rows may be claimed and not settled for each place in flight: in doubt after a kill.
 const slotsPerPlace = 2
 
-// lane is a lead under way. It is listed under every name that a row of this lead may have; these rows wait in it.
+// lane is a lead under way. It is listed under every name that a row of this lead may have; these rows wait in it. When
+// it has none left, it stays listed until the next look-up, which is the first that shows their outcomes.
 type lane struct {
 	names   []leadName
 	waiting []*item
-	job     *job   // the row under way; nil: the next one is not decided yet
-	again   lookup // a buffer for what is known of the next row
+	job     *job // the row under way; nil: the next one is not decided yet
+	ended   bool // it has no rows left
 }
 
 // leadName is a name of a lead: its folded key (rows with similar keys wait for one another), its ID or its ExternalID.
@@ -55,14 +56,13 @@ func (r *run) leadNames(it *item) []leadName {
 
 // lanes are the lanes of a run. The engine's lock guards them.
 type lanes struct {
-	byName     map[leadName]*lane
-	endedSince map[leadName]bool // of lanes that ended after the last look-up, which is older
-	late       []*lane           // lanes that wait for the end of the run
-	most       int               // lanes that may be active
-	active     int               // lanes that have a goroutine
-	underWay   int               // rows that the carrier has, and that are not counted yet
-	waiting    int               // rows that wait
-	bytes      int               // of these rows
+	byName   map[leadName]*lane
+	late     []*lane // lanes that wait for the end of the run
+	most     int     // lanes that may be active
+	active   int     // lanes that have a goroutine
+	underWay int     // rows that the carrier has, and that are not counted yet
+	waiting  int     // rows that wait
+	bytes    int     // of these rows
 }
 
 func newLanes(places int) lanes {
@@ -70,18 +70,26 @@ func newLanes(places int) lanes {
 	if places == 1 {
 		n = 1 // people who ask for one at a time expect the order of the input
 	}
-	return lanes{byName: map[leadName]*lane{}, endedSince: map[leadName]bool{}, most: n}
+	return lanes{byName: map[leadName]*lane{}, most: n}
 }
 
-// find is the lane under way with one of these names. two: another one has one too. stale: one ended since the look-up.
-func (s *lanes) find(names []leadName) (l *lane, two, stale bool) {
+// find is the lane with one of these names, one under way before one that has ended. two: another one is under way too.
+func (s *lanes) find(names []leadName) (l *lane, two bool) {
 	for _, n := range names {
-		stale = stale || s.endedSince[n]
-		if other := s.byName[n]; other != nil && other != l {
-			l, two = other, l != nil
+		switch other := s.byName[n]; {
+		case other == nil, other == l, l != nil && other.ended:
+		case l == nil, l.ended:
+			l = other
+		default:
+			two = true
 		}
 	}
-	return l, two, stale
+	return l, two
+}
+
+// forget takes lanes that have ended off the list.
+func (s *lanes) forget() {
+	maps.DeleteFunc(s.byName, func(_ leadName, l *lane) bool { return l.ended })
 }
 
 // name lists a lane under these names, and reports whether the lane had all of them before.
@@ -139,16 +147,6 @@ func (s *lanes) merge(l, other *lane) {
 	s.name(other, l.names)
 }
 
-// end ends a lane without rows. A lane with rows stays: drain takes them out.
-func (s *lanes) end(l *lane) {
-	for _, n := range l.names {
-		if len(l.waiting) == 0 && s.byName[n] == l {
-			delete(s.byName, n)
-			s.endedSince[n] = true
-		}
-	}
-}
-
 func (s *lanes) count(it *item, one int) {
 	s.waiting += one
 	s.bytes += one * it.row.Size
@@ -167,6 +165,7 @@ func (s *lanes) drain() (left []*item) {
 
 // start gives a lane a goroutine, which carries its rows one after another.
 func (e *engine) start(l *lane) {
+	l.ended = false
 	e.lanes.active++
 	e.group.Go(func() {
 		e.guarded(func() {
@@ -202,36 +201,36 @@ func (e *engine) next(l *lane) bool {
 		if other := e.lookAgain(l, it); other != nil {
 			e.lanes.putBack(l, it)
 			e.lanes.merge(l, other)
-			break
+			return false
 		}
-		step := e.r.plan(it)
+		step := e.plan(it)
 		switch {
 		case e.stopped != nil:
-			e.finish(it, unturned)
+			e.conclude(it, unturned)
 		case e.putsOff(it, &step):
 			e.lanes.putOff(l, it)
 			return false
 		case step.Action == Nothing:
-			e.finish(it, step.ending)
+			e.conclude(it, step.ending)
 			e.changed.Broadcast()
 		case !e.waitFor(func() bool { return e.mayLeave(step.Action) }):
-			e.finish(it, unturned)
+			e.conclude(it, unturned)
 		default:
 			e.hand(l, it, step)
 			return true
 		}
 	}
-	e.lanes.end(l)
+	l.ended = true
 	return false
 }
 
 // lookAgain looks a row up when its turn comes. Only a look-up counts that began after its lane had all names that the
 // look-up shows. If another lane has one of them, it returns that lane: the row belongs there.
 func (e *engine) lookAgain(l *lane, it *item) (other *lane) {
-	for e.ask(&l.again, it) {
-		names := e.r.leadNames(it)
+	for e.ask(it) {
+		names := e.leadNames(it)
 		for _, n := range names {
-			if other := e.lanes.byName[n]; other != nil && other != l {
+			if other := e.lanes.byName[n]; other != nil && other != l && !other.ended {
 				return other
 			}
 		}
@@ -245,17 +244,16 @@ func (e *engine) lookAgain(l *lane, it *item) (other *lane) {
 func (e *engine) hand(l *lane, it *item, step Step) {
 	e.lanes.underWay++
 	if step.Action.sends() {
-		if e.r.Sends != nil {
-			e.r.Sends()
+		if e.Sends != nil {
+			e.Sends()
 		}
-		e.r.digests.ofRequest(it)
-		e.r.digests.ofContent(it)
+		e.digests.ofRequest(it)
+		e.digests.ofContent(it)
 	}
 	if step.Action == Create {
-		e.r.tally.creates.begun++
+		e.tally.creates++
 	}
 	it.outcome, it.remarks = Pending, step.remarks
-	it.entry.Content = slices.Clone(it.entry.Content) // look-ups reuse theirs
 	l.job = &job{item: it, step: step, before: leadBefore(it.entry)}
 }
 
@@ -267,11 +265,11 @@ func (e *engine) rowDone(l *lane) bool {
 	j := l.job
 	l.job = nil
 	e.lanes.underWay--
-	tally := e.r.tally
+	tally := e.tally
 	if j.step.Action == Create {
 		tally.created(j.item, j.refusal != nil)
 	}
-	tally.creates.enough = tally.creates.enough || errors.Is(j.refusal, checkpoint.ErrEnough)
+	tally.enough = tally.enough || errors.Is(j.refusal, checkpoint.ErrEnough)
 	// The ledger refused the claim and knows more now: the row is decided once more. If another worker holds it, it waits
 	// for the end of the run.
 	held := errors.Is(j.refusal, checkpoint.ErrHeld)
@@ -294,6 +292,6 @@ func (e *engine) rowDone(l *lane) bool {
 	}
 	j.remarks[serviceKept] = j.step.remarks[serviceKept] && j.entry.Seen.Kept &&
 		(j.outcome == Unchanged || j.outcome == Updated)
-	e.finish(j.item, j.ending)
+	e.conclude(j.item, j.ending)
 	return true
 }

@@ -53,21 +53,21 @@ func TestLanesBecomeOne(t *testing.T) {
 	one, two := s.begin(k1), s.begin(k2)
 	s.enqueue(one, three, k1)
 	s.enqueue(one, four, k1)
-	if _, several, _ := s.find(both); !several {
+	if _, several := s.find(both); !several {
 		t.Fatal("two lanes are not seen to be two")
 	}
 	s.merge(one, two)
-	if l, several, _ := s.find(both); l != two || several || s.waiting != 2 {
+	if l, several := s.find(both); l != two || several || s.waiting != 2 {
 		t.Fatalf("%v, %v, %d wait", l, several, s.waiting)
 	}
 	if s.first(two) != three || s.first(two) != four || s.first(two) != nil {
 		t.Error("the rows have another order")
 	}
-	s.end(two)
-	if l, _, old := s.find(both); l != nil || !old || s.waiting != 0 {
-		t.Errorf("%v, %v, %d rows wait", l, old, s.waiting)
+	two.ended = true
+	if l, _ := s.find(both); l != two || s.waiting != 0 {
+		t.Errorf("%v, %d rows wait", l, s.waiting)
 	}
-	if len(s.byName) != 0 {
+	if s.forget(); len(s.byName) != 0 {
 		t.Errorf("%d names are left", len(s.byName))
 	}
 }

@@ -336,10 +336,10 @@ func TestPartitionForTooLongEndsTheRun(t *testing.T) {
 func TestARefusedResendIsCounted(t *testing.T) {
 	tl := newTally(1, Limits{}, 2)
 	r := item{result: result{ending: ending{outcome: InDoubt}, refusedAs: 422}}
-	tl.creates.begun = 1
+	tl.creates = 1
 	tl.created(&r, false)
 	tl.sent(&r)
-	if tl.creates.made != 0 || tl.creates.begun != 0 || tl.counts.Refused != 1 || tl.counts.Doubts != 0 || tl.refused.status != 422 {
-		t.Errorf("%+v, %+v, refused as %d", tl.creates, tl.counts, tl.refused.status)
+	if tl.creates != 0 || tl.counts.Refused != 1 || tl.counts.Doubts != 0 || tl.refused != 422 {
+		t.Errorf("%+v, %+v, refused as %d", tl.creates, tl.counts, tl.refused)
 	}
 }

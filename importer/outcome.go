@@ -232,7 +232,7 @@ func ledgerFailed(err error) *Stop {
 	case failed:
 		return crashed(fault)
 	case errors.Is(err, checkpoint.ErrEnough):
-		return stopFor("as many leads as --max-creates allows have been made, or are being made", "")
+		return stopFor("as many leads as --max-creates allows have been made", "")
 	case errors.Is(err, checkpoint.ErrFenced):
 		stop.Reason, stop.Code = "a newer worker has taken the place of this one", CodeFenced
 		stop.Hint = "there is nothing to repair: the newer one goes on"

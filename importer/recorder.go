@@ -24,9 +24,9 @@ type recorder struct {
 	r      *run
 	files  *report.Run // nil: none are wanted
 	inputs []report.Input
-	own    *ownColumns // nil: results do not carry the rows' own cells
-	batch  []*item     // to be handed over
-	size   int         // bytes of the batch's rows in their files
+	own    map[string]int // the columns of rows' own cells; nil: results do not carry them
+	batch  []*item        // to be handed over
+	size   int            // bytes of the batch's rows in their files
 	lines  chan []*item
 	failed atomic.Pointer[error] // the first error of writing
 	done   chan struct{}
@@ -40,8 +40,7 @@ const batchesAhead = 4 // beside the one being filled and the one being written
 func (r *run) openFiles() (*recorder, error) {
 	w := &recorder{r: r, lines: make(chan []*item, batchesAhead), done: make(chan struct{})}
 	if r.OwnColumns {
-		w.own = newOwnColumns(r.Inputs)
-		r.Files.Columns = w.own.names
+		r.Files.Columns, w.own = ownColumns(r.Inputs)
 	}
 	r.Files.Namespaced = r.Mapping.Namespace() != ""
 	if r.Files.Wanted() {
@@ -228,7 +227,7 @@ func (w *recorder) result(it *item) report.Result {
 	}
 	res.Namespace, res.Key = rowkey.Split(it.rec.Key)
 	if w.own != nil {
-		res.Own = w.own.cells(it)
+		res.Own = w.ownCells(it)
 	}
 	if it.outcome == InDoubt || it.outcome == Partial {
 		res.ExternalID = e.WantLink
@@ -264,41 +263,36 @@ func rejectOf(it *item) report.Reject {
 	return rej
 }
 
-// ownColumns are the columns of all inputs side by side, for --results-columns all. Columns with the same name are one.
-// JSON objects may all have other keys, so each is written whole into one column.
-type ownColumns struct {
-	names []string
-	at    map[string]int // of a name in names
-}
-
 const objectColumn = "json"
 
-func newOwnColumns(inputs []*source.File) *ownColumns {
-	c := &ownColumns{at: map[string]int{}}
+// ownColumns are the columns of all inputs side by side, for --results-columns all, and where each stands. Columns with
+// the same name are one. JSON objects may all have other keys, so each is written whole into one column.
+func ownColumns(inputs []*source.File) (names []string, at map[string]int) {
+	at = map[string]int{}
 	for _, f := range inputs {
-		names := []string{objectColumn}
+		own := []string{objectColumn}
 		if h := f.Header(); h != nil && !h.Open {
-			names = h.Names[:h.Own]
+			own = h.Names[:h.Own]
 		}
-		for _, name := range names {
-			if _, is := c.at[name]; !is {
-				c.at[name], c.names = len(c.names), append(c.names, name)
+		for _, name := range own {
+			if _, is := at[name]; !is {
+				at[name], names = len(names), append(names, name)
 			}
 		}
 	}
-	return c
+	return names, at
 }
 
-// cells are a row's own cells, as they were read, in these columns. Of columns with one name the first counts.
-func (c *ownColumns) cells(it *item) []string {
-	cells := make([]string, len(c.names))
+// ownCells are a row's own cells, as they were read, in these columns. Of columns with one name the first counts.
+func (w *recorder) ownCells(it *item) []string {
+	cells := make([]string, len(w.own))
 	switch h := it.row.Header; {
 	case h == nil:
 	case h.Open:
-		cells[c.at[objectColumn]] = it.row.Raw
+		cells[w.own[objectColumn]] = it.row.Raw
 	default:
 		for i, cell := range it.row.Cells[:min(len(it.row.Cells), h.Own)] {
-			at := &cells[c.at[h.Names[i]]]
+			at := &cells[w.own[h.Names[i]]]
 			*at = cmp.Or(*at, cell)
 		}
 	}

@@ -43,7 +43,6 @@ func Run(ctx context.Context, o Options) (*report.Summary, error) { return newRu
 // run is one command, from its options to its summary.
 type run struct {
 	Options
-	collector
 	planner
 	planFor func(*item) Step // of the planner: forImport, forSync, forReconcile or asNew
 	matches bool             // rows find their lead by its IDs, too
@@ -60,8 +59,18 @@ type run struct {
 	member  *member             // nil: the run is no worker of a fleet
 	opened  checkpoint.Info     // what it knew before the first row; what it lacked then does not come back
 	judged  *checkpoint.Verdict // by witnesses, before a person was asked
-	shown   time.Time           // when Live was told last
-	stopped *Stop               // why the run ended before its input
+	stopped *Stop               // why the run ended before its input; the engine's lock guards it
+
+	// of the collector, which counts how rows end; the engine's lock guards it
+	tally  *tally
+	dry    *dryRun           // of a run that sends nothing; else nil
+	drift  *drift            // of a reconciliation; else nil
+	pulls  *pulls            // nil: no pull file is wanted
+	record func(*item) error // of the recorder: takes each row after its outcome is durable
+	before *report.Before    // what needed attention in the run before
+	began  time.Time         // of the run
+	shown  time.Time         // when Live was told last
+	unkept []report.Unkept   // as many as may be claimed at a time at most
 }
 
 func newRun(o Options) *run {
@@ -71,8 +80,11 @@ func newRun(o Options) *run {
 		digests: newDigester(checkpoint.NewDigester(nil)),
 	}
 	r.intake = &intake{options: &r.Options}
-	r.collector = collector{tally: newTally(len(o.Inputs), o.Limits, slotsPerPlace*o.Concurrency), options: &r.Options}
+	r.tally = newTally(len(o.Inputs), o.Limits, slotsPerPlace*o.Concurrency)
 	r.tally.place = r.intake.place
+	if o.Command == "validate" || o.DryRun {
+		r.dry, r.intake.caught = newDryRun(&r.Options, r.intake), true
+	}
 	r.matches = o.Command == "sync" || o.Command == "reconcile"
 	r.intake.fields, r.intake.keepGoing = r.matches, o.Command == "validate"
 	switch o.Command {
@@ -114,12 +126,9 @@ func (r *run) execute(ctx context.Context) (*report.Summary, error) {
 	}
 	switch {
 	case r.Command == "validate":
-		r.dry = newDryRun(&r.Options, r.intake)
 		r.dry.examine()
 		return r.perform(ctx)
-	case r.DryRun:
-		r.dry = newDryRun(&r.Options, r.intake)
-	default:
+	case !r.DryRun:
 		if err := r.connect(); err != nil {
 			return nil, err
 		}
@@ -160,7 +169,6 @@ func (r *run) connect() error {
 
 // perform announces the run, opens its files, signs in, takes the rows to their outcomes and writes the summary.
 func (r *run) perform(ctx context.Context) (*report.Summary, error) {
-	r.intake.caught = r.dry != nil
 	if err := r.announce(); err != nil {
 		return nil, err
 	}
@@ -183,7 +191,7 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 		}
 	}
 	if r.stopped == nil {
-		r.takeRows(ctx)
+		newEngine(ctx, r).takeAll()
 	}
 	if err := rec.close(); err != nil {
 		r.stopped = graver(r.stopped, filesFailed(err))
@@ -201,11 +209,9 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	return s, nil
 }
 
-func (r *run) takeRows(ctx context.Context) { r.stopped = newEngine(ctx, r).run() }
-
 // announce says what is about to happen. The caller may still refuse it.
 func (r *run) announce() error {
-	s := &Start{Target: r.Target, Verdict: r.judged}
+	s := &Start{Target: r.Target, Verdict: r.judged, Checkpoint: r.opened}
 	if r.ledger != nil {
 		s.Warnings = slices.Concat(r.opened.Warnings, r.judged.Warnings)
 		if err := r.judged.Refuse(r.Answer); err != nil && r.DryRun {
@@ -213,14 +219,12 @@ func (r *run) announce() error {
 		}
 	}
 	if r.dry == nil {
-		s.Warnings = append(s.Warnings, r.warnings()...)
+		s.Warnings = slices.Concat(s.Warnings, r.warnings(), r.shared())
 		if s.Notes = r.remarks(); r.drift != nil {
 			s.Notes = append(s.Notes, r.drift.cost)
 		}
-		s.Warnings = append(s.Warnings, r.shared()...)
 	}
 	s.Warnings = append(s.Warnings, r.Warnings...)
-	s.Checkpoint = r.opened
 	if r.Begin == nil {
 		return nil
 	}
@@ -238,7 +242,7 @@ func (r *run) finish(s *report.Summary, rec *recorder) {
 	failpoint.At("before run is noted")
 	if r.ledger != nil {
 		if err := r.closeLedger(s); err != nil {
-			halt(s, ledgerFailed(err))
+			r.stopAfter(s, ledgerFailed(err))
 		}
 	}
 	failpoint.At("before files are finished")
@@ -247,19 +251,10 @@ func (r *run) finish(s *report.Summary, rec *recorder) {
 	}
 }
 
-// halt makes the summary say that the run stopped, unless it did for a graver reason.
-func halt(s *report.Summary, stop *Stop) {
-	replaces := stop.replacesCode(s.ExitCode)
-	if s.StopReason != "" && !replaces {
-		return
-	}
-	s.Outcome, s.StopReason, s.ExitCode = "stopped", stop.Reason, max(s.ExitCode, stop.Code)
-	if s.Hint, s.Same = s.Holding(stop.Hint), stop.Same; replaces {
-		s.ExitCode = stop.Code
-	}
-	if stop.Code == CodeInterrupted {
-		s.Outcome = "interrupted"
-	}
+// stopAfter makes the summary say that the run stopped after all, unless it did for a graver reason.
+func (r *run) stopAfter(s *report.Summary, stop *Stop) {
+	r.stopped = graver(r.stopped, stop)
+	r.verdict(s)
 }
 
 // summary is the figures of the run (INTERFACE, "Files that a run writes").
@@ -283,14 +278,16 @@ func (r *run) summary() *report.Summary {
 	if r.tally.limits.doubts(0) {
 		s.Standing = r.tally.limits.Standing
 	}
-	if r.dry == nil {
+	if r.dry != nil {
+		s.Checks = r.dry.found()
+	} else {
 		s.Asks = &report.Attentions{Rows: s.Attention(), New: r.tally.news + r.tally.outcomes[Pending]}
 		if r.before != nil {
 			s.Asks.Since = r.before.At
 		}
-	}
-	if r.dry == nil && r.drift == nil {
-		s.InService = &r.tally.service
+		if r.drift == nil {
+			s.InService = &r.tally.service
+		}
 	}
 	s.Notes, s.Unkept = r.notes(), r.unkept
 	if r.pulls != nil {
@@ -298,9 +295,6 @@ func (r *run) summary() *report.Summary {
 		if s.Wordless, note = r.pulls.left(); note != "" {
 			s.Notes = append(s.Notes, note)
 		}
-	}
-	if r.dry != nil {
-		s.Checks = r.dry.found()
 	}
 	return s
 }
@@ -354,8 +348,14 @@ func (r *run) verdict(s *report.Summary) {
 	if r.tally.outcomes[InDoubt] > 0 {
 		s.ExitCode = CodeInDoubt
 	}
-	if r.stopped != nil {
-		halt(s, r.stopped)
+	if stop := r.stopped; stop != nil {
+		s.Outcome, s.StopReason, s.Hint, s.Same = "stopped", stop.Reason, s.Holding(stop.Hint), stop.Same
+		if stop.Code == CodeInterrupted {
+			s.Outcome = "interrupted"
+		}
+		if s.ExitCode < stop.Code || stop.replacesCode(s.ExitCode) {
+			s.ExitCode = stop.Code
+		}
 	}
 }
 
