@@ -222,7 +222,7 @@ func (c *carrier) linkLater(ctx context.Context, j *job) {
 			c.linked(j, lead)
 			return
 		default:
-			j.outcome, j.text = Conflict, externalMoved+nothingSent
+			j.outcome, j.text = Conflict, byOthers+"ExternalID"+nothingSent
 			return
 		}
 	}

@@ -166,7 +166,7 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 	cs := p.compare(it, before, shown, p.o.CheckRemote == ReadAll)
 	step := Step{changes: cs, ending: ending{outcome: Unchanged}}
 	step.remarks[serviceKept] = cs.of(atStatus).then == keeps
-	service, asked, changed := before.service(shown), cs.asked(before, before.service(shown)), cs.byFile()
+	service, changed := before.service(shown), cs.byFile()
 	unread := p.o.CheckRemote != ReadNothing && !p.o.DryRun && known.LeadID != "" && !p.readable(known) &&
 		(p.o.CheckRemote == ReadAll || changed)
 	switch first := shown == nil; {
@@ -177,8 +177,8 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 		return ends(Rejected, refusedBefore(known))
 	case first && p.looks(known, cs):
 		step.Action, step.outcome, step.looks = Update, Updated, true
-	case asked != "":
-		step.ending = ending{outcome: Conflict, text: asked + nothingSent}
+	case cs.to(asks) != nil:
+		step.ending = ending{outcome: Conflict, text: cs.naming(byOthers, asks, before.changedTo(service)) + nothingSent}
 	case cs.of(atStatus).then == sends && p.reopens(service, it.rec.Status):
 		said := " on the service"
 		if first {
@@ -189,7 +189,7 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 	case cs.to(sends) != nil:
 		step.Action, step.outcome = Update, Updated
 	default:
-		if step.text = cs.kept(service); first && cs.news(it) {
+		if step.text = cs.naming(serviceWins, keeps, "Status "+service); first && cs.news(it) {
 			step.Action = Note
 		}
 	}
@@ -214,7 +214,7 @@ func (p *planner) looks(known *checkpoint.Entry, cs changes) bool {
 		case atExternal:
 			return p.forExternalID() != RuleFile && (c.then == sends || c.then == asks)
 		}
-		return c.then == sends && p.rules.Content[c.name] != "" && p.forContent(c.name) != RuleFile
+		return c.then == sends && p.rules.Content[c.name] != "" && p.or(p.rules.Content[c.name]) != RuleFile
 	})
 }
 

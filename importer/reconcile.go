@@ -108,7 +108,7 @@ func shown(known *checkpoint.Entry) bool {
 // verdictOf compares a row with its lead without any rules: who changed what. Without a lead, what was seen counts.
 func (p *planner) verdictOf(it *item, before *leadBefore, lead *leadapi.Lead) Step {
 	cs := (&planner{digests: p.digests}).compare(it, before, lead, true)
-	s := Step{changes: cs, ending: ending{outcome: Conflict, text: cs.asked(before, before.service(lead))}}
+	s := Step{changes: cs, ending: ending{outcome: Conflict, text: cs.naming(byOthers, asks, before.changedTo(before.service(lead)))}}
 	f := &s.found
 	f.keys, f.sampled = strings.Join(cs.names(func(c change) bool { return c.at >= 0 }), ", "), p.o.Reconciling.Sample > 0
 	f.service, f.external, f.owner = before.service(lead), before.ExternalID, before.Seen.Organization

@@ -27,7 +27,7 @@ var stories = map[string]string{
 		knows status=open seen=closedWon
 		sends {"ExternalID":"x-a"} | read | read
 		sync: a,,x-a,contacted,Ann,1 = conflict 1
-		says closedWon; open was confirmed
+		says open was confirmed
 		sync file hold: a,,x-a,contacted,Ann,1 = conflict 1
 		import update: a,,x-a,contacted,Ann,1 = conflict 1
 		sends
@@ -35,9 +35,9 @@ var stories = map[string]string{
 		sends
 		knows status=open seen=closedWon kept=contacted
 		sync service: a,,x-a,contacted,Ann,1 = unchanged 1
-		says the service's status is kept: closedWon
+		says the service's value is kept: Status closedWon
 		sync service: a,,x-a,contacted,Anna,1 = updated 1
-		says ; the service's status is kept: closedWon
+		says ; the service's value is kept: Status closedWon
 		sends {"Content":{"name":"Anna"}}
 		knows status=open seen=closedWon kept=contacted
 		sync service: a,,x-a,open,Anna,1 = updated 1
@@ -74,7 +74,7 @@ var stories = map[string]string{
 		import: a,,x-a,open,Ann,1 = created 1
 		console Status closedWon
 		sync file: a,,x-a,open,Anna,1 = updated 1
-		says now it is closedWon; the file's was sent
+		says now it is closedWon); the file's was sent
 		moved closedWon open
 		pulls
 		sends {"ExternalID":"x-a"} | {"Content":{"name":"Anna"}} | {"Status":"open"}
@@ -151,7 +151,7 @@ var stories = map[string]string{
 		console Status closedWon
 		reconcile: a,,x-a,open,Ann,1 = conflict 1
 		sync file: a,,x-a,contacted,Ann,1 = updated 1
-		says now it is closedWon; the file's was sent
+		says now it is closedWon); the file's was sent
 		moved closedWon contacted
 		sync file: a,,x-a,open,Ann,1 = updated 1
 		hushes changed on the service`,
@@ -159,7 +159,7 @@ var stories = map[string]string{
 		import: a,,x-a,open,Ann,1 = created 1
 		console Status closedWon
 		sync file changed: a,,x-a,contacted,Ann,1 = updated 1
-		says now it is closedWon; the file's was sent
+		says now it is closedWon); the file's was sent
 		moved closedWon contacted`,
 	"a file that takes over what was seen": `
 		import: a,,x-a,open,Ann,1 = created 1
@@ -180,11 +180,11 @@ var stories = map[string]string{
 		console Status closedWon
 		sync changed: a,,x-a,inProgress,Ann,1 = conflict 1
 		sync changed: a,,x-a,inProgress,Ann,1 = conflict 1
-		says is closedWon; contacted was confirmed on 2000-01-01
+		says contacted was confirmed on 2000-01-01
 		knows status=contacted unsettled=
 		console Status
 		sync changed: a,,x-a,inProgress,Ann,1 = conflict 1
-		says is not readable
+		says now it is not readable
 		sends read | read | read | read | read | read
 		console Status closedWon
 		sync changed: a,,x-a,closedWon,Ann,1 = unchanged 1
@@ -243,7 +243,7 @@ var stories = map[string]string{
 		import: a,,x-a,open,Ann,1 = created 1
 		console ExternalID typed
 		sync create: renamed,,x-a,open,Anna,1 = updated 1
-		says its ExternalID was changed on the service
+		says changed on the service: ExternalID
 		fate 404
 		sync create: renamed,,x-a,open,Anne,1 = failed 1
 		fate lost
@@ -259,7 +259,7 @@ var stories = map[string]string{
 		console phone "9"
 		sync service all: a,,x-a,contacted,Ann,2 = updated 1
 		reconcile: a,,x-a,contacted,Ann,2 = conflict 1
-		says its content was changed on the service: phone`,
+		says changed on the service: phone`,
 	"a link of the console stands": `
 		fate good 500
 		import: a,,x-a,open,Ann,1 = partial 1
