@@ -82,13 +82,13 @@ func reasonOf(text string) string {
 // result is how one row ended or, until then, what is known of it.
 type result struct {
 	ending
-	entry      checkpoint.Entry  // of the row, now
-	rejectText string            // for the rejects: text with the service's own words, or ""
-	attempts   int               // requests sent in this run
-	refusedAs  int               // HTTP status: this send was refused, and the row is in doubt from before; or 0
-	unkept     bool              // its lead was made, and the checkpoint could not keep the lead's ID
-	moved      report.Transition // of the status, confirmed before and after its update; equal: nothing was changed
-	since      time.Time         // when it first needed attention for this reason
+	entry     checkpoint.Entry  // of the row, now
+	words     string            // the service's own, for the rejects only, or ""
+	attempts  int               // requests sent in this run
+	refusedAs int               // HTTP status: this send was refused, and the row is in doubt from before; or 0
+	unkept    bool              // its lead was made, and the checkpoint could not keep the lead's ID
+	moved     report.Transition // of the status, confirmed before and after its update; equal: nothing was changed
+	since     time.Time         // when it first needed attention for this reason
 }
 
 // remark is something that a row shows of its lead, beside its outcome. Each kind is counted.
@@ -104,7 +104,6 @@ const (
 	noOwner
 	readOnlyLead
 	testLead
-	readCounts // reading the lead moved its UpdatedAt
 	remarkCount
 )
 
@@ -123,8 +122,6 @@ var remarkNotes = [remarkCount]string{
 		"console: perhaps nobody sees them.",
 	readOnlyLead: "Leads that the service calls read-only: %d. It may refuse to change them, or not do it.",
 	testLead:     "Leads that the service calls test leads: %d. Perhaps nobody works on them.",
-	readCounts: "Reading a lead moves its UpdatedAt on this service: the first lead was read twice to see that " +
-		"(%d). The run compares values, not times.",
 }
 
 // remark adds a remark and, the first time, its text.
@@ -148,12 +145,10 @@ func (j *job) sayOrganization() {
 }
 
 func (r *result) say(text string) {
-	for _, to := range []*string{&r.text, &r.rejectText} {
-		if *to != "" {
-			*to += "; " + text
-		}
+	if r.text != "" {
+		text = r.text + "; " + text
 	}
-	r.text = cmp.Or(r.text, text)
+	r.text = text
 }
 
 // Exit codes of a run (INTERFACE, "Exit status").
@@ -281,19 +276,24 @@ func inputEnded(err error) *Stop {
 		hint+"; then run the same command again: nothing is sent twice").always()
 }
 
+const seeRejects = ", see the rejects"
+
 // refuse notes an error of a request. Status and class of the service's answer go into the entry and the text, but its
 // own words may repeat the row's cells, so only the rejects get them. format has one verb.
 func (r *result) refuse(format string, err error) {
-	public, whole := err.Error(), err.Error()
+	text := err.Error()
 	if ae, answered := errors.AsType[*leadapi.Error](err); answered {
 		r.entry.Code, r.entry.Reason = ae.Status, ae.Reason
-		if public, whole = ae.Message, ae.Message; ae.Status != 0 {
-			public = fmt.Sprintf("HTTP %d (%s), see the rejects", ae.Status, strings.ReplaceAll(ae.Reason, "_", " "))
-			whole = fmt.Sprintf("HTTP %d: %s", ae.Status, ae.Message)
+		if text = ae.Message; ae.Status != 0 {
+			r.words = ae.Message
+			text = fmt.Sprintf("HTTP %d (%s)", ae.Status, strings.ReplaceAll(ae.Reason, "_", " ")) + seeRejects
 		}
 	}
-	r.text, r.rejectText = fmt.Sprintf(format, public), fmt.Sprintf(format, whole)
+	r.text = fmt.Sprintf(format, text)
 }
+
+// rejected is the text for the rejects.
+func (r *result) rejected() string { return strings.Replace(r.text, seeRejects, ": "+r.words, 1) }
 
 const reasonPanic = "panic" // the class of a doubt after a fault of the program
 

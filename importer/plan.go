@@ -3,6 +3,7 @@ package importer
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"leadferry/checkpoint"
@@ -218,10 +219,8 @@ func (p *planner) looks(known *checkpoint.Entry, cs changes) bool {
 	})
 }
 
-// closed are the final statuses of a lead (specification, "States and transitions").
-var closed = []string{"closedWon", "closedNotInterested", "closedBoughtUsed", "closedBoughtOtherBrand"}
-
-func isClosed(status string) bool { return slices.Contains(closed, status) }
+// isClosed reports whether a status is final (specification, "States and transitions"): their names begin so.
+func isClosed(status string) bool { return strings.HasPrefix(status, "closed") }
 
 func (p *planner) reopens(service, file string) bool {
 	return p.o.HoldReopen && isClosed(service) && file != "" && !isClosed(file)

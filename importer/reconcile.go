@@ -91,7 +91,7 @@ func (p *planner) forReconcile(it *item) Step {
 	case !p.readable(known):
 		return ends(Unmatched, "its lead cannot be read: no ExternalID of it is known").as(Unread)
 	}
-	return Step{Action: Read}
+	return Step{Action: Read}.as(Unread) // unless it is read
 }
 
 // as is the step with a verdict.
@@ -135,17 +135,14 @@ func (p *planner) verdictOf(it *item, before *leadBefore, lead *leadapi.Lead) St
 func (c *carrier) reconcile(ctx context.Context, j *job) {
 	lead := c.readLead(ctx, j)
 	if lead == nil {
-		if j.outcome != Pending {
-			j.found.verdict = Unread
-		}
 		return
 	}
 	step := c.verdictOf(j.item, &j.before, lead)
 	step.seen(&j.entry, &j.rec, &j.before, &answer{Lead: lead, at: time.Now()})
-	j.text, j.found = step.text, step.found
+	j.text = step.text
 	j.noteLead(lead)
-	if c.release(j, step.outcome); j.outcome != step.outcome {
-		j.found.verdict = Unread
+	if c.release(j, step.outcome); j.outcome == step.outcome {
+		j.found = step.found
 	}
 }
 
@@ -174,11 +171,13 @@ func (d *drift) draw(one *item) *item {
 	return one
 }
 
-func (d *drift) count(f *comparison) {
-	if d.verdicts[f.verdict]++; f.verdict < Same || f.verdict > BothChanged {
+func (d *drift) count(it *item) {
+	f := &it.found
+	if it.outcome == Pending {
 		return
 	}
-	if f.sampled {
+	d.verdicts[f.verdict]++
+	if f.sampled && f.verdict >= Same && f.verdict <= BothChanged {
 		if d.read++; f.verdict != Same {
 			d.differ++
 		}

@@ -259,7 +259,7 @@ func (w *recorder) reject(it *item) error {
 func rejectOf(it *item) report.Reject {
 	rej := report.Reject{
 		Line: it.row.Line, Outcome: it.outcome.String(), Since: it.since,
-		Error: WithRequestID(cmp.Or(it.rejectText, it.text), &it.entry), Raw: it.row.Raw, Text: it.row.Text,
+		Error: WithRequestID(it.rejected(), &it.entry), Raw: it.row.Raw, Text: it.row.Text,
 	}
 	key := it.rec.Key
 	if it.outcome == InDoubt { // resolve needs the key that the checkpoint has

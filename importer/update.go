@@ -271,15 +271,11 @@ func (j *job) noteLead(lead *leadapi.Lead) {
 }
 
 // readLead reads a lead (section "6. Update a lead") by an update without content, which changes nothing, or by sending
-// the ExternalID that the lead has, which overwrites one that others set. The first lead of a run is read twice, to see
-// whether a read moves UpdatedAt. nil: it could not be read, and the row ends so.
+// the ExternalID that the lead has, which overwrites one that others set. nil: it could not be read, and the row ends so.
 func (c *carrier) readLead(ctx context.Context, j *job) *leadapi.Lead {
 	lead, err := c.readOnce(ctx, j)
-	if err == nil && !c.ReadByExternalID && c.hasRead.CompareAndSwap(false, true) {
-		first := lead.UpdatedAt
-		if lead, err = c.readOnce(ctx, j); err == nil && !lead.UpdatedAt.Equal(first) {
-			j.remark(readCounts, "")
-		}
+	if err == nil {
+		c.hasRead.Store(true)
 	} else {
 		err = c.refusesReads(err)
 	}
