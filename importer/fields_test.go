@@ -142,7 +142,7 @@ func TestWhatAnswersSayOfLeads(t *testing.T) {
 		p.service.leads[a].ReadOnly, p.service.leads[a].TestLead = true, true
 		r := p.run("reconcile", Options{}, "a,,x-a,open,Ann,1")
 		notes := strings.Join(r.tally.notes(), "\n")
-		if n := r.tally.remarks; n[readOnlyLead] != 1 || n[testLead] != 1 || !strings.Contains(notes, "read-only: 1.") || !strings.Contains(notes, "test leads: 1.") {
+		if n := r.tally.remarks; n[strangeLead] != 1 || !strings.Contains(notes, "as the service says: 1.") || !strings.Contains(r.text("a"), "read-only; the service calls it a test lead") {
 			t.Errorf("%v\n%s", n, notes)
 		}
 	})

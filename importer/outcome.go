@@ -101,9 +101,7 @@ const (
 	ownerByOthers
 	serviceKept // the service's status is kept, not the file's
 	notReadable
-	noOwner
-	readOnlyLead
-	testLead
+	strangeLead
 	remarkCount
 )
 
@@ -118,15 +116,13 @@ var remarkNotes = [remarkCount]string{
 		"should take over.",
 	notReadable: "Leads that --check-remote could not read, because their ExternalID is not known: %d. What " +
 		"others changed in them was not seen.",
-	noOwner: "Leads for which the service named no organization: %d. Look them up in the " +
-		"console: perhaps nobody sees them.",
-	readOnlyLead: "Leads that the service calls read-only: %d. It may refuse to change them, or not do it.",
-	testLead:     "Leads that the service calls test leads: %d. Perhaps nobody works on them.",
+	strangeLead: "Leads that have no organization, are read-only or are test leads, as the service says: %d. The " +
+		"results say which. Look them up in the console: perhaps nobody works on them.",
 }
 
-// remark adds a remark and, the first time, its text.
+// remark adds a remark and its text, once.
 func (r *result) remark(kind remark, text string) {
-	if !r.remarks[kind] && text != "" {
+	if !strings.Contains(r.text, text) {
 		r.say(text)
 	}
 	r.remarks[kind] = true
@@ -138,7 +134,7 @@ func (j *job) sayOrganization() {
 	switch {
 	case j.outcome != Created && j.outcome != Partial || j.entry.LeadID == "":
 	case given == "" && j.step.Action == Create:
-		j.remark(noOwner, "the service does not say which organization it assigned")
+		j.remark(strangeLead, "the service does not say which organization it assigned")
 	case given != "" && asked != "" && given != asked:
 		j.say("the service assigned another organization than the row asked for")
 	}
@@ -219,46 +215,39 @@ func crashed(err error) *Stop {
 
 // ledgerFailed is the stop after an error of the checkpoint.
 func ledgerFailed(err error) *Stop {
-	stop := stopFor(fmt.Sprintf("the checkpoint could not be written: %v", err), "make room or repair the disk")
-	fault, failed := errors.AsType[*crash.Error](err)
 	refused, opened := errors.AsType[*checkpoint.OpenError](err)
-	server, served := errors.AsType[*checkpoint.ServerError](err)
 	switch {
-	case failed:
-		return crashed(fault)
+	case errors.As(err, new(*crash.Error)):
+		return crashed(err)
 	case errors.Is(err, checkpoint.ErrEnough):
 		return stopFor("as many leads as --max-creates allows have been made, or are being made", "")
 	case errors.Is(err, checkpoint.ErrFenced):
-		stop.Reason, stop.Code = "a newer worker has taken the place of this one", CodeFenced
-		stop.Hint = "there is nothing to repair: the newer one goes on"
+		const hint = "there is nothing to repair: the newer one goes on"
+		return &Stop{"a newer worker has taken the place of this one", hint, CodeFenced, true}
 	case errors.Is(err, checkpoint.ErrDamaged):
-		stop.Hint, stop.Code = "leadferry checkpoint check says what to do", CodeCheckpoint
-		if stop.Reason = fmt.Sprintf("the checkpoint is damaged: %v", err); opened { // its own hint is for who opens it
-			stop.Reason = fmt.Sprintf("the checkpoint %s %s", refused.Path, refused.Text)
+		reason := fmt.Sprintf("the checkpoint is damaged: %v", err)
+		if opened { // its own hint is for who opens it
+			reason = fmt.Sprintf("the checkpoint %s %s", refused.Path, refused.Text)
 		}
+		return &Stop{reason, "leadferry checkpoint check says what to do", CodeCheckpoint, true}
+	case opened && errors.Is(err, checkpoint.ErrGone):
+		return &Stop{"another run has begun: " + refused.Text, refused.Hint, CodeCheckpoint, true}
 	case opened: // met again, it is not what it was
-		stop.Reason = "the checkpoint cannot be relied on any more: " + refused.Text
-		stop.Hint, stop.Code = refused.Hint, CodeCheckpoint
-		if errors.Is(err, checkpoint.ErrGone) {
-			stop.Reason = "another run has begun: " + refused.Text
-		}
+		reason := "the checkpoint cannot be relied on any more: " + refused.Text
+		return &Stop{reason, refused.Hint, CodeCheckpoint, true}
 	case errors.Is(err, checkpoint.ErrNoWitness):
 		const reason = "nothing was sent: the run cannot note outside the checkpoint that it uses it: %v"
-		stop.Reason = fmt.Sprintf(reason, err)
-		stop.Hint = "make the state directory writable (XDG_STATE_HOME names another one), or let the run have a " +
-			"folder (--out)"
+		return stopFor(fmt.Sprintf(reason, err), "make the state directory writable (XDG_STATE_HOME names another "+
+			"one), or let the run have a folder (--out)").always()
 	case errors.Is(err, checkpoint.ErrRemoved):
-		stop.Reason = fmt.Sprintf("the checkpoint is lost: %v", err)
-		stop.Hint = "find out what took it away, and put it back; keep this run's results, which hold the IDs of " +
-			"its leads"
-	case served:
-		stop.Hint = cmp.Or(server.Hint, "see what its server says; the same command goes on from there")
-		return stop
-	default:
-		return stop
+		return stopFor(fmt.Sprintf("the checkpoint is lost: %v", err), "find out what took it away, and put it back; "+
+			"keep this run's results, which hold the IDs of its leads").always()
 	}
-	stop.Same = true
-	return stop
+	hint := "make room or repair the disk"
+	if server, served := errors.AsType[*checkpoint.ServerError](err); served {
+		hint = cmp.Or(server.Hint, "see what its server says; the same command goes on from there")
+	}
+	return stopFor(fmt.Sprintf("the checkpoint could not be written: %v", err), hint)
 }
 
 func filesFailed(err error) *Stop { return stopFor(report.Unwritten(err)) }

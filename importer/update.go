@@ -263,10 +263,10 @@ func (j *job) noteLead(lead *leadapi.Lead) {
 		j.remark(ownerByOthers, "it belongs to another organization now")
 	}
 	if lead.ReadOnly {
-		j.remark(readOnlyLead, "the service calls it read-only")
+		j.remark(strangeLead, "the service calls it read-only")
 	}
 	if lead.TestLead {
-		j.remark(testLead, "the service calls it a test lead")
+		j.remark(strangeLead, "the service calls it a test lead")
 	}
 }
 
