@@ -222,7 +222,7 @@ func (c *carrier) linkLater(ctx context.Context, j *job) {
 			c.linked(j, lead)
 			return
 		default:
-			j.outcome, j.text = Conflict, externalMoved+nothingSent
+			j.outcome, j.text = Conflict, byOthers+"ExternalID"+nothingSent
 			return
 		}
 	}
@@ -299,13 +299,12 @@ func (c *carrier) settle(j *job, outcome Outcome) bool {
 	}
 	j.entry, j.outcome = stored, outcome
 	if stored.State == checkpoint.InDoubt {
-		why, told := doubtReason(stored.Reason, stored.Code), ""
+		why := doubtReason(stored.Reason, stored.Code)
 		if outcome == Rejected { // which says nothing of the send before
 			j.refusedAs = refused
-			told = why + "; sent again: " + cmp.Or(j.rejectText, j.text)
 			why += "; sent again: " + j.text
 		}
-		j.outcome, j.text, j.rejectText = InDoubt, why, told
+		j.outcome, j.text = InDoubt, why
 	}
 	return true
 }
@@ -331,7 +330,7 @@ func (c *carrier) notBegun(j *job, err error) {
 // notStored ends a row whose claim or outcome the checkpoint did not store. If nothing was sent, the row is Failed or
 // Pending, else its outcome stays as it was. A refusal concerns only this row; any other error ends the run.
 func (c *carrier) notStored(j *job, err error) {
-	j.rejectText, j.unkept = "", j.outcome == InDoubt && j.entry.LeadID != ""
+	j.unkept = j.outcome == InDoubt && j.entry.LeadID != ""
 	switch refused := checkpoint.IsRefusal(err); {
 	case !refused && j.attempts == 0:
 		j.outcome = Pending

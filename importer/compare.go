@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 	"time"
 
 	"leadferry/checkpoint"
@@ -45,14 +44,13 @@ func (p *conflicts) forStatus(service string) Rule {
 	if service == "" {
 		return RuleReport
 	}
-	return cmp.Or(Rule(p.rules.Status[service]), p.rule, RuleReport)
+	return p.or(p.rules.Status[service])
 }
 
-func (p *conflicts) forExternalID() Rule { return cmp.Or(Rule(p.rules.ExternalID), p.rule, RuleReport) }
+func (p *conflicts) forExternalID() Rule { return p.or(p.rules.ExternalID) }
 
-func (p *conflicts) forContent(name string) Rule {
-	return cmp.Or(Rule(p.rules.Content[name]), p.rule, RuleReport)
-}
+// or is a field's own rule or, without one, that of all fields.
+func (p *conflicts) or(own string) Rule { return cmp.Or(Rule(own), p.rule, RuleReport) }
 
 func (p *planner) readable(known *checkpoint.Entry) bool {
 	return known.LeadID != "" && (known.ExternalID != "" || !p.o.ReadByExternalID)
@@ -219,8 +217,8 @@ func (b *leadBefore) content(file checkpoint.ContentDigest) field {
 
 // change is a field that the file or others changed since it was confirmed, and what to do about it.
 type change struct {
-	at   int // its place in the Content of the Record, or one of the places below
-	name string
+	at   int    // its place in the Content of the Record, or one of the places below
+	name string // for people
 	decision
 }
 
@@ -268,40 +266,28 @@ func (cs changes) byService() bool {
 	return slices.ContainsFunc(cs, func(c change) bool { return c.byService })
 }
 
-// For people: what others changed.
-const (
-	externalMoved = "its ExternalID was changed on the service"
-	contentMoved  = "its content was changed on the service: "
-)
-
-func listed(names []string) string { return spelling.List(names, mostListed, nil) }
-
-// asked says what others changed and a person decides about, or is "".
-func (cs changes) asked(before *leadBefore, service string) string {
-	var list []string
-	if cs.of(atStatus).then == asks {
-		list = append(list, fmt.Sprintf("the lead's status on the service is %s; %s was confirmed on %s",
-			cmp.Or(service, "not readable"), before.Status, clock(before.confirmed())))
+// naming names the fields with this decision, the status in these words, after a prefix; "" if there are none.
+func (cs changes) naming(prefix string, then then, status string) string {
+	names := cs.names(func(c change) bool { return c.then == then })
+	if names == nil {
+		return ""
 	}
-	if cs.of(atExternal).then == asks {
-		list = append(list, externalMoved)
+	if cs.of(atStatus).then == then {
+		names[0] = status
 	}
-	if names := cs.names(func(c change) bool { return c.at >= 0 && c.then == asks }); names != nil {
-		list = append(list, contentMoved+listed(names))
-	}
-	return strings.Join(list, "; ")
+	return prefix + spelling.List(names, mostListed, nil)
 }
 
-// kept names the service's values that are kept, or is "".
-func (cs changes) kept(service string) string {
-	var list []string
-	if cs.of(atStatus).then == keeps {
-		list = append(list, "the service's status is kept: "+service)
-	}
-	if names := cs.names(func(c change) bool { return c.at != atStatus && c.then == keeps }); names != nil {
-		list = append(list, "the service's value is kept: "+listed(names))
-	}
-	return strings.Join(list, "; ")
+// For people, before the names of fields.
+const (
+	byOthers    = "changed on the service: "
+	serviceWins = "the service's value is kept: "
+)
+
+// changedTo says for people to what others changed the status.
+func (b *leadBefore) changedTo(service string) string {
+	return fmt.Sprintf("Status (%s was confirmed on %s, now it is %s)", b.Status, clock(b.confirmed()),
+		cmp.Or(service, "not readable"))
 }
 
 // compare compares a row with its lead, as the service shows it or, if shown is nil, as it was last seen: the status,
@@ -330,7 +316,7 @@ func (p *planner) compare(it *item, before *leadBefore, shown *leadapi.Lead, all
 			value := p.digests.sums.SumValue(name, canonical(shown.Content[name]))
 			c.seen = string(value[:])
 		}
-		add(i, name, c, p.forContent(name))
+		add(i, name, c, p.or(p.rules.Content[name]))
 	}
 	return cs
 }

@@ -294,22 +294,17 @@ func columnsOf(f *source.File) []string {
 	if !h.Open {
 		return h.Names[:h.Own]
 	}
-	var names []string // of the first row
-	times := map[string]int{}
-	size, rows := 0, 0
-	for n := 1; n <= firstObjects && size < firstBytes && f.ReadAhead(n) == n; n++ {
+	var names []string // of the first row, less those that later ones lack
+	for n, size := 1, 0; n <= firstObjects && size < firstBytes && f.ReadAhead(n) == n; n++ {
 		row := &f.Ahead()[n-1]
 		size += len(row.Raw)
-		h := row.Header
-		if row.Problem != nil || h == nil || h.Own == 0 {
-			continue
-		}
-		if rows++; rows == 1 {
-			names = h.Names[:h.Own]
-		}
-		for _, name := range h.Names[:h.Own] {
-			times[name]++
+		switch h := row.Header; {
+		case row.Problem != nil || h == nil || h.Own == 0:
+		case names == nil:
+			names = slices.Clone(h.Names[:h.Own])
+		default:
+			names = slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(h.Names[:h.Own], name) })
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return times[name] < rows })
+	return names
 }

@@ -82,13 +82,13 @@ func reasonOf(text string) string {
 // result is how one row ended or, until then, what is known of it.
 type result struct {
 	ending
-	entry      checkpoint.Entry  // of the row, now
-	rejectText string            // for the rejects: text with the service's own words, or ""
-	attempts   int               // requests sent in this run
-	refusedAs  int               // HTTP status: this send was refused, and the row is in doubt from before; or 0
-	unkept     bool              // its lead was made, and the checkpoint could not keep the lead's ID
-	moved      report.Transition // of the status, confirmed before and after its update; equal: nothing was changed
-	since      time.Time         // when it first needed attention for this reason
+	entry     checkpoint.Entry  // of the row, now
+	words     string            // the service's own, for the rejects only, or ""
+	attempts  int               // requests sent in this run
+	refusedAs int               // HTTP status: this send was refused, and the row is in doubt from before; or 0
+	unkept    bool              // its lead was made, and the checkpoint could not keep the lead's ID
+	moved     report.Transition // of the status, confirmed before and after its update; equal: nothing was changed
+	since     time.Time         // when it first needed attention for this reason
 }
 
 // remark is something that a row shows of its lead, beside its outcome. Each kind is counted.
@@ -101,10 +101,7 @@ const (
 	ownerByOthers
 	serviceKept // the service's status is kept, not the file's
 	notReadable
-	noOwner
-	readOnlyLead
-	testLead
-	readCounts // reading the lead moved its UpdatedAt
+	strangeLead
 	remarkCount
 )
 
@@ -119,17 +116,13 @@ var remarkNotes = [remarkCount]string{
 		"should take over.",
 	notReadable: "Leads that --check-remote could not read, because their ExternalID is not known: %d. What " +
 		"others changed in them was not seen.",
-	noOwner: "Leads for which the service named no organization: %d. Look them up in the " +
-		"console: perhaps nobody sees them.",
-	readOnlyLead: "Leads that the service calls read-only: %d. It may refuse to change them, or not do it.",
-	testLead:     "Leads that the service calls test leads: %d. Perhaps nobody works on them.",
-	readCounts: "Reading a lead moves its UpdatedAt on this service: the first lead was read twice to see that " +
-		"(%d). The run compares values, not times.",
+	strangeLead: "Leads that have no organization, are read-only or are test leads, as the service says: %d. The " +
+		"results say which. Look them up in the console: perhaps nobody works on them.",
 }
 
-// remark adds a remark and, the first time, its text.
+// remark adds a remark and its text, once.
 func (r *result) remark(kind remark, text string) {
-	if !r.remarks[kind] && text != "" {
+	if !strings.Contains(r.text, text) {
 		r.say(text)
 	}
 	r.remarks[kind] = true
@@ -141,19 +134,17 @@ func (j *job) sayOrganization() {
 	switch {
 	case j.outcome != Created && j.outcome != Partial || j.entry.LeadID == "":
 	case given == "" && j.step.Action == Create:
-		j.remark(noOwner, "the service does not say which organization it assigned")
+		j.remark(strangeLead, "the service does not say which organization it assigned")
 	case given != "" && asked != "" && given != asked:
 		j.say("the service assigned another organization than the row asked for")
 	}
 }
 
 func (r *result) say(text string) {
-	for _, to := range []*string{&r.text, &r.rejectText} {
-		if *to != "" {
-			*to += "; " + text
-		}
+	if r.text != "" {
+		text = r.text + "; " + text
 	}
-	r.text = cmp.Or(r.text, text)
+	r.text = text
 }
 
 // Exit codes of a run (INTERFACE, "Exit status").
@@ -224,46 +215,39 @@ func crashed(err error) *Stop {
 
 // ledgerFailed is the stop after an error of the checkpoint.
 func ledgerFailed(err error) *Stop {
-	stop := stopFor(fmt.Sprintf("the checkpoint could not be written: %v", err), "make room or repair the disk")
-	fault, failed := errors.AsType[*crash.Error](err)
 	refused, opened := errors.AsType[*checkpoint.OpenError](err)
-	broken, isBroken := errors.AsType[*checkpoint.StoreError](err)
 	switch {
-	case failed:
-		return crashed(fault)
+	case errors.As(err, new(*crash.Error)):
+		return crashed(err)
 	case errors.Is(err, checkpoint.ErrEnough):
 		return stopFor("as many leads as --max-creates allows have been made", "")
 	case errors.Is(err, checkpoint.ErrFenced):
-		stop.Reason, stop.Code = "a newer worker has taken the place of this one", CodeFenced
-		stop.Hint = "there is nothing to repair: the newer one goes on"
+		const hint = "there is nothing to repair: the newer one goes on"
+		return &Stop{"a newer worker has taken the place of this one", hint, CodeFenced, true}
 	case errors.Is(err, checkpoint.ErrDamaged):
-		stop.Hint, stop.Code = "leadferry checkpoint check says what to do", CodeCheckpoint
-		if stop.Reason = fmt.Sprintf("the checkpoint is damaged: %v", err); opened { // its own hint is for who opens it
-			stop.Reason = fmt.Sprintf("the checkpoint %s %s", refused.Path, refused.Text)
+		reason := fmt.Sprintf("the checkpoint is damaged: %v", err)
+		if opened { // its own hint is for who opens it
+			reason = fmt.Sprintf("the checkpoint %s %s", refused.Path, refused.Text)
 		}
+		return &Stop{reason, "leadferry checkpoint check says what to do", CodeCheckpoint, true}
+	case opened && errors.Is(err, checkpoint.ErrGone):
+		return &Stop{"another run has begun: " + refused.Text, refused.Hint, CodeCheckpoint, true}
 	case opened: // met again, it is not what it was
-		stop.Reason = "the checkpoint cannot be relied on any more: " + refused.Text
-		stop.Hint, stop.Code = refused.Hint, CodeCheckpoint
-		if errors.Is(err, checkpoint.ErrGone) {
-			stop.Reason = "another run has begun: " + refused.Text
-		}
+		reason := "the checkpoint cannot be relied on any more: " + refused.Text
+		return &Stop{reason, refused.Hint, CodeCheckpoint, true}
 	case errors.Is(err, checkpoint.ErrNoWitness):
 		const reason = "nothing was sent: the run cannot note outside the checkpoint that it uses it: %v"
-		stop.Reason = fmt.Sprintf(reason, err)
-		stop.Hint = "make the state directory writable (XDG_STATE_HOME names another one), or let the run have a " +
-			"folder (--out)"
+		return stopFor(fmt.Sprintf(reason, err), "make the state directory writable (XDG_STATE_HOME names another "+
+			"one), or let the run have a folder (--out)").always()
 	case errors.Is(err, checkpoint.ErrRemoved):
-		stop.Reason = fmt.Sprintf("the checkpoint is lost: %v", err)
-		stop.Hint = "find out what took it away, and put it back; keep this run's results, which hold the IDs of " +
-			"its leads"
-	case isBroken:
-		stop.Hint = cmp.Or(broken.Hint, "see what its server says; the same command goes on from there")
-		return stop
-	default:
-		return stop
+		return stopFor(fmt.Sprintf("the checkpoint is lost: %v", err), "find out what took it away, and put it back; "+
+			"keep this run's results, which hold the IDs of its leads").always()
 	}
-	stop.Same = true
-	return stop
+	hint := "make room or repair the disk"
+	if server, served := errors.AsType[*checkpoint.StoreError](err); served {
+		hint = cmp.Or(server.Hint, "see what its server says; the same command goes on from there")
+	}
+	return stopFor(fmt.Sprintf("the checkpoint could not be written: %v", err), hint)
 }
 
 func filesFailed(err error) *Stop { return stopFor(report.Unwritten(err)) }
@@ -281,19 +265,24 @@ func inputEnded(err error) *Stop {
 		hint+"; then run the same command again: nothing is sent twice").always()
 }
 
+const seeRejects = ", see the rejects"
+
 // refuse notes an error of a request. Status and class of the service's answer go into the entry and the text, but its
 // own words may repeat the row's cells, so only the rejects get them. format has one verb.
 func (r *result) refuse(format string, err error) {
-	public, whole := err.Error(), err.Error()
+	text := err.Error()
 	if ae, answered := errors.AsType[*leadapi.Error](err); answered {
 		r.entry.Code, r.entry.Reason = ae.Status, ae.Reason
-		if public, whole = ae.Message, ae.Message; ae.Status != 0 {
-			public = fmt.Sprintf("HTTP %d (%s), see the rejects", ae.Status, strings.ReplaceAll(ae.Reason, "_", " "))
-			whole = fmt.Sprintf("HTTP %d: %s", ae.Status, ae.Message)
+		if text = ae.Message; ae.Status != 0 {
+			r.words = ae.Message
+			text = fmt.Sprintf("HTTP %d (%s)", ae.Status, strings.ReplaceAll(ae.Reason, "_", " ")) + seeRejects
 		}
 	}
-	r.text, r.rejectText = fmt.Sprintf(format, public), fmt.Sprintf(format, whole)
+	r.text = fmt.Sprintf(format, text)
 }
+
+// rejected is the text for the rejects.
+func (r *result) rejected() string { return strings.Replace(r.text, seeRejects, ": "+r.words, 1) }
 
 const reasonPanic = "panic" // the class of a doubt after a fault of the program
 

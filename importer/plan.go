@@ -3,6 +3,7 @@ package importer
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"leadferry/checkpoint"
@@ -170,7 +171,7 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 	cs := p.compare(it, before, shown, p.o.CheckRemote == ReadAll)
 	step := Step{changes: cs, ending: ending{outcome: Unchanged}}
 	step.remarks[serviceKept] = cs.of(atStatus).then == keeps
-	service, asked, changed := before.service(shown), cs.asked(before, before.service(shown)), cs.byFile()
+	service, changed := before.service(shown), cs.byFile()
 	unread := p.o.CheckRemote != ReadNothing && !p.o.DryRun && known.LeadID != "" && !p.readable(known) &&
 		(p.o.CheckRemote == ReadAll || changed)
 	switch first := shown == nil; {
@@ -181,8 +182,8 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 		return ends(Rejected, refusedBefore(known))
 	case first && p.looks(known, cs):
 		step.Action, step.outcome, step.looks = Update, Updated, true
-	case asked != "":
-		step.ending = ending{outcome: Conflict, text: asked + nothingSent}
+	case cs.to(asks) != nil:
+		step.ending = ending{outcome: Conflict, text: cs.naming(byOthers, asks, before.changedTo(service)) + nothingSent}
 	case cs.of(atStatus).then == sends && p.reopens(service, it.rec.Status):
 		said := " on the service"
 		if first {
@@ -193,7 +194,7 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 	case cs.to(sends) != nil:
 		step.Action, step.outcome = Update, Updated
 	default:
-		if step.text = cs.kept(service); first && cs.news(it) {
+		if step.text = cs.naming(serviceWins, keeps, "Status "+service); first && cs.news(it) {
 			step.Action = Note
 		}
 	}
@@ -218,14 +219,12 @@ func (p *planner) looks(known *checkpoint.Entry, cs changes) bool {
 		case atExternal:
 			return p.forExternalID() != RuleFile && (c.then == sends || c.then == asks)
 		}
-		return c.then == sends && p.rules.Content[c.name] != "" && p.forContent(c.name) != RuleFile
+		return c.then == sends && p.rules.Content[c.name] != "" && p.or(p.rules.Content[c.name]) != RuleFile
 	})
 }
 
-// closed are the final statuses of a lead (specification, "States and transitions").
-var closed = []string{"closedWon", "closedNotInterested", "closedBoughtUsed", "closedBoughtOtherBrand"}
-
-func isClosed(status string) bool { return slices.Contains(closed, status) }
+// isClosed reports whether a status is final (specification, "States and transitions"): their names begin so.
+func isClosed(status string) bool { return strings.HasPrefix(status, "closed") }
 
 func (p *planner) reopens(service, file string) bool {
 	return p.o.HoldReopen && isClosed(service) && file != "" && !isClosed(file)

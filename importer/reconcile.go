@@ -55,15 +55,14 @@ var verdicts = [verdictCount]struct{ name, changedBy string }{
 // String is the verdict's name in files.
 func (v Verdict) String() string { return verdicts[v].name }
 
-// comparison is what the comparison of a row showed.
+// compared reports whether the row was compared with its lead.
+func (v Verdict) compared() bool { return v >= Same && v <= BothChanged }
+
+// comparison is what the comparison of a row showed, beside what is known of its lead now.
 type comparison struct {
-	verdict  Verdict
-	service  string    // the status that the service shows, or was seen to show
-	changed  time.Time // when the service last changed the lead, as it says; or zero
-	external string    // the ExternalID that the service shows, or was seen to show
-	keys     string    // the names of the content keys that differ
-	owner    string    // to which the lead belongs now
-	sampled  bool      // the lead is one of a sample, and was read in this run or, with Fresh, not long before
+	verdict Verdict
+	changed time.Time // when the service last changed the lead, as it says; or zero
+	keys    string    // the names of the content keys that differ
 }
 
 // forReconcile decides which leads to read, of a sample those of rows that are drawn. The others are compared with what
@@ -91,7 +90,7 @@ func (p *planner) forReconcile(it *item) Step {
 	case !p.readable(known):
 		return ends(Unmatched, "its lead cannot be read: no ExternalID of it is known").as(Unread)
 	}
-	return Step{Action: Read}
+	return Step{Action: Read}.as(Unread) // unless it is read
 }
 
 // as is the step with a verdict.
@@ -108,12 +107,10 @@ func shown(known *checkpoint.Entry) bool {
 // verdictOf compares a row with its lead without any rules: who changed what. Without a lead, what was seen counts.
 func (p *planner) verdictOf(it *item, before *leadBefore, lead *leadapi.Lead) Step {
 	cs := (&planner{digests: p.digests}).compare(it, before, lead, true)
-	s := Step{changes: cs, ending: ending{outcome: Conflict, text: cs.asked(before, before.service(lead))}}
+	s := Step{changes: cs, ending: ending{outcome: Conflict, text: cs.naming(byOthers, asks, before.changedTo(before.service(lead)))}}
 	f := &s.found
-	f.keys, f.sampled = strings.Join(cs.names(func(c change) bool { return c.at >= 0 }), ", "), p.o.Reconciling.Sample > 0
-	f.service, f.external, f.owner = before.service(lead), before.ExternalID, before.Seen.Organization
-	if lead != nil {
-		f.external, f.owner, f.changed = lead.ExternalID, lead.OwnerID, lead.UpdatedAt
+	if f.keys = strings.Join(cs.names(func(c change) bool { return c.at >= 0 }), ", "); lead != nil {
+		f.changed = lead.UpdatedAt
 	}
 	switch file, service := cs.byFile(), cs.byService(); {
 	case file && service:
@@ -135,17 +132,14 @@ func (p *planner) verdictOf(it *item, before *leadBefore, lead *leadapi.Lead) St
 func (c *carrier) reconcile(ctx context.Context, j *job) {
 	lead := c.readLead(ctx, j)
 	if lead == nil {
-		if j.outcome != Pending {
-			j.found.verdict = Unread
-		}
 		return
 	}
 	step := c.verdictOf(j.item, &j.before, lead)
 	step.seen(&j.entry, &j.rec, &j.before, &answer{Lead: lead, at: time.Now()})
-	j.text, j.found = step.text, step.found
+	j.text = step.text
 	j.noteLead(lead)
-	if c.release(j, step.outcome); j.outcome != step.outcome {
-		j.found.verdict = Unread
+	if c.release(j, step.outcome); j.outcome == step.outcome {
+		j.found = step.found
 	}
 }
 
@@ -155,8 +149,6 @@ type drift struct {
 	most     int     // rows of the sample; 0: all are read
 	drawn    []*item // these, as long as rows are read; each ends as it says if another takes its place
 	met      int     // rows that might be drawn
-	read     int     // leads of the sample
-	differ   int     // of those
 	verdicts [verdictCount]int
 	named    *findings.Keys // nil: nothing says which leads a file should name
 }
@@ -174,15 +166,20 @@ func (d *drift) draw(one *item) *item {
 	return one
 }
 
-func (d *drift) count(f *comparison) {
-	if d.verdicts[f.verdict]++; f.verdict < Same || f.verdict > BothChanged {
-		return
+func (d *drift) count(it *item) {
+	if it.outcome != Pending {
+		d.verdicts[it.found.verdict]++
 	}
-	if f.sampled {
-		if d.read++; f.verdict != Same {
-			d.differ++
+}
+
+// compared are the leads that were compared with their rows, and those of them that differ.
+func (d *drift) compared() (all, differ int) {
+	for v, leads := range d.verdicts {
+		if Verdict(v).compared() {
+			all += leads
 		}
 	}
+	return all, all - d.verdicts[Same]
 }
 
 // wilson is the 95 % interval of a share of hits in n.
@@ -204,9 +201,10 @@ func (d *drift) report(s *report.Summary, rewrites bool) {
 		}
 	}
 	if picked := min(d.met, d.most); picked > 0 {
-		low, high := wilson(d.differ, d.read)
-		share := float64(d.differ) / float64(max(d.read, 1))
-		rec.Sample = &report.Sample{Picked: picked, Read: d.read, Differ: d.differ, Share: share, Low: low, High: high}
+		read, differ := d.compared()
+		low, high := wilson(differ, read)
+		share := float64(differ) / float64(max(read, 1))
+		rec.Sample = &report.Sample{Picked: picked, Read: read, Differ: differ, Share: share, Low: low, High: high}
 	}
 	s.Reconciliation = rec
 }
@@ -303,8 +301,8 @@ func (p *pulls) add(it *item) {
 		}
 		p.ahead[e.LeadID] = pulled{spotOf(it), report.Pulled{
 			ExternalID: strings.Clone(cmp.Or(it.rec.ExternalID, (*leadBefore)(e).linked())), LeadID: e.LeadID,
-			Status: cmp.Or(f.service, e.Seen.Status), UpdatedAt: stamp(changed),
-			OrganizationID: cmp.Or(f.owner, e.Seen.Organization, e.Organization),
+			Status: (*leadBefore)(e).service(nil), UpdatedAt: stamp(changed),
+			OrganizationID: cmp.Or(e.Seen.Organization, e.Organization),
 		}}
 	case it.outcome != Failed:
 		delete(p.ahead, e.LeadID)
@@ -314,17 +312,17 @@ func (p *pulls) add(it *item) {
 // isAhead reports whether the CRM should take over the service's status. A row that failed or was rejected showed
 // nothing new of its lead, so what was seen before counts.
 func (p *pulls) isAhead(it *item) bool {
-	e, file, rule := &it.entry, it.rec.Status, p.rules.forStatus(it.found.service)
-	before := (*leadBefore)(e)
+	before, file := (*leadBefore)(&it.entry), it.rec.Status
+	rule := p.rules.forStatus(before.service(nil))
 	switch {
 	case it.remarks[serviceKept]:
 		return true
 	case it.found.verdict == ServiceAhead:
 		return rule != RuleFile
 	case it.found.verdict == BothChanged:
-		return rule == RuleService || rule != RuleFile && e.Seen.Kept && e.Seen.Against == before.against(file)
-	case e.Seen.Status != "" && (it.outcome == Failed || it.outcome == Rejected):
-		return decide(before.status(file, nil), p.rules.forStatus(e.Seen.Status)).then == keeps
+		return rule == RuleService || rule != RuleFile && before.Seen.Kept && before.Seen.Against == before.against(file)
+	case before.Seen.Status != "" && (it.outcome == Failed || it.outcome == Rejected):
+		return decide(before.status(file, nil), rule).then == keeps
 	}
 	return false
 }

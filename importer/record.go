@@ -138,8 +138,7 @@ func bindTo(m *mapping.Mapping, file string, h *source.Header) (*mapping.Binding
 func (it *item) detach() {
 	rec := &it.rec
 	for _, text := range []*string{
-		&rec.Key, &rec.LeadID, &rec.ExternalID, &rec.Organization, &rec.Locator,
-		&rec.Status,
+		&rec.Key, &rec.LeadID, &rec.ExternalID, &rec.Organization, &rec.Locator, &rec.Status,
 	} {
 		*text = strings.Clone(*text)
 	}

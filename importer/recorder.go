@@ -142,10 +142,12 @@ func (w *recorder) compare(batch []*item) error {
 func comparedWith(e *checkpoint.Entry, f *comparison) report.Compared {
 	before := (*leadBefore)(e)
 	c := report.Compared{
-		LeadID: e.LeadID, ExternalID: before.linked(), ExternalService: f.external, StatusConfirmed: e.Status,
-		StatusService: cmp.Or(f.service, e.Seen.Status), ServiceUpdatedAt: stamp(f.changed),
-		Verdict: f.verdict.String(), ChangedBy: verdicts[f.verdict].changedBy, ContentKeys: f.keys,
-		OrganizationID: cmp.Or(f.owner, AskedFor(e)),
+		LeadID: e.LeadID, ExternalID: before.linked(), StatusConfirmed: e.Status, StatusService: e.Seen.Status,
+		ServiceUpdatedAt: stamp(f.changed), Verdict: f.verdict.String(), ChangedBy: verdicts[f.verdict].changedBy,
+		ContentKeys: f.keys, OrganizationID: cmp.Or(e.Seen.Organization, AskedFor(e)),
+	}
+	if f.verdict.compared() {
+		c.StatusService, c.ExternalService = before.service(nil), e.ExternalID
 	}
 	if e.State.HasLead() {
 		c.ConfirmedAt = stamp(before.confirmed())
@@ -253,7 +255,7 @@ func (w *recorder) reject(it *item) error {
 func rejectOf(it *item) report.Reject {
 	rej := report.Reject{
 		Line: it.row.Line, Outcome: it.outcome.String(), Since: it.since,
-		Error: WithRequestID(cmp.Or(it.rejectText, it.text), &it.entry), Raw: it.row.Raw, Text: it.row.Text,
+		Error: WithRequestID(it.rejected(), &it.entry), Raw: it.row.Raw, Text: it.row.Text,
 	}
 	key := it.rec.Key
 	if it.outcome == InDoubt { // resolve needs the key that the checkpoint has

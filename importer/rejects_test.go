@@ -103,11 +103,11 @@ func TestRejectsOfAnyFileSendNothing(t *testing.T) {
 func TestTheRejectsAloneHaveTheServicesWords(t *testing.T) {
 	j := &result{}
 	j.refuse("not updated: %s", &leadapi.Error{Status: 422, Reason: leadapi.ReasonRefused, Message: `no "Ann Lee"`})
-	if j.text != "not updated: HTTP 422 (refused), see the rejects" || j.rejectText != `not updated: HTTP 422: no "Ann Lee"` {
-		t.Errorf("%q, whole %q", j.text, j.rejectText)
+	if j.text != "not updated: HTTP 422 (refused), see the rejects" || j.rejected() != `not updated: HTTP 422 (refused): no "Ann Lee"` {
+		t.Errorf("%q, whole %q", j.text, j.rejected())
 	}
 	j.refuse("not updated: %s", &leadapi.Error{Message: "no answer in time"})
-	if j.text != "not updated: no answer in time" || j.rejectText != j.text {
-		t.Errorf("the client's own words: %q, whole %q", j.text, j.rejectText)
+	if j.text != "not updated: no answer in time" || j.rejected() != j.text {
+		t.Errorf("the client's own words: %q, whole %q", j.text, j.rejected())
 	}
 }

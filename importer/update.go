@@ -14,6 +14,7 @@ import (
 	"leadferry/importer/delivery"
 	"leadferry/importer/report"
 	"leadferry/internal/failpoint"
+	"leadferry/internal/spelling"
 	"leadferry/leadapi"
 )
 
@@ -32,7 +33,7 @@ func (c *carrier) update(ctx context.Context, j *job) {
 			return
 		}
 		if external := j.step.of(atExternal); external.then == sends && external.byService {
-			j.say(externalMoved + "; the file's was sent")
+			j.say(byOthers + "ExternalID; the file's was sent")
 		}
 		j.before.Seen = j.before.sight(a)
 	}
@@ -88,7 +89,7 @@ func (c *carrier) sendUpdate(ctx context.Context, j *job) (more bool) {
 	ahead := func(c change) bool { return c.at >= 0 && c.byService }
 	if names := cs.names(ahead); names != nil { // reported only: it counts if leads are read
 		cs = slices.DeleteFunc(cs, ahead)
-		j.say(contentMoved + listed(names))
+		j.say(byOthers + spelling.List(names, mostListed, nil))
 	}
 	if cs.of(atStatus).then == sends && c.reopens(lead.Status, j.rec.Status) {
 		cs = slices.DeleteFunc(cs, func(c change) bool { return c.at == atStatus })
@@ -195,7 +196,7 @@ func (c *carrier) updated(j *job, a *answer, cs changes) {
 	entry.Code, entry.Reason, entry.Refused = http.StatusOK, "", checkpoint.Digest{}
 	c.stamp(j)
 	if external := cs.of(atExternal); external.byService && external.then != keeps {
-		j.say(externalMoved)
+		j.say(byOthers + "ExternalID")
 	}
 	wrong := cs.names(func(c change) bool { return c.then != leaves && slices.Contains(a.sent, c.at) })
 	if wrong != nil {
@@ -244,14 +245,13 @@ func (j *job) noteOthers(a *answer, cs changes) {
 		}
 	}
 	if before.Unsettled == "" && before.Status != "" && service != "" && service != before.Status {
-		j.remark(statusByOthers, fmt.Sprintf("its status was changed on the service: %s was confirmed on %s, now it is %s",
-			before.Status, clock(before.confirmed()), service))
+		j.remark(statusByOthers, byOthers+before.changedTo(service))
 		if sent {
 			j.say("the file's was sent")
 		}
 	}
 	j.noteLead(a.Lead)
-	if text := cs.kept(a.Status); text != "" {
+	if text := cs.naming(serviceWins, keeps, "Status "+a.Status); text != "" {
 		j.say(text)
 	}
 }
@@ -263,23 +263,19 @@ func (j *job) noteLead(lead *leadapi.Lead) {
 		j.remark(ownerByOthers, "it belongs to another organization now")
 	}
 	if lead.ReadOnly {
-		j.remark(readOnlyLead, "the service calls it read-only")
+		j.remark(strangeLead, "the service calls it read-only")
 	}
 	if lead.TestLead {
-		j.remark(testLead, "the service calls it a test lead")
+		j.remark(strangeLead, "the service calls it a test lead")
 	}
 }
 
 // readLead reads a lead (section "6. Update a lead") by an update without content, which changes nothing, or by sending
-// the ExternalID that the lead has, which overwrites one that others set. The first lead of a run is read twice, to see
-// whether a read moves UpdatedAt. nil: it could not be read, and the row ends so.
+// the ExternalID that the lead has, which overwrites one that others set. nil: it could not be read, and the row ends so.
 func (c *carrier) readLead(ctx context.Context, j *job) *leadapi.Lead {
 	lead, err := c.readOnce(ctx, j)
-	if err == nil && !c.ReadByExternalID && c.hasRead.CompareAndSwap(false, true) {
-		first := lead.UpdatedAt
-		if lead, err = c.readOnce(ctx, j); err == nil && !lead.UpdatedAt.Equal(first) {
-			j.remark(readCounts, "")
-		}
+	if err == nil {
+		c.hasRead.Store(true)
 	} else {
 		err = c.refusesReads(err)
 	}

@@ -130,7 +130,7 @@ lead:
 			t.Errorf("location %q is not defused", r["location"])
 		}
 	}
-	if text := w.read("run/rejects.csv"); !strings.Contains(text, `HTTP 422: @no\x1b]0;title\a\u0085\u202d\u2067\r\nlevel=WARN msg=faked\x00`) {
+	if text := w.read("run/rejects.csv"); !strings.Contains(text, `HTTP 422 (refused): @no\x1b]0;title\a\u0085\u202d\u2067\r\nlevel=WARN msg=faked\x00`) {
 		t.Errorf("the rejects do not show what the service said:\n%s", text)
 	}
 	own := 0
