@@ -360,8 +360,8 @@ func (o *output) own() error {
 	return nil
 }
 
-// discard leaves nothing of the output behind.
-func (o *output) discard() error {
+// remove leaves nothing of the output behind, nor of files beside it.
+func (o *output) remove(beside ...string) error {
 	defer o.file.Close()
 	if o.partial == "" {
 		return nil
@@ -369,16 +369,10 @@ func (o *output) discard() error {
 	if err := o.own(); err != nil {
 		return err
 	}
-	return o.folder.Remove(o.partial)
-}
-
-// remove leaves nothing of the output behind, nor of what bears its name.
-func (o *output) remove() error {
-	if err := o.discard(); err != nil || o.partial == "" {
-		return err
-	}
-	if err := o.folder.Remove(o.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	for _, name := range append(beside, o.partial) {
+		if err := o.folder.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
 	return nil
 }
@@ -395,7 +389,7 @@ func WriteFile(path string, write func(io.Writer) error) error {
 		return err
 	}
 	if err = out.complete(write); err != nil {
-		return errors.Join(err, out.discard())
+		return errors.Join(err, out.remove())
 	}
 	return nil
 }

@@ -93,7 +93,7 @@ func OpenRun(f Files) (*Run, error) {
 	}
 	if r.open(); r.err != nil {
 		for _, o := range r.outputs {
-			o.discard()
+			_ = o.remove()
 		}
 		return nil, fmt.Errorf("open the run's files: %w", r.err)
 	}
@@ -192,9 +192,9 @@ func (r *Run) commitRows(s *Summary) error {
 		switch {
 		case o == r.summary, o == r.page:
 		case o == r.named: // nothing went into it; what an earlier run left there would be taken for this one's
-			err = o.remove()
+			err = o.remove(o.name)
 		case o == r.pull && o.lines == nil: // not written
-			err = o.discard()
+			err = o.remove()
 		default:
 			err = o.commit()
 			s.left(o)
