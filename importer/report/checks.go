@@ -170,15 +170,6 @@ func (c *Checks) escape() {
 	each(c.Found, func(p *Problem) { p.Column, p.Text, p.Hint = Escape(p.Column), Escape(p.Text), Escape(p.Hint) })
 }
 
-// escaped is a list of its own.
-func escaped(texts []string) []string {
-	var list []string
-	for _, text := range texts {
-		list = append(list, Escape(text))
-	}
-	return list
-}
-
 func inColumn(column, text string) string {
 	if column == "" {
 		return text

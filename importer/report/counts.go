@@ -69,8 +69,15 @@ func (s *Summary) Outcomes() []Line {
 	return all
 }
 
-// Attention is how many rows want a person's eye.
-func (s *Summary) Attention() int { return s.Rows.attention(s.DryRun) }
+// Attention is how many rows want a person's eye. Pending rows do not when sending was never meant.
+func (s *Summary) Attention() (n int) {
+	for _, o := range s.Rows.outcomes() {
+		if o.Attention || o.Name == "pending" && !s.DryRun {
+			n += o.Count
+		}
+	}
+	return n
+}
 
 // Ended is how many rows have an outcome: all that were read, once the run has ended.
 func (c RowCounts) Ended() int {
@@ -84,16 +91,6 @@ func (c RowCounts) ByName() map[string]int {
 		m[o.Name] = o.Count
 	}
 	return m
-}
-
-// attention is how many rows want a person's eye. Pending rows do not when sending was never meant.
-func (c RowCounts) attention(dryRun bool) (n int) {
-	for _, o := range c.outcomes() {
-		if o.Attention || o.Name == "pending" && !dryRun {
-			n += o.Count
-		}
-	}
-	return n
 }
 
 // Attentions are the rows that need attention, and those of them that did not in the run before, or for another reason.

@@ -48,29 +48,17 @@ func Read(path string) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := parse(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	s.SummaryPath = path
-	return s, nil
-}
-
-func parse(text []byte) (*Summary, error) {
-	var s Summary
-	if err := json.Unmarshal(text, &s, jsontext.AllowInvalidUTF8(true)); err != nil {
+	s := &Summary{SummaryPath: path, read: true}
+	err = json.Unmarshal(text, s, jsontext.AllowInvalidUTF8(true))
+	known := slices.Contains([]string{"complete", "attention", "stopped", "interrupted"}, s.Outcome)
+	if err != nil || s.RunID == "" || s.Command == "" || !known {
 		version := ""
 		if s.Version != "" {
 			version = ", which leadferry " + Escape(s.Version) + " wrote"
 		}
-		return nil, fmt.Errorf("is not the summary of a run that this version understands%s", version)
+		return nil, fmt.Errorf("%s is not the summary of a run that this version understands%s", path, version)
 	}
-	known := slices.Contains([]string{"complete", "attention", "stopped", "interrupted"}, s.Outcome)
-	if s.RunID == "" || s.Command == "" || !known {
-		return nil, errors.New("is not the summary of a run: it lacks run_id, command or outcome")
-	}
-	s.read = true
-	return &s, nil
+	return s, nil
 }
 
 const mostNames = 10_000 // of a folder that are looked at

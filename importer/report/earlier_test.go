@@ -94,8 +94,8 @@ func TestWhatIsNoSummaryIsRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                 "not the summary of a run that this version understands",
 		"id,name\n1,Ann\n": "not the summary",
-		"{}":               "lacks run_id, command or outcome",
-		`{"run_id":"1","command":"import","outcome":"running"}`:    "lacks",
+		"{}":               "not the summary",
+		`{"run_id":"1","command":"import","outcome":"running"}`:    "not the summary",
 		`{"version":"9.0.0","run_id":"1","rows":[1,2]}`:            "which leadferry 9.0.0 wrote",
 		`{"run_id":"1","command":"import","outcome":"complete"}{}`: "not the summary",
 		`{"run_id":` + strings.Repeat("[", 100_000):                "not the summary",

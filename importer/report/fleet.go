@@ -181,7 +181,7 @@ func (s *Summary) endAsOne(codes []int, missing []string) {
 		s.Outcome = "interrupted"
 	case s.StopReason != "":
 		s.Outcome = "stopped"
-	case s.ExitCode != 0 || s.Rows.attention(false) > 0:
+	case s.ExitCode != 0 || s.Attention() > 0:
 		s.Outcome = "attention"
 	default:
 		s.Outcome = "complete"

@@ -72,40 +72,50 @@ func FurtherRejects(named, other string) bool {
 	return ours && strings.HasPrefix(end, "-") && RunFile("rejects"+strings.ToLower(end)) == "rejects"
 }
 
-// makeFolder makes the run's folder, for its owner alone, or takes the one that is there, and holds it
-// open: its parent may be anyone's, who may put another folder in its place.
-func makeFolder(path string) (*os.Root, error) {
+// makeFolder makes the run's folder, for its owner alone, or takes the one that is there, and holds it open: its parent
+// may be anyone's, who may put another folder in its place. earlier names what an earlier run left in it.
+func makeFolder(path string) (folder *os.Root, earlier []string, err error) {
 	if err := disk.MakeFolders(filepath.Dir(filepath.Clean(path))); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	made := os.Mkdir(path, 0o700)
 	if made != nil && !errors.Is(made, fs.ErrExist) {
-		return nil, made
+		return nil, nil, made
 	}
-	folder, err := os.OpenRoot(path)
+	if folder, err = os.OpenRoot(path); err != nil {
+		return nil, nil, err
+	}
+	if made == nil {
+		err = checkMade(folder, path)
+	} else {
+		earlier, err = leftIn(folder, path)
+	}
 	if err != nil {
-		return nil, err
+		return nil, nil, errors.Join(err, folder.Close())
 	}
-	check := checkMade
-	if made != nil {
-		check = checkReused
-	}
-	if err := check(folder, path); err != nil {
-		return nil, errors.Join(err, folder.Close())
-	}
-	return folder, nil
+	return folder, earlier, nil
 }
 
-// checkReused fails if a folder that was there has anything but files and links, which are replaced, where a run would
-// write.
-func checkReused(folder *os.Root, path string) error {
+// leftIn names what an earlier run left in a folder, complete or not. Where it left neither summary nor results, rejects
+// that lie there are the user's own. Files and links are replaced; anything else where a run would write is an error.
+func leftIn(folder *os.Root, path string) (names []string, err error) {
 	entries, err := fs.ReadDir(folder.FS(), ".")
+	ran := false
 	for _, e := range entries {
-		if RunFile(e.Name()) != "" && e.Type()&^fs.ModeSymlink != 0 {
-			return fmt.Errorf("%s is no file, and a run's file would be there", filepath.Join(path, e.Name()))
+		kind := RunFile(e.Name())
+		switch {
+		case kind == "":
+			continue
+		case e.Type()&^fs.ModeSymlink != 0:
+			return nil, fmt.Errorf("%s is no file, and a run's file would be there", filepath.Join(path, e.Name()))
 		}
+		ran = ran || kind == "summary" || kind == "results"
+		names = append(names, e.Name())
 	}
-	return err
+	if !ran {
+		names = nil
+	}
+	return names, err
 }
 
 // checkMade fails when an open folder is not the one that was made at path just now.
@@ -120,33 +130,17 @@ func checkMade(folder *os.Root, path string) error {
 	return nil
 }
 
-// hasRun reports whether an earlier run has left its files in a folder, complete or not.
-// Where it has not, rejects that lie there are the user's own.
-func hasRun(folder *os.Root) bool {
-	return slices.ContainsFunc([]string{summaryFile, resultsFile, resultsFile + partialEnd}, func(name string) bool {
-		_, err := folder.Lstat(name)
-		return err == nil
-	})
-}
-
 // removeOld removes from the run's folder what an earlier run left there and this one
 // has not written again: it would be taken for this one's.
 func (r *Run) removeOld() error {
-	if !r.reused {
-		return nil
-	}
-	entries, err := fs.ReadDir(r.folder.FS(), ".")
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		there, err := r.folder.Lstat(e.Name()) // it may be an output of this run by another path
+	for _, name := range r.earlier {
+		there, err := r.folder.Lstat(name) // it may be an output of this run by another path
 		wrote := err == nil && slices.ContainsFunc(r.outputs,
 			func(o *output) bool { return os.SameFile(o.opened, there) })
-		if e.IsDir() || RunFile(e.Name()) == "" || wrote {
+		if wrote || errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err := r.folder.Remove(e.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := r.folder.Remove(name); err != nil {
 			return err
 		}
 	}
@@ -366,8 +360,8 @@ func (o *output) own() error {
 	return nil
 }
 
-// discard leaves nothing of the output behind.
-func (o *output) discard() error {
+// remove leaves nothing of the output behind, nor of files beside it.
+func (o *output) remove(beside ...string) error {
 	defer o.file.Close()
 	if o.partial == "" {
 		return nil
@@ -375,16 +369,10 @@ func (o *output) discard() error {
 	if err := o.own(); err != nil {
 		return err
 	}
-	return o.folder.Remove(o.partial)
-}
-
-// remove leaves nothing of the output behind, nor of what bears its name.
-func (o *output) remove() error {
-	if err := o.discard(); err != nil || o.partial == "" {
-		return err
-	}
-	if err := o.folder.Remove(o.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	for _, name := range append(beside, o.partial) {
+		if err := o.folder.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
 	return nil
 }
@@ -401,7 +389,7 @@ func WriteFile(path string, write func(io.Writer) error) error {
 		return err
 	}
 	if err = out.complete(write); err != nil {
-		return errors.Join(err, out.discard())
+		return errors.Join(err, out.remove())
 	}
 	return nil
 }

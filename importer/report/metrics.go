@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 )
@@ -48,7 +47,6 @@ const GoesOn = -1
 
 const (
 	namespace    = "leadferry_"
-	exitCode     = "run_exit_code"
 	inProgress   = "run_in_progress"
 	lastComplete = "last_complete_timestamp_seconds"
 )
@@ -57,17 +55,20 @@ const (
 // before its first row, or never began. An error says what could not be read of the old file, or that the new one could
 // not be written; the run need not end for it.
 func (m *Metrics) Write(s *Summary, code int) error {
-	old, unread := readMetrics(m.Path)
+	old, last, unread := lastRun(m.Path) // last: when the last run with these labels came to its end
 	if unread != nil {
 		unread = fmt.Errorf("read the metrics of the last run, so that it is not known when it was: %w", unread)
 	}
-	g := gauges{prometheus.NewRegistry(), m.labels(old)}
-	last, began := 0.0, m.Started // last: when the last run with these labels came to its end
-	for _, series := range old[namespace+lastComplete].GetMetric() {
-		if maps.Equal(labelsOf(series), g.labels) {
-			last = series.GetGauge().GetValue()
-		}
+	labels := prometheus.Labels{
+		"command": m.Command, "target": m.Target.String(), "mapping": strings.ToValidUTF8(filepath.Base(m.Mapping), "?"),
 	}
+	if old != nil && (m.Target.LeadsURL == "" || m.Mapping == "") { // of a command that was refused
+		labels["target"], labels["mapping"] = old["target"], old["mapping"]
+	}
+	if !maps.Equal(old, labels) {
+		last = 0
+	}
+	g, began, progress := gauges{prometheus.NewRegistry(), labels}, m.Started, 1.0
 	if s != nil {
 		began = s.StartedAt
 		if s.Outcome == "complete" || s.Outcome == "attention" {
@@ -80,10 +81,9 @@ func (m *Metrics) Write(s *Summary, code int) error {
 			"of the rows.", last)
 	}
 	g.set("run_start_timestamp_seconds", "Unix time at which the run began.", seconds(began))
-	progress := 1.0
 	if code != GoesOn {
 		progress = 0
-		g.set(exitCode, "Exit code of the run: 0 no row needs attention, 1 some do, 2 usage, 3 stopped early, 4 "+
+		g.set("run_exit_code", "Exit code of the run: 0 no row needs attention, 1 some do, 2 usage, 3 stopped early, 4 "+
 			"checkpoint, 5 rows in doubt, 130 interrupted.", float64(code))
 	}
 	g.set(inProgress, "Whether the run goes on: 1 also when it was killed.", progress)
@@ -93,45 +93,37 @@ func (m *Metrics) Write(s *Summary, code int) error {
 	return unread
 }
 
-// labels are those of all series. The file that is there says what the command line of a refused command does not.
-func (m *Metrics) labels(old map[string]*dto.MetricFamily) prometheus.Labels {
-	target, mapping := m.Target.String(), strings.ToValidUTF8(filepath.Base(m.Mapping), "?")
-	for _, series := range old[namespace+exitCode].GetMetric() {
-		if known := labelsOf(series); m.Target.LeadsURL == "" || m.Mapping == "" {
-			target, mapping = known["target"], known["mapping"]
-		}
-	}
-	return prometheus.Labels{"command": m.Command, "target": target, "mapping": mapping}
-}
-
-func labelsOf(series *dto.Metric) prometheus.Labels {
-	labels := prometheus.Labels{}
-	for _, pair := range series.GetLabel() {
-		labels[pair.GetName()] = pair.GetValue()
-	}
-	return labels
-}
-
-// readMetrics reads the file at path; no file holds nothing.
-func readMetrics(path string) (map[string]*dto.MetricFamily, error) {
+// lastRun is what the file at path says of the last run: its labels, nil where no run has written it, and when it came
+// to its end, 0 where that is not known. No file says nothing.
+func lastRun(path string) (labels prometheus.Labels, complete float64, err error) {
 	if err := CheckMetrics(path); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, 0, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	parser := expfmt.NewTextParser(model.LegacyValidation)
-	return parser.TextToMetricFamilies(bytes.NewReader(text))
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
+	for _, series := range families[namespace+inProgress].GetMetric() {
+		labels = prometheus.Labels{}
+		for _, pair := range series.GetLabel() {
+			labels[pair.GetName()] = pair.GetValue()
+		}
+	}
+	for _, series := range families[namespace+lastComplete].GetMetric() {
+		complete = series.GetGauge().GetValue()
+	}
+	return labels, complete, err
 }
 
 // IsMetrics reports whether a file of metrics is at path, and nothing else.
 func IsMetrics(path string) bool {
-	families, err := readMetrics(path)
-	return err == nil && families[namespace+inProgress] != nil
+	labels, _, err := lastRun(path)
+	return err == nil && labels != nil
 }
 
 // gauges are what the file holds, all with these labels.

@@ -61,9 +61,9 @@ func (f Files) path(named, name string) string {
 
 // Run is the files of one run. One goroutine at a time may use it.
 type Run struct {
-	files  Files    // paths where there is one, "" where a file is not wanted
-	folder *os.Root // the run's own; nil without one
-	reused bool     // that folder is an earlier run's
+	files   Files    // paths where there is one, "" where a file is not wanted
+	folder  *os.Root // the run's own; nil without one
+	earlier []string // names of what an earlier run left in that folder
 
 	outputs                                      []*output             // all that are open or complete
 	results, reconciliation, pull, page, summary *output               // each nil: not wanted
@@ -86,15 +86,14 @@ func OpenRun(f Files) (*Run, error) {
 	f.Results, f.Summary = f.path(f.Results, resultsFile), f.path(f.Summary, summaryFile)
 	r := &Run{files: f}
 	if f.Dir != "" {
-		folder, err := makeFolder(f.Dir)
-		if err != nil {
+		var err error
+		if r.folder, r.earlier, err = makeFolder(f.Dir); err != nil {
 			return nil, fmt.Errorf("make the run's folder: %w", err)
 		}
-		r.folder, r.reused = folder, hasRun(folder)
 	}
 	if r.open(); r.err != nil {
 		for _, o := range r.outputs {
-			o.discard()
+			_ = o.remove()
 		}
 		return nil, fmt.Errorf("open the run's files: %w", r.err)
 	}
@@ -193,9 +192,9 @@ func (r *Run) commitRows(s *Summary) error {
 		switch {
 		case o == r.summary, o == r.page:
 		case o == r.named: // nothing went into it; what an earlier run left there would be taken for this one's
-			err = o.remove()
+			err = o.remove(o.name)
 		case o == r.pull && o.lines == nil: // not written
-			err = o.discard()
+			err = o.remove()
 		default:
 			err = o.commit()
 			s.left(o)

@@ -61,6 +61,7 @@ func assigned(organizations []Organization) []Line {
 	})
 }
 
+// convert lists what each item of a list is as another kind of thing.
 func convert[T, L any](items []T, line func(T) L) (list []L) {
 	for _, item := range items {
 		list = append(list, line(item))

@@ -236,7 +236,7 @@ func (s *Summary) WriteJSON(w io.Writer) error {
 	s.escape()
 	c := *s
 	c.StopReason = Escape(s.StopReason)
-	c.Notes, c.Next = escaped(s.Notes), s.Steps()
+	c.Notes, c.Next = convert(s.Notes, Escape), s.Steps()
 	// A file's name may be broken UTF-8; the summary must be valid anyway.
 	b, err := json.Marshal(&c, json.Deterministic(true), jsontext.WithIndent("  "), jsontext.AllowInvalidUTF8(true))
 	if err != nil {

@@ -62,8 +62,8 @@ func TestCountsByNameAreThoseOfTheSummary(t *testing.T) {
 	var want map[string]int
 	must.Do(t, json.Unmarshal(b, &want))
 	same(t, want, c.ByName())
-	same(t, 5+7+8+9+10+11+12+13, c.attention(true), "attention")
-	same(t, 5+7+8+9+10+11+12+13+14, c.attention(false), "attention with pending rows")
+	same(t, 5+7+8+9+10+11+12+13, (&Summary{Rows: c, DryRun: true}).Attention(), "attention")
+	same(t, 5+7+8+9+10+11+12+13+14, (&Summary{Rows: c}).Attention(), "attention with pending rows")
 }
 
 func TestFailedFilesDoNotHideAnInterruption(t *testing.T) {

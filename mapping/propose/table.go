@@ -1,7 +1,6 @@
 package propose
 
 import (
-	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -271,51 +270,26 @@ var dateLayouts = sync.OnceValue(func() (list []dateLayout) {
 })
 
 // dateStep is the step that makes ISO dates of a column, and what a person should know of it. A column in which day and
-// month could change places stays as it is, and the person is asked.
+// month could change places, or that has dates in several forms, stays as it is, and the person is asked.
 func (c *column) dateStep() (step, remark string) {
 	dates := slices.DeleteFunc(slices.Clone(c.cells), func(cell string) bool {
 		return cell == "" || texts.IsDate(strings.Replace(cell, " ", "T", 1)) // perhaps with a blank before the time
 	})
-	slices.Sort(dates)
-	dates = slices.Compact(dates)
-	if len(dates) == 0 {
-		return "", ""
-	}
-	monthFirst := slices.Clone(dateLayouts())
-	slices.SortStableFunc(monthFirst, func(a, b dateLayout) int {
-		return cmp.Compare(strings.Trim(a.name[:1], "M"), strings.Trim(b.name[:1], "M"))
+	fits := slices.DeleteFunc(slices.Clone(dateLayouts()), func(l dateLayout) bool {
+		return slices.ContainsFunc(dates, func(cell string) bool { _, ok := l.read(cell); return !ok })
 	})
-	names, other := cover(dates, dateLayouts()), cover(dates, monthFirst)
-	switch _, fault := texts.Date(names); {
-	case fault != nil:
+	switch {
+	case len(dates) == 0:
+		return "", ""
+	case len(fits) == 0:
 		return "", "? sent as it is: not all cells are dates, or not in one form"
-	case names != other:
-		return "", "? as it is: day or month first? Say apply: [" + quoted("date:"+names) + "] or [" +
-			quoted("date:"+other) + "]"
 	}
-	return "date:" + names, ""
-}
-
-// cover is the layouts, parted by |, that read all the cells: of those that read the first one, each reads the most. It
-// is "" where that takes too many.
-func cover(cells []string, layouts []dateLayout) string {
-	const mostLayouts = 3
-	var names []string
-	for len(cells) > 0 {
-		best, left := "", cells
-		for _, l := range layouts {
-			reads := func(cell string) bool { _, ok := l.read(cell); return ok }
-			if !reads(cells[0]) {
-				continue
-			}
-			if rest := slices.DeleteFunc(slices.Clone(cells), reads); len(rest) < len(left) {
-				best, left = l.name, rest
-			}
+	first := fits[0].name
+	for _, other := range fits {
+		if other.name[0] != first[0] {
+			return "", "? as it is: day or month first? Say apply: [" + quoted("date:"+first) + "] or [" +
+				quoted("date:"+other.name) + "]"
 		}
-		if best == "" || len(names) == mostLayouts {
-			return ""
-		}
-		names, cells = append(names, best), left
 	}
-	return strings.Join(names, "|")
+	return "date:" + first, ""
 }

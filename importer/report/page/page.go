@@ -14,6 +14,7 @@ package page
 import (
 	"bytes"
 	_ "embed"
+	"fmt"
 	"html/template"
 	"io"
 	"net/url"
@@ -38,7 +39,7 @@ var run = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("run").Funcs(template.FuncMap{
 		"comma": comma, "text": report.Escape, "prose": prose, "command": report.EscapeLine,
 		"clock": clock, "ms": milliseconds, "bytes": humanize.Comma, "rate": rate, "seconds": report.Duration,
-		"width": width,
+		"width": width, "longest": longest, "first": first, "more": func(n int) int { return n - mostListed },
 	}).Parse(runText))
 })
 
@@ -60,6 +61,9 @@ func view(s *report.Summary) (page.View, error) {
 }
 
 func comma(n int) string { return humanize.Comma(int64(n)) }
+
+// rate is how many a second.
+func rate(v float64) string { return humanize.CommafWithDigits(v, 1) }
 
 // code is the form of commands in a text.
 var code = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("`([^`]+)`") })
@@ -111,58 +115,42 @@ func (l *Live) site(at *url.URL) (page.View, bool) {
 	return v, err == nil && at.Path == "/"
 }
 
-// How much of each list a page shows.
-const (
-	mostDoubts = 200
-	mostListed = 30
-)
+// mostListed is how much of each list a page shows.
+const mostListed = 200
+
+func first(n int) int { return min(n, mostListed) }
 
 // content is what the template shows: a method for each part of the page that is more than a figure of the summary. No
 // list that a summary may have long is shown whole.
 type content struct{ *report.Summary }
 
-// clipped is the beginning of a list, and how many it does not show.
-type clipped[T any] struct {
-	Items []T
-	More  int
+// Tables are what a run has to tell, but for what only its terminal may show.
+func (c *content) Tables() []report.Section {
+	return slices.DeleteFunc(c.Sections(), func(of report.Section) bool { return of.Private })
 }
 
-func clip[T any](items []T, most int) clipped[T] {
-	n := min(len(items), most)
-	return clipped[T]{items[:n], len(items) - n}
-}
-
-// link is a file that the run left; Address is where the page, from its folder, finds it, "" where it lies in none.
-type link struct {
-	report.NamedFile
-	Address string
-}
-
-// Links lead to the first files that the run left.
-func (c *content) Links() clipped[link] {
-	var all []link
-	page := slices.IndexFunc(c.Files, func(f report.NamedFile) bool { return f.Name == "page" })
-	for _, f := range c.Files {
-		to := link{NamedFile: f}
-		if page >= 0 {
-			if there, err := filepath.Rel(filepath.Dir(c.Files[page].Path), f.Path); err == nil {
-				to.Address = (&url.URL{Path: filepath.ToSlash(there)}).String()
-			}
-		}
-		all = append(all, to)
+// longest is the largest count of a table.
+func longest(lines []report.Line) (most int) {
+	for _, l := range lines {
+		most = max(most, l.Count)
 	}
-	return clip(all, mostListed)
+	return most
 }
 
-func (c *content) FirstInputs() clipped[report.Input] { return clip(c.Inputs, mostListed) }
+// width is that of a bar, in percent of the longest one. One row of a million may be the one that matters.
+func width(count, most int) string {
+	return fmt.Sprintf("%.1f", max(100*float64(count)/float64(most), 0.7))
+}
 
-func (c *content) Running() bool { return c.Outcome == report.Running }
+// Beside is the address of a file that lies in the folder of the page, or "".
+func (c *content) Beside(path string) *url.URL {
+	for _, f := range c.Files {
+		if f.Name == "page" && filepath.Dir(f.Path) == filepath.Dir(path) {
+			return &url.URL{Path: filepath.Base(path)}
+		}
+	}
+	return nil
+}
 
 // Ended is how many percent of the rows have an outcome, if that is known.
 func (c *content) Ended() int { return 100 * min(c.Rows.Ended(), c.Total) / max(c.Total, 1) }
-
-func (c *content) Doubts() clipped[report.Doubt] {
-	list := clip(c.InDoubt, mostDoubts)
-	list.More = max(0, c.Rows.InDoubt-len(list.Items))
-	return list
-}
