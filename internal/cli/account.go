@@ -77,8 +77,9 @@ func mayLogIn(c *cli.Context, set *connection.Settings) error {
 	case set.Config.Value == "":
 		return exit.Usage("your configuration directory is not known: the client has no place",
 			"name a file with --config")
-	case set.Missing("base-url") != "":
-		return exit.Usage(set.Missing("base-url"), "set it, LEADFERRY_BASE_URL or base_url in a profile")
+	}
+	if err := set.Require("base-url"); err != nil {
+		return err
 	}
 	// A profile that could not be used is refused. Login itself needs the base URL alone.
 	t := leadapi.Config{BaseURL: set.Get("base-url"), LeadsURL: set.Get("leads-url"), TrunkID: set.Get("trunk-id")}
@@ -244,9 +245,6 @@ func (p *program) configCheck(c *cli.Context) error {
 		return exit.Usage("the sandbox is in this process, so there is no way to it", "leave --sandbox out")
 	}
 	set := p.settings.Load()
-	if missing := set.Missing("base-url", "leads-url", "trunk-id"); missing != "" {
-		return exit.Usage(missing, set.ConfigHint(false))
-	}
 	api, err := p.service(c, false) // without the tokens that runs keep: a new one is asked for
 	if err != nil {
 		return err
