@@ -31,7 +31,7 @@ func (d *Command) status() error {
 	if err != nil {
 		return err
 	}
-	if !at.OnServer() {
+	if !at.OnServer() { // a run that goes on keeps a file to itself
 		s, err := bolt.ReadStatus(at.Path, at.Target, d.FileOptions())
 		if err == nil {
 			d.showStatus(&s)
@@ -293,36 +293,25 @@ var actTexts = []struct {
 // eventText says in words what an event was.
 func eventText(ev checkpoint.Event) string {
 	var parts []string
+	add := func(is bool, text string) {
+		if is {
+			parts = append(parts, text)
+		}
+	}
 	for _, a := range actTexts {
 		byPeople := a.act == checkpoint.Made && ev.Act&(checkpoint.Adopted|checkpoint.Decided) != 0
-		if ev.Act&a.act != 0 && !byPeople {
-			parts = append(parts, a.text)
-		}
+		add(ev.Act&a.act != 0 && !byPeople, a.text)
 	}
-	if s := ev.Send; ev.Act&checkpoint.Doubted != 0 {
-		if s.File != "" {
-			parts = append(parts, fmt.Sprintf("%s:%d", s.File, s.Line))
-		}
-		switch {
-		case s.Organization != "":
-			parts = append(parts, "for organization "+s.Organization)
-		case s.Locator != "":
-			parts = append(parts, "by locator "+s.Locator)
-		}
+	s, doubted := ev.Send, ev.Act&checkpoint.Doubted != 0
+	add(doubted && s.File != "", fmt.Sprintf("%s:%d", s.File, s.Line))
+	add(doubted && s.Organization != "", "for organization "+s.Organization)
+	add(doubted && s.Locator != "", "by locator "+s.Locator)
+	if len(parts) == 0 && ev.Act&checkpoint.StatusSent == 0 {
+		add(ev.State == checkpoint.InDoubt, "held, not sent: the checkpoint was incomplete")
+		add(ev.State != checkpoint.InDoubt, "not confirmed")
 	}
-	switch {
-	case len(parts) > 0 || ev.Act&checkpoint.StatusSent != 0:
-	case ev.State == checkpoint.InDoubt:
-		parts = append(parts, "held, not sent: the checkpoint was incomplete")
-	default:
-		parts = append(parts, "not confirmed")
-	}
-	if ev.Status != "" {
-		parts = append(parts, "status "+statusText(ev.Status))
-	}
-	if ev.Code != 0 {
-		parts = append(parts, fmt.Sprintf("HTTP %d", ev.Code))
-	}
+	add(ev.Status != "", "status "+statusText(ev.Status))
+	add(ev.Code != 0, fmt.Sprintf("HTTP %d", ev.Code))
 	return strings.Join(parts, ", ")
 }
 
