@@ -3,6 +3,7 @@ package checkpointcmd
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,7 +45,8 @@ func (d *Command) status() error {
 			return err
 		}
 		d.showStatus(&s)
-		return d.listWorkers(db.(*postgres.Store), false)
+		fmt.Fprintln(d.Out, "\nworkers")
+		return d.listWorkers(db.(*postgres.Store))
 	})
 }
 
@@ -108,19 +110,16 @@ func (d *Command) workers() error {
 			return exit.Usage("a checkpoint in a file has no workers: one run at a time uses it",
 				"leadferry checkpoint status shows the last runs")
 		}
-		return d.listWorkers(server, true)
+		return d.listWorkers(server)
 	})
 }
 
 // shownWorkers is how many workers are listed, the newest, beside those that hold rows.
 const shownWorkers = 20
 
-// listWorkers lists all of them, or those that are at work or hold rows.
-func (d *Command) listWorkers(server *postgres.Store, all bool) error {
+func (d *Command) listWorkers(server *postgres.Store) error {
 	workers, err := server.Workers(d.C.Context, shownWorkers)
-	workers = slices.DeleteFunc(workers, func(w postgres.Worker) bool { return !all && !w.Alive && w.Holds == 0 })
-	d.tellIf(!all && len(workers) > 0, "\nworkers")
-	d.tellIf(all && err == nil && len(workers) == 0, "no run has used it yet")
+	d.tellIf(err == nil && len(workers) == 0, "no run has used it yet")
 	for i := range workers {
 		d.worker(&workers[i])
 	}
@@ -234,23 +233,19 @@ func (d *Command) writeState(e *checkpoint.Entry) {
 }
 
 type historyLine struct {
-	at   time.Time
-	run  string
-	text string
+	at        time.Time
+	run, text string
 }
 
 // historyLines gathers the events of a key and what the audit holds about it.
 func historyLines(ctx context.Context, db ledger.Ledger, key string) (lines []historyLine, err error) {
-	events, err := checkpoint.History(ctx, db, key)
-	if err != nil {
+	events, unread := checkpoint.History(ctx, db, key)
+	audit, err := checkpoint.AuditOf(ctx, db)
+	if err = errors.Join(unread, err); err != nil {
 		return nil, err
 	}
 	for _, ev := range events {
 		lines = append(lines, historyLine{ev.At, ev.Run, eventText(ev)})
-	}
-	audit, err := checkpoint.AuditOf(ctx, db)
-	if err != nil {
-		return nil, err
 	}
 	for _, d := range audit {
 		for _, e := range d.Against {
