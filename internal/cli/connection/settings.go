@@ -280,7 +280,7 @@ func (s *Settings) Shown() []flags.Setting {
 	for _, name := range addresses {
 		row := flags.Setting{Name: name + "-proxy"}
 		if way, found := ways[name]; found {
-			row.Value, row.From = way.String(), way.From
+			row.Value, row.From = way.Shown, way.From
 			if err != nil {
 				row.Value = unusable(err)
 			}
