@@ -34,8 +34,9 @@ func (p *program) login(c *cli.Context) error {
 	case set.Config.Value == "":
 		return exit.Usage("your configuration directory is not known: the client has no place",
 			"name a file with --config")
-	case set.Missing("base-url") != "":
-		return exit.Usage(set.Missing("base-url"), "set it, LEADFERRY_BASE_URL or base_url in a profile")
+	}
+	if err := set.Require("base-url"); err != nil {
+		return err
 	}
 	if !p.hold.Take() {
 		return exit.ErrInterrupted
@@ -225,9 +226,6 @@ func (p *program) configCheck(c *cli.Context) error {
 		return exit.Usage("the sandbox is in this process, so there is no way to it", "leave --sandbox out")
 	}
 	set := p.settings.Load()
-	if missing := set.Missing("base-url", "leads-url", "trunk-id"); missing != "" {
-		return exit.Usage(missing, set.ConfigHint(false))
-	}
 	api, err := p.service(c, false) // without the tokens that runs keep: a new one is asked for
 	if err != nil {
 		return err

@@ -89,8 +89,8 @@ func (p *program) service(c *cli.Context, sends bool) (leadapi.Config, error) {
 	if _, typed := p.line.Typed["directory"]; typed {
 		return api, exit.Usage("--directory works with --sandbox only", "a real service knows its organizations itself")
 	}
-	if missing := set.Missing("base-url", "leads-url", "trunk-id"); missing != "" {
-		return api, exit.Usage(missing, set.ConfigHint(true))
+	if err := set.Require("base-url", "leads-url", "trunk-id"); err != nil {
+		return api, err
 	}
 	if err := set.Reach(&api); err != nil || !sends {
 		return api, err

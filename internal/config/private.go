@@ -67,19 +67,18 @@ func believe(f *os.File, path string, who privacy) error {
 	if err != nil {
 		return err
 	}
-	refuse := func(text, hint string) error { return fault(path, text, hint) }
 	switch {
 	case !info.Mode().IsRegular():
-		return refuse("is no regular file", "name a file itself, no folder, device or pipe")
+		return fault(path, "is no regular file", "name a file itself, no folder, device or pipe")
 	case !disk.Trusted(info) || who == ownFile && !disk.Mine(info):
-		return refuse("belongs to another user, who could put into it what he likes",
+		return fault(path, "belongs to another user, who could put into it what he likes",
 			`copy it, or make it yours: chown "$(id -un)" `+shell.Path(path))
 	case disk.Open(info, 0o022):
-		return refuse("group or others may write to this file", chmod("go-w", path))
+		return fault(path, "group or others may write to this file", chmod("go-w", path))
 	case who == ownFile && disk.Shared(info):
-		return refuse("group or others may read this file, which holds a secret", chmod("600", path))
+		return fault(path, "group or others may read this file, which holds a secret", chmod("600", path))
 	case who == secret && disk.Open(info, 0o004) && !handedOver(path):
-		return refuse("others may read this file, which holds a secret", chmod("600", path))
+		return fault(path, "others may read this file, which holds a secret", chmod("600", path))
 	}
 	return nil
 }

@@ -103,22 +103,10 @@ func OpenPatiently(wait time.Duration, f func() error) error {
 	}
 }
 
-// Replaceable fails when a file could not be replaced now for another program that has it open. One that is not there
-// is none.
+// Replaceable fails when a file could not be replaced now for another program that has it open: it cannot take its own
+// name then. One that is not there is none.
 func Replaceable(path string) error {
-	err := Patiently(func() error {
-		name, err := windows.UTF16PtrFromString(path)
-		if err != nil {
-			return err
-		}
-		const anyShare = windows.FILE_SHARE_READ | windows.FILE_SHARE_WRITE | windows.FILE_SHARE_DELETE
-		h, err := windows.CreateFile(name, windows.DELETE, anyShare, nil, windows.OPEN_EXISTING,
-			windows.FILE_FLAG_OPEN_REPARSE_POINT, 0)
-		if err != nil {
-			return &os.PathError{Op: "open", Path: path, Err: err}
-		}
-		return windows.CloseHandle(h)
-	})
+	err := Patiently(func() error { return os.Rename(path, path) })
 	if errors.As(err, new(held)) {
 		return err
 	}

@@ -11,6 +11,8 @@ import (
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
+
+	"leadferry/internal/spelling"
 )
 
 // MaxNamespace is the longest namespace, in bytes.
@@ -111,7 +113,7 @@ func plain(s string) string {
 	if number := strings.TrimSuffix(s, ".0"); number != s && isDigits(strings.ReplaceAll(number, ",", "")) {
 		s = number
 	}
-	if isGrouped(s) {
+	if strings.Contains(s, ",") && grouped().MatchString(s) {
 		return strings.ReplaceAll(s, ",", "")
 	}
 	if len(s) == 18 && s[15:] == salesforceSuffix(s[:15]) {
@@ -120,19 +122,8 @@ func plain(s string) string {
 	return s
 }
 
-// isGrouped says that a number has a comma between its thousands.
-func isGrouped(s string) bool {
-	first, groups, more := strings.Cut(s, ",")
-	if !more || len(first) > 3 || !isDigits(first) {
-		return false
-	}
-	for more {
-		if first, groups, more = strings.Cut(groups, ","); len(first) != 3 || !isDigits(first) {
-			return false
-		}
-	}
-	return true
-}
+// grouped fits a number with a comma between its thousands.
+var grouped = spelling.Form(`^[0-9]{1,3}(,[0-9]{3})+$`)
 
 // salesforceSuffix are the three letters behind an ID of 15 that tell which of its letters are capitals, so that it
 // stays what it is where case is lost; "" for what is none.
@@ -154,13 +145,11 @@ func salesforceSuffix(id string) string {
 	return string(suffix[:])
 }
 
-// IsCut reports whether a key is a number as a spreadsheet writes one that is too long for its column (1.23457E+11):
-// its last digits are lost.
-func IsCut(key string) bool {
-	mantissa, exponent, found := strings.Cut(key, "E+")
-	whole, part, point := strings.Cut(mantissa, ".")
-	return found && point && len(whole) == 1 && isDigits(whole) && isDigits(part) && isDigits(exponent)
-}
+// cut fits a number as a spreadsheet writes one that is too long for its column.
+var cut = spelling.Form(`^[0-9]\.[0-9]+E\+[0-9]+$`)
+
+// IsCut reports whether a key is a number that a spreadsheet cut (1.23457E+11): its last digits are lost.
+func IsCut(key string) bool { return strings.Contains(key, "E+") && cut().MatchString(key) }
 
 // shown drops, as strings.Map does, what does not show.
 func shown(r rune) rune {

@@ -135,7 +135,7 @@ func (ls *lists) entries(yield func(checkpoint.Entry, error) bool) {
 		ls.list, l.taken = l, 0
 		for row, err := range l.each {
 			if ls.row = row; err == nil && l.results {
-				row.State, err = l.stateOf(row)
+				row.State, _, err = l.stateOf(row)
 				if err == nil && (row.number > len(l.best) || !l.best[row.number-1]) {
 					continue
 				}
@@ -221,8 +221,9 @@ func (ls *lists) chooseRows() error {
 			if err == nil && !l.results {
 				break
 			}
+			this := bestRow{list: uint32(i)}
 			if err == nil {
-				row.State, err = l.stateOf(row)
+				row.State, this.tells, err = l.stateOf(row)
 			}
 			if err != nil {
 				return err
@@ -230,7 +231,7 @@ func (ls *lists) chooseRows() error {
 			if row.State == "" || row.Key == "" {
 				continue
 			}
-			this := bestRow{strings.Clone(row.LeadID), uint32(i), uint32(row.number), row.tells()}
+			this.lead, this.number = strings.Clone(row.LeadID), uint32(row.number)
 			b, again := best[row.Key]
 			if again && this.lead != b.lead && this.lead != "" && b.lead != "" {
 				where := fmt.Sprintf("row %d of %s", b.number, ls.all[b.list].path)
@@ -253,33 +254,28 @@ func (ls *lists) chooseRows() error {
 	return nil
 }
 
-// tells orders what rows of one key tell: that it has this lead and whether it is linked, that it has this lead, that it
-// may have one, that it has one.
-func (row *listed) tells() uint8 {
-	switch {
-	case row.State == checkpoint.InDoubt.String():
-		return 1
-	case row.LeadID == "":
-		return 0
-	case row.Outcome == importer.Pending.String(), row.Outcome == importer.Skipped.String():
-		return 2
+// stateOf is the state that a row of a run's results has in a checkpoint, or "" where it has no lead, and how much it
+// tells of it, in this order: that there is one, that there may be this one, that there is this one, whether it is
+// linked, too.
+func (l *list) stateOf(row *listed) (state string, tells uint8, err error) {
+	is := func(outcomes ...importer.Outcome) bool {
+		return slices.ContainsFunc(outcomes, func(o importer.Outcome) bool { return o.String() == row.Outcome })
 	}
-	return 3
-}
-
-// stateOf is the state that a row of a run's results has in a checkpoint, or nothing where it has no lead.
-func (l *list) stateOf(row *listed) (string, error) {
-	switch {
+	switch hasID := row.LeadID != ""; {
 	case !importer.IsOutcome(row.Outcome):
-		return "", l.fault(row, "its outcome is none; nothing was taken over", "")
-	case row.Outcome == importer.InDoubt.String():
-		return checkpoint.InDoubt.String(), nil
-	case row.Outcome == importer.Partial.String() && row.LeadID != "":
-		return checkpoint.Partial.String(), nil
-	case row.LeadID != "" || slices.Contains([]string{"created", "unchanged", "changed", "partial"}, row.Outcome):
-		return checkpoint.Created.String(), nil
+		return "", 0, l.fault(row, "its outcome is none; nothing was taken over", "")
+	case is(importer.InDoubt):
+		return checkpoint.InDoubt.String(), 1, nil
+	case hasID && is(importer.Pending, importer.Skipped):
+		return checkpoint.Created.String(), 2, nil
+	case hasID && is(importer.Partial):
+		return checkpoint.Partial.String(), 3, nil
+	case hasID:
+		return checkpoint.Created.String(), 3, nil
+	case is(importer.Created, importer.Unchanged, importer.Changed, importer.Partial):
+		return checkpoint.Created.String(), 0, nil
 	}
-	return "", nil
+	return "", 0, nil
 }
 
 // entryOf is a row of a list as the checkpoint takes it; the reverse of exportLine.

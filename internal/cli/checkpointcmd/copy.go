@@ -100,9 +100,6 @@ func (d *Command) repair() error {
 	if disk.Exists(to) {
 		return exit.Usage(to+": exists already", "name a file that is not there yet")
 	}
-	if info, err := os.Stat(filepath.Dir(to)); err != nil || !info.IsDir() {
-		return exit.Usage("there is no folder "+filepath.Dir(to), "make it first")
-	}
 	o := d.FileOptions()
 	o.Witnesses, o.Require = d.Witnesses(), true
 	looks := o

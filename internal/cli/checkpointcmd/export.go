@@ -74,9 +74,9 @@ func (d *Command) export() error {
 // export is which entries are written, and how.
 type export struct {
 	which      checkpoint.Filter
-	csv        bool             // else JSONL
-	terminal   bool             // it goes to one: nothing may act upon it
-	namespaced bool             // keys have namespaces
+	csv        bool // else JSONL
+	terminal   bool // it goes to one: nothing may act upon it
+	namespaced bool // keys have namespaces
 }
 
 // exportTo writes what the checkpoint knows. Of a damaged one it writes what can still be read, and fails. The

@@ -269,8 +269,8 @@ func (l *list) plausible(row *listed) error {
 	const write = "write the lead ID that the console shows"
 	id, resolves := row.LeadID, l.command == "resolve"
 	short := resolves && len(id) < 6 && strings.IndexAny(id, digits) == 0
-	cut := len(id) < len(uuid) && rowkey.IsUUID(id+uuid[min(len(id), len(uuid)):]) ||
-		len(id) > len(uuid) && rowkey.IsUUID(id[:len(uuid)])
+	begins := min(len(id), len(uuid))
+	cut := len(id) != len(uuid) && rowkey.IsUUID(id[:begins]+uuid[begins:])
 	switch {
 	case id == "":
 		return nil

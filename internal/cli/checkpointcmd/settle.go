@@ -217,10 +217,11 @@ func (d *Command) forget() error {
 	d.printf("%s forgotten, %s: %d with a lead, %d refused, %d in doubt, %d not known, %d forgotten before\n",
 		english.Plural(made+refused+doubts+unknown+already, "key", ""), then, made, refused, doubts, unknown, already)
 	d.tellIf(inSandbox > 0, "%s removed from the sandbox's own data", english.Plural(inSandbox, "lead", ""))
-	d.tellIf(doubts > 0 && sandboxed, "rows in doubt may have a lead in the sandbox's own data: a run with "+
-		"--sandbox --sandbox-reset empties them")
-	d.tellIf(doubts > 0 && !sandboxed, "rows in doubt may have a lead on the service: look in the "+
-		"console; leadferry will not remind you")
+	where := "on the service: look in the console; leadferry will not remind you"
+	if sandboxed {
+		where = "in the sandbox's own data: a run with --sandbox --sandbox-reset empties them"
+	}
+	d.tellIf(doubts > 0, "rows in doubt may have a lead %s", where)
 	still := made + already - inSandbox
 	d.tellIf(still > 0 && unblock, "the service may have %s of these rows still, and the next import makes another: "+
 		"have it removed at the vendor first", english.Plural(still, "lead", ""))

@@ -3,6 +3,7 @@ package checkpointcmd
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,7 +32,7 @@ func (d *Command) status() error {
 	if err != nil {
 		return err
 	}
-	if !at.OnServer() {
+	if !at.OnServer() { // a run that goes on keeps a file to itself
 		s, err := bolt.ReadStatus(at.Path, at.Target, d.FileOptions())
 		if err == nil {
 			d.showStatus(&s)
@@ -44,7 +45,8 @@ func (d *Command) status() error {
 			return err
 		}
 		d.showStatus(&s)
-		return d.listWorkers(db.(*postgres.Store), false)
+		fmt.Fprintln(d.Out, "\nworkers")
+		return d.listWorkers(db.(*postgres.Store))
 	})
 }
 
@@ -108,19 +110,16 @@ func (d *Command) workers() error {
 			return exit.Usage("a checkpoint in a file has no workers: one run at a time uses it",
 				"leadferry checkpoint status shows the last runs")
 		}
-		return d.listWorkers(server, true)
+		return d.listWorkers(server)
 	})
 }
 
 // shownWorkers is how many workers are listed, the newest, beside those that hold rows.
 const shownWorkers = 20
 
-// listWorkers lists all of them, or those that are at work or hold rows.
-func (d *Command) listWorkers(server *postgres.Store, all bool) error {
+func (d *Command) listWorkers(server *postgres.Store) error {
 	workers, err := server.Workers(d.C.Context, shownWorkers)
-	workers = slices.DeleteFunc(workers, func(w postgres.Worker) bool { return !all && !w.Alive && w.Holds == 0 })
-	d.tellIf(!all && len(workers) > 0, "\nworkers")
-	d.tellIf(all && err == nil && len(workers) == 0, "no run has used it yet")
+	d.tellIf(err == nil && len(workers) == 0, "no run has used it yet")
 	for i := range workers {
 		d.worker(&workers[i])
 	}
@@ -234,23 +233,19 @@ func (d *Command) writeState(e *checkpoint.Entry) {
 }
 
 type historyLine struct {
-	at   time.Time
-	run  string
-	text string
+	at        time.Time
+	run, text string
 }
 
 // historyLines gathers the events of a key and what the audit holds about it.
 func historyLines(ctx context.Context, db ledger.Ledger, key string) (lines []historyLine, err error) {
-	events, err := checkpoint.History(ctx, db, key)
-	if err != nil {
+	events, unread := checkpoint.History(ctx, db, key)
+	audit, err := checkpoint.AuditOf(ctx, db)
+	if err = errors.Join(unread, err); err != nil {
 		return nil, err
 	}
 	for _, ev := range events {
 		lines = append(lines, historyLine{ev.At, ev.Run, eventText(ev)})
-	}
-	audit, err := checkpoint.AuditOf(ctx, db)
-	if err != nil {
-		return nil, err
 	}
 	for _, d := range audit {
 		for _, e := range d.Against {
@@ -293,36 +288,25 @@ var actTexts = []struct {
 // eventText says in words what an event was.
 func eventText(ev checkpoint.Event) string {
 	var parts []string
+	add := func(is bool, text string) {
+		if is {
+			parts = append(parts, text)
+		}
+	}
 	for _, a := range actTexts {
 		byPeople := a.act == checkpoint.Made && ev.Act&(checkpoint.Adopted|checkpoint.Decided) != 0
-		if ev.Act&a.act != 0 && !byPeople {
-			parts = append(parts, a.text)
-		}
+		add(ev.Act&a.act != 0 && !byPeople, a.text)
 	}
-	if s := ev.Send; ev.Act&checkpoint.Doubted != 0 {
-		if s.File != "" {
-			parts = append(parts, fmt.Sprintf("%s:%d", s.File, s.Line))
-		}
-		switch {
-		case s.Organization != "":
-			parts = append(parts, "for organization "+s.Organization)
-		case s.Locator != "":
-			parts = append(parts, "by locator "+s.Locator)
-		}
+	s, doubted := ev.Send, ev.Act&checkpoint.Doubted != 0
+	add(doubted && s.File != "", fmt.Sprintf("%s:%d", s.File, s.Line))
+	add(doubted && s.Organization != "", "for organization "+s.Organization)
+	add(doubted && s.Locator != "", "by locator "+s.Locator)
+	if len(parts) == 0 && ev.Act&checkpoint.StatusSent == 0 {
+		add(ev.State == checkpoint.InDoubt, "held, not sent: the checkpoint was incomplete")
+		add(ev.State != checkpoint.InDoubt, "not confirmed")
 	}
-	switch {
-	case len(parts) > 0 || ev.Act&checkpoint.StatusSent != 0:
-	case ev.State == checkpoint.InDoubt:
-		parts = append(parts, "held, not sent: the checkpoint was incomplete")
-	default:
-		parts = append(parts, "not confirmed")
-	}
-	if ev.Status != "" {
-		parts = append(parts, "status "+statusText(ev.Status))
-	}
-	if ev.Code != 0 {
-		parts = append(parts, fmt.Sprintf("HTTP %d", ev.Code))
-	}
+	add(ev.Status != "", "status "+statusText(ev.Status))
+	add(ev.Code != 0, fmt.Sprintf("HTTP %d", ev.Code))
 	return strings.Join(parts, ", ")
 }
 

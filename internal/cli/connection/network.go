@@ -21,6 +21,7 @@ const noProxy = "none"
 // Route is over which proxy an application is reached, nil for none, and what says so.
 type Route struct {
 	proxy *leadapi.Proxy
+	Shown string // the proxy without what is secret in it, or none
 	From  string
 }
 
@@ -36,12 +37,12 @@ func (s *Settings) routeTo(address *url.URL) (Route, error) {
 	}
 	environment := httpproxy.FromEnvironment()
 	if environment.HTTPSProxy == "" {
-		return Route{From: "default"}, nil
+		return parseRoute(noProxy, "default")
 	}
 	picks := httpproxy.Config{HTTPSProxy: "http://proxy.invalid", NoProxy: environment.NoProxy}
 	if picked, _ := picks.ProxyFunc()(address); picked == nil { // it fails for addresses of proxies that cannot be
-		return Route{From: "no proxy of the environment counts for this address (NO_PROXY, or this machine itself)"},
-			nil
+		const none = "no proxy of the environment counts for this address (NO_PROXY, or this machine itself)"
+		return parseRoute(noProxy, none)
 	}
 	variable := "HTTPS_PROXY"
 	if os.Getenv("https_proxy") != "" {
@@ -51,25 +52,19 @@ func (s *Settings) routeTo(address *url.URL) (Route, error) {
 }
 
 func parseRoute(text, from string) (Route, error) {
+	r := Route{Shown: noProxy, From: from}
 	if text = strings.TrimSpace(text); strings.EqualFold(text, noProxy) {
-		return Route{From: from}, nil
+		return r, nil
 	}
 	proxy, err := leadapi.ParseProxy(text)
 	if err != nil {
-		return Route{From: from}, fmt.Errorf("%s: %w", from, err)
+		return r, fmt.Errorf("%s: %w", from, err)
 	}
-	return Route{proxy, from}, nil
-}
-
-// String is the proxy without what is secret in it.
-func (r Route) String() string {
-	switch {
-	case r.proxy == nil:
-		return noProxy
-	case r.proxy.HasPassword():
-		return r.proxy.String() + " with a user and a password, not shown"
+	r.proxy, r.Shown = proxy, proxy.String()
+	if proxy.HasPassword() {
+		r.Shown += " with a user and a password, not shown"
 	}
-	return r.proxy.String()
+	return r, nil
 }
 
 // addresses are the flags of the two applications.
@@ -96,7 +91,7 @@ func (s *Settings) RouteNotes() (notes []string) {
 	all, err := s.Routes()
 	for _, name := range addresses {
 		if r := all[name]; err == nil && r.proxy != nil {
-			notes = append(notes, fmt.Sprintf("--%s is reached over the proxy %s (%s)", name, r, r.From))
+			notes = append(notes, fmt.Sprintf("--%s is reached over the proxy %s (%s)", name, r.Shown, r.From))
 		}
 	}
 	return notes

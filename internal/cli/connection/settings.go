@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
 	"golang.org/x/net/publicsuffix"
 
 	"leadferry/checkpoint"
@@ -76,7 +77,7 @@ func flagOf(key string) string { return strings.ReplaceAll(key, "_", "-") }
 // the sandbox takes.
 func Begin(line *flags.Line) *Settings {
 	s := &Settings{line: line, connection: map[string]flags.Setting{}, Config: line.Given("config")}
-	for _, name := range []string{"proxy", "ca-file", RequestIDHeader} {
+	for _, name := range []string{"ca-file", RequestIDHeader} {
 		s.connection[name] = line.Given(name)
 	}
 	if dir, err := os.UserConfigDir(); err == nil && !s.Config.Given() {
@@ -91,10 +92,7 @@ func (s *Settings) readProfile() (config.Profile, error) {
 	if s.Profile = s.line.Given("profile"); !s.Profile.Given() {
 		s.Profile = flags.Setting{Name: "profile", Value: DefaultProfile, From: "default"}
 	}
-	all, err := map[string]config.Profile(nil), fs.ErrNotExist
-	if s.Config.Value != "" {
-		all, err = config.Load(s.Config.Value)
-	}
+	all, err := config.Load(s.Config.Value)
 	missing := errors.Is(err, fs.ErrNotExist)
 	if err != nil && !missing {
 		return nil, err
@@ -122,8 +120,8 @@ func (s *Settings) readProfile() (config.Profile, error) {
 		flags.Near("", s.Profile.Value, s.profiles, "its profiles are "+other+makes))
 }
 
-// Missing says which of the settings are not set, or nothing.
-func (s *Settings) Missing(names ...string) string {
+// Require refuses settings some of which are not set.
+func (s *Settings) Require(names ...string) error {
 	var missing []string
 	for _, name := range names {
 		if s.Get(name) == "" {
@@ -131,26 +129,16 @@ func (s *Settings) Missing(names ...string) string {
 		}
 	}
 	if len(missing) == 0 {
-		return ""
+		return nil
 	}
-	return strings.Join(missing, ", ") + " given"
-}
-
-// ConfigHint helps where a setting is missing, to a command that takes the sandbox instead or does not.
-func (s *Settings) ConfigHint(sandbox bool) string {
-	hint, profiles := "set the flags or their LEADFERRY_ variables", ""
+	hint := []string{"set the flags or their LEADFERRY_ variables"}
 	if len(s.profiles) > 0 && !s.Profile.Given() {
-		profiles = "name a --profile (" + strings.Join(s.profiles, ", ") + ")"
+		hint = append(hint, "name a --profile ("+strings.Join(s.profiles, ", ")+")")
 	}
-	switch {
-	case sandbox && profiles != "":
-		return hint + ", " + profiles + ", or add --sandbox to try it out without an account"
-	case sandbox:
-		return hint + ", or add --sandbox to try it out without an account"
-	case profiles != "":
-		return hint + ", or " + profiles
+	if flags.Named("mapping", s.line.Command.Flags) != nil { // it carries rows
+		hint = append(hint, "add --sandbox to try it out without an account")
 	}
-	return hint
+	return exit.Usage(strings.Join(missing, ", ")+" given", english.OxfordWordSeries(hint, "or"))
 }
 
 // Account is an OAuth client with its secret, which is never shown.
@@ -292,7 +280,7 @@ func (s *Settings) Shown() []flags.Setting {
 	for _, name := range addresses {
 		row := flags.Setting{Name: name + "-proxy"}
 		if way, found := ways[name]; found {
-			row.Value, row.From = way.String(), way.From
+			row.Value, row.From = way.Shown, way.From
 			if err != nil {
 				row.Value = unusable(err)
 			}

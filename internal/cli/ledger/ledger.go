@@ -368,10 +368,8 @@ func (m Selection) Attested(db Ledger, older bool, f func() error) error {
 	isDropped := info.New && !info.Incomplete && info.Leads+info.InDoubt == 0
 	if err != nil && info.Sequence == before || isDropped {
 		t.Withdraw()
-		if folder != "" {
-			_ = os.Remove(folder)
-			_ = os.Remove(report.RunsFolder) // unless anything else is in it
-		}
+		_ = os.Remove(folder)
+		_ = os.Remove(report.RunsFolder) // unless anything else is in it
 	}
 	return err
 }
