@@ -128,9 +128,6 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 		ended <- err
 	}()
 	if err := p.hold.Conclude(ctx, interrupt, ended, p.stopping); err != nil {
-		if left, is := errors.AsType[signals.Left](err); is {
-			err = exit.Interrupted(left.Error())
-		}
 		refused := p.reason(err)
 		p.fail(&refused)
 		return p.finish(ctx, refused.Code, &refused)

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"embed"
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -152,14 +151,11 @@ func everyEntry() string {
 	s.Line("leadferry explain NAME - what leadferry says, and what to do about it")
 	for _, k := range explain.Kinds() {
 		s.Heading(k.Title)
-		const columns, width = 3, 24
-		for row := range slices.Chunk(k.Entries, columns) {
-			line := "  "
-			for _, e := range row {
-				line += fmt.Sprintf(" %-*s", width, e.Name)
-			}
-			s.Line("%s", strings.TrimRight(line, " "))
+		var names []string
+		for _, e := range k.Entries {
+			names = append(names, e.Name)
 		}
+		s.Entry("", strings.Join(names, ", "), 3)
 	}
 	return s.String()
 }
