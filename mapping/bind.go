@@ -177,6 +177,9 @@ func (s *search) find(c use) int {
 		case !s.named:
 			s.named, hint = true, s.file+" has "+spelling.List(s.columns.Names[:s.columns.Own], mostNamed, texts.Quote)+
 				"; a fixed text has no braces"
+			if s.columns.Own == 1 {
+				hint += "; lines above the header, such as sep=; or a title, need source: {skip_rows: 1}"
+			}
 		}
 		s.fail(c.at, fmt.Sprintf("%s: %s has no column %s", c.path, s.file, texts.Quote(name)), hint)
 		return -1

@@ -128,9 +128,6 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 		ended <- err
 	}()
 	if err := p.hold.Conclude(ctx, interrupt, ended, p.stopping); err != nil {
-		if left, is := errors.AsType[signals.Left](err); is {
-			err = exit.Interrupted(left.Error())
-		}
 		refused := p.reason(err)
 		p.fail(&refused)
 		return p.finish(ctx, refused.Code, &refused)
@@ -297,18 +294,19 @@ func (p *program) tell(level slog.Level, word, text string) {
 
 // fail says why a command ended, for people or for programs.
 func (p *program) fail(end *exit.Error) {
-	for _, one := range end.Sentences() {
-		if p.json {
-			text := report.Escape(strings.ReplaceAll(one.Text, "\n", "; "))
-			p.logger().Error(text, "exit_code", end.Code, "hint", report.Escape(one.Hint))
-			continue
-		}
-		for line := range strings.Lines(one.Text) {
-			fmt.Fprintf(p.Err, "%s %s\n", p.inkOf(p.Err).Red("leadferry:"),
-				report.Escape(strings.TrimSuffix(line, "\n")))
-		}
-		if one.Hint != "" {
-			fmt.Fprintln(p.Err, p.inkOf(p.Err).Dim("hint: "+report.Escape(one.Hint)))
+	one, ink := end.Joined(), p.inkOf(p.Err)
+	switch {
+	case one.Text == "": // whoever would read it has gone
+		return
+	case p.json:
+		p.logger().Error(report.Escape(one.Text), "exit_code", one.Code, "hint", report.Escape(one.Hint))
+		return
+	}
+	for line := range strings.SplitSeq(strings.TrimSuffix(end.Text+"\nhint: "+end.Hint, "\nhint: "), "\n") {
+		if line = report.Escape(line); strings.HasPrefix(line, "hint: ") {
+			fmt.Fprintln(p.Err, ink.Dim(line))
+		} else {
+			fmt.Fprintln(p.Err, ink.Red("leadferry:"), line)
 		}
 	}
 }

@@ -143,20 +143,44 @@ func (p *program) finish(ctx context.Context, code int, refused *exit.Error) int
 	}
 	p.warnOf(badMetrics, bad)
 	s := e.summary.Load()
-	if s != nil {
-		if keep := flags.Int(e.c.Load(), "keep-runs"); keep > 0 && !s.DryRun {
-			p.warnOf("--keep-runs", s.Prune(report.RunsFolder, keep))
-		}
+	if s == nil {
+		s = p.refusal(refused)
+		p.warnOf("the reason could not be written to standard output", p.printReason(s))
+	} else if keep := flags.Int(e.c.Load(), "keep-runs"); keep > 0 && !s.DryRun {
+		p.warnOf("--keep-runs", s.Prune(report.RunsFolder, keep))
 	}
 	if e.onFinish != nil {
-		p.warnOf("--on-finish", p.runOnFinish(ctx, s, code))
+		p.warnOf("--on-finish", p.runOnFinish(ctx, s.SummaryPath, code))
 	}
-	if s == nil {
-		p.tellRefusal(refused)
-	} else if p.json && !(e.c.Load().Bool("quiet") && code == importer.CodeComplete) {
+	if p.json && (code != importer.CodeComplete || !e.c.Load().Bool("quiet")) {
 		logEnd(p.logger(), s)
 	}
 	return code
+}
+
+// refusal is the summary of a command that was refused before it had one.
+func (p *program) refusal(why *exit.Error) *report.Summary {
+	e := why.Joined()
+	return &report.Summary{
+		Outcome: "refused", ExitCode: e.Code, StopReason: e.Text, Hint: e.Hint, Version: Version, RunID: p.ending.run,
+		Command: p.ending.command,
+	}
+}
+
+// printReason says for programs why there is no summary, where they asked for one.
+func (p *program) printReason(s *report.Summary) error {
+	if !p.ending.asJSON {
+		return nil
+	}
+	b, err := json.MarshalIndent(struct {
+		ExitCode int    `json:"exit_code"`
+		Reason   string `json:"reason"`
+		Hint     string `json:"hint"`
+	}{s.ExitCode, s.StopReason, s.Hint}, "", "  ")
+	if err == nil {
+		_, err = p.Out.Write(append(report.EscapeJSON(b), '\n'))
+	}
+	return err
 }
 
 // warnOf says on standard error what went wrong beside the command itself.
@@ -167,38 +191,14 @@ func (p *program) warnOf(what string, err error) {
 	}
 }
 
-// tellRefusal says for programs why there is no summary.
-func (p *program) tellRefusal(e *exit.Error) {
-	told := e.Joined()
-	if p.json {
-		p.logger().Error("the run ended", "outcome", "refused", "exit_code", told.Code, "reason", report.Escape(told.Text),
-			"rows", report.RowCounts{}, "hint", report.Escape(told.Hint))
-	}
-	if !p.ending.asJSON {
-		return
-	}
-	b, err := json.MarshalIndent(struct {
-		ExitCode int    `json:"exit_code"`
-		Reason   string `json:"reason"`
-		Hint     string `json:"hint"`
-	}{told.Code, told.Text, told.Hint}, "", "  ")
-	if err == nil {
-		_, err = p.Out.Write(append(report.EscapeJSON(b), '\n'))
-	}
-	p.warnOf("the reason could not be written to standard output", err)
-}
-
 // runOnFinish runs the command of --on-finish with the summary's path and the exit code. Where all of standard error is
 // JSON, the words of the command have no place.
-func (p *program) runOnFinish(ctx context.Context, s *report.Summary, code int) error {
-	path, to := "", io.Writer(p.Err)
-	if s != nil {
-		path = s.SummaryPath
-	}
+func (p *program) runOnFinish(ctx context.Context, summary string, code int) error {
+	to := io.Writer(p.Err)
 	if p.json {
 		to = nil
 	}
-	return append(p.ending.onFinish, path, strconv.Itoa(code)).Run(ctx, to, to)
+	return append(p.ending.onFinish, summary, strconv.Itoa(code)).Run(ctx, to, to)
 }
 
 const badMetrics = "the metrics file is not right"

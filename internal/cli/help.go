@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"embed"
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -103,19 +102,12 @@ func helpFlags(s *terminal.Screen, group string, list []cli.Flag) {
 			s.Heading(cmp.Or(group, "flags"))
 			begun = true
 		}
-		// As it is typed, and what it does, what holds without it, and its variable.
+		// As it is typed; what it does, its default, and its variable.
 		typed, about, _ := strings.Cut(f.String(), "\t")
 		typed, _, _ = strings.Cut(typed, " [ ") // urfave writes one that may be repeated twice
-		about = quoted().ReplaceAllString(nothing().ReplaceAllString(about, ""), " (default: $1)")
 		s.Entry("   "+typed, about, flagColumn)
 	}
 }
-
-// What urfave says of a default that is none, or a text.
-var (
-	nothing = spelling.Form(` \(default: "?(0|0s|false)"?\)`)
-	quoted  = spelling.Form(` \(default: "(.*)"\)`)
-)
 
 // warnOfVariables warns of variables that nothing reads and somebody may rely on: a flag has that name but takes no
 // variable, so that asking for a dry run by one is a live run, or a variable has nearly that name.
@@ -159,14 +151,11 @@ func everyEntry() string {
 	s.Line("leadferry explain NAME - what leadferry says, and what to do about it")
 	for _, k := range explain.Kinds() {
 		s.Heading(k.Title)
-		const columns, width = 3, 24
-		for row := range slices.Chunk(k.Entries, columns) {
-			line := "  "
-			for _, e := range row {
-				line += fmt.Sprintf(" %-*s", width, e.Name)
-			}
-			s.Line("%s", strings.TrimRight(line, " "))
+		var names []string
+		for _, e := range k.Entries {
+			names = append(names, e.Name)
 		}
+		s.Entry("", strings.Join(names, ", "), 3)
 	}
 	return s.String()
 }

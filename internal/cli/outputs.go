@@ -35,7 +35,6 @@ type place struct {
 	path, what string
 	real       string      // the whole path, behind the links on its way
 	file       fs.FileInfo // behind links; nil: nothing is there
-	whole      bool        // a folder in which no output may lie
 }
 
 func placeAt(path, what string) place {
@@ -64,16 +63,14 @@ func (p *place) is(q *place) bool {
 	return strings.EqualFold(p.real, q.real)
 }
 
-// overwrites reports whether an output would be written over a place, or into a folder that must stay whole. A run's
-// folder may hold the output that it would make there under the same name. On some systems case does not matter.
+// overwrites reports whether an output would be written over a place. A run's folder may hold the output that it would
+// make there under the same name. On some systems case does not matter.
 func (p *place) overwrites(q *place) bool {
 	partial := placeAt(p.path+".partial", p.what) // its name until it is complete
 	dir, name := filepath.Dir(q.real), filepath.Base(q.real)
 	switch {
 	case p.is(q):
 		return true
-	case q.whole:
-		return strings.HasPrefix(strings.ToLower(p.real), strings.ToLower(q.real)+string(filepath.Separator))
 	case p.what == "--out":
 		kind := report.RunFile(strings.ToLower(name))
 		return kind != "" && "--"+kind != q.what && strings.EqualFold(dir, p.real)
@@ -131,9 +128,8 @@ func (p *program) keepApart(c *cli.Context, outputs []place, inputs []string) er
 		}
 		for _, q := range kept {
 			if o.overwrites(&q) {
-				how := map[bool]string{true: "is in", false: "would take the place of"}[q.whole]
-				return exit.Usage(fmt.Sprintf("%s %s %s %s, which is %s", o.what, o.path, how, q.path, q.what),
-					"name another place")
+				return exit.Usage(fmt.Sprintf("%s %s would take the place of %s, which is %s", o.what, o.path, q.path,
+					q.what), "name another place")
 			}
 		}
 	}
@@ -163,8 +159,8 @@ func (p *program) keepOutputs(c *cli.Context, f report.Files, inputs []string) e
 		f.Dir, w.Run, w.Target.LeadsURL), "name another folder")
 }
 
-// keptPlaces are the files that no output may replace, and the folders of secrets, in which none may lie. Checkpoints
-// are the one of the command and those of all targets in the state directory.
+// keptPlaces are the files that no output may replace. Checkpoints are the one of the command and those of all targets
+// in the state directory.
 func (p *program) keptPlaces(c *cli.Context, inputs []string) (kept []place) {
 	add := func(what string, paths ...string) {
 		for _, path := range paths {
@@ -173,22 +169,16 @@ func (p *program) keptPlaces(c *cli.Context, inputs []string) (kept []place) {
 			}
 		}
 	}
-	state, err := config.StateDir()
+	state, _ := config.StateDir()
 	checkpoints, _ := filepath.Glob(filepath.Join(state, "*.db"))
 	if path, named := p.ledger(c).Path(); named == nil && !checkpoint.IsAddress(path) {
 		real := placeAt(path, "").real
 		checkpoints = append([]string{path, real}, checkpoints...)
 	}
 	set := p.settings.Load()
-	if set.Config.Value != "" {
-		add("for the clients that login stores", config.CredentialsFolder(set.Config.Value))
-	}
-	if err == nil {
-		add("for the tokens of sign-ins", filepath.Join(state, "tokens"))
-	}
-	for i := range kept {
-		kept[i].whole = true
-	}
+	clients, _ := filepath.Glob(filepath.Join(config.CredentialsFolder(set.Config.Value), "*"))
+	tokens, _ := filepath.Glob(filepath.Join(state, "tokens", "*"))
+	add("a client or a token of sign-ins", append(clients, tokens...)...)
 	if info, err := p.In.Stat(); err == nil && info.Mode().IsRegular() && slices.Contains(inputs, "-") {
 		kept = append(kept, place{path: "the file of standard input", what: "an input", file: info})
 	}
@@ -230,7 +220,7 @@ func (p *program) report(c *cli.Context) error {
 	to, fleet := c.String("output"), c.String("fleet")
 	switch {
 	case c.NArg() > 1:
-		return exit.Usage("report takes one run", "its folder, its summary or its ID; without one it is the last")
+		return exit.Usage("report takes one run", "its folder or its summary; without one it is the last")
 	case to == "-" && c.Bool("open"):
 		return exit.Usage("--open opens a file, and -o - writes none", "leave one of them out")
 	case fleet != "" && c.Args().Present():
@@ -238,11 +228,15 @@ func (p *program) report(c *cli.Context) error {
 	case fleet != "":
 		return p.reportFleet(c, to)
 	}
-	from, err := runNamed(c.Args().First())
-	if err != nil {
-		return err
+	const hint = "RUN is the folder that a run left, or its summary.json; without it the last run is meant"
+	from := c.Args().First()
+	if from == "" {
+		last := report.Newest([]string{report.RunsFolder}, 1)
+		if len(last) == 0 {
+			return exit.Usage("there is no finished run in "+report.RunsFolder+" here", hint)
+		}
+		from = last[0].SummaryPath
 	}
-	const hint = "RUN is the folder that a run left, its summary.json or its ID; without it the last run is meant"
 	s, err := report.Read(from)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -258,23 +252,6 @@ func (p *program) report(c *cli.Context) error {
 		return err
 	}
 	return p.print(report.EscapeLine(to) + "\n")
-}
-
-// runNamed is the folder or the summary of a run that is named by it or by its ID, or of the last one.
-func runNamed(name string) (string, error) {
-	if name == "" {
-		last := report.Newest([]string{report.RunsFolder}, 1)
-		if len(last) == 0 {
-			return "", exit.Usage("there is no finished run in "+report.RunsFolder+" here", "name the run's folder")
-		}
-		return last[0].SummaryPath, nil
-	}
-	if _, err := os.Stat(name); err != nil {
-		if found, _ := filepath.Glob(filepath.Join(report.RunsFolder, "*-"+name)); len(found) == 1 {
-			return found[0], nil
-		}
-	}
-	return name, nil
 }
 
 // writePage makes the page, in the place of an older one, and opens it where that is asked for.

@@ -147,12 +147,8 @@ func (p *program) watch(c *cli.Context, in *inputs.Files, o *importer.Options, l
 // begin announces the run, asks where that is due, and shows the progress from then on.
 func (v *screen) begin(s *importer.Start) error {
 	v.announce(s)
-	switch { // somebody asked for the page: with --quiet too
-	case v.live == nil:
-	case v.json:
-		v.o.Log.Info("page", "url", v.live.URL())
-	default:
-		fmt.Fprintf(&v.log, "page: %s\n", v.live.URL())
+	if v.live != nil { // somebody asked for the page: with --quiet too
+		v.tell(slog.LevelInfo, "", "page: "+v.live.URL())
 	}
 	err := v.hear(s)
 	if err == nil && v.asks {
@@ -287,9 +283,8 @@ func (p *program) endPage(live *runpage.Live, refused error) {
 	s := p.ending.summary.Load()
 	if s == nil && refused != nil {
 		why := p.reason(refused)
-		e := why.Joined()
-		s = &report.Summary{Outcome: "stopped", StopReason: e.Text, Hint: e.Hint, Version: Version}
-		s.RunID, s.Command = p.ending.run, p.ending.command
+		s = p.refusal(&why)
+		s.Outcome = "stopped"
 	}
 	p.warnOf("the live page did not end well", live.End(s))
 }

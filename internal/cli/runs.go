@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -291,32 +292,26 @@ var schedulers = [...]struct{ index, count, least, step string }{
 
 // schedulersShard is the place that a scheduler gave this process. Numbers of Slurm's tasks begin anywhere and go up
 // in steps.
-func schedulersShard(env func(string) string) (part importer.Shard, err error) {
-	const byHand = "name the part, such as --shard 0/4"
-	var found []string
-	for _, s := range schedulers {
-		if env(s.index) == "" {
-			continue
-		}
-		found = append(found, s.index)
-		least, step := max(plainNumber(env(s.least)), 0), max(plainNumber(env(s.step)), 1)
-		task, of := plainNumber(env(s.index)), plainNumber(env(s.count))
-		part = importer.Shard{Index: (task - least) / step, Of: of}
-		if task < least || (task-least)%step != 0 || part.Index >= of || of > mostShards {
-			err = exit.Usage(fmt.Sprintf("--shard auto cannot be made of %s=%s and %s=%s", s.index, env(s.index),
-				s.count, env(s.count)), "the array has to be complete and even, such as 0-7; for Kubernetes set "+
-				"LEADFERRY_SHARDS to the job's completions; or name the part, such as --shard 3/8")
+func schedulersShard(env func(string) string) (importer.Shard, error) {
+	var set []string
+	s := schedulers[0]
+	for _, one := range schedulers {
+		if env(one.index) != "" {
+			set, s = append(set, one.index), one
 		}
 	}
-	switch {
-	case len(found) == 0:
-		err = exit.Usage("--shard auto finds no scheduler: none of JOB_COMPLETION_INDEX, AWS_BATCH_JOB_ARRAY_INDEX and "+
-			"SLURM_ARRAY_TASK_ID is set", byHand+", or run it as an array job")
-	case len(found) > 1:
-		err = exit.Usage("--shard auto finds several schedulers: "+strings.Join(found, " and ")+" are set", byHand)
+	if len(set) != 1 {
+		return importer.Shard{}, exit.Usage("--shard auto finds no scheduler, or several: of JOB_COMPLETION_INDEX, "+
+			"AWS_BATCH_JOB_ARRAY_INDEX and SLURM_ARRAY_TASK_ID one must be set, and here it is "+
+			cmp.Or(strings.Join(set, " and "), "none"), "name the part, such as --shard 0/4, or run it as an array job")
 	}
-	if err != nil {
-		return importer.Shard{}, err
+	least, step := max(plainNumber(env(s.least)), 0), max(plainNumber(env(s.step)), 1)
+	task, of := plainNumber(env(s.index)), plainNumber(env(s.count))
+	part := importer.Shard{Index: (task - least) / step, Of: of}
+	if task < least || (task-least)%step != 0 || part.Index >= of || of > mostShards {
+		return importer.Shard{}, exit.Usage(fmt.Sprintf("--shard auto cannot be made of %s=%s and %s=%s", s.index,
+			env(s.index), s.count, env(s.count)), "the array has to be complete and even, such as 0-7; for Kubernetes "+
+			"set LEADFERRY_SHARDS to the job's completions; or name the part, such as --shard 3/8")
 	}
 	return part, nil
 }

@@ -83,11 +83,10 @@ func (p *program) wayWords(c *cli.Context) (words []string) {
 func (p *program) service(c *cli.Context, sends bool) (leadapi.Config, error) {
 	set := p.settings.Load()
 	api := leadapi.Config{BaseURL: set.Get("base-url"), LeadsURL: set.Get("leads-url"), TrunkID: set.Get("trunk-id")}
-	if c.Bool("sandbox-reset") {
-		return api, exit.Usage("--sandbox-reset works with --sandbox only", "a real service's leads cannot be deleted")
-	}
-	if _, typed := p.line.Typed["directory"]; typed {
-		return api, exit.Usage("--directory works with --sandbox only", "a real service knows its organizations itself")
+	for _, name := range []string{"sandbox-reset", "directory"} {
+		if _, typed := p.line.Typed[name]; typed {
+			return api, exit.Usage("--"+name+" works with --sandbox only", "leave it out, or add --sandbox")
+		}
 	}
 	if err := set.Require("base-url", "leads-url", "trunk-id"); err != nil {
 		return api, err
@@ -169,28 +168,30 @@ func openSandbox(c *cli.Context, checkpointPath string) (api leadapi.Config, sto
 
 // resetSandbox removes the imitation's leads and checkpoint, and nothing that belongs to a real target.
 func resetSandbox(path string) error {
+	data := ledger.SandboxData(path)
 	db, err := bolt.Open(path, connection.SandboxTarget, bolt.Options{Wait: time.Second, Require: true})
-	if err == nil {
+	switch {
+	case err == nil:
 		err = db.Close()
+	case errors.Is(err, checkpoint.ErrMissing):
+		err = nil
 	}
-	if err != nil && !errors.Is(err, checkpoint.ErrMissing) {
-		return err
+	if err == nil && disk.Exists(data) { // what is no file of the sandbox is not removed
+		server, none := sandbox.New(sandbox.Options{Path: data})
+		if none != nil {
+			return exit.Usage(none.Error(), "end the run that uses it, or name another --checkpoint")
+		}
+		err = server.Close()
 	}
-	if disk.Exists(ledger.SandboxData(path)) { // what is no file of the sandbox is not removed
-		data, err := sandbox.New(sandbox.Options{Path: ledger.SandboxData(path)})
+	for _, name := range append(bolt.Companions(path), path, data) {
 		if err == nil {
-			err = data.Close()
+			err = os.Remove(name)
 		}
-		if err != nil {
-			return exit.Usage(err.Error(), "end the run that uses it, or name another --checkpoint")
-		}
-	}
-	for _, name := range append(bolt.Companions(path), path, ledger.SandboxData(path)) {
-		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
 		}
 	}
-	return nil
+	return err
 }
 
 func (p *program) sandbox(c *cli.Context) (err error) {
@@ -226,7 +227,7 @@ func (p *program) sandbox(c *cli.Context) (err error) {
 	if shown == nil {
 		fmt.Fprintln(p.say(c), "with --web it shows its leads on a page, to look up rows in doubt")
 	} else {
-		p.tell(slog.LevelInfo, "page: ", shown.URL()) // who waits for it has the settings
+		p.tell(slog.LevelInfo, "", "page: "+shown.URL()) // who waits for it has the settings
 	}
 	p.hold.Take() // whether or not a signal has come
 	select {

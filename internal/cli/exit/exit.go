@@ -113,31 +113,14 @@ func readerGone(err error) bool {
 		(errors.Is(err, brokenPipe) || errors.Is(err, noData))
 }
 
-// Sentences parts an error's lines at the hints among them: each is what is wrong, and what to do about it.
-func (e *Error) Sentences() (all []Error) {
-	one := Error{Code: e.Code}
-	for line := range strings.Lines(e.Text) {
-		line = strings.TrimSuffix(line, "\n")
-		if hint, ok := strings.CutPrefix(line, "hint: "); ok {
-			one.Hint = hint
-			all, one = append(all, one), Error{Code: e.Code}
-		} else {
-			one.Text = strings.TrimPrefix(one.Text+"\n"+line, "\n")
-		}
-	}
-	if one.Hint = e.Hint; one.Text != "" || one.Hint != "" {
-		all = append(all, one)
-	}
-	return all
-}
-
-// Joined is the error in one sentence with one hint.
+// Joined is the error in one sentence with one hint: its text may have lines of both.
 func (e *Error) Joined() *Error {
 	var texts, hints []string
-	for _, one := range e.Sentences() {
-		texts = append(texts, strings.ReplaceAll(one.Text, "\n", "; "))
-		if one.Hint != "" {
-			hints = append(hints, one.Hint)
+	for line := range strings.SplitSeq(e.Text+"\nhint: "+e.Hint, "\n") {
+		if hint, is := strings.CutPrefix(line, "hint: "); is && hint != "" {
+			hints = append(hints, hint)
+		} else if !is && line != "" {
+			texts = append(texts, line)
 		}
 	}
 	return &Error{e.Code, strings.Join(texts, "; "), strings.Join(hints, "; ")}

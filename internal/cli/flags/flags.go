@@ -92,7 +92,7 @@ func (r *row) flag() cli.Flag {
 	}
 	switch r.kind {
 	case "switch":
-		return &cli.BoolFlag{Name: r.name, Usage: r.usage, Category: r.group}
+		return &cli.BoolFlag{Name: r.name, Usage: r.usage, Category: r.group, DisableDefaultText: true}
 	case "list":
 		return &cli.StringSliceFlag{Name: r.name, Usage: r.usage, EnvVars: variables, Category: r.group}
 	}
@@ -102,7 +102,8 @@ func (r *row) flag() cli.Flag {
 		usage = strings.Replace(usage, "%", "`"+strings.TrimPrefix(r.value, "|")+"`", 1)
 	}
 	return &cli.StringFlag{
-		Name: r.name, Aliases: r.short, Value: standard, Usage: usage, EnvVars: variables, Category: r.group,
+		Name: r.name, Aliases: r.short, Value: standard, DefaultText: standard, Usage: usage, EnvVars: variables,
+		Category: r.group,
 		Action: func(c *cli.Context, value string) error {
 			if what, good := r.takes(value); !good {
 				return exit.Usage("--"+r.name+" takes "+what, "see "+CommandName(c)+" --help")

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -119,19 +118,12 @@ func Spread(args []string) (names []string, err error) {
 	return names, nil
 }
 
-// matches are the files that a pattern fits. Brackets are first what they are in the names of files and folders.
+// matches are the files that a pattern fits.
 func matches(pattern string) ([]string, error) {
-	found, err := filepath.Glob(strings.ReplaceAll(pattern, "[", "[[]"))
-	if len(found) == 0 {
-		found, err = filepath.Glob(pattern)
-	}
-	switch {
-	case err != nil:
-		return nil, exit.Usage(pattern+" is no file and no pattern that can be read",
-			`a pattern holds *, ? and [a-z]`)
-	case len(found) == 0:
+	found, err := filepath.Glob(pattern)
+	if err != nil || len(found) == 0 {
 		return nil, exit.Usage("no file matches "+pattern,
-			"check the pattern, and the folder that the command is run in")
+			"check the pattern, which may hold *, ? and [a-z], and the folder that the command is run in")
 	}
 	if i := slices.Index(found, "-"); i >= 0 {
 		found[i] = "./-" // the file of this name, not standard input
@@ -317,20 +309,19 @@ type table struct {
 	errs    mapping.Errors
 }
 
+const tableHint = "a table is a file in CSV, in UTF-8, or an Excel workbook (.xlsx), beside the mapping file"
+
 // read gives the rows of the table to add, and notes all that is wrong with the table.
 func (t *table) read() {
 	f, err := source.Open(t.file, source.Options{})
 	if err == nil {
 		defer f.Close()
 		if f.Info().Format == string(source.JSONL) {
-			t.fail(0, "the table is JSON", saveTable)
+			t.fail(0, "the table is JSON", tableHint)
 		} else if t.find(f.Header().Names); t.errs == nil {
 			err = t.rows(f)
 		}
 		t.sha256 = f.Info().SHA256
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		err = &source.OpenError{Text: "there is no such file", Hint: "put the table beside the mapping file"}
 	}
 	why, known := errors.AsType[*source.OpenError](err)
 	if lost, is := errors.AsType[*source.LostError](err); is {
@@ -338,7 +329,7 @@ func (t *table) read() {
 	}
 	switch {
 	case known:
-		t.fail(why.Line, cmp.Or(why.Text, "cannot be read"), ofTable(why.Hint))
+		t.fail(why.Line, cmp.Or(why.Text, "cannot be read"), tableHint)
 	case err != nil:
 		t.fail(0, "cannot be read", "let this user read it")
 	}
@@ -346,16 +337,6 @@ func (t *table) read() {
 
 func (t *table) fail(line int, text, hint string) {
 	t.errs = append(t.errs, mapping.Error{File: t.file, Line: line, Text: text, Hint: hint})
-}
-
-const saveTable = "save the table as CSV in UTF-8, or as an Excel workbook (.xlsx)"
-
-// ofTable is a hint for a table, which no flag and nothing in source is about.
-func ofTable(hint string) string {
-	if strings.Contains(hint, "--") || strings.Contains(hint, "source") {
-		return saveTable
-	}
-	return hint
 }
 
 // find looks for the columns.
@@ -393,7 +374,7 @@ func (t *table) rows(f *source.File) error {
 			func(f source.Fault) bool { return !slices.Contains(t.places[:], f.Column) })
 		switch {
 		case row.Problem != nil:
-			t.fail(row.Line, row.Problem.Text, cmp.Or(ofTable(row.Problem.Hint), "mend the row, or take it out"))
+			t.fail(row.Line, row.Problem.Text, "mend the row, or take it out; "+tableHint)
 		case len(faults) > 0:
 			t.fail(row.Line, faults[0].String(), "mend the cell, or take the row out")
 		case !row.Repeats:

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"leadferry/internal/cli/exit"
 )
 
 const (
@@ -84,11 +86,6 @@ func (h *Hold) Take() bool {
 // interrupt notes the first signal and reports whether the command sees to it.
 func (h *Hold) interrupt() bool { return h.state.Swap(signalled) == held }
 
-// Left is why nobody waits for a command's end any more.
-type Left string
-
-func (l Left) Error() string { return string(l) }
-
 // Conclude waits for a command's end, and returns its error. One that sees to signals itself is given time after the
 // second; any other is left at the first one, whatever it waits for: input, a lock, the check of a file. waits is
 // called where the command is waited for.
@@ -112,6 +109,6 @@ func (h *Hold) Conclude(ctx context.Context, interrupt <-chan struct{}, ended <-
 	case err := <-ended:
 		return err
 	case <-time.After(patience):
-		return Left(left)
+		return exit.Interrupted(left)
 	}
 }
