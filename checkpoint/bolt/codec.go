@@ -69,7 +69,8 @@ func unpackUUID(id []byte) string {
 	return text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:]
 }
 
-// coder writes fields behind one another, or reads them, by one list of calls. A missing field makes it bad.
+// coder writes fields behind one another, or reads them into what is zero, by one list of calls. A missing field makes
+// it bad.
 type coder struct {
 	b          []byte // what was written, or is left to be read
 	reads, bad bool
@@ -144,20 +145,15 @@ func (c *coder) number(v *int) {
 
 // time keeps milliseconds, in UTC.
 func (c *coder) time(v *time.Time) {
-	there, ms := c.some(!v.IsZero()), uint64(v.UnixMilli())
-	if there {
-		c.uint(&ms)
+	if !c.some(!v.IsZero()) {
+		return
 	}
-	switch {
-	case !c.reads:
-	case there:
+	ms := uint64(v.UnixMilli())
+	if c.uint(&ms); c.reads {
 		*v = time.UnixMilli(int64(ms)).UTC()
-	default:
-		*v = time.Time{}
 	}
 }
 
-// text leaves what v holds if it is the same text, so that none is made anew for each record.
 func (c *coder) text(v *string) {
 	if !c.reads {
 		c.b = appendText(c.b, *v)
@@ -165,16 +161,13 @@ func (c *coder) text(v *string) {
 	}
 	var n uint64
 	switch c.uint(&n); n {
-	case 0:
-		*v = ""
+	case 0: // none
 	case 1:
 		id := [16]byte{}
 		c.bytes(id[:])
 		*v = unpackUUID(id[:])
 	default:
-		if text := c.next(n - 1); string(text) != *v {
-			*v = string(text)
-		}
+		*v = string(c.next(n - 1))
 	}
 }
 
@@ -205,16 +198,13 @@ func (c *coder) status(v *string) {
 func (c *coder) digest(v *checkpoint.Digest) {
 	if c.some(*v != checkpoint.Digest{}) {
 		c.bytes(v[:])
-	} else {
-		*v = checkpoint.Digest{}
 	}
 }
 
 func (c *coder) content(v *[]checkpoint.ContentDigest) {
 	n := len(*v)
-	c.number(&n)
-	if c.reads {
-		*v = slices.Grow((*v)[:0], min(max(n, 0), len(c.b)/8))
+	if c.number(&n); c.reads {
+		*v = slices.Grow(*v, min(max(n, 0), len(c.b)/8))
 	}
 	for i := 0; i < n && !c.bad; i++ {
 		if c.reads {
@@ -222,8 +212,5 @@ func (c *coder) content(v *[]checkpoint.ContentDigest) {
 		}
 		c.bytes((*v)[i].Name[:])
 		c.bytes((*v)[i].Value[:])
-	}
-	if len(*v) == 0 {
-		*v = nil
 	}
 }

@@ -14,23 +14,6 @@ func encodeKept(k *checkpoint.Kept) []byte {
 	return seal(c.b, []byte(k.Key))
 }
 
-// decodeEntry fills e from the record under key. It reuses e.Content, and the texts that are equal in both: entries that
-// follow one another mostly have file, run, organization and location in common.
-func decodeEntry(key string, record []byte, e *checkpoint.Entry) error {
-	fields, err := unseal([]byte(key), record)
-	if err != nil {
-		return err
-	}
-	*e = checkpoint.Entry{
-		Key: key, Content: e.Content, Organization: e.Organization, Location: e.Location, File: e.File, Run: e.Run,
-	}
-	c := coder{b: fields, reads: true}
-	if c.entry(e); c.bad {
-		return errRecord
-	}
-	return nil
-}
-
 // decodeKept is what a record says, with what led to it; nil where record is nil. An empty one is damaged.
 func decodeKept(key string, record []byte) (*checkpoint.Kept, error) {
 	if record == nil {

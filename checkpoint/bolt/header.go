@@ -192,24 +192,16 @@ func Fill(path string, from func() (*checkpoint.Contents, error), name string, t
 	}
 	h := newHeader(t)
 	h.Filling = name // from its first moment it refuses runs
-	return makeFrom(to, &h, o, func(d *Store) error {
+	return makeFrom(to, &h, o, func() (*checkpoint.Contents, error) {
 		if err := begun(); err != nil {
-			return err
+			return nil, err
 		}
-		c, err := from()
-		if err != nil {
-			return err
-		}
-		d.digests = checkpoint.NewDigester(c.Secret)
-		if err := checkpoint.TakeOver(context.Background(), d, c); err != nil {
-			return err
-		}
-		return d.setHeader(func(h *header) { h.Secret, h.Filling = c.Secret, "" })
+		return from()
 	})
 }
 
-// makeFrom makes a file that must not be there yet, has fill fill it, and closes it.
-func makeFrom(to string, h *header, o Options, fill func(*Store) error) error {
+// makeFrom makes a file that must not be there yet, and has it take over what contents returns.
+func makeFrom(to string, h *header, o Options, contents func() (*checkpoint.Contents, error)) (err error) {
 	made, err := create(to, h)
 	switch {
 	case err != nil:
@@ -222,7 +214,16 @@ func makeFrom(to string, h *header, o Options, fill func(*Store) error) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(fill(d), d.Close())
+	defer func() { err = errors.Join(err, d.Close()) }()
+	c, err := contents()
+	if err != nil {
+		return err
+	}
+	d.digests = checkpoint.NewDigester(c.Secret)
+	if err := checkpoint.TakeOver(context.Background(), d, c); err != nil {
+		return err
+	}
+	return d.setHeader(func(h *header) { h.Secret, h.Filling = c.Secret, "" })
 }
 
 // makeRoom removes what an interrupted copy of the same checkpoint has left.

@@ -54,7 +54,7 @@ func (d *Store) beingReplaced() bool {
 	if !disk.KeepsOpenFiles {
 		return false
 	}
-	f, err := openOwn(d.replacingPath(), os.O_RDONLY)
+	f, err := openOwn(d.replacingPath(), os.O_RDONLY, 0)
 	if err != nil {
 		return false
 	}
@@ -68,10 +68,9 @@ func (d *Store) openFile(t checkpoint.Target) error {
 	if d.o.ReadOnly {
 		flag = os.O_RDONLY
 	}
+	var err error
 	d.fresh = false
-	open := func() (err error) { d.file, err = openOwn(d.path, flag); return err }
-	err := disk.OpenPatiently(d.o.Wait, open)
-	if !errors.Is(err, fs.ErrNotExist) {
+	if d.file, err = openOwn(d.path, flag, d.o.Wait); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if d.o.ReadOnly || d.o.Require {
@@ -81,7 +80,8 @@ func (d *Store) openFile(t checkpoint.Target) error {
 	if d.fresh, err = create(d.path, &h); err != nil {
 		return err
 	}
-	return disk.OpenPatiently(d.o.Wait, open)
+	d.file, err = openOwn(d.path, flag, d.o.Wait)
+	return err
 }
 
 // takeCare takes the file from the sight of others and removes what one that was killed left beside it, unless it is
@@ -175,9 +175,9 @@ func (d *Store) checkPlace() error {
 }
 
 // openOwn opens the checkpoint: never through a symbolic link, nor a file that another user may have written.
-func openOwn(path string, flags int) (*os.File, error) {
+func openOwn(path string, flags int, wait time.Duration) (*os.File, error) {
 	var f *os.File
-	err := disk.OpenPatiently(0, func() (err error) {
+	err := disk.OpenPatiently(wait, func() (err error) {
 		f, err = os.OpenFile(path, flags|disk.NoFollow|disk.NonBlock, 0o600)
 		return err
 	})

@@ -177,7 +177,7 @@ func (d *Store) compact() (err error) {
 // before, and the lock of PATH.replacing keeps others from it until f is done: see lockInPlace.
 func (d *Store) inItsPlace(f func() error) error {
 	if disk.KeepsOpenFiles {
-		lock, err := openOwn(d.replacingPath(), os.O_RDWR|os.O_CREATE)
+		lock, err := openOwn(d.replacingPath(), os.O_RDWR|os.O_CREATE, 0)
 		if err != nil {
 			return err
 		}

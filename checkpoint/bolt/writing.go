@@ -17,19 +17,6 @@ type writing struct {
 	last string // the last key in entries when the commit began
 }
 
-func (w *writing) Under(key string) (k checkpoint.KeptKey, shown *checkpoint.Kept, err error) {
-	if k, err = w.under(key); err != nil {
-		return k, nil, err
-	}
-	if shown = k.Shown(); shown == nil {
-		shown = &checkpoint.Kept{Entry: checkpoint.Entry{Key: key}}
-		if w.blockOf(key) != nil {
-			shown.State = checkpoint.Forgotten
-		}
-	}
-	return k, shown, nil
-}
-
 func (*writing) Load([]string, []string) error { return nil }
 
 // Held is never so: a file has one writer.
