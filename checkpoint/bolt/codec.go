@@ -46,9 +46,6 @@ func checksum(key, fields []byte) uint32 {
 	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, fields)
 }
 
-// sealedKey is the record of a key that says no more than that it is there.
-func sealedKey(key []byte) []byte { return seal(nil, key) }
-
 // appendText appends s with its length in front: 0 for none, 1 for a UUID in lower case that follows in 16 bytes, else
 // the number of bytes plus one. No text is the beginning of another one, so texts can be joined to keys.
 func appendText(b []byte, s string) []byte {
@@ -108,19 +105,14 @@ func (c *coder) byte(v *byte) {
 	*v = one[0]
 }
 
-func (c *coder) bool(v *bool) {
+// some writes whether there is something, or reads it.
+func (c *coder) some(there bool) bool {
 	one := byte(0)
-	if *v {
+	if there {
 		one = 1
 	}
 	c.byte(&one)
-	*v = one != 0
-}
-
-// some writes whether there is something, or reads it.
-func (c *coder) some(there bool) bool {
-	c.bool(&there)
-	return there
+	return one != 0
 }
 
 // uint is a number that is not negative.

@@ -90,11 +90,6 @@ func decodeHeader(record []byte) (*header, error) {
 	return h, err
 }
 
-// knowsNone reports whether nothing is stored under any key.
-func (c *counts) knowsNone() bool {
-	return c.Entries+c.Keys[checkpoint.InDoubt]+c.Keys[checkpoint.Forgotten] == 0
-}
-
 // move counts a key from one state to another; Unknown is not counted.
 func (c *counts) move(from, to checkpoint.State) {
 	if from != checkpoint.Unknown {

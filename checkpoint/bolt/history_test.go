@@ -81,10 +81,10 @@ func TestFoldsLeadBackToTheirKeys(t *testing.T) {
 			return
 		}
 		prefix := string(foldPrefix(d, folded))
-		if string(records[0]) != prefix+one {
+		if records[0] != prefix+one {
 			t.Fatalf("%q, by its fold %q, is %q", one, folded, records)
 		}
-		if with := foldsOf(d, other, known); with != nil && rowkey.Fold(other) != folded && strings.HasPrefix(string(with[0]), prefix) {
+		if with := foldsOf(d, other, known); with != nil && rowkey.Fold(other) != folded && strings.HasPrefix(with[0], prefix) {
 			t.Fatalf("%q is found by the fold of %q", other, one)
 		}
 	})

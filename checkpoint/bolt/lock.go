@@ -116,29 +116,13 @@ func (d *Store) inUse() error {
 	return d.refuse(checkpoint.ErrLocked, "is in use by "+holder, "wait for it to end, or use --wait")
 }
 
-const noLocks = "there, locks and synced writes may not hold what they promise, and rows could be sent twice"
-
 // placesByMagic are the kinds of file systems that a checkpoint had better not lie on, by their number on Linux.
-var placesByMagic = map[int64]struct {
-	name    string
-	refused bool
-	why     string
-}{
-	0x6969: {"NFS", true, noLocks},
-
-	disk.NetworkDrive: {"a network drive", true, noLocks},
-	0x517b:            {"SMB", false, noLocks},
-	0xff534d42:        {"SMB", false, noLocks},
-	0xfe534d42:        {"SMB", false, noLocks},
-	0x01021997:        {"9P", false, noLocks},
-	0x65735546:        {"FUSE", false, noLocks},
-	0x794c7630:        {"an overlay", false, "it is gone with the container that it belongs to, unless that is kept"},
+var placesByMagic = map[int64]string{
+	0x6969: "NFS", disk.NetworkDrive: "a network drive", 0x517b: "SMB", 0xff534d42: "SMB", 0xfe534d42: "SMB",
+	0x01021997: "9P", 0x65735546: "FUSE", overlay: "an overlay",
 }
 
-// RefusedPlace says why no checkpoint may lie at a path, before anything else is made beside it; nil where one may.
-func RefusedPlace(path string, o Options) error {
-	return newStore(resolved(path), o).checkPlace()
-}
+const overlay = 0x794c7630 // of a container
 
 // checkPlace finds out where the file lies, or will lie. What the system does not tell is taken for good.
 func (d *Store) checkPlace() error {
@@ -160,16 +144,20 @@ func (d *Store) checkPlace() error {
 		fileSystem = d.o.magic
 	}
 	number, err := fileSystem(filepath.Dir(d.path))
-	p, odd := placesByMagic[number]
-	if err != nil || !odd {
+	place := placesByMagic[number]
+	if err != nil || place == "" {
 		return nil
 	}
-	if p.refused {
-		return d.refuse(checkpoint.ErrPlace, "is on "+p.name+": "+p.why,
+	why := "there, locks and synced writes may not hold what they promise, and rows could be sent twice"
+	switch number {
+	case overlay:
+		why = "it is gone with the container that it belongs to, unless that is kept"
+	case 0x6969, disk.NetworkDrive:
+		return d.refuse(checkpoint.ErrPlace, "is on "+place+": "+why,
 			"copy it to a local disk (leadferry checkpoint copy "+checkpoint.Word(d.path)+" NEW) and use that one, "+
 				"or set LEADFERRY_ANY_FILESYSTEM=1 to use this place")
 	}
-	d.warn("the checkpoint is on " + p.name + ": " + p.why +
+	d.warn("the checkpoint is on " + place + ": " + why +
 		". To move it, run: leadferry checkpoint copy " + checkpoint.Word(d.path) + " NEW")
 	return nil
 }
@@ -193,14 +181,13 @@ func openOwn(path string, flags int, wait time.Duration) (*os.File, error) {
 	case !info.Mode().IsRegular():
 		err = fmt.Errorf("%s is not a regular file", path)
 	case !disk.Trusted(info):
-		err = fmt.Errorf("%s %w", path, errAnothers)
+		err = refuse(path, fs.ErrPermission, "cannot be opened: it belongs to another user, who may have written what "+
+			"he likes into it", "run this as that user, or make the file yours (chown) if you know what is in it")
 	default:
 		return f, nil
 	}
 	return nil, errors.Join(err, f.Close())
 }
-
-var errAnothers = errors.New("belongs to another user, who may have written what he likes into it")
 
 // resolved is the one name of a file: absolute, with symbolic links followed, also if it is not there yet.
 func resolved(path string) string {

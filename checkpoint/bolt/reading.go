@@ -195,7 +195,7 @@ func (r *reading) Alike(folded string) (keys []string, forgotten bool) {
 	for k, _ := r.folds.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = r.folds.Next() {
 		keys = append(keys, string(k[len(prefix):]))
 	}
-	prefix = forgottenFold(r.d.digests.Blocked(folded), nil)
+	prefix = forgottenFold(r.d.digests.Blocked(folded))
 	k, _ := r.folds.Seek(prefix)
 	return keys, bytes.HasPrefix(k, prefix) || r.blockOf(folded) != nil // it is its own fold
 }

@@ -99,7 +99,8 @@ func (d *Store) AtEnd(f func(left string)) { d.atEnd = f }
 // Drop is Close after a refusal, see [checkpoint.Store].
 func (d *Store) Drop() (gone bool, err error) {
 	h := d.head.Load()
-	gone = !d.closed.Load() && !d.o.ReadOnly && d.fresh && !d.changed.Load() && h.Counts.knowsNone() && h.Lacks == ""
+	unknown := h.Counts.Entries+h.Counts.Keys[checkpoint.InDoubt]+h.Counts.Keys[checkpoint.Forgotten] == 0
+	gone = !d.closed.Load() && !d.o.ReadOnly && d.fresh && !d.changed.Load() && unknown && h.Lacks == ""
 	err = d.close(gone)
 	return gone && err == nil, err
 }
