@@ -58,14 +58,7 @@ func newBuffered(name, log []byte, g gathering) *buffered {
 // load reads what gathers; all of it is the old generation.
 func (b *buffered) load(tx *bbolt.Tx) error {
 	b.next = 1
-	err := tx.Bucket(b.log).ForEach(func(k, v []byte) error {
-		number, key := inLog(k)
-		if !isWhole(key, v) {
-			return errRecord
-		}
-		b.gathers[string(key)], b.next = number, number+1
-		return nil
-	})
+	err := b.eachLine(tx, func(number uint64, key []byte) { b.gathers[string(key)], b.next = number, number+1 })
 	b.old, b.oldBelow = slices.Sorted(maps.Keys(b.gathers)), b.next
 	return err
 }
@@ -76,17 +69,24 @@ func (b *buffered) count(tx *bbolt.Tx) (n uint64, err error) {
 		return 0, err
 	}
 	in := tx.Bucket(b.name)
-	err = tx.Bucket(b.log).ForEach(func(k, v []byte) error {
-		_, key := inLog(k)
-		if !isWhole(key, v) {
-			return errRecord
-		}
+	err = b.eachLine(tx, func(_ uint64, key []byte) {
 		if in.Get(key) == nil { // else it was moved
 			n++
 		}
-		return nil
 	})
 	return n, err
+}
+
+// eachLine calls f with each line of the log, whose record has to be whole.
+func (b *buffered) eachLine(tx *bbolt.Tx, f func(number uint64, key []byte)) error {
+	return tx.Bucket(b.log).ForEach(func(k, v []byte) error {
+		number, key := inLog(k)
+		if !isWhole(key, v) {
+			return errRecord
+		}
+		f(number, key)
+		return nil
+	})
 }
 
 // logKey is the key in the log of a record: its number, by which the log is ordered, and its own key.

@@ -46,9 +46,6 @@ func checksum(key, fields []byte) uint32 {
 	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, fields)
 }
 
-// sealedKey is the record of a key that says no more than that it is there.
-func sealedKey(key []byte) []byte { return seal(nil, key) }
-
 // appendText appends s with its length in front: 0 for none, 1 for a UUID in lower case that follows in 16 bytes, else
 // the number of bytes plus one. No text is the beginning of another one, so texts can be joined to keys.
 func appendText(b []byte, s string) []byte {
@@ -69,7 +66,8 @@ func unpackUUID(id []byte) string {
 	return text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:]
 }
 
-// coder writes fields behind one another, or reads them, by one list of calls. A missing field makes it bad.
+// coder writes fields behind one another, or reads them into what is zero, by one list of calls. A missing field makes
+// it bad.
 type coder struct {
 	b          []byte // what was written, or is left to be read
 	reads, bad bool
@@ -107,19 +105,14 @@ func (c *coder) byte(v *byte) {
 	*v = one[0]
 }
 
-func (c *coder) bool(v *bool) {
+// some writes whether there is something, or reads it.
+func (c *coder) some(there bool) bool {
 	one := byte(0)
-	if *v {
+	if there {
 		one = 1
 	}
 	c.byte(&one)
-	*v = one != 0
-}
-
-// some writes whether there is something, or reads it.
-func (c *coder) some(there bool) bool {
-	c.bool(&there)
-	return there
+	return one != 0
 }
 
 // uint is a number that is not negative.
@@ -144,20 +137,15 @@ func (c *coder) number(v *int) {
 
 // time keeps milliseconds, in UTC.
 func (c *coder) time(v *time.Time) {
-	there, ms := c.some(!v.IsZero()), uint64(v.UnixMilli())
-	if there {
-		c.uint(&ms)
+	if !c.some(!v.IsZero()) {
+		return
 	}
-	switch {
-	case !c.reads:
-	case there:
+	ms := uint64(v.UnixMilli())
+	if c.uint(&ms); c.reads {
 		*v = time.UnixMilli(int64(ms)).UTC()
-	default:
-		*v = time.Time{}
 	}
 }
 
-// text leaves what v holds if it is the same text, so that none is made anew for each record.
 func (c *coder) text(v *string) {
 	if !c.reads {
 		c.b = appendText(c.b, *v)
@@ -165,16 +153,13 @@ func (c *coder) text(v *string) {
 	}
 	var n uint64
 	switch c.uint(&n); n {
-	case 0:
-		*v = ""
+	case 0: // none
 	case 1:
 		id := [16]byte{}
 		c.bytes(id[:])
 		*v = unpackUUID(id[:])
 	default:
-		if text := c.next(n - 1); string(text) != *v {
-			*v = string(text)
-		}
+		*v = string(c.next(n - 1))
 	}
 }
 
@@ -205,16 +190,13 @@ func (c *coder) status(v *string) {
 func (c *coder) digest(v *checkpoint.Digest) {
 	if c.some(*v != checkpoint.Digest{}) {
 		c.bytes(v[:])
-	} else {
-		*v = checkpoint.Digest{}
 	}
 }
 
 func (c *coder) content(v *[]checkpoint.ContentDigest) {
 	n := len(*v)
-	c.number(&n)
-	if c.reads {
-		*v = slices.Grow((*v)[:0], min(max(n, 0), len(c.b)/8))
+	if c.number(&n); c.reads {
+		*v = slices.Grow(*v, min(max(n, 0), len(c.b)/8))
 	}
 	for i := 0; i < n && !c.bad; i++ {
 		if c.reads {
@@ -222,8 +204,5 @@ func (c *coder) content(v *[]checkpoint.ContentDigest) {
 		}
 		c.bytes((*v)[i].Name[:])
 		c.bytes((*v)[i].Value[:])
-	}
-	if len(*v) == 0 {
-		*v = nil
 	}
 }

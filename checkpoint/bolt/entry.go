@@ -14,23 +14,6 @@ func encodeKept(k *checkpoint.Kept) []byte {
 	return seal(c.b, []byte(k.Key))
 }
 
-// decodeEntry fills e from the record under key. It reuses e.Content, and the texts that are equal in both: entries that
-// follow one another mostly have file, run, organization and location in common.
-func decodeEntry(key string, record []byte, e *checkpoint.Entry) error {
-	fields, err := unseal([]byte(key), record)
-	if err != nil {
-		return err
-	}
-	*e = checkpoint.Entry{
-		Key: key, Content: e.Content, Organization: e.Organization, Location: e.Location, File: e.File, Run: e.Run,
-	}
-	c := coder{b: fields, reads: true}
-	if c.entry(e); c.bad {
-		return errRecord
-	}
-	return nil
-}
-
 // decodeKept is what a record says, with what led to it; nil where record is nil. An empty one is damaged.
 func decodeKept(key string, record []byte) (*checkpoint.Kept, error) {
 	if record == nil {
@@ -96,12 +79,12 @@ func (c *coder) entry(e *checkpoint.Entry) {
 		c.text(&e.Unsettled)
 		c.status(&e.Sought)
 		c.digest(&e.Refused)
-		c.bool(&e.Synced)
+		e.Synced = c.some(e.Synced)
 		c.time(&e.Confirmed)
 		c.time(&e.Seen.At)
 		c.status(&e.Seen.Status)
 		c.text(&e.Seen.Organization)
-		c.bool(&e.Seen.Kept)
+		e.Seen.Kept = c.some(e.Seen.Kept)
 		c.status(&e.Seen.Against)
 	}
 }
@@ -127,7 +110,7 @@ func leadKey(id string) []byte {
 }
 
 // linksOf are what the index of external IDs has for a key: the one that its lead has, and those that it is to have.
-func linksOf(key string, k *checkpoint.KeptKey) (links [][]byte) {
+func linksOf(key string, k *checkpoint.KeptKey) (links []string) {
 	var ids [3]string
 	if k.Entry != nil && k.Entry.State.HasLead() {
 		ids[0], ids[1] = k.Entry.ExternalID, k.Entry.WantLink
@@ -137,34 +120,34 @@ func linksOf(key string, k *checkpoint.KeptKey) (links [][]byte) {
 	}
 	for i, id := range ids {
 		if hasIndex(id) && id != key && !slices.Contains(ids[:i], id) {
-			links = append(links, append(appendText(nil, id), key...))
+			links = append(links, string(appendText(nil, id))+key)
 		}
 	}
 	return links
 }
 
 // foldsOf are what the index of folds has for a key that is known: one record, unless the key is its own fold.
-func foldsOf(d *checkpoint.Digester, key string, k *checkpoint.KeptKey) [][]byte {
+func foldsOf(d *checkpoint.Digester, key string, k *checkpoint.KeptKey) []string {
 	folded := rowkey.Fold(key)
 	if k.Shown() == nil || folded == key || folded == "" {
 		return nil
 	}
-	return [][]byte{append(foldPrefix(d, folded), key...)}
+	return []string{string(foldPrefix(d, folded)) + key}
 }
 
 // foldPrefix is what the records of a fold begin with: two folds do not have the same, 64 bits see to that.
 func foldPrefix(d *checkpoint.Digester, folded string) []byte { return d.Blocked(folded)[:8:8] }
 
 // foldsOfBlock are what the same index has for a forgotten key: no more than a keyed hash of its fold.
-func foldsOfBlock(b *checkpoint.KeptBlock) [][]byte {
+func foldsOfBlock(b *checkpoint.KeptBlock) []string {
 	if len(b.Fold) == 0 {
 		return nil
 	}
-	return [][]byte{forgottenFold(b.Fold, b.Hash)}
+	return []string{string(forgottenFold(b.Fold)) + string(b.Hash)}
 }
 
 // forgottenFold begins like no other fold: none is empty.
-func forgottenFold(folded, hash []byte) []byte { return slices.Concat([]byte{0}, folded, hash) }
+func forgottenFold(folded []byte) []byte { return append([]byte{0}, folded...) }
 
 // encodeBlock is the record of a forgotten key under its hash.
 func encodeBlock(b *checkpoint.KeptBlock) []byte { return seal(checkpoint.Encode(b), b.Hash) }

@@ -90,11 +90,6 @@ func decodeHeader(record []byte) (*header, error) {
 	return h, err
 }
 
-// knowsNone reports whether nothing is stored under any key.
-func (c *counts) knowsNone() bool {
-	return c.Entries+c.Keys[checkpoint.InDoubt]+c.Keys[checkpoint.Forgotten] == 0
-}
-
 // move counts a key from one state to another; Unknown is not counted.
 func (c *counts) move(from, to checkpoint.State) {
 	if from != checkpoint.Unknown {
@@ -192,24 +187,16 @@ func Fill(path string, from func() (*checkpoint.Contents, error), name string, t
 	}
 	h := newHeader(t)
 	h.Filling = name // from its first moment it refuses runs
-	return makeFrom(to, &h, o, func(d *Store) error {
+	return makeFrom(to, &h, o, func() (*checkpoint.Contents, error) {
 		if err := begun(); err != nil {
-			return err
+			return nil, err
 		}
-		c, err := from()
-		if err != nil {
-			return err
-		}
-		d.digests = checkpoint.NewDigester(c.Secret)
-		if err := checkpoint.TakeOver(context.Background(), d, c); err != nil {
-			return err
-		}
-		return d.setHeader(func(h *header) { h.Secret, h.Filling = c.Secret, "" })
+		return from()
 	})
 }
 
-// makeFrom makes a file that must not be there yet, has fill fill it, and closes it.
-func makeFrom(to string, h *header, o Options, fill func(*Store) error) error {
+// makeFrom makes a file that must not be there yet, and has it take over what contents returns.
+func makeFrom(to string, h *header, o Options, contents func() (*checkpoint.Contents, error)) (err error) {
 	made, err := create(to, h)
 	switch {
 	case err != nil:
@@ -222,7 +209,16 @@ func makeFrom(to string, h *header, o Options, fill func(*Store) error) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(fill(d), d.Close())
+	defer func() { err = errors.Join(err, d.Close()) }()
+	c, err := contents()
+	if err != nil {
+		return err
+	}
+	d.digests = checkpoint.NewDigester(c.Secret)
+	if err := checkpoint.TakeOver(context.Background(), d, c); err != nil {
+		return err
+	}
+	return d.setHeader(func(h *header) { h.Secret, h.Filling = c.Secret, "" })
 }
 
 // makeRoom removes what an interrupted copy of the same checkpoint has left.

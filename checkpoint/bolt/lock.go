@@ -54,7 +54,7 @@ func (d *Store) beingReplaced() bool {
 	if !disk.KeepsOpenFiles {
 		return false
 	}
-	f, err := openOwn(d.replacingPath(), os.O_RDONLY)
+	f, err := openOwn(d.replacingPath(), os.O_RDONLY, 0)
 	if err != nil {
 		return false
 	}
@@ -68,10 +68,9 @@ func (d *Store) openFile(t checkpoint.Target) error {
 	if d.o.ReadOnly {
 		flag = os.O_RDONLY
 	}
+	var err error
 	d.fresh = false
-	open := func() (err error) { d.file, err = openOwn(d.path, flag); return err }
-	err := disk.OpenPatiently(d.o.Wait, open)
-	if !errors.Is(err, fs.ErrNotExist) {
+	if d.file, err = openOwn(d.path, flag, d.o.Wait); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if d.o.ReadOnly || d.o.Require {
@@ -81,7 +80,8 @@ func (d *Store) openFile(t checkpoint.Target) error {
 	if d.fresh, err = create(d.path, &h); err != nil {
 		return err
 	}
-	return disk.OpenPatiently(d.o.Wait, open)
+	d.file, err = openOwn(d.path, flag, d.o.Wait)
+	return err
 }
 
 // takeCare takes the file from the sight of others and removes what one that was killed left beside it, unless it is
@@ -116,29 +116,13 @@ func (d *Store) inUse() error {
 	return d.refuse(checkpoint.ErrLocked, "is in use by "+holder, "wait for it to end, or use --wait")
 }
 
-const noLocks = "there, locks and synced writes may not hold what they promise, and rows could be sent twice"
-
 // placesByMagic are the kinds of file systems that a checkpoint had better not lie on, by their number on Linux.
-var placesByMagic = map[int64]struct {
-	name    string
-	refused bool
-	why     string
-}{
-	0x6969: {"NFS", true, noLocks},
-
-	disk.NetworkDrive: {"a network drive", true, noLocks},
-	0x517b:            {"SMB", false, noLocks},
-	0xff534d42:        {"SMB", false, noLocks},
-	0xfe534d42:        {"SMB", false, noLocks},
-	0x01021997:        {"9P", false, noLocks},
-	0x65735546:        {"FUSE", false, noLocks},
-	0x794c7630:        {"an overlay", false, "it is gone with the container that it belongs to, unless that is kept"},
+var placesByMagic = map[int64]string{
+	0x6969: "NFS", disk.NetworkDrive: "a network drive", 0x517b: "SMB", 0xff534d42: "SMB", 0xfe534d42: "SMB",
+	0x01021997: "9P", 0x65735546: "FUSE", overlay: "an overlay",
 }
 
-// RefusedPlace says why no checkpoint may lie at a path, before anything else is made beside it; nil where one may.
-func RefusedPlace(path string, o Options) error {
-	return newStore(resolved(path), o).checkPlace()
-}
+const overlay = 0x794c7630 // of a container
 
 // checkPlace finds out where the file lies, or will lie. What the system does not tell is taken for good.
 func (d *Store) checkPlace() error {
@@ -160,24 +144,28 @@ func (d *Store) checkPlace() error {
 		fileSystem = d.o.magic
 	}
 	number, err := fileSystem(filepath.Dir(d.path))
-	p, odd := placesByMagic[number]
-	if err != nil || !odd {
+	place := placesByMagic[number]
+	if err != nil || place == "" {
 		return nil
 	}
-	if p.refused {
-		return d.refuse(checkpoint.ErrPlace, "is on "+p.name+": "+p.why,
+	why := "there, locks and synced writes may not hold what they promise, and rows could be sent twice"
+	switch number {
+	case overlay:
+		why = "it is gone with the container that it belongs to, unless that is kept"
+	case 0x6969, disk.NetworkDrive:
+		return d.refuse(checkpoint.ErrPlace, "is on "+place+": "+why,
 			"copy it to a local disk (leadferry checkpoint copy "+checkpoint.Word(d.path)+" NEW) and use that one, "+
 				"or set LEADFERRY_ANY_FILESYSTEM=1 to use this place")
 	}
-	d.warn("the checkpoint is on " + p.name + ": " + p.why +
+	d.warn("the checkpoint is on " + place + ": " + why +
 		". To move it, run: leadferry checkpoint copy " + checkpoint.Word(d.path) + " NEW")
 	return nil
 }
 
 // openOwn opens the checkpoint: never through a symbolic link, nor a file that another user may have written.
-func openOwn(path string, flags int) (*os.File, error) {
+func openOwn(path string, flags int, wait time.Duration) (*os.File, error) {
 	var f *os.File
-	err := disk.OpenPatiently(0, func() (err error) {
+	err := disk.OpenPatiently(wait, func() (err error) {
 		f, err = os.OpenFile(path, flags|disk.NoFollow|disk.NonBlock, 0o600)
 		return err
 	})
@@ -193,14 +181,13 @@ func openOwn(path string, flags int) (*os.File, error) {
 	case !info.Mode().IsRegular():
 		err = fmt.Errorf("%s is not a regular file", path)
 	case !disk.Trusted(info):
-		err = fmt.Errorf("%s %w", path, errAnothers)
+		err = refuse(path, fs.ErrPermission, "cannot be opened: it belongs to another user, who may have written what "+
+			"he likes into it", "run this as that user, or make the file yours (chown) if you know what is in it")
 	default:
 		return f, nil
 	}
 	return nil, errors.Join(err, f.Close())
 }
-
-var errAnothers = errors.New("belongs to another user, who may have written what he likes into it")
 
 // resolved is the one name of a file: absolute, with symbolic links followed, also if it is not there yet.
 func resolved(path string) string {

@@ -205,10 +205,6 @@ func (d *Store) openError(err error) error {
 		return d.refuse(err, "is "+damage, "put a copy of it back; if there is none, "+repair+
 			" makes a new one from what can be read, and holds rows whose leads may be lost")
 	}
-	if errors.Is(err, errAnothers) {
-		return d.refuse(err, "cannot be opened: "+err.Error(),
-			"run this as that user, or make the file yours (chown) if you know what is in it")
-	}
 	return d.refuse(err, "cannot be opened: "+err.Error(), disk.WayOut(err))
 }
 

@@ -132,18 +132,25 @@ func (d *Store) Find(_ context.Context, qs []checkpoint.Query, out []checkpoint.
 }
 
 func (r *reading) Show(key string, out *checkpoint.Entry) error {
-	record := exactly(r.intents, []byte(key))
-	if record == nil {
-		record = r.entry(key)
+	_, shown, err := r.Under(key)
+	if err == nil {
+		*out = shown.Entry
 	}
-	if record != nil {
-		return decodeEntry(key, record, out)
+	return err
+}
+
+// Under is what is stored under a key, and what look-ups show of it, see [checkpoint.Tx].
+func (r *reading) Under(key string) (k checkpoint.KeptKey, shown *checkpoint.Kept, err error) {
+	if k, err = r.under(key); err != nil {
+		return k, nil, err
 	}
-	*out = checkpoint.Entry{Key: key, Content: out.Content[:0]}
-	if r.blockOf(key) != nil {
-		out.State = checkpoint.Forgotten
+	if shown = k.Shown(); shown == nil {
+		shown = &checkpoint.Kept{Entry: checkpoint.Entry{Key: key}}
+		if r.blockOf(key) != nil {
+			shown.State = checkpoint.Forgotten
+		}
 	}
-	return nil
+	return k, shown, nil
 }
 
 func (r *reading) Owner(id, _ string) (string, error) {
@@ -188,7 +195,7 @@ func (r *reading) Alike(folded string) (keys []string, forgotten bool) {
 	for k, _ := r.folds.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = r.folds.Next() {
 		keys = append(keys, string(k[len(prefix):]))
 	}
-	prefix = forgottenFold(r.d.digests.Blocked(folded), nil)
+	prefix = forgottenFold(r.d.digests.Blocked(folded))
 	k, _ := r.folds.Seek(prefix)
 	return keys, bytes.HasPrefix(k, prefix) || r.blockOf(folded) != nil // it is its own fold
 }

@@ -144,7 +144,8 @@ func Repair(from, to string, t checkpoint.Target, o Options) (*Salvaged, error) 
 		made.Secret, made.Target = s.header.Secret, s.header.Target
 	}
 	s.descendFrom(from, o.Witnesses)
-	return s, makeFrom(resolved(to), &made, Options{AnyPlace: o.AnyPlace, Now: o.Now}, s.fill)
+	contents := func() (*checkpoint.Contents, error) { return s.contents(made.Secret), nil }
+	return s, makeFrom(resolved(to), &made, Options{AnyPlace: o.AnyPlace, Now: o.Now}, contents)
 }
 
 // descendFrom notes which checkpoints the damaged file was, as far as it, or the book, knows still.
@@ -163,8 +164,8 @@ func (s *Salvaged) descendFrom(from string, book *checkpoint.Witnesses) {
 	s.notes[checkpoint.LineageNote] = checkpoint.Encode(&l)
 }
 
-func (s *Salvaged) fill(d *Store) error {
-	c := &checkpoint.Contents{Forgotten: s.blocked, Missing: missingAfterRepair}
+func (s *Salvaged) contents(secret []byte) *checkpoint.Contents {
+	c := &checkpoint.Contents{Secret: secret, Forgotten: s.blocked, Missing: missingAfterRepair}
 	c.Keys = func(_ context.Context, f func(checkpoint.KeptKey) error) error {
 		for _, k := range s.Keys {
 			if err := f(k); err != nil {
@@ -176,5 +177,5 @@ func (s *Salvaged) fill(d *Store) error {
 	for name, value := range s.notes {
 		c.Notes = append(c.Notes, checkpoint.Note{Name: name, Value: value})
 	}
-	return checkpoint.TakeOver(context.Background(), d, c)
+	return c
 }

@@ -99,7 +99,8 @@ func (d *Store) AtEnd(f func(left string)) { d.atEnd = f }
 // Drop is Close after a refusal, see [checkpoint.Store].
 func (d *Store) Drop() (gone bool, err error) {
 	h := d.head.Load()
-	gone = !d.closed.Load() && !d.o.ReadOnly && d.fresh && !d.changed.Load() && h.Counts.knowsNone() && h.Lacks == ""
+	unknown := h.Counts.Entries+h.Counts.Keys[checkpoint.InDoubt]+h.Counts.Keys[checkpoint.Forgotten] == 0
+	gone = !d.closed.Load() && !d.o.ReadOnly && d.fresh && !d.changed.Load() && unknown && h.Lacks == ""
 	err = d.close(gone)
 	return gone && err == nil, err
 }
@@ -179,7 +180,7 @@ func (d *Store) compact() (err error) {
 // before, and the lock of PATH.replacing keeps others from it until f is done: see lockInPlace.
 func (d *Store) inItsPlace(f func() error) error {
 	if disk.KeepsOpenFiles {
-		lock, err := openOwn(d.replacingPath(), os.O_RDWR|os.O_CREATE)
+		lock, err := openOwn(d.replacingPath(), os.O_RDWR|os.O_CREATE, 0)
 		if err != nil {
 			return err
 		}

@@ -17,19 +17,6 @@ type writing struct {
 	last string // the last key in entries when the commit began
 }
 
-func (w *writing) Under(key string) (k checkpoint.KeptKey, shown *checkpoint.Kept, err error) {
-	if k, err = w.under(key); err != nil {
-		return k, nil, err
-	}
-	if shown = k.Shown(); shown == nil {
-		shown = &checkpoint.Kept{Entry: checkpoint.Entry{Key: key}}
-		if w.blockOf(key) != nil {
-			shown.State = checkpoint.Forgotten
-		}
-	}
-	return k, shown, nil
-}
-
 func (*writing) Load([]string, []string) error { return nil }
 
 // Held is never so: a file has one writer.
@@ -109,23 +96,21 @@ func (w *writing) moveLead(old, lead []byte, key string) (err error) {
 }
 
 // follow has an index hold the records is in the place of the records was.
-func (w *writing) follow(index []byte, was, is [][]byte) (err error) {
+func (w *writing) follow(index []byte, was, is []string) (err error) {
 	b := w.tx.Bucket(index)
-	for _, key := range without(was, is) {
-		w.head.Counts.Indexed--
-		err = errors.Join(err, b.Delete(key))
+	for _, key := range was {
+		if !slices.Contains(is, key) {
+			w.head.Counts.Indexed--
+			err = errors.Join(err, b.Delete([]byte(key)))
+		}
 	}
-	for _, key := range without(is, was) {
-		w.head.Counts.Indexed++
-		err = errors.Join(err, b.Put(key, sealedKey(key)))
+	for _, key := range is {
+		if !slices.Contains(was, key) {
+			w.head.Counts.Indexed++
+			err = errors.Join(err, b.Put([]byte(key), seal(nil, []byte(key))))
+		}
 	}
 	return err
-}
-
-func without(all, others [][]byte) [][]byte {
-	return slices.DeleteFunc(slices.Clone(all), func(one []byte) bool {
-		return slices.ContainsFunc(others, func(other []byte) bool { return bytes.Equal(one, other) })
-	})
 }
 
 func entryOf(k *checkpoint.Kept) *checkpoint.Entry {
