@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -238,7 +237,7 @@ type Leads struct {
 }
 
 // Adopting is the mark of a list whose adoption has begun and has not come to its end: its files, and, once they were
-// read, 8 bytes of the digest of each of its keys, in order.
+// read, 8 bytes of the digest of each of its keys.
 type Adopting struct {
 	Files []string `json:"files"`
 	Keys  []byte   `json:"keys,omitempty"`
@@ -284,11 +283,10 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 	if err != nil {
 		return r, errors.Join(err, mark(old))
 	}
-	begun := Adopting{Files: leads.Files, Keys: a.marks(), Fills: fills}
-	if old != nil && !begun.contains(old) {
+	if old != nil && !a.contains(old, leads.Files) {
 		return r, RefuseHalfAdopted(ctx, s)
 	}
-	if err := mark(&begun); err != nil {
+	if err := mark(&Adopting{Files: leads.Files, Keys: a.marks(), Fills: fills}); err != nil {
 		return r, err
 	}
 	err = a.adopt(ctx, s)
@@ -315,27 +313,22 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 }
 
 // marks are the keys of the list, as [Adopting] has them.
-func (a *adoption) marks() []byte {
-	all := make([][]byte, 0, len(a.keys))
+func (a *adoption) marks() (all []byte) {
 	for key := range a.keys {
-		all = append(all, key[:])
+		all = append(all, key[:]...)
 	}
-	slices.SortFunc(all, bytes.Compare)
-	return bytes.Join(all, nil)
+	return all
 }
 
-// contains reports whether a list holds all keys of the one that was cut off or, if it was not read, all its files.
-func (m *Adopting) contains(old *Adopting) bool {
-	if len(old.Keys) == 0 {
-		return !slices.ContainsFunc(old.Files, func(file string) bool { return !slices.Contains(m.Files, file) })
-	}
-	known := slices.Collect(slices.Chunk(m.Keys, len(short{})))
+// contains reports whether a list has all keys of the one that was cut off or, if that was not read, all its files.
+func (a *adoption) contains(old *Adopting, files []string) bool {
 	for one := range slices.Chunk(old.Keys, len(short{})) {
-		if _, found := slices.BinarySearchFunc(known, one, bytes.Compare); !found {
+		if _, listed := a.keys[short(one)]; !listed {
 			return false
 		}
 	}
-	return true
+	isOther := func(file string) bool { return !slices.Contains(files, file) }
+	return len(old.Keys) > 0 || !slices.ContainsFunc(old.Files, isOther)
 }
 
 // RefuseHalfAdopted refuses runs, and other lists, with a ledger into which a list was not adopted to its end.
