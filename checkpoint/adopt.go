@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -28,7 +27,6 @@ const inOneChange = 1 << 11
 type adoption struct {
 	list    List
 	digests *Digester
-	len     int
 	keys    map[short]listed
 	leads   map[short]uint32 // the place of each lead ID
 	result  AdoptResult
@@ -47,29 +45,31 @@ type listed struct {
 	at   uint32 // its place in the list
 }
 
-// readAdoption goes through a list to its end, and refuses what is wrong with it by itself.
-func readAdoption(list List, d *Digester) (*adoption, error) {
-	a := &adoption{list: list, digests: d, keys: map[short]listed{}, leads: map[short]uint32{}}
-	for e, err := range list {
-		if err != nil {
-			return nil, &ListFailure{err}
-		}
-		key, one := a.note(&e, a.len)
-		text, hint := e.Unfit()
-		if before, twice := a.keys[key]; text == "" && twice {
-			text, hint = fmt.Sprintf("its key is already in row %d", before.at+1), "keep one of them"
-		}
-		if before, twice := a.leads[one.lead]; text == "" && twice && one.lead != (short{}) {
-			text = fmt.Sprintf("its lead ID is already in row %d", before+1)
-			hint = "one lead cannot belong to two rows: look both up again"
-		}
-		if text != "" {
-			return nil, &ListError{Index: a.len, Key: e.Key, Text: text, Hint: hint}
-		}
-		a.keys[key], a.leads[one.lead] = one, one.at
-		a.len++
+// add notes an entry at a place of the list, or refuses what is wrong with it by itself.
+func (a *adoption) add(e *Entry, at int) error {
+	key, one := a.note(e, at)
+	text, hint := e.Unfit()
+	if before, twice := a.keys[key]; text == "" && twice {
+		text, hint = fmt.Sprintf("its key is already in row %d", before.at+1), "keep one of them"
 	}
-	return a, nil
+	if before, twice := a.leads[one.lead]; text == "" && twice && one.lead != (short{}) {
+		text = fmt.Sprintf("its lead ID is already in row %d", before+1)
+		hint = "one lead cannot belong to two rows: look both up again"
+	}
+	if text != "" {
+		return &ListError{Index: at, Key: e.Key, Text: text, Hint: hint}
+	}
+	a.keys[key], a.leads[one.lead] = one, one.at
+	return nil
+}
+
+// isSame refuses an entry that is not the one that was added.
+func (a *adoption) isSame(e *Entry, at int) error {
+	key, is := a.note(e, at)
+	if was, known := a.keys[key]; !known || was != is {
+		return errListChanged
+	}
+	return nil
 }
 
 // note is what is kept of an entry at a place.
@@ -88,70 +88,57 @@ type placed struct {
 
 var errListChanged = &ListFailure{errors.New("the list is not the same any more: something else writes to it")}
 
-// parts goes through the list once more, some entries at a time.
-func (a *adoption) parts(f func([]placed) error) error {
+// pass goes through the list: check looks at each entry, and step takes some at a time into one transaction.
+func (a *adoption) pass(ctx context.Context, s Store, check func(*Entry, int) error, step func(Tx, []placed) error,
+) error {
 	var part []placed
 	at := 0
 	for e, err := range a.list {
 		if err != nil {
 			return &ListFailure{err}
 		}
-		key, is := a.note(&e, at)
-		if was, known := a.keys[key]; !known || was != is {
-			return errListChanged
+		if err := check(&e, at); err != nil {
+			return err
 		}
 		part = append(part, placed{e, at})
-		if at++; len(part) == inOneChange && at < a.len {
-			if err := f(part); err != nil {
+		if at++; len(part) == inOneChange {
+			if err := a.change(ctx, s, part, step); err != nil {
 				return err
 			}
 			part = part[:0]
 		}
 	}
-	if at != a.len {
+	if at != len(a.keys) {
 		return errListChanged
 	}
-	return f(part)
+	return a.change(ctx, s, part, step)
 }
 
-// adopt checks the whole list, then stores it: a change for each step and part.
-func (a *adoption) adopt(ctx context.Context, s Store) error {
-	for _, step := range []func(Tx, []placed) error{a.judge, a.take} {
-		err := a.parts(func(part []placed) error {
-			keys, leads, before := make([]string, len(part)), make([]string, len(part)), a.result
-			for i := range part {
-				keys[i], leads[i] = part[i].Key, part[i].LeadID
-			}
-			return s.Alone(ctx, func(tx Tx) error {
-				a.result = before
-				if err := tx.Load(keys, leads); err != nil {
-					return err
-				}
-				return step(tx, part)
-			})
-		})
-		if err != nil {
+func (a *adoption) change(ctx context.Context, s Store, part []placed, step func(Tx, []placed) error) error {
+	keys, leads, before := make([]string, len(part)), make([]string, len(part)), a.result
+	for i := range part {
+		keys[i], leads[i] = part[i].Key, part[i].LeadID
+	}
+	return s.Alone(ctx, func(tx Tx) error {
+		a.result = before
+		if err := tx.Load(keys, leads); err != nil {
 			return err
 		}
-	}
-	return nil
+		return step(tx, part)
+	})
 }
 
-// judge refuses a list before anything is changed, and counts its entries.
+// judge refuses entries before anything is changed.
 func (a *adoption) judge(tx Tx, part []placed) error {
 	for i := range part {
-		take, err := a.wants(tx, &part[i], &a.result)
-		if err != nil {
+		if _, err := a.wants(tx, &part[i], new(AdoptResult)); err != nil {
 			return err
-		}
-		if take && !KnownStatus(part[i].Status) {
-			a.result.Unspecified++
 		}
 	}
 	return nil
 }
 
-// wants reports whether to adopt an entry.
+// wants counts an entry, and reports whether to adopt it.
 func (a *adoption) wants(tx Tx, e *placed, r *AdoptResult) (take bool, err error) {
 	_, old, err := tx.Under(e.Key)
 	if err != nil {
@@ -207,13 +194,16 @@ func (r *AdoptResult) judge(e *Entry, old *Kept, taken bool) (take bool, refusal
 	return false, nil
 }
 
-// take stores entries that passed the checks, in the order of their keys, which is fastest.
+// take counts entries that passed the checks, and stores them in the order of their keys, which is fastest.
 func (a *adoption) take(tx Tx, part []placed) error {
 	slices.SortFunc(part, func(x, y placed) int { return cmp.Compare(x.Key, y.Key) })
 	for i := range part {
 		e := &part[i]
-		take, err := a.wants(tx, e, &AdoptResult{})
+		take, err := a.wants(tx, e, &a.result)
 		if err == nil && take {
+			if !KnownStatus(e.Status) {
+				a.result.Unspecified++
+			}
 			k, old, _ := tx.Under(e.Key)
 			k.Adopt(tx, e.Entry, old)
 			err = tx.Put(e.Key, k)
@@ -238,7 +228,7 @@ type Leads struct {
 }
 
 // Adopting is the mark of a list whose adoption has begun and has not come to its end: its files, and, once they were
-// read, 8 bytes of the digest of each of its keys, in order.
+// read, 8 bytes of the digest of each of its keys.
 type Adopting struct {
 	Files []string `json:"files"`
 	Keys  []byte   `json:"keys,omitempty"`
@@ -277,26 +267,23 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 			return r, err
 		}
 	}
-	var a *adoption
+	a := &adoption{
+		list: leads.Entries, digests: s.Digests(), keys: map[short]listed{}, leads: map[short]uint32{},
+	}
 	if err = leads.Choose(); err == nil {
-		a, err = readAdoption(leads.Entries, s.Digests())
+		err = a.pass(ctx, s, a.add, a.judge)
 	}
-	if err != nil {
-		return r, errors.Join(err, mark(old))
+	if err != nil { // nothing was changed
+		return r, cmp.Or(err, mark(old))
 	}
-	begun := Adopting{Files: leads.Files, Keys: a.marks(), Fills: fills}
-	if old != nil && !begun.contains(old) {
+	if old != nil && !a.contains(old, leads.Files) {
 		return r, RefuseHalfAdopted(ctx, s)
 	}
-	if err := mark(&begun); err != nil {
+	if err := mark(&Adopting{Files: leads.Files, Keys: a.marks(), Fills: fills}); err != nil {
 		return r, err
 	}
-	err = a.adopt(ctx, s)
-	r = a.result
-	if errors.As(err, new(*ListError)) { // nothing was changed
-		err = errors.Join(err, mark(old))
-	}
-	if err != nil {
+	err = a.pass(ctx, s, a.isSame, a.take)
+	if r = a.result; err != nil {
 		return r, err
 	}
 	told := func(w *Witness) bool { return fills || slices.Contains(leads.From, w.Ledger) }
@@ -315,27 +302,22 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 }
 
 // marks are the keys of the list, as [Adopting] has them.
-func (a *adoption) marks() []byte {
-	all := make([][]byte, 0, len(a.keys))
+func (a *adoption) marks() (all []byte) {
 	for key := range a.keys {
-		all = append(all, key[:])
+		all = append(all, key[:]...)
 	}
-	slices.SortFunc(all, bytes.Compare)
-	return bytes.Join(all, nil)
+	return all
 }
 
-// contains reports whether a list holds all keys of the one that was cut off or, if it was not read, all its files.
-func (m *Adopting) contains(old *Adopting) bool {
-	if len(old.Keys) == 0 {
-		return !slices.ContainsFunc(old.Files, func(file string) bool { return !slices.Contains(m.Files, file) })
-	}
-	known := slices.Collect(slices.Chunk(m.Keys, len(short{})))
+// contains reports whether a list has all keys of the one that was cut off or, if that was not read, all its files.
+func (a *adoption) contains(old *Adopting, files []string) bool {
 	for one := range slices.Chunk(old.Keys, len(short{})) {
-		if _, found := slices.BinarySearchFunc(known, one, bytes.Compare); !found {
+		if _, listed := a.keys[short(one)]; !listed {
 			return false
 		}
 	}
-	return true
+	isOther := func(file string) bool { return !slices.Contains(files, file) }
+	return len(old.Keys) > 0 || !slices.ContainsFunc(old.Files, isOther)
 }
 
 // RefuseHalfAdopted refuses runs, and other lists, with a ledger into which a list was not adopted to its end.

@@ -2,21 +2,17 @@ package checkpoint
 
 import (
 	"context"
-	"slices"
 	"time"
 )
 
 // Contents are everything that a Store knows, for another one to take over.
 type Contents struct {
-	ID      string
-	Commits uint64 // number of its last commit
-	Lineage Lineage
 	Secret  []byte // key of the digests
 	Missing string // see [Info]; "" where nothing is missing
 
 	// calls f with what is stored under each key, in order
 	Keys      func(ctx context.Context, f func(KeptKey) error) error
-	Notes     []Note
+	Notes     []Note // later ones take the place of earlier ones
 	Forgotten []KeptBlock
 }
 
@@ -26,15 +22,18 @@ type KeptBlock struct {
 	At         time.Time
 }
 
-// ContentsOf are all that a Store knows; secret is the key of its digests.
-func ContentsOf(ctx context.Context, s Store, secret []byte, forgotten []KeptBlock) (c *Contents, err error) {
+// ContentsOf are all that a Store knows; secret is the key of its digests. Who takes them over descends from it.
+func ContentsOf(ctx context.Context, s Store, secret []byte, forgotten []KeptBlock) (*Contents, error) {
 	i := s.Info()
-	c = &Contents{ID: i.ID, Commits: i.Sequence, Secret: secret, Missing: i.Missing, Forgotten: forgotten}
-	c.Keys = func(ctx context.Context, f func(KeptKey) error) error { return s.Scan(ctx, Filter{}, f) }
-	if c.Lineage, err = LineageOf(ctx, s); err == nil {
-		c.Notes, err = s.Notes(ctx, "")
+	l, err := LineageOf(ctx, s)
+	if err != nil {
+		return nil, err
 	}
-	return c, err
+	l.Machine = ""
+	l.Descend(i.ID, i.Sequence)
+	notes, err := s.Notes(ctx, "")
+	keys := func(ctx context.Context, f func(KeptKey) error) error { return s.Scan(ctx, Filter{}, f) }
+	return &Contents{secret, i.Missing, keys, append(notes, l.note()), forgotten}, err
 }
 
 // TakeOver writes what another checkpoint knows into one that knows nothing, or no more than a TakeOver of the same
@@ -83,14 +82,7 @@ func takeOver(tx Tx, part []KeptKey) error {
 }
 
 func (c *Contents) conclude(tx Tx) error {
-	notes := slices.Clone(c.Notes)
-	if c.ID != "" {
-		l := c.Lineage
-		l.Ancestors, l.Machine = slices.Clone(l.Ancestors), ""
-		l.Descend(c.ID, c.Commits)
-		notes = append(notes, l.note())
-	}
-	for _, n := range notes {
+	for _, n := range c.Notes {
 		if err := tx.PutNote(n); err != nil {
 			return err
 		}

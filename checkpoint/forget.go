@@ -2,6 +2,8 @@ package checkpoint
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"leadferry/internal/rowkey"
 )
@@ -25,8 +27,8 @@ func Forget(ctx context.Context, s Store, keys []string, unblock bool) (r Forget
 	return r, err
 }
 
-// judge counts keys by what is known of them, and returns each once, and their leads.
-func (r *ForgetResult) judge(tx Tx, keys []string, unblock bool) (gone []string, leads map[string]bool, err error) {
+// judge counts keys by what is known of them, and returns them and their leads.
+func (r *ForgetResult) judge(tx Tx, keys []string, unblock bool) (gone, leads map[string]bool, err error) {
 	for i, key := range keys {
 		if !ValidKey(key) {
 			return nil, nil, &ListError{Index: i, Key: key, Text: "its " + ErrKey.Error()}
@@ -35,12 +37,12 @@ func (r *ForgetResult) judge(tx Tx, keys []string, unblock bool) (gone []string,
 	if err := tx.Load(keys, nil); err != nil {
 		return nil, nil, err
 	}
-	leads, seen := map[string]bool{}, map[string]bool{}
+	gone, leads = map[string]bool{}, map[string]bool{}
 	for i, key := range keys {
-		if seen[key] {
+		if gone[key] {
 			continue
 		}
-		seen[key] = true
+		gone[key] = true
 		if unblock && tx.Held(key) { // as resolve refuses it: it may be sent still, and again then
 			return nil, nil, &ListError{Index: i, Key: key, Text: heldText, Hint: heldHint}
 		}
@@ -52,21 +54,19 @@ func (r *ForgetResult) judge(tx Tx, keys []string, unblock bool) (gone []string,
 		if k.Entry != nil && k.Entry.LeadID != "" {
 			leads[k.Entry.LeadID] = true
 		}
-		gone = append(gone, key)
 	}
 	return gone, leads, nil
 }
 
 // forget removes keys, their leads from the doubts of other keys, and what was decided about them.
-func forget(tx Tx, d *Digester, keys []string, leads map[string]bool, unblock bool) error {
+func forget(tx Tx, d *Digester, gone, leads map[string]bool, unblock bool) error {
+	keys := slices.Sorted(maps.Keys(gone))
 	if err := tx.Erase(keys); err != nil {
 		return err
 	}
-	gone := make(map[string]bool, len(keys))
 	for _, key := range keys {
-		gone[key] = true
 		if unblock {
-			continue
+			break
 		}
 		b := KeptBlock{Hash: d.Blocked(key), At: tx.Now()}
 		if folded := rowkey.Fold(key); folded != key && folded != "" {
