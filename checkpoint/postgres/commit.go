@@ -96,7 +96,7 @@ func (s *Store) commit(g *group) error {
 		w, err = s.storeAlone(g)
 	}
 	if err == nil {
-		s.stored(g, w, asked)
+		s.remember(g, w, asked)
 	}
 	return err
 }
@@ -160,8 +160,8 @@ func (s *Store) queue(b *pgx.Batch, g *group, w *working) {
 	}
 }
 
-// stored notes that the changes are durable. asked is when their commit was asked for.
-func (s *Store) stored(g *group, w *working, asked time.Duration) {
+// remember notes that the changes are durable. asked is when their commit was asked for.
+func (s *Store) remember(g *group, w *working, asked time.Duration) {
 	seq := s.seq.Load()
 	for key, r := range w.rows {
 		if r == w.base[key] {

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"time"
 
@@ -119,23 +117,16 @@ func (s *Store) agree() error {
 	if terms.Fleet == "" {
 		return nil
 	}
+	var first checkpoint.Terms
 	common := *terms
 	common.Shard = 0
-	text, err := json.Marshal(common)
-	if err != nil {
-		return err
-	}
-	err = s.writer.One(`WITH bounded AS (
+	err := s.writer.One(`WITH bounded AS (
 			INSERT INTO leadferry.budget (ledger, fleet, most) VALUES ($1, $2, $6) ON CONFLICT DO NOTHING
 		) INSERT INTO leadferry.fleets AS f (ledger, fleet, shards, rate, terms) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (ledger, fleet) DO UPDATE SET terms = f.terms RETURNING terms`,
-		s.ledger, terms.Fleet, terms.Shards, terms.Rate, text, terms.MaxCreates).Scan(&text)
+		s.ledger, terms.Fleet, terms.Shards, terms.Rate, common, terms.MaxCreates).Scan(&first)
 	if err != nil {
 		return err
-	}
-	var first checkpoint.Terms
-	if err := json.Unmarshal(text, &first); err != nil {
-		return fmt.Errorf("read the fleet's terms: %w", err)
 	}
 	if how := terms.Differs(&first); how != "" {
 		return &checkpoint.TermsError{Fleet: terms.Fleet, Text: how}
@@ -199,11 +190,6 @@ var (
 // checkpoint.ErrFenced when a newer worker has its place; after another error it may be tried again. Nothing of what
 // it writes has to last: it does not wait for disks.
 func (s *Store) Exchange(ctx context.Context, p checkpoint.Progress) (c checkpoint.Common, err error) {
-	told, err := json.Marshal(p.Rows)
-	if err != nil {
-		return c, err
-	}
-	var after, pause float64
 	var fenced bool
 	var why error
 	err = s.read(ctx, func(to *server.Session) error {
@@ -212,20 +198,19 @@ func (s *Store) Exchange(ctx context.Context, p checkpoint.Progress) (c checkpoi
 		b.Queue(`SELECT set_config('synchronous_commit', 'off', true)`)
 		b.Queue(`UPDATE leadferry.members SET told = clock_timestamp(), read = $2, invalid = $3, sent = $4,
 			refused = $5, doubts = $6, rows = $7, summary = coalesce($8, summary) WHERE worker = $1`,
-			s.worker, p.Read, p.Invalid, p.Sent, p.Refused, p.Doubts, told, p.Summary)
+			s.worker, p.Read, p.Invalid, p.Sent, p.Refused, p.Doubts, p.Rows, p.Summary)
 		b.Queue(`UPDATE leadferry.workers SET beat = clock_timestamp()
 			WHERE worker = $1 AND beat < clock_timestamp() - interval '5 seconds'`, s.worker)
 		if p.Pause > 0 {
 			b.Queue(`UPDATE leadferry.fleets f SET opens = greatest(leadferry.opening(f),
-				clock_timestamp() + $3 * interval '1 microsecond') WHERE ledger = $1 AND fleet = $2`,
-				s.ledger, s.o.Terms.Fleet, p.Pause.Microseconds())
+				clock_timestamp() + $3::interval) WHERE ledger = $1 AND fleet = $2`, s.ledger, s.o.Terms.Fleet, p.Pause)
 		}
 		if p.Wants {
 			b.Queue(shareSQL, s.ledger, s.o.Terms.Fleet).
-				QueryRow(func(row pgx.Row) error { return row.Scan(&c.Tokens, &after) })
+				QueryRow(func(row pgx.Row) error { return row.Scan(&c.Tokens, &c.After) })
 		}
 		b.Queue(exchangeSQL, s.ledger, s.worker, s.o.Terms.Fleet).QueryRow(func(row pgx.Row) error {
-			return row.Scan(&fenced, &pause, &c.Read, &c.Invalid, &c.Sent, &c.Refused, &c.Doubts)
+			return row.Scan(&fenced, &c.Pause, &c.Read, &c.Invalid, &c.Sent, &c.Refused, &c.Doubts)
 		})
 		if err := to.Send(b); err != nil || !fenced {
 			return err
@@ -233,7 +218,6 @@ func (s *Store) Exchange(ctx context.Context, p checkpoint.Progress) (c checkpoi
 		why = s.whyFenced(to)
 		return nil
 	})
-	c.After, c.Pause = time.Duration(after*float64(time.Second)), time.Duration(pause*float64(time.Second))
 	return c, cmp.Or(err, why)
 }
 

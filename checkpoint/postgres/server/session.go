@@ -128,15 +128,10 @@ func (s *Session) promises(readOnly bool) error {
 		return s.at.refuse("its database is in "+encoding+
 			", which cannot hold every text that the service answers with",
 			"make a database for it with ENCODING 'UTF8'")
-	case fsync != "on":
-		return s.at.refuse("its server does not promise durable commits: fsync is off",
-			"have fsync switched on: with it off, a crash loses what was acknowledged, and leads would be made twice")
-	case pages != "on":
-		return s.at.refuse("its server does not promise that its files outlive a crash: full_page_writes is off",
-			"have full_page_writes switched on")
-	case commit != "on" && commit != "remote_apply":
-		return s.at.refuse("its server does not keep synchronous_commit on for this session",
-			"have what is between leave sessions as they are")
+	case fsync != "on", pages != "on", commit != "on" && commit != "remote_apply":
+		return s.at.refuse(fmt.Sprintf("its server does not promise durable commits: fsync is %s, full_page_writes %s, "+
+			"and synchronous_commit %s", fsync, pages, commit),
+			"have all three switched on: else a crash loses what was acknowledged, and leads would be made twice")
 	}
 	return nil
 }
