@@ -74,9 +74,10 @@ var checksSQL string
 // asBefore refuses a ledger that has lost what was known once: rows, or what a standby that was not waited for did not
 // have when it took over. It notes how standbys are now.
 func (s *Store) asBefore() error {
-	var branched, emptied, behind bool
+	var why string // it is not as it was
+	var behind bool
 	err := s.writer.One(checksSQL, s.ledger, waitedFor, s.o.NeverPromoted).
-		Scan(&s.timeline, &s.standby, &branched, &emptied, &behind)
+		Scan(&s.timeline, &s.standby, &why, &behind)
 	switch {
 	case err != nil:
 		return err
@@ -92,15 +93,6 @@ func (s *Store) asBefore() error {
 			"have one named in synchronous_standby_names; if none of them will ever take over, say so with "+
 				"--ledger-standby never-promoted; if it is a backup that is being taken, have this user granted the "+
 				"role pg_read_all_stats, which shows it")
-	}
-	why := ""
-	switch {
-	case branched:
-		why = "its server's history has branched since the last run: it was restored, or a standby took over that " +
-			"was not waited for"
-	case emptied:
-		why = "none of the rows that it knew, or of the keys that it was to forget, is there any more: a table was " +
-			"emptied, or a restore has failed with it"
 	}
 	s.accepted = why != ""
 	if s.accepted && s.o.Accept != s.id {
