@@ -96,7 +96,7 @@ func (s *Store) commit(g *group) error {
 		w, err = s.storeAlone(g)
 	}
 	if err == nil {
-		s.stored(g, w, asked)
+		s.remember(g, w, asked)
 	}
 	return err
 }
@@ -150,18 +150,25 @@ func (s *Store) bound(g *group) error {
 	return err
 }
 
-// queue has a batch write what was changed.
+// queue has a batch write what was changed, and the shapes that claims have.
 func (s *Store) queue(b *pgx.Batch, g *group, w *working) {
 	s.spend(b, w.creates())
 	s.put(b, w.writes(), false)
-	for _, n := range s.shapesOf(g.changes) {
-		b.Queue(`INSERT INTO leadferry.notes (ledger, name, value) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
-			s.ledger, n.Name, string(n.Value))
+	var last *checkpoint.Shape
+	for _, c := range g.changes {
+		if c.Shape == nil || c.Shape == last {
+			continue
+		}
+		last = c.Shape
+		if n := s.digests.ShapeNote(c.Shape); n.Name != "" {
+			b.Queue(`INSERT INTO leadferry.notes (ledger, name, value) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
+				s.ledger, n.Name, string(n.Value))
+		}
 	}
 }
 
-// stored notes that the changes are durable. asked is when their commit was asked for.
-func (s *Store) stored(g *group, w *working, asked time.Duration) {
+// remember notes that the changes are durable. asked is when their commit was asked for.
+func (s *Store) remember(g *group, w *working, asked time.Duration) {
 	seq := s.seq.Load()
 	for key, r := range w.rows {
 		if r == w.base[key] {
@@ -180,21 +187,6 @@ func (s *Store) stored(g *group, w *working, asked time.Duration) {
 			c.Entry.Seq = cmp.Or(c.Entry.Seq, seq)
 		}
 	}
-}
-
-// shapesOf are the notes of shapes that claims have: the first ones of a run.
-func (s *Store) shapesOf(changes []*checkpoint.Change) (all []checkpoint.Note) {
-	var last *checkpoint.Shape
-	for _, c := range changes {
-		if c.Kind != checkpoint.Claim || c.Shape == last {
-			continue
-		}
-		last = c.Shape
-		if n := s.digests.ShapeNote(c.Shape); n.Name != "" {
-			all = append(all, n)
-		}
-	}
-	return all
 }
 
 // How the server refuses a transaction as a whole, by its code.

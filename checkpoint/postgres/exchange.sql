@@ -5,7 +5,7 @@ WITH crew AS MATERIALIZED (
 	FROM leadferry.workers w JOIN leadferry.members m USING (worker) WHERE w.ledger = $1 AND w.fleet = $3
 )
 SELECT (SELECT fenced IS NOT NULL FROM leadferry.workers WHERE worker = $2),
-	(SELECT greatest(extract(epoch FROM leadferry.opening(f) - clock_timestamp()), 0)::float8 FROM leadferry.fleets f WHERE ledger = $1 AND fleet = $3),
+	(SELECT greatest(leadferry.opening(f) - clock_timestamp(), interval '0') FROM leadferry.fleets f WHERE ledger = $1 AND fleet = $3),
 	coalesce(sum(read) FILTER (WHERE newest), 0)::bigint, coalesce(sum(invalid) FILTER (WHERE newest), 0)::bigint,
 	coalesce(sum(sent), 0)::bigint, coalesce(sum(refused), 0)::bigint,
 	coalesce(sum(CASE WHEN going THEN doubts ELSE greatest(doubts, in_doubt) END), 0)::bigint

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"time"
 
@@ -76,9 +74,10 @@ var checksSQL string
 // asBefore refuses a ledger that has lost what was known once: rows, or what a standby that was not waited for did not
 // have when it took over. It notes how standbys are now.
 func (s *Store) asBefore() error {
-	var branched, emptied, behind bool
+	var why string // it is not as it was
+	var behind bool
 	err := s.writer.One(checksSQL, s.ledger, waitedFor, s.o.NeverPromoted).
-		Scan(&s.timeline, &s.standby, &branched, &emptied, &behind)
+		Scan(&s.timeline, &s.standby, &why, &behind)
 	switch {
 	case err != nil:
 		return err
@@ -95,15 +94,6 @@ func (s *Store) asBefore() error {
 				"--ledger-standby never-promoted; if it is a backup that is being taken, have this user granted the "+
 				"role pg_read_all_stats, which shows it")
 	}
-	why := ""
-	switch {
-	case branched:
-		why = "its server's history has branched since the last run: it was restored, or a standby took over that " +
-			"was not waited for"
-	case emptied:
-		why = "none of the rows that it knew, or of the keys that it was to forget, is there any more: a table was " +
-			"emptied, or a restore has failed with it"
-	}
 	s.accepted = why != ""
 	if s.accepted && s.o.Accept != s.id {
 		return s.refuse(checkpoint.ErrRolledBack, why, "leads that it does not know any more would be made twice; "+
@@ -119,23 +109,16 @@ func (s *Store) agree() error {
 	if terms.Fleet == "" {
 		return nil
 	}
+	var first checkpoint.Terms
 	common := *terms
 	common.Shard = 0
-	text, err := json.Marshal(common)
-	if err != nil {
-		return err
-	}
-	err = s.writer.One(`WITH bounded AS (
+	err := s.writer.One(`WITH bounded AS (
 			INSERT INTO leadferry.budget (ledger, fleet, most) VALUES ($1, $2, $6) ON CONFLICT DO NOTHING
 		) INSERT INTO leadferry.fleets AS f (ledger, fleet, shards, rate, terms) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (ledger, fleet) DO UPDATE SET terms = f.terms RETURNING terms`,
-		s.ledger, terms.Fleet, terms.Shards, terms.Rate, text, terms.MaxCreates).Scan(&text)
+		s.ledger, terms.Fleet, terms.Shards, terms.Rate, common, terms.MaxCreates).Scan(&first)
 	if err != nil {
 		return err
-	}
-	var first checkpoint.Terms
-	if err := json.Unmarshal(text, &first); err != nil {
-		return fmt.Errorf("read the fleet's terms: %w", err)
 	}
 	if how := terms.Differs(&first); how != "" {
 		return &checkpoint.TermsError{Fleet: terms.Fleet, Text: how}
@@ -199,11 +182,6 @@ var (
 // checkpoint.ErrFenced when a newer worker has its place; after another error it may be tried again. Nothing of what
 // it writes has to last: it does not wait for disks.
 func (s *Store) Exchange(ctx context.Context, p checkpoint.Progress) (c checkpoint.Common, err error) {
-	told, err := json.Marshal(p.Rows)
-	if err != nil {
-		return c, err
-	}
-	var after, pause float64
 	var fenced bool
 	var why error
 	err = s.read(ctx, func(to *server.Session) error {
@@ -212,20 +190,19 @@ func (s *Store) Exchange(ctx context.Context, p checkpoint.Progress) (c checkpoi
 		b.Queue(`SELECT set_config('synchronous_commit', 'off', true)`)
 		b.Queue(`UPDATE leadferry.members SET told = clock_timestamp(), read = $2, invalid = $3, sent = $4,
 			refused = $5, doubts = $6, rows = $7, summary = coalesce($8, summary) WHERE worker = $1`,
-			s.worker, p.Read, p.Invalid, p.Sent, p.Refused, p.Doubts, told, p.Summary)
+			s.worker, p.Read, p.Invalid, p.Sent, p.Refused, p.Doubts, p.Rows, p.Summary)
 		b.Queue(`UPDATE leadferry.workers SET beat = clock_timestamp()
 			WHERE worker = $1 AND beat < clock_timestamp() - interval '5 seconds'`, s.worker)
 		if p.Pause > 0 {
 			b.Queue(`UPDATE leadferry.fleets f SET opens = greatest(leadferry.opening(f),
-				clock_timestamp() + $3 * interval '1 microsecond') WHERE ledger = $1 AND fleet = $2`,
-				s.ledger, s.o.Terms.Fleet, p.Pause.Microseconds())
+				clock_timestamp() + $3::interval) WHERE ledger = $1 AND fleet = $2`, s.ledger, s.o.Terms.Fleet, p.Pause)
 		}
 		if p.Wants {
 			b.Queue(shareSQL, s.ledger, s.o.Terms.Fleet).
-				QueryRow(func(row pgx.Row) error { return row.Scan(&c.Tokens, &after) })
+				QueryRow(func(row pgx.Row) error { return row.Scan(&c.Tokens, &c.After) })
 		}
 		b.Queue(exchangeSQL, s.ledger, s.worker, s.o.Terms.Fleet).QueryRow(func(row pgx.Row) error {
-			return row.Scan(&fenced, &pause, &c.Read, &c.Invalid, &c.Sent, &c.Refused, &c.Doubts)
+			return row.Scan(&fenced, &c.Pause, &c.Read, &c.Invalid, &c.Sent, &c.Refused, &c.Doubts)
 		})
 		if err := to.Send(b); err != nil || !fenced {
 			return err
@@ -233,7 +210,6 @@ func (s *Store) Exchange(ctx context.Context, p checkpoint.Progress) (c checkpoi
 		why = s.whyFenced(to)
 		return nil
 	})
-	c.After, c.Pause = time.Duration(after*float64(time.Second)), time.Duration(pause*float64(time.Second))
 	return c, cmp.Or(err, why)
 }
 

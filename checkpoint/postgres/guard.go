@@ -137,13 +137,10 @@ func (s *Store) beat() {
 			return
 		case <-tick.C:
 		}
-		if s.failed() != nil {
-			return
-		}
 		if !s.mu.TryLock() { // a commit is under way, which shows life
 			continue
 		}
-		if !s.closed.Load() { // an empty commit; the next caller gets its error
+		if s.usable() == nil { // an empty commit; the next caller gets its error
 			_ = s.change(func() error {
 				b := &pgx.Batch{}
 				s.number(b, false)

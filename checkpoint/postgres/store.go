@@ -266,28 +266,25 @@ func (s *Store) Close() error {
 	return err
 }
 
-// Drop is Close after a refusal: it also removes a ledger that is New and knows nothing, where this user may.
+// Drop is Close after a refusal: it also removes a ledger that is New and knows nothing, if this user may and nobody else
+// uses it or is about to.
 func (s *Store) Drop() (gone bool, err error) {
-	if s.mu.Lock(); s.fresh && s.usable() == nil {
-		gone = s.remove()
+	s.mu.Lock()
+	if s.fresh && s.usable() == nil {
+		err = s.writer.Together(func() error {
+			if err := s.lockLedger(); err != nil {
+				return err
+			}
+			n, err := s.writer.Do(`DELETE FROM leadferry.ledgers WHERE ledger = $1 AND leadferry.untouched($1)
+				AND NOT EXISTS (SELECT FROM leadferry.workers WHERE ledger = $1 AND worker <> $2 AND ended IS NULL)`,
+				s.ledger, s.worker)
+			gone = n == 1
+			return err
+		})
+		gone = gone && err == nil
 	}
 	s.mu.Unlock()
 	return gone, s.Close()
-}
-
-// remove takes away a ledger that has known nothing, if this user may and nobody else uses it or is about to.
-func (s *Store) remove() (gone bool) {
-	err := s.writer.Together(func() error {
-		if err := s.lockLedger(); err != nil {
-			return err
-		}
-		n, err := s.writer.Do(`DELETE FROM leadferry.ledgers WHERE ledger = $1 AND leadferry.untouched($1)
-			AND NOT EXISTS (SELECT FROM leadferry.workers WHERE ledger = $1 AND worker <> $2 AND ended IS NULL)`,
-			s.ledger, s.worker)
-		gone = n == 1
-		return err
-	})
-	return gone && err == nil
 }
 
 // usable is an error unless something can be changed.

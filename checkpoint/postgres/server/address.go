@@ -58,7 +58,7 @@ func (a *Address) config() (c *pgx.ConnConfig, pooled bool, err error) {
 		c, err = pgx.ParseConfig(withTLS(a.Name))
 	}
 	if err != nil {
-		return nil, false, a.refuse("its address cannot be read: "+Reason(err),
+		return nil, false, a.refuse("its address cannot be read: "+reason(err),
 			"it looks like postgres://user@db.example.com/leads")
 	}
 	pool := c.RuntimeParams["pooled"]
@@ -103,7 +103,7 @@ func (a *Address) Explain(err error) error {
 		errors.As(err, new(*checkpoint.TermsError)) || errors.Is(err, checkpoint.ErrDamaged) {
 		return err
 	}
-	text, hint := Reason(err), ""
+	text, hint := reason(err), ""
 	if e := (*pgconn.PgError)(nil); errors.As(err, &e) {
 		hint = hints[e.Code]
 		switch e.Code {
@@ -177,12 +177,8 @@ func hasPassword(name string) bool {
 		u.Query().Has("sslpassword")
 }
 
-// Reason is what went wrong, in one line. The same address is tried with TLS and without, and fails twice alike.
-func Reason(err error) string {
-	var parse *pgconn.ParseConfigError
-	if errors.As(err, &parse) { // whose own text shows the address
-		err = cmp.Or(errors.Unwrap(parse), errors.New("it is no address of a server"))
-	}
+// reason is what went wrong, in one line. The same address is tried with TLS and without, and fails twice alike.
+func reason(err error) string {
 	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\t' || r == '\r' })
 	for i, line := range lines {
 		lines[i] = strings.TrimSpace(line)

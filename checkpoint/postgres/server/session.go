@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -19,7 +18,7 @@ type Session struct {
 	*pgx.Conn
 	loaded  time.Time // when it read the server's settings last
 	at      *Address
-	warning atomic.Pointer[string]
+	warning string
 }
 
 // settings hold for the whole session. Nothing limits a statement, a transaction or a session without work: one that
@@ -27,17 +26,14 @@ type Session struct {
 // between (a suspended machine, a stopped process) soon holds nobody else up, and nobody waits for a lock for ever.
 // Plans made while tables are empty must not scan them when they are full. That nothing is to be changed holds as it
 // stands: so a database is kept as it is while it moves to another server.
-const settings = `SET statement_timeout = 0; SET lock_timeout = %d; SET idle_in_transaction_session_timeout = %d; SET
-	idle_session_timeout = 0;
+const settings = `SET statement_timeout = 0; SET lock_timeout = %d; SET idle_session_timeout = 0;
+SET idle_in_transaction_session_timeout = '30s';
 SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout';
 SET default_transaction_isolation = 'read committed'; SET client_min_messages = warning; SET client_encoding = 'UTF8';
 SET standard_conforming_strings = on; SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
 SET jit = off; SET enable_memoize = off; SET plan_cache_mode = force_generic_plan;
 SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN
 'remote_apply' ELSE 'on' END, false)`
-
-// abandoned is how long a transaction waits for its client.
-const abandoned = 30 * time.Second
 
 // Meet connects within wait, or the time that a connection may take, and refuses a server that does not promise what a
 // ledger needs. Errors are *[checkpoint.OpenError], or as those of [Address.Explain].
@@ -51,7 +47,7 @@ func (a *Address) Meet(wait time.Duration, readOnly bool) (*Session, error) {
 	s := &Session{at: a}
 	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
 		if n.SeverityUnlocalized == "WARNING" || n.Severity == "WARNING" {
-			s.warning.Store(&n.Message)
+			s.warning = n.Message
 		}
 	}
 	if s.Conn, err = pgx.ConnectConfig(ctx, config); err != nil {
@@ -60,7 +56,7 @@ func (a *Address) Meet(wait time.Duration, readOnly bool) (*Session, error) {
 	err = s.Within(ctx, func() error {
 		err := s.isPostgres(pooled)
 		if err == nil {
-			err = s.Script(fmt.Sprintf(settings, a.Locks.Milliseconds(), abandoned.Milliseconds()))
+			err = s.Script(fmt.Sprintf(settings, a.Locks.Milliseconds()))
 		}
 		if err == nil {
 			err = s.promises(readOnly)
@@ -128,15 +124,10 @@ func (s *Session) promises(readOnly bool) error {
 		return s.at.refuse("its database is in "+encoding+
 			", which cannot hold every text that the service answers with",
 			"make a database for it with ENCODING 'UTF8'")
-	case fsync != "on":
-		return s.at.refuse("its server does not promise durable commits: fsync is off",
-			"have fsync switched on: with it off, a crash loses what was acknowledged, and leads would be made twice")
-	case pages != "on":
-		return s.at.refuse("its server does not promise that its files outlive a crash: full_page_writes is off",
-			"have full_page_writes switched on")
-	case commit != "on" && commit != "remote_apply":
-		return s.at.refuse("its server does not keep synchronous_commit on for this session",
-			"have what is between leave sessions as they are")
+	case fsync != "on", pages != "on", commit != "on" && commit != "remote_apply":
+		return s.at.refuse(fmt.Sprintf("its server does not promise durable commits: fsync is %s, "+
+			"full_page_writes %s, and synchronous_commit %s", fsync, pages, commit),
+			"have all three switched on: else a crash loses what was acknowledged, and leads would be made twice")
 	}
 	return nil
 }
@@ -212,10 +203,9 @@ func (s *Session) Cut() { s.PgConn().Conn().Close() }
 
 // Warned is what the server has warned of since it was asked last, or nothing.
 func (s *Session) Warned() string {
-	if text := s.warning.Swap(nil); text != nil {
-		return *text
-	}
-	return ""
+	text := s.warning
+	s.warning = ""
+	return text
 }
 
 // Reloaded says whether the server's settings were read again since this was asked last, or since [Address.Meet].
