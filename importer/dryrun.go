@@ -164,11 +164,7 @@ func prove(m *mapping.Mapping, t *mapping.Test) []string {
 	}
 	var rec mapping.Record
 	if ps := b.Map(t.Cells, mapping.Env{}, &rec); ps != nil {
-		var reasons []string
-		for i := range ps {
-			reasons = append(reasons, "the row is invalid: "+sentence(ps[i:i+1]))
-		}
-		return reasons
+		return []string{"the row is invalid: " + sentence(ps)}
 	}
 	if rec.Skip {
 		return []string{"the row is left out by skip_if"}

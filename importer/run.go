@@ -74,7 +74,7 @@ type run struct {
 }
 
 func newRun(o Options) *run {
-	r := &run{Options: o, meter: meter.New(), shapes: make([]atomic.Pointer[checkpoint.Shape], len(o.Inputs))}
+	r := &run{Options: o, meter: meter.New(time.Now()), shapes: make([]atomic.Pointer[checkpoint.Shape], len(o.Inputs))}
 	r.planner = planner{
 		o: &r.Options, conflicts: conflicts{o.Conflict, o.Mapping.Conflicts},
 		digests: newDigester(checkpoint.NewDigester(nil)),
@@ -103,7 +103,7 @@ func newRun(o Options) *run {
 	}
 	r.retrier = &delivery.Retrier{
 		Breaker: delivery.NewBreaker(o.MaxWait, o.Concurrency, o.Rate), Retries: o.Retries,
-		Resend: o.ResendOn, Retried: r.meter.Retried,
+		Resend: o.ResendOn, Retried: func() { r.meter.Retried() },
 	}
 	return r
 }
@@ -173,7 +173,7 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 		return nil, err
 	}
 	r.began = time.Now() // a person may have been asked, who takes their time
-	if r.meter.Begin(r.began); r.dry == nil {
+	if r.meter = meter.New(r.began); r.dry == nil {
 		parents, own := []string{report.RunsFolder}, r.Files.Dir
 		if own != "" {
 			parents = append(parents, filepath.Dir(filepath.Clean(own)))

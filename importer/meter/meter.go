@@ -49,26 +49,17 @@ const (
 )
 
 // New counts from now on.
-func New() *Meter {
-	m := &Meter{kinds: map[string]int{}, statuses: map[int]int{}, width: firstSpan}
-	m.Begin(time.Now())
-	return m
-}
-
-// Begin says when the run began, before there is anything to count.
-func (m *Meter) Begin(now time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.began, m.sampled = now, now
+func New(now time.Time) *Meter {
+	return &Meter{kinds: map[string]int{}, statuses: map[int]int{}, width: firstSpan, began: now, sampled: now}
 }
 
 // Observe counts one call; calls of leads also go into the latencies.
 func (m *Meter) Observe(c leadapi.Call) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	if c.Kind == "reach" {
 		return // no request of a row
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.kinds[c.Kind]++
 	if c.Status != 0 {
 		m.statuses[c.Status]++

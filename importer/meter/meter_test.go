@@ -19,8 +19,7 @@ func timelineOf(m *Meter) []report.Bucket {
 func TestTimelineAddsUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-		line := New()
-		line.Begin(began)
+		line := New(began)
 		now, rows, calls, retries := began, 0, 0, 0
 		var paused time.Duration
 		for range rapid.IntRange(0, 300).Draw(t, "steps") {
