@@ -141,9 +141,6 @@ func (b *leadBefore) service(shown *leadapi.Lead) string {
 	return cmp.Or(b.Seen.Status, b.Status)
 }
 
-// unreadable is the status of a lead that was shown without one.
-const unreadable = "?"
-
 // status is the field of the status. shown is the lead in an answer; nil: what was seen before counts.
 func (b *leadBefore) status(file string, shown *leadapi.Lead) field {
 	f := field{file: file, seen: b.Seen.Status}
@@ -158,7 +155,7 @@ func (b *leadBefore) status(file string, shown *leadapi.Lead) field {
 	}
 	switch {
 	case shown != nil:
-		f.seen = cmp.Or(shown.Status, unreadable)
+		f.seen = cmp.Or(shown.Status, "?") // not none: the service showed that
 	case f.seen == "" && b.Unsettled == "":
 		f.seen = f.held
 	}
