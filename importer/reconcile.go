@@ -109,7 +109,8 @@ func (p *planner) verdictOf(it *item, before *leadBefore, lead *leadapi.Lead) St
 	cs := (&planner{digests: p.digests}).compare(it, before, lead, true)
 	s := Step{changes: cs, ending: ending{outcome: Conflict, text: cs.naming(byOthers, asks, before.changedTo(before.service(lead)))}}
 	f := &s.found
-	if f.keys = strings.Join(cs.names(func(c change) bool { return c.at >= 0 }), ", "); lead != nil {
+	keys := cs.names(func(c change) bool { return c.at >= 0 && (c.byFile || c.byService) })
+	if f.keys = strings.Join(keys, ", "); lead != nil {
 		f.changed = lead.UpdatedAt
 	}
 	switch file, service := cs.byFile(), cs.byService(); {
