@@ -107,7 +107,8 @@ func shown(known *checkpoint.Entry) bool {
 // verdictOf compares a row with its lead without any rules: who changed what. Without a lead, what was seen counts.
 func (p *planner) verdictOf(it *item, before *leadBefore, lead *leadapi.Lead) Step {
 	cs := (&planner{digests: p.digests}).compare(it, before, lead, true)
-	s := Step{changes: cs, ending: ending{outcome: Conflict, text: cs.naming(byOthers, asks, before.changedTo(before.service(lead)))}}
+	moved := cs.naming(byOthers, asks, before.changedTo(before.service(lead)))
+	s := Step{changes: cs, ending: ending{outcome: Conflict, text: moved}}
 	f := &s.found
 	keys := cs.names(func(c change) bool { return c.at >= 0 && (c.byFile || c.byService) })
 	if f.keys = strings.Join(keys, ", "); lead != nil {
