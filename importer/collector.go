@@ -54,7 +54,7 @@ func (c *collector) end(it *item, how ending) *Stop {
 // add records a row's outcome and returns why the run ends, or nil. The recorder, which may reuse the row, is last.
 func (c *collector) add(it *item) *Stop {
 	if c.drift != nil {
-		c.drift.count(it)
+		c.drift.count(&it.found)
 	}
 	if c.pulls != nil {
 		c.pulls.add(it)

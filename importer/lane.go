@@ -255,7 +255,7 @@ func (e *engine) hand(l *lane, it *item, step Step) {
 	if step.Action == Create {
 		e.r.tally.creates.begun++
 	}
-	it.outcome, it.remarks, it.found = Pending, step.remarks, step.found
+	it.outcome, it.remarks = Pending, step.remarks
 	it.entry.Content = slices.Clone(it.entry.Content) // look-ups reuse theirs
 	l.job = &job{item: it, step: step, before: leadBefore(it.entry)}
 }

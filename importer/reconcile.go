@@ -90,7 +90,7 @@ func (p *planner) forReconcile(it *item) Step {
 	case !p.readable(known):
 		return ends(Unmatched, "its lead cannot be read: no ExternalID of it is known").as(Unread)
 	}
-	return Step{Action: Read}.as(Unread) // unless it is read
+	return Step{Action: Read}
 }
 
 // as is the step with a verdict.
@@ -134,14 +134,17 @@ func (p *planner) verdictOf(it *item, before *leadBefore, lead *leadapi.Lead) St
 func (c *carrier) reconcile(ctx context.Context, j *job) {
 	lead := c.readLead(ctx, j)
 	if lead == nil {
+		if j.outcome != Pending {
+			j.found.verdict = Unread
+		}
 		return
 	}
 	step := c.verdictOf(j.item, &j.before, lead)
 	step.seen(&j.entry, &j.rec, &j.before, &answer{Lead: lead, at: time.Now()})
-	j.text = step.text
+	j.text, j.found = step.text, step.found
 	j.noteLead(lead)
-	if c.release(j, step.outcome); j.outcome == step.outcome {
-		j.found = step.found
+	if c.release(j, step.outcome); j.outcome != step.outcome {
+		j.found.verdict = Unread
 	}
 }
 
@@ -168,11 +171,7 @@ func (d *drift) draw(one *item) *item {
 	return one
 }
 
-func (d *drift) count(it *item) {
-	if it.outcome != Pending {
-		d.verdicts[it.found.verdict]++
-	}
-}
+func (d *drift) count(f *comparison) { d.verdicts[f.verdict]++ }
 
 // compared are the leads that were compared with their rows, and those of them that differ.
 func (d *drift) compared() (all, differ int) {
