@@ -72,6 +72,8 @@ type decision struct {
 	then              then
 }
 
+func (d decision) changed() bool { return d.byFile || d.byService }
+
 type then uint8
 
 const (
@@ -163,30 +165,14 @@ func (b *leadBefore) status(file string, shown *leadapi.Lead) field {
 
 // against is the file's status when the service's wins. For a row without a status it is the one that the service's
 // won against before, else the last confirmed one.
-func (b *leadBefore) against(file string) string {
-	switch {
-	case file != "":
-		return file
-	case b.Seen.Kept:
-		return b.Seen.Against
-	}
-	return b.Status
-}
+func (b *leadBefore) against(file string) string { return cmp.Or(file, b.Seen.Against, b.Status) }
 
 // external makes an ExternalID a value of its field. A lead without one has the value "=".
 func external(id string) string { return "=" + id }
 
-// externalOf is the row's value of the field; "" if the row is silent.
-func externalOf(rec *mapping.Record) string {
-	if rec.ExternalID == "" {
-		return ""
-	}
-	return external(rec.ExternalID)
-}
-
 // external is the field of the ExternalID; shown as in status.
 func (b *leadBefore) external(file string, shown *leadapi.Lead) field {
-	f := field{file: file, held: external(b.linked())}
+	f := field{file: external(file), held: external(b.linked())}
 	if b.WantLink != "" && !b.moved() {
 		f.sought = external(b.WantLink)
 	}
@@ -293,11 +279,11 @@ func (b *leadBefore) changedTo(service string) string {
 // only if all is set.
 func (p *planner) compare(it *item, before *leadBefore, shown *leadapi.Lead, all bool) (cs changes) {
 	sums := p.digests.ofContent(it)
-	if d := decide(before.status(it.rec.Status, shown), p.forStatus(before.service(shown))); d.byFile || d.byService {
+	if d := decide(before.status(it.rec.Status, shown), p.forStatus(before.service(shown))); d.changed() {
 		cs = append(cs, change{at: atStatus, name: "Status", decision: d})
 	}
-	if file := externalOf(&it.rec); file != "" {
-		d := decide(before.external(file, shown), p.forExternalID())
+	d := decide(before.external(it.rec.ExternalID, shown), p.forExternalID())
+	if it.rec.ExternalID != "" && d.changed() {
 		cs = append(cs, change{at: atExternal, name: "ExternalID", decision: d})
 	}
 	if shown == nil && before.State.HasLead() && before.Unsettled == "" && slices.Equal(before.Content, sums) {
@@ -339,7 +325,7 @@ type answer struct {
 func (b *leadBefore) remembered(rec *mapping.Record) *answer {
 	lead := &leadapi.Lead{
 		ID: b.LeadID, Status: b.Seen.Status, OwnerID: b.Seen.Organization, ExternalID: b.ExternalID,
-		HasExternal: b.moved() && externalOf(rec) != "",
+		HasExternal: b.moved() && rec.ExternalID != "",
 	}
 	return &answer{Lead: lead, at: b.Seen.At, remembered: true}
 }
@@ -371,10 +357,10 @@ func (cs changes) seen(e *checkpoint.Entry, rec *mapping.Record, before *leadBef
 		if shown != "" && (shown == rec.ExternalID || shown == e.WantLink) {
 			e.State, e.WantLink = checkpoint.Created, ""
 		}
-	case shown == confirmed, externalOf(rec) == "", externalOf(rec) == external(shown):
+	case shown == confirmed, rec.ExternalID == "", rec.ExternalID == shown:
 		e.ExternalID, e.WantLink = shown, ""
 	case cs.of(atExternal).then == keeps:
-		e.ExternalID, e.WantLink = shown, cmp.Or(rec.ExternalID, confirmed)
+		e.ExternalID, e.WantLink = shown, rec.ExternalID
 	default:
 		e.ExternalID, e.WantLink = shown, cmp.Or(confirmed, rec.ExternalID)
 	}

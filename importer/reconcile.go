@@ -110,7 +110,7 @@ func (p *planner) verdictOf(it *item, before *leadBefore, lead *leadapi.Lead) St
 	moved := cs.naming(byOthers, asks, before.changedTo(before.service(lead)))
 	s := Step{changes: cs, ending: ending{outcome: Conflict, text: moved}}
 	f := &s.found
-	keys := cs.names(func(c change) bool { return c.at >= 0 && (c.byFile || c.byService) })
+	keys := cs.names(func(c change) bool { return c.at >= 0 && c.changed() })
 	if f.keys = strings.Join(keys, ", "); lead != nil {
 		f.changed = lead.UpdatedAt
 	}
@@ -321,7 +321,8 @@ func (p *pulls) isAhead(it *item) bool {
 	case it.found.verdict == ServiceAhead:
 		return rule != RuleFile
 	case it.found.verdict == BothChanged:
-		return rule == RuleService || rule != RuleFile && before.Seen.Kept && before.Seen.Against == before.against(file)
+		kept := before.Seen.Kept && before.Seen.Against == before.against(file)
+		return rule == RuleService || rule != RuleFile && kept
 	case before.Seen.Status != "" && (it.outcome == Failed || it.outcome == Rejected):
 		return decide(before.status(file, nil), rule).then == keeps
 	}

@@ -272,7 +272,7 @@ func (j *job) noteLead(lead *leadapi.Lead) {
 }
 
 // readLead reads a lead (section "6. Update a lead") by an update without content, which changes nothing, or by sending
-// the ExternalID that the lead has, which overwrites one that others set. nil: it could not be read, and the row ends so.
+// the ExternalID that the lead has, which overwrites one that others set. nil: it could not be read; the row ends so.
 func (c *carrier) readLead(ctx context.Context, j *job) *leadapi.Lead {
 	lead, err := c.readOnce(ctx, j)
 	if err == nil {
