@@ -175,16 +175,15 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 	case first && p.looks(known, cs):
 		step.Action, step.outcome, step.looks = Update, Updated, true
 	case cs.to(asks) != nil:
-		step.outcome = Conflict
-		step.text = cs.naming(byOthers, asks, before.changedTo(service)) + nothingSent
+		text := cs.naming(byOthers, asks, before.changedTo(service))
+		step.ending = ending{outcome: Conflict, text: text + nothingSent}
 	case cs.of(atStatus).then == sends && p.reopens(service, it.rec.Status):
 		said := " on the service"
 		if first {
 			said = ", confirmed on " + clock(before.known())
 		}
-		step.outcome = Conflict
-		step.text = fmt.Sprintf("the lead is %s%s, and the row would reopen it as %s"+nothingSent, service, said,
-			it.rec.Status)
+		text := fmt.Sprintf("the lead is %s%s, and the row would reopen it as %s", service, said, it.rec.Status)
+		step.ending = ending{outcome: Conflict, text: text + nothingSent}
 	case cs.to(sends) != nil:
 		step.Action, step.outcome = Update, Updated
 	default:
