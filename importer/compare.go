@@ -3,7 +3,6 @@ package importer
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"slices"
 	"time"
 
@@ -73,6 +72,8 @@ type decision struct {
 	then              then
 }
 
+func (d decision) changed() bool { return d.byFile || d.byService }
+
 type then uint8
 
 const (
@@ -141,9 +142,6 @@ func (b *leadBefore) service(shown *leadapi.Lead) string {
 	return cmp.Or(b.Seen.Status, b.Status)
 }
 
-// unreadable is the status of a lead that was shown without one.
-const unreadable = "?"
-
 // status is the field of the status. shown is the lead in an answer; nil: what was seen before counts.
 func (b *leadBefore) status(file string, shown *leadapi.Lead) field {
 	f := field{file: file, seen: b.Seen.Status}
@@ -158,7 +156,7 @@ func (b *leadBefore) status(file string, shown *leadapi.Lead) field {
 	}
 	switch {
 	case shown != nil:
-		f.seen = cmp.Or(shown.Status, unreadable)
+		f.seen = cmp.Or(shown.Status, "?") // not none: the service showed that
 	case f.seen == "" && b.Unsettled == "":
 		f.seen = f.held
 	}
@@ -167,30 +165,14 @@ func (b *leadBefore) status(file string, shown *leadapi.Lead) field {
 
 // against is the file's status when the service's wins. For a row without a status it is the one that the service's
 // won against before, else the last confirmed one.
-func (b *leadBefore) against(file string) string {
-	switch {
-	case file != "":
-		return file
-	case b.Seen.Kept:
-		return b.Seen.Against
-	}
-	return b.Status
-}
+func (b *leadBefore) against(file string) string { return cmp.Or(file, b.Seen.Against, b.Status) }
 
 // external makes an ExternalID a value of its field. A lead without one has the value "=".
 func external(id string) string { return "=" + id }
 
-// externalOf is the row's value of the field; "" if the row is silent.
-func externalOf(rec *mapping.Record) string {
-	if rec.ExternalID == "" {
-		return ""
-	}
-	return external(rec.ExternalID)
-}
-
 // external is the field of the ExternalID; shown as in status.
 func (b *leadBefore) external(file string, shown *leadapi.Lead) field {
-	f := field{file: file, held: external(b.linked())}
+	f := field{file: external(file), held: external(b.linked())}
 	if b.WantLink != "" && !b.moved() {
 		f.sought = external(b.WantLink)
 	}
@@ -215,10 +197,11 @@ func (b *leadBefore) content(file checkpoint.ContentDigest) field {
 	return f
 }
 
-// change is a field that the file or others changed since it was confirmed, and what to do about it.
+// change is what the comparison of a field shows: who changed it, and what to do about it.
 type change struct {
 	at   int    // its place in the Content of the Record, or one of the places below
 	name string // for people
+	sum  checkpoint.ContentDigest
 	decision
 }
 
@@ -228,7 +211,8 @@ const (
 	atExternal = -2
 )
 
-// changes are how a row differs from its lead, field by field. Volatile fields are never among them.
+// changes are how a row differs from its lead, field by field: content that was compared, though it may be as it was,
+// and status and ExternalID if they were changed.
 type changes []change
 
 // of is the decision about a field; the zero decision for one that nobody changed.
@@ -294,47 +278,35 @@ func (b *leadBefore) changedTo(service string) string {
 // and fields that the row sends. Content whose value in the row is the confirmed one is compared with the service's
 // only if all is set.
 func (p *planner) compare(it *item, before *leadBefore, shown *leadapi.Lead, all bool) (cs changes) {
-	p.digests.ofContent(it)
-	add := func(at int, name string, f field, rule Rule) {
-		if d := decide(f, rule); d.byFile || d.byService {
-			cs = append(cs, change{at, name, d})
-		}
+	sums := p.digests.ofContent(it)
+	if d := decide(before.status(it.rec.Status, shown), p.forStatus(before.service(shown))); d.changed() {
+		cs = append(cs, change{at: atStatus, name: "Status", decision: d})
 	}
-	add(atStatus, "Status", before.status(it.rec.Status, shown), p.forStatus(before.service(shown)))
-	if file := externalOf(&it.rec); file != "" {
-		add(atExternal, "ExternalID", before.external(file, shown), p.forExternalID())
+	d := decide(before.external(it.rec.ExternalID, shown), p.forExternalID())
+	if it.rec.ExternalID != "" && d.changed() {
+		cs = append(cs, change{at: atExternal, name: "ExternalID", decision: d})
 	}
-	if shown == nil && before.State.HasLead() && before.Unsettled == "" && slices.Equal(before.Content, it.sums) {
+	if shown == nil && before.State.HasLead() && before.Unsettled == "" && slices.Equal(before.Content, sums) {
 		return cs
 	}
-	for i, sum := range it.content() {
-		c, name := before.content(sum), it.rec.Content[i].Name
+	n := 0 // of the sums
+	for i := range it.rec.Content {
+		name := it.rec.Content[i].Name
+		if it.rec.Content[i].Volatile {
+			continue
+		}
+		f, sum := before.content(sums[n]), sums[n]
+		n++
 		if shown != nil && shown.Content != nil {
-			if !all && c.file == c.held {
+			if !all && f.file == f.held {
 				continue
 			}
 			value := p.digests.sums.SumValue(name, canonical(shown.Content[name]))
-			c.seen = string(value[:])
+			f.seen = string(value[:])
 		}
-		add(i, name, c, p.or(p.rules.Content[name]))
+		cs = append(cs, change{i, name, sum, decide(f, p.or(p.rules.Content[name]))})
 	}
 	return cs
-}
-
-// content are the places of a row's content without volatile fields, with the digests.
-func (it *item) content() iter.Seq2[int, checkpoint.ContentDigest] {
-	return func(yield func(int, checkpoint.ContentDigest) bool) {
-		n := 0
-		for i := range it.rec.Content {
-			if it.rec.Content[i].Volatile {
-				continue
-			}
-			if !yield(i, it.sums[n]) {
-				return
-			}
-			n++
-		}
-	}
 }
 
 func indexOf(list []checkpoint.ContentDigest, name [4]byte) int {
@@ -353,7 +325,7 @@ type answer struct {
 func (b *leadBefore) remembered(rec *mapping.Record) *answer {
 	lead := &leadapi.Lead{
 		ID: b.LeadID, Status: b.Seen.Status, OwnerID: b.Seen.Organization, ExternalID: b.ExternalID,
-		HasExternal: b.moved() && externalOf(rec) != "",
+		HasExternal: b.moved() && rec.ExternalID != "",
 	}
 	return &answer{Lead: lead, at: b.Seen.At, remembered: true}
 }
@@ -385,10 +357,10 @@ func (cs changes) seen(e *checkpoint.Entry, rec *mapping.Record, before *leadBef
 		if shown != "" && (shown == rec.ExternalID || shown == e.WantLink) {
 			e.State, e.WantLink = checkpoint.Created, ""
 		}
-	case shown == confirmed, externalOf(rec) == "", externalOf(rec) == external(shown):
+	case shown == confirmed, rec.ExternalID == "", rec.ExternalID == shown:
 		e.ExternalID, e.WantLink = shown, ""
 	case cs.of(atExternal).then == keeps:
-		e.ExternalID, e.WantLink = shown, cmp.Or(rec.ExternalID, confirmed)
+		e.ExternalID, e.WantLink = shown, rec.ExternalID
 	default:
 		e.ExternalID, e.WantLink = shown, cmp.Or(confirmed, rec.ExternalID)
 	}
@@ -411,22 +383,22 @@ func (cs changes) confirmed(e *checkpoint.Entry, rec *mapping.Record, before *le
 }
 
 // learned stores what is seen of a lead when nothing is to be sent, and reports whether more is confirmed than before.
-func (cs changes) learned(e *checkpoint.Entry, it *item, a *answer) (more bool) {
+func (cs changes) learned(e *checkpoint.Entry, rec *mapping.Record, a *answer) (more bool) {
 	before := leadBefore(*e)
 	content := before.Content
 	if a.Content != nil {
 		if before.Unsettled != "" {
 			content = nil // the unanswered update may have changed any of it
 		}
-		content = cs.merged(content, it, nil)
+		content = cs.merged(content, nil)
 	}
 	more = before.Unsettled != "" || a.Status != "" && a.Status != before.Status && !cs.of(atStatus).byService ||
 		!slices.Equal(content, before.Content)
 	if !more || a.remembered && before.Unsettled != "" {
-		cs.seen(e, &it.rec, &before, a)
+		cs.seen(e, rec, &before, a)
 		return false
 	}
-	cs.confirmed(e, &it.rec, &before, a)
+	cs.confirmed(e, rec, &before, a)
 	e.Content, e.Synced = content, true
 	return true
 }
@@ -438,6 +410,6 @@ func (cs changes) news(it *item) bool {
 		return false
 	}
 	e := *known
-	return cs.learned(&e, it, before.remembered(&it.rec)) || e.Seen.Kept != known.Seen.Kept ||
+	return cs.learned(&e, &it.rec, before.remembered(&it.rec)) || e.Seen.Kept != known.Seen.Kept ||
 		e.Seen.Against != known.Seen.Against || e.ExternalID != known.ExternalID || e.WantLink != known.WantLink
 }

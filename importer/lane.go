@@ -253,7 +253,7 @@ func (e *engine) hand(l *lane, it *item, step Step) {
 	if step.Action == Create {
 		e.tally.creates++
 	}
-	it.outcome, it.remarks, it.found = Pending, step.remarks, step.found
+	it.outcome, it.remarks = Pending, step.remarks
 	l.job = &job{item: it, step: step, before: leadBefore(it.entry)}
 }
 

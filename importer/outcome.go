@@ -66,18 +66,11 @@ type ending struct {
 	found   comparison // of a reconciliation
 }
 
-// varying are the parts of texts that differ from row to row: places of other rows, and times.
-var varying = spelling.Form(`that of .*:[0-9]+, |[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}Z`)
+// varying is what differs from row to row in texts: places of other rows, and times.
+var varying = spelling.Form(`(that of ).*:[0-9]+(, )|[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}Z`)
 
 // reasonOf is the text of an end without what differs from row to row: rows are counted by it.
-func reasonOf(text string) string {
-	return varying().ReplaceAllStringFunc(text, func(part string) string {
-		if strings.HasPrefix(part, "that of ") {
-			return "that of another row, "
-		}
-		return "…"
-	})
-}
+func reasonOf(text string) string { return varying().ReplaceAllString(text, "$1…$2") }
 
 // result is how one row ended or, until then, what is known of it.
 type result struct {

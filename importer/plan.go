@@ -96,10 +96,6 @@ func (p *planner) forImport(it *item) Step {
 		if p.o.ResendInDoubt && known.Run != p.o.RunID && !it.mayLack && known.Reason != checkpoint.ReasonIncomplete {
 			return ends(Created, "").by(Create)
 		}
-		if known.Run == p.o.RunID && known.Reason != checkpoint.ReasonIncomplete {
-			return ends(InDoubt, "an earlier row of this run has its key and is in doubt: not sent, held back until "+
-				"that one is settled")
-		}
 		return inDoubtBefore(known)
 	case checkpoint.Rejected:
 		if known.Digest == p.digests.ofRequest(it) && !p.o.RetryRejected {
@@ -183,7 +179,8 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 	case first && p.looks(known, cs):
 		step.Action, step.outcome, step.looks = Update, Updated, true
 	case cs.to(asks) != nil:
-		step.ending = ending{outcome: Conflict, text: cs.naming(byOthers, asks, before.changedTo(service)) + nothingSent}
+		text := cs.naming(byOthers, asks, before.changedTo(service))
+		step.ending = ending{outcome: Conflict, text: text + nothingSent}
 	case cs.of(atStatus).then == sends && p.reopens(service, it.rec.Status):
 		said := " on the service"
 		if first {
@@ -346,9 +343,9 @@ func inDoubtBefore(known *checkpoint.Entry) Step {
 func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
 
 func refusedBefore(known *checkpoint.Entry) string {
-	if known.Code == 0 {
-		return "refused in an earlier run with the same data; not sent again without --retry-rejected"
+	how := "refused"
+	if known.Code != 0 {
+		how += fmt.Sprintf(" with HTTP %d", known.Code)
 	}
-	return fmt.Sprintf("refused with HTTP %d in an earlier run with the same data; not sent again without "+
-		"--retry-rejected", known.Code)
+	return how + " in an earlier run with the same data; not sent again without --retry-rejected"
 }

@@ -142,11 +142,6 @@ func TestHeldRowsAreOneReason(t *testing.T) {
 		if one.outcome != InDoubt || reasonOf(one.text) != reasonOf(two.text) || one.text == two.text {
 			t.Errorf("%s: %+v and %+v", name, one, two)
 		}
-		p.o.RunID = ""
-		inRun := plan(&item{rec: mapping.Record{Key: "k"}, by: checkpoint.ByKey, result: result{entry: at(4)}})
-		if own := strings.HasPrefix(inRun.text, "an earlier row of this run"); own != (name == "import") {
-			t.Errorf("%s, a row whose key came in doubt in this run: %+v", name, inRun)
-		}
 		if name == "reconcile" && one.found.verdict != Doubtful {
 			t.Errorf("verdict %v", one.found.verdict)
 		}

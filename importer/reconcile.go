@@ -90,7 +90,7 @@ func (p *planner) forReconcile(it *item) Step {
 	case !p.readable(known):
 		return ends(Unmatched, "its lead cannot be read: no ExternalID of it is known").as(Unread)
 	}
-	return Step{Action: Read}.as(Unread) // unless it is read
+	return Step{Action: Read}
 }
 
 // as is the step with a verdict.
@@ -107,9 +107,11 @@ func shown(known *checkpoint.Entry) bool {
 // verdictOf compares a row with its lead without any rules: who changed what. Without a lead, what was seen counts.
 func (p *planner) verdictOf(it *item, before *leadBefore, lead *leadapi.Lead) Step {
 	cs := (&planner{digests: p.digests}).compare(it, before, lead, true)
-	s := Step{changes: cs, ending: ending{outcome: Conflict, text: cs.naming(byOthers, asks, before.changedTo(before.service(lead)))}}
+	moved := cs.naming(byOthers, asks, before.changedTo(before.service(lead)))
+	s := Step{changes: cs, ending: ending{outcome: Conflict, text: moved}}
 	f := &s.found
-	if f.keys = strings.Join(cs.names(func(c change) bool { return c.at >= 0 }), ", "); lead != nil {
+	keys := cs.names(func(c change) bool { return c.at >= 0 && c.changed() })
+	if f.keys = strings.Join(keys, ", "); lead != nil {
 		f.changed = lead.UpdatedAt
 	}
 	switch file, service := cs.byFile(), cs.byService(); {
@@ -132,14 +134,17 @@ func (p *planner) verdictOf(it *item, before *leadBefore, lead *leadapi.Lead) St
 func (c *carrier) reconcile(ctx context.Context, j *job) {
 	lead := c.readLead(ctx, j)
 	if lead == nil {
+		if j.outcome != Pending {
+			j.found.verdict = Unread
+		}
 		return
 	}
 	step := c.verdictOf(j.item, &j.before, lead)
 	step.seen(&j.entry, &j.rec, &j.before, &answer{Lead: lead, at: time.Now()})
-	j.text = step.text
+	j.text, j.found = step.text, step.found
 	j.noteLead(lead)
-	if c.release(j, step.outcome); j.outcome == step.outcome {
-		j.found = step.found
+	if c.release(j, step.outcome); j.outcome != step.outcome {
+		j.found.verdict = Unread
 	}
 }
 
@@ -166,11 +171,7 @@ func (d *drift) draw(one *item) *item {
 	return one
 }
 
-func (d *drift) count(it *item) {
-	if it.outcome != Pending {
-		d.verdicts[it.found.verdict]++
-	}
-}
+func (d *drift) count(f *comparison) { d.verdicts[f.verdict]++ }
 
 // compared are the leads that were compared with their rows, and those of them that differ.
 func (d *drift) compared() (all, differ int) {
@@ -320,7 +321,8 @@ func (p *pulls) isAhead(it *item) bool {
 	case it.found.verdict == ServiceAhead:
 		return rule != RuleFile
 	case it.found.verdict == BothChanged:
-		return rule == RuleService || rule != RuleFile && before.Seen.Kept && before.Seen.Against == before.against(file)
+		kept := before.Seen.Kept && before.Seen.Against == before.against(file)
+		return rule == RuleService || rule != RuleFile && kept
 	case before.Seen.Status != "" && (it.outcome == Failed || it.outcome == Rejected):
 		return decide(before.status(file, nil), rule).then == keeps
 	}

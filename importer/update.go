@@ -53,7 +53,7 @@ func (c *carrier) notSent(j *job, a *answer) {
 		c.release(j, Conflict)
 		return
 	}
-	more := cs.learned(&j.entry, j.item, a)
+	more := cs.learned(&j.entry, &j.rec, a)
 	if a.remembered {
 		j.text = j.step.text
 	} else {
@@ -192,7 +192,7 @@ func (c *carrier) updated(j *job, a *answer, cs changes) {
 	if j.before.Unsettled != "" {
 		entry.Content = nil // the earlier update may have changed any of it
 	}
-	entry.Content = cs.merged(entry.Content, j.item, a.sent)
+	entry.Content = cs.merged(entry.Content, a.sent)
 	entry.Code, entry.Reason, entry.Refused = http.StatusOK, "", checkpoint.Digest{}
 	c.stamp(j)
 	if external := cs.of(atExternal); external.byService && external.then != keeps {
@@ -219,16 +219,17 @@ func (c *carrier) updated(j *job, a *answer, cs changes) {
 
 // merged is the content that an answer confirms: the known one, with the row's fields in place, except those in which
 // the service differs. If they were sent, nobody knows them any more.
-func (cs changes) merged(known []checkpoint.ContentDigest, it *item, sent []int) []checkpoint.ContentDigest {
-	list := append(make([]checkpoint.ContentDigest, 0, len(known)+len(it.sums)), known...)
-	for i, sum := range it.content() {
-		same, at := cs.of(i).then == leaves, indexOf(list, sum.Name)
+func (cs changes) merged(known []checkpoint.ContentDigest, sent []int) []checkpoint.ContentDigest {
+	list := slices.Clone(known)
+	for _, c := range cs {
+		at := indexOf(list, c.sum.Name)
 		switch {
-		case same && at >= 0:
-			list[at] = sum
-		case same:
-			list = append(list, sum)
-		case at >= 0 && slices.Contains(sent, i):
+		case c.at < 0:
+		case c.then == leaves && at >= 0:
+			list[at] = c.sum
+		case c.then == leaves:
+			list = append(list, c.sum)
+		case at >= 0 && slices.Contains(sent, c.at):
 			list = slices.Delete(list, at, at+1)
 		}
 	}
@@ -271,7 +272,7 @@ func (j *job) noteLead(lead *leadapi.Lead) {
 }
 
 // readLead reads a lead (section "6. Update a lead") by an update without content, which changes nothing, or by sending
-// the ExternalID that the lead has, which overwrites one that others set. nil: it could not be read, and the row ends so.
+// the ExternalID that the lead has, which overwrites one that others set. nil: it could not be read; the row ends so.
 func (c *carrier) readLead(ctx context.Context, j *job) *leadapi.Lead {
 	lead, err := c.readOnce(ctx, j)
 	if err == nil {

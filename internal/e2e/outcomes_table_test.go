@@ -54,7 +54,7 @@ func statusRows() []outcomeRow {
 		{name: "400 empty", faults: "52", act: rawAct{say: answered(400, "")}, want: refusedWith("400", "no message was given")},
 		{name: "400 of 10 MB", faults: "52, 45", act: rawAct{say: answered(400, strings.Repeat("no ", 10<<20/3))}, want: refusedWith("400", "no no no")},
 		{name: "400 with escape codes", faults: "52, 118", act: rawAct{say: answered(400, "\x1b]0;owned\x07\x1b[2J\r\nforged=line")}, want: refusedWith("400", `\x1b[2J\r\nforged=line`)},
-		{name: "400 with a formula", faults: "52, 117", act: rawAct{say: answered(400, `{"message":"=1+1"}`)}, want: refusedWith("400", "HTTP 400: =1+1")},
+		{name: "400 with a formula", faults: "52, 117", act: rawAct{say: answered(400, `{"message":"=1+1"}`)}, want: refusedWith("400", "HTTP 400 (refused): =1+1")},
 		{name: "400 cut", faults: "52", act: rawAct{say: "HTTP/1.1 400 Said\r\nContent-Length: 90\r\n\r\nno such", end: hangUp}, want: refusedWith("400", "no such")},
 		{
 			name: "422 that repeats the row", faults: "60, 116", want: refusedWith("422", "known already: "),
