@@ -223,7 +223,7 @@ func (r *Run) openProblems() error {
 		return nil
 	}
 	r.problems = func(batch []Problem) error { return writeLines(r, out, batch, nil) }
-	return beginLines[Problem](out, unless(r.files.ProblemValues, "value"))
+	return beginLines[Problem](out, "value", r.files.ProblemValues)
 }
 
 // Tells says whether problems are written at all.

@@ -81,7 +81,6 @@ func Fleet(name string, shards int, members []checkpoint.Member) (*Summary, erro
 	slices.SortFunc(all.InDoubt, func(a, b Doubt) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})
-	all.Errors = all.Errors[:min(len(all.Errors), mostReasons)]
 	all.InDoubt = all.InDoubt[:min(len(all.InDoubt), mostDoubts)]
 	if all.DurationS = max(all.FinishedAt.Sub(all.StartedAt).Seconds(), 0); all.DurationS > 0 {
 		all.ThroughputRowsPerS = float64(all.Rows.Read) / all.DurationS
@@ -94,7 +93,6 @@ func Fleet(name string, shards int, members []checkpoint.Member) (*Summary, erro
 const (
 	mostDoubts   = 200
 	mostExamples = 3
-	mostReasons  = 1000
 )
 
 // addWork adds what a worker sent, and what it knew of the ledger.

@@ -84,11 +84,6 @@ func (s *Summary) afterwards(todo *steps) {
 		s.inDoubt(todo)
 	}
 	s.Checks.steps(todo)
-	todo.add(n.Rejected > 1 && s.Requests.Create+s.Requests.Update > 0 &&
-		n.Created+n.Updated+n.Partial+n.Unchanged == 0,
-		"The service accepted no row: is the mapping wrong, not the rows? The rejects file has the service's words. "+
-			"Correct the mapping and run the same command again, or correct the rows. Were both right, and you changed "+
-			"something else? Then add --retry-rejected.")
 	if s.Reconciliation != nil {
 		s.afterReconciling(todo)
 	} else if n.Invalid+n.Rejected > 0 {

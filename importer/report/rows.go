@@ -89,20 +89,21 @@ func (r *Run) Pull(lines []Pulled) error {
 	if r.err != nil || r.pull == nil {
 		return r.err
 	}
-	r.err, r.pulled = beginLines[Pulled](r.pull, ""), len(lines)
+	r.err, r.pulled = beginLines[Pulled](r.pull, "", true), len(lines)
 	return writeLines(r, r.pull, lines, nil)
 }
 
-// beginLines writes the header line of a file whose lines are a T, without the column that this run does not write, and
+// beginLines writes the header line of a file whose lines are a T, without the optional column unless it is wanted, and
 // with the rows' own columns behind. One of these whose name is there already gets another one.
-func beginLines[T any](to *output, without string, own ...string) error {
+func beginLines[T any](to *output, optional string, wanted bool, own ...string) error {
 	if to == nil {
 		return nil
 	}
 	header, err := gocsv.MarshalString([]T{}) // the names that its tags give the columns
 	names := strings.Split(strings.TrimSpace(header), ",")
 	to.shown = convert(names, shownAs)
-	if to.without = slices.Index(names, without); to.without >= 0 {
+	if to.without = -1; !wanted {
+		to.without = slices.Index(names, optional)
 		names = slices.Delete(names, to.without, to.without+1)
 	}
 	for _, name := range own {
@@ -113,14 +114,6 @@ func beginLines[T any](to *output, without string, own ...string) error {
 	}
 	to.lines = csv.NewWriter(to)
 	return errors.Join(err, to.lines.Write(names))
-}
-
-// unless is the name of a column that is left out, or "" where it is wanted.
-func unless(wanted bool, column string) string {
-	if wanted {
-		return ""
-	}
-	return column
 }
 
 // shownAs is how the cells of a column are made fit to be shown: texts from outside are cut and defused, names and IDs

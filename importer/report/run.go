@@ -112,8 +112,8 @@ func (r *Run) open() {
 	}
 	r.summary = r.create("summary", f.Summary)
 	if r.err == nil {
-		r.err = errors.Join(beginLines[Result](r.results, unless(f.Namespaced, "namespace"), f.Columns...),
-			beginLines[Compared](r.reconciliation, ""), r.openProblems())
+		r.err = errors.Join(beginLines[Result](r.results, "namespace", f.Namespaced, f.Columns...),
+			beginLines[Compared](r.reconciliation, "", true), r.openProblems())
 	}
 }
 

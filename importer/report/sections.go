@@ -143,7 +143,7 @@ func (c *Checks) assigned() []Line {
 	})
 }
 
-// wouldSend says what a run would send, and how long that takes where it is known.
+// wouldSend says what a run would send.
 func (c *Checks) wouldSend() []Line {
 	if !c.sends() {
 		return nil
