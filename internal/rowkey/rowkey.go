@@ -129,20 +129,16 @@ var grouped = spelling.Form(`^[0-9]{1,3}(,[0-9]{3})+$`)
 // stays what it is where case is lost; "" for what is none.
 func salesforceSuffix(id string) string {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ012345"
-	var suffix [3]byte
-	for part := range suffix {
-		bits := 0
-		for i, c := range []byte(id[part*5 : part*5+5]) {
-			switch {
-			case 'A' <= c && c <= 'Z':
-				bits |= 1 << i
-			case (c < 'a' || c > 'z') && (c < '0' || c > '9'):
-				return ""
-			}
+	var bits [3]byte // of five letters each
+	for i, c := range []byte(id) {
+		switch {
+		case 'A' <= c && c <= 'Z':
+			bits[i/5] |= 1 << (i % 5)
+		case (c < 'a' || c > 'z') && (c < '0' || c > '9'):
+			return ""
 		}
-		suffix[part] = letters[bits]
 	}
-	return string(suffix[:])
+	return string([]byte{letters[bits[0]], letters[bits[1]], letters[bits[2]]})
 }
 
 // cut fits a number as a spreadsheet writes one that is too long for its column.

@@ -100,11 +100,8 @@ func (d *Command) repair() error {
 	if disk.Exists(to) {
 		return exit.Usage(to+": exists already", "name a file that is not there yet")
 	}
-	o := d.FileOptions()
-	o.Witnesses, o.Require = d.Witnesses(), true
-	looks := o
-	looks.ReadOnly, looks.Check = true, true
-	db, err := bolt.Open(from, checkpoint.Target{}, looks)
+	damaged := d.At(from, checkpoint.Target{})
+	db, err := damaged.Open(ledger.How{ReadOnly: true, Check: true})
 	switch {
 	case err == nil:
 		return errors.Join(db.Close(), exit.Usage(from+": is in order: there is nothing to repair",
@@ -119,10 +116,11 @@ func (d *Command) repair() error {
 	if err != nil {
 		return err
 	}
-	o.Empty = len(paths) > 0
+	o := d.FileOptions()
+	o.Witnesses, o.Empty = d.Witnesses(), len(paths) > 0
 	r, err := bolt.Repair(from, to, d.Target, o)
 	if err == nil && len(paths) > 0 {
-		if err = d.addResults(to, results, paths, o); err != nil {
+		if err = d.addResults(to, results, paths); err != nil {
 			err = errors.Join(err, os.Remove(to))
 		}
 	}
@@ -135,8 +133,9 @@ func (d *Command) repair() error {
 
 // addResults adopts the results of runs into a repaired checkpoint: rows that it does not know. Results of another
 // target or checkpoint are passed over, since they are in the same folders.
-func (d *Command) addResults(to string, results *lists, paths []string, o bolt.Options) (err error) {
-	db, err := bolt.Open(to, checkpoint.Target{}, o)
+func (d *Command) addResults(to string, results *lists, paths []string) (err error) {
+	at := d.At(to, checkpoint.Target{})
+	db, err := at.Open(ledger.How{})
 	if err != nil {
 		return err
 	}

@@ -74,19 +74,19 @@ func (d *Command) resolve() error {
 // resolveNone says of all rows in doubt that they were not made, which a person confirms.
 func (d *Command) resolveNone(db ledger.Ledger) error {
 	decisions, err := noneMade(d.C.Context, db)
-	if err == nil && len(decisions) == 0 {
+	if err != nil {
+		return err
+	}
+	if len(decisions) == 0 {
 		fmt.Fprintln(d.Out, "no row in doubt was sent by a run, so nothing was settled")
 		return nil
 	}
-	var r checkpoint.ResolveResult
-	if err == nil {
-		question := fmt.Sprintf("This says of %s in doubt that no lead was made: the next import sends them.\nThose that "+
-			"were made after all are made twice, and leads cannot be deleted. Go on?", countRows(len(decisions)))
-		err = d.Person.Confirm(question, "nothing was settled", "answer y, or add --yes")
+	question := fmt.Sprintf("This says of %s in doubt that no lead was made: the next import sends them.\nThose that "+
+		"were made after all are made twice, and leads cannot be deleted. Go on?", countRows(len(decisions)))
+	if err = d.Person.Confirm(question, "nothing was settled", "answer y, or add --yes"); err != nil {
+		return err
 	}
-	if err == nil {
-		r, err = checkpoint.Resolve(d.C.Context, db, decisions)
-	}
+	r, err := checkpoint.Resolve(d.C.Context, db, decisions)
 	if err == nil {
 		d.reportResolved(r, decisions, db.Info().InDoubt)
 	}

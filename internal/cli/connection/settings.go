@@ -39,8 +39,8 @@ type Settings struct {
 	connection map[string]flags.Setting
 }
 
-// DefaultProfile is used when none is named; it need not be in the file.
-const DefaultProfile = "default"
+// defaultProfile is used when none is named; it need not be in the file.
+const defaultProfile = "default"
 
 // Get is the value of a setting.
 func (s *Settings) Get(name string) string { return s.connection[name].Value }
@@ -90,7 +90,7 @@ func Begin(line *flags.Line) *Settings {
 // none called default, and where login makes it.
 func (s *Settings) readProfile() (config.Profile, error) {
 	if s.Profile = s.line.Given("profile"); !s.Profile.Given() {
-		s.Profile = flags.Setting{Name: "profile", Value: DefaultProfile, From: "default"}
+		s.Profile = flags.Setting{Name: "profile", Value: defaultProfile, From: "default"}
 	}
 	all, err := config.Load(s.Config.Value)
 	missing := errors.Is(err, fs.ErrNotExist)
@@ -102,22 +102,22 @@ func (s *Settings) readProfile() (config.Profile, error) {
 		return p, nil
 	}
 	base := s.line.Given("base-url") // one of the environment may be meant for another profile
-	s.Makes = s.line.Command.Name == "login" && s.Profile.Given() && s.Config.Value != "" && base.Value != "" &&
+	s.Makes = s.line.Command.Name == "login" && s.Profile.Given() && s.Config.Value != "" &&
 		base.Origin == flags.ByFlag
-	const makes = "; leadferry login makes one from --profile, --base-url, --leads-url and --trunk-id"
-	switch optional := s.Profile.Value == DefaultProfile && !(missing && s.Config.Given()); {
-	case s.Makes || optional:
+	if s.Makes || s.Profile.Value == defaultProfile && !(missing && s.Config.Given()) {
 		if missing && !s.Makes {
 			s.Config.From += "; there is no such file"
 		}
 		return nil, nil
-	case missing:
-		return nil, exit.Usage(cmp.Or(s.Config.Value, "the configuration file")+": there is no such file",
-			"write one, or name another with --config; see leadferry config --help"+makes)
 	}
-	other := cmp.Or(strings.Join(s.profiles, ", "), "none")
-	return nil, exit.Usage(fmt.Sprintf("there is no profile %q in %s", s.Profile.Value, s.Config.Value),
-		flags.Near("", s.Profile.Value, s.profiles, "its profiles are "+other+makes))
+	where := cmp.Or(s.Config.Value, "the configuration file")
+	if missing {
+		where += ", which does not exist"
+	}
+	other := "its profiles are " + cmp.Or(strings.Join(s.profiles, ", "), "none") +
+		"; leadferry login makes one from --profile, --base-url, --leads-url and --trunk-id"
+	return nil, exit.Usage(fmt.Sprintf("there is no profile %q in %s", s.Profile.Value, where),
+		flags.Near("", s.Profile.Value, s.profiles, other))
 }
 
 // Require refuses settings some of which are not set.
