@@ -246,9 +246,6 @@ func (e *engine) lookAgain(l *lane, it *item) (known bool, other *lane) {
 func (e *engine) hand(l *lane, it *item, step Step) {
 	e.lanes.underWay++
 	if step.Action.sends() {
-		if e.r.Sends != nil {
-			e.r.Sends()
-		}
 		e.r.digests.ofRequest(it)
 		e.r.digests.ofContent(it)
 	}

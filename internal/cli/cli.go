@@ -190,6 +190,7 @@ func (p *program) commands() []*cli.Command {
 		above("checkpoint", "look at what is known of the leads, and settle rows in doubt",
 			checkpointcmd.Commands(p.checkpointCommand)...),
 		command("explain", "[NAME]", "an outcome, exit code, rule or message: what it means, what to do", p.explain, ""),
+		command(connectionHelp, "", "help on the flags for the way to the service", p.help, "connection"),
 		command("completion", strings.Join(shells, "|"), "print what makes a shell complete command lines", p.completion,
 			""),
 	}

@@ -6,11 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"runtime/debug"
 	"slices"
 	"strconv"
-	"sync"
 
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
@@ -50,11 +47,6 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, 
 	o.Warnings = exposed(outputsOf(c, o.Files.Dir))
 	shown := p.watch(c, in, &o, live)
 	o.LetGo, o.Files.Annotate = in.LetGo, &p.log
-	o.Sends = sync.OnceFunc(func() { // memory for requests in flight is worth less collecting; who sets GOGC has chosen
-		if os.Getenv("GOGC") == "" {
-			debug.SetGCPercent(100 + min(o.Concurrency, 100))
-		}
-	})
 	requests := new(terminal.Spool) // told once the checkpoint is closed
 	o.Shown = requests
 	s, err := run(c.Context, o)
