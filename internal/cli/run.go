@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -23,11 +22,8 @@ import (
 	"leadferry/internal/cli/terminal"
 )
 
-// runner is the engine's one call: import, sync, reconcile or validate.
-type runner func(context.Context, importer.Options) (*report.Summary, error)
-
 // conduct makes the one call of a run, shows its way to a person and turns its summary into the exit code.
-func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, run runner) (err error) {
+func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options) (err error) {
 	if err := cmp.Or(p.ending.mistake, p.openMetrics()); err != nil {
 		return err
 	}
@@ -49,7 +45,7 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, 
 	o.LetGo, o.Files.Annotate = in.LetGo, &p.log
 	requests := new(terminal.Spool) // told once the checkpoint is closed
 	o.Shown = requests
-	s, err := run(c.Context, o)
+	s, err := importer.Run(c.Context, o)
 	shown.end()
 	if err != nil {
 		return err
