@@ -187,8 +187,7 @@ type Hooks struct {
 	LetGo     func()             // told once no more rows are wanted, so that reads of standard input end
 	Progress  func(report.Tick)  // told a few times a second
 	// told once a second of the run so far, which is its own then; it must not wait
-	Live  func(*report.Summary)
-	Sends func() // told of each row that is about to be sent
+	Live func(*report.Summary)
 	// LooksLikeRow reports whether what was taken for the header of these rows is a row itself: its cells are not told
 	// then.
 	LooksLikeRow func(names []string, rows [][]string) bool

@@ -244,9 +244,6 @@ func (e *engine) lookAgain(l *lane, it *item) (other *lane) {
 func (e *engine) hand(l *lane, it *item, step Step) {
 	e.lanes.underWay++
 	if step.Action.sends() {
-		if e.Sends != nil {
-			e.Sends()
-		}
 		e.digests.ofRequest(it)
 		e.digests.ofContent(it)
 	}

@@ -32,7 +32,6 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
-	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/internal/cli/checkpointcmd"
 	"leadferry/internal/cli/connection"
@@ -169,14 +168,14 @@ func (p *program) commands() []*cli.Command {
 	return []*cli.Command{
 		command("init", "FILE", "guess a mapping from a file's header and first rows", p.runInit, "source init"),
 		command("validate", "FILE...", "dry run: read, map and check every row; send nothing",
-			p.carry(importer.Run, validateOptions), "source input output validate"),
-		command("import", "FILE...", "create leads, then link ExternalID; resumable", p.carry(importer.Run, nil),
+			p.carry(validateOptions), "source input output validate"),
+		command("import", "FILE...", "create leads, then link ExternalID; resumable", p.carry(nil),
 			"source input connection checkpoint standby fleet send creates import output"),
 		command("sync", "FILE...", "send what changed in Status, ExternalID and Content of known leads",
-			p.carry(importer.Run, syncOptions),
+			p.carry(syncOptions),
 			"source input connection checkpoint standby fleet send creates sync pull output"),
 		command("reconcile", "FILE...", "compare file, checkpoint and service, lead by lead; change nothing",
-			p.carry(importer.Run, reconcileOptions),
+			p.carry(reconcileOptions),
 			"source input connection checkpoint standby send reconcile reconciliation pull output"),
 		command("report", "[RUN]", "the page of a finished run: whether it worked, what needs you", p.report,
 			"connection report"),
@@ -190,6 +189,7 @@ func (p *program) commands() []*cli.Command {
 		above("checkpoint", "look at what is known of the leads, and settle rows in doubt",
 			checkpointcmd.Commands(p.checkpointCommand)...),
 		command("explain", "[NAME]", "an outcome, exit code, rule or message: what it means, what to do", p.explain, ""),
+		command(connectionHelp, "", "help on the flags for the way to the service", p.help, "connection"),
 		command("completion", strings.Join(shells, "|"), "print what makes a shell complete command lines", p.completion,
 			""),
 	}

@@ -33,18 +33,12 @@ const (
 	manyFlags  = 30 // more than a reader takes in
 	flagColumn = 30 // where help says what a flag does
 	connecting = "Connection"
+
+	connectionHelp = "connection" // a command that only has help: on the flags that many others take
 )
 
-// help prints the screen of the command or the topic that the line names. It is the action of commands that only
-// hold others.
+// help prints the screen of the command that the line names. It is the action of commands that only hold others.
 func (p *program) help(*cli.Context) error {
-	if p.line.Topic {
-		var s terminal.Screen
-		s.Line("leadferry help %s - the way to the service, for all commands\n", flags.ConnectionTopic)
-		s.Text(description(flags.ConnectionTopic))
-		helpFlags(&s, connecting, flags.Of("connection"))
-		return p.print(s.String())
-	}
 	return p.print(screenOf(p.line.Command, p.line.Path, p.line.All))
 }
 
@@ -71,16 +65,20 @@ func screenOf(c *cli.Command, words []string, rare bool) string {
 		isRare := func(f cli.Flag) bool { return slices.Contains(flags.Marked("!"), f.Names()[0]) }
 		list = slices.DeleteFunc(slices.Clone(list), isRare)
 	}
-	for _, category := range []string{"", "Input", "Run", "Files"} {
+	categories := []string{"", "Input", "Run", "Files"}
+	if c.Name == connectionHelp {
+		categories = append(categories, connecting)
+	}
+	for _, category := range categories {
 		helpFlags(&s, category, list)
 	}
 	if hidden := len(c.Flags) - len(list); hidden > 0 {
 		s.Heading("rare flags")
 		s.Line("   %d more: leadferry help %s --all", hidden, strings.Join(words[1:], " "))
 	}
-	if flags.Named("base-url", c.Flags) != nil {
+	if flags.Named("base-url", c.Flags) != nil && c.Name != connectionHelp {
 		s.Heading(connecting)
-		s.Line("   Address, account, proxy and --sandbox: leadferry help %s", flags.ConnectionTopic)
+		s.Line("   Address, account, proxy and --sandbox: leadferry help %s", connectionHelp)
 	}
 	last := "Flags of every command: --quiet, --no-progress, --log-level, --log-format, --help"
 	if len(words) == 1 {

@@ -328,11 +328,9 @@ func (p *program) runInit(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	input, target := names[0], c.String("mapping")
-	if target == "" { // in the folder that the command is run in, under the input's name
-		base, _, _ := strings.Cut(strings.TrimLeft(filepath.Base(input), "."), ".")
-		target = base + ".yaml"
-	}
+	input := names[0]
+	base, _, _ := strings.Cut(strings.TrimLeft(filepath.Base(input), "."), ".")
+	target := cmp.Or(c.String("mapping"), base+".yaml") // in the folder that the command is run in
 	switch {
 	case len(names) > 1:
 		return exit.Usage("init reads one file", "the mapping fits every file that has the same columns")
@@ -365,14 +363,14 @@ func (p *program) runInit(c *cli.Context) error {
 	if err != nil {
 		return exit.Usage(fmt.Sprintf("the mapping cannot be written: %v", err), "name another place with -m")
 	}
-	if c.Bool("quiet") {
-		return nil
-	}
 	if input != "-" {
 		input = shell.Path(input)
 	}
-	return p.print(fmt.Sprintf("Wrote %s. It is a guess: read it before anything is sent.\n%sNext: leadferry "+
-		"validate -m %s %s\n", report.Escape(target), notes, shell.Path(target), input))
+	if !c.Bool("quiet") {
+		fmt.Fprintf(&p.out, "Wrote %s. It is a guess: read it before anything is sent.\n%sNext: leadferry "+
+			"validate -m %s %s\n", report.Escape(target), notes, shell.Path(target), input)
+	}
+	return nil
 }
 
 func (p *program) schema(*cli.Context) error { return p.print(string(mapping.Schema())) }

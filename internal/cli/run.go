@@ -2,15 +2,11 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"runtime/debug"
 	"slices"
 	"strconv"
-	"sync"
 
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
@@ -26,11 +22,8 @@ import (
 	"leadferry/internal/cli/terminal"
 )
 
-// runner is the engine's one call: import, sync, reconcile or validate.
-type runner func(context.Context, importer.Options) (*report.Summary, error)
-
 // conduct makes the one call of a run, shows its way to a person and turns its summary into the exit code.
-func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, run runner) (err error) {
+func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options) (err error) {
 	if err := cmp.Or(p.ending.mistake, p.openMetrics()); err != nil {
 		return err
 	}
@@ -50,14 +43,9 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options, 
 	o.Warnings = exposed(outputsOf(c, o.Files.Dir))
 	shown := p.watch(c, in, &o, live)
 	o.LetGo, o.Files.Annotate = in.LetGo, &p.log
-	o.Sends = sync.OnceFunc(func() { // memory for requests in flight is worth less collecting; who sets GOGC has chosen
-		if os.Getenv("GOGC") == "" {
-			debug.SetGCPercent(100 + min(o.Concurrency, 100))
-		}
-	})
 	requests := new(terminal.Spool) // told once the checkpoint is closed
 	o.Shown = requests
-	s, err := run(c.Context, o)
+	s, err := importer.Run(c.Context, o)
 	shown.end()
 	if err != nil {
 		return err

@@ -88,9 +88,9 @@ func resendOn(text string) delivery.ResendOn {
 	return r
 }
 
-// carry is the action of a command that carries rows by run: validate sends nothing, the others do. adjust completes
-// the options that are the command's own.
-func (p *program) carry(run runner, adjust func(*cli.Context, *importer.Options) error) cli.ActionFunc {
+// carry is the action of a command that carries rows: validate sends nothing, the others do. adjust completes the
+// options that are the command's own.
+func (p *program) carry(adjust func(*cli.Context, *importer.Options) error) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		o, err := p.options(c)
 		if err == nil && adjust != nil {
@@ -105,7 +105,7 @@ func (p *program) carry(run runner, adjust func(*cli.Context, *importer.Options)
 		}
 		defer in.Close()
 		if o.Command == "validate" {
-			return p.conduct(c, in, o, run)
+			return p.conduct(c, in, o)
 		}
 		if err := joinFleet(c, in, &o); err != nil {
 			return err
@@ -114,7 +114,7 @@ func (p *program) carry(run runner, adjust func(*cli.Context, *importer.Options)
 		if err != nil {
 			return err
 		}
-		err = errors.Join(p.conduct(c, in, o, run), closeService())
+		err = errors.Join(p.conduct(c, in, o), closeService())
 		if missing, is := errors.AsType[*checkpoint.OpenError](err); is && errors.Is(err, checkpoint.ErrMissing) &&
 			missing.Hint == "" {
 			missing.Hint = p.whenMissing(c, missing.Path)

@@ -181,9 +181,6 @@ func isSwitch(f cli.Flag) bool {
 	return is
 }
 
-// ConnectionTopic is what `leadferry help` takes for the flags that lead to the service, the same for every command.
-const ConnectionTopic = "connection"
-
 // Line is a command line in the order that urfave parses. Urfave stops at the first file name without a word, so that
 // `import f.csv --dry-run` would be a live run.
 type Line struct {
@@ -192,7 +189,6 @@ type Line struct {
 	Path      []string          // the words that name it, the program's first
 	Files     []string          // arguments that are neither flags nor commands
 	Help, All bool              // help is wanted; rare flags, too
-	Topic     bool              // help is wanted on [ConnectionTopic]
 	Typed     map[string]string // values of flags on the line, by their long names; of several the last one
 
 	app *cli.App
@@ -255,9 +251,6 @@ func (l *Line) word(word string) error {
 		return nil
 	case word == "help":
 		l.Help = true
-		return nil
-	case word == ConnectionTopic && l.Help:
-		l.Topic = true
 		return nil
 	}
 	var names []string
