@@ -168,7 +168,7 @@ func (r *AdoptResult) judge(e *Entry, old *Kept, taken bool) (take bool, refusal
 	case e.State == Rejected:
 		r.Rejected++
 	case e.State != InDoubt && taken:
-		return false, &ListError{Text: "its lead ID belongs to another key"}
+		return false, &ListError{Text: "its lead ID belongs to another key", Hint: correctHint}
 	case e.answers(old) && !taken:
 		r.Leads++
 		return true, nil
@@ -185,11 +185,7 @@ func (r *AdoptResult) judge(e *Entry, old *Kept, taken bool) (take bool, refusal
 	case e.LeadID == "" || old.LeadID == e.LeadID:
 		r.Known++
 	default:
-		return false, &ListError{
-			Text: "its key has another lead ID already",
-			Hint: "`leadferry checkpoint history KEY` shows since when; `leadferry checkpoint resolve` corrects what a " +
-				"person decided",
-		}
+		return false, &ListError{Text: "its key has another lead ID already", Hint: correctHint}
 	}
 	return false, nil
 }

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
 	"time"
 )
@@ -39,7 +40,11 @@ type ResolveResult struct {
 // Free reports whether a decision frees its row to be sent.
 func (d *Decision) Free() bool { return d.LeadID == "" && !d.Exists }
 
-const inDoubtHint = "`leadferry checkpoint export --state in_doubt` lists what is in doubt"
+const (
+	inDoubtHint = "`leadferry checkpoint export --state in_doubt` lists what is in doubt"
+	correctHint = "`leadferry checkpoint resolve` corrects the lead of a key that a person or a list gave it; " +
+		"`leadferry checkpoint history KEY` shows who did"
+)
 
 // Why nothing is decided about a row whose worker may still send it, and what to do about that.
 const (
@@ -141,7 +146,7 @@ func resolve(tx Tx, ds []Decision) (r ResolveResult, err error) {
 	return r, err
 }
 
-// about finds the send of a decision: in doubt, or settled by a person and not sent again since.
+// about finds the send of a decision: in doubt, or settled by a person or a list and not sent again since.
 func about(tx Tx, d *Decision) (one resolution, err error) {
 	if tx.Held(d.Key) {
 		return one, &ListError{Text: heldText, Hint: heldHint}
@@ -153,6 +158,13 @@ func about(tx Tx, d *Decision) (one resolution, err error) {
 	last, err := LastDecision(tx, d.Key)
 	if err != nil {
 		return one, err
+	}
+	if last == nil && d.LeadID != "" && known.fromList() { // corrected as if a person had decided so
+		send := Entry{
+			Key: d.Key, State: InDoubt, WantLink: cmp.Or(known.WantLink, known.ExternalID), Run: known.Run,
+			Updated: known.Updated,
+		}
+		last = &KeptDecision{Decision: Decision{Key: d.Key, LeadID: known.LeadID}, Send: &Kept{Entry: send}}
 	}
 	switch {
 	case k.Intent != nil && d.Sent.IsZero() && d.Run == "" && (last != nil || k.Intent.Prior != nil):

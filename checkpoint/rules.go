@@ -287,6 +287,16 @@ func (k *Kept) Stamp(now time.Time) *Kept {
 // Events are the history of k, and k itself, in order.
 func (k *Kept) Events() []Event { return append(slices.Clip(k.Past), k.Event(k.Act)) }
 
+// fromList reports whether a list brought the lead ID.
+func (k *Kept) fromList() bool {
+	for _, ev := range slices.Backward(k.Events()) {
+		if ev.Act&givesLead != 0 {
+			return k.State.HasLead() && ev.Act&Adopted != 0
+		}
+	}
+	return false
+}
+
 // Maker is the run that made the lead, or that sent the row in doubt; "" if no run of this program did.
 func (k *Kept) Maker() string {
 	if k.State == InDoubt {
