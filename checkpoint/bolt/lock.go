@@ -43,7 +43,10 @@ func (d *Store) tryLock() error {
 		d.held = true
 		return nil
 	}
-	err = errors.Join(disk.Unlock(d.file), d.file.Close())
+	if locked {
+		err = disk.Unlock(d.file)
+	}
+	err = errors.Join(err, d.file.Close())
 	d.file = nil
 	return err
 }
