@@ -67,7 +67,7 @@ type ending struct {
 }
 
 // varying is what differs from row to row in texts: places of other rows, and times.
-var varying = spelling.Form(`(that of ).*:[0-9]+(, )|[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}Z`)
+var varying = spelling.Form(`(\().*:[0-9]+(\))|[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}Z`)
 
 // reasonOf is the text of an end without what differs from row to row: rows are counted by it.
 func reasonOf(text string) string { return varying().ReplaceAllString(text, "$1…$2") }

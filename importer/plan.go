@@ -318,9 +318,9 @@ func lookingLike(l checkpoint.Likeness) string {
 }
 
 func rowLike(l checkpoint.Likeness) string {
-	where, has := fmt.Sprintf("%s:%d", l.File, l.Line), "which has a lead"
-	if l.File == "" {
-		where = "another row"
+	where, has := "another row", "which has a lead"
+	if l.File != "" {
+		where += fmt.Sprintf(" (%s:%d)", l.File, l.Line)
 	}
 	if l.State == checkpoint.InDoubt {
 		has = "which is in doubt"
