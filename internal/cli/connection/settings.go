@@ -265,27 +265,20 @@ func (s *Settings) Shown() []flags.Setting {
 		rows = append(rows, row)
 	}
 	a, err := s.Account(context.Background(), false)
-	tokens := flags.Setting{Name: "token-cache"} // which later runs sign in with
-	if dir, err := config.StateDir(); err == nil && a.Secret.Value != "" {
-		tokens.Value, tokens.From = filepath.Join(dir, "tokens"), "default"
-	}
 	switch {
 	case err != nil:
 		a.Secret.Value = unusable(err)
 	case a.Secret.Value != "":
 		a.Secret.Value = "set, not shown"
 	}
-	rows = append(rows, a.ID, a.Secret, tokens)
+	rows = append(rows, a.ID, a.Secret)
 	ways, err := s.Routes()
 	for _, name := range addresses {
-		row := flags.Setting{Name: name + "-proxy"}
-		if way, found := ways[name]; found {
-			row.Value, row.From = way.Shown, way.From
-			if err != nil {
-				row.Value = unusable(err)
-			}
+		way := ways[name]
+		if err != nil && way.From != "" {
+			way.Shown = unusable(err)
 		}
-		rows = append(rows, row)
+		rows = append(rows, flags.Setting{Name: name + "-proxy", Value: way.Shown, From: way.From})
 	}
 	for _, name := range []string{"ca-file", "client-cert", "client-key", RequestIDHeader} {
 		rows = append(rows, s.connection[name])
