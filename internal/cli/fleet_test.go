@@ -66,7 +66,7 @@ func TestFleetsThatCannotBe(t *testing.T) {
 		"--shard takes I/N":                               {leads, "--shard", "2/2", "--fleet", "a", "--checkpoint", server},
 		"--fleet takes 1 to 63":                           {leads, "--fleet", "a b", "--checkpoint", server},
 		"standard input cannot be sharded":                {"-", "--format", "csv", "--shard", "0/2", "--fleet", "a", "--checkpoint", server},
-		"--sandbox is a service inside this process":      {leads, "--sandbox", "--shard", "0/2", "--fleet", "a", "--checkpoint", server},
+		"--sandbox keeps its leads":                       {leads, "--sandbox", "--shard", "0/2", "--fleet", "a", "--checkpoint", server},
 		"--shard auto finds no scheduler":                 {leads, "--shard", "auto", "--fleet", "a", "--checkpoint", server},
 	} {
 		d.must(2, "id\n", append([]string{"import", "-m", mapping}, args...), text)

@@ -68,17 +68,11 @@ func (p *place) is(q *place) bool {
 func (p *place) overwrites(q *place) bool {
 	partial := placeAt(p.path+".partial", p.what) // its name until it is complete
 	dir, name := filepath.Dir(q.real), filepath.Base(q.real)
-	switch {
-	case p.is(q):
-		return true
-	case p.what == "--out":
-		kind := report.RunFile(strings.ToLower(name))
-		return kind != "" && "--"+kind != q.what && strings.EqualFold(dir, p.real)
-	case p.what == "--rejects" && strings.EqualFold(dir, filepath.Dir(p.real)) &&
-		report.FurtherRejects(filepath.Base(p.real), name):
-		return true
-	}
-	return partial.is(q)
+	kind := report.RunFile(strings.ToLower(name))
+	return p.is(q) || partial.is(q) ||
+		p.what == "--out" && strings.EqualFold(dir, p.real) && kind != "" && "--"+kind != q.what ||
+		p.what == "--rejects" && strings.EqualFold(dir, filepath.Dir(p.real)) &&
+			report.FurtherRejects(filepath.Base(p.real), name)
 }
 
 // filesOf is where the run's files go. A run that sends nothing writes only what is asked for.

@@ -230,9 +230,6 @@ func joinFleet(c *cli.Context, in *inputs.Files, o *importer.Options) (err error
 	switch {
 	case name == "" && part == "":
 		return nil
-	case c.Bool("sandbox"):
-		return exit.Usage("--sandbox is a service inside this process, so each worker of a fleet would have "+
-			"its own", "start one with leadferry sandbox, and name its address")
 	case !checkpoint.IsAddress(c.String("checkpoint")):
 		return exit.Usage("a fleet needs a checkpoint in PostgreSQL, which all its workers share",
 			"name it with --checkpoint postgres://HOST/DATABASE; a run on one machine needs neither --fleet nor --shard")
