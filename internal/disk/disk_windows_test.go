@@ -49,9 +49,7 @@ func TestOneOpeningHasTheLock(t *testing.T) {
 	if text, err := os.ReadFile(path); string(text) != "text" {
 		t.Error(err)
 	}
-	if err := Unlock(first); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, Unlock(first))
 	takes(first, true, true)
 	takes(second, true, true)
 	takes(open(), false, false)

@@ -164,9 +164,7 @@ func lostCopyIsNotMadeAgain(t *testing.T, d *Command, from ledger.Place, to stri
 		t.Fatal("opened again: ", err)
 	}
 	l.Close()
-	if err := d.copyTo(from, to+".new"); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, d.copyTo(from, to+".new"))
 }
 
 // The same where it was copied to a server: a ledger that was dropped there, or its database, is not filled once more.
