@@ -299,7 +299,7 @@ func (p *program) fail(end *exit.Error) {
 	case one.Text == "": // whoever would read it has gone
 		return
 	case p.json:
-		p.logger().Error(report.Escape(one.Text), "exit_code", one.Code, "hint", report.Escape(one.Hint))
+		p.logger().Error(report.Escape(one.Text), "exit_code", one.Code, "hint", report.EscapeLine(one.Hint))
 		return
 	}
 	for line := range strings.SplitSeq(strings.TrimSuffix(end.Text+"\nhint: "+end.Hint, "\nhint: "), "\n") {

@@ -88,7 +88,7 @@ func logEnd(log *slog.Logger, s *report.Summary) {
 		level = slog.LevelWarn
 	}
 	fields := []any{
-		"outcome", s.Outcome, "exit_code", s.ExitCode, "reason", report.Escape(reason), "hint", report.Escape(s.Hint),
+		"outcome", s.Outcome, "exit_code", s.ExitCode, "reason", report.Escape(reason), "hint", report.EscapeLine(s.Hint),
 		"summary", s.SummaryPath, "duration_s", s.DurationS, "rows", s.Rows,
 	}
 	if r := s.Reconciliation; r != nil && r.Sample != nil {

@@ -140,7 +140,7 @@ func TestAWorkbookWithTitlesAndATableBesideTheMapping(t *testing.T) {
 	w.write("leads.xlsx", sheet(append(rows, []string{}, []string{"Grand total", "8"})...))
 	w.write("dealers.xlsx", sheet([]string{"Dealer", "Organization ID"}, []string{"autohaus", sandbox.Organizations()[0].ID}))
 	w.must(0, "init leads.xlsx -m m.yaml")
-	if m := w.mapping("m.yaml"); m.Source.SkipRows != 2 || m.Source.Footer == nil || m.KeyForm() != "{Lead ID}" {
+	if m := w.mapping("m.yaml"); m.Source.SkipRows != 1 || m.Source.Footer == nil || m.KeyForm() != "{Lead ID}" {
 		t.Fatalf("proposed:\n%s", w.read("m.yaml"))
 	}
 	w.edit("m.yaml", edit{`^# tables:`, "tables: {dealers: {file: dealers.xlsx, key: Dealer, value: Organization ID, fold: true}}"})

@@ -222,7 +222,7 @@ func situations() map[string]situation {
 	more := func(w *world, args ...string) { w.must(0, append(append([]string{}, importFour...), args...)...) }
 	return map[string]situation{
 		"state lost, run folders kept": {
-			lose: func(w *world) { w.removeAll("state") }, code: 4, words: []string{other, "adopt leadferry-runs/*/results.csv*", "It knew 20"},
+			lose: func(w *world) { w.removeAll("state") }, code: 4, words: []string{other, "adopt leadferry-runs/*/results.csv*", "it knew 20"},
 		},
 		"killed, state lost":         {kill: true, lose: func(w *world) { w.removeAll("state") }, code: 4, words: []string{other, "did not end"}},
 		"checkpoint lost, book kept": {lose: func(w *world) { w.removeAll("leadferry-runs"); _ = os.Remove(w.checkpoint()) }, code: 4, words: []string{other}},
