@@ -530,6 +530,7 @@ func TestALateWithdrawalLeavesTheDoubtOfAnother(t *testing.T) {
 	committed(t, second, doubt)
 	must.Do(t, second.Close())
 	committed(t, first, by("first", &checkpoint.Change{Kind: checkpoint.Withdraw, Entry: checkpoint.Entry{Key: "a"}}))
+	server.Exec(t, address, `UPDATE leadferry.workers SET beat = beat - interval '20 minutes'`)
 	third := opened(t, address, target, Options{Run: "third"})
 	if e := stands(t, third, "a"); e.State != checkpoint.InDoubt || e.Run != "second" || e.Code != 500 {
 		t.Errorf("the doubt of the second worker is gone: %+v", e)

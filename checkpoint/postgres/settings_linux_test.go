@@ -6,6 +6,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/internal/pgtest"
+	"leadferry/internal/testsupport/must"
 )
 
 // What is set for a user and a database alters nothing of what a ledger keeps, and ends nobody's session.
@@ -13,7 +14,7 @@ func TestSettingsOfAUser(t *testing.T) {
 	server := pgtest.Shared(t)
 	address, target := server.Database(t), newTarget()
 	for _, setting := range []string{
-		"statement_timeout = 1", "lock_timeout = 1", "idle_session_timeout = 500", "idle_in_transaction_session_timeout = 500", "search_path = pg_temp",
+		"statement_timeout = 20", "lock_timeout = 1", "idle_session_timeout = 500", "idle_in_transaction_session_timeout = 500", "search_path = pg_temp",
 		"default_transaction_isolation = serializable", "synchronous_commit = off", "client_encoding = LATIN1", "standard_conforming_strings = off",
 		"bytea_output = escape", "DateStyle = 'German, DMY'", "IntervalStyle = sql_standard", "TimeZone = 'Asia/Kathmandu'", "row_security = off", "client_min_messages = error",
 	} {
@@ -21,6 +22,7 @@ func TestSettingsOfAUser(t *testing.T) {
 	}
 	s := opened(t, address, target, Options{Run: "run"})
 	own, met := s.writer, s.writer.PgConn().PID()
+	must.Do(t, own.Script(`SELECT pg_sleep(0.05)`))
 	committed(t, s, claimOf("a"), claimOf("b"))
 	time.Sleep(600 * time.Millisecond) // which is longer than they may be idle
 	const place = "Łódź \U0001F680"
