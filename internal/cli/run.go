@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"runtime/debug"
 	"slices"
 	"strconv"
 
@@ -43,6 +45,9 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options) 
 	o.Warnings = exposed(outputsOf(c, o.Files.Dir))
 	shown := p.watch(c, in, &o, live)
 	o.LetGo, o.Files.Annotate = in.LetGo, &p.log
+	if os.Getenv("GOGC") == "" { // memory for requests in flight is worth less collecting; who sets GOGC has chosen
+		debug.SetGCPercent(100 + min(o.Concurrency, 100))
+	}
 	requests := new(terminal.Spool) // told once the checkpoint is closed
 	o.Shown = requests
 	s, err := importer.Run(c.Context, o)
