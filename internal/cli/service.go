@@ -130,6 +130,9 @@ func directoryOf(c *cli.Context) (*sandbox.Directory, error) {
 // openSandbox starts the imitation inside the process.
 func openSandbox(c *cli.Context, checkpointPath string) (api leadapi.Config, stop func() error, err error) {
 	err = ledger.MakeFolder(checkpointPath)
+	if err == nil {
+		err = bolt.RefusedPlace(checkpointPath, ledger.Selection{C: c}.FileOptions())
+	}
 	if err == nil && c.Bool("sandbox-reset") {
 		err = resetSandbox(checkpointPath)
 	}
