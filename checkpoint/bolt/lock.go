@@ -128,7 +128,9 @@ var placesByMagic = map[int64]string{
 const overlay = 0x794c7630 // of a container
 
 // RefusedPlace says why no checkpoint may lie at a path, before anything else is made beside it; nil where one may.
-func RefusedPlace(path string, o Options) error { return (&Store{path: resolved(path), o: o}).checkPlace() }
+func RefusedPlace(path string, o Options) error {
+	return (&Store{path: resolved(path), o: o}).checkPlace()
+}
 
 // checkPlace finds out where the file lies, or will lie. What the system does not tell is taken for good.
 func (d *Store) checkPlace() error {
