@@ -140,11 +140,12 @@ func (s *lanes) putOff(l *lane, it *item) {
 	s.late = append(s.late, l)
 }
 
-// merge moves all rows of a lane to another one, in the order of the input.
+// merge moves all rows of a lane to another one, in the order of the input, and the names that are still its own: a lane
+// that had ended may have lost some, and their rows are under way elsewhere.
 func (s *lanes) merge(l, other *lane) {
 	other.waiting = append(other.waiting, l.waiting...)
 	slices.SortFunc(other.waiting, func(a, b *item) int { return spotOf(a).Compare(spotOf(b)) })
-	s.name(other, l.names)
+	s.name(other, slices.DeleteFunc(l.names, func(n leadName) bool { return s.byName[n] != l }))
 }
 
 func (s *lanes) count(it *item, one int) {
@@ -227,7 +228,7 @@ func (e *engine) next(l *lane) bool {
 // lookAgain looks a row up when its turn comes. Only a look-up counts that began after its lane had all names that the
 // look-up shows. If another lane has one of them, it returns that lane: the row belongs there.
 func (e *engine) lookAgain(l *lane, it *item) (other *lane) {
-	for e.ask(it) {
+	for e.stopped == nil && e.ask(it) {
 		names := e.leadNames(it)
 		for _, n := range names {
 			if other := e.lanes.byName[n]; other != nil && other != l && !other.ended {

@@ -56,7 +56,14 @@ func TestLanesBecomeOne(t *testing.T) {
 	if _, several := s.find(both); !several {
 		t.Fatal("two lanes are not seen to be two")
 	}
+	taken := []leadName{{checkpoint.ByLeadID, "of another lane by now"}}
+	s.name(one, taken)
+	other := s.begin(taken)
 	s.merge(one, two)
+	if l, _ := s.find(taken); l != other {
+		t.Error("a name is taken from the lane that carries its rows")
+	}
+	other.ended = true
 	if l, several := s.find(both); l != two || several || s.waiting != 2 {
 		t.Fatalf("%v, %v, %d wait", l, several, s.waiting)
 	}
