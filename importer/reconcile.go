@@ -61,6 +61,7 @@ func (v Verdict) compared() bool { return v >= Same && v <= BothChanged }
 // comparison is what the comparison of a row showed, beside what is known of its lead now.
 type comparison struct {
 	verdict Verdict
+	service string    // the status that the service shows, or was seen to show; "": it shows none
 	changed time.Time // when the service last changed the lead, as it says; or zero
 	keys    string    // the names of the content keys that differ
 }
@@ -110,6 +111,7 @@ func (p *planner) verdictOf(it *item, before *leadBefore, lead *leadapi.Lead) St
 	moved := cs.naming(byOthers, asks, before.changedTo(before.service(lead)))
 	s := Step{changes: cs, ending: ending{outcome: Conflict, text: moved}}
 	f := &s.found
+	f.service = before.service(lead)
 	keys := cs.names(func(c change) bool { return c.at >= 0 && c.changed() })
 	if f.keys = strings.Join(keys, ", "); lead != nil {
 		f.changed = lead.UpdatedAt
@@ -302,7 +304,7 @@ func (p *pulls) add(it *item) {
 		}
 		p.ahead[e.LeadID] = pulled{spotOf(it), report.Pulled{
 			ExternalID: strings.Clone(cmp.Or(it.rec.ExternalID, (*leadBefore)(e).linked())), LeadID: e.LeadID,
-			Status: (*leadBefore)(e).service(nil), UpdatedAt: stamp(changed),
+			Status: cmp.Or(f.service, e.Seen.Status), UpdatedAt: stamp(changed),
 			OrganizationID: cmp.Or(e.Seen.Organization, e.Organization),
 		}}
 	case it.outcome != Failed:
@@ -314,7 +316,7 @@ func (p *pulls) add(it *item) {
 // nothing new of its lead, so what was seen before counts.
 func (p *pulls) isAhead(it *item) bool {
 	before, file := (*leadBefore)(&it.entry), it.rec.Status
-	rule := p.rules.forStatus(before.service(nil))
+	rule := p.rules.forStatus(it.found.service)
 	switch {
 	case it.remarks[serviceKept]:
 		return true
@@ -324,7 +326,7 @@ func (p *pulls) isAhead(it *item) bool {
 		kept := before.Seen.Kept && before.Seen.Against == before.against(file)
 		return rule == RuleService || rule != RuleFile && kept
 	case before.Seen.Status != "" && (it.outcome == Failed || it.outcome == Rejected):
-		return decide(before.status(file, nil), rule).then == keeps
+		return decide(before.status(file, nil), p.rules.forStatus(before.Seen.Status)).then == keeps
 	}
 	return false
 }

@@ -124,6 +124,18 @@ func TestReadsThatShowSomethingElse(t *testing.T) {
 	}
 }
 
+// What was confirmed is not told as what the service shows.
+func TestALeadThatIsShownWithoutStatus(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+		p.service.typed(p.known("a").LeadID, "Status", "")
+		r := p.compares(Options{}, "service_ahead 1", "a,,x-a,open,Ann,1")
+		if c := comparedWith(&r.lines[0].entry, &r.lines[0].found); c.StatusService != "" || c.StatusConfirmed != "open" {
+			t.Errorf("%+v", c)
+		}
+	})
+}
+
 // Leads without a known ExternalID cannot be read by it; doubts stay doubts.
 func TestLeadsThatCannotBeRead(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {

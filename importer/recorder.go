@@ -142,12 +142,12 @@ func (w *recorder) compare(batch []*item) error {
 func comparedWith(e *checkpoint.Entry, f *comparison) report.Compared {
 	before := (*leadBefore)(e)
 	c := report.Compared{
-		LeadID: e.LeadID, ExternalID: before.linked(), StatusConfirmed: e.Status, StatusService: e.Seen.Status,
-		ServiceUpdatedAt: stamp(f.changed), Verdict: f.verdict.String(), ChangedBy: verdicts[f.verdict].changedBy,
-		ContentKeys: f.keys, OrganizationID: cmp.Or(e.Seen.Organization, AskedFor(e)),
+		LeadID: e.LeadID, ExternalID: before.linked(), StatusConfirmed: e.Status,
+		StatusService: cmp.Or(f.service, e.Seen.Status), ServiceUpdatedAt: stamp(f.changed),
+		Verdict: f.verdict.String(), ChangedBy: verdicts[f.verdict].changedBy, ContentKeys: f.keys, OrganizationID: cmp.Or(e.Seen.Organization, AskedFor(e)),
 	}
 	if f.verdict.compared() {
-		c.StatusService, c.ExternalService = before.service(nil), e.ExternalID
+		c.ExternalService = e.ExternalID
 	}
 	if e.State.HasLead() {
 		c.ConfirmedAt = stamp(before.confirmed())
