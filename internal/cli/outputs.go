@@ -163,16 +163,26 @@ func (p *program) keptPlaces(c *cli.Context, inputs []string) (kept []place) {
 			}
 		}
 	}
-	state, _ := config.StateDir()
-	checkpoints, _ := filepath.Glob(filepath.Join(state, "*.db"))
+	filesIn := func(dir, end string) (paths []string) { // no pattern: a folder's name may be one
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			if strings.HasSuffix(e.Name(), end) {
+				paths = append(paths, filepath.Join(dir, e.Name()))
+			}
+		}
+		return paths
+	}
+	var checkpoints []string
+	if state, err := config.StateDir(); err == nil {
+		checkpoints = filesIn(state, ".db")
+		add("a client or a token of sign-ins", filesIn(filepath.Join(state, "tokens"), "")...)
+	}
 	if path, named := p.ledger(c).Path(); named == nil && !checkpoint.IsAddress(path) {
 		real := placeAt(path, "").real
 		checkpoints = append([]string{path, real}, checkpoints...)
 	}
 	set := p.settings.Load()
-	clients, _ := filepath.Glob(filepath.Join(config.CredentialsFolder(set.Config.Value), "*"))
-	tokens, _ := filepath.Glob(filepath.Join(state, "tokens", "*"))
-	add("a client or a token of sign-ins", append(clients, tokens...)...)
+	add("a client or a token of sign-ins", filesIn(config.CredentialsFolder(set.Config.Value), "")...)
 	if info, err := p.In.Stat(); err == nil && info.Mode().IsRegular() && slices.Contains(inputs, "-") {
 		kept = append(kept, place{path: "the file of standard input", what: "an input", file: info})
 	}
