@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dustin/go-humanize/english"
 	"golang.org/x/net/publicsuffix"
 
 	"leadferry/checkpoint"
@@ -138,7 +137,7 @@ func (s *Settings) Require(names ...string) error {
 	if flags.Named("mapping", s.line.Command.Flags) != nil { // it carries rows
 		hint = append(hint, "add --sandbox to try it out without an account")
 	}
-	return exit.Usage(strings.Join(missing, ", ")+" given", english.OxfordWordSeries(hint, "or"))
+	return exit.Usage(strings.Join(missing, ", ")+" given", strings.Join(hint, ", or "))
 }
 
 // Account is an OAuth client with its secret, which is never shown.
