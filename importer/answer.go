@@ -1,0 +1,112 @@
+package importer
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"leadferry/checkpoint"
+	"leadferry/leadapi"
+	"leadferry/mapping"
+)
+
+// answer is what the service shows of a lead, now or in an earlier run.
+type answer struct {
+	*leadapi.Lead
+	at         time.Time
+	sent       []int // places of the fields that were sent
+	remembered bool  // from an earlier run: without content
+}
+
+// remembered is what an earlier run saw of the lead.
+func (b *leadBefore) remembered(rec *mapping.Record) *answer {
+	lead := &leadapi.Lead{
+		ID: b.LeadID, Status: b.Seen.Status, OwnerID: b.Seen.Organization, ExternalID: b.ExternalID,
+		HasExternal: b.moved() && rec.ExternalID != "",
+	}
+	return &answer{Lead: lead, at: b.Seen.At, remembered: true}
+}
+
+// sight is what to store of the status in an answer. If the service's status won before, it does while it is the same.
+func (b *leadBefore) sight(a *answer) checkpoint.Sight {
+	if a.Status == "" {
+		return b.Seen
+	}
+	s := checkpoint.Sight{At: a.at.UTC().Truncate(time.Millisecond), Status: a.Status, Organization: a.OwnerID}
+	if b.Seen.Kept && b.Seen.Status == a.Status {
+		s.Kept, s.Against = true, b.Seen.Against
+	}
+	return s
+}
+
+// seen fills the entry with what the service shows of a lead, beside what was confirmed. A partial lead is created if
+// it has the wanted ExternalID. If others changed the ExternalID, WantLink keeps the confirmed one, or the row's if the
+// service's wins, so that rows find the lead by both.
+func (cs changes) seen(e *checkpoint.Entry, rec *mapping.Record, before *leadBefore, a *answer) {
+	if e.Seen = before.sight(a); a.Status != "" && cs.of(atStatus).then == keeps {
+		e.Seen.Kept, e.Seen.Against = true, before.against(rec.Status)
+	}
+	confirmed := before.linked()
+	switch shown := a.ExternalID; {
+	case !a.HasExternal:
+	case e.State == checkpoint.Partial:
+		e.ExternalID = shown
+		if shown != "" && (shown == rec.ExternalID || shown == e.WantLink) {
+			e.State, e.WantLink = checkpoint.Created, ""
+		}
+	case shown == confirmed, rec.ExternalID == "", rec.ExternalID == shown:
+		e.ExternalID, e.WantLink = shown, ""
+	case cs.of(atExternal).then == keeps:
+		e.ExternalID, e.WantLink = shown, rec.ExternalID
+	default:
+		e.ExternalID, e.WantLink = shown, cmp.Or(confirmed, rec.ExternalID)
+	}
+}
+
+// confirmed stores what the service shows as confirmed, except a status that others set and that is not the row's.
+func (cs changes) confirmed(e *checkpoint.Entry, rec *mapping.Record, before *leadBefore, a *answer) {
+	cs.seen(e, rec, before, a)
+	e.Unsettled, e.Sought, e.Confirmed = "", "", time.Time{}
+	if a.remembered {
+		e.Confirmed = a.at
+	}
+	if a.Status != "" && (slices.Contains(a.sent, atStatus) || !cs.of(atStatus).byService) {
+		e.Status, e.Seen = a.Status, checkpoint.Sight{}
+	}
+	if e.Seen.Status != "" { // the confirmed status is of that time
+		e.Confirmed = before.confirmed()
+	}
+	e.Organization, e.Location = cmp.Or(a.OwnerID, e.Organization), cmp.Or(a.LocationName, e.Location)
+}
+
+// learned stores what is seen of a lead when nothing is to be sent, and reports whether more is confirmed than before.
+func (cs changes) learned(e *checkpoint.Entry, rec *mapping.Record, a *answer) (more bool) {
+	before := leadBefore(*e)
+	content := before.Content
+	if a.Content != nil {
+		if before.Unsettled != "" {
+			content = nil // the unanswered update may have changed any of it
+		}
+		content = cs.merged(content, nil)
+	}
+	more = before.Unsettled != "" || a.Status != "" && a.Status != before.Status && !cs.of(atStatus).byService ||
+		!slices.Equal(content, before.Content)
+	if !more || a.remembered && before.Unsettled != "" {
+		cs.seen(e, rec, &before, a)
+		return false
+	}
+	cs.confirmed(e, rec, &before, a)
+	e.Content, e.Synced = content, true
+	return true
+}
+
+// news reports whether this row changes what should be stored of what earlier runs saw.
+func (cs changes) news(it *item) bool {
+	known, before := &it.entry, (*leadBefore)(&it.entry)
+	if known.Seen.Status == "" && !before.moved() {
+		return false
+	}
+	e := *known
+	return cs.learned(&e, &it.rec, before.remembered(&it.rec)) || e.Seen.Kept != known.Seen.Kept ||
+		e.Seen.Against != known.Seen.Against || e.ExternalID != known.ExternalID || e.WantLink != known.WantLink
+}

@@ -1,0 +1,106 @@
+package delimited
+
+import (
+	"bytes"
+
+	"leadferry/importer/source/lines"
+)
+
+// quoted gathers the cells of a record that holds quotes, one line after another.
+type quoted struct {
+	delim  []byte
+	escape bool   // a backslash is before quotes in quotes
+	text   []byte // all cells, without their quotes
+	ends   []int  // where each of them ends
+	open   bool   // inside quotes: the next line belongs to the record
+	lines  int    // that were added
+	from   int    // which of them, from 1, has the last quote that opened a cell
+	stray  bool   // a quote inside quotes neither ends a cell nor is doubled
+	loneCR bool   // a CR is alone outside quotes
+}
+
+func (q *quoted) reset() {
+	*q = quoted{delim: q.delim, escape: q.escape, text: q.text[:0], ends: q.ends[:0]}
+}
+
+func (q *quoted) add(line []byte) {
+	q.lines++
+	for rest, more := line, true; more; {
+		if q.open || bytes.HasPrefix(rest, []byte{'"'}) {
+			rest, more = q.addQuoted(rest)
+		} else {
+			rest, more = q.addBare(rest)
+		}
+	}
+}
+
+// addBare takes a cell without quotes. It gives what is left of the line, and whether a delimiter says that more
+// cells follow.
+func (q *quoted) addBare(line []byte) (rest []byte, more bool) {
+	cell, rest, more := bytes.Cut(line, q.delim)
+	if !more {
+		cell = lines.Body(cell)
+	}
+	q.loneCR = q.loneCR || bytes.IndexByte(cell, '\r') >= 0
+	q.text = append(q.text, cell...)
+	q.ends = append(q.ends, len(q.text))
+	return rest, more
+}
+
+// addQuoted takes a cell in quotes, or the part of it that is on this line. A quote ends it where a delimiter or the
+// line's end follows; any other is text, unless it is doubled.
+func (q *quoted) addQuoted(line []byte) (rest []byte, more bool) {
+	if !q.open {
+		q.open, q.from = true, q.lines
+		line = line[1:]
+	}
+	for {
+		text, after, closed := q.cutAtQuote(line)
+		q.text = append(q.text, text...)
+		if !closed {
+			return nil, false
+		}
+		line = after
+		doubled := bytes.HasPrefix(line, []byte{'"'})
+		if rest, more = bytes.CutPrefix(line, q.delim); !doubled && (more || len(lines.Body(line)) == 0) {
+			q.open = false
+			q.ends = append(q.ends, len(q.text))
+			return rest, more
+		}
+		q.text = append(q.text, '"')
+		if doubled {
+			line = line[1:]
+		} else {
+			q.stray = true
+		}
+	}
+}
+
+// cutAtQuote is what is before the next quote and behind it. What a backslash is before is gathered at once.
+func (q *quoted) cutAtQuote(line []byte) (text, after []byte, closed bool) {
+	for q.escape {
+		i := bytes.IndexAny(line, "\"\\")
+		if i < 0 || line[i] == '"' {
+			break
+		}
+		q.text = append(q.text, line[:i]...)
+		line = line[i+1:]
+		if len(line) == 0 || line[0] != '"' && line[0] != '\\' { // it is text like any other
+			q.text = append(q.text, '\\')
+			continue
+		}
+		q.text = append(q.text, line[0])
+		line = line[1:]
+	}
+	return bytes.Cut(line, []byte{'"'})
+}
+
+// cells appends the gathered cells, parts of one string, to list.
+func (q *quoted) cells(list []string) []string {
+	text, start := string(q.text), 0
+	for _, end := range q.ends {
+		list = append(list, text[start:end])
+		start = end
+	}
+	return list
+}

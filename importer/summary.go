@@ -1,0 +1,207 @@
+package importer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize/english"
+
+	"leadferry/importer/report"
+	"leadferry/importer/source"
+	"leadferry/internal/spelling"
+)
+
+// summary is the figures of the run (INTERFACE, "Files that a run writes").
+func (r *run) summary() *report.Summary {
+	s := r.soFar()
+	if r.dry != nil {
+		r.dry.findRepeats()
+	}
+	r.verdict(s)
+	if r.ledger != nil {
+		known := r.ledger.Info()
+		s.Checkpoint.ID, s.Checkpoint.Sequence = known.ID, known.Sequence
+	}
+	for i, f := range r.Inputs {
+		changed, in := f.Changed(), f.Info()
+		s.Inputs[i] = report.Input{
+			Path: in.Path, Format: in.Format, Bytes: in.Bytes, Rows: r.tally.rows[i], Blank: in.Blank,
+			SHA256: in.SHA256, Changed: changed, Unread: r.Shard.Of < 2 && in.Rows > r.tally.rows[i],
+		}
+	}
+	if r.tally.limits.doubts(0) {
+		s.Standing = r.tally.limits.Standing
+	}
+	if r.dry != nil {
+		s.Checks = r.dry.found()
+	} else {
+		s.Asks = &report.Attentions{Rows: s.Attention(), New: r.tally.news + r.tally.outcomes[Pending]}
+		if r.before != nil {
+			s.Asks.Since = r.before.At
+		}
+		if r.drift == nil {
+			s.InService = &r.tally.service
+		}
+	}
+	s.Notes, s.Unkept = r.notes(), r.unkept
+	if r.pulls != nil {
+		var note string
+		if s.Wordless, note = r.pulls.left(); note != "" {
+			s.Notes = append(s.Notes, note)
+		}
+	}
+	return s
+}
+
+// named is a summary of nothing but what run it is of.
+func (r *run) named() *report.Summary {
+	s := &report.Summary{
+		RunID: r.RunID, Command: r.Command, Version: r.Version, DryRun: r.DryRun || r.ledger == nil, Flags: r.Flags,
+		Resent: r.ResendInDoubt && !r.DryRun, Mapping: r.MappingFile, Target: report.Target(r.Target),
+	}
+	if r.Terms != nil {
+		s.Fleet, s.Shard = r.Terms.Fleet, fmt.Sprintf("%d/%d", r.Shard.Index, r.Shard.Of)
+	}
+	return s
+}
+
+// soFar is the summary of a run that goes on. It shares no memory with the run, and reads no file.
+func (r *run) soFar() *report.Summary {
+	s, now := r.named(), time.Now()
+	took := now.Sub(r.began)
+	s.Outcome, s.StartedAt, s.FinishedAt = report.Running, r.began.UTC(), now.UTC()
+	s.DurationS, s.DroppedValues = took.Seconds(), r.tally.dropped
+	s.Checkpoint = report.Checkpoint{Path: r.opened.Path, New: r.opened.New, Leads: r.opened.Leads}
+	for i, name := range r.intake.paths {
+		s.Inputs = append(s.Inputs, report.Input{Path: name, Rows: r.tally.rows[i]})
+	}
+	if took > 0 {
+		s.ThroughputRowsPerS = float64(r.tally.ended()) / took.Seconds()
+	}
+	r.sample()
+	r.meter.Report(s)
+	_, s.PeakInFlight = r.retrier.Breaker.InFlight()
+	s.Paused = r.retrier.Breaker.Paused()
+	r.tally.report(s)
+	if r.drift != nil {
+		r.drift.report(s, r.ReadByExternalID)
+	}
+	return s
+}
+
+// verdict says in the summary how the run ended, and its exit code (INTERFACE, "Exit status").
+func (r *run) verdict(s *report.Summary) {
+	s.Outcome, s.ExitCode = "complete", CodeComplete
+	switch bad := r.badRows(); {
+	case r.dry != nil && r.dry.fails(), bad > 0 && !r.Tolerate.covers(bad, r.tally.counts.Read),
+		r.pulls != nil && len(r.pulls.wordless) > 0, slices.ContainsFunc(r.Inputs, (*source.File).Changed):
+		s.Outcome, s.ExitCode = "attention", CodeAttention
+	case bad > 0:
+		s.Outcome = "attention"
+	}
+	if r.tally.outcomes[InDoubt] > 0 {
+		s.ExitCode = CodeInDoubt
+	}
+	if stop := r.stopped; stop != nil {
+		s.Outcome, s.StopReason, s.Hint, s.Same = "stopped", stop.Reason, s.Holding(stop.Hint), stop.Same
+		if stop.Code == CodeInterrupted {
+			s.Outcome = "interrupted"
+		}
+		if s.ExitCode < stop.Code || stop.replacesCode(s.ExitCode) {
+			s.ExitCode = stop.Code
+		}
+	}
+}
+
+// badRows is how many rows need attention. With --strict, doubtful rows count too.
+func (r *run) badRows() int {
+	bad := r.tally.attention(r.sender == nil)
+	if r.OnlyNew && r.dry == nil {
+		bad = r.tally.news + r.tally.outcomes[Pending]
+	}
+	if r.dry != nil && r.Strict {
+		bad += r.dry.repeated.Same.Rows + r.dry.repeated.Alike.Rows + r.dry.suspect.Count
+	}
+	return bad
+}
+
+// warnings are those of the mapping file, one line each.
+func (r *run) warnings() []string {
+	var list []string
+	for _, w := range slices.Concat(r.Mapping.Warnings, r.intake.doubts) {
+		text := fmt.Sprintf("%s:%d:%d: %s: %s", w.File, w.Line, w.Column, w.Text, w.Hint)
+		list = append(list, strings.TrimSuffix(text, ": "))
+	}
+	return list
+}
+
+// shared warns of inputs that another run is reading now. If it used the same checkpoint, it would have waited for this
+// run: with another checkpoint, each row may become two leads.
+func (r *run) shared() []string {
+	if r.Terms != nil { // its other workers read the same inputs
+		return nil
+	}
+	var texts []string
+	for _, f := range r.Inputs {
+		if !f.Claim() {
+			texts = append(texts, f.Info().Path+
+				": another run is reading this file, with another checkpoint: if it sends to the same service, every "+
+				"lead is made twice (Ctrl-C stops this run in order)")
+		}
+	}
+	return texts
+}
+
+// remarks are what mapping and headers show before the first row.
+func (r *run) remarks() []string {
+	var notes []string
+	if r.Mapping.KeyForm() == "" && !r.matches {
+		notes = append(notes, "The mapping has no key and no external_id, so a row is known by its own data: "+
+			"correcting a row makes another lead.")
+	}
+	if guesses := r.Mapping.Unconfirmed; len(guesses) > 0 && r.dry == nil {
+		notes = append(notes, fmt.Sprintf("The mapping holds %s that nobody has confirmed, the first on line %d: "+
+			"validate names them.", english.Plural(len(guesses), "guess", "guesses"), guesses[0].Line))
+	}
+	nameless := func(name string) bool { return strings.TrimSpace(name) == "" }
+	if names := slices.DeleteFunc(slices.Clone(r.intake.unused), nameless); len(names) > 0 {
+		notes = append(notes, fmt.Sprintf("No part of the mapping uses %s %s.", columns(names),
+			spelling.List(names, mostListed, nil)))
+	}
+	if names := r.Mapping.SearchedOnly(); len(names) > 0 && r.makes() {
+		notes = append(notes, fmt.Sprintf("A locator searches by %s %s, but no content key holds %s: the service "+
+			"asks for the parts of an address in the content too.",
+			columns(names), spelling.List(names, mostListed, nil), english.PluralWord(len(names), "it", "them")))
+	}
+	return notes
+}
+
+func columns(names []string) string {
+	return "the " + english.PluralWord(len(names), "column", "columns")
+}
+
+const mostListed = 20 // names in a remark
+
+// notes are remarks for people. A run that sends nothing also shows here what other runs say at their start.
+func (r *run) notes() []string {
+	var notes []string
+	if r.dry != nil {
+		notes = slices.Concat(r.warnings(), r.remarks(), r.dry.notes())
+	}
+	if bad := r.badRows(); bad > 0 && r.Tolerate.covers(bad, r.tally.counts.Read) {
+		notes = append(notes,
+			fmt.Sprintf("Rows that are not good, but tolerated: %d (--tolerate allows %s).", bad, r.Tolerate))
+	}
+	notes = append(notes, r.tally.notes()...)
+	if r.drift != nil && r.drift.named == nil && r.ledger != nil {
+		notes = append(notes, absentUntold)
+	}
+	for i, f := range r.Inputs {
+		for _, text := range f.Warnings() {
+			notes = append(notes, r.intake.paths[i]+": "+text)
+		}
+	}
+	return notes
+}

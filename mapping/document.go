@@ -1,0 +1,144 @@
+package mapping
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+	"go.yaml.in/yaml/v4/plugin/loaderlimits"
+
+	"leadferry/internal/spelling"
+	"leadferry/mapping/texts"
+)
+
+const (
+	maxBytes = 1 << 20 // of a mapping file
+	maxDepth = 64      // of objects and lists in one another
+)
+
+// document reads the one document of data as nodes: decoding would make a number of 01234. It is false after an error.
+func (p *parser) document(data []byte) (doc node, ok bool) {
+	begin := position{1, 1}
+	data = bytes.TrimLeft(data, "\uFEFF") // byte order marks, which some programs add
+	switch at, bad := unreadable(data); {
+	case len(data) > maxBytes:
+		p.failIn(p.file, begin, "", "the mapping file is longer than 1 MiB")
+		return node{}, false
+	case bad:
+		p.failIn(p.file, at, "save the file as UTF-8 (the > of Windows PowerShell writes UTF-16)",
+			"the mapping file is not text in UTF-8")
+		return node{}, false
+	}
+	p.lines = bytes.Split(data, []byte("\n"))
+	var docs []yaml.Node
+	limit := yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthValue(maxDepth)))
+	switch err := yaml.Load(data, &docs, yaml.WithAllDocuments(), limit); {
+	case err != nil:
+		p.syntax(err)
+	case len(docs) == 0:
+		p.failIn(p.file, begin, "begin with version: 1", "the mapping file is empty")
+	case len(docs) > 1:
+		p.fail(node{Node: docs[1].Content[0]}, "keep one document a file", "a second document begins here")
+	default:
+		doc = node{Node: docs[0].Content[0]}
+		p.plain(doc.Node)
+		return doc, len(p.errs) == 0
+	}
+	return node{}, false
+}
+
+// placeholder finds a text that YAML takes for an object.
+var placeholder = spelling.Form(`[:,\[] *\{[^{}:,'"]*\}`)
+
+// syntax takes down the error of the YAML reader, and where it is: where the quote opens that is not closed, else at
+// its mark.
+func (p *parser) syntax(err error) {
+	le, known := errors.AsType[*yaml.LoadError](err)
+	if !known {
+		p.failIn(p.file, position{1, 1}, "", "the mapping file is not YAML: %v", err)
+		return
+	}
+	where := position{max(1, le.Mark.Line), max(1, le.Mark.Column)}
+	text, hint := le.Message, "look at this line and the one above: put texts with signs into quotes, "+
+		"a blank behind each colon, and spaces, no tabs, before lines"
+	if le.ContextMsg != "" {
+		text += " " + le.ContextMsg
+	}
+	switch begin := le.ContextMark; {
+	case strings.Contains(le.ContextMsg, "quoted scalar"):
+		where = position{max(1, begin.Line), max(1, begin.Column)}
+		text = "a quote opens here that is not closed, or it holds a backslash that means nothing"
+		hint = "close the quote; in 'single quotes' a backslash is itself"
+	case where.line <= len(p.lines) && placeholder().Match(p.lines[where.line-1]):
+		hint = quoteHint
+	case begin.Line > 0 && begin.Line != le.Mark.Line:
+		text += " that begins on line " + strconv.Itoa(begin.Line)
+	}
+	p.failIn(p.file, where, hint, "the mapping file is not YAML: %s", text)
+}
+
+// unreadable finds the first thing that is no text in UTF-8.
+func unreadable(data []byte) (at position, found bool) {
+	at = position{1, 1}
+	for i, r := range string(data) {
+		bad := unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r' && r != 0x85
+		if bad || r == utf8.RuneError && !bytes.HasPrefix(data[i:], []byte("\uFFFD")) {
+			return at, true
+		}
+		at.column++
+		if r == '\n' {
+			at = position{at.line + 1, 1}
+		}
+	}
+	return at, false
+}
+
+// plain refuses what YAML offers and few readers know, in n and below.
+func (p *parser) plain(n *yaml.Node) {
+	what := ""
+	switch {
+	case n.Kind == yaml.AliasNode:
+		what = "aliases"
+	case n.Anchor != "":
+		what = "anchors"
+	case n.Style&yaml.TaggedStyle != 0:
+		what = "tags"
+	case n.ShortTag() == "!!merge":
+		what = "merge keys"
+	}
+	if what != "" {
+		p.fail(node{Node: n}, "write the value out where it is used", "%s are not allowed", what)
+	}
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && child.Kind != yaml.ScalarNode && child.Kind != yaml.AliasNode {
+			p.fail(node{Node: child}, quoteHint, "a key must be a text")
+		}
+		p.plain(child)
+	}
+}
+
+// Guess is a guess of leadferry init that nobody has confirmed, by its place in the mapping file: Of is what the file
+// says there, "" for all that follows, and Why what the guess rests on. Anyone who finds it right takes the question
+// mark of its comment away.
+type Guess struct {
+	Line, Column int
+	Of, Why      string
+}
+
+// marks takes down the guesses that are marked: at the end of a line, or on a line of their own.
+func (p *parser) marks() {
+	const mostShown = 60 // characters of a line
+	for i, line := range p.lines {
+		of, why, found := strings.Cut(string(line), "# ? ")
+		if of = strings.TrimRight(of, " \t"); found && len(p.m.Unconfirmed) < maxErrors {
+			p.m.Unconfirmed = append(p.m.Unconfirmed, Guess{
+				i + 1, utf8.RuneCountInString(of) + 1,
+				texts.Shortened(strings.TrimSpace(of), mostShown), strings.TrimSpace(why),
+			})
+		}
+	}
+}
