@@ -81,8 +81,8 @@ func (g *group) apply(w *working) error {
 	return nil
 }
 
-// commit makes changes by what this process saw last, which the server compares. What cannot go by that is made while
-// no worker changes any row.
+// commit makes changes by what this process saw last, and the server compares that with its rows. If it does not fit, the
+// changes are made alone, while no other worker changes a row.
 func (s *Store) commit(g *group) error {
 	if err := s.usable(); err != nil {
 		return err

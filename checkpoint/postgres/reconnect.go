@@ -24,9 +24,8 @@ const (
 // errUncertain is the error of a commit that may not be durable.
 var errUncertain = errors.New("it is not certain that the last change is durable")
 
-// ask has f ask the server of a run within the time in which it has to answer: one that stands still, and a network
-// that swallows everything, keep connections open for ever. Once the run is interrupted it is no more than a request
-// may take.
+// ask runs f on a session, within the time in which the server of a run has to answer: a server that hangs, or a network
+// that drops everything, keeps a connection open for ever. After an interruption that is the time-out of a request.
 func (s *Store) ask(ctx context.Context, at *server.Session, f func() error) error {
 	if s.o.Run != "" {
 		limited, cancel := context.WithTimeout(ctx, s.silence)
@@ -38,7 +37,7 @@ func (s *Store) ask(ctx context.Context, at *server.Session, f func() error) err
 	return at.Within(ctx, f)
 }
 
-// change has f make the next commit, and again as long as certainly nothing was done. Its caller holds the lock.
+// change has f make the next commit, and again while it is certain that nothing was done. Its caller holds the lock.
 func (s *Store) change(f func() error) error {
 	for conflicts := 0; ; {
 		err := s.ask(context.Background(), s.writer, f)
@@ -90,9 +89,9 @@ func (s *Store) waited(at *server.Session) error {
 	return err
 }
 
-// again meets the server anew after an error of a commit, and says whether that was made. An error that the connection
-// outlives ends the use of the ledger, for it comes again, unless it passes. Both are borne as long as the patience
-// lasts since the last commit that went well, and nothing may be sent meanwhile.
+// again connects anew after an error of a commit, and says whether that commit was made. An error that leaves the
+// connection open would come again: it ends the use of the ledger, unless it passes by itself. The run tries until its
+// patience since the last good commit is over, and sends nothing meanwhile.
 func (s *Store) again(err error) (made bool, _ error) {
 	passing, silent := server.IsPassing(err), errors.Is(err, server.ErrSilent)
 	if !passing && !errors.Is(err, errUncertain) && !s.writer.IsClosed() {
@@ -133,7 +132,7 @@ func (s *Store) until() time.Time {
 	return s.troubled.Add(patience)
 }
 
-// bear lets some time go by, the more the longer a server has been in trouble.
+// bear waits a little: longer, the longer a server has been in trouble.
 func (s *Store) bear(ctx context.Context, since time.Time) {
 	select {
 	case <-s.ending:
@@ -250,7 +249,7 @@ func (s *Store) read(ctx context.Context, f func(*server.Session) error) error {
 	return s.readOn(ctx, f)
 }
 
-// readOn is read for who holds the lock.
+// readOn is read for a caller that holds the lock.
 func (s *Store) readOn(ctx context.Context, f func(*server.Session) error) error {
 	if away := s.failed(); errors.As(away, new(*checkpoint.StoreError)) { // it has been waited for long enough
 		return away

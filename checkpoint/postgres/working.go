@@ -55,7 +55,7 @@ func (s *Store) guess(g *group) *working {
 
 func (w *working) Now() time.Time { return w.now }
 
-// Keep is a record as it is kept. The server gives it its number.
+// Keep makes a record to be stored. The server gives it its number.
 func (w *working) Keep(k checkpoint.Kept) *checkpoint.Kept {
 	k.Seq = 0
 	return k.Stamp(w.now)
@@ -109,7 +109,7 @@ func (w *working) put(r *row) {
 	w.rows[r.key] = r
 }
 
-// held says whether another worker may still send what it has claimed under a key.
+// held reports whether another worker has claimed the key and may still send its row.
 func (w *working) held(r *row) bool {
 	return r.Intent != nil && r.worker != w.worker && slices.Contains(w.busy, r.worker)
 }
