@@ -71,18 +71,7 @@ type Source struct {
 
 // Paths lists the columns that hold a dot, each once: a JSONL row may keep them inside objects and lists.
 func (m *Mapping) Paths() []string {
-	return slices.DeleteFunc(m.columns(), func(name string) bool { return !strings.Contains(name, ".") })
-}
-
-// columns lists the columns, each once, of which values of these roles are made, or all.
-func (m *Mapping) columns(roles ...role) []string {
-	var all []use
-	for _, v := range m.plan.values() {
-		if roles == nil || slices.Contains(roles, v.role) {
-			all = append(all, v.uses()...)
-		}
-	}
-	return namesOf(all)
+	return slices.DeleteFunc(slices.Clone(m.names), func(name string) bool { return !strings.Contains(name, ".") })
 }
 
 // Composed are the keys of the content that are objects or lists.
@@ -117,13 +106,6 @@ type ConflictRules struct {
 
 // HasLeadID says whether the file may know the service's own IDs of its leads: a sync then needs no checkpoint.
 func (m *Mapping) HasLeadID() bool { return m.plan.leadID != nil }
-
-// SearchedOnly lists the columns that a locator's search uses and no value of the content names. The service wants
-// address fields in the content, too (specification, "Location search").
-func (m *Mapping) SearchedOnly() []string {
-	sent := m.columns(contentRole)
-	return slices.DeleteFunc(m.columns(searchRole), func(name string) bool { return slices.Contains(sent, name) })
-}
 
 // ForCreate gives Errors that name what creation needs and the file lacks, or nil (specification, endpoint 5).
 func (m *Mapping) ForCreate() error {

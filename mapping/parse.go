@@ -91,9 +91,9 @@ func (n node) isPlain() bool {
 	return n.Kind == yaml.ScalarNode && n.Style&marked == 0
 }
 
-// below is the path of a key, which is quoted where it would not stay on its line.
+// below is the path of a key, which is quoted where it would not show as it is.
 func below(path, key string) string {
-	if strings.ContainsFunc(key, unicode.IsControl) {
+	if strings.ContainsFunc(key, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		key = strconv.Quote(key)
 	}
 	if path == "" {

@@ -116,19 +116,14 @@ lead:
     z: a#b  # ?  spaced
     # ? of the content
     w: "{a #? b}"
-    long: "` + strings.Repeat("x", 70) + `" # ? long
 `
 	m, err := Parse("m.yaml", []byte(text), nil)
 	must.Do(t, err)
 	var got []string
 	for _, g := range m.Unconfirmed {
-		got = append(got, fmt.Sprintf("%d:%d %s: %s", g.Line, g.Column, g.Of, g.Why))
+		got = append(got, fmt.Sprintf("%d: %s", g.Line, g.Why))
 	}
-	want := []string{
-		"1:11 version: 1: really", "2:1 : Nobody knows whether this is right.",
-		`5:16 key: "{a #? b}": unique among few`, "8:11 z: a#b: spaced", "9:1 : of the content",
-		`11:83 long: "` + strings.Repeat("x", 53) + "…: long",
-	}
+	want := []string{"1: really", "2: Nobody knows whether this is right.", "5: unique among few", "8: spaced", "9: of the content"}
 	same(t, "result", want, got)
 }
 

@@ -117,23 +117,6 @@ assign:
 	}
 }
 
-func TestSearchedOnly(t *testing.T) {
-	m := parse(t, `
-version: 1
-key: "{id}"
-assign:
-  - organization: "{org}"
-  - locator: "L-{country}"
-    type: radius
-    search_text: {expr: 'street + city'}
-  - locator: L
-    type: regions
-    postal_code: "{zip} {street}"
-lead: {content: {town: "{city}", "*": rest}}
-`)
-	same(t, "columns", []string{"street", "zip"}, m.SearchedOnly())
-}
-
 func TestPathsOfExpressionsAreKnown(t *testing.T) {
 	m := parse(t, "version: 1\nskip_if: '$env[\"a.b\"] == \"\"'\nkey: '{a.0}'\nlead: {content: {x: {expr: '$env[\"list.1.c\"] + d + $env[\"a.b\"]'}}}\n")
 	same(t, "paths", []string{"a.b", "a.0", "list.1.c"}, m.Paths())

@@ -219,8 +219,8 @@ func (p *parser) assignment(n node) assignment {
 		member{"organization", p.into(&t.organization, value{})},
 		member{"locator", p.into(&t.locator, value{})},
 		member{"type", set(p, &kind, oneOf("radius", "regions", "regions-radius"))},
-		member{"search_text", p.into(&t.searchText, value{role: searchRole})},
-		member{"postal_code", p.into(&t.postalCode, value{role: searchRole})},
+		member{"search_text", p.into(&t.searchText, value{})},
+		member{"postal_code", p.into(&t.postalCode, value{})},
 	)
 	fits := false
 	switch {

@@ -26,7 +26,7 @@ type value struct {
 	text    text
 	expr    *expression.Program
 	parts   *parts
-	columns []use // of text or expr
+	columns []part // of text or expr
 
 	apply  []stage
 	table  *table  // map; nil: none
@@ -37,14 +37,6 @@ type value struct {
 	kind   Kind    // as
 }
 
-// use is where a value is made of a column, whose place among all that the mapping names is id.
-type use struct {
-	name, path string
-	at         position
-	id         int
-	inExpr     bool
-}
-
 // role is what a value is for, where that asks for more or less than of others.
 type role uint8
 
@@ -53,7 +45,6 @@ const (
 	keyRole         // says what a row is: key or external_id
 	leadIDRole      // says what a row is by the service's own ID
 	statusRole
-	searchRole  // a locator searches by it
 	contentRole // is in lead.content, where more is allowed
 )
 
@@ -86,21 +77,25 @@ func (v *value) has(kinds ...partKind) (found bool) {
 }
 
 // uses are the columns that the value is made of.
-func (v *value) uses() (all []use) {
-	v.visit(func(v *value) {
-		all = append(all, v.columns...)
-		for _, step := range v.apply {
-			all = append(all, step.columns...)
-		}
-	})
+func (v *value) uses() (all []part) {
+	v.visit(func(v *value) { all = append(all, v.own()...) })
 	return all
 }
 
+// own are those of the value itself, not of its parts.
+func (v *value) own() []part {
+	all := slices.Clone(v.columns)
+	for _, step := range v.apply {
+		all = append(all, step.by...)
+	}
+	return slices.DeleteFunc(all, func(p part) bool { return p.kind != column })
+}
+
 // namesOf are the names of columns, each once.
-func namesOf(uses []use) (names []string) {
-	for _, c := range uses {
-		if !slices.Contains(names, c.name) {
-			names = append(names, c.name)
+func namesOf(columns []part) (names []string) {
+	for _, c := range columns {
+		if !slices.Contains(names, c.text) {
+			names = append(names, c.text)
 		}
 	}
 	return names
@@ -177,7 +172,7 @@ func (v *value) made(r *row) (s string, problem *Problem) {
 	case v.parts != nil:
 		return v.parts.put(r)
 	case v.expr == nil:
-		return v.fill(r, v.text, "")
+		return v.text.fill(r, ""), nil
 	}
 	s, err := v.expr.Text(func(i int) string { return r.cellOf(v.columns[i]) })
 	if err != nil {
@@ -196,22 +191,12 @@ func (v *value) lookUp(r *row, s string) (string, *Problem) {
 	case r.env.Caught:
 		r.noteCaught(v, s)
 	}
-	return v.fill(r, v.other, s)
-}
-
-// fill is a text of the value with its cells, unless a cell is no JSON value where it has to be one.
-func (v *value) fill(r *row, t text, lacking string) (string, *Problem) {
-	s, fits := t.fill(r, lacking)
-	if !fits {
-		return "", v.problem(ruleAs, kindWords[v.kind].called, "")
-	}
-	return s, nil
+	return v.other.fill(r, s), nil
 }
 
 // noteCaught takes down that only else has a place for a text.
 func (r *row) noteCaught(v *value, s string) {
-	passes, _ := v.other.fill(r, s)
-	if _, known := statusKey(s); known && v.role == statusRole && passes == s {
+	if _, known := statusKey(s); known && v.role == statusRole && v.other.fill(r, s) == s {
 		return
 	}
 	r.caught = append(r.caught, *v.problem(ruleElse, "", s))
@@ -247,6 +232,22 @@ const (
 
 // isJSON reports whether a JSON value is made, and no text.
 func (ps *parts) isJSON() bool { return ps.way == object || ps.way == list }
+
+// isWhole reports whether the value is one cell or one constant: no cell is then inside a JSON value, whose shape it
+// could change.
+func (v *value) isWhole() bool {
+	replaces := func(s stage) bool { return strings.HasPrefix(s.called, "replace:") }
+	switch {
+	case v.table != nil && !v.other.has(itself):
+		return true
+	case v.expr != nil || len(v.other) > 1 || slices.ContainsFunc(v.apply, replaces):
+		return false
+	case v.parts == nil:
+		return len(v.text) < 2
+	}
+	return v.parts.isJSON() || v.parts.way == first &&
+		!slices.ContainsFunc(v.parts.values, func(part *value) bool { return !part.isWhole() })
+}
 
 // put is what the parts come to in a row: empty when all of them are, and absent when some of these were left out. Of
 // several that break a rule the others' problems are the row's at once.

@@ -101,8 +101,9 @@ func (w *world) guessesAreMarked(sample, file string) {
 			named = append(named, p)
 		}
 	}
+	lines := strings.Split(w.read("m.yaml"), "\n")
 	for i, g := range w.mapping("m.yaml").Unconfirmed {
-		marks = append(marks, g.Of+": "+g.Why)
+		marks = append(marks, lines[g.Line-1])
 		if i >= len(named) || named[i].Line != g.Line || named[i].Text != g.Why {
 			w.t.Errorf("validate does not name the guess of line %d", g.Line)
 		}
