@@ -128,7 +128,7 @@ func (w *world) guessesAreMarked(sample, file string) {
 		case g.Status == "":
 			says("status", "the leads become New")
 		default:
-			says("status", ": "+g.Status+":")
+			says("status", ": "+g.Status+"  #")
 		}
 		for name := range maps.Keys(g.Content) {
 			if want, both := right[i].Content[name]; both && g.Content[name] != want {
