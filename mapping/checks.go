@@ -48,17 +48,19 @@ func (r *valueReader) refuseConstant(c constant, called string) {
 // checkFixed checks a value that names no column. It comes to the same in every row, so
 // a rule that it breaks is a mistake of the file.
 func (r *valueReader) checkFixed(n node) {
-	_, problem := r.eval(new(row))
+	var once row
+	r.eval(&once)
 	c, _ := r.text.constant()
-	switch {
-	case problem == nil || problem == absent:
-	case problem.Rule == ruleStatus.name:
-		r.refuseConstant(constant{r.file, n.at(), n.path, "", problem.Word}, aStatus)
-	case problem.Rule == ruleMap.name && n.has("from"):
-		r.fail(n, `write from: "{`+c+`}" for what the column holds`,
-			"%s looks up the constant %s in its map, which lacks it", n.path, texts.Quote(c))
-	default:
-		r.fail(n, "", "%s", problem.Text)
+	for _, problem := range once.problems {
+		switch {
+		case problem.Rule == ruleStatus.name:
+			r.refuseConstant(constant{r.file, n.at(), n.path, "", problem.Word}, aStatus)
+		case problem.Rule == ruleMap.name && n.has("from"):
+			r.fail(n, `write from: "{`+c+`}" for what the column holds`,
+				"%s looks up the constant %s in its map, which lacks it", n.path, texts.Quote(c))
+		default:
+			r.fail(n, "", "%s", problem.Text)
+		}
 	}
 }
 

@@ -124,7 +124,7 @@ func (b *Binding) Map(cells []string, env Env, rec *Record) []Problem {
 			return nil
 		}
 		if err != nil {
-			r.problems = append(r.problems, *p.skip.problem(ruleExpr, expression.Reason(err), ""))
+			p.skip.breaks(&r, ruleExpr, expression.Reason(err), "")
 		}
 	}
 	switch {
@@ -175,14 +175,10 @@ func lineBreaks(cells []string) []string {
 var lineBreak = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
 func (r *row) addField(f *field, rec *Record) {
-	s, problem := f.value.eval(r)
-	switch {
-	case problem == absent:
-	case problem != nil:
-		r.problems = append(r.problems, *problem)
+	switch s, end := f.value.eval(r); {
 	case s != "":
 		rec.Content = append(rec.Content, Field{f.name, s, f.volatile, f.value.kind})
-	case f.value.clears:
+	case end == good && f.value.clears:
 		rec.Content = append(rec.Content, Field{Name: f.name, Volatile: f.volatile})
 	}
 }
@@ -253,13 +249,9 @@ func (r *row) fills(values ...*value) bool {
 	})
 }
 
-func (r *row) take(v *value) string {
-	if v == nil {
-		return ""
-	}
-	s, problem := v.eval(r)
-	if problem != nil && problem != absent {
-		r.problems = append(r.problems, *problem)
+func (r *row) take(v *value) (s string) {
+	if v != nil {
+		s, _ = v.eval(r)
 	}
 	return s
 }
