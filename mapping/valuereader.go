@@ -70,7 +70,8 @@ type constant struct {
 
 // readObject reads a value by its keys: a new one is an entry here and a function.
 func (r *valueReader) readObject(n node) {
-	sep, drop, empty := " ", "", ""
+	sep, drop, empty, required := " ", "", "", false
+	var format stage
 	members := []member{
 		{"from", r.readText},
 		{"expr", func(n node) { r.expr, r.columns = r.expression(n) }},
@@ -82,9 +83,9 @@ func (r *valueReader) readObject(n node) {
 		{"apply", r.addSteps},
 		{"map", r.readMap},
 		{"else", r.readElse},
-		{"default", func(n node) { r.preset = r.readConstant(n) }},
-		{"required", r.readRequired},
-		{"format", r.addFormat},
+		{"default", r.readDefault},
+		{"required", set(r.parser, &required, yesOrNo)},
+		{"format", set(r.parser, &format, readFormat)},
 		{"as", r.readAs},
 		{"on_invalid", set(r.parser, &drop, oneOf("row", "drop"))},
 		{"empty", set(r.parser, &empty, oneOf("keep", "clear"))},
@@ -94,6 +95,12 @@ func (r *valueReader) readObject(n node) {
 	before := len(r.errs)
 	r.object(n, slices.DeleteFunc(members, func(m member) bool { return !r.takes(m.name) })...)
 	r.drops, r.clears = drop == "drop", empty == "clear"
+	if required && r.needed.name == "" {
+		r.needed = ruleRequired
+	}
+	if format.do != nil {
+		r.checks = append(r.checks, format)
+	}
 	forms := "from expr first join object list"
 	if r.parts != nil {
 		if r.parts.sep = sep; r.parts.isJSON() {
@@ -181,12 +188,6 @@ func (r *valueReader) addSteps(n node) {
 	})
 }
 
-func (r *valueReader) addFormat(n node) {
-	var format stage
-	set(r.parser, &format, readFormat)(n)
-	r.checks = append(r.checks, format)
-}
-
 func (r *valueReader) readMap(n node) {
 	if n.Kind != yaml.ScalarNode {
 		r.table = r.words(n)
@@ -206,10 +207,9 @@ func (r *valueReader) readElse(n node) {
 	}
 }
 
-func (r *valueReader) readConstant(n node) string {
-	c := r.fixed(n)
-	r.constants = append(r.constants, constant{r.file, n.at(), n.path, "", c})
-	return c
+func (r *valueReader) readDefault(n node) {
+	r.preset = r.fixed(n)
+	r.constants = append(r.constants, constant{r.file, n.at(), n.path, "", r.preset})
 }
 
 func (p *parser) fixed(n node) string {
@@ -218,13 +218,6 @@ func (p *parser) fixed(n node) string {
 		p.fail(n, "the text is one and the same in every row; write {{ for a brace", "%s takes no placeholders", n.path)
 	}
 	return c
-}
-
-func (r *valueReader) readRequired(n node) {
-	var yes bool
-	if set(r.parser, &yes, yesOrNo)(n); yes && r.needed.name == "" {
-		r.needed = ruleRequired
-	}
 }
 
 func (r *valueReader) readAs(n node) {

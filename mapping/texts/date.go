@@ -1,6 +1,7 @@
 package texts
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"maps"
@@ -86,16 +87,11 @@ func readForm(layout string) (dateForm, *Fault) {
 	if form, known := countedForms[layout]; known {
 		return form, nil
 	}
-	bare, language, named := strings.Cut(layout, "@")
+	bare, language, _ := strings.Cut(layout, "@")
 	forms, out, problem := readLayout(bare)
-	if problem != nil {
+	english, unknown := translator(forms, language)
+	if problem = cmp.Or(problem, unknown); problem != nil {
 		return dateForm{}, problem
-	}
-	english := func(s string) string { return s }
-	if named {
-		if english, problem = translator(forms, language); problem != nil {
-			return dateForm{}, problem
-		}
 	}
 	read := func(s string) (string, bool) {
 		s = english(s)
@@ -193,8 +189,11 @@ var languages = sync.OnceValue(func() map[string]monthNames {
 })
 
 // translator makes English of the month in dates of some forms, which it changes: names are whole there and here, and
-// a point behind one counts nowhere.
+// a point behind one counts nowhere. Without a language they are English already.
 func translator(forms []string, language string) (func(string) string, *Fault) {
+	if language == "" {
+		return strings.TrimSpace, nil
+	}
 	months, known := languages()[language]
 	if !known {
 		return nil, Unknown("language of dates "+Quote(language), language, slices.Sorted(maps.Keys(languages())))
