@@ -208,27 +208,23 @@ var (
 		`(?:access|refresh|auth)[ _.-]?token|authorization)$`)
 )
 
-// secrets warns of constants below n that look like secrets; key is what they belong to. A mapping file is shared, and
-// its constants go out with each lead.
-func (p *parser) secrets(key string, n *yaml.Node) {
+// secrets warns of constants in n that look like secrets; named says that they belong to a key that does. A mapping file
+// is shared, and its constants go out with each lead.
+func (p *parser) secrets(n *yaml.Node, named bool) {
 	transparent := []string{"from", "default", "expr", "else", "first", "join", "list"}
 	isWord := n.Kind == yaml.ScalarNode && n.Value != "" && !strings.ContainsAny(n.Value, "{ \t\n")
-	looks := token().MatchString(n.Value) || isWord && secretKey().MatchString(key)
-	if looks && len(p.m.Warnings) < maxErrors {
+	if (token().MatchString(n.Value) || named && isWord) && len(p.m.Warnings) < maxErrors {
 		p.m.Warnings = append(p.m.Warnings, Error{
 			p.file, n.Line, n.Column, "the mapping file holds what looks like a secret",
 			"take it out; leadferry reads its own secret from LEADFERRY_CLIENT_SECRET or --client-secret-file",
 		})
 	}
 	for i, child := range n.Content {
-		of := key
-		switch {
-		case n.Kind != yaml.MappingNode:
-		case i%2 == 0:
-			of = ""
-		case !slices.Contains(transparent, n.Content[i-1].Value):
-			of = n.Content[i-1].Value
+		below := named
+		if n.Kind == yaml.MappingNode {
+			key := n.Content[i-i%2].Value
+			below = i%2 == 1 && (secretKey().MatchString(key) || named && slices.Contains(transparent, key))
 		}
-		p.secrets(of, child)
+		p.secrets(child, below)
 	}
 }

@@ -31,7 +31,7 @@ func Parse(name string, data []byte, read ReadTable) (*Mapping, error) {
 	p := &parser{file: name, m: m, read: read, named: map[string]*table{}}
 	if doc, ok := p.document(data); ok {
 		p.mappingFile(doc)
-		p.secrets("", doc.Node)
+		p.secrets(doc.Node, false)
 		p.marks()
 	}
 	return m, p.errs[:min(len(p.errs), maxErrors)].orNil(name)

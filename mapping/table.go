@@ -66,9 +66,6 @@ func (p *parser) namedTables(n node) {
 		case blank(key.Value):
 			p.fail(key, "", "%s has a table without a name", n.path)
 			return
-		case child.Kind != yaml.MappingNode:
-			p.fail(child, "{file: dealers.csv, key: Name, value: Organization ID}, or the words themselves: "+
-				"{Working: inProgress}", "%s must hold keys and values", child.path)
 		case child.has("file"):
 			t = p.tableFile(child)
 		default:

@@ -17,7 +17,7 @@ import (
 // Test is an entry of the section tests: a row, and the create request that it must come to (specification, "Lead
 // creation request body"). It does not change and may be shared.
 type Test struct {
-	Line, Column int // where it is in the mapping file, from 1
+	Line int // of the mapping file, from 1
 
 	// Names are the row's columns in the order written, Cells what they hold. A dotted name is a path into a JSONL row.
 	Names, Cells []string
@@ -27,7 +27,7 @@ type Test struct {
 
 func (p *parser) tests(n node) {
 	p.list(n, func(n node) {
-		t := Test{Line: n.Line, Column: n.Column}
+		t := Test{Line: n.Line}
 		p.object(n,
 			member{"row", func(n node) { p.testRow(&t, n) }},
 			member{"request", func(n node) {
@@ -51,7 +51,7 @@ func (p *parser) testRow(t *Test, n node) {
 		case slices.Contains(t.Names, name):
 			p.fail(key, "", "the column %s is there twice in %s", texts.Quote(name), n.path)
 		case child.Kind == yaml.MappingNode && !child.isUnquoted(), child.Kind == yaml.SequenceNode:
-			p.fail(child, "name the path with dots: "+texts.Quote(name+".…"), "%s.%s must be a text", n.path, name)
+			p.fail(child, "name the path with dots: "+texts.Quote(name+".…"), "%s must be a text", child.path)
 		case !child.isPlain() || child.Value != "" && child.Value != "~" && child.Value != "null":
 			cell, _ = p.word(child)
 		}
