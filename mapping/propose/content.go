@@ -16,11 +16,9 @@ import (
 
 // field is a key of the content and what fills it: its columns, with blanks between.
 type field struct {
-	Key     string
-	Comment string
-	columns []*column
-	apply   string
-	format  string
+	Key, Apply, Format string
+	Comment            string
+	columns            []*column
 }
 
 func (d *draft) decideContent() {
@@ -46,19 +44,19 @@ func (d *draft) decideContent() {
 
 // fieldOf makes the field of a column by its rule.
 func (d *draft) fieldOf(r rule, c *column) field {
-	f := field{Key: r.Key, columns: []*column{c}, apply: r.Apply, format: r.Format}
+	f := field{Key: r.Key, columns: []*column{c}, Apply: r.Apply, Format: r.Format}
 	remark := ""
 	switch {
 	case r.Marked && c.profile.share("prefixed") > 0.5:
-		f.apply, remark = "split:::-1", "without the mark before the number"
+		f.Apply, remark = "split:::-1", "without the mark before the number"
 	case r.Part == "created":
-		f.apply, remark = c.dateStep()
+		f.Apply, remark = c.dateStep()
 	case r.Format == "email":
 		remark = c.badEmails()
 	case r.Like == "phone" && c.profile.counts["damaged"] > 0:
 		remark = "? a spreadsheet damaged " + english.Plural(c.profile.counts["damaged"], "number", "") + " (4.9E+11)"
 	case r.Like == "phone":
-		if f.apply = d.phoneStep(c); f.apply != "" {
+		if f.Apply = d.phoneStep(c); f.Apply != "" {
 			remark = "? every number is one of the plan"
 		}
 	case r.Part == "street": // a lone address is called so
@@ -123,7 +121,7 @@ func (d *draft) nameField() field {
 	case full != nil && (first == nil || last == nil || full.profile.filled > first.profile.filled):
 		f.columns = []*column{full}
 	case d.parts["middle"] != nil:
-		f.columns, f.apply = d.present("first", "middle", "last"), "squeeze"
+		f.columns, f.Apply = d.present("first", "middle", "last"), "squeeze"
 	default:
 		f.columns = d.present("first", "last")
 	}

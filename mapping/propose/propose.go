@@ -153,24 +153,13 @@ func (d *draft) execute(name string) string {
 // Source is what a reader would not find out by itself.
 func (d *draft) Source() string { return d.execute("source") }
 
-// Value is the field's value in YAML.
-func (f field) Value() string {
+// From is the text of the field's columns.
+func (f field) From() string {
 	var all []string
 	for _, c := range f.columns {
 		all = append(all, c.placeholder())
 	}
-	from := quoted(strings.Join(all, " "))
-	if f.apply == "" && f.format == "" {
-		return from
-	}
-	v := "{from: " + from
-	if f.apply != "" {
-		v += ", apply: [" + scalar(f.apply) + "]"
-	}
-	if f.format != "" {
-		v += ", format: " + f.format
-	}
-	return v + "}"
+	return strings.Join(all, " ")
 }
 
 // shown is a name for comments and notes: short, and on one line whatever it holds.
