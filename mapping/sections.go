@@ -92,30 +92,14 @@ func (p *parser) source(n node) {
 		member{"escape", set(p, &escape, oneOf(`\`))},
 	)
 	s.NoHeader, s.NoQuotes, s.Backslash = !header, quote != "", escape != ""
-	p.without(n, s.Format)
 	if n.has("quote") && n.has("escape") {
 		p.fail(n, "keep one of them", "%s has both quote: none and escape, which is for quotes", n.path)
 	}
 	switch columns := n.has("columns"); {
-	case s.NoHeader && !columns && s.Format != "jsonl":
+	case s.NoHeader && !columns:
 		p.fail(n, "add columns: [first, second]", "%s.header is false, so the columns need names", n.path)
 	case columns && !n.has("header"):
 		p.fail(n, "add header: false", "%s.columns names the columns of a file without header line", n.path)
-	}
-}
-
-// unused are the keys of source that a format has no use for.
-var unused = map[string]string{
-	"jsonl": "delimiter quote escape header skip_rows skip_footer footer comment",
-	"xlsx":  "delimiter quote escape encoding comment list", "csv": "list", "tsv": "list",
-}
-
-// without refuses the keys of source that the format has no use for.
-func (p *parser) without(n node, format string) {
-	for name := range strings.FieldsSeq(unused[format]) {
-		if key, value, found := n.child(name); found && (name != "header" || value.Value != "true") {
-			p.fail(key, "take it out, or correct the format", "a source of the format %s has no %s", format, name)
-		}
 	}
 }
 
