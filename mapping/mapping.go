@@ -55,7 +55,7 @@ type Source struct {
 	Format    string   // csv, tsv, jsonl or xlsx
 	Delimiter rune     // 0: the format's own
 	NoQuotes  bool     // quote: none, quotes are text like any other
-	Encoding  string   // the WHATWG encoding's name: utf-8, windows-1252, …
+	Encoding  string   // a label of the WHATWG Encoding Standard, as it is written: who reads the input knows them
 	NoHeader  bool     // the first line is a row
 	Columns   []string // the columns' names, given if and only if NoHeader
 	Null      []string // cells that count as empty, compared after trimming

@@ -62,8 +62,9 @@ func TestSourceIsReadAsWritten(t *testing.T) {
 		t.Errorf("source %+v", s)
 	}
 	m = parse(t, "version: 1\nsource:\n  format: tsv\n  delimiter: tab\n  encoding: UTF-8\n  header: false\n  columns: [' a', 007, no]\n  null: ['', ' n/a ', NULL]\n")
-	want := Source{Format: "tsv", Delimiter: '\t', Encoding: "utf-8", NoHeader: true, Columns: []string{"a", "007", "no"}, Null: []string{"", "n/a", "NULL"}}
+	want := Source{Format: "tsv", Delimiter: '\t', Encoding: "UTF-8", NoHeader: true, Columns: []string{"a", "007", "no"}, Null: []string{"", "n/a", "NULL"}}
 	same(t, "source", want, m.Source)
+	same(t, "source", Source{Format: "xlsx", Sheet: " Leads 2"}, parse(t, "version: 1\nsource: {format: xlsx, sheet: ' Leads 2'}\n").Source)
 }
 
 func TestKeyForm(t *testing.T) {

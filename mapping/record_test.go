@@ -122,18 +122,6 @@ func TestPathsOfExpressionsAreKnown(t *testing.T) {
 	same(t, "paths", []string{"a.b", "a.0", "list.1.c"}, m.Paths())
 }
 
-func TestSourceTakesEveryEncodingByAnyLabel(t *testing.T) {
-	for label, want := range map[string]string{
-		"latin1": "windows-1252", "ISO-8859-2": "iso-8859-2", "unicode": "utf-16le", "Shift_JIS": "shift_jis", "' gbk '": "gbk", "UTF8": "utf-8",
-	} {
-		if got := parse(t, "version: 1\nsource: {encoding: "+label+"}\n").Source.Encoding; got != want {
-			t.Errorf("%s: %s, want %s", label, got, want)
-		}
-	}
-	want := Source{Format: "xlsx", Sheet: " Leads 2"}
-	same(t, "source", want, parse(t, "version: 1\nsource: {format: xlsx, sheet: ' Leads 2'}\n").Source)
-}
-
 // A row that is moved, copied to another file or read by another run is the same row: the default key hangs on its
 // data alone. fault 103
 func TestTheDefaultKeyDoesNotHangOnThePlace(t *testing.T) {

@@ -1,7 +1,6 @@
 package mapping
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -9,11 +8,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
-	"golang.org/x/text/encoding"
-	"golang.org/x/text/encoding/htmlindex"
 
 	"leadferry/internal/rowkey"
-	"leadferry/internal/spelling"
 	"leadferry/mapping/texts"
 )
 
@@ -74,7 +70,7 @@ func (p *parser) source(n node) {
 		member{"format", set(p, &s.Format, oneOf("csv", "tsv", "jsonl", "xlsx"))},
 		member{"delimiter", set(p, &s.Delimiter, delimiter)},
 		member{"quote", set(p, &quote, oneOf("none"))},
-		member{"encoding", set(p, &s.Encoding, encodingName)},
+		member{"encoding", set(p, &s.Encoding, notBlank)},
 		member{"header", set(p, &header, yesOrNo)},
 		member{"columns", func(n node) { s.Columns = p.columnNames(n) }},
 		member{"null", func(n node) {
@@ -92,9 +88,6 @@ func (p *parser) source(n node) {
 		member{"escape", set(p, &escape, oneOf(`\`))},
 	)
 	s.NoHeader, s.NoQuotes, s.Backslash = !header, quote != "", escape != ""
-	if n.has("quote") && n.has("escape") {
-		p.fail(n, "keep one of them", "%s has both quote: none and escape, which is for quotes", n.path)
-	}
 	switch columns := n.has("columns"); {
 	case s.NoHeader && !columns:
 		p.fail(n, "add columns: [first, second]", "%s.header is false, so the columns need names", n.path)
@@ -131,24 +124,6 @@ func delimiter(word string) (rune, *texts.Fault) {
 	}
 	return r, nil
 }
-
-// encodingName is the name of the encoding that a label stands for (WHATWG Encoding, "Names and labels").
-func encodingName(label string) (name string, fault *texts.Fault) {
-	found, err := htmlindex.Get(label)
-	if err == nil && found != encoding.Replacement {
-		name, err = htmlindex.Name(found)
-	}
-	if err != nil || name == "" {
-		hint := cmp.Or(spelling.Hint(label, strings.Fields(labels)), "for example utf-8, windows-1252 or shift_jis")
-		fault = texts.NewFault(texts.Quote(label)+" is not an encoding", hint)
-	}
-	return name, fault
-}
-
-// labels are those of the encodings' labels that people write.
-const labels = "utf-8 utf-16le utf-16be windows-1250 windows-1251 windows-1252 windows-1253 windows-1254 " +
-	"windows-1255 windows-1256 windows-1257 windows-1258 iso-8859-1 iso-8859-2 iso-8859-5 iso-8859-7 iso-8859-9 " +
-	"iso-8859-15 latin1 ascii macintosh koi8-r koi8-u shift_jis euc-jp gbk gb2312 gb18030 big5 euc-kr"
 
 func (p *parser) columnNames(n node) (names []string) {
 	p.list(n, func(n node) {
