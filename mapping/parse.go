@@ -147,6 +147,7 @@ func (p *parser) needs(n node, example string, names ...string) {
 	}
 }
 
+// each calls f for the keys of the object n.
 func (p *parser) each(n node, f func(key, value node)) {
 	if n.Kind != yaml.MappingNode {
 		p.fail(n, "write name: value, with a blank behind the colon and no dash before it",
@@ -157,6 +158,10 @@ func (p *parser) each(n node, f func(key, value node)) {
 	for i := 0; i < len(n.Content); i += 2 {
 		path := below(n.path, n.Content[i].Value)
 		key, value := node{n.Content[i], path}, node{n.Content[i+1], path}
+		if blank(key.Value) {
+			p.fail(key, "", "%s has a key without a name", cmp.Or(n.path, "the mapping file"))
+			continue
+		}
 		if line, again := first[key.Value]; again {
 			p.fail(key, "", "key %s is there twice, first on line %d", texts.Quote(key.Value), line)
 		} else {

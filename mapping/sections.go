@@ -2,7 +2,6 @@ package mapping
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -72,7 +71,13 @@ func (p *parser) source(n node) {
 		member{"quote", set(p, &quote, oneOf("none"))},
 		member{"encoding", set(p, &s.Encoding, notBlank)},
 		member{"header", set(p, &header, yesOrNo)},
-		member{"columns", func(n node) { s.Columns = p.columnNames(n) }},
+		member{"columns", func(n node) {
+			p.list(n, func(n node) {
+				var name string
+				set(p, &name, columnName)(n)
+				s.Columns = append(s.Columns, name)
+			})
+		}},
 		member{"null", func(n node) {
 			p.list(n, func(n node) {
 				word, _ := p.word(n)
@@ -125,18 +130,6 @@ func delimiter(word string) (rune, *texts.Fault) {
 	return r, nil
 }
 
-func (p *parser) columnNames(n node) (names []string) {
-	p.list(n, func(n node) {
-		var name string
-		set(p, &name, columnName)(n)
-		if name != "" && slices.Contains(names, name) {
-			p.fail(n, "", "the column %s is there twice", texts.Quote(name))
-		}
-		names = append(names, name)
-	})
-	return names
-}
-
 func (p *parser) lead(n node) {
 	plan := &p.m.plan
 	p.m.lead = n.at()
@@ -153,13 +146,9 @@ func (p *parser) lead(n node) {
 func (p *parser) content(n node) {
 	p.each(n, func(key, child node) {
 		f := field{name: key.Value}
-		switch {
-		case f.name == "*":
+		if f.name == "*" {
 			p.m.plan.rest = p.rest(child)
-		case blank(f.name):
-			p.fail(key, "", "%s has a key without a name", n.path)
-			return
-		default:
+		} else {
 			if f.value = p.value(child, value{role: contentRole}); f.value == nil {
 				return
 			}

@@ -54,17 +54,11 @@ type ReadTable func(name, key, value string, add func(line int, key, value strin
 
 func (p *parser) namedTables(n node) {
 	p.each(n, func(key, child node) {
-		t := new(table)
-		switch {
-		case blank(key.Value):
-			p.fail(key, "", "%s has a table without a name", n.path)
-			return
-		case child.has("file"):
-			t = p.tableFile(child)
-		default:
-			t = p.words(child)
+		if child.has("file") {
+			p.named[key.Value] = p.tableFile(child)
+		} else {
+			p.named[key.Value] = p.words(child)
 		}
-		p.named[key.Value] = t
 	})
 }
 
@@ -77,15 +71,12 @@ func (p *parser) words(n node) *table {
 	}
 	p.each(n, func(key, child node) {
 		from := asCell(key.Value)
-		switch {
-		case from == "":
-			p.fail(key, "use default", "%s is not asked for empty texts", n.path)
-		case (node{Node: key.Node}).isNull():
+		if key.isNull() {
 			p.fail(key, `use default for empty cells, or write "`+from+`" in quotes for the word itself`,
 				"%s is not asked for empty texts", n.path)
-		default:
-			t.add(from, constant{p.file, child.at(), child.path, from, p.fixed(child)})
+			return
 		}
+		t.add(from, constant{p.file, child.at(), child.path, from, p.fixed(child)})
 	})
 	return t
 }

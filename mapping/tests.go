@@ -46,10 +46,6 @@ func (p *parser) testRow(t *Test, n node) {
 	p.each(n, func(key, child node) {
 		name, cell := strings.TrimSpace(key.Value), ""
 		switch {
-		case name == "":
-			p.fail(key, "", "%s has a column without a name", n.path)
-		case slices.Contains(t.Names, name):
-			p.fail(key, "", "the column %s is there twice in %s", texts.Quote(name), n.path)
 		case child.Kind == yaml.MappingNode && !child.isUnquoted(), child.Kind == yaml.SequenceNode:
 			p.fail(child, "name the path with dots: "+texts.Quote(name+".…"), "%s must be a text", child.path)
 		case !child.isPlain() || child.Value != "" && child.Value != "~" && child.Value != "null":

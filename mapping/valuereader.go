@@ -257,10 +257,6 @@ func (r *valueReader) readParts(kind way) func(node) {
 			return
 		}
 		r.each(n, func(key, child node) {
-			if blank(key.Value) {
-				r.fail(key, "", "%s has a key without a name", n.path)
-				return
-			}
 			before := len(ps.values)
 			if add(child); len(ps.values) > before {
 				ps.names = append(ps.names, key.Value)
