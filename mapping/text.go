@@ -12,6 +12,7 @@ import (
 // text is a compiled text: its parts, one after another.
 type text []part
 
+// part is a literal or a placeholder. A column that an expression names is one, too.
 type part struct {
 	kind  partKind
 	text  string // a literal, or the name of a placeholder

@@ -24,7 +24,7 @@ type column struct {
 	name    name
 	profile *profile
 	part    part   // what it was found to be, or ""
-	why     string // what that rests on
+	why     string // the remark where that is a guess
 }
 
 // read takes the columns of the input, those that a mapping can name.
