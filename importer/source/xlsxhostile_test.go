@@ -93,7 +93,7 @@ func damages() map[string]struct {
 		"one place twice":    row(`<row><c r="A3"><v>1</v></c><c r="A3"><v>2</v></c></row>`, place),
 		"last column":        row(`<row><c r="XFD3"/><c><v>2</v></c></row>`, place),
 		"long cell":          row("<row><c t=\"str\"><v>"+strings.Repeat("x", 13<<20)+"</v></c></row>", "a text of more than"),
-		"deep cell":          row("<row><c>"+strings.Repeat("<a>", 1000), "nested too deep"),
+		"deep cell":          row("<row><c>"+strings.Repeat("<a>", 1000), "its XML is broken"),
 	}
 }
 
