@@ -38,7 +38,6 @@ import (
 
 	"leadferry/importer/source/lines"
 	"leadferry/importer/source/rows"
-	"leadferry/internal/disk"
 )
 
 // The words of the readers, so that other packages need only this one.
@@ -160,16 +159,6 @@ func (f *File) Info() Info {
 	return info
 }
 
-// Claim locks the file until it is closed. It reports false if another process has claimed it. Without locks, or for
-// what is no file, it reports true.
-func (f *File) Claim() (alone bool) {
-	if f.disk == nil {
-		return true
-	}
-	held, err := disk.TryLock(f.disk, false)
-	return held || err != nil
-}
-
 // Close ends the reading; standard input stays open.
 func (f *File) Close() error {
 	for _, c := range f.closers {
@@ -206,19 +195,25 @@ func (f *File) compare() {
 // framedReader leaves out what follows the rows of a table: everything from the footer on, or the rows on the
 // last lines.
 type framedReader struct {
-	rows.Reader
+	table
 	file  *File
 	frame Frame
 	held  []Row // rows that may be on the last lines
 	ended error
 }
 
+// table is what may have a frame.
+type table interface {
+	rows.Reader
+	Line() int // that was read last; at the end, how many there are. Of a sheet it is the row
+}
+
 // framed leaves out what the frame names, if anything.
-func framed(in rows.Reader, frame Frame, of *File) rows.Reader {
+func framed(in table, frame Frame, of *File) rows.Reader {
 	if frame.Footer == nil && frame.SkipFooter == 0 {
 		return in
 	}
-	return &framedReader{Reader: in, file: of, frame: frame}
+	return &framedReader{table: in, file: of, frame: frame}
 }
 
 // Next gives the next row of the table.
@@ -241,7 +236,7 @@ func (f *framedReader) Next(r *Row) error {
 
 // read reads a row, or ends the table where the footer begins.
 func (f *framedReader) read(row *Row) error {
-	err := f.Reader.Next(row)
+	err := f.table.Next(row)
 	footer := f.frame.Footer
 	switch {
 	case footer == nil:
