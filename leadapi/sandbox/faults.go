@@ -88,9 +88,6 @@ func (fs *faults) add(item string) (err error) {
 	f.percent, _ = strconv.ParseFloat(m[5], 64)
 	f.every, _ = strconv.Atoi(m[6])
 	f.only, _ = strconv.Atoi(m[7])
-	if f.name == "no-match" || f.name == "no-organization" {
-		f.kinds = []string{"create"}
-	}
 	if m[1] != "" {
 		f.kinds = []string{m[1]}
 	}
@@ -117,8 +114,6 @@ func (f *fault) named() error {
 		f.status, f.retry = status, f.retry || status == http.StatusTooManyRequests
 	case f.retry:
 		return errors.New("-retry goes with a status from 200 to 599")
-	case f.name == "no-match" && !f.stored:
-		f.status = http.StatusUnprocessableEntity
 	case f.name == "drop" || f.name == "hang" || f.name == "revoke" && !f.stored:
 	case f.stored || !slices.Contains(faultNames, f.name):
 		return errors.New("there is no fault of this name")
@@ -227,7 +222,7 @@ func (r *refusal) answer() answer {
 
 // faultNames are the faults that are no status.
 var faultNames = []string{
-	"revoke", "drop", "hang", "slow", "cut-body", "not-json", "no-id", "other-id", "no-organization", "gzip", "close",
+	"revoke", "drop", "hang", "slow", "cut-body", "not-json", "no-id", "other-id", "gzip", "close",
 }
 
 // spoil answers as the fault wants it. a is the true answer; it is empty when nothing was applied.
@@ -266,10 +261,10 @@ func (s *Server) spoil(w http.ResponseWriter, r *http.Request, kind string, f *f
 	case "no-id":
 		a.edit("", "leadID", "ID")
 	case "other-id":
-		others := s.Requests(1, func(r Request) bool { return r.LeadID != "" && r.LeadID != leadID })
+		others := slices.DeleteFunc(s.Requests(mostRequests), func(r Request) bool {
+			return r.LeadID == "" || r.LeadID == leadID
+		})
 		a.edit(append(others, Request{LeadID: TrunkID})[0].LeadID, "leadID", "ID")
-	case "no-organization":
-		a.edit("", "assignedOrganizationID", "assignedLocationName")
 	case "gzip":
 		var b bytes.Buffer
 		z := gzip.NewWriter(&b)

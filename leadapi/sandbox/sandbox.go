@@ -227,16 +227,13 @@ func (s *Server) Counts() Counts {
 	return c
 }
 
-// Requests returns the newest requests that want says yes to, the newest first: limit of them, of the last 1,000.
-func (s *Server) Requests(limit int, want func(Request) bool) (found []Request) {
+// Requests returns the newest requests, the newest first: limit of them, of the last 1,000.
+func (s *Server) Requests(limit int) []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, e := range slices.Backward(s.last[max(0, len(s.last)-mostRequests):]) {
-		if len(found) < limit && want(e) {
-			found = append(found, e)
-		}
-	}
-	return found
+	newest := slices.Clone(s.last[max(0, len(s.last)-min(limit, mostRequests)):])
+	slices.Reverse(newest)
+	return newest
 }
 
 // Faults returns Options.Faults: what goes wrong how often.

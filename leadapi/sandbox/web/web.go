@@ -7,6 +7,7 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
+	"html"
 	"html/template"
 	"maps"
 	"net/url"
@@ -37,38 +38,27 @@ var text string
 // pages are parsed when the first is asked for: no other command waits for it.
 var pages = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"plain": plain, "clock": clock, "count": count, "name": nameOf, "lost": lost, "text": sandbox.TextOf,
+		"plain": plain, "clock": clock, "name": nameOf, "lost": lost, "text": sandbox.TextOf,
 	}).Parse(text))
 })
 
 // View gives the page of an address, as a [page.Site] does; false where there is none.
 func (s *Site) View(at *url.URL) (page.View, bool) {
-	query := at.Query()
-	name, title, data, err := "list", "Leads of the sandbox", any(nil), error(nil)
-	switch at.Path {
-	case "/":
-		data, err = s.list(query.Get("q"))
-	case "/lead":
-		var l *sandbox.Lead
-		if l, err = s.server.Lead(query.Get("id")); l == nil && err == nil {
-			return page.View{}, false
-		} else if err == nil {
-			about := s.server.Requests(requestsOnPage, func(r sandbox.Request) bool { return r.LeadID == l.ID })
-			name, title = "lead", plain(nameOf(*l), 80)+", a lead of the sandbox"
-			data = leadPage{*l, s.server, about}
-		}
-	default:
+	if at.Path != "/" {
 		return page.View{}, false
 	}
-	if err != nil {
-		name, title, data = "failed", "The sandbox cannot be read", err.Error()
-	}
+	p := listPage{Server: s.server, Address: s.address, Query: asked(at.Query().Get("q"))}
+	p.Requests = s.server.Requests(requestsOnPage)
+	var err error
 	var b bytes.Buffer
-	if err := pages().ExecuteTemplate(&b, name, data); err != nil {
-		b.Reset()
-		b.WriteString("<h1>This page could not be made</h1>\n")
+	if p.Leads, p.More, err = s.server.Find(p.Query, leadsOnPage); err == nil {
+		err = pages().ExecuteTemplate(&b, "list", p)
 	}
-	return page.View{Title: title, Main: template.HTML(b.String()), Form: true}, true
+	if err != nil {
+		b.Reset()
+		fmt.Fprintf(&b, "<h1>The sandbox cannot be read</h1>\n<p>%s</p>\n", html.EscapeString(err.Error()))
+	}
+	return page.View{Title: "Leads of the sandbox", Main: template.HTML(b.String()), Form: true}, true
 }
 
 const (
@@ -77,22 +67,13 @@ const (
 	mostQuery      = 200 // bytes
 )
 
-// listPage says what the sandbox has done as a whole, and lists leads and requests.
+// listPage lists leads and requests.
 type listPage struct {
-	Server                     *sandbox.Server
-	Address                    string
-	Made, Answered, Unanswered int
-	Kinds                      string // how many of each: create 12, update 3
-
+	Server   *sandbox.Server // knows the names of organizations
+	Address  string
 	Query    string
 	Leads    []sandbox.Lead
 	More     bool // than these
-	Requests []sandbox.Request
-}
-
-type leadPage struct {
-	sandbox.Lead
-	Server   *sandbox.Server // knows the names of organizations
 	Requests []sandbox.Request
 }
 
@@ -104,28 +85,6 @@ func nameOf(l sandbox.Lead) string {
 		}
 	}
 	return "(without content)"
-}
-
-func (s *Site) list(query string) (p *listPage, err error) {
-	p = &listPage{Server: s.server, Address: s.address, Query: asked(query)}
-	counts := s.server.Counts()
-	var kinds []string
-	for _, kind := range slices.Sorted(maps.Keys(counts)) {
-		times := 0
-		for _, n := range counts[kind] {
-			times += n
-		}
-		p.Answered += times
-		p.Unanswered += counts[kind][0]
-		kinds = append(kinds, kind+" "+count(times))
-	}
-	p.Kinds = strings.Join(kinds, ", ")
-	p.Requests = s.server.Requests(requestsOnPage, func(sandbox.Request) bool { return true })
-	if p.Made, err = s.server.Made(); err != nil {
-		return nil, err
-	}
-	p.Leads, p.More, err = s.server.Find(p.Query, leadsOnPage)
-	return p, err
 }
 
 // asked is a query without what cannot be seen.
@@ -148,7 +107,7 @@ func plain(text string, n int) string {
 	for i, r := range text {
 		switch {
 		case n == 0:
-			return b.String() + fmt.Sprintf("… (%s bytes more)", count(len(text)-i))
+			return b.String() + fmt.Sprintf("… (%s bytes more)", humanize.Comma(int64(len(text)-i)))
 		case r == '\n' || r == '\t':
 			b.WriteRune(r)
 		case r < ' ':
@@ -175,5 +134,3 @@ func clock(at any) string {
 	}
 	return fmt.Sprint(at)
 }
-
-func count(n int) string { return humanize.Comma(int64(n)) }
