@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
@@ -59,18 +58,9 @@ func refuseContent(head []byte) error {
 	return nil
 }
 
-// KindMapping is the kind of a YAML file, for KindOf.
-const KindMapping = "a mapping or another YAML file"
-
-// KindOf is the kind of a file by its name, for hints when a file is named in place of another; "": not known.
-func KindOf(name string) string {
-	switch extension := strings.ToLower(filepath.Ext(name)); {
-	case extension == ".yaml", extension == ".yml":
-		return KindMapping
-	case namedFormat(name) != "" && extension != ".json":
-		return "a table by its name"
-	}
-	return ""
+// IsTable reports whether a file is a table by its name, for hints when one is named in place of another file.
+func IsTable(name string) bool {
+	return namedFormat(name) != "" && !strings.HasSuffix(strings.ToLower(name), ".json")
 }
 
 const (

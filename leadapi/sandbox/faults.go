@@ -109,17 +109,14 @@ func (fs *faults) add(item string) (err error) {
 // named checks the name, which may be a status.
 func (f *fault) named() error {
 	status, err := strconv.Atoi(f.name)
+	applied, named := faultNames[f.name]
 	switch {
 	case err == nil && status >= 200 && status <= 599 && len(f.name) == 3:
 		f.status, f.retry = status, f.retry || status == http.StatusTooManyRequests
-	case f.retry:
-		return errors.New("-retry goes with a status from 200 to 599")
-	case f.name == "drop" || f.name == "hang" || f.name == "revoke" && !f.stored:
-	case f.stored || !slices.Contains(faultNames, f.name):
+	case !named, f.retry, f.stored && applied, f.stored && f.name == "revoke":
 		return errors.New("there is no fault of this name")
-	default:
-		f.stored = true
 	}
+	f.stored = f.stored || applied
 	return nil
 }
 
@@ -220,9 +217,10 @@ func (r *refusal) answer() answer {
 	return a
 }
 
-// faultNames are the faults that are no status.
-var faultNames = []string{
-	"revoke", "drop", "hang", "slow", "cut-body", "not-json", "no-id", "other-id", "gzip", "close",
+// faultNames are the faults that are no status, and whether they apply the request.
+var faultNames = map[string]bool{
+	"revoke": false, "drop": false, "hang": false, "slow": true, "cut-body": true, "not-json": true, "no-id": true,
+	"other-id": true, "gzip": true, "close": true,
 }
 
 // spoil answers as the fault wants it. a is the true answer; it is empty when nothing was applied.

@@ -245,7 +245,7 @@ func (r *Reader) record() (size int, p *rows.Problem) {
 		p = r.split(lines.Body(line))
 	}
 	if p == nil {
-		p = r.in.BadText(size)
+		p = r.in.BadText(r.in.Bytes(size), r.in.Number)
 	}
 	return size, p
 }

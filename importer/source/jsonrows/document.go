@@ -128,7 +128,6 @@ func listIn(in *lines.Window, asked string) (*list, error) {
 type document struct {
 	in    *lines.Window
 	json  *jsontext.Decoder
-	start int64 // place in the text at which the decoder's own begins
 	left  int   // bytes that may be read for the present value
 	asked bool  // the list was named
 	err   error // what ended the reading: io.EOF, a *rows.LostError, or one of reading
@@ -136,7 +135,7 @@ type document struct {
 
 // openDocument begins behind the list's bracket, which is the first, or that of a member.
 func openDocument(in *lines.Window, member *list, o rows.Options, found *rows.Found) *document {
-	d := &document{in: in, start: in.Offset, asked: o.List != ""}
+	d := &document{in: in, asked: o.List != ""}
 	d.json = jsontext.NewDecoder(d, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	at := 0
 	if member != nil {
@@ -189,7 +188,7 @@ func (d *document) lose(why error) {
 	case errors.Is(why, errHuge):
 		text = errHuge.Error()
 	case errors.As(why, &syntax): // whose text quotes the file
-		text = fmt.Sprintf("it is not valid JSON at byte offset %d of the text", d.start+syntax.ByteOffset)
+		text = fmt.Sprintf("it is not valid JSON at its byte offset %d", syntax.ByteOffset)
 	}
 	d.err = &rows.LostError{Line: d.line(), Text: "the JSON document cannot be read any further: " + text}
 }
@@ -210,20 +209,19 @@ func (d *document) peek() jsontext.Kind {
 	return d.json.PeekKind()
 }
 
-// element is the next one of the list, and the line and the place in the text at which it begins.
-func (d *document) element() (text []byte, line int, offset int64, err error) {
+// element is the next one of the list, and the line on which it begins.
+func (d *document) element() (element []byte, line int, err error) {
 	if d.err == nil && d.peek() == ']' {
 		d.end()
 	}
 	if d.err != nil {
-		return nil, 0, 0, d.err
+		return nil, 0, d.err
 	}
 	line = d.line()
-	text, err = d.json.ReadValue()
-	if err != nil {
+	if element, err = d.json.ReadValue(); err != nil {
 		d.lose(err)
 	}
-	return text, line, d.start + d.json.InputOffset() - int64(len(text)), d.err
+	return element, line, d.err
 }
 
 // end passes over what follows the rows: the end of their list and the members behind it, which were perhaps too far

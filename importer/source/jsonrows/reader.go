@@ -95,7 +95,7 @@ func (r *Reader) line(row *rows.Row) error {
 		return err
 	}
 	row.Line, row.Size, row.Raw = r.in.Number, len(line), string(lines.Body(line))
-	row.Problem = r.judge(lines.Body(line), r.in.BadText(len(line)), row)
+	row.Problem = r.judge(lines.Body(line), r.in.BadText(line, row.Line), row)
 	if row.Problem != nil && row.Text == "" {
 		row.Size = r.reach(line)
 		row.Text = lines.Readable(lines.Body(r.in.Bytes(row.Size)))
@@ -106,14 +106,14 @@ func (r *Reader) line(row *rows.Row) error {
 
 // element reads the next element of the document's list.
 func (r *Reader) element(row *rows.Row) error {
-	element, line, offset, err := r.document.element()
+	element, line, err := r.document.element()
 	if err != nil {
 		return err
 	}
 	r.compact = append(r.compact[:0], element...)
 	_ = r.compact.Compact() // the decoder has found it to be valid
 	row.Line, row.Size, row.Raw = line, len(element), string(r.compact)
-	row.Problem = r.judge(r.compact, r.in.BadTextAt(element, line, offset), row)
+	row.Problem = r.judge(r.compact, r.in.BadText(element, line), row)
 	if row.Problem != nil && row.Text == "" {
 		row.Text = lines.Readable(r.compact)
 	}

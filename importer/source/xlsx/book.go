@@ -101,18 +101,9 @@ func openArchive(in io.ReaderAt, size int64) (archive, error) {
 	return parts, nil
 }
 
-// refuse knows by their parts the archives that are no workbooks.
-func (a archive) refuse() error {
-	const save = "save the sheet as an Excel workbook (.xlsx) or as CSV in UTF-8"
-	switch {
-	case a["xl/workbook.bin"] != nil:
-		return rows.Refuse("is a binary workbook (.xlsb), which cannot be read", save)
-	case a["mimetype"] != nil && a["content.xml"] != nil:
-		return rows.Refuse("is an OpenDocument file (.ods), which cannot be read", save)
-	case a["[content_types].xml"] != nil && a["_rels/.rels"] != nil:
-		return nil
-	}
-	return rows.Refuse("is a ZIP archive, not a workbook", "unpack it first, and import the files in it")
+// isWorkbook says that the parts are those of one that can be read: not of another ZIP archive, nor of a binary one.
+func (a archive) isWorkbook() bool {
+	return a["[content_types].xml"] != nil && a["_rels/.rels"] != nil && a["xl/workbook.bin"] == nil
 }
 
 // IsArchive says that a file begins as ZIP archives do, workbooks among them.

@@ -77,8 +77,9 @@ func (r *Reader) open(in io.ReaderAt, size int64, o rows.Options) error {
 	if err != nil {
 		return err
 	}
-	if err := parts.refuse(); err != nil {
-		return err
+	if !parts.isWorkbook() {
+		return rows.Refuse("is a ZIP archive, but no Excel workbook of the kind .xlsx",
+			"save a workbook of another kind (.xlsb, .ods) as .xlsx or as CSV in UTF-8; unpack any other archive first")
 	}
 	b, err := parts.book()
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 	"unicode"
 
 	"github.com/dustin/go-humanize"
@@ -38,7 +37,7 @@ var text string
 // pages are parsed when the first is asked for: no other command waits for it.
 var pages = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"plain": plain, "clock": clock, "name": nameOf, "lost": lost, "text": sandbox.TextOf,
+		"plain": plain, "name": nameOf, "lost": lost, "text": sandbox.TextOf,
 	}).Parse(text))
 })
 
@@ -47,7 +46,7 @@ func (s *Site) View(at *url.URL) (page.View, bool) {
 	if at.Path != "/" {
 		return page.View{}, false
 	}
-	p := listPage{Server: s.server, Address: s.address, Query: asked(at.Query().Get("q"))}
+	p := listPage{Server: s.server, Address: s.address, Query: plain(at.Query().Get("q"), mostQuery)}
 	p.Requests = s.server.Requests(requestsOnPage)
 	var err error
 	var b bytes.Buffer
@@ -64,7 +63,7 @@ func (s *Site) View(at *url.URL) (page.View, bool) {
 const (
 	leadsOnPage    = 100
 	requestsOnPage = 50
-	mostQuery      = 200 // bytes
+	mostQuery      = 200 // characters
 )
 
 // listPage lists leads and requests.
@@ -85,16 +84,6 @@ func nameOf(l sandbox.Lead) string {
 		}
 	}
 	return "(without content)"
-}
-
-// asked is a query without what cannot be seen.
-func asked(query string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(query[:min(len(query), mostQuery)], ""))
 }
 
 // lost reports whether a lead was made or changed, and the sender was not told so.
@@ -120,17 +109,4 @@ func plain(text string, n int) string {
 		n--
 	}
 	return b.String()
-}
-
-// clock is a time as an export of the checkpoint writes it, with milliseconds.
-func clock(at any) string {
-	switch t := at.(type) {
-	case time.Time:
-		return t.UTC().Format("2006-01-02T15:04:05.000Z")
-	case string:
-		if parsed, err := time.Parse(time.RFC3339Nano, t); err == nil {
-			return clock(parsed)
-		}
-	}
-	return fmt.Sprint(at)
 }
