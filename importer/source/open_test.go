@@ -143,10 +143,10 @@ func TestChangesOfTheFileAreNoticed(t *testing.T) { // faults 28
 		stat, err := os.Stat(path)
 		must.Do(t, err)
 		must.Do(t, change(path, stat.ModTime()))
-		if f.Info().Changed {
+		if f.Changed() {
 			t.Error(name, "noticed too early")
 		}
-		if rowsOf(t, f); !f.Info().Changed {
+		if rowsOf(t, f); !f.Changed() {
 			t.Error(name, "not noticed")
 		}
 	}
@@ -156,7 +156,7 @@ func TestChangesAreNoticedWhenTheReadingStopsEarly(t *testing.T) {
 	path := write(t, "leads.csv", "a,b\n1,2\n")
 	f := opened(t, path, source.Options{})
 	must.Do(t, errors.Join(os.Remove(path), f.Close(), f.Close()))
-	if !f.Info().Changed {
+	if !f.Changed() {
 		t.Error("not noticed")
 	}
 }

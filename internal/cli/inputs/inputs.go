@@ -235,7 +235,7 @@ func (in *Files) Enough(least int) error {
 		rows += n
 	}
 	if i := slices.Index(in.Names, "-"); i >= 0 {
-		rows += in.files[i].ReadAhead(least - rows)
+		rows += len(in.files[i].ReadAhead(least - rows))
 	}
 	if rows < least {
 		return exit.Usage(fmt.Sprintf("only %s there, and --min-rows asks for %d", english.PluralWord(rows, "1 row is",

@@ -1,6 +1,5 @@
-// Package web is the sandbox's page: its leads, and the requests and faults as they come. It is for practice: to find
-// the lead of a row in doubt by what is known of it, as in the service's console, and to copy its ID. It changes
-// nothing. Secrets and tokens do not reach it: the sandbox keeps none with its requests.
+// Package web is the sandbox's page: its leads. It is for practice: to find the lead of a row in doubt by what is known
+// of it, as in the service's console, and to copy its ID. It changes nothing.
 package web
 
 import (
@@ -37,7 +36,7 @@ var text string
 // pages are parsed when the first is asked for: no other command waits for it.
 var pages = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"plain": plain, "name": nameOf, "lost": lost, "text": sandbox.TextOf,
+		"plain": plain, "name": nameOf, "text": sandbox.TextOf,
 	}).Parse(text))
 })
 
@@ -47,7 +46,6 @@ func (s *Site) View(at *url.URL) (page.View, bool) {
 		return page.View{}, false
 	}
 	p := listPage{Server: s.server, Address: s.address, Query: plain(at.Query().Get("q"), mostQuery)}
-	p.Requests = s.server.Requests(requestsOnPage)
 	var err error
 	var b bytes.Buffer
 	if p.Leads, p.More, err = s.server.Find(p.Query, leadsOnPage); err == nil {
@@ -61,19 +59,17 @@ func (s *Site) View(at *url.URL) (page.View, bool) {
 }
 
 const (
-	leadsOnPage    = 100
-	requestsOnPage = 50
-	mostQuery      = 200 // characters
+	leadsOnPage = 100
+	mostQuery   = 200 // characters
 )
 
-// listPage lists leads and requests.
+// listPage lists leads.
 type listPage struct {
-	Server   *sandbox.Server // knows the names of organizations
-	Address  string
-	Query    string
-	Leads    []sandbox.Lead
-	More     bool // than these
-	Requests []sandbox.Request
+	Server  *sandbox.Server // knows the names of organizations
+	Address string
+	Query   string
+	Leads   []sandbox.Lead
+	More    bool // than these
 }
 
 // nameOf is what a list calls a lead: its name, or what else a person would know it by.
@@ -85,9 +81,6 @@ func nameOf(l sandbox.Lead) string {
 	}
 	return "(without content)"
 }
-
-// lost reports whether a lead was made or changed, and the sender was not told so.
-func lost(r sandbox.Request) bool { return r.LeadID != "" && (r.Status < 200 || r.Status > 299) }
 
 // plain is a text of others as it can be shown: cut at n characters, and those that cannot be seen or turn the text
 // around by name.

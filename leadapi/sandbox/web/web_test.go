@@ -78,9 +78,6 @@ func TestALeadIsFoundThoughNobodyWasTold(t *testing.T) {
 			t.Errorf("lead %d: %s", i, found)
 		}
 	}
-	if text := s.show("/"); !strings.Contains(text, "no answer") || strings.Count(text, "was made; the sender does not know") != 1 {
-		t.Error(text)
-	}
 }
 
 func TestMoreLeadsThanAPageHolds(t *testing.T) {
