@@ -27,7 +27,7 @@ type Reader struct {
 	document *document // nil for JSON Lines
 	found    *rows.Found
 	null     []string
-	shapes   *shapes
+	shapes   shapes
 
 	text    bytes.Buffer
 	json    *jsontext.Decoder
@@ -48,7 +48,7 @@ type Reader struct {
 // Its error is a *[rows.OpenError], or one of reading.
 func Open(in *lines.Window, o rows.Options, found *rows.Found) (*Reader, error) {
 	found.Header = &rows.Header{Open: true}
-	r := &Reader{in: in, found: found, null: o.Null, shapes: newShapes(o.Paths)}
+	r := &Reader{in: in, found: found, null: o.Null, shapes: shapes{paths: o.Paths, known: map[string]*shape{}}}
 	r.json = jsontext.NewDecoder(&r.text)
 	text, _ := in.Peek(min(firstLook, in.Limit))
 	text = bytes.TrimLeft(text, white)

@@ -37,10 +37,6 @@ const noteMember = "leadferry"
 // maxShapeBytes bounds what is remembered; beyond it the shapes are learned anew.
 const maxShapeBytes = 1 << 20
 
-func newShapes(paths []string) *shapes {
-	return &shapes{paths: paths, known: map[string]*shape{}}
-}
-
 // of gives the shape of an object with these names, which are JSON strings.
 func (s *shapes) of(names []byte) *shape {
 	if known, ok := s.known[string(names)]; ok {

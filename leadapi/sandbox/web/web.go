@@ -21,15 +21,6 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// Site is the page of one sandbox. Its methods may be called by many goroutines.
-type Site struct {
-	server  *sandbox.Server
-	address string
-}
-
-// New returns the page of a server that listens at an address, which the page names.
-func New(s *sandbox.Server, address string) *Site { return &Site{server: s, address: address} }
-
 //go:embed page.html
 var text string
 
@@ -40,15 +31,16 @@ var pages = sync.OnceValue(func() *template.Template {
 	}).Parse(text))
 })
 
-// View gives the page of an address, as a [page.Site] does; false where there is none.
-func (s *Site) View(at *url.URL) (page.View, bool) {
+// View gives the page of an address, as a [page.Site] does; false where there is none. The sandbox listens at listening,
+// which the page names.
+func View(s *sandbox.Server, listening string, at *url.URL) (page.View, bool) {
 	if at.Path != "/" {
 		return page.View{}, false
 	}
-	p := listPage{Server: s.server, Address: s.address, Query: plain(at.Query().Get("q"), mostQuery)}
+	p := listPage{Server: s, Address: listening, Query: plain(at.Query().Get("q"), mostQuery)}
 	var err error
 	var b bytes.Buffer
-	if p.Leads, p.More, err = s.server.Find(p.Query, leadsOnPage); err == nil {
+	if p.Leads, p.More, err = s.Find(p.Query, leadsOnPage); err == nil {
 		err = pages().ExecuteTemplate(&b, "list", p)
 	}
 	if err != nil {
