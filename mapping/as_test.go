@@ -118,10 +118,19 @@ func literalOf(k Kind, s string) (literal string, ok bool) {
 
 // fault 132
 func TestNoCellChangesTheShapeOfAJSONValue(t *testing.T) {
-	row := cells{"list", `[1, {"a":2}]`, "two", `1, "admin": true`, "none", ""}
+	row := cells{"name", `x", "admin": "yes`, "back", `\`, "list", `[1, {"a":2}]`, "two", `1, "admin": true`, "n", "7", "none", ""}
 	for value, want := range map[string]string{ // "": the row is invalid
 		`{from: '{list}', as: json}`:                                        `[1,{"a":2}]`,
 		`{from: '{two}', as: json}`:                                         "",
+		`{from: '{{"name": "{name}", "b": "{back}"}', as: json}`:            `{"name":"x\", \"admin\": \"yes","b":"\\"}`,
+		`{from: '{{"{name}": {n}}', as: json}`:                              `{"x\", \"admin\": \"yes":7}`,
+		`{from: '[{n}, {list}]', as: json}`:                                 `[7,[1,{"a":2}]]`,
+		`{from: '{{"n": {two}}', as: json}`:                                 "",
+		`{from: '{{"a": {none}, "b": {n}}', as: json}`:                      "",
+		`{from: '{{"a": "{none}", "b": {n}}', as: json}`:                    `{"a":"","b":7}`,
+		`{from: '{{"a": "{none}"}', as: json, default: 0}`:                  "0",
+		`{from: '{name}', as: json, map: {x: 1}, else: '{{"a":"{}"}'}`:      `{"a":"x\", \"admin\": \"yes"}`,
+		`{object: {m: {from: '{{"a": "{name}"}', as: json}}}`:               `{"m":{"a":"x\", \"admin\": \"yes"}}`,
 		`{from: '[{two}, {list}]]', as: json, map: {x: 1}, else: 2}`:        "2",
 		`{from: '{none}', as: json, default: 0}`:                            "0",
 		`{from: '{list}', as: json, map: {x: 1}, else: '{}'}`:               `[1,{"a":2}]`,

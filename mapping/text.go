@@ -17,7 +17,17 @@ type part struct {
 	kind  partKind
 	text  string // a literal, or the name of a placeholder
 	index int    // of a column: among those that the mapping names
+	json  place  // in a text that is a JSON value
 }
+
+// place is where a placeholder is in the JSON value around it, whose shape no cell may change.
+type place uint8
+
+const (
+	unplaced place = iota // no JSON value is around it
+	inString              // what it stands for is escaped
+	asValue               // what it stands for has to be a JSON value itself
+)
 
 type partKind uint8
 
@@ -112,7 +122,7 @@ func (t text) fill(r *row, lacking string) string {
 			columns = true
 			holds = holds || !blank(s)
 		}
-		b = append(b, s...)
+		b = append(b, t[i].json.hold(s)...)
 	}
 	if columns && !holds {
 		return ""
@@ -137,6 +147,41 @@ func (p *part) in(r *row, lacking string) string {
 		return r.env.Run
 	}
 	return p.text
+}
+
+// hold is a text as it is in that place. One that does not fit makes the whole no JSON value, whatever is around it.
+func (p place) hold(s string) string {
+	switch value, fits := jsonOf(s); {
+	case p == inString:
+		s = quoted(s)
+		return s[1 : len(s)-1]
+	case p == asValue && fits:
+		return value
+	case p == asValue:
+		return "\x00"
+	}
+	return s
+}
+
+// isTemplate reports whether the text is a JSON value around its placeholders. It notes their places then.
+func (t text) isTemplate() bool {
+	var probe strings.Builder
+	escapes, within := strings.NewReplacer(`\\`, "", `\"`, ""), false
+	for i := range t {
+		switch part := &t[i]; {
+		case part.kind == literal:
+			probe.WriteString(part.text)
+			within = within != (strings.Count(escapes.Replace(part.text), `"`)%2 == 1)
+		case within:
+			part.json = inString
+			probe.WriteString(strconv.Itoa(i)) // names must differ
+		default:
+			part.json = asValue
+			probe.WriteString("null")
+		}
+	}
+	_, is := jsonOf(probe.String())
+	return is
 }
 
 func blank(s string) bool { return strings.TrimSpace(s) == "" }

@@ -244,20 +244,22 @@ const (
 // isJSON reports whether a JSON value is made, and no text.
 func (ps *parts) isJSON() bool { return ps.way == object || ps.way == list }
 
-// isWhole reports whether the value is one cell or one constant: no cell is then inside a JSON value, whose shape it
-// could change.
-func (v *value) isWhole() bool {
+// keepsShape reports whether no cell can change the shape of the JSON value that is made: it is all of it, or one of the
+// placeholders of a template.
+func (v *value) keepsShape() bool {
 	replaces := func(s stage) bool { return strings.HasPrefix(s.called, "replace:") }
+	changes := func(s stage) bool { return s.called != "trim" }
 	switch {
 	case v.table != nil && !v.other.has(itself):
 		return true
-	case v.expr != nil || len(v.other) > 1 || slices.ContainsFunc(v.apply, replaces):
+	case v.expr != nil, slices.ContainsFunc(v.apply, replaces), len(v.other) > 1 && !v.other.isTemplate():
 		return false
 	case v.parts == nil:
-		return len(v.text) < 2
+		isAlone := v.inside != aText && v.table == nil && !slices.ContainsFunc(v.apply, changes)
+		return len(v.text) < 2 || isAlone && v.text.isTemplate()
 	}
 	return v.parts.isJSON() || v.parts.way == first &&
-		!slices.ContainsFunc(v.parts.values, func(part *value) bool { return !part.isWhole() })
+		!slices.ContainsFunc(v.parts.values, func(part *value) bool { return !part.keepsShape() })
 }
 
 // put is what the parts come to in a row, together: empty when all of them are, and left out when some of these were.

@@ -36,9 +36,10 @@ func (p *parser) value(n node, v value) *value {
 	if len(p.errs) > before {
 		return nil
 	}
-	if v.kind == JSON && !v.isWhole() {
-		p.fail(n, `put cells into JSON by members: {object: {name: "{name}", seats: {from: "{seats}", as: number}}}`,
-			"%s: as json takes one column or a constant, and no expression: a cell could change the shape of others", v.path)
+	if v.kind == JSON && !v.keepsShape() {
+		p.fail(n, `for example '{{"name": "{name}", "seats": {seats}}': in quotes a cell is a text, else a JSON value`,
+			"%s: as json takes one column, or a JSON value around columns, and no expression: a cell could change the "+
+				"shape", v.path)
 	}
 	switch {
 	case len(v.uses()) > 0 || v.has(rowKey, file, line, run):
