@@ -21,40 +21,31 @@ import (
 type dryRun struct {
 	options *Options
 	intake  *intake
-	proof
-	problems *findings.Kinds[mapping.Problem]   // without the rows' own words
-	texts    map[mapping.Problem]string         // of the first row of a kind that cannot be read
-	words    *findings.Kinds[report.Problem]    // texts that maps lack
-	assigned *findings.Kinds[report.Assignment] // of creates
-	dropped  findings.Rows                      // rows with values that on_invalid left out
-	suspect  findings.Rows                      // rows with either: problems for --strict
-	repeats  *findings.Repeats
-	repeated findings.Repeated // found at the end
+
+	// known of the mapping without any input
+	lacking mapping.Errors // what it needs to make leads; nil: nothing
+	updates bool           // it makes none on purpose
+	tests   int
+	failed  []report.Problem // of the tests
+
+	problems     *findings.Kinds           // without the rows' own words
+	words        *findings.Kinds           // texts that maps lack
+	assigned     map[report.Assignment]int // creates
+	dropped      int                       // rows with values that on_invalid left out
+	firstDropped report.Place              // of the first of them
+	suspect      int                       // rows with either: problems for --strict
+	repeats      *findings.Repeats
+	repeated     findings.Repeated // found at the end
 
 	planned [actionCount]int // steps that would be taken
 	linked  int              // creates among them that ask for a link
 	shown   int              // requests shown
 }
 
-// proof is what is known of a mapping without any input.
-type proof struct {
-	lacking mapping.Errors // what it needs to make leads; nil: nothing
-	updates bool           // it makes none on purpose
-	tests   int
-	failed  []report.Problem // of the tests
-}
-
 func newDryRun(o *Options, in *intake) *dryRun {
 	return &dryRun{
-		options: o, intake: in, repeats: findings.NewRepeats(),
-		problems: findings.NewKinds(maxKinds, func(mapping.Problem) mapping.Problem {
-			return mapping.Problem{Rule: "other", Text: "fails a check that is none of those listed"}
-		}),
-		texts: map[mapping.Problem]string{},
-		words: findings.NewKinds(maxKinds, func(w report.Problem) report.Problem { return report.Problem{Rule: w.Rule} }),
-		assigned: findings.NewKinds(maxAssigned, func(report.Assignment) report.Assignment {
-			return report.Assignment{Others: true}
-		}),
+		options: o, intake: in, problems: findings.NewKinds(maxKinds), words: findings.NewKinds(maxKinds),
+		assigned: map[report.Assignment]int{}, repeats: findings.NewRepeats(),
 	}
 }
 
@@ -69,34 +60,34 @@ func (d *dryRun) read(it *item) {
 	if it.faults != nil {
 		return
 	}
-	if len(it.rec.Dropped) > 0 {
-		d.dropped.Add(at)
-		d.suspect.Add(at)
-	}
 	for _, p := range it.rec.Caught {
 		d.word("else", at, p)
-		d.suspect.Add(at)
+	}
+	if len(it.rec.Dropped) > 0 {
+		if d.dropped++; d.dropped == 1 {
+			d.firstDropped = d.intake.place(at)
+		}
+	}
+	if len(it.rec.Dropped)+len(it.rec.Caught) > 0 {
+		d.suspect++
 	}
 }
 
 // problem counts a row by what is wrong with it. Texts of rows that cannot be read are one kind if they differ in their
 // numbers only, which are offsets and counts; the first one is shown.
 func (d *dryRun) problem(at findings.Spot, p mapping.Problem, unreadable bool) {
-	kind := p
-	if kind.Word, kind.Value = "", ""; unreadable {
+	kind := findings.Kind{Rule: p.Rule, Column: p.Column, Text: p.Text}
+	if unreadable {
 		kind.Text = numbers().ReplaceAllString(p.Text, "…")
-		if _, known := d.texts[kind]; !known && len(d.texts) < maxKinds {
-			d.texts[kind] = p.Text
-		}
 	}
-	d.problems.Add(at, kind)
+	d.problems.Add(at, kind, p.Text)
 }
 
 // word counts a text that a map lacks. Only a terminal shows it, because it may be anything.
 func (d *dryRun) word(rule string, at findings.Spot, p mapping.Problem) {
 	const longWord = 200 // characters
 	word := strings.Clone(report.Shorten(p.Word, longWord))
-	d.words.Add(at, report.Problem{Rule: rule, Column: p.Value, Text: word})
+	d.words.Add(at, findings.Kind{Rule: rule, Column: p.Value, Text: word}, word)
 }
 
 // plan counts what a run would do with a row, shows the first requests, and leaves a step that does nothing. It returns
@@ -122,7 +113,7 @@ func (d *dryRun) plan(it *item, step *Step) *Stop {
 		if to.OrganizationID == "" {
 			to = report.Assignment{LocatorID: it.rec.Locator, Entry: it.rec.Entry}
 		}
-		d.assigned.Add(spotOf(it), to)
+		report.CountIn(d.assigned, to, report.Assignment{Others: true}, maxAssigned)
 		if it.rec.ExternalID != "" {
 			d.linked++
 		}
@@ -202,12 +193,8 @@ func (d *dryRun) inMapping(rule string, line int, text string) report.Problem {
 func (d *dryRun) found() *report.Checks {
 	same, alike := &d.repeated.Same, &d.repeated.Alike
 	c := &report.Checks{
-		Rules: d.rules(), Found: slices.Concat(d.failed, d.intake.lost), Repeats: same.Rows, LookAlikes: alike.Rows,
-		Projected: d.projected(), Tests: d.tests,
-	}
-	for _, one := range d.assigned.List() {
-		one.Of.Rows = one.Count
-		c.Assignments = append(c.Assignments, one.Of)
+		Rules: d.problems.List(d.intake.place), Found: slices.Concat(d.failed, d.intake.lost), Repeats: same.Rows,
+		LookAlikes: alike.Rows, Assignments: report.Assignments(d.assigned), Projected: d.projected(), Tests: d.tests,
 	}
 	if !d.updates {
 		for _, l := range d.lacking {
@@ -226,7 +213,7 @@ func (d *dryRun) found() *report.Checks {
 	}
 	c.Quoting = d.wordList()
 	if d.options.Strict {
-		c.Strict = same.Rows + alike.Rows + d.suspect.Count + len(d.intake.unused) + len(guesses)
+		c.Strict = same.Rows + alike.Rows + d.suspect + len(d.intake.unused) + len(guesses)
 		c.Quoting = append(c.Quoting, d.again("repeated", "the key is already at ", same)...)
 		c.Quoting = append(c.Quoting, d.again("look_alike", "the key looks like the one at ", alike)...)
 	}
@@ -261,9 +248,9 @@ func (d *dryRun) notes() (notes []string) {
 		notes = append(notes, fmt.Sprintf("Objects and lists are sent whole: in a sync, members of %s that come out "+
 			"empty vanish from the service.", spelling.List(names, mostListed, nil)))
 	}
-	if n := d.dropped.Count; n > 0 {
+	if d.dropped > 0 {
 		notes = append(notes, fmt.Sprintf("Rows with values that break a rule and are left out, as on_invalid says: "+
-			"%d, first at %s.", n, d.intake.place(d.dropped.First[0])))
+			"%d, first at %s.", d.dropped, d.firstDropped))
 	}
 	if same := &d.repeated.Same; same.Rows > 0 {
 		notes = append(notes, fmt.Sprintf("Rows whose key is also in an earlier row: %d. Rows of one key are one "+
@@ -320,33 +307,19 @@ const maxKinds, maxAssigned = 1000, 200
 
 var numbers = spelling.Form(`[0-9]+`)
 
-func (d *dryRun) rules() (list []report.Reason) {
-	for _, p := range d.problems.List() {
-		text := cmp.Or(d.texts[p.Of], p.Of.Text)
-		if text != p.Of.Text && p.Count > 1 {
-			text = "for example: " + text
-		}
-		list = append(list, report.Reason{
-			Rule: p.Of.Rule, Column: p.Of.Column, Error: text, Rows: p.Count, Examples: p.Places(d.intake.place),
-		})
-	}
-	return list
-}
-
-// wordList is the words by value, those of most rows first; without a value they are further ones.
+// wordList is the words by value, those of most rows first.
 func (d *dryRun) wordList() (list []report.Problem) {
 	what := map[string]string{"map": "no entry for ", "else": "only else takes "}
-	for _, kind := range d.words.List() {
-		w := d.inMapping(kind.Of.Rule, 0, "other texts")
-		if w.Column = kind.Of.Column; w.Column != "" {
-			w.Text = `"` + kind.Of.Text + `"`
+	for _, word := range d.words.List(d.intake.place) {
+		if word.Error == findings.Others {
+			word.Error = "other texts"
+		} else {
+			word.Error = `"` + word.Error + `"`
 		}
-		w.Text = fmt.Sprintf("%s%s, first at %s", what[w.Rule], w.Text, d.intake.place(kind.First[0]))
-		w.Rows = kind.Count
-		list = append(list, w)
+		p := d.inMapping(word.Rule, 0, what[word.Rule]+word.Error+", first at "+word.Examples[0].String())
+		p.Column, p.Rows = word.Column, word.Rows
+		list = append(list, p)
 	}
-	slices.SortStableFunc(list, func(a, b report.Problem) int {
-		return cmp.Or(cmp.Compare(b.Rule, a.Rule), cmp.Compare(a.Column, b.Column))
-	})
+	slices.SortStableFunc(list, func(a, b report.Problem) int { return strings.Compare(a.Column, b.Column) })
 	return list
 }

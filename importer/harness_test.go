@@ -482,7 +482,7 @@ func (tr *trial) ends(t *testing.T, want string) {
 
 // ending is the outcome of the run and its exit code.
 func (tr *trial) ending() (outcome string, code int) {
-	s := new(report.Summary)
+	s := tr.run.soFar()
 	tr.run.verdict(s)
 	return s.Outcome, s.ExitCode
 }

@@ -304,7 +304,7 @@ func (p *pulls) add(it *item) {
 		}
 		p.ahead[e.LeadID] = pulled{spotOf(it), report.Pulled{
 			ExternalID: strings.Clone(cmp.Or(it.rec.ExternalID, (*leadBefore)(e).linked())), LeadID: e.LeadID,
-			Status: cmp.Or(f.service, e.Seen.Status), UpdatedAt: stamp(changed),
+			Status: cmp.Or(f.service, e.Seen.Status), UpdatedAt: stamp(changed, byMilliseconds),
 			OrganizationID: cmp.Or(e.Seen.Organization, e.Organization),
 		}}
 	case it.outcome != Failed:

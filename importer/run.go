@@ -168,11 +168,8 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	}
 	r.began = time.Now() // a person may have been asked, who takes their time
 	if r.meter = meter.New(r.began); r.dry == nil {
-		parents, own := []string{report.RunsFolder}, r.Files.Dir
-		if own != "" {
-			parents = append(parents, filepath.Dir(filepath.Clean(own)))
-		}
-		r.before = report.ReadBefore(parents, own, r.named())
+		parents := []string{report.RunsFolder, filepath.Dir(filepath.Clean(r.Files.Dir))}
+		r.before = report.ReadBefore(parents, r.named())
 	}
 	rec, err := r.openFiles()
 	if err != nil {

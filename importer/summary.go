@@ -45,7 +45,7 @@ func (r *run) summary() *report.Summary {
 			s.InService = &r.tally.service
 		}
 	}
-	s.Notes, s.Unkept = r.notes(), r.unkept
+	s.Notes, s.Unkept = r.notes(s), r.unkept
 	if r.pulls != nil {
 		var note string
 		if s.Wordless, note = r.pulls.left(); note != "" {
@@ -82,7 +82,7 @@ func (r *run) soFar() *report.Summary {
 	}
 	r.sample()
 	r.meter.Report(s)
-	_, s.PeakInFlight = r.retrier.Breaker.InFlight()
+	s.InFlight, s.PeakInFlight = r.retrier.Breaker.InFlight()
 	s.Paused = r.retrier.Breaker.Paused()
 	r.tally.report(s)
 	if r.drift != nil {
@@ -94,7 +94,7 @@ func (r *run) soFar() *report.Summary {
 // verdict says in the summary how the run ended, and its exit code (INTERFACE, "Exit status").
 func (r *run) verdict(s *report.Summary) {
 	s.Outcome, s.ExitCode = "complete", CodeComplete
-	switch bad := r.badRows(); {
+	switch bad := r.badRows(s); {
 	case r.dry != nil && r.dry.fails(), bad > 0 && !r.Tolerate.covers(bad, r.tally.counts.Read),
 		r.pulls != nil && len(r.pulls.wordless) > 0, slices.ContainsFunc(r.Inputs, (*source.File).Changed):
 		s.Outcome, s.ExitCode = "attention", CodeAttention
@@ -109,20 +109,18 @@ func (r *run) verdict(s *report.Summary) {
 		if stop.Code == CodeInterrupted {
 			s.Outcome = "interrupted"
 		}
-		if s.ExitCode < stop.Code || stop.replacesCode(s.ExitCode) {
-			s.ExitCode = stop.Code
-		}
+		s.ExitCode = report.Graver(s.ExitCode, stop.Code)
 	}
 }
 
 // badRows is how many rows need attention. With --strict, doubtful rows count too.
-func (r *run) badRows() int {
-	bad := r.tally.attention(r.sender == nil)
+func (r *run) badRows(s *report.Summary) int {
+	bad := s.Attention()
 	if r.OnlyNew && r.dry == nil {
 		bad = r.tally.news + r.tally.outcomes[Pending]
 	}
 	if r.dry != nil && r.Strict {
-		bad += r.dry.repeated.Same.Rows + r.dry.repeated.Alike.Rows + r.dry.suspect.Count
+		bad += r.dry.repeated.Same.Rows + r.dry.repeated.Alike.Rows + r.dry.suspect
 	}
 	return bad
 }
@@ -185,12 +183,12 @@ func columns(names []string) string {
 const mostListed = 20 // names in a remark
 
 // notes are remarks for people. A run that sends nothing also shows here what other runs say at their start.
-func (r *run) notes() []string {
+func (r *run) notes(s *report.Summary) []string {
 	var notes []string
 	if r.dry != nil {
 		notes = slices.Concat(r.warnings(), r.remarks(), r.dry.notes())
 	}
-	if bad := r.badRows(); bad > 0 && r.Tolerate.covers(bad, r.tally.counts.Read) {
+	if bad := r.badRows(s); bad > 0 && r.Tolerate.covers(bad, r.tally.counts.Read) {
 		notes = append(notes,
 			fmt.Sprintf("Rows that are not good, but tolerated: %d (--tolerate allows %s).", bad, r.Tolerate))
 	}

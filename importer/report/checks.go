@@ -158,6 +158,11 @@ type Assignment struct {
 	Rows           int    `json:"rows"`
 }
 
+// Assignments lists counted ones, which are the keys without Rows, most rows first.
+func Assignments(rows map[Assignment]int) []Assignment {
+	return mostFirst(rows, func(a *Assignment, n int) { a.Rows = n })
+}
+
 // Projected are the lead requests that the run would send when all goes well.
 type Projected struct {
 	Create int `json:"create"`
@@ -204,68 +209,55 @@ func CheckProblems(path string) error {
 	return errors.New("the name of the file of --problems ends neither with .csv nor with .jsonl")
 }
 
-// openProblems finds how problems are written.
-func (r *Run) openProblems() error {
-	if left := maxAnnotations; r.files.Problems == Annotations {
-		r.problems = func(batch []Problem) error {
-			batch = batch[:min(len(batch), left)]
-			left -= len(batch)
-			return writeEach(r.files.Annotate, batch, annotation)
-		}
-		return nil
+// openProblems opens the file of problems, if one is wanted.
+func (r *Run) openProblems() {
+	if r.files.Problems == Annotations {
+		return
 	}
-	out := r.create("", r.files.Problems)
-	if out == nil {
-		return r.err
+	if r.problems = r.create("", r.files.Problems); !strings.EqualFold(filepath.Ext(r.files.Problems), ".jsonl") {
+		beginLines[Problem](r, r.problems)
 	}
-	if strings.EqualFold(filepath.Ext(out.path), ".jsonl") {
-		r.problems = func(batch []Problem) error { return writeEach(out, batch, object) }
-		return nil
-	}
-	r.problems = func(batch []Problem) error { return writeLines(r, out, batch, nil) }
-	return beginLines[Problem](out, "value", r.files.ProblemValues)
 }
 
-// Tells says whether problems are written at all.
-func (r *Run) Tells() bool { return r.problems != nil }
-
-// Problems writes what is wrong, with rows and, in the end, beside them. An error is the first that any of the run's
-// files met.
+// Problems writes what is wrong, with rows and, in the end, beside them, if it is wanted. An error is the first that
+// any of the run's files met.
 func (r *Run) Problems(batch []Problem) error {
-	if r.problems != nil && r.err == nil && len(batch) > 0 {
-		r.err = r.problems(batch)
+	line, to := Problem.object, io.Writer(r.problems)
+	switch {
+	case r.files.Problems == Annotations:
+		batch = batch[:min(len(batch), maxAnnotations-r.annotated)]
+		r.annotated += len(batch)
+		line, to = Problem.annotation, r.files.Annotate
+	case r.problems == nil || r.problems.lines != nil:
+		return writeLines(r, r.problems, batch, nil)
+	}
+	for _, p := range batch {
+		p.File, p.Column, p.Text, p.Value = EscapeLine(p.File), Escape(p.Column), Escape(p.Text), Escape(p.Value)
+		r.writeLine(to, line(p))
 	}
 	return r.err
 }
 
-// writeEach writes a line for each problem, made fit to be shown.
-func writeEach(to io.Writer, batch []Problem, line func(Problem) ([]byte, error)) error {
-	for _, p := range batch {
-		p.File, p.Column, p.Text, p.Value = EscapeLine(p.File), Escape(p.Column), Escape(p.Text), Escape(p.Value)
-		b, err := line(p)
-		if err == nil {
-			_, err = to.Write(append(b, '\n'))
-		}
-		if err != nil {
-			return err
-		}
+func (r *Run) writeLine(to io.Writer, line []byte) {
+	if r.err == nil {
+		_, r.err = to.Write(append(line, '\n'))
 	}
-	return nil
 }
 
-func object(p Problem) ([]byte, error) {
-	b, err := json.Marshal(p)
-	return EscapeJSON(b), err
+// object is a problem as a JSON object.
+func (p Problem) object() []byte {
+	b, _ := json.Marshal(p) // its texts are escaped: nothing fails
+	return EscapeJSON(b)
 }
 
 // property writes what ends a value in a command of GitHub's workflows as such a command has it.
 var property = strings.NewReplacer("%", "%25", ":", "%3A", ",", "%2C")
 
 // annotation is a problem as a command of GitHub's workflows.
-func annotation(p Problem) ([]byte, error) {
+func (p Problem) annotation() []byte {
 	at := "file=" + property.Replace(p.File) + ",title=" + property.Replace(p.Rule)
 	if p.Line > 0 {
 		at += ",line=" + strconv.Itoa(p.Line)
 	}
-	return fmt.Appendf(nil, "::error %s::%s", at, strings.ReplaceAll(inColumn(p.Column, p.Text), "%", "%25")), nil
+	return fmt.Appendf(nil, "::error %s::%s", at, strings.ReplaceAll(inColumn(p.Column, p.Text), "%", "%25"))
 }

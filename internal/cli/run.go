@@ -122,15 +122,12 @@ func (p *program) watch(c *cli.Context, in *inputs.Files, o *importer.Options, l
 		parts := max(1, o.Shard.Of) // a shard takes its part of the rows, more or less: it goes by hashes
 		v.rows = (in.Count(o.Limit) + parts - 1) / parts
 	}
-	if live != nil {
-		o.Live = func(s *report.Summary) {
-			s.Total = v.rows
+	o.Live = func(s *report.Summary) {
+		if s.Total = v.rows; live != nil {
 			live.Show(s)
 		}
-	}
-	o.Progress = func(t report.Tick) {
 		if v.progress != nil {
-			v.progress.Update(t)
+			v.progress.Update(s)
 		}
 	}
 	o.Begin = v.begin
@@ -155,7 +152,7 @@ func (v *screen) begin(s *importer.Start) error {
 	case !v.c.Bool("quiet") && !v.c.Bool("no-progress"):
 		v.progress = report.NewProgress(report.ProgressOptions{
 			Out: v.Err, Terminal: v.watched, Width: func() int { return terminal.Width(v.Err) }, Log: v.o.Log,
-			Total: v.rows, DryRun: v.o.DryRun || v.o.Command == "validate",
+			Total: v.rows,
 		})
 	}
 	if v.watched {
