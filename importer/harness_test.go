@@ -19,7 +19,6 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
-	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi"
