@@ -246,14 +246,10 @@ const whyHeld = ": the checkpoint is incomplete, and their leads may exist. `lea
 	"gives up what is missing and sends them."
 
 // notes are remarks for people: on rows that were held, and on what others did to leads.
-func (t *tally) notes() (notes []string) {
-	if t.held > 0 {
-		notes = append(notes, english.Plural(t.held, "row was", "rows were")+" held, not sent"+whyHeld)
-	}
+func (t *tally) notes() (notes report.Texts) {
+	notes.Add(t.held > 0, "%s held, not sent%s", english.Plural(t.held, "row was", "rows were"), whyHeld)
 	for i, leads := range t.remarks {
-		if leads > 0 {
-			notes = append(notes, fmt.Sprintf(remarkNotes[i], leads))
-		}
+		notes.Add(leads > 0, remarkNotes[i], leads)
 	}
 	return notes
 }

@@ -229,40 +229,26 @@ func (d *dryRun) findRepeats() {
 	d.repeated = d.repeats.Found(most)
 }
 
-func (d *dryRun) notes() (notes []string) {
-	if d.options.Show > 0 && d.shown == 0 {
-		why := "no row would be sent."
-		if d.lacking != nil {
-			why = "the mapping lacks what makes a lead."
-		}
-		notes = append(notes, "There is no request for --show: "+why)
+func (d *dryRun) notes() (n report.Texts) {
+	why := "no row would be sent"
+	if d.lacking != nil {
+		why = "the mapping lacks what makes a lead"
 	}
-	if d.tests > 0 && len(d.failed) == 0 {
-		notes = append(notes, fmt.Sprintf("The tests of the mapping pass: %d.", d.tests))
-	}
-	if d.lacking != nil && d.updates {
-		notes = append(notes, "The mapping is for sync only. Import also needs assign, lead.type_key and "+
-			"lead.type_label.")
-	}
-	if names := d.options.Mapping.Composed(); len(names) > 0 {
-		notes = append(notes, fmt.Sprintf("Objects and lists are sent whole: in a sync, members of %s that come out "+
-			"empty vanish from the service.", spelling.List(names, mostListed, nil)))
-	}
-	if d.dropped > 0 {
-		notes = append(notes, fmt.Sprintf("Rows with values that break a rule and are left out, as on_invalid says: "+
-			"%d, first at %s.", d.dropped, d.firstDropped))
-	}
-	if same := &d.repeated.Same; same.Rows > 0 {
-		notes = append(notes, fmt.Sprintf("Rows whose key is also in an earlier row: %d. Rows of one key are one "+
-			"lead, in file order. If their data differ, keep one row: else --changed update changes the lead at every "+
-			"run. %s", same.Rows, d.examples(same)))
-	}
-	if alike := &d.repeated.Alike; alike.Rows > 0 {
-		notes = append(notes, fmt.Sprintf("Rows whose key differs from an earlier one only in leading zeros, blanks "+
-			"or capitals: %d. An import holds them as conflicts, unless --look-alikes create is given. %s", alike.Rows,
-			d.examples(alike)))
-	}
-	return notes
+	composed, same, alike := d.options.Mapping.Composed(), &d.repeated.Same, &d.repeated.Alike
+	n.Add(d.options.Show > 0 && d.shown == 0, "There is no request for --show: %s.", why)
+	n.Add(d.tests > 0 && len(d.failed) == 0, "The tests of the mapping pass: %d.", d.tests)
+	n.Add(d.lacking != nil && d.updates, "The mapping is for sync only. Import also needs assign, lead.type_key and "+
+		"lead.type_label.")
+	n.Add(len(composed) > 0, "Objects and lists are sent whole: in a sync, members of %s that come out empty vanish "+
+		"from the service.", spelling.List(composed, mostListed, nil))
+	n.Add(d.dropped > 0, "Rows with values that break a rule and are left out, as on_invalid says: %d, first at %s.",
+		d.dropped, d.firstDropped)
+	n.Add(same.Rows > 0, "Rows whose key is also in an earlier row: %d. Rows of one key are one lead, in file order. If "+
+		"their data differ, keep one row: else --changed update changes the lead at every run. %s", same.Rows,
+		d.examples(same))
+	n.Add(alike.Rows > 0, "Rows whose key differs from an earlier one only in leading zeros, blanks or capitals: %d. An "+
+		"import holds them as conflicts, unless --look-alikes create is given. %s", alike.Rows, d.examples(alike))
+	return n
 }
 
 const mostNamed = 3 // rows in an example

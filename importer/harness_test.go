@@ -19,6 +19,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
+	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi"
@@ -577,7 +578,7 @@ func (p *pair) run(command string, o Options, rows ...string) *trial {
 		must.Do(p.t, tr.prepareReconciliation(p.t.Context()))
 	}
 	newEngine(p.t.Context(), tr.run).takeAll()
-	tr.findAbsent(p.t.Context(), new(recorder))
+	tr.findAbsent(p.t.Context(), &recorder{files: new(report.Run)})
 	return tr
 }
 

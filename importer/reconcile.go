@@ -255,17 +255,14 @@ func (r *run) findAbsent(ctx context.Context, rec *recorder) {
 		namespace, _ := rowkey.Split(key)
 		return namespace != r.Mapping.Namespace() || r.drift.named.Has(key)
 	}
-	var unwritten error
 	err := checkpoint.Each(ctx, r.ledger, checkpoint.Filter{Skip: named}, func(e checkpoint.Entry) error {
 		if e.State.HasLead() {
 			r.drift.verdicts[Absent]++
-			unwritten = rec.absent(&e)
+			rec.absent(&e)
 		}
-		return unwritten
+		return nil
 	})
 	switch {
-	case unwritten != nil:
-		r.stopped = filesFailed(unwritten)
 	case err != nil && ctx.Err() != nil:
 		r.stopped = interrupted()
 	case err != nil:
@@ -276,11 +273,12 @@ func (r *run) findAbsent(ctx context.Context, rec *recorder) {
 // pulls gathers what the CRM should take over: leads whose status the service has changed and keeps. The last row of a
 // lead decides, so the file is written after all rows have ended. Each of these leads takes about 300 bytes of memory.
 type pulls struct {
-	mapping  *mapping.Mapping
-	rules    *conflicts
-	ahead    map[string]pulled // by lead ID
-	lines    []report.Pulled   // of the file, in the order of the rows; filled by settle
-	wordless map[string]int    // leads left out, by status
+	mapping *mapping.Mapping
+	rules   *conflicts
+	ahead   map[string]pulled // by lead ID
+	lines   []report.Pulled   // of the file, in the order of the rows; filled by settle
+	left    map[string]int    // leads left out, by status
+	lacking int               // their number
 }
 
 // pulled is what the last row of a lead showed.
@@ -290,7 +288,7 @@ type pulled struct {
 }
 
 func newPulls(m *mapping.Mapping, rules *conflicts) *pulls {
-	return &pulls{mapping: m, rules: rules, ahead: map[string]pulled{}, wordless: map[string]int{}}
+	return &pulls{mapping: m, rules: rules, ahead: map[string]pulled{}, left: map[string]int{}}
 }
 
 func (p *pulls) add(it *item) {
@@ -340,7 +338,8 @@ func (p *pulls) settle() {
 		case one.line.Status == "":
 			p.lines = append(p.lines, one.line)
 		case !known:
-			p.wordless[one.line.Status]++
+			p.left[one.line.Status]++
+			p.lacking++
 		case word != "":
 			one.line.Status = word
 			p.lines = append(p.lines, one.line)
@@ -348,18 +347,11 @@ func (p *pulls) settle() {
 	}
 }
 
-// left is how many leads the mapping has no word for; note names their statuses, or is "".
-func (p *pulls) left() (n int, note string) {
-	if len(p.wordless) == 0 {
-		return 0, ""
+// wordless names the statuses that the mapping has no word for, with the number of their leads.
+func (p *pulls) wordless() string {
+	var parts report.Texts
+	for _, status := range slices.Sorted(maps.Keys(p.left)) {
+		parts.Add(true, "%s (%d)", cmp.Or(report.Escape(status), "a status that could not be read"), p.left[status])
 	}
-	var parts []string
-	for _, status := range slices.Sorted(maps.Keys(p.wordless)) {
-		leads := p.wordless[status]
-		n += leads
-		parts = append(parts,
-			fmt.Sprintf("%s (%d)", cmp.Or(report.Escape(status), "a status that could not be read"), leads))
-	}
-	return n, "Leads that the pull file lacks, because the mapping has no word for their status: " +
-		strings.Join(parts, ", ") + "."
+	return strings.Join(parts, ", ")
 }

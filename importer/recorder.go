@@ -22,7 +22,7 @@ import (
 // batchesAhead batches wait for a slow disk, the run waits.
 type recorder struct {
 	r      *run
-	files  *report.Run // nil: none are wanted
+	files  *report.Run
 	inputs []report.Input
 	own    map[string]int // the columns of rows' own cells; nil: results do not carry them
 	batch  []*item        // to be handed over
@@ -43,11 +43,9 @@ func (r *run) openFiles() (*recorder, error) {
 		r.Files.Columns, w.own = ownColumns(r.Inputs)
 	}
 	r.Files.Namespaced = r.Mapping.Namespace() != ""
-	if r.Files.Wanted() {
-		var err error
-		if w.files, err = report.OpenRun(r.Files); err != nil {
-			return nil, fmt.Errorf("%w\nhint: name another place with --out, or with the flag that names this file", err)
-		}
+	var err error
+	if w.files, err = report.OpenRun(r.Files); err != nil {
+		return nil, fmt.Errorf("%w\nhint: name another place with --out, or with the flag that names this file", err)
 	}
 	// if an input is not UTF-8, spreadsheets need the mark to read the rejects
 	mark := slices.ContainsFunc(r.Inputs, func(f *source.File) bool { return f.Info().Other })
@@ -81,16 +79,13 @@ func (w *recorder) close() error {
 	w.lines <- w.batch
 	close(w.lines)
 	<-w.done
-	if w.files == nil || w.err() != nil {
-		return w.err()
-	}
-	return w.files.Flush()
+	return cmp.Or(w.err(), w.files.Flush())
 }
 
 func (w *recorder) run() {
 	defer close(w.done)
 	for batch := range w.lines {
-		if w.files != nil && w.err() == nil {
+		if w.files.Writes() && w.err() == nil {
 			if err := crash.Call(func() error { return w.write(batch) }); err != nil {
 				w.failed.Store(&err)
 			}
@@ -159,13 +154,10 @@ func stamp(t time.Time, layout string) string {
 }
 
 // absent writes a lead that no row names, after close.
-func (w *recorder) absent(e *checkpoint.Entry) error {
-	if w.files == nil {
-		return nil
-	}
+func (w *recorder) absent(e *checkpoint.Entry) {
 	c := comparedWith(e, &comparison{verdict: Absent})
 	c.Key, c.Error = e.Key, "no row names the lead"
-	return w.files.Reconciliation([]report.Compared{c})
+	w.files.Reconciliation([]report.Compared{c})
 }
 
 // problems are the checks that a row fails, or the reason why it needs attention.

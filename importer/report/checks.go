@@ -114,23 +114,18 @@ func (c *Checks) problems() (list []Problem) {
 }
 
 // faults are what needs attention beside rows.
-func (c *Checks) faults() (faults []string) {
+func (c *Checks) faults() (faults Texts) {
 	if c == nil {
 		return nil
 	}
-	if failed := len(c.of("test")); failed > 0 {
-		faults = append(faults, fmt.Sprintf("%d of %s of the mapping %s", failed, english.Plural(c.Tests, "test", ""),
-			english.PluralWord(failed, "fails", "fail")))
-	}
-	if len(c.of("mapping")) > 0 {
-		faults = append(faults, "the mapping cannot make leads yet")
-	}
+	failed := len(c.of("test"))
+	faults.Add(failed > 0, "%d of %s of the mapping %s", failed, english.Plural(c.Tests, "test", ""),
+		english.PluralWord(failed, "fails", "fail"))
+	faults.Add(len(c.of("mapping")) > 0, "the mapping cannot make leads yet")
 	for _, p := range c.of("lost") {
-		faults = append(faults, p.File+" could not be read to its end")
+		faults.Add(true, "%s could not be read to its end", p.File)
 	}
-	if c.Strict > 0 {
-		faults = append(faults, "--strict counts what the notes and lists name")
-	}
+	faults.Add(c.Strict > 0, "--strict counts what the notes and lists name")
 	return faults
 }
 
@@ -200,22 +195,18 @@ const Annotations = "github"
 // maxAnnotations is how many are printed: GitHub shows ten of a step.
 const maxAnnotations = 100
 
-// CheckProblems says whether problems can be written to a file of this name.
-func CheckProblems(path string) error {
-	if path == "" || path == Annotations || slices.Contains([]string{".csv", ".jsonl"},
-		strings.ToLower(filepath.Ext(path))) {
-		return nil
-	}
-	return errors.New("the name of the file of --problems ends neither with .csv nor with .jsonl")
-}
-
 // openProblems opens the file of problems, if one is wanted.
 func (r *Run) openProblems() {
-	if r.files.Problems == Annotations {
-		return
-	}
-	if r.problems = r.create("", r.files.Problems); !strings.EqualFold(filepath.Ext(r.files.Problems), ".jsonl") {
+	switch path := r.files.Problems; strings.ToLower(filepath.Ext(path)) {
+	case ".csv":
+		r.problems = r.create("", path)
 		beginLines[Problem](r, r.problems)
+	case ".jsonl":
+		r.problems = r.create("", path)
+	default:
+		if r.err == nil && path != "" && path != Annotations {
+			r.err = errors.New("the name of the file of --problems ends neither with .csv nor with .jsonl")
+		}
 	}
 }
 

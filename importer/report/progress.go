@@ -118,18 +118,13 @@ func (p *Progress) Stop() {
 // draw shows the bar with details by weight: what is at the end is cut where the terminal is narrow. The bar's end
 // stays one row ahead while the run goes on, as a full bar never moves again.
 func (p *Progress) draw(s *Summary, eta string, done int) {
-	var details []string
-	add := func(shown bool, format string, value any) {
-		if shown {
-			details = append(details, fmt.Sprintf(format, value))
-		}
-	}
+	var details Texts
 	doubts, need := s.Rows.InDoubt, s.Attention()
-	add(s.Paused != "", "paused: %s", s.Paused)
-	add(doubts > 0, "%s in doubt", humanize.Comma(int64(doubts)))
-	add(need > 0, "%s need attention", humanize.Comma(int64(need)))
-	add(eta != "", "%s left", eta)
-	add(true, "%.0f rows/s", p.perSecond)
+	details.Add(s.Paused != "", "paused: %s", s.Paused)
+	details.Add(doubts > 0, "%s in doubt", humanize.Comma(int64(doubts)))
+	details.Add(need > 0, "%s need attention", humanize.Comma(int64(need)))
+	details.Add(eta != "", "%s left", eta)
+	details.Add(true, "%.0f rows/s", p.perSecond)
 	p.bar.Describe(strings.Join(details, ", "))
 	if p.options.Total > 0 {
 		p.bar.ChangeMax(max(p.options.Total, done+1))

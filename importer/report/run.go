@@ -13,7 +13,6 @@
 package report
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -43,11 +42,6 @@ type Files struct {
 	Page func(io.Writer, *Summary) error // writes report.html into the folder; nil: there is none
 }
 
-// Wanted reports whether any file or folder is.
-func (f Files) Wanted() bool {
-	return cmp.Or(f.Dir, f.Results, f.Rejects, f.Summary, f.Problems, f.Pull, f.Reconciliation) != ""
-}
-
 // path is where a file lies that a flag names, or else in the folder; "" where it is not wanted.
 func (f Files) path(named, name string) string {
 	switch {
@@ -74,6 +68,9 @@ type Run struct {
 	pulled, annotated                            int       // lines of pull, and annotations
 	err                                          error     // the first failure; nothing is written after it
 }
+
+// Writes reports whether anything of rows is written.
+func (r *Run) Writes() bool { return len(r.outputs) > 0 || r.files.Problems != "" }
 
 // OpenRun makes the folder and opens the files, so that a place that cannot be
 // written to is known before the first request. Finish must follow.

@@ -46,9 +46,8 @@ func (s *Summary) Headline() (sentences []string) {
 	add := func(text string) { sentences = append(sentences, text) }
 	name, rows := s.activity(), english.Plural(s.Rows.Read, "row", "")
 	need, faults := s.Attention(), append(s.Checks.faults(), s.changed()...)
-	if s.Outcome == "attention" && s.Checks == nil && need+len(faults) == 0 { // see Wordless, which is not read from files
-		faults = []string{"the pull file lacks leads"}
-	}
+	// see Wordless, which is not read from files
+	faults.Add(s.Outcome == "attention" && s.Checks == nil && need+len(faults) == 0, "the pull file lacks leads")
 	asking := fmt.Sprintf("%s of %s %s attention", humanize.Comma(int64(need)), rows,
 		english.PluralWord(need, "needs", "need")) + s.news()
 	switch {
@@ -78,11 +77,9 @@ func (s *Summary) Headline() (sentences []string) {
 }
 
 // changed are the inputs that another program wrote to while they were read or sent.
-func (s *Summary) changed() (faults []string) {
+func (s *Summary) changed() (faults Texts) {
 	for _, in := range s.Inputs {
-		if in.Changed {
-			faults = append(faults, in.Path+" changed during the run, which may lack some of it")
-		}
+		faults.Add(in.Changed, "%s changed during the run, which may lack some of it", in.Path)
 	}
 	return faults
 }
@@ -240,6 +237,16 @@ func sum[T any](items []T, count func(T) int) (n int) {
 		n += count(item)
 	}
 	return n
+}
+
+// Texts are sentences for people.
+type Texts []string
+
+// Add adds a sentence, if it is wanted.
+func (t *Texts) Add(wanted bool, format string, args ...any) {
+	if wanted {
+		*t = append(*t, fmt.Sprintf(format, args...))
+	}
 }
 
 func capital(text string) string {

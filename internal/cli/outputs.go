@@ -132,9 +132,6 @@ func (p *program) keepApart(c *cli.Context, outputs []place, inputs []string) er
 
 // keepOutputs asks that rule of all that a run writes.
 func (p *program) keepOutputs(c *cli.Context, f report.Files, inputs []string) error {
-	if err := report.CheckProblems(f.Problems); err != nil {
-		return exit.Usage(err.Error(), "name a file such as problems.csv, or github for annotations of a workflow")
-	}
 	err := p.keepApart(c, outputsOf(c, f.Dir), inputs)
 	if err != nil || f.Dir == "" {
 		return err
