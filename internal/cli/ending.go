@@ -172,11 +172,9 @@ func (p *program) printReason(s *report.Summary) error {
 	if !p.ending.asJSON {
 		return nil
 	}
-	b, err := json.MarshalIndent(struct {
-		ExitCode int    `json:"exit_code"`
-		Reason   string `json:"reason"`
-		Hint     string `json:"hint"`
-	}{s.ExitCode, s.StopReason, s.Hint}, "", "  ")
+	b, err := json.MarshalIndent(map[string]any{
+		"exit_code": s.ExitCode, "reason": s.StopReason, "hint": s.Hint,
+	}, "", "  ")
 	if err == nil {
 		_, err = p.Out.Write(append(report.EscapeJSON(b), '\n'))
 	}
@@ -202,14 +200,6 @@ func (p *program) runOnFinish(ctx context.Context, summary string, code int) err
 }
 
 const badMetrics = "the metrics file is not right"
-
-// openMetrics finds out whether the file can be one of metrics.
-func (p *program) openMetrics() error {
-	if err := report.CheckMetrics(p.ending.metrics); err != nil {
-		return exit.Usage(fmt.Sprintf("--metrics cannot be written: %v", err), "name a file; it is replaced as a whole")
-	}
-	return nil
-}
 
 // figures are what the metrics file says of the run.
 func (p *program) figures() *report.Metrics {

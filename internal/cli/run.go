@@ -26,8 +26,11 @@ import (
 
 // conduct makes the one call of a run, shows its way to a person and turns its summary into the exit code.
 func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options) (err error) {
-	if err := cmp.Or(p.ending.mistake, p.openMetrics()); err != nil {
-		return err
+	if p.ending.mistake != nil {
+		return p.ending.mistake
+	}
+	if err := report.CheckMetrics(p.ending.metrics); err != nil {
+		return exit.Usage(fmt.Sprintf("--metrics cannot be written: %v", err), "name a file; it is replaced as a whole")
 	}
 	live, err := serveWeb(c, func(addr string) (*runpage.Live, error) {
 		return runpage.Serve(addr, &report.Summary{
