@@ -37,9 +37,9 @@ type dryRun struct {
 	repeats      *findings.Repeats
 	repeated     findings.Repeated // found at the end
 
-	planned [actionCount]int // steps that would be taken
-	linked  int              // creates among them that ask for a link
-	shown   int              // requests shown
+	links   bool // leads that are made ask for a link
+	changes int  // updates of leads that exist
+	shown   int  // requests shown
 }
 
 func newDryRun(o *Options, in *intake) *dryRun {
@@ -107,16 +107,19 @@ func (d *dryRun) plan(it *item, step *Step) *Stop {
 	if !d.options.CreateAlikes {
 		fold = rowkey.Fold(fold)
 	}
-	d.repeats.Add(it.rec.Key, fold, uint8(planned), spotOf(it))
-	if d.planned[planned]++; planned == Create {
+	deed := planned
+	if planned == Update { // each row may change its lead
+		deed = Nothing
+		d.changes++
+	}
+	d.repeats.Add(it.rec.Key, fold, uint8(deed), spotOf(it))
+	if planned == Create {
 		to := report.Assignment{OrganizationID: it.rec.Organization}
 		if to.OrganizationID == "" {
 			to = report.Assignment{LocatorID: it.rec.Locator, Entry: it.rec.Entry}
 		}
 		report.CountIn(d.assigned, to, report.Assignment{Others: true}, maxAssigned)
-		if it.rec.ExternalID != "" {
-			d.linked++
-		}
+		d.links = d.links || it.rec.ExternalID != ""
 	}
 	if planned == Nothing || d.shown >= d.options.Show || d.options.Shown == nil {
 		return nil
@@ -278,11 +281,9 @@ func (d *dryRun) again(rule, text string, a *findings.Again) (list []report.Prob
 // projected is what a run would send: a create for each new key, an update for each link. A mapping with external_id
 // requires it in every row, so all creates ask for a link, or none.
 func (d *dryRun) projected() report.Projected {
-	moot := d.repeated.Moot
-	p := report.Projected{
-		Create: d.planned[Create] - moot[Create], Update: d.planned[Link] - moot[Link] + d.planned[Update],
-	}
-	if d.linked > 0 {
+	would := d.repeated.Would
+	p := report.Projected{Create: would[Create], Update: would[Link] + d.changes}
+	if d.links {
 		p.Update += p.Create
 	}
 	return p

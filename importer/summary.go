@@ -46,7 +46,7 @@ func (r *run) summary() *report.Summary {
 		}
 	}
 	if s.Notes, s.Unkept = r.notes(s), r.unkept; r.pulls != nil {
-		s.Wordless = r.pulls.lacking
+		s.Pulled, s.Wordless = len(r.pulls.lines), r.pulls.lacking
 	}
 	return s
 }

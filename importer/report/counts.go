@@ -146,13 +146,6 @@ type Reconciliation struct {
 	Rewrites bool           `json:"rewrites,omitzero"` // leads were read by an update of their ExternalID
 }
 
-func (r *Reconciliation) changedNothing() string {
-	if r.Rewrites {
-		return "No Status and no Content was changed; the ExternalID that was last confirmed was written again."
-	}
-	return "Nothing was changed on the service."
-}
-
 // absent is how many known leads no row names.
 func (r *Reconciliation) absent() int {
 	return sum(r.Verdicts, func(v VerdictCount) int {

@@ -82,7 +82,6 @@ type Pulled struct {
 // of an earlier one as it is.
 func (r *Run) Pull(lines []Pulled) error {
 	beginLines[Pulled](r, r.pull)
-	r.pulled = len(lines)
 	return writeLines(r, r.pull, lines, nil)
 }
 

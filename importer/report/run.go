@@ -65,7 +65,7 @@ type Run struct {
 	named                                        *output   // the file of --rejects until the first reject
 	rejects                                      []*output // each holds rows of one header, or JSONL
 	problems                                     *output   // nil: not wanted, or annotations are
-	pulled, annotated                            int       // lines of pull, and annotations
+	annotated                                    int       // annotations that were written
 	err                                          error     // the first failure; nothing is written after it
 }
 
@@ -202,7 +202,6 @@ func (r *Run) commitRows(s *Summary) error {
 		return fmt.Errorf("remove the files of an earlier run: %w", err)
 	}
 	s.witnessed = r.folder != nil && r.files.Results == filepath.Join(r.files.Dir, resultsFile)
-	s.Pulled = r.pulled
 	return nil
 }
 

@@ -106,14 +106,17 @@ func (s *Summary) progress() string {
 
 // traffic says what left for the service.
 func (s *Summary) traffic() string {
-	took := Duration(s.DurationS)
+	took, left := Duration(s.DurationS), "Nothing was changed on the service."
 	switch {
 	case s.DryRun && s.Command == "validate":
 		return "Nothing was sent: this was a check. It took " + took
 	case s.DryRun:
 		return "Nothing was sent: this was a dry run. It took " + took
 	case s.Reconciliation != nil:
-		return fmt.Sprintf("%s Leads were read in %s: %s", s.Reconciliation.changedNothing(), took,
+		if s.Reconciliation.Rewrites {
+			left = "No Status and no Content was changed; the ExternalID that was last confirmed was written again."
+		}
+		return fmt.Sprintf("%s Leads were read in %s: %s", left, took,
 			english.Plural(s.Requests.Update, "request", ""))
 	case s.Requests.Create+s.Requests.Update == 0:
 		return "Nothing was sent to the service. The run took " + took
