@@ -233,12 +233,8 @@ func (d *dryRun) findRepeats() {
 }
 
 func (d *dryRun) notes() (n report.Texts) {
-	why := "no row would be sent"
-	if d.lacking != nil {
-		why = "the mapping lacks what makes a lead"
-	}
 	composed, same, alike := d.options.Mapping.Composed(), &d.repeated.Same, &d.repeated.Alike
-	n.Add(d.options.Show > 0 && d.shown == 0, "There is no request for --show: %s.", why)
+	n.Add(d.options.Show > 0 && d.shown == 0, "There is no request for --show: no row would be sent.")
 	n.Add(d.tests > 0 && len(d.failed) == 0, "The tests of the mapping pass: %d.", d.tests)
 	n.Add(d.lacking != nil && d.updates, "The mapping is for sync only. Import also needs assign, lead.type_key and "+
 		"lead.type_label.")

@@ -3,15 +3,12 @@ package importer
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/dustin/go-humanize/english"
 
 	"leadferry/checkpoint"
 	"leadferry/importer/findings"
@@ -152,7 +149,6 @@ func (c *carrier) reconcile(ctx context.Context, j *job) {
 
 // drift counts a reconciliation, and notes the keys of its rows: a lead that no row names is absent.
 type drift struct {
-	cost     string  // for people: what the run is about to cost
 	most     int     // rows of the sample; 0: all are read
 	drawn    []*item // these, as long as rows are read; each ends as it says if another takes its place
 	met      int     // rows that might be drawn
@@ -172,8 +168,6 @@ func (d *drift) draw(one *item) *item {
 	}
 	return one
 }
-
-func (d *drift) count(f *comparison) { d.verdicts[f.verdict]++ }
 
 // compared are the leads that were compared with their rows, and those of them that differ.
 func (d *drift) compared() (all, differ int) {
@@ -212,34 +206,21 @@ func (d *drift) report(s *report.Summary, rewrites bool) {
 	s.Reconciliation = rec
 }
 
-// prepareReconciliation finds out whether absent leads can be listed, and what the run will cost.
-func (r *run) prepareReconciliation(ctx context.Context) error {
-	reads := r.ledger.Info().Leads
-	if tells, err := r.tellsAbsent(ctx); err != nil {
-		return err
-	} else if tells {
-		r.drift.named = findings.NewKeys(reads)
+// prepareReconciliation finds out whether leads that no row names can be listed as absent: those of the mapping's
+// namespace or, without one, all of a ledger that made leads only from files of this kind.
+func (r *run) prepareReconciliation(ctx context.Context) (err error) {
+	lists := r.Mapping.Namespace() != ""
+	if !lists {
+		shapes := make([]checkpoint.Shape, len(r.Inputs))
+		for i, f := range r.Inputs {
+			shapes[i] = r.shapeOf(f)
+		}
+		lists, err = checkpoint.OnlyOf(ctx, r.ledger, shapes)
 	}
-	reads = min(reads, cmp.Or(r.Reconciling.Sample, reads), cmp.Or(r.Limit, reads))
-	r.drift.cost = fmt.Sprintf("Up to %s read, by one request each.",
-		english.PluralWord(reads, "1 lead is", fmt.Sprintf("%d leads are", reads)))
-	if r.Reconciling.None {
-		r.drift.cost = "No lead is read: the rows are compared with what the checkpoint knows."
+	if lists {
+		r.drift.named = findings.NewKeys(r.ledger.Info().Leads)
 	}
-	return nil
-}
-
-// tellsAbsent reports whether leads that no row names can be listed as absent: those of the mapping's namespace or,
-// without one, all of a ledger that made leads only from files of this kind.
-func (r *run) tellsAbsent(ctx context.Context) (bool, error) {
-	if r.Mapping.Namespace() != "" {
-		return true, nil
-	}
-	shapes := make([]checkpoint.Shape, len(r.Inputs))
-	for i, f := range r.Inputs {
-		shapes[i] = r.shapeOf(f)
-	}
-	return checkpoint.OnlyOf(ctx, r.ledger, shapes)
+	return err
 }
 
 const absentUntold = "Leads that no row names are not listed as absent: the checkpoint also holds leads of other " +

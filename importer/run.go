@@ -209,9 +209,7 @@ func (r *run) announce() error {
 	}
 	if r.dry == nil {
 		s.Warnings = slices.Concat(s.Warnings, r.warnings(), r.shared())
-		if s.Notes = r.remarks(); r.drift != nil {
-			s.Notes = append(s.Notes, r.drift.cost)
-		}
+		s.Notes = r.remarks()
 	}
 	s.Warnings = append(s.Warnings, r.Warnings...)
 	if r.Begin == nil {

@@ -204,28 +204,29 @@ func eachLine(in *bufio.Reader, prefix string, f func(Reject)) error {
 	r := csv.NewReader(in)
 	r.Comma, _ = utf8.DecodeRune(bytes.TrimPrefix(behind, []byte(`"`)))
 	r.FieldsPerRecord, r.LazyQuotes = -1, true
-	names, err := r.Read()
-	for err == nil {
-		var row []string
-		if row, err = r.Read(); err != nil {
-			break
+	for names := []string(nil); ; {
+		row, err := r.Read()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case names == nil:
+			names = row
+			continue
 		}
-		cell := func(name string) string {
-			if i := slices.Index(names, prefix+name); i >= 0 && i < len(row) {
-				return row[i]
+		cells := map[string]string{}
+		for i, cell := range row[:min(len(row), len(names))] {
+			if name, ours := strings.CutPrefix(names[i], prefix); ours {
+				cells[name] = cell
 			}
-			return ""
 		}
-		line, _ := strconv.Atoi(cell("line"))
+		line, _ := strconv.Atoi(cells["line"])
 		f(Reject{
-			Line: line, Key: cell("key"), Namespace: cell("namespace"), Outcome: cell("outcome"), Since: cell("since"),
-			Error: strings.TrimPrefix(cell("error"), "'"),
+			Line: line, Key: cells["key"], Namespace: cells["namespace"], Outcome: cells["outcome"], Since: cells["since"],
+			Error: strings.TrimPrefix(cells["error"], "'"),
 		})
 	}
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
 }
 
 // Holds reports whether a results, reconciliation or rejects file of a run has a row whose key is wanted.
