@@ -205,7 +205,7 @@ func (r *Run) openProblems() {
 		r.problems = r.create("", path)
 	default:
 		if r.err == nil && path != "" && path != Annotations {
-			r.err = errors.New("the name of the file of --problems ends neither with .csv nor with .jsonl")
+			r.err = errors.New("the name of the file of --problems ends neither with .csv nor with .jsonl, and is not github")
 		}
 	}
 }

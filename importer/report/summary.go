@@ -172,13 +172,6 @@ type Organization struct {
 	Leads    int    `json:"leads"`
 }
 
-func (o Organization) line() Line {
-	if o.Location == "" {
-		return Line{Count: o.Leads, Name: o.ID}
-	}
-	return Line{Count: o.Leads, Name: o.Location, Text: Shorten(o.ID, 9)}
-}
-
 // Organizations lists counted ones, which are the keys without Leads, most leads first.
 func Organizations(leads map[Organization]int) []Organization {
 	return mostFirst(leads, func(o *Organization, n int) { o.Leads = n })

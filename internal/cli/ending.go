@@ -172,9 +172,11 @@ func (p *program) printReason(s *report.Summary) error {
 	if !p.ending.asJSON {
 		return nil
 	}
-	b, err := json.MarshalIndent(map[string]any{
-		"exit_code": s.ExitCode, "reason": s.StopReason, "hint": s.Hint,
-	}, "", "  ")
+	b, err := json.MarshalIndent(struct {
+		ExitCode int    `json:"exit_code"`
+		Reason   string `json:"reason"`
+		Hint     string `json:"hint"`
+	}{s.ExitCode, s.StopReason, s.Hint}, "", "  ")
 	if err == nil {
 		_, err = p.Out.Write(append(report.EscapeJSON(b), '\n'))
 	}
