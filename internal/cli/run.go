@@ -33,10 +33,7 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options) 
 		return exit.Usage(fmt.Sprintf("--metrics cannot be written: %v", err), "name a file; it is replaced as a whole")
 	}
 	live, err := serveWeb(c, func(addr string) (*runpage.Live, error) {
-		return runpage.Serve(addr, &report.Summary{
-			Outcome: report.Running, RunID: o.RunID, Command: o.Command, Version: Version, DryRun: o.DryRun ||
-				o.Command == "validate",
-		})
+		return runpage.Serve(addr, p.begun())
 	})
 	if err != nil {
 		return err
@@ -162,7 +159,7 @@ func (v *screen) begin(s *importer.Start) error {
 		v.log.Redirect(v.progress)
 	}
 	if v.ending.metrics != "" { // a monitoring system knows that the run is sure to begin
-		v.warnOf(badMetrics, v.figures().Write(nil, report.GoesOn))
+		v.warnOf(badMetrics, report.WriteMetrics(v.ending.metrics, v.begun()))
 	}
 	return nil
 }
