@@ -28,7 +28,7 @@ type recorder struct {
 	batch  []*item        // to be handed over
 	size   int            // bytes of the batch's rows in their files
 	lines  chan []*item
-	failed atomic.Pointer[error] // the first error of writing
+	failed atomic.Value // the first error of writing
 	done   chan struct{}
 
 	results []report.Result // a buffer of write
@@ -69,10 +69,8 @@ func (w *recorder) add(it *item) error {
 }
 
 func (w *recorder) err() error {
-	if err := w.failed.Load(); err != nil {
-		return *err
-	}
-	return nil
+	err, _ := w.failed.Load().(error)
+	return err
 }
 
 func (w *recorder) close() error {
@@ -87,7 +85,7 @@ func (w *recorder) run() {
 	for batch := range w.lines {
 		if w.files.Writes() && w.err() == nil {
 			if err := crash.Call(func() error { return w.write(batch) }); err != nil {
-				w.failed.Store(&err)
+				w.failed.Store(err)
 			}
 		}
 		w.r.intake.giveBack(batch)
