@@ -141,7 +141,7 @@ func (p *program) finish(ctx context.Context, code int, refused *exit.Error) int
 	if s == nil {
 		s = p.refusal(refused)
 	}
-	bad := p.endMetrics(s)
+	bad := p.endMetrics(*s, code)
 	if ctx.Err() != nil { // somebody wants to be gone, perhaps because a stream takes nothing more
 		return code
 	}
@@ -214,7 +214,7 @@ const badMetrics = "the metrics file is not right"
 
 // endMetrics writes how the command ended. A command that was refused replaces a metrics file, or makes one where
 // nothing is and nothing else of the command has its place.
-func (p *program) endMetrics(s *report.Summary) error {
+func (p *program) endMetrics(s report.Summary, code int) error {
 	path, c := p.ending.metrics, p.ending.c.Load()
 	if path == "" || report.CheckMetrics(path) != nil {
 		return nil // that it can be no file of metrics was the reason of the refusal
@@ -223,5 +223,6 @@ func (p *program) endMetrics(s *report.Summary) error {
 	if !mayMake && !report.IsMetrics(path) {
 		return nil
 	}
-	return report.WriteMetrics(path, s)
+	s.ExitCode = code // a signal may have come since
+	return report.WriteMetrics(path, &s)
 }
