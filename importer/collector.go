@@ -34,7 +34,7 @@ func (r *run) countRead(it *item) {
 // add records a row's outcome and returns why the run ends, or nil. The recorder, which may reuse the row, is last.
 func (r *run) add(it *item) *Stop {
 	if r.drift != nil {
-		r.drift.count(&it.found)
+		r.drift.verdicts[it.found.verdict]++
 	}
 	if r.pulls != nil {
 		r.pulls.add(it)
@@ -42,7 +42,7 @@ func (r *run) add(it *item) *Stop {
 	if it.outcome.toRejects() && r.dry == nil {
 		rej, old := rejectOf(it), false
 		if it.since, old = r.before.Since(&rej); !old {
-			it.since = r.began
+			it.since = stamp(r.began, bySeconds)
 		}
 		if !old || it.outcome == InDoubt || it.outcome == Partial || it.outcome == Failed {
 			r.tally.news++
@@ -74,15 +74,6 @@ func (r *run) progress() {
 		r.shown = now
 		r.Live(r.soFar())
 	}
-	if r.Progress == nil {
-		return
-	}
-	t := r.tally
-	inFlight, _ := r.retrier.Breaker.InFlight()
-	r.Progress(report.Tick{
-		Read: t.counts.Read, Sent: t.counts.Sent, Known: t.known, Attention: t.attention(true),
-		InDoubt: t.outcomes[InDoubt], InFlight: inFlight, Paused: r.retrier.Breaker.Paused(),
-	})
 }
 
 // Bounds of what is counted apart, so that memory does not grow with the input.
@@ -101,12 +92,11 @@ type tally struct {
 	rows     []int // read, by input
 	dropped  int   // values that on_invalid left out
 	outcomes [outcomeCount]int
-	known    int // rows without a request
 	held     int // rows in doubt that an incomplete checkpoint holds
 	service  report.InService
 	news     int // rows that count as new (--attention new), except pending ones
 
-	reasons       *findings.Kinds[reason]
+	reasons       *findings.Kinds
 	organizations map[report.Organization]int
 	moves         map[report.Transition]int // leads whose status the run changed, by change
 	doubts        []report.Doubt            // the first ones, with what a person needs to look them up
@@ -120,17 +110,10 @@ type tally struct {
 	fellows map[string]struct{} // runs of these workers; nil: no fleet
 }
 
-// reason is why rows ended so.
-type reason struct {
-	outcome Outcome
-	text    string
-}
-
 func newTally(inputs int, l Limits, first int) *tally {
-	others := func(r reason) reason { return reason{r.outcome, "other reasons"} }
 	return &tally{
-		limits: l, first: first, rows: make([]int, inputs),
-		reasons: findings.NewKinds(maxReasons, others), organizations: map[report.Organization]int{}, moves: map[report.Transition]int{},
+		limits: l, first: first, rows: make([]int, inputs), reasons: findings.NewKinds(maxReasons),
+		organizations: map[report.Organization]int{}, moves: map[report.Transition]int{},
 	}
 }
 
@@ -156,7 +139,8 @@ func (t *tally) count(it *item) *Stop {
 		t.common[t.atFirst(it)]++
 	}
 	if it.text != "" {
-		t.reasons.Add(spotOf(it), reason{it.outcome, reasonOf(it.text)})
+		text := reasonOf(it.text)
+		t.reasons.Add(spotOf(it), findings.Kind{Outcome: it.outcome.String(), Text: text}, text)
 	}
 	if it.faults != nil {
 		t.counts.Invalid++
@@ -165,9 +149,7 @@ func (t *tally) count(it *item) *Stop {
 		t.doubt(it)
 	}
 	t.inService(it)
-	if it.attempts == 0 {
-		t.known++
-	} else {
+	if it.attempts > 0 {
 		t.sent(it)
 	}
 	if m := it.moved; m.From != m.To {
@@ -228,10 +210,7 @@ func (t *tally) sent(it *item) {
 	case it.outcome == Created, it.outcome == Partial:
 		if e := &it.entry; e.Organization != "" {
 			one := report.Organization{ID: e.Organization, Location: e.Location}
-			if _, known := t.organizations[one]; !known && len(t.organizations) >= maxOrganizations {
-				one = report.Organization{ID: "others"}
-			}
-			t.organizations[one]++
+			report.CountIn(t.organizations, one, report.Organization{ID: "others"}, maxOrganizations)
 		}
 	}
 }
@@ -247,10 +226,6 @@ func (t *tally) atFirst(it *item) Outcome {
 	return Created
 }
 
-func (t *tally) attention(dry bool) int {
-	return (&report.Summary{Rows: t.rowCounts(&t.outcomes), DryRun: dry}).Attention()
-}
-
 // rowCounts are the rows read, by t.outcomes or t.common.
 func (t *tally) rowCounts(n *[outcomeCount]int) report.RowCounts {
 	return report.RowCounts{
@@ -261,14 +236,9 @@ func (t *tally) rowCounts(n *[outcomeCount]int) report.RowCounts {
 }
 
 func (t *tally) report(s *report.Summary) {
-	s.Rows = t.rowCounts(&t.outcomes)
+	s.Rows, s.Sent = t.rowCounts(&t.outcomes), t.counts.Sent
 	s.Organizations, s.Transitions = report.Organizations(t.organizations), report.Transitions(t.moves)
-	for _, r := range t.reasons.List() {
-		s.Errors = append(s.Errors, report.Reason{
-			Outcome: r.Of.outcome.String(), Error: r.Of.text, Rows: r.Count, Examples: r.Places(t.place),
-		})
-	}
-	s.InDoubt = slices.Clone(t.doubts)
+	s.Errors, s.InDoubt = t.reasons.List(t.place), slices.Clone(t.doubts)
 }
 
 const whyHeld = ": the checkpoint is incomplete, and their leads may exist. `leadferry checkpoint resolve` settles " +
@@ -276,14 +246,10 @@ const whyHeld = ": the checkpoint is incomplete, and their leads may exist. `lea
 	"gives up what is missing and sends them."
 
 // notes are remarks for people: on rows that were held, and on what others did to leads.
-func (t *tally) notes() (notes []string) {
-	if t.held > 0 {
-		notes = append(notes, english.Plural(t.held, "row was", "rows were")+" held, not sent"+whyHeld)
-	}
+func (t *tally) notes() (notes report.Texts) {
+	notes.Add(t.held > 0, "%s held, not sent%s", english.Plural(t.held, "row was", "rows were"), whyHeld)
 	for i, leads := range t.remarks {
-		if leads > 0 {
-			notes = append(notes, fmt.Sprintf(remarkNotes[i], leads))
-		}
+		notes.Add(leads > 0, remarkNotes[i], leads)
 	}
 	return notes
 }

@@ -21,40 +21,31 @@ import (
 type dryRun struct {
 	options *Options
 	intake  *intake
-	proof
-	problems *findings.Kinds[mapping.Problem]   // without the rows' own words
-	texts    map[mapping.Problem]string         // of the first row of a kind that cannot be read
-	words    *findings.Kinds[report.Problem]    // texts that maps lack
-	assigned *findings.Kinds[report.Assignment] // of creates
-	dropped  findings.Rows                      // rows with values that on_invalid left out
-	suspect  findings.Rows                      // rows with either: problems for --strict
-	repeats  *findings.Repeats
-	repeated findings.Repeated // found at the end
 
-	planned [actionCount]int // steps that would be taken
-	linked  int              // creates among them that ask for a link
-	shown   int              // requests shown
-}
-
-// proof is what is known of a mapping without any input.
-type proof struct {
+	// known of the mapping without any input
 	lacking mapping.Errors // what it needs to make leads; nil: nothing
 	updates bool           // it makes none on purpose
 	tests   int
 	failed  []report.Problem // of the tests
+
+	problems     *findings.Kinds           // without the rows' own words
+	words        *findings.Kinds           // texts that maps lack
+	assigned     map[report.Assignment]int // creates
+	dropped      int                       // rows with values that on_invalid left out
+	firstDropped report.Place              // of the first of them
+	suspect      int                       // rows with either: problems for --strict
+	repeats      *findings.Repeats
+	repeated     findings.Repeated // found at the end
+
+	links   bool // leads that are made ask for a link
+	changes int  // updates of leads that exist
+	shown   int  // requests shown
 }
 
 func newDryRun(o *Options, in *intake) *dryRun {
 	return &dryRun{
-		options: o, intake: in, repeats: findings.NewRepeats(),
-		problems: findings.NewKinds(maxKinds, func(mapping.Problem) mapping.Problem {
-			return mapping.Problem{Rule: "other", Text: "fails a check that is none of those listed"}
-		}),
-		texts: map[mapping.Problem]string{},
-		words: findings.NewKinds(maxKinds, func(w report.Problem) report.Problem { return report.Problem{Rule: w.Rule} }),
-		assigned: findings.NewKinds(maxAssigned, func(report.Assignment) report.Assignment {
-			return report.Assignment{Others: true}
-		}),
+		options: o, intake: in, problems: findings.NewKinds(maxKinds), words: findings.NewKinds(maxKinds),
+		assigned: map[report.Assignment]int{}, repeats: findings.NewRepeats(),
 	}
 }
 
@@ -69,34 +60,34 @@ func (d *dryRun) read(it *item) {
 	if it.faults != nil {
 		return
 	}
-	if len(it.rec.Dropped) > 0 {
-		d.dropped.Add(at)
-		d.suspect.Add(at)
-	}
 	for _, p := range it.rec.Caught {
 		d.word("else", at, p)
-		d.suspect.Add(at)
+	}
+	if len(it.rec.Dropped) > 0 {
+		if d.dropped++; d.dropped == 1 {
+			d.firstDropped = d.intake.place(at)
+		}
+	}
+	if len(it.rec.Dropped)+len(it.rec.Caught) > 0 {
+		d.suspect++
 	}
 }
 
 // problem counts a row by what is wrong with it. Texts of rows that cannot be read are one kind if they differ in their
 // numbers only, which are offsets and counts; the first one is shown.
 func (d *dryRun) problem(at findings.Spot, p mapping.Problem, unreadable bool) {
-	kind := p
-	if kind.Word, kind.Value = "", ""; unreadable {
+	kind := findings.Kind{Rule: p.Rule, Column: p.Column, Text: p.Text}
+	if unreadable {
 		kind.Text = numbers().ReplaceAllString(p.Text, "…")
-		if _, known := d.texts[kind]; !known && len(d.texts) < maxKinds {
-			d.texts[kind] = p.Text
-		}
 	}
-	d.problems.Add(at, kind)
+	d.problems.Add(at, kind, p.Text)
 }
 
 // word counts a text that a map lacks. Only a terminal shows it, because it may be anything.
 func (d *dryRun) word(rule string, at findings.Spot, p mapping.Problem) {
 	const longWord = 200 // characters
 	word := strings.Clone(report.Shorten(p.Word, longWord))
-	d.words.Add(at, report.Problem{Rule: rule, Column: p.Value, Text: word})
+	d.words.Add(at, findings.Kind{Rule: rule, Column: p.Value, Text: word}, word)
 }
 
 // plan counts what a run would do with a row, shows the first requests, and leaves a step that does nothing. It returns
@@ -116,16 +107,19 @@ func (d *dryRun) plan(it *item, step *Step) *Stop {
 	if !d.options.CreateAlikes {
 		fold = rowkey.Fold(fold)
 	}
-	d.repeats.Add(it.rec.Key, fold, uint8(planned), spotOf(it))
-	if d.planned[planned]++; planned == Create {
+	deed := planned
+	if planned == Update { // each row may change its lead
+		deed = Nothing
+		d.changes++
+	}
+	d.repeats.Add(it.rec.Key, fold, uint8(deed), spotOf(it))
+	if planned == Create {
 		to := report.Assignment{OrganizationID: it.rec.Organization}
 		if to.OrganizationID == "" {
 			to = report.Assignment{LocatorID: it.rec.Locator, Entry: it.rec.Entry}
 		}
-		d.assigned.Add(spotOf(it), to)
-		if it.rec.ExternalID != "" {
-			d.linked++
-		}
+		report.CountIn(d.assigned, to, report.Assignment{Others: true}, maxAssigned)
+		d.links = d.links || it.rec.ExternalID != ""
 	}
 	if planned == Nothing || d.shown >= d.options.Show || d.options.Shown == nil {
 		return nil
@@ -202,12 +196,8 @@ func (d *dryRun) inMapping(rule string, line int, text string) report.Problem {
 func (d *dryRun) found() *report.Checks {
 	same, alike := &d.repeated.Same, &d.repeated.Alike
 	c := &report.Checks{
-		Rules: d.rules(), Found: slices.Concat(d.failed, d.intake.lost), Repeats: same.Rows, LookAlikes: alike.Rows,
-		Projected: d.projected(), Tests: d.tests,
-	}
-	for _, one := range d.assigned.List() {
-		one.Of.Rows = one.Count
-		c.Assignments = append(c.Assignments, one.Of)
+		Rules: d.problems.List(d.intake.place), Found: slices.Concat(d.failed, d.intake.lost), Repeats: same.Rows,
+		LookAlikes: alike.Rows, Assignments: report.Assignments(d.assigned), Projected: d.projected(), Tests: d.tests,
 	}
 	if !d.updates {
 		for _, l := range d.lacking {
@@ -226,7 +216,7 @@ func (d *dryRun) found() *report.Checks {
 	}
 	c.Quoting = d.wordList()
 	if d.options.Strict {
-		c.Strict = same.Rows + alike.Rows + d.suspect.Count + len(d.intake.unused) + len(guesses)
+		c.Strict = same.Rows + alike.Rows + d.suspect + len(d.intake.unused) + len(guesses)
 		c.Quoting = append(c.Quoting, d.again("repeated", "the key is already at ", same)...)
 		c.Quoting = append(c.Quoting, d.again("look_alike", "the key looks like the one at ", alike)...)
 	}
@@ -242,40 +232,22 @@ func (d *dryRun) findRepeats() {
 	d.repeated = d.repeats.Found(most)
 }
 
-func (d *dryRun) notes() (notes []string) {
-	if d.options.Show > 0 && d.shown == 0 {
-		why := "no row would be sent."
-		if d.lacking != nil {
-			why = "the mapping lacks what makes a lead."
-		}
-		notes = append(notes, "There is no request for --show: "+why)
-	}
-	if d.tests > 0 && len(d.failed) == 0 {
-		notes = append(notes, fmt.Sprintf("The tests of the mapping pass: %d.", d.tests))
-	}
-	if d.lacking != nil && d.updates {
-		notes = append(notes, "The mapping is for sync only. Import also needs assign, lead.type_key and "+
-			"lead.type_label.")
-	}
-	if names := d.options.Mapping.Composed(); len(names) > 0 {
-		notes = append(notes, fmt.Sprintf("Objects and lists are sent whole: in a sync, members of %s that come out "+
-			"empty vanish from the service.", spelling.List(names, mostListed, nil)))
-	}
-	if n := d.dropped.Count; n > 0 {
-		notes = append(notes, fmt.Sprintf("Rows with values that break a rule and are left out, as on_invalid says: "+
-			"%d, first at %s.", n, d.intake.place(d.dropped.First[0])))
-	}
-	if same := &d.repeated.Same; same.Rows > 0 {
-		notes = append(notes, fmt.Sprintf("Rows whose key is also in an earlier row: %d. Rows of one key are one "+
-			"lead, in file order. If their data differ, keep one row: else --changed update changes the lead at every "+
-			"run. %s", same.Rows, d.examples(same)))
-	}
-	if alike := &d.repeated.Alike; alike.Rows > 0 {
-		notes = append(notes, fmt.Sprintf("Rows whose key differs from an earlier one only in leading zeros, blanks "+
-			"or capitals: %d. An import holds them as conflicts, unless --look-alikes create is given. %s", alike.Rows,
-			d.examples(alike)))
-	}
-	return notes
+func (d *dryRun) notes() (n report.Texts) {
+	composed, same, alike := d.options.Mapping.Composed(), &d.repeated.Same, &d.repeated.Alike
+	n.Add(d.options.Show > 0 && d.shown == 0, "There is no request for --show: no row would be sent.")
+	n.Add(d.tests > 0 && len(d.failed) == 0, "The tests of the mapping pass: %d.", d.tests)
+	n.Add(d.lacking != nil && d.updates, "The mapping is for sync only. Import also needs assign, lead.type_key and "+
+		"lead.type_label.")
+	n.Add(len(composed) > 0, "Objects and lists are sent whole: in a sync, members of %s that come out empty vanish "+
+		"from the service.", spelling.List(composed, mostListed, nil))
+	n.Add(d.dropped > 0, "Rows with values that break a rule and are left out, as on_invalid says: %d, first at %s.",
+		d.dropped, d.firstDropped)
+	n.Add(same.Rows > 0, "Rows whose key is also in an earlier row: %d. Rows of one key are one lead, in file order. If "+
+		"their data differ, keep one row: else --changed update changes the lead at every run. %s", same.Rows,
+		d.examples(same))
+	n.Add(alike.Rows > 0, "Rows whose key differs from an earlier one only in leading zeros, blanks or capitals: %d. An "+
+		"import holds them as conflicts, unless --look-alikes create is given. %s", alike.Rows, d.examples(alike))
+	return n
 }
 
 const mostNamed = 3 // rows in an example
@@ -305,11 +277,9 @@ func (d *dryRun) again(rule, text string, a *findings.Again) (list []report.Prob
 // projected is what a run would send: a create for each new key, an update for each link. A mapping with external_id
 // requires it in every row, so all creates ask for a link, or none.
 func (d *dryRun) projected() report.Projected {
-	moot := d.repeated.Moot
-	p := report.Projected{
-		Create: d.planned[Create] - moot[Create], Update: d.planned[Link] - moot[Link] + d.planned[Update],
-	}
-	if d.linked > 0 {
+	would := d.repeated.Would
+	p := report.Projected{Create: would[Create], Update: would[Link] + d.changes}
+	if d.links {
 		p.Update += p.Create
 	}
 	return p
@@ -320,33 +290,19 @@ const maxKinds, maxAssigned = 1000, 200
 
 var numbers = spelling.Form(`[0-9]+`)
 
-func (d *dryRun) rules() (list []report.Reason) {
-	for _, p := range d.problems.List() {
-		text := cmp.Or(d.texts[p.Of], p.Of.Text)
-		if text != p.Of.Text && p.Count > 1 {
-			text = "for example: " + text
-		}
-		list = append(list, report.Reason{
-			Rule: p.Of.Rule, Column: p.Of.Column, Error: text, Rows: p.Count, Examples: p.Places(d.intake.place),
-		})
-	}
-	return list
-}
-
-// wordList is the words by value, those of most rows first; without a value they are further ones.
+// wordList is the words by value, those of most rows first.
 func (d *dryRun) wordList() (list []report.Problem) {
 	what := map[string]string{"map": "no entry for ", "else": "only else takes "}
-	for _, kind := range d.words.List() {
-		w := d.inMapping(kind.Of.Rule, 0, "other texts")
-		if w.Column = kind.Of.Column; w.Column != "" {
-			w.Text = `"` + kind.Of.Text + `"`
+	for _, word := range d.words.List(d.intake.place) {
+		if word.Error == findings.Others {
+			word.Error = "other texts"
+		} else {
+			word.Error = `"` + word.Error + `"`
 		}
-		w.Text = fmt.Sprintf("%s%s, first at %s", what[w.Rule], w.Text, d.intake.place(kind.First[0]))
-		w.Rows = kind.Count
-		list = append(list, w)
+		p := d.inMapping(word.Rule, 0, what[word.Rule]+word.Error+", first at "+word.Examples[0].String())
+		p.Column, p.Rows = word.Column, word.Rows
+		list = append(list, p)
 	}
-	slices.SortStableFunc(list, func(a, b report.Problem) int {
-		return cmp.Or(cmp.Compare(b.Rule, a.Rule), cmp.Compare(a.Column, b.Column))
-	})
+	slices.SortStableFunc(list, func(a, b report.Problem) int { return strings.Compare(a.Column, b.Column) })
 	return list
 }

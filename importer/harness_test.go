@@ -482,7 +482,7 @@ func (tr *trial) ends(t *testing.T, want string) {
 
 // ending is the outcome of the run and its exit code.
 func (tr *trial) ending() (outcome string, code int) {
-	s := new(report.Summary)
+	s := tr.run.soFar()
 	tr.run.verdict(s)
 	return s.Outcome, s.ExitCode
 }
@@ -578,7 +578,7 @@ func (p *pair) run(command string, o Options, rows ...string) *trial {
 		must.Do(p.t, tr.prepareReconciliation(p.t.Context()))
 	}
 	newEngine(p.t.Context(), tr.run).takeAll()
-	tr.findAbsent(p.t.Context(), new(recorder))
+	tr.findAbsent(p.t.Context(), &recorder{files: new(report.Run)})
 	return tr
 }
 

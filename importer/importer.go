@@ -185,7 +185,6 @@ type Hooks struct {
 	Interrupt <-chan struct{}    // closed by the first signal; the context ends with the second
 	Begin     func(*Start) error // told once before anything is sent; its error ends the run
 	LetGo     func()             // told once no more rows are wanted, so that reads of standard input end
-	Progress  func(report.Tick)  // told a few times a second
 	// told once a second of the run so far, which is its own then; it must not wait
 	Live func(*report.Summary)
 	// LooksLikeRow reports whether what was taken for the header of these rows is a row itself: its cells are not told

@@ -171,7 +171,7 @@ func TestTheReasonThatSaysMost(t *testing.T) {
 	codes := []int{CodeComplete, CodeAttention, CodeInDoubt, CodeStopped, CodeCheckpoint, CodeInterrupted}
 	for i, now := range codes {
 		for j, then := range codes {
-			if got, want := (&Stop{Code: then}).replacesCode(now), j > i && then != CodeInDoubt && then != CodeAttention; got != want {
+			if got, want := report.Graver(now, then), codes[max(i, j)]; got != want {
 				t.Errorf("%d after %d: %v", then, now, got)
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"leadferry/checkpoint"
 	"leadferry/importer/delivery"
@@ -81,7 +80,7 @@ type result struct {
 	refusedAs int               // HTTP status: this send was refused, and the row is in doubt from before; or 0
 	unkept    bool              // its lead was made, and the checkpoint could not keep the lead's ID
 	moved     report.Transition // of the status, confirmed before and after its update; equal: nothing was changed
-	since     time.Time         // when it first needed attention for this reason
+	since     string            // when it began to need attention for this reason
 }
 
 // remark is something that a row shows of its lead, beside its outcome. Each kind is counted.
@@ -167,19 +166,9 @@ func (s *Stop) always() *Stop {
 	return s
 }
 
-// replacesCode reports whether the exit code of s replaces this one: the first of 130, 4, 6 and 3 counts.
-func (s *Stop) replacesCode(code int) bool {
-	for _, first := range []int{CodeInterrupted, CodeCheckpoint, CodeFenced, CodeStopped} {
-		if code == first || s.Code == first {
-			return code != first
-		}
-	}
-	return false
-}
-
 // graver is the reason to tell of two, the first of which may be nil.
 func graver(first, then *Stop) *Stop {
-	if first == nil || then.replacesCode(first.Code) {
+	if first == nil || report.Graver(first.Code, then.Code) != first.Code {
 		return then
 	}
 	return first

@@ -23,7 +23,6 @@ const (
 	Read // compares the lead with its row, and changes nothing
 	Note // stores what an earlier read of the lead showed
 	Draw // may draw the row for the sample, which is read at the end of the run
-	actionCount
 )
 
 // sends reports whether the action makes requests.

@@ -66,8 +66,8 @@ func TestWordsOfThePullFile(t *testing.T) {
 	if len(p.lines) != 1 || p.lines[0].Status != "Won" {
 		t.Errorf("%+v", p.lines)
 	}
-	if n, note := p.left(); !strings.Contains(note, "archived (1), open (2).") || n != 3 {
-		t.Errorf("%d: %s", n, note)
+	if got := p.wordless(); got != "archived (1), open (2)" || p.lacking != 3 {
+		t.Errorf("%d: %s", p.lacking, got)
 	}
 }
 

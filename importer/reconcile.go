@@ -3,15 +3,12 @@ package importer
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/dustin/go-humanize/english"
 
 	"leadferry/checkpoint"
 	"leadferry/importer/findings"
@@ -152,7 +149,6 @@ func (c *carrier) reconcile(ctx context.Context, j *job) {
 
 // drift counts a reconciliation, and notes the keys of its rows: a lead that no row names is absent.
 type drift struct {
-	cost     string  // for people: what the run is about to cost
 	most     int     // rows of the sample; 0: all are read
 	drawn    []*item // these, as long as rows are read; each ends as it says if another takes its place
 	met      int     // rows that might be drawn
@@ -172,8 +168,6 @@ func (d *drift) draw(one *item) *item {
 	}
 	return one
 }
-
-func (d *drift) count(f *comparison) { d.verdicts[f.verdict]++ }
 
 // compared are the leads that were compared with their rows, and those of them that differ.
 func (d *drift) compared() (all, differ int) {
@@ -212,34 +206,21 @@ func (d *drift) report(s *report.Summary, rewrites bool) {
 	s.Reconciliation = rec
 }
 
-// prepareReconciliation finds out whether absent leads can be listed, and what the run will cost.
-func (r *run) prepareReconciliation(ctx context.Context) error {
-	reads := r.ledger.Info().Leads
-	if tells, err := r.tellsAbsent(ctx); err != nil {
-		return err
-	} else if tells {
-		r.drift.named = findings.NewKeys(reads)
+// prepareReconciliation finds out whether leads that no row names can be listed as absent: those of the mapping's
+// namespace or, without one, all of a ledger that made leads only from files of this kind.
+func (r *run) prepareReconciliation(ctx context.Context) (err error) {
+	lists := r.Mapping.Namespace() != ""
+	if !lists {
+		shapes := make([]checkpoint.Shape, len(r.Inputs))
+		for i, f := range r.Inputs {
+			shapes[i] = r.shapeOf(f)
+		}
+		lists, err = checkpoint.OnlyOf(ctx, r.ledger, shapes)
 	}
-	reads = min(reads, cmp.Or(r.Reconciling.Sample, reads), cmp.Or(r.Limit, reads))
-	r.drift.cost = fmt.Sprintf("Up to %s read, by one request each.",
-		english.PluralWord(reads, "1 lead is", fmt.Sprintf("%d leads are", reads)))
-	if r.Reconciling.None {
-		r.drift.cost = "No lead is read: the rows are compared with what the checkpoint knows."
+	if lists {
+		r.drift.named = findings.NewKeys(r.ledger.Info().Leads)
 	}
-	return nil
-}
-
-// tellsAbsent reports whether leads that no row names can be listed as absent: those of the mapping's namespace or,
-// without one, all of a ledger that made leads only from files of this kind.
-func (r *run) tellsAbsent(ctx context.Context) (bool, error) {
-	if r.Mapping.Namespace() != "" {
-		return true, nil
-	}
-	shapes := make([]checkpoint.Shape, len(r.Inputs))
-	for i, f := range r.Inputs {
-		shapes[i] = r.shapeOf(f)
-	}
-	return checkpoint.OnlyOf(ctx, r.ledger, shapes)
+	return err
 }
 
 const absentUntold = "Leads that no row names are not listed as absent: the checkpoint also holds leads of other " +
@@ -255,17 +236,14 @@ func (r *run) findAbsent(ctx context.Context, rec *recorder) {
 		namespace, _ := rowkey.Split(key)
 		return namespace != r.Mapping.Namespace() || r.drift.named.Has(key)
 	}
-	var unwritten error
 	err := checkpoint.Each(ctx, r.ledger, checkpoint.Filter{Skip: named}, func(e checkpoint.Entry) error {
 		if e.State.HasLead() {
 			r.drift.verdicts[Absent]++
-			unwritten = rec.absent(&e)
+			rec.absent(&e)
 		}
-		return unwritten
+		return nil
 	})
 	switch {
-	case unwritten != nil:
-		r.stopped = filesFailed(unwritten)
 	case err != nil && ctx.Err() != nil:
 		r.stopped = interrupted()
 	case err != nil:
@@ -276,11 +254,12 @@ func (r *run) findAbsent(ctx context.Context, rec *recorder) {
 // pulls gathers what the CRM should take over: leads whose status the service has changed and keeps. The last row of a
 // lead decides, so the file is written after all rows have ended. Each of these leads takes about 300 bytes of memory.
 type pulls struct {
-	mapping  *mapping.Mapping
-	rules    *conflicts
-	ahead    map[string]pulled // by lead ID
-	lines    []report.Pulled   // of the file, in the order of the rows; filled by settle
-	wordless map[string]int    // leads left out, by status
+	mapping *mapping.Mapping
+	rules   *conflicts
+	ahead   map[string]pulled // by lead ID
+	lines   []report.Pulled   // of the file, in the order of the rows; filled by settle
+	left    map[string]int    // leads left out, by status
+	lacking int               // their number
 }
 
 // pulled is what the last row of a lead showed.
@@ -290,7 +269,7 @@ type pulled struct {
 }
 
 func newPulls(m *mapping.Mapping, rules *conflicts) *pulls {
-	return &pulls{mapping: m, rules: rules, ahead: map[string]pulled{}, wordless: map[string]int{}}
+	return &pulls{mapping: m, rules: rules, ahead: map[string]pulled{}, left: map[string]int{}}
 }
 
 func (p *pulls) add(it *item) {
@@ -304,7 +283,7 @@ func (p *pulls) add(it *item) {
 		}
 		p.ahead[e.LeadID] = pulled{spotOf(it), report.Pulled{
 			ExternalID: strings.Clone(cmp.Or(it.rec.ExternalID, (*leadBefore)(e).linked())), LeadID: e.LeadID,
-			Status: cmp.Or(f.service, e.Seen.Status), UpdatedAt: stamp(changed),
+			Status: cmp.Or(f.service, e.Seen.Status), UpdatedAt: stamp(changed, byMilliseconds),
 			OrganizationID: cmp.Or(e.Seen.Organization, e.Organization),
 		}}
 	case it.outcome != Failed:
@@ -340,7 +319,8 @@ func (p *pulls) settle() {
 		case one.line.Status == "":
 			p.lines = append(p.lines, one.line)
 		case !known:
-			p.wordless[one.line.Status]++
+			p.left[one.line.Status]++
+			p.lacking++
 		case word != "":
 			one.line.Status = word
 			p.lines = append(p.lines, one.line)
@@ -348,18 +328,11 @@ func (p *pulls) settle() {
 	}
 }
 
-// left is how many leads the mapping has no word for; note names their statuses, or is "".
-func (p *pulls) left() (n int, note string) {
-	if len(p.wordless) == 0 {
-		return 0, ""
+// wordless names the statuses that the mapping has no word for, with the number of their leads.
+func (p *pulls) wordless() string {
+	var parts report.Texts
+	for _, status := range slices.Sorted(maps.Keys(p.left)) {
+		parts.Add(true, "%s (%d)", cmp.Or(report.Escape(status), "a status that could not be read"), p.left[status])
 	}
-	var parts []string
-	for _, status := range slices.Sorted(maps.Keys(p.wordless)) {
-		leads := p.wordless[status]
-		n += leads
-		parts = append(parts,
-			fmt.Sprintf("%s (%d)", cmp.Or(report.Escape(status), "a status that could not be read"), leads))
-	}
-	return n, "Leads that the pull file lacks, because the mapping has no word for their status: " +
-		strings.Join(parts, ", ") + "."
+	return strings.Join(parts, ", ")
 }

@@ -22,13 +22,13 @@ import (
 // batchesAhead batches wait for a slow disk, the run waits.
 type recorder struct {
 	r      *run
-	files  *report.Run // nil: none are wanted
+	files  *report.Run
 	inputs []report.Input
 	own    map[string]int // the columns of rows' own cells; nil: results do not carry them
 	batch  []*item        // to be handed over
 	size   int            // bytes of the batch's rows in their files
 	lines  chan []*item
-	failed atomic.Pointer[error] // the first error of writing
+	failed atomic.Value // the first error of writing
 	done   chan struct{}
 
 	results []report.Result // a buffer of write
@@ -43,11 +43,9 @@ func (r *run) openFiles() (*recorder, error) {
 		r.Files.Columns, w.own = ownColumns(r.Inputs)
 	}
 	r.Files.Namespaced = r.Mapping.Namespace() != ""
-	if r.Files.Wanted() {
-		var err error
-		if w.files, err = report.OpenRun(r.Files); err != nil {
-			return nil, fmt.Errorf("%w\nhint: name another place with --out, or with the flag that names this file", err)
-		}
+	var err error
+	if w.files, err = report.OpenRun(r.Files); err != nil {
+		return nil, fmt.Errorf("%w\nhint: name another place with --out, or with the flag that names this file", err)
 	}
 	// if an input is not UTF-8, spreadsheets need the mark to read the rejects
 	mark := slices.ContainsFunc(r.Inputs, func(f *source.File) bool { return f.Info().Other })
@@ -71,28 +69,23 @@ func (w *recorder) add(it *item) error {
 }
 
 func (w *recorder) err() error {
-	if err := w.failed.Load(); err != nil {
-		return *err
-	}
-	return nil
+	err, _ := w.failed.Load().(error)
+	return err
 }
 
 func (w *recorder) close() error {
 	w.lines <- w.batch
 	close(w.lines)
 	<-w.done
-	if w.files == nil || w.err() != nil {
-		return w.err()
-	}
-	return w.files.Flush()
+	return cmp.Or(w.err(), w.files.Flush())
 }
 
 func (w *recorder) run() {
 	defer close(w.done)
 	for batch := range w.lines {
-		if w.files != nil && w.err() == nil {
+		if w.files.Writes() && w.err() == nil {
 			if err := crash.Call(func() error { return w.write(batch) }); err != nil {
-				w.failed.Store(&err)
+				w.failed.Store(err)
 			}
 		}
 		w.r.intake.giveBack(batch)
@@ -101,108 +94,91 @@ func (w *recorder) run() {
 
 func (w *recorder) write(batch []*item) error {
 	w.results = w.results[:0]
+	var compared []report.Compared
+	var problems []report.Problem
 	for _, it := range batch {
 		failpoint.At("before results line")
 		w.results = append(w.results, w.result(it))
 	}
-	if err := w.files.Results(w.results); err != nil {
-		return fmt.Errorf("write results: %w", err)
-	}
-	for _, it := range batch {
+	w.files.Results(w.results)
+	for i, it := range batch {
 		failpoint.At("after results line")
 		if it.outcome.toRejects() {
-			if err := w.reject(it); err != nil {
-				return fmt.Errorf("write rejects: %w", err)
-			}
+			w.reject(it)
+		}
+		if w.r.drift != nil && it.outcome != Pending {
+			compared = append(compared, comparedRow(it, &w.results[i]))
+		}
+		if w.r.Files.Problems != "" {
+			problems = append(problems, w.problems(it)...)
 		}
 	}
-	return cmp.Or(w.compare(batch), w.tell(batch))
+	w.files.Reconciliation(compared)
+	return w.files.Problems(problems)
 }
 
-// compare writes the reconciliation's lines, if that file is wanted.
-func (w *recorder) compare(batch []*item) error {
-	if !w.files.Reconciles() {
-		return nil
-	}
-	var all []report.Compared
-	for i, it := range batch {
-		if res := &w.results[i]; it.outcome != Pending {
-			c := comparedWith(&it.entry, &it.found)
-			c.File, c.Line, c.Row, c.Key, c.Error = res.File, res.Line, res.Row, res.Key, it.text
-			c.StatusFile = it.rec.Status
-			all = append(all, c)
-		}
-	}
-	if err := w.files.Reconciliation(all); err != nil {
-		return fmt.Errorf("write the reconciliation: %w", err)
-	}
-	return nil
+func comparedRow(it *item, res *report.Result) report.Compared {
+	c := comparedWith(&it.entry, &it.found)
+	c.File, c.Line, c.Row, c.Key, c.Error = res.File, res.Line, res.Row, res.Key, it.text
+	c.StatusFile = it.rec.Status
+	return c
 }
 
 func comparedWith(e *checkpoint.Entry, f *comparison) report.Compared {
 	before := (*leadBefore)(e)
 	c := report.Compared{
 		LeadID: e.LeadID, ExternalID: before.linked(), StatusConfirmed: e.Status,
-		StatusService: cmp.Or(f.service, e.Seen.Status), ServiceUpdatedAt: stamp(f.changed),
+		StatusService: cmp.Or(f.service, e.Seen.Status), ServiceUpdatedAt: stamp(f.changed, byMilliseconds),
 		Verdict: f.verdict.String(), ChangedBy: verdicts[f.verdict].changedBy, ContentKeys: f.keys, OrganizationID: cmp.Or(e.Seen.Organization, AskedFor(e)),
 	}
 	if f.verdict.compared() {
 		c.ExternalService = e.ExternalID
 	}
 	if e.State.HasLead() {
-		c.ConfirmedAt = stamp(before.confirmed())
+		c.ConfirmedAt = stamp(before.confirmed(), byMilliseconds)
 	}
 	return c
 }
 
+// How times are written: of leads as the service has them, and of rejects.
+const byMilliseconds, bySeconds = "2006-01-02T15:04:05.000Z", time.RFC3339
+
 // stamp is a time as files show it; "" for none.
-func stamp(t time.Time) string {
+func stamp(t time.Time, layout string) string {
 	if t.IsZero() {
 		return ""
 	}
-	return t.UTC().Format("2006-01-02T15:04:05.000Z")
+	return t.UTC().Format(layout)
 }
 
 // absent writes a lead that no row names, after close.
-func (w *recorder) absent(e *checkpoint.Entry) error {
-	if w.files == nil || !w.files.Reconciles() {
-		return nil
-	}
+func (w *recorder) absent(e *checkpoint.Entry) {
 	c := comparedWith(e, &comparison{verdict: Absent})
 	c.Key, c.Error = e.Key, "no row names the lead"
-	return w.files.Reconciliation([]report.Compared{c})
+	w.files.Reconciliation([]report.Compared{c})
 }
 
-// tell writes the checks that rows fail, or the reasons why they need attention.
-func (w *recorder) tell(batch []*item) error {
-	if !w.files.Tells() {
-		return nil
-	}
-	var all []report.Problem
-	for _, it := range batch {
-		ps := it.faults
-		switch {
-		case ps != nil:
-		case w.r.Strict && len(it.rec.Dropped)+len(it.rec.Caught) > 0:
-			for _, found := range it.rec.Dropped {
-				found.Rule, found.Text = "dropped", found.Text+": it is left out, as on_invalid says"
-				ps = append(ps, found)
-			}
-			ps = append(ps, it.rec.Caught...)
-		case it.outcome.toRejects():
-			ps = []mapping.Problem{{Rule: it.outcome.String(), Text: it.text}}
+// problems are the checks that a row fails, or the reason why it needs attention.
+func (w *recorder) problems(it *item) (all []report.Problem) {
+	ps := it.faults
+	switch {
+	case ps != nil:
+	case w.r.Strict && len(it.rec.Dropped)+len(it.rec.Caught) > 0:
+		for _, found := range it.rec.Dropped {
+			found.Rule, found.Text = "dropped", found.Text+": it is left out, as on_invalid says"
+			ps = append(ps, found)
 		}
-		for _, p := range ps {
-			all = append(all, report.Problem{
-				File: w.inputs[it.input].Path, Line: it.row.Line, Row: it.row.Number,
-				Column: p.Column, Rule: p.Rule, Text: p.Text, Value: w.valueOf(&it.row, p.Column),
-			})
-		}
+		ps = append(ps, it.rec.Caught...)
+	case it.outcome.toRejects():
+		ps = []mapping.Problem{{Rule: it.outcome.String(), Text: it.text}}
 	}
-	if err := w.files.Problems(all); err != nil {
-		return fmt.Errorf("write problems: %w", err)
+	for _, p := range ps {
+		all = append(all, report.Problem{
+			File: w.inputs[it.input].Path, Line: it.row.Line, Row: it.row.Number,
+			Column: p.Column, Rule: p.Rule, Text: p.Text, Value: w.valueOf(&it.row, p.Column),
+		})
 	}
-	return nil
+	return all
 }
 
 // valueOf is what the row holds in these columns, if the problems file shows values.
@@ -243,12 +219,12 @@ func (w *recorder) result(it *item) report.Result {
 	return res
 }
 
-func (w *recorder) reject(it *item) error {
+func (w *recorder) reject(it *item) {
 	rej := rejectOf(it)
 	if h := it.row.Header; h != nil {
 		rej.Names, rej.Cells = h.Names[:h.Own], it.row.Cells[:min(len(it.row.Cells), h.Own)]
 	}
-	return w.files.Reject(w.inputs[it.input], rej)
+	w.files.Reject(w.inputs[it.input], rej)
 }
 
 // rejectOf is a row that needs attention, without its own cells.
@@ -259,7 +235,7 @@ func rejectOf(it *item) report.Reject {
 	}
 	key := it.rec.Key
 	if it.outcome == InDoubt { // resolve needs the key that the checkpoint has
-		key, rej.SentAt = cmp.Or(it.entry.Key, key), it.entry.Updated
+		key, rej.SentAt = cmp.Or(it.entry.Key, key), stamp(it.entry.Updated, bySeconds)
 	}
 	rej.Namespace, rej.Key = rowkey.Split(key)
 	return rej

@@ -168,11 +168,8 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	}
 	r.began = time.Now() // a person may have been asked, who takes their time
 	if r.meter = meter.New(r.began); r.dry == nil {
-		parents, own := []string{report.RunsFolder}, r.Files.Dir
-		if own != "" {
-			parents = append(parents, filepath.Dir(filepath.Clean(own)))
-		}
-		r.before = report.ReadBefore(parents, own, r.named())
+		parents := []string{report.RunsFolder, filepath.Dir(filepath.Clean(r.Files.Dir))}
+		r.before = report.ReadBefore(parents, r.named())
 	}
 	rec, err := r.openFiles()
 	if err != nil {
@@ -194,9 +191,7 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	end()
 	if r.pulls != nil && r.stopped == nil {
 		r.pulls.settle()
-		if err := rec.files.Pull(r.pulls.lines); err != nil {
-			r.stopped = filesFailed(err)
-		}
+		rec.files.Pull(r.pulls.lines)
 	}
 	s := r.summary()
 	r.finish(s, rec)
@@ -214,9 +209,7 @@ func (r *run) announce() error {
 	}
 	if r.dry == nil {
 		s.Warnings = slices.Concat(s.Warnings, r.warnings())
-		if s.Notes = r.remarks(); r.drift != nil {
-			s.Notes = append(s.Notes, r.drift.cost)
-		}
+		s.Notes = r.remarks()
 	}
 	s.Warnings = append(s.Warnings, r.Warnings...)
 	if r.Begin == nil {
@@ -240,9 +233,7 @@ func (r *run) finish(s *report.Summary, rec *recorder) {
 		}
 	}
 	failpoint.At("before files are finished")
-	if rec.files != nil {
-		rec.files.Finish(s) // says in the summary itself what it could not write
-	}
+	rec.files.Finish(s) // says in the summary itself what it could not write
 }
 
 // stopAfter makes the summary say that the run stopped after all, unless it did for a graver reason.

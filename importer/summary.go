@@ -45,12 +45,8 @@ func (r *run) summary() *report.Summary {
 			s.InService = &r.tally.service
 		}
 	}
-	s.Notes, s.Unkept = r.notes(), r.unkept
-	if r.pulls != nil {
-		var note string
-		if s.Wordless, note = r.pulls.left(); note != "" {
-			s.Notes = append(s.Notes, note)
-		}
+	if s.Notes, s.Unkept = r.notes(s), r.unkept; r.pulls != nil {
+		s.Pulled, s.Wordless = len(r.pulls.lines), r.pulls.lacking
 	}
 	return s
 }
@@ -82,7 +78,7 @@ func (r *run) soFar() *report.Summary {
 	}
 	r.sample()
 	r.meter.Report(s)
-	_, s.PeakInFlight = r.retrier.Breaker.InFlight()
+	s.InFlight, s.PeakInFlight = r.retrier.Breaker.InFlight()
 	s.Paused = r.retrier.Breaker.Paused()
 	r.tally.report(s)
 	if r.drift != nil {
@@ -94,9 +90,9 @@ func (r *run) soFar() *report.Summary {
 // verdict says in the summary how the run ended, and its exit code (INTERFACE, "Exit status").
 func (r *run) verdict(s *report.Summary) {
 	s.Outcome, s.ExitCode = "complete", CodeComplete
-	switch bad := r.badRows(); {
+	switch bad := r.badRows(s); {
 	case r.dry != nil && r.dry.fails(), bad > 0 && !r.Tolerate.covers(bad, r.tally.counts.Read),
-		r.pulls != nil && len(r.pulls.wordless) > 0, slices.ContainsFunc(r.Inputs, (*source.File).Changed):
+		r.pulls != nil && r.pulls.lacking > 0, slices.ContainsFunc(r.Inputs, (*source.File).Changed):
 		s.Outcome, s.ExitCode = "attention", CodeAttention
 	case bad > 0:
 		s.Outcome = "attention"
@@ -109,27 +105,24 @@ func (r *run) verdict(s *report.Summary) {
 		if stop.Code == CodeInterrupted {
 			s.Outcome = "interrupted"
 		}
-		if s.ExitCode < stop.Code || stop.replacesCode(s.ExitCode) {
-			s.ExitCode = stop.Code
-		}
+		s.ExitCode = report.Graver(s.ExitCode, stop.Code)
 	}
 }
 
 // badRows is how many rows need attention. With --strict, doubtful rows count too.
-func (r *run) badRows() int {
-	bad := r.tally.attention(r.sender == nil)
+func (r *run) badRows(s *report.Summary) int {
+	bad := s.Attention()
 	if r.OnlyNew && r.dry == nil {
 		bad = r.tally.news + r.tally.outcomes[Pending]
 	}
 	if r.dry != nil && r.Strict {
-		bad += r.dry.repeated.Same.Rows + r.dry.repeated.Alike.Rows + r.dry.suspect.Count
+		bad += r.dry.repeated.Same.Rows + r.dry.repeated.Alike.Rows + r.dry.suspect
 	}
 	return bad
 }
 
 // warnings are those of the mapping file, one line each.
-func (r *run) warnings() []string {
-	var list []string
+func (r *run) warnings() (list report.Texts) {
 	for _, w := range slices.Concat(r.Mapping.Warnings, r.intake.doubts) {
 		text := fmt.Sprintf("%s:%d:%d: %s: %s", w.File, w.Line, w.Column, w.Text, w.Hint)
 		list = append(list, strings.TrimSuffix(text, ": "))
@@ -138,44 +131,40 @@ func (r *run) warnings() []string {
 }
 
 // remarks are what mapping and headers show before the first row.
-func (r *run) remarks() []string {
-	var notes []string
-	if r.Mapping.KeyForm() == "" && !r.matches {
-		notes = append(notes, "The mapping has no key and no external_id, so a row is known by its own data: "+
-			"correcting a row makes another lead.")
-	}
-	if guesses := r.Mapping.Unconfirmed; len(guesses) > 0 && r.dry == nil {
-		notes = append(notes, fmt.Sprintf("The mapping holds %s that nobody has confirmed, the first on line %d: "+
-			"validate names them.", english.Plural(len(guesses), "guess", "guesses"), guesses[0].Line))
+func (r *run) remarks() (notes report.Texts) {
+	notes.Add(r.Mapping.KeyForm() == "" && !r.matches, "The mapping has no key and no external_id, so a row is known by "+
+		"its own data: correcting a row makes another lead.")
+	if guesses := r.Mapping.Unconfirmed; len(guesses) > 0 {
+		notes.Add(r.dry == nil, "The mapping holds %s that nobody has confirmed, the first on line %d: validate names "+
+			"them.", english.Plural(len(guesses), "guess", "guesses"), guesses[0].Line)
 	}
 	nameless := func(name string) bool { return strings.TrimSpace(name) == "" }
-	if names := slices.DeleteFunc(slices.Clone(r.intake.unused), nameless); len(names) > 0 {
-		notes = append(notes, fmt.Sprintf("No part of the mapping uses the %s %s.",
-			english.PluralWord(len(names), "column", "columns"), spelling.List(names, mostListed, nil)))
-	}
+	names := slices.DeleteFunc(slices.Clone(r.intake.unused), nameless)
+	notes.Add(len(names) > 0, "No part of the mapping uses the %s %s.", english.PluralWord(len(names), "column", "columns"),
+		spelling.List(names, mostListed, nil))
 	return notes
 }
 
 const mostListed = 20 // names in a remark
 
 // notes are remarks for people. A run that sends nothing also shows here what other runs say at their start.
-func (r *run) notes() []string {
-	var notes []string
+func (r *run) notes(s *report.Summary) (notes report.Texts) {
 	if r.dry != nil {
 		notes = slices.Concat(r.warnings(), r.remarks(), r.dry.notes())
 	}
-	if bad := r.badRows(); bad > 0 && r.Tolerate.covers(bad, r.tally.counts.Read) {
-		notes = append(notes,
-			fmt.Sprintf("Rows that are not good, but tolerated: %d (--tolerate allows %s).", bad, r.Tolerate))
-	}
+	bad := r.badRows(s)
+	notes.Add(bad > 0 && r.Tolerate.covers(bad, r.tally.counts.Read),
+		"Rows that are not good, but tolerated: %d (--tolerate allows %s).", bad, r.Tolerate)
 	notes = append(notes, r.tally.notes()...)
-	if r.drift != nil && r.drift.named == nil && r.ledger != nil {
-		notes = append(notes, absentUntold)
-	}
+	notes.Add(r.drift != nil && r.drift.named == nil && r.ledger != nil, absentUntold)
 	for i, f := range r.Inputs {
 		for _, text := range f.Warnings() {
-			notes = append(notes, r.intake.paths[i]+": "+text)
+			notes.Add(true, "%s: %s", r.intake.paths[i], text)
 		}
+	}
+	if r.pulls != nil {
+		notes.Add(r.pulls.lacking > 0, "Leads that the pull file lacks, because the mapping has no word for their "+
+			"status: %s.", r.pulls.wordless())
 	}
 	return notes
 }

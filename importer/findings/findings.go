@@ -25,73 +25,66 @@ func (s Spot) Compare(o Spot) int {
 	return cmp.Or(cmp.Compare(s.Input, o.Input), cmp.Compare(s.Number, o.Number))
 }
 
-// Rows counts the rows of one kind and keeps where the first ones are.
-type Rows struct {
-	Count int
-	First []Spot
+// Kind is what rows have in common: how they ended or which rule they break, in which column, and why.
+type Kind struct{ Outcome, Rule, Column, Text string }
+
+// Others is the text of rows whose kind is one too many.
+const Others = "other reasons"
+
+// Kinds counts rows by kind, so many kinds apart; further ones only by outcome and rule.
+type Kinds struct {
+	most  int
+	known map[Kind]*kind
+	list  []*kind // in the order in which they came
+}
+
+type kind struct {
+	Kind
+	text  string // to show
+	rows  int
+	first []Spot
 	last  Spot
 }
 
-// Add counts a row. Adding the same row again changes nothing.
-func (r *Rows) Add(at Spot) {
-	if r.Count > 0 && r.last == at {
+// NewKinds counts at most so many kinds apart.
+func NewKinds(most int) *Kinds { return &Kinds{most: most, known: map[Kind]*kind{}} }
+
+// Add counts a row; adding it again to the same kind changes nothing. text is shown for the kind if it is the first of
+// it. Both may be kept, so they must not hold the memory of the row.
+func (k *Kinds) Add(at Spot, of Kind, text string) {
+	one := k.known[of]
+	if one == nil && len(k.known) >= k.most {
+		of, text = Kind{Outcome: of.Outcome, Rule: of.Rule, Text: Others}, Others
+		one = k.known[of]
+	}
+	if one == nil {
+		one = &kind{Kind: of, text: text}
+		k.known[of], k.list = one, append(k.list, one)
+	}
+	if one.rows > 0 && one.last == at {
 		return
 	}
-	r.Count++
-	r.last = at
-	if len(r.First) < firstRows {
-		r.First = append(r.First, at)
+	one.rows++
+	if one.last = at; len(one.first) < firstRows {
+		one.first = append(one.first, at)
 	}
 }
 
-// Places are the places of the first rows.
-func (r *Rows) Places(at func(Spot) report.Place) []report.Place {
-	places := make([]report.Place, 0, len(r.First))
-	for _, spot := range r.First {
-		places = append(places, at(spot))
-	}
-	return places
-}
-
-// Kinds counts rows by kind.
-type Kinds[K comparable] struct {
-	most   int
-	others func(K) K
-	known  map[K]*Rows
-	list   []Kind[K] // in the order in which they came
-}
-
-// Kind is a kind and its rows.
-type Kind[K comparable] struct {
-	Of K
-	*Rows
-}
-
-// NewKinds counts at most so many kinds apart. others is the kind that stands for a further one.
-func NewKinds[K comparable](most int, others func(K) K) *Kinds[K] {
-	return &Kinds[K]{most: most, others: others, known: map[K]*Rows{}}
-}
-
-// Add counts a row. Its kind may be kept, so it must not hold the memory of the row.
-func (k *Kinds[K]) Add(at Spot, kind K) {
-	rows := k.known[kind]
-	if rows == nil && len(k.known) >= k.most {
-		kind = k.others(kind)
-		rows = k.known[kind]
-	}
-	if rows == nil {
-		rows = &Rows{}
-		k.known[kind], k.list = rows, append(k.list, Kind[K]{kind, rows})
-	}
-	rows.Add(at)
-}
-
-// List returns the kinds, those of most rows first.
-func (k *Kinds[K]) List() []Kind[K] {
-	list := slices.Clone(k.list)
-	slices.SortStableFunc(list, func(a, b Kind[K]) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), a.First[0].Compare(b.First[0]))
+// List returns the kinds, those of most rows first, with the places of their first rows.
+func (k *Kinds) List(place func(Spot) report.Place) (list []report.Reason) {
+	slices.SortStableFunc(k.list, func(a, b *kind) int {
+		return cmp.Or(cmp.Compare(b.rows, a.rows), a.first[0].Compare(b.first[0]))
 	})
+	for _, one := range k.list {
+		r := report.Reason{Outcome: one.Outcome, Rule: one.Rule, Column: one.Column, Error: one.text, Rows: one.rows}
+		if one.text != one.Text && one.rows > 1 {
+			r.Error = "for example: " + one.text
+		}
+		for _, at := range one.first {
+			r.Examples = append(r.Examples, place(at))
+		}
+		list = append(list, r)
+	}
 	return list
 }
 
@@ -137,28 +130,24 @@ type Repeats struct {
 }
 
 // sighting is a row. Its hash has three parts: the hash of the folded key, which look-alikes share; a short hash of the
-// key itself, 0 if the key is its own fold; and what is planned for the row.
+// key itself, 0 if the key is its own fold; and what the row would do, of which one row of a key is enough.
 type sighting struct {
 	hash         uint64
 	number, line uint32 // counted over all inputs, and in its own
 }
 
-const (
-	ownBits  = 16
-	planBits = 2
-	plans    = 1 << planBits
-)
+const ownBits, deedBits = 16, 2
 
-func (s sighting) fold() uint64    { return s.hash >> (ownBits + planBits) }
-func (s sighting) own() uint64     { return s.hash >> planBits & (1<<ownBits - 1) }
-func (s sighting) planned() uint64 { return s.hash & (plans - 1) }
+func (s sighting) fold() uint64 { return s.hash >> (ownBits + deedBits) }
+func (s sighting) own() uint64  { return s.hash >> deedBits & (1<<ownBits - 1) }
+func (s sighting) deed() uint64 { return s.hash & (1<<deedBits - 1) }
 
 // NewRepeats has no rows.
 func NewRepeats() *Repeats { return &Repeats{seed: maphash.MakeSeed()} }
 
-// Add takes a row and its key. Keys with the same fold look alike. Inputs come one after another. planned is the
-// request that the row would send; 0: none.
-func (r *Repeats) Add(key, fold string, planned uint8, at Spot) {
+// Add takes a row and its key. Keys with the same fold look alike. Inputs come one after another. deed, from 1 to 3, is
+// what the row would do, of which one row of a key is enough; 0: nothing.
+func (r *Repeats) Add(key, fold string, deed uint8, at Spot) {
 	for len(r.begin) <= at.Input {
 		r.begin = append(r.begin, r.last)
 	}
@@ -168,7 +157,7 @@ func (r *Repeats) Add(key, fold string, planned uint8, at Spot) {
 		own = 1 + maphash.String(r.seed, key)%(1<<ownBits-1)
 	}
 	part := &r.parts[hash>>56]
-	*part = append(*part, sighting{(hash<<ownBits|own)<<planBits | uint64(planned), r.last, uint32(at.Line)})
+	*part = append(*part, sighting{(hash<<ownBits|own)<<deedBits | uint64(deed), r.last, uint32(at.Line)})
 }
 
 // spot is the place of a row.
@@ -182,9 +171,9 @@ type Repeat struct{ At, First Spot }
 
 // Repeated is what Repeats has found.
 type Repeated struct {
-	Same  Again      // rows that repeat an earlier key
-	Alike Again      // rows whose key looks like that of an earlier row
-	Moot  [plans]int // planned requests that are not needed, because an earlier row has the key
+	Same  Again              // rows that repeat an earlier key
+	Alike Again              // rows whose key looks like that of an earlier row
+	Would [1 << deedBits]int // keys by what their rows would do; keys that look alike count as one
 }
 
 // Again counts rows and keeps the first ones, in file order.
@@ -201,21 +190,19 @@ func (r *Repeats) Found(most int) (f Repeated) {
 			return cmp.Or(cmp.Compare(a.fold(), b.fold()), cmp.Compare(a.number, b.number))
 		})
 		var origin sighting
-		acted := false
+		done := false
 		for i, s := range part {
 			switch {
 			case i == 0 || s.fold() != origin.fold():
-				origin, acted = s, false
+				origin, done = s, false
 			case s.own() == origin.own():
 				f.Same.add(Repeat{r.spot(s), r.spot(origin)}, most)
 			default:
 				f.Alike.add(Repeat{r.spot(s), r.spot(origin)}, most)
 			}
-			if planned := s.planned(); planned != 0 {
-				if acted {
-					f.Moot[planned]++
-				}
-				acted = true
+			if s.deed() != 0 && !done {
+				f.Would[s.deed()]++
+				done = true
 			}
 		}
 	}

@@ -1,25 +1,29 @@
 package findings
 
-import "testing"
+import (
+	"strconv"
+	"testing"
+
+	"leadferry/importer/report"
+)
 
 // Rows of kinds beyond the bound are counted once each, whatever they hold; the first rows of each kind are named.
 func TestKindsAreBounded(t *testing.T) {
 	const most = 10
-	const others = -1
-	k := NewKinds(most, func(int) int { return others })
+	k := NewKinds(most)
 	for i := range 3 * most {
 		row := Spot{Line: i + 2, Number: i + 1}
 		for j := range 3 {
-			k.Add(row, 3*i+j)
-			k.Add(row, 3*i+j)
+			k.Add(row, Kind{Rule: "format", Column: strconv.Itoa(3*i + j)}, "")
+			k.Add(row, Kind{Rule: "format", Column: strconv.Itoa(3*i + j)}, "")
 		}
 	}
-	list := k.List()
-	if len(list) != most+1 || list[1].Count != 1 || list[1].First[0].Line != 2 || list[most].First[0].Line != 5 {
+	list := k.List(func(at Spot) report.Place { return report.Place{Line: at.Line} })
+	if len(list) != most+1 || list[1].Rows != 1 || list[1].Examples[0].Line != 2 || list[most].Examples[0].Line != 5 {
 		t.Errorf("%d kinds: %+v", len(list), list)
 	}
 	// The first ten kinds come from four rows, the last of which has two kinds more.
-	if o := list[0]; o.Of != others || o.Count != 3*most-most/3 || len(o.First) != firstRows || o.First[0].Line != 5 {
+	if o := list[0]; o.Error != Others || o.Rule != "format" || o.Rows != 3*most-most/3 || len(o.Examples) != firstRows || o.Examples[0].Line != 5 {
 		t.Errorf("%+v", o)
 	}
 }

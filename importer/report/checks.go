@@ -114,23 +114,18 @@ func (c *Checks) problems() (list []Problem) {
 }
 
 // faults are what needs attention beside rows.
-func (c *Checks) faults() (faults []string) {
+func (c *Checks) faults() (faults Texts) {
 	if c == nil {
 		return nil
 	}
-	if failed := len(c.of("test")); failed > 0 {
-		faults = append(faults, fmt.Sprintf("%d of %s of the mapping %s", failed, english.Plural(c.Tests, "test", ""),
-			english.PluralWord(failed, "fails", "fail")))
-	}
-	if len(c.of("mapping")) > 0 {
-		faults = append(faults, "the mapping cannot make leads yet")
-	}
+	failed := len(c.of("test"))
+	faults.Add(failed > 0, "%d of %s of the mapping %s", failed, english.Plural(c.Tests, "test", ""),
+		english.PluralWord(failed, "fails", "fail"))
+	faults.Add(len(c.of("mapping")) > 0, "the mapping cannot make leads yet")
 	for _, p := range c.of("lost") {
-		faults = append(faults, p.File+" could not be read to its end")
+		faults.Add(true, "%s could not be read to its end", p.File)
 	}
-	if c.Strict > 0 {
-		faults = append(faults, "--strict counts what the notes and lists name")
-	}
+	faults.Add(c.Strict > 0, "--strict counts what the notes and lists name")
 	return faults
 }
 
@@ -156,6 +151,11 @@ type Assignment struct {
 	Entry          int    `json:"entry,omitzero"`
 	Others         bool   `json:"others,omitzero"`
 	Rows           int    `json:"rows"`
+}
+
+// Assignments lists counted ones, which are the keys without Rows, most rows first.
+func Assignments(rows map[Assignment]int) []Assignment {
+	return mostFirst(rows, func(a *Assignment, n int) { a.Rows = n })
 }
 
 // Projected are the lead requests that the run would send when all goes well.
@@ -195,77 +195,60 @@ const Annotations = "github"
 // maxAnnotations is how many are printed: GitHub shows ten of a step.
 const maxAnnotations = 100
 
-// CheckProblems says whether problems can be written to a file of this name.
-func CheckProblems(path string) error {
-	if path == "" || path == Annotations || slices.Contains([]string{".csv", ".jsonl"},
-		strings.ToLower(filepath.Ext(path))) {
-		return nil
-	}
-	return errors.New("the name of the file of --problems ends neither with .csv nor with .jsonl")
-}
-
-// openProblems finds how problems are written.
-func (r *Run) openProblems() error {
-	if left := maxAnnotations; r.files.Problems == Annotations {
-		r.problems = func(batch []Problem) error {
-			batch = batch[:min(len(batch), left)]
-			left -= len(batch)
-			return writeEach(r.files.Annotate, batch, annotation)
+// openProblems opens the file of problems, if one is wanted.
+func (r *Run) openProblems() {
+	switch path := r.files.Problems; strings.ToLower(filepath.Ext(path)) {
+	case ".csv":
+		r.problems = r.create("", path)
+		beginLines[Problem](r, r.problems)
+	case ".jsonl":
+		r.problems = r.create("", path)
+	default:
+		if r.err == nil && path != "" && path != Annotations {
+			r.err = errors.New("the name of the file of --problems ends neither with .csv nor with .jsonl, and is not github")
 		}
-		return nil
 	}
-	out := r.create("", r.files.Problems)
-	if out == nil {
-		return r.err
-	}
-	if strings.EqualFold(filepath.Ext(out.path), ".jsonl") {
-		r.problems = func(batch []Problem) error { return writeEach(out, batch, object) }
-		return nil
-	}
-	r.problems = func(batch []Problem) error { return writeLines(r, out, batch, nil) }
-	return beginLines[Problem](out, "value", r.files.ProblemValues)
 }
 
-// Tells says whether problems are written at all.
-func (r *Run) Tells() bool { return r.problems != nil }
-
-// Problems writes what is wrong, with rows and, in the end, beside them. An error is the first that any of the run's
-// files met.
+// Problems writes what is wrong, with rows and, in the end, beside them, if it is wanted. An error is the first that
+// any of the run's files met.
 func (r *Run) Problems(batch []Problem) error {
-	if r.problems != nil && r.err == nil && len(batch) > 0 {
-		r.err = r.problems(batch)
+	line, to := Problem.object, io.Writer(r.problems)
+	switch {
+	case r.files.Problems == Annotations:
+		batch = batch[:min(len(batch), maxAnnotations-r.annotated)]
+		r.annotated += len(batch)
+		line, to = Problem.annotation, r.files.Annotate
+	case r.problems == nil || r.problems.lines != nil:
+		return writeLines(r, r.problems, batch, nil)
+	}
+	for _, p := range batch {
+		p.File, p.Column, p.Text, p.Value = EscapeLine(p.File), Escape(p.Column), Escape(p.Text), Escape(p.Value)
+		r.writeLine(to, line(p))
 	}
 	return r.err
 }
 
-// writeEach writes a line for each problem, made fit to be shown.
-func writeEach(to io.Writer, batch []Problem, line func(Problem) ([]byte, error)) error {
-	for _, p := range batch {
-		p.File, p.Column, p.Text, p.Value = EscapeLine(p.File), Escape(p.Column), Escape(p.Text), Escape(p.Value)
-		b, err := line(p)
-		if err == nil {
-			_, err = to.Write(append(b, '\n'))
-		}
-		if err != nil {
-			return err
-		}
+func (r *Run) writeLine(to io.Writer, line []byte) {
+	if r.err == nil {
+		_, r.err = to.Write(append(line, '\n'))
 	}
-	return nil
 }
 
-func object(p Problem) ([]byte, error) {
-	b, err := json.Marshal(p)
-	return EscapeJSON(b), err
+// object is a problem as a JSON object.
+func (p Problem) object() []byte {
+	b, _ := json.Marshal(p) // its texts are escaped: nothing fails
+	return EscapeJSON(b)
 }
 
 // property writes what ends a value in a command of GitHub's workflows as such a command has it.
 var property = strings.NewReplacer("%", "%25", ":", "%3A", ",", "%2C")
 
 // annotation is a problem as a command of GitHub's workflows.
-func annotation(p Problem) ([]byte, error) {
+func (p Problem) annotation() []byte {
 	at := "file=" + property.Replace(p.File) + ",title=" + property.Replace(p.Rule)
 	if p.Line > 0 {
 		at += ",line=" + strconv.Itoa(p.Line)
 	}
-	return fmt.Appendf(nil, "::error %s::%s", at, strings.ReplaceAll(inColumn(p.Column, p.Text), "%", "%25")), nil
+	return fmt.Appendf(nil, "::error %s::%s", at, strings.ReplaceAll(inColumn(p.Column, p.Text), "%", "%25"))
 }

@@ -281,8 +281,9 @@ func TestAnnotationsAreBounded(t *testing.T) {
 }
 
 func TestProblemsNeedAKnownEnding(t *testing.T) {
-	for path, ok := range map[string]bool{"": true, "github": true, "a/b.CSV": true, "x.jsonl": true, "x.xml": false, "x.json": false, "x": false, "-": false} {
-		if err := CheckProblems(path); (err == nil) != ok {
+	dir := t.TempDir()
+	for path, ok := range map[string]bool{"": true, "github": true, dir + "/b.CSV": true, dir + "/x.jsonl": true, "x.xml": false, "x.json": false, "x": false, "-": false} {
+		if _, err := OpenRun(Files{Problems: path}); (err == nil) != ok {
 			t.Errorf("%q: %v", path, err)
 		}
 	}

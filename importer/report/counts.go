@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -123,16 +124,15 @@ func (s *Summary) inService() string {
 	if n == nil || n.Of == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("In the service: %s of %s", humanize.Comma(int64(n.Rows)), english.Plural(n.Of, "row", ""))
+	var parts Texts
+	so := ""
 	if s.halted() { // it may not have read all
-		text += " read so far"
+		so = " read so far"
 	}
-	if n.InDoubt > 0 {
-		text += fmt.Sprintf(", %s in doubt", humanize.Comma(int64(n.InDoubt)))
-	}
-	if n.None > 0 {
-		text += fmt.Sprintf(", %s without a lead", humanize.Comma(int64(n.None)))
-	}
+	parts.Add(true, "In the service: %s of %s%s", humanize.Comma(int64(n.Rows)), english.Plural(n.Of, "row", ""), so)
+	parts.Add(n.InDoubt > 0, "%s in doubt", humanize.Comma(int64(n.InDoubt)))
+	parts.Add(n.None > 0, "%s without a lead", humanize.Comma(int64(n.None)))
+	text := strings.Join(parts, ", ")
 	if rejects := s.paths("rejects"); len(rejects) > 0 && n.Rows < n.Of {
 		text += ": " + filepath.Base(rejects[0])
 	}
@@ -144,13 +144,6 @@ type Reconciliation struct {
 	Verdicts []VerdictCount `json:"verdicts"`
 	Sample   *Sample        `json:"sample,omitempty"`
 	Rewrites bool           `json:"rewrites,omitzero"` // leads were read by an update of their ExternalID
-}
-
-func (r *Reconciliation) changedNothing() string {
-	if r.Rewrites {
-		return "No Status and no Content was changed; the ExternalID that was last confirmed was written again."
-	}
-	return "Nothing was changed on the service."
 }
 
 // absent is how many known leads no row names.

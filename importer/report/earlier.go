@@ -61,19 +61,12 @@ func Read(path string) (*Summary, error) {
 	return s, nil
 }
 
-const mostNames = 10_000 // of a folder that are looked at
-
 // Newest reads the summaries of the newest runs, most at most, whose folders lie in the parents. Those of another user
 // count as none, except the user who called sudo.
 func Newest(parents []string, most int) []*Summary {
 	written := map[string]time.Time{} // by path of the summary
 	for _, parent := range parents {
-		dir, err := os.Open(parent)
-		if err != nil {
-			continue
-		}
-		entries, _ := dir.ReadDir(mostNames) // as many as there are
-		dir.Close()
+		entries, _ := os.ReadDir(parent) // of none
 		for _, e := range entries {
 			path := filepath.Join(parent, e.Name(), summaryFile)
 			if info, err := os.Lstat(path); err == nil && e.IsDir() && info.Mode().IsRegular() && disk.Mine(info) {
@@ -98,7 +91,7 @@ func Newest(parents []string, most int) []*Summary {
 type Before struct {
 	At    time.Time // when that run began
 	seed  maphash.Seed
-	since map[uint64]time.Time
+	since map[uint64]string
 }
 
 const (
@@ -106,14 +99,9 @@ const (
 	mostOld  = 200_000 // rows that are compared; further ones count as new
 )
 
-// ReadBefore finds that run among the folders in parents, and in the run's own folder, which it may use again; nil
-// where none is at hand, or its rejects are gone.
-func ReadBefore(parents []string, own string, like *Summary) *Before {
-	runs := Newest(parents, mostRuns)
-	if s, err := Read(filepath.Join(own, summaryFile)); own != "" && err == nil {
-		runs = append(runs, s)
-	}
-	runs = slices.DeleteFunc(runs, func(s *Summary) bool {
+// ReadBefore finds that run among the folders in parents; nil where none is at hand, or its rejects are gone.
+func ReadBefore(parents []string, like *Summary) *Before {
+	runs := slices.DeleteFunc(Newest(parents, mostRuns), func(s *Summary) bool {
 		finished := s.Outcome == "complete" || s.Outcome == "attention"
 		same := s.Mapping.Path == like.Mapping.Path || s.Mapping.SHA256 == like.Mapping.SHA256
 		return !finished || s.DryRun || !same || s.Command != like.Command || s.Target != like.Target ||
@@ -123,7 +111,7 @@ func ReadBefore(parents []string, own string, like *Summary) *Before {
 		return nil
 	}
 	last := slices.MaxFunc(runs, func(a, b *Summary) int { return a.FinishedAt.Compare(b.FinishedAt) })
-	b := &Before{At: last.StartedAt, seed: maphash.MakeSeed(), since: map[uint64]time.Time{}}
+	b := &Before{At: last.StartedAt, seed: maphash.MakeSeed(), since: map[uint64]string{}}
 	for _, f := range last.Files {
 		if f.Name != "rejects" {
 			continue
@@ -140,9 +128,9 @@ func ReadBefore(parents []string, own string, like *Summary) *Before {
 }
 
 // Since says since when a row has needed attention, for the same reason; false: since now.
-func (b *Before) Since(rej *Reject) (at time.Time, old bool) {
+func (b *Before) Since(rej *Reject) (at string, old bool) {
 	if b == nil {
-		return at, false
+		return "", false
 	}
 	at, old = b.since[b.hash(rej.shown())]
 	return at, old
@@ -162,10 +150,10 @@ func (b *Before) hash(n Reject) uint64 {
 	return maphash.String(b.seed, strings.Join([]string{n.Namespace, n.Key, n.Outcome, n.Error}, "\x00"))
 }
 
-// add takes a row of rejects.
+// add takes a row of rejects. A person may have edited its times.
 func (b *Before) add(rej Reject) {
-	if rej.Since.IsZero() {
-		rej.Since = b.At
+	if _, err := time.Parse(time.RFC3339, rej.Since); err != nil {
+		rej.Since = b.At.UTC().Format(time.RFC3339)
 	}
 	if len(b.since) < mostOld {
 		b.since[b.hash(rej)] = rej.Since
@@ -196,7 +184,7 @@ func eachObject(in *bufio.Reader, f func(Reject)) error {
 		var row struct {
 			Note Reject `json:"leadferry"`
 		}
-		if json.Unmarshal(bytes.TrimSpace(line), &row) == nil || row.Note.Key != "" { // its times may have been edited
+		if json.Unmarshal(bytes.TrimSpace(line), &row) == nil {
 			f(row.Note)
 		}
 		if errors.Is(err, io.EOF) {
@@ -216,29 +204,29 @@ func eachLine(in *bufio.Reader, prefix string, f func(Reject)) error {
 	r := csv.NewReader(in)
 	r.Comma, _ = utf8.DecodeRune(bytes.TrimPrefix(behind, []byte(`"`)))
 	r.FieldsPerRecord, r.LazyQuotes = -1, true
-	names, err := r.Read()
-	for err == nil {
-		var row []string
-		if row, err = r.Read(); err != nil {
-			break
+	for names := []string(nil); ; {
+		row, err := r.Read()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case names == nil:
+			names = row
+			continue
 		}
-		cell := func(name string) string {
-			if i := slices.Index(names, prefix+name); i >= 0 && i < len(row) {
-				return row[i]
+		cells := map[string]string{}
+		for i, cell := range row[:min(len(row), len(names))] {
+			if name, ours := strings.CutPrefix(names[i], prefix); ours {
+				cells[name] = cell
 			}
-			return ""
 		}
-		line, _ := strconv.Atoi(cell("line"))
-		since, _ := time.Parse(time.RFC3339, cell("since"))
+		line, _ := strconv.Atoi(cells["line"])
 		f(Reject{
-			Line: line, Key: cell("key"), Namespace: cell("namespace"), Outcome: cell("outcome"), Since: since,
-			Error: strings.TrimPrefix(cell("error"), "'"),
+			Line: line, Key: cells["key"], Namespace: cells["namespace"], Outcome: cells["outcome"], Since: cells["since"],
+			Error: strings.TrimPrefix(cells["error"], "'"),
 		})
 	}
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
 }
 
 // Holds reports whether a results, reconciliation or rejects file of a run has a row whose key is wanted.

@@ -2,13 +2,13 @@ package report
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -269,7 +269,7 @@ func TestAFullDiskStopsResultsEarly(t *testing.T) { // faults 15
 	r := open(t, Files{Results: "/dev/full"})
 	var err error
 	for i := 0; err == nil && i < outputBuffer; i++ {
-		err = r.Results([]Result{{Line: strconv.Itoa(i)}})
+		err = r.Results([]Result{{Line: fmt.Sprint(i)}})
 	}
 	if !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("after %d results: %v", outputBuffer, err)

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -14,20 +15,17 @@ import (
 )
 
 // leftBy is what a worker of a fleet has left in the ledger: its summary in the end, or its rows and figures so far.
-func leftBy(w *checkpoint.Member) (*Summary, error) {
-	s, soFar := &Summary{Outcome: Running}, RowCounts{}
-	var err error
-	if len(w.Rows) > 0 {
-		err = json.Unmarshal(w.Rows, &soFar)
-	}
-	if len(w.Summary) > 0 && err == nil {
+func leftBy(w *checkpoint.Member) (s *Summary, err error) {
+	s = &Summary{Outcome: Running}
+	if len(w.Summary) > 0 {
 		err = json.Unmarshal(w.Summary, s, jsontext.AllowInvalidUTF8(true))
+	}
+	if s.Outcome == Running && len(w.Rows) > 0 {
+		s.Rows = RowCounts{}
+		err = errors.Join(err, json.Unmarshal(w.Rows, &s.Rows))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read what the worker of shard %d has told: %w", w.Shard, err)
-	}
-	if s.Outcome == Running {
-		s.Rows = soFar
 	}
 	return s, nil
 }
@@ -63,15 +61,14 @@ func Fleet(name string, shards int, members []checkpoint.Member) (*Summary, erro
 		}
 	}
 	var missing []string // shards that no worker has begun, or whose last one did not come to its end
-	var codes []int      // of newest workers that came to their end
 	for shard, own := range newest {
-		if own == nil || own.Outcome == Running {
+		if own == nil {
+			own = &Summary{Outcome: Running}
+		}
+		if all.addRows(own); own.Outcome == Running {
 			missing = append(missing, fmt.Sprint(shard))
 		} else {
-			codes = append(codes, own.ExitCode)
-		}
-		if own != nil {
-			all.addRows(own)
+			all.ExitCode = Graver(all.ExitCode, own.ExitCode)
 		}
 	}
 	all.Organizations, all.Transitions = Organizations(organizations), Transitions(moves)
@@ -85,7 +82,7 @@ func Fleet(name string, shards int, members []checkpoint.Member) (*Summary, erro
 	if all.DurationS = max(all.FinishedAt.Sub(all.StartedAt).Seconds(), 0); all.DurationS > 0 {
 		all.ThroughputRowsPerS = float64(all.Rows.Read) / all.DurationS
 	}
-	all.endAsOne(codes, missing)
+	all.endAsOne(missing)
 	return all, nil
 }
 
@@ -116,17 +113,13 @@ func (s *Summary) addRows(w *Summary) {
 	if s.Command == "" {
 		s.Command, s.Version, s.Mapping, s.Target = w.Command, w.Version, w.Mapping, w.Target
 		s.Checkpoint.Path, s.Checkpoint.ID, s.Checkpoint.Leads = w.Checkpoint.Path, w.Checkpoint.ID, w.Checkpoint.Leads
+		s.Inputs = slices.Clone(w.Inputs)
+		each(s.Inputs, func(in *Input) { in.Rows = 0 })
 	}
 	s.Checkpoint.Leads = min(s.Checkpoint.Leads, w.Checkpoint.Leads)
 	for i, in := range w.Inputs {
-		if i == len(s.Inputs) {
-			s.Inputs = append(s.Inputs, Input{})
-		}
-		rows := s.Inputs[i].Rows + in.Rows
-		if s.Inputs[i].SHA256 == "" { // of none, or of a worker that has not read all
-			s.Inputs[i] = in
-		}
-		s.Inputs[i].Rows = rows
+		s.Inputs[i].Rows += in.Rows
+		s.Inputs[i].SHA256 = cmp.Or(s.Inputs[i].SHA256, in.SHA256) // that of a worker that has read all
 	}
 	s.StopReason = cmp.Or(s.StopReason, w.StopReason)
 	s.DroppedValues += w.DroppedValues
@@ -159,23 +152,18 @@ func addUp[T any](all *T, own T) {
 	}
 }
 
-// endAsOne says how the fleet ended as if it had been one run: the first that applies of 130, 4, 3, 5 and 1.
-func (s *Summary) endAsOne(codes []int, missing []string) {
+// endAsOne says how the fleet ended as if it had been one run. missing are the shards that did not come to their end.
+func (s *Summary) endAsOne(missing []string) {
 	if len(missing) > 0 {
-		codes = append(codes, 3)
+		s.ExitCode = Graver(s.ExitCode, codeStopped)
 		s.StopReason = cmp.Or(s.StopReason, fmt.Sprintf("%s not come to an end: %s",
 			english.Plural(len(missing), "shard has", "shards have"),
 			english.WordSeries(missing[:min(len(missing), 10)], "and")))
 		s.Hint = "wait for their workers, or start them again where they have died: leadferry checkpoint workers " +
 			"lists them"
 	}
-	for _, code := range []int{1, 5, 3, 4, 130} {
-		if slices.Contains(codes, code) {
-			s.ExitCode = code
-		}
-	}
 	switch {
-	case s.StopReason != "" && s.ExitCode == 130 && len(missing) == 0:
+	case s.StopReason != "" && s.ExitCode == codeInterrupted && len(missing) == 0:
 		s.Outcome = "interrupted"
 	case s.StopReason != "":
 		s.Outcome = "stopped"

@@ -2,11 +2,11 @@ package report
 
 import (
 	"bufio"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,31 +36,6 @@ var runFiles = spelling.Form(`^(?:(summary)\.json|(results)\.csv|(reconciliation
 func RunFile(name string) string {
 	if m := runFiles().FindStringSubmatch(name); m != nil {
 		return strings.Join(m[1:], "")
-	}
-	return ""
-}
-
-// Foreign is the path of a file that is in a folder where a run would leave one, and that no run wrote; or "".
-func Foreign(folder string) string {
-	for _, of := range []struct{ name, begins string }{
-		{summaryFile, "{\n  \"run_id\":"},
-		{resultsFile, "file,line,row,key,"}, // where the mapping has a namespace, its column follows
-		{reconciliationFile, "file,line,row,key,lead_id,"},
-	} {
-		path := filepath.Join(folder, of.name)
-		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
-			continue
-		}
-		f, err := os.Open(path)
-		if err != nil {
-			continue // writing says why not
-		}
-		begins := make([]byte, len(of.begins))
-		_, err = io.ReadFull(f, begins)
-		f.Close()
-		if err != nil || string(begins) != of.begins {
-			return path
-		}
 	}
 	return ""
 }
@@ -97,7 +72,8 @@ func makeFolder(path string) (folder *os.Root, earlier []string, err error) {
 }
 
 // leftIn names what an earlier run left in a folder, complete or not. Where it left neither summary nor results, rejects
-// that lie there are the user's own. Files and links are replaced; anything else where a run would write is an error.
+// that lie there are the user's own. Files and links are replaced; anything else where a run would write is an error,
+// and so is a file that no run has written.
 func leftIn(folder *os.Root, path string) (names []string, err error) {
 	entries, err := fs.ReadDir(folder.FS(), ".")
 	ran := false
@@ -108,6 +84,8 @@ func leftIn(folder *os.Root, path string) (names []string, err error) {
 			continue
 		case e.Type()&^fs.ModeSymlink != 0:
 			return nil, fmt.Errorf("%s is no file, and a run's file would be there", filepath.Join(path, e.Name()))
+		case e.Type() == 0 && foreign(folder, e.Name()):
+			return nil, fmt.Errorf("%s would be replaced, which no run has written", filepath.Join(path, e.Name()))
 		}
 		ran = ran || kind == "summary" || kind == "results"
 		names = append(names, e.Name())
@@ -116,6 +94,23 @@ func leftIn(folder *os.Root, path string) (names []string, err error) {
 		names = nil
 	}
 	return names, err
+}
+
+// foreign reports whether a file bears the name of one that runs write, and begins in another way. An empty one may be
+// anybody's, and one that cannot be read is not replaced anyway.
+func foreign(folder *os.Root, name string) bool {
+	begins := map[string]string{
+		summaryFile: "{\n  \"run_id\":",
+		resultsFile: "file,line,row,key,", reconciliationFile: "file,line,row,key,lead_id,",
+	}[name]
+	f, err := folder.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	have := make([]byte, len(begins))
+	n, err := io.ReadFull(f, have)
+	return n > 0 && (err != nil || string(have) != begins)
 }
 
 // checkMade fails when an open folder is not the one that was made at path just now.
@@ -162,7 +157,7 @@ func (s *Summary) Prune(parent string, keep int) (bad error) {
 		return err
 	}
 	defer root.Close()
-	runs := slices.DeleteFunc(Newest([]string{parent}, mostNames), func(r *Summary) bool {
+	runs := slices.DeleteFunc(Newest([]string{parent}, math.MaxInt), func(r *Summary) bool {
 		known := r.Target == s.Target && r.Checkpoint.ID == s.Checkpoint.ID && r.Checkpoint.Path == s.Checkpoint.Path
 		return !known || r.DryRun || !runFolder().MatchString(filepath.Base(filepath.Dir(r.SummaryPath)))
 	})
@@ -210,9 +205,7 @@ type output struct {
 	file    *os.File
 	opened  fs.FileInfo // to know the file again
 	buffer  *bufio.Writer
-	lines   *csv.Writer           // into the buffer; nil: other text
-	shown   []func(string) string // how each column of lines of ours is
-	without int                   // the column of these that this run does not write, or -1
+	lines   *lines // into the buffer; nil: other text
 
 	delimiter rune     // of rejects; 0: JSONL
 	names     []string // of rejects: the rows' own columns

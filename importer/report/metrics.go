@@ -16,18 +16,6 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Metrics is the file of --metrics: what alerts need of the last run, as gauges in the Prometheus text format for
-// node_exporter's textfile collector. A run that begins writes it with leadferry_run_in_progress 1, and in the end with
-// 0 and its counts, so a run that was killed is one in progress. When the last run came to its end is carried on from
-// the file that is there. All series have the labels command, target and mapping; each schedule needs a file of its
-// own. It is for all to read: no text of a row is in it.
-type Metrics struct {
-	Path, Command string
-	Target        Target
-	Mapping       string // path; its last element becomes a label
-	Started       time.Time
-}
-
 // CheckMetrics refuses a device, a pipe or "-" as the file of metrics: it is replaced, not written into.
 func CheckMetrics(path string) error {
 	info, err := os.Stat(path)
@@ -42,52 +30,55 @@ func CheckMetrics(path string) error {
 	return err
 }
 
-// GoesOn, in place of an exit code, is that of a run that has begun.
-const GoesOn = -1
-
 const (
 	namespace    = "leadferry_"
 	inProgress   = "run_in_progress"
 	lastComplete = "last_complete_timestamp_seconds"
 )
 
-// Write replaces the file: with the exit code of the program and the counts of s, which is nil when the run ended
-// before its first row, or never began. An error says what could not be read of the old file, or that the new one could
-// not be written; the run need not end for it.
-func (m *Metrics) Write(s *Summary, code int) error {
-	old, last, unread := lastRun(m.Path) // last: when the last run with these labels came to its end
+// Refused is the Outcome of a run that never began.
+const Refused = "refused"
+
+// WriteMetrics replaces the file of --metrics: what alerts need of the last run, as gauges in the Prometheus text format
+// for node_exporter's textfile collector. A run that begins writes it with leadferry_run_in_progress 1, and in the end
+// with 0 and its counts, so a run that was killed is one in progress. When the last run came to its end is carried on
+// from the file that is there. All series have the labels command, target and mapping; each schedule needs a file of
+// its own. It is for all to read: no text of a row is in it. An error says what could not be read of the old file, or
+// that the new one could not be written; the run need not end for it.
+func WriteMetrics(path string, s *Summary) error {
+	old, last, unread := lastRun(path) // last: when the last run with these labels came to its end
 	if unread != nil {
 		unread = fmt.Errorf("read the metrics of the last run, so that it is not known when it was: %w", unread)
 	}
 	labels := prometheus.Labels{
-		"command": m.Command, "target": m.Target.String(), "mapping": strings.ToValidUTF8(filepath.Base(m.Mapping), "?"),
+		"command": s.Command, "target": s.Target.String(),
+		"mapping": strings.ToValidUTF8(filepath.Base(s.Mapping.Path), "?"),
 	}
-	if old != nil && (m.Target.LeadsURL == "" || m.Mapping == "") { // of a command that was refused
+	if old != nil && (s.Target.LeadsURL == "" || s.Mapping.Path == "") { // of a command that was refused
 		labels["target"], labels["mapping"] = old["target"], old["mapping"]
 	}
 	if !maps.Equal(old, labels) {
 		last = 0
 	}
-	g, began, progress := gauges{prometheus.NewRegistry(), labels}, m.Started, 1.0
-	if s != nil {
-		began = s.StartedAt
-		if s.Outcome == "complete" || s.Outcome == "attention" {
-			last = seconds(s.FinishedAt)
-		}
+	if s.Outcome == "complete" || s.Outcome == "attention" {
+		last = seconds(s.FinishedAt)
+	}
+	g, progress := gauges{prometheus.NewRegistry(), labels}, 1.0
+	if s.Outcome != Running && s.Outcome != Refused {
 		g.counts(s)
 	}
 	if last > 0 {
 		g.set(lastComplete, "Unix time at which the last run ended that came to the end of its input, whatever became "+
 			"of the rows.", last)
 	}
-	g.set("run_start_timestamp_seconds", "Unix time at which the run began.", seconds(began))
-	if code != GoesOn {
+	g.set("run_start_timestamp_seconds", "Unix time at which the run began.", seconds(s.StartedAt))
+	if s.Outcome != Running {
 		progress = 0
 		g.set("run_exit_code", "Exit code of the run: 0 no row needs attention, 1 some do, 2 usage, 3 stopped early, 4 "+
-			"checkpoint, 5 rows in doubt, 130 interrupted.", float64(code))
+			"checkpoint, 5 rows in doubt, 130 interrupted.", float64(s.ExitCode))
 	}
 	g.set(inProgress, "Whether the run goes on: 1 also when it was killed.", progress)
-	if err := prometheus.WriteToTextfile(m.Path, g.Registry); err != nil {
+	if err := prometheus.WriteToTextfile(path, g.Registry); err != nil {
 		return errors.Join(unread, fmt.Errorf("write the metrics: %w", err))
 	}
 	return unread

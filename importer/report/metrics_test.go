@@ -17,26 +17,25 @@ import (
 // clock is the beginning of a run; runs of these tests take ten seconds.
 var clock = time.Date(2026, 5, 12, 2, 30, 0, 0, time.UTC)
 
-func nightly(path string) *Metrics {
-	return &Metrics{
-		Path: path, Command: "sync", Mapping: "/etc/leadferry/crm.yaml", Started: clock,
-		Target: Target{BaseURL: "https://api.example.com", LeadsURL: "https://user:pass@leads.example.com:8443/eu", TrunkID: "t-1"},
-	}
-}
-
 func ended(outcome string, code int) *Summary {
 	return &Summary{
 		Command: "sync", Outcome: outcome, ExitCode: code, StartedAt: clock, FinishedAt: clock.Add(10 * time.Second), DurationS: 10,
-		Rows:     RowCounts{Read: 200, Updated: 28, Unchanged: 170, Unmatched: 1, Conflict: 1},
+		Target:  Target{BaseURL: "https://api.example.com", LeadsURL: "https://user:pass@leads.example.com:8443/eu", TrunkID: "t-1"},
+		Mapping: File{Path: "/etc/leadferry/crm.yaml"}, Rows: RowCounts{Read: 200, Updated: 28, Unchanged: 170, Unmatched: 1, Conflict: 1},
 		Requests: Requests{Update: 29, Token: 1},
 	}
 }
 
+// begun is a run at its beginning that ends as s.
+func begun(s *Summary) *Summary {
+	return &Summary{Command: s.Command, Outcome: Running, StartedAt: s.StartedAt, Target: s.Target, Mapping: s.Mapping}
+}
+
 // night is one run from its beginning to its end.
-func night(t *testing.T, m *Metrics, s *Summary, code int) {
+func night(t *testing.T, path string, s *Summary) {
 	t.Helper()
-	must.Do(t, m.Write(nil, GoesOn))
-	must.Do(t, m.Write(s, code))
+	must.Do(t, WriteMetrics(path, begun(s)))
+	must.Do(t, WriteMetrics(path, s))
 }
 
 // value is the number of the one series that begins with a name, labels left out.
@@ -54,7 +53,7 @@ func value(t *testing.T, path, name string) string {
 
 func TestMetricsOfARunThatEnded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leadferry.prom")
-	night(t, nightly(path), ended("attention", 1), 1)
+	night(t, path, ended("attention", 1))
 	got := read(t, path)
 	golden := filepath.Join("testdata", "metrics.prom")
 	same(t, read(t, golden), got)
@@ -64,10 +63,10 @@ func TestMetricsOfARunThatEnded(t *testing.T) {
 // A run that was killed leaves what its beginning wrote.
 func TestMetricsOfARunThatWasKilled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leadferry.prom")
-	night(t, nightly(path), ended("complete", 0), 0)
-	again := nightly(path)
-	again.Started = clock.Add(24 * time.Hour)
-	must.Do(t, again.Write(nil, GoesOn))
+	night(t, path, ended("complete", 0))
+	again := ended(Running, 0)
+	again.StartedAt = clock.Add(24 * time.Hour)
+	must.Do(t, WriteMetrics(path, again))
 	for name, want := range map[string]string{
 		"run_in_progress": "1", "run_start_timestamp_seconds": "1.7786394e+09",
 		"run_exit_code": "none", "run_requests": "none", lastComplete: "1.77855301e+09",
@@ -88,27 +87,22 @@ func TestLastRunsLiveOn(t *testing.T) {
 	tests := []struct {
 		name, command string
 		s             *Summary
-		code          int
 		complete      string
 	}{
-		{"no row needs attention", "sync", ended("complete", 0), 0, second},
-		{"a row is in doubt", "sync", ended("attention", 5), 5, second},
-		{"standard output was closed", "sync", ended("complete", 0), 3, second},
-		{"stopped early", "sync", ended("stopped", 3), 3, first},
-		{"the time was up, no row was left", "sync", ended("stopped", 0), 0, first},
-		{"refused before the first row", "sync", nil, 2, first},
-		{"a dry run", "sync", dry, 0, second},
-		{"another command", "import", ended("stopped", 3), 3, "none"},
+		{"no row needs attention", "sync", ended("complete", 0), second},
+		{"a row is in doubt", "sync", ended("attention", 5), second},
+		{"standard output was closed", "sync", ended("complete", 3), second},
+		{"stopped early", "sync", ended("stopped", 3), first},
+		{"the time was up, no row was left", "sync", ended("stopped", 0), first},
+		{"refused before the first row", "sync", ended(Refused, 2), first},
+		{"a dry run", "sync", dry, second},
+		{"another command", "import", ended("stopped", 3), "none"},
 	}
 	for _, tt := range tests {
 		path := filepath.Join(t.TempDir(), "leadferry.prom")
-		night(t, nightly(path), ended("complete", 0), 0)
-		if tt.s != nil {
-			later(tt.s)
-		}
-		run := nightly(path)
-		run.Command = tt.command
-		night(t, run, tt.s, tt.code)
+		night(t, path, ended("complete", 0))
+		later(tt.s).Command = tt.command
+		night(t, path, tt.s)
 		same(t, []string{tt.complete, "0"}, []string{value(t, path, lastComplete), value(t, path, "run_in_progress")}, tt.name)
 	}
 }
@@ -120,16 +114,15 @@ func TestAnOldFileThatCannotBeRead(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "leadferry.prom")
 		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
-		m := nightly(path)
-		err := m.Write(nil, GoesOn)
+		err := WriteMetrics(path, ended(Running, 0))
 		if (err == nil) != (text == "") || err != nil && !strings.Contains(err.Error(), "read the metrics of the last run") {
 			t.Errorf("%v: error %v", name, err)
 		}
 		if value(t, path, "run_in_progress") != "1" || value(t, path, lastComplete) != "none" {
 			t.Error(name, read(t, path))
 		}
-		must.Do(t, m.Write(ended("complete", 0), 0))
-		night(t, nightly(path), ended("stopped", 3), 3)
+		must.Do(t, WriteMetrics(path, ended("complete", 0)))
+		night(t, path, ended("stopped", 3))
 		same(t, "1.77855301e+09", value(t, path, lastComplete), "last complete", name)
 	}
 }
@@ -140,7 +133,7 @@ func TestMetricsFileIsForOthersToRead(t *testing.T) {
 	path, target := filepath.Join(dir, "leadferry.prom"), filepath.Join(dir, "target")
 	must.Do(t, os.WriteFile(target, []byte("# a file of somebody else\n"), 0o600))
 	must.Do(t, os.Symlink(target, path))
-	night(t, nightly(path), ended("complete", 0), 0)
+	night(t, path, ended("complete", 0))
 	info, err := os.Lstat(path)
 	must.Do(t, err)
 	if info.Mode() != fs.FileMode(0o644) {
@@ -154,8 +147,8 @@ func TestMetricsFileIsForOthersToRead(t *testing.T) {
 }
 
 func TestMetricsThatCannotBeWritten(t *testing.T) {
-	m := nightly(filepath.Join(t.TempDir(), "no such folder", "leadferry.prom"))
-	if m.Write(nil, GoesOn) == nil || m.Write(ended("complete", 0), 0) == nil {
+	path := filepath.Join(t.TempDir(), "no such folder", "leadferry.prom")
+	if WriteMetrics(path, ended(Running, 0)) == nil || WriteMetrics(path, ended("complete", 0)) == nil {
 		t.Error("no error")
 	}
 	for _, path := range []string{"-", os.DevNull, t.TempDir()} {
@@ -170,17 +163,16 @@ func TestMetricsOfAnyTexts(t *testing.T) {
 	dir := t.TempDir()
 	text := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))
 	rapid.Check(t, func(t *rapid.T) {
-		run := nightly(filepath.Join(dir, "leadferry.prom"))
-		run.Command = strings.ToValidUTF8(text.Draw(t, "command"), "")
-		run.Mapping, run.Target.TrunkID, run.Target.LeadsURL = text.Draw(t, "mapping"), text.Draw(t, "trunk"), text.Draw(t, "url")
-		s := ended("complete", 0)
-		must.Do(t, os.RemoveAll(run.Path))
+		s, path := ended("complete", 0), filepath.Join(dir, "leadferry.prom")
+		s.Command = strings.ToValidUTF8(text.Draw(t, "command"), "")
+		s.Mapping.Path, s.Target.TrunkID, s.Target.LeadsURL = text.Draw(t, "mapping"), text.Draw(t, "trunk"), text.Draw(t, "url")
+		must.Do(t, os.RemoveAll(path))
 		for range 2 {
-			must.Do(t, run.Write(nil, GoesOn))
-			must.Do(t, run.Write(s, 0))
+			must.Do(t, WriteMetrics(path, begun(s)))
+			must.Do(t, WriteMetrics(path, s))
 		}
-		must.Do(t, run.Write(nil, GoesOn))
-		labels, last, err := lastRun(run.Path)
+		must.Do(t, WriteMetrics(path, begun(s)))
+		labels, last, err := lastRun(path)
 		if err != nil || labels == nil || last != seconds(s.FinishedAt) {
 			t.Fatalf("%v, %v, %v", labels, last, err)
 		}

@@ -22,18 +22,6 @@ type ProgressOptions struct {
 	Width    func() int   // of the terminal, which may change
 	Log      *slog.Logger // which leaves empty texts out
 	Total    int          // rows that are to be read; 0 = not known
-	DryRun   bool         // nothing is sent: what counts is rows read
-}
-
-// Tick is how far a run has come.
-type Tick struct {
-	Read      int // rows read
-	Sent      int // rows whose requests are done with
-	Known     int // rows that needed none: known from before, invalid or skipped
-	Attention int
-	InDoubt   int
-	InFlight  int
-	Paused    string // why requests wait, or ""
 }
 
 // Progress shows how far a run has come: a bar on a terminal, else a log line every 10 seconds. The time left counts
@@ -82,13 +70,13 @@ func (p *Progress) show(line string) {
 	_, _ = io.WriteString(p.options.Out, text)
 }
 
-// Update shows a new state.
-func (p *Progress) Update(t Tick) {
+// Update shows how far the run is. Where nothing is sent, what counts is rows read.
+func (p *Progress) Update(s *Summary) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	done, sent := t.Known+t.Sent, t.Sent
-	if p.options.DryRun {
-		done, sent = t.Read, t.Read
+	done, sent := s.Rows.Ended(), s.Sent
+	if s.DryRun {
+		done, sent = s.Rows.Read, s.Rows.Read
 	}
 	now, eta := time.Now(), ""
 	if sent == 0 { // known rows say nothing of how fast others are
@@ -97,15 +85,15 @@ func (p *Progress) Update(t Tick) {
 	if passed := now.Sub(p.began).Seconds(); passed >= 1 {
 		p.perSecond = float64(sent) / passed
 	}
-	if p.options.Total > 0 && t.Paused == "" && p.perSecond >= 0.01 { // else nobody can tell
+	if p.options.Total > 0 && s.Paused == "" && p.perSecond >= 0.01 { // else nobody can tell
 		eta = Duration(math.Ceil(float64(max(0, p.options.Total-done)) / p.perSecond))
 	}
 	switch {
 	case p.options.Terminal:
-		p.draw(t, eta, done)
+		p.draw(s, eta, done)
 	case now.Sub(p.logged) >= logEvery:
 		p.logged = now
-		p.log(t, eta)
+		p.log(s, eta)
 	}
 }
 
@@ -129,18 +117,14 @@ func (p *Progress) Stop() {
 
 // draw shows the bar with details by weight: what is at the end is cut where the terminal is narrow. The bar's end
 // stays one row ahead while the run goes on, as a full bar never moves again.
-func (p *Progress) draw(t Tick, eta string, done int) {
-	var details []string
-	add := func(shown bool, format string, value any) {
-		if shown {
-			details = append(details, fmt.Sprintf(format, value))
-		}
-	}
-	add(t.Paused != "", "paused: %s", t.Paused)
-	add(t.InDoubt > 0, "%s in doubt", humanize.Comma(int64(t.InDoubt)))
-	add(t.Attention > 0, "%s need attention", humanize.Comma(int64(t.Attention)))
-	add(eta != "", "%s left", eta)
-	add(true, "%.0f rows/s", p.perSecond)
+func (p *Progress) draw(s *Summary, eta string, done int) {
+	var details Texts
+	doubts, need := s.Rows.InDoubt, s.Attention()
+	details.Add(s.Paused != "", "paused: %s", s.Paused)
+	details.Add(doubts > 0, "%s in doubt", humanize.Comma(int64(doubts)))
+	details.Add(need > 0, "%s need attention", humanize.Comma(int64(need)))
+	details.Add(eta != "", "%s left", eta)
+	details.Add(true, "%.0f rows/s", p.perSecond)
 	p.bar.Describe(strings.Join(details, ", "))
 	if p.options.Total > 0 {
 		p.bar.ChangeMax(max(p.options.Total, done+1))
@@ -149,8 +133,8 @@ func (p *Progress) draw(t Tick, eta string, done int) {
 	p.show(strings.TrimSpace(p.bar.String()))
 }
 
-func (p *Progress) log(t Tick, eta string) {
-	p.options.Log.Info("progress", "read", t.Read, "sent", t.Sent, "known", t.Known, "attention", t.Attention,
-		"in_doubt", t.InDoubt, "in_flight", t.InFlight, "rows_per_s", int(p.perSecond+0.5), "left", eta,
-		"paused", Escape(t.Paused))
+func (p *Progress) log(s *Summary, eta string) {
+	p.options.Log.Info("progress", "read", s.Rows.Read, "sent", s.Sent, "known", s.Rows.Ended()-s.Sent,
+		"attention", s.Attention(), "in_doubt", s.Rows.InDoubt, "in_flight", s.InFlight,
+		"rows_per_s", int(p.perSecond+0.5), "left", eta, "paused", Escape(s.Paused))
 }

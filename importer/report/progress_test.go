@@ -30,14 +30,26 @@ func screen(written string) string {
 
 func wide() int { return 80 }
 
+// tick is how far a run is.
+type tick struct {
+	Read, Sent, Known, Rejected, InDoubt, InFlight int
+	Paused                                         string
+	DryRun                                         bool
+}
+
+func (t tick) summary() *Summary {
+	rows := RowCounts{Read: t.Read, Created: t.Sent - t.Rejected - t.InDoubt, Skipped: t.Known, Rejected: t.Rejected, InDoubt: t.InDoubt}
+	return &Summary{Rows: rows, Sent: t.Sent, InFlight: t.InFlight, Paused: t.Paused, DryRun: t.DryRun}
+}
+
 func TestTheBarShowsWhatIsLeftToSend(t *testing.T) {
-	run := func(step Tick, last Tick) func(*Progress) {
+	run := func(step tick, last tick) func(*Progress) {
 		return func(p *Progress) {
 			for i := range 10 {
-				p.Update(Tick{Read: step.Read * i, Sent: step.Sent * i, Known: step.Known})
+				p.Update(tick{Read: step.Read * i, Sent: step.Sent * i, Known: step.Known, DryRun: step.DryRun}.summary())
 				time.Sleep(time.Second)
 			}
-			p.Update(last)
+			p.Update(last.summary())
 		}
 	}
 	tests := []struct {
@@ -46,16 +58,16 @@ func TestTheBarShowsWhatIsLeftToSend(t *testing.T) {
 		act     func(*Progress)
 		want    string
 	}{
-		{"from the start", ProgressOptions{Total: 1000}, run(Tick{Sent: 40}, Tick{Sent: 400, InFlight: 8}), "40% [===>......] (400/1000) 15s left, 40 rows/s"},
-		{"known rows are not left", ProgressOptions{Total: 1000}, run(Tick{Sent: 10, Known: 800}, Tick{Sent: 100, Known: 800, Attention: 3, InDoubt: 1}), "90% [========>.] (900/1000) 1 in doubt, 3 need attention, 10s left, 10 rows/s"},
-		{"all known", ProgressOptions{Total: 1000}, run(Tick{Known: 1000}, Tick{Known: 1000}), "99% [========>.] (1000/1001) 0 rows/s"},
-		{"more rows than were counted", ProgressOptions{Total: 10}, run(Tick{Sent: 40}, Tick{Sent: 400}), "99% [========>.] (400/401) 0s left, 40 rows/s"},
-		{"a pause", ProgressOptions{Total: 1000}, run(Tick{Sent: 40}, Tick{Sent: 400, Paused: "the service\x1b[2J is away"}), `40% [===>......] (400/1000) paused: the service\x1b[2J is away, 40 rows/s`},
-		{"nothing is sent", ProgressOptions{Total: 1000, DryRun: true}, run(Tick{Read: 40}, Tick{Read: 400}), "40% [===>......] (400/1000) 15s left, 40 rows/s"},
-		{"no total", ProgressOptions{}, run(Tick{Sent: 40}, Tick{Sent: 400, Attention: 2000}), `(400) 2,000 need attention, 40 rows/s`},
-		{"a narrow terminal", ProgressOptions{Total: 1000, Width: func() int { return 40 }}, run(Tick{Sent: 40}, Tick{Sent: 400}), "40% [===>......] (400/1000) 15s left, …"},
-		{"nothing moves", ProgressOptions{Total: 1000}, run(Tick{}, Tick{}), "0% [..........] (0/1000) 0 rows/s"},
-		{"stopped", ProgressOptions{Total: 1000}, func(p *Progress) { p.Update(Tick{Sent: 40}); p.Stop() }, ""},
+		{"from the start", ProgressOptions{Total: 1000}, run(tick{Sent: 40}, tick{Sent: 400, InFlight: 8}), "40% [===>......] (400/1000) 15s left, 40 rows/s"},
+		{"known rows are not left", ProgressOptions{Total: 1000}, run(tick{Sent: 10, Known: 800}, tick{Sent: 100, Known: 800, Rejected: 2, InDoubt: 1}), "90% [========>.] (900/1000) 1 in doubt, 3 need attention, 10s left, 10 rows/s"},
+		{"all known", ProgressOptions{Total: 1000}, run(tick{Known: 1000}, tick{Known: 1000}), "99% [========>.] (1000/1001) 0 rows/s"},
+		{"more rows than were counted", ProgressOptions{Total: 10}, run(tick{Sent: 40}, tick{Sent: 400}), "99% [========>.] (400/401) 0s left, 40 rows/s"},
+		{"a pause", ProgressOptions{Total: 1000}, run(tick{Sent: 40}, tick{Sent: 400, Paused: "the service\x1b[2J is away"}), `40% [===>......] (400/1000) paused: the service\x1b[2J is away, 40 rows/s`},
+		{"nothing is sent", ProgressOptions{Total: 1000}, run(tick{Read: 40, DryRun: true}, tick{Read: 400, DryRun: true}), "40% [===>......] (400/1000) 15s left, 40 rows/s"},
+		{"no total", ProgressOptions{}, run(tick{Sent: 400}, tick{Sent: 4000, Rejected: 2000}), `(4000) 2,000 need attention, 400 rows/s`},
+		{"a narrow terminal", ProgressOptions{Total: 1000, Width: func() int { return 40 }}, run(tick{Sent: 40}, tick{Sent: 400}), "40% [===>......] (400/1000) 15s left, …"},
+		{"nothing moves", ProgressOptions{Total: 1000}, run(tick{}, tick{}), "0% [..........] (0/1000) 0 rows/s"},
+		{"stopped", ProgressOptions{Total: 1000}, func(p *Progress) { p.Update(tick{Sent: 40}.summary()); p.Stop() }, ""},
 	}
 	for _, tt := range tests {
 		synctest.Test(t, func(t *testing.T) {
@@ -84,7 +96,7 @@ func TestTheBarNeverOutgrowsTheTerminal(t *testing.T) {
 	for i, now := range []int{100, 45, 20, 60, 2} { // a window that is made narrower and wider
 		out.Reset()
 		width = now
-		p.Update(Tick{Sent: 12345 + i, Attention: 999, InDoubt: 99, Paused: strings.Repeat("é", 30)})
+		p.Update(tick{Sent: 12345 + i, Rejected: 900, InDoubt: 99, Paused: strings.Repeat("é", 30)}.summary())
 		for part := range strings.SplitSeq(out.String(), "\r") {
 			if n := utf8.RuneCountInString(part); n >= width {
 				t.Errorf("%d characters at width %d: %q", n, width, part)
@@ -96,7 +108,7 @@ func TestTheBarNeverOutgrowsTheTerminal(t *testing.T) {
 func TestLogLinesStandAboveTheBar(t *testing.T) {
 	var out strings.Builder
 	p := NewProgress(ProgressOptions{Out: &out, Terminal: true, Width: wide, Total: 10})
-	p.Update(Tick{Sent: 1})
+	p.Update(tick{Sent: 1}.summary())
 	bar := screen(out.String())
 	if _, err := fmt.Fprint(p, "a warning\n"); err != nil {
 		t.Fatal(err)
@@ -122,11 +134,11 @@ func TestWithoutATerminalProgressIsALogLineEachTenSeconds(t *testing.T) { // fau
 			Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: noTime})),
 		})
 		for i := range 5 * 25 { // 25 s
-			p.Update(Tick{Read: 8 * i, Sent: 4 * i, Known: 400, InFlight: 8})
+			p.Update(tick{Read: 8 * i, Sent: 4 * i, Known: 400, InFlight: 8}.summary())
 			time.Sleep(200 * time.Millisecond)
 		}
 		time.Sleep(5 * time.Second)
-		p.Update(Tick{Read: 1000, Sent: 500, Known: 400, Attention: 2, InDoubt: 1, Paused: "a\nb"})
+		p.Update(tick{Read: 1000, Sent: 500, Known: 400, Rejected: 1, InDoubt: 1, Paused: "a\nb"}.summary())
 		p.Stop()
 		want := `level=INFO msg=progress read=400 sent=200 known=400 attention=0 in_doubt=0 in_flight=8 rows_per_s=20 left=20s
 level=INFO msg=progress read=800 sent=400 known=400 attention=0 in_doubt=0 in_flight=8 rows_per_s=20 left=10s

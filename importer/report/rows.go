@@ -9,9 +9,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -66,10 +64,7 @@ type Compared struct {
 	Error            string `csv:"error"`
 }
 
-// Reconciles reports whether a reconciliation is written.
-func (r *Run) Reconciles() bool { return r.reconciliation != nil }
-
-// Reconciliation writes lines of it.
+// Reconciliation writes lines of it, if it is wanted.
 func (r *Run) Reconciliation(batch []Compared) error {
 	return writeLines(r, r.reconciliation, batch, nil)
 }
@@ -86,25 +81,35 @@ type Pulled struct {
 // Pull writes the pull file as a whole. A run that does not call it, because it stopped before its end, leaves the file
 // of an earlier one as it is.
 func (r *Run) Pull(lines []Pulled) error {
-	if r.err != nil || r.pull == nil {
-		return r.err
-	}
-	r.err, r.pulled = beginLines[Pulled](r.pull, "", true), len(lines)
+	beginLines[Pulled](r, r.pull)
 	return writeLines(r, r.pull, lines, nil)
 }
 
-// beginLines writes the header line of a file whose lines are a T, without the optional column unless it is wanted, and
-// with the rows' own columns behind. One of these whose name is there already gets another one.
-func beginLines[T any](to *output, optional string, wanted bool, own ...string) error {
-	if to == nil {
-		return nil
+// lines writes what gocsv makes of structs: each column fit to be shown, beside the row's own cells.
+type lines struct {
+	*csv.Writer
+	shown    []func(string) string // how each column is made fit to be shown
+	without  int                   // the column that this run does not write, or -1
+	ownFirst bool
+	own      func(i int) []string // the own cells of a line of the batch that is being written; nil: there are none
+	written  int                  // lines of this batch
+}
+
+// beginLines writes the header line of a file whose lines are a T, with the rows' own columns: in rejects before ours,
+// else behind. There, one whose name ours has already gets another one.
+func beginLines[T any](r *Run, to *output, own ...string) {
+	if to == nil || r.err != nil {
+		return
 	}
 	header, err := gocsv.MarshalString([]T{}) // the names that its tags give the columns
 	names := strings.Split(strings.TrimSpace(header), ",")
-	to.shown = convert(names, shownAs)
-	if to.without = -1; !wanted {
-		to.without = slices.Index(names, optional)
-		names = slices.Delete(names, to.without, to.without+1)
+	to.lines = &lines{Writer: csv.NewWriter(to), shown: convert(names, shownAs), ownFirst: to.kind == "rejects"}
+	to.lines.Comma, to.lines.without = cmp.Or(to.delimiter, ','), slices.IndexFunc(names, r.files.lack)
+	if at := to.lines.without; at >= 0 {
+		names = slices.Delete(names, at, at+1)
+	}
+	if to.lines.ownFirst {
+		names, own = slices.Concat(own, names), nil
 	}
 	for _, name := range own {
 		for slices.Contains(names, name) {
@@ -112,18 +117,24 @@ func beginLines[T any](to *output, optional string, wanted bool, own ...string) 
 		}
 		names = append(names, name)
 	}
-	to.lines = csv.NewWriter(to)
-	return errors.Join(err, to.lines.Write(names))
+	r.err = errors.Join(err, to.lines.Writer.Write(names))
+}
+
+// lack reports whether the files do not have a column that others have.
+func (f *Files) lack(column string) bool {
+	return column == "value" && !f.ProblemValues || strings.HasSuffix(column, "namespace") && !f.Namespaced
 }
 
 // shownAs is how the cells of a column are made fit to be shown: texts from outside are cut and defused, names and IDs
-// only lose what a terminal would act upon.
+// only lose what a terminal would act upon. The whole row stays as it is.
 func shownAs(column string) func(string) string {
 	switch column {
-	case "location", "error", "content_keys", "column", "text", "value":
+	case "location", "error", "content_keys", "column", "text", "value", "leadferry_error":
 		return Cell
 	case "line", "row": // count from 1
 		return func(number string) string { return strings.TrimPrefix(number, "0") }
+	case "leadferry_text":
+		return strings.Clone
 	}
 	return EscapeLine
 }
@@ -131,31 +142,28 @@ func shownAs(column string) func(string) string {
 // writeLines writes a batch of lines, each with the row's own cells, if any.
 func writeLines[T any](r *Run, to *output, batch []T, own func(i int) []string) error {
 	if r.err == nil && to != nil && len(batch) > 0 {
-		r.err = gocsv.MarshalCSVWithoutHeaders(batch, &shown{to.lines, to, own, 0})
+		to.lines.own, to.lines.written = own, 0
+		r.err = gocsv.MarshalCSVWithoutHeaders(batch, to.lines)
 	}
 	return r.err
 }
 
-// shown takes lines from gocsv and makes them fit to be shown.
-type shown struct {
-	*csv.Writer
-	to      *output
-	own     func(i int) []string
-	written int
-}
-
-func (w *shown) Write(cells []string) error {
+func (l *lines) Write(cells []string) error {
 	for i, cell := range cells {
-		cells[i] = w.to.shown[i](cell)
+		cells[i] = l.shown[i](cell)
 	}
-	if at := w.to.without; at >= 0 {
+	if at := l.without; at >= 0 {
 		cells = slices.Delete(cells, at, at+1)
 	}
-	if w.own != nil {
-		cells = append(cells, w.own(w.written)...)
+	if l.own != nil {
+		own := l.own(l.written)
+		if l.ownFirst {
+			own, cells = cells, own
+		}
+		cells = slices.Concat(cells, own)
 	}
-	w.written++
-	return w.Writer.Write(cells)
+	l.written++
+	return l.Writer.Write(cells)
 }
 
 // Reject is a row that needs attention. Names and Cells are its own columns as they were read; Raw is a JSON object on
@@ -163,24 +171,23 @@ func (w *shown) Write(cells []string) error {
 // row where it could not be taken apart: it is written neither cut nor defused, and as long as it is there a reader
 // takes the row for not corrected yet.
 type Reject struct {
-	Line      int       `json:"line"`
-	Key       string    `json:"key"`
-	Namespace string    `json:"namespace,omitempty"` // of the key
-	Outcome   string    `json:"outcome"`
-	Since     time.Time `json:"since,omitzero"`   // since when it needs attention for this reason
-	SentAt    time.Time `json:"sent_at,omitzero"` // of a row in doubt: when it was sent
-	LeadID    string    `json:"lead_id"`          // anyone who looks the lead up fills it in
-	Error     string    `json:"error"`
-	Text      string    `json:"text,omitempty"`
+	Line      int    `csv:"leadferry_line" json:"line"`
+	Key       string `csv:"leadferry_key" json:"key"`
+	Namespace string `csv:"leadferry_namespace" json:"namespace,omitempty"` // of the key
+	Outcome   string `csv:"leadferry_outcome" json:"outcome"`
+	Since     string `csv:"leadferry_since" json:"since,omitempty"`     // when it began to need attention for this reason
+	SentAt    string `csv:"leadferry_sent_at" json:"sent_at,omitempty"` // of a row in doubt
+	LeadID    string `csv:"leadferry_lead_id" json:"lead_id"`           // anyone who looks the lead up fills it in
+	Error     string `csv:"leadferry_error" json:"error"`
+	Text      string `csv:"leadferry_text" json:"text,omitempty"`
 
-	Names, Cells []string `json:"-"`
-	Raw          string   `json:"-"`
+	Names, Cells []string `csv:"-" json:"-"`
+	Raw          string   `csv:"-" json:"-"`
 }
 
 // shown is what the files show of it.
 func (rej Reject) shown() Reject {
 	rej.Key, rej.Error = EscapeLine(rej.Key), Escape(rej.Error)
-	rej.Since, rej.SentAt = rej.Since.UTC().Truncate(time.Second), rej.SentAt.UTC().Truncate(time.Second)
 	return rej
 }
 
@@ -207,14 +214,12 @@ func (r *Run) Reject(in Input, rej Reject) error {
 	}
 	f := r.rejects[at]
 	if f.lines == nil {
-		_, r.err = f.Write(append(rej.object(), '\n'))
+		r.writeLine(f, rej.object())
 		return r.err
 	}
-	row := make([]string, len(f.names), len(f.names)+9)
+	row := make([]string, len(f.names)) // it may have fewer cells
 	copy(row, rej.Cells)
-	r.err = f.lines.Write(append(row, r.notes(strconv.Itoa(rej.Line), EscapeLine(rej.Key), rej.Namespace, rej.Outcome,
-		second(rej.Since), second(rej.SentAt), rej.LeadID, Cell(rej.Error), rej.Text)...))
-	return r.err
+	return writeLines(r, f, []Reject{rej}, func(int) []string { return row })
 }
 
 // beginRejects begins the next rejects file, if they are wanted: rejects.csv, rejects-2.csv and so on, or in this
@@ -240,28 +245,8 @@ func (r *Run) beginRejects(in Input, delimiter rune, names []string) {
 		_, r.err = io.WriteString(out, byteOrderMark)
 	}
 	if delimiter != 0 {
-		out.lines = csv.NewWriter(out)
-		out.lines.Comma = delimiter
-		header := r.notes("line", "key", "namespace", "outcome", "since", "sent_at", "lead_id", "error", "text")
-		each(header, func(name *string) { *name = notePrefix + *name })
-		r.err = cmp.Or(r.err, out.lines.Write(slices.Concat(names, header)))
+		beginLines[Reject](r, out, names...)
 	}
-}
-
-// notes are the columns behind a row's own, of which the namespace is the third.
-func (r *Run) notes(cells ...string) []string {
-	if !r.files.Namespaced {
-		cells = slices.Delete(cells, 2, 3)
-	}
-	return cells
-}
-
-// second is a time in files, "" for none.
-func second(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(time.RFC3339)
 }
 
 const (

@@ -13,7 +13,6 @@
 package report
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -43,11 +42,6 @@ type Files struct {
 	Page func(io.Writer, *Summary) error // writes report.html into the folder; nil: there is none
 }
 
-// Wanted reports whether any file or folder is.
-func (f Files) Wanted() bool {
-	return cmp.Or(f.Dir, f.Results, f.Rejects, f.Summary, f.Problems, f.Pull, f.Reconciliation) != ""
-}
-
 // path is where a file lies that a flag names, or else in the folder; "" where it is not wanted.
 func (f Files) path(named, name string) string {
 	switch {
@@ -59,20 +53,24 @@ func (f Files) path(named, name string) string {
 	return filepath.Join(f.Dir, name)
 }
 
-// Run is the files of one run. One goroutine at a time may use it.
+// Run is the files of one run. One goroutine at a time may use it. The first error that any of them meets is that of
+// every later call.
 type Run struct {
 	files   Files    // paths where there is one, "" where a file is not wanted
 	folder  *os.Root // the run's own; nil without one
 	earlier []string // names of what an earlier run left in that folder
 
-	outputs                                      []*output             // all that are open or complete
-	results, reconciliation, pull, page, summary *output               // each nil: not wanted
-	named                                        *output               // the file of --rejects until the first reject
-	pulled                                       int                   // lines of pull
-	rejects                                      []*output             // each holds rows of one header, or JSONL
-	problems                                     func([]Problem) error // nil: not wanted
-	err                                          error                 // the first failure; nothing is written after it
+	outputs                                      []*output // all that are open or complete
+	results, reconciliation, pull, page, summary *output   // each nil: not wanted
+	named                                        *output   // the file of --rejects until the first reject
+	rejects                                      []*output // each holds rows of one header, or JSONL
+	problems                                     *output   // nil: not wanted, or annotations are
+	annotated                                    int       // annotations that were written
+	err                                          error     // the first failure; nothing is written after it
 }
+
+// Writes reports whether anything of rows is written.
+func (r *Run) Writes() bool { return len(r.outputs) > 0 || r.files.Problems != "" }
 
 // OpenRun makes the folder and opens the files, so that a place that cannot be
 // written to is known before the first request. Finish must follow.
@@ -111,10 +109,9 @@ func (r *Run) open() {
 		r.page = r.create("page", f.path("", pageFile))
 	}
 	r.summary = r.create("summary", f.Summary)
-	if r.err == nil {
-		r.err = errors.Join(beginLines[Result](r.results, "namespace", f.Namespaced, f.Columns...),
-			beginLines[Compared](r.reconciliation, "", true), r.openProblems())
-	}
+	beginLines[Result](r, r.results, f.Columns...)
+	beginLines[Compared](r, r.reconciliation)
+	r.openProblems()
 }
 
 // create opens an output of a kind, by which people know it; nil where path is "" or None, or after an error.
@@ -135,7 +132,7 @@ func (r *Run) create(kind, path string) (o *output) {
 	return o
 }
 
-// Flush hands all lines to the operating system. An error is the first that any of the run's files met.
+// Flush hands all lines to the operating system.
 func (r *Run) Flush() error {
 	for _, o := range r.outputs {
 		if r.err == nil {
@@ -151,7 +148,8 @@ func (r *Run) Flush() error {
 // this one has not written again.
 func (r *Run) Finish(s *Summary) error {
 	defer r.close()
-	if s.Files = nil; r.Problems(s.Checks.problems()) == nil {
+	r.Problems(s.Checks.problems())
+	if s.Files = nil; r.Flush() == nil {
 		r.err = r.commitRows(s)
 	}
 	if r.err != nil {
@@ -184,9 +182,6 @@ func (r *Run) complete(s *Summary, o *output, write func(io.Writer) error) (done
 }
 
 func (r *Run) commitRows(s *Summary) error {
-	if err := r.Flush(); err != nil {
-		return fmt.Errorf("write results and rejects: %w", err)
-	}
 	for _, o := range r.outputs {
 		var err error
 		switch {
@@ -200,14 +195,13 @@ func (r *Run) commitRows(s *Summary) error {
 			s.left(o)
 		}
 		if err != nil {
-			return fmt.Errorf("complete results and rejects: %w", err)
+			return err
 		}
 	}
 	if err := r.removeOld(); err != nil {
 		return fmt.Errorf("remove the files of an earlier run: %w", err)
 	}
 	s.witnessed = r.folder != nil && r.files.Results == filepath.Join(r.files.Dir, resultsFile)
-	s.Pulled = r.pulled
 	return nil
 }
 

@@ -64,7 +64,9 @@ type Summary struct {
 	Pulled   int      `json:"-"` // leads in the pull file
 	Wordless int      `json:"-"` // leads that the pull file lacks, for want of a word for their status
 	Total    int      `json:"-"` // rows that a run which goes on is to read; 0: nobody knows
-	Paused   string   `json:"-"` // of a run that goes on: why requests wait, or ""
+	Sent     int      `json:"-"` // rows whose requests are done with
+	InFlight int      `json:"-"` // requests of a run that goes on
+	Paused   string   `json:"-"` // the same: why requests wait, or ""
 	Hint     string   `json:"-"` // what to do about a stop before running again, or ""
 	// of a check: how the input is read, and how much of it, as its import has to; else what the next command needs too
 	Flags       []string `json:"-"`
@@ -187,10 +189,21 @@ func Transitions(leads map[Transition]int) []Transition {
 	return mostFirst(leads, func(t *Transition, n int) { t.Leads = n })
 }
 
+// CountIn counts one more of a kind: in others where there are too many kinds already.
+func CountIn[K comparable](counts map[K]int, kind, others K, most int) {
+	if _, known := counts[kind]; !known && len(counts) >= most {
+		kind = others
+	}
+	counts[kind]++
+}
+
 // mostFirst lists what was counted, most leads first, then by name; count puts the number into a key.
 func mostFirst[T comparable](leads map[T]int, count func(*T, int)) []T {
 	list := slices.SortedFunc(maps.Keys(leads), func(a, b T) int {
-		return cmp.Or(cmp.Compare(leads[b], leads[a]), cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)))
+		if order := cmp.Compare(leads[b], leads[a]); order != 0 {
+			return order
+		}
+		return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b))
 	})
 	each(list, func(key *T) { count(key, leads[*key]) })
 	return list
@@ -280,12 +293,22 @@ func Unwritten(err error) (reason, hint string) {
 		": the checkpoint has every outcome, so the results of the next run are complete"
 }
 
-// Stopped makes the summary say that the run stopped after all, with exit code 3. An
-// interruption, and a damaged checkpoint, go before (INTERFACE.md, "Exit status").
-func (s *Summary) Stopped(reason, hint string) {
-	const interrupted, stopped, checkpoint = 130, 3, 4
-	if s.ExitCode == interrupted || s.ExitCode == checkpoint {
-		return
+// Exit codes that a summary knows by itself.
+const codeStopped, codeInterrupted = 3, 130
+
+// Graver is the one of two exit codes that counts (INTERFACE.md, "Exit status").
+func Graver(one, other int) int {
+	for _, code := range []int{codeInterrupted, 4, 6, codeStopped, 5, 1} {
+		if code == one || code == other {
+			return code
+		}
 	}
-	s.Outcome, s.ExitCode, s.StopReason, s.Hint = "stopped", stopped, reason, hint
+	return one
+}
+
+// Stopped makes the summary say that the run stopped after all, unless it did for a graver reason.
+func (s *Summary) Stopped(reason, hint string) {
+	if s.ExitCode = Graver(s.ExitCode, codeStopped); s.ExitCode == codeStopped {
+		s.Outcome, s.StopReason, s.Hint = "stopped", reason, hint
+	}
 }

@@ -46,9 +46,8 @@ func (s *Summary) Headline() (sentences []string) {
 	add := func(text string) { sentences = append(sentences, text) }
 	name, rows := s.activity(), english.Plural(s.Rows.Read, "row", "")
 	need, faults := s.Attention(), append(s.Checks.faults(), s.changed()...)
-	if s.Outcome == "attention" && s.Checks == nil && need+len(faults) == 0 { // see Wordless, which is not read from files
-		faults = []string{"the pull file lacks leads"}
-	}
+	// see Wordless, which is not read from files
+	faults.Add(s.Outcome == "attention" && s.Checks == nil && need+len(faults) == 0, "the pull file lacks leads")
 	asking := fmt.Sprintf("%s of %s %s attention", humanize.Comma(int64(need)), rows,
 		english.PluralWord(need, "needs", "need")) + s.news()
 	switch {
@@ -78,11 +77,9 @@ func (s *Summary) Headline() (sentences []string) {
 }
 
 // changed are the inputs that another program wrote to while they were read or sent.
-func (s *Summary) changed() (faults []string) {
+func (s *Summary) changed() (faults Texts) {
 	for _, in := range s.Inputs {
-		if in.Changed {
-			faults = append(faults, in.Path+" changed during the run, which may lack some of it")
-		}
+		faults.Add(in.Changed, "%s changed during the run, which may lack some of it", in.Path)
 	}
 	return faults
 }
@@ -109,14 +106,17 @@ func (s *Summary) progress() string {
 
 // traffic says what left for the service.
 func (s *Summary) traffic() string {
-	took := Duration(s.DurationS)
+	took, left := Duration(s.DurationS), "Nothing was changed on the service."
 	switch {
 	case s.DryRun && s.Command == "validate":
 		return "Nothing was sent: this was a check. It took " + took
 	case s.DryRun:
 		return "Nothing was sent: this was a dry run. It took " + took
 	case s.Reconciliation != nil:
-		return fmt.Sprintf("%s Leads were read in %s: %s", s.Reconciliation.changedNothing(), took,
+		if s.Reconciliation.Rewrites {
+			left = "No Status and no Content was changed; the ExternalID that was last confirmed was written again."
+		}
+		return fmt.Sprintf("%s Leads were read in %s: %s", left, took,
 			english.Plural(s.Requests.Update, "request", ""))
 	case s.Requests.Create+s.Requests.Update == 0:
 		return "Nothing was sent to the service. The run took " + took
@@ -240,6 +240,16 @@ func sum[T any](items []T, count func(T) int) (n int) {
 		n += count(item)
 	}
 	return n
+}
+
+// Texts are sentences for people.
+type Texts []string
+
+// Add adds a sentence, if it is wanted.
+func (t *Texts) Add(wanted bool, format string, args ...any) {
+	if wanted {
+		*t = append(*t, fmt.Sprintf(format, args...))
+	}
 }
 
 func capital(text string) string {

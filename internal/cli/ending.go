@@ -137,14 +137,16 @@ func (p *program) finish(ctx context.Context, code int, refused *exit.Error) int
 	if e == nil || e.summary.Load() == nil && refused == nil {
 		return code
 	}
-	bad := p.endMetrics(code)
+	s := e.summary.Load()
+	if s == nil {
+		s = p.refusal(refused)
+	}
+	bad := p.endMetrics(*s, code)
 	if ctx.Err() != nil { // somebody wants to be gone, perhaps because a stream takes nothing more
 		return code
 	}
 	p.warnOf(badMetrics, bad)
-	s := e.summary.Load()
-	if s == nil {
-		s = p.refusal(refused)
+	if s.Outcome == report.Refused {
 		p.warnOf("the reason could not be written to standard output", p.printReason(s))
 	} else if keep := flags.Int(e.c.Load(), "keep-runs"); keep > 0 && !s.DryRun {
 		p.warnOf("--keep-runs", s.Prune(report.RunsFolder, keep))
@@ -158,13 +160,20 @@ func (p *program) finish(ctx context.Context, code int, refused *exit.Error) int
 	return code
 }
 
+// begun is the summary of a command before its first row.
+func (p *program) begun() *report.Summary {
+	return &report.Summary{
+		Outcome: report.Running, RunID: p.ending.run, Command: p.ending.command, Version: Version,
+		StartedAt: p.ending.began, Target: report.Target(p.target()),
+		Mapping: report.File{Path: p.line.Given("mapping").Value},
+	}
+}
+
 // refusal is the summary of a command that was refused before it had one.
 func (p *program) refusal(why *exit.Error) *report.Summary {
-	e := why.Joined()
-	return &report.Summary{
-		Outcome: "refused", ExitCode: e.Code, StopReason: e.Text, Hint: e.Hint, Version: Version, RunID: p.ending.run,
-		Command: p.ending.command,
-	}
+	s, e := p.begun(), why.Joined()
+	s.Outcome, s.ExitCode, s.StopReason, s.Hint = report.Refused, e.Code, e.Text, e.Hint
+	return s
 }
 
 // printReason says for programs why there is no summary, where they asked for one.
@@ -203,25 +212,9 @@ func (p *program) runOnFinish(ctx context.Context, summary string, code int) err
 
 const badMetrics = "the metrics file is not right"
 
-// openMetrics finds out whether the file can be one of metrics.
-func (p *program) openMetrics() error {
-	if err := report.CheckMetrics(p.ending.metrics); err != nil {
-		return exit.Usage(fmt.Sprintf("--metrics cannot be written: %v", err), "name a file; it is replaced as a whole")
-	}
-	return nil
-}
-
-// figures are what the metrics file says of the run.
-func (p *program) figures() *report.Metrics {
-	return &report.Metrics{
-		Path: p.ending.metrics, Command: p.ending.command, Mapping: p.line.Given("mapping").Value,
-		Target: report.Target(p.target()), Started: p.ending.began,
-	}
-}
-
 // endMetrics writes how the command ended. A command that was refused replaces a metrics file, or makes one where
 // nothing is and nothing else of the command has its place.
-func (p *program) endMetrics(code int) error {
+func (p *program) endMetrics(s report.Summary, code int) error {
 	path, c := p.ending.metrics, p.ending.c.Load()
 	if path == "" || report.CheckMetrics(path) != nil {
 		return nil // that it can be no file of metrics was the reason of the refusal
@@ -230,5 +223,6 @@ func (p *program) endMetrics(code int) error {
 	if !mayMake && !report.IsMetrics(path) {
 		return nil
 	}
-	return p.figures().Write(p.ending.summary.Load(), code)
+	s.ExitCode = code // a signal may have come since
+	return report.WriteMetrics(path, &s)
 }

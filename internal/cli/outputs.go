@@ -132,19 +132,11 @@ func (p *program) keepApart(c *cli.Context, outputs []place, inputs []string) er
 
 // keepOutputs asks that rule of all that a run writes.
 func (p *program) keepOutputs(c *cli.Context, f report.Files, inputs []string) error {
-	if err := report.CheckProblems(f.Problems); err != nil {
-		return exit.Usage(err.Error(), "name a file such as problems.csv, or github for annotations of a workflow")
-	}
 	err := p.keepApart(c, outputsOf(c, f.Dir), inputs)
 	if err != nil || f.Dir == "" {
 		return err
 	}
-	// Nor may --out replace files of the user's own, as in --out ., or what a run to another real target left: it may
-	// be all that is known of its leads.
-	if path := report.Foreign(f.Dir); path != "" {
-		return exit.Usage(fmt.Sprintf("--out %s would take the place of %s, which no run has written", f.Dir, path),
-			"name a folder of the run's own, or move that file away")
-	}
+	// Nor may --out replace what a run to another real target left: it may be all that is known of its leads.
 	w := ledger.WitnessIn(f.Dir)
 	if w.Ledger == "" || !c.Bool("dry-run") && w.Target.Canonical() == p.target().Canonical() {
 		return nil

@@ -26,14 +26,14 @@ import (
 
 // conduct makes the one call of a run, shows its way to a person and turns its summary into the exit code.
 func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options) (err error) {
-	if err := cmp.Or(p.ending.mistake, p.openMetrics()); err != nil {
-		return err
+	if p.ending.mistake != nil {
+		return p.ending.mistake
+	}
+	if err := report.CheckMetrics(p.ending.metrics); err != nil {
+		return exit.Usage(fmt.Sprintf("--metrics cannot be written: %v", err), "name a file; it is replaced as a whole")
 	}
 	live, err := serveWeb(c, func(addr string) (*runpage.Live, error) {
-		return runpage.Serve(addr, &report.Summary{
-			Outcome: report.Running, RunID: o.RunID, Command: o.Command, Version: Version, DryRun: o.DryRun ||
-				o.Command == "validate",
-		})
+		return runpage.Serve(addr, p.begun())
 	})
 	if err != nil {
 		return err
@@ -122,15 +122,12 @@ func (p *program) watch(c *cli.Context, in *inputs.Files, o *importer.Options, l
 		parts := max(1, o.Shard.Of) // a shard takes its part of the rows, more or less: it goes by hashes
 		v.rows = (in.Count(o.Limit) + parts - 1) / parts
 	}
-	if live != nil {
-		o.Live = func(s *report.Summary) {
-			s.Total = v.rows
+	o.Live = func(s *report.Summary) {
+		if s.Total = v.rows; live != nil {
 			live.Show(s)
 		}
-	}
-	o.Progress = func(t report.Tick) {
 		if v.progress != nil {
-			v.progress.Update(t)
+			v.progress.Update(s)
 		}
 	}
 	o.Begin = v.begin
@@ -155,14 +152,14 @@ func (v *screen) begin(s *importer.Start) error {
 	case !v.c.Bool("quiet") && !v.c.Bool("no-progress"):
 		v.progress = report.NewProgress(report.ProgressOptions{
 			Out: v.Err, Terminal: v.watched, Width: func() int { return terminal.Width(v.Err) }, Log: v.o.Log,
-			Total: v.rows, DryRun: v.o.DryRun || v.o.Command == "validate",
+			Total: v.rows,
 		})
 	}
 	if v.watched {
 		v.log.Redirect(v.progress)
 	}
 	if v.ending.metrics != "" { // a monitoring system knows that the run is sure to begin
-		v.warnOf(badMetrics, v.figures().Write(nil, report.GoesOn))
+		v.warnOf(badMetrics, report.WriteMetrics(v.ending.metrics, v.begun()))
 	}
 	return nil
 }

@@ -62,10 +62,36 @@ func (p *program) options(c *cli.Context) (importer.Options, error) {
 	o.Rate, _ = strconv.ParseFloat(c.String("rate"), 64)
 	o.MaxRejects, o.MaxInvalid = share(c.String("max-rejects")), share(c.String("max-invalid"))
 	o.Tolerate, o.ResendOn = share(c.String("tolerate")), resendOn(c.String("resend-on"))
-	if c.IsSet("show") && !o.DryRun && o.Command != "validate" {
-		return o, exit.Usage("--show works with --dry-run only", "add --dry-run, or leave --show out")
+	if o.Command == "validate" { // the import that follows reads the file in the same way
+		for _, name := range []string{"format", "delimiter", "encoding", "sheet", "list", "limit"} {
+			if c.IsSet(name) {
+				o.Flags = append(o.Flags, "--"+name+"="+fmt.Sprint(c.Value(name)))
+			}
+		}
 	}
-	return o, nil
+	var known bool
+	o.CheckRemote, known = map[string]importer.Reads{
+		"": importer.ReadNothing, "false": importer.ReadNothing, "true": importer.ReadChanged, "all": importer.ReadAll,
+	}[c.String("check-remote")]
+	if !known {
+		return o, exit.Usage("--check-remote takes no value, or is --check-remote=all", "see leadferry sync --help")
+	}
+	return o, checkFlags(c, &o)
+}
+
+// checkFlags refuses flags that do not go together.
+func checkFlags(c *cli.Context, o *importer.Options) error {
+	switch r := o.Reconciling; {
+	case c.IsSet("show") && !o.DryRun && o.Command != "validate":
+		return exit.Usage("--show works with --dry-run only", "add --dry-run, or leave --show out")
+	case o.Files.Pull != "" && o.DryRun:
+		return exit.Usage("--dry-run writes nothing, so there is no --pull", "use leadferry reconcile --pull")
+	case c.IsSet("sample") && r.Sample == 0:
+		return exit.Usage("--sample 0 picks no lead", "leave it out to read all leads; --remote none reads none")
+	case r.None && (r.Sample > 0 || r.Fresh > 0):
+		return exit.Usage("--remote none reads no lead, so --sample and --fresh pick none", "leave one of them out")
+	}
+	return nil
 }
 
 // share is a number of rows or a percentage of them; "" is none.
@@ -88,39 +114,33 @@ func resendOn(text string) delivery.ResendOn {
 	return r
 }
 
-// carry is the action of a command that carries rows: validate sends nothing, the others do. adjust completes the
-// options that are the command's own.
-func (p *program) carry(adjust func(*cli.Context, *importer.Options) error) cli.ActionFunc {
-	return func(c *cli.Context) error {
-		o, err := p.options(c)
-		if err == nil && adjust != nil {
-			err = adjust(c, &o)
-		}
-		if err != nil {
-			return err
-		}
-		in, err := p.openInputs(c, &o)
-		if err != nil {
-			return err
-		}
-		defer in.Close()
-		if o.Command == "validate" {
-			return p.conduct(c, in, o)
-		}
-		if err := joinFleet(c, in, &o); err != nil {
-			return err
-		}
-		closeService, err := p.connect(c, &o)
-		if err != nil {
-			return err
-		}
-		err = errors.Join(p.conduct(c, in, o), closeService())
-		if missing, is := errors.AsType[*checkpoint.OpenError](err); is && errors.Is(err, checkpoint.ErrMissing) &&
-			missing.Hint == "" {
-			missing.Hint = p.whenMissing(c, missing.Path)
-		}
+// carry is the action of a command that carries rows: validate sends nothing, the others do.
+func (p *program) carry(c *cli.Context) error {
+	o, err := p.options(c)
+	if err != nil {
 		return err
 	}
+	in, err := p.openInputs(c, &o)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if o.Command == "validate" {
+		return p.conduct(c, in, o)
+	}
+	if err := joinFleet(c, in, &o); err != nil {
+		return err
+	}
+	closeService, err := p.connect(c, &o)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(p.conduct(c, in, o), closeService())
+	if missing, is := errors.AsType[*checkpoint.OpenError](err); is && errors.Is(err, checkpoint.ErrMissing) &&
+		missing.Hint == "" {
+		missing.Hint = p.whenMissing(c, missing.Path)
+	}
+	return err
 }
 
 // whenMissing says what to do where a checkpoint is asked for and is not there. Without one, sync and reconcile would
@@ -133,42 +153,6 @@ func (p *program) whenMissing(c *cli.Context, path string) string {
 	return "check the path and the target: each run prints that of its checkpoint. If it is lost: " +
 		checkpoint.AdoptRuns(path, p.wayWords(c)) + " takes over the leads that run folders name. If nothing was ever " +
 		"sent: import without --require-checkpoint begins a new one"
-}
-
-// validateOptions keep how the file is read, which the import that follows repeats.
-func validateOptions(c *cli.Context, o *importer.Options) error {
-	for _, name := range []string{"format", "delimiter", "encoding", "sheet", "list", "limit"} {
-		if c.IsSet(name) {
-			o.Flags = append(o.Flags, "--"+name+"="+fmt.Sprint(c.Value(name)))
-		}
-	}
-	return nil
-}
-
-func syncOptions(c *cli.Context, o *importer.Options) error {
-	switch c.String("check-remote") {
-	case "", "false":
-	case "true":
-		o.CheckRemote = importer.ReadChanged
-	case "all":
-		o.CheckRemote = importer.ReadAll
-	default:
-		return exit.Usage("--check-remote takes no value, or is --check-remote=all", "see leadferry sync --help")
-	}
-	if o.Files.Pull != "" && o.DryRun {
-		return exit.Usage("--dry-run writes nothing, so there is no --pull", "use leadferry reconcile --pull")
-	}
-	return nil
-}
-
-func reconcileOptions(c *cli.Context, o *importer.Options) error {
-	switch r := o.Reconciling; {
-	case c.IsSet("sample") && r.Sample == 0:
-		return exit.Usage("--sample 0 picks no lead", "leave it out to read all leads; --remote none reads none")
-	case r.None && (r.Sample > 0 || r.Fresh > 0):
-		return exit.Usage("--remote none reads no lead, so --sample and --fresh pick none", "leave one of them out")
-	}
-	return nil
 }
 
 // openInputs opens all that a run reads. It refuses outputs that would take the place of any of it, and files that are

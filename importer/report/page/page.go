@@ -38,8 +38,12 @@ var runText string
 var run = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("run").Funcs(template.FuncMap{
 		"comma": comma, "text": report.Escape, "prose": prose, "command": report.EscapeLine,
-		"clock": clock, "ms": milliseconds, "bytes": humanize.Comma, "rate": rate, "seconds": report.Duration,
-		"width": width, "longest": longest, "first": first, "more": func(n int) int { return n - mostListed },
+		"clock": func(at time.Time) string { return at.UTC().Format("2 Jan 2006, 15:04:05 UTC") },
+		"ms":    func(ms float64) string { return report.Duration(ms / 1000) },
+		"rate":  func(perSecond float64) string { return humanize.CommafWithDigits(perSecond, 1) },
+		"bytes": humanize.Comma, "seconds": report.Duration,
+		"width": width, "longest": longest,
+		"first": func(n int) int { return min(n, mostListed) }, "more": func(n int) int { return n - mostListed },
 	}).Parse(runText))
 })
 
@@ -62,9 +66,6 @@ func view(s *report.Summary) (page.View, error) {
 
 func comma(n int) string { return humanize.Comma(int64(n)) }
 
-// rate is how many a second.
-func rate(v float64) string { return humanize.CommafWithDigits(v, 1) }
-
 // code is the form of commands in a text.
 var code = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("`([^`]+)`") })
 
@@ -73,11 +74,6 @@ func prose(text string) template.HTML {
 	escaped := template.HTMLEscapeString(report.Escape(text))
 	return template.HTML(code().ReplaceAllString(escaped, "<code>$1</code>"))
 }
-
-func clock(at time.Time) string { return at.UTC().Format("2 Jan 2006, 15:04:05 UTC") }
-
-// milliseconds is how long so many of them are.
-func milliseconds(ms float64) string { return report.Duration(ms / 1000) }
 
 // Live is the page of a run that goes on. Anyone who shows it figures waits for nobody: a page is made when a reader
 // asks.
@@ -117,8 +113,6 @@ func (l *Live) site(at *url.URL) (page.View, bool) {
 
 // mostListed is how much of each list a page shows.
 const mostListed = 200
-
-func first(n int) int { return min(n, mostListed) }
 
 // content is what the template shows: a method for each part of the page that is more than a figure of the summary. No
 // list that a summary may have long is shown whole.
