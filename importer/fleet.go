@@ -16,8 +16,6 @@ type Fleet interface {
 	// Exchange reports what this worker has done, and returns what holds for all workers. After checkpoint.ErrFenced a
 	// newer worker has replaced this one; after other errors it may be called again.
 	Exchange(ctx context.Context, p checkpoint.Progress) (checkpoint.Common, error)
-	// Before are the runs of earlier workers of this shard.
-	Before() []string
 	// Conclude stores the worker's summary, as JSON, for the report of the fleet.
 	Conclude(ctx context.Context, summary []byte) error
 }
@@ -34,7 +32,6 @@ const (
 type member struct {
 	*run
 	fleet Fleet
-	stops chan *Stop    // why the fleet ends
 	wake  chan struct{} // wants an exchange at once
 	heard time.Time     // the last answer
 
@@ -48,12 +45,9 @@ func (r *run) join(s checkpoint.Store) {
 	if r.Terms == nil || r.DryRun {
 		return
 	}
-	m := &member{run: r, fleet: r.Fleet(s), stops: make(chan *Stop, 1), wake: make(chan struct{}, 1), heard: time.Now()}
+	m := &member{run: r, fleet: r.Fleet(s), wake: make(chan struct{}, 1), heard: time.Now()}
 	r.member = m
-	r.tally.limits.MaxCreates, r.tally.fellows = 0, map[string]struct{}{} // the ledger counts the leads
-	for _, run := range m.fleet.Before() {
-		r.tally.fellows[run] = struct{}{}
-	}
+	r.tally.limits.MaxCreates, r.tally.fleet = 0, true // the ledger counts the leads
 	b := r.retrier.Breaker
 	b.Asked = func(d time.Duration) { m.tell(func(p *checkpoint.Progress) { p.Pause = max(p.Pause, d) }) }
 	if r.Rate > 0 {
@@ -61,8 +55,8 @@ func (r *run) join(s checkpoint.Store) {
 	}
 }
 
-// leaveFleet is the last exchange, and stores the summary with the rows of all workers of this shard. If a limit of the
-// fleet was exceeded since the exchange before, the run stopped.
+// leaveFleet is the last exchange, and stores the summary. If a limit of the fleet was exceeded since the exchange
+// before, the run stopped.
 func (r *run) leaveFleet(s *report.Summary) {
 	m := r.member
 	if m == nil {
@@ -77,22 +71,13 @@ func (r *run) leaveFleet(s *report.Summary) {
 		if stop := r.Limits.reached(&c.Counts); stop != nil {
 			r.stopAfter(s, stop)
 		}
-		whole := *s
-		whole.Rows = r.tally.rowCounts(&r.tally.common)
 		var b bytes.Buffer
-		_ = whole.WriteJSON(&b) // a buffer takes it
+		_ = s.WriteJSON(&b) // a buffer takes it
 		err = m.fleet.Conclude(ctx, b.Bytes())
 	}
 	if err != nil {
 		r.Log.Warn("the report of the fleet lacks how this worker ended", "cause", err)
 	}
-}
-
-func (m *member) over() <-chan *Stop {
-	if m == nil {
-		return nil
-	}
-	return m.stops
 }
 
 // note takes what the worker has done, to be reported with the next exchange, and now and then its figures so far.
@@ -107,7 +92,7 @@ func (m *member) note() {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.told.Counts, m.told.Rows = m.tally.counts, m.tally.rowCounts(&m.tally.common)
+	m.told.Counts, m.told.Rows = m.tally.counts, m.tally.rowCounts()
 	if figures.Len() > 0 {
 		m.told.Summary = figures.Bytes()
 	}
@@ -124,26 +109,26 @@ func (m *member) tell(note func(*checkpoint.Progress)) {
 	}
 }
 
-// start begins to exchange. end stops it.
-func (m *member) start(ctx context.Context) (end func()) {
+// start begins to exchange, and halts the run when the fleet ends. end stops it.
+func (m *member) start(ctx context.Context, halt func(*Stop)) (end func()) {
 	if m == nil {
 		return func() {}
 	}
 	running, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
-	group.Go(func() { m.talk(running) })
+	group.Go(func() { m.talk(running, halt) })
 	return func() {
 		cancel()
 		group.Wait()
 	}
 }
 
-func (m *member) talk(ctx context.Context) {
+func (m *member) talk(ctx context.Context, halt func(*Stop)) {
 	timer := time.NewTicker(pulse)
 	defer timer.Stop()
 	for ctx.Err() == nil {
 		if stop := m.exchange(ctx); stop != nil {
-			m.stops <- stop
+			halt(stop)
 			return
 		}
 		select {

@@ -47,8 +47,6 @@ type seat struct {
 	index int
 }
 
-func (s seat) Before() []string { return nil }
-
 func (s seat) Conclude(_ context.Context, report []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -44,37 +44,25 @@ func TestRowsWaitForAnExternalIDThatTwoLeadsHad(t *testing.T) {
 	})
 }
 
-// Two lanes whose rows turn out to be of one lead become one, and keep the order of their rows. One that has ended
-// stands until the next rows are looked up.
-func TestLanesBecomeOne(t *testing.T) {
+// A lane that has ended stands until the next rows are looked up. Names of rows that were put off go before any lane.
+func TestNamesOfLanes(t *testing.T) {
 	s := newLanes(2)
-	three, four := &item{}, &item{}
-	k1, k2, both := []leadName{{checkpoint.ByKey, "k1"}}, []leadName{{checkpoint.ByKey, "k2"}}, []leadName{{checkpoint.ByKey, "k1"}, {checkpoint.ByExternalID, "x"}, {checkpoint.ByKey, "k2"}}
+	k1, k2, both := []leadName{{checkpoint.ByKey, "k1"}}, []leadName{{checkpoint.ByKey, "k2"}}, []leadName{{checkpoint.ByKey, "k1"}, {checkpoint.ByKey, "k2"}}
 	one, two := s.begin(k1), s.begin(k2)
-	s.enqueue(one, three, k1)
-	s.enqueue(one, four, k1)
 	if _, several := s.find(both); !several {
 		t.Fatal("two lanes are not seen to be two")
 	}
-	taken := []leadName{{checkpoint.ByLeadID, "of another lane by now"}}
-	s.name(one, taken)
-	other := s.begin(taken)
-	s.merge(one, two)
-	if l, _ := s.find(taken); l != other {
-		t.Error("a name is taken from the lane that carries its rows")
+	one.ended = true
+	if l, several := s.find(both); l != two || several {
+		t.Errorf("%v, %v", l, several)
 	}
-	other.ended = true
-	if l, several := s.find(both); l != two || several || s.waiting != 2 {
-		t.Fatalf("%v, %v, %d wait", l, several, s.waiting)
+	if s.putOff(&item{}, k2); len(s.late) != 1 {
+		t.Errorf("%d rows are late", len(s.late))
 	}
-	if s.first(two) != three || s.first(two) != four || s.first(two) != nil {
-		t.Error("the rows have another order")
+	if l, _ := s.find(both); l != &s.ofLate {
+		t.Error("a row goes before one that was put off")
 	}
-	two.ended = true
-	if l, _ := s.find(both); l != two || s.waiting != 0 {
-		t.Errorf("%v, %d rows wait", l, s.waiting)
-	}
-	if s.forget(); len(s.byName) != 0 {
+	if s.forget(); len(s.byName) != 1 {
 		t.Errorf("%d names are left", len(s.byName))
 	}
 }

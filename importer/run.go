@@ -178,15 +178,14 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	end := r.member.start(ctx) // signing in keeps to the rate, too
+	e := newEngine(ctx, r)
+	end := r.member.start(ctx, e.halt) // signing in keeps to the rate, too
 	if r.client != nil {
 		if err := r.noteStart(context.Background()); err != nil {
-			r.stopped = ledgerFailed(err)
+			e.halt(ledgerFailed(err))
 		}
 	}
-	if r.stopped == nil {
-		newEngine(ctx, r).takeAll()
-	}
+	e.takeAll()
 	if err := rec.close(); err != nil {
 		r.stopped = graver(r.stopped, filesFailed(err))
 	}
@@ -213,7 +212,7 @@ func (r *run) announce() error {
 		}
 	}
 	if r.dry == nil {
-		s.Warnings = slices.Concat(s.Warnings, r.warnings(), r.shared())
+		s.Warnings = slices.Concat(s.Warnings, r.warnings())
 		if s.Notes = r.remarks(); r.drift != nil {
 			s.Notes = append(s.Notes, r.drift.cost)
 		}

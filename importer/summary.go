@@ -137,23 +137,6 @@ func (r *run) warnings() []string {
 	return list
 }
 
-// shared warns of inputs that another run is reading now. If it used the same checkpoint, it would have waited for this
-// run: with another checkpoint, each row may become two leads.
-func (r *run) shared() []string {
-	if r.Terms != nil { // its other workers read the same inputs
-		return nil
-	}
-	var texts []string
-	for _, f := range r.Inputs {
-		if !f.Claim() {
-			texts = append(texts, f.Info().Path+
-				": another run is reading this file, with another checkpoint: if it sends to the same service, every "+
-				"lead is made twice (Ctrl-C stops this run in order)")
-		}
-	}
-	return texts
-}
-
 // remarks are what mapping and headers show before the first row.
 func (r *run) remarks() []string {
 	var notes []string

@@ -127,18 +127,11 @@ func (s *Store) agree() error {
 }
 
 // replace fences the workers that had this one's shard. Anyone who of them is about to commit is waited for.
-func (s *Store) replace() (err error) {
-	s.before, err = server.All(s.writer, pgx.RowTo[string], `WITH fenced AS (`+fenceSQL+` AND fleet = $3 AND shard = $4
-		), joined AS (
-			INSERT INTO leadferry.members (worker) VALUES ($2)
-		) SELECT DISTINCT run FROM leadferry.workers
-		WHERE ledger = $1 AND fleet = $3 AND shard = $4 AND worker <> $2`,
-		s.ledger, s.worker, s.o.Terms.Fleet, s.o.Terms.Shard)
+func (s *Store) replace() error {
+	_, err := s.writer.Do(`WITH joined AS (INSERT INTO leadferry.members (worker) VALUES ($2)) `+
+		fenceSQL+` AND fleet = $3 AND shard = $4`, s.ledger, s.worker, s.o.Terms.Fleet, s.o.Terms.Shard)
 	return err
 }
-
-// Before are the runs of workers of its fleet that had this one's shard before it.
-func (s *Store) Before() []string { return s.before }
 
 // noOtherRun refuses what goes only while no other run shows life.
 func (s *Store) noOtherRun() error {

@@ -38,7 +38,6 @@ import (
 
 	"leadferry/importer/source/lines"
 	"leadferry/importer/source/rows"
-	"leadferry/internal/disk"
 )
 
 // The words of the readers, so that other packages need only this one.
@@ -158,16 +157,6 @@ func (f *File) Info() Info {
 	info := f.info
 	info.Format, info.Bytes = string(f.format), f.meter.bytes
 	return info
-}
-
-// Claim locks the file until it is closed. It reports false if another process has claimed it. Without locks, or for
-// what is no file, it reports true.
-func (f *File) Claim() (alone bool) {
-	if f.disk == nil {
-		return true
-	}
-	held, err := disk.TryLock(f.disk, false)
-	return held || err != nil
 }
 
 // Close ends the reading; standard input stays open.
