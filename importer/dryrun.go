@@ -139,7 +139,7 @@ func (d *dryRun) plan(it *item, step *Step) *Stop {
 
 // fails reports whether anything else than rows needs attention.
 func (d *dryRun) fails() bool {
-	return len(d.failed)+len(d.intake.lost) > 0 || d.lacking != nil && !d.updates ||
+	return len(d.failed) > 0 || d.lacking != nil && !d.updates ||
 		d.options.Strict && len(d.intake.unused)+len(d.options.Mapping.Unconfirmed) > 0
 }
 
@@ -202,7 +202,7 @@ func (d *dryRun) inMapping(rule string, line int, text string) report.Problem {
 func (d *dryRun) found() *report.Checks {
 	same, alike := &d.repeated.Same, &d.repeated.Alike
 	c := &report.Checks{
-		Rules: d.rules(), Found: slices.Concat(d.failed, d.intake.lost), Repeats: same.Rows, LookAlikes: alike.Rows,
+		Rules: d.rules(), Found: slices.Clone(d.failed), Repeats: same.Rows, LookAlikes: alike.Rows,
 		Projected: d.projected(), Tests: d.tests,
 	}
 	for _, one := range d.assigned.List() {

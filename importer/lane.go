@@ -250,9 +250,8 @@ func (e *engine) rowDone(l *lane) {
 	if j.step.Action == Create {
 		tally.created(j.item, j.refusal != nil)
 	}
-	tally.enough = tally.enough || errors.Is(j.refusal, checkpoint.ErrEnough)
 	// The ledger refused the claim and knows more now: the row is decided once more, later if another worker holds it.
-	if j.refusal != nil && !errors.Is(j.refusal, checkpoint.ErrEnough) && !j.late && e.stopped == nil {
+	if j.refusal != nil && !j.late && e.stopped == nil {
 		if errors.Is(j.refusal, checkpoint.ErrHeld) {
 			e.lanes.putOff(j.item, e.leadNames(j.item))
 		} else {

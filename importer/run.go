@@ -28,7 +28,7 @@ var errNoIdentity = errors.New("the mapping has neither key nor external_id nor 
 //   - reconcile compares each row with what was last confirmed of its lead and with what the service holds now. It
 //     changes nothing on the service. What it saw is stored beside what was confirmed.
 //   - validate reads, maps and checks every row of every input, runs the mapping's tests and sends nothing. It needs
-//     neither service nor checkpoint, and ends before the inputs do for an interruption only.
+//     neither service nor checkpoint.
 //
 // It returns the run's summary, also when the run ended early; an error means that nothing was sent. With DryRun import
 // and sync plan against the checkpoint and send and write nothing.
@@ -80,7 +80,7 @@ func newRun(o Options) *run {
 		r.dry, r.intake.caught = newDryRun(&r.Options, r.intake), true
 	}
 	r.matches = o.Command == "sync" || o.Command == "reconcile"
-	r.intake.fields, r.intake.keepGoing = r.matches, o.Command == "validate"
+	r.intake.fields = r.matches
 	switch o.Command {
 	case "sync":
 		r.planFor, r.Require = r.forSync, o.Require || !o.Mapping.HasLeadID()

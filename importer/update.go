@@ -257,17 +257,11 @@ func (j *job) noteOthers(a *answer, cs changes) {
 	}
 }
 
-// noteLead says if the lead of an answer belongs to another organization, or what else is strange about it.
+// noteLead says if the lead of an answer belongs to another organization.
 func (j *job) noteLead(lead *leadapi.Lead) {
 	had := j.before.Organization
 	if j.before.State.HasLead() && had != "" && lead.OwnerID != "" && lead.OwnerID != had {
 		j.remark(ownerByOthers, "it belongs to another organization now")
-	}
-	if lead.ReadOnly {
-		j.remark(strangeLead, "the service calls it read-only")
-	}
-	if lead.TestLead {
-		j.remark(strangeLead, "the service calls it a test lead")
 	}
 }
 
