@@ -117,16 +117,11 @@ func (e *engine) watch(ended <-chan struct{}) {
 		case <-deadline:
 			e.outOfTime()
 		case <-tick.C:
-			e.tell()
+			e.mu.Lock()
+			e.progress()
+			e.mu.Unlock()
 		}
 	}
-}
-
-func (e *engine) tell() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.progress()
-	e.member.note()
 }
 
 // outOfTime takes no more rows and finishes the leads that were made. It does nothing if every row had its turn.

@@ -467,7 +467,7 @@ func (tr *trial) keepIn(l *checkpoint.Ledger) {
 // carry takes all rows to their outcome and closes the ledger.
 func (tr *trial) carry(ctx context.Context) {
 	e := newEngine(ctx, tr.run)
-	end := tr.run.member.start(ctx, e.halt)
+	end := tr.run.member.start(ctx, e)
 	e.takeAll()
 	end()
 	tr.run.ledger.Close()

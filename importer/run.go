@@ -179,7 +179,7 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 		return nil, err
 	}
 	e := newEngine(ctx, r)
-	end := r.member.start(ctx, e.halt) // signing in keeps to the rate, too
+	end := r.member.start(ctx, e) // signing in keeps to the rate, too
 	if r.client != nil {
 		if err := r.noteStart(context.Background()); err != nil {
 			e.halt(ledgerFailed(err))

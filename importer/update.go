@@ -114,7 +114,7 @@ func (c *carrier) mark(j *job) bool {
 		known.WantLink = j.rec.ExternalID
 	}
 	failpoint.At("before mark")
-	stored, err := c.ledger.Mark(c.engine.taking, *known)
+	stored, err := c.ledger.Write(checkpoint.Mark, *known)
 	if err != nil {
 		c.notBegun(j, err)
 		return false
@@ -157,7 +157,7 @@ func (c *carrier) release(j *job, outcome Outcome) {
 	if j.marked {
 		entry.WantLink = j.before.WantLink
 	}
-	stored, err := c.ledger.Mark(context.Background(), entry)
+	stored, err := c.ledger.Write(checkpoint.Mark, entry)
 	if err != nil {
 		c.notStored(j, err)
 		return

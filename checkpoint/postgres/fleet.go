@@ -182,8 +182,8 @@ func (s *Store) Exchange(ctx context.Context, p checkpoint.Progress) (c checkpoi
 		b := &pgx.Batch{}
 		b.Queue(`SELECT set_config('synchronous_commit', 'off', true)`)
 		b.Queue(`UPDATE leadferry.members SET told = clock_timestamp(), read = $2, invalid = $3, sent = $4,
-			refused = $5, doubts = $6, rows = $7, summary = coalesce($8, summary) WHERE worker = $1`,
-			s.worker, p.Read, p.Invalid, p.Sent, p.Refused, p.Doubts, p.Rows, p.Summary)
+			refused = $5, doubts = $6, rows = $7 WHERE worker = $1`,
+			s.worker, p.Read, p.Invalid, p.Sent, p.Refused, p.Doubts, p.Rows)
 		b.Queue(`UPDATE leadferry.workers SET beat = clock_timestamp()
 			WHERE worker = $1 AND beat < clock_timestamp() - interval '5 seconds'`, s.worker)
 		if p.Pause > 0 {
