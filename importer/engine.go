@@ -261,7 +261,7 @@ func (e *engine) takeRows(rows []*item) (taken int) {
 func (e *engine) take(it *item) bool {
 	names := e.leadNames(it)
 	return e.waitFor(func() bool {
-		l, two := e.lanes.find(names)
+		l := e.lanes.find(names)
 		switch {
 		case l == nil:
 			return e.decide(it, names)
@@ -269,7 +269,7 @@ func (e *engine) take(it *item) bool {
 			e.countRead(it)
 			e.lanes.putOff(it, names)
 			return true
-		case two, e.lanes.full(), l.ended && !e.lanes.room():
+		case e.lanes.full(), l.ended && !e.lanes.room():
 			return false
 		}
 		e.countRead(it)
@@ -298,7 +298,7 @@ func (e *engine) decide(it *item, names []leadName) bool {
 		l := e.lanes.begin(names)
 		e.hand(l, it, step)
 		e.start(l)
-	case e.mayEnd(it, &step):
+	case e.settledElsewhere(it, &step):
 		e.lanes.putOff(it, names)
 	case step.Action == Draw:
 		it.ending = step.ending
@@ -337,8 +337,8 @@ func (e *engine) mayLeave(a Action) bool {
 	return may
 }
 
-// mayEnd reports whether a row in doubt is put off: another worker may still get its answer. It is once.
-func (e *engine) mayEnd(it *item, step *Step) bool {
+// settledElsewhere reports whether another worker may still settle a row in doubt. Such a row is put off, once.
+func (e *engine) settledElsewhere(it *item, step *Step) bool {
 	return step.Action == Nothing && step.outcome == InDoubt && e.member != nil && !it.late && e.stopped == nil
 }
 

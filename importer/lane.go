@@ -73,21 +73,19 @@ func newLanes(places int) lanes {
 	return lanes{byName: map[leadName]*lane{}, most: n}
 }
 
-// find is the lane with one of these names: that of late rows before one under way, and that before one that has ended.
-// two: another one is under way too.
-func (s *lanes) find(names []leadName) (l *lane, two bool) {
+// find is the lane in which a row with these names waits: one under way before one that has ended, and that of late rows
+// before either. It is that one, too, if several lanes are under way.
+func (s *lanes) find(names []leadName) (l *lane) {
 	for _, n := range names {
 		switch other := s.byName[n]; {
-		case other == &s.ofLate:
-			return other, false
 		case other == nil, other == l, l != nil && other.ended:
 		case l == nil, l.ended:
 			l = other
 		default:
-			two = true
+			return &s.ofLate
 		}
 	}
-	return l, two
+	return l
 }
 
 // forget takes lanes that have ended off the list.
@@ -191,7 +189,7 @@ func (e *engine) next(l *lane) bool {
 		switch {
 		case e.stopped != nil:
 			e.conclude(it, unturned)
-		case e.mayEnd(it, &step):
+		case e.settledElsewhere(it, &step):
 			e.lanes.putOff(it, e.leadNames(it))
 		case step.Action == Nothing:
 			e.conclude(it, step.ending)
@@ -212,11 +210,9 @@ func (e *engine) next(l *lane) bool {
 func (e *engine) lookAgain(l *lane, it *item) bool {
 	for e.stopped == nil && e.ask(it) {
 		names := e.leadNames(it)
-		for _, n := range names {
-			if other := e.lanes.byName[n]; other != nil && other != l && !other.ended {
-				e.lanes.putOff(it, names)
-				return false
-			}
+		if other := e.lanes.find(names); other != nil && other != l && !other.ended {
+			e.lanes.putOff(it, names)
+			return false
 		}
 		if e.lanes.name(l, names) {
 			break

@@ -49,17 +49,13 @@ func TestNamesOfLanes(t *testing.T) {
 	s := newLanes(2)
 	k1, k2, both := []leadName{{checkpoint.ByKey, "k1"}}, []leadName{{checkpoint.ByKey, "k2"}}, []leadName{{checkpoint.ByKey, "k1"}, {checkpoint.ByKey, "k2"}}
 	one, two := s.begin(k1), s.begin(k2)
-	if _, several := s.find(both); !several {
-		t.Fatal("two lanes are not seen to be two")
+	if s.find(both) != &s.ofLate || s.find(k1) != one {
+		t.Error("a row of two lanes that are under way is not put off")
 	}
-	one.ended = true
-	if l, several := s.find(both); l != two || several {
-		t.Errorf("%v, %v", l, several)
+	if one.ended = true; s.find(both) != two {
+		t.Error("a lane that has ended goes before one that is under way")
 	}
-	if s.putOff(&item{}, k2); len(s.late) != 1 {
-		t.Errorf("%d rows are late", len(s.late))
-	}
-	if l, _ := s.find(both); l != &s.ofLate {
+	if s.putOff(&item{}, k2); len(s.late) != 1 || s.find(both) != &s.ofLate {
 		t.Error("a row goes before one that was put off")
 	}
 	if s.forget(); len(s.byName) != 1 {
