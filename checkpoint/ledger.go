@@ -105,8 +105,8 @@ func (l *Ledger) Claim(ctx context.Context, e Entry, again bool, shape *Shape) e
 // Write makes another change than a claim, waits until it is durable, and returns what is stored under its key now.
 //
 // Withdraw removes the intent of a run's create that was not applied: of e only Key and Run count. Settle writes an
-// outcome; if another key has its lead ID, it is in doubt with ReasonLeadTaken. Mark notes that an update is about to be
-// sent, or that it was not sent, and what a read showed; nothing else of a known lead changes, and its history gets no
+// outcome; if another key has its lead ID, it is in doubt with ReasonLeadTaken. Mark notes that an update is about to
+// be sent, or that it was not sent, and what a read showed; nothing else of a known lead changes, and its history gets no
 // event. A lead that is not known is stored as e says. Errors: ErrKey, ErrState, ErrBlocked, for a mark ErrKnown (the
 // key has another lead or is in doubt) and ErrTaken (another key has the lead), or an error of the Store.
 func (l *Ledger) Write(kind ChangeKind, e Entry) (stored Entry, err error) {

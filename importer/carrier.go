@@ -314,7 +314,7 @@ func (c *carrier) settle(j *job, outcome Outcome) bool {
 func (c *carrier) notBegun(j *job, err error) {
 	switch {
 	case errors.Is(err, checkpoint.ErrEnough):
-		c.engine.halt(ledgerFailed(err))
+		j.refusal, j.text = err, "the fleet has made as many leads as --max-creates allows"
 	case errors.Is(err, context.Canceled) && c.engine.taking.Err() != nil: // the run stops: the row stays pending
 	case errors.Is(err, checkpoint.ErrHeld):
 		j.refusal, j.outcome, j.entry.State = err, InDoubt, checkpoint.InDoubt

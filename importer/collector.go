@@ -13,7 +13,8 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// countRead counts a row that was read, and notes the lead that it names, if that is known. A row that was put off was counted then.
+// countRead counts a row that was read, and notes the lead that it names, if that is known. A row that was put off was
+// counted then.
 func (r *run) countRead(it *item) {
 	if it.late {
 		return
@@ -116,6 +117,7 @@ type tally struct {
 	remarks       [remarkCount]int
 
 	creates int  // made, or perhaps being made (--max-creates)
+	enough  bool // the fleet may make no more
 	first   int  // so many rows sent and all refused with one status show that every row is wrong
 	refused int  // that status so far; -1: they differ, or a row was accepted
 	fleet   bool // its limits are checked by member, except this worker's own one on the first rows
@@ -288,7 +290,7 @@ func (t *tally) mayLeave(a Action, underWay int) (may bool, why *Stop) {
 			"made", t.limits.Standing, t.limits.MaxInDoubt)
 		return false, stopFor(text, "settle them first: leadferry checkpoint export --state in_doubt lists them, and "+
 			"leadferry checkpoint resolve takes the list back; then run the same command again").always()
-	case most == 0 || t.creates < most:
+	case !t.enough && (most == 0 || t.creates < most):
 		return true, nil
 	case underWay > 0: // one of these rows may make no lead
 		return false, nil

@@ -349,6 +349,9 @@ func (e *engine) end() {
 	for e.lanes.active > 0 {
 		e.changed.Wait()
 	}
+	if e.tally.enough {
+		e.stop(ledgerFailed(checkpoint.ErrEnough))
+	}
 	if e.stopped == nil && e.sending.Err() != nil { // the run's context has ended, and nobody said why
 		e.stop(interrupted())
 	}

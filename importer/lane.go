@@ -73,8 +73,8 @@ func newLanes(places int) lanes {
 	return lanes{byName: map[leadName]*lane{}, most: n}
 }
 
-// find is the lane in which a row with these names waits: one under way before one that has ended, and that of late rows
-// before either. It is that one, too, if several lanes are under way.
+// find is the lane in which a row with these names waits: one under way before one that has ended, that of late rows
+// before either. It is that of late rows, too, if several lanes are under way.
 func (s *lanes) find(names []leadName) (l *lane) {
 	for _, n := range names {
 		switch other := s.byName[n]; {
@@ -246,8 +246,9 @@ func (e *engine) rowDone(l *lane) {
 	if j.step.Action == Create {
 		tally.created(j.item, j.refusal != nil)
 	}
+	tally.enough = tally.enough || errors.Is(j.refusal, checkpoint.ErrEnough)
 	// The ledger refused the claim and knows more now: the row is decided once more, later if another worker holds it.
-	if j.refusal != nil && !j.late && e.stopped == nil {
+	if j.refusal != nil && !errors.Is(j.refusal, checkpoint.ErrEnough) && !j.late && e.stopped == nil {
 		if errors.Is(j.refusal, checkpoint.ErrHeld) {
 			e.lanes.putOff(j.item, e.leadNames(j.item))
 		} else {

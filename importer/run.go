@@ -54,8 +54,11 @@ type run struct {
 	opened  checkpoint.Info     // what it knew before the first row; what it lacked then does not come back
 	judged  *checkpoint.Verdict // by witnesses, before a person was asked
 	stopped *Stop               // why the run ended before its input; the engine's lock guards it
+	collector
+}
 
-	// of the collector, which counts how rows end; the engine's lock guards it
+// collector is what counts how rows end, and tells of it. The engine's lock guards it.
+type collector struct {
 	tally  *tally
 	dry    *dryRun           // of a run that sends nothing; else nil
 	drift  *drift            // of a reconciliation; else nil
