@@ -70,10 +70,6 @@ var kinds = []struct {
 			"with what they become, or give the others a value with else.",
 	},
 	{rule: "else", title: "Texts that only else takes", top: topChecks, quotes: true, strict: true},
-	{
-		rule: "lost", title: "Files that could not be read to their end",
-		step: "Mend the files that could not be read to their end, or get whole copies of them.",
-	},
 	{rule: "guess", title: "Guesses to confirm (delete only the ? if one is right)", strict: true},
 	{rule: "unused", strict: true},
 	{rule: "repeated", strict: true},
@@ -124,9 +120,6 @@ func (c *Checks) faults() (faults []string) {
 	}
 	if len(c.of("mapping")) > 0 {
 		faults = append(faults, "the mapping cannot make leads yet")
-	}
-	for _, p := range c.of("lost") {
-		faults = append(faults, p.File+" could not be read to its end")
 	}
 	if c.Strict > 0 {
 		faults = append(faults, "--strict counts what the notes and lists name")
