@@ -61,7 +61,7 @@ func (w *world) sorted(name string) (places, lines []string) {
 	return places, lines
 }
 
-// TestTwoRunsOfOneFile: beside a run, another one of the same file is refused if it has another checkpoint. fault 82
+// TestTwoRunsOfOneFile: a second run of a file that is being imported is refused with another checkpoint. fault 82
 func TestTwoRunsOfOneFile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})

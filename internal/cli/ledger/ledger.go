@@ -138,13 +138,14 @@ func (m Selection) Path() (string, error) {
 // something else by its name: what to do about a damaged checkpoint would be wrong for it.
 func RefuseName(name string) error {
 	// An address, which may hold a password, or what files with variables keep around a name.
+	isYAML := regexp.MustCompile(`(?i)\.ya?ml$`)
 	noName := regexp.MustCompile(`://|(^|\s)[a-z]+=|^\s|\s$|^".+"$|^'.+'$`)
 	info, err := os.Stat(name)
 	switch {
 	case checkpoint.IsAddress(name):
 		return nil
-	case err == nil && info.Mode().IsRegular() && source.KindOf(name) != "":
-		return exit.Usage(name+" is "+source.KindOf(name)+", not a checkpoint",
+	case err == nil && info.Mode().IsRegular() && (source.IsTable(name) || isYAML.MatchString(name)):
+		return exit.Usage(name+" is a table or a mapping by its name, not a checkpoint",
 			"--checkpoint takes a file that leadferry made; input files need no flag")
 	case disk.Exists(name):
 		return nil
