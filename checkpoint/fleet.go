@@ -73,10 +73,9 @@ type Counts struct {
 // Progress is what a worker has done so far.
 type Progress struct {
 	Counts
-	Wants   bool          // it needs room for more requests, where the fleet has a rate
-	Pause   time.Duration // that the service has asked for since the last time
-	Rows    any           // by outcome, for the report of the fleet; it is written as JSON
-	Summary []byte        // its figures so far, in JSON, for the same; nil: those told before
+	Wants bool          // it needs room for more requests, where the fleet has a rate
+	Pause time.Duration // that the service has asked for since the last time
+	Rows  any           // by outcome, for the report of the fleet; it is written as JSON
 }
 
 // Common is what holds for all workers of a fleet now.
@@ -94,5 +93,5 @@ type Member struct {
 	Last    time.Time // when it was heard of last
 	Newest  bool      // of its shard
 	Rows    []byte    // by outcome, as it told last, in JSON
-	Summary []byte    // its figures as it told them last, in JSON; nil: none yet
+	Summary []byte    // of its end, in JSON; nil: it goes on, or was killed
 }

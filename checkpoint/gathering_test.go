@@ -54,7 +54,7 @@ func importBeside(t *testing.T, pause time.Duration) {
 				free <- struct{}{}
 				time.Sleep(service*3/4 + time.Duration(n*7919%1000)*service/2000)
 				<-free
-				_, _ = l.Settle(t.Context(), checkpoint.Entry{Key: key, State: checkpoint.Created})
+				_, _ = l.Write(checkpoint.Settle, checkpoint.Entry{Key: key, State: checkpoint.Created})
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -85,8 +86,35 @@ func NewLedger(s Store, g Gathering) *Ledger {
 // is in doubt. shape is that of its input, to be noted once, or nil. Errors: ErrKey, ErrKnown, ErrDoubt, ErrBlocked,
 // ErrClosed, the error of ctx, which ends the wait for a slot (nothing was written), or an error of the Store.
 func (l *Ledger) Claim(ctx context.Context, e Entry, again bool, shape *Shape) error {
-	_, err := l.submit(ctx, Change{Kind: Claim, Entry: e, Again: again, Shape: shape})
-	return err
+	w := &waiting{Change{Kind: Claim, Entry: e, Again: again, Shape: shape}, make(chan error, 1)}
+	if err := l.enqueue(w); err != nil {
+		return err
+	}
+	var err error
+	select {
+	case err = <-w.done:
+	case <-ctx.Done():
+		if l.takeBack(w) {
+			return ctx.Err()
+		}
+		err = <-w.done
+	}
+	return cmp.Or(err, w.Err)
+}
+
+// Write makes another change than a claim, waits until it is durable, and returns what is stored under its key now.
+//
+// Withdraw removes the intent of a run's create that was not applied: of e only Key and Run count. Settle writes an
+// outcome; if another key has its lead ID, it is in doubt with ReasonLeadTaken. Mark notes that an update is about to
+// be sent, or that it was not sent, and what a read showed; nothing else of a known lead changes, and its history gets no
+// event. A lead that is not known is stored as e says. Errors: ErrKey, ErrState, ErrBlocked, for a mark ErrKnown (the
+// key has another lead or is in doubt) and ErrTaken (another key has the lead), or an error of the Store.
+func (l *Ledger) Write(kind ChangeKind, e Entry) (stored Entry, err error) {
+	w := &waiting{Change{Kind: kind, Entry: e}, make(chan error, 1)}
+	if err = l.enqueue(w); err == nil {
+		err = cmp.Or(<-w.done, w.Err)
+	}
+	return w.Entry, err
 }
 
 // Standing counts the rows in doubt that wait for a person: not those that an incomplete ledger holds, nor those that
@@ -112,27 +140,6 @@ func (l *Ledger) Guard(ctx context.Context, key string) error {
 		return l.shared.Guard(ctx, key)
 	}
 	return nil
-}
-
-// Withdraw removes the intent of a run's create that was not applied. One that the claim replaced comes back.
-func (l *Ledger) Withdraw(ctx context.Context, key, run string) error {
-	_, err := l.submit(ctx, Change{Kind: Withdraw, Entry: Entry{Key: key, Run: run}})
-	return err
-}
-
-// Settle writes an outcome, removes the intent and returns what is stored now. With state InDoubt the intent stays and
-// gets LeadID, Code and Reason. If another key has the lead ID, this one is in doubt with ReasonLeadTaken. Errors:
-// ErrKey, ErrState, ErrBlocked, or an error of the Store.
-func (l *Ledger) Settle(ctx context.Context, e Entry) (stored Entry, err error) {
-	return l.submit(ctx, Change{Kind: Settle, Entry: e})
-}
-
-// Mark notes that an update of a lead is about to be sent (e.Unsettled), or that it was not sent (empty), and what a
-// read showed (e.Seen). Nothing else of a known lead changes, and its history gets no event. A lead that is not known
-// is stored as e says, under a key without another lead. Errors: ErrKey, ErrBlocked, ErrKnown for a key with another
-// lead or in doubt, ErrTaken for a lead of another key, or an error of the Store.
-func (l *Ledger) Mark(ctx context.Context, e Entry) (stored Entry, err error) {
-	return l.submit(ctx, Change{Kind: Mark, Entry: e})
 }
 
 // Close waits for changes that were asked for, ends the writer and closes the Store.
@@ -164,36 +171,6 @@ func (l *Ledger) end() {
 	l.wake.Signal()
 	l.mu.Unlock()
 	<-l.ended
-}
-
-// submit queues a change and waits until it is durable. The end of ctx removes a claim that still waits, no outcome.
-func (l *Ledger) submit(ctx context.Context, c Change) (stored Entry, err error) {
-	w := &waiting{c, make(chan error, 1)}
-	if err := l.enqueue(w); err != nil {
-		return c.Entry, err
-	}
-	if c.Kind == Claim {
-		err = l.awaitClaim(ctx, w)
-	} else {
-		err = <-w.done // waiting for two channels takes twice the time
-	}
-	if err == nil {
-		err = w.Err
-	}
-	return w.Entry, err
-}
-
-// awaitClaim waits until a claim is durable, or until ctx ends and the claim is still in the queue.
-func (l *Ledger) awaitClaim(ctx context.Context, w *waiting) error {
-	select {
-	case err := <-w.done:
-		return err
-	case <-ctx.Done():
-		if l.takeBack(w) {
-			return ctx.Err()
-		}
-		return <-w.done
-	}
 }
 
 func (l *Ledger) enqueue(w *waiting) error {

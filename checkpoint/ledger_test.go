@@ -105,7 +105,7 @@ func (k *kept) claim(ctx context.Context, keys ...string) {
 
 // settle asks for an outcome and does not wait for it.
 func (k *kept) settle(key string) {
-	go k.Settle(context.Background(), checkpoint.Entry{Key: key, State: checkpoint.Created})
+	go k.Write(checkpoint.Settle, checkpoint.Entry{Key: key, State: checkpoint.Created})
 	synctest.Wait()
 }
 
@@ -149,9 +149,9 @@ func TestChangesGatherUntilALaneIsIdle(t *testing.T) {
 		for i, key := range []string{"a", "b"} {
 			began := time.Now()
 			var all sync.WaitGroup
-			all.Go(func() { _, _ = k.Mark(context.Background(), checkpoint.Entry{Key: "m"}) })
+			all.Go(func() { _, _ = k.Write(checkpoint.Mark, checkpoint.Entry{Key: "m"}) })
 			synctest.Wait()
-			all.Go(func() { _ = k.Withdraw(context.Background(), key, "") })
+			all.Go(func() { _, _ = k.Write(checkpoint.Withdraw, checkpoint.Entry{Key: key}) })
 			all.Wait()
 			if waited := time.Since(began); i == 0 != (waited > 0) || waited > 30*time.Millisecond {
 				t.Errorf("%s waited %v", key, waited)
@@ -170,9 +170,9 @@ func TestChangesGatherDuringACommit(t *testing.T) {
 		k.claim(t.Context(), "a", "c")
 		k.settle("z")
 		k.claim(t.Context(), "b")
-		go k.Mark(context.Background(), checkpoint.Entry{Key: "y"})
+		go k.Write(checkpoint.Mark, checkpoint.Entry{Key: "y"})
 		synctest.Wait()
-		go k.Withdraw(context.Background(), "z", "")
+		go k.Write(checkpoint.Withdraw, checkpoint.Entry{Key: "z"})
 		synctest.Wait()
 		close(k.store.hold)
 		rest()
@@ -191,9 +191,9 @@ func TestClaimsWaitForSlots(t *testing.T) {
 		k.settle("c")
 		rest()
 		k.are(t, "settled", "a", "b", "c")
-		go k.Settle(context.Background(), checkpoint.Entry{Key: "b", State: checkpoint.InDoubt})
+		go k.Write(checkpoint.Settle, checkpoint.Entry{Key: "b", State: checkpoint.InDoubt})
 		synctest.Wait()
-		go k.Withdraw(context.Background(), "a", "")
+		go k.Write(checkpoint.Withdraw, checkpoint.Entry{Key: "a"})
 		rest()
 		k.are(t, "in doubt and withdrawn", "a", "b", "c", "d", "e")
 		k.commits(t, "all", "claim c, claim b", "settle c, claim a", "settle b, withdraw a, claim e, claim d")
@@ -260,7 +260,7 @@ func TestOnlyAWaitingClaimCanBeGivenUp(t *testing.T) {
 		if len(k.refusals) != 1 || !errors.Is(k.refusals[0], context.Canceled) {
 			t.Errorf("refused %v", k.refusals)
 		}
-		if _, err := k.Settle(ctx, checkpoint.Entry{Key: "a", State: checkpoint.Created}); err != nil {
+		if _, err := k.Write(checkpoint.Settle, checkpoint.Entry{Key: "a", State: checkpoint.Created}); err != nil {
 			t.Errorf("an outcome was given up: %v", err)
 		}
 		k.store.hold = make(chan struct{})
@@ -318,7 +318,7 @@ func TestFailureEndsEverything(t *testing.T) {
 					}
 					return errors.Is(err, broken)
 				}
-				if _, err := k.Settle(context.Background(), checkpoint.Entry{Key: "a", State: checkpoint.Created}); !failed(err) {
+				if _, err := k.Write(checkpoint.Settle, checkpoint.Entry{Key: "a", State: checkpoint.Created}); !failed(err) {
 					t.Errorf("settled: %v", err)
 				}
 				rest()
@@ -327,7 +327,7 @@ func TestFailureEndsEverything(t *testing.T) {
 				}
 				k.store.broken, k.store.panics = nil, false // what works by chance
 				before := len(k.store.commits)
-				if err := k.Withdraw(context.Background(), "a", ""); !failed(err) || len(k.store.commits) != before {
+				if _, err := k.Write(checkpoint.Withdraw, checkpoint.Entry{Key: "a"}); !failed(err) || len(k.store.commits) != before {
 					t.Errorf("afterwards: %v", err)
 				}
 				k.close(t)
@@ -347,9 +347,10 @@ func TestCloseFinishesWhatIsQueued(t *testing.T) {
 		if len(k.store.intents) != 100 || len(k.store.commits) != 1 {
 			t.Errorf("%d claimed by %d commits", len(k.store.intents), len(k.store.commits))
 		}
-		_, settled := k.Settle(context.Background(), checkpoint.Entry{Key: "a"})
+		_, settled := k.Write(checkpoint.Settle, checkpoint.Entry{Key: "a"})
+		_, withdrawn := k.Write(checkpoint.Withdraw, checkpoint.Entry{Key: "a"})
 		for what, err := range map[string]error{
-			"claim": k.Claim(t.Context(), checkpoint.Entry{Key: "a"}, false, nil), "settle": settled, "withdraw": k.Withdraw(t.Context(), "a", ""),
+			"claim": k.Claim(t.Context(), checkpoint.Entry{Key: "a"}, false, nil), "settle": settled, "withdraw": withdrawn,
 		} {
 			if !errors.Is(err, checkpoint.ErrClosed) {
 				t.Errorf("%s: %v", what, err)
@@ -383,9 +384,9 @@ func TestSlotsHold(t *testing.T) {
 				case err != nil && end != "refuse" && end != "give up":
 					t.Error(end, err)
 				case err == nil && end == "settle":
-					_, err = k.Settle(ctx, checkpoint.Entry{Key: key, State: checkpoint.Created})
+					_, err = k.Write(checkpoint.Settle, checkpoint.Entry{Key: key, State: checkpoint.Created})
 				case err == nil:
-					err = k.Withdraw(ctx, key, "")
+					_, err = k.Write(checkpoint.Withdraw, checkpoint.Entry{Key: key})
 				}
 				if err != nil && end != "refuse" && end != "give up" {
 					t.Error(end, err)

@@ -7,9 +7,9 @@
 // Promises:
 //
 //   - A call that reports success reports a durable change.
-//   - An intent without an outcome is in doubt until [Ledger.Settle],
-//     [Ledger.Withdraw] or a person ([Resolve], [Forget]) ends it, also after a kill.
-//   - An update without an answer leaves its lead unsettled until a later update is settled ([Ledger.Mark]).
+//   - An intent without an outcome is in doubt until it is settled or withdrawn ([Ledger.Write]), or a person ends it
+//     ([Resolve], [Forget]), also after a kill.
+//   - An update without an answer leaves its lead unsettled until a later update is settled.
 //   - One lead ID belongs to one key. A second key that is answered with it is in doubt.
 //   - After the first error of a Store every later call fails with that error.
 //   - Of a row's cells it stores only key, ExternalID, status, organization and locator. Everything else is stored as

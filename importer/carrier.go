@@ -199,7 +199,7 @@ func (c *carrier) notMade(j *job, err error) {
 // withdraw removes the claim of a create that was not applied. A doubt from an earlier run is back after that.
 func (c *carrier) withdraw(j *job, outcome Outcome) {
 	c.retrier.Breaker.Conclude(&j.pass, delivery.NothingShown)
-	if err := c.ledger.Withdraw(context.Background(), j.rec.Key, c.RunID); err != nil {
+	if _, err := c.ledger.Write(checkpoint.Withdraw, checkpoint.Entry{Key: j.rec.Key, Run: c.RunID}); err != nil {
 		c.notStored(j, err)
 		return
 	}
@@ -292,7 +292,7 @@ func (c *carrier) patch(
 // settle makes an outcome durable, and reports whether it did. The row ends as the ledger stored it, maybe in doubt.
 func (c *carrier) settle(j *job, outcome Outcome) bool {
 	refused := j.entry.Code
-	stored, err := c.ledger.Settle(context.Background(), j.entry)
+	stored, err := c.ledger.Write(checkpoint.Settle, j.entry)
 	if err != nil {
 		c.notStored(j, err)
 		return false

@@ -13,8 +13,12 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// countRead counts a row that was read, and notes the lead that it names, if that is known.
+// countRead counts a row that was read, and notes the lead that it names, if that is known. A row that was put off was
+// counted then.
 func (r *run) countRead(it *item) {
+	if it.late {
+		return
+	}
 	if r.drift != nil && r.drift.named != nil { // by both keys
 		r.drift.named.Add(it.entry.Key)
 		if it.entry.Key != it.rec.Key {
@@ -102,12 +106,11 @@ type tally struct {
 	doubts        []report.Doubt            // the first ones, with what a person needs to look them up
 	remarks       [remarkCount]int
 
-	creates int                 // made, or perhaps being made (--max-creates)
-	enough  bool                // the fleet may make no more
-	first   int                 // so many rows sent and all refused with one status show that every row is wrong
-	refused int                 // that status so far; -1: they differ, or a row was accepted
-	common  [outcomeCount]int   // of a fleet: outcomes, those of earlier workers of this shard included
-	fellows map[string]struct{} // runs of these workers; nil: no fleet
+	creates int  // made, or perhaps being made (--max-creates)
+	enough  bool // the fleet may make no more
+	first   int  // so many rows sent and all refused with one status show that every row is wrong
+	refused int  // that status so far; -1: they differ, or a row was accepted
+	fleet   bool // its limits are checked by member, except this worker's own one on the first rows
 }
 
 func newTally(inputs int, l Limits, first int) *tally {
@@ -135,9 +138,6 @@ func (t *tally) created(it *item, elsewhere bool) {
 // count counts a row, and returns why a limit ends the run, or nil.
 func (t *tally) count(it *item) *Stop {
 	t.outcomes[it.outcome]++
-	if t.fellows != nil {
-		t.common[t.atFirst(it)]++
-	}
 	if it.text != "" {
 		text := reasonOf(it.text)
 		t.reasons.Add(spotOf(it), findings.Kind{Outcome: it.outcome.String(), Text: text}, text)
@@ -215,19 +215,9 @@ func (t *tally) sent(it *item) {
 	}
 }
 
-// atFirst is how a row ended for the worker of its shard that settled it.
-func (t *tally) atFirst(it *item) Outcome {
-	if _, fellow := t.fellows[it.entry.Run]; !fellow || it.outcome != Unchanged {
-		return it.outcome
-	}
-	if it.entry.Synced {
-		return Updated
-	}
-	return Created
-}
-
-// rowCounts are the rows read, by t.outcomes or t.common.
-func (t *tally) rowCounts(n *[outcomeCount]int) report.RowCounts {
+// rowCounts are the rows read, by outcome.
+func (t *tally) rowCounts() report.RowCounts {
+	n := &t.outcomes
 	return report.RowCounts{
 		Read: t.counts.Read, Created: n[Created], Updated: n[Updated], Unchanged: n[Unchanged], Changed: n[Changed],
 		Skipped: n[Skipped], Invalid: n[Invalid], Rejected: n[Rejected], Failed: n[Failed], Partial: n[Partial],
@@ -236,7 +226,7 @@ func (t *tally) rowCounts(n *[outcomeCount]int) report.RowCounts {
 }
 
 func (t *tally) report(s *report.Summary) {
-	s.Rows, s.Sent = t.rowCounts(&t.outcomes), t.counts.Sent
+	s.Rows, s.Sent = t.rowCounts(), t.counts.Sent
 	s.Organizations, s.Transitions = report.Organizations(t.organizations), report.Transitions(t.moves)
 	s.Errors, s.InDoubt = t.reasons.List(t.place), slices.Clone(t.doubts)
 }
@@ -280,9 +270,9 @@ func (t *tally) noneAccepted() bool {
 	return !t.limits.MaxRejects.none() && (t.refused > 0 || t.counts.Sent == 0)
 }
 
-// limit returns why the run must end, or nil. In a fleet, member checks all but the first rows, each worker's own.
+// limit returns why the run must end, or nil.
 func (t *tally) limit() *Stop {
-	if stop := t.limits.reached(&t.counts); t.fellows == nil && stop != nil {
+	if stop := t.limits.reached(&t.counts); !t.fleet && stop != nil {
 		return stop
 	}
 	if t.noneAccepted() && t.counts.Sent >= max(t.first, 1) {

@@ -133,7 +133,7 @@ func (d *dryRun) plan(it *item, step *Step) *Stop {
 
 // fails reports whether anything else than rows needs attention.
 func (d *dryRun) fails() bool {
-	return len(d.failed)+len(d.intake.lost) > 0 || d.lacking != nil && !d.updates ||
+	return len(d.failed) > 0 || d.lacking != nil && !d.updates ||
 		d.options.Strict && len(d.intake.unused)+len(d.options.Mapping.Unconfirmed) > 0
 }
 
@@ -196,7 +196,7 @@ func (d *dryRun) inMapping(rule string, line int, text string) report.Problem {
 func (d *dryRun) found() *report.Checks {
 	same, alike := &d.repeated.Same, &d.repeated.Alike
 	c := &report.Checks{
-		Rules: d.problems.List(d.intake.place), Found: slices.Concat(d.failed, d.intake.lost), Repeats: same.Rows,
+		Rules: d.problems.List(d.intake.place), Found: slices.Clone(d.failed), Repeats: same.Rows,
 		LookAlikes: alike.Rows, Assignments: report.Assignments(d.assigned), Projected: d.projected(), Tests: d.tests,
 	}
 	if !d.updates {

@@ -139,21 +139,16 @@ func TestRepeatsOfRowsThatAreNotSent(t *testing.T) {
 	}
 }
 
-// A file that breaks off is told; the others are checked all the same.
-func TestAFileThatBreaksOffDoesNotEndValidate(t *testing.T) {
+// A file that breaks off stops validate, which tells what it found until then.
+func TestAFileThatBreaksOffStopsValidate(t *testing.T) {
 	o := prepared(t, checkedMapping, Options{}, checkedHeader+"1,o-1,,,Ann,\n", checkedHeader+"2,o-1,,,Bob,\n")
 	broken := io.MultiReader(strings.NewReader(checkedHeader+"3,o-1,,,Cem,\n"), iotest.ErrReader(errors.New("unexpected end")))
 	input := opened(t, "-", source.Options{Format: source.CSV, Stdin: broken})
 	o.Inputs = []*source.File{o.Inputs[0], input, o.Inputs[1]}
 	s, err := Run(t.Context(), o)
 	must.Do(t, err)
-	if s.ExitCode != CodeAttention || s.Outcome != "attention" || s.Rows.Pending != 3 || s.Inputs[2].Rows != 1 {
-		t.Errorf("%s with %d, rows %+v", s.Outcome, s.ExitCode, s.Rows)
-	}
-	lost := s.Checks.Found
-	if len(lost) != 1 || lost[0].Rule != "lost" || lost[0].File != "-" || !strings.Contains(lost[0].Text, "unexpected end") ||
-		!strings.HasSuffix(lost[0].Hint, "the rows after that place were not checked") {
-		t.Errorf("lost files %+v", lost)
+	if s.ExitCode != CodeStopped || s.Rows.Pending != 2 || !strings.Contains(s.StopReason, "unexpected end") {
+		t.Errorf("%s with %d, rows %+v", s.StopReason, s.ExitCode, s.Rows)
 	}
 }
 
@@ -273,7 +268,7 @@ func TestJSONLColumnsThatNothingUsesAreGathered(t *testing.T) {
 
 // Validate, and an import that finds all done, end rows by the million.
 func TestRowThatIsNotSentLeavesNothingToCollect(t *testing.T) {
-	a := &run{dry: newDryRun(&Options{}, nil), tally: newTally(1, Limits{}, 1), record: func(*item) error { return nil }}
+	a := &run{collector: collector{dry: newDryRun(&Options{}, nil), tally: newTally(1, Limits{}, 1), record: func(*item) error { return nil }}}
 	it := new(item)
 	for _, step := range []Step{{Action: Create}, ends(Unchanged, "")} {
 		it.ending = step.ending

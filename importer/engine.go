@@ -3,6 +3,7 @@ package importer
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -97,7 +98,7 @@ func (e *engine) guarded(f func()) {
 	}
 }
 
-// watch waits for the clock, signals and the fleet until all rows have ended.
+// watch waits for the clock and signals until all rows have ended.
 func (e *engine) watch(ended <-chan struct{}) {
 	var deadline <-chan time.Time
 	if d := e.MaxDuration; d > 0 {
@@ -115,26 +116,19 @@ func (e *engine) watch(ended <-chan struct{}) {
 			e.halt(interrupted())
 		case <-deadline:
 			e.outOfTime()
-		case stop := <-e.member.over():
-			e.halt(stop)
 		case <-tick.C:
-			e.tell()
+			e.mu.Lock()
+			e.progress()
+			e.mu.Unlock()
 		}
 	}
-}
-
-func (e *engine) tell() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.progress()
-	e.member.note()
 }
 
 // outOfTime takes no more rows and finishes the leads that were made. It does nothing if every row had its turn.
 func (e *engine) outOfTime() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.stopped != nil || e.allRead && e.lanes.waiting == 0 {
+	if e.stopped != nil || e.allRead && e.lanes.waiting+len(e.lanes.late) == 0 {
 		return
 	}
 	e.stopped = &Stop{Reason: "the time given by --max-duration is over", Code: CodeAttention}
@@ -205,7 +199,7 @@ func (e *engine) find(queries []checkpoint.Query, out []checkpoint.Entry, found 
 // batchesRead is how many batches may wait for the dispatcher, mapped or being mapped.
 const batchesRead = 4
 
-// dispatch decides about rows as they come. In the end it starts the lanes that were put off.
+// dispatch decides about rows as they come, and in the end about those that were put off or drawn.
 func (e *engine) dispatch(batches <-chan *batch) {
 	var end error
 	for b := range batches {
@@ -217,31 +211,24 @@ func (e *engine) dispatch(batches <-chan *batch) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.allRead = true; e.drift != nil {
-		e.putOffDrawn()
+		e.lanes.late = append(e.lanes.late, e.drift.drawn...)
 	}
-	e.waitFor(func() bool { return e.lanes.active == 0 })
-	e.waitFor(func() bool {
-		for e.startLate() {
-		}
-		return e.lanes.active == 0
-	})
-	if end != nil {
+	if e.takeLate(); end != nil {
 		e.stop(inputEnded(end))
 	}
 }
 
-// putOffDrawn begins the rows of the sample, once it is known which they are.
-func (e *engine) putOffDrawn() {
-	for _, it := range e.drift.drawn {
-		it.late = true
-		names := e.leadNames(it)
-		if l, _ := e.lanes.find(names); l != nil && !l.ended {
-			e.lanes.enqueue(l, it, names)
-		} else {
-			e.lanes.putOff(e.lanes.begin(names), it)
+// takeLate takes rows that were put off, in the order of the input, once nothing is under way.
+func (e *engine) takeLate() {
+	s := &e.lanes
+	for e.waitFor(func() bool { return s.active == 0 }) && len(s.late) > 0 {
+		clear(s.byName)
+		slices.SortFunc(s.late, func(a, b *item) int { return spotOf(a).Compare(spotOf(b)) })
+		for left := len(s.late); left > 0 && e.stopped == nil; {
+			taken := e.takeRows(s.late[:min(left, batchRows)])
+			s.late, left = s.late[taken:], left-taken
 		}
 	}
-	e.drift.drawn = nil
 }
 
 // takeBatch looks rows up in one read and decides about them. It reports false if the run ends.
@@ -251,27 +238,38 @@ func (e *engine) takeBatch(b *batch) bool {
 	for _, bound := range b.bound {
 		e.intake.noteUnused(bound)
 	}
+	if len(e.lanes.late) >= maxWaiting {
+		e.takeLate()
+	}
 	e.lanes.forget()
 	e.sample()
-	goesOn := e.ask(b.items...)
-	for i := 0; goesOn && i < len(b.items); i++ {
-		goesOn = e.take(b.items[i])
-	}
-	return goesOn
+	return e.takeRows(b.items) == len(b.items)
 }
 
-// take decides about a row: it ends, begins the lane of its lead, or joins it. If the run ends, it reports false.
+// takeRows is how many rows it took before the run ended.
+func (e *engine) takeRows(rows []*item) (taken int) {
+	for goesOn := e.ask(rows...); goesOn && taken < len(rows); taken++ {
+		if !e.take(rows[taken]) {
+			break
+		}
+	}
+	return taken
+}
+
+// take decides about a row: it ends, begins the lane of its lead, joins it or is put off. If the run ends before, it
+// reports false.
 func (e *engine) take(it *item) bool {
 	names := e.leadNames(it)
 	return e.waitFor(func() bool {
-		l, two := e.lanes.find(names)
+		l := e.lanes.find(names)
 		switch {
 		case l == nil:
 			return e.decide(it, names)
-		case two, e.lanes.full():
-			e.startLate() // it may have one of the names, or rows that wait
-			return false
-		case l.ended && !e.lanes.room():
+		case l == &e.lanes.ofLate:
+			e.countRead(it)
+			e.lanes.putOff(it, names)
+			return true
+		case e.lanes.full(), l.ended && !e.lanes.room():
 			return false
 		}
 		e.countRead(it)
@@ -300,8 +298,8 @@ func (e *engine) decide(it *item, names []leadName) bool {
 		l := e.lanes.begin(names)
 		e.hand(l, it, step)
 		e.start(l)
-	case e.putsOff(it, &step):
-		e.lanes.putOff(e.lanes.begin(names), it)
+	case e.settledElsewhere(it, &step):
+		e.lanes.putOff(it, names)
 	case step.Action == Draw:
 		it.ending = step.ending
 		if left := e.drift.draw(it); left != nil {
@@ -321,12 +319,15 @@ func (e *engine) conclude(it *item, how ending) {
 
 // waitFor waits until a condition holds, and reports false if the run ends before. The condition may end it.
 func (e *engine) waitFor(holds func() bool) bool {
-	for e.stopped == nil && !holds() {
+	for e.stopped == nil {
+		if holds() {
+			return true
+		}
 		if e.stopped == nil {
 			e.changed.Wait()
 		}
 	}
-	return e.stopped == nil
+	return false
 }
 
 // mayLeave reports whether a row may be sent now. It may end the run.
@@ -336,17 +337,9 @@ func (e *engine) mayLeave(a Action) bool {
 	return may
 }
 
-// mostLate is how many leads may wait for other workers.
-const mostLate = 1000
-
-// putsOff puts a row in doubt off to the end of a fleet's run, once: another worker may still get its answer.
-func (e *engine) putsOff(it *item, step *Step) bool {
-	if step.Action != Nothing || step.outcome != InDoubt || e.member == nil || len(e.lanes.late) >= mostLate ||
-		it.late || e.stopped != nil {
-		return false
-	}
-	it.late = true
-	return true
+// settledElsewhere reports whether another worker may still settle a row in doubt. Such a row is put off, once.
+func (e *engine) settledElsewhere(it *item, step *Step) bool {
+	return step.Action == Nothing && step.outcome == InDoubt && e.member != nil && !it.late && e.stopped == nil
 }
 
 // end waits for what is under way, and ends the rows that never had their turn.
@@ -368,7 +361,7 @@ func (e *engine) end() {
 	// rows at which the program itself failed: they may have been sent, as the ledger knows
 	t := e.tally
 	missing := t.counts.Read - t.ended()
-	t.outcomes[Pending], t.common[Pending] = t.outcomes[Pending]+missing, t.common[Pending]+missing
+	t.outcomes[Pending] += missing
 }
 
 // unturned is how a row ends that was read but never had its turn.

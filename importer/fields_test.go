@@ -134,21 +134,6 @@ func TestReadsThatAreRefused(t *testing.T) {
 	})
 }
 
-// What a create's and a read's answer say of a lead is counted.
-func TestWhatAnswersSayOfLeads(t *testing.T) {
-	paired(t, func(t *testing.T, p *pair) {
-		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
-		a := p.known("a").LeadID
-		p.service.leads[a].ReadOnly, p.service.leads[a].TestLead = true, true
-		r := p.run("reconcile", Options{}, "a,,x-a,open,Ann,1")
-		notes := strings.Join(r.tally.notes(), "\n")
-		if n := r.tally.remarks; n[strangeLead] != 1 || !strings.Contains(notes, "as the service says: 1.") || !strings.Contains(r.text("a"), "read-only; the service calls it a test lead") {
-			t.Errorf("%v\n%s", n, notes)
-		}
-	})
-}
-
-// A number is confirmed when it comes back to its last digit, however it is written. fault 68
 func TestNumbersAreComparedToTheLastDigit(t *testing.T) {
 	for _, test := range []struct {
 		sent, have string

@@ -16,17 +16,14 @@ type Fleet interface {
 	// Exchange reports what this worker has done, and returns what holds for all workers. After checkpoint.ErrFenced a
 	// newer worker has replaced this one; after other errors it may be called again.
 	Exchange(ctx context.Context, p checkpoint.Progress) (checkpoint.Common, error)
-	// Before are the runs of earlier workers of this shard.
-	Before() []string
 	// Conclude stores the worker's summary, as JSON, for the report of the fleet.
 	Conclude(ctx context.Context, summary []byte) error
 }
 
 const (
-	pulse        = 250 * time.Millisecond // between exchanges with the fleet; some news are exchanged at once
-	hearing      = 30 * time.Second       // for one exchange
-	lastWord     = 5 * time.Second        // for the report of a worker's end
-	figuresEvery = 2 * time.Second        // between figures: a killed worker's report lacks the rest
+	pulse    = 250 * time.Millisecond // between exchanges with the fleet; some news are exchanged at once
+	hearing  = 30 * time.Second       // for one exchange
+	lastWord = 5 * time.Second        // for the report of a worker's end
 )
 
 // member connects this worker with its fleet. The fleet's rate arrives as requests for a quarter of a second, its waits
@@ -34,13 +31,11 @@ const (
 type member struct {
 	*run
 	fleet Fleet
-	stops chan *Stop    // why the fleet ends
 	wake  chan struct{} // wants an exchange at once
 	heard time.Time     // the last answer
 
 	mu   sync.Mutex
-	told checkpoint.Progress // to be reported next
-	kept time.Time           // when figures were taken last
+	news checkpoint.Progress // what the breaker has to report next: Wants and Pause
 }
 
 // join makes the run a worker of its fleet: from then on all workers share limits and rate.
@@ -48,21 +43,23 @@ func (r *run) join(s checkpoint.Store) {
 	if r.Terms == nil || r.DryRun {
 		return
 	}
-	m := &member{run: r, fleet: r.Fleet(s), stops: make(chan *Stop, 1), wake: make(chan struct{}, 1), heard: time.Now()}
+	m := &member{run: r, fleet: r.Fleet(s), wake: make(chan struct{}, 1), heard: time.Now()}
 	r.member = m
-	r.tally.limits.MaxCreates, r.tally.fellows = 0, map[string]struct{}{} // the ledger counts the leads
-	for _, run := range m.fleet.Before() {
-		r.tally.fellows[run] = struct{}{}
-	}
+	r.tally.limits.MaxCreates, r.tally.fleet = 0, true // the ledger counts the leads
 	b := r.retrier.Breaker
-	b.Asked = func(d time.Duration) { m.tell(func(p *checkpoint.Progress) { p.Pause = max(p.Pause, d) }) }
+	b.Asked = func(d time.Duration) { m.report(checkpoint.Progress{Pause: d}) }
 	if r.Rate > 0 {
-		b.ShareRate(func() { m.tell(func(p *checkpoint.Progress) { p.Wants = true }) })
+		b.ShareRate(func() { m.report(checkpoint.Progress{Wants: true}) })
 	}
 }
 
-// leaveFleet is the last exchange, and stores the summary with the rows of all workers of this shard. If a limit of the
-// fleet was exceeded since the exchange before, the run stopped.
+// work is what the worker has done.
+func (m *member) work() checkpoint.Progress {
+	return checkpoint.Progress{Counts: m.tally.counts, Rows: m.tally.rowCounts()}
+}
+
+// leaveFleet is the last exchange, and stores the summary. If a limit of the fleet was exceeded since the exchange
+// before, the run stopped.
 func (r *run) leaveFleet(s *report.Summary) {
 	m := r.member
 	if m == nil {
@@ -70,17 +67,13 @@ func (r *run) leaveFleet(s *report.Summary) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lastWord)
 	defer cancel()
-	m.note()
-	m.told.Wants = false
-	c, err := m.fleet.Exchange(ctx, m.told)
+	c, err := m.fleet.Exchange(ctx, m.work())
 	if err == nil {
 		if stop := r.Limits.reached(&c.Counts); stop != nil {
 			r.stopAfter(s, stop)
 		}
-		whole := *s
-		whole.Rows = r.tally.rowCounts(&r.tally.common)
 		var b bytes.Buffer
-		_ = whole.WriteJSON(&b) // a buffer takes it
+		_ = s.WriteJSON(&b) // a buffer takes it
 		err = m.fleet.Conclude(ctx, b.Bytes())
 	}
 	if err != nil {
@@ -88,77 +81,57 @@ func (r *run) leaveFleet(s *report.Summary) {
 	}
 }
 
-func (m *member) over() <-chan *Stop {
-	if m == nil {
-		return nil
-	}
-	return m.stops
-}
-
-// note takes what the worker has done, to be reported with the next exchange, and now and then its figures so far.
-func (m *member) note() {
-	if m == nil {
-		return
-	}
-	var figures bytes.Buffer
-	if time.Since(m.kept) >= figuresEvery {
-		m.kept = time.Now()
-		_ = m.soFar().WriteJSON(&figures) // a buffer takes it
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.told.Counts, m.told.Rows = m.tally.counts, m.tally.rowCounts(&m.tally.common)
-	if figures.Len() > 0 {
-		m.told.Summary = figures.Bytes()
-	}
-}
-
-// tell reports something at once: a wait that the service asked for, or that this worker needs more of the rate.
-func (m *member) tell(note func(*checkpoint.Progress)) {
-	m.mu.Lock()
-	note(&m.told)
-	m.mu.Unlock()
+// report has news exchanged at once: a wait that the service asked for, or that this worker needs more of the rate.
+func (m *member) report(news checkpoint.Progress) {
+	m.keep(news)
 	select {
 	case m.wake <- struct{}{}:
 	default:
 	}
 }
 
-// start begins to exchange. end stops it.
-func (m *member) start(ctx context.Context) (end func()) {
+func (m *member) keep(news checkpoint.Progress) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.news.Wants, m.news.Pause = m.news.Wants || news.Wants, max(m.news.Pause, news.Pause)
+}
+
+// start begins to exchange what the engine has done, and halts it when the fleet ends. end stops that.
+func (m *member) start(ctx context.Context, e *engine) (end func()) {
 	if m == nil {
 		return func() {}
 	}
 	running, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
-	group.Go(func() { m.talk(running) })
+	group.Go(func() {
+		timer := time.NewTicker(pulse)
+		defer timer.Stop()
+		for running.Err() == nil {
+			e.mu.Lock()
+			work := m.work()
+			e.mu.Unlock()
+			if stop := m.exchange(running, work); stop != nil {
+				e.halt(stop)
+				return
+			}
+			select {
+			case <-running.Done():
+			case <-m.wake:
+			case <-timer.C:
+			}
+		}
+	})
 	return func() {
 		cancel()
 		group.Wait()
 	}
 }
 
-func (m *member) talk(ctx context.Context) {
-	timer := time.NewTicker(pulse)
-	defer timer.Stop()
-	for ctx.Err() == nil {
-		if stop := m.exchange(ctx); stop != nil {
-			m.stops <- stop
-			return
-		}
-		select {
-		case <-ctx.Done():
-		case <-m.wake:
-		case <-timer.C:
-		}
-	}
-}
-
-// exchange returns why the run ends, or nil. What could not be reported is reported the next time.
-func (m *member) exchange(ctx context.Context) *Stop {
+// exchange returns why the run ends, or nil. News that could not be reported are reported the next time.
+func (m *member) exchange(ctx context.Context, p checkpoint.Progress) *Stop {
 	m.mu.Lock()
-	p := m.told
-	m.told.Wants, m.told.Pause, m.told.Summary = false, 0, nil
+	p.Wants, p.Pause = m.news.Wants, m.news.Pause
+	m.news = checkpoint.Progress{}
 	m.mu.Unlock()
 	asking, cancel := context.WithTimeout(ctx, hearing)
 	c, err := m.fleet.Exchange(asking, p)
@@ -168,9 +141,7 @@ func (m *member) exchange(ctx context.Context) *Stop {
 		err != nil && time.Since(m.heard) > m.MaxWait: // without the fleet's limits and rate nothing may be sent
 		return ledgerFailed(err)
 	case err != nil:
-		m.mu.Lock()
-		m.told.Wants, m.told.Pause = m.told.Wants || p.Wants, max(m.told.Pause, p.Pause)
-		m.mu.Unlock()
+		m.keep(p)
 		return nil
 	}
 	m.heard = time.Now()

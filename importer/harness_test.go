@@ -466,8 +466,9 @@ func (tr *trial) keepIn(l *checkpoint.Ledger) {
 
 // carry takes all rows to their outcome and closes the ledger.
 func (tr *trial) carry(ctx context.Context) {
-	end := tr.run.member.start(ctx)
-	newEngine(ctx, tr.run).takeAll()
+	e := newEngine(ctx, tr.run)
+	end := tr.run.member.start(ctx, e)
+	e.takeAll()
 	end()
 	tr.run.ledger.Close()
 }

@@ -83,12 +83,11 @@ func newBatch() *batch { return &batch{items: make([]*item, 0, batchRows), made:
 
 // intake turns files into Records, in file order, ahead of the engine: one goroutine reads, others map batches.
 type intake struct {
-	options   *Options
-	sums      sums // nil: no digests are wanted
-	fields    bool // digests by field are wanted
-	caught    bool // note texts that a map lacks and its else takes
-	keepGoing bool // go on with the next input if one is lost in its middle
-	items     sync.Pool
+	options *Options
+	sums    sums // nil: no digests are wanted
+	fields  bool // digests by field are wanted
+	caught  bool // note texts that a map lacks and its else takes
+	items   sync.Pool
 
 	paths []string
 	// of each input: the number of its first row of several lines; 0: none so far
@@ -96,7 +95,6 @@ type intake struct {
 	bindings map[*source.Header]*mapping.Binding // to the inputs' headers
 	doubts   []mapping.Error                     // warnings of the mapping about these headers
 	unused   []string                            // columns that the mapping does not use
-	lost     []report.Problem                    // with keepGoing: inputs that could not be read to their end
 }
 
 // run reads until the inputs, the limit or ctx end, and closes out. Batches come in file order, maybe not mapped yet.
@@ -146,8 +144,6 @@ func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 		case err == nil, errors.Is(err, io.EOF):
 		case ctx.Err() != nil: // the input may have been closed to end the read
 			return
-		case r.keepGoing:
-			r.lose(at, err)
 		default:
 			b.err = err
 			handOn()
@@ -157,19 +153,6 @@ func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 	if len(b.items) > 0 {
 		handOn()
 	}
-}
-
-func (r *intake) lose(input int, err error) {
-	f := report.Problem{
-		File: r.paths[input], Rule: "lost", Text: err.Error(), Hint: "the rows after that place were not checked",
-	}
-	if at, is := errors.AsType[*source.LostError](err); is {
-		f.Line, f.Text = at.Line, at.Text
-		if at.Hint != "" {
-			f.Hint = at.Hint + "; " + f.Hint
-		}
-	}
-	r.lost = append(r.lost, f)
 }
 
 func (r *intake) place(at findings.Spot) report.Place {

@@ -9,7 +9,7 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// Rows that may wait in lanes, and their bytes, when one more joins. Rows that are put off come on top.
+// Rows that may wait in lanes, and their bytes, when one more joins; and rows that are put off when more are read.
 const (
 	maxWaiting      = 1000
 	maxWaitingBytes = 64 << 20
@@ -26,7 +26,6 @@ const slotsPerPlace = 2
 // lane is a lead under way. It is listed under every name that a row of this lead may have; these rows wait in it. When
 // it has none left, it stays listed until the next look-up, which is the first that shows their outcomes.
 type lane struct {
-	names   []leadName
 	waiting []*item
 	job     *job // the row under way; nil: the next one is not decided yet
 	ended   bool // it has no rows left
@@ -57,7 +56,8 @@ func (r *run) leadNames(it *item) []leadName {
 // lanes are the lanes of a run. The engine's lock guards them.
 type lanes struct {
 	byName   map[leadName]*lane
-	late     []*lane // lanes that wait for the end of the run
+	late     []*item // rows that wait until nothing is under way
+	ofLate   lane    // has the names of these rows: later rows with one of them are put off, too
 	most     int     // lanes that may be active
 	active   int     // lanes that have a goroutine
 	underWay int     // rows that the carrier has, and that are not counted yet
@@ -73,18 +73,19 @@ func newLanes(places int) lanes {
 	return lanes{byName: map[leadName]*lane{}, most: n}
 }
 
-// find is the lane with one of these names, one under way before one that has ended. two: another one is under way too.
-func (s *lanes) find(names []leadName) (l *lane, two bool) {
+// find is the lane in which a row with these names waits: one under way before one that has ended, that of late rows
+// before either. It is that of late rows, too, if several lanes are under way.
+func (s *lanes) find(names []leadName) (l *lane) {
 	for _, n := range names {
 		switch other := s.byName[n]; {
 		case other == nil, other == l, l != nil && other.ended:
 		case l == nil, l.ended:
 			l = other
 		default:
-			two = true
+			return &s.ofLate
 		}
 	}
-	return l, two
+	return l
 }
 
 // forget takes lanes that have ended off the list.
@@ -97,8 +98,7 @@ func (s *lanes) name(l *lane, names []leadName) (own bool) {
 	own = true
 	for _, n := range names {
 		if s.byName[n] != l {
-			s.byName[n] = l
-			l.names, own = append(l.names, n), false
+			s.byName[n], own = l, false
 		}
 	}
 	return own
@@ -134,18 +134,11 @@ func (s *lanes) putBack(l *lane, it *item) {
 	s.count(it, 1)
 }
 
-// putOff makes a lane wait for the end of the run, with this row first.
-func (s *lanes) putOff(l *lane, it *item) {
-	s.putBack(l, it)
-	s.late = append(s.late, l)
-}
-
-// merge moves all rows of a lane to another one, in the order of the input, and the names that are still its own: a lane
-// that had ended may have lost some, and their rows are under way elsewhere.
-func (s *lanes) merge(l, other *lane) {
-	other.waiting = append(other.waiting, l.waiting...)
-	slices.SortFunc(other.waiting, func(a, b *item) int { return spotOf(a).Compare(spotOf(b)) })
-	s.name(other, slices.DeleteFunc(l.names, func(n leadName) bool { return s.byName[n] != l }))
+// putOff has a row with these names, and all that come after it with one of them, wait until nothing is under way.
+func (s *lanes) putOff(it *item, names []leadName) {
+	s.name(&s.ofLate, names)
+	it.late = true
+	s.late = append(s.late, it)
 }
 
 func (s *lanes) count(it *item, one int) {
@@ -156,7 +149,8 @@ func (s *lanes) count(it *item, one int) {
 func (s *lanes) full() bool { return s.waiting >= maxWaiting || s.bytes >= maxWaitingBytes }
 
 func (s *lanes) drain() (left []*item) {
-	for _, l := range slices.AppendSeq(s.late, maps.Values(s.byName)) { // a lane may be under several names
+	left = s.late
+	for _, l := range s.byName { // a lane may be under several names
 		for it := s.first(l); it != nil; it = s.first(l) {
 			left = append(left, it)
 		}
@@ -170,9 +164,9 @@ func (e *engine) start(l *lane) {
 	e.lanes.active++
 	e.group.Go(func() {
 		e.guarded(func() {
-			for goesOn := true; goesOn && (l.job != nil || e.next(l)); {
+			for l.job != nil || e.next(l) {
 				e.carrier.handle(e.waiting, l.job)
-				goesOn = e.rowDone(l)
+				e.rowDone(l)
 			}
 		})
 		e.mu.Lock()
@@ -182,35 +176,21 @@ func (e *engine) start(l *lane) {
 	})
 }
 
-// startLate starts the first lane that was put off. It reports false if there is none, or no room.
-func (e *engine) startLate() bool {
-	if len(e.lanes.late) == 0 || !e.lanes.room() {
-		return false
-	}
-	l := e.lanes.late[0]
-	e.lanes.late = e.lanes.late[1:]
-	e.start(l)
-	return true
-}
-
 // next decides about the rows of a lane, up to the first one that needs a request. It reports false if there is none:
-// the lane has ended, waits for the end of the run, or was merged into another one.
+// the lane has ended.
 func (e *engine) next(l *lane) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for it := e.lanes.first(l); it != nil; it = e.lanes.first(l) {
-		if other := e.lookAgain(l, it); other != nil {
-			e.lanes.putBack(l, it)
-			e.lanes.merge(l, other)
-			return false
+		if !e.lookAgain(l, it) {
+			continue
 		}
 		step := e.plan(it)
 		switch {
 		case e.stopped != nil:
 			e.conclude(it, unturned)
-		case e.putsOff(it, &step):
-			e.lanes.putOff(l, it)
-			return false
+		case e.settledElsewhere(it, &step):
+			e.lanes.putOff(it, e.leadNames(it))
 		case step.Action == Nothing:
 			e.conclude(it, step.ending)
 			e.changed.Broadcast()
@@ -226,20 +206,19 @@ func (e *engine) next(l *lane) bool {
 }
 
 // lookAgain looks a row up when its turn comes. Only a look-up counts that began after its lane had all names that the
-// look-up shows. If another lane has one of them, it returns that lane: the row belongs there.
-func (e *engine) lookAgain(l *lane, it *item) (other *lane) {
+// look-up shows. If another lane has one of them, it puts the row off and reports false.
+func (e *engine) lookAgain(l *lane, it *item) bool {
 	for e.stopped == nil && e.ask(it) {
 		names := e.leadNames(it)
-		for _, n := range names {
-			if other := e.lanes.byName[n]; other != nil && other != l && !other.ended {
-				return other
-			}
+		if other := e.lanes.find(names); other != nil && other != l && !other.ended {
+			e.lanes.putOff(it, names)
+			return false
 		}
 		if e.lanes.name(l, names) {
 			break
 		}
 	}
-	return nil
+	return true
 }
 
 func (e *engine) hand(l *lane, it *item, step Step) {
@@ -255,8 +234,8 @@ func (e *engine) hand(l *lane, it *item, step Step) {
 	l.job = &job{item: it, step: step, before: leadBefore(it.entry)}
 }
 
-// rowDone counts how a lane's row ended, or puts the row back. It reports false if the lane is put off.
-func (e *engine) rowDone(l *lane) bool {
+// rowDone counts how a lane's row ended, or puts the row back or off.
+func (e *engine) rowDone(l *lane) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	defer e.changed.Broadcast()
@@ -268,17 +247,15 @@ func (e *engine) rowDone(l *lane) bool {
 		tally.created(j.item, j.refusal != nil)
 	}
 	tally.enough = tally.enough || errors.Is(j.refusal, checkpoint.ErrEnough)
-	// The ledger refused the claim and knows more now: the row is decided once more. If another worker holds it, it waits
-	// for the end of the run.
-	held := errors.Is(j.refusal, checkpoint.ErrHeld)
-	again := j.refusal != nil && !errors.Is(j.refusal, checkpoint.ErrEnough) && !j.late && e.stopped == nil
-	if again && !(held && len(e.lanes.late) >= mostLate) {
-		if j.late = true; held {
-			e.lanes.putOff(l, j.item)
+	// The ledger refused the claim and knows more now: the row is decided once more, later if another worker holds it.
+	if j.refusal != nil && !errors.Is(j.refusal, checkpoint.ErrEnough) && !j.late && e.stopped == nil {
+		if errors.Is(j.refusal, checkpoint.ErrHeld) {
+			e.lanes.putOff(j.item, e.leadNames(j.item))
 		} else {
+			j.late = true
 			e.lanes.putBack(l, j.item)
 		}
-		return !held
+		return
 	}
 	// it was not made now; the earlier send is still in doubt
 	if j.resends() && (j.outcome == Pending || j.outcome == Failed) {
@@ -291,5 +268,4 @@ func (e *engine) rowDone(l *lane) bool {
 	j.remarks[serviceKept] = j.step.remarks[serviceKept] && j.entry.Seen.Kept &&
 		(j.outcome == Unchanged || j.outcome == Updated)
 	e.conclude(j.item, j.ending)
-	return true
 }

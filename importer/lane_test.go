@@ -44,37 +44,21 @@ func TestRowsWaitForAnExternalIDThatTwoLeadsHad(t *testing.T) {
 	})
 }
 
-// Two lanes whose rows turn out to be of one lead become one, and keep the order of their rows. One that has ended
-// stands until the next rows are looked up.
-func TestLanesBecomeOne(t *testing.T) {
+// A lane that has ended stands until the next rows are looked up. Names of rows that were put off go before any lane.
+func TestNamesOfLanes(t *testing.T) {
 	s := newLanes(2)
-	three, four := &item{}, &item{}
-	k1, k2, both := []leadName{{checkpoint.ByKey, "k1"}}, []leadName{{checkpoint.ByKey, "k2"}}, []leadName{{checkpoint.ByKey, "k1"}, {checkpoint.ByExternalID, "x"}, {checkpoint.ByKey, "k2"}}
+	k1, k2, both := []leadName{{checkpoint.ByKey, "k1"}}, []leadName{{checkpoint.ByKey, "k2"}}, []leadName{{checkpoint.ByKey, "k1"}, {checkpoint.ByKey, "k2"}}
 	one, two := s.begin(k1), s.begin(k2)
-	s.enqueue(one, three, k1)
-	s.enqueue(one, four, k1)
-	if _, several := s.find(both); !several {
-		t.Fatal("two lanes are not seen to be two")
+	if s.find(both) != &s.ofLate || s.find(k1) != one {
+		t.Error("a row of two lanes that are under way is not put off")
 	}
-	taken := []leadName{{checkpoint.ByLeadID, "of another lane by now"}}
-	s.name(one, taken)
-	other := s.begin(taken)
-	s.merge(one, two)
-	if l, _ := s.find(taken); l != other {
-		t.Error("a name is taken from the lane that carries its rows")
+	if one.ended = true; s.find(both) != two {
+		t.Error("a lane that has ended goes before one that is under way")
 	}
-	other.ended = true
-	if l, several := s.find(both); l != two || several || s.waiting != 2 {
-		t.Fatalf("%v, %v, %d wait", l, several, s.waiting)
+	if s.putOff(&item{}, k2); len(s.late) != 1 || s.find(both) != &s.ofLate {
+		t.Error("a row goes before one that was put off")
 	}
-	if s.first(two) != three || s.first(two) != four || s.first(two) != nil {
-		t.Error("the rows have another order")
-	}
-	two.ended = true
-	if l, _ := s.find(both); l != two || s.waiting != 0 {
-		t.Errorf("%v, %d rows wait", l, s.waiting)
-	}
-	if s.forget(); len(s.byName) != 0 {
+	if s.forget(); len(s.byName) != 1 {
 		t.Errorf("%d names are left", len(s.byName))
 	}
 }

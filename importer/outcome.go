@@ -108,8 +108,8 @@ var remarkNotes = [remarkCount]string{
 		"should take over.",
 	notReadable: "Leads that --check-remote could not read, because their ExternalID is not known: %d. What " +
 		"others changed in them was not seen.",
-	strangeLead: "Leads that have no organization, are read-only or are test leads, as the service says: %d. The " +
-		"results say which. Look them up in the console: perhaps nobody works on them.",
+	strangeLead: "Leads that have no organization, as the service says: %d. The results say which. Look them up in " +
+		"the console: perhaps nobody works on them.",
 }
 
 // remark adds a remark and its text, once.

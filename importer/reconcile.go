@@ -158,6 +158,7 @@ type drift struct {
 
 // draw takes a row into the sample, each with the same chance, and returns one that is not in it, or nil.
 func (d *drift) draw(one *item) *item {
+	one.late = true // if it stays in the sample
 	d.met++
 	if len(d.drawn) < d.most {
 		d.drawn = append(d.drawn, one)

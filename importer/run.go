@@ -28,7 +28,7 @@ var errNoIdentity = errors.New("the mapping has neither key nor external_id nor 
 //   - reconcile compares each row with what was last confirmed of its lead and with what the service holds now. It
 //     changes nothing on the service. What it saw is stored beside what was confirmed.
 //   - validate reads, maps and checks every row of every input, runs the mapping's tests and sends nothing. It needs
-//     neither service nor checkpoint, and ends before the inputs do for an interruption only.
+//     neither service nor checkpoint.
 //
 // It returns the run's summary, also when the run ended early; an error means that nothing was sent. With DryRun import
 // and sync plan against the checkpoint and send and write nothing.
@@ -54,8 +54,11 @@ type run struct {
 	opened  checkpoint.Info     // what it knew before the first row; what it lacked then does not come back
 	judged  *checkpoint.Verdict // by witnesses, before a person was asked
 	stopped *Stop               // why the run ended before its input; the engine's lock guards it
+	collector
+}
 
-	// of the collector, which counts how rows end; the engine's lock guards it
+// collector is what counts how rows end, and tells of it. The engine's lock guards it.
+type collector struct {
 	tally  *tally
 	dry    *dryRun           // of a run that sends nothing; else nil
 	drift  *drift            // of a reconciliation; else nil
@@ -80,7 +83,7 @@ func newRun(o Options) *run {
 		r.dry, r.intake.caught = newDryRun(&r.Options, r.intake), true
 	}
 	r.matches = o.Command == "sync" || o.Command == "reconcile"
-	r.intake.fields, r.intake.keepGoing = r.matches, o.Command == "validate"
+	r.intake.fields = r.matches
 	switch o.Command {
 	case "sync":
 		r.planFor, r.Require = r.forSync, o.Require || !o.Mapping.HasLeadID()
@@ -175,15 +178,14 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	end := r.member.start(ctx) // signing in keeps to the rate, too
+	e := newEngine(ctx, r)
+	end := r.member.start(ctx, e) // signing in keeps to the rate, too
 	if r.client != nil {
 		if err := r.noteStart(context.Background()); err != nil {
-			r.stopped = ledgerFailed(err)
+			e.halt(ledgerFailed(err))
 		}
 	}
-	if r.stopped == nil {
-		newEngine(ctx, r).takeAll()
-	}
+	e.takeAll()
 	if err := rec.close(); err != nil {
 		r.stopped = graver(r.stopped, filesFailed(err))
 	}

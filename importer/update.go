@@ -114,7 +114,7 @@ func (c *carrier) mark(j *job) bool {
 		known.WantLink = j.rec.ExternalID
 	}
 	failpoint.At("before mark")
-	stored, err := c.ledger.Mark(c.engine.taking, *known)
+	stored, err := c.ledger.Write(checkpoint.Mark, *known)
 	if err != nil {
 		c.notBegun(j, err)
 		return false
@@ -157,7 +157,7 @@ func (c *carrier) release(j *job, outcome Outcome) {
 	if j.marked {
 		entry.WantLink = j.before.WantLink
 	}
-	stored, err := c.ledger.Mark(context.Background(), entry)
+	stored, err := c.ledger.Write(checkpoint.Mark, entry)
 	if err != nil {
 		c.notStored(j, err)
 		return
@@ -257,17 +257,11 @@ func (j *job) noteOthers(a *answer, cs changes) {
 	}
 }
 
-// noteLead says if the lead of an answer belongs to another organization, or what else is strange about it.
+// noteLead says if the lead of an answer belongs to another organization.
 func (j *job) noteLead(lead *leadapi.Lead) {
 	had := j.before.Organization
 	if j.before.State.HasLead() && had != "" && lead.OwnerID != "" && lead.OwnerID != had {
 		j.remark(ownerByOthers, "it belongs to another organization now")
-	}
-	if lead.ReadOnly {
-		j.remark(strangeLead, "the service calls it read-only")
-	}
-	if lead.TestLead {
-		j.remark(strangeLead, "the service calls it a test lead")
 	}
 }
 

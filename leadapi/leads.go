@@ -131,8 +131,6 @@ type Lead struct {
 	Status       string // at most 64 characters, without control characters; also one that is not specified
 	ExternalID   string // at most 1,024 bytes, without control characters; "" when unset
 	HasExternal  bool   // the answer says what ExternalID is
-	ReadOnly     bool
-	TestLead     bool
 	UpdatedAt    time.Time
 }
 
@@ -218,7 +216,6 @@ func (l *Lead) read(body []byte) bool {
 	l.ID, l.OwnerID = fitting(a["ID"], validID), fitting(a["OwnerID"], validID)
 	l.Status, l.ExternalID = fitting(a["Status"], validStatus), fitting(a["ExternalID"], validExternalID)
 	l.HasExternal = l.ExternalID != "" || a["ExternalID"].Kind() == 'n' || string(a["ExternalID"]) == `""`
-	l.ReadOnly, l.TestLead = a["ReadOnly"].Kind() == 't', a["IsTestLead"].Kind() == 't'
 	l.Content, l.LocationName = fieldsOf(a["Content"]), redact(textOf(fieldsOf(a["Location"])["Name"]))
 	l.UpdatedAt, _ = time.Parse(time.RFC3339, textOf(a["UpdatedAt"])) // fails with the zero time
 	return l.ID != ""

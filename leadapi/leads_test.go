@@ -20,7 +20,7 @@ const leadBody = `{"ID":"l-1","ReadOnly":true,"CreatedAt":"c","UpdatedAt":"u","O
 
 func TestUpdateReadsTheLead(t *testing.T) {
 	full := Lead{
-		ID: "l-1", OwnerID: "o", LocationName: "Main St", Status: "open", ExternalID: "x", HasExternal: true, ReadOnly: true, TestLead: true,
+		ID: "l-1", OwnerID: "o", LocationName: "Main St", Status: "open", ExternalID: "x", HasExternal: true,
 		Content: map[string]jsontext.Value{"a": jsontext.Value(`"b"`), "n": jsontext.Value("12345678901234567890")},
 	}
 	for name, test := range map[string]struct {

@@ -127,18 +127,11 @@ func (s *Store) agree() error {
 }
 
 // replace fences the workers that had this one's shard. Anyone who of them is about to commit is waited for.
-func (s *Store) replace() (err error) {
-	s.before, err = server.All(s.writer, pgx.RowTo[string], `WITH fenced AS (`+fenceSQL+` AND fleet = $3 AND shard = $4
-		), joined AS (
-			INSERT INTO leadferry.members (worker) VALUES ($2)
-		) SELECT DISTINCT run FROM leadferry.workers
-		WHERE ledger = $1 AND fleet = $3 AND shard = $4 AND worker <> $2`,
-		s.ledger, s.worker, s.o.Terms.Fleet, s.o.Terms.Shard)
+func (s *Store) replace() error {
+	_, err := s.writer.Do(`WITH joined AS (INSERT INTO leadferry.members (worker) VALUES ($2)) `+
+		fenceSQL+` AND fleet = $3 AND shard = $4`, s.ledger, s.worker, s.o.Terms.Fleet, s.o.Terms.Shard)
 	return err
 }
-
-// Before are the runs of workers of its fleet that had this one's shard before it.
-func (s *Store) Before() []string { return s.before }
 
 // noOtherRun refuses what goes only while no other run shows life.
 func (s *Store) noOtherRun() error {
@@ -189,8 +182,8 @@ func (s *Store) Exchange(ctx context.Context, p checkpoint.Progress) (c checkpoi
 		b := &pgx.Batch{}
 		b.Queue(`SELECT set_config('synchronous_commit', 'off', true)`)
 		b.Queue(`UPDATE leadferry.members SET told = clock_timestamp(), read = $2, invalid = $3, sent = $4,
-			refused = $5, doubts = $6, rows = $7, summary = coalesce($8, summary) WHERE worker = $1`,
-			s.worker, p.Read, p.Invalid, p.Sent, p.Refused, p.Doubts, p.Rows, p.Summary)
+			refused = $5, doubts = $6, rows = $7 WHERE worker = $1`,
+			s.worker, p.Read, p.Invalid, p.Sent, p.Refused, p.Doubts, p.Rows)
 		b.Queue(`UPDATE leadferry.workers SET beat = clock_timestamp()
 			WHERE worker = $1 AND beat < clock_timestamp() - interval '5 seconds'`, s.worker)
 		if p.Pause > 0 {

@@ -117,9 +117,6 @@ func TestTheNewestWorkerOfAShardFencesTheOthers(t *testing.T) {
 	if n, err := claim(t, other, 5, 8); n != 3 || err != nil {
 		t.Errorf("the other shard claimed %d: %v", n, err)
 	}
-	if got := next.Before(); len(got) != 1 || got[0] != old.o.Run {
-		t.Errorf("before it were %v", got)
-	}
 	if n := next.Info(); n.Leads != 5 || n.InDoubt != 3 {
 		t.Errorf("%d leads and %d doubts", n.Leads, n.InDoubt)
 	}

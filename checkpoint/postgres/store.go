@@ -91,9 +91,8 @@ type identity struct {
 // enlistment is this process as a worker of the ledger.
 type enlistment struct {
 	worker   int64
-	timeline int32    // of the server when the worker began,
-	standby  string   // and how its standbys stood then
-	before   []string // see [Store.Before]
+	timeline int32  // of the server when the worker began,
+	standby  string // and how its standbys stood then
 }
 
 // ends is how the use of the ledger ends.

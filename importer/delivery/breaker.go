@@ -69,7 +69,7 @@ func NewBreaker(maxWait time.Duration, limit int, perSecond float64) *Breaker {
 }
 
 // enter waits until a request may be sent, and makes p its pass. It returns ErrStopping once stopping has ended, and an
-// *End after too long a silence or, for creates, too many doubts.
+// *End after too long a silence or too many doubts.
 func (b *Breaker) enter(stopping context.Context, kind Kind, p *Pass) error {
 	*p = Pass{kind: kind, stopping: stopping, decided: make(chan struct{})}
 	b.then(func(time.Time) { b.queue = append(b.queue, p) })
@@ -95,7 +95,6 @@ func (b *Breaker) then(change func(now time.Time)) {
 func (b *Breaker) admit(now time.Time) {
 	wait, full := time.Duration(0), false
 	b.queue = slices.DeleteFunc(b.queue, func(p *Pass) (out bool) {
-		create := p.kind == Create
 		switch {
 		case p.stopping.Err() != nil:
 			p.err = ErrStopping
@@ -103,9 +102,7 @@ func (b *Breaker) admit(now time.Time) {
 			return false
 		case b.ended != nil:
 			p.err = b.ended
-		case create && b.creates.doubts >= MostDoubts:
-			p.err = onlyDoubts
-		case create && !b.creates.freely && b.creates.inFlight > 0: // the others need not wait for a create
+		case p.kind == Create && !b.creates.freely && b.creates.inFlight > 0: // the others need not wait for a create
 			return false
 		default:
 			if wait, full = b.holds(now); full {
@@ -213,10 +210,25 @@ func (b *Breaker) unanswered(p *Pass, e *leadapi.Error, now time.Time) {
 // Conclude says what a create has shown of the service, after that is durable. Other creates may have waited for it.
 // The pass is used up.
 func (b *Breaker) Conclude(p *Pass, shown Proof) {
-	if p.kind == Create && p.err == nil {
-		p.kind = Repeatable
-		b.then(func(time.Time) { b.creates.back(p.alone, shown) })
+	if p.kind != Create || p.err != nil {
+		return
 	}
+	p.kind = Repeatable
+	b.then(func(time.Time) {
+		c := &b.creates
+		c.inFlight--
+		switch alone := p.alone && !c.freely; {
+		case shown == Usable && alone:
+			c.freely, c.doubts = true, 0
+		case shown == Doubtful && c.freely:
+			c.freely, c.doubts = false, 1
+		case shown == Doubtful && alone:
+			c.doubts++
+		}
+		if c.doubts >= MostDoubts && b.ended == nil {
+			b.ended = onlyDoubts
+		}
+	})
 }
 
 // Beware is for a run after one that stopped because of doubts: it begins with a GET and one create, and stops if that
@@ -235,13 +247,10 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// Over is why nothing is sent any more, or no create; nil otherwise.
+// Over is why nothing is sent any more, or nil.
 func (b *Breaker) Over() *End {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.ended == nil && b.creates.doubts >= MostDoubts {
-		return onlyDoubts
-	}
 	return b.ended
 }
 
@@ -282,19 +291,6 @@ type creates struct {
 	inFlight int
 	doubts   int  // in a row
 	getFirst bool // after a create without an answer, or a 503: a GET comes first
-}
-
-// back notes what a create has shown.
-func (c *creates) back(alone bool, shown Proof) {
-	c.inFlight--
-	switch alone = alone && !c.freely; {
-	case shown == Usable && alone:
-		c.freely, c.doubts = true, 0
-	case shown == Doubtful && c.freely:
-		c.freely, c.doubts = false, 1
-	case shown == Doubtful && alone:
-		c.doubts++
-	}
 }
 
 const (

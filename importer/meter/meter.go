@@ -77,21 +77,15 @@ func (m *Meter) Retried() {
 }
 
 // Sample notes how many rows have ended by this time, and whether requests wait. What came since the last time counts
-// for the moment; waiting counts for each span that it took.
+// for the moment.
 func (m *Meter) Sample(now time.Time, ended int, paused bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	from := m.sampled
-	m.at(now).rows += ended - m.ended
-	m.ended, m.sampled = ended, now
-	for paused && from.Before(now) {
-		end := m.began.Add(from.Sub(m.began).Truncate(m.width) + m.width)
-		if end.After(now) {
-			end = now
-		}
-		m.at(from).paused += end.Sub(from)
-		from = end
+	s := m.at(now)
+	if s.rows += ended - m.ended; paused {
+		s.paused += now.Sub(m.sampled)
 	}
+	m.ended, m.sampled = ended, now
 }
 
 // at is the span of a time. Times come as clocks of several goroutines have them: what is before the beginning counts

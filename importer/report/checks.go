@@ -70,10 +70,6 @@ var kinds = []struct {
 			"with what they become, or give the others a value with else.",
 	},
 	{rule: "else", title: "Texts that only else takes", top: topChecks, quotes: true, strict: true},
-	{
-		rule: "lost", title: "Files that could not be read to their end",
-		step: "Mend the files that could not be read to their end, or get whole copies of them.",
-	},
 	{rule: "guess", title: "Guesses to confirm (delete only the ? if one is right)", strict: true},
 	{rule: "unused", strict: true},
 	{rule: "repeated", strict: true},
@@ -122,9 +118,6 @@ func (c *Checks) faults() (faults Texts) {
 	faults.Add(failed > 0, "%d of %s of the mapping %s", failed, english.Plural(c.Tests, "test", ""),
 		english.PluralWord(failed, "fails", "fail"))
 	faults.Add(len(c.of("mapping")) > 0, "the mapping cannot make leads yet")
-	for _, p := range c.of("lost") {
-		faults.Add(true, "%s could not be read to its end", p.File)
-	}
 	faults.Add(c.Strict > 0, "--strict counts what the notes and lists name")
 	return faults
 }
