@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,62 +24,90 @@ type AdoptResult struct {
 // inOneChange is how many entries of a list one commit takes.
 const inOneChange = 1 << 11
 
-// adoption is a list of leads that is being adopted. It needs about 70 bytes of memory for each entry.
+// adoption is a list of leads that is being adopted. It needs about 90 bytes of memory for each key.
 type adoption struct {
-	list    List
+	Leads
 	digests *Digester
+	rows    int // of the list
 	keys    map[short]listed
-	leads   map[short]uint32 // the place of each lead ID
+	owners  map[short]short // the key of each lead ID
 	result  AdoptResult
 }
 
-type short [8]byte
+// short is the beginning of a digest; 0: of nothing.
+type short uint64
 
-func (d *Digester) short(text string) short {
-	sum := d.Sum([]byte(text))
-	return short(sum[:])
-}
-
-// listed is what is kept of an entry.
+// listed is what is kept of a key.
 type listed struct {
-	lead short  // zero where it gives none
-	at   uint32 // its place in the list
+	lead  short  // 0 where no row of it names one
+	at    uint32 // the place of the row that counts
+	tells uint8  // how much that row tells
 }
 
-// add notes an entry at a place of the list, or refuses what is wrong with it by itself.
-func (a *adoption) add(e *Entry, at int) error {
-	key, one := a.note(e, at)
-	text, hint := e.Unfit()
-	if before, twice := a.keys[key]; text == "" && twice {
-		text, hint = fmt.Sprintf("its key is already in row %d", before.at+1), "keep one of them"
+// names are the digests of an entry's key and of its lead ID.
+func (a *adoption) names(e *Entry) (key, lead short) {
+	begin := func(sum Digest) short { return short(binary.LittleEndian.Uint64(sum[:])) }
+	if e.LeadID != "" {
+		lead = begin(a.digests.Sum([]byte(e.LeadID)))
 	}
-	if before, twice := a.leads[one.lead]; text == "" && twice && one.lead != (short{}) {
-		text = fmt.Sprintf("its lead ID is already in row %d", before+1)
-		hint = "one lead cannot belong to two rows: look both up again"
+	return begin(a.digests.Sum([]byte(e.Key))), lead
+}
+
+// tells is how much an entry of a list tells of its key: nothing, that there is a lead, that there may be this one,
+// that there is this one, and whether it is linked, too.
+func (e *Entry) tells() uint8 {
+	switch {
+	case e.State == Rejected:
+		return 0
+	case e.State == InDoubt:
+		return 2
+	case e.LeadID == "":
+		return 1
+	case e.State == Unknown:
+		return 3
+	}
+	return 4
+}
+
+// choose reads the list, and finds the row of each key that counts.
+func (a *adoption) choose() error {
+	for e, err := range a.Entries {
+		if err == nil {
+			err = a.add(&e)
+		}
+		if err != nil {
+			return err
+		}
+		a.rows++
+	}
+	return nil
+}
+
+// add notes the next entry, or refuses what is wrong with it in itself or beside earlier ones.
+func (a *adoption) add(e *Entry) error {
+	key, lead := a.names(e)
+	was, again := a.keys[key]
+	owner, owned := a.owners[lead]
+	text, hint := e.Unfit()
+	switch {
+	case text != "":
+	case was.lead != lead && was.lead != 0 && lead != 0:
+		text, hint = "its key has another lead ID in an earlier row", "take out the row that is wrong"
+	case owned && owner != key && e.State != InDoubt:
+		text, hint = "its lead ID is already in an earlier row", "one lead cannot belong to two rows: look both up again"
 	}
 	if text != "" {
-		return &ListError{Index: at, Key: e.Key, Text: text, Hint: hint}
+		return &ListError{Index: a.rows, Key: e.Key, Text: text, Hint: hint}
 	}
-	a.keys[key], a.leads[one.lead] = one, one.at
+	if lead != 0 && e.State != InDoubt {
+		a.owners[lead] = key
+	}
+	if tells := e.tells(); !again || tells >= was.tells {
+		was.at, was.tells = uint32(a.rows), tells
+	}
+	was.lead = cmp.Or(lead, was.lead)
+	a.keys[key] = was
 	return nil
-}
-
-// isSame refuses an entry that is not the one that was added.
-func (a *adoption) isSame(e *Entry, at int) error {
-	key, is := a.note(e, at)
-	if was, known := a.keys[key]; !known || was != is {
-		return errListChanged
-	}
-	return nil
-}
-
-// note is what is kept of an entry at a place.
-func (a *adoption) note(e *Entry, at int) (key short, one listed) {
-	one.at = uint32(at)
-	if e.LeadID != "" && e.State != InDoubt {
-		one.lead = a.digests.short(e.LeadID)
-	}
-	return a.digests.short(e.Key), one
 }
 
 type placed struct {
@@ -86,21 +115,23 @@ type placed struct {
 	at int
 }
 
-var errListChanged = &ListFailure{errors.New("the list is not the same any more: something else writes to it")}
+var errListChanged = errors.New("the list is not the same any more: something else writes to it")
 
-// pass goes through the list: check looks at each entry, and step takes some at a time into one transaction.
-func (a *adoption) pass(ctx context.Context, s Store, check func(*Entry, int) error, step func(Tx, []placed) error,
-) error {
+// pass goes through the rows that count, and takes some at a time into one transaction.
+func (a *adoption) pass(ctx context.Context, s Store, step func(Tx, []placed) error) error {
 	var part []placed
 	at := 0
-	for e, err := range a.list {
+	for e, err := range a.Entries {
 		if err != nil {
-			return &ListFailure{err}
-		}
-		if err := check(&e, at); err != nil {
 			return err
 		}
-		part = append(part, placed{e, at})
+		key, lead := a.names(&e)
+		switch was, known := a.keys[key]; {
+		case !known || lead != 0 && lead != was.lead:
+			return errListChanged
+		case int(was.at) == at:
+			part = append(part, placed{e, at})
+		}
 		if at++; len(part) == inOneChange {
 			if err := a.change(ctx, s, part, step); err != nil {
 				return err
@@ -108,7 +139,7 @@ func (a *adoption) pass(ctx context.Context, s Store, check func(*Entry, int) er
 			part = part[:0]
 		}
 	}
-	if at != len(a.keys) {
+	if at != a.rows {
 		return errListChanged
 	}
 	return a.change(ctx, s, part, step)
@@ -148,9 +179,12 @@ func (a *adoption) wants(tx Tx, e *placed, r *AdoptResult) (take bool, err error
 	if err != nil {
 		return false, err
 	}
-	_, listed := a.leads[a.digests.short(e.LeadID)]
-	taken := owner != "" && owner != e.Key || listed && e.State == InDoubt
-	take, err = r.judge(&e.Entry, old, taken)
+	key, lead := a.names(&e.Entry)
+	other, listed := a.owners[lead]
+	taken := owner != "" && owner != e.Key || listed && other != key
+	if take, err = r.judge(&e.Entry, old, taken); err != nil && a.Lenient {
+		return false, nil
+	}
 	return take, inList(err, e.at, e.Key)
 }
 
@@ -217,10 +251,10 @@ func (a *adoption) take(tx Tx, part []placed) error {
 // Leads are a list of leads to be adopted, as files have it.
 type Leads struct {
 	Files   []string
-	From    []string     // IDs of the ledgers whose results they are
-	Choose  func() error // reads the files once and finds out which of their rows count
+	From    []string // IDs of the ledgers whose results they are
 	Entries List
 	Missing func() string // what the files say is missing of what they were taken from; called once they were read
+	Lenient bool          // an entry that does not fit what the ledger knows is left out, and refuses nothing
 }
 
 // Adopting is the mark of a list whose adoption has begun and has not come to its end: its files, and, once they were
@@ -238,9 +272,10 @@ type Adopting struct {
 // Entries of an export keep their state: Created without a lead ID is a lead with an unknown ID, Partial needs its
 // link, InDoubt stays in doubt. So no row is sent that may have been sent before.
 //
-// A *[ListError] refuses the whole list: for an invalid lead ID, a key or lead ID that occurs twice, a key in doubt
-// that was sent, a key with another lead, and a lead of another key. The same list again changes nothing. If the list
-// cannot be read, the error is a *[ListFailure].
+// Of several entries of a key the one that tells most counts, of equal ones the last.
+//
+// A *[ListError] refuses the whole list: for an invalid lead ID, a key with two leads, a lead of two keys, a key in
+// doubt that was sent, a key with another lead, and a lead of another key. The same list again changes nothing.
 //
 // InDoubt with a lead ID and [ReasonUnkept] is an answer that the run could not store: it settles the send of that run.
 //
@@ -263,11 +298,9 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 			return r, err
 		}
 	}
-	a := &adoption{
-		list: leads.Entries, digests: s.Digests(), keys: map[short]listed{}, leads: map[short]uint32{},
-	}
-	if err = leads.Choose(); err == nil {
-		err = a.pass(ctx, s, a.add, a.judge)
+	a := &adoption{Leads: leads, digests: s.Digests(), keys: map[short]listed{}, owners: map[short]short{}}
+	if err = a.choose(); err == nil {
+		err = a.pass(ctx, s, a.judge)
 	}
 	if err != nil { // nothing was changed
 		return r, cmp.Or(err, mark(old))
@@ -278,7 +311,7 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 	if err := mark(&Adopting{Files: leads.Files, Keys: a.marks(), Fills: fills}); err != nil {
 		return r, err
 	}
-	err = a.pass(ctx, s, a.isSame, a.take)
+	err = a.pass(ctx, s, a.take)
 	if r = a.result; err != nil {
 		return r, err
 	}
@@ -300,15 +333,15 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 // marks are the keys of the list, as [Adopting] has them.
 func (a *adoption) marks() (all []byte) {
 	for key := range a.keys {
-		all = append(all, key[:]...)
+		all = binary.LittleEndian.AppendUint64(all, uint64(key))
 	}
 	return all
 }
 
 // contains reports whether a list has all keys of the one that was cut off or, if that was not read, all its files.
 func (a *adoption) contains(old *Adopting, files []string) bool {
-	for one := range slices.Chunk(old.Keys, len(short{})) {
-		if _, listed := a.keys[short(one)]; !listed {
+	for one := range slices.Chunk(old.Keys, 8) {
+		if _, listed := a.keys[short(binary.LittleEndian.Uint64(one))]; !listed {
 			return false
 		}
 	}

@@ -103,7 +103,7 @@ func TestWitnessBesideOthersOfTheFolder(t *testing.T) {
 		must.Do(t, begun(t, ws, m, checkpoint.Witness{Run: "r"}, folder).End(""))
 	}
 	ids := func() (all []string) {
-		for _, w := range checkpoint.In(folder) {
+		for _, w := range (&checkpoint.Witnesses{Parents: ws.Parents}).All() {
 			all = append(all, w.Ledger)
 		}
 		return all

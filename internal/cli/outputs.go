@@ -145,7 +145,7 @@ func (p *program) keepOutputs(c *cli.Context, f report.Files, inputs []string) e
 		return exit.Usage(fmt.Sprintf("--out %s would take the place of %s, which no run has written", f.Dir, path),
 			"name a folder of the run's own, or move that file away")
 	}
-	w := ledger.WitnessIn(f.Dir)
+	w := checkpoint.WitnessIn(f.Dir)
 	if w.Ledger == "" || !c.Bool("dry-run") && w.Target.Canonical() == p.target().Canonical() {
 		return nil
 	}

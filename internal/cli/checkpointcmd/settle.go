@@ -59,7 +59,7 @@ func (d *Command) resolve() error {
 	return d.with(ledger.How{}, func(db ledger.Ledger) error {
 		r, err := checkpoint.Resolve(d.C.Context, db, decisions)
 		if why, is := errors.AsType[*checkpoint.ListError](err); is {
-			return read.refused(why, &rows[why.Index], "nothing was settled")
+			return rows[why.Index].refused(why, "nothing was settled")
 		}
 		if err == nil {
 			d.reportResolved(r, decisions, db.Info().InDoubt)
@@ -131,11 +131,11 @@ func decisionsOf(read *list) (decisions []checkpoint.Decision, rows []listed, al
 		case d.LeadID == notMade:
 			d.LeadID = ""
 		case d.LeadID == row.ExternalID, d.LeadID == rowkey.Own(row.Key):
-			return nil, nil, 0, read.fault(row, "its lead_id is the row's own key or ExternalID, which the service has "+
+			return nil, nil, 0, row.fault("its lead_id is the row's own key or ExternalID, which the service has "+
 				"never given a lead; nothing was settled",
 				"write the lead ID that the console shows, the word exists, or none where the lead was not made")
 		default:
-			if err := read.plausible(row); err != nil {
+			if err := row.plausible(); err != nil {
 				return nil, nil, 0, err
 			}
 		}

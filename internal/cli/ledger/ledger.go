@@ -107,9 +107,6 @@ func (at *Place) Open(how How) (Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !how.ReadOnly && store.Info().Target == connection.SandboxTarget {
-		o.Witnesses.NoteEnd(store)
-	}
 	return store, nil
 }
 
@@ -316,16 +313,6 @@ func (m Selection) Witnesses() *checkpoint.Witnesses {
 		}
 	}
 	return ws
-}
-
-// WitnessIn is the witness in the folder of a run; the zero Witness where there is none.
-func WitnessIn(folder string) (w checkpoint.Witness) {
-	for _, one := range checkpoint.In(folder) {
-		if one.Err == nil {
-			w = one
-		}
-	}
-	return w
 }
 
 // Attested lets f decide something about a checkpoint that is open for writing, with a witness of it, as runs have
