@@ -97,7 +97,7 @@ func (a *adoption) add(e *Entry) error {
 		text, hint = "its lead ID is already in an earlier row", "one lead cannot belong to two rows: look both up again"
 	}
 	if text != "" {
-		return &ListError{Index: a.rows, Key: e.Key, Text: text, Hint: hint}
+		return inList(refusal(text, hint), a.rows, e.Key)
 	}
 	if lead != 0 && e.State != InDoubt {
 		a.owners[lead] = key
@@ -195,14 +195,14 @@ func (e *Entry) answers(old *Kept) bool {
 }
 
 // judge reports whether to adopt an entry whose key is known as old; taken: another key has its lead.
-func (r *AdoptResult) judge(e *Entry, old *Kept, taken bool) (take bool, refusal error) {
+func (r *AdoptResult) judge(e *Entry, old *Kept, taken bool) (take bool, err error) {
 	switch {
 	case old.State == Forgotten:
 		r.Forgotten++
 	case e.State == Rejected:
 		r.Rejected++
 	case e.State != InDoubt && taken:
-		return false, &ListError{Text: "its lead ID belongs to another key", Hint: correctHint}
+		return false, refusal("its lead ID belongs to another key", correctHint)
 	case e.answers(old) && !taken:
 		r.Leads++
 		return true, nil
@@ -212,14 +212,14 @@ func (r *AdoptResult) judge(e *Entry, old *Kept, taken bool) (take bool, refusal
 		r.InDoubt++
 		return true, nil
 	case old.State == InDoubt && old.Reason != ReasonIncomplete:
-		return false, &ListError{Text: "its key is in doubt", Hint: "`leadferry checkpoint resolve` settles it"}
+		return false, refusal("its key is in doubt", "`leadferry checkpoint resolve` settles it")
 	case !old.State.HasLead() || old.LeadID == "" && e.LeadID != "":
 		r.Leads++
 		return true, nil
 	case e.LeadID == "" || old.LeadID == e.LeadID:
 		r.Known++
 	default:
-		return false, &ListError{Text: "its key has another lead ID already", Hint: correctHint}
+		return false, refusal("its key has another lead ID already", correctHint)
 	}
 	return false, nil
 }

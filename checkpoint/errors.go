@@ -86,10 +86,13 @@ type ListError struct {
 // Error names the entry by its place in the list, from 1.
 func (e *ListError) Error() string { return fmt.Sprintf("entry %d: %s", e.Index+1, e.Text) }
 
+// refusal refuses a list for one of its entries.
+func refusal(text, hint string) error { return &ListError{Text: text, Hint: hint} }
+
 // inList is an error with the place of an entry of a list, and its key, where it is a refusal of that.
 func inList(err error, index int, key string) error {
-	if refusal, is := errors.AsType[*ListError](err); is {
-		refusal.Index, refusal.Key = index, key
+	if why, is := errors.AsType[*ListError](err); is {
+		why.Index, why.Key = index, key
 	}
 	return err
 }

@@ -79,16 +79,6 @@ func NewLedger(s Store, g Gathering) *Ledger {
 	return l
 }
 
-// Claim writes an intent, the note that a create is about to be sent, as soon as there is a slot. If it returns nil,
-// the create may be sent. e has what a person needs to find the lead if no outcome follows; of its RequestID attempt N
-// carries this text and "-N"; without Updated it gets the time of its commit. again: the row is sent again although it
-// is in doubt. shape is that of its input, to be noted once, or nil. Errors: ErrKey, ErrKnown, ErrDoubt, ErrBlocked,
-// ErrClosed, the error of ctx, which ends the wait for a slot (nothing was written), or an error of the Store.
-func (l *Ledger) Claim(ctx context.Context, e Entry, again bool, shape *Shape) error {
-	_, err := l.submit(ctx, Change{Kind: Claim, Entry: e, Again: again, Shape: shape})
-	return err
-}
-
 // Standing counts the rows in doubt that wait for a person: not those that an incomplete ledger holds, nor those that
 // live workers are sending, nor those of the worker's own fleet, which counts them itself.
 func (l *Ledger) Standing(ctx context.Context) (n int, err error) {
@@ -112,27 +102,6 @@ func (l *Ledger) Guard(ctx context.Context, key string) error {
 		return l.shared.Guard(ctx, key)
 	}
 	return nil
-}
-
-// Withdraw removes the intent of a run's create that was not applied. One that the claim replaced comes back.
-func (l *Ledger) Withdraw(ctx context.Context, key, run string) error {
-	_, err := l.submit(ctx, Change{Kind: Withdraw, Entry: Entry{Key: key, Run: run}})
-	return err
-}
-
-// Settle writes an outcome, removes the intent and returns what is stored now. With state InDoubt the intent stays and
-// gets LeadID, Code and Reason. If another key has the lead ID, this one is in doubt with ReasonLeadTaken. Errors:
-// ErrKey, ErrState, ErrBlocked, or an error of the Store.
-func (l *Ledger) Settle(ctx context.Context, e Entry) (stored Entry, err error) {
-	return l.submit(ctx, Change{Kind: Settle, Entry: e})
-}
-
-// Mark notes that an update of a lead is about to be sent (e.Unsettled), or that it was not sent (empty), and what a
-// read showed (e.Seen). Nothing else of a known lead changes, and its history gets no event. A lead that is not known
-// is stored as e says, under a key without another lead. Errors: ErrKey, ErrBlocked, ErrKnown for a key with another
-// lead or in doubt, ErrTaken for a lead of another key, or an error of the Store.
-func (l *Ledger) Mark(ctx context.Context, e Entry) (stored Entry, err error) {
-	return l.submit(ctx, Change{Kind: Mark, Entry: e})
 }
 
 // Close waits for changes that were asked for, ends the writer and closes the Store.
@@ -166,8 +135,10 @@ func (l *Ledger) end() {
 	<-l.ended
 }
 
-// submit queues a change and waits until it is durable. The end of ctx removes a claim that still waits, no outcome.
-func (l *Ledger) submit(ctx context.Context, c Change) (stored Entry, err error) {
+// Do makes a change durable, a claim as soon as there is a slot, and returns what is stored now. Errors: those that
+// [IsRefusal] names, ErrClosed, an error of the Store, or of a claim the error of ctx, which ends its wait for a slot:
+// then nothing was written. Nothing else ends a wait.
+func (l *Ledger) Do(ctx context.Context, c Change) (stored Entry, err error) {
 	w := &waiting{c, make(chan error, 1)}
 	if err := l.enqueue(w); err != nil {
 		return c.Entry, err

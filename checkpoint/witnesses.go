@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -195,20 +194,16 @@ var ErrNoWitness = errors.New("no witness can be written")
 // Begin writes a witness of a ledger durably into the run's folder and into the book; of w it needs the run. Nothing
 // may be claimed before it returns nil. folder is "" for a run without one. [ErrNoWitness]: neither place takes the
 // witness of a file; in PostgreSQL the worker's own row is one.
-func (ws *Witnesses) Begin(ctx context.Context, s Store, w Witness, folder string) (*Testimony, error) {
+func (ws *Witnesses) Begin(s Store, w Witness, folder string) (*Testimony, error) {
 	if ws == nil {
 		return nil, nil
-	}
-	l, err := LineageOf(ctx, s)
-	if err != nil {
-		return nil, err
 	}
 	info := s.Info()
 	w.Commits, _ = s.Progress() // of this process: Info may count those of other workers
 	w.Leads, w.Open, w.Page = info.Leads+info.InDoubt, true, ws.Page
-	w.Ledger, w.Lineage, w.Target, w.Place = info.ID, l.Ancestors, info.Target, info.Path
-	if w.Folder, err = filepath.Abs(folder); err != nil || folder == "" {
-		w.Folder = ""
+	w.Ledger, w.Target, w.Place = info.ID, info.Target, info.Path
+	if whole, err := filepath.Abs(folder); err == nil && folder != "" {
+		w.Folder = whole
 	}
 	var bad []error
 	var ended []string

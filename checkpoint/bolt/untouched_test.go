@@ -21,7 +21,7 @@ import (
 func attested(t *testing.T, d *Store) Options {
 	t.Helper()
 	ws := &checkpoint.Witnesses{Book: t.TempDir()}
-	one, err := ws.Begin(t.Context(), d, checkpoint.Witness{Run: "r"}, "")
+	one, err := ws.Begin(d, checkpoint.Witness{Run: "r"}, "")
 	must.Do(t, err)
 	checkpoint.Attest(d, one)
 	return Options{ReadOnly: true, Witnesses: ws}

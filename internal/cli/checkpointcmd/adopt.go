@@ -67,15 +67,20 @@ func (ls lists) close() {
 	}
 }
 
-// takeOver adopts lists into a checkpoint; lenient: but for what it knows otherwise. It refuses results whose run had
-// another target: leads that this one lacks would count as made. An export says nothing of its target, and is how leads
-// move with a service that changes its address.
-func (d *Command) takeOver(db ledger.Ledger, ls lists, lenient bool) error {
+// takeOver adopts lists into a checkpoint; lenient: but for what it knows otherwise. Results whose run had another
+// target are refused, or passed over: leads that this one lacks would count as made. An export says nothing of its
+// target, and is how leads move with a service that changes its address.
+func (d *Command) takeOver(db ledger.Ledger, all lists, lenient bool) error {
 	before := db.Info()
-	leads := checkpoint.Leads{Entries: ls.entries, Missing: ls.missing, Lenient: lenient}
-	for _, l := range ls {
+	var ls lists
+	leads := checkpoint.Leads{Lenient: lenient}
+	for _, l := range all {
 		w := l.witness()
-		if w.Ledger != "" && w.Target.Canonical() != before.Target.Canonical() {
+		switch other := w.Ledger != "" && w.Target.Canonical() != before.Target.Canonical(); {
+		case other && lenient: // they are in the same folders
+			d.printf("passed over %s: its run had another target\n", l.path)
+			continue
+		case other:
 			return exit.Usage(fmt.Sprintf("%s: is of a run to another target, trunk %s at %s; nothing was taken over",
 				l.path, cmp.Or(w.Target.TrunkID, "unknown"), w.Target.LeadsURL),
 				"adopt it with the flags of that target; if the service moved, adopt what `leadferry checkpoint "+
@@ -85,8 +90,9 @@ func (d *Command) takeOver(db ledger.Ledger, ls lists, lenient bool) error {
 		if whole, err := filepath.Abs(path); err == nil && path != "-" {
 			path = whole // the hint that says how to finish may be pasted elsewhere
 		}
-		leads.Files, leads.From = append(leads.Files, path), append(leads.From, w.Ledger)
+		ls, leads.Files, leads.From = append(ls, l), append(leads.Files, path), append(leads.From, w.Ledger)
 	}
+	leads.Entries, leads.Missing = ls.entries, ls.missing
 	result, err := checkpoint.AdoptList(d.C.Context, db, d.Witnesses(), leads)
 	if why, is := errors.AsType[*checkpoint.ListError](err); is {
 		return ls.refused(why)

@@ -127,29 +127,14 @@ func (d *Command) repair() error {
 	return nil
 }
 
-// addResults adopts the results of runs into a repaired checkpoint: rows that it does not know. Results of another
-// target or checkpoint are passed over, since they are in the same folders.
-func (d *Command) addResults(to string, results lists) (err error) {
+// addResults adopts the results of runs into a repaired checkpoint: rows that it does not know.
+func (d *Command) addResults(to string, results lists) error {
 	at := d.At(to, checkpoint.Target{})
 	db, err := at.Open(ledger.How{})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	lineage, err := checkpoint.LineageOf(d.C.Context, db)
-	if err != nil {
-		return err
-	}
-	own := slices.DeleteFunc(slices.Clone(results), func(l *list) bool {
-		w := l.witness()
-		is := func(a checkpoint.Ancestor) bool { return a.ID == w.Ledger }
-		other := w.Ledger != "" && len(lineage.Ancestors) > 0 && !slices.ContainsFunc(lineage.Ancestors, is)
-		if other {
-			d.printf("passed over %s: its run had another target or checkpoint\n", l.path)
-		}
-		return other
-	})
-	return d.takeOver(db, own, true)
+	return errors.Join(d.takeOver(db, results, true), db.Close())
 }
 
 func (d *Command) reportRepaired(from, to string, r *bolt.Salvaged) {

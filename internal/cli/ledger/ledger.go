@@ -344,7 +344,7 @@ func (m Selection) Attested(db Ledger, older bool, f func() error) error {
 			folder = ""
 		}
 	}
-	t, err := ws.Begin(ctx, db, checkpoint.Witness{Command: command, Process: os.Getpid(), Started: now}, folder)
+	t, err := ws.Begin(db, checkpoint.Witness{Command: command, Process: os.Getpid(), Started: now}, folder)
 	if err != nil {
 		return errors.Join(err, os.Remove(folder))
 	}
