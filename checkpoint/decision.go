@@ -230,14 +230,3 @@ const (
 	MadeAfterAll    = "the answer of the service came later: it has made the lead"
 	RefusedAfterAll = "the answer of the service came later: it has refused the row"
 )
-
-// contradicted are the decisions that something speaks against and that nobody has corrected.
-func contradicted(ctx context.Context, s Store) (all []KeptDecision, err error) {
-	notes, err := valuesOf[[]KeptDecision](ctx, s, DecidedNote)
-	for _, about := range notes {
-		if last := about[len(about)-1]; len(last.Against) > 0 {
-			all = append(all, last)
-		}
-	}
-	return all, err
-}

@@ -123,7 +123,9 @@ func RefuseElsewhere(path, id, moved, filling string) error {
 	case moved != "":
 		return &OpenError{
 			Path: path, Err: ErrGone, Text: "was copied to " + moved + ", where its leads are known from now on",
-			Hint: "use --checkpoint " + Word(moved) + "; if that one is lost for good, " + TakeAgain(path, id),
+			Hint: "use --checkpoint " + Word(moved) + "; if that one is lost for good, leadferry checkpoint check " +
+				"--accept-older=" + id + " --checkpoint " + Word(path) + " takes this one again: rows that it does not " +
+				"know are held then, not sent",
 		}
 	case filling != "":
 		return &OpenError{
@@ -132,12 +134,6 @@ func RefuseElsewhere(path, id, moved, filling string) error {
 		}
 	}
 	return nil
-}
-
-// TakeAgain is what to do about the checkpoint at path, whose leads were copied to a place that is lost.
-func TakeAgain(path, id string) string {
-	return "leadferry checkpoint check --accept-older=" + id + " --checkpoint " + Word(path) +
-		" takes this one again: rows that it does not know are held then, not sent"
 }
 
 // Word is a path or an address as a person pastes it into a shell of the system, for hints.

@@ -150,15 +150,19 @@ type Filter struct {
 	Skip func(key string) bool
 }
 
+// Wants reports whether a key is wanted of which this is shown.
+func (w *Filter) Wants(shown *Kept) bool {
+	return (w.Skip == nil || !w.Skip(shown.Key)) && (w.State == Unknown || w.State == shown.State) &&
+		(w.Run == "" || w.Run == shown.Maker())
+}
+
 // Each calls f with every key that the Filter wants, in order, see [Store.Scan]. Forgotten keys are unknown.
 func Each(ctx context.Context, s Store, which Filter, f func(Entry) error) error {
 	return s.Scan(ctx, which, func(k KeptKey) error {
-		shown := k.Shown()
-		if which.Skip != nil && which.Skip(shown.Key) || which.State != Unknown && which.State != shown.State ||
-			which.Run != "" && which.Run != shown.Maker() {
-			return nil
+		if shown := k.Shown(); which.Wants(shown) {
+			return f(shown.Entry)
 		}
-		return f(shown.Entry)
+		return nil
 	})
 }
 

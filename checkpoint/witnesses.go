@@ -41,10 +41,8 @@ func (ws *Witnesses) All() (all []Witness) {
 	}
 	all = ws.inBook()
 	for _, parent := range ws.Parents {
-		entries, err := os.ReadDir(parent)
-		if err != nil && !isNone(err) {
-			all = append(all, Witness{Source: parent, Err: err})
-		}
+		entries, unread := readNames(parent)
+		all = append(all, unread...)
 		for _, e := range entries {
 			if e.IsDir() {
 				all = append(all, readFolder(filepath.Join(parent, e.Name()), isRunFile)...)
@@ -52,6 +50,15 @@ func (ws *Witnesses) All() (all []Witness) {
 		}
 	}
 	return all
+}
+
+// readNames are the names in a folder, which may not be there.
+func readNames(folder string) (entries []os.DirEntry, unread []Witness) {
+	entries, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+		unread = []Witness{{Source: folder, Err: err}}
+	}
+	return entries, unread
 }
 
 // inBook are the witnesses in the book.
@@ -77,18 +84,14 @@ func WitnessIn(folder string) (w Witness) {
 	return w
 }
 
-func isNone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
-
-func readFolder(folder string, wanted func(name string) bool) (all []Witness) {
-	entries, err := os.ReadDir(folder)
-	if err != nil && !isNone(err) {
-		return []Witness{{Source: folder, Err: err}}
-	}
+func readFolder(folder string, wanted func(name string) bool) []Witness {
+	entries, all := readNames(folder)
 	for _, e := range entries {
-		if !e.IsDir() && wanted(e.Name()) {
-			if w, found := readWitness(filepath.Join(folder, e.Name())); found {
-				all = append(all, w)
-			}
+		if e.IsDir() || !wanted(e.Name()) {
+			continue
+		}
+		if w, found := readWitness(filepath.Join(folder, e.Name())); found {
+			all = append(all, w)
 		}
 	}
 	return all
