@@ -117,8 +117,9 @@ type placed struct {
 
 var errListChanged = errors.New("the list is not the same any more: something else writes to it")
 
-// pass goes through the rows that count, and takes some at a time into one transaction.
-func (a *adoption) pass(ctx context.Context, s Store, step func(Tx, []placed) error) error {
+// pass goes through the rows that count, some at a time in one transaction, and stores them, or only judges them.
+func (a *adoption) pass(ctx context.Context, s Store, stores bool) error {
+	a.result = AdoptResult{}
 	var part []placed
 	at := 0
 	for e, err := range a.Entries {
@@ -133,7 +134,7 @@ func (a *adoption) pass(ctx context.Context, s Store, step func(Tx, []placed) er
 			part = append(part, placed{e, at})
 		}
 		if at++; len(part) == inOneChange {
-			if err := a.change(ctx, s, part, step); err != nil {
+			if err := a.change(ctx, s, part, stores); err != nil {
 				return err
 			}
 			part = part[:0]
@@ -142,50 +143,53 @@ func (a *adoption) pass(ctx context.Context, s Store, step func(Tx, []placed) er
 	if at != a.rows {
 		return errListChanged
 	}
-	return a.change(ctx, s, part, step)
+	return a.change(ctx, s, part, stores)
 }
 
-func (a *adoption) change(ctx context.Context, s Store, part []placed, step func(Tx, []placed) error) error {
+func (a *adoption) change(ctx context.Context, s Store, part []placed, stores bool) error {
 	keys, leads, before := make([]string, len(part)), make([]string, len(part)), a.result
+	if stores { // in the order of their keys, which is fastest
+		slices.SortFunc(part, func(x, y placed) int { return cmp.Compare(x.Key, y.Key) })
+	}
 	for i := range part {
 		keys[i], leads[i] = part[i].Key, part[i].LeadID
 	}
 	return s.Alone(ctx, func(tx Tx) error {
 		a.result = before
-		if err := tx.Load(keys, leads); err != nil {
-			return err
+		err := tx.Load(keys, leads)
+		for i := 0; i < len(part) && err == nil; i++ {
+			err = a.take(tx, &part[i], stores)
 		}
-		return step(tx, part)
+		if stores && errors.As(err, new(*ListError)) { // of a row that changed since it was judged
+			err = &ListFailure{fmt.Errorf("a part of the list was taken over, then a row changed: %s", err.Error())}
+		}
+		return err
 	})
 }
 
-// judge refuses entries before anything is changed.
-func (a *adoption) judge(tx Tx, part []placed) error {
-	for i := range part {
-		if _, err := a.wants(tx, &part[i], new(AdoptResult)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// wants counts an entry, and reports whether to adopt it.
-func (a *adoption) wants(tx Tx, e *placed, r *AdoptResult) (take bool, err error) {
-	_, old, err := tx.Under(e.Key)
+// take counts an entry, and stores it if it is wanted.
+func (a *adoption) take(tx Tx, e *placed, stores bool) error {
+	k, old, err := tx.Under(e.Key)
 	if err != nil {
-		return false, err
+		return err
 	}
 	owner, err := tx.Owner(e.LeadID, e.Key)
 	if err != nil {
-		return false, err
+		return err
 	}
 	key, lead := a.names(&e.Entry)
 	other, listed := a.owners[lead]
-	taken := owner != "" && owner != e.Key || listed && other != key
-	if take, err = r.judge(&e.Entry, old, taken); err != nil && a.Lenient {
-		return false, nil
+	wanted, err := a.result.judge(&e.Entry, old, owner != "" && owner != e.Key || listed && other != key)
+	switch {
+	case err != nil && a.Lenient:
+		return nil
+	case err != nil || !wanted || !stores:
+		return inList(err, e.at, e.Key)
+	case !KnownStatus(e.Status):
+		a.result.Unspecified++
 	}
-	return take, inList(err, e.at, e.Key)
+	k.Adopt(tx, e.Entry, old)
+	return tx.Put(e.Key, k)
 }
 
 // answers reports whether an entry of a list is what the service answered to the send in doubt that is known.
@@ -222,30 +226,6 @@ func (r *AdoptResult) judge(e *Entry, old *Kept, taken bool) (take bool, err err
 		return false, refusal("its key has another lead ID already", correctHint)
 	}
 	return false, nil
-}
-
-// take counts entries that passed the checks, and stores them in the order of their keys, which is fastest.
-func (a *adoption) take(tx Tx, part []placed) error {
-	slices.SortFunc(part, func(x, y placed) int { return cmp.Compare(x.Key, y.Key) })
-	for i := range part {
-		e := &part[i]
-		take, err := a.wants(tx, e, &a.result)
-		if err == nil && take {
-			if !KnownStatus(e.Status) {
-				a.result.Unspecified++
-			}
-			k, old, _ := tx.Under(e.Key)
-			k.Adopt(tx, e.Entry, old)
-			err = tx.Put(e.Key, k)
-		}
-		if errors.As(err, new(*ListError)) { // of a row that changed since it was judged
-			err = &ListFailure{fmt.Errorf("a part of the list was taken over, then a row changed: %s", err.Error())}
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Leads are a list of leads to be adopted, as files have it.
@@ -300,7 +280,7 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 	}
 	a := &adoption{Leads: leads, digests: s.Digests(), keys: map[short]listed{}, owners: map[short]short{}}
 	if err = a.choose(); err == nil {
-		err = a.pass(ctx, s, a.judge)
+		err = a.pass(ctx, s, false)
 	}
 	if err != nil { // nothing was changed
 		return r, cmp.Or(err, mark(old))
@@ -308,10 +288,14 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 	if old != nil && !a.contains(old, leads.Files) {
 		return r, RefuseHalfAdopted(ctx, s)
 	}
-	if err := mark(&Adopting{Files: leads.Files, Keys: a.marks(), Fills: fills}); err != nil {
+	var keys []byte
+	for key := range a.keys {
+		keys = binary.LittleEndian.AppendUint64(keys, uint64(key))
+	}
+	if err := mark(&Adopting{Files: leads.Files, Keys: keys, Fills: fills}); err != nil {
 		return r, err
 	}
-	err = a.pass(ctx, s, a.take)
+	err = a.pass(ctx, s, true)
 	if r = a.result; err != nil {
 		return r, err
 	}
@@ -328,14 +312,6 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 		}
 		return errors.Join(tx.PutNote(h.lineage.note()), tx.Lack(missing))
 	})
-}
-
-// marks are the keys of the list, as [Adopting] has them.
-func (a *adoption) marks() (all []byte) {
-	for key := range a.keys {
-		all = binary.LittleEndian.AppendUint64(all, uint64(key))
-	}
-	return all
 }
 
 // contains reports whether a list has all keys of the one that was cut off or, if that was not read, all its files.
