@@ -1,7 +1,6 @@
 package checkpointcmd
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -173,7 +172,7 @@ func (d *Command) reportResolved(r checkpoint.ResolveResult, decisions []checkpo
 }
 
 // forget removes all that is known of keys except a hash that keeps their leads from being made again, or with
-// --unblock that, too. An argument - is standard input. Leads of the sandbox are removed beside its checkpoint.
+// --unblock that, too. Leads of the sandbox are removed beside its checkpoint.
 func (d *Command) forget() error {
 	ctx, unblock := d.C.Context, d.C.Bool("unblock")
 	keys, err := d.keys(d.C.Args().Slice())
@@ -252,29 +251,17 @@ func (d *Command) reportTraces(keys []string) {
 	}
 }
 
-// keys are the arguments; - is standard input, one a line.
+// keys are the arguments, as rows have them.
 func (d *Command) keys(args []string) (keys []string, err error) {
 	if len(args) == 0 {
 		return nil, exit.Usage("no key given", "see leadferry checkpoint forget --help")
 	}
-	namespace := d.C.String("namespace")
 	for _, a := range args {
-		if rowkey.Trim(a) == "" {
+		key := rowkey.Trim(a)
+		if key == "" {
 			return nil, exit.Usage("a key is empty", "is a variable not set?")
 		}
-		if a != "-" {
-			keys = append(keys, rowkey.Effective(namespace, rowkey.Trim(a)))
-			continue
-		}
-		lines := bufio.NewScanner(d.In)
-		for lines.Scan() {
-			if key := rowkey.Trim(lines.Text()); key != "" { // rows have their keys so
-				keys = append(keys, rowkey.Effective(namespace, key))
-			}
-		}
-		if err := lines.Err(); err != nil {
-			return nil, exit.Usage(fmt.Sprintf("standard input cannot be read: %v", err), "one key a line")
-		}
+		keys = append(keys, rowkey.Effective(d.C.String("namespace"), key))
 	}
 	return keys, nil
 }

@@ -135,7 +135,7 @@ func (m Selection) Path() (string, error) {
 // something else by its name: what to do about a damaged checkpoint would be wrong for it.
 func RefuseName(name string) error {
 	// An address, which may hold a password, or what files with variables keep around a name.
-	noName := regexp.MustCompile(`://|(^|\s)[a-z]+=|^\s|\s$|^".+"$|^'.+'$`)
+	noName := regexp.MustCompile(`://|(^|\s)[a-z]+=|^\s|\s$|^".+"$|^'.+'$|^none$|^-$`)
 	info, err := os.Stat(name)
 	switch {
 	case checkpoint.IsAddress(name):
@@ -145,14 +145,11 @@ func RefuseName(name string) error {
 			"--checkpoint takes a file that leadferry made; input files need no flag")
 	case disk.Exists(name):
 		return nil
-	case name == report.None || name == "-":
-		return exit.Usage("--checkpoint "+name+
-			" names no file, and nothing goes without a checkpoint, the only memory of what was made",
-			"leave the flag out for the one of the target, or write ./"+name+" for a file of that name")
 	case noName.MatchString(name):
 		return exit.Usage("the checkpoint's name is neither that of a file nor an address of PostgreSQL",
 			"an address looks like postgres://user@db.example.com/leads, or begins with host= or service=; a file is "+
-				"named by its path alone, without blanks or quotes around it")
+				"named by its path alone, without blanks or quotes around it; leave --checkpoint out for the one of the "+
+				"target")
 	}
 	return nil
 }
