@@ -75,7 +75,12 @@ func NewLedger(s Store, g Gathering) *Ledger {
 	if l.shared, _ = s.(Shared); l.shared != nil {
 		l.patience = sharedPatience
 	}
-	go l.run()
+	go func() {
+		defer close(l.ended)
+		for l.await() {
+			l.commit()
+		}
+	}()
 	return l
 }
 
@@ -207,13 +212,6 @@ func (l *Ledger) takeBack(w *waiting) bool {
 		l.queue = slices.Delete(l.queue, at, at+1)
 	}
 	return at >= 0
-}
-
-func (l *Ledger) run() {
-	defer close(l.ended)
-	for l.await() {
-		l.commit()
-	}
 }
 
 // await waits until a commit is due, or the patience with its changes is over. It returns false once the ledger is
