@@ -210,7 +210,6 @@ func TestRemarksOnTheMapping(t *testing.T) {
 		"m.yaml:14:15: the mapping file holds what looks like a secret: take it out; leadferry reads its own secret from LEADFERRY_CLIENT_SECRET or --client-secret-file",
 		"The mapping has no key and no external_id, so a row is known by its own data: correcting a row makes another lead.",
 		"No part of the mapping uses the columns id, extra.",
-		"A locator searches by the column zip, but no content key holds it: the service asks for the parts of an address in the content too.",
 	}
 	o := prepared(t, text, Options{}, strings.TrimSpace(checkedHeader)+",,extra\n")
 	o.Begin = func(s *Start) error {

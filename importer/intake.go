@@ -249,8 +249,7 @@ func firstRows(f *source.File) (rows [][]string) {
 	if f.Info().Path == "-" || f.Header().Open {
 		return nil
 	}
-	f.ReadAhead(most)
-	for _, row := range f.Ahead() {
+	for _, row := range f.ReadAhead(most) {
 		if row.Problem == nil {
 			rows = append(rows, row.Cells[:f.Header().Own])
 		}

@@ -268,8 +268,10 @@ func refuseShape(f *source.File, s *checkpoint.Shape, kin []checkpoint.Kin) erro
 
 func isRejects(f *source.File) bool {
 	h := f.Header()
-	if h.Open && f.ReadAhead(1) == 1 {
-		h = f.Ahead()[0].Header
+	if h.Open {
+		if ahead := f.ReadAhead(1); len(ahead) > 0 {
+			h = ahead[0].Header
+		}
 	}
 	return h != nil && h.Rejects
 }
@@ -295,8 +297,12 @@ func columnsOf(f *source.File) []string {
 		return h.Names[:h.Own]
 	}
 	var names []string // of the first row, less those that later ones lack
-	for n, size := 1, 0; n <= firstObjects && size < firstBytes && f.ReadAhead(n) == n; n++ {
-		row := &f.Ahead()[n-1]
+	for n, size := 0, 0; n < firstObjects && size < firstBytes; n++ {
+		ahead := f.ReadAhead(n + 1)
+		if len(ahead) <= n {
+			break
+		}
+		row := &ahead[n]
 		size += len(row.Raw)
 		switch h := row.Header; {
 		case row.Problem != nil || h == nil || h.Own == 0:

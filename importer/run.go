@@ -213,7 +213,7 @@ func (r *run) announce() error {
 		}
 	}
 	if r.dry == nil {
-		s.Warnings = slices.Concat(s.Warnings, r.warnings(), r.shared())
+		s.Warnings = slices.Concat(s.Warnings, r.warnings())
 		if s.Notes = r.remarks(); r.drift != nil {
 			s.Notes = append(s.Notes, r.drift.cost)
 		}

@@ -137,23 +137,6 @@ func (r *run) warnings() []string {
 	return list
 }
 
-// shared warns of inputs that another run is reading now. If it used the same checkpoint, it would have waited for this
-// run: with another checkpoint, each row may become two leads.
-func (r *run) shared() []string {
-	if r.Terms != nil { // its other workers read the same inputs
-		return nil
-	}
-	var texts []string
-	for _, f := range r.Inputs {
-		if !f.Claim() {
-			texts = append(texts, f.Info().Path+
-				": another run is reading this file, with another checkpoint: if it sends to the same service, every "+
-				"lead is made twice (Ctrl-C stops this run in order)")
-		}
-	}
-	return texts
-}
-
 // remarks are what mapping and headers show before the first row.
 func (r *run) remarks() []string {
 	var notes []string
@@ -167,19 +150,10 @@ func (r *run) remarks() []string {
 	}
 	nameless := func(name string) bool { return strings.TrimSpace(name) == "" }
 	if names := slices.DeleteFunc(slices.Clone(r.intake.unused), nameless); len(names) > 0 {
-		notes = append(notes, fmt.Sprintf("No part of the mapping uses %s %s.", columns(names),
-			spelling.List(names, mostListed, nil)))
-	}
-	if names := r.Mapping.SearchedOnly(); len(names) > 0 && r.makes() {
-		notes = append(notes, fmt.Sprintf("A locator searches by %s %s, but no content key holds %s: the service "+
-			"asks for the parts of an address in the content too.",
-			columns(names), spelling.List(names, mostListed, nil), english.PluralWord(len(names), "it", "them")))
+		notes = append(notes, fmt.Sprintf("No part of the mapping uses the %s %s.",
+			english.PluralWord(len(names), "column", "columns"), spelling.List(names, mostListed, nil)))
 	}
 	return notes
-}
-
-func columns(names []string) string {
-	return "the " + english.PluralWord(len(names), "column", "columns")
 }
 
 const mostListed = 20 // names in a remark

@@ -54,9 +54,11 @@ func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
 	s := newSearch(m.name, file, c)
 	b := &Binding{plan: &m.plan, at: make([]int, len(m.names)), null: m.Source.Null, Warnings: m.columnConstants(s)}
 	for _, v := range m.plan.values() {
-		for _, c := range v.uses() {
-			b.at[c.id] = s.find(c)
-		}
+		v.visit(func(v *value) {
+			for _, c := range v.own() {
+				b.at[c.index] = s.find(v, c.text)
+			}
+		})
 	}
 	b.divide(m, s)
 	if err := s.errs.orNil(m.name); err != nil {
@@ -156,10 +158,9 @@ func (s *search) ambiguous(path, name string, at position) {
 		"give each column of the file a name of its own")
 }
 
-// find is the index of the cell of a column that a value is made of, or -1.
-func (s *search) find(c use) int {
+// find is the index of the cell of a column that the value is made of, or -1.
+func (s *search) find(v *value, name string) int {
 	const mostNamed = 8 // columns of an input
-	name := c.name
 	index, found := s.index[name]
 	if !found { // a header's line breaks are line feeds, however they were written
 		name = strings.ReplaceAll(name, "\r\n", "\n")
@@ -172,7 +173,7 @@ func (s *search) find(c use) int {
 		hint := spelling.Hint(name, s.columns.Names)
 		switch {
 		case hint != "":
-		case c.inExpr:
+		case v.expr != nil:
 			hint = "if the text is meant, it needs quotes: " + texts.Quote(name)
 		case !s.named:
 			s.named, hint = true, s.file+" has "+spelling.List(s.columns.Names[:s.columns.Own], mostNamed, texts.Quote)+
@@ -181,7 +182,7 @@ func (s *search) find(c use) int {
 				hint += "; lines above the header, such as sep=; or a title, need source: {skip_rows: 1}"
 			}
 		}
-		s.fail(c.at, fmt.Sprintf("%s: %s has no column %s", c.path, s.file, texts.Quote(name)), hint)
+		s.fail(v.at, fmt.Sprintf("%s: %s has no column %s", v.path, s.file, texts.Quote(name)), hint)
 		return -1
 	case index >= s.columns.Own:
 		member, inside, _ := strings.Cut(name, ".")
@@ -189,7 +190,7 @@ func (s *search) find(c use) int {
 	default:
 		s.used[name] = true
 		if s.twice[name] {
-			s.ambiguous(c.path, name, c.at)
+			s.ambiguous(v.path, name, v.at)
 		}
 	}
 	return index

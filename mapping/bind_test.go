@@ -91,7 +91,7 @@ func TestANameThatStandsTwiceIsRefusedWhereItIsUsed(t *testing.T) {
 		"version: 1\nkey: '{name}'\nlead: {content: {x: '{name}'}}\n":                 "",
 		"version: 1\nlead: {content: {x: '{name}'}}\n":                                "",
 		"version: 1\nkey: '{id}'\nlead: {content: {x: '{name}'}}\n":                   "m:2:6: key: leads.csv has more than one column \"id\"\nhint: give each column of the file a name of its own",
-		"version: 1\nlead: {content: {x: {expr: 'name + note'}}}\n":                   "m:2:28: lead.content.x: leads.csv has more than one column \"note\"\nhint: give each column of the file a name of its own",
+		"version: 1\nlead: {content: {x: {expr: 'name + note'}}}\n":                   "m:2:21: lead.content.x: leads.csv has more than one column \"note\"\nhint: give each column of the file a name of its own",
 		"version: 1\nkey: '{name}'\nskip_if: 'note == id'\nlead: {content: {a: x}}\n": "has more than one column \"id\"",
 		"version: 1\nkey: '{name}'\nlead: {content: {'*': rest}}\n":                   "lead.content.*: leads.csv has more than one column \"id\"",
 	} {

@@ -3,7 +3,6 @@ package mapping
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -46,57 +45,22 @@ func (r *valueReader) refuseConstant(c constant, called string) {
 	r.failIn(c.file, c.at, hint, "%s: %s is not %s", c.path, texts.Quote(c.text), called)
 }
 
-// checkShape sees to it that nothing a cell holds can change a JSON value around it.
-func (r *valueReader) checkShape(n node) {
-	other := n
-	other.path += ".else"
-	r.markPlaces(other, r.other)
-	const hint = `{object: {name: "{name}", seats: {from: "{seats}", as: number}}} puts cells into JSON safely`
-	whole := true // the text is one cell, or a constant
-	for _, part := range r.alternatives() {
-		whole = whole && len(part.text) < 2 && part.expr == nil
-		switch {
-		case r.table != nil: // the text is looked up
-		case part.parts != nil && part.parts.way == join, part.expr != nil && part.expr.Builds && len(part.columns) > 0:
-			r.failIn(r.file, part.at, hint, "%s builds JSON from text, and a cell could change its shape", part.path)
-		case part.expr == nil:
-			r.markPlaces(node{n.Node, part.path}, part.text)
-		}
-	}
-	for _, step := range r.apply {
-		name, _, _ := strings.Cut(step.called, ":")
-		changes := name == "replace" || !whole && slices.Contains([]string{"extract", "split", "truncate"}, name)
-		if changes && r.table == nil {
-			r.fail(n, hint, "%s: the step %s could change the shape of a JSON value", n.path, name)
-		}
-	}
-}
-
-// alternatives are the values to choose from: the value itself, or those of first.
-func (r *valueReader) alternatives() []*value {
-	list := []*value{r.value}
-	for i := 0; i < len(list); i++ {
-		if parts := list[i].parts; parts != nil && parts.way == first {
-			list = append(list, parts.values...)
-		}
-	}
-	return list
-}
-
 // checkFixed checks a value that names no column. It comes to the same in every row, so
 // a rule that it breaks is a mistake of the file.
 func (r *valueReader) checkFixed(n node) {
-	_, problem := r.eval(new(row))
+	var once row
+	r.eval(&once)
 	c, _ := r.text.constant()
-	switch {
-	case problem == nil || problem == absent:
-	case problem.Rule == ruleStatus.name:
-		r.refuseConstant(constant{r.file, n.at(), n.path, "", problem.Word}, aStatus)
-	case problem.Rule == ruleMap.name && n.has("from"):
-		r.fail(n, `write from: "{`+c+`}" for what the column holds`,
-			"%s looks up the constant %s in its map, which lacks it", n.path, texts.Quote(c))
-	default:
-		r.fail(n, "", "%s", problem.Text)
+	for _, problem := range once.problems {
+		switch {
+		case problem.Rule == ruleStatus.name:
+			r.refuseConstant(constant{r.file, n.at(), n.path, "", problem.Word}, aStatus)
+		case problem.Rule == ruleMap.name && n.has("from"):
+			r.fail(n, `write from: "{`+c+`}" for what the column holds`,
+				"%s looks up the constant %s in its map, which lacks it", n.path, texts.Quote(c))
+		default:
+			r.fail(n, "", "%s", problem.Text)
+		}
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 
 	"leadferry/internal/spelling"
-	"leadferry/mapping/texts"
 )
 
 const (
@@ -24,11 +23,13 @@ const (
 func (p *parser) document(data []byte) (doc node, ok bool) {
 	begin := position{1, 1}
 	data = bytes.TrimLeft(data, "\uFEFF") // byte order marks, which some programs add
-	switch at, bad := unreadable(data); {
-	case len(data) > maxBytes:
+	if len(data) > maxBytes {
 		p.failIn(p.file, begin, "", "the mapping file is longer than 1 MiB")
 		return node{}, false
-	case bad:
+	}
+	if i := noText(data); i >= 0 {
+		line := data[bytes.LastIndexByte(data[:i], '\n')+1 : i]
+		at := position{bytes.Count(data[:i], []byte("\n")) + 1, utf8.RuneCount(line) + 1}
 		p.failIn(p.file, at, "save the file as UTF-8 (the > of Windows PowerShell writes UTF-16)",
 			"the mapping file is not text in UTF-8")
 		return node{}, false
@@ -81,20 +82,15 @@ func (p *parser) syntax(err error) {
 	p.failIn(p.file, where, hint, "the mapping file is not YAML: %s", text)
 }
 
-// unreadable finds the first thing that is no text in UTF-8.
-func unreadable(data []byte) (at position, found bool) {
-	at = position{1, 1}
+// noText is where the first thing is that is no text in UTF-8, or -1.
+func noText(data []byte) int {
 	for i, r := range string(data) {
-		bad := unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r' && r != 0x85
-		if bad || r == utf8.RuneError && !bytes.HasPrefix(data[i:], []byte("\uFFFD")) {
-			return at, true
-		}
-		at.column++
-		if r == '\n' {
-			at = position{at.line + 1, 1}
+		isControl := unicode.IsControl(r) && !strings.ContainsRune("\t\n\r\u0085", r)
+		if isControl || r == utf8.RuneError && !bytes.HasPrefix(data[i:], []byte("\uFFFD")) {
+			return i
 		}
 	}
-	return at, false
+	return -1
 }
 
 // plain refuses what YAML offers and few readers know, in n and below.
@@ -121,24 +117,18 @@ func (p *parser) plain(n *yaml.Node) {
 	}
 }
 
-// Guess is a guess of leadferry init that nobody has confirmed, by its place in the mapping file: Of is what the file
-// says there, "" for all that follows, and Why what the guess rests on. Anyone who finds it right takes the question
-// mark of its comment away.
+// Guess is a guess of leadferry init that nobody has confirmed: its line in the mapping file, and what it rests on.
+// Anyone who finds it right takes the question mark of its comment away.
 type Guess struct {
-	Line, Column int
-	Of, Why      string
+	Line int
+	Why  string
 }
 
 // marks takes down the guesses that are marked: at the end of a line, or on a line of their own.
 func (p *parser) marks() {
-	const mostShown = 60 // characters of a line
 	for i, line := range p.lines {
-		of, why, found := strings.Cut(string(line), "# ? ")
-		if of = strings.TrimRight(of, " \t"); found && len(p.m.Unconfirmed) < maxErrors {
-			p.m.Unconfirmed = append(p.m.Unconfirmed, Guess{
-				i + 1, utf8.RuneCountInString(of) + 1,
-				texts.Shortened(strings.TrimSpace(of), mostShown), strings.TrimSpace(why),
-			})
+		if _, why, found := strings.Cut(string(line), "# ? "); found && len(p.m.Unconfirmed) < maxErrors {
+			p.m.Unconfirmed = append(p.m.Unconfirmed, Guess{i + 1, strings.TrimSpace(why)})
 		}
 	}
 }

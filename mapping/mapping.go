@@ -55,7 +55,7 @@ type Source struct {
 	Format    string   // csv, tsv, jsonl or xlsx
 	Delimiter rune     // 0: the format's own
 	NoQuotes  bool     // quote: none, quotes are text like any other
-	Encoding  string   // the WHATWG encoding's name: utf-8, windows-1252, …
+	Encoding  string   // a label of the WHATWG Encoding Standard, as it is written: who reads the input knows them
 	NoHeader  bool     // the first line is a row
 	Columns   []string // the columns' names, given if and only if NoHeader
 	Null      []string // cells that count as empty, compared after trimming
@@ -71,18 +71,7 @@ type Source struct {
 
 // Paths lists the columns that hold a dot, each once: a JSONL row may keep them inside objects and lists.
 func (m *Mapping) Paths() []string {
-	return slices.DeleteFunc(m.columns(), func(name string) bool { return !strings.Contains(name, ".") })
-}
-
-// columns lists the columns, each once, of which values of these roles are made, or all.
-func (m *Mapping) columns(roles ...role) []string {
-	var all []use
-	for _, v := range m.plan.values() {
-		if roles == nil || slices.Contains(roles, v.role) {
-			all = append(all, v.uses()...)
-		}
-	}
-	return namesOf(all)
+	return slices.DeleteFunc(slices.Clone(m.names), func(name string) bool { return !strings.Contains(name, ".") })
 }
 
 // Composed are the keys of the content that are objects or lists.
@@ -117,13 +106,6 @@ type ConflictRules struct {
 
 // HasLeadID says whether the file may know the service's own IDs of its leads: a sync then needs no checkpoint.
 func (m *Mapping) HasLeadID() bool { return m.plan.leadID != nil }
-
-// SearchedOnly lists the columns that a locator's search uses and no value of the content names. The service wants
-// address fields in the content, too (specification, "Location search").
-func (m *Mapping) SearchedOnly() []string {
-	sent := m.columns(contentRole)
-	return slices.DeleteFunc(m.columns(searchRole), func(name string) bool { return slices.Contains(sent, name) })
-}
 
 // ForCreate gives Errors that name what creation needs and the file lacks, or nil (specification, endpoint 5).
 func (m *Mapping) ForCreate() error {
@@ -226,27 +208,23 @@ var (
 		`(?:access|refresh|auth)[ _.-]?token|authorization)$`)
 )
 
-// secrets warns of constants below n that look like secrets; key is what they belong to. A mapping file is shared, and
-// its constants go out with each lead.
-func (p *parser) secrets(key string, n *yaml.Node) {
+// secrets warns of constants in n that look like secrets; named says that they belong to a key that does. A mapping file
+// is shared, and its constants go out with each lead.
+func (p *parser) secrets(n *yaml.Node, named bool) {
 	transparent := []string{"from", "default", "expr", "else", "first", "join", "list"}
 	isWord := n.Kind == yaml.ScalarNode && n.Value != "" && !strings.ContainsAny(n.Value, "{ \t\n")
-	looks := token().MatchString(n.Value) || isWord && secretKey().MatchString(key)
-	if looks && len(p.m.Warnings) < maxErrors {
+	if (token().MatchString(n.Value) || named && isWord) && len(p.m.Warnings) < maxErrors {
 		p.m.Warnings = append(p.m.Warnings, Error{
 			p.file, n.Line, n.Column, "the mapping file holds what looks like a secret",
 			"take it out; leadferry reads its own secret from LEADFERRY_CLIENT_SECRET or --client-secret-file",
 		})
 	}
 	for i, child := range n.Content {
-		of := key
-		switch {
-		case n.Kind != yaml.MappingNode:
-		case i%2 == 0:
-			of = ""
-		case !slices.Contains(transparent, n.Content[i-1].Value):
-			of = n.Content[i-1].Value
+		below := named
+		if n.Kind == yaml.MappingNode {
+			key := n.Content[i-i%2].Value
+			below = i%2 == 1 && (secretKey().MatchString(key) || named && slices.Contains(transparent, key))
 		}
-		p.secrets(of, child)
+		p.secrets(child, below)
 	}
 }

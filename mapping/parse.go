@@ -31,7 +31,7 @@ func Parse(name string, data []byte, read ReadTable) (*Mapping, error) {
 	p := &parser{file: name, m: m, read: read, named: map[string]*table{}}
 	if doc, ok := p.document(data); ok {
 		p.mappingFile(doc)
-		p.secrets("", doc.Node)
+		p.secrets(doc.Node, false)
 		p.marks()
 	}
 	return m, p.errs[:min(len(p.errs), maxErrors)].orNil(name)
@@ -91,9 +91,9 @@ func (n node) isPlain() bool {
 	return n.Kind == yaml.ScalarNode && n.Style&marked == 0
 }
 
-// below is the path of a key, which is quoted where it would not stay on its line.
+// below is the path of a key, which is quoted where it would not show as it is.
 func below(path, key string) string {
-	if strings.ContainsFunc(key, unicode.IsControl) {
+	if strings.ContainsFunc(key, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		key = strconv.Quote(key)
 	}
 	if path == "" {
@@ -147,6 +147,7 @@ func (p *parser) needs(n node, example string, names ...string) {
 	}
 }
 
+// each calls f for the keys of the object n.
 func (p *parser) each(n node, f func(key, value node)) {
 	if n.Kind != yaml.MappingNode {
 		p.fail(n, "write name: value, with a blank behind the colon and no dash before it",
@@ -157,6 +158,10 @@ func (p *parser) each(n node, f func(key, value node)) {
 	for i := 0; i < len(n.Content); i += 2 {
 		path := below(n.path, n.Content[i].Value)
 		key, value := node{n.Content[i], path}, node{n.Content[i+1], path}
+		if blank(key.Value) {
+			p.fail(key, "", "%s has a key without a name", cmp.Or(n.path, "the mapping file"))
+			continue
+		}
 		if line, again := first[key.Value]; again {
 			p.fail(key, "", "key %s is there twice, first on line %d", texts.Quote(key.Value), line)
 		} else {

@@ -57,7 +57,9 @@ func TestNothingThatACellHoldsChangesTheShapeOfJSON(t *testing.T) {
 		`{first: [{join: ['{{"a": "', "{a}", '"}']}], as: json}`, `{first: [{expr: '"{" + a + "}"'}], as: json}`,
 		`{from: "{a}", apply: ['replace:/^(.*)$/{"n": "$1"}/'], as: json}`,
 		`{from: '{{"a": "{a}", "b": 1}', apply: ["split:,:1"], as: json}`,
-		`{from: '{{"a": "{a}", "b": 1}', apply: ['extract:/("a".*)/'], as: json}`,
+		`{expr: '"[" + a + "]"', as: json}`, `{from: "{a}{b}", as: json}`, `{from: '{{"a": "{a}"}', as: json}`,
+		`{from: "{a}", map: {x: 1}, else: '{{"a": {}}', as: json}`, `{from: "[{a}]", map: {x: 1}, else: "{}", as: json}`,
+		`{first: [{from: "{a}", apply: ['replace:/^/[/']}], as: json}`,
 	} {
 		if m, err := Parse("m", []byte("version: 1\nlead: {content: {x: "+value+"}}\n"), nil); err == nil {
 			t.Errorf("%s was taken: %v", value, m)

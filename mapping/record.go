@@ -124,7 +124,7 @@ func (b *Binding) Map(cells []string, env Env, rec *Record) []Problem {
 			return nil
 		}
 		if err != nil {
-			r.problems = append(r.problems, *p.skip.problem(ruleExpr, expression.Reason(err), ""))
+			p.skip.breaks(&r, ruleExpr, expression.Reason(err), "")
 		}
 	}
 	switch {
@@ -175,14 +175,10 @@ func lineBreaks(cells []string) []string {
 var lineBreak = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
 func (r *row) addField(f *field, rec *Record) {
-	s, problem := f.value.eval(r)
-	switch {
-	case problem == absent:
-	case problem != nil:
-		r.problems = append(r.problems, *problem)
+	switch s, end := f.value.eval(r); {
 	case s != "":
 		rec.Content = append(rec.Content, Field{f.name, s, f.volatile, f.value.kind})
-	case f.value.clears:
+	case end == good && f.value.clears:
 		rec.Content = append(rec.Content, Field{Name: f.name, Volatile: f.volatile})
 	}
 }
@@ -227,45 +223,41 @@ func (r *row) assign(entries []assignment, rec *Record) {
 	}
 }
 
-// unassigned says why no entry of assign can be used: by the columns that hold nothing.
+// unassigned says why no entry of assign can be used: by the columns that hold nothing, if it is that.
 func (r *row) unassigned(entries []assignment) string {
 	const mostNamed = 8
-	var empty []use
+	var empty []part
 	for i := range entries {
 		for _, v := range entries[i].values() {
 			if v != nil && v.preset == "" {
-				empty = append(empty, slices.DeleteFunc(v.uses(), func(c use) bool { return !blank(r.cellOf(c)) })...)
+				empty = append(empty, slices.DeleteFunc(v.uses(), func(c part) bool { return !blank(r.cellOf(c)) })...)
 			}
 		}
 	}
-	if empty == nil {
-		return "no entry of assign has all that it needs: they come out empty"
+	text := "no entry of assign has all that it needs"
+	if empty != nil {
+		text += ", since these columns are empty: " + spelling.List(namesOf(empty), mostNamed, strconv.Quote)
 	}
-	return "no entry of assign has all that it needs, since these columns are empty: " +
-		spelling.List(namesOf(empty), mostNamed, strconv.Quote)
+	return text
 }
 
 // fills reports whether all columns of the values hold something, except those of values with a default, or of parts.
 func (r *row) fills(values ...*value) bool {
-	isEmpty := func(c use) bool { return blank(r.cellOf(c)) }
+	isEmpty := func(c part) bool { return blank(r.cellOf(c)) }
 	return !slices.ContainsFunc(values, func(v *value) bool {
 		return v != nil && v.preset == "" && v.parts == nil && slices.ContainsFunc(v.columns, isEmpty)
 	})
 }
 
-func (r *row) take(v *value) string {
-	if v == nil {
-		return ""
-	}
-	s, problem := v.eval(r)
-	if problem != nil && problem != absent {
-		r.problems = append(r.problems, *problem)
+func (r *row) take(v *value) (s string) {
+	if v != nil {
+		s, _ = v.eval(r)
 	}
 	return s
 }
 
 // cellOf is the cell of one of a value's columns.
-func (r *row) cellOf(c use) string { return r.cell(r.at[c.id]) }
+func (r *row) cellOf(c part) string { return r.cell(r.at[c.index]) }
 
 // cell is the cell of a column, empty when the row lacks it or null names it.
 func (r *row) cell(index int) string {

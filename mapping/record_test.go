@@ -117,38 +117,9 @@ assign:
 	}
 }
 
-func TestSearchedOnly(t *testing.T) {
-	m := parse(t, `
-version: 1
-key: "{id}"
-assign:
-  - organization: "{org}"
-  - locator: "L-{country}"
-    type: radius
-    search_text: {expr: 'street + city'}
-  - locator: L
-    type: regions
-    postal_code: "{zip} {street}"
-lead: {content: {town: "{city}", "*": rest}}
-`)
-	same(t, "columns", []string{"street", "zip"}, m.SearchedOnly())
-}
-
 func TestPathsOfExpressionsAreKnown(t *testing.T) {
 	m := parse(t, "version: 1\nskip_if: '$env[\"a.b\"] == \"\"'\nkey: '{a.0}'\nlead: {content: {x: {expr: '$env[\"list.1.c\"] + d + $env[\"a.b\"]'}}}\n")
 	same(t, "paths", []string{"a.b", "a.0", "list.1.c"}, m.Paths())
-}
-
-func TestSourceTakesEveryEncodingByAnyLabel(t *testing.T) {
-	for label, want := range map[string]string{
-		"latin1": "windows-1252", "ISO-8859-2": "iso-8859-2", "unicode": "utf-16le", "Shift_JIS": "shift_jis", "' gbk '": "gbk", "UTF8": "utf-8",
-	} {
-		if got := parse(t, "version: 1\nsource: {encoding: "+label+"}\n").Source.Encoding; got != want {
-			t.Errorf("%s: %s, want %s", label, got, want)
-		}
-	}
-	want := Source{Format: "xlsx", Sheet: " Leads 2"}
-	same(t, "source", want, parse(t, "version: 1\nsource: {format: xlsx, sheet: ' Leads 2'}\n").Source)
 }
 
 // A row that is moved, copied to another file or read by another run is the same row: the default key hangs on its

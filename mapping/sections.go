@@ -1,19 +1,14 @@
 package mapping
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
-	"golang.org/x/text/encoding"
-	"golang.org/x/text/encoding/htmlindex"
 
 	"leadferry/internal/rowkey"
-	"leadferry/internal/spelling"
 	"leadferry/mapping/texts"
 )
 
@@ -74,9 +69,15 @@ func (p *parser) source(n node) {
 		member{"format", set(p, &s.Format, oneOf("csv", "tsv", "jsonl", "xlsx"))},
 		member{"delimiter", set(p, &s.Delimiter, delimiter)},
 		member{"quote", set(p, &quote, oneOf("none"))},
-		member{"encoding", set(p, &s.Encoding, encodingName)},
+		member{"encoding", set(p, &s.Encoding, notBlank)},
 		member{"header", set(p, &header, yesOrNo)},
-		member{"columns", func(n node) { s.Columns = p.columnNames(n) }},
+		member{"columns", func(n node) {
+			p.list(n, func(n node) {
+				var name string
+				set(p, &name, columnName)(n)
+				s.Columns = append(s.Columns, name)
+			})
+		}},
 		member{"null", func(n node) {
 			p.list(n, func(n node) {
 				word, _ := p.word(n)
@@ -92,30 +93,11 @@ func (p *parser) source(n node) {
 		member{"escape", set(p, &escape, oneOf(`\`))},
 	)
 	s.NoHeader, s.NoQuotes, s.Backslash = !header, quote != "", escape != ""
-	p.without(n, s.Format)
-	if n.has("quote") && n.has("escape") {
-		p.fail(n, "keep one of them", "%s has both quote: none and escape, which is for quotes", n.path)
-	}
 	switch columns := n.has("columns"); {
-	case s.NoHeader && !columns && s.Format != "jsonl":
+	case s.NoHeader && !columns:
 		p.fail(n, "add columns: [first, second]", "%s.header is false, so the columns need names", n.path)
 	case columns && !n.has("header"):
 		p.fail(n, "add header: false", "%s.columns names the columns of a file without header line", n.path)
-	}
-}
-
-// unused are the keys of source that a format has no use for.
-var unused = map[string]string{
-	"jsonl": "delimiter quote escape header skip_rows skip_footer footer comment",
-	"xlsx":  "delimiter quote escape encoding comment list", "csv": "list", "tsv": "list",
-}
-
-// without refuses the keys of source that the format has no use for.
-func (p *parser) without(n node, format string) {
-	for name := range strings.FieldsSeq(unused[format]) {
-		if key, value, found := n.child(name); found && (name != "header" || value.Value != "true") {
-			p.fail(key, "take it out, or correct the format", "a source of the format %s has no %s", format, name)
-		}
 	}
 }
 
@@ -148,36 +130,6 @@ func delimiter(word string) (rune, *texts.Fault) {
 	return r, nil
 }
 
-// encodingName is the name of the encoding that a label stands for (WHATWG Encoding, "Names and labels").
-func encodingName(label string) (name string, fault *texts.Fault) {
-	found, err := htmlindex.Get(label)
-	if err == nil && found != encoding.Replacement {
-		name, err = htmlindex.Name(found)
-	}
-	if err != nil || name == "" {
-		hint := cmp.Or(spelling.Hint(label, strings.Fields(labels)), "for example utf-8, windows-1252 or shift_jis")
-		fault = texts.NewFault(texts.Quote(label)+" is not an encoding", hint)
-	}
-	return name, fault
-}
-
-// labels are those of the encodings' labels that people write.
-const labels = "utf-8 utf-16le utf-16be windows-1250 windows-1251 windows-1252 windows-1253 windows-1254 " +
-	"windows-1255 windows-1256 windows-1257 windows-1258 iso-8859-1 iso-8859-2 iso-8859-5 iso-8859-7 iso-8859-9 " +
-	"iso-8859-15 latin1 ascii macintosh koi8-r koi8-u shift_jis euc-jp gbk gb2312 gb18030 big5 euc-kr"
-
-func (p *parser) columnNames(n node) (names []string) {
-	p.list(n, func(n node) {
-		var name string
-		set(p, &name, columnName)(n)
-		if name != "" && slices.Contains(names, name) {
-			p.fail(n, "", "the column %s is there twice", texts.Quote(name))
-		}
-		names = append(names, name)
-	})
-	return names
-}
-
 func (p *parser) lead(n node) {
 	plan := &p.m.plan
 	p.m.lead = n.at()
@@ -194,13 +146,9 @@ func (p *parser) lead(n node) {
 func (p *parser) content(n node) {
 	p.each(n, func(key, child node) {
 		f := field{name: key.Value}
-		switch {
-		case f.name == "*":
+		if f.name == "*" {
 			p.m.plan.rest = p.rest(child)
-		case blank(f.name):
-			p.fail(key, "", "%s has a key without a name", n.path)
-			return
-		default:
+		} else {
 			if f.value = p.value(child, value{role: contentRole}); f.value == nil {
 				return
 			}
@@ -219,8 +167,8 @@ func (p *parser) assignment(n node) assignment {
 		member{"organization", p.into(&t.organization, value{})},
 		member{"locator", p.into(&t.locator, value{})},
 		member{"type", set(p, &kind, oneOf("radius", "regions", "regions-radius"))},
-		member{"search_text", p.into(&t.searchText, value{role: searchRole})},
-		member{"postal_code", p.into(&t.postalCode, value{role: searchRole})},
+		member{"search_text", p.into(&t.searchText, value{})},
+		member{"postal_code", p.into(&t.postalCode, value{})},
 	)
 	fits := false
 	switch {

@@ -29,8 +29,7 @@ type stage struct {
 	called string // a step as the file has it, or what people call a text that fits
 	do     texts.Conversion
 
-	by      text // the country of the step e164 where columns name it
-	columns []use
+	by text // the country of the step e164 where columns name it
 }
 
 // through is s after all stages, or the first stage that it does not fit. A text that is empty, or becomes so, fits.
@@ -38,8 +37,7 @@ func through(stages []stage, s string, r *row) (result string, broken *stage) {
 	for i := 0; i < len(stages) && s != ""; i++ {
 		var fits bool
 		if by := stages[i].by; by != nil {
-			country, _ := by.fill(r, "")
-			s, fits = texts.E164In(country, s)
+			s, fits = texts.E164In(by.fill(r, ""), s)
 		} else {
 			s, fits = stages[i].do(s)
 		}

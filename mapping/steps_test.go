@@ -107,7 +107,7 @@ func TestStepsThatCannotBeRead(t *testing.T) {
 		"e146":          `unknown step "e146"; did you mean "e164"?`,
 		"lower:x":       `this step takes nothing behind its name; leave "x" out`,
 		"e164":          `step e164 needs a country, and "" is none; write the two letters of the country, for example "e164:US"`,
-		"date:":         "step date: the layout does not tell the day",
+		"date:":         "step date: the layout tells no whole date, or part of a time without the larger ones",
 		"e164:us":       `step e164 needs a country, and "us" is none; write the two letters of the country, for example "e164:US"`,
 		"e164: US":      `step e164 needs a country, and " US" is none; write the two letters of the country, for example "e164:US"`,
 		"e164:UK":       `step e164 needs a country, and "UK" is none; write the two letters of the country, for example "e164:US"`,

@@ -6,12 +6,12 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode"
 
 	"go.yaml.in/yaml/v4"
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
+	"leadferry/internal/rowkey"
 	"leadferry/internal/spelling"
 	"leadferry/mapping/texts"
 )
@@ -45,14 +45,7 @@ func (t *table) add(word string, entry constant) {
 
 // folded is a text without its blanks and in one case. Texts that look alike in other forms of Unicode are one.
 func folded(s string) string {
-	return norm.NFKC.String(cases.Fold().String(strings.Map(visible, norm.NFKC.String(s))))
-}
-
-func visible(r rune) rune {
-	if unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
-		return -1
-	}
-	return r
+	return norm.NFKC.String(cases.Fold().String(strings.Map(rowkey.Shown, norm.NFKC.String(s))))
 }
 
 // ReadTable calls add for each row of the file of this name, which is beside the mapping file, with its line and
@@ -61,20 +54,11 @@ type ReadTable func(name, key, value string, add func(line int, key, value strin
 
 func (p *parser) namedTables(n node) {
 	p.each(n, func(key, child node) {
-		t := new(table)
-		switch {
-		case blank(key.Value):
-			p.fail(key, "", "%s has a table without a name", n.path)
-			return
-		case child.Kind != yaml.MappingNode:
-			p.fail(child, "{file: dealers.csv, key: Name, value: Organization ID}, or the words themselves: "+
-				"{Working: inProgress}", "%s must hold keys and values", child.path)
-		case child.has("file"):
-			t = p.tableFile(child)
-		default:
-			t = p.words(child)
+		if child.has("file") {
+			p.named[key.Value] = p.tableFile(child)
+		} else {
+			p.named[key.Value] = p.words(child)
 		}
-		p.named[key.Value] = t
 	})
 }
 
@@ -87,15 +71,12 @@ func (p *parser) words(n node) *table {
 	}
 	p.each(n, func(key, child node) {
 		from := asCell(key.Value)
-		switch {
-		case from == "":
-			p.fail(key, "use default", "%s is not asked for empty texts", n.path)
-		case (node{Node: key.Node}).isNull():
+		if key.isNull() {
 			p.fail(key, `use default for empty cells, or write "`+from+`" in quotes for the word itself`,
 				"%s is not asked for empty texts", n.path)
-		default:
-			t.add(from, constant{p.file, child.at(), child.path, from, p.fixed(child)})
+			return
 		}
+		t.add(from, constant{p.file, child.at(), child.path, from, p.fixed(child)})
 	})
 	return t
 }

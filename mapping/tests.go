@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"go.yaml.in/yaml/v4"
@@ -19,7 +17,7 @@ import (
 // Test is an entry of the section tests: a row, and the create request that it must come to (specification, "Lead
 // creation request body"). It does not change and may be shared.
 type Test struct {
-	Line, Column int // where it is in the mapping file, from 1
+	Line int // of the mapping file, from 1
 
 	// Names are the row's columns in the order written, Cells what they hold. A dotted name is a path into a JSONL row.
 	Names, Cells []string
@@ -29,7 +27,7 @@ type Test struct {
 
 func (p *parser) tests(n node) {
 	p.list(n, func(n node) {
-		t := Test{Line: n.Line, Column: n.Column}
+		t := Test{Line: n.Line}
 		p.object(n,
 			member{"row", func(n node) { p.testRow(&t, n) }},
 			member{"request", func(n node) {
@@ -48,12 +46,8 @@ func (p *parser) testRow(t *Test, n node) {
 	p.each(n, func(key, child node) {
 		name, cell := strings.TrimSpace(key.Value), ""
 		switch {
-		case name == "":
-			p.fail(key, "", "%s has a column without a name", n.path)
-		case slices.Contains(t.Names, name):
-			p.fail(key, "", "the column %s is there twice in %s", texts.Quote(name), n.path)
 		case child.Kind == yaml.MappingNode && !child.isUnquoted(), child.Kind == yaml.SequenceNode:
-			p.fail(child, "name the path with dots: "+texts.Quote(name+".…"), "%s.%s must be a text", n.path, name)
+			p.fail(child, "name the path with dots: "+texts.Quote(name+".…"), "%s must be a text", child.path)
 		case !child.isPlain() || child.Value != "" && child.Value != "~" && child.Value != "null":
 			cell, _ = p.word(child)
 		}
@@ -79,8 +73,8 @@ func (p *parser) testRequest(n node) {
 
 // Compare gives the differences between the request that the test expects and the create request in JSON that came
 // out, as sentences in the order of the mapping file; nil when there are none. A text in the JSON has to be the text
-// as the file writes it; a number, true, false or null has to be written there without quotes, numbers with the same
-// value. Content that is sent empty (empty: clear) may be left out of what is expected: most rows of tests name no
+// as the file writes it; a number, true, false or null has to be written there without quotes, a number with the same
+// digits. Content that is sent empty (empty: clear) may be left out of what is expected: most rows of tests name no
 // such column. The sentences show values: the row of a test is the mapping's own, no lead.
 func (t *Test) Compare(request []byte) (differences []string) {
 	var doc yaml.Node // JSON is YAML, too
@@ -121,7 +115,7 @@ func (n node) leaves(path string, f func(path string, n node)) {
 		if n.Kind == yaml.SequenceNode {
 			node{Node: child}.leaves(element(path, i), f)
 		} else if i%2 == 1 {
-			node{Node: child}.leaves(below(path, printable(n.Content[i-1].Value)), f)
+			node{Node: child}.leaves(below(path, n.Content[i-1].Value), f)
 		}
 	}
 	if len(n.Content) == 0 {
@@ -145,25 +139,8 @@ func (n node) literal() string {
 
 // fits reports whether what came out is what the test expects. Without quotes a number may be a text, too.
 func (n node) fits(have node) bool {
-	switch {
-	case n.Kind != have.Kind, have.isPlain() && !n.isPlain():
-		return false
-	case n.Value == have.Value:
-		return true
-	}
-	_, isNumber := jsonNumber(have.Value)
-	_, wantsNumber := jsonNumber(n.Value)
-	return isNumber && wantsNumber && have.isPlain() && PlainNumber(have.Value) == PlainNumber(n.Value)
+	return n.Kind == have.Kind && n.Value == have.Value && (n.isPlain() || !have.isPlain())
 }
 
 // maxShown is how much of a value a difference shows, in characters.
 const maxShown = 100
-
-// printable is a key for a sentence, quoted when it would not show as it is.
-func printable(key string) string {
-	hidden := strings.ContainsFunc(key, func(r rune) bool { return !unicode.IsPrint(r) })
-	if key == "" || hidden || utf8.RuneCountInString(key) > maxShown {
-		return strconv.Quote(texts.Shortened(key, maxShown))
-	}
-	return key
-}

@@ -1,12 +1,9 @@
 package mapping
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"leadferry/internal/spelling"
 	"leadferry/mapping/texts"
@@ -15,9 +12,9 @@ import (
 // text is a compiled text: its parts, one after another.
 type text []part
 
+// part is a literal or a placeholder. A column that an expression names is one, too.
 type part struct {
 	kind  partKind
-	place place  // in a JSON value
 	text  string // a literal, or the name of a placeholder
 	index int    // of a column: among those that the mapping names
 }
@@ -36,15 +33,6 @@ const (
 
 // special are the placeholders that are no columns.
 var special = map[string]partKind{"": itself, "@key": rowKey, "@file": file, "@line": line, "@run": run}
-
-// place is where a placeholder is in the JSON value that its text is.
-type place uint8
-
-const (
-	anywhere place = iota // it is no JSON value, or the placeholder is all of it
-	inString
-	asValue
-)
 
 // tokens are what a text is made of: {{, a placeholder, one that is not closed, or words.
 var tokens = spelling.Form(`\{\{|\{[^}]*\}?|[^{]+`)
@@ -73,10 +61,7 @@ func split(s string) (text, *texts.Fault) {
 		case !closed:
 			return nil, texts.NewFault("a placeholder is not closed", "close it with }, or write {{ for a brace")
 		case !known && strings.HasPrefix(name, "@"):
-			known := []string{"@key", "@file", "@line", "@run"}
-			hint := cmp.Or(spelling.Hint(name, known), "known here: "+strings.Join(known, ", ")+
-				"; a column whose name begins with @ has to be renamed")
-			return nil, texts.NewFault("unknown placeholder "+texts.Quote(name), hint)
+			return nil, texts.Unknown("placeholder "+texts.Quote(name), name, []string{"@key", "@file", "@line", "@run"})
 		case !known:
 			kind = column
 		}
@@ -114,28 +99,25 @@ func (t text) constant() (string, bool) {
 }
 
 // fill is the text for a row; lacking is what else is asked for. It is empty when it has columns and none holds
-// anything, and does not fit when it has to be a JSON value and is none.
-func (t text) fill(r *row, lacking string) (s string, fits bool) {
+// anything.
+func (t text) fill(r *row, lacking string) string {
 	if len(t) == 1 { // most texts are one column or a constant: nothing to copy
-		return strings.TrimSpace(t[0].in(r, lacking)), true
+		return strings.TrimSpace(t[0].in(r, lacking))
 	}
 	var room [256]byte
 	b, columns, holds := room[:0], false, false
 	for i := range t {
-		p := &t[i]
-		s := p.in(r, lacking)
-		if p.kind == column {
+		s := t[i].in(r, lacking)
+		if t[i].kind == column {
 			columns = true
 			holds = holds || !blank(s)
 		}
-		if b, fits = p.put(b, s); !fits {
-			return "", false
-		}
+		b = append(b, s...)
 	}
 	if columns && !holds {
-		return "", true
+		return ""
 	}
-	return strings.TrimSpace(string(b)), true
+	return strings.TrimSpace(string(b))
 }
 
 // in is what the part stands for in a row.
@@ -157,23 +139,6 @@ func (p *part) in(r *row, lacking string) string {
 	return p.text
 }
 
-// put appends what a placeholder stands for: in a JSON string escaped, else as a value of its own, which it may not be.
-func (p *part) put(b []byte, s string) (all []byte, fits bool) {
-	switch p.place {
-	case inString:
-		quoted, err := jsontext.AppendQuote(nil, s)
-		if err != nil {
-			return b, false
-		}
-		return append(b, quoted[1:len(quoted)-1]...), true
-	case asValue:
-		if _, ok := jsonOf(strings.TrimSpace(s)); !ok {
-			return b, false
-		}
-	}
-	return append(b, s...), true
-}
-
 func blank(s string) bool { return strings.TrimSpace(s) == "" }
 
 func (r *valueReader) readText(n node) {
@@ -188,16 +153,15 @@ func (r *valueReader) readText(n node) {
 		r.fail(n, `write "{column}" for what a column holds, or a text that is the same in every row`, "%s is empty",
 			n.path)
 	}
-	r.text, r.columns = t, r.usesOf(t, r.path, r.at)
+	r.text, r.columns = t, r.columnsOf(t)
 }
 
-// usesOf are the columns of a text, which comes to know where they are.
-func (p *parser) usesOf(t text, path string, at position) (columns []use) {
+// columnsOf are the columns of a text, which comes to know where they are.
+func (p *parser) columnsOf(t text) (columns []part) {
 	for i := range t {
-		if part := &t[i]; part.kind == column {
-			u := p.use(part.text, path, at)
-			part.index = u.id
-			columns = append(columns, u)
+		if t[i].kind == column {
+			t[i] = p.column(t[i].text)
+			columns = append(columns, t[i])
 		}
 	}
 	return columns
@@ -207,31 +171,4 @@ func (p *parser) usesOf(t text, path string, at position) (columns []use) {
 func (p *parser) placeholders(n node) (t text) {
 	set(p, &t, split)(n)
 	return t
-}
-
-// markPlaces notes where the placeholders of a text are that is a JSON value, so that no cell can change its shape.
-func (p *parser) markPlaces(n node, t text) {
-	if len(t) < 2 {
-		return
-	}
-	escapes := strings.NewReplacer(`\\`, "", `\"`, "")
-	var probe strings.Builder
-	quoted := false
-	for i := range t {
-		switch part := &t[i]; {
-		case part.kind == literal:
-			probe.WriteString(part.text)
-			quoted = quoted != (strings.Count(escapes.Replace(part.text), `"`)%2 == 1)
-		case quoted:
-			part.place = inString
-			probe.WriteString(strconv.Itoa(i)) // keys must differ
-		default:
-			part.place = asValue
-			probe.WriteString("null")
-		}
-	}
-	if _, ok := jsonOf(strings.TrimSpace(probe.String())); !ok {
-		p.fail(n, `for example '{{"name": "{name}", "seats": {seats}}': in quotes a cell is a text, else a JSON value`,
-			"%s is not a JSON value around its placeholders", n.path)
-	}
 }

@@ -26,7 +26,7 @@ type value struct {
 	text    text
 	expr    *expression.Program
 	parts   *parts
-	columns []use // of text or expr
+	columns []part // of text or expr
 
 	apply  []stage
 	table  *table  // map; nil: none
@@ -37,14 +37,6 @@ type value struct {
 	kind   Kind    // as
 }
 
-// use is where a value is made of a column, whose place among all that the mapping names is id.
-type use struct {
-	name, path string
-	at         position
-	id         int
-	inExpr     bool
-}
-
 // role is what a value is for, where that asks for more or less than of others.
 type role uint8
 
@@ -53,7 +45,6 @@ const (
 	keyRole         // says what a row is: key or external_id
 	leadIDRole      // says what a row is by the service's own ID
 	statusRole
-	searchRole  // a locator searches by it
 	contentRole // is in lead.content, where more is allowed
 )
 
@@ -86,21 +77,25 @@ func (v *value) has(kinds ...partKind) (found bool) {
 }
 
 // uses are the columns that the value is made of.
-func (v *value) uses() (all []use) {
-	v.visit(func(v *value) {
-		all = append(all, v.columns...)
-		for _, step := range v.apply {
-			all = append(all, step.columns...)
-		}
-	})
+func (v *value) uses() (all []part) {
+	v.visit(func(v *value) { all = append(all, v.own()...) })
 	return all
 }
 
+// own are those of the value itself, not of its parts.
+func (v *value) own() []part {
+	all := slices.Clone(v.columns)
+	for _, step := range v.apply {
+		all = append(all, step.by...)
+	}
+	return slices.DeleteFunc(all, func(p part) bool { return p.kind != column })
+}
+
 // namesOf are the names of columns, each once.
-func namesOf(uses []use) (names []string) {
-	for _, c := range uses {
-		if !slices.Contains(names, c.name) {
-			names = append(names, c.name)
+func namesOf(columns []part) (names []string) {
+	for _, c := range columns {
+		if !slices.Contains(names, c.text) {
+			names = append(names, c.text)
 		}
 	}
 	return names
@@ -125,34 +120,37 @@ func (v *value) form() string {
 	return form
 }
 
-// absent is in place of the problem of a value that on_invalid leaves out.
-var absent = new(Problem)
+// fate says how the evaluation of a value ended, the better first.
+type fate uint8
 
-// eval is what the value comes to in a row, or the problem of a row that breaks its rules, or absent.
-func (v *value) eval(r *row) (string, *Problem) {
+const (
+	good    fate = iota
+	leftOut      // it breaks a rule, and on_invalid leaves it out
+	bad          // it breaks a rule, which is among the row's problems
+)
+
+// eval is what the value comes to in a row, empty unless that is good.
+func (v *value) eval(r *row) (string, fate) {
 	before := len(r.problems)
-	s, problem := v.result(r)
-	if problem == nil || !v.drops {
-		return s, problem
+	s, end := v.result(r)
+	if end == bad && v.drops {
+		r.dropped = append(r.dropped, r.problems[before])
+		r.problems, end = r.problems[:before], leftOut
 	}
-	r.problems = r.problems[:before]
-	if problem != absent {
-		r.dropped = append(r.dropped, *problem)
-	}
-	return "", absent
+	return s, end
 }
 
-func (v *value) result(r *row) (s string, problem *Problem) {
-	if s, problem = v.made(r); problem != nil {
-		return "", problem
+func (v *value) result(r *row) (s string, end fate) {
+	if s, end = v.made(r); end != good {
+		return "", end
 	}
 	s, broken := through(v.apply, s, r)
 	if broken != nil {
-		return "", v.problem(broken.rule, broken.called, "")
+		return v.breaks(r, broken.rule, broken.called, "")
 	}
 	if v.table != nil && s != "" {
-		if s, problem = v.lookUp(r, s); problem != nil {
-			return "", problem
+		if s, end = v.lookUp(r, s); end != good {
+			return "", end
 		}
 	}
 	if s == "" {
@@ -162,65 +160,63 @@ func (v *value) result(r *row) (s string, problem *Problem) {
 		s = rowkey.Trim(s)
 	}
 	if s == "" && v.needed.name != "" {
-		return "", v.problem(v.needed, "", "")
+		return v.breaks(r, v.needed, "", "")
 	}
 	result, broken := through(v.checks, s, r)
 	if broken != nil {
-		return "", v.problem(broken.rule, broken.called, s)
+		return v.breaks(r, broken.rule, broken.called, s)
 	}
-	return result, nil
+	return result, good
 }
 
 // made is what the value is made of in a row, before anything is done to it.
-func (v *value) made(r *row) (s string, problem *Problem) {
+func (v *value) made(r *row) (string, fate) {
 	switch {
+	case v.parts != nil && v.parts.way == first:
+		return v.parts.first(r)
 	case v.parts != nil:
 		return v.parts.put(r)
 	case v.expr == nil:
-		return v.fill(r, v.text, "")
+		return v.text.fill(r, ""), good
 	}
 	s, err := v.expr.Text(func(i int) string { return r.cellOf(v.columns[i]) })
 	if err != nil {
-		return "", v.problem(ruleExpr, expression.Reason(err), "")
+		return v.breaks(r, ruleExpr, expression.Reason(err), "")
 	}
-	return s, nil
+	return s, good
 }
 
-func (v *value) lookUp(r *row, s string) (string, *Problem) {
+func (v *value) lookUp(r *row, s string) (string, fate) {
 	to, found := v.table.find(s)
 	switch {
 	case found:
-		return to, nil
+		return to, good
 	case v.other == nil:
-		return "", v.problem(ruleMap, "", s)
+		return v.breaks(r, ruleMap, "", s)
 	case r.env.Caught:
 		r.noteCaught(v, s)
 	}
-	return v.fill(r, v.other, s)
-}
-
-// fill is a text of the value with its cells, unless a cell is no JSON value where it has to be one.
-func (v *value) fill(r *row, t text, lacking string) (string, *Problem) {
-	s, fits := t.fill(r, lacking)
-	if !fits {
-		return "", v.problem(ruleAs, kindWords[v.kind].called, "")
-	}
-	return s, nil
+	return v.other.fill(r, s), good
 }
 
 // noteCaught takes down that only else has a place for a text.
 func (r *row) noteCaught(v *value, s string) {
-	passes, _ := v.other.fill(r, s)
-	if _, known := statusKey(s); known && v.role == statusRole && passes == s {
+	if _, known := statusKey(s); known && v.role == statusRole && v.other.fill(r, s) == s {
 		return
 	}
-	r.caught = append(r.caught, *v.problem(ruleElse, "", s))
+	r.caught = append(r.caught, v.problem(ruleElse, "", s))
+}
+
+// breaks takes down that a row breaks a rule of the value.
+func (v *value) breaks(r *row, broken rule, about, s string) (string, fate) {
+	r.problems = append(r.problems, v.problem(broken, about, s))
+	return "", bad
 }
 
 // problem says how a row breaks the rule: about is what the rule asks for, s the text that breaks it.
-func (v *value) problem(broken rule, about, s string) *Problem {
+func (v *value) problem(broken rule, about, s string) Problem {
 	text := v.path + " " + strings.Replace(broken.complaint, "%s", about, 1)
-	p := &Problem{Column: strings.Join(namesOf(v.uses()), ", "), Rule: broken.name, Text: text}
+	p := Problem{Column: strings.Join(namesOf(v.uses()), ", "), Rule: broken.name, Text: text}
 	if broken == ruleStatus || broken == ruleMap || broken == ruleElse {
 		p.Word, p.Value = texts.Shortened(s, maxShown), v.path
 	}
@@ -248,38 +244,42 @@ const (
 // isJSON reports whether a JSON value is made, and no text.
 func (ps *parts) isJSON() bool { return ps.way == object || ps.way == list }
 
-// put is what the parts come to in a row: empty when all of them are, and absent when some of these were left out. Of
-// several that break a rule the others' problems are the row's at once.
-func (ps *parts) put(r *row) (string, *Problem) {
-	if ps.way == first {
-		return ps.first(r)
+// isWhole reports whether the value is one cell or one constant: no cell is then inside a JSON value, whose shape it
+// could change.
+func (v *value) isWhole() bool {
+	replaces := func(s stage) bool { return strings.HasPrefix(s.called, "replace:") }
+	switch {
+	case v.table != nil && !v.other.has(itself):
+		return true
+	case v.expr != nil || len(v.other) > 1 || slices.ContainsFunc(v.apply, replaces):
+		return false
+	case v.parts == nil:
+		return len(v.text) < 2
 	}
+	return v.parts.isJSON() || v.parts.way == first &&
+		!slices.ContainsFunc(v.parts.values, func(part *value) bool { return !part.isWhole() })
+}
+
+// put is what the parts come to in a row, together: empty when all of them are, and left out when some of these were.
+func (ps *parts) put(r *row) (string, fate) {
 	var members []string
-	var left, bad *Problem
+	worst := good
 	for i, part := range ps.values {
-		s, problem := part.eval(r)
-		switch {
-		case problem == absent:
-			left = absent
-		case problem != nil && bad != nil:
-			r.problems = append(r.problems, *problem)
-		case problem != nil:
-			bad = problem
-		case s != "":
+		s, end := part.eval(r)
+		worst = max(worst, end)
+		if s != "" {
 			members = append(members, ps.member(i, s))
 		}
 	}
 	switch {
-	case bad != nil:
-		return "", bad
-	case members == nil:
-		return "", left
+	case worst == bad || members == nil:
+		return "", worst
 	case ps.way == object:
-		return "{" + strings.Join(members, ",") + "}", nil
+		return "{" + strings.Join(members, ",") + "}", good
 	case ps.way == list:
-		return "[" + strings.Join(members, ",") + "]", nil
+		return "[" + strings.Join(members, ",") + "]", good
 	}
-	return strings.TrimSpace(strings.Join(members, ps.sep)), nil
+	return strings.TrimSpace(strings.Join(members, ps.sep)), good
 }
 
 // member is a part that comes to s as it stands among the others.
@@ -299,26 +299,17 @@ func quoted(s string) string {
 	return string(b)
 }
 
-// first is the first part that holds anything and breaks no rule. Where none does, a rule that one breaks is broken.
-func (ps *parts) first(r *row) (string, *Problem) {
-	var bad *Problem
-	var broken []Problem
-	before := len(r.problems)
+// first is the first part that holds anything and breaks no rule; the parts before it that break one are left out then.
+func (ps *parts) first(r *row) (string, fate) {
+	before, worst := len(r.problems), good
 	for _, part := range ps.values {
-		s, problem := part.eval(r)
-		switch {
-		case problem == nil && s != "":
-			r.dropped = append(r.dropped, broken...)
-			return s, nil
-		case problem == absent && bad == nil:
-			bad = absent
-		case problem != nil && problem != absent:
+		s, end := part.eval(r)
+		if s != "" {
+			r.dropped = append(r.dropped, r.problems[before:]...)
 			r.problems = r.problems[:before]
-			broken = append(broken, *problem)
-			if bad == nil || bad == absent {
-				bad = problem
-			}
+			return s, good
 		}
+		worst = max(worst, end)
 	}
-	return "", bad
+	return "", worst
 }

@@ -36,8 +36,9 @@ func (p *parser) value(n node, v value) *value {
 	if len(p.errs) > before {
 		return nil
 	}
-	if v.kind == JSON {
-		r.checkShape(n)
+	if v.kind == JSON && !v.isWhole() {
+		p.fail(n, `put cells into JSON by members: {object: {name: "{name}", seats: {from: "{seats}", as: number}}}`,
+			"%s: as json takes one column or a constant, and no expression: a cell could change the shape of others", v.path)
 	}
 	switch {
 	case len(v.uses()) > 0 || v.has(rowKey, file, line, run):
@@ -69,13 +70,11 @@ type constant struct {
 
 // readObject reads a value by its keys: a new one is an entry here and a function.
 func (r *valueReader) readObject(n node) {
-	if r.refuseKeys(n) {
-		return
-	}
-	sep, drop, empty := " ", "", ""
+	sep, drop, empty, required := " ", "", "", false
+	var format stage
 	members := []member{
 		{"from", r.readText},
-		{"expr", func(n node) { r.expr, r.columns = r.expression(n, r.path) }},
+		{"expr", func(n node) { r.expr, r.columns = r.expression(n) }},
 		{"first", r.readParts(first)},
 		{"object", r.readParts(object)},
 		{"list", r.readParts(list)},
@@ -84,98 +83,80 @@ func (r *valueReader) readObject(n node) {
 		{"apply", r.addSteps},
 		{"map", r.readMap},
 		{"else", r.readElse},
-		{"default", func(n node) { r.preset = r.readConstant(n) }},
-		{"required", r.readRequired},
-		{"format", r.addFormat},
+		{"default", r.readDefault},
+		{"required", set(r.parser, &required, yesOrNo)},
+		{"format", set(r.parser, &format, readFormat)},
 		{"as", r.readAs},
 		{"on_invalid", set(r.parser, &drop, oneOf("row", "drop"))},
 		{"empty", set(r.parser, &empty, oneOf("keep", "clear"))},
-	}
-	if r.isIdentity() { // neither a table nor a cell that is filled later must change what a row is
-		members = slices.DeleteFunc(members, func(m member) bool {
-			return !slices.Contains([]string{"from", "join", "sep", "apply", "format"}, m.name)
-		})
-	}
-	if r.inside == nothing && r.role == statusRole {
-		members = append(members, member{"pull", func(n node) { r.pull = n }})
-	}
-	if r.inside == nothing && (r.role == statusRole || r.role == contentRole || r.path == externalID) {
-		members = append(members, member{"conflict", r.readConflict})
+		{"pull", func(n node) { r.pull = n }},
+		{"conflict", r.readConflict},
 	}
 	before := len(r.errs)
-	r.object(n, members...)
+	r.object(n, slices.DeleteFunc(members, func(m member) bool { return !r.takes(m.name) })...)
 	r.drops, r.clears = drop == "drop", empty == "clear"
+	if required && r.needed.name == "" {
+		r.needed = ruleRequired
+	}
+	if format.do != nil {
+		r.checks = append(r.checks, format)
+	}
+	forms := "from expr first join object list"
 	if r.parts != nil {
-		r.parts.sep = sep
-		if r.parts.isJSON() {
+		if r.parts.sep = sep; r.parts.isJSON() {
 			r.kind = JSON
+			forms += " apply map else default format as"
 		}
 	}
-	var given []string
-	for _, name := range [...]string{"from", "expr", "first", "join", "object", "list"} {
-		if n.has(name) {
-			given = append(given, name)
-		}
-	}
+	given := slices.DeleteFunc(strings.Fields(forms), func(key string) bool { return !n.has(key) })
 	switch {
 	case len(given) > 1:
 		r.fail(n, "keep one of them", "%s has both %s and %s", n.path, given[0], given[1])
-	case len(given) == 0 && len(r.errs) == before:
+	case len(r.errs) > before:
+	case len(given) == 0:
 		r.fail(n, `add from: "{column}"`, "%s lacks from", n.path)
+	case r.drops && r.needed.name != "":
+		r.fail(n, "keep one of them", "%s is required, and on_invalid would leave it out", n.path)
+	case n.has("else") && !n.has("map"):
+		r.fail(n, "default is for an empty result", "%s has else without map", n.path)
+	case n.has("sep") && !n.has("join"):
+		r.fail(n, `for example {join: ["{street}", "{city}"], sep: ", "}`, "%s has sep without join", n.path)
 	}
 }
 
-// refuseKeys refuses keys that have no place in the value n, and reports whether there are any.
-func (r *valueReader) refuseKeys(n node) (refused bool) {
-	const maxLevels = 8                                               // objects and lists in one another
-	defaults := []string{"as string", "empty keep", "on_invalid row"} // they may be spelled out
-	_, required, _ := n.child("required")
-	for _, rule := range []struct {
-		keys       string
-		fits       bool
-		text, hint string // text is of the value and the key
-	}{
-		{"as on_invalid empty object list", r.role == contentRole, "%s: only values in lead.content take %s", ""},
-		{"as object list", r.inside != aText, "%s is a part of a text and takes no %s", "put it around first or join"},
-		{"empty", r.inside == nothing, "%s is a part, which takes no %s", "put empty beside the whole value"},
-		{"object list", r.level < maxLevels, "%s is more than 8 levels deep, where there is no %s", ""},
-		{
-			"apply map else default format as", !n.has("object") && !n.has("list"), "%s is no text and takes no %s",
-			"put it beside from in a member",
-		},
-		{"else", n.has("map"), "%s has %s without map", "default is for an empty result"},
-		{"sep", n.has("join"), "%s has %s without join", `for example {join: ["{street}", "{city}"], sep: ", "}`},
-		{"on_invalid", required.Node == nil || required.Value != "true", "%s is required, so it takes no %s", ""},
-	} {
-		for name := range strings.FieldsSeq(rule.keys) {
-			key, value, found := n.child(name)
-			if !found || rule.fits || slices.Contains(defaults, name+" "+value.Value) {
-				continue
-			}
-			r.fail(key, rule.hint, rule.text, n.path, name)
-			refused = true
-		}
-		if refused {
-			break
-		}
+// takes reports whether a value may have a key where it is. Neither a table nor a cell that is filled later must change
+// what a row is.
+func (r *valueReader) takes(key string) bool {
+	inContent, whole := r.role == contentRole, r.inside == nothing
+	switch key {
+	case "from", "join", "sep", "apply", "format":
+		return true
+	case "pull":
+		return whole && r.role == statusRole
+	case "conflict":
+		return whole && (inContent || r.role == statusRole || r.path == externalID)
+	case "on_invalid":
+		return inContent
+	case "as", "object", "list":
+		return inContent && r.inside != aText
+	case "empty":
+		return inContent && whole
 	}
-	return refused
+	return !r.isIdentity()
 }
 
-// expression reads the expression n of the value at path, and which columns it names. It gives nil after an error.
-func (p *parser) expression(n node, path string) (e *expression.Program, columns []use) {
+// expression reads an expression, and which columns it names. It gives nil after an error.
+func (p *parser) expression(n node) (e *expression.Program, columns []part) {
 	if set(p, &e, expression.Compile)(n); e != nil {
-		for _, c := range e.Columns {
-			u := p.use(c, path, n.at())
-			u.inExpr = true
-			columns = append(columns, u)
+		for _, name := range e.Columns {
+			columns = append(columns, p.column(name))
 		}
 	}
 	return e, columns
 }
 
 func (p *parser) condition(n node) *value {
-	e, columns := p.expression(n, n.path)
+	e, columns := p.expression(n)
 	if e == nil {
 		return nil
 	}
@@ -186,32 +167,25 @@ func (p *parser) condition(n node) *value {
 	return &value{path: n.path, at: n.at(), expr: e, columns: columns}
 }
 
-// use is that of a column in a value at path.
-func (p *parser) use(column, path string, at position) use {
-	id := slices.Index(p.m.names, column)
-	if id < 0 {
-		id = len(p.m.names)
-		p.m.names = append(p.m.names, column)
+// column is a placeholder for the column of this name.
+func (p *parser) column(name string) part {
+	index := slices.Index(p.m.names, name)
+	if index < 0 {
+		index = len(p.m.names)
+		p.m.names = append(p.m.names, name)
 	}
-	return use{name: column, path: path, at: at, id: id}
+	return part{kind: column, text: name, index: index}
 }
 
 func (r *valueReader) addSteps(n node) {
 	r.list(n, func(n node) {
 		var s stage
 		set(r.parser, &s, readStep)(n)
-		s.columns = r.usesOf(s.by, n.path, n.at())
-		if s.by != nil && r.isIdentity() {
+		if r.columnsOf(s.by); s.by != nil && r.isIdentity() {
 			r.fail(n, `name the country: "e164:US"`, "%s: what a row is must not change with another column", n.path)
 		}
 		r.apply = append(r.apply, s)
 	})
-}
-
-func (r *valueReader) addFormat(n node) {
-	var format stage
-	set(r.parser, &format, readFormat)(n)
-	r.checks = append(r.checks, format)
 }
 
 func (r *valueReader) readMap(n node) {
@@ -233,10 +207,9 @@ func (r *valueReader) readElse(n node) {
 	}
 }
 
-func (r *valueReader) readConstant(n node) string {
-	c := r.fixed(n)
-	r.constants = append(r.constants, constant{r.file, n.at(), n.path, "", c})
-	return c
+func (r *valueReader) readDefault(n node) {
+	r.preset = r.fixed(n)
+	r.constants = append(r.constants, constant{r.file, n.at(), n.path, "", r.preset})
 }
 
 func (p *parser) fixed(n node) string {
@@ -245,13 +218,6 @@ func (p *parser) fixed(n node) string {
 		p.fail(n, "the text is one and the same in every row; write {{ for a brace", "%s takes no placeholders", n.path)
 	}
 	return c
-}
-
-func (r *valueReader) readRequired(n node) {
-	var yes bool
-	if set(r.parser, &yes, yesOrNo)(n); yes && r.needed.name == "" {
-		r.needed = ruleRequired
-	}
 }
 
 func (r *valueReader) readAs(n node) {
@@ -264,7 +230,10 @@ func (r *valueReader) readAs(n node) {
 	r.kind = Kind(slices.Index(words, word))
 }
 
-const externalID = "lead.external_id" // the path of the value that links a lead
+const (
+	externalID = "lead.external_id" // the path of the value that links a lead
+	maxLevels  = 8                  // objects and lists in one another
+)
 
 // readParts reads the values of first, join, object or list.
 func (r *valueReader) readParts(kind way) func(node) {
@@ -273,6 +242,10 @@ func (r *valueReader) readParts(kind way) func(node) {
 		part := value{role: r.role, inside: aText, level: r.level}
 		if r.value.parts = ps; ps.isJSON() {
 			part.inside, part.level = aMember, r.level+1
+		}
+		if part.level > maxLevels {
+			r.fail(n, "", "%s is more than %d levels deep", n.path, maxLevels)
+			return
 		}
 		add := func(n node) {
 			if v := r.parser.value(n, part); v != nil {
@@ -284,10 +257,6 @@ func (r *valueReader) readParts(kind way) func(node) {
 			return
 		}
 		r.each(n, func(key, child node) {
-			if blank(key.Value) {
-				r.fail(key, "", "%s has a key without a name", n.path)
-				return
-			}
 			before := len(ps.values)
 			if add(child); len(ps.values) > before {
 				ps.names = append(ps.names, key.Value)

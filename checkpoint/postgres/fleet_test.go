@@ -327,6 +327,19 @@ func TestALedgerIsNotMovedUnderARun(t *testing.T) {
 	}
 }
 
+// A copy descends from the commit that its source had when it was moved: to show life while a long copy goes on is none.
+func TestShowingLifeIsNoCommit(t *testing.T) {
+	address := pgtest.Shared(t).Database(t)
+	s := opened(t, address, newTarget(), Options{})
+	before := s.Info().Sequence
+	server := pgtest.Shared(t)
+	server.Exec(t, address, `UPDATE leadferry.workers SET beat = beat - interval '2 minutes'`)
+	must.Do(t, s.showLife())
+	if beats := pgtest.Value[bool](t, address, `SELECT beat > now() - interval '1 minute' FROM leadferry.workers`); !beats || s.Info().Sequence != before {
+		t.Errorf("shown: %v; the sequence went from %d to %d", beats, before, s.Info().Sequence)
+	}
+}
+
 // Plans are made while tables are empty, and must be right when they are full: nothing but a ledger's ID would have all of it read.
 func TestPlansLookEachKeyUp(t *testing.T) {
 	s := opened(t, pgtest.Shared(t).Database(t), newTarget(), Options{})

@@ -178,7 +178,7 @@ func TestADamagedCharacterSwallowsNoStructure(t *testing.T) { // faults 91
 func TestHintsNameEncodings(t *testing.T) { // faults 91
 	german := write(t, "leads.csv", "Stra\xDFe,b\n")
 	openError(t, german, source.Options{}, "--encoding windows-1252")
-	openError(t, german, source.Options{}, "offset 4 of the file, line 1, character 5")
+	openError(t, german, source.Options{}, "on line 1, character 5")
 	japanese := source.Options{Encoding: "shift_jis"}
 	openError(t, write(t, "leads.csv", "\x81\xFF,b\n"), japanese, "not text in shift_jis on line 1, character 1")
 }

@@ -38,7 +38,6 @@ import (
 
 	"leadferry/importer/source/lines"
 	"leadferry/importer/source/rows"
-	"leadferry/internal/disk"
 )
 
 // The words of the readers, so that other packages need only this one.
@@ -68,7 +67,6 @@ type Info struct {
 	Bytes        int64  // read so far, of the file as it lies on disk
 	Rows         int    // read so far
 	SHA256       string // of all bytes on disk in hexadecimal; "" unless read to the end
-	Changed      bool   // the file was changed or replaced while it was read; known at its end or after Close
 	rows.Found          // by the reader
 }
 
@@ -82,7 +80,7 @@ type File struct {
 	over   error         // the error that ended the reading ahead
 
 	disk    *os.File    // nil for standard input
-	stat    os.FileInfo // as it was when opened
+	stat    os.FileInfo // as it was when opened; nil for standard input
 	meter   *meter
 	closers []io.Closer // what else was opened for a packed file or a workbook
 }
@@ -107,9 +105,9 @@ func (f *File) Next(r *Row) error {
 	return f.next(r)
 }
 
-// ReadAhead reads until n rows are there, and returns how many are. Next returns them later as if they had not been
-// read, and the error that ended the reading.
-func (f *File) ReadAhead(n int) int {
+// ReadAhead reads until n rows are there, if there are so many, and returns all that are. Next returns them later as if
+// they had not been read, and the error that ended the reading.
+func (f *File) ReadAhead(n int) []Row {
 	for len(f.ahead) < n && f.over == nil {
 		var row Row // keeps its cells
 		if err := f.next(&row); err == nil {
@@ -118,11 +116,8 @@ func (f *File) ReadAhead(n int) int {
 			f.over = err
 		}
 	}
-	return len(f.ahead)
+	return f.ahead
 }
-
-// Ahead are the rows of ReadAhead that Next has not returned yet.
-func (f *File) Ahead() []Row { return f.ahead }
 
 func (f *File) next(r *Row) error {
 	r.Clear(f.info.Header)
@@ -138,7 +133,6 @@ func (f *File) next(r *Row) error {
 		return nil
 	case errors.Is(err, io.EOF):
 		f.info.SHA256 = hex.EncodeToString(f.meter.sum())
-		f.compare()
 		return io.EOF
 	}
 	lost, known := errors.AsType[*LostError](err)
@@ -160,16 +154,6 @@ func (f *File) Info() Info {
 	return info
 }
 
-// Claim locks the file until it is closed. It reports false if another process has claimed it. Without locks, or for
-// what is no file, it reports true.
-func (f *File) Claim() (alone bool) {
-	if f.disk == nil {
-		return true
-	}
-	held, err := disk.TryLock(f.disk, false)
-	return held || err != nil
-}
-
 // Close ends the reading; standard input stays open.
 func (f *File) Close() error {
 	for _, c := range f.closers {
@@ -179,46 +163,44 @@ func (f *File) Close() error {
 	if f.disk == nil {
 		return nil
 	}
-	if f.info.SHA256 == "" {
-		f.compare()
-	}
 	opened := f.disk
 	f.disk = nil
 	return opened.Close()
 }
 
-// Changed reports whether the file was changed or replaced since it was opened.
+// Changed reports whether the file was changed or replaced since it was opened: whether its path leads elsewhere, or its
+// size or time is another.
 func (f *File) Changed() bool {
-	f.compare()
-	return f.info.Changed
-}
-
-// compare looks whether the path still leads to the opened file, with the same size and time.
-func (f *File) compare() {
-	if f.disk == nil {
-		return
+	if f.stat == nil {
+		return false
 	}
 	now, err := os.Stat(f.info.Path)
-	f.info.Changed = f.info.Changed || err != nil || !os.SameFile(f.stat, now) || now.Size() != f.stat.Size() ||
+	return err != nil || !os.SameFile(f.stat, now) || now.Size() != f.stat.Size() ||
 		!now.ModTime().Equal(f.stat.ModTime())
 }
 
 // framedReader leaves out what follows the rows of a table: everything from the footer on, or the rows on the
 // last lines.
 type framedReader struct {
-	rows.Reader
+	table
 	file  *File
 	frame Frame
 	held  []Row // rows that may be on the last lines
 	ended error
 }
 
+// table is what may have a frame.
+type table interface {
+	rows.Reader
+	Line() int // that was read last; at the end, how many there are. Of a sheet it is the row
+}
+
 // framed leaves out what the frame names, if anything.
-func framed(in rows.Reader, frame Frame, of *File) rows.Reader {
+func framed(in table, frame Frame, of *File) rows.Reader {
 	if frame.Footer == nil && frame.SkipFooter == 0 {
 		return in
 	}
-	return &framedReader{Reader: in, file: of, frame: frame}
+	return &framedReader{table: in, file: of, frame: frame}
 }
 
 // Next gives the next row of the table.
@@ -241,7 +223,7 @@ func (f *framedReader) Next(r *Row) error {
 
 // read reads a row, or ends the table where the footer begins.
 func (f *framedReader) read(row *Row) error {
-	err := f.Reader.Next(row)
+	err := f.table.Next(row)
 	footer := f.frame.Footer
 	switch {
 	case footer == nil:

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
@@ -59,18 +58,9 @@ func refuseContent(head []byte) error {
 	return nil
 }
 
-// KindMapping is the kind of a YAML file, for KindOf.
-const KindMapping = "a mapping or another YAML file"
-
-// KindOf is the kind of a file by its name, for hints when a file is named in place of another; "": not known.
-func KindOf(name string) string {
-	switch extension := strings.ToLower(filepath.Ext(name)); {
-	case extension == ".yaml", extension == ".yml":
-		return KindMapping
-	case namedFormat(name) != "" && extension != ".json":
-		return "a table by its name"
-	}
-	return ""
+// IsTable reports whether a file is a table by its name, for hints when one is named in place of another file.
+func IsTable(name string) bool {
+	return namedFormat(name) != "" && !strings.HasSuffix(strings.ToLower(name), ".json")
 }
 
 const (
@@ -95,8 +85,8 @@ func packingOf(head []byte) string {
 }
 
 func (f *File) unpack(in *bufio.Reader, packing string) (*bufio.Reader, []byte, error) {
-	u := &unpacker{packing: packing, packed: f.meter}
-	if err := u.begin(in); err != nil {
+	u, err := newUnpacker(in, packing, f.meter)
+	if err != nil {
 		return nil, nil, err
 	}
 	f.closers = append(f.closers, u)
@@ -105,10 +95,10 @@ func (f *File) unpack(in *bufio.Reader, packing string) (*bufio.Reader, []byte, 
 
 // prove reads packed data to their end. It returns an error if they are damaged.
 func prove(packed io.Reader, packing string) error {
-	u := &unpacker{packing: packing, packed: newMeter(packed)}
-	defer u.Close()
-	err := u.begin(bufio.NewReader(u.packed))
+	m := newMeter(packed)
+	u, err := newUnpacker(bufio.NewReader(m), packing, m)
 	if err == nil {
+		defer u.Close()
 		_, err = io.Copy(io.Discard, u)
 	}
 	if errors.Is(err, errDamaged) {
@@ -126,13 +116,14 @@ type unpacker struct {
 	bytes   int64 // unpacked so far
 }
 
-func (u *unpacker) begin(in *bufio.Reader) (err error) {
-	if u.packing == "gzip" {
+func newUnpacker(in *bufio.Reader, packing string, packed *meter) (u *unpacker, err error) {
+	u = &unpacker{packing: packing, packed: packed}
+	if packing == "gzip" {
 		u.in, err = gzip.NewReader(in)
 	} else { // one decoder starts no goroutine
 		u.in, err = zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 	}
-	return u.wrong(err)
+	return u, u.wrong(err)
 }
 
 // Close frees what the unpacking took.

@@ -174,6 +174,9 @@ func (f *File) openText(o Options) (err error) {
 // input is kept in memory.
 func (f *File) openWorkbook(stream io.Reader, o Options) error {
 	f.format = XLSX
+	if o.Comment != "" {
+		return rows.Refuse("is a workbook, in which no rows are comments", "take comment out of source in the mapping")
+	}
 	var in io.ReaderAt = f.disk
 	var size int64
 	var err error

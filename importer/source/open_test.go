@@ -30,8 +30,8 @@ func TestOpenRefusesContent(t *testing.T) { // faults 91, 92, 93, 95
 		{"xls", "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1\x00", "old Excel workbook (.xls), or one with a password", 0},
 		{"UTF-16 LE without mark", "a\x00,\x00b\x00\n\x00", "--encoding utf-16le", 1},
 		{"UTF-16 BE without mark", "\x00a\x00,\x00b\x00\n", "--encoding utf-16be", 1},
-		{"NUL in the header", "a,b\x00\n1,2\n", "NUL byte, at byte offset 3 of the file, line 1, character 4", 1},
-		{"Latin-1 header", "pr\xE9nom,b\n1,2\n", "not UTF-8 at byte offset 2 of the file, line 1, character 3", 1},
+		{"NUL in the header", "a,b\x00\n1,2\n", "NUL byte on line 1, character 4", 1},
+		{"Latin-1 header", "pr\xE9nom,b\n1,2\n", "not UTF-8 on line 1, character 3", 1},
 		{"CR only", "a,b\r1,2\r3,4\r", "line ends LF or CR LF", 1},
 		{"CR only, long", "a,b\r" + strings.Repeat("1,2\r", 1<<19), "more than 1048576 bytes", 1},
 		{"CR in the header", "\na,b\rc\n1,2\n", "carriage return", 2},
@@ -142,11 +142,11 @@ func TestChangesOfTheFileAreNoticed(t *testing.T) { // faults 28
 		f := opened(t, path, source.Options{})
 		stat, err := os.Stat(path)
 		must.Do(t, err)
-		must.Do(t, change(path, stat.ModTime()))
-		if f.Info().Changed {
+		if f.Changed() {
 			t.Error(name, "noticed too early")
 		}
-		if rowsOf(t, f); !f.Info().Changed {
+		must.Do(t, change(path, stat.ModTime()))
+		if rowsOf(t, f); !f.Changed() {
 			t.Error(name, "not noticed")
 		}
 	}
@@ -156,7 +156,7 @@ func TestChangesAreNoticedWhenTheReadingStopsEarly(t *testing.T) {
 	path := write(t, "leads.csv", "a,b\n1,2\n")
 	f := opened(t, path, source.Options{})
 	must.Do(t, errors.Join(os.Remove(path), f.Close(), f.Close()))
-	if !f.Info().Changed {
+	if !f.Changed() {
 		t.Error("not noticed")
 	}
 }
@@ -201,19 +201,22 @@ func TestContentBeatsTheNameForWorkbooks(t *testing.T) { // faults 95
 // mapping.
 func TestFilesInTheWrongPlace(t *testing.T) {
 	book := string(workbook{rows: inline("a")}.bytes(t))
-	for _, test := range []struct{ name, data, input, kind string }{
-		{"m.yaml", "version: 1\n", "", source.KindMapping},
-		{"m.yml", strings.Repeat("# a long remark\n", 100), "", source.KindMapping},
-		{"m.json", `{"version": 1}`, "", ""},
-		{"runs", "{\"run_id\":\"1\",\"a\":2}\n", "", ""},
-		{"b.csv", "version,b\n", "", "a table by its name"},
-		{"rows", "a,b\n", "", ""},
-		{"c.tsv", "a\tb\n", "", "a table by its name"},
-		{"d.xlsx", book, "", "a table by its name"},
-		{"m2.yaml", book, "", source.KindMapping},
-		{"e.csv.gz", "\x1F\x8B\x08\x00", "its gzip data end too early", "a table by its name"},
-		{"page.html", "<!DOCTYPE html>", "is an HTML page", ""},
-		{"prog", "\x7FELF\x02\x01", "is not in a format", ""},
+	for _, test := range []struct {
+		name, data, input string
+		table             bool
+	}{
+		{"m.yaml", "version: 1\n", "", false},
+		{"m.yml", strings.Repeat("# a long remark\n", 100), "", false},
+		{"m.json", `{"version": 1}`, "", false},
+		{"runs", "{\"run_id\":\"1\",\"a\":2}\n", "", false},
+		{"b.csv", "version,b\n", "", true},
+		{"rows", "a,b\n", "", false},
+		{"c.tsv", "a\tb\n", "", true},
+		{"d.xlsx", book, "", true},
+		{"m2.yaml", book, "", false},
+		{"e.csv.gz", "\x1F\x8B\x08\x00", "its gzip data end too early", true},
+		{"page.html", "<!DOCTYPE html>", "is an HTML page", false},
+		{"prog", "\x7FELF\x02\x01", "is not in a format", false},
 	} {
 		path := filepath.Join(t.TempDir(), test.name)
 		must.Do(t, os.WriteFile(path, []byte(test.data), 0o600))
@@ -226,6 +229,6 @@ func TestFilesInTheWrongPlace(t *testing.T) {
 		case !errors.As(err, &refusal) || !strings.Contains(refusal.Text, test.input) || test.input == "" || refusal.Hint == "":
 			t.Errorf("%s: %v", test.name, err)
 		}
-		same(t, test.kind, source.KindOf(path), test.name)
+		same(t, test.table, source.IsTable(path), test.name)
 	}
 }

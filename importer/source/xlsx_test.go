@@ -126,7 +126,7 @@ func TestWorkbookIsRead(t *testing.T) { // faults 95, 100
 		if info.SHA256 != hex.EncodeToString(sum[:]) || info.Bytes != int64(len(data)) || info.Format != "xlsx" || info.Encoding != "" || info.Delimiter != 0 {
 			t.Errorf("%+v", info)
 		}
-		if info.Changed || info.Rows != 3 {
+		if f.Changed() || info.Rows != 3 {
 			t.Errorf("%+v", info)
 		}
 	}

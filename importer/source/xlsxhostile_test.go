@@ -26,7 +26,7 @@ func TestOtherContainersAreRefused(t *testing.T) { // faults 95
 	for _, test := range []struct{ name, data, want string }{
 		{"old workbook", "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1", "old Excel workbook"},
 		{"Word", parts("[Content_Types].xml", "_rels/.rels", "word/document.xml"), ""},
-		{"OpenDocument", parts("mimetype", "content.xml", "META-INF/manifest.xml"), "OpenDocument"},
+		{"OpenDocument", parts("mimetype", "content.xml", "META-INF/manifest.xml"), ".ods"},
 		{"binary workbook", parts("[Content_Types].xml", "_rels/.rels", "xl/workbook.bin"), ".xlsb"},
 		{"archive", parts("a.txt", "b.txt"), "ZIP archive"},
 		{"text", "a,b\n1,2\n", "not an Excel workbook"},
@@ -93,7 +93,7 @@ func damages() map[string]struct {
 		"one place twice":    row(`<row><c r="A3"><v>1</v></c><c r="A3"><v>2</v></c></row>`, place),
 		"last column":        row(`<row><c r="XFD3"/><c><v>2</v></c></row>`, place),
 		"long cell":          row("<row><c t=\"str\"><v>"+strings.Repeat("x", 13<<20)+"</v></c></row>", "a text of more than"),
-		"deep cell":          row("<row><c>"+strings.Repeat("<a>", 1000), "nested too deep"),
+		"deep cell":          row("<row><c>"+strings.Repeat("<a>", 1000), "its XML is broken"),
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -212,7 +213,9 @@ func (p *program) sandbox(c *cli.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, listener.Close()) }()
 	shown, err := serveWeb(c, func(addr string) (*page.Server, error) {
-		return page.Serve(addr, sandboxpage.New(server, listener.URL()).View)
+		return page.Serve(addr, func(at *url.URL) (page.View, bool) {
+			return sandboxpage.View(server, listener.URL(), at)
+		})
 	})
 	if err != nil {
 		return err

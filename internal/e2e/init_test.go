@@ -101,8 +101,9 @@ func (w *world) guessesAreMarked(sample, file string) {
 			named = append(named, p)
 		}
 	}
+	lines := strings.Split(w.read("m.yaml"), "\n")
 	for i, g := range w.mapping("m.yaml").Unconfirmed {
-		marks = append(marks, g.Of+": "+g.Why)
+		marks = append(marks, lines[g.Line-1])
 		if i >= len(named) || named[i].Line != g.Line || named[i].Text != g.Why {
 			w.t.Errorf("validate does not name the guess of line %d", g.Line)
 		}
@@ -127,7 +128,7 @@ func (w *world) guessesAreMarked(sample, file string) {
 		case g.Status == "":
 			says("status", "the leads become New")
 		default:
-			says("status", ": "+g.Status+":")
+			says("status", ": "+g.Status+"  #")
 		}
 		for name := range maps.Keys(g.Content) {
 			if want, both := right[i].Content[name]; both && g.Content[name] != want {

@@ -56,7 +56,7 @@ func Trim(key string) string {
 	if n := len(key); n > 0 && !isOdd(rune(key[0])) && !isOdd(rune(key[n-1])) {
 		return key
 	}
-	return strings.TrimFunc(key, func(r rune) bool { return shown(r) < 0 })
+	return strings.TrimFunc(key, func(r rune) bool { return Shown(r) < 0 })
 }
 
 // Fold is the effective key that stands for all keys of its namespace that look like this one: without blanks and
@@ -77,7 +77,7 @@ func Fold(key string) string {
 
 func fold(s string) string {
 	if strings.ContainsFunc(s, isOdd) {
-		s = norm.NFKC.String(strings.Map(shown, s))
+		s = norm.NFKC.String(strings.Map(Shown, s))
 	}
 	switch s = plain(s); {
 	case isDigits(s):
@@ -147,8 +147,8 @@ var cut = spelling.Form(`^[0-9]\.[0-9]+E\+[0-9]+$`)
 // IsCut reports whether a key is a number that a spreadsheet cut (1.23457E+11): its last digits are lost.
 func IsCut(key string) bool { return strings.Contains(key, "E+") && cut().MatchString(key) }
 
-// shown drops, as strings.Map does, what does not show.
-func shown(r rune) rune {
+// Shown is -1 for a character that does not show, which [strings.Map] then drops.
+func Shown(r rune) rune {
 	if unicode.IsSpace(r) || isInvisible(r) {
 		return -1
 	}

@@ -119,33 +119,28 @@ func readDirectory(path string, data []byte) (*Directory, error) {
 		}
 	}
 	alone := len(file.Organizations) == 0
-	const addSome = "list their IDs under the key organizations"
-	wrong(alone && file.Trunk.ID == "", 0, addSome, "the directory names no organization")
 	file.Trunk.ID = cmp.Or(file.Trunk.ID, TrunkID)
 	d := &Directory{trunkID: file.Trunk.ID, names: map[string]string{}, locators: map[string]string{}}
-	wrongID := func(line int, what, id string, again bool) {
+	wrongID := func(line int, what, id string) {
 		fits := validID().MatchString(id) && strings.Trim(id, ".") != ""
 		const hint = "letters, digits, and . _ - only, at most 128"
 		wrong(!fits, line, hint, "%.64q cannot be the ID of the %s", id, what)
-		wrong(again, line, "", "the %s %s is listed twice", what, id)
 	}
 	listed := slices.ContainsFunc(file.Organizations, func(o Organization) bool { return o.ID == d.trunkID })
 	if !listed { // as it may be in a list of all of them
 		file.Organizations = slices.Insert(file.Organizations, 0, file.Trunk)
 	}
 	for i, o := range file.Organizations {
-		_, again := d.names[o.ID]
-		wrongID(o.line, "organization", o.ID, again)
+		wrongID(o.line, "organization", o.ID)
 		if len(o.Locations) == 0 && (i > 0 || listed || alone) { // else it is the trunk, to which no locator leads
 			o.Locations = []location{{}}
 		}
 		d.add(o)
 	}
 	for _, l := range file.Locators {
-		_, again := d.locators[l.ID]
 		typed := slices.Contains([]string{radius, regions, regionsAndRadius}, l.Type)
 		wrong(!typed, 0, "radius, regions or regions-radius", "the locator %.64q has no type", l.ID)
-		wrongID(0, "locator", l.ID, again)
+		wrongID(0, "locator", l.ID)
 		d.locators[l.ID] = l.Type
 	}
 	return d, errors.Join(errs...)

@@ -108,10 +108,9 @@ func TestDirectoriesOfAllForms(t *testing.T) {
 func TestMistakesInADirectoryAreNamed(t *testing.T) {
 	const one = "organizations: [a]\n"
 	for text, want := range map[string]string{
-		"": "mine.yaml", "locators: []\n": "names no organization", "organisations: [a]\n": "line 1",
+		"": "mine.yaml", "organisations: [a]\n": "line 1",
 		one + "locators:\n  - {id: l, kind: x}\n": "line 3",
 		one + "locators:\n  - {id: l, type: x}\n": "the locator \"l\" has no type",
-		"organizations:\n  - a\n  - {id: a}\n":    "the organization a is listed twice",
 		"organizations:\n  - a b\n":               "\"a b\" cannot be the ID of the organization",
 		"organizations:\n  - {name: x}\n":         "cannot be the ID of the organization",
 		"organizations:\n  - ..\n":                "cannot be the ID of the organization",

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"compress/gzip"
 	_ "embed"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -29,7 +28,6 @@ var FaultHelp string
 // fault is one thing that goes wrong, and when.
 type fault struct {
 	kinds  []string
-	text   string // as it was written, without kind and rate
 	name   string // without -stored and -retry
 	status int    // of the name, when it is one
 	stored bool   // the request is applied
@@ -52,23 +50,23 @@ func parseFaults(spec string) (*faults, error) {
 	fs, seed := &faults{retryAfter: "1"}, uint64(0)
 	for item := range strings.SplitSeq(spec, ",") {
 		item = strings.TrimSpace(item)
-		name, value, setting := strings.Cut(item, "=")
-		var err error
-		switch {
-		case item == "":
-		case !setting:
-			err = fs.add(item)
-		case name == "retry-after":
+		name, value, understood := strings.Cut(item, "=")
+		switch name {
+		case "":
+			understood = true
+		case "retry-after":
 			fs.retryAfter = value
-		case name != "seed":
-			err = errors.New("settings are seed and retry-after")
+		case "seed":
+			var err error
+			seed, err = strconv.ParseUint(value, 10, 64)
+			understood = err == nil
 		default:
-			if seed, err = strconv.ParseUint(value, 10, 64); err != nil {
-				err = errors.New("a seed is a whole number")
-			}
+			var f *fault
+			f, understood = parseFault(item)
+			fs.list = append(fs.list, f)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("sandbox: the fault %q is not understood: %w", item, err)
+		if !understood {
+			return nil, fmt.Errorf("sandbox: the fault %q is not understood", item)
 		}
 	}
 	fs.random = rand.New(rand.NewPCG(seed, seed))
@@ -76,56 +74,40 @@ func parseFaults(spec string) (*faults, error) {
 }
 
 // faultForm is that of a fault: its kind, name and endings, its rate in one of three ways, and its duration.
-var faultForm = spelling.Form(`^(?:([a-z]+)\.)?([0-9a-z-]+?)(-stored)?(-retry)?(?::([0-9.]+)%|/([0-9]+)|#([0-9]+))(?::(.*))?$`)
+var faultForm = spelling.Form(`^(?:([a-z]+)\.)?([0-9a-z-]+?)(-stored)?(-retry)?` +
+	`(?::([0-9.]+)%|/([0-9]+)|#([0-9]+))(?::(.*))?$`)
 
-func (fs *faults) add(item string) (err error) {
+func parseFault(item string) (f *fault, understood bool) {
 	m := faultForm().FindStringSubmatch(item)
 	if m == nil {
-		return errors.New("it is not of the form NAME:P%, NAME/N or NAME#N")
+		return nil, false
 	}
-	f := &fault{kinds: []string{"create", "update"}, text: m[2] + m[3] + m[4], name: m[2]}
-	f.stored, f.retry = m[3] != "", m[4] != ""
+	f = &fault{
+		kinds: []string{"create", "update"}, name: m[2], stored: m[3] != "", retry: m[4] != "",
+	}
 	f.percent, _ = strconv.ParseFloat(m[5], 64)
 	f.every, _ = strconv.Atoi(m[6])
 	f.only, _ = strconv.Atoi(m[7])
-	if f.name == "no-match" || f.name == "no-organization" {
-		f.kinds = []string{"create"}
-	}
 	if m[1] != "" {
 		f.kinds = []string{m[1]}
 	}
+	var err error
 	if m[8] != "" {
 		f.pause, err = time.ParseDuration(m[8])
 	}
-	fs.list = append(fs.list, f)
+	status, _ := strconv.Atoi(f.name)
+	applied, named := faultNames[f.name]
 	switch {
-	case f.percent > 100 || m[5] == "" && f.every+f.only < 1:
-		return errors.New("its rate is not from 0% to 100%, or a whole number from 1")
-	case !slices.ContainsFunc(endpoints, func(e endpoint) bool { return e.kind == f.kinds[0] }):
-		return errors.New("the kinds are create, update, token, login and client")
-	case err != nil || f.pause < 0:
-		return errors.New("its duration is not of a form like 3s or 200ms")
-	}
-	return f.named()
-}
-
-// named checks the name, which may be a status.
-func (f *fault) named() error {
-	status, err := strconv.Atoi(f.name)
-	switch {
-	case err == nil && status >= 200 && status <= 599 && len(f.name) == 3:
+	case err != nil || f.pause < 0, f.percent > 100 || m[5] == "" && f.every+f.only < 1,
+		!slices.ContainsFunc(endpoints, func(e endpoint) bool { return e.kind == f.kinds[0] }):
+		return nil, false
+	case status >= 200 && status <= 599 && len(f.name) == 3:
 		f.status, f.retry = status, f.retry || status == http.StatusTooManyRequests
-	case f.retry:
-		return errors.New("-retry goes with a status from 200 to 599")
-	case f.name == "no-match" && !f.stored:
-		f.status = http.StatusUnprocessableEntity
-	case f.name == "drop" || f.name == "hang" || f.name == "revoke" && !f.stored:
-	case f.stored || !slices.Contains(faultNames, f.name):
-		return errors.New("there is no fault of this name")
-	default:
-		f.stored = true
+	case !named, f.retry, f.stored && applied, f.stored && f.name == "revoke":
+		return nil, false
 	}
-	return nil
+	f.stored = f.stored || applied
+	return f, true
 }
 
 // pick counts a request of a kind and returns the fault that hits it, or nil.
@@ -170,7 +152,6 @@ type answer struct {
 	header map[string]string
 	body   []byte
 	leadID string // of the lead that the body names
-	reason string // of a refusal
 }
 
 func (a answer) write(w http.ResponseWriter) {
@@ -215,7 +196,6 @@ func check(err error) { require(err == nil, http.StatusInternalServerError, "%v"
 func (r *refusal) answer() answer {
 	word := cmp.Or(r.code, http.StatusText(r.status), "Unknown")
 	a := respond(r.status, map[string]string{"error": word, "message": r.reason})
-	a.reason = r.reason
 	switch {
 	case r.allow != "":
 		a.header["Allow"] = r.allow
@@ -225,9 +205,10 @@ func (r *refusal) answer() answer {
 	return a
 }
 
-// faultNames are the faults that are no status.
-var faultNames = []string{
-	"revoke", "drop", "hang", "slow", "cut-body", "not-json", "no-id", "other-id", "no-organization", "gzip", "close",
+// faultNames are the faults that are no status, and whether they apply the request.
+var faultNames = map[string]bool{
+	"revoke": false, "drop": false, "hang": false, "slow": true, "cut-body": true, "not-json": true, "no-id": true,
+	"other-id": true, "gzip": true, "close": true,
 }
 
 // spoil answers as the fault wants it. a is the true answer; it is empty when nothing was applied.
@@ -244,8 +225,7 @@ func (s *Server) spoil(w http.ResponseWriter, r *http.Request, kind string, f *f
 	case f.name == "drop" || f.name == "hang":
 		a = answer{}
 	}
-	a.leadID = leadID
-	s.note(kind, r, f, a)
+	other := s.note(kind, a.status, leadID)
 	switch f.name {
 	case "drop":
 		panic(http.ErrAbortHandler)
@@ -264,12 +244,9 @@ func (s *Server) spoil(w http.ResponseWriter, r *http.Request, kind string, f *f
 		a.body = []byte("<!doctype html><title>Welcome</title><p>Everything went well.</p>\n")
 		a.header["Content-Type"] = "text/html; charset=utf-8"
 	case "no-id":
-		a.edit("", "leadID", "ID")
+		a.body = bytes.ReplaceAll(a.body, []byte(`"`+leadID+`"`), []byte(`""`))
 	case "other-id":
-		others := s.Requests(1, func(r Request) bool { return r.LeadID != "" && r.LeadID != leadID })
-		a.edit(append(others, Request{LeadID: TrunkID})[0].LeadID, "leadID", "ID")
-	case "no-organization":
-		a.edit("", "assignedOrganizationID", "assignedLocationName")
+		a.body = bytes.ReplaceAll(a.body, []byte(`"`+leadID+`"`), []byte(`"`+cmp.Or(other, TrunkID)+`"`))
 	case "gzip":
 		var b bytes.Buffer
 		z := gzip.NewWriter(&b)
@@ -281,20 +258,6 @@ func (s *Server) spoil(w http.ResponseWriter, r *http.Request, kind string, f *f
 		return
 	}
 	a.write(w)
-}
-
-// edit puts a text in place of these members of the body, or takes them out for "".
-func (a *answer) edit(text string, names ...string) {
-	var body map[string]any
-	_ = json.Unmarshal(a.body, &body, exactNumbers)
-	for _, name := range names {
-		if text == "" {
-			delete(body, name)
-		} else if body[name] != nil {
-			body[name] = text
-		}
-	}
-	a.body, _ = json.Marshal(body, json.Deterministic(true))
 }
 
 // writeAndClose answers and closes the connection, which the answer does not say.

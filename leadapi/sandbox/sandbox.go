@@ -20,7 +20,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -48,7 +47,7 @@ type Server struct {
 
 	mu     sync.Mutex // of what was answered
 	counts Counts
-	last   []Request // the newest at the end, twice as many as are shown at most
+	leads  [2]string // the last two that were made or changed, the newest first
 }
 
 // New returns a Server on the leads of o.Path, which it locks. It fails when the faults are no list of faults, or when
@@ -125,7 +124,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a, refused := s.handle(e, call{Request: r, tail: tail}, f == nil || f.stored)
 	s.pause(r.Context(), s.options.Latency)
 	if f == nil || refused {
-		s.note(e.kind, r, nil, a)
+		s.note(e.kind, a.status, a.leadID)
 		a.write(w)
 		return
 	}
@@ -172,48 +171,20 @@ func (s *Server) pause(ctx context.Context, d time.Duration) {
 // Counts are requests by kind (create, update, token, login, client, other) and HTTP status, 0 for no answer at all.
 type Counts map[string]map[int]int
 
-// Request says how one request was answered. It holds no query and no body: secrets travel there.
-type Request struct {
-	At        time.Time
-	Kind      string // as in Counts
-	Method    string
-	Path      string // 200 bytes of it at most
-	RequestID string // its X-Request-ID, 100 bytes at most
-	Status    int    // as it was answered; 0 for no answer
-	Reason    string // of a refusal
-	Fault     string // that hit it, by its name in FaultHelp
-	LeadID    string // of the lead that was made or changed, whatever was answered
-}
+const maxBody = 1 << 20 // bytes of a request
 
-const (
-	maxBody      = 1 << 20 // bytes of a request
-	mostRequests = 1000    // that are shown
-)
-
-// note keeps what came in, with what it was answered.
-func (s *Server) note(kind string, r *http.Request, f *fault, a answer) {
-	e := Request{
-		At: s.options.now(), Kind: kind, Method: cut(r.Method, 20), Path: cut(r.URL.Path, 200),
-		RequestID: cut(r.Header.Get("X-Request-Id"), 100), Status: a.status, Reason: a.reason, LeadID: a.leadID,
-	}
+// note keeps what was answered, and which lead was made or changed. It returns the one before, if any.
+func (s *Server) note(kind string, status int, leadID string) (before string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.counts[kind] == nil {
 		s.counts[kind] = map[int]int{}
 	}
-	s.counts[kind][a.status]++
-	if f != nil {
-		e.Fault = f.text
+	s.counts[kind][status]++
+	if leadID != "" && leadID != s.leads[0] {
+		s.leads = [2]string{leadID, s.leads[0]}
 	}
-	if len(s.last) == 2*mostRequests {
-		s.last = slices.Clone(s.last[mostRequests:])
-	}
-	s.last = append(s.last, e)
-}
-
-// cut keeps n bytes of a text, and no memory of the rest.
-func cut(text string, n int) string {
-	return strings.Clone(strings.ToValidUTF8(text[:min(n, len(text))], ""))
+	return s.leads[1]
 }
 
 // Counts returns the requests answered so far.
@@ -225,18 +196,6 @@ func (s *Server) Counts() Counts {
 		c[kind] = maps.Clone(m)
 	}
 	return c
-}
-
-// Requests returns the newest requests that want says yes to, the newest first: limit of them, of the last 1,000.
-func (s *Server) Requests(limit int, want func(Request) bool) (found []Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, e := range slices.Backward(s.last[max(0, len(s.last)-mostRequests):]) {
-		if len(found) < limit && want(e) {
-			found = append(found, e)
-		}
-	}
-	return found
 }
 
 // Faults returns Options.Faults: what goes wrong how often.

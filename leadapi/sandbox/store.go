@@ -157,8 +157,8 @@ func digest(secret string) []byte {
 	return hash[:]
 }
 
-// Forget removes leads from the file of a sandbox, which must not be in use, and from its unused parts. It returns how
-// many of them the file held; one that is not there holds none.
+// Forget removes leads from the file of a sandbox, which must not be in use, and returns how many of them it held; a
+// file that is not there holds none. A copy takes the file's place: its unused parts hold what was deleted.
 func Forget(path string, ids []string) (n int, err error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || len(ids) == 0 {
 		return 0, nil
@@ -167,7 +167,6 @@ func Forget(path string, ids []string) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, st.close()) }()
 	err = st.Update(func(tx *bbolt.Tx) error {
 		leads := tx.Bucket(leadBucket)
 		for _, id := range ids {
@@ -180,39 +179,33 @@ func Forget(path string, ids []string) (n int, err error) {
 		}
 		return nil
 	})
+	name := path + ".compact"
 	if err == nil {
-		err = st.compact()
+		err = st.copyTo(name)
+	}
+	if err = errors.Join(err, st.close()); err == nil {
+		err = os.Rename(name, path)
 	}
 	if err != nil {
-		return n, fmt.Errorf("sandbox: forget leads: %w", err)
+		return n, fmt.Errorf("sandbox: forget leads: %w", errors.Join(err, os.RemoveAll(name)))
 	}
 	return n, nil
 }
 
-// compact puts a copy in the place of the file, whose unused parts hold what was deleted, and closes the store.
-func (st *store) compact() error {
-	name := st.path + ".compact"
-	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+// copyTo makes a copy of the file, without its unused parts.
+func (st *store) copyTo(name string) error {
+	if err := os.RemoveAll(name); err != nil {
 		return err
 	}
 	fresh, err := bbolt.Open(name, 0o600, &bbolt.Options{NoSync: true, NoGrowSync: true})
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(bbolt.Compact(fresh, st.DB, 16<<20), fresh.Sync(), fresh.Close(), st.Close()); err != nil {
-		return errors.Join(err, os.Remove(name))
-	}
-	return os.Rename(name, st.path)
+	return errors.Join(bbolt.Compact(fresh, st.DB, 16<<20), fresh.Sync(), fresh.Close())
 }
 
 // shortestID is how many bytes of an ID find what it names: a shorter word is in any ID, by chance.
 const shortestID = 6
-
-// Made returns how many leads were ever made, forgotten ones too.
-func (s *Server) Made() (n int, err error) {
-	err = s.store.View(func(tx *bbolt.Tx) error { n = int(tx.Bucket(leadBucket).Sequence()); return nil })
-	return n, err
-}
 
 // Leads returns every lead in the order of creation: what a test holds against what a run says it did.
 func (s *Server) Leads() (leads []Lead, err error) {
@@ -266,10 +259,4 @@ func (s *Server) holds(l *Lead, words []string) bool {
 		soon := err == nil && after > -time.Second && after <= time.Minute
 		return !soon && !strings.Contains(text, w) && (len(w) < shortestID || !strings.Contains(ids, w))
 	})
-}
-
-// Lead returns a lead; nil for one that is not known.
-func (s *Server) Lead(id string) (l *Lead, err error) {
-	err = s.store.View(func(tx *bbolt.Tx) (err error) { l, err = getLead(tx, id); return err })
-	return l, err
 }

@@ -4,7 +4,6 @@
 package expression
 
 import (
-	"cmp"
 	"errors"
 	"math"
 	"reflect"
@@ -18,7 +17,6 @@ import (
 	exprfile "github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/parser"
 	"github.com/expr-lang/expr/vm"
-	"github.com/expr-lang/expr/vm/runtime"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"leadferry/internal/spelling"
@@ -32,13 +30,11 @@ const (
 		round min max sum mean median first last take get sort reverse any all none one filter map count find findIndex
 		findLast findLastIndex`
 	replaced = " int float string coalesce"
-	partOf   = "part of" // the function that stands for text[a:b]
 )
 
 // Program is a compiled expression. It may be shared.
 type Program struct {
 	Columns []string // each once, in the order in which they are first
-	Builds  bool     // it puts a text together
 
 	program *vm.Program
 }
@@ -72,7 +68,6 @@ func Compile(s string) (*Program, *texts.Fault) {
 		expr.Function("float", toFloat, new(func(any) float64)),
 		expr.Function("string", func(args ...any) (any, error) { return textOf(args[0]) }, new(func(any) string)),
 		expr.Function("coalesce", firstText, new(func(string, ...string) string)),
-		expr.Function(partOf, slice, new(func(string, any, any) string)),
 	}
 	for _, name := range strings.Fields(builtins) {
 		options = append(options, expr.EnableBuiltin(name))
@@ -89,7 +84,7 @@ func Compile(s string) (*Program, *texts.Fault) {
 		return nil, texts.NewFault("the expression comes to a list or an object, not to a text",
 			`write join(list, ", ")`)
 	}
-	return &Program{n.columns(), x.builds, program}, nil
+	return &Program{n.columns(), program}, nil
 }
 
 // faultOf is the library's error, which holds nothing but words of the expression, in the words of the other errors.
@@ -239,23 +234,6 @@ func firstText(args ...any) (any, error) {
 	return "", nil
 }
 
-// slice is a part of a text, counted in characters, from the end by a negative bound.
-func slice(args ...any) (any, error) {
-	characters := []rune(args[0].(string))
-	bound := func(arg any, missing int) int {
-		if arg == nil {
-			return missing
-		}
-		i := runtime.ToInt(arg)
-		if i < 0 {
-			i += len(characters)
-		}
-		return min(max(i, 0), len(characters))
-	}
-	to := bound(args[2], len(characters))
-	return string(characters[min(bound(args[1], 0), to):to]), nil
-}
-
 // names finds the columns of an expression: name, and $env["any name"].
 type names struct {
 	found    []found
@@ -297,27 +275,20 @@ func (s *names) columns() (list []string) {
 }
 
 // finisher looks at what has a type by now: texts are cut by characters, and ?? has to do what it says.
-type finisher struct {
-	builds bool // the expression puts texts together
-	fault  *texts.Fault
-}
+type finisher struct{ fault *texts.Fault }
 
 // Visit is called with each node.
 func (f *finisher) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.BinaryNode:
-		kind := n.Type().Kind()
-		f.builds = f.builds || n.Operator == "+" && kind != reflect.Int && kind != reflect.Float64
 		_, isName := n.Left.(*ast.IdentifierNode)
 		if n.Operator == "??" && isName && n.Left.Type().Kind() == reflect.String {
 			f.fault = texts.NewFault("?? takes the left side always, since that is never missing", cellHint)
 		}
-	case *ast.BuiltinNode:
-		f.builds = f.builds || slices.Contains([]string{"join", "replace", "repeat"}, n.Name)
 	case *ast.SliceNode:
-		if none := ast.Node(&ast.NilNode{}); n.Node.Type().Kind() == reflect.String {
-			args := []ast.Node{n.Node, cmp.Or(n.From, none), cmp.Or(n.To, none)}
-			*node = &ast.CallNode{Callee: &ast.IdentifierNode{Value: partOf}, Arguments: args}
+		if n.Node.Type().Kind() == reflect.String { // text[a:b] is join(split(text, "")[a:b])
+			n.Node = &ast.BuiltinNode{Name: "split", Arguments: []ast.Node{n.Node, &ast.StringNode{}}}
+			*node = &ast.BuiltinNode{Name: "join", Arguments: []ast.Node{n}}
 		}
 	}
 }

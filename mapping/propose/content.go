@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 
@@ -17,11 +16,9 @@ import (
 
 // field is a key of the content and what fills it: its columns, with blanks between.
 type field struct {
-	Key     string
-	Comment string
-	columns []*column
-	apply   string
-	format  string
+	Key, Apply, Format string
+	Comment            string
+	columns            []*column
 }
 
 func (d *draft) decideContent() {
@@ -47,15 +44,19 @@ func (d *draft) decideContent() {
 
 // fieldOf makes the field of a column by its rule.
 func (d *draft) fieldOf(r rule, c *column) field {
-	f := field{Key: r.Key, columns: []*column{c}, apply: r.Apply, format: r.Format}
-	remark, damage := "", ""
+	f := field{Key: r.Key, columns: []*column{c}, Apply: r.Apply, Format: r.Format}
+	remark := ""
 	switch {
 	case r.Marked && c.profile.share("prefixed") > 0.5:
-		f.apply, remark = "split:::-1", "without the mark before the number"
+		f.Apply, remark = "split:::-1", "without the mark before the number"
 	case r.Part == "created":
-		f.apply, remark = c.dateStep()
+		f.Apply, remark = c.dateStep()
+	case r.Format == "email":
+		remark = c.badEmails()
+	case r.Like == "phone" && c.profile.counts["damaged"] > 0:
+		remark = "? a spreadsheet damaged " + english.Plural(c.profile.counts["damaged"], "number", "") + " (4.9E+11)"
 	case r.Like == "phone":
-		if f.apply = d.phoneStep(c); f.apply != "" {
+		if f.Apply = d.phoneStep(c); f.Apply != "" {
 			remark = "? every number is one of the plan"
 		}
 	case r.Part == "street": // a lone address is called so
@@ -64,29 +65,18 @@ func (d *draft) fieldOf(r rule, c *column) field {
 			f.Key = "address"
 		}
 	}
-	if r.Format == "email" {
-		remark = c.badEmails()
-	}
-	if n := c.profile.counts["damaged"]; n > 0 && r.Like == "phone" {
-		damage = "? a spreadsheet damaged " + english.Plural(n, "number", "") + " (4.9E+11)"
-	}
-	f.Comment = and(c.why, d.Empties(c), remark, damage)
+	f.Comment = and(c.why, d.Empties(c), remark)
 	return f
 }
 
-// badEmails says how many cells are no e-mail addresses.
-func (c *column) badEmails() (remark string) {
-	n := 0
-	for _, cell := range c.cells {
-		if cell != "" && !texts.IsEmail(cell) {
-			n++
-		}
+// badEmails says how many cells are no e-mail addresses, or "".
+func (c *column) badEmails() string {
+	bad := slices.DeleteFunc(slices.Clone(c.cells), func(cell string) bool { return cell == "" || texts.IsEmail(cell) })
+	if len(bad) == 0 {
+		return ""
 	}
-	if n > 0 {
-		remark = fmt.Sprintf("? %d of %s would be refused: correct the file, or say on_invalid: drop", n,
-			english.Plural(c.profile.filled, "row", ""))
-	}
-	return remark
+	return fmt.Sprintf("? %d of %s would be refused: correct the file, or say on_invalid: drop", len(bad),
+		english.Plural(c.profile.filled, "row", ""))
 }
 
 // phoneStep is the step that makes international numbers of all that the column holds, or "": by the country in
@@ -130,8 +120,8 @@ func (d *draft) nameField() field {
 	switch {
 	case full != nil && (first == nil || last == nil || full.profile.filled > first.profile.filled):
 		f.columns = []*column{full}
-	case first != nil && last != nil && d.parts["middle"] != nil:
-		f.columns, f.apply = d.present("first", "middle", "last"), "squeeze"
+	case d.parts["middle"] != nil:
+		f.columns, f.Apply = d.present("first", "middle", "last"), "squeeze"
 	default:
 		f.columns = d.present("first", "last")
 	}
@@ -163,29 +153,17 @@ func (c *column) holds(other *column) bool {
 	return n*2 > other.profile.filled
 }
 
-// decideRest decides what becomes of the columns that fields, key, organization and status leave over.
+// decideRest decides about the columns that fields, key, organization and status leave over. One whose name is that of
+// a field stays out: both would go into the lead under one key.
 func (d *draft) decideRest() {
-	keys := map[string]bool{"*": true, "importRef": true}
-	for _, f := range d.Fields {
-		keys[f.Key] = true
-	}
-	d.Except = append(slices.Clone(d.twice), headersOf(d.Hidden)...)
-	slices.Sort(d.Except)
 	for _, c := range d.columns {
+		isTaken := slices.ContainsFunc(d.Fields, func(f field) bool { return f.Key == c.header })
 		switch {
-		case c.part != "" || c == d.Key.Column && d.Key.External:
+		case c.part != "" || c == d.Key.Column && d.Key.External || isTaken || c.header == "importRef":
 		case c.profile.filled == 0 && len(d.In.Rows) > 0:
 			d.Empty = append(d.Empty, c.header)
-		case keys[c.header]: // by another column
-			key := c.header
-			for i := 2; keys[key]; i++ {
-				key = c.header + "_" + strconv.Itoa(i)
-			}
-			keys[key] = true
-			d.Fields = append(d.Fields, field{Key: key, columns: []*column{c}})
 		default:
 			d.Names = append(d.Names, c.header)
-			keys[c.header] = true
 		}
 	}
 }
@@ -202,29 +180,27 @@ const (
 	forFilled   = 0.5
 )
 
-// score is what a column is worth for a part, and what that rests on: its name, what the cells add to that, and how
-// many there are. Cells that contradict the name win.
-func (r rule) score(c *column) (score float64, why string) {
+// score is what a column is worth for a part, and the remark where it is a guess: its name, what the cells add to that,
+// and how many there are. Cells that contradict the name win.
+func (r rule) score(c *column) (score float64, guessed string) {
 	p, strength := c.profile, c.name.strength(r.Part)
-	average := ratio(p.total, p.filled)
 	like := p.share(r.Like)
-	byCells := r.Sure > 0 && p.filled > 1 && like >= r.All && p.nothingLike(r.Not...)
-	score = strength + forLikeness*r.Weight*like + forFilled*p.fill()
 	switch {
 	case p.share("object") > 0.5:
+		return 0, ""
 	case p.rows == 0:
-		return strength, "by its name"
-	case p.filled == 0 || like < r.Least || !p.nothingLike(r.Unlike...) || r.Longest > 0 && average > r.Longest:
-	case strength > 0 && r.Weight*like > 0.2:
-		return score, "by name and values"
-	case strength >= secondMost:
-		return score, "by its name"
-	case strength > 0:
-		return score, "? by its name, which may mean other things"
-	case byCells && c.isUnknown():
+		return strength, ""
+	case p.filled == 0 || like < r.Least || !p.nothingLike(r.Unlike...) ||
+		r.Longest > 0 && ratio(p.total, p.filled) > r.Longest:
+		return 0, ""
+	case strength == 0 && c.isUnknown() && r.Sure > 0 && p.filled > 1 && like >= r.All && p.nothingLike(r.Not...):
 		return r.Sure, "? by its values"
+	case strength == 0:
+		return 0, ""
+	case strength < secondMost && r.Weight*like <= 0.2:
+		guessed = "? by its name, which may mean other things"
 	}
-	return 0, ""
+	return strength + forLikeness*r.Weight*like + forFilled*p.fill(), guessed
 }
 
 // isUnknown reports whether the header says nothing, of the lead or of anybody else.
@@ -288,7 +264,7 @@ func (d *draft) chooseKey() (k keyChoice) {
 		p, id := c.profile, identifies(c)
 		isNumber := id >= surePart
 		// Where leads have a number, that of their person says who, not which lead.
-		if id == 0 || identifies(columns[0]) >= surePart && !isNumber {
+		if id == 0 || k.Faults != nil && !isNumber {
 			break
 		}
 		if fault := d.faultOf(c, isNumber); fault == "" {

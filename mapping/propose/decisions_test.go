@@ -65,7 +65,7 @@ func TestSourceSaysWhatAReaderCannotKnow(t *testing.T) {
 	if !strings.Contains(got, want) {
 		t.Error(got)
 	}
-	in = Input{File: "/some/where/Berlin Webinar (3).xlsx", Source: mapping.Source{Format: "xlsx", Sheet: "Leads: all", Columns: []string{"Email"}}, Rows: [][]string{{"a@x.example"}}, Bad: []Unread{{"it is odd", 2, 7}}}
+	in = Input{File: "/some/where/Berlin Webinar (3).xlsx", Source: mapping.Source{Format: "xlsx", Sheet: "Leads: all", Columns: []string{"Email"}}, Rows: [][]string{{"a@x.example"}}, Unread: Unread{2, 7, "it is odd"}}
 	if got := string(propose(t, in).YAML); !strings.Contains(got, "source:\n  sheet: \"Leads: all\"\n") || !strings.Contains(got, "2 more could not be read") ||
 		!strings.Contains(got, "type_key: berlin-webinar-lead ") || strings.Contains(got, "where") {
 		t.Error(got)

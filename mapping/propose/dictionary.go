@@ -28,7 +28,7 @@ type part string
 type rule struct {
 	Part                   part
 	Key, Apply, Format     string // of the content; without key it is joined to another part's
-	Place, Marked          bool
+	Marked                 bool
 	Like                   string
 	Unlike, Not            []string
 	Weight, Least, Longest float64
@@ -48,6 +48,7 @@ type dictionary struct {
 	Forms                             map[string][]string
 	Parts                             []rule
 	Dates                             struct{ Days, Times, Languages []string }
+	Places, Identifiers               []part // of an address; those that any word in front makes another table's
 	Null                              []string
 
 	headers, statuses, words map[string][]sign // by joined words
@@ -228,9 +229,6 @@ func (n name) isSecret() bool {
 	return known().has("secret", strings.Join(n.words, "")) || known().any("secret word", n.words)
 }
 
-// identifiers are parts that any word in front makes another table's: a "Form ID" is not the lead's.
-var identifiers = []part{"recordid", "otherid", "rownumber", "organization", "statusid"}
-
 // inside are the signs of the longest name inside a header all other words of which say nothing of the lead.
 func (d *dictionary) inside(words []string) (signs []sign) {
 	const longest = 6 // words of a phrase
@@ -244,8 +242,8 @@ func (d *dictionary) inside(words []string) (signs []sign) {
 			})
 			for _, s := range d.headers[strings.Join(words[from:from+length], "")] {
 				s.strength *= strength
-				isPlace := slices.ContainsFunc(d.Parts, func(r rule) bool { return r.Part == s.part && r.Place })
-				if strength > 0 && !s.whole && (own || !slices.Contains(identifiers, s.part)) && (!address || isPlace) {
+				if strength > 0 && !s.whole && (own || !slices.Contains(d.Identifiers, s.part)) &&
+					(!address || slices.Contains(d.Places, s.part)) {
 					signs = append(signs, s)
 				}
 			}

@@ -12,9 +12,8 @@ import (
 
 // partsOf is what a file with these headers and no rows comes to: "part=header".
 func partsOf(headers ...string) []string {
-	t := newTable(Input{File: "f.csv", Source: mapping.Source{Format: "csv", Columns: headers}, Complete: true})
 	var list []string
-	d := newDraft(t)
+	d := newDraft(Input{File: "f.csv", Source: mapping.Source{Format: "csv", Columns: headers}, Complete: true})
 	for p, c := range d.parts {
 		list = append(list, string(p)+"="+c.header)
 	}
@@ -89,7 +88,7 @@ func TestALeadIsNoHeader(t *testing.T) {
 				in.Rows = append(in.Rows, strings.Split(line, ","))
 			}
 		}
-		table := newTable(in)
+		table := newDraft(in)
 		if table.Headless != test.headless {
 			t.Errorf("%s: header taken for a lead: %v", test.first, table.Headless)
 		}

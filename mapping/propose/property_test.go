@@ -52,7 +52,7 @@ func inputs() *rapid.Generator[Input] {
 				Sheet:     rapid.SampledFrom([]string{"", "", "Leads 1", "a: #b"}).Draw(t, "sheet"),
 			},
 			Complete: rapid.Bool().Draw(t, "complete"),
-			Bad:      []Unread{{"the row has 3 cells", 1, 7}}[:rapid.IntRange(0, 1).Draw(t, "bad")],
+			Unread:   Unread{rapid.IntRange(0, 1).Draw(t, "bad"), 7, "the row has 3 cells"},
 		}
 		var pools [][]string
 		for range rapid.IntRange(0, 12).Draw(t, "columns") {
@@ -99,7 +99,7 @@ func checkProposal(t failer, in Input) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, p.YAML)
 	}
-	table := newTable(in)
+	table := newDraft(in)
 	if slices.Contains(table.In.Columns, "") && in.Format != "jsonl" {
 		return // no reader takes such a file
 	}

@@ -2,7 +2,7 @@
 //
 // It uses mapping, whose language it writes and whose rules judge the outcome, and reads no file itself:
 //
-//	Input ─▶ table (cells measured) ─▶ draft (which column plays which part) ─▶ YAML ─▶ mapping.Parse ─▶ Proposal
+//	Input ─▶ columns (cells measured) ─▶ draft (which column plays which part) ─▶ YAML ─▶ mapping.Parse ─▶ Proposal
 //
 // A part is given to a column by its name and by its cells: both have a say, and cells that contradict the name win.
 // A new kind of cell or column is a line and its names in dictionary.yaml.
@@ -39,15 +39,15 @@ type Input struct {
 
 	Rows     [][]string // a cell for each column
 	Complete bool       // Rows are all rows of the file
-	Bad      []Unread   // why rows could not be read, which are not in Rows
+	Unread   Unread     // rows that could not be read, which are not in Rows
 	Warnings []string   // of the reader, for people
 	Repeats  int        // rows that are the header once more; they are passed over by any reading
 }
 
-// Unread is why rows could not be read, in words without their cells: how many, and the line of the first.
+// Unread is how many rows could not be read, the line of the first, and why, in words without its cells.
 type Unread struct {
-	Why        string
 	Rows, Line int
+	Why        string
 }
 
 // Proposal is a mapping file of at most 1 MiB, and sentences that say what was decided and what is left to people.
@@ -59,7 +59,7 @@ type Proposal struct {
 // Propose writes a mapping file for the sampled input. Its error says that no column can go into a lead, or that the
 // file would not load.
 func Propose(in Input) (Proposal, error) {
-	d := newDraft(newTable(in))
+	d := newDraft(in)
 	goes := func(c *column) bool { return c.profile.filled > 0 || len(in.Rows) == 0 }
 	if len(in.Columns) > 0 && d.Key.Column == nil && !slices.ContainsFunc(d.columns, goes) {
 		const hint = "export the columns that a sales person needs, such as name, e-mail address and phone number, " +
@@ -77,31 +77,35 @@ const noColumn = "no column of it can go into a lead, except secrets and names t
 
 const nowhere = "imported" // from a file whose name says nothing
 
-// draft is what was decided of a table, before it is written down.
+// draft is a table, and what was decided of it before that is written down. proposal.tmpl has the exported names.
 type draft struct {
-	*table
+	In       Input
+	Headless bool      // the first line was a lead, and the columns have made-up names
+	columns  []*column // those that a mapping can name, in the input's order
+	Null     []string  // cells that count as empty
+
+	// Names of columns: Objects hold objects or lists, Nameless cannot be named in a mapping, no lead should carry
+	// Hidden, Empty hold nothing in the sample, rest sends Names and has to leave Except out.
+	Objects, Nameless, Hidden, Empty, Names, Except []string
+
 	Origin       string // of the leads: words of the file's name
 	Organization organizationChoice
 	Status       *statusChoice // nil: no column is one
 	Key          keyChoice
-	Fields       []field  // the keys of the content that are written out
-	Names        []string // columns that rest sends
-	Except       []string // and those that it has to leave out
-	Empty        []string // columns without a cell in the sample
+	Fields       []field // the keys of the content that are written out
 
 	parts map[part]*column
 }
 
 // newDraft decides from the surest to the least sure: a column that plays one part is not looked at for the next.
-func newDraft(t *table) *draft {
-	d := &draft{
-		table: t, Origin: cmp.Or(strings.Join(fileWords(t.In.File), " "), nowhere), Status: t.chooseStatus(),
-		Organization: t.chooseOrganization(), parts: map[part]*column{},
-	}
-	if d.Status != nil && d.Status.Live {
+func newDraft(in Input) *draft {
+	d := &draft{In: in, Headless: in.NoHeader, parts: map[part]*column{}}
+	d.read()
+	d.Origin = cmp.Or(strings.Join(fileWords(in.File), " "), nowhere)
+	if d.Status = d.chooseStatus(); d.Status != nil && d.Status.Live {
 		d.Status.Column.part = "status"
 	}
-	if d.Organization.Live {
+	if d.Organization = d.chooseOrganization(); d.Organization.Live {
 		d.Organization.Column.part = "organization"
 	}
 	d.assignParts()
@@ -117,7 +121,7 @@ var proposalText string
 // proposal is parsed when it is first needed: few runs propose anything.
 var proposal = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"plural": english.Plural, "quoted": quoted, "scalar": scalar, "sayNames": sayNames, "headersOf": headersOf,
+		"plural": english.Plural, "quoted": quoted, "scalar": scalar, "sayNames": sayNames,
 		"fileShown": fileShown, "statuses": func() string { return strings.Join(mapping.Statuses(), ", ") },
 		"fewest": func() int { return fewestRows }, "slug": slug,
 		"capital": func(s string) string { return strings.ToUpper(s[:1]) + s[1:] },
@@ -149,32 +153,13 @@ func (d *draft) execute(name string) string {
 // Source is what a reader would not find out by itself.
 func (d *draft) Source() string { return d.execute("source") }
 
-// Unread is how many rows could not be read.
-func (d *draft) Unread() (n int) {
-	for _, u := range d.In.Bad {
-		n += u.Rows
-	}
-	return n
-}
-
-// Value is the field's value in YAML.
-func (f field) Value() string {
+// From is the text of the field's columns.
+func (f field) From() string {
 	var all []string
 	for _, c := range f.columns {
 		all = append(all, c.placeholder())
 	}
-	from := quoted(strings.Join(all, " "))
-	if f.apply == "" && f.format == "" {
-		return from
-	}
-	v := "{from: " + from
-	if f.apply != "" {
-		v += ", apply: [" + scalar(f.apply) + "]"
-	}
-	if f.format != "" {
-		v += ", format: " + f.format
-	}
-	return v + "}"
+	return strings.Join(all, " ")
 }
 
 // shown is a name for comments and notes: short, and on one line whatever it holds.
@@ -235,24 +220,17 @@ const guess = "? "
 
 // and joins remarks that hold something. One of them that is a guess makes all of them one.
 func and(remarks ...string) string {
-	var said []string
-	mark := ""
-	for _, r := range remarks {
-		text, isGuess := strings.CutPrefix(r, guess)
-		if isGuess {
-			mark = guess
-		}
-		if text != "" {
-			said = append(said, text)
-		}
+	said := strings.Join(slices.DeleteFunc(remarks, func(r string) bool { return r == "" }), "; ")
+	if plain := strings.ReplaceAll(said, guess, ""); plain != said {
+		return guess + plain
 	}
-	return mark + strings.Join(said, "; ")
+	return said
 }
 
 // Empties says in how many rows the columns hold nothing, or "".
-func (t *table) Empties(columns ...*column) string {
+func (d *draft) Empties(columns ...*column) string {
 	empty := 0
-	for i := range t.In.Rows {
+	for i := range d.In.Rows {
 		if !slices.ContainsFunc(columns, func(c *column) bool { return c.cells[i] != "" }) {
 			empty++
 		}
@@ -260,5 +238,5 @@ func (t *table) Empties(columns ...*column) string {
 	if empty == 0 {
 		return ""
 	}
-	return "empty in " + humanize.Comma(int64(empty)) + " of " + english.Plural(len(t.In.Rows), "row", "")
+	return "empty in " + humanize.Comma(int64(empty)) + " of " + english.Plural(len(d.In.Rows), "row", "")
 }

@@ -70,8 +70,8 @@ func (s *statusChoice) Open() (open []string) {
 }
 
 // chooseStatus picks the column with the most known words, or one that is called status, to be offered.
-func (t *table) chooseStatus() (best *statusChoice) {
-	for _, c := range t.columns {
+func (d *draft) chooseStatus() (best *statusChoice) {
+	for _, c := range d.columns {
 		if s := statusOf(c); s != nil && (best == nil || s.score > best.score) {
 			best = s
 		}
@@ -138,26 +138,24 @@ type organizationChoice struct {
 
 // chooseOrganization picks the column that says so most surely: IDs are few for many leads. Names of dealers and the
 // numbers of other systems need a person.
-func (t *table) chooseOrganization() (best organizationChoice) {
+func (d *draft) chooseOrganization() (best organizationChoice) {
 	most := 0.0
-	for _, c := range t.columns {
+	for _, c := range d.columns {
 		p, strength := c.profile, c.name.strength("organization")
-		named, sure := strength >= leastScore, strength >= surePart
-		o := organizationChoice{Column: c}
+		sure, ids := strength >= surePart, p.share("uuid")
+		o := organizationChoice{Column: c, Why: "says where, but not by the service's IDs"}
+		score := strength + ids + forFilled*p.fill()
 		switch {
+		case strength < leastScore:
+			continue
 		case sure && p.rows == 0:
 			o.Live, o.Why = true, "? by its name: no row was there to look at"
-		case p.filled == 0:
-			continue
-		case named && p.share("uuid") >= 0.9 && (p.filled < 20 || p.distinct < p.filled):
+		case ids >= 0.9 && (p.filled < 20 || p.distinct < p.filled):
 			o.Live, o.Why = true, "? "+english.Plural(p.distinct, "dealer", "")+": the service's own IDs?"
-		case sure && p.share("solid") >= 0.9,
-			named && c.name.strength("company") == 0 && p.nothingLike("email", "date", "yesno"):
-			o.Why = "says where, but not by the service's IDs"
-		default:
+		case p.filled == 0, (!sure || p.share("solid") < 0.9) &&
+			(c.name.strength("company") > 0 || !p.nothingLike("email", "date", "yesno")):
 			continue
 		}
-		score := strength + p.share("uuid") + forFilled*p.fill()
 		if o.Live {
 			score += 2
 		}

@@ -24,57 +24,46 @@ type column struct {
 	name    name
 	profile *profile
 	part    part   // what it was found to be, or ""
-	why     string // what that rests on
+	why     string // the remark where that is a guess
 }
 
-// table is the input as the proposal sees it. Exported names are those that proposal.tmpl has, here and in a draft.
-type table struct {
-	In       Input
-	Headless bool      // the first line was a lead, and the columns have made-up names
-	columns  []*column // those that a mapping can name, in the input's order
-	Objects  []string  // headers of those that hold objects or lists
-	Nameless []string  // headers that no mapping can name
-	twice    []string  // those that are there twice, which rest must leave out
-	Null     []string  // cells that count as empty
-	Hidden   []*column // columns whose cells no lead should carry
-}
-
-func newTable(in Input) *table {
-	t := &table{In: in, Headless: in.NoHeader}
+// read takes the columns of the input, those that a mapping can name.
+func (d *draft) read() {
+	in := d.In
 	if in.Format != "jsonl" && !in.NoHeader && BeginsWithLead(in.Columns, in.Rows) {
-		t.Headless = true
-		t.In.Rows = append([][]string{in.Columns}, in.Rows...)
-		t.In.Columns = nil
+		d.Headless = true
+		d.In.Rows = append([][]string{in.Columns}, in.Rows...)
+		d.In.Columns = nil
 		for i := range in.Columns {
-			t.In.Columns = append(t.In.Columns, "col"+strconv.Itoa(i+1))
+			d.In.Columns = append(d.In.Columns, "col"+strconv.Itoa(i+1))
 		}
 	}
-	t.findNull()
+	d.findNull()
 	times := map[string]int{}
-	for _, header := range t.In.Columns {
+	for _, header := range d.In.Columns {
 		times[header]++
 	}
-	for i, header := range t.In.Columns {
+	for i, header := range d.In.Columns {
 		switch {
 		case strings.HasPrefix(header, reserved+"_") || in.Format == "jsonl" && header == reserved:
 		case times[header] > 1 || !nameable(header):
-			t.Nameless = append(t.Nameless, header)
-			if times[header] > 1 && strings.TrimSpace(header) != "" && !slices.Contains(t.twice, header) {
-				t.twice = append(t.twice, header)
+			d.Nameless = append(d.Nameless, header)
+			if times[header] > 1 && strings.TrimSpace(header) != "" && !slices.Contains(d.Except, header) {
+				d.Except = append(d.Except, header)
 			}
 		default:
-			cells := cellsOf(t.In.Rows, i, t.Null)
+			cells := cellsOf(d.In.Rows, i, d.Null)
 			c := &column{header: header, cells: cells, name: readName(header), profile: measure(cells)}
 			if c.name.isSecret() {
-				t.Hidden = append(t.Hidden, c)
+				d.Hidden, d.Except = append(d.Hidden, header), append(d.Except, header)
 				continue
 			}
-			if t.columns = append(t.columns, c); c.profile.share("object") > 0.5 {
-				t.Objects = append(t.Objects, header)
+			if d.columns = append(d.columns, c); c.profile.share("object") > 0.5 {
+				d.Objects = append(d.Objects, header)
 			}
 		}
 	}
-	return t
+	slices.Sort(d.Except)
 }
 
 // BeginsWithLead reports whether the first line of a table is a lead and no header: it has an e-mail address, or hardly
@@ -130,26 +119,18 @@ func cellsOf(rows [][]string, column int, null []string) []string {
 
 // findNull finds the well-known words for "nothing" that the cells hold, but not in columns of names: there are people
 // called Null.
-func (t *table) findNull() {
-	for i, header := range t.In.Columns {
+func (d *draft) findNull() {
+	for i, header := range d.In.Columns {
 		if readName(header).strength("first", "last", "full") > 0 {
 			continue
 		}
-		for _, cell := range cellsOf(t.In.Rows, i, t.Null) {
-			if slices.Contains(known().Null, cell) && !slices.Contains(t.Null, cell) {
-				t.Null = append(t.Null, cell)
+		for _, cell := range cellsOf(d.In.Rows, i, d.Null) {
+			if slices.Contains(known().Null, cell) && !slices.Contains(d.Null, cell) {
+				d.Null = append(d.Null, cell)
 			}
 		}
 	}
-	slices.Sort(t.Null)
-}
-
-func headersOf(columns []*column) []string {
-	var headers []string
-	for _, c := range columns {
-		headers = append(headers, c.header)
-	}
-	return headers
+	slices.Sort(d.Null)
 }
 
 // placeholder is the text that stands for the column's cell.
@@ -287,7 +268,7 @@ func (c *column) dateStep() (step, remark string) {
 	first := fits[0].name
 	for _, other := range fits {
 		if other.name[0] != first[0] {
-			return "", "? as it is: day or month first? Say apply: [" + quoted("date:"+first) + "] or [" +
+			return "", "? as it is: the day or the month may be first; say apply: [" + quoted("date:"+first) + "] or [" +
 				quoted("date:"+other.name) + "]"
 		}
 	}

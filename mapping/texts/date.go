@@ -1,6 +1,7 @@
 package texts
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"maps"
@@ -86,16 +87,11 @@ func readForm(layout string) (dateForm, *Fault) {
 	if form, known := countedForms[layout]; known {
 		return form, nil
 	}
-	bare, language, named := strings.Cut(layout, "@")
+	bare, language, _ := strings.Cut(layout, "@")
 	forms, out, problem := readLayout(bare)
-	if problem != nil {
+	english, unknown := translator(forms, language)
+	if problem = cmp.Or(problem, unknown); problem != nil {
 		return dateForm{}, problem
-	}
-	english := func(s string) string { return s }
-	if named {
-		if english, problem = translator(forms, language); problem != nil {
-			return dateForm{}, problem
-		}
 	}
 	read := func(s string) (string, bool) {
 		s = english(s)
@@ -163,8 +159,8 @@ func IsDate(s string) bool {
 }
 
 // namesText are the names of months in the languages whose headers and statuses init knows, from the Unicode CLDR by
-// way of go-playground/locales: language, English name, the others in small letters. The first three letters of a name
-// are one, too, where no other begins so.
+// way of go-playground/locales: a language and its names of the twelve months in small letters. The first three letters
+// of a name are one, too, where no other begins so.
 //
 //go:embed names.csv
 var namesText string
@@ -175,35 +171,31 @@ type monthNames struct {
 	form    func() *regexp.Regexp // a name that is a word of its own; it takes a millisecond
 }
 
-var languages = sync.OnceValue(func() map[string]*monthNames {
-	all := map[string]*monthNames{}
+var languages = sync.OnceValue(func() map[string]monthNames {
+	const end = `[^\p{L}\p{M}]|\p{Han}|\p{Hangul}` // of a word; these scripts part words by nothing
+	all := map[string]monthNames{}
 	for line := range strings.Lines(namesText) {
-		row := strings.Split(strings.TrimSpace(line), ",")
-		if all[row[0]] == nil {
-			all[row[0]] = newMonthNames()
+		row, english := strings.Split(strings.TrimSpace(line), ","), map[string]string{}
+		for i, names := range row[1:] {
+			for name := range strings.SplitSeq(names, "|") {
+				english[name] = time.Month(i + 1).String()
+			}
 		}
-		for name := range strings.SplitSeq(row[2], "|") {
-			all[row[0]].english[name] = row[1]
-		}
+		longest := slices.SortedFunc(maps.Keys(english), func(a, b string) int { return len(b) - len(a) })
+		form := `(?i)(?:^|` + end + `)(` + strings.Join(longest, "|") + `)(?:` + end + `|$)`
+		all[row[0]] = monthNames{english, spelling.Form(form)}
 	}
 	return all
 })
 
-func newMonthNames() *monthNames {
-	m := &monthNames{english: map[string]string{}}
-	m.form = sync.OnceValue(func() *regexp.Regexp {
-		const end = `[^\p{L}\p{M}]|\p{Han}|\p{Hangul}` // of a word; these scripts part words by nothing
-		longest := slices.SortedFunc(maps.Keys(m.english), func(a, b string) int { return len(b) - len(a) })
-		return regexp.MustCompile(`(?i)(?:^|` + end + `)(` + strings.Join(longest, "|") + `)(?:` + end + `|$)`)
-	})
-	return m
-}
-
 // translator makes English of the month in dates of some forms, which it changes: names are whole there and here, and
-// a point behind one counts nowhere.
+// a point behind one counts nowhere. Without a language they are English already.
 func translator(forms []string, language string) (func(string) string, *Fault) {
-	months := languages()[language]
-	if months == nil {
+	if language == "" {
+		return strings.TrimSpace, nil
+	}
+	months, known := languages()[language]
+	if !known {
 		return nil, Unknown("language of dates "+Quote(language), language, slices.Sorted(maps.Keys(languages())))
 	}
 	for i, form := range forms {
@@ -237,34 +229,30 @@ const (
 // readLayout reads a layout, in letters or as Go's reference date, which has digits:
 // the forms of package time that it stands for, and the one to write the date in.
 func readLayout(layout string) (forms []string, out string, problem *Fault) {
-	text := ""
-	forms = []string{layout}
-	switch letters := !strings.ContainsAny(layout, "0123456789"); {
+	form, text := layout, ""
+	switch {
 	case len(layout) > maxLayout:
 		text = "the layout is too long"
 	case strings.TrimSpace(layout) != layout:
 		text = "the layout begins or ends with white space"
-	case letters:
-		form, unknown := fromLetters(layout)
-		if unknown != "" {
-			text = strconv.Quote(unknown) + " means no part of a date"
-		}
-		forms = []string{form}
-		for _, other := range [][2]string{{"PM", "pm"}, {"Z07:00", "Z0700"}, {"Z07:00", "Z07"}} {
-			for _, form := range forms {
-				if strings.Contains(form, other[0]) {
-					forms = append(forms, strings.ReplaceAll(form, other[0], other[1]))
-				}
-			}
-		}
+	case !strings.ContainsAny(layout, "0123456789"):
+		form, text = fromLetters(layout)
 	case strings.Contains(layout, "MST"):
 		text = "names of time zones have several meanings"
 	}
 	if text == "" {
-		out, text = outputOf(forms[0])
+		out, text = outputOf(form)
 	}
 	if text != "" {
 		return nil, "", NewFault(text, layoutHint)
+	}
+	forms = []string{form}
+	for _, other := range [][2]string{{"PM", "pm"}, {"Z07:00", "Z0700"}, {"Z07:00", "Z07"}} {
+		for _, form := range forms {
+			if strings.Contains(form, other[0]) {
+				forms = append(forms, strings.ReplaceAll(form, other[0], other[1]))
+			}
+		}
 	}
 	return forms, out, nil
 }
@@ -284,7 +272,7 @@ var minuteForms = map[string]string{"m": "4", "M": "4", "mm": "04", "MM": "04"}
 
 // fromLetters is a layout in letters as Go's reference date. A letter that stands for nothing is a fault: it may be a
 // part in another program's layouts. Words between quotes are none, as Java writes them.
-func fromLetters(s string) (layout, unknown string) {
+func fromLetters(s string) (layout, fault string) {
 	last := "" // part of the date
 	for s != "" {
 		if word := words().FindStringSubmatch(s); word != nil {
@@ -305,7 +293,7 @@ func fromLetters(s string) (layout, unknown string) {
 		case behindSecond && run[0] == 'S' && strings.ContainsAny(layout[len(layout)-1:], ".,"):
 			form = strings.Repeat("0", len(run))
 		case form == "":
-			return "", run
+			return "", strconv.Quote(run) + " means no part of a date"
 		}
 		layout += form
 		last = form
@@ -316,48 +304,27 @@ func fromLetters(s string) (layout, unknown string) {
 // words are like that as the layout has between quotes.
 var words = spelling.Form(`^'([^']*)'`)
 
-// dateParts are the parts of a date, the larger first.
-var dateParts = [...]struct {
-	name string
-	of   func(time.Time) int
-}{
-	{"year", time.Time.Year},
-	{"month", func(t time.Time) int { return int(t.Month()) }},
-	{"day", time.Time.Day},
-	{"hour", time.Time.Hour},
-	{"minute", time.Time.Minute},
-	{"second", time.Time.Second},
-}
-
-// outputOf is the form in which dates of a layout are written, or what is wrong with it: it has to tell the day, no
-// part of a time without the larger ones, and every part in full.
+// outputOf is the form in which dates of a layout are written, or what is wrong with it: it has to tell the whole day,
+// and of a time of day each part with the larger ones.
 func outputOf(form string) (out, fault string) {
-	var read [len(probes)]time.Time
-	for i, probe := range probes {
-		var err error
-		if read[i], err = time.Parse(form, probe.Format(form)); err != nil {
-			return "", "the layout does not tell the parts of a date"
-		}
+	var read time.Time
+	tells := func(parts string) bool { // and no others
+		return !slices.ContainsFunc(probes[:], func(probe time.Time) bool {
+			want, _ := time.Parse(parts, probe.Format(parts))
+			var err error
+			read, err = time.Parse(form, probe.Format(form))
+			return err != nil || read.Format(time.DateTime) != want.Format(time.DateTime)
+		})
 	}
-	nothing, _ := time.Parse("", "")
-	told := [len(dateParts)]bool{}
-	for i, part := range slices.Backward(dateParts[:]) {
-		told[i] = true
-		isThere := i < 3 || i+1 < len(told) && told[i+1]
-		for j, probe := range probes {
-			told[i] = told[i] && part.of(read[j]) == part.of(probe)
-			isThere = isThere || part.of(read[j]) != part.of(nothing)
-		}
-		if isThere && !told[i] {
-			return "", "the layout does not tell the " + part.name
-		}
+	switch {
+	case tells(time.DateOnly):
+		return time.DateOnly, ""
+	case !tells("2006-01-02 15") && !tells("2006-01-02 15:04") && !tells(time.DateTime):
+		return "", "the layout tells no whole date, or part of a time without the larger ones"
 	}
-	out = time.DateOnly
-	if told[3] {
-		out += "T15:04:05.999999999"
-		if _, offset := read[0].Zone(); offset != 0 {
-			out += "Z07:00"
-		}
+	out = "2006-01-02T15:04:05.999999999"
+	if _, offset := read.Zone(); offset != 0 {
+		out += "Z07:00"
 	}
 	return out, ""
 }

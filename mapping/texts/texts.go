@@ -123,11 +123,8 @@ func Unknown(what, word string, known []string) *Fault {
 	return NewFault("unknown "+what, cmp.Or(spelling.Hint(word, known), "known here: "+strings.Join(known, ", ")))
 }
 
-// MaxQuoted is how many characters of a word are shown.
-const MaxQuoted = 64
-
-// Quote shows a word of the file, cut when it is long.
-func Quote(word string) string { return fmt.Sprintf("%q", Shortened(word, MaxQuoted)) }
+// Quote shows a word of the file, cut when it has more than 64 characters.
+func Quote(word string) string { return fmt.Sprintf("%q", Shortened(word, 64)) }
 
 // Shortened is s, cut when it has more than n characters.
 func Shortened(s string, n int) string {

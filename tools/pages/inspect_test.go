@@ -187,17 +187,6 @@ func (w *witness) hear(event any) {
 	}
 }
 
-// first is where the first of some links on a page leads.
-func (b *browser) first(t *testing.T, address, links string) string {
-	t.Helper()
-	ctx, _, shut := b.tab(t, looks()[0], address)
-	defer shut()
-	must(t, chromedp.Do(ctx, chromedp.Navigate(address)))
-	to, err := chromedp.Run(ctx, chromedp.Evaluate[string](fmt.Sprintf("document.querySelector(%q).href", links)))
-	must(t, err)
-	return to
-}
-
 // frame is a page without faults, but for what a test puts into its head and body.
 func frame(head, body string) string {
 	return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">

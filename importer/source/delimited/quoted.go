@@ -19,10 +19,6 @@ type quoted struct {
 	loneCR bool   // a CR is alone outside quotes
 }
 
-func (q *quoted) reset() {
-	*q = quoted{delim: q.delim, escape: q.escape, text: q.text[:0], ends: q.ends[:0]}
-}
-
 func (q *quoted) add(line []byte) {
 	q.lines++
 	for rest, more := line, true; more; {

@@ -245,7 +245,7 @@ func (r *Reader) record() (size int, p *rows.Problem) {
 		p = r.split(lines.Body(line))
 	}
 	if p == nil {
-		p = r.in.BadText(size)
+		p = r.in.BadText(r.in.Bytes(size), r.in.Number)
 	}
 	return size, p
 }
@@ -273,7 +273,7 @@ func (r *Reader) split(record []byte) *rows.Problem {
 // cells than the header, the line behind may be inside quotes: the file is lost there.
 func (r *Reader) splitQuoted() (size int, p *rows.Problem) {
 	q := &r.quoted
-	q.reset()
+	*q = quoted{delim: q.delim, escape: q.escape, text: q.text[:0], ends: q.ends[:0]}
 	for q.lines == 0 || q.open && !q.stray {
 		line, err := r.in.Line(size)
 		if err != nil {

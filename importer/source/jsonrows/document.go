@@ -28,10 +28,10 @@ const (
 
 // survey is what the beginning of a text says about the object that it begins with.
 type survey struct {
-	lists   []list
-	members int
-	size    int // bytes of the object, 0 where its end is not in sight
-	broken  bool
+	lists  []list // members that are lists of objects, or empty
+	alone  bool   // the object has one member at most
+	size   int    // bytes of the object, 0 where its end is not in sight
+	broken bool
 }
 
 // list is a member that is one.
@@ -41,23 +41,20 @@ type list struct {
 	filled bool // its first element is an object; else it is empty
 }
 
+func (l list) isNamed() bool { return slices.Contains(listNames, l.name) }
+
 // surveyOf looks at the members of the object that a text begins with, as far as the text goes.
 func surveyOf(text []byte) survey {
 	s, d := survey{}, lenient(text)
-	_, err := d.ReadToken()
+	t, err := d.ReadToken()
 	for err == nil && d.StackDepth() > 0 {
-		var t jsontext.Token
-		if t, err = d.ReadToken(); err != nil || t.Kind() != '"' || d.StackDepth() > 1 {
-			continue // inside a list, or at the end
-		}
-		name := t.String()
-		if s.members++; d.PeekKind() != '[' {
-			err = d.SkipValue()
+		_, read := d.StackIndex(1)
+		s.alone = read <= 2 // a name and a value
+		if t, err = d.ReadToken(); t.Kind() != '[' || d.StackDepth() != 2 {
 			continue
 		}
-		_, _ = d.ReadToken() // that was seen
 		if first := d.PeekKind(); first == '{' || first == ']' {
-			s.lists = append(s.lists, list{name, int(d.InputOffset()) - 1, first == '{'})
+			s.lists = append(s.lists, list{d.StackPointer().LastToken(), int(d.InputOffset()) - 1, first == '{'})
 		}
 	}
 	if err == nil {
@@ -81,9 +78,8 @@ func (s *survey) fitting(asked string) (lists []list) {
 			lists = append(lists, l)
 		}
 	}
-	named := slices.IndexFunc(s.lists, func(l list) bool { return asked == "" && slices.Contains(listNames, l.name) })
-	if len(lists) == 0 && named >= 0 {
-		lists = s.lists[named : named+1]
+	if known := slices.IndexFunc(s.lists, list.isNamed); len(lists) == 0 && asked == "" && known >= 0 {
+		lists = s.lists[known : known+1]
 	}
 	return lists
 }
@@ -108,7 +104,7 @@ func listIn(in *lines.Window, asked string) (*list, error) {
 	case several && len(lists) == 0 && (s.broken || s.size == 0 && whole):
 		return nil, nil // a line of JSON Lines that is broken or cut
 	case several:
-	case len(lists) == 0 || s.members > 1 && !slices.ContainsFunc(s.lists, list.isNamed) || s.size > 0 && !whole:
+	case len(lists) == 0 || !s.alone && !slices.ContainsFunc(s.lists, list.isNamed) || s.size > 0 && !whole:
 		return nil, nil // a row
 	}
 	switch {
@@ -128,59 +124,42 @@ func listIn(in *lines.Window, asked string) (*list, error) {
 	return &lists[0], nil
 }
 
-func (l list) isNamed() bool { return slices.Contains(listNames, l.name) }
-
 // document reads the elements of one JSON list, which is the whole document or a member of the object that is.
 type document struct {
-	in      *lines.Window
-	json    *jsontext.Decoder
-	objects *objects
-
-	before  []byte         // is read before the text
-	start   int64          // place in the text at which the decoder's own begins
-	left    int            // bytes that may be read for the present value
-	compact jsontext.Value // the present element without white space
-	asked   bool           // the list was named
-	err     error          // what ended the reading: a *rows.LostError, or one of reading
-	broken  error          // one of reading that the decoder has met
+	in    *lines.Window
+	json  *jsontext.Decoder
+	left  int   // bytes that may be read for the present value
+	asked bool  // the list was named
+	err   error // what ended the reading: io.EOF, a *rows.LostError, or one of reading
 }
 
-// openDocument begins behind the bracket of the list. What is before it in the document was seen; the decoder takes
-// a member without a name for it.
-func openDocument(in *lines.Window, of *list, o rows.Options, found *rows.Found) (*document, error) {
-	d := &document{in: in, objects: newObjects("element", o, found), asked: o.List != ""}
-	in.Widen()
-	if of != nil {
-		if in.Pass(of.at); !of.isNamed() && !d.asked {
-			found.Warn("the rows are those of the list %q; the members beside it are not read", of.name)
-		}
-		d.before = []byte(`{"":`)
-	}
-	d.start = in.Offset - int64(len(d.before))
+// openDocument begins behind the list's bracket, which is the first, or that of a member.
+func openDocument(in *lines.Window, member *list, o rows.Options, found *rows.Found) *document {
+	d := &document{in: in, asked: o.List != ""}
 	d.json = jsontext.NewDecoder(d, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	for range d.before[:min(2, len(d.before))] {
+	at := 0
+	if member != nil {
+		if at = member.at; !member.isNamed() && !d.asked {
+			found.Warn("the rows are those of the list %q; the members beside it are not read", member.name)
+		}
+	}
+	for d.err == nil && d.json.InputOffset() <= int64(at) {
 		d.token()
 	}
-	d.token()
-	return d, d.err
+	return d
 }
 
 var errHuge = errors.New("a value in it is too long")
 
 // Read gives the decoder the text, as much of it as one value may have.
 func (d *document) Read(p []byte) (int, error) {
-	if len(d.before) > 0 {
-		n := copy(p, d.before)
-		d.before = d.before[n:]
-		return n, nil
-	}
 	if d.left <= 0 {
 		return 0, errHuge
 	}
 	if len(d.in.Text()) == 0 {
 		if err := d.in.More(); err != nil {
 			if !errors.Is(err, io.EOF) {
-				d.broken = err
+				d.err = err
 			}
 			return 0, err
 		}
@@ -191,40 +170,37 @@ func (d *document) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Line is the line of the next value, once the decoder has looked at it.
-func (d *document) Line() int {
+// line is that of the next value, once the decoder has looked at it.
+func (d *document) line() int {
 	ahead := bytes.TrimLeft(d.json.UnreadBuffer(), white+",:")
 	return d.in.Number - bytes.Count(ahead, []byte{'\n'})
 }
 
-// lose says why nothing behind this place can be read.
+// lose says why nothing behind this place can be read, unless the reading itself has ended.
 func (d *document) lose(why error) {
 	var syntax *jsontext.SyntacticError
+	text := why.Error()
 	switch {
 	case d.err != nil:
 		return
-	case d.broken != nil:
-		d.err = d.broken
-		return
 	case errors.Is(why, io.ErrUnexpectedEOF), errors.Is(why, io.EOF):
-		why = errors.New("the file ends within its list: it was cut")
+		text = "the file ends within its list: it was cut"
 	case errors.Is(why, errHuge):
-		why = errHuge
+		text = errHuge.Error()
 	case errors.As(why, &syntax): // whose text quotes the file
-		why = fmt.Errorf("it is not valid JSON at byte offset %d of the text", d.start+syntax.ByteOffset)
+		text = fmt.Sprintf("it is not valid JSON at its byte offset %d", syntax.ByteOffset)
 	}
-	text := "the JSON document cannot be read any further: " + why.Error()
-	d.err = &rows.LostError{Line: d.Line(), Text: text, Err: why}
+	d.err = &rows.LostError{Line: d.line(), Text: "the JSON document cannot be read any further: " + text}
 }
 
 // token goes on to the next token.
-func (d *document) token() jsontext.Token {
+func (d *document) token() jsontext.Kind {
 	d.left = d.in.Max
 	t, err := d.json.ReadToken()
 	if err != nil {
 		d.lose(err)
 	}
-	return t
+	return t.Kind()
 }
 
 // peek gives the kind of the next value.
@@ -233,57 +209,29 @@ func (d *document) peek() jsontext.Kind {
 	return d.json.PeekKind()
 }
 
-// Next reads the next element that holds data.
-func (d *document) Next(r *rows.Row) error {
-	for open := r.Header; d.err == nil; r.Clear(open) {
-		if d.element(r); d.err == nil && !d.objects.blank(r) {
-			return nil
-		}
-	}
-	return d.err
-}
-
-func (d *document) element(r *rows.Row) {
-	if d.peek() == ']' {
+// element is the next one of the list, and the line on which it begins.
+func (d *document) element() (element []byte, line int, err error) {
+	if d.err == nil && d.peek() == ']' {
 		d.end()
-		return
 	}
-	r.Line = d.Line()
-	element, err := d.json.ReadValue()
-	if err != nil {
+	if d.err != nil {
+		return nil, 0, d.err
+	}
+	line = d.line()
+	if element, err = d.json.ReadValue(); err != nil {
 		d.lose(err)
-		return
 	}
-	d.compact = append(d.compact[:0], element...)
-	_ = d.compact.Compact() // the decoder has found it to be valid
-	r.Size, r.Raw = len(element), string(d.compact)
-	bad := d.in.BadTextAt(element, r.Line, d.start+d.json.InputOffset()-int64(len(element)))
-	if r.Problem = d.objects.judge(d.compact, r.Size, d.in.Limit, bad, r); r.Problem != nil && r.Text == "" {
-		r.Raw = lines.Readable(d.compact[:min(len(d.compact), d.in.Max)])
-		r.Text = r.Raw
-	}
+	return element, line, d.err
 }
 
-// end passes over the end of the list and what follows it: the members behind it, which were perhaps too far away to be
-// seen before any row was given.
+// end passes over what follows the rows: the end of their list and the members behind it, which were perhaps too far
+// away to be seen before any row was given.
 func (d *document) end() {
-	d.token()
-	for d.err == nil && d.json.StackDepth() > 0 {
-		name := d.token()
-		if name.Kind() == '}' {
-			break
-		}
-		text := name.String()
-		if isList := d.peek() == '['; isList {
-			if d.token(); d.peek() == '{' && !d.asked {
-				d.lose(fmt.Errorf("it holds a second list of objects, %q: name the one that holds the rows with --list",
-					text))
-			}
-		} else {
-			d.token()
-		}
-		for d.err == nil && d.json.StackDepth() > 1 {
-			d.token()
+	for d.token(); d.err == nil && d.json.StackDepth() > 0; {
+		list := d.token() == '[' && d.json.StackDepth() == 2
+		if list && !d.asked && d.peek() == '{' {
+			d.lose(fmt.Errorf("it holds a second list of objects, %q: name the one that holds the rows with --list",
+				d.json.StackPointer().LastToken()))
 		}
 	}
 	if d.err != nil {

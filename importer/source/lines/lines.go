@@ -29,10 +29,9 @@ var ErrTooLong = errors.New("record too long")
 // Window shows the text of a file from the start of the present record on. It grows to twice what a record may have
 // at most, or a block, and no further.
 type Window struct {
-	Limit  int   // bytes a record, without cells in quotes
-	Max    int   // bytes a record at most
-	Number int   // physical line on which the window starts, from 1
-	Offset int64 // place in the text at which it starts
+	Limit  int // bytes a record, without cells in quotes
+	Max    int // bytes a record at most
+	Number int // physical line on which the window starts, from 1
 
 	in         io.Reader
 	buf        []byte
@@ -139,7 +138,6 @@ func (w *Window) Pass(n int) {
 		w.within = w.buf[w.start+n-1] != '\n'
 	}
 	w.Number += bytes.Count(w.buf[w.start:w.start+n], []byte{'\n'})
-	w.Offset += int64(n)
 	w.start += n
 }
 
@@ -299,13 +297,9 @@ func byteOrderMark(head []byte) (label string) {
 	return ""
 }
 
-// BadText finds what no text holds in the first n bytes of the window.
-func (w *Window) BadText(n int) *rows.Problem { return w.BadTextAt(w.Bytes(n), w.Number, w.Offset) }
-
-// BadTextAt finds what no text holds in a record that begins on this line, at this place in the text: a NUL, or bytes
-// that are none of the file's encoding, or seem to be UTF-8 instead. A decoder puts U+FFFD for the former; no U+FFFD is
-// taken for a character then.
-func (w *Window) BadTextAt(record []byte, line int, offset int64) *rows.Problem {
+// BadText finds what no text holds in a record that begins on this line: a NUL, or bytes that are none of the file's
+// encoding, or seem to be UTF-8 instead. A decoder puts U+FFFD for the former; no U+FFFD is taken for a character then.
+func (w *Window) BadText(record []byte, line int) *rows.Problem {
 	label, named, bad := w.charset.label, "UTF-8", len(record)
 	if label == utf8Label {
 		bad = firstInvalid(record)
@@ -318,16 +312,12 @@ func (w *Window) BadTextAt(record []byte, line int, offset int64) *rows.Problem 
 	where := func(i int) string {
 		line += bytes.Count(record[:i], []byte{'\n'})
 		column := utf8.RuneCount(record[bytes.LastIndexByte(record[:i], '\n')+1:i]) + 1
-		if label == utf8Label {
-			return fmt.Sprintf(" at byte offset %d of the file, line %d, character %d of the line", offset+int64(i),
-				line, column)
-		}
 		return fmt.Sprintf(" on line %d, character %d of the line", line, column)
 	}
 	if nul := bytes.IndexByte(record, 0); nul >= 0 && nul < bad {
 		const hint = "export the file again; text in UTF-16 without a byte order mark needs --encoding utf-16le or " +
 			"--encoding utf-16be"
-		return rows.Flaw("nul", "the row holds a NUL byte,"+where(nul), hint)
+		return rows.Flaw("nul", "the row holds a NUL byte"+where(nul), hint)
 	}
 	if bad < len(record) {
 		return rows.Flaw("encoding", "the row is not "+named+where(bad), encodingHint(label))

@@ -125,8 +125,6 @@ type Reader interface {
 	// Next reads the next row that holds data into r, which is clear. Its error is io.EOF after the last one, a
 	// *LostError, or one of reading; it comes again ever after.
 	Next(r *Row) error
-	// Line is the line, or the sheet's row, that was read last.
-	Line() int
 }
 
 // Fault is a cell that cannot be taken as it is written.

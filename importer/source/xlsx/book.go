@@ -35,26 +35,17 @@ type damage string
 
 func (d damage) Error() string { return string(d) }
 
-// All that is said of workbooks that are damaged, or larger than any that Excel writes.
+// What is said in several places of workbooks that are damaged, or larger than any that Excel writes.
 var (
-	errManyParts = damage(fmt.Sprintf("the workbook holds more than %d parts", maxParts))
 	errUnpacked  = damage(fmt.Sprintf("the workbook has more than %d bytes when it is unpacked", MaxUnpacked))
 	errGrowth    = damage(fmt.Sprintf("the workbook grows more than %d times when it is unpacked", maxRatio))
-	errSmallPart = damage(fmt.Sprintf("a part that describes the workbook has more than %d bytes", maxSmallPart))
 	errManyTexts = damage(fmt.Sprintf("the texts that the workbook's cells share have more than %d bytes together",
 		maxShared))
 	errHugeToken = damage(fmt.Sprintf("the workbook holds a text of more than %d bytes; Excel allows 32767 "+
 		"characters a cell", maxToken))
-	errSecret   = damage("the parts of the workbook are encrypted")
 	errMissing  = broken("a part is missing")
-	errXML      = broken("its XML is broken, cut or not that of a workbook")
-	errNest     = broken("elements are nested too deep")
-	errNoSheet  = broken("the part of the sheet is no sheet")
 	errRowOrder = broken("the rows of the sheet are not in order or beyond the last row of Excel")
 	errCellAt   = broken("a cell is not where it says, or not after the one before it")
-	errKind     = broken("a cell is of an unknown kind")
-	errShared   = broken("a cell points to a shared text that is not there")
-	errStyle    = broken("a cell points to a number format that is not there")
 )
 
 func broken(text string) damage { return damage("the workbook is damaged: " + text) }
@@ -75,15 +66,7 @@ func damaged(err error) error {
 	case errors.Is(err, zip.ErrAlgorithm):
 		return broken("a part is packed in an unknown way")
 	}
-	return errXML
-}
-
-// unexpected keeps an end in the midst of something from looking like the end of it.
-func unexpected(err error) error {
-	if errors.Is(err, io.EOF) {
-		return errXML
-	}
-	return err
+	return broken("its XML is broken, cut or not that of a workbook")
 }
 
 // archive is what a ZIP archive holds: parts, by names in lower case without leading slash.
@@ -99,7 +82,7 @@ func openArchive(in io.ReaderAt, size int64) (archive, error) {
 	case err != nil && !errors.Is(err, zip.ErrInsecurePath):
 		return nil, err
 	case len(directory.File) > maxParts:
-		return nil, errManyParts
+		return nil, damage(fmt.Sprintf("the workbook holds more than %d parts", maxParts))
 	}
 	parts := make(archive, len(directory.File))
 	var total uint64
@@ -118,18 +101,9 @@ func openArchive(in io.ReaderAt, size int64) (archive, error) {
 	return parts, nil
 }
 
-// refuse knows by their parts the archives that are no workbooks.
-func (a archive) refuse() error {
-	const save = "save the sheet as an Excel workbook (.xlsx) or as CSV in UTF-8"
-	switch {
-	case a["xl/workbook.bin"] != nil:
-		return rows.Refuse("is a binary workbook (.xlsb), which cannot be read", save)
-	case a["mimetype"] != nil && a["content.xml"] != nil:
-		return rows.Refuse("is an OpenDocument file (.ods), which cannot be read", save)
-	case a["[content_types].xml"] != nil && a["_rels/.rels"] != nil:
-		return nil
-	}
-	return rows.Refuse("is a ZIP archive, not a workbook", "unpack it first, and import the files in it")
+// isWorkbook says that the parts are those of one that can be read: not of another ZIP archive, nor of a binary one.
+func (a archive) isWorkbook() bool {
+	return a["[content_types].xml"] != nil && a["_rels/.rels"] != nil && a["xl/workbook.bin"] == nil
 }
 
 // IsArchive says that a file begins as ZIP archives do, workbooks among them.
@@ -148,28 +122,30 @@ func (a archive) open(name string) (io.ReadCloser, error) {
 	case file == nil:
 		return nil, errMissing
 	case file.Flags&1 != 0:
-		return nil, errSecret
+		return nil, damage("the parts of the workbook are encrypted")
 	}
 	return file.Open()
 }
 
-// decode reads a part that describes the workbook into v, and to its end for its checksum; a nil v is for that alone.
-func (a archive) decode(name string, v any) error {
+// read has a part read, and reads on to its end for its checksum.
+func (a archive) read(name string, read func(io.Reader) error) error {
 	in, err := a.open(name)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	if v != nil {
-		if a[name].UncompressedSize64 > maxSmallPart {
-			return errSmallPart
-		}
-		if err := xml.NewDecoder(in).Decode(v); err != nil {
-			return unexpected(err)
-		}
+	if err := read(in); err != nil {
+		return err
 	}
 	_, err = io.Copy(io.Discard, in)
 	return err
+}
+
+// decode reads a part that describes the workbook into v.
+func (a archive) decode(name string, v any) error {
+	return a.read(name, func(in io.Reader) error {
+		return xml.NewDecoder(io.LimitReader(in, maxSmallPart)).Decode(v)
+	})
 }
 
 // book is what a workbook's parts say of its sheets, before any cell is read.

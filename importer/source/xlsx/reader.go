@@ -77,8 +77,9 @@ func (r *Reader) open(in io.ReaderAt, size int64, o rows.Options) error {
 	if err != nil {
 		return err
 	}
-	if err := parts.refuse(); err != nil {
-		return err
+	if !parts.isWorkbook() {
+		return rows.Refuse("is a ZIP archive, but no Excel workbook of the kind .xlsx",
+			"save a workbook of another kind (.xlsb, .ods) as .xlsx or as CSV in UTF-8; unpack any other archive first")
 	}
 	b, err := parts.book()
 	if err != nil {
@@ -102,15 +103,15 @@ func (r *Reader) open(in io.ReaderAt, size int64, o rows.Options) error {
 // openSheet makes the reader of a sheet's rows. It reads the sheet once as it is packed, so that one that was
 // damaged on its way is refused before a row of it is given.
 func (r *Reader) openSheet(b *book, part string, limit int) error {
+	shared := &sharedTexts{}
 	styles, err := b.readStyles()
-	if err != nil {
-		return err
+	if err == nil && b.strings != "" {
+		err = b.parts.read(b.strings, shared.read)
 	}
-	shared, err := b.sharedTexts()
-	if err != nil {
-		return err
+	if err == nil {
+		err = b.parts.read(part, func(io.Reader) error { return nil })
 	}
-	if err := b.parts.decode(part, nil); err != nil {
+	if err != nil {
 		return err
 	}
 	in, err := b.parts.open(part)
@@ -290,7 +291,7 @@ func (r *Reader) take() {
 	for _, c := range r.sheet.cells {
 		cell := text[c.start:c.end]
 		if f := c.fault; f != nil {
-			problem := rows.Flaw("cell", r.where(c.column)+" "+f.text, f.hint)
+			problem := fault(r.where(c.column)+" "+f.Text, f.Hint)
 			r.faults = append(r.faults, rows.Fault{Column: c.column, Problem: *problem})
 		}
 		switch {

@@ -235,7 +235,7 @@ func (in *Files) Enough(least int) error {
 		rows += n
 	}
 	if i := slices.Index(in.Names, "-"); i >= 0 {
-		rows += in.files[i].ReadAhead(least - rows)
+		rows += len(in.files[i].ReadAhead(least - rows))
 	}
 	if rows < least {
 		return exit.Usage(fmt.Sprintf("only %s there, and --min-rows asks for %d", english.PluralWord(rows, "1 row is",
@@ -283,8 +283,8 @@ func ReadMapping(path string, o *importer.Options) (tables []string, err error) 
 		return nil, exit.Usage(fmt.Sprintf("the mapping cannot be read: %v", err),
 			cmp.Or(disk.Held(err), "check the path after -m"))
 	}
-	if what := source.KindOf(path); what != "" && what != source.KindMapping {
-		return nil, exit.Usage(path+" is "+what+", not a mapping file", "-m takes the mapping; input files need no "+
+	if source.IsTable(path) {
+		return nil, exit.Usage(path+" is a table by its name, not a mapping file", "-m takes the mapping; input files need no "+
 			"flag; leadferry init FILE writes a mapping for a file")
 	}
 	sum := sha256.New()

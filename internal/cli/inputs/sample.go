@@ -14,7 +14,6 @@ import (
 
 	"leadferry/importer/source"
 	"leadferry/internal/cli/exit"
-	"leadferry/internal/spelling"
 	"leadferry/mapping"
 	"leadferry/mapping/propose"
 )
@@ -55,9 +54,9 @@ func Sample(c *cli.Context, stdin io.Reader, name string) (propose.Input, error)
 	if err != nil {
 		return propose.Input{}, err
 	}
-	if len(s.Rows) == 0 && s.lost() > 0 {
-		return propose.Input{}, exit.Usage(fmt.Sprintf("%s:%d: no row can be read: %s", name, s.Bad[0].Line,
-			s.Bad[0].Why), "name the format of the file with --format, or export it again")
+	if len(s.Rows) == 0 && s.Unread.Rows > 0 {
+		return propose.Input{}, exit.Usage(fmt.Sprintf("%s:%d: no row can be read: %s", name, s.Unread.Line,
+			s.Unread.Why), "name the format of the file with --format, or export it again")
 	}
 	return s.Input, nil
 }
@@ -89,7 +88,7 @@ func (from reading) titles(o source.Options, usual *sample) (lines int, err erro
 	best := 0.0
 	for s := usual; o.SkipRows <= maxTitles; o.SkipRows++ {
 		if o.SkipRows > 0 {
-			if s, err = from.read(o, maxTried); err != nil || len(s.Rows)+s.lost() == 0 {
+			if s, err = from.read(o, maxTried); err != nil || len(s.Rows)+s.Unread.Rows == 0 {
 				return lines, nil // no more lines
 			}
 		}
@@ -97,7 +96,7 @@ func (from reading) titles(o source.Options, usual *sample) (lines int, err erro
 		known := propose.Known(s.Columns)
 		names := known > 1 && (o.SkipRows == 0 || known*2 >= len(s.Columns))
 		switch {
-		case s.hidesCells() && (s.lost() > 0 || len(s.Columns) == 1):
+		case s.hidesCells() && (s.Unread.Rows > 0 || len(s.Columns) == 1):
 			return 0, exit.Usage(fmt.Sprintf("%s:%d: a quote of this line does not fit%s", from.name, o.SkipRows+1,
 				nothingWritten), quotesHint)
 		case isLead && o.SkipRows == 0, names && fit >= 0.5:
@@ -112,22 +111,16 @@ func (from reading) titles(o source.Options, usual *sample) (lines int, err erro
 // cutFooter leaves out the last rows of a sample if they hold little and one begins with a word for totals: those from
 // it on, and before it those that do not fit.
 func (from reading) cutFooter(o source.Options, s *sample) *sample {
-	begin := len(s.last) // of the rows behind the last lead
-	for begin > 0 && s.last[begin-1].isThin(len(s.Columns)) {
-		begin--
-	}
-	footer := s.last[begin:]
-	named := slices.IndexFunc(footer, func(l lastRow) bool { return propose.FooterWord(l.first) != "" })
-	if named < 0 || !s.Complete {
+	first := slices.IndexFunc(s.thin, func(l thinRow) bool { return l.named })
+	if first < 0 || !s.Complete {
 		return s
 	}
-	for named > 0 && footer[named-1].bad {
-		named--
+	for first > 0 && s.thin[first-1].bad {
+		first--
 	}
-	first := footer[named].first
-	o.Footer = regexp.MustCompile(`^"?` + regexp.QuoteMeta(cmp.Or(propose.FooterWord(first), first)))
+	o.Footer = regexp.MustCompile(`^"?` + regexp.QuoteMeta(s.thin[first].begin))
 	without, err := from.read(o, maxSampleRows)
-	if err != nil || without.lost() > s.lost() || len(without.Rows) == 0 {
+	if err != nil || without.Unread.Rows > s.Unread.Rows || len(without.Rows) == 0 {
 		return s
 	}
 	return without
@@ -166,20 +159,13 @@ type sample struct {
 	propose.Input
 	index map[string]int // of the columns
 	bytes int
-	last  []lastRow
+	thin  []thinRow
 }
 
-// lastRow is what is known of one of the last rows.
-type lastRow struct {
-	first  string // cell that holds something
-	filled int    // cells
-	bad    bool
-}
-
-// isThin reports whether a row of a table with so many columns holds less than leads do.
-func (l *lastRow) isThin(columns int) bool {
-	named := propose.FooterWord(l.first) != ""
-	return l.bad || l.filled*4 <= columns || named && l.filled*2 <= columns
+// thinRow is one of the rows at the end that hold less than leads do.
+type thinRow struct {
+	begin      string // the word for totals in its first cell, or all of that
+	named, bad bool   // named: there is such a word
 }
 
 // hidesCells reports whether a quote in the header may hide what parts its cells.
@@ -189,20 +175,14 @@ func (s *sample) hidesCells() bool {
 }
 
 // share is the part of the rows that could be read.
-func (s *sample) share() float64 { return float64(len(s.Rows)) / float64(max(1, len(s.Rows)+s.lost())) }
-
-// lost is how many rows could not be read.
-func (s *sample) lost() (n int) {
-	for _, u := range s.Bad {
-		n += u.Rows
-	}
-	return n
+func (s *sample) share() float64 {
+	return float64(len(s.Rows)) / float64(max(1, len(s.Rows)+s.Unread.Rows))
 }
 
 // take takes rows as long as there is room.
 func (s *sample) take(f *source.File, most int) error {
 	s.learn(f.Header())
-	for len(s.Rows)+s.lost() < most && len(s.Rows)*len(s.Columns) < maxSampleCells && s.bytes < maxSampleBytes {
+	for len(s.Rows)+s.Unread.Rows < most && len(s.Rows)*len(s.Columns) < maxSampleCells && s.bytes < maxSampleBytes {
 		var row source.Row // keeps its cells
 		err := f.Next(&row)
 		switch lost, structure := errors.AsType[*source.LostError](err); {
@@ -217,7 +197,9 @@ func (s *sample) take(f *source.File, most int) error {
 			return exit.Usage(fmt.Sprintf("%s:%d: %s%s", f.Info().Path, row.Line, row.Problem.Text, nothingWritten),
 				cmp.Or(row.Problem.Hint, quotesHint))
 		case row.Problem != nil:
-			s.lose(&row)
+			if s.Unread.Rows++; s.Unread.Rows == 1 {
+				s.Unread.Line, s.Unread.Why = row.Line, row.Problem.String()
+			}
 		case row.Repeats:
 			s.Repeats++
 		default:
@@ -230,34 +212,26 @@ func (s *sample) take(f *source.File, most int) error {
 
 // keep keeps what a footer is known by.
 func (s *sample) keep(row *source.Row) {
-	last, cells := lastRow{bad: row.Problem != nil}, row.Cells
+	last, cells := thinRow{bad: row.Problem != nil}, row.Cells
 	if last.bad {
 		cells = strings.Split(row.Text, ",")
 	}
+	filled := 0
 	for _, cell := range cells {
 		if cell = strings.Trim(cell, "\" \t"); cell == "" {
 			continue
 		}
-		if last.filled++; last.filled == 1 {
-			last.first = strings.Clone(cell[:min(len(cell), maxSampleCell)])
+		if filled++; filled == 1 {
+			word := propose.FooterWord(cell)
+			last.named, last.begin = word != "", strings.Clone(cmp.Or(word, cell[:min(len(cell), maxSampleCell)]))
 		}
 	}
-	s.last = append(s.last[max(0, len(s.last)+1-keptLast):], last)
-}
-
-// lose counts a row that cannot be read by its kind of problem.
-func (s *sample) lose(row *source.Row) {
-	why := row.Problem.String()
-	kind := func(why string) string { return digits().ReplaceAllString(why, "") }
-	i := slices.IndexFunc(s.Bad, func(u propose.Unread) bool { return kind(u.Why) == kind(why) })
-	if i < 0 {
-		i, s.Bad = len(s.Bad), append(s.Bad, propose.Unread{Why: why, Line: row.Line})
+	if columns := len(s.Columns); !last.bad && filled*4 > columns && (!last.named || filled*2 > columns) {
+		s.thin = nil
+		return
 	}
-	s.Bad[i].Rows++
+	s.thin = append(s.thin[max(0, len(s.thin)+1-keptLast):], last)
 }
-
-// digits are the places of rows in what is wrong with them.
-var digits = spelling.Form(`\d+`)
 
 // learn takes the columns of a header, or those that an object has and none before it.
 func (s *sample) learn(h *source.Header) {

@@ -64,7 +64,7 @@ func said(s *sample) (text string) {
 	for _, one := range []struct {
 		n    int
 		says string
-	}{{s.SkipRows, "skip"}, {s.lost(), "lost"}} {
+	}{{s.SkipRows, "skip"}, {s.Unread.Rows, "lost"}} {
 		if one.n > 0 {
 			text += fmt.Sprint(one.says, " ", one.n, " ")
 		}

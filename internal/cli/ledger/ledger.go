@@ -134,14 +134,15 @@ func (m Selection) Path() (string, error) {
 // as none. A file of that name would be a new one, with which every lead is made again. It also refuses a file that is
 // something else by its name: what to do about a damaged checkpoint would be wrong for it.
 func RefuseName(name string) error {
+	isYAML := regexp.MustCompile(`(?i)\.ya?ml$`)
 	// An address, which may hold a password, or what files with variables keep around a name.
 	noName := regexp.MustCompile(`://|(^|\s)[a-z]+=|^\s|\s$|^".+"$|^'.+'$|^none$|^-$`)
 	info, err := os.Stat(name)
 	switch {
 	case checkpoint.IsAddress(name):
 		return nil
-	case err == nil && info.Mode().IsRegular() && source.KindOf(name) != "":
-		return exit.Usage(name+" is "+source.KindOf(name)+", not a checkpoint",
+	case err == nil && info.Mode().IsRegular() && (source.IsTable(name) || isYAML.MatchString(name)):
+		return exit.Usage(name+" is a table or a mapping by its name, not a checkpoint",
 			"--checkpoint takes a file that leadferry made; input files need no flag")
 	case disk.Exists(name):
 		return nil

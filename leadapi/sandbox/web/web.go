@@ -1,19 +1,18 @@
-// Package web is the sandbox's page: its leads, and the requests and faults as they come. It is for practice: to find
-// the lead of a row in doubt by what is known of it, as in the service's console, and to copy its ID. It changes
-// nothing. Secrets and tokens do not reach it: the sandbox keeps none with its requests.
+// Package web is the sandbox's page: its leads. It is for practice: to find the lead of a row in doubt by what is known
+// of it, as in the service's console, and to copy its ID. It changes nothing.
 package web
 
 import (
 	"bytes"
 	_ "embed"
 	"fmt"
+	"html"
 	"html/template"
 	"maps"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 	"unicode"
 
 	"github.com/dustin/go-humanize"
@@ -22,78 +21,47 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// Site is the page of one sandbox. Its methods may be called by many goroutines.
-type Site struct {
-	server  *sandbox.Server
-	address string
-}
-
-// New returns the page of a server that listens at an address, which the page names.
-func New(s *sandbox.Server, address string) *Site { return &Site{server: s, address: address} }
-
 //go:embed page.html
 var text string
 
 // pages are parsed when the first is asked for: no other command waits for it.
 var pages = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"plain": plain, "clock": clock, "count": count, "name": nameOf, "lost": lost, "text": sandbox.TextOf,
+		"plain": plain, "name": nameOf, "text": sandbox.TextOf,
 	}).Parse(text))
 })
 
-// View gives the page of an address, as a [page.Site] does; false where there is none.
-func (s *Site) View(at *url.URL) (page.View, bool) {
-	query := at.Query()
-	name, title, data, err := "list", "Leads of the sandbox", any(nil), error(nil)
-	switch at.Path {
-	case "/":
-		data, err = s.list(query.Get("q"))
-	case "/lead":
-		var l *sandbox.Lead
-		if l, err = s.server.Lead(query.Get("id")); l == nil && err == nil {
-			return page.View{}, false
-		} else if err == nil {
-			about := s.server.Requests(requestsOnPage, func(r sandbox.Request) bool { return r.LeadID == l.ID })
-			name, title = "lead", plain(nameOf(*l), 80)+", a lead of the sandbox"
-			data = leadPage{*l, s.server, about}
-		}
-	default:
+// View gives the page of an address, as a [page.Site] does; false where there is none. The sandbox listens at listening,
+// which the page names.
+func View(s *sandbox.Server, listening string, at *url.URL) (page.View, bool) {
+	if at.Path != "/" {
 		return page.View{}, false
 	}
-	if err != nil {
-		name, title, data = "failed", "The sandbox cannot be read", err.Error()
-	}
+	p := listPage{Server: s, Address: listening, Query: plain(at.Query().Get("q"), mostQuery)}
+	var err error
 	var b bytes.Buffer
-	if err := pages().ExecuteTemplate(&b, name, data); err != nil {
-		b.Reset()
-		b.WriteString("<h1>This page could not be made</h1>\n")
+	if p.Leads, p.More, err = s.Find(p.Query, leadsOnPage); err == nil {
+		err = pages().ExecuteTemplate(&b, "list", p)
 	}
-	return page.View{Title: title, Main: template.HTML(b.String()), Form: true}, true
+	if err != nil {
+		b.Reset()
+		fmt.Fprintf(&b, "<h1>The sandbox cannot be read</h1>\n<p>%s</p>\n", html.EscapeString(err.Error()))
+	}
+	return page.View{Title: "Leads of the sandbox", Main: template.HTML(b.String()), Form: true}, true
 }
 
 const (
-	leadsOnPage    = 100
-	requestsOnPage = 50
-	mostQuery      = 200 // bytes
+	leadsOnPage = 100
+	mostQuery   = 200 // characters
 )
 
-// listPage says what the sandbox has done as a whole, and lists leads and requests.
+// listPage lists leads.
 type listPage struct {
-	Server                     *sandbox.Server
-	Address                    string
-	Made, Answered, Unanswered int
-	Kinds                      string // how many of each: create 12, update 3
-
-	Query    string
-	Leads    []sandbox.Lead
-	More     bool // than these
-	Requests []sandbox.Request
-}
-
-type leadPage struct {
-	sandbox.Lead
-	Server   *sandbox.Server // knows the names of organizations
-	Requests []sandbox.Request
+	Server  *sandbox.Server // knows the names of organizations
+	Address string
+	Query   string
+	Leads   []sandbox.Lead
+	More    bool // than these
 }
 
 // nameOf is what a list calls a lead: its name, or what else a person would know it by.
@@ -106,41 +74,6 @@ func nameOf(l sandbox.Lead) string {
 	return "(without content)"
 }
 
-func (s *Site) list(query string) (p *listPage, err error) {
-	p = &listPage{Server: s.server, Address: s.address, Query: asked(query)}
-	counts := s.server.Counts()
-	var kinds []string
-	for _, kind := range slices.Sorted(maps.Keys(counts)) {
-		times := 0
-		for _, n := range counts[kind] {
-			times += n
-		}
-		p.Answered += times
-		p.Unanswered += counts[kind][0]
-		kinds = append(kinds, kind+" "+count(times))
-	}
-	p.Kinds = strings.Join(kinds, ", ")
-	p.Requests = s.server.Requests(requestsOnPage, func(sandbox.Request) bool { return true })
-	if p.Made, err = s.server.Made(); err != nil {
-		return nil, err
-	}
-	p.Leads, p.More, err = s.server.Find(p.Query, leadsOnPage)
-	return p, err
-}
-
-// asked is a query without what cannot be seen.
-func asked(query string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(query[:min(len(query), mostQuery)], ""))
-}
-
-// lost reports whether a lead was made or changed, and the sender was not told so.
-func lost(r sandbox.Request) bool { return r.LeadID != "" && (r.Status < 200 || r.Status > 299) }
-
 // plain is a text of others as it can be shown: cut at n characters, and those that cannot be seen or turn the text
 // around by name.
 func plain(text string, n int) string {
@@ -148,7 +81,7 @@ func plain(text string, n int) string {
 	for i, r := range text {
 		switch {
 		case n == 0:
-			return b.String() + fmt.Sprintf("… (%s bytes more)", count(len(text)-i))
+			return b.String() + fmt.Sprintf("… (%s bytes more)", humanize.Comma(int64(len(text)-i)))
 		case r == '\n' || r == '\t':
 			b.WriteRune(r)
 		case r < ' ':
@@ -162,18 +95,3 @@ func plain(text string, n int) string {
 	}
 	return b.String()
 }
-
-// clock is a time as an export of the checkpoint writes it, with milliseconds.
-func clock(at any) string {
-	switch t := at.(type) {
-	case time.Time:
-		return t.UTC().Format("2006-01-02T15:04:05.000Z")
-	case string:
-		if parsed, err := time.Parse(time.RFC3339Nano, t); err == nil {
-			return clock(parsed)
-		}
-	}
-	return fmt.Sprint(at)
-}
-
-func count(n int) string { return humanize.Comma(int64(n)) }

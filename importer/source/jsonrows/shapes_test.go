@@ -7,7 +7,7 @@ import (
 )
 
 func TestShapesAreRightAndBounded(t *testing.T) { // faults 94
-	s := newShapes(nil)
+	s := shapes{known: map[string]*shape{}}
 	pad := strings.Repeat("k", 1000)
 	for i := range 5000 {
 		name := fmt.Sprint(pad, i)

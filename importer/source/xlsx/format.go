@@ -1,13 +1,7 @@
-// Package numfmt writes the numbers of a workbook's cells (ECMA-376 part 1, 18.8.30 and 18.8.31): amounts with all
-// their digits, dates and times in ISO 8601, and numbers whose format adds zeros or signs, as those of phones, as
-// Excel shows them.
-//
-// It is below xlsx and knows no file. Its promises: no digit of a number is rounded away, and what Excel would not
-// show, or has lost, is an error.
-package numfmt
+package xlsx
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -15,26 +9,23 @@ import (
 	"strings"
 	"time"
 
+	"leadferry/importer/source/rows"
 	"leadferry/internal/spelling"
 )
 
-// Why a number cannot be taken.
-var (
-	ErrDigits = errors.New("a number of more than 15 digits: Excel keeps only 15")
-	ErrDate   = errors.New("a number that is no date but has the format of one")
-)
+// format is a number format (ECMA-376 part 1, 18.8.30 and 18.8.31): sections, each for some numbers. It writes amounts
+// with all their digits, dates and times in ISO 8601, and numbers whose format adds zeros or signs, as those of phones,
+// as Excel shows them. No digit is rounded away, and what Excel would not show, or has lost, is a fault.
+type format []section
 
-// Format is a number format: sections, each for some numbers.
-type Format []section
-
-// General is the format of numbers that have no other.
-var General = Format{{kind: general}}
+// general is the format of numbers that have no other.
+var general = format{{}}
 
 // kind says how a number becomes text.
 type kind uint8
 
 const (
-	general  kind = iota // all its digits
+	plain    kind = iota // all its digits
 	mask                 // whole numbers with the format's zeros and signs
 	date                 // a date, a time of the day, or both
 	duration             // hours, minutes and seconds
@@ -63,12 +54,13 @@ const maxCode = 255
 // for, runs of the letters of dates, and single characters.
 var pieces = spelling.Form(`(?is)general|"[^"]*"?|\[[^\]]*\]|[\\_*].?|y+|m+|d+|h+|s+|am/pm|a/p|e[+-]|.`)
 
-// Compile reads the code of a number format.
-func Compile(code string) Format {
+// compile reads the code of a number format. Sections with conditions are not told apart: with them a number keeps its
+// digits alone, and a date shows its day and its time as it has them.
+func compile(code string) format {
 	if code == "" || len(code) > 4*maxCode { // ClosedXML writes the general format with an empty code
-		return General
+		return general
 	}
-	var f Format
+	var f format
 	var part []string
 	for _, piece := range append(pieces().FindAllString(code, -1), ";") {
 		if piece == ";" {
@@ -81,7 +73,13 @@ func Compile(code string) Format {
 	if last := len(f) - 1; last > 2 || last > 0 && f[last].forText {
 		f = f[:min(last, 3)]
 	}
-	return f
+	switch {
+	case !slices.ContainsFunc(f, func(s section) bool { return s.tested }):
+		return f
+	case slices.ContainsFunc(f, func(s section) bool { return s.kind == date }):
+		return format{{kind: date}}
+	}
+	return general
 }
 
 // builtIn are the codes of number formats that workbooks do not write out and that do not show all digits as they are.
@@ -90,13 +88,46 @@ var builtIn = map[int]string{
 	18: "h:m", 19: "h:m", 20: "h:m", 21: "h:m", 45: "mm:ss", 46: "[h]:mm:ss", 47: "mm:ss.0",
 }
 
-// BuiltIn is the number format of an identifier for which a workbook has no code. Dates of East Asia and Thailand
-// differ by language; the number alone says whether they have a time.
-func BuiltIn(id int) Format {
+// builtInFormat is the number format of an identifier for which a workbook has no code. Dates of East Asia and
+// Thailand differ by language; the number alone says whether they have a time.
+func builtInFormat(id int) format {
 	if id >= 27 && id <= 36 || id >= 50 && id <= 58 || id >= 71 && id <= 81 {
-		return Format{{kind: date}}
+		return format{{kind: date}}
 	}
-	return Compile(builtIn[id])
+	return compile(builtIn[id])
+}
+
+// readStyles reads the number formats of the styles of a workbook's cells; it may have none. A code of its own goes
+// before the one that is built in.
+func (b *book) readStyles() (styles []format, err error) {
+	if b.styles == "" {
+		return nil, nil
+	}
+	var part struct {
+		Formats []struct {
+			ID     int    `xml:"numFmtId,attr"`
+			Code   string `xml:"formatCode,attr"`
+			Code16 string `xml:"formatCode16,attr"`
+		} `xml:"numFmts>numFmt"`
+		Cells []struct {
+			Format int `xml:"numFmtId,attr"`
+		} `xml:"cellXfs>xf"`
+	}
+	if err := b.parts.decode(b.styles, &part); err != nil {
+		return nil, err
+	}
+	known := map[int]format{}
+	for _, f := range part.Formats {
+		known[f.ID] = compile(cmp.Or(f.Code16, f.Code))
+	}
+	for _, c := range part.Cells {
+		f, own := known[c.Format]
+		if !own {
+			f = builtInFormat(c.Format)
+		}
+		styles = append(styles, f)
+	}
+	return styles, nil
 }
 
 func compileSection(code []string) section {
@@ -181,40 +212,33 @@ func (s *section) bracket(inner string) string {
 	return ""
 }
 
-// Show writes a number, whose days count from 1904 if they are days and not from 1900. It is "" where the format shows
-// nothing. Its error is ErrDigits or ErrDate.
-func (f Format) Show(v float64, from1904 bool) (string, error) {
-	s, shown := f.choose(v)
+// show writes a number, whose days count from 1904 if they are days and not from 1900. It is "" where the format shows
+// nothing. A section for negative numbers shows them without sign.
+func (f format) show(v float64, from1904 bool) (string, *rows.Problem) {
+	s, shown := &f[0], v
+	switch n := len(f); {
+	case v < 0 && n > 1:
+		s, shown = &f[1], -v
+	case v == 0 && n > 2:
+		s = &f[2]
+	}
 	switch {
 	case s.kind == date, s.kind == duration:
-		return s.date(v, from1904)
+		text, shown := s.date(v, from1904)
+		if !shown {
+			return "", fault("holds a number that is no date but has the format of one",
+				"enter the date again, or change the format of the cell")
+		}
+		return text, nil
 	case math.Abs(v) >= exactLimit:
-		return "", ErrDigits
+		return "", fault("holds a number of more than 15 digits: Excel keeps only 15",
+			"format the column as text and enter the number again")
 	case s.kind == mask && v == math.Trunc(v) && (v != 0 || s.zeros > 0 || s.places == 0):
 		return s.fill(shown), nil
 	case s.percent:
 		return exact(100*v) + "%", nil
 	}
 	return exact(v), nil
-}
-
-// choose finds the section for a number, and the number that it shows: those for negative numbers show them without
-// sign. Sections with conditions are not told apart: with them a number keeps its digits alone, and a date shows its
-// day and its time as it has them.
-func (f Format) choose(v float64) (s *section, shown float64) {
-	if slices.ContainsFunc(f, func(s section) bool { return s.tested }) {
-		if slices.ContainsFunc(f, func(s section) bool { return s.kind == date }) {
-			return &section{kind: date}, v
-		}
-		return &General[0], v
-	}
-	switch n := len(f); {
-	case v < 0 && n > 1:
-		return &f[1], -v
-	case v == 0 && n > 2:
-		return &f[2], v
-	}
-	return &f[0], v
 }
 
 // exact is a number with the 15 digits that Excel holds, never with an exponent.
@@ -259,9 +283,9 @@ const endOf1900, from1904Days = 2958466, 1462
 // date writes the date, the time or the duration of a number in ISO 8601, whatever the code: in which order it has day
 // and month, and in which language, nobody could tell from the text. Excel fills the cell with # for what is before the
 // first day and after the last; the days 0 and 60 of 1900 are none, though it shows them.
-func (s *section) date(v float64, from1904 bool) (string, error) {
+func (s *section) date(v float64, from1904 bool) (text string, shown bool) {
 	if v < 0 || v >= endOf1900 {
-		return "", ErrDate
+		return "", false
 	}
 	places := min(s.fraction, 3) // of a second: Excel has no more
 	parts := int64(math.Pow10(places))
@@ -271,7 +295,7 @@ func (s *section) date(v float64, from1904 bool) (string, error) {
 		fraction = fmt.Sprintf(".%0*d", places, total%parts)
 	}
 	if s.kind == duration {
-		return fmt.Sprintf("%02d:%02d:%02d", second/3600, second/60%60, second%60) + fraction, nil
+		return fmt.Sprintf("%02d:%02d:%02d", second/3600, second/60%60, second%60) + fraction, true
 	}
 	withDay, withTime := s.day, s.time
 	if !withDay && !withTime {
@@ -282,19 +306,19 @@ func (s *section) date(v float64, from1904 bool) (string, error) {
 	case from1904:
 		day += from1904Days
 	case withDay && (day == 0 || day == 60):
-		return "", ErrDate
+		return "", false
 	case day < 60: // Excel takes 1900 for a leap year
 		day++
 	}
 	if withDay && day >= endOf1900 {
-		return "", ErrDate
+		return "", false
 	}
 	at := time.Date(1899, 12, 30+day, 0, 0, int(second%86400), 0, time.UTC)
 	switch {
 	case withDay && withTime:
-		return at.Format(time.DateTime) + fraction, nil
+		return at.Format(time.DateTime) + fraction, true
 	case withDay:
-		return at.Format(time.DateOnly), nil
+		return at.Format(time.DateOnly), true
 	}
-	return at.Format(time.TimeOnly) + fraction, nil
+	return at.Format(time.TimeOnly) + fraction, true
 }

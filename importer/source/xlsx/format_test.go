@@ -1,4 +1,4 @@
-package numfmt
+package xlsx
 
 import (
 	"math"
@@ -13,15 +13,15 @@ import (
 
 // Whole numbers of up to 15 digits come through digit for digit, however they are written. faults 100
 func TestWholeNumbersKeepTheirDigits(t *testing.T) {
-	general := Compile("General")
+	format := compile("General")
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Int64Range(-exactLimit+1, exactLimit-1).Draw(t, "number")
 		form := rapid.SampledFrom([]byte("fgE")).Draw(t, "form")
 		v, err := strconv.ParseFloat(strconv.FormatFloat(float64(n), form, -1, 64), 64)
 		must.Do(t, err)
-		got, err := general.Show(v, false)
-		if err != nil || got != strconv.FormatInt(n, 10) {
-			t.Fatalf("%d: %+v, %v", n, got, err)
+		got, wrong := format.show(v, false)
+		if wrong != nil || got != strconv.FormatInt(n, 10) {
+			t.Fatalf("%d: %+v, %v", n, got, wrong)
 		}
 	})
 }
@@ -38,8 +38,8 @@ func FuzzNumberFormat(f *testing.F) {
 		if math.IsNaN(v) || math.IsInf(v, 0) || len(code) > maxCode {
 			return
 		}
-		shown, err := Compile(code).Show(v, false)
-		if err != nil {
+		shown, wrong := compile(code).show(v, false)
+		if wrong != nil {
 			return
 		}
 		if len(shown) > 20*maxCode+1000 || strings.Contains(shown, "###") && !strings.Contains(code, "#") {

@@ -1,0 +1,241 @@
+// Package jsonrows reads rows of JSON: one object a line, or the elements of a list, which is the whole document or a
+// member of the object that is.
+//
+// It makes rows of the text that a [lines.Window] shows. Its promises: what is written between quotes or as a number
+// comes through digit for digit, no object inside another one is taken for a row, and an object that cannot be read
+// is the problem of its row alone, or the document is lost there.
+package jsonrows
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"leadferry/importer/source/lines"
+	"leadferry/importer/source/rows"
+	"leadferry/internal/spelling"
+)
+
+// Reader makes rows of JSON objects, strictly: each key once, nothing after the object, no lone surrogates. The
+// members are the row's cells, in their order: strings decoded, null empty, all else as it is written.
+type Reader struct {
+	in       *lines.Window
+	document *document // nil for JSON Lines
+	found    *rows.Found
+	null     []string
+	shapes   shapes
+
+	text    bytes.Buffer
+	json    *jsontext.Decoder
+	compact jsontext.Value // the present element without white space
+	names   []byte         // of the present row as they are written
+	values  []string       // of the present row as they are written
+}
+
+// Open finds out which of three forms a JSON text has, by as much of it as a row may have bytes:
+//
+//   - A list, when it begins with a bracket: its elements are the rows.
+//   - A list inside one object: the member that the options name, or the only one that begins with an object; where
+//     several do, one has to be named. It begins in the first MiB, and the members beside it are passed over. The object
+//     must be alone in the file, or go on behind its first line; on one line the list must be its only member, or be
+//     named records, results, value, data, items or leads, or the line is a row.
+//   - JSON Lines in all other cases.
+//
+// Its error is a *[rows.OpenError], or one of reading.
+func Open(in *lines.Window, o rows.Options, found *rows.Found) (*Reader, error) {
+	found.Header = &rows.Header{Open: true}
+	r := &Reader{in: in, found: found, null: o.Null, shapes: shapes{paths: o.Paths, known: map[string]*shape{}}}
+	r.json = jsontext.NewDecoder(&r.text)
+	text, _ := in.Peek(min(firstLook, in.Limit))
+	text = bytes.TrimLeft(text, white)
+	isList := bytes.HasPrefix(text, []byte("["))
+	var member *list
+	var err error
+	if bytes.HasPrefix(text, []byte("{")) {
+		member, err = listIn(in, o.List)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case isList || member != nil:
+		r.document = openDocument(in, member, o, found)
+	case o.List != "":
+		return nil, rows.Refuse(fmt.Sprintf("has no list %q: it holds one object a line", o.List),
+			"leave --list, and source.list of the mapping, out")
+	}
+	in.Widen()
+	return r, nil
+}
+
+// Next reads the next row that holds data.
+func (r *Reader) Next(row *rows.Row) error {
+	read := r.line
+	if r.document != nil {
+		read = r.element
+	}
+	for open := row.Header; ; row.Clear(open) {
+		if err := read(row); err != nil {
+			return err
+		}
+		if row.Problem != nil || !r.blank(row) {
+			return nil
+		}
+		r.found.Blank++
+	}
+}
+
+// line reads the next line that is not blank.
+func (r *Reader) line(row *rows.Row) error {
+	line, err := r.in.First()
+	if err != nil {
+		return err
+	}
+	row.Line, row.Size, row.Raw = r.in.Number, len(line), string(lines.Body(line))
+	row.Problem = r.judge(lines.Body(line), r.in.BadText(line, row.Line), row)
+	if row.Problem != nil && row.Text == "" {
+		row.Size = r.reach(line)
+		row.Text = lines.Readable(lines.Body(r.in.Bytes(row.Size)))
+	}
+	r.in.Pass(row.Size)
+	return nil
+}
+
+// element reads the next element of the document's list.
+func (r *Reader) element(row *rows.Row) error {
+	element, line, err := r.document.element()
+	if err != nil {
+		return err
+	}
+	r.compact = append(r.compact[:0], element...)
+	_ = r.compact.Compact() // the decoder has found it to be valid
+	row.Line, row.Size, row.Raw = line, len(element), string(r.compact)
+	row.Problem = r.judge(r.compact, r.in.BadText(element, line), row)
+	if row.Problem != nil && row.Text == "" {
+		row.Text = lines.Readable(r.compact)
+	}
+	return nil
+}
+
+// reach is how many bytes of the window a row with a problem takes: its line, or an object over several lines up to the
+// end of the last of them, so that no object inside it is taken for a row.
+func (r *Reader) reach(line []byte) int {
+	first := len(line)
+	if !errors.Is(lenient(line).SkipValue(), io.ErrUnexpectedEOF) {
+		return first
+	}
+	text, _ := r.in.Peek(r.in.Limit)
+	d := lenient(text)
+	if d.SkipValue() != nil {
+		return first
+	}
+	end := int(d.InputOffset())
+	rest, _ := r.in.Line(end) // nothing where the file ends with the object
+	return end + len(rest)
+}
+
+// blank says that a row holds no data.
+func (r *Reader) blank(row *rows.Row) bool {
+	for _, cell := range row.Cells[:row.Header.Own] {
+		if !rows.IsBlank(cell, r.null) {
+			return false
+		}
+	}
+	return true
+}
+
+// judge tells why an object, whose text is row.Raw again, is no row, or makes the row's cells of its members. bad is
+// what is no text in it.
+func (r *Reader) judge(object []byte, bad *rows.Problem, row *rows.Row) *rows.Problem {
+	if bad != nil {
+		return bad
+	}
+	p := r.members(object, row.Raw)
+	if p == nil {
+		p = r.cells(object, row)
+	}
+	if row.Size > r.in.Limit && (p == nil || p.Code != "uncorrected") {
+		return rows.TooLong(r.in.Limit)
+	}
+	return p
+}
+
+// members gathers the names and values of an object. The values are parts of text, which is the object again.
+func (r *Reader) members(object []byte, text string) *rows.Problem {
+	r.names, r.values = r.names[:0], r.values[:0]
+	r.text = *bytes.NewBuffer(object)
+	r.json.Reset(&r.text)
+	if r.json.PeekKind() != '{' {
+		return rows.Flaw("json", "the row is not a JSON object", "")
+	}
+	if _, err := r.json.ReadToken(); err != nil {
+		return invalid(err)
+	}
+	for r.json.PeekKind() != '}' {
+		name, err := r.json.ReadValue()
+		if err != nil {
+			return invalid(err)
+		}
+		r.names = append(append(r.names, name...), ' ')
+		value, err := r.json.ReadValue()
+		if err != nil {
+			return invalid(err)
+		}
+		end := int(r.json.InputOffset())
+		r.values = append(r.values, text[end-len(value):end])
+	}
+	if _, err := r.json.ReadToken(); err != nil {
+		return invalid(err)
+	}
+	if _, err := r.json.ReadToken(); !errors.Is(err, io.EOF) {
+		return rows.Flaw("json", "the line holds text after its JSON object",
+			"JSON Lines hold one object a line and nothing between them")
+	}
+	return nil
+}
+
+// invalid tells what is wrong with an object without the text that the decoder quotes in its errors.
+func invalid(err error) *rows.Problem {
+	var at *jsontext.SyntacticError
+	switch {
+	case !errors.As(err, &at):
+		return rows.Flaw("json", "the row cannot be decoded: "+err.Error(), "")
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		const text = "the key at byte offset %d of the row is there twice in its object"
+		return rows.Flaw("duplicate_key", fmt.Sprintf(text, at.ByteOffset), "")
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return rows.Flaw("json", "the object does not end on its line",
+			"JSON Lines hold one object a line; a list of objects may have any line breaks")
+	}
+	return rows.Flaw("json", fmt.Sprintf("the row is not valid JSON at its byte offset %d", at.ByteOffset), "")
+}
+
+// nulEscape is a NUL character in a JSON text, behind no backslash or an even number of them.
+var nulEscape = spelling.Form(`(^|[^\\])(\\\\)*\\u0000`)
+
+// cells makes the row's cells of the members that were gathered.
+func (r *Reader) cells(object []byte, row *rows.Row) *rows.Problem {
+	if len(r.values) > rows.MaxColumns {
+		return rows.Flaw("columns", fmt.Sprintf("the row is an object with more than %d keys", rows.MaxColumns), "")
+	}
+	s := r.shapes.of(r.names)
+	row.HasLead = rows.HasLead(first(s.outcome, r.values))
+	switch text := first(s.text, r.values); {
+	case strings.TrimSpace(text) != "":
+		row.Text = text
+		return rows.NotCorrected(noteMember + ".text")
+	case s.header.Own == 0:
+		return rows.Flaw("json", "the row is an object without members", "")
+	case bytes.Contains(object, []byte(`\u0000`)) && nulEscape().Match(object):
+		return rows.Flaw("nul", "the row holds a NUL character", "")
+	}
+	row.Header = s.header
+	row.Cells = rows.Cleared(row.Cells, len(s.header.Names))
+	for i, p := range s.cells {
+		row.Cells[i] = p.in(r.values)
+	}
+	return nil
+}

@@ -1,0 +1,162 @@
+package jsonrows
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"leadferry/importer/source/rows"
+)
+
+// shapes knows the headers of the objects seen so far, so that rows with the same keys in the same order share one.
+type shapes struct {
+	paths []string
+	known map[string]*shape // by the names as they are written
+	bytes int               // in the keys of known
+}
+
+// shape says how the members of an object become the cells of a row.
+type shape struct {
+	header  *rows.Header
+	cells   []path // where the values of the header's names are
+	text    []path // where a rejects file holds a row as text
+	outcome []path // where it tells what became of it
+}
+
+// path leads into a member: through keys of objects and indexes of lists.
+type path struct {
+	member int // -1: the object lacks it
+	steps  []string
+}
+
+// noteMember is the key that leadferry adds to rejected objects.
+const noteMember = "leadferry"
+
+// maxShapeBytes bounds what is remembered; beyond it the shapes are learned anew.
+const maxShapeBytes = 1 << 20
+
+// of gives the shape of an object with these names, which are JSON strings.
+func (s *shapes) of(names []byte) *shape {
+	if known, ok := s.known[string(names)]; ok {
+		return known
+	}
+	if s.bytes += len(names); s.bytes > maxShapeBytes {
+		clear(s.known)
+		s.bytes = len(names)
+	}
+	learned := s.learn(names)
+	s.known[string(names)] = learned
+	return learned
+}
+
+func (s *shapes) learn(names []byte) *shape {
+	header := &rows.Header{Open: true}
+	learned := &shape{header: header}
+	members, notes := map[string]int{}, map[string]int{} // the row's own, and those of a rejects file
+	json := jsontext.NewDecoder(bytes.NewBuffer(names))
+	for i := 0; ; i++ {
+		token, err := json.ReadToken()
+		if err != nil { // the end: all names were read once before
+			break
+		}
+		if name := token.String(); name == noteMember || strings.HasPrefix(name, rows.Reserved) {
+			notes[name] = i
+			header.Rejects = header.Rejects || name == noteMember
+		} else {
+			members[name] = i
+			header.Names = append(header.Names, name)
+			learned.cells = append(learned.cells, path{i, nil})
+		}
+	}
+	header.Own = len(header.Names)
+	for _, name := range s.paths {
+		if _, literal := members[name]; !literal {
+			header.Names = append(header.Names, name)
+			learned.cells = append(learned.cells, pathTo(name, members))
+		}
+	}
+	learned.text = []path{pathTo(noteMember+".text", notes), pathTo(rows.TextColumn, notes)}
+	learned.outcome = []path{pathTo(noteMember+".outcome", notes), pathTo(rows.OutcomeColumn, notes)}
+	return learned
+}
+
+// pathTo finds what a name with points leads to.
+func pathTo(name string, members map[string]int) path {
+	steps := strings.Split(name, ".")
+	if member, ok := members[steps[0]]; ok {
+		return path{member, steps[1:]}
+	}
+	return path{member: -1}
+}
+
+// first is what an object holds at the first of these paths that leads to something, or nothing.
+func first(paths []path, values []string) string {
+	for _, p := range paths {
+		if text := p.in(values); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// in is the cell to which the path leads, by the values of an object's members; "" where it leads nowhere.
+func (p path) in(values []string) string {
+	switch {
+	case p.member < 0:
+		return ""
+	case len(p.steps) == 0:
+		return cell(values[p.member])
+	}
+	d := jsontext.NewDecoder(strings.NewReader(values[p.member]))
+	for _, step := range p.steps {
+		if !enter(d, step) {
+			return ""
+		}
+	}
+	inner, err := d.ReadValue()
+	if err != nil {
+		return ""
+	}
+	return cell(string(inner))
+}
+
+// enter goes on to the value of a key, or to an element of a list, counted from 0.
+func enter(d *jsontext.Decoder, step string) bool {
+	kind := d.PeekKind()
+	if kind != '{' && kind != '[' {
+		return false
+	}
+	_, err := d.ReadToken()
+	for i := 0; err == nil; i++ {
+		name := strconv.Itoa(i)
+		if next := d.PeekKind(); next == '}' || next == ']' {
+			return false
+		}
+		if kind == '{' {
+			token, _ := d.ReadToken() // the value was read before
+			name = token.String()
+		}
+		if name == step {
+			return true
+		}
+		err = d.SkipValue()
+	}
+	return false
+}
+
+// cell is a JSON value as the text of a cell.
+func cell(value string) string {
+	switch value[0] {
+	case '"':
+		if strings.IndexByte(value, '\\') < 0 {
+			return value[1 : len(value)-1]
+		}
+		text, _ := jsontext.AppendUnquote(nil, value)
+		return string(text)
+	case 'n':
+		return ""
+	}
+	return value
+}
