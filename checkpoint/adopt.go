@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,62 +24,90 @@ type AdoptResult struct {
 // inOneChange is how many entries of a list one commit takes.
 const inOneChange = 1 << 11
 
-// adoption is a list of leads that is being adopted. It needs about 70 bytes of memory for each entry.
+// adoption is a list of leads that is being adopted. It needs about 90 bytes of memory for each key.
 type adoption struct {
-	list    List
+	Leads
 	digests *Digester
+	rows    int // of the list
 	keys    map[short]listed
-	leads   map[short]uint32 // the place of each lead ID
+	owners  map[short]short // the key of each lead ID
 	result  AdoptResult
 }
 
-type short [8]byte
+// short is the beginning of a digest; 0: of nothing.
+type short uint64
 
-func (d *Digester) short(text string) short {
-	sum := d.Sum([]byte(text))
-	return short(sum[:])
-}
-
-// listed is what is kept of an entry.
+// listed is what is kept of a key.
 type listed struct {
-	lead short  // zero where it gives none
-	at   uint32 // its place in the list
+	lead  short  // 0 where no row of it names one
+	at    uint32 // the place of the row that counts
+	tells uint8  // how much that row tells
 }
 
-// add notes an entry at a place of the list, or refuses what is wrong with it by itself.
-func (a *adoption) add(e *Entry, at int) error {
-	key, one := a.note(e, at)
-	text, hint := e.Unfit()
-	if before, twice := a.keys[key]; text == "" && twice {
-		text, hint = fmt.Sprintf("its key is already in row %d", before.at+1), "keep one of them"
+// names are the digests of an entry's key and of its lead ID.
+func (a *adoption) names(e *Entry) (key, lead short) {
+	begin := func(sum Digest) short { return short(binary.LittleEndian.Uint64(sum[:])) }
+	if e.LeadID != "" {
+		lead = begin(a.digests.Sum([]byte(e.LeadID)))
 	}
-	if before, twice := a.leads[one.lead]; text == "" && twice && one.lead != (short{}) {
-		text = fmt.Sprintf("its lead ID is already in row %d", before+1)
-		hint = "one lead cannot belong to two rows: look both up again"
+	return begin(a.digests.Sum([]byte(e.Key))), lead
+}
+
+// tells is how much an entry of a list tells of its key: nothing, that there is a lead, that there may be this one,
+// that there is this one, and whether it is linked, too.
+func (e *Entry) tells() uint8 {
+	switch {
+	case e.State == Rejected:
+		return 0
+	case e.State == InDoubt:
+		return 2
+	case e.LeadID == "":
+		return 1
+	case e.State == Unknown:
+		return 3
+	}
+	return 4
+}
+
+// choose reads the list, and finds the row of each key that counts.
+func (a *adoption) choose() error {
+	for e, err := range a.Entries {
+		if err == nil {
+			err = a.add(&e)
+		}
+		if err != nil {
+			return err
+		}
+		a.rows++
+	}
+	return nil
+}
+
+// add notes the next entry, or refuses what is wrong with it in itself or beside earlier ones.
+func (a *adoption) add(e *Entry) error {
+	key, lead := a.names(e)
+	was, again := a.keys[key]
+	owner, owned := a.owners[lead]
+	text, hint := e.Unfit()
+	switch {
+	case text != "":
+	case was.lead != lead && was.lead != 0 && lead != 0:
+		text, hint = "its key has another lead ID in an earlier row", "take out the row that is wrong"
+	case owned && owner != key && e.State != InDoubt:
+		text, hint = "its lead ID is already in an earlier row", "one lead cannot belong to two rows: look both up again"
 	}
 	if text != "" {
-		return &ListError{Index: at, Key: e.Key, Text: text, Hint: hint}
+		return inList(refusal(text, hint), a.rows, e.Key)
 	}
-	a.keys[key], a.leads[one.lead] = one, one.at
+	if lead != 0 && e.State != InDoubt {
+		a.owners[lead] = key
+	}
+	if tells := e.tells(); !again || tells >= was.tells {
+		was.at, was.tells = uint32(a.rows), tells
+	}
+	was.lead = cmp.Or(lead, was.lead)
+	a.keys[key] = was
 	return nil
-}
-
-// isSame refuses an entry that is not the one that was added.
-func (a *adoption) isSame(e *Entry, at int) error {
-	key, is := a.note(e, at)
-	if was, known := a.keys[key]; !known || was != is {
-		return errListChanged
-	}
-	return nil
-}
-
-// note is what is kept of an entry at a place.
-func (a *adoption) note(e *Entry, at int) (key short, one listed) {
-	one.at = uint32(at)
-	if e.LeadID != "" && e.State != InDoubt {
-		one.lead = a.digests.short(e.LeadID)
-	}
-	return a.digests.short(e.Key), one
 }
 
 type placed struct {
@@ -86,72 +115,81 @@ type placed struct {
 	at int
 }
 
-var errListChanged = &ListFailure{errors.New("the list is not the same any more: something else writes to it")}
+var errListChanged = errors.New("the list is not the same any more: something else writes to it")
 
-// pass goes through the list: check looks at each entry, and step takes some at a time into one transaction.
-func (a *adoption) pass(ctx context.Context, s Store, check func(*Entry, int) error, step func(Tx, []placed) error,
-) error {
+// pass goes through the rows that count, some at a time in one transaction, and stores them, or only judges them.
+func (a *adoption) pass(ctx context.Context, s Store, stores bool) error {
+	a.result = AdoptResult{}
 	var part []placed
 	at := 0
-	for e, err := range a.list {
+	for e, err := range a.Entries {
 		if err != nil {
-			return &ListFailure{err}
-		}
-		if err := check(&e, at); err != nil {
 			return err
 		}
-		part = append(part, placed{e, at})
+		key, lead := a.names(&e)
+		switch was, known := a.keys[key]; {
+		case !known || lead != 0 && lead != was.lead:
+			return errListChanged
+		case int(was.at) == at:
+			part = append(part, placed{e, at})
+		}
 		if at++; len(part) == inOneChange {
-			if err := a.change(ctx, s, part, step); err != nil {
+			if err := a.change(ctx, s, part, stores); err != nil {
 				return err
 			}
 			part = part[:0]
 		}
 	}
-	if at != len(a.keys) {
+	if at != a.rows {
 		return errListChanged
 	}
-	return a.change(ctx, s, part, step)
+	return a.change(ctx, s, part, stores)
 }
 
-func (a *adoption) change(ctx context.Context, s Store, part []placed, step func(Tx, []placed) error) error {
+func (a *adoption) change(ctx context.Context, s Store, part []placed, stores bool) error {
 	keys, leads, before := make([]string, len(part)), make([]string, len(part)), a.result
+	if stores { // in the order of their keys, which is fastest
+		slices.SortFunc(part, func(x, y placed) int { return cmp.Compare(x.Key, y.Key) })
+	}
 	for i := range part {
 		keys[i], leads[i] = part[i].Key, part[i].LeadID
 	}
 	return s.Alone(ctx, func(tx Tx) error {
 		a.result = before
-		if err := tx.Load(keys, leads); err != nil {
-			return err
+		err := tx.Load(keys, leads)
+		for i := 0; i < len(part) && err == nil; i++ {
+			err = a.take(tx, &part[i], stores)
 		}
-		return step(tx, part)
+		if stores && errors.As(err, new(*ListError)) { // of a row that changed since it was judged
+			err = &ListFailure{fmt.Errorf("a part of the list was taken over, then a row changed: %s", err.Error())}
+		}
+		return err
 	})
 }
 
-// judge refuses entries before anything is changed.
-func (a *adoption) judge(tx Tx, part []placed) error {
-	for i := range part {
-		if _, err := a.wants(tx, &part[i], new(AdoptResult)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// wants counts an entry, and reports whether to adopt it.
-func (a *adoption) wants(tx Tx, e *placed, r *AdoptResult) (take bool, err error) {
-	_, old, err := tx.Under(e.Key)
+// take counts an entry, and stores it if it is wanted.
+func (a *adoption) take(tx Tx, e *placed, stores bool) error {
+	k, old, err := tx.Under(e.Key)
 	if err != nil {
-		return false, err
+		return err
 	}
 	owner, err := tx.Owner(e.LeadID, e.Key)
 	if err != nil {
-		return false, err
+		return err
 	}
-	_, listed := a.leads[a.digests.short(e.LeadID)]
-	taken := owner != "" && owner != e.Key || listed && e.State == InDoubt
-	take, err = r.judge(&e.Entry, old, taken)
-	return take, inList(err, e.at, e.Key)
+	key, lead := a.names(&e.Entry)
+	other, listed := a.owners[lead]
+	wanted, err := a.result.judge(&e.Entry, old, owner != "" && owner != e.Key || listed && other != key)
+	switch {
+	case err != nil && a.Lenient:
+		return nil
+	case err != nil || !wanted || !stores:
+		return inList(err, e.at, e.Key)
+	case !KnownStatus(e.Status):
+		a.result.Unspecified++
+	}
+	k.Adopt(tx, e.Entry, old)
+	return tx.Put(e.Key, k)
 }
 
 // answers reports whether an entry of a list is what the service answered to the send in doubt that is known.
@@ -161,14 +199,14 @@ func (e *Entry) answers(old *Kept) bool {
 }
 
 // judge reports whether to adopt an entry whose key is known as old; taken: another key has its lead.
-func (r *AdoptResult) judge(e *Entry, old *Kept, taken bool) (take bool, refusal error) {
+func (r *AdoptResult) judge(e *Entry, old *Kept, taken bool) (take bool, err error) {
 	switch {
 	case old.State == Forgotten:
 		r.Forgotten++
 	case e.State == Rejected:
 		r.Rejected++
 	case e.State != InDoubt && taken:
-		return false, &ListError{Text: "its lead ID belongs to another key", Hint: correctHint}
+		return false, refusal("its lead ID belongs to another key", correctHint)
 	case e.answers(old) && !taken:
 		r.Leads++
 		return true, nil
@@ -178,49 +216,25 @@ func (r *AdoptResult) judge(e *Entry, old *Kept, taken bool) (take bool, refusal
 		r.InDoubt++
 		return true, nil
 	case old.State == InDoubt && old.Reason != ReasonIncomplete:
-		return false, &ListError{Text: "its key is in doubt", Hint: "`leadferry checkpoint resolve` settles it"}
+		return false, refusal("its key is in doubt", "`leadferry checkpoint resolve` settles it")
 	case !old.State.HasLead() || old.LeadID == "" && e.LeadID != "":
 		r.Leads++
 		return true, nil
 	case e.LeadID == "" || old.LeadID == e.LeadID:
 		r.Known++
 	default:
-		return false, &ListError{Text: "its key has another lead ID already", Hint: correctHint}
+		return false, refusal("its key has another lead ID already", correctHint)
 	}
 	return false, nil
-}
-
-// take counts entries that passed the checks, and stores them in the order of their keys, which is fastest.
-func (a *adoption) take(tx Tx, part []placed) error {
-	slices.SortFunc(part, func(x, y placed) int { return cmp.Compare(x.Key, y.Key) })
-	for i := range part {
-		e := &part[i]
-		take, err := a.wants(tx, e, &a.result)
-		if err == nil && take {
-			if !KnownStatus(e.Status) {
-				a.result.Unspecified++
-			}
-			k, old, _ := tx.Under(e.Key)
-			k.Adopt(tx, e.Entry, old)
-			err = tx.Put(e.Key, k)
-		}
-		if errors.As(err, new(*ListError)) { // of a row that changed since it was judged
-			err = &ListFailure{fmt.Errorf("a part of the list was taken over, then a row changed: %s", err.Error())}
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Leads are a list of leads to be adopted, as files have it.
 type Leads struct {
 	Files   []string
-	From    []string     // IDs of the ledgers whose results they are
-	Choose  func() error // reads the files once and finds out which of their rows count
+	From    []string // IDs of the ledgers whose results they are
 	Entries List
 	Missing func() string // what the files say is missing of what they were taken from; called once they were read
+	Lenient bool          // an entry that does not fit what the ledger knows is left out, and refuses nothing
 }
 
 // Adopting is the mark of a list whose adoption has begun and has not come to its end: its files, and, once they were
@@ -238,9 +252,10 @@ type Adopting struct {
 // Entries of an export keep their state: Created without a lead ID is a lead with an unknown ID, Partial needs its
 // link, InDoubt stays in doubt. So no row is sent that may have been sent before.
 //
-// A *[ListError] refuses the whole list: for an invalid lead ID, a key or lead ID that occurs twice, a key in doubt
-// that was sent, a key with another lead, and a lead of another key. The same list again changes nothing. If the list
-// cannot be read, the error is a *[ListFailure].
+// Of several entries of a key the one that tells most counts, of equal ones the last.
+//
+// A *[ListError] refuses the whole list: for an invalid lead ID, a key with two leads, a lead of two keys, a key in
+// doubt that was sent, a key with another lead, and a lead of another key. The same list again changes nothing.
 //
 // InDoubt with a lead ID and [ReasonUnkept] is an answer that the run could not store: it settles the send of that run.
 //
@@ -263,11 +278,9 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 			return r, err
 		}
 	}
-	a := &adoption{
-		list: leads.Entries, digests: s.Digests(), keys: map[short]listed{}, leads: map[short]uint32{},
-	}
-	if err = leads.Choose(); err == nil {
-		err = a.pass(ctx, s, a.add, a.judge)
+	a := &adoption{Leads: leads, digests: s.Digests(), keys: map[short]listed{}, owners: map[short]short{}}
+	if err = a.choose(); err == nil {
+		err = a.pass(ctx, s, false)
 	}
 	if err != nil { // nothing was changed
 		return r, cmp.Or(err, mark(old))
@@ -275,10 +288,14 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 	if old != nil && !a.contains(old, leads.Files) {
 		return r, RefuseHalfAdopted(ctx, s)
 	}
-	if err := mark(&Adopting{Files: leads.Files, Keys: a.marks(), Fills: fills}); err != nil {
+	var keys []byte
+	for key := range a.keys {
+		keys = binary.LittleEndian.AppendUint64(keys, uint64(key))
+	}
+	if err := mark(&Adopting{Files: leads.Files, Keys: keys, Fills: fills}); err != nil {
 		return r, err
 	}
-	err = a.pass(ctx, s, a.isSame, a.take)
+	err = a.pass(ctx, s, true)
 	if r = a.result; err != nil {
 		return r, err
 	}
@@ -297,18 +314,10 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 	})
 }
 
-// marks are the keys of the list, as [Adopting] has them.
-func (a *adoption) marks() (all []byte) {
-	for key := range a.keys {
-		all = append(all, key[:]...)
-	}
-	return all
-}
-
 // contains reports whether a list has all keys of the one that was cut off or, if that was not read, all its files.
 func (a *adoption) contains(old *Adopting, files []string) bool {
-	for one := range slices.Chunk(old.Keys, len(short{})) {
-		if _, listed := a.keys[short(one)]; !listed {
+	for one := range slices.Chunk(old.Keys, 8) {
+		if _, listed := a.keys[short(binary.LittleEndian.Uint64(one))]; !listed {
 			return false
 		}
 	}

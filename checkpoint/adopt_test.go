@@ -2,11 +2,13 @@ package checkpoint_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/storetest"
+	"leadferry/internal/testsupport/must"
 )
 
 func leadsOf(file string, keys ...string) checkpoint.Leads {
@@ -66,7 +68,7 @@ func TestAdoptionThatIsCutOff(t *testing.T) {
 func TestWhichListMakesUpForOneThatIsCutOff(t *testing.T) {
 	a, b, both := leadsOf("a.csv", "a1", "a2"), leadsOf("b.csv", "b"), leadsOf("a.csv", "a2", "b", "a1")
 	unread := a
-	unread.Choose = func() error { panic("killed") }
+	unread.Entries = func(func(checkpoint.Entry, error) bool) { panic("killed") }
 	whileRead := func(t *testing.T, m checkpoint.Store) {
 		defer func() { _ = recover() }()
 		adopt(t, m, nil, unread)
@@ -104,15 +106,13 @@ func TestWhichListMakesUpForOneThatIsCutOff(t *testing.T) {
 
 // A list that is refused leaves the ledger as it was; one that fails while it is taken over may be there by half.
 func TestListThatIsRefused(t *testing.T) {
-	unreadable := leadsOf("a.csv", "a")
-	unreadable.Choose = func() error { return errCut }
 	torn := leadsOf("a.csv", "a", "b")
 	torn.Entries = func(yield func(checkpoint.Entry, error) bool) { yield(checkpoint.Entry{}, errCut) }
-	twice := leadsOf("a.csv", "a", "a")
+	twice := storetest.LeadsOf(checkpoint.Entry{Key: "a", LeadID: "x"}, checkpoint.Entry{Key: "b", LeadID: "x"})
 	changes := leadsOf("a.csv", "a", "b")
 	times, entries := 0, changes.Entries
 	changes.Entries = func(yield func(checkpoint.Entry, error) bool) {
-		if times++; times > 1 {
+		if times++; times > 2 {
 			yield(checkpoint.Entry{}, errCut)
 			return
 		}
@@ -121,7 +121,7 @@ func TestListThatIsRefused(t *testing.T) {
 	for name, test := range map[string]struct {
 		leads checkpoint.Leads
 		half  bool
-	}{"unreadable": {unreadable, false}, "torn": {torn, false}, "twice": {twice, false}, "changes": {changes, true}} {
+	}{"torn": {torn, false}, "twice": {twice, false}, "changes": {changes, true}} {
 		m := empty(t)
 		_, err := checkpoint.AdoptList(t.Context(), m, nil, test.leads)
 		if err == nil || halfAdopted(t, m) != test.half || m.Info().Leads != 0 {
@@ -165,5 +165,27 @@ func TestListThatTellsLessThanWitnesses(t *testing.T) {
 				t.Error(i.Missing)
 			}
 		})
+	}
+}
+
+// Of the rows of a key that runs left, the last of those that tell most of it is taken, wherever it stands.
+func TestEntryThatTellsMost(t *testing.T) {
+	entry := func(key, lead string, state checkpoint.State, file string) checkpoint.Entry {
+		return checkpoint.Entry{Key: key, LeadID: lead, State: state, File: file}
+	}
+	const created, partial, doubt = checkpoint.Created, checkpoint.Partial, checkpoint.InDoubt
+	m := empty(t)
+	adopt(t, m, nil, storetest.LeadsOf(
+		entry("a", "", doubt, "1"), entry("b", "1b", created, "2"), entry("a", "", created, "3"), entry("a", "1a", created, "4"),
+		entry("b", "1b", created, "5"), entry("a", "", created, "6"), entry("d", "1d", doubt, "7"), entry("d", "", created, "8"),
+		entry("e", "1e", partial, "9"), entry("e", "1e", checkpoint.Unknown, "10"), entry("f", "1f", checkpoint.Unknown, "11"),
+		entry("g", "", created, "12"), entry("g", "", checkpoint.Rejected, "13")))
+	got := ""
+	must.Do(t, checkpoint.Each(t.Context(), m, checkpoint.Filter{}, func(e checkpoint.Entry) error {
+		got += fmt.Sprint(e.Key, " ", e.State, " ", e.File, ";")
+		return nil
+	}))
+	if got != "a created 4;b created 5;d in_doubt 7;e partial 9;f created 11;g created 12;" {
+		t.Error(got)
 	}
 }

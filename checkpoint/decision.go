@@ -57,17 +57,12 @@ const (
 func (d *Decision) unfit(keys, ids map[string]bool) error {
 	switch {
 	case keys[d.Key]:
-		return &ListError{
-			Text: "another row of the list has its key and another answer",
-			Hint: "make the answers equal, or empty one of them",
-		}
+		return refusal("another row of the list has its key and another answer",
+			"make the answers equal, or empty one of them")
 	case d.LeadID != "" && !validLeadID(d.LeadID):
-		return &ListError{Text: "its lead ID is none", Hint: leadIDHint}
+		return refusal("its lead ID is none", leadIDHint)
 	case d.LeadID != "" && ids[d.LeadID]:
-		return &ListError{
-			Text: "its lead ID is in the list twice",
-			Hint: "one lead cannot belong to two rows: look both up again",
-		}
+		return refusal("its lead ID is in the list twice", "one lead cannot belong to two rows: look both up again")
 	}
 	keys[d.Key], ids[d.LeadID] = true, true
 	return nil
@@ -149,7 +144,7 @@ func resolve(tx Tx, ds []Decision) (r ResolveResult, err error) {
 // about finds the send of a decision: in doubt, or settled by a person or a list and not sent again since.
 func about(tx Tx, d *Decision) (one resolution, err error) {
 	if tx.Held(d.Key) {
-		return one, &ListError{Text: heldText, Hint: heldHint}
+		return one, refusal(heldText, heldHint)
 	}
 	k, known, err := tx.Under(d.Key)
 	if err != nil {
@@ -168,20 +163,14 @@ func about(tx Tx, d *Decision) (one resolution, err error) {
 	}
 	switch {
 	case k.Intent != nil && d.Sent.IsZero() && d.Run == "" && (last != nil || k.Intent.Prior != nil):
-		return one, &ListError{
-			Text: "the row was in doubt before and was sent again, and the list does not say which send it is about " +
-				"(updated_at)",
-			Hint: "export the list anew: " + inDoubtHint,
-		}
+		return one, refusal("the row was in doubt before and was sent again, and the list does not say which send it "+
+			"is about (updated_at)", "export the list anew: "+inDoubtHint)
 	case k.Intent != nil:
 		one.KeptKey = k
 	case last == nil:
-		return one, &ListError{Text: "its key is not in doubt", Hint: inDoubtHint}
+		return one, refusal("its key is not in doubt", inDoubtHint)
 	case last.Free() && known.State != NotMade, !last.Free() && !known.State.HasLead():
-		return one, &ListError{
-			Text: "its key was settled before and was sent again since, so it is not in doubt",
-			Hint: inDoubtHint,
-		}
+		return one, refusal("its key was settled before and was sent again since, so it is not in doubt", inDoubtHint)
 	default:
 		one.before = last.LeadID == d.LeadID && last.Exists == d.Exists && known.LeadID == d.LeadID
 		one.corrects = !one.before
@@ -190,7 +179,7 @@ func about(tx Tx, d *Decision) (one resolution, err error) {
 		one.Intent = &send
 	}
 	if !d.isAbout(one.Intent) {
-		return one, &ListError{Text: "the row was sent again after this list was written", Hint: inDoubtHint}
+		return one, refusal("the row was sent again after this list was written", inDoubtHint)
 	}
 	return one, nil
 }
@@ -209,10 +198,8 @@ func (r *ResolveResult) judge(tx Tx, ds []Decision, all []resolution) error {
 		case all[i].before:
 			r.Before++
 		case owner != "" && !leaving[owner]:
-			return &ListError{
-				Index: i, Key: ds[i].Key, Text: "its lead ID is known already, under this or another key",
-				Hint: "`leadferry checkpoint export` shows under which",
-			}
+			return inList(refusal("its lead ID is known already, under this or another key",
+				"`leadferry checkpoint export` shows under which"), i, ds[i].Key)
 		case all[i].corrects:
 			r.Corrected++
 		default:
@@ -243,14 +230,3 @@ const (
 	MadeAfterAll    = "the answer of the service came later: it has made the lead"
 	RefusedAfterAll = "the answer of the service came later: it has refused the row"
 )
-
-// contradicted are the decisions that something speaks against and that nobody has corrected.
-func contradicted(ctx context.Context, s Store) (all []KeptDecision, err error) {
-	notes, err := valuesOf[[]KeptDecision](ctx, s, DecidedNote)
-	for _, about := range notes {
-		if last := about[len(about)-1]; len(last.Against) > 0 {
-			all = append(all, last)
-		}
-	}
-	return all, err
-}

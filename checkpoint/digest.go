@@ -72,8 +72,8 @@ func (d *Digester) Blocked(key string) []byte {
 }
 
 // Column returns the keyed digest of the name of a file's column.
-func (d *Digester) Column(name string) []byte {
-	return d.keyed(make([]byte, 8), ofColumn, []byte(name))
+func (d *Digester) Column(name string) string {
+	return hex.EncodeToString(d.keyed(make([]byte, 8), ofColumn, []byte(name)))
 }
 
 // Sum returns the keyed digest (HMAC-SHA256, cut to 16 bytes) of b.
@@ -113,10 +113,8 @@ type Kin struct {
 
 // noted is a shape as a ledger notes it: key and namespace as they are, of the columns no more than keyed digests.
 func (d *Digester) noted(s *Shape) Kind {
-	return Kind{Key: s.Key, Namespace: s.Namespace, Columns: hashed(s.Columns, d.column)}
+	return Kind{Key: s.Key, Namespace: s.Namespace, Columns: hashed(s.Columns, d.Column)}
 }
-
-func (d *Digester) column(name string) string { return hex.EncodeToString(d.Column(name)) }
 
 // Noted reports whether leads were made by this very Shape; else kin are all of files that share at least half of the
 // columns of one of the two, so that a renamed column does not hide them.
@@ -130,7 +128,7 @@ func Noted(ctx context.Context, s Store, shape Shape) (known bool, kin []Kin, er
 		case own.isAkin(&other):
 			one := Kin{Key: other.Key, Namespace: other.Namespace, Lacking: own.lacks(other.Columns...)}
 			for _, name := range shape.Columns {
-				if other.lacks(s.Digests().column(name)) > 0 {
+				if other.lacks(s.Digests().Column(name)) > 0 {
 					one.Strange = append(one.Strange, name)
 				}
 			}

@@ -213,6 +213,6 @@ const NewestRuns = 10
 type Status struct {
 	Info
 	Runs         []RunInfo      // the newest
-	Contradicted []KeptDecision // that hold
+	Contradicted []KeptDecision // that something speaks against and that nobody has corrected
 	Holder       *Witness       // the run that holds a file just now: then nothing else but path and target is known
 }

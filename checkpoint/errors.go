@@ -86,10 +86,13 @@ type ListError struct {
 // Error names the entry by its place in the list, from 1.
 func (e *ListError) Error() string { return fmt.Sprintf("entry %d: %s", e.Index+1, e.Text) }
 
+// refusal refuses a list for one of its entries.
+func refusal(text, hint string) error { return &ListError{Text: text, Hint: hint} }
+
 // inList is an error with the place of an entry of a list, and its key, where it is a refusal of that.
 func inList(err error, index int, key string) error {
-	if refusal, is := errors.AsType[*ListError](err); is {
-		refusal.Index, refusal.Key = index, key
+	if why, is := errors.AsType[*ListError](err); is {
+		why.Index, why.Key = index, key
 	}
 	return err
 }
@@ -120,7 +123,9 @@ func RefuseElsewhere(path, id, moved, filling string) error {
 	case moved != "":
 		return &OpenError{
 			Path: path, Err: ErrGone, Text: "was copied to " + moved + ", where its leads are known from now on",
-			Hint: "use --checkpoint " + Word(moved) + "; if that one is lost for good, " + TakeAgain(path, id),
+			Hint: "use --checkpoint " + Word(moved) + "; if that one is lost for good, leadferry checkpoint check " +
+				"--accept-older=" + id + " --checkpoint " + Word(path) + " takes this one again: rows that it does not " +
+				"know are held then, not sent",
 		}
 	case filling != "":
 		return &OpenError{
@@ -129,12 +134,6 @@ func RefuseElsewhere(path, id, moved, filling string) error {
 		}
 	}
 	return nil
-}
-
-// TakeAgain is what to do about the checkpoint at path, whose leads were copied to a place that is lost.
-func TakeAgain(path, id string) string {
-	return "leadferry checkpoint check --accept-older=" + id + " --checkpoint " + Word(path) +
-		" takes this one again: rows that it does not know are held then, not sent"
 }
 
 // Word is a path or an address as a person pastes it into a shell of the system, for hints.

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -23,20 +24,22 @@ const longestShown = 32
 
 // Differs says, in a sentence, in what the terms differ from those of the fleet; "" where they do not.
 func (t *Terms) Differs(fleet *Terms) string {
-	theirs := fleet.all()
-	for i, own := range t.all() {
-		if i >= len(theirs) || theirs[i].Name != own.Name {
-			return own.Name + " is not that of the fleet"
+	ours, theirs := t.all(), fleet.all()
+	for i := range max(len(ours), len(theirs)) {
+		var own, other Term
+		if i < len(ours) {
+			own = ours[i]
 		}
-		if other := theirs[i].Value; other != own.Value {
-			if max(len(other), len(own.Value)) > longestShown {
-				return own.Name + " is another one than that of the fleet"
-			}
-			return fmt.Sprintf("%s is %s here, and %s in the fleet", own.Name, own.Value, other)
+		if i < len(theirs) {
+			other = theirs[i]
 		}
-	}
-	if len(fleet.Same) > len(t.Same) {
-		return fleet.Same[len(t.Same)].Name + " is not that of the fleet"
+		switch {
+		case own == other:
+		case own.Name != other.Name || max(len(own.Value), len(other.Value)) > longestShown:
+			return cmp.Or(own.Name, other.Name) + " is not that of the fleet"
+		default:
+			return fmt.Sprintf("%s is %s here, and %s in the fleet", own.Name, own.Value, other.Value)
+		}
 	}
 	return ""
 }

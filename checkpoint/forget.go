@@ -31,7 +31,7 @@ func Forget(ctx context.Context, s Store, keys []string, unblock bool) (r Forget
 func (r *ForgetResult) judge(tx Tx, keys []string, unblock bool) (gone, leads map[string]bool, err error) {
 	for i, key := range keys {
 		if !ValidKey(key) {
-			return nil, nil, &ListError{Index: i, Key: key, Text: "its " + ErrKey.Error()}
+			return nil, nil, inList(refusal("its "+ErrKey.Error(), ""), i, key)
 		}
 	}
 	if err := tx.Load(keys, nil); err != nil {
@@ -44,7 +44,7 @@ func (r *ForgetResult) judge(tx Tx, keys []string, unblock bool) (gone, leads ma
 		}
 		gone[key] = true
 		if unblock && tx.Held(key) { // as resolve refuses it: it may be sent still, and again then
-			return nil, nil, &ListError{Index: i, Key: key, Text: heldText, Hint: heldHint}
+			return nil, nil, inList(refusal(heldText, heldHint), i, key)
 		}
 		k, shown, err := tx.Under(key)
 		if err != nil {

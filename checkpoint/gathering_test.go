@@ -50,11 +50,11 @@ func importBeside(t *testing.T, pause time.Duration) {
 		all.Go(func() {
 			for n := next.Add(1); n <= rows; n = next.Add(1) {
 				key := fmt.Sprint(n)
-				_ = l.Claim(t.Context(), checkpoint.Entry{Key: key}, false, nil)
+				_ = change(t.Context(), l, checkpoint.Claim, key)
 				free <- struct{}{}
 				time.Sleep(service*3/4 + time.Duration(n*7919%1000)*service/2000)
 				<-free
-				_, _ = l.Write(checkpoint.Settle, checkpoint.Entry{Key: key, State: checkpoint.Created})
+				_ = change(t.Context(), l, checkpoint.Settle, key)
 			}
 		})
 	}

@@ -163,6 +163,7 @@ func found(all []Finding, f *Finding) []Finding {
 
 // compare holds one witness against a ledger; nil: nothing is wrong.
 func (h *hearing) compare(ctx context.Context, w *Witness) (*Finding, error) {
+	f := &Finding{ID: w.Ledger, Witness: *w}
 	ancestor := h.lineage.ancestor(w.Ledger)
 	switch {
 	case w.Err != nil:
@@ -170,53 +171,47 @@ func (h *hearing) compare(ctx context.Context, w *Witness) (*Finding, error) {
 		if failed, is := errors.AsType[*fs.PathError](why); is {
 			why = failed.Err // without the path, which is said already
 		}
-		return &Finding{
-			ID: hashOf("source", w.Source), Witness: *w,
-			Text: fmt.Sprintf("%s cannot be read, and it may know of leads (%v)", w.Source, why),
-			ways: []string{"run this as its owner, or let this user read it", h.ifLost()},
-		}, nil
+		f.ID = hashOf("source", w.Source)
+		f.Text = fmt.Sprintf("%s cannot be read, and it may know of leads (%v)", w.Source, why)
+		f.ways = []string{"run this as its owner, or let this user read it", h.ifLost()}
 	case w.Ledger == h.info.ID:
 		commits, knows, err := h.Reached(ctx, w.Run)
-		text := ""
-		if !knows && w.Run != "" { // a command has none
-			text = fmt.Sprintf("it does not know the run %s of %s, which used it (%s)", w.Run, day(w.Started), w.Source)
-		} else if w.Commits > commits {
-			text = fmt.Sprintf("it is at commit %d, but %s says that commit %d was made", commits, w.Source, w.Commits)
-		}
-		if err != nil || text == "" {
+		switch f.older = true; {
+		case err != nil:
 			return nil, err
+		case !knows && w.Run != "": // a command has none
+			f.Text = fmt.Sprintf("it does not know the run %s of %s, which used it (%s)", w.Run, day(w.Started), w.Source)
+		case w.Commits > commits:
+			f.Text = fmt.Sprintf("it is at commit %d, but %s says that commit %d was made", commits, w.Source, w.Commits)
 		}
-		return &Finding{ID: w.Ledger, Witness: *w, older: true, Text: text}, nil
 	case ancestor != nil && w.Commits > ancestor.Commits:
-		return &Finding{ID: w.Ledger, Witness: *w, older: true, Text: fmt.Sprintf(
-			"it descends from the checkpoint %s, which went on afterwards: commit %d was taken over, and %s tells of "+
-				"commit %d",
-			w.Place, ancestor.Commits, w.Source, w.Commits)}, nil
+		f.older = true
+		f.Text = fmt.Sprintf("it descends from the checkpoint %s, which went on afterwards: commit %d was taken over, "+
+			"and %s tells of commit %d", w.Place, ancestor.Commits, w.Source, w.Commits)
 	case ancestor == nil && w.Target.Canonical().TrunkID == h.info.Target.Canonical().TrunkID && w.knows():
-		return h.another(w), nil
+		h.another(f, w)
 	}
-	return nil, nil
+	if f.Text == "" {
+		return nil, nil
+	}
+	return f, nil
 }
 
 // another says that another ledger knows leads of the trunk, where it is, and how to go on.
-func (h *hearing) another(w *Witness) *Finding {
+func (h *hearing) another(f *Finding, w *Witness) {
 	theirs, where, place := w.Target.Canonical(), w.Place, "--checkpoint "+Word(w.Place)
-	useIt := "to go on with the other one: " + place
-	ways := []string{useIt, h.ifLost()}
+	f.ways = []string{"to go on with the other one: " + place, h.ifLost()}
 	switch {
 	case theirs != h.info.Target.Canonical(): // results of another address are refused
 		where += " (service at " + theirs.LeadsURL + ")"
-		ways = []string{
-			useIt + " --base-url " + shell.Word(theirs.BaseURL) + " --leads-url " + shell.Word(theirs.LeadsURL),
-			"if the service has moved: leadferry checkpoint export " + place + " -o moved.csv; then " +
-				adopt("moved.csv", h.info.Path, h.flags),
-		}
+		f.ways[0] += " --base-url " + shell.Word(theirs.BaseURL) + " --leads-url " + shell.Word(theirs.LeadsURL)
+		f.ways[1] = "if the service has moved: leadferry checkpoint export " + place + " -o moved.csv; then " +
+			adopt("moved.csv", h.info.Path, h.flags)
 	case w.Place == h.info.Path:
 		where = "it was at this place, where a new one is now"
-		ways[0] = "if there is a copy of the checkpoint that was here, put it back"
+		f.ways[0] = "if there is a copy of the checkpoint that was here, put it back"
 	}
-	return &Finding{ID: w.Ledger, Witness: *w, ways: ways, Text: fmt.Sprintf(
-		"another checkpoint is in use for this trunk: %s; %s (%s)", where, w.knew(), w.Source)}
+	f.Text = fmt.Sprintf("another checkpoint is in use for this trunk: %s; %s (%s)", where, w.knew(), w.Source)
 }
 
 func (h *hearing) ifLost() string {
@@ -339,8 +334,7 @@ func TakeOlder(ctx context.Context, s Store, ws *Witnesses, answer, moved string
 	if err != nil {
 		return false, err
 	}
-	info := s.Info()
-	want := info.ID
+	want := s.Info().ID
 	if len(v.Older) > 0 {
 		want = answerTo(v.Older)
 	}

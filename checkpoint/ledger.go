@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -76,45 +75,13 @@ func NewLedger(s Store, g Gathering) *Ledger {
 	if l.shared, _ = s.(Shared); l.shared != nil {
 		l.patience = sharedPatience
 	}
-	go l.run()
-	return l
-}
-
-// Claim writes an intent, the note that a create is about to be sent, as soon as there is a slot. If it returns nil,
-// the create may be sent. e has what a person needs to find the lead if no outcome follows; of its RequestID attempt N
-// carries this text and "-N"; without Updated it gets the time of its commit. again: the row is sent again although it
-// is in doubt. shape is that of its input, to be noted once, or nil. Errors: ErrKey, ErrKnown, ErrDoubt, ErrBlocked,
-// ErrClosed, the error of ctx, which ends the wait for a slot (nothing was written), or an error of the Store.
-func (l *Ledger) Claim(ctx context.Context, e Entry, again bool, shape *Shape) error {
-	w := &waiting{Change{Kind: Claim, Entry: e, Again: again, Shape: shape}, make(chan error, 1)}
-	if err := l.enqueue(w); err != nil {
-		return err
-	}
-	var err error
-	select {
-	case err = <-w.done:
-	case <-ctx.Done():
-		if l.takeBack(w) {
-			return ctx.Err()
+	go func() {
+		defer close(l.ended)
+		for l.await() {
+			l.commit()
 		}
-		err = <-w.done
-	}
-	return cmp.Or(err, w.Err)
-}
-
-// Write makes another change than a claim, waits until it is durable, and returns what is stored under its key now.
-//
-// Withdraw removes the intent of a run's create that was not applied: of e only Key and Run count. Settle writes an
-// outcome; if another key has its lead ID, it is in doubt with ReasonLeadTaken. Mark notes that an update is about to
-// be sent, or that it was not sent, and what a read showed; nothing else of a known lead changes, and its history gets no
-// event. A lead that is not known is stored as e says. Errors: ErrKey, ErrState, ErrBlocked, for a mark ErrKnown (the
-// key has another lead or is in doubt) and ErrTaken (another key has the lead), or an error of the Store.
-func (l *Ledger) Write(kind ChangeKind, e Entry) (stored Entry, err error) {
-	w := &waiting{Change{Kind: kind, Entry: e}, make(chan error, 1)}
-	if err = l.enqueue(w); err == nil {
-		err = cmp.Or(<-w.done, w.Err)
-	}
-	return w.Entry, err
+	}()
+	return l
 }
 
 // Standing counts the rows in doubt that wait for a person: not those that an incomplete ledger holds, nor those that
@@ -173,6 +140,38 @@ func (l *Ledger) end() {
 	<-l.ended
 }
 
+// Do makes a change durable, a claim as soon as there is a slot, and returns what is stored now. Errors: those that
+// [IsRefusal] names, ErrClosed, an error of the Store, or of a claim the error of ctx, which ends its wait for a slot:
+// then nothing was written. Nothing else ends a wait.
+func (l *Ledger) Do(ctx context.Context, c Change) (stored Entry, err error) {
+	w := &waiting{c, make(chan error, 1)}
+	if err := l.enqueue(w); err != nil {
+		return c.Entry, err
+	}
+	if c.Kind == Claim {
+		err = l.awaitClaim(ctx, w)
+	} else {
+		err = <-w.done // waiting for two channels takes twice the time
+	}
+	if err == nil {
+		err = w.Err
+	}
+	return w.Entry, err
+}
+
+// awaitClaim waits until a claim is durable, or until ctx ends and the claim is still in the queue.
+func (l *Ledger) awaitClaim(ctx context.Context, w *waiting) error {
+	select {
+	case err := <-w.done:
+		return err
+	case <-ctx.Done():
+		if l.takeBack(w) {
+			return ctx.Err()
+		}
+		return <-w.done
+	}
+}
+
 func (l *Ledger) enqueue(w *waiting) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -213,13 +212,6 @@ func (l *Ledger) takeBack(w *waiting) bool {
 		l.queue = slices.Delete(l.queue, at, at+1)
 	}
 	return at >= 0
-}
-
-func (l *Ledger) run() {
-	defer close(l.ended)
-	for l.await() {
-		l.commit()
-	}
 }
 
 // await waits until a commit is due, or the patience with its changes is over. It returns false once the ledger is

@@ -86,11 +86,17 @@ func newKept(slots, places int) *kept {
 	return k
 }
 
+// change asks for a change of a key.
+func change(ctx context.Context, l *checkpoint.Ledger, kind checkpoint.ChangeKind, key string) error {
+	_, err := l.Do(ctx, checkpoint.Change{Kind: kind, Entry: checkpoint.Entry{Key: key, State: checkpoint.Created}})
+	return err
+}
+
 // claim asks for claims, one after another.
 func (k *kept) claim(ctx context.Context, keys ...string) {
 	for _, key := range keys {
 		go func() {
-			err := k.Claim(ctx, checkpoint.Entry{Key: key}, false, nil)
+			err := change(ctx, k.Ledger, checkpoint.Claim, key)
 			k.mu.Lock()
 			defer k.mu.Unlock()
 			if err != nil {
@@ -105,7 +111,7 @@ func (k *kept) claim(ctx context.Context, keys ...string) {
 
 // settle asks for an outcome and does not wait for it.
 func (k *kept) settle(key string) {
-	go k.Write(checkpoint.Settle, checkpoint.Entry{Key: key, State: checkpoint.Created})
+	go change(context.Background(), k.Ledger, checkpoint.Settle, key)
 	synctest.Wait()
 }
 
@@ -149,9 +155,9 @@ func TestChangesGatherUntilALaneIsIdle(t *testing.T) {
 		for i, key := range []string{"a", "b"} {
 			began := time.Now()
 			var all sync.WaitGroup
-			all.Go(func() { _, _ = k.Write(checkpoint.Mark, checkpoint.Entry{Key: "m"}) })
+			all.Go(func() { _ = change(context.Background(), k.Ledger, checkpoint.Mark, "m") })
 			synctest.Wait()
-			all.Go(func() { _, _ = k.Write(checkpoint.Withdraw, checkpoint.Entry{Key: key}) })
+			all.Go(func() { _ = change(context.Background(), k.Ledger, checkpoint.Withdraw, key) })
 			all.Wait()
 			if waited := time.Since(began); i == 0 != (waited > 0) || waited > 30*time.Millisecond {
 				t.Errorf("%s waited %v", key, waited)
@@ -170,9 +176,9 @@ func TestChangesGatherDuringACommit(t *testing.T) {
 		k.claim(t.Context(), "a", "c")
 		k.settle("z")
 		k.claim(t.Context(), "b")
-		go k.Write(checkpoint.Mark, checkpoint.Entry{Key: "y"})
+		go change(context.Background(), k.Ledger, checkpoint.Mark, "y")
 		synctest.Wait()
-		go k.Write(checkpoint.Withdraw, checkpoint.Entry{Key: "z"})
+		go change(context.Background(), k.Ledger, checkpoint.Withdraw, "z")
 		synctest.Wait()
 		close(k.store.hold)
 		rest()
@@ -191,9 +197,9 @@ func TestClaimsWaitForSlots(t *testing.T) {
 		k.settle("c")
 		rest()
 		k.are(t, "settled", "a", "b", "c")
-		go k.Write(checkpoint.Settle, checkpoint.Entry{Key: "b", State: checkpoint.InDoubt})
+		go change(context.Background(), k.Ledger, checkpoint.Settle, "b")
 		synctest.Wait()
-		go k.Write(checkpoint.Withdraw, checkpoint.Entry{Key: "a"})
+		go change(context.Background(), k.Ledger, checkpoint.Withdraw, "a")
 		rest()
 		k.are(t, "in doubt and withdrawn", "a", "b", "c", "d", "e")
 		k.commits(t, "all", "claim c, claim b", "settle c, claim a", "settle b, withdraw a, claim e, claim d")
@@ -260,7 +266,7 @@ func TestOnlyAWaitingClaimCanBeGivenUp(t *testing.T) {
 		if len(k.refusals) != 1 || !errors.Is(k.refusals[0], context.Canceled) {
 			t.Errorf("refused %v", k.refusals)
 		}
-		if _, err := k.Write(checkpoint.Settle, checkpoint.Entry{Key: "a", State: checkpoint.Created}); err != nil {
+		if err := change(ctx, k.Ledger, checkpoint.Settle, "a"); err != nil {
 			t.Errorf("an outcome was given up: %v", err)
 		}
 		k.store.hold = make(chan struct{})
@@ -318,7 +324,7 @@ func TestFailureEndsEverything(t *testing.T) {
 					}
 					return errors.Is(err, broken)
 				}
-				if _, err := k.Write(checkpoint.Settle, checkpoint.Entry{Key: "a", State: checkpoint.Created}); !failed(err) {
+				if err := change(context.Background(), k.Ledger, checkpoint.Settle, "a"); !failed(err) {
 					t.Errorf("settled: %v", err)
 				}
 				rest()
@@ -327,7 +333,7 @@ func TestFailureEndsEverything(t *testing.T) {
 				}
 				k.store.broken, k.store.panics = nil, false // what works by chance
 				before := len(k.store.commits)
-				if _, err := k.Write(checkpoint.Withdraw, checkpoint.Entry{Key: "a"}); !failed(err) || len(k.store.commits) != before {
+				if err := change(context.Background(), k.Ledger, checkpoint.Withdraw, "a"); !failed(err) || len(k.store.commits) != before {
 					t.Errorf("afterwards: %v", err)
 				}
 				k.close(t)
@@ -340,17 +346,16 @@ func TestCloseFinishesWhatIsQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKept(0, busy)
 		for i := range 100 {
-			go func() { _ = k.Claim(context.Background(), checkpoint.Entry{Key: fmt.Sprint(i)}, false, nil) }()
+			go func() { _ = change(context.Background(), k.Ledger, checkpoint.Claim, fmt.Sprint(i)) }()
 		}
 		synctest.Wait()
 		k.close(t)
 		if len(k.store.intents) != 100 || len(k.store.commits) != 1 {
 			t.Errorf("%d claimed by %d commits", len(k.store.intents), len(k.store.commits))
 		}
-		_, settled := k.Write(checkpoint.Settle, checkpoint.Entry{Key: "a"})
-		_, withdrawn := k.Write(checkpoint.Withdraw, checkpoint.Entry{Key: "a"})
+		settled := change(context.Background(), k.Ledger, checkpoint.Settle, "a")
 		for what, err := range map[string]error{
-			"claim": k.Claim(t.Context(), checkpoint.Entry{Key: "a"}, false, nil), "settle": settled, "withdraw": withdrawn,
+			"claim": change(t.Context(), k.Ledger, checkpoint.Claim, "a"), "settle": settled, "withdraw": change(t.Context(), k.Ledger, checkpoint.Withdraw, "a"),
 		} {
 			if !errors.Is(err, checkpoint.ErrClosed) {
 				t.Errorf("%s: %v", what, err)
@@ -379,14 +384,14 @@ func TestSlotsHold(t *testing.T) {
 				if end == "give up" {
 					go giveUp()
 				}
-				err := k.Claim(ctx, checkpoint.Entry{Key: key}, false, nil)
+				err := change(ctx, k.Ledger, checkpoint.Claim, key)
 				switch {
 				case err != nil && end != "refuse" && end != "give up":
 					t.Error(end, err)
 				case err == nil && end == "settle":
-					_, err = k.Write(checkpoint.Settle, checkpoint.Entry{Key: key, State: checkpoint.Created})
+					err = change(ctx, k.Ledger, checkpoint.Settle, key)
 				case err == nil:
-					_, err = k.Write(checkpoint.Withdraw, checkpoint.Entry{Key: key})
+					err = change(ctx, k.Ledger, checkpoint.Withdraw, key)
 				}
 				if err != nil && end != "refuse" && end != "give up" {
 					t.Error(end, err)

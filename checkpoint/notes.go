@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -118,10 +119,7 @@ func Runs(ctx context.Context, s Store) ([]RunInfo, error) {
 // PutRun keeps the history of a run, when it starts and, in place of that, when it ends.
 func PutRun(ctx context.Context, s Store, r RunInfo) error {
 	r.Started, r.Finished = r.Started.UTC(), r.Finished.UTC()
-	if err := PutNote(ctx, s, RunNote(r.ID), Encode(r)); err != nil {
-		return fmt.Errorf("keep run: %w", err)
-	}
-	return nil
+	return PutNote(ctx, s, RunNote(r.ID), Encode(r))
 }
 
 // RunNote is the name of the note of a run.
@@ -254,11 +252,14 @@ func History(ctx context.Context, s Store, key string) (all []Event, err error) 
 // StatusOf is an account of what is known now.
 func StatusOf(ctx context.Context, s Store) (Status, error) {
 	runs, err := Runs(ctx, s)
-	if err != nil {
-		return Status{}, err
+	notes, unread := valuesOf[[]KeptDecision](ctx, s, DecidedNote)
+	st := Status{Info: s.Info(), Runs: runs[max(0, len(runs)-NewestRuns):]}
+	for _, about := range notes {
+		if last := about[len(about)-1]; len(last.Against) > 0 {
+			st.Contradicted = append(st.Contradicted, last)
+		}
 	}
-	standing, err := contradicted(ctx, s)
-	return Status{Info: s.Info(), Runs: runs[max(0, len(runs)-NewestRuns):], Contradicted: standing}, err
+	return st, errors.Join(err, unread)
 }
 
 // Untouched reports whether a ledger has never known a key, an ended run, or a list to be adopted.

@@ -7,9 +7,9 @@
 // Promises:
 //
 //   - A call that reports success reports a durable change.
-//   - An intent without an outcome is in doubt until it is settled or withdrawn ([Ledger.Write]), or a person ends it
-//     ([Resolve], [Forget]), also after a kill.
-//   - An update without an answer leaves its lead unsettled until a later update is settled.
+//   - An intent without an outcome is in doubt until it is settled
+//     or withdrawn, or a person ([Resolve], [Forget]) ends it, also after a kill.
+//   - An update without an answer leaves its lead unsettled until a later update is settled ([Mark]).
 //   - One lead ID belongs to one key. A second key that is answered with it is in doubt.
 //   - After the first error of a Store every later call fails with that error.
 //   - Of a row's cells it stores only key, ExternalID, status, organization and locator. Everything else is stored as
@@ -150,15 +150,19 @@ type Filter struct {
 	Skip func(key string) bool
 }
 
+// Wants reports whether a key is wanted of which this is shown.
+func (w *Filter) Wants(shown *Kept) bool {
+	return (w.Skip == nil || !w.Skip(shown.Key)) && (w.State == Unknown || w.State == shown.State) &&
+		(w.Run == "" || w.Run == shown.Maker())
+}
+
 // Each calls f with every key that the Filter wants, in order, see [Store.Scan]. Forgotten keys are unknown.
 func Each(ctx context.Context, s Store, which Filter, f func(Entry) error) error {
 	return s.Scan(ctx, which, func(k KeptKey) error {
-		shown := k.Shown()
-		if which.Skip != nil && which.Skip(shown.Key) || which.State != Unknown && which.State != shown.State ||
-			which.Run != "" && which.Run != shown.Maker() {
-			return nil
+		if shown := k.Shown(); which.Wants(shown) {
+			return f(shown.Entry)
 		}
-		return f(shown.Entry)
+		return nil
 	})
 }
 
@@ -176,12 +180,18 @@ type ChangeKind uint8
 
 // The kinds.
 const (
-	Claim ChangeKind = iota // writes an intent
-	// removes the intent of a create that was certainly not applied; one that it replaced comes back
+	// writes an intent, the note that a create is about to be sent: once it is durable, the create may be sent. The
+	// Entry has what a person needs to find the lead if no outcome follows; of its RequestID attempt N carries this
+	// text and "-N"; without Updated it gets the time of its commit
+	Claim ChangeKind = iota
+	// removes the intent of a run's create that was certainly not applied; one that it replaced comes back
 	Withdraw
-	// writes an outcome and removes the intent; InDoubt keeps the intent and adds what the answer said
+	// writes an outcome and removes the intent; InDoubt keeps the intent and adds LeadID, Code and Reason. If another
+	// key has the lead ID, this one is in doubt with ReasonLeadTaken
 	Settle
-	// notes that an update is about to be sent (Entry.Unsettled), or that it was not sent (empty), and what was Seen
+	// notes that an update is about to be sent (Entry.Unsettled), or that it was not sent (empty), and what was Seen.
+	// Nothing else of a known lead changes, and its history gets no event. A lead that is not known is stored as the
+	// Entry says, under a key without another lead
 	Mark
 )
 

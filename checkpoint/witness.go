@@ -18,18 +18,17 @@ type Witness struct {
 	Leads   int    `json:"leads,omitempty"`   // keys that have a lead or may have one
 	Open    bool   `json:"open,omitempty"`    // the run did not end in order, or goes on
 
-	Ledger  string     `json:"ledger"` // its ID
-	Lineage []Ancestor `json:"lineage,omitempty"`
-	Target  Target     `json:"target"`
-	Place   string     `json:"place"` // path or address
-	Run     string     `json:"run"`
-	Command string     `json:"command"`
-	Process int        `json:"process"`
-	Started time.Time  `json:"started"`
-	Folder  string     `json:"folder,omitempty"` // of the run
-	Page    string     `json:"page,omitempty"`   // address of its live page, while it goes on
-	Kinds   []Kind     `json:"kinds,omitempty"`  // of files that leads were made of
-	Left    string     `json:"left,omitempty"`   // how the checkpoint file was left: equal means untouched since
+	Ledger  string    `json:"ledger"` // its ID
+	Target  Target    `json:"target"`
+	Place   string    `json:"place"` // path or address
+	Run     string    `json:"run"`
+	Command string    `json:"command"`
+	Process int       `json:"process"`
+	Started time.Time `json:"started"`
+	Folder  string    `json:"folder,omitempty"` // of the run
+	Page    string    `json:"page,omitempty"`   // address of its live page, while it goes on
+	Kinds   []Kind    `json:"kinds,omitempty"`  // of files that leads were made of
+	Left    string    `json:"left,omitempty"`   // how the checkpoint file was left: equal means untouched since
 
 	Source string `json:"-"` // the file that says so
 	Err    error  `json:"-"` // why it cannot be read: then nothing but Source is known

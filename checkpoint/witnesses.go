@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,10 +41,8 @@ func (ws *Witnesses) All() (all []Witness) {
 	}
 	all = ws.inBook()
 	for _, parent := range ws.Parents {
-		entries, err := os.ReadDir(parent)
-		if err != nil && !isNone(err) {
-			all = append(all, Witness{Source: parent, Err: err})
-		}
+		entries, unread := readNames(parent)
+		all = append(all, unread...)
 		for _, e := range entries {
 			if e.IsDir() {
 				all = append(all, readFolder(filepath.Join(parent, e.Name()), isRunFile)...)
@@ -53,6 +50,15 @@ func (ws *Witnesses) All() (all []Witness) {
 		}
 	}
 	return all
+}
+
+// readNames are the names in a folder, which may not be there.
+func readNames(folder string) (entries []os.DirEntry, unread []Witness) {
+	entries, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+		unread = []Witness{{Source: folder, Err: err}}
+	}
+	return entries, unread
 }
 
 // inBook are the witnesses in the book.
@@ -68,21 +74,24 @@ func isRunFile(name string) bool {
 	return name == RunFile || strings.HasPrefix(name, "run-") && strings.HasSuffix(name, ".json")
 }
 
-// In are the witnesses in one folder.
-func In(folder string) []Witness { return readFolder(folder, isRunFile) }
-
-func isNone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
-
-func readFolder(folder string, wanted func(name string) bool) (all []Witness) {
-	entries, err := os.ReadDir(folder)
-	if err != nil && !isNone(err) {
-		return []Witness{{Source: folder, Err: err}}
+// WitnessIn is the witness in the folder of a run; the zero Witness where there is none.
+func WitnessIn(folder string) (w Witness) {
+	for _, one := range readFolder(folder, isRunFile) {
+		if one.Err == nil {
+			w = one
+		}
 	}
+	return w
+}
+
+func readFolder(folder string, wanted func(name string) bool) []Witness {
+	entries, all := readNames(folder)
 	for _, e := range entries {
-		if !e.IsDir() && wanted(e.Name()) {
-			if w, found := readWitness(filepath.Join(folder, e.Name())); found {
-				all = append(all, w)
-			}
+		if e.IsDir() || !wanted(e.Name()) {
+			continue
+		}
+		if w, found := readWitness(filepath.Join(folder, e.Name())); found {
+			all = append(all, w)
 		}
 	}
 	return all
@@ -124,23 +133,6 @@ func (ws *Witnesses) remember(all []Finding) {
 func (ws *Witnesses) Left(so string) bool {
 	untouched := func(w Witness) bool { return w.Err == nil && !w.Open && w.Left == so }
 	return so != "" && slices.ContainsFunc(ws.inBook(), untouched)
-}
-
-// NoteEnd keeps in the book how a ledger without witnesses is left, that of the sandbox, see [Witnesses.Left]. Until
-// its use ends in order, the book says nothing of it.
-func (ws *Witnesses) NoteEnd(s Store) {
-	if ws == nil || ws.Book == "" {
-		return
-	}
-	i := s.Info()
-	path := filepath.Join(ws.Book, "sandbox-"+hashOf("place", i.Path)+".json")
-	_ = os.Remove(path)
-	s.AtEnd(func(left string) {
-		w := Witness{Ledger: i.ID, Target: i.Target, Place: i.Path, Left: left}
-		if text, err := w.encode(); err == nil && left != "" && disk.MakeFolders(ws.Book) == nil {
-			_, _ = disk.Replace(path, 0o600, text)
-		}
-	})
 }
 
 // Holder is the run that has the ledger in the file at place open just now: it holds a lock on its entry in the book.
@@ -205,33 +197,34 @@ var ErrNoWitness = errors.New("no witness can be written")
 // Begin writes a witness of a ledger durably into the run's folder and into the book; of w it needs the run. Nothing
 // may be claimed before it returns nil. folder is "" for a run without one. [ErrNoWitness]: neither place takes the
 // witness of a file; in PostgreSQL the worker's own row is one.
-func (ws *Witnesses) Begin(ctx context.Context, s Store, w Witness, folder string) (*Testimony, error) {
+func (ws *Witnesses) Begin(s Store, w Witness, folder string) (*Testimony, error) {
 	if ws == nil {
 		return nil, nil
 	}
-	l, err := LineageOf(ctx, s)
-	if err != nil {
-		return nil, err
-	}
 	info := s.Info()
 	w.Commits, _ = s.Progress() // of this process: Info may count those of other workers
-	w.Leads, w.Open = info.Leads+info.InDoubt, true
-	w.Ledger, w.Lineage, w.Target, w.Place = info.ID, l.Ancestors, info.Target, info.Path
-	w.Page = ws.Page
-	if w.Folder, err = filepath.Abs(folder); err != nil || folder == "" {
-		w.Folder = ""
+	w.Leads, w.Open, w.Page = info.Leads+info.InDoubt, true, ws.Page
+	w.Ledger, w.Target, w.Place = info.ID, info.Target, info.Path
+	if whole, err := filepath.Abs(folder); err == nil && folder != "" {
+		w.Folder = whole
 	}
-	t := &Testimony{note: w}
 	var bad []error
+	var ended []string
+	w.Kinds, ended = ws.earlier(&w)
+	t := &Testimony{note: w}
 	if ws.Book != "" {
 		name := w.Ledger
 		if IsAddress(w.Place) {
 			name += "-" + w.Run
 		}
 		path := filepath.Join(ws.Book, name+".json")
-		t.note.Kinds = append(t.note.Kinds, ws.kindsOf(&w)...)
-		bad = append(bad, disk.MakeFolders(ws.Book), t.begin(path))
-		ws.prune(&w, path)
+		err := errors.Join(disk.MakeFolders(ws.Book), t.begin(path))
+		for _, old := range ended {
+			if err == nil && old != path {
+				_ = os.Remove(old)
+			}
+		}
+		bad = append(bad, err)
 	}
 	if folder != "" {
 		bad = append(bad, t.begin(runFileIn(folder, w.Ledger)))
@@ -253,38 +246,36 @@ func runFileIn(folder, ledger string) string {
 
 const mostKinds = 200
 
-// kindsOf are those that the book has of the ledger already.
-func (ws *Witnesses) kindsOf(w *Witness) (kinds []Kind) {
+// earlier are the kinds of files that the book has of the ledger already, and its entries of earlier workers that ended
+// in order, which are removed once there is a new one.
+func (ws *Witnesses) earlier(w *Witness) (kinds []Kind, ended []string) {
+	kinds = w.Kinds
 	for _, one := range ws.inBook() {
+		if one.Ledger != w.Ledger || one.Err != nil {
+			continue
+		}
 		for _, k := range one.Kinds {
 			known := func(other Kind) bool { return other.equals(&k) }
-			if one.Ledger == w.Ledger && !slices.ContainsFunc(w.Kinds, known) &&
-				!slices.ContainsFunc(kinds, known) && len(kinds) < mostKinds {
+			if !slices.ContainsFunc(kinds, known) && len(kinds) < mostKinds {
 				kinds = append(kinds, k)
 			}
 		}
-	}
-	return kinds
-}
-
-// prune removes the entries of earlier workers of the same ledger that ended in order: the new one says as much.
-func (ws *Witnesses) prune(w *Witness, keep string) {
-	for _, one := range ws.inBook() {
-		if one.Ledger == w.Ledger && one.Err == nil && !one.Open && one.Source != keep {
-			_ = os.Remove(one.Source)
+		if !one.Open {
+			ended = append(ended, one.Source)
 		}
 	}
+	return kinds, ended
 }
 
 // begin writes the note at path and holds it open.
 func (t *Testimony) begin(path string) error {
 	one := &noteFile{path: path}
 	one.old, _ = os.ReadFile(path)
-	if err := t.write(one); err != nil {
-		return err
+	err := t.write(one)
+	if err == nil {
+		t.files = append(t.files, one)
 	}
-	t.files = append(t.files, one)
-	return nil
+	return err
 }
 
 // write replaces the file by the note as it is, durably.
@@ -293,10 +284,7 @@ func (t *Testimony) write(one *noteFile) error {
 	if err != nil {
 		return err
 	}
-	if one.f != nil {
-		one.f.Close()
-		one.f = nil
-	}
+	one.f.Close()
 	if _, err := disk.Replace(one.path, 0o600, text); err != nil {
 		return err
 	}
@@ -313,9 +301,7 @@ func (t *Testimony) Reached(commits uint64, leads int) {
 		t.note.Commits, t.note.Leads = commits, leads
 		head := t.note.head()
 		for _, one := range t.files {
-			if one.f != nil {
-				_, _ = one.f.WriteAt(head, 0)
-			}
+			_, _ = one.f.WriteAt(head, 0)
 		}
 	})
 }
@@ -338,7 +324,7 @@ func (t *Testimony) End(left string) (err error) {
 		t.ended = true
 		t.note.Open, t.note.Left, t.note.Page = false, left, ""
 		for _, one := range t.files {
-			err = errors.Join(err, t.write(one), one.close())
+			err = errors.Join(err, t.write(one), one.f.Close())
 		}
 	})
 	return err
@@ -349,7 +335,7 @@ func (t *Testimony) Withdraw() {
 	t.use(func() {
 		t.ended = true
 		for _, one := range t.files {
-			_ = one.close()
+			one.f.Close()
 			if one.old != nil {
 				_, _ = disk.Replace(one.path, 0o600, one.old)
 			} else {
@@ -357,13 +343,6 @@ func (t *Testimony) Withdraw() {
 			}
 		}
 	})
-}
-
-func (one *noteFile) close() error {
-	if one.f == nil {
-		return nil
-	}
-	return one.f.Close()
 }
 
 // Attest has a Store close a witness when its use has ended in order.

@@ -25,7 +25,7 @@ func places(t *testing.T) (ws *checkpoint.Witnesses, folder string) {
 
 func begun(t *testing.T, ws *checkpoint.Witnesses, s checkpoint.Store, w checkpoint.Witness, folder string) *checkpoint.Testimony {
 	t.Helper()
-	one, err := ws.Begin(t.Context(), s, w, folder)
+	one, err := ws.Begin(s, w, folder)
 	must.Do(t, err)
 	t.Cleanup(func() { _ = one.End("") })
 	return one
@@ -35,8 +35,6 @@ func begun(t *testing.T, ws *checkpoint.Witnesses, s checkpoint.Store, w checkpo
 func TestWitnessOfARun(t *testing.T) {
 	ws, folder := places(t)
 	m := ledger(t, "a", "b")
-	parents := checkpoint.Lineage{Ancestors: []checkpoint.Ancestor{{ID: "parent", Commits: 7}}}
-	must.Do(t, parents.Keep(t.Context(), m))
 	started := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	kind := checkpoint.KindOf(&checkpoint.Shape{Columns: []string{"id", "Last Name"}, Key: "{id}"})
 	one := begun(t, ws, m, checkpoint.Witness{Run: "r", Command: "import", Process: 42, Started: started, Kinds: []checkpoint.Kind{kind}}, folder)
@@ -49,7 +47,7 @@ func TestWitnessOfARun(t *testing.T) {
 		}
 		for _, w := range all {
 			if w.Err != nil || w.Commits != commits || w.Leads != leads || w.Open != open || w.Ledger != m.Info().ID || w.Run != "r" ||
-				w.Target != here || len(w.Lineage) != 1 || !w.Started.Equal(started) || len(w.Kinds) != 1 || w.Kinds[0].ID() != kind.ID() {
+				w.Target != here || !w.Started.Equal(started) || len(w.Kinds) != 1 || w.Kinds[0].ID() != kind.ID() {
 				t.Errorf("%+v", w)
 			}
 			info, err := os.Stat(w.Source)
@@ -82,7 +80,7 @@ func TestWitnessFollowsTheLedger(t *testing.T) {
 	m := ledger(t, "a")
 	checkpoint.Attest(m, begun(t, ws, m, checkpoint.Witness{Run: "r"}, folder))
 	l := checkpoint.NewLedger(m, checkpoint.Gathering{Slots: 2})
-	must.Do(t, l.Claim(t.Context(), checkpoint.Entry{Key: "b"}, false, nil))
+	must.Do(t, change(t.Context(), l, checkpoint.Claim, "b"))
 	if all := ws.All(); len(all) != 2 || !all[0].Open {
 		t.Errorf("%+v", all)
 	}
@@ -103,7 +101,7 @@ func TestWitnessBesideOthersOfTheFolder(t *testing.T) {
 		must.Do(t, begun(t, ws, m, checkpoint.Witness{Run: "r"}, folder).End(""))
 	}
 	ids := func() (all []string) {
-		for _, w := range checkpoint.In(folder) {
+		for _, w := range (&checkpoint.Witnesses{Parents: ws.Parents}).All() {
 			all = append(all, w.Ledger)
 		}
 		return all
@@ -138,7 +136,7 @@ func TestWitnessWithoutAPlace(t *testing.T) {
 		"of a server":  {nowhere, nowhere, "postgres://db/leads", nil},
 	} {
 		m := at{ledger(t), test.place}
-		one, err := (&checkpoint.Witnesses{Book: test.book}).Begin(t.Context(), m, checkpoint.Witness{Run: "r"}, test.folder)
+		one, err := (&checkpoint.Witnesses{Book: test.book}).Begin(m, checkpoint.Witness{Run: "r"}, test.folder)
 		if !errors.Is(err, test.want) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -148,7 +146,7 @@ func TestWitnessWithoutAPlace(t *testing.T) {
 		}
 	}
 	var none *checkpoint.Witnesses
-	if one, err := none.Begin(t.Context(), ledger(t), checkpoint.Witness{}, folder); one != nil || err != nil || none.All() != nil {
+	if one, err := none.Begin(ledger(t), checkpoint.Witness{}, folder); one != nil || err != nil || none.All() != nil {
 		t.Errorf("the sandbox's: %v, %v", one, err)
 	}
 }
@@ -222,7 +220,7 @@ func TestWitnessesAreJudgedOneAfterAnother(t *testing.T) {
 				started <- err
 				return
 			}
-			one, err := ws.Begin(t.Context(), m, checkpoint.Witness{Run: "r"}, "")
+			one, err := ws.Begin(m, checkpoint.Witness{Run: "r"}, "")
 			started <- errors.Join(err, one.End(""))
 		}()
 	}

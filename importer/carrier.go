@@ -92,7 +92,8 @@ func (c *carrier) create(ctx context.Context, j *job) {
 	}
 	intent := c.doubtOf(j)
 	intent.RequestID, intent.Updated = j.requestID, time.Time{} // it gets the time of its commit
-	if err := c.ledger.Claim(c.engine.taking, intent, j.resends(), shape); err != nil {
+	claim := checkpoint.Change{Kind: checkpoint.Claim, Entry: intent, Again: j.resends(), Shape: shape}
+	if _, err := c.ledger.Do(c.engine.taking, claim); err != nil {
 		c.notBegun(j, err)
 		return
 	}
@@ -199,7 +200,9 @@ func (c *carrier) notMade(j *job, err error) {
 // withdraw removes the claim of a create that was not applied. A doubt from an earlier run is back after that.
 func (c *carrier) withdraw(j *job, outcome Outcome) {
 	c.retrier.Breaker.Conclude(&j.pass, delivery.NothingShown)
-	if _, err := c.ledger.Write(checkpoint.Withdraw, checkpoint.Entry{Key: j.rec.Key, Run: c.RunID}); err != nil {
+	claimed := checkpoint.Entry{Key: j.rec.Key, Run: c.RunID}
+	_, err := c.ledger.Do(context.Background(), checkpoint.Change{Kind: checkpoint.Withdraw, Entry: claimed})
+	if err != nil {
 		c.notStored(j, err)
 		return
 	}
@@ -292,7 +295,7 @@ func (c *carrier) patch(
 // settle makes an outcome durable, and reports whether it did. The row ends as the ledger stored it, maybe in doubt.
 func (c *carrier) settle(j *job, outcome Outcome) bool {
 	refused := j.entry.Code
-	stored, err := c.ledger.Write(checkpoint.Settle, j.entry)
+	stored, err := c.ledger.Do(context.Background(), checkpoint.Change{Kind: checkpoint.Settle, Entry: j.entry})
 	if err != nil {
 		c.notStored(j, err)
 		return false

@@ -140,7 +140,7 @@ func (r *run) noteStart(ctx context.Context) error {
 		checkpoint.RunInfo{ID: r.RunID, Command: r.Command, Started: r.began, Outcome: "unfinished"}); err != nil {
 		return err
 	}
-	t, err := r.Witnesses.Begin(ctx, r.ledger, checkpoint.Witness{
+	t, err := r.Witnesses.Begin(r.ledger, checkpoint.Witness{
 		Run: r.RunID, Command: r.Command, Process: os.Getpid(), Started: r.began, Kinds: r.kinds(),
 	}, r.Files.Dir)
 	if err != nil {

@@ -114,7 +114,7 @@ func (c *carrier) mark(j *job) bool {
 		known.WantLink = j.rec.ExternalID
 	}
 	failpoint.At("before mark")
-	stored, err := c.ledger.Write(checkpoint.Mark, *known)
+	stored, err := c.ledger.Do(c.engine.taking, checkpoint.Change{Kind: checkpoint.Mark, Entry: *known})
 	if err != nil {
 		c.notBegun(j, err)
 		return false
@@ -157,7 +157,7 @@ func (c *carrier) release(j *job, outcome Outcome) {
 	if j.marked {
 		entry.WantLink = j.before.WantLink
 	}
-	stored, err := c.ledger.Write(checkpoint.Mark, entry)
+	stored, err := c.ledger.Do(context.Background(), checkpoint.Change{Kind: checkpoint.Mark, Entry: entry})
 	if err != nil {
 		c.notStored(j, err)
 		return

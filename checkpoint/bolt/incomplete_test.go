@@ -101,11 +101,11 @@ func TestLongListThatIsCutOffIsAdoptedAgain(t *testing.T) {
 	}
 	slices.Reverse(list)
 	times, cut := 0, errors.New("the disk is gone")
-	leads := checkpoint.Leads{Files: []string{"list.csv"}, Choose: func() error { return nil }, Missing: func() string { return "" }}
+	leads := checkpoint.Leads{Files: []string{"list.csv"}, Missing: func() string { return "" }}
 	leads.Entries = func(yield func(checkpoint.Entry, error) bool) {
-		times++ // judged, taken over
+		times++ // read, judged, taken over
 		for i, e := range list {
-			if times == 2 && i == inOneChange+1 && !yield(e, cut) || !yield(e, nil) {
+			if times == 3 && i == inOneChange+1 && !yield(e, cut) || !yield(e, nil) {
 				return
 			}
 		}

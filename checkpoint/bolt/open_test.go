@@ -250,7 +250,7 @@ func TestStatusWhileARunGoesOn(t *testing.T) {
 		}
 		return errors.Join(err, note(), note()) // it is kept once
 	}))
-	run, err := o.Witnesses.Begin(t.Context(), d, checkpoint.Witness{Run: "r", Command: "import", Process: 42}, t.TempDir())
+	run, err := o.Witnesses.Begin(d, checkpoint.Witness{Run: "r", Command: "import", Process: 42}, t.TempDir())
 	must.Do(t, err)
 	killed := killed(t, path)
 	if text := read(t, filepath.Join(o.Witnesses.Book, d.Info().ID+".json")); true {

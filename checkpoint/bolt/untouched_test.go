@@ -21,7 +21,7 @@ import (
 func attested(t *testing.T, d *Store) Options {
 	t.Helper()
 	ws := &checkpoint.Witnesses{Book: t.TempDir()}
-	one, err := ws.Begin(t.Context(), d, checkpoint.Witness{Run: "r"}, "")
+	one, err := ws.Begin(d, checkpoint.Witness{Run: "r"}, "")
 	must.Do(t, err)
 	checkpoint.Attest(d, one)
 	return Options{ReadOnly: true, Witnesses: ws}
@@ -53,7 +53,6 @@ func TestUntouchedFileIsNotCheckedAgain(t *testing.T) {
 		written bool // to the file, at another time
 		change  func(*Options)
 		noticed bool // when it is opened
-		sandbox bool // its ledger has no witnesses
 	}{
 		"ended":             {},
 		"ended, written to": {written: true, noticed: true},
@@ -61,20 +60,11 @@ func TestUntouchedFileIsNotCheckedAgain(t *testing.T) {
 		"ended, restored":   {noticed: true},
 		"killed":            {noticed: true},
 		"told to check":     {change: func(o *Options) { o.Check = true }, noticed: true},
-
-		"sandbox, ended":             {sandbox: true},
-		"sandbox, ended, written to": {sandbox: true, written: true, noticed: true},
-		"sandbox, ended, restored":   {sandbox: true, noticed: true},
-		"sandbox, killed":            {sandbox: true, noticed: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := newPath(t)
 			d := open(t, path, Options{gather: early})
 			o := attested(t, d)
-			if test.sandbox {
-				o.Witnesses.Book = t.TempDir()
-				o.Witnesses.NoteEnd(d)
-			}
 			for i := range 60 { // the first ones are in their places
 				together(t, d, checkpoint.Settle, createdEntry(fmt.Sprintf("key-%05d", i), fmt.Sprint("lead-", i), i))
 			}

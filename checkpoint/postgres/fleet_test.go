@@ -126,7 +126,7 @@ func TestTheNewestWorkerOfAShardFencesTheOthers(t *testing.T) {
 func run(t *testing.T, s *Store, ws *checkpoint.Witnesses) {
 	t.Helper()
 	err := checkpoint.PutRun(t.Context(), s, checkpoint.RunInfo{ID: s.o.Run})
-	one, failed := ws.Begin(t.Context(), s, checkpoint.Witness{Run: s.o.Run}, "")
+	one, failed := ws.Begin(s, checkpoint.Witness{Run: s.o.Run}, "")
 	if errors.Join(err, failed) != nil {
 		t.Fatal(err, failed)
 	}
@@ -151,7 +151,7 @@ func TestAWorkersOwnCommitsAreItsWitness(t *testing.T) {
 	run(t, other, ws)
 	claim(t, other, 5, 9)
 	command := opened(t, address, target, Options{})
-	begun, err := ws.Begin(t.Context(), command, checkpoint.Witness{}, "")
+	begun, err := ws.Begin(command, checkpoint.Witness{}, "")
 	must.Do(t, err)
 	first.Close()
 	other.Close()

@@ -138,7 +138,7 @@ func settled(t TB, d checkpoint.Store, e checkpoint.Entry) checkpoint.Entry {
 // LeadsOf are leads as a list has them, to be adopted.
 func LeadsOf(entries ...checkpoint.Entry) checkpoint.Leads {
 	return checkpoint.Leads{
-		Choose: func() error { return nil }, Missing: func() string { return "" },
+		Missing: func() string { return "" },
 		Entries: func(yield func(checkpoint.Entry, error) bool) {
 			for _, e := range entries {
 				if !yield(e, nil) {

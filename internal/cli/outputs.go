@@ -137,7 +137,7 @@ func (p *program) keepOutputs(c *cli.Context, f report.Files, inputs []string) e
 		return err
 	}
 	// Nor may --out replace what a run to another real target left: it may be all that is known of its leads.
-	w := ledger.WitnessIn(f.Dir)
+	w := checkpoint.WitnessIn(f.Dir)
 	if w.Ledger == "" || !c.Bool("dry-run") && w.Target.Canonical() == p.target().Canonical() {
 		return nil
 	}

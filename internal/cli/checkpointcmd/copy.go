@@ -16,7 +16,6 @@ import (
 	"leadferry/checkpoint/postgres"
 	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
-	"leadferry/internal/cli/inputs"
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/disk"
 	"leadferry/internal/shell"
@@ -85,10 +84,7 @@ func (d *Command) copyTo(from ledger.Place, to string) (err error) {
 // repair brings what can be read of a damaged checkpoint, and what files of results know besides, into a new one.
 func (d *Command) repair() error {
 	names := d.C.Args().Slice()
-	paths, err := inputs.Spread(d.C.StringSlice("results"))
-	if err != nil {
-		return err
-	}
+	paths := d.C.StringSlice("results")
 	if len(names) > 2 && len(paths) > 0 { // a shell spread out a pattern of results
 		names, paths = names[:2], slices.Concat(paths, names[2:])
 	}
@@ -120,7 +116,7 @@ func (d *Command) repair() error {
 	o.Witnesses, o.Empty = d.Witnesses(), len(paths) > 0
 	r, err := bolt.Repair(from, to, d.Target, o)
 	if err == nil && len(paths) > 0 {
-		if err = d.addResults(to, results, paths); err != nil {
+		if err = d.addResults(to, results); err != nil {
 			err = errors.Join(err, os.Remove(to))
 		}
 	}
@@ -131,41 +127,14 @@ func (d *Command) repair() error {
 	return nil
 }
 
-// addResults adopts the results of runs into a repaired checkpoint: rows that it does not know. Results of another
-// target or checkpoint are passed over, since they are in the same folders.
-func (d *Command) addResults(to string, results *lists, paths []string) (err error) {
+// addResults adopts the results of runs into a repaired checkpoint: rows that it does not know.
+func (d *Command) addResults(to string, results lists) error {
 	at := d.At(to, checkpoint.Target{})
 	db, err := at.Open(ledger.How{})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	lineage, err := checkpoint.LineageOf(d.C.Context, db)
-	if err != nil {
-		return err
-	}
-	results.all = slices.DeleteFunc(results.all, func(l *list) bool {
-		w := l.witness()
-		is := func(a checkpoint.Ancestor) bool { return a.ID == w.Ledger }
-		other := w.Ledger != "" && len(lineage.Ancestors) > 0 && !slices.ContainsFunc(lineage.Ancestors, is)
-		if other {
-			d.printf("passed over %s: its run had another target or checkpoint\n", l.path)
-		}
-		return other
-	})
-	known, owned := map[string]checkpoint.Entry{}, map[string]bool{}
-	err = checkpoint.Each(d.C.Context, db, checkpoint.Filter{}, func(e checkpoint.Entry) error {
-		known[e.Key], owned[e.LeadID] = e, e.LeadID != ""
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	results.leavesOut = func(e *checkpoint.Entry) bool {
-		was := known[e.Key]
-		return was.State.HasLead() && was.LeadID != "" || was.State == checkpoint.InDoubt || owned[e.LeadID]
-	}
-	return d.takeOver(db, results, paths)
+	return errors.Join(d.takeOver(db, results, true), db.Close())
 }
 
 func (d *Command) reportRepaired(from, to string, r *bolt.Salvaged) {

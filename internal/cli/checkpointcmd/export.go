@@ -135,12 +135,10 @@ func (d *Command) exportDamaged(path string, x *export, out io.Writer) error {
 			return err
 		}
 		for _, k := range r.Keys {
-			e := &k.Shown().Entry
-			if w := x.which; w.State != checkpoint.Unknown && w.State != e.State || w.Run != "" && w.Run != e.Run {
-				continue
-			}
-			if err := add(*e); err != nil {
-				return err
+			if shown := k.Shown(); x.which.Wants(shown) {
+				if err := add(shown.Entry); err != nil {
+					return err
+				}
 			}
 		}
 		d.Warn("the checkpoint is damaged; the export holds what can be read of it. Whatever adopts it is incomplete")

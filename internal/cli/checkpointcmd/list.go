@@ -51,8 +51,10 @@ type listed struct {
 	ExportLine
 	Outcome string `csv:"outcome"` // of a run's results
 	Reject
+	list   *list
 	at     int // the line on which it begins
 	number int // of the row, from 1
+	state  checkpoint.State
 }
 
 // Reject is what a run's rejects say of a row behind its own columns.
@@ -77,9 +79,6 @@ type list struct {
 	passed    int       // rows of rejects with a decision that are not in doubt
 	lacks     string    // what the checkpoint lacked that was exported
 	rows      int       // that were read last
-
-	best  []bool // of a run's results: by row, whether it tells most of its key
-	taken int    // rows that were taken over
 }
 
 // openList opens a file; - is standard input, which is kept to be read again. The caller closes it.
@@ -153,7 +152,7 @@ func (l *list) each(yield func(*listed, error) bool) {
 			l.lacks = cmp.Or(row.Error, "leads that the exported checkpoint lacked")
 			continue
 		default:
-			err = l.keyed(row)
+			err = row.keyed()
 		}
 		if !yield(row, err) || err != nil {
 			return
@@ -210,7 +209,7 @@ func (l *list) next(in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmarshaller
 		last := l.open && end != nil
 		row, _ := read.(listed)
 		blank := row == listed{} // spreadsheets leave it at the end
-		row.number = l.rows + 1
+		row.list, row.number = l, l.rows+1
 		if bad, is := errors.AsType[*csv.ParseError](err); is {
 			row.at, err = bad.StartLine, bad.Err
 		} else if err == nil {
@@ -220,7 +219,7 @@ func (l *list) next(in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmarshaller
 		case last && l.isPartial():
 			return nil, nil // nobody knows whether it is whole
 		case last && (err != nil || row.mayBeCutIn(columns.Headers[len(columns.Headers)-1])):
-			return nil, l.fault(&row, "the file ends in it without a line break, so it may be cut off",
+			return nil, row.fault("the file ends in it without a line break, so it may be cut off",
 				"see that the row is whole and end it with a line break, or take it out")
 		case err != nil:
 			return nil, exit.Usage(fmt.Sprintf("%s:%d: %v", l.path, row.at, err), l.hint())
@@ -237,15 +236,15 @@ func (l *list) next(in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmarshaller
 }
 
 // keyed gives a row the key that the checkpoint has it by.
-func (l *list) keyed(row *listed) error {
+func (row *listed) keyed() error {
 	row.Key, row.LeadID = rowkey.Trim(row.Key), strings.TrimSpace(row.LeadID)
-	namespace := cmp.Or(row.Namespace, l.namespace)
+	namespace := cmp.Or(row.Namespace, row.list.namespace)
 	switch {
 	case namespace != "" && !rowkey.IsNamespace(namespace):
-		return l.fault(row, "its namespace is none",
+		return row.fault("its namespace is none",
 			"a namespace has 1 to 64 letters, digits, dots, underscores and hyphens")
 	case !utf8.ValidString(row.Key) || strings.Contains(row.Key, "\n"):
-		return l.fault(row, "its key is not UTF-8, or has a line break, which no row's key has",
+		return row.fault("its key is not UTF-8, or has a line break, which no row's key has",
 			"save the file as CSV UTF-8, or take the row out")
 	case row.Key != "":
 		row.Key = rowkey.Effective(namespace, row.Key)
@@ -264,10 +263,10 @@ func (row *listed) mayBeCutIn(column string) bool {
 // plausible refuses texts that a person writes into a column of IDs and that are none: words, which have no digit,
 // short numbers (42, 2nd), nothing but zeros, and a part of a UUID, which lead IDs are (specification, Lead creation
 // response body).
-func (l *list) plausible(row *listed) error {
+func (row *listed) plausible() error {
 	const digits, uuid = "0123456789", "00000000-0000-0000-0000-000000000000"
 	const write = "write the lead ID that the console shows"
-	id, resolves := row.LeadID, l.command == "resolve"
+	id, resolves := row.LeadID, row.list.command == "resolve"
 	short := resolves && len(id) < 6 && strings.IndexAny(id, digits) == 0
 	begins := min(len(id), len(uuid))
 	cut := len(id) != len(uuid) && rowkey.IsUUID(id[:begins]+uuid[begins:])
@@ -280,20 +279,20 @@ func (l *list) plausible(row *listed) error {
 			hint += ", the word exists, or none (in small letters) where the lead was not made; an empty cell decides " +
 				"nothing"
 		}
-		return l.fault(row, "its lead_id is a word or a number, so it is no lead ID", hint)
-	case cut && (resolves || row.State == ""):
-		return l.fault(row, fmt.Sprintf("its lead_id is cut off: it looks like a UUID with %d characters instead of 36",
+		return row.fault("its lead_id is a word or a number, so it is no lead ID", hint)
+	case cut && (resolves || row.State == "" && !row.list.results):
+		return row.fault(fmt.Sprintf("its lead_id is cut off: it looks like a UUID with %d characters instead of 36",
 			len(id)), write)
 	}
 	return nil
 }
 
 // fault is what is wrong with a row. It names no values.
-func (l *list) fault(row *listed, text, hint string) error {
-	return exit.Usage(fmt.Sprintf("%s:%d (row %d of the file): %s", l.path, row.at, row.number, text), hint)
+func (row *listed) fault(text, hint string) error {
+	return exit.Usage(fmt.Sprintf("%s:%d (row %d of the file): %s", row.list.path, row.at, row.number, text), hint)
 }
 
 // refused is the refusal of a list for one of its rows.
-func (l *list) refused(why *checkpoint.ListError, row *listed, consequence string) error {
-	return l.fault(row, why.Text+"; "+consequence, cmp.Or(why.Hint, l.hint()))
+func (row *listed) refused(why *checkpoint.ListError, consequence string) error {
+	return row.fault(why.Text+"; "+consequence, cmp.Or(why.Hint, row.list.hint()))
 }

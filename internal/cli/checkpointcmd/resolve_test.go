@@ -35,8 +35,7 @@ func TestAListThatIsCutOffIsRefused(t *testing.T) {
 		l := &list{path: "found.csv", command: command, in: bytes.NewReader([]byte(text))}
 		err := l.look()
 		if err == nil {
-			of := lists{all: []*list{l}}
-			for _, err = range of.entries {
+			for _, err = range (lists{l}).entries {
 			}
 		}
 		if err == nil && command == "resolve" {

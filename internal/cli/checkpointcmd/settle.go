@@ -1,7 +1,6 @@
 package checkpointcmd
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -57,12 +56,11 @@ func (d *Command) resolve() error {
 			"write into "+column+" the lead's ID, exists, or none where the lead was not made")
 	}
 	return d.with(ledger.How{}, func(db ledger.Ledger) error {
-		r, err := checkpoint.Resolve(d.C.Context, db, decisions)
+		err := d.settle(db, decisions)
 		if why, is := errors.AsType[*checkpoint.ListError](err); is {
-			return read.refused(why, &rows[why.Index], "nothing was settled")
+			return rows[why.Index].refused(why, "nothing was settled")
 		}
 		if err == nil {
-			d.reportResolved(r, decisions, db.Info().InDoubt)
 			undecided := all - len(decisions)
 			d.tellIf(undecided > 0, "%d without a decision, passed over: an empty lead_id decides nothing", undecided)
 			d.tellIf(read.passed > 0, "%d not in doubt, passed over: their leadferry_lead_id was not used", read.passed)
@@ -86,11 +84,7 @@ func (d *Command) resolveNone(db ledger.Ledger) error {
 	if err = d.Person.Confirm(question, "nothing was settled", "answer y, or add --yes"); err != nil {
 		return err
 	}
-	r, err := checkpoint.Resolve(d.C.Context, db, decisions)
-	if err == nil {
-		d.reportResolved(r, decisions, db.Info().InDoubt)
-	}
-	return err
+	return d.settle(db, decisions)
 }
 
 // noneMade says of each send in doubt, and of no later one of its row, that no lead was made: other runs may go on
@@ -131,11 +125,11 @@ func decisionsOf(read *list) (decisions []checkpoint.Decision, rows []listed, al
 		case d.LeadID == notMade:
 			d.LeadID = ""
 		case d.LeadID == row.ExternalID, d.LeadID == rowkey.Own(row.Key):
-			return nil, nil, 0, read.fault(row, "its lead_id is the row's own key or ExternalID, which the service has "+
+			return nil, nil, 0, row.fault("its lead_id is the row's own key or ExternalID, which the service has "+
 				"never given a lead; nothing was settled",
 				"write the lead ID that the console shows, the word exists, or none where the lead was not made")
 		default:
-			if err := read.plausible(row); err != nil {
+			if err := row.plausible(); err != nil {
 				return nil, nil, 0, err
 			}
 		}
@@ -151,8 +145,12 @@ func decisionsOf(read *list) (decisions []checkpoint.Decision, rows []listed, al
 // isRun reports whether a word is the ID of a run.
 func isRun(word string) bool { return len(word) == 8 && strings.Trim(word, "0123456789abcdef") == "" }
 
-// reportResolved tells apart what was decided, and what was passed over.
-func (d *Command) reportResolved(r checkpoint.ResolveResult, decisions []checkpoint.Decision, doubts int) {
+// settle carries decisions out, and tells them apart.
+func (d *Command) settle(db ledger.Ledger, decisions []checkpoint.Decision) error {
+	r, err := checkpoint.Resolve(d.C.Context, db, decisions)
+	if err != nil {
+		return err
+	}
 	found, exist := 0, 0
 	for _, d := range decisions {
 		if d.LeadID != "" {
@@ -164,16 +162,18 @@ func (d *Command) reportResolved(r checkpoint.ResolveResult, decisions []checkpo
 	not := len(decisions) - found - exist
 	fmt.Fprintf(d.Out, "%s settled: %d %s a lead ID, %d %s without a known ID, %d %s never made; %d still in doubt\n",
 		countRows(len(decisions)), found, english.PluralWord(found, "has", "have"),
-		exist, english.PluralWord(exist, "exists", "exist"), not, english.PluralWord(not, "was", "were"), doubts)
+		exist, english.PluralWord(exist, "exists", "exist"), not, english.PluralWord(not, "was", "were"),
+		db.Info().InDoubt)
 	d.tellIf(r.Corrected > 0, "%d of these had been decided otherwise: corrected, and the history keeps both",
 		r.Corrected)
 	d.tellIf(r.Before > 0, "%d of these had been decided so before", r.Before)
 	d.tellIf(found+not > 0,
 		"import the rejects file or the whole file again: either sends what may be sent and links what was found")
+	return nil
 }
 
 // forget removes all that is known of keys except a hash that keeps their leads from being made again, or with
-// --unblock that, too. An argument - is standard input. Leads of the sandbox are removed beside its checkpoint.
+// --unblock that, too. Leads of the sandbox are removed beside its checkpoint.
 func (d *Command) forget() error {
 	ctx, unblock := d.C.Context, d.C.Bool("unblock")
 	keys, err := d.keys(d.C.Args().Slice())
@@ -217,11 +217,8 @@ func (d *Command) forget() error {
 	d.printf("%s forgotten, %s: %d with a lead, %d refused, %d in doubt, %d not known, %d forgotten before\n",
 		english.Plural(made+refused+doubts+unknown+already, "key", ""), then, made, refused, doubts, unknown, already)
 	d.tellIf(inSandbox > 0, "%s removed from the sandbox's own data", english.Plural(inSandbox, "lead", ""))
-	where := "on the service: look in the console; leadferry will not remind you"
-	if sandboxed {
-		where = "in the sandbox's own data: a run with --sandbox --sandbox-reset empties them"
-	}
-	d.tellIf(doubts > 0, "rows in doubt may have a lead %s", where)
+	d.tellIf(doubts > 0, "rows in doubt may have a lead on the service: look in the console; leadferry will not remind "+
+		"you (--sandbox-reset empties that of the sandbox)")
 	still := made + already - inSandbox
 	d.tellIf(still > 0 && unblock, "the service may have %s of these rows still, and the next import makes another: "+
 		"have it removed at the vendor first", english.Plural(still, "lead", ""))
@@ -252,29 +249,17 @@ func (d *Command) reportTraces(keys []string) {
 	}
 }
 
-// keys are the arguments; - is standard input, one a line.
+// keys are the arguments, as rows have them.
 func (d *Command) keys(args []string) (keys []string, err error) {
 	if len(args) == 0 {
 		return nil, exit.Usage("no key given", "see leadferry checkpoint forget --help")
 	}
-	namespace := d.C.String("namespace")
 	for _, a := range args {
-		if rowkey.Trim(a) == "" {
+		key := rowkey.Trim(a)
+		if key == "" {
 			return nil, exit.Usage("a key is empty", "is a variable not set?")
 		}
-		if a != "-" {
-			keys = append(keys, rowkey.Effective(namespace, rowkey.Trim(a)))
-			continue
-		}
-		lines := bufio.NewScanner(d.In)
-		for lines.Scan() {
-			if key := rowkey.Trim(lines.Text()); key != "" { // rows have their keys so
-				keys = append(keys, rowkey.Effective(namespace, key))
-			}
-		}
-		if err := lines.Err(); err != nil {
-			return nil, exit.Usage(fmt.Sprintf("standard input cannot be read: %v", err), "one key a line")
-		}
+		keys = append(keys, rowkey.Effective(d.C.String("namespace"), key))
 	}
 	return keys, nil
 }

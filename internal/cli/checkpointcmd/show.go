@@ -237,28 +237,24 @@ type historyLine struct {
 	run, text string
 }
 
-// historyLines gathers the events of a key and what the audit holds about it.
+// historyLines gathers the events of a key, what people decided about it, and what was found since.
 func historyLines(ctx context.Context, db ledger.Ledger, key string) (lines []historyLine, err error) {
 	events, unread := checkpoint.History(ctx, db, key)
 	audit, err := checkpoint.AuditOf(ctx, db)
-	if err = errors.Join(unread, err); err != nil {
-		return nil, err
-	}
 	for _, ev := range events {
 		lines = append(lines, historyLine{ev.At, ev.Run, eventText(ev)})
 	}
 	for _, d := range audit {
-		for _, e := range d.Against {
-			if d.Key == key || e.Other == key {
-				lines = append(lines, historyLine{e.Found, "-", "contradicts the decision about " + d.Key + ": " + e.Text})
-			}
+		if d.Key != key {
+			continue
 		}
-		if d.Key == key {
-			lines = append(lines, historyLine{d.At, "-", "decided by a person: " + decisionText(d.Decision)})
+		lines = append(lines, historyLine{d.At, "-", "decided by a person: " + decisionText(d.Decision)})
+		for _, e := range d.Against {
+			lines = append(lines, historyLine{e.Found, "-", "contradicts the decision about " + d.Key + ": " + e.Text})
 		}
 	}
 	slices.SortStableFunc(lines, func(a, b historyLine) int { return a.at.Compare(b.at) })
-	return lines, nil
+	return lines, errors.Join(unread, err)
 }
 
 func decisionText(d checkpoint.Decision) string {

@@ -107,9 +107,6 @@ func (at *Place) Open(how How) (Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !how.ReadOnly && store.Info().Target == connection.SandboxTarget {
-		o.Witnesses.NoteEnd(store)
-	}
 	return store, nil
 }
 
@@ -137,9 +134,9 @@ func (m Selection) Path() (string, error) {
 // as none. A file of that name would be a new one, with which every lead is made again. It also refuses a file that is
 // something else by its name: what to do about a damaged checkpoint would be wrong for it.
 func RefuseName(name string) error {
-	// An address, which may hold a password, or what files with variables keep around a name.
 	isYAML := regexp.MustCompile(`(?i)\.ya?ml$`)
-	noName := regexp.MustCompile(`://|(^|\s)[a-z]+=|^\s|\s$|^".+"$|^'.+'$`)
+	// An address, which may hold a password, or what files with variables keep around a name.
+	noName := regexp.MustCompile(`://|(^|\s)[a-z]+=|^\s|\s$|^".+"$|^'.+'$|^none$|^-$`)
 	info, err := os.Stat(name)
 	switch {
 	case checkpoint.IsAddress(name):
@@ -149,14 +146,11 @@ func RefuseName(name string) error {
 			"--checkpoint takes a file that leadferry made; input files need no flag")
 	case disk.Exists(name):
 		return nil
-	case name == report.None || name == "-":
-		return exit.Usage("--checkpoint "+name+
-			" names no file, and nothing goes without a checkpoint, the only memory of what was made",
-			"leave the flag out for the one of the target, or write ./"+name+" for a file of that name")
 	case noName.MatchString(name):
 		return exit.Usage("the checkpoint's name is neither that of a file nor an address of PostgreSQL",
 			"an address looks like postgres://user@db.example.com/leads, or begins with host= or service=; a file is "+
-				"named by its path alone, without blanks or quotes around it")
+				"named by its path alone, without blanks or quotes around it; leave --checkpoint out for the one of the "+
+				"target")
 	}
 	return nil
 }
@@ -319,16 +313,6 @@ func (m Selection) Witnesses() *checkpoint.Witnesses {
 	return ws
 }
 
-// WitnessIn is the witness in the folder of a run; the zero Witness where there is none.
-func WitnessIn(folder string) (w checkpoint.Witness) {
-	for _, one := range checkpoint.In(folder) {
-		if one.Err == nil {
-			w = one
-		}
-	}
-	return w
-}
-
 // Attested lets f decide something about a checkpoint that is open for writing, with a witness of it, as runs have
 // one. An older checkpoint than known is refused, unless older is set. Where f changes nothing, no witness is left.
 func (m Selection) Attested(db Ledger, older bool, f func() error) error {
@@ -358,7 +342,7 @@ func (m Selection) Attested(db Ledger, older bool, f func() error) error {
 			folder = ""
 		}
 	}
-	t, err := ws.Begin(ctx, db, checkpoint.Witness{Command: command, Process: os.Getpid(), Started: now}, folder)
+	t, err := ws.Begin(db, checkpoint.Witness{Command: command, Process: os.Getpid(), Started: now}, folder)
 	if err != nil {
 		return errors.Join(err, os.Remove(folder))
 	}

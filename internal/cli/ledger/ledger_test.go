@@ -13,18 +13,13 @@ import (
 // lead would be made again. faults 18, 128
 func TestNamesOfNoFile(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for why, names := range map[string][]string{
-		"is neither that of a file nor an address of PostgreSQL": {
-			"postgress://db/leads", "POSTGRES://db/leads", "mysql://db/leads", "file:///srv/leads.db", "https://db.example.com/leads",
-			"dbname=leads host=db", "user=ann host=db", "sslmode=verify-full service=leads", "port=5432",
-			" ", "leads.db\r", " leads.db", "leads.db ", `"/srv/leads.db"`, `'leads.db'`,
-		},
-		"names no file": {"none", "-"},
+	for _, name := range []string{
+		"postgress://db/leads", "POSTGRES://db/leads", "mysql://db/leads", "file:///srv/leads.db", "https://db.example.com/leads",
+		"dbname=leads host=db", "user=ann host=db", "sslmode=verify-full service=leads", "port=5432",
+		" ", "leads.db\r", " leads.db", "leads.db ", `"/srv/leads.db"`, `'leads.db'`, "none", "-",
 	} {
-		for _, name := range names {
-			if err := RefuseName(name); err == nil || !strings.Contains(err.Error(), why) {
-				t.Errorf("%q: %v", name, err)
-			}
+		if err := RefuseName(name); err == nil || !strings.Contains(err.Error(), "is neither that of a file nor an address of PostgreSQL") {
+			t.Errorf("%q: %v", name, err)
 		}
 	}
 	const secret = "hunter2"
