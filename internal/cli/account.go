@@ -25,7 +25,7 @@ import (
 )
 
 func (p *program) login(c *cli.Context) error {
-	set := p.settings.Load()
+	set := p.settings
 	switch {
 	case set.Sandbox:
 		return exit.Usage("the sandbox needs no login", "try login with leadferry sandbox, in another shell")
@@ -94,7 +94,7 @@ func onlyClient(c *cli.Context, set *connection.Settings) error {
 
 // newClient makes a client and stores it: nobody else has its secret.
 func (p *program) newClient(c *cli.Context, client *leadapi.Client) error {
-	set := p.settings.Load()
+	set := p.settings
 	place, err := config.Reserve(set.CredentialsPath())
 	if err != nil {
 		return err
@@ -203,7 +203,7 @@ func (p *program) password(c *cli.Context, prompt string) (text string, err erro
 
 func (p *program) configShow(c *cli.Context) error {
 	t := p.target()
-	rows := p.settings.Load().Shown()
+	rows := p.settings.Shown()
 	for _, f := range pathFlags() {
 		s := p.line.Given(f.Names()[0])
 		if s.Name == "checkpoint" && s.Value == "" && t.LeadsURL != "" && t.TrunkID != "" {
@@ -225,7 +225,7 @@ func (p *program) configCheck(c *cli.Context) error {
 	if c.Bool("sandbox") {
 		return exit.Usage("the sandbox is in this process, so there is no way to it", "leave --sandbox out")
 	}
-	set := p.settings.Load()
+	set := p.settings
 	api, err := p.service(c, false) // without the tokens that runs keep: a new one is asked for
 	if err != nil {
 		return err
@@ -253,7 +253,7 @@ func (p *program) configCheck(c *cli.Context) error {
 
 // probe tells of each step of the way to the service, and how many there were and do not work.
 func (p *program) probe(ctx context.Context, client *leadapi.Client, api *leadapi.Config) (steps, broken int) {
-	ways, _ := p.settings.Load().Routes() // service has tried them
+	ways, _ := p.settings.Routes() // service has tried them
 	told := ""
 	client.Probe(ctx, func(s leadapi.Step) {
 		application, address, way := "general API", api.BaseURL, ways["base-url"]

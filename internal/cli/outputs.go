@@ -181,7 +181,7 @@ func (p *program) keptPlaces(c *cli.Context, inputs []string) (kept []place) {
 		real := placeAt(path, "").real
 		checkpoints = append([]string{path, real}, checkpoints...)
 	}
-	set := p.settings.Load()
+	set := p.settings
 	add("a client or a token of sign-ins", filesIn(config.CredentialsFolder(set.Config.Value), "")...)
 	if info, err := p.In.Stat(); err == nil && info.Mode().IsRegular() && slices.Contains(inputs, "-") {
 		kept = append(kept, place{path: "the file of standard input", what: "an input", file: info})

@@ -191,7 +191,7 @@ func (v *screen) announce(s *importer.Start) {
 	v.warn(append(s.Warnings, connection.MixedRegions(s.Target))...)
 	notes := s.Notes
 	if known.Path != "" {
-		notes = slices.Concat(notes, v.settings.Load().RouteNotes())
+		notes = slices.Concat(notes, v.settings.RouteNotes())
 	}
 	for _, text := range notes {
 		if !v.c.Bool("quiet") {

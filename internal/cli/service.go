@@ -57,7 +57,7 @@ func (p *program) connect(c *cli.Context, o *importer.Options) (closeService fun
 		o.Log.Warn(host + " dropped a reused connection: from now on every create opens a new one (slower, safer; " +
 			"nothing to do)")
 	}
-	o.Client.RequestIDHeader = p.settings.Load().Get(connection.RequestIDHeader)
+	o.Client.RequestIDHeader = p.settings.Get(connection.RequestIDHeader)
 	o.Client.Concurrency, o.Client.Timeout = o.Concurrency, flags.Time(c, "timeout")
 	return closeService, nil
 }
@@ -81,7 +81,7 @@ func (p *program) wayWords(c *cli.Context) (words []string) {
 
 // service is the real service and the account for it; without the account, unless anything is sent.
 func (p *program) service(c *cli.Context, sends bool) (leadapi.Config, error) {
-	set := p.settings.Load()
+	set := p.settings
 	api := leadapi.Config{BaseURL: set.Get("base-url"), LeadsURL: set.Get("leads-url"), TrunkID: set.Get("trunk-id")}
 	for _, name := range []string{"sandbox-reset", "directory"} {
 		if _, typed := p.line.Typed[name]; typed {

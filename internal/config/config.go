@@ -35,9 +35,6 @@ var keys = []string{
 	"client_cert", "client_key", "request_id_header", "machine",
 }
 
-// Keys returns the keys of a profile.
-func Keys() []string { return slices.Clone(keys) }
-
 // IsPath reports whether a key of a profile names a file.
 func IsPath(key string) bool {
 	return slices.Contains([]string{"client_secret_file", "ca_file", "client_cert", "client_key"}, key)
