@@ -14,7 +14,6 @@ import (
 
 	"leadferry/importer/source"
 	"leadferry/internal/cli/exit"
-	"leadferry/internal/spelling"
 	"leadferry/mapping"
 	"leadferry/mapping/propose"
 )
@@ -22,12 +21,12 @@ import (
 // Bounds of what a proposal is made from: a file may have wide rows and long cells.
 const (
 	maxSampleRows  = 10_000
-	maxSampleCells = 2_000_000
 	maxSampleCell  = 1000     // bytes of a cell that are looked at
 	maxSampleBytes = 64 << 20 // of the cells, and of standard input
+	cellSize       = 32       // bytes that a cell takes beside its text
 	maxTitles      = 30       // lines above a header that are looked for
 	maxTried       = 100      // rows that are read to look for them
-	keptLast       = 12       // last rows that are kept, to know a footer by
+	maxTail        = 12       // last rows that may be below the table
 )
 
 // What is said of a line that cannot be read.
@@ -43,12 +42,13 @@ const (
 func Sample(c *cli.Context, stdin io.Reader, name string) (propose.Input, error) {
 	from, err := reading{name: name}, error(nil)
 	if name == "-" {
-		if from.piped, err = io.ReadAll(io.LimitReader(stdin, maxSampleBytes+1)); err != nil {
-			return propose.Input{}, err
-		}
-		if len(from.piped) > maxSampleBytes {
-			return propose.Input{}, exit.Usage(fmt.Sprintf("standard input holds more than %d MiB", maxSampleBytes>>20),
+		from.piped, err = io.ReadAll(io.LimitReader(stdin, maxSampleBytes+1))
+		if err == nil && len(from.piped) > maxSampleBytes {
+			err = exit.Usage(fmt.Sprintf("standard input holds more than %d MiB", maxSampleBytes>>20),
 				"write it to a file first, and name that")
+		}
+		if err != nil {
+			return propose.Input{}, err
 		}
 	}
 	s, err := from.sample(sourceOptions(c, mapping.Source{}))
@@ -80,7 +80,13 @@ func (from reading) sample(o source.Options) (*sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	return from.cutFooter(o, s), nil
+	if o.Footer = s.footer(); o.Footer != nil {
+		without, err := from.read(o, maxSampleRows)
+		if err == nil && len(without.Rows) > 0 && without.lost() <= s.lost() {
+			return without, nil
+		}
+	}
+	return s, nil
 }
 
 // titles are how many lines there are above the header: that is the first line with names that are known and rows that
@@ -109,28 +115,18 @@ func (from reading) titles(o source.Options, usual *sample) (lines int, err erro
 	return lines, nil
 }
 
-// cutFooter leaves out the last rows of a sample if they hold little and one begins with a word for totals: those from
-// it on, and before it those that do not fit.
-func (from reading) cutFooter(o source.Options, s *sample) *sample {
-	begin := len(s.last) // of the rows behind the last lead
-	for begin > 0 && s.last[begin-1].isThin(len(s.Columns)) {
-		begin--
+// footer fits the first row below the table: the last rows hold little, and one of them begins with a word for totals.
+// Rows before that one which do not fit are below the table, too. It is nil where there are none.
+func (s *sample) footer() *regexp.Regexp {
+	first := slices.IndexFunc(s.tail, func(l thinRow) bool { return propose.FooterWord(l.text) != "" })
+	if first < 0 || !s.Complete {
+		return nil
 	}
-	footer := s.last[begin:]
-	named := slices.IndexFunc(footer, func(l lastRow) bool { return propose.FooterWord(l.first) != "" })
-	if named < 0 || !s.Complete {
-		return s
+	for first > 0 && s.tail[first-1].bad {
+		first--
 	}
-	for named > 0 && footer[named-1].bad {
-		named--
-	}
-	first := footer[named].first
-	o.Footer = regexp.MustCompile(`^"?` + regexp.QuoteMeta(cmp.Or(propose.FooterWord(first), first)))
-	without, err := from.read(o, maxSampleRows)
-	if err != nil || without.lost() > s.lost() || len(without.Rows) == 0 {
-		return s
-	}
-	return without
+	text := s.tail[first].text
+	return regexp.MustCompile(`^"?` + regexp.QuoteMeta(cmp.Or(propose.FooterWord(text), text)))
 }
 
 // read reads the first rows in one way.
@@ -166,20 +162,14 @@ type sample struct {
 	propose.Input
 	index map[string]int // of the columns
 	bytes int
-	last  []lastRow
+	codes []string  // of the problems in Bad
+	tail  []thinRow // the last rows, if none of them holds as much as a lead
 }
 
-// lastRow is what is known of one of the last rows.
-type lastRow struct {
-	first  string // cell that holds something
-	filled int    // cells
-	bad    bool
-}
-
-// isThin reports whether a row of a table with so many columns holds less than leads do.
-func (l *lastRow) isThin(columns int) bool {
-	named := propose.FooterWord(l.first) != ""
-	return l.bad || l.filled*4 <= columns || named && l.filled*2 <= columns
+// thinRow is a row that holds little, or does not fit: text is its first cell that is not empty.
+type thinRow struct {
+	text string
+	bad  bool
 }
 
 // hidesCells reports whether a quote in the header may hide what parts its cells.
@@ -202,7 +192,7 @@ func (s *sample) lost() (n int) {
 // take takes rows as long as there is room.
 func (s *sample) take(f *source.File, most int) error {
 	s.learn(f.Header())
-	for len(s.Rows)+s.lost() < most && len(s.Rows)*len(s.Columns) < maxSampleCells && s.bytes < maxSampleBytes {
+	for len(s.Rows)+s.lost() < most && s.bytes < maxSampleBytes {
 		var row source.Row // keeps its cells
 		err := f.Next(&row)
 		switch lost, structure := errors.AsType[*source.LostError](err); {
@@ -223,41 +213,41 @@ func (s *sample) take(f *source.File, most int) error {
 		default:
 			s.add(&row)
 		}
-		s.keep(&row)
+		s.noteTail(&row)
 	}
 	return nil
 }
 
-// keep keeps what a footer is known by.
-func (s *sample) keep(row *source.Row) {
-	last, cells := lastRow{bad: row.Problem != nil}, row.Cells
-	if last.bad {
+// noteTail keeps a row that may be below the table.
+func (s *sample) noteTail(row *source.Row) {
+	bad, cells := row.Problem != nil, row.Cells
+	if bad {
 		cells = strings.Split(row.Text, ",")
 	}
+	text, filled := "", 0
 	for _, cell := range cells {
-		if cell = strings.Trim(cell, "\" \t"); cell == "" {
-			continue
-		}
-		if last.filled++; last.filled == 1 {
-			last.first = strings.Clone(cell[:min(len(cell), maxSampleCell)])
+		if cell = strings.Trim(cell, "\" \t"); cell != "" {
+			text = cmp.Or(text, cell)
+			filled++
 		}
 	}
-	s.last = append(s.last[max(0, len(s.last)+1-keptLast):], last)
+	text = strings.Clone(text[:min(len(text), maxSampleCell)])
+	if bad || filled*4 <= len(s.Columns) || filled*2 <= len(s.Columns) && propose.FooterWord(text) != "" {
+		s.tail = append(s.tail[max(0, len(s.tail)+1-maxTail):], thinRow{text, bad})
+	} else {
+		s.tail = nil
+	}
 }
 
 // lose counts a row that cannot be read by its kind of problem.
 func (s *sample) lose(row *source.Row) {
-	why := row.Problem.String()
-	kind := func(why string) string { return digits().ReplaceAllString(why, "") }
-	i := slices.IndexFunc(s.Bad, func(u propose.Unread) bool { return kind(u.Why) == kind(why) })
+	i := slices.Index(s.codes, row.Problem.Code)
 	if i < 0 {
-		i, s.Bad = len(s.Bad), append(s.Bad, propose.Unread{Why: why, Line: row.Line})
+		i, s.codes = len(s.codes), append(s.codes, row.Problem.Code)
+		s.Bad = append(s.Bad, propose.Unread{Why: row.Problem.String(), Line: row.Line})
 	}
 	s.Bad[i].Rows++
 }
-
-// digits are the places of rows in what is wrong with them.
-var digits = spelling.Form(`\d+`)
 
 // learn takes the columns of a header, or those that an object has and none before it.
 func (s *sample) learn(h *source.Header) {
@@ -284,7 +274,7 @@ func (s *sample) add(row *source.Row) {
 			at = s.index[name]
 		}
 		cells[at] = strings.Clone(cell) // the row's other cells need not be kept
-		s.bytes += len(cell)
+		s.bytes += len(cell) + cellSize
 	}
 	s.Rows = append(s.Rows, cells)
 }
