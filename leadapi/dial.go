@@ -44,10 +44,8 @@ func (c Config) newHost(u *url.URL) (*host, error) {
 	if u.Scheme == "https" || proxyTLS {
 		trusted, err := x509.SystemCertPool() // takes as long as a short run: only where it is needed
 		if err != nil && len(c.Authorities) == 0 {
-			return nil, &ConfigError{
-				"Authorities", "the certificates that this machine trusts cannot be read",
-				"mend that (SSL_CERT_FILE, SSL_CERT_DIR), or name a file with the service's authority with --ca-file",
-			}
+			return nil, wrong("certificates", "that this machine trusts cannot be read",
+				"mend that (SSL_CERT_FILE, SSL_CERT_DIR), or name a file with the service's authority with --ca-file")
 		}
 		trusted = cmp.Or(trusted, x509.NewCertPool()) // the others may be all that is needed
 		for _, authority := range c.Authorities {

@@ -39,7 +39,7 @@ func TestWhichProxyIsUsed(t *testing.T) {
 		{env{"LEADFERRY_PROXY": "https://e"}, with(p, "--proxy", "socks5://f"), "leads-url-proxy", "socks5://f:1080", "flag --proxy"},
 		{env{"LEADFERRY_PROXY": "None", "HTTPS_PROXY": "http://x"}, p, "leads-url-proxy", "none", "environment LEADFERRY_PROXY"},
 		{env{"HTTPS_PROXY": "http://u:pl4nted@x:1"}, without(), "leads-url-proxy", "http://x:1" + secured, "environment HTTPS_PROXY"},
-		{env{"https_proxy": "y:1", "HTTPS_PROXY": "http://x"}, without(), "base-url-proxy", "http://y:1", "environment https_proxy"},
+		{env{"https_proxy": "y:1", "HTTPS_PROXY": "http://x"}, without(), "base-url-proxy", "http://y:1", "environment HTTPS_PROXY"},
 		{env{"HTTPS_PROXY": "http://x", "NO_PROXY": ".example.com"}, without(), "base-url-proxy", "none", "no proxy of the environment counts for this address (NO_PROXY, or this machine itself)"},
 		{env{"HTTPS_PROXY": "http://x", "NO_PROXY": ".example.com"}, without(), "leads-url-proxy", "http://x:80", "environment HTTPS_PROXY"},
 		{env{"HTTPS_PROXY": "http://x", "no_proxy": "*"}, without(), "leads-url-proxy", "none", "no proxy of the environment counts for this address (NO_PROXY, or this machine itself)"},

@@ -260,22 +260,18 @@ func exports(address string, d *sandbox.Directory) (lines string) {
 		{"client-id", sandbox.ClientID},
 		{"client-secret", sandbox.ClientSecret},
 		{"proxy", "none"}, // a profile may have one
-		{"client-secret-file", ""},
-		{"client-secret-command", ""},
-		{"ca-file", ""},
-		{"client-cert", ""},
-		{"client-key", ""},
 	} {
-		name, value := flags.Variable(v[0]), v[1]
-		switch {
-		case powerShell && value == "":
-			lines += "$env:" + name + " = $null\n"
-		case powerShell:
+		if name, value := flags.Variable(v[0]), v[1]; powerShell {
 			lines += "$env:" + name + " = '" + strings.ReplaceAll(value, "'", "''") + "'\n"
-		case value == "":
-			lines += "unset " + name + "\n"
-		default:
+		} else {
 			lines += "export " + name + "=" + shell.Word(value) + "\n"
+		}
+	}
+	for _, name := range []string{"client-secret-file", "client-secret-command", "ca-file", "client-cert", "client-key"} {
+		if name = flags.Variable(name); powerShell {
+			lines += "$env:" + name + " = $null\n"
+		} else {
+			lines += "unset " + name + "\n"
 		}
 	}
 	return lines

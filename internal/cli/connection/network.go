@@ -3,7 +3,6 @@ package connection
 import (
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -44,11 +43,7 @@ func (s *Settings) routeTo(address *url.URL) (Route, error) {
 		const none = "no proxy of the environment counts for this address (NO_PROXY, or this machine itself)"
 		return parseRoute(noProxy, none)
 	}
-	variable := "HTTPS_PROXY"
-	if os.Getenv("https_proxy") != "" {
-		variable = "https_proxy"
-	}
-	return parseRoute(environment.HTTPSProxy, "environment "+variable)
+	return parseRoute(environment.HTTPSProxy, "environment HTTPS_PROXY")
 }
 
 func parseRoute(text, from string) (Route, error) {

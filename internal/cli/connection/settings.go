@@ -255,11 +255,14 @@ func (s *Settings) Shown() []flags.Setting {
 		}
 	}
 	rows := []flags.Setting{s.Config, s.Profile}
-	for _, name := range []string{"base-url", "leads-url", "trunk-id"} {
+	for _, name := range addresses {
 		row := s.Setting(name)
-		row.Value = masked(row.Value)
+		if _, err := leadapi.ParseAddress(name, row.Value); err != nil && row.Value != "" {
+			row.Value = unusable(err) // there may be a secret in it
+		}
 		rows = append(rows, row)
 	}
+	rows = append(rows, s.Setting("trunk-id"))
 	a, err := s.Account(context.Background(), false)
 	switch {
 	case err != nil:
@@ -286,17 +289,4 @@ func (s *Settings) Shown() []flags.Setting {
 func unusable(err error) string {
 	first, _, _ := strings.Cut(err.Error(), "\n")
 	return "not usable: " + first
-}
-
-// masked is an address without what may be a secret in it. Such an address is refused when it is used.
-func masked(address string) string {
-	u, err := url.Parse(address)
-	switch {
-	case err != nil:
-		return "not an address, not shown"
-	case u.User == nil && u.RawQuery == "" && u.Fragment == "":
-		return address
-	}
-	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
-	return "not usable: " + shown.String() + " with a user, a query or a fragment, not shown"
 }
