@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"net"
 	"net/netip"
 	"net/url"
@@ -53,22 +54,13 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// ConfigError says which setting of a Config cannot be used. It never repeats the setting's value.
-type ConfigError struct {
-	Text string // a sentence
-	Hint string // what the user can do; may be ""
-}
-
-func wrong(setting, why, hint string) *ConfigError {
-	return &ConfigError{"the " + setting + " " + why, hint}
-}
-
-// Error returns the sentence and, on a line of its own, the hint.
-func (e *ConfigError) Error() string {
-	if e.Hint == "" {
-		return e.Text
+// wrong says which setting cannot be used, and on a line of its own what the user can do. It never repeats the
+// setting's value.
+func wrong(setting, why, hint string) error {
+	if hint != "" {
+		hint = "\nhint: " + hint
 	}
-	return e.Text + "\nhint: " + e.Hint
+	return errors.New("the " + setting + " " + why + hint)
 }
 
 // check returns the two addresses that requests start from; create is nil where no leads can be created.
@@ -111,7 +103,7 @@ func (c Config) check() (base, create *url.URL, err error) {
 func blank(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 
 // ParseAddress parses the address of an application: https, or http on a loopback host, and nothing behind the path.
-// Its error is a *[ConfigError] that calls the setting by its name.
+// Its error calls the setting by its name, and repeats nothing of it.
 func ParseAddress(name, text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
@@ -189,7 +181,7 @@ func plainID(name, id string) error {
 	return nil
 }
 
-// CheckRequestIDHeader refuses, by a *[ConfigError], names that a request ID cannot be under. No header with a
+// CheckRequestIDHeader refuses names that a request ID cannot be under. No header with a
 // meaning of its own in HTTP ends in ID, except those for which somebody on the way might send the request again.
 func CheckRequestIDHeader(name string) error {
 	small := strings.ToLower(name)
@@ -217,7 +209,7 @@ const escapes = "signs such as @ : / ? # are written as %40 %3A %2F %3F %23"
 var proxyPorts = map[string]string{"http": "80", "https": "443", "socks5": "1080"}
 
 // ParseProxy reads the address of a proxy: http, which is meant where there is no scheme, https or socks5, with user
-// and password if need be. Its error is a *[ConfigError] that repeats nothing of the address.
+// and password if need be. Its error repeats nothing of the address.
 func ParseProxy(text string) (*Proxy, error) {
 	fail := func(sentence, hint string) (*Proxy, error) {
 		return nil, wrong("proxy", sentence, hint)

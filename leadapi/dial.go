@@ -33,7 +33,7 @@ type way struct {
 	proxyTLS    *tls.Config      // nil: the way to the proxy is plain
 }
 
-// newHost returns the host of an address. An error is a *ConfigError.
+// newHost returns the host of an address.
 func (c Config) newHost(u *url.URL) (*host, error) {
 	w := way{origin: u.Scheme + "://" + u.Host, name: u.Host, domain: u.Hostname(), certificate: c.Certificate}
 	w.address = net.JoinHostPort(w.domain, cmp.Or(u.Port(), defaultPorts[u.Scheme]))

@@ -50,7 +50,7 @@ func CredentialsFolder(configPath string) string {
 }
 
 // LoadCredentials reads a stored client; nil where there is none. A file that others may read, or that is damaged, is
-// an [*Error].
+// refused.
 func LoadCredentials(path string) (*Credentials, error) {
 	data, err := readFile(path, ownFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -75,7 +75,7 @@ type Place struct {
 	lock *os.File
 }
 
-// Reserve tries whether a client can be stored at path, and keeps other logins away from it. It fails with an [*Error]
+// Reserve tries whether a client can be stored at path, and keeps other logins away from it. It fails
 // when the place cannot be written or another login has it. The caller ends with Close, after Keep or without.
 func Reserve(path string) (*Place, error) {
 	if err := makeFolder(filepath.Dir(path)); err != nil {
@@ -119,7 +119,7 @@ const lockPoll = 20 * time.Millisecond
 type TokenFile struct{ path string }
 
 // OpenTokens returns the TokenFile in the folder dir of a client. It makes nothing yet; a folder or file that group or
-// others may read is an [*Error].
+// others may read is refused.
 func OpenTokens(dir, baseURL, clientID, clientSecret string) (*TokenFile, error) {
 	mac := hmac.New(sha256.New, []byte(clientSecret))
 	mac.Write([]byte("leadferry token 1\x00" + baseURL + "\x00" + clientID))

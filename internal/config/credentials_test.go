@@ -74,7 +74,7 @@ func TestPlaceThatIsNotUsedLeavesNothing(t *testing.T) {
 func TestPlaceIsTriedBeforeItIsNeeded(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "file"), "", 0o600)
-	if _, err := Reserve(filepath.Join(dir, "file", "eu.json")); !errors.As(err, new(*Error)) {
+	if _, err := Reserve(filepath.Join(dir, "file", "eu.json")); err == nil || !strings.Contains(err.Error(), "\nhint: ") {
 		t.Errorf("a folder that is a file: %v", err)
 	}
 	wide := filepath.Join(dir, "wide")
@@ -131,7 +131,7 @@ func TestStoredClientThatCannotBeUsedIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "eu.json")
 	for _, text := range []string{"", "{}", good[:40], good + good, strings.Replace(good, "{", `{"role":"admin",`, 1), strings.Replace(good, "client_id", "id", 1), `{"client_id":"c","client_secret":"s3cret"}`} {
 		write(t, path, text, 0o600)
-		if _, err := LoadCredentials(path); !errors.As(err, new(*Error)) || strings.Contains(err.Error(), "s3cret") {
+		if _, err := LoadCredentials(path); err == nil || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
