@@ -49,7 +49,6 @@ func TestWhichProxyIsUsed(t *testing.T) {
 		{env{"HTTP_PROXY": "http://x"}, without(), "base-url-proxy", "none", "default"},
 		{nil, without(), "base-url-proxy", "none", "default"},
 		{nil, nil, "base-url-proxy", "", ""},
-		{env{"HTTPS_PROXY": "http://x"}, with(p, "--proxy", ""), "base-url-proxy", "not usable: --proxy is empty", "flag --proxy"},
 		{nil, []string{"--sandbox", "--request-id-header", "X-Request-ID"}, "request-id-header", "X-Request-ID", "flag --request-id-header"},
 		{env{"HTTPS_PROXY": "ftp://u:pl4nted@x"}, without(), "base-url-proxy", "not usable: environment HTTPS_PROXY: the proxy must begin with http://, https:// or socks5://", "environment HTTPS_PROXY"},
 		{nil, local, "ca-file", filepath.Join(filepath.Dir(path), "no.pem"), "profile local (" + path + ":3)"},

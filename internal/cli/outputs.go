@@ -113,15 +113,9 @@ func outputsOf(c *cli.Context, dir string) (all []place) {
 // output. It is asked before anything is sent or written.
 func (p *program) keepApart(c *cli.Context, outputs []place, inputs []string) error {
 	kept := p.keptPlaces(c, inputs)
-	for i, o := range outputs {
-		for j, q := range outputs {
-			if i != j && o.overwrites(&q) {
-				return exit.Usage(fmt.Sprintf("%s %s and %s %s are one file", o.what, o.path, q.what, q.path),
-					"give each a place of its own")
-			}
-		}
-		for _, q := range kept {
-			if o.overwrites(&q) {
+	for _, o := range outputs {
+		for _, q := range slices.Concat(kept, outputs) {
+			if o.what != q.what && o.overwrites(&q) {
 				return exit.Usage(fmt.Sprintf("%s %s would take the place of %s, which is %s", o.what, o.path, q.path,
 					q.what), "name another place")
 			}

@@ -9,7 +9,6 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"leadferry/internal/cli/exit"
-	"leadferry/internal/cli/flags"
 	"leadferry/internal/config"
 	"leadferry/leadapi"
 )
@@ -27,12 +26,8 @@ type Route struct {
 // routeTo finds the way to an address: --proxy, its variable or the profile count for every address, HTTPS_PROXY where
 // NO_PROXY does not name it, and never for this machine itself.
 func (s *Settings) routeTo(address *url.URL) (Route, error) {
-	switch named := s.Setting("proxy"); {
-	case named.Value != "":
+	if named := s.Setting("proxy"); named.Value != "" {
 		return parseRoute(named.Value, named.From)
-	case named.Origin == flags.ByFlag: // as --proxy "$UNSET" is, which must not become another proxy
-		return Route{From: named.From}, exit.Usage("--proxy is empty",
-			"give the proxy's address, or --proxy none to go without")
 	}
 	environment := httpproxy.FromEnvironment()
 	if environment.HTTPSProxy == "" {

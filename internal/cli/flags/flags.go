@@ -276,7 +276,7 @@ func (l *Line) flag(word string, next []string) (flag []string, used int, err er
 	}
 	name = f.Names()[0]
 	l.Typed[name] = value
-	if value == "" && name != "proxy" && name != "namespace" { // these two say what an empty value means
+	if value == "" && name != "namespace" { // which may be none
 		err = exit.Usage("--"+name+" is given without a value",
 			"is a variable not set? Without the flag, the default counts")
 	}
