@@ -85,33 +85,29 @@ func (w *way) dial(ctx context.Context, limit time.Time, made func(step string, 
 	ctx, stop := context.WithTimeout(ctx, within)
 	defer stop()
 	c := &conn{restLimit: restLimit}
-	for _, step := range []struct {
-		name   string
-		wanted bool
-		make   func(context.Context, *conn) *dialError
-	}{
-		{"connect", true, w.connect}, {"proxy", w.proxy != nil, w.cross}, {"tls", w.tls != nil, w.secure},
-	} {
-		if !step.wanted {
-			continue
-		}
-		fault := step.make(ctx, c)
-		if fault == nil {
-			made(step.name, c)
-			continue
-		}
-		if c.socket != nil {
-			c.socket.Close()
-		}
-		if ctx.Err() != nil { // what was under way tells no more than that it was interrupted
-			fault = w.unconnected(fmt.Errorf("no connection within %s", max(within, 0).Round(time.Millisecond)))
-		}
-		fault.step = step.name
-		return nil, fault
+	step, fault := "connect", w.connect(ctx, c)
+	if fault == nil && w.proxy != nil {
+		made(step, c)
+		step, fault = "proxy", w.cross(ctx, c)
 	}
-	c.in = bufio.NewReader(&c.bounds)
-	c.bounds.R, c.dialled = c.Conn, time.Since(began)
-	return c, nil
+	if fault == nil && w.tls != nil {
+		made(step, c)
+		step, fault = "tls", w.secure(ctx, c)
+	}
+	if fault == nil {
+		made(step, c)
+		c.in = bufio.NewReader(&c.bounds)
+		c.bounds.R, c.dialled = c.Conn, time.Since(began)
+		return c, nil
+	}
+	if c.socket != nil {
+		c.socket.Close()
+	}
+	if ctx.Err() != nil { // what was under way tells no more than that it was interrupted
+		fault = w.unconnected(fmt.Errorf("no connection within %s", max(within, 0).Round(time.Millisecond)))
+	}
+	fault.step = step
+	return nil, fault
 }
 
 func (w *way) connect(ctx context.Context, c *conn) *dialError {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"os"
 	"strings"
 	"text/tabwriter"
@@ -127,11 +126,8 @@ func (p *program) newClient(c *cli.Context, client *leadapi.Client) error {
 
 // makeClient makes the two requests of a login. The second is not repeated where it may have made a client.
 func (p *program) makeClient(c *cli.Context, client *leadapi.Client) (*leadapi.OAuthClient, error) {
-	email, host := c.String("email"), "the service"
-	if u, err := url.Parse(p.target().BaseURL); err == nil {
-		host = u.Host
-	}
-	password, err := p.password(c, fmt.Sprintf("Password of %s at %s: ", report.Escape(email), host))
+	email := c.String("email")
+	password, err := p.password(c, fmt.Sprintf("Password of %s at %s: ", report.Escape(email), p.target().BaseURL))
 	if err != nil {
 		return nil, err
 	}
@@ -193,10 +189,8 @@ func (p *program) password(c *cli.Context, prompt string) (text string, err erro
 		return "", err
 	case err != nil:
 		return "", exit.Usage(fmt.Sprintf("the password cannot be read: %v", err), hint)
-	case text == "":
-		return "", exit.Usage("no password given", hint)
-	case len(text) > maxPassword || !utf8.ValidString(text):
-		return "", exit.Usage("the password is too long, or no text in UTF-8", hint)
+	case text == "" || len(text) > maxPassword || !utf8.ValidString(text):
+		return "", exit.Usage("no password given, or one that is too long or no text in UTF-8", hint)
 	}
 	return text, nil
 }

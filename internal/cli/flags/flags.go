@@ -5,14 +5,13 @@ package flags
 import (
 	"cmp"
 	_ "embed"
-	"math"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/dustin/go-humanize/english"
 	"github.com/urfave/cli/v2"
@@ -107,37 +106,32 @@ func (r *row) flag() cli.Flag {
 	}
 }
 
+// forms are the kinds of values, in words and as an expression.
+var forms = map[string][2]string{
+	"count": {"a whole number, 0 or more", `\d{1,9}`},
+	"slots": {"a whole number from 1 to 1024", `[1-9]\d{0,2}|10[01]\d|102[0-4]`}, // no service wants more from one client
+	"rate":  {"a number, 0 or more", `\d{1,9}(\.\d*)?|\.\d+`},
+	"share": {"a number or a percentage, such as 100, 5% or 0", `\d{1,9}|(\d\d?|100)%`},
+	"codes": {
+		"HTTP statuses from 400 to 599, such as 500,502, or none",
+		`\s*([45]\d\d|none)\s*(,\s*([45]\d\d|none)\s*)*`,
+	},
+	"sign": {"one character, or tab", `tab|\\t|.`},
+}
+
 // takes says what the flag takes, and whether a value is that. The value may be a secret.
 func (r *row) takes(value string) (what string, good bool) {
+	form, known := forms[r.kind]
 	switch r.kind {
-	case "choice":
-		words := strings.Split(strings.TrimPrefix(r.value, "|"), "|")
-		return english.WordSeries(words, "or"), slices.Contains(words, value)
-	case "count":
-		n, err := strconv.Atoi(value)
-		return "a whole number, 0 or more", err == nil && n >= 0
-	case "slots": // more than 1,024 is beyond what any service of this kind wants from one client
-		n, err := strconv.Atoi(value)
-		return "a whole number from 1 to 1024", err == nil && 1 <= n && n <= 1024
-	case "rate":
-		n, err := strconv.ParseFloat(value, 64)
-		return "a number, 0 or more", err == nil && n >= 0 && !math.IsInf(n, 0)
 	case "time":
 		d, err := time.ParseDuration(value)
 		return "a duration, such as 90s or 10m", err == nil && d >= 0
-	case "share":
-		n, err := strconv.Atoi(strings.TrimSuffix(value, "%"))
-		return "a number or a percentage, such as 100, 5% or 0", err == nil && n >= 0 &&
-			(n <= 100 || !strings.HasSuffix(value, "%"))
-	case "codes":
-		return "HTTP statuses from 400 to 599, such as 500,502, or none", codes().MatchString(value)
-	case "sign":
-		return "one character, or tab", value == "tab" || value == `\t` || utf8.RuneCountInString(value) == 1
+	case "choice":
+		words := strings.TrimPrefix(r.value, "|")
+		form, known = [2]string{english.WordSeries(strings.Split(words, "|"), "or"), words}, true
 	}
-	return "", true
+	return form[0], !known || regexp.MustCompile(`(?s)^(`+form[1]+`)$`).MatchString(value)
 }
-
-var codes = spelling.Form(`^\s*([45]\d\d|none)\s*(,\s*([45]\d\d|none)\s*)*$`)
 
 // Int is the value of a flag that is a number; 0 where the command has none of this name.
 func Int(c *cli.Context, name string) int {
