@@ -37,9 +37,8 @@ type Config struct {
 	// RequestIDHeader names the header in which each attempt to create or update a lead carries an ID; "": none does.
 	RequestIDHeader string
 
-	SingleUse func(host string) // told once a host when each create gets a connection of its own (rule 3); may be nil
-	Tokens    TokenStore        // keeps the token for later runs and other processes; nil: nobody does
-	Now       func() time.Time  // nil = time.Now
+	Tokens TokenStore       // keeps the token for later runs and other processes; nil: nobody does
+	Now    func() time.Time // nil = time.Now
 }
 
 func (c Config) withDefaults() Config {

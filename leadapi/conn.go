@@ -93,12 +93,11 @@ func (h *host) put(c *conn, keep bool) {
 	<-h.room
 }
 
-// useOnce gives each create a connection of its own from now on. It reports whether none had one before.
-func (h *host) useOnce() (first bool) {
+// useOnce gives each create a connection of its own from now on.
+func (h *host) useOnce() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	first, h.single = !h.single, true
-	return first
+	h.single = true
 }
 
 func (h *host) closeIdle() {

@@ -70,8 +70,8 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 		// The peer closed a reused connection, and not a byte of an answer had come.
 		closed := seen.Sent > 0 && seen.Reused && conn.bounds.N == maxHead &&
 			!errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() == nil
-		if closed && r.op == "create" && r.host.useOnce() && c.config.SingleUse != nil {
-			c.config.SingleUse(r.host.domain)
+		if closed && r.op == "create" {
+			r.host.useOnce()
 		}
 		if fault := r.host.certificateRefused(conn, err); fault != nil {
 			err = fault

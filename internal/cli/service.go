@@ -53,10 +53,6 @@ func (p *program) connect(c *cli.Context, o *importer.Options) (closeService fun
 	o.Flags, o.Target = p.wayWords(c), p.target()
 	o.Open, o.Witnesses, o.Machine = m.Opener(o), m.Witnesses(), m.Machine
 	o.Client.Observe, o.Client.UserAgent = trace(o.Log), userAgent
-	o.Client.SingleUse = func(host string) {
-		o.Log.Warn(host + " dropped a reused connection: from now on every create opens a new one (slower, safer; " +
-			"nothing to do)")
-	}
 	o.Client.RequestIDHeader = p.settings.Get(connection.RequestIDHeader)
 	o.Client.Concurrency, o.Client.Timeout = o.Concurrency, flags.Time(c, "timeout")
 	return closeService, nil
