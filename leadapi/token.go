@@ -176,14 +176,8 @@ func (k *keeper) get(ctx context.Context) (*oauth2.Token, *Error) {
 // request gets the token that another process has got meanwhile, or a new one, which is then kept for the others. The
 // store is a convenience: where it cannot be used, the account signs in by itself.
 func (k *keeper) request(ctx context.Context) (token *oauth2.Token, state tokenState, fault *Error) {
-	if k.store == nil {
-		token, fault = k.ask(ctx)
-		return token, tokenNew, fault
-	}
-	waiting, stop := context.WithTimeout(ctx, k.patience)
-	defer stop()
 	asked := false
-	err := k.store.Renew(waiting, func(kept oauth2.Token) oauth2.Token {
+	renew := func(kept oauth2.Token) oauth2.Token {
 		asked = true
 		if kept.AccessToken != k.stored { // another process has put it there
 			k.stored, k.refresh = kept.AccessToken, kept.RefreshToken // ours was spent for it
@@ -200,10 +194,15 @@ func (k *keeper) request(ctx context.Context) (token *oauth2.Token, state tokenS
 			kept.RefreshToken = ""
 		}
 		return kept
-	})
+	}
+	if k.store != nil {
+		waiting, stop := context.WithTimeout(ctx, k.patience)
+		defer stop()
+		if err := k.store.Renew(waiting, renew); asked && err == nil && fault == nil {
+			k.stored = token.AccessToken
+		}
+	}
 	switch {
-	case asked && err == nil && fault == nil:
-		k.stored = token.AccessToken
 	case !asked && ctx.Err() != nil:
 		fault = interrupted(ctx.Err(), "token", No)
 	case !asked:

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"strings"
 	"text/tabwriter"
 	"time"
 	"unicode/utf8"
@@ -141,19 +140,18 @@ func (p *program) makeClient(c *cli.Context, client *leadapi.Client) (*leadapi.O
 		}
 	}()
 	token, err := client.Login(ctx, email, password)
+	if err != nil && ctx.Err() != nil {
+		return nil, exit.Interrupted("interrupted: no client was made")
+	}
 	if err != nil {
-		text, hint := "the login failed: ", ""
-		if fault, answered := errors.AsType[*leadapi.Error](err); answered {
-			hint = fault.Hint
-			if fault.Status >= 400 && fault.Status < 500 {
-				text, hint = "the service refused the login: ",
-					"check the e-mail address, the password, and that the account belongs to this base URL"
-			}
+		fault := new(leadapi.Error)
+		errors.As(err, &fault)
+		text, hint := "the login failed: ", cmp.Or(fault.Hint, "try again")
+		if fault.Status/100 == 4 {
+			text, hint = "the service refused the login: ",
+				"check the e-mail address, the password, and that the account belongs to this base URL"
 		}
-		if ctx.Err() != nil {
-			return nil, exit.Interrupted("interrupted: no client was made")
-		}
-		return nil, exit.Stopped(text+err.Error(), strings.TrimPrefix(hint+"; no client was made; try again", "; "))
+		return nil, exit.Stopped(text+err.Error()+"; no client was made", hint)
 	}
 	defer context.AfterFunc(ctx, func() {
 		p.tell(slog.LevelWarn, "", "waiting for the answer, which may hold a secret (Ctrl-C again stops at once)")
