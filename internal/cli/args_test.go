@@ -39,7 +39,7 @@ func TestFlagsCountInAnyOrder(t *testing.T) {
 	for _, test := range tests {
 		line, err := flags.Order(app, strings.Fields(test.args))
 		got := strings.Join(line.Args, " ")
-		if want := "leadferry " + test.want; err != nil || got != want || line.Help {
+		if want := "leadferry " + test.want; err != nil || got != want || line.Typed["help"] != "" {
 			t.Errorf("%s: %v, %v; want %s", test.args, got, err, want)
 		}
 	}

@@ -115,7 +115,7 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 	go func() {
 		switch {
 		case err != nil:
-		case line.Help:
+		case line.Typed["help"] == "true":
 			err = p.help(nil)
 		case line.Typed["version"] == "true":
 			err = p.print("leadferry version " + version() + "\n")

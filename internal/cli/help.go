@@ -242,7 +242,7 @@ func candidates(before []string, begun string) (kind string, words [][2]string) 
 	arguments := line.Command.ArgsUsage
 	switch {
 	case strings.HasPrefix(begun, "-") && !onlyFiles:
-		for _, f := range append(slices.Clip(known), cli.HelpFlag) {
+		for _, f := range known {
 			for _, name := range f.Names() {
 				words = append(words, [2]string{"--"[:min(len(name), 2)] + name, f.(cli.DocGenerationFlag).GetUsage()})
 			}

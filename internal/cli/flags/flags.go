@@ -172,7 +172,6 @@ type Line struct {
 	Command *cli.Command      // the program itself, until one is named
 	Path    []string          // the words that name it, the program's first
 	Files   []string          // arguments that are neither flags nor commands
-	Help    bool              // is wanted
 	Typed   map[string]string // values of flags on the line, by their long names; of several the last one
 }
 
@@ -193,7 +192,6 @@ func Order(app *cli.App, args []string) (l *Line, mistake error) {
 				"write ./"+word+" for the file; else rename it or work in another folder")
 		}
 	}
-	var all []string
 	for onlyFiles := false; len(args) > 0; {
 		word, used, err := args[0], 1, error(nil)
 		switch {
@@ -202,13 +200,11 @@ func Order(app *cli.App, args []string) (l *Line, mistake error) {
 		case onlyFiles || len(word) < 2 || word[0] != '-':
 			err = l.word(word)
 		default:
-			var flag []string
-			flag, used, err = l.flag(word, args[1:])
-			all = append(all, flag...)
+			used, err = l.flag(word, args[1:])
 		}
 		args, mistake = args[used:], cmp.Or(mistake, err)
 	}
-	l.Args = slices.Concat(l.Path, all)
+	l.Args = slices.Concat(l.Path, l.Args)
 	if len(l.Files) > 0 {
 		l.Args = append(append(l.Args, "--"), l.Files...)
 	}
@@ -226,7 +222,7 @@ func (l *Line) word(word string) error {
 		l.Files = append(l.Files, word)
 		return nil
 	case word == "help":
-		l.Help = true
+		l.Typed["help"] = "true"
 		return nil
 	}
 	var names []string
@@ -244,17 +240,13 @@ func (l *Line) word(word string) error {
 	return exit.Usage("there is no command "+strconv.Quote(word), Near("", word, names, hint))
 }
 
-// flag takes a flag with its value, which may be the next argument. It returns it in one word, none where help is meant
-// or nothing, and how many arguments it took.
-func (l *Line) flag(word string, next []string) (flag []string, used int, err error) {
+// flag takes a flag with its value, which may be the next argument, and returns how many arguments it took.
+func (l *Line) flag(word string, next []string) (used int, err error) {
 	name, value, joined := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
 	f := Named(name, l.Command.Flags)
 	switch {
-	case name == "help" || name == "h":
-		l.Help = true
-		return nil, 1, nil
 	case f == nil:
-		return nil, 1, l.unknown(word)
+		return 1, l.unknown(word)
 	case joined:
 		if _, bad := strconv.ParseBool(value); bad != nil && !f.(cli.DocGenerationFlag).TakesValue() {
 			err = exit.Usage("--"+f.Names()[0]+" takes no value", l.help())
@@ -263,18 +255,19 @@ func (l *Line) flag(word string, next []string) (flag []string, used int, err er
 	case !TakesValue(f):
 		value, used = "true", 1
 	case len(next) == 0 || flagLike().MatchString(next[0]): // in a script, a variable that nobody set
-		return nil, 1, exit.Usage("flag "+word+" needs a value",
+		return 1, exit.Usage("flag "+word+" needs a value",
 			l.help()+"; a value that begins with - is joined to it: "+word+"=VALUE")
 	default:
 		value, used = next[0], 2
 	}
 	name = f.Names()[0]
 	l.Typed[name] = value
+	l.Args = append(l.Args, "--"+name+"="+value)
 	if value == "" && name != "namespace" { // which may be none
 		err = exit.Usage("--"+name+" is given without a value",
 			"is a variable not set? Without the flag, the default counts")
 	}
-	return []string{"--" + name + "=" + value}, used, err
+	return used, err
 }
 
 // flagLike is what a flag begins like; a negative number is a value.
