@@ -82,7 +82,7 @@ func TestNetworkSettingsThatCannotBe(t *testing.T) {
 	for _, test := range []struct{ args, says []string }{
 		{[]string{"--proxy", "http://u:pl4nted@proxy:0"}, []string{"flag --proxy: the proxy is not an address", "hint: it looks like http://proxy.example.com:3128"}},
 		{[]string{"--proxy", "http://u:pl4nted/x@proxy"}, []string{"flag --proxy: the proxy ", "hint: "}},
-		{[]string{"--ca-file", "no-such.pem"}, []string{"no-such.pem: there is no such file", "hint: check --ca-file"}},
+		{[]string{"--ca-file", "no-such.pem"}, []string{"no-such.pem: file does not exist", "hint: check the path"}},
 		{[]string{"--client-key", "no-such.pem"}, []string{"no certificate", "hint: name it with --client-cert"}},
 		{[]string{"--request-id-header", "Authorization"}, []string{"flag --request-id-header: the header for request IDs is none that can carry one", "hint: letters, digits and - only, ID at the end, such as X-Request-ID"}},
 		{[]string{"--client-cert", mapping}, []string{"is not the key of the certificate", "hint: "}},

@@ -41,7 +41,7 @@ func readFile(path string, who privacy) ([]byte, error) {
 	}
 	f, err := os.OpenFile(path, flags, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: %w", path, fs.ErrNotExist)
+		return nil, fmt.Errorf("%s: %w\nhint: check the path", path, fs.ErrNotExist)
 	}
 	var data []byte
 	if err == nil {
@@ -121,7 +121,7 @@ func ReadSecret(path string) (string, error) {
 // ReadAuthorities reads the certificates in a PEM file that are to be trusted beside the system's. Another file, or one
 // that another user may have written, is refused.
 func ReadAuthorities(path string) (all []*x509.Certificate, err error) {
-	data, err := readPEM(path, readable, "--ca-file, or ca_file in the profile")
+	data, err := readFile(path, readable)
 	if err != nil {
 		return nil, err
 	}
@@ -144,11 +144,11 @@ func ReadClientCertificate(path, keyPath string) (*tls.Certificate, error) {
 	if keyPath == "" {
 		who, keyPath = secret, path
 	}
-	certificate, err := readPEM(path, who, "--client-cert, or client_cert in the profile")
+	certificate, err := readFile(path, who)
 	if err != nil {
 		return nil, err
 	}
-	key, err := readPEM(keyPath, secret, "--client-key, or client_key in the profile")
+	key, err := readFile(keyPath, secret)
 	if err != nil {
 		return nil, err
 	}
@@ -160,15 +160,6 @@ func ReadClientCertificate(path, keyPath string) (*tls.Certificate, error) {
 				"is not encrypted (openssl pkey -in KEY -out NEW writes it in the clear)")
 	}
 	return &pair, nil
-}
-
-// readPEM reads a file that a setting names.
-func readPEM(path string, who privacy, setting string) ([]byte, error) {
-	data, err := readFile(path, who)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault(path, "there is no such file", "check "+setting)
-	}
-	return data, err
 }
 
 // checkFolder refuses a folder of secrets that is another user's, or that group or others may enter. One that is not
