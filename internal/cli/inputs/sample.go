@@ -82,7 +82,8 @@ func (from reading) sample(o source.Options) (*sample, error) {
 	}
 	if o.Footer = s.footer(); o.Footer != nil {
 		without, err := from.read(o, maxSampleRows)
-		if err == nil && len(without.Rows) > 0 && without.lost() <= s.lost() {
+		least := max(1, len(s.Rows)-len(s.tail)) // of fewer, a lead is called like a sum
+		if err == nil && len(without.Rows) >= least && without.lost() <= s.lost() {
 			return without, nil
 		}
 	}
