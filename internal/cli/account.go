@@ -105,10 +105,10 @@ func (p *program) newClient(c *cli.Context, client *leadapi.Client) error {
 	if err != nil {
 		return err
 	}
-	left, err := place.Keep(config.Credentials{
+	left, err := config.Credentials{
 		BaseURL: set.Target().BaseURL, ClientID: made.ID, ClientSecret: made.Secret,
 		CreatedAt: time.Now().UTC().Truncate(time.Second),
-	})
+	}.Keep(set.CredentialsPath())
 	if err != nil {
 		where, hint := "it could not be stored and its secret is lost", "it stays on the service unused; mend the "+
 			"place and make another with --new-client"
