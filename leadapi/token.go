@@ -19,7 +19,9 @@ type OAuthClient struct{ ID, Secret string }
 func (c *Client) Login(ctx context.Context, email, password string) (token string, err error) {
 	_, fault := c.do(ctx, request{
 		op: "login", method: http.MethodPost, host: c.general, target: c.base + "/v3/oauth2/login",
-		content: account{email, password}, success: http.StatusOK,
+		success: http.StatusOK, content: func(b []byte) []byte {
+			return append(appendMember(appendMember(append(b, '{'), "email", email), "password", password), '}')
+		},
 	}, func(body []byte) bool {
 		token = fitting(fieldsOf(body)["Token"], validToken)
 		return token != ""
@@ -28,13 +30,6 @@ func (c *Client) Login(ctx context.Context, email, password string) (token strin
 		return "", fault
 	}
 	return token, nil
-}
-
-type account struct{ email, password string }
-
-// AppendJSON appends the body of a login.
-func (a account) AppendJSON(b []byte) []byte {
-	return append(appendMember(appendMember(append(b, '{'), "email", a.email), "password", a.password), '}')
 }
 
 // CreateOAuthClient makes an OAuth client with a temporary token (section "2. Create OAuth client").
