@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"net"
 	"net/netip"
 	"net/url"
@@ -36,9 +37,8 @@ type Config struct {
 	// RequestIDHeader names the header in which each attempt to create or update a lead carries an ID; "": none does.
 	RequestIDHeader string
 
-	SingleUse func(host string) // told once a host when each create gets a connection of its own (rule 3); may be nil
-	Tokens    TokenStore        // keeps the token for later runs and other processes; nil: nobody does
-	Now       func() time.Time  // nil = time.Now
+	Tokens TokenStore       // keeps the token for later runs and other processes; nil: nobody does
+	Now    func() time.Time // nil = time.Now
 }
 
 func (c Config) withDefaults() Config {
@@ -53,19 +53,13 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// ConfigError says which setting of a Config cannot be used. It never repeats the setting's value.
-type ConfigError struct {
-	Field string // name of the field of Config
-	Text  string // a sentence
-	Hint  string // what the user can do; may be ""
-}
-
-// Error returns the sentence and, on a line of its own, the hint.
-func (e *ConfigError) Error() string {
-	if e.Hint == "" {
-		return e.Text
+// wrong says which setting cannot be used, and on a line of its own what the user can do. It never repeats the
+// setting's value.
+func wrong(setting, why, hint string) error {
+	if hint != "" {
+		hint = "\nhint: " + hint
 	}
-	return e.Text + "\nhint: " + e.Hint
+	return errors.New("the " + setting + " " + why + hint)
 }
 
 // check returns the two addresses that requests start from; create is nil where no leads can be created.
@@ -73,14 +67,21 @@ func (c Config) check() (base, create *url.URL, err error) {
 	if err := CheckRequestIDHeader(c.RequestIDHeader); err != nil {
 		return nil, nil, err
 	}
-	if base, err = address("BaseURL", "base URL", c.BaseURL, "/v3"); err != nil {
+	address := func(name, text, version string) (*url.URL, error) {
+		u, err := ParseAddress(name, text)
+		if err == nil && strings.HasSuffix(u.Path, version) {
+			err = wrong(name, "ends in the version", "leave out "+version)
+		}
+		return u, err
+	}
+	if base, err = address("base URL", c.BaseURL, "/v3"); err != nil {
 		return nil, nil, err
 	}
 	if c.LeadsURL != "" || c.TrunkID != "" {
-		if create, err = address("LeadsURL", "leads URL", c.LeadsURL, "/v1"); err != nil {
+		if create, err = address("leads URL", c.LeadsURL, "/v1"); err != nil {
 			return nil, nil, err
 		}
-		if err := plainID("TrunkID", "trunk ID", c.TrunkID); err != nil {
+		if err := plainID("trunk ID", c.TrunkID); err != nil {
 			return nil, nil, err
 		}
 		create.Path += "/v1/" + c.TrunkID
@@ -88,46 +89,38 @@ func (c Config) check() (base, create *url.URL, err error) {
 	if c.ClientID == "" && c.ClientSecret == "" {
 		return base, create, nil
 	}
-	if err := plainID("ClientID", "client ID", c.ClientID); err != nil {
+	if err := plainID("client ID", c.ClientID); err != nil {
 		return nil, nil, err
 	}
 	if c.ClientSecret == "" || strings.ContainsFunc(c.ClientSecret, blank) {
-		return nil, nil, &ConfigError{
-			"ClientSecret", "the client secret is missing, or has a blank or control character in it",
-			"a line break at the end of the secret's file is not part of the secret",
-		}
+		return nil, nil, wrong("client secret", "is missing, or has a blank or control character in it",
+			"a line break at the end of the secret's file is not part of the secret")
 	}
 	return base, create, nil
 }
 
 func blank(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 
-// address parses the address of an application: https, or http on a loopback host, and nothing behind the path.
-func address(field, name, text, version string) (*url.URL, error) {
-	fail := func(sentence, hint string) (*url.URL, error) {
-		return nil, &ConfigError{field, "the " + name + " " + sentence, hint}
-	}
+// ParseAddress parses the address of an application: https, or http on a loopback host, and nothing behind the path.
+// Its error calls the setting by its name, and repeats nothing of it.
+func ParseAddress(name, text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
 	case text == "":
-		return fail("is missing", "")
+		return nil, wrong(name, "is missing", "")
 	case err != nil || u.Opaque != "" || !names(u) || strings.ContainsFunc(text, blank):
-		return fail("is not an address", "it looks like https://api.example.com")
+		return nil, wrong(name, "is not an address", "it looks like https://api.example.com")
 	case u.User != nil || u.RawQuery != "" || u.ForceQuery || strings.Contains(text, "#"):
-		return fail("has a user, a query or a fragment in it", "leave them out: client ID and secret set the account")
+		return nil, wrong(name, "has a user, a query or a fragment in it",
+			"leave them out: client ID and secret set the account")
 	case u.Scheme != "https" && u.Scheme != "http":
-		return fail("must begin with https://", "")
+		return nil, wrong(name, "must begin with https://", "")
 	case u.Scheme == "http" && !loopback(u.Hostname()):
-		return fail("is plain http, which is allowed for loopback addresses only", "use https://")
-	}
-	if err := normalize(u); err != nil {
-		return fail("has a host name that cannot be", "")
-	}
-	if strings.Contains(u.EscapedPath(), "%") || u.Path != "" && path.Clean(u.Path) != u.Path {
-		return fail("has a path with escapes, dots or empty parts", "")
-	}
-	if strings.HasSuffix(u.Path, version) {
-		return fail("ends in the version", "leave out "+version)
+		return nil, wrong(name, "is plain http, which is allowed for loopback addresses only", "use https://")
+	case normalize(u) != nil:
+		return nil, wrong(name, "has a host name that cannot be", "")
+	case strings.Contains(u.EscapedPath(), "%") || u.Path != "" && path.Clean(u.Path) != u.Path:
+		return nil, wrong(name, "has a path with escapes, dots or empty parts", "")
 	}
 	return u, nil
 }
@@ -177,20 +170,17 @@ func loopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || net.ParseIP(host).IsLoopback()
 }
 
-func plainID(field, name, id string) error {
+func plainID(name, id string) error {
 	switch {
 	case id == "":
-		return &ConfigError{field, "the " + name + " is missing", ""}
+		return wrong(name, "is missing", "")
 	case !validID(id):
-		return &ConfigError{
-			field, "the " + name + " has characters that an ID cannot have",
-			"letters, digits, . _ - only",
-		}
+		return wrong(name, "has characters that an ID cannot have", "letters, digits, . _ - only")
 	}
 	return nil
 }
 
-// CheckRequestIDHeader refuses, by a *[ConfigError], names that a request ID cannot be under. No header with a
+// CheckRequestIDHeader refuses names that a request ID cannot be under. No header with a
 // meaning of its own in HTTP ends in ID, except those for which somebody on the way might send the request again.
 func CheckRequestIDHeader(name string) error {
 	small := strings.ToLower(name)
@@ -198,10 +188,8 @@ func CheckRequestIDHeader(name string) error {
 	if name == "" || fits && !strings.Contains(small, "idempot") {
 		return nil
 	}
-	return &ConfigError{
-		"RequestIDHeader", "the header for request IDs is none that can carry one",
-		"letters, digits and - only, ID at the end, such as X-Request-ID; an idempotency key would repeat requests",
-	}
+	return wrong("header for request IDs", "is none that can carry one",
+		"letters, digits and - only, ID at the end, such as X-Request-ID; an idempotency key would repeat requests")
 }
 
 const idSigns = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
@@ -220,10 +208,10 @@ const escapes = "signs such as @ : / ? # are written as %40 %3A %2F %3F %23"
 var proxyPorts = map[string]string{"http": "80", "https": "443", "socks5": "1080"}
 
 // ParseProxy reads the address of a proxy: http, which is meant where there is no scheme, https or socks5, with user
-// and password if need be. Its error is a *[ConfigError] that repeats nothing of the address.
+// and password if need be. Its error repeats nothing of the address.
 func ParseProxy(text string) (*Proxy, error) {
 	fail := func(sentence, hint string) (*Proxy, error) {
-		return nil, &ConfigError{"Proxy", "the proxy " + sentence, hint}
+		return nil, wrong("proxy", sentence, hint)
 	}
 	if !strings.Contains(text, "://") {
 		text = "http://" + text

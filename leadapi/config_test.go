@@ -1,7 +1,6 @@
 package leadapi
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 
 func TestSettingsThatCannotBeUsedAreNamed(t *testing.T) { // faults 43, 49, 50, 98
 	const planted = "planted"
+	words := map[string]string{"BaseURL": "base URL", "LeadsURL": "leads URL", "TrunkID": "trunk ID", "ClientID": "client ID", "ClientSecret": "client secret"}
 	for _, test := range []struct {
 		field, value string
 		good         bool
@@ -67,8 +67,7 @@ func TestSettingsThatCannotBeUsedAreNamed(t *testing.T) { // faults 43, 49, 50, 
 			}
 			continue
 		}
-		var fault *ConfigError
-		if !errors.As(err, &fault) || fault.Field != test.field || fault.Text == "" {
+		if err == nil || !strings.Contains(err.Error(), "the "+words[test.field]) {
 			t.Errorf("%s %q: %v", test.field, test.value, err)
 		} else if strings.Contains(err.Error(), planted) {
 			t.Errorf("%s: the error repeats the value: %v", test.field, err)

@@ -37,8 +37,12 @@ type host struct {
 // take returns a connection that no other call uses: the idle one that was used last, if this call may go over it, or a
 // new one. It waits until the call's limit where there may be no more connections. The caller must put it back.
 func (h *host) take(ctx context.Context, r *request) (*conn, error) {
-	if err := h.enter(ctx, r.limit); err != nil {
-		return nil, err
+	select {
+	case h.room <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(time.Until(r.limit)):
+		return nil, context.DeadlineExceeded
 	}
 	c, once := h.takeIdle(r, time.Now())
 	if c != nil {
@@ -53,23 +57,6 @@ func (h *host) take(ctx context.Context, r *request) (*conn, error) {
 		c.restLimit = 0
 	}
 	return c, nil
-}
-
-// enter waits until there may be one connection more.
-func (h *host) enter(ctx context.Context, limit time.Time) error {
-	select {
-	case h.room <- struct{}{}: // mostly, and without the price of a timer
-		return nil
-	default:
-	}
-	ctx, stop := context.WithDeadline(ctx, limit)
-	defer stop()
-	select {
-	case h.room <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // takeIdle takes out the idle connection that was used last, if the call may go over it; once says that the call must
@@ -106,12 +93,11 @@ func (h *host) put(c *conn, keep bool) {
 	<-h.room
 }
 
-// useOnce gives each create a connection of its own from now on. It reports whether none had one before.
-func (h *host) useOnce() (first bool) {
+// useOnce gives each create a connection of its own from now on.
+func (h *host) useOnce() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	first, h.single = !h.single, true
-	return first
+	h.single = true
 }
 
 func (h *host) closeIdle() {

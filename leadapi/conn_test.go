@@ -336,30 +336,16 @@ func creates(t *testing.T, client *Client, n int) (made, doubts int) {
 	return made, doubts
 }
 
-// strangerTo is a Client that has a token and knows nothing else of a service at the level of bytes; single tells which
-// hosts were said to get single-use connections.
-func strangerTo(t *testing.T, secure bool, serve func(*peer, net.Conn)) (client *Client, single func() []string) {
-	t.Helper()
-	_, client = either(t, secure, serve)
-	var mu sync.Mutex
-	var hosts []string
-	client.config.SingleUse = func(host string) { mu.Lock(); defer mu.Unlock(); hosts = append(hosts, host) }
-	return client, func() []string { mu.Lock(); defer mu.Unlock(); return slices.Clone(hosts) }
-}
-
 // A host that closes a used connection under a create costs that one: from then on each create has a connection of its
 // own. fault 140
 func TestHostThatClosesUnderACreate(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		var s closer
-		client, single := strangerTo(t, secure, s.serve(func(n int, _ string) bool { return n == 1 }))
+		_, client := either(t, secure, s.serve(func(n int, _ string) bool { return n == 1 }))
 		if made, doubts := creates(t, client, 5); made != 4 || doubts != 1 {
 			t.Errorf("%v: %d made, %d in doubt", secure, made, doubts)
 		}
 		same(t, "[[POST POST] [POST] [POST] [POST]]", fmt.Sprint(s.seen()), "the connections carried", secure)
-		if got := single(); len(got) != 1 || got[0] != "127.0.0.1" {
-			t.Errorf("%v: said of %q", secure, got)
-		}
 		same(t, 3, len(s.closing), "requests say that they are the last on their connection", secure)
 	}
 }

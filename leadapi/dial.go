@@ -33,7 +33,7 @@ type way struct {
 	proxyTLS    *tls.Config      // nil: the way to the proxy is plain
 }
 
-// newHost returns the host of an address. An error is a *ConfigError.
+// newHost returns the host of an address.
 func (c Config) newHost(u *url.URL) (*host, error) {
 	w := way{origin: u.Scheme + "://" + u.Host, name: u.Host, domain: u.Hostname(), certificate: c.Certificate}
 	w.address = net.JoinHostPort(w.domain, cmp.Or(u.Port(), defaultPorts[u.Scheme]))
@@ -44,10 +44,8 @@ func (c Config) newHost(u *url.URL) (*host, error) {
 	if u.Scheme == "https" || proxyTLS {
 		trusted, err := x509.SystemCertPool() // takes as long as a short run: only where it is needed
 		if err != nil && len(c.Authorities) == 0 {
-			return nil, &ConfigError{
-				"Authorities", "the certificates that this machine trusts cannot be read",
-				"mend that (SSL_CERT_FILE, SSL_CERT_DIR), or name a file with the service's authority with --ca-file",
-			}
+			return nil, wrong("certificates", "that this machine trusts cannot be read",
+				"mend that (SSL_CERT_FILE, SSL_CERT_DIR), or name a file with the service's authority with --ca-file")
 		}
 		trusted = cmp.Or(trusted, x509.NewCertPool()) // the others may be all that is needed
 		for _, authority := range c.Authorities {
@@ -87,33 +85,29 @@ func (w *way) dial(ctx context.Context, limit time.Time, made func(step string, 
 	ctx, stop := context.WithTimeout(ctx, within)
 	defer stop()
 	c := &conn{restLimit: restLimit}
-	for _, step := range []struct {
-		name   string
-		wanted bool
-		make   func(context.Context, *conn) *dialError
-	}{
-		{"connect", true, w.connect}, {"proxy", w.proxy != nil, w.cross}, {"tls", w.tls != nil, w.secure},
-	} {
-		if !step.wanted {
-			continue
-		}
-		fault := step.make(ctx, c)
-		if fault == nil {
-			made(step.name, c)
-			continue
-		}
-		if c.socket != nil {
-			c.socket.Close()
-		}
-		if ctx.Err() != nil { // what was under way tells no more than that it was interrupted
-			fault = w.unconnected(fmt.Errorf("no connection within %s", max(within, 0).Round(time.Millisecond)))
-		}
-		fault.step = step.name
-		return nil, fault
+	step, fault := "connect", w.connect(ctx, c)
+	if fault == nil && w.proxy != nil {
+		made(step, c)
+		step, fault = "proxy", w.cross(ctx, c)
 	}
-	c.in = bufio.NewReader(&c.bounds)
-	c.bounds.R, c.dialled = c.Conn, time.Since(began)
-	return c, nil
+	if fault == nil && w.tls != nil {
+		made(step, c)
+		step, fault = "tls", w.secure(ctx, c)
+	}
+	if fault == nil {
+		made(step, c)
+		c.in = bufio.NewReader(&c.bounds)
+		c.bounds.R, c.dialled = c.Conn, time.Since(began)
+		return c, nil
+	}
+	if c.socket != nil {
+		c.socket.Close()
+	}
+	if ctx.Err() != nil { // what was under way tells no more than that it was interrupted
+		fault = w.unconnected(fmt.Errorf("no connection within %s", max(within, 0).Round(time.Millisecond)))
+	}
+	fault.step = step
+	return nil, fault
 }
 
 func (w *way) connect(ctx context.Context, c *conn) *dialError {

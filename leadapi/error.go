@@ -170,11 +170,11 @@ func (c *Client) answered(r request, a answer) *Error {
 	}
 	switch {
 	case e.Reason == ReasonNoLeadID:
-		e.Message = noLeadID
+		e.Message = "the answer holds no readable leadID"
 	case e.Reason == ReasonBadAnswer:
-		e.Message = unreadable
+		e.Message = "the answer cannot be read"
 	case e.Reason == ReasonRedirect:
-		e.Message = redirects
+		e.Message = "the service redirects, and leadferry follows no redirect"
 	case r.op != "create" && r.op != "update":
 		e.Message = code(a.body)
 	case a.whole && !a.readable:
@@ -208,11 +208,8 @@ func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 
 // What is said of an answer without a word of its own.
 const (
-	noLeadID   = "the answer holds no readable leadID"
-	unreadable = "the answer cannot be read"
-	redirects  = "the service redirects, and leadferry follows no redirect"
-	noMessage  = "no message was given"
-	noText     = "a message that is no text"
+	noMessage = "no message was given"
+	noText    = "a message that is no text"
 )
 
 // The error codes of a token endpoint (RFC 6749, section 5.2).

@@ -80,7 +80,7 @@ type Client struct {
 	keeper  *keeper
 }
 
-// New returns a Client, or a *[ConfigError] for the first setting that cannot be used. Nothing is sent.
+// New returns a Client, or an error for the first setting that cannot be used. Nothing is sent.
 func New(config Config) (*Client, error) {
 	base, create, err := config.check()
 	if err != nil {

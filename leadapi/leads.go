@@ -168,7 +168,7 @@ func (c *Client) Create(ctx context.Context, r *CreateRequest) (*Created, error)
 	made := new(Created)
 	status, err := c.signed(ctx, request{
 		op: "create", method: http.MethodPost, host: c.leads, reuse: !r.NewConnection, target: c.create,
-		content: r, id: c.requestID(r.RequestID), success: http.StatusCreated, named: &made.LeadID,
+		content: r.AppendJSON, id: c.requestID(r.RequestID), success: http.StatusCreated, named: &made.LeadID,
 	}, func(body []byte) bool { return made.read(body, r.OrganizationID) })
 	if err != nil {
 		return nil, err
@@ -202,8 +202,8 @@ func (c *Client) Update(ctx context.Context, leadID string, r *UpdateRequest) (*
 	lead := new(Lead)
 	_, err := c.signed(ctx, request{
 		op: "update", method: http.MethodPatch, host: c.general, reuse: !r.NewConnection,
-		target: c.base + "/v3/lead/" + leadID, content: r, id: c.requestID(""), success: http.StatusOK, lead: leadID,
-		named: &lead.ID,
+		target: c.base + "/v3/lead/" + leadID, content: r.AppendJSON, id: c.requestID(""),
+		success: http.StatusOK, lead: leadID, named: &lead.ID,
 	}, lead.read)
 	if err != nil {
 		return nil, err

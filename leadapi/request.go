@@ -26,7 +26,7 @@ type request struct {
 	host    *host
 	reuse   bool      // it may go over a used connection
 	target  string    // path, and query where there is one
-	content content   // nil: a request without body
+	content content   // appends the body; nil: there is none
 	bearer  string    // "": no Authorization header
 	id      string    // of the request, in Config's RequestIDHeader; "": none
 	success int       // the status that the specification names
@@ -35,7 +35,7 @@ type request struct {
 	named   *string   // the lead that its answer names, once that was read; nil: answers name none
 }
 
-type content interface{ AppendJSON(b []byte) []byte }
+type content func(b []byte) []byte
 
 // do is the one way out: it makes a call. read gets the body of a 2xx and says whether it could be read.
 func (c *Client) do(ctx context.Context, r request, read func(body []byte) bool) (int, *Error) {
@@ -70,8 +70,8 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 		// The peer closed a reused connection, and not a byte of an answer had come.
 		closed := seen.Sent > 0 && seen.Reused && conn.bounds.N == maxHead &&
 			!errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() == nil
-		if closed && r.op == "create" && r.host.useOnce() && c.config.SingleUse != nil {
-			c.config.SingleUse(r.host.domain)
+		if closed && r.op == "create" {
+			r.host.useOnce()
 		}
 		if fault := r.host.certificateRefused(conn, err); fault != nil {
 			err = fault
@@ -117,7 +117,7 @@ func (c *Client) ready(ctx context.Context, r *request, seen *Call) (*conn, *Err
 func (c *Client) write(r *request, last bool) []byte {
 	var body []byte
 	if r.content != nil {
-		body = r.content.AppendJSON(make([]byte, 0, 512))
+		body = r.content(make([]byte, 0, 512))
 	}
 	b := fmt.Appendf(make([]byte, 0, 512+len(body)),
 		"%s %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\nAccept: application/json\r\nAccept-Encoding: "+

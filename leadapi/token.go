@@ -19,7 +19,9 @@ type OAuthClient struct{ ID, Secret string }
 func (c *Client) Login(ctx context.Context, email, password string) (token string, err error) {
 	_, fault := c.do(ctx, request{
 		op: "login", method: http.MethodPost, host: c.general, target: c.base + "/v3/oauth2/login",
-		content: account{email, password}, success: http.StatusOK,
+		success: http.StatusOK, content: func(b []byte) []byte {
+			return append(appendMember(appendMember(append(b, '{'), "email", email), "password", password), '}')
+		},
 	}, func(body []byte) bool {
 		token = fitting(fieldsOf(body)["Token"], validToken)
 		return token != ""
@@ -28,13 +30,6 @@ func (c *Client) Login(ctx context.Context, email, password string) (token strin
 		return "", fault
 	}
 	return token, nil
-}
-
-type account struct{ email, password string }
-
-// AppendJSON appends the body of a login.
-func (a account) AppendJSON(b []byte) []byte {
-	return append(appendMember(appendMember(append(b, '{'), "email", a.email), "password", a.password), '}')
 }
 
 // CreateOAuthClient makes an OAuth client with a temporary token (section "2. Create OAuth client").
@@ -176,14 +171,8 @@ func (k *keeper) get(ctx context.Context) (*oauth2.Token, *Error) {
 // request gets the token that another process has got meanwhile, or a new one, which is then kept for the others. The
 // store is a convenience: where it cannot be used, the account signs in by itself.
 func (k *keeper) request(ctx context.Context) (token *oauth2.Token, state tokenState, fault *Error) {
-	if k.store == nil {
-		token, fault = k.ask(ctx)
-		return token, tokenNew, fault
-	}
-	waiting, stop := context.WithTimeout(ctx, k.patience)
-	defer stop()
 	asked := false
-	err := k.store.Renew(waiting, func(kept oauth2.Token) oauth2.Token {
+	renew := func(kept oauth2.Token) oauth2.Token {
 		asked = true
 		if kept.AccessToken != k.stored { // another process has put it there
 			k.stored, k.refresh = kept.AccessToken, kept.RefreshToken // ours was spent for it
@@ -200,10 +189,15 @@ func (k *keeper) request(ctx context.Context) (token *oauth2.Token, state tokenS
 			kept.RefreshToken = ""
 		}
 		return kept
-	})
+	}
+	if k.store != nil {
+		waiting, stop := context.WithTimeout(ctx, k.patience)
+		defer stop()
+		if err := k.store.Renew(waiting, renew); asked && err == nil && fault == nil {
+			k.stored = token.AccessToken
+		}
+	}
 	switch {
-	case asked && err == nil && fault == nil:
-		k.stored = token.AccessToken
 	case !asked && ctx.Err() != nil:
 		fault = interrupted(ctx.Err(), "token", No)
 	case !asked:

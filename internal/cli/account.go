@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"os"
-	"strings"
 	"text/tabwriter"
 	"time"
 	"unicode/utf8"
@@ -25,7 +23,7 @@ import (
 )
 
 func (p *program) login(c *cli.Context) error {
-	set := p.settings.Load()
+	set := p.settings
 	switch {
 	case set.Sandbox:
 		return exit.Usage("the sandbox needs no login", "try login with leadferry sandbox, in another shell")
@@ -94,7 +92,7 @@ func onlyClient(c *cli.Context, set *connection.Settings) error {
 
 // newClient makes a client and stores it: nobody else has its secret.
 func (p *program) newClient(c *cli.Context, client *leadapi.Client) error {
-	set := p.settings.Load()
+	set := p.settings
 	place, err := config.Reserve(set.CredentialsPath())
 	if err != nil {
 		return err
@@ -107,10 +105,10 @@ func (p *program) newClient(c *cli.Context, client *leadapi.Client) error {
 	if err != nil {
 		return err
 	}
-	left, err := place.Keep(config.Credentials{
+	left, err := config.Credentials{
 		BaseURL: set.Target().BaseURL, ClientID: made.ID, ClientSecret: made.Secret,
 		CreatedAt: time.Now().UTC().Truncate(time.Second),
-	})
+	}.Keep(set.CredentialsPath())
 	if err != nil {
 		where, hint := "it could not be stored and its secret is lost", "it stays on the service unused; mend the "+
 			"place and make another with --new-client"
@@ -127,11 +125,8 @@ func (p *program) newClient(c *cli.Context, client *leadapi.Client) error {
 
 // makeClient makes the two requests of a login. The second is not repeated where it may have made a client.
 func (p *program) makeClient(c *cli.Context, client *leadapi.Client) (*leadapi.OAuthClient, error) {
-	email, host := c.String("email"), "the service"
-	if u, err := url.Parse(p.target().BaseURL); err == nil {
-		host = u.Host
-	}
-	password, err := p.password(c, fmt.Sprintf("Password of %s at %s: ", report.Escape(email), host))
+	email := c.String("email")
+	password, err := p.password(c, fmt.Sprintf("Password of %s at %s: ", report.Escape(email), p.target().BaseURL))
 	if err != nil {
 		return nil, err
 	}
@@ -145,19 +140,18 @@ func (p *program) makeClient(c *cli.Context, client *leadapi.Client) (*leadapi.O
 		}
 	}()
 	token, err := client.Login(ctx, email, password)
+	if err != nil && ctx.Err() != nil {
+		return nil, exit.Interrupted("interrupted: no client was made")
+	}
 	if err != nil {
-		text, hint := "the login failed: ", ""
-		if fault, answered := errors.AsType[*leadapi.Error](err); answered {
-			hint = fault.Hint
-			if fault.Status >= 400 && fault.Status < 500 {
-				text, hint = "the service refused the login: ",
-					"check the e-mail address, the password, and that the account belongs to this base URL"
-			}
+		fault := new(leadapi.Error)
+		errors.As(err, &fault)
+		text, hint := "the login failed: ", cmp.Or(fault.Hint, "try again")
+		if fault.Status/100 == 4 {
+			text, hint = "the service refused the login: ",
+				"check the e-mail address, the password, and that the account belongs to this base URL"
 		}
-		if ctx.Err() != nil {
-			return nil, exit.Interrupted("interrupted: no client was made")
-		}
-		return nil, exit.Stopped(text+err.Error(), strings.TrimPrefix(hint+"; no client was made; try again", "; "))
+		return nil, exit.Stopped(text+err.Error()+"; no client was made", hint)
 	}
 	defer context.AfterFunc(ctx, func() {
 		p.tell(slog.LevelWarn, "", "waiting for the answer, which may hold a secret (Ctrl-C again stops at once)")
@@ -193,17 +187,15 @@ func (p *program) password(c *cli.Context, prompt string) (text string, err erro
 		return "", err
 	case err != nil:
 		return "", exit.Usage(fmt.Sprintf("the password cannot be read: %v", err), hint)
-	case text == "":
-		return "", exit.Usage("no password given", hint)
-	case len(text) > maxPassword || !utf8.ValidString(text):
-		return "", exit.Usage("the password is too long, or no text in UTF-8", hint)
+	case text == "" || len(text) > maxPassword || !utf8.ValidString(text):
+		return "", exit.Usage("no password given, or one that is too long or no text in UTF-8", hint)
 	}
 	return text, nil
 }
 
 func (p *program) configShow(c *cli.Context) error {
 	t := p.target()
-	rows := p.settings.Load().Shown()
+	rows := p.settings.Shown()
 	for _, f := range pathFlags() {
 		s := p.line.Given(f.Names()[0])
 		if s.Name == "checkpoint" && s.Value == "" && t.LeadsURL != "" && t.TrunkID != "" {
@@ -225,7 +217,7 @@ func (p *program) configCheck(c *cli.Context) error {
 	if c.Bool("sandbox") {
 		return exit.Usage("the sandbox is in this process, so there is no way to it", "leave --sandbox out")
 	}
-	set := p.settings.Load()
+	set := p.settings
 	api, err := p.service(c, false) // without the tokens that runs keep: a new one is asked for
 	if err != nil {
 		return err
@@ -253,7 +245,7 @@ func (p *program) configCheck(c *cli.Context) error {
 
 // probe tells of each step of the way to the service, and how many there were and do not work.
 func (p *program) probe(ctx context.Context, client *leadapi.Client, api *leadapi.Config) (steps, broken int) {
-	ways, _ := p.settings.Load().Routes() // service has tried them
+	ways, _ := p.settings.Routes() // service has tried them
 	told := ""
 	client.Probe(ctx, func(s leadapi.Step) {
 		application, address, way := "general API", api.BaseURL, ways["base-url"]

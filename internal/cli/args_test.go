@@ -25,21 +25,21 @@ func TestFlagsCountInAnyOrder(t *testing.T) {
 		{"import --dry-run f.csv", "import --dry-run=true -- f.csv"},
 		{"import f.csv -m map.yaml g.csv -c 4", "import --mapping=map.yaml --concurrency=4 -- f.csv g.csv"},
 		{"import f.csv --mapping=map.yaml -m b.yaml", "import --mapping=map.yaml --mapping=b.yaml -- f.csv"},
-		{"import - --quiet --log-level debug", "--quiet=true --log-level=debug import -- -"},
-		{"--log-level debug import f.csv", "--log-level=debug import -- f.csv"},
+		{"import - --quiet --log-level debug", "import --quiet=true --log-level=debug -- -"},
+		{"--log-level debug import f.csv", "import --log-level=debug -- f.csv"},
 		{"import -m map.yaml -- --dry-run -m", "import --mapping=map.yaml -- --dry-run -m"},
 		{"import --limit -1 f.csv", "import --limit=-1 -- f.csv"},
 		{"sync --check-remote f.csv --web=:1", "sync --check-remote=true --web=:1 -- f.csv"},
 		{"checkpoint resolve f.csv --sandbox", "checkpoint resolve --sandbox=true -- f.csv"},
 		{"import f.csv -- help", "import -- f.csv help"},
 		{"checkpoint forget help —key –", "checkpoint forget -- help —key –"},
-		{"import f.csv --version", "--version=true import -- f.csv"},
-		{"checkpoint status -v", "--version=true checkpoint status"},
+		{"import f.csv --version", "import --version=true -- f.csv"},
+		{"checkpoint status -v", "checkpoint status --version=true"},
 	}
 	for _, test := range tests {
 		line, err := flags.Order(app, strings.Fields(test.args))
 		got := strings.Join(line.Args, " ")
-		if want := "leadferry " + test.want; err != nil || got != want || line.Help {
+		if want := "leadferry " + test.want; err != nil || got != want || line.Typed["help"] != "" {
 			t.Errorf("%s: %v, %v; want %s", test.args, got, err, want)
 		}
 	}
@@ -118,7 +118,7 @@ func TestHelpOfEachCommand(t *testing.T) {
 	known := []string{"leadferry.txt"}
 	eachCommand(func(c *cli.Command, words []string) {
 		known = append(known, strings.Join(words[1:], "-")+".txt")
-		out := screenOf(c, words, false)
+		out := screenOf(c, words)
 		if !strings.Contains(out, "Exit codes: 0 ") || !strings.Contains(out, "Example") && len(words) > 1 {
 			t.Errorf("%v: no example, or no exit codes", words)
 		}

@@ -26,7 +26,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/urfave/cli/v2"
 
@@ -42,7 +41,6 @@ import (
 	"leadferry/internal/cli/terminal"
 	"leadferry/internal/crash"
 	"leadferry/internal/machine"
-	"leadferry/leadapi"
 	"leadferry/leadapi/sandbox"
 )
 
@@ -77,10 +75,11 @@ type program struct {
 	interrupt <-chan struct{}
 	args      []string
 	line      *flags.Line
-	json      bool                                // --log-format json: standard error is read by a program
-	level     slog.Level                          // --log-level
-	settings  atomic.Pointer[connection.Settings] // what needs no profile, until a command with connection flags begins
-	code      int                                 // what the command that ran asks for
+	settings  *connection.Settings
+	mistake   error      // in the configuration: no command begins that needs it
+	json      bool       // --log-format json: standard error is read by a program
+	level     slog.Level // --log-level
+	code      int        // what the command that ran asks for
 	hold      signals.Hold
 	ending    *ending      // nil: the command carries no rows
 	log       terminal.Log // where log lines go
@@ -111,13 +110,15 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 	line, err := flags.Order(app, args[min(1, len(args)):])
 	_ = p.level.UnmarshalText([]byte(line.Typed["log-level"])) // urfave says where it is none
 	p.line, p.color, p.json, p.ending = line, line.Typed["color"], line.Typed["log-format"] == "json", endingOf(line)
-	p.settings.Store(connection.Begin(line))
+	p.settings, p.mistake = connection.Resolve(line)
 	ended := make(chan error, 1)
 	go func() {
 		switch {
 		case err != nil:
-		case line.Help:
+		case line.Typed["help"] == "true":
 			err = p.help(nil)
+		case line.Typed["version"] == "true":
+			err = p.print("leadferry version " + version() + "\n")
 		default:
 			err = crash.Call(func() error { return app.RunContext(ctx, line.Args) })
 		}
@@ -136,10 +137,10 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 
 func (p *program) app() *cli.App {
 	app := &cli.App{
-		Name:    "leadferry",
-		Usage:   "carry leads from spreadsheets into a lead-management service, once each",
-		Version: version(), Description: description("leadferry"),
-		Reader: p.In, Writer: &p.out, ErrWriter: p.Err,
+		Name:        "leadferry",
+		Usage:       "carry leads from spreadsheets into a lead-management service, once each",
+		Description: description("leadferry"),
+		Reader:      p.In, Writer: &p.out, ErrWriter: p.Err,
 		Flags:                     flags.Of("global"),
 		Commands:                  p.commands(),
 		Action:                    p.help,
@@ -212,12 +213,13 @@ func (p *program) checkpointCommand(c *cli.Context) *checkpointcmd.Command {
 func (p *program) prepare(commands []*cli.Command, above string) {
 	for _, c := range commands {
 		c.Before, c.HideHelp = p.begin, true
+		c.Flags = append(c.Flags, flags.Of("global")...)
 		c.Description = cmp.Or(c.Description, description(above+c.Name))
 		p.prepare(c.Subcommands, above+c.Name+"-")
 	}
 }
 
-// begin resolves the settings of a command with connection flags.
+// begin is the first step of every command.
 func (p *program) begin(c *cli.Context) error {
 	if p.ending != nil {
 		p.ending.c.Store(c)
@@ -225,23 +227,11 @@ func (p *program) begin(c *cli.Context) error {
 	if len(c.Command.Subcommands) == 0 {
 		p.warnOfVariables()
 	}
-	if flags.Named("profile", c.Command.Flags) == nil {
-		return nil
-	}
-	s, err := connection.Resolve(p.line, c.Bool("sandbox"))
-	if err != nil {
-		return err
-	}
-	p.settings.Store(s)
-	header := s.Setting(connection.RequestIDHeader)
-	if err := leadapi.CheckRequestIDHeader(header.Value); err != nil {
-		return fmt.Errorf("%s: %w", header.From, err)
-	}
-	return nil
+	return p.mistake
 }
 
 // target is the one of the command's settings, as far as they name one.
-func (p *program) target() checkpoint.Target { return p.settings.Load().Target() }
+func (p *program) target() checkpoint.Target { return p.settings.Target() }
 
 // ledger is what the command line says of its ledger.
 func (p *program) ledger(c *cli.Context) ledger.Selection {
@@ -251,7 +241,7 @@ func (p *program) ledger(c *cli.Context) ledger.Selection {
 	}
 	return ledger.Selection{
 		C: c, Target: p.target(), Interrupt: p.interrupt, Run: run,
-		Machine: cmp.Or(p.settings.Load().Get("machine"), machine.ID()),
+		Machine: cmp.Or(p.settings.Get("machine"), machine.ID()),
 		Unseen:  p.line.Given("checkpoint").Origin == flags.ByEnvironment,
 	}
 }

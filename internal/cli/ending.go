@@ -46,7 +46,7 @@ func (p *program) logger() *slog.Logger {
 	if t := report.Target(p.target()); t.LeadsURL != "" {
 		target = t.String()
 	}
-	return log.With("run", p.ending.run, "command", p.ending.command, "profile", p.settings.Load().Profile.Value,
+	return log.With("run", p.ending.run, "command", p.ending.command, "profile", p.settings.Profile.Value,
 		"target", target)
 }
 

@@ -30,7 +30,6 @@ func description(words string) string {
 }
 
 const (
-	manyFlags  = 30 // more than a reader takes in
 	flagColumn = 30 // where help says what a flag does
 	connecting = "Connection"
 
@@ -39,12 +38,11 @@ const (
 
 // help prints the screen of the command that the line names. It is the action of commands that only hold others.
 func (p *program) help(*cli.Context) error {
-	return p.print(screenOf(p.line.Command, p.line.Path, p.line.All))
+	return p.print(screenOf(p.line.Command, p.line.Path))
 }
 
-// screenOf is the screen of help of a command that is called by these words, with the flags that few people need or
-// without.
-func screenOf(c *cli.Command, words []string, rare bool) string {
+// screenOf is the screen of help of a command that is called by these words.
+func screenOf(c *cli.Command, words []string) string {
 	var s terminal.Screen
 	name := strings.Join(words, " ")
 	s.Line("%s\n", terminal.Wrap(name+" - "+c.Usage, terminal.Columns))
@@ -60,21 +58,15 @@ func screenOf(c *cli.Command, words []string, rare bool) string {
 	for _, sub := range c.Subcommands {
 		s.Entry("   "+sub.Name, sub.Usage, 15)
 	}
-	list := c.Flags
-	if !rare && len(list) > manyFlags {
-		isRare := func(f cli.Flag) bool { return slices.Contains(flags.Marked("!"), f.Names()[0]) }
-		list = slices.DeleteFunc(slices.Clone(list), isRare)
+	groups := []string{"", "Input", "Run", "Files"}
+	switch {
+	case c.Name == connectionHelp:
+		groups = []string{connecting}
+	case len(words) == 1:
+		groups = []string{"Flags"}
 	}
-	categories := []string{"", "Input", "Run", "Files"}
-	if c.Name == connectionHelp {
-		categories = append(categories, connecting)
-	}
-	for _, category := range categories {
-		helpFlags(&s, category, list)
-	}
-	if hidden := len(c.Flags) - len(list); hidden > 0 {
-		s.Heading("rare flags")
-		s.Line("   %d more: leadferry help %s --all", hidden, strings.Join(words[1:], " "))
+	for _, group := range groups {
+		helpFlags(&s, group, c.Flags)
 	}
 	if flags.Named("base-url", c.Flags) != nil && c.Name != connectionHelp {
 		s.Heading(connecting)
@@ -112,7 +104,8 @@ func helpFlags(s *terminal.Screen, group string, list []cli.Flag) {
 func (p *program) warnOfVariables() {
 	prefix := flags.Variable("")
 	known := []string{"CLIENT_SECRET", "PASSWORD", "SHARDS", "ANY_FILESYSTEM"} // those of no flag
-	for _, flag := range flags.Marked("$") {
+	all, variable := flags.Names()
+	for _, flag := range variable {
 		known = append(known, strings.TrimPrefix(flags.Variable(flag), prefix))
 	}
 	for _, pair := range os.Environ() {
@@ -122,7 +115,7 @@ func (p *program) warnOfVariables() {
 			continue
 		}
 		flag := strings.ReplaceAll(strings.ToLower(word), "_", "-")
-		if slices.Contains(flags.Marked(""), flag) {
+		if slices.Contains(all, flag) {
 			p.warn(name + " is set and counts for nothing: --" + flag + " is given on the command line alone")
 		} else if near := spelling.Nearest(word, known); near != "" {
 			p.warn(name + " is set and counts for nothing: is " + prefix + near + " meant?")
@@ -237,7 +230,7 @@ func completed(asked []string) string {
 // candidates are the words that may be behind others, each with what it means, and whether names of files may, too.
 func candidates(before []string, begun string) (kind string, words [][2]string) {
 	line, _ := flags.Order((&program{}).app(), before) // a line that is not ready has mistakes
-	known := line.Flags()
+	known := line.Command.Flags
 	onlyFiles, last := slices.Contains(before, "--"), ""
 	if len(before) > 0 {
 		last = before[len(before)-1]
@@ -249,7 +242,7 @@ func candidates(before []string, begun string) (kind string, words [][2]string) 
 	arguments := line.Command.ArgsUsage
 	switch {
 	case strings.HasPrefix(begun, "-") && !onlyFiles:
-		for _, f := range append(known, cli.HelpFlag) {
+		for _, f := range known {
 			for _, name := range f.Names() {
 				words = append(words, [2]string{"--"[:min(len(name), 2)] + name, f.(cli.DocGenerationFlag).GetUsage()})
 			}

@@ -113,15 +113,9 @@ func outputsOf(c *cli.Context, dir string) (all []place) {
 // output. It is asked before anything is sent or written.
 func (p *program) keepApart(c *cli.Context, outputs []place, inputs []string) error {
 	kept := p.keptPlaces(c, inputs)
-	for i, o := range outputs {
-		for j, q := range outputs {
-			if i != j && o.overwrites(&q) {
-				return exit.Usage(fmt.Sprintf("%s %s and %s %s are one file", o.what, o.path, q.what, q.path),
-					"give each a place of its own")
-			}
-		}
-		for _, q := range kept {
-			if o.overwrites(&q) {
+	for _, o := range outputs {
+		for _, q := range slices.Concat(kept, outputs) {
+			if o.what != q.what && o.overwrites(&q) {
 				return exit.Usage(fmt.Sprintf("%s %s would take the place of %s, which is %s", o.what, o.path, q.path,
 					q.what), "name another place")
 			}
@@ -173,7 +167,7 @@ func (p *program) keptPlaces(c *cli.Context, inputs []string) (kept []place) {
 		real := placeAt(path, "").real
 		checkpoints = append([]string{path, real}, checkpoints...)
 	}
-	set := p.settings.Load()
+	set := p.settings
 	add("a client or a token of sign-ins", filesIn(config.CredentialsFolder(set.Config.Value), "")...)
 	if info, err := p.In.Stat(); err == nil && info.Mode().IsRegular() && slices.Contains(inputs, "-") {
 		kept = append(kept, place{path: "the file of standard input", what: "an input", file: info})

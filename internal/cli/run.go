@@ -43,7 +43,7 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options) 
 		o.Witnesses.Page = live.URL()
 	}
 	o.Warnings = exposed(outputsOf(c, o.Files.Dir))
-	shown := p.watch(c, in, &o, live)
+	end := p.watch(c, in, &o, live)
 	o.LetGo, o.Files.Annotate = in.LetGo, &p.log
 	if os.Getenv("GOGC") == "" { // memory for requests in flight is worth less collecting; who sets GOGC has chosen
 		debug.SetGCPercent(100 + min(o.Concurrency, 100))
@@ -51,7 +51,7 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options) 
 	requests := new(terminal.Spool) // told once the checkpoint is closed
 	o.Shown = requests
 	s, err := importer.Run(c.Context, o)
-	shown.end()
+	end()
 	if err != nil {
 		return err
 	}
@@ -101,40 +101,53 @@ func (p *program) stopping() {
 	}
 }
 
-// screen is what a person sees of a run on its way, and what they are asked.
+// screen is what a person is told of a run before it begins, and what they are asked.
 type screen struct {
 	*program
-	c        *cli.Context
-	o        *importer.Options
-	live     *runpage.Live    // nil: there is none
-	progress *report.Progress // nil: none is shown
-	watched  bool             // there is a terminal for it
-	asks     bool             // before leads are made for good
-	rows     int              // as many as the run may read; 0: not known
+	c    *cli.Context
+	o    *importer.Options
+	live *runpage.Live // nil: there is none
+	asks bool          // before leads are made for good
+	rows int           // as many as the run may read; 0: not known
 }
 
-// watch lets the run show a person what goes on, from its beginning on.
-func (p *program) watch(c *cli.Context, in *inputs.Files, o *importer.Options, live *runpage.Live) *screen {
+// watch lets the run show a person what goes on, from its beginning on until end.
+func (p *program) watch(c *cli.Context, in *inputs.Files, o *importer.Options, live *runpage.Live) (end func()) {
 	v := &screen{program: p, c: c, o: o, live: live}
-	v.watched = terminal.Is(p.Err) && !c.Bool("quiet") && !c.Bool("no-progress")
+	shows := !c.Bool("quiet") && !c.Bool("no-progress")
+	onTerminal := shows && terminal.Is(p.Err)
 	v.asks = o.Command == "import" && !o.DryRun && !c.Bool("sandbox") && !c.Bool("yes") && p.person(c).CanAnswer()
-	if v.watched || v.asks || live != nil {
+	if onTerminal || v.asks || live != nil {
 		parts := max(1, o.Shard.Of) // a shard takes its part of the rows, more or less: it goes by hashes
 		v.rows = (in.Count(o.Limit) + parts - 1) / parts
 	}
+	var progress *report.Progress
 	o.Live = func(s *report.Summary) {
 		if s.Total = v.rows; live != nil {
 			live.Show(s)
 		}
-		if v.progress != nil {
-			v.progress.Update(s)
+		if progress != nil {
+			progress.Update(s)
 		}
 	}
 	o.Begin = v.begin
-	return v
+	if !shows {
+		return func() {}
+	}
+	progress = report.NewProgress(report.ProgressOptions{
+		Out: p.Err, Terminal: onTerminal, Width: func() int { return terminal.Width(p.Err) }, Log: o.Log,
+		Total: v.rows,
+	})
+	if onTerminal {
+		p.log.Redirect(progress)
+	}
+	return func() {
+		progress.Stop()
+		p.log.Redirect(p.Err)
+	}
 }
 
-// begin announces the run, asks where that is due, and shows the progress from then on.
+// begin announces the run, and asks where that is due.
 func (v *screen) begin(s *importer.Start) error {
 	v.announce(s)
 	if v.live != nil { // somebody asked for the page: with --quiet too
@@ -149,26 +162,11 @@ func (v *screen) begin(s *importer.Start) error {
 		return err
 	case !v.hold.Take():
 		return exit.ErrInterrupted
-	case !v.c.Bool("quiet") && !v.c.Bool("no-progress"):
-		v.progress = report.NewProgress(report.ProgressOptions{
-			Out: v.Err, Terminal: v.watched, Width: func() int { return terminal.Width(v.Err) }, Log: v.o.Log,
-			Total: v.rows,
-		})
-	}
-	if v.watched {
-		v.log.Redirect(v.progress)
 	}
 	if v.ending.metrics != "" { // a monitoring system knows that the run is sure to begin
 		v.warnOf(badMetrics, report.WriteMetrics(v.ending.metrics, v.begun()))
 	}
 	return nil
-}
-
-func (v *screen) end() {
-	if v.progress != nil {
-		v.progress.Stop()
-		v.log.Redirect(v.Err)
-	}
 }
 
 // announce says which checkpoint the run meets: the same one means that nothing is made twice, a new one that nothing
@@ -188,7 +186,7 @@ func (v *screen) announce(s *importer.Start) {
 	v.warn(append(s.Warnings, connection.MixedRegions(s.Target))...)
 	notes := s.Notes
 	if known.Path != "" {
-		notes = slices.Concat(notes, v.settings.Load().RouteNotes())
+		notes = slices.Concat(notes, v.settings.RouteNotes())
 	}
 	for _, text := range notes {
 		if !v.c.Bool("quiet") {

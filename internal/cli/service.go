@@ -54,11 +54,7 @@ func (p *program) connect(c *cli.Context, o *importer.Options) (closeService fun
 	o.Flags, o.Target = p.wayWords(c), p.target()
 	o.Open, o.Witnesses, o.Machine = m.Opener(o), m.Witnesses(), m.Machine
 	o.Client.Observe, o.Client.UserAgent = trace(o.Log), userAgent
-	o.Client.SingleUse = func(host string) {
-		o.Log.Warn(host + " dropped a reused connection: from now on every create opens a new one (slower, safer; " +
-			"nothing to do)")
-	}
-	o.Client.RequestIDHeader = p.settings.Load().Get(connection.RequestIDHeader)
+	o.Client.RequestIDHeader = p.settings.Get(connection.RequestIDHeader)
 	o.Client.Concurrency, o.Client.Timeout = o.Concurrency, flags.Time(c, "timeout")
 	return closeService, nil
 }
@@ -82,7 +78,7 @@ func (p *program) wayWords(c *cli.Context) (words []string) {
 
 // service is the real service and the account for it; without the account, unless anything is sent.
 func (p *program) service(c *cli.Context, sends bool) (leadapi.Config, error) {
-	set := p.settings.Load()
+	set := p.settings
 	api := leadapi.Config{BaseURL: set.Get("base-url"), LeadsURL: set.Get("leads-url"), TrunkID: set.Get("trunk-id")}
 	for _, name := range []string{"sandbox-reset", "directory"} {
 		if _, typed := p.line.Typed[name]; typed {
@@ -115,17 +111,37 @@ func (p *program) service(c *cli.Context, sends bool) (leadapi.Config, error) {
 	return api, err
 }
 
-// directoryOf reads the user's own brand, where one is named; else it is nil.
-func directoryOf(c *cli.Context) (*sandbox.Directory, error) {
-	path := c.String("directory")
-	if path == "" {
-		return nil, nil
+// imitate starts an imitation of the service at a loopback address, and says how it is reached; stop ends it.
+func imitate(c *cli.Context, addr string, o sandbox.Options) (s *sandbox.Server, api leadapi.Config, stop func() error,
+	err error,
+) {
+	if path := c.String("directory"); path != "" {
+		if o.Directory, err = sandbox.LoadDirectory(path); err != nil {
+			return nil, api, nil, exit.Usage(err.Error(), "leadferry sandbox --help shows what such a file looks like")
+		}
 	}
-	d, err := sandbox.LoadDirectory(path)
+	s, err = sandbox.New(o)
+	of := (*fs.PathError)(nil)
+	switch {
+	case errors.Is(err, sandbox.ErrInUse):
+		const hint = "wait for it to end, or use --wait"
+		return nil, api, nil, &checkpoint.OpenError{Path: o.Path, Text: "is in use by another run", Hint: hint}
+	case errors.As(err, &of):
+		return nil, api, nil, exit.Usage("sandbox: "+of.Error(), disk.WayOut(err))
+	case err != nil:
+		const hint = "see leadferry sandbox --help; with --sandbox, --sandbox-reset starts again"
+		return nil, api, nil, exit.Usage(err.Error(), hint)
+	}
+	listener, err := sandbox.Listen(addr, s, flags.Time(c, "idle-close"))
 	if err != nil {
-		return nil, exit.Usage(err.Error(), "leadferry sandbox --help shows what such a file looks like")
+		err = exit.Usage(err.Error(), "addresses are on 127.0.0.1, [::1] or localhost, and free")
+		return nil, api, nil, errors.Join(err, s.Close())
 	}
-	return d, nil
+	api = leadapi.Config{
+		BaseURL: listener.URL(), LeadsURL: listener.URL(), TrunkID: o.Directory.TrunkID(),
+		ClientID: sandbox.ClientID, ClientSecret: sandbox.ClientSecret,
+	}
+	return s, api, func() error { return errors.Join(listener.Close(), s.Close()) }, nil
 }
 
 // openSandbox starts the imitation inside the process.
@@ -140,31 +156,9 @@ func openSandbox(c *cli.Context, checkpointPath string) (api leadapi.Config, sto
 	if err != nil {
 		return api, nil, err
 	}
-	directory, err := directoryOf(c)
-	if err != nil {
-		return api, nil, err
-	}
 	data := ledger.SandboxData(checkpointPath)
-	server, err := sandbox.New(sandbox.Options{Path: data, Wait: flags.Time(c, "wait"), Directory: directory})
-	of := (*fs.PathError)(nil)
-	switch {
-	case errors.Is(err, sandbox.ErrInUse):
-		const hint = "wait for it to end, or use --wait"
-		return api, nil, &checkpoint.OpenError{Path: data, Text: "is in use by another run", Hint: hint}
-	case errors.As(err, &of):
-		return api, nil, exit.Usage("sandbox: "+of.Error(), disk.WayOut(err))
-	case err != nil:
-		return api, nil, exit.Usage(err.Error(), "--sandbox-reset starts again")
-	}
-	listener, err := sandbox.Listen("127.0.0.1:0", server, 0)
-	if err != nil {
-		return api, nil, errors.Join(err, server.Close())
-	}
-	api = leadapi.Config{
-		BaseURL: listener.URL(), LeadsURL: listener.URL(), TrunkID: directory.TrunkID(),
-		ClientID: sandbox.ClientID, ClientSecret: sandbox.ClientSecret,
-	}
-	return api, func() error { return errors.Join(listener.Close(), server.Close()) }, nil
+	_, api, stop, err = imitate(c, "127.0.0.1:0", sandbox.Options{Path: data, Wait: flags.Time(c, "wait")})
+	return api, stop, err
 }
 
 // resetSandbox removes the imitation's leads and checkpoint, and nothing that belongs to a real target.
@@ -196,25 +190,16 @@ func resetSandbox(path string) error {
 }
 
 func (p *program) sandbox(c *cli.Context) (err error) {
-	directory, err := directoryOf(c)
+	server, api, stop, err := imitate(c, c.String("addr"), sandbox.Options{
+		Path: c.String("data"), Latency: flags.Time(c, "latency"), Faults: c.String("faults"),
+	})
 	if err != nil {
 		return err
 	}
-	server, err := sandbox.New(sandbox.Options{
-		Path: c.String("data"), Latency: flags.Time(c, "latency"), Faults: c.String("faults"), Directory: directory,
-	})
-	if err != nil {
-		return exit.Usage(err.Error(), "see leadferry sandbox --help")
-	}
-	defer func() { err = errors.Join(err, server.Close()) }()
-	listener, err := sandbox.Listen(c.String("addr"), server, flags.Time(c, "idle-close"))
-	if err != nil {
-		return exit.Usage(err.Error(), "addresses are on 127.0.0.1, [::1] or localhost, and free")
-	}
-	defer func() { err = errors.Join(err, listener.Close()) }()
+	defer func() { err = errors.Join(err, stop()) }()
 	shown, err := serveWeb(c, func(addr string) (*page.Server, error) {
 		return page.Serve(addr, func(at *url.URL) (page.View, bool) {
-			return sandboxpage.View(server, listener.URL(), at)
+			return sandboxpage.View(server, api.BaseURL, at)
 		})
 	})
 	if err != nil {
@@ -223,7 +208,7 @@ func (p *program) sandbox(c *cli.Context) (err error) {
 	if shown != nil {
 		defer func() { err = errors.Join(err, shown.Close()) }()
 	}
-	if err := p.print(exports(listener.URL(), directory)); err != nil {
+	if err := p.print(exports(api)); err != nil {
 		return err // nobody could use it
 	}
 	fmt.Fprintln(p.say(c), "the sandbox is listening; paste the lines above into another shell, end it with Ctrl-C")
@@ -254,31 +239,27 @@ func (p *program) sandbox(c *cli.Context) (err error) {
 
 // exports are the lines for a shell that has a client reach the sandbox. What an earlier start or another service may
 // have left in that shell is taken back.
-func exports(address string, d *sandbox.Directory) (lines string) {
+func exports(api leadapi.Config) (lines string) {
 	powerShell := runtime.GOOS == "windows" && os.Getenv("SHELL") == "" // Git Bash and its like set it
 	for _, v := range [][2]string{
-		{"base-url", address},
-		{"leads-url", address},
-		{"trunk-id", d.TrunkID()},
-		{"client-id", sandbox.ClientID},
-		{"client-secret", sandbox.ClientSecret},
+		{"base-url", api.BaseURL},
+		{"leads-url", api.LeadsURL},
+		{"trunk-id", api.TrunkID},
+		{"client-id", api.ClientID},
+		{"client-secret", api.ClientSecret},
 		{"proxy", "none"}, // a profile may have one
-		{"client-secret-file", ""},
-		{"client-secret-command", ""},
-		{"ca-file", ""},
-		{"client-cert", ""},
-		{"client-key", ""},
 	} {
-		name, value := flags.Variable(v[0]), v[1]
-		switch {
-		case powerShell && value == "":
-			lines += "$env:" + name + " = $null\n"
-		case powerShell:
+		if name, value := flags.Variable(v[0]), v[1]; powerShell {
 			lines += "$env:" + name + " = '" + strings.ReplaceAll(value, "'", "''") + "'\n"
-		case value == "":
-			lines += "unset " + name + "\n"
-		default:
+		} else {
 			lines += "export " + name + "=" + shell.Word(value) + "\n"
+		}
+	}
+	for _, name := range []string{"client-secret-file", "client-secret-command", "ca-file", "client-cert", "client-key"} {
+		if name = flags.Variable(name); powerShell {
+			lines += "$env:" + name + " = $null\n"
+		} else {
+			lines += "unset " + name + "\n"
 		}
 	}
 	return lines

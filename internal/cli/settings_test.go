@@ -54,9 +54,9 @@ func TestEachSettingSaysWhereItComesFrom(t *testing.T) {
 		{"base-url", "https://env.example.com", with(eu, "--base-url", "https://f.example.com"), "https://f.example.com", "flag --base-url"},
 		{"mapping", "e.yaml", []string{"-m", "f.yaml"}, "f.yaml", "flag --mapping"},
 		{"mapping", "e.yaml", nil, "e.yaml", "environment LEADFERRY_MAPPING"},
-		{"base-url", " ", eu, "environment LEADFERRY_BASE_URL", ""}, // a blank is a value, which cannot be seen
-		{"base-url", "https://u:planted@env.example.com/x", nil, "not usable: https://env.example.com/x with a user, a query or a fragment, not shown", "environment LEADFERRY_BASE_URL"},
-		{"base-url", "https://env.example.com?planted", nil, "not usable: https://env.example.com with a user, a query or a fragment, not shown", "environment LEADFERRY_BASE_URL"},
+		{"base-url", " ", eu, "not usable: the base-url is not an address", "environment LEADFERRY_BASE_URL"}, // a blank is a value
+		{"base-url", "https://u:planted@env.example.com/x", nil, "not usable: the base-url has a user, a query or a fragment in it", "environment LEADFERRY_BASE_URL"},
+		{"base-url", "https://env.example.com?planted", nil, "not usable: the base-url has a user, a query or a fragment in it", "environment LEADFERRY_BASE_URL"},
 		{"leads-url", "", eu, "https://leads.eu.example.com", profile("5")},
 		{"trunk-id", "", eu, "t-eu", profile("6")},
 		{"client-id", "", eu, "c-eu", profile("7")},

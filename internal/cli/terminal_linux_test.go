@@ -266,7 +266,7 @@ func TestPasswordIsTypedWithoutEcho(t *testing.T) {
 		t.Run(fmt.Sprint(want), func(t *testing.T) {
 			server, address := startSandbox(t, "")
 			d := newDesk(t, address)
-			prompt := "Password of " + sandbox.Email + " at " + strings.TrimPrefix(address, "http://") + ": "
+			prompt := "Password of " + sandbox.Email + " at " + address + ": "
 			code, shown, tty := d.prompted(prompt, typed, logIn...)
 			if code != want || strings.Contains(shown, sandbox.Password) || !echoes(t, tty) {
 				t.Errorf("exit %d, want %d; the echo is back: %v\n%s", code, want, echoes(t, tty), shown)

@@ -46,7 +46,7 @@ func TestAuthorities(t *testing.T) {
 			t.Errorf("%.40q: %d, %v, want %s", text, len(got), err, want)
 		}
 	}
-	for name, want := range map[string]string{"no-such": "there is no such file", "": "is no regular file"} {
+	for name, want := range map[string]string{"no-such": "file does not exist", "": "is no regular file"} {
 		if _, err := ReadAuthorities(filepath.Join(filepath.Dir(path), name)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", name, err, want)
 		}

@@ -35,9 +35,6 @@ var keys = []string{
 	"client_cert", "client_key", "request_id_header", "machine",
 }
 
-// Keys returns the keys of a profile.
-func Keys() []string { return slices.Clone(keys) }
-
 // IsPath reports whether a key of a profile names a file.
 func IsPath(key string) bool {
 	return slices.Contains([]string{"client_secret_file", "ca_file", "client_cert", "client_key"}, key)
@@ -52,37 +49,32 @@ type Value struct {
 // Profile is one named set of connection settings, by key.
 type Profile map[string]Value
 
-// Error is what is wrong with a file: where, a sentence, and what to do.
-type Error struct {
-	File         string
-	Line, Column int // from 1; 0: the file as a whole
-	Text, Hint   string
+// fault is what is wrong with a file as a whole, and what to do, in a line of its own.
+func fault(file, text, hint string) error { return faultAt(file, 0, 0, text, hint) }
+
+func faultAt(file string, line, column int, text, hint string) error {
+	return errors.New(spelling.Sentence(file, line, column, text, hint))
 }
 
-// fault is what is wrong with a file as a whole.
-func fault(file, text, hint string) *Error { return &Error{File: file, Text: text, Hint: hint} }
-
-// Error gives file, line, column and text, and the hint on a line of its own.
-func (e *Error) Error() string {
-	return spelling.Sentence(e.File, e.Line, e.Column, e.Text, e.Hint)
-}
-
-// Load reads the profiles of the configuration file at path, by name. A file that is not there is fs.ErrNotExist; one
-// that cannot be used is an [*Error] or several, joined: all mistakes at once.
+// Load reads the profiles of the configuration file at path, by name. A file that is not there is fs.ErrNotExist; of
+// one that cannot be used all mistakes are told at once.
 func Load(path string) (map[string]Profile, error) {
 	data, err := readFile(path, readable)
 	if err != nil {
 		return nil, err
 	}
 	profiles, err := parse(path, data)
+	if err != nil {
+		return nil, err
+	}
 	info, unseen := os.Stat(path)
 	for _, p := range profiles {
 		if v := p["proxy"]; strings.Contains(v.Text, "@") && unseen == nil && disk.Shared(info) {
 			const text = "a proxy with a user or password is in a file that group or others may read"
-			return nil, &Error{path, v.Line, 1, text, chmod("600", path) + ", or set LEADFERRY_PROXY"}
+			return nil, faultAt(path, v.Line, 1, text, chmod("600", path)+", or set LEADFERRY_PROXY")
 		}
 	}
-	return profiles, err
+	return profiles, nil
 }
 
 const (
@@ -109,16 +101,17 @@ func parse(path string, data []byte) (map[string]Profile, error) {
 		return nil, notYAML(path, err)
 	}
 	profiles := map[string]Profile{}
-	var mistakes []*Error
-	for name, values := range file.Profiles {
+	for _, name := range slices.Sorted(maps.Keys(file.Profiles)) {
 		if !profileName().MatchString(name) {
-			mistakes = append(mistakes, &Error{path, 1, 1, fmt.Sprintf(notName, name), nameRule})
+			err = errors.Join(err, faultAt(path, 1, 1, fmt.Sprintf(notName, name), nameRule))
 		}
 		profiles[name] = Profile{}
-		for key, value := range values {
+		values := file.Profiles[name]
+		for _, key := range slices.Sorted(maps.Keys(values)) {
+			value := values[key]
 			text, hint := mistakeIn(key, &value)
 			if text != "" {
-				mistakes = append(mistakes, &Error{path, value.Line, value.Column, text + " in profile " + name, hint})
+				err = errors.Join(err, faultAt(path, value.Line, value.Column, text+" in profile "+name, hint))
 			}
 			text = strings.TrimSpace(value.Value)
 			if IsPath(key) && !filepath.IsAbs(text) {
@@ -127,14 +120,7 @@ func parse(path string, data []byte) (map[string]Profile, error) {
 			profiles[name][key] = Value{text, value.Line}
 		}
 	}
-	slices.SortFunc(mistakes, func(a, b *Error) int { return cmp.Or(a.Line-b.Line, a.Column-b.Column) })
-	for _, m := range mistakes {
-		err = errors.Join(err, m)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return profiles, nil
+	return profiles, err
 }
 
 // notYAML refuses a file without the parser's text, which may quote it.
@@ -145,10 +131,9 @@ func notYAML(path string, err error) error {
 	} else if one, single := errors.AsType[*yaml.LoadError](err); single {
 		fault = one
 	}
-	return &Error{
-		path, max(1, fault.Mark.Line), max(1, fault.Mark.Column), "this is not a configuration file in YAML and UTF-8",
-		"it begins with profiles:, below it the name of each profile, below that " + strings.Join(keys, ", "),
-	}
+	return faultAt(path, max(1, fault.Mark.Line), max(1, fault.Mark.Column),
+		"this is not a configuration file in YAML and UTF-8",
+		"it begins with profiles:, below it the name of each profile, below that "+strings.Join(keys, ", "))
 }
 
 // mistakeIn is what is wrong with a key of a profile and its value, and what to do; "": nothing.
@@ -174,13 +159,13 @@ type NewProfile struct {
 	Values     map[string]string // by key; empty ones are left out
 }
 
-// Check finds what speaks against adding the profile, and changes nothing. Its error is an [*Error] or several, joined.
+// Check finds what speaks against adding the profile, and changes nothing.
 func (p NewProfile) Check() error {
 	_, _, err := p.added()
 	return err
 }
 
-// Add adds the profile durably behind the others, making the file where there is none. Its error is as that of Check.
+// Add adds the profile durably behind the others, making the file where there is none.
 func (p NewProfile) Add() error {
 	path, text, err := p.added()
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -50,7 +51,7 @@ func CredentialsFolder(configPath string) string {
 }
 
 // LoadCredentials reads a stored client; nil where there is none. A file that others may read, or that is damaged, is
-// an [*Error].
+// refused.
 func LoadCredentials(path string) (*Credentials, error) {
 	data, err := readFile(path, ownFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -68,16 +69,9 @@ func LoadCredentials(path string) (*Credentials, error) {
 	return c, nil
 }
 
-// Place is where one client will be stored. It is tried before the client is made: the service shows its secret once.
-// One process has a place at a time.
-type Place struct {
-	path string
-	lock *os.File
-}
-
-// Reserve tries whether a client can be stored at path, and keeps other logins away from it. It fails with an [*Error]
-// when the place cannot be written or another login has it. The caller ends with Close, after Keep or without.
-func Reserve(path string) (*Place, error) {
+// Reserve tries whether a client can be stored at path, before it is made: the service shows its secret once. It keeps
+// other logins away until place is closed, and fails when the place cannot be written or another login has it.
+func Reserve(path string) (place io.Closer, err error) {
 	if err := makeFolder(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
@@ -95,21 +89,18 @@ func Reserve(path string) (*Place, error) {
 		lock.Close() // nothing where it was not taken
 		return nil, fault(path, "no client could be stored here: "+cause(err), "make room or name another --config")
 	}
-	return &Place{path, lock}, nil
+	return lock, nil
 }
 
-// Keep stores a client durably; one that was stored before is replaced. Where only the last step fails, left is the
-// file that holds the client; else its secret is lost.
-func (p *Place) Keep(c Credentials) (left string, err error) {
+// Keep stores a client durably at a path that was reserved; one that was stored before is replaced. Where only
+// the last step fails, left is the file that holds the client; else its secret is lost.
+func (c Credentials) Keep(path string) (left string, err error) {
 	data, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
 		return "", err
 	}
-	return disk.Replace(p.path, 0o600, append(data, '\n'))
+	return disk.Replace(path, 0o600, append(data, '\n'))
 }
-
-// Close lets other logins have the place.
-func (p *Place) Close() error { return p.lock.Close() }
 
 // lockPoll is how often a lock that another process has is asked for.
 const lockPoll = 20 * time.Millisecond
@@ -119,7 +110,7 @@ const lockPoll = 20 * time.Millisecond
 type TokenFile struct{ path string }
 
 // OpenTokens returns the TokenFile in the folder dir of a client. It makes nothing yet; a folder or file that group or
-// others may read is an [*Error].
+// others may read is refused.
 func OpenTokens(dir, baseURL, clientID, clientSecret string) (*TokenFile, error) {
 	mac := hmac.New(sha256.New, []byte(clientSecret))
 	mac.Write([]byte("leadferry token 1\x00" + baseURL + "\x00" + clientID))

@@ -33,7 +33,7 @@ const (
 // maxFile bounds a file that is read here, in bytes: the largest files of certificates have a quarter of a megabyte.
 const maxFile = 1 << 20
 
-// readFile reads a small regular file. One that is not there is fs.ErrNotExist; any other error is an *Error.
+// readFile reads a small regular file. One that is not there is fs.ErrNotExist.
 func readFile(path string, who privacy) ([]byte, error) {
 	flags := os.O_RDONLY | disk.NonBlock // a named pipe would wait for its writer
 	if who == ownFile {
@@ -41,7 +41,7 @@ func readFile(path string, who privacy) ([]byte, error) {
 	}
 	f, err := os.OpenFile(path, flags, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: %w", path, fs.ErrNotExist)
+		return nil, fmt.Errorf("%s: %w\nhint: check the path", path, fs.ErrNotExist)
 	}
 	var data []byte
 	if err == nil {
@@ -102,7 +102,7 @@ func handedOver(path string) bool {
 }
 
 // ReadSecret reads the OAuth secret from the file that a user named. A file that is not there is fs.ErrNotExist. It
-// fails with an [*Error] when others may read it or write to it, when it is another user's, or when it is empty. A
+// fails when others may read it or write to it, when it is another user's, or when it is empty. A
 // byte order mark and white space at its ends are no part of it.
 func ReadSecret(path string) (string, error) {
 	data, err := readFile(path, secret)
@@ -119,9 +119,9 @@ func ReadSecret(path string) (string, error) {
 }
 
 // ReadAuthorities reads the certificates in a PEM file that are to be trusted beside the system's. Another file, or one
-// that another user may have written, is an [*Error].
+// that another user may have written, is refused.
 func ReadAuthorities(path string) (all []*x509.Certificate, err error) {
-	data, err := readPEM(path, readable, "--ca-file, or ca_file in the profile")
+	data, err := readFile(path, readable)
 	if err != nil {
 		return nil, err
 	}
@@ -138,17 +138,17 @@ func ReadAuthorities(path string) (all []*x509.Certificate, err error) {
 }
 
 // ReadClientCertificate reads a certificate with its chain from one PEM file and its key from another, or both from one
-// where keyPath is "". The file with the key is a secret. Files that do not hold such a pair are an [*Error].
+// where keyPath is "". The file with the key is a secret. Files that do not hold such a pair are refused.
 func ReadClientCertificate(path, keyPath string) (*tls.Certificate, error) {
 	who := readable
 	if keyPath == "" {
 		who, keyPath = secret, path
 	}
-	certificate, err := readPEM(path, who, "--client-cert, or client_cert in the profile")
+	certificate, err := readFile(path, who)
 	if err != nil {
 		return nil, err
 	}
-	key, err := readPEM(keyPath, secret, "--client-key, or client_key in the profile")
+	key, err := readFile(keyPath, secret)
 	if err != nil {
 		return nil, err
 	}
@@ -160,15 +160,6 @@ func ReadClientCertificate(path, keyPath string) (*tls.Certificate, error) {
 				"is not encrypted (openssl pkey -in KEY -out NEW writes it in the clear)")
 	}
 	return &pair, nil
-}
-
-// readPEM reads a file that a setting names.
-func readPEM(path string, who privacy, setting string) ([]byte, error) {
-	data, err := readFile(path, who)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault(path, "there is no such file", "check "+setting)
-	}
-	return data, err
 }
 
 // checkFolder refuses a folder of secrets that is another user's, or that group or others may enter. One that is not

@@ -99,7 +99,7 @@ func TestTokenThatOthersMayReadIsRefused(t *testing.T) {
 	f := tokens(t, dir, "secret")
 	swap(t, f, token("a"))
 	must.Do(t, os.Chmod(f.path, 0o640))
-	if _, err := OpenTokens(dir, base, "c-1", "secret"); !errors.As(err, new(*Error)) || !strings.Contains(err.Error(), "hint: chmod 600 ") {
+	if _, err := OpenTokens(dir, base, "c-1", "secret"); err == nil || !strings.Contains(err.Error(), "hint: chmod 600 ") {
 		t.Errorf("a file for the group: %v", err)
 	}
 	if f.read() != (oauth2.Token{}) {

@@ -3,14 +3,12 @@ package connection
 import (
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"golang.org/x/net/http/httpproxy"
 
 	"leadferry/internal/cli/exit"
-	"leadferry/internal/cli/flags"
 	"leadferry/internal/config"
 	"leadferry/leadapi"
 )
@@ -28,12 +26,8 @@ type Route struct {
 // routeTo finds the way to an address: --proxy, its variable or the profile count for every address, HTTPS_PROXY where
 // NO_PROXY does not name it, and never for this machine itself.
 func (s *Settings) routeTo(address *url.URL) (Route, error) {
-	switch named := s.connection["proxy"]; {
-	case named.Value != "":
+	if named := s.Setting("proxy"); named.Value != "" {
 		return parseRoute(named.Value, named.From)
-	case named.Origin == flags.ByFlag: // as --proxy "$UNSET" is, which must not become another proxy
-		return Route{From: named.From}, exit.Usage("--proxy is empty",
-			"give the proxy's address, or --proxy none to go without")
 	}
 	environment := httpproxy.FromEnvironment()
 	if environment.HTTPSProxy == "" {
@@ -44,11 +38,7 @@ func (s *Settings) routeTo(address *url.URL) (Route, error) {
 		const none = "no proxy of the environment counts for this address (NO_PROXY, or this machine itself)"
 		return parseRoute(noProxy, none)
 	}
-	variable := "HTTPS_PROXY"
-	if os.Getenv("https_proxy") != "" {
-		variable = "https_proxy"
-	}
-	return parseRoute(environment.HTTPSProxy, "environment "+variable)
+	return parseRoute(environment.HTTPSProxy, "environment HTTPS_PROXY")
 }
 
 func parseRoute(text, from string) (Route, error) {
@@ -76,7 +66,7 @@ func (s *Settings) Routes() (map[string]Route, error) {
 	all := map[string]Route{}
 	for _, name := range addresses {
 		u, err := url.Parse(leadapi.Canonical(s.Get(name)))
-		if s.Get(name) == "" || err != nil {
+		if s.Sandbox || s.Get(name) == "" || err != nil {
 			continue
 		}
 		if all[name], err = s.routeTo(u); err != nil {
@@ -111,7 +101,7 @@ func (s *Settings) Reach(api *leadapi.Config) (err error) {
 			return err
 		}
 	}
-	certificate, key := s.connection["client-cert"], s.connection["client-key"]
+	certificate, key := s.Setting("client-cert"), s.Setting("client-key")
 	switch {
 	case certificate.Value == "" && key.Value == "":
 		return nil
@@ -130,16 +120,16 @@ const RequestIDHeader = "request-id-header"
 // others may read the file.
 func (s *Settings) ForProfile() map[string]string {
 	values := map[string]string{}
-	for _, key := range []string{
-		"base_url", "leads_url", "trunk_id", "proxy", "ca_file", "client_cert", "client_key", "request_id_header",
+	for _, name := range []string{
+		"base-url", "leads-url", "trunk-id", "proxy", "ca-file", "client-cert", "client-key", RequestIDHeader,
 	} {
-		values[key] = strings.TrimSpace(s.Get(flagOf(key)))
-		if whole, err := filepath.Abs(values[key]); config.IsPath(key) && values[key] != "" && err == nil {
-			values[key] = whole
+		key, value := keyOf(name), strings.TrimSpace(s.Get(name))
+		if whole, err := filepath.Abs(value); config.IsPath(key) && value != "" && err == nil {
+			value = whole
 		}
-	}
-	if strings.Contains(values["proxy"], "@") {
-		delete(values, "proxy")
+		if key != "proxy" || !strings.Contains(value, "@") {
+			values[key] = value
+		}
 	}
 	return values
 }

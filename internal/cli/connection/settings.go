@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/net/publicsuffix"
@@ -26,79 +27,72 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// Settings are what the connection flags, the environment and the profile say together. They are resolved before a
-// command begins, so that a mistake in the configuration is found before anything is read.
+// Settings are what the connection flags, the environment and the profile say together.
 type Settings struct {
-	line       *flags.Line
-	Sandbox    bool
-	Config     flags.Setting // the configuration file; "" where there is no place for one
-	Profile    flags.Setting
-	profiles   []string // that the configuration file has
-	Makes      bool     // the profile is not there, and login makes it
-	connection map[string]flags.Setting
+	line     *flags.Line
+	none     bool          // of the command's flags is one of these
+	Sandbox  bool          // which needs no profile and no account
+	Config   flags.Setting // the configuration file; "" where there is no place for one
+	Profile  flags.Setting
+	Makes    bool     // the profile is not there, and login makes it
+	profiles []string // that the configuration file has
+	profile  config.Profile
 }
 
 // defaultProfile is used when none is named; it need not be in the file.
 const defaultProfile = "default"
 
-// Get is the value of a setting.
-func (s *Settings) Get(name string) string { return s.connection[name].Value }
-
-// Setting is one with its origin.
-func (s *Settings) Setting(name string) flags.Setting { return s.connection[name] }
-
-// Resolve looks each setting up: flag, environment, profile, in this order. The sandbox needs none of them.
-func Resolve(line *flags.Line, sandbox bool) (*Settings, error) {
-	s := Begin(line)
-	if s.Sandbox = sandbox; sandbox {
-		return s, nil
-	}
-	profile, err := s.readProfile()
-	if err != nil {
-		return nil, err
-	}
-	for _, key := range config.Keys() {
-		name := flagOf(key)
-		v := line.Given(name)
-		if value, ok := profile[key]; ok && !v.Given() {
-			from := fmt.Sprintf("profile %s (%s:%d)", s.Profile.Value, s.Config.Value, value.Line)
-			v = flags.Setting{Name: name, Value: value.Text, From: from, Origin: flags.ByProfile}
-		}
-		s.connection[name] = v
-	}
-	return s, nil
-}
-
-// flagOf is the flag for a key of a profile.
-func flagOf(key string) string { return strings.ReplaceAll(key, "_", "-") }
-
-// Begin are the settings as far as they need no profile and name no target: where the configuration file is, and what
-// the sandbox takes.
-func Begin(line *flags.Line) *Settings {
-	s := &Settings{line: line, connection: map[string]flags.Setting{}, Config: line.Given("config")}
-	for _, name := range []string{"ca-file", RequestIDHeader} {
-		s.connection[name] = line.Given(name)
-	}
+// Resolve finds the settings for a command line. Where the profile cannot be read, they are those of flags and
+// environment.
+func Resolve(line *flags.Line) (s *Settings, err error) {
+	s = &Settings{line: line, none: flags.Named("profile", line.Command.Flags) == nil, Config: line.Given("config")}
+	s.Sandbox, _ = strconv.ParseBool(line.Typed["sandbox"])
 	if dir, err := os.UserConfigDir(); err == nil && !s.Config.Given() {
 		s.Config = flags.Setting{Name: "config", Value: filepath.Join(dir, "leadferry", "config.yaml"), From: "default"}
 	}
-	return s
+	if s.none {
+		return s, nil
+	}
+	if !s.Sandbox {
+		err = s.readProfile()
+	}
+	header := s.Setting(RequestIDHeader)
+	if bad := leadapi.CheckRequestIDHeader(header.Value); err == nil && bad != nil {
+		err = fmt.Errorf("%s: %w", header.From, bad)
+	}
+	return s, err
 }
 
-// readProfile reads the configuration file and gives the profile in it. It is empty where none is named and there is
-// none called default, and where login makes it.
-func (s *Settings) readProfile() (config.Profile, error) {
+// Get is the value of a setting.
+func (s *Settings) Get(name string) string { return s.Setting(name).Value }
+
+// Setting is one with its origin: flag, environment or profile, in this order.
+func (s *Settings) Setting(name string) flags.Setting {
+	v := s.line.Given(name)
+	if value, ok := s.profile[keyOf(name)]; ok && !v.Given() {
+		v.Value, v.Origin = value.Text, flags.ByProfile
+		v.From = fmt.Sprintf("profile %s (%s:%d)", s.Profile.Value, s.Config.Value, value.Line)
+	}
+	return v
+}
+
+// keyOf is what a profile calls a flag.
+func keyOf(name string) string { return strings.ReplaceAll(name, "-", "_") }
+
+// readProfile adds the settings of the profile. There are none where no profile is named and none is called default,
+// and where login makes it.
+func (s *Settings) readProfile() error {
 	if s.Profile = s.line.Given("profile"); !s.Profile.Given() {
 		s.Profile = flags.Setting{Name: "profile", Value: defaultProfile, From: "default"}
 	}
 	all, err := config.Load(s.Config.Value)
 	missing := errors.Is(err, fs.ErrNotExist)
 	if err != nil && !missing {
-		return nil, err
+		return err
 	}
 	s.profiles = slices.Sorted(maps.Keys(all))
-	if p, found := all[s.Profile.Value]; found {
-		return p, nil
+	if s.profile = all[s.Profile.Value]; s.profile != nil {
+		return nil
 	}
 	base := s.line.Given("base-url") // one of the environment may be meant for another profile
 	s.Makes = s.line.Command.Name == "login" && s.Profile.Given() && s.Config.Value != "" &&
@@ -107,7 +101,7 @@ func (s *Settings) readProfile() (config.Profile, error) {
 		if missing && !s.Makes {
 			s.Config.From += "; there is no such file"
 		}
-		return nil, nil
+		return nil
 	}
 	where := cmp.Or(s.Config.Value, "the configuration file")
 	if missing {
@@ -115,7 +109,7 @@ func (s *Settings) readProfile() (config.Profile, error) {
 	}
 	other := "its profiles are " + cmp.Or(strings.Join(s.profiles, ", "), "none") +
 		"; leadferry login makes one from --profile, --base-url, --leads-url and --trunk-id"
-	return nil, exit.Usage(fmt.Sprintf("there is no profile %q in %s", s.Profile.Value, where),
+	return exit.Usage(fmt.Sprintf("there is no profile %q in %s", s.Profile.Value, where),
 		flags.Near("", s.Profile.Value, s.profiles, other))
 }
 
@@ -148,7 +142,7 @@ type Account struct{ ID, Secret flags.Setting }
 // may need a person.
 func (s *Settings) Account(ctx context.Context, asks bool) (Account, error) {
 	secret, err := s.givenSecret(ctx, asks)
-	a := Account{s.connection["client-id"], secret}
+	a := Account{s.Setting("client-id"), secret}
 	if err != nil || a.ID.Value != "" && a.Secret.Value != "" {
 		return a, err
 	}
@@ -174,7 +168,7 @@ func (s *Settings) Account(ctx context.Context, asks bool) (Account, error) {
 // givenSecret is the secret of the environment, or of the file or the command that a flag, the environment or the
 // profile names.
 func (s *Settings) givenSecret(ctx context.Context, asks bool) (flags.Setting, error) {
-	file, command := s.connection["client-secret-file"], s.connection["client-secret-command"]
+	file, command := s.Setting("client-secret-file"), s.Setting("client-secret-command")
 	given := s.line.Given("client-secret") // which is no flag, but has a variable
 	secret, err := flags.Setting{Name: given.Name}, error(nil)
 	switch {
@@ -217,8 +211,11 @@ var SandboxTarget = checkpoint.Target{BaseURL: "sandbox", LeadsURL: "sandbox", T
 
 // Target is the service that is meant, as far as that is known.
 func (s *Settings) Target() checkpoint.Target {
-	if s.Sandbox {
+	switch {
+	case s.Sandbox:
 		return SandboxTarget
+	case s.none:
+		return checkpoint.Target{}
 	}
 	return checkpoint.Target{
 		BaseURL:  leadapi.Canonical(s.Get("base-url")),
@@ -254,15 +251,18 @@ func (s *Settings) Shown() []flags.Setting {
 		return []flags.Setting{
 			{Name: "sandbox", Value: "true", From: "flag --sandbox"},
 			s.line.Given("directory"),
-			s.connection[RequestIDHeader],
+			s.Setting(RequestIDHeader),
 		}
 	}
 	rows := []flags.Setting{s.Config, s.Profile}
-	for _, name := range []string{"base-url", "leads-url", "trunk-id"} {
-		row := s.connection[name]
-		row.Value = masked(row.Value)
+	for _, name := range addresses {
+		row := s.Setting(name)
+		if _, err := leadapi.ParseAddress(name, row.Value); err != nil && row.Value != "" {
+			row.Value = unusable(err) // there may be a secret in it
+		}
 		rows = append(rows, row)
 	}
+	rows = append(rows, s.Setting("trunk-id"))
 	a, err := s.Account(context.Background(), false)
 	switch {
 	case err != nil:
@@ -280,7 +280,7 @@ func (s *Settings) Shown() []flags.Setting {
 		rows = append(rows, flags.Setting{Name: name + "-proxy", Value: way.Shown, From: way.From})
 	}
 	for _, name := range []string{"ca-file", "client-cert", "client-key", RequestIDHeader} {
-		rows = append(rows, s.connection[name])
+		rows = append(rows, s.Setting(name))
 	}
 	return rows
 }
@@ -289,17 +289,4 @@ func (s *Settings) Shown() []flags.Setting {
 func unusable(err error) string {
 	first, _, _ := strings.Cut(err.Error(), "\n")
 	return "not usable: " + first
-}
-
-// masked is an address without what may be a secret in it. Such an address is refused when it is used.
-func masked(address string) string {
-	u, err := url.Parse(address)
-	switch {
-	case err != nil:
-		return "not an address, not shown"
-	case u.User == nil && u.RawQuery == "" && u.Fragment == "":
-		return address
-	}
-	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
-	return "not usable: " + shown.String() + " with a user, a query or a fragment, not shown"
 }

@@ -5,14 +5,13 @@ package flags
 import (
 	"cmp"
 	_ "embed"
-	"math"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/dustin/go-humanize/english"
 	"github.com/urfave/cli/v2"
@@ -32,9 +31,8 @@ var table string
 
 // row is a line of the table of flags, which says what each column means.
 type row struct {
-	set, group, kind, value, name string
-	short                         []string
-	marks, usage                  string
+	set, group, kind, value, name, usage string
+	short, variables                     []string
 }
 
 // rows are those of the table.
@@ -48,10 +46,11 @@ var rows = sync.OnceValue(func() (all []*row) {
 		case set != "" && len(words) > 3:
 			r := &row{set: set, group: strings.Trim(words[0], "-"), usage: strings.Join(words[3:], " ")}
 			r.kind, r.value, _ = strings.Cut(words[1], "=")
-			name := strings.TrimRight(words[2], "$!")
-			r.marks = words[2][len(name):]
-			names := strings.Split(name, ",")
+			names := strings.Split(strings.TrimSuffix(words[2], "$"), ",")
 			r.name, r.short = names[0], names[1:]
+			if strings.HasSuffix(words[2], "$") {
+				r.variables = []string{Variable(r.name)}
+			}
 			all = append(all, r)
 		}
 	}
@@ -70,31 +69,25 @@ func Of(sets string) (all []cli.Flag) {
 	return all
 }
 
-// Marked are the names of the flags that have a mark in the table; of all with "".
-func Marked(mark string) []string {
-	return named(func(r *row) bool { return strings.Contains(r.marks, mark) })
-}
-
-func named(is func(*row) bool) (names []string) {
+// Names are those of all flags, and of the ones that the environment sets, too.
+func Names() (all, variable []string) {
 	for _, r := range rows() {
-		if is(r) {
-			names = append(names, r.name)
+		if all = append(all, r.name); r.variables != nil {
+			variable = append(variable, r.name)
 		}
 	}
-	return names
+	return all, variable
 }
 
 // flag makes the flag of a row. To urfave all values are texts; what they may be is checked here.
 func (r *row) flag() cli.Flag {
-	var variables []string
-	if strings.Contains(r.marks, "$") {
-		variables = []string{Variable(r.name)}
-	}
 	switch r.kind {
 	case "switch":
-		return &cli.BoolFlag{Name: r.name, Usage: r.usage, Category: r.group, DisableDefaultText: true}
+		return &cli.BoolFlag{
+			Name: r.name, Aliases: r.short, Usage: r.usage, Category: r.group, DisableDefaultText: true,
+		}
 	case "list":
-		return &cli.StringSliceFlag{Name: r.name, Usage: r.usage, EnvVars: variables, Category: r.group}
+		return &cli.StringSliceFlag{Name: r.name, Usage: r.usage, EnvVars: r.variables, Category: r.group}
 	}
 	standard, usage := r.value, r.usage
 	if r.kind == "choice" {
@@ -102,7 +95,7 @@ func (r *row) flag() cli.Flag {
 		usage = strings.Replace(usage, "%", "`"+strings.TrimPrefix(r.value, "|")+"`", 1)
 	}
 	return &cli.StringFlag{
-		Name: r.name, Aliases: r.short, Value: standard, DefaultText: standard, Usage: usage, EnvVars: variables,
+		Name: r.name, Aliases: r.short, Value: standard, DefaultText: standard, Usage: usage, EnvVars: r.variables,
 		Category: r.group,
 		Action: func(c *cli.Context, value string) error {
 			if what, good := r.takes(value); !good {
@@ -113,37 +106,32 @@ func (r *row) flag() cli.Flag {
 	}
 }
 
+// forms are the kinds of values, in words and as an expression.
+var forms = map[string][2]string{
+	"count": {"a whole number, 0 or more", `\d{1,9}`},
+	"slots": {"a whole number from 1 to 1024", `[1-9]\d{0,2}|10[01]\d|102[0-4]`}, // no service wants more from one client
+	"rate":  {"a number, 0 or more", `\d{1,9}(\.\d*)?|\.\d+`},
+	"share": {"a number or a percentage, such as 100, 5% or 0", `\d{1,9}|(\d\d?|100)%`},
+	"codes": {
+		"HTTP statuses from 400 to 599, such as 500,502, or none",
+		`\s*([45]\d\d|none)\s*(,\s*([45]\d\d|none)\s*)*`,
+	},
+	"sign": {"one character, or tab", `tab|\\t|.`},
+}
+
 // takes says what the flag takes, and whether a value is that. The value may be a secret.
 func (r *row) takes(value string) (what string, good bool) {
+	form, known := forms[r.kind]
 	switch r.kind {
-	case "choice":
-		words := strings.Split(strings.TrimPrefix(r.value, "|"), "|")
-		return english.WordSeries(words, "or"), slices.Contains(words, value)
-	case "count":
-		n, err := strconv.Atoi(value)
-		return "a whole number, 0 or more", err == nil && n >= 0
-	case "slots": // more than 1,024 is beyond what any service of this kind wants from one client
-		n, err := strconv.Atoi(value)
-		return "a whole number from 1 to 1024", err == nil && 1 <= n && n <= 1024
-	case "rate":
-		n, err := strconv.ParseFloat(value, 64)
-		return "a number, 0 or more", err == nil && n >= 0 && !math.IsInf(n, 0)
 	case "time":
 		d, err := time.ParseDuration(value)
 		return "a duration, such as 90s or 10m", err == nil && d >= 0
-	case "share":
-		n, err := strconv.Atoi(strings.TrimSuffix(value, "%"))
-		return "a number or a percentage, such as 100, 5% or 0", err == nil && n >= 0 &&
-			(n <= 100 || !strings.HasSuffix(value, "%"))
-	case "codes":
-		return "HTTP statuses from 400 to 599, such as 500,502, or none", codes().MatchString(value)
-	case "sign":
-		return "one character, or tab", value == "tab" || value == `\t` || utf8.RuneCountInString(value) == 1
+	case "choice":
+		words := strings.TrimPrefix(r.value, "|")
+		form, known = [2]string{english.WordSeries(strings.Split(words, "|"), "or"), words}, true
 	}
-	return "", true
+	return form[0], !known || regexp.MustCompile(`(?s)^(`+form[1]+`)$`).MatchString(value)
 }
-
-var codes = spelling.Form(`^\s*([45]\d\d|none)\s*(,\s*([45]\d\d|none)\s*)*$`)
 
 // Int is the value of a flag that is a number; 0 where the command has none of this name.
 func Int(c *cli.Context, name string) int {
@@ -170,34 +158,27 @@ func Named(name string, flags []cli.Flag) cli.Flag {
 	return nil
 }
 
-// TakesValue reports whether a flag needs a value, which may be the next argument.
+// TakesValue reports whether a flag needs a value, which may be the next argument. Of a word, help shows that it does
+// not.
 func TakesValue(f cli.Flag) bool {
-	words := named(func(r *row) bool { return r.kind == "word" })
-	return !isSwitch(f) && !slices.Contains(words, f.Names()[0])
-}
-
-func isSwitch(f cli.Flag) bool {
-	_, is := f.(*cli.BoolFlag)
-	return is
+	shown := f.(cli.DocGenerationFlag)
+	return shown.TakesValue() && !strings.Contains(shown.GetUsage(), "`[=")
 }
 
 // Line is a command line in the order that urfave parses. Urfave stops at the first file name without a word, so that
 // `import f.csv --dry-run` would be a live run.
 type Line struct {
-	Args      []string          // program, its flags, command, its flags, -- and file names
-	Command   *cli.Command      // the program itself, until one is named
-	Path      []string          // the words that name it, the program's first
-	Files     []string          // arguments that are neither flags nor commands
-	Help, All bool              // help is wanted; rare flags, too
-	Typed     map[string]string // values of flags on the line, by their long names; of several the last one
-
-	app *cli.App
+	Args    []string          // program, command, flags, -- and file names
+	Command *cli.Command      // the program itself, until one is named
+	Path    []string          // the words that name it, the program's first
+	Files   []string          // arguments that are neither flags nor commands
+	Typed   map[string]string // values of flags on the line, by their long names; of several the last one
 }
 
 // Order puts arguments, without the program's name, in order. It returns the first mistake, and goes on behind it, so
 // that how to log and what to do at the end is known.
 func Order(app *cli.App, args []string) (l *Line, mistake error) {
-	l = &Line{app: app, Path: []string{app.Name}, Typed: map[string]string{}}
+	l = &Line{Path: []string{app.Name}, Typed: map[string]string{}}
 	l.Command = &cli.Command{
 		Usage: app.Usage, Description: app.Description, ArgsUsage: "COMMAND", Flags: app.Flags,
 		Subcommands: app.Commands,
@@ -211,7 +192,6 @@ func Order(app *cli.App, args []string) (l *Line, mistake error) {
 				"write ./"+word+" for the file; else rename it or work in another folder")
 		}
 	}
-	var global, own []string
 	for onlyFiles := false; len(args) > 0; {
 		word, used, err := args[0], 1, error(nil)
 		switch {
@@ -220,19 +200,11 @@ func Order(app *cli.App, args []string) (l *Line, mistake error) {
 		case onlyFiles || len(word) < 2 || word[0] != '-':
 			err = l.word(word)
 		default:
-			var flag string
-			if flag, used, err = l.flag(word, args[1:]); flag == "" {
-				break
-			}
-			if name, _, _ := strings.Cut(flag[2:], "="); Named(name, app.Flags) != nil || name == "version" {
-				global = append(global, flag)
-			} else {
-				own = append(own, flag)
-			}
+			used, err = l.flag(word, args[1:])
 		}
 		args, mistake = args[used:], cmp.Or(mistake, err)
 	}
-	l.Args = slices.Concat(l.Path[:1], global, l.Path[1:], own)
+	l.Args = slices.Concat(l.Path, l.Args)
 	if len(l.Files) > 0 {
 		l.Args = append(append(l.Args, "--"), l.Files...)
 	}
@@ -250,7 +222,7 @@ func (l *Line) word(word string) error {
 		l.Files = append(l.Files, word)
 		return nil
 	case word == "help":
-		l.Help = true
+		l.Typed["help"] = "true"
 		return nil
 	}
 	var names []string
@@ -268,40 +240,34 @@ func (l *Line) word(word string) error {
 	return exit.Usage("there is no command "+strconv.Quote(word), Near("", word, names, hint))
 }
 
-// flag takes a flag with its value, which may be the next argument. It returns it in one word, "" where help is meant
-// or nothing, and how many arguments it took.
-func (l *Line) flag(word string, next []string) (flag string, used int, err error) {
+// flag takes a flag with its value, which may be the next argument, and returns how many arguments it took.
+func (l *Line) flag(word string, next []string) (used int, err error) {
 	name, value, joined := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
-	f := Named(name, l.Flags())
+	f := Named(name, l.Command.Flags)
 	switch {
-	case name == "help" || name == "h":
-		l.Help = true
-		return "", 1, nil
-	case name == "all" && l.Help:
-		l.All = true
-		return "", 1, nil
 	case f == nil:
-		return "", 1, l.unknown(word)
+		return 1, l.unknown(word)
 	case joined:
-		if _, bad := strconv.ParseBool(value); bad != nil && isSwitch(f) {
+		if _, bad := strconv.ParseBool(value); bad != nil && !f.(cli.DocGenerationFlag).TakesValue() {
 			err = exit.Usage("--"+f.Names()[0]+" takes no value", l.help())
 		}
 		used = 1
 	case !TakesValue(f):
 		value, used = "true", 1
 	case len(next) == 0 || flagLike().MatchString(next[0]): // in a script, a variable that nobody set
-		return "", 1, exit.Usage("flag "+word+" needs a value",
+		return 1, exit.Usage("flag "+word+" needs a value",
 			l.help()+"; a value that begins with - is joined to it: "+word+"=VALUE")
 	default:
 		value, used = next[0], 2
 	}
 	name = f.Names()[0]
 	l.Typed[name] = value
-	if value == "" && name != "proxy" && name != "namespace" { // these two say what an empty value means
+	l.Args = append(l.Args, "--"+name+"="+value)
+	if value == "" && name != "namespace" { // which may be none
 		err = exit.Usage("--"+name+" is given without a value",
 			"is a variable not set? Without the flag, the default counts")
 	}
-	return "--" + name + "=" + value, used, err
+	return used, err
 }
 
 // flagLike is what a flag begins like; a negative number is a value.
@@ -310,22 +276,13 @@ var flagLike = spelling.Form(`^-\D`)
 // help names the help of the command so far.
 func (l *Line) help() string { return "see " + strings.Join(l.Path, " ") + " --help" }
 
-// Flags are those of the command, and those that every one takes.
-func (l *Line) Flags() []cli.Flag {
-	all := append(slices.Clone(l.app.Flags), cli.VersionFlag)
-	if len(l.Path) > 1 {
-		all = append(l.Command.Flags[:len(l.Command.Flags):len(l.Command.Flags)], all...)
-	}
-	return all
-}
-
 // unknown refuses a flag that nobody knows here. Of letters joined to one dash, as other programs take passwords, it
 // shows the first.
 func (l *Line) unknown(typed string) error {
 	typed, _, _ = strings.Cut(typed, "=")
 	name := strings.TrimPrefix(typed[1:], "-")
 	var names []string
-	for _, f := range l.Flags() {
+	for _, f := range l.Command.Flags {
 		names = append(names, f.Names()[0])
 	}
 	near := Near("--", name, names, "")

@@ -261,10 +261,9 @@ func (in *Files) Identity(name string) (string, error) {
 }
 
 const (
-	maxMapping     = 1 << 20  // bytes of a mapping file
-	maxTable       = 64 << 20 // bytes of a table beside it
-	maxTableErrors = 100
-	mostNamed      = 8 // columns that a hint names
+	maxMapping = 1 << 20  // bytes of a mapping file
+	maxTable   = 64 << 20 // bytes of a table beside it
+	mostNamed  = 8        // columns that a hint names
 )
 
 // ReadMapping reads a mapping file and the tables beside it, whose paths it returns with mistakes in them, too. Those
@@ -293,96 +292,74 @@ func ReadMapping(path string, o *importer.Options) (tables []string, err error) 
 	o.Mapping, err = mapping.Parse(path, data, func(name, key, value string, add adding) mapping.Errors {
 		file := filepath.Join(filepath.Dir(path), name)
 		tables = append(tables, file)
-		t := table{file: file, columns: [2]string{key, value}, add: add}
-		t.read()
-		io.WriteString(sum, t.sha256)
-		return t.errs
+		digest, mistakes := readTable(file, [2]string{key, value}, add)
+		io.WriteString(sum, digest)
+		return mistakes
 	})
 	o.MappingFile = report.File{Path: path, SHA256: hex.EncodeToString(sum.Sum(nil))}
 	return tables, err
 }
 
-// table is a file beside the mapping file that is being read, in CSV or a workbook.
-type table struct {
-	file    string
-	columns [2]string // of the words, and of what they become
-	places  [2]int
-	add     func(line int, key, value string)
-	sha256  string
-	errs    mapping.Errors
-}
-
 const tableHint = "a table is a file in CSV, in UTF-8, or an Excel workbook (.xlsx), beside the mapping file"
 
-// read gives the rows of the table to add, and notes all that is wrong with the table.
-func (t *table) read() {
-	f, err := source.Open(t.file, source.Options{})
-	if err == nil {
-		defer f.Close()
-		if f.Info().Format == string(source.JSONL) {
-			t.fail(0, "the table is JSON", tableHint)
-		} else if t.find(f.Header().Names); t.errs == nil {
-			err = t.rows(f)
-		}
-		t.sha256 = f.Info().SHA256
+// readTable gives the rows of a table beside the mapping file to add: the word, and what it becomes, by the names of
+// their columns. Its first mistake ends the reading.
+func readTable(file string, columns [2]string, add func(line int, key, value string)) (sha256 string, _ mapping.Errors) {
+	fail := func(line int, text, hint string) (string, mapping.Errors) {
+		return "", mapping.Errors{{File: file, Line: line, Text: text, Hint: hint}}
 	}
+	f, err := source.Open(file, source.Options{})
+	if err != nil {
+		return fail(unreadable(err))
+	}
+	defer f.Close()
+	if f.Info().Format == string(source.JSONL) {
+		return fail(0, "the table is JSON", tableHint)
+	}
+	var places [2]int
+	names := f.Header().Names
+	for i, column := range columns {
+		places[i] = slices.Index(names, column)
+		switch {
+		case places[i] < 0:
+			return fail(0, fmt.Sprintf("the table has no column %q", column),
+				cmp.Or(spelling.Hint(column, names), "it has "+spelling.List(names, mostNamed, strconv.Quote)))
+		case slices.Contains(names[places[i]+1:], column):
+			return fail(0, fmt.Sprintf("the table has more than one column %q", column),
+				"give each column a name of its own")
+		}
+	}
+	for size := 0; ; {
+		var row source.Row
+		err := f.Next(&row)
+		size += row.Size
+		isOther := func(f source.Fault) bool { return !slices.Contains(places[:], f.Column) }
+		faults := slices.DeleteFunc(row.Faults, isOther)
+		switch {
+		case errors.Is(err, io.EOF):
+			return f.Info().SHA256, nil
+		case err != nil:
+			return fail(unreadable(err))
+		case size > maxTable:
+			return fail(row.Line, fmt.Sprintf("the table has more than %d MiB", maxTable>>20), "keep what the mapping needs")
+		case row.Problem != nil:
+			return fail(row.Line, row.Problem.Text, "mend the row, or take it out; "+tableHint)
+		case len(faults) > 0:
+			return fail(row.Line, faults[0].String(), "mend the cell, or take the row out")
+		case !row.Repeats:
+			add(row.Line, row.Cells[places[0]], row.Cells[places[1]])
+		}
+	}
+}
+
+// unreadable says why a table cannot be read, and in which line.
+func unreadable(err error) (line int, text, hint string) {
 	why, known := errors.AsType[*source.OpenError](err)
 	if lost, is := errors.AsType[*source.LostError](err); is {
 		why, known = (*source.OpenError)(lost), true
 	}
-	switch {
-	case known:
-		t.fail(why.Line, cmp.Or(why.Text, "cannot be read"), tableHint)
-	case err != nil:
-		t.fail(0, "cannot be read", "let this user read it")
+	if !known {
+		return 0, "cannot be read", "let this user read it"
 	}
-}
-
-func (t *table) fail(line int, text, hint string) {
-	t.errs = append(t.errs, mapping.Error{File: t.file, Line: line, Text: text, Hint: hint})
-}
-
-// find looks for the columns.
-func (t *table) find(names []string) {
-	for i, column := range t.columns {
-		t.places[i] = slices.Index(names, column)
-		switch {
-		case t.places[i] < 0:
-			t.fail(0, fmt.Sprintf("the table has no column %q", column),
-				cmp.Or(spelling.Hint(column, names), "it has "+spelling.List(names, mostNamed, strconv.Quote)))
-		case slices.Contains(names[t.places[i]+1:], column):
-			t.fail(0, fmt.Sprintf("the table has more than one column %q", column),
-				"give each column a name of its own")
-		}
-	}
-}
-
-// rows reads those of the table. A row that cannot be read is a mistake, and so is a cell.
-func (t *table) rows(f *source.File) error {
-	size := 0
-	for len(t.errs) < maxTableErrors {
-		var row source.Row
-		err := f.Next(&row)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if size += row.Size; size > maxTable {
-			t.fail(row.Line, fmt.Sprintf("the table has more than %d MiB", maxTable>>20), "keep what the mapping needs")
-			return nil
-		}
-		faults := slices.DeleteFunc(row.Faults,
-			func(f source.Fault) bool { return !slices.Contains(t.places[:], f.Column) })
-		switch {
-		case row.Problem != nil:
-			t.fail(row.Line, row.Problem.Text, "mend the row, or take it out; "+tableHint)
-		case len(faults) > 0:
-			t.fail(row.Line, faults[0].String(), "mend the cell, or take the row out")
-		case !row.Repeats:
-			t.add(row.Line, row.Cells[t.places[0]], row.Cells[t.places[1]])
-		}
-	}
-	return nil
+	return why.Line, cmp.Or(why.Text, "cannot be read"), tableHint
 }

@@ -120,7 +120,8 @@ func (from reading) cutFooter(o source.Options, s *sample) *sample {
 	}
 	o.Footer = regexp.MustCompile(`^"?` + regexp.QuoteMeta(s.thin[first].begin))
 	without, err := from.read(o, maxSampleRows)
-	if err != nil || without.Unread.Rows > s.Unread.Rows || len(without.Rows) == 0 {
+	least := max(1, len(s.Rows)-len(s.thin)) // of fewer, a lead is called like a sum
+	if err != nil || without.Unread.Rows > s.Unread.Rows || len(without.Rows) < least {
 		return s
 	}
 	return without
