@@ -118,7 +118,7 @@ func TestHelpOfEachCommand(t *testing.T) {
 	known := []string{"leadferry.txt"}
 	eachCommand(func(c *cli.Command, words []string) {
 		known = append(known, strings.Join(words[1:], "-")+".txt")
-		out := screenOf(c, words)
+		out := screenOf(c, words, true)
 		if !strings.Contains(out, "Exit codes: 0 ") || !strings.Contains(out, "Example") && len(words) > 1 {
 			t.Errorf("%v: no example, or no exit codes", words)
 		}

@@ -30,6 +30,7 @@ func description(words string) string {
 }
 
 const (
+	manyFlags  = 37 // more than a reader takes in
 	flagColumn = 30 // where help says what a flag does
 	connecting = "Connection"
 
@@ -38,11 +39,12 @@ const (
 
 // help prints the screen of the command that the line names. It is the action of commands that only hold others.
 func (p *program) help(*cli.Context) error {
-	return p.print(screenOf(p.line.Command, p.line.Path))
+	return p.print(screenOf(p.line.Command, p.line.Path, p.line.Typed["all"] == "true"))
 }
 
-// screenOf is the screen of help of a command that is called by these words.
-func screenOf(c *cli.Command, words []string) string {
+// screenOf is the screen of help of a command that is called by these words. If it has many flags, those that few people
+// need are shown only with all.
+func screenOf(c *cli.Command, words []string, all bool) string {
 	var s terminal.Screen
 	name := strings.Join(words, " ")
 	s.Line("%s\n", terminal.Wrap(name+" - "+c.Usage, terminal.Columns))
@@ -65,8 +67,15 @@ func screenOf(c *cli.Command, words []string) string {
 	case len(words) == 1:
 		groups = []string{"Flags"}
 	}
+	list := slices.DeleteFunc(slices.Clone(c.Flags), func(f cli.Flag) bool {
+		return !all && len(c.Flags) > manyFlags && !f.(cli.VisibleFlag).IsVisible()
+	})
 	for _, group := range groups {
-		helpFlags(&s, group, c.Flags)
+		helpFlags(&s, group, list)
+	}
+	if rare := len(c.Flags) - len(list); rare > 0 {
+		s.Heading("rare flags")
+		s.Line("   %d more: leadferry help %s --all", rare, strings.Join(words[1:], " "))
 	}
 	if flags.Named("base-url", c.Flags) != nil && c.Name != connectionHelp {
 		s.Heading(connecting)

@@ -33,6 +33,7 @@ var table string
 type row struct {
 	set, group, kind, value, name, usage string
 	short, variables                     []string
+	rare                                 bool
 }
 
 // rows are those of the table.
@@ -46,9 +47,10 @@ var rows = sync.OnceValue(func() (all []*row) {
 		case set != "" && len(words) > 3:
 			r := &row{set: set, group: strings.Trim(words[0], "-"), usage: strings.Join(words[3:], " ")}
 			r.kind, r.value, _ = strings.Cut(words[1], "=")
-			names := strings.Split(strings.TrimSuffix(words[2], "$"), ",")
-			r.name, r.short = names[0], names[1:]
-			if strings.HasSuffix(words[2], "$") {
+			marked, isRare := strings.CutSuffix(words[2], "!")
+			names := strings.Split(strings.TrimSuffix(marked, "$"), ",")
+			r.name, r.short, r.rare = names[0], names[1:], isRare
+			if strings.HasSuffix(marked, "$") {
 				r.variables = []string{Variable(r.name)}
 			}
 			all = append(all, r)
@@ -84,10 +86,12 @@ func (r *row) flag() cli.Flag {
 	switch r.kind {
 	case "switch":
 		return &cli.BoolFlag{
-			Name: r.name, Aliases: r.short, Usage: r.usage, Category: r.group, DisableDefaultText: true,
+			Name: r.name, Aliases: r.short, Usage: r.usage, Category: r.group, Hidden: r.rare, DisableDefaultText: true,
 		}
 	case "list":
-		return &cli.StringSliceFlag{Name: r.name, Usage: r.usage, EnvVars: r.variables, Category: r.group}
+		return &cli.StringSliceFlag{
+			Name: r.name, Usage: r.usage, EnvVars: r.variables, Category: r.group, Hidden: r.rare,
+		}
 	}
 	standard, usage := r.value, r.usage
 	if r.kind == "choice" {
@@ -96,7 +100,7 @@ func (r *row) flag() cli.Flag {
 	}
 	return &cli.StringFlag{
 		Name: r.name, Aliases: r.short, Value: standard, DefaultText: standard, Usage: usage, EnvVars: r.variables,
-		Category: r.group,
+		Category: r.group, Hidden: r.rare,
 		Action: func(c *cli.Context, value string) error {
 			if what, good := r.takes(value); !good {
 				return exit.Usage("--"+r.name+" takes "+what, "see "+CommandName(c)+" --help")
@@ -245,6 +249,9 @@ func (l *Line) flag(word string, next []string) (used int, err error) {
 	name, value, joined := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
 	f := Named(name, l.Command.Flags)
 	switch {
+	case name == "all" && l.Typed["help"] == "true": // of the flags, rare ones too
+		l.Typed[name] = "true"
+		return 1, nil
 	case f == nil:
 		return 1, l.unknown(word)
 	case joined:
