@@ -29,12 +29,13 @@ type engine struct {
 	mu      sync.Mutex
 	changed sync.Cond // a row or a lane has ended, or the run ends
 	lanes   lanes
+	begun   chan *lane // to a goroutine whose lane has ended
 	allRead bool // no more rows come
 	over    bool // all rows have ended: what comes later does not stop the run any more
 }
 
 func newEngine(ctx context.Context, r *run) *engine {
-	e := &engine{run: r, waiting: ctx}
+	e := &engine{run: r, waiting: ctx, begun: make(chan *lane)}
 	e.carrier = &carrier{run: r, engine: e}
 	e.sending, e.sendNoMore = context.WithCancel(ctx)
 	e.taking, e.takeNoMore = context.WithCancel(e.sending)
@@ -156,6 +157,12 @@ func (e *engine) stop(why *Stop) {
 // ask looks rows up, and gives up the lock meanwhile: others go on. It reports false if the run ends. In an import, a
 // lead that another row made is no match: it has taken the row's ExternalID.
 func (e *engine) ask(items ...*item) bool {
+	if e.ledger == nil {
+		for _, it := range items {
+			it.result = result{entry: checkpoint.Entry{Key: it.rec.Key}}
+		}
+		return e.stopped == nil
+	}
 	queries, found := make([]checkpoint.Query, len(items)), make([]checkpoint.Match, len(items))
 	entries := make([]checkpoint.Entry, len(items))
 	for i, it := range items {
@@ -188,9 +195,6 @@ func (e *engine) ask(items ...*item) bool {
 }
 
 func (e *engine) find(queries []checkpoint.Query, out []checkpoint.Entry, found []checkpoint.Match) error {
-	if e.ledger == nil {
-		return nil
-	}
 	e.mu.Unlock()
 	defer e.mu.Lock()
 	return e.ledger.Find(e.taking, queries, out, found)
@@ -349,6 +353,7 @@ func (e *engine) end() {
 	for e.lanes.active > 0 {
 		e.changed.Wait()
 	}
+	close(e.begun)
 	if e.tally.enough {
 		e.stop(ledgerFailed(checkpoint.ErrEnough))
 	}
