@@ -30,8 +30,8 @@ type engine struct {
 	changed sync.Cond // a row or a lane has ended, or the run ends
 	lanes   lanes
 	begun   chan *lane // to a goroutine whose lane has ended
-	allRead bool // no more rows come
-	over    bool // all rows have ended: what comes later does not stop the run any more
+	allRead bool       // no more rows come
+	over    bool       // all rows have ended: what comes later does not stop the run any more
 }
 
 func newEngine(ctx context.Context, r *run) *engine {
