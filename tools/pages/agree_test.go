@@ -113,18 +113,15 @@ func TestPictures(t *testing.T) {
 	samples, err := filepath.Abs("../../samples")
 	must(t, err)
 	must(t, os.CopyFS(d.path("samples"), os.DirFS(samples)))
-	address, settings := d.start("sandbox", "--addr", "127.0.0.1:0", "--web", "--latency", "40ms", "--faults", "create.drop-stored/90,429/40,retry-after=0")
+	_, settings := d.start("sandbox", "--addr", "127.0.0.1:0", "--web", "--latency", "40ms", "--faults", "create.drop-stored/90,429/40,retry-after=0")
 	d.take(settings)
 	d.run(1, "validate", "-m", "samples/leads.yaml", "samples/leads-with-mistakes.csv", "--out", "validate")
 	d.run(5, "import", "-m", "samples/leads.yaml", "samples/leads.csv", "--out", "import", "--yes", "--rate", "50")
 	_ = d.command("sync", "-m", "samples/crm.yaml", "samples/crm-export.csv", "--out", "sync", "--reopen", "hold").Run()
 	_ = d.command("reconcile", "-m", "samples/crm.yaml", "samples/crm-export.csv", "--out", "reconcile").Run()
 	must(t, os.MkdirAll(folder, 0o755))
-	pictures := map[string]string{"sandbox": address}
 	for _, name := range []string{"validate", "import", "sync", "reconcile"} {
-		pictures[name] = d.onDisk(name + "/report.html")
-	}
-	for name, address := range pictures {
+		address := d.onDisk(name + "/report.html")
 		ctx, _, shut := b.tab(t, look{name: name, width: 1000, scheme: "light"}, address)
 		must(t, chromedp.Do(ctx, chromedp.Navigate(address)))
 		_, err := chromedp.Run(ctx, chromedp.Evaluate[int](fmt.Sprintf( // as on a machine of somebody
