@@ -252,10 +252,11 @@ func (e *engine) takeBatch(b *batch) bool {
 
 // takeRows is how many rows it took before the run ended.
 func (e *engine) takeRows(rows []*item) (taken int) {
-	for goesOn := e.ask(rows...); goesOn && taken < len(rows); taken++ {
-		if !e.take(rows[taken]) {
-			break
-		}
+	if !e.ask(rows...) {
+		return 0
+	}
+	for taken < len(rows) && e.take(rows[taken]) {
+		taken++
 	}
 	return taken
 }

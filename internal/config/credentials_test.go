@@ -118,7 +118,7 @@ func TestFailureToStoreSaysWhereTheSecretIs(t *testing.T) {
 	}
 
 	path = filepath.Join(dir, "d", "eu.json")
-	p = reserved(t, path)
+	reserved(t, path)
 	if err := os.RemoveAll(filepath.Join(dir, "d")); err != nil { // stands for a disk that fails
 		t.Fatal(err)
 	}

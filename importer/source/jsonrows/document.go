@@ -46,8 +46,9 @@ func (l list) isNamed() bool { return slices.Contains(listNames, l.name) }
 // surveyOf looks at the members of the object that a text begins with, as far as the text goes.
 func surveyOf(text []byte) survey {
 	s, d := survey{}, lenient(text)
-	t, err := d.ReadToken()
+	_, err := d.ReadToken()
 	for err == nil && d.StackDepth() > 0 {
+		var t jsontext.Token
 		_, read := d.StackIndex(1)
 		s.alone = read <= 2 // a name and a value
 		if t, err = d.ReadToken(); t.Kind() != '[' || d.StackDepth() != 2 {
