@@ -227,6 +227,7 @@ func (e *engine) takeLate() {
 	s := &e.lanes
 	for e.waitFor(func() bool { return s.active == 0 }) && len(s.late) > 0 {
 		clear(s.byName)
+		s.lateBytes = 0
 		slices.SortFunc(s.late, func(a, b *item) int { return spotOf(a).Compare(spotOf(b)) })
 		for left := len(s.late); left > 0 && e.stopped == nil; {
 			taken := e.takeRows(s.late[:min(left, batchRows)])
@@ -242,7 +243,7 @@ func (e *engine) takeBatch(b *batch) bool {
 	for _, bound := range b.bound {
 		e.intake.noteUnused(bound)
 	}
-	if len(e.lanes.late) >= maxWaiting {
+	if len(e.lanes.late) >= maxWaiting || e.lanes.lateBytes >= maxWaitingBytes {
 		e.takeLate()
 	}
 	e.lanes.forget()
@@ -304,6 +305,7 @@ func (e *engine) decide(it *item, names []leadName) bool {
 		e.hand(l, it, step)
 		e.start(l)
 	case e.settledElsewhere(it, &step):
+		it.again = true
 		e.lanes.putOff(it, names)
 	case step.Action == Draw:
 		it.ending = step.ending
@@ -344,7 +346,7 @@ func (e *engine) mayLeave(a Action) bool {
 
 // settledElsewhere reports whether another worker may still settle a row in doubt. Such a row is put off, once.
 func (e *engine) settledElsewhere(it *item, step *Step) bool {
-	return step.Action == Nothing && step.outcome == InDoubt && e.member != nil && !it.late && e.stopped == nil
+	return step.Action == Nothing && step.outcome == InDoubt && e.member != nil && !it.again && e.stopped == nil
 }
 
 // end waits for what is under way, and ends the rows that never had their turn.

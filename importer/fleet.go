@@ -67,7 +67,9 @@ func (r *run) leaveFleet(s *report.Summary) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lastWord)
 	defer cancel()
-	c, err := m.fleet.Exchange(ctx, m.work())
+	last := m.work()
+	last.Pause = m.news.Pause
+	c, err := m.fleet.Exchange(ctx, last)
 	if err == nil {
 		if stop := r.Limits.reached(&c.Counts); stop != nil {
 			r.stopAfter(s, stop)

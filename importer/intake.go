@@ -42,7 +42,8 @@ type item struct {
 	faults []mapping.Problem          // the checks that the row fails; nil: it is valid
 	digest checkpoint.Digest          // see digester
 	sums   []checkpoint.ContentDigest // see digester
-	late   bool                       // it was put off, or is decided for the second time: no third time
+	late   bool                       // it was put off, or drawn: it was counted as read
+	again  bool                       // it was decided once more, or put off until others have settled it: no third time
 
 	by      checkpoint.Match    // how its entry was found
 	alike   checkpoint.Likeness // if no lead was found: a key that looks like the row's
@@ -57,7 +58,7 @@ func (r *intake) lend(input int) *item {
 	if it == nil {
 		return &item{input: input}
 	}
-	it.input, it.faults, it.digest, it.sums, it.late = input, nil, checkpoint.Digest{}, nil, false
+	it.input, it.faults, it.digest, it.sums, it.late, it.again = input, nil, checkpoint.Digest{}, nil, false, false
 	return it
 }
 

@@ -55,14 +55,15 @@ func (r *run) leadNames(it *item) []leadName {
 
 // lanes are the lanes of a run. The engine's lock guards them.
 type lanes struct {
-	byName   map[leadName]*lane
-	late     []*item // rows that wait until nothing is under way
-	ofLate   lane    // has the names of these rows: later rows with one of them are put off, too
-	most     int     // lanes that may be active
-	active   int     // lanes that have a goroutine
-	underWay int     // rows that the carrier has, and that are not counted yet
-	waiting  int     // rows that wait
-	bytes    int     // of these rows
+	byName    map[leadName]*lane
+	late      []*item // rows that wait until nothing is under way
+	lateBytes int     // of these rows
+	ofLate    lane    // has the names of these rows: later rows with one of them are put off, too
+	most      int     // lanes that may be active
+	active    int     // lanes that have a goroutine
+	underWay  int     // rows that the carrier has, and that are not counted yet
+	waiting   int     // rows that wait
+	bytes     int     // of these rows
 }
 
 func newLanes(places int) lanes {
@@ -138,7 +139,7 @@ func (s *lanes) putBack(l *lane, it *item) {
 func (s *lanes) putOff(it *item, names []leadName) {
 	s.name(&s.ofLate, names)
 	it.late = true
-	s.late = append(s.late, it)
+	s.late, s.lateBytes = append(s.late, it), s.lateBytes+it.row.Size
 }
 
 func (s *lanes) count(it *item, one int) {
@@ -202,6 +203,7 @@ func (e *engine) next(l *lane) bool {
 		case e.stopped != nil:
 			e.conclude(it, unturned)
 		case e.settledElsewhere(it, &step):
+			it.again = true
 			e.lanes.putOff(it, e.leadNames(it))
 		case step.Action == Nothing:
 			e.conclude(it, step.ending)
@@ -260,11 +262,10 @@ func (e *engine) rowDone(l *lane) {
 	}
 	tally.enough = tally.enough || errors.Is(j.refusal, checkpoint.ErrEnough)
 	// The ledger refused the claim and knows more now: the row is decided once more, later if another worker holds it.
-	if j.refusal != nil && !errors.Is(j.refusal, checkpoint.ErrEnough) && !j.late && e.stopped == nil {
-		if errors.Is(j.refusal, checkpoint.ErrHeld) {
+	if j.refusal != nil && !errors.Is(j.refusal, checkpoint.ErrEnough) && !j.again && e.stopped == nil {
+		if j.again = true; errors.Is(j.refusal, checkpoint.ErrHeld) {
 			e.lanes.putOff(j.item, e.leadNames(j.item))
 		} else {
-			j.late = true
 			e.lanes.putBack(l, j.item)
 		}
 		return

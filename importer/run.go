@@ -3,7 +3,6 @@ package importer
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -171,8 +170,7 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	}
 	r.began = time.Now() // a person may have been asked, who takes their time
 	if r.meter = meter.New(r.began); r.dry == nil {
-		parents := []string{report.RunsFolder, filepath.Dir(filepath.Clean(r.Files.Dir))}
-		r.before = report.ReadBefore(parents, r.named())
+		r.before = report.ReadBefore(r.Files.Dir, r.named())
 	}
 	rec, err := r.openFiles()
 	if err != nil {

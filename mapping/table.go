@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"go.yaml.in/yaml/v4"
 	"golang.org/x/text/cases"
@@ -45,7 +46,13 @@ func (t *table) add(word string, entry constant) {
 
 // folded is a text without its blanks and in one case. Texts that look alike in other forms of Unicode are one.
 func folded(s string) string {
-	return norm.NFKC.String(cases.Fold().String(strings.Map(rowkey.Shown, norm.NFKC.String(s))))
+	shown := func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+			return -1
+		}
+		return rowkey.Shown(r)
+	}
+	return norm.NFKC.String(cases.Fold().String(strings.Map(shown, norm.NFKC.String(s))))
 }
 
 // ReadTable calls add for each row of the file of this name, which is beside the mapping file, with its line and

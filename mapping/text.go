@@ -151,16 +151,17 @@ func (p *part) in(r *row, lacking string) string {
 
 // hold is a text as it is in that place. One that does not fit makes the whole no JSON value, whatever is around it.
 func (p place) hold(s string) string {
+	if p == unplaced {
+		return s
+	}
 	switch value, fits := jsonOf(s); {
 	case p == inString:
 		s = quoted(s)
 		return s[1 : len(s)-1]
-	case p == asValue && fits:
+	case fits:
 		return value
-	case p == asValue:
-		return "\x00"
 	}
-	return s
+	return "\x00"
 }
 
 // isTemplate reports whether the text is a JSON value around its placeholders. It notes their places then.

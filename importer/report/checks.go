@@ -1,7 +1,6 @@
 package report
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -188,17 +187,18 @@ const Annotations = "github"
 // maxAnnotations is how many are printed: GitHub shows ten of a step.
 const maxAnnotations = 100
 
+func (f *Files) problemsExt() string { return strings.ToLower(filepath.Ext(f.Problems)) }
+
+func (f *Files) knowsProblems() bool {
+	return f.Problems == "" || f.Problems == Annotations || slices.Contains([]string{".csv", ".jsonl"}, f.problemsExt())
+}
+
 // openProblems opens the file of problems, if one is wanted.
 func (r *Run) openProblems() {
-	switch path := r.files.Problems; strings.ToLower(filepath.Ext(path)) {
-	case ".csv":
-		r.problems = r.create("", path)
-		beginLines[Problem](r, r.problems)
-	case ".jsonl":
-		r.problems = r.create("", path)
-	default:
-		if r.err == nil && path != "" && path != Annotations {
-			r.err = errors.New("the name of the file of --problems ends neither with .csv nor with .jsonl, and is not github")
+	if ext := r.files.problemsExt(); ext != "" {
+		r.problems = r.create("", r.files.Problems)
+		if ext == ".csv" {
+			beginLines[Problem](r, r.problems)
 		}
 	}
 }

@@ -99,9 +99,14 @@ const (
 	mostOld  = 200_000 // rows that are compared; further ones count as new
 )
 
-// ReadBefore finds that run among the folders in parents; nil where none is at hand, or its rejects are gone.
-func ReadBefore(parents []string, like *Summary) *Before {
-	runs := slices.DeleteFunc(Newest(parents, mostRuns), func(s *Summary) bool {
+// ReadBefore finds that run: in the run's own folder, beside it or in RunsFolder. It is nil where none is at hand, or its
+// rejects are gone.
+func ReadBefore(own string, like *Summary) *Before {
+	all := Newest([]string{RunsFolder, filepath.Dir(filepath.Clean(own))}, mostRuns)
+	if s, err := Read(filepath.Join(own, summaryFile)); err == nil {
+		all = append(all, s)
+	}
+	runs := slices.DeleteFunc(all, func(s *Summary) bool {
 		finished := s.Outcome == "complete" || s.Outcome == "attention"
 		same := s.Mapping.Path == like.Mapping.Path || s.Mapping.SHA256 == like.Mapping.SHA256
 		return !finished || s.DryRun || !same || s.Command != like.Command || s.Target != like.Target ||

@@ -37,7 +37,7 @@ func TestRejectsAreKnownAgain(t *testing.T) {
 		s.RunID, s.Outcome = "0a1b2c3d", "attention"
 		must.Do(t, r.Finish(s))
 		like := *s
-		b := ReadBefore([]string{filepath.Dir(dir)}, &like)
+		b := ReadBefore(dir, &like)
 		for what, change := range map[string]func(*Reject){
 			"": func(*Reject) {}, "line": func(rej *Reject) { rej.Line = 3 }, "key": func(rej *Reject) { rej.Key = "K" },
 			"namespace": func(rej *Reject) { rej.Namespace = "" }, "outcome": func(rej *Reject) { rej.Outcome = "invalid" },
@@ -56,7 +56,7 @@ func TestRejectsAreKnownAgain(t *testing.T) {
 			t.Error(name, "a row without a key is not known again")
 		}
 		like.Command = "another"
-		if ReadBefore([]string{filepath.Dir(dir)}, &like) != nil {
+		if ReadBefore(filepath.Join(filepath.Dir(dir), "next"), &like) != nil {
 			t.Error(name, "the run of another command counts")
 		}
 		if !Holds(firstRejects(r), func(namespace, key string) bool { return namespace == "dealers" && key == row.Key }) ||
@@ -65,7 +65,7 @@ func TestRejectsAreKnownAgain(t *testing.T) {
 		}
 		must.Do(t, os.Remove(firstRejects(r)))
 		like.Command = s.Command
-		if ReadBefore([]string{filepath.Dir(dir)}, &like) != nil {
+		if ReadBefore(filepath.Join(filepath.Dir(dir), "next"), &like) != nil {
 			t.Error(name, "rejects that are gone count")
 		}
 	}

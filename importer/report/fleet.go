@@ -31,7 +31,7 @@ func leftBy(w *checkpoint.Member) (s *Summary, err error) {
 }
 
 // Fleet is the summary of a fleet, as if it had been one run: rows of each shard by its newest worker, requests of
-// all. Of those that were killed, it lacks the requests of their last seconds; percentiles are those of the slowest
+// all. Of those that were killed, it has the rows alone; percentiles are those of the slowest
 // worker. It has no timeline. An error says what cannot be read of what a worker left.
 func Fleet(name string, shards int, members []checkpoint.Member) (*Summary, error) {
 	all := &Summary{RunID: name, Fleet: name, Requests: Requests{ByStatus: map[string]int{}}, InService: &InService{}}
@@ -117,7 +117,7 @@ func (s *Summary) addRows(w *Summary) {
 		each(s.Inputs, func(in *Input) { in.Rows = 0 })
 	}
 	s.Checkpoint.Leads = min(s.Checkpoint.Leads, w.Checkpoint.Leads)
-	for i, in := range w.Inputs {
+	for i, in := range w.Inputs[:min(len(w.Inputs), len(s.Inputs))] {
 		s.Inputs[i].Rows += in.Rows
 		s.Inputs[i].SHA256 = cmp.Or(s.Inputs[i].SHA256, in.SHA256) // that of a worker that has read all
 	}

@@ -95,8 +95,8 @@ func (s *Summary) afterwards(todo *steps) {
 	}
 	todo.add(!s.halted() && unsent > 0, fmt.Sprintf("Run the same command again for the %s that did not get through.",
 		english.Plural(unsent, "row", "")))
-	todo.add(s.Pulled > 0 && len(s.paths("pull")) > 0, "Load "+strings.Join(s.paths("pull"), "")+" ("+english.Plural(s.Pulled, "lead", "")+
-		") into the CRM.")
+	todo.add(s.Pulled > 0 && len(s.paths("pull")) > 0, fmt.Sprintf("Load %s (%s) into the CRM.",
+		strings.Join(s.paths("pull"), ""), english.Plural(s.Pulled, "lead", "")))
 	todo.add(s.Wordless > 0, "Name words of the CRM for the statuses that the notes name, in the mapping's "+
 		`lead.status.pull, or "" to leave these leads out of the pull file.`)
 	todo.add(len(s.changed()) > 0, "Run the command again when nothing writes to the input any more: this run may "+

@@ -101,7 +101,7 @@ func TestWhatStandsAroundASheetIsPassedOver(t *testing.T) {
 }
 
 func TestJSONHasNothingAroundItsRows(t *testing.T) {
-	const want = "is JSON, which has no lines before or behind its rows"
+	const want = "is JSON, which has no header, and no lines before or behind its rows"
 	openError(t, write(t, "a.jsonl", "{\"a\": 1}\n"), frame(1, 0, "", ""), want)
 }
 

@@ -162,9 +162,9 @@ func (f *File) openText(o Options) (err error) {
 		f.reader = framed(table, o.Frame, f)
 		return err
 	}
-	if o.Frame != (Frame{}) || o.Backslash {
-		return rows.Refuse("is JSON, which has no lines before or behind its rows",
-			"take skip_rows, skip_footer, footer, comment and escape out of source in the mapping")
+	if o.Frame != (Frame{}) || o.Backslash || o.NoHeader {
+		return rows.Refuse("is JSON, which has no header, and no lines before or behind its rows",
+			"take header, skip_rows, skip_footer, footer, comment and escape out of source in the mapping")
 	}
 	f.reader, err = jsonrows.Open(f.window, o, &f.info.Found)
 	return err

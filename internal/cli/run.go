@@ -122,12 +122,14 @@ func (p *program) watch(c *cli.Context, in *inputs.Files, o *importer.Options, l
 		v.rows = (in.Count(o.Limit) + parts - 1) / parts
 	}
 	var progress *report.Progress
-	o.Live = func(s *report.Summary) {
-		if s.Total = v.rows; live != nil {
-			live.Show(s)
-		}
-		if progress != nil {
-			progress.Update(s)
+	if shows || live != nil {
+		o.Live = func(s *report.Summary) {
+			if s.Total = v.rows; live != nil {
+				live.Show(s)
+			}
+			if progress != nil {
+				progress.Update(s)
+			}
 		}
 	}
 	o.Begin = v.begin

@@ -153,7 +153,7 @@ lead:
 
 // helps puts into all what the help of a command and of those below it says.
 func (w *world) helps(all map[string]string, prefix ...string) {
-	help := w.must(0, append(slices.Clone(prefix), "--help")...)
+	help := w.must(0, append(slices.Clone(prefix), "--help", "--all")...)
 	all[strings.Join(prefix, " ")] = help
 	_, list, _ := strings.Cut(help, "\nCOMMANDS:\n")
 	list, _, _ = strings.Cut(list, "\n\n")

@@ -97,7 +97,7 @@ func (v *visitor) get(address string) string {
 func (v *visitor) leadOf(name string) string {
 	v.t.Helper()
 	text := v.get("?" + url.Values{"q": {name}}.Encode())
-	found := regexp.MustCompile(`<bdi>`+name+`</bdi></a><br><small><span class="nowrap"><code class="pick">([^<]+)</code>`).FindAllStringSubmatch(text, -1)
+	found := regexp.MustCompile(`<bdi>`+name+`</bdi><br><small><span class="nowrap"><code class="pick">([^<]+)</code>`).FindAllStringSubmatch(text, -1)
 	switch len(found) {
 	case 0:
 		return ""

@@ -79,7 +79,7 @@ func (m *machine) setting(name, value string) {
 	if !strings.HasPrefix(name, "LEADFERRY_") {
 		return
 	}
-	help, err := exec.Command(binary(), "help", "sync").Output()
+	help, err := exec.Command(binary(), "help", "sync", "--all").Output()
 	connection, _ := exec.Command(binary(), "help", "connection").Output()
 	if err != nil || !strings.Contains(string(help)+string(connection), "$"+name) {
 		m.t.Errorf("no flag of sync takes %s", name)

@@ -113,7 +113,9 @@ type sharedTexts struct {
 // read reads the part with the texts.
 func (t *sharedTexts) read(part io.Reader) error {
 	in := newElements(part)
-	if _, _, err := in.next(); err != nil {
+	if _, _, err := in.next(); err == io.EOF { // some writers leave the part empty
+		return nil
+	} else if err != nil {
 		return err
 	}
 	return in.each(func(start xml.StartElement) error {

@@ -72,13 +72,20 @@ func (ls lists) close() {
 // target, and is how leads move with a service that changes its address.
 func (d *Command) takeOver(db ledger.Ledger, all lists, lenient bool) error {
 	before := db.Info()
+	lineage, err := checkpoint.LineageOf(d.C.Context, db)
+	if err != nil {
+		return err
+	}
 	var ls lists
 	leads := checkpoint.Leads{Lenient: lenient}
 	for _, l := range all {
 		w := l.witness()
-		switch other := w.Ledger != "" && w.Target.Canonical() != before.Target.Canonical(); {
-		case other && lenient: // they are in the same folders
-			d.printf("passed over %s: its run had another target\n", l.path)
+		is := func(a checkpoint.Ancestor) bool { return a.ID == w.Ledger }
+		strange := len(lineage.Ancestors) > 0 && !slices.ContainsFunc(lineage.Ancestors, is)
+		switch other := w.Target.Canonical() != before.Target.Canonical(); {
+		case w.Ledger == "":
+		case lenient && (other || strange): // they are in the same folders
+			d.printf("passed over %s: its run had another target or checkpoint\n", l.path)
 			continue
 		case other:
 			return exit.Usage(fmt.Sprintf("%s: is of a run to another target, trunk %s at %s; nothing was taken over",

@@ -256,8 +256,8 @@ func (d *Command) keys(args []string) (keys []string, err error) {
 	}
 	for _, a := range args {
 		key := rowkey.Trim(a)
-		if key == "" {
-			return nil, exit.Usage("a key is empty", "is a variable not set?")
+		if key == "" || a == "-" {
+			return nil, exit.Usage("a key is missing", "is a variable not set? Keys are arguments; xargs makes them of a list")
 		}
 		keys = append(keys, rowkey.Effective(d.C.String("namespace"), key))
 	}

@@ -112,10 +112,10 @@ func (r *row) flag() cli.Flag {
 
 // forms are the kinds of values, in words and as an expression.
 var forms = map[string][2]string{
-	"count": {"a whole number, 0 or more", `\d{1,9}`},
-	"slots": {"a whole number from 1 to 1024", `[1-9]\d{0,2}|10[01]\d|102[0-4]`}, // no service wants more from one client
+	"count": {"a whole number, 0 or more", `\d{1,18}`},
+	"slots": {"a whole number from 1 to 1024", `0*[1-9]\d{0,2}|10[01]\d|102[0-4]`}, // no service wants more from one client
 	"rate":  {"a number, 0 or more", `\d{1,9}(\.\d*)?|\.\d+`},
-	"share": {"a number or a percentage, such as 100, 5% or 0", `\d{1,9}|(\d\d?|100)%`},
+	"share": {"a number or a percentage, such as 100, 5% or 0", `\d{1,18}|(\d\d?|100)%`},
 	"codes": {
 		"HTTP statuses from 400 to 599, such as 500,502, or none",
 		`\s*([45]\d\d|none)\s*(,\s*([45]\d\d|none)\s*)*`,
