@@ -302,7 +302,6 @@ func TestFirstSignalEndsEveryWait(t *testing.T) {
 		{"list of resolve", []string{"checkpoint", "resolve", "-"}},
 		{"list of adopt", []string{"checkpoint", "adopt", "-"}},
 		{"list from a FIFO", []string{"checkpoint", "resolve", "fifo"}},
-		{"keys of forget", []string{"checkpoint", "forget", "-"}},
 		{"lock", words("import -m leads.yaml leads.csv --wait 1h")},
 		{"lock of a command", words("checkpoint resolve --none-created --yes --wait 1h")},
 		{"password", words("login --email someone@example.com --new-client")},
