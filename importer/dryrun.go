@@ -107,12 +107,12 @@ func (d *dryRun) plan(it *item, step *Step) *Stop {
 	if !d.options.CreateAlikes {
 		fold = rowkey.Fold(fold)
 	}
-	deed := planned
+	ofKey := planned
 	if planned == Update { // each row may change its lead
-		deed = Nothing
+		ofKey = Nothing
 		d.changes++
 	}
-	d.repeats.Add(it.rec.Key, fold, uint8(deed), spotOf(it))
+	d.repeats.Add(it.rec.Key, fold, uint8(ofKey), spotOf(it))
 	if planned == Create {
 		to := report.Assignment{OrganizationID: it.rec.Organization}
 		if to.OrganizationID == "" {
@@ -277,7 +277,7 @@ func (d *dryRun) again(rule, text string, a *findings.Again) (list []report.Prob
 // projected is what a run would send: a create for each new key, an update for each link. A mapping with external_id
 // requires it in every row, so all creates ask for a link, or none.
 func (d *dryRun) projected() report.Projected {
-	would := d.repeated.Would
+	would := d.repeated.Planned
 	p := report.Projected{Create: would[Create], Update: would[Link] + d.changes}
 	if d.links {
 		p.Update += p.Create

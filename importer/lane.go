@@ -74,8 +74,8 @@ func newLanes(places int) lanes {
 	return lanes{byName: map[leadName]*lane{}, most: n}
 }
 
-// find is the lane in which a row with these names waits: one under way before one that has ended, that of late rows
-// before either. It is that of late rows, too, if several lanes are under way.
+// find is the lane where a row with these names has to wait, if there is any: a lane under way rather than one that has
+// ended. A row with a name of a late row, or of two lanes under way, waits with the late rows.
 func (s *lanes) find(names []leadName) (l *lane) {
 	for _, n := range names {
 		switch other := s.byName[n]; {

@@ -130,24 +130,24 @@ type Repeats struct {
 }
 
 // sighting is a row. Its hash has three parts: the hash of the folded key, which look-alikes share; a short hash of the
-// key itself, 0 if the key is its own fold; and what the row would do, of which one row of a key is enough.
+// key itself, 0 if the key is its own fold; and what is planned for the row.
 type sighting struct {
 	hash         uint64
 	number, line uint32 // counted over all inputs, and in its own
 }
 
-const ownBits, deedBits = 16, 2
+const ownBits, planBits = 16, 2
 
-func (s sighting) fold() uint64 { return s.hash >> (ownBits + deedBits) }
-func (s sighting) own() uint64  { return s.hash >> deedBits & (1<<ownBits - 1) }
-func (s sighting) deed() uint64 { return s.hash & (1<<deedBits - 1) }
+func (s sighting) fold() uint64    { return s.hash >> (ownBits + planBits) }
+func (s sighting) own() uint64     { return s.hash >> planBits & (1<<ownBits - 1) }
+func (s sighting) planned() uint64 { return s.hash & (1<<planBits - 1) }
 
 // NewRepeats has no rows.
 func NewRepeats() *Repeats { return &Repeats{seed: maphash.MakeSeed()} }
 
-// Add takes a row and its key. Keys with the same fold look alike. Inputs come one after another. deed, from 1 to 3, is
-// what the row would do, of which one row of a key is enough; 0: nothing.
-func (r *Repeats) Add(key, fold string, deed uint8, at Spot) {
+// Add takes a row and its key. Keys with the same fold look alike. Inputs come one after another. planned, from 1 to 3,
+// is what the row would do if it is the first of its key to do anything; 0: nothing.
+func (r *Repeats) Add(key, fold string, planned uint8, at Spot) {
 	for len(r.begin) <= at.Input {
 		r.begin = append(r.begin, r.last)
 	}
@@ -157,7 +157,7 @@ func (r *Repeats) Add(key, fold string, deed uint8, at Spot) {
 		own = 1 + maphash.String(r.seed, key)%(1<<ownBits-1)
 	}
 	part := &r.parts[hash>>56]
-	*part = append(*part, sighting{(hash<<ownBits|own)<<deedBits | uint64(deed), r.last, uint32(at.Line)})
+	*part = append(*part, sighting{(hash<<ownBits|own)<<planBits | uint64(planned), r.last, uint32(at.Line)})
 }
 
 // spot is the place of a row.
@@ -171,9 +171,9 @@ type Repeat struct{ At, First Spot }
 
 // Repeated is what Repeats has found.
 type Repeated struct {
-	Same  Again              // rows that repeat an earlier key
-	Alike Again              // rows whose key looks like that of an earlier row
-	Would [1 << deedBits]int // keys by what their rows would do; keys that look alike count as one
+	Same    Again              // rows that repeat an earlier key
+	Alike   Again              // rows whose key looks like that of an earlier row
+	Planned [1 << planBits]int // keys by what the first of their rows would do; keys that look alike count as one
 }
 
 // Again counts rows and keeps the first ones, in file order.
@@ -200,8 +200,8 @@ func (r *Repeats) Found(most int) (f Repeated) {
 			default:
 				f.Alike.add(Repeat{r.spot(s), r.spot(origin)}, most)
 			}
-			if s.deed() != 0 && !done {
-				f.Would[s.deed()]++
+			if s.planned() != 0 && !done {
+				f.Planned[s.planned()]++
 				done = true
 			}
 		}

@@ -34,8 +34,8 @@ func TestRepeatsAgreeWithAMap(t *testing.T) {
 			firsts[key] = i + 2
 		}
 		got := r.Found(3)
-		if got.Same.Rows != rows || got.Would[create] != len(firsts) {
-			t.Fatalf("%d repeated rows, %d creates, want %d and %d", got.Same.Rows, got.Would[create], rows, len(firsts))
+		if got.Same.Rows != rows || got.Planned[create] != len(firsts) {
+			t.Fatalf("%d repeated rows, %d creates, want %d and %d", got.Same.Rows, got.Planned[create], rows, len(firsts))
 		}
 		if diff := cmp.Diff(want, got.Same.First); diff != "" {
 			t.Fatal(diff)
@@ -52,9 +52,9 @@ func TestLookAlikesAreToldFromRepeats(t *testing.T) {
 	}
 	got := r.Found(3)
 	want := Repeated{
-		Same:  Again{2, []Repeat{{At: Spot{Line: 6, Number: 5}, First: Spot{Line: 3, Number: 2}}, {At: Spot{Line: 9, Number: 8}, First: Spot{Line: 2, Number: 1}}}},
-		Alike: Again{3, []Repeat{{At: Spot{Line: 4, Number: 3}, First: Spot{Line: 3, Number: 2}}, {At: Spot{Line: 5, Number: 4}, First: Spot{Line: 2, Number: 1}}, {At: Spot{Line: 7, Number: 6}, First: Spot{Line: 3, Number: 2}}}},
-		Would: [4]int{create: 3},
+		Same:    Again{2, []Repeat{{At: Spot{Line: 6, Number: 5}, First: Spot{Line: 3, Number: 2}}, {At: Spot{Line: 9, Number: 8}, First: Spot{Line: 2, Number: 1}}}},
+		Alike:   Again{3, []Repeat{{At: Spot{Line: 4, Number: 3}, First: Spot{Line: 3, Number: 2}}, {At: Spot{Line: 5, Number: 4}, First: Spot{Line: 2, Number: 1}}, {At: Spot{Line: 7, Number: 6}, First: Spot{Line: 3, Number: 2}}}},
+		Planned: [4]int{create: 3},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -82,7 +82,7 @@ func TestManyRepeats(t *testing.T) {
 	for i := range rows {
 		r.Add(string(rune(i%0xd000)), string(rune(i%0xd000)), 0, Spot{Line: i + 1, Number: i + 1})
 	}
-	if got := r.Found(1); got.Same.Rows != rows-0xd000 || got.Would[create] != 0 {
+	if got := r.Found(1); got.Same.Rows != rows-0xd000 || got.Planned[create] != 0 {
 		t.Errorf("%v repeated rows, want %d", got, rows-0xd000)
 	}
 }

@@ -187,17 +187,11 @@ const Annotations = "github"
 // maxAnnotations is how many are printed: GitHub shows ten of a step.
 const maxAnnotations = 100
 
-func (f *Files) problemsExt() string { return strings.ToLower(filepath.Ext(f.Problems)) }
-
-func (f *Files) knowsProblems() bool {
-	return f.Problems == "" || f.Problems == Annotations || slices.Contains([]string{".csv", ".jsonl"}, f.problemsExt())
-}
-
-// openProblems opens the file of problems, if one is wanted.
+// openProblems opens the file of problems, if one is wanted. Its name ends with .csv, or it is JSONL.
 func (r *Run) openProblems() {
-	if ext := r.files.problemsExt(); ext != "" {
-		r.problems = r.create("", r.files.Problems)
-		if ext == ".csv" {
+	if path := r.files.Problems; path != Annotations {
+		r.problems = r.create("", path)
+		if strings.EqualFold(filepath.Ext(path), ".csv") {
 			beginLines[Problem](r, r.problems)
 		}
 	}

@@ -267,12 +267,3 @@ func TestAnnotationsAreBounded(t *testing.T) {
 	got := told(t, Annotations, &Summary{}, batch)
 	same(t, maxAnnotations, strings.Count(got, "\n"))
 }
-
-func TestProblemsNeedAKnownEnding(t *testing.T) {
-	dir := t.TempDir()
-	for path, ok := range map[string]bool{"": true, "github": true, dir + "/b.CSV": true, dir + "/x.jsonl": true, "x.xml": false, "x.json": false, "x": false, "-": false} {
-		if _, err := OpenRun(Files{Problems: path}); (err == nil) != ok {
-			t.Errorf("%q: %v", path, err)
-		}
-	}
-}

@@ -31,8 +31,8 @@ func leftBy(w *checkpoint.Member) (s *Summary, err error) {
 }
 
 // Fleet is the summary of a fleet, as if it had been one run: rows of each shard by its newest worker, requests of
-// all. Of those that were killed, it has the rows alone; percentiles are those of the slowest
-// worker. It has no timeline. An error says what cannot be read of what a worker left.
+// all. Of those that were killed, it has the rows alone; percentiles are those of the slowest worker. It has no
+// timeline. An error says what cannot be read of what a worker left.
 func Fleet(name string, shards int, members []checkpoint.Member) (*Summary, error) {
 	all := &Summary{RunID: name, Fleet: name, Requests: Requests{ByStatus: map[string]int{}}, InService: &InService{}}
 	organizations, moves := map[Organization]int{}, map[Transition]int{}

@@ -81,9 +81,6 @@ func OpenRun(f Files) (*Run, error) {
 	if f.Summary == "-" {
 		f.Summary = None
 	}
-	if !f.knowsProblems() {
-		return nil, errors.New("the name of the file of --problems ends neither with .csv nor with .jsonl, and is not github")
-	}
 	f.Results, f.Summary = f.path(f.Results, resultsFile), f.path(f.Summary, summaryFile)
 	r := &Run{files: f}
 	if f.Dir != "" {

@@ -69,6 +69,7 @@ func TestCommandLinesThatAreRefused(t *testing.T) {
 		"import f.csv --checkpoint=":       "--checkpoint" + unset,
 		"checkpoint export --state=":       "--state" + unset,
 		"import --limit 1.5":               "--limit takes a whole number, 0 or more\nhint: see leadferry import --help",
+		"import --problems x.txt":          "--problems takes a file that ends with .csv or .jsonl, or github\nhint: see leadferry import --help",
 		"import --yes=maybe":               "--yes takes no value\nhint: ",
 		"import --timeout 90":              "--timeout takes a duration, such as 90s or 10m\nhint: ",
 		"import --rate fast":               "--rate takes a number, 0 or more\nhint: ",

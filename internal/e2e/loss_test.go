@@ -283,7 +283,7 @@ func TestResultsOfAnotherTarget(t *testing.T) {
 	must.Do(t, os.Rename(found[0], path))
 	w.lose(path, "L00030")
 	out := w.must(0, "checkpoint repair", path, "new.db", "--results", "runs/a-try/results.csv", "runs/own/results.csv")
-	contains(t, out, "passed over runs/a-try/results.csv: its run had another target")
+	contains(t, out, "skipped runs/a-try/results.csv: its run had another target")
 	contains(t, out, "incomplete")
 	w.must(5, append(all, "--checkpoint", "new.db", "--out", "none")...)
 	w.holds(40)

@@ -85,7 +85,7 @@ func (d *Command) takeOver(db ledger.Ledger, all lists, lenient bool) error {
 		switch other := w.Target.Canonical() != before.Target.Canonical(); {
 		case w.Ledger == "":
 		case lenient && (other || strange): // they are in the same folders
-			d.printf("passed over %s: its run had another target or checkpoint\n", l.path)
+			d.printf("skipped %s: its run had another target or checkpoint\n", l.path)
 			continue
 		case other:
 			return exit.Usage(fmt.Sprintf("%s: is of a run to another target, trunk %s at %s; nothing was taken over",

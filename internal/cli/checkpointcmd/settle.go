@@ -62,8 +62,8 @@ func (d *Command) resolve() error {
 		}
 		if err == nil {
 			undecided := all - len(decisions)
-			d.tellIf(undecided > 0, "%d without a decision, passed over: an empty lead_id decides nothing", undecided)
-			d.tellIf(read.passed > 0, "%d not in doubt, passed over: their leadferry_lead_id was not used", read.passed)
+			d.tellIf(undecided > 0, "%d without a decision, skipped: an empty lead_id decides nothing", undecided)
+			d.tellIf(read.passed > 0, "%d not in doubt, skipped: their leadferry_lead_id was not used", read.passed)
 		}
 		return err
 	})

@@ -120,7 +120,8 @@ var forms = map[string][2]string{
 		"HTTP statuses from 400 to 599, such as 500,502, or none",
 		`\s*([45]\d\d|none)\s*(,\s*([45]\d\d|none)\s*)*`,
 	},
-	"sign": {"one character, or tab", `tab|\\t|.`},
+	"sign":     {"one character, or tab", `tab|\\t|.`},
+	"problems": {"a file that ends with .csv or .jsonl, or github", `(?i:.+\.(csv|jsonl))|github`},
 }
 
 // takes says what the flag takes, and whether a value is that. The value may be a secret.
