@@ -56,7 +56,7 @@ func mustPlan(t *testing.T, plan func(*item) Step, it *item, want string) {
 		got = "link, " + got
 	case Hold:
 		got = "hold, " + got
-	case Update:
+	case Update, Read:
 		names := step.names(func(c change) bool { return c.then == sends })
 		got = strings.NewReplacer("Status", "S", "ExternalID", "X").Replace(strings.Join(append([]string{"send"}, names...), " "))
 	case Nothing:

@@ -95,7 +95,7 @@ func newRun(o Options) *run {
 		r.planFor = r.forImport
 	}
 	if o.Files.Pull != "" {
-		r.pulls = newPulls(o.Mapping, &r.conflicts)
+		r.pulls = newPulls(o.Mapping)
 	}
 	r.retrier = &delivery.Retrier{
 		Breaker: delivery.NewBreaker(o.MaxWait, o.Concurrency, o.Rate), Retries: o.Retries,
