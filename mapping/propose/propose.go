@@ -93,22 +93,18 @@ type draft struct {
 	Status       *statusChoice // nil: no column is one
 	Key          keyChoice
 	Fields       []field // the keys of the content that are written out
-
-	parts map[part]*column
 }
 
 // newDraft decides from the surest to the least sure: a column that plays one part is not looked at for the next.
 func newDraft(in Input) *draft {
-	d := &draft{In: in, Headless: in.NoHeader, parts: map[part]*column{}}
+	d := &draft{In: in, Headless: in.NoHeader}
 	d.read()
 	d.Origin = cmp.Or(strings.Join(fileWords(in.File), " "), nowhere)
-	if d.Status = d.chooseStatus(); d.Status != nil && d.Status.Live {
+	if d.Status = d.chooseStatus(); d.Status != nil {
 		d.Status.Column.part = "status"
 	}
-	if d.Organization = d.chooseOrganization(); d.Organization.Live {
-		d.Organization.Column.part = "organization"
-	}
 	d.assignParts()
+	d.Organization = d.chooseOrganization()
 	d.decideContent()
 	d.Key = d.chooseKey()
 	d.decideRest()
@@ -157,7 +153,7 @@ func (d *draft) Source() string { return d.execute("source") }
 func (f field) From() string {
 	var all []string
 	for _, c := range f.columns {
-		all = append(all, c.placeholder())
+		all = append(all, c.Placeholder())
 	}
 	return strings.Join(all, " ")
 }
@@ -205,12 +201,6 @@ func scalar(s string) string {
 
 // quoted writes s in double quotes, which YAML reads as Go does.
 func quoted(s string) string { return strconv.Quote(s) }
-
-// Counts reports whether its cells are 1, 2, 3 … in the order of the rows.
-func (c *column) Counts() bool { return c.profile.counting }
-
-// Value is the column's cell in YAML.
-func (c *column) Value() string { return quoted(c.placeholder()) }
 
 // sayNames lists headers for a sentence, the first few of them.
 func sayNames(headers []string, most int) string { return spelling.List(headers, most, shown) }
