@@ -107,8 +107,8 @@ func (s *search) constant(v *value) {
 	c, _ := v.text.constant()
 	name := bareName(c)
 	if _, found := s.index[name]; found && name != "" {
-		s.warn(v.at, v.path+" is the constant "+texts.Quote(c)+" in every row, which is the name of a column",
-			`write "{`+name+`}" for what the column holds`)
+		s.note(&s.warnings, v.at, `write "{`+name+`}" for what the column holds`,
+			"%s is the constant %s in every row, which is the name of a column", v.path, texts.Quote(c))
 	}
 }
 
@@ -120,12 +120,12 @@ type search struct {
 	mapping, file string
 	columns       Columns
 	index         map[string]int
-	twice         map[string]bool // names of several columns
+	twice         map[string]bool // names of several columns, where no other row may have others
 	used          map[string]bool
 	named         bool                  // the columns are in a hint already
 	parts         map[string][][]string // paths into a column that are used
 	errs          Errors
-	warnings      []Error
+	warnings      Errors
 }
 
 func newSearch(mapping, file string, c Columns) *search {
@@ -134,30 +134,24 @@ func newSearch(mapping, file string, c Columns) *search {
 		twice: map[string]bool{}, used: map[string]bool{}, parts: map[string][][]string{},
 	}
 	for i, name := range c.Names {
-		_, s.twice[name] = s.index[name]
-		s.index[name] = i
+		_, again := s.index[name]
+		s.index[name], s.twice[name] = i, again && !c.Open
 	}
 	return s
 }
 
-// fail takes down an error about a column that the mapping names, unless rows may differ.
-func (s *search) fail(at position, text, hint string) {
-	e := Error{s.mapping, at.line, at.column, text, hint}
-	if !s.columns.Open && len(s.errs) < maxErrors && !slices.Contains(s.errs, e) {
-		s.errs = append(s.errs, e)
-	}
-}
-
-func (s *search) warn(at position, text, hint string) {
-	if len(s.warnings) < maxErrors {
-		s.warnings = append(s.warnings, Error{s.mapping, at.line, at.column, text, hint})
+// note takes down an error, or a warning, about a column that the mapping names.
+func (s *search) note(all *Errors, at position, hint, format string, args ...any) {
+	e := Error{s.mapping, at.line, at.column, fmt.Sprintf(format, args...), hint}
+	if len(*all) < maxErrors && !slices.Contains(*all, e) {
+		*all = append(*all, e)
 	}
 }
 
 // ambiguous refuses a column that is used and whose name another one has, too.
 func (s *search) ambiguous(path, name string, at position) {
-	s.fail(at, fmt.Sprintf("%s: %s has more than one column %s", path, s.file, texts.Quote(name)),
-		"give each column of the file a name of its own")
+	s.note(&s.errs, at, "give each column of the file a name of its own", "%s: %s has more than one column %s", path,
+		s.file, texts.Quote(name))
 }
 
 // find is the index of the cell of a column that the value is made of, or -1.
@@ -180,7 +174,7 @@ func (s *search) find(v *value, name string) int {
 				hint += "; lines above the header, such as sep=; or a title, need source: {skip_rows: 1}"
 			}
 		}
-		s.fail(v.at, fmt.Sprintf("%s: %s has no column %s", v.path, s.file, texts.Quote(name)), hint)
+		s.note(&s.errs, v.at, hint, "%s: %s has no column %s", v.path, s.file, texts.Quote(name))
 		return -1
 	case index >= s.columns.Own:
 		member, inside, _ := strings.Cut(name, ".")
@@ -286,8 +280,8 @@ func (s *search) strangers(r *rest) {
 	}
 	for _, e := range r.except {
 		if !slices.ContainsFunc(s.columns.Names, e.form.MatchString) {
-			s.warn(e.at, "lead.content.*: "+s.file+" has no column "+texts.Quote(e.name)+" that could be left out",
-				spelling.Hint(e.name, s.columns.Names))
+			s.note(&s.warnings, e.at, spelling.Hint(e.name, s.columns.Names),
+				"lead.content.*: %s has no column %s that could be left out", s.file, texts.Quote(e.name))
 		}
 	}
 }
