@@ -29,21 +29,17 @@ func (r *valueReader) addChecks() {
 	last := r.checks[before:]
 	for _, c := range r.constants {
 		if _, broken := through(last, c.text, nil); broken != nil {
-			r.refuseConstant(c, broken.called)
+			hint := ""
+			if broken.rule == ruleStatus {
+				hint = statusHint(c.text)
+			}
+			r.failIn(c.file, c.at, hint, "%s: %s is not %s", c.path, texts.Quote(c.text), broken.called)
 		}
 	}
 	r.checkPull()
 }
 
 const aStatus = "a status of the service"
-
-func (r *valueReader) refuseConstant(c constant, called string) {
-	hint := ""
-	if called == aStatus {
-		hint = statusHint(c.text)
-	}
-	r.failIn(c.file, c.at, hint, "%s: %s is not %s", c.path, texts.Quote(c.text), called)
-}
 
 // checkFixed checks a value that names no column. It comes to the same in every row, so
 // a rule that it breaks is a mistake of the file.

@@ -28,6 +28,7 @@ import (
 
 	"leadferry/internal/spelling"
 	"leadferry/mapping"
+	"leadferry/mapping/texts"
 )
 
 // Input is a sample of a file. Its Source says how the file was read: the format and the columns of its first line
@@ -160,10 +161,7 @@ func (f field) From() string {
 
 // shown is a name for comments and notes: short, and on one line whatever it holds.
 func shown(name string) string {
-	const most = 40
-	if runes := []rune(name); len(runes) > most {
-		name = string(runes[:most-1]) + "…"
-	}
+	name = texts.Shortened(name, 40)
 	if clearForm().MatchString(name) {
 		return "{" + name + "}"
 	}
