@@ -245,20 +245,14 @@ func (r *valueReader) readParts(kind way) func(node) {
 			r.fail(n, "", "%s is more than %d levels deep", n.path, maxLevels)
 			return
 		}
-		add := func(n node) {
-			if v := r.parser.value(n, part); v != nil {
-				ps.values = append(ps.values, v)
-			}
-		}
+		add := func(n node) { ps.values = append(ps.values, r.parser.value(n, part)) }
 		if kind != object {
 			r.list(add)(n)
 			return
 		}
 		r.each(n, func(key, child node) {
-			before := len(ps.values)
-			if add(child); len(ps.values) > before {
-				ps.names = append(ps.names, key.Value)
-			}
+			ps.names = append(ps.names, key.Value)
+			add(child)
 		})
 		if n.Kind == yaml.MappingNode && len(n.Content) == 0 {
 			r.fail(n, `for example object: {make: "{make}"}`, "%s has no members", n.path)

@@ -118,7 +118,8 @@ var proposalText string
 // proposal is parsed when it is first needed: few runs propose anything.
 var proposal = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"plural": english.Plural, "quoted": quoted, "scalar": scalar, "sayNames": sayNames,
+		"plural": english.Plural, "quoted": quoted, "scalar": scalar,
+		"sayNames": func(headers []string, most int) string { return spelling.List(headers, most, shown) },
 		"fileShown": fileShown, "statuses": func() string { return strings.Join(mapping.Statuses(), ", ") },
 		"fewest": func() int { return fewestRows }, "slug": slug,
 		"capital": func(s string) string { return strings.ToUpper(s[:1]) + s[1:] },
@@ -199,9 +200,6 @@ func scalar(s string) string {
 
 // quoted writes s in double quotes, which YAML reads as Go does.
 func quoted(s string) string { return strconv.Quote(s) }
-
-// sayNames lists headers for a sentence, the first few of them.
-func sayNames(headers []string, most int) string { return spelling.List(headers, most, shown) }
 
 // guess begins the remark on what a person has to confirm: validate names such lines.
 const guess = "? "
