@@ -10,7 +10,7 @@ import (
 // Rows of kinds beyond the bound are counted once each, whatever they hold; the first rows of each kind are named.
 func TestKindsAreBounded(t *testing.T) {
 	const most = 10
-	k := NewKinds(most)
+	k := NewKinds(most, func(at Spot) report.Place { return report.Place{Line: at.Line} })
 	for i := range 3 * most {
 		row := Spot{Line: i + 2, Number: i + 1}
 		for j := range 3 {
@@ -18,7 +18,7 @@ func TestKindsAreBounded(t *testing.T) {
 			k.Add(row, Kind{Rule: "format", Column: strconv.Itoa(3*i + j)}, "")
 		}
 	}
-	list := k.List(func(at Spot) report.Place { return report.Place{Line: at.Line} })
+	list := k.List()
 	if len(list) != most+1 || list[1].Rows != 1 || list[1].Examples[0].Line != 2 || list[most].Examples[0].Line != 5 {
 		t.Errorf("%d kinds: %+v", len(list), list)
 	}
