@@ -80,12 +80,8 @@ func (r *run) progress() {
 	}
 }
 
-// Bounds of what is counted apart, so that memory does not grow with the input.
-const (
-	maxReasons       = 1000
-	maxOrganizations = 10000
-	maxDoubts        = 200
-)
+// maxOrganizations is how many are counted apart, so that memory does not grow with the input.
+const maxOrganizations = 10000
 
 // tally counts a run. Only the engine, under its lock, writes it.
 type tally struct {
@@ -115,7 +111,7 @@ type tally struct {
 
 func newTally(inputs int, l Limits, first int, place func(findings.Spot) report.Place) *tally {
 	return &tally{
-		place: place, limits: l, first: first, rows: make([]int, inputs), reasons: findings.NewKinds(maxReasons, place),
+		place: place, limits: l, first: first, rows: make([]int, inputs), reasons: findings.NewKinds(place),
 		organizations: map[report.Organization]int{}, moves: map[report.Transition]int{},
 	}
 }
@@ -183,7 +179,7 @@ func (t *tally) doubt(it *item) {
 		t.held++
 	}
 	it.remarks[answeredDoubt] = it.row.Answered
-	if e := &it.entry; len(t.doubts) < maxDoubts {
+	if e := &it.entry; len(t.doubts) < report.MostDoubts {
 		at := t.place(spotOf(it))
 		t.doubts = append(t.doubts, report.Doubt{
 			Place: at, SentAt: e.Updated, OrganizationID: AskedFor(e), Reason: Explain(e), RequestID: e.RequestID,

@@ -45,7 +45,7 @@ type dryRun struct {
 func newDryRun(o *Options, in *intake) *dryRun {
 	return &dryRun{
 		options: o, intake: in, assigned: map[report.Assignment]int{}, repeats: findings.NewRepeats(),
-		problems: findings.NewKinds(maxKinds, in.place), words: findings.NewKinds(maxKinds, in.place),
+		problems: findings.NewKinds(in.place), words: findings.NewKinds(in.place),
 	}
 }
 
@@ -220,7 +220,7 @@ func (d *dryRun) found() *report.Checks {
 
 // findRepeats finds the keys of several rows, after the last row.
 func (d *dryRun) findRepeats() {
-	most := mostNamed
+	most := report.MostExamples
 	if d.options.Strict && d.options.Files.Problems != "" {
 		most = 10_000
 	}
@@ -245,11 +245,9 @@ func (d *dryRun) notes() (n report.Texts) {
 	return n
 }
 
-const mostNamed = 3 // rows in an example
-
 func (d *dryRun) examples(a *findings.Again) string {
 	var list []string
-	for _, r := range a.First[:min(len(a.First), mostNamed)] {
+	for _, r := range a.First[:min(len(a.First), report.MostExamples)] {
 		list = append(list, fmt.Sprintf("%s (first at %s)", d.intake.place(r.At), d.intake.place(r.First)))
 	}
 	return "For example " + strings.Join(list, ", ") + "."
@@ -280,8 +278,7 @@ func (d *dryRun) projected() report.Projected {
 	return p
 }
 
-// Problems and texts, and destinations, that are counted apart.
-const maxKinds, maxAssigned = 1000, 200
+const maxAssigned = 200 // destinations that are counted apart
 
 var numbers = spelling.Form(`[0-9]+`)
 

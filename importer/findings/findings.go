@@ -11,9 +11,6 @@ import (
 	"leadferry/importer/report"
 )
 
-// firstRows is how many rows of a kind are named.
-const firstRows = 3
-
 // Spot is where a row is. A line may have several rows of a JSON array.
 type Spot struct {
 	Input, Line int
@@ -44,9 +41,9 @@ type kind struct {
 	first, last Spot
 }
 
-// NewKinds counts at most so many kinds apart. place names the place of a row.
-func NewKinds(most int, place func(Spot) report.Place) *Kinds {
-	return &Kinds{most: most, place: place, known: map[Kind]*kind{}}
+// NewKinds counts 1,000 kinds apart. place names the place of a row.
+func NewKinds(place func(Spot) report.Place) *Kinds {
+	return &Kinds{most: 1000, place: place, known: map[Kind]*kind{}}
 }
 
 // Add counts a row; adding it again to the same kind changes nothing. text is shown for the kind if it is the first of
@@ -68,7 +65,7 @@ func (k *Kinds) Add(at Spot, of Kind, text string) {
 	if one.Rows++; one.Rows == 2 && one.Error != of.Text {
 		one.Error = "for example: " + one.Error
 	}
-	if one.last = at; len(one.Examples) < firstRows {
+	if one.last = at; len(one.Examples) < report.MostExamples {
 		one.Examples = append(one.Examples, k.place(at))
 	}
 }

@@ -68,7 +68,7 @@ func Fleet(name string, shards int, members []checkpoint.Member) (*Summary, erro
 	slices.SortFunc(all.InDoubt, func(a, b Doubt) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})
-	all.InDoubt = all.InDoubt[:min(len(all.InDoubt), mostDoubts)]
+	all.InDoubt = all.InDoubt[:min(len(all.InDoubt), MostDoubts)]
 	if all.DurationS = max(all.FinishedAt.Sub(all.StartedAt).Seconds(), 0); all.DurationS > 0 {
 		all.ThroughputRowsPerS = float64(all.Rows.Read) / all.DurationS
 	}
@@ -76,11 +76,8 @@ func Fleet(name string, shards int, members []checkpoint.Member) (*Summary, erro
 	return all, nil
 }
 
-// Bounds of lists in a summary.
-const (
-	mostDoubts   = 200
-	mostExamples = 3
-)
+// MostDoubts and MostExamples bound lists of rows in a summary: those in doubt, and the first ones of a kind.
+const MostDoubts, MostExamples = 200, 3
 
 // addWork adds what a worker sent, and what all workers have in common.
 func (s *Summary) addWork(w *Summary) {
@@ -125,7 +122,7 @@ func (s *Summary) addRows(w *Summary) {
 		}
 		one := &s.Errors[i]
 		one.Rows, one.Examples = one.Rows+e.Rows, append(one.Examples, e.Examples...)
-		one.Examples = one.Examples[:min(len(one.Examples), mostExamples)]
+		one.Examples = one.Examples[:min(len(one.Examples), MostExamples)]
 	}
 }
 
