@@ -43,7 +43,7 @@ type item struct {
 	digest checkpoint.Digest          // see digester
 	sums   []checkpoint.ContentDigest // see digester
 	late   bool                       // it was put off, or drawn: it was counted as read
-	again  bool                       // it was decided once more, or put off until others have settled it: no third time
+	again  bool                       // it was decided once more, or put off for others to settle it: no third time
 
 	by      checkpoint.Match    // how its entry was found
 	alike   checkpoint.Likeness // if no lead was found: a key that looks like the row's
