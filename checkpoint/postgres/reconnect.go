@@ -115,7 +115,9 @@ func (s *Store) meetAgain(ctx context.Context, err error) (last bool, _ error) {
 	if s.troubled.IsZero() {
 		s.troubled = time.Now()
 	}
-	last = time.Now().After(s.until())
+	if last = time.Now().After(s.until()); last && server.IsPassing(err) { // nothing was done
+		return last, s.giveUp(err)
+	}
 	for {
 		met := s.meet(ctx)
 		if met == nil {
