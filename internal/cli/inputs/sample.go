@@ -111,20 +111,46 @@ func (from reading) titles(o source.Options, usual *sample) (lines int, err erro
 // cutFooter leaves out the last rows of a sample if they hold little and one begins with a word for totals: those from
 // it on, and before it those that do not fit.
 func (from reading) cutFooter(o source.Options, s *sample) *sample {
-	first := slices.IndexFunc(s.thin, func(l thinRow) bool { return l.named })
-	if first < 0 || !s.Complete {
+	begin, thin, joins := "", 0, false
+	for _, row := range slices.Backward(s.last) {
+		bad := row.Problem != nil
+		first, filled := firstCell(&row)
+		word := propose.FooterWord(first)
+		if columns := len(s.Columns); !bad && filled*4 > columns && (word == "" || filled*2 > columns) {
+			break // it holds what a lead does
+		}
+		thin++
+		if joins = word != "" || joins && bad; joins {
+			begin = cmp.Or(word, first)
+		}
+	}
+	if begin == "" || !s.Complete {
 		return s
 	}
-	for first > 0 && s.thin[first-1].bad {
-		first--
-	}
-	o.Footer = regexp.MustCompile(`^"?` + regexp.QuoteMeta(s.thin[first].begin))
+	o.Footer = regexp.MustCompile(`^"?` + regexp.QuoteMeta(begin))
 	without, err := from.read(o, maxSampleRows)
-	least := max(1, len(s.Rows)-len(s.thin)) // of fewer, a lead is called like a sum
+	least := max(1, len(s.Rows)-thin) // of fewer, a lead is called like a sum
 	if err != nil || without.Unread.Rows > s.Unread.Rows || len(without.Rows) < least {
 		return s
 	}
 	return without
+}
+
+// firstCell is what a row begins with, and how many of its cells hold anything.
+func firstCell(row *source.Row) (first string, filled int) {
+	cells := row.Cells
+	if row.Problem != nil {
+		cells = strings.Split(row.Text, ",")
+	}
+	for _, cell := range cells {
+		if cell = strings.Trim(cell, "\" \t"); cell == "" {
+			continue
+		}
+		if filled++; filled == 1 {
+			first = cell[:min(len(cell), maxSampleCell)]
+		}
+	}
+	return first, filled
 }
 
 // read reads the first rows in one way.
@@ -132,7 +158,7 @@ func (from reading) read(o source.Options, most int) (*sample, error) {
 	if from.name == "-" {
 		o.Stdin = bytes.NewReader(from.piped)
 	}
-	f, err := openInput(from.name, o)
+	f, err := source.Open(from.name, o)
 	if err != nil {
 		return nil, err
 	}
@@ -160,13 +186,7 @@ type sample struct {
 	propose.Input
 	index map[string]int // of the columns
 	bytes int
-	thin  []thinRow
-}
-
-// thinRow is one of the rows at the end that hold less than leads do.
-type thinRow struct {
-	begin      string // the word for totals in its first cell, or all of that
-	named, bad bool   // named: there is such a word
+	last  []source.Row
 }
 
 // hidesCells reports whether a quote in the header may hide what parts its cells.
@@ -206,32 +226,9 @@ func (s *sample) take(f *source.File, most int) error {
 		default:
 			s.add(&row)
 		}
-		s.keep(&row)
+		s.last = append(s.last[max(0, len(s.last)+1-keptLast):], row)
 	}
 	return nil
-}
-
-// keep keeps what a footer is known by.
-func (s *sample) keep(row *source.Row) {
-	last, cells := thinRow{bad: row.Problem != nil}, row.Cells
-	if last.bad {
-		cells = strings.Split(row.Text, ",")
-	}
-	filled := 0
-	for _, cell := range cells {
-		if cell = strings.Trim(cell, "\" \t"); cell == "" {
-			continue
-		}
-		if filled++; filled == 1 {
-			word := propose.FooterWord(cell)
-			last.named, last.begin = word != "", strings.Clone(cmp.Or(word, cell[:min(len(cell), maxSampleCell)]))
-		}
-	}
-	if columns := len(s.Columns); !last.bad && filled*4 > columns && (!last.named || filled*2 > columns) {
-		s.thin = nil
-		return
-	}
-	s.thin = append(s.thin[max(0, len(s.thin)+1-keptLast):], last)
 }
 
 // learn takes the columns of a header, or those that an object has and none before it.
