@@ -258,15 +258,11 @@ func findCharset(label string) (charset, error) {
 	}
 	const hint = "use a label of the WHATWG Encoding Standard, as utf-8, utf-16le, windows-1252, shift_jis, gb18030 " +
 		"or euc-kr"
-	enc, err := htmlindex.Get(label)
-	if err != nil {
-		return charset{}, rows.Refuse(fmt.Sprintf("the encoding %q is not known", label), hint)
+	if enc, err := htmlindex.Get(label); err == nil && enc != encoding.Replacement && enc != charmap.XUserDefined {
+		name, err := htmlindex.Name(enc)
+		return charset{name, enc}, err
 	}
-	name, err := htmlindex.Name(enc)
-	if err != nil || enc == encoding.Replacement || enc == charmap.XUserDefined {
-		return charset{}, rows.Refuse(fmt.Sprintf("text in the encoding %q cannot be read", label), hint)
-	}
-	return charset{name, enc}, nil
+	return charset{}, rows.Refuse(fmt.Sprintf("the encoding %q is not known, or not read here", label), hint)
 }
 
 // isUTF8 says that a text beyond ASCII was read in an encoding of one byte a character though the file holds UTF-8.
