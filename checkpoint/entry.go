@@ -90,8 +90,7 @@ type Sight struct {
 	Status       string
 	Organization string
 
-	// Kept says that the service's status won against that of the file (Against), until that changes.
-	Kept    bool
+	// The file's status against which the service's won, until one of them changes; "": it did not.
 	Against string
 }
 

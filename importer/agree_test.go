@@ -264,7 +264,7 @@ func (p *pair) shown(when string, r *trial) {
 				p.errorf("%s: %s is %v, but %s is not what the row says", when, rec.Key, l.outcome, f.Name)
 			}
 		}
-		if rec.Status != "" && !l.remarks[statusByOthers] && !l.entry.Seen.Kept && p.service.answered[id].Status != rec.Status && checked.Status != rec.Status {
+		if rec.Status != "" && !l.remarks[statusByOthers] && l.entry.Seen.Against == "" && p.service.answered[id].Status != rec.Status && checked.Status != rec.Status {
 			p.errorf("%s: %s is %v as %s, but the service last said %s", when, rec.Key, l.outcome, rec.Status, p.service.answered[id].Status)
 		}
 	}

@@ -13,18 +13,17 @@ import (
 // answer is what the service shows of a lead, now or in an earlier run.
 type answer struct {
 	*leadapi.Lead
-	at         time.Time
-	sent       []int // places of the fields that were sent
-	remembered bool  // from an earlier run: without content
+	at   time.Time
+	sent []int // places of the fields that were sent
 }
 
-// remembered is what an earlier run saw of the lead.
+// remembered is what an earlier run saw of the lead, without content.
 func (b *leadBefore) remembered(rec *mapping.Record) *answer {
 	lead := &leadapi.Lead{
 		ID: b.LeadID, Status: b.Seen.Status, OwnerID: b.Seen.Organization, ExternalID: b.ExternalID,
 		HasExternal: b.moved() && rec.ExternalID != "",
 	}
-	return &answer{Lead: lead, at: b.Seen.At, remembered: true}
+	return &answer{Lead: lead, at: b.Seen.At}
 }
 
 // sight is what to store of the status in an answer. If the service's status won before, it does while it is the same.
@@ -33,8 +32,8 @@ func (b *leadBefore) sight(a *answer) checkpoint.Sight {
 		return b.Seen
 	}
 	s := checkpoint.Sight{At: a.at.UTC().Truncate(time.Millisecond), Status: a.Status, Organization: a.OwnerID}
-	if b.Seen.Kept && b.Seen.Status == a.Status {
-		s.Kept, s.Against = true, b.Seen.Against
+	if b.Seen.Status == a.Status {
+		s.Against = b.Seen.Against
 	}
 	return s
 }
@@ -44,7 +43,7 @@ func (b *leadBefore) sight(a *answer) checkpoint.Sight {
 // service's wins, so that rows find the lead by both.
 func (cs changes) seen(e *checkpoint.Entry, rec *mapping.Record, before *leadBefore, a *answer) {
 	if e.Seen = before.sight(a); a.Status != "" && cs.of(atStatus).then == keeps {
-		e.Seen.Kept, e.Seen.Against = true, before.against(rec.Status)
+		e.Seen.Against = before.against(rec.Status)
 	}
 	confirmed := before.linked()
 	switch shown := a.ExternalID; {
@@ -67,10 +66,7 @@ func (cs changes) seen(e *checkpoint.Entry, rec *mapping.Record, before *leadBef
 // earlier update without an answer may have changed any content.
 func (cs changes) confirmed(e *checkpoint.Entry, rec *mapping.Record, before *leadBefore, a *answer) {
 	cs.seen(e, rec, before, a)
-	e.Unsettled, e.Sought, e.Confirmed = "", "", time.Time{}
-	if a.remembered {
-		e.Confirmed = a.at
-	}
+	e.Unsettled, e.Sought, e.Confirmed = "", "", a.at
 	if a.Status != "" && (slices.Contains(a.sent, atStatus) || !cs.of(atStatus).byService) {
 		e.Status, e.Seen = a.Status, checkpoint.Sight{}
 	}
@@ -104,5 +100,5 @@ func (cs changes) news(it *item) bool {
 	}
 	e := *known
 	return cs.learned(&e, &it.rec, before.remembered(&it.rec)) || e.Seen.Against != known.Seen.Against ||
-		e.Seen.Kept != known.Seen.Kept || e.ExternalID != known.ExternalID || e.WantLink != known.WantLink
+		e.ExternalID != known.ExternalID || e.WantLink != known.WantLink
 }

@@ -148,7 +148,7 @@ func (b *leadBefore) status(file string, shown *leadapi.Lead) field {
 	if b.State.HasLead() {
 		f.held = b.Status
 	}
-	if b.Seen.Kept {
+	if b.Seen.Against != "" {
 		f.kept, f.against = b.Seen.Status, b.Seen.Against
 	}
 	if b.Unsettled != "" {

@@ -216,7 +216,7 @@ var stories = map[string]string{
 		import: a,,x-a,open,Ann,1 = created 1
 		fate good other-status
 		sync changed service hold: a,,x-a,contacted,Anna,1 = updated 1
-		says would reopen it as contacted, which was not sent`,
+		says would reopen it as contacted`,
 	"whether a lead would be reopened is asked of what is read": `
 		import: a,,x-a,closedWon,Ann,1 = created 1
 		sync changed hold: a,,x-a,contacted,Ann,1 = conflict 1
@@ -449,12 +449,9 @@ func (p *pair) tellRun(step string) *trial {
 
 // knownAs is what is known of a lead, in words.
 func knownAs(e checkpoint.Entry) string {
-	refused, kept := "", ""
+	refused := ""
 	if e.Refused != (checkpoint.Digest{}) {
 		refused = "yes"
 	}
-	if e.Seen.Kept {
-		kept = e.Seen.Against
-	}
-	return fmt.Sprintf(" state=%v status=%s ext=%s want=%s unsettled=%s refused=%s seen=%s kept=%s ", e.State, e.Status, e.ExternalID, e.WantLink, e.Unsettled, refused, e.Seen.Status, kept)
+	return fmt.Sprintf(" state=%v status=%s ext=%s want=%s unsettled=%s refused=%s seen=%s kept=%s ", e.State, e.Status, e.ExternalID, e.WantLink, e.Unsettled, refused, e.Seen.Status, e.Seen.Against)
 }

@@ -14,7 +14,6 @@ import (
 	"leadferry/importer/delivery"
 	"leadferry/importer/report"
 	"leadferry/internal/failpoint"
-	"leadferry/internal/spelling"
 	"leadferry/leadapi"
 )
 
@@ -85,18 +84,14 @@ func (c *carrier) sendUpdate(ctx context.Context, j *job) (more bool) {
 	if j.outcome != Updated || c.engine.taking.Err() != nil {
 		return false
 	}
-	ahead := func(c change) bool { return c.at >= 0 && c.byService }
-	if names := cs.names(ahead); names != nil { // reported only: it counts if leads are read
-		cs = slices.DeleteFunc(cs, ahead)
-		j.say(byOthers + spelling.List(names, mostListed, nil))
+	again := c.planUpdate(j.item, lead)
+	if said := strings.TrimSuffix(again.text, nothingSent); again.outcome == Conflict && !strings.Contains(j.text, said) {
+		j.say(said)
 	}
-	if cs.of(atStatus).then == sends && c.reopens(lead.Status, j.rec.Status) {
-		cs = slices.DeleteFunc(cs, func(c change) bool { return c.at == atStatus })
-		j.remark(statusByOthers, fmt.Sprintf("the lead is %s now: the row would reopen it as %s, which was not sent",
-			lead.Status, j.rec.Status))
+	if more = again.Action == Update; more {
+		j.step, j.before, j.unsure = again, leadBefore(j.entry), false
 	}
-	j.step.changes, j.before, j.unsure = cs, leadBefore(j.entry), false
-	return cs.to(sends) != nil
+	return more
 }
 
 // mark stores that an update of the lead is about to be sent. A lead that only the file names becomes known.

@@ -84,7 +84,6 @@ func (c *coder) entry(e *checkpoint.Entry) {
 		c.time(&e.Seen.At)
 		c.status(&e.Seen.Status)
 		c.text(&e.Seen.Organization)
-		e.Seen.Kept = c.some(e.Seen.Kept)
 		c.status(&e.Seen.Against)
 	}
 }

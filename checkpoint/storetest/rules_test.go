@@ -561,7 +561,7 @@ func marksChangeNothingElse(t *testing.T, b Backend) {
 	d := b.open(t)
 	before := settled(t, d, CreatedEntry("k", "lead.k", 3))
 	events := history(t, d, "k")
-	seen := checkpoint.Sight{At: time.UnixMilli(1_770_000_000_789).UTC(), Status: "onHold", Organization: "org-2", Kept: true, Against: "open"}
+	seen := checkpoint.Sight{At: time.UnixMilli(1_770_000_000_789).UTC(), Status: "onHold", Organization: "org-2", Against: "open"}
 	stored, err := Change(d, checkpoint.Mark, checkpoint.Entry{Key: "k", LeadID: "lead.k", Unsettled: "run-2", Sought: "closedWon", Status: "open", Seen: seen})
 	must.Do(t, err)
 	want := before

@@ -161,7 +161,7 @@ func whatUpdatesLeaveIsKept(t *testing.T, b Backend) {
 		func(e *checkpoint.Entry) {
 			e.Seen = checkpoint.Sight{At: at, Status: "a status of tomorrow", Organization: "org-9"}
 		},
-		func(e *checkpoint.Entry) { e.Seen = checkpoint.Sight{At: at, Kept: true, Against: "another one"} },
+		func(e *checkpoint.Entry) { e.Seen = checkpoint.Sight{At: at, Against: "another one"} },
 	} {
 		e := CreatedEntry(fmt.Sprint("k", i), fmt.Sprint("lead.", i), 3)
 		change(&e)

@@ -73,7 +73,7 @@ func eventful(t *testing.T, path string, target checkpoint.Target) {
 	do(checkpoint.Settle, checkpoint.Entry{Key: "refused", State: checkpoint.Rejected, Code: 422, Updated: at})
 	_, decided := checkpoint.Resolve(ctx, d, []checkpoint.Decision{{Key: "none"}, {Key: "given", LeadID: "lead-g"}, {Key: "exists", Exists: true}})
 	do(checkpoint.Settle, checkpoint.Entry{Key: "other", State: checkpoint.Created, LeadID: "lead-g", Updated: at})
-	do(checkpoint.Mark, checkpoint.Entry{Key: "Key-0010", LeadID: "lead-10", Unsettled: "run-2", Sought: "onHold", Seen: checkpoint.Sight{At: at, Status: "closedWon", Kept: true, Against: "open"}})
+	do(checkpoint.Mark, checkpoint.Entry{Key: "Key-0010", LeadID: "lead-10", Unsettled: "run-2", Sought: "onHold", Seen: checkpoint.Sight{At: at, Status: "closedWon", Against: "open"}})
 	_, forgotten := checkpoint.Forget(ctx, d, []string{"gone"}, false)
 	put := checkpoint.PutRun(ctx, d, checkpoint.RunInfo{ID: "run", Command: "import", Started: at, Finished: at.Add(time.Minute), Outcome: "complete", Counts: map[string]int{"created": 3}})
 	must.Do(t, errors.Join(decided, forgotten, put, d.Close()))
