@@ -202,6 +202,7 @@ type change struct {
 	at   int    // its place in the Content of the Record, or one of the places below
 	name string // for people
 	sum  checkpoint.ContentDigest
+	own  Rule // that of a content key alone, if it has one, or of the ExternalID
 	decision
 }
 
@@ -282,9 +283,10 @@ func (p *planner) compare(it *item, before *leadBefore, shown *leadapi.Lead, all
 	if d := decide(before.status(it.rec.Status, shown), p.forStatus(before.service(shown))); d.changed() {
 		cs = append(cs, change{at: atStatus, name: "Status", decision: d})
 	}
-	d := decide(before.external(it.rec.ExternalID, shown), p.forExternalID())
+	own := p.forExternalID()
+	d := decide(before.external(it.rec.ExternalID, shown), own)
 	if it.rec.ExternalID != "" && d.changed() {
-		cs = append(cs, change{at: atExternal, name: "ExternalID", decision: d})
+		cs = append(cs, change{at: atExternal, name: "ExternalID", own: own, decision: d})
 	}
 	if shown == nil && before.State.HasLead() && before.Unsettled == "" && slices.Equal(before.Content, sums) {
 		return cs
@@ -304,7 +306,8 @@ func (p *planner) compare(it *item, before *leadBefore, shown *leadapi.Lead, all
 			value := p.digests.sums.SumValue(name, canonical(shown.Content[name]))
 			f.seen = string(value[:])
 		}
-		cs = append(cs, change{i, name, sum, decide(f, p.or(p.rules.Content[name]))})
+		own := p.rules.Content[name]
+		cs = append(cs, change{i, name, sum, Rule(own), decide(f, p.or(own))})
 	}
 	return cs
 }

@@ -208,13 +208,7 @@ func (p *planner) looks(known *checkpoint.Entry, cs changes) bool {
 		return true
 	}
 	return slices.ContainsFunc(cs, func(c change) bool {
-		switch c.at {
-		case atStatus:
-			return false
-		case atExternal:
-			return p.forExternalID() != RuleFile && (c.then == sends || c.then == asks)
-		}
-		return c.then == sends && p.rules.Content[c.name] != "" && p.or(p.rules.Content[c.name]) != RuleFile
+		return c.own != "" && c.own != RuleFile && (c.then == sends || c.then == asks)
 	})
 }
 
