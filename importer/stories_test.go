@@ -259,6 +259,7 @@ var stories = map[string]string{
 		console phone "9"
 		sync service all: a,,x-a,contacted,Ann,2 = updated 1
 		reconcile: a,,x-a,contacted,Ann,2 = conflict 1
+		pulls
 		says changed on the service: phone`,
 	"a link of the console stands": `
 		fate good 500
