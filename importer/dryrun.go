@@ -202,7 +202,7 @@ func (d *dryRun) found() *report.Checks {
 	}
 	guesses := d.options.Mapping.Unconfirmed
 	for _, g := range guesses {
-		c.Found = append(c.Found, d.inMapping("guess", g.Line, g.Why))
+		c.Found = append(c.Found, d.inMapping("guess", g.Line, g.Text))
 	}
 	for _, name := range d.intake.unused {
 		p := d.inMapping("unused", 0, "no part of the mapping uses the column")

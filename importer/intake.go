@@ -119,6 +119,7 @@ func (r *intake) run(ctx context.Context, out chan<- *batch) {
 // read hands on the rows of all inputs in batches, while hand takes them.
 func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 	left, b := cmp.Or(r.options.Limit, math.MaxInt), newBatch()
+	rows := batchRows * min(max(r.options.Shard.Of, 1), 8) // of which a worker of a fleet has its part left to look up
 	handOn := func() (taken bool) {
 		taken, b = hand(b), newBatch()
 		return taken
@@ -131,7 +132,7 @@ func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 				break
 			}
 			b.items, b.size = append(b.items, it), b.size+it.row.Size
-			if (len(b.items) == batchRows || b.size >= batchBytes) && !handOn() {
+			if (len(b.items) == rows || b.size >= batchBytes) && !handOn() {
 				return
 			}
 		}

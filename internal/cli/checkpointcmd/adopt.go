@@ -34,7 +34,7 @@ func (d *Command) adopt() error {
 	}
 	return d.with(ledger.How{Makes: true}, func(db ledger.Ledger) error {
 		if db.Info().New {
-			fmt.Fprintf(d.Say, "checkpoint: %s (new: no lead is known yet)\n", db.Info().Path)
+			d.Say("checkpoint: " + db.Info().Path + " (new: no lead is known yet)")
 		}
 		d.Warn(db.Info().Warnings...)
 		return d.takeOver(db, read, false)
