@@ -119,7 +119,7 @@ var proposalText string
 var proposal = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"plural": english.Plural, "quoted": quoted, "scalar": scalar,
-		"sayNames": func(headers []string, most int) string { return spelling.List(headers, most, shown) },
+		"sayNames":  func(headers []string, most int) string { return spelling.List(headers, most, shown) },
 		"fileShown": fileShown, "statuses": func() string { return strings.Join(mapping.Statuses(), ", ") },
 		"fewest": func() int { return fewestRows }, "slug": slug,
 		"capital": func(s string) string { return strings.ToUpper(s[:1]) + s[1:] },
