@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
-	"leadferry/importer/findings"
 	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/leadapi"
@@ -118,9 +117,9 @@ func TestImportPlanner(t *testing.T) {
 
 // What a person found out about rows that are in doubt still is noted: a run does not read it.
 func TestAnswersInRejectsAreNoted(t *testing.T) {
-	tally := newTally(1, Limits{}, 1, func(findings.Spot) report.Place { return report.Place{} })
+	tally := newTally(1, Limits{}, 1)
 	for _, answered := range []bool{true, false, true} {
-		tally.count(&item{row: source.Row{Answered: answered}, result: result{ending: ending{outcome: InDoubt}}})
+		tally.count(&item{row: source.Row{Answered: answered}, result: result{ending: ending{outcome: InDoubt}}}, report.Place{})
 	}
 	if notes := strings.Join(tally.notes(), "\n"); !strings.Contains(notes, "holds an answer: 2.") {
 		t.Errorf("%q", notes)
