@@ -154,7 +154,7 @@ func TestNobodyWaitsForALockForEver(t *testing.T) {
 	defer other.Close(context.Background())
 	waits, err := connect(address, target, Options{})
 	must.Do(t, err)
-	defer waits.leave()
+	defer waits.conn.Close()
 	waits.Locks = 50 * time.Millisecond
 	_, err = other.Exec(t.Context(), `BEGIN; LOCK TABLE leadferry.workers`)
 	if _, failed := waits.conn.Exec(t.Context(), "SET lock_timeout = 50"); errors.Join(err, failed) != nil {
