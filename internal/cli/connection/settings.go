@@ -257,9 +257,8 @@ func (s *Settings) Shown() []flags.Setting {
 		a.Secret.Value = "set, not shown"
 	}
 	rows = append(rows, a.ID, a.Secret)
-	ways, err := s.Routes()
 	for _, name := range addresses {
-		way := ways[name]
+		way, err := s.Route(name)
 		if err != nil && way.From != "" {
 			way.Shown = unusable(err)
 		}
