@@ -56,7 +56,7 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options) 
 		return err
 	}
 	err = requests.Tell(&p.out)
-	p.show(c, s, o.Files.Summary == "-")
+	p.show(s)
 	p.warnOf("lead IDs are lost", s.WriteUnkept(p.Err))
 	p.conclude(s, cmp.Or(err, p.out.lost))
 	p.ending.summary.Store(s)
@@ -64,10 +64,10 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options) 
 }
 
 // show prints the summary, for programs or for people. Where standard output is lost, p.out knows.
-func (p *program) show(c *cli.Context, s *report.Summary, asJSON bool) {
+func (p *program) show(s *report.Summary) {
 	silent := p.quiet && s.ExitCode == importer.CodeComplete
 	switch {
-	case asJSON:
+	case p.line.Given("summary").Value == "-":
 		_ = s.WriteJSON(&p.out)
 		if !silent && !p.json { // who collects JSON lines from both streams gets nothing else
 			_ = s.WriteText(p.Err, terminal.Width(p.Err), p.inkOf(p.Err))
