@@ -122,7 +122,7 @@ func (b *browser) violations(ctx context.Context, t *testing.T, l look) (found [
 	if b.axe == "" || l.still || l.media == "print" && l.scheme == "dark" {
 		return nil
 	}
-	only := "" // all rules
+	only := ""                                      // all rules
 	if l.name == "wide-dark" || l.name == "print" { // they differ from wide-light by their colours
 		only = ", runOnly: ['color-contrast']"
 	}
