@@ -345,12 +345,8 @@ func firstInvalid(text []byte) int {
 	if utf8.Valid(text) { // mostly, and eight bytes at a time
 		return len(text)
 	}
-	for i, r := range string(text) {
-		if r == utf8.RuneError && !bytes.HasPrefix(text[i:], []byte("\uFFFD")) {
-			return i
-		}
-	}
-	return len(text)
+	_, at, _ := encoding.UTF8Validator.Transform(make([]byte, len(text)), text, true)
+	return at
 }
 
 // encodingHint says what to do about text that is not what its label says. Nothing is ever read in a guessed encoding.
