@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -44,11 +45,10 @@ func (r *run) add(it *item) *Stop {
 		r.pulls.add(it)
 	}
 	if it.outcome.toRejects() && r.dry == nil {
-		rej, old := rejectOf(it), false
-		if it.since, old = r.before.Since(&rej); !old {
-			it.since = stamp(r.began, bySeconds)
-		}
-		if !old || it.outcome == InDoubt || it.outcome == Partial || it.outcome == Failed {
+		rej := rejectOf(it)
+		before := r.before.Since(&rej)
+		it.since = cmp.Or(before, stamp(r.began, bySeconds))
+		if before == "" || it.outcome == InDoubt || it.outcome == Partial || it.outcome == Failed {
 			r.tally.news++
 		}
 	}
@@ -70,7 +70,7 @@ func (r *run) add(it *item) *Stop {
 const liveEvery = time.Second // between looks at a run for those who watch it
 
 // sample notes for the timeline how far the run is.
-func (r *run) sample() { r.meter.Sample(time.Now(), r.tally.ended(), r.retrier.Breaker.Paused() != "") }
+func (r *run) sample() { r.meter.Sample(time.Now(), r.tally.ended(), r.breaker.Paused() != "") }
 
 func (r *run) progress() {
 	r.sample()
@@ -80,12 +80,8 @@ func (r *run) progress() {
 	}
 }
 
-// Bounds of what is counted apart, so that memory does not grow with the input.
-const (
-	maxReasons       = 1000
-	maxOrganizations = 10000
-	maxDoubts        = 200
-)
+// maxOrganizations is how many are counted apart, so that memory does not grow with the input.
+const maxOrganizations = 10000
 
 // tally counts a run. Only the engine, under its lock, writes it.
 type tally struct {
@@ -113,9 +109,9 @@ type tally struct {
 	fleet   bool // its limits are checked by member, except this worker's own one on the first rows
 }
 
-func newTally(inputs int, l Limits, first int) *tally {
+func newTally(inputs int, l Limits, first int, place func(findings.Spot) report.Place) *tally {
 	return &tally{
-		limits: l, first: first, rows: make([]int, inputs), reasons: findings.NewKinds(maxReasons),
+		place: place, limits: l, first: first, rows: make([]int, inputs), reasons: findings.NewKinds(place),
 		organizations: map[report.Organization]int{}, moves: map[report.Transition]int{},
 	}
 }
@@ -183,7 +179,7 @@ func (t *tally) doubt(it *item) {
 		t.held++
 	}
 	it.remarks[answeredDoubt] = it.row.Answered
-	if e := &it.entry; len(t.doubts) < maxDoubts {
+	if e := &it.entry; len(t.doubts) < report.MostDoubts {
 		at := t.place(spotOf(it))
 		t.doubts = append(t.doubts, report.Doubt{
 			Place: at, SentAt: e.Updated, OrganizationID: AskedFor(e), Reason: Explain(e), RequestID: e.RequestID,
@@ -228,7 +224,7 @@ func (t *tally) rowCounts() report.RowCounts {
 func (t *tally) report(s *report.Summary) {
 	s.Rows, s.Sent = t.rowCounts(), t.counts.Sent
 	s.Organizations, s.Transitions = report.Organizations(t.organizations), report.Transitions(t.moves)
-	s.Errors, s.InDoubt = t.reasons.List(t.place), slices.Clone(t.doubts)
+	s.Errors, s.InDoubt = t.reasons.List(), slices.Clone(t.doubts)
 }
 
 const whyHeld = ": the checkpoint is incomplete, and their leads may exist. `leadferry checkpoint resolve` settles " +
@@ -255,7 +251,7 @@ func (t *tally) mayLeave(a Action, underWay int) (may bool, why *Stop) {
 		text := fmt.Sprintf("%d rows are in doubt from earlier runs, more than --max-in-doubt allows (%d): no lead is "+
 			"made", t.limits.Standing, t.limits.MaxInDoubt)
 		return false, stopFor(text, "settle them first: leadferry checkpoint export --state in_doubt lists them, and "+
-			"leadferry checkpoint resolve takes the list back; then run the same command again").always()
+			"leadferry checkpoint resolve takes the list back; then run the same command again").Always()
 	case !t.enough && (most == 0 || t.creates < most):
 		return true, nil
 	case underWay > 0: // one of these rows may make no lead

@@ -43,7 +43,7 @@ type item struct {
 	digest checkpoint.Digest          // see digester
 	sums   []checkpoint.ContentDigest // see digester
 	late   bool                       // it was put off, or drawn: it was counted as read
-	again  bool                       // it was decided once more, or put off until others have settled it: no third time
+	again  bool                       // it was decided once more, or put off for others to settle it: no third time
 
 	by      checkpoint.Match    // how its entry was found
 	alike   checkpoint.Likeness // if no lead was found: a key that looks like the row's
@@ -122,6 +122,7 @@ func (r *intake) run(ctx context.Context, out chan<- *batch) {
 // read hands on the rows of all inputs in batches, while hand takes them.
 func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 	left, b := cmp.Or(r.options.Limit, math.MaxInt), newBatch()
+	rows := batchRows * min(max(r.options.Shard.Of, 1), 8) // of which a worker of a fleet has its part left to look up
 	handOn := func() (taken bool) {
 		taken, b = hand(b), newBatch()
 		return taken
@@ -137,7 +138,7 @@ func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 				r.broken[at].Store(int64(it.row.Number))
 			}
 			b.items, b.size = append(b.items, it), b.size+it.row.Size
-			if (len(b.items) == batchRows || b.size >= batchBytes) && !handOn() {
+			if (len(b.items) == rows || b.size >= batchBytes) && !handOn() {
 				return
 			}
 		}

@@ -202,11 +202,8 @@ func (e *engine) next(l *lane) bool {
 		switch {
 		case e.stopped != nil:
 			e.conclude(it, unturned)
-		case e.settledElsewhere(it, &step):
-			it.again = true
-			e.lanes.putOff(it, e.leadNames(it))
 		case step.Action == Nothing:
-			e.conclude(it, step.ending)
+			e.end(it, step)
 			e.changed.Broadcast()
 		case !e.waitFor(func() bool { return e.mayLeave(step.Action) }):
 			e.conclude(it, unturned)

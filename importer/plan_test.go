@@ -118,8 +118,7 @@ func TestImportPlanner(t *testing.T) {
 
 // What a person found out about rows that are in doubt still is noted: a run does not read it.
 func TestAnswersInRejectsAreNoted(t *testing.T) {
-	tally := newTally(1, Limits{}, 1)
-	tally.place = func(findings.Spot) report.Place { return report.Place{} }
+	tally := newTally(1, Limits{}, 1, func(findings.Spot) report.Place { return report.Place{} })
 	for _, answered := range []bool{true, false, true} {
 		tally.count(&item{row: source.Row{Answered: answered}, result: result{ending: ending{outcome: InDoubt}}})
 	}

@@ -52,15 +52,17 @@ type ownColumn struct {
 // error is Errors, all columns that it lacks; or, with a Binding, an Error where none of its columns goes anywhere.
 func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
 	s := newSearch(m.name, file, c)
-	b := &Binding{plan: &m.plan, at: make([]int, len(m.names)), null: m.Source.Null, Warnings: m.columnConstants(s)}
+	b := &Binding{plan: &m.plan, at: make([]int, len(m.names)), null: m.Source.Null}
 	for _, v := range m.plan.values() {
 		v.visit(func(v *value) {
+			s.constant(v)
 			for _, c := range v.own() {
 				b.at[c.index] = s.find(v, c.text)
 			}
 		})
 	}
 	b.divide(m, s)
+	b.Warnings = s.warnings
 	if err := s.errs.orNil(m.name); err != nil {
 		return nil, err
 	}
@@ -81,7 +83,7 @@ func (b *Binding) divide(m *Mapping, s *search) {
 		return rest != nil && !s.used[name] && !blank(name) && !rest.excepts(name) &&
 			!slices.ContainsFunc(b.plan.content, isKey)
 	}
-	b.Warnings = append(b.Warnings, rest.strangers(m.name, s)...)
+	s.strangers(rest)
 	for i, name := range s.columns.Names[:s.columns.Own] {
 		own, resting := ownColumn{name: name, index: i, without: s.parts[name]}, takes(name)
 		used := s.used[name] || len(own.without) > 0
@@ -100,21 +102,14 @@ func (b *Binding) divide(m *Mapping, s *search) {
 	slices.SortStableFunc(b.own, func(x, y ownColumn) int { return cmp.Compare(x.name, y.name) })
 }
 
-// columnConstants warns of constants that are the name of a column.
-func (m *Mapping) columnConstants(s *search) (warnings []Error) {
-	warn := func(v *value) {
-		c, _ := v.text.constant()
-		name := bareName(c)
-		if _, found := s.index[name]; found && name != "" && len(warnings) < maxErrors {
-			text := v.path + " is the constant " + texts.Quote(c) + " in every row, which is the name of a column"
-			hint := `write "{` + name + `}" for what the column holds`
-			warnings = append(warnings, Error{m.name, v.at.line, v.at.column, text, hint})
-		}
+// constant warns of a value that is the name of a column.
+func (s *search) constant(v *value) {
+	c, _ := v.text.constant()
+	name := bareName(c)
+	if _, found := s.index[name]; found && name != "" {
+		s.note(&s.warnings, v.at, `write "{`+name+`}" for what the column holds`,
+			"%s is the constant %s in every row, which is the name of a column", v.path, texts.Quote(c))
 	}
-	for _, v := range m.plan.values() {
-		v.visit(warn)
-	}
-	return warnings
 }
 
 // bareName is a name without what other languages put around names: {{name}}, $name, <name>.
@@ -125,11 +120,12 @@ type search struct {
 	mapping, file string
 	columns       Columns
 	index         map[string]int
-	twice         map[string]bool // names of several columns
+	twice         map[string]bool // names of several columns, where no other row may have others
 	used          map[string]bool
 	named         bool                  // the columns are in a hint already
 	parts         map[string][][]string // paths into a column that are used
 	errs          Errors
+	warnings      Errors
 }
 
 func newSearch(mapping, file string, c Columns) *search {
@@ -138,34 +134,30 @@ func newSearch(mapping, file string, c Columns) *search {
 		twice: map[string]bool{}, used: map[string]bool{}, parts: map[string][][]string{},
 	}
 	for i, name := range c.Names {
-		_, s.twice[name] = s.index[name]
-		s.index[name] = i
+		_, again := s.index[name]
+		s.index[name], s.twice[name] = i, again && !c.Open
 	}
 	return s
 }
 
-// fail takes down an error about a column that the mapping names, unless rows may differ.
-func (s *search) fail(at position, text, hint string) {
-	e := Error{s.mapping, at.line, at.column, text, hint}
-	if !s.columns.Open && len(s.errs) < maxErrors && !slices.Contains(s.errs, e) {
-		s.errs = append(s.errs, e)
+// note takes down an error, or a warning, about a column that the mapping names.
+func (s *search) note(all *Errors, at position, hint, format string, args ...any) {
+	e := Error{s.mapping, at.line, at.column, fmt.Sprintf(format, args...), hint}
+	if len(*all) < maxErrors && !slices.Contains(*all, e) {
+		*all = append(*all, e)
 	}
 }
 
 // ambiguous refuses a column that is used and whose name another one has, too.
 func (s *search) ambiguous(path, name string, at position) {
-	s.fail(at, fmt.Sprintf("%s: %s has more than one column %s", path, s.file, texts.Quote(name)),
-		"give each column of the file a name of its own")
+	s.note(&s.errs, at, "give each column of the file a name of its own", "%s: %s has more than one column %s", path,
+		s.file, texts.Quote(name))
 }
 
 // find is the index of the cell of a column that the value is made of, or -1.
 func (s *search) find(v *value, name string) int {
 	const mostNamed = 8 // columns of an input
 	index, found := s.index[name]
-	if !found { // a header's line breaks are line feeds, however they were written
-		name = strings.ReplaceAll(name, "\r\n", "\n")
-		index, found = s.index[name]
-	}
 	switch {
 	case !found && s.columns.Open:
 		return -1
@@ -182,7 +174,7 @@ func (s *search) find(v *value, name string) int {
 				hint += "; lines above the header, such as sep=; or a title, need source: {skip_rows: 1}"
 			}
 		}
-		s.fail(v.at, fmt.Sprintf("%s: %s has no column %s", v.path, s.file, texts.Quote(name)), hint)
+		s.note(&s.errs, v.at, hint, "%s: %s has no column %s", v.path, s.file, texts.Quote(name))
 		return -1
 	case index >= s.columns.Own:
 		member, inside, _ := strings.Cut(name, ".")
@@ -223,13 +215,11 @@ func (p *parser) rest(n node) *rest {
 	p.needs(n, `"*": {rest: {except: [ssn, "tmp_*"], prefix: "crm_"}}`, "rest")
 	p.object(n, member{"rest", func(n node) {
 		p.object(n,
-			member{"except", func(n node) {
-				p.list(n, func(n node) {
-					var name string
-					set(p, &name, columnName)(n)
-					all.except = append(all.except, exception{name, n.at(), wildcard(name)})
-				})
-			}},
+			member{"except", p.list(func(n node) {
+				var name string
+				set(p, &name, columnName)(n)
+				all.except = append(all.except, exception{name, n.at(), wildcard(name)})
+			})},
 			member{"prefix", set(p, &all.prefix, anyText)},
 		)
 	}})
@@ -284,17 +274,14 @@ func (r *rest) excepts(column string) bool {
 }
 
 // strangers warns of columns to be left out that the input does not have: one that is misspelt goes in.
-func (r *rest) strangers(mapping string, s *search) (warnings []Error) {
+func (s *search) strangers(r *rest) {
 	if r == nil || s.columns.Open {
-		return nil
+		return
 	}
 	for _, e := range r.except {
 		if !slices.ContainsFunc(s.columns.Names, e.form.MatchString) {
-			text := fmt.Sprintf("lead.content.*: %s has no column %s that could be left out", s.file,
-				texts.Quote(e.name))
-			hint := spelling.Hint(e.name, s.columns.Names)
-			warnings = append(warnings, Error{mapping, e.at.line, e.at.column, text, hint})
+			s.note(&s.warnings, e.at, spelling.Hint(e.name, s.columns.Names),
+				"lead.content.*: %s has no column %s that could be left out", s.file, texts.Quote(e.name))
 		}
 	}
-	return warnings
 }

@@ -63,7 +63,7 @@ func TestBindRefusesAFileOfWhichNothingIsUsed(t *testing.T) {
 func TestNamesOfSeveralLines(t *testing.T) {
 	m := parse(t, `
 version: 1
-key: "{E-mail\r\naddress}"
+key: "{E-mail\naddress}"
 lead: {content: {"a\r\nlevel=ERROR": "{b}"}}
 `)
 	_, err := m.Bind("leads.csv", Columns{Names: []string{"E-mail\naddress"}, Own: 1})

@@ -29,7 +29,11 @@ func (r *valueReader) addChecks() {
 	last := r.checks[before:]
 	for _, c := range r.constants {
 		if _, broken := through(last, c.text, nil); broken != nil {
-			r.refuseConstant(c, broken.called)
+			hint := ""
+			if broken.rule == ruleStatus {
+				hint = statusHint(c.text)
+			}
+			r.failIn(c.file, c.at, hint, "%s: %s is not %s", c.path, texts.Quote(c.text), broken.called)
 		}
 	}
 	r.checkPull()
@@ -37,30 +41,17 @@ func (r *valueReader) addChecks() {
 
 const aStatus = "a status of the service"
 
-func (r *valueReader) refuseConstant(c constant, called string) {
-	hint := ""
-	if called == aStatus {
-		hint = statusHint(c.text)
-	}
-	r.failIn(c.file, c.at, hint, "%s: %s is not %s", c.path, texts.Quote(c.text), called)
-}
-
 // checkFixed checks a value that names no column. It comes to the same in every row, so
 // a rule that it breaks is a mistake of the file.
 func (r *valueReader) checkFixed(n node) {
 	var once row
 	r.eval(&once)
-	c, _ := r.text.constant()
 	for _, problem := range once.problems {
-		switch {
-		case problem.Rule == ruleStatus.name:
-			r.refuseConstant(constant{r.file, n.at(), n.path, "", problem.Word}, aStatus)
-		case problem.Rule == ruleMap.name && n.has("from"):
-			r.fail(n, `write from: "{`+c+`}" for what the column holds`,
-				"%s looks up the constant %s in its map, which lacks it", n.path, texts.Quote(c))
-		default:
-			r.fail(n, "", "%s", problem.Text)
+		hint := columnHint
+		if problem.Rule == ruleStatus.name {
+			hint = statusHint(problem.Word)
 		}
+		r.fail(n, hint, "%s", problem.Text)
 	}
 }
 
@@ -71,24 +62,19 @@ func (r *valueReader) checkPull() {
 		return
 	}
 	r.m.pull = map[string]string{}
-	readWord := func(key, n node) {
-		status, ok := r.statusOf(key)
-		if !ok {
-			return
-		}
-		word := r.fixed(n)
-		to, found := word, true
-		if r.table != nil {
-			to, found = r.table.find(word)
-		}
-		if back, _ := statusKey(to); word != "" && (!found || back != status) {
-			r.fail(n, "take one of the words that map turns into "+status,
-				"%s: %s is no word that map turns into this status", n.path, texts.Quote(n.Value))
-		}
-		r.m.pull[status] = word
-	}
 	if r.pull.Node != nil {
-		r.each(r.pull, readWord)
+		r.byStatus(r.pull, func(status string, n node) {
+			word := r.fixed(n)
+			to, found := word, true
+			if r.table != nil {
+				to, found = r.table.find(word)
+			}
+			if back, _ := statusKey(to); word != "" && (!found || back != status) {
+				r.fail(n, "take one of the words that map turns into "+status,
+					"%s: %s is no word that map turns into this status", n.path, texts.Quote(n.Value))
+			}
+			r.m.pull[status] = word
+		})
 	}
 	if r.table == nil {
 		return
@@ -111,11 +97,7 @@ func (r *valueReader) readConflict(n node) {
 	}
 	switch {
 	case r.role == statusRole:
-		r.each(n, func(key, child node) {
-			if status, ok := r.statusOf(key); ok {
-				rules.Status[status] = rule(child)
-			}
-		})
+		r.byStatus(n, func(status string, n node) { rules.Status[status] = rule(n) })
 	case r.path == externalID:
 		rules.ExternalID = rule(n)
 	default:
@@ -123,12 +105,15 @@ func (r *valueReader) readConflict(n node) {
 	}
 }
 
-func (p *parser) statusOf(n node) (key string, ok bool) {
-	key, ok = statusKey(n.Value)
-	if !ok {
-		p.fail(n, statusHint(n.Value), "%s: %s is not %s", n.path, texts.Quote(n.Value), aStatus)
-	}
-	return key, ok
+// byStatus calls f for each status that the object n has as a key.
+func (p *parser) byStatus(n node, f func(status string, n node)) {
+	p.each(n, func(key, child node) {
+		if status, known := statusKey(key.Value); known {
+			f(status, child)
+		} else {
+			p.fail(key, statusHint(key.Value), "%s: %s is not %s", key.path, texts.Quote(key.Value), aStatus)
+		}
+	})
 }
 
 // formats are the words of format, and what people call texts that fit: a new one is an entry here and a function.

@@ -95,19 +95,9 @@ func noText(data []byte) int {
 
 // plain refuses what YAML offers and few readers know, in n and below.
 func (p *parser) plain(n *yaml.Node) {
-	what := ""
-	switch {
-	case n.Kind == yaml.AliasNode:
-		what = "aliases"
-	case n.Anchor != "":
-		what = "anchors"
-	case n.Style&yaml.TaggedStyle != 0:
-		what = "tags"
-	case n.ShortTag() == "!!merge":
-		what = "merge keys"
-	}
-	if what != "" {
-		p.fail(node{Node: n}, "write the value out where it is used", "%s are not allowed", what)
+	if n.Kind == yaml.AliasNode || n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 || n.ShortTag() == "!!merge" {
+		p.fail(node{Node: n}, "write the value out where it is used",
+			"anchors, aliases, merge keys and tags are not allowed")
 	}
 	for i, child := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 && child.Kind != yaml.ScalarNode && child.Kind != yaml.AliasNode {
@@ -117,18 +107,11 @@ func (p *parser) plain(n *yaml.Node) {
 	}
 }
 
-// Guess is a guess of leadferry init that nobody has confirmed: its line in the mapping file, and what it rests on.
-// Anyone who finds it right takes the question mark of its comment away.
-type Guess struct {
-	Line int
-	Why  string
-}
-
 // marks takes down the guesses that are marked: at the end of a line, or on a line of their own.
 func (p *parser) marks() {
 	for i, line := range p.lines {
 		if _, why, found := strings.Cut(string(line), "# ? "); found && len(p.m.Unconfirmed) < maxErrors {
-			p.m.Unconfirmed = append(p.m.Unconfirmed, Guess{i + 1, strings.TrimSpace(why)})
+			p.m.Unconfirmed = append(p.m.Unconfirmed, Error{File: p.file, Line: i + 1, Text: strings.TrimSpace(why)})
 		}
 	}
 }

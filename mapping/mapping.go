@@ -40,7 +40,7 @@ type Mapping struct {
 	Target      Target        // the only service that rows may be sent to by it
 	Conflicts   ConflictRules // that it names
 	Tests       []Test        // in the order of the file
-	Unconfirmed []Guess       // lines whose comment begins with a question mark, at most 100
+	Unconfirmed []Error       // guesses of leadferry init: lines whose comment begins with a question mark, at most 100
 	Warnings    []Error       // remarks about a good file; they never hold a constant that looks like a secret
 
 	name       string

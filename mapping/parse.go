@@ -21,6 +21,8 @@ const (
 
 	emptyHint = `leave the key out where there is nothing, or write "" for an empty text`
 	quoteHint = `a text that begins with a placeholder needs quotes: "{column}"`
+
+	columnHint = `write "{column}" for what a column holds`
 )
 
 // Parse checks the mapping file that data holds; name is how errors call it, and read reads the tables beside it (nil:
@@ -171,16 +173,19 @@ func (p *parser) each(n node, f func(key, value node)) {
 	}
 }
 
-func (p *parser) list(n node, f func(n node)) {
-	switch {
-	case n.Kind != yaml.SequenceNode:
-		p.fail(n, "begin each line with a dash, or write [a, b]", "%s must be a list", n.path)
-		return
-	case len(n.Content) == 0:
-		p.fail(n, "write what belongs into it, as [a, b], or leave the key out", "%s is an empty list", n.path)
-	}
-	for i, child := range n.Content {
-		f(node{child, element(n.path, i)})
+// list reads a list by f for each of its elements.
+func (p *parser) list(f func(n node)) func(node) {
+	return func(n node) {
+		switch {
+		case n.Kind != yaml.SequenceNode:
+			p.fail(n, "begin each line with a dash, or write [a, b]", "%s must be a list", n.path)
+			return
+		case len(n.Content) == 0:
+			p.fail(n, "write what belongs into it, as [a, b], or leave the key out", "%s is an empty list", n.path)
+		}
+		for i, child := range n.Content {
+			f(node{child, element(n.path, i)})
+		}
 	}
 }
 
@@ -237,11 +242,12 @@ func notBlank(word string) (string, *texts.Fault) {
 
 func columnName(word string) (string, *texts.Fault) { return notBlank(strings.TrimSpace(word)) }
 
-func yesOrNo(word string) (bool, *texts.Fault) {
-	if word != "true" && word != "false" {
-		return false, texts.NewFault("it must be true or false", "write true or false, without quotes")
+// lastOf reads one of some words, and whether it is the last one.
+func lastOf(words ...string) func(string) (bool, *texts.Fault) {
+	return func(word string) (bool, *texts.Fault) {
+		_, fault := oneOf(words...)(word)
+		return word == words[len(words)-1], fault
 	}
-	return word == "true", nil
 }
 
 func oneOf(words ...string) func(string) (string, *texts.Fault) {

@@ -122,7 +122,7 @@ lead:
 	must.Do(t, err)
 	var got []string
 	for _, g := range m.Unconfirmed {
-		got = append(got, fmt.Sprintf("%d: %s", g.Line, g.Why))
+		got = append(got, fmt.Sprintf("%d: %s", g.Line, g.Text))
 	}
 	want := []string{"1: really", "2: Nobody knows whether this is right.", "5: unique among few", "8: spaced", "9: of the content"}
 	same(t, "result", want, got)

@@ -10,7 +10,6 @@ import (
 
 	"leadferry/internal/rowkey"
 	"leadferry/internal/spelling"
-	"leadferry/mapping/expression"
 )
 
 // Record is a row after mapping: what the service is to hold of it.
@@ -118,14 +117,8 @@ func (b *Binding) Map(cells []string, env Env, rec *Record) []Problem {
 	}
 	r := row{cells: cells, at: b.at, null: b.null, env: env, dropped: rec.Dropped[:0], caught: rec.Caught[:0]}
 	*rec = Record{Content: slices.Grow(rec.Content[:0], len(p.content)+len(b.rest))}
-	if p.skip != nil {
-		yes, err := p.skip.expr.Holds(func(i int) string { return r.cellOf(p.skip.columns[i]) })
-		if rec.Skip = yes; yes {
-			return nil
-		}
-		if err != nil {
-			p.skip.breaks(&r, ruleExpr, expression.Reason(err), "")
-		}
+	if rec.Skip = r.take(p.skip) == "true"; rec.Skip {
+		return nil
 	}
 	switch {
 	case p.key != nil:

@@ -2,6 +2,7 @@ package mapping
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -27,11 +28,9 @@ func (p *parser) mappingFile(doc node) {
 		member{"key", p.into(&m.plan.key, value{role: keyRole, needed: ruleKey})},
 		member{"lead_id", p.into(&m.plan.leadID, value{role: leadIDRole})},
 		member{"skip_if", func(n node) { m.plan.skip = p.condition(n) }},
-		member{"assign", func(n node) {
-			p.list(n, func(n node) { m.plan.assign = append(m.plan.assign, p.assignment(n)) })
-		}},
+		member{"assign", p.list(func(n node) { m.plan.assign = append(m.plan.assign, p.assignment(n)) })},
 		member{"lead", p.lead},
-		member{"tests", p.tests},
+		member{"tests", p.list(p.test)},
 	)
 	p.needs(doc, "begin with version: 1", "version")
 	key, hint := m.plan.key, ""
@@ -63,36 +62,29 @@ func (p *parser) target(n node) {
 
 func (p *parser) source(n node) {
 	s := &p.m.Source
-	var quote, escape string
-	header := true
 	p.object(n,
 		member{"format", set(p, &s.Format, oneOf("csv", "tsv", "jsonl", "xlsx"))},
 		member{"delimiter", set(p, &s.Delimiter, delimiter)},
-		member{"quote", set(p, &quote, oneOf("none"))},
+		member{"quote", set(p, &s.NoQuotes, lastOf("none"))},
 		member{"encoding", set(p, &s.Encoding, notBlank)},
-		member{"header", set(p, &header, yesOrNo)},
-		member{"columns", func(n node) {
-			p.list(n, func(n node) {
-				var name string
-				set(p, &name, columnName)(n)
-				s.Columns = append(s.Columns, name)
-			})
-		}},
-		member{"null", func(n node) {
-			p.list(n, func(n node) {
-				word, _ := p.word(n)
-				s.Null = append(s.Null, strings.TrimSpace(word))
-			})
-		}},
+		member{"header", set(p, &s.NoHeader, lastOf("true", "false"))},
+		member{"columns", p.list(func(n node) {
+			var name string
+			set(p, &name, columnName)(n)
+			s.Columns = append(s.Columns, name)
+		})},
+		member{"null", p.list(func(n node) {
+			word, _ := p.word(n)
+			s.Null = append(s.Null, strings.TrimSpace(word))
+		})},
 		member{"sheet", set(p, &s.Sheet, notBlank)},
 		member{"list", set(p, &s.List, notBlank)},
 		member{"skip_rows", set(p, &s.SkipRows, lineCount)},
 		member{"skip_footer", set(p, &s.SkipFooter, lineCount)},
 		member{"footer", set(p, &s.Footer, readSlashed)},
 		member{"comment", set(p, &s.Comment, comment)},
-		member{"escape", set(p, &escape, oneOf(`\`))},
+		member{"escape", set(p, &s.Backslash, lastOf(`\`))},
 	)
-	s.NoHeader, s.NoQuotes, s.Backslash = !header, quote != "", escape != ""
 	switch columns := n.has("columns"); {
 	case s.NoHeader && !columns:
 		p.fail(n, "add columns: [first, second]", "%s.header is false, so the columns need names", n.path)
@@ -163,6 +155,7 @@ func (p *parser) content(n node) {
 func (p *parser) assignment(n node) assignment {
 	var t assignment
 	kind, before := "", len(p.errs)
+	keys := []string{"organization", "locator", "type", "search_text", "postal_code"}
 	p.object(n,
 		member{"organization", p.into(&t.organization, value{})},
 		member{"locator", p.into(&t.locator, value{})},
@@ -170,15 +163,9 @@ func (p *parser) assignment(n node) assignment {
 		member{"search_text", p.into(&t.searchText, value{})},
 		member{"postal_code", p.into(&t.postalCode, value{})},
 	)
-	fits := false
-	switch {
-	case t.organization != nil:
-		fits = len(n.Content) == 2
-	case kind == "regions":
-		fits = t.locator != nil && t.postalCode != nil && t.searchText == nil
-	case kind != "":
-		fits = t.locator != nil && t.searchText != nil && t.postalCode == nil
-	}
+	given := strings.Join(slices.DeleteFunc(keys, func(key string) bool { return !n.has(key) }), " ")
+	fits := given == "organization" || given == "locator type postal_code" && kind == "regions" ||
+		given == "locator type search_text" && kind != "regions"
 	if !fits && len(p.errs) == before {
 		p.fail(n, "write one entry for each; the first that fits is used", "%s needs an organization alone, or a "+
 			"locator with its type and search_text (radius, regions-radius) or postal_code (regions)", n.path)

@@ -1,19 +1,16 @@
 package mapping
 
 import (
-	"cmp"
 	"maps"
 	"path"
 	"slices"
 	"strings"
-	"unicode"
 
 	"go.yaml.in/yaml/v4"
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
 	"leadferry/internal/rowkey"
-	"leadferry/internal/spelling"
 	"leadferry/mapping/texts"
 )
 
@@ -46,13 +43,7 @@ func (t *table) add(word string, entry constant) {
 
 // folded is a text without its blanks and in one case. Texts that look alike in other forms of Unicode are one.
 func folded(s string) string {
-	shown := func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
-			return -1
-		}
-		return rowkey.Shown(r)
-	}
-	return norm.NFKC.String(cases.Fold().String(strings.Map(shown, norm.NFKC.String(s))))
+	return norm.NFKC.String(cases.Fold().String(strings.Map(rowkey.Shown, norm.NFKC.String(s))))
 }
 
 // ReadTable calls add for each row of the file of this name, which is beside the mapping file, with its line and
@@ -93,10 +84,7 @@ func (p *parser) namedTable(name string) (*table, *texts.Fault) {
 	if t := p.named[name]; t != nil {
 		return t, nil
 	}
-	names := slices.Sorted(maps.Keys(p.named))
-	hint := cmp.Or(spelling.Hint(name, names), "tables has "+cmp.Or(strings.Join(names, ", "), "none")+
-		`; or write the words out: map: {"Working": inProgress}`)
-	return nil, texts.NewFault("there is no table "+texts.Quote(name), hint)
+	return nil, texts.Unknown("table "+texts.Quote(name), name, slices.Sorted(maps.Keys(p.named)))
 }
 
 func (p *parser) tableFile(n node) *table {
@@ -107,7 +95,7 @@ func (p *parser) tableFile(n node) *table {
 		member{"file", set(p, &name, tableName)},
 		member{"key", set(p, &key, columnName)},
 		member{"value", set(p, &value, columnName)},
-		member{"fold", set(p, &t.folds, yesOrNo)},
+		member{"fold", set(p, &t.folds, lastOf("false", "true"))},
 	)
 	p.needs(n, "{file: dealers.csv, key: Name, value: Organization ID}", "key", "value")
 	switch {

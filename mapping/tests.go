@@ -25,19 +25,17 @@ type Test struct {
 	request node // an object of scalars, objects and lists
 }
 
-func (p *parser) tests(n node) {
-	p.list(n, func(n node) {
-		t := Test{Line: n.Line}
-		p.object(n,
-			member{"row", func(n node) { p.testRow(&t, n) }},
-			member{"request", func(n node) {
-				t.request = n
-				p.testRequest(n)
-			}},
-		)
-		p.needs(n, "a test is {row: {column: cell}, request: {organizationID: …, content: {…}}}", "row", "request")
-		p.m.Tests = append(p.m.Tests, t)
-	})
+func (p *parser) test(n node) {
+	t := Test{Line: n.Line}
+	p.object(n,
+		member{"row", func(n node) { p.testRow(&t, n) }},
+		member{"request", func(n node) {
+			t.request = n
+			p.testRequest(n)
+		}},
+	)
+	p.needs(n, "a test is {row: {column: cell}, request: {organizationID: …, content: {…}}}", "row", "request")
+	p.m.Tests = append(p.m.Tests, t)
 }
 
 // testRow reads the cells of a test. One that holds nothing may be left blank or written null, as people know it from

@@ -196,8 +196,7 @@ func (r *valueReader) readText(n node) {
 		r.fail(n, "", "%s cannot hold {@file}, {@line} or {@run}: they differ from run to run, so they go into "+
 			"lead.content only", n.path)
 	case t != nil && constant && c == "":
-		r.fail(n, `write "{column}" for what a column holds, or a text that is the same in every row`, "%s is empty",
-			n.path)
+		r.fail(n, columnHint+", or a text that is the same in every row", "%s is empty", n.path)
 	}
 	r.text, r.columns = t, r.columnsOf(t)
 }

@@ -181,7 +181,7 @@ func (v *value) made(r *row) (string, fate) {
 	}
 	s, err := v.expr.Text(func(i int) string { return r.cellOf(v.columns[i]) })
 	if err != nil {
-		return v.breaks(r, ruleExpr, expression.Reason(err), "")
+		return v.breaks(r, ruleExpr, err.Error(), "")
 	}
 	return s, good
 }

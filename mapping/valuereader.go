@@ -71,7 +71,7 @@ type constant struct {
 
 // readObject reads a value by its keys: a new one is an entry here and a function.
 func (r *valueReader) readObject(n node) {
-	sep, drop, empty, required := " ", "", "", false
+	sep, required := " ", false
 	var format stage
 	members := []member{
 		{"from", r.readText},
@@ -81,21 +81,20 @@ func (r *valueReader) readObject(n node) {
 		{"list", r.readParts(list)},
 		{"join", r.readParts(join)},
 		{"sep", set(r.parser, &sep, anyText)},
-		{"apply", r.addSteps},
+		{"apply", r.list(r.addStep)},
 		{"map", r.readMap},
 		{"else", r.readElse},
 		{"default", r.readDefault},
-		{"required", set(r.parser, &required, yesOrNo)},
+		{"required", set(r.parser, &required, lastOf("false", "true"))},
 		{"format", set(r.parser, &format, readFormat)},
 		{"as", r.readAs},
-		{"on_invalid", set(r.parser, &drop, oneOf("row", "drop"))},
-		{"empty", set(r.parser, &empty, oneOf("keep", "clear"))},
+		{"on_invalid", set(r.parser, &r.drops, lastOf("row", "drop"))},
+		{"empty", set(r.parser, &r.clears, lastOf("keep", "clear"))},
 		{"pull", func(n node) { r.pull = n }},
 		{"conflict", r.readConflict},
 	}
 	before := len(r.errs)
 	r.object(n, slices.DeleteFunc(members, func(m member) bool { return !r.takes(m.name) })...)
-	r.drops, r.clears = drop == "drop", empty == "clear"
 	if required && r.needed.name == "" {
 		r.needed = ruleRequired
 	}
@@ -161,8 +160,8 @@ func (p *parser) condition(n node) *value {
 	if e == nil {
 		return nil
 	}
-	if other, ok := e.Condition(); !ok {
-		p.fail(n, `for example: column == "yes"`, "%s must be true or false, and this is %s", n.path, other)
+	if e.Result != expression.Condition {
+		p.fail(n, `for example: column == "yes"`, "%s must be true or false, and this is %s", n.path, e.Result)
 		return nil
 	}
 	return &value{path: n.path, at: n.at(), expr: e, columns: columns}
@@ -178,15 +177,13 @@ func (p *parser) column(name string) part {
 	return part{kind: column, text: name, index: index}
 }
 
-func (r *valueReader) addSteps(n node) {
-	r.list(n, func(n node) {
-		var s stage
-		set(r.parser, &s, readStep)(n)
-		if r.columnsOf(s.by); s.by != nil && r.isIdentity() {
-			r.fail(n, `name the country: "e164:US"`, "%s: what a row is must not change with another column", n.path)
-		}
-		r.apply = append(r.apply, s)
-	})
+func (r *valueReader) addStep(n node) {
+	var s stage
+	set(r.parser, &s, readStep)(n)
+	if r.columnsOf(s.by); s.by != nil && r.isIdentity() {
+		r.fail(n, `name the country: "e164:US"`, "%s: what a row is must not change with another column", n.path)
+	}
+	r.apply = append(r.apply, s)
 }
 
 func (r *valueReader) readMap(n node) {
@@ -248,20 +245,14 @@ func (r *valueReader) readParts(kind way) func(node) {
 			r.fail(n, "", "%s is more than %d levels deep", n.path, maxLevels)
 			return
 		}
-		add := func(n node) {
-			if v := r.parser.value(n, part); v != nil {
-				ps.values = append(ps.values, v)
-			}
-		}
+		add := func(n node) { ps.values = append(ps.values, r.parser.value(n, part)) }
 		if kind != object {
-			r.list(n, add)
+			r.list(add)(n)
 			return
 		}
 		r.each(n, func(key, child node) {
-			before := len(ps.values)
-			if add(child); len(ps.values) > before {
-				ps.names = append(ps.names, key.Value)
-			}
+			ps.names = append(ps.names, key.Value)
+			add(child)
 		})
 		if n.Kind == yaml.MappingNode && len(n.Content) == 0 {
 			r.fail(n, `for example object: {make: "{make}"}`, "%s has no members", n.path)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,9 +14,6 @@ import (
 
 	"leadferry/checkpoint"
 )
-
-// thorough takes every fault and 5,000 crash images: `go test ./checkpoint/bolt -run 'Disk|Crash' -thorough -timeout 30m`.
-var thorough = flag.Bool("thorough", false, "inject every disk fault and rebuild 5,000 crash images")
 
 // underStrace runs the worker below in a process of its own under strace, and returns what it said.
 func underStrace(t *testing.T, path string, options ...string) string {

@@ -183,10 +183,13 @@ func TestMisledLookUpIsNoticed(t *testing.T) {
 		}
 		branches++
 		for i := range elementsOf(file[at : at+m.page]) {
-			for _, flip := range []struct {
+			for n, flip := range []struct {
 				at int
 				by byte
 			}{{3, 1}, {4, 1}, {4, 16}} { // to another key, or above or below this one alone
+				if n != i%3 && !*thorough {
+					continue
+				}
 				broken := bytes.Clone(file)
 				keyOf(broken[at:at+m.page], i)[flip.at] ^= flip.by
 				content(string(broken))(t, path)

@@ -144,7 +144,7 @@ func TestNobodyWaitsForALockForEver(t *testing.T) {
 	address, target := pgtest.Shared(t).Database(t), newTarget()
 	s := opened(t, address, target, Options{Run: "run"})
 	var idle string
-	if err := s.writer.QueryRow(t.Context(), `SHOW idle_in_transaction_session_timeout`).Scan(&idle); err != nil || idle != "30s" {
+	if err := s.conn.QueryRow(t.Context(), `SHOW idle_in_transaction_session_timeout`).Scan(&idle); err != nil || idle != "30s" {
 		t.Errorf("who stands still holds locks for %s, %v", idle, err)
 	}
 	other, err := pgx.Connect(t.Context(), address)
@@ -153,9 +153,9 @@ func TestNobodyWaitsForALockForEver(t *testing.T) {
 	waits, err := connect(address, target, Options{})
 	must.Do(t, err)
 	defer waits.leave()
-	waits.at.Locks = 50 * time.Millisecond
+	waits.Locks = 50 * time.Millisecond
 	_, err = other.Exec(t.Context(), `BEGIN; LOCK TABLE leadferry.workers`)
-	if _, failed := waits.writer.Exec(t.Context(), "SET lock_timeout = 50"); errors.Join(err, failed) != nil {
+	if _, failed := waits.conn.Exec(t.Context(), "SET lock_timeout = 50"); errors.Join(err, failed) != nil {
 		t.Fatal(err, failed)
 	}
 	if err := waits.open(); !errors.As(err, new(*checkpoint.StoreError)) || !strings.Contains(err.Error(), "has held a lock for 50ms") {
@@ -170,12 +170,12 @@ func TestACommitThatComesLate(t *testing.T) {
 	address := server.Database(t)
 	s := opened(t, address, newTarget(), Options{Run: "run", Patience: time.Hour})
 	committed(t, s, claimOf("a"))
-	old := int(s.writer.PgConn().PID())
+	old := int(s.conn.PgConn().PID())
 	must.Do(t, syscall.Kill(old, syscall.SIGSTOP))
 	t.Cleanup(func() { syscall.Kill(old, syscall.SIGCONT) })
 	done := committing(s, createdOf("a", "lead-a"), claimOf("b"))
 	time.Sleep(pause) // the commit is under way
-	s.writer.Cut()    // as a network does
+	s.conn.Cut()      // as a network does
 	must.Do(t, <-done)
 	committed(t, s, createdOf("b", "lead-b"))
 	syscall.Kill(old, syscall.SIGCONT)

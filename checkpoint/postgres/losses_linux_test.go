@@ -61,7 +61,7 @@ func TestARunHearsThatItsLedgerLacksSomething(t *testing.T) {
 	begins := func() *Store { // it has found the ledger, and is no worker yet
 		s, err := connect(address, target, Options{Run: "begins"})
 		must.Do(t, err)
-		t.Cleanup(func() { s.writer.Close() })
+		t.Cleanup(func() { s.conn.Close() })
 		must.Do(t, inTurn(s.prepare, s.findLedger))
 		return s
 	}()

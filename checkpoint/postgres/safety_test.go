@@ -347,7 +347,7 @@ func TestDecisionsLockTheirOwnLedger(t *testing.T) {
 	address := pgtest.Shared(t).Database(t)
 	target := newTarget()
 	s, worker, elsewhere := opened(t, address, target, Options{}), opened(t, address, target, Options{Run: "run"}), opened(t, address, newTarget(), Options{})
-	if _, err := elsewhere.writer.Exec(t.Context(), `SET lock_timeout = '2s'`); err != nil {
+	if _, err := elsewhere.conn.Exec(t.Context(), `SET lock_timeout = '2s'`); err != nil {
 		t.Fatal(err)
 	}
 	waited, claim := make(chan error, 1), claimOf("a")
@@ -378,7 +378,7 @@ func TestServersThatPromiseLessAreRefused(t *testing.T) {
 	refusal(t, server.URL("latin"), newTarget(), Options{}, "LATIN1")
 	address := server.Database(t)
 	s := opened(t, address, newTarget(), Options{})
-	if _, err := s.writer.Exec(t.Context(), `SET synchronous_commit = off`); err != nil {
+	if _, err := s.conn.Exec(t.Context(), `SET synchronous_commit = off`); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Commit(t.Context(), []*checkpoint.Change{claimOf("a")}); !errors.Is(err, checkpoint.ErrPlace) {
@@ -512,7 +512,7 @@ func TestNotesOfAnotherFormAreRefused(t *testing.T) {
 	server.Exec(t, address, `UPDATE leadferry.version SET number = 2`)
 	server.Exec(t, address, `INSERT INTO leadferry.notes (ledger, name, value)
 		SELECT ledger, 'shape 00', '{"Columns":"AAAAAAAAAAE=","Key":"{id}"}' FROM leadferry.ledgers`)
-	refusal(t, address, target, Options{Run: "next"}, "has schema version 2; this program reads version 3")
+	refusal(t, address, target, Options{Run: "next"}, "has schema version 2; this program reads version 4")
 }
 
 // A worker that wakes up takes back its own claim only: that of a worker that had the row sent again meanwhile, and

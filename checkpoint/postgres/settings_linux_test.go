@@ -21,7 +21,7 @@ func TestSettingsOfAUser(t *testing.T) {
 		server.Exec(t, server.URL("postgres"), "ALTER ROLE postgres IN DATABASE "+nameOf(address)+" SET "+setting)
 	}
 	s := opened(t, address, target, Options{Run: "run"})
-	own, met := s.writer, s.writer.PgConn().PID()
+	own, met := s.conn, s.conn.PgConn().PID()
 	must.Do(t, own.Script(`SELECT pg_sleep(0.05)`))
 	committed(t, s, claimOf("a"), claimOf("b"))
 	time.Sleep(600 * time.Millisecond) // which is longer than they may be idle
@@ -29,7 +29,7 @@ func TestSettingsOfAUser(t *testing.T) {
 	done := createdOf("a", "lead-a")
 	done.Entry.Location, done.Entry.ExternalID = place, "Ü-1"
 	committed(t, s, done)
-	if s.writer != own || s.writer.PgConn().PID() != met {
+	if s.conn != own || s.conn.PgConn().PID() != met {
 		t.Error("the server was met anew")
 	}
 	server.Exec(t, server.URL("postgres"), "ALTER ROLE postgres IN DATABASE "+nameOf(address)+" RESET ALL")
@@ -46,12 +46,12 @@ func TestAWarningOfEveryConnection(t *testing.T) {
 	address := server.URL("postgres")
 	server.Exec(t, address, `UPDATE pg_database SET datcollversion = '1'`)
 	s := opened(t, address, newTarget(), Options{Run: "run", Patience: time.Millisecond})
-	own := s.writer
+	own := s.conn
 	committed(t, s, claimOf("a"))
-	if s.writer != own {
+	if s.conn != own {
 		t.Error("the server was met anew")
 	}
-	server.Exec(t, address, `SELECT pg_terminate_backend(`+itoa(int(s.writer.PgConn().PID()))+`)`)
+	server.Exec(t, address, `SELECT pg_terminate_backend(`+itoa(int(s.conn.PgConn().PID()))+`)`)
 	committed(t, s, createdOf("a", "lead-a"))
 }
 

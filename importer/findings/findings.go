@@ -11,9 +11,6 @@ import (
 	"leadferry/importer/report"
 )
 
-// firstRows is how many rows of a kind are named.
-const firstRows = 3
-
 // Spot is where a row is. A line may have several rows of a JSON array.
 type Spot struct {
 	Input, Line int
@@ -34,20 +31,20 @@ const Others = "other reasons"
 // Kinds counts rows by kind, so many kinds apart; further ones only by outcome and rule.
 type Kinds struct {
 	most  int
+	place func(Spot) report.Place
 	known map[Kind]*kind
 	list  []*kind // in the order in which they came
 }
 
 type kind struct {
-	Kind
-	text  string // to show
-	rows  int
-	first []Spot
-	last  Spot
+	report.Reason
+	first, last Spot
 }
 
-// NewKinds counts at most so many kinds apart.
-func NewKinds(most int) *Kinds { return &Kinds{most: most, known: map[Kind]*kind{}} }
+// NewKinds counts 1,000 kinds apart. place names the place of a row.
+func NewKinds(place func(Spot) report.Place) *Kinds {
+	return &Kinds{most: 1000, place: place, known: map[Kind]*kind{}}
+}
 
 // Add counts a row; adding it again to the same kind changes nothing. text is shown for the kind if it is the first of
 // it. Both may be kept, so they must not hold the memory of the row.
@@ -58,32 +55,28 @@ func (k *Kinds) Add(at Spot, of Kind, text string) {
 		one = k.known[of]
 	}
 	if one == nil {
-		one = &kind{Kind: of, text: text}
+		one = &kind{first: at}
+		one.Outcome, one.Rule, one.Column, one.Error = of.Outcome, of.Rule, of.Column, text
 		k.known[of], k.list = one, append(k.list, one)
 	}
-	if one.rows > 0 && one.last == at {
+	if one.Rows > 0 && one.last == at {
 		return
 	}
-	one.rows++
-	if one.last = at; len(one.first) < firstRows {
-		one.first = append(one.first, at)
+	if one.Rows++; one.Rows == 2 && one.Error != of.Text {
+		one.Error = "for example: " + one.Error
+	}
+	if one.last = at; len(one.Examples) < report.MostExamples {
+		one.Examples = append(one.Examples, k.place(at))
 	}
 }
 
-// List returns the kinds, those of most rows first, with the places of their first rows.
-func (k *Kinds) List(place func(Spot) report.Place) (list []report.Reason) {
+// List returns the kinds, those of most rows first.
+func (k *Kinds) List() (list []report.Reason) {
 	slices.SortStableFunc(k.list, func(a, b *kind) int {
-		return cmp.Or(cmp.Compare(b.rows, a.rows), a.first[0].Compare(b.first[0]))
+		return cmp.Or(cmp.Compare(b.Rows, a.Rows), a.first.Compare(b.first))
 	})
 	for _, one := range k.list {
-		r := report.Reason{Outcome: one.Outcome, Rule: one.Rule, Column: one.Column, Error: one.text, Rows: one.rows}
-		if one.text != one.Text && one.rows > 1 {
-			r.Error = "for example: " + one.text
-		}
-		for _, at := range one.first {
-			r.Examples = append(r.Examples, place(at))
-		}
-		list = append(list, r)
+		list = append(list, one.Reason)
 	}
 	return list
 }

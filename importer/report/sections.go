@@ -40,25 +40,15 @@ func (s *Summary) Sections() []Section {
 	all = append(all, s.Checks.sections()...)
 	all = append(all,
 		Section{ID: "notes", Title: "Notes", Lines: convert(s.Notes, func(text string) Line { return Line{Text: text} })},
-		Section{ID: "organizations", Title: "Assigned to", Top: 10, Lines: assigned(s.Organizations)})
+		Section{ID: "organizations", Title: "Assigned to", Top: 10, Lines: convert(s.Organizations, Organization.line)})
 	return slices.DeleteFunc(all, func(of Section) bool { return len(of.Lines) == 0 })
 }
 
-// assigned are organizations in one line each, by the location that got most of their leads.
-func assigned(organizations []Organization) []Line {
-	location, leads := map[string]string{}, map[Organization]int{}
-	for _, o := range organizations {
-		location[o.ID] = cmp.Or(location[o.ID], o.Location)
+func (o Organization) line() Line {
+	if o.Location == "" {
+		return Line{Count: o.Leads, Name: o.ID}
 	}
-	for _, o := range organizations {
-		leads[Organization{ID: o.ID, Location: location[o.ID]}] += o.Leads
-	}
-	return convert(Organizations(leads), func(o Organization) Line {
-		if o.Location == "" {
-			return Line{Count: o.Leads, Name: o.ID}
-		}
-		return Line{Count: o.Leads, Name: o.Location, Text: Shorten(o.ID, 9)}
-	})
+	return Line{Count: o.Leads, Name: o.Location, Text: Shorten(o.ID, 9)}
 }
 
 // convert lists what each item of a list is as another kind of thing.

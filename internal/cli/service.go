@@ -211,9 +211,9 @@ func (p *program) sandbox(c *cli.Context) (err error) {
 	if err := p.print(exports(api)); err != nil {
 		return err // nobody could use it
 	}
-	fmt.Fprintln(p.say(c), "the sandbox is listening; paste the lines above into another shell, end it with Ctrl-C")
+	p.say("the sandbox is listening; paste the lines above into another shell, end it with Ctrl-C")
 	if shown == nil {
-		fmt.Fprintln(p.say(c), "with --web it shows its leads on a page, to look up rows in doubt")
+		p.say("with --web it shows its leads on a page, to look up rows in doubt")
 	} else {
 		p.tell(slog.LevelInfo, "", "page: "+shown.URL()) // who waits for it has the settings
 	}
@@ -232,12 +232,12 @@ func (p *program) sandbox(c *cli.Context) (err error) {
 			}
 			line += fmt.Sprintf(" %d × %s", counts[kind][status], word)
 		}
-		fmt.Fprintln(p.say(c), line)
+		p.say(line)
 	}
 	return nil
 }
 
-// exports are the lines for a shell that has a client reach the sandbox. What an earlier start or another service may
+// exports are the lines for a shell that have a client reach the sandbox. What an earlier start or another service may
 // have left in that shell is taken back.
 func exports(api leadapi.Config) (lines string) {
 	powerShell := runtime.GOOS == "windows" && os.Getenv("SHELL") == "" // Git Bash and its like set it
@@ -248,18 +248,19 @@ func exports(api leadapi.Config) (lines string) {
 		{"client-id", api.ClientID},
 		{"client-secret", api.ClientSecret},
 		{"proxy", "none"}, // a profile may have one
+		{"client-secret-file"},
+		{"client-secret-command"},
+		{"ca-file"},
+		{"client-cert"},
+		{"client-key"},
 	} {
-		if name, value := flags.Variable(v[0]), v[1]; powerShell {
+		switch name, value := flags.Variable(v[0]), v[1]; {
+		case powerShell: // which removes one that is empty
 			lines += "$env:" + name + " = '" + strings.ReplaceAll(value, "'", "''") + "'\n"
-		} else {
-			lines += "export " + name + "=" + shell.Word(value) + "\n"
-		}
-	}
-	for _, name := range []string{"client-secret-file", "client-secret-command", "ca-file", "client-cert", "client-key"} {
-		if name = flags.Variable(name); powerShell {
-			lines += "$env:" + name + " = $null\n"
-		} else {
+		case value == "":
 			lines += "unset " + name + "\n"
+		default:
+			lines += "export " + name + "=" + shell.Word(value) + "\n"
 		}
 	}
 	return lines

@@ -104,7 +104,7 @@ func (w *world) guessesAreMarked(sample, file string) {
 	lines := strings.Split(w.read("m.yaml"), "\n")
 	for i, g := range w.mapping("m.yaml").Unconfirmed {
 		marks = append(marks, lines[g.Line-1])
-		if i >= len(named) || named[i].Line != g.Line || named[i].Text != g.Why {
+		if i >= len(named) || named[i].Line != g.Line || named[i].Text != g.Text {
 			w.t.Errorf("validate does not name the guess of line %d", g.Line)
 		}
 	}

@@ -26,29 +26,27 @@ import (
 // builtins are the functions of the library that the language has, replaced are those that it has in another way: they
 // count characters and not bytes, and take no number for another one.
 const (
-	builtins = `len trim trimPrefix trimSuffix upper lower split join replace repeat hasPrefix hasSuffix abs ceil floor
+	builtins = `len float trim trimPrefix trimSuffix upper lower split join replace repeat hasPrefix hasSuffix abs ceil floor
 		round min max sum mean median first last take get sort reverse any all none one filter map count find findIndex
 		findLast findLastIndex`
-	replaced = " int float string coalesce"
+	replaced = " int string coalesce"
 )
 
 // Program is a compiled expression. It may be shared.
 type Program struct {
 	Columns []string // each once, in the order in which they are first
+	Result  string   // what it comes to, as people call it: a Condition or another
 
 	program *vm.Program
 }
 
-// Condition reports whether the program may come to true or false, or else what it comes to.
-func (p *Program) Condition() (other string, ok bool) {
-	kind := p.program.Node().Type().Kind()
-	return results[kind], kind == reflect.Bool || kind == reflect.Interface
-}
+// Condition is the Result of an expression that comes to nothing but true and false.
+const Condition = "true or false"
 
-// results are what people call those of an expression. That of an Interface is known when it is computed.
+// results are those that an expression may have. That of an Interface is known when it is computed.
 var results = map[reflect.Kind]string{
-	reflect.String: "a text", reflect.Int: "a number", reflect.Float64: "a number", reflect.Bool: "true or false",
-	reflect.Interface: "unknown",
+	reflect.String: "a text", reflect.Int: "a number", reflect.Float64: "a number", reflect.Bool: Condition,
+	reflect.Interface: "a value of no fixed kind",
 }
 
 // Compile makes a program of s, which the mapping's author wrote.
@@ -65,7 +63,6 @@ func Compile(s string) (*Program, *texts.Fault) {
 	options := []expr.Option{
 		expr.Env(columns), expr.DisableAllBuiltins(), expr.Patch(x),
 		expr.Function("int", toInt, new(func(any) int)),
-		expr.Function("float", toFloat, new(func(any) float64)),
 		expr.Function("string", func(args ...any) (any, error) { return textOf(args[0]) }, new(func(any) string)),
 		expr.Function("coalesce", firstText, new(func(string, ...string) string)),
 	}
@@ -80,11 +77,13 @@ func Compile(s string) (*Program, *texts.Fault) {
 		return nil, x.fault
 	case err != nil:
 		return nil, faultOf(err)
-	case results[program.Node().Type().Kind()] == "":
+	}
+	result := results[program.Node().Type().Kind()]
+	if result == "" {
 		return nil, texts.NewFault("the expression comes to a list or an object, not to a text",
 			`write join(list, ", ")`)
 	}
-	return &Program{n.columns(), program}, nil
+	return &Program{n.columns(), result, program}, nil
 }
 
 // faultOf is the library's error, which holds nothing but words of the expression, in the words of the other errors.
@@ -126,15 +125,8 @@ type runError string
 
 func (e runError) Error() string { return string(e) }
 
-// Reason is what can be told of an error: the library's own hold cells.
-func Reason(err error) string {
-	told := runError("a function or an operator does not take what the columns hold")
-	errors.As(err, &told)
-	return told.Error()
-}
-
 // Text is the text to which the expression comes, over a cell for each of Columns. One that fails though none of them
-// holds anything is empty: int(score) of an empty score.
+// holds anything is empty: int(score) of an empty score. No error holds a cell.
 func (p *Program) Text(cell func(i int) string) (string, error) {
 	cells, empty := make(map[string]any, len(p.Columns)), len(p.Columns) > 0
 	for i, column := range p.Columns {
@@ -146,20 +138,13 @@ func (p *Program) Text(cell func(i int) string) (string, error) {
 	switch {
 	case err != nil && empty:
 		return "", nil
-	case err != nil:
-		return "", err
+	case err != nil: // the library's own errors hold cells
+		told := runError("a function or an operator does not take what the columns hold")
+		errors.As(err, &told)
+		return "", told
 	}
 	s, err := textOf(result)
 	return strings.TrimSpace(s), err
-}
-
-// Holds reports whether the condition holds, over a cell for each of Columns.
-func (p *Program) Holds(cell func(i int) string) (bool, error) {
-	s, err := p.Text(cell)
-	if err == nil && s != "" && s != "true" && s != "false" {
-		err = runError("it is neither true nor false")
-	}
-	return s == "true", err
 }
 
 // textOf is how people write the result of an expression.
@@ -210,20 +195,6 @@ func toInt(args ...any) (any, error) {
 		}
 	}
 	return nil, runError("int takes a whole number of at most 15 digits")
-}
-
-func toFloat(args ...any) (any, error) {
-	switch x := args[0].(type) {
-	case int:
-		return float64(x), nil
-	case float64:
-		return x, nil
-	case string:
-		if f, err := strconv.ParseFloat(x, 64); err == nil && texts.IsNumber(x) {
-			return f, nil
-		}
-	}
-	return nil, runError("float takes a number with a point and no comma")
 }
 
 func firstText(args ...any) (any, error) {

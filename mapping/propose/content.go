@@ -22,15 +22,14 @@ type field struct {
 }
 
 func (d *draft) decideContent() {
-	if mobile := d.parts["mobile"]; d.parts["phone"] == nil && mobile != nil {
-		d.parts["phone"] = mobile
-		delete(d.parts, "mobile")
+	if mobile := d.of("mobile"); mobile != nil && d.of("phone") == nil {
+		mobile.part = "phone"
 	}
-	if house := d.parts["house"]; house != nil && d.parts["street"] == nil {
+	if house := d.of("house"); house != nil && d.of("street") == nil {
 		house.part = ""
 	}
 	for _, r := range known().Parts {
-		c := d.parts[r.Part]
+		c := d.of(r.Part)
 		switch {
 		case r.Part == "full":
 			if f := d.nameField(); len(f.columns) > 0 {
@@ -47,7 +46,7 @@ func (d *draft) fieldOf(r rule, c *column) field {
 	f := field{Key: r.Key, columns: []*column{c}, Apply: r.Apply, Format: r.Format}
 	remark := ""
 	switch {
-	case r.Marked && c.profile.share("prefixed") > 0.5:
+	case c.profile.share("prefixed") > 0.5:
 		f.Apply, remark = "split:::-1", "without the mark before the number"
 	case r.Part == "created":
 		f.Apply, remark = c.dateStep()
@@ -101,9 +100,9 @@ func (d *draft) phoneStep(c *column) string {
 	if regions[country]*2 > c.profile.filled && fits(func(int) string { return country }) {
 		return "e164:" + country
 	}
-	if of := d.parts["country"]; of != nil && clearForm().MatchString(of.header) &&
+	if of := d.of("country"); of != nil && clearForm().MatchString(of.header) &&
 		fits(func(row int) string { return of.cells[row] }) {
-		return "e164:" + of.placeholder()
+		return "e164:" + of.Placeholder()
 	}
 	return ""
 }
@@ -111,16 +110,15 @@ func (d *draft) phoneStep(c *column) string {
 // nameField makes the name of the first and the last one, or takes the whole name where one of these is not there or
 // less often filled.
 func (d *draft) nameField() field {
-	first, last, full := d.parts["first"], d.parts["last"], d.parts["full"]
+	first, last, full := d.of("first"), d.of("last"), d.of("full")
 	if full != nil && first != nil && last == nil && !full.holds(first) { // Vorname, Name: the second is the last one
-		d.parts["last"], d.parts["full"] = full, nil
-		last, full = full, nil
+		full.part, last, full = "last", full, nil
 	}
 	f := field{Key: "name"}
 	switch {
 	case full != nil && (first == nil || last == nil || full.profile.filled > first.profile.filled):
 		f.columns = []*column{full}
-	case d.parts["middle"] != nil:
+	case d.of("middle") != nil:
 		f.columns, f.Apply = d.present("first", "middle", "last"), "squeeze"
 	default:
 		f.columns = d.present("first", "last")
@@ -186,8 +184,6 @@ func (r rule) score(c *column) (score float64, guessed string) {
 	p, strength := c.profile, c.name.strength(r.Part)
 	like := p.share(r.Like)
 	switch {
-	case p.share("object") > 0.5:
-		return 0, ""
 	case p.rows == 0:
 		return strength, ""
 	case p.filled == 0 || like < r.Least || !p.nothingLike(r.Unlike...) ||
@@ -200,7 +196,7 @@ func (r rule) score(c *column) (score float64, guessed string) {
 	case strength < secondMost && r.Weight*like <= 0.2:
 		guessed = "? by its name, which may mean other things"
 	}
-	return strength + forLikeness*r.Weight*like + forFilled*p.fill(), guessed
+	return strength + forLikeness*r.Weight*like + forFilled*ratio(p.filled, p.rows), guessed
 }
 
 // isUnknown reports whether the header says nothing, of the lead or of anybody else.
@@ -222,23 +218,29 @@ func (d *draft) assignParts() {
 			}
 		}
 	}
-	slices.SortStableFunc(candidates, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.column.profile.filled, a.column.profile.filled))
-	})
+	slices.SortStableFunc(candidates, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
 	names := []part{"first", "last", "full"}
 	for _, cand := range candidates {
 		// Cells alone make no second name: there are products called Emma and Max.
 		named := slices.Contains(names, cand.part) && cand.column.isUnknown() && d.present(names...) != nil
-		if d.parts[cand.part] == nil && cand.column.part == "" && !named {
-			d.parts[cand.part], cand.column.part, cand.column.why = cand.column, cand.part, cand.why
+		if d.of(cand.part) == nil && cand.column.part == "" && !named {
+			cand.column.part, cand.column.why = cand.part, cand.why
 		}
 	}
+}
+
+// of is the column that plays a part, or nil.
+func (d *draft) of(p part) *column {
+	if i := slices.IndexFunc(d.columns, func(c *column) bool { return c.part == p }); i >= 0 {
+		return d.columns[i]
+	}
+	return nil
 }
 
 // present are the columns that play the parts.
 func (d *draft) present(parts ...part) (columns []*column) {
 	for _, p := range parts {
-		if c := d.parts[p]; c != nil {
+		if c := d.of(p); c != nil {
 			columns = append(columns, c)
 		}
 	}
@@ -250,6 +252,7 @@ type keyChoice struct {
 	Column          *column  // nil: the row's own data
 	External        bool     // it is the CRM's own number, so the lead gets it as ExternalID
 	ByValues        bool     // its name does not say that it is a number
+	Counts          bool     // it is 1, 2, 3 … in the order of the rows
 	Lower           bool     // it is an address, of which case says nothing
 	Repeats, Blanks int      // rows in which it repeats another's, or is empty
 	Namespace       string   // that keeps it apart from those of other files, or ""
@@ -268,7 +271,7 @@ func (d *draft) chooseKey() (k keyChoice) {
 			break
 		}
 		if fault := d.faultOf(c, isNumber); fault == "" {
-			k.Column, k.External, k.ByValues = c, true, id <= byValues
+			k.Column, k.External, k.ByValues, k.Counts = c, true, id <= byValues, p.counting
 			k.Repeats, k.Blanks = p.filled-p.distinct, p.rows-p.filled
 			if p.counting && d.Origin != nowhere {
 				k.Namespace = slug(d.Origin)[:min(len(d.Origin), rowkey.MaxNamespace)]
@@ -278,7 +281,7 @@ func (d *draft) chooseKey() (k keyChoice) {
 			k.Faults = append(k.Faults, fault)
 		}
 	}
-	if email := d.parts["email"]; email != nil && len(email.cells) >= fewestRows && d.faultOf(email, false) == "" {
+	if email := d.of("email"); email != nil && len(email.cells) >= fewestRows && d.faultOf(email, false) == "" {
 		lower := func(a, b string) int { return cmp.Compare(strings.ToLower(a), strings.ToLower(b)) }
 		sorted := slices.SortedFunc(slices.Values(email.cells), lower)
 		if len(slices.CompactFunc(sorted, strings.EqualFold)) == len(email.cells) {
@@ -288,7 +291,7 @@ func (d *draft) chooseKey() (k keyChoice) {
 	return k
 }
 
-// byValues is the most that cells alone say of an identifier.
+// byValues is how much cells alone say of an identifier.
 const byValues = 0.3
 
 // identifies is how surely a column numbers the leads.
@@ -305,10 +308,8 @@ func identifies(c *column) float64 {
 	case other >= leastScore:
 		return other * 0.7
 	case !c.isUnknown() || !p.nothingLike("date", "damaged"):
-	case p.share("uuid") == 1:
-		return byValues
 	case p.share("code") == 1 && p.nothingLike("phone", "number"): // faultOf sees whether they are unique
-		return byValues / 2
+		return byValues
 	}
 	return 0
 }

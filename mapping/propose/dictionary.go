@@ -28,7 +28,6 @@ type part string
 type rule struct {
 	Part                   part
 	Key, Apply, Format     string // of the content; without key it is joined to another part's
-	Marked                 bool
 	Like                   string
 	Unlike, Not            []string
 	Weight, Least, Longest float64
@@ -45,26 +44,20 @@ type sign struct {
 // dictionary is dictionary.yaml as it is written, and what is made of that to be asked.
 type dictionary struct {
 	Headers, Statuses, Around, Values map[string]map[string]string // phrases by section and language
-	Forms                             map[string][]string
+	Forms                             map[string][]*regexp.Regexp
 	Parts                             []rule
 	Dates                             struct{ Days, Times, Languages []string }
 	Places, Identifiers               []part // of an address; those that any word in front makes another table's
 	Null                              []string
 
 	headers, statuses, words map[string][]sign // by joined words
-	forms                    map[string][]*regexp.Regexp
 }
 
 // known is the dictionary, made when it is first needed: most commands do not.
 var known = sync.OnceValue(func() *dictionary {
-	d := &dictionary{forms: map[string][]*regexp.Regexp{}}
+	d := new(dictionary)
 	if err := yaml.Unmarshal(dictionaryText, d); err != nil {
 		panic(err) // it is part of the program
-	}
-	for kind, forms := range d.Forms {
-		for _, form := range forms {
-			d.forms[kind] = append(d.forms[kind], regexp.MustCompile(form))
-		}
 	}
 	d.headers, d.statuses, d.words = phrases(d.Headers), phrases(d.Statuses), phrases(d.Around, d.Values)
 	return d
@@ -156,14 +149,11 @@ func Known(columns []string) (n int) {
 }
 
 // FooterWord is the word or words with which a text begins that are behind tables and not in them, or "".
-func FooterWord(text string) (found string) {
-	text = text[:min(len(text), maxHeader)]
-	for _, at := range wordForm().FindAllStringIndex(text, -1) {
-		if known().has("footer", joined(text[:at[1]])) {
-			found = text[:at[1]]
-		}
+func FooterWord(text string) string {
+	if found := known().Forms["footer"][0].FindStringSubmatch(text); found != nil {
+		return found[1]
 	}
-	return found
+	return ""
 }
 
 func baseName(file string) string { return path.Base(strings.ReplaceAll(file, "\\", "/")) }
@@ -237,9 +227,7 @@ func (d *dictionary) inside(words []string) (signs []sign) {
 			around := slices.Concat(words[:from], words[from+length:])
 			strength := d.cost(around)
 			own := !slices.ContainsFunc(around, func(w string) bool { return !d.has("own", w) })
-			address := slices.ContainsFunc(around, func(w string) bool {
-				return strings.HasPrefix(w, "addr") || strings.HasPrefix(w, "adr")
-			})
+			address := d.any("address", around)
 			for _, s := range d.headers[strings.Join(words[from:from+length], "")] {
 				s.strength *= strength
 				if strength > 0 && !s.whole && (own || !slices.Contains(d.Identifiers, s.part)) &&

@@ -14,8 +14,10 @@ import (
 func partsOf(headers ...string) []string {
 	var list []string
 	d := newDraft(Input{File: "f.csv", Source: mapping.Source{Format: "csv", Columns: headers}, Complete: true})
-	for p, c := range d.parts {
-		list = append(list, string(p)+"="+c.header)
+	for _, c := range d.columns {
+		if c.part != "" && c != d.Organization.Column {
+			list = append(list, string(c.part)+"="+c.header)
+		}
 	}
 	if d.Organization.Column != nil {
 		list = append(list, "organization="+d.Organization.Column.header)

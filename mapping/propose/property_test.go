@@ -193,7 +193,7 @@ func TestWideFilesStayShort(t *testing.T) {
 		header, first string
 	}{{"%d@x.example", ""}, {"color %d", "password"}, {"password %d", "color"}, {"\x07\u202e %d " + strings.Repeat("\x01", 80), "password*"}} {
 		in := Input{File: "wide.csv", Source: mapping.Source{Format: "csv"}}
-		for i := range 4_000 {
+		for i := range 3_000 {
 			in.Columns = append(in.Columns, fmt.Sprintf(test.header, i))
 		}
 		in.Columns[7] = test.first // a secret, so that the others are listed

@@ -28,6 +28,7 @@ import (
 
 	"leadferry/internal/spelling"
 	"leadferry/mapping"
+	"leadferry/mapping/texts"
 )
 
 // Input is a sample of a file. Its Source says how the file was read: the format and the columns of its first line
@@ -93,22 +94,18 @@ type draft struct {
 	Status       *statusChoice // nil: no column is one
 	Key          keyChoice
 	Fields       []field // the keys of the content that are written out
-
-	parts map[part]*column
 }
 
 // newDraft decides from the surest to the least sure: a column that plays one part is not looked at for the next.
 func newDraft(in Input) *draft {
-	d := &draft{In: in, Headless: in.NoHeader, parts: map[part]*column{}}
+	d := &draft{In: in, Headless: in.NoHeader}
 	d.read()
 	d.Origin = cmp.Or(strings.Join(fileWords(in.File), " "), nowhere)
-	if d.Status = d.chooseStatus(); d.Status != nil && d.Status.Live {
+	if d.Status = d.chooseStatus(); d.Status != nil {
 		d.Status.Column.part = "status"
 	}
-	if d.Organization = d.chooseOrganization(); d.Organization.Live {
-		d.Organization.Column.part = "organization"
-	}
 	d.assignParts()
+	d.Organization = d.chooseOrganization()
 	d.decideContent()
 	d.Key = d.chooseKey()
 	d.decideRest()
@@ -121,7 +118,8 @@ var proposalText string
 // proposal is parsed when it is first needed: few runs propose anything.
 var proposal = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"plural": english.Plural, "quoted": quoted, "scalar": scalar, "sayNames": sayNames,
+		"plural": english.Plural, "quoted": quoted, "scalar": scalar,
+		"sayNames":  func(headers []string, most int) string { return spelling.List(headers, most, shown) },
 		"fileShown": fileShown, "statuses": func() string { return strings.Join(mapping.Statuses(), ", ") },
 		"fewest": func() int { return fewestRows }, "slug": slug,
 		"capital": func(s string) string { return strings.ToUpper(s[:1]) + s[1:] },
@@ -157,17 +155,14 @@ func (d *draft) Source() string { return d.execute("source") }
 func (f field) From() string {
 	var all []string
 	for _, c := range f.columns {
-		all = append(all, c.placeholder())
+		all = append(all, c.Placeholder())
 	}
 	return strings.Join(all, " ")
 }
 
 // shown is a name for comments and notes: short, and on one line whatever it holds.
 func shown(name string) string {
-	const most = 40
-	if runes := []rune(name); len(runes) > most {
-		name = string(runes[:most-1]) + "…"
-	}
+	name = texts.Shortened(name, 40)
 	if clearForm().MatchString(name) {
 		return "{" + name + "}"
 	}
@@ -205,15 +200,6 @@ func scalar(s string) string {
 
 // quoted writes s in double quotes, which YAML reads as Go does.
 func quoted(s string) string { return strconv.Quote(s) }
-
-// Counts reports whether its cells are 1, 2, 3 … in the order of the rows.
-func (c *column) Counts() bool { return c.profile.counting }
-
-// Value is the column's cell in YAML.
-func (c *column) Value() string { return quoted(c.placeholder()) }
-
-// sayNames lists headers for a sentence, the first few of them.
-func sayNames(headers []string, most int) string { return spelling.List(headers, most, shown) }
 
 // guess begins the remark on what a person has to confirm: validate names such lines.
 const guess = "? "

@@ -50,13 +50,12 @@ func wordsOf(c *column) (list []word) {
 	return list
 }
 
-// statusChoice is a status column and what its words mean. Live: the mapping uses it, else a comment offers it. Sure:
-// its name says so.
+// statusChoice is a status column and what its words mean. Sure: its name says so.
 type statusChoice struct {
-	Column     *column
-	Words      []word
-	Live, Sure bool
-	score      float64
+	Column *column
+	Words  []word
+	Sure   bool
+	score  float64
 }
 
 // Open are the words that a person has to place.
@@ -69,43 +68,31 @@ func (s *statusChoice) Open() (open []string) {
 	return open
 }
 
-// chooseStatus picks the column with the most known words, or one that is called status, to be offered.
+// chooseStatus picks the column whose words are known as statuses, and which says so most surely by them and its name.
 func (d *draft) chooseStatus() (best *statusChoice) {
 	for _, c := range d.columns {
-		if s := statusOf(c); s != nil && (best == nil || s.score > best.score) {
-			best = s
+		strength, words := c.name.strength("status", "statusid"), wordsOf(c)
+		placed, rows, closes := 0, 0, 0.0
+		for _, w := range words {
+			if w.Status != "" {
+				placed++
+				rows += w.Rows
+			}
+			if strings.HasPrefix(w.Status, "closed") {
+				closes = 0.3 // a column of stages alone would leave lost deals open
+			}
+		}
+		share := ratio(rows, c.profile.filled)
+		enough := placed > 0 && (placed*2 >= len(words) || share >= 0.5)
+		if strength < leastScore {
+			enough = c.isUnknown() && placed > 1 && share >= 0.8 && c.profile.filled > max(3, len(words))
+		}
+		score := 2*share + strength + closes
+		if enough && (best == nil || score > best.score) {
+			best = &statusChoice{c, words, strength >= surePart, score}
 		}
 	}
 	return best
-}
-
-// statusOf is what the column's cells say of statuses, or nil when they and the name say too little.
-func statusOf(c *column) *statusChoice {
-	strength, words := c.name.strength("status", "statusid"), wordsOf(c)
-	placed, rows, closes := 0, 0, 0.0
-	for _, w := range words {
-		if w.Status != "" {
-			placed++
-			rows += w.Rows
-		}
-		if strings.HasPrefix(w.Status, "closed") {
-			closes = 0.3 // a column of stages alone would leave lost deals open
-		}
-	}
-	share := ratio(rows, c.profile.filled)
-	s := &statusChoice{Column: c, Words: words, Sure: strength >= surePart, score: 2*share + strength + closes}
-	switch {
-	case words == nil, strength < leastScore && !c.isUnknown():
-		return nil
-	case strength >= leastScore:
-		s.Live = placed > 0 && (placed*2 >= len(words) || share >= 0.5)
-	default:
-		s.Live = placed > 1 && share >= 0.8 && c.profile.filled > max(3, len(words))
-	}
-	if !s.Live && !s.Sure {
-		return nil
-	}
-	return s
 }
 
 // placeStatus is the service's status that a word stands for, or none: the longest phrase
@@ -136,32 +123,20 @@ type organizationChoice struct {
 	Why    string
 }
 
-// chooseOrganization picks the column that says so most surely: IDs are few for many leads. Names of dealers and the
-// numbers of other systems need a person.
-func (d *draft) chooseOrganization() (best organizationChoice) {
-	most := 0.0
-	for _, c := range d.columns {
-		p, strength := c.profile, c.name.strength("organization")
-		sure, ids := strength >= surePart, p.share("uuid")
-		o := organizationChoice{Column: c, Why: "says where, but not by the service's IDs"}
-		score := strength + ids + forFilled*p.fill()
-		switch {
-		case strength < leastScore:
-			continue
-		case sure && p.rows == 0:
-			o.Live, o.Why = true, "? by its name: no row was there to look at"
-		case ids >= 0.9 && (p.filled < 20 || p.distinct < p.filled):
-			o.Live, o.Why = true, "? "+english.Plural(p.distinct, "dealer", "")+": the service's own IDs?"
-		case p.filled == 0, (!sure || p.share("solid") < 0.9) &&
-			(c.name.strength("company") > 0 || !p.nothingLike("email", "date", "yesno")):
-			continue
-		}
-		if o.Live {
-			score += 2
-		}
-		if score > most {
-			best, most = o, score
-		}
+// chooseOrganization asks whether the column of organizations holds the service's IDs, which are few for many leads.
+// Names of dealers and the numbers of other systems need a person, and go into the lead like other columns.
+func (d *draft) chooseOrganization() organizationChoice {
+	c := d.of("organization")
+	if c == nil {
+		return organizationChoice{}
 	}
-	return best
+	p := c.profile
+	switch {
+	case p.rows == 0 && c.name.strength("organization") >= surePart:
+		return organizationChoice{c, true, "? by its name: no row was there to look at"}
+	case p.share("uuid") >= 0.9 && (p.filled < 20 || p.distinct < p.filled):
+		return organizationChoice{c, true, "? " + english.Plural(p.distinct, "dealer", "") + ": the service's own IDs?"}
+	}
+	c.part = ""
+	return organizationChoice{c, false, "says where, but not by the service's IDs"}
 }

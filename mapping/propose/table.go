@@ -133,8 +133,8 @@ func (d *draft) findNull() {
 	slices.Sort(d.Null)
 }
 
-// placeholder is the text that stands for the column's cell.
-func (c *column) placeholder() string {
+// Placeholder is the text that stands for the column's cell.
+func (c *column) Placeholder() string {
 	if strings.HasPrefix(c.header, "{") { // two braces would be one brace as text
 		return "{ " + c.header + "}"
 	}
@@ -148,22 +148,18 @@ var markForm = spelling.Form(`^[a-z]{1,2}:([+0-9].*)$`)
 func kindsOf(text string) (kinds []string) {
 	const longestJudged, mostWords = 256, 8 // bytes, words: a longer cell is prose
 	d, value := known(), text
-	if len(text) > longestJudged && !d.forms["object"][0].MatchString(text) {
+	if len(text) > longestJudged && !d.Forms["object"][0].MatchString(text) {
 		return []string{"prose"}
 	}
 	if marked := markForm().FindStringSubmatch(text); marked != nil { // p:+49…, z:50667, as lead ads write them
 		kinds, value = append(kinds, "prefixed"), marked[1]
 	}
-	for kind, forms := range d.forms {
+	for kind, forms := range d.Forms {
 		if !slices.ContainsFunc(forms, func(form *regexp.Regexp) bool { return !form.MatchString(value) }) {
 			kinds = append(kinds, kind)
 		}
 	}
-	is := func(kind string) bool { return slices.Contains(kinds, kind) }
-	if is("date") {
-		kinds = slices.DeleteFunc(kinds, func(kind string) bool { return kind == "phone" })
-	}
-	list := words(value)
+	list, isName := words(value), slices.Contains(kinds, "letters")
 	if len(list) > mostWords {
 		return kinds
 	}
@@ -174,9 +170,9 @@ func kindsOf(text string) (kinds []string) {
 	}
 	given := func(at int) bool { return d.has("given", list[at]) }
 	switch n := len(list); {
-	case n == 1 && given(0) && is("letters"):
+	case n == 1 && given(0) && isName:
 		kinds = append(kinds, "given")
-	case n > 1 && (given(0) || n <= 4 && given(n-1)) && is("letters"):
+	case n > 1 && (given(0) || n <= 4 && given(n-1)) && isName:
 		kinds = append(kinds, "person")
 	}
 	return kinds
@@ -217,9 +213,6 @@ func measure(cells []string) *profile {
 
 // share is the part of the filled cells that are of a kind, 0 to 1.
 func (p *profile) share(kind string) float64 { return ratio(p.counts[kind], p.filled) }
-
-// fill is the part of the rows that hold something, 0 to 1.
-func (p *profile) fill() float64 { return ratio(p.filled, p.rows) }
 
 // nothingLike reports whether few cells are of any of the kinds.
 func (p *profile) nothingLike(kinds ...string) bool {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -165,15 +164,9 @@ func IsDate(s string) bool {
 //go:embed names.csv
 var namesText string
 
-// monthNames are the names of months in a language.
-type monthNames struct {
-	english map[string]string     // by names in small letters
-	form    func() *regexp.Regexp // a name that is a word of its own; it takes a millisecond
-}
-
-var languages = sync.OnceValue(func() map[string]monthNames {
-	const end = `[^\p{L}\p{M}]|\p{Han}|\p{Hangul}` // of a word; these scripts part words by nothing
-	all := map[string]monthNames{}
+// languages are the English names of months by those of a language.
+var languages = sync.OnceValue(func() map[string]map[string]string {
+	all := map[string]map[string]string{}
 	for line := range strings.Lines(namesText) {
 		row, english := strings.Split(strings.TrimSpace(line), ","), map[string]string{}
 		for i, names := range row[1:] {
@@ -181,9 +174,7 @@ var languages = sync.OnceValue(func() map[string]monthNames {
 				english[name] = time.Month(i + 1).String()
 			}
 		}
-		longest := slices.SortedFunc(maps.Keys(english), func(a, b string) int { return len(b) - len(a) })
-		form := `(?i)(?:^|` + end + `)(` + strings.Join(longest, "|") + `)(?:` + end + `|$)`
-		all[row[0]] = monthNames{english, spelling.Form(form)}
+		all[row[0]] = english
 	}
 	return all
 })
@@ -202,16 +193,18 @@ func translator(forms []string, language string) (func(string) string, *Fault) {
 		forms[i] = monthForm().ReplaceAllString(form, "January")
 	}
 	return func(s string) string {
-		s = strings.Map(westernDigit, s)
-		at := months.form().FindStringSubmatchIndex(s)
-		if at == nil {
-			return s
-		}
-		return s[:at[2]] + months.english[strings.ToLower(s[at[2]:at[3]])] + strings.TrimPrefix(s[at[3]:], ".")
+		return wordForm().ReplaceAllStringFunc(strings.Map(westernDigit, s), func(word string) string {
+			return cmp.Or(months[strings.ToLower(strings.TrimSuffix(word, "."))], word)
+		})
 	}, nil
 }
 
-var monthForm = spelling.Form(`Jan(?:uary)?\.?`)
+var (
+	monthForm = spelling.Form(`Jan(?:uary)?\.?`)
+
+	// wordForm is of words that may be months. In Chinese, Japanese and Korean nothing parts them from others.
+	wordForm = spelling.Form(`[0-9一二三四五六七八九十]+[月월]|(?:[^\P{L}\p{Han}\p{Hangul}]|\p{M})+\.?`)
+)
 
 func westernDigit(r rune) rune {
 	if d := ASCIIDigit(r); d >= 0 {
@@ -274,35 +267,28 @@ var minuteForms = map[string]string{"m": "4", "M": "4", "mm": "04", "MM": "04"}
 // part in another program's layouts. Words between quotes are none, as Java writes them.
 func fromLetters(s string) (layout, fault string) {
 	last := "" // part of the date
-	for s != "" {
-		if word := words().FindStringSubmatch(s); word != nil {
-			layout += word[1]
-			s = s[len(word[0]):]
-			continue
-		}
-		run := s[:max(1, len(s)-len(strings.TrimLeft(s, s[:1])))]
-		s = s[len(run):]
-		form := letterForms[run]
-		behindHour, behindSecond := last == "15" || last == "03" || last == "3", last == "05" || last == "5"
-		switch letter := 'a' <= run[0]|0x20 && run[0]|0x20 <= 'z' || run[0] == '_'; {
-		case run == "T" || !letter:
-			layout += run
-			continue
-		case behindHour && minuteForms[run] != "":
+	layout = letters().ReplaceAllStringFunc(s, func(run string) string {
+		form, begin := letterForms[run], run[0]
+		switch {
+		case begin == '\'':
+			return strings.Trim(run, "'")
+		case run == "T":
+			return run
+		case minuteForms[run] != "" && (last == "15" || last == "03" || last == "3"):
 			form = minuteForms[run]
-		case behindSecond && run[0] == 'S' && strings.ContainsAny(layout[len(layout)-1:], ".,"):
-			form = strings.Repeat("0", len(run))
+		case (begin == '.' || begin == ',') && (last == "05" || last == "5"): // a fraction of the second
+			form = run[:1] + strings.Repeat("0", len(run)-1)
 		case form == "":
-			return "", strconv.Quote(run) + " means no part of a date"
+			fault = cmp.Or(fault, strconv.Quote(run)+" means no part of a date")
 		}
-		layout += form
 		last = form
-	}
-	return layout, ""
+		return form
+	})
+	return layout, fault
 }
 
-// words are like that as the layout has between quotes.
-var words = spelling.Form(`^'([^']*)'`)
+// letters are words between quotes, fractions of seconds, and letters as often as they come in a row.
+var letters = spelling.Form(`'[^']*'|[.,]S+|y+|Y+|m+|M+|d+|D+|E+|H+|h+|t+|s+|S+|Z+|X+|[A-Za-z_]`)
 
 // outputOf is the form in which dates of a layout are written, or what is wrong with it: it has to tell the whole day,
 // and of a time of day each part with the larger ones.

@@ -166,7 +166,10 @@ func E164(country string) (Conversion, *Fault) {
 		return nil, NewFault("step e164 needs a country, and "+Quote(country)+" is none",
 			`write the two letters of the country, for example "e164:US"`)
 	}
-	return func(s string) (string, bool) { return E164In(country, s) }, nil
+	return func(s string) (string, bool) {
+		number, _ := phones().international(dial(s), country)
+		return number, number != ""
+	}, nil
 }
 
 // E164In is [E164] with the country that another column holds, by its code of two or three
@@ -182,16 +185,12 @@ func E164In(country, s string) (string, bool) {
 
 // regionOf is the country of a code of two or three letters, or "".
 func regionOf(code string) string {
-	code = strings.ToUpper(strings.TrimSpace(code))
-	if phones().regions[code] != nil {
-		return code
+	region, err := language.ParseRegion(strings.TrimSpace(code))
+	name := region.Canonicalize().String()
+	if err != nil || strings.ContainsAny(code, "0123456789") || phones().regions[name] == nil {
+		return "" // 276 is Germany to the United Nations, and no letters
 	}
-	region, err := language.ParseRegion(code)
-	numeric := strings.ContainsAny(code, "0123456789") // 276 is Germany to the United Nations, and no letters
-	if err == nil && !numeric && len(code) <= 3 && phones().regions[region.Canonicalize().String()] != nil {
-		return region.Canonicalize().String()
-	}
-	return ""
+	return name
 }
 
 // Region is the country of a number that begins with +, or "".

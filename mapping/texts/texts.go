@@ -120,7 +120,8 @@ func NewFault(text, hint string) *Fault { return &Fault{text, hint} }
 
 // Unknown is the fault of a word that is none of those known; what is a phrase for it.
 func Unknown(what, word string, known []string) *Fault {
-	return NewFault("unknown "+what, cmp.Or(spelling.Hint(word, known), "known here: "+strings.Join(known, ", ")))
+	return NewFault("unknown "+what, cmp.Or(spelling.Hint(word, known),
+		"known here: "+cmp.Or(strings.Join(known, ", "), "none")))
 }
 
 // Quote shows a word of the file, cut when it has more than 64 characters.

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"unicode/utf8"
 
@@ -173,14 +174,10 @@ func (w *Window) SkipTo(number int) {
 	}
 }
 
-// Drain passes over all that is left.
+// Drain passes over all that is left. Its error is io.EOF, or what ended the reading before.
 func (w *Window) Drain() error {
-	for {
-		w.Pass(len(w.Text()))
-		if err := w.More(); err != nil {
-			return err
-		}
-	}
+	w.SkipTo(math.MaxInt)
+	return w.err
 }
 
 const utf8Label = "utf-8"
@@ -203,15 +200,13 @@ func Decode(in *bufio.Reader, o rows.Options, found *rows.Found) (*Window, error
 		}
 	}
 	found.Encoding = c.label
-	if c.label == utf8Label {
-		return New(in, o.MaxRecord), nil
+	w := New(in, o.MaxRecord)
+	if w.charset = c; c.encoding == japanese.ISO2022JP {
+		w.in = &pairs{in: in}
 	}
-	var text io.Reader = in
-	if c.encoding == japanese.ISO2022JP {
-		text = &pairs{in: in}
+	if c.label != utf8Label {
+		w.in = transform.NewReader(w.in, c.encoding.NewDecoder())
 	}
-	w := New(transform.NewReader(text, c.encoding.NewDecoder()), o.MaxRecord)
-	w.charset = c
 	return w, nil
 }
 
@@ -263,15 +258,11 @@ func findCharset(label string) (charset, error) {
 	}
 	const hint = "use a label of the WHATWG Encoding Standard, as utf-8, utf-16le, windows-1252, shift_jis, gb18030 " +
 		"or euc-kr"
-	enc, err := htmlindex.Get(label)
-	if err != nil {
-		return charset{}, rows.Refuse(fmt.Sprintf("the encoding %q is not known", label), hint)
+	if enc, err := htmlindex.Get(label); err == nil && enc != encoding.Replacement && enc != charmap.XUserDefined {
+		name, err := htmlindex.Name(enc)
+		return charset{name, enc}, err
 	}
-	name, err := htmlindex.Name(enc)
-	if err != nil || enc == encoding.Replacement || enc == charmap.XUserDefined {
-		return charset{}, rows.Refuse(fmt.Sprintf("text in the encoding %q cannot be read", label), hint)
-	}
-	return charset{name, enc}, nil
+	return charset{}, rows.Refuse(fmt.Sprintf("the encoding %q is not known, or not read here", label), hint)
 }
 
 // isUTF8 says that a text beyond ASCII was read in an encoding of one byte a character though the file holds UTF-8.

@@ -26,7 +26,7 @@ type Route struct {
 // routeTo finds the way to an address: --proxy, its variable or the profile count for every address, HTTPS_PROXY where
 // NO_PROXY does not name it, and never for this machine itself.
 func (s *Settings) routeTo(address *url.URL) (Route, error) {
-	if named := s.Setting("proxy"); named.Value != "" {
+	if named := s.line.Given("proxy"); named.Value != "" {
 		return parseRoute(named.Value, named.From)
 	}
 	environment := httpproxy.FromEnvironment()
@@ -101,7 +101,7 @@ func (s *Settings) Reach(api *leadapi.Config) (err error) {
 			return err
 		}
 	}
-	certificate, key := s.Setting("client-cert"), s.Setting("client-key")
+	certificate, key := s.line.Given("client-cert"), s.line.Given("client-key")
 	switch {
 	case certificate.Value == "" && key.Value == "":
 		return nil
@@ -123,7 +123,7 @@ func (s *Settings) ForProfile() map[string]string {
 	for _, name := range []string{
 		"base-url", "leads-url", "trunk-id", "proxy", "ca-file", "client-cert", "client-key", RequestIDHeader,
 	} {
-		key, value := keyOf(name), strings.TrimSpace(s.Get(name))
+		key, value := strings.ReplaceAll(name, "-", "_"), strings.TrimSpace(s.Get(name))
 		if whole, err := filepath.Abs(value); config.IsPath(key) && value != "" && err == nil {
 			value = whole
 		}

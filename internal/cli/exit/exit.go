@@ -25,8 +25,9 @@ const (
 
 // Error ends a command with a sentence, what to do about it, and an exit code.
 type Error struct {
-	Code       int
-	Text, Hint string
+	Code int    `json:"exit_code"`
+	Text string `json:"reason"`
+	Hint string `json:"hint"`
 }
 
 func (e *Error) Error() string { return e.Text }

@@ -26,7 +26,6 @@ const (
 	maxSampleBytes = 64 << 20 // of the cells, and of standard input
 	maxTitles      = 30       // lines above a header that are looked for
 	maxTried       = 100      // rows that are read to look for them
-	keptLast       = 12       // last rows that are kept, to know a footer by
 )
 
 // What is said of a line that cannot be read.
@@ -108,20 +107,14 @@ func (from reading) titles(o source.Options, usual *sample) (lines int, err erro
 	return lines, nil
 }
 
-// cutFooter leaves out the last rows of a sample if they hold little and one begins with a word for totals: those from
-// it on, and before it those that do not fit.
+// cutFooter leaves out what may be a footer, where a word for totals is in it and no lead is called like its first row.
 func (from reading) cutFooter(o source.Options, s *sample) *sample {
-	first := slices.IndexFunc(s.thin, func(l thinRow) bool { return l.named })
-	if first < 0 || !s.Complete {
+	if !s.totals || !s.Complete {
 		return s
 	}
-	for first > 0 && s.thin[first-1].bad {
-		first--
-	}
-	o.Footer = regexp.MustCompile(`^"?` + regexp.QuoteMeta(s.thin[first].begin))
+	o.Footer = regexp.MustCompile(`^"?` + regexp.QuoteMeta(s.footer))
 	without, err := from.read(o, maxSampleRows)
-	least := max(1, len(s.Rows)-len(s.thin)) // of fewer, a lead is called like a sum
-	if err != nil || without.Unread.Rows > s.Unread.Rows || len(without.Rows) < least {
+	if err != nil || len(without.Rows) < max(1, s.leads) {
 		return s
 	}
 	return without
@@ -132,7 +125,7 @@ func (from reading) read(o source.Options, most int) (*sample, error) {
 	if from.name == "-" {
 		o.Stdin = bytes.NewReader(from.piped)
 	}
-	f, err := openInput(from.name, o)
+	f, err := source.Open(from.name, o)
 	if err != nil {
 		return nil, err
 	}
@@ -160,13 +153,11 @@ type sample struct {
 	propose.Input
 	index map[string]int // of the columns
 	bytes int
-	thin  []thinRow
-}
 
-// thinRow is one of the rows at the end that hold less than leads do.
-type thinRow struct {
-	begin      string // the word for totals in its first cell, or all of that
-	named, bad bool   // named: there is such a word
+	// What may be a footer: how its first row begins, the rows before it, and whether a word for totals is in it.
+	footer string
+	leads  int
+	totals bool
 }
 
 // hidesCells reports whether a quote in the header may hide what parts its cells.
@@ -206,32 +197,33 @@ func (s *sample) take(f *source.File, most int) error {
 		default:
 			s.add(&row)
 		}
-		s.keep(&row)
+		s.watch(&row)
 	}
 	return nil
 }
 
-// keep keeps what a footer is known by.
-func (s *sample) keep(row *source.Row) {
-	last, cells := thinRow{bad: row.Problem != nil}, row.Cells
-	if last.bad {
+// watch looks for the first of the last rows that cannot be read or begin with a word for totals. Behind that word rows
+// may hold little; a row that holds more is a lead, and ends what looked like a footer.
+func (s *sample) watch(row *source.Row) {
+	bad, cells := row.Problem != nil, row.Cells
+	if bad {
 		cells = strings.Split(row.Text, ",")
 	}
-	filled := 0
+	first, filled := "", 0
 	for _, cell := range cells {
-		if cell = strings.Trim(cell, "\" \t"); cell == "" {
-			continue
-		}
-		if filled++; filled == 1 {
-			word := propose.FooterWord(cell)
-			last.named, last.begin = word != "", strings.Clone(cmp.Or(word, cell[:min(len(cell), maxSampleCell)]))
+		if cell = strings.Trim(cell, "\" \t"); cell != "" {
+			first, filled = cmp.Or(first, cell), filled+1
 		}
 	}
-	if columns := len(s.Columns); !last.bad && filled*4 > columns && (!last.named || filled*2 > columns) {
-		s.thin = nil
-		return
+	word := propose.FooterWord(first)
+	totals := word != "" && (bad || filled*2 <= len(s.Columns))
+	switch {
+	case !bad && !totals && (!s.totals || filled*4 > len(s.Columns)):
+		s.footer, s.totals, s.leads = "", false, len(s.Rows)
+	case s.footer == "":
+		s.footer = strings.Clone(strings.ToValidUTF8(cmp.Or(word, first[:min(len(first), maxSampleCell)]), ""))
 	}
-	s.thin = append(s.thin[max(0, len(s.thin)+1-keptLast):], last)
+	s.totals = s.totals || totals
 }
 
 // learn takes the columns of a header, or those that an object has and none before it.
