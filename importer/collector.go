@@ -57,7 +57,7 @@ func (r *run) add(it *item) *Stop {
 		r.unkept = append(r.unkept,
 			report.Unkept{Key: key, Namespace: namespace, LeadID: it.entry.LeadID, RunID: r.RunID})
 	}
-	why := r.tally.count(it)
+	why := r.tally.count(it, r.intake.place(spotOf(it)))
 	if r.dry != nil {
 		why = nil
 	}
@@ -85,7 +85,6 @@ const maxOrganizations = 10000
 
 // tally counts a run. Only the engine, under its lock, writes it.
 type tally struct {
-	place  func(findings.Spot) report.Place
 	limits Limits
 	counts checkpoint.Counts // for the limits
 
@@ -109,9 +108,9 @@ type tally struct {
 	fleet   bool // its limits are checked by member, except this worker's own one on the first rows
 }
 
-func newTally(inputs int, l Limits, first int, place func(findings.Spot) report.Place) *tally {
+func newTally(inputs int, l Limits, first int) *tally {
 	return &tally{
-		place: place, limits: l, first: first, rows: make([]int, inputs), reasons: findings.NewKinds(place),
+		limits: l, first: first, rows: make([]int, inputs), reasons: findings.NewKinds(),
 		organizations: map[report.Organization]int{}, moves: map[report.Transition]int{},
 	}
 }
@@ -132,17 +131,17 @@ func (t *tally) created(it *item, elsewhere bool) {
 }
 
 // count counts a row, and returns why a limit ends the run, or nil.
-func (t *tally) count(it *item) *Stop {
+func (t *tally) count(it *item, at report.Place) *Stop {
 	t.outcomes[it.outcome]++
 	if it.text != "" {
 		text := reasonOf(it.text)
-		t.reasons.Add(spotOf(it), findings.Kind{Outcome: it.outcome.String(), Text: text}, text)
+		t.reasons.Add(at, findings.Kind{Outcome: it.outcome.String(), Text: text}, text)
 	}
 	if it.faults != nil {
 		t.counts.Invalid++
 	}
 	if it.outcome == InDoubt {
-		t.doubt(it)
+		t.doubt(it, at)
 	}
 	t.inService(it)
 	if it.attempts > 0 {
@@ -174,13 +173,12 @@ func (t *tally) inService(it *item) {
 }
 
 // doubt keeps the first rows in doubt, and counts those that an incomplete checkpoint holds.
-func (t *tally) doubt(it *item) {
+func (t *tally) doubt(it *item, at report.Place) {
 	if it.entry.Reason == checkpoint.ReasonIncomplete || it.text == doubtReason(checkpoint.ReasonIncomplete, 0) {
 		t.held++
 	}
 	it.remarks[answeredDoubt] = it.row.Answered
 	if e := &it.entry; len(t.doubts) < report.MostDoubts {
-		at := t.place(spotOf(it))
 		t.doubts = append(t.doubts, report.Doubt{
 			Place: at, SentAt: e.Updated, OrganizationID: AskedFor(e), Reason: Explain(e), RequestID: e.RequestID,
 		})

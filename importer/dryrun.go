@@ -45,12 +45,12 @@ type dryRun struct {
 func newDryRun(o *Options, in *intake) *dryRun {
 	return &dryRun{
 		options: o, intake: in, assigned: map[report.Assignment]int{}, repeats: findings.NewRepeats(),
-		problems: findings.NewKinds(in.place), words: findings.NewKinds(in.place),
+		problems: findings.NewKinds(), words: findings.NewKinds(),
 	}
 }
 
 func (d *dryRun) read(it *item) {
-	at := spotOf(it)
+	at := d.intake.place(spotOf(it))
 	for _, p := range it.faults {
 		d.problem(at, p, it.row.Problem != nil)
 		if p.Value != "" {
@@ -65,7 +65,7 @@ func (d *dryRun) read(it *item) {
 	}
 	if len(it.rec.Dropped) > 0 {
 		if d.dropped++; d.dropped == 1 {
-			d.firstDropped = d.intake.place(at)
+			d.firstDropped = at
 		}
 	}
 	if len(it.rec.Dropped)+len(it.rec.Caught) > 0 {
@@ -75,7 +75,7 @@ func (d *dryRun) read(it *item) {
 
 // problem counts a row by what is wrong with it. Texts of rows that cannot be read are one kind if they differ in their
 // numbers only, which are offsets and counts; the first one is shown.
-func (d *dryRun) problem(at findings.Spot, p mapping.Problem, unreadable bool) {
+func (d *dryRun) problem(at report.Place, p mapping.Problem, unreadable bool) {
 	kind := findings.Kind{Rule: p.Rule, Column: p.Column, Text: p.Text}
 	if unreadable {
 		kind.Text = numbers().ReplaceAllString(p.Text, "…")
@@ -84,7 +84,7 @@ func (d *dryRun) problem(at findings.Spot, p mapping.Problem, unreadable bool) {
 }
 
 // word counts a text that a map lacks. Only a terminal shows it, because it may be anything.
-func (d *dryRun) word(rule string, at findings.Spot, p mapping.Problem) {
+func (d *dryRun) word(rule string, at report.Place, p mapping.Problem) {
 	const longWord = 200 // characters
 	word := strings.Clone(report.Shorten(p.Word, longWord))
 	d.words.Add(at, findings.Kind{Rule: rule, Column: p.Value, Text: word}, word)

@@ -43,15 +43,12 @@ func (r *run) join(s checkpoint.Store) {
 	m := &member{run: r, fleet: r.Fleet(s), wake: make(chan struct{}, 1), heard: time.Now()}
 	r.member = m
 	r.tally.limits.MaxCreates, r.tally.fleet = 0, true // the ledger counts the leads
-	wake := func() {
+	r.breaker.Share(func() {
 		select {
 		case m.wake <- struct{}{}:
 		default:
 		}
-	}
-	if r.breaker.Asked = wake; r.Rate > 0 {
-		r.breaker.ShareRate(wake)
-	}
+	}, r.Rate > 0)
 }
 
 // work is what the worker has done, and what it has to tell the others.

@@ -13,9 +13,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/importer/delivery"
-	"leadferry/importer/findings"
 	"leadferry/importer/report"
-	"leadferry/importer/source"
 	"leadferry/leadapi"
 )
 
@@ -235,9 +233,10 @@ func TestAFaultOfTheProgramEndsTheRunInOrder(t *testing.T) {
 
 // A summary names 200 rows in doubt and three rows a reason, however many there are.
 func TestWhatATallyNamesIsBounded(t *testing.T) {
-	tally := newTally(1, Limits{}, 2, func(at findings.Spot) report.Place { return report.Place{Line: at.Line} })
+	tally := newTally(1, Limits{}, 2)
 	for i := range 300 {
-		tally.count(&item{row: source.Row{Line: i + 2, Number: i + 1}, result: result{ending: ending{outcome: InDoubt, text: "no answer"}, entry: checkpoint.Entry{Line: i + 2}}})
+		it := &item{result: result{ending: ending{outcome: InDoubt, text: "no answer"}, entry: checkpoint.Entry{Line: i + 2}}}
+		tally.count(it, report.Place{Line: i + 2, Row: i + 1})
 	}
 	if n := len(tally.doubts); n != 200 || tally.doubts[199].Line != 201 {
 		t.Errorf("%d doubts, the last %+v", n, tally.doubts[n-1])
@@ -333,7 +332,7 @@ func TestPartitionForTooLongEndsTheRun(t *testing.T) {
 
 // A row in doubt that is sent again and refused stays in doubt, and counts as refused, not as made.
 func TestARefusedResendIsCounted(t *testing.T) {
-	tl := newTally(1, Limits{}, 2, nil)
+	tl := newTally(1, Limits{}, 2)
 	r := item{result: result{ending: ending{outcome: InDoubt}, refusedAs: 422}}
 	tl.creates = 1
 	tl.created(&r, false)

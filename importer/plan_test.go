@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
-	"leadferry/importer/findings"
 	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/leadapi"
@@ -118,9 +117,9 @@ func TestImportPlanner(t *testing.T) {
 
 // What a person found out about rows that are in doubt still is noted: a run does not read it.
 func TestAnswersInRejectsAreNoted(t *testing.T) {
-	tally := newTally(1, Limits{}, 1, func(findings.Spot) report.Place { return report.Place{} })
+	tally := newTally(1, Limits{}, 1)
 	for _, answered := range []bool{true, false, true} {
-		tally.count(&item{row: source.Row{Answered: answered}, result: result{ending: ending{outcome: InDoubt}}})
+		tally.count(&item{row: source.Row{Answered: answered}, result: result{ending: ending{outcome: InDoubt}}}, report.Place{})
 	}
 	if notes := strings.Join(tally.notes(), "\n"); !strings.Contains(notes, "holds an answer: 2.") {
 		t.Errorf("%q", notes)
@@ -189,7 +188,7 @@ func TestSyncPlanner(t *testing.T) {
 		{"a new content key", Planning{}, checkpoint.ByKey, func(r row) { r.Content[1].Name = "fax" }, noLead, "send fax"},
 		{"a content key less", Planning{}, checkpoint.ByKey, func(r row) { r.Content = r.Content[:1] }, noLead, "unchanged"},
 		{"a cleared content key", Planning{}, checkpoint.ByKey, func(r row) { r.Content[1].Value = "" }, noLead, "send phone"},
-		{"a number for its digits", Planning{}, checkpoint.ByKey, func(r row) { r.Content[1].Kind = mapping.Number }, noLead, "send phone"},
+		{"a number for its digits", Planning{}, checkpoint.ByKey, func(r row) { r.Content[1].Literal = true }, noLead, "send phone"},
 		{"rearranged", Planning{}, checkpoint.ByKey, func(r row) { slices.Reverse(r.Content) }, noLead, "unchanged"},
 		{"rearranged and changed", Planning{}, checkpoint.ByKey, func(r row) { slices.Reverse(r.Content); r.Content[2].Value = "Bob" }, noLead, "send name"},
 		{"all of it", Planning{}, checkpoint.ByKey, noRow, func(e lead) { e.Status, e.ExternalID, e.Content = "open", "z", nil }, "send S X name phone"},

@@ -76,7 +76,7 @@ func newRun(o Options) *run {
 		digests: newDigester(checkpoint.NewDigester(nil)),
 	}
 	r.intake = &intake{options: &r.Options}
-	r.tally = newTally(len(o.Inputs), o.Limits, slotsPerPlace*o.Concurrency, r.intake.place)
+	r.tally = newTally(len(o.Inputs), o.Limits, slotsPerPlace*o.Concurrency)
 	if o.Command == "validate" || o.DryRun {
 		r.dry, r.intake.caught = newDryRun(&r.Options, r.intake), true
 	}

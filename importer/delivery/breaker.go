@@ -19,7 +19,6 @@ type Breaker struct {
 	Retried func()                      // is called for each further try
 	Reach   func(context.Context) error // gets an answer from the service, any at all, or an error
 	MaxWait time.Duration               // how long the service may stay silent; to be changed while nothing is under way only
-	Asked   func()                      // is called when the service asks to wait; it must not wait
 
 	mu       sync.Mutex
 	queue    []*Pass     // in order of arrival
@@ -66,7 +65,7 @@ type Pass struct {
 
 // NewBreaker allows limit requests in flight and perSecond requests a second (0: any number).
 func NewBreaker(maxWait time.Duration, limit int, perSecond float64) *Breaker {
-	b := &Breaker{MaxWait: maxWait, Asked: func() {}, Retried: func() {}, limit: max(limit, 1)}
+	b := &Breaker{MaxWait: maxWait, Retried: func() {}, limit: max(limit, 1), pace: pace{tell: func() {}}}
 	b.timer = time.AfterFunc(maxWait, func() { b.then(func(time.Time) {}) })
 	if perSecond > 0 {
 		b.pace.every = time.Duration(float64(time.Second) / perSecond)
@@ -187,7 +186,7 @@ func (b *Breaker) back(p *Pass, err error, backoff time.Duration) {
 		}
 		b.Hold(backoff)
 		b.then(func(now time.Time) { b.asks = latest(b.asks, now.Add(backoff)) })
-		b.Asked()
+		b.pace.tell()
 	}
 	b.then(func(now time.Time) {
 		b.inFlight--
@@ -326,14 +325,15 @@ const (
 type pace struct {
 	every time.Duration // between requests; 0: any number may leave
 	next  time.Time     // no request leaves before
-	ask   func()        // for another grant; nil: the rate is this worker's alone
-	asked bool          // one is on its way
+	tell  func()        // the fleet, that there is news
+	fleet bool          // its grants alone let requests be sent
+	asked bool          // another grant is asked for
 	left  int           // requests of the last grant
 	from  time.Time     // when they may leave
 }
 
-// ShareRate makes Grant alone let requests be sent. ask is called when more is wanted; it must not wait.
-func (b *Breaker) ShareRate(ask func()) { b.pace.ask = ask }
+// Share calls tell when there is News for the fleet; it must not wait. With a rate, Grant alone lets requests be sent.
+func (b *Breaker) Share(tell func(), rate bool) { b.pace.tell, b.pace.fleet = tell, rate }
 
 // News is what a fleet has to know: whether this worker wants a grant, and how long the service asked it to wait.
 func (b *Breaker) News() (wants bool, pause time.Duration) {
@@ -349,7 +349,7 @@ func (b *Breaker) Grant(n int, after time.Duration) {
 
 // wait is how long a request has to wait; 0 or less: it may be sent.
 func (s *pace) wait(now time.Time) time.Duration {
-	if s.ask == nil {
+	if !s.fleet {
 		return s.next.Sub(now)
 	}
 	if now.Sub(s.from) > maxLate {
@@ -357,7 +357,7 @@ func (s *pace) wait(now time.Time) time.Duration {
 	}
 	if s.left <= 1 && !s.asked {
 		s.asked = true
-		s.ask()
+		s.tell()
 	}
 	if s.left == 0 {
 		return maxBackoff // the next grant looks at the queue again

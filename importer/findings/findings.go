@@ -31,32 +31,28 @@ const Others = "other reasons"
 // Kinds counts rows by kind, so many kinds apart; further ones only by outcome and rule.
 type Kinds struct {
 	most  int
-	place func(Spot) report.Place
 	known map[Kind]*kind
 	list  []*kind // in the order in which they came
 }
 
 type kind struct {
 	report.Reason
-	first, last Spot
+	last report.Place
 }
 
-// NewKinds counts 1,000 kinds apart. place names the place of a row.
-func NewKinds(place func(Spot) report.Place) *Kinds {
-	return &Kinds{most: 1000, place: place, known: map[Kind]*kind{}}
-}
+// NewKinds counts 1,000 kinds apart.
+func NewKinds() *Kinds { return &Kinds{most: 1000, known: map[Kind]*kind{}} }
 
 // Add counts a row; adding it again to the same kind changes nothing. text is shown for the kind if it is the first of
 // it. Both may be kept, so they must not hold the memory of the row.
-func (k *Kinds) Add(at Spot, of Kind, text string) {
+func (k *Kinds) Add(at report.Place, of Kind, text string) {
 	one := k.known[of]
 	if one == nil && len(k.known) >= k.most {
 		of, text = Kind{Outcome: of.Outcome, Rule: of.Rule, Text: Others}, Others
 		one = k.known[of]
 	}
 	if one == nil {
-		one = &kind{first: at}
-		one.Outcome, one.Rule, one.Column, one.Error = of.Outcome, of.Rule, of.Column, text
+		one = &kind{Reason: report.Reason{Outcome: of.Outcome, Rule: of.Rule, Column: of.Column, Error: text}}
 		k.known[of], k.list = one, append(k.list, one)
 	}
 	if one.Rows > 0 && one.last == at {
@@ -66,18 +62,19 @@ func (k *Kinds) Add(at Spot, of Kind, text string) {
 		one.Error = "for example: " + one.Error
 	}
 	if one.last = at; len(one.Examples) < report.MostExamples {
-		one.Examples = append(one.Examples, k.place(at))
+		one.Examples = append(one.Examples, at)
 	}
 }
 
 // List returns the kinds, those of most rows first.
 func (k *Kinds) List() (list []report.Reason) {
-	slices.SortStableFunc(k.list, func(a, b *kind) int {
-		return cmp.Or(cmp.Compare(b.Rows, a.Rows), a.first.Compare(b.first))
-	})
 	for _, one := range k.list {
 		list = append(list, one.Reason)
 	}
+	slices.SortStableFunc(list, func(a, b report.Reason) int {
+		x, y := &a.Examples[0], &b.Examples[0]
+		return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(x.File, y.File), cmp.Compare(x.Row, y.Row))
+	})
 	return list
 }
 

@@ -10,10 +10,10 @@ import (
 // Rows of kinds beyond the bound are counted once each, whatever they hold; the first rows of each kind are named.
 func TestKindsAreBounded(t *testing.T) {
 	const most = 10
-	k := NewKinds(func(at Spot) report.Place { return report.Place{Line: at.Line} })
+	k := NewKinds()
 	k.most = most
 	for i := range 3 * most {
-		row := Spot{Line: i + 2, Number: i + 1}
+		row := report.Place{Line: i + 2, Row: i + 1}
 		for j := range 3 {
 			k.Add(row, Kind{Rule: "format", Column: strconv.Itoa(3*i + j)}, "")
 			k.Add(row, Kind{Rule: "format", Column: strconv.Itoa(3*i + j)}, "")

@@ -95,7 +95,7 @@ func (r *Reader) Next(row *rows.Row) error {
 }
 
 func (r *Reader) give(row *rows.Row, size int, problem *rows.Problem) {
-	row.Line, row.Size, row.Spans = r.in.Number, size, r.quoted.lines > 1
+	row.Line, row.Size = r.in.Number, size
 	if problem == nil {
 		row.OneLine = r.quoted.lines == 0
 		problem = r.columns.Judge(r.fields, r.misfit(), row, r.found)

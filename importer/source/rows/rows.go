@@ -106,7 +106,6 @@ type Row struct {
 	Size    int      // about how many bytes it takes
 	Raw     string   // JSON: the line as read, without a byte order mark, or the element without line breaks
 	OneLine bool     // no cell holds a line break
-	Spans   bool     // CSV, TSV: it takes several lines
 	Repeats bool     // it is the header once more
 	Ends    bool     // what is behind the table begins with it
 	HasLead bool     // a rejects file says that its lead exists, or may exist
