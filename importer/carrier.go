@@ -58,8 +58,8 @@ func (c *carrier) handle(ctx context.Context, j *job) {
 		}
 	}
 	j.sayOrganization()
-	if end := c.retrier.Breaker.Over(); end != nil {
-		c.engine.halt(stopFor(end.Reason, end.Hint))
+	if end := c.breaker.Over(); end != nil {
+		c.engine.halt(end)
 	}
 }
 
@@ -72,7 +72,7 @@ func (c *carrier) act(ctx context.Context, j *job) {
 	case Update:
 		c.update(ctx, j)
 	case Read:
-		c.reconcile(ctx, j)
+		c.look(ctx, j)
 	case Note:
 		c.notSent(j, j.before.remembered(&j.rec))
 	default: // Hold: what a person needs to find the lead, without digests, because its data are not known
@@ -114,7 +114,7 @@ func (c *carrier) create(ctx context.Context, j *job) {
 func (c *carrier) sendCreate(ctx context.Context, j *job) (made *leadapi.Created, err error) {
 	req := createRequest(&j.rec)
 	first, attempt := j.requestID, 0
-	tries, err := c.retrier.Deliver(ctx, c.engine.taking, delivery.Create, &j.pass,
+	tries, err := c.breaker.Deliver(ctx, c.engine.taking, delivery.Create, &j.pass,
 		func(ctx context.Context, anew bool) (err error) {
 			if first != "" {
 				attempt++
@@ -138,8 +138,7 @@ func (c *carrier) sendCreate(ctx context.Context, j *job) (made *leadapi.Created
 
 // stopping makes delivery.ErrStopping of an error that ends the run, after it has ended it.
 func (c *carrier) stopping(err error) error {
-	stop, stops := stopOf(err)
-	if stops {
+	if stop, stops := errors.AsType[*Stop](err); stops {
 		c.engine.halt(stop)
 		return delivery.ErrStopping
 	}
@@ -165,7 +164,7 @@ func (c *carrier) made(j *job, made *leadapi.Created) (stored bool) {
 	case stored:
 		shown = delivery.Usable
 	}
-	c.retrier.Breaker.Conclude(&j.pass, shown)
+	c.breaker.Conclude(&j.pass, shown)
 	return stored
 }
 
@@ -179,18 +178,18 @@ func (c *carrier) notMade(j *job, err error) {
 		j.text = err.Error()
 		c.withdraw(j, Failed)
 	// not applied, and not the row's fault: the next run sends it again
-	case c.retrier.Unapplied(ae), ae.Status == http.StatusUnauthorized, ae.Status == http.StatusMisdirectedRequest:
+	case c.breaker.Unapplied(ae), ae.Status == http.StatusUnauthorized, ae.Status == http.StatusMisdirectedRequest:
 		j.refuse("%s", ae)
 		c.withdraw(j, Failed)
 	// refused for good; a 429 that --resend-on does not trust leaves doubt
 	case ae.Applied == leadapi.No && ae.Status != http.StatusTooManyRequests:
-		c.retrier.Breaker.Conclude(&j.pass, delivery.Usable)
+		c.breaker.Conclude(&j.pass, delivery.Usable)
 		j.entry = c.entryOf(j, checkpoint.Rejected)
 		j.entry.Content = nil // no lead has it
 		j.refuse("%s", ae)
 		c.settle(j, Rejected)
 	default: // nobody can tell whether it was applied
-		c.retrier.Breaker.Conclude(&j.pass, delivery.Doubtful)
+		c.breaker.Conclude(&j.pass, delivery.Doubtful)
 		j.entry = c.doubtOf(j)
 		j.entry.Code, j.entry.Reason, j.entry.RequestID = ae.Status, ae.Reason, j.requestID
 		c.settle(j, InDoubt)
@@ -199,7 +198,7 @@ func (c *carrier) notMade(j *job, err error) {
 
 // withdraw removes the claim of a create that was not applied. A doubt from an earlier run is back after that.
 func (c *carrier) withdraw(j *job, outcome Outcome) {
-	c.retrier.Breaker.Conclude(&j.pass, delivery.NothingShown)
+	c.breaker.Conclude(&j.pass, delivery.NothingShown)
 	claimed := checkpoint.Entry{Key: j.rec.Key, Run: c.RunID}
 	_, err := c.ledger.Do(context.Background(), checkpoint.Change{Kind: checkpoint.Withdraw, Entry: claimed})
 	if err != nil {
@@ -278,7 +277,7 @@ func (c *carrier) patch(
 	ctx, leaving context.Context, j *job, r *leadapi.UpdateRequest,
 ) (lead *leadapi.Lead, err error) {
 	failpoint.At("before update")
-	tries, err := c.retrier.Deliver(ctx, leaving, delivery.Repeatable, new(delivery.Pass),
+	tries, err := c.breaker.Deliver(ctx, leaving, delivery.Repeatable, new(delivery.Pass),
 		func(ctx context.Context, anew bool) (err error) {
 			r.NewConnection = anew
 			lead, err = c.sender.Update(ctx, j.entry.LeadID, r)

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -37,18 +38,17 @@ func (r *run) countRead(it *item) {
 
 // add records a row's outcome and returns why the run ends, or nil. The recorder, which may reuse the row, is last.
 func (r *run) add(it *item) *Stop {
-	if r.drift != nil {
+	if r.drift != nil && it.outcome != Pending {
 		r.drift.verdicts[it.found.verdict]++
 	}
 	if r.pulls != nil {
 		r.pulls.add(it)
 	}
 	if it.outcome.toRejects() && r.dry == nil {
-		rej, old := rejectOf(it), false
-		if it.since, old = r.before.Since(&rej); !old {
-			it.since = stamp(r.began, bySeconds)
-		}
-		if !old || it.outcome == InDoubt || it.outcome == Partial || it.outcome == Failed {
+		rej := rejectOf(it)
+		before := r.before.Since(&rej)
+		it.since = cmp.Or(before, stamp(r.began, bySeconds))
+		if before == "" || it.outcome == InDoubt || it.outcome == Partial || it.outcome == Failed {
 			r.tally.news++
 		}
 	}
@@ -57,7 +57,7 @@ func (r *run) add(it *item) *Stop {
 		r.unkept = append(r.unkept,
 			report.Unkept{Key: key, Namespace: namespace, LeadID: it.entry.LeadID, RunID: r.RunID})
 	}
-	why := r.tally.count(it)
+	why := r.tally.count(it, r.intake.place(spotOf(it)))
 	if r.dry != nil {
 		why = nil
 	}
@@ -70,7 +70,7 @@ func (r *run) add(it *item) *Stop {
 const liveEvery = time.Second // between looks at a run for those who watch it
 
 // sample notes for the timeline how far the run is.
-func (r *run) sample() { r.meter.Sample(time.Now(), r.tally.ended(), r.retrier.Breaker.Paused() != "") }
+func (r *run) sample() { r.meter.Sample(time.Now(), r.tally.ended(), r.breaker.Paused() != "") }
 
 func (r *run) progress() {
 	r.sample()
@@ -80,16 +80,11 @@ func (r *run) progress() {
 	}
 }
 
-// Bounds of what is counted apart, so that memory does not grow with the input.
-const (
-	maxReasons       = 1000
-	maxOrganizations = 10000
-	maxDoubts        = 200
-)
+// maxOrganizations is how many are counted apart, so that memory does not grow with the input.
+const maxOrganizations = 10000
 
 // tally counts a run. Only the engine, under its lock, writes it.
 type tally struct {
-	place  func(findings.Spot) report.Place
 	limits Limits
 	counts checkpoint.Counts // for the limits
 
@@ -115,7 +110,7 @@ type tally struct {
 
 func newTally(inputs int, l Limits, first int) *tally {
 	return &tally{
-		limits: l, first: first, rows: make([]int, inputs), reasons: findings.NewKinds(maxReasons),
+		limits: l, first: first, rows: make([]int, inputs), reasons: findings.NewKinds(),
 		organizations: map[report.Organization]int{}, moves: map[report.Transition]int{},
 	}
 }
@@ -136,17 +131,17 @@ func (t *tally) created(it *item, elsewhere bool) {
 }
 
 // count counts a row, and returns why a limit ends the run, or nil.
-func (t *tally) count(it *item) *Stop {
+func (t *tally) count(it *item, at report.Place) *Stop {
 	t.outcomes[it.outcome]++
 	if it.text != "" {
 		text := reasonOf(it.text)
-		t.reasons.Add(spotOf(it), findings.Kind{Outcome: it.outcome.String(), Text: text}, text)
+		t.reasons.Add(at, findings.Kind{Outcome: it.outcome.String(), Text: text}, text)
 	}
 	if it.faults != nil {
 		t.counts.Invalid++
 	}
 	if it.outcome == InDoubt {
-		t.doubt(it)
+		t.doubt(it, at)
 	}
 	t.inService(it)
 	if it.attempts > 0 {
@@ -178,13 +173,12 @@ func (t *tally) inService(it *item) {
 }
 
 // doubt keeps the first rows in doubt, and counts those that an incomplete checkpoint holds.
-func (t *tally) doubt(it *item) {
+func (t *tally) doubt(it *item, at report.Place) {
 	if it.entry.Reason == checkpoint.ReasonIncomplete || it.text == doubtReason(checkpoint.ReasonIncomplete, 0) {
 		t.held++
 	}
 	it.remarks[answeredDoubt] = it.row.Answered
-	if e := &it.entry; len(t.doubts) < maxDoubts {
-		at := t.place(spotOf(it))
+	if e := &it.entry; len(t.doubts) < report.MostDoubts {
 		t.doubts = append(t.doubts, report.Doubt{
 			Place: at, SentAt: e.Updated, OrganizationID: AskedFor(e), Reason: Explain(e), RequestID: e.RequestID,
 		})
@@ -228,7 +222,7 @@ func (t *tally) rowCounts() report.RowCounts {
 func (t *tally) report(s *report.Summary) {
 	s.Rows, s.Sent = t.rowCounts(), t.counts.Sent
 	s.Organizations, s.Transitions = report.Organizations(t.organizations), report.Transitions(t.moves)
-	s.Errors, s.InDoubt = t.reasons.List(t.place), slices.Clone(t.doubts)
+	s.Errors, s.InDoubt = t.reasons.List(), slices.Clone(t.doubts)
 }
 
 const whyHeld = ": the checkpoint is incomplete, and their leads may exist. `leadferry checkpoint resolve` settles " +
@@ -255,7 +249,7 @@ func (t *tally) mayLeave(a Action, underWay int) (may bool, why *Stop) {
 		text := fmt.Sprintf("%d rows are in doubt from earlier runs, more than --max-in-doubt allows (%d): no lead is "+
 			"made", t.limits.Standing, t.limits.MaxInDoubt)
 		return false, stopFor(text, "settle them first: leadferry checkpoint export --state in_doubt lists them, and "+
-			"leadferry checkpoint resolve takes the list back; then run the same command again").always()
+			"leadferry checkpoint resolve takes the list back; then run the same command again").Always()
 	case !t.enough && (most == 0 || t.creates < most):
 		return true, nil
 	case underWay > 0: // one of these rows may make no lead

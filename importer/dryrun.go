@@ -44,13 +44,13 @@ type dryRun struct {
 
 func newDryRun(o *Options, in *intake) *dryRun {
 	return &dryRun{
-		options: o, intake: in, problems: findings.NewKinds(maxKinds), words: findings.NewKinds(maxKinds),
-		assigned: map[report.Assignment]int{}, repeats: findings.NewRepeats(),
+		options: o, intake: in, assigned: map[report.Assignment]int{}, repeats: findings.NewRepeats(),
+		problems: findings.NewKinds(), words: findings.NewKinds(),
 	}
 }
 
 func (d *dryRun) read(it *item) {
-	at := spotOf(it)
+	at := d.intake.place(spotOf(it))
 	for _, p := range it.faults {
 		d.problem(at, p, it.row.Problem != nil)
 		if p.Value != "" {
@@ -65,7 +65,7 @@ func (d *dryRun) read(it *item) {
 	}
 	if len(it.rec.Dropped) > 0 {
 		if d.dropped++; d.dropped == 1 {
-			d.firstDropped = d.intake.place(at)
+			d.firstDropped = at
 		}
 	}
 	if len(it.rec.Dropped)+len(it.rec.Caught) > 0 {
@@ -75,7 +75,7 @@ func (d *dryRun) read(it *item) {
 
 // problem counts a row by what is wrong with it. Texts of rows that cannot be read are one kind if they differ in their
 // numbers only, which are offsets and counts; the first one is shown.
-func (d *dryRun) problem(at findings.Spot, p mapping.Problem, unreadable bool) {
+func (d *dryRun) problem(at report.Place, p mapping.Problem, unreadable bool) {
 	kind := findings.Kind{Rule: p.Rule, Column: p.Column, Text: p.Text}
 	if unreadable {
 		kind.Text = numbers().ReplaceAllString(p.Text, "…")
@@ -84,21 +84,20 @@ func (d *dryRun) problem(at findings.Spot, p mapping.Problem, unreadable bool) {
 }
 
 // word counts a text that a map lacks. Only a terminal shows it, because it may be anything.
-func (d *dryRun) word(rule string, at findings.Spot, p mapping.Problem) {
+func (d *dryRun) word(rule string, at report.Place, p mapping.Problem) {
 	const longWord = 200 // characters
 	word := strings.Clone(report.Shorten(p.Word, longWord))
 	d.words.Add(at, findings.Kind{Rule: rule, Column: p.Value, Text: word}, word)
 }
 
-// plan counts what a run would do with a row, shows the first requests, and leaves a step that does nothing. It returns
-// why the run ends, or nil.
-func (d *dryRun) plan(it *item, step *Step) *Stop {
+// plan counts what a run would do with a row, shows the first requests, and leaves a step that does nothing.
+func (d *dryRun) plan(it *item, step *Step) {
 	would, planned := *step, step.Action
 	if step.Action = Nothing; planned.sends() {
 		step.ending = ending{outcome: Pending}
 	}
 	if it.faults != nil || it.rec.Skip {
-		return nil
+		return
 	}
 	if !planned.sends() || planned == Create && d.lacking != nil {
 		planned = Nothing
@@ -121,14 +120,10 @@ func (d *dryRun) plan(it *item, step *Step) *Stop {
 		report.CountIn(d.assigned, to, report.Assignment{Others: true}, maxAssigned)
 		d.links = d.links || it.rec.ExternalID != ""
 	}
-	if planned == Nothing || d.shown >= d.options.Show || d.options.Shown == nil {
-		return nil
+	if planned != Nothing && d.shown < d.options.Show {
+		d.shown++
+		_, _ = d.options.Shown.Write(d.request(it, &would)) // it keeps them, and tells nobody yet
 	}
-	d.shown++
-	if _, err := d.options.Shown.Write(d.request(it, &would)); err != nil {
-		return stopFor(fmt.Sprintf("standard output could not be written: %v", err), "")
-	}
-	return nil
 }
 
 // fails reports whether anything else than rows needs attention.
@@ -196,7 +191,7 @@ func (d *dryRun) inMapping(rule string, line int, text string) report.Problem {
 func (d *dryRun) found() *report.Checks {
 	same, alike := &d.repeated.Same, &d.repeated.Alike
 	c := &report.Checks{
-		Rules: d.problems.List(d.intake.place), Found: slices.Clone(d.failed), Repeats: same.Rows,
+		Rules: d.problems.List(), Found: slices.Clone(d.failed), Repeats: same.Rows,
 		LookAlikes: alike.Rows, Assignments: report.Assignments(d.assigned), Projected: d.projected(), Tests: d.tests,
 	}
 	if !d.updates {
@@ -225,7 +220,7 @@ func (d *dryRun) found() *report.Checks {
 
 // findRepeats finds the keys of several rows, after the last row.
 func (d *dryRun) findRepeats() {
-	most := mostNamed
+	most := report.MostExamples
 	if d.options.Strict && d.options.Files.Problems != "" {
 		most = 10_000
 	}
@@ -242,19 +237,17 @@ func (d *dryRun) notes() (n report.Texts) {
 		"from the service.", spelling.List(composed, mostListed, nil))
 	n.Add(d.dropped > 0, "Rows with values that break a rule and are left out, as on_invalid says: %d, first at %s.",
 		d.dropped, d.firstDropped)
-	n.Add(same.Rows > 0, "Rows whose key is also in an earlier row: %d. Rows of one key are one lead, in file order. If "+
-		"their data differ, keep one row: else --changed update changes the lead at every run. %s", same.Rows,
+	n.Add(same.Rows > 0, "Rows whose key is also in an earlier row: %d. Rows of one key are one lead, in file order. "+
+		"If their data differ, keep one row: else --changed update changes the lead at every run. %s", same.Rows,
 		d.examples(same))
-	n.Add(alike.Rows > 0, "Rows whose key differs from an earlier one only in leading zeros, blanks or capitals: %d. An "+
-		"import holds them as conflicts, unless --look-alikes create is given. %s", alike.Rows, d.examples(alike))
+	n.Add(alike.Rows > 0, "Rows whose key differs from an earlier one only in leading zeros, blanks or capitals: %d. "+
+		"An import holds them as conflicts, unless --look-alikes create is given. %s", alike.Rows, d.examples(alike))
 	return n
 }
 
-const mostNamed = 3 // rows in an example
-
 func (d *dryRun) examples(a *findings.Again) string {
 	var list []string
-	for _, r := range a.First[:min(len(a.First), mostNamed)] {
+	for _, r := range a.First[:min(len(a.First), report.MostExamples)] {
 		list = append(list, fmt.Sprintf("%s (first at %s)", d.intake.place(r.At), d.intake.place(r.First)))
 	}
 	return "For example " + strings.Join(list, ", ") + "."
@@ -285,15 +278,14 @@ func (d *dryRun) projected() report.Projected {
 	return p
 }
 
-// Problems and texts, and destinations, that are counted apart.
-const maxKinds, maxAssigned = 1000, 200
+const maxAssigned = 200 // destinations that are counted apart
 
 var numbers = spelling.Form(`[0-9]+`)
 
 // wordList is the words by value, those of most rows first.
 func (d *dryRun) wordList() (list []report.Problem) {
 	what := map[string]string{"map": "no entry for ", "else": "only else takes "}
-	for _, word := range d.words.List(d.intake.place) {
+	for _, word := range d.words.List() {
 		if word.Error == findings.Others {
 			word.Error = "other texts"
 		} else {

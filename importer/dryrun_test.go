@@ -64,7 +64,7 @@ func prepared(t *testing.T, text string, o Options, inputs ...string) Options {
 
 func places(lines ...int) (list []report.Place) {
 	for _, line := range lines {
-		list = append(list, report.Place{File: "a.csv", Line: line})
+		list = append(list, report.Place{File: "a.csv", Line: line, Row: line - 1})
 	}
 	return list
 }
@@ -268,7 +268,7 @@ func TestJSONLColumnsThatNothingUsesAreGathered(t *testing.T) {
 
 // Validate, and an import that finds all done, end rows by the million.
 func TestRowThatIsNotSentLeavesNothingToCollect(t *testing.T) {
-	a := &run{collector: collector{dry: newDryRun(&Options{}, nil), tally: newTally(1, Limits{}, 1), record: func(*item) error { return nil }}}
+	a := &run{intake: &intake{paths: []string{""}}, collector: collector{dry: newDryRun(&Options{}, nil), tally: newTally(1, Limits{}, 1), record: func(*item) error { return nil }}}
 	it := new(item)
 	for _, step := range []Step{{Action: Create}, ends(Unchanged, "")} {
 		it.ending = step.ending

@@ -52,7 +52,7 @@ func newEngine(ctx context.Context, r *run) *engine {
 func (e *engine) takeAll() {
 	defer e.group.Wait()
 	defer e.sendNoMore()
-	defer context.AfterFunc(e.taking, e.retrier.Breaker.Shut)()
+	defer context.AfterFunc(e.taking, e.breaker.Shut)()
 	if e.LetGo != nil {
 		defer context.AfterFunc(e.taking, e.LetGo)()
 	}
@@ -65,7 +65,7 @@ func (e *engine) takeAll() {
 			e.signIn()
 			e.dispatch(read)
 		})
-		e.end()
+		e.endAll()
 	})
 	e.watch(ended)
 	e.mu.Lock()
@@ -81,16 +81,14 @@ func (e *engine) signIn() {
 	if e.client == nil || e.Reconciling.None {
 		return
 	}
-	b := e.retrier.Breaker
+	b := e.breaker
 	b.MaxWait = min(signInWait, e.MaxWait)
-	_, err := e.retrier.Deliver(e.waiting, e.taking, delivery.Repeatable, new(delivery.Pass),
+	_, err := e.breaker.Deliver(e.waiting, e.taking, delivery.Repeatable, new(delivery.Pass),
 		func(ctx context.Context, _ bool) error { return e.client.SignIn(ctx) })
 	b.MaxWait = e.MaxWait
-	stop, stops := stopOf(err)
-	if err != nil && !stops {
-		stop = stopFor("sign-in failed: "+err.Error(), "")
+	if err = e.carrier.stopping(err); err != nil && !errors.Is(err, delivery.ErrStopping) {
+		e.halt(stopFor("sign-in failed: "+err.Error(), ""))
 	}
-	e.halt(stop)
 }
 
 func (e *engine) guarded(f func()) {
@@ -287,26 +285,34 @@ func (e *engine) take(it *item) bool {
 	})
 }
 
-// decide decides about a row that no lane holds: it ends the row, or begins a lane with it. It reports false if there is
-// no room for a lane, or the row may not be sent now.
+// decide decides about a row that no lane holds: it ends the row, or begins a lane with it. It reports false if there
+// is no room for a lane, or the row may not be sent now.
 func (e *engine) decide(it *item, names []leadName) bool {
 	step := e.plan(it)
 	if e.dry != nil {
-		e.stop(e.dry.plan(it, &step))
+		e.dry.plan(it, &step)
 	}
 	carried := step.Action != Nothing && step.Action != Draw
 	if carried && (!e.lanes.room() || !e.mayLeave(step.Action)) {
 		return false
 	}
 	e.countRead(it)
+	if !carried {
+		e.end(it, step)
+		return true
+	}
+	l := e.lanes.begin(names)
+	e.hand(l, it, step)
+	e.start(l)
+	return true
+}
+
+// end ends a row that needs no request. A row in doubt is put off, once, if another worker may still settle it.
+func (e *engine) end(it *item, step Step) {
 	switch {
-	case carried:
-		l := e.lanes.begin(names)
-		e.hand(l, it, step)
-		e.start(l)
-	case e.settledElsewhere(it, &step):
+	case step.outcome == InDoubt && e.member != nil && !it.again && e.stopped == nil:
 		it.again = true
-		e.lanes.putOff(it, names)
+		e.lanes.putOff(it, e.leadNames(it))
 	case step.Action == Draw:
 		it.ending = step.ending
 		if left := e.drift.draw(it); left != nil {
@@ -315,7 +321,6 @@ func (e *engine) decide(it *item, names []leadName) bool {
 	default:
 		e.conclude(it, step.ending)
 	}
-	return true
 }
 
 // conclude ends a row, and the run if that was one too many of its kind.
@@ -344,13 +349,8 @@ func (e *engine) mayLeave(a Action) bool {
 	return may
 }
 
-// settledElsewhere reports whether another worker may still settle a row in doubt. Such a row is put off, once.
-func (e *engine) settledElsewhere(it *item, step *Step) bool {
-	return step.Action == Nothing && step.outcome == InDoubt && e.member != nil && !it.again && e.stopped == nil
-}
-
-// end waits for what is under way, and ends the rows that never had their turn.
-func (e *engine) end() {
+// endAll waits for what is under way, and ends the rows that never had their turn.
+func (e *engine) endAll() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for e.lanes.active > 0 {

@@ -177,7 +177,7 @@ func TestOutcomesAddUpAndAgreeWithTheLedger(t *testing.T) {
 			for _, n := range tr.tally.outcomes {
 				sum += n
 			}
-			if tr.stopped != nil && (tr.retrier.Breaker.Over() == nil || tr.tally.outcomes[InDoubt] < delivery.MostDoubts) {
+			if tr.stopped != nil && (tr.breaker.Over() == nil || tr.tally.outcomes[InDoubt] < delivery.MostDoubts) {
 				t.Errorf("stopped: %v", tr.stopped)
 			}
 			rows := len(kinds)

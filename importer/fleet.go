@@ -33,9 +33,6 @@ type member struct {
 	fleet Fleet
 	wake  chan struct{} // wants an exchange at once
 	heard time.Time     // the last answer
-
-	mu   sync.Mutex
-	news checkpoint.Progress // what the breaker has to report next: Wants and Pause
 }
 
 // join makes the run a worker of its fleet: from then on all workers share limits and rate.
@@ -46,16 +43,19 @@ func (r *run) join(s checkpoint.Store) {
 	m := &member{run: r, fleet: r.Fleet(s), wake: make(chan struct{}, 1), heard: time.Now()}
 	r.member = m
 	r.tally.limits.MaxCreates, r.tally.fleet = 0, true // the ledger counts the leads
-	b := r.retrier.Breaker
-	b.Asked = func(d time.Duration) { m.report(checkpoint.Progress{Pause: d}) }
-	if r.Rate > 0 {
-		b.ShareRate(func() { m.report(checkpoint.Progress{Wants: true}) })
-	}
+	r.breaker.Share(func() {
+		select {
+		case m.wake <- struct{}{}:
+		default:
+		}
+	}, r.Rate > 0)
 }
 
-// work is what the worker has done.
+// work is what the worker has done, and what it has to tell the others.
 func (m *member) work() checkpoint.Progress {
-	return checkpoint.Progress{Counts: m.tally.counts, Rows: m.tally.rowCounts()}
+	p := checkpoint.Progress{Counts: m.tally.counts, Rows: m.tally.rowCounts()}
+	p.Wants, p.Pause = m.breaker.News()
+	return p
 }
 
 // leaveFleet is the last exchange, and stores the summary. If a limit of the fleet was exceeded since the exchange
@@ -68,7 +68,7 @@ func (r *run) leaveFleet(s *report.Summary) {
 	ctx, cancel := context.WithTimeout(context.Background(), lastWord)
 	defer cancel()
 	last := m.work()
-	last.Pause = m.news.Pause
+	last.Wants = false
 	c, err := m.fleet.Exchange(ctx, last)
 	if err == nil {
 		if stop := r.Limits.reached(&c.Counts); stop != nil {
@@ -81,21 +81,6 @@ func (r *run) leaveFleet(s *report.Summary) {
 	if err != nil {
 		r.Log.Warn("the report of the fleet lacks how this worker ended", "cause", err)
 	}
-}
-
-// report has news exchanged at once: a wait that the service asked for, or that this worker needs more of the rate.
-func (m *member) report(news checkpoint.Progress) {
-	m.keep(news)
-	select {
-	case m.wake <- struct{}{}:
-	default:
-	}
-}
-
-func (m *member) keep(news checkpoint.Progress) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.news.Wants, m.news.Pause = m.news.Wants || news.Wants, max(m.news.Pause, news.Pause)
 }
 
 // start begins to exchange what the engine has done, and halts it when the fleet ends. end stops that.
@@ -129,12 +114,8 @@ func (m *member) start(ctx context.Context, e *engine) (end func()) {
 	}
 }
 
-// exchange returns why the run ends, or nil. News that could not be reported are reported the next time.
+// exchange returns why the run ends, or nil. What could not be told is told the next time.
 func (m *member) exchange(ctx context.Context, p checkpoint.Progress) *Stop {
-	m.mu.Lock()
-	p.Wants, p.Pause = m.news.Wants, m.news.Pause
-	m.news = checkpoint.Progress{}
-	m.mu.Unlock()
 	asking, cancel := context.WithTimeout(ctx, hearing)
 	c, err := m.fleet.Exchange(asking, p)
 	cancel()
@@ -143,15 +124,14 @@ func (m *member) exchange(ctx context.Context, p checkpoint.Progress) *Stop {
 		err != nil && time.Since(m.heard) > m.MaxWait: // without the fleet's limits and rate nothing may be sent
 		return ledgerFailed(err)
 	case err != nil:
-		m.keep(p)
 		return nil
 	}
 	m.heard = time.Now()
 	if c.Pause > 0 {
-		m.retrier.Breaker.Hold(c.Pause)
+		m.breaker.Hold(c.Pause)
 	}
 	if c.Tokens > 0 {
-		m.retrier.Breaker.Grant(c.Tokens, c.After)
+		m.breaker.Grant(c.Tokens, c.After)
 	}
 	return m.Limits.reached(&c.Counts)
 }

@@ -419,7 +419,7 @@ func started(t testing.TB, command, path, text string, o Options, service *remot
 	tr := &trial{run: newRun(o), records: &records{}, service: service}
 	must.Do(t, tr.intake.bind())
 	tr.sender, tr.record = service, tr.records.add
-	tr.retrier.Reach = func(context.Context) error { return nil }
+	tr.breaker.Reach = func(context.Context) error { return nil }
 	return tr
 }
 

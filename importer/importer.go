@@ -133,7 +133,7 @@ func (l *Limits) reached(c *checkpoint.Counts) *Stop {
 		return stopFor(fmt.Sprintf("more than %s read are invalid (--max-invalid)", l.MaxInvalid),
 			"the file or the mapping may be the wrong one: leadferry validate shows every mistake; fix them and run "+
 				"the same command again, which sends nothing twice, or add --max-invalid 0 to turn this limit off").
-			always()
+			Always()
 	}
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"math"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/dustin/go-humanize/english"
@@ -43,7 +42,7 @@ type item struct {
 	digest checkpoint.Digest          // see digester
 	sums   []checkpoint.ContentDigest // see digester
 	late   bool                       // it was put off, or drawn: it was counted as read
-	again  bool                       // it was decided once more, or put off until others have settled it: no third time
+	again  bool                       // it was decided once more, or put off for others to settle it: no third time
 
 	by      checkpoint.Match    // how its entry was found
 	alike   checkpoint.Likeness // if no lead was found: a key that looks like the row's
@@ -90,9 +89,7 @@ type intake struct {
 	caught  bool // note texts that a map lacks and its else takes
 	items   sync.Pool
 
-	paths []string
-	// of each input: the number of its first row of several lines; 0: none so far
-	broken   []atomic.Int64
+	paths    []string
 	bindings map[*source.Header]*mapping.Binding // to the inputs' headers
 	doubts   []mapping.Error                     // warnings of the mapping about these headers
 	unused   []string                            // columns that the mapping does not use
@@ -122,6 +119,7 @@ func (r *intake) run(ctx context.Context, out chan<- *batch) {
 // read hands on the rows of all inputs in batches, while hand takes them.
 func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 	left, b := cmp.Or(r.options.Limit, math.MaxInt), newBatch()
+	rows := batchRows * min(max(r.options.Shard.Of, 1), 8) // of which a worker of a fleet has its part left to look up
 	handOn := func() (taken bool) {
 		taken, b = hand(b), newBatch()
 		return taken
@@ -133,11 +131,8 @@ func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 			if err = crash.Call(func() error { return in.Next(&it.row) }); err != nil {
 				break
 			}
-			if it.row.Spans && r.broken[at].Load() == 0 {
-				r.broken[at].Store(int64(it.row.Number))
-			}
 			b.items, b.size = append(b.items, it), b.size+it.row.Size
-			if (len(b.items) == batchRows || b.size >= batchBytes) && !handOn() {
+			if (len(b.items) == rows || b.size >= batchBytes) && !handOn() {
 				return
 			}
 		}
@@ -157,11 +152,7 @@ func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 }
 
 func (r *intake) place(at findings.Spot) report.Place {
-	p := report.Place{File: r.paths[at.Input], Line: at.Line}
-	if broken := int(r.broken[at.Input].Load()); broken > 0 && at.Number > broken {
-		p.Row = at.Number
-	}
-	return p
+	return report.Place{File: r.paths[at.Input], Line: at.Line, Row: at.Number}
 }
 
 func spotOf(it *item) findings.Spot {
@@ -173,7 +164,7 @@ const maxUnused = 1000
 
 // bind checks the mapping against the header of every input, before anything is sent.
 func (r *intake) bind() error {
-	r.bindings, r.broken = map[*source.Header]*mapping.Binding{}, make([]atomic.Int64, len(r.options.Inputs))
+	r.bindings = map[*source.Header]*mapping.Binding{}
 	var all []error
 	for _, f := range r.options.Inputs {
 		r.paths = append(r.paths, f.Info().Path)

@@ -269,7 +269,7 @@ func TestAContextThatHasEndedInterrupts(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		e := newEngine(ctx, tr.run)
 		cancel()
-		if e.end(); e.stopped == nil || e.stopped.Code != CodeInterrupted {
+		if e.endAll(); e.stopped == nil || e.stopped.Code != CodeInterrupted {
 			t.Errorf("stopped for %+v", e.stopped)
 		}
 	})

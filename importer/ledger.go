@@ -96,7 +96,7 @@ func (r *run) heedDoubts(ctx context.Context) (err error) {
 	runs, err := checkpoint.Runs(ctx, r.ledger)
 	runs = slices.DeleteFunc(runs, func(i checkpoint.RunInfo) bool { return i.Finished.IsZero() })
 	if n := len(runs); n > 0 && runs[n-1].Outcome == "stopped" && runs[n-1].Counts[InDoubt.String()] > 0 {
-		r.retrier.Breaker.Beware()
+		r.breaker.Beware()
 	}
 	return err
 }
@@ -215,18 +215,12 @@ func (o *Options) keyForm(f *source.File) string {
 	if form != "" {
 		return form
 	}
-	var settings []string
-	set := func(is bool, setting string) {
-		if is {
-			settings = append(settings, setting)
-		}
-	}
-	encoding := strings.ToLower(f.Info().Encoding)
-	set(encoding != "" && encoding != "utf-8", "encoding "+encoding)
-	set(s.NoQuotes, "quote none")
-	set(s.Backslash, "escape backslash")
-	null := strings.Join(s.Null, ", ")
-	set(null != "", "null "+null)
+	var settings report.Texts
+	encoding, null := strings.ToLower(f.Info().Encoding), strings.Join(s.Null, ", ")
+	settings.Add(encoding != "" && encoding != "utf-8", "encoding %s", encoding)
+	settings.Add(s.NoQuotes, "quote none")
+	settings.Add(s.Backslash, "escape backslash")
+	settings.Add(null != "", "null %s", null)
 	return strings.Join(settings, "; ")
 }
 

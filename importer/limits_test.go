@@ -13,9 +13,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/importer/delivery"
-	"leadferry/importer/findings"
 	"leadferry/importer/report"
-	"leadferry/importer/source"
 	"leadferry/leadapi"
 )
 
@@ -94,7 +92,7 @@ func TestLimitsEndARun(t *testing.T) {
 					rows[i] = "," + rows[i] // without a key, and a cell too many
 				}
 				tr := newTrial(t, rows, Options{Sending: Sending{Concurrency: 4}, Limits: test.limits})
-				tr.retrier.Breaker.MaxWait = 24 * time.Hour // silence alone ends none of these
+				tr.breaker.MaxWait = 24 * time.Hour // silence alone ends none of these
 				tr.service.answer = test.answer
 				tr.carry(t.Context())
 				if stops := tr.stopped != nil; stops != test.stops {
@@ -130,7 +128,7 @@ func TestMaxDuration(t *testing.T) {
 			began, interrupt := time.Now(), make(chan struct{})
 			tr.Interrupt = interrupt
 			tr.remap(t, "  external_id: 'x-{id}'\n")
-			tr.service.delay, tr.retrier.Breaker.MaxWait = test.delay, test.maxWait
+			tr.service.delay, tr.breaker.MaxWait = test.delay, test.maxWait
 			tr.service.update = func(string) error {
 				if test.gone && time.Since(began) > 500*time.Millisecond {
 					return unsent
@@ -236,9 +234,9 @@ func TestAFaultOfTheProgramEndsTheRunInOrder(t *testing.T) {
 // A summary names 200 rows in doubt and three rows a reason, however many there are.
 func TestWhatATallyNamesIsBounded(t *testing.T) {
 	tally := newTally(1, Limits{}, 2)
-	tally.place = func(at findings.Spot) report.Place { return report.Place{Line: at.Line} }
 	for i := range 300 {
-		tally.count(&item{row: source.Row{Line: i + 2, Number: i + 1}, result: result{ending: ending{outcome: InDoubt, text: "no answer"}, entry: checkpoint.Entry{Line: i + 2}}})
+		it := &item{result: result{ending: ending{outcome: InDoubt, text: "no answer"}, entry: checkpoint.Entry{Line: i + 2}}}
+		tally.count(it, report.Place{Line: i + 2, Row: i + 1})
 	}
 	if n := len(tally.doubts); n != 200 || tally.doubts[199].Line != 201 {
 		t.Errorf("%d doubts, the last %+v", n, tally.doubts[n-1])
@@ -283,7 +281,7 @@ func (tr *trial) cutOff(after, length time.Duration) (again *atomic.Int64) {
 		}
 		return nil
 	}
-	tr.retrier.Reach = func(ctx context.Context) error {
+	tr.breaker.Reach = func(ctx context.Context) error {
 		if !gone() {
 			return nil
 		}

@@ -150,21 +150,10 @@ const (
 	CodeInterrupted = 130
 )
 
-// Stop is why a run ended before its input did. What is known is durable, and the run can be resumed.
-type Stop struct {
-	Reason string // a sentence for people
-	Hint   string // what to do, or ""
-	Code   int    // the exit code that it asks for, at least
-	Same   bool   // the same command would end at the same place, unless the hint is followed
-}
+// Stop is why a run ended before its input did.
+type Stop = delivery.Stop
 
 func stopFor(reason, hint string) *Stop { return &Stop{Reason: reason, Hint: hint, Code: CodeStopped} }
-
-// always says that the same command would stop again.
-func (s *Stop) always() *Stop {
-	s.Same = true
-	return s
-}
 
 // graver is the reason to tell of two, the first of which may be nil.
 func graver(first, then *Stop) *Stop {
@@ -174,16 +163,9 @@ func graver(first, then *Stop) *Stop {
 	return first
 }
 
-// Error is the reason.
-func (s *Stop) Error() string { return s.Reason }
-
-// stopOf reports whether an error says that the run stops. stop is the reason, if it is not known yet.
-func stopOf(err error) (stop *Stop, stops bool) {
-	if end, is := errors.AsType[*delivery.End](err); is {
-		return stopFor(end.Reason, end.Hint), true
-	}
-	stop, stops = errors.AsType[*Stop](err)
-	return stop, stops || errors.Is(err, delivery.ErrStopping)
+// lastingStop is a stop that the same command would meet again.
+func lastingStop(code int, reason, hint string) *Stop {
+	return &Stop{Reason: reason, Hint: hint, Code: code, Same: true}
 }
 
 func interrupted() *Stop { return &Stop{Reason: "interrupted", Code: CodeInterrupted} }
@@ -192,7 +174,7 @@ func interrupted() *Stop { return &Stop{Reason: "interrupted", Code: CodeInterru
 func crashed(err error) *Stop {
 	return stopFor(err.Error(), "this is a fault of leadferry: report it with this line. The same command goes on "+
 		"from here, but may fail again at the same row: the first rows with --limit, or the file without that row, "+
-		"will do").always()
+		"will do").Always()
 }
 
 // ledgerFailed is the stop after an error of the checkpoint.
@@ -205,25 +187,25 @@ func ledgerFailed(err error) *Stop {
 		return stopFor("as many leads as --max-creates allows have been made", "")
 	case errors.Is(err, checkpoint.ErrFenced):
 		const hint = "there is nothing to repair: the newer one goes on"
-		return &Stop{"a newer worker has taken the place of this one", hint, CodeFenced, true}
+		return lastingStop(CodeFenced, "a newer worker has taken the place of this one", hint)
 	case errors.Is(err, checkpoint.ErrDamaged):
 		reason := fmt.Sprintf("the checkpoint is damaged: %v", err)
 		if opened { // its own hint is for who opens it
 			reason = fmt.Sprintf("the checkpoint %s %s", refused.Path, refused.Text)
 		}
-		return &Stop{reason, "leadferry checkpoint check says what to do", CodeCheckpoint, true}
+		return lastingStop(CodeCheckpoint, reason, "leadferry checkpoint check says what to do")
 	case opened && errors.Is(err, checkpoint.ErrGone):
-		return &Stop{"another run has begun: " + refused.Text, refused.Hint, CodeCheckpoint, true}
+		return lastingStop(CodeCheckpoint, "another run has begun: "+refused.Text, refused.Hint)
 	case opened: // met again, it is not what it was
 		reason := "the checkpoint cannot be relied on any more: " + refused.Text
-		return &Stop{reason, refused.Hint, CodeCheckpoint, true}
+		return lastingStop(CodeCheckpoint, reason, refused.Hint)
 	case errors.Is(err, checkpoint.ErrNoWitness):
 		const reason = "nothing was sent: the run cannot note outside the checkpoint that it uses it: %v"
 		return stopFor(fmt.Sprintf(reason, err), "make the state directory writable (XDG_STATE_HOME names another "+
-			"one), or let the run have a folder (--out)").always()
+			"one), or let the run have a folder (--out)").Always()
 	case errors.Is(err, checkpoint.ErrRemoved):
 		return stopFor(fmt.Sprintf("the checkpoint is lost: %v", err), "find out what took it away, and put it back; "+
-			"keep this run's results, which hold the IDs of its leads").always()
+			"keep this run's results, which hold the IDs of its leads").Always()
 	}
 	hint := "make room or repair the disk"
 	if server, served := errors.AsType[*checkpoint.StoreError](err); served {
@@ -244,7 +226,7 @@ func inputEnded(err error) *Stop {
 		hint = lost.Hint
 	}
 	return stopFor(fmt.Sprintf("the input could not be read to its end: %v", err),
-		hint+"; then run the same command again: nothing is sent twice").always()
+		hint+"; then run the same command again: nothing is sent twice").Always()
 }
 
 const seeRejects = ", see the rejects"

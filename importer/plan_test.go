@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
-	"leadferry/importer/findings"
 	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/leadapi"
@@ -56,7 +55,7 @@ func mustPlan(t *testing.T, plan func(*item) Step, it *item, want string) {
 		got = "link, " + got
 	case Hold:
 		got = "hold, " + got
-	case Update:
+	case Update, Read:
 		names := step.names(func(c change) bool { return c.then == sends })
 		got = strings.NewReplacer("Status", "S", "ExternalID", "X").Replace(strings.Join(append([]string{"send"}, names...), " "))
 	case Nothing:
@@ -119,9 +118,8 @@ func TestImportPlanner(t *testing.T) {
 // What a person found out about rows that are in doubt still is noted: a run does not read it.
 func TestAnswersInRejectsAreNoted(t *testing.T) {
 	tally := newTally(1, Limits{}, 1)
-	tally.place = func(findings.Spot) report.Place { return report.Place{} }
 	for _, answered := range []bool{true, false, true} {
-		tally.count(&item{row: source.Row{Answered: answered}, result: result{ending: ending{outcome: InDoubt}}})
+		tally.count(&item{row: source.Row{Answered: answered}, result: result{ending: ending{outcome: InDoubt}}}, report.Place{})
 	}
 	if notes := strings.Join(tally.notes(), "\n"); !strings.Contains(notes, "holds an answer: 2.") {
 		t.Errorf("%q", notes)

@@ -41,7 +41,7 @@ type run struct {
 	matches bool             // rows find their lead by its IDs, too
 	intake  *intake
 	meter   *meter.Meter
-	retrier *delivery.Retrier
+	breaker *delivery.Breaker
 
 	ledger *checkpoint.Ledger // nil for validate, and for a dry run without checkpoint
 	// of each input: which columns, key and namespace make its rows leads; nil once the checkpoint knows that, which
@@ -77,7 +77,6 @@ func newRun(o Options) *run {
 	}
 	r.intake = &intake{options: &r.Options}
 	r.tally = newTally(len(o.Inputs), o.Limits, slotsPerPlace*o.Concurrency)
-	r.tally.place = r.intake.place
 	if o.Command == "validate" || o.DryRun {
 		r.dry, r.intake.caught = newDryRun(&r.Options, r.intake), true
 	}
@@ -95,12 +94,10 @@ func newRun(o Options) *run {
 		r.planFor = r.forImport
 	}
 	if o.Files.Pull != "" {
-		r.pulls = newPulls(o.Mapping, &r.conflicts)
+		r.pulls = newPulls(o.Mapping)
 	}
-	r.retrier = &delivery.Retrier{
-		Breaker: delivery.NewBreaker(o.MaxWait, o.Concurrency, o.Rate), Retries: o.Retries,
-		Resend: o.ResendOn, Retried: func() { r.meter.Retried() },
-	}
+	r.breaker = delivery.NewBreaker(o.MaxWait, o.Concurrency, o.Rate)
+	r.breaker.Retries, r.breaker.Resend, r.breaker.Retried = o.Retries, o.ResendOn, func() { r.meter.Retried() }
 	return r
 }
 
@@ -146,7 +143,7 @@ func (r *run) execute(ctx context.Context) (*report.Summary, error) {
 // connect makes the client. It sends nothing.
 func (r *run) connect() error {
 	trace := r.Client.Observe
-	r.Client.Leave = r.retrier.Breaker.Leaves
+	r.Client.Leave = r.breaker.Leaves
 	r.Client.Observe = func(c leadapi.Call) {
 		if c.Sent > 0 {
 			r.meter.Observe(c)
@@ -159,7 +156,7 @@ func (r *run) connect() error {
 	if err != nil {
 		return err
 	}
-	r.client, r.sender, r.retrier.Reach = client, client, client.Reach
+	r.client, r.sender, r.breaker.Reach = client, client, client.Reach
 	return nil
 }
 

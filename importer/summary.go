@@ -78,8 +78,8 @@ func (r *run) soFar() *report.Summary {
 	}
 	r.sample()
 	r.meter.Report(s)
-	s.InFlight, s.PeakInFlight = r.retrier.Breaker.InFlight()
-	s.Paused = r.retrier.Breaker.Paused()
+	s.InFlight, s.PeakInFlight = r.breaker.InFlight()
+	s.Paused = r.breaker.Paused()
 	r.tally.report(s)
 	if r.drift != nil {
 		r.drift.report(s, r.ReadByExternalID)

@@ -193,19 +193,17 @@ func (h *host) found(step string, made *conn) string {
 func (c *Client) probeAnswer(ctx context.Context) Step {
 	began := time.Now()
 	status, fault := c.do(ctx, c.reaching(), func([]byte) bool { return true })
-	s := Step{Name: "answer", Works: true, Took: time.Since(began)}
+	s := Step{Name: "answer", Took: time.Since(began)}
+	s.Works = fault == nil || fault.Reason == ReasonRefused || fault.Reason == ReasonUnauthorized
 	s.Text = fmt.Sprintf("a GET without token is answered with HTTP %d", status)
 	switch {
-	case fault == nil: // as any address does that takes GET
 	case status == 0:
-		s.Works, s.Text, s.Hint = false, fault.Message, fault.Hint
+		s.Text, s.Hint = fault.Message, fault.Hint
 	case status == http.StatusNotFound:
 		s.Hint = "this may be how the service answers a GET; it may also not know the address or the trunk ID"
-	case fault.Reason == ReasonRedirect:
-		s.Works, s.Hint = false, "redirects are never followed: name the address to which it leads with --leads-url"
-	case fault.Reason != ReasonRefused && fault.Reason != ReasonUnauthorized:
-		s.Works, s.Hint = false, cmp.Or(fault.Hint,
-			"the service, or what is before it, is out of order: try again later")
+	case !s.Works:
+		s.Hint = "the service, or what is before it, is out of order: try again later; redirects are never followed: " +
+			"name the address to which they lead with --leads-url"
 	}
 	return s
 }

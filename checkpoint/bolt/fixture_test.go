@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -86,6 +87,10 @@ func open(t storetest.TB, path string, o Options) *Store {
 	must.Do(t, err)
 	return d
 }
+
+// thorough takes every fault, flips eight times as many bytes and rebuilds 5,000 crash images:
+// `go test ./checkpoint/bolt -thorough -timeout 30m`.
+var thorough = flag.Bool("thorough", false, "inject every disk fault, flip many bytes and rebuild 5,000 crash images")
 
 // sequential is a long test that does one thing at a time: -short, as with the race detector, leaves it out.
 func sequential(t *testing.T) {

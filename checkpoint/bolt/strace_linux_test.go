@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,9 +14,6 @@ import (
 
 	"leadferry/checkpoint"
 )
-
-// thorough takes every fault and 5,000 crash images: `go test ./checkpoint/bolt -run 'Disk|Crash' -thorough -timeout 30m`.
-var thorough = flag.Bool("thorough", false, "inject every disk fault and rebuild 5,000 crash images")
 
 // underStrace runs the worker below in a process of its own under strace, and returns what it said.
 func underStrace(t *testing.T, path string, options ...string) string {
@@ -118,6 +114,7 @@ func durable(t *testing.T, path, said string) error {
 // The Nth write, sync, cut, link and rename of a checkpoint fails, for all N: nothing goes on, and what was reported is
 // there when the disk works again. faults 13, 31, m21, m22
 func TestDiskFaultStopsEverythingAndLosesNothing(t *testing.T) {
+	sequential(t)
 	most := 3
 	if *thorough {
 		most = 1000
@@ -165,6 +162,7 @@ func boolInt(b bool) int {
 
 // Whatever is put in place is synced before it gets its name, and its folder after. fault 31
 func TestNamesComeAfterSyncsAndAreSynced(t *testing.T) {
+	sequential(t)
 	trace := filepath.Join(t.TempDir(), "trace")
 	path := filepath.Join(t.TempDir(), "forget.db")
 	underStrace(t, path, "-f", "-qq", "-y", "-o", trace, "-e", "trace=pwrite64,ftruncate,fdatasync,fsync,linkat,renameat")

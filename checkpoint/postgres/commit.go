@@ -3,7 +3,6 @@ package postgres
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"maps"
@@ -31,7 +30,7 @@ func (s *Store) Commit(_ context.Context, changes []*checkpoint.Change) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for some := range slices.Chunk(sorted, mostChanges) {
-		if err := s.commit(newGroup(some)); err != nil {
+		if err := s.commit(some); err != nil {
 			return err
 		}
 	}
@@ -45,122 +44,82 @@ func isClaim(c *checkpoint.Change) int {
 	return 0
 }
 
-// group is what one commit is about: changes, as they were asked for.
-type group struct {
-	changes []*checkpoint.Change
-	asked   []checkpoint.Entry
-	fenced  error // why nothing may be sent any more; nil: it may, as far as is known
-	room    *int  // how many leads the fleet may still make; nil: any number, as far as is known
-}
-
-func newGroup(changes []*checkpoint.Change) *group {
-	return &group{
-		changes: changes,
-		asked:   each(changes, func(c *checkpoint.Change) checkpoint.Entry { return c.Entry }),
-	}
-}
-
-// sends says that a change is of a row that is about to be sent, which a fenced worker may not do.
-func sends(c *checkpoint.Change) bool { return c.Kind == checkpoint.Claim || c.Kind == checkpoint.Mark }
-
-// apply makes the changes in what is known, or refuses them. An error says that nothing can be done with what is known.
-func (g *group) apply(w *working) error {
-	for i, c := range g.changes {
-		c.Entry, c.Err = g.asked[i], nil
-		switch {
-		case g.fenced != nil && sends(c):
-			c.Err = g.fenced
-		case c.Kind == checkpoint.Claim && g.room != nil && w.creates() >= *g.room:
-			c.Err = checkpoint.ErrEnough
-		default:
-			if c.Err = w.apply(c); c.Err != nil && !checkpoint.IsRefusal(c.Err) {
-				return c.Err
-			}
-		}
-	}
-	return nil
-}
-
 // commit makes changes by what this process saw last, and the server compares that with its rows. If it does not fit, the
 // changes are made alone, while no other worker changes a row.
-func (s *Store) commit(g *group) error {
+func (s *Store) commit(changes []*checkpoint.Change) error {
 	if err := s.usable(); err != nil {
 		return err
 	}
-	asked, w := s.claims.now(), s.guess(g)
-	err := g.apply(w)
+	asked, w := s.claims.now(), s.guess(changes)
+	err := w.applyAll(changes)
 	if err == nil {
-		err = s.store(g, w)
+		err = s.store(w)
 	}
 	if errors.Is(err, errUnsure) || isOneOf(err, notAsSeen, taken, twice, isFenced, tooMany) {
-		w, err = s.storeAlone(g)
+		w, err = s.storeAlone(changes)
 	}
 	if err == nil {
-		s.remember(g, w, asked)
+		s.remember(w, changes, asked)
 	}
 	return err
 }
 
 // store writes what was changed, in one transaction and one round trip.
-func (s *Store) store(g *group, w *working) error {
+func (s *Store) store(w *working) error {
 	if maps.Equal(w.rows, w.base) {
 		return nil
 	}
 	return s.change(func() error {
 		b := &pgx.Batch{}
 		b.Queue(`SELECT pg_advisory_xact_lock_shared($1, $2)`, deciding, s.ledger)
-		s.number(b, slices.ContainsFunc(g.changes, sends))
-		s.queue(b, g, w)
-		return s.writer.Send(b)
+		s.number(b, slices.ContainsFunc(w.done, func(c checkpoint.Change) bool { return sends(&c) }))
+		s.queue(b, w)
+		return s.conn.Send(b)
 	})
 }
 
 // storeAlone reads what the changes are about and makes them, in one transaction.
-func (s *Store) storeAlone(g *group) (*working, error) {
-	q := &wanted{
-		keys:  each(g.asked, func(e checkpoint.Entry) string { return e.Key }),
-		leads: each(g.asked, func(e checkpoint.Entry) string { return e.LeadID }),
-		links: each(g.asked, func(e checkpoint.Entry) string { return e.WantLink }),
+func (s *Store) storeAlone(changes []*checkpoint.Change) (*working, error) {
+	q := &wanted{}
+	for _, c := range changes {
+		q.keys, q.leads = append(q.keys, c.Entry.Key), append(q.leads, c.Entry.LeadID)
+		q.links = append(q.links, c.Entry.WantLink)
 	}
-	c, err := s.alone(func(c *change) error {
-		err := inTurn(func() error { return c.read(q) }, func() error { return s.bound(g) },
-			func() error { return g.apply(c.working) })
+	return s.alone(func(w *working) error {
+		err := inTurn(func() error { return w.read(q) }, w.bound, func() error { return w.applyAll(changes) })
 		if err != nil {
 			return err
 		}
 		b := &pgx.Batch{}
-		s.queue(b, g, c.working)
-		return s.writer.Send(b)
+		s.queue(b, w)
+		return s.conn.Send(b)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return c.working, nil
 }
 
 // bound finds out whether this worker may claim anything, and how many leads its fleet may still make.
-func (s *Store) bound(g *group) error {
+func (w *working) bound() error {
 	var fenced bool
-	err := s.writer.One(`SELECT w.fenced IS NOT NULL, b.most - b.made FROM leadferry.workers w
+	err := w.s.conn.One(`SELECT w.fenced IS NOT NULL, b.most - b.made FROM leadferry.workers w
 		LEFT JOIN leadferry.budget b ON b.ledger = w.ledger AND b.fleet = w.fleet AND b.most > 0
-		WHERE w.worker = $1`, s.worker).Scan(&fenced, &g.room)
+		WHERE w.worker = $1`, w.s.worker).Scan(&fenced, &w.room)
 	if err == nil && fenced {
-		g.fenced = s.whyFenced(s.writer)
+		w.fenced = w.s.whyFenced()
 	}
 	return err
 }
 
 // queue has a batch write what was changed, and the shapes that claims have.
-func (s *Store) queue(b *pgx.Batch, g *group, w *working) {
+func (s *Store) queue(b *pgx.Batch, w *working) {
 	s.spend(b, w.creates())
 	s.put(b, w.writes(), false)
 	var last *checkpoint.Shape
-	for _, c := range g.changes {
-		if c.Shape == nil || c.Shape == last {
+	for i := range w.done {
+		shape := w.done[i].Shape
+		if shape == nil || shape == last {
 			continue
 		}
-		last = c.Shape
-		if n := s.digests.ShapeNote(c.Shape); n.Name != "" {
+		last = shape
+		if n := s.digests.ShapeNote(shape); n.Name != "" {
 			b.Queue(`INSERT INTO leadferry.notes (ledger, name, value) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
 				s.ledger, n.Name, string(n.Value))
 		}
@@ -168,22 +127,23 @@ func (s *Store) queue(b *pgx.Batch, g *group, w *working) {
 }
 
 // remember notes that the changes are durable. asked is when their commit was asked for.
-func (s *Store) remember(g *group, w *working, asked time.Duration) {
+func (s *Store) remember(w *working, changes []*checkpoint.Change, asked time.Duration) {
 	seq := s.seq.Load()
 	for key, r := range w.rows {
 		if r == w.base[key] {
 			continue
 		}
 		r.number(seq)
-		if s.seen.put(r); r.Intent != nil && r.worker == s.worker {
+		if s.see(r); r.Intent != nil && r.worker == s.worker {
 			s.claims.hold(asked, key)
 		} else {
 			s.claims.drop(key)
 		}
 		s.claimed.Store(true)
 	}
-	for i, c := range g.changes {
-		if key := g.asked[i].Key; c.Err == nil && w.rows[key] != w.base[key] {
+	for i, c := range changes {
+		key := c.Entry.Key
+		if *c = w.done[i]; c.Err == nil && w.rows[key] != w.base[key] {
 			c.Entry.Seq = cmp.Or(c.Entry.Seq, seq)
 		}
 	}
@@ -219,25 +179,13 @@ func (s *Store) number(b *pgx.Batch, claims bool) {
 // A commit takes it by a statement of its own: what comes behind it sees what was decided.
 const deciding = 0x6C656164
 
-// The statements of a commit: its number, the rows, and what they come to own.
-var (
-	//go:embed number.sql
-	numberSQL string
-	//go:embed write.sql
-	writeText string
-	//go:embed own.sql
-	ownSQL string
-	//go:embed ask.sql
-	askSQL string
-)
-
 var writeSQL = func() string {
 	var kinds []string
 	for i, c := range columns {
 		kinds = append(kinds, fmt.Sprintf("$%d::%s[]", i+6, c.kind))
 	}
 	return strings.NewReplacer("LISTS", strings.Join(kinds, ", "), "COLUMNS", columnNames(""), "GIVEN",
-		columnNames("g.")).Replace(writeText)
+		columnNames("g.")).Replace(statement("write"))
 }()
 
 // put writes rows, and notes which leads they come to own and which ExternalIDs claims ask for. What another key owns

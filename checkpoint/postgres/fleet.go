@@ -3,7 +3,6 @@ package postgres
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"errors"
 	"os"
 	"time"
@@ -11,22 +10,22 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/postgres/server"
 )
 
 // waitedFor is how the server treats its standbys when a commit waits for one. Other words are in checks.sql.
 const waitedFor = "waited for"
 
-// enlist makes this process a worker. Of a fleet it has to fit the terms, and fences who had its shard.
+// enlist makes this process a worker. Of a fleet it has to fit the terms, and fences who had its shard. A run without a
+// fleet is refused beside any other that shows life, and fences those that do not any more.
 func (s *Store) enlist() error {
 	terms := s.o.Terms
-	err := s.writer.Together(func() error {
+	return s.conn.Together(func() error {
 		// those who begin at the same time wait
 		if err := inTurn(s.lockLedger, s.reserve, s.stillHere, s.asBefore, s.agree); err != nil {
 			return err
 		}
 		host, _ := os.Hostname()
-		err := s.writer.One(`INSERT INTO leadferry.workers (ledger, run, command, host, process, holds_for, fleet,
+		err := s.conn.One(`INSERT INTO leadferry.workers (ledger, run, command, host, process, holds_for, fleet,
 				shard, shards, timeline, standby, session)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING worker`,
 			s.ledger, checkpoint.Clean(s.o.Run), checkpoint.Clean(s.o.Command), checkpoint.Clean(host), os.Getpid(),
@@ -35,59 +34,58 @@ func (s *Store) enlist() error {
 		switch {
 		case err != nil || s.o.Run == "":
 			return err
-		case terms.Fleet == "":
-			return s.aloneHere()
+		case terms.Fleet != "":
+			return s.replace()
 		}
-		return s.replace()
+		if err = s.noOtherRun(); err == nil {
+			_, err = s.conn.Do(fenceSQL+` AND run <> ''`, s.ledger, s.worker)
+		}
+		return err
 	})
-	return s.serverError(err)
 }
 
 // lockLedger lets one worker begin at a time, and waits for whoever notes that the ledger lacks something.
 func (s *Store) lockLedger() error {
-	return s.writer.One(`SELECT missing, since FROM leadferry.ledgers WHERE ledger = $1 FOR UPDATE`, s.ledger).
+	return s.conn.One(`SELECT missing, since FROM leadferry.ledgers WHERE ledger = $1 FOR UPDATE`, s.ledger).
 		Scan(&s.missing, &s.since)
 }
 
 // stillHere refuses a ledger that has moved, or that is being filled by somebody else.
 func (s *Store) stillHere() error {
 	var moved, filling string
-	err := s.writer.One(`SELECT moved_to, filling FROM leadferry.ledgers WHERE ledger = $1`, s.ledger).
+	err := s.conn.One(`SELECT moved_to, filling FROM leadferry.ledgers WHERE ledger = $1`, s.ledger).
 		Scan(&moved, &filling)
 	switch {
 	case err != nil:
 		return err
 	case s.o.fills != "" && filling != s.o.fills:
-		return s.refuse(checkpoint.ErrLocked, "was filled by another copy", "see leadferry checkpoint status")
+		return s.Refuse(checkpoint.ErrLocked, "was filled by another copy", "see leadferry checkpoint status")
 	case s.o.fills != "":
 		filling = ""
 	}
 	if s.o.Moved {
 		moved = ""
 	}
-	return checkpoint.RefuseElsewhere(s.at.Name, s.id, moved, filling)
+	return checkpoint.RefuseElsewhere(s.Name, s.id, moved, filling)
 }
-
-//go:embed checks.sql
-var checksSQL string
 
 // asBefore refuses a ledger that has lost what was known once: rows, or what a standby that was not waited for did not
 // have when it took over. It notes how standbys are now.
 func (s *Store) asBefore() error {
 	var why string // it is not as it was
 	var behind bool
-	err := s.writer.One(checksSQL, s.ledger, waitedFor, s.o.NeverPromoted).
+	err := s.conn.One(checksSQL, s.ledger, waitedFor, s.o.NeverPromoted).
 		Scan(&s.timeline, &s.standby, &why, &behind)
 	switch {
 	case err != nil:
 		return err
 	case behind:
-		return s.refuse(checkpoint.ErrPlace, "its sequences are behind its tables, as logical replication leaves "+
+		return s.Refuse(checkpoint.ErrPlace, "its sequences are behind its tables, as logical replication leaves "+
 			"them: numbers would be given twice",
 			"have the owner set each sequence of the schema leadferry to the highest number of its column, "+
 				"as by SELECT setval('leadferry.commits', max(seq)) FROM leadferry.workers")
 	case s.standby == "":
-		return s.refuse(checkpoint.ErrPlace,
+		return s.Refuse(checkpoint.ErrPlace,
 			"its server has standbys and waits for none of them: when one takes over, what was acknowledged last is "+
 				"lost, and leads would be made twice",
 			"have one named in synchronous_standby_names; if none of them will ever take over, say so with "+
@@ -96,7 +94,7 @@ func (s *Store) asBefore() error {
 	}
 	s.accepted = why != ""
 	if s.accepted && s.o.Accept != s.id {
-		return s.refuse(checkpoint.ErrRolledBack, why, "leads that it does not know any more would be made twice; "+
+		return s.Refuse(checkpoint.ErrRolledBack, why, "leads that it does not know any more would be made twice; "+
 			"if nothing newer is to be had, leadferry checkpoint check --accept-older="+s.id+" takes it as incomplete")
 	}
 	return nil
@@ -112,7 +110,7 @@ func (s *Store) agree() error {
 	var first checkpoint.Terms
 	common := *terms
 	common.Shard = 0
-	err := s.writer.One(`WITH bounded AS (
+	err := s.conn.One(`WITH bounded AS (
 			INSERT INTO leadferry.budget (ledger, fleet, most) VALUES ($1, $2, $6) ON CONFLICT DO NOTHING
 		) INSERT INTO leadferry.fleets AS f (ledger, fleet, shards, rate, terms) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (ledger, fleet) DO UPDATE SET terms = f.terms RETURNING terms`,
@@ -128,7 +126,7 @@ func (s *Store) agree() error {
 
 // replace fences the workers that had this one's shard. Anyone who of them is about to commit is waited for.
 func (s *Store) replace() error {
-	_, err := s.writer.Do(`WITH joined AS (INSERT INTO leadferry.members (worker) VALUES ($2)) `+
+	_, err := s.conn.Do(`WITH joined AS (INSERT INTO leadferry.members (worker) VALUES ($2)) `+
 		fenceSQL+` AND fleet = $3 AND shard = $4`, s.ledger, s.worker, s.o.Terms.Fleet, s.o.Terms.Shard)
 	return err
 }
@@ -136,10 +134,10 @@ func (s *Store) replace() error {
 // noOtherRun refuses what goes only while no other run shows life.
 func (s *Store) noOtherRun() error {
 	var run, host string
-	err := s.writer.One(`SELECT run, host FROM leadferry.workers w WHERE ledger = $1 AND worker <> $2 AND run <> ''
+	err := s.conn.One(`SELECT run, host FROM leadferry.workers w WHERE ledger = $1 AND worker <> $2 AND run <> ''
 		AND leadferry.alive(w) ORDER BY worker DESC LIMIT 1`, s.ledger, s.worker).Scan(&run, &host)
 	if err == nil {
-		return s.refuse(checkpoint.ErrLocked, "the run "+checkpoint.Restore(run)+" on "+checkpoint.Restore(host)+
+		return s.Refuse(checkpoint.ErrLocked, "the run "+checkpoint.Restore(run)+" on "+checkpoint.Restore(host)+
 			" uses it",
 			"wait for it to end, or use --wait; after a kill it counts as ended once it has shown no life for a minute")
 	}
@@ -149,27 +147,8 @@ func (s *Store) noOtherRun() error {
 	return err
 }
 
-// aloneHere refuses a run beside any other run that shows life, and fences those that do not any more.
-func (s *Store) aloneHere() error {
-	if err := s.noOtherRun(); err != nil {
-		return err
-	}
-	_, err := s.writer.Do(fenceSQL+` AND run <> ''`, s.ledger, s.worker)
-	return err
-}
-
 // Accepted says that a ledger was opened although its server lost a part of it.
 func (s *Store) Accepted() bool { return s.accepted }
-
-// The longer statements about workers: what holds for all of a fleet, a worker's share of the rate, and who there is.
-var (
-	//go:embed exchange.sql
-	exchangeSQL string
-	//go:embed share.sql
-	shareSQL string
-	//go:embed workers.sql
-	workersSQL string
-)
 
 // Exchange tells the fleet what this worker has done, and returns what holds for all of its workers now. It returns
 // checkpoint.ErrFenced when a newer worker has its place; after another error it may be tried again. Nothing of what
@@ -177,7 +156,7 @@ var (
 func (s *Store) Exchange(ctx context.Context, p checkpoint.Progress) (c checkpoint.Common, err error) {
 	var fenced bool
 	var why error
-	err = s.read(ctx, func(to *server.Session) error {
+	err = s.read(ctx, func() error {
 		c = checkpoint.Common{}
 		b := &pgx.Batch{}
 		b.Queue(`SELECT set_config('synchronous_commit', 'off', true)`)
@@ -197,10 +176,10 @@ func (s *Store) Exchange(ctx context.Context, p checkpoint.Progress) (c checkpoi
 		b.Queue(exchangeSQL, s.ledger, s.worker, s.o.Terms.Fleet).QueryRow(func(row pgx.Row) error {
 			return row.Scan(&fenced, &c.Pause, &c.Read, &c.Invalid, &c.Sent, &c.Refused, &c.Doubts)
 		})
-		if err := to.Send(b); err != nil || !fenced {
+		if err := s.conn.Send(b); err != nil || !fenced {
 			return err
 		}
-		why = s.whyFenced(to)
+		why = s.whyFenced()
 		return nil
 	})
 	return c, cmp.Or(err, why)
@@ -208,8 +187,8 @@ func (s *Store) Exchange(ctx context.Context, p checkpoint.Progress) (c checkpoi
 
 // Conclude leaves the worker's summary, in JSON, for the report of the fleet.
 func (s *Store) Conclude(ctx context.Context, summary []byte) error {
-	return s.read(ctx, func(to *server.Session) error {
-		_, err := to.Do(`UPDATE leadferry.members SET told = clock_timestamp(), summary = $2 WHERE worker = $1`,
+	return s.read(ctx, func() error {
+		_, err := s.conn.Do(`UPDATE leadferry.members SET told = clock_timestamp(), summary = $2 WHERE worker = $1`,
 			s.worker, summary)
 		return err
 	})
@@ -238,14 +217,10 @@ func (s *Store) Members(ctx context.Context, fleet string) (shards int, all []ch
 	if err != nil {
 		return 0, nil, err
 	}
-	err = s.read(ctx, func(c *server.Session) error {
-		all, err = server.All(c, pgx.RowToStructByPos[checkpoint.Member], `SELECT w.shard, w.started,
-				greatest(w.beat, m.told), row_number() OVER (PARTITION BY w.shard ORDER BY w.worker DESC) = 1,
-				convert_to(m.rows::text, 'UTF8'), m.summary
-			FROM leadferry.workers w JOIN leadferry.members m USING (worker)
-			WHERE w.ledger = $1 AND w.fleet = $2 ORDER BY w.worker`, s.ledger, fleet)
-		return err
-	})
+	all, err = rowsOf[checkpoint.Member](ctx, s, `SELECT w.shard, w.started, greatest(w.beat, m.told),
+			row_number() OVER (PARTITION BY w.shard ORDER BY w.worker DESC) = 1, convert_to(m.rows::text, 'UTF8'), m.summary
+		FROM leadferry.workers w JOIN leadferry.members m USING (worker)
+		WHERE w.ledger = $1 AND w.fleet = $2 ORDER BY w.worker`, s.ledger, fleet)
 	return shards, all, err
 }
 
@@ -265,10 +240,7 @@ type Worker struct {
 
 // Workers returns the newest ones, and all that hold rows in doubt, oldest first.
 func (s *Store) Workers(ctx context.Context, newest int) (all []Worker, err error) {
-	err = s.read(ctx, func(c *server.Session) error {
-		all, err = server.All(c, pgx.RowToStructByPos[Worker], workersSQL, s.ledger, newest)
-		return err
-	})
+	all, err = rowsOf[Worker](ctx, s, workersSQL, s.ledger, newest)
 	for i := range all {
 		w := &all[i]
 		w.Run, w.Command, w.Host = checkpoint.Restore(w.Run), checkpoint.Restore(w.Command), checkpoint.Restore(w.Host)

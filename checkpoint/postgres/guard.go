@@ -113,11 +113,11 @@ func (s *Store) renew(key string) error {
 		b.Queue(`SELECT EXISTS (SELECT FROM leadferry.lead_rows
 			WHERE ledger = $1 AND key = $2 AND worker = $3 AND state = 4)`, s.ledger, []byte(key), s.worker).
 			QueryRow(func(r pgx.Row) error { return r.Scan(&stands) })
-		return s.writer.Send(b)
+		return s.conn.Send(b)
 	})
 	switch {
 	case isOneOf(err, isFenced):
-		return s.whyFenced(s.writer)
+		return s.whyFenced()
 	case err != nil:
 		return err
 	case !stands:
@@ -136,21 +136,15 @@ func (s *Store) beat() {
 		case <-s.ending:
 			return
 		case <-tick.C:
-		}
-		if !s.mu.TryLock() { // a commit is under way, which shows life
-			continue
-		}
-		if s.usable() == nil {
 			_ = s.showLife() // the next caller gets its error
 		}
-		s.mu.Unlock()
 	}
 }
 
 // showLife is no commit with a number: a copy that reads for minutes descends from the last change before it.
 func (s *Store) showLife() error {
-	return s.ask(context.Background(), s.writer, func() error {
-		_, err := s.writer.Do(`UPDATE leadferry.workers SET beat = clock_timestamp() WHERE worker = $1`, s.worker)
+	return s.read(context.Background(), func() error {
+		_, err := s.conn.Do(`UPDATE leadferry.workers SET beat = clock_timestamp() WHERE worker = $1`, s.worker)
 		return err
 	})
 }

@@ -3,20 +3,13 @@ package postgres
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"errors"
 	"slices"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
-
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/postgres/server"
 	"leadferry/internal/rowkey"
 )
-
-//go:embed find.sql
-var findText string
 
 var findSQL = func() string {
 	nothing := []string{}
@@ -28,7 +21,7 @@ var findSQL = func() string {
 		nothing = append(nothing, zero+"::"+c.kind)
 	}
 	return strings.NewReplacer("COLUMNS", columnNames("l.")+", l.seq", "NOTHING", strings.Join(nothing, ", ")+
-		", 0::bigint").Replace(findText)
+		", 0::bigint").Replace(statement("find"))
 }()
 
 // wanted is what is looked for in one statement, and so as of one commit.
@@ -50,7 +43,7 @@ const (
 	forgottenFold
 )
 
-func (s *Store) find(c *server.Session, q *wanted) (*found, error) {
+func (s *Store) find(q *wanted) (*found, error) {
 	f := &found{rows: make(map[string]*row, len(q.keys))}
 	for i := range f.by {
 		f.by[i] = map[string][]*row{}
@@ -58,7 +51,7 @@ func (s *Store) find(c *server.Session, q *wanted) (*found, error) {
 	var how int16
 	var by []byte
 	var one stored
-	err := c.Each(append([]any{&how, &by}, append(one.places(), &one.seq)...),
+	err := s.conn.Each(append([]any{&how, &by}, append(one.places(), &one.seq)...),
 		func() error { return f.take(how, string(by), &one) }, findSQL, s.ledger, bytesOf(q.keys),
 		each(q.leads, checkpoint.Clean), each(q.links, checkpoint.Clean), bytesOf(q.folds),
 		each(q.keys, s.digests.Blocked), each(q.folds, s.digests.Blocked))
@@ -128,12 +121,11 @@ func (f *found) Owner(lead, _ string) (key string, err error) {
 	return key, nil
 }
 
-func (f *found) Linked(external string) (key string, several bool, err error) {
-	linked := f.by[byLink][external]
-	for _, r := range linked {
-		key = r.key
+func (f *found) Linked(external, _ string) (keys []string, err error) {
+	for _, r := range f.by[byLink][external] {
+		keys = append(keys, r.key)
 	}
-	return key, len(linked) > 1, nil
+	return keys, nil
 }
 
 func (f *found) Alike(folded string) (keys []string, forgotten bool) {
@@ -157,23 +149,25 @@ func (s *Store) Find(ctx context.Context, qs []checkpoint.Query, out []checkpoin
 		}
 	}
 	var f *found
-	err := s.read(ctx, func(c *server.Session) (err error) {
-		f, err = s.find(c, w)
-		return err
+	err := s.read(ctx, func() (err error) {
+		if f, err = s.find(w); err != nil {
+			return err
+		}
+		for _, r := range f.rows {
+			s.see(r)
+		}
+		return nil
 	})
 	if err != nil {
 		return err
-	}
-	for _, r := range f.rows {
-		s.seen.put(r)
 	}
 	return checkpoint.Find(f, qs, out, how)
 }
 
 // Under is what is stored under a key, see [checkpoint.Store].
 func (s *Store) Under(ctx context.Context, key string) (k checkpoint.KeptKey, err error) {
-	err = s.read(ctx, func(c *server.Session) error {
-		f, err := s.find(c, &wanted{keys: []string{key}})
+	err = s.read(ctx, func() error {
+		f, err := s.find(&wanted{keys: []string{key}})
 		k = f.row(key).KeptKey
 		return err
 	})
@@ -187,10 +181,10 @@ const pageRows = 2048
 func (s *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkpoint.KeptKey) error) error {
 	for last, more := []byte{}, true; more; {
 		var page []*row
-		err := s.read(ctx, func(c *server.Session) error {
+		err := s.read(ctx, func() error {
 			page = page[:0]
 			var one stored
-			return c.Each(append(one.places(), &one.seq), func() error {
+			return s.conn.Each(append(one.places(), &one.seq), func() error {
 				r, err := one.row()
 				page = append(page, r)
 				return err
@@ -210,24 +204,17 @@ func (s *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkp
 	return nil
 }
 
-func (s *Store) notes(c *server.Session, prefix string) ([]checkpoint.Note, error) {
-	return server.All(c, pgx.RowToStructByPos[checkpoint.Note], `SELECT name, value FROM leadferry.notes
-		WHERE ledger = $1 AND starts_with(name, $2) ORDER BY name`, s.ledger, prefix)
-}
+const notesSQL = `SELECT name, value FROM leadferry.notes WHERE ledger = $1 AND starts_with(name, $2) ORDER BY name`
 
 // Notes returns those whose names begin so, see [checkpoint.Store].
-func (s *Store) Notes(ctx context.Context, prefix string) (all []checkpoint.Note, err error) {
-	err = s.read(ctx, func(c *server.Session) error {
-		all, err = s.notes(c, prefix)
-		return err
-	})
-	return all, err
+func (s *Store) Notes(ctx context.Context, prefix string) ([]checkpoint.Note, error) {
+	return rowsOf[checkpoint.Note](ctx, s, notesSQL, s.ledger, prefix)
 }
 
 // Info says what the ledger is and how much it knows; of a server that does not answer, what it knew last.
 func (s *Store) Info() checkpoint.Info {
 	i := checkpoint.Info{
-		Path: s.at.Name, ID: s.id, Target: s.target, New: s.fresh,
+		Path: s.Name, ID: s.id, Target: s.target, New: s.fresh,
 		Incomplete: s.missing != "", Missing: s.missing, Since: s.since,
 	}
 	n := make([]int, checkpoint.Forgotten)
@@ -270,9 +257,6 @@ func (s *Store) Progress() (commits uint64, leads int) {
 // AtEnd has f called when the use has ended in order, see [checkpoint.Store].
 func (s *Store) AtEnd(f func(left string)) { s.atEnd = f }
 
-//go:embed check.sql
-var checkSQL string
-
 // Check looks through every row, the owners of leads and the counts. What is wrong is [checkpoint.ErrDamaged].
 func (s *Store) Check(ctx context.Context) error {
 	err := s.Scan(ctx, checkpoint.Filter{}, func(checkpoint.KeptKey) error { return nil })
@@ -280,7 +264,7 @@ func (s *Store) Check(ctx context.Context) error {
 		return err
 	}
 	if s.o.ReadOnly { // else it was asked when it was opened
-		if err := s.asBefore(); errors.Is(err, checkpoint.ErrRolledBack) {
+		if err := s.read(ctx, s.asBefore); errors.Is(err, checkpoint.ErrRolledBack) {
 			return err
 		}
 	}
@@ -288,6 +272,6 @@ func (s *Store) Check(ctx context.Context) error {
 	if err := s.one(ctx, []any{&what}, checkSQL, s.ledger); err != nil || what == "" {
 		return err
 	}
-	return s.refuse(checkpoint.ErrDamaged, "is not in order: "+what,
+	return s.Refuse(checkpoint.ErrDamaged, "is not in order: "+what,
 		"keep it as it is, export what it knows with leadferry checkpoint export, and report this")
 }

@@ -1,8 +1,8 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -24,9 +24,34 @@ const (
 // errUncertain is the error of a commit that may not be durable.
 var errUncertain = errors.New("it is not certain that the last change is durable")
 
-// ask runs f on a session, within the time in which the server of a run has to answer: a server that hangs, or a network
-// that drops everything, keeps a connection open for ever. After an interruption that is the time-out of a request.
-func (s *Store) ask(ctx context.Context, at *server.Session, f func() error) error {
+// ask has f ask the server, and again over a new connection while the server cannot answer, until the patience with it is
+// over. An error that leaves the connection open would come again, unless it passes by itself. Its caller holds the lock.
+func (s *Store) ask(ctx context.Context, f func() error) error {
+	for conflicts, last := 0, false; ; {
+		err := s.within(ctx, f)
+		passes := server.IsPassing(err) || errors.Is(err, errUncertain) || s.conn.IsClosed()
+		switch {
+		case isConflict(err) && conflicts < mostConflicts:
+			conflicts++
+			continue
+		case err == nil, !passes: // it has answered
+			s.troubled = time.Time{}
+			s.claims.setLost(false)
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case last:
+			return s.giveUp(err)
+		}
+		if last, err = s.meetAgain(ctx, err); err != nil {
+			return cmp.Or(ctx.Err(), err)
+		}
+	}
+}
+
+// within runs f within the time in which the server of a run has to answer: a server that hangs, or a network that drops
+// everything, keeps a connection open for ever. After an interruption that is the time-out of a request.
+func (s *Store) within(ctx context.Context, f func() error) error {
 	if s.o.Run != "" {
 		limited, cancel := context.WithTimeout(ctx, s.silence)
 		defer cancel()
@@ -34,42 +59,36 @@ func (s *Store) ask(ctx context.Context, at *server.Session, f func() error) err
 		defer stop()
 		ctx = limited
 	}
-	return at.Within(ctx, f)
+	return s.conn.Within(ctx, f)
 }
 
-// change has f make the next commit, and again while it is certain that nothing was done. Its caller holds the lock.
+// change has f make the next commit. Its caller holds the lock.
 func (s *Store) change(f func() error) error {
-	for conflicts := 0; ; {
-		err := s.ask(context.Background(), s.writer, f)
-		if err == nil {
-			err = s.waited(s.writer)
+	before := s.commits
+	err := s.ask(context.Background(), func() error {
+		if s.commits > before { // it was made, and then the connection was lost
+			return nil
 		}
-		switch {
-		case err == nil:
+		err := f()
+		if err == nil {
+			err = s.waited(s.conn)
+		}
+		if err == nil {
 			s.commits++
 			s.seq.Store(s.coming)
-			s.whole()
-			return nil
-		case checkpoint.IsOfList(err) || isOneOf(err, notAsSeen, taken, twice, isFenced, tooMany):
-			return err
-		case isOneOf(err, notOurs):
-			return s.fail(s.lost("it is not the one that this run has begun with: its server has lost commits, or " +
-				"somebody has put another one in its place"))
-		case isOneOf(err, undurable):
-			return s.fail(s.promisesLess())
-		case isConflict(err) && conflicts < mostConflicts:
-			conflicts++
-			continue
 		}
-		if made, err := s.again(err); made || err != nil {
-			return err
-		}
+		return err
+	})
+	switch {
+	case err == nil, checkpoint.IsOfList(err), isOneOf(err, notAsSeen, taken, twice, isFenced, tooMany):
+		return err
+	case isOneOf(err, notOurs):
+		err = s.lost("it is not the one that this run has begun with: its server has lost commits, or somebody has put " +
+			"another one in its place")
+	case isOneOf(err, undurable):
+		err = s.promisesLess()
 	}
-}
-
-func (s *Store) whole() {
-	s.troubled = time.Time{}
-	s.claims.setLost(false)
+	return s.fail(err)
 }
 
 // waited is an error unless the last commit of a session was waited for as its statements found that it would be. A
@@ -89,113 +108,99 @@ func (s *Store) waited(at *server.Session) error {
 	return err
 }
 
-// again connects anew after an error of a commit, and says whether that commit was made. An error that leaves the
-// connection open would come again: it ends the use of the ledger, unless it passes by itself. The run tries until its
-// patience since the last good commit is over, and sends nothing meanwhile.
-func (s *Store) again(err error) (made bool, _ error) {
-	passing, silent := server.IsPassing(err), errors.Is(err, server.ErrSilent)
-	if !passing && !errors.Is(err, errUncertain) && !s.writer.IsClosed() {
-		return false, s.fail(err)
-	}
+// meetAgain connects anew after an error. Nothing is sent meanwhile. last: the patience was over before.
+func (s *Store) meetAgain(ctx context.Context, err error) (last bool, _ error) {
 	s.claims.setLost(true)
-	s.writer.Cut()
+	s.conn.Cut()
 	if s.troubled.IsZero() {
 		s.troubled = time.Now()
 	}
-	unknown := !passing // whether it was made
-	for ; s.failed() == nil && (unknown || !silent && time.Now().Before(s.until())); unknown = false {
-		made, met := s.meetAgain()
+	if last = time.Now().After(s.until()); last && server.IsPassing(err) { // nothing was done
+		return last, s.giveUp(err)
+	}
+	for {
+		met := s.meet(ctx)
 		if met == nil {
-			if made {
-				s.whole()
-			}
-			return made, nil
+			return last, nil
 		}
+		silent := errors.Is(err, server.ErrSilent)
 		if !silent {
 			err = met
 		}
+		if silent || s.failed() != nil || ctx.Err() != nil || time.Now().After(s.until()) {
+			return last, s.giveUp(err)
+		}
 	}
-	failed := s.fail(err)
-	s.claims.setLost(false) // who waits hears of it
-	return false, failed
+}
+
+// giveUp ends the use of the ledger. Who waits for the connection hears of it.
+func (s *Store) giveUp(err error) error {
+	defer s.claims.setLost(false)
+	return s.fail(err)
 }
 
 // until is when the patience with a server in trouble ends.
 func (s *Store) until() time.Time {
 	patience := s.o.Patience
-	switch {
-	case s.closed.Load(): // what was under way stays unknown
-		patience = 0
-	case s.interrupted.Err() != nil:
+	if s.closed.Load() || s.interrupted.Err() != nil {
 		patience = min(patience, shortest)
 	}
 	return s.troubled.Add(patience)
 }
 
-// bear waits a little: longer, the longer a server has been in trouble.
-func (s *Store) bear(ctx context.Context, since time.Time) {
+// meet connects after a little while: longer, the longer the server has been in trouble. Before anything builds upon what
+// is found there, a commit of its own makes durable all that came before.
+func (s *Store) meet(ctx context.Context) error {
 	select {
-	case <-s.ending:
 	case <-ctx.Done():
-	case <-time.After(min(time.Since(since)/4+10*time.Millisecond, mostPause)):
+	case <-time.After(min(time.Since(s.troubled)/4+10*time.Millisecond, mostPause)):
 	}
-}
-
-// meetAgain connects after a while and finds out whether the last commit was made. Before anything builds upon what is
-// found there, a commit of its own makes durable all that came before.
-func (s *Store) meetAgain() (made bool, err error) {
-	s.bear(context.Background(), s.troubled)
-	fresh, err := s.at.Meet(s.o.Wait, false)
+	fresh, err := s.Meet(s.o.Wait, s.o.ReadOnly)
 	if err != nil {
-		return false, err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), max(time.Until(s.until()), shortest))
-	defer cancel()
-	err = fresh.Within(ctx, func() error {
-		made, err = s.takeOver(fresh)
 		return err
-	})
+	}
+	if s.worker != 0 && s.failed() == nil {
+		limited, cancel := context.WithTimeout(ctx, max(time.Until(s.until()), shortest))
+		defer cancel()
+		err = fresh.Within(limited, func() error { return s.takeOver(fresh) })
+	}
 	if err != nil {
 		fresh.Close()
-		return false, err
+		return err
 	}
-	s.writer.Close()
-	s.writer = fresh
-	return made, nil
+	s.conn.Close()
+	s.conn = fresh
+	return nil
 }
 
-//go:embed takeover.sql
-var takeOverSQL string
-
-// takeOver has a session take the place of the one that writes, and says whether the last commit of that was made. A
+// takeOver has a session take the place of the one before, and finds out whether the last commit of that was made. A
 // server that has lost commits, or promises less, ends the use of the ledger.
-func (s *Store) takeOver(fresh *server.Session) (made bool, err error) {
+func (s *Store) takeOver(fresh *server.Session) error {
 	var commits, seq uint64
 	var timeline int32
 	var standby string
 	var durable bool // a commit is, as when the worker began
 	session := rand.Int64()
-	err = fresh.One(takeOverSQL, s.worker, s.ledger, int64(s.commits), session).
+	err := fresh.One(takeOverSQL, s.worker, s.ledger, int64(s.commits), session).
 		Scan(&commits, &seq, &timeline, &standby, &durable)
 	if err == nil {
 		err = s.waited(fresh)
 	}
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return false, s.lostCommits(fresh, "its server has lost commits that it had acknowledged: it was restored, "+
+		return s.lostCommits(fresh, "its server has lost commits that it had acknowledged: it was restored, "+
 			"or a standby without them took over")
 	case err != nil:
-		return false, err
+		return err
 	case timeline != s.timeline && s.standby != waitedFor:
-		return false, s.lostCommits(fresh, "its server's history has branched: it was restored, or a standby took "+
+		return s.lostCommits(fresh, "its server's history has branched: it was restored, or a standby took "+
 			"over that was not waited for")
 	case !durable:
-		return false, s.fail(s.promisesLess())
+		return s.fail(s.promisesLess())
 	}
-	made = commits > s.commits
 	s.timeline, s.standby, s.commits, s.session = timeline, standby, commits, session
 	s.seq.Store(seq)
-	return made, nil
+	return nil
 }
 
 // lostCommits notes that the server does not know what it had acknowledged, as why says: rows that it does not know
@@ -215,67 +220,56 @@ const fenceSQL = `UPDATE leadferry.workers SET fenced = clock_timestamp(), fence
 	WHERE ledger = $1 AND worker <> $2 AND fenced IS NULL AND ended IS NULL`
 
 func (s *Store) lost(why string) error {
-	return s.refuse(checkpoint.ErrRolledBack, why,
+	return s.Refuse(checkpoint.ErrRolledBack, why,
 		"stop all runs and have the server looked after; the ledger is incomplete: rows that it does not know are "+
 			"held in doubt by the next run, not sent")
 }
 
 func (s *Store) promisesLess() error {
-	return s.refuse(checkpoint.ErrPlace, "its server does not promise durable commits any more, or waits for no "+
+	return s.Refuse(checkpoint.ErrPlace, "its server does not promise durable commits any more, or waits for no "+
 		"standby any more",
 		"set fsync and synchronous_commit on, and synchronous_standby_names as it was when the run began; see "+
 			"leadferry checkpoint workers")
 }
 
 // whyFenced is why this worker may claim nothing more: a newer one has its place, or the ledger has lost something.
-func (s *Store) whyFenced(at *server.Session) error {
+func (s *Store) whyFenced() error {
 	var missing string
 	var since uint64
-	err := at.One(`SELECT missing, since FROM leadferry.ledgers WHERE ledger = $1`, s.ledger).Scan(&missing, &since)
+	err := s.conn.One(`SELECT missing, since FROM leadferry.ledgers WHERE ledger = $1`, s.ledger).Scan(&missing, &since)
 	if err == nil && since > s.since {
 		return s.fail(s.lost("another worker, or a person, has found that the ledger lacks " + missing))
 	}
 	return checkpoint.ErrFenced
 }
 
-// read calls f with the connection for reading, and again with a new one where that is lost, or the server cannot
-// answer now. The end of ctx cuts the connection.
-func (s *Store) read(ctx context.Context, f func(*server.Session) error) error {
-	s.reading.Lock()
-	defer s.reading.Unlock()
+// read has f ask the server. The end of ctx does not cut the connection of a run, over which its last outcomes go.
+func (s *Store) read(ctx context.Context, f func() error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.closed.Load() {
 		return checkpoint.ErrClosed
 	}
-	return s.readOn(ctx, f)
-}
-
-// readOn is read for a caller that holds the lock.
-func (s *Store) readOn(ctx context.Context, f func(*server.Session) error) error {
 	if away := s.failed(); errors.As(away, new(*checkpoint.StoreError)) { // it has been waited for long enough
 		return away
 	}
-	ask := func() error { return s.ask(ctx, s.reader, func() error { return f(s.reader) }) }
-	begun, err := time.Now(), ask()
-	for err != nil && ctx.Err() == nil && !errors.Is(err, server.ErrSilent) &&
-		(s.reader.IsClosed() || server.IsPassing(err)) && time.Since(begun) < s.o.Patience {
-		s.bear(ctx, begun)
-		s.reader.Close()
-		var fresh *server.Session
-		if fresh, err = s.at.Meet(s.o.Wait, true); err == nil { // no standby, which may lack what was made last
-			s.reader = fresh
-			err = ask()
-		}
-		if s.closed.Load() {
-			break
-		}
+	asks := ctx
+	if s.o.Run != "" {
+		asks = context.WithoutCancel(ctx)
 	}
-	if err != nil && ctx.Err() != nil {
-		err = ctx.Err()
-	}
-	return s.serverError(err)
+	return cmp.Or(s.Explain(s.ask(asks, f)), ctx.Err())
 }
 
 // one reads one row.
 func (s *Store) one(ctx context.Context, places []any, query string, args ...any) error {
-	return s.read(ctx, func(c *server.Session) error { return c.One(query, args...).Scan(places...) })
+	return s.read(ctx, func() error { return s.conn.One(query, args...).Scan(places...) })
+}
+
+// rowsOf reads rows, of which each column fills one field of a T.
+func rowsOf[T any](ctx context.Context, s *Store, query string, args ...any) (all []T, err error) {
+	err = s.read(ctx, func() (err error) {
+		all, err = server.All(s.conn, pgx.RowToStructByPos[T], query, args...)
+		return err
+	})
+	return all, err
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"leadferry/checkpoint"
@@ -120,7 +119,7 @@ func (s *stored) eachText(change func(string) string) {
 	}
 }
 
-// aside is a record except what has columns, and what is below a doubt.
+// aside is what has no column: of the record that is shown, and the one below a doubt.
 type aside struct {
 	kept
 	Below *kept
@@ -128,20 +127,19 @@ type aside struct {
 
 func (r *row) stored() *stored {
 	shown := r.visible()
-	fold := rowkey.Fold(r.key)
-	if fold == r.key {
-		fold = ""
-	}
 	s := &stored{
-		key: []byte(r.key), worker: r.worker, updated: shown.Updated.UnixMilli(), state: int16(r.state()),
-		digest: shown.Digest[:], content: contentBytes(shown.Content), fold: []byte(fold),
+		key: []byte(r.key), worker: r.worker, updated: shown.Updated.UnixMilli(), state: int16(shown.State),
+		digest: shown.Digest[:], content: contentBytes(shown.Content), fold: []byte{}, shown: *shown,
 	}
-	s.shown = *keyed(shown, "")
 	s.eachText(func(string) string { return "" })
 	a := aside{kept: s.shown}
-	a.State, a.Code, a.Line, a.Updated, a.Digest, a.Content = 0, 0, 0, time.Time{}, checkpoint.Digest{}, nil
+	a.Key, a.State, a.Code, a.Line = "", 0, 0, 0
+	a.Updated, a.Digest, a.Content = time.Time{}, checkpoint.Digest{}, nil
+	if fold := rowkey.Fold(r.key); fold != r.key {
+		s.fold = []byte(fold)
+	}
 	if r.Intent != nil && r.Entry != nil {
-		a.Below = keyed(r.Entry, "")
+		a.Below = r.Entry
 		if r.Entry.State.HasLead() {
 			s.hidden = r.Entry.Entry
 		}
@@ -162,18 +160,16 @@ func (s *stored) row() (*row, error) {
 		checkpoint.State(s.state) > checkpoint.NotMade {
 		return nil, cmp.Or(err, fmt.Errorf("%w: a row is in no state that this version knows", checkpoint.ErrDamaged))
 	}
-	shown := keyed(&a.kept, r.key)
-	shown.State, shown.Seq = checkpoint.State(s.state), cmp.Or(shown.Seq, r.seq)
+	shown := &a.kept
+	shown.Key, shown.State = r.key, checkpoint.State(s.state)
 	shown.Updated, shown.Content = time.UnixMilli(s.updated).UTC(), contentOf(s.content)
 	copy(shown.Digest[:], s.digest)
-	if shown.State != checkpoint.InDoubt {
+	if shown.State == checkpoint.InDoubt {
+		r.Intent, r.Entry = shown, a.Below
+	} else {
 		r.Entry = shown
-		return r, nil
 	}
-	r.Intent = shown
-	if r.Entry = keyed(a.Below, r.key); r.Entry != nil {
-		r.Entry.Seq = cmp.Or(r.Entry.Seq, r.seq)
-	}
+	r.number(r.seq)
 	return r, nil
 }
 
@@ -192,46 +188,14 @@ func contentOf(b []byte) (content []checkpoint.ContentDigest) {
 	return content
 }
 
-// keyed is a record, and what it came in place of, under a key; "": as it is kept, where the key is beside it.
-func keyed(k *kept, key string) *kept {
-	if k == nil {
-		return nil
-	}
-	under := *k
-	under.Key, under.Prior = key, keyed(k.Prior, key)
-	return &under
-}
-
+// mostSeen is how many rows are remembered.
 const mostSeen = 8 << 10
 
-// sight remembers rows as they were seen last, so that a commit need not look them up first. Whatever it says is
-// compared by the server before it counts, so that it may forget anything at any time.
-type sight struct {
-	mu   sync.Mutex
-	rows map[string]*row
-}
-
-// put remembers a row, unless a later version of it is there.
-func (s *sight) put(r *row) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if known := s.rows[r.key]; known != nil && known.seq > r.seq {
-		return
+// see remembers a row as it was seen last, so that a commit need not look it up first. Whatever it says is compared by
+// the server before it counts, so that anything may be forgotten at any time. Its caller holds the lock.
+func (s *Store) see(r *row) {
+	if len(s.seen) >= mostSeen || s.seen == nil {
+		s.seen = make(map[string]*row, mostSeen)
 	}
-	if len(s.rows) >= mostSeen || s.rows == nil {
-		s.rows = make(map[string]*row, mostSeen)
-	}
-	s.rows[r.key] = r
-}
-
-func (s *sight) get(key string) *row {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.rows[key]
-}
-
-func (s *sight) clear() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.rows = nil
+	s.seen[r.key] = r
 }

@@ -1,7 +1,7 @@
 package postgres
 
 import (
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 
@@ -11,59 +11,74 @@ import (
 	"leadferry/checkpoint/postgres/server"
 )
 
-//go:embed schema.sql
-var schemaSQL string
+//go:embed *.sql
+var files embed.FS
+
+// statement is the text of a file.
+func statement(name string) string {
+	text, err := files.ReadFile(name + ".sql")
+	if err != nil {
+		panic(err) // there is no such file
+	}
+	return string(text)
+}
+
+// The statements that are longer than a few lines, beside writeSQL and findSQL.
+var (
+	numberSQL, takeOverSQL, askSQL, ownSQL = statement("number"), statement("takeover"), statement("ask"), statement("own")
+	eraseSQL, recountSQL                   = statement("erase"), statement("recount")
+	exchangeSQL, shareSQL, workersSQL      = statement("exchange"), statement("share"), statement("workers")
+	checkSQL, checksSQL                    = statement("check"), statement("checks")
+)
 
 // version is the one that the schema has. It rises with each change of schema.sql, or of what rows and notes hold.
-const version = 3
+const version = 4
 
 func (s *Store) prepare() error {
 	have, err := s.versionThere()
 	switch {
 	case mayNot(err):
-		return s.refuse(checkpoint.ErrPlace, "this user may not read it",
+		return s.Refuse(checkpoint.ErrPlace, "this user may not read it",
 			"grant the user the role leadferry_worker, or leadferry_reader; leadferry checkpoint init says how")
 	case err != nil || have == version:
-		return s.serverError(err)
+		return err
 	case have != 0:
-		return s.refuse(checkpoint.ErrVersion,
+		return s.Refuse(checkpoint.ErrVersion,
 			fmt.Sprintf("has schema version %d; this program reads version %d", have, version),
 			"use the program that made it, or export it with that one and adopt the export in another database")
 	case s.o.ReadOnly:
-		return s.refuse(checkpoint.ErrMissing, "there is no ledger in this database",
+		return s.Refuse(checkpoint.ErrMissing, "there is no ledger in this database",
 			"leadferry checkpoint init makes the schema, and a run the ledger of its target")
 	}
-	err = s.writer.Together(func() error {
-		if _, err := s.writer.Do(`SELECT pg_advisory_xact_lock(hashtext('leadferry schema'))`); err != nil {
+	err = s.conn.Together(func() error {
+		if _, err := s.conn.Do(`SELECT pg_advisory_xact_lock(hashtext('leadferry schema'))`); err != nil {
 			return err
 		}
 		if have, err := s.versionThere(); err != nil || have == version { // another process was quicker
 			return err
 		}
-		return s.writer.Script(`CREATE SCHEMA IF NOT EXISTS leadferry; SET LOCAL search_path = leadferry;` + schemaSQL)
+		const begin = `CREATE SCHEMA IF NOT EXISTS leadferry; SET LOCAL search_path = leadferry;`
+		return s.conn.Script(begin + statement("schema"))
 	})
 	if mayNot(err) {
-		return s.refuse(checkpoint.ErrPlace, "its schema is not there yet, and this user may not make it",
-			"have the owner of the database run leadferry checkpoint init "+s.at.Name+
+		return s.Refuse(checkpoint.ErrPlace, "its schema is not there yet, and this user may not make it",
+			"have the owner of the database run leadferry checkpoint init "+s.Name+
 				" and grant this user the role leadferry_worker")
 	}
-	return s.serverError(err)
+	return err
 }
 
 // versionThere is the one of the schema that is there; 0: none is.
 func (s *Store) versionThere() (number int, err error) {
 	var there bool // by the tables, which show what was just committed: names are looked up in a cache
-	err = s.writer.One(`SELECT EXISTS (SELECT FROM pg_catalog.pg_class c
+	err = s.conn.One(`SELECT EXISTS (SELECT FROM pg_catalog.pg_class c
 		JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 		WHERE n.nspname = 'leadferry' AND c.relname = 'version')`).Scan(&there)
 	if err == nil && there {
-		err = s.writer.One(`SELECT number FROM leadferry.version`).Scan(&number)
+		err = s.conn.One(`SELECT number FROM leadferry.version`).Scan(&number)
 	}
 	return number, err
 }
-
-//go:embed roles.sql
-var rolesSQL string
 
 // Prepared is what Init made of a database.
 type Prepared struct {
@@ -79,21 +94,22 @@ func Init(name string, o Options) (p Prepared, err error) {
 	if err != nil {
 		return p, err
 	}
-	defer s.writer.Close()
+	defer s.conn.Close()
 	if err := s.prepare(); err != nil {
-		return p, err
+		return p, s.Explain(err)
 	}
 	p.Version, p.Roles = version, true
-	err = s.writer.One(`SELECT current_database(), pg_get_userbyid(nspowner) FROM pg_namespace
+	err = s.conn.One(`SELECT current_database(), pg_get_userbyid(nspowner) FROM pg_namespace
 		WHERE nspname = 'leadferry'`).Scan(&p.Database, &p.Owner)
+	roles := statement("roles")
 	if err == nil {
-		err = s.writer.Script(rolesSQL)
+		err = s.conn.Script(roles)
 	}
 	if mayNot(err) {
-		p.Roles, p.Grants = false, rolesSQL
+		p.Roles, p.Grants = false, roles
 		return p, nil
 	}
-	return p, s.serverError(err)
+	return p, s.Explain(err)
 }
 
 // Targets are those that have a ledger at an address.
@@ -103,13 +119,13 @@ func Targets(name string, o Options) (all []checkpoint.Target, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer s.writer.Close()
+	defer s.conn.Close()
 	have, err := s.versionThere()
 	if err == nil && have != 0 {
-		all, err = server.All(s.writer, pgx.RowToStructByPos[checkpoint.Target],
+		all, err = server.All(s.conn, pgx.RowToStructByPos[checkpoint.Target],
 			`SELECT base_url, leads_url, trunk_id FROM leadferry.ledgers ORDER BY ledger`)
 	}
-	return all, s.serverError(err)
+	return all, s.Explain(err)
 }
 
 const secretSQL = `SELECT secret FROM leadferry.digest_keys WHERE ledger = $1`
@@ -119,40 +135,34 @@ func (s *Store) findLedger() error {
 	makes := !s.o.Require && !s.o.ReadOnly
 	var err error
 	if makes {
-		_, err = s.writer.Do(`WITH made AS (
+		_, err = s.conn.Do(`WITH made AS (
 				INSERT INTO leadferry.ledgers (id, base_url, leads_url, trunk_id) VALUES ($1, $2, $3, $4)
 				ON CONFLICT DO NOTHING RETURNING ledger
 			) INSERT INTO leadferry.digest_keys (ledger, secret) SELECT ledger, $5 FROM made`,
 			checkpoint.NewID(), s.target.BaseURL, s.target.LeadsURL, s.target.TrunkID, checkpoint.NewSecret())
 	}
 	if err == nil {
-		err = s.writer.One(`SELECT ledger, id, missing, since FROM leadferry.ledgers
+		err = s.conn.One(`SELECT ledger, id, missing, since FROM leadferry.ledgers
 			WHERE base_url = $1 AND leads_url = $2 AND trunk_id = $3`,
 			s.target.BaseURL, s.target.LeadsURL, s.target.TrunkID).Scan(&s.ledger, &s.id, &s.missing, &s.since)
 	}
 	if errors.Is(err, pgx.ErrNoRows) && !makes {
-		return s.refuse(checkpoint.ErrMissing, "has no ledger of this target",
+		return s.Refuse(checkpoint.ErrMissing, "has no ledger of this target",
 			"check the target's flags; a run without --require-checkpoint begins one")
 	}
 	var secret []byte // of the digests. Who only looks need not have it, unless it is for a run
 	if err == nil {
-		err = s.writer.One(secretSQL, s.ledger).Scan(&secret)
+		err = s.conn.One(secretSQL, s.ledger).Scan(&secret)
 	}
 	switch {
 	case mayNot(err) && s.o.ReadOnly && s.o.Run == "":
 		secret = checkpoint.NewSecret()
 	case mayNot(err):
-		return s.refuse(checkpoint.ErrPlace, "this user may only look at it",
+		return s.Refuse(checkpoint.ErrPlace, "this user may only look at it",
 			"grant the user the role leadferry_worker")
 	case err != nil:
-		return s.serverError(err)
+		return err
 	}
 	s.digests = checkpoint.NewDigester(secret)
 	return nil
-}
-
-// empty says that nothing is known of any key, and that no run came to its end.
-func (s *Store) empty() (empty bool, err error) {
-	err = s.writer.One(`SELECT leadferry.untouched($1)`, s.ledger).Scan(&empty)
-	return empty, s.serverError(err)
 }

@@ -1,7 +1,7 @@
--- The ledgers of leadferry, one a target. Version 3.
+-- The ledgers of leadferry, one a target. Version 4.
 
 CREATE TABLE version (number integer NOT NULL);
-INSERT INTO version VALUES (3);
+INSERT INTO version VALUES (4);
 
 -- Commits of all ledgers are numbered by one sequence, which no transaction waits for.
 CREATE SEQUENCE commits;

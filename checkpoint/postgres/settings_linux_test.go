@@ -11,8 +11,7 @@ import (
 
 // What is set for a user and a database alters nothing of what a ledger keeps, and ends nobody's session.
 func TestSettingsOfAUser(t *testing.T) {
-	server := pgtest.Shared(t)
-	address, target := server.Database(t), newTarget()
+	server, address, target := shared(t)
 	for _, setting := range []string{
 		"statement_timeout = 20", "lock_timeout = 1", "idle_session_timeout = 500", "idle_in_transaction_session_timeout = 500", "search_path = pg_temp",
 		"default_transaction_isolation = serializable", "synchronous_commit = off", "client_encoding = LATIN1", "standard_conforming_strings = off",
@@ -21,7 +20,7 @@ func TestSettingsOfAUser(t *testing.T) {
 		server.Exec(t, server.URL("postgres"), "ALTER ROLE postgres IN DATABASE "+nameOf(address)+" SET "+setting)
 	}
 	s := opened(t, address, target, Options{Run: "run"})
-	own, met := s.writer, s.writer.PgConn().PID()
+	own, met := s.conn, s.conn.PgConn().PID()
 	must.Do(t, own.Script(`SELECT pg_sleep(0.05)`))
 	committed(t, s, claimOf("a"), claimOf("b"))
 	time.Sleep(600 * time.Millisecond) // which is longer than they may be idle
@@ -29,7 +28,7 @@ func TestSettingsOfAUser(t *testing.T) {
 	done := createdOf("a", "lead-a")
 	done.Entry.Location, done.Entry.ExternalID = place, "Ü-1"
 	committed(t, s, done)
-	if s.writer != own || s.writer.PgConn().PID() != met {
+	if s.conn != own || s.conn.PgConn().PID() != met {
 		t.Error("the server was met anew")
 	}
 	server.Exec(t, server.URL("postgres"), "ALTER ROLE postgres IN DATABASE "+nameOf(address)+" RESET ALL")
@@ -42,22 +41,24 @@ func TestSettingsOfAUser(t *testing.T) {
 
 // What a server warns of when it is met says nothing about a commit: after an upgrade of its system it warns each time.
 func TestAWarningOfEveryConnection(t *testing.T) {
+	t.Parallel()
 	server := pgtest.New(t)
 	address := server.URL("postgres")
 	server.Exec(t, address, `UPDATE pg_database SET datcollversion = '1'`)
 	s := opened(t, address, newTarget(), Options{Run: "run", Patience: time.Millisecond})
-	own := s.writer
+	own := s.conn
 	committed(t, s, claimOf("a"))
-	if s.writer != own {
+	if s.conn != own {
 		t.Error("the server was met anew")
 	}
-	server.Exec(t, address, `SELECT pg_terminate_backend(`+itoa(int(s.writer.PgConn().PID()))+`)`)
+	server.Exec(t, address, `SELECT pg_terminate_backend(`+itoa(int(s.conn.PgConn().PID()))+`)`)
 	committed(t, s, createdOf("a", "lead-a"))
 }
 
 // A pooler may hand the statements of a session to whichever connection is free: any is refused unless the address says
 // that this one does not.
 func TestAPoolerIsRefused(t *testing.T) {
+	t.Parallel()
 	server := pgtest.New(t)
 	for _, mode := range []string{"transaction", "statement", "session"} {
 		refusal(t, pgtest.Pooler(t, server, mode), newTarget(), Options{}, "pooler")

@@ -45,7 +45,6 @@ type Options struct {
 	Patience time.Duration     // with a server that is lost while the ledger is open
 	Moved    bool              // it is opened though it was copied to another place
 	Accept   string            // ID of the ledger that is taken, as incomplete, though its server has lost some of it
-	Resumes  string            // ID of what was copied to it before, or had begun to be, see [Fill]
 	fills    string            // the name of what it is being filled from, see [Fill]
 
 	Interrupt     <-chan struct{} // closed: nothing is waited for any longer
@@ -54,25 +53,21 @@ type Options struct {
 
 // Store is an open ledger. All its methods are safe for concurrent use.
 type Store struct {
-	at *server.Address
-	o  Options
+	*server.Address
+	o Options
 	identity
-	enlistment
 	ends
 
 	seq     atomic.Uint64         // the number of its last commit
 	claimed atomic.Bool           // something was stored
-	erased  atomic.Bool           // keys were forgotten
 	broken  atomic.Pointer[error] // every later change fails with it
 	last    atomic.Pointer[checkpoint.Info]
-	seen    sight
 	claims  *claims
 
-	mu sync.Mutex // one commit at a time
-	writing
-
-	reading sync.Mutex
-	reader  *server.Session
+	mu sync.Mutex // the server is asked one thing at a time
+	connection
+	seen   map[string]*row // see [Store.see]
+	erased bool            // keys were forgotten
 }
 
 // identity is which ledger it is, and what was found when it was opened.
@@ -88,13 +83,6 @@ type identity struct {
 	accepted bool // see [Store.Accepted]
 }
 
-// enlistment is this process as a worker of the ledger.
-type enlistment struct {
-	worker   int64
-	timeline int32  // of the server when the worker began,
-	standby  string // and how its standbys stood then
-}
-
 // ends is how the use of the ledger ends.
 type ends struct {
 	closed      atomic.Bool
@@ -105,13 +93,16 @@ type ends struct {
 	atEnd       func(left string) // see [Store.AtEnd]
 }
 
-// writing is what belongs to the commit that is under way.
-type writing struct {
-	writer   *server.Session
+// connection is this process as a worker of the ledger, the one connection to the server, and the commit under way.
+type connection struct {
+	worker   int64
+	timeline int32  // of the server when the worker began,
+	standby  string // and how its standbys stood then
+	conn     *server.Session
 	session  int64         // its number on the server
 	commits  uint64        // that were acknowledged
 	coming   uint64        // the number of the one under way
-	troubled time.Time     // since when the server could not commit; zero: it can
+	troubled time.Time     // since when the server could not be asked; zero: it can
 	silence  time.Duration // how long it may take for an answer
 }
 
@@ -160,40 +151,21 @@ func connect(name string, t checkpoint.Target, o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Store{at: at, o: o, identity: identity{target: t.Canonical()}, claims: newClaims()}
+	s := &Store{Address: at, o: o, identity: identity{target: t.Canonical()}, claims: newClaims()}
 	s.session, s.ending = rand.Int64(), make(chan struct{})
 	s.silence = max(o.Patience, leastSilence)
 	s.interrupted, s.interrupt = context.WithCancel(context.Background())
-	at.Locks = max(o.Wait, s.silence) * 9 / 10 // before the server counts as silent
-	s.writer, err = at.Meet(o.Wait, o.ReadOnly)
+	s.Locks = max(o.Wait, s.silence) * 9 / 10 // before the server counts as silent
+	s.conn, err = s.Meet(o.Wait, o.ReadOnly)
 	return s, err
 }
 
-// leave gives up a ledger that could not be opened.
-func (s *Store) leave() {
-	if s.worker != 0 {
-		_ = s.end(s.writer)
-	}
-	s.writer.Close()
-	s.reader.Close()
-}
-
-func (s *Store) end(by *server.Session) error {
-	_, err := by.Do(`UPDATE leadferry.workers SET ended = clock_timestamp(), beat = clock_timestamp()
-		WHERE worker = $1`, s.worker)
-	return err
-}
-
-func (s *Store) open() (err error) {
-	defer func() {
-		if err != nil {
-			s.leave()
+func (s *Store) open() error {
+	if err := s.Explain(inTurn(s.prepare, s.findLedger, s.join)); err != nil {
+		if s.worker != 0 {
+			_ = s.end()
 		}
-	}()
-	if s.reader, err = s.at.Meet(s.o.Wait, true); err != nil { // an address may name several servers
-		return err
-	}
-	if err = inTurn(s.prepare, s.findLedger, s.join); err != nil {
+		s.conn.Close()
 		return err
 	}
 	go func() {
@@ -204,6 +176,12 @@ func (s *Store) open() (err error) {
 		}
 	}()
 	return nil
+}
+
+func (s *Store) end() error {
+	_, err := s.conn.Do(`UPDATE leadferry.workers SET ended = clock_timestamp(), beat = clock_timestamp()
+		WHERE worker = $1`, s.worker)
+	return err
 }
 
 func inTurn(steps ...func() error) error {
@@ -227,7 +205,7 @@ func (s *Store) join() (err error) {
 		err = checkpoint.Renew(context.Background(), s, "what was known before its server lost it", nil)
 	}
 	if err == nil {
-		s.fresh, err = s.empty()
+		err = s.one(context.Background(), []any{&s.fresh}, `SELECT leadferry.untouched($1)`, s.ledger)
 	}
 	if err == nil {
 		s.beating.Go(s.beat)
@@ -249,19 +227,16 @@ func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := s.failed()
-	if err == nil && s.erased.Load() { // what was removed is written over, unless this user may not have it so
-		_, _ = s.writer.Do(`VACUUM leadferry.lead_rows, leadferry.lead_ids, leadferry.notes`)
+	if err == nil && s.erased { // what was removed is written over, unless this user may not have it so
+		_, _ = s.conn.Do(`VACUUM leadferry.lead_rows, leadferry.lead_ids, leadferry.notes`)
 	}
-	s.reading.Lock()
-	defer s.reading.Unlock()
 	if err == nil && !s.o.ReadOnly {
-		err = s.readOn(context.Background(), s.end) // the one that writes may be lost since its last commit
+		err = s.Explain(s.ask(context.Background(), s.end))
 	}
 	if err == nil && s.atEnd != nil {
 		s.atEnd("")
 	}
-	s.reader.Close()
-	s.writer.Close()
+	s.conn.Close()
 	return err
 }
 
@@ -270,11 +245,11 @@ func (s *Store) Close() error {
 func (s *Store) Drop() (gone bool, err error) {
 	s.mu.Lock()
 	if s.fresh && s.usable() == nil {
-		err = s.writer.Together(func() error {
+		err = s.conn.Together(func() error {
 			if err := s.lockLedger(); err != nil {
 				return err
 			}
-			n, err := s.writer.Do(`DELETE FROM leadferry.ledgers WHERE ledger = $1 AND leadferry.untouched($1)
+			n, err := s.conn.Do(`DELETE FROM leadferry.ledgers WHERE ledger = $1 AND leadferry.untouched($1)
 				AND NOT EXISTS (SELECT FROM leadferry.workers WHERE ledger = $1 AND worker <> $2 AND ended IS NULL)`,
 				s.ledger, s.worker)
 			gone = n == 1
@@ -306,11 +281,7 @@ func (s *Store) failed() error {
 
 // fail makes err the answer to every later change, unless there is one already.
 func (s *Store) fail(err error) error {
-	err = s.serverError(err)
+	err = s.Explain(err)
 	s.broken.CompareAndSwap(nil, &err)
 	return s.failed()
 }
-
-func (s *Store) refuse(kind error, text, hint string) error { return s.at.Refuse(kind, text, hint) }
-
-func (s *Store) serverError(err error) error { return s.at.Explain(err) }

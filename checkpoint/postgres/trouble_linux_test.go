@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"leadferry/checkpoint"
-	sessions "leadferry/checkpoint/postgres/server"
 	"leadferry/internal/pgtest"
 	"leadferry/internal/testsupport/must"
 )
@@ -69,12 +68,12 @@ func TestALookupOutlastsWhatPasses(t *testing.T) {
 	p := newProxy(t, server)
 	s := opened(t, p.through(address), target, Options{ReadOnly: true, Patience: time.Hour})
 	asked := 0
-	err := s.read(t.Context(), func(c *sessions.Session) error {
+	err := s.read(t.Context(), func() error {
 		if asked++; asked == 1 {
 			p.arm(1, true) // the next connection
 			return &pgconn.PgError{Severity: "ERROR", Code: "53200", Message: "out of memory"}
 		}
-		return c.Ping(t.Context())
+		return s.conn.Ping(t.Context())
 	})
 	if err != nil || asked != 2 {
 		t.Errorf("after asking %d times: %v", asked, err)
@@ -83,6 +82,7 @@ func TestALookupOutlastsWhatPasses(t *testing.T) {
 
 // A backup that is being taken is no standby, whatever the user may see of it.
 func TestABackupIsNoStandby(t *testing.T) {
+	t.Parallel()
 	server := pgtest.New(t)
 	address := server.URL("postgres")
 	if _, err := Init(address, Options{}); err != nil {

@@ -7,43 +7,58 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"leadferry/checkpoint"
+	"leadferry/checkpoint/postgres/server"
 )
 
 // errUnsure says that a change needs to know more than what is at hand.
 var errUnsure = errors.New("more has to be known")
 
-// working is what one commit knows of its keys and does to them. What is not sure is what this process saw last, which
-// the server compares; what is sure was read while nobody else could change it.
+// working is what one commit knows of its keys and does to them, see [checkpoint.Book] and [checkpoint.Tx]. What is not
+// sure is what this process saw last, which the server compares; what is sure was read while nobody else could change it.
 type working struct {
-	now    time.Time
-	worker int64
+	s        *Store
+	identity // as it is to be
+	now      time.Time
+	erased   []string // keys
+
 	base   map[string]*row   // as they were read, or seen
 	rows   map[string]*row   // as they will be
 	asks   map[string]string // the ExternalIDs that claims of this commit ask for, by key
-
 	owners map[string]string // the key of each lead that is asked about, or comes to one of them
 
-	sure  bool                  // what follows is known, too
-	links map[string][]*row     // the rows of each ExternalID that is asked about
-	busy  []int64               // workers that may still send what they have claimed, or be answered
-	mine  func(key string) bool // this process has claimed the key and not settled it
-	notes checkpoint.Noting     // what people decided
+	done []checkpoint.Change // what became of the changes
+	certain
 }
 
-func (s *Store) newWorking() *working {
-	return &working{
-		now: s.o.Now(), worker: s.worker, base: map[string]*row{}, asks: map[string]string{},
-		owners: map[string]string{},
-	}
+// certain is what else is known where everything is sure.
+type certain struct {
+	sure   bool
+	links  map[string][]*row // the rows of each ExternalID that is asked about
+	busy   []int64           // workers that may still send what they have claimed, or be answered
+	fenced error             // why nothing may be sent any more; nil: it may
+	room   *int              // how many leads the fleet may still make; nil: any number
+}
+
+func (s *Store) newWorking(sure bool) *working {
+	w := &working{s: s, identity: s.identity, now: s.o.Now(), certain: certain{sure: sure}}
+	w.begin()
+	return w
+}
+
+// begin has nothing be known of any key.
+func (w *working) begin() {
+	w.base, w.rows, w.asks, w.owners = map[string]*row{}, map[string]*row{}, map[string]string{}, map[string]string{}
 }
 
 // guess is what this process saw last of the keys; of what is claimed and was not seen, nothing.
-func (s *Store) guess(g *group) *working {
-	w := s.newWorking()
-	for i, c := range g.changes {
-		key := g.asked[i].Key
-		if r := s.seen.get(key); r != nil {
+func (s *Store) guess(changes []*checkpoint.Change) *working {
+	w := s.newWorking(false)
+	for _, c := range changes {
+		key := c.Entry.Key
+		if r := s.seen[key]; r != nil {
 			w.base[key] = r
 		} else if c.Kind == checkpoint.Claim {
 			w.base[key] = &row{key: key}
@@ -51,6 +66,26 @@ func (s *Store) guess(g *group) *working {
 	}
 	w.rows = maps.Clone(w.base)
 	return w
+}
+
+// read reads rows, owners of leads, and which workers may still send.
+func (w *working) read(q *wanted) error {
+	f, err := w.s.find(q)
+	if err != nil {
+		return err
+	}
+	w.begin()
+	w.links = f.by[byLink]
+	for _, key := range q.keys {
+		w.base[key] = f.row(key)
+	}
+	w.rows = maps.Clone(w.base)
+	for lead, owners := range f.by[byLead] {
+		w.owners[lead] = owners[0].key
+	}
+	w.busy, err = server.All(w.s.conn, pgx.RowTo[int64], `SELECT worker FROM leadferry.workers w
+		WHERE ledger = $1 AND leadferry.may_settle(w)`, w.ledger)
+	return err
 }
 
 func (w *working) Now() time.Time { return w.now }
@@ -78,22 +113,22 @@ func (w *working) Owner(lead, key string) (string, error) {
 
 // Linked is another key that has an ExternalID, or has asked for it. As long as nothing is sure there is none: the
 // server finds out, except the rows of this very commit.
-func (w *working) Linked(external, key string) (string, error) {
+func (w *working) Linked(external, key string) (others []string, err error) {
 	for other, r := range w.rows {
 		switch {
 		case other == key || !r.Linked(external):
 		case !w.sure:
-			return "", errUnsure
+			return nil, errUnsure
 		default:
-			return other, nil
+			others = append(others, other)
 		}
 	}
 	for _, r := range w.links[external] {
 		if w.rows[r.key] == nil && r.key != key {
-			return r.key, nil
+			others = append(others, r.key)
 		}
 	}
-	return "", nil
+	return others, nil
 }
 
 // put has a row take the place of another one, and of its lead.
@@ -111,14 +146,37 @@ func (w *working) put(r *row) {
 
 // held reports whether another worker has claimed the key and may still send its row.
 func (w *working) held(r *row) bool {
-	return r.Intent != nil && r.worker != w.worker && slices.Contains(w.busy, r.worker)
+	return r.Intent != nil && r.worker != w.s.worker && slices.Contains(w.busy, r.worker)
 }
+
+// applyAll makes changes in what is known, or refuses them. An error says that nothing can be done with what is known.
+func (w *working) applyAll(changes []*checkpoint.Change) error {
+	w.done = make([]checkpoint.Change, len(changes))
+	for i, asked := range changes {
+		c := &w.done[i]
+		*c = *asked
+		switch {
+		case w.fenced != nil && sends(c):
+			c.Err = w.fenced
+		case c.Kind == checkpoint.Claim && w.room != nil && w.creates() >= *w.room:
+			c.Err = checkpoint.ErrEnough
+		default:
+			if c.Err = w.apply(c); c.Err != nil && !checkpoint.IsRefusal(c.Err) {
+				return c.Err
+			}
+		}
+	}
+	return nil
+}
+
+// sends says that a change is of a row that is about to be sent, which a fenced worker may not do.
+func sends(c *checkpoint.Change) bool { return c.Kind == checkpoint.Claim || c.Kind == checkpoint.Mark }
 
 // apply makes one change, or says why it is refused; errUnsure is no refusal.
 func (w *working) apply(c *checkpoint.Change) (err error) {
 	r := w.rows[c.Entry.Key]
 	_, asks := w.asks[c.Entry.Key] // in this commit, which the server hears of only where the claim is what remains
-	if r == nil || !w.sure && (asks || r.Intent != nil && r.worker != w.worker) {
+	if r == nil || !w.sure && (asks || r.Intent != nil && r.worker != w.s.worker) {
 		return errUnsure
 	}
 	next, old := *r, r.visible()
@@ -139,7 +197,7 @@ func (w *working) apply(c *checkpoint.Change) (err error) {
 		return errUnsure // a lead that only the input knew is taken over for sure, or not at all
 	}
 	if next.KeptKey != r.KeptKey {
-		next.worker = w.worker
+		next.worker = w.s.worker
 		w.put(&next)
 	}
 	return nil
@@ -149,9 +207,9 @@ func (w *working) settle(r *row, e *checkpoint.Entry) error {
 	if err := e.Settleable(r.state()); err != nil {
 		return err
 	}
-	claimed := w.sure && w.mine(r.key) && w.rows[r.key] == w.base[r.key]
+	claimed := w.sure && w.s.claims.mine(r.key) && w.rows[r.key] == w.base[r.key]
 	// also where another one has put it back
-	own := r.Intent != nil && (r.worker == w.worker || claimed && r.Intent.Run == e.Run)
+	own := r.Intent != nil && (r.worker == w.s.worker || claimed && r.Intent.Run == e.Run)
 	if claimed && !own {
 		if done, err := w.late(r, e); done || err != nil {
 			return err
@@ -166,7 +224,7 @@ func (w *working) settle(r *row, e *checkpoint.Entry) error {
 // late hears an outcome that came after a person had decided about its send, or had it sent again. It counts if nobody
 // has sent the row again; what does not fit the decision is evidence against it. done: no more is to be done.
 func (w *working) late(r *row, e *checkpoint.Entry) (done bool, err error) {
-	d, err := checkpoint.LastDecision(w.notes, r.key)
+	d, err := checkpoint.LastDecision(w, r.key)
 	if err != nil {
 		return false, err
 	}
@@ -183,9 +241,9 @@ func (w *working) late(r *row, e *checkpoint.Entry) (done bool, err error) {
 	keep := e.State == checkpoint.InDoubt || r.Intent != nil || none && r.state() != checkpoint.NotMade
 	switch {
 	case e.State.HasLead() && (none || d.LeadID != "" && d.LeadID != e.LeadID):
-		err = checkpoint.NoteEvidence(w.notes, *d, checkpoint.MadeAfterAll, e.LeadID, w.now)
+		err = checkpoint.NoteEvidence(w, *d, checkpoint.MadeAfterAll, e.LeadID, w.now)
 	case e.State == checkpoint.Rejected && !none:
-		err = checkpoint.NoteEvidence(w.notes, *d, checkpoint.RefusedAfterAll, "", w.now)
+		err = checkpoint.NoteEvidence(w, *d, checkpoint.RefusedAfterAll, "", w.now)
 		keep = true
 	}
 	if keep {
@@ -219,7 +277,7 @@ func (w *working) writes() (all []write) {
 func (w *working) creates() int {
 	n := len(w.asks)
 	for key, old := range w.base {
-		if old.Intent == nil || old.worker != w.worker {
+		if old.Intent == nil || old.worker != w.s.worker {
 			continue
 		}
 		r := w.rows[key]
@@ -229,4 +287,123 @@ func (w *working) creates() int {
 		}
 	}
 	return n
+}
+
+// Load stores what was changed of the keys before, and reads others.
+func (w *working) Load(keys, leads []string) error {
+	if err := w.store(); err != nil {
+		return err
+	}
+	return w.read(&wanted{keys: keys, leads: leads})
+}
+
+func (w *working) store() error {
+	for some := range slices.Chunk(w.writes(), mostChanges) {
+		b := &pgx.Batch{}
+		w.s.put(b, some, true)
+		if err := w.s.conn.Send(b); err != nil {
+			return err
+		}
+		for _, one := range some {
+			w.s.claims.drop(one.key)
+		}
+	}
+	return nil
+}
+
+func (w *working) Under(key string) (checkpoint.KeptKey, *checkpoint.Kept, error) {
+	r := w.rows[key]
+	return r.KeptKey, r.visible(), nil
+}
+
+func (w *working) Held(key string) bool { return w.held(w.rows[key]) }
+
+func (w *working) Put(key string, k checkpoint.KeptKey) error {
+	next := *w.rows[key]
+	next.KeptKey, next.worker = k, w.s.worker
+	w.put(&next)
+	return nil
+}
+
+func (w *working) Notes(prefix string) ([]checkpoint.Note, error) {
+	return server.All(w.s.conn, pgx.RowToStructByPos[checkpoint.Note], notesSQL, w.ledger, prefix)
+}
+
+func (w *working) Note(name string) (value []byte, err error) {
+	err = w.s.conn.One(`SELECT max(value) FROM leadferry.notes WHERE ledger = $1 AND name = $2`, w.ledger, name).
+		Scan(&value)
+	return value, err
+}
+
+func (w *working) PutNote(n checkpoint.Note) (err error) {
+	if n.Value == nil {
+		_, err = w.s.conn.Do(`DELETE FROM leadferry.notes WHERE ledger = $1 AND name = $2`, w.ledger, n.Name)
+	} else {
+		_, err = w.s.conn.Do(`INSERT INTO leadferry.notes (ledger, name, value) VALUES ($1, $2, $3)
+			ON CONFLICT (ledger, name) DO UPDATE SET value = excluded.value`, w.ledger, n.Name, string(n.Value))
+	}
+	return err
+}
+
+func (w *working) InDoubt(after string) ([]string, error) {
+	keys, err := server.All(w.s.conn, pgx.RowTo[[]byte], `SELECT key FROM leadferry.lead_rows
+		WHERE ledger = $1 AND key > $2 AND state = 4 ORDER BY key LIMIT 512`, w.ledger, []byte(after))
+	return each(keys, func(key []byte) string { return string(key) }), err
+}
+
+// Lack notes what is missing, and fences every other worker: a run that has begun with a complete ledger would send
+// rows whose leads are missing. An empty text says that nothing is missing any more.
+func (w *working) Lack(missing string) error {
+	if missing != "" {
+		w.missing = missing
+		err := w.s.conn.One(`UPDATE leadferry.ledgers SET missing = $2, since = nextval('leadferry.commits')
+			WHERE ledger = $1 RETURNING since`, w.ledger, missing).Scan(&w.since)
+		if err == nil { // in this order, in which workers begin, too
+			_, err = w.s.conn.Do(fenceSQL, w.ledger, w.s.worker)
+		}
+		return err
+	}
+	n, err := w.s.conn.Do(`UPDATE leadferry.ledgers SET missing = '', since = 0 WHERE ledger = $1 AND since = $2`,
+		w.ledger, int64(w.since))
+	if err == nil && n == 0 {
+		err = &checkpoint.ListFailure{Err: w.s.Refuse(checkpoint.ErrRolledBack,
+			"has lost more since then, or somebody has given that up already",
+			"look at it once more: leadferry checkpoint check")}
+	}
+	w.missing, w.since = "", 0
+	return err
+}
+
+// Renew gives the ledger a new ID, and fences every other worker. What is not there any more counts no more.
+func (w *working) Renew() error {
+	w.id = checkpoint.NewID()
+	b := &pgx.Batch{}
+	b.Queue(`UPDATE leadferry.ledgers SET id = $2, moved_to = '' WHERE ledger = $1`, w.ledger, w.id)
+	b.Queue(recountSQL, w.ledger)
+	b.Queue(fenceSQL, w.ledger, w.s.worker)
+	return w.s.conn.Send(b)
+}
+
+// Erase removes keys. What the server's log of changes and its backups hold stays there until they go.
+func (w *working) Erase(keys []string) error {
+	if err := w.store(); err != nil {
+		return err
+	}
+	w.begin()
+	w.erased = append(w.erased, keys...)
+	_, err := w.s.conn.Do(eraseSQL, w.ledger, bytesOf(keys), each(keys, w.s.digests.Blocked), w.s.worker)
+	return err
+}
+
+func (w *working) Block(b checkpoint.KeptBlock) error {
+	fold := b.Fold
+	if len(fold) == 0 { // it is its own
+		fold = b.Hash
+	}
+	_, err := w.s.conn.Do(`WITH kept AS (
+			INSERT INTO leadferry.forgotten (ledger, hash, fold, at) VALUES ($1, $2, $3, $4)
+			ON CONFLICT DO NOTHING RETURNING 1
+		) UPDATE leadferry.workers SET forgotten = forgotten + 1 WHERE worker = $5 AND EXISTS (SELECT FROM kept)`,
+		w.ledger, b.Hash, fold, b.At, w.s.worker)
+	return err
 }

@@ -10,11 +10,15 @@ import (
 	"leadferry/leadapi"
 )
 
-// Breaker is where every request waits before it is sent, in one queue. It alone limits what is in flight. A wait that
-// the service asks for holds back all requests.
+// Breaker is where every request waits before it is sent, in one queue, and where it is sent again. It alone limits
+// what is in flight. A wait that the service asks for holds back all requests. It asks the client's errors whether a
+// request was applied.
 type Breaker struct {
-	MaxWait time.Duration       // how long the service may stay silent; to be changed while nothing is under way only
-	Asked   func(time.Duration) // gets the waits that the service asks for
+	Retries int // further tries of a request that was answered and may be sent again
+	Resend  ResendOn
+	Retried func()                      // is called for each further try
+	Reach   func(context.Context) error // gets an answer from the service, any at all, or an error
+	MaxWait time.Duration               // how long the service may stay silent; to be changed while nothing is under way only
 
 	mu       sync.Mutex
 	queue    []*Pass     // in order of arrival
@@ -23,11 +27,12 @@ type Breaker struct {
 	inFlight int
 	most     int       // that were in flight at once
 	opens    time.Time // nothing leaves before
+	asks     time.Time // the service asked this worker to wait until then
 	silence  silence
 	creates  creates
 	pace     pace
-	ended    *End // why nothing is sent any more, or nil
-	shut     bool // the run stops: no create is sent any more
+	ended    *Stop // why nothing is sent any more, or nil
+	shut     bool  // the run stops: no create is sent any more
 }
 
 // silence is a time in which the service answers nothing at all. Only the answer to a probe ends it.
@@ -60,7 +65,7 @@ type Pass struct {
 
 // NewBreaker allows limit requests in flight and perSecond requests a second (0: any number).
 func NewBreaker(maxWait time.Duration, limit int, perSecond float64) *Breaker {
-	b := &Breaker{MaxWait: maxWait, Asked: func(time.Duration) {}, limit: max(limit, 1)}
+	b := &Breaker{MaxWait: maxWait, Retried: func() {}, limit: max(limit, 1), pace: pace{tell: func() {}}}
 	b.timer = time.AfterFunc(maxWait, func() { b.then(func(time.Time) {}) })
 	if perSecond > 0 {
 		b.pace.every = time.Duration(float64(time.Second) / perSecond)
@@ -68,17 +73,34 @@ func NewBreaker(maxWait time.Duration, limit int, perSecond float64) *Breaker {
 	return b
 }
 
-// enter waits until a request may be sent, and makes p its pass. It returns ErrStopping once stopping has ended, and an
-// *End after too long a silence or too many doubts.
+// enter waits until a request may be sent, and makes p its pass. A create that has to send a GET first does so. It
+// returns ErrStopping once stopping has ended, and a *Stop after too long a silence or too many doubts.
 func (b *Breaker) enter(stopping context.Context, kind Kind, p *Pass) error {
-	*p = Pass{kind: kind, stopping: stopping, decided: make(chan struct{})}
-	b.then(func(time.Time) { b.queue = append(b.queue, p) })
-	select {
-	case <-p.decided:
-	case <-stopping.Done():
-		b.then(func(time.Time) {})
+	for {
+		*p = Pass{kind: kind, stopping: stopping, decided: make(chan struct{})}
+		b.then(func(time.Time) { b.queue = append(b.queue, p) })
+		select {
+		case <-p.decided:
+		case <-stopping.Done():
+			b.then(func(time.Time) {})
+		}
+		if p.err != nil || !p.getFirst {
+			return p.err
+		}
+		ctx, cancel := context.WithTimeout(stopping, reachLimit)
+		err := b.Reach(ctx)
+		cancel()
+		if stopping.Err() != nil {
+			err = ErrStopping
+		}
+		asked := *p
+		asked.kind = Repeatable
+		b.back(&asked, err, backoffFor(1))
+		b.Conclude(p, NothingShown)
+		if e, failed := errors.AsType[*leadapi.Error](err); failed && halts(e) != nil {
+			return halts(e)
+		}
 	}
-	return p.err
 }
 
 // then changes the breaker, and lets out the requests that may be sent after that.
@@ -163,7 +185,8 @@ func (b *Breaker) back(p *Pass, err error, backoff time.Duration) {
 			backoff = max(e.RetryAfter, leastThrottle)
 		}
 		b.Hold(backoff)
-		b.Asked(backoff)
+		b.then(func(now time.Time) { b.asks = latest(b.asks, now.Add(backoff)) })
+		b.pace.tell()
 	}
 	b.then(func(now time.Time) {
 		b.inFlight--
@@ -248,7 +271,7 @@ func latest(a, b time.Time) time.Time {
 }
 
 // Over is why nothing is sent any more, or nil.
-func (b *Breaker) Over() *End {
+func (b *Breaker) Over() *Stop {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.ended
@@ -302,14 +325,22 @@ const (
 type pace struct {
 	every time.Duration // between requests; 0: any number may leave
 	next  time.Time     // no request leaves before
-	ask   func()        // for another grant; nil: the rate is this worker's alone
-	asked bool          // one is on its way
+	tell  func()        // the fleet, that there is news
+	fleet bool          // its grants alone let requests be sent
+	asked bool          // another grant is asked for
 	left  int           // requests of the last grant
 	from  time.Time     // when they may leave
 }
 
-// ShareRate makes Grant alone let requests be sent. ask is called when more is wanted; it must not wait.
-func (b *Breaker) ShareRate(ask func()) { b.pace.ask = ask }
+// Share calls tell when there is News for the fleet; it must not wait. With a rate, Grant alone lets requests be sent.
+func (b *Breaker) Share(tell func(), rate bool) { b.pace.tell, b.pace.fleet = tell, rate }
+
+// News is what a fleet has to know: whether this worker wants a grant, and how long the service asked it to wait.
+func (b *Breaker) News() (wants bool, pause time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.pace.asked, max(time.Until(b.asks), 0)
+}
 
 // Grant lets n requests be sent after a while, evenly spaced, together with those left of the grant before.
 func (b *Breaker) Grant(n int, after time.Duration) {
@@ -318,7 +349,7 @@ func (b *Breaker) Grant(n int, after time.Duration) {
 
 // wait is how long a request has to wait; 0 or less: it may be sent.
 func (s *pace) wait(now time.Time) time.Duration {
-	if s.ask == nil {
+	if !s.fleet {
 		return s.next.Sub(now)
 	}
 	if now.Sub(s.from) > maxLate {
@@ -326,7 +357,7 @@ func (s *pace) wait(now time.Time) time.Duration {
 	}
 	if s.left <= 1 && !s.asked {
 		s.asked = true
-		s.ask()
+		s.tell()
 	}
 	if s.left == 0 {
 		return maxBackoff // the next grant looks at the queue again

@@ -1,8 +1,8 @@
 // Package delivery says when requests may leave, which are sent again, and when to stop. It knows nothing of rows.
 //
-//	Deliver ─▶ [Breaker: enter] ─▶ call ─▶ what does the answer say?
-//	   ▲                                     │ final: the caller's, who concludes a create
-//	   └── at once, or after a pause ────────┘ it was not applied, or may be applied twice
+//	Deliver ─▶ [enter] ─▶ call ─▶ what does the answer say?
+//	   ▲                            │ final: the caller's, who concludes a create
+//	   └── at once, or after a pause ┘ it was not applied, or may be applied twice
 //
 // The Breaker knows what is under way, whether the service answers at all (silence), what --rate or the fleet lets
 // leave (pace), and whether creates leave doubt (creates). A create that may have been applied is never sent again.
@@ -42,33 +42,24 @@ type ResendOn struct {
 	Codes     map[int]bool // further HTTP statuses
 }
 
-// Retrier is the one place where requests are sent again. It asks the client's errors whether the request was applied.
-type Retrier struct {
-	Breaker *Breaker
-	Retries int // further tries of a request that was answered and may be sent again
-	Resend  ResendOn
-	Retried func()                      // is called for each further try
-	Reach   func(context.Context) error // gets an answer from the service, any at all, or an error
-}
-
 // Call makes one request; anew: over a new connection. An error that is no *leadapi.Error means that nothing was sent.
 type Call func(ctx context.Context, anew bool) error
 
 // Deliver calls until the answer is final. It returns nil, the last error of call, ErrStopping (not applied: leaving
-// has ended) or an *End. tries counts the requests that were sent. The caller of a create concludes its pass.
-func (c *Retrier) Deliver(ctx, leaving context.Context, kind Kind, pass *Pass, call Call) (tries int, err error) {
-	left := [...]int{never: 0, atOnce: math.MaxInt, newToken: maxFreshRefusals, newConnection: 1, afterPause: c.Retries}
+// has ended) or an *Stop. tries counts the requests that were sent. The caller of a create concludes its pass.
+func (b *Breaker) Deliver(ctx, leaving context.Context, kind Kind, pass *Pass, call Call) (tries int, err error) {
+	left := [...]int{never: 0, atOnce: math.MaxInt, newToken: maxFreshRefusals, newConnection: 1, afterPause: b.Retries}
 	for anew := false; ; {
-		backoff := backoffFor(1 + c.Retries - left[afterPause])
-		if err := c.enter(leaving, kind, pass); err != nil {
+		backoff := backoffFor(1 + b.Retries - left[afterPause])
+		if err := b.enter(leaving, kind, pass); err != nil {
 			return tries, err
 		}
 		err = call(ctx, anew)
-		c.Breaker.back(pass, err, backoff)
+		b.back(pass, err, backoff)
 		e, failed := errors.AsType[*leadapi.Error](err)
 		if err == nil || failed && e.Left() {
 			if tries++; tries > 1 {
-				c.Retried()
+				b.Retried()
 			}
 		}
 		if !failed {
@@ -76,18 +67,18 @@ func (c *Retrier) Deliver(ctx, leaving context.Context, kind Kind, pass *Pass, c
 		}
 		if end := halts(e); end != nil {
 			if kind == Create && e.Applied != leadapi.No {
-				c.Breaker.then(func(time.Time) { c.Breaker.ended = end })
+				b.then(func(time.Time) { b.ended = end })
 				return tries, e // the row is in doubt, whatever ends the run
 			}
 			return tries, end
 		}
-		again := c.again(kind, e)
+		again := b.again(kind, e)
 		if left[again] == 0 {
 			return tries, e
 		}
 		left[again]--
 		anew = anew || again == newConnection
-		c.Breaker.Conclude(pass, NothingShown)
+		b.Conclude(pass, NothingShown)
 		if again == afterPause && !e.AsksToWait() {
 			select {
 			case <-time.After(backoff):
@@ -109,7 +100,7 @@ const (
 	afterPause            // as one of the row's retries
 )
 
-func (c *Retrier) again(kind Kind, e *leadapi.Error) nextTry {
+func (b *Breaker) again(kind Kind, e *leadapi.Error) nextTry {
 	switch {
 	case e.Status == http.StatusUnauthorized:
 		return newToken
@@ -117,39 +108,16 @@ func (c *Retrier) again(kind Kind, e *leadapi.Error) nextTry {
 		return newConnection
 	case !e.Left() && e.Reason != leadapi.ReasonRefused: // or there was no token
 		return atOnce
-	case c.Breaker.Over() != nil:
-	case kind == Create && c.Unapplied(e), kind == Repeatable && (e.Status == 0 || Transient(e.Status)):
+	case b.Over() != nil:
+	case kind == Create && b.Unapplied(e), kind == Repeatable && (e.Status == 0 || Transient(e.Status)):
 		return afterPause
 	}
 	return never
 }
 
-// enter waits until a request may be sent. A create that has to send a GET first does so; an error of the GET may end
-// the run.
-func (c *Retrier) enter(leaving context.Context, kind Kind, pass *Pass) error {
-	for {
-		if err := c.Breaker.enter(leaving, kind, pass); err != nil || !pass.getFirst {
-			return err
-		}
-		ctx, cancel := context.WithTimeout(leaving, reachLimit)
-		err := c.Reach(ctx)
-		cancel()
-		if leaving.Err() != nil {
-			err = ErrStopping
-		}
-		asked := *pass
-		asked.kind = Repeatable
-		c.Breaker.back(&asked, err, backoffFor(1))
-		c.Breaker.Conclude(pass, NothingShown)
-		if e, failed := errors.AsType[*leadapi.Error](err); failed && halts(e) != nil {
-			return halts(e)
-		}
-	}
-}
-
 // Unapplied reports whether a create with this answer may be sent again.
-func (c *Retrier) Unapplied(e *leadapi.Error) bool {
-	return c.Resend.Codes[e.Status] || !c.Resend.NoDefault && e.Status == http.StatusTooManyRequests
+func (b *Breaker) Unapplied(e *leadapi.Error) bool {
+	return b.Resend.Codes[e.Status] || !b.Resend.NoDefault && e.Status == http.StatusTooManyRequests
 }
 
 // Transient reports whether a repeatable request may succeed if it is sent again.
@@ -163,19 +131,29 @@ func backoffFor(n int) time.Duration { return jitter(min(firstBackoff<<min(n-1, 
 // jitter spreads d over [d/2, d], so that rows that failed together are not sent again together.
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
 
-// End is why no further request makes sense.
-type End struct {
+// Stop is why a run ends before its input does. What is known is durable, and the run can be resumed.
+type Stop struct {
 	Reason string // a sentence for people
 	Hint   string // what to do, or ""
+	Code   int    // the exit code that it asks for, at least
+	Same   bool   // the same command would end at the same place, unless the hint is followed
 }
 
 // Error is the reason.
-func (e *End) Error() string { return e.Reason }
+func (s *Stop) Error() string { return s.Reason }
 
-func ends(reason, hint string) *End { return &End{reason, hint} }
+// Always says that the same command would stop again.
+func (s *Stop) Always() *Stop {
+	s.Same = true
+	return s
+}
+
+const codeStopped = 3 // the exit code of a run that stopped early
+
+func ends(reason, hint string) *Stop { return &Stop{Reason: reason, Hint: hint, Code: codeStopped} }
 
 // halts returns why the run ends after an answer, or nil.
-func halts(e *leadapi.Error) *End {
+func halts(e *leadapi.Error) *Stop {
 	switch {
 	case e.Status == http.StatusProxyAuthRequired:
 		return ends("a proxy asks for credentials (HTTP 407)", "ask who runs the network for a user and a password")
@@ -193,7 +171,7 @@ func halts(e *leadapi.Error) *End {
 }
 
 // unreached is the end of too long a silence.
-func unreached(e *leadapi.Error) *End {
+func unreached(e *leadapi.Error) *Stop {
 	switch {
 	case e.Op == "token" && e.Status != 0:
 		return ends(fmt.Sprintf("sign-in got no token (HTTP %d): %s", e.Status, e.Message),

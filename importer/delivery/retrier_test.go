@@ -54,15 +54,14 @@ func unauthorized(refusals int) *leadapi.Error {
 }
 
 // retrier lets two retries of a request leave, to a service that always answers a GET.
-func retrier(resend ResendOn) *Retrier {
-	return &Retrier{
-		Breaker: NewBreaker(time.Hour, 64, 0), Retries: 2, Resend: resend, Retried: func() {},
-		Reach: func(context.Context) error { return nil },
-	}
+func retrier(resend ResendOn) *Breaker {
+	b := NewBreaker(time.Hour, 64, 0)
+	b.Retries, b.Resend, b.Reach = 2, resend, func(context.Context) error { return nil }
+	return b
 }
 
 // sendCreate delivers a create and concludes what it has shown, as the engine does.
-func sendCreate(t testing.TB, c *Retrier, call func(context.Context) error) (int, error) {
+func sendCreate(t testing.TB, c *Breaker, call func(context.Context) error) (int, error) {
 	var turn Pass
 	tries, err := c.Deliver(t.Context(), t.Context(), Create, &turn, func(ctx context.Context, _ bool) error { return call(ctx) })
 	shown := NothingShown
@@ -76,11 +75,11 @@ func sendCreate(t testing.TB, c *Retrier, call func(context.Context) error) (int
 	default:
 		shown = Doubtful
 	}
-	c.Breaker.Conclude(&turn, shown)
+	c.Conclude(&turn, shown)
 	return tries, err
 }
 
-func sendUpdate(t testing.TB, c *Retrier, call func(context.Context) error) (int, error) {
+func sendUpdate(t testing.TB, c *Breaker, call func(context.Context) error) (int, error) {
 	return c.Deliver(t.Context(), t.Context(), Repeatable, new(Pass), func(ctx context.Context, _ bool) error { return call(ctx) })
 }
 
@@ -146,15 +145,15 @@ func TestDeliver(t *testing.T) {
 					send = sendUpdate
 				}
 				tries, err := send(t, c, test.script.call)
-				var end *End
+				var end *Stop
 				if stops := errors.As(err, &end); stops != test.stops {
 					t.Errorf("stops the run: %v (%v), want %v", stops, err, test.stops)
 				}
 				if !test.stops && (err != nil) != test.fails {
 					t.Errorf("error %v, want one: %v", err, test.fails)
 				}
-				if test.over != (c.Breaker.Over() != nil) {
-					t.Errorf("it is over: %v, want %v", c.Breaker.Over(), test.over)
+				if test.over != (c.Over() != nil) {
+					t.Errorf("it is over: %v, want %v", c.Over(), test.over)
 				}
 				if tries != test.tries || len(test.script) != 0 {
 					t.Errorf("sent %d times, want %d; %d answers left", tries, test.tries, len(test.script))
@@ -237,7 +236,7 @@ func TestRetryAfterHoldsTheOtherRowsToo(t *testing.T) {
 				ended <- err
 			}()
 			synctest.Wait() // the first row has been told to wait
-			for _, send := range []func(testing.TB, *Retrier, func(context.Context) error) (int, error){sendCreate, sendUpdate} {
+			for _, send := range []func(testing.TB, *Breaker, func(context.Context) error) (int, error){sendCreate, sendUpdate} {
 				_, err := send(t, c, func(context.Context) error {
 					if waited := time.Since(began); waited < time.Minute {
 						t.Errorf("%d: another row's request left after %v", status, waited)
@@ -280,10 +279,10 @@ func TestASignInThatGetsNoTokenEndsTheRun(t *testing.T) {
 	for _, cause := range []*leadapi.Error{{Op: "token", Status: http.StatusBadGateway, Applied: leadapi.No}, unsentError} {
 		synctest.Test(t, func(t *testing.T) {
 			r := retrier(ResendOn{})
-			r.Breaker, r.Reach = NewBreaker(10*time.Minute, 4, 0), func(context.Context) error { return cause }
+			r.MaxWait, r.Reach = 10*time.Minute, func(context.Context) error { return cause }
 			began := time.Now()
 			_, err := sendCreate(t, r, r.Reach)
-			if end, is := errors.AsType[*End](err); !is || time.Since(began) > 11*time.Minute {
+			if end, is := errors.AsType[*Stop](err); !is || time.Since(began) > 11*time.Minute {
 				t.Errorf("after %v: %v %v", time.Since(began), end, err)
 			}
 		})

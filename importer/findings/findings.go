@@ -11,9 +11,6 @@ import (
 	"leadferry/importer/report"
 )
 
-// firstRows is how many rows of a kind are named.
-const firstRows = 3
-
 // Spot is where a row is. A line may have several rows of a JSON array.
 type Spot struct {
 	Input, Line int
@@ -39,52 +36,45 @@ type Kinds struct {
 }
 
 type kind struct {
-	Kind
-	text  string // to show
-	rows  int
-	first []Spot
-	last  Spot
+	report.Reason
+	last report.Place
 }
 
-// NewKinds counts at most so many kinds apart.
-func NewKinds(most int) *Kinds { return &Kinds{most: most, known: map[Kind]*kind{}} }
+// NewKinds counts 1,000 kinds apart.
+func NewKinds() *Kinds { return &Kinds{most: 1000, known: map[Kind]*kind{}} }
 
 // Add counts a row; adding it again to the same kind changes nothing. text is shown for the kind if it is the first of
 // it. Both may be kept, so they must not hold the memory of the row.
-func (k *Kinds) Add(at Spot, of Kind, text string) {
+func (k *Kinds) Add(at report.Place, of Kind, text string) {
 	one := k.known[of]
 	if one == nil && len(k.known) >= k.most {
 		of, text = Kind{Outcome: of.Outcome, Rule: of.Rule, Text: Others}, Others
 		one = k.known[of]
 	}
 	if one == nil {
-		one = &kind{Kind: of, text: text}
+		one = &kind{Reason: report.Reason{Outcome: of.Outcome, Rule: of.Rule, Column: of.Column, Error: text}}
 		k.known[of], k.list = one, append(k.list, one)
 	}
-	if one.rows > 0 && one.last == at {
+	if one.Rows > 0 && one.last == at {
 		return
 	}
-	one.rows++
-	if one.last = at; len(one.first) < firstRows {
-		one.first = append(one.first, at)
+	if one.Rows++; one.Rows == 2 && one.Error != of.Text {
+		one.Error = "for example: " + one.Error
+	}
+	if one.last = at; len(one.Examples) < report.MostExamples {
+		one.Examples = append(one.Examples, at)
 	}
 }
 
-// List returns the kinds, those of most rows first, with the places of their first rows.
-func (k *Kinds) List(place func(Spot) report.Place) (list []report.Reason) {
-	slices.SortStableFunc(k.list, func(a, b *kind) int {
-		return cmp.Or(cmp.Compare(b.rows, a.rows), a.first[0].Compare(b.first[0]))
-	})
+// List returns the kinds, those of most rows first.
+func (k *Kinds) List() (list []report.Reason) {
 	for _, one := range k.list {
-		r := report.Reason{Outcome: one.Outcome, Rule: one.Rule, Column: one.Column, Error: one.text, Rows: one.rows}
-		if one.text != one.Text && one.rows > 1 {
-			r.Error = "for example: " + one.text
-		}
-		for _, at := range one.first {
-			r.Examples = append(r.Examples, place(at))
-		}
-		list = append(list, r)
+		list = append(list, one.Reason)
 	}
+	slices.SortStableFunc(list, func(a, b report.Reason) int {
+		x, y := &a.Examples[0], &b.Examples[0]
+		return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(x.File, y.File), cmp.Compare(x.Row, y.Row))
+	})
 	return list
 }
 

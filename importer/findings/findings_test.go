@@ -10,20 +10,21 @@ import (
 // Rows of kinds beyond the bound are counted once each, whatever they hold; the first rows of each kind are named.
 func TestKindsAreBounded(t *testing.T) {
 	const most = 10
-	k := NewKinds(most)
+	k := NewKinds()
+	k.most = most
 	for i := range 3 * most {
-		row := Spot{Line: i + 2, Number: i + 1}
+		row := report.Place{Line: i + 2, Row: i + 1}
 		for j := range 3 {
 			k.Add(row, Kind{Rule: "format", Column: strconv.Itoa(3*i + j)}, "")
 			k.Add(row, Kind{Rule: "format", Column: strconv.Itoa(3*i + j)}, "")
 		}
 	}
-	list := k.List(func(at Spot) report.Place { return report.Place{Line: at.Line} })
+	list := k.List()
 	if len(list) != most+1 || list[1].Rows != 1 || list[1].Examples[0].Line != 2 || list[most].Examples[0].Line != 5 {
 		t.Errorf("%d kinds: %+v", len(list), list)
 	}
 	// The first ten kinds come from four rows, the last of which has two kinds more.
-	if o := list[0]; o.Error != Others || o.Rule != "format" || o.Rows != 3*most-most/3 || len(o.Examples) != firstRows || o.Examples[0].Line != 5 {
+	if o := list[0]; o.Error != Others || o.Rule != "format" || o.Rows != 3*most-most/3 || len(o.Examples) != report.MostExamples || o.Examples[0].Line != 5 {
 		t.Errorf("%+v", o)
 	}
 }

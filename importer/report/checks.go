@@ -26,11 +26,11 @@ type Checks struct {
 	Tests       int          `json:"tests"` // that the mapping has
 }
 
-// Place is where a row starts.
+// Place is where a row starts, and the number of the row in its file.
 type Place struct {
 	File string `json:"file"`
 	Line int    `json:"line"`
-	Row  int    `json:"-"` // its number, where cells before it hold line breaks: spreadsheets count rows
+	Row  int    `json:"-"` // 0: not known, or it is no row
 }
 
 // Problem is one thing that is wrong, with a row or, without Row, with a file. Rule is the check that a row fails, or
@@ -169,10 +169,11 @@ func inColumn(column, text string) string {
 	return "column " + column + ": " + text
 }
 
-// String is how people and editors name the place.
+// String is how people and editors name the place. Where rows are not lines below a header, because of titles, blank
+// lines or line breaks in cells, it names the row by its number, too: spreadsheets count rows.
 func (at Place) String() string {
-	switch {
-	case at.Row > 0:
+	switch below := at.Line - at.Row; {
+	case at.Row > 0 && below != 0 && below != 1:
 		return fmt.Sprintf("%s: row %d (line %d)", at.File, at.Row, at.Line)
 	case at.Line == 0:
 		return at.File

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -118,7 +117,7 @@ type InService struct {
 	Of      int `json:"of"` // the sum
 }
 
-// inService says whether everybody is in, and where those are who are not; "" where nothing is to be in.
+// inService says how many rows have a lead; "" where none is to have one.
 func (s *Summary) inService() string {
 	n := s.InService
 	if n == nil || n.Of == 0 {
@@ -132,11 +131,7 @@ func (s *Summary) inService() string {
 	parts.Add(true, "In the service: %s of %s%s", humanize.Comma(int64(n.Rows)), english.Plural(n.Of, "row", ""), so)
 	parts.Add(n.InDoubt > 0, "%s in doubt", humanize.Comma(int64(n.InDoubt)))
 	parts.Add(n.None > 0, "%s without a lead", humanize.Comma(int64(n.None)))
-	text := strings.Join(parts, ", ")
-	if rejects := s.paths("rejects"); len(rejects) > 0 && n.Rows < n.Of {
-		text += ": " + filepath.Base(rejects[0])
-	}
-	return text
+	return strings.Join(parts, ", ")
 }
 
 // Reconciliation is what a reconciliation has found, in figures. Absent leads have no row.
@@ -144,16 +139,6 @@ type Reconciliation struct {
 	Verdicts []VerdictCount `json:"verdicts"`
 	Sample   *Sample        `json:"sample,omitempty"`
 	Rewrites bool           `json:"rewrites,omitzero"` // leads were read by an update of their ExternalID
-}
-
-// absent is how many known leads no row names.
-func (r *Reconciliation) absent() int {
-	return sum(r.Verdicts, func(v VerdictCount) int {
-		if v.Verdict == "absent" {
-			return v.Leads
-		}
-		return 0
-	})
 }
 
 // VerdictCount is how many rows, or absent leads, have a verdict.

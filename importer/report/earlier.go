@@ -99,8 +99,8 @@ const (
 	mostOld  = 200_000 // rows that are compared; further ones count as new
 )
 
-// ReadBefore finds that run: in the run's own folder, beside it or in RunsFolder. It is nil where none is at hand, or its
-// rejects are gone.
+// ReadBefore finds that run: in the run's own folder, beside it or in RunsFolder. It is nil where none is at hand, or
+// its rejects are gone.
 func ReadBefore(own string, like *Summary) *Before {
 	all := Newest([]string{RunsFolder, filepath.Dir(filepath.Clean(own))}, mostRuns)
 	if s, err := Read(filepath.Join(own, summaryFile)); err == nil {
@@ -132,13 +132,12 @@ func ReadBefore(own string, like *Summary) *Before {
 	return b
 }
 
-// Since says since when a row has needed attention, for the same reason; false: since now.
-func (b *Before) Since(rej *Reject) (at string, old bool) {
+// Since says since when a row has needed attention, for the same reason; "": since now.
+func (b *Before) Since(rej *Reject) string {
 	if b == nil {
-		return "", false
+		return ""
 	}
-	at, old = b.since[b.hash(rej.shown())]
-	return at, old
+	return b.since[b.hash(rej.shown())]
 }
 
 // answered is what is the same in every text about a refusal: later runs do not have the service's words.
@@ -228,8 +227,8 @@ func eachLine(in *bufio.Reader, prefix string, f func(Reject)) error {
 		}
 		line, _ := strconv.Atoi(cells["line"])
 		f(Reject{
-			Line: line, Key: cells["key"], Namespace: cells["namespace"], Outcome: cells["outcome"], Since: cells["since"],
-			Error: strings.TrimPrefix(cells["error"], "'"),
+			Line: line, Key: cells["key"], Namespace: cells["namespace"], Outcome: cells["outcome"],
+			Since: cells["since"], Error: strings.TrimPrefix(cells["error"], "'"),
 		})
 	}
 }

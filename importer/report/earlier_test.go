@@ -46,15 +46,11 @@ func TestRejectsAreKnownAgain(t *testing.T) {
 			rej := row
 			rej.Namespace = "dealers"
 			change(&rej)
-			at, old := b.Since(&rej)
-			if want := what == "" || what == "line"; old != want || old && at != began {
-				t.Errorf("%v: with another %q: old %v, since %v", name, what, old, at)
-			}
+			want := map[bool]string{true: began}[what == "" || what == "line"]
+			same(t, want, b.Since(&rej), name, "with another", what)
 		}
 		keyless.Namespace = "dealers"
-		if _, old := b.Since(&keyless); !old {
-			t.Error(name, "a row without a key is not known again")
-		}
+		same(t, began, b.Since(&keyless), name, "without a key")
 		like.Command = "another"
 		if ReadBefore(filepath.Join(filepath.Dir(dir), "next"), &like) != nil {
 			t.Error(name, "the run of another command counts")

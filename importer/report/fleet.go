@@ -36,7 +36,7 @@ func leftBy(w *checkpoint.Member) (s *Summary, err error) {
 func Fleet(name string, shards int, members []checkpoint.Member) (*Summary, error) {
 	all := &Summary{RunID: name, Fleet: name, Requests: Requests{ByStatus: map[string]int{}}, InService: &InService{}}
 	organizations, moves := map[Organization]int{}, map[Transition]int{}
-	newest := make([]*Summary, shards) // of several workers that had one shard, the newest knows how all its rows ended
+	ended := make([]bool, shards)
 	for i := range members {
 		w := &members[i]
 		own, err := leftBy(w)
@@ -56,19 +56,9 @@ func Fleet(name string, shards int, members []checkpoint.Member) (*Summary, erro
 		for _, t := range own.Transitions {
 			moves[Transition{From: t.From, To: t.To}] += t.Leads
 		}
-		if w.Newest && w.Shard < shards {
-			newest[w.Shard] = own
-		}
-	}
-	var missing []string // shards that no worker has begun, or whose last one did not come to its end
-	for shard, own := range newest {
-		if own == nil {
-			own = &Summary{Outcome: Running}
-		}
-		if all.addRows(own); own.Outcome == Running {
-			missing = append(missing, fmt.Sprint(shard))
-		} else {
-			all.ExitCode = Graver(all.ExitCode, own.ExitCode)
+		if w.Newest && w.Shard < shards { // it knows how all rows of its shard ended
+			all.addRows(own)
+			ended[w.Shard] = own.Outcome != Running
 		}
 	}
 	all.Organizations, all.Transitions = Organizations(organizations), Transitions(moves)
@@ -78,21 +68,18 @@ func Fleet(name string, shards int, members []checkpoint.Member) (*Summary, erro
 	slices.SortFunc(all.InDoubt, func(a, b Doubt) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})
-	all.InDoubt = all.InDoubt[:min(len(all.InDoubt), mostDoubts)]
+	all.InDoubt = all.InDoubt[:min(len(all.InDoubt), MostDoubts)]
 	if all.DurationS = max(all.FinishedAt.Sub(all.StartedAt).Seconds(), 0); all.DurationS > 0 {
 		all.ThroughputRowsPerS = float64(all.Rows.Read) / all.DurationS
 	}
-	all.endAsOne(missing)
+	all.endAsOne(ended)
 	return all, nil
 }
 
-// Bounds of lists in a summary.
-const (
-	mostDoubts   = 200
-	mostExamples = 3
-)
+// MostDoubts and MostExamples bound lists of rows in a summary: those in doubt, and the first ones of a kind.
+const MostDoubts, MostExamples = 200, 3
 
-// addWork adds what a worker sent, and what it knew of the ledger.
+// addWork adds what a worker sent, and what all workers have in common.
 func (s *Summary) addWork(w *Summary) {
 	addUp(&s.Requests, w.Requests)
 	for status, n := range w.Requests.ByStatus {
@@ -100,28 +87,28 @@ func (s *Summary) addWork(w *Summary) {
 	}
 	addUp(&s.LatencyMs, w.LatencyMs)
 	s.PeakInFlight += w.PeakInFlight
-	s.Checkpoint.New = s.Checkpoint.New || w.Checkpoint.New
-	s.Checkpoint.Sequence = max(s.Checkpoint.Sequence, w.Checkpoint.Sequence)
-}
-
-// addRows adds the rows of a shard and how they ended.
-func (s *Summary) addRows(w *Summary) {
-	addUp(&s.Rows, w.Rows)
 	if w.Command == "" { // it has told no figures yet
 		return
 	}
 	if s.Command == "" {
 		s.Command, s.Version, s.Mapping, s.Target = w.Command, w.Version, w.Mapping, w.Target
-		s.Checkpoint.Path, s.Checkpoint.ID, s.Checkpoint.Leads = w.Checkpoint.Path, w.Checkpoint.ID, w.Checkpoint.Leads
-		s.Inputs = slices.Clone(w.Inputs)
+		s.Checkpoint, s.Inputs = w.Checkpoint, slices.Clone(w.Inputs)
 		each(s.Inputs, func(in *Input) { in.Rows = 0 })
 	}
+	s.Checkpoint.New = s.Checkpoint.New || w.Checkpoint.New
+	s.Checkpoint.Sequence = max(s.Checkpoint.Sequence, w.Checkpoint.Sequence)
 	s.Checkpoint.Leads = min(s.Checkpoint.Leads, w.Checkpoint.Leads)
+}
+
+// addRows adds the rows of a shard and how they ended.
+func (s *Summary) addRows(w *Summary) {
+	addUp(&s.Rows, w.Rows)
 	for i, in := range w.Inputs[:min(len(w.Inputs), len(s.Inputs))] {
 		s.Inputs[i].Rows += in.Rows
 		s.Inputs[i].SHA256 = cmp.Or(s.Inputs[i].SHA256, in.SHA256) // that of a worker that has read all
 	}
 	s.StopReason = cmp.Or(s.StopReason, w.StopReason)
+	s.ExitCode = Graver(s.ExitCode, w.ExitCode)
 	s.DroppedValues += w.DroppedValues
 	if w.InService != nil {
 		addUp(s.InService, *w.InService)
@@ -135,7 +122,7 @@ func (s *Summary) addRows(w *Summary) {
 		}
 		one := &s.Errors[i]
 		one.Rows, one.Examples = one.Rows+e.Rows, append(one.Examples, e.Examples...)
-		one.Examples = one.Examples[:min(len(one.Examples), mostExamples)]
+		one.Examples = one.Examples[:min(len(one.Examples), MostExamples)]
 	}
 }
 
@@ -152,8 +139,15 @@ func addUp[T any](all *T, own T) {
 	}
 }
 
-// endAsOne says how the fleet ended as if it had been one run. missing are the shards that did not come to their end.
-func (s *Summary) endAsOne(missing []string) {
+// endAsOne says how the fleet ended as if it had been one run. A shard did not come to its end if no worker has begun
+// it, or its last one goes on or was killed.
+func (s *Summary) endAsOne(ended []bool) {
+	var missing []string
+	for shard, end := range ended {
+		if !end {
+			missing = append(missing, fmt.Sprint(shard))
+		}
+	}
 	if len(missing) > 0 {
 		s.ExitCode = Graver(s.ExitCode, codeStopped)
 		s.StopReason = cmp.Or(s.StopReason, fmt.Sprintf("%s not come to an end: %s",

@@ -71,9 +71,9 @@ func makeFolder(path string) (folder *os.Root, earlier []string, err error) {
 	return folder, earlier, nil
 }
 
-// leftIn names what an earlier run left in a folder, complete or not. Where it left neither summary nor results, rejects
-// that lie there are the user's own. Files and links are replaced; anything else where a run would write is an error,
-// and so is a file that no run has written.
+// leftIn names what an earlier run left in a folder, complete or not. Where it left neither summary nor results,
+// rejects that lie there are the user's own. Files and links are replaced; anything else where a run would write is an
+// error, and so is a file that no run has written.
 func leftIn(folder *os.Root, path string) (names []string, err error) {
 	entries, err := fs.ReadDir(folder.FS(), ".")
 	ran := false
@@ -300,20 +300,10 @@ func (o *output) failed(err error) error {
 
 func (o *output) Write(p []byte) (int, error) { return o.buffer.Write(p) }
 
-func (o *output) flush() error {
-	if o.lines != nil {
-		o.lines.Flush()
-		if err := o.lines.Error(); err != nil {
-			return err
-		}
-	}
-	return o.buffer.Flush()
-}
-
 // commit makes the content durable, gives the file its name and makes that durable.
 func (o *output) commit() error {
 	defer o.file.Close()
-	if err := o.flush(); err != nil {
+	if err := o.buffer.Flush(); err != nil {
 		return err
 	}
 	if o.partial == "" {

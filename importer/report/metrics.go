@@ -39,12 +39,12 @@ const (
 // Refused is the Outcome of a run that never began.
 const Refused = "refused"
 
-// WriteMetrics replaces the file of --metrics: what alerts need of the last run, as gauges in the Prometheus text format
-// for node_exporter's textfile collector. A run that begins writes it with leadferry_run_in_progress 1, and in the end
-// with 0 and its counts, so a run that was killed is one in progress. When the last run came to its end is carried on
-// from the file that is there. All series have the labels command, target and mapping; each schedule needs a file of
-// its own. It is for all to read: no text of a row is in it. An error says what could not be read of the old file, or
-// that the new one could not be written; the run need not end for it.
+// WriteMetrics replaces the file of --metrics: what alerts need of the last run, as gauges in the Prometheus text
+// format for node_exporter's textfile collector. A run that begins writes it with leadferry_run_in_progress 1, and in
+// the end with 0 and its counts, so a run that was killed is one in progress. When the last run came to its end is
+// carried on from the file that is there. All series have the labels command, target and mapping; each schedule needs a
+// file of its own. It is for all to read: no text of a row is in it. An error says what could not be read of the old
+// file, or that the new one could not be written; the run need not end for it.
 func WriteMetrics(path string, s *Summary) error {
 	old, last, unread := lastRun(path) // last: when the last run with these labels came to its end
 	if unread != nil {
@@ -74,8 +74,8 @@ func WriteMetrics(path string, s *Summary) error {
 	g.set("run_start_timestamp_seconds", "Unix time at which the run began.", seconds(s.StartedAt))
 	if s.Outcome != Running {
 		progress = 0
-		g.set("run_exit_code", "Exit code of the run: 0 no row needs attention, 1 some do, 2 usage, 3 stopped early, 4 "+
-			"checkpoint, 5 rows in doubt, 130 interrupted.", float64(s.ExitCode))
+		g.set("run_exit_code", "Exit code of the run: 0 no row needs attention, 1 some do, 2 usage, 3 stopped early, "+
+			"4 checkpoint, 5 rows in doubt, 130 interrupted.", float64(s.ExitCode))
 	}
 	g.set(inProgress, "Whether the run goes on: 1 also when it was killed.", progress)
 	if err := prometheus.WriteToTextfile(path, g.Registry); err != nil {
@@ -149,8 +149,9 @@ func (g *gauges) counts(s *Summary) {
 			[]string{"rows"}, map[string]int{"all": a.Rows, "new": a.New})
 	}
 	if r := s.Reconciliation; r != nil && r.Sample != nil {
+		bounds := map[string]float64{"measured": r.Sample.Share, "low": r.Sample.Low, "high": r.Sample.High}
 		setEach(g, "run_sample_drift_ratio", "Share of sampled leads that differ, and its 95 % interval.",
-			[]string{"bound"}, map[string]float64{"measured": r.Sample.Share, "low": r.Sample.Low, "high": r.Sample.High})
+			[]string{"bound"}, bounds)
 	}
 }
 

@@ -76,9 +76,6 @@ func (s *Summary) afterwards(todo *steps) {
 	if s.Reconciliation != nil || s.DryRun {
 		again = "Run the same command again."
 	}
-	if s.Hint != "" {
-		again = "Then r" + again[1:]
-	}
 	todo.add(s.halted() && !s.Same, again)
 	if max(n.InDoubt, s.Standing) > len(s.Unkept) {
 		s.inDoubt(todo)
@@ -113,9 +110,10 @@ func (s *Summary) afterReconciling(todo *steps) {
 		" says who changed what. A sync sends what the file changed; its --conflict decides where the service changed.")
 	todo.add(s.Rows.Invalid > 0, "Correct "+english.Plural(s.Rows.Invalid, "row", "")+
 		" where the file comes from: a sync does not send an invalid row.")
-	absent := s.Reconciliation.absent()
-	todo.add(absent > 0, "Find out why the file lacks "+english.Plural(absent, "known lead", "")+": "+list+
-		" lists them as absent.")
+	for _, v := range s.Reconciliation.Verdicts {
+		todo.add(v.Verdict == "absent" && v.Leads > 0, "Find out why the file lacks "+
+			english.Plural(v.Leads, "known lead", "")+": "+list+" lists them as absent.")
+	}
 }
 
 // halted reports whether the run did not come to its end.
@@ -141,8 +139,8 @@ func (s *Summary) send(todo *steps) {
 		return
 	}
 	todo.add(s.Command != "validate", "Run the same command without --dry-run to send the rows.")
-	todo.add(s.Command == "validate", english.Plural(n.Pending, "row", "")+" would be sent. Import with the same flags "+
-		"as in this check (--sandbox --limit 10 tries it without an account):",
+	todo.add(s.Command == "validate", english.Plural(n.Pending, "row", "")+" would be sent. Import with the same "+
+		"flags as in this check (--sandbox --limit 10 tries it without an account):",
 		s.command("import", convert(s.Inputs, func(in Input) string { return in.Path })...)+flags(s.Flags))
 }
 
@@ -183,8 +181,8 @@ func (s *Summary) keepIDs(todo *steps) {
 	}
 }
 
-// inDoubt are the steps to settle rows in doubt: in the rejects if one file holds them all, else in a list of their own.
-// Pasted as they are, twice or in the wrong order, they decide nothing.
+// inDoubt are the steps to settle rows in doubt: in the rejects if one file holds them all, else in a list of their
+// own. Pasted as they are, twice or in the wrong order, they decide nothing.
 func (s *Summary) inDoubt(todo *steps) {
 	list, cell, rejects := "in-doubt-"+s.RunID+".csv", "lead_id", s.paths("rejects")
 	inRejects := len(rejects) == 1 && s.Standing == 0 && s.Rows.InDoubt > 0 && s.Fleet == "" &&
@@ -193,11 +191,13 @@ func (s *Summary) inDoubt(todo *steps) {
 		list, cell = shell.Path(rejects[0]), "leadferry_lead_id"
 	}
 	rows := english.Plural(max(s.Rows.InDoubt, s.Standing), "row", "")
-	todo.add(!inRejects, "List the "+rows+" in doubt:", "leadferry checkpoint export --state in_doubt"+s.at()+" -o "+list)
-	todo.add(true, "Look up the "+rows+" in doubt in the service's console (leadferry explain in_doubt says more), and "+
-		"write into "+cell+" what you found: the lead's ID, or none if no lead was made, or exists if you cannot find "+
-		"its ID. An empty cell decides nothing. Then settle them:", "leadferry checkpoint resolve "+list+s.at())
-	todo.add(inRejects && s.Rows.Invalid+s.Rows.Rejected == 0, "Then "+s.Command+" the same file:", s.again(s.Command)...)
+	export := "leadferry checkpoint export --state in_doubt" + s.at() + " -o " + list
+	todo.add(!inRejects, "List the "+rows+" in doubt:", export)
+	todo.add(true, "Look up the "+rows+" in doubt in the service's console (leadferry explain in_doubt says more), "+
+		"and write into "+cell+" what you found: the lead's ID, or none if no lead was made, or exists if you cannot "+
+		"find its ID. An empty cell decides nothing. Then settle them:", "leadferry checkpoint resolve "+list+s.at())
+	correct := s.Rows.Invalid+s.Rows.Rejected > 0 // which asks for the same command
+	todo.add(inRejects && !correct, "Then "+s.Command+" the same file:", s.again(s.Command)...)
 }
 
 // at names the run's checkpoint, wherever the command is started: with another one, rows

@@ -118,6 +118,7 @@ func beginLines[T any](r *Run, to *output, own ...string) {
 		names = append(names, name)
 	}
 	r.err = errors.Join(err, to.lines.Writer.Write(names))
+	to.lines.Flush() // into the output's buffer, as gocsv does after each batch
 }
 
 // lack reports whether the files do not have a column that others have.
@@ -175,7 +176,7 @@ type Reject struct {
 	Key       string `csv:"leadferry_key" json:"key"`
 	Namespace string `csv:"leadferry_namespace" json:"namespace,omitempty"` // of the key
 	Outcome   string `csv:"leadferry_outcome" json:"outcome"`
-	Since     string `csv:"leadferry_since" json:"since,omitempty"`     // when it began to need attention for this reason
+	Since     string `csv:"leadferry_since" json:"since,omitempty"`     // when it began to need attention so
 	SentAt    string `csv:"leadferry_sent_at" json:"sent_at,omitempty"` // of a row in doubt
 	LeadID    string `csv:"leadferry_lead_id" json:"lead_id"`           // anyone who looks the lead up fills it in
 	Error     string `csv:"leadferry_error" json:"error"`

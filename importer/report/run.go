@@ -136,7 +136,7 @@ func (r *Run) create(kind, path string) (o *output) {
 func (r *Run) Flush() error {
 	for _, o := range r.outputs {
 		if r.err == nil {
-			r.err = o.flush()
+			r.err = o.buffer.Flush()
 		}
 	}
 	return r.err

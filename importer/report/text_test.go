@@ -135,8 +135,8 @@ Rows
 
 Next
   1. Look at the network.
-  2. Then run the same command again: it goes on where this run stopped, and
-     sends nothing twice.
+  2. Run the same command again: it goes on where this run stopped, and sends
+     nothing twice.
 `},
 		{"a good check", checked(), `
 Validation complete: 1 row, nothing needs attention.

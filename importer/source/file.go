@@ -76,8 +76,9 @@ type File struct {
 	format Format
 	reader rows.Reader
 	window *lines.Window // nil for a workbook
-	ahead  []Row         // read by ReadAhead and not given yet
-	over   error         // the error that ended the reading ahead
+	ahead  []Row         // read and not given yet
+	ready  int           // of these, the first ones: the others may be on the last lines, which are left out
+	ended  error         // what ended the reading
 
 	disk    *os.File    // nil for standard input
 	stat    os.FileInfo // as it was when opened; nil for standard input
@@ -95,43 +96,83 @@ func (f *File) Warnings() []string { return f.info.Warnings }
 // Next reads the next row into r and reuses its Cells: to keep them, pass another Row. It returns io.EOF after the last
 // row, and a *LostError if the file cannot be read any further.
 func (f *File) Next(r *Row) error {
-	if len(f.ahead) > 0 {
-		*r, f.ahead = f.ahead[0], f.ahead[1:]
-		return nil
+	if len(f.ahead) == 0 && f.ended == nil && f.info.Frame.SkipFooter == 0 {
+		return f.next(r)
 	}
-	if f.over != nil {
-		return f.over
+	if len(f.ReadAhead(1)) == 0 {
+		return f.ended
 	}
-	return f.next(r)
+	*r, f.ahead = f.ahead[0], f.ahead[1:]
+	f.ready--
+	return nil
 }
 
 // ReadAhead reads until n rows are there, if there are so many, and returns all that are. Next returns them later as if
 // they had not been read, and the error that ended the reading.
 func (f *File) ReadAhead(n int) []Row {
-	for len(f.ahead) < n && f.over == nil {
+	skipped := f.info.Frame.SkipFooter
+	for f.ready < n && f.ended == nil {
 		var row Row // keeps its cells
-		if err := f.next(&row); err == nil {
-			f.ahead = append(f.ahead, row)
-		} else {
-			f.over = err
+		if f.next(&row) != nil {
+			f.leaveOut(skipped)
+			break
+		}
+		f.ahead = append(f.ahead, row)
+		for f.ready < len(f.ahead) && f.ahead[f.ready].Line <= row.Line-skipped {
+			f.ready++
 		}
 	}
-	return f.ahead
+	return f.ahead[:f.ready]
 }
 
+// leaveOut removes the rows on the last lines of the file, or the last rows of a sheet. Where the file is lost, nobody
+// knows which these are: all that may be there go.
+func (f *File) leaveOut(lines int) {
+	if held := len(f.ahead); errors.Is(f.ended, io.EOF) && held > f.ready {
+		last := f.ahead[held-1].Line
+		if f.window != nil {
+			last = f.window.Lines()
+		}
+		f.info.Warn("the lines from %d on were left out as source.skip_footer says", last-lines+1)
+		for f.ready < held && f.ahead[f.ready].Line <= last-lines {
+			f.ready++
+		}
+	}
+	f.info.Rows -= len(f.ahead) - f.ready
+	f.ahead = f.ahead[:f.ready]
+}
+
+// next reads the next row of the table, or what ended the reading.
 func (f *File) next(r *Row) error {
 	r.Clear(f.info.Header)
 	err := f.reader.Next(r)
+	footer := f.info.Frame.Footer
 	switch {
-	case err == nil:
-		f.info.Rows++
-		r.Number = f.info.Rows
-		// the text is what marks a row of a rejects file as not corrected
-		if r.Problem != nil && strings.TrimSpace(r.Text) == "" {
-			r.Text = "(nothing that could be read)"
-		}
-		return nil
+	case footer == nil:
 	case errors.Is(err, io.EOF):
+		f.info.Warn("no row fits source.footer: is the file whole?")
+	case err == nil && (r.Ends || r.Problem != nil && footer.MatchString(r.Text)):
+		f.info.Warn("the lines from %d on were left out as source.footer says", r.Line)
+		if err = io.EOF; f.window != nil {
+			err = f.window.Drain() // for the checksum of the file
+		}
+	}
+	if err != nil {
+		f.ended = f.endedBy(err)
+		return f.ended
+	}
+	f.info.Rows++
+	r.Number = f.info.Rows
+	// the text is what marks a row of a rejects file as not corrected
+	if r.Problem != nil && strings.TrimSpace(r.Text) == "" {
+		r.Text = "(nothing that could be read)"
+	}
+	return nil
+}
+
+// endedBy is what Next says of an error of the reader: io.EOF, or a *LostError.
+func (f *File) endedBy(err error) error {
+	if errors.Is(err, io.EOF) {
 		f.info.SHA256 = hex.EncodeToString(f.meter.sum())
 		return io.EOF
 	}
@@ -177,78 +218,6 @@ func (f *File) Changed() bool {
 	now, err := os.Stat(f.info.Path)
 	return err != nil || !os.SameFile(f.stat, now) || now.Size() != f.stat.Size() ||
 		!now.ModTime().Equal(f.stat.ModTime())
-}
-
-// framedReader leaves out what follows the rows of a table: everything from the footer on, or the rows on the
-// last lines.
-type framedReader struct {
-	table
-	file  *File
-	frame Frame
-	held  []Row // rows that may be on the last lines
-	ended error
-}
-
-// table is what may have a frame.
-type table interface {
-	rows.Reader
-	Line() int // that was read last; at the end, how many there are. Of a sheet it is the row
-}
-
-// framed leaves out what the frame names, if anything.
-func framed(in table, frame Frame, of *File) rows.Reader {
-	if frame.Footer == nil && frame.SkipFooter == 0 {
-		return in
-	}
-	return &framedReader{table: in, file: of, frame: frame}
-}
-
-// Next gives the next row of the table.
-func (f *framedReader) Next(r *Row) error {
-	for f.ended == nil && (len(f.held) == 0 || f.held[0].Line > f.held[len(f.held)-1].Line-f.frame.SkipFooter) {
-		var row Row // keeps its cells
-		row.Clear(r.Header)
-		if f.ended = f.read(&row); f.ended == nil {
-			f.held = append(f.held, row)
-		} else if f.frame.SkipFooter > 0 {
-			f.leaveOut()
-		}
-	}
-	if len(f.held) == 0 {
-		return f.ended
-	}
-	*r, f.held = f.held[0], f.held[1:]
-	return nil
-}
-
-// read reads a row, or ends the table where the footer begins.
-func (f *framedReader) read(row *Row) error {
-	err := f.table.Next(row)
-	footer := f.frame.Footer
-	switch {
-	case footer == nil:
-	case errors.Is(err, io.EOF):
-		f.file.info.Warn("no row fits source.footer: is the file whole?")
-	case err == nil && (row.Ends || row.Problem != nil && footer.MatchString(row.Text)):
-		f.file.info.Warn("the lines from %d on were left out as source.footer says", row.Line)
-		if err = io.EOF; f.file.window != nil {
-			err = f.file.window.Drain() // for the checksum of the file
-		}
-	}
-	return err
-}
-
-// leaveOut removes the rows on the last lines, once it is known which these are.
-func (f *framedReader) leaveOut() {
-	from := f.Line() - f.frame.SkipFooter + 1
-	if !errors.Is(f.ended, io.EOF) {
-		from = 0 // the end is not known: drop all
-	} else {
-		f.file.info.Warn("the lines from %d on were left out as source.skip_footer says", from)
-	}
-	for len(f.held) > 0 && f.held[len(f.held)-1].Line >= from {
-		f.held = f.held[:len(f.held)-1]
-	}
 }
 
 // meter counts and hashes what is read through it. A piece is hashed while the next one is read and parsed.

@@ -65,12 +65,9 @@ func unreadable(err error) *OpenError {
 
 func (f *File) find(o Options) error {
 	if f.info.Path == "-" {
-		switch {
-		case o.Stdin == nil:
-			return rows.Refuse("there is no standard input", "name a file")
-		case o.Format == "":
-			return rows.Refuse("the format of standard input is not known",
-				"name it with --format csv, tsv, jsonl or xlsx")
+		if o.Format == "" {
+			return rows.Refuse("is standard input, which has no name to tell its format by",
+				"add --format csv, tsv, jsonl or xlsx, or source.format in the mapping")
 		}
 		f.meter = newMeter(o.Stdin)
 		return nil
@@ -158,8 +155,7 @@ func (f *File) openText(o Options) (err error) {
 		if delimited.BeginsRejects(f.window) {
 			o = o.OfRejects()
 		}
-		table, err := delimited.Open(f.window, o, &f.info.Found)
-		f.reader = framed(table, o.Frame, f)
+		f.reader, err = delimited.Open(f.window, o, &f.info.Found)
 		return err
 	}
 	if o.Frame != (Frame{}) || o.Backslash || o.NoHeader {
@@ -199,7 +195,7 @@ func (f *File) openWorkbook(stream io.Reader, o Options) error {
 	if err != nil {
 		return err
 	}
-	f.closers, f.reader = append(f.closers, book), framed(book, book.Frame(), f)
+	f.closers, f.reader = append(f.closers, book), book
 	return nil
 }
 

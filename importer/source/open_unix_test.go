@@ -28,7 +28,7 @@ func TestOpenRefusesWhatIsNoFile(t *testing.T) { // faults 27, 97
 		pipe:                              "a pipe or a socket",
 		socket:                            "a pipe or a socket",
 		os.DevNull:                        "a device",
-		"-":                               "no standard input",
+		"-":                               "no name to tell its format by",
 	} {
 		openError(t, path, source.Options{}, want)
 	}

@@ -53,12 +53,12 @@ func damages() map[string]struct {
 	}
 	const doctype = `<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]>`
 	part := func(name, text string) damage {
-		return damage{book: workbook{rows: inline("a"), parts: map[string]string{name: text}}, want: "cannot be read"}
+		return damage{book: workbook{rows: inline("a"), parts: map[string]string{name: text}}, want: "it is damaged"}
 	}
 	row := func(text, want string) damage {
 		return damage{workbook{rows: inline("a") + inline("1") + text}, 2, want}
 	}
-	const order, place = "rows of the sheet are not in order", "is not where it says"
+	const place = "not in its place"
 	return map[string]damage{
 		"no workbook":           part("xl/workbook.xml", "-"),
 		"no relations":          part("_rels/.rels", "<Relationships/>"),
@@ -82,9 +82,9 @@ func damages() map[string]struct {
 		"style is no index":  row(`<row><c s="x"><v>1</v></c></row>`, "number format"),
 		"unknown kind":       row(`<row><c t="q"><v>1</v></c></row>`, "unknown kind"),
 		"no boolean":         row(`<row><c t="b"><v>7</v></c></row>`, "unknown kind"),
-		"row again":          row(`<row r="2"/>`, order),
-		"row 0":              row(`<row r="0"/>`, order),
-		"row beyond":         row(`<row r="1048577"/>`, order),
+		"row again":          row(`<row r="2"/>`, place),
+		"row 0":              row(`<row r="0"/>`, place),
+		"row beyond":         row(`<row r="1048577"/>`, place),
 		"other row":          row(`<row><c r="A7"><v>1</v></c></row>`, place),
 		"column beyond":      row(`<row><c r="XFE3"><v>1</v></c></row>`, place),
 		"no column":          row(`<row><c r="3"><v>1</v></c></row>`, place),
@@ -92,7 +92,7 @@ func damages() map[string]struct {
 		"cells not in order": row(`<row><c r="C3"><v>1</v></c><c r="A3"><v>1</v></c></row>`, place),
 		"one place twice":    row(`<row><c r="A3"><v>1</v></c><c r="A3"><v>2</v></c></row>`, place),
 		"last column":        row(`<row><c r="XFD3"/><c><v>2</v></c></row>`, place),
-		"long cell":          row("<row><c t=\"str\"><v>"+strings.Repeat("x", 13<<20)+"</v></c></row>", "a text of more than"),
+		"long cell":          row("<row><c t=\"str\"><v>"+strings.Repeat("x", 13<<20)+"</v></c></row>", "too large"),
 		"deep cell":          row("<row><c>"+strings.Repeat("<a>", 1000), "its XML is broken"),
 	}
 }
@@ -129,26 +129,26 @@ func TestArchivesAreBounded(t *testing.T) { // faults 95
 	}{
 		{"bomb", func(z *zip.Writer) {
 			raw(t, z, &zip.FileHeader{Name: "xl/media/a", UncompressedSize64: 80 << 20, CompressedSize64: 1})
-		}, "grows more than 100 times", false},
+		}, "too large", false},
 		{"many small bombs", func(z *zip.Writer) {
 			for i := range 100 {
 				raw(t, z, &zip.FileHeader{Name: fmt.Sprint("xl/media/", i), UncompressedSize64: 1 << 20, CompressedSize64: 1})
 			}
-		}, "grows more than 100 times", false},
+		}, "too large", false},
 		{"bomb in a large file", func(z *zip.Writer) {
 			raw(t, z, &zip.FileHeader{Name: "xl/media/a", UncompressedSize64: 80 << 20, CompressedSize64: 1})
 			for i := range 10 {
 				raw(t, z, &zip.FileHeader{Name: fmt.Sprint(strings.Repeat("x", 60_000), i)})
 			}
-		}, "grows more than 100 times", false},
+		}, "too large", false},
 		{"many parts", func(z *zip.Writer) {
 			for i := range 10_000 {
 				raw(t, z, &zip.FileHeader{Name: fmt.Sprint("xl/media/", i)})
 			}
-		}, "more than 10000 parts", false},
+		}, "too large", false},
 		{"says it is large", func(z *zip.Writer) {
 			raw(t, z, &zip.FileHeader{Name: "xl/media/a", UncompressedSize64: 2 << 30, CompressedSize64: 1})
-		}, "more than 1073741824 bytes", false},
+		}, "too large", false},
 		{"larger than it says", func(z *zip.Writer) {
 			raw(t, z, &zip.FileHeader{Name: "xl/worksheets/sheet2.xml", UncompressedSize64: 0, CompressedSize64: 1})
 		}, "archive is broken or cut", true},
@@ -157,7 +157,7 @@ func TestArchivesAreBounded(t *testing.T) { // faults 95
 		}, "encrypted", true},
 		{"unknown method", func(z *zip.Writer) {
 			raw(t, z, &zip.FileHeader{Name: "xl/worksheets/sheet2.xml", UncompressedSize64: 1, CompressedSize64: 1, Method: 99})
-		}, "packed in an unknown way", true},
+		}, "archive is broken or cut", true},
 	} {
 		var out bytes.Buffer
 		z := zip.NewWriter(&out)

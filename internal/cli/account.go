@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"text/tabwriter"
 	"time"
@@ -39,9 +38,8 @@ func (p *program) login(c *cli.Context) error {
 	if !p.hold.Take() {
 		return exit.ErrInterrupted
 	}
-	profile := config.NewProfile{Path: set.Config.Value, Name: set.Profile.Value, Values: set.ForProfile()}
 	if set.Makes {
-		if err := profile.Check(); err != nil {
+		if err := config.AddProfile(set.Config.Value, set.Profile.Value, set.ForProfile(), false); err != nil {
 			return err
 		}
 	}
@@ -62,35 +60,17 @@ func (p *program) login(c *cli.Context) error {
 		return err
 	}
 	if set.Makes {
-		if err := profile.Add(); err != nil {
-			return exit.Stopped("the client is stored, but not its profile: "+err.Error(), "add it by hand:\n"+
-				profile.Lines())
+		if err := config.AddProfile(set.Config.Value, set.Profile.Value, set.ForProfile(), true); err != nil {
+			return exit.Stopped("the client is stored, but not its profile: "+err.Error(), "")
 		}
 		fmt.Fprintf(&p.out, "made       profile %s in %s\n", set.Profile.Value, report.Escape(set.Config.Value))
 	}
 	p.warn(connection.MixedRegions(set.Target()))
-	fmt.Fprintln(p.say(c), "leadferry config check tries it")
+	p.say("leadferry config check tries it")
 	return nil
 }
 
-// onlyClient refuses to make a second client for a profile, unless that is asked for.
-func onlyClient(c *cli.Context, set *connection.Settings) error {
-	if c.Bool("new-client") {
-		return nil
-	}
-	has := set.Setting("client-id")
-	if has.Value == "" {
-		stored, err := set.Stored()
-		if err != nil || stored == nil {
-			return err
-		}
-		has.Value, has.From = stored.ClientID, "stored by login ("+set.CredentialsPath()+")"
-	}
-	return exit.Usage(fmt.Sprintf("profile %s has a client already: %s, %s", set.Profile.Value,
-		report.Escape(has.Value), has.From), "clients cannot be deleted here; add --new-client to make another one")
-}
-
-// newClient makes a client and stores it: nobody else has its secret.
+// newClient makes a client and stores it: nobody else has its secret. A second one for a profile has to be asked for.
 func (p *program) newClient(c *cli.Context, client *leadapi.Client) error {
 	set := p.settings
 	place, err := config.Reserve(set.CredentialsPath())
@@ -98,8 +78,10 @@ func (p *program) newClient(c *cli.Context, client *leadapi.Client) error {
 		return err
 	}
 	defer place.Close() // what was kept is durable already
-	if err := onlyClient(c, set); err != nil {
-		return err
+	if has, err := set.Account(c.Context, false); !c.Bool("new-client") && (err != nil || has.ID.Value != "") {
+		const hint = "clients cannot be deleted here; add --new-client to make another one"
+		return cmp.Or(err, exit.Usage(fmt.Sprintf("profile %s has a client already: %s, %s", set.Profile.Value,
+			report.Escape(has.ID.Value), has.ID.From), hint))
 	}
 	made, err := p.makeClient(c, client)
 	if err != nil {
@@ -130,18 +112,11 @@ func (p *program) makeClient(c *cli.Context, client *leadapi.Client) (*leadapi.O
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(c.Context) // ends with the first signal
-	defer cancel()
-	go func() {
-		select {
-		case <-p.interrupt:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	token, err := client.Login(ctx, email, password)
-	if err != nil && ctx.Err() != nil {
+	token, err := client.Login(c.Context, email, password)
+	select {
+	case <-p.interrupt:
 		return nil, exit.Interrupted("interrupted: no client was made")
+	default:
 	}
 	if err != nil {
 		fault := new(leadapi.Error)
@@ -153,9 +128,6 @@ func (p *program) makeClient(c *cli.Context, client *leadapi.Client) (*leadapi.O
 		}
 		return nil, exit.Stopped(text+err.Error()+"; no client was made", hint)
 	}
-	defer context.AfterFunc(ctx, func() {
-		p.tell(slog.LevelWarn, "", "waiting for the answer, which may hold a secret (Ctrl-C again stops at once)")
-	})()
 	made, err := client.CreateOAuthClient(c.Context, token)
 	if err == nil {
 		return made, nil
@@ -196,7 +168,10 @@ func (p *program) password(c *cli.Context, prompt string) (text string, err erro
 func (p *program) configShow(c *cli.Context) error {
 	t := p.target()
 	rows := p.settings.Shown()
-	for _, f := range pathFlags() {
+	for _, f := range c.Command.Flags {
+		if len(f.(cli.DocGenerationFlag).GetEnvVars()) == 0 || f.(cli.CategorizableFlag).GetCategory() == connecting {
+			continue
+		}
 		s := p.line.Given(f.Names()[0])
 		if s.Name == "checkpoint" && s.Value == "" && t.LeadsURL != "" && t.TrunkID != "" {
 			if path, err := ledger.Default(t); err == nil {
@@ -245,12 +220,11 @@ func (p *program) configCheck(c *cli.Context) error {
 
 // probe tells of each step of the way to the service, and how many there were and do not work.
 func (p *program) probe(ctx context.Context, client *leadapi.Client, api *leadapi.Config) (steps, broken int) {
-	ways, _ := p.settings.Routes() // service has tried them
 	told := ""
 	client.Probe(ctx, func(s leadapi.Step) {
-		application, address, way := "general API", api.BaseURL, ways["base-url"]
+		application, address, flag := "general API", api.BaseURL, "base-url"
 		if s.LeadCreation {
-			application, address, way = "lead creation", api.LeadsURL, ways["leads-url"]
+			application, address, flag = "lead creation", api.LeadsURL, "leads-url"
 		}
 		if told != application {
 			told = application
@@ -262,6 +236,7 @@ func (p *program) probe(ctx context.Context, client *leadapi.Client, api *leadap
 			broken++
 		}
 		if s.Name == "proxy" {
+			way, _ := p.settings.Route(flag) // service has tried it
 			s.Text += " (" + way.From + ")"
 		}
 		fmt.Fprintf(&p.out, "  %-6s  %-7s  %s (%s)\n", word, s.Name, report.Escape(s.Text),

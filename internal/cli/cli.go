@@ -21,10 +21,10 @@ import (
 	"io"
 	"log"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -41,7 +41,6 @@ import (
 	"leadferry/internal/cli/terminal"
 	"leadferry/internal/crash"
 	"leadferry/internal/machine"
-	"leadferry/leadapi/sandbox"
 )
 
 // Version is the release that this program is.
@@ -73,11 +72,13 @@ type Streams struct{ In, Out, Err *os.File }
 type program struct {
 	Streams
 	interrupt <-chan struct{}
+	run       string // ID of this start
 	args      []string
 	line      *flags.Line
 	settings  *connection.Settings
 	mistake   error      // in the configuration: no command begins that needs it
 	json      bool       // --log-format json: standard error is read by a program
+	quiet     bool       // --quiet
 	level     slog.Level // --log-level
 	code      int        // what the command that ran asks for
 	hold      signals.Hold
@@ -104,20 +105,22 @@ func (t *output) Write(b []byte) (int, error) {
 // second. A command that waits for what does not come may still wait then: the process has to end.
 func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Streams) int {
 	log.SetOutput(io.Discard) // net/http quotes stray answers there, and they may quote people
-	p := &program{Streams: s, interrupt: interrupt, args: args, out: output{to: s.Out}}
+	run := fmt.Sprintf("%08x", rand.Uint32())
+	p := &program{Streams: s, interrupt: interrupt, run: run, args: args, out: output{to: s.Out}}
 	p.log.Redirect(s.Err)
 	app := p.app()
 	line, err := flags.Order(app, args[min(1, len(args)):])
 	_ = p.level.UnmarshalText([]byte(line.Typed["log-level"])) // urfave says where it is none
-	p.line, p.color, p.json, p.ending = line, line.Typed["color"], line.Typed["log-format"] == "json", endingOf(line)
+	p.line, p.color, p.json, p.quiet = line, line.Typed["color"], line.Typed["log-format"] == "json", line.Bool("quiet")
+	p.ending = endingOf(line)
 	p.settings, p.mistake = connection.Resolve(line)
 	ended := make(chan error, 1)
 	go func() {
 		switch {
 		case err != nil:
-		case line.Typed["help"] == "true":
+		case line.Bool("help"):
 			err = p.help(nil)
-		case line.Typed["version"] == "true":
+		case line.Bool("version"):
 			err = p.print("leadferry version " + version() + "\n")
 		default:
 			err = crash.Call(func() error { return app.RunContext(ctx, line.Args) })
@@ -137,10 +140,7 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 
 func (p *program) app() *cli.App {
 	app := &cli.App{
-		Name:        "leadferry",
-		Usage:       "carry leads from spreadsheets into a lead-management service, once each",
-		Description: description("leadferry"),
-		Reader:      p.In, Writer: &p.out, ErrWriter: p.Err,
+		Name: "leadferry", Reader: p.In, Writer: &p.out, ErrWriter: p.Err,
 		Flags:                     flags.Of("global"),
 		Commands:                  p.commands(),
 		Action:                    p.help,
@@ -148,62 +148,47 @@ func (p *program) app() *cli.App {
 		DisableSliceFlagSeparator: true,
 		HideHelp:                  true,
 	}
+	app.Usage, app.Description = pageOf(app.Name)
 	p.prepare(app.Commands, "")
 	return app
 }
 
 // commands are those of the program, as help lists them, each with the sets of its flags in the table of package flags.
 func (p *program) commands() []*cli.Command {
-	command := func(name, arguments, usage string, do cli.ActionFunc, sets string) *cli.Command {
-		return &cli.Command{Name: name, ArgsUsage: arguments, Usage: usage, Action: do, Flags: flags.Of(sets)}
+	command := func(name, arguments string, do cli.ActionFunc, sets string) *cli.Command {
+		return &cli.Command{Name: name, ArgsUsage: arguments, Action: do, Flags: flags.Of(sets)}
 	}
-	above := func(name, usage string, its ...*cli.Command) *cli.Command {
-		return &cli.Command{Name: name, Usage: usage, Action: p.help, Subcommands: its}
+	above := func(name string, its ...*cli.Command) *cli.Command {
+		return &cli.Command{Name: name, Action: p.help, Subcommands: its}
 	}
-	imitation := command("sandbox", "", "a local imitation of the service, for trying out and for tests", p.sandbox,
-		"sandbox")
-	imitation.Description = fmt.Sprintf(description("sandbox"), sandbox.Email, sandbox.Password, sandbox.FaultHelp,
-		strings.ReplaceAll(sandbox.DirectoryHelp, "\n", "\n   "))
-	show := command("show", "", "each setting, its value and its origin; secrets masked", p.configShow, "connection")
-	show.Flags = append(show.Flags, pathFlags()...)
 	return []*cli.Command{
-		command("init", "FILE", "guess a mapping from a file's header and first rows", p.runInit, "source init"),
-		command("validate", "FILE...", "dry run: read, map and check every row; send nothing",
-			p.carry, "source input output validate"),
-		command("import", "FILE...", "create leads, then link ExternalID; resumable", p.carry,
+		command("init", "FILE", p.runInit, "source init"),
+		command("validate", "FILE...", p.carry, "source input output validate"),
+		command("import", "FILE...", p.carry,
 			"source input connection checkpoint standby fleet send creates import output"),
-		command("sync", "FILE...", "send what changed in Status, ExternalID and Content of known leads",
-			p.carry, "source input connection checkpoint standby fleet send creates sync pull output"),
-		command("reconcile", "FILE...", "compare file, checkpoint and service, lead by lead; change nothing",
-			p.carry, "source input connection checkpoint standby send reconcile reconciliation pull output"),
-		command("report", "[RUN]", "the page of a finished run: whether it worked, what needs you", p.report,
-			"connection report"),
-		command("login", "", "exchange e-mail and password for an OAuth client, stored for later runs", p.login,
-			"login connection"),
-		above("config", "show every effective setting and where it comes from, or check whether they work", show,
-			command("check", "", "whether address, proxy, TLS and sign-in work, step by step", p.configCheck,
-				"connection config-check")),
-		imitation,
-		command("schema", "", "print the JSON Schema of the mapping file, for editors", p.schema, ""),
-		above("checkpoint", "look at what is known of the leads, and settle rows in doubt",
-			checkpointcmd.Commands(p.checkpointCommand)...),
-		command("explain", "[NAME]", "an outcome, exit code, rule or message: what it means, what to do", p.explain, ""),
-		command(connectionHelp, "", "help on the flags for the way to the service", p.help, "connection"),
-		command("completion", strings.Join(shells, "|"), "print what makes a shell complete command lines", p.completion,
-			""),
+		command("sync", "FILE...", p.carry,
+			"source input connection checkpoint standby fleet send creates sync pull output"),
+		command("reconcile", "FILE...", p.carry,
+			"source input connection checkpoint standby send reconcile reconciliation pull output"),
+		command("report", "[RUN]", p.report, "connection report"),
+		command("login", "", p.login, "login connection"),
+		above("config",
+			command("show", "", p.configShow,
+				"connection checkpoint fleet input output send creates reconciliation pull"),
+			command("check", "", p.configCheck, "connection config-check")),
+		command("sandbox", "", p.sandbox, "sandbox"),
+		command("schema", "", p.schema, ""),
+		above("checkpoint", checkpointcmd.Commands(p.checkpointCommand)...),
+		command("explain", "[NAME]", p.explain, ""),
+		command(connectionHelp, "", p.help, "connection"),
+		command("completion", strings.Join(shells, "|"), p.completion, ""),
 	}
-}
-
-// pathFlags are the flags of runs that the environment may set as well.
-func pathFlags() []cli.Flag {
-	all := flags.Of("checkpoint fleet input output send creates reconciliation pull")
-	return slices.DeleteFunc(all, func(f cli.Flag) bool { return len(f.(cli.DocGenerationFlag).GetEnvVars()) == 0 })
 }
 
 // checkpointCommand is what a command of package checkpointcmd works with.
 func (p *program) checkpointCommand(c *cli.Context) *checkpointcmd.Command {
 	return &checkpointcmd.Command{
-		Selection: p.ledger(c), In: p.In, Out: &p.out, Say: p.say(c), Warn: p.warn, Person: p.person(c),
+		Selection: p.ledger(c), In: p.In, Out: &p.out, Say: p.say, Warn: p.warn, Person: p.person(c),
 		Shown: terminal.Is(p.Out), Hold: p.hold.Take,
 		Apart: func(path string) error { return p.keepApart(c, []place{placeAt(path, "-o")}, nil) },
 	}
@@ -214,7 +199,7 @@ func (p *program) prepare(commands []*cli.Command, above string) {
 	for _, c := range commands {
 		c.Before, c.HideHelp = p.begin, true
 		c.Flags = append(c.Flags, flags.Of("global")...)
-		c.Description = cmp.Or(c.Description, description(above+c.Name))
+		c.Usage, c.Description = pageOf(above + c.Name)
 		p.prepare(c.Subcommands, above+c.Name+"-")
 	}
 }
@@ -235,12 +220,8 @@ func (p *program) target() checkpoint.Target { return p.settings.Target() }
 
 // ledger is what the command line says of its ledger.
 func (p *program) ledger(c *cli.Context) ledger.Selection {
-	run := newRunID()
-	if p.ending != nil {
-		run = p.ending.run
-	}
 	return ledger.Selection{
-		C: c, Target: p.target(), Interrupt: p.interrupt, Run: run,
+		C: c, Target: p.target(), Interrupt: p.interrupt, Run: p.run,
 		Machine: cmp.Or(p.settings.Get("machine"), machine.ID()),
 		Unseen:  p.line.Given("checkpoint").Origin == flags.ByEnvironment,
 	}
@@ -251,15 +232,11 @@ func (p *program) person(c *cli.Context) terminal.Person {
 	return terminal.Person{In: p.In, Err: p.Err, Interrupt: p.interrupt, Yes: c.Bool("yes")}
 }
 
-// say is where announcements go, a line each: standard error, or nowhere with --quiet.
-func (p *program) say(c *cli.Context) io.Writer {
-	switch {
-	case c.Bool("quiet"):
-		return io.Discard
-	case p.json:
-		return slog.NewLogLogger(p.logger().Handler(), slog.LevelInfo).Writer()
+// say announces something on standard error, unless --quiet hides it.
+func (p *program) say(text string) {
+	if !p.quiet {
+		p.tell(slog.LevelInfo, "", text)
 	}
-	return &p.log
 }
 
 // warn says what a person should know, if anything, though the command goes on. --quiet does not hide it.

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +17,7 @@ import (
 
 	"leadferry/importer"
 	"leadferry/importer/report"
+	runpage "leadferry/importer/report/page"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/external"
 	"leadferry/internal/cli/flags"
@@ -42,12 +43,8 @@ func (p *program) logger() *slog.Logger {
 	if p.ending == nil {
 		return log
 	}
-	target := ""
-	if t := report.Target(p.target()); t.LeadsURL != "" {
-		target = t.String()
-	}
-	return log.With("run", p.ending.run, "command", p.ending.command, "profile", p.settings.Profile.Value,
-		"target", target)
+	return log.With("run", p.run, "command", p.line.Command.Name, "profile", p.settings.Profile.Value,
+		"target", strings.Trim(report.Target(p.target()).String(), "/"))
 }
 
 // trace tells each call of the service at --log-level debug; nil where nobody wants to know. The service's own words
@@ -101,14 +98,12 @@ func logEnd(log *slog.Logger, s *report.Summary) {
 // the command of --on-finish, however it ends.
 type ending struct {
 	c        atomic.Pointer[cli.Context] // nil: the command line could not be read
-	run      string
-	command  string
-	onFinish external.Command // nil: none, or none that can be read
-	mistake  error            // in --on-finish
-	asJSON   bool             // --summary -
-	metrics  string           // "": none wanted
+	onFinish external.Command            // nil: none, or none that can be read
+	mistake  error                       // in --on-finish
+	metrics  string                      // "": none wanted
 	began    time.Time
 	summary  atomic.Pointer[report.Summary] // nil: the run was refused
+	live     atomic.Pointer[runpage.Live]   // nil: there is none
 }
 
 // endingOf is what is owed after a command line; nil where it carries no rows.
@@ -116,20 +111,15 @@ func endingOf(l *flags.Line) *ending {
 	if !slices.Contains([]string{"import", "sync", "reconcile", "validate"}, l.Command.Name) {
 		return nil
 	}
-	e := &ending{
-		run: newRunID(), command: l.Command.Name, began: time.Now(), asJSON: l.Given("summary").Value == "-",
-	}
+	e := &ending{began: time.Now()}
 	if text := l.Typed["on-finish"]; text != "" {
 		e.onFinish, e.mistake = external.Parse("on-finish", text)
 	}
-	if dry, _ := strconv.ParseBool(l.Typed["dry-run"]); !dry && flags.Named("metrics", l.Command.Flags) != nil {
+	if !l.Bool("dry-run") && flags.Named("metrics", l.Command.Flags) != nil {
 		e.metrics = l.Given("metrics").Value
 	}
 	return e
 }
-
-// newRunID names one start of the program.
-func newRunID() string { return fmt.Sprintf("%08x", rand.Uint32()) }
 
 // finish does what is owed at the end of a command, which may have been refused. Nothing of it changes the exit code.
 func (p *program) finish(ctx context.Context, code int, refused *exit.Error) int {
@@ -146,15 +136,22 @@ func (p *program) finish(ctx context.Context, code int, refused *exit.Error) int
 		return code
 	}
 	p.warnOf(badMetrics, bad)
+	if live := e.live.Load(); live != nil {
+		last := *s
+		if last.Outcome == report.Refused {
+			last.Outcome = "stopped"
+		}
+		p.warnOf("the live page did not end well", live.End(&last))
+	}
 	if s.Outcome == report.Refused {
-		p.warnOf("the reason could not be written to standard output", p.printReason(s))
+		p.warnOf("the reason could not be written to standard output", p.printReason(refused))
 	} else if keep := flags.Int(e.c.Load(), "keep-runs"); keep > 0 && !s.DryRun {
 		p.warnOf("--keep-runs", s.Prune(report.RunsFolder, keep))
 	}
 	if e.onFinish != nil {
 		p.warnOf("--on-finish", p.runOnFinish(ctx, s.SummaryPath, code))
 	}
-	if p.json && (code != importer.CodeComplete || !e.c.Load().Bool("quiet")) {
+	if p.json && (code != importer.CodeComplete || !p.quiet) {
 		logEnd(p.logger(), s)
 	}
 	return code
@@ -163,7 +160,7 @@ func (p *program) finish(ctx context.Context, code int, refused *exit.Error) int
 // begun is the summary of a command before its first row.
 func (p *program) begun() *report.Summary {
 	return &report.Summary{
-		Outcome: report.Running, RunID: p.ending.run, Command: p.ending.command, Version: Version,
+		Outcome: report.Running, RunID: p.run, Command: p.line.Command.Name, Version: Version,
 		StartedAt: p.ending.began, Target: report.Target(p.target()),
 		Mapping: report.File{Path: p.line.Given("mapping").Value},
 	}
@@ -177,15 +174,11 @@ func (p *program) refusal(why *exit.Error) *report.Summary {
 }
 
 // printReason says for programs why there is no summary, where they asked for one.
-func (p *program) printReason(s *report.Summary) error {
-	if !p.ending.asJSON {
+func (p *program) printReason(why *exit.Error) error {
+	if p.line.Given("summary").Value != "-" {
 		return nil
 	}
-	b, err := json.MarshalIndent(struct {
-		ExitCode int    `json:"exit_code"`
-		Reason   string `json:"reason"`
-		Hint     string `json:"hint"`
-	}{s.ExitCode, s.StopReason, s.Hint}, "", "  ")
+	b, err := json.MarshalIndent(why.Joined(), "", "  ")
 	if err == nil {
 		_, err = p.Out.Write(append(report.EscapeJSON(b), '\n'))
 	}

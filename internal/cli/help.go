@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"embed"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -16,17 +17,21 @@ import (
 	"leadferry/internal/cli/terminal"
 	"leadferry/internal/explain"
 	"leadferry/internal/spelling"
+	"leadferry/leadapi/sandbox"
 )
 
-// pages are what help says of each command beside its flags: a text a command, named by its words.
+// pages are what help says of each command beside its flags: a text a command, named by its words. Its first line is
+// what the list of commands says.
 //
 //go:embed pages
 var pages embed.FS
 
-// description is the page of a command, "" where it has none of its own.
-func description(words string) string {
+// pageOf is the page of a command, with what the sandbox knows of itself.
+func pageOf(words string) (usage, description string) {
 	text, _ := pages.ReadFile("pages/" + words + ".txt")
-	return strings.TrimSuffix(string(text), "\n")
+	usage, description, _ = strings.Cut(strings.TrimSuffix(string(text), "\n"), "\n\n")
+	return usage, strings.NewReplacer("$EMAIL", sandbox.Email, "$PASSWORD", sandbox.Password, "$FAULTS",
+		sandbox.FaultHelp, "$DIRECTORY", strings.ReplaceAll(sandbox.DirectoryHelp, "\n", "\n   ")).Replace(description)
 }
 
 const (
@@ -108,26 +113,26 @@ func helpFlags(s *terminal.Screen, group string, list []cli.Flag) {
 	}
 }
 
-// warnOfVariables warns of variables that nothing reads and somebody may rely on: a flag has that name but takes no
-// variable, so that asking for a dry run by one is a live run, or a variable has nearly that name.
+// warnOfVariables warns of variables that nothing reads and somebody may rely on: a flag has nearly that name, or has it
+// and takes no variable, so that asking for a dry run by one is a live run.
 func (p *program) warnOfVariables() {
-	prefix := flags.Variable("")
-	known := []string{"CLIENT_SECRET", "PASSWORD", "SHARDS", "ANY_FILESYSTEM"} // those of no flag
-	all, variable := flags.Names()
-	for _, flag := range variable {
-		known = append(known, strings.TrimPrefix(flags.Variable(flag), prefix))
+	names := flags.Names()
+	for _, of := range []string{"client-secret", "password", "shards", "any-filesystem"} { // no flags
+		names[of] = true
 	}
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")
-		word, ours := strings.CutPrefix(name, prefix)
-		if !ours || slices.Contains(known, word) {
+		word, ours := strings.CutPrefix(name, flags.Variable(""))
+		if !ours {
 			continue
 		}
-		flag := strings.ReplaceAll(strings.ToLower(word), "_", "-")
-		if slices.Contains(all, flag) {
-			p.warn(name + " is set and counts for nothing: --" + flag + " is given on the command line alone")
-		} else if near := spelling.Nearest(word, known); near != "" {
-			p.warn(name + " is set and counts for nothing: is " + prefix + near + " meant?")
+		word = strings.ReplaceAll(strings.ToLower(word), "_", "-")
+		switch near := spelling.Nearest(word, slices.Sorted(maps.Keys(names))); {
+		case near == "" || names[near] && name == flags.Variable(near):
+		case names[near]:
+			p.warn(name + " is set and counts for nothing: is " + flags.Variable(near) + " meant?")
+		default:
+			p.warn(name + " is set and counts for nothing: --" + near + " is given on the command line alone")
 		}
 	}
 }

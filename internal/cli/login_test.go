@@ -192,7 +192,7 @@ func TestLoginInterrupted(t *testing.T) {
 					close(d.interrupt)
 					if endpoint != "client" {
 						io.Copy(io.Discard, r.Body)
-						<-r.Context().Done() // hangs until it is given up
+						<-r.Context().Done() // hangs until its time-out
 						return
 					}
 				}
@@ -200,7 +200,7 @@ func TestLoginInterrupted(t *testing.T) {
 			}))
 			defer front.Close()
 			d = newDesk(t, front.URL)
-			d.must(want.code, sandbox.Password, logIn, want.text)
+			d.must(want.code, sandbox.Password, with(logIn, "--timeout", "1s"), want.text)
 			_, err := os.Stat(filepath.Join(d.dir, "config", "leadferry", "credentials", "default.json"))
 			if stored := err == nil; stored != (endpoint != "login") {
 				t.Errorf("stored: %v", err)

@@ -70,6 +70,7 @@ func (p *place) overwrites(q *place) bool {
 	dir, name := filepath.Dir(q.real), filepath.Base(q.real)
 	kind := report.RunFile(strings.ToLower(name))
 	return p.is(q) || partial.is(q) ||
+		p.what != "--out" && q.what == ownFiles && strings.EqualFold(filepath.Dir(p.real), dir) ||
 		p.what == "--out" && strings.EqualFold(dir, p.real) && kind != "" && "--"+kind != q.what ||
 		p.what == "--rejects" && strings.EqualFold(dir, filepath.Dir(p.real)) &&
 			report.FurtherRejects(filepath.Base(p.real), name)
@@ -139,8 +140,10 @@ func (p *program) keepOutputs(c *cli.Context, f report.Files, inputs []string) e
 		f.Dir, w.Run, w.Target.LeadsURL), "name another folder")
 }
 
-// keptPlaces are the files that no output may replace. Checkpoints are the one of the command and those of all targets
-// in the state directory.
+// ownFiles are those in folders of leadferry's own: no output goes there.
+const ownFiles = "a checkpoint, a client or a token"
+
+// keptPlaces are the files that no output may replace.
 func (p *program) keptPlaces(c *cli.Context, inputs []string) (kept []place) {
 	add := func(what string, paths ...string) {
 		for _, path := range paths {
@@ -149,41 +152,27 @@ func (p *program) keptPlaces(c *cli.Context, inputs []string) (kept []place) {
 			}
 		}
 	}
-	filesIn := func(dir, end string) (paths []string) { // no pattern: a folder's name may be one
-		entries, _ := os.ReadDir(dir)
-		for _, e := range entries {
-			if strings.HasSuffix(e.Name(), end) {
-				paths = append(paths, filepath.Join(dir, e.Name()))
-			}
-		}
-		return paths
-	}
-	var checkpoints []string
-	if state, err := config.StateDir(); err == nil {
-		checkpoints = filesIn(state, ".db")
-		add("a client or a token of sign-ins", filesIn(filepath.Join(state, "tokens"), "")...)
-	}
 	if path, named := p.ledger(c).Path(); named == nil && !checkpoint.IsAddress(path) {
-		real := placeAt(path, "").real
-		checkpoints = append([]string{path, real}, checkpoints...)
+		for _, path := range []string{path, placeAt(path, "").real} {
+			add("the checkpoint", path)
+			add("a part of the checkpoint", bolt.Companions(path)...)
+			add("a part of the sandbox", ledger.SandboxData(path))
+		}
+	}
+	if state, err := config.StateDir(); err == nil {
+		add(ownFiles, filepath.Join(state, "*"), filepath.Join(state, "tokens", "*"), filepath.Join(state, "ledgers", "*"))
 	}
 	set := p.settings
-	add("a client or a token of sign-ins", filesIn(config.CredentialsFolder(set.Config.Value), "")...)
+	add(ownFiles, filepath.Join(config.CredentialsFolder(set.Config.Value), "*"))
 	if info, err := p.In.Stat(); err == nil && info.Mode().IsRegular() && slices.Contains(inputs, "-") {
 		kept = append(kept, place{path: "the file of standard input", what: "an input", file: info})
 	}
 	add("an input", inputs...)
-	add("the mapping", c.String("mapping"))
-	add("the sandbox's directory", c.String("directory"))
 	add("a table of the mapping", p.tables...)
-	for _, path := range checkpoints {
-		add("the checkpoint", path)
-		add("a part of the checkpoint", bolt.Companions(path)...)
-		add("a part of the sandbox", ledger.SandboxData(path))
-	}
 	add("the configuration file", set.Config.Value)
-	add("a secret", set.Get("client-secret-file"), set.Get("client-key"))
-	add("a certificate", set.Get("client-cert"), set.Get("ca-file"))
+	for _, name := range []string{"mapping", "directory", "client-secret-file", "client-key", "client-cert", "ca-file"} {
+		add("the file of --"+name, set.Get(name))
+	}
 	return kept
 }
 
@@ -280,7 +269,7 @@ func (p *program) reportFleet(c *cli.Context, to string) error {
 		return err
 	}
 	if p.code = s.ExitCode; to != "-" {
-		p.show(c, s, c.String("summary") == "-")
+		p.show(s)
 	}
 	return nil
 }
@@ -338,12 +327,10 @@ func (p *program) runInit(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	notes := ""
-	for _, note := range proposal.Notes {
-		notes += "- " + report.Escape(note) + "\n"
-	}
 	if target == "-" {
-		_, _ = io.WriteString(p.say(c), notes)
+		for _, note := range proposal.Notes {
+			p.say("- " + note)
+		}
 		return p.print(string(proposal.YAML))
 	}
 	err = disk.WriteNew(target, 0o644, func(w io.Writer) error {
@@ -356,11 +343,14 @@ func (p *program) runInit(c *cli.Context) error {
 	if input != "-" {
 		input = shell.Path(input)
 	}
-	if !c.Bool("quiet") {
-		fmt.Fprintf(&p.out, "Wrote %s. It is a guess: read it before anything is sent.\n%sNext: leadferry "+
-			"validate -m %s %s\n", report.Escape(target), notes, shell.Path(target), input)
+	if p.quiet {
+		return nil
 	}
-	return nil
+	text := "Wrote " + report.Escape(target) + ". It is a guess: read it before anything is sent.\n"
+	for _, note := range proposal.Notes {
+		text += "- " + report.Escape(note) + "\n"
+	}
+	return p.print(text + "Next: leadferry validate -m " + shell.Path(target) + " " + input + "\n")
 }
 
 func (p *program) schema(*cli.Context) error { return p.print(string(mapping.Schema())) }

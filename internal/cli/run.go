@@ -25,7 +25,7 @@ import (
 )
 
 // conduct makes the one call of a run, shows its way to a person and turns its summary into the exit code.
-func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options) (err error) {
+func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options) error {
 	if p.ending.mistake != nil {
 		return p.ending.mistake
 	}
@@ -38,12 +38,12 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options) 
 	if err != nil {
 		return err
 	}
-	defer func() { p.endPage(live, err) }()
+	p.ending.live.Store(live)
 	if live != nil && o.Witnesses != nil {
 		o.Witnesses.Page = live.URL()
 	}
 	o.Warnings = exposed(outputsOf(c, o.Files.Dir))
-	end := p.watch(c, in, &o, live)
+	end := p.watch(c, in, &o)
 	o.LetGo, o.Files.Annotate = in.LetGo, &p.log
 	if os.Getenv("GOGC") == "" { // memory for requests in flight is worth less collecting; who sets GOGC has chosen
 		debug.SetGCPercent(100 + min(o.Concurrency, 100))
@@ -56,7 +56,7 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options) 
 		return err
 	}
 	err = requests.Tell(&p.out)
-	p.show(c, s, o.Files.Summary == "-")
+	p.show(s)
 	p.warnOf("lead IDs are lost", s.WriteUnkept(p.Err))
 	p.conclude(s, cmp.Or(err, p.out.lost))
 	p.ending.summary.Store(s)
@@ -64,16 +64,15 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options) 
 }
 
 // show prints the summary, for programs or for people. Where standard output is lost, p.out knows.
-func (p *program) show(c *cli.Context, s *report.Summary, asJSON bool) {
-	quiet := c.Bool("quiet")
-	silent := quiet && s.ExitCode == importer.CodeComplete
+func (p *program) show(s *report.Summary) {
+	silent := p.quiet && s.ExitCode == importer.CodeComplete
 	switch {
-	case asJSON:
+	case p.line.Given("summary").Value == "-":
 		_ = s.WriteJSON(&p.out)
 		if !silent && !p.json { // who collects JSON lines from both streams gets nothing else
 			_ = s.WriteText(p.Err, terminal.Width(p.Err), p.inkOf(p.Err))
 		}
-	case !silent && !(p.json && quiet):
+	case !silent && !(p.json && p.quiet):
 		_ = s.WriteText(&p.out, terminal.Width(p.Out), p.inkOf(p.Out))
 	}
 }
@@ -83,11 +82,12 @@ func (p *program) show(c *cli.Context, s *report.Summary, asJSON bool) {
 func (p *program) conclude(s *report.Summary, unseen error) {
 	if unseen != nil {
 		p.out.lost = nil // it is reported here
+		why := cmp.Or(exit.Unseen(unseen).Text, "standard output was closed")
 		if s.ExitCode != importer.CodeStopped {
-			s.Stopped(exit.WhyUnseen(unseen), "all is recorded: only what is printed was not seen")
+			s.Stopped(why, "all is recorded: only what is printed was not seen")
 		}
 		if !p.json {
-			fmt.Fprintf(p.Err, "leadferry: %s; files and checkpoint are complete\n", exit.WhyUnseen(unseen))
+			fmt.Fprintf(p.Err, "leadferry: %s; files and checkpoint are complete\n", why)
 		}
 	}
 	p.code = s.ExitCode
@@ -95,7 +95,7 @@ func (p *program) conclude(s *report.Summary, unseen error) {
 
 // stopping tells a person who interrupts a run what it waits for.
 func (p *program) stopping() {
-	if p.ending != nil {
+	if p.ending != nil || p.line.Command.Name == "login" {
 		p.tell(slog.LevelWarn, "",
 			"stopping: nothing more is sent, answers under way are waited for (Ctrl-C again stops at once)")
 	}
@@ -106,15 +106,14 @@ type screen struct {
 	*program
 	c    *cli.Context
 	o    *importer.Options
-	live *runpage.Live // nil: there is none
-	asks bool          // before leads are made for good
-	rows int           // as many as the run may read; 0: not known
+	asks bool // before leads are made for good
+	rows int  // as many as the run may read; 0: not known
 }
 
 // watch lets the run show a person what goes on, from its beginning on until end.
-func (p *program) watch(c *cli.Context, in *inputs.Files, o *importer.Options, live *runpage.Live) (end func()) {
-	v := &screen{program: p, c: c, o: o, live: live}
-	shows := !c.Bool("quiet") && !c.Bool("no-progress")
+func (p *program) watch(c *cli.Context, in *inputs.Files, o *importer.Options) (end func()) {
+	v, live := &screen{program: p, c: c, o: o}, p.ending.live.Load()
+	shows := !p.quiet && !c.Bool("no-progress")
 	onTerminal := shows && terminal.Is(p.Err)
 	v.asks = o.Command == "import" && !o.DryRun && !c.Bool("sandbox") && !c.Bool("yes") && p.person(c).CanAnswer()
 	if onTerminal || v.asks || live != nil {
@@ -152,8 +151,8 @@ func (p *program) watch(c *cli.Context, in *inputs.Files, o *importer.Options, l
 // begin announces the run, and asks where that is due.
 func (v *screen) begin(s *importer.Start) error {
 	v.announce(s)
-	if v.live != nil { // somebody asked for the page: with --quiet too
-		v.tell(slog.LevelInfo, "", "page: "+v.live.URL())
+	if live := v.ending.live.Load(); live != nil { // somebody asked for the page: with --quiet too
+		v.tell(slog.LevelInfo, "", "page: "+live.URL())
 	}
 	err := v.hear(s)
 	if err == nil && v.asks {
@@ -174,16 +173,16 @@ func (v *screen) begin(s *importer.Start) error {
 // announce says which checkpoint the run meets: the same one means that nothing is made twice, a new one that nothing
 // is known yet.
 func (v *screen) announce(s *importer.Start) {
-	known, w := s.Checkpoint, v.say(v.c)
-	switch path := report.Escape(known.Path); {
-	case path == "" || v.c.Bool("quiet"):
-	case v.json:
+	known := s.Checkpoint
+	switch {
+	case known.Path == "":
+	case v.json && !v.quiet:
 		v.o.Log.Info("checkpoint", "path", known.Path, "new", known.New, "leads", known.Leads, "in_doubt", known.InDoubt)
 	case known.New:
-		fmt.Fprintf(w, "checkpoint: %s (new: no lead is known yet)\n", path)
+		v.say("checkpoint: " + known.Path + " (new: no lead is known yet)")
 	default:
-		doubts := humanize.Comma(int64(known.InDoubt))
-		fmt.Fprintf(w, "checkpoint: %s (knows %s, %s in doubt)\n", path, leads(known.Leads), doubts)
+		v.say(fmt.Sprintf("checkpoint: %s (knows %s, %s in doubt)", known.Path, leads(known.Leads),
+			humanize.Comma(int64(known.InDoubt))))
 	}
 	v.warn(append(s.Warnings, connection.MixedRegions(s.Target))...)
 	notes := s.Notes
@@ -191,9 +190,7 @@ func (v *screen) announce(s *importer.Start) {
 		notes = slices.Concat(notes, v.settings.RouteNotes())
 	}
 	for _, text := range notes {
-		if !v.c.Bool("quiet") {
-			v.tell(slog.LevelInfo, "note: ", text)
-		}
+		v.say("note: " + text)
 	}
 }
 
@@ -263,18 +260,4 @@ func serveWeb[Page any](c *cli.Context, serve func(addr string) (*Page, error)) 
 			"it takes an address of this machine alone with a free port, for example --web=127.0.0.1:8080")
 	}
 	return page, nil
-}
-
-// endPage shows on the live page, if there is one, how the run ended, or why it did not begin.
-func (p *program) endPage(live *runpage.Live, refused error) {
-	if live == nil {
-		return
-	}
-	s := p.ending.summary.Load()
-	if s == nil && refused != nil {
-		why := p.reason(refused)
-		s = p.refusal(&why)
-		s.Outcome = "stopped"
-	}
-	p.warnOf("the live page did not end well", live.End(s))
 }

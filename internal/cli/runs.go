@@ -18,7 +18,6 @@ import (
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/inputs"
-	"leadferry/internal/spelling"
 	"leadferry/leadapi"
 	"leadferry/mapping"
 )
@@ -27,7 +26,7 @@ import (
 func (p *program) options(c *cli.Context) (importer.Options, error) {
 	o := importer.Options{
 		Task: importer.Task{
-			Command: c.Command.Name, Version: Version, RunID: p.ending.run, Log: p.logger(),
+			Command: c.Command.Name, Version: Version, RunID: p.run, Log: p.logger(),
 			Limit: flags.Int(c, "limit"),
 		},
 		Sending: importer.Sending{
@@ -63,19 +62,11 @@ func (p *program) options(c *cli.Context) (importer.Options, error) {
 	o.MaxRejects, o.MaxInvalid = share(c.String("max-rejects")), share(c.String("max-invalid"))
 	o.Tolerate, o.ResendOn = share(c.String("tolerate")), resendOn(c.String("resend-on"))
 	if o.Command == "validate" { // the import that follows reads the file in the same way
-		for _, name := range []string{"format", "delimiter", "encoding", "sheet", "list", "limit"} {
-			if c.IsSet(name) {
-				o.Flags = append(o.Flags, "--"+name+"="+fmt.Sprint(c.Value(name)))
-			}
-		}
+		o.Flags = p.typedWords("source input", "mapping")
 	}
-	var known bool
-	o.CheckRemote, known = map[string]importer.Reads{
-		"": importer.ReadNothing, "false": importer.ReadNothing, "true": importer.ReadChanged, "all": importer.ReadAll,
+	o.CheckRemote = map[string]importer.Reads{
+		"true": importer.ReadChanged, "all": importer.ReadAll,
 	}[c.String("check-remote")]
-	if !known {
-		return o, exit.Usage("--check-remote takes no value, or is --check-remote=all", "see leadferry sync --help")
-	}
 	return o, checkFlags(c, &o)
 }
 
@@ -138,21 +129,11 @@ func (p *program) carry(c *cli.Context) error {
 	err = errors.Join(p.conduct(c, in, o), closeService())
 	if missing, is := errors.AsType[*checkpoint.OpenError](err); is && errors.Is(err, checkpoint.ErrMissing) &&
 		missing.Hint == "" {
-		missing.Hint = p.whenMissing(c, missing.Path)
+		missing.Hint = "leads are found in a checkpoint that knows them: each run prints the path of its own, to be named " +
+			"with --checkpoint. If it is lost: " + checkpoint.AdoptRuns(missing.Path, p.wayWords()) + " takes over the " +
+			"leads that run folders name. If no lead was ever made: import without --require-checkpoint begins a new one"
 	}
 	return err
-}
-
-// whenMissing says what to do where a checkpoint is asked for and is not there. Without one, sync and reconcile would
-// know no lead.
-func (p *program) whenMissing(c *cli.Context, path string) string {
-	if c.Command.Name != "import" {
-		return "leads are found in a checkpoint that knows them: import them first, take them over with `leadferry " +
-			"checkpoint adopt`, or name the file with --checkpoint"
-	}
-	return "check the path and the target: each run prints that of its checkpoint. If it is lost: " +
-		checkpoint.AdoptRuns(path, p.wayWords(c)) + " takes over the leads that run folders name. If nothing was ever " +
-		"sent: import without --require-checkpoint begins a new one"
 }
 
 // openInputs opens all that a run reads. It refuses outputs that would take the place of any of it, and files that are
@@ -162,7 +143,7 @@ func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs.Files
 	if p.tables, err = inputs.ReadMapping(c.String("mapping"), o); err != nil {
 		return nil, err
 	}
-	if err := p.refuseTarget(c, o.MappingFile.Path, o.Mapping.Target); err != nil {
+	if err := p.refuseTarget(o.MappingFile.Path, o.Mapping.Target); err != nil {
 		return nil, err
 	}
 	in, err := inputs.Open(c, p.In, o)
@@ -188,25 +169,21 @@ func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs.Files
 }
 
 // refuseTarget refuses a run to another target than the one that the mapping names.
-func (p *program) refuseTarget(c *cli.Context, path string, named mapping.Target) error {
-	t := p.target().Canonical()
-	want := checkpoint.Target{BaseURL: t.BaseURL, LeadsURL: leadapi.Canonical(named.LeadsURL), TrunkID: named.TrunkID}
-	want = want.Canonical()
-	differs := func(want, have string) bool { return want != "" && have != "" && want != have }
-	if c.Bool("sandbox") ||
-		!differs(want.TrunkID, t.TrunkID) && !differs(want.LeadsURL, leadapi.Canonical(t.LeadsURL)) {
+func (p *program) refuseTarget(path string, named mapping.Target) error {
+	t := p.target()
+	want := t
+	want.TrunkID = cmp.Or(named.TrunkID, t.TrunkID)
+	want.LeadsURL = cmp.Or(leadapi.Canonical(named.LeadsURL), t.LeadsURL)
+	if p.settings.Sandbox || t.TrunkID == "" || t.LeadsURL == "" || want.Canonical() == t.Canonical() {
 		return nil
 	}
-	return exit.Usage(fmt.Sprintf("%s:%d: the mapping is for another target: it names %s, and this run goes to %s; "+
-		"nothing was read", path, named.Line, strings.Trim(want.LeadsURL+"/"+want.TrunkID, "/"),
-		t.LeadsURL+"/"+t.TrunkID),
+	return exit.Usage(fmt.Sprintf("%s:%d: the mapping is for another target: it names %s/%s, and this run goes to "+
+		"%s/%s; nothing was read", path, named.Line, want.LeadsURL, want.TrunkID, t.LeadsURL, t.TrunkID),
 		"name the profile or the addresses of the mapping's target, or use the mapping of this one")
 }
 
 // mostShards is how many workers a fleet may have.
 const mostShards = 10_000
-
-var fleetName = spelling.Form(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 // joinFleet reads what makes the run a worker of a fleet, where anything does.
 func joinFleet(c *cli.Context, in *inputs.Files, o *importer.Options) (err error) {
@@ -220,18 +197,12 @@ func joinFleet(c *cli.Context, in *inputs.Files, o *importer.Options) (err error
 	case name == "":
 		return exit.Usage("--shard needs --fleet NAME: the workers of one run know one another by it",
 			"give all of them one name, and another one for each run: in Kubernetes the job's UID, for example")
-	case !fleetName().MatchString(name):
-		return exit.Usage("--fleet takes 1 to 63 letters, digits, dots, underscores and hyphens",
-			"for example --fleet migration-2026-05")
 	case slices.Contains(in.Names, "-") && part != "":
 		return exit.Usage("standard input cannot be sharded: each worker has to read all of the input",
 			"name a file that all workers can read")
 	}
-	o.Shard = importer.Shard{Of: 1}
-	if part != "" {
-		if o.Shard, err = parseShard(part, os.Getenv); err != nil {
-			return err
-		}
+	if o.Shard, err = parseShard(cmp.Or(part, "0/1"), os.Getenv); err != nil {
+		return err
 	}
 	if !c.IsSet("max-in-doubt") {
 		o.MaxInDoubt = 4 * o.Concurrency * o.Shard.Of
@@ -241,18 +212,41 @@ func joinFleet(c *cli.Context, in *inputs.Files, o *importer.Options) (err error
 	return err
 }
 
+// schedulers say which variables tell a task of an array job its place and how many there are. Kubernetes does not say
+// the second.
+var schedulers = [...][2]string{
+	{"JOB_COMPLETION_INDEX", "LEADFERRY_SHARDS"},
+	{"AWS_BATCH_JOB_ARRAY_INDEX", "AWS_BATCH_JOB_ARRAY_SIZE"},
+	{"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT"},
+}
+
 // parseShard reads I/N, or finds both where a scheduler says them.
 func parseShard(text string, env func(string) string) (importer.Shard, error) {
+	least, step := 0, 1
 	if text == "auto" {
-		return schedulersShard(env)
+		var set []string
+		for _, s := range schedulers {
+			if env(s[0]) != "" {
+				set = append(set, env(s[0])+"/"+env(s[1]))
+			}
+		}
+		if len(set) != 1 {
+			return importer.Shard{}, exit.Usage("--shard auto finds no scheduler, or several: of JOB_COMPLETION_INDEX, "+
+				"AWS_BATCH_JOB_ARRAY_INDEX and SLURM_ARRAY_TASK_ID one must be set",
+				"name the part, such as --shard 0/4, or run it as an array job")
+		}
+		// Numbers of Slurm's tasks begin anywhere and go up in steps.
+		text, least = set[0], max(plainNumber(env("SLURM_ARRAY_TASK_MIN")), 0)
+		step = max(plainNumber(env("SLURM_ARRAY_TASK_STEP")), 1)
 	}
-	index, of, both := strings.Cut(text, "/")
-	i, n := plainNumber(index), plainNumber(of)
-	if !both || i < 0 || n < 1 || i >= n || n > mostShards {
+	index, of, _ := strings.Cut(text, "/")
+	ahead, n := plainNumber(index)-least, plainNumber(of)
+	if ahead < 0 || ahead%step != 0 || ahead/step >= n || n > mostShards {
 		return importer.Shard{}, exit.Usage("--shard takes I/N, I from 0 to N-1 and N up to 10,000, or auto",
-			"for example --shard 0/4 for the first of four workers")
+			"for example --shard 0/4 for the first of four workers. auto needs an array job that is complete and even, "+
+				"such as 0-7; for Kubernetes set LEADFERRY_SHARDS to the job's completions")
 	}
-	return importer.Shard{Index: i, Of: n}, nil
+	return importer.Shard{Index: ahead / step, Of: n}, nil
 }
 
 // plainNumber is -1 for what is no number of digits alone.
@@ -261,40 +255,6 @@ func plainNumber(text string) int {
 		return n
 	}
 	return -1
-}
-
-// schedulers say which variables tell a task of an array job its place and how many there are. Kubernetes does not
-// say the second.
-var schedulers = [...]struct{ index, count, least, step string }{
-	{"JOB_COMPLETION_INDEX", "LEADFERRY_SHARDS", "", ""},
-	{"AWS_BATCH_JOB_ARRAY_INDEX", "AWS_BATCH_JOB_ARRAY_SIZE", "", ""},
-	{"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_STEP"},
-}
-
-// schedulersShard is the place that a scheduler gave this process. Numbers of Slurm's tasks begin anywhere and go up
-// in steps.
-func schedulersShard(env func(string) string) (importer.Shard, error) {
-	var set []string
-	s := schedulers[0]
-	for _, one := range schedulers {
-		if env(one.index) != "" {
-			set, s = append(set, one.index), one
-		}
-	}
-	if len(set) != 1 {
-		return importer.Shard{}, exit.Usage("--shard auto finds no scheduler, or several: of JOB_COMPLETION_INDEX, "+
-			"AWS_BATCH_JOB_ARRAY_INDEX and SLURM_ARRAY_TASK_ID one must be set, and here it is "+
-			cmp.Or(strings.Join(set, " and "), "none"), "name the part, such as --shard 0/4, or run it as an array job")
-	}
-	least, step := max(plainNumber(env(s.least)), 0), max(plainNumber(env(s.step)), 1)
-	task, of := plainNumber(env(s.index)), plainNumber(env(s.count))
-	part := importer.Shard{Index: (task - least) / step, Of: of}
-	if task < least || (task-least)%step != 0 || part.Index >= of || of > mostShards {
-		return importer.Shard{}, exit.Usage(fmt.Sprintf("--shard auto cannot be made of %s=%s and %s=%s", s.index,
-			env(s.index), s.count, env(s.count)), "the array has to be complete and even, such as 0-7; for Kubernetes "+
-			"set LEADFERRY_SHARDS to the job's completions; or name the part, such as --shard 3/8")
-	}
-	return part, nil
 }
 
 // terms are what the workers of the fleet have to agree about.

@@ -11,6 +11,7 @@
 package config
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -153,78 +154,52 @@ func mistakeIn(key string, value *yaml.Node) (text, hint string) {
 	return "", ""
 }
 
-// NewProfile is a profile that login adds to the configuration file at Path.
-type NewProfile struct {
-	Path, Name string
-	Values     map[string]string // by key; empty ones are left out
-}
-
-// Check finds what speaks against adding the profile, and changes nothing.
-func (p NewProfile) Check() error {
-	_, _, err := p.added()
-	return err
-}
-
-// Add adds the profile durably behind the others, making the file where there is none.
-func (p NewProfile) Add() error {
-	path, text, err := p.added()
+// AddProfile adds a profile durably at the end of the configuration file, which it makes where there is none, or only
+// finds what speaks against that. values are by key; empty ones are left out. profiles is the only key of the file:
+// where they are not a block of YAML, it refuses.
+func AddProfile(path, name string, values map[string]string, write bool) error {
+	if !profileName().MatchString(name) {
+		return fault(path, fmt.Sprintf(notName, name), nameRule)
+	}
+	maps.DeleteFunc(values, func(_, value string) bool { return value == "" })
+	lines, _ := yaml.Dump(map[string]any{"profiles": map[string]any{name: values}}, yaml.WithIndent(2)) // it is texts
+	byHand := "add it by hand:\n" + string(lines)
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil { // it is not there
+		real = path
+	}
+	old, err := readFile(real, readable)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	before, err := parse(path, old)
 	if err != nil {
 		return err
 	}
-	mode := fs.FileMode(0o600)
-	if before, err := os.Stat(path); err == nil {
-		mode = before.Mode().Perm()
+	if len(old) > 0 && !bytes.HasSuffix(old, []byte("\n")) {
+		old = append(old, '\n')
 	}
-	if err = disk.MakeFolders(filepath.Dir(path)); err == nil {
-		_, err = disk.Replace(path, mode, []byte(text))
+	if bytes.Contains(old, []byte("profiles:")) {
+		lines = bytes.TrimPrefix(lines, []byte("profiles:\n"))
+	}
+	text := append(old, lines...)
+	if after, err := parse(path, text); err != nil || len(after) != len(before)+1 {
+		return fault(path, "the profile cannot be added without changing what is in the file", byHand)
+	}
+	if !write {
+		return nil
+	}
+	mode := fs.FileMode(0o600)
+	if info, err := os.Stat(real); err == nil {
+		mode = info.Mode().Perm()
+	}
+	if err = disk.MakeFolders(filepath.Dir(real)); err == nil {
+		_, err = disk.Replace(real, mode, text)
 	}
 	if err != nil {
-		return fault(p.Path, "the profile cannot be added: "+cause(err),
-			"make room or mend the folder, or name another --config")
+		return fault(path, "the profile cannot be added: "+cause(err), byHand)
 	}
 	return nil
-}
-
-// Lines are the profile as a file of its own.
-func (p NewProfile) Lines() string {
-	values := maps.Clone(p.Values)
-	maps.DeleteFunc(values, func(_, value string) bool { return value == "" })
-	text, err := yaml.Dump(map[string]any{"profiles": map[string]any{p.Name: values}}, yaml.WithIndent(2))
-	if err != nil {
-		panic(err) // it is texts
-	}
-	return string(text)
-}
-
-// added is the file, behind links, and its text with the profile at its end: profiles is the only key of the file.
-// Where the profiles are not a block of YAML, it refuses.
-func (p NewProfile) added() (path, text string, err error) {
-	if !profileName().MatchString(p.Name) {
-		return "", "", fault(p.Path, fmt.Sprintf(notName, p.Name), nameRule)
-	}
-	if path, err = filepath.EvalSymlinks(p.Path); err != nil {
-		path = p.Path
-	}
-	old, err := readFile(path, readable)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", "", err
-	}
-	before, err := parse(p.Path, old)
-	if err != nil {
-		return "", "", err
-	}
-	lines := p.Lines()
-	if strings.Contains(string(old), "profiles:") {
-		lines = strings.TrimPrefix(lines, "profiles:\n")
-	}
-	if text = string(old); text != "" && !strings.HasSuffix(text, "\n") {
-		text += "\n"
-	}
-	if after, err := parse(p.Path, []byte(text+lines)); err != nil || len(after) != len(before)+1 {
-		const why = "the profile cannot be added without changing what is in the file"
-		return "", "", fault(p.Path, why, "add it by hand:\n"+p.Lines())
-	}
-	return path, text + lines, nil
 }
 
 // StateDir is leadferry's folder in the user's state directory, or among the user's own

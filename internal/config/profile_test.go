@@ -30,8 +30,8 @@ func TestProfileIsAdded(t *testing.T) {
 			if test.old != "" {
 				write(t, path, test.old, 0o640)
 			}
-			p := NewProfile{path, "eu", map[string]string{"base_url": "https://api.eu.example.com", "trunk_id": "a b", "leads_url": ""}}
-			checked, added := p.Check(), p.Add()
+			values := map[string]string{"base_url": "https://api.eu.example.com", "trunk_id": "a b", "leads_url": ""}
+			checked, added := AddProfile(path, "eu", values, false), AddProfile(path, "eu", values, true)
 			if (checked == nil) != (added == nil) || (added == nil) != (test.want != "") {
 				t.Fatalf("%v, then %v", checked, added)
 			}
@@ -61,7 +61,7 @@ func TestProfileIsAddedBehindALink(t *testing.T) {
 	real := write(t, filepath.Join(dir, "dotfiles", "config.yaml"), "profiles:\n  us: {}\n", 0o600)
 	link := filepath.Join(dir, "config.yaml")
 	must.Do(t, os.Symlink(real, link))
-	if err := (NewProfile{link, "eu", map[string]string{"trunk_id": "t1"}}).Add(); err != nil {
+	if err := AddProfile(link, "eu", map[string]string{"trunk_id": "t1"}, true); err != nil {
 		t.Error(err)
 	}
 	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {

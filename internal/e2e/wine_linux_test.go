@@ -22,8 +22,7 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// wineKills switches the tests of the Windows build on, which take minutes: .ci/run has
-// `go test ./internal/e2e -run '^TestWindows' -wine 3 -v`, and 100 is the long suite.
+// wineKills switches the tests of the Windows build on, which take minutes: .ci/run has -wine 3, and 100 is the long suite.
 var wineKills = flag.Int("wine", 0, "how many times TestWindowsKill kills an import under wine; 0 skips all tests of the Windows build")
 
 // wineMachine is a Windows machine of wine, with what Go programs need there.
@@ -104,32 +103,33 @@ func (m *wineMachine) mapDrive() error {
 	return err
 }
 
-// removeAsOfOld has programs remove files in the way of older Windows: the newer one, which Go tries first, is refused
-// by wine in words that Go does not know.
+// asOfOld makes a program remove files in the way of older Windows: the newer one, which Go tries first, is refused by
+// wine in words that Go does not know.
+const asOfOld = `package %s
+
+import _ "unsafe"
+
+//go:linkname old internal/syscall/windows.TestDeleteatFallback
+var old bool
+
+func init() { old = true }
+`
+
+// removeAsOfOld puts it into the program, and into the tests of each room.
 func (m *wineMachine) removeAsOfOld() error {
-	goroot, err := exec.Command("go", "env", "GOROOT").Output()
-	if err != nil {
-		return err
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	replace := map[string]string{}
+	for _, words := range append(rooms, []string{"main"}) {
+		name, file := filepath.Base(words[0]), filepath.Join(root, words[0], "old_test.go")
+		if name == "main" {
+			file = filepath.Join(root, "old.go")
+		}
+		replace[file] = filepath.Join(m.dir, name+".go")
+		err = cmp.Or(err, os.WriteFile(replace[file], fmt.Appendf(nil, asOfOld, name), 0o600))
 	}
-	source := filepath.Join(strings.TrimSpace(string(goroot)), "src", "internal", "syscall", "windows", "at_windows.go")
-	text, err := os.ReadFile(source)
-	if err != nil {
-		return err
-	}
-	const asked = "if TestDeleteatFallback {"
-	if !bytes.Contains(text, []byte(asked)) {
-		return fmt.Errorf("%s: no %s", source, asked)
-	}
-	ours := filepath.Join(m.dir, "at_windows.go")
+	text, failed := json.Marshal(map[string]any{"Replace": replace})
 	m.overlay = filepath.Join(m.dir, "overlay.json")
-	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{source: ours}})
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(ours, bytes.Replace(text, []byte(asked), []byte("if true {"), 1), 0o600); err != nil {
-		return err
-	}
-	return os.WriteFile(m.overlay, replace, 0o600)
+	return cmp.Or(err, failed, os.WriteFile(m.overlay, text, 0o600))
 }
 
 // forwarder is a library for 64 bits with one name, which stands for that of another library: all that wine lacks.
@@ -188,7 +188,7 @@ func (m *wineMachine) build(t *testing.T, words ...string) string {
 func (m *wineMachine) buildNow(t *testing.T, words ...string) string {
 	t.Helper()
 	to := filepath.Join(m.dir, strings.ReplaceAll(strings.Join(words, "-"), "/", "_")+".exe")
-	c := exec.Command("go", append([]string{words[0], "-overlay", m.overlay, "-o", to}, words[1:]...)...)
+	c := exec.Command("go", append([]string{words[0], "-overlay", m.overlay, "-ldflags=-w -checklinkname=0", "-o", to}, words[1:]...)...)
 	c.Env = append(os.Environ(), "GOOS=windows", "CGO_ENABLED=0")
 	c.Dir = root(t)
 	if out, err := c.CombinedOutput(); err != nil {

@@ -162,6 +162,8 @@ func (d *Directory) add(o Organization) {
 var (
 	typeName = spelling.Form(` (?:in type|into) sandbox\.\w+`) // as the YAML reader tells of types here
 	validID  = spelling.Form(`^[A-Za-z0-9._-]{1,128}$`)
+
+	fiveDigits = spelling.Form(`\b\d{5}\b`)
 )
 
 // locate has a locator choose the location, and so the organization ("locationSearch object").
@@ -182,36 +184,31 @@ func (d *Directory) locate(locator *string, by *search) location {
 	return d.search(kind, value)
 }
 
-// search picks the location by a postal code (of five digits, in a text), else by the last city that is named.
+// search picks the location by a postal code (of five digits, in a text), else by the last city that is named. A text
+// without one is somewhere, and always in the same place.
 func (d *Directory) search(kind, value string) location {
-	words, best := searchable(value), -1
+	best := -1
 	switch kind {
 	case regions:
 		best = d.territory(postalCode(value))
 	case regionsAndRadius:
-		for code := range strings.FieldsSeq(words) {
-			if len(code) == 5 && strings.Trim(code, "0123456789") == "" {
-				best = d.territory(code)
-			}
+		for _, code := range fiveDigits().FindAllString(value, -1) {
+			best = d.territory(code)
 		}
 	}
-	if best < 0 {
-		best = d.city(words)
+	if best >= 0 {
+		return d.locations[best]
 	}
-	return d.locations[best]
-}
-
-// city is the location whose city a text names last. A text without one is somewhere, and always in the same place.
-func (d *Directory) city(words string) int {
+	words, at := searchable(value), -1
 	h := fnv.New32a()
 	h.Write([]byte(words))
-	best, at := int(h.Sum32()%uint32(len(d.locations))), -1
+	best = int(h.Sum32() % uint32(len(d.locations)))
 	for i, l := range d.locations {
 		if begin := strings.LastIndex(words, searchable(l.City)); l.City != "" && begin > at {
 			best, at = i, begin
 		}
 	}
-	return best
+	return d.locations[best]
 }
 
 // territory is the location with the longest territory that a postal code begins with, or -1.

@@ -276,8 +276,8 @@ func fromLetters(s string) (layout, fault string) {
 			return run
 		case minuteForms[run] != "" && (last == "15" || last == "03" || last == "3"):
 			form = minuteForms[run]
-		case begin == 'S' && (last == "05" || last == "5"): // a fraction of the second
-			form = strings.Repeat("0", len(run))
+		case (begin == '.' || begin == ',') && (last == "05" || last == "5"): // a fraction of the second
+			form = run[:1] + strings.Repeat("0", len(run)-1)
 		case form == "":
 			fault = cmp.Or(fault, strconv.Quote(run)+" means no part of a date")
 		}
@@ -287,8 +287,8 @@ func fromLetters(s string) (layout, fault string) {
 	return layout, fault
 }
 
-// letters are words between quotes, and letters as often as they come in a row.
-var letters = spelling.Form(`'[^']*'|y+|Y+|m+|M+|d+|D+|E+|H+|h+|t+|s+|S+|Z+|X+|[A-Za-z_]`)
+// letters are words between quotes, fractions of seconds, and letters as often as they come in a row.
+var letters = spelling.Form(`'[^']*'|[.,]S+|y+|Y+|m+|M+|d+|D+|E+|H+|h+|t+|s+|S+|Z+|X+|[A-Za-z_]`)
 
 // outputOf is the form in which dates of a layout are written, or what is wrong with it: it has to tell the whole day,
 // and of a time of day each part with the larger ones.

@@ -125,8 +125,7 @@ var hints = map[string]string{
 	"3D000": "check the database's name; if it was dropped, restore it from a backup: nothing else knows which leads " +
 		"were made",
 	"53100": "have room made on its disk; the same command goes on from there",
-	"53300": "each run needs two connections: have max_connections raised, or start fewer; leadferry waits for room " +
-		"with --wait",
+	"53300": "each run needs a connection: have max_connections raised, or start fewer; leadferry waits for room with --wait",
 }
 
 // IsPassing says that the server cannot do now what it may do later: it has no room, no memory or no connection left,

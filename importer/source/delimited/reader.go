@@ -35,7 +35,6 @@ type Reader struct {
 	plain  bool     // quotes are text like any other
 	fields []string // of the present record, as many as it has
 	quoted quoted
-	ended  error // what ended the reading
 }
 
 // Open finds the delimiter and the header of a text. Its error is a *[rows.OpenError], or one of reading.
@@ -55,41 +54,34 @@ func Open(in *lines.Window, o rows.Options, found *rows.Found) (*Reader, error) 
 }
 
 // begin takes the columns from the header line, or from the options where the file has none.
-func (r *Reader) begin(o rows.Options) error {
+func (r *Reader) begin(o rows.Options) (err error) {
 	names, line := o.Columns, 0
 	if !o.NoHeader {
-		size, err := r.header()
-		if err != nil {
+		size, problem, err := r.record()
+		lost, isLost := errors.AsType[*rows.LostError](err)
+		switch {
+		case isLost:
+			return rows.RefuseAt(lost.Line, rows.NoHeader+lost.Text, lost.Hint)
+		case errors.Is(err, io.EOF):
+			return rows.Refuse("is empty: it has no header", rows.HeaderHint)
+		case err != nil:
 			return err
+		case problem != nil:
+			return rows.RefuseAt(r.in.Number, rows.NoHeader+problem.Text, cmp.Or(problem.Hint, rows.HeaderHint))
 		}
 		names, line = r.fields, r.in.Number
 		r.in.Pass(size)
 	}
-	var err error
 	r.columns, err = rows.NewColumns(names, line, o, r.found)
 	return err
-}
-
-func (r *Reader) header() (size int, err error) {
-	size, problem := r.record()
-	lost, isLost := errors.AsType[*rows.LostError](r.ended)
-	switch {
-	case isLost:
-		return 0, rows.RefuseAt(lost.Line, rows.NoHeader+lost.Text, lost.Hint)
-	case errors.Is(r.ended, io.EOF):
-		return 0, rows.Refuse("is empty: it has no header", rows.HeaderHint)
-	case problem != nil:
-		return 0, rows.RefuseAt(r.in.Number, rows.NoHeader+problem.Text, cmp.Or(problem.Hint, rows.HeaderHint))
-	}
-	return size, r.ended
 }
 
 // Next reads the next record that holds data. Its error is io.EOF, a *[rows.LostError], or one of reading.
 func (r *Reader) Next(row *rows.Row) error {
 	for {
-		size, problem := r.record()
-		if r.ended != nil {
-			return r.ended
+		size, problem, err := r.record()
+		if err != nil {
+			return err
 		}
 		if problem == nil && r.columns.Blank(r.fields) {
 			r.found.Blank++
@@ -102,11 +94,8 @@ func (r *Reader) Next(row *rows.Row) error {
 	}
 }
 
-// Line is the line that was read last; at the end, how many lines there are.
-func (r *Reader) Line() int { return r.in.Lines() }
-
 func (r *Reader) give(row *rows.Row, size int, problem *rows.Problem) {
-	row.Line, row.Size, row.Spans = r.in.Number, size, r.quoted.lines > 1
+	row.Line, row.Size = r.in.Number, size
 	if problem == nil {
 		row.OneLine = r.quoted.lines == 0
 		problem = r.columns.Judge(r.fields, r.misfit(), row, r.found)
@@ -224,30 +213,25 @@ func canDelimit(d rune) bool {
 	return utf8.ValidRune(d) && d != utf8.RuneError && !strings.ContainsRune("\"\r\n\x00", d)
 }
 
-// record splits the next record into r.fields and gives its size in bytes. The record stays in the window. Where there
-// is none, r.ended says why.
-func (r *Reader) record() (size int, p *rows.Problem) {
-	if r.ended != nil {
-		return 0, nil
-	}
+// record splits the next record into r.fields and gives its size in bytes. The record stays in the window.
+func (r *Reader) record() (size int, p *rows.Problem, err error) {
 	line, err := r.first()
 	if err != nil {
-		r.ended = err
-		return 0, nil
+		return 0, nil, err
 	}
 	size = len(line)
 	switch {
 	case !r.plain && bytes.IndexByte(line, '"') >= 0:
-		size, p = r.splitQuoted()
+		size, p, err = r.splitQuoted()
 	case size > r.in.Limit:
 		p = rows.TooLong(r.in.Limit)
 	default:
 		p = r.split(lines.Body(line))
 	}
-	if p == nil {
+	if p == nil && err == nil {
 		p = r.in.BadText(r.in.Bytes(size), r.in.Number)
 	}
-	return size, p
+	return size, p, err
 }
 
 // split parts a record that holds no quotes.
@@ -271,14 +255,13 @@ func (r *Reader) split(record []byte) *rows.Problem {
 // splitQuoted parts a record that holds quotes and takes as many lines as it needs. A quote that does not fit is a
 // problem of its row where the row is one line with quotes in pairs. Else, and where a row of several lines has other
 // cells than the header, the line behind may be inside quotes: the file is lost there.
-func (r *Reader) splitQuoted() (size int, p *rows.Problem) {
+func (r *Reader) splitQuoted() (size int, p *rows.Problem, err error) {
 	q := &r.quoted
 	*q = quoted{delim: q.delim, escape: q.escape, text: q.text[:0], ends: q.ends[:0]}
 	for q.lines == 0 || q.open && !q.stray {
 		line, err := r.in.Line(size)
 		if err != nil {
-			r.ended = r.unclosed(err)
-			return 0, nil
+			return 0, nil, r.unclosed(err)
 		}
 		q.add(line)
 		size += len(line)
@@ -287,13 +270,13 @@ func (r *Reader) splitQuoted() (size int, p *rows.Problem) {
 	inPairs := !q.open && bytes.Count(r.in.Bytes(size), []byte{'"'})%2 == 0
 	switch isHeader := r.columns.Width == 0; {
 	case !isHeader && (q.stray && !inPairs || q.lines > 1 && (q.stray || !r.fits())):
-		r.ended = lost(r.in.Number, "the quotes of this row do not fit")
+		err = lost(r.in.Number, "the quotes of this row do not fit")
 	case q.stray:
 		p = rows.Flaw("quote", "text follows the quote that closes a cell", "")
 	case q.loneCR:
 		p = loneCR()
 	}
-	return size, p
+	return size, p, err
 }
 
 func (r *Reader) unclosed(err error) error {

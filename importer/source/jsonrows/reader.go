@@ -222,8 +222,8 @@ func (r *Reader) cells(object []byte, row *rows.Row) *rows.Problem {
 		return rows.Flaw("columns", fmt.Sprintf("the row is an object with more than %d keys", rows.MaxColumns), "")
 	}
 	s := r.shapes.of(r.names)
-	row.HasLead = rows.HasLead(first(s.outcome, r.values))
-	switch text := first(s.text, r.values); {
+	row.HasLead = rows.HasLead(s.outcome.in(r.values))
+	switch text := s.text.in(r.values); {
 	case strings.TrimSpace(text) != "":
 		row.Text = text
 		return rows.NotCorrected(noteMember + ".text")

@@ -21,8 +21,8 @@ type shapes struct {
 type shape struct {
 	header  *rows.Header
 	cells   []path // where the values of the header's names are
-	text    []path // where a rejects file holds a row as text
-	outcome []path // where it tells what became of it
+	text    path   // where a rejects file holds a row as text
+	outcome path   // where it tells how the row ended
 }
 
 // path leads into a member: through keys of objects and indexes of lists.
@@ -77,8 +77,10 @@ func (s *shapes) learn(names []byte) *shape {
 			learned.cells = append(learned.cells, pathTo(name, members))
 		}
 	}
-	learned.text = []path{pathTo(noteMember+".text", notes), pathTo(rows.TextColumn, notes)}
-	learned.outcome = []path{pathTo(noteMember+".outcome", notes), pathTo(rows.OutcomeColumn, notes)}
+	learned.text, learned.outcome = pathTo(rows.TextColumn, notes), pathTo(rows.OutcomeColumn, notes)
+	if _, noted := notes[noteMember]; noted {
+		learned.text, learned.outcome = pathTo(noteMember+".text", notes), pathTo(noteMember+".outcome", notes)
+	}
 	return learned
 }
 
@@ -89,16 +91,6 @@ func pathTo(name string, members map[string]int) path {
 		return path{member, steps[1:]}
 	}
 	return path{member: -1}
-}
-
-// first is what an object holds at the first of these paths that leads to something, or nothing.
-func first(paths []path, values []string) string {
-	for _, p := range paths {
-		if text := p.in(values); text != "" {
-			return text
-		}
-	}
-	return ""
 }
 
 // in is the cell to which the path leads, by the values of an object's members; "" where it leads nowhere.

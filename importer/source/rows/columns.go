@@ -88,7 +88,7 @@ func NewColumns(names []string, line int, o Options, found *Found) (Columns, err
 	}
 	c.Header.Own = len(c.Keep)
 	c.Whole = len(c.Keep) == c.Width
-	found.Header = c.Header
+	found.Header, found.Frame = c.Header, o.Frame
 	return c, nil
 }
 

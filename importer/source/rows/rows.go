@@ -106,7 +106,6 @@ type Row struct {
 	Size    int      // about how many bytes it takes
 	Raw     string   // JSON: the line as read, without a byte order mark, or the element without line breaks
 	OneLine bool     // no cell holds a line break
-	Spans   bool     // CSV, TSV: it takes several lines
 	Repeats bool     // it is the header once more
 	Ends    bool     // what is behind the table begins with it
 	HasLead bool     // a rejects file says that its lead exists, or may exist
@@ -123,7 +122,7 @@ func (r *Row) Clear(h *Header) { *r = Row{Header: h, Cells: r.Cells[:0]} }
 // Reader reads the rows of a file.
 type Reader interface {
 	// Next reads the next row that holds data into r, which is clear. Its error is io.EOF after the last one, a
-	// *LostError, or one of reading; it comes again ever after.
+	// *LostError, or one of reading, and ends the reading.
 	Next(r *Row) error
 }
 
@@ -161,6 +160,7 @@ func TooLong(limit int) *Problem {
 // Found is what a reader has found out about its file so far, beside the rows.
 type Found struct {
 	Header    *Header  // of all rows; JSON: empty and open, as each row brings its own
+	Frame     Frame    // around the rows
 	Delimiter rune     // between the cells of a line; 0: there is none
 	Encoding  string   // label of the text's encoding, as "utf-8"; "" for a workbook
 	Other     bool     // an encoding other than UTF-8 was named, whatever a byte order mark said

@@ -18,9 +18,9 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// MaxUnpacked is how many bytes the parts of a workbook may have together. This and the other limits are far above
+// maxUnpacked is how many bytes the parts of a workbook may have together. This and the other limits are far above
 // what Excel writes: what is beyond is made to fill memory or disk.
-const MaxUnpacked = 1 << 30
+const maxUnpacked = 1 << 30
 
 const (
 	maxRatio     = 100      // times that a workbook may grow when it is unpacked
@@ -29,42 +29,30 @@ const (
 	maxSmallPart = 16 << 20 // bytes of a part that describes the workbook
 )
 
-// damage says why a workbook cannot be read, in a sentence about it. It keeps no cause: the texts of an XML decoder
-// quote the file.
-type damage string
+const repairHint = "open the workbook in Excel, which may repair it, and save it again, or save the sheet as CSV in UTF-8"
 
-func (d damage) Error() string { return string(d) }
+// broken says why a workbook cannot be read. It keeps no cause: the texts of an XML decoder quote the file.
+func broken(text string) error { return rows.Refuse("it is damaged: "+text, repairHint) }
 
-// What is said in several places of workbooks that are damaged, or larger than any that Excel writes.
-var (
-	errUnpacked  = damage(fmt.Sprintf("the workbook has more than %d bytes when it is unpacked", MaxUnpacked))
-	errGrowth    = damage(fmt.Sprintf("the workbook grows more than %d times when it is unpacked", maxRatio))
-	errManyTexts = damage(fmt.Sprintf("the texts that the workbook's cells share have more than %d bytes together",
-		maxShared))
-	errHugeToken = damage(fmt.Sprintf("the workbook holds a text of more than %d bytes; Excel allows 32767 "+
-		"characters a cell", maxToken))
-	errMissing  = broken("a part is missing")
-	errRowOrder = broken("the rows of the sheet are not in order or beyond the last row of Excel")
-	errCellAt   = broken("a cell is not where it says, or not after the one before it")
-)
+// tooLarge is the error of a workbook that is larger than any that Excel writes.
+func tooLarge() error { return rows.Refuse("it is too large when it is unpacked", repairHint) }
 
-func broken(text string) damage { return damage("the workbook is damaged: " + text) }
+// misplaced is the error of a row or a cell.
+func misplaced() error {
+	return broken("a row or a cell is not in its place, or beyond the last one of Excel")
+}
 
 // damaged makes of an error of the libraries one that can be shown. Errors of a disk stay.
 func damaged(err error) error {
-	var shown damage
 	var disk *fs.PathError
 	var refused *rows.OpenError
 	var packed flate.CorruptInputError
 	switch {
-	case err == nil, errors.As(err, &shown), errors.As(err, &disk), errors.As(err, &refused):
+	case err == nil, errors.As(err, &disk), errors.As(err, &refused):
 		return err
-	case errors.Is(err, zip.ErrChecksum):
-		return broken("a checksum is wrong")
-	case errors.Is(err, zip.ErrFormat), errors.As(err, &packed), errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, zip.ErrFormat), errors.Is(err, zip.ErrChecksum), errors.Is(err, zip.ErrAlgorithm),
+		errors.As(err, &packed), errors.Is(err, io.ErrUnexpectedEOF):
 		return broken("the archive is broken or cut")
-	case errors.Is(err, zip.ErrAlgorithm):
-		return broken("a part is packed in an unknown way")
 	}
 	return broken("its XML is broken, cut or not that of a workbook")
 }
@@ -74,27 +62,22 @@ type archive map[string]*zip.File
 
 // openArchive reads the directory of an archive and holds it to the limits.
 func openArchive(in io.ReaderAt, size int64) (archive, error) {
-	if size > MaxUnpacked {
-		return nil, errUnpacked
-	}
 	directory, err := zip.NewReader(in, size)
 	switch {
 	case err != nil && !errors.Is(err, zip.ErrInsecurePath):
 		return nil, err
 	case len(directory.File) > maxParts:
-		return nil, damage(fmt.Sprintf("the workbook holds more than %d parts", maxParts))
+		return nil, tooLarge()
 	}
 	parts := make(archive, len(directory.File))
 	var total uint64
 	for _, file := range directory.File {
 		unpacked := file.UncompressedSize64
-		if total += min(unpacked, 2*MaxUnpacked); total > MaxUnpacked {
-			return nil, errUnpacked
-		}
+		total += min(unpacked, 2*maxUnpacked)
 		// Parts may overlap in the archive, and say each that they are small.
-		if unpacked > maxBlank && unpacked/maxRatio > file.CompressedSize64 ||
+		if total > maxUnpacked || unpacked > maxBlank && unpacked/maxRatio > file.CompressedSize64 ||
 			total > maxBlank && total/maxRatio > uint64(size) {
-			return nil, errGrowth
+			return nil, tooLarge()
 		}
 		parts[partName(file.Name)] = file
 	}
@@ -120,9 +103,9 @@ func (a archive) open(name string) (io.ReadCloser, error) {
 	file := a[name]
 	switch {
 	case file == nil:
-		return nil, errMissing
+		return nil, broken("a part is missing")
 	case file.Flags&1 != 0:
-		return nil, damage("the parts of the workbook are encrypted")
+		return nil, rows.Refuse("its parts are encrypted", repairHint)
 	}
 	return file.Open()
 }
@@ -204,7 +187,7 @@ func (a archive) book() (*book, error) {
 	}
 	i := slices.IndexFunc(roots, func(r relation) bool { return r.kind() == "officeDocument" })
 	if i < 0 {
-		return nil, errMissing
+		return nil, broken("a part is missing")
 	}
 	part := roots[i].Target
 	var main struct {

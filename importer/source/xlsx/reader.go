@@ -33,10 +33,7 @@ import (
 	"leadferry/internal/spelling"
 )
 
-const (
-	sheetHint  = "choose one with --sheet NAME, or with source.sheet of the mapping"
-	repairHint = "open the workbook in Excel, which may repair it, and save it again, or save the sheet as CSV in UTF-8"
-)
+const sheetHint = "choose one with --sheet NAME, or with source.sheet of the mapping"
 
 // Reader reads the rows of a workbook's sheet. The first that is not blank is the header. A merged area has its
 // value in its first cell only, as the file has it; rows and columns that are hidden are read like all others.
@@ -44,12 +41,9 @@ type Reader struct {
 	sheet   *sheetReader
 	columns rows.Columns
 	found   *rows.Found
-	frame   rows.Frame
 	part    io.Closer // of the sheet
 	hidden  int       // rows with data that are hidden or filtered away
-	line    int       // of the row that was given last
 	waits   bool      // the present row was read and not given: the sheet has no header
-	ended   error     // what ended the reading
 
 	fields []string     // of the present row: one for each column of the header, and behind them the cells beyond
 	beyond int          // column of the first cell behind the header that holds something; 0: none
@@ -64,10 +58,6 @@ func Open(in io.ReaderAt, size int64, o rows.Options, found *rows.Found) (*Reade
 	err := damaged(r.open(in, size, o))
 	if err != nil {
 		r.Close()
-	}
-	var broken damage
-	if errors.As(err, &broken) {
-		err = rows.Refuse("cannot be read: "+broken.Error(), repairHint)
 	}
 	return r, err
 }
@@ -130,13 +120,12 @@ func (r *Reader) begin(name string, o rows.Options) error {
 	if err == nil && rows.IsOfRejects(strings.Join(r.fields, ",")) {
 		o = o.OfRejects()
 	}
-	for r.frame = o.Frame; err == nil && r.sheet.number <= o.SkipRows; {
+	for err == nil && r.sheet.number <= o.SkipRows {
 		err = r.advance()
 	}
 	names, line := o.Columns, 0
 	switch {
-	case errors.Is(err, io.EOF) && o.NoHeader:
-		r.ended = err
+	case errors.Is(err, io.EOF) && o.NoHeader: // and will end again
 	case errors.Is(err, io.EOF):
 		text, hint := fmt.Sprintf("is empty in sheet %q: it has no header", name), rows.HeaderHint
 		if len(r.found.Sheets) > 0 {
@@ -178,12 +167,6 @@ func (r *Reader) header() (names []string) {
 	return names
 }
 
-// Frame is what surrounds the rows.
-func (r *Reader) Frame() rows.Frame { return r.frame }
-
-// Line is the sheet's row that was given last.
-func (r *Reader) Line() int { return r.line }
-
 // Close ends the reading.
 func (r *Reader) Close() error {
 	if r.part == nil {
@@ -197,25 +180,20 @@ func (r *Reader) Next(row *rows.Row) error {
 	const bytesPerCell = 16 // beside its text
 	switch err := r.advance(); {
 	case err == nil:
-	case r.ended != nil:
-		return err
 	case errors.Is(err, io.EOF):
 		if r.hidden > 0 {
 			r.found.Warn("%s of the sheet %s hidden or filtered away in Excel, and read like all others",
 				english.Plural(r.hidden, "row", ""), english.PluralWord(r.hidden, "is", "are"))
 		}
-		r.ended = err
 		return err
 	default:
 		text := "the workbook cannot be read any further: " + rows.Reason(err)
-		r.ended = &rows.LostError{Line: r.sheet.number, Text: text, Err: err}
-		return r.ended
+		return &rows.LostError{Line: r.sheet.number, Text: text, Err: err}
 	}
 	if r.sheet.hidden {
 		r.hidden++
 	}
-	r.line = r.sheet.number
-	row.Line, row.Cells = r.line, rows.Cleared(row.Cells, len(r.columns.Keep))
+	row.Line, row.Cells = r.sheet.number, rows.Cleared(row.Cells, len(r.columns.Keep))
 	row.Size = len(r.sheet.text) + bytesPerCell*len(row.Cells)
 	if row.Problem = rows.TooLong(r.sheet.max); !r.sheet.long {
 		row.Problem = r.columns.Judge(r.fields, r.misfit(), row, r.found)
@@ -261,25 +239,21 @@ func asCSV(cells []string) string {
 
 // advance goes on to the next row that holds something and makes text of its cells.
 func (r *Reader) advance() error {
-	for r.ended == nil {
-		var err error
+	for {
 		if !r.waits {
-			err = r.sheet.next()
+			if err := r.sheet.next(); errors.Is(err, io.EOF) {
+				return err
+			} else if err != nil {
+				return damaged(err)
+			}
 		}
 		r.waits = false
-		if errors.Is(err, io.EOF) {
-			return err
-		}
-		if err != nil {
-			return damaged(err)
-		}
 		r.take()
 		if r.sheet.long || len(r.faults) > 0 || !r.columns.Blank(r.fields) {
 			return nil
 		}
 		r.found.Blank++
 	}
-	return r.ended
 }
 
 // take makes r.fields of the cells that hold something. What is behind the header's columns may stand very far

@@ -12,11 +12,8 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// How many rows and columns a sheet of Excel has.
-const (
-	maxSheetRows = 1 << 20
-	maxColumns   = 1 << 14
-)
+// maxSheetRows is how many rows a sheet of Excel has.
+const maxSheetRows = 1 << 20
 
 // sheetReader reads a sheet's rows one after another, and their cells as Excel shows them.
 type sheetReader struct {
@@ -87,7 +84,7 @@ func (s *sheetReader) row(start xml.StartElement) error {
 		case "r":
 			n, err := strconv.Atoi(a.Value)
 			if err != nil || n < number {
-				return errRowOrder
+				return misplaced()
 			}
 			number = n
 		case "hidden":
@@ -95,7 +92,7 @@ func (s *sheetReader) row(start xml.StartElement) error {
 		}
 	}
 	if number > maxSheetRows {
-		return errRowOrder
+		return misplaced()
 	}
 	s.number = number
 	return s.xml.each(func(start xml.StartElement) error {
@@ -114,7 +111,7 @@ func (s *sheetReader) cell(start xml.StartElement) error {
 		case "r":
 			at, row, ok := reference(a.Value)
 			if !ok || row != s.number {
-				return errCellAt
+				return misplaced()
 			}
 			column = at
 		case "s":
@@ -123,12 +120,15 @@ func (s *sheetReader) cell(start xml.StartElement) error {
 			c.kind = a.Value
 		}
 	}
-	if column >= maxColumns || column <= s.column {
-		return errCellAt
+	if column >= rows.MaxColumns || column <= s.column {
+		return misplaced()
 	}
 	s.column = column
-	if err := s.content(&c); err != nil || s.long {
+	if err := s.content(&c); err != nil {
 		return err
+	}
+	if s.long = s.long || len(s.text)+len(s.raw) > s.max; s.long {
+		return nil
 	}
 	text, fault, err := s.format.show(&c, s.raw)
 	if from := len(s.text); len(text) > 0 || fault != nil {
@@ -143,31 +143,20 @@ func (s *sheetReader) cell(start xml.StartElement) error {
 func (s *sheetReader) content(c *rawCell) error {
 	s.raw = s.raw[:0]
 	inline := false
-	return s.xml.each(func(start xml.StartElement) error {
-		switch start.Name.Local {
-		case "v":
-			if inline {
-				break
-			}
-			c.value = true
-			return s.xml.characters(s.gather)
-		case "is":
+	return s.xml.each(func(start xml.StartElement) (err error) {
+		switch of := start.Name.Local; {
+		case of == "is":
 			c.value, inline = true, true
-			s.raw = s.raw[:0]
-			return s.xml.richText(s.gather)
-		case "f":
-			c.formula = true
+			s.raw, err = s.xml.richText(s.raw[:0])
+		case of == "v" && !inline:
+			c.value = true
+			s.raw, err = s.xml.text(s.raw)
+		default:
+			c.formula = c.formula || of == "f"
+			err = s.xml.Skip()
 		}
-		return s.xml.Skip()
+		return err
 	})
-}
-
-// gather appends a piece of a cell's value, up to the row's limit.
-func (s *sheetReader) gather(text []byte) error {
-	if s.long = s.long || len(s.text)+len(s.raw)+len(text) > s.max; !s.long {
-		s.raw = append(s.raw, text...)
-	}
-	return nil
 }
 
 // reference reads a cell's name, as "AB12", with the column counted from 0.

@@ -2,7 +2,6 @@ package xlsx
 
 import (
 	"bufio"
-	"cmp"
 	"encoding/xml"
 	"io"
 	"strconv"
@@ -10,7 +9,7 @@ import (
 
 const (
 	maxToken  = 12 << 20 // bytes of a tag, a text or an element that is passed over; cells hold 32,767 characters
-	maxShared = 64 << 20 // bytes of all shared texts, and 4 for each: they are kept in memory
+	maxShared = 64 << 20 // bytes of all shared texts, and 4 for each: they are kept in memory; or of one cell
 )
 
 // elements reads the elements of a part with encoding/xml, within limits. A text is valid until the next one is read.
@@ -28,7 +27,7 @@ type limited struct {
 // ReadByte gives the next byte.
 func (l *limited) ReadByte() (byte, error) {
 	if l.left--; l.left < 0 {
-		return 0, errHugeToken
+		return 0, tooLarge()
 	}
 	return l.Reader.ReadByte()
 }
@@ -68,40 +67,48 @@ func (e *elements) each(read func(xml.StartElement) error) error {
 	}
 }
 
-// characters gives the text of the present element to gather, piece by piece, without that of elements inside it.
-func (e *elements) characters(gather func([]byte) error) error {
+// text appends the text of the present element, without that of elements inside it.
+func (e *elements) text(to []byte) ([]byte, error) {
 	for {
 		e.in.left = maxToken
 		token, err := e.Token()
 		switch of := token.(type) {
 		case xml.CharData:
-			err = gather(of)
+			if to = append(to, of...); len(to) > maxShared {
+				err = tooLarge()
+			}
 		case xml.StartElement:
 			err = e.Skip()
 		case xml.EndElement:
-			return nil
+			return to, nil
 		}
 		if err != nil {
-			return err
+			return to, err
 		}
 	}
 }
 
-// richText gathers the texts of an element that holds one, or many in several fonts. Readings of Japanese words (rPh)
-// are no part of the text.
-func (e *elements) richText(gather func([]byte) error) error {
-	text := func(start xml.StartElement) error {
-		if start.Name.Local == "t" {
-			return e.characters(gather)
+// richText appends the texts of an element that holds one, or many in several fonts (r). Readings of Japanese words
+// (rPh) are no part of the text.
+func (e *elements) richText(to []byte) ([]byte, error) {
+	for inside := 0; inside >= 0; {
+		start, begins, err := e.next()
+		switch {
+		case err != nil:
+		case !begins:
+			inside--
+		case start.Name.Local == "r":
+			inside++
+		case start.Name.Local == "t":
+			to, err = e.text(to)
+		default:
+			err = e.Skip()
 		}
-		return e.Skip()
+		if err != nil {
+			return to, err
+		}
 	}
-	return e.each(func(start xml.StartElement) error {
-		if start.Name.Local == "r" {
-			return e.each(text)
-		}
-		return text(start)
-	})
+	return to, nil
 }
 
 // sharedTexts are the texts that a workbook keeps once for all its cells.
@@ -118,26 +125,18 @@ func (t *sharedTexts) read(part io.Reader) error {
 	} else if err != nil {
 		return err
 	}
-	return in.each(func(start xml.StartElement) error {
+	return in.each(func(start xml.StartElement) (err error) {
 		if start.Name.Local != "si" {
 			return in.Skip()
 		}
 		from := len(t.text)
-		err := in.richText(func(piece []byte) error {
-			t.text = append(t.text, piece...)
-			return t.tooMany()
-		})
+		t.text, err = in.richText(t.text)
 		t.text = append(t.text[:from], unescape(t.text[from:])...)
-		t.ends = append(t.ends, uint32(len(t.text)))
-		return cmp.Or(err, t.tooMany())
+		if t.ends = append(t.ends, uint32(len(t.text))); len(t.text)+4*len(t.ends) > maxShared {
+			return tooLarge()
+		}
+		return err
 	})
-}
-
-func (t *sharedTexts) tooMany() error {
-	if len(t.text)+4*len(t.ends) > maxShared {
-		return errManyTexts
-	}
-	return nil
 }
 
 // get gives the text of an index, counted from 0.

@@ -34,7 +34,7 @@ func (d *Command) adopt() error {
 	}
 	return d.with(ledger.How{Makes: true}, func(db ledger.Ledger) error {
 		if db.Info().New {
-			fmt.Fprintf(d.Say, "checkpoint: %s (new: no lead is known yet)\n", db.Info().Path)
+			d.Say("checkpoint: " + db.Info().Path + " (new: no lead is known yet)")
 		}
 		d.Warn(db.Info().Warnings...)
 		return d.takeOver(db, read, false)
@@ -43,26 +43,29 @@ func (d *Command) adopt() error {
 
 // lists are the files of one adoption, read one after another as if they were one. They are read several times, since
 // there may be more leads than the memory holds.
-type lists []*list
+type lists struct {
+	all   []*list
+	spots []spot // of the rows that were read last and may be taken over
+}
 
 // openLists opens files, and those of patterns.
-func (d *Command) openLists(args []string, command string) (all lists, err error) {
+func (d *Command) openLists(args []string, command string) (ls lists, err error) {
 	paths, err := inputs.Spread(args)
 	if err != nil {
-		return nil, err
+		return ls, err
 	}
 	for _, path := range paths {
 		l, err := d.openList(path, command)
 		if err != nil {
-			return all, err
+			return ls, err
 		}
-		all = append(all, l)
+		ls.all = append(ls.all, l)
 	}
-	return all, nil
+	return ls, nil
 }
 
-func (ls lists) close() {
-	for _, l := range ls {
+func (ls *lists) close() {
+	for _, l := range ls.all {
 		l.file.Close()
 	}
 }
@@ -70,7 +73,7 @@ func (ls lists) close() {
 // takeOver adopts lists into a checkpoint; lenient: but for what it knows otherwise. Results whose run had another
 // target are refused, or passed over: leads that this one lacks would count as made. An export says nothing of its
 // target, and is how leads move with a service that changes its address.
-func (d *Command) takeOver(db ledger.Ledger, all lists, lenient bool) error {
+func (d *Command) takeOver(db ledger.Ledger, from lists, lenient bool) error {
 	before := db.Info()
 	lineage, err := checkpoint.LineageOf(d.C.Context, db)
 	if err != nil {
@@ -78,7 +81,7 @@ func (d *Command) takeOver(db ledger.Ledger, all lists, lenient bool) error {
 	}
 	var ls lists
 	leads := checkpoint.Leads{Lenient: lenient}
-	for _, l := range all {
+	for _, l := range from.all {
 		w := l.witness()
 		is := func(a checkpoint.Ancestor) bool { return a.ID == w.Ledger }
 		strange := len(lineage.Ancestors) > 0 && !slices.ContainsFunc(lineage.Ancestors, is)
@@ -97,12 +100,13 @@ func (d *Command) takeOver(db ledger.Ledger, all lists, lenient bool) error {
 		if whole, err := filepath.Abs(path); err == nil && path != "-" {
 			path = whole // the hint that says how to finish may be pasted elsewhere
 		}
-		ls, leads.Files, leads.From = append(ls, l), append(leads.Files, path), append(leads.From, w.Ledger)
+		ls.all = append(ls.all, l)
+		leads.Files, leads.From = append(leads.Files, path), append(leads.From, w.Ledger)
 	}
 	leads.Entries, leads.Missing = ls.entries, ls.missing
 	result, err := checkpoint.AdoptList(d.C.Context, db, d.Witnesses(), leads)
 	if why, is := errors.AsType[*checkpoint.ListError](err); is {
-		return ls.refused(why)
+		return ls.spots[why.Index].refused(why, "nothing was taken over")
 	}
 	if err != nil {
 		return err
@@ -143,60 +147,37 @@ func (l *list) witness() (w checkpoint.Witness) {
 	return w
 }
 
-// rows are those that may be taken over; an error is the last.
-func (ls lists) rows(yield func(*listed, error) bool) {
-	for _, l := range ls {
+// entries are the rows that may be taken over, as the checkpoint takes them; an error is the last.
+func (ls *lists) entries(yield func(checkpoint.Entry, error) bool) {
+	ls.spots = ls.spots[:0]
+	for _, l := range ls.all {
 		for row, err := range l.each {
+			var e checkpoint.Entry
 			has := true
 			if err == nil {
-				row.state, has, err = row.stateOf()
+				e, has, err = row.entry()
 			}
-			if has && !yield(row, err) || err != nil {
+			if has && err == nil {
+				ls.spots = append(ls.spots, row.spot)
+			}
+			if has && !yield(e, err) || err != nil {
 				return
 			}
 		}
 	}
 }
 
-// entries are rows as the checkpoint takes them.
-func (ls lists) entries(yield func(checkpoint.Entry, error) bool) {
-	for row, err := range ls.rows {
-		var e checkpoint.Entry
-		if err == nil {
-			e, err = row.entry()
-		}
-		if !yield(e, err) || err != nil {
-			return
-		}
-	}
-}
-
-// refused is the refusal of all for one of the entries.
-func (ls lists) refused(why *checkpoint.ListError) error {
-	at := 0
-	for row, err := range ls.rows {
-		if err != nil {
-			return err
-		}
-		if at == why.Index {
-			return row.refused(why, "nothing was taken over")
-		}
-		at++
-	}
-	return why
-}
-
 // passed is how many rows were not taken over.
-func (ls lists) passed(r *checkpoint.AdoptResult) (n int) {
-	for _, l := range ls {
+func (ls *lists) passed(r *checkpoint.AdoptResult) (n int) {
+	for _, l := range ls.all {
 		n += l.rows
 	}
 	return n - r.Leads - r.InDoubt - r.Known - r.Rejected - r.Forgotten
 }
 
 // missing is what an export says that its checkpoint lacked: "" where that was complete.
-func (ls lists) missing() (lacks string) {
-	for _, l := range ls {
+func (ls *lists) missing() (lacks string) {
+	for _, l := range ls.all {
 		lacks = cmp.Or(lacks, l.lacks)
 	}
 	return lacks
@@ -232,14 +213,18 @@ func (row *listed) stateOf() (state checkpoint.State, has bool, err error) {
 	}
 }
 
-// entry is a row as the checkpoint takes it; the reverse of exportLine.
-func (row *listed) entry() (e checkpoint.Entry, err error) {
-	if err := row.plausible(); err != nil {
-		return e, err
+// entry is a row as the checkpoint takes it; the reverse of exportLine. See stateOf.
+func (row *listed) entry() (e checkpoint.Entry, has bool, err error) {
+	state, has, err := row.stateOf()
+	if err == nil && has {
+		err = row.plausible()
+	}
+	if err != nil || !has {
+		return e, has, err
 	}
 	line, _ := strconv.Atoi(row.Line.String()) // people may have edited it
 	e = checkpoint.Entry{
-		Key: row.Key, State: row.state, LeadID: row.LeadID, Organization: row.OrganizationID, Location: row.Location,
+		Key: row.Key, State: state, LeadID: row.LeadID, Organization: row.OrganizationID, Location: row.Location,
 		Status: row.Status, File: row.File, Line: line,
 	}
 	if locator, ok := strings.CutPrefix(e.Organization, importer.ForLocator); ok {
@@ -257,5 +242,5 @@ func (row *listed) entry() (e checkpoint.Entry, err error) {
 	if row.list.results && e.State == checkpoint.InDoubt && e.LeadID != "" {
 		e.Run, e.Reason = row.list.witness().Run, checkpoint.ReasonUnkept
 	}
-	return e, nil
+	return e, true, nil
 }

@@ -26,7 +26,7 @@ j,partial,
 `
 	l := &list{path: "results.csv", command: "adopt", in: bytes.NewReader([]byte(file))}
 	got := ""
-	for e, err := range (lists{l}).entries {
+	for e, err := range (&lists{all: []*list{l}}).entries {
 		must.Do(t, err)
 		got += fmt.Sprint(e.Key, " ", e.State, ";")
 	}

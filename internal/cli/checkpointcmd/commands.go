@@ -26,7 +26,7 @@ type Command struct {
 	ledger.Selection
 	In     io.Reader
 	Out    io.Writer
-	Say    io.Writer             // for announcements
+	Say    func(text string)     // for announcements
 	Warn   func(texts ...string) // on standard error
 	Person terminal.Person
 	Shown  bool // a person looks at Out
@@ -37,35 +37,26 @@ type Command struct {
 	Hold func() bool
 }
 
-// Commands are all of them. begin makes what one works with.
+// Commands are all of them, without their pages of help. begin makes what one works with.
 func Commands(begin func(*cli.Context) *Command) []*cli.Command {
-	command := func(name, arguments, usage string, do func(*Command) error, sets string) *cli.Command {
+	command := func(name, arguments string, do func(*Command) error, sets string) *cli.Command {
 		return &cli.Command{
-			Name: name, ArgsUsage: arguments, Usage: usage, Flags: flags.Of(sets + " connection"),
+			Name: name, ArgsUsage: arguments, Flags: flags.Of(sets + " connection"),
 			Action: func(c *cli.Context) error { return do(begin(c)) },
 		}
 	}
 	return []*cli.Command{
-		command("status", "", "what the checkpoint knows, and its last runs", (*Command).status, "checkpoint standby"),
-		command("export", "", "list what the checkpoint knows, as CSV or JSONL on standard output", (*Command).export,
-			"export checkpoint standby"),
-		command("history", "KEY", "what was sent and confirmed for one lead, with times and runs", (*Command).history,
-			"namespace checkpoint standby"),
-		command("resolve", "FILE.csv", "settle rows in doubt by what a person found in the console", (*Command).resolve,
-			"resolve namespace checkpoint standby"),
-		command("adopt", "FILE.csv...", "take over leads that exist on the service already", (*Command).adopt,
-			"namespace checkpoint standby"),
-		command("forget", "KEY...", "remove every trace of a person from the checkpoint", (*Command).forget,
-			"forget namespace checkpoint standby"),
-		command("check", "", "check every page, record, index and count of the checkpoint", (*Command).check,
-			"check checkpoint standby"),
-		command("repair", "OLD NEW", "make a new checkpoint of what can be read of a damaged one", (*Command).repair,
-			"repair"),
-		command("copy", "FROM TO", "take a checkpoint to another place: from a file to PostgreSQL, or back",
-			(*Command).copy, "standby"),
-		command("init", "ADDRESS", "prepare a PostgreSQL database to hold checkpoints", (*Command).prepare, "standby"),
-		command("workers", "", "which runs use a checkpoint in PostgreSQL, and what they hold", (*Command).workers,
-			"checkpoint standby"),
+		command("status", "", (*Command).status, "checkpoint standby"),
+		command("export", "", (*Command).export, "export checkpoint standby"),
+		command("history", "KEY", (*Command).history, "namespace checkpoint standby"),
+		command("resolve", "FILE.csv", (*Command).resolve, "resolve namespace checkpoint standby"),
+		command("adopt", "FILE.csv...", (*Command).adopt, "namespace checkpoint standby"),
+		command("forget", "KEY...", (*Command).forget, "forget namespace checkpoint standby"),
+		command("check", "", (*Command).check, "check checkpoint standby"),
+		command("repair", "OLD NEW", (*Command).repair, "repair"),
+		command("copy", "FROM TO", (*Command).copy, "standby"),
+		command("init", "ADDRESS", (*Command).prepare, "standby"),
+		command("workers", "", (*Command).workers, "checkpoint standby"),
 	}
 }
 

@@ -62,9 +62,7 @@ func (d *Command) copyTo(from ledger.Place, to string) (err error) {
 			return bolt.Fill(to, read, info.Path, info.Target, begun, d.FileOptions())
 		}
 		o := d.ServerOptions()
-		if again {
-			o.Resumes = info.ID
-		}
+		o.Require = again
 		return postgres.Fill(to, read, info.Path, info.Target, begun, o)
 	})
 	// What is there had come to its end, or is gone.

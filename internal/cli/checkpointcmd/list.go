@@ -51,10 +51,14 @@ type listed struct {
 	ExportLine
 	Outcome string `csv:"outcome"` // of a run's results
 	Reject
+	spot
+}
+
+// spot is where a row is.
+type spot struct {
 	list   *list
 	at     int // the line on which it begins
 	number int // of the row, from 1
-	state  checkpoint.State
 }
 
 // Reject is what a run's rejects say of a row behind its own columns.
@@ -288,11 +292,11 @@ func (row *listed) plausible() error {
 }
 
 // fault is what is wrong with a row. It names no values.
-func (row *listed) fault(text, hint string) error {
-	return exit.Usage(fmt.Sprintf("%s:%d (row %d of the file): %s", row.list.path, row.at, row.number, text), hint)
+func (s spot) fault(text, hint string) error {
+	return exit.Usage(fmt.Sprintf("%s:%d (row %d of the file): %s", s.list.path, s.at, s.number, text), hint)
 }
 
 // refused is the refusal of a list for one of its rows.
-func (row *listed) refused(why *checkpoint.ListError, consequence string) error {
-	return row.fault(why.Text+"; "+consequence, cmp.Or(why.Hint, row.list.hint()))
+func (s spot) refused(why *checkpoint.ListError, consequence string) error {
+	return s.fault(why.Text+"; "+consequence, cmp.Or(why.Hint, s.list.hint()))
 }

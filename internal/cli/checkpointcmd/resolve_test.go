@@ -35,7 +35,7 @@ func TestAListThatIsCutOffIsRefused(t *testing.T) {
 		l := &list{path: "found.csv", command: command, in: bytes.NewReader([]byte(text))}
 		err := l.look()
 		if err == nil {
-			for _, err = range (lists{l}).entries {
+			for _, err = range (&lists{all: []*list{l}}).entries {
 			}
 		}
 		if err == nil && command == "resolve" {

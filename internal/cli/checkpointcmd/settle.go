@@ -40,7 +40,7 @@ func (d *Command) resolve() error {
 		return err
 	}
 	defer read.file.Close()
-	decisions, rows, all, err := decisionsOf(read)
+	decisions, spots, all, err := decisionsOf(read)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (d *Command) resolve() error {
 	return d.with(ledger.How{}, func(db ledger.Ledger) error {
 		err := d.settle(db, decisions)
 		if why, is := errors.AsType[*checkpoint.ListError](err); is {
-			return rows[why.Index].refused(why, "nothing was settled")
+			return spots[why.Index].refused(why, "nothing was settled")
 		}
 		if err == nil {
 			undecided := all - len(decisions)
@@ -105,8 +105,8 @@ const (
 	notMade = "none"
 )
 
-// decisionsOf reads what a person wrote into the column lead_id; rows are those that decide, of all.
-func decisionsOf(read *list) (decisions []checkpoint.Decision, rows []listed, all int, err error) {
+// decisionsOf reads what a person wrote into the column lead_id; spots are those of the rows that decide, of all.
+func decisionsOf(read *list) (decisions []checkpoint.Decision, spots []spot, all int, err error) {
 	for row, err := range read.each {
 		if err != nil {
 			return nil, nil, 0, err
@@ -137,9 +137,9 @@ func decisionsOf(read *list) (decisions []checkpoint.Decision, rows []listed, al
 			all--
 			continue
 		}
-		decisions, rows = append(decisions, d), append(rows, *row)
+		decisions, spots = append(decisions, d), append(spots, row.spot)
 	}
-	return decisions, rows, all, nil
+	return decisions, spots, all, nil
 }
 
 // isRun reports whether a word is the ID of a run.

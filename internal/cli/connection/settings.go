@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/net/publicsuffix"
@@ -36,7 +35,6 @@ type Settings struct {
 	Profile  flags.Setting
 	Makes    bool     // the profile is not there, and login makes it
 	profiles []string // that the configuration file has
-	profile  config.Profile
 }
 
 // defaultProfile is used when none is named; it need not be in the file.
@@ -46,7 +44,7 @@ const defaultProfile = "default"
 // environment.
 func Resolve(line *flags.Line) (s *Settings, err error) {
 	s = &Settings{line: line, none: flags.Named("profile", line.Command.Flags) == nil, Config: line.Given("config")}
-	s.Sandbox, _ = strconv.ParseBool(line.Typed["sandbox"])
+	s.Sandbox = line.Bool("sandbox")
 	if dir, err := os.UserConfigDir(); err == nil && !s.Config.Given() {
 		s.Config = flags.Setting{Name: "config", Value: filepath.Join(dir, "leadferry", "config.yaml"), From: "default"}
 	}
@@ -56,7 +54,7 @@ func Resolve(line *flags.Line) (s *Settings, err error) {
 	if !s.Sandbox {
 		err = s.readProfile()
 	}
-	header := s.Setting(RequestIDHeader)
+	header := s.line.Given(RequestIDHeader)
 	if bad := leadapi.CheckRequestIDHeader(header.Value); err == nil && bad != nil {
 		err = fmt.Errorf("%s: %w", header.From, bad)
 	}
@@ -64,20 +62,7 @@ func Resolve(line *flags.Line) (s *Settings, err error) {
 }
 
 // Get is the value of a setting.
-func (s *Settings) Get(name string) string { return s.Setting(name).Value }
-
-// Setting is one with its origin: flag, environment or profile, in this order.
-func (s *Settings) Setting(name string) flags.Setting {
-	v := s.line.Given(name)
-	if value, ok := s.profile[keyOf(name)]; ok && !v.Given() {
-		v.Value, v.Origin = value.Text, flags.ByProfile
-		v.From = fmt.Sprintf("profile %s (%s:%d)", s.Profile.Value, s.Config.Value, value.Line)
-	}
-	return v
-}
-
-// keyOf is what a profile calls a flag.
-func keyOf(name string) string { return strings.ReplaceAll(name, "-", "_") }
+func (s *Settings) Get(name string) string { return s.line.Given(name).Value }
 
 // readProfile adds the settings of the profile. There are none where no profile is named and none is called default,
 // and where login makes it.
@@ -91,7 +76,13 @@ func (s *Settings) readProfile() error {
 		return err
 	}
 	s.profiles = slices.Sorted(maps.Keys(all))
-	if s.profile = all[s.Profile.Value]; s.profile != nil {
+	if profile, found := all[s.Profile.Value]; found {
+		s.line.Profile = map[string]flags.Setting{}
+		for key, value := range profile {
+			name := strings.ReplaceAll(key, "_", "-")
+			from := fmt.Sprintf("profile %s (%s:%d)", s.Profile.Value, s.Config.Value, value.Line)
+			s.line.Profile[name] = flags.Setting{Name: name, Value: value.Text, From: from, Origin: flags.ByProfile}
+		}
 		return nil
 	}
 	base := s.line.Given("base-url") // one of the environment may be meant for another profile
@@ -142,18 +133,21 @@ type Account struct{ ID, Secret flags.Setting }
 // may need a person.
 func (s *Settings) Account(ctx context.Context, asks bool) (Account, error) {
 	secret, err := s.givenSecret(ctx, asks)
-	a := Account{s.Setting("client-id"), secret}
+	a := Account{s.line.Given("client-id"), secret}
 	if err != nil || a.ID.Value != "" && a.Secret.Value != "" {
 		return a, err
 	}
-	stored, err := s.Stored()
+	var stored *config.Credentials // that login made for the profile
+	if s.Config.Value != "" {
+		stored, err = config.LoadCredentials(s.CredentialsPath())
+	}
 	if stored == nil || err != nil || a.ID.Value != "" && a.ID.Value != stored.ClientID {
 		return a, err
 	}
 	if base := s.Get("base-url"); base != "" && leadapi.Canonical(base) != leadapi.Canonical(stored.BaseURL) {
 		return a, exit.Usage(fmt.Sprintf("the client that is stored for profile %s was made at %s, and the base URL "+
 			"is another", s.Profile.Value, stored.BaseURL),
-			"name the --profile that it is for, or run leadferry login for this one")
+			"name the --profile that it is for, or another one, for which leadferry login makes a client")
 	}
 	from := "stored by login (" + s.CredentialsPath() + ")"
 	if a.ID.Value == "" {
@@ -168,7 +162,7 @@ func (s *Settings) Account(ctx context.Context, asks bool) (Account, error) {
 // givenSecret is the secret of the environment, or of the file or the command that a flag, the environment or the
 // profile names.
 func (s *Settings) givenSecret(ctx context.Context, asks bool) (flags.Setting, error) {
-	file, command := s.Setting("client-secret-file"), s.Setting("client-secret-command")
+	file, command := s.line.Given("client-secret-file"), s.line.Given("client-secret-command")
 	given := s.line.Given("client-secret") // which is no flag, but has a variable
 	secret, err := flags.Setting{Name: given.Name}, error(nil)
 	switch {
@@ -196,14 +190,6 @@ func (s *Settings) givenSecret(ctx context.Context, asks bool) (flags.Setting, e
 // CredentialsPath is where login stores the profile's client.
 func (s *Settings) CredentialsPath() string {
 	return config.CredentialsPath(s.Config.Value, s.Profile.Value)
-}
-
-// Stored is the client that login made for the profile, or nil.
-func (s *Settings) Stored() (*config.Credentials, error) {
-	if s.Config.Value == "" {
-		return nil, nil
-	}
-	return config.LoadCredentials(s.CredentialsPath())
 }
 
 // SandboxTarget is the target of --sandbox: the same whatever port it listens on.
@@ -251,18 +237,18 @@ func (s *Settings) Shown() []flags.Setting {
 		return []flags.Setting{
 			{Name: "sandbox", Value: "true", From: "flag --sandbox"},
 			s.line.Given("directory"),
-			s.Setting(RequestIDHeader),
+			s.line.Given(RequestIDHeader),
 		}
 	}
 	rows := []flags.Setting{s.Config, s.Profile}
 	for _, name := range addresses {
-		row := s.Setting(name)
+		row := s.line.Given(name)
 		if _, err := leadapi.ParseAddress(name, row.Value); err != nil && row.Value != "" {
 			row.Value = unusable(err) // there may be a secret in it
 		}
 		rows = append(rows, row)
 	}
-	rows = append(rows, s.Setting("trunk-id"))
+	rows = append(rows, s.line.Given("trunk-id"))
 	a, err := s.Account(context.Background(), false)
 	switch {
 	case err != nil:
@@ -271,16 +257,15 @@ func (s *Settings) Shown() []flags.Setting {
 		a.Secret.Value = "set, not shown"
 	}
 	rows = append(rows, a.ID, a.Secret)
-	ways, err := s.Routes()
 	for _, name := range addresses {
-		way := ways[name]
+		way, err := s.Route(name)
 		if err != nil && way.From != "" {
 			way.Shown = unusable(err)
 		}
 		rows = append(rows, flags.Setting{Name: name + "-proxy", Value: way.Shown, From: way.From})
 	}
 	for _, name := range []string{"ca-file", "client-cert", "client-key", RequestIDHeader} {
-		rows = append(rows, s.Setting(name))
+		rows = append(rows, s.line.Given(name))
 	}
 	return rows
 }

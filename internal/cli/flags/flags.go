@@ -71,14 +71,13 @@ func Of(sets string) (all []cli.Flag) {
 	return all
 }
 
-// Names are those of all flags, and of the ones that the environment sets, too.
-func Names() (all, variable []string) {
+// Names are those of all flags, and whether the environment sets them, too.
+func Names() map[string]bool {
+	all := map[string]bool{}
 	for _, r := range rows() {
-		if all = append(all, r.name); r.variables != nil {
-			variable = append(variable, r.name)
-		}
+		all[r.name] = all[r.name] || r.variables != nil
 	}
-	return all, variable
+	return all
 }
 
 // flag makes the flag of a row. To urfave all values are texts; what they may be is checked here.
@@ -102,7 +101,7 @@ func (r *row) flag() cli.Flag {
 		Name: r.name, Aliases: r.short, Value: standard, DefaultText: standard, Usage: usage, EnvVars: r.variables,
 		Category: r.group, Hidden: r.rare,
 		Action: func(c *cli.Context, value string) error {
-			if what, good := r.takes(value); !good {
+			if what, good := r.takes(value); value != "" && !good { // an empty variable is none
 				return exit.Usage("--"+r.name+" takes "+what, "see "+CommandName(c)+" --help")
 			}
 			return nil
@@ -121,6 +120,7 @@ var forms = map[string][2]string{
 		`\s*([45]\d\d|none)\s*(,\s*([45]\d\d|none)\s*)*`,
 	},
 	"sign":     {"one character, or tab", `tab|\\t|.`},
+	"name":     {"1 to 63 letters, digits, dots, underscores and hyphens", `[A-Za-z0-9][A-Za-z0-9._-]{0,62}`},
 	"problems": {"a file that ends with .csv or .jsonl, or github", `(?i:.+\.(csv|jsonl))|github`},
 }
 
@@ -173,11 +173,18 @@ func TakesValue(f cli.Flag) bool {
 // Line is a command line in the order that urfave parses. Urfave stops at the first file name without a word, so that
 // `import f.csv --dry-run` would be a live run.
 type Line struct {
-	Args    []string          // program, command, flags, -- and file names
-	Command *cli.Command      // the program itself, until one is named
-	Path    []string          // the words that name it, the program's first
-	Files   []string          // arguments that are neither flags nor commands
-	Typed   map[string]string // values of flags on the line, by their long names; of several the last one
+	Args    []string           // program, command, flags, -- and file names
+	Command *cli.Command       // the program itself, until one is named
+	Path    []string           // the words that name it, the program's first
+	Files   []string           // arguments that are neither flags nor commands
+	Typed   map[string]string  // values of flags on the line, by their long names; of several the last one
+	Profile map[string]Setting // what the profile says
+}
+
+// Bool reports whether the line has a flag without a value.
+func (l *Line) Bool(name string) bool {
+	is, _ := strconv.ParseBool(l.Typed[name])
+	return is
 }
 
 // Order puts arguments, without the program's name, in order. It returns the first mistake, and goes on behind it, so
@@ -330,7 +337,7 @@ const (
 // Given reports whether the setting is one of the command line or the environment.
 func (s *Setting) Given() bool { return s.Origin >= ByEnvironment }
 
-// Given is a setting as the flag or its variable have it. An empty variable is none; an empty flag is a flag.
+// Given is a setting as the flag, its variable or the profile has it. An empty variable is none; an empty flag is a flag.
 func (l *Line) Given(name string) Setting {
 	if value, typed := l.Typed[name]; typed {
 		return Setting{name, value, "flag --" + name, ByFlag}
@@ -339,5 +346,5 @@ func (l *Line) Given(name string) Setting {
 	if value := os.Getenv(variable); value != "" {
 		return Setting{name, value, "environment " + variable, ByEnvironment}
 	}
-	return Setting{Name: name}
+	return cmp.Or(l.Profile[name], Setting{Name: name})
 }

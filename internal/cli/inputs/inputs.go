@@ -67,7 +67,7 @@ func Open(c *cli.Context, stdin io.Reader, o *importer.Options) (in *Files, err 
 		in.options.Stdin = in.stdin
 	}
 	for _, name := range in.Names { // all that cannot be opened is named
-		f, failed := openInput(name, in.options)
+		f, failed := source.Open(name, in.options)
 		if err = errors.Join(err, failed); failed == nil {
 			in.files = append(in.files, f)
 		}
@@ -152,50 +152,40 @@ func sourceOptions(c *cli.Context, s mapping.Source) source.Options {
 	return o
 }
 
-// openInput opens one file; standard input has no name to tell its format by.
-func openInput(name string, o source.Options) (*source.File, error) {
-	if name == "-" && o.Format == "" {
-		return nil, exit.Usage("standard input has no name to tell its format by",
-			"add --format csv, tsv, jsonl or xlsx, or source.format in the mapping")
-	}
-	return source.Open(name, o)
-}
-
-// Count reads the files once more, quickly, to say how many rows there are; 0 when
-// that cannot be known, as for standard input.
-func (in *Files) Count(limit int) (rows int) {
+// Count reads the files once more, quickly, to say how many rows there are; 0 when that cannot be known, as for standard
+// input. A limit of 0 is none.
+func (in *Files) Count(limit int) int {
 	if in.stdin != nil {
 		return 0
 	}
-	for _, name := range in.Names {
-		n, err := in.countRows(name, math.MaxInt)
-		if err != nil {
-			return 0
-		}
-		rows += n
-	}
-	if limit > 0 {
-		return min(rows, limit)
+	rows, err := in.countTo(cmp.Or(limit, math.MaxInt))
+	if err != nil {
+		return 0
 	}
 	return rows
 }
 
-// countRows counts the rows of a file, up to most.
-func (in *Files) countRows(name string, most int) (n int, err error) {
-	f, err := openInput(name, in.options)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	var row source.Row
-	for ; n < most; n++ {
-		if err := f.Next(&row); errors.Is(err, io.EOF) {
-			return n, nil
-		} else if err != nil {
-			return n, err
+// countTo counts the rows of all files but standard input, up to most.
+func (in *Files) countTo(most int) (rows int, err error) {
+	for _, name := range in.Names {
+		if name == "-" || rows >= most {
+			continue
+		}
+		f, err := source.Open(name, in.options)
+		if err != nil {
+			return rows, err
+		}
+		for row := (source.Row{}); rows < most && err == nil; {
+			if err = f.Next(&row); err == nil {
+				rows++
+			}
+		}
+		f.Close()
+		if err != nil && !errors.Is(err, io.EOF) {
+			return rows, err
 		}
 	}
-	return n, nil
+	return rows, nil
 }
 
 // Fresh refuses a file that is older than age: an export that failed leaves the last one in its place. 0 is any age.
@@ -223,16 +213,9 @@ func (in *Files) Fresh(age time.Duration) error {
 // Enough refuses inputs that together hold fewer than least rows, those of empty cells
 // not counted. Rows of standard input are held back until there are so many.
 func (in *Files) Enough(least int) error {
-	rows := 0
-	for i, name := range in.Names {
-		if name == "-" || rows >= least {
-			continue
-		}
-		n, err := in.countRows(name, least-rows)
-		if err != nil {
-			return exit.Usage(fmt.Sprintf("the rows cannot be counted: %v", err), "mend "+in.files[i].Info().Path)
-		}
-		rows += n
+	rows, err := in.countTo(least)
+	if err != nil {
+		return exit.Usage(fmt.Sprintf("the rows cannot be counted: %v", err), "mend the file, or export it again")
 	}
 	if i := slices.Index(in.Names, "-"); i >= 0 {
 		rows += len(in.files[i].ReadAhead(least - rows))
@@ -309,8 +292,8 @@ func readTable(file string, columns [2]string, add func(line int, key, value str
 		return "", mapping.Errors{{File: file, Line: line, Text: text, Hint: hint}}
 	}
 	f, err := source.Open(file, source.Options{})
-	if err != nil {
-		return fail(unreadable(err))
+	if why, is := errors.AsType[*source.OpenError](err); is {
+		return fail(why.Line, why.Text, tableHint)
 	}
 	defer f.Close()
 	if f.Info().Format == string(source.JSONL) {
@@ -335,11 +318,11 @@ func readTable(file string, columns [2]string, add func(line int, key, value str
 		size += row.Size
 		isOther := func(f source.Fault) bool { return !slices.Contains(places[:], f.Column) }
 		faults := slices.DeleteFunc(row.Faults, isOther)
-		switch {
+		switch lost, is := errors.AsType[*source.LostError](err); {
+		case is:
+			return fail(lost.Line, lost.Text, tableHint)
 		case errors.Is(err, io.EOF):
 			return f.Info().SHA256, nil
-		case err != nil:
-			return fail(unreadable(err))
 		case size > maxTable:
 			return fail(row.Line, fmt.Sprintf("the table has more than %d MiB", maxTable>>20), "keep what the mapping needs")
 		case row.Problem != nil:
@@ -350,16 +333,4 @@ func readTable(file string, columns [2]string, add func(line int, key, value str
 			add(row.Line, row.Cells[places[0]], row.Cells[places[1]])
 		}
 	}
-}
-
-// unreadable says why a table cannot be read, and in which line.
-func unreadable(err error) (line int, text, hint string) {
-	why, known := errors.AsType[*source.OpenError](err)
-	if lost, is := errors.AsType[*source.LostError](err); is {
-		why, known = (*source.OpenError)(lost), true
-	}
-	if !known {
-		return 0, "cannot be read", "let this user read it"
-	}
-	return why.Line, cmp.Or(why.Text, "cannot be read"), tableHint
 }

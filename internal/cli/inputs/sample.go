@@ -125,7 +125,7 @@ func (from reading) read(o source.Options, most int) (*sample, error) {
 	if from.name == "-" {
 		o.Stdin = bytes.NewReader(from.piped)
 	}
-	f, err := openInput(from.name, o)
+	f, err := source.Open(from.name, o)
 	if err != nil {
 		return nil, err
 	}

@@ -15,8 +15,6 @@ import (
 	"sync"
 	"unicode"
 
-	"github.com/dustin/go-humanize"
-
 	"leadferry/internal/page"
 	"leadferry/leadapi/sandbox"
 )
@@ -74,24 +72,17 @@ func nameOf(l sandbox.Lead) string {
 	return "(without content)"
 }
 
-// plain is a text of others as it can be shown: cut at n characters, and those that cannot be seen or turn the text
-// around by name.
+// plain is a text of others as it can be shown: n characters at most, and what cannot be seen, or turns the text around,
+// as U+FFFD.
 func plain(text string, n int) string {
-	var b strings.Builder
-	for i, r := range text {
-		switch {
-		case n == 0:
-			return b.String() + fmt.Sprintf("… (%s bytes more)", humanize.Comma(int64(len(text)-i)))
-		case r == '\n' || r == '\t':
-			b.WriteRune(r)
-		case r < ' ':
-			b.WriteRune('\u2400' + r)
-		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r) && r != '\u200d' || r == unicode.ReplacementChar:
-			fmt.Fprintf(&b, "⟨%U⟩", r)
-		default:
-			b.WriteRune(r)
+	shown := []rune(strings.Map(func(r rune) rune {
+		if !unicode.IsGraphic(r) && r != '\n' && r != '\t' {
+			return unicode.ReplacementChar
 		}
-		n--
+		return r
+	}, text))
+	if len(shown) > n {
+		return string(shown[:n]) + "…"
 	}
-	return b.String()
+	return string(shown)
 }
