@@ -63,22 +63,23 @@ func (p *parser) syntax(err error) {
 		p.failIn(p.file, position{1, 1}, "", "the mapping file is not YAML: %v", err)
 		return
 	}
-	where := position{max(1, le.Mark.Line), max(1, le.Mark.Column)}
+	mark, begin := le.Mark, le.ContextMark
 	text, hint := le.Message, "look at this line and the one above: put texts with signs into quotes, "+
 		"a blank behind each colon, and spaces, no tabs, before lines"
 	if le.ContextMsg != "" {
 		text += " " + le.ContextMsg
 	}
-	switch begin := le.ContextMark; {
+	switch {
 	case strings.Contains(le.ContextMsg, "quoted scalar"):
-		where = position{max(1, begin.Line), max(1, begin.Column)}
+		mark = begin
 		text = "a quote opens here that is not closed, or it holds a backslash that means nothing"
 		hint = "close the quote; in 'single quotes' a backslash is itself"
-	case where.line <= len(p.lines) && placeholder().Match(p.lines[where.line-1]):
+	case 0 < mark.Line && mark.Line <= len(p.lines) && placeholder().Match(p.lines[mark.Line-1]):
 		hint = quoteHint
-	case begin.Line > 0 && begin.Line != le.Mark.Line:
+	case begin.Line > 0 && begin.Line != mark.Line:
 		text += " that begins on line " + strconv.Itoa(begin.Line)
 	}
+	where := position{max(1, mark.Line), max(1, mark.Column)}
 	p.failIn(p.file, where, hint, "the mapping file is not YAML: %s", text)
 }
 

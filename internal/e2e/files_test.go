@@ -155,7 +155,7 @@ func TestAWorkbookWithTitlesAndATableBesideTheMapping(t *testing.T) {
 		t.Error(out)
 	}
 	w.write("dealers.xlsx", sheet([]string{"Dealer", "Organization ID"}, []string{"Other", "o-1"}))
-	if out := w.must(1, "validate -m m.yaml leads.xlsx"); !strings.Contains(out, `8  assign[1].organization  no entry for "Auto Haus", first at leads.xlsx:4`) {
+	if out := w.must(1, "validate -m m.yaml leads.xlsx"); !strings.Contains(out, `8  assign[1].organization  no entry for "Auto Haus", first at leads.xlsx: row`) {
 		t.Error(out)
 	}
 }

@@ -6,11 +6,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/dustin/go-humanize/english"
 
 	"leadferry/internal/rowkey"
+	"leadferry/internal/spelling"
 	"leadferry/mapping/texts"
 )
 
@@ -81,9 +81,9 @@ func (c *column) badEmails() string {
 // phoneStep is the step that makes international numbers of all that the column holds, or "": by the country in
 // another column, or by the one that most of the numbers with + are of.
 func (d *draft) phoneStep(c *column) string {
-	fits := func(country func(row int) string) bool {
+	fits := func(countries []string) bool {
 		for i, cell := range c.cells {
-			if _, ok := texts.E164In(country(i), cell); cell != "" && !ok {
+			if _, ok := texts.E164In(countries[i], cell); cell != "" && !ok {
 				return false
 			}
 		}
@@ -97,11 +97,10 @@ func (d *draft) phoneStep(c *column) string {
 	}
 	country := slices.MaxFunc(slices.Sorted(maps.Keys(regions)),
 		func(a, b string) int { return regions[a] - regions[b] })
-	if regions[country]*2 > c.profile.filled && fits(func(int) string { return country }) {
+	if regions[country]*2 > c.profile.filled && fits(slices.Repeat([]string{country}, len(c.cells))) {
 		return "e164:" + country
 	}
-	if of := d.of("country"); of != nil && clearForm().MatchString(of.header) &&
-		fits(func(row int) string { return of.cells[row] }) {
+	if of := d.of("country"); of != nil && clearForm().MatchString(of.header) && fits(of.cells) {
 		return "e164:" + of.Placeholder()
 	}
 	return ""
@@ -123,10 +122,7 @@ func (d *draft) nameField() field {
 	default:
 		f.columns = d.present("first", "last")
 	}
-	eastAsian := func(r rune) bool {
-		return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
-	}
-	if last != nil && strings.ContainsFunc(last.header, eastAsian) {
+	if last != nil && eastAsian().MatchString(last.header) {
 		slices.Reverse(f.columns) // the family name comes first there
 	}
 	for _, c := range d.present("full", "first", "middle", "last") {
@@ -139,6 +135,8 @@ func (d *draft) nameField() field {
 	}
 	return f
 }
+
+var eastAsian = spelling.Form(`\p{Han}|\p{Hiragana}|\p{Katakana}|\p{Hangul}`)
 
 // holds reports whether most cells hold those of the other column.
 func (c *column) holds(other *column) bool {

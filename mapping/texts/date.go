@@ -268,26 +268,28 @@ var minuteForms = map[string]string{"m": "4", "M": "4", "mm": "04", "MM": "04"}
 func fromLetters(s string) (layout, fault string) {
 	last := "" // part of the date
 	layout = letters().ReplaceAllStringFunc(s, func(run string) string {
-		form, begin := letterForms[run], run[0]
+		letters := strings.TrimLeft(run, ".,")
+		form, point := letterForms[letters], run[:len(run)-len(letters)]
 		switch {
-		case begin == '\'':
+		case run[0] == '\'':
 			return strings.Trim(run, "'")
 		case run == "T":
 			return run
 		case minuteForms[run] != "" && (last == "15" || last == "03" || last == "3"):
 			form = minuteForms[run]
-		case (begin == '.' || begin == ',') && (last == "05" || last == "5"): // a fraction of the second
-			form = run[:1] + strings.Repeat("0", len(run)-1)
+		case point != "" && (last == "05" || last == "5"): // a fraction of the second
+			form = strings.Repeat("0", len(letters))
 		case form == "":
 			fault = cmp.Or(fault, strconv.Quote(run)+" means no part of a date")
 		}
 		last = form
-		return form
+		return point + form
 	})
 	return layout, fault
 }
 
-// letters are words between quotes, fractions of seconds, and letters as often as they come in a row.
+// letters are words between quotes, seconds or their fractions behind a point, and letters as often as they come in a
+// row.
 var letters = spelling.Form(`'[^']*'|[.,]S+|y+|Y+|m+|M+|d+|D+|E+|H+|h+|t+|s+|S+|Z+|X+|[A-Za-z_]`)
 
 // outputOf is the form in which dates of a layout are written, or what is wrong with it: it has to tell the whole day,
