@@ -308,9 +308,9 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 	missing := cmp.Or(leads.Missing(), lacked)
 	return r, s.Alone(ctx, func(tx Tx) error {
 		if missing == "" {
-			return tx.PutNote(h.lineage.note())
+			return tx.PutNote(h.lineage.Note())
 		}
-		return errors.Join(tx.PutNote(h.lineage.note()), tx.Lack(missing))
+		return errors.Join(tx.PutNote(h.lineage.Note()), tx.Lack(missing))
 	})
 }
 

@@ -33,7 +33,7 @@ func ContentsOf(ctx context.Context, s Store, secret []byte, forgotten []KeptBlo
 	l.Descend(i.ID, i.Sequence)
 	notes, err := s.Notes(ctx, "")
 	keys := func(ctx context.Context, f func(KeptKey) error) error { return s.Scan(ctx, Filter{}, f) }
-	return &Contents{secret, i.Missing, keys, append(notes, l.note()), forgotten}, err
+	return &Contents{secret, i.Missing, keys, append(notes, l.Note()), forgotten}, err
 }
 
 // TakeOver writes what another checkpoint knows into one that knows nothing, or no more than a TakeOver of the same

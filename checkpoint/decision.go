@@ -106,7 +106,8 @@ func Resolve(ctx context.Context, s Store, ds []Decision) (r ResolveResult, err 
 	return r, err
 }
 
-// resolve changes nothing before the whole list was judged.
+// resolve finds what each decision is about, and has the leads of those that are corrected be given up, before any key
+// gets one. A refusal undoes all.
 func resolve(tx Tx, ds []Decision) (r ResolveResult, err error) {
 	keys, leads := make([]string, len(ds)), make([]string, len(ds))
 	for i := range ds {
@@ -121,24 +122,19 @@ func resolve(tx Tx, ds []Decision) (r ResolveResult, err error) {
 		if err == nil {
 			all[i], err = about(tx, &ds[i])
 		}
+		if err == nil && all[i].corrects {
+			err = tx.Put(ds[i].Key, all[i].KeptKey)
+		}
 		if err != nil {
 			return r, inList(err, i, ds[i].Key)
 		}
 	}
-	if err := r.judge(tx, ds, all); err != nil {
-		return r, err
-	}
-	for i := range all { // what is corrected gives up its lead before another key gets it
-		if err == nil && all[i].corrects {
-			err = tx.Put(ds[i].Key, all[i].KeptKey)
+	for i := range ds {
+		if err := r.settle(tx, &ds[i], &all[i]); err != nil {
+			return r, inList(err, i, ds[i].Key)
 		}
 	}
-	for i := range all {
-		if err == nil && !all[i].before {
-			err = decide(tx, ds[i], all[i].KeptKey)
-		}
-	}
-	return r, err
+	return r, nil
 }
 
 // about finds the send of a decision: in doubt, or settled by a person or a list and not sent again since.
@@ -184,45 +180,36 @@ func about(tx Tx, d *Decision) (one resolution, err error) {
 	return one, nil
 }
 
-// judge refuses a list that gives a lead which another key keeps, and counts what is to be done.
-func (r *ResolveResult) judge(tx Tx, ds []Decision, all []resolution) error {
-	leaving := make(map[string]bool) // keys whose lead ID the list takes from them
-	for i := range all {
-		leaving[ds[i].Key] = all[i].corrects
+// settle counts a decision and carries it out, unless its lead is another key's.
+func (r *ResolveResult) settle(tx Tx, d *Decision, one *resolution) error {
+	owner, err := tx.Owner(d.LeadID, d.Key)
+	switch {
+	case err != nil:
+		return err
+	case one.before:
+		r.Before++
+		return nil
+	case owner != "":
+		return refusal("its lead ID is known already, under this or another key",
+			"`leadferry checkpoint export` shows under which")
+	case one.corrects:
+		r.Corrected++
+	default:
+		r.Settled++
 	}
-	for i := range all {
-		owner, err := tx.Owner(ds[i].LeadID, ds[i].Key)
-		switch {
-		case err != nil:
-			return err
-		case all[i].before:
-			r.Before++
-		case owner != "" && !leaving[owner]:
-			return inList(refusal("its lead ID is known already, under this or another key",
-				"`leadferry checkpoint export` shows under which"), i, ds[i].Key)
-		case all[i].corrects:
-			r.Corrected++
-		default:
-			r.Settled++
-		}
-	}
-	return nil
-}
-
-func decide(tx Tx, d Decision, k KeptKey) error {
-	send := *k.Intent
-	send.Prior = nil // it is in the past
 	before, err := decisionsAbout(tx, d.Key)
 	if err != nil {
 		return err
 	}
-	one := KeptDecision{Decision: d, At: tx.Now().UTC(), Send: &send}
-	if err := putDecisions(tx, d.Key, append(before, one)); err != nil {
+	send := *one.Intent
+	send.Prior = nil // it is in the past
+	kept := KeptDecision{Decision: *d, At: tx.Now().UTC(), Send: &send}
+	if err := putDecisions(tx, d.Key, append(before, kept)); err != nil {
 		return err
 	}
 	out := d.Outcome(send.Entry, tx.Now())
-	k.replace(tx, &out, Decided)
-	return tx.Put(d.Key, k)
+	one.replace(tx, &out, Decided)
+	return tx.Put(d.Key, one.KeptKey)
 }
 
 // What speaks against a decision: the answer of a worker that was thought to have ended.

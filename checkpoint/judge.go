@@ -33,11 +33,12 @@ func LineageOf(ctx context.Context, s Store) (l Lineage, err error) {
 	return l, err
 }
 
-func (l *Lineage) note() Note { return Note{LineageNote, Encode(l)} }
+// Note is the note that holds it.
+func (l *Lineage) Note() Note { return Note{LineageNote, Encode(l)} }
 
 // Keep makes the lineage that of a ledger, durably.
 func (l *Lineage) Keep(ctx context.Context, s Store) error {
-	return s.Alone(ctx, func(tx Tx) error { return tx.PutNote(l.note()) })
+	return s.Alone(ctx, func(tx Tx) error { return tx.PutNote(l.Note()) })
 }
 
 // Descend notes that a ledger descends from another one, as far as commits.
@@ -361,7 +362,7 @@ func Renew(ctx context.Context, s Store, missing string, newer []Finding) error 
 		l.Descend(newer[i].Witness.Ledger, newer[i].Witness.Commits)
 	}
 	return s.Alone(ctx, func(tx Tx) error {
-		return errors.Join(tx.PutNote(l.note()), tx.Lack(missing), tx.Renew())
+		return errors.Join(tx.PutNote(l.Note()), tx.Lack(missing), tx.Renew())
 	})
 }
 

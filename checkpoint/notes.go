@@ -271,15 +271,11 @@ func Untouched(ctx context.Context, s Store) (bool, error) {
 		}
 	}
 	l, err := LineageOf(ctx, s)
-	if err != nil || l.Adopting != nil {
-		return false, err
-	}
-	notes, err := s.Notes(ctx, "")
-	if err != nil || slices.ContainsFunc(notes, func(n Note) bool {
+	notes, unread := s.Notes(ctx, "")
+	runs, unknown := Runs(ctx, s)
+	used := l.Adopting != nil || slices.ContainsFunc(notes, func(n Note) bool {
 		return strings.HasPrefix(n.Name, DecidedNote) || strings.HasPrefix(n.Name, shapeNote)
-	}) {
-		return false, err
-	}
-	runs, err := Runs(ctx, s)
-	return !slices.ContainsFunc(runs, func(r RunInfo) bool { return !r.Finished.IsZero() }), err
+	}) || slices.ContainsFunc(runs, func(r RunInfo) bool { return !r.Finished.IsZero() })
+	err = errors.Join(err, unread, unknown)
+	return !used && err == nil, err
 }

@@ -17,8 +17,8 @@ type Book interface {
 	Keep(k Kept) *Kept
 	// Owner is the key that has a lead ID, or "". key is the one that wants it.
 	Owner(lead, key string) (owner string, err error)
-	// Linked is another key whose lead has this ExternalID, or that has asked for it, or "".
-	Linked(external, key string) (other string, err error)
+	// Linked are the keys but this one whose lead has an ExternalID, or that have asked for it; two of them are enough.
+	Linked(external, key string) (others []string, err error)
 	// Now is the time of the transaction.
 	Now() time.Time
 }
@@ -71,7 +71,7 @@ func (k *KeptKey) Claim(b Book, e *Entry, old *Kept, again bool) (refusal error)
 		return ErrDoubt
 	}
 	if e.WantLink != "" {
-		if other, err := b.Linked(e.WantLink, e.Key); err != nil || other != "" {
+		if others, err := b.Linked(e.WantLink, e.Key); err != nil || len(others) > 0 {
 			return cmp.Or(err, ErrLinked)
 		}
 	}

@@ -228,8 +228,8 @@ type Finder interface {
 	Show(key string, out *Entry) error
 	// Owner is the key that has a lead, or nothing; key is the one that wants it.
 	Owner(lead, key string) (owner string, err error)
-	// Linked is the key whose lead has an ExternalID, or is to have it, or nothing, or says that there are several.
-	Linked(external string) (key string, several bool, err error)
+	// Linked is that of [Book]; key may be "".
+	Linked(external, key string) (others []string, err error)
 	// Alike are the known keys that fold so and are not their own fold, and whether one that was forgotten folds so.
 	Alike(folded string) (keys []string, forgotten bool)
 }
@@ -277,25 +277,21 @@ func (l *lookUp) find(q *Query, out *Entry) (Match, error) {
 
 // byExternalID fills out with the one lead that is linked so, or is to be, unless the Query names another one.
 func (l *lookUp) byExternalID(q *Query, out *Entry) (Match, error) {
-	key, several, err := l.Linked(q.ExternalID)
+	keys, err := l.Linked(q.ExternalID, "")
+	if len(keys) == 1 && err == nil {
+		err = l.Show(keys[0], &l.other)
+	}
 	switch {
-	case err != nil:
+	case err != nil || len(keys) == 0:
 		return NoMatch, err
-	case several:
+	case len(keys) > 1:
 		return Ambiguous, nil
-	case key == "":
-		return NoMatch, nil
-	}
-	if err := l.Show(key, &l.other); err != nil {
-		return NoMatch, err
-	}
-	switch {
 	case !l.other.State.HasLead() && l.other.State != InDoubt:
 		return NoMatch, nil
 	case q.LeadID != "" && l.other.LeadID != "":
 		return Ambiguous, nil
 	}
-	return ByExternalID, l.Show(key, out)
+	return ByExternalID, l.Show(keys[0], out)
 }
 
 // alike looks for a key that this one looks like: one that has or may have a lead, else one that was forgotten.

@@ -63,7 +63,8 @@ func (cs changes) seen(e *checkpoint.Entry, rec *mapping.Record, before *leadBef
 	}
 }
 
-// confirmed stores what the service shows as confirmed, except a status that others set and that is not the row's.
+// confirmed stores what the service shows as confirmed, except a status that others set and that is not the row's. An
+// earlier update without an answer may have changed any content.
 func (cs changes) confirmed(e *checkpoint.Entry, rec *mapping.Record, before *leadBefore, a *answer) {
 	cs.seen(e, rec, before, a)
 	e.Unsettled, e.Sought, e.Confirmed = "", "", time.Time{}
@@ -77,36 +78,31 @@ func (cs changes) confirmed(e *checkpoint.Entry, rec *mapping.Record, before *le
 		e.Confirmed = before.confirmed()
 	}
 	e.Organization, e.Location = cmp.Or(a.OwnerID, e.Organization), cmp.Or(a.LocationName, e.Location)
+	if e.Synced = true; before.Unsettled != "" {
+		e.Content = nil
+	}
+	e.Content = cs.merged(e.Content, a.sent)
 }
 
 // learned stores what is seen of a lead when nothing is to be sent, and reports whether more is confirmed than before.
 func (cs changes) learned(e *checkpoint.Entry, rec *mapping.Record, a *answer) (more bool) {
 	before := leadBefore(*e)
-	content := before.Content
-	if a.Content != nil {
-		if before.Unsettled != "" {
-			content = nil // the unanswered update may have changed any of it
-		}
-		content = cs.merged(content, nil)
-	}
-	more = before.Unsettled != "" || a.Status != "" && a.Status != before.Status && !cs.of(atStatus).byService ||
-		!slices.Equal(content, before.Content)
-	if !more || a.remembered && before.Unsettled != "" {
-		cs.seen(e, rec, &before, a)
-		return false
-	}
 	cs.confirmed(e, rec, &before, a)
-	e.Content, e.Synced = content, true
-	return true
+	if before.Unsettled != "" || e.Status != before.Status || !slices.Equal(e.Content, before.Content) {
+		return true
+	}
+	*e = checkpoint.Entry(before)
+	cs.seen(e, rec, &before, a)
+	return false
 }
 
 // news reports whether this row changes what should be stored of what earlier runs saw.
 func (cs changes) news(it *item) bool {
 	known, before := &it.entry, (*leadBefore)(&it.entry)
-	if known.Seen.Status == "" && !before.moved() {
+	if known.Unsettled != "" || (known.Seen.Status == "" || known.Seen.Status == known.Status) && !before.moved() {
 		return false
 	}
 	e := *known
-	return cs.learned(&e, &it.rec, before.remembered(&it.rec)) || e.Seen.Kept != known.Seen.Kept ||
-		e.Seen.Against != known.Seen.Against || e.ExternalID != known.ExternalID || e.WantLink != known.WantLink
+	return cs.learned(&e, &it.rec, before.remembered(&it.rec)) || e.Seen.Against != known.Seen.Against ||
+		e.Seen.Kept != known.Seen.Kept || e.ExternalID != known.ExternalID || e.WantLink != known.WantLink
 }

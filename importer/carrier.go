@@ -72,7 +72,7 @@ func (c *carrier) act(ctx context.Context, j *job) {
 	case Update:
 		c.update(ctx, j)
 	case Read:
-		c.reconcile(ctx, j)
+		c.look(ctx, j)
 	case Note:
 		c.notSent(j, j.before.remembered(&j.rec))
 	default: // Hold: what a person needs to find the lead, without digests, because its data are not known

@@ -38,7 +38,7 @@ func (r *run) countRead(it *item) {
 
 // add records a row's outcome and returns why the run ends, or nil. The recorder, which may reuse the row, is last.
 func (r *run) add(it *item) *Stop {
-	if r.drift != nil {
+	if r.drift != nil && it.outcome != Pending {
 		r.drift.verdicts[it.found.verdict]++
 	}
 	if r.pulls != nil {

@@ -59,7 +59,7 @@ func TestFingerprint(t *testing.T) {
 		{"a locator instead", func(r *mapping.Record) { r.Organization, r.Locator = "", "o" }, false},
 		{"another link", func(r *mapping.Record) { r.ExternalID = "y" }, false},
 		{"a boundary moved", func(r *mapping.Record) { r.TypeKey, r.TypeLabel = "tT", "" }, false},
-		{"a number instead of its digits", func(r *mapping.Record) { r.Content[0].Kind = mapping.Number }, false},
+		{"a number instead of its digits", func(r *mapping.Record) { r.Content[0].Literal = true }, false},
 		{"an empty value", func(r *mapping.Record) { r.Content[0].Value = "" }, false},
 		{"cleared instead of left out", func(r *mapping.Record) { r.Content = append(r.Content, mapping.Field{Name: "z"}) }, false},
 		{"what is not sent on a create", func(r *mapping.Record) { r.LeadID, r.Entry = "l", 3 }, true},
@@ -103,9 +103,9 @@ func (l *fieldLedger) SumValue(name, value string) (d [4]byte) {
 func TestKindsReachTheRequestAndTheDigests(t *testing.T) {
 	rec := mapping.Record{Organization: "o", TypeKey: "t", TypeLabel: "T", Content: []mapping.Field{
 		{Name: "text", Value: "7"},
-		{Name: "number", Value: "7", Kind: mapping.Number},
-		{Name: "yes", Value: "true", Kind: mapping.Boolean},
-		{Name: "tags", Value: `["7"]`, Kind: mapping.JSON},
+		{Name: "number", Value: "7", Literal: true},
+		{Name: "yes", Value: "true", Literal: true},
+		{Name: "tags", Value: `["7"]`, Literal: true},
 		{Name: "cleared"},
 		{Name: "line", Value: "4", Volatile: true},
 	}}

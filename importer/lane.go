@@ -241,7 +241,7 @@ func (e *engine) hand(l *lane, it *item, step Step) {
 	if step.Action == Create {
 		e.tally.creates++
 	}
-	it.outcome, it.remarks = Pending, step.remarks
+	it.outcome, it.remarks, it.found = Pending, step.remarks, step.found
 	l.job = &job{item: it, step: step, before: leadBefore(it.entry)}
 }
 
@@ -275,7 +275,6 @@ func (e *engine) rowDone(l *lane) {
 	if j.resends() && j.attempts > 0 && j.refusedAs == 0 { // from now on it counts for this run
 		tally.limits.Standing--
 	}
-	j.remarks[serviceKept] = j.step.remarks[serviceKept] && j.entry.Seen.Kept &&
-		(j.outcome == Unchanged || j.outcome == Updated)
+	j.remarks[serviceKept] = j.remarks[serviceKept] && j.outcome != Pending
 	e.conclude(j.item, j.ending)
 }

@@ -20,7 +20,7 @@ const (
 	Link
 	Update
 	Hold // stores the row as in doubt: an incomplete checkpoint may lack its lead
-	Read // compares the lead with its row, and changes nothing
+	Read // reads the lead, then decides again
 	Note // stores what an earlier read of the lead showed
 	Draw // may draw the row for the sample, which is read at the end of the run
 )
@@ -31,9 +31,8 @@ func (a Action) sends() bool { return a == Create || a == Link || a == Update ||
 // Step is a planner's answer for one Record: what to do, and how the row then ends.
 type Step struct {
 	Action  Action
-	looks   bool // for Update: read the lead first, then decide again
-	changes      // for Update and Note: the row compared with its lead
-	ending       // of Link and Update: after the service confirmed them
+	changes // for Update and Note: the row compared with its lead
+	ending  // of Link and Update: after the service confirmed them
 }
 
 // ends is the step of a row without anything to do.
@@ -135,7 +134,7 @@ func (p *planner) planLink(it *item) Step {
 	case it.entry.LeadID == "" && step.outcome == Unchanged:
 		step.text = "the lead exists, but its ID is not known, so it cannot be linked or updated: checkpoint resolve " +
 			"takes the ID"
-	case it.rec.ExternalID == "", it.entry.LeadID == "", step.Action == Update:
+	case it.rec.ExternalID == "", it.entry.LeadID == "", step.Action.sends():
 	case step.outcome == Unchanged:
 		return ends(Created, "").by(Link)
 	case step.outcome == Changed:
@@ -174,19 +173,19 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 		return ends(Pending, "an update of its lead in this run was not confirmed yet")
 	case first && changed && known.Refused != (checkpoint.Digest{}) && known.Refused == p.digests.ofRequest(it) &&
 		!p.o.RetryRejected:
-		return ends(Rejected, refusedBefore(known))
+		step.outcome, step.text = Rejected, refusedBefore(known)
+		return step
 	case first && p.looks(known, cs):
-		step.Action, step.outcome, step.looks = Update, Updated, true
+		step.Action = Read
 	case cs.to(asks) != nil:
-		text := cs.naming(byOthers, asks, before.changedTo(service))
-		step.ending = ending{outcome: Conflict, text: text + nothingSent}
+		step.outcome, step.text = Conflict, cs.naming(byOthers, asks, before.changedTo(service))+nothingSent
 	case cs.of(atStatus).then == sends && p.reopens(service, it.rec.Status):
 		said := " on the service"
 		if first {
 			said = ", confirmed on " + clock(before.known())
 		}
-		text := fmt.Sprintf("the lead is %s%s, and the row would reopen it as %s", service, said, it.rec.Status)
-		step.ending = ending{outcome: Conflict, text: text + nothingSent}
+		const reopened = "the lead is %s%s, and the row would reopen it as %s" + nothingSent
+		step.outcome, step.text = Conflict, fmt.Sprintf(reopened, service, said, it.rec.Status)
 	case cs.to(sends) != nil:
 		step.Action, step.outcome = Update, Updated
 	default:

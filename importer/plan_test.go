@@ -55,7 +55,7 @@ func mustPlan(t *testing.T, plan func(*item) Step, it *item, want string) {
 		got = "link, " + got
 	case Hold:
 		got = "hold, " + got
-	case Update:
+	case Update, Read:
 		names := step.names(func(c change) bool { return c.then == sends })
 		got = strings.NewReplacer("Status", "S", "ExternalID", "X").Replace(strings.Join(append([]string{"send"}, names...), " "))
 	case Nothing:
@@ -188,7 +188,7 @@ func TestSyncPlanner(t *testing.T) {
 		{"a new content key", Planning{}, checkpoint.ByKey, func(r row) { r.Content[1].Name = "fax" }, noLead, "send fax"},
 		{"a content key less", Planning{}, checkpoint.ByKey, func(r row) { r.Content = r.Content[:1] }, noLead, "unchanged"},
 		{"a cleared content key", Planning{}, checkpoint.ByKey, func(r row) { r.Content[1].Value = "" }, noLead, "send phone"},
-		{"a number for its digits", Planning{}, checkpoint.ByKey, func(r row) { r.Content[1].Kind = mapping.Number }, noLead, "send phone"},
+		{"a number for its digits", Planning{}, checkpoint.ByKey, func(r row) { r.Content[1].Literal = true }, noLead, "send phone"},
 		{"rearranged", Planning{}, checkpoint.ByKey, func(r row) { slices.Reverse(r.Content) }, noLead, "unchanged"},
 		{"rearranged and changed", Planning{}, checkpoint.ByKey, func(r row) { slices.Reverse(r.Content); r.Content[2].Value = "Bob" }, noLead, "send name"},
 		{"all of it", Planning{}, checkpoint.ByKey, noRow, func(e lead) { e.Status, e.ExternalID, e.Content = "open", "z", nil }, "send S X name phone"},

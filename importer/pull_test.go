@@ -58,7 +58,7 @@ func TestPullHoldsWhatIsKept(t *testing.T) {
 // Statuses come in the CRM's words; those without one are named, unless they are left out on purpose.
 func TestWordsOfThePullFile(t *testing.T) {
 	m := parsed(t, "version: 1\nlead: {status: {from: '{s}', map: {Won: closedWon, Also won: closedWon}, pull: {onHold: ''}}}\n")
-	p := newPulls(m, new(conflicts))
+	p := newPulls(m)
 	for i, status := range []string{"onHold", "closedWon", "open", "archived", "open"} {
 		p.ahead[fmt.Sprint(i)] = pulled{line: report.Pulled{Status: status}}
 	}
@@ -74,7 +74,7 @@ func TestWordsOfThePullFile(t *testing.T) {
 // What the last row of each lead comes to counts, and lines come in the order of the rows.
 func TestLastRowOfALeadDecidesItsPull(t *testing.T) {
 	const leads = 100
-	p := newPulls(new(mapping.Mapping), new(conflicts))
+	p := newPulls(new(mapping.Mapping))
 	row := func(i, lead int, outcome Outcome, kept bool) {
 		it := &item{row: source.Row{Number: i}, result: result{ending: ending{outcome: outcome}}}
 		it.entry.LeadID, it.entry.ExternalID, it.entry.Seen.Status = fmt.Sprint("lead-", lead), fmt.Sprint(i), "open"

@@ -59,6 +59,7 @@ func (v Verdict) compared() bool { return v >= Same && v <= BothChanged }
 type comparison struct {
 	verdict Verdict
 	service string    // the status that the service shows, or was seen to show; "": it shows none
+	pulled  bool      // the CRM should take over the service's status
 	changed time.Time // when the service last changed the lead, as it says; or zero
 	keys    string    // the names of the content keys that differ
 }
@@ -88,7 +89,19 @@ func (p *planner) forReconcile(it *item) Step {
 	case !p.readable(known):
 		return ends(Unmatched, "its lead cannot be read: no ExternalID of it is known").as(Unread)
 	}
-	return Step{Action: Read}
+	step := Step{Action: Read}.as(Unread)
+	if kept := known.Seen.Status; kept != "" { // counts if the read fails
+		step.found.pulled = decide(before.status(it.rec.Status, nil), p.forStatus(kept)).then == keeps
+	}
+	return step
+}
+
+// planRead decides about a row again after its lead was read.
+func (p *planner) planRead(it *item, lead *leadapi.Lead) Step {
+	if p.o.Command == "reconcile" {
+		return p.verdictOf(it, (*leadBefore)(&it.entry), lead)
+	}
+	return p.planUpdate(it, lead)
 }
 
 // as is the step with a verdict.
@@ -109,6 +122,8 @@ func (p *planner) verdictOf(it *item, before *leadBefore, lead *leadapi.Lead) St
 	s := Step{changes: cs, ending: ending{outcome: Conflict, text: moved}}
 	f := &s.found
 	f.service = before.service(lead)
+	rule, status := p.forStatus(f.service), cs.of(atStatus)
+	f.pulled = status.byService && (rule == RuleService || rule == RuleReport && !status.byFile)
 	keys := cs.names(func(c change) bool { return c.at >= 0 && c.changed() })
 	if f.keys = strings.Join(keys, ", "); lead != nil {
 		f.changed = lead.UpdatedAt
@@ -127,24 +142,6 @@ func (p *planner) verdictOf(it *item, before *leadBefore, lead *leadapi.Lead) St
 		s.text += "; its ExternalID is not the one that is linked"
 	}
 	return s
-}
-
-// reconcile reads a lead and compares it with its row. Only what was seen is stored.
-func (c *carrier) reconcile(ctx context.Context, j *job) {
-	lead := c.readLead(ctx, j)
-	if lead == nil {
-		if j.outcome != Pending {
-			j.found.verdict = Unread
-		}
-		return
-	}
-	step := c.verdictOf(j.item, &j.before, lead)
-	step.seen(&j.entry, &j.rec, &j.before, &answer{Lead: lead, at: time.Now()})
-	j.text, j.found = step.text, step.found
-	j.noteLead(lead)
-	if c.release(j, step.outcome); j.outcome != step.outcome {
-		j.found.verdict = Unread
-	}
 }
 
 // drift counts a reconciliation, and notes the keys of its rows: a lead that no row names is absent.
@@ -256,7 +253,6 @@ func (r *run) findAbsent(ctx context.Context, rec *recorder) {
 // lead decides, so the file is written after all rows have ended. Each of these leads takes about 300 bytes of memory.
 type pulls struct {
 	mapping *mapping.Mapping
-	rules   *conflicts
 	ahead   map[string]pulled // by lead ID
 	lines   []report.Pulled   // of the file, in the order of the rows; filled by settle
 	left    map[string]int    // leads left out, by status
@@ -269,15 +265,15 @@ type pulled struct {
 	line report.Pulled
 }
 
-func newPulls(m *mapping.Mapping, rules *conflicts) *pulls {
-	return &pulls{mapping: m, rules: rules, ahead: map[string]pulled{}, left: map[string]int{}}
+func newPulls(m *mapping.Mapping) *pulls {
+	return &pulls{mapping: m, ahead: map[string]pulled{}, left: map[string]int{}}
 }
 
 func (p *pulls) add(it *item) {
 	e, f := &it.entry, &it.found
 	switch {
 	case e.LeadID == "" || it.outcome == Pending: // nothing new is known of the lead
-	case p.isAhead(it):
+	case f.pulled || it.remarks[serviceKept]:
 		changed := f.changed
 		if changed.IsZero() {
 			changed = e.Seen.At
@@ -290,25 +286,6 @@ func (p *pulls) add(it *item) {
 	case it.outcome != Failed:
 		delete(p.ahead, e.LeadID)
 	}
-}
-
-// isAhead reports whether the CRM should take over the service's status. A row that failed or was rejected showed
-// nothing new of its lead, so what was seen before counts.
-func (p *pulls) isAhead(it *item) bool {
-	before, file := (*leadBefore)(&it.entry), it.rec.Status
-	rule := p.rules.forStatus(it.found.service)
-	switch {
-	case it.remarks[serviceKept]:
-		return true
-	case it.found.verdict == ServiceAhead:
-		return rule != RuleFile
-	case it.found.verdict == BothChanged:
-		kept := before.Seen.Kept && before.Seen.Against == before.against(file)
-		return rule == RuleService || rule != RuleFile && kept
-	case before.Seen.Status != "" && (it.outcome == Failed || it.outcome == Rejected):
-		return decide(before.status(file, nil), p.rules.forStatus(before.Seen.Status)).then == keeps
-	}
-	return false
 }
 
 // settle makes the lines of the file, with statuses in the CRM's words. Leads whose status has no word are left out,

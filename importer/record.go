@@ -169,7 +169,7 @@ func createRequest(rec *mapping.Record) *leadapi.CreateRequest {
 }
 
 func contentField(f *mapping.Field) leadapi.ContentField {
-	return leadapi.ContentField{Key: f.Name, Value: f.Value, Literal: f.Kind != mapping.String}
+	return leadapi.ContentField{Key: f.Name, Value: f.Value, Literal: f.Literal}
 }
 
 func updateRequest(rec *mapping.Record, fields []int) *leadapi.UpdateRequest {
@@ -265,7 +265,7 @@ func (d *digester) fingerprint(b []byte, rec *mapping.Record) []byte {
 
 // compared is a field's value in the form of canonical.
 func compared(f *mapping.Field) string {
-	if f.Kind == mapping.String {
+	if !f.Literal {
 		return f.Value
 	}
 	return canonical(jsontext.Value(f.Value))

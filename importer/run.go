@@ -94,7 +94,7 @@ func newRun(o Options) *run {
 		r.planFor = r.forImport
 	}
 	if o.Files.Pull != "" {
-		r.pulls = newPulls(o.Mapping, &r.conflicts)
+		r.pulls = newPulls(o.Mapping)
 	}
 	r.breaker = delivery.NewBreaker(o.MaxWait, o.Concurrency, o.Rate)
 	r.breaker.Retries, r.breaker.Resend, r.breaker.Retried = o.Retries, o.ResendOn, func() { r.meter.Retried() }

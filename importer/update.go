@@ -18,47 +18,39 @@ import (
 	"leadferry/leadapi"
 )
 
-// update brings a lead in step with its row. Between mark and answer nobody knows which of the row's values the service
-// has. The answer is compared like a read: values that others changed may have to be sent again.
-func (c *carrier) update(ctx context.Context, j *job) {
-	if j.step.looks {
-		lead := c.readLead(ctx, j)
-		if lead == nil {
-			return
-		}
-		j.step = c.planUpdate(j.item, lead)
-		a := &answer{Lead: lead, at: time.Now()}
-		if j.step.Action != Update {
-			c.notSent(j, a)
-			return
-		}
-		if external := j.step.of(atExternal); external.then == sends && external.byService {
-			j.say(byOthers + "ExternalID; the file's was sent")
-		}
-		j.before.Seen = j.before.sight(a)
+// look reads a lead and decides about its row again.
+func (c *carrier) look(ctx context.Context, j *job) {
+	lead := c.readLead(ctx, j)
+	if lead == nil {
+		return
 	}
-	for c.sendUpdate(ctx, j) {
+	j.step = c.planRead(j.item, lead)
+	j.entry.Code, j.remarks = http.StatusOK, j.step.remarks
+	a := &answer{Lead: lead, at: time.Now()}
+	if j.step.Action != Update {
+		c.notSent(j, a)
+		return
 	}
+	if external := j.step.of(atExternal); external.then == sends && external.byService {
+		j.say(byOthers + "ExternalID; the file's was sent")
+	}
+	j.before.Seen = j.before.sight(a)
+	c.update(ctx, j)
 }
 
-// notSent ends a row whose lead was read, now or in an earlier run, and that needs no update.
+// notSent ends a row whose lead was read, now or in an earlier run, and that needs no update. A reconciliation, and a
+// conflict, keep what was seen beside what was confirmed.
 func (c *carrier) notSent(j *job, a *answer) {
 	cs := j.step.changes
-	if !a.remembered {
-		j.entry.Code = http.StatusOK
-	}
-	if j.step.outcome == Conflict {
+	if c.drift != nil || j.step.outcome == Conflict {
 		cs.seen(&j.entry, &j.rec, &j.before, a)
 		j.text = j.step.text
-		c.release(j, Conflict)
+		j.noteLead(a.Lead)
+		c.release(j, j.step.outcome)
 		return
 	}
 	more := cs.learned(&j.entry, &j.rec, a)
-	if a.remembered {
-		j.text = j.step.text
-	} else {
-		j.noteOthers(a, cs)
-	}
+	j.noteOthers(a, cs)
 	if !more {
 		c.release(j, Unchanged)
 		return
@@ -67,7 +59,14 @@ func (c *carrier) notSent(j *job, a *answer) {
 	c.settle(j, Unchanged)
 }
 
-// sendUpdate sends an update. It reports whether there is more to send, because the answer shows what others changed.
+// update brings a lead in step with its row. Between mark and answer nobody knows which of the row's values the service
+// has. The answer is compared like a read: values that others changed may have to be sent again.
+func (c *carrier) update(ctx context.Context, j *job) {
+	for c.sendUpdate(ctx, j) {
+	}
+}
+
+// sendUpdate reports whether there is more to send, because the answer shows what others changed.
 func (c *carrier) sendUpdate(ctx context.Context, j *job) (more bool) {
 	if !c.mark(j) {
 		return false
@@ -163,7 +162,7 @@ func (c *carrier) release(j *job, outcome Outcome) {
 		return
 	}
 	code, reason := j.entry.Code, j.entry.Reason
-	j.outcome = outcome
+	j.outcome, j.found = outcome, j.step.found
 	if j.entry = stored; j.attempts > 0 {
 		j.entry.Code, j.entry.Reason = code, reason
 	}
@@ -189,10 +188,7 @@ const reasonNotConfirmed = "not_confirmed" // the class of an update whose answe
 func (c *carrier) updated(j *job, a *answer, cs changes) {
 	rec, entry := &j.rec, &j.entry
 	cs.confirmed(entry, rec, &j.before, a)
-	if j.before.Unsettled != "" {
-		entry.Content = nil // the earlier update may have changed any of it
-	}
-	entry.Content = cs.merged(entry.Content, a.sent)
+	j.remarks[serviceKept] = cs.of(atStatus).then == keeps
 	entry.Code, entry.Reason, entry.Refused = http.StatusOK, "", checkpoint.Digest{}
 	c.stamp(j)
 	if external := cs.of(atExternal); external.byService && external.then != keeps {
@@ -200,15 +196,14 @@ func (c *carrier) updated(j *job, a *answer, cs changes) {
 	}
 	wrong := cs.names(func(c change) bool { return c.then != leaves && slices.Contains(a.sent, c.at) })
 	if wrong != nil {
-		entry.Reason, entry.Synced = reasonNotConfirmed, true
+		entry.Reason = reasonNotConfirmed
 		j.text = "the update was answered but not confirmed: the lead came back with another " +
 			strings.Join(wrong, ", ")
 		c.settle(j, Failed)
 		return
 	}
 	j.noteOthers(a, cs)
-	j.step.remarks[serviceKept] = cs.of(atStatus).then == keeps
-	if entry.Synced = true; !c.matches {
+	if !c.matches {
 		entry.Digest, entry.Synced = j.digest, false
 	}
 	if entry.ExternalID != "" && entry.ExternalID == rec.ExternalID {

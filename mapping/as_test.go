@@ -35,9 +35,9 @@ func TestAsDecidesHowAValueStandsInTheRequest(t *testing.T) {
 		var fields []Field
 		var problems []Problem
 		if want == "" {
-			problems = []Problem{{Column: "c", Rule: "as", Text: "lead.content.x is not " + kindWords[kindOf(as)].called}}
+			problems = []Problem{{Column: "c", Rule: "as", Text: "lead.content.x is not " + literals[as].called}}
 		} else {
-			fields = []Field{{Name: "x", Value: want, Kind: kindOf(as)}}
+			fields = []Field{{Name: "x", Value: want, Literal: as != "string"}}
 		}
 		same(t, "problems of "+cell+" as "+as, problems, got)
 		same(t, "content of "+cell+" as "+as, fields, rec.Content, cmpopts.EquateEmpty())
@@ -46,12 +46,12 @@ func TestAsDecidesHowAValueStandsInTheRequest(t *testing.T) {
 
 func TestAsComesLast(t *testing.T) {
 	for value, want := range map[string]Field{
-		`{from: '{c}', map: {won: yes, lost: no}, as: boolean}`:         {Name: "x", Value: "true", Kind: Boolean},
-		`{from: '{c}', map: {won: ""}, default: 0, as: number}`:         {Name: "x", Value: "0", Kind: Number},
-		`{from: '{c}', map: {x: 1}, else: 2, as: number}`:               {Name: "x", Value: "2", Kind: Number},
-		`{from: '7 {c}', apply: [digits], as: number, format: integer}`: {Name: "x", Value: "7", Kind: Number},
-		`{from: 'EUR 1500', apply: [digits], as: number}`:               {Name: "x", Value: "1500", Kind: Number},
-		`{from: '{c}', map: {won: '["won"]'}, as: json}`:                {Name: "x", Value: `["won"]`, Kind: JSON},
+		`{from: '{c}', map: {won: yes, lost: no}, as: boolean}`:         {Name: "x", Value: "true", Literal: true},
+		`{from: '{c}', map: {won: ""}, default: 0, as: number}`:         {Name: "x", Value: "0", Literal: true},
+		`{from: '{c}', map: {x: 1}, else: 2, as: number}`:               {Name: "x", Value: "2", Literal: true},
+		`{from: '7 {c}', apply: [digits], as: number, format: integer}`: {Name: "x", Value: "7", Literal: true},
+		`{from: 'EUR 1500', apply: [digits], as: number}`:               {Name: "x", Value: "1500", Literal: true},
+		`{from: '{c}', map: {won: '["won"]'}, as: json}`:                {Name: "x", Value: `["won"]`, Literal: true},
 		`{from: '{none}', as: number, empty: clear}`:                    {Name: "x"},
 		`{from: '{none}', empty: clear}`:                                {Name: "x"},
 		`{from: '{c}', map: {won: ""}, empty: clear}`:                   {Name: "x"},
@@ -75,7 +75,7 @@ func TestANumberIsWhatJSONTakesForOneAndKeepsItsDigits(t *testing.T) {
 		).Draw(t, "text")
 		trimmed := strings.TrimSpace(s)
 		want := json.Valid([]byte(trimmed)) && trimmed != ""
-		literal, got := literalOf(Number, trimmed)
+		literal, got := jsonNumber(trimmed)
 		if got != want || got && literal != trimmed {
 			t.Fatalf("%q: %q %v, want %v", trimmed, literal, got, want)
 		}
@@ -92,28 +92,10 @@ func TestJSONKeepsItsMeaning(t *testing.T) {
 		must.Do(t, err)
 		compact, err := json.Marshal(value)
 		must.Do(t, err)
-		if got, ok := literalOf(JSON, string(indented)); !ok || got != string(compact) {
+		if got, ok := jsonOf(string(indented)); !ok || got != string(compact) {
 			t.Fatalf("%s: %s %v, want %s", indented, got, ok, compact)
 		}
 	})
-}
-
-// kindOf is the kind that a word of as stands for.
-func kindOf(word string) Kind {
-	for k, w := range kindWords {
-		if w.name == word {
-			return Kind(k)
-		}
-	}
-	return String
-}
-
-// literalOf is how a text stands in a request as a value of a kind, if it can.
-func literalOf(k Kind, s string) (literal string, ok bool) {
-	if k == String {
-		return s, true
-	}
-	return kindWords[k].do(s)
 }
 
 // fault 132

@@ -17,14 +17,14 @@ import (
 // they come behind apply and format, which are for cells.
 func (r *valueReader) addChecks() {
 	before := len(r.checks)
-	switch kind := kindWords[r.kind]; {
+	switch {
 	case r.parts != nil && r.parts.isJSON():
 	case r.role == leadIDRole && r.inside == nothing:
 		r.checks = append(r.checks, onlyIf(ruleLeadID, "", isLeadID))
 	case r.role == statusRole && r.inside == nothing:
 		r.checks = append(r.checks, stage{rule: ruleStatus, called: aStatus, do: statusKey})
-	case r.kind != String:
-		r.checks = append(r.checks, stage{rule: ruleAs, called: kind.called, do: kind.do})
+	case r.literal != nil:
+		r.checks = append(r.checks, *r.literal)
 	}
 	last := r.checks[before:]
 	for _, c := range r.constants {
@@ -153,15 +153,22 @@ func readFormat(word string) (stage, *texts.Fault) {
 	return stage{}, texts.Unknown("format "+texts.Quote(word), word, append(names, "/regular expression/"))
 }
 
-// kindWords are the words of as by their kinds, and how a text is in a request that is one.
-var kindWords = [...]struct {
-	name, called string
-	do           texts.Conversion
-}{
-	String:  {name: "string"},
-	Number:  {"number", "a number as JSON writes it: 7, -0.5 or 1e3, without leading zeros", jsonNumber},
-	Boolean: {"boolean", "a boolean: true or false, yes or no, on or off, y or n, 1 or 0", boolean},
-	JSON:    {"json", "one JSON value without repeated names", jsonOf},
+// literals are the words of as that make no text, and how a text is in a request then.
+var literals = map[string]*stage{
+	"number":  literalOf("a number as JSON writes it: 7, -0.5 or 1e3, without leading zeros", jsonNumber),
+	"boolean": literalOf("a boolean: true or false, yes or no, on or off, y or n, 1 or 0", boolean),
+	"json":    literalOf("one JSON value without repeated names", jsonOf),
+}
+
+var asJSON = literals["json"]
+
+func literalOf(called string, do texts.Conversion) *stage {
+	return &stage{rule: ruleAs, called: called, do: do}
+}
+
+func readAs(word string) (*stage, *texts.Fault) {
+	_, fault := oneOf("string", "number", "boolean", "json")(word)
+	return literals[word], fault
 }
 
 // jsonNumber keeps the digits of a number by the grammar of JSON (RFC 8259, 6), which

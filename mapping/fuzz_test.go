@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -88,7 +89,7 @@ func isWhole(t *testing.T, b *Binding, row []string) {
 		t.Fatalf("the key %q", rec.Key)
 	}
 	for _, f := range rec.Content {
-		if _, ok := literalOf(f.Kind, f.Value); !ok || !utf8.ValidString(f.Value) && utf8.ValidString(strings.Join(row, "")) {
+		if f.Literal && !json.Valid([]byte(f.Value)) || !utf8.ValidString(f.Value) && utf8.ValidString(strings.Join(row, "")) {
 			t.Fatalf("the field %#v", f)
 		}
 	}

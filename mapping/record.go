@@ -43,23 +43,13 @@ type Record struct {
 	Content []Field
 }
 
-// Field is a key of the content. Value is a text for a String, else the literal as it is in the request. A
-// Volatile one holds a file's name, a line or a run: it is not compared, and never sent by a sync.
+// Field is a key of the content. Value is a text, which may be empty, or if it is Literal a JSON value without white
+// space around or in it, and a number's digits as they were written. A Volatile one holds a file's name, a line or a
+// run: it is not compared, and never sent by a sync.
 type Field struct {
-	Name, Value string
-	Volatile    bool
-	Kind        Kind
+	Name, Value       string
+	Literal, Volatile bool
 }
-
-// Kind is how a Field's value is in the request.
-type Kind uint8
-
-const (
-	String  Kind = iota // a text, which may be empty
-	Number              // a JSON number, its digits as they were written
-	Boolean             // true or false
-	JSON                // a whole JSON value without white space around or in it
-)
 
 // Env is what a text may hold beside columns.
 type Env struct {
@@ -170,7 +160,7 @@ var lineBreak = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 func (r *row) addField(f *field, rec *Record) {
 	switch s, end := f.value.eval(r); {
 	case s != "":
-		rec.Content = append(rec.Content, Field{f.name, s, f.volatile, f.value.kind})
+		rec.Content = append(rec.Content, Field{f.name, s, f.value.literal != nil, f.volatile})
 	case end == good && f.value.clears:
 		rec.Content = append(rec.Content, Field{Name: f.name, Volatile: f.volatile})
 	}

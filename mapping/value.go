@@ -28,13 +28,13 @@ type value struct {
 	parts   *parts
 	columns []part // of text or expr
 
-	apply  []stage
-	table  *table  // map; nil: none
-	other  text    // what else says; nil: none
-	preset string  // default
-	needed rule    // that an empty result breaks, or none
-	checks []stage // format, and what the role and as ask for
-	kind   Kind    // as
+	apply   []stage
+	table   *table  // map; nil: none
+	other   text    // what else says; nil: none
+	preset  string  // default
+	needed  rule    // that an empty result breaks, or none
+	checks  []stage // format, and what the role and as ask for
+	literal *stage  // as; nil: a text
 }
 
 // role is what a value is for, where that asks for more or less than of others.
@@ -286,7 +286,7 @@ func (ps *parts) put(r *row) (string, fate) {
 
 // member is a part that comes to s as it stands among the others.
 func (ps *parts) member(i int, s string) string {
-	if ps.isJSON() && ps.values[i].kind == String {
+	if ps.isJSON() && ps.values[i].literal == nil {
 		s = quoted(s)
 	}
 	if ps.way == object {

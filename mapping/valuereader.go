@@ -36,7 +36,7 @@ func (p *parser) value(n node, v value) *value {
 	if len(p.errs) > before {
 		return nil
 	}
-	if v.kind == JSON && !v.keepsShape() {
+	if v.literal == asJSON && !v.keepsShape() {
 		p.fail(n, `for example '{{"name": "{name}", "seats": {seats}}': in quotes a cell is a text, else a JSON value`,
 			"%s: as json takes one column, or a JSON value around columns, and no expression: a cell could change the "+
 				"shape", v.path)
@@ -87,7 +87,7 @@ func (r *valueReader) readObject(n node) {
 		{"default", r.readDefault},
 		{"required", set(r.parser, &required, lastOf("false", "true"))},
 		{"format", set(r.parser, &format, readFormat)},
-		{"as", r.readAs},
+		{"as", set(r.parser, &r.literal, readAs)},
 		{"on_invalid", set(r.parser, &r.drops, lastOf("row", "drop"))},
 		{"empty", set(r.parser, &r.clears, lastOf("keep", "clear"))},
 		{"pull", func(n node) { r.pull = n }},
@@ -104,7 +104,7 @@ func (r *valueReader) readObject(n node) {
 	forms := "from expr first join object list"
 	if r.parts != nil {
 		if r.parts.sep = sep; r.parts.isJSON() {
-			r.kind = JSON
+			r.literal = asJSON
 			forms += " apply map else default format as"
 		}
 	}
@@ -216,16 +216,6 @@ func (p *parser) fixed(n node) string {
 		p.fail(n, "the text is one and the same in every row; write {{ for a brace", "%s takes no placeholders", n.path)
 	}
 	return c
-}
-
-func (r *valueReader) readAs(n node) {
-	var words []string
-	for _, k := range kindWords {
-		words = append(words, k.name)
-	}
-	word := "string"
-	set(r.parser, &word, oneOf(words...))(n)
-	r.kind = Kind(slices.Index(words, word))
 }
 
 const (

@@ -133,6 +133,7 @@ func afterPowerCut(base []byte, ops []diskOp, n int, random *rand.Rand) []byte {
 // faults 10, 14, 124: after a power failure at any moment, with any of the writes lost or torn that were not synced,
 // the checkpoint opens and knows everything that was reported before, or it is refused with a sentence.
 func TestCrashImageKnowsWhatWasReported(t *testing.T) {
+	sequential(t)
 	base, ops := recorded(t)
 	images := 300
 	if *thorough {

@@ -166,28 +166,21 @@ func (r *reading) Owner(id, _ string) (string, error) {
 	return string(key), err
 }
 
-func (r *reading) Linked(external string) (key string, several bool, err error) {
-	all, err := r.linkedTo(external)
-	if len(all) > 0 {
-		key = all[0]
-	}
-	return key, len(all) > 1, err
-}
-
-// linkedTo are two of the keys whose lead has an ExternalID, or is to have it, or as many as there are.
-func (r *reading) linkedTo(external string) (keys []string, err error) {
+func (r *reading) Linked(external, key string) (others []string, err error) {
 	if !hasIndex(external) {
 		return nil, nil
 	}
 	own, err := r.under(external) // the index lacks what equals its key
-	if own.Linked(external) {
-		keys = append(keys, external)
+	if own.Linked(external) && external != key {
+		others = append(others, external)
 	}
 	prefix := appendText(nil, external)
-	for k, _ := r.links.Seek(prefix); bytes.HasPrefix(k, prefix) && len(keys) < 2; k, _ = r.links.Next() {
-		keys = append(keys, string(k[len(prefix):]))
+	for k, _ := r.links.Seek(prefix); bytes.HasPrefix(k, prefix) && len(others) < 2; k, _ = r.links.Next() {
+		if other := string(k[len(prefix):]); other != key {
+			others = append(others, other)
+		}
 	}
-	return keys, err
+	return others, err
 }
 
 func (r *reading) Alike(folded string) (keys []string, forgotten bool) {

@@ -15,16 +15,16 @@ import (
 
 // Salvaged is what could be read of a damaged file.
 type Salvaged struct {
-	Keys    []checkpoint.KeptKey // in order
-	header  *header              // nil: none was found
-	notes   map[string][]byte    // by name
-	blocked []checkpoint.KeptBlock
+	Keys     []checkpoint.KeptKey // in order
+	header   *header              // nil: none was found
+	contents checkpoint.Contents
+	lineage  checkpoint.Lineage
 }
 
 // Salvage reads of a damaged file what bbolt still finds and checksums vouch for. Errors are *[checkpoint.OpenError].
 func Salvage(path string, o Options) (*Salvaged, error) {
 	d := newStore(resolved(path), Options{ReadOnly: true, checker: o.checker})
-	s, found := &Salvaged{notes: make(map[string][]byte)}, make(map[string]*checkpoint.KeptKey)
+	s, found := &Salvaged{}, make(map[string]*checkpoint.KeptKey)
 	if err := d.salvage(func(p piece) { s.keep(p, found) }); err != nil {
 		return nil, d.openError(err)
 	}
@@ -37,7 +37,7 @@ func Salvage(path string, o Options) (*Salvaged, error) {
 
 // Counts are the keys by state. Of forgotten ones an export holds nothing.
 func (s *Salvaged) Counts() map[checkpoint.State]int {
-	n := map[checkpoint.State]int{checkpoint.Forgotten: len(s.blocked)}
+	n := map[checkpoint.State]int{checkpoint.Forgotten: len(s.contents.Forgotten)}
 	for _, k := range s.Keys {
 		n[k.Shown().State]++
 	}
@@ -68,12 +68,14 @@ func (s *Salvaged) keep(p piece, found map[string]*checkpoint.KeptKey) {
 			s.header = h
 		}
 	case string(inNotes):
-		if value, err := decodeNote(key, p.Value); err == nil {
-			s.notes[key] = value
+		if value, err := decodeNote(key, p.Value); err == nil && key == checkpoint.LineageNote {
+			_ = checkpoint.Decode(value, &s.lineage) // of one that is lost, nothing is known
+		} else if err == nil {
+			s.contents.Notes = append(s.contents.Notes, checkpoint.Note{Name: key, Value: value})
 		}
 	case string(inBlocked):
 		if b, err := decodeBlock(p.Key, p.Value); err == nil {
-			s.blocked = append(s.blocked, b)
+			s.contents.Forgotten = append(s.contents.Forgotten, b)
 		}
 	case string(inEntries), string(newEntries), string(inIntents):
 		if p.Bucket == string(newEntries) {
@@ -144,14 +146,24 @@ func Repair(from, to string, t checkpoint.Target, o Options) (*Salvaged, error) 
 		made.Secret, made.Target = s.header.Secret, s.header.Target
 	}
 	s.descendFrom(from, o.Witnesses)
-	contents := func() (*checkpoint.Contents, error) { return s.contents(made.Secret), nil }
+	c := &s.contents
+	c.Secret, c.Missing, c.Keys = made.Secret, missingAfterRepair, s.each
+	contents := func() (*checkpoint.Contents, error) { return c, nil }
 	return s, makeFrom(resolved(to), &made, Options{AnyPlace: o.AnyPlace, Now: o.Now}, contents)
+}
+
+func (s *Salvaged) each(_ context.Context, f func(checkpoint.KeptKey) error) error {
+	for _, k := range s.Keys {
+		if err := f(k); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // descendFrom notes which checkpoints the damaged file was, as far as it, or the book, knows still.
 func (s *Salvaged) descendFrom(from string, book *checkpoint.Witnesses) {
-	var l checkpoint.Lineage
-	_ = checkpoint.Decode(s.notes[checkpoint.LineageNote], &l) // of one that is lost, nothing is known
+	l := &s.lineage
 	l.Adopting = nil
 	if s.header != nil {
 		l.Descend(s.header.ID, math.MaxUint64)
@@ -161,21 +173,5 @@ func (s *Salvaged) descendFrom(from string, book *checkpoint.Witnesses) {
 			l.Descend(w.Ledger, math.MaxUint64)
 		}
 	}
-	s.notes[checkpoint.LineageNote] = checkpoint.Encode(&l)
-}
-
-func (s *Salvaged) contents(secret []byte) *checkpoint.Contents {
-	c := &checkpoint.Contents{Secret: secret, Forgotten: s.blocked, Missing: missingAfterRepair}
-	c.Keys = func(_ context.Context, f func(checkpoint.KeptKey) error) error {
-		for _, k := range s.Keys {
-			if err := f(k); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	for name, value := range s.notes {
-		c.Notes = append(c.Notes, checkpoint.Note{Name: name, Value: value})
-	}
-	return c
+	s.contents.Notes = append(s.contents.Notes, l.Note())
 }

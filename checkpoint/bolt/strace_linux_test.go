@@ -114,6 +114,7 @@ func durable(t *testing.T, path, said string) error {
 // The Nth write, sync, cut, link and rename of a checkpoint fails, for all N: nothing goes on, and what was reported is
 // there when the disk works again. faults 13, 31, m21, m22
 func TestDiskFaultStopsEverythingAndLosesNothing(t *testing.T) {
+	sequential(t)
 	most := 3
 	if *thorough {
 		most = 1000
@@ -161,6 +162,7 @@ func boolInt(b bool) int {
 
 // Whatever is put in place is synced before it gets its name, and its folder after. fault 31
 func TestNamesComeAfterSyncsAndAreSynced(t *testing.T) {
+	sequential(t)
 	trace := filepath.Join(t.TempDir(), "trace")
 	path := filepath.Join(t.TempDir(), "forget.db")
 	underStrace(t, path, "-f", "-qq", "-y", "-o", trace, "-e", "trace=pwrite64,ftruncate,fdatasync,fsync,linkat,renameat")

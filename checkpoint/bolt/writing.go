@@ -120,16 +120,6 @@ func entryOf(k *checkpoint.Kept) *checkpoint.Entry {
 	return &k.Entry
 }
 
-func (w *writing) Linked(external, key string) (string, error) {
-	all, err := w.linkedTo(external)
-	for _, other := range all {
-		if other != key {
-			return other, err
-		}
-	}
-	return "", err
-}
-
 func (w *writing) InDoubt(after string) (keys []string, err error) {
 	for k, _ := w.intents.Seek([]byte(after)); k != nil && len(keys) < inChunk; k, _ = w.intents.Next() {
 		if string(k) != after {

@@ -64,6 +64,7 @@ func committing(s *Store, changes ...*checkpoint.Change) chan error {
 // A wait for a standby that somebody cancels looks like success and is none: the claim is not good, nothing of the
 // worker may leave, and it goes on once a commit has been waited for to its end. faults 2
 func TestAWaitForAStandbyThatIsCancelled(t *testing.T) {
+	t.Parallel()
 	server := pgtest.New(t)
 	address := server.URL("postgres")
 	s := opened(t, address, newTarget(), Options{Run: "run", Patience: time.Hour})
@@ -111,6 +112,7 @@ func TestAWaitForAStandbyThatIsCancelled(t *testing.T) {
 // A server that stands still and keeps its connections is not waited for without end: what was under way is not known,
 // the use of the ledger is over, and what it does when it goes on makes nothing twice.
 func TestAServerThatStandsStill(t *testing.T) {
+	t.Parallel()
 	server := pgtest.New(t)
 	address, target := server.URL("postgres"), newTarget()
 	s := opened(t, address, target, Options{Run: "run", Patience: time.Millisecond})
@@ -141,7 +143,7 @@ func TestAServerThatStandsStill(t *testing.T) {
 
 // A worker that stands still in the middle of a transaction, and a lock of somebody else, hold nobody up for ever.
 func TestNobodyWaitsForALockForEver(t *testing.T) {
-	address, target := pgtest.Shared(t).Database(t), newTarget()
+	_, address, target := shared(t)
 	s := opened(t, address, target, Options{Run: "run"})
 	var idle string
 	if err := s.conn.QueryRow(t.Context(), `SHOW idle_in_transaction_session_timeout`).Scan(&idle); err != nil || idle != "30s" {
@@ -152,7 +154,7 @@ func TestNobodyWaitsForALockForEver(t *testing.T) {
 	defer other.Close(context.Background())
 	waits, err := connect(address, target, Options{})
 	must.Do(t, err)
-	defer waits.leave()
+	defer waits.conn.Close()
 	waits.Locks = 50 * time.Millisecond
 	_, err = other.Exec(t.Context(), `BEGIN; LOCK TABLE leadferry.workers`)
 	if _, failed := waits.conn.Exec(t.Context(), "SET lock_timeout = 50"); errors.Join(err, failed) != nil {
@@ -166,6 +168,7 @@ func TestNobodyWaitsForALockForEver(t *testing.T) {
 // The process that serves a worker stands still with a commit before it, and goes on when another one serves the
 // worker. What it was asked it does not do any more: the worker has done it again.
 func TestACommitThatComesLate(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Shared(t)
 	address := server.Database(t)
 	s := opened(t, address, newTarget(), Options{Run: "run", Patience: time.Hour})
@@ -196,6 +199,7 @@ func either(a, b *pgtest.Server) string {
 // A standby that was not waited for and takes over has lost the last commits, or may have: whoever meets it stops, also
 // a worker that has lost nothing itself, and nobody begins with it as if nothing were missing. faults 2
 func TestAStandbyThatWasNeverToTakeOver(t *testing.T) {
+	t.Parallel()
 	for _, caught := range []bool{true, false} {
 		primary := pgtest.New(t)
 		standby, target := primary.Standby(t), newTarget()
@@ -224,6 +228,7 @@ func TestAStandbyThatWasNeverToTakeOver(t *testing.T) {
 // Who takes back that a standby is waited for ends the runs that count on it: when that standby took over, what was
 // acknowledged since would be missing, and nothing would tell. faults 2
 func TestAStandbyIsWaitedForNoMore(t *testing.T) {
+	t.Parallel()
 	primary := pgtest.New(t)
 	primary.Standby(t)
 	for name, next := range map[string]func(*Store) error{
@@ -246,6 +251,7 @@ func TestAStandbyIsWaitedForNoMore(t *testing.T) {
 // Who takes it back while a commit waits has it end as if it had been waited for. Nothing leaves for what was claimed by it, also where
 // a standby is waited for again by then: the commit counts once another one has been waited for. faults 2
 func TestAStandbyIsWaitedForNoMoreWhileACommitWaits(t *testing.T) {
+	t.Parallel()
 	primary := pgtest.New(t)
 	standby := primary.Standby(t)
 	waiting := func(t *testing.T) (s *Store, done chan error, process int) {
@@ -293,6 +299,7 @@ func TestAStandbyIsWaitedForNoMoreWhileACommitWaits(t *testing.T) {
 // A worker whose commits no standby is waited for goes on beside one that has begun since, while one was: what the
 // first one did last is missing when the standby takes over, whatever the newest one says.
 func TestAStandbyWasWaitedForByTheNewestWorkerOnly(t *testing.T) {
+	t.Parallel()
 	primary := pgtest.New(t)
 	standby := primary.Standby(t)
 	target := newTarget()
@@ -312,6 +319,7 @@ func TestAStandbyWasWaitedForByTheNewestWorkerOnly(t *testing.T) {
 // A standby that was waited for takes over, and waits for none itself: a run goes on with it, and what it loses from
 // then on is noticed by whoever comes next.
 func TestAStandbyThatWaitsForNoneTakesOver(t *testing.T) {
+	t.Parallel()
 	primary := pgtest.New(t)
 	standby := primary.Standby(t)
 	target := newTarget()
@@ -335,6 +343,7 @@ func TestAStandbyThatWaitsForNoneTakesOver(t *testing.T) {
 // A standby that was waited for takes over while the old server goes on: who works there claims nothing more, also when
 // somebody cancels its wait, and the worker that has its place on the new one knows all it had claimed.
 func TestTwoServersAtOnce(t *testing.T) {
+	t.Parallel()
 	primary := pgtest.New(t)
 	standby := primary.Standby(t)
 	target := newTarget()

@@ -68,7 +68,7 @@ func settle(t *testing.T, s *Store, i int, state checkpoint.State) error {
 
 // A worker that does not fit is told how, and leaves everybody where they are.
 func TestWorkersAgree(t *testing.T) {
-	address, target := pgtest.Shared(t).Database(t), newTarget()
+	_, address, target := shared(t)
 	first := joined(t, address, target, 0, 4, nil)
 	for want, change := range map[string]func(*checkpoint.Terms){
 		"the number of shards is 5 here": func(t *checkpoint.Terms) { t.Shards = 5 },
@@ -91,7 +91,7 @@ func TestWorkersAgree(t *testing.T) {
 
 // The newest worker of a shard fences those before it, and no other. What they had claimed they may still settle.
 func TestTheNewestWorkerOfAShardFencesTheOthers(t *testing.T) {
-	address, target := pgtest.Shared(t).Database(t), newTarget()
+	_, address, target := shared(t)
 	old, other := joined(t, address, target, 0, 2, nil), joined(t, address, target, 1, 2, nil)
 	claim(t, old, 0, 5)
 	next := joined(t, address, target, 0, 2, nil)
@@ -143,7 +143,7 @@ func judged(t *testing.T, s *Store, ws *checkpoint.Witnesses) error {
 
 // Each worker goes by its own commits: what the others did later is no loss of a run that has ended, nor of a command beside.
 func TestAWorkersOwnCommitsAreItsWitness(t *testing.T) {
-	address, target := pgtest.Shared(t).Database(t), newTarget()
+	server, address, target := shared(t)
 	ws := &checkpoint.Witnesses{Book: t.TempDir()}
 	first, other := joined(t, address, target, 0, 2, nil), joined(t, address, target, 1, 2, nil)
 	run(t, first, ws)
@@ -161,7 +161,7 @@ func TestAWorkersOwnCommitsAreItsWitness(t *testing.T) {
 	if err := errors.Join(command.Close(), begun.End("")); err != nil {
 		t.Error(err)
 	}
-	pgtest.Shared(t).Exec(t, address, `UPDATE leadferry.workers SET seq = seq - 1 WHERE worker = `+itoa(int(other.worker)))
+	server.Exec(t, address, `UPDATE leadferry.workers SET seq = seq - 1 WHERE worker = `+itoa(int(other.worker)))
 	if err := judged(t, opened(t, address, target, Options{}), ws); !errors.Is(err, checkpoint.ErrRolledBack) {
 		t.Errorf("a commit is lost: %v", err)
 	}
@@ -169,7 +169,7 @@ func TestAWorkersOwnCommitsAreItsWitness(t *testing.T) {
 
 // However many claim at once, no more leads are made than the fleet may; what came to no lead is given back.
 func TestCreatesAreTheFleets(t *testing.T) {
-	address, target := pgtest.Shared(t).Database(t), newTarget()
+	_, address, target := shared(t)
 	const most = 50
 	var group sync.WaitGroup
 	var stores [4]*Store
@@ -204,7 +204,7 @@ func TestCreatesAreTheFleets(t *testing.T) {
 
 // A row in doubt that is sent again, and refused or not sent after all, is in doubt as before, and its share of the fleet's leads is given back.
 func TestAResendThatMakesNoLeadIsGivenBack(t *testing.T) {
-	address, target := pgtest.Shared(t).Database(t), newTarget()
+	_, address, target := shared(t)
 	join := func() *Store {
 		return joined(t, address, target, 0, 1, func(t *checkpoint.Terms) { t.MaxCreates = 3 })
 	}
@@ -303,8 +303,8 @@ func TestALedgerIsNotRemovedUnderAWorker(t *testing.T) {
 
 // A run that begins while the ledger is being moved away is waited for, and then stands in the way.
 func TestALedgerIsNotMovedUnderARun(t *testing.T) {
-	address := pgtest.Shared(t).Database(t)
-	s := opened(t, address, newTarget(), Options{})
+	_, address, target := shared(t)
+	s := opened(t, address, target, Options{})
 	run, err := pgx.Connect(t.Context(), address)
 	must.Do(t, err)
 	defer run.Close(context.Background())
@@ -326,10 +326,9 @@ func TestALedgerIsNotMovedUnderARun(t *testing.T) {
 
 // A copy descends from the commit that its source had when it was moved: to show life while a long copy goes on is none.
 func TestShowingLifeIsNoCommit(t *testing.T) {
-	address := pgtest.Shared(t).Database(t)
-	s := opened(t, address, newTarget(), Options{})
+	server, address, target := shared(t)
+	s := opened(t, address, target, Options{})
 	before := s.Info().Sequence
-	server := pgtest.Shared(t)
 	server.Exec(t, address, `UPDATE leadferry.workers SET beat = beat - interval '2 minutes'`)
 	must.Do(t, s.showLife())
 	if beats := pgtest.Value[bool](t, address, `SELECT beat > now() - interval '1 minute' FROM leadferry.workers`); !beats || s.Info().Sequence != before {
@@ -339,6 +338,7 @@ func TestShowingLifeIsNoCommit(t *testing.T) {
 
 // Plans are made while tables are empty, and must be right when they are full: nothing but a ledger's ID would have all of it read.
 func TestPlansLookEachKeyUp(t *testing.T) {
+	t.Parallel()
 	s := opened(t, pgtest.Shared(t).Database(t), newTarget(), Options{})
 	anything := regexp.MustCompile(`workers|Index Only Scan using forgotten_pkey `) // the first one ends the search
 	for name, statement := range map[string]string{"find": findSQL, "write": writeSQL} {

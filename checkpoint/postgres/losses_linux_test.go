@@ -16,8 +16,7 @@ import (
 // A table that was emptied, as by a restore that has failed with it, is noticed before a run begins: what it knew would
 // be made again.
 func TestRowsThatAreGone(t *testing.T) {
-	server := pgtest.Shared(t)
-	address, target := server.Database(t), newTarget()
+	server, address, target := shared(t)
 	s := opened(t, address, target, Options{Run: "run"})
 	committed(t, s, claimOf("a"), claimOf("b"))
 	committed(t, s, createdOf("a", "lead-a"))
@@ -55,7 +54,7 @@ func TestRowsThatAreGone(t *testing.T) {
 // A run that has begun, and one that is about to begin, hear of it when somebody notes that the ledger lacks something,
 // as adopt does: nothing is claimed as if it were complete.
 func TestARunHearsThatItsLedgerLacksSomething(t *testing.T) {
-	address, target := pgtest.Shared(t).Database(t), newTarget()
+	_, address, target := shared(t)
 	run := opened(t, address, target, Options{Run: "run"})
 	committed(t, run, by("run", claimOf("a")))
 	begins := func() *Store { // it has found the ledger, and is no worker yet
@@ -77,6 +76,7 @@ func TestARunHearsThatItsLedgerLacksSomething(t *testing.T) {
 
 // A row in a state that this version does not know is no row that is passed over.
 func TestAStateThatIsNotKnownIsRefused(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Shared(t)
 	for _, state := range []int{-1, 6} {
 		address, target := server.Database(t), newTarget()
@@ -92,8 +92,7 @@ func TestAStateThatIsNotKnownIsRefused(t *testing.T) {
 
 // A person who gives up what is missing gives up no more than what was known to be when the question was asked.
 func TestALossIsGivenUpOnce(t *testing.T) {
-	server := pgtest.Shared(t)
-	address, target := server.Database(t), newTarget()
+	server, address, target := shared(t)
 	opened(t, address, target, Options{}).Close()
 	lose := func() {
 		server.Exec(t, address, `UPDATE leadferry.ledgers SET missing = 'something', since = nextval('leadferry.commits')`)
@@ -116,7 +115,7 @@ func TestALossIsGivenUpOnce(t *testing.T) {
 
 // Nobody decides about rows of a ledger that was moved while the question was asked: the copy would not know of it.
 func TestAMovedLedgerIsNotDecidedAbout(t *testing.T) {
-	address, target := pgtest.Shared(t).Database(t), newTarget()
+	_, address, target := shared(t)
 	run := opened(t, address, target, Options{Run: "run"})
 	committed(t, run, claimOf("a"))
 	run.Close()
@@ -135,8 +134,7 @@ func TestAMovedLedgerIsNotDecidedAbout(t *testing.T) {
 
 // Where sequences were not taken along to another server, their numbers are not given twice.
 func TestSequencesThatAreBehind(t *testing.T) {
-	server := pgtest.Shared(t)
-	address, target := server.Database(t), newTarget()
+	server, address, target := shared(t)
 	for range 3 {
 		s := opened(t, address, target, Options{Run: "run"})
 		committed(t, s, claimOf("a"))
@@ -156,6 +154,7 @@ func TestSequencesThatAreBehind(t *testing.T) {
 
 // Look-ups are not answered by a standby, which may lack what was made last, though the address names it.
 func TestLookupsOfAnAddressWithAStandby(t *testing.T) {
+	t.Parallel()
 	server := pgtest.New(t)
 	standby := server.Standby(t)
 	p := newProxy(t, server)
@@ -173,6 +172,7 @@ func TestLookupsOfAnAddressWithAStandby(t *testing.T) {
 
 // A worker whose connection is lost once all is done has ended all the same.
 func TestAnEndWithoutConnection(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Shared(t)
 	address := server.Database(t)
 	p := newProxy(t, server)

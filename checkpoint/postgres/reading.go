@@ -121,12 +121,11 @@ func (f *found) Owner(lead, _ string) (key string, err error) {
 	return key, nil
 }
 
-func (f *found) Linked(external string) (key string, several bool, err error) {
-	linked := f.by[byLink][external]
-	for _, r := range linked {
-		key = r.key
+func (f *found) Linked(external, _ string) (keys []string, err error) {
+	for _, r := range f.by[byLink][external] {
+		keys = append(keys, r.key)
 	}
-	return key, len(linked) > 1, nil
+	return keys, nil
 }
 
 func (f *found) Alike(folded string) (keys []string, forgotten bool) {

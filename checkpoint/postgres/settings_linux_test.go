@@ -11,8 +11,7 @@ import (
 
 // What is set for a user and a database alters nothing of what a ledger keeps, and ends nobody's session.
 func TestSettingsOfAUser(t *testing.T) {
-	server := pgtest.Shared(t)
-	address, target := server.Database(t), newTarget()
+	server, address, target := shared(t)
 	for _, setting := range []string{
 		"statement_timeout = 20", "lock_timeout = 1", "idle_session_timeout = 500", "idle_in_transaction_session_timeout = 500", "search_path = pg_temp",
 		"default_transaction_isolation = serializable", "synchronous_commit = off", "client_encoding = LATIN1", "standard_conforming_strings = off",
@@ -42,6 +41,7 @@ func TestSettingsOfAUser(t *testing.T) {
 
 // What a server warns of when it is met says nothing about a commit: after an upgrade of its system it warns each time.
 func TestAWarningOfEveryConnection(t *testing.T) {
+	t.Parallel()
 	server := pgtest.New(t)
 	address := server.URL("postgres")
 	server.Exec(t, address, `UPDATE pg_database SET datcollversion = '1'`)
@@ -58,6 +58,7 @@ func TestAWarningOfEveryConnection(t *testing.T) {
 // A pooler may hand the statements of a session to whichever connection is free: any is refused unless the address says
 // that this one does not.
 func TestAPoolerIsRefused(t *testing.T) {
+	t.Parallel()
 	server := pgtest.New(t)
 	for _, mode := range []string{"transaction", "statement", "session"} {
 		refusal(t, pgtest.Pooler(t, server, mode), newTarget(), Options{}, "pooler")

@@ -160,27 +160,12 @@ func connect(name string, t checkpoint.Target, o Options) (*Store, error) {
 	return s, err
 }
 
-// leave gives up a ledger that could not be opened.
-func (s *Store) leave() {
-	if s.worker != 0 {
-		_ = s.end()
-	}
-	s.conn.Close()
-}
-
-func (s *Store) end() error {
-	_, err := s.conn.Do(`UPDATE leadferry.workers SET ended = clock_timestamp(), beat = clock_timestamp()
-		WHERE worker = $1`, s.worker)
-	return err
-}
-
-func (s *Store) open() (err error) {
-	defer func() {
-		if err != nil {
-			s.leave()
+func (s *Store) open() error {
+	if err := s.Explain(inTurn(s.prepare, s.findLedger, s.join)); err != nil {
+		if s.worker != 0 {
+			_ = s.end()
 		}
-	}()
-	if err = s.Explain(inTurn(s.prepare, s.findLedger, s.join)); err != nil {
+		s.conn.Close()
 		return err
 	}
 	go func() {
@@ -191,6 +176,12 @@ func (s *Store) open() (err error) {
 		}
 	}()
 	return nil
+}
+
+func (s *Store) end() error {
+	_, err := s.conn.Do(`UPDATE leadferry.workers SET ended = clock_timestamp(), beat = clock_timestamp()
+		WHERE worker = $1`, s.worker)
+	return err
 }
 
 func inTurn(steps ...func() error) error {

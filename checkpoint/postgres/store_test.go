@@ -21,6 +21,7 @@ func TestMain(m *testing.M) {
 	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue { // each step is some round trips
 		f.Value.Set("4")
 	}
+	flag.Set("test.parallel", "4") // most of their time tests wait
 	pgtest.Main(m)
 }
 
@@ -30,6 +31,14 @@ var targets atomic.Int64
 func newTarget() checkpoint.Target {
 	n := targets.Add(1)
 	return checkpoint.Target{BaseURL: "https://api.example.com", LeadsURL: fmt.Sprintf("https://leads%d.example.com", n), TrunkID: "5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77"}
+}
+
+// shared is a database of its own on a server that tests share, for one that goes beside others.
+func shared(t *testing.T) (server *pgtest.Server, address string, target checkpoint.Target) {
+	t.Helper()
+	t.Parallel()
+	server = pgtest.Shared(t)
+	return server, server.Database(t), newTarget()
 }
 
 func opened(t storetest.TB, address string, target checkpoint.Target, o Options) *Store {
@@ -95,6 +104,7 @@ func itoa(n int) string { return fmt.Sprint(n) }
 
 // People ask views for runs and decisions, whatever a key's bytes are.
 func TestViewsOfRunsAndDecisions(t *testing.T) {
+	t.Parallel()
 	address := pgtest.Shared(t).Database(t)
 	at := time.UnixMilli(1_770_000_000_123).UTC()
 	s := opened(t, address, newTarget(), Options{Now: func() time.Time { return at }})

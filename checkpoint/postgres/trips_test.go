@@ -11,6 +11,7 @@ import (
 // However far away the server is, 128 rows cost two round trips: a look-up, and a commit that settles them and claims
 // the next 128.
 func TestRoundTrips(t *testing.T) {
+	t.Parallel()
 	const half, rows = mostChanges / 2, 4 * mostChanges
 	server := pgtest.Shared(t)
 	p := newProxy(t, server)

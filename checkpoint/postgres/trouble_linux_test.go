@@ -82,6 +82,7 @@ func TestALookupOutlastsWhatPasses(t *testing.T) {
 
 // A backup that is being taken is no standby, whatever the user may see of it.
 func TestABackupIsNoStandby(t *testing.T) {
+	t.Parallel()
 	server := pgtest.New(t)
 	address := server.URL("postgres")
 	if _, err := Init(address, Options{}); err != nil {

@@ -113,22 +113,22 @@ func (w *working) Owner(lead, key string) (string, error) {
 
 // Linked is another key that has an ExternalID, or has asked for it. As long as nothing is sure there is none: the
 // server finds out, except the rows of this very commit.
-func (w *working) Linked(external, key string) (string, error) {
+func (w *working) Linked(external, key string) (others []string, err error) {
 	for other, r := range w.rows {
 		switch {
 		case other == key || !r.Linked(external):
 		case !w.sure:
-			return "", errUnsure
+			return nil, errUnsure
 		default:
-			return other, nil
+			others = append(others, other)
 		}
 	}
 	for _, r := range w.links[external] {
 		if w.rows[r.key] == nil && r.key != key {
-			return r.key, nil
+			others = append(others, r.key)
 		}
 	}
-	return "", nil
+	return others, nil
 }
 
 // put has a row take the place of another one, and of its lead.

@@ -109,11 +109,6 @@ func (f finder) Show(key string, out *checkpoint.Entry) error {
 	return nil
 }
 
-func (f finder) Linked(external string) (key string, several bool, err error) {
-	all := append(f.linked(external), "")
-	return all[0], len(all) > 2, nil
-}
-
 func (f finder) Alike(folded string) (keys []string, forgotten bool) {
 	for _, key := range slices.Sorted(maps.Keys(f.keys)) {
 		if key != folded && rowkey.Fold(key) == folded {
@@ -139,13 +134,13 @@ func (k *knowledge) visible(key string) *checkpoint.Kept {
 	return none
 }
 
-func (k *knowledge) linked(external string) (all []string) {
-	for _, key := range slices.Sorted(maps.Keys(k.keys)) {
-		if one := k.keys[key]; one.Linked(external) {
-			all = append(all, key)
+func (k *knowledge) Linked(external, key string) (others []string, err error) {
+	for _, other := range slices.Sorted(maps.Keys(k.keys)) {
+		if one := k.keys[other]; one.Linked(external) && other != key {
+			others = append(others, other)
 		}
 	}
-	return all
+	return others, nil
 }
 
 func (k *knowledge) Now() time.Time { return k.at }
@@ -162,11 +157,6 @@ func (k *knowledge) Owner(lead, _ string) (string, error) {
 		}
 	}
 	return "", nil
-}
-
-func (k *knowledge) Linked(external, key string) (string, error) {
-	others := slices.DeleteFunc(k.linked(external), func(other string) bool { return other == key })
-	return strings.Join(others[:min(len(others), 1)], ""), nil
 }
 
 func (k *knowledge) Load([]string, []string) error { return nil }

@@ -220,12 +220,11 @@ func (p *program) configCheck(c *cli.Context) error {
 
 // probe tells of each step of the way to the service, and how many there were and do not work.
 func (p *program) probe(ctx context.Context, client *leadapi.Client, api *leadapi.Config) (steps, broken int) {
-	ways, _ := p.settings.Routes() // service has tried them
 	told := ""
 	client.Probe(ctx, func(s leadapi.Step) {
-		application, address, way := "general API", api.BaseURL, ways["base-url"]
+		application, address, flag := "general API", api.BaseURL, "base-url"
 		if s.LeadCreation {
-			application, address, way = "lead creation", api.LeadsURL, ways["leads-url"]
+			application, address, flag = "lead creation", api.LeadsURL, "leads-url"
 		}
 		if told != application {
 			told = application
@@ -237,6 +236,7 @@ func (p *program) probe(ctx context.Context, client *leadapi.Client, api *leadap
 			broken++
 		}
 		if s.Name == "proxy" {
+			way, _ := p.settings.Route(flag) // service has tried it
 			s.Text += " (" + way.From + ")"
 		}
 		fmt.Fprintf(&p.out, "  %-6s  %-7s  %s (%s)\n", word, s.Name, report.Escape(s.Text),

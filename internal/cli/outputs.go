@@ -269,7 +269,7 @@ func (p *program) reportFleet(c *cli.Context, to string) error {
 		return err
 	}
 	if p.code = s.ExitCode; to != "-" {
-		p.show(c, s, c.String("summary") == "-")
+		p.show(s)
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options) 
 		return err
 	}
 	err = requests.Tell(&p.out)
-	p.show(c, s, o.Files.Summary == "-")
+	p.show(s)
 	p.warnOf("lead IDs are lost", s.WriteUnkept(p.Err))
 	p.conclude(s, cmp.Or(err, p.out.lost))
 	p.ending.summary.Store(s)
@@ -64,10 +64,10 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options) 
 }
 
 // show prints the summary, for programs or for people. Where standard output is lost, p.out knows.
-func (p *program) show(c *cli.Context, s *report.Summary, asJSON bool) {
+func (p *program) show(s *report.Summary) {
 	silent := p.quiet && s.ExitCode == importer.CodeComplete
 	switch {
-	case asJSON:
+	case p.line.Given("summary").Value == "-":
 		_ = s.WriteJSON(&p.out)
 		if !silent && !p.json { // who collects JSON lines from both streams gets nothing else
 			_ = s.WriteText(p.Err, terminal.Width(p.Err), p.inkOf(p.Err))
@@ -82,11 +82,12 @@ func (p *program) show(c *cli.Context, s *report.Summary, asJSON bool) {
 func (p *program) conclude(s *report.Summary, unseen error) {
 	if unseen != nil {
 		p.out.lost = nil // it is reported here
+		why := cmp.Or(exit.Unseen(unseen).Text, "standard output was closed")
 		if s.ExitCode != importer.CodeStopped {
-			s.Stopped(exit.WhyUnseen(unseen), "all is recorded: only what is printed was not seen")
+			s.Stopped(why, "all is recorded: only what is printed was not seen")
 		}
 		if !p.json {
-			fmt.Fprintf(p.Err, "leadferry: %s; files and checkpoint are complete\n", exit.WhyUnseen(unseen))
+			fmt.Fprintf(p.Err, "leadferry: %s; files and checkpoint are complete\n", why)
 		}
 	}
 	p.code = s.ExitCode

@@ -62,11 +62,7 @@ func (p *program) options(c *cli.Context) (importer.Options, error) {
 	o.MaxRejects, o.MaxInvalid = share(c.String("max-rejects")), share(c.String("max-invalid"))
 	o.Tolerate, o.ResendOn = share(c.String("tolerate")), resendOn(c.String("resend-on"))
 	if o.Command == "validate" { // the import that follows reads the file in the same way
-		for _, name := range []string{"format", "delimiter", "encoding", "sheet", "list", "limit"} {
-			if c.IsSet(name) {
-				o.Flags = append(o.Flags, "--"+name+"="+fmt.Sprint(c.Value(name)))
-			}
-		}
+		o.Flags = p.typedWords("source input", "mapping")
 	}
 	o.CheckRemote = map[string]importer.Reads{
 		"true": importer.ReadChanged, "all": importer.ReadAll,
@@ -133,21 +129,11 @@ func (p *program) carry(c *cli.Context) error {
 	err = errors.Join(p.conduct(c, in, o), closeService())
 	if missing, is := errors.AsType[*checkpoint.OpenError](err); is && errors.Is(err, checkpoint.ErrMissing) &&
 		missing.Hint == "" {
-		missing.Hint = p.whenMissing(c, missing.Path)
+		missing.Hint = "leads are found in a checkpoint that knows them: each run prints the path of its own, to be named " +
+			"with --checkpoint. If it is lost: " + checkpoint.AdoptRuns(missing.Path, p.wayWords()) + " takes over the " +
+			"leads that run folders name. If no lead was ever made: import without --require-checkpoint begins a new one"
 	}
 	return err
-}
-
-// whenMissing says what to do where a checkpoint is asked for and is not there. Without one, sync and reconcile would
-// know no lead.
-func (p *program) whenMissing(c *cli.Context, path string) string {
-	if c.Command.Name != "import" {
-		return "leads are found in a checkpoint that knows them: import them first, take them over with `leadferry " +
-			"checkpoint adopt`, or name the file with --checkpoint"
-	}
-	return "check the path and the target: each run prints that of its checkpoint. If it is lost: " +
-		checkpoint.AdoptRuns(path, p.wayWords(c)) + " takes over the leads that run folders name. If nothing was ever " +
-		"sent: import without --require-checkpoint begins a new one"
 }
 
 // openInputs opens all that a run reads. It refuses outputs that would take the place of any of it, and files that are

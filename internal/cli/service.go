@@ -51,7 +51,7 @@ func (p *program) connect(c *cli.Context, o *importer.Options) (closeService fun
 	if err != nil {
 		return nil, err
 	}
-	o.Flags, o.Target = p.wayWords(c), p.target()
+	o.Flags, o.Target = p.wayWords(), p.target()
 	o.Open, o.Witnesses, o.Machine = m.Opener(o), m.Witnesses(), m.Machine
 	o.Client.Observe, o.Client.UserAgent = trace(o.Log), userAgent
 	o.Client.RequestIDHeader = p.settings.Get(connection.RequestIDHeader)
@@ -61,17 +61,18 @@ func (p *program) connect(c *cli.Context, o *importer.Options) (closeService fun
 
 // wayWords are the flags of the command line that lead to the service, which a command that is pasted has to repeat;
 // not those that may hold a password.
-func (p *program) wayWords(c *cli.Context) (words []string) {
-	for _, f := range flags.Of("connection") {
+func (p *program) wayWords() []string {
+	return p.typedWords("connection", "proxy", "client-secret-command")
+}
+
+// typedWords are the flags with a value of some sets, but for some, as they stand on the line.
+func (p *program) typedWords(sets string, but ...string) (words []string) {
+	for _, f := range flags.Of(sets) {
 		name := f.Names()[0]
 		value, typed := p.line.Typed[name]
-		if typed && f.(cli.DocGenerationFlag).TakesValue() &&
-			!slices.Contains([]string{"proxy", "client-secret-command", "directory"}, name) {
+		if typed && f.(cli.DocGenerationFlag).TakesValue() && !slices.Contains(but, name) {
 			words = append(words, "--"+name+"="+value)
 		}
-	}
-	if s := p.line.Given("directory"); c.Bool("sandbox") && s.Value != "" {
-		words = append(words, "--directory="+s.Value)
 	}
 	return words
 }
@@ -178,12 +179,12 @@ func resetSandbox(path string) error {
 		}
 		err = server.Close()
 	}
+	if err != nil {
+		return err
+	}
 	for _, name := range append(bolt.Companions(path), path, data) {
-		if err == nil {
-			err = os.Remove(name)
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
+		if kept := os.Remove(name); !errors.Is(kept, fs.ErrNotExist) {
+			err = errors.Join(err, kept)
 		}
 	}
 	return err
@@ -218,10 +219,7 @@ func (p *program) sandbox(c *cli.Context) (err error) {
 		p.tell(slog.LevelInfo, "", "page: "+shown.URL()) // who waits for it has the settings
 	}
 	p.hold.Take() // whether or not a signal has come
-	select {
-	case <-p.interrupt:
-	case <-c.Context.Done():
-	}
+	<-p.interrupt
 	counts := server.Counts()
 	for _, kind := range slices.Sorted(maps.Keys(counts)) { // how many requests of each kind were given each status
 		line := kind + ":"

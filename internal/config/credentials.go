@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -61,9 +60,7 @@ func LoadCredentials(path string) (*Credentials, error) {
 		return nil, err
 	}
 	c := new(Credentials)
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if d.Decode(c) != nil || d.More() || c.BaseURL == "" || c.ClientID == "" || c.ClientSecret == "" {
+	if json.Unmarshal(data, c) != nil || c.BaseURL == "" || c.ClientID == "" || c.ClientSecret == "" {
 		return nil, fault(path, "the stored client cannot be read", newClient)
 	}
 	return c, nil

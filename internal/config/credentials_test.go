@@ -131,7 +131,7 @@ func TestFailureToStoreSaysWhereTheSecretIs(t *testing.T) {
 func TestStoredClientThatCannotBeUsedIsRefused(t *testing.T) {
 	good := `{"base_url":"https://a","client_id":"c","client_secret":"s3cret","created_at":"2026-01-02T03:04:05Z"}`
 	path := filepath.Join(t.TempDir(), "eu.json")
-	for _, text := range []string{"", "{}", good[:40], good + good, strings.Replace(good, "{", `{"role":"admin",`, 1), strings.Replace(good, "client_id", "id", 1), `{"client_id":"c","client_secret":"s3cret"}`} {
+	for _, text := range []string{"", "{}", good[:40], good + good, strings.Replace(good, "client_id", "id", 1), `{"client_id":"c","client_secret":"s3cret"}`} {
 		write(t, path, text, 0o600)
 		if _, err := LoadCredentials(path); err == nil || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%q: %v", text, err)

@@ -22,8 +22,7 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// wineKills switches the tests of the Windows build on, which take minutes: .ci/run has
-// `go test ./internal/e2e -run '^TestWindows' -wine 3 -v`, and 100 is the long suite.
+// wineKills switches the tests of the Windows build on, which take minutes: .ci/run has -wine 3, and 100 is the long suite.
 var wineKills = flag.Int("wine", 0, "how many times TestWindowsKill kills an import under wine; 0 skips all tests of the Windows build")
 
 // wineMachine is a Windows machine of wine, with what Go programs need there.

@@ -127,7 +127,7 @@ var template = sync.OnceValue(func() (err error) {
 	}
 	initdb, _ := find("initdb")
 	return carriedOut(initdb, "-D", templates+"/data", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C",
-		"--no-sync", "--no-instructions")
+		"--no-sync", "--no-instructions", "--wal-segsize=1")
 })
 
 func start(t TB, settings []string) *Server {
@@ -363,7 +363,7 @@ func Pooler(t *testing.T, s *Server, mode string) string {
 // Eventually waits until something is so.
 func Eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(3 * time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("never: %s", what)
 		}

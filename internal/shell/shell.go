@@ -17,11 +17,7 @@ func Path(path string) string { return pathOn(runtime.GOOS, path) }
 func Word(text string) string { return wordOn(runtime.GOOS, text) }
 
 func pathOn(system, path string) string {
-	switch {
-	case !strings.HasPrefix(path, "-"):
-	case system == "windows":
-		path = `.\` + path
-	default:
+	if strings.HasPrefix(path, "-") {
 		path = "./" + path
 	}
 	return wordOn(system, path)

@@ -207,30 +207,24 @@ func firstText(args ...any) (any, error) {
 
 // names finds the columns of an expression: name, and $env["any name"].
 type names struct {
-	found    []found
+	found    []*ast.IdentifierNode
 	declared []string // by let
-}
-
-// found is a name, and the node where it stands.
-type found struct {
-	at   ast.Node
-	name string
 }
 
 // Visit sees what a node consists of before the node itself.
 func (s *names) Visit(node *ast.Node) {
-	is := func(at ast.Node) func(found) bool { return func(f found) bool { return f.at == at } }
 	switch n := (*node).(type) {
 	case *ast.IdentifierNode:
-		s.found = append(s.found, found{n, n.Value})
+		s.found = append(s.found, n)
 	case *ast.VariableDeclaratorNode:
 		s.declared = append(s.declared, n.Name)
 	case *ast.CallNode:
-		s.found = slices.DeleteFunc(s.found, is(n.Callee))
+		s.found = slices.DeleteFunc(s.found, func(f *ast.IdentifierNode) bool { return n.Callee == ast.Node(f) })
 	case *ast.MemberNode:
+		of, isName := n.Node.(*ast.IdentifierNode)
 		name, isText := n.Property.(*ast.StringNode)
-		if i := slices.IndexFunc(s.found, is(n.Node)); i >= 0 && isText && s.found[i].name == "$env" {
-			s.found[i].name = name.Value
+		if isName && isText && of.Value == "$env" {
+			of.Value = name.Value // in a tree that is not compiled
 		}
 	}
 }
@@ -238,8 +232,8 @@ func (s *names) Visit(node *ast.Node) {
 // columns are those that the expression names, each once, in their order there.
 func (s *names) columns() (list []string) {
 	for _, f := range s.found {
-		if !slices.Contains(list, f.name) && !slices.Contains(s.declared, f.name) {
-			list = append(list, f.name)
+		if !slices.Contains(list, f.Value) && !slices.Contains(s.declared, f.Value) {
+			list = append(list, f.Value)
 		}
 	}
 	return list

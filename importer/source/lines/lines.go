@@ -40,7 +40,8 @@ type Window struct {
 	within     bool  // buf[start-1], which was passed, ends no line
 	err        error // what ended the reading; io.EOF at the end
 
-	charset charset // that the text was decoded from
+	label    string            // of the encoding that the text was decoded from
+	encoding encoding.Encoding // that one
 }
 
 const (
@@ -48,14 +49,6 @@ const (
 	quotedRecords = 16        // records that a cell in quotes may have room for
 	ctrlZ         = 0x1A      // ends a text where it is its last byte
 )
-
-// New shows a text in UTF-8 whose records have at most so many bytes.
-func New(in io.Reader, limit int) *Window {
-	return &Window{
-		in: in, buf: make([]byte, block), Limit: limit, Max: limit, Number: 1,
-		charset: charset{label: utf8Label},
-	}
-}
 
 // Widen makes room for records with long cells in quotes, once it is known what the file holds.
 func (w *Window) Widen() { w.Max = (1 + quotedRecords) * w.Limit }
@@ -185,27 +178,29 @@ const utf8Label = "utf-8"
 // Decode shows the text of a file in UTF-8. A byte order mark says what its encoding is, else the options do, else it
 // is UTF-8.
 func Decode(in *bufio.Reader, o rows.Options, found *rows.Found) (*Window, error) {
-	c, err := findCharset(o.Encoding)
+	label, from, err := findEncoding(o.Encoding)
 	if err != nil {
 		return nil, err
 	}
-	found.Other = c.label != utf8Label
+	found.Other = label != utf8Label
 	head, _ := in.Peek(in.Size()) // an error comes again where the text is read
-	if label := byteOrderMark(head); label != "" && label != c.label {
+	if mark := byteOrderMark(head); mark != "" && mark != label {
 		if o.Encoding != "" {
-			found.Warn("the file begins with the byte order mark of %s and is read so, not as %s", label, c.label)
+			found.Warn("the file begins with the byte order mark of %s and is read so, not as %s", mark, label)
 		}
-		if c, err = findCharset(label); err != nil {
+		if label, from, err = findEncoding(mark); err != nil {
 			return nil, err
 		}
 	}
-	found.Encoding = c.label
-	w := New(in, o.MaxRecord)
-	if w.charset = c; c.encoding == japanese.ISO2022JP {
+	found.Encoding = label
+	w := &Window{
+		in: in, buf: make([]byte, block), Limit: o.MaxRecord, Max: o.MaxRecord, Number: 1, label: label, encoding: from,
+	}
+	if from == japanese.ISO2022JP {
 		w.in = &pairs{in: in}
 	}
-	if c.label != utf8Label {
-		w.in = transform.NewReader(w.in, c.encoding.NewDecoder())
+	if label != utf8Label {
+		w.in = transform.NewReader(w.in, from.NewDecoder())
 	}
 	return w, nil
 }
@@ -245,45 +240,39 @@ func (p *pairs) Read(text []byte) (n int, err error) {
 	return n, nil
 }
 
-// charset is an encoding.
-type charset struct {
-	label    string
-	encoding encoding.Encoding
-}
-
-// findCharset finds an encoding by any of its labels; "" is UTF-8.
-func findCharset(label string) (charset, error) {
+// findEncoding finds an encoding, and its name in the standard, by any of its labels; "" is UTF-8.
+func findEncoding(label string) (name string, found encoding.Encoding, err error) {
 	if label == "" {
 		label = utf8Label
 	}
 	const hint = "use a label of the WHATWG Encoding Standard, as utf-8, utf-16le, windows-1252, shift_jis, gb18030 " +
 		"or euc-kr"
-	if enc, err := htmlindex.Get(label); err == nil && enc != encoding.Replacement && enc != charmap.XUserDefined {
-		name, err := htmlindex.Name(enc)
-		return charset{name, enc}, err
+	found, err = htmlindex.Get(label)
+	if err != nil || found == encoding.Replacement || found == charmap.XUserDefined {
+		return "", nil, rows.Refuse(fmt.Sprintf("the encoding %q is not known, or not read here", label), hint)
 	}
-	return charset{}, rows.Refuse(fmt.Sprintf("the encoding %q is not known, or not read here", label), hint)
+	name, err = htmlindex.Name(found)
+	return name, found, err
 }
 
 // isUTF8 says that a text beyond ASCII was read in an encoding of one byte a character though the file holds UTF-8.
-func (c *charset) isUTF8(text []byte) bool {
-	if _, single := c.encoding.(*charmap.Charmap); !single {
+func (w *Window) isUTF8(text []byte) bool {
+	if _, single := w.encoding.(*charmap.Charmap); !single {
 		return false
 	}
-	written, err := c.encoding.NewEncoder().Bytes(text)
+	written, err := w.encoding.NewEncoder().Bytes(text)
 	return err == nil && utf8.Valid(written)
 }
 
 // byteOrderMark is the encoding that the byte order mark at a text's beginning tells, or "".
 func byteOrderMark(head []byte) (label string) {
-	for _, m := range []struct{ bytes, label string }{
-		{rows.ByteOrderMark, utf8Label},
-		{"\xFF\xFE", "utf-16le"},
-		{"\xFE\xFF", "utf-16be"},
-	} {
-		if bytes.HasPrefix(head, []byte(m.bytes)) {
-			return m.label
-		}
+	switch begins := func(mark string) bool { return bytes.HasPrefix(head, []byte(mark)) }; {
+	case begins(rows.ByteOrderMark):
+		return utf8Label
+	case begins("\xFF\xFE"):
+		return "utf-16le"
+	case begins("\xFE\xFF"):
+		return "utf-16be"
 	}
 	return ""
 }
@@ -291,7 +280,7 @@ func byteOrderMark(head []byte) (label string) {
 // BadText finds what no text holds in a record that begins on this line: a NUL, or bytes that are none of the file's
 // encoding, or seem to be UTF-8 instead. A decoder puts U+FFFD for the former; no U+FFFD is taken for a character then.
 func (w *Window) BadText(record []byte, line int) *rows.Problem {
-	label, named, bad := w.charset.label, "UTF-8", len(record)
+	label, named, bad := w.label, "UTF-8", len(record)
 	if label == utf8Label {
 		bad = firstInvalid(record)
 	} else {
@@ -317,7 +306,7 @@ func (w *Window) BadText(record []byte, line int) *rows.Problem {
 		return nil
 	}
 	high := bytes.IndexFunc(record, func(r rune) bool { return r >= utf8.RuneSelf })
-	if high < 0 || !w.charset.isUTF8(record) {
+	if high < 0 || !w.isUTF8(record) {
 		return nil
 	}
 	const text = "the row is text in UTF-8 as well as in %s, which was named:%s there would be other characters"
@@ -345,12 +334,8 @@ func firstInvalid(text []byte) int {
 	if utf8.Valid(text) { // mostly, and eight bytes at a time
 		return len(text)
 	}
-	for i, r := range string(text) {
-		if r == utf8.RuneError && !bytes.HasPrefix(text[i:], []byte("\uFFFD")) {
-			return i
-		}
-	}
-	return len(text)
+	_, at, _ := encoding.UTF8Validator.Transform(make([]byte, len(text)), text, true)
+	return at
 }
 
 // encodingHint says what to do about text that is not what its label says. Nothing is ever read in a guessed encoding.

@@ -41,7 +41,7 @@ func TestCellsFarToTheRight(t *testing.T) {
 	}
 	must.Do(t, err)
 	r := &Reader{sheet: s, columns: rows.Columns{Width: 2}}
-	if r.take(); len(s.cells) != 2 || !slices.Equal(r.fields, []string{"2", "", "1"}) || r.beyond != maxColumns-1 {
+	if r.take(); len(s.cells) != 2 || !slices.Equal(r.fields, []string{"2", "", "1"}) || r.beyond != rows.MaxColumns-1 {
 		t.Errorf("%d cells, fields %q, the first beyond the header in column %d", len(s.cells), r.fields, r.beyond)
 	}
 }

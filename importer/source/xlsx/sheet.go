@@ -12,11 +12,8 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// How many rows and columns a sheet of Excel has.
-const (
-	maxSheetRows = 1 << 20
-	maxColumns   = 1 << 14
-)
+// maxSheetRows is how many rows a sheet of Excel has.
+const maxSheetRows = 1 << 20
 
 // sheetReader reads a sheet's rows one after another, and their cells as Excel shows them.
 type sheetReader struct {
@@ -123,7 +120,7 @@ func (s *sheetReader) cell(start xml.StartElement) error {
 			c.kind = a.Value
 		}
 	}
-	if column >= maxColumns || column <= s.column {
+	if column >= rows.MaxColumns || column <= s.column {
 		return misplaced()
 	}
 	s.column = column

@@ -60,27 +60,20 @@ func parseRoute(text, from string) (Route, error) {
 // addresses are the flags of the two applications.
 var addresses = [...]string{"base-url", "leads-url"}
 
-// Routes are the ways to the applications whose addresses are set, by flag. What is no
-// address is the client's to refuse.
-func (s *Settings) Routes() (map[string]Route, error) {
-	all := map[string]Route{}
-	for _, name := range addresses {
-		u, err := url.Parse(leadapi.Canonical(s.Get(name)))
-		if s.Sandbox || s.Get(name) == "" || err != nil {
-			continue
-		}
-		if all[name], err = s.routeTo(u); err != nil {
-			return all, err
-		}
+// Route is the way to the application of a flag, none where its address is not set. What is no address is the client's
+// to refuse.
+func (s *Settings) Route(name string) (Route, error) {
+	u, err := url.Parse(leadapi.Canonical(s.Get(name)))
+	if s.Sandbox || s.Get(name) == "" || err != nil {
+		return Route{}, nil
 	}
-	return all, nil
+	return s.routeTo(u)
 }
 
 // RouteNotes tell which proxies requests go over, for a run's beginning.
 func (s *Settings) RouteNotes() (notes []string) {
-	all, err := s.Routes()
 	for _, name := range addresses {
-		if r := all[name]; err == nil && r.proxy != nil {
+		if r, err := s.Route(name); err == nil && r.proxy != nil {
 			notes = append(notes, fmt.Sprintf("--%s is reached over the proxy %s (%s)", name, r.Shown, r.From))
 		}
 	}
@@ -89,8 +82,10 @@ func (s *Settings) RouteNotes() (notes []string) {
 
 // Reach fills in how the service is reached: over which proxy, and which certificates are trusted and shown.
 func (s *Settings) Reach(api *leadapi.Config) (err error) {
-	if _, err := s.Routes(); err != nil {
-		return err
+	for _, name := range addresses {
+		if _, err := s.Route(name); err != nil {
+			return err
+		}
 	}
 	api.Proxy = func(address *url.URL) *leadapi.Proxy {
 		r, _ := s.routeTo(address) // it has been tried

@@ -147,7 +147,7 @@ func (s *Settings) Account(ctx context.Context, asks bool) (Account, error) {
 	if base := s.Get("base-url"); base != "" && leadapi.Canonical(base) != leadapi.Canonical(stored.BaseURL) {
 		return a, exit.Usage(fmt.Sprintf("the client that is stored for profile %s was made at %s, and the base URL "+
 			"is another", s.Profile.Value, stored.BaseURL),
-			"name the --profile that it is for, or make one for this address with leadferry login --new-client")
+			"name the --profile that it is for, or another one, for which leadferry login makes a client")
 	}
 	from := "stored by login (" + s.CredentialsPath() + ")"
 	if a.ID.Value == "" {
@@ -257,9 +257,8 @@ func (s *Settings) Shown() []flags.Setting {
 		a.Secret.Value = "set, not shown"
 	}
 	rows = append(rows, a.ID, a.Secret)
-	ways, err := s.Routes()
 	for _, name := range addresses {
-		way := ways[name]
+		way, err := s.Route(name)
 		if err != nil && way.From != "" {
 			way.Shown = unusable(err)
 		}

@@ -16,12 +16,8 @@ import (
 	"leadferry/internal/disk"
 )
 
-// A run that has begun ends with one of importer's exit codes. CodeUsage ends a command before anything was sent;
-// CodeCrashed is Go's runtime, see [signals.CrashApart].
-const (
-	CodeUsage   = 2
-	CodeCrashed = 134
-)
+// CodeUsage ends a command before anything was sent. A run that has begun ends with one of importer's exit codes.
+const CodeUsage = 2
 
 // Error ends a command with a sentence, what to do about it, and an exit code.
 type Error struct {
@@ -87,24 +83,16 @@ func explained(e *checkpoint.OpenError) string {
 }
 
 // Unseen ends a command whose standard output took no more of what it says. Where its reader has gone, as head does, it
-// is silent, as other programs are.
-func Unseen(err error) error {
+// says nothing, as other programs do.
+func Unseen(err error) *Error {
 	if readerGone(err) {
-		return Stopped("", "")
-	}
-	hint, _, _ := strings.Cut(disk.WayOut(err), "; what the file holds is safe") // which is said of a checkpoint
-	return Stopped(WhyUnseen(err), hint)
-}
-
-// WhyUnseen says why standard output took no more. That its reader has gone is no fault of a disk.
-func WhyUnseen(err error) string {
-	if readerGone(err) {
-		return "standard output was closed"
+		return &Error{Code: importer.CodeStopped}
 	}
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		err = at.Err
 	}
-	return "standard output could not be written: " + err.Error()
+	hint, _, _ := strings.Cut(disk.WayOut(err), "; what the file holds is safe") // which is said of a checkpoint
+	return &Error{importer.CodeStopped, "standard output could not be written: " + err.Error(), hint}
 }
 
 // readerGone reports whether the reader of a pipe has closed it.
