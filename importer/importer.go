@@ -130,10 +130,10 @@ func (l *Limits) reached(c *checkpoint.Counts) *Stop {
 		return stopFor(fmt.Sprintf("more than %s sent were rejected or failed (--max-rejects)", l.MaxRejects),
 			"fix the cause first: the remaining rows may be rejected too; --max-rejects 0 turns this limit off")
 	case l.MaxInvalid.exceeded(c.Invalid, c.Read):
-		return stopFor(fmt.Sprintf("more than %s read are invalid (--max-invalid)", l.MaxInvalid),
-			"the file or the mapping may be the wrong one: leadferry validate shows every mistake; fix them and run "+
-				"the same command again, which sends nothing twice, or add --max-invalid 0 to turn this limit off").
-			Always()
+		reason := fmt.Sprintf("more than %s read are invalid (--max-invalid)", l.MaxInvalid)
+		return lastingStop(CodeStopped, reason, "the file or the mapping may be the wrong one: leadferry validate "+
+			"shows every mistake; fix them and run the same command again, which sends nothing twice, or add "+
+			"--max-invalid 0 to turn this limit off")
 	}
 	return nil
 }

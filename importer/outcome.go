@@ -172,9 +172,9 @@ func interrupted() *Stop { return &Stop{Reason: "interrupted", Code: CodeInterru
 
 // crashed is the stop after a fault of the program itself. What is settled stays.
 func crashed(err error) *Stop {
-	return stopFor(err.Error(), "this is a fault of leadferry: report it with this line. The same command goes on "+
-		"from here, but may fail again at the same row: the first rows with --limit, or the file without that row, "+
-		"will do").Always()
+	return lastingStop(CodeStopped, err.Error(), "this is a fault of leadferry: report it with this line. The same "+
+		"command goes on from here, but may fail again at the same row: the first rows with --limit, or the file "+
+		"without that row, will do")
 }
 
 // ledgerFailed is the stop after an error of the checkpoint.
@@ -201,11 +201,11 @@ func ledgerFailed(err error) *Stop {
 		return lastingStop(CodeCheckpoint, reason, refused.Hint)
 	case errors.Is(err, checkpoint.ErrNoWitness):
 		const reason = "nothing was sent: the run cannot note outside the checkpoint that it uses it: %v"
-		return stopFor(fmt.Sprintf(reason, err), "make the state directory writable (XDG_STATE_HOME names another "+
-			"one), or let the run have a folder (--out)").Always()
+		return lastingStop(CodeStopped, fmt.Sprintf(reason, err), "make the state directory writable (XDG_STATE_HOME "+
+			"names another one), or let the run have a folder (--out)")
 	case errors.Is(err, checkpoint.ErrRemoved):
-		return stopFor(fmt.Sprintf("the checkpoint is lost: %v", err), "find out what took it away, and put it back; "+
-			"keep this run's results, which hold the IDs of its leads").Always()
+		return lastingStop(CodeStopped, fmt.Sprintf("the checkpoint is lost: %v", err), "find out what took it away, "+
+			"and put it back; keep this run's results, which hold the IDs of its leads")
 	}
 	hint := "make room or repair the disk"
 	if server, served := errors.AsType[*checkpoint.StoreError](err); served {
@@ -225,8 +225,8 @@ func inputEnded(err error) *Stop {
 	if lost, is := errors.AsType[*source.LostError](err); is && lost.Hint != "" {
 		hint = lost.Hint
 	}
-	return stopFor(fmt.Sprintf("the input could not be read to its end: %v", err),
-		hint+"; then run the same command again: nothing is sent twice").Always()
+	return lastingStop(CodeStopped, fmt.Sprintf("the input could not be read to its end: %v", err),
+		hint+"; then run the same command again: nothing is sent twice")
 }
 
 const seeRejects = ", see the rejects"

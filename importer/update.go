@@ -304,6 +304,6 @@ func (c *carrier) refusesReads(err error) error {
 	}
 	reason := fmt.Sprintf("the service does not let leads be read by an update of no content: HTTP %d (%s)",
 		ae.Status, ae.Message)
-	return c.stopping(stopFor(reason, "--read external-id reads them by an update of the ExternalID that was last "+
-		"confirmed; one that others have changed is overwritten by it").Always())
+	return c.stopping(lastingStop(CodeStopped, reason, "--read external-id reads them by an update of the ExternalID "+
+		"that was last confirmed; one that others have changed is overwritten by it"))
 }

@@ -18,7 +18,7 @@ type Breaker struct {
 	Resend  ResendOn
 	Retried func()                      // is called for each further try
 	Reach   func(context.Context) error // gets an answer from the service, any at all, or an error
-	MaxWait time.Duration               // how long the service may stay silent; to be changed while nothing is under way only
+	MaxWait time.Duration               // of a silent service; to be changed while nothing is under way only
 
 	mu       sync.Mutex
 	queue    []*Pass     // in order of arrival

@@ -142,12 +142,6 @@ type Stop struct {
 // Error is the reason.
 func (s *Stop) Error() string { return s.Reason }
 
-// Always says that the same command would stop again.
-func (s *Stop) Always() *Stop {
-	s.Same = true
-	return s
-}
-
 const codeStopped = 3 // the exit code of a run that stopped early
 
 func ends(reason, hint string) *Stop { return &Stop{Reason: reason, Hint: hint, Code: codeStopped} }

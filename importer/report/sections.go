@@ -39,7 +39,7 @@ func (s *Summary) Sections() []Section {
 		Section{ID: "errors", Title: "Most frequent reasons", Top: 3, Lines: convert(s.asking(), Reason.line)})
 	all = append(all, s.Checks.sections()...)
 	all = append(all,
-		Section{ID: "notes", Title: "Notes", Lines: convert(s.Notes, func(text string) Line { return Line{Text: text} })},
+		Section{ID: "notes", Title: "Notes", Lines: convert(s.Notes, func(t string) Line { return Line{Text: t} })},
 		Section{ID: "organizations", Title: "Assigned to", Top: 10, Lines: assigned(s.Organizations)})
 	return slices.DeleteFunc(all, func(of Section) bool { return len(of.Lines) == 0 })
 }
