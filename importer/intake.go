@@ -24,9 +24,10 @@ import (
 )
 
 // batchRows is how many rows a batch has at most, batchBytes how many bytes of the file. A batch is looked up in one
-// read, which is a round trip for a database.
+// read, which is a round trip for a database: in a fleet it has more rows, of which the worker keeps its part.
 const (
 	batchRows  = 256
+	fleetRows  = 8 * batchRows // in a fleet
 	batchBytes = 1 << 20
 )
 
@@ -119,7 +120,7 @@ func (r *intake) run(ctx context.Context, out chan<- *batch) {
 // read hands on the rows of all inputs in batches, while hand takes them.
 func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 	left, b := cmp.Or(r.options.Limit, math.MaxInt), newBatch()
-	rows := batchRows * min(max(r.options.Shard.Of, 1), 8) // of which a worker of a fleet has its part left to look up
+	rows := min(batchRows*max(r.options.Shard.Of, 1), fleetRows)
 	handOn := func() (taken bool) {
 		taken, b = hand(b), newBatch()
 		return taken

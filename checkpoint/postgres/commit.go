@@ -111,7 +111,7 @@ func (w *working) bound() error {
 // queue has a batch write what was changed, and the shapes that claims have.
 func (s *Store) queue(b *pgx.Batch, w *working) {
 	s.spend(b, w.creates())
-	s.put(b, w.writes(), false)
+	w.write(b, w.changed(), false)
 	var last *checkpoint.Shape
 	for i := range w.done {
 		shape := w.done[i].Shape
@@ -188,44 +188,43 @@ var writeSQL = func() string {
 		columnNames("g.")).Replace(statement("write"))
 }()
 
-// put writes rows, and notes which leads they come to own and which ExternalIDs claims ask for. What another key owns
-// and has not given up is taken by force only; an ExternalID of another key's lead never.
-func (s *Store) put(b *pgx.Batch, writes []write, force bool) {
-	if len(writes) == 0 {
+// write has a batch write rows, and note which leads they come to own and which ExternalIDs claims ask for. What another
+// key owns and has not given up is taken by force only; an ExternalID of another key's lead never.
+func (w *working) write(b *pgx.Batch, changed []string, force bool) {
+	if len(changed) == 0 {
 		return
 	}
 	var seen []int64
 	var was []int16
 	var leads, asks []string
-	var hashes, keys, askers, all [][]byte
+	var hashes, keys, askers [][]byte
 	lists := make([][]any, len(columns))
-	for _, w := range writes {
+	for _, name := range changed {
+		r, old, key := w.rows[name], w.base[name], []byte(name)
 		var hash []byte // of a key that is new
-		if w.old.seq == 0 {
-			hash = s.digests.Blocked(w.key)
+		if old.seq == 0 {
+			hash = w.digests.Blocked(name)
 		}
-		key := []byte(w.key)
-		seen, was, hashes = append(seen, int64(w.old.seq)), append(was, int16(w.old.state())), append(hashes, hash)
-		all = append(all, key)
-		for at, place := range w.stored().places() {
+		seen, was, hashes = append(seen, int64(old.seq)), append(was, int16(old.state())), append(hashes, hash)
+		for at, place := range r.stored().places() {
 			lists[at] = append(lists[at], place)
 		}
-		if lead := w.lead(); lead != "" && lead != w.old.lead() {
+		if lead := r.lead(); lead != "" && lead != old.lead() {
 			leads, keys = append(leads, checkpoint.Clean(lead)), append(keys, key)
 		}
-		if w.asks != "" {
-			asks, askers = append(asks, checkpoint.Clean(w.asks)), append(askers, key)
+		if wants := w.asks[name]; wants != "" && r.Linked(wants) { // else its claim was withdrawn in the same commit
+			asks, askers = append(asks, checkpoint.Clean(wants)), append(askers, key)
 		}
 	}
 	if asks != nil { // before the rows are written: what this commit does to them is judged already
-		b.Queue(askSQL, s.ledger, asks, askers, all)
+		b.Queue(askSQL, w.ledger, asks, askers, bytesOf(changed))
 	}
-	args := []any{s.ledger, s.worker, seen, was, hashes}
+	args := []any{w.ledger, w.s.worker, seen, was, hashes}
 	for _, list := range lists {
 		args = append(args, list)
 	}
 	b.Queue(writeSQL, args...)
 	if leads != nil {
-		b.Queue(ownSQL, s.ledger, leads, keys, force)
+		b.Queue(ownSQL, w.ledger, leads, keys, force)
 	}
 }

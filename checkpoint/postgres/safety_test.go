@@ -61,41 +61,43 @@ func refusal(t *testing.T, address string, target checkpoint.Target, o Options, 
 // Wherever the connection is cut, each change is made once or told to have failed, and the worker goes on by itself.
 // Of the server's messages, of which each answer has two or more, every second one will do. faults 1, 2
 func TestTheConnectionIsCutAtEveryMessage(t *testing.T) {
-	t.Parallel()
-	server := pgtest.Shared(t)
-	address := server.Database(t)
-	p := newProxy(t, server)
-	target := newTarget()
-	s := opened(t, p.through(address), target, Options{Run: "run", Patience: time.Minute})
+	server, address, _ := shared(t)
 	for step, after := range []bool{false, true} {
-		for n := 1; ; n += 1 + step {
-			name := fmt.Sprintf("%v-%d-", after, n)
-			cuts := p.cuts
-			p.arm(n, after)
-			committed(t, s, claimOf(name+"a"), claimOf(name+"b"), claimOf(name+"c"))
-			must.Do(t, s.Guard(t.Context(), name+"a"))
-			committed(t, s, createdOf(name+"a", name+"lead"), &checkpoint.Change{Kind: checkpoint.Withdraw, Entry: checkpoint.Entry{Key: name + "b", Run: "run"}})
-			taken := createdOf(name+"c", name+"lead") // which is another one's: a transaction
-			committed(t, s, taken)
-			if taken.Entry.Reason != checkpoint.ReasonLeadTaken {
-				t.Fatalf("%s: the lead of another row was taken: %+v", name, taken.Entry)
+		t.Run(fmt.Sprint("of the server: ", after), func(t *testing.T) {
+			t.Parallel()
+			p := newProxy(t, server)
+			s := opened(t, p.through(address), newTarget(), Options{Run: "run", Patience: time.Minute})
+			for n, went := 1, false; !went; n += 1 + step {
+				cuts := p.cuts
+				p.arm(n, after)
+				changedWhileCut(t, s, fmt.Sprint(n, "-"))
+				p.arm(0, false)
+				went = p.cuts == cuts // all of it
 			}
-			out := make([]checkpoint.Entry, 3)
-			must.Do(t, s.Find(t.Context(), []checkpoint.Query{{Key: name + "a"}, {Key: name + "b"}, {Key: name + "c"}}, out, make([]checkpoint.Match, 3)))
-			if out[0].State != checkpoint.Created || out[1].State != checkpoint.Unknown || out[2].State != checkpoint.InDoubt {
-				t.Fatalf("%s: %+v", name, out)
+			if p.cuts < 20 {
+				t.Errorf("only %d cuts", p.cuts)
 			}
-			p.arm(0, false)
-			if p.cuts == cuts { // all of it went by
-				break
+			if err := s.Check(t.Context()); err != nil {
+				t.Error(err)
 			}
-		}
+		})
 	}
-	if p.cuts < 20 {
-		t.Errorf("only %d cuts", p.cuts)
+}
+
+func changedWhileCut(t *testing.T, s *Store, name string) {
+	t.Helper()
+	committed(t, s, claimOf(name+"a"), claimOf(name+"b"), claimOf(name+"c"))
+	must.Do(t, s.Guard(t.Context(), name+"a"))
+	committed(t, s, createdOf(name+"a", name+"lead"), &checkpoint.Change{Kind: checkpoint.Withdraw, Entry: checkpoint.Entry{Key: name + "b", Run: "run"}})
+	taken := createdOf(name+"c", name+"lead") // which is another one's: a transaction
+	committed(t, s, taken)
+	if taken.Entry.Reason != checkpoint.ReasonLeadTaken {
+		t.Fatalf("%s: the lead of another row was taken: %+v", name, taken.Entry)
 	}
-	if err := s.Check(t.Context()); err != nil {
-		t.Error(err)
+	out := make([]checkpoint.Entry, 3)
+	must.Do(t, s.Find(t.Context(), []checkpoint.Query{{Key: name + "a"}, {Key: name + "b"}, {Key: name + "c"}}, out, make([]checkpoint.Match, 3)))
+	if out[0].State != checkpoint.Created || out[1].State != checkpoint.Unknown || out[2].State != checkpoint.InDoubt {
+		t.Fatalf("%s: %+v", name, out)
 	}
 }
 

@@ -51,8 +51,7 @@ func opened(t storetest.TB, address string, target checkpoint.Target, o Options)
 
 // A ledger in PostgreSQL does what every Store must do.
 func TestStore(t *testing.T) {
-	server := pgtest.Shared(t)
-	address := server.Database(t)
+	_, address, _ := shared(t)
 	places := map[string]checkpoint.Target{}
 	place := func(storetest.TB) string {
 		target := newTarget()

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -252,24 +251,15 @@ func (w *working) late(r *row, e *checkpoint.Entry) (done bool, err error) {
 	return keep, err
 }
 
-type write struct {
-	*row
-	old  *row
-	asks string // the ExternalID that it was claimed with
-}
-
-func (w *working) writes() (all []write) {
+// changed are the keys whose rows are to be written, in order.
+func (w *working) changed() (keys []string) {
 	for key, r := range w.rows {
-		asks := w.asks[key]
-		if !r.Linked(asks) { // its claim was withdrawn in the same commit
-			asks = ""
-		}
-		if old := w.base[key]; r != old {
-			all = append(all, write{r, old, asks})
+		if r != w.base[key] {
+			keys = append(keys, key)
 		}
 	}
-	slices.SortFunc(all, func(a, b write) int { return strings.Compare(a.key, b.key) })
-	return all
+	slices.Sort(keys)
+	return keys
 }
 
 // creates is how many leads the claims are to make, less the claims of this worker that come to none, also those that
@@ -298,15 +288,13 @@ func (w *working) Load(keys, leads []string) error {
 }
 
 func (w *working) store() error {
-	for some := range slices.Chunk(w.writes(), mostChanges) {
+	for some := range slices.Chunk(w.changed(), mostChanges) {
 		b := &pgx.Batch{}
-		w.s.put(b, some, true)
+		w.write(b, some, true)
 		if err := w.s.conn.Send(b); err != nil {
 			return err
 		}
-		for _, one := range some {
-			w.s.claims.drop(one.key)
-		}
+		w.s.claims.drop(some...)
 	}
 	return nil
 }
