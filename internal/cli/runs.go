@@ -150,13 +150,12 @@ func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs.Files
 	if err != nil {
 		return nil, err
 	}
-	err = p.keepOutputs(c, o.Files, in.Names)
-	if err == nil {
-		err = in.Fresh(flags.Time(c, "max-age"))
-	}
 	least := flags.Int(c, "min-rows")
 	if o.Command == "sync" && !c.IsSet("min-rows") { // an export that went wrong must not pass for a quiet night
 		least = 1
+	}
+	if err = p.keepOutputs(c, o.Files, in.Names); err == nil {
+		err = in.Fresh(flags.Time(c, "max-age"))
 	}
 	if err == nil {
 		err = in.Enough(least)

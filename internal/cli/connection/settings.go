@@ -115,14 +115,14 @@ func (s *Settings) Require(names ...string) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	hint := []string{"set the flags or their LEADFERRY_ variables"}
+	hint := "set the flags or their LEADFERRY_ variables"
 	if len(s.profiles) > 0 && !s.Profile.Given() {
-		hint = append(hint, "name a --profile ("+strings.Join(s.profiles, ", ")+")")
+		hint += ", or name a --profile (" + strings.Join(s.profiles, ", ") + ")"
 	}
 	if flags.Named("mapping", s.line.Command.Flags) != nil { // it carries rows
-		hint = append(hint, "add --sandbox to try it out without an account")
+		hint += ", or add --sandbox to try it out without an account"
 	}
-	return exit.Usage(strings.Join(missing, ", ")+" given", strings.Join(hint, ", or "))
+	return exit.Usage(strings.Join(missing, ", ")+" given", hint)
 }
 
 // Account is an OAuth client with its secret, which is never shown.

@@ -61,14 +61,12 @@ func (c Command) Run(ctx context.Context, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// SecretVariable is the one source of the OAuth secret that has no flag.
-const SecretVariable = "LEADFERRY_CLIENT_SECRET"
-
 // withoutSecrets is an environment without our secrets, which other programs need not know.
 func withoutSecrets(environment []string) []string {
+	secrets := []string{"LEADFERRY_CLIENT_SECRET", "LEADFERRY_PASSWORD", "LEADFERRY_PROXY"}
 	return slices.DeleteFunc(environment, func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")
-		return slices.Contains([]string{SecretVariable, "LEADFERRY_PASSWORD", "LEADFERRY_PROXY"}, strings.ToUpper(name))
+		return slices.Contains(secrets, strings.ToUpper(name))
 	})
 }
 

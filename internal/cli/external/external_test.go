@@ -60,7 +60,7 @@ func TestSecretOfACommand(t *testing.T) {
 }
 
 func TestOtherProgramsDoNotInheritSecrets(t *testing.T) {
-	got := withoutSecrets([]string{"PATH=/bin", SecretVariable + "=a", "LEADFERRY_PASSWORD=b", "leadferry_proxy=c", "LEADFERRY_CLIENT_SECRET_FILE=d", "X"})
+	got := withoutSecrets([]string{"PATH=/bin", "LEADFERRY_CLIENT_SECRET=a", "LEADFERRY_PASSWORD=b", "leadferry_proxy=c", "LEADFERRY_CLIENT_SECRET_FILE=d", "X"})
 	if want := []string{"PATH=/bin", "LEADFERRY_CLIENT_SECRET_FILE=d", "X"}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}

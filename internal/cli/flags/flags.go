@@ -102,7 +102,7 @@ func (r *row) flag() cli.Flag {
 		Category: r.group, Hidden: r.rare,
 		Action: func(c *cli.Context, value string) error {
 			if what, good := r.takes(value); value != "" && !good { // an empty variable is none
-				return exit.Usage("--"+r.name+" takes "+what, "see "+CommandName(c)+" --help")
+				return exit.Usage("--"+r.name+" takes "+what, "see "+cmp.Or(c.Command.HelpName, c.App.Name)+" --help")
 			}
 			return nil
 		},
@@ -149,9 +149,6 @@ func Time(c *cli.Context, name string) time.Duration {
 	d, _ := time.ParseDuration(c.String(name))
 	return d
 }
-
-// CommandName is the command as a person types it.
-func CommandName(c *cli.Context) string { return cmp.Or(c.Command.HelpName, c.App.Name) }
 
 // Named is the flag of a name among several, or nil.
 func Named(name string, flags []cli.Flag) cli.Flag {
