@@ -20,7 +20,7 @@ import (
 // logged says how many entries stand in the log and not in their places, and names those that stand in both.
 func logged(t *testing.T, d *Store) (waiting int, moved []string) {
 	t.Helper()
-	err := d.view("count", func(tx *bbolt.Tx) error {
+	err := d.bolt.View(func(tx *bbolt.Tx) error {
 		return tx.Bucket(newEntries).ForEach(func(k, _ []byte) error {
 			if _, key := inLog(k); tx.Bucket(inEntries).Get(key) != nil {
 				moved = append(moved, string(key))

@@ -394,7 +394,7 @@ func TestCheckPassesWhatIsRight(t *testing.T) {
 		t.Fatal(err)
 	}
 	d = opened(t, path, Options{})
-	if err := errors.Join(checkPages(d.bolt), d.view("check", func(tx *bbolt.Tx) error { return d.checkRecords(tx, true) })); err != nil {
+	if err := errors.Join(checkPages(d.bolt), d.bolt.View(func(tx *bbolt.Tx) error { return d.checkRecords(tx, true) })); err != nil {
 		t.Error(err)
 	}
 }

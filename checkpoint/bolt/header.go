@@ -177,22 +177,15 @@ func writeEmpty(path string, h *header) error {
 }
 
 // Fill makes a checkpoint of what another one knows, under an ID of its own. What a copy from there has left is made
-// anew; any other file is an error. begun is called once runs are refused there, before anything is read.
-func Fill(path string, from func() (*checkpoint.Contents, error), name string, t checkpoint.Target, begun func() error,
-	o Options,
-) error {
+// anew; any other file is an error. from is called once runs are refused there.
+func Fill(path string, from func() (*checkpoint.Contents, error), name string, t checkpoint.Target, o Options) error {
 	to := resolved(path)
 	if err := makeRoom(to, name, o); err != nil {
 		return err
 	}
 	h := newHeader(t)
 	h.Filling = name // from its first moment it refuses runs
-	return makeFrom(to, &h, o, func() (*checkpoint.Contents, error) {
-		if err := begun(); err != nil {
-			return nil, err
-		}
-		return from()
-	})
+	return makeFrom(to, &h, o, from)
 }
 
 // makeFrom makes a file that must not be there yet, and has it take over what contents returns.

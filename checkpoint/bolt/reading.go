@@ -3,10 +3,13 @@ package bolt
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
 	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 
 	"leadferry/checkpoint"
 )
@@ -26,23 +29,38 @@ func (d *Store) readingIn(tx *bbolt.Tx, entry, lead func(string) []byte) reading
 	return reading{d, tx, entry, lead, cursor(inIntents), cursor(inLinks), cursor(inFolds), cursor(inBlocked)}
 }
 
-// read is view for what asks for entries. The writer waits for it before it changes where they are found.
+// read reads inside one transaction. Values must not leave f. The writer waits for it before it changes where entries
+// are found.
 func (d *Store) read(what string, f func(*reading) error) error {
+	if err := d.failed(); err != nil {
+		return err
+	}
 	d.readers.RLock()
 	defer d.readers.RUnlock()
-	return d.view(what, func(tx *bbolt.Tx) error {
-		entries, leads := d.entries.placesIn(tx), d.leads.placesIn(tx)
-		entry := func(key string) []byte {
-			// Keys mostly come in the order of the file before, which is often their own: then the next place holds it.
-			if k, record := entries.inPlace.Next(); string(k) == key && record != nil {
-				return record
-			}
-			return entries.find(key, d.entries.gathers[key])
-		}
-		lead := func(key string) []byte { return leads.find(key, d.leads.gathers[key]) }
-		r := d.readingIn(tx, entry, lead)
-		return f(&r)
+	err := guard(func() error {
+		return d.bolt.View(func(tx *bbolt.Tx) error { return f(d.readingNow(tx)) })
 	})
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, bolterrors.ErrDatabaseNotOpen):
+		return checkpoint.ErrClosed
+	}
+	return d.fail(fmt.Errorf("%s in checkpoint %s: %w", what, d.path, err))
+}
+
+func (d *Store) readingNow(tx *bbolt.Tx) *reading {
+	entries, leads := d.entries.placesIn(tx), d.leads.placesIn(tx)
+	entry := func(key string) []byte {
+		// Keys mostly come in the order of the file before, which is often their own: then the next place holds it.
+		if k, record := entries.inPlace.Next(); string(k) == key && record != nil {
+			return record
+		}
+		return entries.find(key, d.entries.gathers[key])
+	}
+	lead := func(key string) []byte { return leads.find(key, d.leads.gathers[key]) }
+	r := d.readingIn(tx, entry, lead)
+	return &r
 }
 
 const inChunk = 512
@@ -227,8 +245,8 @@ func decodeNote(name string, record []byte) ([]byte, error) {
 // Contents are all that is known.
 func (d *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 	var forgotten []checkpoint.KeptBlock
-	err := d.view("read forgotten keys", func(tx *bbolt.Tx) error {
-		return tx.Bucket(inBlocked).ForEach(func(k, v []byte) error {
+	err := d.read("read forgotten keys", func(r *reading) error {
+		return r.tx.Bucket(inBlocked).ForEach(func(k, v []byte) error {
 			b, err := decodeBlock(k, v)
 			forgotten = append(forgotten, b)
 			return err

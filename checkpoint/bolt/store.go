@@ -22,7 +22,6 @@ import (
 	"sync/atomic"
 
 	"go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
 
 	"leadferry/checkpoint"
 	"leadferry/internal/disk"
@@ -246,21 +245,6 @@ func (d *Store) fail(err error) error {
 	}
 	d.broken.CompareAndSwap(nil, &err)
 	return d.failed()
-}
-
-// view reads inside one transaction. Values must not leave f.
-func (d *Store) view(what string, f func(*bbolt.Tx) error) error {
-	if err := d.failed(); err != nil {
-		return err
-	}
-	err := guard(func() error { return d.bolt.View(f) })
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, bolterrors.ErrDatabaseNotOpen):
-		return checkpoint.ErrClosed
-	}
-	return d.fail(fmt.Errorf("%s in checkpoint %s: %w", what, d.path, err))
 }
 
 // guard runs f on bbolt's mapped file. Pages that make no sense or that the file does not reach become ErrDamaged.

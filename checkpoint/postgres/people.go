@@ -99,20 +99,17 @@ func (s *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 // has left. Any other ledger that knows something is an error and, where that copy must be there ([Options].Require), any
 // other one. begun is called once runs are refused there, before anything is read.
 func Fill(name string, from func() (*checkpoint.Contents, error), fromName string, t checkpoint.Target,
-	begun func() error, o Options,
+	o Options,
 ) error {
 	o.Command, o.fills = "copy", fromName
 	s, err := Open(name, t, o)
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.fill(from, begun), s.Close())
+	return errors.Join(s.fill(from), s.Close())
 }
 
-func (s *Store) fill(from func() (*checkpoint.Contents, error), begun func() error) error {
-	if err := begun(); err != nil {
-		return err
-	}
+func (s *Store) fill(from func() (*checkpoint.Contents, error)) error {
 	c, err := from()
 	if err != nil {
 		return err

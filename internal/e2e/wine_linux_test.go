@@ -112,7 +112,7 @@ import _ "unsafe"
 //go:linkname old internal/syscall/windows.TestDeleteatFallback
 var old bool
 
-func init() { old = true }
+var _ = func() bool { old = true; return old }()
 `
 
 // removeAsOfOld puts it into the program, and into the tests of each room.

@@ -55,15 +55,19 @@ func (d *Command) copyTo(from ledger.Place, to string) (err error) {
 	if moved != "" && !again || again && isFile && !disk.Exists(to) {
 		return elsewhere
 	}
-	read := func() (*checkpoint.Contents, error) { return src.Contents(d.C.Context) }
-	begun := func() error { return src.SetMoved(to) }
+	read := func() (*checkpoint.Contents, error) {
+		if err := src.SetMoved(to); err != nil {
+			return nil, err
+		}
+		return src.Contents(d.C.Context)
+	}
 	err = d.Attested(src, false, func() error {
 		if isFile {
-			return bolt.Fill(to, read, info.Path, info.Target, begun, d.FileOptions())
+			return bolt.Fill(to, read, info.Path, info.Target, d.FileOptions())
 		}
 		o := d.ServerOptions()
 		o.Require = again
-		return postgres.Fill(to, read, info.Path, info.Target, begun, o)
+		return postgres.Fill(to, read, info.Path, info.Target, o)
 	})
 	// What is there had come to its end, or is gone.
 	other := func(kind error) bool { return errors.Is(err, kind) }

@@ -120,7 +120,7 @@ func TestCopyThereAndBack(t *testing.T) {
 
 	// Cut off after both are marked.
 	cut := errors.New("cut off")
-	err := postgres.Fill(address, func() (*checkpoint.Contents, error) { return nil, cut }, first, target, func() error { return nil }, postgres.Options{})
+	err := postgres.Fill(address, func() (*checkpoint.Contents, error) { return nil, cut }, first, target, postgres.Options{})
 	if !errors.Is(err, cut) && (err == nil || err.Error() != cut.Error()) {
 		t.Fatal(err)
 	}

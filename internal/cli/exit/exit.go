@@ -16,8 +16,12 @@ import (
 	"leadferry/internal/disk"
 )
 
-// CodeUsage ends a command before anything was sent. A run that has begun ends with one of importer's exit codes.
-const CodeUsage = 2
+// A run that has begun ends with one of importer's exit codes. CodeUsage ends a command before anything was sent;
+// CodeCrashed is Go's runtime, see [signals.CrashApart].
+const (
+	CodeUsage   = 2
+	CodeCrashed = 134
+)
 
 // Error ends a command with a sentence, what to do about it, and an exit code.
 type Error struct {
