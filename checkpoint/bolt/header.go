@@ -17,7 +17,7 @@ import (
 )
 
 // format is the version of everything in the file but bbolt's own pages. No other is read.
-const format = 13
+const format = 14
 
 // The buckets of the file.
 var (
