@@ -26,7 +26,8 @@ func (b *leadBefore) remembered(rec *mapping.Record) *answer {
 	return &answer{Lead: lead, at: b.Seen.At}
 }
 
-// sight is what to store of the status in an answer. If the service's status won before, it does while it is the same.
+// sight is what to store of the status in an answer. If the service's status won before, it
+// goes on winning as long as the service shows that same status.
 func (b *leadBefore) sight(a *answer) checkpoint.Sight {
 	if a.Status == "" {
 		return b.Seen
@@ -62,8 +63,8 @@ func (cs changes) seen(e *checkpoint.Entry, rec *mapping.Record, before *leadBef
 	}
 }
 
-// confirmed stores what the service shows as confirmed, except a status that others set and that is not the row's. An
-// earlier update without an answer may have changed any content.
+// confirmed takes what the service shows as the new confirmed values, except a status that others set, unless the row
+// has the same. An earlier update without an answer may have changed any content.
 func (cs changes) confirmed(e *checkpoint.Entry, rec *mapping.Record, before *leadBefore, a *answer) {
 	cs.seen(e, rec, before, a)
 	e.Unsettled, e.Sought, e.Confirmed = "", "", a.at

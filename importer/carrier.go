@@ -312,7 +312,7 @@ func (c *carrier) settle(j *job, outcome Outcome) bool {
 }
 
 // notBegun ends a row whose claim or mark was refused: this request was not sent, but maybe an earlier one of the row.
-// If another row has its key or lead by now, the row ends so only if its lane cannot decide about it once more.
+// If another row took its key or lead, the lane decides once more; the outcome set here is the row's only if it cannot.
 func (c *carrier) notBegun(j *job, err error) {
 	switch {
 	case errors.Is(err, checkpoint.ErrEnough):

@@ -84,8 +84,9 @@ const (
 )
 
 // decide says what to do about one field. compare asks it for each field of a row: before a read, after a read, after
-// the answer to an update, and in reconcile. If the service's value was kept before, only a new value on either side is
-// a change. If the service shows what our own unanswered update asked for, nobody else changed the field.
+// the answer to an update, and in reconcile. Once the service's value was kept over the file's, that pair
+// counts as agreed: only a value that differs from it is a change. If the service shows what our own unanswered update
+// asked for, nobody else changed the field.
 func decide(f field, rule Rule) (d decision) {
 	said := f.file != ""
 	switch {
@@ -120,8 +121,8 @@ func (b *leadBefore) confirmed() time.Time {
 	return b.Confirmed
 }
 
-// moved reports whether others changed the ExternalID. Then ExternalID is the service's, and WantLink is the one that
-// was confirmed, or the file's if the service's won.
+// moved reports whether others changed the ExternalID. Then ExternalID holds the service's value, and
+// WantLink the confirmed one or, if the rule kept the service's value, the file's.
 func (b *leadBefore) moved() bool {
 	return b.State == checkpoint.Created && b.Unsettled == "" && b.WantLink != "" && b.WantLink != b.ExternalID
 }

@@ -8,10 +8,11 @@
 //	           │                        it ends here, begins a lane with this decision, or waits in one
 //	         [lane] next, handle        a lead under way, with a goroutine of its own: its rows one after another; each
 //	           │                        but the first is looked up again and decided here
-//	         [carrier] create, update   Claim ─▶ Deliver ─▶ settle ─▶ link; delivery says when a request leaves, and
+//	         [carrier] create           Claim ─▶ Deliver ─▶ settle ─▶ link; delivery says when a request leaves, and
 //	           │                        sends it again where it may
+//	           │       update           Mark ─▶ Deliver ─▶ compare ─▶ settle, and perhaps another update
 //	         [lane] rowDone             back under the engine's lock
-//	         [run] add                  the tally counts and knows the limits; waits if the disk is slow
+//	         [run] add (collector.go)   the tally counts and knows the limits; waits if the disk is slow
 //	           │ batches
 //	         [recorder] write           one goroutine; results.csv, rejects and others; the summary comes last
 //

@@ -216,8 +216,8 @@ func (e *engine) next(l *lane) bool {
 	return false
 }
 
-// lookAgain looks a row up when its turn comes. Only a look-up counts that began after its lane had all names that the
-// look-up shows. If another lane has one of them, it puts the row off and reports false.
+// lookAgain looks a row up when its turn comes. If the look-up shows a new name, the lane takes that
+// name, and looks up once more: another row may have changed that lead meanwhile. If another lane has one of them, it puts the row off and reports false.
 func (e *engine) lookAgain(l *lane, it *item) bool {
 	for e.stopped == nil && e.ask(it) {
 		names := e.leadNames(it)

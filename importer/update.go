@@ -207,8 +207,8 @@ func (c *carrier) updated(j *job, a *answer, cs changes) {
 	c.settle(j, j.step.outcome)
 }
 
-// merged is the content that an answer confirms: the known one, with the row's fields in place, except those in which
-// the service differs. If they were sent, nobody knows them any more.
+// merged is the content that an answer confirms: the known one, updated with each of the row's fields that the
+// service shows. A field that was sent and came back different is dropped from it: its value is not known.
 func (cs changes) merged(known []checkpoint.ContentDigest, sent []int) []checkpoint.ContentDigest {
 	list := slices.Clone(known)
 	for _, c := range cs {

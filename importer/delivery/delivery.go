@@ -95,7 +95,7 @@ type nextTry uint8
 const (
 	never         nextTry = iota
 	atOnce                // as soon as the breaker lets it
-	newToken              // the same, each time with another token, which may be good for every row but this one
+	newToken              // the same with a new token; a few times only: the service may refuse this row with any
 	newConnection         // the same
 	afterPause            // as one of the row's retries
 )
