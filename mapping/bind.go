@@ -158,6 +158,10 @@ func (s *search) ambiguous(path, name string, at position) {
 func (s *search) find(v *value, name string) int {
 	const mostNamed = 8 // columns of an input
 	index, found := s.index[name]
+	if !found { // a header's line breaks are line feeds, however they were written
+		name = strings.ReplaceAll(name, "\r\n", "\n")
+		index, found = s.index[name]
+	}
 	switch {
 	case !found && s.columns.Open:
 		return -1
