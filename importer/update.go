@@ -34,6 +34,7 @@ func (c *carrier) look(ctx context.Context, j *job) {
 		j.say(byOthers + "ExternalID; the file's was sent")
 	}
 	j.before.Seen = j.before.sight(a)
+	j.entry.Seen = j.before.Seen // counts if the update fails
 	c.update(ctx, j)
 }
 

@@ -171,7 +171,8 @@ func TestAnExpressionThatFailsMakesTheRowInvalidWithoutItsValues(t *testing.T) {
 	for expr, want := range map[string]string{
 		`int(name)`:             "lead.content.x cannot be computed: int takes a whole number of at most 15 digits",
 		`int(big)`:              "lead.content.x cannot be computed: int takes a whole number of at most 15 digits",
-		`float(name)`:           "lead.content.x cannot be computed: a function or an operator does not take what the columns hold",
+		`float(hex)`:            "lead.content.x cannot be computed: float takes a number with a point and no comma",
+		`float(name)`:           "lead.content.x cannot be computed: float takes a number with a point and no comma",
 		`int(float(big))`:       "lead.content.x cannot be computed: int takes a whole number of at most 15 digits",
 		`1 / (int(score) - 70)`: "lead.content.x cannot be computed: a number is too large",
 		`1 % (int(score) - 70)`: "lead.content.x cannot be computed: a function or an operator does not take what the columns hold",

@@ -197,37 +197,41 @@ func extract(argument string) (texts.Conversion, *texts.Fault) {
 	}), nil
 }
 
-// replace puts a text in place of each match: $1 stands for a group, whatever follows it, and $$ for a dollar.
+// replace puts a text in place of each match: $1 stands for a group, $$ for a dollar.
 func replace(argument string) (texts.Conversion, *texts.Fault) {
 	parts := replaceForm().FindStringSubmatch(argument)
 	if parts == nil {
 		return nil, texts.NewFault("step replace is written replace:/RE/TEXT/",
 			`for example 'replace:/[^0-9]+//', in single quotes, with \/ for a slash`)
 	}
+	with := strings.ReplaceAll(parts[2], `\/`, "/")
 	re, problem := readPattern(parts[1])
-	if problem != nil {
-		return nil, problem
+	if problem == nil {
+		problem = checkReplacement(re, with)
 	}
-	with := groupForm().ReplaceAllStringFunc(strings.ReplaceAll(parts[2], `\/`, "/"), func(group string) string {
-		n, err := strconv.Atoi(group[1:])
-		switch {
-		case err != nil: // a dollar
-			return group
-		case n > re.NumSubexp():
-			problem = texts.NewFault("step replace has no group "+group, "put it in parentheses; $$ is a dollar")
-		}
-		return "${" + group[1:] + "}"
-	})
 	if problem != nil {
 		return nil, problem
 	}
 	return always(func(s string) string { return re.ReplaceAllString(s, with) }), nil
 }
 
-var (
-	// replaceForm is /RE/TEXT/, in which a slash behind a backslash ends nothing.
-	replaceForm = spelling.Form(`(?s)^/((?:\\.|[^/\\])+)/((?:\\.|[^/\\])*)/$`)
+// replaceForm is /RE/TEXT/, in which a slash behind a backslash ends nothing.
+var replaceForm = spelling.Form(`(?s)^/((?:\\.|[^/\\])+)/((?:\\.|[^/\\])*)/$`)
 
-	// groupForm is the number of a group, or a dollar.
-	groupForm = spelling.Form(`\$(?:\$|[0-9]+)`)
-)
+// references are what package regexp reads behind a dollar.
+var references = spelling.Form(`\$(\$|\{\w*\}|\w*)`)
+
+// checkReplacement sees to it that each group is there that the text asks for: one that
+// is not would be empty without a word.
+func checkReplacement(re *regexp.Regexp, with string) *texts.Fault {
+	for _, found := range references().FindAllStringSubmatch(with, -1) {
+		name := strings.Trim(found[1], "{}")
+		n, err := strconv.Atoi(name)
+		if name == "$" || err == nil && n <= re.NumSubexp() || name != "" && re.SubexpIndex(name) >= 0 {
+			continue
+		}
+		return texts.NewFault("step replace has no group "+texts.Quote(found[0]),
+			"write ${1} for the first group, ${1}x where a letter follows, and $$ for a dollar")
+	}
+	return nil
+}

@@ -26,10 +26,10 @@ import (
 // builtins are the functions of the library that the language has, replaced are those that it has in another way: they
 // count characters and not bytes, and take no number for another one.
 const (
-	builtins = `len float trim trimPrefix trimSuffix upper lower split join replace repeat hasPrefix hasSuffix abs ceil floor
+	builtins = `len trim trimPrefix trimSuffix upper lower split join replace repeat hasPrefix hasSuffix abs ceil floor
 		round min max sum mean median first last take get sort reverse any all none one filter map count find findIndex
 		findLast findLastIndex`
-	replaced = " int string coalesce"
+	replaced = " int float string coalesce"
 )
 
 // Program is a compiled expression. It may be shared.
@@ -63,6 +63,7 @@ func Compile(s string) (*Program, *texts.Fault) {
 	options := []expr.Option{
 		expr.Env(columns), expr.DisableAllBuiltins(), expr.Patch(x),
 		expr.Function("int", toInt, new(func(any) int)),
+		expr.Function("float", toFloat, new(func(any) float64)),
 		expr.Function("string", func(args ...any) (any, error) { return textOf(args[0]) }, new(func(any) string)),
 		expr.Function("coalesce", firstText, new(func(string, ...string) string)),
 	}
@@ -195,6 +196,20 @@ func toInt(args ...any) (any, error) {
 		}
 	}
 	return nil, runError("int takes a whole number of at most 15 digits")
+}
+
+func toFloat(args ...any) (any, error) {
+	switch x := args[0].(type) {
+	case int:
+		return float64(x), nil
+	case float64:
+		return x, nil
+	case string:
+		if f, err := strconv.ParseFloat(x, 64); err == nil && texts.IsNumber(x) {
+			return f, nil
+		}
+	}
+	return nil, runError("float takes a number with a point and no comma")
 }
 
 func firstText(args ...any) (any, error) {

@@ -290,7 +290,7 @@ func fromLetters(s string) (layout, fault string) {
 
 // letters are words between quotes, seconds or their fractions behind a point, and letters as often as they come in a
 // row.
-var letters = spelling.Form(`'[^']*'|[.,]S+|y+|Y+|m+|M+|d+|D+|E+|H+|h+|t+|s+|S+|Z+|X+|[A-Za-z_]`)
+var letters = spelling.Form(`'[^']*'|[.,]S+|y+|Y+|m+|M+|d+|D+|E+|H+|h+|t+|s+|S+|Z+|X+|a+|A+|T+|e+|[A-Za-z_]`)
 
 // outputOf is the form in which dates of a layout are written, or what is wrong with it: it has to tell the whole day,
 // and of a time of day each part with the larger ones.
