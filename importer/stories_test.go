@@ -15,7 +15,7 @@ import (
 //	sends BODIES              what arrived for the lead since the last such step, parted by |; reads as "read"
 //	says TEXT, hushes TEXT    what the results of the last run say of its first row, or do not
 //	knows WORDS               what the checkpoint knows of the lead, see knownAs
-//	pulls TEXT                what the pull file of the last run holds
+//	pulls ID STATUS           what the pull file of the last run holds; STATUS may be left out
 //	moved FROM TO             the change of status that the last run confirmed
 //	console FIELD VALUE       a person changes the lead; shows FIELD VALUE: what the service holds
 //	fate LIST                 how the next requests end, the last one all others; nothing: well
@@ -137,6 +137,12 @@ var stories = map[string]string{
 		pulls x-a
 		sync: a,,x-a,open,Anna,1 = rejected 1
 		pulls`,
+	"what a read shows is pulled though the update is refused": `
+		import: a,,x-a,open,Ann,1 = created 1
+		console Status onHold
+		fate good 422
+		sync service all: a,,x-a,open,Anna,1 = rejected 1
+		pulls x-a onHold`,
 	"what is kept is pulled though other content is not answered": `
 		import: a,,x-a,open,Ann,1 = created 1
 		console Status closedWon
@@ -395,8 +401,10 @@ func (p *pair) tell(step string, last *trial) *trial {
 			}
 		}
 	case "pulls":
-		if _, order := last.pulledBy(); strings.TrimSpace(order) != rest {
-			fail(order)
+		id, status, told := strings.Cut(rest, " ")
+		shown, order := last.pulledBy()
+		if strings.TrimSpace(order) != id || told && shown[id] != status {
+			fail(shown)
 		}
 	case "moved":
 		from, to, _ := strings.Cut(rest, " ")
