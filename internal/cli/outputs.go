@@ -161,6 +161,12 @@ func (p *program) keptPlaces(c *cli.Context, inputs []string) (kept []place) {
 	}
 	if state, err := config.StateDir(); err == nil {
 		add(ownFiles, filepath.Join(state, "*"), filepath.Join(state, "tokens", "*"), filepath.Join(state, "ledgers", "*"))
+		entries, _ := os.ReadDir(state)
+		for _, e := range entries { // they may be links to elsewhere
+			if !e.IsDir() {
+				add("a checkpoint", filepath.Join(state, e.Name()))
+			}
+		}
 	}
 	set := p.settings
 	add(ownFiles, filepath.Join(config.CredentialsFolder(set.Config.Value), "*"))

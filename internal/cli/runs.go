@@ -234,9 +234,11 @@ func parseShard(text string, env func(string) string) (importer.Shard, error) {
 				"AWS_BATCH_JOB_ARRAY_INDEX and SLURM_ARRAY_TASK_ID one must be set",
 				"name the part, such as --shard 0/4, or run it as an array job")
 		}
-		// Numbers of Slurm's tasks begin anywhere and go up in steps.
-		text, least = set[0], max(plainNumber(env("SLURM_ARRAY_TASK_MIN")), 0)
-		step = max(plainNumber(env("SLURM_ARRAY_TASK_STEP")), 1)
+		text = set[0]
+		if env("SLURM_ARRAY_TASK_ID") != "" { // these numbers begin anywhere and go up in steps
+			least = max(plainNumber(env("SLURM_ARRAY_TASK_MIN")), 0)
+			step = max(plainNumber(env("SLURM_ARRAY_TASK_STEP")), 1)
+		}
 	}
 	index, of, _ := strings.Cut(text, "/")
 	ahead, n := plainNumber(index)-least, plainNumber(of)
