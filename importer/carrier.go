@@ -15,6 +15,7 @@ import (
 	"leadferry/internal/crash"
 	"leadferry/internal/failpoint"
 	"leadferry/leadapi"
+	"leadferry/mapping"
 )
 
 // Sender makes the service's calls. It never retries; its errors are *leadapi.Error.
@@ -103,12 +104,25 @@ func (c *carrier) create(ctx context.Context, j *job) {
 	j.outcome = InDoubt
 	made, err := c.sendCreate(ctx, j)
 	if err != nil {
-		c.notMade(j, err)
+		c.notCreated(j, err)
 		return
 	}
-	if c.made(j, made) && j.outcome == Partial {
+	if c.settleCreated(j, made) && j.outcome == Partial {
 		c.link(ctx, j)
 	}
+}
+
+func createRequest(rec *mapping.Record) *leadapi.CreateRequest {
+	r := &leadapi.CreateRequest{
+		OrganizationID: rec.Organization, LocatorID: rec.Locator,
+		LocationSearch: leadapi.LocationSearch{SearchText: rec.SearchText, PostalCode: rec.PostalCode},
+		TypeKey:        rec.TypeKey, TypeLabel: rec.TypeLabel, Status: rec.Status,
+		Content: make([]leadapi.ContentField, 0, len(rec.Content)),
+	}
+	for i := range rec.Content {
+		r.Content = append(r.Content, contentField(&rec.Content[i]))
+	}
+	return r
 }
 
 func (c *carrier) sendCreate(ctx context.Context, j *job) (made *leadapi.Created, err error) {
@@ -145,8 +159,8 @@ func (c *carrier) stopping(err error) error {
 	return err
 }
 
-// made settles a lead that the service created, and reports whether that is durable. It is partial until it is linked.
-func (c *carrier) made(j *job, made *leadapi.Created) (stored bool) {
+// settleCreated settles a lead that the service created, and reports whether that is durable. It is partial until it is linked.
+func (c *carrier) settleCreated(j *job, made *leadapi.Created) (stored bool) {
 	rec := &j.rec
 	j.entry = c.entryOf(j, checkpoint.Created)
 	j.entry.LeadID, j.entry.Organization, j.entry.Location = made.LeadID, made.OrganizationID, made.LocationName
@@ -168,8 +182,8 @@ func (c *carrier) made(j *job, made *leadapi.Created) (stored bool) {
 	return stored
 }
 
-// notMade ends a create that returned an error: the service refused it, it was not applied, or it is in doubt.
-func (c *carrier) notMade(j *job, err error) {
+// notCreated ends a create that returned an error: the service refused it, it was not applied, or it is in doubt.
+func (c *carrier) notCreated(j *job, err error) {
 	ae, answered := errors.AsType[*leadapi.Error](err)
 	switch {
 	case errors.Is(err, delivery.ErrStopping): // nothing left, or what left was not applied

@@ -36,8 +36,8 @@ func (r *run) countRead(it *item) {
 	}
 }
 
-// add records a row's outcome and returns why the run ends, or nil. The recorder, which may reuse the row, is last.
-func (r *run) add(it *item) *Stop {
+// collect takes a row that has ended and returns why the run ends, or nil. The writer, which may reuse the row, is last.
+func (r *run) collect(it *item) *Stop {
 	if r.drift != nil && it.outcome != Pending {
 		r.drift.verdicts[it.found.verdict]++
 	}
@@ -61,7 +61,7 @@ func (r *run) add(it *item) *Stop {
 	if r.dry != nil {
 		why = nil
 	}
-	if err := r.record(it); err != nil && why == nil {
+	if err := r.write(it); err != nil && why == nil {
 		why = filesFailed(err)
 	}
 	return why

@@ -77,7 +77,7 @@ func (d decision) changed() bool { return d.byFile || d.byService }
 type then uint8
 
 const (
-	leaves then = iota // nothing: the values agree, or the row is silent
+	agrees then = iota // nothing: the values agree, or the row is silent
 	sends              // send the row's value
 	keeps              // keep the service's value; the row has another one, or none
 	asks               // let a person decide
@@ -304,7 +304,7 @@ func (p *planner) compare(it *item, before *leadBefore, shown *leadapi.Lead, all
 			if !all && f.file == f.held {
 				continue
 			}
-			value := p.digests.sums.SumValue(name, canonical(shown.Content[name]))
+			value := p.digests.sums.SumValue(name, mapping.Canonical(shown.Content[name]))
 			f.seen = string(value[:])
 		}
 		own := p.rules.Content[name]

@@ -225,7 +225,7 @@ const absentUntold = "Leads that no row names are not listed as absent: the chec
 	"kinds of files, and the mapping has no namespace."
 
 // findAbsent adds the leads that no row has named, after all rows were read.
-func (r *run) findAbsent(ctx context.Context, rec *recorder) {
+func (r *run) findAbsent(ctx context.Context, w *writer) {
 	if r.drift == nil || r.drift.named == nil || r.stopped != nil || r.Limit > 0 {
 		return
 	}
@@ -237,7 +237,7 @@ func (r *run) findAbsent(ctx context.Context, rec *recorder) {
 	err := checkpoint.Each(ctx, r.ledger, checkpoint.Filter{Skip: named}, func(e checkpoint.Entry) error {
 		if e.State.HasLead() {
 			r.drift.verdicts[Absent]++
-			rec.absent(&e)
+			w.absent(&e)
 		}
 		return nil
 	})

@@ -1,3 +1,32 @@
+// Package importer carries rows from files into the lead service, once each. It is the middle of leadferry and the only
+// package that knows the order of steps. Import, sync, reconcile and validate are one engine that decides in different
+// ways. A row is one item all its way, with what is known of its lead and how it ends:
+//
+//	files ─▶ [intake] read, mapBatch     one goroutine reads, one for each batch makes Records and digests of its rows
+//	           │ batches
+//	         [engine] takeBatch          the dispatcher: one look-up for a batch (ask), then a Step for each row (plan):
+//	           │                         it ends here, begins a lane (takeFirst), or waits in one
+//	         [lane] next, handle         a lead under way, with a goroutine of its own: its rows one after another; each
+//	           │                         but the first is looked up again and decided here
+//	         [carrier] create            Claim ─▶ Deliver ─▶ settle ─▶ link; delivery says when a request leaves, and
+//	           │                         sends it again where it may
+//	           │       update            Mark ─▶ Deliver ─▶ compare ─▶ settle, and perhaps another update
+//	         [lane] handled              back under the engine's lock
+//	         [collector] collect         the tally counts and knows the limits; waits if the disk is slow
+//	           │ batches
+//	         [writer] write              one goroutine; results.csv, rejects and others; the summary comes last
+//
+// Each box is the file of its name; intake.go begins with the row, outcome.go with how it ends.
+//
+// Promises:
+//
+//   - No create leaves before its intent is durable, no update before the checkpoint has marked its lead, no outcome is
+//     shown before it is durable.
+//   - A create which may have been applied is never sent again by itself.
+//   - A row which may be known already (its key looks like a known one, the checkpoint is incomplete) is not sent.
+//   - An update counts only when the lead that comes back shows it.
+//   - Rows of one lead go one after another, in file order.
+//   - The outcomes add up to the rows read.
 package importer
 
 import (
@@ -62,7 +91,7 @@ type collector struct {
 	dry    *dryRun           // of a run that sends nothing; else nil
 	drift  *drift            // of a reconciliation; else nil
 	pulls  *pulls            // nil: no pull file is wanted
-	record func(*item) error // of the recorder: takes each row after its outcome is durable
+	write  func(*item) error // of the writer: takes each row after its outcome is durable
 	before *report.Before    // what needed attention in the run before
 	began  time.Time         // of the run
 	shown  time.Time         // when Live was told last
@@ -169,7 +198,7 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	if r.meter = meter.New(r.began); r.dry == nil {
 		r.before = report.ReadBefore(r.Files.Dir, r.named())
 	}
-	rec, err := r.openFiles()
+	w, err := r.openFiles()
 	if err != nil {
 		return nil, err
 	}
@@ -181,17 +210,17 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 		}
 	}
 	e.takeAll()
-	if err := rec.close(); err != nil {
+	if err := w.close(); err != nil {
 		r.stopped = graver(r.stopped, filesFailed(err))
 	}
-	r.findAbsent(ctx, rec)
+	r.findAbsent(ctx, w)
 	end()
 	if r.pulls != nil && r.stopped == nil {
 		r.pulls.settle()
-		rec.files.Pull(r.pulls.lines)
+		w.files.Pull(r.pulls.lines)
 	}
 	s := r.summary()
-	r.finish(s, rec)
+	r.finish(s, w)
 	return s, nil
 }
 
@@ -216,7 +245,7 @@ func (r *run) announce() error {
 }
 
 // finish completes the run's files and closes the checkpoint. The summary is last: it says what could not be written.
-func (r *run) finish(s *report.Summary, rec *recorder) {
+func (r *run) finish(s *report.Summary, w *writer) {
 	for _, in := range s.Inputs {
 		if in.Changed {
 			r.Log.Warn("the input changed while it was read", "file", in.Path)
@@ -230,7 +259,7 @@ func (r *run) finish(s *report.Summary, rec *recorder) {
 		}
 	}
 	failpoint.At("before files are finished")
-	rec.files.Finish(s) // says in the summary itself what it could not write
+	w.files.Finish(s) // says in the summary itself what it could not write
 }
 
 // stopAfter makes the summary say that the run stopped after all, unless it did for a graver reason.

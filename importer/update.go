@@ -15,6 +15,7 @@ import (
 	"leadferry/importer/report"
 	"leadferry/internal/failpoint"
 	"leadferry/leadapi"
+	"leadferry/mapping"
 )
 
 // look reads a lead and decides about its row again.
@@ -93,6 +94,25 @@ func (c *carrier) sendUpdate(ctx context.Context, j *job) (more bool) {
 		j.step, j.before, j.unsure = again, leadBefore(j.entry), false
 	}
 	return more
+}
+
+func contentField(f *mapping.Field) leadapi.ContentField {
+	return leadapi.ContentField{Key: f.Name, Value: f.Value, Literal: f.Literal}
+}
+
+func updateRequest(rec *mapping.Record, fields []int) *leadapi.UpdateRequest {
+	r := &leadapi.UpdateRequest{}
+	for _, at := range fields {
+		switch at {
+		case atStatus:
+			r.Status = &rec.Status
+		case atExternal:
+			r.ExternalID = &rec.ExternalID
+		default:
+			r.Content = append(r.Content, contentField(&rec.Content[at]))
+		}
+	}
+	return r
 }
 
 // mark stores that an update of the lead is about to be sent. A lead that only the file names becomes known.
@@ -190,7 +210,7 @@ func (c *carrier) updated(j *job, a *answer, cs changes) {
 	if external := cs.of(atExternal); external.byService && external.then != keeps {
 		j.say(byOthers + "ExternalID")
 	}
-	wrong := cs.names(func(c change) bool { return c.then != leaves && slices.Contains(a.sent, c.at) })
+	wrong := cs.names(func(c change) bool { return c.then != agrees && slices.Contains(a.sent, c.at) })
 	if wrong != nil {
 		entry.Reason = reasonNotConfirmed
 		j.text = "the update was answered but not confirmed: the lead came back with another " +
@@ -216,9 +236,9 @@ func (cs changes) merged(known []checkpoint.ContentDigest, sent []int) []checkpo
 		at := indexOf(list, c.sum.Name)
 		switch {
 		case c.at < 0:
-		case c.then == leaves && at >= 0:
+		case c.then == agrees && at >= 0:
 			list[at] = c.sum
-		case c.then == leaves:
+		case c.then == agrees:
 			list = append(list, c.sum)
 		case at >= 0 && slices.Contains(sent, c.at):
 			list = slices.Delete(list, at, at+1)
