@@ -160,7 +160,7 @@ func TestNobodyWaitsForALockForEver(t *testing.T) {
 	if _, failed := waits.conn.Exec(t.Context(), "SET lock_timeout = 50"); errors.Join(err, failed) != nil {
 		t.Fatal(err, failed)
 	}
-	if err := waits.open(); !errors.As(err, new(*checkpoint.StoreError)) || !strings.Contains(err.Error(), "has held a lock for 50ms") {
+	if err := waits.open(); !errors.As(err, new(*checkpoint.StoreError)) || !strings.Contains(err.Error(), "holds a lock for too long") {
 		t.Errorf("somebody else's lock: %v", err)
 	}
 }

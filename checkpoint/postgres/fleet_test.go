@@ -130,7 +130,7 @@ func run(t *testing.T, s *Store, ws *checkpoint.Witnesses) {
 	if errors.Join(err, failed) != nil {
 		t.Fatal(err, failed)
 	}
-	checkpoint.Attest(s, one)
+	s.Attest(one)
 }
 
 // judged is what witnesses say to a run that is about to begin.

@@ -79,6 +79,9 @@ func (s *Store) change(f func() error) error {
 		}
 		return err
 	})
+	if err == nil {
+		s.testimony.Reached(s.Progress())
+	}
 	switch {
 	case err == nil, checkpoint.IsOfList(err), isOneOf(err, notAsSeen, taken, twice, isFenced, tooMany):
 		return err
