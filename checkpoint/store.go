@@ -68,7 +68,7 @@ type Store interface {
 	Attest(t *Testimony)
 
 	// Guard returns nil if the create that was claimed under a key may be sent now. A Store on another machine may have
-	// to reconnect first, or to renew the claim. After an error nothing may be sent; ctx ends the wait. It is called just
+	// to reconnect first, or to renew the claim. After an error, also that of ctx, nothing may be sent. It is called just
 	// before each attempt.
 	Guard(ctx context.Context, key string) error
 	// UnderWay are the runs that may still settle their rows in doubt themselves: the live ones of other workers, and all

@@ -15,8 +15,9 @@ type wanted struct{ keys, leads, links, folds []string }
 
 // found is what there is of it, by what it was looked for, and answers queries, see [checkpoint.Finder].
 type found struct {
-	rows map[string]*row // by key, also those that were found by something else
-	by   [forgottenFold + 1]map[string][]*row
+	rows   map[string]*row   // by key, also those that were found by something else
+	owners map[string]string // the key of each lead
+	by     [forgottenFold + 1]map[string][]*row
 }
 
 // The columns in front of a row's: by what it was found. Of forgotten keys there is no row.
@@ -30,7 +31,7 @@ const (
 )
 
 func (s *Store) find(q *wanted) (*found, error) {
-	f := &found{rows: make(map[string]*row, len(q.keys))}
+	f := &found{rows: make(map[string]*row, len(q.keys)), owners: map[string]string{}}
 	for i := range f.by {
 		f.by[i] = map[string][]*row{}
 	}
@@ -72,9 +73,10 @@ func (f *found) take(how int16, by string, s *stored) (err error) {
 	case byKey:
 		return nil
 	case byLead:
-		if by = checkpoint.Restore(by); r.lead() != by {
-			return nil
+		if r.lead() == checkpoint.Restore(by) {
+			f.owners[r.lead()] = r.key
 		}
+		return nil
 	case byLink:
 		if by = checkpoint.Restore(by); !r.Linked(by) || slices.Contains(f.by[how][by], r) {
 			return nil
@@ -100,12 +102,7 @@ func (f *found) Show(key string, out *checkpoint.Entry) error {
 	return nil
 }
 
-func (f *found) Owner(lead, _ string) (key string, err error) {
-	for _, owner := range f.by[byLead][lead] {
-		key = owner.key
-	}
-	return key, nil
-}
+func (f *found) Owner(lead, _ string) (key string, err error) { return f.owners[lead], nil }
 
 func (f *found) Linked(external, _ string) (keys []string, err error) {
 	for _, r := range f.by[byLink][external] {

@@ -531,6 +531,23 @@ func TestALateWithdrawalLeavesTheDoubtOfAnother(t *testing.T) {
 	}
 }
 
+// A person who has a key forgotten takes no claim from a live worker, though an earlier doubt of its row names the lead.
+func TestForgettingTakesNoClaim(t *testing.T) {
+	_, address, target := shared(t)
+	first := opened(t, address, target, Options{Run: "first"})
+	committed(t, first, by("first", claimOf("a")), by("first", claimOf("b")))
+	committed(t, first, by("first", createdOf("a", "lead")), by("first", createdOf("b", "lead")))
+	must.Do(t, first.Close())
+	second, person := opened(t, address, target, Options{Run: "second"}), opened(t, address, target, Options{})
+	committed(t, second, by("second", claimOf("b")))
+	_, err := checkpoint.Forget(t.Context(), person, []string{"a"}, false)
+	must.Do(t, err)
+	decided := storetest.Resolve(person, checkpoint.Decision{Key: "b", Run: "second"})
+	if !errors.As(decided, new(*checkpoint.ListError)) || second.renew("b") != nil {
+		t.Errorf("decided while the answer may come: %v; the claim: %v", decided, second.renew("b"))
+	}
+}
+
 // An answer that comes when the row was sent again, by --in-doubt resend, and that send is over or under way: both leads are known.
 func TestAnAnswerThatComesAfterAResend(t *testing.T) {
 	t.Parallel()

@@ -75,14 +75,11 @@ func (w *working) read(q *wanted) error {
 		return err
 	}
 	w.begin()
-	w.links = f.by[byLink]
+	w.links, w.owners = f.by[byLink], f.owners
 	for _, key := range q.keys {
 		w.base[key] = f.row(key)
 	}
 	w.rows = maps.Clone(w.base)
-	for lead, owners := range f.by[byLead] {
-		w.owners[lead] = owners[0].key
-	}
 	w.busy, err = server.All(w.s.conn, pgx.RowTo[int64], `SELECT worker FROM leadferry.workers w
 		WHERE ledger = $1 AND leadferry.may_settle(w)`, w.ledger)
 	return err
