@@ -111,7 +111,9 @@ func openLedger(o *Options) (*checkpoint.Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := checkpoint.Gathering{Slots: slotsPerPlace * o.Concurrency, Places: o.Concurrency}
+	g := checkpoint.Gathering{
+		Slots: slotsPerPlace * o.Concurrency, Places: o.Concurrency, Far: checkpoint.IsAddress(store.Info().Path),
+	}
 	return checkpoint.NewLedger(store, g), nil
 }
 

@@ -206,8 +206,8 @@ func (w *working) write(b *pgx.Batch, changed []string, force bool) {
 			hash = w.digests.Blocked(name)
 		}
 		seen, was, hashes = append(seen, int64(old.seq)), append(was, int16(old.state())), append(hashes, hash)
-		for at, place := range r.stored().places() {
-			lists[at] = append(lists[at], place)
+		for at, c := range columns {
+			lists[at] = append(lists[at], c.of(r, r.visible()))
 		}
 		if lead := r.lead(); lead != "" && lead != old.lead() {
 			leads, keys = append(leads, checkpoint.Clean(lead)), append(keys, key)

@@ -130,7 +130,7 @@ func run(t *testing.T, s *Store, ws *checkpoint.Witnesses) {
 	if errors.Join(err, failed) != nil {
 		t.Fatal(err, failed)
 	}
-	checkpoint.Attest(s, one)
+	s.Attest(one)
 }
 
 // judged is what witnesses say to a run that is about to begin.
@@ -272,6 +272,25 @@ func TestWorkersHearOfOneAnother(t *testing.T) {
 	}
 	if got = tell(next, checkpoint.Progress{Pause: time.Minute}); got.Pause > time.Minute || got.Pause < 50*time.Second {
 		t.Errorf("a pause by the time of now: %+v", got)
+	}
+}
+
+// An exchange does not wait long for what others have locked: the worker has to show life meanwhile.
+func TestAnExchangeWaitsForNobody(t *testing.T) {
+	_, address, target := shared(t)
+	s := joined(t, address, target, 0, 1, nil)
+	other, err := pgx.Connect(t.Context(), address)
+	must.Do(t, err)
+	defer other.Close(context.Background())
+	_, err = other.PgConn().Exec(t.Context(), `BEGIN; SELECT FROM leadferry.fleets FOR UPDATE`).ReadAll()
+	must.Do(t, err)
+	began := time.Now()
+	if _, err := s.Exchange(t.Context(), checkpoint.Progress{Pause: time.Minute}); err == nil || time.Since(began) > 20*time.Second {
+		t.Errorf("%v after %v", err, time.Since(began))
+	}
+	must.Do(t, other.Close(t.Context()))
+	if _, err := s.Exchange(t.Context(), checkpoint.Progress{Pause: time.Minute}); err != nil {
+		t.Errorf("and then: %v", err)
 	}
 }
 
