@@ -29,7 +29,7 @@ type Gathering struct {
 // the slot, also for claims of the same commit, since a commit is stored whole or not at all.
 //
 // One goroutine commits. It waits until a commit is due: until so few open claims are left that a lane would soon be
-// idle, but never longer than patience. Marks of updates never wait.
+// idle, but never longer than patience.
 type Ledger struct {
 	Store
 	slots    int

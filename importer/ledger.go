@@ -31,14 +31,14 @@ func (r *run) prepare(ctx context.Context, l *checkpoint.Ledger) (err error) {
 			return err
 		}
 	}
-	return r.hear(ctx)
+	return r.judgeCheckpoint(ctx)
 }
 
 // makes reports whether the run may make leads.
 func (r *run) makes() bool { return !r.matches || r.Missing == MissingCreate }
 
-// hear judges the checkpoint by its witnesses. Questions to a person come when the run is announced.
-func (r *run) hear(ctx context.Context) (err error) {
+// judgeCheckpoint judges the checkpoint by its witnesses. Questions to a person come when the run is announced.
+func (r *run) judgeCheckpoint(ctx context.Context) (err error) {
 	if err := checkpoint.RefuseHalfAdopted(ctx, r.ledger); err != nil {
 		return err
 	}
