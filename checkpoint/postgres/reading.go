@@ -6,12 +6,13 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 
 	"leadferry/checkpoint"
 	"leadferry/internal/rowkey"
 )
 
-var findSQL = func() string {
+var findSQL = sync.OnceValue(func() string {
 	nothing := []string{}
 	for _, c := range columns[1:] {
 		zero := "0"
@@ -22,7 +23,7 @@ var findSQL = func() string {
 	}
 	return strings.NewReplacer("COLUMNS", columnNames("l.")+", l.seq", "NOTHING", strings.Join(nothing, ", ")+
 		", 0::bigint").Replace(statement("find"))
-}()
+})
 
 // wanted is what is looked for in one statement, and so as of one commit.
 type wanted struct{ keys, leads, links, folds []string }
@@ -52,7 +53,7 @@ func (s *Store) find(q *wanted) (*found, error) {
 	var by []byte
 	var one stored
 	err := s.conn.Each(append([]any{&how, &by}, append(one.places(), &one.seq)...),
-		func() error { return f.take(how, string(by), &one) }, findSQL, s.ledger, bytesOf(q.keys),
+		func() error { return f.take(how, string(by), &one) }, findSQL(), s.ledger, bytesOf(q.keys),
 		each(q.leads, checkpoint.Clean), each(q.links, checkpoint.Clean), bytesOf(q.folds),
 		each(q.keys, s.digests.Blocked), each(q.folds, s.digests.Blocked))
 	return f, err

@@ -25,10 +25,28 @@ func statement(name string) string {
 
 // The statements that are longer than a few lines, beside writeSQL and findSQL.
 var (
-	numberSQL, takeOverSQL, askSQL, ownSQL = statement("number"), statement("takeover"), statement("ask"), statement("own")
-	eraseSQL, recountSQL                   = statement("erase"), statement("recount")
-	exchangeSQL, shareSQL, workersSQL      = statement("exchange"), statement("share"), statement("workers")
-	checkSQL, checksSQL                    = statement("check"), statement("checks")
+	//go:embed number.sql
+	numberSQL string
+	//go:embed takeover.sql
+	takeOverSQL string
+	//go:embed ask.sql
+	askSQL string
+	//go:embed own.sql
+	ownSQL string
+	//go:embed erase.sql
+	eraseSQL string
+	//go:embed recount.sql
+	recountSQL string
+	//go:embed exchange.sql
+	exchangeSQL string
+	//go:embed share.sql
+	shareSQL string
+	//go:embed workers.sql
+	workersSQL string
+	//go:embed check.sql
+	checkSQL string
+	//go:embed checks.sql
+	checksSQL string
 )
 
 // version is the one that the schema has. It rises with each change of schema.sql, or of what rows and notes hold.

@@ -1,19 +1,19 @@
 package report
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
+	"leadferry/internal/disk"
+	"leadferry/internal/spelling"
 )
 
 // CheckMetrics refuses a device, a pipe or "-" as the file of metrics: it is replaced, not written into.
@@ -50,7 +50,7 @@ func WriteMetrics(path string, s *Summary) error {
 	if unread != nil {
 		unread = fmt.Errorf("read the metrics of the last run, so that it is not known when it was: %w", unread)
 	}
-	labels := prometheus.Labels{
+	labels := map[string]string{
 		"command": s.Command, "target": s.Target.String(),
 		"mapping": strings.ToValidUTF8(filepath.Base(s.Mapping.Path), "?"),
 	}
@@ -63,7 +63,7 @@ func WriteMetrics(path string, s *Summary) error {
 	if s.Outcome == "complete" || s.Outcome == "attention" {
 		last = seconds(s.FinishedAt)
 	}
-	g, progress := gauges{prometheus.NewRegistry(), labels}, 1.0
+	g, progress := gauges{labels: labels}, 1.0
 	if s.Outcome != Running && s.Outcome != Refused {
 		g.counts(s)
 	}
@@ -78,7 +78,12 @@ func WriteMetrics(path string, s *Summary) error {
 			"4 checkpoint, 5 rows in doubt, 130 interrupted.", float64(s.ExitCode))
 	}
 	g.set(inProgress, "Whether the run goes on: 1 also when it was killed.", progress)
-	if err := prometheus.WriteToTextfile(path, g.Registry); err != nil {
+	slices.Sort(g.texts)
+	left, err := disk.Replace(path, 0o644, []byte(strings.Join(g.texts, "")))
+	if err != nil {
+		if left != path {
+			_ = os.Remove(left)
+		}
 		return errors.Join(unread, fmt.Errorf("write the metrics: %w", err))
 	}
 	return unread
@@ -86,7 +91,7 @@ func WriteMetrics(path string, s *Summary) error {
 
 // lastRun is what the file at path says of the last run: its labels, nil where no run has written it, and when it came
 // to its end, 0 where that is not known. No file says nothing.
-func lastRun(path string) (labels prometheus.Labels, complete float64, err error) {
+func lastRun(path string) (labels map[string]string, complete float64, err error) {
 	if err := CheckMetrics(path); err != nil {
 		return nil, 0, err
 	}
@@ -97,19 +102,38 @@ func lastRun(path string) (labels prometheus.Labels, complete float64, err error
 	if err != nil {
 		return nil, 0, err
 	}
-	parser := expfmt.NewTextParser(model.LegacyValidation)
-	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
-	for _, series := range families[namespace+inProgress].GetMetric() {
-		labels = prometheus.Labels{}
-		for _, pair := range series.GetLabel() {
-			labels[pair.GetName()] = pair.GetValue()
+	number := 0
+	for line := range strings.Lines(string(text)) {
+		number++
+		found := series().FindStringSubmatch(line)
+		switch {
+		case strings.HasPrefix(line, "#") && strings.HasSuffix(line, "\n"):
+			continue
+		case found == nil:
+			return nil, 0, fmt.Errorf("line %d is no metric", number)
+		}
+		switch value, err := strconv.ParseFloat(found[3], 64); {
+		case err != nil:
+			return nil, 0, fmt.Errorf("line %d has no number", number)
+		case found[1] == namespace+lastComplete:
+			complete = value
+		case found[1] == namespace+inProgress:
+			labels = map[string]string{}
+			for _, of := range pair().FindAllStringSubmatch(found[2], -1) {
+				labels[of[1]] = unescaped.Replace(of[2])
+			}
 		}
 	}
-	for _, series := range families[namespace+lastComplete].GetMetric() {
-		complete = series.GetGauge().GetValue()
-	}
-	return labels, complete, err
+	return labels, complete, nil
 }
+
+// A series is a line with a name, labels and a value; in the values of labels three characters are escaped.
+var (
+	series    = spelling.Form(`^([a-zA-Z_:][\w:]*)(?:\{((?:\w+="(?:[^"\\]|\\.)*",?)*)\})? (\S+)\n$`)
+	pair      = spelling.Form(`(\w+)="((?:[^"\\]|\\.)*)"`)
+	escaped   = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
+	unescaped = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\"`, `"`)
+)
 
 // IsMetrics reports whether a file of metrics is at path, and nothing else.
 func IsMetrics(path string) bool {
@@ -117,41 +141,50 @@ func IsMetrics(path string) bool {
 	return err == nil && labels != nil
 }
 
-// gauges are what the file holds, all with these labels.
+// gauges are what the file holds, a text for each, all with these labels.
 type gauges struct {
-	*prometheus.Registry
-	labels prometheus.Labels
+	labels map[string]string
+	texts  []string
 }
 
 func (g *gauges) set(name, help string, value float64) {
-	setEach(g, name, help, nil, map[string]float64{"": value})
+	setEach(g, name, help, "", map[string]float64{"": value})
 }
 
 // setEach sets a gauge, or one series of it for each value of a label.
-func setEach[N int | float64](g *gauges, name, help string, label []string, values map[string]N) {
-	o := prometheus.GaugeOpts{Name: namespace + name, Help: help, ConstLabels: g.labels}
-	v := prometheus.NewGaugeVec(o, label)
-	g.MustRegister(v)
-	for of, value := range values {
-		v.WithLabelValues([]string{of}[:len(label)]...).Set(float64(value))
+func setEach[N int | float64](g *gauges, name, help, label string, values map[string]N) {
+	name = namespace + name
+	text := fmt.Sprintf("# HELP %s %s\n# TYPE %[1]s gauge\n", name, help)
+	for _, of := range slices.Sorted(maps.Keys(values)) {
+		labels := maps.Clone(g.labels)
+		if label != "" {
+			labels[label] = of
+		}
+		var pairs []string
+		for _, label := range slices.Sorted(maps.Keys(labels)) {
+			pairs = append(pairs, label+`="`+escaped.Replace(labels[label])+`"`)
+		}
+		value := strconv.FormatFloat(float64(values[of]), 'g', -1, 64)
+		text += name + "{" + strings.Join(pairs, ",") + "} " + value + "\n"
 	}
+	g.texts = append(g.texts, text)
 }
 
 // counts adds those of a run. Every outcome has its series, those of no row too, so that each goes on from run to run.
 func (g *gauges) counts(s *Summary) {
 	rows, n := s.Rows.ByName(), s.Requests
 	delete(rows, "read")
-	setEach(g, "run_rows", "Rows of the run by outcome; they add up to the rows read.", []string{"outcome"}, rows)
-	setEach(g, "run_requests", "Requests of the run by kind, further tries included.", []string{"kind"},
+	setEach(g, "run_rows", "Rows of the run by outcome; they add up to the rows read.", "outcome", rows)
+	setEach(g, "run_requests", "Requests of the run by kind, further tries included.", "kind",
 		map[string]int{"create": n.Create, "update": n.Update, "token": n.Token})
 	if a := s.Asks; a != nil {
 		setEach(g, "run_attention", "Rows that need attention, and those of them that did not in the run before.",
-			[]string{"rows"}, map[string]int{"all": a.Rows, "new": a.New})
+			"rows", map[string]int{"all": a.Rows, "new": a.New})
 	}
 	if r := s.Reconciliation; r != nil && r.Sample != nil {
 		bounds := map[string]float64{"measured": r.Sample.Share, "low": r.Sample.Low, "high": r.Sample.High}
 		setEach(g, "run_sample_drift_ratio", "Share of sampled leads that differ, and its 95 % interval.",
-			[]string{"bound"}, bounds)
+			"bound", bounds)
 	}
 }
 
