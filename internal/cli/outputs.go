@@ -19,6 +19,7 @@ import (
 	"leadferry/checkpoint/postgres"
 	"leadferry/importer/report"
 	runpage "leadferry/importer/report/page"
+	"leadferry/importer/source/sample"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/inputs"
 	"leadferry/internal/cli/ledger"
@@ -348,7 +349,7 @@ func (p *program) runInit(c *cli.Context) error {
 		return exit.Usage(target+" is there already and is not overwritten",
 			"name another file with -m, or print it with -m -")
 	}
-	in, err := inputs.Sample(c, p.In, input)
+	in, err := sample.Read(inputs.Options(c, mapping.Source{}), p.In, input)
 	if err != nil {
 		return err
 	}
