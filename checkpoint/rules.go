@@ -31,11 +31,22 @@ func (k *KeptKey) Shown() *Kept {
 	return k.Entry
 }
 
-// Linked reports whether the lead of a key has an ExternalID, or is to have it.
+// Links are the ExternalIDs that a key owns, some of them "": the one that its lead has, the one that it should get, and
+// the one that the link after a claimed create will ask for. Nothing else decides who owns an ExternalID.
+func (k *KeptKey) Links() (all [3]string) {
+	if e := k.Entry; e != nil && e.State.HasLead() {
+		all[0], all[1] = e.ExternalID, e.WantLink
+	}
+	if k.Intent != nil {
+		all[2] = k.Intent.WantLink
+	}
+	return all
+}
+
+// Linked reports whether a key owns an ExternalID.
 func (k *KeptKey) Linked(external string) bool {
-	e, in := k.Entry, k.Intent
-	return e != nil && e.State.HasLead() && (e.ExternalID == external || e.WantLink == external) ||
-		in != nil && in.WantLink == external
+	all := k.Links()
+	return external != "" && slices.Contains(all[:], external)
 }
 
 // Apply makes a change by these rules, or refuses it; now is the time of the commit.
@@ -154,7 +165,7 @@ func (k *KeptKey) replace(b Book, e *Entry, act Act) {
 		for _, ev := range in.Past {
 			out.Past = addPast(out.Past, ev)
 		}
-		// an outcome of the send itself says all that is known of it
+		// If this is the answer to the send, and nothing was noted of it before, the outcome alone is enough.
 		said := act == 0 && in.Run == e.Run && in.Code == 0 && in.Reason == ""
 		if sent := in.Event(in.Act).Past(); !said && !slices.Contains(in.Past, sent) {
 			out.Past = addPast(out.Past, sent)
@@ -194,12 +205,10 @@ func (k *KeptKey) Mark(b Book, e *Entry, old *Kept, now time.Time) error {
 	return nil
 }
 
-// marked is k with what a mark says. One without ExternalID and WantLink leaves both as they are.
+// marked is k with what a mark says.
 func (k Kept) marked(by *Entry) Kept {
 	k.Unsettled, k.Sought, k.Seen = by.Unsettled, by.Sought, by.Seen
-	if by.ExternalID != "" || by.WantLink != "" {
-		k.ExternalID, k.WantLink = by.ExternalID, by.WantLink
-	}
+	k.ExternalID, k.WantLink = by.ExternalID, by.WantLink
 	return k
 }
 

@@ -32,26 +32,10 @@ type carrier struct {
 	hasRead atomic.Bool // an update without content has shown a lead
 }
 
-// job is a row with its step. Its outcome is always the one that is right if nothing more happens.
-type job struct {
-	*item
-	step   Step
-	before leadBefore // what was known of the lead
-
-	refusal   error         // why the ledger refused the claim or the mark of a request, which was not sent
-	marked    bool          // Update: the mark is durable
-	unsure    bool          // Update: a try may have been applied, and nobody can tell
-	pass      delivery.Pass // Create: what it was sent with
-	requestID string        // Create: of its last attempt, where requests carry IDs
-}
-
-// resends reports whether the row is in doubt from an earlier send, and is sent again.
-func (j *job) resends() bool { return j.step.Action == Create && j.before.State == checkpoint.InDoubt }
-
-// handle takes a row to its outcome. What the outcome says of a lead is durable when it returns, unless the text says
+// carry takes a row to its outcome. What the outcome says of a lead is durable when it returns, unless the text says
 // that the checkpoint did not take it. Pending and Failed leave what is known of the lead's data; they may withdraw a
 // claim or a mark, and store what a read showed. A panic ends the run in order and leaves the row as it was.
-func (c *carrier) handle(ctx context.Context, j *job) {
+func (c *carrier) carry(ctx context.Context, j *job) {
 	if fault := crash.Call(func() error { c.act(ctx, j); return nil }); fault != nil {
 		c.engine.halt(crashed(fault))
 		if j.outcome != Pending {

@@ -15,7 +15,7 @@ import (
 // engine takes every row to its outcome. The dispatcher, one goroutine, looks up rows in batches and decides in file
 // order. A row that needs no request ends there; others begin or join the lane of their lead. A lane carries its rows
 // one after another, in a goroutine of its own. One lock guards decisions, lanes and collector; nobody holds it while
-// waiting for the checkpoint or the service.
+// waiting for the checkpoint or the service. While the results wait for a slow disk, all wait.
 type engine struct {
 	*run
 	carrier *carrier
@@ -152,9 +152,9 @@ func (e *engine) stop(why *Stop) {
 	e.changed.Broadcast()
 }
 
-// ask looks rows up, and gives up the lock meanwhile: others go on. It reports false if the run ends. In an import, a
+// lookUp looks rows up, and gives up the lock meanwhile: others go on. It reports false if the run ends. In an import, a
 // lead that another row made is no match: it has taken the row's ExternalID.
-func (e *engine) ask(items ...*item) bool {
+func (e *engine) lookUp(items ...*item) bool {
 	if e.ledger == nil {
 		for _, it := range items {
 			it.result = result{entry: checkpoint.Entry{Key: it.rec.Key}}
@@ -251,7 +251,7 @@ func (e *engine) takeBatch(b *batch) bool {
 
 // takeRows is how many rows it took before the run ended.
 func (e *engine) takeRows(rows []*item) (taken int) {
-	if !e.ask(rows...) {
+	if !e.lookUp(rows...) {
 		return 0
 	}
 	for taken < len(rows) && e.take(rows[taken]) {

@@ -227,6 +227,9 @@ func setContent(l *leadapi.Lead, fields []leadapi.ContentField) {
 func (s *remote) typed(id, field, value string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.leads[id] == nil { // somebody else makes it
+		s.leads[id] = &leadapi.Lead{ID: id, Content: map[string]jsontext.Value{}}
+	}
 	s.change(id, field, value)
 }
 

@@ -34,24 +34,6 @@ const (
 // largeRow is the size of rows, in bytes, whose memory is not used again.
 const largeRow = 1 << 10
 
-// item is one row on its way through the engine.
-type item struct {
-	input  int // which of the run's files
-	row    source.Row
-	rec    mapping.Record
-	faults []mapping.Problem          // the checks that the row fails; nil: it is valid
-	digest checkpoint.Digest          // see digester
-	sums   []checkpoint.ContentDigest // see digester
-	late   bool                       // it was put off, or drawn: it was counted as read
-	again  bool                       // it was decided once more, or put off for others to settle it: no third time
-
-	by      checkpoint.Match    // how its entry was found
-	alike   checkpoint.Likeness // if no lead was found: a key that looks like the row's
-	taken   checkpoint.Likeness // import: the row that has its ExternalID, or will get it
-	mayLack bool                // the checkpoint is incomplete and may have lost a lead of the row
-	result                      // its entry is what is known of its lead, and in the end what was settled
-}
-
 // lend returns memory for a row. The rows that give it back save a run most of its garbage.
 func (r *intake) lend(input int) *item {
 	it, _ := r.items.Get().(*item)
@@ -238,7 +220,7 @@ func (r *intake) newMapper() *mapper {
 	return m
 }
 
-// make makes the Records of a batch. An error ends the batch before its row.
+// mapBatch makes the Records of a batch. An error ends the batch before its row.
 func (m *mapper) mapBatch(b *batch) {
 	defer close(b.mapped)
 	m.bound = nil
@@ -264,7 +246,7 @@ func (m *mapper) mapBatch(b *batch) {
 	b.items, b.bound = mine, m.bound
 }
 
-// record maps a row and makes its digests. An error is one of its file.
+// mapRow maps a row and makes its digests. An error is one of its file.
 func (m *mapper) mapRow(it *item) error {
 	row, file := &it.row, m.intake.paths[it.input]
 	if row.Problem != nil || row.Faults != nil || row.Repeats { // else Map fills it
@@ -357,4 +339,57 @@ func sentence(ps []mapping.Problem) string {
 		}
 	}
 	return strings.Join(texts, "; ")
+}
+
+// sums makes the checkpoint's keyed digests.
+type sums interface {
+	Sum(b []byte) checkpoint.Digest
+	SumName(name string) [4]byte
+	SumValue(name, value string) [4]byte
+}
+
+// digester makes the keyed digests of rows, once for each row. One goroutine uses it at a time.
+type digester struct {
+	sums  sums
+	text  []byte
+	names map[string][4]byte // digests of content keys
+}
+
+const maxNames = 10000 // digests of content keys that a digester keeps
+
+func newDigester(s sums) *digester { return &digester{sums: s, names: map[string][4]byte{}} }
+
+// ofRequest is the digest of everything that the row sends.
+func (d *digester) ofRequest(it *item) checkpoint.Digest {
+	if it.digest == (checkpoint.Digest{}) {
+		d.text = it.rec.AppendFingerprint(d.text[:0])
+		it.digest = d.sums.Sum(d.text)
+	}
+	return it.digest
+}
+
+// ofContent are the short digests of the row's content without volatile fields, which show a sync what changed.
+func (d *digester) ofContent(it *item) []checkpoint.ContentDigest {
+	if it.sums == nil {
+		it.sums = make([]checkpoint.ContentDigest, 0, len(it.rec.Content))
+		for i := range it.rec.Content {
+			if f := &it.rec.Content[i]; !f.Volatile {
+				value := d.sums.SumValue(f.Name, f.Canonical())
+				it.sums = append(it.sums, checkpoint.ContentDigest{Name: d.name(f.Name), Value: value})
+			}
+		}
+	}
+	return it.sums
+}
+
+func (d *digester) name(name string) [4]byte {
+	sum, ok := d.names[name]
+	if !ok {
+		if len(d.names) >= maxNames {
+			clear(d.names)
+		}
+		sum = d.sums.SumName(name)
+		d.names[name] = sum
+	}
+	return sum
 }

@@ -188,8 +188,8 @@ func (e *engine) runLane(l *lane, j *job) {
 			j = e.next(l)
 		}
 		for ; j != nil; j = e.next(l) {
-			e.carrier.handle(e.waiting, j)
-			e.handled(l, j)
+			e.carrier.carry(e.waiting, j)
+			e.carried(l, j)
 		}
 	})
 	e.mu.Lock()
@@ -227,7 +227,7 @@ func (e *engine) next(l *lane) *job {
 // once more: another row may have changed that lead meanwhile. If another lane has one of the names, it puts the row off
 // and reports false.
 func (e *engine) lookAgain(l *lane, it *item) bool {
-	for e.stopped == nil && e.ask(it) {
+	for e.stopped == nil && e.lookUp(it) {
 		names := e.leadNames(it)
 		if other := e.lanes.find(names); other != nil && other != l && !other.ended {
 			e.lanes.putOff(it, names)
@@ -254,8 +254,8 @@ func (e *engine) newJob(it *item, step Step) *job {
 	return &job{item: it, step: step, before: leadBefore(it.entry)}
 }
 
-// handled counts how a lane's row ended, or puts the row back or off.
-func (e *engine) handled(l *lane, j *job) {
+// carried counts how a lane's row ended, or puts the row back or off.
+func (e *engine) carried(l *lane, j *job) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	defer e.changed.Broadcast()

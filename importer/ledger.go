@@ -31,14 +31,14 @@ func (r *run) prepare(ctx context.Context, l *checkpoint.Ledger) (err error) {
 			return err
 		}
 	}
-	return r.hear(ctx)
+	return r.judgeCheckpoint(ctx)
 }
 
 // makes reports whether the run may make leads.
 func (r *run) makes() bool { return !r.matches || r.Missing == MissingCreate }
 
-// hear judges the checkpoint by its witnesses. Questions to a person come when the run is announced.
-func (r *run) hear(ctx context.Context) (err error) {
+// judgeCheckpoint judges the checkpoint by its witnesses. Questions to a person come when the run is announced.
+func (r *run) judgeCheckpoint(ctx context.Context) (err error) {
 	if err := checkpoint.RefuseHalfAdopted(ctx, r.ledger); err != nil {
 		return err
 	}
@@ -111,7 +111,9 @@ func openLedger(o *Options) (*checkpoint.Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := checkpoint.Gathering{Slots: slotsPerPlace * o.Concurrency, Places: o.Concurrency}
+	g := checkpoint.Gathering{
+		Slots: slotsPerPlace * o.Concurrency, Places: o.Concurrency, Far: checkpoint.IsAddress(store.Info().Path),
+	}
 	return checkpoint.NewLedger(store, g), nil
 }
 

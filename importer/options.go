@@ -55,7 +55,7 @@ type Sending struct {
 	ResendOn    delivery.ResendOn
 }
 
-// Limits end a run early (INTERFACE, "Run flags").
+// Limits end a run early (leadferry help import).
 type Limits struct {
 	MaxRejects Share // rows sent in this run that were rejected or failed, of those sent
 	MaxInvalid Share // rows that are invalid, of those read

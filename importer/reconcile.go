@@ -84,7 +84,7 @@ func (p *planner) forReconcile(it *item) Step {
 			step.Action = Draw
 		}
 		return step
-	case how.None, how.Fresh > 0 && shown(known) && before.known().After(p.since):
+	case how.None, how.Fresh > 0 && shown(known) && before.knownSince().After(p.since):
 		return p.verdictOf(it, before, nil)
 	case !p.readable(known):
 		return ends(Unmatched, "its lead cannot be read: no ExternalID of it is known").as(Unread)
@@ -94,14 +94,6 @@ func (p *planner) forReconcile(it *item) Step {
 		step.found.pulled = decide(before.status(it.rec.Status, nil), p.forStatus(kept)).then == keeps
 	}
 	return step
-}
-
-// planRead decides about a row again after its lead was read.
-func (p *planner) planRead(it *item, lead *leadapi.Lead) Step {
-	if p.o.Command == "reconcile" {
-		return p.verdictOf(it, (*leadBefore)(&it.entry), lead)
-	}
-	return p.planUpdate(it, lead)
 }
 
 // as is the step with a verdict.

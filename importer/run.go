@@ -4,24 +4,28 @@
 //
 //	files ─▶ [intake] read, mapBatch     one goroutine reads, one for each batch makes Records and digests of its rows
 //	           │ batches
-//	         [engine] takeBatch          the dispatcher: one look-up for a batch (ask), then a Step for each row (plan):
-//	           │                         it ends here, begins a lane (takeFirst), or waits in one
-//	         [lane] next, handle         a lead under way, with a goroutine of its own: its rows one after another; each
+//	         [engine] takeBatch          the dispatcher, a goroutine: one look-up for a batch, then a Step for each row
+//	           │                         (plan.go): it ends here, begins a lane (takeFirst), or waits in one
+//	         [lane] runLane              a lead under way, with a goroutine of its own: its rows one after another; each
 //	           │                         but the first is looked up again and decided here
-//	         [carrier] create            Claim ─▶ Deliver ─▶ settle ─▶ link; delivery says when a request leaves, and
-//	           │                         sends it again where it may
-//	           │       update            Mark ─▶ Deliver ─▶ compare ─▶ settle, and perhaps another update
-//	         [lane] handled              back under the engine's lock
-//	         [collector] collect         the tally counts and knows the limits; waits if the disk is slow
+//	         [carrier] carry, create     Claim ─▶ Deliver ─▶ settle (partial) ─▶ link ─▶ settle; delivery says when a
+//	           │                         request leaves, and sends it again where it may
+//	           │       update.go         look: read ─▶ planRead; mark ─▶ Deliver ─▶ compare ─▶ settle, perhaps once more;
+//	           │                         without an answer the mark stays
+//	         [lane] carried              back under the engine's lock
+//	         [collector] collect         the tally counts and knows the limits
 //	           │ batches
-//	         [writer] write              one goroutine; results.csv, rejects and others; the summary comes last
+//	         [writer] write              one goroutine: results.csv, rejects and others; if the disk is slow, all wait
 //
-// Each box is the file of its name; intake.go begins with the row, outcome.go with how it ends.
+// Claim, mark and settle return when a synced commit holds them; a kill between them leaves the row in doubt, partial or
+// unsettled. Lines of the files are synced, and the files get their names, when the run ends. The summary is last.
+// Each box is the file of its name; item.go has the row, plan.go and compare.go decide about it, ledger.go opens the
+// checkpoint and notes the run.
 //
 // Promises:
 //
-//   - No create leaves before its intent is durable, no update before the checkpoint has marked its lead, no outcome is
-//     shown before it is durable.
+//   - No create leaves before its intent is durable, no update before the checkpoint has marked its lead (a link needs no
+//     mark: its lead is partial), no outcome is shown before it is durable.
 //   - A create which may have been applied is never sent again by itself.
 //   - A row which may be known already (its key looks like a known one, the checkpoint is incomplete) is not sent.
 //   - An update counts only when the lead that comes back shows it.
@@ -85,19 +89,6 @@ type run struct {
 	collector
 }
 
-// collector is what counts how rows end, and tells of it. The engine's lock guards it.
-type collector struct {
-	tally  *tally
-	dry    *dryRun           // of a run that sends nothing; else nil
-	drift  *drift            // of a reconciliation; else nil
-	pulls  *pulls            // nil: no pull file is wanted
-	write  func(*item) error // of the writer: takes each row after its outcome is durable
-	before *report.Before    // what needed attention in the run before
-	began  time.Time         // of the run
-	shown  time.Time         // when Live was told last
-	unkept []report.Unkept   // as many as may be claimed at a time at most
-}
-
 func newRun(o Options) *run {
 	r := &run{Options: o, meter: meter.New(time.Now()), shapes: make([]atomic.Pointer[checkpoint.Shape], len(o.Inputs))}
 	r.planner = planner{
@@ -151,7 +142,7 @@ func (r *run) execute(ctx context.Context) (*report.Summary, error) {
 		r.dry.examine()
 		return r.perform(ctx)
 	case !r.DryRun:
-		if err := r.connect(); err != nil {
+		if err := r.makeClient(); err != nil {
 			return nil, err
 		}
 		defer r.client.Close()
@@ -169,8 +160,8 @@ func (r *run) execute(ctx context.Context) (*report.Summary, error) {
 	return r.perform(ctx)
 }
 
-// connect makes the client. It sends nothing.
-func (r *run) connect() error {
+// makeClient makes the client. It sends nothing.
+func (r *run) makeClient() error {
 	trace := r.Client.Observe
 	r.Client.Leave = r.breaker.Leaves
 	r.Client.Observe = func(c leadapi.Call) {

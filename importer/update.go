@@ -45,16 +45,16 @@ func (c *carrier) look(ctx context.Context, j *job) {
 func (c *carrier) notSent(j *job, a *answer) {
 	cs := j.step.changes
 	if c.drift != nil || j.step.outcome == Conflict {
-		cs.seen(&j.entry, &j.rec, &j.before, a)
+		cs.takeSeen(&j.entry, &j.rec, &j.before, a)
 		j.text = j.step.text
 		j.noteLead(a.Lead)
-		c.release(j, j.step.outcome)
+		c.storeUnsent(j, j.step.outcome)
 		return
 	}
 	more := cs.learned(&j.entry, &j.rec, a)
 	j.noteOthers(a, cs)
 	if !more {
-		c.release(j, Unchanged)
+		c.storeUnsent(j, Unchanged)
 		return
 	}
 	c.stamp(j)
@@ -134,7 +134,7 @@ func (c *carrier) mark(j *job) bool {
 		known.WantLink = j.rec.ExternalID
 	}
 	failpoint.At("before mark")
-	stored, err := c.ledger.Do(c.engine.taking, checkpoint.Change{Kind: checkpoint.Mark, Entry: *known})
+	stored, err := c.ledger.Do(context.Background(), checkpoint.Change{Kind: checkpoint.Mark, Entry: *known})
 	if err != nil {
 		c.notBegun(j, err)
 		return false
@@ -154,10 +154,10 @@ func (c *carrier) notUpdated(j *job, err error) {
 	case j.unsure && answered:
 		j.refuse(unconfirmed, ae)
 	case stops:
-		c.release(j, Pending)
+		c.storeUnsent(j, Pending)
 	default:
 		j.refuse("not updated: %s", err)
-		c.release(j, Failed)
+		c.storeUnsent(j, Failed)
 	}
 }
 
@@ -170,8 +170,8 @@ func refusedForGood(ae *leadapi.Error) bool {
 // unconfirmed says for people why nobody knows what an update did.
 const unconfirmed = "sent, but not confirmed (%s); the next run sends the whole row again"
 
-// release removes the mark, because nothing of the update was applied, and keeps what was seen.
-func (c *carrier) release(j *job, outcome Outcome) {
+// storeUnsent ends a row of which nothing was applied: it removes the mark, if there is one, and keeps what was seen.
+func (c *carrier) storeUnsent(j *job, outcome Outcome) {
 	entry := j.entry
 	entry.Unsettled, entry.Sought = j.before.Unsettled, j.before.Sought
 	if j.marked {
@@ -195,7 +195,7 @@ func (c *carrier) notTaken(j *job, ae *leadapi.Error) {
 	j.refuse("%s", ae)
 	entry := &j.entry
 	entry.Refused = j.digest
-	entry.Confirmed = j.before.confirmed()
+	entry.Confirmed = j.before.confirmedAt()
 	if !j.unsure {
 		entry.Unsettled, entry.Sought, entry.WantLink = j.before.Unsettled, j.before.Sought, j.before.WantLink
 	}
@@ -208,7 +208,7 @@ const reasonNotConfirmed = "not_confirmed" // the class of an update whose answe
 // updated settles what the lead in the answer shows. The update counts only if the lead has what was sent.
 func (c *carrier) updated(j *job, a *answer, cs changes) {
 	rec, entry := &j.rec, &j.entry
-	cs.confirmed(entry, rec, &j.before, a)
+	cs.takeConfirmed(entry, rec, &j.before, a)
 	j.remarks[serviceKept] = cs.of(atStatus).then == keeps
 	entry.Code, entry.Reason, entry.Refused = http.StatusOK, "", checkpoint.Digest{}
 	c.stamp(j)

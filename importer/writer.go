@@ -136,7 +136,7 @@ func comparedWith(e *checkpoint.Entry, f *comparison) report.Compared {
 		c.ExternalService = e.ExternalID
 	}
 	if e.State.HasLead() {
-		c.ConfirmedAt = stamp(before.confirmed(), byMilliseconds)
+		c.ConfirmedAt = stamp(before.confirmedAt(), byMilliseconds)
 	}
 	return c
 }

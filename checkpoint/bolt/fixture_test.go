@@ -152,13 +152,6 @@ func copyAll(t storetest.TB, path, to string) {
 	}
 }
 
-// endsOf counts how often the use of a checkpoint is said to have ended in order.
-func endsOf(d *Store) *int {
-	n := new(int)
-	d.AtEnd(func(string) { *n++ })
-	return n
-}
-
 // claimNoting claims a row of a file of this shape.
 func claimNoting(t *testing.T, d *Store, s checkpoint.Shape) {
 	t.Helper()

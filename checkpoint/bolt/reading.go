@@ -192,7 +192,7 @@ func (r *reading) Linked(external, key string) (others []string, err error) {
 	if own.Linked(external) && external != key {
 		others = append(others, external)
 	}
-	prefix := appendText(nil, external)
+	prefix := checkpoint.AppendText(nil, external)
 	for k, _ := r.links.Seek(prefix); bytes.HasPrefix(k, prefix) && len(others) < 2; k, _ = r.links.Next() {
 		if other := string(k[len(prefix):]); other != key {
 			others = append(others, other)

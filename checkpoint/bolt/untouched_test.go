@@ -23,7 +23,7 @@ func attested(t *testing.T, d *Store) Options {
 	ws := &checkpoint.Witnesses{Book: t.TempDir()}
 	one, err := ws.Begin(d, checkpoint.Witness{Run: "r"}, "")
 	must.Do(t, err)
-	checkpoint.Attest(d, one)
+	d.Attest(one)
 	return Options{ReadOnly: true, Witnesses: ws}
 }
 

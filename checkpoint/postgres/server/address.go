@@ -111,8 +111,7 @@ func (a *Address) Explain(err error) error {
 			return a.Refuse(checkpoint.ErrGone, "its tables are gone: somebody has dropped them",
 				"restore them from a backup: nothing is known there of the leads that were made")
 		case "55P03":
-			text = "somebody else has held a lock for " + a.Locks.String() +
-				" (pg_blocking_pids says who, while it lasts)"
+			text = "somebody else holds a lock for too long (pg_blocking_pids says who, while it lasts)"
 		}
 	}
 	return &checkpoint.StoreError{Text: "checkpoint " + a.Name + ": its server: " + text, Hint: hint, Err: err}

@@ -59,13 +59,20 @@ var rows = sync.OnceValue(func() (all []*row) {
 	return all
 })
 
-// Of are the flags of sets of the table, with blanks between their names; new ones each time.
-func Of(sets string) (all []cli.Flag) {
+// Made are flags, each made once: commands that have the same flag share it.
+type Made map[*row]cli.Flag
+
+// Of are the flags of sets of the table, with blanks between their names.
+func (m Made) Of(sets string) (all []cli.Flag) {
 	for set := range strings.FieldsSeq(sets) {
 		for _, r := range rows() {
-			if r.set == set {
-				all = append(all, r.flag())
+			if r.set != set {
+				continue
 			}
+			if m[r] == nil {
+				m[r] = r.flag()
+			}
+			all = append(all, m[r])
 		}
 	}
 	return all

@@ -346,7 +346,7 @@ func (m Selection) Attested(db Ledger, older bool, f func() error) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(folder))
 	}
-	checkpoint.Attest(db, t)
+	db.Attest(t)
 	before := db.Info().Sequence
 	err = f()
 	info := db.Info()
