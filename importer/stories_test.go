@@ -166,7 +166,11 @@ var stories = map[string]string{
 		console Status closedWon
 		sync file changed: a,,x-a,contacted,Ann,1 = updated 1
 		says now it is closedWon); the file's was sent
-		moved closedWon contacted`,
+		moved closedWon contacted
+		console Status open
+		console ExternalID typed
+		sync file changed: a,,x-a,contacted,Ann,2 = updated 1
+		says now it is open), ExternalID; the file's was sent`,
 	"a file that takes over what was seen": `
 		import: a,,x-a,open,Ann,1 = created 1
 		console Status closedWon

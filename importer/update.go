@@ -32,7 +32,8 @@ func (c *carrier) look(ctx context.Context, j *job) {
 		return
 	}
 	if external := j.step.of(atExternal); external.then == sends && external.byService {
-		j.say(byOthers + "ExternalID; the file's was sent")
+		j.sayOthers("ExternalID")
+		j.say(filesSent)
 	}
 	j.before.Seen = j.before.sight(a)
 	j.entry.Seen = j.before.Seen // counts if the update fails
@@ -87,7 +88,11 @@ func (c *carrier) sendUpdate(ctx context.Context, j *job) (more bool) {
 		return false
 	}
 	again := c.planUpdate(j.item, lead)
-	if said := strings.TrimSuffix(again.text, nothingSent); again.outcome == Conflict && !strings.Contains(j.text, said) {
+	switch said, is := strings.CutPrefix(strings.TrimSuffix(again.text, nothingSent), byOthers); {
+	case again.outcome != Conflict, strings.Contains(j.text, said):
+	case is:
+		j.sayOthers(said)
+	default:
 		j.say(said)
 	}
 	if more = again.Action == Update; more {
@@ -208,7 +213,7 @@ func (c *carrier) updated(j *job, a *answer, cs changes) {
 	entry.Code, entry.Reason, entry.Refused = http.StatusOK, "", checkpoint.Digest{}
 	c.stamp(j)
 	if external := cs.of(atExternal); external.byService && external.then != keeps {
-		j.say(byOthers + "ExternalID")
+		j.sayOthers("ExternalID")
 	}
 	wrong := cs.names(func(c change) bool { return c.then != agrees && slices.Contains(a.sent, c.at) })
 	if wrong != nil {
@@ -247,6 +252,18 @@ func (cs changes) merged(known []checkpoint.ContentDigest, sent []int) []checkpo
 	return list
 }
 
+const filesSent = "the file's was sent"
+
+// sayOthers says that others changed a field of the lead: all of them in one list.
+func (j *job) sayOthers(field string) {
+	switch before, list, said := strings.Cut(j.text, byOthers); {
+	case !said:
+		j.say(byOthers + field)
+	case !strings.Contains(list, field):
+		j.text = before + byOthers + field + ", " + list
+	}
+}
+
 // noteOthers says what others changed in the lead of an answer, and which of the service's values are kept.
 func (j *job) noteOthers(a *answer, cs changes) {
 	before, service, sent := &j.before, a.Status, slices.Contains(a.sent, atStatus)
@@ -257,9 +274,10 @@ func (j *job) noteOthers(a *answer, cs changes) {
 		}
 	}
 	if before.Unsettled == "" && before.Status != "" && service != "" && service != before.Status {
-		j.remark(statusByOthers, byOthers+before.changedTo(service))
-		if sent {
-			j.say("the file's was sent")
+		j.sayOthers(before.changedTo(service))
+		j.remarks[statusByOthers] = true
+		if sent && !strings.Contains(j.text, filesSent) {
+			j.say(filesSent)
 		}
 	}
 	j.noteLead(a.Lead)

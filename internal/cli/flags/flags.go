@@ -225,7 +225,11 @@ func Order(app *cli.App, args []string) (l *Line, mistake error) {
 		l.Args = append(append(l.Args, "--"), l.Files...)
 	}
 	if l.Command.ArgsUsage == "" && len(l.Files) > 0 { // it may be a password in the wrong place: it is not shown
-		mistake = cmp.Or(mistake, exit.Usage(strings.Join(l.Path[1:], " ")+" takes no file names", l.help()))
+		hint := l.help()
+		if Named("checkpoint", l.Command.Flags) != nil {
+			hint = "--checkpoint names the checkpoint; " + hint
+		}
+		mistake = cmp.Or(mistake, exit.Usage(strings.Join(l.Path[1:], " ")+" takes no file names", hint))
 	}
 	return l, mistake
 }
@@ -241,8 +245,7 @@ func (l *Line) word(word string) error {
 		l.Typed["help"] = "true"
 		return nil
 	}
-	var names []string
-	hint := l.help()
+	names, nested := []string(nil), ""
 	for _, c := range commands {
 		if c.HasName(word) {
 			l.Command, l.Path = c, append(l.Path, word)
@@ -250,10 +253,10 @@ func (l *Line) word(word string) error {
 		}
 		names = append(names, c.Name)
 		if c.Command(word) != nil {
-			hint = "did you mean leadferry " + c.Name + " " + word + "?"
+			nested = "did you mean leadferry " + c.Name + " " + word + "?"
 		}
 	}
-	return exit.Usage("there is no command "+strconv.Quote(word), Near("", word, names, hint))
+	return exit.Usage("there is no command "+strconv.Quote(word), cmp.Or(nested, Near("", word, names, l.help())))
 }
 
 // flag takes a flag with its value, which may be the next argument, and returns how many arguments it took.
