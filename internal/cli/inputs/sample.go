@@ -55,7 +55,7 @@ func Sample(c *cli.Context, stdin io.Reader, name string) (propose.Input, error)
 	}
 	if len(s.Rows) == 0 && s.Unread.Rows > 0 {
 		return propose.Input{}, exit.Usage(fmt.Sprintf("%s:%d: no row can be read: %s", name, s.Unread.Line,
-			s.Unread.Why), "name the format of the file with --format, or export it again")
+			s.Unread.Why), "name what parts its cells with --delimiter, its format with --format, or export it again")
 	}
 	return s.Input, nil
 }
