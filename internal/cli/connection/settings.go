@@ -9,13 +9,10 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"golang.org/x/net/publicsuffix"
 
 	"leadferry/checkpoint"
 	"leadferry/internal/cli/exit"
@@ -207,28 +204,6 @@ func (s *Settings) Target() checkpoint.Target {
 		BaseURL:  leadapi.Canonical(s.Get("base-url")),
 		LeadsURL: leadapi.Canonical(s.Get("leads-url")), TrunkID: s.Get("trunk-id"),
 	}
-}
-
-// MixedRegions says when the two addresses belong to different registered domains.
-func MixedRegions(t checkpoint.Target) string {
-	base, leads := registered(t.BaseURL), registered(t.LeadsURL)
-	if base == leads || base == "" || leads == "" {
-		return ""
-	}
-	return fmt.Sprintf("the base URL (%s) and the leads URL (%s) belong to different domains: is one of the US and "+
-		"one of the EU?", base, leads)
-}
-
-// registered is "" for what is no address: it is refused later, and may hold a password.
-func registered(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	if d, err := publicsuffix.EffectiveTLDPlusOne(u.Hostname()); err == nil {
-		return d
-	}
-	return u.Hostname()
 }
 
 // Shown are the connection settings as people may see them. Whether they work is another question.
