@@ -53,15 +53,13 @@ type Store interface {
 	// out). f may call other methods, and may see changes made during the scan. An error of f ends it and is returned.
 	Scan(ctx context.Context, which Filter, f func(KeptKey) error) error
 
-	// Under is what is stored under a key.
-	Under(ctx context.Context, key string) (KeptKey, error)
-
 	// Notes returns the notes whose names have a prefix, in the order of their names. [Runs], decisions of people
 	// ([AuditOf]) and the shapes of imported files ([Noted]) are notes.
 	Notes(ctx context.Context, prefix string) ([]Note, error)
 	// Reached returns the last commit of a run (of a file: the last one), and whether the ledger knows the run.
 	Reached(ctx context.Context, run string) (commits uint64, knows bool, err error)
-	// Progress is this process's last commit, and how many keys have a lead or may have one. It reads nothing.
+	// Progress is this process's last commit, and how many keys have a lead or may have one; of a server, when Info was
+	// asked last. It reads nothing.
 	Progress() (commits uint64, leads int)
 	// Attest makes a witness note each commit. Close ends it at an orderly end, before the lock is released, and Drop
 	// withdraws it with the checkpoint.
@@ -130,6 +128,7 @@ type Info struct {
 	ID       string // every copy has it
 	Target   Target
 	Sequence uint64 // number of the last commit, also when the checkpoint is closed
+	Moved    string // where its leads are kept now: it was copied; or ""
 
 	// opening made it, or found one that knows nothing because its run was killed before sending
 	New      bool
@@ -152,6 +151,7 @@ func (i *Info) MayLack(e *Entry) bool {
 
 // Filter says which keys are wanted.
 type Filter struct {
+	From  string // the first one: it and those behind it
 	State State  // Unknown: every one
 	Run   string // unless empty: leads that this run made, and rows in doubt that it sent
 	// leaves out keys, whose records need not be decoded then: a reconcile takes a third less; nil: none

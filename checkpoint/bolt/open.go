@@ -167,9 +167,6 @@ func (d *Store) startUse() error {
 	return err
 }
 
-// Moved is where the leads of the checkpoint are kept now, or "".
-func (d *Store) Moved() string { return d.head.Load().Moved }
-
 // SetMoved makes every later opening for writing refuse the file.
 func (d *Store) SetMoved(to string) error {
 	return d.setHeader(func(h *header) { h.Moved = to })

@@ -69,7 +69,7 @@ const inChunk = 512
 func (d *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkpoint.KeptKey) error) error {
 	var gathered []string // keys in the log, in order, as of a commit
 	commit := -1
-	for from, more := "", true; more; {
+	for from, more := which.From, true; more; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -133,15 +133,6 @@ func (r *reading) chunk(from string, gathered []string, all bool) (keys []string
 	slices.Sort(keys)
 	keys = slices.Compact(keys)
 	return keys[:min(len(keys), inChunk+1)]
-}
-
-// Under is what is stored under a key, see [checkpoint.Store].
-func (d *Store) Under(_ context.Context, key string) (k checkpoint.KeptKey, err error) {
-	err = d.read("read a key", func(r *reading) error {
-		k, err = r.under(key)
-		return err
-	})
-	return k, err
 }
 
 // Find looks for the lead of each Query in one read transaction, see [checkpoint.Store].

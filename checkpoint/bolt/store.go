@@ -66,7 +66,7 @@ func (d *Store) Info() checkpoint.Info {
 	h := d.head.Load()
 	i := checkpoint.Info{
 		Path: d.path, ID: h.ID, Target: h.Target, Sequence: h.Seq,
-		New: d.fresh, Warnings: d.warnings,
+		Moved: h.Moved, New: d.fresh, Warnings: d.warnings,
 		Keys: make(map[checkpoint.State]int), Incomplete: h.Lacks != "", Missing: h.Lacks, Since: h.Since,
 	}
 	for s := checkpoint.Created; s <= checkpoint.Forgotten; s++ {

@@ -140,7 +140,6 @@ func (s *Store) remember(w *working, changes []*checkpoint.Change, asked time.Du
 		} else {
 			s.claims.drop(key)
 		}
-		s.claimed.Store(true)
 	}
 	for i, c := range changes {
 		key := c.Entry.Key

@@ -49,11 +49,7 @@ func waitsAgain(t *testing.T, s *pgtest.Server) {
 }
 
 // isCut says that a Store may send nothing before it has met its server again.
-func isCut(s *Store) bool {
-	s.claims.mu.Lock()
-	defer s.claims.mu.Unlock()
-	return s.claims.lost
-}
+func isCut(s *Store) bool { return s.claims.lost.Load() }
 
 // committing commits beside the test.
 func committing(s *Store, changes ...*checkpoint.Change) chan error {

@@ -118,10 +118,7 @@ func (s *Store) agree() error {
 	if err != nil {
 		return err
 	}
-	if how := terms.Differs(&first); how != "" {
-		return &checkpoint.TermsError{Fleet: terms.Fleet, Text: how}
-	}
-	return nil
+	return terms.Fit(&first)
 }
 
 // replace fences the workers that had this one's shard. Anyone who of them is about to commit is waited for.

@@ -78,8 +78,7 @@ func TestWorkersAgree(t *testing.T) {
 		"input 1 is not that":            func(t *checkpoint.Terms) { t.Same = append(t.Same, checkpoint.Term{Name: "input 1", Value: "x"}) },
 	} {
 		_, err := crewed(t, address, target, 0, 4, change)
-		var misfit *checkpoint.TermsError
-		if !errors.As(err, &misfit) || !strings.Contains(err.Error(), want) {
+		if !errors.Is(err, checkpoint.ErrTerms) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -27,11 +28,9 @@ const (
 type claims struct {
 	mu   sync.Mutex
 	good map[string]time.Duration // until then, by sinceBoot
-	lost bool                     // the connection is, so nothing may be sent
+	lost atomic.Bool              // the connection is, so nothing may be sent
 	now  func() time.Duration
 }
-
-func newClaims() *claims { return &claims{good: map[string]time.Duration{}, now: sinceBoot} }
 
 // hold has a claim be good for a term from the time at which its commit was asked for.
 func (c *claims) hold(asked time.Duration, key string) {
@@ -48,24 +47,18 @@ func (c *claims) drop(keys ...string) {
 	}
 }
 
-func (c *claims) mine(key string) bool {
+// until is until when a claim is good; is: this process has it.
+func (c *claims) until(key string) (end time.Duration, is bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, is := c.good[key]
-	return is
+	end, is = c.good[key]
+	return end, is
 }
 
 // maySend reports whether a claim is good now.
 func (c *claims) maySend(key string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return !c.lost && c.now() < c.good[key]-leaving
-}
-
-func (c *claims) setLost(lost bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.lost = lost
+	end, _ := c.until(key)
+	return !c.lost.Load() && c.now() < end-leaving
 }
 
 // Guard returns nil when a request for what was claimed under a key may leave now, see [checkpoint.Store]. It renews a

@@ -147,22 +147,12 @@ func (s *Store) Find(ctx context.Context, qs []checkpoint.Query, out []checkpoin
 	return checkpoint.Find(f, qs, out, how)
 }
 
-// Under is what is stored under a key, see [checkpoint.Store].
-func (s *Store) Under(ctx context.Context, key string) (k checkpoint.KeptKey, err error) {
-	err = s.read(ctx, func() error {
-		f, err := s.find(&wanted{keys: []string{key}})
-		k = f.row(key).KeptKey
-		return err
-	})
-	return k, err
-}
-
 const pageRows = 2048
 
 // Scan calls f with what is stored under each key, see [checkpoint.Store]. A row in a state that this version does not
 // know is an error, and is not passed over.
 func (s *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkpoint.KeptKey) error) error {
-	for last, more := []byte{}, true; more; {
+	for from, more := []byte(which.From), true; more; {
 		var page []*row
 		err := s.read(ctx, func() error {
 			page = page[:0]
@@ -171,10 +161,10 @@ func (s *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkp
 				r, err := one.row()
 				page = append(page, r)
 				return err
-			}, scanSQL, s.ledger, last, int16(which.State), pageRows)
+			}, scanSQL, s.ledger, from, int16(which.State), pageRows)
 		})
 		for i := 0; i < len(page) && err == nil; i++ {
-			last = []byte(page[i].key)
+			from = append([]byte(page[i].key), 0) // the next one
 			if shown := page[i].Shown(); shown != nil && (which.State == 0 || shown.State == which.State) {
 				err = f(page[i].KeptKey)
 			}
@@ -201,8 +191,9 @@ func (s *Store) Info() checkpoint.Info {
 		Incomplete: s.missing != "", Missing: s.missing, Since: s.since,
 	}
 	n := make([]int, checkpoint.Forgotten)
-	err := s.one(context.Background(), []any{&n, &i.Sequence}, `SELECT leadferry.counted($1), coalesce(max(seq), 0)
-		FROM leadferry.workers WHERE ledger = $1`, s.ledger)
+	err := s.one(context.Background(), []any{&n, &i.Sequence, &i.Moved}, `SELECT leadferry.counted($1), (SELECT
+		coalesce(max(seq), 0) FROM leadferry.workers WHERE ledger = $1), moved_to FROM leadferry.ledgers WHERE ledger = $1`,
+		s.ledger)
 	if known := s.last.Load(); err != nil && known != nil {
 		last := *known
 		last.Sequence = max(last.Sequence, s.seq.Load())
@@ -230,9 +221,6 @@ func (s *Store) Reached(ctx context.Context, run string) (commits uint64, knows 
 func (s *Store) Progress() (commits uint64, leads int) {
 	if known := s.last.Load(); known != nil {
 		leads = known.Leads + known.InDoubt
-	}
-	if s.claimed.Load() {
-		leads = max(leads, 1)
 	}
 	return s.seq.Load(), leads
 }

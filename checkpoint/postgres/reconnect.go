@@ -36,7 +36,7 @@ func (s *Store) ask(ctx context.Context, f func() error) error {
 			continue
 		case err == nil, !passes: // it has answered
 			s.troubled = time.Time{}
-			s.claims.setLost(false)
+			s.claims.lost.Store(false)
 			return err
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -113,7 +113,7 @@ func (s *Store) waited(at *server.Session) error {
 
 // meetAgain connects anew after an error. Nothing is sent meanwhile. last: the patience was over before.
 func (s *Store) meetAgain(ctx context.Context, err error) (last bool, _ error) {
-	s.claims.setLost(true)
+	s.claims.lost.Store(true)
 	s.conn.Cut()
 	if s.troubled.IsZero() {
 		s.troubled = time.Now()

@@ -58,11 +58,10 @@ type Store struct {
 	identity
 	ends
 
-	seq     atomic.Uint64         // the number of its last commit
-	claimed atomic.Bool           // something was stored
-	broken  atomic.Pointer[error] // every later change fails with it
-	last    atomic.Pointer[checkpoint.Info]
-	claims  *claims
+	seq    atomic.Uint64         // the number of its last commit
+	broken atomic.Pointer[error] // every later change fails with it
+	last   atomic.Pointer[checkpoint.Info]
+	claims *claims
 
 	mu sync.Mutex // the server is asked one thing at a time
 	connection
@@ -151,7 +150,8 @@ func connect(name string, t checkpoint.Target, o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Store{Address: at, o: o, identity: identity{target: t.Canonical()}, claims: newClaims()}
+	s := &Store{Address: at, o: o, identity: identity{target: t.Canonical()}}
+	s.claims = &claims{good: map[string]time.Duration{}, now: sinceBoot}
 	s.session, s.ending = rand.Int64(), make(chan struct{})
 	s.silence = max(o.Patience, leastSilence)
 	s.interrupted, s.interrupt = context.WithCancel(context.Background())

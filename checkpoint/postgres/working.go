@@ -204,7 +204,8 @@ func (w *working) settle(r *row, e *checkpoint.Entry) error {
 	if err := e.Settleable(r.state()); err != nil {
 		return err
 	}
-	claimed := w.sure && w.s.claims.mine(r.key) && w.rows[r.key] == w.base[r.key]
+	_, mine := w.s.claims.until(r.key)
+	claimed := w.sure && mine && w.rows[r.key] == w.base[r.key]
 	// also where another one has put it back
 	own := r.Intent != nil && (r.worker == w.s.worker || claimed && r.Intent.Run == e.Run)
 	if claimed && !own {

@@ -100,7 +100,7 @@ func (a *Address) refuse(text, hint string) error { return a.Refuse(checkpoint.E
 // an opening was refused for, stay as they are.
 func (a *Address) Explain(err error) error {
 	if err == nil || errors.As(err, new(*checkpoint.OpenError)) || errors.As(err, new(*checkpoint.StoreError)) ||
-		errors.As(err, new(*checkpoint.TermsError)) || errors.Is(err, checkpoint.ErrDamaged) {
+		errors.Is(err, checkpoint.ErrTerms) || errors.Is(err, checkpoint.ErrDamaged) {
 		return err
 	}
 	text, hint := reason(err), ""

@@ -56,7 +56,7 @@ func Read(o source.Options, stdin io.Reader, name string) (propose.Input, error)
 	}
 	if len(s.Rows) == 0 && s.Unread.Rows > 0 {
 		return propose.Input{}, refused(name, s.Unread.Line, "no row can be read: "+s.Unread.Why,
-			"name the format of the file with --format, or export it again")
+			"name what parts its cells with --delimiter, its format with --format, or export it again")
 	}
 	return s.Input, nil
 }

@@ -161,7 +161,7 @@ func (d *Command) notOlder(db ledger.Ledger) error {
 
 // takeOlder takes a checkpoint that is older than known.
 func (d *Command) takeOlder(db ledger.Ledger, answer string) error {
-	took, err := checkpoint.TakeOlder(d.C.Context, db, d.Witnesses(), answer, db.Moved())
+	took, err := checkpoint.TakeOlder(d.C.Context, db, d.Witnesses(), answer, db.Info().Moved)
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,6 @@ func (at *Place) OnServer() bool { return checkpoint.IsAddress(at.Path) }
 type Ledger interface {
 	checkpoint.Store
 	// What a copy to another place needs.
-	Moved() string
 	SetMoved(to string) error
 	Contents(ctx context.Context) (*checkpoint.Contents, error)
 }
