@@ -66,14 +66,15 @@ func (p *place) is(q *place) bool {
 
 // isIn reports whether a place is a folder or lies in it, however deep.
 func (p *place) isIn(folder *place) bool {
-	at := placeAt(p.real, p.what)
-	for !at.is(folder) {
-		if at.real == filepath.Dir(at.real) {
+	for path := p.real; ; path = filepath.Dir(path) {
+		at := place{real: path}
+		if at.file, _ = os.Stat(path); at.is(folder) {
+			return true
+		}
+		if path == filepath.Dir(path) {
 			return false
 		}
-		at = placeAt(filepath.Dir(at.real), p.what)
 	}
-	return true
 }
 
 // overwrites reports whether an output would be written over a place. A run's folder may hold the output that it would
