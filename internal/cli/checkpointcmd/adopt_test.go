@@ -37,7 +37,7 @@ j,partial,
 		}
 		return got
 	}
-	const sync = "a in_doubt ;b created ;d created found;e partial ;f unknown found;g unknown found;i created found;j partial ;"
+	const sync = "a in_doubt ;b created ;d created found;e partial ;f unknown found;g unknown found;i created found;j created ;"
 	if got := read(); got != sync {
 		t.Error(got)
 	}
