@@ -19,6 +19,8 @@ type AdoptResult struct {
 	Forgotten int // left out: their keys were forgotten
 
 	Unspecified int // adopted with a status that the specification does not name
+
+	found int // adopted or known, but named only by rows that may have another key
 }
 
 // inOneChange is how many entries of a list one commit takes.
@@ -42,6 +44,7 @@ type listed struct {
 	lead  short  // 0 where no row of it names one
 	at    uint32 // the place of the row that counts
 	tells uint8  // how much that row tells
+	sure  bool   // a row of it made the lead, or names it by its key
 }
 
 // names are the digests of an entry's key and of its lead ID.
@@ -69,16 +72,20 @@ func (e *Entry) tells() uint8 {
 	return 4
 }
 
-// choose reads the list, and finds the row of each key that counts.
+// choose reads the list, and finds the row of each key that counts. Rows that may name a lead by another key come last:
+// they yield to all others.
 func (a *adoption) choose() error {
-	for e, err := range a.Entries {
-		if err == nil {
-			err = a.add(&e)
+	for _, all := range []bool{false, true} {
+		a.rows = 0
+		for e, err := range a.Entries {
+			if err == nil && (all || e.Reason != FoundByName) {
+				err = a.add(&e)
+			}
+			if err != nil {
+				return err
+			}
+			a.rows++
 		}
-		if err != nil {
-			return err
-		}
-		a.rows++
 	}
 	return nil
 }
@@ -89,9 +96,12 @@ func (a *adoption) add(e *Entry) error {
 	was, again := a.keys[key]
 	owner, owned := a.owners[lead]
 	text, hint := e.Unfit()
+	found, other := e.Reason == FoundByName, was.lead != lead && was.lead != 0 && lead != 0
 	switch {
 	case text != "":
-	case was.lead != lead && was.lead != 0 && lead != 0:
+	case found && (other || owned && owner != key):
+		return nil
+	case other:
 		text, hint = "its key has another lead ID in an earlier row", "take out the row that is wrong"
 	case owned && owner != key && e.State != InDoubt:
 		text, hint = "its lead ID is already in an earlier row", "one lead cannot belong to two rows: look both up again"
@@ -105,7 +115,7 @@ func (a *adoption) add(e *Entry) error {
 	if tells := e.tells(); !again || tells >= was.tells {
 		was.at, was.tells = uint32(a.rows), tells
 	}
-	was.lead = cmp.Or(lead, was.lead)
+	was.lead, was.sure = cmp.Or(lead, was.lead), was.sure || !found
 	a.keys[key] = was
 	return nil
 }
@@ -129,7 +139,9 @@ func (a *adoption) pass(ctx context.Context, s Store, stores bool) error {
 		key, lead := a.names(&e)
 		switch was, known := a.keys[key]; {
 		case !known || lead != 0 && lead != was.lead:
-			return errListChanged
+			if e.Reason != FoundByName {
+				return errListChanged
+			}
 		case int(was.at) == at:
 			part = append(part, placed{e, at})
 		}
@@ -179,16 +191,23 @@ func (a *adoption) take(tx Tx, e *placed, stores bool) error {
 	}
 	key, lead := a.names(&e.Entry)
 	other, listed := a.owners[lead]
-	wanted, err := a.result.judge(&e.Entry, old, owner != "" && owner != e.Key || listed && other != key)
+	entry, isFound, named := e.Entry, e.Reason == FoundByName, a.result.Leads+a.result.Known
+	wanted, err := a.result.judge(&entry, old, owner != "" && owner != e.Key || listed && other != key)
+	if isFound && !a.keys[key].sure {
+		a.result.found += a.result.Leads + a.result.Known - named
+	}
 	switch {
-	case err != nil && a.Lenient:
+	case err != nil && (a.Lenient || isFound):
 		return nil
 	case err != nil || !wanted || !stores:
 		return inList(err, e.at, e.Key)
 	case !KnownStatus(e.Status):
 		a.result.Unspecified++
 	}
-	k.Adopt(tx, e.Entry, old)
+	if isFound {
+		entry.Reason = ""
+	}
+	k.Adopt(tx, entry, old)
 	return tx.Put(e.Key, k)
 }
 
@@ -259,6 +278,9 @@ type Adopting struct {
 //
 // InDoubt with a lead ID and [ReasonUnkept] is an answer that the run could not store: it settles the send of that run.
 //
+// An entry with [FoundByName] is passed over where another one, or the ledger, has its lead under another key. Else it is
+// stored, but counts for none of the leads that the list should name.
+//
 // The whole list is checked before anything changes. A long list needs several commits: one that is cut off is refused
 // by runs until the same list, or one that contains it, was adopted. Witnesses of leads that the list should name and
 // does not make the ledger incomplete.
@@ -300,7 +322,7 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 		return r, err
 	}
 	told := func(w *Witness) bool { return fills || slices.Contains(leads.From, w.Ledger) }
-	lacked, err := h.descend(ctx, ws.All(), told, r.Leads+r.InDoubt+r.Known)
+	lacked, err := h.descend(ctx, ws.All(), told, r.Leads+r.InDoubt+r.Known-r.found)
 	if err != nil {
 		return r, err
 	}
@@ -364,7 +386,8 @@ func (h *hearing) descend(ctx context.Context, all []Witness, told func(*Witness
 			continue
 		}
 		if named -= w.Leads; w.Open || named < 0 {
-			missing = fmt.Sprintf("leads that the checkpoint %s knew and the list does not name: %s", w.Place, w.knew())
+			missing = fmt.Sprintf("leads that the checkpoint %s knew and the list does not name by the keys "+
+				"that made them: %s", w.Place, w.knew())
 		}
 		if w.Ledger != h.info.ID {
 			h.lineage.Descend(w.Ledger, w.Commits)

@@ -112,7 +112,7 @@ func TestListThatIsRefused(t *testing.T) {
 	changes := leadsOf("a.csv", "a", "b")
 	times, entries := 0, changes.Entries
 	changes.Entries = func(yield func(checkpoint.Entry, error) bool) {
-		if times++; times > 2 {
+		if times++; times > 3 {
 			yield(checkpoint.Entry{}, errCut)
 			return
 		}
@@ -165,6 +165,45 @@ func TestListThatTellsLessThanWitnesses(t *testing.T) {
 				t.Error(i.Missing)
 			}
 		})
+	}
+}
+
+// A sync finds leads by other names than the keys that made them. Its rows yield to rows that made the leads, wherever
+// they are in the list; without those, the ledger is incomplete, so that no lead is made again by its own key.
+func TestRowsThatFoundTheirLeads(t *testing.T) {
+	found := func(key, lead string) checkpoint.Entry {
+		return checkpoint.Entry{Key: key, LeadID: lead, State: checkpoint.Created, Reason: checkpoint.FoundByName}
+	}
+	made := func(key, lead string) checkpoint.Entry { return checkpoint.Entry{Key: key, LeadID: lead} }
+	for name, test := range map[string]struct {
+		list       []checkpoint.Entry
+		want       string
+		incomplete bool
+	}{
+		"before":       {[]checkpoint.Entry{found("A1", "x"), found("A2", "y"), made("1", "x"), made("2", "y")}, "1 2", false},
+		"behind":       {[]checkpoint.Entry{made("1", "x"), made("2", "y"), found("A1", "x"), found("2", "x")}, "1 2", false},
+		"the same key": {[]checkpoint.Entry{made("1", "x"), found("1", "x"), made("2", "y")}, "1 2", false},
+		"alone":        {[]checkpoint.Entry{found("A1", "x"), found("A2", "y"), found("B2", "y")}, "A1 A2", true},
+		"one alone":    {[]checkpoint.Entry{made("1", "x"), found("A1", "x"), found("A2", "y")}, "1 A2", true},
+	} {
+		m, ws := empty(t), told(t, checkpoint.Witness{Ledger: "lost", Target: here, Place: "lost.db", Leads: 2, Commits: 4})
+		adopt(t, m, ws, storetest.LeadsOf(test.list...))
+		var keys []string
+		must.Do(t, checkpoint.Each(t.Context(), m, checkpoint.Filter{}, func(e checkpoint.Entry) error {
+			keys = append(keys, e.Key)
+			return nil
+		}))
+		if got := strings.Join(keys, " "); got != test.want || m.Info().Incomplete != test.incomplete {
+			t.Errorf("%s: %s, incomplete %v", name, got, m.Info().Incomplete)
+		}
+	}
+	// cut off, and taken over again
+	for cut := range 6 {
+		m, ws := empty(t), told(t, checkpoint.Witness{Ledger: "lost", Target: here, Place: "lost.db", Leads: 1, Commits: 4})
+		_, _ = checkpoint.AdoptList(t.Context(), &failing{m, cut}, ws, storetest.LeadsOf(found("A1", "x")))
+		if adopt(t, m, ws, storetest.LeadsOf(found("A1", "x"))); !m.Info().Incomplete {
+			t.Errorf("complete after %d steps", cut)
+		}
 	}
 }
 

@@ -105,6 +105,10 @@ const ReasonAdopted = "adopted"
 // ReasonUnkept is the Reason of a doubt about a lead that was made: the checkpoint could not keep its known ID.
 const ReasonUnkept = "unkept"
 
+// FoundByName is the Reason of an entry of a list whose row found its lead, perhaps by another name than its key: the
+// lead may have been made by another key.
+const FoundByName = "found"
+
 // Statuses are the service's status keys (specification, States and transitions). Stores keep places: only append.
 var Statuses = [...]string{
 	"", "open", "contacted", "inProgress", "onHold", "closedWon",

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -138,8 +139,16 @@ func Judge(ctx context.Context, s Store, ws *Witnesses, makes bool, kinds []Kind
 			v.Asks = found(v.Asks, f)
 		}
 	}
+	noted, err := valuesOf[Kind](ctx, s, shapeNote)
+	if err != nil {
+		return nil, err
+	}
 	for i := range kinds {
-		if f := h.elsewhere(all, &kinds[i]); makes && f != nil && !h.answered(f) {
+		f := h.elsewhere(all, &kinds[i])
+		if len(noted) == 0 {
+			f = cmp.Or(f, h.rekeyed(all, &kinds[i]))
+		}
+		if makes && f != nil && !h.answered(f) {
 			v.Asks = found(v.Asks, f)
 		}
 	}
@@ -236,6 +245,32 @@ func (h *hearing) elsewhere(all []Witness, k *Kind) (found *Finding) {
 			text := fmt.Sprintf("files with these columns and this key went to trunk %s at %s so far, and never to "+
 				"trunk %s at %s (%s)", theirs.TrunkID, theirs.LeadsURL, ours.TrunkID, ours.LeadsURL, w.Source)
 			found = &Finding{ID: k.ID(), Witness: *w, Text: text, ways: []string{"name the right profile or trunk"}}
+		}
+	}
+	return found
+}
+
+// rekeyed says that a ledger whose leads were taken over made them of such files by another key. A ledger that made
+// leads itself has noted their keys.
+func (h *hearing) rekeyed(all []Witness, k *Kind) (found *Finding) {
+	for i := range all {
+		w := &all[i]
+		if w.Err != nil || h.lineage.ancestor(w.Ledger) == nil {
+			continue
+		}
+		for _, other := range w.Kinds {
+			switch {
+			case !k.isAkin(&other):
+			case k.sameKey(&other):
+				return nil
+			default:
+				text := fmt.Sprintf("files with these columns were imported with another key or namespace, and their leads "+
+					"were taken over (%s): every row would make a new lead", w.Source)
+				found = &Finding{
+					ID: shortID(k.ID(), "key"), Witness: *w, Text: text,
+					ways: []string{"restore key, namespace and source of the mapping"},
+				}
+			}
 		}
 	}
 	return found

@@ -363,3 +363,27 @@ func TestAPathInAHint(t *testing.T) {
 		}
 	}
 }
+
+// A ledger that has made no lead itself knows the keys of those that it took over by the witnesses of their ledger.
+func TestJudgeKeysOfLeadsThatWereTakenOver(t *testing.T) {
+	shape := checkpoint.Shape{Columns: []string{"a", "b"}, Key: "{a}"}
+	rekeyed, elsewhere := shape, shape
+	rekeyed.Key, elsewhere.Namespace = "{b}", "n"
+	other := checkpoint.Shape{Columns: []string{"x", "y"}, Key: "{x}"}
+	m := ledger(t)
+	ws := told(t, checkpoint.Witness{
+		Ledger: "lost", Target: here, Place: "lost.db", Leads: 2, Commits: 4, Kinds: []checkpoint.Kind{checkpoint.KindOf(&shape)},
+	})
+	adopt(t, m, ws, leadsOf("a.csv", "a", "b"))
+	for _, test := range []struct {
+		shape checkpoint.Shape
+		asked bool
+	}{{shape, false}, {other, false}, {rekeyed, true}, {elsewhere, true}} {
+		err := judged(t, m, ws, checkpoint.KindOf(&test.shape)).Refuse("")
+		if (err != nil) != test.asked {
+			t.Errorf("%+v: %v", test.shape, err)
+		} else if test.asked {
+			refused(t, err, checkpoint.ErrGone, "another key or namespace", "restore key", "--new-checkpoint=")
+		}
+	}
+}

@@ -29,7 +29,7 @@ type Gathering struct {
 // the slot, also for claims of the same commit, since a commit is stored whole or not at all.
 //
 // One goroutine commits. It waits until a commit is due: until so few open claims are left that a lane would soon be
-// idle, but never longer than patience. Marks of updates never wait.
+// idle, but never longer than patience.
 type Ledger struct {
 	Store
 	slots    int
@@ -40,6 +40,7 @@ type Ledger struct {
 	queue    []*waiting          // what no commit has taken yet
 	inSlots  map[string]struct{} // keys whose claims have a slot
 	answered int                 // of inSlots: an outcome is in the queue
+	begun    bool                // a commit has taken the first outcome
 	gathers  bool                // the writer has changes and waits for more
 	closed   bool
 	broken   error         // of the Store: nothing is written after it
@@ -168,9 +169,11 @@ func (l *Ledger) isAnswer(w *waiting) bool {
 	return claimed && (w.Kind == Settle || w.Kind == Withdraw)
 }
 
-// due reports whether to commit now: a lane would soon be idle, or nothing more will come.
+// due reports whether to commit now: a lane would soon be idle, the first outcome is there (the others wait for it), or
+// nothing more will come.
 func (l *Ledger) due() bool {
-	return l.busyWith == 0 || len(l.inSlots)-l.answered < l.busyWith || l.closed || l.broken != nil
+	return l.busyWith == 0 || len(l.inSlots)-l.answered < l.busyWith || l.answered > 0 && !l.begun || l.closed ||
+		l.broken != nil
 }
 
 func (l *Ledger) takeBack(w *waiting) bool {
@@ -252,6 +255,7 @@ func (l *Ledger) take() (group []*waiting, err error) {
 	for _, w := range l.queue {
 		if l.isAnswer(w) {
 			delete(l.inSlots, w.Entry.Key)
+			l.begun = true
 		}
 		if w.Kind != Claim {
 			group = append(group, w)

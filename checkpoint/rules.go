@@ -214,12 +214,10 @@ func (k *KeptKey) Mark(b Book, e *Entry, old *Kept, now time.Time) error {
 	return nil
 }
 
-// marked is k with what a mark says. One without ExternalID and WantLink leaves both as they are.
+// marked is k with what a mark says.
 func (k Kept) marked(by *Entry) Kept {
 	k.Unsettled, k.Sought, k.Seen = by.Unsettled, by.Sought, by.Seen
-	if by.ExternalID != "" || by.WantLink != "" {
-		k.ExternalID, k.WantLink = by.ExternalID, by.WantLink
-	}
+	k.ExternalID, k.WantLink = by.ExternalID, by.WantLink
 	return k
 }
 

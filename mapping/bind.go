@@ -174,6 +174,9 @@ func (s *search) find(v *value, name string) int {
 		case !s.named:
 			s.named, hint = true, s.file+" has "+spelling.List(s.columns.Names[:s.columns.Own], mostNamed, texts.Quote)+
 				"; a fixed text has no braces"
+			if strings.ContainsAny(strings.Join(s.columns.Names, ""), ";\t|") {
+				hint += `; if a semicolon parts the cells, add --delimiter ";"`
+			}
 			if s.columns.Own == 1 {
 				hint += "; lines above the header, such as sep=; or a title, need source: {skip_rows: 1}"
 			}

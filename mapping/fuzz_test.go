@@ -14,7 +14,7 @@ import (
 const whole = `
 version: 1
 tables: {kinds: {Won: w}}
-source: {format: csv, skip_rows: 1, skip_footer: 2, footer: /^Total/, comment: "#", escape: "\\", delimiter: ";", encoding: windows-1252, header: true, null: ["", "NULL"]}
+source: {format: csv, skip_rows: 1, footer: /^Total/, comment: "#", escape: "\\", delimiter: ";", encoding: windows-1252, header: true, null: ["", "NULL"]}
 namespace: dealers
 key: "{id}"
 lead_id: "{lead_id}"

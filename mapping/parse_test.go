@@ -57,8 +57,8 @@ func TestForCreateTellsWhatALeadNeeds(t *testing.T) {
 }
 
 func TestSourceIsReadAsWritten(t *testing.T) {
-	m := parse(t, "version: 1\nsource:\n  skip_rows: 3\n  skip_footer: '2'\n  footer: /^Grand total/\n  comment: //\n  escape: \\\n")
-	if s := m.Source; s.SkipRows != 3 || s.SkipFooter != 2 || s.Footer.String() != "^Grand total" || s.Comment != "//" || !s.Backslash {
+	m := parse(t, "version: 1\nsource:\n  skip_rows: 3\n  footer: /^Grand total/\n  comment: //\n  escape: \\\n")
+	if s := m.Source; s.SkipRows != 3 || s.Footer.String() != "^Grand total" || s.Comment != "//" || !s.Backslash {
 		t.Errorf("source %+v", s)
 	}
 	m = parse(t, "version: 1\nsource:\n  format: tsv\n  delimiter: tab\n  encoding: UTF-8\n  header: false\n  columns: [' a', 007, no]\n  null: ['', ' n/a ', NULL]\n")

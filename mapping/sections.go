@@ -85,6 +85,10 @@ func (p *parser) source(n node) {
 		member{"comment", set(p, &s.Comment, comment)},
 		member{"escape", set(p, &s.Backslash, lastOf(`\`))},
 	)
+	if footer, _, both := n.child("footer"); both && n.has("skip_footer") {
+		p.fail(footer, "keep one of them: footer if the number of lines differs from file to file",
+			"%s has both footer and skip_footer", n.path)
+	}
 	switch columns := n.has("columns"); {
 	case s.NoHeader && !columns:
 		p.fail(n, "add columns: [first, second]", "%s.header is false, so the columns need names", n.path)

@@ -16,6 +16,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/storetest"
+	"leadferry/internal/testsupport/memory"
 	"leadferry/internal/testsupport/must"
 )
 
@@ -24,6 +25,7 @@ func TestMain(m *testing.M) {
 	if code, is := CheckFile(os.Args, os.Stdout); is {
 		os.Exit(code)
 	}
+	memory.Use()
 	os.Setenv("GORACE", "atexit_sleep_ms=0")                                           // else a process that checks a file sleeps a second when it is done, with the race detector
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("go.etcd.io/bbolt.(*Tx).check")) // see checkPages
 }

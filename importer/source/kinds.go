@@ -33,7 +33,7 @@ var refusals = []struct {
 	},
 	{[]string{"%PDF-"}, "is a PDF document", "export the rows as CSV in UTF-8, or as an Excel workbook (.xlsx)"},
 	{
-		[]string{"<!doctype html", "<html", "<table"},
+		[]string{"<!doctype html", "<html", "<table", "<head", "<body", "<meta", "<style", "<div", "<!--"},
 		"is an HTML page, perhaps one that asks to sign in",
 		"download the file itself, or export the rows again; a table opens in Excel, which saves it as .xlsx",
 	},

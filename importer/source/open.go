@@ -147,8 +147,16 @@ func sniff(in io.Reader) (stream *bufio.Reader, head []byte, err error) {
 // openText makes the reader of a text, by its first line that is not blank.
 func (f *File) openText(o Options) (err error) {
 	_, _ = f.window.First() // passes what is before it; an error comes again
-	if f.format == "" {
-		f.format = textFormat(f.window.Bytes(sniffBytes))
+	head := f.window.Bytes(sniffBytes)
+	if err := refuseContent(head); err != nil { // in UTF-16
+		return err
+	}
+	switch content := textFormat(head); {
+	case f.format == "":
+		f.format = content
+	case o.Format == "" && f.format != JSONL && content == JSONL:
+		return rows.Refuse("holds JSON, though its name says "+string(f.format),
+			"add --format jsonl; if its header begins with a brace, --format "+string(f.format))
 	}
 	o.Format = f.format
 	if f.format != JSONL {

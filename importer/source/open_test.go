@@ -216,6 +216,9 @@ func TestFilesInTheWrongPlace(t *testing.T) {
 		{"m2.yaml", book, "", false},
 		{"e.csv.gz", "\x1F\x8B\x08\x00", "its gzip data end too early", true},
 		{"page.html", "<!DOCTYPE html>", "is an HTML page", false},
+		{"report.xls", "<meta charset=utf-8><table>", "is an HTML page", false},
+		{"wide.xls", "\xFF\xFE<\x00t\x00a\x00b\x00l\x00e\x00>\x00", "is an HTML page", false},
+		{"f.csv", `[{"id": 1}]`, "holds JSON", true},
 		{"prog", "\x7FELF\x02\x01", "is not in a format", false},
 	} {
 		path := filepath.Join(t.TempDir(), test.name)

@@ -141,8 +141,8 @@ func salesforceSuffix(id string) string {
 	return string([]byte{letters[bits[0]], letters[bits[1]], letters[bits[2]]})
 }
 
-// cut fits a number as a spreadsheet writes one that is too long for its column.
-var cut = spelling.Form(`^[0-9]\.[0-9]+E\+[0-9]+$`)
+// cut fits a number as a spreadsheet writes one that is too long for its column, with a point or a comma.
+var cut = spelling.Form(`^[0-9][.,][0-9]+E\+[0-9]+$`)
 
 // IsCut reports whether a key is a number that a spreadsheet cut (1.23457E+11): its last digits are lost.
 func IsCut(key string) bool { return strings.Contains(key, "E+") && cut().MatchString(key) }

@@ -230,7 +230,7 @@ func (r *Reader) cells(object []byte, row *rows.Row) *rows.Problem {
 	case s.header.Own == 0:
 		return rows.Flaw("json", "the row is an object without members", "")
 	case bytes.Contains(object, []byte(`\u0000`)) && nulEscape().Match(object):
-		return rows.Flaw("nul", "the row holds a NUL character", "")
+		return rows.Flaw("nul", "the row holds a NUL character", `take \u0000 out of the row`)
 	}
 	row.Header = s.header
 	row.Cells = rows.Cleared(row.Cells, len(s.header.Names))

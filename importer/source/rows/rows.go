@@ -35,8 +35,8 @@ type Options struct {
 	// without .gz, .zst or .zstd behind it), else by content: a text that begins with a brace, or with a bracket and
 	// a brace, is JSON. A file that begins as a workbook is one, whatever its name says. Standard input needs it.
 	Format Format
-	// Delimiter parts the cells. 0: a tab for TSV, and for CSV whichever of
-	// comma, semicolon, tab and bar splits most of the first 64 KiB into as many cells as the header.
+	// Delimiter parts the cells. 0: a tab for TSV, and for CSV whichever of comma, semicolon, tab and bar parts the
+	// header into the most cells.
 	Delimiter rune
 	// NoQuotes says that quotes are text like any other, so that each line is a row. Rejects files have quotes all
 	// the same.

@@ -239,8 +239,21 @@ func (row *listed) entry() (e checkpoint.Entry, has bool, err error) {
 	default:
 		e.ExternalID = row.ExternalID
 	}
-	if row.list.results && e.State == checkpoint.InDoubt && e.LeadID != "" {
+	switch {
+	case !row.list.results:
+	case e.State == checkpoint.InDoubt && e.LeadID != "":
 		e.Run, e.Reason = row.list.witness().Run, checkpoint.ReasonUnkept
+	case !row.ownKey():
+		e.Reason = checkpoint.FoundByName
 	}
 	return e, true, nil
+}
+
+// ownKey reports whether the lead of a row of results is known by the row's key. A sync finds leads by other names, too.
+func (row *listed) ownKey() bool {
+	switch row.Outcome {
+	case importer.Created.String(), importer.Partial.String(), importer.InDoubt.String(), importer.Changed.String():
+		return true
+	}
+	return row.list.witness().Command == "import"
 }

@@ -1,5 +1,5 @@
-// Package inputs is what a command reads: the files that its line names, patterns spread out,
-// the mapping with its tables, and for init the first rows of a file.
+// Package inputs is what a command reads: the files that its line names, patterns spread out, and the mapping with its
+// tables.
 package inputs
 
 import (
@@ -59,7 +59,7 @@ func Open(c *cli.Context, stdin io.Reader, o *importer.Options) (in *Files, err 
 	if in.Names, err = Names(c); err != nil {
 		return nil, err
 	}
-	in.options = sourceOptions(c, o.Mapping.Source)
+	in.options = Options(c, o.Mapping.Source)
 	in.options.Paths = o.Mapping.Paths()
 	in.options.Proven = slices.Contains([]string{"import", "sync"}, c.Command.Name) // what they send stays
 	if slices.Contains(in.Names, "-") {
@@ -118,12 +118,9 @@ func Spread(args []string) (names []string, err error) {
 	return names, nil
 }
 
-// matches are the files that a pattern fits. Brackets are first what they are in the names of files and folders.
+// matches are the files that a pattern fits.
 func matches(pattern string) ([]string, error) {
-	found, err := filepath.Glob(strings.ReplaceAll(pattern, "[", "[[]"))
-	if len(found) == 0 {
-		found, err = filepath.Glob(pattern)
-	}
+	found, err := filepath.Glob(pattern)
 	if err != nil || len(found) == 0 {
 		return nil, exit.Usage("no file matches "+pattern,
 			"check the pattern, which may hold *, ? and [a-z], and the folder that the command is run in")
@@ -134,8 +131,8 @@ func matches(pattern string) ([]string, error) {
 	return found, nil
 }
 
-// sourceOptions puts the flags above what a mapping says of the source.
-func sourceOptions(c *cli.Context, s mapping.Source) source.Options {
+// Options puts the flags above what a mapping says of the source.
+func Options(c *cli.Context, s mapping.Source) source.Options {
 	o := source.Options{
 		Format: source.Format(cmp.Or(c.String("format"), s.Format)), Delimiter: s.Delimiter, NoQuotes: s.NoQuotes,
 		NoHeader: s.NoHeader, Columns: s.Columns, Null: s.Null, Encoding: cmp.Or(c.String("encoding"), s.Encoding),
