@@ -40,6 +40,10 @@ func (s *Summary) Steps() []Step {
 	}
 	for i := range todo {
 		todo[i].Text = s.Holding(todo[i].Text)
+		if s.Fleet != "" { // whose workers all have the mapping and the input of the first one
+			todo[i].Text = strings.Replace(todo[i].Text, "run the same command again",
+				"start all workers with another --fleet name", 1)
+		}
 	}
 	return todo
 }
@@ -73,8 +77,14 @@ func (s *Summary) afterwards(todo *steps) {
 	n := s.Rows
 	s.keepIDs(todo)
 	again := "Run the same command again: it goes on where this run stopped, and sends nothing twice."
-	if s.Reconciliation != nil || s.DryRun {
+	switch {
+	case s.Reconciliation != nil || s.DryRun:
 		again = "Run the same command again."
+	case s.Fleet != "" && strings.Contains(s.StopReason, "--max-"):
+		again = "Start all workers with another --fleet name: the workers of this fleet share its limit, and would " +
+			"stop at once. Nothing is sent twice."
+	case s.Fleet != "" && s.Shard == "":
+		again = "Start the workers again with the same commands: each goes on where it stopped, and sends nothing twice."
 	}
 	todo.add(s.halted() && !s.Same, again)
 	if max(n.InDoubt, s.Standing) > len(s.Unkept) {
