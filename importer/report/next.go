@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -72,6 +73,9 @@ func (s *Summary) next(p *printer) {
 	}
 }
 
+// sharedLimit is how a reason names a limit that all workers of a fleet share, and go on to share.
+var sharedLimit = regexp.MustCompile(`\(--max-(in-doubt|rejects|invalid)\)|--max-creates`)
+
 // afterwards is what follows a run that ended, however it did.
 func (s *Summary) afterwards(todo *steps) {
 	n := s.Rows
@@ -80,7 +84,7 @@ func (s *Summary) afterwards(todo *steps) {
 	switch {
 	case s.Reconciliation != nil || s.DryRun:
 		again = "Run the same command again."
-	case s.Fleet != "" && strings.Contains(s.StopReason, "--max-"):
+	case s.Fleet != "" && sharedLimit.MatchString(s.StopReason):
 		again = "Start all workers with another --fleet name: the workers of this fleet share its limit, and would " +
 			"stop at once. Nothing is sent twice."
 	case s.Fleet != "" && s.Shard == "":
