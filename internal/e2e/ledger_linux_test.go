@@ -141,6 +141,7 @@ func TestLedgerPeopleBesideAFleet(t *testing.T) {
 		{0, []string{"export"}},
 		{0, []string{"export", "--state", "in_doubt"}},
 		{0, []string{"check"}},
+		{2, []string{"check", "--moved-here"}},
 		{0, []string{"adopt", "adopted.csv"}},
 		{2, []string{"resolve", "unknown.csv"}},
 		{2, []string{"resolve", "--none-created"}},
