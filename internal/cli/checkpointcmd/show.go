@@ -45,7 +45,7 @@ func (d *Command) status() error {
 			return err
 		}
 		d.showStatus(&s)
-		to := db.Moved()
+		to := db.Info().Moved
 		d.tellIf(to != "", "\nit was copied: its leads are known there from now on, use --checkpoint %s", shell.Path(to))
 		fmt.Fprintln(d.Out, "\nworkers")
 		return d.listWorkers(db.(*postgres.Store))
