@@ -91,7 +91,11 @@ func (s *Summary) afterwards(todo *steps) {
 		again = "Start the workers again with the same commands: each goes on where it stopped, and sends nothing twice."
 	}
 	todo.add(s.halted() && !s.Same, again)
-	if max(n.InDoubt, s.Standing) > len(s.Unkept) {
+	switch {
+	case s.settled:
+		todo.add(n.InDoubt > 0 && !s.halted(), "The rows in doubt have been settled since then. Start the workers again "+
+			"with the same commands: they send and link what is left, and nothing twice.")
+	case max(n.InDoubt, s.Standing) > len(s.Unkept):
 		s.inDoubt(todo)
 	}
 	s.Checks.steps(todo)
