@@ -35,7 +35,7 @@ func leftBy(w *checkpoint.Member) (s *Summary, err error) {
 // has no timeline. An error says what cannot be read of what a worker left.
 func Fleet(name string, in checkpoint.Info, shards int, members []checkpoint.Member) (*Summary, error) {
 	all := &Summary{RunID: name, Fleet: name, Requests: Requests{ByStatus: map[string]int{}}, InService: &InService{}}
-	all.Target, all.Checkpoint.Path = Target(in.Target), in.Path
+	all.Target, all.Checkpoint.Path, all.settled = Target(in.Target), in.Path, in.InDoubt == 0
 	organizations, moves := map[Organization]int{}, map[Transition]int{}
 	ended := make([]bool, shards)
 	for i := range members {

@@ -75,6 +75,7 @@ type Summary struct {
 	Same        bool     `json:"-"` // the same command would stop at the same place
 	SummaryPath string   `json:"-"` // where it lies itself
 
+	settled   bool // of a fleet: by now no row is in doubt any more
 	witnessed bool // the results lie beside a witness that says of which run they are
 	read      bool // from a file: Next is as it was when it was written
 }

@@ -122,9 +122,15 @@ const shownWorkers = 20
 func (d *Command) listWorkers(server *postgres.Store) error {
 	workers, err := server.Workers(d.C.Context, shownWorkers)
 	d.tellIf(err == nil && len(workers) == 0, "no run has used it yet")
+	waits := 0
 	for i := range workers {
 		d.worker(&workers[i])
+		if workers[i].MayStillSettle {
+			waits += workers[i].Holds
+		}
 	}
+	d.tellIf(waits > 0, "\n%s in doubt may still get an answer: resolve refuses them until their worker has ended or "+
+		"was silent for 15 minutes (longer with a long --timeout)", countRows(waits))
 	return err
 }
 
