@@ -103,9 +103,9 @@ func TestLongListThatIsCutOffIsAdoptedAgain(t *testing.T) {
 	times, cut := 0, errors.New("the disk is gone")
 	leads := checkpoint.Leads{Files: []string{"list.csv"}, Missing: func() string { return "" }}
 	leads.Entries = func(yield func(checkpoint.Entry, error) bool) {
-		times++ // read, judged, taken over
+		times++ // read twice, judged, taken over
 		for i, e := range list {
-			if times == 3 && i == inOneChange+1 && !yield(e, cut) || !yield(e, nil) {
+			if times == 4 && i == inOneChange+1 && !yield(e, cut) || !yield(e, nil) {
 				return
 			}
 		}
