@@ -117,9 +117,12 @@ func Spread(args []string) (names []string, err error) {
 	return names, nil
 }
 
-// matches are the files that a pattern fits.
+// matches are the files that a pattern fits. Brackets are first what they are in the names of files and folders.
 func matches(pattern string) ([]string, error) {
-	found, err := filepath.Glob(pattern)
+	found, err := filepath.Glob(strings.ReplaceAll(pattern, "[", "[[]"))
+	if len(found) == 0 {
+		found, err = filepath.Glob(pattern)
+	}
 	if err != nil || len(found) == 0 {
 		return nil, exit.Usage("no file matches "+pattern,
 			"check the pattern, which may hold *, ? and [a-z], and the folder that the command is run in")
