@@ -78,7 +78,7 @@ func (a *adoption) choose() error {
 	for _, all := range []bool{false, true} {
 		a.rows = 0
 		for e, err := range a.Entries {
-			if err == nil && (all || e.Reason != ReasonFound) {
+			if err == nil && (all || e.Reason != FoundLead) {
 				err = a.add(&e)
 			}
 			if err != nil {
@@ -96,7 +96,7 @@ func (a *adoption) add(e *Entry) error {
 	was, again := a.keys[key]
 	owner, owned := a.owners[lead]
 	text, hint := e.Unfit()
-	found, other := e.Reason == ReasonFound, was.lead != lead && was.lead != 0 && lead != 0
+	found, other := e.Reason == FoundLead, was.lead != lead && was.lead != 0 && lead != 0
 	switch {
 	case text != "":
 	case found && (other || owned && owner != key):
@@ -139,7 +139,7 @@ func (a *adoption) pass(ctx context.Context, s Store, stores bool) error {
 		key, lead := a.names(&e)
 		switch was, known := a.keys[key]; {
 		case !known || lead != 0 && lead != was.lead:
-			if e.Reason != ReasonFound {
+			if e.Reason != FoundLead {
 				return errListChanged
 			}
 		case int(was.at) == at:
@@ -191,7 +191,7 @@ func (a *adoption) take(tx Tx, e *placed, stores bool) error {
 	}
 	key, lead := a.names(&e.Entry)
 	other, listed := a.owners[lead]
-	entry, isFound, named := e.Entry, e.Reason == ReasonFound, a.result.Leads+a.result.Known
+	entry, isFound, named := e.Entry, e.Reason == FoundLead, a.result.Leads+a.result.Known
 	wanted, err := a.result.judge(&entry, old, owner != "" && owner != e.Key || listed && other != key)
 	if isFound && !a.keys[key].sure {
 		a.result.found += a.result.Leads + a.result.Known - named
@@ -278,7 +278,7 @@ type Adopting struct {
 //
 // InDoubt with a lead ID and [ReasonUnkept] is an answer that the run could not store: it settles the send of that run.
 //
-// An entry with [ReasonFound] is passed over where another one, or the ledger, has its lead under another key. Else it is
+// An entry with [FoundLead] is passed over where another one, or the ledger, has its lead under another key. Else it is
 // stored, but counts for none of the leads that the list should name.
 //
 // The whole list is checked before anything changes. A long list needs several commits: one that is cut off is refused

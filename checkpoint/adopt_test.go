@@ -172,7 +172,7 @@ func TestListThatTellsLessThanWitnesses(t *testing.T) {
 // they are in the list; without those, the ledger is incomplete, so that no lead is made again by its own key.
 func TestRowsThatFoundTheirLeads(t *testing.T) {
 	found := func(key, lead string) checkpoint.Entry {
-		return checkpoint.Entry{Key: key, LeadID: lead, State: checkpoint.Created, Reason: checkpoint.ReasonFound}
+		return checkpoint.Entry{Key: key, LeadID: lead, State: checkpoint.Created, Reason: checkpoint.FoundLead}
 	}
 	made := func(key, lead string) checkpoint.Entry { return checkpoint.Entry{Key: key, LeadID: lead} }
 	for name, test := range map[string]struct {

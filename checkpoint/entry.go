@@ -48,8 +48,7 @@ type Digest [16]byte
 type ContentDigest struct{ Name, Value [4]byte }
 
 // Entry is what the ledger knows of a key. A claim is an entry in doubt that has no outcome yet. A new field needs a
-// line in bolt's codec (entry.go) and a higher format of the file; postgres keeps it as it is, but older workers lose
-// it: raise the version of the schema. Which changes keep it is said in entryOf and doubtOf (package importer),
+// line in codec.go and a higher [Format]. Which changes keep it is said in entryOf and doubtOf (package importer),
 // Entry.completed, Decision.Outcome, and for exports in checkpointcmd (exportLine, entryOf).
 type Entry struct {
 	Key          string
@@ -106,9 +105,9 @@ const ReasonAdopted = "adopted"
 // ReasonUnkept is the Reason of a doubt about a lead that was made: the checkpoint could not keep its known ID.
 const ReasonUnkept = "unkept"
 
-// ReasonFound is the Reason of an entry of a list whose row found its lead, perhaps by another name than its key: the
+// FoundLead is the Reason of an entry of a list whose row found its lead, perhaps by another name than its key: the
 // lead may have been made by another key.
-const ReasonFound = "found"
+const FoundLead = "found"
 
 // Statuses are the service's status keys (specification, States and transitions). Stores keep places: only append.
 var Statuses = [...]string{

@@ -31,14 +31,23 @@ func (k *KeptKey) Shown() *Kept {
 	return k.Entry
 }
 
-// Links are the ExternalIDs that a key owns, some of them "": the one that its lead has, the one that it should get, and
-// the one that the link after a claimed create will ask for. Nothing else decides who owns an ExternalID.
+// Links are the ExternalIDs that a key owns: the one that its lead has, the one that it should get, and the one that the
+// link after a claimed create will ask for. None stands twice, and "" behind the last. Nothing else decides who owns an
+// ExternalID.
 func (k *KeptKey) Links() (all [3]string) {
+	n := 0
+	add := func(id string) {
+		if id != "" && !slices.Contains(all[:n], id) {
+			all[n] = id
+			n++
+		}
+	}
 	if e := k.Entry; e != nil && e.State.HasLead() {
-		all[0], all[1] = e.ExternalID, e.WantLink
+		add(e.ExternalID)
+		add(e.WantLink)
 	}
 	if k.Intent != nil {
-		all[2] = k.Intent.WantLink
+		add(k.Intent.WantLink)
 	}
 	return all
 }

@@ -198,8 +198,8 @@ const (
 	// key has the lead ID, this one is in doubt with ReasonLeadTaken
 	Settle
 	// notes that an update is about to be sent (Entry.Unsettled), or that it was not sent (empty), what was Seen, and the
-	// ExternalID and WantLink of the Entry. Nothing else of a known lead changes, and its history gets no event. A lead that is not known is stored as the
-	// Entry says, under a key without another lead
+	// ExternalID and WantLink of the Entry. Nothing else of a known lead changes, and its history gets no event. A lead
+	// that is not known is stored as the Entry says, under a key without another lead
 	Mark
 )
 

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
-	"slices"
 
 	"leadferry/checkpoint"
 	"leadferry/internal/rowkey"
@@ -71,9 +70,8 @@ func leadKey(id string) []byte {
 
 // linksOf are what the index of external IDs has for a key.
 func linksOf(key string, k *checkpoint.KeptKey) (links []string) {
-	ids := k.Links()
-	for i, id := range ids {
-		if hasIndex(id) && id != key && !slices.Contains(ids[:i], id) {
+	for _, id := range k.Links() {
+		if hasIndex(id) && id != key {
 			links = append(links, string(checkpoint.AppendText(nil, id))+key)
 		}
 	}

@@ -26,7 +26,11 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	memory.Use()
-	os.Setenv("GORACE", "atexit_sleep_ms=0")                                           // else a process that checks a file sleeps a second when it is done, with the race detector
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // else a process that checks a file sleeps a second when it is done, with the race detector
+	flag.Parse()
+	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue && !*thorough {
+		f.Value.Set("40")
+	}
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("go.etcd.io/bbolt.(*Tx).check")) // see checkPages
 }
 
@@ -90,7 +94,7 @@ func open(t storetest.TB, path string, o Options) *Store {
 	return d
 }
 
-// thorough takes every fault, flips eight times as many bytes and rebuilds 5,000 crash images:
+// thorough takes every fault, flips twenty times as many bytes and rebuilds 5,000 crash images:
 // `go test ./checkpoint/bolt -thorough -timeout 30m`.
 var thorough = flag.Bool("thorough", false, "inject every disk fault, flip many bytes and rebuild 5,000 crash images")
 

@@ -10,6 +10,8 @@ WITH asks AS MATERIALIZED (
 )
 SELECT leadferry.must((SELECT count(*) FROM owned) = cardinality($2) AND NOT EXISTS (
 	SELECT 1 FROM asks w CROSS JOIN LATERAL (
-		SELECT r.key, r.ledger FROM leadferry.lead_rows r WHERE r.links <> '[]' AND r.links ? w.external_id OFFSET 0 -- see find.sql
-	) o WHERE o.ledger = $1 AND o.key <> w.key AND o.key <> ALL ($4::bytea[])
+		SELECT r.key FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.link <> '' AND r.link = w.external_id
+		UNION ALL SELECT r.key FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.link2 <> '' AND r.link2 = w.external_id
+		UNION ALL SELECT r.key FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.link3 <> '' AND r.link3 = w.external_id
+	) o WHERE o.key <> w.key AND o.key <> ALL ($4::bytea[])
 ), 'LF001')

@@ -9,8 +9,13 @@ CROSS JOIN LATERAL (SELECT key FROM leadferry.lead_ids o WHERE o.ledger = $1 AND
 CROSS JOIN LATERAL (SELECT * FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.key = i.key OFFSET 0) l
 UNION ALL
 SELECT 2::smallint, convert_to(w.external_id, 'UTF8'), l.key, l.record, l.worker, l.state, l.seq FROM unnest($4::text[]) AS w (external_id)
-CROSS JOIN LATERAL (SELECT * FROM leadferry.lead_rows r WHERE r.links <> '[]' AND r.links ? w.external_id OFFSET 0) l -- of any ledger: no index has both
-WHERE l.ledger = $1
+CROSS JOIN LATERAL (SELECT * FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.link <> '' AND r.link = w.external_id OFFSET 0) l
+UNION ALL
+SELECT 2::smallint, convert_to(w.external_id, 'UTF8'), l.key, l.record, l.worker, l.state, l.seq FROM unnest($4::text[]) AS w (external_id)
+CROSS JOIN LATERAL (SELECT * FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.link2 <> '' AND r.link2 = w.external_id OFFSET 0) l
+UNION ALL
+SELECT 2::smallint, convert_to(w.external_id, 'UTF8'), l.key, l.record, l.worker, l.state, l.seq FROM unnest($4::text[]) AS w (external_id)
+CROSS JOIN LATERAL (SELECT * FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.link3 <> '' AND r.link3 = w.external_id OFFSET 0) l
 UNION ALL
 SELECT 3::smallint, l.fold, l.key, l.record, l.worker, l.state, l.seq FROM unnest($5::bytea[]) AS w (fold)
 CROSS JOIN LATERAL (SELECT * FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.fold <> '' AND r.fold = w.fold OFFSET 0) l

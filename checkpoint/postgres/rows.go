@@ -3,7 +3,6 @@ package postgres
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"leadferry/checkpoint"
@@ -80,7 +79,9 @@ var columns = []column{
 	{"line", "bigint", func(_ *row, shown *kept) any { return shown.Line }},
 	{"code", "integer", func(_ *row, shown *kept) any { return shown.Code }},
 	{"fold", "bytea", func(r *row, _ *kept) any { return foldOf(r.key) }},
-	{"links", "jsonb", func(r *row, _ *kept) any { return linksOf(&r.KeptKey) }},
+	{"link", "text", func(r *row, _ *kept) any { return checkpoint.Clean(r.Links()[0]) }},
+	{"link2", "text", func(r *row, _ *kept) any { return checkpoint.Clean(r.Links()[1]) }},
+	{"link3", "text", func(r *row, _ *kept) any { return checkpoint.Clean(r.Links()[2]) }},
 	{"hidden_lead", "text", func(r *row, _ *kept) any { return checkpoint.Clean(r.hiddenLead()) }},
 	textColumn("lead_id", func(shown *kept) string { return shown.LeadID }),
 	textColumn("organization", func(shown *kept) string { return shown.Organization }),
@@ -103,12 +104,6 @@ func foldOf(key string) []byte {
 		return []byte(fold)
 	}
 	return []byte{}
-}
-
-// linksOf are the ExternalIDs that a key owns, as a JSON array.
-func linksOf(k *checkpoint.KeptKey) string {
-	all := k.Links()
-	return string(checkpoint.Encode(slices.DeleteFunc(all[:], func(id string) bool { return id == "" })))
 }
 
 // stored is a row as look-ups read it.

@@ -90,13 +90,17 @@ CREATE TABLE lead_rows (
 	run          text COLLATE "C" NOT NULL,
 	fold         bytea NOT NULL,           -- of the key, where it is another
 	hidden_lead  text COLLATE "C" NOT NULL, -- of a key in doubt: the lead that it has all the same
-	links        jsonb NOT NULL,           -- the ExternalIDs that the key owns, see KeptKey.Links
+	link         text COLLATE "C" NOT NULL, -- the ExternalIDs that the key owns, see KeptKey.Links: mostly one, which its outcome leaves as it is
+	link2        text COLLATE "C" NOT NULL,
+	link3        text COLLATE "C" NOT NULL,
 	PRIMARY KEY (ledger, key)
 ) WITH (fillfactor = 50, autovacuum_vacuum_insert_scale_factor = 0.1);
 -- Half of each page is left to outcomes, which come for all of its rows at once. No index is by the state: outcomes that change none are
 -- made in place, and doubts are few, and asked for by people.
 CREATE INDEX leads_fold ON lead_rows (ledger, fold) WHERE fold <> '';
-CREATE INDEX leads_links ON lead_rows USING gin (links) WITH (fastupdate = off) WHERE links <> '[]';
+CREATE INDEX leads_link ON lead_rows (ledger, link) WHERE link <> '';
+CREATE INDEX leads_link2 ON lead_rows (ledger, link2) WHERE link2 <> '';
+CREATE INDEX leads_link3 ON lead_rows (ledger, link3) WHERE link3 <> '';
 
 -- Which key has a lead, or has asked for an ExternalID ("@" stands before it). A row whose key has given it up by now means nothing.
 CREATE TABLE lead_ids (
@@ -202,7 +206,7 @@ END $$;
 CREATE FUNCTION holds(of integer, k bytea, lead text) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
 	RETURN EXISTS (SELECT 1 FROM leadferry.lead_rows r WHERE r.ledger = of AND r.key = k
-		AND (lead = CASE r.state WHEN 4 THEN r.hidden_lead ELSE r.lead_id END OR starts_with(lead, '@') AND r.links ? substr(lead, 2)));
+		AND (lead = CASE r.state WHEN 4 THEN r.hidden_lead ELSE r.lead_id END OR lead IN ('@' || r.link, '@' || r.link2, '@' || r.link3)));
 END $$;
 
 -- For people. Texts that are no UTF-8 are shown in hexadecimal digits.

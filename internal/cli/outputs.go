@@ -326,11 +326,7 @@ func (p *program) summarizeFleet(c *cli.Context) (*report.Summary, error) {
 		return nil, exit.Usage("the ledger knows no fleet "+name,
 			"leadferry checkpoint workers lists workers with the names of their fleets")
 	}
-	s, err := report.Fleet(name, shards, members)
-	if err == nil {
-		s.Target = report.Target(db.Info().Target)
-	}
-	return s, err
+	return report.Fleet(name, db.Info(), shards, members)
 }
 
 func (p *program) runInit(c *cli.Context) error {

@@ -66,7 +66,7 @@ func build(run func() int) int {
 	defer os.RemoveAll(dir)
 	defer pgtest.End()
 	os.Setenv("LEADFERRY_TEST_BIN", dir)
-	args := []string{"build", "-tags=urfave_cli_no_docs", "-ldflags=-s -w", "-o", binary(), "leadferry"} // it links in half the time
+	args := []string{"build", "-ldflags=-s -w", "-o", binary(), "leadferry"} // it links in half the time
 	if info, _ := debug.ReadBuildInfo(); slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
 		args = slices.Insert(args, 1, "-race") // the program ends with 66 where it races
 	}

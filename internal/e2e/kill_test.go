@@ -267,7 +267,7 @@ var rounds = flag.Int("rounds", 1, "how many times TestCrash dies at each of its
 // crashing is the program built with its crash points, once.
 var crashing = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(filepath.Dir(binary()), "leadferry-failing")
-	out, err := exec.Command("go", "build", "-ldflags=-s -w", "-tags", "failpoints,urfave_cli_no_docs", "-o", path, "leadferry").CombinedOutput()
+	out, err := exec.Command("go", "build", "-ldflags=-s -w", "-tags", "failpoints", "-o", path, "leadferry").CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("build the program with its crash points: %w\n%s", err, out)
 	}

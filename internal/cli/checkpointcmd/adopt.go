@@ -244,7 +244,7 @@ func (row *listed) entry() (e checkpoint.Entry, has bool, err error) {
 	case e.State == checkpoint.InDoubt && e.LeadID != "":
 		e.Run, e.Reason = row.list.witness().Run, checkpoint.ReasonUnkept
 	case !row.ownKey():
-		e.Reason = checkpoint.ReasonFound
+		e.Reason = checkpoint.FoundLead
 	}
 	return e, true, nil
 }

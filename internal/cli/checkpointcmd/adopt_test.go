@@ -3,8 +3,12 @@ package checkpointcmd
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
+	"leadferry/checkpoint"
 	"leadferry/internal/testsupport/must"
 )
 
@@ -24,13 +28,23 @@ i,invalid,lead-1i
 ,invalid,
 j,partial,
 `
-	l := &list{path: "results.csv", command: "adopt", in: bytes.NewReader([]byte(file))}
-	got := ""
-	for e, err := range (&lists{all: []*list{l}}).entries {
-		must.Do(t, err)
-		got += fmt.Sprint(e.Key, " ", e.State, ";")
+	at := filepath.Join(t.TempDir(), "results.csv")
+	read := func() (got string) {
+		l := &list{path: at, command: "adopt", in: bytes.NewReader([]byte(file))}
+		for e, err := range (&lists{all: []*list{l}}).entries {
+			must.Do(t, err)
+			got += fmt.Sprint(e.Key, " ", e.State, " ", e.Reason, ";")
+		}
+		return got
 	}
-	if got != "a in_doubt;b created;d created;e partial;f unknown;g unknown;i created;j created;" {
+	const sync = "a in_doubt ;b created ;d created found;e partial ;f unknown found;g unknown found;i created found;j created ;"
+	if got := read(); got != sync {
+		t.Error(got)
+	}
+	// all rows of an import have the key of their lead
+	const witness = `{"commits":1,"ledger":"l","command":"import"}`
+	must.Do(t, os.WriteFile(filepath.Join(filepath.Dir(at), checkpoint.RunFile), []byte(witness), 0o600))
+	if got := read(); got != strings.ReplaceAll(sync, "found", "") {
 		t.Error(got)
 	}
 }

@@ -118,7 +118,11 @@ func (d *Command) check() error {
 	}
 	how := ledger.How{ReadOnly: older == "" && !loss && !here, Check: true, Accept: older}
 	return d.with(how, func(db ledger.Ledger) (err error) {
+		_, onServer := db.(*postgres.Store)
 		switch {
+		case here && onServer:
+			return exit.Usage("--moved-here is for a checkpoint in a file: any machine may use one in PostgreSQL",
+				"leave it out")
 		case how.ReadOnly:
 			err = d.notOlder(db)
 		case older != "":

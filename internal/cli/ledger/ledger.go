@@ -190,10 +190,12 @@ func MakeFolder(path string) error {
 	return nil
 }
 
-// FileOptions say how a file is opened that the flags name.
+// FileOptions say how a file is opened that the flags name. That of a try in the sandbox is worth no process to check it.
 func (m Selection) FileOptions() bolt.Options {
 	anyPlace, _ := strconv.ParseBool(os.Getenv("LEADFERRY_ANY_FILESYSTEM"))
-	return bolt.Options{Wait: flags.Time(m.C, "wait"), AnyPlace: anyPlace, Witnesses: m.Book()}
+	return bolt.Options{
+		Wait: flags.Time(m.C, "wait"), AnyPlace: anyPlace, Witnesses: m.Book(), Here: m.C.Bool("sandbox"),
+	}
 }
 
 // ServerOptions say how a ledger in PostgreSQL is opened that the flags name.
