@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/internal/shell"
+	"leadferry/internal/spelling"
 )
 
 // Step is one thing to do after a run, with the commands that do it.
@@ -74,7 +74,7 @@ func (s *Summary) next(p *printer) {
 }
 
 // sharedLimit is how a reason names a limit that all workers of a fleet share, and go on to share.
-var sharedLimit = regexp.MustCompile(`\(--max-(in-doubt|rejects|invalid)\)|--max-creates`)
+var sharedLimit = spelling.Form(`\(--max-(in-doubt|rejects|invalid)\)|--max-creates`)
 
 // afterwards is what follows a run that ended, however it did.
 func (s *Summary) afterwards(todo *steps) {
@@ -84,11 +84,11 @@ func (s *Summary) afterwards(todo *steps) {
 	switch {
 	case s.Reconciliation != nil || s.DryRun:
 		again = "Run the same command again."
-	case s.Fleet != "" && sharedLimit.MatchString(s.StopReason):
+	case s.Fleet != "" && sharedLimit().MatchString(s.StopReason):
 		again = "Start all workers with another --fleet name: the workers of this fleet share its limit, and would " +
 			"stop at once. Nothing is sent twice."
 	case s.Fleet != "" && s.Shard == "":
-		again = "Start the workers again with the same commands: each goes on where it stopped, and sends nothing twice."
+		again = "Start the workers again with the same commands: each goes on where it stopped and sends nothing twice."
 	}
 	todo.add(s.halted() && !s.Same, again)
 	if max(n.InDoubt, s.Standing) > len(s.Unkept) {

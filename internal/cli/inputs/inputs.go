@@ -151,8 +151,8 @@ func Options(c *cli.Context, s mapping.Source) source.Options {
 	return o
 }
 
-// Count reads the files once more, quickly, to say how many rows there are; 0 when that cannot be known, as for standard
-// input. A limit of 0 is none.
+// Count reads the files once more, quickly, to say how many rows there are; 0 when that cannot be known, as for
+// standard input. A limit of 0 is none.
 func (in *Files) Count(limit int) int {
 	if in.stdin != nil {
 		return 0
@@ -261,8 +261,8 @@ func ReadMapping(path string, o *importer.Options) (tables []string, err error) 
 			cmp.Or(disk.Held(err), "check the path after -m"))
 	}
 	if source.IsTable(path) {
-		return nil, exit.Usage(path+" is a table by its name, not a mapping file", "-m takes the mapping; input files need no "+
-			"flag; leadferry init FILE writes a mapping for a file")
+		return nil, exit.Usage(path+" is a table by its name, not a mapping file", "-m takes the mapping; input files need "+
+			"no flag; leadferry init FILE writes a mapping for a file")
 	}
 	sum := sha256.New()
 	sum.Write(data)
