@@ -88,7 +88,7 @@ func (s *Summary) afterwards(todo *steps) {
 		again = "Start all workers with another --fleet name: the workers of this fleet share its limit, and would " +
 			"stop at once. Nothing is sent twice."
 	case s.Fleet != "" && s.Shard == "":
-		again = "Start the workers again with the same commands: each goes on where it stopped, and sends nothing twice."
+		again = "Start the workers again with the same commands: each goes on where it stopped and sends nothing twice."
 	}
 	todo.add(s.halted() && !s.Same, again)
 	switch {

@@ -64,7 +64,8 @@ func (p *program) login(c *cli.Context) error {
 		}
 		fmt.Fprintf(&p.out, "made       profile %s in %s\n", set.Profile.Value, report.Escape(set.Config.Value))
 	}
-	p.warn(leadapi.MixedRegions(base, set.Get("leads-url")))
+	t := set.Target()
+	p.warn(leadapi.MixedRegions(t.BaseURL, t.LeadsURL))
 	p.say("leadferry config check tries it")
 	return nil
 }

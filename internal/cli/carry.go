@@ -129,9 +129,10 @@ func (p *program) carry(c *cli.Context) error {
 	err = errors.Join(p.conduct(c, in, o), closeService())
 	if missing, is := errors.AsType[*checkpoint.OpenError](err); is && errors.Is(err, checkpoint.ErrMissing) &&
 		missing.Hint == "" {
-		missing.Hint = "leads are found in a checkpoint that knows them: each run prints the path of its own, to be named " +
-			"with --checkpoint. If it is lost: " + checkpoint.AdoptRuns(missing.Path, p.wayWords()) + " takes over the " +
-			"leads that run folders name. If no lead was ever made: import without --require-checkpoint begins a new one"
+		missing.Hint = "leads are found in a checkpoint that knows them: each run prints the path of its own, to be " +
+			"named with --checkpoint. If it is lost: " + checkpoint.AdoptRuns(missing.Path, p.wayWords()) + " takes over " +
+			"the leads that run folders name. If no lead was ever made: import without --require-checkpoint begins a " +
+			"new one"
 	}
 	return err
 }
@@ -192,7 +193,7 @@ func joinFleet(c *cli.Context, in *inputs.Files, o *importer.Options) (err error
 		return nil
 	case !checkpoint.IsAddress(c.String("checkpoint")):
 		return exit.Usage("a fleet needs a checkpoint in PostgreSQL, which all its workers share",
-			"name it with --checkpoint postgres://HOST/DATABASE; a run on one machine needs neither --fleet nor --shard")
+			"name it with --checkpoint postgres://HOST/DATABASE; on one machine a run needs no --fleet and no --shard")
 	case name == "":
 		return exit.Usage("--shard needs --fleet NAME: the workers of one run know one another by it",
 			"give all of them one name, and another one for each run: in Kubernetes the job's UID, for example")
@@ -230,8 +231,8 @@ func parseShard(text string, env func(string) string) (importer.Shard, error) {
 			}
 		}
 		if len(set) != 1 {
-			return importer.Shard{}, exit.Usage("--shard auto finds no scheduler, or several: of JOB_COMPLETION_INDEX, "+
-				"AWS_BATCH_JOB_ARRAY_INDEX and SLURM_ARRAY_TASK_ID one must be set",
+			return importer.Shard{}, exit.Usage("--shard auto finds no scheduler, or several: of JOB_COMPLETION_INDEX,"+
+				" AWS_BATCH_JOB_ARRAY_INDEX and SLURM_ARRAY_TASK_ID one must be set",
 				"name the part, such as --shard 0/4, or run it as an array job")
 		}
 		text = set[0]
@@ -244,8 +245,8 @@ func parseShard(text string, env func(string) string) (importer.Shard, error) {
 	ahead, n := plainNumber(index)-least, plainNumber(of)
 	if ahead < 0 || ahead%step != 0 || ahead/step >= n || n > mostShards {
 		return importer.Shard{}, exit.Usage("--shard takes I/N, I from 0 to N-1 and N up to 10,000, or auto",
-			"for example --shard 0/4 for the first of four workers. auto needs an array job that is complete and even, "+
-				"such as 0-7; for Kubernetes set LEADFERRY_SHARDS to the job's completions")
+			"for example --shard 0/4 for the first of four workers. auto needs an array job that is complete and even,"+
+				" such as 0-7; for Kubernetes set LEADFERRY_SHARDS to the job's completions")
 	}
 	return importer.Shard{Index: ahead / step, Of: n}, nil
 }

@@ -7,8 +7,8 @@
 //	          ─▶ [ledger] which one is meant, opened  ─▶ checkpointcmd, for `leadferry checkpoint`
 //	          ─▶ [exit] an error as a sentence, a hint and a code
 //
-// import, sync, reconcile and validate: carry ─▶ openInputs, connect (service.go) ─▶ conduct ─▶ importer.Run, which opens
-// the checkpoint by Options.Open and reads Options.Inputs.
+// import, sync, reconcile and validate: carry ─▶ openInputs, connect (service.go) ─▶ conduct ─▶ importer.Run, which
+// opens the checkpoint by Options.Open and reads Options.Inputs.
 //
 // On its way, [terminal] is the person, who may be asked, [signals] is who ends the process, and
 // [external] runs the programs that flags name.

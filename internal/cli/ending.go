@@ -75,7 +75,8 @@ func logEnd(log *slog.Logger, s *report.Summary) {
 	reason := s.StopReason
 	if reason == "" && s.Wordless > 0 {
 		its := english.PluralWord(s.Wordless, "its", "their")
-		reason = fmt.Sprintf("the pull file lacks %s, because the CRM has no word for %s status", leads(s.Wordless), its)
+		reason = fmt.Sprintf("the pull file lacks %s, because the CRM has no word for %s status",
+			leads(s.Wordless), its)
 	}
 	level := slog.LevelError
 	switch s.ExitCode {
@@ -85,8 +86,8 @@ func logEnd(log *slog.Logger, s *report.Summary) {
 		level = slog.LevelWarn
 	}
 	fields := []any{
-		"outcome", s.Outcome, "exit_code", s.ExitCode, "reason", report.Escape(reason), "hint", report.EscapeLine(s.Hint),
-		"summary", s.SummaryPath, "duration_s", s.DurationS, "rows", s.Rows,
+		"outcome", s.Outcome, "exit_code", s.ExitCode, "reason", report.Escape(reason),
+		"hint", report.EscapeLine(s.Hint), "summary", s.SummaryPath, "duration_s", s.DurationS, "rows", s.Rows,
 	}
 	if r := s.Reconciliation; r != nil && r.Sample != nil {
 		fields = append(fields, "sample", r.Sample)

@@ -50,8 +50,8 @@ func (p *program) help(*cli.Context) error {
 	return p.print(screenOf(p.line.Command, p.line.Path, p.line.Typed["all"] == "true"))
 }
 
-// screenOf is the screen of help of a command that is called by these words. If it has many flags, those that few people
-// need are shown only with all.
+// screenOf is the screen of help of a command that is called by these words. If it has many flags, those that few
+// people need are shown only with all.
 func screenOf(c *cli.Command, words []string, all bool) string {
 	var s terminal.Screen
 	name := strings.Join(words, " ")
@@ -116,8 +116,8 @@ func helpFlags(s *terminal.Screen, group string, list []cli.Flag) {
 	}
 }
 
-// warnOfVariables warns of variables that nothing reads and somebody may rely on: a flag has nearly that name, or has it
-// and takes no variable, so that asking for a dry run by one is a live run.
+// warnOfVariables warns of variables that nothing reads and somebody may rely on: a flag has nearly that name, or has
+// it and takes no variable, so that asking for a dry run by one is a live run.
 func (p *program) warnOfVariables() {
 	names := flags.Names()
 	for _, of := range []string{"client-secret", "password", "shards", "any-filesystem"} { // no flags

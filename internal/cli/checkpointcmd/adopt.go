@@ -249,7 +249,7 @@ func (row *listed) entry() (e checkpoint.Entry, has bool, err error) {
 	return e, true, nil
 }
 
-// ownKey reports whether the lead of a row of results is known by the row's key. A sync finds leads by other names, too.
+// ownKey reports whether the lead of a row of results is known by the row's key. A sync finds leads by other names.
 func (row *listed) ownKey() bool {
 	switch row.Outcome {
 	case importer.Created.String(), importer.Partial.String(), importer.InDoubt.String(), importer.Changed.String():

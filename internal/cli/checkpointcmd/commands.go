@@ -192,8 +192,8 @@ func (d *Command) acceptLoss(db ledger.Ledger) error {
 	if !d.Person.CanAnswer() {
 		return exit.Usage(missing+"; to give that up would make their leads a second time", hint)
 	}
-	err := d.Person.Confirm("T"+missing[1:]+".\nTheir rows are made a second time when they come again. Give up what is "+
-		"missing?", "nothing was given up", hint)
+	err := d.Person.Confirm("T"+missing[1:]+".\nTheir rows are made a second time when they come again. Give up what "+
+		"is missing?", "nothing was given up", hint)
 	if err != nil {
 		return err
 	}

@@ -282,8 +282,8 @@ func (row *listed) plausible() error {
 	case !strings.ContainsAny(id, digits), strings.Trim(id, "0-._") == "", short:
 		hint := write
 		if resolves {
-			hint += ", the word exists, or none (in small letters) where the lead was not made; an empty cell decides " +
-				"nothing"
+			hint += ", the word exists, or none (in small letters) where the lead was not made; an empty cell " +
+				"decides nothing"
 		}
 		return row.fault("its lead_id is a word or a number, so it is no lead ID", hint)
 	case cut && (resolves || row.State == "" && !row.list.results):

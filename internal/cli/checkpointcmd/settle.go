@@ -221,8 +221,8 @@ func (d *Command) forget() error {
 	d.printf("%s forgotten, %s: %d with a lead, %d refused, %d in doubt, %d not known, %d forgotten before\n",
 		english.Plural(made+refused+doubts+unknown+already, "key", ""), then, made, refused, doubts, unknown, already)
 	d.tellIf(inSandbox > 0, "%s removed from the sandbox's own data", english.Plural(inSandbox, "lead", ""))
-	d.tellIf(doubts > 0, "rows in doubt may have a lead on the service: look in the console; leadferry will not remind "+
-		"you"+map[bool]string{true: " (--sandbox-reset empties that of the sandbox)"}[sandboxed])
+	d.tellIf(doubts > 0, "rows in doubt may have a lead on the service: look in the console; leadferry will not "+
+		"remind you"+map[bool]string{true: " (--sandbox-reset empties that of the sandbox)"}[sandboxed])
 	still := made + already - inSandbox
 	d.tellIf(still > 0 && unblock, "the service may have %s of these rows still, and the next import makes another: "+
 		"have it removed at the vendor first", english.Plural(still, "lead", ""))
@@ -261,7 +261,7 @@ func (d *Command) keys(args []string) (keys []string, err error) {
 	for _, a := range args {
 		key := rowkey.Trim(a)
 		if key == "" || a == "-" {
-			return nil, exit.Usage("a key is missing", "is a variable not set? Keys are arguments; xargs makes them of a list")
+			return nil, exit.Usage("a key is missing", "is a variable not set? Keys are arguments (xargs makes them)")
 		}
 		keys = append(keys, rowkey.Effective(d.C.String("namespace"), key))
 	}

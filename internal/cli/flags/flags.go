@@ -119,7 +119,7 @@ func (r *row) flag() cli.Flag {
 // forms are the kinds of values, in words and as an expression.
 var forms = map[string][2]string{
 	"count": {"a whole number, 0 or more", `\d{1,18}`},
-	"slots": {"a whole number from 1 to 1024", `0*[1-9]\d{0,2}|10[01]\d|102[0-4]`}, // no service wants more from one client
+	"slots": {"a whole number from 1 to 1024", `0*[1-9]\d{0,2}|10[01]\d|102[0-4]`}, // no service wants more
 	"rate":  {"a number, 0 or more", `\d{1,9}(\.\d*)?|\.\d+`},
 	"share": {"a number or a percentage, such as 100, 5% or 0", `\d{1,18}|(\d\d?|100)%`},
 	"codes": {
@@ -344,7 +344,7 @@ const (
 // Given reports whether the setting is one of the command line or the environment.
 func (s *Setting) Given() bool { return s.Origin >= ByEnvironment }
 
-// Given is a setting as the flag, its variable or the profile has it. An empty variable is none; an empty flag is a flag.
+// Given is a setting as the flag, its variable or the profile has it. An empty variable is none, an empty flag is one.
 func (l *Line) Given(name string) Setting {
 	if value, typed := l.Typed[name]; typed {
 		return Setting{name, value, "flag --" + name, ByFlag}

@@ -117,9 +117,12 @@ func Spread(args []string) (names []string, err error) {
 	return names, nil
 }
 
-// matches are the files that a pattern fits.
+// matches are the files that a pattern fits. Brackets are first what they are in the names of files and folders.
 func matches(pattern string) ([]string, error) {
-	found, err := filepath.Glob(pattern)
+	found, err := filepath.Glob(strings.ReplaceAll(pattern, "[", "[[]"))
+	if len(found) == 0 {
+		found, err = filepath.Glob(pattern)
+	}
 	if err != nil || len(found) == 0 {
 		return nil, exit.Usage("no file matches "+pattern,
 			"check the pattern, which may hold *, ? and [a-z], and the folder that the command is run in")
@@ -148,8 +151,8 @@ func Options(c *cli.Context, s mapping.Source) source.Options {
 	return o
 }
 
-// Count reads the files once more, quickly, to say how many rows there are; 0 when that cannot be known, as for standard
-// input. A limit of 0 is none.
+// Count reads the files once more, quickly, to say how many rows there are; 0 when that cannot be known, as for
+// standard input. A limit of 0 is none.
 func (in *Files) Count(limit int) int {
 	if in.stdin != nil {
 		return 0
@@ -258,8 +261,8 @@ func ReadMapping(path string, o *importer.Options) (tables []string, err error) 
 			cmp.Or(disk.Held(err), "check the path after -m"))
 	}
 	if source.IsTable(path) {
-		return nil, exit.Usage(path+" is a table by its name, not a mapping file", "-m takes the mapping; input files need no "+
-			"flag; leadferry init FILE writes a mapping for a file")
+		return nil, exit.Usage(path+" is a table by its name, not a mapping file", "-m takes the mapping; input files need "+
+			"no flag; leadferry init FILE writes a mapping for a file")
 	}
 	sum := sha256.New()
 	sum.Write(data)

@@ -148,8 +148,8 @@ func RefuseName(name string) error {
 	case noName.MatchString(name):
 		return exit.Usage("the checkpoint's name is neither that of a file nor an address of PostgreSQL",
 			"an address looks like postgres://user@db.example.com/leads, or begins with host= or service=; a file is "+
-				"named by its path alone, without blanks or quotes around it; leave --checkpoint out for the one of the "+
-				"target")
+				"named by its path alone, without blanks or quotes around it; leave --checkpoint out for the one of "+
+				"the target")
 	}
 	return nil
 }
@@ -190,7 +190,7 @@ func MakeFolder(path string) error {
 	return nil
 }
 
-// FileOptions say how a file is opened that the flags name. That of a try in the sandbox is worth no process to check it.
+// FileOptions say how a file is opened that the flags name. That of a try in the sandbox needs no process to check it.
 func (m Selection) FileOptions() bolt.Options {
 	anyPlace, _ := strconv.ParseBool(os.Getenv("LEADFERRY_ANY_FILESYSTEM"))
 	return bolt.Options{
