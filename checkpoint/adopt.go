@@ -20,7 +20,7 @@ type AdoptResult struct {
 
 	Unspecified int // adopted with a status that the specification does not name
 
-	found int // adopted or known, but named only by rows that may have another key
+	Found int // adopted or known, but named only by rows that may have another key
 }
 
 // inOneChange is how many entries of a list one commit takes.
@@ -194,7 +194,7 @@ func (a *adoption) take(tx Tx, e *placed, stores bool) error {
 	entry, isFound, named := e.Entry, e.Reason == FoundLead, a.result.Leads+a.result.Known
 	wanted, err := a.result.judge(&entry, old, owner != "" && owner != e.Key || listed && other != key)
 	if isFound && !a.keys[key].sure {
-		a.result.found += a.result.Leads + a.result.Known - named
+		a.result.Found += a.result.Leads + a.result.Known - named
 	}
 	switch {
 	case err != nil && (a.Lenient || isFound):
@@ -322,7 +322,7 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 		return r, err
 	}
 	told := func(w *Witness) bool { return fills || slices.Contains(leads.From, w.Ledger) }
-	lacked, err := h.descend(ctx, ws.All(), told, r.Leads+r.InDoubt+r.Known-r.found)
+	lacked, err := h.descend(ctx, ws.All(), told, r.Leads+r.InDoubt+r.Known-r.Found)
 	if err != nil {
 		return r, err
 	}
