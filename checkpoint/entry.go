@@ -48,8 +48,7 @@ type Digest [16]byte
 type ContentDigest struct{ Name, Value [4]byte }
 
 // Entry is what the ledger knows of a key. A claim is an entry in doubt that has no outcome yet. A new field needs a
-// line in bolt's codec (entry.go) and a higher format of the file; postgres keeps it as it is, but older workers lose
-// it: raise the version of the schema. Which changes keep it is said in entryOf and doubtOf (package importer),
+// line in codec.go and a higher [Format]. Which changes keep it is said in entryOf and doubtOf (package importer),
 // Entry.completed, Decision.Outcome, and for exports in checkpointcmd (exportLine, entryOf).
 type Entry struct {
 	Key          string

@@ -22,8 +22,11 @@ type Term struct{ Name, Value string }
 // longestShown is how many characters a value may have to be of use to people: longer ones are hashes.
 const longestShown = 32
 
-// Differs says, in a sentence, in what the terms differ from those of the fleet; "" where they do not.
-func (t *Terms) Differs(fleet *Terms) string {
+// ErrTerms refuses a worker that does not belong to the fleet that it names. Nothing of the fleet has changed.
+var ErrTerms = errors.New("the worker does not fit into the fleet")
+
+// Fit is an [ErrTerms] that says in what the terms differ from those of the fleet, or nil.
+func (t *Terms) Fit(fleet *Terms) error {
 	ours, theirs := t.all(), fleet.all()
 	for i := range max(len(ours), len(theirs)) {
 		var own, other Term
@@ -33,15 +36,18 @@ func (t *Terms) Differs(fleet *Terms) string {
 		if i < len(theirs) {
 			other = theirs[i]
 		}
-		switch {
-		case own == other:
-		case own.Name != other.Name || max(len(own.Value), len(other.Value)) > longestShown:
-			return cmp.Or(own.Name, other.Name) + " is not that of the fleet"
-		default:
-			return fmt.Sprintf("%s is %s here, and %s in the fleet", own.Name, own.Value, other.Value)
+		if own == other {
+			continue
 		}
+		how := fmt.Sprintf("%s is %s here, and %s in the fleet", own.Name, own.Value, other.Value)
+		if own.Name != other.Name || max(len(own.Value), len(other.Value)) > longestShown {
+			how = cmp.Or(own.Name, other.Name) + " is not that of the fleet"
+		}
+		return fmt.Errorf("%w %s: %s\nhint: start all workers of a fleet by one command, and give another run another "+
+			"--fleet name; so do where the first worker was the mistaken one: what was made is known, and nothing is "+
+			"made twice", ErrTerms, t.Fleet, how)
 	}
-	return ""
+	return nil
 }
 
 func (t *Terms) all() []Term {
@@ -50,16 +56,6 @@ func (t *Terms) all() []Term {
 		{"--max-creates", fmt.Sprint(t.MaxCreates)},
 		{"--rate", fmt.Sprint(t.Rate)},
 	}, t.Same...)
-}
-
-// TermsError says that a worker does not belong to the fleet that it names. Nothing of the fleet has changed.
-type TermsError struct{ Fleet, Text string }
-
-// Error says how it differs, and what to do.
-func (e *TermsError) Error() string {
-	return fmt.Sprintf("the worker does not fit into the fleet %s: %s\nhint: start all workers of a fleet by one "+
-		"command, and give another run another --fleet name; so do where the first worker was the mistaken one: what "+
-		"was made is known, and nothing is made twice", e.Fleet, e.Text)
 }
 
 // ErrEnough refuses a claim since the fleet has claimed as many leads as it may make. It is the end of the run.

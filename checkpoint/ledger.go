@@ -9,9 +9,9 @@ import (
 	"leadferry/internal/crash"
 )
 
-// patience is how long a change waits for others at most. Each commit of a [Shared] Store is a round trip, and one of
-// all that wait for the disk of a server that has many workers.
-const patience, sharedPatience = 25 * time.Millisecond, 100 * time.Millisecond
+// patience is how long a change waits for others at most. Each commit on another machine is a round trip, and one of all
+// that wait for the disk of a server that has many workers.
+const patience, patienceFar = 25 * time.Millisecond, 100 * time.Millisecond
 
 // Gathering says how changes are put together into commits.
 type Gathering struct {
@@ -20,14 +20,8 @@ type Gathering struct {
 	// Places is how many requests are under way at once. While there are more open claims than places, the lanes are
 	// busy, and changes wait for others. When few are left, the commit is made at once. 0: changes never wait.
 	Places int
-}
-
-// Shared is a Store that many workers on many machines use at once.
-type Shared interface {
-	// Guard returns nil if the create that was claimed under a key may be sent now, see [Ledger.Guard].
-	Guard(ctx context.Context, key string) error
-	// Standing counts the rows in doubt that wait for a person, see [Ledger.Standing].
-	Standing(ctx context.Context) (int, error)
+	// Far says that the Store is on another machine.
+	Far bool
 }
 
 // Ledger puts the changes of many goroutines together into commits of its Store. A claim takes
@@ -35,25 +29,23 @@ type Shared interface {
 // the slot, also for claims of the same commit, since a commit is stored whole or not at all.
 //
 // One goroutine commits. It waits until a commit is due: until so few open claims are left that a lane would soon be
-// idle, but never longer than patience. Marks of updates never wait.
+// idle, but never longer than patience.
 type Ledger struct {
 	Store
-	shared   Shared // nil: the Store is a file
 	slots    int
 	busyWith int // so many open claims keep the lanes busy during a commit; 0: changes never wait
 	patience time.Duration
 
-	testimony *Testimony // the witness that notes each commit, or nil
-	mu        sync.Mutex
-	queue     []*waiting          // what no commit has taken yet
-	inSlots   map[string]struct{} // keys whose claims have a slot
-	answered  int                 // of inSlots: an outcome is in the queue
-	begun     bool                // a commit has taken the first outcome
-	gathers   bool                // the writer has changes and waits for more
-	closed    bool
-	broken    error         // of the Store: nothing is written after it
-	wake      *sync.Cond    // wakes the writer
-	ended     chan struct{} // closed when the writer has ended
+	mu       sync.Mutex
+	queue    []*waiting          // what no commit has taken yet
+	inSlots  map[string]struct{} // keys whose claims have a slot
+	answered int                 // of inSlots: an outcome is in the queue
+	begun    bool                // a commit has taken the first outcome
+	gathers  bool                // the writer has changes and waits for more
+	closed   bool
+	broken   error         // of the Store: nothing is written after it
+	wake     *sync.Cond    // wakes the writer
+	ended    chan struct{} // closed when the writer has ended
 }
 
 // waiting is a change whose caller waits for its commit.
@@ -72,8 +64,8 @@ func NewLedger(s Store, g Gathering) *Ledger {
 	if g.Places != 0 {
 		l.busyWith = g.Places + max(g.Places/4, 1)
 	}
-	if l.shared, _ = s.(Shared); l.shared != nil {
-		l.patience = sharedPatience
+	if g.Far {
+		l.patience = patienceFar
 	}
 	go func() {
 		defer close(l.ended)
@@ -84,29 +76,20 @@ func NewLedger(s Store, g Gathering) *Ledger {
 	return l
 }
 
-// Standing counts the rows in doubt that wait for a person: not those that an incomplete ledger holds, nor those that
-// live workers are sending, nor those of the worker's own fleet, which counts them itself.
+// Standing counts the rows in doubt that wait for a person: not those that an incomplete ledger holds, nor those of runs
+// that are [Store.UnderWay].
 func (l *Ledger) Standing(ctx context.Context) (n int, err error) {
-	if l.shared != nil {
-		return l.shared.Standing(ctx)
+	underWay, err := l.UnderWay(ctx)
+	if err != nil {
+		return 0, err
 	}
 	err = Each(ctx, l.Store, Filter{State: InDoubt}, func(e Entry) error {
-		if e.Reason != ReasonIncomplete {
+		if e.Reason != ReasonIncomplete && !underWay[e.Run] {
 			n++
 		}
 		return nil
 	})
 	return n, err
-}
-
-// Guard returns nil if the create that was claimed under a key may be sent now. A Store on another
-// machine may have to reconnect first, or to renew the claim. After an error nothing may be sent;
-// ctx ends the wait. It is called just before each attempt.
-func (l *Ledger) Guard(ctx context.Context, key string) error {
-	if l.shared != nil {
-		return l.shared.Guard(ctx, key)
-	}
-	return nil
 }
 
 // Close waits for changes that were asked for, ends the writer and closes the Store.
@@ -118,18 +101,7 @@ func (l *Ledger) Close() error {
 // Drop is Close after a refusal, see [Store].
 func (l *Ledger) Drop() (gone bool, err error) {
 	l.end()
-	if gone, err = l.Store.Drop(); gone {
-		l.testimony.Withdraw()
-	}
-	return gone, err
-}
-
-// Attest makes a witness note each commit. Close closes it, unless the Store has failed.
-func (l *Ledger) Attest(t *Testimony) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.testimony = t
-	Attest(l.Store, t)
+	return l.Store.Drop()
 }
 
 func (l *Ledger) end() {
@@ -140,9 +112,9 @@ func (l *Ledger) end() {
 	<-l.ended
 }
 
-// Do makes a change durable, a claim as soon as there is a slot, and returns what is stored now. Errors: those that
-// [IsRefusal] names, ErrClosed, an error of the Store, or of a claim the error of ctx, which ends its wait for a slot:
-// then nothing was written. Nothing else ends a wait.
+// Do makes a change durable, and returns what is stored then. A claim waits for a slot. If ctx ends meanwhile, Do returns
+// its error and nothing was written; nothing else ends a wait. Other errors are refusals ([IsRefusal]), ErrClosed, and
+// those of the Store.
 func (l *Ledger) Do(ctx context.Context, c Change) (stored Entry, err error) {
 	w := &waiting{c, make(chan error, 1)}
 	if err := l.enqueue(w); err != nil {
@@ -197,8 +169,8 @@ func (l *Ledger) isAnswer(w *waiting) bool {
 	return claimed && (w.Kind == Settle || w.Kind == Withdraw)
 }
 
-// due reports whether to commit now: a lane would soon be idle, the first outcome is there (the
-// others may wait for it), or nothing more will come.
+// due reports whether to commit now: a lane would soon be idle, the first outcome is there (the others wait for it), or
+// nothing more will come.
 func (l *Ledger) due() bool {
 	return l.busyWith == 0 || len(l.inSlots)-l.answered < l.busyWith || l.answered > 0 && !l.begun || l.closed ||
 		l.broken != nil
@@ -263,9 +235,6 @@ func (l *Ledger) commit() {
 		err = crash.Call(func() error { return l.Store.Commit(context.Background(), changes) })
 	}
 	l.mu.Lock()
-	if err == nil && l.testimony != nil {
-		l.testimony.Reached(l.Store.Progress())
-	}
 	l.broken = err
 	for _, w := range group {
 		if w.Kind == Claim && (err != nil || w.Err != nil) {

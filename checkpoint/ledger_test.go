@@ -144,8 +144,8 @@ func (k *kept) close(t *testing.T) {
 	synctest.Wait()
 }
 
-// While claims stand for more requests than there are places, changes gather for some milliseconds; the first answer,
-// and one that leaves no more than these, is committed at once, with what has gathered.
+// While claims stand for more requests than there are places, changes gather for some milliseconds. An answer that leaves
+// no more than these is committed at once, with what has gathered.
 func TestChangesGatherUntilALaneIsIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKept(0, 1)
@@ -207,21 +207,6 @@ func TestClaimsWaitForSlots(t *testing.T) {
 	})
 }
 
-// An outcome that comes while claims wait for slots is committed, also when no place for a request is free.
-func TestOutcomeIsCommittedWhileClaimsWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		k := newKept(1, busy)
-		k.claim(t.Context(), "a", "b")
-		rest()
-		k.are(t, "one slot", "a")
-		k.claim(t.Context(), "c")
-		k.settle("a")
-		rest()
-		k.are(t, "settled", "a", "b")
-		k.close(t)
-	})
-}
-
 // A claim that the Store refuses takes no slot, not even from those that wait, and ends nothing but its row.
 func TestRefusedClaimTakesNoSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -237,18 +222,6 @@ func TestRefusedClaimTakesNoSlot(t *testing.T) {
 		if len(k.refusals) != 3 || !errors.Is(k.refusals[2], checkpoint.ErrClosed) {
 			t.Errorf("closed with a claim that waits: refused %v", k.refusals)
 		}
-	})
-}
-
-// A slot that was promised to a claim which is refused goes to the next one.
-func TestSlotOfARefusedClaimGoesToTheNext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		k := newKept(1, busy)
-		k.store.refused["known"] = checkpoint.ErrKnown
-		k.claim(t.Context(), "known", "a")
-		rest()
-		k.commits(t, "both", "claim known", "claim a")
-		k.close(t)
 	})
 }
 

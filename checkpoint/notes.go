@@ -89,11 +89,6 @@ func NoteOf(ctx context.Context, s Store, name string) ([]byte, error) {
 	return nil, err
 }
 
-// Lack makes a ledger incomplete: missing says what it lacks, as what follows on "lacks".
-func Lack(ctx context.Context, s Store, missing string) error {
-	return s.Alone(ctx, func(tx Tx) error { return tx.Lack(missing) })
-}
-
 // PutNote keeps a note durably, in the place of one that stood there.
 func PutNote(ctx context.Context, s Store, name string, value []byte) error {
 	return s.Alone(ctx, func(tx Tx) error { return tx.PutNote(Note{name, value}) })
@@ -220,8 +215,15 @@ func forgetDecisions(tx Tx, gone, leads map[string]bool) error {
 // with every send that was in doubt when it was decided about. It is empty for a key that is not known. Times of sends
 // that got no answer are those of the send.
 func History(ctx context.Context, s Store, key string) (all []Event, err error) {
-	k, err := s.Under(ctx, key)
-	if err != nil {
+	var k KeptKey
+	enough := errors.New("the key was found, or is not known")
+	err = s.Scan(ctx, Filter{From: key}, func(first KeptKey) error {
+		if first.Shown().Key == key {
+			k = first
+		}
+		return enough
+	})
+	if err != nil && err != enough {
 		return nil, err
 	}
 	about, err := valuesOf[[]KeptDecision](ctx, s, NoteOfDecisions(key))

@@ -31,11 +31,31 @@ func (k *KeptKey) Shown() *Kept {
 	return k.Entry
 }
 
-// Linked reports whether the lead of a key has an ExternalID, or is to have it.
+// Links are the ExternalIDs that a key owns: the one that its lead has, the one that it should get, and the one that the
+// link after a claimed create will ask for. None stands twice, and "" behind the last. Nothing else decides who owns an
+// ExternalID.
+func (k *KeptKey) Links() (all [3]string) {
+	n := 0
+	add := func(id string) {
+		if id != "" && !slices.Contains(all[:n], id) {
+			all[n] = id
+			n++
+		}
+	}
+	if e := k.Entry; e != nil && e.State.HasLead() {
+		add(e.ExternalID)
+		add(e.WantLink)
+	}
+	if k.Intent != nil {
+		add(k.Intent.WantLink)
+	}
+	return all
+}
+
+// Linked reports whether a key owns an ExternalID.
 func (k *KeptKey) Linked(external string) bool {
-	e, in := k.Entry, k.Intent
-	return e != nil && e.State.HasLead() && (e.ExternalID == external || e.WantLink == external) ||
-		in != nil && in.WantLink == external
+	all := k.Links()
+	return external != "" && slices.Contains(all[:], external)
 }
 
 // Apply makes a change by these rules, or refuses it; now is the time of the commit.
@@ -154,7 +174,7 @@ func (k *KeptKey) replace(b Book, e *Entry, act Act) {
 		for _, ev := range in.Past {
 			out.Past = addPast(out.Past, ev)
 		}
-		// an outcome of the send itself says all that is known of it
+		// If this is the answer to the send, and nothing was noted of it before, the outcome alone is enough.
 		said := act == 0 && in.Run == e.Run && in.Code == 0 && in.Reason == ""
 		if sent := in.Event(in.Act).Past(); !said && !slices.Contains(in.Past, sent) {
 			out.Past = addPast(out.Past, sent)
@@ -194,12 +214,10 @@ func (k *KeptKey) Mark(b Book, e *Entry, old *Kept, now time.Time) error {
 	return nil
 }
 
-// marked is k with what a mark says. One without ExternalID and WantLink leaves both as they are.
+// marked is k with what a mark says.
 func (k Kept) marked(by *Entry) Kept {
 	k.Unsettled, k.Sought, k.Seen = by.Unsettled, by.Sought, by.Seen
-	if by.ExternalID != "" || by.WantLink != "" {
-		k.ExternalID, k.WantLink = by.ExternalID, by.WantLink
-	}
+	k.ExternalID, k.WantLink = by.ExternalID, by.WantLink
 	return k
 }
 

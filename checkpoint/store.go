@@ -43,10 +43,9 @@ type Store interface {
 	// else is found. An intent hides an entry of the same key. The slices of out's Content are reused.
 	Find(ctx context.Context, qs []Query, out []Entry, how []Match) error
 
-	// Commit makes all changes durable in one commit. If it fails, nobody knows whether they are. It makes them in the
-	// order of their keys; the changes of one key in the order given, a claim last. A Store that needs several commits
-	// makes claims in the last one. Refusals are in Change.Err. A claim of a key in doubt keeps the earlier intent
-	// inside the new one.
+	// Commit makes changes durable: in the order of their keys, and those of one key in the order given. A claim has to
+	// be the last of its key. A Store that needs several commits makes all other changes before the claims. If Commit
+	// fails, nobody knows which changes are durable. If one change is refused, its Err says why.
 	Commit(ctx context.Context, changes []*Change) error
 
 	// Scan calls f with what is stored under each key, in the order of keys. For the state InDoubt it calls f only with
@@ -54,18 +53,25 @@ type Store interface {
 	// out). f may call other methods, and may see changes made during the scan. An error of f ends it and is returned.
 	Scan(ctx context.Context, which Filter, f func(KeptKey) error) error
 
-	// Under is what is stored under a key.
-	Under(ctx context.Context, key string) (KeptKey, error)
-
 	// Notes returns the notes whose names have a prefix, in the order of their names. [Runs], decisions of people
 	// ([AuditOf]) and the shapes of imported files ([Noted]) are notes.
 	Notes(ctx context.Context, prefix string) ([]Note, error)
 	// Reached returns the last commit of a run (of a file: the last one), and whether the ledger knows the run.
 	Reached(ctx context.Context, run string) (commits uint64, knows bool, err error)
-	// Progress is this process's last commit, and how many keys have a lead or may have one. It reads nothing.
+	// Progress is this process's last commit, and how many keys have a lead or may have one; of a server, when Info was
+	// asked last. It reads nothing.
 	Progress() (commits uint64, leads int)
-	// AtEnd makes Close call f at an orderly end, before the lock is released. left describes the file, or is "".
-	AtEnd(f func(left string))
+	// Attest makes a witness note each commit. Close ends it at an orderly end, before the lock is released, and Drop
+	// withdraws it with the checkpoint.
+	Attest(t *Testimony)
+
+	// Guard returns nil if the create that was claimed under a key may be sent now. A Store on another machine may have
+	// to reconnect first, or to renew the claim. After an error, also that of ctx, nothing may be sent. It is called just
+	// before each attempt.
+	Guard(ctx context.Context, key string) error
+	// UnderWay are the runs that may still settle their rows in doubt themselves: the live ones of other workers, and all
+	// of this worker's own fleet.
+	UnderWay(ctx context.Context) (runs map[string]bool, err error)
 
 	// Alone runs f in one transaction, without other processes and commits. An error of f undoes it; unless it is about
 	// a list ([IsOfList]), the Store cannot be used after it. f may be called again after a conflict.
@@ -122,6 +128,7 @@ type Info struct {
 	ID       string // every copy has it
 	Target   Target
 	Sequence uint64 // number of the last commit, also when the checkpoint is closed
+	Moved    string // where its leads are kept now: it was copied; or ""
 
 	// opening made it, or found one that knows nothing because its run was killed before sending
 	New      bool
@@ -144,6 +151,7 @@ func (i *Info) MayLack(e *Entry) bool {
 
 // Filter says which keys are wanted.
 type Filter struct {
+	From  string // the first one: it and those behind it
 	State State  // Unknown: every one
 	Run   string // unless empty: leads that this run made, and rows in doubt that it sent
 	// leaves out keys, whose records need not be decoded then: a reconcile takes a third less; nil: none
@@ -189,9 +197,9 @@ const (
 	// writes an outcome and removes the intent; InDoubt keeps the intent and adds LeadID, Code and Reason. If another
 	// key has the lead ID, this one is in doubt with ReasonLeadTaken
 	Settle
-	// notes that an update is about to be sent (Entry.Unsettled), or that it was not sent (empty), and what was Seen.
-	// Nothing else of a known lead changes, and its history gets no event. A lead that is not known is stored as the
-	// Entry says, under a key without another lead
+	// notes that an update is about to be sent (Entry.Unsettled), or that it was not sent (empty), what was Seen, and the
+	// ExternalID and WantLink of the Entry. Nothing else of a known lead changes, and its history gets no event. A lead
+	// that is not known is stored as the Entry says, under a key without another lead
 	Mark
 )
 

@@ -344,14 +344,3 @@ func (t *Testimony) Withdraw() {
 		}
 	})
 }
-
-// Attest has a Store close a witness when its use has ended in order.
-func Attest(s Store, t *Testimony) {
-	if t == nil {
-		return
-	}
-	s.AtEnd(func(left string) {
-		t.Reached(s.Progress())
-		_ = t.End(left) // one that stays open says no less
-	})
-}

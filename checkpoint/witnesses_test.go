@@ -78,7 +78,7 @@ func TestWitnessOfARun(t *testing.T) {
 func TestWitnessFollowsTheLedger(t *testing.T) {
 	ws, folder := places(t)
 	m := ledger(t, "a")
-	checkpoint.Attest(m, begun(t, ws, m, checkpoint.Witness{Run: "r"}, folder))
+	m.Attest(begun(t, ws, m, checkpoint.Witness{Run: "r"}, folder))
 	l := checkpoint.NewLedger(m, checkpoint.Gathering{Slots: 2})
 	must.Do(t, change(t.Context(), l, checkpoint.Claim, "b"))
 	if all := ws.All(); len(all) != 2 || !all[0].Open {

@@ -227,7 +227,7 @@ func (p *pair) agreeOn(when string, e *checkpoint.Entry, l *leadapi.Lead) {
 		held := false
 		for _, l := range shown {
 			for name, value := range l.Content {
-				held = held || p.db.Digests().SumName(name) == d.Name && p.db.Digests().SumValue(name, canonical(value)) == d.Value
+				held = held || p.db.Digests().SumName(name) == d.Name && p.db.Digests().SumValue(name, mapping.Canonical(value)) == d.Value
 			}
 		}
 		if !held {
@@ -238,7 +238,7 @@ func (p *pair) agreeOn(when string, e *checkpoint.Entry, l *leadapi.Lead) {
 
 // carries reports whether a value of the service is the one of the row.
 func carries(have jsontext.Value, f *mapping.Field) bool {
-	return len(have) > 0 && canonical(have) == compared(f)
+	return len(have) > 0 && mapping.Canonical(have) == f.Canonical()
 }
 
 // shown compares the rows that a run says are in step with the service, where no later

@@ -39,10 +39,10 @@ func (b *leadBefore) sight(a *answer) checkpoint.Sight {
 	return s
 }
 
-// seen fills the entry with what the service shows of a lead, beside what was confirmed. A partial lead is created if
+// takeSeen fills the entry with what the service shows of a lead, beside what was confirmed. A partial lead is created if
 // it has the wanted ExternalID. If others changed the ExternalID, WantLink keeps the confirmed one, or the row's if the
 // service's wins, so that rows find the lead by both.
-func (cs changes) seen(e *checkpoint.Entry, rec *mapping.Record, before *leadBefore, a *answer) {
+func (cs changes) takeSeen(e *checkpoint.Entry, rec *mapping.Record, before *leadBefore, a *answer) {
 	if e.Seen = before.sight(a); a.Status != "" && cs.of(atStatus).then == keeps {
 		e.Seen.Against = before.against(rec.Status)
 	}
@@ -63,16 +63,16 @@ func (cs changes) seen(e *checkpoint.Entry, rec *mapping.Record, before *leadBef
 	}
 }
 
-// confirmed takes what the service shows as the new confirmed values, except a status that others set, unless the row
+// takeConfirmed takes what the service shows as the new confirmed values, except a status that others set, unless the row
 // has the same. An earlier update without an answer may have changed any content.
-func (cs changes) confirmed(e *checkpoint.Entry, rec *mapping.Record, before *leadBefore, a *answer) {
-	cs.seen(e, rec, before, a)
+func (cs changes) takeConfirmed(e *checkpoint.Entry, rec *mapping.Record, before *leadBefore, a *answer) {
+	cs.takeSeen(e, rec, before, a)
 	e.Unsettled, e.Sought, e.Confirmed = "", "", a.at
 	if a.Status != "" && (slices.Contains(a.sent, atStatus) || !cs.of(atStatus).byService) {
 		e.Status, e.Seen = a.Status, checkpoint.Sight{}
 	}
 	if e.Seen.Status != "" { // the confirmed status is of that time
-		e.Confirmed = before.confirmed()
+		e.Confirmed = before.confirmedAt()
 	}
 	e.Organization, e.Location = cmp.Or(a.OwnerID, e.Organization), cmp.Or(a.LocationName, e.Location)
 	if e.Synced = true; before.Unsettled != "" {
@@ -84,12 +84,12 @@ func (cs changes) confirmed(e *checkpoint.Entry, rec *mapping.Record, before *le
 // learned stores what is seen of a lead when nothing is to be sent, and reports whether more is confirmed than before.
 func (cs changes) learned(e *checkpoint.Entry, rec *mapping.Record, a *answer) (more bool) {
 	before := leadBefore(*e)
-	cs.confirmed(e, rec, &before, a)
+	cs.takeConfirmed(e, rec, &before, a)
 	if before.Unsettled != "" || e.Status != before.Status || !slices.Equal(e.Content, before.Content) {
 		return true
 	}
 	*e = checkpoint.Entry(before)
-	cs.seen(e, rec, &before, a)
+	cs.takeSeen(e, rec, &before, a)
 	return false
 }
 

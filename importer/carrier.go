@@ -15,6 +15,7 @@ import (
 	"leadferry/internal/crash"
 	"leadferry/internal/failpoint"
 	"leadferry/leadapi"
+	"leadferry/mapping"
 )
 
 // Sender makes the service's calls. It never retries; its errors are *leadapi.Error.
@@ -31,26 +32,10 @@ type carrier struct {
 	hasRead atomic.Bool // an update without content has shown a lead
 }
 
-// job is a row with its step. Its outcome is always the one that is right if nothing more happens.
-type job struct {
-	*item
-	step   Step
-	before leadBefore // what was known of the lead
-
-	refusal   error         // why the ledger refused the claim or the mark of a request, which was not sent
-	marked    bool          // Update: the mark is durable
-	unsure    bool          // Update: a try may have been applied, and nobody can tell
-	pass      delivery.Pass // Create: what it was sent with
-	requestID string        // Create: of its last attempt, where requests carry IDs
-}
-
-// resends reports whether the row is in doubt from an earlier send, and is sent again.
-func (j *job) resends() bool { return j.step.Action == Create && j.before.State == checkpoint.InDoubt }
-
-// handle takes a row to its outcome. What the outcome says of a lead is durable when it returns, unless the text says
+// carry takes a row to its outcome. What the outcome says of a lead is durable when it returns, unless the text says
 // that the checkpoint did not take it. Pending and Failed leave what is known of the lead's data; they may withdraw a
 // claim or a mark, and store what a read showed. A panic ends the run in order and leaves the row as it was.
-func (c *carrier) handle(ctx context.Context, j *job) {
+func (c *carrier) carry(ctx context.Context, j *job) {
 	if fault := crash.Call(func() error { c.act(ctx, j); return nil }); fault != nil {
 		c.engine.halt(crashed(fault))
 		if j.outcome != Pending {
@@ -103,12 +88,25 @@ func (c *carrier) create(ctx context.Context, j *job) {
 	j.outcome = InDoubt
 	made, err := c.sendCreate(ctx, j)
 	if err != nil {
-		c.notMade(j, err)
+		c.notCreated(j, err)
 		return
 	}
-	if c.made(j, made) && j.outcome == Partial {
+	if c.settleCreated(j, made) && j.outcome == Partial {
 		c.link(ctx, j)
 	}
+}
+
+func createRequest(rec *mapping.Record) *leadapi.CreateRequest {
+	r := &leadapi.CreateRequest{
+		OrganizationID: rec.Organization, LocatorID: rec.Locator,
+		LocationSearch: leadapi.LocationSearch{SearchText: rec.SearchText, PostalCode: rec.PostalCode},
+		TypeKey:        rec.TypeKey, TypeLabel: rec.TypeLabel, Status: rec.Status,
+		Content: make([]leadapi.ContentField, 0, len(rec.Content)),
+	}
+	for i := range rec.Content {
+		r.Content = append(r.Content, contentField(&rec.Content[i]))
+	}
+	return r
 }
 
 func (c *carrier) sendCreate(ctx context.Context, j *job) (made *leadapi.Created, err error) {
@@ -145,8 +143,8 @@ func (c *carrier) stopping(err error) error {
 	return err
 }
 
-// made settles a lead that the service created, and reports whether that is durable. It is partial until it is linked.
-func (c *carrier) made(j *job, made *leadapi.Created) (stored bool) {
+// settleCreated settles a lead that the service created, and reports whether that is durable. It is partial until it is linked.
+func (c *carrier) settleCreated(j *job, made *leadapi.Created) (stored bool) {
 	rec := &j.rec
 	j.entry = c.entryOf(j, checkpoint.Created)
 	j.entry.LeadID, j.entry.Organization, j.entry.Location = made.LeadID, made.OrganizationID, made.LocationName
@@ -168,8 +166,8 @@ func (c *carrier) made(j *job, made *leadapi.Created) (stored bool) {
 	return stored
 }
 
-// notMade ends a create that returned an error: the service refused it, it was not applied, or it is in doubt.
-func (c *carrier) notMade(j *job, err error) {
+// notCreated ends a create that returned an error: the service refused it, it was not applied, or it is in doubt.
+func (c *carrier) notCreated(j *job, err error) {
 	ae, answered := errors.AsType[*leadapi.Error](err)
 	switch {
 	case errors.Is(err, delivery.ErrStopping): // nothing left, or what left was not applied

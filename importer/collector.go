@@ -14,6 +14,19 @@ import (
 	"leadferry/internal/rowkey"
 )
 
+// collector is what counts how rows end, and tells of it. The engine's lock guards it.
+type collector struct {
+	tally  *tally
+	dry    *dryRun           // of a run that sends nothing; else nil
+	drift  *drift            // of a reconciliation; else nil
+	pulls  *pulls            // nil: no pull file is wanted
+	write  func(*item) error // writer.add: takes each row after its outcome is durable
+	before *report.Before    // what needed attention in the run before
+	began  time.Time         // of the run
+	shown  time.Time         // when Live was told last
+	unkept []report.Unkept   // as many as may be claimed at a time at most
+}
+
 // countRead counts a row that was read, and notes the lead that it names, if that is known. A row that was put off was
 // counted then.
 func (r *run) countRead(it *item) {
@@ -36,8 +49,8 @@ func (r *run) countRead(it *item) {
 	}
 }
 
-// add records a row's outcome and returns why the run ends, or nil. The recorder, which may reuse the row, is last.
-func (r *run) add(it *item) *Stop {
+// collect takes a row that has ended and returns why the run ends, or nil. The writer, which may reuse the row, is last.
+func (r *run) collect(it *item) *Stop {
 	if r.drift != nil && it.outcome != Pending {
 		r.drift.verdicts[it.found.verdict]++
 	}
@@ -61,7 +74,7 @@ func (r *run) add(it *item) *Stop {
 	if r.dry != nil {
 		why = nil
 	}
-	if err := r.record(it); err != nil && why == nil {
+	if err := r.write(it); err != nil && why == nil {
 		why = filesFailed(err)
 	}
 	return why

@@ -77,16 +77,25 @@ func (d decision) changed() bool { return d.byFile || d.byService }
 type then uint8
 
 const (
-	leaves then = iota // nothing: the values agree, or the row is silent
+	agrees then = iota // nothing: the values agree, or the row is silent
 	sends              // send the row's value
 	keeps              // keep the service's value; the row has another one, or none
 	asks               // let a person decide
 )
 
 // decide says what to do about one field. compare asks it for each field of a row: before a read, after a read, after
-// the answer to an update, and in reconcile. Once the service's value was kept over the file's, that pair
-// counts as agreed: only a value that differs from it is a change. If the service shows what our own unanswered update
-// asked for, nobody else changed the field.
+// the answer to an update, and in reconcile.
+//
+//	file  confirmed  service   changed by
+//	A     A          A         nobody
+//	B     A          A         the file
+//	A, –  A          B         the service
+//	C     A          B         both
+//	B     A          B         nobody any more
+//	B     –          A         the file: nothing was confirmed, or nothing was seen
+//
+// Once the service's value was kept over the file's, that pair counts as agreed: only a value that differs from it is a
+// change. If the service shows what our own unanswered update asked for, nobody else changed the field.
 func decide(f field, rule Rule) (d decision) {
 	said := f.file != ""
 	switch {
@@ -113,8 +122,8 @@ func decide(f field, rule Rule) (d decision) {
 // leadBefore is what was known of a lead before this row.
 type leadBefore checkpoint.Entry
 
-// confirmed is when the status was confirmed.
-func (b *leadBefore) confirmed() time.Time {
+// confirmedAt is when the status was confirmed.
+func (b *leadBefore) confirmedAt() time.Time {
 	if b.Confirmed.IsZero() {
 		return b.Updated
 	}
@@ -188,7 +197,7 @@ func (b *leadBefore) external(file string, shown *leadapi.Lead) field {
 	return f
 }
 
-// content is the field of a content key; its values are digests. The service shows it only in a read.
+// content is the field of a content key; its values are digests. compare adds what an answer shows.
 func (b *leadBefore) content(file checkpoint.ContentDigest) field {
 	f := field{file: string(file.Value[:])}
 	if at := indexOf(b.Content, file.Name); at >= 0 && b.Unsettled == "" && b.State.HasLead() {
@@ -272,13 +281,13 @@ const (
 
 // changedTo says for people to what others changed the status.
 func (b *leadBefore) changedTo(service string) string {
-	return fmt.Sprintf("Status (%s was confirmed on %s, now it is %s)", b.Status, clock(b.confirmed()),
+	return fmt.Sprintf("Status (%s was confirmed on %s, now it is %s)", b.Status, clock(b.confirmedAt()),
 		cmp.Or(service, "not readable"))
 }
 
 // compare compares a row with its lead, as the service shows it or, if shown is nil, as it was last seen: the status,
 // and fields that the row sends. Content whose value in the row is the confirmed one is compared with the service's
-// only if all is set.
+// only if all is set: after an update, which may confirm it, and if the run looks for all that others changed.
 func (p *planner) compare(it *item, before *leadBefore, shown *leadapi.Lead, all bool) (cs changes) {
 	sums := p.digests.ofContent(it)
 	if d := decide(before.status(it.rec.Status, shown), p.forStatus(before.service(shown))); d.changed() {
@@ -304,7 +313,7 @@ func (p *planner) compare(it *item, before *leadBefore, shown *leadapi.Lead, all
 			if !all && f.file == f.held {
 				continue
 			}
-			value := p.digests.sums.SumValue(name, canonical(shown.Content[name]))
+			value := p.digests.sums.SumValue(name, mapping.Canonical(shown.Content[name]))
 			f.seen = string(value[:])
 		}
 		own := p.rules.Content[name]

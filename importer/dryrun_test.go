@@ -268,12 +268,12 @@ func TestJSONLColumnsThatNothingUsesAreGathered(t *testing.T) {
 
 // Validate, and an import that finds all done, end rows by the million.
 func TestRowThatIsNotSentLeavesNothingToCollect(t *testing.T) {
-	a := &run{intake: &intake{paths: []string{""}}, collector: collector{dry: newDryRun(&Options{}, nil), tally: newTally(1, Limits{}, 1), record: func(*item) error { return nil }}}
+	a := &run{intake: &intake{paths: []string{""}}, collector: collector{dry: newDryRun(&Options{}, nil), tally: newTally(1, Limits{}, 1), write: func(*item) error { return nil }}}
 	it := new(item)
 	for _, step := range []Step{{Action: Create}, ends(Unchanged, "")} {
 		it.ending = step.ending
 		allocations := testing.AllocsPerRun(100, func() {
-			for _, stop := range []*Stop{a.add(it), a.add(it)} {
+			for _, stop := range []*Stop{a.collect(it), a.collect(it)} {
 				if stop != nil {
 					t.Fatal(stop)
 				}

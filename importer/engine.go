@@ -15,7 +15,7 @@ import (
 // engine takes every row to its outcome. The dispatcher, one goroutine, looks up rows in batches and decides in file
 // order. A row that needs no request ends there; others begin or join the lane of their lead. A lane carries its rows
 // one after another, in a goroutine of its own. One lock guards decisions, lanes and collector; nobody holds it while
-// waiting for the checkpoint or the service.
+// waiting for the checkpoint or the service. While the results wait for a slow disk, all wait.
 type engine struct {
 	*run
 	carrier *carrier
@@ -29,13 +29,13 @@ type engine struct {
 	mu      sync.Mutex
 	changed sync.Cond // a row or a lane has ended, or the run ends
 	lanes   lanes
-	begun   chan *lane // to a goroutine whose lane has ended
+	begun   chan begun // to a goroutine whose lane has ended
 	allRead bool       // no more rows come
 	over    bool       // all rows have ended: what comes later does not stop the run any more
 }
 
 func newEngine(ctx context.Context, r *run) *engine {
-	e := &engine{run: r, waiting: ctx, begun: make(chan *lane)}
+	e := &engine{run: r, waiting: ctx, begun: make(chan begun)}
 	e.carrier = &carrier{run: r, engine: e}
 	e.sending, e.sendNoMore = context.WithCancel(ctx)
 	e.taking, e.takeNoMore = context.WithCancel(e.sending)
@@ -152,9 +152,9 @@ func (e *engine) stop(why *Stop) {
 	e.changed.Broadcast()
 }
 
-// ask looks rows up, and gives up the lock meanwhile: others go on. It reports false if the run ends. In an import, a
+// lookUp looks rows up, and gives up the lock meanwhile: others go on. It reports false if the run ends. In an import, a
 // lead that another row made is no match: it has taken the row's ExternalID.
-func (e *engine) ask(items ...*item) bool {
+func (e *engine) lookUp(items ...*item) bool {
 	if e.ledger == nil {
 		for _, it := range items {
 			it.result = result{entry: checkpoint.Entry{Key: it.rec.Key}}
@@ -205,7 +205,7 @@ const batchesRead = 4
 func (e *engine) dispatch(batches <-chan *batch) {
 	var end error
 	for b := range batches {
-		<-b.made
+		<-b.mapped
 		if end = b.err; !e.takeBatch(b) || end != nil {
 			break
 		}
@@ -251,7 +251,7 @@ func (e *engine) takeBatch(b *batch) bool {
 
 // takeRows is how many rows it took before the run ended.
 func (e *engine) takeRows(rows []*item) (taken int) {
-	if !e.ask(rows...) {
+	if !e.lookUp(rows...) {
 		return 0
 	}
 	for taken < len(rows) && e.take(rows[taken]) {
@@ -268,7 +268,7 @@ func (e *engine) take(it *item) bool {
 		l := e.lanes.find(names)
 		switch {
 		case l == nil:
-			return e.decide(it, names)
+			return e.takeFirst(it, names)
 		case l == &e.lanes.ofLate:
 			e.countRead(it)
 			e.lanes.putOff(it, names)
@@ -279,15 +279,15 @@ func (e *engine) take(it *item) bool {
 		e.countRead(it)
 		e.lanes.enqueue(l, it, names) // it looks the row up again
 		if l.ended {
-			e.start(l)
+			e.start(l, nil)
 		}
 		return true
 	})
 }
 
-// decide decides about a row that no lane holds: it ends the row, or begins a lane with it. It reports false if there
+// takeFirst decides about a row that no lane holds: it ends the row, or begins a lane with it. It reports false if there
 // is no room for a lane, or the row may not be sent now.
-func (e *engine) decide(it *item, names []leadName) bool {
+func (e *engine) takeFirst(it *item, names []leadName) bool {
 	step := e.plan(it)
 	if e.dry != nil {
 		e.dry.plan(it, &step)
@@ -301,9 +301,7 @@ func (e *engine) decide(it *item, names []leadName) bool {
 		e.end(it, step)
 		return true
 	}
-	l := e.lanes.begin(names)
-	e.hand(l, it, step)
-	e.start(l)
+	e.start(e.lanes.begin(names), e.newJob(it, step))
 	return true
 }
 
@@ -326,7 +324,7 @@ func (e *engine) end(it *item, step Step) {
 // conclude ends a row, and the run if that was one too many of its kind.
 func (e *engine) conclude(it *item, how ending) {
 	it.ending = how
-	e.stop(e.add(it))
+	e.stop(e.collect(it))
 }
 
 // waitFor waits until a condition holds, and reports false if the run ends before. The condition may end it.

@@ -20,11 +20,8 @@ type Fleet interface {
 	Conclude(ctx context.Context, summary []byte) error
 }
 
-const (
-	pulse    = 250 * time.Millisecond // between exchanges with the fleet; some news are exchanged at once
-	hearing  = 30 * time.Second       // for one exchange
-	lastWord = 5 * time.Second        // for the report of a worker's end
-)
+// pulse is the time between exchanges with the fleet; some news are exchanged at once.
+const pulse = 250 * time.Millisecond
 
 // member connects this worker with its fleet. The fleet's rate arrives as requests for a quarter of a second, its waits
 // at once, its limits one exchange late.
@@ -65,9 +62,7 @@ func (r *run) leaveFleet(s *report.Summary) {
 	if m == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), lastWord)
-	defer cancel()
-	last := m.work()
+	ctx, last := context.Background(), m.work()
 	last.Wants = false
 	c, err := m.fleet.Exchange(ctx, last)
 	if err == nil {
@@ -116,9 +111,7 @@ func (m *member) start(ctx context.Context, e *engine) (end func()) {
 
 // exchange returns why the run ends, or nil. What could not be told is told the next time.
 func (m *member) exchange(ctx context.Context, p checkpoint.Progress) *Stop {
-	asking, cancel := context.WithTimeout(ctx, hearing)
-	c, err := m.fleet.Exchange(asking, p)
-	cancel()
+	c, err := m.fleet.Exchange(ctx, p)
 	switch {
 	case errors.Is(err, checkpoint.ErrFenced), errors.As(err, new(*checkpoint.OpenError)),
 		err != nil && time.Since(m.heard) > m.MaxWait: // without the fleet's limits and rate nothing may be sent

@@ -64,11 +64,10 @@ func TestFingerprint(t *testing.T) {
 		{"cleared instead of left out", func(r *mapping.Record) { r.Content = append(r.Content, mapping.Field{Name: "z"}) }, false},
 		{"what is not sent on a create", func(r *mapping.Record) { r.LeadID, r.Entry = "l", 3 }, true},
 	}
-	d := newDigester(nil)
 	for _, test := range tests {
 		r := base()
 		test.change(r)
-		if same := bytes.Equal(d.fingerprint(nil, base()), d.fingerprint(nil, r)); same != test.same {
+		if same := bytes.Equal(base().AppendFingerprint(nil), r.AppendFingerprint(nil)); same != test.same {
 			t.Errorf("%s: same data %v, want %v", test.name, same, test.same)
 		}
 	}
@@ -82,7 +81,7 @@ func TestFingerprintOfTextsNeverChanges(t *testing.T) {
 		Content: []mapping.Field{{Name: "b", Value: "é"}, {Name: "a", Value: "7"}, {Name: "v", Value: "r", Volatile: true}},
 	}
 	want := "\x01o\x00\x00\x00\x01t\x01T\x04open\x01x" + "\x01a\x017" + "\x01b\x02é"
-	if got := string(newDigester(nil).fingerprint(nil, &rec)); got != want {
+	if got := string(rec.AppendFingerprint(nil)); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -263,7 +262,7 @@ func TestALeadThatWasJustMadeHasNotMoved(t *testing.T) {
 // The results of a row that did not have its turn name its lead, but not the ID that an answer named for it in vain: who
 // adopts them would take the lead of another row for it.
 func TestResultsOfAPendingRowNameItsOwnLead(t *testing.T) {
-	w := &recorder{inputs: make([]report.Input, 1)}
+	w := &writer{inputs: make([]report.Input, 1)}
 	for state, want := range map[checkpoint.State]string{checkpoint.Created: "lead-1", checkpoint.Partial: "lead-1", checkpoint.InDoubt: ""} {
 		it := &item{result: result{ending: ending{outcome: Pending}, entry: checkpoint.Entry{State: state, LeadID: "lead-1"}}}
 		if got := w.result(it).LeadID; got != want {

@@ -227,6 +227,9 @@ func setContent(l *leadapi.Lead, fields []leadapi.ContentField) {
 func (s *remote) typed(id, field, value string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.leads[id] == nil { // somebody else makes it
+		s.leads[id] = &leadapi.Lead{ID: id, Content: map[string]jsontext.Value{}}
+	}
 	s.change(id, field, value)
 }
 
@@ -418,7 +421,7 @@ func started(t testing.TB, command, path, text string, o Options, service *remot
 	o.Command = command
 	tr := &trial{run: newRun(o), records: &records{}, service: service}
 	must.Do(t, tr.intake.bind())
-	tr.sender, tr.record = service, tr.records.add
+	tr.sender, tr.write = service, tr.records.add
 	tr.breaker.Reach = func(context.Context) error { return nil }
 	return tr
 }
@@ -579,7 +582,7 @@ func (p *pair) run(command string, o Options, rows ...string) *trial {
 		must.Do(p.t, tr.prepareReconciliation(p.t.Context()))
 	}
 	newEngine(p.t.Context(), tr.run).takeAll()
-	tr.findAbsent(p.t.Context(), &recorder{files: new(report.Run)})
+	tr.findAbsent(p.t.Context(), &writer{files: new(report.Run)})
 	return tr
 }
 

@@ -6,12 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/cespare/xxhash/v2"
-	"github.com/dustin/go-humanize/english"
 
 	"leadferry/checkpoint"
 	"leadferry/importer/findings"
@@ -19,7 +20,6 @@ import (
 	"leadferry/importer/source"
 	"leadferry/internal/crash"
 	"leadferry/internal/rowkey"
-	"leadferry/internal/spelling"
 	"leadferry/mapping"
 )
 
@@ -33,24 +33,6 @@ const (
 
 // largeRow is the size of rows, in bytes, whose memory is not used again.
 const largeRow = 1 << 10
-
-// item is one row on its way through the engine.
-type item struct {
-	input  int // which of the run's files
-	row    source.Row
-	rec    mapping.Record
-	faults []mapping.Problem          // the checks that the row fails; nil: it is valid
-	digest checkpoint.Digest          // see digester
-	sums   []checkpoint.ContentDigest // see digester
-	late   bool                       // it was put off, or drawn: it was counted as read
-	again  bool                       // it was decided once more, or put off for others to settle it: no third time
-
-	by      checkpoint.Match    // how its entry was found
-	alike   checkpoint.Likeness // if no lead was found: a key that looks like the row's
-	taken   checkpoint.Likeness // import: the row that has its ExternalID, or will get it
-	mayLack bool                // the checkpoint is incomplete and may have lost a lead of the row
-	result                      // its entry is what is known of its lead, and in the end what was settled
-}
 
 // lend returns memory for a row. The rows that give it back save a run most of its garbage.
 func (r *intake) lend(input int) *item {
@@ -73,14 +55,16 @@ func (r *intake) giveBack(its []*item) {
 
 // batch is some rows in file order. If err is set, no more follow.
 type batch struct {
-	items []*item
-	size  int // bytes of the file
-	err   error
-	made  chan struct{}      // closed when its Records are made
-	bound []*mapping.Binding // to headers that are new to their maker
+	items  []*item
+	size   int // bytes of the file
+	err    error
+	mapped chan struct{}      // closed when its Records are made
+	bound  []*mapping.Binding // to headers that are new to their maker
 }
 
-func newBatch() *batch { return &batch{items: make([]*item, 0, batchRows), made: make(chan struct{})} }
+func newBatch() *batch {
+	return &batch{items: make([]*item, 0, batchRows), mapped: make(chan struct{})}
+}
 
 // intake turns files into Records, in file order, ahead of the engine: one goroutine reads, others map batches.
 type intake struct {
@@ -98,15 +82,15 @@ type intake struct {
 
 // run reads until the inputs, the limit or ctx end, and closes out. Batches come in file order, maybe not mapped yet.
 func (r *intake) run(ctx context.Context, out chan<- *batch) {
-	makers := sync.Pool{New: func() any { return r.newMaker() }}
+	mappers := sync.Pool{New: func() any { return r.newMapper() }}
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer close(out)
 	r.read(ctx, func(b *batch) (taken bool) {
 		group.Go(func() {
-			m := makers.Get().(*recordMaker)
-			m.make(b)
-			makers.Put(m)
+			m := mappers.Get().(*mapper)
+			m.mapBatch(b)
+			mappers.Put(m)
 		})
 		select {
 		case out <- b:
@@ -194,51 +178,6 @@ func (r *intake) noteUnused(b *mapping.Binding) {
 	}
 }
 
-// How much of a misfit is shown: places, columns, characters of a column's name.
-const mostMissing, mostColumns, longColumn = 5, 8, 30
-
-// misfit is the error for an input without columns that the mapping names: the first places.
-func (r *intake) misfit(f *source.File, missing mapping.Errors) error {
-	path, h, names := f.Info().Path, f.Header(), missing[0].File
-	columns := h.Names[:h.Own]
-	if r.options.LooksLikeRow != nil && r.options.LooksLikeRow(columns, firstRows(f)) {
-		// the columns may be people's data: they are not shown
-		return fmt.Errorf("%s: what was taken for its header looks like a row, and does not fit %s\n"+
-			"hint: a file without a header needs source: {header: false, columns: [...]} in the mapping, with names "+
-			"for its %s; leadferry init writes them", path, names, english.Plural(len(columns), "column", ""))
-	}
-	var err error = missing
-	if more := len(missing) - mostMissing; more > 0 {
-		err = fmt.Errorf("%w\n%s: lacks columns that %s names in %d more places\n"+
-			"hint: is it the right file, and is its header on this line?", missing[:mostMissing], path, names, more)
-	}
-	if sheets := f.Info().Sheets; len(sheets) > 0 {
-		err = fmt.Errorf("%w\nhint: the workbook also holds the sheets %s: choose one with --sheet NAME", err,
-			spelling.List(sheets, mostColumns, nil))
-	}
-	return err
-}
-
-// firstRows are the cells of a file's first rows; none for standard input, which may have to be waited for.
-func firstRows(f *source.File) (rows [][]string) {
-	const most = 100
-	if f.Info().Path == "-" || f.Header().Open {
-		return nil
-	}
-	for _, row := range f.ReadAhead(most) {
-		if row.Problem == nil {
-			rows = append(rows, row.Cells[:f.Header().Own])
-		}
-	}
-	return rows
-}
-
-func quoted(names []string) string {
-	return spelling.List(names, mostColumns, func(name string) string {
-		return `"` + report.Shorten(name, longColumn) + `"`
-	})
-}
-
 // Shard is the part of the input that a worker takes: part Index (from 0) of Of parts. The zero Shard is all of it.
 type Shard struct{ Index, Of int }
 
@@ -263,4 +202,194 @@ func (s Shard) takes(it *item, byLeadID bool) bool {
 		place = xxhash.Sum64String(rowkey.Fold(it.rec.Key))
 	}
 	return int(place%uint64(s.Of)) == s.Index
+}
+
+// mapper makes Records and digests of rows. Each goroutine has its own.
+type mapper struct {
+	intake   *intake
+	bindings map[*source.Header]*mapping.Binding
+	bound    []*mapping.Binding // new ones, of this batch
+	digests  *digester          // nil: none wanted
+}
+
+func (r *intake) newMapper() *mapper {
+	m := &mapper{intake: r, bindings: maps.Clone(r.bindings)}
+	if r.sums != nil {
+		m.digests = newDigester(r.sums)
+	}
+	return m
+}
+
+// mapBatch makes the Records of a batch. An error ends the batch before its row.
+func (m *mapper) mapBatch(b *batch) {
+	defer close(b.mapped)
+	m.bound = nil
+	mine := b.items[:0] // in place: shorter than what was looked at
+	var under *item
+	err := crash.Call(func() error {
+		for _, under = range b.items {
+			if err := m.mapRow(under); err != nil {
+				return err
+			}
+			if o := m.intake.options; o.Shard.takes(under, o.Mapping.HasLeadID()) {
+				mine = append(mine, under)
+			}
+		}
+		return nil
+	})
+	if _, failed := errors.AsType[*crash.Error](err); failed {
+		err = fmt.Errorf("%s:%d: %w", m.intake.paths[under.input], under.row.Line, err)
+	}
+	if err != nil {
+		b.err = err
+	}
+	b.items, b.bound = mine, m.bound
+}
+
+// mapRow maps a row and makes its digests. An error is one of its file.
+func (m *mapper) mapRow(it *item) error {
+	row, file := &it.row, m.intake.paths[it.input]
+	if row.Problem != nil || row.Faults != nil || row.Repeats { // else Map fills it
+		rec := &it.rec
+		*rec = mapping.Record{Content: rec.Content[:0], Dropped: rec.Dropped[:0], Caught: rec.Caught[:0]}
+	}
+	if p := row.Problem; p != nil {
+		it.faults = []mapping.Problem{{Rule: p.Code, Text: p.String()}}
+		return nil
+	}
+	b, err := m.binding(file, row.Header)
+	if err != nil {
+		return err
+	}
+	for _, f := range row.Faults {
+		if b.Uses[f.Column] {
+			it.faults = append(it.faults, mapping.Problem{Rule: f.Code, Text: f.String()})
+		}
+	}
+	if it.faults != nil {
+		return nil
+	}
+	row.Text = "" // needed only for problems
+	if row.Repeats {
+		it.rec.Skip = true
+		return nil
+	}
+	env := mapping.Env{
+		File: file, Line: row.Line, Run: m.intake.options.RunID, Caught: m.intake.caught, OneLine: row.OneLine,
+	}
+	it.faults = b.Map(row.Cells, env, &it.rec)
+	if row.Size > largeRow {
+		it.detach()
+	}
+	const tooLong = "the %s is longer than %d bytes"
+	switch {
+	case it.faults != nil, it.rec.Skip:
+	case len(it.rec.Key) > checkpoint.MaxKey:
+		it.faults = []mapping.Problem{{Rule: "key", Text: fmt.Sprintf(tooLong, "key", checkpoint.MaxKey)}}
+	case len(it.rec.ExternalID) > checkpoint.MaxKey:
+		text := fmt.Sprintf(tooLong, "ExternalID", checkpoint.MaxKey)
+		it.faults = []mapping.Problem{{Rule: "external_id", Text: text}}
+	case m.digests != nil && m.intake.fields:
+		m.digests.ofContent(it)
+	case m.digests != nil:
+		m.digests.ofRequest(it)
+	}
+	return nil
+}
+
+// maxBindings is how many bindings are kept. Rows of JSONL may all have other columns.
+const maxBindings = 1024
+
+func (m *mapper) binding(file string, h *source.Header) (*mapping.Binding, error) {
+	if b := m.bindings[h]; b != nil {
+		return b, nil
+	}
+	b, err := bindTo(m.intake.options.Mapping, file, h)
+	if err != nil {
+		return nil, err
+	}
+	if len(m.bindings) >= maxBindings {
+		clear(m.bindings)
+	}
+	m.bindings[h] = b
+	m.bound = append(m.bound, b)
+	return b, nil
+}
+
+func bindTo(m *mapping.Mapping, file string, h *source.Header) (*mapping.Binding, error) {
+	return m.Bind(file, mapping.Columns{Names: h.Names, Own: h.Own, Open: h.Open})
+}
+
+// detach copies texts that may be kept longer than the row. A part of the row's text would keep all of it in memory.
+func (it *item) detach() {
+	rec := &it.rec
+	for _, text := range []*string{
+		&rec.Key, &rec.LeadID, &rec.ExternalID, &rec.Organization, &rec.Locator, &rec.Status,
+	} {
+		*text = strings.Clone(*text)
+	}
+}
+
+// sentence joins the problems of a row.
+func sentence(ps []mapping.Problem) string {
+	texts := make([]string, len(ps))
+	for i, p := range ps {
+		if texts[i] = p.Text; p.Column != "" {
+			texts[i] = fmt.Sprintf("column %s: %s", p.Column, p.Text)
+		}
+	}
+	return strings.Join(texts, "; ")
+}
+
+// sums makes the checkpoint's keyed digests.
+type sums interface {
+	Sum(b []byte) checkpoint.Digest
+	SumName(name string) [4]byte
+	SumValue(name, value string) [4]byte
+}
+
+// digester makes the keyed digests of rows, once for each row. One goroutine uses it at a time.
+type digester struct {
+	sums  sums
+	text  []byte
+	names map[string][4]byte // digests of content keys
+}
+
+const maxNames = 10000 // digests of content keys that a digester keeps
+
+func newDigester(s sums) *digester { return &digester{sums: s, names: map[string][4]byte{}} }
+
+// ofRequest is the digest of everything that the row sends.
+func (d *digester) ofRequest(it *item) checkpoint.Digest {
+	if it.digest == (checkpoint.Digest{}) {
+		d.text = it.rec.AppendFingerprint(d.text[:0])
+		it.digest = d.sums.Sum(d.text)
+	}
+	return it.digest
+}
+
+// ofContent are the short digests of the row's content without volatile fields, which show a sync what changed.
+func (d *digester) ofContent(it *item) []checkpoint.ContentDigest {
+	if it.sums == nil {
+		it.sums = make([]checkpoint.ContentDigest, 0, len(it.rec.Content))
+		for i := range it.rec.Content {
+			if f := &it.rec.Content[i]; !f.Volatile {
+				value := d.sums.SumValue(f.Name, f.Canonical())
+				it.sums = append(it.sums, checkpoint.ContentDigest{Name: d.name(f.Name), Value: value})
+			}
+		}
+	}
+	return it.sums
+}
+
+func (d *digester) name(name string) [4]byte {
+	sum, ok := d.names[name]
+	if !ok {
+		if len(d.names) >= maxNames {
+			clear(d.names)
+		}
+		sum = d.sums.SumName(name)
+		d.names[name] = sum
+	}
+	return sum
 }

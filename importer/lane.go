@@ -27,8 +27,13 @@ const slotsPerPlace = 2
 // it has none left, it stays listed until the next look-up, which is the first that shows their outcomes.
 type lane struct {
 	waiting []*item
-	job     *job // the row under way; nil: the next one is not decided yet
 	ended   bool // it has no rows left
+}
+
+// begun is a lane and the row that it begins with; nil: its first row is not decided yet.
+type begun struct {
+	lane *lane
+	job  *job
 }
 
 // leadName is a name of a lead: its folded key (rows with similar keys wait for one another), its ID or its ExternalID.
@@ -161,26 +166,30 @@ func (s *lanes) drain() (left []*item) {
 
 // start gives a lane a goroutine, one whose lane has ended if there is any: its stack has grown already, which saves a
 // fifteenth of an import's processor time.
-func (e *engine) start(l *lane) {
+func (e *engine) start(l *lane, j *job) {
 	l.ended = false
 	e.lanes.active++
+	b := begun{l, j}
 	select {
-	case e.begun <- l:
+	case e.begun <- b:
 	default:
 		e.group.Go(func() {
-			for goesOn := true; goesOn; l, goesOn = <-e.begun {
-				e.carry(l)
+			for goesOn := true; goesOn; b, goesOn = <-e.begun {
+				e.runLane(b.lane, b.job)
 			}
 		})
 	}
 }
 
-// carry carries the rows of a lane one after another.
-func (e *engine) carry(l *lane) {
+// runLane takes the rows of a lane to their outcomes, one after another.
+func (e *engine) runLane(l *lane, j *job) {
 	e.guarded(func() {
-		for l.job != nil || e.next(l) {
-			e.carrier.handle(e.waiting, l.job)
-			e.rowDone(l)
+		if j == nil {
+			j = e.next(l)
+		}
+		for ; j != nil; j = e.next(l) {
+			e.carrier.carry(e.waiting, j)
+			e.carried(l, j)
 		}
 	})
 	e.mu.Lock()
@@ -189,9 +198,8 @@ func (e *engine) carry(l *lane) {
 	e.changed.Broadcast()
 }
 
-// next decides about the rows of a lane, up to the first one that needs a request. It reports false if there is none:
-// the lane has ended.
-func (e *engine) next(l *lane) bool {
+// next decides about the rows of a lane, and returns the first one that needs a request. nil: the lane has ended.
+func (e *engine) next(l *lane) *job {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for it := e.lanes.first(l); it != nil; it = e.lanes.first(l) {
@@ -208,18 +216,18 @@ func (e *engine) next(l *lane) bool {
 		case !e.waitFor(func() bool { return e.mayLeave(step.Action) }):
 			e.conclude(it, unturned)
 		default:
-			e.hand(l, it, step)
-			return true
+			return e.newJob(it, step)
 		}
 	}
 	l.ended = true
-	return false
+	return nil
 }
 
-// lookAgain looks a row up when its turn comes. If the look-up shows a new name, the lane takes that
-// name, and looks up once more: another row may have changed that lead meanwhile. If another lane has one of them, it puts the row off and reports false.
+// lookAgain looks a row up when its turn comes. If the look-up shows a new name, the lane takes that name, and looks up
+// once more: another row may have changed that lead meanwhile. If another lane has one of the names, it puts the row off
+// and reports false.
 func (e *engine) lookAgain(l *lane, it *item) bool {
-	for e.stopped == nil && e.ask(it) {
+	for e.stopped == nil && e.lookUp(it) {
 		names := e.leadNames(it)
 		if other := e.lanes.find(names); other != nil && other != l && !other.ended {
 			e.lanes.putOff(it, names)
@@ -232,7 +240,8 @@ func (e *engine) lookAgain(l *lane, it *item) bool {
 	return true
 }
 
-func (e *engine) hand(l *lane, it *item, step Step) {
+// newJob gives the carrier a row. From here on the row's outcome says what happened, not what is planned.
+func (e *engine) newJob(it *item, step Step) *job {
 	e.lanes.underWay++
 	if step.Action.sends() {
 		e.digests.ofRequest(it)
@@ -242,16 +251,14 @@ func (e *engine) hand(l *lane, it *item, step Step) {
 		e.tally.creates++
 	}
 	it.outcome, it.remarks, it.found = Pending, step.remarks, step.found
-	l.job = &job{item: it, step: step, before: leadBefore(it.entry)}
+	return &job{item: it, step: step, before: leadBefore(it.entry)}
 }
 
-// rowDone counts how a lane's row ended, or puts the row back or off.
-func (e *engine) rowDone(l *lane) {
+// carried counts how a lane's row ended, or puts the row back or off.
+func (e *engine) carried(l *lane, j *job) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	defer e.changed.Broadcast()
-	j := l.job
-	l.job = nil
 	e.lanes.underWay--
 	tally := e.tally
 	if j.step.Action == Create {
@@ -267,8 +274,8 @@ func (e *engine) rowDone(l *lane) {
 		}
 		return
 	}
-	// it was not made now; the earlier send is still in doubt
 	if j.resends() && (j.outcome == Pending || j.outcome == Failed) {
+		// it was not made now; the earlier send is still in doubt
 		j.entry = checkpoint.Entry(j.before)
 		j.ending = inDoubtBefore(&j.entry).ending
 	}

@@ -82,7 +82,7 @@ func TestLargeRowsDoNotGather(t *testing.T) {
 		t.Errorf("%d rows of %d bytes wait", e.waiting, e.bytes)
 	}
 
-	w := &recorder{files: new(report.Run), lines: make(chan []*item, 8)}
+	w := &writer{files: new(report.Run), lines: make(chan []*item, 8)}
 	for range 3 {
 		must.Do(t, w.add(&item{row: source.Row{Size: batchBytes}}))
 	}
@@ -103,7 +103,7 @@ func TestKeysDoNotKeepTheirRows(t *testing.T) {
 		tr := newTrial(t, []string{"k1,\"" + name + "\""}, Options{})
 		it := new(item)
 		err := tr.Inputs[0].Next(&it.row)
-		if err != nil || tr.intake.newMaker().record(it) != nil || it.faults != nil || it.rec.Key != "k1" {
+		if err != nil || tr.intake.newMapper().mapRow(it) != nil || it.faults != nil || it.rec.Key != "k1" {
 			t.Fatalf("%v %+v", err, it)
 		}
 		part := unsafe.StringData(it.rec.Key) == unsafe.StringData(it.row.Cells[0])

@@ -4,14 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
-	"strings"
 
 	"leadferry/checkpoint"
 	"leadferry/importer/report"
-	"leadferry/importer/source"
 	"leadferry/mapping"
 )
 
@@ -34,14 +31,14 @@ func (r *run) prepare(ctx context.Context, l *checkpoint.Ledger) (err error) {
 			return err
 		}
 	}
-	return r.hear(ctx)
+	return r.judgeCheckpoint(ctx)
 }
 
 // makes reports whether the run may make leads.
 func (r *run) makes() bool { return !r.matches || r.Missing == MissingCreate }
 
-// hear judges the checkpoint by its witnesses. Questions to a person come when the run is announced.
-func (r *run) hear(ctx context.Context) (err error) {
+// judgeCheckpoint judges the checkpoint by its witnesses. Questions to a person come when the run is announced.
+func (r *run) judgeCheckpoint(ctx context.Context) (err error) {
 	if err := checkpoint.RefuseHalfAdopted(ctx, r.ledger); err != nil {
 		return err
 	}
@@ -114,7 +111,9 @@ func openLedger(o *Options) (*checkpoint.Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := checkpoint.Gathering{Slots: slotsPerPlace * o.Concurrency, Places: o.Concurrency}
+	g := checkpoint.Gathering{
+		Slots: slotsPerPlace * o.Concurrency, Places: o.Concurrency, Far: checkpoint.IsAddress(store.Info().Path),
+	}
 	return checkpoint.NewLedger(store, g), nil
 }
 
@@ -169,142 +168,4 @@ func (r *run) closeLedger(s *report.Summary) error {
 		s.Checkpoint.ID, s.Checkpoint.Sequence = "", 0
 	}
 	return cmp.Or(noted, closed)
-}
-
-// How far JSONL is read to find its columns, before anything is sent: objects, and bytes that stay in memory.
-const firstObjects, firstBytes = 1000, 16 << 20
-
-// findShapes compares the shape of each input with those that the checkpoint knows. It refuses a file with nearly the
-// columns of a known one but another key: every row would make another lead.
-func (r *run) findShapes(ctx context.Context) error {
-	var refused []error
-	var ids []string // of the refused inputs
-	for i, f := range r.Inputs {
-		shape := r.shapeOf(f)
-		known, kin, err := checkpoint.Noted(ctx, r.ledger, shape)
-		if err != nil {
-			return err
-		}
-		if known {
-			continue
-		}
-		r.shapes[i].Store(&shape)
-		if err := refuseShape(f, &shape, kin); err != nil {
-			kind := checkpoint.KindOf(&shape)
-			refused, ids = append(refused, err), append(ids, kind.ID())
-		}
-	}
-	switch answer := checkpoint.AnswerID(ids); {
-	case len(refused) == 0 && r.NewKey != "":
-		return fmt.Errorf("--new-key=%s answers nothing: files with these columns were already imported with "+
-			"this key, or never\nhint: leave it out", r.NewKey)
-	case len(refused) > 0 && r.NewKey != answer:
-		return fmt.Errorf("%w; if new leads are meant: --new-key=%s", errors.Join(refused...), answer)
-	}
-	return nil
-}
-
-func (o *Options) shapeOf(f *source.File) checkpoint.Shape {
-	return checkpoint.Shape{Columns: columnsOf(f), Key: o.keyForm(f), Namespace: o.Mapping.Namespace()}
-}
-
-// keyForm is the effective key, as text. If the row's own data are the key, it includes the source settings that change
-// cells: read with others, each row would have another key.
-func (o *Options) keyForm(f *source.File) string {
-	form, s := o.Mapping.KeyForm(), &o.Mapping.Source
-	if form != "" {
-		return form
-	}
-	var settings report.Texts
-	encoding, null := strings.ToLower(f.Info().Encoding), strings.Join(s.Null, ", ")
-	settings.Add(encoding != "" && encoding != "utf-8", "encoding %s", encoding)
-	settings.Add(s.NoQuotes, "quote none")
-	settings.Add(s.Backslash, "escape backslash")
-	settings.Add(null != "", "null %s", null)
-	return strings.Join(settings, "; ")
-}
-
-// ownData reports whether the row's own data are the key: any other form names a column.
-func ownData(form string) bool { return !strings.Contains(form, "{") }
-
-// refuseShape refuses a file with nearly the columns of known ones but another key, or returns nil. The rejects of a
-// run have the columns of its input, or fewer.
-func refuseShape(f *source.File, s *checkpoint.Shape, kin []checkpoint.Kin) error {
-	var same, other *checkpoint.Kin
-	for i := range kin {
-		if k := &kin[i]; k.Key == s.Key && k.Namespace == s.Namespace {
-			same = k
-		} else {
-			other = k
-		}
-	}
-	path := f.Info().Path
-	switch {
-	case ownData(s.Key) && isRejects(f):
-		return nil
-	case same != nil && ownData(s.Key):
-		differ := fmt.Sprintf("missing: %d", same.Lacking)
-		if len(same.Strange) > 0 {
-			differ = "new: " + quoted(same.Strange)
-		}
-		return fmt.Errorf("%s: a file with nearly these columns was imported before, and the whole row is the key "+
-			"(%s): every row would make a new lead\n"+
-			"hint: name the column that makes a row the same row on the next run, as in key: \"{id}\", or restore "+
-			"the columns", path, differ)
-	case same == nil && other != nil:
-		return fmt.Errorf("%s: a file with these columns was imported with %s. The mapping now says %s: every row "+
-			"would make a new lead\n"+
-			"hint: restore key, namespace and source of the mapping", path, keyOf(other.Key, other.Namespace),
-			keyOf(s.Key, s.Namespace))
-	}
-	return nil
-}
-
-func isRejects(f *source.File) bool {
-	h := f.Header()
-	if h.Open {
-		if ahead := f.ReadAhead(1); len(ahead) > 0 {
-			h = ahead[0].Header
-		}
-	}
-	return h != nil && h.Rejects
-}
-
-func keyOf(key, namespace string) string {
-	text := "key " + key
-	if ownData(key) {
-		text = "the whole row as key"
-		if key != "" {
-			text += " (" + key + ")"
-		}
-	}
-	if namespace != "" {
-		text += " in namespace " + namespace
-	}
-	return text
-}
-
-// columnsOf are the columns of an input. For JSONL they are the keys that all of the first objects have.
-func columnsOf(f *source.File) []string {
-	h := f.Header()
-	if !h.Open {
-		return h.Names[:h.Own]
-	}
-	var names []string // of the first row, less those that later ones lack
-	for n, size := 0, 0; n < firstObjects && size < firstBytes; n++ {
-		ahead := f.ReadAhead(n + 1)
-		if len(ahead) <= n {
-			break
-		}
-		row := &ahead[n]
-		size += len(row.Raw)
-		switch h := row.Header; {
-		case row.Problem != nil || h == nil || h.Own == 0:
-		case names == nil:
-			names = slices.Clone(h.Names[:h.Own])
-		default:
-			names = slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(h.Names[:h.Own], name) })
-		}
-	}
-	return names
 }

@@ -182,7 +182,7 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 	case cs.of(atStatus).then == sends && p.reopens(service, it.rec.Status):
 		said := " on the service"
 		if first {
-			said = ", confirmed on " + clock(before.known())
+			said = ", confirmed on " + clock(before.knownSince())
 		}
 		const reopened = "the lead is %s%s, and the row would reopen it as %s" + nothingSent
 		step.outcome, step.text = Conflict, fmt.Sprintf(reopened, service, said, it.rec.Status)
@@ -195,6 +195,14 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 	}
 	step.remarks[notReadable] = unread
 	return step
+}
+
+// planRead decides about a row again after its lead was read.
+func (p *planner) planRead(it *item, lead *leadapi.Lead) Step {
+	if p.o.Command == "reconcile" {
+		return p.verdictOf(it, (*leadBefore)(&it.entry), lead)
+	}
+	return p.planUpdate(it, lead)
 }
 
 // looks reports whether to read a lead before its row is sent: if the run asks for it, before an ExternalID is sent,
@@ -219,10 +227,10 @@ func (p *planner) reopens(service, file string) bool {
 	return p.o.HoldReopen && isClosed(service) && file != "" && !isClosed(file)
 }
 
-// known is when the status of a lead was seen or confirmed last.
-func (b *leadBefore) known() time.Time {
+// knownSince is when the status of a lead was seen or confirmed last.
+func (b *leadBefore) knownSince() time.Time {
 	if b.Seen.At.IsZero() {
-		return b.confirmed()
+		return b.confirmedAt()
 	}
 	return b.Seen.At
 }

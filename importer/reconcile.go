@@ -84,7 +84,7 @@ func (p *planner) forReconcile(it *item) Step {
 			step.Action = Draw
 		}
 		return step
-	case how.None, how.Fresh > 0 && shown(known) && before.known().After(p.since):
+	case how.None, how.Fresh > 0 && shown(known) && before.knownSince().After(p.since):
 		return p.verdictOf(it, before, nil)
 	case !p.readable(known):
 		return ends(Unmatched, "its lead cannot be read: no ExternalID of it is known").as(Unread)
@@ -94,14 +94,6 @@ func (p *planner) forReconcile(it *item) Step {
 		step.found.pulled = decide(before.status(it.rec.Status, nil), p.forStatus(kept)).then == keeps
 	}
 	return step
-}
-
-// planRead decides about a row again after its lead was read.
-func (p *planner) planRead(it *item, lead *leadapi.Lead) Step {
-	if p.o.Command == "reconcile" {
-		return p.verdictOf(it, (*leadBefore)(&it.entry), lead)
-	}
-	return p.planUpdate(it, lead)
 }
 
 // as is the step with a verdict.
@@ -225,7 +217,7 @@ const absentUntold = "Leads that no row names are not listed as absent: the chec
 	"kinds of files, and the mapping has no namespace."
 
 // findAbsent adds the leads that no row has named, after all rows were read.
-func (r *run) findAbsent(ctx context.Context, rec *recorder) {
+func (r *run) findAbsent(ctx context.Context, w *writer) {
 	if r.drift == nil || r.drift.named == nil || r.stopped != nil || r.Limit > 0 {
 		return
 	}
@@ -237,7 +229,7 @@ func (r *run) findAbsent(ctx context.Context, rec *recorder) {
 	err := checkpoint.Each(ctx, r.ledger, checkpoint.Filter{Skip: named}, func(e checkpoint.Entry) error {
 		if e.State.HasLead() {
 			r.drift.verdicts[Absent]++
-			rec.absent(&e)
+			w.absent(&e)
 		}
 		return nil
 	})

@@ -1,3 +1,36 @@
+// Package importer carries rows from files into the lead service, once each. It is the middle of leadferry and the only
+// package that knows the order of steps. Import, sync, reconcile and validate are one engine that decides in different
+// ways. A row is one item all its way, with what is known of its lead and how it ends:
+//
+//	files ─▶ [intake] read, mapBatch     one goroutine reads, one for each batch makes Records and digests of its rows
+//	           │ batches
+//	         [engine] takeBatch          the dispatcher, a goroutine: one look-up for a batch, then a Step for each row
+//	           │                         (plan.go): it ends here, begins a lane (takeFirst), or waits in one
+//	         [lane] runLane              a lead under way, with a goroutine of its own: its rows one after another; each
+//	           │                         but the first is looked up again and decided here
+//	         [carrier] carry, create     Claim ─▶ Deliver ─▶ settle (partial) ─▶ link ─▶ settle; delivery says when a
+//	           │                         request leaves, and sends it again where it may
+//	           │       update.go         look: read ─▶ planRead; mark ─▶ Deliver ─▶ compare ─▶ settle, perhaps once more;
+//	           │                         without an answer the mark stays
+//	         [lane] carried              back under the engine's lock
+//	         [collector] collect         the tally counts and knows the limits
+//	           │ batches
+//	         [writer] write              one goroutine: results.csv, rejects and others; if the disk is slow, all wait
+//
+// Claim, mark and settle return when a synced commit holds them; a kill between them leaves the row in doubt, partial or
+// unsettled. Lines of the files are synced, and the files get their names, when the run ends. The summary is last.
+// Each box is the file of its name; item.go has the row, plan.go and compare.go decide about it, ledger.go opens the
+// checkpoint and notes the run.
+//
+// Promises:
+//
+//   - No create leaves before its intent is durable, no update before the checkpoint has marked its lead (a link needs no
+//     mark: its lead is partial), no outcome is shown before it is durable.
+//   - A create which may have been applied is never sent again by itself.
+//   - A row which may be known already (its key looks like a known one, the checkpoint is incomplete) is not sent.
+//   - An update counts only when the lead that comes back shows it.
+//   - Rows of one lead go one after another, in file order.
+//   - The outcomes add up to the rows read.
 package importer
 
 import (
@@ -56,19 +89,6 @@ type run struct {
 	collector
 }
 
-// collector is what counts how rows end, and tells of it. The engine's lock guards it.
-type collector struct {
-	tally  *tally
-	dry    *dryRun           // of a run that sends nothing; else nil
-	drift  *drift            // of a reconciliation; else nil
-	pulls  *pulls            // nil: no pull file is wanted
-	record func(*item) error // of the recorder: takes each row after its outcome is durable
-	before *report.Before    // what needed attention in the run before
-	began  time.Time         // of the run
-	shown  time.Time         // when Live was told last
-	unkept []report.Unkept   // as many as may be claimed at a time at most
-}
-
 func newRun(o Options) *run {
 	r := &run{Options: o, meter: meter.New(time.Now()), shapes: make([]atomic.Pointer[checkpoint.Shape], len(o.Inputs))}
 	r.planner = planner{
@@ -122,7 +142,7 @@ func (r *run) execute(ctx context.Context) (*report.Summary, error) {
 		r.dry.examine()
 		return r.perform(ctx)
 	case !r.DryRun:
-		if err := r.connect(); err != nil {
+		if err := r.makeClient(); err != nil {
 			return nil, err
 		}
 		defer r.client.Close()
@@ -140,8 +160,8 @@ func (r *run) execute(ctx context.Context) (*report.Summary, error) {
 	return r.perform(ctx)
 }
 
-// connect makes the client. It sends nothing.
-func (r *run) connect() error {
+// makeClient makes the client. It sends nothing.
+func (r *run) makeClient() error {
 	trace := r.Client.Observe
 	r.Client.Leave = r.breaker.Leaves
 	r.Client.Observe = func(c leadapi.Call) {
@@ -169,7 +189,7 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	if r.meter = meter.New(r.began); r.dry == nil {
 		r.before = report.ReadBefore(r.Files.Dir, r.named())
 	}
-	rec, err := r.openFiles()
+	w, err := r.openFiles()
 	if err != nil {
 		return nil, err
 	}
@@ -181,17 +201,17 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 		}
 	}
 	e.takeAll()
-	if err := rec.close(); err != nil {
+	if err := w.close(); err != nil {
 		r.stopped = graver(r.stopped, filesFailed(err))
 	}
-	r.findAbsent(ctx, rec)
+	r.findAbsent(ctx, w)
 	end()
 	if r.pulls != nil && r.stopped == nil {
 		r.pulls.settle()
-		rec.files.Pull(r.pulls.lines)
+		w.files.Pull(r.pulls.lines)
 	}
 	s := r.summary()
-	r.finish(s, rec)
+	r.finish(s, w)
 	return s, nil
 }
 
@@ -216,7 +236,7 @@ func (r *run) announce() error {
 }
 
 // finish completes the run's files and closes the checkpoint. The summary is last: it says what could not be written.
-func (r *run) finish(s *report.Summary, rec *recorder) {
+func (r *run) finish(s *report.Summary, w *writer) {
 	for _, in := range s.Inputs {
 		if in.Changed {
 			r.Log.Warn("the input changed while it was read", "file", in.Path)
@@ -230,7 +250,7 @@ func (r *run) finish(s *report.Summary, rec *recorder) {
 		}
 	}
 	failpoint.At("before files are finished")
-	rec.files.Finish(s) // says in the summary itself what it could not write
+	w.files.Finish(s) // says in the summary itself what it could not write
 }
 
 // stopAfter makes the summary say that the run stopped after all, unless it did for a graver reason.

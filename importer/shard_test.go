@@ -25,7 +25,7 @@ func shardOf(t testing.TB, rows []string, s Shard, limit int) (keys []string) {
 	out := make(chan *batch)
 	go tr.intake.run(t.Context(), out)
 	for b := range out {
-		<-b.made
+		<-b.mapped
 		if b.err != nil {
 			t.Fatal(b.err)
 		}
@@ -130,7 +130,7 @@ func (s unevenSums) Sum(b []byte) checkpoint.Digest {
 	return s.Digester.Sum(b)
 }
 
-// taken reads the intake of a file of rows by several makers, until a row of this key has come, where one is named.
+// taken reads the intake of a file of rows by several mappers, until a row of this key has come, where one is named.
 func taken(t *testing.T, rows int, s unevenSums, until string) (keys []string, err error) {
 	processors := runtime.GOMAXPROCS(4)
 	defer runtime.GOMAXPROCS(processors)
@@ -145,7 +145,7 @@ func taken(t *testing.T, rows int, s unevenSums, until string) (keys []string, e
 		group.Go(func() { tr.intake.run(ctx, out) })
 		defer group.Wait()
 		for b := range out {
-			<-b.made
+			<-b.mapped
 			for _, it := range b.items {
 				keys = append(keys, it.rec.Key)
 				if it.rec.Key == until {

@@ -166,7 +166,11 @@ var stories = map[string]string{
 		console Status closedWon
 		sync file changed: a,,x-a,contacted,Ann,1 = updated 1
 		says now it is closedWon); the file's was sent
-		moved closedWon contacted`,
+		moved closedWon contacted
+		console Status open
+		console ExternalID typed
+		sync file changed: a,,x-a,contacted,Ann,2 = updated 1
+		says now it is open), ExternalID; the file's was sent`,
 	"a file that takes over what was seen": `
 		import: a,,x-a,open,Ann,1 = created 1
 		console Status closedWon
@@ -276,6 +280,14 @@ var stories = map[string]string{
 		shows ExternalID console
 		console ExternalID x-a
 		import: a,,x-a,open,Ann,1 = created 1`,
+	"a first ExternalID that was not applied is wanted no more": `
+		console Status open
+		fate 429
+		sync: a,lead-0001,x-a,onHold,Ann,1 = failed 1
+		knows ext= want=
+		fate
+		sync: a,lead-0001,x-a,onHold,Ann,1 = updated 1
+		knows ext=x-a want=`,
 	"a link that is not confirmed leaves the row partial": `
 		fate good 404
 		import: a,,x-a,open,Ann,1 = partial 1

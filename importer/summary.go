@@ -13,7 +13,7 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// summary is the figures of the run (INTERFACE, "Files that a run writes").
+// summary is the figures of the run (docs/scripting.md).
 func (r *run) summary() *report.Summary {
 	s := r.soFar()
 	if r.dry != nil {
@@ -87,7 +87,7 @@ func (r *run) soFar() *report.Summary {
 	return s
 }
 
-// verdict says in the summary how the run ended, and its exit code (INTERFACE, "Exit status").
+// verdict says in the summary how the run ended, and its exit code (README, "Exit codes").
 func (r *run) verdict(s *report.Summary) {
 	s.Outcome, s.ExitCode = "complete", CodeComplete
 	switch bad := r.badRows(s); {

@@ -15,6 +15,7 @@ import (
 	"leadferry/importer/report"
 	"leadferry/internal/failpoint"
 	"leadferry/leadapi"
+	"leadferry/mapping"
 )
 
 // look reads a lead and decides about its row again.
@@ -31,7 +32,8 @@ func (c *carrier) look(ctx context.Context, j *job) {
 		return
 	}
 	if external := j.step.of(atExternal); external.then == sends && external.byService {
-		j.say(byOthers + "ExternalID; the file's was sent")
+		j.sayOthers("ExternalID")
+		j.say(filesSent)
 	}
 	j.before.Seen = j.before.sight(a)
 	j.entry.Seen = j.before.Seen // counts if the update fails
@@ -43,16 +45,16 @@ func (c *carrier) look(ctx context.Context, j *job) {
 func (c *carrier) notSent(j *job, a *answer) {
 	cs := j.step.changes
 	if c.drift != nil || j.step.outcome == Conflict {
-		cs.seen(&j.entry, &j.rec, &j.before, a)
+		cs.takeSeen(&j.entry, &j.rec, &j.before, a)
 		j.text = j.step.text
 		j.noteLead(a.Lead)
-		c.release(j, j.step.outcome)
+		c.storeUnsent(j, j.step.outcome)
 		return
 	}
 	more := cs.learned(&j.entry, &j.rec, a)
 	j.noteOthers(a, cs)
 	if !more {
-		c.release(j, Unchanged)
+		c.storeUnsent(j, Unchanged)
 		return
 	}
 	c.stamp(j)
@@ -86,13 +88,36 @@ func (c *carrier) sendUpdate(ctx context.Context, j *job) (more bool) {
 		return false
 	}
 	again := c.planUpdate(j.item, lead)
-	if said := strings.TrimSuffix(again.text, nothingSent); again.outcome == Conflict && !strings.Contains(j.text, said) {
+	switch said, is := strings.CutPrefix(strings.TrimSuffix(again.text, nothingSent), byOthers); {
+	case again.outcome != Conflict, strings.Contains(j.text, said):
+	case is:
+		j.sayOthers(said)
+	default:
 		j.say(said)
 	}
 	if more = again.Action == Update; more {
 		j.step, j.before, j.unsure = again, leadBefore(j.entry), false
 	}
 	return more
+}
+
+func contentField(f *mapping.Field) leadapi.ContentField {
+	return leadapi.ContentField{Key: f.Name, Value: f.Value, Literal: f.Literal}
+}
+
+func updateRequest(rec *mapping.Record, fields []int) *leadapi.UpdateRequest {
+	r := &leadapi.UpdateRequest{}
+	for _, at := range fields {
+		switch at {
+		case atStatus:
+			r.Status = &rec.Status
+		case atExternal:
+			r.ExternalID = &rec.ExternalID
+		default:
+			r.Content = append(r.Content, contentField(&rec.Content[at]))
+		}
+	}
+	return r
 }
 
 // mark stores that an update of the lead is about to be sent. A lead that only the file names becomes known.
@@ -109,7 +134,7 @@ func (c *carrier) mark(j *job) bool {
 		known.WantLink = j.rec.ExternalID
 	}
 	failpoint.At("before mark")
-	stored, err := c.ledger.Do(c.engine.taking, checkpoint.Change{Kind: checkpoint.Mark, Entry: *known})
+	stored, err := c.ledger.Do(context.Background(), checkpoint.Change{Kind: checkpoint.Mark, Entry: *known})
 	if err != nil {
 		c.notBegun(j, err)
 		return false
@@ -129,10 +154,10 @@ func (c *carrier) notUpdated(j *job, err error) {
 	case j.unsure && answered:
 		j.refuse(unconfirmed, ae)
 	case stops:
-		c.release(j, Pending)
+		c.storeUnsent(j, Pending)
 	default:
 		j.refuse("not updated: %s", err)
-		c.release(j, Failed)
+		c.storeUnsent(j, Failed)
 	}
 }
 
@@ -145,8 +170,8 @@ func refusedForGood(ae *leadapi.Error) bool {
 // unconfirmed says for people why nobody knows what an update did.
 const unconfirmed = "sent, but not confirmed (%s); the next run sends the whole row again"
 
-// release removes the mark, because nothing of the update was applied, and keeps what was seen.
-func (c *carrier) release(j *job, outcome Outcome) {
+// storeUnsent ends a row of which nothing was applied: it removes the mark, if there is one, and keeps what was seen.
+func (c *carrier) storeUnsent(j *job, outcome Outcome) {
 	entry := j.entry
 	entry.Unsettled, entry.Sought = j.before.Unsettled, j.before.Sought
 	if j.marked {
@@ -170,7 +195,7 @@ func (c *carrier) notTaken(j *job, ae *leadapi.Error) {
 	j.refuse("%s", ae)
 	entry := &j.entry
 	entry.Refused = j.digest
-	entry.Confirmed = j.before.confirmed()
+	entry.Confirmed = j.before.confirmedAt()
 	if !j.unsure {
 		entry.Unsettled, entry.Sought, entry.WantLink = j.before.Unsettled, j.before.Sought, j.before.WantLink
 	}
@@ -183,14 +208,14 @@ const reasonNotConfirmed = "not_confirmed" // the class of an update whose answe
 // updated settles what the lead in the answer shows. The update counts only if the lead has what was sent.
 func (c *carrier) updated(j *job, a *answer, cs changes) {
 	rec, entry := &j.rec, &j.entry
-	cs.confirmed(entry, rec, &j.before, a)
+	cs.takeConfirmed(entry, rec, &j.before, a)
 	j.remarks[serviceKept] = cs.of(atStatus).then == keeps
 	entry.Code, entry.Reason, entry.Refused = http.StatusOK, "", checkpoint.Digest{}
 	c.stamp(j)
 	if external := cs.of(atExternal); external.byService && external.then != keeps {
-		j.say(byOthers + "ExternalID")
+		j.sayOthers("ExternalID")
 	}
-	wrong := cs.names(func(c change) bool { return c.then != leaves && slices.Contains(a.sent, c.at) })
+	wrong := cs.names(func(c change) bool { return c.then != agrees && slices.Contains(a.sent, c.at) })
 	if wrong != nil {
 		entry.Reason = reasonNotConfirmed
 		j.text = "the update was answered but not confirmed: the lead came back with another " +
@@ -216,15 +241,27 @@ func (cs changes) merged(known []checkpoint.ContentDigest, sent []int) []checkpo
 		at := indexOf(list, c.sum.Name)
 		switch {
 		case c.at < 0:
-		case c.then == leaves && at >= 0:
+		case c.then == agrees && at >= 0:
 			list[at] = c.sum
-		case c.then == leaves:
+		case c.then == agrees:
 			list = append(list, c.sum)
 		case at >= 0 && slices.Contains(sent, c.at):
 			list = slices.Delete(list, at, at+1)
 		}
 	}
 	return list
+}
+
+const filesSent = "the file's was sent"
+
+// sayOthers says that others changed a field of the lead: all of them in one list.
+func (j *job) sayOthers(field string) {
+	switch before, list, said := strings.Cut(j.text, byOthers); {
+	case !said:
+		j.say(byOthers + field)
+	case !strings.Contains(list, field):
+		j.text = before + byOthers + field + ", " + list
+	}
 }
 
 // noteOthers says what others changed in the lead of an answer, and which of the service's values are kept.
@@ -237,9 +274,10 @@ func (j *job) noteOthers(a *answer, cs changes) {
 		}
 	}
 	if before.Unsettled == "" && before.Status != "" && service != "" && service != before.Status {
-		j.remark(statusByOthers, byOthers+before.changedTo(service))
-		if sent {
-			j.say("the file's was sent")
+		j.sayOthers(before.changedTo(service))
+		j.remarks[statusByOthers] = true
+		if sent && !strings.Contains(j.text, filesSent) {
+			j.say(filesSent)
 		}
 	}
 	j.noteLead(a.Lead)

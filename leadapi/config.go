@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
@@ -16,6 +17,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 	"golang.org/x/net/idna"
+	"golang.org/x/net/publicsuffix"
 )
 
 // Config says which service a Client speaks to, and how. BaseURL is needed always. Without ClientID and ClientSecret
@@ -133,6 +135,26 @@ func Canonical(address string) string {
 		return address
 	}
 	return u.String()
+}
+
+// MixedRegions says when two addresses belong to different registered domains, or "". It repeats nothing of what is no
+// address, which may hold a password.
+func MixedRegions(baseURL, leadsURL string) string {
+	base, leads := registered(baseURL), registered(leadsURL)
+	if base == leads || base == "" || leads == "" {
+		return ""
+	}
+	return fmt.Sprintf("the base URL (%s) and the leads URL (%s) belong to different domains: is one of the US and "+
+		"one of the EU?", base, leads)
+}
+
+func registered(address string) string {
+	u, err := url.Parse(Canonical(address))
+	if err != nil {
+		return ""
+	}
+	domain, _ := publicsuffix.EffectiveTLDPlusOne(u.Hostname())
+	return cmp.Or(domain, u.Hostname())
 }
 
 var defaultPorts = map[string]string{"https": "443", "http": "80"}

@@ -178,10 +178,10 @@ func jsonNumber(s string) (literal string, ok bool) {
 	return s, v.Kind() == '0' && v.IsValid()
 }
 
-// PlainNumber is a text that a JSON number has in common with all others that are the same to the last digit, as 1.50
+// plainNumber is a text that a JSON number has in common with all others that are the same to the last digit, as 1.50
 // and 15e-1 are, and with no more: its digits without zeros at either end, and their power of ten. One with a power
 // beyond reason is as it is written.
-func PlainNumber(number string) string {
+func plainNumber(number string) string {
 	rest, isNegative := strings.CutPrefix(strings.ToLower(number), "-")
 	mantissa, power, _ := strings.Cut(rest, "e")
 	whole, fraction, _ := strings.Cut(mantissa, ".")

@@ -46,7 +46,7 @@ const (
 // there can be no such process, in a test and on Windows, where no other one comes past the lock: this one has to do.
 func (d *Store) apart(todo string, take func(said io.Reader)) (code int, err error) {
 	checker := d.o.checker
-	if checker == nil {
+	if checker == nil && !d.o.Here {
 		checker = ownChecker()
 	}
 	if checker == nil {

@@ -90,6 +90,7 @@ func (d *Store) transact(kind string, f func(*writing) error) error {
 	if err := d.inPlace(); err != nil { // it is durable where nobody will find it
 		return d.fail(err)
 	}
+	d.testimony.Reached(d.Progress())
 	return nil
 }
 

@@ -1,18 +1,49 @@
 package bolt
 
 import (
-	"slices"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
 
 	"leadferry/checkpoint"
 	"leadferry/internal/rowkey"
 )
 
-// encodeKept is the record of k.
-func encodeKept(k *checkpoint.Kept) []byte {
-	c := coder{b: make([]byte, 0, 256)}
-	c.kept(k)
-	return seal(c.b, []byte(k.Key))
+// Every record is its fields followed by four bytes of CRC over key and fields, so that a value under a wrong key is
+// noticed as well as a changed one. What cannot be read is errRecord.
+
+var (
+	castagnoli = crc32.MakeTable(crc32.Castagnoli)
+	errRecord  = fmt.Errorf("%w: a record fails its checksum", checkpoint.ErrDamaged)
+)
+
+const sealSize = 4
+
+// seal appends the checksum of key and fields to fields.
+func seal(fields, key []byte) []byte {
+	return binary.LittleEndian.AppendUint32(fields, checksum(key, fields))
 }
+
+// unseal returns the record's fields, or errRecord.
+func unseal(key, record []byte) (fields []byte, err error) {
+	n := len(record) - sealSize
+	if n < 0 || binary.LittleEndian.Uint32(record[n:]) != checksum(key, record[:n]) {
+		return nil, errRecord
+	}
+	return record[:n], nil
+}
+
+func isWhole(key, record []byte) bool {
+	_, err := unseal(key, record)
+	return err == nil
+}
+
+func checksum(key, fields []byte) uint32 {
+	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, fields)
+}
+
+// encodeKept is the record of k.
+func encodeKept(k *checkpoint.Kept) []byte { return seal(checkpoint.EncodeKept(k), []byte(k.Key)) }
 
 // decodeKept is what a record says, with what led to it; nil where record is nil. An empty one is damaged.
 func decodeKept(key string, record []byte) (*checkpoint.Kept, error) {
@@ -23,78 +54,7 @@ func decodeKept(key string, record []byte) (*checkpoint.Kept, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &checkpoint.Kept{Entry: checkpoint.Entry{Key: key}}
-	c := coder{b: fields, reads: true}
-	c.kept(k)
-	return k, c.done()
-}
-
-func (c *coder) kept(k *checkpoint.Kept) {
-	c.entry(&k.Entry)
-	c.byte((*byte)(&k.Act))
-	past := len(k.Past)
-	c.number(&past)
-	for i := 0; i < past && !c.bad; i++ {
-		if c.reads {
-			k.Past = append(k.Past, checkpoint.Event{})
-		}
-		c.event(&k.Past[i])
-	}
-	if !c.some(k.Prior != nil) {
-		return
-	}
-	if c.reads {
-		k.Prior = &checkpoint.Kept{Entry: checkpoint.Entry{Key: k.Key}}
-	}
-	c.kept(k.Prior)
-}
-
-// entry is the one list of an entry's fields, under its key. Those that are seldom there take a byte together.
-func (c *coder) entry(e *checkpoint.Entry) {
-	c.byte((*byte)(&e.State))
-	if c.reads && (e.State == checkpoint.Unknown || e.State > checkpoint.NotMade) {
-		c.bad = true
-	}
-	c.status(&e.Status)
-	c.text(&e.LeadID)
-	c.text(&e.Organization)
-	c.text(&e.Location)
-	c.textOr(&e.ExternalID, e.Key)
-	c.digest(&e.Digest)
-	c.content(&e.Content)
-	c.number(&e.Line)
-	c.text(&e.File)
-	c.text(&e.Run)
-	c.time(&e.Updated)
-	c.uint(&e.Seq)
-	if c.some(e.Code != 0 || e.Reason != "" || e.Locator != "" || e.WantLink != "" || e.RequestID != "") {
-		c.number(&e.Code)
-		c.text(&e.Reason)
-		c.text(&e.Locator)
-		c.text(&e.WantLink)
-		c.text(&e.RequestID)
-	}
-	if c.some(e.Unsettled != "" || e.Sought != "" || e.Refused != checkpoint.Digest{} || e.Synced ||
-		!e.Confirmed.IsZero() || e.Seen != checkpoint.Sight{}) {
-		c.text(&e.Unsettled)
-		c.status(&e.Sought)
-		c.digest(&e.Refused)
-		e.Synced = c.some(e.Synced)
-		c.time(&e.Confirmed)
-		c.time(&e.Seen.At)
-		c.status(&e.Seen.Status)
-		c.text(&e.Seen.Organization)
-		c.status(&e.Seen.Against)
-	}
-}
-
-func (c *coder) event(ev *checkpoint.Event) {
-	c.byte((*byte)(&ev.Act))
-	c.byte((*byte)(&ev.State))
-	c.status(&ev.Status)
-	c.number(&ev.Code)
-	c.text(&ev.Run)
-	c.time(&ev.At)
+	return checkpoint.DecodeKept(key, fields)
 }
 
 // hasIndex says whether an ID is kept in an index: bbolt's keys are bounded.
@@ -105,21 +65,14 @@ func leadKey(id string) []byte {
 	if !hasIndex(id) {
 		return nil
 	}
-	return appendText(nil, id)
+	return checkpoint.AppendText(nil, id)
 }
 
-// linksOf are what the index of external IDs has for a key: the one that its lead has, and those that it is to have.
+// linksOf are what the index of external IDs has for a key.
 func linksOf(key string, k *checkpoint.KeptKey) (links []string) {
-	var ids [3]string
-	if k.Entry != nil && k.Entry.State.HasLead() {
-		ids[0], ids[1] = k.Entry.ExternalID, k.Entry.WantLink
-	}
-	if k.Intent != nil {
-		ids[2] = k.Intent.WantLink
-	}
-	for i, id := range ids {
-		if hasIndex(id) && id != key && !slices.Contains(ids[:i], id) {
-			links = append(links, string(appendText(nil, id))+key)
+	for _, id := range k.Links() {
+		if hasIndex(id) && id != key {
+			links = append(links, string(checkpoint.AppendText(nil, id))+key)
 		}
 	}
 	return links

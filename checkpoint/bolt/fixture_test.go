@@ -16,6 +16,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/storetest"
+	"leadferry/internal/testsupport/memory"
 	"leadferry/internal/testsupport/must"
 )
 
@@ -24,7 +25,12 @@ func TestMain(m *testing.M) {
 	if code, is := CheckFile(os.Args, os.Stdout); is {
 		os.Exit(code)
 	}
-	os.Setenv("GORACE", "atexit_sleep_ms=0")                                           // else a process that checks a file sleeps a second when it is done, with the race detector
+	memory.Use()
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // else a process that checks a file sleeps a second when it is done, with the race detector
+	flag.Parse()
+	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue && !*thorough {
+		f.Value.Set("40")
+	}
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("go.etcd.io/bbolt.(*Tx).check")) // see checkPages
 }
 
@@ -88,7 +94,7 @@ func open(t storetest.TB, path string, o Options) *Store {
 	return d
 }
 
-// thorough takes every fault, flips eight times as many bytes and rebuilds 5,000 crash images:
+// thorough takes every fault, flips twenty times as many bytes and rebuilds 5,000 crash images:
 // `go test ./checkpoint/bolt -thorough -timeout 30m`.
 var thorough = flag.Bool("thorough", false, "inject every disk fault, flip many bytes and rebuild 5,000 crash images")
 
@@ -150,13 +156,6 @@ func copyAll(t storetest.TB, path, to string) {
 	if err := errors.Join(err, f.Chmod(0o600), f.Close()); err != nil { // what a folder passes on is not
 		t.Fatal(err)
 	}
-}
-
-// endsOf counts how often the use of a checkpoint is said to have ended in order.
-func endsOf(d *Store) *int {
-	n := new(int)
-	d.AtEnd(func(string) { *n++ })
-	return n
 }
 
 // claimNoting claims a row of a file of this shape.

@@ -52,7 +52,7 @@ func withPerson(t *testing.T, path string) *Store {
 // traces counts what of the person is in the files of a folder.
 func traces(t *testing.T, path string) (n int) {
 	t.Helper()
-	lead := appendText(nil, herLead)[1:]
+	lead := checkpoint.AppendText(nil, herLead)[1:]
 	files, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
 	must.Do(t, err)
 	for _, name := range files {

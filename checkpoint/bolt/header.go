@@ -16,8 +16,8 @@ import (
 	"leadferry/internal/disk"
 )
 
-// format is the version of everything in the file but bbolt's own pages. No other is read.
-const format = 14
+// format is the version of everything in the file but bbolt's own pages.
+const format = checkpoint.Format
 
 // The buckets of the file.
 var (

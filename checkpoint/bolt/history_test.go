@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,23 +13,6 @@ import (
 	"leadferry/internal/rowkey"
 	"leadferry/internal/testsupport/must"
 )
-
-// A history comes back as it was, and a row with one stays small.
-func TestHistoryIsSmall(t *testing.T) {
-	k := &checkpoint.Kept{Entry: checkpoint.Entry{Key: "k", State: checkpoint.Created}}
-	for i := range checkpoint.MostPast {
-		k.Past = append(k.Past, checkpoint.Event{Act: checkpoint.StatusSent, State: checkpoint.Created, Status: "closedWon", Code: 200, Run: "run", At: time.UnixMilli(1_770_000_000_000 + int64(i)).UTC()})
-	}
-	again, err := decodeKept("k", encodeKept(k))
-	if err != nil || !slices.Equal(again.Past, k.Past) {
-		t.Errorf("%+v, %v", again, err)
-	}
-	without := *k
-	without.Past = nil
-	if past := len(encodeKept(k)) - len(encodeKept(&without)); past > 126 {
-		t.Errorf("%d bytes", past)
-	}
-}
 
 // Every field of an entry comes back.
 func TestEveryFieldComesBack(t *testing.T) {

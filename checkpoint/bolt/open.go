@@ -30,6 +30,7 @@ type Options struct {
 	Used     bool          // ErrMissing for a file, too, that has known nothing because its run was refused or killed
 	Check    bool          // check every page and record, however it was left
 	Moved    bool          // open it for writing though it was copied to another place, or is being filled
+	Here     bool          // check it in this process, which a damaged file may end
 	AnyPlace bool          // take any file system for good
 	Empty    bool          // Repair: also of a file in which nothing can be read
 	Unsynced bool          // for tests: nothing waits for the disk
@@ -166,9 +167,6 @@ func (d *Store) startUse() error {
 	d.fresh = unused
 	return err
 }
-
-// Moved is where the leads of the checkpoint are kept now, or "".
-func (d *Store) Moved() string { return d.head.Load().Moved }
 
 // SetMoved makes every later opening for writing refuse the file.
 func (d *Store) SetMoved(to string) error {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -36,8 +35,8 @@ func TestOpenRefuses(t *testing.T) {
 		"directory":              {prepare: func(t *testing.T, path string) { os.Mkdir(path, 0o700) }, want: nil, text: "directory"},
 		"other database":         {prepare: database(nil), want: checkpoint.ErrDamaged, text: "not a checkpoint"},
 		"other target":           {prepare: created, target: other, want: checkpoint.ErrTarget, text: `trunk ID is "trunk-1", not "trunk-2"`},
-		"older version":          {prepare: database(func(h *header) { h.Format = format - 1 }), want: checkpoint.ErrVersion, text: "format version 13; this program reads version 14"},
-		"newer version":          {prepare: database(func(h *header) { h.Format = format + 1 }), want: checkpoint.ErrVersion, text: "format version 15; this program reads version 14"},
+		"older version":          {prepare: database(func(h *header) { h.Format = format - 1 }), want: checkpoint.ErrVersion, text: "format version 14; this program reads version 15"},
+		"newer version":          {prepare: database(func(h *header) { h.Format = format + 1 }), want: checkpoint.ErrVersion, text: "format version 16; this program reads version 15"},
 		"no buckets":             {prepare: database(func(*header) {}), want: checkpoint.ErrDamaged, text: "missing"},
 	}
 	for name, test := range tests {
@@ -115,14 +114,6 @@ func database(change func(*header)) func(*testing.T, string) {
 	}
 }
 
-// fault 27
-func TestMissingOrClosedDirectoryIsAnError(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "none", "c.db")
-	if _, err := Open(path, target(), Options{}); !errors.Is(err, fs.ErrNotExist) || errors.Is(err, checkpoint.ErrMissing) {
-		t.Errorf("missing directory: %v", err)
-	}
-}
-
 // fault 18: a new file is announced, made whole and private, and nothing else is left behind.
 func TestNewCheckpointIsAnnouncedAndPrivate(t *testing.T) {
 	path := newPath(t)
@@ -177,7 +168,7 @@ func TestWideModeIsTightened(t *testing.T) {
 	}
 }
 
-// faults 81, m23: a second opener is told at once, in this process and in others.
+// faults 81, m23: a second opener is told at once. Those of other processes are told in TestOneRunAtATime.
 func TestSecondOpenerIsRefused(t *testing.T) {
 	path := newPath(t)
 	d := opened(t, path, Options{AnyPlace: true})
@@ -185,33 +176,8 @@ func TestSecondOpenerIsRefused(t *testing.T) {
 		_, err := Open(path, target(), o)
 		checkRefusal(t, err, checkpoint.ErrLocked)
 	}
-	if out := otherProcess(t, path); !strings.Contains(out, "locked") {
-		t.Errorf("other process: %s", out)
-	}
 	if err := claim(d, intentOf("a", 1)); err != nil {
 		t.Errorf("the holder was disturbed: %v", err)
-	}
-}
-
-// otherProcess opens the checkpoint in another process and returns what it says.
-func otherProcess(t *testing.T, path string) string {
-	t.Helper()
-	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestOpenInOtherProcess$", "-test.v")
-	c.Env = append(os.Environ(), "CHECKPOINT_PATH="+path)
-	out, err := c.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return string(out)
-}
-
-func TestOpenInOtherProcess(t *testing.T) {
-	path := os.Getenv("CHECKPOINT_PATH")
-	if path == "" {
-		t.Skip("runs only inside TestSecondOpenerIsRefused")
-	}
-	if _, err := Open(path, target(), Options{}); errors.Is(err, checkpoint.ErrLocked) {
-		t.Log("locked")
 	}
 }
 

@@ -69,7 +69,7 @@ const inChunk = 512
 func (d *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkpoint.KeptKey) error) error {
 	var gathered []string // keys in the log, in order, as of a commit
 	commit := -1
-	for from, more := "", true; more; {
+	for from, more := which.From, true; more; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -135,15 +135,6 @@ func (r *reading) chunk(from string, gathered []string, all bool) (keys []string
 	return keys[:min(len(keys), inChunk+1)]
 }
 
-// Under is what is stored under a key, see [checkpoint.Store].
-func (d *Store) Under(_ context.Context, key string) (k checkpoint.KeptKey, err error) {
-	err = d.read("read a key", func(r *reading) error {
-		k, err = r.under(key)
-		return err
-	})
-	return k, err
-}
-
 // Find looks for the lead of each Query in one read transaction, see [checkpoint.Store].
 func (d *Store) Find(_ context.Context, qs []checkpoint.Query, out []checkpoint.Entry, how []checkpoint.Match) error {
 	return d.read("look up leads", func(r *reading) error { return checkpoint.Find(r, qs, out, how) })
@@ -192,7 +183,7 @@ func (r *reading) Linked(external, key string) (others []string, err error) {
 	if own.Linked(external) && external != key {
 		others = append(others, external)
 	}
-	prefix := appendText(nil, external)
+	prefix := checkpoint.AppendText(nil, external)
 	for k, _ := r.links.Seek(prefix); bytes.HasPrefix(k, prefix) && len(others) < 2; k, _ = r.links.Next() {
 		if other := string(k[len(prefix):]); other != key {
 			others = append(others, other)

@@ -42,9 +42,9 @@ type Store struct {
 	readers        sync.RWMutex // held by who reads entries, from before its transaction to the end
 	entries, leads *buffered
 	ending
-	atEnd func(left string) // see [Store.AtEnd]; nil: nobody wants to know
 
-	mu sync.Mutex // one commit after another
+	mu        sync.Mutex            // one commit after another
+	testimony *checkpoint.Testimony // see [Store.Attest]; nil: none
 }
 
 type opening struct {
@@ -66,7 +66,7 @@ func (d *Store) Info() checkpoint.Info {
 	h := d.head.Load()
 	i := checkpoint.Info{
 		Path: d.path, ID: h.ID, Target: h.Target, Sequence: h.Seq,
-		New: d.fresh, Warnings: d.warnings,
+		Moved: h.Moved, New: d.fresh, Warnings: d.warnings,
 		Keys: make(map[checkpoint.State]int), Incomplete: h.Lacks != "", Missing: h.Lacks, Since: h.Since,
 	}
 	for s := checkpoint.Created; s <= checkpoint.Forgotten; s++ {
@@ -92,15 +92,27 @@ func (d *Store) Progress() (commits uint64, leads int) {
 	return h.Seq, int(keys[checkpoint.Created] + keys[checkpoint.Partial] + keys[checkpoint.InDoubt])
 }
 
-// AtEnd has f called at an orderly end, before the lock is let go, with how the file is left.
-func (d *Store) AtEnd(f func(left string)) { d.atEnd = f }
+// Attest has a witness note each commit and the orderly end, see [checkpoint.Store].
+func (d *Store) Attest(t *checkpoint.Testimony) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.testimony = t
+}
+
+// Guard is always nil: only this process has the file, see [checkpoint.Store].
+func (*Store) Guard(context.Context, string) error { return nil }
+
+// UnderWay are none: only this process has the file, see [checkpoint.Store].
+func (*Store) UnderWay(context.Context) (map[string]bool, error) { return nil, nil }
 
 // Drop is Close after a refusal, see [checkpoint.Store].
 func (d *Store) Drop() (gone bool, err error) {
 	h := d.head.Load()
 	unknown := h.Counts.Entries+h.Counts.Keys[checkpoint.InDoubt]+h.Counts.Keys[checkpoint.Forgotten] == 0
 	gone = !d.closed.Load() && !d.o.ReadOnly && d.fresh && !d.changed.Load() && unknown && h.Lacks == ""
-	err = d.close(gone)
+	if err = d.close(gone); gone && err == nil {
+		d.testimony.Withdraw()
+	}
 	return gone && err == nil, err
 }
 
@@ -122,12 +134,12 @@ func (d *Store) close(drop bool) error {
 	if err == nil {
 		err = d.inPlace()
 	}
-	if err == nil && d.atEnd != nil && !drop {
+	if err == nil && !drop {
 		left := ""
 		if !compacts { // another file is there then
 			left = d.leftAs()
 		}
-		d.atEnd(left)
+		_ = d.testimony.End(left) // one that stays open says no less
 	}
 	switch {
 	case err == nil && drop:

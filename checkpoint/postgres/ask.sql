@@ -1,5 +1,5 @@
 -- Has keys own the ExternalIDs that they ask for, as "@" and the ExternalID. $1 ledger, $2 ExternalIDs, $3 their keys. It ends the
--- transaction where another key has one, or is to have it, see KeptKey.Linked. Of the keys that the commit writes ($4) that is known.
+-- transaction where another key has one, or is to have it, see KeptKey.Links. Of the keys that the commit writes ($4) that is known.
 WITH asks AS MATERIALIZED (
 	SELECT * FROM unnest($2::text[], $3::bytea[]) AS w (external_id, key)
 ), owned AS (
@@ -10,13 +10,8 @@ WITH asks AS MATERIALIZED (
 )
 SELECT leadferry.must((SELECT count(*) FROM owned) = cardinality($2) AND NOT EXISTS (
 	SELECT 1 FROM asks w CROSS JOIN LATERAL (
-		SELECT r.key FROM leadferry.lead_rows r
-		WHERE r.ledger = $1 AND r.external_id <> '' AND r.external_id = w.external_id AND r.state IN (1, 2)
-		UNION ALL SELECT r.key FROM leadferry.lead_rows r
-		WHERE r.ledger = $1 AND r.want_link <> '' AND r.want_link = w.external_id AND r.state IN (1, 2, 4)
-		UNION ALL SELECT r.key FROM leadferry.lead_rows r
-		WHERE r.ledger = $1 AND r.hidden_id <> '' AND r.hidden_id = w.external_id
-		UNION ALL SELECT r.key FROM leadferry.lead_rows r
-		WHERE r.ledger = $1 AND r.hidden_link <> '' AND r.hidden_link = w.external_id
+		SELECT r.key FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.link <> '' AND r.link = w.external_id
+		UNION ALL SELECT r.key FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.link2 <> '' AND r.link2 = w.external_id
+		UNION ALL SELECT r.key FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.link3 <> '' AND r.link3 = w.external_id
 	) o WHERE o.key <> w.key AND o.key <> ALL ($4::bytea[])
 ), 'LF001')

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -139,7 +140,6 @@ func (s *Store) remember(w *working, changes []*checkpoint.Change, asked time.Du
 		} else {
 			s.claims.drop(key)
 		}
-		s.claimed.Store(true)
 	}
 	for i, c := range changes {
 		key := c.Entry.Key
@@ -179,14 +179,14 @@ func (s *Store) number(b *pgx.Batch, claims bool) {
 // A commit takes it by a statement of its own: what comes behind it sees what was decided.
 const deciding = 0x6C656164
 
-var writeSQL = func() string {
+var writeSQL = sync.OnceValue(func() string {
 	var kinds []string
 	for i, c := range columns {
 		kinds = append(kinds, fmt.Sprintf("$%d::%s[]", i+6, c.kind))
 	}
 	return strings.NewReplacer("LISTS", strings.Join(kinds, ", "), "COLUMNS", columnNames(""), "GIVEN",
 		columnNames("g.")).Replace(statement("write"))
-}()
+})
 
 // write has a batch write rows, and note which leads they come to own and which ExternalIDs claims ask for. What another
 // key owns and has not given up is taken by force only; an ExternalID of another key's lead never.
@@ -206,8 +206,8 @@ func (w *working) write(b *pgx.Batch, changed []string, force bool) {
 			hash = w.digests.Blocked(name)
 		}
 		seen, was, hashes = append(seen, int64(old.seq)), append(was, int16(old.state())), append(hashes, hash)
-		for at, place := range r.stored().places() {
-			lists[at] = append(lists[at], place)
+		for at, c := range columns {
+			lists[at] = append(lists[at], c.of(r, r.visible()))
 		}
 		if lead := r.lead(); lead != "" && lead != old.lead() {
 			leads, keys = append(leads, checkpoint.Clean(lead)), append(keys, key)
@@ -223,7 +223,7 @@ func (w *working) write(b *pgx.Batch, changed []string, force bool) {
 	for _, list := range lists {
 		args = append(args, list)
 	}
-	b.Queue(writeSQL, args...)
+	b.Queue(writeSQL(), args...)
 	if leads != nil {
 		b.Queue(ownSQL, w.ledger, leads, keys, force)
 	}

@@ -118,10 +118,7 @@ func (s *Store) agree() error {
 	if err != nil {
 		return err
 	}
-	if how := terms.Differs(&first); how != "" {
-		return &checkpoint.TermsError{Fleet: terms.Fleet, Text: how}
-	}
-	return nil
+	return terms.Fit(&first)
 }
 
 // replace fences the workers that had this one's shard. Anyone who of them is about to commit is waited for.
@@ -151,15 +148,15 @@ func (s *Store) noOtherRun() error {
 func (s *Store) Accepted() bool { return s.accepted }
 
 // Exchange tells the fleet what this worker has done, and returns what holds for all of its workers now. It returns
-// checkpoint.ErrFenced when a newer worker has its place; after another error it may be tried again. Nothing of what
-// it writes has to last: it does not wait for disks.
+// checkpoint.ErrFenced when a newer worker has its place; after another error it may be tried again. Nothing of what it
+// writes has to last: it does not wait for disks, nor longer than a second for what others have locked.
 func (s *Store) Exchange(ctx context.Context, p checkpoint.Progress) (c checkpoint.Common, err error) {
 	var fenced bool
 	var why error
 	err = s.read(ctx, func() error {
 		c = checkpoint.Common{}
 		b := &pgx.Batch{}
-		b.Queue(`SELECT set_config('synchronous_commit', 'off', true)`)
+		b.Queue(`SELECT set_config('synchronous_commit', 'off', true), set_config('lock_timeout', '1s', true)`)
 		b.Queue(`UPDATE leadferry.members SET told = clock_timestamp(), read = $2, invalid = $3, sent = $4,
 			refused = $5, doubts = $6, rows = $7 WHERE worker = $1`,
 			s.worker, p.Read, p.Invalid, p.Sent, p.Refused, p.Doubts, p.Rows)
@@ -202,12 +199,15 @@ func (s *Store) spend(b *pgx.Batch, leads int) {
 	}
 }
 
-// Standing counts the rows in doubt that wait for a person, see [checkpoint.Ledger].
-func (s *Store) Standing(ctx context.Context) (n int, err error) {
-	err = s.one(ctx, []any{&n}, `SELECT count(*) FROM leadferry.lead_rows l LEFT JOIN leadferry.workers w USING (worker)
-		WHERE l.ledger = $1 AND l.state = 4 AND l.reason <> $2 AND ($3 = '' OR w.fleet IS DISTINCT FROM $3)
-		AND leadferry.alive(w) IS NOT TRUE`, s.ledger, checkpoint.ReasonIncomplete, s.o.Terms.Fleet)
-	return n, err
+// UnderWay are the live runs, and all of this worker's fleet, see [checkpoint.Store].
+func (s *Store) UnderWay(ctx context.Context) (map[string]bool, error) {
+	all, err := rowsOf[struct{ Run string }](ctx, s, `SELECT run FROM leadferry.workers w WHERE ledger = $1
+		AND run <> '' AND (leadferry.alive(w) OR $2 <> '' AND fleet = $2)`, s.ledger, s.o.Terms.Fleet)
+	runs := make(map[string]bool, len(all))
+	for _, one := range all {
+		runs[checkpoint.Restore(one.Run)] = true
+	}
+	return runs, err
 }
 
 // Members lists the workers of a fleet in the order in which they came, and its number of shards; 0: none.

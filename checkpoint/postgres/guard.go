@@ -1,9 +1,11 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -26,11 +28,9 @@ const (
 type claims struct {
 	mu   sync.Mutex
 	good map[string]time.Duration // until then, by sinceBoot
-	lost chan struct{}            // closed once the connection is whole again; nil: it is
+	lost atomic.Bool              // the connection is, so nothing may be sent
 	now  func() time.Duration
 }
-
-func newClaims() *claims { return &claims{good: map[string]time.Duration{}, now: sinceBoot} }
 
 // hold has a claim be good for a term from the time at which its commit was asked for.
 func (c *claims) hold(asked time.Duration, key string) {
@@ -47,63 +47,34 @@ func (c *claims) drop(keys ...string) {
 	}
 }
 
-func (c *claims) mine(key string) bool {
+// until is until when a claim is good; is: this process has it.
+func (c *claims) until(key string) (end time.Duration, is bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, is := c.good[key]
-	return is
+	end, is = c.good[key]
+	return end, is
 }
 
-// state says whether a claim is good, or what has to be waited for.
-func (c *claims) state(key string) (good bool, lost chan struct{}) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.lost == nil && c.now() < c.good[key]-leaving, c.lost
+// maySend reports whether a claim is good now.
+func (c *claims) maySend(key string) bool {
+	end, _ := c.until(key)
+	return !c.lost.Load() && c.now() < end-leaving
 }
 
-// setLost says that nothing may be sent until the connection is whole again.
-func (c *claims) setLost(lost bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case lost && c.lost == nil:
-		c.lost = make(chan struct{})
-	case !lost && c.lost != nil:
-		close(c.lost)
-		c.lost = nil
-	}
-}
-
-// Guard returns nil when a request for what was claimed under a key may leave now. It waits while
-// the server cannot be reached, and renews a claim that has become old. An error says that
-// nothing may leave any more; that of ctx ends the wait.
+// Guard returns nil when a request for what was claimed under a key may leave now, see [checkpoint.Store]. It renews a
+// claim that has become old, and waits for the connection while somebody else connects anew.
 func (s *Store) Guard(ctx context.Context, key string) error {
-	for {
-		good, lost := s.claims.state(key)
-		switch {
-		case s.failed() != nil:
-			return s.failed()
-		case good:
-			return nil
-		case lost != nil:
-			select {
-			case <-lost:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		default:
-			if err := s.renew(key); err != nil {
-				return err
-			}
-		}
+	if s.failed() == nil && s.claims.maySend(key) {
+		return nil
 	}
+	return cmp.Or(s.renew(key), ctx.Err())
 }
 
 // renew makes a claim good for another term, by a commit that shows that it is stored.
 func (s *Store) renew(key string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.usable(); err != nil {
+	if err := s.usable(); err != nil || s.claims.maySend(key) { // since the connection is whole again
 		return err
 	}
 	asked, stands := s.claims.now(), false

@@ -64,7 +64,7 @@ func TestARunHearsThatItsLedgerLacksSomething(t *testing.T) {
 		must.Do(t, inTurn(s.prepare, s.findLedger))
 		return s
 	}()
-	must.Do(t, checkpoint.Lack(t.Context(), opened(t, address, target, Options{}), "leads of a list"))
+	must.Do(t, opened(t, address, target, Options{}).Alone(t.Context(), func(tx checkpoint.Tx) error { return tx.Lack("leads of a list") }))
 	next := by("run", claimOf("b"))
 	if err := run.Commit(t.Context(), []*checkpoint.Change{next}); err != nil || !errors.Is(next.Err, checkpoint.ErrRolledBack) {
 		t.Errorf("a claim of the run: %v, %v", err, next.Err)

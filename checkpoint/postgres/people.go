@@ -33,7 +33,6 @@ func (s *Store) Alone(_ context.Context, f func(checkpoint.Tx) error) error {
 		s.identity = w.identity
 		if len(w.erased) > 0 {
 			s.claims.drop(w.erased...)
-			s.claimed.Store(true)
 			s.erased = true
 		}
 	}
@@ -61,12 +60,6 @@ func (s *Store) alone(f func(*working) error) (w *working, err error) {
 		err = s.fail(errors.New("rows were changed by others though they were locked"))
 	}
 	return w, err
-}
-
-// Moved is where the leads of the ledger are kept now, or "".
-func (s *Store) Moved() (to string) {
-	_ = s.one(context.Background(), []any{&to}, `SELECT moved_to FROM leadferry.ledgers WHERE ledger = $1`, s.ledger)
-	return to
 }
 
 // SetMoved makes later openings for writing refuse the ledger. It is refused while a run uses it.
@@ -115,20 +108,12 @@ func (s *Store) fill(from func() (*checkpoint.Contents, error)) error {
 		return err
 	}
 	s.digests = checkpoint.NewDigester(c.Secret)
-	err = s.execAlone(`UPDATE leadferry.digest_keys SET secret = $2 WHERE ledger = $1`, s.ledger, c.Secret)
-	if err == nil {
-		err = checkpoint.TakeOver(context.Background(), s, c)
+	if err := checkpoint.TakeOver(context.Background(), s, c); err != nil {
+		return err
 	}
-	if err == nil {
-		err = s.execAlone(`UPDATE leadferry.ledgers SET filling = '' WHERE ledger = $1`, s.ledger)
-	}
-	return err
-}
-
-// execAlone carries out one statement while no worker changes the ledger.
-func (s *Store) execAlone(statement string, args ...any) error {
 	return s.Alone(context.Background(), func(checkpoint.Tx) error {
-		_, err := s.conn.Do(statement, args...)
+		_, err := s.conn.Do(`WITH filled AS (UPDATE leadferry.ledgers SET filling = '' WHERE ledger = $1)
+			UPDATE leadferry.digest_keys SET secret = $2 WHERE ledger = $1`, s.ledger, c.Secret)
 		return err
 	})
 }

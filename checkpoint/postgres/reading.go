@@ -5,32 +5,19 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"leadferry/checkpoint"
 	"leadferry/internal/rowkey"
 )
-
-var findSQL = func() string {
-	nothing := []string{}
-	for _, c := range columns[1:] {
-		zero := "0"
-		if c.kind == "text" || c.kind == "bytea" {
-			zero = "''"
-		}
-		nothing = append(nothing, zero+"::"+c.kind)
-	}
-	return strings.NewReplacer("COLUMNS", columnNames("l.")+", l.seq", "NOTHING", strings.Join(nothing, ", ")+
-		", 0::bigint").Replace(statement("find"))
-}()
 
 // wanted is what is looked for in one statement, and so as of one commit.
 type wanted struct{ keys, leads, links, folds []string }
 
 // found is what there is of it, by what it was looked for, and answers queries, see [checkpoint.Finder].
 type found struct {
-	rows map[string]*row // by key, also those that were found by something else
-	by   [forgottenFold + 1]map[string][]*row
+	rows   map[string]*row   // by key, also those that were found by something else
+	owners map[string]string // the key of each lead
+	by     [forgottenFold + 1]map[string][]*row
 }
 
 // The columns in front of a row's: by what it was found. Of forgotten keys there is no row.
@@ -44,14 +31,14 @@ const (
 )
 
 func (s *Store) find(q *wanted) (*found, error) {
-	f := &found{rows: make(map[string]*row, len(q.keys))}
+	f := &found{rows: make(map[string]*row, len(q.keys)), owners: map[string]string{}}
 	for i := range f.by {
 		f.by[i] = map[string][]*row{}
 	}
 	var how int16
 	var by []byte
 	var one stored
-	err := s.conn.Each(append([]any{&how, &by}, append(one.places(), &one.seq)...),
+	err := s.conn.Each(append([]any{&how, &by}, one.places()...),
 		func() error { return f.take(how, string(by), &one) }, findSQL, s.ledger, bytesOf(q.keys),
 		each(q.leads, checkpoint.Clean), each(q.links, checkpoint.Clean), bytesOf(q.folds),
 		each(q.keys, s.digests.Blocked), each(q.folds, s.digests.Blocked))
@@ -86,9 +73,10 @@ func (f *found) take(how int16, by string, s *stored) (err error) {
 	case byKey:
 		return nil
 	case byLead:
-		if by = checkpoint.Restore(by); r.lead() != by {
-			return nil
+		if r.lead() == checkpoint.Restore(by) {
+			f.owners[r.lead()] = r.key
 		}
+		return nil
 	case byLink:
 		if by = checkpoint.Restore(by); !r.Linked(by) || slices.Contains(f.by[how][by], r) {
 			return nil
@@ -114,12 +102,7 @@ func (f *found) Show(key string, out *checkpoint.Entry) error {
 	return nil
 }
 
-func (f *found) Owner(lead, _ string) (key string, err error) {
-	for _, owner := range f.by[byLead][lead] {
-		key = owner.key
-	}
-	return key, nil
-}
+func (f *found) Owner(lead, _ string) (key string, err error) { return f.owners[lead], nil }
 
 func (f *found) Linked(external, _ string) (keys []string, err error) {
 	for _, r := range f.by[byLink][external] {
@@ -164,42 +147,32 @@ func (s *Store) Find(ctx context.Context, qs []checkpoint.Query, out []checkpoin
 	return checkpoint.Find(f, qs, out, how)
 }
 
-// Under is what is stored under a key, see [checkpoint.Store].
-func (s *Store) Under(ctx context.Context, key string) (k checkpoint.KeptKey, err error) {
-	err = s.read(ctx, func() error {
-		f, err := s.find(&wanted{keys: []string{key}})
-		k = f.row(key).KeptKey
-		return err
-	})
-	return k, err
-}
-
 const pageRows = 2048
 
 // Scan calls f with what is stored under each key, see [checkpoint.Store]. A row in a state that this version does not
 // know is an error, and is not passed over.
 func (s *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkpoint.KeptKey) error) error {
-	for last, more := []byte{}, true; more; {
+	for from, more := []byte(which.From), true; more; {
 		var page []*row
 		err := s.read(ctx, func() error {
 			page = page[:0]
 			var one stored
-			return s.conn.Each(append(one.places(), &one.seq), func() error {
+			return s.conn.Each(one.places(), func() error {
 				r, err := one.row()
 				page = append(page, r)
 				return err
-			}, `SELECT `+columnNames("l.")+`, l.seq FROM leadferry.lead_rows l
-				WHERE l.ledger = $1 AND l.key > $2 AND l.state <> 0 AND $3::smallint IN (0, l.state)
-				ORDER BY l.ledger, l.key LIMIT $4`, s.ledger, last, int16(which.State), pageRows)
+			}, scanSQL, s.ledger, from, int16(which.State), pageRows)
 		})
 		for i := 0; i < len(page) && err == nil; i++ {
-			err = f(page[i].KeptKey)
-			last = []byte(page[i].key)
+			from = append([]byte(page[i].key), 0) // the next one
+			if shown := page[i].Shown(); shown != nil && (which.State == 0 || shown.State == which.State) {
+				err = f(page[i].KeptKey)
+			}
 		}
 		if err != nil {
 			return err
 		}
-		more = len(page) == pageRows
+		more = len(page) > 0
 	}
 	return nil
 }
@@ -218,8 +191,9 @@ func (s *Store) Info() checkpoint.Info {
 		Incomplete: s.missing != "", Missing: s.missing, Since: s.since,
 	}
 	n := make([]int, checkpoint.Forgotten)
-	err := s.one(context.Background(), []any{&n, &i.Sequence}, `SELECT leadferry.counted($1), coalesce(max(seq), 0)
-		FROM leadferry.workers WHERE ledger = $1`, s.ledger)
+	err := s.one(context.Background(), []any{&n, &i.Sequence, &i.Moved}, `SELECT leadferry.counted($1), (SELECT
+		coalesce(max(seq), 0) FROM leadferry.workers WHERE ledger = $1), moved_to FROM leadferry.ledgers WHERE ledger = $1`,
+		s.ledger)
 	if known := s.last.Load(); err != nil && known != nil {
 		last := *known
 		last.Sequence = max(last.Sequence, s.seq.Load())
@@ -248,14 +222,15 @@ func (s *Store) Progress() (commits uint64, leads int) {
 	if known := s.last.Load(); known != nil {
 		leads = known.Leads + known.InDoubt
 	}
-	if s.claimed.Load() {
-		leads = max(leads, 1)
-	}
 	return s.seq.Load(), leads
 }
 
-// AtEnd has f called when the use has ended in order, see [checkpoint.Store].
-func (s *Store) AtEnd(f func(left string)) { s.atEnd = f }
+// Attest has a witness note each commit and the orderly end, see [checkpoint.Store].
+func (s *Store) Attest(t *checkpoint.Testimony) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.testimony = t
+}
 
 // Check looks through every row, the owners of leads and the counts. What is wrong is [checkpoint.ErrDamaged].
 func (s *Store) Check(ctx context.Context) error {

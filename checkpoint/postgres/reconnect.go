@@ -36,12 +36,12 @@ func (s *Store) ask(ctx context.Context, f func() error) error {
 			continue
 		case err == nil, !passes: // it has answered
 			s.troubled = time.Time{}
-			s.claims.setLost(false)
+			s.claims.lost.Store(false)
 			return err
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case last:
-			return s.giveUp(err)
+			return s.fail(err)
 		}
 		if last, err = s.meetAgain(ctx, err); err != nil {
 			return cmp.Or(ctx.Err(), err)
@@ -79,6 +79,9 @@ func (s *Store) change(f func() error) error {
 		}
 		return err
 	})
+	if err == nil {
+		s.testimony.Reached(s.Progress())
+	}
 	switch {
 	case err == nil, checkpoint.IsOfList(err), isOneOf(err, notAsSeen, taken, twice, isFenced, tooMany):
 		return err
@@ -110,13 +113,13 @@ func (s *Store) waited(at *server.Session) error {
 
 // meetAgain connects anew after an error. Nothing is sent meanwhile. last: the patience was over before.
 func (s *Store) meetAgain(ctx context.Context, err error) (last bool, _ error) {
-	s.claims.setLost(true)
+	s.claims.lost.Store(true)
 	s.conn.Cut()
 	if s.troubled.IsZero() {
 		s.troubled = time.Now()
 	}
 	if last = time.Now().After(s.until()); last && server.IsPassing(err) { // nothing was done
-		return last, s.giveUp(err)
+		return last, s.fail(err)
 	}
 	for {
 		met := s.meet(ctx)
@@ -128,15 +131,9 @@ func (s *Store) meetAgain(ctx context.Context, err error) (last bool, _ error) {
 			err = met
 		}
 		if silent || s.failed() != nil || ctx.Err() != nil || time.Now().After(s.until()) {
-			return last, s.giveUp(err)
+			return last, s.fail(err)
 		}
 	}
-}
-
-// giveUp ends the use of the ledger. Who waits for the connection hears of it.
-func (s *Store) giveUp(err error) error {
-	defer s.claims.setLost(false)
-	return s.fail(err)
 }
 
 // until is when the patience with a server in trouble ends.

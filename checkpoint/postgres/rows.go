@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"time"
 
 	"leadferry/checkpoint"
 	"leadferry/internal/rowkey"
@@ -41,6 +40,14 @@ func (r *row) lead() string {
 	return r.Entry.LeadID
 }
 
+// hiddenLead is the lead that a key in doubt has below the doubt.
+func (r *row) hiddenLead() string {
+	if r.Intent == nil {
+		return ""
+	}
+	return r.lead()
+}
+
 // number gives a row that was just written the number of its commit; nobody else knows it yet.
 func (r *row) number(seq uint64) {
 	r.seq = seq
@@ -51,141 +58,73 @@ func (r *row) number(seq uint64) {
 	}
 }
 
-// column is one of lead_rows. A field of an entry that is to have one takes a line in [columns] and in schema.sql and,
-// unless it is a text or a number, in [row.stored] and [stored.row]. Others are in extra.
+// column is one of lead_rows that writes fill: with what a row has in it, of which shown is what look-ups show.
 type column struct {
 	name, kind string
-	in         func(s *stored) any
+	of         func(r *row, shown *kept) any
 }
 
-// columns are all that writes fill and look-ups read, in this order.
+func textColumn(name string, of func(shown *kept) string) column {
+	return column{name, "text", func(_ *row, shown *kept) any { return checkpoint.Clean(of(shown)) }}
+}
+
+// columns are all that writes fill. Look-ups read no more than [stored]: what is known is in record, and the others are
+// for people who ask views, and for conditions of statements.
 var columns = []column{
-	{"key", "bytea", func(s *stored) any { return &s.key }},
-	{"worker", "bigint", func(s *stored) any { return &s.worker }},
-	{"updated", "bigint", func(s *stored) any { return &s.updated }},
-	{"line", "bigint", func(s *stored) any { return &s.shown.Line }},
-	{"state", "smallint", func(s *stored) any { return &s.state }},
-	{"code", "integer", func(s *stored) any { return &s.shown.Code }},
-	{"digest", "bytea", func(s *stored) any { return &s.digest }},
-	{"content", "bytea", func(s *stored) any { return &s.content }},
-	{"extra", "text", func(s *stored) any { return &s.extra }},
-	{"fold", "bytea", func(s *stored) any { return &s.fold }},
-	{"hidden_lead", "text", func(s *stored) any { return &s.hidden.LeadID }},
-	{"hidden_id", "text", func(s *stored) any { return &s.hidden.ExternalID }},
-	{"hidden_link", "text", func(s *stored) any { return &s.hidden.WantLink }},
-	{"lead_id", "text", func(s *stored) any { return &s.shown.LeadID }},
-	{"organization", "text", func(s *stored) any { return &s.shown.Organization }},
-	{"location", "text", func(s *stored) any { return &s.shown.Location }},
-	{"status", "text", func(s *stored) any { return &s.shown.Status }},
-	{"external_id", "text", func(s *stored) any { return &s.shown.ExternalID }},
-	{"want_link", "text", func(s *stored) any { return &s.shown.WantLink }},
-	{"locator", "text", func(s *stored) any { return &s.shown.Locator }},
-	{"file", "text", func(s *stored) any { return &s.shown.File }},
-	{"reason", "text", func(s *stored) any { return &s.shown.Reason }},
-	{"run", "text", func(s *stored) any { return &s.shown.Run }},
+	{"key", "bytea", func(r *row, _ *kept) any { return []byte(r.key) }},
+	{"worker", "bigint", func(r *row, _ *kept) any { return r.worker }},
+	{"state", "smallint", func(_ *row, shown *kept) any { return int16(shown.State) }},
+	{"record", "bytea", func(r *row, _ *kept) any { return checkpoint.EncodeKey(r.KeptKey) }},
+	{"updated", "bigint", func(_ *row, shown *kept) any { return shown.Updated.UnixMilli() }},
+	{"line", "bigint", func(_ *row, shown *kept) any { return shown.Line }},
+	{"code", "integer", func(_ *row, shown *kept) any { return shown.Code }},
+	{"fold", "bytea", func(r *row, _ *kept) any { return foldOf(r.key) }},
+	{"link", "text", func(r *row, _ *kept) any { return checkpoint.Clean(r.Links()[0]) }},
+	{"link2", "text", func(r *row, _ *kept) any { return checkpoint.Clean(r.Links()[1]) }},
+	{"link3", "text", func(r *row, _ *kept) any { return checkpoint.Clean(r.Links()[2]) }},
+	{"hidden_lead", "text", func(r *row, _ *kept) any { return checkpoint.Clean(r.hiddenLead()) }},
+	textColumn("lead_id", func(shown *kept) string { return shown.LeadID }),
+	textColumn("organization", func(shown *kept) string { return shown.Organization }),
+	textColumn("location", func(shown *kept) string { return shown.Location }),
+	textColumn("status", func(shown *kept) string { return shown.Status }),
+	textColumn("external_id", func(shown *kept) string { return cmp.Or(shown.ExternalID, shown.WantLink) }),
+	textColumn("locator", func(shown *kept) string { return shown.Locator }),
+	textColumn("file", func(shown *kept) string { return shown.File }),
+	textColumn("reason", func(shown *kept) string { return shown.Reason }),
+	textColumn("run", func(shown *kept) string { return shown.Run }),
 }
 
 func columnNames(table string) string {
-	var names []string
-	for _, c := range columns {
-		names = append(names, table+c.name)
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(each(columns, func(c column) string { return table + c.name }), ", ")
 }
 
-// stored is a row as its columns have it, and its version.
+// foldOf is the fold of a key, where that is another one.
+func foldOf(key string) []byte {
+	if fold := rowkey.Fold(key); fold != key {
+		return []byte(fold)
+	}
+	return []byte{}
+}
+
+// stored is a row as look-ups read it.
 type stored struct {
-	key, digest, content, fold []byte
-	worker, updated            int64
-	state                      int16
-	shown                      kept             // its texts and numbers
-	hidden                     checkpoint.Entry // of the lead below a doubt; the key is found by its ExternalIDs, too
-	extra                      string
-	seq                        uint64
+	key, record []byte
+	worker      int64
+	state       int16
+	seq         uint64
 }
 
-func (s *stored) places() (all []any) {
-	for _, c := range columns {
-		all = append(all, c.in(s))
-	}
-	return all
-}
+// places are in the order of the columns in find.sql and scan.sql.
+func (s *stored) places() []any { return []any{&s.key, &s.record, &s.worker, &s.state, &s.seq} }
 
-func (s *stored) eachText(change func(string) string) {
-	for _, c := range columns {
-		if text, is := c.in(s).(*string); is {
-			*text = change(*text)
-		}
-	}
-}
-
-// aside is what has no column: of the record that is shown, and the one below a doubt.
-type aside struct {
-	kept
-	Below *kept
-}
-
-func (r *row) stored() *stored {
-	shown := r.visible()
-	s := &stored{
-		key: []byte(r.key), worker: r.worker, updated: shown.Updated.UnixMilli(), state: int16(shown.State),
-		digest: shown.Digest[:], content: contentBytes(shown.Content), fold: []byte{}, shown: *shown,
-	}
-	s.eachText(func(string) string { return "" })
-	a := aside{kept: s.shown}
-	a.Key, a.State, a.Code, a.Line = "", 0, 0, 0
-	a.Updated, a.Digest, a.Content = time.Time{}, checkpoint.Digest{}, nil
-	if fold := rowkey.Fold(r.key); fold != r.key {
-		s.fold = []byte(fold)
-	}
-	if r.Intent != nil && r.Entry != nil {
-		a.Below = r.Entry
-		if r.Entry.State.HasLead() {
-			s.hidden = r.Entry.Entry
-		}
-	}
-	s.shown, s.extra = *shown, string(checkpoint.Encode(&a))
-	s.eachText(checkpoint.Clean)
-	return s
-}
-
-func (s *stored) row() (*row, error) {
-	r := &row{key: string(s.key), seq: s.seq, worker: s.worker}
-	if s.state == 0 {
-		return r, nil
-	}
-	s.eachText(checkpoint.Restore)
-	a := aside{kept: s.shown}
-	if err := checkpoint.Decode([]byte(s.extra), &a); err != nil || s.state < 0 ||
-		checkpoint.State(s.state) > checkpoint.NotMade {
-		return nil, cmp.Or(err, fmt.Errorf("%w: a row is in no state that this version knows", checkpoint.ErrDamaged))
-	}
-	shown := &a.kept
-	shown.Key, shown.State = r.key, checkpoint.State(s.state)
-	shown.Updated, shown.Content = time.UnixMilli(s.updated).UTC(), contentOf(s.content)
-	copy(shown.Digest[:], s.digest)
-	if shown.State == checkpoint.InDoubt {
-		r.Intent, r.Entry = shown, a.Below
-	} else {
-		r.Entry = shown
+func (s *stored) row() (r *row, err error) {
+	r = &row{key: string(s.key), seq: s.seq, worker: s.worker}
+	r.KeptKey, err = checkpoint.DecodeKey(r.key, s.record)
+	if err == nil && int16(r.state()) != s.state {
+		err = fmt.Errorf("%w: a row is in another state than its record says", checkpoint.ErrDamaged)
 	}
 	r.number(r.seq)
-	return r, nil
-}
-
-func contentBytes(content []checkpoint.ContentDigest) []byte {
-	b := make([]byte, 0, 8*len(content))
-	for i := range content {
-		b = append(append(b, content[i].Name[:]...), content[i].Value[:]...)
-	}
-	return b
-}
-
-func contentOf(b []byte) (content []checkpoint.ContentDigest) {
-	for ; len(b) >= 8; b = b[8:] {
-		content = append(content, checkpoint.ContentDigest{Name: [4]byte(b[:4]), Value: [4]byte(b[4:8])})
-	}
-	return content
+	return r, err
 }
 
 // mostSeen is how many rows are remembered.

@@ -266,16 +266,18 @@ func TestARunBesideAnother(t *testing.T) {
 
 // One lead never comes to two keys: neither in one commit, nor by a worker that waits for the commit of another one.
 func TestALeadComesToOneKey(t *testing.T) {
-	_, address, target := shared(t)
+	server, address, target := shared(t)
 	s := opened(t, address, target, Options{Run: "run"})
 	committed(t, s, claimOf("a"), claimOf("b"), claimOf("c"), claimOf("d"))
+	committed(t, s, createdOf("c", "lead-2"))
+	server.Exec(t, address, `CREATE TABLE spare AS SELECT * FROM leadferry.lead_rows WHERE key = 'c'`, `DELETE FROM leadferry.lead_ids`)
 	first, second := createdOf("a", "lead-1"), createdOf("b", "lead-1")
 	committed(t, s, first, second)
 	other, err := pgx.Connect(t.Context(), address)
 	must.Do(t, err)
 	defer other.Close(context.Background())
 	if _, err := other.PgConn().Exec(t.Context(), `BEGIN; INSERT INTO leadferry.lead_rows
-			SELECT (jsonb_populate_record(r, '{"key": "\\x65", "state": 1, "lead_id": "lead-2"}')).* FROM leadferry.lead_rows r WHERE key = 'c';
+			SELECT (jsonb_populate_record(NULL::leadferry.lead_rows, to_jsonb(r) || '{"key": "\\x65"}')).* FROM spare r;
 		INSERT INTO leadferry.lead_ids SELECT ledger, 'lead-2', 'e' FROM leadferry.ledgers`).ReadAll(); err != nil {
 		t.Fatal(err)
 	}
@@ -496,7 +498,7 @@ func TestALedgerThatWasReplacedInMidRun(t *testing.T) {
 func TestAnotherSchemaIsRefused(t *testing.T) {
 	server, address, target := shared(t)
 	opened(t, address, target, Options{Run: "before"}).Close()
-	server.Exec(t, address, `ALTER TABLE leadferry.lead_rows DROP COLUMN extra`)
+	server.Exec(t, address, `ALTER TABLE leadferry.lead_rows DROP COLUMN record`)
 	for _, other := range []int{version - 1, version + 1} {
 		server.Exec(t, address, fmt.Sprintf(`UPDATE leadferry.version SET number = %d`, other))
 		for _, o := range []Options{{Run: "next"}, {ReadOnly: true}, {}} {
@@ -526,6 +528,23 @@ func TestALateWithdrawalLeavesTheDoubtOfAnother(t *testing.T) {
 	third := opened(t, address, target, Options{Run: "third"})
 	if e := stands(t, third, "a"); e.State != checkpoint.InDoubt || e.Run != "second" || e.Code != 500 {
 		t.Errorf("the doubt of the second worker is gone: %+v", e)
+	}
+}
+
+// A person who has a key forgotten takes no claim from a live worker, though an earlier doubt of its row names the lead.
+func TestForgettingTakesNoClaim(t *testing.T) {
+	_, address, target := shared(t)
+	first := opened(t, address, target, Options{Run: "first"})
+	committed(t, first, by("first", claimOf("a")), by("first", claimOf("b")))
+	committed(t, first, by("first", createdOf("a", "lead")), by("first", createdOf("b", "lead")))
+	must.Do(t, first.Close())
+	second, person := opened(t, address, target, Options{Run: "second"}), opened(t, address, target, Options{})
+	committed(t, second, by("second", claimOf("b")))
+	_, err := checkpoint.Forget(t.Context(), person, []string{"a"}, false)
+	must.Do(t, err)
+	decided := storetest.Resolve(person, checkpoint.Decision{Key: "b", Run: "second"})
+	if !errors.As(decided, new(*checkpoint.ListError)) || second.renew("b") != nil {
+		t.Errorf("decided while the answer may come: %v; the claim: %v", decided, second.renew("b"))
 	}
 }
 

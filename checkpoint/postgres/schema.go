@@ -23,16 +23,17 @@ func statement(name string) string {
 	return string(text)
 }
 
-// The statements that are longer than a few lines, beside writeSQL and findSQL.
+// The statements that are longer than a few lines, beside writeSQL.
 var (
 	numberSQL, takeOverSQL, askSQL, ownSQL = statement("number"), statement("takeover"), statement("ask"), statement("own")
+	findSQL, scanSQL                       = statement("find"), statement("scan")
 	eraseSQL, recountSQL                   = statement("erase"), statement("recount")
 	exchangeSQL, shareSQL, workersSQL      = statement("exchange"), statement("share"), statement("workers")
 	checkSQL, checksSQL                    = statement("check"), statement("checks")
 )
 
-// version is the one that the schema has. It rises with each change of schema.sql, or of what rows and notes hold.
-const version = 4
+// version is the one that the schema has.
+const version = checkpoint.Format
 
 func (s *Store) prepare() error {
 	have, err := s.versionThere()
@@ -58,7 +59,7 @@ func (s *Store) prepare() error {
 			return err
 		}
 		const begin = `CREATE SCHEMA IF NOT EXISTS leadferry; SET LOCAL search_path = leadferry;`
-		return s.conn.Script(begin + statement("schema"))
+		return s.conn.Script(begin + statement("schema") + fmt.Sprintf("INSERT INTO version VALUES (%d)", version))
 	})
 	if mayNot(err) {
 		return s.Refuse(checkpoint.ErrPlace, "its schema is not there yet, and this user may not make it",

@@ -1,7 +1,6 @@
--- The ledgers of leadferry, one a target. Version 4.
+-- The ledgers of leadferry, one a target. Every change here needs a higher checkpoint.Format, which is the number here.
 
 CREATE TABLE version (number integer NOT NULL);
-INSERT INTO version VALUES (4);
 
 -- Commits of all ledgers are numbered by one sequence, which no transaction waits for.
 CREATE SEQUENCE commits;
@@ -80,31 +79,28 @@ CREATE TABLE lead_rows (
 	state        smallint NOT NULL,
 	lead_id      text COLLATE "C" NOT NULL,
 	location     text COLLATE "C" NOT NULL,
-	external_id  text COLLATE "C" NOT NULL,
-	want_link    text COLLATE "C" NOT NULL,
+	external_id  text COLLATE "C" NOT NULL, -- of the lead, or the one that it should get
 	reason       text COLLATE "C" NOT NULL,
-	extra        text COLLATE "C" NOT NULL, -- JSON: history, what updates left, what stands below a doubt
+	record       bytea NOT NULL,           -- all that is known of the key; the columns for people are written with it and never read
 	status       text COLLATE "C" NOT NULL,
 	organization text COLLATE "C" NOT NULL,
 	locator      text COLLATE "C" NOT NULL,
 	key          bytea NOT NULL,
 	file         text COLLATE "C" NOT NULL,
 	run          text COLLATE "C" NOT NULL,
-	digest       bytea NOT NULL,
-	content      bytea NOT NULL,
 	fold         bytea NOT NULL,           -- of the key, where it is another
-	hidden_lead  text COLLATE "C" NOT NULL, -- lead_id, external_id and want_link of a lead that stands below a doubt
-	hidden_id    text COLLATE "C" NOT NULL,
-	hidden_link  text COLLATE "C" NOT NULL,
+	hidden_lead  text COLLATE "C" NOT NULL, -- of a key in doubt: the lead that it has all the same
+	link         text COLLATE "C" NOT NULL, -- the ExternalIDs that the key owns, see KeptKey.Links: mostly one, which its outcome leaves as it is
+	link2        text COLLATE "C" NOT NULL,
+	link3        text COLLATE "C" NOT NULL,
 	PRIMARY KEY (ledger, key)
 ) WITH (fillfactor = 50, autovacuum_vacuum_insert_scale_factor = 0.1);
 -- Half of each page is left to outcomes, which come for all of its rows at once. No index is by the state: outcomes that change none are
 -- made in place, and doubts are few, and asked for by people.
-CREATE INDEX leads_external_id ON lead_rows (ledger, external_id) WHERE external_id <> '';
-CREATE INDEX leads_want_link ON lead_rows (ledger, want_link) WHERE want_link <> '';
 CREATE INDEX leads_fold ON lead_rows (ledger, fold) WHERE fold <> '';
-CREATE INDEX leads_hidden_id ON lead_rows (ledger, hidden_id) WHERE hidden_id <> '';
-CREATE INDEX leads_hidden_link ON lead_rows (ledger, hidden_link) WHERE hidden_link <> '';
+CREATE INDEX leads_link ON lead_rows (ledger, link) WHERE link <> '';
+CREATE INDEX leads_link2 ON lead_rows (ledger, link2) WHERE link2 <> '';
+CREATE INDEX leads_link3 ON lead_rows (ledger, link3) WHERE link3 <> '';
 
 -- Which key has a lead, or has asked for an ExternalID ("@" stands before it). A row whose key has given it up by now means nothing.
 CREATE TABLE lead_ids (
@@ -209,9 +205,8 @@ END $$;
 -- worker's commit sees what that has made.
 CREATE FUNCTION holds(of integer, k bytea, lead text) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-	RETURN EXISTS (SELECT 1 FROM leadferry.lead_rows r WHERE r.ledger = of AND r.key = k AND (r.state <> 4 AND r.lead_id = lead
-		OR r.state = 4 AND lead IN (r.hidden_lead, '@' || r.want_link, '@' || r.hidden_id, '@' || r.hidden_link)
-		OR r.state IN (1, 2) AND lead IN ('@' || r.external_id, '@' || r.want_link)));
+	RETURN EXISTS (SELECT 1 FROM leadferry.lead_rows r WHERE r.ledger = of AND r.key = k
+		AND (lead = CASE r.state WHEN 4 THEN r.hidden_lead ELSE r.lead_id END OR lead IN ('@' || r.link, '@' || r.link2, '@' || r.link3)));
 END $$;
 
 -- For people. Texts that are no UTF-8 are shown in hexadecimal digits.
@@ -227,11 +222,11 @@ CREATE FUNCTION state_name(s smallint) RETURNS text LANGUAGE sql IMMUTABLE PARAL
 
 CREATE VIEW leads AS
 	SELECT t.trunk_id, replace(text_of(l.key), E'\x1f', '/') AS key, state_name(l.state) AS state, l.lead_id, l.organization, l.location, l.status,
-		coalesce(nullif(l.external_id, ''), l.want_link) AS external_id, l.run, to_timestamp(l.updated / 1000.0) AS updated, l.file, l.line, l.code, l.reason
+		l.external_id, l.run, to_timestamp(l.updated / 1000.0) AS updated, l.file, l.line, l.code, l.reason
 	FROM lead_rows l JOIN ledgers t USING (ledger) WHERE l.state > 0;
 
 CREATE VIEW in_doubt AS
-	SELECT t.trunk_id, replace(text_of(l.key), E'\x1f', '/') AS key, to_timestamp(l.updated / 1000.0) AS sent, l.file, l.line, l.organization, l.locator, l.status, l.want_link AS external_id,
+	SELECT t.trunk_id, replace(text_of(l.key), E'\x1f', '/') AS key, to_timestamp(l.updated / 1000.0) AS sent, l.file, l.line, l.organization, l.locator, l.status, l.external_id,
 		l.code, l.reason, l.run, l.worker, alive(w) AS under_way
 	FROM lead_rows l JOIN ledgers t USING (ledger) LEFT JOIN workers w USING (worker) WHERE l.state = 4;
 

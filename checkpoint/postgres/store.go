@@ -10,7 +10,7 @@
 //     promise that is refused, when the ledger is opened and with each commit.
 //   - Commits that a server has lost are noticed when it is met again, and stop the run.
 //
-// A row of lead_rows holds what is stored under a key; what this process saw last of it is in memory ([sight]). A
+// A row of lead_rows holds what is stored under a key; what this process saw last of it is in memory ([Store.see]). A
 // commit is one transaction in one round trip ([Store.store]). It numbers the commits of its worker, and the server
 // refuses it as a whole where anything is not as it was seen; then the rows are read and changed once more.
 package postgres
@@ -58,16 +58,16 @@ type Store struct {
 	identity
 	ends
 
-	seq     atomic.Uint64         // the number of its last commit
-	claimed atomic.Bool           // something was stored
-	broken  atomic.Pointer[error] // every later change fails with it
-	last    atomic.Pointer[checkpoint.Info]
-	claims  *claims
+	seq    atomic.Uint64         // the number of its last commit
+	broken atomic.Pointer[error] // every later change fails with it
+	last   atomic.Pointer[checkpoint.Info]
+	claims *claims
 
 	mu sync.Mutex // the server is asked one thing at a time
 	connection
-	seen   map[string]*row // see [Store.see]
-	erased bool            // keys were forgotten
+	seen      map[string]*row       // see [Store.see]
+	erased    bool                  // keys were forgotten
+	testimony *checkpoint.Testimony // see [Store.Attest]; nil: none
 }
 
 // identity is which ledger it is, and what was found when it was opened.
@@ -86,11 +86,10 @@ type identity struct {
 // ends is how the use of the ledger ends.
 type ends struct {
 	closed      atomic.Bool
-	ending      chan struct{}     // closed when the ledger is
-	beating     sync.WaitGroup    // shows life
-	interrupted context.Context   // ends with the run's interruption
-	interrupt   func()            // ends that
-	atEnd       func(left string) // see [Store.AtEnd]
+	ending      chan struct{}   // closed when the ledger is
+	beating     sync.WaitGroup  // shows life
+	interrupted context.Context // ends with the run's interruption
+	interrupt   func()          // ends that
 }
 
 // connection is this process as a worker of the ledger, the one connection to the server, and the commit under way.
@@ -151,7 +150,8 @@ func connect(name string, t checkpoint.Target, o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Store{Address: at, o: o, identity: identity{target: t.Canonical()}, claims: newClaims()}
+	s := &Store{Address: at, o: o, identity: identity{target: t.Canonical()}}
+	s.claims = &claims{good: map[string]time.Duration{}, now: sinceBoot}
 	s.session, s.ending = rand.Int64(), make(chan struct{})
 	s.silence = max(o.Patience, leastSilence)
 	s.interrupted, s.interrupt = context.WithCancel(context.Background())
@@ -233,8 +233,9 @@ func (s *Store) Close() error {
 	if err == nil && !s.o.ReadOnly {
 		err = s.Explain(s.ask(context.Background(), s.end))
 	}
-	if err == nil && s.atEnd != nil {
-		s.atEnd("")
+	if err == nil {
+		s.testimony.Reached(s.Progress())
+		_ = s.testimony.End("") // one that stays open says no less
 	}
 	s.conn.Close()
 	return err
@@ -255,7 +256,9 @@ func (s *Store) Drop() (gone bool, err error) {
 			gone = n == 1
 			return err
 		})
-		gone = gone && err == nil
+		if gone = gone && err == nil; gone {
+			s.testimony.Withdraw()
+		}
 	}
 	s.mu.Unlock()
 	return gone, s.Close()

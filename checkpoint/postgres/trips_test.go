@@ -6,6 +6,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/internal/pgtest"
+	"leadferry/internal/testsupport/must"
 )
 
 // However far away the server is, 128 rows cost two round trips: a look-up, and a commit that settles them and claims
@@ -48,4 +49,27 @@ func TestRoundTrips(t *testing.T) {
 	if i := s.Info(); i.Leads != rows+1 || i.InDoubt != 0 {
 		t.Errorf("%+v", i)
 	}
+}
+
+// Doubts are counted page by page, so that the worker shows life meanwhile; those of live runs are left out.
+func TestDoubtsAreCountedPageByPage(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Shared(t)
+	p, address, target := newProxy(t, server), server.Database(t), newTarget()
+	dead := opened(t, address, target, Options{Run: "dead"})
+	committed(t, dead, by("dead", claimOf("a")), by("dead", claimOf("z")), by("dead", createdOf("a", "lead")))
+	must.Do(t, dead.Close())
+	server.Exec(t, address, `INSERT INTO leadferry.lead_rows SELECT (jsonb_populate_record(r, jsonb_build_object('key',
+		'\x' || encode(convert_to('b' || n, 'UTF8'), 'hex')))).* FROM leadferry.lead_rows r, generate_series(1, 5000) n WHERE state = 1`)
+	live := opened(t, p.through(address), target, Options{Run: "live"})
+	committed(t, live, by("live", claimOf("c")))
+	l := checkpoint.NewLedger(live, checkpoint.Gathering{})
+	if trips := p.tripsOf(func() {
+		if n, err := l.Standing(t.Context()); err != nil || n != 1 {
+			t.Errorf("%d doubts, %v", n, err)
+		}
+	}); trips < 4 {
+		t.Errorf("all is read in %d round trips", trips)
+	}
+	must.Do(t, l.Close())
 }

@@ -15,8 +15,9 @@ import (
 // errUnsure says that a change needs to know more than what is at hand.
 var errUnsure = errors.New("more has to be known")
 
-// working is what one commit knows of its keys and does to them, see [checkpoint.Book] and [checkpoint.Tx]. What is not
-// sure is what this process saw last, which the server compares; what is sure was read while nobody else could change it.
+// working is what one transaction knows of its keys and does to them, see [checkpoint.Book] and [checkpoint.Tx]. A sure
+// one has read the rows itself, while nobody else could change them. One that is not sure knows them as this process saw
+// them last: the server compares, and refuses the commit if one has changed.
 type working struct {
 	s        *Store
 	identity // as it is to be
@@ -52,7 +53,7 @@ func (w *working) begin() {
 	w.base, w.rows, w.asks, w.owners = map[string]*row{}, map[string]*row{}, map[string]string{}, map[string]string{}
 }
 
-// guess is what this process saw last of the keys; of what is claimed and was not seen, nothing.
+// guess knows the keys as this process saw them last. A claimed key that it never saw is taken for a new one.
 func (s *Store) guess(changes []*checkpoint.Change) *working {
 	w := s.newWorking(false)
 	for _, c := range changes {
@@ -74,14 +75,11 @@ func (w *working) read(q *wanted) error {
 		return err
 	}
 	w.begin()
-	w.links = f.by[byLink]
+	w.links, w.owners = f.by[byLink], f.owners
 	for _, key := range q.keys {
 		w.base[key] = f.row(key)
 	}
 	w.rows = maps.Clone(w.base)
-	for lead, owners := range f.by[byLead] {
-		w.owners[lead] = owners[0].key
-	}
 	w.busy, err = server.All(w.s.conn, pgx.RowTo[int64], `SELECT worker FROM leadferry.workers w
 		WHERE ledger = $1 AND leadferry.may_settle(w)`, w.ledger)
 	return err
@@ -206,7 +204,8 @@ func (w *working) settle(r *row, e *checkpoint.Entry) error {
 	if err := e.Settleable(r.state()); err != nil {
 		return err
 	}
-	claimed := w.sure && w.s.claims.mine(r.key) && w.rows[r.key] == w.base[r.key]
+	_, mine := w.s.claims.until(r.key)
+	claimed := w.sure && mine && w.rows[r.key] == w.base[r.key]
 	// also where another one has put it back
 	own := r.Intent != nil && (r.worker == w.s.worker || claimed && r.Intent.Run == e.Run)
 	if claimed && !own {
@@ -262,8 +261,8 @@ func (w *working) changed() (keys []string) {
 	return keys
 }
 
-// creates is how many leads the claims are to make, less the claims of this worker that come to none, also those that
-// leave the doubt of an earlier send.
+// creates is how many leads the fleet makes more by this commit: one for each claim, less one for each earlier claim of
+// this worker that made none: it was withdrawn or refused. Then an earlier send of the row may still be in doubt.
 func (w *working) creates() int {
 	n := len(w.asks)
 	for key, old := range w.base {
@@ -307,8 +306,10 @@ func (w *working) Under(key string) (checkpoint.KeptKey, *checkpoint.Kept, error
 func (w *working) Held(key string) bool { return w.held(w.rows[key]) }
 
 func (w *working) Put(key string, k checkpoint.KeptKey) error {
-	next := *w.rows[key]
-	next.KeptKey, next.worker = k, w.s.worker
+	next, old := *w.rows[key], w.rows[key].Intent
+	if next.KeptKey = k; old == nil || k.Intent == nil || k.Intent.Seq != old.Seq { // else its worker may still send it
+		next.worker = w.s.worker
+	}
 	w.put(&next)
 	return nil
 }

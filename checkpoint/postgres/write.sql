@@ -1,6 +1,6 @@
--- Has rows stand. $1 ledger, $2 worker; the lists say, by row: which version it is seen in ($3; 0: none), in which state ($4), the
--- hash of a key that is new ($5), and what is to stand. All of them are written, or none: a row that is not as it was seen, and a key that was
--- forgotten, end the transaction. Words in capitals are filled in by commit.go.
+-- Writes rows of the ledger $1 for the worker $2. The lists have one value a row: the version in which it was seen ($3; 0: it is new),
+-- its state then ($4), the hash of a new key ($5), and then its columns. All rows are written or none: the transaction ends if
+-- another worker has changed a row, or if a new key was forgotten. commit.go fills in the words in capitals.
 WITH number AS MATERIALIZED (
 	SELECT seq FROM leadferry.workers WHERE worker = $2
 ), given AS MATERIALIZED (

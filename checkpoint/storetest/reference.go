@@ -81,17 +81,13 @@ func (r *reference) Alone(_ context.Context, f func(checkpoint.Tx) error) error 
 	return nil
 }
 
-func (r *reference) Scan(_ context.Context, _ checkpoint.Filter, f func(checkpoint.KeptKey) error) (err error) {
+func (r *reference) Scan(_ context.Context, which checkpoint.Filter, f func(checkpoint.KeptKey) error) (err error) {
 	for _, key := range slices.Sorted(maps.Keys(r.known.keys)) {
-		if err == nil {
+		if err == nil && key >= which.From {
 			err = f(r.known.keys[key])
 		}
 	}
 	return err
-}
-
-func (r *reference) Under(_ context.Context, key string) (checkpoint.KeptKey, error) {
-	return r.known.keys[key], nil
 }
 
 func (r *reference) Notes(_ context.Context, prefix string) ([]checkpoint.Note, error) {

@@ -562,16 +562,16 @@ func marksChangeNothingElse(t *testing.T, b Backend) {
 	before := settled(t, d, CreatedEntry("k", "lead.k", 3))
 	events := history(t, d, "k")
 	seen := checkpoint.Sight{At: time.UnixMilli(1_770_000_000_789).UTC(), Status: "onHold", Organization: "org-2", Against: "open"}
-	stored, err := Change(d, checkpoint.Mark, checkpoint.Entry{Key: "k", LeadID: "lead.k", Unsettled: "run-2", Sought: "closedWon", Status: "open", Seen: seen})
+	stored, err := Change(d, checkpoint.Mark, checkpoint.Entry{Key: "k", LeadID: "lead.k", ExternalID: "k", WantLink: "w", Unsettled: "run-2", Sought: "closedWon", Status: "open", Seen: seen})
 	must.Do(t, err)
 	want := before
-	want.Unsettled, want.Sought, want.Seen, want.Seq = "run-2", "closedWon", seen, stored.Seq
+	want.Unsettled, want.Sought, want.Seen, want.WantLink, want.Seq = "run-2", "closedWon", seen, "w", stored.Seq
 	equal(t, "marked", want, stored)
 	copied := d.killed(t)
 	equal(t, "after a crash", want, Lookup(t, copied, "k"))
 	equal(t, "history", events, history(t, copied, "k"))
 	back, err := Change(d, checkpoint.Mark, checkpoint.Entry{Key: "k", LeadID: "lead.k"})
-	want.Unsettled, want.Sought, want.Seen, want.Seq = "", "", checkpoint.Sight{}, back.Seq
+	want.Unsettled, want.Sought, want.Seen, want.ExternalID, want.WantLink, want.Seq = "", "", checkpoint.Sight{}, "", "", back.Seq
 	if equal(t, "taken back", want, back); err != nil {
 		t.Error(err)
 	}
@@ -585,7 +585,7 @@ func marksChangeNothingElse(t *testing.T, b Backend) {
 		t.Errorf("taken over: %d %+v %v", how, e, events)
 	}
 	settled(t, d, checkpoint.Entry{Key: "noid", State: checkpoint.Created, Status: "open", ExternalID: "x"})
-	e, err = Change(d, checkpoint.Mark, checkpoint.Entry{Key: "noid", LeadID: "lead.9", Unsettled: "run-2"})
+	e, err = Change(d, checkpoint.Mark, checkpoint.Entry{Key: "noid", LeadID: "lead.9", ExternalID: "x", Unsettled: "run-2"})
 	if err != nil || e.LeadID != "lead.9" || e.Status != "open" || e.ExternalID != "x" || e.Unsettled != "run-2" {
 		t.Errorf("completed: %+v, %v", e, err)
 	}

@@ -116,19 +116,23 @@ func whatIsToldOfTheLedgerIsKept(t *testing.T, b Backend) {
 	ok(checkpoint.PutRun(ctx, d, later), d.Commit(ctx, []*checkpoint.Change{claim}), claim.Err)
 	reached, knowsNow, err := d.Reached(ctx, "r")
 	ok(err)
-	if commits, leads := d.Progress(); knows || !knowsNow || leads != 1 || commits != d.Info().Sequence ||
+	last := d.Info().Sequence
+	if commits, leads := d.Progress(); knows || !knowsNow || leads != 1 || commits != last ||
 		reached != commits {
-		t.Errorf("knew %v, knows %v, %d leads, commit %d of %d, run at %d", knows, knowsNow, leads, commits,
-			d.Info().Sequence, reached)
+		t.Errorf("knew %v, knows %v, %d leads, commit %d of %d, run at %d", knows, knowsNow, leads, commits, last, reached)
 	}
 	id := d.Info().ID
-	ok(checkpoint.Lack(ctx, d, "leads of a list"))
+	ok(d.Alone(ctx, func(tx checkpoint.Tx) error { return tx.Lack("leads of a list") }))
 	if i := d.Info(); i.ID != id || i.Missing != "leads of a list" || !i.MayLack(&checkpoint.Entry{Key: "new"}) {
 		t.Errorf("%+v", i)
 	}
 	ok(d.Alone(ctx, func(tx checkpoint.Tx) error { return errors.Join(tx.Lack("later leads"), tx.Renew()) }))
-	renewed, ends := d.Info().ID, 0
-	d.AtEnd(func(string) { ends++ })
+	renewed, ws := d.Info().ID, &checkpoint.Witnesses{Book: t.TempDir()}
+	witness, err := ws.Begin(d, checkpoint.Witness{}, "")
+	d.Attest(witness)
+	ok(err, checkpoint.PutNote(ctx, d, "y", []byte(`"last"`)))
+	noted := ws.All()[0]
+	last = d.Info().Sequence
 	d = d.again(t)
 	runs, err := checkpoint.Runs(ctx, d)
 	equal(t, "runs", []checkpoint.RunInfo{first, later}, runs)
@@ -137,9 +141,9 @@ func whatIsToldOfTheLedgerIsKept(t *testing.T, b Backend) {
 	known, _, unread := checkpoint.Noted(ctx, d, *shape)
 	ok(err, failed, unread)
 	refused := Lookup(t, d, "refused")
-	if i := d.Info(); ends != 1 || i.ID == id || i.ID != renewed || i.Missing != "later leads" || !i.MayLack(&refused) ||
-		refused.Run != "named only" || !known {
-		t.Errorf("ended %d times; %+v; columns known: %v; %+v", ends, i, known, refused)
+	if i := d.Info(); !noted.Open || noted.Commits != last || ws.All()[0].Open || i.ID == id || i.ID != renewed ||
+		i.Missing != "later leads" || !i.MayLack(&refused) || refused.Run != "named only" || !known {
+		t.Errorf("%+v of %d commits, then %+v; %+v; columns known: %v; %+v", noted, last, ws.All(), i, known, refused)
 	}
 	if _, err := checkpoint.AcceptLoss(ctx, d); err != nil || d.Info().Incomplete || d.again(t).Info().Incomplete {
 		t.Errorf("still incomplete: %+v, %v", d.Info(), err)

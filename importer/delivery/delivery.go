@@ -33,7 +33,8 @@ const (
 	MostDoubts = 4
 )
 
-// ErrStopping says that the run sends nothing more. The waiting request was never sent.
+// ErrStopping says that the run sends nothing more: the request that waits was not sent. The calls before it may have
+// been, see tries.
 var ErrStopping = errors.New("the run is stopping")
 
 // ResendOn says after which answers a create counts as not applied (--resend-on), beyond those that say so themselves.
@@ -45,7 +46,7 @@ type ResendOn struct {
 // Call makes one request; anew: over a new connection. An error that is no *leadapi.Error means that nothing was sent.
 type Call func(ctx context.Context, anew bool) error
 
-// Deliver calls until the answer is final. It returns nil, the last error of call, ErrStopping (not applied: leaving
+// Deliver calls until the answer is final. It returns nil, the last error of call, ErrStopping (leaving
 // has ended) or an *Stop. tries counts the requests that were sent. The caller of a create concludes its pass.
 func (b *Breaker) Deliver(ctx, leaving context.Context, kind Kind, pass *Pass, call Call) (tries int, err error) {
 	left := [...]int{never: 0, atOnce: math.MaxInt, newToken: maxFreshRefusals, newConnection: 1, afterPause: b.Retries}

@@ -30,11 +30,12 @@ func leftBy(w *checkpoint.Member) (s *Summary, err error) {
 	return s, nil
 }
 
-// Fleet is the summary of a fleet, as if it had been one run: rows of each shard by its newest worker, requests of
-// all. Of those that were killed, it has the rows alone; percentiles are those of the slowest worker. It has no
-// timeline. An error says what cannot be read of what a worker left.
-func Fleet(name string, shards int, members []checkpoint.Member) (*Summary, error) {
+// Fleet is the summary of a fleet of the ledger in, as if it had been one run: rows of each shard by its newest worker,
+// requests of all. Of workers that were killed, it has the rows alone; percentiles are those of the slowest worker. It
+// has no timeline. An error says what cannot be read of what a worker left.
+func Fleet(name string, in checkpoint.Info, shards int, members []checkpoint.Member) (*Summary, error) {
 	all := &Summary{RunID: name, Fleet: name, Requests: Requests{ByStatus: map[string]int{}}, InService: &InService{}}
+	all.Target, all.Checkpoint.Path = Target(in.Target), in.Path
 	organizations, moves := map[Organization]int{}, map[Transition]int{}
 	ended := make([]bool, shards)
 	for i := range members {
@@ -91,8 +92,10 @@ func (s *Summary) addWork(w *Summary) {
 		return
 	}
 	if s.Command == "" {
-		s.Command, s.Version, s.Mapping, s.Target = w.Command, w.Version, w.Mapping, w.Target
+		s.Command, s.Version, s.Mapping = w.Command, w.Version, w.Mapping
+		place := s.Checkpoint.Path
 		s.Checkpoint, s.Inputs = w.Checkpoint, slices.Clone(w.Inputs)
+		s.Checkpoint.Path = place
 		each(s.Inputs, func(in *Input) { in.Rows = 0 })
 	}
 	s.Checkpoint.New = s.Checkpoint.New || w.Checkpoint.New
@@ -153,8 +156,8 @@ func (s *Summary) endAsOne(ended []bool) {
 		s.StopReason = cmp.Or(s.StopReason, fmt.Sprintf("%s not come to an end: %s",
 			english.Plural(len(missing), "shard has", "shards have"),
 			english.WordSeries(missing[:min(len(missing), 10)], "and")))
-		s.Hint = "wait for their workers, or start them again where they have died: leadferry checkpoint workers " +
-			"lists them"
+		s.Hint = "wait for their workers, and start those again that have died. To list them: leadferry checkpoint " +
+			"workers" + s.at()
 	}
 	switch {
 	case s.StopReason != "" && s.ExitCode == codeInterrupted && len(missing) == 0:

@@ -271,12 +271,10 @@ func createNew(folder *os.Root, name string) (*os.File, error) {
 	return folder.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
-var errNotOurs = errors.New("belongs to another user, who would receive what is written to it")
-
 // openSpecial opens a device or a pipe of the user's own or of root's, and no other: it may have been planted.
 func (o *output) openSpecial(there fs.FileInfo) (err error) {
 	if !disk.Trusted(there) { // before it is waited for
-		return errNotOurs
+		return errors.New("belongs to another user, who would receive what is written to it")
 	}
 	if o.file, err = o.folder.OpenFile(o.name, os.O_WRONLY|disk.NoFollow, 0); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -40,6 +41,10 @@ func (s *Summary) Steps() []Step {
 	}
 	for i := range todo {
 		todo[i].Text = s.Holding(todo[i].Text)
+		if s.Fleet != "" { // whose workers all have the mapping and the input of the first one
+			todo[i].Text = strings.Replace(todo[i].Text, "run the same command again",
+				"start all workers with another --fleet name", 1)
+		}
 	}
 	return todo
 }
@@ -68,13 +73,22 @@ func (s *Summary) next(p *printer) {
 	}
 }
 
+// sharedLimit is how a reason names a limit that all workers of a fleet share, and go on to share.
+var sharedLimit = regexp.MustCompile(`\(--max-(in-doubt|rejects|invalid)\)|--max-creates`)
+
 // afterwards is what follows a run that ended, however it did.
 func (s *Summary) afterwards(todo *steps) {
 	n := s.Rows
 	s.keepIDs(todo)
 	again := "Run the same command again: it goes on where this run stopped, and sends nothing twice."
-	if s.Reconciliation != nil || s.DryRun {
+	switch {
+	case s.Reconciliation != nil || s.DryRun:
 		again = "Run the same command again."
+	case s.Fleet != "" && sharedLimit.MatchString(s.StopReason):
+		again = "Start all workers with another --fleet name: the workers of this fleet share its limit, and would " +
+			"stop at once. Nothing is sent twice."
+	case s.Fleet != "" && s.Shard == "":
+		again = "Start the workers again with the same commands: each goes on where it stopped, and sends nothing twice."
 	}
 	todo.add(s.halted() && !s.Same, again)
 	if max(n.InDoubt, s.Standing) > len(s.Unkept) {

@@ -86,7 +86,7 @@ func member(t *testing.T, shard int, newest bool, s Summary) checkpoint.Member {
 
 func fleet(t *testing.T, shards int, members ...checkpoint.Member) *Summary {
 	t.Helper()
-	s, err := Fleet("monday", shards, members)
+	s, err := Fleet("monday", checkpoint.Info{Path: "postgres://db/leads"}, shards, members)
 	must.Do(t, err)
 	return s
 }
@@ -139,6 +139,29 @@ func TestAFleetIsSummedUpAsOneRun(t *testing.T) {
 	} {
 		if s := fleet(t, 2, test.workers...); s.ExitCode != test.code || s.StopReason != test.reason || s.Outcome != "stopped" {
 			t.Errorf("%d, %s, %q", s.ExitCode, s.Outcome, s.StopReason)
+		}
+	}
+}
+
+// What a fleet prints can be done as it stands: who was killed has told no figures, and a limit holds for a fleet for good.
+func TestWhatToDoAboutAFleet(t *testing.T) {
+	killed := checkpoint.Member{Newest: true, Rows: []byte(`{"read":9,"created":4}`)}
+	limit := Summary{Rows: RowCounts{Read: 3, Rejected: 3}, ExitCode: 3, StopReason: "more than 2 rows (--max-rejects)"}
+	late := Summary{StopReason: "the time given by --max-duration is over"}
+	for _, test := range []struct {
+		s          *Summary
+		wants, not string
+	}{
+		{fleet(t, 1, killed), "The run stopped early|4 of 9 rows|not known|checkpoint workers --checkpoint postgres://db/leads|the same commands", "Nothing was sent"},
+		{fleet(t, 1, member(t, 0, true, late)), "again with the same commands", "another --fleet name"},
+		{fleet(t, 1, member(t, 0, true, limit)), "Start all workers with another --fleet name|mapping, and start all workers", "the same command"},
+	} {
+		var b strings.Builder
+		must.Do(t, test.s.WriteText(&b, 1000, false))
+		for want := range strings.SplitSeq(test.wants, "|") {
+			if !strings.Contains(b.String(), want) || strings.Contains(b.String(), test.not) {
+				t.Errorf("wants %q, not %q:\n%s", want, test.not, b.String())
+			}
 		}
 	}
 }

@@ -92,11 +92,11 @@ func (s *Summary) activity() string {
 	case s.DryRun:
 		return "Dry run of the " + s.Command
 	}
-	return capital(s.Command)
+	return capital(cmp.Or(s.Command, "the run"))
 }
 
 func (s *Summary) progress() string {
-	text := fmt.Sprintf("%s of %s read %s done", humanize.Comma(int64(s.Rows.Read-s.Attention())),
+	text := fmt.Sprintf("%s of %s read %s done", humanize.Comma(int64(s.Rows.Ended()-s.Attention())),
 		english.Plural(s.Rows.Read, "row", ""), english.PluralWord(s.Rows.Read, "was", "were"))
 	if slices.ContainsFunc(s.Inputs, func(in Input) bool { return in.Unread || in.SHA256 == "" }) {
 		text += ", and the input was not read to its end"
@@ -118,6 +118,8 @@ func (s *Summary) traffic() string {
 		}
 		return fmt.Sprintf("%s Leads were read in %s: %s", left, took,
 			english.Plural(s.Requests.Update, "request", ""))
+	case s.Fleet != "" && s.Command == "":
+		return "How much was sent is not known: no worker has ended in order"
 	case s.Requests.Create+s.Requests.Update == 0:
 		return "Nothing was sent to the service. The run took " + took
 	}

@@ -33,6 +33,7 @@ import (
 	"hash"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -123,6 +124,60 @@ func (f *File) ReadAhead(n int) []Row {
 		}
 	}
 	return f.ahead[:f.ready]
+}
+
+// FirstRows are the cells of the first rows that can be read; none of standard input, which may have to be waited for,
+// nor of JSON.
+func (f *File) FirstRows() (rows [][]string) {
+	const most = 100
+	if f.Info().Path == "-" || f.Header().Open {
+		return nil
+	}
+	for _, row := range f.ReadAhead(most) {
+		if row.Problem == nil {
+			rows = append(rows, row.Cells[:f.Header().Own])
+		}
+	}
+	return rows
+}
+
+// IsRejects reports whether the file is the rejects of a run.
+func (f *File) IsRejects() bool {
+	h := f.Header()
+	if h.Open {
+		if ahead := f.ReadAhead(1); len(ahead) > 0 {
+			h = ahead[0].Header
+		}
+	}
+	return h != nil && h.Rejects
+}
+
+// How far JSON is read to find its columns: objects, and bytes that stay in memory.
+const firstObjects, firstBytes = 1000, 16 << 20
+
+// Columns are the file's own columns. For JSON they are the keys that all of the first objects have.
+func (f *File) Columns() []string {
+	h := f.Header()
+	if !h.Open {
+		return h.Names[:h.Own]
+	}
+	var names []string // of the first row, less those that later ones lack
+	for n, size := 0, 0; n < firstObjects && size < firstBytes; n++ {
+		ahead := f.ReadAhead(n + 1)
+		if len(ahead) <= n {
+			break
+		}
+		row := &ahead[n]
+		size += len(row.Raw)
+		switch h := row.Header; {
+		case row.Problem != nil || h == nil || h.Own == 0:
+		case names == nil:
+			names = slices.Clone(h.Names[:h.Own])
+		default:
+			names = slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(h.Names[:h.Own], name) })
+		}
+	}
+	return names
 }
 
 // leaveOut removes the rows on the last lines of the file, or the last rows of a sheet. Where the file is lost, nobody

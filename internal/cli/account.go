@@ -13,7 +13,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"leadferry/importer/report"
-	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/ledger"
@@ -65,7 +64,7 @@ func (p *program) login(c *cli.Context) error {
 		}
 		fmt.Fprintf(&p.out, "made       profile %s in %s\n", set.Profile.Value, report.Escape(set.Config.Value))
 	}
-	p.warn(connection.MixedRegions(set.Target()))
+	p.warn(leadapi.MixedRegions(base, set.Get("leads-url")))
 	p.say("leadferry config check tries it")
 	return nil
 }
@@ -180,7 +179,7 @@ func (p *program) configShow(c *cli.Context) error {
 		}
 		rows = append(rows, s)
 	}
-	p.warn(connection.MixedRegions(t))
+	p.warn(leadapi.MixedRegions(t.BaseURL, t.LeadsURL))
 	w := tabwriter.NewWriter(&p.out, 0, 0, 2, ' ', 0)
 	for _, s := range rows {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, report.Escape(cmp.Or(s.Value, "not set")), report.Escape(s.From))
@@ -210,7 +209,7 @@ func (p *program) configCheck(c *cli.Context) error {
 		return err
 	}
 	defer client.Close()
-	p.warn(connection.MixedRegions(p.target()))
+	p.warn(leadapi.MixedRegions(api.BaseURL, api.LeadsURL))
 	if all, broken := p.probe(c.Context, client, &api); broken > 0 {
 		return exit.Stopped(fmt.Sprintf("the service cannot be used like this: %d of %d steps failed", broken, all),
 			"leadferry config show tells where each setting comes from; --log-level debug tells of each call")

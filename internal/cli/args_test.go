@@ -73,7 +73,7 @@ func TestCommandLinesThatAreRefused(t *testing.T) {
 		"import --yes=maybe":               "--yes takes no value\nhint: ",
 		"import --timeout 90":              "--timeout takes a duration, such as 90s or 10m\nhint: ",
 		"import --rate fast":               "--rate takes a number, 0 or more\nhint: ",
-		"checkpoint status c.db --sandbox": "checkpoint status takes no file names\nhint: see leadferry checkpoint status --help",
+		"checkpoint status c.db --sandbox": "checkpoint status takes no file names\nhint: --checkpoint names the checkpoint; see leadferry checkpoint status --help",
 		"login someone@example.com":        "login takes no file names\nhint: see leadferry login --help",
 		"import ---limit 4":                "there is no flag ---limit\nhint: did you mean --limit?",
 	} {

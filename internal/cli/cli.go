@@ -7,6 +7,9 @@
 //	          ─▶ [ledger] which one is meant, opened  ─▶ checkpointcmd, for `leadferry checkpoint`
 //	          ─▶ [exit] an error as a sentence, a hint and a code
 //
+// import, sync, reconcile and validate: carry ─▶ openInputs, connect (service.go) ─▶ conduct ─▶ importer.Run, which opens
+// the checkpoint by Options.Open and reads Options.Inputs.
+//
 // On its way, [terminal] is the person, who may be asked, [signals] is who ends the process, and
 // [external] runs the programs that flags name.
 //
@@ -139,24 +142,25 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 }
 
 func (p *program) app() *cli.App {
+	made := flags.Made{}
 	app := &cli.App{
 		Name: "leadferry", Reader: p.In, Writer: &p.out, ErrWriter: p.Err,
-		Flags:                     flags.Of("global"),
-		Commands:                  p.commands(),
+		Flags:                     made.Of("global"),
+		Commands:                  p.commands(made),
 		Action:                    p.help,
 		ExitErrHandler:            func(*cli.Context, error) {}, // the table of package exit decides
 		DisableSliceFlagSeparator: true,
 		HideHelp:                  true,
 	}
 	app.Usage, app.Description = pageOf(app.Name)
-	p.prepare(app.Commands, "")
+	p.prepare(app.Commands, "", app.Flags)
 	return app
 }
 
 // commands are those of the program, as help lists them, each with the sets of its flags in the table of package flags.
-func (p *program) commands() []*cli.Command {
+func (p *program) commands(made flags.Made) []*cli.Command {
 	command := func(name, arguments string, do cli.ActionFunc, sets string) *cli.Command {
-		return &cli.Command{Name: name, ArgsUsage: arguments, Action: do, Flags: flags.Of(sets)}
+		return &cli.Command{Name: name, ArgsUsage: arguments, Action: do, Flags: made.Of(sets)}
 	}
 	above := func(name string, its ...*cli.Command) *cli.Command {
 		return &cli.Command{Name: name, Action: p.help, Subcommands: its}
@@ -178,7 +182,7 @@ func (p *program) commands() []*cli.Command {
 			command("check", "", p.configCheck, "connection config-check")),
 		command("sandbox", "", p.sandbox, "sandbox"),
 		command("schema", "", p.schema, ""),
-		above("checkpoint", checkpointcmd.Commands(p.checkpointCommand)...),
+		above("checkpoint", checkpointcmd.Commands(made, p.checkpointCommand)...),
 		command("explain", "[NAME]", p.explain, ""),
 		command(connectionHelp, "", p.help, "connection"),
 		command("completion", strings.Join(shells, "|"), p.completion, ""),
@@ -195,12 +199,12 @@ func (p *program) checkpointCommand(c *cli.Context) *checkpointcmd.Command {
 }
 
 // prepare gives every command what all have in common: its page of help, and a beginning.
-func (p *program) prepare(commands []*cli.Command, above string) {
+func (p *program) prepare(commands []*cli.Command, above string, global []cli.Flag) {
 	for _, c := range commands {
 		c.Before, c.HideHelp = p.begin, true
-		c.Flags = append(c.Flags, flags.Of("global")...)
+		c.Flags = append(c.Flags, global...)
 		c.Usage, c.Description = pageOf(above + c.Name)
-		p.prepare(c.Subcommands, above+c.Name+"-")
+		p.prepare(c.Subcommands, above+c.Name+"-", global)
 	}
 }
 

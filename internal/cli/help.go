@@ -30,6 +30,9 @@ var pages embed.FS
 func pageOf(words string) (usage, description string) {
 	text, _ := pages.ReadFile("pages/" + words + ".txt")
 	usage, description, _ = strings.Cut(strings.TrimSuffix(string(text), "\n"), "\n\n")
+	if !strings.Contains(description, "$") { // made for every command at each start
+		return usage, description
+	}
 	return usage, strings.NewReplacer("$EMAIL", sandbox.Email, "$PASSWORD", sandbox.Password, "$FAULTS",
 		sandbox.FaultHelp, "$DIRECTORY", strings.ReplaceAll(sandbox.DirectoryHelp, "\n", "\n   ")).Replace(description)
 }

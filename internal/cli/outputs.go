@@ -19,6 +19,7 @@ import (
 	"leadferry/checkpoint/postgres"
 	"leadferry/importer/report"
 	runpage "leadferry/importer/report/page"
+	"leadferry/importer/source/sample"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/inputs"
 	"leadferry/internal/cli/ledger"
@@ -63,6 +64,19 @@ func (p *place) is(q *place) bool {
 	return strings.EqualFold(p.real, q.real)
 }
 
+// isIn reports whether a place is a folder or lies in it, however deep.
+func (p *place) isIn(folder *place) bool {
+	for path := p.real; ; path = filepath.Dir(path) {
+		at := place{real: path}
+		if at.file, _ = os.Stat(path); at.is(folder) {
+			return true
+		}
+		if path == filepath.Dir(path) {
+			return false
+		}
+	}
+}
+
 // overwrites reports whether an output would be written over a place. A run's folder may hold the output that it would
 // make there under the same name. On some systems case does not matter.
 func (p *place) overwrites(q *place) bool {
@@ -70,7 +84,6 @@ func (p *place) overwrites(q *place) bool {
 	dir, name := filepath.Dir(q.real), filepath.Base(q.real)
 	kind := report.RunFile(strings.ToLower(name))
 	return p.is(q) || partial.is(q) ||
-		p.what != "--out" && q.what == ownFiles && strings.EqualFold(filepath.Dir(p.real), dir) ||
 		p.what == "--out" && strings.EqualFold(dir, p.real) && kind != "" && "--"+kind != q.what ||
 		p.what == "--rejects" && strings.EqualFold(dir, filepath.Dir(p.real)) &&
 			report.FurtherRejects(filepath.Base(p.real), name)
@@ -111,10 +124,16 @@ func outputsOf(c *cli.Context, dir string) (all []place) {
 }
 
 // keepApart is the one rule for all outputs: none names the checkpoint, what the command reads, a secret, or another
-// output. It is asked before anything is sent or written.
+// output, and none is in a folder of leadferry's own. It is asked before anything is sent or written.
 func (p *program) keepApart(c *cli.Context, outputs []place, inputs []string) error {
-	kept := p.keptPlaces(c, inputs)
+	kept, own := p.keptPlaces(c, inputs), p.ownFolders()
+	runs := place{real: filepath.Join(placeAt(".", "").real, report.RunsFolder)} // wherever that is
 	for _, o := range outputs {
+		at := slices.IndexFunc(own, func(folder place) bool { return o.isIn(&folder) && !o.isIn(&runs) })
+		if at >= 0 {
+			return exit.Usage(fmt.Sprintf("%s %s is in leadferry's own folder %s", o.what, o.path, own[at].path),
+				"name another place")
+		}
 		for _, q := range slices.Concat(kept, outputs) {
 			if o.what != q.what && o.overwrites(&q) {
 				return exit.Usage(fmt.Sprintf("%s %s would take the place of %s, which is %s", o.what, o.path, q.path,
@@ -140,8 +159,16 @@ func (p *program) keepOutputs(c *cli.Context, f report.Files, inputs []string) e
 		f.Dir, w.Run, w.Target.LeadsURL), "name another folder")
 }
 
-// ownFiles are those in folders of leadferry's own: no output goes there.
-const ownFiles = "a checkpoint, a client or a token"
+// ownFolders are those of checkpoints, tokens, clients and the configuration.
+func (p *program) ownFolders() (all []place) {
+	if state, err := config.StateDir(); err == nil {
+		all = append(all, placeAt(state, ""))
+	}
+	if dir, err := os.UserConfigDir(); err == nil {
+		all = append(all, placeAt(filepath.Join(dir, "leadferry"), ""))
+	}
+	return append(all, placeAt(config.CredentialsFolder(p.settings.Config.Value), ""))
+}
 
 // keptPlaces are the files that no output may replace.
 func (p *program) keptPlaces(c *cli.Context, inputs []string) (kept []place) {
@@ -160,7 +187,6 @@ func (p *program) keptPlaces(c *cli.Context, inputs []string) (kept []place) {
 		}
 	}
 	if state, err := config.StateDir(); err == nil {
-		add(ownFiles, filepath.Join(state, "*"), filepath.Join(state, "tokens", "*"), filepath.Join(state, "ledgers", "*"))
 		entries, _ := os.ReadDir(state)
 		for _, e := range entries { // they may be links to elsewhere
 			if !e.IsDir() {
@@ -169,7 +195,6 @@ func (p *program) keptPlaces(c *cli.Context, inputs []string) (kept []place) {
 		}
 	}
 	set := p.settings
-	add(ownFiles, filepath.Join(config.CredentialsFolder(set.Config.Value), "*"))
 	if info, err := p.In.Stat(); err == nil && info.Mode().IsRegular() && slices.Contains(inputs, "-") {
 		kept = append(kept, place{path: "the file of standard input", what: "an input", file: info})
 	}
@@ -301,11 +326,7 @@ func (p *program) summarizeFleet(c *cli.Context) (*report.Summary, error) {
 		return nil, exit.Usage("the ledger knows no fleet "+name,
 			"leadferry checkpoint workers lists workers with the names of their fleets")
 	}
-	s, err := report.Fleet(name, shards, members)
-	if err == nil {
-		s.Target = report.Target(db.Info().Target)
-	}
-	return s, err
+	return report.Fleet(name, db.Info(), shards, members)
 }
 
 func (p *program) runInit(c *cli.Context) error {
@@ -325,7 +346,7 @@ func (p *program) runInit(c *cli.Context) error {
 		return exit.Usage(target+" is there already and is not overwritten",
 			"name another file with -m, or print it with -m -")
 	}
-	in, err := inputs.Sample(c, p.In, input)
+	in, err := sample.Read(inputs.Options(c, mapping.Source{}), p.In, input)
 	if err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func (p *program) wayWords() []string {
 
 // typedWords are the flags with a value of some sets, but for some, as they stand on the line.
 func (p *program) typedWords(sets string, but ...string) (words []string) {
-	for _, f := range flags.Of(sets) {
+	for _, f := range (flags.Made{}).Of(sets) {
 		name := f.Names()[0]
 		value, typed := p.line.Typed[name]
 		if typed && f.(cli.DocGenerationFlag).TakesValue() && !slices.Contains(but, name) {

@@ -22,6 +22,7 @@ import (
 
 	"leadferry/internal/cli"
 	"leadferry/internal/pgtest"
+	"leadferry/internal/testsupport/memory"
 	"leadferry/internal/testsupport/must"
 )
 
@@ -74,6 +75,7 @@ func build(run func() int) int {
 		return 1
 	}
 	leaveNetwork()
+	memory.Use()
 	return run()
 }
 

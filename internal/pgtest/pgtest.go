@@ -4,6 +4,7 @@
 package pgtest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"pgregory.net/rapid"
 
+	"leadferry/internal/testsupport/memory"
 	"leadferry/internal/testsupport/must"
 )
 
@@ -111,7 +113,7 @@ func Folder(t *testing.T) string {
 }
 
 func newFolder() (string, error) {
-	dir, err := os.MkdirTemp("/tmp", "pg")
+	dir, err := os.MkdirTemp(cmp.Or(memory.Folder(), "/tmp"), "pg")
 	if err == nil {
 		err = giveAway(dir)
 	}

@@ -226,7 +226,7 @@ func (d *Directory) territory(code string) (best int) {
 
 // postalCode is the form in which postal codes of any country are compared: SW1A1AA for "sw1a 1aa".
 func postalCode(text string) string {
-	return strings.NewReplacer(" ", "", "-", "").Replace(strings.ToUpper(text))
+	return strings.ReplaceAll(strings.ReplaceAll(strings.ToUpper(text), " ", ""), "-", "")
 }
 
 // searchable is the text as lower-case words, each between single spaces.

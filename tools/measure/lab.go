@@ -42,7 +42,8 @@ func newLab(ctx context.Context, o options, s streams) (l *lab, err error) {
 	l.dir = must.Get(filepath.Abs(must.Get(os.MkdirTemp("", "leadferry-measure-"))))
 	l.say("building leadferry")
 	l.program = l.path("leadferry")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", l.program, ".")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", "urfave_cli_no_docs", "-ldflags", "-s -w",
+		"-o", l.program, ".")
 	build.Dir = l.root
 	must.Get(perform(build))
 	must.Do(os.WriteFile(l.path("plain.yaml"), []byte(mappingFile), 0o600))

@@ -72,7 +72,8 @@ func (r *release) begin() {
 func (r *release) build(t target) string {
 	path := filepath.Join(r.work, t.os+"-"+t.arch, t.binary())
 	r.output("env", "CGO_ENABLED=0", "GOOS="+t.os, "GOARCH="+t.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=",
-		"GOEXPERIMENT=", "go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w -buildid=", "-o", path, ".")
+		"GOEXPERIMENT=", "go", "build", "-trimpath", "-buildvcs=true", "-tags=urfave_cli_no_docs",
+		"-ldflags=-s -w -buildid=", "-o", path, ".")
 	return path
 }
 

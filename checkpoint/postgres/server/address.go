@@ -100,7 +100,7 @@ func (a *Address) refuse(text, hint string) error { return a.Refuse(checkpoint.E
 // an opening was refused for, stay as they are.
 func (a *Address) Explain(err error) error {
 	if err == nil || errors.As(err, new(*checkpoint.OpenError)) || errors.As(err, new(*checkpoint.StoreError)) ||
-		errors.As(err, new(*checkpoint.TermsError)) || errors.Is(err, checkpoint.ErrDamaged) {
+		errors.Is(err, checkpoint.ErrTerms) || errors.Is(err, checkpoint.ErrDamaged) {
 		return err
 	}
 	text, hint := reason(err), ""
@@ -111,8 +111,7 @@ func (a *Address) Explain(err error) error {
 			return a.Refuse(checkpoint.ErrGone, "its tables are gone: somebody has dropped them",
 				"restore them from a backup: nothing is known there of the leads that were made")
 		case "55P03":
-			text = "somebody else has held a lock for " + a.Locks.String() +
-				" (pg_blocking_pids says who, while it lasts)"
+			text = "somebody else holds a lock for too long (pg_blocking_pids says who, while it lasts)"
 		}
 	}
 	return &checkpoint.StoreError{Text: "checkpoint " + a.Name + ": its server: " + text, Hint: hint, Err: err}

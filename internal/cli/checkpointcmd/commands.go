@@ -38,10 +38,10 @@ type Command struct {
 }
 
 // Commands are all of them, without their pages of help. begin makes what one works with.
-func Commands(begin func(*cli.Context) *Command) []*cli.Command {
+func Commands(made flags.Made, begin func(*cli.Context) *Command) []*cli.Command {
 	command := func(name, arguments string, do func(*Command) error, sets string) *cli.Command {
 		return &cli.Command{
-			Name: name, ArgsUsage: arguments, Flags: flags.Of(sets + " connection"),
+			Name: name, ArgsUsage: arguments, Flags: made.Of(sets + " connection"),
 			Action: func(c *cli.Context) error { return do(begin(c)) },
 		}
 	}
@@ -118,7 +118,11 @@ func (d *Command) check() error {
 	}
 	how := ledger.How{ReadOnly: older == "" && !loss && !here, Check: true, Accept: older}
 	return d.with(how, func(db ledger.Ledger) (err error) {
+		_, onServer := db.(*postgres.Store)
 		switch {
+		case here && onServer:
+			return exit.Usage("--moved-here is for a checkpoint in a file: any machine may use one in PostgreSQL",
+				"leave it out")
 		case how.ReadOnly:
 			err = d.notOlder(db)
 		case older != "":
@@ -161,7 +165,7 @@ func (d *Command) notOlder(db ledger.Ledger) error {
 
 // takeOlder takes a checkpoint that is older than known.
 func (d *Command) takeOlder(db ledger.Ledger, answer string) error {
-	took, err := checkpoint.TakeOlder(d.C.Context, db, d.Witnesses(), answer, db.Moved())
+	took, err := checkpoint.TakeOlder(d.C.Context, db, d.Witnesses(), answer, db.Info().Moved)
 	if err != nil {
 		return err
 	}

@@ -49,10 +49,10 @@ func (d *Command) copyTo(from ledger.Place, to string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	info, moved, isFile := src.Info(), src.Moved(), !checkpoint.IsAddress(to)
-	again := moved == to
-	elsewhere := checkpoint.RefuseElsewhere(info.Path, info.ID, moved, "")
-	if moved != "" && !again || again && isFile && !disk.Exists(to) {
+	info, isFile := src.Info(), !checkpoint.IsAddress(to)
+	again := info.Moved == to
+	elsewhere := checkpoint.RefuseElsewhere(info.Path, info.ID, info.Moved, "")
+	if info.Moved != "" && !again || again && isFile && !disk.Exists(to) {
 		return elsewhere
 	}
 	read := func() (*checkpoint.Contents, error) {

@@ -155,7 +155,7 @@ func lostCopyIsNotMadeAgain(t *testing.T, d *Command, from ledger.Place, to stri
 	}
 	l, err := from.Open(ledger.How{Moved: true})
 	must.Do(t, err)
-	took, err := checkpoint.TakeOlder(t.Context(), l, nil, l.Info().ID, l.Moved())
+	took, err := checkpoint.TakeOlder(t.Context(), l, nil, l.Info().ID, l.Info().Moved)
 	if info := l.Info(); err != nil || !took || !info.Incomplete || !info.MayLack(&checkpoint.Entry{Key: "new"}) || info.Leads == 0 {
 		t.Errorf("taken again: %v, %+v", err, info)
 	}

@@ -169,11 +169,13 @@ func (l *list) each(yield func(*listed, error) bool) {
 func (l *list) begin() (in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmarshaller, err error) {
 	refuse := func(text string) error { return exit.Usage(l.path+text, l.hint()) }
 	for _, comma := range []rune{',', ';', '\t', '|'} {
-		if _, err := l.in.Seek(0, io.SeekStart); err != nil {
+		_, err = l.in.Seek(0, io.SeekStart)
+		in = bufio.NewReader(l.in)
+		mark, unread := in.Peek(3)
+		if err = cmp.Or(err, unread); err != nil && !errors.Is(err, io.EOF) { // it is a folder, for example
 			return nil, nil, nil, refuse(": cannot be read: " + err.Error())
 		}
-		in = bufio.NewReader(l.in)
-		if mark, _ := in.Peek(3); string(mark) == "\ufeff" {
+		if string(mark) == "\ufeff" {
 			_, _ = in.Discard(len(mark)) // it was read before
 		}
 		r = csv.NewReader(in)

@@ -84,7 +84,11 @@ func (d *Command) resolveNone(db ledger.Ledger) error {
 	if err = d.Person.Confirm(question, "nothing was settled", "answer y, or add --yes"); err != nil {
 		return err
 	}
-	return d.settle(db, decisions)
+	err = d.settle(db, decisions)
+	if why, is := errors.AsType[*checkpoint.ListError](err); is {
+		return exit.Usage("key "+rowkey.Own(why.Key)+": "+why.Text+"; nothing was settled", why.Hint)
+	}
+	return err
 }
 
 // noneMade says of each send in doubt, and of no later one of its row, that no lead was made: other runs may go on
@@ -218,7 +222,7 @@ func (d *Command) forget() error {
 		english.Plural(made+refused+doubts+unknown+already, "key", ""), then, made, refused, doubts, unknown, already)
 	d.tellIf(inSandbox > 0, "%s removed from the sandbox's own data", english.Plural(inSandbox, "lead", ""))
 	d.tellIf(doubts > 0, "rows in doubt may have a lead on the service: look in the console; leadferry will not remind "+
-		"you (--sandbox-reset empties that of the sandbox)")
+		"you"+map[bool]string{true: " (--sandbox-reset empties that of the sandbox)"}[sandboxed])
 	still := made + already - inSandbox
 	d.tellIf(still > 0 && unblock, "the service may have %s of these rows still, and the next import makes another: "+
 		"have it removed at the vendor first", english.Plural(still, "lead", ""))

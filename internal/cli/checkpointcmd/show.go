@@ -45,6 +45,8 @@ func (d *Command) status() error {
 			return err
 		}
 		d.showStatus(&s)
+		to := db.Info().Moved
+		d.tellIf(to != "", "\nit was copied: its leads are known there from now on, use --checkpoint %s", shell.Path(to))
 		fmt.Fprintln(d.Out, "\nworkers")
 		return d.listWorkers(db.(*postgres.Store))
 	})
@@ -135,6 +137,8 @@ func (d *Command) worker(w *postgres.Worker) {
 	switch {
 	case w.Ended != nil:
 		how = "ended " + stamp(*w.Ended)
+	case w.Alive && w.Fenced != nil: // it is paused, or was killed a moment ago
+		how = "last sign " + stamp(w.Beat)
 	case w.Alive:
 		how = "at work, last sign " + stamp(w.Beat)
 	}

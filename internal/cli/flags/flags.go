@@ -59,13 +59,20 @@ var rows = sync.OnceValue(func() (all []*row) {
 	return all
 })
 
-// Of are the flags of sets of the table, with blanks between their names; new ones each time.
-func Of(sets string) (all []cli.Flag) {
+// Made are flags, each made once: commands that have the same flag share it.
+type Made map[*row]cli.Flag
+
+// Of are the flags of sets of the table, with blanks between their names.
+func (m Made) Of(sets string) (all []cli.Flag) {
 	for set := range strings.FieldsSeq(sets) {
 		for _, r := range rows() {
-			if r.set == set {
-				all = append(all, r.flag())
+			if r.set != set {
+				continue
 			}
+			if m[r] == nil {
+				m[r] = r.flag()
+			}
+			all = append(all, m[r])
 		}
 	}
 	return all
@@ -218,7 +225,11 @@ func Order(app *cli.App, args []string) (l *Line, mistake error) {
 		l.Args = append(append(l.Args, "--"), l.Files...)
 	}
 	if l.Command.ArgsUsage == "" && len(l.Files) > 0 { // it may be a password in the wrong place: it is not shown
-		mistake = cmp.Or(mistake, exit.Usage(strings.Join(l.Path[1:], " ")+" takes no file names", l.help()))
+		hint := l.help()
+		if Named("checkpoint", l.Command.Flags) != nil {
+			hint = "--checkpoint names the checkpoint; " + hint
+		}
+		mistake = cmp.Or(mistake, exit.Usage(strings.Join(l.Path[1:], " ")+" takes no file names", hint))
 	}
 	return l, mistake
 }
@@ -234,8 +245,7 @@ func (l *Line) word(word string) error {
 		l.Typed["help"] = "true"
 		return nil
 	}
-	var names []string
-	hint := l.help()
+	names, nested := []string(nil), ""
 	for _, c := range commands {
 		if c.HasName(word) {
 			l.Command, l.Path = c, append(l.Path, word)
@@ -243,10 +253,10 @@ func (l *Line) word(word string) error {
 		}
 		names = append(names, c.Name)
 		if c.Command(word) != nil {
-			hint = "did you mean leadferry " + c.Name + " " + word + "?"
+			nested = "did you mean leadferry " + c.Name + " " + word + "?"
 		}
 	}
-	return exit.Usage("there is no command "+strconv.Quote(word), Near("", word, names, hint))
+	return exit.Usage("there is no command "+strconv.Quote(word), cmp.Or(nested, Near("", word, names, l.help())))
 }
 
 // flag takes a flag with its value, which may be the next argument, and returns how many arguments it took.

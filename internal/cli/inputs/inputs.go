@@ -1,5 +1,5 @@
-// Package inputs is what a command reads: the files that its line names, patterns spread out,
-// the mapping with its tables, and for init the first rows of a file.
+// Package inputs is what a command reads: the files that its line names, patterns spread out, and the mapping with its
+// tables.
 package inputs
 
 import (
@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -24,9 +23,9 @@ import (
 	"leadferry/importer"
 	"leadferry/importer/report"
 	"leadferry/importer/source"
+	"leadferry/importer/source/table"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/disk"
-	"leadferry/internal/spelling"
 	"leadferry/mapping"
 	"leadferry/mapping/propose"
 )
@@ -59,7 +58,7 @@ func Open(c *cli.Context, stdin io.Reader, o *importer.Options) (in *Files, err 
 	if in.Names, err = Names(c); err != nil {
 		return nil, err
 	}
-	in.options = sourceOptions(c, o.Mapping.Source)
+	in.options = Options(c, o.Mapping.Source)
 	in.options.Paths = o.Mapping.Paths()
 	in.options.Proven = slices.Contains([]string{"import", "sync"}, c.Command.Name) // what they send stays
 	if slices.Contains(in.Names, "-") {
@@ -118,12 +117,9 @@ func Spread(args []string) (names []string, err error) {
 	return names, nil
 }
 
-// matches are the files that a pattern fits. Brackets are first what they are in the names of files and folders.
+// matches are the files that a pattern fits.
 func matches(pattern string) ([]string, error) {
-	found, err := filepath.Glob(strings.ReplaceAll(pattern, "[", "[[]"))
-	if len(found) == 0 {
-		found, err = filepath.Glob(pattern)
-	}
+	found, err := filepath.Glob(pattern)
 	if err != nil || len(found) == 0 {
 		return nil, exit.Usage("no file matches "+pattern,
 			"check the pattern, which may hold *, ? and [a-z], and the folder that the command is run in")
@@ -134,8 +130,8 @@ func matches(pattern string) ([]string, error) {
 	return found, nil
 }
 
-// sourceOptions puts the flags above what a mapping says of the source.
-func sourceOptions(c *cli.Context, s mapping.Source) source.Options {
+// Options puts the flags above what a mapping says of the source.
+func Options(c *cli.Context, s mapping.Source) source.Options {
 	o := source.Options{
 		Format: source.Format(cmp.Or(c.String("format"), s.Format)), Delimiter: s.Delimiter, NoQuotes: s.NoQuotes,
 		NoHeader: s.NoHeader, Columns: s.Columns, Null: s.Null, Encoding: cmp.Or(c.String("encoding"), s.Encoding),
@@ -243,11 +239,7 @@ func (in *Files) Identity(name string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
-const (
-	maxMapping = 1 << 20  // bytes of a mapping file
-	maxTable   = 64 << 20 // bytes of a table beside it
-	mostNamed  = 8        // columns that a hint names
-)
+const maxMapping = 1 << 20 // bytes of a mapping file
 
 // ReadMapping reads a mapping file and the tables beside it, whose paths it returns with mistakes in them, too. Those
 // are mapping.Errors; the mapping is there then as far as it could be read.
@@ -275,62 +267,10 @@ func ReadMapping(path string, o *importer.Options) (tables []string, err error) 
 	o.Mapping, err = mapping.Parse(path, data, func(name, key, value string, add adding) mapping.Errors {
 		file := filepath.Join(filepath.Dir(path), name)
 		tables = append(tables, file)
-		digest, mistakes := readTable(file, [2]string{key, value}, add)
+		digest, mistakes := table.Read(file, [2]string{key, value}, add)
 		io.WriteString(sum, digest)
 		return mistakes
 	})
 	o.MappingFile = report.File{Path: path, SHA256: hex.EncodeToString(sum.Sum(nil))}
 	return tables, err
-}
-
-const tableHint = "a table is a file in CSV, in UTF-8, or an Excel workbook (.xlsx), beside the mapping file"
-
-// readTable gives the rows of a table beside the mapping file to add: the word, and what it becomes, by the names of
-// their columns. Its first mistake ends the reading.
-func readTable(file string, columns [2]string, add func(line int, key, value string)) (sha256 string, _ mapping.Errors) {
-	fail := func(line int, text, hint string) (string, mapping.Errors) {
-		return "", mapping.Errors{{File: file, Line: line, Text: text, Hint: hint}}
-	}
-	f, err := source.Open(file, source.Options{})
-	if why, is := errors.AsType[*source.OpenError](err); is {
-		return fail(why.Line, why.Text, tableHint)
-	}
-	defer f.Close()
-	if f.Info().Format == string(source.JSONL) {
-		return fail(0, "the table is JSON", tableHint)
-	}
-	var places [2]int
-	names := f.Header().Names
-	for i, column := range columns {
-		places[i] = slices.Index(names, column)
-		switch {
-		case places[i] < 0:
-			return fail(0, fmt.Sprintf("the table has no column %q", column),
-				cmp.Or(spelling.Hint(column, names), "it has "+spelling.List(names, mostNamed, strconv.Quote)))
-		case slices.Contains(names[places[i]+1:], column):
-			return fail(0, fmt.Sprintf("the table has more than one column %q", column),
-				"give each column a name of its own")
-		}
-	}
-	for size := 0; ; {
-		var row source.Row
-		err := f.Next(&row)
-		size += row.Size
-		isOther := func(f source.Fault) bool { return !slices.Contains(places[:], f.Column) }
-		faults := slices.DeleteFunc(row.Faults, isOther)
-		switch lost, is := errors.AsType[*source.LostError](err); {
-		case is:
-			return fail(lost.Line, lost.Text, tableHint)
-		case errors.Is(err, io.EOF):
-			return f.Info().SHA256, nil
-		case size > maxTable:
-			return fail(row.Line, fmt.Sprintf("the table has more than %d MiB", maxTable>>20), "keep what the mapping needs")
-		case row.Problem != nil:
-			return fail(row.Line, row.Problem.Text, "mend the row, or take it out; "+tableHint)
-		case len(faults) > 0:
-			return fail(row.Line, faults[0].String(), "mend the cell, or take the row out")
-		case !row.Repeats:
-			add(row.Line, row.Cells[places[0]], row.Cells[places[1]])
-		}
-	}
 }

@@ -60,7 +60,6 @@ func (at *Place) OnServer() bool { return checkpoint.IsAddress(at.Path) }
 type Ledger interface {
 	checkpoint.Store
 	// What a copy to another place needs.
-	Moved() string
 	SetMoved(to string) error
 	Contents(ctx context.Context) (*checkpoint.Contents, error)
 }
@@ -191,10 +190,12 @@ func MakeFolder(path string) error {
 	return nil
 }
 
-// FileOptions say how a file is opened that the flags name.
+// FileOptions say how a file is opened that the flags name. That of a try in the sandbox is worth no process to check it.
 func (m Selection) FileOptions() bolt.Options {
 	anyPlace, _ := strconv.ParseBool(os.Getenv("LEADFERRY_ANY_FILESYSTEM"))
-	return bolt.Options{Wait: flags.Time(m.C, "wait"), AnyPlace: anyPlace, Witnesses: m.Book()}
+	return bolt.Options{
+		Wait: flags.Time(m.C, "wait"), AnyPlace: anyPlace, Witnesses: m.Book(), Here: m.C.Bool("sandbox"),
+	}
 }
 
 // ServerOptions say how a ledger in PostgreSQL is opened that the flags name.
@@ -346,7 +347,7 @@ func (m Selection) Attested(db Ledger, older bool, f func() error) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(folder))
 	}
-	checkpoint.Attest(db, t)
+	db.Attest(t)
 	before := db.Info().Sequence
 	err = f()
 	info := db.Info()

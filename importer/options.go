@@ -1,30 +1,3 @@
-// Package importer carries rows from files into the lead service, once each. It is the middle of leadferry and the only
-// package that knows the order of steps. Import, sync, reconcile and validate are one engine that decides in different
-// ways. A row is one item all its way, with what is known of its lead and how it ends; each box is a type:
-//
-//	files ─▶ [intake] read, make        one goroutine reads, one for each batch makes Records and digests of its rows
-//	           │ batches
-//	         [engine] take              the dispatcher: one look-up for a batch (ask), then a Step for each row (plan):
-//	           │                        it ends here, begins a lane with this decision, or waits in one
-//	         [lane] next, handle        a lead under way, with a goroutine of its own: its rows one after another; each
-//	           │                        but the first is looked up again and decided here
-//	         [carrier] create           Claim ─▶ Deliver ─▶ settle ─▶ link; delivery says when a request leaves, and
-//	           │                        sends it again where it may
-//	           │       update           Mark ─▶ Deliver ─▶ compare ─▶ settle, and perhaps another update
-//	         [lane] rowDone             back under the engine's lock
-//	         [run] add (collector.go)   the tally counts and knows the limits; waits if the disk is slow
-//	           │ batches
-//	         [recorder] write           one goroutine; results.csv, rejects and others; the summary comes last
-//
-// Promises:
-//
-//   - No create leaves before its intent is durable, no update before the checkpoint has marked its lead, no outcome is
-//     shown before it is durable.
-//   - A create which may have been applied is never sent again by itself.
-//   - A row which may be known already (its key looks like a known one, the checkpoint is incomplete) is not sent.
-//   - An update counts only when the lead that comes back shows it.
-//   - Rows of one lead go one after another, in file order.
-//   - The outcomes add up to the rows read.
 package importer
 
 import (
@@ -82,7 +55,7 @@ type Sending struct {
 	ResendOn    delivery.ResendOn
 }
 
-// Limits end a run early (INTERFACE, "Run flags").
+// Limits end a run early (leadferry help import).
 type Limits struct {
 	MaxRejects Share // rows sent in this run that were rejected or failed, of those sent
 	MaxInvalid Share // rows that are invalid, of those read

@@ -1,4 +1,7 @@
-package inputs
+// Package sample reads the first rows of a file, from which package propose guesses a mapping: without the titles above
+// its header and the totals below its rows. Like package source it reads the file as it is, and refuses one of which it
+// would miss the header or a lead. Its errors bring their hints in lines of their own.
+package sample
 
 import (
 	"bytes"
@@ -10,10 +13,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"leadferry/importer/source"
-	"leadferry/internal/cli/exit"
+	"leadferry/internal/spelling"
 	"leadferry/mapping"
 	"leadferry/mapping/propose"
 )
@@ -35,29 +36,34 @@ const (
 		"{quote: none}"
 )
 
-// Sample reads the first rows of a file, or of standard input, for a proposal. Titles above the header and totals below
+// Read reads the first rows of a file, or of standard input, for a proposal. Titles above the header and totals below
 // the rows are left out where more can be read so. A row whose bytes or quotes cannot be read is refused: it may be the
 // header, and the row behind it a lead.
-func Sample(c *cli.Context, stdin io.Reader, name string) (propose.Input, error) {
+func Read(o source.Options, stdin io.Reader, name string) (propose.Input, error) {
 	from, err := reading{name: name}, error(nil)
 	if name == "-" {
 		if from.piped, err = io.ReadAll(io.LimitReader(stdin, maxSampleBytes+1)); err != nil {
 			return propose.Input{}, err
 		}
 		if len(from.piped) > maxSampleBytes {
-			return propose.Input{}, exit.Usage(fmt.Sprintf("standard input holds more than %d MiB", maxSampleBytes>>20),
+			return propose.Input{}, refused("standard input", 0, fmt.Sprintf("holds more than %d MiB", maxSampleBytes>>20),
 				"write it to a file first, and name that")
 		}
 	}
-	s, err := from.sample(sourceOptions(c, mapping.Source{}))
+	s, err := from.sample(o)
 	if err != nil {
 		return propose.Input{}, err
 	}
 	if len(s.Rows) == 0 && s.Unread.Rows > 0 {
-		return propose.Input{}, exit.Usage(fmt.Sprintf("%s:%d: no row can be read: %s", name, s.Unread.Line,
-			s.Unread.Why), "name what parts its cells with --delimiter, its format with --format, or export it again")
+		return propose.Input{}, refused(name, s.Unread.Line, "no row can be read: "+s.Unread.Why,
+			"name what parts its cells with --delimiter, its format with --format, or export it again")
 	}
 	return s.Input, nil
+}
+
+// refused says what is wrong with a line of a file, and what to do.
+func refused(file string, line int, text, hint string) error {
+	return errors.New(spelling.Sentence(file, line, 0, text, hint))
 }
 
 // reading is a file that is read several times, in several ways.
@@ -96,8 +102,7 @@ func (from reading) titles(o source.Options, usual *sample) (lines int, err erro
 		names := known > 1 && (o.SkipRows == 0 || known*2 >= len(s.Columns))
 		switch {
 		case s.hidesCells() && (s.Unread.Rows > 0 || len(s.Columns) == 1):
-			return 0, exit.Usage(fmt.Sprintf("%s:%d: a quote of this line does not fit%s", from.name, o.SkipRows+1,
-				nothingWritten), quotesHint)
+			return 0, refused(from.name, o.SkipRows+1, "a quote of this line does not fit"+nothingWritten, quotesHint)
 		case isLead && o.SkipRows == 0, names && fit >= 0.5:
 			return o.SkipRows, nil
 		case !isLead && fit > best && usual.share() < 0.5:
@@ -182,12 +187,11 @@ func (s *sample) take(f *source.File, most int) error {
 			s.Complete = true
 			return nil
 		case structure:
-			return exit.Usage(lost.Error(), cmp.Or(lost.Hint, "mend the file, or fetch it again"))
+			return fmt.Errorf("%w\nhint: %s", lost, cmp.Or(lost.Hint, "mend the file, or fetch it again"))
 		case err != nil:
 			return err
 		case row.Problem != nil && slices.Contains([]string{"encoding", "nul", "quote"}, row.Problem.Code):
-			return exit.Usage(fmt.Sprintf("%s:%d: %s%s", f.Info().Path, row.Line, row.Problem.Text, nothingWritten),
-				cmp.Or(row.Problem.Hint, quotesHint))
+			return refused(f.Info().Path, row.Line, row.Problem.Text+nothingWritten, cmp.Or(row.Problem.Hint, quotesHint))
 		case row.Problem != nil:
 			if s.Unread.Rows++; s.Unread.Rows == 1 {
 				s.Unread.Line, s.Unread.Why = row.Line, row.Problem.String()

@@ -18,9 +18,9 @@ import (
 	"leadferry/mapping"
 )
 
-// recorder takes rows that have ended, writes their lines in its own goroutine and gives their memory back. If
+// writer takes rows that have ended, writes their lines in its own goroutine and gives their memory back. If
 // batchesAhead batches wait for a slow disk, the run waits.
-type recorder struct {
+type writer struct {
 	r      *run
 	files  *report.Run
 	inputs []report.Input
@@ -37,8 +37,8 @@ type recorder struct {
 const batchesAhead = 4 // beside the one being filled and the one being written
 
 // openFiles opens the run's files, if any are wanted.
-func (r *run) openFiles() (*recorder, error) {
-	w := &recorder{r: r, lines: make(chan []*item, batchesAhead), done: make(chan struct{})}
+func (r *run) openFiles() (*writer, error) {
+	w := &writer{r: r, lines: make(chan []*item, batchesAhead), done: make(chan struct{})}
 	if r.OwnColumns {
 		r.Files.Columns, w.own = ownColumns(r.Inputs)
 	}
@@ -54,12 +54,12 @@ func (r *run) openFiles() (*recorder, error) {
 		w.inputs = append(w.inputs,
 			report.Input{Path: in.Path, Format: in.Format, Delimiter: in.Delimiter, ByteOrderMark: mark})
 	}
-	r.record = w.add
+	r.write = w.add
 	go w.run()
 	return w, nil
 }
 
-func (w *recorder) add(it *item) error {
+func (w *writer) add(it *item) error {
 	w.batch = append(w.batch, it)
 	if w.size += it.row.Size; len(w.batch) >= batchRows || w.size >= batchBytes {
 		w.lines <- w.batch
@@ -68,19 +68,19 @@ func (w *recorder) add(it *item) error {
 	return w.err()
 }
 
-func (w *recorder) err() error {
+func (w *writer) err() error {
 	err, _ := w.failed.Load().(error)
 	return err
 }
 
-func (w *recorder) close() error {
+func (w *writer) close() error {
 	w.lines <- w.batch
 	close(w.lines)
 	<-w.done
 	return cmp.Or(w.err(), w.files.Flush())
 }
 
-func (w *recorder) run() {
+func (w *writer) run() {
 	defer close(w.done)
 	for batch := range w.lines {
 		if w.files.Writes() && w.err() == nil {
@@ -92,7 +92,7 @@ func (w *recorder) run() {
 	}
 }
 
-func (w *recorder) write(batch []*item) error {
+func (w *writer) write(batch []*item) error {
 	w.results = w.results[:0]
 	var compared []report.Compared
 	var problems []report.Problem
@@ -136,7 +136,7 @@ func comparedWith(e *checkpoint.Entry, f *comparison) report.Compared {
 		c.ExternalService = e.ExternalID
 	}
 	if e.State.HasLead() {
-		c.ConfirmedAt = stamp(before.confirmed(), byMilliseconds)
+		c.ConfirmedAt = stamp(before.confirmedAt(), byMilliseconds)
 	}
 	return c
 }
@@ -153,14 +153,14 @@ func stamp(t time.Time, layout string) string {
 }
 
 // absent writes a lead that no row names, after close.
-func (w *recorder) absent(e *checkpoint.Entry) {
+func (w *writer) absent(e *checkpoint.Entry) {
 	c := comparedWith(e, &comparison{verdict: Absent})
 	c.Key, c.Error = e.Key, "no row names the lead"
 	w.files.Reconciliation([]report.Compared{c})
 }
 
 // problems are the checks that a row fails, or the reason why it needs attention.
-func (w *recorder) problems(it *item) (all []report.Problem) {
+func (w *writer) problems(it *item) (all []report.Problem) {
 	ps := it.faults
 	switch {
 	case ps != nil:
@@ -183,7 +183,7 @@ func (w *recorder) problems(it *item) (all []report.Problem) {
 }
 
 // valueOf is what the row holds in these columns, if the problems file shows values.
-func (w *recorder) valueOf(row *source.Row, columns string) string {
+func (w *writer) valueOf(row *source.Row, columns string) string {
 	if !w.r.Files.ProblemValues || columns == "" || row.Header == nil {
 		return ""
 	}
@@ -197,7 +197,7 @@ func (w *recorder) valueOf(row *source.Row, columns string) string {
 	return strings.Join(values, ", ")
 }
 
-func (w *recorder) result(it *item) report.Result {
+func (w *writer) result(it *item) report.Result {
 	e := &it.entry
 	res := report.Result{
 		File: w.inputs[it.input].Path, Line: strconv.Itoa(it.row.Line), Row: strconv.Itoa(it.row.Number),
@@ -220,7 +220,7 @@ func (w *recorder) result(it *item) report.Result {
 	return res
 }
 
-func (w *recorder) reject(it *item) {
+func (w *writer) reject(it *item) {
 	rej := rejectOf(it)
 	if h := it.row.Header; h != nil {
 		rej.Names, rej.Cells = h.Names[:h.Own], it.row.Cells[:min(len(it.row.Cells), h.Own)]
@@ -263,7 +263,7 @@ func ownColumns(inputs []*source.File) (names []string, at map[string]int) {
 }
 
 // ownCells are a row's own cells, as they were read, in these columns. Of columns with one name the first counts.
-func (w *recorder) ownCells(it *item) []string {
+func (w *writer) ownCells(it *item) []string {
 	cells := make([]string, len(w.own))
 	switch h := it.row.Header; {
 	case h == nil:

@@ -18,10 +18,10 @@ import (
 	"leadferry/importer"
 	"leadferry/importer/report"
 	runpage "leadferry/importer/report/page"
-	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/inputs"
 	"leadferry/internal/cli/terminal"
+	"leadferry/leadapi"
 )
 
 // conduct makes the one call of a run, shows its way to a person and turns its summary into the exit code.
@@ -184,7 +184,7 @@ func (v *screen) announce(s *importer.Start) {
 		v.say(fmt.Sprintf("checkpoint: %s (knows %s, %s in doubt)", known.Path, leads(known.Leads),
 			humanize.Comma(int64(known.InDoubt))))
 	}
-	v.warn(append(s.Warnings, connection.MixedRegions(s.Target))...)
+	v.warn(append(s.Warnings, leadapi.MixedRegions(s.Target.BaseURL, s.Target.LeadsURL))...)
 	notes := s.Notes
 	if known.Path != "" {
 		notes = slices.Concat(notes, v.settings.RouteNotes())

@@ -4,142 +4,16 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"leadferry/checkpoint"
 	"leadferry/importer/delivery"
 	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/internal/crash"
-	"leadferry/internal/spelling"
 	"leadferry/leadapi"
 )
 
-// Outcome says how a row ended a run, in the words of INTERFACE. The counts of all add up to the rows read.
-type Outcome uint8
-
-// The outcomes, in the order in which summaries list them.
-const (
-	Created Outcome = iota
-	Updated
-	Unchanged
-	Changed
-	Skipped
-	Invalid
-	Rejected
-	Failed
-	Partial
-	InDoubt
-	Unmatched
-	Conflict
-	Pending
-	outcomeCount
-)
-
-var outcomeNames = [outcomeCount]string{
-	"created", "updated", "unchanged", "changed", "skipped", "invalid", "rejected",
-	"failed", "partial", "in_doubt", "unmatched", "conflict", "pending",
-}
-
-// String is the name of the outcome in results and summaries.
-func (o Outcome) String() string { return outcomeNames[o] }
-
-// IsOutcome reports whether a word is the name of an outcome.
-func IsOutcome(word string) bool { return slices.Contains(outcomeNames[:], word) }
-
-// toRejects reports whether such a row is in the rejects file.
-func (o Outcome) toRejects() bool {
-	switch o {
-	case Created, Updated, Unchanged, Skipped, Pending:
-		return false
-	}
-	return true
-}
-
-// ending is how a row ends: as planned, and in the end as it was.
-type ending struct {
-	outcome Outcome
-	text    string // for people: why
-	remarks [remarkCount]bool
-	found   comparison // of a reconciliation
-}
-
-// varying is what differs from row to row in texts: places of other rows, and times.
-var varying = spelling.Form(`(\().*:[0-9]+(\))|[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}Z`)
-
-// reasonOf is the text of an end without what differs from row to row: rows are counted by it.
-func reasonOf(text string) string { return varying().ReplaceAllString(text, "$1…$2") }
-
-// result is how one row ended or, until then, what is known of it.
-type result struct {
-	ending
-	entry     checkpoint.Entry  // of the row, now
-	words     string            // the service's own, for the rejects only, or ""
-	attempts  int               // requests sent in this run
-	refusedAs int               // HTTP status: this send was refused, and the row is in doubt from before; or 0
-	unkept    bool              // its lead was made, and the checkpoint could not keep the lead's ID
-	moved     report.Transition // of the status, confirmed before and after its update; equal: nothing was changed
-	since     string            // when it began to need attention for this reason
-}
-
-// remark is something that a row shows of its lead, beside its outcome. Each kind is counted.
-type remark uint8
-
-// The remarks.
-const (
-	answeredDoubt remark = iota // a person's answer is in the rejects file that is read
-	statusByOthers
-	ownerByOthers
-	serviceKept // the service's status is kept, not the file's
-	notReadable
-	strangeLead
-	remarkCount
-)
-
-// remarkNotes are the notes for people about each remark.
-var remarkNotes = [remarkCount]string{
-	answeredDoubt: "Rows in doubt whose leadferry_lead_id in this file holds an answer: %d. A run does not read the " +
-		"answers: settle them with leadferry checkpoint resolve and this file.",
-	statusByOthers: "Leads whose status was changed on the service since it was confirmed: %d. The results say what " +
-		"it is now; --conflict says what a sync makes of them.",
-	ownerByOthers: "Leads that belong to another organization than before: %d. The run's files say to which.",
-	serviceKept: "Leads that have another status on the service than in the file: %d. --pull writes what the CRM " +
-		"should take over.",
-	notReadable: "Leads that --check-remote could not read, because their ExternalID is not known: %d. What " +
-		"others changed in them was not seen.",
-	strangeLead: "Leads that have no organization, as the service says: %d. The results say which. Look them up in " +
-		"the console: perhaps nobody works on them.",
-}
-
-// remark adds a remark and its text, once.
-func (r *result) remark(kind remark, text string) {
-	if !strings.Contains(r.text, text) {
-		r.say(text)
-	}
-	r.remarks[kind] = true
-}
-
-// sayOrganization notes if the service gave a lead to another organization than the row asked for.
-func (j *job) sayOrganization() {
-	asked, given := j.rec.Organization, j.entry.Organization
-	switch {
-	case j.outcome != Created && j.outcome != Partial || j.entry.LeadID == "":
-	case given == "" && j.step.Action == Create:
-		j.remark(strangeLead, "the service does not say which organization it assigned")
-	case given != "" && asked != "" && given != asked:
-		j.say("the service assigned another organization than the row asked for")
-	}
-}
-
-func (r *result) say(text string) {
-	if r.text != "" {
-		text = r.text + "; " + text
-	}
-	r.text = text
-}
-
-// Exit codes of a run (INTERFACE, "Exit status").
+// Exit codes of a run (README, "Exit codes").
 const (
 	CodeComplete    = 0
 	CodeAttention   = 1
@@ -228,25 +102,6 @@ func inputEnded(err error) *Stop {
 	return lastingStop(CodeStopped, fmt.Sprintf("the input could not be read to its end: %v", err),
 		hint+"; then run the same command again: nothing is sent twice")
 }
-
-const seeRejects = ", see the rejects"
-
-// refuse notes an error of a request. Status and class of the service's answer go into the entry and the text, but its
-// own words may repeat the row's cells, so only the rejects get them. format has one verb.
-func (r *result) refuse(format string, err error) {
-	text := err.Error()
-	if ae, answered := errors.AsType[*leadapi.Error](err); answered {
-		r.entry.Code, r.entry.Reason = ae.Status, ae.Reason
-		if text = ae.Message; ae.Status != 0 {
-			r.words = ae.Message
-			text = fmt.Sprintf("HTTP %d (%s)", ae.Status, strings.ReplaceAll(ae.Reason, "_", " ")) + seeRejects
-		}
-	}
-	r.text = fmt.Sprintf(format, text)
-}
-
-// rejected is the text for the rejects.
-func (r *result) rejected() string { return strings.Replace(r.text, seeRejects, ": "+r.words, 1) }
 
 const reasonPanic = "panic" // the class of a doubt after a fault of the program
 
