@@ -88,6 +88,7 @@ type Common struct {
 // Member is a worker of a fleet as the ledger knows it.
 type Member struct {
 	Shard   int
+	Shards  int // of all workers of the fleet
 	Started time.Time
 	Last    time.Time // when it was heard of last
 	Newest  bool      // of its shard

@@ -210,18 +210,12 @@ func (s *Store) UnderWay(ctx context.Context) (map[string]bool, error) {
 	return runs, err
 }
 
-// Members lists the workers of a fleet in the order in which they came, and its number of shards; 0: none.
-func (s *Store) Members(ctx context.Context, fleet string) (shards int, all []checkpoint.Member, err error) {
-	err = s.one(ctx, []any{&shards}, `SELECT coalesce(max(shards), 0) FROM leadferry.fleets
-		WHERE ledger = $1 AND fleet = $2`, s.ledger, fleet)
-	if err != nil {
-		return 0, nil, err
-	}
-	all, err = rowsOf[checkpoint.Member](ctx, s, `SELECT w.shard, w.started, greatest(w.beat, m.told),
+// Members lists the workers of a fleet in the order in which they came.
+func (s *Store) Members(ctx context.Context, fleet string) ([]checkpoint.Member, error) {
+	return rowsOf[checkpoint.Member](ctx, s, `SELECT w.shard, w.shards, w.started, greatest(w.beat, m.told),
 			row_number() OVER (PARTITION BY w.shard ORDER BY w.worker DESC) = 1, convert_to(m.rows::text, 'UTF8'), m.summary
 		FROM leadferry.workers w JOIN leadferry.members m USING (worker)
 		WHERE w.ledger = $1 AND w.fleet = $2 ORDER BY w.worker`, s.ledger, fleet)
-	return shards, all, err
 }
 
 // Worker is one opening of a ledger that wrote, as people are shown it.

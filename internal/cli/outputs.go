@@ -318,15 +318,15 @@ func (p *program) summarizeFleet(c *cli.Context) (*report.Summary, error) {
 	}
 	defer db.Close()
 	store := db.(*postgres.Store)
-	shards, members, err := store.Members(c.Context, name)
+	members, err := store.Members(c.Context, name)
 	if err != nil {
 		return nil, err
 	}
-	if shards == 0 {
+	if len(members) == 0 {
 		return nil, exit.Usage("the ledger knows no fleet "+name,
 			"leadferry checkpoint workers lists workers with the names of their fleets")
 	}
-	return report.Fleet(name, db.Info(), shards, members)
+	return report.Fleet(name, db.Info(), members[0].Shards, members)
 }
 
 func (p *program) runInit(c *cli.Context) error {
