@@ -1,6 +1,7 @@
 package bolt
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -25,7 +26,7 @@ func TestMain(m *testing.M) {
 	if code, is := CheckFile(os.Args, os.Stdout); is {
 		os.Exit(code)
 	}
-	memory.Use()
+	os.Setenv("TMPDIR", cmp.Or(os.Getenv("TMPDIR"), memory.Folder()))
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // else a process that checks a file sleeps a second when it is done, with the race detector
 	flag.Parse()
 	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue && !*thorough {

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -75,7 +76,7 @@ func build(run func() int) int {
 		return 1
 	}
 	leaveNetwork()
-	memory.Use()
+	os.Setenv("TMPDIR", cmp.Or(os.Getenv("TMPDIR"), memory.Folder()))
 	return run()
 }
 

@@ -1,3 +1,5 @@
+// Package memory is where temporary files of tests are quick: the speed of the disk is not under test, and most of what
+// they write is synced.
 package memory
 
 import "syscall"
@@ -9,7 +11,7 @@ const room = 4 << 30
 func Folder() string {
 	const folder, noExec = "/dev/shm", 8
 	var s syscall.Statfs_t
-	if syscall.Statfs(folder, &s) != nil || s.Flags&noExec != 0 || s.Bavail*uint64(s.Bsize) < room || syscall.Access(folder, 7) != nil {
+	if syscall.Statfs(folder, &s) != nil || s.Flags&noExec != 0 || s.Bavail*uint64(s.Bsize) < room {
 		return ""
 	}
 	return folder
