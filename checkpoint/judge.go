@@ -104,13 +104,14 @@ type hearing struct {
 	Store
 	info    Info
 	lineage Lineage
+	named   bool     // see [Witnesses]
 	flags   []string // lead to its target, for the commands that are printed
 }
 
 func hearingOf(ctx context.Context, s Store, ws *Witnesses) (h hearing, err error) {
 	h = hearing{Store: s, info: s.Info()}
 	if ws != nil {
-		h.flags = ws.Flags
+		h.named, h.flags = ws.Named, ws.Flags
 	}
 	h.lineage, err = LineageOf(ctx, s)
 	return h, err
@@ -233,7 +234,7 @@ func (h *hearing) ifLost() string {
 func (h *hearing) elsewhere(all []Witness, k *Kind) (found *Finding) {
 	for i := range all {
 		w := &all[i]
-		if w.Err != nil || !w.knows() || !slices.ContainsFunc(w.Kinds,
+		if h.named || w.Err != nil || !w.knows() || !slices.ContainsFunc(w.Kinds,
 			func(other Kind) bool { return k.sameKey(&other) && k.isAkin(&other) }) {
 			continue
 		}

@@ -194,9 +194,13 @@ func TestJudgeKinds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := ledger(t, "a")
 			must.Do(t, answered.Keep(t.Context(), m))
-			v := judged(t, m, told(t, test.all...), checkpoint.KindOf(&shape))
+			ws := told(t, test.all...)
+			v := judged(t, m, ws, checkpoint.KindOf(&shape))
 			if asks := v.Question() != ""; asks != test.asks {
 				t.Fatalf("asks %q", v.Question())
+			}
+			if ws.Named = true; judged(t, m, ws, checkpoint.KindOf(&shape)).Question() != "" {
+				t.Error("a mapping that names the target is asked about it")
 			}
 			if !test.asks {
 				return
@@ -374,6 +378,7 @@ func TestJudgeKeysOfLeadsThatWereTakenOver(t *testing.T) {
 	ws := told(t, checkpoint.Witness{
 		Ledger: "lost", Target: here, Place: "lost.db", Leads: 2, Commits: 4, Kinds: []checkpoint.Kind{checkpoint.KindOf(&shape)},
 	})
+	ws.Named = true // that the target is right does not make the key right
 	adopt(t, m, ws, leadsOf("a.csv", "a", "b"))
 	for _, test := range []struct {
 		shape checkpoint.Shape

@@ -27,6 +27,7 @@ const RunFile = "run.json"
 type Witnesses struct {
 	Book    string   // folder of the book; "" where there is no place for one
 	Parents []string // folders that hold run folders
+	Named   bool     // the mapping names the target: files of a kind may have gone to another one
 	Flags   []string // --name=value that lead to the target of the run, for the commands that are printed
 	Page    string   // address of the live page of the run that is to be witnessed; or ""
 	Looks   bool     // nothing is written

@@ -44,6 +44,7 @@ func (r *run) judgeCheckpoint(ctx context.Context) (err error) {
 	}
 	if r.Witnesses != nil {
 		r.Witnesses.Looks, r.Witnesses.Flags = r.DryRun, r.Flags
+		r.Witnesses.Named = r.Mapping.Target != (mapping.Target{})
 	}
 	if r.judged, err = r.judge(ctx); err != nil {
 		return err
@@ -54,14 +55,9 @@ func (r *run) judgeCheckpoint(ctx context.Context) (err error) {
 	return checkpoint.OnThisMachine(ctx, r.ledger, r.Machine, false)
 }
 
-// judge asks the witnesses about the checkpoint. Kinds of inputs may belong to another target, unless the mapping names
-// the target.
+// judge asks the witnesses about the checkpoint.
 func (r *run) judge(ctx context.Context) (*checkpoint.Verdict, error) {
-	kinds := r.kinds()
-	if r.Mapping.Target != (mapping.Target{}) {
-		kinds = nil
-	}
-	return checkpoint.Judge(ctx, r.ledger, r.Witnesses, r.makes(), kinds)
+	return checkpoint.Judge(ctx, r.ledger, r.Witnesses, r.makes(), r.kinds())
 }
 
 // kinds are the kinds of inputs of which this checkpoint has not made leads yet.
