@@ -12,6 +12,7 @@ import (
 	"leadferry/importer/findings"
 	"leadferry/importer/report"
 	"leadferry/internal/rowkey"
+	"leadferry/internal/spelling"
 )
 
 // collector is what counts how rows end, and tells of it. The engine's lock guards it.
@@ -243,7 +244,7 @@ const whyHeld = ": the checkpoint is incomplete, and their leads may exist. `lea
 	"gives up what is missing and sends them."
 
 // notes are remarks for people: on rows that were held, and on what others did to leads.
-func (t *tally) notes() (notes report.Texts) {
+func (t *tally) notes() (notes spelling.Texts) {
 	notes.Add(t.held > 0, "%s held, not sent%s", english.Plural(t.held, "row was", "rows were"), whyHeld)
 	for i, leads := range t.remarks {
 		notes.Add(leads > 0, remarkNotes[i], leads)

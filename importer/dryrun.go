@@ -86,7 +86,7 @@ func (d *dryRun) problem(at report.Place, p mapping.Problem, unreadable bool) {
 // word counts a text that a map lacks. Only a terminal shows it, because it may be anything.
 func (d *dryRun) word(rule string, at report.Place, p mapping.Problem) {
 	const longWord = 200 // characters
-	word := strings.Clone(report.Shorten(p.Word, longWord))
+	word := strings.Clone(spelling.Shorten(p.Word, longWord))
 	d.words.Add(at, findings.Kind{Rule: rule, Column: p.Value, Text: word}, word)
 }
 
@@ -179,8 +179,8 @@ func (d *dryRun) request(it *item, step *Step) []byte {
 		method, path = "PATCH", "/v3/lead/"+cmp.Or(it.entry.LeadID, it.rec.LeadID)
 		body = updateRequest(&it.rec, send).AppendJSON(nil)
 	}
-	at := report.Escape(d.intake.paths[it.input])
-	return fmt.Appendf(nil, "# %s:%d\n%s %s\n%s\n\n", at, it.row.Line, method, path, report.EscapeJSON(body))
+	at := spelling.Escape(d.intake.paths[it.input])
+	return fmt.Appendf(nil, "# %s:%d\n%s %s\n%s\n\n", at, it.row.Line, method, path, spelling.EscapeJSON(body))
 }
 
 func (d *dryRun) inMapping(rule string, line int, text string) report.Problem {
@@ -227,7 +227,7 @@ func (d *dryRun) findRepeats() {
 	d.repeated = d.repeats.Found(most)
 }
 
-func (d *dryRun) notes() (n report.Texts) {
+func (d *dryRun) notes() (n spelling.Texts) {
 	composed, same, alike := d.options.Mapping.Composed(), &d.repeated.Same, &d.repeated.Alike
 	n.Add(d.options.Show > 0 && d.shown == 0, "There is no request for --show: no row would be sent.")
 	n.Add(d.tests > 0 && len(d.failed) == 0, "The tests of the mapping pass: %d.", d.tests)

@@ -9,7 +9,6 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"leadferry/checkpoint"
-	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/internal/spelling"
 	"leadferry/mapping"
@@ -42,7 +41,7 @@ func (r *intake) misfit(f *source.File, missing mapping.Errors) error {
 
 func quoted(names []string) string {
 	return spelling.List(names, mostColumns, func(name string) string {
-		return `"` + report.Shorten(name, longColumn) + `"`
+		return `"` + spelling.Shorten(name, longColumn) + `"`
 	})
 }
 
@@ -87,7 +86,7 @@ func (o *Options) keyForm(f *source.File) string {
 	if form != "" {
 		return form
 	}
-	var settings report.Texts
+	var settings spelling.Texts
 	encoding, null := strings.ToLower(f.Info().Encoding), strings.Join(s.Null, ", ")
 	settings.Add(encoding != "" && encoding != "utf-8", "encoding %s", encoding)
 	settings.Add(s.NoQuotes, "quote none")

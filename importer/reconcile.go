@@ -14,6 +14,7 @@ import (
 	"leadferry/importer/findings"
 	"leadferry/importer/report"
 	"leadferry/internal/rowkey"
+	"leadferry/internal/spelling"
 	"leadferry/leadapi"
 	"leadferry/mapping"
 )
@@ -300,9 +301,9 @@ func (p *pulls) settle() {
 
 // wordless names the statuses that the mapping has no word for, with the number of their leads.
 func (p *pulls) wordless() string {
-	var parts report.Texts
+	var parts spelling.Texts
 	for _, status := range slices.Sorted(maps.Keys(p.left)) {
-		parts.Add(true, "%s (%d)", cmp.Or(report.Escape(status), "a status that could not be read"), p.left[status])
+		parts.Add(true, "%s (%d)", cmp.Or(spelling.Escape(status), "a status that could not be read"), p.left[status])
 	}
 	return strings.Join(parts, ", ")
 }

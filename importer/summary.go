@@ -122,7 +122,7 @@ func (r *run) badRows(s *report.Summary) int {
 }
 
 // warnings are those of the mapping file, one line each.
-func (r *run) warnings() (list report.Texts) {
+func (r *run) warnings() (list spelling.Texts) {
 	for _, w := range slices.Concat(r.Mapping.Warnings, r.intake.doubts) {
 		text := fmt.Sprintf("%s:%d:%d: %s: %s", w.File, w.Line, w.Column, w.Text, w.Hint)
 		list = append(list, strings.TrimSuffix(text, ": "))
@@ -131,7 +131,7 @@ func (r *run) warnings() (list report.Texts) {
 }
 
 // remarks are what mapping and headers show before the first row.
-func (r *run) remarks() (notes report.Texts) {
+func (r *run) remarks() (notes spelling.Texts) {
 	notes.Add(r.Mapping.KeyForm() == "" && !r.matches, "The mapping has no key and no external_id, so a row is known by "+
 		"its own data: correcting a row makes another lead.")
 	if guesses := r.Mapping.Unconfirmed; len(guesses) > 0 {
@@ -148,7 +148,7 @@ func (r *run) remarks() (notes report.Texts) {
 const mostListed = 20 // names in a remark
 
 // notes are remarks for people. A run that sends nothing also shows here what other runs say at their start.
-func (r *run) notes(s *report.Summary) (notes report.Texts) {
+func (r *run) notes(s *report.Summary) (notes spelling.Texts) {
 	if r.dry != nil {
 		notes = slices.Concat(r.warnings(), r.remarks(), r.dry.notes())
 	}

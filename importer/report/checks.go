@@ -10,6 +10,8 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 	"github.com/go-json-experiment/json"
+
+	"leadferry/internal/spelling"
 )
 
 // Checks are what a run that sends nothing (validate, --dry-run) says of the input and the mapping. Lists come by
@@ -109,7 +111,7 @@ func (c *Checks) problems() (list []Problem) {
 }
 
 // faults are what needs attention beside rows.
-func (c *Checks) faults() (faults Texts) {
+func (c *Checks) faults() (faults spelling.Texts) {
 	if c == nil {
 		return nil
 	}
@@ -159,7 +161,9 @@ type Projected struct {
 // escape makes names of columns and texts fit to be shown, which may come from outside.
 func (c *Checks) escape() {
 	each(c.Rules, (*Reason).escape)
-	each(c.Found, func(p *Problem) { p.Column, p.Text, p.Hint = Escape(p.Column), Escape(p.Text), Escape(p.Hint) })
+	each(c.Found, func(p *Problem) {
+		p.Column, p.Text, p.Hint = spelling.Escape(p.Column), spelling.Escape(p.Text), spelling.Escape(p.Hint)
+	})
 }
 
 func inColumn(column, text string) string {
@@ -211,7 +215,7 @@ func (r *Run) Problems(batch []Problem) error {
 		return writeLines(r, r.problems, batch, nil)
 	}
 	for _, p := range batch {
-		p.File, p.Column, p.Text, p.Value = EscapeLine(p.File), Escape(p.Column), Escape(p.Text), Escape(p.Value)
+		p.File, p.Column, p.Text, p.Value = spelling.EscapeLine(p.File), spelling.Escape(p.Column), spelling.Escape(p.Text), spelling.Escape(p.Value)
 		r.writeLine(to, line(p))
 	}
 	return r.err
@@ -226,7 +230,7 @@ func (r *Run) writeLine(to io.Writer, line []byte) {
 // object is a problem as a JSON object.
 func (p Problem) object() []byte {
 	b, _ := json.Marshal(p) // its texts are escaped: nothing fails
-	return EscapeJSON(b)
+	return spelling.EscapeJSON(b)
 }
 
 // property writes what ends a value in a command of GitHub's workflows as such a command has it.

@@ -8,6 +8,8 @@ import (
 
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
+
+	"leadferry/internal/spelling"
 )
 
 // RowCounts are the rows of a run by outcome; Read is their sum.
@@ -123,7 +125,7 @@ func (s *Summary) inService() string {
 	if n == nil || n.Of == 0 {
 		return ""
 	}
-	var parts Texts
+	var parts spelling.Texts
 	so := ""
 	if s.halted() { // it may not have read all
 		so = " read so far"

@@ -54,7 +54,7 @@ func Read(path string) (*Summary, error) {
 	if err != nil || s.RunID == "" || s.Command == "" || !known {
 		version := ""
 		if s.Version != "" {
-			version = ", which leadferry " + Escape(s.Version) + " wrote"
+			version = ", which leadferry " + spelling.Escape(s.Version) + " wrote"
 		}
 		return nil, fmt.Errorf("%s is not the summary of a run that this version understands%s", path, version)
 	}

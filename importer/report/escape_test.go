@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"pgregory.net/rapid"
 
+	"leadferry/internal/spelling"
 	"leadferry/internal/testsupport/must"
 )
 
@@ -27,7 +28,7 @@ func TestEscapeShowsWhatCannotBeSeen(t *testing.T) { // faults 118
 		{"no half escape at the cut", long[:2*497] + "\u202e", long[:2*497] + "…"},
 	}
 	for _, tt := range tests {
-		same(t, tt.want, Escape(tt.in), tt.in, tt.name)
+		same(t, tt.want, spelling.Escape(tt.in), tt.in, tt.name)
 	}
 }
 
@@ -47,7 +48,7 @@ func TestDefuseStopsFormulas(t *testing.T) { // faults m29, 117
 func checkSafe(t fails, in string) {
 	t.Helper()
 	got := Cell(in)
-	if n := utf8.RuneCountInString(got); n > maxText {
+	if n := utf8.RuneCountInString(got); n > 500 {
 		t.Errorf("Cell(%q) has %d characters", in, n)
 	}
 	for _, r := range got {
@@ -55,7 +56,7 @@ func checkSafe(t fails, in string) {
 			t.Errorf("Cell(%q) shows %q", in, r)
 		}
 	}
-	if !utf8.ValidString(got) || defuse(got) != got || Escape(got) != got {
+	if !utf8.ValidString(got) || defuse(got) != got || spelling.Escape(got) != got {
 		t.Errorf("Cell(%q) = %q is not safe", in, got)
 	}
 }
@@ -71,7 +72,7 @@ func TestEscapeJSONChangesNoMeaning(t *testing.T) { // faults 118
 		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a\x{7f}\x{9b}\x{202e}\x{2066}\x{e0001}é"\\]*`)).Draw(t, "text")
 		b, err := json.Marshal(text)
 		must.Do(t, err)
-		b = EscapeJSON(b)
+		b = spelling.EscapeJSON(b)
 		var back string
 		if err := json.Unmarshal(b, &back); err != nil || back != text {
 			t.Errorf("%q came back as %q (%v)", text, back, err)

@@ -180,7 +180,7 @@ func (s *Summary) WriteUnkept(w io.Writer) error {
 		return nil
 	}
 	for i := range s.Unkept {
-		s.Unkept[i].Key, s.Unkept[i].LeadID = EscapeLine(s.Unkept[i].Key), EscapeLine(s.Unkept[i].LeadID)
+		s.Unkept[i].Key, s.Unkept[i].LeadID = spelling.EscapeLine(s.Unkept[i].Key), spelling.EscapeLine(s.Unkept[i].LeadID)
 	}
 	return gocsv.Marshal(s.Unkept, w)
 }

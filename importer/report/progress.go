@@ -13,6 +13,8 @@ import (
 
 	"github.com/dustin/go-humanize"
 	"github.com/schollz/progressbar/v3"
+
+	"leadferry/internal/spelling"
 )
 
 // ProgressOptions say where and how progress is shown. Without a Terminal it goes to Log, and Out gets nothing.
@@ -60,7 +62,7 @@ func NewProgress(o ProgressOptions) *Progress {
 // show puts another line on the terminal; "" leaves nothing. That a terminal is gone is noticed where it matters.
 func (p *Progress) show(line string) {
 	room := max(1, p.options.Width()-1)
-	if line = Shorten(line, room); line == p.line {
+	if line = spelling.Shorten(line, room); line == p.line {
 		return
 	}
 	text := fmt.Sprintf("\r%-*s", min(utf8.RuneCountInString(p.line), room), line)
@@ -86,7 +88,7 @@ func (p *Progress) Update(s *Summary) {
 		p.perSecond = float64(sent) / passed
 	}
 	if p.options.Total > 0 && s.Paused == "" && p.perSecond >= 0.01 { // else nobody can tell
-		eta = Duration(math.Ceil(float64(max(0, p.options.Total-done)) / p.perSecond))
+		eta = spelling.Duration(math.Ceil(float64(max(0, p.options.Total-done)) / p.perSecond))
 	}
 	switch {
 	case p.options.Terminal:
@@ -118,7 +120,7 @@ func (p *Progress) Stop() {
 // draw shows the bar with details by weight: what is at the end is cut where the terminal is narrow. The bar's end
 // stays one row ahead while the run goes on, as a full bar never moves again.
 func (p *Progress) draw(s *Summary, eta string, done int) {
-	var details Texts
+	var details spelling.Texts
 	doubts, need := s.Rows.InDoubt, s.Attention()
 	details.Add(s.Paused != "", "paused: %s", s.Paused)
 	details.Add(doubts > 0, "%s in doubt", humanize.Comma(int64(doubts)))
@@ -136,5 +138,5 @@ func (p *Progress) draw(s *Summary, eta string, done int) {
 func (p *Progress) log(s *Summary, eta string) {
 	p.options.Log.Info("progress", "read", s.Rows.Read, "sent", s.Sent, "known", s.Rows.Ended()-s.Sent,
 		"attention", s.Attention(), "in_doubt", s.Rows.InDoubt, "in_flight", s.InFlight,
-		"rows_per_s", int(p.perSecond+0.5), "left", eta, "paused", Escape(s.Paused))
+		"rows_per_s", int(p.perSecond+0.5), "left", eta, "paused", spelling.Escape(s.Paused))
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gocarina/gocsv"
+
+	"leadferry/internal/spelling"
 )
 
 // Result is one line of the results file: how one row ended. Line is the physical
@@ -137,7 +139,7 @@ func shownAs(column string) func(string) string {
 	case "leadferry_text":
 		return strings.Clone
 	}
-	return EscapeLine
+	return spelling.EscapeLine
 }
 
 // writeLines writes a batch of lines, each with the row's own cells, if any.
@@ -188,7 +190,7 @@ type Reject struct {
 
 // shown is what the files show of it.
 func (rej Reject) shown() Reject {
-	rej.Key, rej.Error = EscapeLine(rej.Key), Escape(rej.Error)
+	rej.Key, rej.Error = spelling.EscapeLine(rej.Key), spelling.Escape(rej.Error)
 	return rej
 }
 

@@ -8,6 +8,8 @@ import (
 
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
+
+	"leadferry/internal/spelling"
 )
 
 // Section is one list of what a run has to tell. The text for people shows the first Top lines (0: all), the page more.
@@ -57,7 +59,7 @@ func assigned(organizations []Organization) []Line {
 		if o.Location == "" {
 			return Line{Count: o.Leads, Name: o.ID}
 		}
-		return Line{Count: o.Leads, Name: o.Location, Text: Shorten(o.ID, 9)}
+		return Line{Count: o.Leads, Name: o.Location, Text: spelling.Shorten(o.ID, 9)}
 	})
 }
 
@@ -181,7 +183,7 @@ func (p *printer) section(of Section) {
 		}
 		if l.Name != "" {
 			next += strings.Repeat(" ", names+2)
-			text = fmt.Sprintf("%-*s  %s", names, EscapeLine(l.Name), text)
+			text = fmt.Sprintf("%-*s  %s", names, spelling.EscapeLine(l.Name), text)
 		}
 		p.wrap(first, next, text)
 		if l.Where != "" {

@@ -15,6 +15,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"leadferry/internal/spelling"
 )
 
 // Summary is a run in figures, as INTERFACE.md ("Files that a run writes") fixes
@@ -231,7 +233,7 @@ type Reason struct {
 	Examples []Place `json:"examples"`
 }
 
-func (r *Reason) escape() { r.Column, r.Error = Escape(r.Column), Escape(r.Error) }
+func (r *Reason) escape() { r.Column, r.Error = spelling.Escape(r.Column), spelling.Escape(r.Error) }
 
 func (r Reason) line() Line {
 	places, text := make([]string, len(r.Examples)), inColumn(r.Column, r.Error)
@@ -249,14 +251,14 @@ func (r Reason) line() Line {
 func (s *Summary) WriteJSON(w io.Writer) error {
 	s.escape()
 	c := *s
-	c.StopReason = Escape(s.StopReason)
-	c.Notes, c.Next = convert(s.Notes, Escape), s.Steps()
+	c.StopReason = spelling.Escape(s.StopReason)
+	c.Notes, c.Next = convert(s.Notes, spelling.Escape), s.Steps()
 	// A file's name may be broken UTF-8; the summary must be valid anyway.
 	b, err := json.Marshal(&c, json.Deterministic(true), jsontext.WithIndent("  "), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(append(EscapeJSON(b), '\n'))
+	_, err = w.Write(append(spelling.EscapeJSON(b), '\n'))
 	return err
 }
 
@@ -265,10 +267,10 @@ func (s *Summary) WriteJSON(w io.Writer) error {
 func (s *Summary) escape() {
 	s.StartedAt, s.FinishedAt = utc(s.StartedAt), utc(s.FinishedAt)
 	s.DurationS, s.ThroughputRowsPerS = round(s.DurationS), round(s.ThroughputRowsPerS)
-	each(s.Organizations, func(o *Organization) { o.Location = Escape(o.Location) })
+	each(s.Organizations, func(o *Organization) { o.Location = spelling.Escape(o.Location) })
 	each(s.Errors, (*Reason).escape)
 	each(s.Timeline, func(b *Bucket) { b.Time = utc(b.Time) })
-	each(s.InDoubt, func(d *Doubt) { d.SentAt, d.OrganizationID = utc(d.SentAt), Escape(d.OrganizationID) })
+	each(s.InDoubt, func(d *Doubt) { d.SentAt, d.OrganizationID = utc(d.SentAt), spelling.Escape(d.OrganizationID) })
 	if s.Checks != nil {
 		s.Checks.escape()
 	}

@@ -4,17 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
-	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
+
+	"leadferry/internal/spelling"
 )
 
 // WriteText writes what a person wants to know at the end of a run. Lines are at most width characters (0: 80), but
@@ -25,7 +22,7 @@ func (s *Summary) WriteText(w io.Writer, width int, ink Ink) error {
 		width: cmp.Or(max(width, 0), 80), figures: len(humanize.Comma(int64(s.Rows.Read))), ink: ink,
 	}
 	for i, sentence := range s.Headline() {
-		for _, line := range Wrap("", "", sentence+".", p.width) {
+		for _, line := range spelling.Wrap("", "", sentence+".", p.width) {
 			if i == 0 {
 				line = ink.Bold(line)
 			}
@@ -77,7 +74,7 @@ func (s *Summary) Headline() (sentences []string) {
 }
 
 // changed are the inputs that another program wrote to while they were read or sent.
-func (s *Summary) changed() (faults Texts) {
+func (s *Summary) changed() (faults spelling.Texts) {
 	for _, in := range s.Inputs {
 		faults.Add(in.Changed, "%s changed during the run, which may lack some of it", in.Path)
 	}
@@ -106,7 +103,7 @@ func (s *Summary) progress() string {
 
 // traffic says what left for the service.
 func (s *Summary) traffic() string {
-	took, left := Duration(s.DurationS), "Nothing was changed on the service."
+	took, left := spelling.Duration(s.DurationS), "Nothing was changed on the service."
 	switch {
 	case s.DryRun && s.Command == "validate":
 		return "Nothing was sent: this was a check. It took " + took
@@ -182,35 +179,14 @@ type printer struct {
 	ink     Ink
 }
 
-func (p *printer) heading(text string) { p.WriteString("\n" + p.ink.Bold(text) + "\n") }
-
-func (p *printer) verbatim(text string) { p.WriteString("  " + EscapeLine(text) + "\n") }
-
+func (p *printer) heading(text string)  { p.WriteString("\n" + p.ink.Bold(text) + "\n") }
+func (p *printer) verbatim(text string) { p.WriteString("  " + spelling.EscapeLine(text) + "\n") }
 func (p *printer) indented(text string) { p.wrap("  ", "  ", text) }
 
 func (p *printer) wrap(first, next, text string) {
-	for _, line := range Wrap(first, next, text, p.width) {
+	for _, line := range spelling.Wrap(first, next, text, p.width) {
 		p.WriteString(line + "\n")
 	}
-}
-
-// Wrap breaks a text between words into lines of at most width characters, unless a word is longer. The first one
-// begins with first, the others with next.
-func Wrap(first, next, text string, width int) (all []string) {
-	line, used := first, utf8.RuneCountInString(first)
-	for i, word := range strings.Split(EscapeLine(text), " ") {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case i == 0:
-		case used+1+n > width:
-			all = append(all, strings.TrimRight(line, " "))
-			line, used = next, len(next)
-		default:
-			line, used = line+" ", used+1
-		}
-		line, used = line+word, used+n
-	}
-	return append(all, strings.TrimRight(line, " "))
 }
 
 // Ink says whether a text for people is coloured.
@@ -228,15 +204,6 @@ func (k Ink) Bold(text string) string { return k.paint("1", text) }
 func (k Ink) Dim(text string) string  { return k.paint("2", text) }
 func (k Ink) Red(text string) string  { return k.paint("31", text) }
 
-// Duration is a time that something took, in seconds, as it is shown everywhere: about three digits of it.
-func Duration(s float64) string {
-	d, step := time.Duration(min(max(s, 0), 1e8)*float64(time.Second)), time.Microsecond
-	for d >= 1000*step {
-		step *= 10
-	}
-	return d.Round(step).String()
-}
-
 func sum[T any](items []T, count func(T) int) (n int) {
 	for _, item := range items {
 		n += count(item)
@@ -244,65 +211,9 @@ func sum[T any](items []T, count func(T) int) (n int) {
 	return n
 }
 
-// Texts are sentences for people.
-type Texts []string
-
-// Add adds a sentence, if it is wanted.
-func (t *Texts) Add(wanted bool, format string, args ...any) {
-	if wanted {
-		*t = append(*t, fmt.Sprintf(format, args...))
-	}
-}
-
 func capital(text string) string {
 	first := min(1, len(text))
 	return strings.ToUpper(text[:first]) + text[first:]
-}
-
-// maxText is how many characters of a text from outside are kept.
-const maxText = 500
-
-// Escape makes a text from outside safe to show: control characters, marks of direction, line ends and broken UTF-8 are
-// written as in Go (\x1b, \u202e), and what goes beyond 500 characters is cut. Escaping twice changes nothing more.
-func Escape(text string) string { return Shorten(text, maxText) }
-
-// Shorten is Escape, but cuts what goes beyond so many characters.
-func Shorten(text string, most int) string {
-	hidden := func(r rune) bool { return r < ' ' || r > '~' }
-	if len(text) <= most && !strings.ContainsFunc(text, hidden) {
-		return text // as nearly all are
-	}
-	var b strings.Builder
-	for shown := 0; text != ""; {
-		r, size := utf8.DecodeRuneInString(text)
-		piece := text[:size]
-		if r == utf8.RuneError && size == 1 || !unicode.IsGraphic(r) {
-			piece = strconv.QuoteToASCII(piece)
-			piece = piece[1 : len(piece)-1]
-		}
-		text, shown = text[size:], shown+utf8.RuneCountInString(piece)
-		if shown > most || shown == most && text != "" {
-			return b.String() + "…"
-		}
-		b.WriteString(piece)
-	}
-	return b.String()
-}
-
-// EscapeJSON writes in a JSON text as \u202e what a terminal would act upon and JSON leaves as it is: DEL, the C1
-// controls and marks of direction. The text means the same as before.
-func EscapeJSON(text []byte) []byte {
-	b := make([]byte, 0, len(text))
-	for _, r := range string(text) {
-		if r <= '~' || unicode.IsGraphic(r) {
-			b = utf8.AppendRune(b, r)
-			continue
-		}
-		for _, unit := range utf16.AppendRune(nil, r) {
-			b = fmt.Appendf(b, `\u%04x`, unit)
-		}
-	}
-	return b
 }
 
 // defuse puts ' before a text that a spreadsheet would take for a formula: one that
@@ -315,8 +226,4 @@ func defuse(text string) string {
 }
 
 // Cell is a text from outside as it is in a CSV file for people.
-func Cell(text string) string { return Escape(defuse(text)) }
-
-// EscapeLine is Escape for what is no use when it is cut: a name, a key or an ID is taken for what it is by anyone who
-// looks it up.
-func EscapeLine(text string) string { return Shorten(text, math.MaxInt) }
+func Cell(text string) string { return spelling.Escape(defuse(text)) }

@@ -12,11 +12,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/config"
+	"leadferry/internal/spelling"
 	"leadferry/leadapi"
 )
 
@@ -62,7 +62,7 @@ func (p *program) login(c *cli.Context) error {
 		if err := config.AddProfile(set.Config.Value, set.Profile.Value, set.ForProfile(), true); err != nil {
 			return exit.Stopped("the client is stored, but not its profile: "+err.Error(), "")
 		}
-		fmt.Fprintf(&p.out, "made       profile %s in %s\n", set.Profile.Value, report.Escape(set.Config.Value))
+		fmt.Fprintf(&p.out, "made       profile %s in %s\n", set.Profile.Value, spelling.Escape(set.Config.Value))
 	}
 	t := set.Target()
 	p.warn(leadapi.MixedRegions(t.BaseURL, t.LeadsURL))
@@ -81,7 +81,7 @@ func (p *program) newClient(c *cli.Context, client *leadapi.Client) error {
 	if has, err := set.Account(c.Context, false); !c.Bool("new-client") && (err != nil || has.ID.Value != "") {
 		const hint = "clients cannot be deleted here; add --new-client to make another one"
 		return cmp.Or(err, exit.Usage(fmt.Sprintf("profile %s has a client already: %s, %s", set.Profile.Value,
-			report.Escape(has.ID.Value), has.ID.From), hint))
+			spelling.Escape(has.ID.Value), has.ID.From), hint))
 	}
 	made, err := p.makeClient(c, client)
 	if err != nil {
@@ -98,9 +98,9 @@ func (p *program) newClient(c *cli.Context, client *leadapi.Client) error {
 			where, hint = "it is in "+left, "keep that file: it alone holds the secret; move it to "+
 				set.CredentialsPath()
 		}
-		return exit.Stopped(fmt.Sprintf("client %s was made: %s: %v", report.Escape(made.ID), where, err), hint)
+		return exit.Stopped(fmt.Sprintf("client %s was made: %s: %v", spelling.Escape(made.ID), where, err), hint)
 	}
-	fmt.Fprintf(&p.out, "client ID  %s\nprofile    %s\nstored in  %s\n", report.Escape(made.ID), set.Profile.Value,
+	fmt.Fprintf(&p.out, "client ID  %s\nprofile    %s\nstored in  %s\n", spelling.Escape(made.ID), set.Profile.Value,
 		set.CredentialsPath())
 	return nil
 }
@@ -108,7 +108,8 @@ func (p *program) newClient(c *cli.Context, client *leadapi.Client) error {
 // makeClient makes the two requests of a login. The second is not repeated where it may have made a client.
 func (p *program) makeClient(c *cli.Context, client *leadapi.Client) (*leadapi.OAuthClient, error) {
 	email := c.String("email")
-	password, err := p.password(c, fmt.Sprintf("Password of %s at %s: ", report.Escape(email), p.target().BaseURL))
+	at := p.settings.Target().BaseURL
+	password, err := p.password(c, fmt.Sprintf("Password of %s at %s: ", spelling.Escape(email), at))
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +167,7 @@ func (p *program) password(c *cli.Context, prompt string) (text string, err erro
 }
 
 func (p *program) configShow(c *cli.Context) error {
-	t := p.target()
+	t := p.settings.Target()
 	rows := p.settings.Shown()
 	for _, f := range c.Command.Flags {
 		if len(f.(cli.DocGenerationFlag).GetEnvVars()) == 0 || f.(cli.CategorizableFlag).GetCategory() == connecting {
@@ -183,7 +184,7 @@ func (p *program) configShow(c *cli.Context) error {
 	p.warn(leadapi.MixedRegions(t.BaseURL, t.LeadsURL))
 	w := tabwriter.NewWriter(&p.out, 0, 0, 2, ' ', 0)
 	for _, s := range rows {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, report.Escape(cmp.Or(s.Value, "not set")), report.Escape(s.From))
+		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, spelling.Escape(cmp.Or(s.Value, "not set")), spelling.Escape(s.From))
 	}
 	return w.Flush()
 }
@@ -228,7 +229,7 @@ func (p *program) probe(ctx context.Context, client *leadapi.Client, api *leadap
 		}
 		if told != application {
 			told = application
-			fmt.Fprintf(&p.out, "%s  %s\n", application, report.Escape(leadapi.Canonical(address)))
+			fmt.Fprintf(&p.out, "%s  %s\n", application, spelling.Escape(leadapi.Canonical(address)))
 		}
 		word := "ok"
 		if steps++; !s.Works {
@@ -239,10 +240,10 @@ func (p *program) probe(ctx context.Context, client *leadapi.Client, api *leadap
 			way, _ := p.settings.Route(flag) // service has tried it
 			s.Text += " (" + way.From + ")"
 		}
-		fmt.Fprintf(&p.out, "  %-6s  %-7s  %s (%s)\n", word, s.Name, report.Escape(s.Text),
+		fmt.Fprintf(&p.out, "  %-6s  %-7s  %s (%s)\n", word, s.Name, spelling.Escape(s.Text),
 			s.Took.Round(100*time.Microsecond))
 		if s.Hint != "" {
-			fmt.Fprintf(&p.out, "%19shint: %s\n", "", report.Escape(s.Hint))
+			fmt.Fprintf(&p.out, "%19shint: %s\n", "", spelling.Escape(s.Hint))
 		}
 	})
 	return steps, broken

@@ -170,7 +170,7 @@ func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs.Files
 
 // refuseTarget refuses a run to another target than the one that the mapping names.
 func (p *program) refuseTarget(path string, named mapping.Target) error {
-	t := p.target()
+	t := p.settings.Target()
 	want := t
 	want.TrunkID = cmp.Or(named.TrunkID, t.TrunkID)
 	want.LeadsURL = cmp.Or(leadapi.Canonical(named.LeadsURL), t.LeadsURL)

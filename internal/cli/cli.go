@@ -10,10 +10,8 @@
 // import, sync, reconcile and validate: carry ─▶ openInputs, connect (service.go) ─▶ conduct ─▶ importer.Run, which
 // opens the checkpoint by Options.Open and reads Options.Inputs.
 //
-// On its way, [terminal] is the person, who may be asked, [signals] is who ends the process, and
-// [external] runs the programs that flags name.
-//
-// It is the outermost room: it knows every other one and none but main knows it.
+// On its way, [terminal] is the person, who may be asked, [signals] is who ends the process, and [external] runs the
+// programs that flags name. Only main knows this room.
 package cli
 
 import (
@@ -32,7 +30,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
 	"leadferry/importer/report"
 	"leadferry/internal/cli/checkpointcmd"
@@ -44,6 +41,7 @@ import (
 	"leadferry/internal/cli/terminal"
 	"leadferry/internal/crash"
 	"leadferry/internal/machine"
+	"leadferry/internal/spelling"
 )
 
 // Version is the release that this program is.
@@ -219,13 +217,10 @@ func (p *program) begin(c *cli.Context) error {
 	return p.mistake
 }
 
-// target is the one of the command's settings, as far as they name one.
-func (p *program) target() checkpoint.Target { return p.settings.Target() }
-
 // ledger is what the command line says of its ledger.
 func (p *program) ledger(c *cli.Context) ledger.Selection {
 	return ledger.Selection{
-		C: c, Target: p.target(), Interrupt: p.interrupt, Run: p.run,
+		C: c, Target: p.settings.Target(), Interrupt: p.interrupt, Run: p.run,
 		Machine: cmp.Or(p.settings.Get("machine"), machine.ID()),
 		Unseen:  p.line.Given("checkpoint").Origin == flags.ByEnvironment,
 	}
@@ -255,10 +250,10 @@ func (p *program) warn(texts ...string) {
 // tell says a line on standard error, also with --quiet: to a person behind a word of what it is.
 func (p *program) tell(level slog.Level, word, text string) {
 	if p.json {
-		p.logger().Log(context.Background(), level, report.Escape(text))
+		p.logger().Log(context.Background(), level, spelling.Escape(text))
 		return
 	}
-	fmt.Fprintln(&p.log, word+report.Escape(text))
+	fmt.Fprintln(&p.log, word+spelling.Escape(text))
 }
 
 // fail says why a command ended, for people or for programs.
@@ -268,11 +263,11 @@ func (p *program) fail(end *exit.Error) {
 	case one.Text == "": // whoever would read it has gone
 		return
 	case p.json:
-		p.logger().Error(report.Escape(one.Text), "exit_code", one.Code, "hint", report.EscapeLine(one.Hint))
+		p.logger().Error(spelling.Escape(one.Text), "exit_code", one.Code, "hint", spelling.EscapeLine(one.Hint))
 		return
 	}
 	for line := range strings.SplitSeq(strings.TrimSuffix(end.Text+"\nhint: "+end.Hint, "\nhint: "), "\n") {
-		if line = report.Escape(line); strings.HasPrefix(line, "hint: ") {
+		if line = spelling.Escape(line); strings.HasPrefix(line, "hint: ") {
 			fmt.Fprintln(p.Err, ink.Dim(line))
 		} else {
 			fmt.Fprintln(p.Err, ink.Red("leadferry:"), line)
@@ -288,7 +283,7 @@ func (p *program) inkOf(f *os.File) report.Ink { return report.Ink(terminal.Colo
 func (p *program) reason(err error) exit.Error {
 	end := exit.Of(err)
 	for _, word := range p.args {
-		if instead := report.Escape(word); instead != word && word != "" {
+		if instead := spelling.Escape(word); instead != word && word != "" {
 			end.Text = strings.ReplaceAll(end.Text, word, instead)
 			end.Hint = strings.ReplaceAll(end.Hint, word, instead)
 		}

@@ -21,6 +21,7 @@ import (
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/inputs"
 	"leadferry/internal/cli/terminal"
+	"leadferry/internal/spelling"
 	"leadferry/leadapi"
 )
 
@@ -210,7 +211,7 @@ func (v *screen) hear(s *importer.Start) error {
 	if refused == nil || s.Verdict.Question() == "" || person.Yes || !person.CanAnswer() {
 		return refused
 	}
-	err := person.Confirm(report.Escape(s.Checkpoint.Path)+": "+report.Escape(s.Verdict.Question())+".\nLeads that "+
+	err := person.Confirm(spelling.Escape(s.Checkpoint.Path)+": "+spelling.Escape(s.Verdict.Question())+".\nLeads that "+
 		"were made there would be made a second time. Make leads with this checkpoint?", "nothing was sent", "")
 	if err == nil || exit.Of(err).Code != exit.CodeUsage {
 		return err
@@ -225,7 +226,7 @@ func (v *screen) ask(s *importer.Start) error {
 		state = "the checkpoint knows no lead yet: rows imported earlier from another checkpoint would be made again"
 	}
 	return v.person(v.c).Confirm(fmt.Sprintf("About to create %s for trunk %s at %s; %s.\nLeads cannot be deleted. "+
-		"Go on?", v.many(), report.Escape(s.Target.TrunkID), s.Target.LeadsURL, state), "nothing was sent",
+		"Go on?", v.many(), spelling.Escape(s.Target.TrunkID), s.Target.LeadsURL, state), "nothing was sent",
 		"answer y, or add --yes")
 }
 

@@ -23,6 +23,7 @@ import (
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/terminal"
 	"leadferry/internal/disk"
+	"leadferry/internal/spelling"
 	"leadferry/leadapi"
 )
 
@@ -44,7 +45,7 @@ func (p *program) logger() *slog.Logger {
 		return log
 	}
 	return log.With("run", p.run, "command", p.line.Command.Name, "profile", p.settings.Profile.Value,
-		"target", strings.Trim(report.Target(p.target()).String(), "/"))
+		"target", strings.Trim(report.Target(p.settings.Target()).String(), "/"))
 }
 
 // trace tells each call of the service at --log-level debug; nil where nobody wants to know. The service's own words
@@ -63,7 +64,7 @@ func trace(log *slog.Logger) func(leadapi.Call) {
 		if e := c.Fault; e != nil {
 			fields = append(fields, "applied", e.Applied.String(), "reason", e.Reason)
 			if e.Status == 0 {
-				fields = append(fields, "message", report.Escape(e.Message))
+				fields = append(fields, "message", spelling.Escape(e.Message))
 			}
 		}
 		log.Debug("call", append(fields, "cause", c.Cause)...)
@@ -86,8 +87,8 @@ func logEnd(log *slog.Logger, s *report.Summary) {
 		level = slog.LevelWarn
 	}
 	fields := []any{
-		"outcome", s.Outcome, "exit_code", s.ExitCode, "reason", report.Escape(reason),
-		"hint", report.EscapeLine(s.Hint), "summary", s.SummaryPath, "duration_s", s.DurationS, "rows", s.Rows,
+		"outcome", s.Outcome, "exit_code", s.ExitCode, "reason", spelling.Escape(reason),
+		"hint", spelling.EscapeLine(s.Hint), "summary", s.SummaryPath, "duration_s", s.DurationS, "rows", s.Rows,
 	}
 	if r := s.Reconciliation; r != nil && r.Sample != nil {
 		fields = append(fields, "sample", r.Sample)
@@ -162,7 +163,7 @@ func (p *program) finish(ctx context.Context, code int, refused *exit.Error) int
 func (p *program) begun() *report.Summary {
 	return &report.Summary{
 		Outcome: report.Running, RunID: p.run, Command: p.line.Command.Name, Version: Version,
-		StartedAt: p.ending.began, Target: report.Target(p.target()),
+		StartedAt: p.ending.began, Target: report.Target(p.settings.Target()),
 		Mapping: report.File{Path: p.line.Given("mapping").Value},
 	}
 }
@@ -181,7 +182,7 @@ func (p *program) printReason(why *exit.Error) error {
 	}
 	b, err := json.MarshalIndent(why.Joined(), "", "  ")
 	if err == nil {
-		_, err = p.Out.Write(append(report.EscapeJSON(b), '\n'))
+		_, err = p.Out.Write(append(spelling.EscapeJSON(b), '\n'))
 	}
 	return err
 }

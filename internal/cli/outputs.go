@@ -27,6 +27,7 @@ import (
 	"leadferry/internal/config"
 	"leadferry/internal/disk"
 	"leadferry/internal/shell"
+	"leadferry/internal/spelling"
 	"leadferry/mapping"
 	"leadferry/mapping/propose"
 )
@@ -152,7 +153,7 @@ func (p *program) keepOutputs(c *cli.Context, f report.Files, inputs []string) e
 	}
 	// Nor may --out replace what a run to another real target left: it may be all that is known of its leads.
 	w := checkpoint.WitnessIn(f.Dir)
-	if w.Ledger == "" || !c.Bool("dry-run") && w.Target.Canonical() == p.target().Canonical() {
+	if w.Ledger == "" || !c.Bool("dry-run") && w.Target.Canonical() == p.settings.Target().Canonical() {
 		return nil
 	}
 	return exit.Usage(fmt.Sprintf("--out %s would take the place of what the run %s left, which sent leads to %s",
@@ -261,7 +262,7 @@ func (p *program) report(c *cli.Context) error {
 	if err := p.writePage(c, s, to); err != nil || to == "-" {
 		return err
 	}
-	return p.print(report.EscapeLine(to) + "\n")
+	return p.print(spelling.EscapeLine(to) + "\n")
 }
 
 // writePage makes the page, in the place of an older one, and opens it where that is asked for.
@@ -373,9 +374,9 @@ func (p *program) runInit(c *cli.Context) error {
 	if p.quiet {
 		return nil
 	}
-	text := "Wrote " + report.Escape(target) + ". It is a guess: read it before anything is sent.\n"
+	text := "Wrote " + spelling.Escape(target) + ". It is a guess: read it before anything is sent.\n"
 	for _, note := range proposal.Notes {
-		text += "- " + report.Escape(note) + "\n"
+		text += "- " + spelling.Escape(note) + "\n"
 	}
 	return p.print(text + "Next: leadferry validate -m " + shell.Path(target) + " " + input + "\n")
 }

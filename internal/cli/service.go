@@ -51,7 +51,7 @@ func (p *program) connect(c *cli.Context, o *importer.Options) (closeService fun
 	if err != nil {
 		return nil, err
 	}
-	o.Flags, o.Target = p.wayWords(), p.target()
+	o.Flags, o.Target = p.wayWords(), p.settings.Target()
 	o.Open, o.Witnesses, o.Machine = m.Opener(o), m.Witnesses(), m.Machine
 	o.Client.Observe, o.Client.UserAgent = trace(o.Log), userAgent
 	o.Client.RequestIDHeader = p.settings.Get(connection.RequestIDHeader)

@@ -29,6 +29,7 @@ import (
 
 	"leadferry/importer/report"
 	"leadferry/internal/page"
+	"leadferry/internal/spelling"
 )
 
 //go:embed run.html
@@ -37,11 +38,11 @@ var runText string
 // run is made when the first page is: most starts of the program make none.
 var run = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("run").Funcs(template.FuncMap{
-		"comma": comma, "text": report.Escape, "prose": prose, "command": report.EscapeLine,
+		"comma": comma, "text": spelling.Escape, "prose": prose, "command": spelling.EscapeLine,
 		"clock": func(at time.Time) string { return at.UTC().Format("2 Jan 2006, 15:04:05 UTC") },
-		"ms":    func(ms float64) string { return report.Duration(ms / 1000) },
+		"ms":    func(ms float64) string { return spelling.Duration(ms / 1000) },
 		"rate":  func(perSecond float64) string { return humanize.CommafWithDigits(perSecond, 1) },
-		"bytes": humanize.Comma, "seconds": report.Duration,
+		"bytes": humanize.Comma, "seconds": spelling.Duration,
 		"width": width, "longest": longest,
 		"first": func(n int) int { return min(n, mostListed) }, "more": func(n int) int { return n - mostListed },
 	}).Parse(runText))
@@ -61,7 +62,7 @@ func view(s *report.Summary) (page.View, error) {
 	if err := run().Execute(&b, &content{s}); err != nil {
 		return page.View{}, err
 	}
-	return page.View{Title: report.Escape(s.Headline()[0]) + " · leadferry", Main: template.HTML(b.String())}, nil
+	return page.View{Title: spelling.Escape(s.Headline()[0]) + " · leadferry", Main: template.HTML(b.String())}, nil
 }
 
 func comma(n int) string { return humanize.Comma(int64(n)) }
@@ -71,7 +72,7 @@ var code = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("`([
 
 // prose is a text for people: commands in it look like commands.
 func prose(text string) template.HTML {
-	escaped := template.HTMLEscapeString(report.Escape(text))
+	escaped := template.HTMLEscapeString(spelling.Escape(text))
 	return template.HTML(code().ReplaceAllString(escaped, "<code>$1</code>"))
 }
 

@@ -13,11 +13,11 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/postgres"
-	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/cli/terminal"
+	"leadferry/internal/spelling"
 )
 
 // Command is what a checkpoint command works with: its line with the checkpoint that is meant, its streams, and the
@@ -79,7 +79,7 @@ func (d *Command) with(how ledger.How, f func(ledger.Ledger) error) error {
 func (d *Command) printf(format string, args ...any) {
 	for i, arg := range args {
 		if text, is := arg.(string); is {
-			args[i] = report.Escape(text)
+			args[i] = spelling.Escape(text)
 		}
 	}
 	fmt.Fprintf(d.Out, format, args...)

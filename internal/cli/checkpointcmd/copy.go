@@ -14,11 +14,11 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/bolt"
 	"leadferry/checkpoint/postgres"
-	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/disk"
 	"leadferry/internal/shell"
+	"leadferry/internal/spelling"
 )
 
 // copy takes all that a checkpoint knows to an empty one elsewhere.
@@ -79,7 +79,7 @@ func (d *Command) copyTo(from ledger.Place, to string) (err error) {
 	}
 	fmt.Fprintf(d.Out, "copied: %s, %d in doubt, and everything else\nNo run uses %s any more. Use "+
 		"--checkpoint %s from now on\n",
-		english.Plural(info.Leads, "lead", ""), info.InDoubt, report.Escape(info.Path), shell.Path(to))
+		english.Plural(info.Leads, "lead", ""), info.InDoubt, spelling.Escape(info.Path), shell.Path(to))
 	return nil
 }
 
@@ -151,5 +151,5 @@ func (d *Command) reportRepaired(from, to string, r *bolt.Salvaged) {
 	// The one replaces nothing, the other asks first.
 	move := map[bool]string{false: "mv -n", true: "move"}[runtime.GOOS == "windows"]
 	fmt.Fprintf(d.Out, "\nrepaired    %s\nTo put it in the old one's place:\n     %[2]s %[3]s %[4]s\n     %[2]s "+
-		"%[5]s %[3]s\n", report.Escape(to), move, shell.Path(from), shell.Path(aside), shell.Path(to))
+		"%[5]s %[3]s\n", spelling.Escape(to), move, shell.Path(from), shell.Path(aside), shell.Path(to))
 }

@@ -24,6 +24,7 @@ import (
 	"leadferry/internal/cli/terminal"
 	"leadferry/internal/disk"
 	"leadferry/internal/rowkey"
+	"leadferry/internal/spelling"
 )
 
 // stateNamed is a state that an export has, Unknown where none is named.
@@ -191,7 +192,7 @@ type cells struct {
 func (c cells) Write(line []string) error {
 	for i := range line {
 		if c.of.terminal {
-			line[i] = report.Escape(line[i])
+			line[i] = spelling.Escape(line[i])
 		}
 	}
 	if !c.of.namespaced {

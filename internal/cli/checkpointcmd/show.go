@@ -21,6 +21,7 @@ import (
 	"leadferry/internal/cli/terminal"
 	"leadferry/internal/rowkey"
 	"leadferry/internal/shell"
+	"leadferry/internal/spelling"
 )
 
 // stamp is a time as columns show it.
@@ -174,7 +175,7 @@ func (d *Command) prepare() error {
 	d.printf("the schema leadferry is there, version %d, owned by %s\n", p.Version, p.Owner)
 	if !p.Roles {
 		fmt.Fprintf(d.Out, "\nthis user may not make roles; have somebody who may carry this out in the database "+
-			"%s:\n\n%s", report.Escape(p.Database), p.Grants)
+			"%s:\n\n%s", spelling.Escape(p.Database), p.Grants)
 	}
 	fmt.Fprintf(d.Out, `
 grant the users of runs and people their roles:

@@ -19,8 +19,8 @@ import (
 
 	"golang.org/x/term"
 
-	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
+	"leadferry/internal/spelling"
 )
 
 // Is reports whether f is one that a person looks at.
@@ -152,7 +152,7 @@ func (l *Log) Redirect(to io.Writer) {
 type Escaping struct{ To io.Writer }
 
 func (e Escaping) Write(line []byte) (int, error) {
-	if _, err := e.To.Write(report.EscapeJSON(line)); err != nil {
+	if _, err := e.To.Write(spelling.EscapeJSON(line)); err != nil {
 		return 0, err
 	}
 	return len(line), nil
@@ -254,7 +254,7 @@ func (s *Screen) Text(text string) { s.Line("%s", Wrap(strings.Trim(text, "\n"),
 func Wrap(text string, width int) string {
 	var all []string
 	for line := range strings.SplitSeq(text, "\n") {
-		all = append(all, report.Wrap("", "", line, width)...)
+		all = append(all, spelling.Wrap("", "", line, width)...)
 	}
 	return strings.Join(all, "\n")
 }

@@ -1,0 +1,97 @@
+package spelling
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Escape makes a text from outside safe to show: control characters, marks of direction, line ends and broken UTF-8 are
+// written as in Go (\x1b, \u202e), and what goes beyond 500 characters is cut. Escaping twice changes nothing more.
+func Escape(text string) string { return Shorten(text, 500) }
+
+// Shorten is Escape, but cuts what goes beyond so many characters.
+func Shorten(text string, most int) string {
+	hidden := func(r rune) bool { return r < ' ' || r > '~' }
+	if len(text) <= most && !strings.ContainsFunc(text, hidden) {
+		return text // as nearly all are
+	}
+	var b strings.Builder
+	for shown := 0; text != ""; {
+		r, size := utf8.DecodeRuneInString(text)
+		piece := text[:size]
+		if r == utf8.RuneError && size == 1 || !unicode.IsGraphic(r) {
+			piece = strconv.QuoteToASCII(piece)
+			piece = piece[1 : len(piece)-1]
+		}
+		text, shown = text[size:], shown+utf8.RuneCountInString(piece)
+		if shown > most || shown == most && text != "" {
+			return b.String() + "…"
+		}
+		b.WriteString(piece)
+	}
+	return b.String()
+}
+
+// EscapeLine is Escape for what is no use when it is cut: a name, a key or an ID is taken for what it is by anyone who
+// looks it up.
+func EscapeLine(text string) string { return Shorten(text, math.MaxInt) }
+
+// EscapeJSON writes in a JSON text as \u202e what a terminal would act upon and JSON leaves as it is: DEL, the C1
+// controls and marks of direction. The text means the same as before.
+func EscapeJSON(text []byte) []byte {
+	b := make([]byte, 0, len(text))
+	for _, r := range string(text) {
+		if r <= '~' || unicode.IsGraphic(r) {
+			b = utf8.AppendRune(b, r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			b = fmt.Appendf(b, `\u%04x`, unit)
+		}
+	}
+	return b
+}
+
+// Wrap breaks a text between words into lines of at most width characters, unless a word is longer. The first one
+// begins with first, the others with next.
+func Wrap(first, next, text string, width int) (all []string) {
+	line, used := first, utf8.RuneCountInString(first)
+	for i, word := range strings.Split(EscapeLine(text), " ") {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case used+1+n > width:
+			all = append(all, strings.TrimRight(line, " "))
+			line, used = next, len(next)
+		default:
+			line, used = line+" ", used+1
+		}
+		line, used = line+word, used+n
+	}
+	return append(all, strings.TrimRight(line, " "))
+}
+
+// Texts are sentences for people.
+type Texts []string
+
+// Add adds a sentence, if it is wanted.
+func (t *Texts) Add(wanted bool, format string, args ...any) {
+	if wanted {
+		*t = append(*t, fmt.Sprintf(format, args...))
+	}
+}
+
+// Duration is a time that something took, in seconds, as it is shown everywhere: about three digits of it.
+func Duration(s float64) string {
+	d, step := time.Duration(min(max(s, 0), 1e8)*float64(time.Second)), time.Microsecond
+	for d >= 1000*step {
+		step *= 10
+	}
+	return d.Round(step).String()
+}
