@@ -33,12 +33,11 @@ func TestDoubtForEveryCreateCostsFourRows(t *testing.T) {
 				if code != 3 || !strings.Contains(s.StopReason, "4 creates in a row") {
 					t.Errorf("exit %d, stopped for %q\n%s", code, s.StopReason, out)
 				}
-				if n := w.peer.posted(); n != 4+run || s.Rows.InDoubt != n || s.Rows.InDoubt+s.Rows.Pending != s.Rows.Read {
-					t.Errorf("%d creates reached the service; %+v", n, s.Rows)
+				// the second run may end before it reads every row that the first left in doubt
+				inDoubt := len(w.exported("in_doubt"))
+				if n := w.peer.posted(); n != 4+run || inDoubt != n || s.Rows.InDoubt > n || s.Rows.InDoubt+s.Rows.Pending != s.Rows.Read {
+					t.Errorf("%d creates reached the service; %d in doubt in the checkpoint; %+v", n, inDoubt, s.Rows)
 				}
-			}
-			if n := len(w.exported("in_doubt")); n != 5 {
-				t.Errorf("%d rows in doubt in the checkpoint, want 5", n)
 			}
 		})
 	}
