@@ -3,7 +3,7 @@ package bolt
 import (
 	"cmp"
 	"context"
-	"encoding/gob"
+	"encoding/json"
 	"io"
 	"maps"
 	"math"
@@ -50,7 +50,7 @@ func (d *Store) salvage(keep func(piece)) error {
 	}
 	defer d.release() // what bbolt cannot open, it closes
 	code, err := d.apart(readPieces, func(said io.Reader) {
-		for from, p := gob.NewDecoder(said), (piece{}); from.Decode(&p) == nil; p = (piece{}) {
+		for from, p := json.NewDecoder(said), (piece{}); from.Decode(&p) == nil; p = (piece{}) {
 			keep(p)
 		}
 	})
