@@ -238,9 +238,6 @@ func (e *engine) takeLate() {
 func (e *engine) takeBatch(b *batch) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, bound := range b.bound {
-		e.intake.noteUnused(bound)
-	}
 	if len(e.lanes.late) >= maxWaiting || e.lanes.lateBytes >= maxWaitingBytes {
 		e.takeLate()
 	}

@@ -17,14 +17,15 @@ import (
 
 // item is one row on its way through the engine.
 type item struct {
-	input  int // which of the run's files
-	row    source.Row
-	rec    mapping.Record
-	faults []mapping.Problem          // the checks that the row fails; nil: it is valid
-	digest checkpoint.Digest          // of everything that is sent; zero: not made yet
-	sums   []checkpoint.ContentDigest // of each value of the content; nil: not made yet
-	late   bool                       // it was put off, or drawn: it was counted as read
-	again  bool                       // it was decided once more, or put off for others to settle it: no third time
+	input   int // which of the run's files
+	row     source.Row
+	binding *mapping.Binding // of the mapping to the row's columns; nil: it could not be split into cells
+	rec     mapping.Record
+	faults  []mapping.Problem          // the checks that the row fails; nil: it is valid
+	digest  checkpoint.Digest          // of everything that is sent; zero: not made yet
+	sums    []checkpoint.ContentDigest // of each value of the content; nil: not made yet
+	late    bool                       // it was put off, or drawn: it was counted as read
+	again   bool                       // it was decided once more, or put off for others to settle it: no third time
 
 	by      checkpoint.Match    // how its entry was found
 	alike   checkpoint.Likeness // if no lead was found: a key that looks like the row's
