@@ -339,7 +339,7 @@ func (e *engine) waitFor(holds func() bool) bool {
 
 // mayLeave reports whether a row may be sent now. It may end the run.
 func (e *engine) mayLeave(a Action) bool {
-	may, why := e.tally.mayLeave(a, e.lanes.underWay)
+	may, why := e.limiter.mayLeave(a, e.lanes.underWay)
 	e.stop(why)
 	return may
 }
@@ -352,7 +352,7 @@ func (e *engine) endAll() {
 		e.changed.Wait()
 	}
 	close(e.begun)
-	if e.tally.enough {
+	if e.limiter.enough {
 		e.stop(ledgerFailed(checkpoint.ErrEnough))
 	}
 	if e.stopped == nil && e.sending.Err() != nil { // the run's context has ended, and nobody said why
@@ -363,7 +363,7 @@ func (e *engine) endAll() {
 	}
 	// rows at which the program itself failed: they may have been sent, as the ledger knows
 	t := e.tally
-	missing := t.counts.Read - t.ended()
+	missing := t.read() - t.ended()
 	t.outcomes[Pending] += missing
 }
 

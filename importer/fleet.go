@@ -39,7 +39,7 @@ func (r *run) join(s checkpoint.Store) {
 	}
 	m := &member{run: r, fleet: r.Fleet(s), wake: make(chan struct{}, 1), heard: time.Now()}
 	r.member = m
-	r.tally.limits.MaxCreates, r.tally.fleet = 0, true // the ledger counts the leads
+	r.limiter.fleet = true
 	r.breaker.Share(func() {
 		select {
 		case m.wake <- struct{}{}:
@@ -50,7 +50,7 @@ func (r *run) join(s checkpoint.Store) {
 
 // work is what the worker has done, and what it has to tell the others.
 func (m *member) work() checkpoint.Progress {
-	p := checkpoint.Progress{Counts: m.tally.counts, Rows: m.tally.rowCounts()}
+	p := checkpoint.Progress{Counts: m.limiter.counts, Rows: m.tally.rowCounts()}
 	p.Wants, p.Pause = m.breaker.News()
 	return p
 }

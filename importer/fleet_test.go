@@ -291,7 +291,7 @@ func TestRowsThatWerePutOffHaveAnOutcome(t *testing.T) {
 					}
 				})
 				tr := trials[0]
-				if read, ended := tr.tally.counts.Read, tr.tally.ended(); read != rows || ended != rows || len(tr.records.lines) != rows {
+				if read, ended := tr.tally.read(), tr.tally.ended(); read != rows || ended != rows || len(tr.records.lines) != rows {
 					t.Errorf("of %d rows %d have an outcome (%s), and %d a line", read, ended, tr.outcomes(), len(tr.records.lines))
 				}
 				if n := tr.tally.outcomes[Pending]; n != rows-sent || tr.stopped == nil {

@@ -73,7 +73,7 @@ func (r *run) kinds() (kinds []checkpoint.Kind) {
 // heedDoubts counts the rows in doubt, and finds out whether the run before stopped because of doubts. Rows that are
 // sent again do not raise that number.
 func (r *run) heedDoubts(ctx context.Context) (err error) {
-	l := &r.tally.limits
+	l := &r.Limits
 	if l.MaxInDoubt > 0 {
 		if l.Standing, err = r.ledger.Standing(ctx); err != nil {
 			return err
@@ -85,7 +85,6 @@ func (r *run) heedDoubts(ctx context.Context) (err error) {
 	case r.ResendInDoubt && l.MaxInDoubt > 0:
 		l.MaxInDoubt = max(l.MaxInDoubt, l.Standing)
 	}
-	r.Limits = *l
 	runs, err := checkpoint.Runs(ctx, r.ledger)
 	runs = slices.DeleteFunc(runs, func(i checkpoint.RunInfo) bool { return i.Finished.IsZero() })
 	if n := len(runs); n > 0 && runs[n-1].Outcome == "stopped" && runs[n-1].Counts[InDoubt.String()] > 0 {

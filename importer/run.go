@@ -13,7 +13,7 @@
 //	           │       update.go         look: read ─▶ planRead; mark ─▶ Deliver ─▶ compare ─▶ settle, perhaps once more;
 //	           │                         without an answer the mark stays
 //	         [lane] carried              back under the engine's lock
-//	         [collector] collect         the tally counts and knows the limits
+//	         [collector] collect         the tally counts, the limiter (stop.go) may end the run
 //	           │ batches
 //	         [writer] write              one goroutine: results.csv, rejects and others; if the disk is slow, all wait
 //
@@ -96,7 +96,8 @@ func newRun(o Options) *run {
 		digests: newDigester(checkpoint.NewDigester(nil)),
 	}
 	r.intake = &intake{options: &r.Options}
-	r.tally = newTally(len(o.Inputs), o.Limits, slotsPerPlace*o.Concurrency)
+	r.tally = newTally(len(o.Inputs))
+	r.limiter = &limiter{limits: &r.Limits, first: slotsPerPlace * o.Concurrency}
 	if o.Command == "validate" || o.DryRun {
 		r.dry, r.intake.caught = newDryRun(&r.Options, r.intake), true
 	}
