@@ -19,12 +19,7 @@ import (
 type engine struct {
 	*run
 	carrier *carrier
-
-	// Until taking ends, creates and updates are sent; until sending ends, links of new leads; until waiting ends,
-	// answers are waited for.
-	taking, sending, waiting context.Context
-	takeNoMore, sendNoMore   context.CancelFunc
-
+	phases
 	group   sync.WaitGroup // of all goroutines
 	mu      sync.Mutex
 	changed sync.Cond // a row or a lane has ended, or the run ends
@@ -34,11 +29,23 @@ type engine struct {
 	over    bool       // all rows have ended: what comes later does not stop the run any more
 }
 
+// phases end one after another: until taking ends, creates and updates are sent; until sending ends, links of new leads;
+// until waiting ends, answers are waited for.
+type phases struct {
+	taking, sending, waiting context.Context
+	takeNoMore, sendNoMore   context.CancelFunc
+}
+
+func newPhases(ctx context.Context) phases {
+	p := phases{waiting: ctx}
+	p.sending, p.sendNoMore = context.WithCancel(ctx)
+	p.taking, p.takeNoMore = context.WithCancel(p.sending)
+	return p
+}
+
 func newEngine(ctx context.Context, r *run) *engine {
-	e := &engine{run: r, waiting: ctx, begun: make(chan begun)}
+	e := &engine{run: r, phases: newPhases(ctx), begun: make(chan begun)}
 	e.carrier = &carrier{run: r, engine: e}
-	e.sending, e.sendNoMore = context.WithCancel(ctx)
-	e.taking, e.takeNoMore = context.WithCancel(e.sending)
 	e.changed.L = &e.mu
 	places := 0
 	if r.sender != nil {

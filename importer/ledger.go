@@ -6,11 +6,22 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"sync/atomic"
 
 	"leadferry/checkpoint"
 	"leadferry/importer/report"
 	"leadferry/mapping"
 )
+
+// ledgerState is the checkpoint of a run, and what is known of it.
+type ledgerState struct {
+	ledger *checkpoint.Ledger  // nil for validate, and for a dry run without checkpoint
+	opened checkpoint.Info     // what it knew before the first row; what it lacked then does not come back
+	judged *checkpoint.Verdict // by witnesses, before a person was asked
+	// of each input: which columns, key and namespace make its rows leads; nil once the checkpoint knows that, which
+	// stores it with the first claim
+	shapes []atomic.Pointer[checkpoint.Shape]
+}
 
 // prepare reads from the checkpoint what must be known before the run is announced.
 func (r *run) prepare(ctx context.Context, l *checkpoint.Ledger) (err error) {
