@@ -32,6 +32,11 @@ func (d *Command) adopt() error {
 	if err != nil {
 		return err
 	}
+	for _, l := range read.all {
+		if l.path != "-" {
+			d.Lists = append(d.Lists, l.whole)
+		}
+	}
 	return d.with(ledger.How{Makes: true}, func(db ledger.Ledger) error {
 		if db.Info().New {
 			d.Say("checkpoint: " + db.Info().Path + " (new: no lead is known yet)")
@@ -96,12 +101,8 @@ func (d *Command) takeOver(db ledger.Ledger, from lists, lenient bool) error {
 				"adopt it with the flags of that target; if the service moved, adopt what `leadferry checkpoint "+
 					"export` writes of "+w.Place)
 		}
-		path := l.path
-		if whole, err := filepath.Abs(path); err == nil && path != "-" {
-			path = whole // the hint that says how to finish may be pasted elsewhere
-		}
 		ls.all = append(ls.all, l)
-		leads.Files, leads.From = append(leads.Files, path), append(leads.From, w.Ledger)
+		leads.Files, leads.From = append(leads.Files, l.whole), append(leads.From, w.Ledger)
 	}
 	leads.Entries, leads.Missing = ls.entries, ls.missing
 	result, err := checkpoint.AdoptList(d.C.Context, db, d.Witnesses(), leads)
@@ -142,7 +143,7 @@ func (d *Command) reportAdopted(r checkpoint.AdoptResult, passed int, path strin
 // witness is what the run folder of results says of their run.
 func (l *list) witness() (w checkpoint.Witness) {
 	if l.results && l.path != "-" {
-		w = checkpoint.WitnessIn(filepath.Dir(l.path))
+		w = checkpoint.WitnessIn(filepath.Dir(l.whole))
 	}
 	return w
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -73,6 +74,7 @@ type Reject struct {
 // list is a file of rows. Who goes through it with each holds one row at a time.
 type list struct {
 	path      string
+	whole     string // path from the root, since hints that name it may be pasted elsewhere
 	command   string
 	namespace string // of keys for which the file names none
 	in        io.ReadSeeker
@@ -85,18 +87,17 @@ type list struct {
 	rows      int       // that were read last
 }
 
-// openList opens a file; - is standard input, which is kept to be read again. The caller closes it.
+// openList opens a file, as long as it is now: a run may still write to it. - is standard input, which is kept to be
+// read again. The caller closes it.
 func (d *Command) openList(path, command string) (*list, error) {
-	l := &list{path: path, command: command, namespace: d.C.String("namespace")}
+	l := &list{path: path, whole: path, command: command, namespace: d.C.String("namespace")}
 	var err error
 	if path == "-" {
 		kept := new(terminal.Spool)
 		_, err = io.Copy(kept, d.In)
 		l.in, l.file = kept.Content(), kept
 	} else {
-		var f *os.File
-		f, err = os.Open(path)
-		l.in, l.file = f, f
+		err = l.openFile()
 	}
 	if err != nil {
 		return nil, exit.Usage(fmt.Sprintf("the file cannot be read: %v", err), cmp.Or(disk.Held(err), l.hint()))
@@ -105,6 +106,21 @@ func (d *Command) openList(path, command string) (*list, error) {
 		return nil, errors.Join(err, l.file.Close())
 	}
 	return l, nil
+}
+
+func (l *list) openFile() error {
+	if whole, err := filepath.Abs(l.path); err == nil {
+		l.whole = whole
+	}
+	f, err := os.Open(l.path)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		l.in, l.file = io.NewSectionReader(f, 0, info.Size()), f
+	}
+	return err
 }
 
 // look finds out what the list is.
