@@ -143,7 +143,7 @@ func (d *Command) reportAdopted(r checkpoint.AdoptResult, passed int, path strin
 // witness is what the run folder of results says of their run.
 func (l *list) witness() (w checkpoint.Witness) {
 	if l.results && l.path != "-" {
-		w = checkpoint.WitnessIn(filepath.Dir(l.whole))
+		w = checkpoint.WitnessIn(filepath.Dir(l.path))
 	}
 	return w
 }
