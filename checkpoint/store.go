@@ -69,8 +69,8 @@ type Store interface {
 	// to reconnect first, or to renew the claim. After an error, also that of ctx, nothing may be sent. It is called just
 	// before each attempt.
 	Guard(ctx context.Context, key string) error
-	// UnderWay are the runs that may still settle their rows in doubt themselves: the live ones of other workers, and all
-	// of this worker's own fleet.
+	// UnderWay are the runs that may still settle their rows in doubt themselves: those that went on when this worker
+	// began, or came later. An Exchange counts theirs where they are of one fleet.
 	UnderWay(ctx context.Context) (runs map[string]bool, err error)
 
 	// Alone runs f in one transaction, without other processes and commits. An error of f undoes it; unless it is about

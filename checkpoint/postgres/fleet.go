@@ -199,10 +199,10 @@ func (s *Store) spend(b *pgx.Batch, leads int) {
 	}
 }
 
-// UnderWay are the live runs, and all of this worker's fleet, see [checkpoint.Store].
+// UnderWay are the runs beside this one, see [checkpoint.Store].
 func (s *Store) UnderWay(ctx context.Context) (map[string]bool, error) {
-	all, err := rowsOf[struct{ Run string }](ctx, s, `SELECT run FROM leadferry.workers w WHERE ledger = $1
-		AND run <> '' AND (leadferry.alive(w) OR $2 <> '' AND fleet = $2)`, s.ledger, s.o.Terms.Fleet)
+	all, err := rowsOf[struct{ Run string }](ctx, s, withBeside(`SELECT w.run FROM leadferry.workers me
+		JOIN leadferry.workers w USING (ledger) WHERE me.worker = $1 AND w.run <> '' AND BESIDE`), s.worker)
 	runs := make(map[string]bool, len(all))
 	for _, one := range all {
 		runs[checkpoint.Restore(one.Run)] = true

@@ -4,6 +4,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -28,9 +29,16 @@ var (
 	numberSQL, takeOverSQL, askSQL, ownSQL = statement("number"), statement("takeover"), statement("ask"), statement("own")
 	findSQL, scanSQL                       = statement("find"), statement("scan")
 	eraseSQL, recountSQL                   = statement("erase"), statement("recount")
-	exchangeSQL, shareSQL, workersSQL      = statement("exchange"), statement("share"), statement("workers")
+	exchangeSQL, shareSQL, workersSQL      = withBeside(statement("exchange")), statement("share"), statement("workers")
 	checkSQL, checksSQL                    = statement("check"), statement("checks")
 )
+
+// withBeside says in a statement which workers w went on when me began, or came later, and so may still settle their
+// rows in doubt themselves. What others left in doubt is counted when a run begins.
+func withBeside(query string) string {
+	return strings.ReplaceAll(query, "BESIDE", `((w.ended IS NULL OR w.ended > me.started)
+		AND (w.fenced_by IS NULL OR w.fenced_by > me.worker) AND w.beat > me.started - interval '60 seconds')`)
+}
 
 // version is the one that the schema has.
 const version = checkpoint.Format
