@@ -201,7 +201,7 @@ func (s *Store) spend(b *pgx.Batch, leads int) {
 
 // UnderWay are the runs beside this one, see [checkpoint.Store].
 func (s *Store) UnderWay(ctx context.Context) (map[string]bool, error) {
-	all, err := rowsOf[struct{ Run string }](ctx, s, withBeside(`SELECT w.run FROM leadferry.workers me
+	all, err := rowsOf[struct{ Run string }](ctx, s, filled(`SELECT w.run FROM leadferry.workers me
 		JOIN leadferry.workers w USING (ledger) WHERE me.worker = $1 AND w.run <> '' AND BESIDE`), s.worker)
 	runs := make(map[string]bool, len(all))
 	for _, one := range all {

@@ -229,13 +229,19 @@ func (s *Store) promisesLess() error {
 			"leadferry checkpoint workers")
 }
 
-// whyFenced is why this worker may claim nothing more: a newer one has its place, or the ledger has lost something.
+// whyFenced is why this worker may claim nothing more: a newer one has its place, the ledger has lost something, or its
+// database is about to move to another server: what is claimed here from then on would be unknown there.
 func (s *Store) whyFenced() error {
 	var missing string
 	var since uint64
-	err := s.conn.One(`SELECT missing, since FROM leadferry.ledgers WHERE ledger = $1`, s.ledger).Scan(&missing, &since)
-	if err == nil && since > s.since {
+	var unchanging bool
+	err := s.conn.One(filled(`SELECT missing, since, UNCHANGING FROM leadferry.ledgers WHERE ledger = $1`), s.ledger).
+		Scan(&missing, &since, &unchanging)
+	switch {
+	case err == nil && since > s.since:
 		return s.fail(s.lost("another worker, or a person, has found that the ledger lacks " + missing))
+	case unchanging:
+		return s.RefuseUnchanging()
 	}
 	return checkpoint.ErrFenced
 }

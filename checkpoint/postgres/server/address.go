@@ -96,6 +96,13 @@ func (a *Address) Refuse(kind error, text, hint string) error {
 // refuse is Refuse for a server that cannot be relied on.
 func (a *Address) refuse(text, hint string) error { return a.Refuse(checkpoint.ErrPlace, text, hint) }
 
+// RefuseUnchanging refuses a server that takes no changes.
+func (a *Address) RefuseUnchanging() error {
+	return a.refuse("its server takes no changes: default_transaction_read_only is on",
+		"if the database has moved, name its new address with --checkpoint; if not, have default_transaction_read_only "+
+			"switched off for this user")
+}
+
 // Explain is what the server said, as a sentence: a *[checkpoint.StoreError]. What is one already, damage, and what
 // an opening was refused for, stay as they are.
 func (a *Address) Explain(err error) error {
