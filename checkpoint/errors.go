@@ -22,6 +22,7 @@ var (
 	ErrTarget       = errors.New("another target")
 	ErrVersion      = errors.New("another format version")
 	ErrPlace        = errors.New("on a file system that cannot be relied on")
+	ErrAddress      = errors.New("an address that cannot be used") // of a server, which was not asked
 )
 
 // What a call is refused for. After those that [IsRefusal] names the ledger goes on.

@@ -355,8 +355,11 @@ func TestALedgerIsNotMovedUnderARun(t *testing.T) {
 	if _, err := run.Exec(t.Context(), `COMMIT`); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-moved; !errors.Is(err, checkpoint.ErrLocked) {
+	if err := errors.Join(<-moved, s.Close()); !errors.Is(err, checkpoint.ErrLocked) {
 		t.Errorf("moved from under a run: %v", err)
+	}
+	if n := pgtest.Value[int](t, address, `SELECT count(*) FROM leadferry.workers WHERE ended IS NULL`); n != 1 {
+		t.Errorf("who was refused goes on: %d workers", n)
 	}
 }
 

@@ -14,16 +14,13 @@ func (s *Store) Alone(_ context.Context, f func(checkpoint.Tx) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w, err := s.alone(func(w *working) error {
+		s.seen = nil
 		// what was copied to another place since this was opened nobody would look for here
-		err := s.stillHere()
-		if errors.As(err, new(*checkpoint.OpenError)) {
+		err := inTurn(s.stillHere, func() error { return f(w) }, w.store)
+		if errors.As(err, new(*checkpoint.OpenError)) { // a refusal: nothing was changed
 			err = &checkpoint.ListFailure{Err: err}
 		}
-		if err != nil {
-			return err
-		}
-		s.seen = nil
-		return inTurn(func() error { return f(w) }, w.store)
+		return err
 	})
 	if mayNot(err) {
 		return s.Refuse(checkpoint.ErrPlace, "this user may not remove rows",

@@ -78,8 +78,8 @@ func (s *Store) prepare() error {
 	})
 	if mayNot(err) {
 		return s.Refuse(checkpoint.ErrPlace, "its schema is not there yet, and this user may not make it",
-			"have the owner of the database run leadferry checkpoint init "+s.Name+
-				" and grant this user the role leadferry_worker")
+			"have the owner of the database run leadferry checkpoint init postgres://OWNER@HOST/DATABASE, and grant this "+
+				"user the role leadferry_worker")
 	}
 	return err
 }

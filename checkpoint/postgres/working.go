@@ -355,9 +355,8 @@ func (w *working) Lack(missing string) error {
 	n, err := w.s.conn.Do(`UPDATE leadferry.ledgers SET missing = '', since = 0 WHERE ledger = $1 AND since = $2`,
 		w.ledger, int64(w.since))
 	if err == nil && n == 0 {
-		err = &checkpoint.ListFailure{Err: w.s.Refuse(checkpoint.ErrRolledBack,
-			"has lost more since then, or somebody has given that up already",
-			"look at it once more: leadferry checkpoint check")}
+		err = w.s.Refuse(checkpoint.ErrRolledBack, "has lost more since then, or somebody has given that up already",
+			"look at it once more: leadferry checkpoint check")
 	}
 	w.missing, w.since = "", 0
 	return err
