@@ -125,8 +125,8 @@ func RefuseElsewhere(path, id, moved, filling string) error {
 		return &OpenError{
 			Path: path, Err: ErrGone, Text: "was copied to " + moved + ", where its leads are known from now on",
 			Hint: "use --checkpoint " + Word(moved) + "; if that one is lost for good, leadferry checkpoint check " +
-				"--accept-older=" + id + " --checkpoint " + Word(path) + " takes this one again: rows that it does not " +
-				"know are held then, not sent",
+				"--accept-older=" + id + " --checkpoint " + Word(path) + " takes this one again: rows that it does " +
+				"not know are held then, not sent",
 		}
 	case filling != "":
 		return &OpenError{

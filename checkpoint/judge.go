@@ -286,8 +286,8 @@ func (h *hearing) rekeyed(all []Witness, k *Kind) (found *Finding) {
 			case k.sameKey(&other):
 				return nil
 			default:
-				text := fmt.Sprintf("files with these columns were imported with another key or namespace, and their leads "+
-					"were taken over (%s): every row would make a new lead", w.Source)
+				text := fmt.Sprintf("files with these columns were imported with another key or namespace, and their "+
+					"leads were taken over (%s): every row would make a new lead", w.Source)
 				found = &Finding{
 					ID: shortID(k.ID(), "key"), Witness: *w, Text: text,
 					ways: []string{"restore key, namespace and source of the mapping"},

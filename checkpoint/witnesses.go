@@ -247,8 +247,8 @@ func runFileIn(folder, ledger string) string {
 // mostKept is how many kinds, and how many lists, a witness has.
 const mostKept = 200
 
-// goOn adds the kinds and lists that the book has of the ledger to a new witness. It returns the book's entries of earlier
-// workers that ended in order, which are removed once there is a new one.
+// goOn adds the kinds and lists that the book has of the ledger to a new witness. It returns the book's entries of
+// earlier workers that ended in order, which are removed once there is a new one.
 func (ws *Witnesses) goOn(w *Witness) (ended []string) {
 	for _, one := range ws.inBook() {
 		if one.Ledger != w.Ledger || one.Err != nil {

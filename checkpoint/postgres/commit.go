@@ -45,8 +45,8 @@ func isClaim(c *checkpoint.Change) int {
 	return 0
 }
 
-// commit makes changes by what this process saw last, and the server compares that with its rows. If it does not fit, the
-// changes are made alone, while no other worker changes a row.
+// commit makes changes by what this process saw last, and the server compares that with its rows. If it does not fit,
+// the changes are made alone, while no other worker changes a row.
 func (s *Store) commit(changes []*checkpoint.Change) error {
 	if err := s.usable(); err != nil {
 		return err
@@ -188,8 +188,8 @@ var writeSQL = sync.OnceValue(func() string {
 		columnNames("g.")).Replace(statement("write"))
 })
 
-// write has a batch write rows, and note which leads they come to own and which ExternalIDs claims ask for. What another
-// key owns and has not given up is taken by force only; an ExternalID of another key's lead never.
+// write has a batch write rows, and note which leads they come to own and which ExternalIDs claims ask for. What
+// another key owns and has not given up is taken by force only; an ExternalID of another key's lead never.
 func (w *working) write(b *pgx.Batch, changed []string, force bool) {
 	if len(changed) == 0 {
 		return

@@ -86,8 +86,8 @@ func (s *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 }
 
 // Fill makes a ledger of what another checkpoint knows, under an ID of its own. It goes on with what a copy from there
-// has left. Any other ledger that knows something is an error and, where that copy must be there ([Options].Require), any
-// other one. from is called once runs are refused there.
+// has left. Any other ledger that knows something is an error and, where that copy must be there ([Options].Require),
+// any other one. from is called once runs are refused there.
 func Fill(name string, from func() (*checkpoint.Contents, error), fromName string, t checkpoint.Target,
 	o Options,
 ) error {

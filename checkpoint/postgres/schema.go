@@ -27,7 +27,7 @@ func statement(name string) string {
 // filled has conditions in the place of their names in a statement:
 //   - BESIDE: the worker w went on when me began, or came later, and so may still settle its rows in doubt itself. What
 //     others left in doubt is counted when a run begins.
-//   - UNCHANGING: the database is to take no changes any more. Sessions that are open do not hear of that by themselves.
+//   - UNCHANGING: the database is to take no changes any more, of which open sessions do not hear by themselves.
 func filled(query string) string {
 	return strings.NewReplacer("BESIDE", `((w.ended IS NULL OR w.ended > me.started)
 		AND (w.fenced_by IS NULL OR w.fenced_by > me.worker) AND w.beat > me.started - interval '60 seconds')`,
@@ -40,11 +40,11 @@ func filled(query string) string {
 
 // The statements that are longer than a few lines, beside writeSQL.
 var (
-	numberSQL, takeOverSQL, askSQL, ownSQL = statement("number"), statement("takeover"), statement("ask"), statement("own")
-	findSQL, scanSQL                       = statement("find"), statement("scan")
-	eraseSQL, recountSQL                   = statement("erase"), statement("recount")
-	exchangeSQL, shareSQL, workersSQL      = statement("exchange"), statement("share"), statement("workers")
-	checkSQL, checksSQL                    = statement("check"), statement("checks")
+	numberSQL, takeOverSQL            = statement("number"), statement("takeover")
+	askSQL, ownSQL, findSQL, scanSQL  = statement("ask"), statement("own"), statement("find"), statement("scan")
+	eraseSQL, recountSQL              = statement("erase"), statement("recount")
+	exchangeSQL, shareSQL, workersSQL = statement("exchange"), statement("share"), statement("workers")
+	checkSQL, checksSQL               = statement("check"), statement("checks")
 )
 
 // version is the one that the schema has.
@@ -78,8 +78,8 @@ func (s *Store) prepare() error {
 	})
 	if mayNot(err) {
 		return s.Refuse(checkpoint.ErrPlace, "its schema is not there yet, and this user may not make it",
-			"have the owner of the database run leadferry checkpoint init postgres://OWNER@HOST/DATABASE, and grant this "+
-				"user the role leadferry_worker")
+			"have the owner of the database run leadferry checkpoint init postgres://OWNER@HOST/DATABASE, and "+
+				"grant this user the role leadferry_worker")
 	}
 	return err
 }

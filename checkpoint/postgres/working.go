@@ -16,8 +16,8 @@ import (
 var errUnsure = errors.New("more has to be known")
 
 // working is what one transaction knows of its keys and does to them, see [checkpoint.Book] and [checkpoint.Tx]. A sure
-// one has read the rows itself, while nobody else could change them. One that is not sure knows them as this process saw
-// them last: the server compares, and refuses the commit if one has changed.
+// one has read the rows itself, while nobody else could change them. One that is not sure knows them as this process
+// saw them last: the server compares, and refuses the commit if one has changed.
 type working struct {
 	s        *Store
 	identity // as it is to be

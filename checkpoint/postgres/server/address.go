@@ -38,10 +38,10 @@ type Address struct {
 // Parse reads what psql would, environment and files too, and refuses (*[checkpoint.OpenError]) what is not safe.
 func Parse(name string) (*Address, error) {
 	if hasPassword(name) {
-		return nil, (&Address{Name: "postgres://…"}).Refuse(checkpoint.ErrAddress, "its address holds a password, which process lists and "+
-			"shell histories show",
-			"leave it out: put it into the file that PGPASSFILE names (a line host:port:database:user:password, mode "+
-				"0600), or into a service file")
+		return nil, (&Address{Name: "postgres://…"}).Refuse(checkpoint.ErrAddress,
+			"its address holds a password, which process lists and shell histories show",
+			"leave it out: put it into the file that PGPASSFILE names (a line host:port:database:user:password, mode 0600), "+
+				"or into a service file")
 	}
 	a := &Address{Name: name, Locks: time.Minute}
 	if _, _, err := a.config(); err != nil {
@@ -100,8 +100,8 @@ func (a *Address) refuse(text, hint string) error { return a.Refuse(checkpoint.E
 // RefuseUnchanging refuses a server that takes no changes.
 func (a *Address) RefuseUnchanging() error {
 	return a.refuse("its server takes no changes: default_transaction_read_only is on",
-		"if the database has moved, name its new address with --checkpoint; if not, have default_transaction_read_only "+
-			"switched off for this user")
+		"if the database has moved, name its new address with --checkpoint; if not, have "+
+			"default_transaction_read_only switched off for this user")
 }
 
 // Explain is what the server said, as a sentence: a *[checkpoint.StoreError]. What is one already, damage, and what
@@ -132,7 +132,7 @@ var hints = map[string]string{
 	"3D000": "check the database's name; if it was dropped, restore it from a backup: nothing else knows which leads " +
 		"were made",
 	"53100": "have room made on its disk; the same command goes on from there",
-	"53300": "each run needs a connection: have max_connections raised, or start fewer; leadferry waits for room with --wait",
+	"53300": "each run needs a connection: have max_connections raised, start fewer, or wait for room with --wait",
 }
 
 // IsPassing says that the server cannot do now what it may do later: it has no room, no memory or no connection left,
