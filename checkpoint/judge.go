@@ -236,19 +236,20 @@ func (h *hearing) another(f *Finding, w *Witness) {
 // ifLost is how to get the leads of a ledger that is gone: from the results of runs at hand, and from the lists that
 // were adopted before. A pattern that fits no file would be an error.
 func (h *hearing) ifLost() string {
-	files := []string{resultsOfRuns}
+	var files []string
 	atHand, _ := filepath.Glob(resultsOfRuns)
-	if len(atHand) == 0 && len(h.lists) > 0 {
-		files = nil
+	if len(atHand) > 0 {
+		files = append(files, resultsOfRuns)
 	}
 	for _, list := range h.lists {
 		isAtHand := slices.ContainsFunc(atHand, func(name string) bool { return disk.SameFile(name, list) })
-		if word := Word(list); !isAtHand && !slices.Contains(files, word) {
+		if word := Word(list); !isAtHand && list != "-" && !slices.Contains(files, word) {
 			files = append(files, word)
 		}
 	}
-	return "if it is lost: " + adopt(strings.Join(files, " "), h.info.Path, h.flags) + " takes over the leads that " +
-		"these files name. The next import holds the rows that they do not name, since their leads may exist"
+	lists := cmp.Or(strings.Join(files, " "), resultsOfRuns)
+	return "if it is lost: " + adopt(lists, h.info.Path, h.flags) + " takes over the leads that these files name. The " +
+		"next import holds the rows that they do not name, since their leads may exist"
 }
 
 // elsewhere says that files of a kind went to another target so far, and never to this one.

@@ -32,11 +32,6 @@ func (d *Command) adopt() error {
 	if err != nil {
 		return err
 	}
-	for _, l := range read.all {
-		if l.path != "-" {
-			d.Lists = append(d.Lists, l.whole)
-		}
-	}
 	return d.with(ledger.How{Makes: true}, func(db ledger.Ledger) error {
 		if db.Info().New {
 			d.Say("checkpoint: " + db.Info().Path + " (new: no lead is known yet)")
@@ -64,7 +59,7 @@ func (d *Command) openLists(args []string, command string) (ls lists, err error)
 		if err != nil {
 			return ls, err
 		}
-		ls.all = append(ls.all, l)
+		ls.all, d.Lists = append(ls.all, l), append(d.Lists, l.whole)
 	}
 	return ls, nil
 }

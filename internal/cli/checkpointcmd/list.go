@@ -87,19 +87,10 @@ type list struct {
 	rows      int       // that were read last
 }
 
-// openList opens a file, as long as it is now: a run may still write to it. - is standard input, which is kept to be
-// read again. The caller closes it.
+// openList opens a file. The caller closes it.
 func (d *Command) openList(path, command string) (*list, error) {
-	l := &list{path: path, whole: path, command: command, namespace: d.C.String("namespace")}
-	var err error
-	if path == "-" {
-		kept := new(terminal.Spool)
-		_, err = io.Copy(kept, d.In)
-		l.in, l.file = kept.Content(), kept
-	} else {
-		err = l.openFile()
-	}
-	if err != nil {
+	l := &list{path: path, command: command, namespace: d.C.String("namespace")}
+	if err := l.openFile(d.In); err != nil {
 		return nil, exit.Usage(fmt.Sprintf("the file cannot be read: %v", err), cmp.Or(disk.Held(err), l.hint()))
 	}
 	if err := l.look(); err != nil {
@@ -108,18 +99,24 @@ func (d *Command) openList(path, command string) (*list, error) {
 	return l, nil
 }
 
-func (l *list) openFile() error {
-	if whole, err := filepath.Abs(l.path); err == nil {
-		l.whole = whole
+// openFile opens the file as long as it is now: a run may still write to it. - is standard input, which is kept to be
+// read again.
+func (l *list) openFile(stdin io.Reader) (err error) {
+	if l.whole = l.path; l.path == "-" {
+		kept := new(terminal.Spool)
+		_, err = io.Copy(kept, stdin)
+		l.in, l.file = kept.Content(), kept
+		return err
 	}
 	f, err := os.Open(l.path)
 	if err != nil {
 		return err
 	}
-	info, err := f.Stat()
-	if err == nil {
-		l.in, l.file = io.NewSectionReader(f, 0, info.Size()), f
+	if whole, err := filepath.Abs(l.path); err == nil {
+		l.whole = whole
 	}
+	end, err := f.Seek(0, io.SeekEnd)
+	l.in, l.file = io.NewSectionReader(f, 0, end), f
 	return err
 }
 
