@@ -104,7 +104,7 @@ func (a *adoption) add(e *Entry) error {
 	case other:
 		text, hint = "its key has another lead ID in an earlier row", "take out the row that is wrong"
 	case owned && owner != key && e.State != InDoubt:
-		text, hint = "its lead ID is already in an earlier row", "one lead cannot belong to two rows: look both up again"
+		text, hint = "its lead ID is already in an earlier row", oneLeadHint
 	}
 	if text != "" {
 		return inList(refusal(text, hint), a.rows, e.Key)

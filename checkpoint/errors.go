@@ -22,6 +22,7 @@ var (
 	ErrTarget       = errors.New("another target")
 	ErrVersion      = errors.New("another format version")
 	ErrPlace        = errors.New("on a file system that cannot be relied on")
+	ErrAddress      = errors.New("an address that cannot be used") // of a server, which was not asked
 )
 
 // What a call is refused for. After those that [IsRefusal] names the ledger goes on.
@@ -124,8 +125,8 @@ func RefuseElsewhere(path, id, moved, filling string) error {
 		return &OpenError{
 			Path: path, Err: ErrGone, Text: "was copied to " + moved + ", where its leads are known from now on",
 			Hint: "use --checkpoint " + Word(moved) + "; if that one is lost for good, leadferry checkpoint check " +
-				"--accept-older=" + id + " --checkpoint " + Word(path) + " takes this one again: rows that it does not " +
-				"know are held then, not sent",
+				"--accept-older=" + id + " --checkpoint " + Word(path) + " takes this one again: rows that it does " +
+				"not know are held then, not sent",
 		}
 	case filling != "":
 		return &OpenError{

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"leadferry/internal/disk"
 	"leadferry/internal/shell"
 )
 
@@ -106,6 +108,7 @@ type hearing struct {
 	lineage Lineage
 	named   bool     // see [Witnesses]
 	flags   []string // lead to its target, for the commands that are printed
+	lists   []string // that were adopted into other ledgers of the target
 }
 
 func hearingOf(ctx context.Context, s Store, ws *Witnesses) (h hearing, err error) {
@@ -126,6 +129,11 @@ func Judge(ctx context.Context, s Store, ws *Witnesses, makes bool, kinds []Kind
 	}
 	v := &Verdict{Path: h.info.Path}
 	all := ws.All()
+	for i := range all {
+		if w := &all[i]; w.Ledger != h.info.ID && w.Target.Canonical() == h.info.Target.Canonical() {
+			h.lists = append(h.lists, w.Lists...)
+		}
+	}
 	for i := range all {
 		f, err := h.compare(ctx, &all[i])
 		switch {
@@ -225,8 +233,22 @@ func (h *hearing) another(f *Finding, w *Witness) {
 	f.Text = fmt.Sprintf("another checkpoint is in use for this trunk: %s; %s (%s)", where, w.knew(), w.Source)
 }
 
+// ifLost is how to get the leads of a ledger that is gone: from the results of runs at hand, and from the lists that
+// were adopted before. A pattern that fits no file would be an error.
 func (h *hearing) ifLost() string {
-	return "if it is lost: " + AdoptRuns(h.info.Path, h.flags) + " takes over the leads that run folders name. The " +
+	var files []string
+	atHand, _ := filepath.Glob(resultsOfRuns)
+	if len(atHand) > 0 {
+		files = append(files, resultsOfRuns)
+	}
+	for _, list := range h.lists {
+		isAtHand := slices.ContainsFunc(atHand, func(name string) bool { return disk.SameFile(name, list) })
+		if word := Word(list); !isAtHand && list != "-" && !slices.Contains(files, word) {
+			files = append(files, word)
+		}
+	}
+	lists := cmp.Or(strings.Join(files, " "), resultsOfRuns)
+	return "if it is lost: " + adopt(lists, h.info.Path, h.flags) + " takes over the leads that these files name. The " +
 		"next import holds the rows that they do not name, since their leads may exist"
 }
 
@@ -265,8 +287,8 @@ func (h *hearing) rekeyed(all []Witness, k *Kind) (found *Finding) {
 			case k.sameKey(&other):
 				return nil
 			default:
-				text := fmt.Sprintf("files with these columns were imported with another key or namespace, and their leads "+
-					"were taken over (%s): every row would make a new lead", w.Source)
+				text := fmt.Sprintf("files with these columns were imported with another key or namespace, and their "+
+					"leads were taken over (%s): every row would make a new lead", w.Source)
 				found = &Finding{
 					ID: shortID(k.ID(), "key"), Witness: *w, Text: text,
 					ways: []string{"restore key, namespace and source of the mapping"},
@@ -333,13 +355,13 @@ func (v *Verdict) Covers(later *Verdict) bool {
 // Question are the findings that a person is asked about, as one text; "" where there are none.
 func (v *Verdict) Question() string { return strings.ReplaceAll(texts(v.Asks), "\n", "; ") }
 
-// AdoptRuns is the command that adopts what run folders tell into a checkpoint. flags lead to its target.
-func AdoptRuns(path string, flags []string) string {
-	return adopt("leadferry-runs/*/results.csv*", path, flags)
-}
+const resultsOfRuns = "leadferry-runs/*/results.csv*"
 
-func adopt(list, path string, flags []string) string {
-	line := "leadferry checkpoint adopt " + list + " --checkpoint " + Word(path)
+// AdoptRuns is the command that adopts what run folders tell into a checkpoint. flags lead to its target.
+func AdoptRuns(path string, flags []string) string { return adopt(resultsOfRuns, path, flags) }
+
+func adopt(lists, path string, flags []string) string {
+	line := "leadferry checkpoint adopt " + lists + " --checkpoint " + Word(path)
 	for _, flag := range flags {
 		name, value, _ := strings.Cut(flag, "=")
 		if slices.Contains([]string{"--profile", "--config", "--base-url", "--leads-url", "--trunk-id"}, name) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -65,16 +66,17 @@ func (r *run) leaveFleet(s *report.Summary) {
 	ctx, last := context.Background(), m.work()
 	last.Wants = false
 	c, err := m.fleet.Exchange(ctx, last)
-	if err == nil {
-		if stop := r.Limits.reached(&c.Counts); stop != nil {
-			r.stopAfter(s, stop)
-		}
+	if stop := r.Limits.reached(&c.Counts); err == nil && stop != nil {
+		r.stopAfter(s, stop)
+	}
+	if err == nil || errors.Is(err, checkpoint.ErrFenced) { // its requests count, whoever goes on in its place
 		var b bytes.Buffer
 		_ = s.WriteJSON(&b) // a buffer takes it
 		err = m.fleet.Conclude(ctx, b.Bytes())
 	}
 	if err != nil {
-		r.Log.Warn("the report of the fleet lacks how this worker ended", "cause", err)
+		cause, _, _ := strings.Cut(err.Error(), "\n") // without its hint
+		r.Log.Warn("the report of the fleet lacks how this worker ended", "cause", cause)
 	}
 }
 

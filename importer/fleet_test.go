@@ -241,6 +241,9 @@ func TestAFencedWorkerStops(t *testing.T) {
 		if _, code := trials[0].ending(); code != CodeFenced {
 			t.Errorf("exit code %d", code)
 		}
+		if trials[0].leaveFleet(trials[0].summary()); len(f.reports) != 1 {
+			t.Error("the report of the fleet lacks how it ended")
+		}
 		if trials[1].stopped != nil || trials[1].tally.outcomes[Created] != 1000 {
 			t.Errorf("the other one: %v, %v", trials[1].stopped, trials[1].outcomes())
 		}

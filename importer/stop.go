@@ -230,7 +230,7 @@ func (l *limiter) mayLeave(a Action, underWay int) (may bool, why *Stop) {
 		text := fmt.Sprintf("%d rows are in doubt from earlier runs, more than --max-in-doubt allows (%d): no lead is "+
 			"made", l.limits.Standing, l.limits.MaxInDoubt)
 		return false, lastingStop(CodeStopped, text, "settle them first: leadferry checkpoint export --state in_doubt "+
-			"lists them, and leadferry checkpoint resolve takes the list back; then run the same command again")
+			"lists them, and leadferry checkpoint resolve takes the list back; then go on with the same command")
 	case !l.enough && (most == 0 || l.fleet || l.creates < most):
 		return true, nil
 	case underWay > 0: // one of these rows may make no lead

@@ -128,8 +128,8 @@ func Repair(from, to string, t checkpoint.Target, o Options) (*Salvaged, error) 
 	switch h := s.header; {
 	case h == nil && len(s.Keys) > 0: // its rows can be told, its digests, notes and forgotten keys not be understood
 		return nil, refuse(from, checkpoint.ErrDamaged, "has lost its target and the key of its digests",
-			"leadferry checkpoint export --checkpoint "+checkpoint.Word(from)+" -o kept.csv; then leadferry checkpoint "+
-				"adopt kept.csv --checkpoint "+checkpoint.Word(to)+"; then "+checkpoint.AdoptRuns(to, nil)+
+			"leadferry checkpoint export --checkpoint "+checkpoint.Word(from)+" -o kept.csv; then leadferry "+
+				"checkpoint adopt kept.csv --checkpoint "+checkpoint.Word(to)+"; then "+checkpoint.AdoptRuns(to, nil)+
 				". An export is adopted by itself")
 	case h == nil && !o.Empty:
 		return nil, refuse(from, checkpoint.ErrDamaged, "holds nothing of a checkpoint",

@@ -199,10 +199,10 @@ func (s *Store) spend(b *pgx.Batch, leads int) {
 	}
 }
 
-// UnderWay are the live runs, and all of this worker's fleet, see [checkpoint.Store].
+// UnderWay are the runs beside this one, see [checkpoint.Store].
 func (s *Store) UnderWay(ctx context.Context) (map[string]bool, error) {
-	all, err := rowsOf[struct{ Run string }](ctx, s, `SELECT run FROM leadferry.workers w WHERE ledger = $1
-		AND run <> '' AND (leadferry.alive(w) OR $2 <> '' AND fleet = $2)`, s.ledger, s.o.Terms.Fleet)
+	all, err := rowsOf[struct{ Run string }](ctx, s, filled(`SELECT w.run FROM leadferry.workers me
+		JOIN leadferry.workers w USING (ledger) WHERE me.worker = $1 AND w.run <> '' AND BESIDE`), s.worker)
 	runs := make(map[string]bool, len(all))
 	for _, one := range all {
 		runs[checkpoint.Restore(one.Run)] = true
@@ -212,8 +212,8 @@ func (s *Store) UnderWay(ctx context.Context) (map[string]bool, error) {
 
 // Members lists the workers of a fleet in the order in which they came.
 func (s *Store) Members(ctx context.Context, fleet string) ([]checkpoint.Member, error) {
-	return rowsOf[checkpoint.Member](ctx, s, `SELECT w.shard, w.shards, w.started, greatest(w.beat, m.told),
-			row_number() OVER (PARTITION BY w.shard ORDER BY w.worker DESC) = 1, convert_to(m.rows::text, 'UTF8'), m.summary
+	return rowsOf[checkpoint.Member](ctx, s, `SELECT w.shard, w.shards, w.started, greatest(w.beat, m.told), row_number()
+			OVER (PARTITION BY w.shard ORDER BY w.worker DESC) = 1, convert_to(m.rows::text, 'UTF8'), m.summary
 		FROM leadferry.workers w JOIN leadferry.members m USING (worker)
 		WHERE w.ledger = $1 AND w.fleet = $2 ORDER BY w.worker`, s.ledger, fleet)
 }

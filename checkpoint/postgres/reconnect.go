@@ -24,8 +24,9 @@ const (
 // errUncertain is the error of a commit that may not be durable.
 var errUncertain = errors.New("it is not certain that the last change is durable")
 
-// ask has f ask the server, and again over a new connection while the server cannot answer, until the patience with it is
-// over. An error that leaves the connection open would come again, unless it passes by itself. Its caller holds the lock.
+// ask has f ask the server, and again over a new connection while the server cannot answer, until the patience with it
+// is over. An error that leaves the connection open would come again, unless it passes by itself. Its caller holds the
+// lock.
 func (s *Store) ask(ctx context.Context, f func() error) error {
 	for conflicts, last := 0, false; ; {
 		err := s.within(ctx, f)
@@ -49,8 +50,8 @@ func (s *Store) ask(ctx context.Context, f func() error) error {
 	}
 }
 
-// within runs f within the time in which the server of a run has to answer: a server that hangs, or a network that drops
-// everything, keeps a connection open for ever. After an interruption that is the time-out of a request.
+// within runs f within the time in which the server of a run has to answer: a server that hangs, or a network that
+// drops everything, keeps a connection open for ever. After an interruption that is the time-out of a request.
 func (s *Store) within(ctx context.Context, f func() error) error {
 	if s.o.Run != "" {
 		limited, cancel := context.WithTimeout(ctx, s.silence)
@@ -86,8 +87,8 @@ func (s *Store) change(f func() error) error {
 	case err == nil, checkpoint.IsOfList(err), isOneOf(err, notAsSeen, taken, twice, isFenced, tooMany):
 		return err
 	case isOneOf(err, notOurs):
-		err = s.lost("it is not the one that this run has begun with: its server has lost commits, or somebody has put " +
-			"another one in its place")
+		err = s.lost("it is not the one that this run has begun with: its server has lost commits, or somebody has " +
+			"put another one in its place")
 	case isOneOf(err, undurable):
 		err = s.promisesLess()
 	}
@@ -145,8 +146,8 @@ func (s *Store) until() time.Time {
 	return s.troubled.Add(patience)
 }
 
-// meet connects after a little while: longer, the longer the server has been in trouble. Before anything builds upon what
-// is found there, a commit of its own makes durable all that came before.
+// meet connects after a little while: longer, the longer the server has been in trouble. Before anything builds upon
+// what is found there, a commit of its own makes durable all that came before.
 func (s *Store) meet(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -229,13 +230,19 @@ func (s *Store) promisesLess() error {
 			"leadferry checkpoint workers")
 }
 
-// whyFenced is why this worker may claim nothing more: a newer one has its place, or the ledger has lost something.
+// whyFenced is why this worker may claim nothing more: a newer one has its place, the ledger has lost something, or its
+// database is about to move to another server: what is claimed here from then on would be unknown there.
 func (s *Store) whyFenced() error {
 	var missing string
 	var since uint64
-	err := s.conn.One(`SELECT missing, since FROM leadferry.ledgers WHERE ledger = $1`, s.ledger).Scan(&missing, &since)
-	if err == nil && since > s.since {
+	var unchanging bool
+	err := s.conn.One(filled(`SELECT missing, since, UNCHANGING FROM leadferry.ledgers WHERE ledger = $1`), s.ledger).
+		Scan(&missing, &since, &unchanging)
+	switch {
+	case err == nil && since > s.since:
 		return s.fail(s.lost("another worker, or a person, has found that the ledger lacks " + missing))
+	case unchanging:
+		return s.RefuseUnchanging()
 	}
 	return checkpoint.ErrFenced
 }

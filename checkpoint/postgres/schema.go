@@ -4,6 +4,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -20,16 +21,30 @@ func statement(name string) string {
 	if err != nil {
 		panic(err) // there is no such file
 	}
-	return string(text)
+	return filled(string(text))
+}
+
+// filled has conditions in the place of their names in a statement:
+//   - BESIDE: the worker w went on when me began, or came later, and so may still settle its rows in doubt itself. What
+//     others left in doubt is counted when a run begins.
+//   - UNCHANGING: the database is to take no changes any more, of which open sessions do not hear by themselves.
+func filled(query string) string {
+	return strings.NewReplacer("BESIDE", `((w.ended IS NULL OR w.ended > me.started)
+		AND (w.fenced_by IS NULL OR w.fenced_by > me.worker) AND w.beat > me.started - interval '60 seconds')`,
+		"UNCHANGING", `coalesce((SELECT split_part(c, '=', 2)::boolean FROM pg_db_role_setting s, unnest(s.setconfig) c
+		WHERE s.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
+			AND s.setrole IN (0, to_regrole(quote_ident(session_user))::oid)
+			AND starts_with(c, 'default_transaction_read_only=')
+		ORDER BY s.setrole = 0, s.setdatabase = 0 LIMIT 1), false)`).Replace(query)
 }
 
 // The statements that are longer than a few lines, beside writeSQL.
 var (
-	numberSQL, takeOverSQL, askSQL, ownSQL = statement("number"), statement("takeover"), statement("ask"), statement("own")
-	findSQL, scanSQL                       = statement("find"), statement("scan")
-	eraseSQL, recountSQL                   = statement("erase"), statement("recount")
-	exchangeSQL, shareSQL, workersSQL      = statement("exchange"), statement("share"), statement("workers")
-	checkSQL, checksSQL                    = statement("check"), statement("checks")
+	numberSQL, takeOverSQL            = statement("number"), statement("takeover")
+	askSQL, ownSQL, findSQL, scanSQL  = statement("ask"), statement("own"), statement("find"), statement("scan")
+	eraseSQL, recountSQL              = statement("erase"), statement("recount")
+	exchangeSQL, shareSQL, workersSQL = statement("exchange"), statement("share"), statement("workers")
+	checkSQL, checksSQL               = statement("check"), statement("checks")
 )
 
 // version is the one that the schema has.
@@ -63,8 +78,8 @@ func (s *Store) prepare() error {
 	})
 	if mayNot(err) {
 		return s.Refuse(checkpoint.ErrPlace, "its schema is not there yet, and this user may not make it",
-			"have the owner of the database run leadferry checkpoint init "+s.Name+
-				" and grant this user the role leadferry_worker")
+			"have the owner of the database run leadferry checkpoint init postgres://OWNER@HOST/DATABASE, and "+
+				"grant this user the role leadferry_worker")
 	}
 	return err
 }

@@ -130,9 +130,9 @@ func (p *program) carry(c *cli.Context) error {
 	if missing, is := errors.AsType[*checkpoint.OpenError](err); is && errors.Is(err, checkpoint.ErrMissing) &&
 		missing.Hint == "" {
 		missing.Hint = "leads are found in a checkpoint that knows them: each run prints the path of its own, to be " +
-			"named with --checkpoint. If it is lost: " + checkpoint.AdoptRuns(missing.Path, p.wayWords()) + " takes over " +
-			"the leads that run folders name. If no lead was ever made: import without --require-checkpoint begins a " +
-			"new one"
+			"named with --checkpoint. If it is lost: " + checkpoint.AdoptRuns(missing.Path, p.wayWords()) + " takes " +
+			"over the leads that run folders name. If no lead was ever made: import without --require-checkpoint " +
+			"begins a new one"
 	}
 	return err
 }

@@ -118,8 +118,7 @@ func (s *Session) promises(readOnly bool) error {
 		return s.at.refuse("its server is a standby, or is still recovering",
 			"name the primary server, or all of them with target_session_attrs=read-write")
 	case unchanging == "on" && !readOnly:
-		return s.at.refuse("its server takes no changes: default_transaction_read_only is on",
-			"name the server that does, or have it switched off for this user")
+		return s.at.RefuseUnchanging()
 	case encoding != "UTF8" && encoding != "SQL_ASCII":
 		return s.at.refuse("its database is in "+encoding+
 			", which cannot hold every text that the service answers with",

@@ -59,7 +59,7 @@ func (d *Command) openLists(args []string, command string) (ls lists, err error)
 		if err != nil {
 			return ls, err
 		}
-		ls.all = append(ls.all, l)
+		ls.all, d.Lists = append(ls.all, l), append(d.Lists, l.whole)
 	}
 	return ls, nil
 }
@@ -96,12 +96,8 @@ func (d *Command) takeOver(db ledger.Ledger, from lists, lenient bool) error {
 				"adopt it with the flags of that target; if the service moved, adopt what `leadferry checkpoint "+
 					"export` writes of "+w.Place)
 		}
-		path := l.path
-		if whole, err := filepath.Abs(path); err == nil && path != "-" {
-			path = whole // the hint that says how to finish may be pasted elsewhere
-		}
 		ls.all = append(ls.all, l)
-		leads.Files, leads.From = append(leads.Files, path), append(leads.From, w.Ledger)
+		leads.Files, leads.From = append(leads.Files, l.whole), append(leads.From, w.Ledger)
 	}
 	leads.Entries, leads.Missing = ls.entries, ls.missing
 	result, err := checkpoint.AdoptList(d.C.Context, db, d.Witnesses(), leads)

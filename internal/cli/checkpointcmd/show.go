@@ -79,8 +79,8 @@ func (d *Command) showStatus(s *checkpoint.Status) {
 func (d *Command) followUp(s *checkpoint.Status) {
 	at, doubts := " --checkpoint "+shell.Path(s.Path), s.Keys[checkpoint.InDoubt]
 	d.tellIf(doubts > 0, "\n%d in doubt: list them with leadferry checkpoint export --state in_doubt%s, look each up "+
-		"in the console, write what you found into lead_id, and settle them with leadferry checkpoint resolve FILE.csv%s",
-		doubts, at, at)
+		"in the console, write what you found into lead_id, and settle them with leadferry checkpoint resolve "+
+		"FILE.csv%s", doubts, at, at)
 	for _, x := range s.Contradicted {
 		for _, e := range x.Against {
 			if e.Other != "" {

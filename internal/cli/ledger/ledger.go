@@ -41,6 +41,7 @@ type Selection struct {
 	Machine   string            // ID of this machine; "": it has none
 	Unseen    bool              // the environment names the checkpoint, not the command line
 	Interrupt <-chan struct{}   // ends the waits for a server
+	Lists     []string          // files that are adopted
 }
 
 // Place is where a checkpoint lies.
@@ -343,7 +344,8 @@ func (m Selection) Attested(db Ledger, older bool, f func() error) error {
 			folder = ""
 		}
 	}
-	t, err := ws.Begin(db, checkpoint.Witness{Command: command, Process: os.Getpid(), Started: now}, folder)
+	w := checkpoint.Witness{Command: command, Process: os.Getpid(), Started: now, Lists: m.Lists}
+	t, err := ws.Begin(db, w, folder)
 	if err != nil {
 		return errors.Join(err, os.Remove(folder))
 	}
