@@ -73,8 +73,8 @@ type Store interface {
 	// began, or came later. An Exchange counts theirs where they are of one fleet.
 	UnderWay(ctx context.Context) (runs map[string]bool, err error)
 
-	// Alone runs f in one transaction, without other processes and commits. An error of f undoes it; unless it is about
-	// a list ([IsOfList]), the Store cannot be used after it. f may be called again after a conflict.
+	// Alone runs f in one transaction, without other processes and commits. An error of f undoes it; unless it refuses
+	// something ([Refuses]), the Store cannot be used after it. f may be called again after a conflict.
 	Alone(ctx context.Context, f func(Tx) error) error
 
 	// Close closes the checkpoint in order. Only the first call does something.

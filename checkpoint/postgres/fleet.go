@@ -95,7 +95,7 @@ func (s *Store) asBefore() error {
 	s.accepted = why != ""
 	if s.accepted && s.o.Accept != s.id {
 		return s.Refuse(checkpoint.ErrRolledBack, why, "leads that it does not know any more would be made twice; "+
-			"if nothing newer is to be had, leadferry checkpoint check --accept-older="+s.id+" takes it as incomplete")
+			"if nothing newer is to be had, "+checkpoint.AcceptOlder(s.id, s.Name))
 	}
 	return nil
 }

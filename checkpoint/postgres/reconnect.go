@@ -84,7 +84,7 @@ func (s *Store) change(f func() error) error {
 		s.testimony.Reached(s.Progress())
 	}
 	switch {
-	case err == nil, checkpoint.IsOfList(err), isOneOf(err, notAsSeen, taken, twice, isFenced, tooMany):
+	case err == nil, checkpoint.Refuses(err), isOneOf(err, notAsSeen, taken, twice, isFenced, tooMany):
 		return err
 	case isOneOf(err, notOurs):
 		err = s.lost("it is not the one that this run has begun with: its server has lost commits, or somebody has " +
