@@ -173,11 +173,10 @@ func (s *Store) Exchange(ctx context.Context, p checkpoint.Progress) (c checkpoi
 		b.Queue(exchangeSQL, s.ledger, s.worker, s.o.Terms.Fleet).QueryRow(func(row pgx.Row) error {
 			return row.Scan(&fenced, &c.Pause, &c.Read, &c.Invalid, &c.Sent, &c.Refused, &c.Doubts)
 		})
-		if err := s.conn.Send(b); err != nil || !fenced {
-			return err
+		if err = s.conn.Send(b); err == nil && fenced {
+			_, why, err = s.mayClaim()
 		}
-		why = s.whyFenced()
-		return nil
+		return err
 	})
 	return c, cmp.Or(err, why)
 }
