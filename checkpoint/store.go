@@ -26,6 +26,7 @@ package checkpoint
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"leadferry/internal/rowkey"
@@ -328,10 +329,6 @@ func (l *lookUp) alike(key string) (found Likeness, err error) {
 
 // IsAddress reports whether a checkpoint is named by a server's address: a URL, or words like service= or host=.
 func IsAddress(name string) bool {
-	for _, prefix := range []string{"postgres://", "postgresql://", "service=", "host=", "hostaddr="} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
+	prefixes := []string{"postgres://", "postgresql://", "service=", "host=", "hostaddr="}
+	return slices.ContainsFunc(prefixes, func(one string) bool { return strings.HasPrefix(name, one) })
 }
