@@ -93,9 +93,7 @@ func (s *Store) versionThere() (number int, err error) {
 // Prepared is what Init made of a database.
 type Prepared struct {
 	Database, Owner string
-	Version         int    // of the schema
-	Roles           bool   // they are there, and may what they are to
-	Grants          string // Roles: false: what somebody who may make roles has to carry out
+	Grants          string // what somebody who may make roles has to carry out; "": the roles are there
 }
 
 // Init makes the schema at an address, and the roles of those who use it.
@@ -108,16 +106,13 @@ func Init(name string, o Options) (p Prepared, err error) {
 	if err := s.prepare(); err != nil {
 		return p, s.Explain(err)
 	}
-	p.Version, p.Roles = version, true
 	err = s.conn.One(`SELECT current_database(), pg_get_userbyid(nspowner) FROM pg_namespace
 		WHERE nspname = 'leadferry'`).Scan(&p.Database, &p.Owner)
-	roles := statement("roles")
 	if err == nil {
-		err = s.conn.Script(roles)
+		err = s.conn.Script(statement("roles"))
 	}
 	if mayNot(err) {
-		p.Roles, p.Grants = false, roles
-		return p, nil
+		p.Grants, err = statement("roles"), nil
 	}
 	return p, s.Explain(err)
 }
