@@ -86,17 +86,10 @@ func answerTo(all []Finding) string {
 	return AnswerID(ids)
 }
 
-// mostFindings is how many findings are told one by one.
-const mostFindings = 4
-
 func texts(all []Finding) string {
-	var lines []string
+	lines := make([]string, len(all))
 	for i := range all {
-		if i == mostFindings {
-			lines = append(lines, fmt.Sprintf("%d more of this kind", len(all)-mostFindings))
-			break
-		}
-		lines = append(lines, all[i].Text)
+		lines[i] = all[i].Text
 	}
 	return strings.Join(lines, "\n")
 }
@@ -307,9 +300,7 @@ func (v *Verdict) RefuseOlder() error {
 	return &OpenError{
 		Path: v.Path, Err: ErrRolledBack, Text: texts(slices.Concat(v.Older, v.Asks)) +
 			". Leads made since would be made twice",
-		Hint: "put the newest copy back; if there is none, leadferry checkpoint check --accept-older=" +
-			answerTo(v.Older) + " --checkpoint " + Word(v.Path) +
-			" takes this one as incomplete: rows that it does not know are held then, not sent",
+		Hint: "put the newest copy back; if there is none, " + AcceptOlder(answerTo(v.Older), v.Path),
 	}
 }
 
@@ -328,7 +319,7 @@ func (v *Verdict) Refuse(answer string) error {
 		return nil
 	}
 	var ways []string
-	for i := range v.Asks[:min(len(v.Asks), mostFindings)] {
+	for i := range v.Asks {
 		for _, way := range v.Asks[i].ways {
 			if !slices.Contains(ways, way) {
 				ways = append(ways, way)

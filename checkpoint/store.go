@@ -26,6 +26,7 @@ package checkpoint
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"leadferry/internal/rowkey"
@@ -73,8 +74,8 @@ type Store interface {
 	// began, or came later. An Exchange counts theirs where they are of one fleet.
 	UnderWay(ctx context.Context) (runs map[string]bool, err error)
 
-	// Alone runs f in one transaction, without other processes and commits. An error of f undoes it; unless it is about
-	// a list ([IsOfList]), the Store cannot be used after it. f may be called again after a conflict.
+	// Alone runs f in one transaction, without other processes and commits. An error of f undoes it; unless it refuses
+	// something ([Refuses]), the Store cannot be used after it. f may be called again after a conflict.
 	Alone(ctx context.Context, f func(Tx) error) error
 
 	// Close closes the checkpoint in order. Only the first call does something.
@@ -328,10 +329,6 @@ func (l *lookUp) alike(key string) (found Likeness, err error) {
 
 // IsAddress reports whether a checkpoint is named by a server's address: a URL, or words like service= or host=.
 func IsAddress(name string) bool {
-	for _, prefix := range []string{"postgres://", "postgresql://", "service=", "host=", "hostaddr="} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
+	prefixes := []string{"postgres://", "postgresql://", "service=", "host=", "hostaddr="}
+	return slices.ContainsFunc(prefixes, func(one string) bool { return strings.HasPrefix(name, one) })
 }

@@ -95,7 +95,7 @@ func (s *Store) asBefore() error {
 	s.accepted = why != ""
 	if s.accepted && s.o.Accept != s.id {
 		return s.Refuse(checkpoint.ErrRolledBack, why, "leads that it does not know any more would be made twice; "+
-			"if nothing newer is to be had, leadferry checkpoint check --accept-older="+s.id+" takes it as incomplete")
+			"if nothing newer is to be had, "+checkpoint.AcceptOlder(s.id, s.Name))
 	}
 	return nil
 }
@@ -173,11 +173,10 @@ func (s *Store) Exchange(ctx context.Context, p checkpoint.Progress) (c checkpoi
 		b.Queue(exchangeSQL, s.ledger, s.worker, s.o.Terms.Fleet).QueryRow(func(row pgx.Row) error {
 			return row.Scan(&fenced, &c.Pause, &c.Read, &c.Invalid, &c.Sent, &c.Refused, &c.Doubts)
 		})
-		if err := s.conn.Send(b); err != nil || !fenced {
-			return err
+		if err = s.conn.Send(b); err == nil && fenced {
+			_, why, err = s.mayClaim()
 		}
-		why = s.whyFenced()
-		return nil
+		return err
 	})
 	return c, cmp.Or(err, why)
 }

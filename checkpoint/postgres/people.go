@@ -16,11 +16,7 @@ func (s *Store) Alone(_ context.Context, f func(checkpoint.Tx) error) error {
 	w, err := s.alone(func(w *working) error {
 		s.seen = nil
 		// what was copied to another place since this was opened nobody would look for here
-		err := inTurn(s.stillHere, func() error { return f(w) }, w.store)
-		if errors.As(err, new(*checkpoint.OpenError)) { // a refusal: nothing was changed
-			err = &checkpoint.ListFailure{Err: err}
-		}
-		return err
+		return inTurn(s.stillHere, func() error { return f(w) }, w.store)
 	})
 	if mayNot(err) {
 		return s.Refuse(checkpoint.ErrPlace, "this user may not remove rows",

@@ -84,7 +84,7 @@ func (s *Store) change(f func() error) error {
 		s.testimony.Reached(s.Progress())
 	}
 	switch {
-	case err == nil, checkpoint.IsOfList(err), isOneOf(err, notAsSeen, taken, twice, isFenced, tooMany):
+	case err == nil, checkpoint.Refuses(err), isOneOf(err, notAsSeen, taken, twice, isFenced, tooMany):
 		return err
 	case isOneOf(err, notOurs):
 		err = s.lost("it is not the one that this run has begun with: its server has lost commits, or somebody has " +
@@ -230,21 +230,27 @@ func (s *Store) promisesLess() error {
 			"leadferry checkpoint workers")
 }
 
-// whyFenced is why this worker may claim nothing more: a newer one has its place, the ledger has lost something, or its
-// database is about to move to another server: what is claimed here from then on would be unknown there.
-func (s *Store) whyFenced() error {
+// mayClaim is how many leads the fleet may still make (nil: any number), and why this worker may claim nothing more: a
+// newer one has its place, the ledger has lost something, or its database is about to move to another server, where
+// what is claimed from now on would be unknown.
+func (s *Store) mayClaim() (room *int, why, err error) {
+	var fenced, unchanging bool
 	var missing string
 	var since uint64
-	var unchanging bool
-	err := s.conn.One(filled(`SELECT missing, since, UNCHANGING FROM leadferry.ledgers WHERE ledger = $1`), s.ledger).
-		Scan(&missing, &since, &unchanging)
+	err = s.conn.One(filled(`SELECT w.fenced IS NOT NULL, UNCHANGING, l.missing, l.since, b.most - b.made
+		FROM leadferry.workers w JOIN leadferry.ledgers l USING (ledger)
+		LEFT JOIN leadferry.budget b ON b.ledger = w.ledger AND b.fleet = w.fleet AND b.most > 0
+		WHERE w.worker = $1`), s.worker).Scan(&fenced, &unchanging, &missing, &since, &room)
 	switch {
-	case err == nil && since > s.since:
-		return s.fail(s.lost("another worker, or a person, has found that the ledger lacks " + missing))
+	case err != nil:
+	case since > s.since:
+		why = s.fail(s.lost("another worker, or a person, has found that the ledger lacks " + missing))
 	case unchanging:
-		return s.RefuseUnchanging()
+		why = s.RefuseUnchanging()
+	case fenced:
+		why = checkpoint.ErrFenced
 	}
-	return checkpoint.ErrFenced
+	return room, why, err
 }
 
 // read has f ask the server. The end of ctx does not cut the connection of a run, over which its last outcomes go.

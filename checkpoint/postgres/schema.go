@@ -15,27 +15,21 @@ import (
 //go:embed *.sql
 var files embed.FS
 
-// statement is the text of a file.
-func statement(name string) string {
-	text, err := files.ReadFile(name + ".sql")
+// text is what is in a file.
+func text(name string) string {
+	all, err := files.ReadFile(name + ".sql")
 	if err != nil {
 		panic(err) // there is no such file
 	}
-	return filled(string(text))
+	return string(all)
 }
 
-// filled has conditions in the place of their names in a statement:
-//   - BESIDE: the worker w went on when me began, or came later, and so may still settle its rows in doubt itself. What
-//     others left in doubt is counted when a run begins.
-//   - UNCHANGING: the database is to take no changes any more, of which open sessions do not hear by themselves.
+// statement is the one of a file.
+func statement(name string) string { return filled(text(name)) }
+
+// filled is a statement with conditions in the place of their names.
 func filled(query string) string {
-	return strings.NewReplacer("BESIDE", `((w.ended IS NULL OR w.ended > me.started)
-		AND (w.fenced_by IS NULL OR w.fenced_by > me.worker) AND w.beat > me.started - interval '60 seconds')`,
-		"UNCHANGING", `coalesce((SELECT split_part(c, '=', 2)::boolean FROM pg_db_role_setting s, unnest(s.setconfig) c
-		WHERE s.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
-			AND s.setrole IN (0, to_regrole(quote_ident(session_user))::oid)
-			AND starts_with(c, 'default_transaction_read_only=')
-		ORDER BY s.setrole = 0, s.setdatabase = 0 LIMIT 1), false)`).Replace(query)
+	return strings.NewReplacer("BESIDE", text("beside"), "UNCHANGING", text("unchanging")).Replace(query)
 }
 
 // The statements that are longer than a few lines, beside writeSQL.
@@ -99,9 +93,7 @@ func (s *Store) versionThere() (number int, err error) {
 // Prepared is what Init made of a database.
 type Prepared struct {
 	Database, Owner string
-	Version         int    // of the schema
-	Roles           bool   // they are there, and may what they are to
-	Grants          string // Roles: false: what somebody who may make roles has to carry out
+	Grants          string // what somebody who may make roles has to carry out; "": the roles are there
 }
 
 // Init makes the schema at an address, and the roles of those who use it.
@@ -114,16 +106,13 @@ func Init(name string, o Options) (p Prepared, err error) {
 	if err := s.prepare(); err != nil {
 		return p, s.Explain(err)
 	}
-	p.Version, p.Roles = version, true
 	err = s.conn.One(`SELECT current_database(), pg_get_userbyid(nspowner) FROM pg_namespace
 		WHERE nspname = 'leadferry'`).Scan(&p.Database, &p.Owner)
-	roles := statement("roles")
 	if err == nil {
-		err = s.conn.Script(roles)
+		err = s.conn.Script(statement("roles"))
 	}
 	if mayNot(err) {
-		p.Roles, p.Grants = false, roles
-		return p, nil
+		p.Grants, err = statement("roles"), nil
 	}
 	return p, s.Explain(err)
 }

@@ -113,8 +113,12 @@ func (a *Address) Explain(err error) error {
 	}
 	text, hint := reason(err), ""
 	if e := (*pgconn.PgError)(nil); errors.As(err, &e) {
-		hint = hints[e.Code]
 		switch e.Code {
+		case "28000", "28P01":
+			hint = "look whether this user may come in (pg_hba.conf), and with which password (PGPASSFILE)"
+		case "3D000":
+			hint = "check the database's name; if it was dropped, restore it from a backup: nothing else knows which " +
+				"leads were made"
 		case "42P01", "3F000":
 			return a.Refuse(checkpoint.ErrGone, "its tables are gone: somebody has dropped them",
 				"restore them from a backup: nothing is known there of the leads that were made")
@@ -123,16 +127,6 @@ func (a *Address) Explain(err error) error {
 		}
 	}
 	return &checkpoint.StoreError{Text: "checkpoint " + a.Name + ": its server: " + text, Hint: hint, Err: err}
-}
-
-// hints say what to do about what a server says, by its code (SQLSTATE).
-var hints = map[string]string{
-	"28000": "look whether this user may come in (pg_hba.conf), and by what password (PGPASSFILE)",
-	"28P01": "look whether the password is the one of now (PGPASSFILE)",
-	"3D000": "check the database's name; if it was dropped, restore it from a backup: nothing else knows which leads " +
-		"were made",
-	"53100": "have room made on its disk; the same command goes on from there",
-	"53300": "each run needs a connection: have max_connections raised, start fewer, or wait for room with --wait",
 }
 
 // IsPassing says that the server cannot do now what it may do later: it has no room, no memory or no connection left,

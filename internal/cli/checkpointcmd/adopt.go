@@ -123,7 +123,6 @@ func (d *Command) reportAdopted(r checkpoint.AdoptResult, passed int, path strin
 		n    int
 		text string
 	}{
-		{r.Unspecified, "with a status that the service's specification does not name, which is kept as it is"},
 		{r.InDoubt, "in doubt taken over as in doubt: leadferry checkpoint export --state in_doubt" + at + " lists them"},
 		{r.Rejected, "left out that the service refused (state rejected): they have no lead, and the next import " +
 			"sends them again"},

@@ -172,8 +172,8 @@ func (d *Command) prepare() error {
 	if err != nil {
 		return err
 	}
-	d.printf("the schema leadferry is there, version %d, owned by %s\n", p.Version, p.Owner)
-	if !p.Roles {
+	d.printf("the schema leadferry is there, version %d, owned by %s\n", checkpoint.Format, p.Owner)
+	if p.Grants != "" {
 		fmt.Fprintf(d.Out, "\nthis user may not make roles; have somebody who may carry this out in the database "+
 			"%s:\n\n%s", spelling.Escape(p.Database), p.Grants)
 	}

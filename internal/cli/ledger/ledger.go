@@ -329,7 +329,7 @@ func (m Selection) Attested(db Ledger, older bool, f func() error) error {
 	if err != nil {
 		return err
 	}
-	if len(v.Older) > 0 { // until it is taken, witnesses speak of a newer one
+	if len(v.Older) > 0 || db.Info().Moved != "" { // until it is taken, witnesses speak of a newer one
 		return f()
 	}
 	command, now := m.C.Command.Name, time.Now()
@@ -344,8 +344,8 @@ func (m Selection) Attested(db Ledger, older bool, f func() error) error {
 			folder = ""
 		}
 	}
-	w := checkpoint.Witness{Command: command, Process: os.Getpid(), Started: now, Lists: m.Lists}
-	t, err := ws.Begin(db, w, folder)
+	t, err := ws.Begin(db,
+		checkpoint.Witness{Command: command, Process: os.Getpid(), Started: now, Lists: m.Lists}, folder)
 	if err != nil {
 		return errors.Join(err, os.Remove(folder))
 	}
