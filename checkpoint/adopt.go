@@ -250,7 +250,7 @@ func (r *AdoptResult) judge(e *Entry, old *Kept, taken bool) (take bool, err err
 // Leads are a list of leads to be adopted, as files have it.
 type Leads struct {
 	Files   []string
-	From    []string // IDs of the ledgers whose results they are
+	From    []Witness // of the runs whose results they are; with Err where nobody knows what their ledger knew
 	Entries List
 	Missing func() string // what the files say is missing of what they were taken from; called once they were read
 	Lenient bool          // an entry that does not fit what the ledger knows is left out, and refuses nothing
@@ -321,8 +321,15 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 	if r = a.result; err != nil {
 		return r, err
 	}
-	told := func(w *Witness) bool { return fills || slices.Contains(leads.From, w.Ledger) }
-	lacked, err := h.descend(ctx, ws.All(), told, r.Leads+r.InDoubt+r.Known-r.Found)
+	told := func(w *Witness) bool {
+		isOf := func(from Witness) bool { return w.Err == nil && from.Ledger == w.Ledger }
+		return fills || w.Place == h.info.Path || slices.ContainsFunc(leads.From, isOf)
+	}
+	all := ws.All()
+	if ws != nil && !ws.Sandbox {
+		all = append(all, leads.From...)
+	}
+	lacked, err := h.descend(ctx, all, told, r.Leads+r.InDoubt+r.Known-r.Found)
 	if err != nil {
 		return r, err
 	}

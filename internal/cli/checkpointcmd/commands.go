@@ -153,9 +153,7 @@ func (d *Command) check() error {
 // notOlder refuses a checkpoint that is older than known.
 func (d *Command) notOlder(db ledger.Ledger) error {
 	ws := d.Witnesses()
-	if ws != nil {
-		ws.Looks = true
-	}
+	ws.Looks = true
 	v, err := checkpoint.Judge(d.C.Context, db, ws, false, nil)
 	if err != nil {
 		return err
