@@ -81,7 +81,7 @@ func (d *Command) takeOver(db ledger.Ledger, from lists, lenient bool) error {
 		return err
 	}
 	var ls lists
-	var elsewhere checkpoint.Witness
+	elsewhere := ""
 	leads := checkpoint.Leads{Lenient: lenient}
 	for _, l := range from.all {
 		w := l.witness()
@@ -90,7 +90,7 @@ func (d *Command) takeOver(db ledger.Ledger, from lists, lenient bool) error {
 		other := w.Target.Canonical() != before.Target.Canonical()
 		if w.Ledger != "" && (other || lenient && strange) {
 			d.printf("skipped %s: its run had another target or checkpoint\n", l.path)
-			elsewhere = w
+			elsewhere = w.Place
 			continue
 		}
 		path := l.path
@@ -104,9 +104,8 @@ func (d *Command) takeOver(db ledger.Ledger, from lists, lenient bool) error {
 		}
 	}
 	if len(ls.all) == 0 && !lenient {
-		return exit.Usage("all of this is of runs to another target, such as trunk "+elsewhere.Target.TrunkID+" at "+
-			elsewhere.Target.LeadsURL+"; nothing was taken over", "adopt it with the flags of that target; if the service "+
-			"moved, adopt what `leadferry checkpoint export` writes of "+elsewhere.Place)
+		return exit.Usage("all of it is of runs to another target; nothing was taken over", "adopt it with the flags of "+
+			"that target; if the service moved, adopt what `leadferry checkpoint export` writes of "+elsewhere)
 	}
 	leads.Entries, leads.Missing = ls.entries, ls.missing
 	result, err := checkpoint.AdoptList(d.C.Context, db, d.Witnesses(), leads)

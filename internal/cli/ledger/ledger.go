@@ -243,7 +243,8 @@ func (m Selection) there(path string, target checkpoint.Target) (Place, error) {
 		return m.existingOnServer(path)
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return Place{}, exit.Usage("no checkpoint at "+path, "check the path, --checkpoint or the target's flags")
+		return Place{}, exit.Usage("no checkpoint at "+path, "check the path, --checkpoint and the "+
+			"target: --profile, or --base-url, --leads-url and --trunk-id")
 	}
 	return m.At(path, target), nil
 }
@@ -304,10 +305,7 @@ func (m Selection) Witnesses() *checkpoint.Witnesses {
 	ws.Parents = []string{report.RunsFolder}
 	out := cmp.Or(m.C.String("out"), os.Getenv("LEADFERRY_OUT")) // commands without a run folder have no flag for it
 	if out != "" && out != report.None {
-		if whole, err := filepath.Abs(out); err == nil {
-			out = whole
-		}
-		if parent := filepath.Dir(out); !disk.SameFile(report.RunsFolder, parent) {
+		if parent := filepath.Join(out, ".."); !disk.SameFile(report.RunsFolder, parent) {
 			ws.Parents = append(ws.Parents, parent)
 		}
 	}
