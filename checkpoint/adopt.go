@@ -321,17 +321,11 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 	if r = a.result; err != nil {
 		return r, err
 	}
-	told := func(w *Witness) bool {
-		isOf := func(from Witness) bool { return w.Err == nil && from.Ledger == w.Ledger }
-		return fills || w.Place == h.info.Path || slices.ContainsFunc(leads.From, isOf)
-	}
-	all := ws.All()
-	if ws != nil && !ws.Sandbox {
-		all = append(all, leads.From...)
-	}
-	lacked, err := h.descend(ctx, all, told, r.Leads+r.InDoubt+r.Known-r.Found)
-	if err != nil {
-		return r, err
+	lacked := ""
+	if ws != nil && !ws.Sandbox && (fills || len(leads.From) > 0) {
+		if lacked, err = h.descend(ctx, append(ws.All(), leads.From...), r, fills); err != nil {
+			return r, err
+		}
 	}
 	h.lineage.Adopting = nil
 	missing := cmp.Or(leads.Missing(), lacked)
@@ -374,11 +368,14 @@ func RefuseHalfAdopted(ctx context.Context, s Store) error {
 	}
 }
 
-// descend makes the ledgers that a list tells of ancestors of the one that took it over. It says what is missing where
-// they knew more leads than the list names, a run of theirs did not end, or a witness cannot be read.
-func (h *hearing) descend(ctx context.Context, all []Witness, told func(*Witness) bool, named int) (missing string,
-	err error,
-) {
+// descend makes other ledgers of the trunk ancestors of the one that took over results of runs, or that a list fills. It
+// says what is missing where they knew more leads than the list names, a run of theirs did not end, or, for one that is
+// filled, a witness cannot be read.
+func (h *hearing) descend(ctx context.Context, all []Witness, r AdoptResult, fills bool) (missing string, err error) {
+	named := r.Leads + r.InDoubt - r.Found
+	if fills { // else what it knew before may not be of those ledgers
+		named += r.Known
+	}
 	// the latest of a ledger first
 	slices.SortStableFunc(all, func(a, b Witness) int { return cmp.Compare(b.Commits, a.Commits) })
 	for _, w := range all {
@@ -386,10 +383,10 @@ func (h *hearing) descend(ctx context.Context, all []Witness, told func(*Witness
 		switch {
 		case err != nil:
 			return "", err
-		case f == nil || h.answered(f) || !told(&w):
+		case f == nil || h.answered(f) || w.Err != nil && !fills:
 			continue
 		case w.Err != nil:
-			missing = "leads that may be known to " + w.Source + ", which cannot be read"
+			missing = "leads that may be known to " + w.Source + ", which is missing or cannot be read"
 			continue
 		}
 		if named -= w.Leads; w.Open || named < 0 {

@@ -92,16 +92,13 @@ func (d *Command) tellIf(is bool, format string, args ...any) {
 	}
 }
 
-// figures is how wide a column of numbers is.
-const figures = 11
-
 func (d *Command) printCounts(counts map[checkpoint.State]int) {
 	for _, s := range []checkpoint.State{
 		checkpoint.InDoubt, checkpoint.Partial, checkpoint.Created, checkpoint.Rejected, checkpoint.NotMade,
 		checkpoint.Forgotten,
 	} {
 		if s == checkpoint.Created || counts[s] > 0 {
-			fmt.Fprintf(d.Out, "%-10s  %*s\n", s, figures, humanize.Comma(int64(counts[s])))
+			fmt.Fprintf(d.Out, "%-10s  %11s\n", s, humanize.Comma(int64(counts[s])))
 		}
 	}
 }
