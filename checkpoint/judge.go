@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"leadferry/internal/disk"
 	"leadferry/internal/shell"
 )
 
@@ -184,7 +186,7 @@ func (h *hearing) compare(ctx context.Context, w *Witness) (*Finding, error) {
 		}
 		f.ID = hashOf("source", w.Source)
 		f.Text = fmt.Sprintf("%s cannot be read, and it may know of leads (%v)", w.Source, why)
-		f.ways = []string{"run this as its owner, or let this user read it", h.ifLost()}
+		f.ways = []string{"run this as its owner, or let this user read it", h.ifLost(w)}
 	case w.Ledger == h.info.ID:
 		commits, knows, err := h.Reached(ctx, w.Run)
 		switch f.older = true; {
@@ -211,7 +213,7 @@ func (h *hearing) compare(ctx context.Context, w *Witness) (*Finding, error) {
 // another says that another ledger knows leads of the trunk, where it is, and how to go on.
 func (h *hearing) another(f *Finding, w *Witness) {
 	theirs, where, place := w.Target.Canonical(), w.Place, "--checkpoint "+Word(w.Place)
-	f.ways = []string{"to go on with the other one: " + place, h.ifLost()}
+	f.ways = []string{"to go on with the other one: " + place, h.ifLost(w)}
 	switch {
 	case theirs != h.info.Target.Canonical(): // results of another address are refused
 		where += " (service at " + theirs.LeadsURL + ")"
@@ -225,8 +227,13 @@ func (h *hearing) another(f *Finding, w *Witness) {
 	f.Text = fmt.Sprintf("another checkpoint is in use for this trunk: %s; %s (%s)", where, w.knew(), w.Source)
 }
 
-func (h *hearing) ifLost() string {
-	return "if it is lost: " + AdoptRuns(h.info.Path, h.flags) + " takes over the leads that run folders name. The " +
+// ifLost says what to adopt: the results in the folders beside that of the run that the witness is of.
+func (h *hearing) ifLost(w *Witness) string {
+	runs := "leadferry-runs"
+	if beside := filepath.Dir(w.Folder); disk.Exists(w.Folder) && !disk.SameFile(beside, runs) {
+		runs = Word(beside)
+	}
+	return "if it is lost: " + adopt(runs+"/*/results.csv*", h.info.Path, h.flags) + " takes over the leads that run folders name. The " +
 		"next import holds the rows that they do not name, since their leads may exist"
 }
 
