@@ -323,7 +323,7 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 	}
 	lacked := ""
 	if ws != nil && !ws.Sandbox && (fills || len(leads.From) > 0) {
-		if lacked, err = h.descend(ctx, append(ws.All(), leads.From...), r, fills); err != nil {
+		if lacked, err = h.descend(ctx, ws, leads.From, r, fills); err != nil {
 			return r, err
 		}
 	}
@@ -371,7 +371,10 @@ func RefuseHalfAdopted(ctx context.Context, s Store) error {
 // descend makes other ledgers of the trunk ancestors of the one that took over results of runs, or that a list fills. It
 // says what is missing where they knew more leads than the list names, a run of theirs did not end, or, for one that is
 // filled, a witness cannot be read.
-func (h *hearing) descend(ctx context.Context, all []Witness, r AdoptResult, fills bool) (missing string, err error) {
+func (h *hearing) descend(ctx context.Context, ws *Witnesses, from []Witness, r AdoptResult, fills bool) (
+	missing string, err error,
+) {
+	all := append(ws.All(), from...)
 	named := r.Leads + r.InDoubt - r.Found
 	if fills { // else what it knew before may not be of those ledgers
 		named += r.Known
@@ -393,6 +396,7 @@ func (h *hearing) descend(ctx context.Context, all []Witness, r AdoptResult, fil
 			missing = fmt.Sprintf("leads that the checkpoint %s knew and the list does not name by the keys "+
 				"that made them: %s", w.Place, w.knew())
 		}
+		ws.remember([]Finding{*f}) // its kinds of files, which this one has not noted
 		if w.Ledger != h.info.ID {
 			h.lineage.Descend(w.Ledger, w.Commits)
 		}
