@@ -103,17 +103,17 @@ func ownData(form string) bool { return !strings.Contains(form, "{") }
 func refuseShape(f *source.File, s *checkpoint.Shape, kin []checkpoint.Kin) error {
 	var same, other *checkpoint.Kin
 	for i := range kin {
-		if k := &kin[i]; k.Key == s.Key && k.Namespace == s.Namespace {
+		switch k := &kin[i]; {
+		case k.Namespace == s.Namespace && k.Key == s.Key:
 			same = k
-		} else {
+		case k.Namespace == s.Namespace && ownData(k.Key) && ownData(s.Key) && f.IsRejects(): // written in UTF-8
+		default:
 			other = k
 		}
 	}
 	path := f.Info().Path
 	switch {
-	case ownData(s.Key) && f.IsRejects():
-		return nil
-	case same != nil && ownData(s.Key):
+	case same != nil && ownData(s.Key) && !f.IsRejects():
 		differ := fmt.Sprintf("missing: %d", same.Lacking)
 		if len(same.Strange) > 0 {
 			differ = "new: " + quoted(same.Strange)
