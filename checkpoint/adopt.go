@@ -246,7 +246,7 @@ func (r *AdoptResult) judge(e *Entry, old *Kept, taken bool) (take bool, err err
 // Leads are a list of leads to be adopted, as files have it.
 type Leads struct {
 	Files   []string
-	From    []string // IDs of the ledgers whose results they are
+	From    []Witness // of the runs whose results they are; with Err where nobody knows what their ledger knew
 	Entries List
 	Missing func() string // what the files say is missing of what they were taken from; called once they were read
 	Lenient bool          // an entry that does not fit what the ledger knows is left out, and refuses nothing
@@ -317,10 +317,11 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 	if r = a.result; err != nil {
 		return r, err
 	}
-	told := func(w *Witness) bool { return fills || slices.Contains(leads.From, w.Ledger) }
-	lacked, err := h.descend(ctx, ws.All(), told, r.Leads+r.InDoubt+r.Known-r.Found)
-	if err != nil {
-		return r, err
+	lacked := ""
+	if ws != nil && !ws.Sandbox && (fills || len(leads.From) > 0) {
+		if lacked, err = h.descend(ctx, ws, leads.From, r, fills); err != nil {
+			return r, err
+		}
 	}
 	h.lineage.Adopting = nil
 	missing := cmp.Or(leads.Missing(), lacked)
@@ -365,11 +366,17 @@ func halfAdopted(s Store, files []string, text string) error {
 	}
 }
 
-// descend makes the ledgers that a list tells of ancestors of the one that took it over. It says what is missing where
-// they knew more leads than the list names, a run of theirs did not end, or a witness cannot be read.
-func (h *hearing) descend(ctx context.Context, all []Witness, told func(*Witness) bool, named int) (missing string,
-	err error,
+// descend makes other ledgers of the trunk ancestors of the one that took over results of runs, or that a list fills. It
+// says what is missing where they knew more leads than the list names, a run of theirs did not end, or, for one that is
+// filled, a witness cannot be read.
+func (h *hearing) descend(ctx context.Context, ws *Witnesses, from []Witness, r AdoptResult, fills bool) (
+	missing string, err error,
 ) {
+	all := append(ws.All(), from...)
+	named := r.Leads + r.InDoubt - r.Found
+	if fills { // else what it knew before may not be of those ledgers
+		named += r.Known
+	}
 	// the latest of a ledger first
 	slices.SortStableFunc(all, func(a, b Witness) int { return cmp.Compare(b.Commits, a.Commits) })
 	for _, w := range all {
@@ -377,16 +384,17 @@ func (h *hearing) descend(ctx context.Context, all []Witness, told func(*Witness
 		switch {
 		case err != nil:
 			return "", err
-		case f == nil || h.answered(f) || !told(&w):
+		case f == nil || h.answered(f) || w.Err != nil && !fills:
 			continue
 		case w.Err != nil:
-			missing = "leads that may be known to " + w.Source + ", which cannot be read"
+			missing = "leads that may be known to " + w.Source + ", which is missing or cannot be read"
 			continue
 		}
 		if named -= w.Leads; w.Open || named < 0 {
 			missing = fmt.Sprintf("leads that the checkpoint %s knew and the list does not name by the keys "+
 				"that made them: %s", w.Place, w.knew())
 		}
+		ws.remember([]Finding{*f}) // its kinds of files, which this one has not noted
 		if w.Ledger != h.info.ID {
 			h.lineage.Descend(w.Ledger, w.Commits)
 		}

@@ -139,7 +139,7 @@ func TestListThatTellsLessThanWitnesses(t *testing.T) {
 	there.TrunkID = "other"
 	for name, test := range map[string]struct {
 		before     []string
-		from       []string
+		from       []checkpoint.Witness
 		witness    checkpoint.Witness
 		incomplete bool
 		asked      bool
@@ -148,9 +148,14 @@ func TestListThatTellsLessThanWitnesses(t *testing.T) {
 		"more":                {witness: of(3, false, here), incomplete: true},
 		"its run did not end": {witness: of(1, true, here), incomplete: true},
 		"another trunk":       {witness: of(3, true, there)},
-		"it knew some before": {before: []string{"z"}, from: []string{"lost"}, witness: of(3, false, here), incomplete: true},
-		"as many as it lists": {before: []string{"z"}, from: []string{"lost"}, witness: of(2, false, here)},
-		"a list of others":    {before: []string{"z"}, witness: of(2, false, here), asked: true},
+		"it knew some before": {before: []string{"z"}, from: []checkpoint.Witness{of(0, false, here)}, witness: of(3, false, here), incomplete: true},
+		"as many as it lists": {before: []string{"z"}, from: []checkpoint.Witness{of(0, false, here)}, witness: of(2, false, here)},
+		"what it knew itself": {
+			before: []string{"a", "b"}, from: []checkpoint.Witness{of(0, false, here)}, witness: of(2, false, here), incomplete: true,
+		},
+		"a list of others":   {before: []string{"z"}, witness: of(2, false, here), asked: true},
+		"nobody knows whose": {from: []checkpoint.Witness{{Source: "lost.db", Err: errCut}}, witness: of(0, false, there), incomplete: true},
+		"results were moved": {from: []checkpoint.Witness{of(1, true, here)}, witness: of(0, false, there), incomplete: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, ws := ledger(t, test.before...), told(t, test.witness)

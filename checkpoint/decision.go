@@ -192,7 +192,7 @@ func (r *ResolveResult) settle(tx Tx, d *Decision, one *resolution) error {
 		return nil
 	case owner != "":
 		return refusal("its lead ID is known already, under this or another key",
-			"`leadferry checkpoint export` shows under which")
+			"`leadferry checkpoint export` shows under which; exists, in place of the ID, settles this row, too")
 	case one.corrects:
 		r.Corrected++
 	default:

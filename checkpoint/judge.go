@@ -185,7 +185,7 @@ func (h *hearing) compare(ctx context.Context, w *Witness) (*Finding, error) {
 		}
 		f.ID = hashOf("source", w.Source)
 		f.Text = fmt.Sprintf("%s cannot be read, and it may know of leads (%v)", w.Source, why)
-		f.ways = []string{"run this as its owner, or let this user read it", h.ifLost()}
+		f.ways = []string{"run this as its owner, or let this user read it", h.ifLost(w)}
 	case w.Ledger == h.info.ID:
 		commits, knows, err := h.Reached(ctx, w.Run)
 		switch f.older = true; {
@@ -212,7 +212,7 @@ func (h *hearing) compare(ctx context.Context, w *Witness) (*Finding, error) {
 // another says that another ledger knows leads of the trunk, where it is, and how to go on.
 func (h *hearing) another(f *Finding, w *Witness) {
 	theirs, where, place := w.Target.Canonical(), w.Place, "--checkpoint "+Word(w.Place)
-	f.ways = []string{"to go on with the other one: " + place, h.ifLost()}
+	f.ways = []string{"to go on with the other one: " + place, h.ifLost(w)}
 	switch {
 	case theirs != h.info.Target.Canonical(): // results of another address are refused
 		where += " (service at " + theirs.LeadsURL + ")"
@@ -226,13 +226,17 @@ func (h *hearing) another(f *Finding, w *Witness) {
 	f.Text = fmt.Sprintf("another checkpoint is in use for this trunk: %s; %s (%s)", where, w.knew(), w.Source)
 }
 
-// ifLost is how to get the leads of a ledger that is gone: from the results of runs at hand, and from the lists that
-// were adopted before. A pattern that fits no file would be an error.
-func (h *hearing) ifLost() string {
+// ifLost is how to get the leads of a ledger that is gone: from the results in the folders beside that of the run that the
+// witness is of, and from the lists that were adopted before. A pattern that fits no file would be an error.
+func (h *hearing) ifLost(w *Witness) string {
+	of, runs := "leadferry-runs", resultsOfRuns
+	if beside := filepath.Dir(w.Folder); disk.Exists(w.Folder) && !disk.SameFile(beside, of) {
+		of, runs = beside, Word(beside)+"/*/results.csv*"
+	}
 	var files []string
-	atHand, _ := filepath.Glob(resultsOfRuns)
+	atHand, _ := filepath.Glob(filepath.Join(of, "*", "results.csv*"))
 	if len(atHand) > 0 {
-		files = append(files, resultsOfRuns)
+		files = append(files, runs)
 	}
 	for _, list := range h.lists {
 		isAtHand := slices.ContainsFunc(atHand, func(name string) bool { return disk.SameFile(name, list) })
@@ -240,7 +244,7 @@ func (h *hearing) ifLost() string {
 			files = append(files, word)
 		}
 	}
-	lists := cmp.Or(strings.Join(files, " "), resultsOfRuns)
+	lists := cmp.Or(strings.Join(files, " "), runs)
 	return "if it is lost: " + adopt(lists, h.info.Path, h.flags) + " takes over the leads that these files name. The " +
 		"next import holds the rows that they do not name, since their leads may exist"
 }

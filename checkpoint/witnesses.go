@@ -31,6 +31,7 @@ type Witnesses struct {
 	Flags   []string // --name=value that lead to the target of the run, for the commands that are printed
 	Page    string   // address of the live page of the run that is to be witnessed; or ""
 	Looks   bool     // nothing is written
+	Sandbox bool     // there are none; a run's folder only says whose leads its results name
 }
 
 const mostWitness = 4 << 20
@@ -75,8 +76,9 @@ func isRunFile(name string) bool {
 	return name == RunFile || strings.HasPrefix(name, "run-") && strings.HasSuffix(name, ".json")
 }
 
-// WitnessIn is the witness in the folder of a run; the zero Witness where there is none.
-func WitnessIn(folder string) (w Witness) {
+// WitnessIn is the witness in the folder of a run, with Err where there is none.
+func WitnessIn(folder string) Witness {
+	w := Witness{Source: filepath.Join(folder, RunFile), Err: fs.ErrNotExist}
 	for _, one := range readFolder(folder, isRunFile) {
 		if one.Err == nil {
 			w = one
@@ -206,6 +208,9 @@ func (ws *Witnesses) Begin(s Store, w Witness, folder string) (*Testimony, error
 	w.Commits, _ = s.Progress() // of this process: Info may count those of other workers
 	w.Leads, w.Open, w.Page = info.Leads+info.InDoubt, true, ws.Page
 	w.Ledger, w.Target, w.Place = info.ID, info.Target, info.Path
+	if ws.Sandbox {
+		return nil, ws.mark(w, folder)
+	}
 	if whole, err := filepath.Abs(folder); err == nil && folder != "" {
 		w.Folder = whole
 	}
@@ -233,6 +238,16 @@ func (ws *Witnesses) Begin(s Store, w Witness, folder string) (*Testimony, error
 		return nil, fmt.Errorf("%w: %w", ErrNoWitness, cmp.Or(append(bad, errors.New("there is no place for one"))...))
 	}
 	return t, nil
+}
+
+// mark says in the folder of a run in the sandbox that its leads are nobody's: a witness of none.
+func (ws *Witnesses) mark(w Witness, folder string) error {
+	w.Leads, w.Open, w.Kinds = 0, false, nil
+	text, err := w.encode()
+	if err == nil && folder != "" {
+		_, err = disk.Replace(runFileIn(folder, w.Ledger), 0o600, text)
+	}
+	return err
 }
 
 // runFileIn is where a run's witness goes. That of another ledger, whose run used the same folder, is kept beside it.

@@ -103,17 +103,17 @@ func ownData(form string) bool { return !strings.Contains(form, "{") }
 func refuseShape(f *source.File, s *checkpoint.Shape, kin []checkpoint.Kin) error {
 	var same, other *checkpoint.Kin
 	for i := range kin {
-		if k := &kin[i]; k.Key == s.Key && k.Namespace == s.Namespace {
+		switch k := &kin[i]; {
+		case k.Namespace == s.Namespace && k.Key == s.Key:
 			same = k
-		} else {
+		case k.Namespace == s.Namespace && ownData(k.Key) && ownData(s.Key) && f.IsRejects(): // written in UTF-8
+		default:
 			other = k
 		}
 	}
 	path := f.Info().Path
 	switch {
-	case ownData(s.Key) && f.IsRejects():
-		return nil
-	case same != nil && ownData(s.Key):
+	case same != nil && ownData(s.Key) && !f.IsRejects():
 		differ := fmt.Sprintf("missing: %d", same.Lacking)
 		if len(same.Strange) > 0 {
 			differ = "new: " + quoted(same.Strange)
@@ -123,9 +123,10 @@ func refuseShape(f *source.File, s *checkpoint.Shape, kin []checkpoint.Kin) erro
 			"hint: name the column that makes a row the same row on the next run, as in key: \"{id}\", or restore "+
 			"the columns", path, differ)
 	case same == nil && other != nil:
-		return fmt.Errorf("%s: a file with these columns was imported with %s. The mapping now says %s: every row "+
+		some := map[bool]string{true: "some of "}[other.Lacking+len(other.Strange) > 0]
+		return fmt.Errorf("%s: a file with %sthese columns was imported with %s. The mapping now says %s: every row "+
 			"would make a new lead\n"+
-			"hint: restore key, namespace and source of the mapping", path, keyOf(other.Key, other.Namespace),
+			"hint: restore key, namespace and source of the mapping", path, some, keyOf(other.Key, other.Namespace),
 			keyOf(s.Key, s.Namespace))
 	}
 	return nil

@@ -197,7 +197,7 @@ const reasonPanic = "panic" // the class of a doubt after a fault of the program
 
 // doubtReasons say for people what the classes of doubts mean.
 var doubtReasons = map[string]string{
-	"":                         "the run ended before an answer came",
+	"":                         "no answer is known: the run ended before it came, or still waits for it",
 	leadapi.ReasonTimeout:      "no answer in time",
 	leadapi.ReasonNoAnswer:     "the connection broke after the request was sent",
 	leadapi.ReasonCanceled:     "the run was stopped before an answer came",

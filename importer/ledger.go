@@ -60,7 +60,7 @@ func (r *run) judgeCheckpoint(ctx context.Context) (err error) {
 	if r.judged, err = r.judge(ctx); err != nil {
 		return err
 	}
-	if err := r.judged.RefuseOlder(); err != nil || r.DryRun || !r.makes() || r.Witnesses == nil {
+	if err := r.judged.RefuseOlder(); err != nil || r.DryRun || !r.makes() || r.Witnesses == nil || r.Witnesses.Sandbox {
 		return err
 	}
 	return checkpoint.OnThisMachine(ctx, r.ledger, r.Machine, false)

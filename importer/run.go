@@ -37,6 +37,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -216,7 +217,7 @@ func (r *run) announce() error {
 	if r.ledger != nil {
 		s.Warnings = slices.Concat(r.opened.Warnings, r.judged.Warnings)
 		if err := r.judged.Refuse(r.Answer); err != nil && r.DryRun {
-			s.Warnings = append(s.Warnings, err.Error())
+			s.Warnings = slices.Concat(s.Warnings, strings.Split(err.Error(), "\n"))
 		}
 	}
 	if r.dry == nil {

@@ -234,6 +234,9 @@ func rejectOf(it *item) report.Reject {
 		Line: it.row.Line, Outcome: it.outcome.String(), Since: it.since,
 		Error: WithRequestID(it.rejected(), &it.entry), Raw: it.row.Raw, Text: it.row.Text,
 	}
+	if it.row.HasLead && it.entry.State == checkpoint.Unknown { // its lead is not found: the next file says so, too
+		rej.Outcome = InDoubt.String()
+	}
 	key := it.rec.Key
 	if it.outcome == InDoubt { // resolve needs the key that the checkpoint has
 		key, rej.SentAt = cmp.Or(it.entry.Key, key), stamp(it.entry.Updated, bySeconds)

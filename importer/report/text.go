@@ -115,8 +115,9 @@ func (s *Summary) traffic() string {
 		}
 		return fmt.Sprintf("%s Leads were read in %s: %s", left, took,
 			english.Plural(s.Requests.Update, "request", ""))
-	case s.Fleet != "" && s.Command == "":
-		return "How much was sent is not known: no worker has ended in order"
+	case s.Fleet != "" && s.Shard == "":
+		return fmt.Sprintf("Sent in %s: %s. What workers sent that were killed or replaced is not known", took,
+			requests(s.Requests.Create, s.Requests.Update))
 	case s.Requests.Create+s.Requests.Update == 0:
 		return "Nothing was sent to the service. The run took " + took
 	}

@@ -64,9 +64,8 @@ func (p *program) options(c *cli.Context) (importer.Options, error) {
 	if o.Command == "validate" { // the import that follows reads the file in the same way
 		o.Flags = p.typedWords("source input", "mapping")
 	}
-	o.CheckRemote = map[string]importer.Reads{
-		"true": importer.ReadChanged, "all": importer.ReadAll,
-	}[c.String("check-remote")]
+	reads := map[string]importer.Reads{"true": importer.ReadChanged, "all": importer.ReadAll}
+	o.CheckRemote = reads[c.String("check-remote")]
 	return o, checkFlags(c, &o)
 }
 
@@ -130,9 +129,11 @@ func (p *program) carry(c *cli.Context) error {
 	if missing, is := errors.AsType[*checkpoint.OpenError](err); is && errors.Is(err, checkpoint.ErrMissing) &&
 		missing.Hint == "" {
 		missing.Hint = "leads are found in a checkpoint that knows them: each run prints the path of its own, to be " +
-			"named with --checkpoint. If it is lost: " + checkpoint.AdoptRuns(missing.Path, p.wayWords()) + " takes " +
-			"over the leads that run folders name. If no lead was ever made: import without --require-checkpoint " +
-			"begins a new one"
+			"named with --checkpoint. If no lead was ever made: import without --require-checkpoint begins a new one"
+		if !p.settings.Sandbox {
+			missing.Hint += ". If it is lost: " + checkpoint.AdoptRuns(missing.Path, p.wayWords()) + " takes over the " +
+				"leads that run folders name"
+		}
 	}
 	return err
 }
@@ -276,14 +277,11 @@ func terms(c *cli.Context, fleet string, in *inputs.Files, o *importer.Options) 
 		same(fmt.Sprintf("input %d", i+1), id)
 	}
 	for _, name := range []string{
-		"limit", "max-rejects", "max-invalid", "max-in-doubt", "in-doubt", "retry-rejected",
+		"limit", "max-rejects", "max-invalid", "in-doubt", "retry-rejected",
 		"read", "changed", "missing", "look-alikes", "format", "delimiter", "encoding", "sheet", "list",
 	} {
-		value := fmt.Sprint(c.Value(name))
-		if name == "max-in-doubt" {
-			value = strconv.Itoa(o.MaxInDoubt)
-		}
-		same("--"+name, value)
+		same("--"+name, fmt.Sprint(c.Value(name)))
 	}
+	same("--max-in-doubt", strconv.Itoa(o.MaxInDoubt))
 	return t, nil
 }

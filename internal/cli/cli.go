@@ -247,13 +247,17 @@ func (p *program) warn(texts ...string) {
 	}
 }
 
-// tell says a line on standard error, also with --quiet: to a person behind a word of what it is.
+// tell says a line on standard error, also with --quiet: to a person behind a word of what it is, or a hint.
 func (p *program) tell(level slog.Level, word, text string) {
+	shown := spelling.Escape(text)
+	if strings.HasPrefix(text, "hint: ") { // what is to be typed is not cut
+		word, shown = "", spelling.EscapeLine(text)
+	}
 	if p.json {
-		p.logger().Log(context.Background(), level, spelling.Escape(text))
+		p.logger().Log(context.Background(), level, shown)
 		return
 	}
-	fmt.Fprintln(&p.log, word+spelling.Escape(text))
+	fmt.Fprintln(&p.log, word+shown)
 }
 
 // fail says why a command ended, for people or for programs.
@@ -267,10 +271,10 @@ func (p *program) fail(end *exit.Error) {
 		return
 	}
 	for line := range strings.SplitSeq(strings.TrimSuffix(end.Text+"\nhint: "+end.Hint, "\nhint: "), "\n") {
-		if line = spelling.Escape(line); strings.HasPrefix(line, "hint: ") {
-			fmt.Fprintln(p.Err, ink.Dim(line))
+		if strings.HasPrefix(line, "hint: ") {
+			fmt.Fprintln(p.Err, ink.Dim(spelling.EscapeLine(line)))
 		} else {
-			fmt.Fprintln(p.Err, ink.Red("leadferry:"), line)
+			fmt.Fprintln(p.Err, ink.Red("leadferry:"), spelling.Escape(line))
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"leadferry/importer/report"
 	runpage "leadferry/importer/report/page"
 	"leadferry/importer/source/sample"
+	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/inputs"
 	"leadferry/internal/cli/ledger"
@@ -153,7 +154,8 @@ func (p *program) keepOutputs(c *cli.Context, f report.Files, inputs []string) e
 	}
 	// Nor may --out replace what a run to another real target left: it may be all that is known of its leads.
 	w := checkpoint.WitnessIn(f.Dir)
-	if w.Ledger == "" || !c.Bool("dry-run") && w.Target.Canonical() == p.settings.Target().Canonical() {
+	isOwn := !c.Bool("dry-run") && w.Target.Canonical() == p.settings.Target().Canonical()
+	if w.Ledger == "" || w.Target == connection.SandboxTarget || isOwn {
 		return nil
 	}
 	return exit.Usage(fmt.Sprintf("--out %s would take the place of what the run %s left, which sent leads to %s",

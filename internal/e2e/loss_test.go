@@ -278,7 +278,7 @@ func TestResultsOfAnotherTarget(t *testing.T) {
 	s := w.summary("runs/own/summary.json")
 	w.write("runs/a-try/run.json", strings.NewReplacer(sandbox.TrunkID, "another-trunk", s.Checkpoint.ID, "0123456789abcdef").Replace(w.read("runs/own/run.json")))
 	contains(t, w.must(2, "checkpoint adopt runs/a-try/results.csv"),
-		"runs/a-try/results.csv: is of a run to another target", "nothing was taken over")
+		"skipped runs/a-try/results.csv: its run had another target", "nothing was taken over")
 	w.must(0, "checkpoint adopt runs/own/results.csv")
 
 	path := filepath.Join(w.dir, "real.db")

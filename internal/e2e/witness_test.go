@@ -55,6 +55,7 @@ func TestTheWayBackAfterALoss(t *testing.T) {
 			w := newWorld(t, sandbox.Options{})
 			w.leads(30)
 			if !kill {
+				w.must(0, append(importFour, "--sandbox")...) // a try: its leads are none of the service
 				w.must(0, append(importFour, "--limit", "10")...)
 			}
 			if kill {
@@ -64,10 +65,16 @@ func TestTheWayBackAfterALoss(t *testing.T) {
 			}
 			before := len(w.byRef())
 			w.removeAll("state")
-			w.must(4, importFour...)
-			contains(t, w.must(0, "checkpoint adopt leadferry-runs/*/results.csv*"), "taken over")
-			w.must(0, "checkpoint adopt leadferry-runs/*/results.csv*") // typed again
-			if !kill {                                                  // all that was known is known again
+			runs := "leadferry-runs"
+			if !kill {
+				w.must(4, importFour...)
+			} else { // folders were moved, and nothing else tells of their leads
+				runs = "kept"
+				must.Do(t, os.Rename(filepath.Join(w.dir, "leadferry-runs"), filepath.Join(w.dir, runs)))
+			}
+			contains(t, w.must(0, "checkpoint adopt "+runs+"/*/results.csv*"), "taken over")
+			w.must(0, "checkpoint adopt "+runs+"/*/results.csv*") // typed again
+			if !kill {                                            // all that was known is known again
 				w.must(0, importFour...)
 				w.holds(30)
 				return

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -71,8 +72,8 @@ func (ls *lists) close() {
 }
 
 // takeOver adopts lists into a checkpoint; lenient: but for what it knows otherwise. Results whose run had another
-// target are refused, or passed over: leads that this one lacks would count as made. An export says nothing of its
-// target, and is how leads move with a service that changes its address.
+// target are passed over, since leads that this one lacks would count as made: they are in the same folders. An export
+// says nothing of its target, and is how leads move with a service that changes its address.
 func (d *Command) takeOver(db ledger.Ledger, from lists, lenient bool) error {
 	before := db.Info()
 	lineage, err := checkpoint.LineageOf(d.C.Context, db)
@@ -80,24 +81,27 @@ func (d *Command) takeOver(db ledger.Ledger, from lists, lenient bool) error {
 		return err
 	}
 	var ls lists
+	elsewhere := ""
 	leads := checkpoint.Leads{Lenient: lenient}
 	for _, l := range from.all {
 		w := l.witness()
 		is := func(a checkpoint.Ancestor) bool { return a.ID == w.Ledger }
 		strange := len(lineage.Ancestors) > 0 && !slices.ContainsFunc(lineage.Ancestors, is)
-		switch other := w.Target.Canonical() != before.Target.Canonical(); {
-		case w.Ledger == "":
-		case lenient && (other || strange): // they are in the same folders
+		other := w.Target.Canonical() != before.Target.Canonical()
+		if w.Ledger != "" && (other || lenient && strange) {
 			d.printf("skipped %s: its run had another target or checkpoint\n", l.path)
+			elsewhere = w.Place
 			continue
-		case other:
-			return exit.Usage(fmt.Sprintf("%s: is of a run to another target, trunk %s at %s; nothing was taken over",
-				l.path, cmp.Or(w.Target.TrunkID, "unknown"), w.Target.LeadsURL),
-				"adopt it with the flags of that target; if the service moved, adopt what `leadferry checkpoint "+
-					"export` writes of "+w.Place)
 		}
 		ls.all = append(ls.all, l)
-		leads.Files, leads.From = append(leads.Files, l.whole), append(leads.From, w.Ledger)
+		leads.Files = append(leads.Files, l.whole)
+		if l.results {
+			leads.From = append(leads.From, w)
+		}
+	}
+	if len(ls.all) == 0 && !lenient {
+		return exit.Usage("all of it is of runs to another target; nothing was taken over", "adopt it with the flags of "+
+			"that target; if the service moved, adopt what `leadferry checkpoint export` writes of "+elsewhere)
 	}
 	leads.Entries, leads.Missing = ls.entries, ls.missing
 	result, err := checkpoint.AdoptList(d.C.Context, db, d.Witnesses(), leads)
@@ -136,7 +140,10 @@ func (d *Command) reportAdopted(r checkpoint.AdoptResult, passed int, path strin
 
 // witness is what the run folder of results says of their run.
 func (l *list) witness() (w checkpoint.Witness) {
-	if l.results && l.path != "-" {
+	switch {
+	case l.results && l.path == "-":
+		w = checkpoint.Witness{Source: "the run of these results", Err: fs.ErrNotExist}
+	case l.results:
 		w = checkpoint.WitnessIn(filepath.Dir(l.path))
 	}
 	return w
@@ -250,5 +257,6 @@ func (row *listed) ownKey() bool {
 	case importer.Created.String(), importer.Partial.String(), importer.InDoubt.String(), importer.Changed.String():
 		return true
 	}
-	return row.list.witness().Command == "import"
+	w := row.list.witness() // while a run is open, results that are whole are of one before it in the same folder
+	return w.Command == "import" && w.Open == row.list.isPartial()
 }

@@ -92,16 +92,13 @@ func (d *Command) tellIf(is bool, format string, args ...any) {
 	}
 }
 
-// figures is how wide a column of numbers is.
-const figures = 11
-
 func (d *Command) printCounts(counts map[checkpoint.State]int) {
 	for _, s := range []checkpoint.State{
 		checkpoint.InDoubt, checkpoint.Partial, checkpoint.Created, checkpoint.Rejected, checkpoint.NotMade,
 		checkpoint.Forgotten,
 	} {
 		if s == checkpoint.Created || counts[s] > 0 {
-			fmt.Fprintf(d.Out, "%-10s  %*s\n", s, figures, humanize.Comma(int64(counts[s])))
+			fmt.Fprintf(d.Out, "%-10s  %11s\n", s, humanize.Comma(int64(counts[s])))
 		}
 	}
 }
@@ -153,9 +150,7 @@ func (d *Command) check() error {
 // notOlder refuses a checkpoint that is older than known.
 func (d *Command) notOlder(db ledger.Ledger) error {
 	ws := d.Witnesses()
-	if ws != nil {
-		ws.Looks = true
-	}
+	ws.Looks = true
 	v, err := checkpoint.Judge(d.C.Context, db, ws, false, nil)
 	if err != nil {
 		return err

@@ -105,7 +105,7 @@ func (d *Command) exportTo(out io.Writer, x *export) (err error) {
 			return nil
 		}
 		x.namespaced = true
-		return errEnough
+		return io.EOF // enough was read
 	})
 	if err != nil && !x.namespaced {
 		return err
@@ -125,9 +125,6 @@ func (d *Command) exportTo(out io.Writer, x *export) (err error) {
 	}
 	return err
 }
-
-// errEnough ends a scan.
-var errEnough = errors.New("enough was read")
 
 func (d *Command) exportDamaged(path string, x *export, out io.Writer) error {
 	const lacks = "an unknown number of leads that the damaged checkpoint knew"

@@ -208,6 +208,9 @@ func (l *list) begin() (in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmarsha
 				return nil, nil, nil, refuse(":1: the column " + name + " is there twice")
 			}
 		}
+		if has("verdict") { // its keys may be others than those that made the leads
+			return nil, nil, nil, refuse(":1: it is a reconciliation, which has the keys of its own mapping")
+		}
 		l.results = has("outcome") && !has("state")
 		return in, r, columns, nil
 	}

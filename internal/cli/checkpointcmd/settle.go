@@ -104,10 +104,7 @@ func noneMade(ctx context.Context, db ledger.Ledger) (decisions []checkpoint.Dec
 }
 
 // The words that decide in the place of a lead ID.
-const (
-	exists  = "exists"
-	notMade = "none"
-)
+const exists, notMade = "exists", "none"
 
 // decisionsOf reads what a person wrote into the column lead_id; spots are those of the rows that decide, of all.
 func decisionsOf(read *list) (decisions []checkpoint.Decision, spots []spot, all int, err error) {

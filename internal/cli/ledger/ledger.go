@@ -244,7 +244,8 @@ func (m Selection) there(path string, target checkpoint.Target) (Place, error) {
 		return m.existingOnServer(path)
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return Place{}, exit.Usage("no checkpoint at "+path, "check the path, --checkpoint or the target's flags")
+		return Place{}, exit.Usage("no checkpoint at "+path, "check the path, --checkpoint and the "+
+			"target: --profile, or --base-url, --leads-url and --trunk-id")
 	}
 	return m.At(path, target), nil
 }
@@ -299,16 +300,13 @@ func (m Selection) Book() *checkpoint.Witnesses {
 // its leads are nobody's.
 func (m Selection) Witnesses() *checkpoint.Witnesses {
 	if m.C == nil || m.C.Bool("sandbox") {
-		return nil
+		return &checkpoint.Witnesses{Sandbox: true}
 	}
 	ws := m.Book()
 	ws.Parents = []string{report.RunsFolder}
 	out := cmp.Or(m.C.String("out"), os.Getenv("LEADFERRY_OUT")) // commands without a run folder have no flag for it
 	if out != "" && out != report.None {
-		if whole, err := filepath.Abs(out); err == nil {
-			out = whole
-		}
-		if parent := filepath.Dir(out); !disk.SameFile(report.RunsFolder, parent) {
+		if parent := filepath.Join(out, ".."); !disk.SameFile(report.RunsFolder, parent) {
 			ws.Parents = append(ws.Parents, parent)
 		}
 	}
@@ -319,7 +317,7 @@ func (m Selection) Witnesses() *checkpoint.Witnesses {
 // one. An older checkpoint than known is refused, unless older is set. Where f changes nothing, no witness is left.
 func (m Selection) Attested(db Ledger, older bool, f func() error) error {
 	ctx, ws := m.C.Context, m.Witnesses()
-	if ws == nil || db.Info().Target == connection.SandboxTarget {
+	if ws.Sandbox || db.Info().Target == connection.SandboxTarget {
 		return f()
 	}
 	v, err := checkpoint.Judge(ctx, db, ws, false, nil)
