@@ -248,6 +248,19 @@ func TestALedgerErrorStopsSendingAtOnce(t *testing.T) {
 	}
 }
 
+// A row whose claim could not be withdrawn is shown as the next run will find it. Invariant 5
+func TestAClaimThatStaysIsInDoubt(t *testing.T) {
+	tried(t, numbered(20), Options{Sending: Sending{Concurrency: 2}}, func(t *testing.T, tr *trial) {
+		interrupt := make(chan struct{})
+		tr.Interrupt, tr.ledger.failAt = interrupt, 5 // after four claims
+		tr.service.arrive = func(string) { time.Sleep(5 * time.Millisecond); close(interrupt) }
+		tr.carry(t.Context())
+		if tr.tally.outcomes[InDoubt] != 4 {
+			t.Error(tr.outcomes())
+		}
+	})
+}
+
 // The lead of a link that could not be recorded is recorded itself, and in no doubt. Invariant 5
 func TestALinkThatIsNotRecordedIsPartial(t *testing.T) {
 	for failAt := 1; failAt <= 40; failAt++ {
