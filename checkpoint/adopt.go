@@ -18,8 +18,6 @@ type AdoptResult struct {
 	Rejected  int // left out: refused rows have no lead
 	Forgotten int // left out: their keys were forgotten
 
-	Unspecified int // adopted with a status that the specification does not name
-
 	Found int // of the leads adopted or known: those that only rows name which may have another key
 }
 
@@ -104,7 +102,7 @@ func (a *adoption) add(e *Entry) error {
 	case other:
 		text, hint = "its key has another lead ID in an earlier row", "take out the row that is wrong"
 	case owned && owner != key && e.State != InDoubt:
-		text, hint = "its lead ID is already in an earlier row", "one lead cannot belong to two rows: look both up again"
+		text, hint = "its lead ID is already in an earlier row", oneLeadHint
 	}
 	if text != "" {
 		return inList(refusal(text, hint), a.rows, e.Key)
@@ -173,7 +171,7 @@ func (a *adoption) change(ctx context.Context, s Store, part []placed, stores bo
 			err = a.take(tx, &part[i], stores)
 		}
 		if stores && errors.As(err, new(*ListError)) { // of a row that changed since it was judged
-			err = &ListFailure{fmt.Errorf("a part of the list was taken over, then a row changed: %s", err.Error())}
+			err = halfAdopted(s, a.Files, "has a part of a list only: then a row changed ("+err.Error()+")")
 		}
 		return err
 	})
@@ -201,8 +199,6 @@ func (a *adoption) take(tx Tx, e *placed, stores bool) error {
 		return nil
 	case err != nil || !wanted || !stores:
 		return inList(err, e.at, e.Key)
-	case !KnownStatus(e.Status):
-		a.result.Unspecified++
 	}
 	if isFound {
 		entry.Reason = ""
@@ -354,16 +350,18 @@ func RefuseHalfAdopted(ctx context.Context, s Store) error {
 	if err != nil || l.Adopting == nil {
 		return err
 	}
-	info := s.Info()
-	words := make([]string, len(l.Adopting.Files))
-	for i, file := range l.Adopting.Files {
+	return halfAdopted(s, l.Adopting.Files,
+		"lacks leads of a list: leadferry checkpoint adopt was stopped before it had taken all of it over")
+}
+
+func halfAdopted(s Store, files []string, text string) error {
+	path, words := s.Info().Path, make([]string, len(files))
+	for i, file := range files {
 		words[i] = Word(file)
 	}
 	return &OpenError{
-		Path: info.Path, Err: ErrHalfAdopted,
-		Text: "lacks leads of a list: leadferry checkpoint adopt was stopped before it had taken all of it over",
-		Hint: "run it again: leadferry checkpoint adopt " + strings.Join(words, " ") + " --checkpoint " +
-			Word(info.Path) +
+		Path: path, Err: ErrHalfAdopted, Text: text,
+		Hint: "run it again: " + adopt(strings.Join(words, " "), path, nil) +
 			"; leadferry checkpoint check --accept-loss gives the list up",
 	}
 }

@@ -41,6 +41,7 @@ type ResolveResult struct {
 func (d *Decision) Free() bool { return d.LeadID == "" && !d.Exists }
 
 const (
+	oneLeadHint = "one lead cannot belong to two rows: look both up again"
 	inDoubtHint = "`leadferry checkpoint export --state in_doubt` lists what is in doubt"
 	correctHint = "`leadferry checkpoint resolve` corrects the lead of a key that a person or a list gave it; " +
 		"`leadferry checkpoint history KEY` shows who did"
@@ -49,8 +50,8 @@ const (
 // Why nothing is decided about a row whose worker may still send it, and what to do about that.
 const (
 	heldText = "the worker that sent it may be at work still, and its answer may come"
-	heldHint = "wait until the run has ended, or a quarter of an hour after it was killed; leadferry checkpoint workers " +
-		"shows who holds what, and since when"
+	heldHint = "wait until the run has ended, or a quarter of an hour after it was killed; leadferry checkpoint " +
+		"workers shows who holds what, and since when"
 )
 
 // unfit refuses a decision whose lead ID is none, or whose key or lead ID an earlier one of the list has.
@@ -62,7 +63,7 @@ func (d *Decision) unfit(keys, ids map[string]bool) error {
 	case d.LeadID != "" && !validLeadID(d.LeadID):
 		return refusal("its lead ID is none", leadIDHint)
 	case d.LeadID != "" && ids[d.LeadID]:
-		return refusal("its lead ID is in the list twice", "one lead cannot belong to two rows: look both up again")
+		return refusal("its lead ID is in the list twice", oneLeadHint)
 	}
 	keys[d.Key], ids[d.LeadID] = true, true
 	return nil

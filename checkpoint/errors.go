@@ -22,6 +22,7 @@ var (
 	ErrTarget       = errors.New("another target")
 	ErrVersion      = errors.New("another format version")
 	ErrPlace        = errors.New("on a file system that cannot be relied on")
+	ErrAddress      = errors.New("an address that cannot be used") // of a server, which was not asked
 )
 
 // What a call is refused for. After those that [IsRefusal] names the ledger goes on.
@@ -97,18 +98,9 @@ func inList(err error, index int, key string) error {
 	return err
 }
 
-// ListFailure is an error that a list yielded, or of one that changed meanwhile.
-type ListFailure struct{ Err error }
-
-// Error says what the list yielded.
-func (e *ListFailure) Error() string { return e.Err.Error() }
-
-// Unwrap returns what the list yielded.
-func (e *ListFailure) Unwrap() error { return e.Err }
-
-// IsOfList reports whether an error is of a list that was handed over: nothing changed, and the Store goes on.
-func IsOfList(err error) bool {
-	return errors.As(err, new(*ListError)) || errors.As(err, new(*ListFailure))
+// Refuses reports whether an error of [Store.Alone] refuses what was asked for: nothing changed, and the Store goes on.
+func Refuses(err error) bool {
+	return errors.As(err, new(*ListError)) || errors.As(err, new(*OpenError))
 }
 
 // IsRefusal reports whether err is what one change was refused for: it is the end of its row, and the ledger goes on.
@@ -123,9 +115,7 @@ func RefuseElsewhere(path, id, moved, filling string) error {
 	case moved != "":
 		return &OpenError{
 			Path: path, Err: ErrGone, Text: "was copied to " + moved + ", where its leads are known from now on",
-			Hint: "use --checkpoint " + Word(moved) + "; if that one is lost for good, leadferry checkpoint check " +
-				"--accept-older=" + id + " --checkpoint " + Word(path) + " takes this one again: rows that it does not " +
-				"know are held then, not sent",
+			Hint: "use --checkpoint " + Word(moved) + "; if that one is lost for good, " + AcceptOlder(id, path),
 		}
 	case filling != "":
 		return &OpenError{
@@ -134,6 +124,12 @@ func RefuseElsewhere(path, id, moved, filling string) error {
 		}
 	}
 	return nil
+}
+
+// AcceptOlder is the command that takes a ledger which lacks something, and what it does.
+func AcceptOlder(answer, path string) string {
+	return "leadferry checkpoint check --accept-older=" + answer + " --checkpoint " + Word(path) + " takes this one as " +
+		"incomplete: rows that it does not know are held then, not sent"
 }
 
 // Word is a path or an address as a person pastes it into a shell of the system, for hints.

@@ -28,14 +28,10 @@ var ErrTerms = errors.New("the worker does not fit into the fleet")
 // Fit is an [ErrTerms] that says in what the terms differ from those of the fleet, or nil.
 func (t *Terms) Fit(fleet *Terms) error {
 	ours, theirs := t.all(), fleet.all()
-	for i := range max(len(ours), len(theirs)) {
-		var own, other Term
-		if i < len(ours) {
-			own = ours[i]
-		}
-		if i < len(theirs) {
-			other = theirs[i]
-		}
+	most := max(len(ours), len(theirs))
+	ours, theirs = append(ours, make([]Term, most-len(ours))...), append(theirs, make([]Term, most-len(theirs))...)
+	for i, own := range ours {
+		other := theirs[i]
 		if own == other {
 			continue
 		}

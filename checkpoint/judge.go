@@ -86,17 +86,10 @@ func answerTo(all []Finding) string {
 	return AnswerID(ids)
 }
 
-// mostFindings is how many findings are told one by one.
-const mostFindings = 4
-
 func texts(all []Finding) string {
-	var lines []string
+	lines := make([]string, len(all))
 	for i := range all {
-		if i == mostFindings {
-			lines = append(lines, fmt.Sprintf("%d more of this kind", len(all)-mostFindings))
-			break
-		}
-		lines = append(lines, all[i].Text)
+		lines[i] = all[i].Text
 	}
 	return strings.Join(lines, "\n")
 }
@@ -108,6 +101,7 @@ type hearing struct {
 	lineage Lineage
 	named   bool     // see [Witnesses]
 	flags   []string // lead to its target, for the commands that are printed
+	lists   []string // that were adopted into other ledgers of the target
 }
 
 func hearingOf(ctx context.Context, s Store, ws *Witnesses) (h hearing, err error) {
@@ -128,6 +122,11 @@ func Judge(ctx context.Context, s Store, ws *Witnesses, makes bool, kinds []Kind
 	}
 	v := &Verdict{Path: h.info.Path}
 	all := ws.All()
+	for i := range all {
+		if w := &all[i]; w.Ledger != h.info.ID && w.Target.Canonical() == h.info.Target.Canonical() {
+			h.lists = append(h.lists, w.Lists...)
+		}
+	}
 	for i := range all {
 		f, err := h.compare(ctx, &all[i])
 		switch {
@@ -227,13 +226,27 @@ func (h *hearing) another(f *Finding, w *Witness) {
 	f.Text = fmt.Sprintf("another checkpoint is in use for this trunk: %s; %s (%s)", where, w.knew(), w.Source)
 }
 
-// ifLost says what to adopt: the results in the folders beside that of the run that the witness is of.
+// ifLost is how to get the leads of a ledger that is gone: from the results of runs at hand, from those in the folders
+// beside that of the run that the witness is of, and from the lists that were adopted before. A pattern that fits no file would be an error.
 func (h *hearing) ifLost(w *Witness) string {
-	runs := "leadferry-runs"
-	if beside := filepath.Dir(w.Folder); disk.Exists(w.Folder) && !disk.SameFile(beside, runs) {
-		runs = Word(beside)
+	var files []string
+	atHand, _ := filepath.Glob(resultsOfRuns)
+	if len(atHand) > 0 {
+		files = append(files, resultsOfRuns)
 	}
-	return "if it is lost: " + adopt(runs+"/*/results.csv*", h.info.Path, h.flags) + " takes over the leads that run folders name. The " +
+	beside := filepath.Dir(w.Folder)
+	others, _ := filepath.Glob(filepath.Join(beside, "*", "results.csv*"))
+	if w.Folder != "" && len(others) > 0 && !disk.SameFile(beside, filepath.Dir(filepath.Dir(resultsOfRuns))) {
+		files, atHand = append(files, Word(beside)+"/*/results.csv*"), append(atHand, others...)
+	}
+	for _, list := range h.lists {
+		isAtHand := slices.ContainsFunc(atHand, func(name string) bool { return disk.SameFile(name, list) })
+		if word := Word(list); !isAtHand && list != "-" && !slices.Contains(files, word) {
+			files = append(files, word)
+		}
+	}
+	lists := cmp.Or(strings.Join(files, " "), resultsOfRuns)
+	return "if it is lost: " + adopt(lists, h.info.Path, h.flags) + " takes over the leads that these files name. The " +
 		"next import holds the rows that they do not name, since their leads may exist"
 }
 
@@ -272,8 +285,8 @@ func (h *hearing) rekeyed(all []Witness, k *Kind) (found *Finding) {
 			case k.sameKey(&other):
 				return nil
 			default:
-				text := fmt.Sprintf("files with these columns were imported with another key or namespace, and their leads "+
-					"were taken over (%s): every row would make a new lead", w.Source)
+				text := fmt.Sprintf("files with these columns were imported with another key or namespace, and their "+
+					"leads were taken over (%s): every row would make a new lead", w.Source)
 				found = &Finding{
 					ID: shortID(k.ID(), "key"), Witness: *w, Text: text,
 					ways: []string{"restore key, namespace and source of the mapping"},
@@ -292,9 +305,7 @@ func (v *Verdict) RefuseOlder() error {
 	return &OpenError{
 		Path: v.Path, Err: ErrRolledBack, Text: texts(slices.Concat(v.Older, v.Asks)) +
 			". Leads made since would be made twice",
-		Hint: "put the newest copy back; if there is none, leadferry checkpoint check --accept-older=" +
-			answerTo(v.Older) + " --checkpoint " + Word(v.Path) +
-			" takes this one as incomplete: rows that it does not know are held then, not sent",
+		Hint: "put the newest copy back; if there is none, " + AcceptOlder(answerTo(v.Older), v.Path),
 	}
 }
 
@@ -313,7 +324,7 @@ func (v *Verdict) Refuse(answer string) error {
 		return nil
 	}
 	var ways []string
-	for i := range v.Asks[:min(len(v.Asks), mostFindings)] {
+	for i := range v.Asks {
 		for _, way := range v.Asks[i].ways {
 			if !slices.Contains(ways, way) {
 				ways = append(ways, way)
@@ -340,13 +351,13 @@ func (v *Verdict) Covers(later *Verdict) bool {
 // Question are the findings that a person is asked about, as one text; "" where there are none.
 func (v *Verdict) Question() string { return strings.ReplaceAll(texts(v.Asks), "\n", "; ") }
 
-// AdoptRuns is the command that adopts what run folders tell into a checkpoint. flags lead to its target.
-func AdoptRuns(path string, flags []string) string {
-	return adopt("leadferry-runs/*/results.csv*", path, flags)
-}
+const resultsOfRuns = "leadferry-runs/*/results.csv*"
 
-func adopt(list, path string, flags []string) string {
-	line := "leadferry checkpoint adopt " + list + " --checkpoint " + Word(path)
+// AdoptRuns is the command that adopts what run folders tell into a checkpoint. flags lead to its target.
+func AdoptRuns(path string, flags []string) string { return adopt(resultsOfRuns, path, flags) }
+
+func adopt(lists, path string, flags []string) string {
+	line := "leadferry checkpoint adopt " + lists + " --checkpoint " + Word(path)
 	for _, flag := range flags {
 		name, value, _ := strings.Cut(flag, "=")
 		if slices.Contains([]string{"--profile", "--config", "--base-url", "--leads-url", "--trunk-id"}, name) {

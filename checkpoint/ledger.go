@@ -9,8 +9,8 @@ import (
 	"leadferry/internal/crash"
 )
 
-// patience is how long a change waits for others at most. Each commit on another machine is a round trip, and one of all
-// that wait for the disk of a server that has many workers.
+// patience is how long a change waits for others at most. Each commit on another machine is a round trip, and one of
+// all that wait for the disk of a server that has many workers.
 const patience, patienceFar = 25 * time.Millisecond, 100 * time.Millisecond
 
 // Gathering says how changes are put together into commits.
@@ -76,8 +76,8 @@ func NewLedger(s Store, g Gathering) *Ledger {
 	return l
 }
 
-// Standing counts the rows in doubt that wait for a person: not those that an incomplete ledger holds, nor those of runs
-// that are [Store.UnderWay].
+// Standing counts the rows in doubt that wait for a person: not those that an incomplete ledger holds, nor those of
+// runs that are [Store.UnderWay].
 func (l *Ledger) Standing(ctx context.Context) (n int, err error) {
 	underWay, err := l.UnderWay(ctx)
 	if err != nil {
@@ -112,9 +112,9 @@ func (l *Ledger) end() {
 	<-l.ended
 }
 
-// Do makes a change durable, and returns what is stored then. A claim waits for a slot. If ctx ends meanwhile, Do returns
-// its error and nothing was written; nothing else ends a wait. Other errors are refusals ([IsRefusal]), ErrClosed, and
-// those of the Store.
+// Do makes a change durable, and returns what is stored then. A claim waits for a slot. If ctx ends meanwhile, Do
+// returns its error and nothing was written; nothing else ends a wait. Other errors are refusals ([IsRefusal]),
+// ErrClosed, and those of the Store.
 func (l *Ledger) Do(ctx context.Context, c Change) (stored Entry, err error) {
 	w := &waiting{c, make(chan error, 1)}
 	if err := l.enqueue(w); err != nil {

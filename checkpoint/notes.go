@@ -211,9 +211,9 @@ func forgetDecisions(tx Tx, gone, leads map[string]bool) error {
 	return err
 }
 
-// History returns what was done with a key: its first event, the last ones, and what a person decided or a list brought,
-// with every send that was in doubt when it was decided about. It is empty for a key that is not known. Times of sends
-// that got no answer are those of the send.
+// History returns what was done with a key: its first event, the last ones, and what a person decided or a list
+// brought, with every send that was in doubt when it was decided about. It is empty for a key that is not known. Times
+// of sends that got no answer are those of the send.
 func History(ctx context.Context, s Store, key string) (all []Event, err error) {
 	var k KeptKey
 	enough := errors.New("the key was found, or is not known")

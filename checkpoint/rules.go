@@ -31,9 +31,9 @@ func (k *KeptKey) Shown() *Kept {
 	return k.Entry
 }
 
-// Links are the ExternalIDs that a key owns: the one that its lead has, the one that it should get, and the one that the
-// link after a claimed create will ask for. None stands twice, and "" behind the last. Nothing else decides who owns an
-// ExternalID.
+// Links are the ExternalIDs that a key owns: the one that its lead has, the one that it should get, and the one that
+// the link after a claimed create will ask for. None stands twice, and "" behind the last. Nothing else decides who
+// owns an ExternalID.
 func (k *KeptKey) Links() (all [3]string) {
 	n := 0
 	add := func(id string) {

@@ -26,6 +26,7 @@ package checkpoint
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"leadferry/internal/rowkey"
@@ -66,15 +67,15 @@ type Store interface {
 	Attest(t *Testimony)
 
 	// Guard returns nil if the create that was claimed under a key may be sent now. A Store on another machine may have
-	// to reconnect first, or to renew the claim. After an error, also that of ctx, nothing may be sent. It is called just
-	// before each attempt.
+	// to reconnect first, or to renew the claim. After an error, also that of ctx, nothing may be sent. It is called
+	// just before each attempt.
 	Guard(ctx context.Context, key string) error
-	// UnderWay are the runs that may still settle their rows in doubt themselves: the live ones of other workers, and all
-	// of this worker's own fleet.
+	// UnderWay are the runs that may still settle their rows in doubt themselves: those that went on when this worker
+	// began, or came later. An Exchange counts theirs where they are of one fleet.
 	UnderWay(ctx context.Context) (runs map[string]bool, err error)
 
-	// Alone runs f in one transaction, without other processes and commits. An error of f undoes it; unless it is about
-	// a list ([IsOfList]), the Store cannot be used after it. f may be called again after a conflict.
+	// Alone runs f in one transaction, without other processes and commits. An error of f undoes it; unless it refuses
+	// something ([Refuses]), the Store cannot be used after it. f may be called again after a conflict.
 	Alone(ctx context.Context, f func(Tx) error) error
 
 	// Close closes the checkpoint in order. Only the first call does something.
@@ -197,9 +198,9 @@ const (
 	// writes an outcome and removes the intent; InDoubt keeps the intent and adds LeadID, Code and Reason. If another
 	// key has the lead ID, this one is in doubt with ReasonLeadTaken
 	Settle
-	// notes that an update is about to be sent (Entry.Unsettled), or that it was not sent (empty), what was Seen, and the
-	// ExternalID and WantLink of the Entry. Nothing else of a known lead changes, and its history gets no event. A lead
-	// that is not known is stored as the Entry says, under a key without another lead
+	// notes that an update is about to be sent (Entry.Unsettled), or that it was not sent (empty), what was Seen, and
+	// the ExternalID and WantLink of the Entry. Nothing else of a known lead changes, and its history gets no event. A
+	// lead that is not known is stored as the Entry says, under a key without another lead
 	Mark
 )
 
@@ -328,10 +329,6 @@ func (l *lookUp) alike(key string) (found Likeness, err error) {
 
 // IsAddress reports whether a checkpoint is named by a server's address: a URL, or words like service= or host=.
 func IsAddress(name string) bool {
-	for _, prefix := range []string{"postgres://", "postgresql://", "service=", "host=", "hostaddr="} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
+	prefixes := []string{"postgres://", "postgresql://", "service=", "host=", "hostaddr="}
+	return slices.ContainsFunc(prefixes, func(one string) bool { return strings.HasPrefix(name, one) })
 }

@@ -28,6 +28,7 @@ type Witness struct {
 	Folder  string    `json:"folder,omitempty"` // of the run
 	Page    string    `json:"page,omitempty"`   // address of its live page, while it goes on
 	Kinds   []Kind    `json:"kinds,omitempty"`  // of files that leads were made of
+	Lists   []string  `json:"lists,omitempty"`  // files whose leads were adopted
 	Left    string    `json:"left,omitempty"`   // how the checkpoint file was left: equal means untouched since
 
 	Source string `json:"-"` // the file that says so

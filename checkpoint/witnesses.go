@@ -215,8 +215,7 @@ func (ws *Witnesses) Begin(s Store, w Witness, folder string) (*Testimony, error
 		w.Folder = whole
 	}
 	var bad []error
-	var ended []string
-	w.Kinds, ended = ws.earlier(&w)
+	ended := ws.goOn(&w)
 	t := &Testimony{note: w}
 	if ws.Book != "" {
 		name := w.Ledger
@@ -260,27 +259,32 @@ func runFileIn(folder, ledger string) string {
 	return path
 }
 
-const mostKinds = 200
+// mostKept is how many kinds, and how many lists, a witness has.
+const mostKept = 200
 
-// earlier are the kinds of files that the book has of the ledger already, and its entries of earlier workers that ended
-// in order, which are removed once there is a new one.
-func (ws *Witnesses) earlier(w *Witness) (kinds []Kind, ended []string) {
-	kinds = w.Kinds
+// goOn adds the kinds and lists that the book has of the ledger to a new witness. It returns the book's entries of
+// earlier workers that ended in order, which are removed once there is a new one.
+func (ws *Witnesses) goOn(w *Witness) (ended []string) {
 	for _, one := range ws.inBook() {
 		if one.Ledger != w.Ledger || one.Err != nil {
 			continue
 		}
 		for _, k := range one.Kinds {
-			known := func(other Kind) bool { return other.equals(&k) }
-			if !slices.ContainsFunc(kinds, known) && len(kinds) < mostKinds {
-				kinds = append(kinds, k)
+			if !slices.ContainsFunc(w.Kinds, func(other Kind) bool { return other.equals(&k) }) {
+				w.Kinds = append(w.Kinds, k)
+			}
+		}
+		for _, list := range one.Lists {
+			if !slices.Contains(w.Lists, list) {
+				w.Lists = append(w.Lists, list)
 			}
 		}
 		if !one.Open {
 			ended = append(ended, one.Source)
 		}
 	}
-	return kinds, ended
+	w.Kinds, w.Lists = w.Kinds[:min(len(w.Kinds), mostKept)], w.Lists[:min(len(w.Lists), mostKept)]
+	return ended
 }
 
 // begin writes the note at path and holds it open.

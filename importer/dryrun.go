@@ -21,31 +21,42 @@ import (
 type dryRun struct {
 	options *Options
 	intake  *intake
+	proof
+	mistakes
+	forecast
+}
 
-	// known of the mapping without any input
+// proof is what a mapping shows without any input.
+type proof struct {
 	lacking mapping.Errors // what it needs to make leads; nil: nothing
 	updates bool           // it makes none on purpose
 	tests   int
 	failed  []report.Problem // of the tests
+}
 
-	problems     *findings.Kinds           // without the rows' own words
-	words        *findings.Kinds           // texts that maps lack
-	assigned     map[report.Assignment]int // creates
-	dropped      int                       // rows with values that on_invalid left out
-	firstDropped report.Place              // of the first of them
-	suspect      int                       // rows with either: problems for --strict
-	repeats      *findings.Repeats
-	repeated     findings.Repeated // found at the end
+// mistakes are what is wrong with rows.
+type mistakes struct {
+	problems     *findings.Kinds // without the rows' own words
+	words        *findings.Kinds // texts that maps lack
+	dropped      int             // rows with values that on_invalid left out
+	firstDropped report.Place    // of the first of them
+	suspect      int             // rows with either: problems for --strict
+}
 
-	links   bool // leads that are made ask for a link
-	changes int  // updates of leads that exist
-	shown   int  // requests shown
+// forecast is what a run would send.
+type forecast struct {
+	repeats  *findings.Repeats
+	repeated findings.Repeated         // found at the end
+	assigned map[report.Assignment]int // creates
+	links    bool                      // leads that are made ask for a link
+	changes  int                       // updates of leads that exist
+	shown    int                       // requests shown
 }
 
 func newDryRun(o *Options, in *intake) *dryRun {
 	return &dryRun{
-		options: o, intake: in, assigned: map[report.Assignment]int{}, repeats: findings.NewRepeats(),
-		problems: findings.NewKinds(), words: findings.NewKinds(),
+		options: o, intake: in, mistakes: mistakes{problems: findings.NewKinds(), words: findings.NewKinds()},
+		forecast: forecast{repeats: findings.NewRepeats(), assigned: map[report.Assignment]int{}},
 	}
 }
 

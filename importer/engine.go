@@ -19,12 +19,7 @@ import (
 type engine struct {
 	*run
 	carrier *carrier
-
-	// Until taking ends, creates and updates are sent; until sending ends, links of new leads; until waiting ends,
-	// answers are waited for.
-	taking, sending, waiting context.Context
-	takeNoMore, sendNoMore   context.CancelFunc
-
+	phases
 	group   sync.WaitGroup // of all goroutines
 	mu      sync.Mutex
 	changed sync.Cond // a row or a lane has ended, or the run ends
@@ -34,11 +29,23 @@ type engine struct {
 	over    bool       // all rows have ended: what comes later does not stop the run any more
 }
 
+// phases end one after another: until taking ends, creates and updates are sent; until sending ends, links of new leads;
+// until waiting ends, answers are waited for.
+type phases struct {
+	taking, sending, waiting context.Context
+	takeNoMore, sendNoMore   context.CancelFunc
+}
+
+func newPhases(ctx context.Context) phases {
+	p := phases{waiting: ctx}
+	p.sending, p.sendNoMore = context.WithCancel(ctx)
+	p.taking, p.takeNoMore = context.WithCancel(p.sending)
+	return p
+}
+
 func newEngine(ctx context.Context, r *run) *engine {
-	e := &engine{run: r, waiting: ctx, begun: make(chan begun)}
+	e := &engine{run: r, phases: newPhases(ctx), begun: make(chan begun)}
 	e.carrier = &carrier{run: r, engine: e}
-	e.sending, e.sendNoMore = context.WithCancel(ctx)
-	e.taking, e.takeNoMore = context.WithCancel(e.sending)
 	e.changed.L = &e.mu
 	places := 0
 	if r.sender != nil {
@@ -238,9 +245,6 @@ func (e *engine) takeLate() {
 func (e *engine) takeBatch(b *batch) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, bound := range b.bound {
-		e.intake.noteUnused(bound)
-	}
 	if len(e.lanes.late) >= maxWaiting || e.lanes.lateBytes >= maxWaitingBytes {
 		e.takeLate()
 	}
@@ -342,7 +346,7 @@ func (e *engine) waitFor(holds func() bool) bool {
 
 // mayLeave reports whether a row may be sent now. It may end the run.
 func (e *engine) mayLeave(a Action) bool {
-	may, why := e.tally.mayLeave(a, e.lanes.underWay)
+	may, why := e.limiter.mayLeave(a, e.lanes.underWay)
 	e.stop(why)
 	return may
 }
@@ -355,7 +359,7 @@ func (e *engine) endAll() {
 		e.changed.Wait()
 	}
 	close(e.begun)
-	if e.tally.enough {
+	if e.limiter.enough {
 		e.stop(ledgerFailed(checkpoint.ErrEnough))
 	}
 	if e.stopped == nil && e.sending.Err() != nil { // the run's context has ended, and nobody said why
@@ -366,7 +370,7 @@ func (e *engine) endAll() {
 	}
 	// rows at which the program itself failed: they may have been sent, as the ledger knows
 	t := e.tally
-	missing := t.counts.Read - t.ended()
+	missing := t.read() - t.ended()
 	t.outcomes[Pending] += missing
 }
 

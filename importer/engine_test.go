@@ -182,10 +182,10 @@ func TestOutcomesAddUpAndAgreeWithTheLedger(t *testing.T) {
 			}
 			rows := len(kinds)
 			if tr.stopped != nil { // the rest was never read
-				rows = tr.tally.counts.Read
+				rows = tr.tally.read()
 			}
-			if sum != rows || tr.tally.counts.Read != rows || len(tr.records.lines) != rows {
-				t.Errorf("%d outcomes, %d read, %d lines; want %d", sum, tr.tally.counts.Read, len(tr.records.lines), rows)
+			if sum != rows || tr.tally.read() != rows || len(tr.records.lines) != rows {
+				t.Errorf("%d outcomes, %d read, %d lines; want %d", sum, tr.tally.read(), len(tr.records.lines), rows)
 			}
 			for _, l := range tr.records.lines {
 				name, k := l.rec.Content[0].Value, kind(l.rec.Content[0].Value)

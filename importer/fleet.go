@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -39,7 +40,7 @@ func (r *run) join(s checkpoint.Store) {
 	}
 	m := &member{run: r, fleet: r.Fleet(s), wake: make(chan struct{}, 1), heard: time.Now()}
 	r.member = m
-	r.tally.limits.MaxCreates, r.tally.fleet = 0, true // the ledger counts the leads
+	r.limiter.fleet = true
 	r.breaker.Share(func() {
 		select {
 		case m.wake <- struct{}{}:
@@ -50,7 +51,7 @@ func (r *run) join(s checkpoint.Store) {
 
 // work is what the worker has done, and what it has to tell the others.
 func (m *member) work() checkpoint.Progress {
-	p := checkpoint.Progress{Counts: m.tally.counts, Rows: m.tally.rowCounts()}
+	p := checkpoint.Progress{Counts: m.limiter.counts, Rows: m.tally.rowCounts()}
 	p.Wants, p.Pause = m.breaker.News()
 	return p
 }
@@ -65,16 +66,17 @@ func (r *run) leaveFleet(s *report.Summary) {
 	ctx, last := context.Background(), m.work()
 	last.Wants = false
 	c, err := m.fleet.Exchange(ctx, last)
-	if err == nil {
-		if stop := r.Limits.reached(&c.Counts); stop != nil {
-			r.stopAfter(s, stop)
-		}
+	if stop := r.Limits.reached(&c.Counts); err == nil && stop != nil {
+		r.stopAfter(s, stop)
+	}
+	if err == nil || errors.Is(err, checkpoint.ErrFenced) { // its requests count, whoever goes on in its place
 		var b bytes.Buffer
 		_ = s.WriteJSON(&b) // a buffer takes it
 		err = m.fleet.Conclude(ctx, b.Bytes())
 	}
 	if err != nil {
-		r.Log.Warn("the report of the fleet lacks how this worker ended", "cause", err)
+		cause, _, _ := strings.Cut(err.Error(), "\n") // without its hint
+		r.Log.Warn("the report of the fleet lacks how this worker ended", "cause", cause)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -58,8 +57,7 @@ type batch struct {
 	items  []*item
 	size   int // bytes of the file
 	err    error
-	mapped chan struct{}      // closed when its Records are made
-	bound  []*mapping.Binding // to headers that are new to their maker
+	mapped chan struct{} // closed when its Records are made
 }
 
 func newBatch() *batch {
@@ -75,22 +73,22 @@ type intake struct {
 	items   sync.Pool
 
 	paths    []string
-	bindings map[*source.Header]*mapping.Binding // to the inputs' headers
-	doubts   []mapping.Error                     // warnings of the mapping about these headers
-	unused   []string                            // columns that the mapping does not use
+	bindings map[*source.Header]*mapping.Binding
+	doubts   []mapping.Error // warnings of the mapping about the inputs' headers
+	unused   []string        // columns that the mapping does not use
 }
 
 // run reads until the inputs, the limit or ctx end, and closes out. Batches come in file order, maybe not mapped yet.
 func (r *intake) run(ctx context.Context, out chan<- *batch) {
-	mappers := sync.Pool{New: func() any { return r.newMapper() }}
+	digesters := sync.Pool{New: func() any { return newDigester(r.sums) }}
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer close(out)
 	r.read(ctx, func(b *batch) (taken bool) {
 		group.Go(func() {
-			m := mappers.Get().(*mapper)
-			m.mapBatch(b)
-			mappers.Put(m)
+			d := digesters.Get().(*digester)
+			r.mapBatch(b, d)
+			digesters.Put(d)
 		})
 		select {
 		case out <- b:
@@ -113,7 +111,7 @@ func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 		var err error
 		for ; left > 0; left-- {
 			it := r.lend(at)
-			if err = crash.Call(func() error { return in.Next(&it.row) }); err != nil {
+			if err = crash.Call(func() error { return r.next(in, it) }); err != nil {
 				break
 			}
 			b.items, b.size = append(b.items, it), b.size+it.row.Size
@@ -136,6 +134,41 @@ func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
 	}
 }
 
+func (r *intake) next(in *source.File, it *item) (err error) {
+	if err := in.Next(&it.row); err != nil {
+		return err
+	}
+	if it.row.Problem == nil {
+		it.binding, err = r.bindTo(in, it.row.Header)
+	}
+	return err
+}
+
+// maxBindings is how many bindings are kept, maxUnused how many unused columns. Rows of JSONL may all have others.
+const maxBindings, maxUnused = 1024, 1000
+
+// bindTo is the mapping for rows with this header.
+func (r *intake) bindTo(in *source.File, h *source.Header) (*mapping.Binding, error) {
+	if b := r.bindings[h]; b != nil {
+		return b, nil
+	}
+	columns := mapping.Columns{Names: h.Names, Own: h.Own, Open: h.Open}
+	b, err := r.options.Mapping.Bind(in.Info().Path, columns)
+	if err != nil {
+		return b, err
+	}
+	if len(r.bindings) >= maxBindings {
+		clear(r.bindings)
+	}
+	r.bindings[h] = b
+	for _, name := range b.Unused {
+		if len(r.unused) < maxUnused && !slices.Contains(r.unused, name) {
+			r.unused = append(r.unused, name)
+		}
+	}
+	return b, nil
+}
+
 func (r *intake) place(at findings.Spot) report.Place {
 	return report.Place{File: r.paths[at.Input], Line: at.Line, Row: at.Number}
 }
@@ -144,23 +177,17 @@ func spotOf(it *item) findings.Spot {
 	return findings.Spot{Input: it.input, Line: it.row.Line, Number: it.row.Number}
 }
 
-// maxUnused is how many unused columns are kept. Rows of JSONL may all have others.
-const maxUnused = 1000
-
 // bind checks the mapping against the header of every input, before anything is sent.
 func (r *intake) bind() error {
 	r.bindings = map[*source.Header]*mapping.Binding{}
 	var all []error
 	for _, f := range r.options.Inputs {
 		r.paths = append(r.paths, f.Info().Path)
-		b, err := bindTo(r.options.Mapping, f.Info().Path, f.Header())
+		b, err := r.bindTo(f, f.Header())
 		if missing, is := errors.AsType[mapping.Errors](err); is {
 			err = r.misfit(f, missing)
 		}
-		if all = append(all, err); err == nil {
-			r.bindings[f.Header()] = b
-			r.noteUnused(b)
-		}
+		all = append(all, err)
 		for i := 0; b != nil && i < len(b.Warnings); i++ {
 			if !slices.Contains(r.doubts, b.Warnings[i]) {
 				r.doubts = append(r.doubts, b.Warnings[i])
@@ -168,14 +195,6 @@ func (r *intake) bind() error {
 		}
 	}
 	return errors.Join(all...)
-}
-
-func (r *intake) noteUnused(b *mapping.Binding) {
-	for _, name := range b.Unused {
-		if len(r.unused) < maxUnused && !slices.Contains(r.unused, name) {
-			r.unused = append(r.unused, name)
-		}
-	}
 }
 
 // Shard is the part of the input that a worker takes: part Index (from 0) of Of parts. The zero Shard is all of it.
@@ -204,120 +223,69 @@ func (s Shard) takes(it *item, byLeadID bool) bool {
 	return int(place%uint64(s.Of)) == s.Index
 }
 
-// mapper makes Records and digests of rows. Each goroutine has its own.
-type mapper struct {
-	intake   *intake
-	bindings map[*source.Header]*mapping.Binding
-	bound    []*mapping.Binding // new ones, of this batch
-	digests  *digester          // nil: none wanted
-}
-
-func (r *intake) newMapper() *mapper {
-	m := &mapper{intake: r, bindings: maps.Clone(r.bindings)}
-	if r.sums != nil {
-		m.digests = newDigester(r.sums)
-	}
-	return m
-}
-
-// mapBatch makes the Records of a batch. An error ends the batch before its row.
-func (m *mapper) mapBatch(b *batch) {
+// mapBatch makes the Records of a batch, and their digests with d. A fault of the program ends the batch before its row.
+func (r *intake) mapBatch(b *batch, d *digester) {
 	defer close(b.mapped)
-	m.bound = nil
 	mine := b.items[:0] // in place: shorter than what was looked at
 	var under *item
 	err := crash.Call(func() error {
 		for _, under = range b.items {
-			if err := m.mapRow(under); err != nil {
-				return err
-			}
-			if o := m.intake.options; o.Shard.takes(under, o.Mapping.HasLeadID()) {
+			r.mapRow(under, d)
+			if r.options.Shard.takes(under, r.options.Mapping.HasLeadID()) {
 				mine = append(mine, under)
 			}
 		}
 		return nil
 	})
-	if _, failed := errors.AsType[*crash.Error](err); failed {
-		err = fmt.Errorf("%s:%d: %w", m.intake.paths[under.input], under.row.Line, err)
-	}
 	if err != nil {
-		b.err = err
+		b.err = fmt.Errorf("%s:%d: %w", r.paths[under.input], under.row.Line, err)
 	}
-	b.items, b.bound = mine, m.bound
+	b.items = mine
 }
 
-// mapRow maps a row and makes its digests. An error is one of its file.
-func (m *mapper) mapRow(it *item) error {
-	row, file := &it.row, m.intake.paths[it.input]
+// mapRow maps a row and makes its digests.
+func (r *intake) mapRow(it *item, d *digester) {
+	row, rec := &it.row, &it.rec
 	if row.Problem != nil || row.Faults != nil || row.Repeats { // else Map fills it
-		rec := &it.rec
 		*rec = mapping.Record{Content: rec.Content[:0], Dropped: rec.Dropped[:0], Caught: rec.Caught[:0]}
 	}
 	if p := row.Problem; p != nil {
 		it.faults = []mapping.Problem{{Rule: p.Code, Text: p.String()}}
-		return nil
-	}
-	b, err := m.binding(file, row.Header)
-	if err != nil {
-		return err
+		return
 	}
 	for _, f := range row.Faults {
-		if b.Uses[f.Column] {
+		if it.binding.Uses[f.Column] {
 			it.faults = append(it.faults, mapping.Problem{Rule: f.Code, Text: f.String()})
 		}
 	}
 	if it.faults != nil {
-		return nil
+		return
 	}
 	row.Text = "" // needed only for problems
 	if row.Repeats {
-		it.rec.Skip = true
-		return nil
+		rec.Skip = true
+		return
 	}
-	env := mapping.Env{
-		File: file, Line: row.Line, Run: m.intake.options.RunID, Caught: m.intake.caught, OneLine: row.OneLine,
-	}
-	it.faults = b.Map(row.Cells, env, &it.rec)
+	it.faults = it.binding.Map(row.Cells, mapping.Env{
+		File: r.paths[it.input], Line: row.Line, Run: r.options.RunID, Caught: r.caught, OneLine: row.OneLine,
+	}, rec)
 	if row.Size > largeRow {
 		it.detach()
 	}
 	const tooLong = "the %s is longer than %d bytes"
 	switch {
-	case it.faults != nil, it.rec.Skip:
-	case len(it.rec.Key) > checkpoint.MaxKey:
+	case it.faults != nil, rec.Skip:
+	case len(rec.Key) > checkpoint.MaxKey:
 		it.faults = []mapping.Problem{{Rule: "key", Text: fmt.Sprintf(tooLong, "key", checkpoint.MaxKey)}}
-	case len(it.rec.ExternalID) > checkpoint.MaxKey:
+	case len(rec.ExternalID) > checkpoint.MaxKey:
 		text := fmt.Sprintf(tooLong, "ExternalID", checkpoint.MaxKey)
 		it.faults = []mapping.Problem{{Rule: "external_id", Text: text}}
-	case m.digests != nil && m.intake.fields:
-		m.digests.ofContent(it)
-	case m.digests != nil:
-		m.digests.ofRequest(it)
+	case r.sums == nil:
+	case r.fields:
+		d.ofContent(it)
+	default:
+		d.ofRequest(it)
 	}
-	return nil
-}
-
-// maxBindings is how many bindings are kept. Rows of JSONL may all have other columns.
-const maxBindings = 1024
-
-func (m *mapper) binding(file string, h *source.Header) (*mapping.Binding, error) {
-	if b := m.bindings[h]; b != nil {
-		return b, nil
-	}
-	b, err := bindTo(m.intake.options.Mapping, file, h)
-	if err != nil {
-		return nil, err
-	}
-	if len(m.bindings) >= maxBindings {
-		clear(m.bindings)
-	}
-	m.bindings[h] = b
-	m.bound = append(m.bound, b)
-	return b, nil
-}
-
-func bindTo(m *mapping.Mapping, file string, h *source.Header) (*mapping.Binding, error) {
-	return m.Bind(file, mapping.Columns{Names: h.Names, Own: h.Own, Open: h.Open})
 }
 
 // detach copies texts that may be kept longer than the row. A part of the row's text would keep all of it in memory.

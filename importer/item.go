@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,14 +18,15 @@ import (
 
 // item is one row on its way through the engine.
 type item struct {
-	input  int // which of the run's files
-	row    source.Row
-	rec    mapping.Record
-	faults []mapping.Problem          // the checks that the row fails; nil: it is valid
-	digest checkpoint.Digest          // of everything that is sent; zero: not made yet
-	sums   []checkpoint.ContentDigest // of each value of the content; nil: not made yet
-	late   bool                       // it was put off, or drawn: it was counted as read
-	again  bool                       // it was decided once more, or put off for others to settle it: no third time
+	input   int // which of the run's files
+	row     source.Row
+	binding *mapping.Binding // of the mapping to the row's columns; nil: it could not be split into cells
+	rec     mapping.Record
+	faults  []mapping.Problem          // the checks that the row fails; nil: it is valid
+	digest  checkpoint.Digest          // of everything that is sent; zero: not made yet
+	sums    []checkpoint.ContentDigest // of each value of the content; nil: not made yet
+	late    bool                       // it was put off, or drawn: it was counted as read
+	again   bool                       // it was decided once more, or put off for others to settle it: no third time
 
 	by      checkpoint.Match    // how its entry was found
 	alike   checkpoint.Likeness // if no lead was found: a key that looks like the row's
@@ -190,3 +192,68 @@ func (r *result) refuse(format string, err error) {
 
 // rejected is the text for the rejects.
 func (r *result) rejected() string { return strings.Replace(r.text, seeRejects, ": "+r.words, 1) }
+
+const reasonPanic = "panic" // the class of a doubt after a fault of the program
+
+// doubtReasons say for people what the classes of doubts mean.
+var doubtReasons = map[string]string{
+	"":                         "no answer is known: the run ended before it came, or still waits for it",
+	leadapi.ReasonTimeout:      "no answer in time",
+	leadapi.ReasonNoAnswer:     "the connection broke after the request was sent",
+	leadapi.ReasonCanceled:     "the run was stopped before an answer came",
+	leadapi.ReasonBadAnswer:    "the answer could not be read",
+	leadapi.ReasonNoLeadID:     "the answer carries no usable lead ID",
+	leadapi.ReasonServerError:  "the service answered with an error",
+	leadapi.ReasonRedirect:     "the answer was a redirect",
+	leadapi.ReasonThrottled:    "the service asked to wait, which --resend-on none does not trust",
+	checkpoint.ReasonLeadTaken: "the answer names a lead ID that belongs to another row",
+	checkpoint.ReasonIncomplete: "not sent: the checkpoint is incomplete, and the row may have a lead that it does " +
+		"not know any more",
+	checkpoint.ReasonAdopted: "it was in doubt in the checkpoint that it was taken over from",
+	checkpoint.ReasonUnkept:  "its lead was made, and the checkpoint could not keep the lead's ID",
+	reasonPanic:              "the program failed while the request was under way",
+}
+
+func doubtReason(class string, code int) string {
+	text := cmp.Or(doubtReasons[class], class)
+	if code != 0 {
+		return fmt.Sprintf("%s, HTTP %d", text, code)
+	}
+	return text
+}
+
+// ForLocator precedes a locator where an organization is expected.
+const ForLocator = "locator "
+
+// AskedFor is the lead's organization or, while that is not known, the locator that was asked for.
+func AskedFor(e *checkpoint.Entry) string {
+	if e.Organization == "" && e.Locator != "" {
+		return ForLocator + e.Locator
+	}
+	return e.Organization
+}
+
+// WithRequestID adds the request ID of a row in doubt, which leads the service's operators to its request.
+func WithRequestID(text string, e *checkpoint.Entry) string {
+	if e.State != checkpoint.InDoubt || e.RequestID == "" {
+		return text
+	}
+	return text + "; request ID " + e.RequestID
+}
+
+// Explain says for people why an entry is in its state, or "".
+func Explain(e *checkpoint.Entry) string {
+	switch {
+	case e.State == checkpoint.InDoubt:
+		return doubtReason(e.Reason, e.Code)
+	case e.State == checkpoint.Rejected:
+		return refusedBefore(e)
+	case e.Unsettled != "":
+		return fmt.Sprintf("an update of run %s was not confirmed: the next one sends all of its row", e.Unsettled)
+	case e.State == checkpoint.Partial:
+		return "created but not linked yet"
+	case e.State == checkpoint.Created && e.Refused != (checkpoint.Digest{}):
+		return fmt.Sprintf("its last update was refused with HTTP %d", e.Code)
+	}
+	return ""
+}

@@ -248,7 +248,7 @@ func (e *engine) newJob(it *item, step Step) *job {
 		e.digests.ofContent(it)
 	}
 	if step.Action == Create {
-		e.tally.creates++
+		e.limiter.creates++
 	}
 	it.outcome, it.remarks, it.found = Pending, step.remarks, step.found
 	return &job{item: it, step: step, before: leadBefore(it.entry)}
@@ -260,11 +260,10 @@ func (e *engine) carried(l *lane, j *job) {
 	defer e.mu.Unlock()
 	defer e.changed.Broadcast()
 	e.lanes.underWay--
-	tally := e.tally
 	if j.step.Action == Create {
-		tally.created(j.item, j.refusal != nil)
+		e.limiter.created(j.item, j.refusal != nil)
 	}
-	tally.enough = tally.enough || errors.Is(j.refusal, checkpoint.ErrEnough)
+	e.limiter.enough = e.limiter.enough || errors.Is(j.refusal, checkpoint.ErrEnough)
 	// The ledger refused the claim and knows more now: the row is decided once more, later if another worker holds it.
 	if j.refusal != nil && !errors.Is(j.refusal, checkpoint.ErrEnough) && !j.again && e.stopped == nil {
 		if j.again = true; errors.Is(j.refusal, checkpoint.ErrHeld) {
@@ -279,8 +278,9 @@ func (e *engine) carried(l *lane, j *job) {
 		j.entry = checkpoint.Entry(j.before)
 		j.ending = inDoubtBefore(&j.entry).ending
 	}
-	if j.resends() && j.attempts > 0 && j.refusedAs == 0 { // from now on it counts for this run
-		tally.limits.Standing--
+	// from now on it counts for this run; in a fleet no run before it counts then
+	if e.Terms == nil && j.resends() && j.attempts > 0 && j.refusedAs == 0 {
+		e.Limits.Standing--
 	}
 	j.remarks[serviceKept] = j.remarks[serviceKept] && j.outcome != Pending
 	e.conclude(j.item, j.ending)

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -102,9 +103,11 @@ func TestKeysDoNotKeepTheirRows(t *testing.T) {
 	for _, name := range []string{"Ann", strings.Repeat("x", largeRow)} {
 		tr := newTrial(t, []string{"k1,\"" + name + "\""}, Options{})
 		it := new(item)
-		err := tr.Inputs[0].Next(&it.row)
-		if err != nil || tr.intake.newMapper().mapRow(it) != nil || it.faults != nil || it.rec.Key != "k1" {
-			t.Fatalf("%v %+v", err, it)
+		if err := errors.Join(tr.intake.bind(), tr.intake.next(tr.Inputs[0], it)); err != nil {
+			t.Fatal(err)
+		}
+		if tr.intake.mapRow(it, newDigester(tr.intake.sums)); it.faults != nil || it.rec.Key != "k1" {
+			t.Fatalf("%+v", it)
 		}
 		part := unsafe.StringData(it.rec.Key) == unsafe.StringData(it.row.Cells[0])
 		if large := it.row.Size > largeRow; part == large {
@@ -253,8 +256,8 @@ func TestNobodyWaitsForAnswersOfNoUse(t *testing.T) {
 				if signal {
 					want = CodeInterrupted
 				}
-				if tr.stopped == nil || tr.stopped.Code != want || tr.tally.counts.Read != 0 {
-					t.Errorf("stopped for %+v, %d rows read", tr.stopped, tr.tally.counts.Read)
+				if tr.stopped == nil || tr.stopped.Code != want || tr.tally.read() != 0 {
+					t.Errorf("stopped for %+v, %d rows read", tr.stopped, tr.tally.read())
 				}
 			})
 		})

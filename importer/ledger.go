@@ -6,11 +6,22 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"sync/atomic"
 
 	"leadferry/checkpoint"
 	"leadferry/importer/report"
 	"leadferry/mapping"
 )
+
+// ledgerState is the checkpoint of a run, and what is known of it.
+type ledgerState struct {
+	ledger *checkpoint.Ledger  // nil for validate, and for a dry run without checkpoint
+	opened checkpoint.Info     // what it knew before the first row; what it lacked then does not come back
+	judged *checkpoint.Verdict // by witnesses, before a person was asked
+	// of each input: which columns, key and namespace make its rows leads; nil once the checkpoint knows that, which
+	// stores it with the first claim
+	shapes []atomic.Pointer[checkpoint.Shape]
+}
 
 // prepare reads from the checkpoint what must be known before the run is announced.
 func (r *run) prepare(ctx context.Context, l *checkpoint.Ledger) (err error) {
@@ -73,7 +84,7 @@ func (r *run) kinds() (kinds []checkpoint.Kind) {
 // heedDoubts counts the rows in doubt, and finds out whether the run before stopped because of doubts. Rows that are
 // sent again do not raise that number.
 func (r *run) heedDoubts(ctx context.Context) (err error) {
-	l := &r.tally.limits
+	l := &r.Limits
 	if l.MaxInDoubt > 0 {
 		if l.Standing, err = r.ledger.Standing(ctx); err != nil {
 			return err
@@ -85,7 +96,6 @@ func (r *run) heedDoubts(ctx context.Context) (err error) {
 	case r.ResendInDoubt && l.MaxInDoubt > 0:
 		l.MaxInDoubt = max(l.MaxInDoubt, l.Standing)
 	}
-	r.Limits = *l
 	runs, err := checkpoint.Runs(ctx, r.ledger)
 	runs = slices.DeleteFunc(runs, func(i checkpoint.RunInfo) bool { return i.Finished.IsZero() })
 	if n := len(runs); n > 0 && runs[n-1].Outcome == "stopped" && runs[n-1].Counts[InDoubt.String()] > 0 {

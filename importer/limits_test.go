@@ -223,8 +223,8 @@ func TestAFaultOfTheProgramEndsTheRunInOrder(t *testing.T) {
 				if n := len(tr.service.order); n != tr.tally.outcomes[Created] || (tr.tally.outcomes[InDoubt] == 1) != doubt || doubt != (name == "worker") {
 					t.Errorf("the service made %d, the run shows %s", n, tr.outcomes())
 				}
-				if n := tr.tally.ended(); n != tr.tally.counts.Read {
-					t.Errorf("%d of %d rows ended, %s", n, tr.tally.counts.Read, tr.outcomes())
+				if n := tr.tally.ended(); n != tr.tally.read() {
+					t.Errorf("%d of %d rows ended, %s", n, tr.tally.read(), tr.outcomes())
 				}
 			})
 		})
@@ -233,7 +233,7 @@ func TestAFaultOfTheProgramEndsTheRunInOrder(t *testing.T) {
 
 // A summary names 200 rows in doubt and three rows a reason, however many there are.
 func TestWhatATallyNamesIsBounded(t *testing.T) {
-	tally := newTally(1, Limits{}, 2)
+	tally := newTally(1)
 	for i := range 300 {
 		it := &item{result: result{ending: ending{outcome: InDoubt, text: "no answer"}, entry: checkpoint.Entry{Line: i + 2}}}
 		tally.count(it, report.Place{Line: i + 2, Row: i + 1})
@@ -332,12 +332,11 @@ func TestPartitionForTooLongEndsTheRun(t *testing.T) {
 
 // A row in doubt that is sent again and refused stays in doubt, and counts as refused, not as made.
 func TestARefusedResendIsCounted(t *testing.T) {
-	tl := newTally(1, Limits{}, 2)
+	l := limiter{limits: new(Limits), creates: 1}
 	r := item{result: result{ending: ending{outcome: InDoubt}, refusedAs: 422}}
-	tl.creates = 1
-	tl.created(&r, false)
-	tl.sent(&r)
-	if tl.creates != 0 || tl.counts.Refused != 1 || tl.counts.Doubts != 0 || tl.refused != 422 {
-		t.Errorf("%+v, %+v, refused as %d", tl.creates, tl.counts, tl.refused)
+	l.created(&r, false)
+	l.sent(&r)
+	if l.creates != 0 || l.counts.Refused != 1 || l.counts.Doubts != 0 || l.refused != 422 {
+		t.Errorf("%+v", l)
 	}
 }

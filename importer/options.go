@@ -1,12 +1,9 @@
 package importer
 
 import (
-	"fmt"
 	"io"
 	"log/slog"
 	"time"
-
-	"github.com/dustin/go-humanize/english"
 
 	"leadferry/checkpoint"
 	"leadferry/importer/delivery"
@@ -53,63 +50,6 @@ type Sending struct {
 	MaxWait     time.Duration // how long the service may stay silent
 	MaxDuration time.Duration // rows are taken no longer than this; 0 = no limit
 	ResendOn    delivery.ResendOn
-}
-
-// Limits end a run early (leadferry help import).
-type Limits struct {
-	MaxRejects Share // rows sent in this run that were rejected or failed, of those sent
-	MaxInvalid Share // rows that are invalid, of those read
-	MaxInDoubt int   // rows that are in doubt; 0 = no limit
-	MaxCreates int   // leads made; 0 = no limit
-
-	Standing int // rows that stood in doubt when the run began, less those that it sent again
-}
-
-// Share bounds a number of rows, by itself or in percent of others; both 0 = no limit.
-type Share struct{ Rows, Percent int }
-
-// percentFrom is how many rows there must be before a percentage says anything.
-const percentFrom = 200
-
-func (s Share) none() bool { return s == Share{} }
-
-// exceeded reports whether n of a number of rows are too many.
-func (s Share) exceeded(n, of int) bool {
-	return s.Rows > 0 && n > s.Rows || s.Percent > 0 && of >= percentFrom && n*100 > s.Percent*of
-}
-
-// covers reports whether n of a number of rows are no more than the bound, which is none by itself.
-func (s Share) covers(n, of int) bool {
-	return !s.none() && (s.Percent == 0 && n <= s.Rows || s.Percent > 0 && n*100 <= s.Percent*of)
-}
-
-// String is the bound in words, before what it counts.
-func (s Share) String() string {
-	if s.Percent > 0 {
-		return fmt.Sprintf("%d%% of the rows", s.Percent)
-	}
-	return english.Plural(s.Rows, "row", "")
-}
-
-// doubts reports whether too many rows are in doubt with so many that this run left.
-func (l *Limits) doubts(own int) bool { return l.MaxInDoubt > 0 && l.Standing+own > l.MaxInDoubt }
-
-// reached is why a run of these counts must end, or nil.
-func (l *Limits) reached(c *checkpoint.Counts) *Stop {
-	switch {
-	case c.Doubts > 0 && l.doubts(c.Doubts):
-		return stopFor(fmt.Sprintf("more than %d rows are in doubt (--max-in-doubt)", l.MaxInDoubt),
-			"find out why the service gives no usable answers before going on")
-	case l.MaxRejects.exceeded(c.Refused, c.Sent):
-		return stopFor(fmt.Sprintf("more than %s sent were rejected or failed (--max-rejects)", l.MaxRejects),
-			"fix the cause first: the remaining rows may be rejected too; --max-rejects 0 turns this limit off")
-	case l.MaxInvalid.exceeded(c.Invalid, c.Read):
-		reason := fmt.Sprintf("more than %s read are invalid (--max-invalid)", l.MaxInvalid)
-		return lastingStop(CodeStopped, reason, "the file or the mapping may be the wrong one: leadferry validate "+
-			"shows every mistake; fix them and run the same command again, which sends nothing twice, or add "+
-			"--max-invalid 0 to turn this limit off")
-	}
-	return nil
 }
 
 // Planning says what to do with rows that are known already.

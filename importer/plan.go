@@ -48,12 +48,14 @@ func (s Step) by(a Action) Step {
 type planner struct {
 	o *Options
 	conflicts
+	planFor func(*item) Step // forImport, forSync, forReconcile or asNew
+	matches bool             // rows find their lead by its IDs, too
 	digests *digester
 	since   time.Time // --fresh: leads known since are not read
 }
 
 // plan decides about a row. One that fails a check is never sent; in an import its outcome says if its lead exists.
-func (r *run) plan(it *item) Step {
+func (p *planner) plan(it *item) Step {
 	faults := it.faults
 	switch state := it.entry.State; {
 	case it.row.Repeats:
@@ -61,12 +63,12 @@ func (r *run) plan(it *item) Step {
 	case it.rec.Skip:
 		return ends(Skipped, "left out by skip_if")
 	case faults == nil:
-		return r.planFor(it)
-	case !r.matches && state == checkpoint.InDoubt:
+		return p.planFor(it)
+	case !p.matches && state == checkpoint.InDoubt:
 		return inDoubtBefore(&it.entry)
-	case r.matches || !state.HasLead():
+	case p.matches || !state.HasLead():
 		return ends(Invalid, sentence(faults))
-	case r.Changed == IgnoreChanged:
+	case p.o.Changed == IgnoreChanged:
 		return ends(Unchanged, "")
 	}
 	return ends(Changed, "its lead exists, but the row is not valid now: "+sentence(faults))

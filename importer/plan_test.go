@@ -117,7 +117,7 @@ func TestImportPlanner(t *testing.T) {
 
 // What a person found out about rows that are in doubt still is noted: a run does not read it.
 func TestAnswersInRejectsAreNoted(t *testing.T) {
-	tally := newTally(1, Limits{}, 1)
+	tally := newTally(1)
 	for _, answered := range []bool{true, false, true} {
 		tally.count(&item{row: source.Row{Answered: answered}, result: result{ending: ending{outcome: InDoubt}}}, report.Place{})
 	}

@@ -13,7 +13,7 @@
 //	           │       update.go         look: read ─▶ planRead; mark ─▶ Deliver ─▶ compare ─▶ settle, perhaps once more;
 //	           │                         without an answer the mark stays
 //	         [lane] carried              back under the engine's lock
-//	         [collector] collect         the tally counts and knows the limits
+//	         [collector] collect         the tally counts, the limiter (stop.go) may end the run
 //	           │ batches
 //	         [writer] write              one goroutine: results.csv, rejects and others; if the disk is slow, all wait
 //
@@ -71,33 +71,28 @@ func Run(ctx context.Context, o Options) (*report.Summary, error) { return newRu
 type run struct {
 	Options
 	planner
-	planFor func(*item) Step // of the planner: forImport, forSync, forReconcile or asNew
-	matches bool             // rows find their lead by its IDs, too
 	intake  *intake
 	meter   *meter.Meter
 	breaker *delivery.Breaker
 
-	ledger *checkpoint.Ledger // nil for validate, and for a dry run without checkpoint
-	// of each input: which columns, key and namespace make its rows leads; nil once the checkpoint knows that, which
-	// stores it with the first claim
-	shapes  []atomic.Pointer[checkpoint.Shape]
-	client  *leadapi.Client     // nil: nothing is ever sent
-	sender  Sender              // the same
-	member  *member             // nil: the run is no worker of a fleet
-	opened  checkpoint.Info     // what it knew before the first row; what it lacked then does not come back
-	judged  *checkpoint.Verdict // by witnesses, before a person was asked
-	stopped *Stop               // why the run ended before its input; the engine's lock guards it
+	client  *leadapi.Client // nil: nothing is ever sent
+	sender  Sender          // the same
+	member  *member         // nil: the run is no worker of a fleet
+	stopped *Stop           // why the run ended before its input; the engine's lock guards it
+	ledgerState
 	collector
 }
 
 func newRun(o Options) *run {
-	r := &run{Options: o, meter: meter.New(time.Now()), shapes: make([]atomic.Pointer[checkpoint.Shape], len(o.Inputs))}
+	r := &run{Options: o, meter: meter.New(time.Now())}
+	r.shapes = make([]atomic.Pointer[checkpoint.Shape], len(o.Inputs))
 	r.planner = planner{
 		o: &r.Options, conflicts: conflicts{o.Conflict, o.Mapping.Conflicts},
 		digests: newDigester(checkpoint.NewDigester(nil)),
 	}
 	r.intake = &intake{options: &r.Options}
-	r.tally = newTally(len(o.Inputs), o.Limits, slotsPerPlace*o.Concurrency)
+	r.tally = newTally(len(o.Inputs))
+	r.limiter = &limiter{limits: &r.Limits, first: slotsPerPlace * o.Concurrency}
 	if o.Command == "validate" || o.DryRun {
 		r.dry, r.intake.caught = newDryRun(&r.Options, r.intake), true
 	}

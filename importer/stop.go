@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/dustin/go-humanize/english"
+
 	"leadferry/checkpoint"
 	"leadferry/importer/delivery"
 	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/internal/crash"
-	"leadferry/leadapi"
 )
 
 // Exit codes of a run (README, "Exit codes").
@@ -103,67 +104,143 @@ func inputEnded(err error) *Stop {
 		hint+"; then run the same command again: nothing is sent twice")
 }
 
-const reasonPanic = "panic" // the class of a doubt after a fault of the program
+// Limits end a run early (leadferry help import).
+type Limits struct {
+	MaxRejects Share // rows sent in this run that were rejected or failed, of those sent
+	MaxInvalid Share // rows that are invalid, of those read
+	MaxInDoubt int   // rows that are in doubt; 0 = no limit
+	MaxCreates int   // leads made; 0 = no limit
 
-// doubtReasons say for people what the classes of doubts mean.
-var doubtReasons = map[string]string{
-	"":                         "no answer is known: the run ended before it came, or still waits for it",
-	leadapi.ReasonTimeout:      "no answer in time",
-	leadapi.ReasonNoAnswer:     "the connection broke after the request was sent",
-	leadapi.ReasonCanceled:     "the run was stopped before an answer came",
-	leadapi.ReasonBadAnswer:    "the answer could not be read",
-	leadapi.ReasonNoLeadID:     "the answer carries no usable lead ID",
-	leadapi.ReasonServerError:  "the service answered with an error",
-	leadapi.ReasonRedirect:     "the answer was a redirect",
-	leadapi.ReasonThrottled:    "the service asked to wait, which --resend-on none does not trust",
-	checkpoint.ReasonLeadTaken: "the answer names a lead ID that belongs to another row",
-	checkpoint.ReasonIncomplete: "not sent: the checkpoint is incomplete, and the row may have a lead that it does " +
-		"not know any more",
-	checkpoint.ReasonAdopted: "it was in doubt in the checkpoint that it was taken over from",
-	checkpoint.ReasonUnkept:  "its lead was made, and the checkpoint could not keep the lead's ID",
-	reasonPanic:              "the program failed while the request was under way",
+	Standing int // rows that stood in doubt when the run began, less those that it sent again
 }
 
-func doubtReason(class string, code int) string {
-	text := cmp.Or(doubtReasons[class], class)
-	if code != 0 {
-		return fmt.Sprintf("%s, HTTP %d", text, code)
+// Share bounds a number of rows, by itself or in percent of others; both 0 = no limit.
+type Share struct{ Rows, Percent int }
+
+// percentFrom is how many rows there must be before a percentage says anything.
+const percentFrom = 200
+
+func (s Share) none() bool { return s == Share{} }
+
+// exceeded reports whether n of a number of rows are too many.
+func (s Share) exceeded(n, of int) bool {
+	return s.Rows > 0 && n > s.Rows || s.Percent > 0 && of >= percentFrom && n*100 > s.Percent*of
+}
+
+// covers reports whether n of a number of rows are no more than the bound, which is none by itself.
+func (s Share) covers(n, of int) bool {
+	return !s.none() && (s.Percent == 0 && n <= s.Rows || s.Percent > 0 && n*100 <= s.Percent*of)
+}
+
+// String is the bound in words, before what it counts.
+func (s Share) String() string {
+	if s.Percent > 0 {
+		return fmt.Sprintf("%d%% of the rows", s.Percent)
 	}
-	return text
+	return english.Plural(s.Rows, "row", "")
 }
 
-// ForLocator precedes a locator where an organization is expected.
-const ForLocator = "locator "
+// doubts reports whether too many rows are in doubt with so many that this run left.
+func (l *Limits) doubts(own int) bool { return l.MaxInDoubt > 0 && l.Standing+own > l.MaxInDoubt }
 
-// AskedFor is the lead's organization or, while that is not known, the locator that was asked for.
-func AskedFor(e *checkpoint.Entry) string {
-	if e.Organization == "" && e.Locator != "" {
-		return ForLocator + e.Locator
-	}
-	return e.Organization
-}
-
-// WithRequestID adds the request ID of a row in doubt, which leads the service's operators to its request.
-func WithRequestID(text string, e *checkpoint.Entry) string {
-	if e.State != checkpoint.InDoubt || e.RequestID == "" {
-		return text
-	}
-	return text + "; request ID " + e.RequestID
-}
-
-// Explain says for people why an entry is in its state, or "".
-func Explain(e *checkpoint.Entry) string {
+// reached is why a run of these counts must end, or nil.
+func (l *Limits) reached(c *checkpoint.Counts) *Stop {
 	switch {
-	case e.State == checkpoint.InDoubt:
-		return doubtReason(e.Reason, e.Code)
-	case e.State == checkpoint.Rejected:
-		return refusedBefore(e)
-	case e.Unsettled != "":
-		return fmt.Sprintf("an update of run %s was not confirmed: the next one sends all of its row", e.Unsettled)
-	case e.State == checkpoint.Partial:
-		return "created but not linked yet"
-	case e.State == checkpoint.Created && e.Refused != (checkpoint.Digest{}):
-		return fmt.Sprintf("its last update was refused with HTTP %d", e.Code)
+	case c.Doubts > 0 && l.doubts(c.Doubts):
+		return stopFor(fmt.Sprintf("more than %d rows are in doubt (--max-in-doubt)", l.MaxInDoubt),
+			"find out why the service gives no usable answers before going on")
+	case l.MaxRejects.exceeded(c.Refused, c.Sent):
+		return stopFor(fmt.Sprintf("more than %s sent were rejected or failed (--max-rejects)", l.MaxRejects),
+			"fix the cause first: the remaining rows may be rejected too; --max-rejects 0 turns this limit off")
+	case l.MaxInvalid.exceeded(c.Invalid, c.Read):
+		reason := fmt.Sprintf("more than %s read are invalid (--max-invalid)", l.MaxInvalid)
+		return lastingStop(CodeStopped, reason, "the file or the mapping may be the wrong one: leadferry validate "+
+			"shows every mistake; fix them and run the same command again, which sends nothing twice, or add "+
+			"--max-invalid 0 to turn this limit off")
 	}
-	return ""
+	return nil
+}
+
+// limiter says whether rows may be sent, and when a limit ends the run. Only the engine, under its lock, uses it.
+type limiter struct {
+	limits  *Limits
+	counts  checkpoint.Counts
+	fleet   bool // member checks the limits, except that on the first rows; the ledger counts the leads that are made
+	creates int  // made, or perhaps being made (--max-creates)
+	enough  bool // the fleet may make no more
+	first   int  // so many rows sent and all refused with one status show that every row is wrong
+	refused int  // that status so far; -1: they differ, or a row was accepted
+}
+
+// count counts a row that has ended, and returns why a limit ends the run, or nil.
+func (l *limiter) count(it *item) *Stop {
+	if it.faults != nil {
+		l.counts.Invalid++
+	}
+	if it.attempts > 0 {
+		l.sent(it)
+	}
+	if stop := l.limits.reached(&l.counts); !l.fleet && stop != nil {
+		return stop
+	}
+	if l.noneAccepted() && l.counts.Sent >= max(l.first, 1) {
+		reason := fmt.Sprintf("the first %d rows sent were all refused with HTTP %d", l.counts.Sent, l.refused)
+		return stopFor(reason, "see the service's words: check the account's rights, the trunk ID and the addresses, "+
+			"and what all rows send alike; then send them again with --retry-rejected. --max-rejects 0 turns this "+
+			"limit off")
+	}
+	return nil
+}
+
+func (l *limiter) sent(it *item) {
+	l.counts.Sent++
+	status := it.refusedAs
+	if it.outcome == Rejected {
+		status = it.entry.Code
+	}
+	if status != 0 && (l.refused == 0 || l.refused == status) {
+		l.refused = status
+	} else {
+		l.refused = -1
+	}
+	switch {
+	case it.outcome == Rejected, it.outcome == Failed, it.refusedAs != 0:
+		l.counts.Refused++
+	case it.outcome == InDoubt:
+		l.counts.Doubts++
+	}
+}
+
+// created counts a create that has ended. If it made no lead, its share of --max-creates is free again.
+func (l *limiter) created(it *item, elsewhere bool) {
+	made := it.outcome == Created || it.outcome == Partial
+	if !made && (it.outcome != InDoubt || elsewhere || it.refusedAs != 0) {
+		l.creates--
+	}
+}
+
+// mayLeave reports whether one more row may be sent while underWay are. why, if not nil, ends the run.
+func (l *limiter) mayLeave(a Action, underWay int) (may bool, why *Stop) {
+	switch most := l.limits.MaxCreates; {
+	case a.sends() && l.noneAccepted() && underWay > 0 && l.counts.Sent+underWay >= l.first:
+		return false, nil // enough are under way to show that something is wrong with every row
+	case a != Create:
+		return true, nil
+	case l.limits.doubts(0): // of earlier runs
+		text := fmt.Sprintf("%d rows are in doubt from earlier runs, more than --max-in-doubt allows (%d): no lead is "+
+			"made", l.limits.Standing, l.limits.MaxInDoubt)
+		return false, lastingStop(CodeStopped, text, "settle them first: leadferry checkpoint export --state in_doubt "+
+			"lists them, and leadferry checkpoint resolve takes the list back; then go on with the same command")
+	case !l.enough && (most == 0 || l.fleet || l.creates < most):
+		return true, nil
+	case underWay > 0: // one of these rows may make no lead
+		return false, nil
+	}
+	return false, ledgerFailed(checkpoint.ErrEnough)
+}
+
+// noneAccepted reports whether no row has shown so far that the service accepts rows: all sent ones were refused with
+// one status, or none was sent. --max-rejects 0 turns that check off.
+func (l *limiter) noneAccepted() bool {
+	return !l.limits.MaxRejects.none() && (l.refused > 0 || l.counts.Sent == 0)
 }

@@ -3,7 +3,7 @@ package bolt
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/gob"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -123,7 +123,7 @@ func CheckFile(args []string, out io.Writer) (code int, is bool) {
 	case errors.Is(err, checkpoint.ErrLocked):
 		return isUnable, true
 	case err == nil && args[2] == readPieces:
-		to := gob.NewEncoder(out)
+		to := json.NewEncoder(out)
 		d.pieces(func(p piece) error { return to.Encode(p) })
 	case err == nil:
 		err = d.inspect(checkpoint.Target{}, false)

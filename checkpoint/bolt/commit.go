@@ -79,7 +79,7 @@ func (d *Store) transact(kind string, f func(*writing) error) error {
 			return w.end()
 		})
 	})
-	if checkpoint.IsOfList(err) {
+	if checkpoint.Refuses(err) {
 		return err
 	}
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"go.etcd.io/bbolt"
@@ -102,21 +101,11 @@ func (c *counts) move(from, to checkpoint.State) {
 
 // mustBeOf refuses the file at path, which belongs to a target, where another one is given.
 func mustBeOf(path string, target, given checkpoint.Target) error {
-	target, want := target.Canonical(), given.Canonical()
-	if given == (checkpoint.Target{}) || target == want {
+	if given == (checkpoint.Target{}) || target.Canonical() == given.Canonical() {
 		return nil
 	}
-	var parts []string
-	for _, p := range [][3]string{
-		{"base URL", target.BaseURL, want.BaseURL},
-		{"leads URL", target.LeadsURL, want.LeadsURL},
-		{"trunk ID", target.TrunkID, want.TrunkID},
-	} {
-		if p[1] != p[2] {
-			parts = append(parts, fmt.Sprintf("%s is %q, not %q", p[0], p[1], p[2]))
-		}
-	}
-	return refuse(path, checkpoint.ErrTarget, "belongs to another target: its "+strings.Join(parts, "; "),
+	return refuse(path, checkpoint.ErrTarget, fmt.Sprintf("belongs to another target: trunk %q, leads URL %q and base "+
+		"URL %q", target.TrunkID, target.LeadsURL, target.BaseURL),
 		"name the target that this checkpoint belongs to (--base-url, --leads-url, --trunk-id or --profile)")
 }
 

@@ -3,7 +3,7 @@ package bolt
 import (
 	"cmp"
 	"context"
-	"encoding/gob"
+	"encoding/json"
 	"io"
 	"maps"
 	"math"
@@ -50,7 +50,7 @@ func (d *Store) salvage(keep func(piece)) error {
 	}
 	defer d.release() // what bbolt cannot open, it closes
 	code, err := d.apart(readPieces, func(said io.Reader) {
-		for from, p := gob.NewDecoder(said), (piece{}); from.Decode(&p) == nil; p = (piece{}) {
+		for from, p := json.NewDecoder(said), (piece{}); from.Decode(&p) == nil; p = (piece{}) {
 			keep(p)
 		}
 	})
@@ -128,8 +128,8 @@ func Repair(from, to string, t checkpoint.Target, o Options) (*Salvaged, error) 
 	switch h := s.header; {
 	case h == nil && len(s.Keys) > 0: // its rows can be told, its digests, notes and forgotten keys not be understood
 		return nil, refuse(from, checkpoint.ErrDamaged, "has lost its target and the key of its digests",
-			"leadferry checkpoint export --checkpoint "+checkpoint.Word(from)+" -o kept.csv; then leadferry checkpoint "+
-				"adopt kept.csv --checkpoint "+checkpoint.Word(to)+"; then "+checkpoint.AdoptRuns(to, nil)+
+			"leadferry checkpoint export --checkpoint "+checkpoint.Word(from)+" -o kept.csv; then leadferry "+
+				"checkpoint adopt kept.csv --checkpoint "+checkpoint.Word(to)+"; then "+checkpoint.AdoptRuns(to, nil)+
 				". An export is adopted by itself")
 	case h == nil && !o.Empty:
 		return nil, refuse(from, checkpoint.ErrDamaged, "holds nothing of a checkpoint",

@@ -45,8 +45,8 @@ func isClaim(c *checkpoint.Change) int {
 	return 0
 }
 
-// commit makes changes by what this process saw last, and the server compares that with its rows. If it does not fit, the
-// changes are made alone, while no other worker changes a row.
+// commit makes changes by what this process saw last, and the server compares that with its rows. If it does not fit,
+// the changes are made alone, while no other worker changes a row.
 func (s *Store) commit(changes []*checkpoint.Change) error {
 	if err := s.usable(); err != nil {
 		return err
@@ -87,7 +87,11 @@ func (s *Store) storeAlone(changes []*checkpoint.Change) (*working, error) {
 		q.links = append(q.links, c.Entry.WantLink)
 	}
 	return s.alone(func(w *working) error {
-		err := inTurn(func() error { return w.read(q) }, w.bound, func() error { return w.applyAll(changes) })
+		bound := func() (err error) {
+			w.room, w.fenced, err = s.mayClaim()
+			return err
+		}
+		err := inTurn(func() error { return w.read(q) }, bound, func() error { return w.applyAll(changes) })
 		if err != nil {
 			return err
 		}
@@ -95,18 +99,6 @@ func (s *Store) storeAlone(changes []*checkpoint.Change) (*working, error) {
 		s.queue(b, w)
 		return s.conn.Send(b)
 	})
-}
-
-// bound finds out whether this worker may claim anything, and how many leads its fleet may still make.
-func (w *working) bound() error {
-	var fenced bool
-	err := w.s.conn.One(`SELECT w.fenced IS NOT NULL, b.most - b.made FROM leadferry.workers w
-		LEFT JOIN leadferry.budget b ON b.ledger = w.ledger AND b.fleet = w.fleet AND b.most > 0
-		WHERE w.worker = $1`, w.s.worker).Scan(&fenced, &w.room)
-	if err == nil && fenced {
-		w.fenced = w.s.whyFenced()
-	}
-	return err
 }
 
 // queue has a batch write what was changed, and the shapes that claims have.
@@ -152,7 +144,7 @@ func (s *Store) remember(w *working, changes []*checkpoint.Change, asked time.Du
 // How the server refuses a transaction as a whole, by its code.
 const (
 	notAsSeen = "LF001" // a row, an owner or a note is not as it was seen
-	isFenced  = "LF002" // the worker may claim nothing any more
+	isFenced  = "LF002" // the worker may claim nothing any more, see mayClaim
 	tooMany   = "LF003" // leads for the fleet
 	notOurs   = "LF004" // the worker's row is not as it was left
 	undurable = "LF005" // the commit would be less durable than when the worker began
@@ -188,8 +180,8 @@ var writeSQL = sync.OnceValue(func() string {
 		columnNames("g.")).Replace(statement("write"))
 })
 
-// write has a batch write rows, and note which leads they come to own and which ExternalIDs claims ask for. What another
-// key owns and has not given up is taken by force only; an ExternalID of another key's lead never.
+// write has a batch write rows, and note which leads they come to own and which ExternalIDs claims ask for. What
+// another key owns and has not given up is taken by force only; an ExternalID of another key's lead never.
 func (w *working) write(b *pgx.Batch, changed []string, force bool) {
 	if len(changed) == 0 {
 		return

@@ -95,7 +95,7 @@ func (s *Store) asBefore() error {
 	s.accepted = why != ""
 	if s.accepted && s.o.Accept != s.id {
 		return s.Refuse(checkpoint.ErrRolledBack, why, "leads that it does not know any more would be made twice; "+
-			"if nothing newer is to be had, leadferry checkpoint check --accept-older="+s.id+" takes it as incomplete")
+			"if nothing newer is to be had, "+checkpoint.AcceptOlder(s.id, s.Name))
 	}
 	return nil
 }
@@ -173,11 +173,10 @@ func (s *Store) Exchange(ctx context.Context, p checkpoint.Progress) (c checkpoi
 		b.Queue(exchangeSQL, s.ledger, s.worker, s.o.Terms.Fleet).QueryRow(func(row pgx.Row) error {
 			return row.Scan(&fenced, &c.Pause, &c.Read, &c.Invalid, &c.Sent, &c.Refused, &c.Doubts)
 		})
-		if err := s.conn.Send(b); err != nil || !fenced {
-			return err
+		if err = s.conn.Send(b); err == nil && fenced {
+			_, why, err = s.mayClaim()
 		}
-		why = s.whyFenced()
-		return nil
+		return err
 	})
 	return c, cmp.Or(err, why)
 }
@@ -199,10 +198,10 @@ func (s *Store) spend(b *pgx.Batch, leads int) {
 	}
 }
 
-// UnderWay are the live runs, and all of this worker's fleet, see [checkpoint.Store].
+// UnderWay are the runs beside this one, see [checkpoint.Store].
 func (s *Store) UnderWay(ctx context.Context) (map[string]bool, error) {
-	all, err := rowsOf[struct{ Run string }](ctx, s, `SELECT run FROM leadferry.workers w WHERE ledger = $1
-		AND run <> '' AND (leadferry.alive(w) OR $2 <> '' AND fleet = $2)`, s.ledger, s.o.Terms.Fleet)
+	all, err := rowsOf[struct{ Run string }](ctx, s, filled(`SELECT w.run FROM leadferry.workers me
+		JOIN leadferry.workers w USING (ledger) WHERE me.worker = $1 AND w.run <> '' AND BESIDE`), s.worker)
 	runs := make(map[string]bool, len(all))
 	for _, one := range all {
 		runs[checkpoint.Restore(one.Run)] = true
@@ -212,8 +211,8 @@ func (s *Store) UnderWay(ctx context.Context) (map[string]bool, error) {
 
 // Members lists the workers of a fleet in the order in which they came.
 func (s *Store) Members(ctx context.Context, fleet string) ([]checkpoint.Member, error) {
-	return rowsOf[checkpoint.Member](ctx, s, `SELECT w.shard, w.shards, w.started, greatest(w.beat, m.told),
-			row_number() OVER (PARTITION BY w.shard ORDER BY w.worker DESC) = 1, convert_to(m.rows::text, 'UTF8'), m.summary
+	return rowsOf[checkpoint.Member](ctx, s, `SELECT w.shard, w.shards, w.started, greatest(w.beat, m.told), row_number()
+			OVER (PARTITION BY w.shard ORDER BY w.worker DESC) = 1, convert_to(m.rows::text, 'UTF8'), m.summary
 		FROM leadferry.workers w JOIN leadferry.members m USING (worker)
 		WHERE w.ledger = $1 AND w.fleet = $2 ORDER BY w.worker`, s.ledger, fleet)
 }

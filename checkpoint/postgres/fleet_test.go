@@ -43,7 +43,7 @@ func claim(t *testing.T, s *Store, from, to int) (n int, refused error) {
 	t.Helper()
 	var changes []*checkpoint.Change
 	for i := from; i < to; i++ {
-		changes = append(changes, &checkpoint.Change{Kind: checkpoint.Claim, Entry: checkpoint.Entry{Key: fmt.Sprintf("key-%04d", i), State: checkpoint.InDoubt, Updated: time.Now()}})
+		changes = append(changes, &checkpoint.Change{Kind: checkpoint.Claim, Entry: checkpoint.Entry{Key: fmt.Sprintf("key-%04d", i), State: checkpoint.InDoubt, Run: s.o.Run, Updated: time.Now()}})
 	}
 	must.Do(t, s.Commit(context.Background(), changes))
 	for _, c := range changes {
@@ -239,20 +239,38 @@ func TestWorkersHearOfOneAnother(t *testing.T) {
 		must.Do(t, err)
 		return c
 	}
-	rated := func(t *checkpoint.Terms) { t.Rate = 80 }
-	dead := joined(t, address, target, 0, 2, rated)
+	rated := func(t *checkpoint.Terms) { t.Rate = 120 }
+	first, dead := joined(t, address, target, 2, 3, rated), joined(t, address, target, 0, 3, rated)
 	claim(t, dead, 0, 7)
 	tell(dead, checkpoint.Progress{Counts: checkpoint.Counts{Read: 100, Invalid: 10, Sent: 90, Refused: 5, Doubts: 1}})
-	next, other := joined(t, address, target, 0, 2, rated), joined(t, address, target, 1, 2, rated)
+	next, other := joined(t, address, target, 0, 3, rated), joined(t, address, target, 1, 3, rated)
 	tell(next, checkpoint.Progress{Counts: checkpoint.Counts{Read: 50, Invalid: 6, Sent: 2, Refused: 1, Doubts: 1}})
 	got := tell(other, checkpoint.Progress{Counts: checkpoint.Counts{Read: 30, Invalid: 3, Sent: 4, Refused: 2, Doubts: 2}, Pause: time.Minute, Wants: true})
 	if got.Pause < 50*time.Second || got.Pause > time.Minute || got.Tokens != 10 || got.After > time.Second/80*10 {
 		t.Errorf("heard %+v", got)
 	}
 	got.Pause, got.After, got.Tokens = 0, 0, 0
-	if want := (checkpoint.Common{Counts: checkpoint.Counts{Read: 80, Invalid: 9, Sent: 96, Refused: 8, Doubts: 7 + 1 + 2}}); got != want {
+	if want := (checkpoint.Common{Counts: checkpoint.Counts{Read: 80, Invalid: 9, Sent: 96, Refused: 8, Doubts: 1 + 2}}); got != want {
 		t.Errorf("heard %+v, want %+v", got, want)
 	}
+	doubts := func(s *Store) [2]int {
+		l := checkpoint.Ledger{Store: s}
+		standing, err := l.Standing(t.Context())
+		must.Do(t, err)
+		return [2]int{standing, tell(s, checkpoint.Progress{Counts: checkpoint.Counts{Doubts: 1}}).Doubts}
+	}
+	before := doubts(first) // it was there before the others
+	claim(t, next, 7, 9)
+	must.Do(t, next.Close())
+	// As long as their worker may settle them, rows in doubt are those of the fleet, and a person's from then on.
+	if a, b, c := before, doubts(first), doubts(joined(t, address, target, 0, 3, rated)); a != [2]int{0, 7 + 1 + 1 + 2} || b != [2]int{0, 7 + 2 + 1 + 2} || c != [2]int{9, 1 + 1 + 2} {
+		t.Errorf("%v in doubt, then %v, and of who begins then %v", a, b, c)
+	}
+	pgtest.Shared(t).Exec(t, address, `UPDATE leadferry.ledgers SET missing = 'leads'`)
+	if n := doubts(first)[1]; n != 1+1+1+2+1 { // a worker that ended may have held rows
+		t.Errorf("%d in doubt in a ledger that is incomplete", n)
+	}
+	next = joined(t, address, target, 0, 3, rated)
 	var end time.Duration // of what is given away
 	for range 8 {
 		got = tell(next, checkpoint.Progress{Wants: true})
@@ -337,8 +355,11 @@ func TestALedgerIsNotMovedUnderARun(t *testing.T) {
 	if _, err := run.Exec(t.Context(), `COMMIT`); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-moved; !errors.Is(err, checkpoint.ErrLocked) {
+	if err := errors.Join(<-moved, s.Close()); !errors.Is(err, checkpoint.ErrLocked) {
 		t.Errorf("moved from under a run: %v", err)
+	}
+	if n := pgtest.Value[int](t, address, `SELECT count(*) FROM leadferry.workers WHERE ended IS NULL`); n != 1 {
+		t.Errorf("who was refused goes on: %d workers", n)
 	}
 }
 

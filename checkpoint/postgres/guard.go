@@ -88,7 +88,8 @@ func (s *Store) renew(key string) error {
 	})
 	switch {
 	case isOneOf(err, isFenced):
-		return s.whyFenced()
+		_, why, err := s.mayClaim()
+		return cmp.Or(why, err)
 	case err != nil:
 		return err
 	case !stands:

@@ -14,16 +14,9 @@ func (s *Store) Alone(_ context.Context, f func(checkpoint.Tx) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w, err := s.alone(func(w *working) error {
-		// what was copied to another place since this was opened nobody would look for here
-		err := s.stillHere()
-		if errors.As(err, new(*checkpoint.OpenError)) {
-			err = &checkpoint.ListFailure{Err: err}
-		}
-		if err != nil {
-			return err
-		}
 		s.seen = nil
-		return inTurn(func() error { return f(w) }, w.store)
+		// what was copied to another place since this was opened nobody would look for here
+		return inTurn(s.stillHere, func() error { return f(w) }, w.store)
 	})
 	if mayNot(err) {
 		return s.Refuse(checkpoint.ErrPlace, "this user may not remove rows",
@@ -89,8 +82,8 @@ func (s *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 }
 
 // Fill makes a ledger of what another checkpoint knows, under an ID of its own. It goes on with what a copy from there
-// has left. Any other ledger that knows something is an error and, where that copy must be there ([Options].Require), any
-// other one. from is called once runs are refused there.
+// has left. Any other ledger that knows something is an error and, where that copy must be there ([Options].Require),
+// any other one. from is called once runs are refused there.
 func Fill(name string, from func() (*checkpoint.Contents, error), fromName string, t checkpoint.Target,
 	o Options,
 ) error {

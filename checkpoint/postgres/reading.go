@@ -191,9 +191,9 @@ func (s *Store) Info() checkpoint.Info {
 		Incomplete: s.missing != "", Missing: s.missing, Since: s.since,
 	}
 	n := make([]int, checkpoint.Forgotten)
-	err := s.one(context.Background(), []any{&n, &i.Sequence, &i.Moved}, `SELECT leadferry.counted($1), (SELECT
-		coalesce(max(seq), 0) FROM leadferry.workers WHERE ledger = $1), moved_to FROM leadferry.ledgers WHERE ledger = $1`,
-		s.ledger)
+	err := s.one(context.Background(), []any{&n, &i.Sequence, &i.Moved}, `SELECT leadferry.counted($1),
+		(SELECT coalesce(max(seq), 0) FROM leadferry.workers WHERE ledger = $1), moved_to
+		FROM leadferry.ledgers WHERE ledger = $1`, s.ledger)
 	if known := s.last.Load(); err != nil && known != nil {
 		last := *known
 		last.Sequence = max(last.Sequence, s.seq.Load())

@@ -24,8 +24,9 @@ const (
 // errUncertain is the error of a commit that may not be durable.
 var errUncertain = errors.New("it is not certain that the last change is durable")
 
-// ask has f ask the server, and again over a new connection while the server cannot answer, until the patience with it is
-// over. An error that leaves the connection open would come again, unless it passes by itself. Its caller holds the lock.
+// ask has f ask the server, and again over a new connection while the server cannot answer, until the patience with it
+// is over. An error that leaves the connection open would come again, unless it passes by itself. Its caller holds the
+// lock.
 func (s *Store) ask(ctx context.Context, f func() error) error {
 	for conflicts, last := 0, false; ; {
 		err := s.within(ctx, f)
@@ -49,8 +50,8 @@ func (s *Store) ask(ctx context.Context, f func() error) error {
 	}
 }
 
-// within runs f within the time in which the server of a run has to answer: a server that hangs, or a network that drops
-// everything, keeps a connection open for ever. After an interruption that is the time-out of a request.
+// within runs f within the time in which the server of a run has to answer: a server that hangs, or a network that
+// drops everything, keeps a connection open for ever. After an interruption that is the time-out of a request.
 func (s *Store) within(ctx context.Context, f func() error) error {
 	if s.o.Run != "" {
 		limited, cancel := context.WithTimeout(ctx, s.silence)
@@ -83,11 +84,11 @@ func (s *Store) change(f func() error) error {
 		s.testimony.Reached(s.Progress())
 	}
 	switch {
-	case err == nil, checkpoint.IsOfList(err), isOneOf(err, notAsSeen, taken, twice, isFenced, tooMany):
+	case err == nil, checkpoint.Refuses(err), isOneOf(err, notAsSeen, taken, twice, isFenced, tooMany):
 		return err
 	case isOneOf(err, notOurs):
-		err = s.lost("it is not the one that this run has begun with: its server has lost commits, or somebody has put " +
-			"another one in its place")
+		err = s.lost("it is not the one that this run has begun with: its server has lost commits, or somebody has " +
+			"put another one in its place")
 	case isOneOf(err, undurable):
 		err = s.promisesLess()
 	}
@@ -145,8 +146,8 @@ func (s *Store) until() time.Time {
 	return s.troubled.Add(patience)
 }
 
-// meet connects after a little while: longer, the longer the server has been in trouble. Before anything builds upon what
-// is found there, a commit of its own makes durable all that came before.
+// meet connects after a little while: longer, the longer the server has been in trouble. Before anything builds upon
+// what is found there, a commit of its own makes durable all that came before.
 func (s *Store) meet(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -229,15 +230,27 @@ func (s *Store) promisesLess() error {
 			"leadferry checkpoint workers")
 }
 
-// whyFenced is why this worker may claim nothing more: a newer one has its place, or the ledger has lost something.
-func (s *Store) whyFenced() error {
+// mayClaim is how many leads the fleet may still make (nil: any number), and why this worker may claim nothing more: a
+// newer one has its place, the ledger has lost something, or its database is about to move to another server, where
+// what is claimed from now on would be unknown.
+func (s *Store) mayClaim() (room *int, why, err error) {
+	var fenced, unchanging bool
 	var missing string
 	var since uint64
-	err := s.conn.One(`SELECT missing, since FROM leadferry.ledgers WHERE ledger = $1`, s.ledger).Scan(&missing, &since)
-	if err == nil && since > s.since {
-		return s.fail(s.lost("another worker, or a person, has found that the ledger lacks " + missing))
+	err = s.conn.One(filled(`SELECT w.fenced IS NOT NULL, UNCHANGING, l.missing, l.since, b.most - b.made
+		FROM leadferry.workers w JOIN leadferry.ledgers l USING (ledger)
+		LEFT JOIN leadferry.budget b ON b.ledger = w.ledger AND b.fleet = w.fleet AND b.most > 0
+		WHERE w.worker = $1`), s.worker).Scan(&fenced, &unchanging, &missing, &since, &room)
+	switch {
+	case err != nil:
+	case since > s.since:
+		why = s.fail(s.lost("another worker, or a person, has found that the ledger lacks " + missing))
+	case unchanging:
+		why = s.RefuseUnchanging()
+	case fenced:
+		why = checkpoint.ErrFenced
 	}
-	return checkpoint.ErrFenced
+	return room, why, err
 }
 
 // read has f ask the server. The end of ctx does not cut the connection of a run, over which its last outcomes go.

@@ -396,6 +396,22 @@ func TestServersThatPromiseLessAreRefused(t *testing.T) {
 	}
 }
 
+// Before a database moves to another server nothing more is claimed there. Answers are still kept.
+func TestNothingIsClaimedBeforeAMove(t *testing.T) {
+	server, address, target := shared(t)
+	s := opened(t, address, target, Options{Run: "run"})
+	committed(t, s, claimOf("a"), claimOf("b"))
+	server.Exec(t, server.URL("postgres"), "ALTER DATABASE "+nameOf(address)+" SET default_transaction_read_only = true")
+	done, more := createdOf("a", "lead"), claimOf("c")
+	err := s.Commit(t.Context(), []*checkpoint.Change{done, more})
+	s.claims.drop("b") // as if it had become old
+	if renewed := s.renew("b"); err != nil || done.Err != nil || !errors.Is(more.Err, checkpoint.ErrPlace) || !errors.Is(renewed, checkpoint.ErrPlace) {
+		t.Errorf("%v; the answer: %v, a claim: %v, an old one: %v", err, done.Err, more.Err, renewed)
+	}
+	server.Exec(t, server.URL("postgres"), "ALTER ROLE postgres IN DATABASE "+nameOf(address)+" SET default_transaction_read_only = off")
+	committed(t, s, claimOf("c"))
+}
+
 func TestAddressesThatAreRefused(t *testing.T) {
 	for address, words := range map[string]string{
 		"postgres://me:secret@db.example.com/leads":                  "password",

@@ -4,6 +4,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -14,22 +15,30 @@ import (
 //go:embed *.sql
 var files embed.FS
 
-// statement is the text of a file.
-func statement(name string) string {
-	text, err := files.ReadFile(name + ".sql")
+// text is what is in a file.
+func text(name string) string {
+	all, err := files.ReadFile(name + ".sql")
 	if err != nil {
 		panic(err) // there is no such file
 	}
-	return string(text)
+	return string(all)
+}
+
+// statement is the one of a file.
+func statement(name string) string { return filled(text(name)) }
+
+// filled is a statement with conditions in the place of their names.
+func filled(query string) string {
+	return strings.NewReplacer("BESIDE", text("beside"), "UNCHANGING", text("unchanging")).Replace(query)
 }
 
 // The statements that are longer than a few lines, beside writeSQL.
 var (
-	numberSQL, takeOverSQL, askSQL, ownSQL = statement("number"), statement("takeover"), statement("ask"), statement("own")
-	findSQL, scanSQL                       = statement("find"), statement("scan")
-	eraseSQL, recountSQL                   = statement("erase"), statement("recount")
-	exchangeSQL, shareSQL, workersSQL      = statement("exchange"), statement("share"), statement("workers")
-	checkSQL, checksSQL                    = statement("check"), statement("checks")
+	numberSQL, takeOverSQL            = statement("number"), statement("takeover")
+	askSQL, ownSQL, findSQL, scanSQL  = statement("ask"), statement("own"), statement("find"), statement("scan")
+	eraseSQL, recountSQL              = statement("erase"), statement("recount")
+	exchangeSQL, shareSQL, workersSQL = statement("exchange"), statement("share"), statement("workers")
+	checkSQL, checksSQL               = statement("check"), statement("checks")
 )
 
 // version is the one that the schema has.
@@ -63,8 +72,8 @@ func (s *Store) prepare() error {
 	})
 	if mayNot(err) {
 		return s.Refuse(checkpoint.ErrPlace, "its schema is not there yet, and this user may not make it",
-			"have the owner of the database run leadferry checkpoint init "+s.Name+
-				" and grant this user the role leadferry_worker")
+			"have the owner of the database run leadferry checkpoint init postgres://OWNER@HOST/DATABASE, and "+
+				"grant this user the role leadferry_worker")
 	}
 	return err
 }
@@ -84,9 +93,7 @@ func (s *Store) versionThere() (number int, err error) {
 // Prepared is what Init made of a database.
 type Prepared struct {
 	Database, Owner string
-	Version         int    // of the schema
-	Roles           bool   // they are there, and may what they are to
-	Grants          string // Roles: false: what somebody who may make roles has to carry out
+	Grants          string // what somebody who may make roles has to carry out; "": the roles are there
 }
 
 // Init makes the schema at an address, and the roles of those who use it.
@@ -99,16 +106,13 @@ func Init(name string, o Options) (p Prepared, err error) {
 	if err := s.prepare(); err != nil {
 		return p, s.Explain(err)
 	}
-	p.Version, p.Roles = version, true
 	err = s.conn.One(`SELECT current_database(), pg_get_userbyid(nspowner) FROM pg_namespace
 		WHERE nspname = 'leadferry'`).Scan(&p.Database, &p.Owner)
-	roles := statement("roles")
 	if err == nil {
-		err = s.conn.Script(roles)
+		err = s.conn.Script(statement("roles"))
 	}
 	if mayNot(err) {
-		p.Roles, p.Grants = false, roles
-		return p, nil
+		p.Grants, err = statement("roles"), nil
 	}
 	return p, s.Explain(err)
 }

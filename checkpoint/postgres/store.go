@@ -241,8 +241,8 @@ func (s *Store) Close() error {
 	return err
 }
 
-// Drop is Close after a refusal: it also removes a ledger that is New and knows nothing, if this user may and nobody else
-// uses it or is about to.
+// Drop is Close after a refusal: it also removes a ledger that is New and knows nothing, if this user may and nobody
+// else uses it or is about to.
 func (s *Store) Drop() (gone bool, err error) {
 	s.mu.Lock()
 	if s.fresh && s.usable() == nil {

@@ -16,8 +16,8 @@ import (
 var errUnsure = errors.New("more has to be known")
 
 // working is what one transaction knows of its keys and does to them, see [checkpoint.Book] and [checkpoint.Tx]. A sure
-// one has read the rows itself, while nobody else could change them. One that is not sure knows them as this process saw
-// them last: the server compares, and refuses the commit if one has changed.
+// one has read the rows itself, while nobody else could change them. One that is not sure knows them as this process
+// saw them last: the server compares, and refuses the commit if one has changed.
 type working struct {
 	s        *Store
 	identity // as it is to be
@@ -355,9 +355,8 @@ func (w *working) Lack(missing string) error {
 	n, err := w.s.conn.Do(`UPDATE leadferry.ledgers SET missing = '', since = 0 WHERE ledger = $1 AND since = $2`,
 		w.ledger, int64(w.since))
 	if err == nil && n == 0 {
-		err = &checkpoint.ListFailure{Err: w.s.Refuse(checkpoint.ErrRolledBack,
-			"has lost more since then, or somebody has given that up already",
-			"look at it once more: leadferry checkpoint check")}
+		err = w.s.Refuse(checkpoint.ErrRolledBack, "has lost more since then, or somebody has given that up already",
+			"look at it once more: leadferry checkpoint check")
 	}
 	w.missing, w.since = "", 0
 	return err

@@ -400,7 +400,7 @@ func adoptChangesNoLeadID(t *testing.T, b Backend) {
 func adoptKeepsAnUnknownStatus(t *testing.T, b Backend) {
 	d := b.open(t)
 	long := strings.Repeat("ü", checkpoint.MaxStatus+9)
-	adopted(t, d, checkpoint.AdoptResult{Leads: 2, Unspecified: 2}, checkpoint.Entry{Key: "a", LeadID: "lead-1", Status: "escalated"}, checkpoint.Entry{Key: "b", LeadID: "lead-2", Status: long})
+	adopted(t, d, checkpoint.AdoptResult{Leads: 2}, checkpoint.Entry{Key: "a", LeadID: "lead-1", Status: "escalated"}, checkpoint.Entry{Key: "b", LeadID: "lead-2", Status: long})
 	d = d.again(t)
 	if a, b := Lookup(t, d, "a").Status, Lookup(t, d, "b").Status; a != "escalated" || b != strings.Repeat("ü", checkpoint.MaxStatus) {
 		t.Errorf("%q, %q", a, b)

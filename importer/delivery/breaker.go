@@ -14,26 +14,31 @@ import (
 // what is in flight. A wait that the service asks for holds back all requests. It asks the client's errors whether a
 // request was applied.
 type Breaker struct {
+	Settings
+	mu    sync.Mutex
+	queue []*Pass     // in order of arrival
+	timer *time.Timer // looks at the queue again
+	places
+	opens   time.Time // nothing leaves before
+	asks    time.Time // the service asked this worker to wait until then
+	silence silence
+	creates creates
+	pace    pace
+	ended   *Stop // why nothing is sent any more, or nil
+	shut    bool  // the run stops: no create is sent any more
+}
+
+// Settings of a Breaker are changed only while nothing is under way.
+type Settings struct {
 	Retries int // further tries of a request that was answered and may be sent again
 	Resend  ResendOn
 	Retried func()                      // is called for each further try
 	Reach   func(context.Context) error // gets an answer from the service, any at all, or an error
-	MaxWait time.Duration               // of a silent service; to be changed while nothing is under way only
-
-	mu       sync.Mutex
-	queue    []*Pass     // in order of arrival
-	timer    *time.Timer // looks at the queue again
-	limit    int         // requests in flight at most
-	inFlight int
-	most     int       // that were in flight at once
-	opens    time.Time // nothing leaves before
-	asks     time.Time // the service asked this worker to wait until then
-	silence  silence
-	creates  creates
-	pace     pace
-	ended    *Stop // why nothing is sent any more, or nil
-	shut     bool  // the run stops: no create is sent any more
+	MaxWait time.Duration               // of a silent service
 }
+
+// places are those of requests in flight.
+type places struct{ limit, inFlight, most int }
 
 // silence is a time in which the service answers nothing at all. Only the answer to a probe ends it.
 type silence struct {
@@ -65,7 +70,10 @@ type Pass struct {
 
 // NewBreaker allows limit requests in flight and perSecond requests a second (0: any number).
 func NewBreaker(maxWait time.Duration, limit int, perSecond float64) *Breaker {
-	b := &Breaker{MaxWait: maxWait, Retried: func() {}, limit: max(limit, 1), pace: pace{tell: func() {}}}
+	b := &Breaker{
+		Settings: Settings{MaxWait: maxWait, Retried: func() {}}, places: places{limit: max(limit, 1)},
+		pace: pace{tell: func() {}},
+	}
 	b.timer = time.AfterFunc(maxWait, func() { b.then(func(time.Time) {}) })
 	if perSecond > 0 {
 		b.pace.every = time.Duration(float64(time.Second) / perSecond)

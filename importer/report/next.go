@@ -74,7 +74,7 @@ func (s *Summary) next(p *printer) {
 }
 
 // sharedLimit is how a reason names a limit that all workers of a fleet share, and go on to share.
-var sharedLimit = spelling.Form(`\(--max-(in-doubt|rejects|invalid)\)|--max-creates`)
+var sharedLimit = spelling.Form(`\(--max-(rejects|invalid)\)|--max-creates`)
 
 // afterwards is what follows a run that ended, however it did.
 func (s *Summary) afterwards(todo *steps) {

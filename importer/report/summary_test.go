@@ -147,7 +147,7 @@ func TestAFleetIsSummedUpAsOneRun(t *testing.T) {
 func TestWhatToDoAboutAFleet(t *testing.T) {
 	killed := checkpoint.Member{Newest: true, Rows: []byte(`{"read":9,"created":4}`)}
 	limit := Summary{Rows: RowCounts{Read: 3, Rejected: 3}, ExitCode: 3, StopReason: "more than 2 rows (--max-rejects)"}
-	late := Summary{StopReason: "the time given by --max-duration is over"}
+	late, doubts := Summary{StopReason: "the time given by --max-duration is over"}, Summary{StopReason: "more than 2 rows are in doubt (--max-in-doubt)"}
 	for _, test := range []struct {
 		s          *Summary
 		wants, not string
@@ -155,6 +155,7 @@ func TestWhatToDoAboutAFleet(t *testing.T) {
 		{fleet(t, 1, killed), "The run stopped early|4 of 9 rows|not known|checkpoint workers --checkpoint postgres://db/leads|the same commands", "Nothing was sent"},
 		{fleet(t, 1, member(t, 0, true, Summary{Rows: RowCounts{Read: 1, InDoubt: 1}, ExitCode: 5})), "settled since|again with the same commands", "List the"},
 		{fleet(t, 1, member(t, 0, true, late)), "again with the same commands", "another --fleet name"},
+		{fleet(t, 1, member(t, 0, true, doubts)), "again with the same commands", "another --fleet name"},
 		{fleet(t, 1, member(t, 0, true, limit)), "Start all workers with another --fleet name|mapping, and start all workers", "the same command"},
 	} {
 		var b strings.Builder

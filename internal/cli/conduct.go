@@ -211,8 +211,8 @@ func (v *screen) hear(s *importer.Start) error {
 	if refused == nil || s.Verdict.Question() == "" || person.Yes || !person.CanAnswer() {
 		return refused
 	}
-	err := person.Confirm(spelling.Escape(s.Checkpoint.Path)+": "+spelling.Escape(s.Verdict.Question())+".\nLeads that "+
-		"were made there would be made a second time. Make leads with this checkpoint?", "nothing was sent", "")
+	err := person.Confirm(spelling.Escape(s.Checkpoint.Path)+": "+spelling.Escape(s.Verdict.Question())+".\nLeads "+
+		"that were made there would be made a second time. Make leads with this checkpoint?", "nothing was sent", "")
 	if err == nil || exit.Of(err).Code != exit.CodeUsage {
 		return err
 	}

@@ -85,6 +85,12 @@ func TestRestoredFolderMakesNothingTwice(t *testing.T) {
 	w.must(0, "checkpoint check --accept-loss --yes")
 	w.must(0, held...)
 	w.holds(40)
+
+	// It was copied, and the copy is lost.
+	w.must(0, "checkpoint copy", w.checkpoint(), "to.db")
+	w.removeAll("to.db")
+	w.must(0, "checkpoint check", id(t, w.must(4, held...), "--accept-older"))
+	w.must(0, held...)
 }
 
 // checkpoint is the path of the one that lies in the state folder.

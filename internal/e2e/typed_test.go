@@ -226,9 +226,18 @@ func situations() map[string]situation {
 		},
 		"killed, state lost":         {kill: true, lose: func(w *world) { w.removeAll("state") }, code: 4, words: []string{other, "did not end"}},
 		"checkpoint lost, book kept": {lose: func(w *world) { w.removeAll("leadferry-runs"); _ = os.Remove(w.checkpoint()) }, code: 4, words: []string{other}},
-		"another file":               {with: []string{"--checkpoint", "mine.db"}, code: 4, words: []string{other}},
-		"the address changed":        {with: []string{"--leads-url", "LOCALHOST"}, code: 4, words: []string{other, "(service at "}},
-		"backup from before a run":   {lose: func(w *world) { restore := w.backup("state"); more(w, "--limit", "30"); restore() }, code: 4, words: []string{"does not know the run"}},
+		"filled by a list, then lost": {
+			lose: func(w *world) {
+				w.must(0, "checkpoint export -o known.csv")
+				w.removeAll("state")
+				w.removeAll("leadferry-runs")
+				w.must(0, "checkpoint adopt known.csv")
+				_ = os.Remove(w.checkpoint())
+			}, code: 4, words: []string{other, "/known.csv --checkpoint"},
+		},
+		"another file":             {with: []string{"--checkpoint", "mine.db"}, code: 4, words: []string{other}},
+		"the address changed":      {with: []string{"--leads-url", "LOCALHOST"}, code: 4, words: []string{other, "(service at "}},
+		"backup from before a run": {lose: func(w *world) { restore := w.backup("state"); more(w, "--limit", "30"); restore() }, code: 4, words: []string{"does not know the run"}},
 		"only the file, from before": {lose: func(w *world) {
 			restore := w.backup(w.checkpoint())
 			more(w, "--limit", "30")

@@ -38,10 +38,10 @@ type Address struct {
 // Parse reads what psql would, environment and files too, and refuses (*[checkpoint.OpenError]) what is not safe.
 func Parse(name string) (*Address, error) {
 	if hasPassword(name) {
-		return nil, (&Address{Name: "postgres://…"}).refuse("its address holds a password, which process lists and "+
-			"shell histories show",
-			"leave it out: put it into the file that PGPASSFILE names (a line host:port:database:user:password, mode "+
-				"0600), or into a service file")
+		return nil, (&Address{Name: "postgres://…"}).Refuse(checkpoint.ErrAddress,
+			"its address holds a password, which process lists and shell histories show",
+			"leave it out: put it into the file that PGPASSFILE names (a line host:port:database:user:password, mode 0600), "+
+				"or into a service file")
 	}
 	a := &Address{Name: name, Locks: time.Minute}
 	if _, _, err := a.config(); err != nil {
@@ -53,24 +53,25 @@ func Parse(name string) (*Address, error) {
 // config is what an address and its files say now: passwords and certificates change while a run goes on. pooled says
 // that a pooler is before the server that keeps a connection for each session.
 func (a *Address) config() (c *pgx.ConnConfig, pooled bool, err error) {
+	refuse := func(text, hint string) error { return a.Refuse(checkpoint.ErrAddress, text, hint) }
 	c, err = pgx.ParseConfig(a.Name)
 	if err == nil && !isSafe(&c.Config) {
 		c, err = pgx.ParseConfig(withTLS(a.Name))
 	}
 	if err != nil {
-		return nil, false, a.refuse("its address cannot be read: "+reason(err),
+		return nil, false, refuse("its address cannot be read: "+reason(err),
 			"it looks like postgres://user@db.example.com/leads")
 	}
 	pool := c.RuntimeParams["pooled"]
 	switch {
 	case c.RuntimeParams["hostaddr"] != "":
-		return nil, false, a.refuse("its address names a server by hostaddr, which is not read", "name it by host=")
+		return nil, false, refuse("its address names a server by hostaddr, which is not read", "name it by host=")
 	case pool != "" && pool != "session":
-		return nil, false, a.refuse("its address says pooled="+pool+
+		return nil, false, refuse("its address says pooled="+pool+
 			", and only a pooler that keeps a connection for each session will do",
 			"write pooled=session where it does")
 	case !isSafe(&c.Config):
-		return nil, false, a.refuse("it is on another machine, and its connection would not be verified in full",
+		return nil, false, refuse("it is on another machine, and its connection would not be verified in full",
 			"add sslmode=verify-full, and sslrootcert=FILE where the server's certificate is of an authority of "+
 				"your own")
 	}
@@ -96,6 +97,13 @@ func (a *Address) Refuse(kind error, text, hint string) error {
 // refuse is Refuse for a server that cannot be relied on.
 func (a *Address) refuse(text, hint string) error { return a.Refuse(checkpoint.ErrPlace, text, hint) }
 
+// RefuseUnchanging refuses a server that takes no changes.
+func (a *Address) RefuseUnchanging() error {
+	return a.refuse("its server takes no changes: default_transaction_read_only is on",
+		"if the database has moved, name its new address with --checkpoint; if not, have "+
+			"default_transaction_read_only switched off for this user")
+}
+
 // Explain is what the server said, as a sentence: a *[checkpoint.StoreError]. What is one already, damage, and what
 // an opening was refused for, stay as they are.
 func (a *Address) Explain(err error) error {
@@ -105,8 +113,12 @@ func (a *Address) Explain(err error) error {
 	}
 	text, hint := reason(err), ""
 	if e := (*pgconn.PgError)(nil); errors.As(err, &e) {
-		hint = hints[e.Code]
 		switch e.Code {
+		case "28000", "28P01":
+			hint = "look whether this user may come in (pg_hba.conf), and with which password (PGPASSFILE)"
+		case "3D000":
+			hint = "check the database's name; if it was dropped, restore it from a backup: nothing else knows which " +
+				"leads were made"
 		case "42P01", "3F000":
 			return a.Refuse(checkpoint.ErrGone, "its tables are gone: somebody has dropped them",
 				"restore them from a backup: nothing is known there of the leads that were made")
@@ -115,16 +127,6 @@ func (a *Address) Explain(err error) error {
 		}
 	}
 	return &checkpoint.StoreError{Text: "checkpoint " + a.Name + ": its server: " + text, Hint: hint, Err: err}
-}
-
-// hints say what to do about what a server says, by its code (SQLSTATE).
-var hints = map[string]string{
-	"28000": "look whether this user may come in (pg_hba.conf), and by what password (PGPASSFILE)",
-	"28P01": "look whether the password is the one of now (PGPASSFILE)",
-	"3D000": "check the database's name; if it was dropped, restore it from a backup: nothing else knows which leads " +
-		"were made",
-	"53100": "have room made on its disk; the same command goes on from there",
-	"53300": "each run needs a connection: have max_connections raised, or start fewer; leadferry waits for room with --wait",
 }
 
 // IsPassing says that the server cannot do now what it may do later: it has no room, no memory or no connection left,

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -78,8 +77,9 @@ func (s *Session) isPostgres(pooled bool) error {
 		return err
 	}
 	version, process := string(results[0].Rows[0][0]), string(results[0].Rows[0][1])
-	if text, hint := unfit(version); text != "" {
-		return s.at.refuse(text, hint)
+	if !isFit(version) {
+		return s.at.refuse("its server is not PostgreSQL 14 or newer: "+version,
+			"use PostgreSQL itself: what speaks its protocol need not keep its promises")
 	}
 	if !pooled && process != fmt.Sprint(s.PgConn().PID()) {
 		return s.at.refuse("a pooler is before its server, and may mix the statements of sessions",
@@ -89,18 +89,9 @@ func (s *Session) isPostgres(pooled bool) error {
 	return nil
 }
 
-// unfit is why a server of this version will not do, or nothing. Those who changed PostgreSQL add a word of their own.
-func unfit(version string) (text, hint string) {
-	const oldest = 14
-	parts := regexp.MustCompile(`^PostgreSQL (\d+)(\.\d+|devel|beta\d+|rc\d+)* (on |\()`).FindStringSubmatch(version)
-	if parts == nil {
-		return "its server is not PostgreSQL: " + version,
-			"a ledger needs PostgreSQL 14 or newer itself: what speaks its protocol need not keep its promises"
-	}
-	if n, _ := strconv.Atoi(parts[1]); n < oldest {
-		return "its server is of a version before PostgreSQL 14: " + version, "use PostgreSQL 14 or newer"
-	}
-	return "", ""
+// isFit reports whether a server is PostgreSQL 14 or newer. Those who changed PostgreSQL add a word of their own.
+func isFit(version string) bool {
+	return regexp.MustCompile(`^PostgreSQL (1[4-9]|[2-9]\d)(\.\d+|devel|beta\d+|rc\d+)* (on |\()`).MatchString(version)
 }
 
 // promises refuses a server that is not the primary of a cluster which keeps what it acknowledges.
@@ -118,8 +109,7 @@ func (s *Session) promises(readOnly bool) error {
 		return s.at.refuse("its server is a standby, or is still recovering",
 			"name the primary server, or all of them with target_session_attrs=read-write")
 	case unchanging == "on" && !readOnly:
-		return s.at.refuse("its server takes no changes: default_transaction_read_only is on",
-			"name the server that does, or have it switched off for this user")
+		return s.at.RefuseUnchanging()
 	case encoding != "UTF8" && encoding != "SQL_ASCII":
 		return s.at.refuse("its database is in "+encoding+
 			", which cannot hold every text that the service answers with",

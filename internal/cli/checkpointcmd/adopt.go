@@ -60,7 +60,7 @@ func (d *Command) openLists(args []string, command string) (ls lists, err error)
 		if err != nil {
 			return ls, err
 		}
-		ls.all = append(ls.all, l)
+		ls.all, d.Lists = append(ls.all, l), append(d.Lists, l.whole)
 	}
 	return ls, nil
 }
@@ -93,12 +93,8 @@ func (d *Command) takeOver(db ledger.Ledger, from lists, lenient bool) error {
 			elsewhere = w.Place
 			continue
 		}
-		path := l.path
-		if whole, err := filepath.Abs(path); err == nil && path != "-" {
-			path = whole // the hint that says how to finish may be pasted elsewhere
-		}
 		ls.all = append(ls.all, l)
-		leads.Files = append(leads.Files, path)
+		leads.Files = append(leads.Files, l.whole)
 		if l.results {
 			leads.From = append(leads.From, w)
 		}
@@ -128,7 +124,6 @@ func (d *Command) reportAdopted(r checkpoint.AdoptResult, passed int, path strin
 	fmt.Fprintf(d.Out, "%s taken over, %d known already\n", english.Plural(r.Leads, "lead", ""), r.Known)
 	at := " --checkpoint " + shell.Path(path)
 	rows := func(n int, text string) { d.tellIf(n > 0, "%s %s", countRows(n), text) }
-	rows(r.Unspecified, "with a status that the service's specification does not name, which is kept as it is")
 	rows(r.InDoubt, "in doubt taken over as in doubt: leadferry checkpoint export --state in_doubt"+at+" lists them")
 	rows(r.Rejected, "left out that the service refused (state rejected): they have no lead, and the next import sends "+
 		"them again")

@@ -2,6 +2,7 @@ package checkpointcmd
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -48,5 +49,15 @@ j,partial,
 		if got := read(); got != want {
 			t.Error(open, got)
 		}
+	}
+	// A run goes on while they are read: its next row is not whole yet.
+	l := &list{path: at + ".partial", command: "adopt"}
+	must.Do(t, os.WriteFile(l.path, []byte(file[:50]), 0o600))
+	must.Do(t, errors.Join(l.openFile(nil), l.look(), os.WriteFile(l.path, []byte(file[:60]), 0o600)))
+	for _, err := range l.each {
+		must.Do(t, err)
+	}
+	if l.rows != 2 {
+		t.Errorf("%d rows", l.rows)
 	}
 }

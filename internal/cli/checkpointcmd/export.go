@@ -119,6 +119,8 @@ func (d *Command) exportTo(out io.Writer, x *export) (err error) {
 			Path: i.Path, Err: checkpoint.ErrLacking,
 			Text: "is incomplete: it lacks " + i.Missing +
 				". The export says so in its last line, and whatever adopts it is incomplete, too",
+			Hint: "settle the rows that are held with leadferry checkpoint resolve, or give up what is missing: " +
+				"leadferry checkpoint check --accept-loss --checkpoint " + checkpoint.Word(i.Path),
 		}
 	}
 	return err

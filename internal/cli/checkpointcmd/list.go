@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -73,6 +74,7 @@ type Reject struct {
 // list is a file of rows. Who goes through it with each holds one row at a time.
 type list struct {
 	path      string
+	whole     string // path from the root, since hints that name it may be pasted elsewhere
 	command   string
 	namespace string // of keys for which the file names none
 	in        io.ReadSeeker
@@ -85,26 +87,37 @@ type list struct {
 	rows      int       // that were read last
 }
 
-// openList opens a file; - is standard input, which is kept to be read again. The caller closes it.
+// openList opens a file. The caller closes it.
 func (d *Command) openList(path, command string) (*list, error) {
 	l := &list{path: path, command: command, namespace: d.C.String("namespace")}
-	var err error
-	if path == "-" {
-		kept := new(terminal.Spool)
-		_, err = io.Copy(kept, d.In)
-		l.in, l.file = kept.Content(), kept
-	} else {
-		var f *os.File
-		f, err = os.Open(path)
-		l.in, l.file = f, f
-	}
-	if err != nil {
+	if err := l.openFile(d.In); err != nil {
 		return nil, exit.Usage(fmt.Sprintf("the file cannot be read: %v", err), cmp.Or(disk.Held(err), l.hint()))
 	}
 	if err := l.look(); err != nil {
 		return nil, errors.Join(err, l.file.Close())
 	}
 	return l, nil
+}
+
+// openFile opens the file as long as it is now: a run may still write to it. - is standard input, which is kept to be
+// read again.
+func (l *list) openFile(stdin io.Reader) (err error) {
+	if l.whole = l.path; l.path == "-" {
+		kept := new(terminal.Spool)
+		_, err = io.Copy(kept, stdin)
+		l.in, l.file = kept.Content(), kept
+		return err
+	}
+	f, err := os.Open(l.path)
+	if err != nil {
+		return err
+	}
+	if whole, err := filepath.Abs(l.path); err == nil {
+		l.whole = whole
+	}
+	end, err := f.Seek(0, io.SeekEnd)
+	l.in, l.file = io.NewSectionReader(f, 0, end), f
+	return err
 }
 
 // look finds out what the list is.

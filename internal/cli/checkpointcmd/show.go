@@ -79,8 +79,8 @@ func (d *Command) showStatus(s *checkpoint.Status) {
 func (d *Command) followUp(s *checkpoint.Status) {
 	at, doubts := " --checkpoint "+shell.Path(s.Path), s.Keys[checkpoint.InDoubt]
 	d.tellIf(doubts > 0, "\n%d in doubt: list them with leadferry checkpoint export --state in_doubt%s, look each up "+
-		"in the console, write what you found into lead_id, and settle them with leadferry checkpoint resolve FILE.csv%s",
-		doubts, at, at)
+		"in the console, write what you found into lead_id, and settle them with leadferry checkpoint resolve "+
+		"FILE.csv%s", doubts, at, at)
 	for _, x := range s.Contradicted {
 		for _, e := range x.Against {
 			if e.Other != "" {
@@ -172,8 +172,8 @@ func (d *Command) prepare() error {
 	if err != nil {
 		return err
 	}
-	d.printf("the schema leadferry is there, version %d, owned by %s\n", p.Version, p.Owner)
-	if !p.Roles {
+	d.printf("the schema leadferry is there, version %d, owned by %s\n", checkpoint.Format, p.Owner)
+	if p.Grants != "" {
 		fmt.Fprintf(d.Out, "\nthis user may not make roles; have somebody who may carry this out in the database "+
 			"%s:\n\n%s", spelling.Escape(p.Database), p.Grants)
 	}

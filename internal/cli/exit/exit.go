@@ -61,7 +61,7 @@ func Of(err error) Error {
 		}
 	case errors.As(err, &own):
 		return Error{own.Code, err.Error(), own.Hint}
-	case errors.As(err, &ledger):
+	case errors.As(err, &ledger) && !errors.Is(err, checkpoint.ErrAddress):
 		return Error{importer.CodeCheckpoint, ledger.Path + ": " + ledger.Text, explained(ledger)}
 	case errors.As(err, &broken):
 		return Error{

@@ -261,8 +261,8 @@ func ReadMapping(path string, o *importer.Options) (tables []string, err error) 
 			cmp.Or(disk.Held(err), "check the path after -m"))
 	}
 	if source.IsTable(path) {
-		return nil, exit.Usage(path+" is a table by its name, not a mapping file", "-m takes the mapping; input files need "+
-			"no flag; leadferry init FILE writes a mapping for a file")
+		return nil, exit.Usage(path+" is a table by its name, not a mapping file",
+			"-m takes the mapping; input files need no flag; leadferry init FILE writes a mapping for a file")
 	}
 	sum := sha256.New()
 	sum.Write(data)

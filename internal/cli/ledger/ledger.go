@@ -41,6 +41,7 @@ type Selection struct {
 	Machine   string            // ID of this machine; "": it has none
 	Unseen    bool              // the environment names the checkpoint, not the command line
 	Interrupt <-chan struct{}   // ends the waits for a server
+	Lists     []string          // files that are adopted
 }
 
 // Place is where a checkpoint lies.
@@ -326,7 +327,7 @@ func (m Selection) Attested(db Ledger, older bool, f func() error) error {
 	if err != nil {
 		return err
 	}
-	if len(v.Older) > 0 { // until it is taken, witnesses speak of a newer one
+	if len(v.Older) > 0 || db.Info().Moved != "" { // until it is taken, witnesses speak of a newer one
 		return f()
 	}
 	command, now := m.C.Command.Name, time.Now()
@@ -341,7 +342,8 @@ func (m Selection) Attested(db Ledger, older bool, f func() error) error {
 			folder = ""
 		}
 	}
-	t, err := ws.Begin(db, checkpoint.Witness{Command: command, Process: os.Getpid(), Started: now}, folder)
+	t, err := ws.Begin(db,
+		checkpoint.Witness{Command: command, Process: os.Getpid(), Started: now, Lists: m.Lists}, folder)
 	if err != nil {
 		return errors.Join(err, os.Remove(folder))
 	}
