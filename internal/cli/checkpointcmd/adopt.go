@@ -93,8 +93,7 @@ func (d *Command) takeOver(db ledger.Ledger, from lists, lenient bool) error {
 			elsewhere = w.Place
 			continue
 		}
-		ls.all = append(ls.all, l)
-		leads.Files = append(leads.Files, l.whole)
+		ls.all, leads.Files = append(ls.all, l), append(leads.Files, l.whole)
 		if l.results {
 			leads.From = append(leads.From, w)
 		}
