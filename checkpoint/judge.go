@@ -226,18 +226,17 @@ func (h *hearing) another(f *Finding, w *Witness) {
 	f.Text = fmt.Sprintf("another checkpoint is in use for this trunk: %s; %s (%s)", where, w.knew(), w.Source)
 }
 
-// ifLost is how to get the leads of a ledger that is gone: from the results of runs at hand, from those in the folders
-// beside that of the run that the witness is of, and from the lists that were adopted before. A pattern that fits no file would be an error.
+// ifLost is how to get the leads of a ledger that is gone: from the results in the folders beside that of the run that the
+// witness is of, and from the lists that were adopted before. A pattern that fits no file would be an error.
 func (h *hearing) ifLost(w *Witness) string {
-	var files []string
-	atHand, _ := filepath.Glob(resultsOfRuns)
-	if len(atHand) > 0 {
-		files = append(files, resultsOfRuns)
+	of, runs := "leadferry-runs", resultsOfRuns
+	if beside := filepath.Dir(w.Folder); disk.Exists(w.Folder) && !disk.SameFile(beside, of) {
+		of, runs = beside, Word(beside)+"/*/results.csv*"
 	}
-	beside := filepath.Dir(w.Folder)
-	others, _ := filepath.Glob(filepath.Join(beside, "*", "results.csv*"))
-	if w.Folder != "" && len(others) > 0 && !disk.SameFile(beside, filepath.Dir(filepath.Dir(resultsOfRuns))) {
-		files, atHand = append(files, Word(beside)+"/*/results.csv*"), append(atHand, others...)
+	var files []string
+	atHand, _ := filepath.Glob(filepath.Join(of, "*", "results.csv*"))
+	if len(atHand) > 0 {
+		files = append(files, runs)
 	}
 	for _, list := range h.lists {
 		isAtHand := slices.ContainsFunc(atHand, func(name string) bool { return disk.SameFile(name, list) })
@@ -245,7 +244,7 @@ func (h *hearing) ifLost(w *Witness) string {
 			files = append(files, word)
 		}
 	}
-	lists := cmp.Or(strings.Join(files, " "), resultsOfRuns)
+	lists := cmp.Or(strings.Join(files, " "), runs)
 	return "if it is lost: " + adopt(lists, h.info.Path, h.flags) + " takes over the leads that these files name. The " +
 		"next import holds the rows that they do not name, since their leads may exist"
 }

@@ -60,7 +60,7 @@ func (c *carrier) act(ctx context.Context, j *job) {
 		c.look(ctx, j)
 	case Note:
 		c.notSent(j, j.before.remembered(&j.rec))
-	default: // Hold: what a person needs to find the lead, without digests, because its data are not known
+	case Hold: // what a person needs to find the lead, without digests, because its data are not known
 		j.entry = c.doubtOf(j)
 		j.entry.Digest, j.entry.Content, j.entry.Reason = checkpoint.Digest{}, nil, checkpoint.ReasonIncomplete
 		c.settle(j, InDoubt)
@@ -327,14 +327,11 @@ func (c *carrier) notBegun(j *job, err error) {
 	}
 }
 
-// notStored ends a row whose claim or outcome the checkpoint did not store. If nothing was sent, the row is Failed or
-// Pending, else its outcome stays as it was. A refusal concerns only this row; any other error ends the run.
+// notStored ends a row whose claim or outcome the checkpoint did not store: its outcome stays as it was, in doubt if its
+// claim is stored. A refusal concerns only this row; any other error ends the run.
 func (c *carrier) notStored(j *job, err error) {
 	j.unkept = j.outcome == InDoubt && j.entry.LeadID != ""
 	switch refused := checkpoint.IsRefusal(err); {
-	case !refused && j.attempts == 0:
-		j.outcome = Pending
-		fallthrough
 	case !refused:
 		j.text = "the checkpoint could not be written"
 		c.engine.halt(ledgerFailed(err))

@@ -84,11 +84,11 @@ func (r *run) collect(it *item) *Stop {
 
 const liveEvery = time.Second // between looks at a run for those who watch it
 
-// sample notes for the timeline how far the run is.
-func (r *run) sample() { r.meter.Sample(time.Now(), r.tally.ended(), r.breaker.Paused() != "") }
+// notePace notes for the timeline how far the run is.
+func (r *run) notePace() { r.meter.Sample(time.Now(), r.tally.ended(), r.breaker.Paused() != "") }
 
 func (r *run) progress() {
-	r.sample()
+	r.notePace()
 	if now := time.Now(); r.Live != nil && now.Sub(r.shown) >= liveEvery {
 		r.shown = now
 		r.Live(r.soFar())

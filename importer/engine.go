@@ -160,7 +160,7 @@ func (e *engine) stop(why *Stop) {
 }
 
 // lookUp looks rows up, and gives up the lock meanwhile: others go on. It reports false if the run ends. In an import, a
-// lead that another row made is no match: it has taken the row's ExternalID.
+// lead that is found only by its ExternalID is another row's: taken says whose.
 func (e *engine) lookUp(items ...*item) bool {
 	if e.ledger == nil {
 		for _, it := range items {
@@ -194,7 +194,7 @@ func (e *engine) lookUp(items ...*item) bool {
 			it.taken = checkpoint.Likeness{State: state, File: known.File, Line: known.Line}
 			*known = checkpoint.Entry{Key: it.rec.Key}
 		}
-		it.result, it.mayLack = result{entry: *known}, e.opened.MayLack(known)
+		it.result, it.mayLack = result{entry: *known, attempts: it.attempts}, e.opened.MayLack(known)
 	}
 	return e.stopped == nil
 }
@@ -249,7 +249,7 @@ func (e *engine) takeBatch(b *batch) bool {
 		e.takeLate()
 	}
 	e.lanes.forget()
-	e.sample()
+	e.notePace()
 	return e.takeRows(b.items) == len(b.items)
 }
 
@@ -277,12 +277,12 @@ func (e *engine) take(it *item) bool {
 			e.countRead(it)
 			e.lanes.putOff(it, names)
 			return true
-		case e.lanes.full(), l.ended && !e.lanes.room():
+		case e.lanes.full(), l.idle && !e.lanes.room():
 			return false
 		}
 		e.countRead(it)
 		e.lanes.enqueue(l, it, names) // it looks the row up again
-		if l.ended {
+		if l.idle {
 			e.start(l, nil)
 		}
 		return true

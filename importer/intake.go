@@ -39,7 +39,8 @@ func (r *intake) lend(input int) *item {
 	if it == nil {
 		return &item{input: input}
 	}
-	it.input, it.faults, it.digest, it.sums, it.late, it.again = input, nil, checkpoint.Digest{}, nil, false, false
+	it.input, it.faults, it.digest, it.sums = input, nil, checkpoint.Digest{}, nil
+	it.late, it.again, it.attempts = false, false, 0
 	return it
 }
 

@@ -9,7 +9,7 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// Rows that may wait in lanes, and their bytes, when one more joins; and rows that are put off when more are read.
+// At most so many rows, or bytes of them, wait in lanes. When so many are put off, they are taken before more are read.
 const (
 	maxWaiting      = 1000
 	maxWaitingBytes = 64 << 20
@@ -24,10 +24,10 @@ const lanesPerPlace = 4
 const slotsPerPlace = 2
 
 // lane is a lead under way. It is listed under every name that a row of this lead may have; these rows wait in it. When
-// it has none left, it stays listed until the next look-up, which is the first that shows their outcomes.
+// it is idle, it stays listed until the next look-up, which is the first that shows their outcomes.
 type lane struct {
 	waiting []*item
-	ended   bool // it has no rows left
+	idle    bool // it has no rows left, and no goroutine
 }
 
 // begun is a lane and the row that it begins with; nil: its first row is not decided yet.
@@ -79,13 +79,13 @@ func newLanes(places int) lanes {
 	return lanes{byName: map[leadName]*lane{}, most: n}
 }
 
-// find is the lane where a row with these names has to wait, if there is any: a lane under way rather than one that has
-// ended. A row with a name of a late row, or of two lanes under way, waits with the late rows.
+// find is the lane where a row with these names has to wait, if there is any: a lane under way rather than an idle
+// one. A row with a name of a late row, or of two lanes under way, waits with the late rows.
 func (s *lanes) find(names []leadName) (l *lane) {
 	for _, n := range names {
 		switch other := s.byName[n]; {
-		case other == nil, other == l, l != nil && other.ended:
-		case l == nil, l.ended:
+		case other == nil, other == l, l != nil && other.idle:
+		case l == nil, l.idle:
 			l = other
 		default:
 			return &s.ofLate
@@ -94,9 +94,9 @@ func (s *lanes) find(names []leadName) (l *lane) {
 	return l
 }
 
-// forget takes lanes that have ended off the list.
+// forget takes idle lanes off the list.
 func (s *lanes) forget() {
-	maps.DeleteFunc(s.byName, func(_ leadName, l *lane) bool { return l.ended })
+	maps.DeleteFunc(s.byName, func(_ leadName, l *lane) bool { return l.idle })
 }
 
 // name lists a lane under these names, and reports whether the lane had all of them before.
@@ -167,7 +167,7 @@ func (s *lanes) drain() (left []*item) {
 // start gives a lane a goroutine, one whose lane has ended if there is any: its stack has grown already, which saves a
 // fifteenth of an import's processor time.
 func (e *engine) start(l *lane, j *job) {
-	l.ended = false
+	l.idle = false
 	e.lanes.active++
 	b := begun{l, j}
 	select {
@@ -219,7 +219,7 @@ func (e *engine) next(l *lane) *job {
 			return e.newJob(it, step)
 		}
 	}
-	l.ended = true
+	l.idle = true
 	return nil
 }
 
@@ -229,7 +229,7 @@ func (e *engine) next(l *lane) *job {
 func (e *engine) lookAgain(l *lane, it *item) bool {
 	for e.stopped == nil && e.lookUp(it) {
 		names := e.leadNames(it)
-		if other := e.lanes.find(names); other != nil && other != l && !other.ended {
+		if other := e.lanes.find(names); other != nil && other != l && !other.idle {
 			e.lanes.putOff(it, names)
 			return false
 		}
@@ -240,7 +240,7 @@ func (e *engine) lookAgain(l *lane, it *item) bool {
 	return true
 }
 
-// newJob gives the carrier a row. From here on the row's outcome says what happened, not what is planned.
+// newJob makes the job of a row that is about to be carried, and counts it. From here on the row's outcome says what happened, not what is planned.
 func (e *engine) newJob(it *item, step Step) *job {
 	e.lanes.underWay++
 	if step.Action.sends() {

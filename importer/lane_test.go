@@ -53,7 +53,7 @@ func TestNamesOfLanes(t *testing.T) {
 	if s.find(both) != &s.ofLate || s.find(k1) != one {
 		t.Error("a row of two lanes that are under way is not put off")
 	}
-	if one.ended = true; s.find(both) != two {
+	if one.idle = true; s.find(both) != two {
 		t.Error("a lane that has ended goes before one that is under way")
 	}
 	if s.putOff(&item{}, k2); len(s.late) != 1 || s.find(both) != &s.ofLate {
@@ -83,18 +83,18 @@ func TestLargeRowsDoNotGather(t *testing.T) {
 		t.Errorf("%d rows of %d bytes wait", e.waiting, e.bytes)
 	}
 
-	w := &writer{files: new(report.Run), lines: make(chan []*item, 8)}
+	w := &writer{files: new(report.Run), ended: make(chan []*item, 8)}
 	for range 3 {
 		must.Do(t, w.add(&item{row: source.Row{Size: batchBytes}}))
 	}
-	if len(w.lines) != 3 {
-		t.Errorf("large rows went in %d batches, want 3", len(w.lines))
+	if len(w.ended) != 3 {
+		t.Errorf("large rows went in %d batches, want 3", len(w.ended))
 	}
 	for range batchRows {
 		must.Do(t, w.add(&item{row: source.Row{Size: 1}}))
 	}
-	if len(w.lines) != 4 {
-		t.Errorf("%d batches, want 4", len(w.lines))
+	if len(w.ended) != 4 {
+		t.Errorf("%d batches, want 4", len(w.ended))
 	}
 }
 

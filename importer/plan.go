@@ -117,17 +117,17 @@ func (p *planner) planMade(it *item) Step {
 	case p.o.Changed == UpdateChanged && sentLast && known.Unsettled == "":
 		return ends(Unchanged, "")
 	case p.o.Changed == UpdateChanged && known.LeadID == "":
-		return ends(Changed, "the row, or what the mapping makes of it, changed since its lead was made, but "+
-			"the lead's ID is not known")
+		return ends(Changed, changedSince+", but the lead's ID is not known")
 	case p.o.Changed == UpdateChanged:
 		return p.planUpdate(it, nil)
 	case p.o.Changed == IgnoreChanged, known.Digest == checkpoint.Digest{}, sentLast,
 		known.Synced && known.Unsettled == "" && !p.compare(it, (*leadBefore)(known), nil, false).byFile():
 		return ends(Unchanged, "")
 	}
-	return ends(Changed, "the row, or what the mapping makes of it, changed since its lead was made; nothing was "+
-		"sent")
+	return ends(Changed, changedSince+"; nothing was sent")
 }
+
+const changedSince = "the row, or what the mapping makes of it, changed since its lead was made"
 
 // planLink finishes a lead that was created but not linked, if the row still asks for a link.
 func (p *planner) planLink(it *item) Step {
@@ -140,7 +140,7 @@ func (p *planner) planLink(it *item) Step {
 	case step.outcome == Unchanged:
 		return ends(Created, "").by(Link)
 	case step.outcome == Changed:
-		return step.by(Link)
+		return ends(Changed, changedSince+"; only its ExternalID was sent").by(Link)
 	}
 	return step
 }

@@ -159,7 +159,7 @@ func (r *run) execute(ctx context.Context) (*report.Summary, error) {
 // makeClient makes the client. It sends nothing.
 func (r *run) makeClient() error {
 	trace := r.Client.Observe
-	r.Client.Leave = r.breaker.Leaves
+	r.Client.Leave = r.breaker.MayLeave
 	r.Client.Observe = func(c leadapi.Call) {
 		if c.Sent > 0 {
 			r.meter.Observe(c)

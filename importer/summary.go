@@ -76,7 +76,7 @@ func (r *run) soFar() *report.Summary {
 	if took > 0 {
 		s.ThroughputRowsPerS = float64(r.tally.ended()) / took.Seconds()
 	}
-	r.sample()
+	r.notePace()
 	r.meter.Report(s)
 	s.InFlight, s.PeakInFlight = r.breaker.InFlight()
 	s.Paused = r.breaker.Paused()

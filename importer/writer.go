@@ -27,7 +27,7 @@ type writer struct {
 	own    map[string]int // the columns of rows' own cells; nil: results do not carry them
 	batch  []*item        // to be handed over
 	size   int            // bytes of the batch's rows in their files
-	lines  chan []*item
+	ended  chan []*item
 	failed atomic.Value // the first error of writing
 	done   chan struct{}
 
@@ -38,7 +38,7 @@ const batchesAhead = 4 // beside the one being filled and the one being written
 
 // openFiles opens the run's files, if any are wanted.
 func (r *run) openFiles() (*writer, error) {
-	w := &writer{r: r, lines: make(chan []*item, batchesAhead), done: make(chan struct{})}
+	w := &writer{r: r, ended: make(chan []*item, batchesAhead), done: make(chan struct{})}
 	if r.OwnColumns {
 		r.Files.Columns, w.own = ownColumns(r.Inputs)
 	}
@@ -62,7 +62,7 @@ func (r *run) openFiles() (*writer, error) {
 func (w *writer) add(it *item) error {
 	w.batch = append(w.batch, it)
 	if w.size += it.row.Size; len(w.batch) >= batchRows || w.size >= batchBytes {
-		w.lines <- w.batch
+		w.ended <- w.batch
 		w.batch, w.size = make([]*item, 0, batchRows), 0
 	}
 	return w.err()
@@ -74,15 +74,15 @@ func (w *writer) err() error {
 }
 
 func (w *writer) close() error {
-	w.lines <- w.batch
-	close(w.lines)
+	w.ended <- w.batch
+	close(w.ended)
 	<-w.done
 	return cmp.Or(w.err(), w.files.Flush())
 }
 
 func (w *writer) run() {
 	defer close(w.done)
-	for batch := range w.lines {
+	for batch := range w.ended {
 		if w.files.Writes() && w.err() == nil {
 			if err := crash.Call(func() error { return w.write(batch) }); err != nil {
 				w.failed.Store(err)

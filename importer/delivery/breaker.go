@@ -170,9 +170,9 @@ func (b *Breaker) noteSent(p *Pass, now time.Time) {
 	}
 }
 
-// Leaves is called just before the first byte of a request is sent: the request may have waited for a token or a
+// MayLeave is asked just before the first byte of a request is sent: the request may have waited for a token or a
 // connection since its pass.
-func (b *Breaker) Leaves(kind string) bool {
+func (b *Breaker) MayLeave(kind string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.ended != nil || time.Now().Before(b.opens) {
@@ -238,7 +238,7 @@ func (b *Breaker) unanswered(p *Pass, e *leadapi.Error, now time.Time) {
 	s.backoff = min(max(2*s.backoff, firstBackoff), maxProbing)
 }
 
-// Conclude says what a create has shown of the service, after that is durable. Other creates may have waited for it.
+// Conclude says what a create has shown of the service; a lead ID only after it is durable. Other creates may wait for it.
 // The pass is used up.
 func (b *Breaker) Conclude(p *Pass, shown Proof) {
 	if p.kind != Create || p.err != nil {

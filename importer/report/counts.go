@@ -30,7 +30,7 @@ type RowCounts struct {
 	Pending   int `json:"pending"`
 }
 
-// outcomes lists all counts in the order of INTERFACE.md. Those of pending rows need no look: the next run sends them.
+// outcomes lists all counts in the order of the README. Those of pending rows need no look: the next run sends them.
 func (c RowCounts) outcomes() []Line {
 	return []Line{
 		{c.Created, "created", "the lead exists, with all that was asked for", "", false},

@@ -19,8 +19,8 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// Summary is a run in figures, as INTERFACE.md ("Files that a run writes") fixes
-// its JSON. Organizations come by leads and Errors by rows, most first.
+// Summary is a run in figures, as docs/scripting.md fixes its JSON. Organizations come by leads and Errors by rows, most
+// first.
 type Summary struct {
 	RunID              string         `json:"run_id"`
 	Command            string         `json:"command"`
@@ -299,7 +299,7 @@ func Unwritten(err error) (reason, hint string) {
 // Exit codes that a summary knows by itself.
 const codeStopped, codeInterrupted = 3, 130
 
-// Graver is the one of two exit codes that counts (INTERFACE.md, "Exit status").
+// Graver is the one of two exit codes that counts (README, "Exit codes").
 func Graver(one, other int) int {
 	for _, code := range []int{codeInterrupted, 4, 6, codeStopped, 5, 1} {
 		if code == one || code == other {

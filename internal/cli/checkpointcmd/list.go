@@ -24,8 +24,7 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// ExportLine is a line of a checkpoint export, which resolve and adopt take back (INTERFACE, "Files that a run
-// writes").
+// ExportLine is a line of a checkpoint export, which resolve and adopt take back.
 type ExportLine struct {
 	Key            string      `csv:"key" json:"key"`
 	Namespace      string      `csv:"namespace" json:"namespace,omitempty"` // in CSV only where any key has one
