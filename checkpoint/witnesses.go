@@ -23,7 +23,7 @@ import (
 const RunFile = "run.json"
 
 // Witnesses are where witnesses are: in the user's book of ledgers, one file a ledger (of PostgreSQL one a worker),
-// and in the run folders at hand. The nil Witnesses are those of the sandbox: none.
+// and in the run folders at hand. The nil Witnesses are none.
 type Witnesses struct {
 	Book    string   // folder of the book; "" where there is no place for one
 	Parents []string // folders that hold run folders
@@ -31,7 +31,7 @@ type Witnesses struct {
 	Flags   []string // --name=value that lead to the target of the run, for the commands that are printed
 	Page    string   // address of the live page of the run that is to be witnessed; or ""
 	Looks   bool     // nothing is written
-	Sandbox bool     // there are none; a run's folder only says whose leads its results name
+	Sandbox bool     // there are none: a run's folder says only that its leads are those of the sandbox
 }
 
 const mostWitness = 4 << 20

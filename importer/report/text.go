@@ -103,7 +103,8 @@ func (s *Summary) progress() string {
 
 // traffic says what left for the service.
 func (s *Summary) traffic() string {
-	took, left := spelling.Duration(s.DurationS), "Nothing was changed on the service."
+	took, sent := spelling.Duration(s.DurationS), requests(s.Requests.Create, s.Requests.Update)
+	left := "Nothing was changed on the service."
 	switch {
 	case s.DryRun && s.Command == "validate":
 		return "Nothing was sent: this was a check. It took " + took
@@ -113,15 +114,13 @@ func (s *Summary) traffic() string {
 		if s.Reconciliation.Rewrites {
 			left = "No Status and no Content was changed; the ExternalID that was last confirmed was written again."
 		}
-		return fmt.Sprintf("%s Leads were read in %s: %s", left, took,
-			english.Plural(s.Requests.Update, "request", ""))
+		return left + " Leads were read in " + took + ": " + english.Plural(s.Requests.Update, "request", "")
 	case s.Fleet != "" && s.Shard == "":
-		return fmt.Sprintf("Sent in %s: %s. What workers sent that were killed or replaced is not known", took,
-			requests(s.Requests.Create, s.Requests.Update))
+		return "Sent in " + took + ": " + sent + ". What killed or replaced workers sent is not known"
 	case s.Requests.Create+s.Requests.Update == 0:
 		return "Nothing was sent to the service. The run took " + took
 	}
-	return fmt.Sprintf("Sent in %s: %s", took, requests(s.Requests.Create, s.Requests.Update))
+	return "Sent in " + took + ": " + sent
 }
 
 func requests(creates, updates int) string {

@@ -183,9 +183,6 @@ func (p *program) refuseTarget(path string, named mapping.Target) error {
 		"name the profile or the addresses of the mapping's target, or use the mapping of this one")
 }
 
-// mostShards is how many workers a fleet may have.
-const mostShards = 10_000
-
 // joinFleet reads what makes the run a worker of a fleet, where anything does.
 func joinFleet(c *cli.Context, in *inputs.Files, o *importer.Options) (err error) {
 	name, part := c.String("fleet"), c.String("shard")
@@ -244,7 +241,7 @@ func parseShard(text string, env func(string) string) (importer.Shard, error) {
 	}
 	index, of, _ := strings.Cut(text, "/")
 	ahead, n := plainNumber(index)-least, plainNumber(of)
-	if ahead < 0 || ahead%step != 0 || ahead/step >= n || n > mostShards {
+	if ahead < 0 || ahead%step != 0 || ahead/step >= n || n > 10_000 {
 		return importer.Shard{}, exit.Usage("--shard takes I/N, I from 0 to N-1 and N up to 10,000, or auto",
 			"for example --shard 0/4 for the first of four workers. auto needs an array job that is complete and even,"+
 				" such as 0-7; for Kubernetes set LEADFERRY_SHARDS to the job's completions")
@@ -276,10 +273,8 @@ func terms(c *cli.Context, fleet string, in *inputs.Files, o *importer.Options) 
 		}
 		same(fmt.Sprintf("input %d", i+1), id)
 	}
-	for _, name := range []string{
-		"limit", "max-rejects", "max-invalid", "in-doubt", "retry-rejected",
-		"read", "changed", "missing", "look-alikes", "format", "delimiter", "encoding", "sheet", "list",
-	} {
+	for name := range strings.FieldsSeq("limit max-rejects max-invalid in-doubt retry-rejected read changed missing " +
+		"look-alikes format delimiter encoding sheet list") {
 		same("--"+name, fmt.Sprint(c.Value(name)))
 	}
 	same("--max-in-doubt", strconv.Itoa(o.MaxInDoubt))

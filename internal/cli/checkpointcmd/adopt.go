@@ -93,8 +93,7 @@ func (d *Command) takeOver(db ledger.Ledger, from lists, lenient bool) error {
 			elsewhere = w.Place
 			continue
 		}
-		ls.all = append(ls.all, l)
-		leads.Files = append(leads.Files, l.whole)
+		ls.all, leads.Files = append(ls.all, l), append(leads.Files, l.whole)
 		if l.results {
 			leads.From = append(leads.From, w)
 		}
@@ -123,19 +122,13 @@ func (d *Command) takeOver(db ledger.Ledger, from lists, lenient bool) error {
 func (d *Command) reportAdopted(r checkpoint.AdoptResult, passed int, path string) {
 	fmt.Fprintf(d.Out, "%s taken over, %d known already\n", english.Plural(r.Leads, "lead", ""), r.Known)
 	at := " --checkpoint " + shell.Path(path)
-	for _, one := range []struct {
-		n    int
-		text string
-	}{
-		{r.InDoubt, "in doubt taken over as in doubt: leadferry checkpoint export --state in_doubt" + at + " lists them"},
-		{r.Rejected, "left out that the service refused (state rejected): they have no lead, and the next import " +
-			"sends them again"},
-		{passed, "skipped: no lead ID, or a duplicate row"},
-		{r.Forgotten, "left out whose key was forgotten: they are not made again unless leadferry checkpoint forget " +
-			"--unblock KEY" + at + " frees one, and it is adopted before the next import"},
-	} {
-		d.tellIf(one.n > 0, "%s %s", countRows(one.n), one.text)
-	}
+	rows := func(n int, text string) { d.tellIf(n > 0, "%s %s", countRows(n), text) }
+	rows(r.InDoubt, "in doubt taken over as in doubt: leadferry checkpoint export --state in_doubt"+at+" lists them")
+	rows(r.Rejected, "left out that the service refused (state rejected): they have no lead, and the next import sends "+
+		"them again")
+	rows(passed, "skipped: no lead ID, or a duplicate row")
+	rows(r.Forgotten, "left out whose key was forgotten: they are not made again unless leadferry checkpoint forget "+
+		"--unblock KEY"+at+" frees one, and it is adopted before the next import")
 }
 
 // witness is what the run folder of results says of their run.

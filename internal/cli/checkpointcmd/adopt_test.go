@@ -42,11 +42,13 @@ j,partial,
 	if got := read(); got != sync {
 		t.Error(got)
 	}
-	// all rows of an import have the key of their lead
-	const witness = `{"commits":1,"ledger":"l","command":"import"}`
-	must.Do(t, os.WriteFile(filepath.Join(filepath.Dir(at), checkpoint.RunFile), []byte(witness), 0o600))
-	if got := read(); got != strings.ReplaceAll(sync, "found", "") {
-		t.Error(got)
+	// all rows of an import have the key of their lead, unless it goes on: then they are of a run before it
+	for open, want := range map[bool]string{false: strings.ReplaceAll(sync, "found", ""), true: sync} {
+		witness := fmt.Appendf(nil, `{"commits":1,"open":%t,"ledger":"l","command":"import"}`, open)
+		must.Do(t, os.WriteFile(filepath.Join(filepath.Dir(at), checkpoint.RunFile), witness, 0o600))
+		if got := read(); got != want {
+			t.Error(open, got)
+		}
 	}
 	// A run goes on while they are read: its next row is not whole yet.
 	l := &list{path: at + ".partial", command: "adopt"}
