@@ -80,7 +80,7 @@ type identity struct {
 	missing string // see [checkpoint.Info], as the next ones
 	since   uint64
 
-	accepted bool // see [Store.Accepted]
+	Accepted bool // it was opened although its server lost a part of it
 }
 
 // ends is how the use of the ledger ends.
@@ -201,7 +201,7 @@ func (s *Store) join() (err error) {
 	if err := s.enlist(); err != nil {
 		return err
 	}
-	if s.accepted {
+	if s.Accepted {
 		err = checkpoint.Renew(context.Background(), s, "what was known before its server lost it", nil)
 	}
 	if err == nil {

@@ -122,6 +122,9 @@ func (a *Address) Explain(err error) error {
 		case "42P01", "3F000":
 			return a.Refuse(checkpoint.ErrGone, "its tables are gone: somebody has dropped them",
 				"restore them from a backup: nothing is known there of the leads that were made")
+		case "42501":
+			return a.Refuse(checkpoint.ErrPlace, "this user may not do that: "+text, "grant the user the role "+
+				"leadferry_worker, or leadferry_reader to look only; rows are forgotten by the owner of the schema")
 		case "55P03":
 			text = "somebody else holds a lock for too long (pg_blocking_pids says who, while it lasts)"
 		}
