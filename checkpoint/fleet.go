@@ -36,9 +36,8 @@ func (t *Terms) Fit(fleet *Terms) error {
 		if own.Name != other.Name || max(len(own.Value), len(other.Value)) > 32 { // hashes say nothing to people
 			how = cmp.Or(own.Name, other.Name) + " is not that of the fleet"
 		}
-		return fmt.Errorf("%w %s: %s\nhint: start all workers of a fleet by one command, and give another run another "+
-			"--fleet name; so do where the first worker was the mistaken one: what was made is known, and nothing is "+
-			"made twice", ErrTerms, t.Fleet, how)
+		return fmt.Errorf("%w %s: %s\nhint: start all workers of a fleet by one command. Give another run another "+
+			"--fleet name, also if the first worker was wrong: nothing is made twice", ErrTerms, t.Fleet, how)
 	}
 	return nil
 }

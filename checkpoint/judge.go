@@ -104,9 +104,8 @@ type hearing struct {
 }
 
 func hearingOf(ctx context.Context, s Store, ws *Witnesses) (h hearing, err error) {
-	h = hearing{Store: s, info: s.Info(), ws: ws}
-	h.lineage, err = LineageOf(ctx, s)
-	return h, err
+	lineage, err := LineageOf(ctx, s)
+	return hearing{Store: s, info: s.Info(), lineage: lineage, ws: ws}, err
 }
 
 // Judge compares a ledger with all witnesses. makes says that the run may make leads, from files of these kinds. Only

@@ -88,9 +88,8 @@ func (s *Store) asBefore() error {
 		return s.Refuse(checkpoint.ErrPlace,
 			"its server has standbys and waits for none of them: when one takes over, what was acknowledged last is "+
 				"lost, and leads would be made twice",
-			"have one named in synchronous_standby_names; if none of them will ever take over, say so with "+
-				"--ledger-standby never-promoted; if it is a backup that is being taken, have this user granted the "+
-				"role pg_read_all_stats, which shows it")
+			"have one named in synchronous_standby_names; if none of them will ever take over, add --ledger-standby "+
+				"never-promoted; if it is a backup that is being taken, grant this user the role pg_read_all_stats")
 	}
 	s.Accepted = why != ""
 	if s.Accepted && s.o.Accept != s.id {
