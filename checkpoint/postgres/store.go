@@ -105,11 +105,10 @@ type connection struct {
 	silence  time.Duration // how long it may take for an answer
 }
 
-// mostConflicts is how often something is begun again in which somebody else has a hand.
-const mostConflicts = 100
-
-// leastSilence is how long a server may take to answer at the least: commits wait for one another, and for standbys.
-const leastSilence = time.Minute
+const (
+	mostConflicts = 100         // so often something is begun again in which somebody else has a hand
+	leastSilence  = time.Minute // for an answer at the least: commits wait for one another, and for standbys
+)
 
 // Open opens the ledger of a target, or makes it. Errors are *checkpoint.OpenError, or of a server
 // that cannot be reached *checkpoint.StoreError.
