@@ -19,9 +19,6 @@ type Terms struct {
 // Term is one thing about which workers agree, such as the mapping, by a text that is equal where it is.
 type Term struct{ Name, Value string }
 
-// longestShown is how many characters a value may have to be of use to people: longer ones are hashes.
-const longestShown = 32
-
 // ErrTerms refuses a worker that does not belong to the fleet that it names. Nothing of the fleet has changed.
 var ErrTerms = errors.New("the worker does not fit into the fleet")
 
@@ -36,12 +33,11 @@ func (t *Terms) Fit(fleet *Terms) error {
 			continue
 		}
 		how := fmt.Sprintf("%s is %s here, and %s in the fleet", own.Name, own.Value, other.Value)
-		if own.Name != other.Name || max(len(own.Value), len(other.Value)) > longestShown {
+		if own.Name != other.Name || max(len(own.Value), len(other.Value)) > 32 { // hashes say nothing to people
 			how = cmp.Or(own.Name, other.Name) + " is not that of the fleet"
 		}
-		return fmt.Errorf("%w %s: %s\nhint: start all workers of a fleet by one command, and give another run another "+
-			"--fleet name; so do where the first worker was the mistaken one: what was made is known, and nothing is "+
-			"made twice", ErrTerms, t.Fleet, how)
+		return fmt.Errorf("%w %s: %s\nhint: start all workers of a fleet by one command. Give another run another "+
+			"--fleet name, also if the first worker was wrong: nothing is made twice", ErrTerms, t.Fleet, how)
 	}
 	return nil
 }

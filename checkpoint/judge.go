@@ -99,18 +99,13 @@ type hearing struct {
 	Store
 	info    Info
 	lineage Lineage
-	named   bool     // see [Witnesses]
-	flags   []string // lead to its target, for the commands that are printed
-	lists   []string // that were adopted into other ledgers of the target
+	ws      *Witnesses // nil: there are none
+	lists   []string   // that were adopted into other ledgers of the target
 }
 
 func hearingOf(ctx context.Context, s Store, ws *Witnesses) (h hearing, err error) {
-	h = hearing{Store: s, info: s.Info()}
-	if ws != nil {
-		h.named, h.flags = ws.Named, ws.Flags
-	}
-	h.lineage, err = LineageOf(ctx, s)
-	return h, err
+	lineage, err := LineageOf(ctx, s)
+	return hearing{Store: s, info: s.Info(), lineage: lineage, ws: ws}, err
 }
 
 // Judge compares a ledger with all witnesses. makes says that the run may make leads, from files of these kinds. Only
@@ -218,7 +213,7 @@ func (h *hearing) another(f *Finding, w *Witness) {
 		where += " (service at " + theirs.LeadsURL + ")"
 		f.ways[0] += " --base-url " + shell.Word(theirs.BaseURL) + " --leads-url " + shell.Word(theirs.LeadsURL)
 		f.ways[1] = "if the service has moved: leadferry checkpoint export " + place + " -o moved.csv; then " +
-			adopt("moved.csv", h.info.Path, h.flags)
+			adopt("moved.csv", h.info.Path, h.ws.Flags)
 	case w.Place == h.info.Path:
 		where = "it was at this place, where a new one is now"
 		f.ways[0] = "if there is a copy of the checkpoint that was here, put it back"
@@ -245,7 +240,7 @@ func (h *hearing) ifLost(w *Witness) string {
 		}
 	}
 	lists := cmp.Or(strings.Join(files, " "), runs)
-	return "if it is lost: " + adopt(lists, h.info.Path, h.flags) + " takes over the leads that these files name. The " +
+	return "if it is lost: " + adopt(lists, h.info.Path, h.ws.Flags) + " takes over the leads that these files name. The " +
 		"next import holds the rows that they do not name, since their leads may exist"
 }
 
@@ -253,7 +248,7 @@ func (h *hearing) ifLost(w *Witness) string {
 func (h *hearing) elsewhere(all []Witness, k *Kind) (found *Finding) {
 	for i := range all {
 		w := &all[i]
-		if h.named || w.Err != nil || !w.knows() || !slices.ContainsFunc(w.Kinds,
+		if h.ws.Named || w.Err != nil || !w.knows() || !slices.ContainsFunc(w.Kinds,
 			func(other Kind) bool { return k.sameKey(&other) && k.isAkin(&other) }) {
 			continue
 		}

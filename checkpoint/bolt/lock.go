@@ -112,7 +112,11 @@ func (d *Store) takeCare() error {
 }
 
 func (d *Store) inUse() error {
-	return d.refuse(checkpoint.ErrLocked, "is in use by another run", "wait for it to end, or use --wait")
+	holder := "another run"
+	if w, goesOn := d.o.Witnesses.Holder(d.path); goesOn {
+		holder = fmt.Sprintf("another run (process %d)", w.Process)
+	}
+	return d.refuse(checkpoint.ErrLocked, "is in use by "+holder, "wait for it to end, or use --wait")
 }
 
 // placesByMagic are the kinds of file systems that a checkpoint had better not lie on, by their number on Linux.

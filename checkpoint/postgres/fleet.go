@@ -88,12 +88,11 @@ func (s *Store) asBefore() error {
 		return s.Refuse(checkpoint.ErrPlace,
 			"its server has standbys and waits for none of them: when one takes over, what was acknowledged last is "+
 				"lost, and leads would be made twice",
-			"have one named in synchronous_standby_names; if none of them will ever take over, say so with "+
-				"--ledger-standby never-promoted; if it is a backup that is being taken, have this user granted the "+
-				"role pg_read_all_stats, which shows it")
+			"have one named in synchronous_standby_names; if none of them will ever take over, add --ledger-standby "+
+				"never-promoted; if it is a backup that is being taken, grant this user the role pg_read_all_stats")
 	}
-	s.accepted = why != ""
-	if s.accepted && s.o.Accept != s.id {
+	s.Accepted = why != ""
+	if s.Accepted && s.o.Accept != s.id {
 		return s.Refuse(checkpoint.ErrRolledBack, why, "leads that it does not know any more would be made twice; "+
 			"if nothing newer is to be had, "+checkpoint.AcceptOlder(s.id, s.Name))
 	}
@@ -143,9 +142,6 @@ func (s *Store) noOtherRun() error {
 	}
 	return err
 }
-
-// Accepted says that a ledger was opened although its server lost a part of it.
-func (s *Store) Accepted() bool { return s.accepted }
 
 // Exchange tells the fleet what this worker has done, and returns what holds for all of its workers now. It returns
 // checkpoint.ErrFenced when a newer worker has its place; after another error it may be tried again. Nothing of what it

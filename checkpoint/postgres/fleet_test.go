@@ -279,7 +279,7 @@ func TestWorkersHearOfOneAnother(t *testing.T) {
 		}
 		end = max(end, got.After)
 	}
-	if end < 500*time.Millisecond || end > 8*125*time.Millisecond {
+	if end < 300*time.Millisecond || end > 8*125*time.Millisecond {
 		t.Errorf("90 requests were given away until %v", end)
 	}
 	// The server's clock is put back by a day.

@@ -16,12 +16,12 @@ func (s *Store) Alone(_ context.Context, f func(checkpoint.Tx) error) error {
 	w, err := s.alone(func(w *working) error {
 		s.seen = nil
 		// what was copied to another place since this was opened nobody would look for here
-		return inTurn(s.stillHere, func() error { return f(w) }, w.store)
+		err := inTurn(s.stillHere, func() error { return f(w) }, w.store)
+		if mayNot(err) {
+			err = s.Explain(err) // a refusal, after which the ledger goes on
+		}
+		return err
 	})
-	if mayNot(err) {
-		return s.Refuse(checkpoint.ErrPlace, "this user may not remove rows",
-			"have the owner of the schema forget them")
-	}
 	if err == nil {
 		s.identity = w.identity
 		if len(w.erased) > 0 {
@@ -92,23 +92,19 @@ func Fill(name string, from func() (*checkpoint.Contents, error), fromName strin
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.fill(from), s.Close())
-}
-
-func (s *Store) fill(from func() (*checkpoint.Contents, error)) error {
 	c, err := from()
-	if err != nil {
-		return err
+	if err == nil {
+		s.digests = checkpoint.NewDigester(c.Secret)
+		err = checkpoint.TakeOver(context.Background(), s, c)
 	}
-	s.digests = checkpoint.NewDigester(c.Secret)
-	if err := checkpoint.TakeOver(context.Background(), s, c); err != nil {
-		return err
+	if err == nil {
+		err = s.Alone(context.Background(), func(checkpoint.Tx) error {
+			_, err := s.conn.Do(`WITH filled AS (UPDATE leadferry.ledgers SET filling = '' WHERE ledger = $1)
+				UPDATE leadferry.digest_keys SET secret = $2 WHERE ledger = $1`, s.ledger, c.Secret)
+			return err
+		})
 	}
-	return s.Alone(context.Background(), func(checkpoint.Tx) error {
-		_, err := s.conn.Do(`WITH filled AS (UPDATE leadferry.ledgers SET filling = '' WHERE ledger = $1)
-			UPDATE leadferry.digest_keys SET secret = $2 WHERE ledger = $1`, s.ledger, c.Secret)
-		return err
-	})
+	return errors.Join(err, s.Close())
 }
 
 // reserve has runs refuse a ledger that is being filled until it is complete. It does nothing for any other.

@@ -230,9 +230,8 @@ func (s *Store) promisesLess() error {
 			"leadferry checkpoint workers")
 }
 
-// mayClaim is how many leads the fleet may still make (nil: any number), and why this worker may claim nothing more: a
-// newer one has its place, the ledger has lost something, or its database is about to move to another server, where
-// what is claimed from now on would be unknown.
+// mayClaim is how many leads the fleet may still make (nil: any number), and why this worker may claim nothing more. What
+// is claimed in a database that is about to move would not be known on its next server.
 func (s *Store) mayClaim() (room *int, why, err error) {
 	var fenced, unchanging bool
 	var missing string

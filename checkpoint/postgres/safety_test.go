@@ -515,10 +515,10 @@ func TestAnotherSchemaIsRefused(t *testing.T) {
 	server, address, target := shared(t)
 	opened(t, address, target, Options{Run: "before"}).Close()
 	server.Exec(t, address, `ALTER TABLE leadferry.lead_rows DROP COLUMN record`)
-	for _, other := range []int{version - 1, version + 1} {
+	for _, other := range []int{checkpoint.Format - 1, checkpoint.Format + 1} {
 		server.Exec(t, address, fmt.Sprintf(`UPDATE leadferry.version SET number = %d`, other))
 		for _, o := range []Options{{Run: "next"}, {ReadOnly: true}, {}} {
-			refusal(t, address, target, o, fmt.Sprintf("has schema version %d; this program reads version %d", other, version))
+			refusal(t, address, target, o, fmt.Sprintf("has schema version %d; this program reads version %d", other, checkpoint.Format))
 		}
 		if _, err := Init(address, Options{}); !errors.Is(err, checkpoint.ErrVersion) {
 			t.Errorf("init: %v", err)

@@ -41,20 +41,14 @@ var (
 	checkSQL, checksSQL               = statement("check"), statement("checks")
 )
 
-// version is the one that the schema has.
-const version = checkpoint.Format
-
 func (s *Store) prepare() error {
 	have, err := s.versionThere()
 	switch {
-	case mayNot(err):
-		return s.Refuse(checkpoint.ErrPlace, "this user may not read it",
-			"grant the user the role leadferry_worker, or leadferry_reader; leadferry checkpoint init says how")
-	case err != nil || have == version:
+	case err != nil || have == checkpoint.Format:
 		return err
 	case have != 0:
 		return s.Refuse(checkpoint.ErrVersion,
-			fmt.Sprintf("has schema version %d; this program reads version %d", have, version),
+			fmt.Sprintf("has schema version %d; this program reads version %d", have, checkpoint.Format),
 			"use the program that made it, or export it with that one and adopt the export in another database")
 	case s.o.ReadOnly:
 		return s.Refuse(checkpoint.ErrMissing, "there is no ledger in this database",
@@ -64,11 +58,12 @@ func (s *Store) prepare() error {
 		if _, err := s.conn.Do(`SELECT pg_advisory_xact_lock(hashtext('leadferry schema'))`); err != nil {
 			return err
 		}
-		if have, err := s.versionThere(); err != nil || have == version { // another process was quicker
+		if have, err := s.versionThere(); err != nil || have == checkpoint.Format { // another process was quicker
 			return err
 		}
 		const begin = `CREATE SCHEMA IF NOT EXISTS leadferry; SET LOCAL search_path = leadferry;`
-		return s.conn.Script(begin + statement("schema") + fmt.Sprintf("INSERT INTO version VALUES (%d)", version))
+		return s.conn.Script(begin + statement("schema") +
+			fmt.Sprintf("INSERT INTO version VALUES (%d)", checkpoint.Format))
 	})
 	if mayNot(err) {
 		return s.Refuse(checkpoint.ErrPlace, "its schema is not there yet, and this user may not make it",
@@ -162,9 +157,6 @@ func (s *Store) findLedger() error {
 	switch {
 	case mayNot(err) && s.o.ReadOnly && s.o.Run == "":
 		secret = checkpoint.NewSecret()
-	case mayNot(err):
-		return s.Refuse(checkpoint.ErrPlace, "this user may only look at it",
-			"grant the user the role leadferry_worker")
 	case err != nil:
 		return err
 	}

@@ -80,7 +80,7 @@ type identity struct {
 	missing string // see [checkpoint.Info], as the next ones
 	since   uint64
 
-	accepted bool // see [Store.Accepted]
+	Accepted bool // it was opened although its server lost a part of it
 }
 
 // ends is how the use of the ledger ends.
@@ -105,11 +105,10 @@ type connection struct {
 	silence  time.Duration // how long it may take for an answer
 }
 
-// mostConflicts is how often something is begun again in which somebody else has a hand.
-const mostConflicts = 100
-
-// leastSilence is how long a server may take to answer at the least: commits wait for one another, and for standbys.
-const leastSilence = time.Minute
+const (
+	mostConflicts = 100         // so often something is begun again in which somebody else has a hand
+	leastSilence  = time.Minute // for an answer at the least: commits wait for one another, and for standbys
+)
 
 // Open opens the ledger of a target, or makes it. Errors are *checkpoint.OpenError, or of a server
 // that cannot be reached *checkpoint.StoreError.
@@ -201,7 +200,7 @@ func (s *Store) join() (err error) {
 	if err := s.enlist(); err != nil {
 		return err
 	}
-	if s.accepted {
+	if s.Accepted {
 		err = checkpoint.Renew(context.Background(), s, "what was known before its server lost it", nil)
 	}
 	if err == nil {

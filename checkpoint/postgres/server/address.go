@@ -116,12 +116,16 @@ func (a *Address) Explain(err error) error {
 		switch e.Code {
 		case "28000", "28P01":
 			hint = "look whether this user may come in (pg_hba.conf), and with which password (PGPASSFILE)"
+		case "53300":
+			hint = "each run needs a connection: have max_connections raised, start fewer, or wait for room with --wait"
 		case "3D000":
-			hint = "check the database's name; if it was dropped, restore it from a backup: nothing else knows which " +
-				"leads were made"
+			hint = "check its name; if it was dropped, restore it: nothing else knows which leads were made"
 		case "42P01", "3F000":
 			return a.Refuse(checkpoint.ErrGone, "its tables are gone: somebody has dropped them",
 				"restore them from a backup: nothing is known there of the leads that were made")
+		case "42501":
+			return a.Refuse(checkpoint.ErrPlace, "this user may not do that: "+text, "grant the user the role "+
+				"leadferry_worker, or leadferry_reader to look only; rows are forgotten by the owner of the schema")
 		case "55P03":
 			text = "somebody else holds a lock for too long (pg_blocking_pids says who, while it lasts)"
 		}

@@ -165,7 +165,7 @@ func (d *Command) takeOlder(db ledger.Ledger, answer string) error {
 		return err
 	}
 	if server, is := db.(*postgres.Store); is { // one whose server has lost some of it is taken when it is opened
-		took = took || server.Accepted()
+		took = took || server.Accepted
 	}
 	if !took {
 		return exit.Usage("--accept-older="+answer+" answers nothing: the checkpoint is not older than known, or the "+

@@ -117,8 +117,12 @@ func (d *Command) repair() error {
 	o := d.FileOptions()
 	o.Witnesses, o.Empty = d.Witnesses(), len(paths) > 0
 	r, err := bolt.Repair(from, to, d.Target, o)
-	if err == nil && len(paths) > 0 {
-		if err = d.addResults(to, results); err != nil {
+	if err == nil && len(paths) > 0 { // rows that it does not know
+		at := d.At(to, checkpoint.Target{})
+		if db, err = at.Open(ledger.How{}); err == nil {
+			err = errors.Join(d.takeOver(db, results, true), db.Close())
+		}
+		if err != nil {
 			err = errors.Join(err, os.Remove(to))
 		}
 	}
@@ -127,16 +131,6 @@ func (d *Command) repair() error {
 	}
 	d.reportRepaired(from, to, r)
 	return nil
-}
-
-// addResults adopts the results of runs into a repaired checkpoint: rows that it does not know.
-func (d *Command) addResults(to string, results lists) error {
-	at := d.At(to, checkpoint.Target{})
-	db, err := at.Open(ledger.How{})
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.takeOver(db, results, true), db.Close())
 }
 
 func (d *Command) reportRepaired(from, to string, r *bolt.Salvaged) {

@@ -111,9 +111,8 @@ func (l *list) openFile(stdin io.Reader) (err error) {
 	if err != nil {
 		return err
 	}
-	if whole, err := filepath.Abs(l.path); err == nil {
-		l.whole = whole
-	}
+	whole, _ := filepath.Abs(l.path)
+	l.whole = cmp.Or(whole, l.path)
 	end, err := f.Seek(0, io.SeekEnd)
 	l.in, l.file = io.NewSectionReader(f, 0, end), f
 	return err

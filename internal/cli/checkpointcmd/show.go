@@ -47,7 +47,7 @@ func (d *Command) status() error {
 		}
 		d.showStatus(&s)
 		to := db.Info().Moved
-		d.tellIf(to != "", "\nit was copied: its leads are known there from now on, use --checkpoint %s", shell.Path(to))
+		d.tellIf(to != "", "\nit was copied: its leads are known there now, use --checkpoint %s", shell.Path(to))
 		fmt.Fprintln(d.Out, "\nworkers")
 		return d.listWorkers(db.(*postgres.Store))
 	})
