@@ -260,22 +260,18 @@ type Adopting struct {
 	Fills bool     `json:"fills,omitempty"` // the ledger knew no leads before
 }
 
-// AdoptList stores leads that exist on the service. An entry has a key and a lead ID, and ExternalID, WantLink, Status,
-// Organization and Location if they are known; state Unknown counts as Created. The lead's data are not known, so its
-// Digest is zero and its first sync sends all content.
+// AdoptList stores leads that exist on the service. An entry has a key and a lead ID, and ExternalID, WantLink,
+// Status, Organization and Location if they are known; state Unknown counts as Created. The lead's data are not known,
+// so its Digest is zero and its first sync sends all content.
 //
 // Entries of an export keep their state: Created without a lead ID is a lead with an unknown ID, Partial needs its
-// link, InDoubt stays in doubt. So no row is sent that may have been sent before.
-//
-// Of several entries of a key the one that tells most counts, of equal ones the last.
+// link, InDoubt stays in doubt. So no row is sent that may have been sent before. Of several entries of a key the one
+// that tells most counts, of equal ones the last. InDoubt with a lead ID and [ReasonUnkept] is an answer that the run
+// could not store: it settles that send. An entry with [FoundLead] is left out if another one, or the ledger, has its
+// lead under another key; else it is stored, but does not count as named by the list.
 //
 // A *[ListError] refuses the whole list: for an invalid lead ID, a key with two leads, a lead of two keys, a key in
 // doubt that was sent, a key with another lead, and a lead of another key. The same list again changes nothing.
-//
-// InDoubt with a lead ID and [ReasonUnkept] is an answer that the run could not store: it settles the send of that run.
-//
-// An entry with [FoundLead] is passed over where another one, or the ledger, has its lead under another key. Else it is
-// stored, but counts for none of the leads that the list should name.
 //
 // The whole list is checked before anything changes. A long list needs several commits: one that is cut off is refused
 // by runs until the same list, or one that contains it, was adopted. Witnesses of leads that the list should name and
@@ -319,7 +315,7 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 	}
 	lacked := ""
 	if ws != nil && !ws.Sandbox && (fills || len(leads.From) > 0) {
-		if lacked, err = h.descend(ctx, ws, leads.From, r, fills); err != nil {
+		if lacked, err = h.descend(ctx, leads.From, r, fills); err != nil {
 			return r, err
 		}
 	}
@@ -366,13 +362,11 @@ func halfAdopted(s Store, files []string, text string) error {
 	}
 }
 
-// descend makes other ledgers of the trunk ancestors of the one that took over results of runs, or that a list fills. It
+// descend makes other ledgers of the trunk ancestors of one that took over results of runs, or that a list fills. It
 // says what is missing where they knew more leads than the list names, a run of theirs did not end, or, for one that is
 // filled, a witness cannot be read.
-func (h *hearing) descend(ctx context.Context, ws *Witnesses, from []Witness, r AdoptResult, fills bool) (
-	missing string, err error,
-) {
-	all := append(ws.All(), from...)
+func (h *hearing) descend(ctx context.Context, from []Witness, r AdoptResult, fills bool) (missing string, err error) {
+	all := append(h.ws.All(), from...)
 	named := r.Leads + r.InDoubt - r.Found
 	if fills { // else what it knew before may not be of those ledgers
 		named += r.Known
@@ -394,7 +388,7 @@ func (h *hearing) descend(ctx context.Context, ws *Witnesses, from []Witness, r 
 			missing = fmt.Sprintf("leads that the checkpoint %s knew and the list does not name by the keys "+
 				"that made them: %s", w.Place, w.knew())
 		}
-		ws.remember([]Finding{*f}) // its kinds of files, which this one has not noted
+		h.ws.remember([]Finding{*f}) // its kinds of files, which this one has not noted
 		if w.Ledger != h.info.ID {
 			h.lineage.Descend(w.Ledger, w.Commits)
 		}

@@ -128,8 +128,8 @@ func RefuseElsewhere(path, id, moved, filling string) error {
 
 // AcceptOlder is the command that takes a ledger which lacks something, and what it does.
 func AcceptOlder(answer, path string) string {
-	return "leadferry checkpoint check --accept-older=" + answer + " --checkpoint " + Word(path) + " takes this one as " +
-		"incomplete: rows that it does not know are held then, not sent"
+	return "leadferry checkpoint check --accept-older=" + answer + " --checkpoint " + Word(path) + " takes this one " +
+		"as incomplete: rows that it does not know are held then, not sent"
 }
 
 // Word is a path or an address as a person pastes it into a shell of the system, for hints.

@@ -100,7 +100,6 @@ type hearing struct {
 	info    Info
 	lineage Lineage
 	ws      *Witnesses // nil: there are none
-	lists   []string   // that were adopted into other ledgers of the target
 }
 
 func hearingOf(ctx context.Context, s Store, ws *Witnesses) (h hearing, err error) {
@@ -117,11 +116,6 @@ func Judge(ctx context.Context, s Store, ws *Witnesses, makes bool, kinds []Kind
 	}
 	v := &Verdict{Path: h.info.Path}
 	all := ws.All()
-	for i := range all {
-		if w := &all[i]; w.Ledger != h.info.ID && w.Target.Canonical() == h.info.Target.Canonical() {
-			h.lists = append(h.lists, w.Lists...)
-		}
-	}
 	for i := range all {
 		f, err := h.compare(ctx, &all[i])
 		switch {
@@ -189,7 +183,7 @@ func (h *hearing) compare(ctx context.Context, w *Witness) (*Finding, error) {
 		case !knows && w.Run != "": // a command has none
 			f.Text = fmt.Sprintf("it does not know the run %s of %s, which used it (%s)", w.Run, day(w.Started), w.Source)
 		case w.Commits > commits:
-			f.Text = fmt.Sprintf("it is at commit %d, but %s says that commit %d was made", commits, w.Source, w.Commits)
+			f.Text = fmt.Sprintf("it is at commit %d, but %s tells of commit %d", commits, w.Source, w.Commits)
 		}
 	case ancestor != nil && w.Commits > ancestor.Commits:
 		f.older = true
@@ -221,27 +215,25 @@ func (h *hearing) another(f *Finding, w *Witness) {
 	f.Text = fmt.Sprintf("another checkpoint is in use for this trunk: %s; %s (%s)", where, w.knew(), w.Source)
 }
 
-// ifLost is how to get the leads of a ledger that is gone: from the results in the folders beside that of the run that the
-// witness is of, and from the lists that were adopted before. A pattern that fits no file would be an error.
+// ifLost is how to get the leads of a ledger that is gone: from the results of runs, those in folders beside that of the
+// witness, and from the lists that were adopted into it. A pattern that fits no file would be an error.
 func (h *hearing) ifLost(w *Witness) string {
-	of, runs := "leadferry-runs", resultsOfRuns
-	if beside := filepath.Dir(w.Folder); disk.Exists(w.Folder) && !disk.SameFile(beside, of) {
-		of, runs = beside, Word(beside)+"/*/results.csv*"
+	runs := "leadferry-runs"
+	if beside := filepath.Dir(w.Folder); disk.Exists(w.Folder) && !disk.SameFile(beside, runs) {
+		runs = beside
 	}
+	atHand, _ := filepath.Glob(filepath.Join(runs, "*", "results.csv*"))
 	var files []string
-	atHand, _ := filepath.Glob(filepath.Join(of, "*", "results.csv*"))
-	if len(atHand) > 0 {
-		files = append(files, runs)
-	}
-	for _, list := range h.lists {
-		isAtHand := slices.ContainsFunc(atHand, func(name string) bool { return disk.SameFile(name, list) })
-		if word := Word(list); !isAtHand && list != "-" && !slices.Contains(files, word) {
-			files = append(files, word)
+	for _, list := range w.Lists {
+		if !slices.ContainsFunc(atHand, func(name string) bool { return disk.SameFile(name, list) }) {
+			files = append(files, Word(list))
 		}
 	}
-	lists := cmp.Or(strings.Join(files, " "), runs)
-	return "if it is lost: " + adopt(lists, h.info.Path, h.ws.Flags) + " takes over the leads that these files name. The " +
-		"next import holds the rows that they do not name, since their leads may exist"
+	if len(atHand) > 0 || files == nil {
+		files = slices.Insert(files, 0, Word(runs)+"/*/results.csv*")
+	}
+	return "if it is lost: " + adopt(strings.Join(files, " "), h.info.Path, h.ws.Flags) + " takes over the leads " +
+		"that these files name. The next import holds the rows that they do not name, since their leads may exist"
 }
 
 // elsewhere says that files of a kind went to another target so far, and never to this one.
@@ -342,13 +334,13 @@ func (v *Verdict) Covers(later *Verdict) bool {
 	})
 }
 
-// Question are the findings that a person is asked about, as one text; "" where there are none.
+// Question is what a person is asked; "" if there is nothing.
 func (v *Verdict) Question() string { return strings.ReplaceAll(texts(v.Asks), "\n", "; ") }
 
-const resultsOfRuns = "leadferry-runs/*/results.csv*"
-
 // AdoptRuns is the command that adopts what run folders tell into a checkpoint. flags lead to its target.
-func AdoptRuns(path string, flags []string) string { return adopt(resultsOfRuns, path, flags) }
+func AdoptRuns(path string, flags []string) string {
+	return adopt("leadferry-runs/*/results.csv*", path, flags)
+}
 
 func adopt(lists, path string, flags []string) string {
 	line := "leadferry checkpoint adopt " + lists + " --checkpoint " + Word(path)

@@ -69,9 +69,7 @@ func hashOf(what, text string) string {
 }
 
 // ID names the kind in questions and answers.
-func (k *Kind) ID() string {
-	return shortID(append([]string{k.Key, k.Namespace}, k.Columns...)...)
-}
+func (k *Kind) ID() string { return shortID(append([]string{k.Key, k.Namespace}, k.Columns...)...) }
 
 // sameKey says whether two files have one key and namespace.
 func (k *Kind) sameKey(other *Kind) bool { return k.Key == other.Key && k.Namespace == other.Namespace }

@@ -89,9 +89,7 @@ func TestClaimsAreBoundedAndWithdrawn(t *testing.T) {
 		if n := db.Info().InDoubt; n != 0 {
 			t.Errorf("%d intents stand after a clean stop", n)
 		}
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, db.Close())
 		made := tr.tally.outcomes[Created]
 		if made == 0 || made == 300 || made != len(tr.service.order) || tr.tally.outcomes[Pending] == 0 {
 			t.Errorf("%s; the service made %d", tr.outcomes(), len(tr.service.order))
@@ -254,8 +252,7 @@ func TestAClaimThatStaysIsInDoubt(t *testing.T) {
 		interrupt := make(chan struct{})
 		tr.Interrupt, tr.ledger.failAt = interrupt, 5 // after four claims
 		tr.service.arrive = func(string) { time.Sleep(5 * time.Millisecond); close(interrupt) }
-		tr.carry(t.Context())
-		if tr.tally.outcomes[InDoubt] != 4 {
+		if tr.carry(t.Context()); tr.tally.outcomes[InDoubt] != 4 {
 			t.Error(tr.outcomes())
 		}
 	})

@@ -169,18 +169,13 @@ func (d *Store) startUse() error {
 }
 
 // SetMoved makes every later opening for writing refuse the file.
-func (d *Store) SetMoved(to string) error {
-	return d.setHeader(func(h *header) { h.Moved = to })
-}
+func (d *Store) SetMoved(to string) error { return d.setHeader(func(h *header) { h.Moved = to }) }
 
 // Companions are the paths of the files that belong to the checkpoint at path and are beside it, or will be.
-func Companions(path string) []string {
-	return []string{path + ".compact", path + ".replacing"}
-}
+func Companions(path string) []string { return []string{path + ".compact", path + ".replacing"} }
 
 func (d *Store) replacingPath() string { return d.path + ".replacing" }
-
-func (d *Store) compactPath() string { return d.path + ".compact" }
+func (d *Store) compactPath() string   { return d.path + ".compact" }
 
 func (d *Store) warn(text string) { d.warnings = append(d.warnings, text) }
 

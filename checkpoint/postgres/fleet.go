@@ -207,8 +207,8 @@ func (s *Store) UnderWay(ctx context.Context) (map[string]bool, error) {
 
 // Members lists the workers of a fleet in the order in which they came.
 func (s *Store) Members(ctx context.Context, fleet string) ([]checkpoint.Member, error) {
-	return rowsOf[checkpoint.Member](ctx, s, `SELECT w.shard, w.shards, w.started, greatest(w.beat, m.told), row_number()
-			OVER (PARTITION BY w.shard ORDER BY w.worker DESC) = 1, convert_to(m.rows::text, 'UTF8'), m.summary
+	return rowsOf[checkpoint.Member](ctx, s, `SELECT w.shard, w.shards, w.started, greatest(w.beat, m.told),
+			row_number() OVER (PARTITION BY shard ORDER BY worker DESC) = 1, convert_to(m.rows::text, 'UTF8'), m.summary
 		FROM leadferry.workers w JOIN leadferry.members m USING (worker)
 		WHERE w.ledger = $1 AND w.fleet = $2 ORDER BY w.worker`, s.ledger, fleet)
 }

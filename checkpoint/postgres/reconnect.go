@@ -230,7 +230,7 @@ func (s *Store) promisesLess() error {
 			"leadferry checkpoint workers")
 }
 
-// mayClaim is how many leads the fleet may still make (nil: any number), and why this worker may claim nothing more. What
+// mayClaim is how many leads the fleet may still make (nil: any number), and why this worker may claim no more. What
 // is claimed in a database that is about to move would not be known on its next server.
 func (s *Store) mayClaim() (room *int, why, err error) {
 	var fenced, unchanging bool

@@ -40,7 +40,7 @@ func Parse(name string) (*Address, error) {
 	if hasPassword(name) {
 		return nil, (&Address{Name: "postgres://…"}).Refuse(checkpoint.ErrAddress,
 			"its address holds a password, which process lists and shell histories show",
-			"leave it out: put it into the file that PGPASSFILE names (a line host:port:database:user:password, mode 0600), "+
+			"put it into the file that PGPASSFILE names (a line host:port:database:user:password, mode 0600) "+
 				"or into a service file")
 	}
 	a := &Address{Name: name, Locks: time.Minute}
