@@ -54,14 +54,14 @@ const (
 		"workers shows who holds what, and since when"
 )
 
-// unfit refuses a decision whose lead ID is none, or whose key or lead ID an earlier one of the list has.
+// unfit refuses a decision whose lead ID is not valid, or whose key or lead ID an earlier one of the list has.
 func (d *Decision) unfit(keys, ids map[string]bool) error {
 	switch {
 	case keys[d.Key]:
 		return refusal("another row of the list has its key and another answer",
 			"make the answers equal, or empty one of them")
 	case d.LeadID != "" && !validLeadID(d.LeadID):
-		return refusal("its lead ID is none", leadIDHint)
+		return refusal("its lead ID is not valid", leadIDHint)
 	case d.LeadID != "" && ids[d.LeadID]:
 		return refusal("its lead ID is in the list twice", oneLeadHint)
 	}

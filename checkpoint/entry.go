@@ -49,7 +49,7 @@ type ContentDigest struct{ Name, Value [4]byte }
 
 // Entry is what the ledger knows of a key. A claim is an entry in doubt that has no outcome yet. A new field needs a
 // line in codec.go and a higher [Format]. Which changes keep it is said in entryOf and doubtOf (package importer),
-// Entry.completed, Decision.Outcome, and for exports in checkpointcmd (exportLine, entryOf).
+// keepDoubt, marked, completed, Decision.Outcome, and for exports in checkpointcmd (exportLine, listed.entry).
 type Entry struct {
 	Key          string
 	State        State
@@ -150,10 +150,10 @@ func (e *Entry) Unfit() (text, hint string) {
 	case e.LeadID == "" && (e.State == Unknown || e.State == Partial):
 		return "its lead ID is missing", "leave out rows that have no lead"
 	case e.LeadID != "" && !validLeadID(e.LeadID):
-		return "its lead ID is none", leadIDHint
+		return "its lead ID is not valid", leadIDHint
 	case len(e.Organization)+len(e.Location)+len(e.ExternalID)+len(e.WantLink)+len(e.Locator)+len(e.RequestID)+
 		len(e.File)+len(e.Run)+len(e.Reason) > mostText:
-		return "its texts are longer than 1 MiB together", "its location or another of its texts is none"
+		return "its texts are longer than 1 MiB together", "another column may have taken the place of its location"
 	}
 	return "", ""
 }

@@ -41,11 +41,11 @@ type Ledger struct {
 	inSlots  map[string]struct{} // keys whose claims have a slot
 	answered int                 // of inSlots: an outcome is in the queue
 	begun    bool                // a commit has taken the first outcome
-	gathers  bool                // the writer has changes and waits for more
+	gathers  bool                // the one that commits has changes and waits for more
 	closed   bool
 	broken   error         // of the Store: nothing is written after it
-	wake     *sync.Cond    // wakes the writer
-	ended    chan struct{} // closed when the writer has ended
+	wake     *sync.Cond    // wakes the one that commits
+	ended    chan struct{} // closed when that one has ended
 }
 
 // waiting is a change whose caller waits for its commit.
@@ -92,7 +92,7 @@ func (l *Ledger) Standing(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// Close waits for changes that were asked for, ends the writer and closes the Store.
+// Close waits for changes that were asked for, ends the goroutine that commits, and closes the Store.
 func (l *Ledger) Close() error {
 	l.end()
 	return l.Store.Close()

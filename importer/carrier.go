@@ -151,7 +151,7 @@ func (c *carrier) settleCreated(j *job, made *leadapi.Created) (stored bool) {
 	j.entry.Status = cmp.Or(rec.Status, "open")
 	outcome := Created
 	if rec.ExternalID == "" {
-		j.entry.Code = made.Status
+		j.entry.Code = made.HTTPStatus
 	} else {
 		j.entry.State, j.entry.WantLink, outcome = checkpoint.Partial, rec.ExternalID, Partial
 	}

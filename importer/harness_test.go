@@ -176,7 +176,7 @@ func (s *remote) Create(_ context.Context, r *leadapi.CreateRequest) (*leadapi.C
 	if err != nil {
 		return nil, err
 	}
-	return &leadapi.Created{LeadID: lead.ID, OrganizationID: lead.OwnerID, Status: 201}, nil
+	return &leadapi.Created{LeadID: lead.ID, OrganizationID: lead.OwnerID, HTTPStatus: 201}, nil
 }
 
 func (s *remote) Update(_ context.Context, id string, r *leadapi.UpdateRequest) (*leadapi.Lead, error) {

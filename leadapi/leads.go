@@ -119,7 +119,7 @@ type Created struct {
 	LeadID         string // always of the pattern [A-Za-z0-9._-]{1,128}, not dots only
 	OrganizationID string // of the same pattern, or as it was asked for; "" when the answer has none such
 	LocationName   string // at most 500 characters, escaped for people; "" when creation named the organization
-	Status         int    // HTTP status, 2xx
+	HTTPStatus     int    // 2xx
 }
 
 // Lead is what is read of the answer to an update (section "Lead"). A field that is not as specified is zero.
@@ -173,7 +173,7 @@ func (c *Client) Create(ctx context.Context, r *CreateRequest) (*Created, error)
 	if err != nil {
 		return nil, err
 	}
-	made.Status = status
+	made.HTTPStatus = status
 	return made, nil
 }
 
