@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // AdoptResult counts the entries of a list by what was done.
@@ -252,14 +251,6 @@ type Leads struct {
 	Lenient bool          // an entry that does not fit what the ledger knows is left out, and refuses nothing
 }
 
-// Adopting is the mark of a list whose adoption has begun and has not come to its end: its files, and, once they were
-// read, 8 bytes of the digest of each of its keys.
-type Adopting struct {
-	Files []string `json:"files"`
-	Keys  []byte   `json:"keys,omitempty"`
-	Fills bool     `json:"fills,omitempty"` // the ledger knew no leads before
-}
-
 // AdoptList stores leads that exist on the service. An entry has a key and a lead ID, and ExternalID, WantLink,
 // Status, Organization and Location if they are known; state Unknown counts as Created. The lead's data are not known,
 // so its Digest is zero and its first sync sends all content.
@@ -338,28 +329,6 @@ func (a *adoption) contains(old *Adopting, files []string) bool {
 	}
 	isOther := func(file string) bool { return !slices.Contains(files, file) }
 	return len(old.Keys) > 0 || !slices.ContainsFunc(old.Files, isOther)
-}
-
-// RefuseHalfAdopted refuses runs, and other lists, with a ledger into which a list was not adopted to its end.
-func RefuseHalfAdopted(ctx context.Context, s Store) error {
-	l, err := LineageOf(ctx, s)
-	if err != nil || l.Adopting == nil {
-		return err
-	}
-	return halfAdopted(s, l.Adopting.Files,
-		"lacks leads of a list: leadferry checkpoint adopt was stopped before it had taken all of it over")
-}
-
-func halfAdopted(s Store, files []string, text string) error {
-	path, words := s.Info().Path, make([]string, len(files))
-	for i, file := range files {
-		words[i] = Word(file)
-	}
-	return &OpenError{
-		Path: path, Err: ErrHalfAdopted, Text: text,
-		Hint: "run it again: " + adopt(strings.Join(words, " "), path, nil) +
-			"; leadferry checkpoint check --accept-loss gives the list up",
-	}
 }
 
 // descend makes other ledgers of the trunk ancestors of one that took over results of runs, or that a list fills. It

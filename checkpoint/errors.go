@@ -134,7 +134,7 @@ func AcceptOlder(answer, path string) string {
 
 // Word is a path or an address as a person pastes it into a shell of the system, for hints.
 func Word(place string) string {
-	if IsAddress(place) {
+	if place == "-" || IsAddress(place) { // standard input
 		return shell.Word(place)
 	}
 	return shell.Path(place)

@@ -32,8 +32,7 @@ func (k *KeptKey) Shown() *Kept {
 }
 
 // Links are the ExternalIDs that a key owns: the one that its lead has, the one that it should get, and the one that
-// the link after a claimed create will ask for. Each once, then "" to the end. Nothing else decides who
-// owns an ExternalID.
+// the link after a claimed create will ask for. Each once, then "" to the end. Nothing else decides who owns one.
 func (k *KeptKey) Links() (all [3]string) {
 	n := 0
 	add := func(id string) {

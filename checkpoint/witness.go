@@ -35,12 +35,6 @@ type Witness struct {
 	Err    error  `json:"-"` // why it cannot be read: then nothing but Source is known
 }
 
-// Ancestor is a ledger that another one descends from, with the number of its last commit that was taken over.
-type Ancestor struct {
-	ID      string `json:"id"`
-	Commits uint64 `json:"commits"`
-}
-
 // Kind is what tells one sort of file from another: hashes of its key, its namespace and each of its columns. Column
 // names are no secret, but a book that is mailed should not list them.
 type Kind struct {
@@ -74,9 +68,7 @@ func (k *Kind) ID() string { return shortID(append([]string{k.Key, k.Namespace},
 // sameKey says whether two files have one key and namespace.
 func (k *Kind) sameKey(other *Kind) bool { return k.Key == other.Key && k.Namespace == other.Namespace }
 
-func (k *Kind) equals(other *Kind) bool {
-	return k.sameKey(other) && slices.Equal(k.Columns, other.Columns)
-}
+func (k *Kind) equals(o *Kind) bool { return k.sameKey(o) && slices.Equal(k.Columns, o.Columns) }
 
 // isAkin says whether two files share at least half of the columns of one of them.
 func (k *Kind) isAkin(other *Kind) bool {

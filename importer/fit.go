@@ -106,7 +106,8 @@ func refuseShape(f *source.File, s *checkpoint.Shape, kin []checkpoint.Kin) erro
 		switch k := &kin[i]; {
 		case k.Namespace == s.Namespace && k.Key == s.Key:
 			same = k
-		case k.Namespace == s.Namespace && ownData(k.Key) && ownData(s.Key) && f.IsRejects(): // written in UTF-8
+		case k.Namespace == s.Namespace && ownData(k.Key) && ownData(s.Key) && f.IsRejects():
+			// these keys differ only in how the file was read, and rejects are always UTF-8
 		default:
 			other = k
 		}
@@ -123,7 +124,10 @@ func refuseShape(f *source.File, s *checkpoint.Shape, kin []checkpoint.Kin) erro
 			"hint: name the column that makes a row the same row on the next run, as in key: \"{id}\", or restore "+
 			"the columns", path, differ)
 	case same == nil && other != nil:
-		some := map[bool]string{true: "some of "}[other.Lacking+len(other.Strange) > 0]
+		some := ""
+		if other.Lacking+len(other.Strange) > 0 {
+			some = "some of "
+		}
 		return fmt.Errorf("%s: a file with %sthese columns was imported with %s. The mapping now says %s: every row "+
 			"would make a new lead\n"+
 			"hint: restore key, namespace and source of the mapping", path, some, keyOf(other.Key, other.Namespace),

@@ -60,7 +60,9 @@ func (d *Command) openLists(args []string, command string) (ls lists, err error)
 		if err != nil {
 			return ls, err
 		}
-		ls.all, d.Lists = append(ls.all, l), append(d.Lists, l.whole)
+		if ls.all = append(ls.all, l); path != "-" {
+			d.Lists = append(d.Lists, l.whole)
+		}
 	}
 	return ls, nil
 }
@@ -99,7 +101,7 @@ func (d *Command) takeOver(db ledger.Ledger, from lists, lenient bool) error {
 		}
 	}
 	if len(ls.all) == 0 && !lenient {
-		return exit.Usage("all of it is of runs to another target; nothing was taken over", "adopt it with the flags of "+
+		return exit.Usage("all of these results are of runs to another target; nothing was taken over", "adopt it with the flags of "+
 			"that target; if the service moved, adopt what `leadferry checkpoint export` writes of "+elsewhere)
 	}
 	leads.Entries, leads.Missing = ls.entries, ls.missing

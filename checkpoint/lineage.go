@@ -1,0 +1,153 @@
+package checkpoint
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"strings"
+)
+
+// Lineage is what a ledger keeps of other ledgers and of what people said about them. It is one note of the ledger.
+type Lineage struct {
+	// that it descends from: copied, repaired, adopted or taken as older
+	Ancestors []Ancestor `json:"ancestors,omitempty"`
+	Answered  []string   `json:"answered,omitempty"` // findings that a person has answered
+	Machine   string     `json:"machine,omitempty"`  // keyed hash of the machine that used the file last
+	Adopting  *Adopting  `json:"adopting,omitempty"` // a list that is being taken over, or was not to its end
+}
+
+// Ancestor is a ledger that another one descends from, with the number of its last commit that was taken over.
+type Ancestor struct {
+	ID      string `json:"id"`
+	Commits uint64 `json:"commits"`
+}
+
+// Adopting is the mark of a list whose adoption has begun and has not come to its end: its files, and, once they were
+// read, 8 bytes of the digest of each of its keys.
+type Adopting struct {
+	Files []string `json:"files"`
+	Keys  []byte   `json:"keys,omitempty"`
+	Fills bool     `json:"fills,omitempty"` // the ledger knew no leads before
+}
+
+// LineageNote is the name of the note that holds it.
+const LineageNote = "lineage"
+
+// LineageOf reads what a ledger keeps of others.
+func LineageOf(ctx context.Context, s Store) (l Lineage, err error) {
+	text, err := NoteOf(ctx, s, LineageNote)
+	if err == nil && text != nil {
+		err = Decode(text, &l)
+	}
+	return l, err
+}
+
+// Note is the note that holds it.
+func (l *Lineage) Note() Note { return Note{LineageNote, Encode(l)} }
+
+// Keep makes the lineage that of a ledger, durably.
+func (l *Lineage) Keep(ctx context.Context, s Store) error {
+	return s.Alone(ctx, func(tx Tx) error { return tx.PutNote(l.Note()) })
+}
+
+// Descend notes that a ledger descends from another one, as far as commits.
+func (l *Lineage) Descend(id string, commits uint64) {
+	if a := l.ancestor(id); a != nil {
+		a.Commits = max(a.Commits, commits)
+	} else {
+		l.Ancestors = append(l.Ancestors, Ancestor{id, commits})
+	}
+}
+
+func (l *Lineage) ancestor(id string) *Ancestor {
+	if i := slices.IndexFunc(l.Ancestors, func(a Ancestor) bool { return a.ID == id }); i >= 0 {
+		return &l.Ancestors[i]
+	}
+	return nil
+}
+
+// RefuseHalfAdopted refuses runs, and other lists, with a ledger into which a list was not adopted to its end.
+func RefuseHalfAdopted(ctx context.Context, s Store) error {
+	l, err := LineageOf(ctx, s)
+	if err != nil || l.Adopting == nil {
+		return err
+	}
+	return halfAdopted(s, l.Adopting.Files,
+		"lacks leads of a list: leadferry checkpoint adopt was stopped before it had taken all of it over")
+}
+
+func halfAdopted(s Store, files []string, text string) error {
+	path, words := s.Info().Path, make([]string, len(files))
+	for i, file := range files {
+		words[i] = Word(file)
+	}
+	return &OpenError{
+		Path: path, Err: ErrHalfAdopted, Text: text,
+		Hint: "run it again: " + adopt(strings.Join(words, " "), path, nil) +
+			"; leadferry checkpoint check --accept-loss gives the list up",
+	}
+}
+
+// TakeOlder takes a ledger that is older than known, or that was copied elsewhere, for good: under a new ID and as
+// incomplete. answer names what a person has seen; took is false where there was nothing to take.
+func TakeOlder(ctx context.Context, s Store, ws *Witnesses, answer, moved string) (took bool, err error) {
+	v, err := Judge(ctx, s, ws, false, nil)
+	if err != nil {
+		return false, err
+	}
+	want, missing := s.Info().ID, "leads that "+moved+" got after the copy"
+	if len(v.Older) > 0 {
+		want, missing = answerTo(v.Older), "leads that were made after this copy was taken"
+	}
+	if len(v.Older) == 0 && moved == "" || answer != want {
+		return false, nil
+	}
+	err = Renew(ctx, s, missing, v.Older)
+	return err == nil, err
+}
+
+// Renew makes a ledger usable that lacks something: incomplete, with a new ID, and descending from newer ones.
+func Renew(ctx context.Context, s Store, missing string, newer []Finding) error {
+	l, err := LineageOf(ctx, s)
+	if err != nil {
+		return err
+	}
+	info := s.Info()
+	l.Descend(info.ID, info.Sequence)
+	for i := range newer {
+		l.Descend(newer[i].Witness.Ledger, newer[i].Witness.Commits)
+	}
+	return s.Alone(ctx, func(tx Tx) error {
+		return errors.Join(tx.PutNote(l.Note()), tx.Lack(missing), tx.Renew())
+	})
+}
+
+// OnThisMachine refuses a checkpoint file that was last used on another machine, or notes this one. machine is "" where
+// it has no ID. here says that a person has moved it.
+func OnThisMachine(ctx context.Context, s Store, machine string, here bool) error {
+	info := s.Info()
+	if machine == "" || IsAddress(info.Path) {
+		return nil
+	}
+	l, err := LineageOf(ctx, s)
+	if err != nil {
+		return err
+	}
+	sum := s.Digests().Sum([]byte("machine " + machine))
+	this := hex.EncodeToString(sum[:8])
+	switch {
+	case l.Machine == this:
+		return nil
+	case l.Machine != "" && !here:
+		return &OpenError{
+			Path: info.Path, Err: ErrOtherMachine,
+			Text: "was last used on another machine: if that one goes on with its copy, each machine makes the leads " +
+				"again that the other has made",
+			Hint: "stop the runs there; then leadferry checkpoint check --moved-here --checkpoint " + Word(info.Path) +
+				". For machines that take turns, give both the same `machine: NAME` in the configuration",
+		}
+	}
+	l.Machine = this
+	return l.Keep(ctx, s)
+}
