@@ -4,11 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -163,22 +160,13 @@ func isOneOf(err error, codes ...string) bool {
 
 // number makes a transaction the next commit of this worker, of this session only. A fenced worker claims nothing.
 func (s *Store) number(b *pgx.Batch, claims bool) {
-	b.Queue(numberSQL, s.worker, s.ledger, s.session, int64(s.commits), claims).
+	b.Queue(statement("number"), s.worker, s.ledger, s.session, int64(s.commits), claims).
 		QueryRow(func(r pgx.Row) error { return r.Scan(&s.coming, nil, nil, nil) })
 }
 
 // deciding is the kind of the lock, of one ledger, that commits share and anyone who decides about its rows has alone.
 // A commit takes it by a statement of its own: what comes behind it sees what was decided.
 const deciding = 0x6C656164
-
-var writeSQL = sync.OnceValue(func() string {
-	var kinds []string
-	for i, c := range columns {
-		kinds = append(kinds, fmt.Sprintf("$%d::%s[]", i+6, c.kind))
-	}
-	return strings.NewReplacer("LISTS", strings.Join(kinds, ", "), "COLUMNS", columnNames(""), "GIVEN",
-		columnNames("g.")).Replace(statement("write"))
-})
 
 // write has a batch write rows, and note which leads they come to own and which ExternalIDs claims ask for. What
 // another key owns and has not given up is taken by force only; an ExternalID of another key's lead never.
@@ -209,14 +197,14 @@ func (w *working) write(b *pgx.Batch, changed []string, force bool) {
 		}
 	}
 	if asks != nil { // before the rows are written: what this commit does to them is judged already
-		b.Queue(askSQL, w.ledger, asks, askers, bytesOf(changed))
+		b.Queue(statement("ask"), w.ledger, asks, askers, bytesOf(changed))
 	}
 	args := []any{w.ledger, w.s.worker, seen, was, hashes}
 	for _, list := range lists {
 		args = append(args, list)
 	}
-	b.Queue(writeSQL(), args...)
+	b.Queue(statement("write"), args...)
 	if leads != nil {
-		b.Queue(ownSQL, w.ledger, leads, keys, force)
+		b.Queue(statement("own"), w.ledger, leads, keys, force)
 	}
 }

@@ -74,7 +74,7 @@ func (s *Store) stillHere() error {
 func (s *Store) asBefore() error {
 	var why string // it is not as it was
 	var behind bool
-	err := s.conn.One(checksSQL, s.ledger, waitedFor, s.o.NeverPromoted).
+	err := s.conn.One(statement("checks"), s.ledger, waitedFor, s.o.NeverPromoted).
 		Scan(&s.timeline, &s.standby, &why, &behind)
 	switch {
 	case err != nil:
@@ -163,10 +163,10 @@ func (s *Store) Exchange(ctx context.Context, p checkpoint.Progress) (c checkpoi
 				clock_timestamp() + $3::interval) WHERE ledger = $1 AND fleet = $2`, s.ledger, s.o.Terms.Fleet, p.Pause)
 		}
 		if p.Wants {
-			b.Queue(shareSQL, s.ledger, s.o.Terms.Fleet).
+			b.Queue(statement("share"), s.ledger, s.o.Terms.Fleet).
 				QueryRow(func(row pgx.Row) error { return row.Scan(&c.Tokens, &c.After) })
 		}
-		b.Queue(exchangeSQL, s.ledger, s.worker, s.o.Terms.Fleet).QueryRow(func(row pgx.Row) error {
+		b.Queue(statement("exchange"), s.ledger, s.worker, s.o.Terms.Fleet).QueryRow(func(row pgx.Row) error {
 			return row.Scan(&fenced, &c.Pause, &c.Read, &c.Invalid, &c.Sent, &c.Refused, &c.Doubts)
 		})
 		if err = s.conn.Send(b); err == nil && fenced {
@@ -229,7 +229,7 @@ type Worker struct {
 
 // Workers returns the newest ones, and all that hold rows in doubt, oldest first.
 func (s *Store) Workers(ctx context.Context, newest int) (all []Worker, err error) {
-	all, err = rowsOf[Worker](ctx, s, workersSQL, s.ledger, newest)
+	all, err = rowsOf[Worker](ctx, s, statement("workers"), s.ledger, newest)
 	for i := range all {
 		w := &all[i]
 		w.Run, w.Command, w.Host = checkpoint.Restore(w.Run), checkpoint.Restore(w.Command), checkpoint.Restore(w.Host)

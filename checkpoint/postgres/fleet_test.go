@@ -380,7 +380,7 @@ func TestPlansLookEachKeyUp(t *testing.T) {
 	t.Parallel()
 	s := opened(t, pgtest.Shared(t).Database(t), newTarget(), Options{})
 	anything := regexp.MustCompile(`workers|Index Only Scan using forgotten_pkey `) // the first one ends the search
-	for name, statement := range map[string]string{"find": findSQL, "write": writeSQL()} {
+	for name, statement := range map[string]string{"find": statement("find"), "write": statement("write")} {
 		d, err := s.conn.Prepare(t.Context(), name, statement)
 		must.Do(t, err)
 		rows, err := s.conn.Query(t.Context(), "EXPLAIN EXECUTE "+name+"(1"+strings.Repeat(", NULL", len(d.ParamOIDs)-1)+")", pgx.QueryExecModeSimpleProtocol)

@@ -39,7 +39,7 @@ func (s *Store) find(q *wanted) (*found, error) {
 	var by []byte
 	var one stored
 	err := s.conn.Each(append([]any{&how, &by}, one.places()...),
-		func() error { return f.take(how, string(by), &one) }, findSQL, s.ledger, bytesOf(q.keys),
+		func() error { return f.take(how, string(by), &one) }, statement("find"), s.ledger, bytesOf(q.keys),
 		each(q.leads, checkpoint.Clean), each(q.links, checkpoint.Clean), bytesOf(q.folds),
 		each(q.keys, s.digests.Blocked), each(q.folds, s.digests.Blocked))
 	return f, err
@@ -161,7 +161,7 @@ func (s *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkp
 				r, err := one.row()
 				page = append(page, r)
 				return err
-			}, scanSQL, s.ledger, from, int16(which.State), pageRows)
+			}, statement("scan"), s.ledger, from, int16(which.State), pageRows)
 		})
 		for i := 0; i < len(page) && err == nil; i++ {
 			from = append([]byte(page[i].key), 0) // the next one
@@ -244,7 +244,7 @@ func (s *Store) Check(ctx context.Context) error {
 		}
 	}
 	var what string
-	if err := s.one(ctx, []any{&what}, checkSQL, s.ledger); err != nil || what == "" {
+	if err := s.one(ctx, []any{&what}, statement("check"), s.ledger); err != nil || what == "" {
 		return err
 	}
 	return s.Refuse(checkpoint.ErrDamaged, "is not in order: "+what,

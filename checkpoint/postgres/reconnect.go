@@ -179,7 +179,7 @@ func (s *Store) takeOver(fresh *server.Session) error {
 	var standby string
 	var durable bool // a commit is, as when the worker began
 	session := rand.Int64()
-	err := fresh.One(takeOverSQL, s.worker, s.ledger, int64(s.commits), session).
+	err := fresh.One(statement("takeover"), s.worker, s.ledger, int64(s.commits), session).
 		Scan(&commits, &seq, &timeline, &standby, &durable)
 	if err == nil {
 		err = s.waited(fresh)

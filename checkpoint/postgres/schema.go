@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/jackc/pgx/v5"
 
@@ -24,22 +25,31 @@ func text(name string) string {
 	return string(all)
 }
 
-// statement is the one of a file.
-func statement(name string) string { return filled(text(name)) }
+// words are what stands in statements for conditions and for the columns that writes fill.
+var words = sync.OnceValue(func() *strings.Replacer {
+	var kinds []string
+	for i, c := range columns {
+		kinds = append(kinds, fmt.Sprintf("$%d::%s[]", i+6, c.kind))
+	}
+	return strings.NewReplacer("BESIDE", text("beside"), "UNCHANGING", text("unchanging"),
+		"LISTS", strings.Join(kinds, ", "), "COLUMNS", columnNames(""), "GIVEN", columnNames("g."))
+})
 
-// filled is a statement with conditions in the place of their names.
-func filled(query string) string {
-	return strings.NewReplacer("BESIDE", text("beside"), "UNCHANGING", text("unchanging")).Replace(query)
-}
+// filled is a statement with its words replaced.
+func filled(query string) string { return words().Replace(query) }
 
-// The statements that are longer than a few lines, beside writeSQL.
-var (
-	numberSQL, takeOverSQL            = statement("number"), statement("takeover")
-	askSQL, ownSQL, findSQL, scanSQL  = statement("ask"), statement("own"), statement("find"), statement("scan")
-	eraseSQL, recountSQL              = statement("erase"), statement("recount")
-	exchangeSQL, shareSQL, workersSQL = statement("exchange"), statement("share"), statement("workers")
-	checkSQL, checksSQL               = statement("check"), statement("checks")
-)
+// statements are those that are longer than a few lines, by the names of their files.
+var statements = sync.OnceValue(func() map[string]string {
+	all := map[string]string{}
+	list, _ := files.ReadDir(".") // it is in the program
+	for _, f := range list {
+		name := strings.TrimSuffix(f.Name(), ".sql")
+		all[name] = filled(text(name))
+	}
+	return all
+})
+
+func statement(name string) string { return statements()[name] }
 
 func (s *Store) prepare() error {
 	have, err := s.versionThere()

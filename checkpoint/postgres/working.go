@@ -367,7 +367,7 @@ func (w *working) Renew() error {
 	w.id = checkpoint.NewID()
 	b := &pgx.Batch{}
 	b.Queue(`UPDATE leadferry.ledgers SET id = $2, moved_to = '' WHERE ledger = $1`, w.ledger, w.id)
-	b.Queue(recountSQL, w.ledger)
+	b.Queue(statement("recount"), w.ledger)
 	b.Queue(fenceSQL, w.ledger, w.s.worker)
 	return w.s.conn.Send(b)
 }
@@ -379,7 +379,7 @@ func (w *working) Erase(keys []string) error {
 	}
 	w.begin()
 	w.erased = append(w.erased, keys...)
-	_, err := w.s.conn.Do(eraseSQL, w.ledger, bytesOf(keys), each(keys, w.s.digests.Blocked), w.s.worker)
+	_, err := w.s.conn.Do(statement("erase"), w.ledger, bytesOf(keys), each(keys, w.s.digests.Blocked), w.s.worker)
 	return err
 }
 
