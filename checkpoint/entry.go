@@ -5,10 +5,9 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
-)
 
-// MaxKey is the longest key in bytes. Longer keys are refused.
-const MaxKey = 1024
+	"leadferry/internal/rowkey"
+)
 
 // MaxStatus is how many characters of a status are kept that the service's specification does not name.
 const MaxStatus = 64
@@ -131,7 +130,7 @@ const mostText = 1 << 20
 const leadIDHint = "a lead ID has letters, digits, dots, dashes and underscores, 128 at most"
 
 // ValidKey says whether a key can be kept.
-func ValidKey(key string) bool { return len(key) > 0 && len(key) <= MaxKey }
+func ValidKey(key string) bool { return len(key) > 0 && len(key) <= rowkey.Longest }
 
 // validLeadID says whether an ID can be one of a lead: it becomes part of a path.
 func validLeadID(id string) bool {

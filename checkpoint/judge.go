@@ -23,8 +23,8 @@ type Finding struct {
 	older   bool     // the ledger is older than known
 }
 
-// Verdict is what the witnesses say about a run that is about to begin.
-type Verdict struct {
+// Judgement is what the witnesses say about a run that is about to begin.
+type Judgement struct {
 	Path     string
 	Older    []Finding // the ledger is older than known: refused until it is taken as incomplete
 	Asks     []Finding // a person has to say whether the run may go on anyway
@@ -63,12 +63,12 @@ func hearingOf(ctx context.Context, s Store, ws *Witnesses) (h hearing, err erro
 
 // Judge compares a ledger with all witnesses. makes says that the run may make leads, from files of these kinds. Only
 // this function decides whether a lost, old or other ledger is in use.
-func Judge(ctx context.Context, s Store, ws *Witnesses, makes bool, kinds []Kind) (*Verdict, error) {
+func Judge(ctx context.Context, s Store, ws *Witnesses, makes bool, kinds []Kind) (*Judgement, error) {
 	h, err := hearingOf(ctx, s, ws)
 	if err != nil {
 		return nil, err
 	}
-	v := &Verdict{Path: h.info.Path}
+	v := &Judgement{Path: h.info.Path}
 	all := ws.All()
 	for i := range all {
 		f, err := h.compare(ctx, &all[i])
@@ -169,8 +169,8 @@ func (h *hearing) another(f *Finding, w *Witness) {
 	f.Text = fmt.Sprintf("another checkpoint is in use for this trunk: %s; %s (%s)", where, w.knew(), w.Source)
 }
 
-// ifLost is how to get the leads of a ledger that is gone: from the results of runs, those in folders beside that of the
-// witness, and from the lists that were adopted into it. A pattern that fits no file would be an error.
+// ifLost is how to get the leads of a ledger that is gone: from the results of runs, those in folders beside that of
+// the witness, and from the lists that were adopted into it. A pattern that fits no file would be an error.
 func (h *hearing) ifLost(w *Witness) string {
 	runs := "leadferry-runs"
 	if beside := filepath.Dir(w.Folder); disk.Exists(w.Folder) && !disk.SameFile(beside, runs) {
@@ -238,7 +238,7 @@ func (h *hearing) rekeyed(all []Witness, k *Kind) (found *Finding) {
 }
 
 // RefuseOlder is why a ledger that is older than known cannot be used, or nil.
-func (v *Verdict) RefuseOlder() error {
+func (v *Judgement) RefuseOlder() error {
 	if len(v.Older) == 0 {
 		return nil
 	}
@@ -251,7 +251,7 @@ func (v *Verdict) RefuseOlder() error {
 
 // Refuse is why a run may not begin unless a person has said so by this answer; nil: it may. An answer that answers
 // nothing is an error, too, so that none can stay in a script.
-func (v *Verdict) Refuse(answer string) error {
+func (v *Judgement) Refuse(answer string) error {
 	if err := v.RefuseOlder(); err != nil {
 		return err
 	}
@@ -281,15 +281,15 @@ func (v *Verdict) Refuse(answer string) error {
 var ErrAnswersNothing = errors.New("the ID answers nothing: no witness speaks against this checkpoint, or it was " +
 	"answered already")
 
-// Covers says that a later verdict finds nothing that this one has not found.
-func (v *Verdict) Covers(later *Verdict) bool {
+// Covers says that a later judgement finds nothing that this one has not found.
+func (v *Judgement) Covers(later *Judgement) bool {
 	return len(later.Older) == 0 && !slices.ContainsFunc(later.Asks, func(f Finding) bool {
 		return !slices.ContainsFunc(v.Asks, func(known Finding) bool { return known.ID == f.ID })
 	})
 }
 
 // Question is what a person is asked; "" if there is nothing.
-func (v *Verdict) Question() string { return strings.ReplaceAll(texts(v.Asks), "\n", "; ") }
+func (v *Judgement) Question() string { return strings.ReplaceAll(texts(v.Asks), "\n", "; ") }
 
 // AdoptRuns is the command that adopts what run folders tell into a checkpoint. flags lead to its target.
 func AdoptRuns(path string, flags []string) string {
@@ -308,7 +308,7 @@ func adopt(lists, path string, flags []string) string {
 }
 
 // Answer records that a person has answered all findings, so that none of them is asked about again.
-func (v *Verdict) Answer(ctx context.Context, s Store) error {
+func (v *Judgement) Answer(ctx context.Context, s Store) error {
 	if len(v.Asks) == 0 {
 		return nil
 	}

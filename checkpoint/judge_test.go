@@ -54,7 +54,7 @@ func written(t *testing.T, path string, text []byte) {
 	must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, text, 0o600)))
 }
 
-func judged(t *testing.T, s checkpoint.Store, ws *checkpoint.Witnesses, kinds ...checkpoint.Kind) *checkpoint.Verdict {
+func judged(t *testing.T, s checkpoint.Store, ws *checkpoint.Witnesses, kinds ...checkpoint.Kind) *checkpoint.Judgement {
 	t.Helper()
 	v, err := checkpoint.Judge(t.Context(), s, ws, true, kinds)
 	must.Do(t, err)

@@ -61,7 +61,7 @@ func (k *KeptKey) Linked(external string) bool {
 func (k *KeptKey) Apply(b Book, c *Change, old *Kept, now time.Time) error {
 	switch c.Kind {
 	case Claim:
-		return k.Claim(b, &c.Entry, old, c.Again)
+		return k.Claim(b, &c.Entry, old, c.Resend)
 	case Settle:
 		if err := c.Entry.Settleable(old.State); err != nil {
 			return err

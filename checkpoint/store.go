@@ -177,11 +177,11 @@ func Each(ctx context.Context, s Store, which Filter, f func(Entry) error) error
 
 // Change is one change of a key.
 type Change struct {
-	Kind  ChangeKind
-	Entry Entry  // what is claimed, settled or marked; of a withdrawal Key and Run. Committed: what is stored now
-	Again bool   // Claim: the row was decided to be sent again although it is in doubt
-	Shape *Shape // Claim: columns and key of its input, to be noted once; or nil
-	Err   error  // committed: why it was refused, see [IsRefusal]
+	Kind   ChangeKind
+	Entry  Entry  // what is claimed, settled or marked; of a withdrawal Key and Run. Committed: what is stored now
+	Resend bool   // Claim: the row was decided to be sent again although it is in doubt
+	Shape  *Shape // Claim: columns and key of its input, to be noted once; or nil
+	Err    error  // committed: why it was refused, see [IsRefusal]
 }
 
 // ChangeKind says what a Change does.

@@ -83,7 +83,7 @@ func drawHappening(rt *rapid.T) (h happening) {
 		Sending: Sending{Concurrency: rapid.IntRange(1, 4).Draw(rt, "workers"), Retries: rapid.IntRange(0, 1).Draw(rt, "retries"), MaxWait: time.Minute},
 		Planning: Planning{
 			CheckRemote: rapid.SampledFrom([]Reads{ReadNothing, ReadNothing, ReadNothing, ReadChanged, ReadChanged, ReadChanged, ReadAll, ReadAll}).Draw(rt, "check"),
-			Conflict:    rapid.SampledFrom([]Rule{RuleReport, RuleFile, RuleService}).Draw(rt, "conflict"),
+			Conflict:    rapid.SampledFrom([]mapping.Rule{mapping.RuleReport, mapping.RuleFile, mapping.RuleService}).Draw(rt, "conflict"),
 			Changed:     rapid.SampledFrom([]ChangedRows{"report", UpdateChanged}).Draw(rt, "changed"),
 			HoldReopen:  rapid.Bool().Draw(rt, "hold"),
 
@@ -298,7 +298,7 @@ func TestBothSidesAgree(t *testing.T) {
 // finally brings both sides in step.
 func (p *pair) finally(rows []string) {
 	p.resolve()
-	o := Options{Planning: Planning{Missing: MissingCreate, RetryRejected: true, Conflict: RuleFile}}
+	o := Options{Planning: Planning{Missing: MissingCreate, RetryRejected: true, Conflict: mapping.RuleFile}}
 	p.shown("final", p.run("sync", o, rows...))
 	p.agree("final")
 	// A row that took another's ExternalID away may leave that one without a lead, so it may take a few runs.

@@ -14,7 +14,7 @@ import (
 type answer struct {
 	*leadapi.Lead
 	at   time.Time
-	sent []int // places of the fields that were sent
+	sent []int // indexes of the fields that were sent (change.at)
 }
 
 // remembered is what an earlier run saw of the lead, without content.
@@ -39,11 +39,11 @@ func (b *leadBefore) sight(a *answer) checkpoint.Sight {
 	return s
 }
 
-// takeSeen fills the entry with what the service shows of a lead, beside what was confirmed. A partial lead is created if
-// it has the wanted ExternalID. If others changed the ExternalID, WantLink keeps the confirmed one, or the row's if the
-// service's wins, so that rows find the lead by both.
+// takeSeen fills the entry with what the service shows of a lead, beside what was confirmed. A partial lead is created
+// if it has the wanted ExternalID. If others changed the ExternalID, WantLink keeps the confirmed one, or the row's if
+// the service's wins, so that rows find the lead by both.
 func (cs changes) takeSeen(e *checkpoint.Entry, rec *mapping.Record, before *leadBefore, a *answer) {
-	if e.Seen = before.sight(a); a.Status != "" && cs.of(atStatus).then == keeps {
+	if e.Seen = before.sight(a); a.Status != "" && cs.of(atStatus).choice == keeps {
 		e.Seen.Against = before.against(rec.Status)
 	}
 	confirmed := before.linked()
@@ -56,15 +56,15 @@ func (cs changes) takeSeen(e *checkpoint.Entry, rec *mapping.Record, before *lea
 		}
 	case shown == confirmed, rec.ExternalID == "", rec.ExternalID == shown:
 		e.ExternalID, e.WantLink = shown, ""
-	case cs.of(atExternal).then == keeps:
+	case cs.of(atExternal).choice == keeps:
 		e.ExternalID, e.WantLink = shown, rec.ExternalID
 	default:
 		e.ExternalID, e.WantLink = shown, cmp.Or(confirmed, rec.ExternalID)
 	}
 }
 
-// takeConfirmed takes what the service shows as the new confirmed values, except a status that others set, unless the row
-// has the same. An earlier update without an answer may have changed any content.
+// takeConfirmed takes what the service shows as the new confirmed values, except a status that others set, unless the
+// row has the same. An earlier update without an answer may have changed any content.
 func (cs changes) takeConfirmed(e *checkpoint.Entry, rec *mapping.Record, before *leadBefore, a *answer) {
 	cs.takeSeen(e, rec, before, a)
 	e.Unsettled, e.Sought, e.Confirmed = "", "", a.at

@@ -58,8 +58,8 @@ func (c *carrier) act(ctx context.Context, j *job) {
 		c.update(ctx, j)
 	case Read:
 		c.look(ctx, j)
-	case Note:
-		c.notSent(j, j.before.remembered(&j.rec))
+	case StoreSeen:
+		c.endRead(j, j.before.remembered(&j.rec))
 	case Hold: // what a person needs to find the lead, without digests, because its data are not known
 		j.entry = c.doubtOf(j)
 		j.entry.Digest, j.entry.Content, j.entry.Reason = checkpoint.Digest{}, nil, checkpoint.ReasonIncomplete
@@ -77,9 +77,9 @@ func (c *carrier) create(ctx context.Context, j *job) {
 	}
 	intent := c.doubtOf(j)
 	intent.RequestID, intent.Updated = j.requestID, time.Time{} // it gets the time of its commit
-	claim := checkpoint.Change{Kind: checkpoint.Claim, Entry: intent, Again: j.resends(), Shape: shape}
+	claim := checkpoint.Change{Kind: checkpoint.Claim, Entry: intent, Resend: j.resends(), Shape: shape}
 	if _, err := c.ledger.Do(c.engine.taking, claim); err != nil {
-		c.notBegun(j, err)
+		c.ledgerRefused(j, err)
 		return
 	}
 	if shape != nil {
@@ -88,7 +88,7 @@ func (c *carrier) create(ctx context.Context, j *job) {
 	j.outcome = InDoubt
 	made, err := c.sendCreate(ctx, j)
 	if err != nil {
-		c.notCreated(j, err)
+		c.createFailed(j, err)
 		return
 	}
 	if c.settleCreated(j, made) && j.outcome == Partial {
@@ -108,6 +108,8 @@ func createRequest(rec *mapping.Record) *leadapi.CreateRequest {
 	}
 	return r
 }
+
+func createBody(rec *mapping.Record) []byte { return createRequest(rec).AppendJSON(nil) }
 
 func (c *carrier) sendCreate(ctx context.Context, j *job) (made *leadapi.Created, err error) {
 	req := createRequest(&j.rec)
@@ -143,7 +145,8 @@ func (c *carrier) stopping(err error) error {
 	return err
 }
 
-// settleCreated settles a lead that the service created, and reports whether that is durable. It is partial until it is linked.
+// settleCreated settles a lead that the service created, and reports whether that is durable. It is partial until it is
+// linked.
 func (c *carrier) settleCreated(j *job, made *leadapi.Created) (stored bool) {
 	rec := &j.rec
 	j.entry = c.entryOf(j, checkpoint.Created)
@@ -166,8 +169,8 @@ func (c *carrier) settleCreated(j *job, made *leadapi.Created) (stored bool) {
 	return stored
 }
 
-// notCreated ends a create that returned an error: the service refused it, it was not applied, or it is in doubt.
-func (c *carrier) notCreated(j *job, err error) {
+// createFailed ends a create that returned an error: the service refused it, it was not applied, or it is in doubt.
+func (c *carrier) createFailed(j *job, err error) {
 	ae, answered := errors.AsType[*leadapi.Error](err)
 	switch {
 	case errors.Is(err, delivery.ErrStopping): // nothing left, or what left was not applied
@@ -200,7 +203,7 @@ func (c *carrier) withdraw(j *job, outcome Outcome) {
 	claimed := checkpoint.Entry{Key: j.rec.Key, Run: c.RunID}
 	_, err := c.ledger.Do(context.Background(), checkpoint.Change{Kind: checkpoint.Withdraw, Entry: claimed})
 	if err != nil {
-		c.notStored(j, err)
+		c.commitFailed(j, err)
 		return
 	}
 	j.outcome = outcome
@@ -210,7 +213,7 @@ func (c *carrier) withdraw(j *job, outcome Outcome) {
 // with neither the wanted ExternalID nor the one that was wanted before is a conflict.
 func (c *carrier) linkLater(ctx context.Context, j *job) {
 	rec := &j.rec
-	if c.readable(&j.entry) && c.forExternalID() != RuleFile {
+	if c.readable(&j.entry) && c.rules.ForExternalID() != mapping.RuleFile {
 		lead, err := c.readOnce(ctx, j)
 		switch {
 		case errors.Is(err, delivery.ErrStopping):
@@ -234,7 +237,7 @@ func (c *carrier) link(ctx context.Context, j *job) {
 	j.outcome = Partial
 	external := j.rec.ExternalID
 	failpoint.At("before link")
-	lead, err := c.patch(ctx, c.engine.sending, j, &leadapi.UpdateRequest{ExternalID: &external})
+	lead, err := c.patch(ctx, c.engine.linking, j, &leadapi.UpdateRequest{ExternalID: &external})
 	failpoint.At("link answered")
 	switch {
 	case err == nil && lead.ID == j.entry.LeadID && lead.ExternalID == external:
@@ -266,7 +269,7 @@ func (c *carrier) linked(j *job, lead *leadapi.Lead) {
 	entry.Organization = cmp.Or(entry.Organization, lead.OwnerID)
 	entry.Location = cmp.Or(entry.Location, lead.LocationName)
 	j.text = j.step.text
-	j.noteLead(lead)
+	j.sayOwner(lead)
 	c.settle(j, j.step.outcome)
 }
 
@@ -294,7 +297,7 @@ func (c *carrier) settle(j *job, outcome Outcome) bool {
 	refused := j.entry.Code
 	stored, err := c.ledger.Do(context.Background(), checkpoint.Change{Kind: checkpoint.Settle, Entry: j.entry})
 	if err != nil {
-		c.notStored(j, err)
+		c.commitFailed(j, err)
 		return false
 	}
 	j.entry, j.outcome = stored, outcome
@@ -309,9 +312,10 @@ func (c *carrier) settle(j *job, outcome Outcome) bool {
 	return true
 }
 
-// notBegun ends a row whose claim or mark was refused: this request was not sent, but maybe an earlier one of the row.
-// If another row took its key or lead, the lane decides once more; the outcome set here is the row's only if it cannot.
-func (c *carrier) notBegun(j *job, err error) {
+// ledgerRefused ends a row whose claim or mark was refused: this request was not sent, but maybe an earlier one of the
+// row. If another row took its key or lead, the lane decides once more; the outcome set here is the row's only if it
+// cannot.
+func (c *carrier) ledgerRefused(j *job, err error) {
 	switch {
 	case errors.Is(err, checkpoint.ErrEnough):
 		j.refusal, j.text = err, "the fleet has made as many leads as --max-creates allows"
@@ -323,13 +327,13 @@ func (c *carrier) notBegun(j *job, err error) {
 	case errors.Is(err, checkpoint.ErrKnown), errors.Is(err, checkpoint.ErrDoubt), errors.Is(err, checkpoint.ErrTaken):
 		j.refusal, j.outcome, j.text = err, Conflict, fmt.Sprintf("not sent: the checkpoint refused it (%v)", err)
 	default:
-		c.notStored(j, err)
+		c.commitFailed(j, err)
 	}
 }
 
-// notStored ends a row whose claim or outcome the checkpoint did not store: its outcome stays as it was, in doubt if its
-// claim is stored. A refusal concerns only this row; any other error ends the run.
-func (c *carrier) notStored(j *job, err error) {
+// commitFailed ends a row whose claim or outcome the checkpoint did not store: its outcome stays as it was, in doubt if
+// its claim is stored. A refusal concerns only this row; any other error ends the run.
+func (c *carrier) commitFailed(j *job, err error) {
 	j.unkept = j.outcome == InDoubt && j.entry.LeadID != ""
 	switch refused := checkpoint.IsRefusal(err); {
 	case !refused:

@@ -12,16 +12,6 @@ import (
 	"leadferry/mapping"
 )
 
-// Rule says whose value wins if others changed a field on the service, in the words of --conflict and of the mapping.
-type Rule string
-
-// The rules.
-const (
-	RuleReport  Rule = "report"  // or "": a person decides
-	RuleFile    Rule = "file"    // send the file's value
-	RuleService Rule = "service" // keep the service's value
-)
-
 // Reads says which leads a sync reads before it decides about their rows.
 type Reads uint8
 
@@ -31,25 +21,6 @@ const (
 	ReadChanged       // those that the sync would change
 	ReadAll
 )
-
-// conflicts says what a run does about fields that others changed on the service.
-type conflicts struct {
-	rule  Rule
-	rules mapping.ConflictRules // of single fields; they win over rule
-}
-
-// forStatus is the rule if the service shows this status. If the status could not be read, a person decides.
-func (p *conflicts) forStatus(service string) Rule {
-	if service == "" {
-		return RuleReport
-	}
-	return p.or(p.rules.Status[service])
-}
-
-func (p *conflicts) forExternalID() Rule { return p.or(p.rules.ExternalID) }
-
-// or is a field's own rule or, without one, that of all fields.
-func (p *conflicts) or(own string) Rule { return cmp.Or(Rule(own), p.rule, RuleReport) }
 
 func (p *planner) readable(known *checkpoint.Entry) bool {
 	return known.LeadID != "" && (known.ExternalID != "" || !p.o.ReadByExternalID)
@@ -69,18 +40,18 @@ type field struct {
 
 type decision struct {
 	byFile, byService bool // who changed it since it was confirmed
-	then              then
+	choice            choice
 }
 
 func (d decision) changed() bool { return d.byFile || d.byService }
 
-type then uint8
+type choice uint8
 
 const (
-	agrees then = iota // nothing: the values agree, or the row is silent
-	sends              // send the row's value
-	keeps              // keep the service's value; the row has another one, or none
-	asks               // let a person decide
+	agrees choice = iota // nothing: the values agree, or the row is silent
+	sends                // send the row's value
+	keeps                // keep the service's value; the row has another one, or none
+	asks                 // let a person decide
 )
 
 // decide says what to do about one field. compare asks it for each field of a row: before a read, after a read, after
@@ -96,7 +67,7 @@ const (
 //
 // Once the service's value was kept over the file's, that pair counts as agreed: only a value that differs from it is a
 // change. If the service shows what our own unanswered update asked for, nobody else changed the field.
-func decide(f field, rule Rule) (d decision) {
+func decide(f field, rule mapping.Rule) (d decision) {
 	said := f.file != ""
 	switch {
 	case said && f.file == f.seen:
@@ -109,12 +80,12 @@ func decide(f field, rule Rule) (d decision) {
 		d.byFile, d.byService = said && f.file != f.held, f.seen != f.held
 	}
 	switch {
-	case d.byService && rule == RuleReport:
-		d.then = asks
-	case d.byService && rule == RuleService:
-		d.then = keeps
+	case d.byService && rule == mapping.RuleReport:
+		d.choice = asks
+	case d.byService && rule == mapping.RuleService:
+		d.choice = keeps
 	case said && f.file != f.seen:
-		d.then = sends
+		d.choice = sends
 	}
 	return d
 }
@@ -209,14 +180,14 @@ func (b *leadBefore) content(file checkpoint.ContentDigest) field {
 
 // change is what the comparison of a field shows: who changed it, and what to do about it.
 type change struct {
-	at   int    // its place in the Content of the Record, or one of the places below
+	at   int    // its index in the Content of the Record, or one of those below
 	name string // for people
 	sum  checkpoint.ContentDigest
-	own  Rule // that of a content key alone, if it has one, or of the ExternalID
+	own  mapping.Rule // that of a content key alone, if it has one, or of the ExternalID
 	decision
 }
 
-// Places of the fields that are no content.
+// Indexes of the fields that are no content.
 const (
 	atStatus   = -1
 	atExternal = -2
@@ -234,14 +205,14 @@ func (cs changes) of(at int) decision {
 	return decision{}
 }
 
-// to are the places of the fields with this decision.
-func (cs changes) to(then then) (places []int) {
+// chosen are the indexes of the fields with this decision.
+func (cs changes) chosen(what choice) (fields []int) {
 	for _, c := range cs {
-		if c.then == then {
-			places = append(places, c.at)
+		if c.choice == what {
+			fields = append(fields, c.at)
 		}
 	}
-	return places
+	return fields
 }
 
 func (cs changes) names(are func(change) bool) (names []string) {
@@ -262,12 +233,12 @@ func (cs changes) byService() bool {
 }
 
 // naming names the fields with this decision, the status in these words, after a prefix; "" if there are none.
-func (cs changes) naming(prefix string, then then, status string) string {
-	names := cs.names(func(c change) bool { return c.then == then })
+func (cs changes) naming(prefix string, what choice, status string) string {
+	names := cs.names(func(c change) bool { return c.choice == what })
 	if names == nil {
 		return ""
 	}
-	if cs.of(atStatus).then == then {
+	if cs.of(atStatus).choice == what {
 		names[0] = status
 	}
 	return prefix + spelling.List(names, mostListed, nil)
@@ -290,10 +261,10 @@ func (b *leadBefore) changedTo(service string) string {
 // only if all is set: after an update, which may confirm it, and if the run looks for all that others changed.
 func (p *planner) compare(it *item, before *leadBefore, shown *leadapi.Lead, all bool) (cs changes) {
 	sums := p.digests.ofContent(it)
-	if d := decide(before.status(it.rec.Status, shown), p.forStatus(before.service(shown))); d.changed() {
+	if d := decide(before.status(it.rec.Status, shown), p.rules.ForStatus(before.service(shown))); d.changed() {
 		cs = append(cs, change{at: atStatus, name: "Status", decision: d})
 	}
-	own := p.forExternalID()
+	own := p.rules.ForExternalID()
 	d := decide(before.external(it.rec.ExternalID, shown), own)
 	if it.rec.ExternalID != "" && d.changed() {
 		cs = append(cs, change{at: atExternal, name: "ExternalID", own: own, decision: d})
@@ -317,7 +288,7 @@ func (p *planner) compare(it *item, before *leadBefore, shown *leadapi.Lead, all
 			f.seen = string(value[:])
 		}
 		own := p.rules.Content[name]
-		cs = append(cs, change{i, name, sum, Rule(own), decide(f, p.or(own))})
+		cs = append(cs, change{i, name, sum, own, decide(f, p.rules.Or(own))})
 	}
 	return cs
 }

@@ -51,7 +51,7 @@ func TestExamplesOfTheMappingLanguage(t *testing.T) {
 		default:
 			for _, test := range m.Tests {
 				run++
-				differences := slices.DeleteFunc(prove(m, &test), func(d string) bool { return leftOut.MatchString(d) })
+				differences := slices.DeleteFunc(test.Run(m, createBody), func(d string) bool { return leftOut.MatchString(d) })
 				if len(differences) > 0 {
 					t.Errorf("%s:\n%s", strings.Join(differences, "\n"), text)
 				}

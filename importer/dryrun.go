@@ -150,27 +150,10 @@ func (d *dryRun) examine() {
 	d.updates = m.HasLeadID() || len(d.lacking) == ofCreates
 	for _, t := range m.Tests {
 		d.tests++
-		if differences := prove(m, &t); differences != nil {
+		if differences := t.Run(m, createBody); differences != nil {
 			d.failed = append(d.failed, d.inMapping("test", t.Line, strings.Join(differences, "; ")))
 		}
 	}
-}
-
-// prove maps the row of a test and compares the request, without fields that hold a file's name, a line or a run.
-func prove(m *mapping.Mapping, t *mapping.Test) []string {
-	b, err := m.Bind("the test", mapping.Columns{Names: t.Names, Own: len(t.Names), Open: true})
-	if err != nil {
-		return []string{err.Error()}
-	}
-	var rec mapping.Record
-	if ps := b.Map(t.Cells, mapping.Env{}, &rec); ps != nil {
-		return []string{"the row is invalid: " + sentence(ps)}
-	}
-	if rec.Skip {
-		return []string{"the row is left out by skip_if"}
-	}
-	rec.Content = slices.DeleteFunc(rec.Content, func(f mapping.Field) bool { return f.Volatile })
-	return t.Compare(createRequest(&rec).AppendJSON(nil))
 }
 
 // ofCreates is how many parts of a mapping only creates need. A mapping without all of them is for sync alone.
@@ -181,9 +164,9 @@ func (d *dryRun) request(it *item, step *Step) []byte {
 	// validate knows no target
 	method, path, body := "POST", "/v1/"+cmp.Or(d.options.Target.TrunkID, "{trunkID}"), []byte(nil)
 	if step.Action == Create {
-		body = createRequest(&it.rec).AppendJSON(nil)
+		body = createBody(&it.rec)
 	} else {
-		send := step.to(sends)
+		send := step.chosen(sends)
 		if step.Action == Link {
 			send = []int{atExternal}
 		}
@@ -223,8 +206,8 @@ func (d *dryRun) found() *report.Checks {
 	c.Quoting = d.wordList()
 	if d.options.Strict {
 		c.Strict = same.Rows + alike.Rows + d.suspect + len(d.intake.unused) + len(guesses)
-		c.Quoting = append(c.Quoting, d.again("repeated", "the key is already at ", same)...)
-		c.Quoting = append(c.Quoting, d.again("look_alike", "the key looks like the one at ", alike)...)
+		c.Quoting = append(c.Quoting, d.occurrences("repeated", "the key is already at ", same)...)
+		c.Quoting = append(c.Quoting, d.occurrences("look_alike", "the key looks like the one at ", alike)...)
 	}
 	return c
 }
@@ -256,7 +239,7 @@ func (d *dryRun) notes() (n spelling.Texts) {
 	return n
 }
 
-func (d *dryRun) examples(a *findings.Again) string {
+func (d *dryRun) examples(a *findings.Occurrences) string {
 	var list []string
 	for _, r := range a.First[:min(len(a.First), report.MostExamples)] {
 		list = append(list, fmt.Sprintf("%s (first at %s)", d.intake.place(r.At), d.intake.place(r.First)))
@@ -264,8 +247,8 @@ func (d *dryRun) examples(a *findings.Again) string {
 	return "For example " + strings.Join(list, ", ") + "."
 }
 
-// again are the rows whose key came before, as problems.
-func (d *dryRun) again(rule, text string, a *findings.Again) (list []report.Problem) {
+// occurrences are the rows whose key came before, as problems.
+func (d *dryRun) occurrences(rule, text string, a *findings.Occurrences) (list []report.Problem) {
 	for _, r := range a.First {
 		list = append(list, report.Problem{
 			File: d.intake.paths[r.At.Input], Line: r.At.Line, Row: r.At.Number, Rule: rule,

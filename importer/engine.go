@@ -29,17 +29,17 @@ type engine struct {
 	over    bool       // all rows have ended: what comes later does not stop the run any more
 }
 
-// phases end one after another: until taking ends, creates and updates are sent; until sending ends, links of new leads;
-// until waiting ends, answers are waited for.
+// phases end one after another: until taking ends, creates and updates are sent; until linking ends, links of new
+// leads; until awaiting ends, answers are waited for.
 type phases struct {
-	taking, sending, waiting context.Context
-	takeNoMore, sendNoMore   context.CancelFunc
+	taking, linking, awaiting context.Context
+	takeNoMore, linkNoMore    context.CancelFunc
 }
 
 func newPhases(ctx context.Context) phases {
-	p := phases{waiting: ctx}
-	p.sending, p.sendNoMore = context.WithCancel(ctx)
-	p.taking, p.takeNoMore = context.WithCancel(p.sending)
+	p := phases{awaiting: ctx}
+	p.linking, p.linkNoMore = context.WithCancel(ctx)
+	p.taking, p.takeNoMore = context.WithCancel(p.linking)
 	return p
 }
 
@@ -58,7 +58,7 @@ func newEngine(ctx context.Context, r *run) *engine {
 // takeAll takes every row to its outcome. Nothing is in flight when it returns.
 func (e *engine) takeAll() {
 	defer e.group.Wait()
-	defer e.sendNoMore()
+	defer e.linkNoMore()
 	defer context.AfterFunc(e.taking, e.breaker.Shut)()
 	if e.LetGo != nil {
 		defer context.AfterFunc(e.taking, e.LetGo)()
@@ -90,7 +90,7 @@ func (e *engine) signIn() {
 	}
 	b := e.breaker
 	b.MaxWait = min(signInWait, e.MaxWait)
-	_, err := e.breaker.Deliver(e.waiting, e.taking, delivery.Repeatable, new(delivery.Pass),
+	_, err := e.breaker.Deliver(e.awaiting, e.taking, delivery.Repeatable, new(delivery.Pass),
 		func(ctx context.Context, _ bool) error { return e.client.SignIn(ctx) })
 	b.MaxWait = e.MaxWait
 	if err = e.carrier.stopping(err); err != nil && !errors.Is(err, delivery.ErrStopping) {
@@ -110,7 +110,7 @@ func (e *engine) watch(ended <-chan struct{}) {
 	if d := e.MaxDuration; d > 0 {
 		deadline = time.After(d)
 	}
-	defer context.AfterFunc(e.waiting, func() { e.halt(interrupted()) })()
+	defer context.AfterFunc(e.awaiting, func() { e.halt(interrupted()) })()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for interrupt := e.Interrupt; ; {
@@ -155,12 +155,12 @@ func (e *engine) stop(why *Stop) {
 		return
 	}
 	e.stopped = graver(e.stopped, why)
-	e.sendNoMore()
+	e.linkNoMore()
 	e.changed.Broadcast()
 }
 
-// lookUp looks rows up, and gives up the lock meanwhile: others go on. It reports false if the run ends. In an import, a
-// lead that is found only by its ExternalID is another row's: taken says whose.
+// lookUp looks rows up, and gives up the lock meanwhile: others go on. It reports false if the run ends. In an import,
+// a lead that is found only by its ExternalID is another row's: taken says whose.
 func (e *engine) lookUp(items ...*item) bool {
 	if e.ledger == nil {
 		for _, it := range items {
@@ -289,8 +289,8 @@ func (e *engine) take(it *item) bool {
 	})
 }
 
-// takeFirst decides about a row that no lane holds: it ends the row, or begins a lane with it. It reports false if there
-// is no room for a lane, or the row may not be sent now.
+// takeFirst decides about a row that no lane holds: it ends the row, or begins a lane with it. It reports false if
+// there is no room for a lane, or the row may not be sent now.
 func (e *engine) takeFirst(it *item, names []leadName) bool {
 	step := e.plan(it)
 	if e.dry != nil {
@@ -312,8 +312,8 @@ func (e *engine) takeFirst(it *item, names []leadName) bool {
 // end ends a row that needs no request. A row in doubt is put off, once, if another worker may still settle it.
 func (e *engine) end(it *item, step Step) {
 	switch {
-	case step.outcome == InDoubt && e.member != nil && !it.again && e.stopped == nil:
-		it.again = true
+	case step.outcome == InDoubt && e.member != nil && !it.second && e.stopped == nil:
+		it.second = true
 		e.lanes.putOff(it, e.leadNames(it))
 	case step.Action == Draw:
 		it.ending = step.ending
@@ -362,7 +362,7 @@ func (e *engine) endAll() {
 	if e.limiter.enough {
 		e.stop(ledgerFailed(checkpoint.ErrEnough))
 	}
-	if e.stopped == nil && e.sending.Err() != nil { // the run's context has ended, and nobody said why
+	if e.stopped == nil && e.linking.Err() != nil { // the run's context has ended, and nobody said why
 		e.stop(interrupted())
 	}
 	for _, it := range e.lanes.drain() {

@@ -67,12 +67,12 @@ func TestRulesOfFields(t *testing.T) {
 		"reported":                  {nil, Planning{CheckRemote: ReadChanged}, "name", `"Anna"`, "a,,x-a,open,Annie,1", "conflict 1", "-"},
 		"only what the row changes": {nil, Planning{CheckRemote: ReadChanged}, "name", `"Anna"`, "a,,x-a,open,Ann,2", "updated 1", `{"Content":{"phone":"2"}}`},
 		"all is looked at":          {nil, Planning{CheckRemote: ReadAll}, "name", `"Anna"`, "a,,x-a,open,Ann,1", "conflict 1", "-"},
-		"by the file":               {nil, Planning{CheckRemote: ReadAll, Conflict: RuleFile}, "name", `"Anna"`, "a,,x-a,open,Ann,1", "updated 1", `{"Content":{"name":"Ann"}}`},
-		"by the service":            {nil, Planning{CheckRemote: ReadAll, Conflict: RuleService}, "name", `"Anna"`, "a,,x-a,open,Ann,1", "unchanged 1", "-"},
-		"the rest goes":             {nil, Planning{CheckRemote: ReadChanged, Conflict: RuleService}, "name", `"Anna"`, "a,,x-a,open,Annie,2", "updated 1", `{"Content":{"phone":"2"}}`},
+		"by the file":               {nil, Planning{CheckRemote: ReadAll, Conflict: mapping.RuleFile}, "name", `"Anna"`, "a,,x-a,open,Ann,1", "updated 1", `{"Content":{"name":"Ann"}}`},
+		"by the service":            {nil, Planning{CheckRemote: ReadAll, Conflict: mapping.RuleService}, "name", `"Anna"`, "a,,x-a,open,Ann,1", "unchanged 1", "-"},
+		"the rest goes":             {nil, Planning{CheckRemote: ReadChanged, Conflict: mapping.RuleService}, "name", `"Anna"`, "a,,x-a,open,Annie,2", "updated 1", `{"Content":{"phone":"2"}}`},
 		"a key's own rule":          {ruled, Planning{}, "phone", `"9"`, "a,,x-a,contacted,Ann,2", "updated 1", `{"Status":"contacted"}`},
 		"an ExternalID, reported":   {nil, Planning{}, "ExternalID", "y", "a,,z,open,Ann,1", "conflict 1", "-"},
-		"an ExternalID, by file":    {nil, Planning{Conflict: RuleFile}, "ExternalID", "y", "a,,z,open,Ann,1", "updated 1", `{"ExternalID":"z"}`},
+		"an ExternalID, by file":    {nil, Planning{Conflict: mapping.RuleFile}, "ExternalID", "y", "a,,z,open,Ann,1", "updated 1", `{"ExternalID":"z"}`},
 		"an ExternalID, kept":       {ruled, Planning{}, "ExternalID", "y", "a,,z,contacted,Ann,1", "updated 1", `{"Status":"contacted"}`},
 		"an ExternalID, unmoved":    {nil, Planning{}, "Status", "open", "a,,z,open,Ann,1", "updated 1", `{"ExternalID":"z"}`},
 	} {
@@ -108,9 +108,9 @@ func TestKeptContentIsNotConfirmed(t *testing.T) {
 		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
 		p.service.typed(p.known("a").LeadID, "name", `"Anna"`)
 		row := "a,,x-a,open,Annie,2"
-		p.must("updated 1", p.run("sync", Options{Planning: Planning{CheckRemote: ReadChanged, Conflict: RuleService}}, row))
+		p.must("updated 1", p.run("sync", Options{Planning: Planning{CheckRemote: ReadChanged, Conflict: mapping.RuleService}}, row))
 		p.service.sent()
-		p.must("updated 1", p.run("sync", Options{Planning: Planning{Conflict: RuleFile}}, row))
+		p.must("updated 1", p.run("sync", Options{Planning: Planning{Conflict: mapping.RuleFile}}, row))
 		if sent := p.service.sent(); !strings.Contains(sent, `"name":"Annie"`) {
 			t.Errorf("sent %s", sent)
 		}
@@ -163,7 +163,7 @@ func TestNumbersAreComparedToTheLastDigit(t *testing.T) {
 
 // What becomes of a field, by what both sides were last known to hold, what they say now, and the rule.
 func TestDecide(t *testing.T) {
-	type all [3]then // by the rules report, service and file
+	type all [3]choice // by the rules report, service and file
 	nothing, file, held := all{}, all{sends, sends, sends}, all{asks, keeps, sends}
 	for name, test := range map[string]struct {
 		field
@@ -193,11 +193,11 @@ func TestDecide(t *testing.T) {
 		"kept, the service goes on":    {field{file: "B", held: "A", seen: "D", kept: "C", against: "B"}, "service", held},
 		"kept, both go on":             {field{file: "D", held: "A", seen: "E", kept: "C", against: "B"}, "both", held},
 	} {
-		for i, rule := range []Rule{RuleReport, RuleService, RuleFile} {
+		for i, rule := range []mapping.Rule{mapping.RuleReport, mapping.RuleService, mapping.RuleFile} {
 			d := decide(test.field, rule)
 			by := map[[2]bool]string{{true, false}: "file", {false, true}: "service", {true, true}: "both"}[[2]bool{d.byFile, d.byService}]
-			if by != test.by || d.then != test.then[i] {
-				t.Errorf("%s, by the rule %s: changed by %q, then %d; want %q, %d", name, rule, by, d.then, test.by, test.then[i])
+			if by != test.by || d.choice != test.then[i] {
+				t.Errorf("%s, by the rule %s: changed by %q, then %d; want %q, %d", name, rule, by, d.choice, test.by, test.then[i])
 			}
 		}
 	}
@@ -205,9 +205,9 @@ func TestDecide(t *testing.T) {
 
 // The mapping's rule of a status goes before --conflict.
 func TestRuleOfAStatus(t *testing.T) {
-	p := conflicts{rule: RuleFile, rules: mapping.ConflictRules{Status: map[string]string{"closedWon": "service", "onHold": "report"}}}
-	for status, want := range map[string]Rule{"closedWon": RuleService, "onHold": RuleReport, "open": RuleFile, "unheard of": RuleFile, "": RuleReport} {
-		if got := p.forStatus(status); got != want {
+	p := mapping.ConflictRules{All: mapping.RuleFile, Status: map[string]mapping.Rule{"closedWon": "service", "onHold": "report"}}
+	for status, want := range map[string]mapping.Rule{"closedWon": mapping.RuleService, "onHold": mapping.RuleReport, "open": mapping.RuleFile, "unheard of": mapping.RuleFile, "": mapping.RuleReport} {
+		if got := p.ForStatus(status); got != want {
 			t.Errorf("%q: %s, want %s", status, got, want)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/dustin/go-humanize/english"
 
@@ -76,27 +75,9 @@ func (r *run) findShapes(ctx context.Context) error {
 }
 
 func (o *Options) shapeOf(f *source.File) checkpoint.Shape {
-	return checkpoint.Shape{Columns: f.Columns(), Key: o.keyForm(f), Namespace: o.Mapping.Namespace()}
+	m := o.Mapping
+	return checkpoint.Shape{Columns: f.Columns(), Key: m.KeyIn(f.Info().Encoding), Namespace: m.Namespace()}
 }
-
-// keyForm is the effective key, as text. If the row's own data are the key, it includes the source settings that change
-// cells: read with others, each row would have another key.
-func (o *Options) keyForm(f *source.File) string {
-	form, s := o.Mapping.KeyForm(), &o.Mapping.Source
-	if form != "" {
-		return form
-	}
-	var settings spelling.Texts
-	encoding, null := strings.ToLower(f.Info().Encoding), strings.Join(s.Null, ", ")
-	settings.Add(encoding != "" && encoding != "utf-8", "encoding %s", encoding)
-	settings.Add(s.NoQuotes, "quote none")
-	settings.Add(s.Backslash, "escape backslash")
-	settings.Add(null != "", "null %s", null)
-	return strings.Join(settings, "; ")
-}
-
-// ownData reports whether the row's own data are the key: any other form names a column.
-func ownData(form string) bool { return !strings.Contains(form, "{") }
 
 // refuseShape refuses a file with nearly the columns of known ones but another key, or returns nil. The rejects of a
 // run have the columns of its input, or fewer.
@@ -106,7 +87,7 @@ func refuseShape(f *source.File, s *checkpoint.Shape, kin []checkpoint.Kin) erro
 		switch k := &kin[i]; {
 		case k.Namespace == s.Namespace && k.Key == s.Key:
 			same = k
-		case k.Namespace == s.Namespace && ownData(k.Key) && ownData(s.Key) && f.IsRejects():
+		case k.Namespace == s.Namespace && mapping.IsOwnData(k.Key) && mapping.IsOwnData(s.Key) && f.IsRejects():
 			// these keys differ only in how the file was read, and rejects are always UTF-8
 		default:
 			other = k
@@ -114,7 +95,7 @@ func refuseShape(f *source.File, s *checkpoint.Shape, kin []checkpoint.Kin) erro
 	}
 	path := f.Info().Path
 	switch {
-	case same != nil && ownData(s.Key) && !f.IsRejects():
+	case same != nil && mapping.IsOwnData(s.Key) && !f.IsRejects():
 		differ := fmt.Sprintf("missing: %d", same.Lacking)
 		if len(same.Strange) > 0 {
 			differ = "new: " + quoted(same.Strange)
@@ -138,7 +119,7 @@ func refuseShape(f *source.File, s *checkpoint.Shape, kin []checkpoint.Kin) erro
 
 func keyOf(key, namespace string) string {
 	text := "key " + key
-	if ownData(key) {
+	if mapping.IsOwnData(key) {
 		text = "the whole row as key"
 		if key != "" {
 			text += " (" + key + ")"

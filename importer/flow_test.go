@@ -13,6 +13,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/importer/report"
+	"leadferry/internal/rowkey"
 	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi"
 	"leadferry/mapping"
@@ -188,7 +189,7 @@ func TestLinksDoNotWaitForCreates(t *testing.T) {
 }
 
 func TestAnExternalIDIsBounded(t *testing.T) {
-	tried(t, []string{"k1," + strings.Repeat("x", checkpoint.MaxKey), "k2," + strings.Repeat("x", checkpoint.MaxKey+1)}, Options{}, func(t *testing.T, tr *trial) {
+	tried(t, []string{"k1," + strings.Repeat("x", rowkey.Longest), "k2," + strings.Repeat("x", rowkey.Longest+1)}, Options{}, func(t *testing.T, tr *trial) {
 		tr.remap(t, "  external_id: \"{name}\"\n")
 		tr.ends(t, "created 1 invalid 1")
 	})

@@ -487,7 +487,7 @@ func (tr *trial) ends(t *testing.T, want string) {
 // ending is the outcome of the run and its exit code.
 func (tr *trial) ending() (outcome string, code int) {
 	s := tr.run.soFar()
-	tr.run.verdict(s)
+	tr.run.setOutcome(s)
 	return s.Outcome, s.ExitCode
 }
 

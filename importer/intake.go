@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/cespare/xxhash/v2"
@@ -40,7 +39,7 @@ func (r *intake) lend(input int) *item {
 		return &item{input: input}
 	}
 	it.input, it.faults, it.digest, it.sums = input, nil, checkpoint.Digest{}, nil
-	it.late, it.again, it.attempts = false, false, 0
+	it.late, it.second, it.attempts = false, false, 0
 	return it
 }
 
@@ -224,7 +223,8 @@ func (s Shard) takes(it *item, byLeadID bool) bool {
 	return int(place%uint64(s.Of)) == s.Index
 }
 
-// mapBatch makes the Records of a batch, and their digests with d. A fault of the program ends the batch before its row.
+// mapBatch makes the Records of a batch, and their digests with d. A fault of the program ends the batch before its
+// row.
 func (r *intake) mapBatch(b *batch, d *digester) {
 	defer close(b.mapped)
 	mine := b.items[:0] // in place: shorter than what was looked at
@@ -271,43 +271,15 @@ func (r *intake) mapRow(it *item, d *digester) {
 		File: r.paths[it.input], Line: row.Line, Run: r.options.RunID, Caught: r.caught, OneLine: row.OneLine,
 	}, rec)
 	if row.Size > largeRow {
-		it.detach()
+		rec.Detach()
 	}
-	const tooLong = "the %s is longer than %d bytes"
 	switch {
-	case it.faults != nil, rec.Skip:
-	case len(rec.Key) > checkpoint.MaxKey:
-		it.faults = []mapping.Problem{{Rule: "key", Text: fmt.Sprintf(tooLong, "key", checkpoint.MaxKey)}}
-	case len(rec.ExternalID) > checkpoint.MaxKey:
-		text := fmt.Sprintf(tooLong, "ExternalID", checkpoint.MaxKey)
-		it.faults = []mapping.Problem{{Rule: "external_id", Text: text}}
-	case r.sums == nil:
+	case it.faults != nil, rec.Skip, r.sums == nil:
 	case r.fields:
 		d.ofContent(it)
 	default:
 		d.ofRequest(it)
 	}
-}
-
-// detach copies texts that may be kept longer than the row. A part of the row's text would keep all of it in memory.
-func (it *item) detach() {
-	rec := &it.rec
-	for _, text := range []*string{
-		&rec.Key, &rec.LeadID, &rec.ExternalID, &rec.Organization, &rec.Locator, &rec.Status,
-	} {
-		*text = strings.Clone(*text)
-	}
-}
-
-// sentence joins the problems of a row.
-func sentence(ps []mapping.Problem) string {
-	texts := make([]string, len(ps))
-	for i, p := range ps {
-		if texts[i] = p.Text; p.Column != "" {
-			texts[i] = fmt.Sprintf("column %s: %s", p.Column, p.Text)
-		}
-	}
-	return strings.Join(texts, "; ")
 }
 
 // sums makes the checkpoint's keyed digests.

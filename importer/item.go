@@ -26,7 +26,7 @@ type item struct {
 	digest  checkpoint.Digest          // of everything that is sent; zero: not made yet
 	sums    []checkpoint.ContentDigest // of each value of the content; nil: not made yet
 	late    bool                       // it was put off, or drawn: it was counted as read
-	again   bool                       // it was decided once more, or put off for others to settle it: no third time
+	second  bool                       // it was decided once more, or put off for others to settle it: no third time
 
 	by      checkpoint.Match    // how its entry was found
 	alike   checkpoint.Likeness // if no lead was found: a key that looks like the row's

@@ -188,7 +188,7 @@ func (e *engine) runLane(l *lane, j *job) {
 			j = e.next(l)
 		}
 		for ; j != nil; j = e.next(l) {
-			e.carrier.carry(e.waiting, j)
+			e.carrier.carry(e.awaiting, j)
 			e.carried(l, j)
 		}
 	})
@@ -224,8 +224,8 @@ func (e *engine) next(l *lane) *job {
 }
 
 // lookAgain looks a row up when its turn comes. If the look-up shows a new name, the lane takes that name, and looks up
-// once more: another row may have changed that lead meanwhile. If another lane has one of the names, it puts the row off
-// and reports false.
+// once more: another row may have changed that lead meanwhile. If another lane has one of the names, it puts the row
+// off and reports false.
 func (e *engine) lookAgain(l *lane, it *item) bool {
 	for e.stopped == nil && e.lookUp(it) {
 		names := e.leadNames(it)
@@ -240,7 +240,8 @@ func (e *engine) lookAgain(l *lane, it *item) bool {
 	return true
 }
 
-// newJob makes the job of a row that is about to be carried, and counts it. From here on the row's outcome says what happened, not what is planned.
+// newJob makes the job of a row that is about to be carried, and counts it. From here on the row's outcome says what
+// happened, not what is planned.
 func (e *engine) newJob(it *item, step Step) *job {
 	e.lanes.underWay++
 	if step.Action.sends() {
@@ -265,8 +266,8 @@ func (e *engine) carried(l *lane, j *job) {
 	}
 	e.limiter.enough = e.limiter.enough || errors.Is(j.refusal, checkpoint.ErrEnough)
 	// The ledger refused the claim and knows more now: the row is decided once more, later if another worker holds it.
-	if j.refusal != nil && !errors.Is(j.refusal, checkpoint.ErrEnough) && !j.again && e.stopped == nil {
-		if j.again = true; errors.Is(j.refusal, checkpoint.ErrHeld) {
+	if j.refusal != nil && !errors.Is(j.refusal, checkpoint.ErrEnough) && !j.second && e.stopped == nil {
+		if j.second = true; errors.Is(j.refusal, checkpoint.ErrHeld) {
 			e.lanes.putOff(j.item, e.leadNames(j.item))
 		} else {
 			e.lanes.putBack(l, j.item)

@@ -62,8 +62,8 @@ type Planning struct {
 	Missing       Missing
 	CheckRemote   Reads
 	Reconciling   Reconciling
-	Conflict      Rule // what to do about a field that others changed
-	HoldReopen    bool // --reopen hold
+	Conflict      mapping.Rule // what to do about a field that others changed
+	HoldReopen    bool         // --reopen hold
 	// --read external-id: by writing the one that was last confirmed
 	ReadByExternalID bool
 }
@@ -112,5 +112,5 @@ type Start struct {
 	Warnings   []string        // those of the checkpoint among them
 	Notes      []string        // remarks on the mapping; those of a dry run are in its summary
 	Target     checkpoint.Target
-	Verdict    *checkpoint.Verdict // what witnesses say of the checkpoint; nil where there is none
+	Judgement  *checkpoint.Judgement // what witnesses say of the checkpoint; nil where there is none
 }

@@ -8,6 +8,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/leadapi"
+	"leadferry/mapping"
 )
 
 // Action is what the engine does for a Step.
@@ -19,10 +20,10 @@ const (
 	Create
 	Link
 	Update
-	Hold // stores the row as in doubt: an incomplete checkpoint may lack its lead
-	Read // reads the lead, then decides again
-	Note // stores what an earlier read of the lead showed
-	Draw // may draw the row for the sample, which is read at the end of the run
+	Hold      // stores the row as in doubt: an incomplete checkpoint may lack its lead
+	Read      // reads the lead, then decides again
+	StoreSeen // stores what an earlier read of the lead showed
+	Draw      // may draw the row for the sample, which is read at the end of the run
 )
 
 // sends reports whether the action makes requests.
@@ -31,7 +32,7 @@ func (a Action) sends() bool { return a == Create || a == Link || a == Update ||
 // Step is a planner's answer for one Record: what to do, and how the row then ends.
 type Step struct {
 	Action  Action
-	changes // for Update and Note: the row compared with its lead
+	changes // for Update and StoreSeen: the row compared with its lead
 	ending  // of Link and Update: after the service confirmed them
 }
 
@@ -46,8 +47,8 @@ func (s Step) by(a Action) Step {
 
 // planner decides what to do with a row, by the options of its run. It is pure: the engine alone acts.
 type planner struct {
-	o *Options
-	conflicts
+	o       *Options
+	rules   mapping.ConflictRules
 	planFor func(*item) Step // forImport, forSync, forReconcile or asNew
 	matches bool             // rows find their lead by its IDs, too
 	digests *digester
@@ -67,11 +68,11 @@ func (p *planner) plan(it *item) Step {
 	case !p.matches && state == checkpoint.InDoubt:
 		return inDoubtBefore(&it.entry)
 	case p.matches || !state.HasLead():
-		return ends(Invalid, sentence(faults))
+		return ends(Invalid, mapping.Sentence(faults))
 	case p.o.Changed == IgnoreChanged:
 		return ends(Unchanged, "")
 	}
-	return ends(Changed, "its lead exists, but the row is not valid now: "+sentence(faults))
+	return ends(Changed, "its lead exists, but the row is not valid now: "+mapping.Sentence(faults))
 }
 
 // ChangedRows says what to do with rows whose lead exists and whose data changed, in the word of --changed.
@@ -166,7 +167,7 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 	known, before := &it.entry, (*leadBefore)(&it.entry)
 	cs := p.compare(it, before, shown, p.o.CheckRemote == ReadAll)
 	step := Step{changes: cs, ending: ending{outcome: Unchanged}}
-	step.remarks[serviceKept] = cs.of(atStatus).then == keeps
+	step.remarks[serviceKept] = cs.of(atStatus).choice == keeps
 	service, changed := before.service(shown), cs.byFile()
 	unread := p.o.CheckRemote != ReadNothing && !p.o.DryRun && known.LeadID != "" && !p.readable(known) &&
 		(p.o.CheckRemote == ReadAll || changed)
@@ -179,20 +180,20 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 		return step
 	case first && p.looks(known, cs):
 		step.Action = Read
-	case cs.to(asks) != nil:
+	case cs.chosen(asks) != nil:
 		step.outcome, step.text = Conflict, cs.naming(byOthers, asks, before.changedTo(service))+nothingSent
-	case cs.of(atStatus).then == sends && p.reopens(service, it.rec.Status):
+	case cs.of(atStatus).choice == sends && p.reopens(service, it.rec.Status):
 		said := " on the service"
 		if first {
 			said = ", confirmed on " + clock(before.knownSince())
 		}
 		const reopened = "the lead is %s%s, and the row would reopen it as %s" + nothingSent
 		step.outcome, step.text = Conflict, fmt.Sprintf(reopened, service, said, it.rec.Status)
-	case cs.to(sends) != nil:
+	case cs.chosen(sends) != nil:
 		step.Action, step.outcome = Update, Updated
 	default:
 		if step.text = cs.naming(serviceWins, keeps, "Status "+service); first && cs.news(it) {
-			step.Action = Note
+			step.Action = StoreSeen
 		}
 	}
 	step.remarks[notReadable] = unread
@@ -214,11 +215,11 @@ func (p *planner) looks(known *checkpoint.Entry, cs changes) bool {
 	case p.o.DryRun || !p.readable(known):
 		return false
 	case p.o.CheckRemote == ReadAll, p.o.CheckRemote == ReadChanged &&
-		(cs.byFile() || cs.to(asks) != nil || known.Seen.Status != "" && known.Seen.Status != known.Status):
+		(cs.byFile() || cs.chosen(asks) != nil || known.Seen.Status != "" && known.Seen.Status != known.Status):
 		return true
 	}
 	return slices.ContainsFunc(cs, func(c change) bool {
-		return c.own != "" && c.own != RuleFile && (c.then == sends || c.then == asks)
+		return c.own != "" && c.own != mapping.RuleFile && (c.choice == sends || c.choice == asks)
 	})
 }
 

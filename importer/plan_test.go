@@ -56,7 +56,7 @@ func mustPlan(t *testing.T, plan func(*item) Step, it *item, want string) {
 	case Hold:
 		got = "hold, " + got
 	case Update, Read:
-		names := step.names(func(c change) bool { return c.then == sends })
+		names := step.names(func(c change) bool { return c.choice == sends })
 		got = strings.NewReplacer("Status", "S", "ExternalID", "X").Replace(strings.Join(append([]string{"send"}, names...), " "))
 	case Nothing:
 		if step.outcome != Unchanged && step.text == "" {
@@ -155,6 +155,7 @@ func TestSyncPlanner(t *testing.T) {
 		row  = *mapping.Record
 		lead = *checkpoint.Entry
 	)
+	const byKey = checkpoint.ByKey
 	noRow, noLead := func(row) {}, func(lead) {}
 	unknown := func(e lead) { *e = checkpoint.Entry{Key: "k"} }
 	status := func(s string) func(lead) { return func(e lead) { e.Status = s } }
@@ -174,38 +175,38 @@ func TestSyncPlanner(t *testing.T) {
 		lead  func(lead)
 		want  string // outcome, or "send" and what
 	}{
-		{"in step", Planning{}, checkpoint.ByKey, noRow, noLead, "unchanged"},
+		{"in step", Planning{}, byKey, noRow, noLead, "unchanged"},
 		{"in step, found by lead ID", Planning{}, checkpoint.ByLeadID, func(r row) { r.Key, r.LeadID = "other", "lead-1" }, noLead, "unchanged"},
 		{"in step, found by ExternalID", Planning{}, checkpoint.ByExternalID, func(r row) { r.Key = "other" }, noLead, "unchanged"},
-		{"volatile field alone", Planning{}, checkpoint.ByKey, func(r row) { r.Content[2].Value = "other" }, noLead, "unchanged"},
-		{"another status", Planning{}, checkpoint.ByKey, func(r row) { r.Status = "inProgress" }, noLead, "send S"},
-		{"no status in the row", Planning{}, checkpoint.ByKey, func(r row) { r.Status = "" }, noLead, "unchanged"},
-		{"no status was known", Planning{}, checkpoint.ByKey, noRow, status(""), "send S"},
-		{"status changed elsewhere", Planning{}, checkpoint.ByKey, noRow, status("onHold"), "send S"},
-		{"another ExternalID", Planning{}, checkpoint.ByKey, func(r row) { r.ExternalID = "y" }, noLead, "send X"},
-		{"no ExternalID in the row", Planning{}, checkpoint.ByKey, func(r row) { r.ExternalID = "" }, noLead, "unchanged"},
-		{"one content key", Planning{}, checkpoint.ByKey, func(r row) { r.Content[1].Value = "2" }, noLead, "send phone"},
-		{"a new content key", Planning{}, checkpoint.ByKey, func(r row) { r.Content[1].Name = "fax" }, noLead, "send fax"},
-		{"a content key less", Planning{}, checkpoint.ByKey, func(r row) { r.Content = r.Content[:1] }, noLead, "unchanged"},
-		{"a cleared content key", Planning{}, checkpoint.ByKey, func(r row) { r.Content[1].Value = "" }, noLead, "send phone"},
-		{"a number for its digits", Planning{}, checkpoint.ByKey, func(r row) { r.Content[1].Literal = true }, noLead, "send phone"},
-		{"rearranged", Planning{}, checkpoint.ByKey, func(r row) { slices.Reverse(r.Content) }, noLead, "unchanged"},
-		{"rearranged and changed", Planning{}, checkpoint.ByKey, func(r row) { slices.Reverse(r.Content); r.Content[2].Value = "Bob" }, noLead, "send name"},
-		{"all of it", Planning{}, checkpoint.ByKey, noRow, func(e lead) { e.Status, e.ExternalID, e.Content = "open", "z", nil }, "send S X name phone"},
-		{"adopted: content was never sent", Planning{}, checkpoint.ByKey, noRow, func(e lead) { e.Content = nil }, "send name phone"},
-		{"another organization cannot be updated", Planning{}, checkpoint.ByKey, func(r row) { r.Organization, r.TypeKey = "o2", "t2" }, noLead, "unchanged"},
-		{"partial: the link is missing", Planning{}, checkpoint.ByKey, noRow, func(e lead) { e.State, e.ExternalID = checkpoint.Partial, "" }, "send X"},
-		{"partial, no link asked for", Planning{}, checkpoint.ByKey, func(r row) { r.ExternalID = "" }, func(e lead) { e.State, e.ExternalID = checkpoint.Partial, "" }, "unchanged"},
-		{"unsettled by an earlier run", Planning{}, checkpoint.ByKey, noRow, unsettled("run-1"), "send S name phone"},
-		{"unsettled by this run", Planning{}, checkpoint.ByKey, noRow, unsettled("run-2"), "pending"},
-		{"unsettled by this run, nothing to send", Planning{}, checkpoint.ByKey, func(r row) { *r = mapping.Record{Key: "k"} }, unsettled("run-2"), "unchanged"},
-		{"refused before with the same data", Planning{}, checkpoint.ByKey, noRow, refused, "rejected"},
-		{"refused before, tried again", Planning{RetryRejected: true}, checkpoint.ByKey, noRow, refused, "send S"},
-		{"refused before with other data", Planning{}, checkpoint.ByKey, func(r row) { r.Status = "onHold" }, refused, "send S"},
-		{"refused before, but in step", Planning{}, checkpoint.ByKey, noRow, func(e lead) { e.Refused = digest(planRow()) }, "unchanged"},
+		{"volatile field alone", Planning{}, byKey, func(r row) { r.Content[2].Value = "other" }, noLead, "unchanged"},
+		{"another status", Planning{}, byKey, func(r row) { r.Status = "inProgress" }, noLead, "send S"},
+		{"no status in the row", Planning{}, byKey, func(r row) { r.Status = "" }, noLead, "unchanged"},
+		{"no status was known", Planning{}, byKey, noRow, status(""), "send S"},
+		{"status changed elsewhere", Planning{}, byKey, noRow, status("onHold"), "send S"},
+		{"another ExternalID", Planning{}, byKey, func(r row) { r.ExternalID = "y" }, noLead, "send X"},
+		{"no ExternalID in the row", Planning{}, byKey, func(r row) { r.ExternalID = "" }, noLead, "unchanged"},
+		{"one content key", Planning{}, byKey, func(r row) { r.Content[1].Value = "2" }, noLead, "send phone"},
+		{"a new content key", Planning{}, byKey, func(r row) { r.Content[1].Name = "fax" }, noLead, "send fax"},
+		{"a content key less", Planning{}, byKey, func(r row) { r.Content = r.Content[:1] }, noLead, "unchanged"},
+		{"a cleared content key", Planning{}, byKey, func(r row) { r.Content[1].Value = "" }, noLead, "send phone"},
+		{"a number for its digits", Planning{}, byKey, func(r row) { r.Content[1].Literal = true }, noLead, "send phone"},
+		{"rearranged", Planning{}, byKey, func(r row) { slices.Reverse(r.Content) }, noLead, "unchanged"},
+		{"rearranged and changed", Planning{}, byKey, func(r row) { slices.Reverse(r.Content); r.Content[2].Value = "Bob" }, noLead, "send name"},
+		{"all of it", Planning{}, byKey, noRow, func(e lead) { e.Status, e.ExternalID, e.Content = "open", "z", nil }, "send S X name phone"},
+		{"adopted: content was never sent", Planning{}, byKey, noRow, func(e lead) { e.Content = nil }, "send name phone"},
+		{"another organization cannot be updated", Planning{}, byKey, func(r row) { r.Organization, r.TypeKey = "o2", "t2" }, noLead, "unchanged"},
+		{"partial: the link is missing", Planning{}, byKey, noRow, func(e lead) { e.State, e.ExternalID = checkpoint.Partial, "" }, "send X"},
+		{"partial, no link asked for", Planning{}, byKey, func(r row) { r.ExternalID = "" }, func(e lead) { e.State, e.ExternalID = checkpoint.Partial, "" }, "unchanged"},
+		{"unsettled by an earlier run", Planning{}, byKey, noRow, unsettled("run-1"), "send S name phone"},
+		{"unsettled by this run", Planning{}, byKey, noRow, unsettled("run-2"), "pending"},
+		{"unsettled by this run, nothing to send", Planning{}, byKey, func(r row) { *r = mapping.Record{Key: "k"} }, unsettled("run-2"), "unchanged"},
+		{"refused before with the same data", Planning{}, byKey, noRow, refused, "rejected"},
+		{"refused before, tried again", Planning{RetryRejected: true}, byKey, noRow, refused, "send S"},
+		{"refused before with other data", Planning{}, byKey, func(r row) { r.Status = "onHold" }, refused, "send S"},
+		{"refused before, but in step", Planning{}, byKey, noRow, func(e lead) { e.Refused = digest(planRow()) }, "unchanged"},
 		{"ambiguous", Planning{}, checkpoint.Ambiguous, noRow, noLead, "conflict"},
-		{"another lead than the key's", Planning{}, checkpoint.ByKey, func(r row) { r.LeadID = "lead-2" }, noLead, "conflict"},
-		{"the key's lead", Planning{}, checkpoint.ByKey, func(r row) { r.LeadID = "lead-1" }, noLead, "unchanged"},
+		{"another lead than the key's", Planning{}, byKey, func(r row) { r.LeadID = "lead-2" }, noLead, "conflict"},
+		{"the key's lead", Planning{}, byKey, func(r row) { r.LeadID = "lead-1" }, noLead, "unchanged"},
 		{"unknown", Planning{}, checkpoint.NoMatch, noRow, unknown, "unmatched"},
 		{"unknown, created", create, checkpoint.NoMatch, noRow, unknown, "create"},
 		{"unknown, ignored", ignore, checkpoint.NoMatch, noRow, unknown, "skipped"},
@@ -216,20 +217,20 @@ func TestSyncPlanner(t *testing.T) {
 		{"rejected, missing ones are made", create, checkpoint.NoMatch, noRow, rejected, "rejected"},
 		{"rejected with other data, missing ones are made", create, checkpoint.NoMatch, func(r row) { r.Status = "open" }, rejected, "create"},
 		{"rejected, named by its ID", Planning{}, checkpoint.NoMatch, func(r row) { r.LeadID = "lead-9" }, rejected, "send S X name phone"},
-		{"in doubt", Planning{}, checkpoint.ByKey, noRow, doubt, "in_doubt"},
-		{"in doubt, named by its ID", Planning{}, checkpoint.ByKey, func(r row) { r.LeadID = "lead-9" }, doubt, "in_doubt"},
-		{"in doubt, missing ones are made", create, checkpoint.ByKey, noRow, doubt, "in_doubt"},
-		{"in doubt, resent", Planning{ResendInDoubt: true, Missing: MissingCreate}, checkpoint.ByKey, noRow, doubt, "create"},
-		{"in doubt, resent where nothing is made", Planning{ResendInDoubt: true}, checkpoint.ByKey, noRow, doubt, "in_doubt"},
-		{"forgotten", create, checkpoint.ByKey, noRow, func(e lead) { *e = checkpoint.Entry{Key: "k", State: checkpoint.Forgotten} }, "skipped"},
-		{"exists, its ID is not known", Planning{}, checkpoint.ByKey, noRow, noID, "unmatched"},
-		{"exists, the row knows its ID", Planning{}, checkpoint.ByKey, func(r row) { r.LeadID, r.Status = "lead-9", "onHold" }, noID, "send S"},
-		{"reopened", Planning{}, checkpoint.ByKey, noRow, status("closedWon"), "send S"},
-		{"reopened, held", hold, checkpoint.ByKey, noRow, status("closedWon"), "conflict"},
-		{"closed otherwise, held", hold, checkpoint.ByKey, func(r row) { r.Status = "closedBoughtUsed" }, status("closedWon"), "send S"},
-		{"closed, no status in the row, held", hold, checkpoint.ByKey, func(r row) { r.Status, r.ExternalID = "", "y" }, status("closedWon"), "send X"},
-		{"still closed, other content, held", hold, checkpoint.ByKey, func(r row) { r.Status, r.Content[0].Value = "closedWon", "Bob" }, status("closedWon"), "send name"},
-		{"closing, held", hold, checkpoint.ByKey, func(r row) { r.Status = "closedWon" }, noLead, "send S"},
+		{"in doubt", Planning{}, byKey, noRow, doubt, "in_doubt"},
+		{"in doubt, named by its ID", Planning{}, byKey, func(r row) { r.LeadID = "lead-9" }, doubt, "in_doubt"},
+		{"in doubt, missing ones are made", create, byKey, noRow, doubt, "in_doubt"},
+		{"in doubt, resent", Planning{ResendInDoubt: true, Missing: MissingCreate}, byKey, noRow, doubt, "create"},
+		{"in doubt, resent where nothing is made", Planning{ResendInDoubt: true}, byKey, noRow, doubt, "in_doubt"},
+		{"forgotten", create, byKey, noRow, func(e lead) { *e = checkpoint.Entry{Key: "k", State: checkpoint.Forgotten} }, "skipped"},
+		{"exists, its ID is not known", Planning{}, byKey, noRow, noID, "unmatched"},
+		{"exists, the row knows its ID", Planning{}, byKey, func(r row) { r.LeadID, r.Status = "lead-9", "onHold" }, noID, "send S"},
+		{"reopened", Planning{}, byKey, noRow, status("closedWon"), "send S"},
+		{"reopened, held", hold, byKey, noRow, status("closedWon"), "conflict"},
+		{"closed otherwise, held", hold, byKey, func(r row) { r.Status = "closedBoughtUsed" }, status("closedWon"), "send S"},
+		{"closed, no status in the row, held", hold, byKey, func(r row) { r.Status, r.ExternalID = "", "y" }, status("closedWon"), "send X"},
+		{"still closed, other content, held", hold, byKey, func(r row) { r.Status, r.Content[0].Value = "closedWon", "Bob" }, status("closedWon"), "send name"},
+		{"closing, held", hold, byKey, func(r row) { r.Status = "closedWon" }, noLead, "send S"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

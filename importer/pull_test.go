@@ -16,7 +16,7 @@ import (
 // pulledBy is what a run's pull file says, by ExternalID, and the order of its lines.
 func (r *trial) pulledBy() (status map[string]string, order string) {
 	status = map[string]string{}
-	r.pulls.settle()
+	r.pulls.finish()
 	for _, l := range r.pulls.lines {
 		status[l.ExternalID] = l.Status
 		order += l.ExternalID + " "
@@ -33,7 +33,7 @@ func TestPullHoldsWhatIsKept(t *testing.T) {
 			p.service.typed(p.known(key).LeadID, "Status", "closedWon")
 		}
 		files := report.Files{Pull: "pull.csv"}
-		service := Options{Planning: Planning{Conflict: RuleService, CheckRemote: ReadAll}, Keeping: Keeping{Files: files}}
+		service := Options{Planning: Planning{Conflict: mapping.RuleService, CheckRemote: ReadAll}, Keeping: Keeping{Files: files}}
 		for range 2 {
 			if _, order := p.must("unchanged 3", p.run("sync", service, rows...)).pulledBy(); order != "x-a x-c " {
 				t.Error(order)
@@ -62,7 +62,7 @@ func TestWordsOfThePullFile(t *testing.T) {
 	for i, status := range []string{"onHold", "closedWon", "open", "archived", "open"} {
 		p.ahead[fmt.Sprint(i)] = pulled{line: report.Pulled{Status: status}}
 	}
-	p.settle()
+	p.finish()
 	if len(p.lines) != 1 || p.lines[0].Status != "Won" {
 		t.Errorf("%+v", p.lines)
 	}
@@ -92,7 +92,7 @@ func TestLastRowOfALeadDecidesItsPull(t *testing.T) {
 			row(leads+i, lead, Unchanged, true)
 		}
 	}
-	p.settle()
+	p.finish()
 	at := -1
 	for n, l := range p.lines {
 		i, _ := strconv.Atoi(l.ExternalID)
@@ -135,7 +135,7 @@ func TestPullClosesTheCircle(t *testing.T) {
 			if check || !seenBefore {
 				reads = ReadAll
 			}
-			o := Options{Planning: Planning{Conflict: RuleService, CheckRemote: reads}, Keeping: Keeping{Files: report.Files{Pull: "pull.csv"}}}
+			o := Options{Planning: Planning{Conflict: mapping.RuleService, CheckRemote: reads}, Keeping: Keeping{Files: report.Files{Pull: "pull.csv"}}}
 			if seenBefore {
 				p.happen(&happening{kind: "reconcile", rows: rows(then), dies: killed})
 				p.run("reconcile", Options{}, rows(then)...)

@@ -92,7 +92,7 @@ func (p *planner) forReconcile(it *item) Step {
 	}
 	step := Step{Action: Read}.as(Unread)
 	if kept := known.Seen.Status; kept != "" { // counts if the read fails
-		step.found.pulled = decide(before.status(it.rec.Status, nil), p.forStatus(kept)).then == keeps
+		step.found.pulled = decide(before.status(it.rec.Status, nil), p.rules.ForStatus(kept)).choice == keeps
 	}
 	return step
 }
@@ -115,8 +115,8 @@ func (p *planner) verdictOf(it *item, before *leadBefore, lead *leadapi.Lead) St
 	s := Step{changes: cs, ending: ending{outcome: Conflict, text: moved}}
 	f := &s.found
 	f.service = before.service(lead)
-	rule, status := p.forStatus(f.service), cs.of(atStatus)
-	f.pulled = status.byService && (rule == RuleService || rule == RuleReport && !status.byFile)
+	rule, status := p.rules.ForStatus(f.service), cs.of(atStatus)
+	f.pulled = status.byService && (rule == mapping.RuleService || rule == mapping.RuleReport && !status.byFile)
 	keys := cs.names(func(c change) bool { return c.at >= 0 && c.changed() })
 	if f.keys = strings.Join(keys, ", "); lead != nil {
 		f.changed = lead.UpdatedAt
@@ -131,7 +131,7 @@ func (p *planner) verdictOf(it *item, before *leadBefore, lead *leadapi.Lead) St
 	default:
 		f.verdict, s.outcome = Same, Unchanged
 	}
-	if cs.of(atExternal).then == sends {
+	if cs.of(atExternal).choice == sends {
 		s.text += "; its ExternalID is not the one that is linked"
 	}
 	return s
@@ -281,9 +281,9 @@ func (p *pulls) add(it *item) {
 	}
 }
 
-// settle makes the lines of the file, with statuses in the CRM's words. Leads whose status has no word are left out,
+// finish makes the lines of the file, with statuses in the CRM's words. Leads whose status has no word are left out,
 // and counted unless the mapping leaves them out on purpose.
-func (p *pulls) settle() {
+func (p *pulls) finish() {
 	for _, one := range slices.SortedFunc(maps.Values(p.ahead), func(a, b pulled) int { return a.at.Compare(b.at) }) {
 		word, known := p.mapping.PullWord(one.line.Status)
 		switch {

@@ -17,9 +17,9 @@
 //	           │ batches
 //	         [writer] write              one goroutine: results.csv, rejects and others; if the disk is slow, all wait
 //
-// Claim, mark and settle return when a synced commit holds them; a kill between them leaves the row in doubt, partial or
-// unsettled. Lines of the files are synced, and the files get their names, when the run ends. The summary is last.
-// Each box is the file of its name; item.go has the row, plan.go and compare.go decide about it, ledger.go opens the
+// Claim, mark and settle return when a synced commit holds them; a kill between them leaves the row in doubt, partial
+// or unsettled. Lines of the files are synced, and the files get their names, when the run ends. The summary is last.
+// Each box is the file of its name; item.go has the row, plan.go and compare.go decide about it, opening.go opens the
 // checkpoint and notes the run.
 //
 // Promises:
@@ -87,9 +87,9 @@ func newRun(o Options) *run {
 	r := &run{Options: o, meter: meter.New(time.Now())}
 	r.shapes = make([]atomic.Pointer[checkpoint.Shape], len(o.Inputs))
 	r.planner = planner{
-		o: &r.Options, conflicts: conflicts{o.Conflict, o.Mapping.Conflicts},
-		digests: newDigester(checkpoint.NewDigester(nil)),
+		o: &r.Options, rules: o.Mapping.Conflicts, digests: newDigester(checkpoint.NewDigester(nil)),
 	}
+	r.rules.All = o.Conflict
 	r.intake = &intake{options: &r.Options}
 	r.tally = newTally(len(o.Inputs))
 	r.limiter = &limiter{limits: &r.Limits, first: slotsPerPlace * o.Concurrency}
@@ -192,7 +192,7 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	e := newEngine(ctx, r)
 	end := r.member.start(ctx, e) // signing in keeps to the rate, too
 	if r.client != nil {
-		if err := r.noteStart(context.Background()); err != nil {
+		if err := r.register(context.Background()); err != nil {
 			e.halt(ledgerFailed(err))
 		}
 	}
@@ -203,7 +203,7 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	r.findAbsent(ctx, w)
 	end()
 	if r.pulls != nil && r.stopped == nil {
-		r.pulls.settle()
+		r.pulls.finish()
 		w.files.Pull(r.pulls.lines)
 	}
 	s := r.summary()
@@ -213,7 +213,7 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 
 // announce says what is about to happen. The caller may still refuse it.
 func (r *run) announce() error {
-	s := &Start{Target: r.Target, Verdict: r.judged, Checkpoint: r.opened}
+	s := &Start{Target: r.Target, Judgement: r.judged, Checkpoint: r.opened}
 	if r.ledger != nil {
 		s.Warnings = slices.Concat(r.opened.Warnings, r.judged.Warnings)
 		if err := r.judged.Refuse(r.Answer); err != nil && r.DryRun {
@@ -252,5 +252,5 @@ func (r *run) finish(s *report.Summary, w *writer) {
 // stopAfter makes the summary say that the run stopped after all, unless it did for a graver reason.
 func (r *run) stopAfter(s *report.Summary, stop *Stop) {
 	r.stopped = graver(r.stopped, stop)
-	r.verdict(s)
+	r.setOutcome(s)
 }

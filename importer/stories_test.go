@@ -7,6 +7,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/importer/report"
+	"leadferry/mapping"
 )
 
 // stories are what becomes of one lead over several runs, a step a line:
@@ -439,7 +440,7 @@ func (p *pair) tellRun(step string) *trial {
 	for _, word := range words[1:] {
 		switch word {
 		case "file", "service":
-			o.Conflict = Rule(word)
+			o.Conflict = mapping.Rule(word)
 		case "all":
 			o.CheckRemote = ReadAll
 		case "changed":

@@ -19,7 +19,7 @@ func (r *run) summary() *report.Summary {
 	if r.dry != nil {
 		r.dry.findRepeats()
 	}
-	r.verdict(s)
+	r.setOutcome(s)
 	if r.ledger != nil {
 		known := r.ledger.Info()
 		s.Checkpoint.ID, s.Checkpoint.Sequence = known.ID, known.Sequence
@@ -88,8 +88,8 @@ func (r *run) soFar() *report.Summary {
 	return s
 }
 
-// verdict says in the summary how the run ended, and its exit code (README, "Exit codes").
-func (r *run) verdict(s *report.Summary) {
+// setOutcome says in the summary how the run ended, and its exit code (README, "Exit codes").
+func (r *run) setOutcome(s *report.Summary) {
 	s.Outcome, s.ExitCode = "complete", CodeComplete
 	switch bad := r.badRows(s); {
 	case r.dry != nil && r.dry.fails(), bad > 0 && !r.Tolerate.covers(bad, r.tally.read()),

@@ -28,10 +28,10 @@ func (c *carrier) look(ctx context.Context, j *job) {
 	j.entry.Code, j.remarks = http.StatusOK, j.step.remarks
 	a := &answer{Lead: lead, at: time.Now()}
 	if j.step.Action != Update {
-		c.notSent(j, a)
+		c.endRead(j, a)
 		return
 	}
-	if external := j.step.of(atExternal); external.then == sends && external.byService {
+	if external := j.step.of(atExternal); external.choice == sends && external.byService {
 		j.sayOthers("ExternalID")
 		j.say(filesSent)
 	}
@@ -40,19 +40,19 @@ func (c *carrier) look(ctx context.Context, j *job) {
 	c.update(ctx, j)
 }
 
-// notSent ends a row whose lead was read, now or in an earlier run, and that needs no update. A reconciliation, and a
+// endRead ends a row whose lead was read, now or in an earlier run, and that needs no update. A reconciliation, and a
 // conflict, keep what was seen beside what was confirmed.
-func (c *carrier) notSent(j *job, a *answer) {
+func (c *carrier) endRead(j *job, a *answer) {
 	cs := j.step.changes
 	if c.drift != nil || j.step.outcome == Conflict {
 		cs.takeSeen(&j.entry, &j.rec, &j.before, a)
 		j.text = j.step.text
-		j.noteLead(a.Lead)
+		j.sayOwner(a.Lead)
 		c.storeUnsent(j, j.step.outcome)
 		return
 	}
 	more := cs.learned(&j.entry, &j.rec, a)
-	j.noteOthers(a, cs)
+	j.sayChanged(a, cs)
 	if !more {
 		c.storeUnsent(j, Unchanged)
 		return
@@ -73,9 +73,9 @@ func (c *carrier) sendUpdate(ctx context.Context, j *job) (more bool) {
 	if !c.mark(j) {
 		return false
 	}
-	lead, err := c.patch(ctx, c.engine.taking, j, updateRequest(&j.rec, j.step.to(sends)))
+	lead, err := c.patch(ctx, c.engine.taking, j, updateRequest(&j.rec, j.step.chosen(sends)))
 	if err != nil {
-		c.notUpdated(j, err)
+		c.updateFailed(j, err)
 		return false
 	}
 	if lead.ID != j.entry.LeadID {
@@ -83,7 +83,7 @@ func (c *carrier) sendUpdate(ctx context.Context, j *job) (more bool) {
 		return false
 	}
 	cs := c.compare(j.item, &j.before, lead, true)
-	c.updated(j, &answer{Lead: lead, at: time.Now(), sent: j.step.to(sends)}, cs)
+	c.updated(j, &answer{Lead: lead, at: time.Now(), sent: j.step.chosen(sends)}, cs)
 	if j.outcome != Updated || c.engine.taking.Err() != nil {
 		return false
 	}
@@ -130,25 +130,25 @@ func (c *carrier) mark(j *job) bool {
 		known.LeadID, known.State = j.rec.LeadID, checkpoint.Created
 	}
 	known.Unsettled, known.Sought = c.RunID, j.rec.Status
-	if j.step.of(atExternal).then == sends {
+	if j.step.of(atExternal).choice == sends {
 		known.WantLink = j.rec.ExternalID
 	}
 	failpoint.At("before mark")
 	stored, err := c.ledger.Do(context.Background(), checkpoint.Change{Kind: checkpoint.Mark, Entry: *known})
 	if err != nil {
-		c.notBegun(j, err)
+		c.ledgerRefused(j, err)
 		return false
 	}
 	j.entry, j.marked, j.outcome = stored, true, Failed
 	return true
 }
 
-// notUpdated ends an update without a usable answer. If it may have been applied, the next one sends the whole row.
-func (c *carrier) notUpdated(j *job, err error) {
+// updateFailed ends an update without a usable answer. If it may have been applied, the next one sends the whole row.
+func (c *carrier) updateFailed(j *job, err error) {
 	stops := errors.Is(err, delivery.ErrStopping)
 	switch ae, answered := errors.AsType[*leadapi.Error](err); {
 	case answered && refusedForGood(ae):
-		c.notTaken(j, ae)
+		c.updateRefused(j, ae)
 	case j.unsure && stops:
 		j.text = fmt.Sprintf(unconfirmed, "the run stopped before an answer came")
 	case j.unsure && answered:
@@ -179,7 +179,7 @@ func (c *carrier) storeUnsent(j *job, outcome Outcome) {
 	}
 	stored, err := c.ledger.Do(context.Background(), checkpoint.Change{Kind: checkpoint.Mark, Entry: entry})
 	if err != nil {
-		c.notStored(j, err)
+		c.commitFailed(j, err)
 		return
 	}
 	code, reason := j.entry.Code, j.entry.Reason
@@ -189,9 +189,9 @@ func (c *carrier) storeUnsent(j *job, outcome Outcome) {
 	}
 }
 
-// notTaken settles an update that the service refuses: what was confirmed still holds, and the same data are not sent
-// again. The effect of an earlier try or an earlier update stays unknown.
-func (c *carrier) notTaken(j *job, ae *leadapi.Error) {
+// updateRefused settles an update that the service refuses: what was confirmed still holds, and the same data are not
+// sent again. The effect of an earlier try or an earlier update stays unknown.
+func (c *carrier) updateRefused(j *job, ae *leadapi.Error) {
 	j.refuse("%s", ae)
 	entry := &j.entry
 	entry.Refused = j.digest
@@ -209,13 +209,13 @@ const reasonNotConfirmed = "not_confirmed" // the class of an update whose answe
 func (c *carrier) updated(j *job, a *answer, cs changes) {
 	rec, entry := &j.rec, &j.entry
 	cs.takeConfirmed(entry, rec, &j.before, a)
-	j.remarks[serviceKept] = cs.of(atStatus).then == keeps
+	j.remarks[serviceKept] = cs.of(atStatus).choice == keeps
 	entry.Code, entry.Reason, entry.Refused = http.StatusOK, "", checkpoint.Digest{}
 	c.stamp(j)
-	if external := cs.of(atExternal); external.byService && external.then != keeps {
+	if external := cs.of(atExternal); external.byService && external.choice != keeps {
 		j.sayOthers("ExternalID")
 	}
-	wrong := cs.names(func(c change) bool { return c.then != agrees && slices.Contains(a.sent, c.at) })
+	wrong := cs.names(func(c change) bool { return c.choice != agrees && slices.Contains(a.sent, c.at) })
 	if wrong != nil {
 		entry.Reason = reasonNotConfirmed
 		j.text = "the update was answered but not confirmed: the lead came back with another " +
@@ -223,7 +223,7 @@ func (c *carrier) updated(j *job, a *answer, cs changes) {
 		c.settle(j, Failed)
 		return
 	}
-	j.noteOthers(a, cs)
+	j.sayChanged(a, cs)
 	if !c.matches {
 		entry.Digest, entry.Synced = j.digest, false
 	}
@@ -241,9 +241,9 @@ func (cs changes) merged(known []checkpoint.ContentDigest, sent []int) []checkpo
 		at := indexOf(list, c.sum.Name)
 		switch {
 		case c.at < 0:
-		case c.then == agrees && at >= 0:
+		case c.choice == agrees && at >= 0:
 			list[at] = c.sum
-		case c.then == agrees:
+		case c.choice == agrees:
 			list = append(list, c.sum)
 		case at >= 0 && slices.Contains(sent, c.at):
 			list = slices.Delete(list, at, at+1)
@@ -264,8 +264,8 @@ func (j *job) sayOthers(field string) {
 	}
 }
 
-// noteOthers says what others changed in the lead of an answer, and which of the service's values are kept.
-func (j *job) noteOthers(a *answer, cs changes) {
+// sayChanged says what others changed in the lead of an answer, and which of the service's values are kept.
+func (j *job) sayChanged(a *answer, cs changes) {
 	before, service, sent := &j.before, a.Status, slices.Contains(a.sent, atStatus)
 	if sent {
 		service = before.Seen.Status
@@ -280,14 +280,14 @@ func (j *job) noteOthers(a *answer, cs changes) {
 			j.say(filesSent)
 		}
 	}
-	j.noteLead(a.Lead)
+	j.sayOwner(a.Lead)
 	if text := cs.naming(serviceWins, keeps, "Status "+a.Status); text != "" {
 		j.say(text)
 	}
 }
 
-// noteLead says if the lead of an answer belongs to another organization.
-func (j *job) noteLead(lead *leadapi.Lead) {
+// sayOwner says if the lead of an answer belongs to another organization.
+func (j *job) sayOwner(lead *leadapi.Lead) {
 	had := j.before.Organization
 	if j.before.State.HasLead() && had != "" && lead.OwnerID != "" && lead.OwnerID != had {
 		j.remark(ownerByOthers, "it belongs to another organization now")

@@ -91,9 +91,10 @@ func (r *valueReader) checkPull() {
 // show.
 func (r *valueReader) readConflict(n node) {
 	rules := &r.m.Conflicts
-	rule := func(n node) (word string) {
+	rule := func(n node) Rule {
+		var word string
 		set(r.parser, &word, oneOf("report", "file", "service"))(n)
-		return word
+		return Rule(word)
 	}
 	switch {
 	case r.role == statusRole:

@@ -96,13 +96,37 @@ func (m *Mapping) PullWord(status string) (word string, known bool) {
 	return status, known
 }
 
-// ConflictRules say whose value counts where both sides changed a field: report, file or service. The command decides
-// what they do not name.
+// Rule says whose value wins if others changed a field on the service, in the words of --conflict and of the mapping.
+type Rule string
+
+// The rules.
+const (
+	RuleReport  Rule = "report"  // or "": a person decides
+	RuleFile    Rule = "file"    // send the file's value
+	RuleService Rule = "service" // keep the service's value
+)
+
+// ConflictRules are the rules of single fields, "" where a field has none.
 type ConflictRules struct {
-	Status     map[string]string // by the status that the service shows
-	Content    map[string]string // by content key
-	ExternalID string            // or ""
+	All        Rule            // of the command, for all fields without one
+	Status     map[string]Rule // by the status that the service shows
+	Content    map[string]Rule // by content key
+	ExternalID Rule
 }
+
+// Or is a field's own rule or, without one, that of all fields.
+func (c *ConflictRules) Or(own Rule) Rule { return cmp.Or(own, c.All, RuleReport) }
+
+// ForStatus is the rule if the service shows this status. If the status could not be read, a person decides.
+func (c *ConflictRules) ForStatus(service string) Rule {
+	if service == "" {
+		return RuleReport
+	}
+	return c.Or(c.Status[service])
+}
+
+// ForExternalID is the rule of the ExternalID.
+func (c *ConflictRules) ForExternalID() Rule { return c.Or(c.ExternalID) }
 
 // HasLeadID says whether the file may know the service's own IDs of its leads: a sync then needs no checkpoint.
 func (m *Mapping) HasLeadID() bool { return m.plan.leadID != nil }
@@ -132,6 +156,24 @@ func (m *Mapping) OneIdentity() bool {
 	}
 	return key == nil || external == nil || key.form() == external.form()
 }
+
+// KeyIn is [Mapping.KeyForm] for files of an encoding. If the row's own data are the key, it has the source settings
+// that change cells: read with others, each row would have another key.
+func (m *Mapping) KeyIn(encoding string) string {
+	if form := m.KeyForm(); form != "" {
+		return form
+	}
+	var settings spelling.Texts
+	encoding, null := strings.ToLower(encoding), strings.Join(m.Source.Null, ", ")
+	settings.Add(encoding != "" && encoding != "utf-8", "encoding %s", encoding)
+	settings.Add(m.Source.NoQuotes, "quote none")
+	settings.Add(m.Source.Backslash, "escape backslash")
+	settings.Add(null != "", "null %s", null)
+	return strings.Join(settings, "; ")
+}
+
+// IsOwnData reports whether a key of [Mapping.KeyIn] is the row's own data: any other names a column.
+func IsOwnData(key string) bool { return !strings.Contains(key, "{") }
 
 // KeyForm is what of a row is its key, as the mapping says it: the text of key, or of external_id where there is
 // none, and the steps that change it; "" for the row's own data. Two mappings of one form give a row the same key.
@@ -208,8 +250,8 @@ var (
 		`(?:access|refresh|auth)[ _.-]?token|authorization)$`)
 )
 
-// secrets warns of constants in n that look like secrets; named says that they belong to a key that does. A mapping file
-// is shared, and its constants go out with each lead.
+// secrets warns of constants in n that look like secrets; named says that they belong to a key that does. A mapping
+// file is shared, and its constants go out with each lead.
 func (p *parser) secrets(n *yaml.Node, named bool) {
 	transparent := []string{"from", "default", "expr", "else", "first", "join", "list"}
 	isWord := n.Kind == yaml.ScalarNode && n.Value != "" && !strings.ContainsAny(n.Value, "{ \t\n")

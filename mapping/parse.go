@@ -29,7 +29,7 @@ const (
 // there is no folder to look in). Its error is Errors: all mistakes at once, at most 100, or those for which the file
 // cannot be read as plain YAML.
 func Parse(name string, data []byte, read ReadTable) (*Mapping, error) {
-	m := &Mapping{name: name, Conflicts: ConflictRules{Status: map[string]string{}, Content: map[string]string{}}}
+	m := &Mapping{name: name, Conflicts: ConflictRules{Status: map[string]Rule{}, Content: map[string]Rule{}}}
 	p := &parser{file: name, m: m, read: read, named: map[string]*table{}}
 	if doc, ok := p.document(data); ok {
 		p.mappingFile(doc)

@@ -120,7 +120,7 @@ func TestRestWithoutSomeColumns(t *testing.T) {
 
 func TestWordsOfTheWayBack(t *testing.T) {
 	m := parse(t, "version: 1\nlead: {status: {from: '{s}', map: {W: inProgress, X: In Progress, Y: closedWon}, pull: {In Progress: X}, conflict: {Closed | Won: service, open: report}}}\n")
-	same(t, "result", map[string]string{"closedWon": "service", "open": "report"}, m.Conflicts.Status)
+	same(t, "result", map[string]Rule{"closedWon": "service", "open": "report"}, m.Conflicts.Status)
 	const mapped, pulled, plain = "lead: {status: {from: '{s}', map: {W: inProgress, X: In Progress, Y: closedWon, Z: open}, pull: {In Progress: X, onHold: '', open: ''}}}",
 		"lead: {status: {from: '{s}', pull: {closedWon: Closed | Won}}}", "lead: {status: '{s}', content: {a: {from: '{a}', map: {b: open}}}}"
 	for _, test := range []struct {

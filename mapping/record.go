@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,6 +47,15 @@ type Record struct {
 	Content []Field
 }
 
+// Detach copies texts that may be kept longer than the row. A part of the row's text would keep all of it in memory.
+func (rec *Record) Detach() {
+	for _, text := range []*string{
+		&rec.Key, &rec.LeadID, &rec.ExternalID, &rec.Organization, &rec.Locator, &rec.Status,
+	} {
+		*text = strings.Clone(*text)
+	}
+}
+
 // Field is a key of the content. Value is a text, which may be empty, or if it is Literal a JSON value without white
 // space around or in it, and a number's digits as they were written. A Volatile one holds a file's name, a line or a
 // run: it is not compared, and never sent by a sync.
@@ -65,10 +75,22 @@ type Env struct {
 }
 
 // Problem is why a row cannot be used. Column names the column or columns that the value comes from, if any; Text is a
-// sentence without the value. Rule is one of key, control, cut, required, map, format, status, assign, apply, as, expr
-// and lead_id. Word is set for the rules map and status only: the text that a map lacks, or that is no status of the
-// service, so that a run can list such words; Value is what the mapping calls the value then, as lead.status.
+// sentence without the value. Rule is one of key, external_id, control, cut, required, map, format, status, assign,
+// apply, as, expr and lead_id. Word is set for the rules map and status only: the text that a map lacks, or that is no
+// status of the service, so that a run can list such words; Value is what the mapping calls the value then, as
+// lead.status.
 type Problem struct{ Column, Rule, Text, Word, Value string }
+
+// Sentence joins the problems of a row.
+func Sentence(ps []Problem) string {
+	texts := make([]string, len(ps))
+	for i, p := range ps {
+		if texts[i] = p.Text; p.Column != "" {
+			texts[i] = "column " + p.Column + ": " + p.Text
+		}
+	}
+	return strings.Join(texts, "; ")
+}
 
 // rule is what a value may break, and what is then said of it.
 type rule struct{ name, complaint string }
@@ -140,10 +162,19 @@ func (b *Binding) Map(cells []string, env Env, rec *Record) []Problem {
 		}
 	}
 	rec.Dropped, rec.Caught = r.dropped, r.caught
+	r.limit("key", "key", rec.Key)
+	r.limit("external_id", "ExternalID", rec.ExternalID)
 	if len(r.problems) == 0 { // perhaps of values that were left out
 		return nil
 	}
 	return r.problems
+}
+
+func (r *row) limit(rule, what, text string) {
+	if len(text) > rowkey.Longest {
+		r.problems = append(r.problems,
+			Problem{Rule: rule, Text: fmt.Sprintf("the %s is longer than %d bytes", what, rowkey.Longest)})
+	}
 }
 
 // lineBreaks are the cells with every line break as a line feed, however the system wrote it that exported them: the

@@ -69,6 +69,24 @@ func (p *parser) testRequest(n node) {
 	)
 }
 
+// Run maps the row of a test and compares the request that comes out, as JSON, with the one that it expects, without
+// fields that hold a file's name, a line or a run. It gives the differences, nil when there are none.
+func (t *Test) Run(m *Mapping, request func(*Record) []byte) []string {
+	b, err := m.Bind("the test", Columns{Names: t.Names, Own: len(t.Names), Open: true})
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var rec Record
+	if ps := b.Map(t.Cells, Env{}, &rec); ps != nil {
+		return []string{"the row is invalid: " + Sentence(ps)}
+	}
+	if rec.Skip {
+		return []string{"the row is left out by skip_if"}
+	}
+	rec.Content = slices.DeleteFunc(rec.Content, func(f Field) bool { return f.Volatile })
+	return t.Compare(request(&rec))
+}
+
 // Compare gives the differences between the request that the test expects and the create request in JSON that came
 // out, as sentences in the order of the mapping file; nil when there are none. A text in the JSON has to be the text
 // as the file writes it; a number, true, false or null has to be written there without quotes, a number with the same

@@ -16,6 +16,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/rowkey"
 	"leadferry/internal/testsupport/must"
 )
 
@@ -381,9 +382,9 @@ func TestCheckPassesWhatIsRight(t *testing.T) {
 	random := rand.New(rand.NewPCG(8, 9))
 	for i := range 300 {
 		key := []string{uuid(random), string(rune('a' + i%26)), "", "key"}[i%4] + string(make([]byte, i%7)) + uuid(random)[:8]
-		id := []string{"", key, uuid(random), uuid(random)[:1+i%30], string(make([]byte, checkpoint.MaxKey+i%3))}[i%5]
+		id := []string{"", key, uuid(random), uuid(random)[:1+i%30], string(make([]byte, rowkey.Longest+i%3))}[i%5]
 		e := createdEntry(key, id, i)
-		e.ExternalID = []string{"", key, uuid(random), string(make([]byte, checkpoint.MaxKey+i%3))}[i%4]
+		e.ExternalID = []string{"", key, uuid(random), string(make([]byte, rowkey.Longest+i%3))}[i%4]
 		together(t, d, checkpoint.Settle, e)
 		if i%10 == 0 {
 			must.Do(t, claim(d, intentOf("doubt"+key, i)))

@@ -58,7 +58,7 @@ func decodeKept(key string, record []byte) (*checkpoint.Kept, error) {
 }
 
 // hasIndex says whether an ID is kept in an index: bbolt's keys are bounded.
-func hasIndex(id string) bool { return id != "" && len(id) <= checkpoint.MaxKey }
+func hasIndex(id string) bool { return id != "" && len(id) <= rowkey.Longest }
 
 // leadKey is what the index of leads has for a lead ID, or nil.
 func leadKey(id string) []byte {

@@ -162,7 +162,7 @@ func copyAll(t storetest.TB, path, to string) {
 // claimNoting claims a row of a file of this shape.
 func claimNoting(t *testing.T, d *Store, s checkpoint.Shape) {
 	t.Helper()
-	c := &checkpoint.Change{Kind: checkpoint.Claim, Again: true, Entry: intentOf("k", 1), Shape: &s}
+	c := &checkpoint.Change{Kind: checkpoint.Claim, Resend: true, Entry: intentOf("k", 1), Shape: &s}
 	must.Do(t, errors.Join(d.Commit(t.Context(), []*checkpoint.Change{c}), c.Err))
 }
 

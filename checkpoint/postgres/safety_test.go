@@ -19,7 +19,7 @@ import (
 )
 
 func claimOf(key string) *checkpoint.Change {
-	return &checkpoint.Change{Kind: checkpoint.Claim, Again: true, Entry: checkpoint.Entry{Key: key, File: "leads.csv", Line: 2, Organization: "org", WantLink: "crm-" + key, Run: "run"}}
+	return &checkpoint.Change{Kind: checkpoint.Claim, Resend: true, Entry: checkpoint.Entry{Key: key, File: "leads.csv", Line: 2, Organization: "org", WantLink: "crm-" + key, Run: "run"}}
 }
 
 func createdOf(key, lead string) *checkpoint.Change {

@@ -107,7 +107,7 @@ func (x *machine) draw(t *rapid.T) checkpoint.Change {
 		if c.Entry = IntentOf(key, line); rapid.Bool().Draw(t, "timeless") { // then it is sent when it is committed
 			c.Entry.Updated = time.Time{}
 		}
-		c.Again = rapid.Bool().Draw(t, "again")
+		c.Resend = rapid.Bool().Draw(t, "again")
 		c.Entry.WantLink = rapid.SampledFrom([]string{"", key, "crm-1"}).Draw(t, "link")
 		c.Entry.RequestID = rapid.SampledFrom([]string{"", "", "id-1", "0b1c2d3e-0000-4000-8000-000000000001"}).Draw(t,
 			"request ID")

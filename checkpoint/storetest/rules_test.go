@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/rowkey"
 	"leadferry/internal/testsupport/must"
 )
 
@@ -317,7 +318,7 @@ func adoptRefusesAListAsAWhole(t *testing.T, b Backend) {
 	good := checkpoint.Entry{Key: "good", LeadID: "lead-9"}
 	for name, bad := range map[string]checkpoint.Entry{
 		"no key":           {LeadID: "lead-2"},
-		"long key":         {Key: strings.Repeat("k", checkpoint.MaxKey+1), LeadID: "lead-2"},
+		"long key":         {Key: strings.Repeat("k", rowkey.Longest+1), LeadID: "lead-2"},
 		"no ID":            {Key: "a"},
 		"no ID, partial":   {Key: "a", State: checkpoint.Partial},
 		"bad ID":           {Key: "a", LeadID: "../lead"},
@@ -688,7 +689,7 @@ func shapesAreNoted(t *testing.T, b Backend) {
 	}
 	byID := shape("{id}", "", "id", "e-mail of Ann", "name")
 	for _, s := range []checkpoint.Shape{byID, byID, shape("{other}", "dealers", "other"), shape("{id}", "")} { // the last one says nothing
-		c := &checkpoint.Change{Kind: checkpoint.Claim, Again: true, Entry: IntentOf("k", 1), Shape: &s}
+		c := &checkpoint.Change{Kind: checkpoint.Claim, Resend: true, Entry: IntentOf("k", 1), Shape: &s}
 		must.Do(t, errors.Join(d.Commit(t.Context(), []*checkpoint.Change{c}), c.Err))
 	}
 	d = d.again(t)

@@ -93,7 +93,7 @@ func (d *opened) killed(t TB) *opened {
 
 // Change makes one change in a commit of its own.
 func Change(d checkpoint.Store, kind checkpoint.ChangeKind, e checkpoint.Entry) (checkpoint.Entry, error) {
-	c := &checkpoint.Change{Kind: kind, Entry: e, Again: true}
+	c := &checkpoint.Change{Kind: kind, Entry: e, Resend: true}
 	if err := d.Commit(context.Background(), []*checkpoint.Change{c}); err != nil {
 		return c.Entry, err
 	}
@@ -107,7 +107,7 @@ func Together(t TB, d checkpoint.Store, kind checkpoint.ChangeKind,
 	t.Helper()
 	var changes []*checkpoint.Change
 	for _, e := range entries {
-		changes = append(changes, &checkpoint.Change{Kind: kind, Entry: e, Again: true})
+		changes = append(changes, &checkpoint.Change{Kind: kind, Entry: e, Resend: true})
 	}
 	must.Do(t, d.Commit(context.Background(), changes))
 	for _, c := range changes {

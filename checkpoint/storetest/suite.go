@@ -8,20 +8,21 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/rowkey"
 	"leadferry/internal/testsupport/must"
 )
 
 func badChangeDoesNotHarmItsNeighbours(t *testing.T, b Backend) {
 	d := b.open(t)
 	settled(t, d, CreatedEntry("known", "lead-1", 1))
-	long := string(make([]byte, checkpoint.MaxKey+1))
+	long := string(make([]byte, rowkey.Longest+1))
 	changes := []*checkpoint.Change{
 		{Kind: checkpoint.Claim, Entry: IntentOf("known", 1)},
 		{Kind: checkpoint.Claim, Entry: IntentOf("", 1)},
 		{Kind: checkpoint.Claim, Entry: IntentOf(long, 1)},
 		{Kind: checkpoint.Settle, Entry: checkpoint.Entry{Key: "odd"}},
 		{Kind: checkpoint.Settle, Entry: checkpoint.Entry{Key: long, State: checkpoint.Created}},
-		{Kind: checkpoint.Claim, Entry: IntentOf(long[:checkpoint.MaxKey], 1)},
+		{Kind: checkpoint.Claim, Entry: IntentOf(long[:rowkey.Longest], 1)},
 	}
 	must.Do(t, d.Commit(t.Context(), changes))
 	for i, want := range []error{
@@ -150,7 +151,8 @@ func whatIsToldOfTheLedgerIsKept(t *testing.T, b Backend) {
 	}
 }
 
-// What updates leave comes back as it was, and so does any time, in UTC, which does not decide the order. faults 124, 126
+// What updates leave comes back as it was, and so does any time, in UTC, which does not decide the order. faults 124,
+// 126
 func whatUpdatesLeaveIsKept(t *testing.T, b Backend) {
 	at := time.UnixMilli(1_770_000_000_789).UTC()
 	d := b.open(t)

@@ -161,13 +161,13 @@ type Repeat struct{ At, First Spot }
 
 // Repeated is what Repeats has found.
 type Repeated struct {
-	Same    Again              // rows that repeat an earlier key
-	Alike   Again              // rows whose key looks like that of an earlier row
+	Same    Occurrences        // rows that repeat an earlier key
+	Alike   Occurrences        // rows whose key looks like that of an earlier row
 	Planned [1 << planBits]int // keys by what the first of their rows would do; keys that look alike count as one
 }
 
-// Again counts rows and keeps the first ones, in file order.
-type Again struct {
+// Occurrences counts rows and keeps the first ones, in file order.
+type Occurrences struct {
 	Rows  int
 	First []Repeat
 }
@@ -200,7 +200,7 @@ func (r *Repeats) Found(most int) (f Repeated) {
 }
 
 // add counts a row, and keeps it if it is one of the first.
-func (a *Again) add(r Repeat, most int) {
+func (a *Occurrences) add(r Repeat, most int) {
 	a.Rows++
 	at, _ := slices.BinarySearchFunc(a.First, r, func(a, b Repeat) int { return a.At.Compare(b.At) })
 	if at < most {

@@ -52,8 +52,8 @@ func TestLookAlikesAreToldFromRepeats(t *testing.T) {
 	}
 	got := r.Found(3)
 	want := Repeated{
-		Same:    Again{2, []Repeat{{At: Spot{Line: 6, Number: 5}, First: Spot{Line: 3, Number: 2}}, {At: Spot{Line: 9, Number: 8}, First: Spot{Line: 2, Number: 1}}}},
-		Alike:   Again{3, []Repeat{{At: Spot{Line: 4, Number: 3}, First: Spot{Line: 3, Number: 2}}, {At: Spot{Line: 5, Number: 4}, First: Spot{Line: 2, Number: 1}}, {At: Spot{Line: 7, Number: 6}, First: Spot{Line: 3, Number: 2}}}},
+		Same:    Occurrences{2, []Repeat{{At: Spot{Line: 6, Number: 5}, First: Spot{Line: 3, Number: 2}}, {At: Spot{Line: 9, Number: 8}, First: Spot{Line: 2, Number: 1}}}},
+		Alike:   Occurrences{3, []Repeat{{At: Spot{Line: 4, Number: 3}, First: Spot{Line: 3, Number: 2}}, {At: Spot{Line: 5, Number: 4}, First: Spot{Line: 2, Number: 1}}, {At: Spot{Line: 7, Number: 6}, First: Spot{Line: 3, Number: 2}}}},
 		Planned: [4]int{create: 3},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -41,7 +41,7 @@ func (p *program) options(c *cli.Context) (importer.Options, error) {
 			Reconciling: importer.Reconciling{
 				Fresh: flags.Time(c, "fresh"), Sample: flags.Int(c, "sample"), None: c.String("remote") == "none",
 			},
-			Conflict: importer.Rule(c.String("conflict")), HoldReopen: c.String("reopen") == "hold",
+			Conflict: mapping.Rule(c.String("conflict")), HoldReopen: c.String("reopen") == "hold",
 			ReadByExternalID: c.String("read") == "external-id",
 		},
 		Checking: importer.Checking{

@@ -198,20 +198,20 @@ func (v *screen) announce(s *importer.Start) {
 // hear refuses a run that witnesses speak against, unless a person answers: by the ID that the refusal names, or at a
 // terminal, where Enter refuses. --yes is no answer.
 func (v *screen) hear(s *importer.Start) error {
-	if s.Verdict == nil || v.o.DryRun {
+	if s.Judgement == nil || v.o.DryRun {
 		return nil
 	}
 	answer := v.o.Answer
-	refused := s.Verdict.Refuse(answer)
+	refused := s.Judgement.Refuse(answer)
 	if errors.Is(refused, checkpoint.ErrAnswersNothing) {
 		return exit.Usage("--new-checkpoint="+answer+" answers nothing: nothing speaks against this checkpoint",
 			"leave it out")
 	}
 	person := v.person(v.c)
-	if refused == nil || s.Verdict.Question() == "" || person.Yes || !person.CanAnswer() {
+	if refused == nil || s.Judgement.Question() == "" || person.Yes || !person.CanAnswer() {
 		return refused
 	}
-	err := person.Confirm(spelling.Escape(s.Checkpoint.Path)+": "+spelling.Escape(s.Verdict.Question())+".\nLeads "+
+	err := person.Confirm(spelling.Escape(s.Checkpoint.Path)+": "+spelling.Escape(s.Judgement.Question())+".\nLeads "+
 		"that were made there would be made a second time. Make leads with this checkpoint?", "nothing was sent", "")
 	if err == nil || exit.Of(err).Code != exit.CodeUsage {
 		return err

@@ -15,8 +15,8 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// MaxNamespace is the longest namespace, in bytes.
-const MaxNamespace = 64
+// MaxNamespace is the longest namespace, Longest the longest key and the longest ExternalID, in bytes.
+const MaxNamespace, Longest = 64, 1024
 
 // IsNamespace reports whether s can be a namespace: 1 to 64 ASCII letters, digits, dots, underscores and hyphens.
 func IsNamespace(s string) bool {

@@ -56,7 +56,7 @@ func eventful(t *testing.T, path string, target checkpoint.Target) {
 	ctx := context.Background()
 	do := func(kind checkpoint.ChangeKind, e checkpoint.Entry) {
 		t.Helper()
-		c := &checkpoint.Change{Kind: kind, Entry: e, Again: true, Shape: &checkpoint.Shape{Columns: []string{"id", "name"}, Key: "{id}"}}
+		c := &checkpoint.Change{Kind: kind, Entry: e, Resend: true, Shape: &checkpoint.Shape{Columns: []string{"id", "name"}, Key: "{id}"}}
 		must.Do(t, errors.Join(d.Commit(ctx, []*checkpoint.Change{c}), c.Err))
 	}
 	at := time.UnixMilli(1_780_000_000_123).UTC()

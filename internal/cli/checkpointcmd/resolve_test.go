@@ -90,7 +90,7 @@ func TestNoneMadeIsOfTheQuestion(t *testing.T) {
 		t.Helper()
 		s, err := postgres.Open(address, target, postgres.Options{Run: run})
 		must.Do(t, err)
-		c := &checkpoint.Change{Kind: checkpoint.Claim, Again: true, Entry: checkpoint.Entry{Key: "a", Run: run, Updated: at}}
+		c := &checkpoint.Change{Kind: checkpoint.Claim, Resend: true, Entry: checkpoint.Entry{Key: "a", Run: run, Updated: at}}
 		must.Do(t, errors.Join(s.Commit(t.Context(), []*checkpoint.Change{c}), c.Err, s.Close()))
 	}
 	at := time.Now()

@@ -15,9 +15,9 @@ import (
 
 // ledgerState is the checkpoint of a run, and what is known of it.
 type ledgerState struct {
-	ledger *checkpoint.Ledger  // nil for validate, and for a dry run without checkpoint
-	opened checkpoint.Info     // what it knew before the first row; what it lacked then does not come back
-	judged *checkpoint.Verdict // by witnesses, before a person was asked
+	ledger *checkpoint.Ledger    // nil for validate, and for a dry run without checkpoint
+	opened checkpoint.Info       // what it knew before the first row; what it lacked then does not come back
+	judged *checkpoint.Judgement // by witnesses, before a person was asked
 	// of each input: which columns, key and namespace make its rows leads; nil once the checkpoint knows that, which
 	// stores it with the first claim
 	shapes []atomic.Pointer[checkpoint.Shape]
@@ -67,7 +67,7 @@ func (r *run) judgeCheckpoint(ctx context.Context) (err error) {
 }
 
 // judge asks the witnesses about the checkpoint.
-func (r *run) judge(ctx context.Context) (*checkpoint.Verdict, error) {
+func (r *run) judge(ctx context.Context) (*checkpoint.Judgement, error) {
 	return checkpoint.Judge(ctx, r.ledger, r.Witnesses, r.makes(), r.kinds())
 }
 
@@ -123,8 +123,8 @@ func openLedger(o *Options) (*checkpoint.Ledger, error) {
 	return checkpoint.NewLedger(store, g), nil
 }
 
-// noteStart lists the run in the checkpoint and writes its witness. Only then may anything be claimed.
-func (r *run) noteStart(ctx context.Context) error {
+// register lists the run in the checkpoint and writes its witness. Only then may anything be claimed.
+func (r *run) register(ctx context.Context) error {
 	unlock, err := r.Witnesses.Lock()
 	if err != nil {
 		return err
