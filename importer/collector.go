@@ -50,7 +50,8 @@ func (r *run) countRead(it *item) {
 	}
 }
 
-// collect takes a row that has ended and returns why the run ends, or nil. The writer, which may reuse the row, is last.
+// collect takes a row that has ended and returns why the run ends, or nil. The writer, which may reuse the row, is
+// last.
 func (r *run) collect(it *item) *Stop {
 	if r.drift != nil && it.outcome != Pending {
 		r.drift.verdicts[it.found.verdict]++

@@ -69,7 +69,7 @@ func (r *run) leaveFleet(s *report.Summary) {
 	if stop := r.Limits.reached(&c.Counts); err == nil && stop != nil {
 		r.stopAfter(s, stop)
 	}
-	if err == nil || errors.Is(err, checkpoint.ErrFenced) { // its requests count, whoever goes on in its place
+	if err == nil || errors.Is(err, checkpoint.ErrFenced) { // its requests count, even if another worker goes on
 		var b bytes.Buffer
 		_ = s.WriteJSON(&b) // a buffer takes it
 		err = m.fleet.Conclude(ctx, b.Bytes())
@@ -111,7 +111,7 @@ func (m *member) start(ctx context.Context, e *engine) (end func()) {
 	}
 }
 
-// exchange returns why the run ends, or nil. What could not be told is told the next time.
+// exchange returns why the run ends, or nil. After an error the next exchange reports the same once more.
 func (m *member) exchange(ctx context.Context, p checkpoint.Progress) *Stop {
 	c, err := m.fleet.Exchange(ctx, p)
 	switch {

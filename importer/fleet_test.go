@@ -275,7 +275,8 @@ func heldOnce(held map[string]bool) func(*checkpoint.Change) error {
 	}
 }
 
-// Rows that were put off to the end of the run have an outcome, too, when it stops before they had their turn once more.
+// Rows that were put off to the end of the run have an outcome, too, when it stops before they had their turn once
+// more.
 func TestRowsThatWerePutOffHaveAnOutcome(t *testing.T) {
 	const rows = 12
 	for name, blind := range map[string]bool{"interrupted among them": false, "before they are looked up again": true} {

@@ -195,7 +195,8 @@ func TestAnExternalIDIsBounded(t *testing.T) {
 	})
 }
 
-// Each attempt has an ID of its own, of which the ledger knew before it left, and a row in doubt shows that of its last one.
+// Each attempt has an ID of its own, of which the ledger knew before it left, and a row in doubt shows that of its last
+// one.
 func TestARowInDoubtShowsTheIDOfItsLastAttempt(t *testing.T) {
 	tried(t, numbered(8), Options{Sending: Sending{Concurrency: 4, Retries: 5, Client: leadapi.Config{RequestIDHeader: "X-Request-ID"}}}, func(t *testing.T, tr *trial) {
 		kept := func(key string) checkpoint.Entry { return entryOf(t, tr.ledger, key) }
@@ -260,8 +261,8 @@ func TestALeadThatWasJustMadeHasNotMoved(t *testing.T) {
 	}
 }
 
-// The results of a row that did not have its turn name its lead, but not the ID that an answer named for it in vain: who
-// adopts them would take the lead of another row for it.
+// The results of a row that did not have its turn name its lead, but not the ID that an answer named for it in vain:
+// who adopts them would take the lead of another row for it.
 func TestResultsOfAPendingRowNameItsOwnLead(t *testing.T) {
 	w := &writer{inputs: make([]report.Input, 1)}
 	for state, want := range map[checkpoint.State]string{checkpoint.Created: "lead-1", checkpoint.Partial: "lead-1", checkpoint.InDoubt: ""} {

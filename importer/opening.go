@@ -17,7 +17,7 @@ import (
 type ledgerState struct {
 	ledger *checkpoint.Ledger    // nil for validate, and for a dry run without checkpoint
 	opened checkpoint.Info       // what it knew before the first row; what it lacked then does not come back
-	judged *checkpoint.Judgement // by witnesses, before a person was asked
+	judged *checkpoint.Judgement // by the witnesses, before a person is asked
 	// of each input: which columns, key and namespace make its rows leads; nil once the checkpoint knows that, which
 	// stores it with the first claim
 	shapes []atomic.Pointer[checkpoint.Shape]
@@ -71,7 +71,7 @@ func (r *run) judge(ctx context.Context) (*checkpoint.Judgement, error) {
 	return checkpoint.Judge(ctx, r.ledger, r.Witnesses, r.makes(), r.kinds())
 }
 
-// kinds are the kinds of inputs of which this checkpoint has not made leads yet.
+// kinds are the kinds of inputs from which this checkpoint has made no leads yet.
 func (r *run) kinds() (kinds []checkpoint.Kind) {
 	for i := range r.shapes {
 		if shape := r.shapes[i].Load(); shape != nil && len(shape.Columns) > 0 {

@@ -81,8 +81,8 @@ type Checking struct {
 // Keeping is what remembers a run and tells of it.
 type Keeping struct {
 	Checkpoint string // path
-	// Open opens the checkpoint. With require one that is not there, or that has known nothing,
-	// is an error around checkpoint.ErrMissing; one that is to be read only is not made either.
+	// Open opens the checkpoint. With require, a checkpoint that is missing or has known nothing is an error around
+	// checkpoint.ErrMissing. With readOnly no checkpoint is made.
 	Open       func(require, readOnly bool) (checkpoint.Store, error)
 	Witnesses  *checkpoint.Witnesses        // what tells of earlier ledgers; nil: nothing does
 	Answer     string                       // with which a person answered them (--new-checkpoint)
@@ -99,7 +99,7 @@ type Hooks struct {
 	Interrupt <-chan struct{}    // closed by the first signal; the context ends with the second
 	Begin     func(*Start) error // told once before anything is sent; its error ends the run
 	LetGo     func()             // told once no more rows are wanted, so that reads of standard input end
-	// told once a second of the run so far, which is its own then; it must not wait
+	// gets the run so far once a second, as a copy of its own; it must not wait
 	Live func(*report.Summary)
 	// LooksLikeRow reports whether what was taken for the header of these rows is a row itself: its cells are not told
 	// then.

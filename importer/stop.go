@@ -30,7 +30,7 @@ type Stop = delivery.Stop
 
 func stopFor(reason, hint string) *Stop { return &Stop{Reason: reason, Hint: hint, Code: CodeStopped} }
 
-// graver is the reason to tell of two, the first of which may be nil.
+// graver returns the stop with the more important exit code. first may be nil.
 func graver(first, then *Stop) *Stop {
 	if first == nil || report.Graver(first.Code, then.Code) != first.Code {
 		return then
@@ -111,7 +111,7 @@ type Limits struct {
 	MaxInDoubt int   // rows that are in doubt; 0 = no limit
 	MaxCreates int   // leads made; 0 = no limit
 
-	Standing int // rows that stood in doubt when the run began, less those that it sent again
+	Standing int // rows in doubt when the run began, less those that it sent again
 }
 
 // Share bounds a number of rows, by itself or in percent of others; both 0 = no limit.
@@ -211,7 +211,8 @@ func (l *limiter) sent(it *item) {
 	}
 }
 
-// created counts a create that has ended, or whose claim was refused. If it made no lead, its share of --max-creates is free again.
+// created counts a create that has ended, or whose claim was refused. If it made no lead, its share of --max-creates is
+// free again.
 func (l *limiter) created(it *item, refused bool) {
 	made := it.outcome == Created || it.outcome == Partial
 	if !made && (it.outcome != InDoubt || refused || it.refusedAs != 0) {

@@ -62,7 +62,7 @@ func (c *carrier) endRead(j *job, a *answer) {
 }
 
 // update brings a lead in step with its row. Between mark and answer nobody knows which of the row's values the service
-// has. The answer is compared like a read: values that others changed may have to be sent again.
+// has. The answer is compared like a read: if others changed a value, the row's may have to be sent again.
 func (c *carrier) update(ctx context.Context, j *job) {
 	for c.sendUpdate(ctx, j) {
 	}
@@ -170,7 +170,7 @@ func refusedForGood(ae *leadapi.Error) bool {
 // unconfirmed says for people why nobody knows what an update did.
 const unconfirmed = "sent, but not confirmed (%s); the next run sends the whole row again"
 
-// storeUnsent ends a row of which nothing was applied: it removes the mark, if there is one, and keeps what was seen.
+// storeUnsent ends a row when nothing of it was applied: it removes the mark, if there is one, and keeps what was seen.
 func (c *carrier) storeUnsent(j *job, outcome Outcome) {
 	entry := j.entry
 	entry.Unsettled, entry.Sought = j.before.Unsettled, j.before.Sought

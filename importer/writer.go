@@ -247,7 +247,7 @@ func rejectOf(it *item) report.Reject {
 
 const objectColumn = "json"
 
-// ownColumns are the columns of all inputs side by side, for --results-columns all, and where each stands. Columns with
+// ownColumns are the columns of all inputs side by side, for --results-columns all, and the index of each. Columns with
 // the same name are one. JSON objects may all have other keys, so each is written whole into one column.
 func ownColumns(inputs []*source.File) (names []string, at map[string]int) {
 	at = map[string]int{}
