@@ -42,8 +42,12 @@ type leadName struct {
 	text string
 }
 
-// leadNames are all names of the row's lead, known or given by the row: an earlier row may have one of them too.
+// leadNames are all names of the row's lead, known or given by the row: an earlier row may have one of them too. A run
+// that sends nothing has no lanes, and needs none.
 func (r *run) leadNames(it *item) []leadName {
+	if r.sender == nil {
+		return nil
+	}
 	rec, known := &it.rec, &it.entry
 	names := []leadName{{checkpoint.ByKey, rowkey.Fold(known.Key)}}
 	if rec.Key != known.Key {
