@@ -116,7 +116,12 @@ func (o Outcome) toRejects() bool {
 var varying = spelling.Form(`(\().*:[0-9]+(\))|[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}Z`)
 
 // reasonOf is the text of an end without what differs from row to row: rows are counted by it.
-func reasonOf(text string) string { return varying().ReplaceAllString(text, "$1…$2") }
+func reasonOf(text string) string {
+	if !strings.ContainsAny(text, "0123456789") { // as in most rows
+		return text
+	}
+	return varying().ReplaceAllString(text, "$1…$2")
+}
 
 // remark is something that a row shows of its lead, beside its outcome. Each kind is counted.
 type remark uint8
