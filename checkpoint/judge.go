@@ -271,10 +271,8 @@ func (v *Verdict) Refuse(answer string) error {
 			}
 		}
 	}
-	return &OpenError{
-		Path: v.Path, Err: ErrGone, Text: strings.Join(append([]string{texts(v.Asks)}, ways...), "\nhint: "),
-		Hint: "if other leads are meant: --new-checkpoint=" + answerTo(v.Asks),
-	}
+	ways = append(ways, "if other leads are meant: --new-checkpoint="+answerTo(v.Asks))
+	return &OpenError{Path: v.Path, Err: ErrGone, Text: texts(v.Asks), Hint: strings.Join(ways, "\nhint: ")}
 }
 
 // ErrAnswersNothing says that an answer was given to a question that nobody asked.
