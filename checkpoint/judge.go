@@ -70,6 +70,11 @@ func Judge(ctx context.Context, s Store, ws *Witnesses, makes bool, kinds []Kind
 	}
 	v := &Judgement{Path: h.info.Path}
 	all := ws.All()
+	if ws != nil && ws.Book != "" && !ws.Looks && !IsAddress(h.info.Path) {
+		if err := disk.MakeFolders(ws.Book); err != nil { // nor can it be read
+			all = append(all, Witness{Source: ws.Book, Err: err})
+		}
+	}
 	for i := range all {
 		f, err := h.compare(ctx, &all[i])
 		switch {
@@ -271,10 +276,8 @@ func (v *Judgement) Refuse(answer string) error {
 			}
 		}
 	}
-	return &OpenError{
-		Path: v.Path, Err: ErrGone, Text: strings.Join(append([]string{texts(v.Asks)}, ways...), "\nhint: "),
-		Hint: "if other leads are meant: --new-checkpoint=" + answerTo(v.Asks),
-	}
+	ways = append(ways, "if other leads are meant: --new-checkpoint="+answerTo(v.Asks))
+	return &OpenError{Path: v.Path, Err: ErrGone, Text: texts(v.Asks), Hint: strings.Join(ways, "\nhint: ")}
 }
 
 // ErrAnswersNothing says that an answer was given to a question that nobody asked.

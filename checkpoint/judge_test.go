@@ -42,9 +42,7 @@ func told(t *testing.T, all ...checkpoint.Witness) *checkpoint.Witnesses {
 	t.Helper()
 	ws := &checkpoint.Witnesses{Book: t.TempDir()}
 	for i, w := range all {
-		text, err := w.Encode()
-		must.Do(t, err)
-		written(t, filepath.Join(ws.Book, string(rune('a'+i))+".json"), text)
+		written(t, filepath.Join(ws.Book, string(rune('a'+i))+".json"), w.Encode())
 	}
 	return ws
 }
@@ -162,6 +160,9 @@ func TestJudgeUnreadableWitness(t *testing.T) {
 			}
 		})
 	}
+	place := filepath.Join(t.TempDir(), "away") // as where a disk is not mounted
+	written(t, place, nil)
+	refused(t, judged(t, ledger(t), &checkpoint.Witnesses{Book: filepath.Join(place, "book")}).Refuse(""), checkpoint.ErrGone, "book cannot be read")
 }
 
 // Files of a kind that went to another target only, and what tells kinds apart.
@@ -244,9 +245,7 @@ func TestOneAnswerToSeveralFindings(t *testing.T) {
 func TestFindingsOfRunFoldersAreRemembered(t *testing.T) {
 	ws := &checkpoint.Witnesses{Book: filepath.Join(t.TempDir(), "book"), Parents: []string{t.TempDir()}}
 	w := checkpoint.Witness{Ledger: "other", Target: here, Place: "other.db", Leads: 5, Run: "x", Commits: 4}
-	text, err := w.Encode()
-	must.Do(t, err)
-	written(t, filepath.Join(ws.Parents[0], "run", checkpoint.RunFile), text)
+	written(t, filepath.Join(ws.Parents[0], "run", checkpoint.RunFile), w.Encode())
 	refused(t, judged(t, ledger(t), ws).Refuse(""), checkpoint.ErrGone)
 	ws.Parents = nil
 	refused(t, judged(t, ledger(t), ws).Refuse(""), checkpoint.ErrGone, "it knew 5 leads")

@@ -26,4 +26,4 @@ func TestHistoryIsBounded(t *testing.T) {
 }
 
 // Encode is a witness as it is written, for the tests beside.
-func (w *Witness) Encode() ([]byte, error) { return w.encode() }
+func (w *Witness) Encode() []byte { return w.encode() }

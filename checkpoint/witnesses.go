@@ -123,12 +123,11 @@ func readWitness(path string) (w Witness, found bool) {
 func (ws *Witnesses) remember(all []Finding) {
 	for i := range all {
 		w := all[i].Witness
-		text, err := w.encode()
-		if ws.Looks || ws.Book == "" || w.Err != nil || err != nil || filepath.Dir(w.Source) == ws.Book ||
+		if ws.Looks || ws.Book == "" || w.Err != nil || filepath.Dir(w.Source) == ws.Book ||
 			disk.MakeFolders(ws.Book) != nil {
 			continue
 		}
-		_, _ = disk.Replace(filepath.Join(ws.Book, w.Ledger+"-"+shortID(w.Run, "")+".json"), 0o600, text)
+		_, _ = disk.Replace(filepath.Join(ws.Book, w.Ledger+"-"+shortID(w.Run, "")+".json"), 0o600, w.encode())
 	}
 }
 
@@ -241,11 +240,10 @@ func (ws *Witnesses) Begin(s Store, w Witness, folder string) (*Testimony, error
 }
 
 // mark says in the folder of a run in the sandbox that its leads are nobody's: a witness of none.
-func (ws *Witnesses) mark(w Witness, folder string) error {
+func (ws *Witnesses) mark(w Witness, folder string) (err error) {
 	w.Leads, w.Open, w.Kinds = 0, false, nil
-	text, err := w.encode()
-	if err == nil && folder != "" {
-		_, err = disk.Replace(runFileIn(folder, w.Ledger), 0o600, text)
+	if folder != "" {
+		_, err = disk.Replace(runFileIn(folder, w.Ledger), 0o600, w.encode())
 	}
 	return err
 }
@@ -299,13 +297,9 @@ func (t *Testimony) begin(path string) error {
 }
 
 // write replaces the file by the note as it is, durably.
-func (t *Testimony) write(one *noteFile) error {
-	text, err := t.note.encode()
-	if err != nil {
-		return err
-	}
+func (t *Testimony) write(one *noteFile) (err error) {
 	one.f.Close()
-	if _, err := disk.Replace(one.path, 0o600, text); err != nil {
+	if _, err := disk.Replace(one.path, 0o600, t.note.encode()); err != nil {
 		return err
 	}
 	one.f, err = os.OpenFile(one.path, os.O_RDWR|disk.NoFollow, 0o600)

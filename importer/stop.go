@@ -70,7 +70,8 @@ func ledgerFailed(err error) *Stop {
 		}
 		return lastingStop(CodeCheckpoint, reason, "leadferry checkpoint check says what to do")
 	case opened && errors.Is(err, checkpoint.ErrGone):
-		return lastingStop(CodeCheckpoint, "another run has begun: "+refused.Text, refused.Hint)
+		return lastingStop(CodeCheckpoint, "another run has begun: "+refused.Text, "wait until it has ended; then run "+
+			"the same command again: it says what can be done")
 	case opened: // met again, it is not what it was
 		reason := "the checkpoint cannot be relied on any more: " + refused.Text
 		return lastingStop(CodeCheckpoint, reason, refused.Hint)

@@ -194,8 +194,8 @@ func (s *Summary) keepIDs(todo *steps) {
 		todo.add(true, made+", and the checkpoint could not keep the IDs. The results have "+
 			"them:", "leadferry checkpoint adopt "+shell.Path(results[0])+s.at())
 	default:
-		todo.add(true, made+", and neither checkpoint nor results could keep the IDs. Save the lines that begin with "+
-			"key,namespace,lead_id (standard error) as ids.csv:", "leadferry checkpoint resolve ids.csv"+s.at())
+		todo.add(true, made+", and neither checkpoint nor results could keep the IDs. Save standard error from "+
+			"its line key,namespace,lead_id,run_id on as ids.csv:", "leadferry checkpoint resolve ids.csv"+s.at())
 	}
 }
 

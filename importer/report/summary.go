@@ -309,9 +309,9 @@ func Graver(one, other int) int {
 	return one
 }
 
-// Stopped makes the summary say that the run stopped after all, unless it did for a graver reason.
+// Stopped makes the summary say that the run stopped after all, unless it did before, or for a graver reason.
 func (s *Summary) Stopped(reason, hint string) {
-	if s.ExitCode = Graver(s.ExitCode, codeStopped); s.ExitCode == codeStopped {
-		s.Outcome, s.StopReason, s.Hint = "stopped", reason, hint
+	if Graver(s.ExitCode, codeStopped) != s.ExitCode {
+		s.ExitCode, s.Outcome, s.StopReason, s.Hint = codeStopped, "stopped", reason, hint
 	}
 }

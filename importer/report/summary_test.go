@@ -66,11 +66,12 @@ func TestCountsByNameAreThoseOfTheSummary(t *testing.T) {
 	same(t, 5+7+8+9+10+11+12+13+14, (&Summary{Rows: c}).Attention(), "attention with pending rows")
 }
 
-func TestFailedFilesDoNotHideAnInterruption(t *testing.T) {
+func TestFailedFilesDoNotHideWhyARunStopped(t *testing.T) {
 	for code, want := range map[int]int{0: 3, 1: 3, 5: 3, 3: 3, 4: 4, 130: 130} {
 		s := &Summary{ExitCode: code}
 		s.Stopped(Unwritten(errors.New("no space")))
 		same(t, want, s.ExitCode, code, "becomes")
+		same(t, want != code, s.StopReason != "", code, "is told of")
 	}
 }
 

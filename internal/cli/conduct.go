@@ -84,9 +84,7 @@ func (p *program) conclude(s *report.Summary, unseen error) {
 	if unseen != nil {
 		p.out.lost = nil // it is reported here
 		why := cmp.Or(exit.Unseen(unseen).Text, "standard output was closed")
-		if s.ExitCode != importer.CodeStopped {
-			s.Stopped(why, "all is recorded: only what is printed was not seen")
-		}
+		s.Stopped(why, "all is recorded: only what is printed was not seen")
 		if !p.json {
 			fmt.Fprintf(p.Err, "leadferry: %s; files and checkpoint are complete\n", why)
 		}

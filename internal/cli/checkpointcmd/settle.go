@@ -174,7 +174,8 @@ func (d *Command) settle(db ledger.Ledger, decisions []checkpoint.Decision) erro
 }
 
 // forget removes all that is known of keys except a hash that keeps their leads from being made again, or with
-// --unblock that, too. Leads of the sandbox are removed beside its checkpoint.
+// --unblock that, too. Lead IDs are told before, or nothing is forgotten. Leads of the sandbox are removed beside its
+// checkpoint.
 func (d *Command) forget() error {
 	ctx, unblock := d.C.Context, d.C.Bool("unblock")
 	keys, err := d.keys(d.C.Args().Slice())
@@ -191,15 +192,20 @@ func (d *Command) forget() error {
 		if !d.Hold() { // half of it would leave a copy of the file
 			return exit.ErrInterrupted
 		}
-		found, err := lookUp(ctx, db, keys...) // first: nothing of them is known afterwards
+		found, err := lookUp(ctx, db, keys...)
 		for i := range found {
 			if found[i].LeadID != "" {
 				leads = append(leads, found[i].LeadID)
 			}
 		}
 		_, kept = db.(*postgres.Store)
-		if sandboxed = db.Info().Target == connection.SandboxTarget; err == nil && sandboxed {
+		switch sandboxed = db.Info().Target == connection.SandboxTarget; {
+		case err != nil || len(leads) == 0:
+		case sandboxed:
 			inSandbox, err = sandbox.Forget(ledger.SandboxData(db.Info().Path), leads)
+		default:
+			_, err = fmt.Fprintln(d.Out, "lead IDs, for the person who can remove the leads at the vendor:",
+				strings.Join(leads, " ")) // of letters, digits and -_. alone, and not cut
 		}
 		if err == nil {
 			r, err = checkpoint.Forget(ctx, db, keys, unblock)
@@ -225,8 +231,6 @@ func (d *Command) forget() error {
 		"have it removed at the vendor first", english.Plural(still, "lead", ""))
 	d.tellIf(unknown > 0 && !unblock, "keys that are not known are blocked, too: check that they are spelt as "+
 		"`leadferry checkpoint export` lists keys, and give --namespace where keys have one")
-	d.tellIf(len(leads) > 0 && !sandboxed, "lead IDs, for the person who can remove the leads at the vendor: %s",
-		strings.Join(leads, " "))
 	d.reportTraces(keys)
 	d.tellIf(kept, "the server's log of changes (WAL), its standbys and its backups keep what they have until they "+
 		"are recycled: ask its administrator how long")

@@ -65,7 +65,7 @@ func Of(err error) Error {
 		return Error{importer.CodeCheckpoint, ledger.Path + ": " + ledger.Text, explained(ledger)}
 	case errors.As(err, &broken):
 		return Error{
-			importer.CodeStopped, err.Error(),
+			importer.CodeStopped, broken.Error(), // not once more by who closes the checkpoint
 			cmp.Or(broken.Hint, "check its address, network and server, or use --wait"),
 		}
 	}

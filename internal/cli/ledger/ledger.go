@@ -185,8 +185,7 @@ func SandboxData(checkpointPath string) string {
 // MakeFolder makes the checkpoint's folder, for its owner alone.
 func MakeFolder(path string) error {
 	if err := disk.MakeFolders(filepath.Dir(path)); err != nil {
-		return exit.Usage(fmt.Sprintf("the checkpoint's folder cannot be made: %v", err),
-			"name another file with --checkpoint")
+		return exit.Usage(fmt.Sprintf("the checkpoint's folder cannot be made: %v", err), disk.WayOut(err))
 	}
 	return nil
 }
