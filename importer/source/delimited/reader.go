@@ -116,10 +116,10 @@ func (r *Reader) give(row *rows.Row, size int, problem *rows.Problem) {
 	}
 }
 
-// fits says that the record has a cell for each column, and nothing beyond. Empty fields beyond the header are let
-// pass, as Excel writes them.
+// fits says that the record has a cell for each column, and nothing beyond: of a row with one too many, empty or not,
+// nobody knows which cell is whose.
 func (r *Reader) fits() bool {
-	return len(r.fields) >= r.columns.Width && rows.Used(r.fields) <= r.columns.Width+r.columns.Nameless
+	return len(r.fields) >= r.columns.Width && len(r.fields) <= r.columns.Width+r.columns.Nameless
 }
 
 // misfit is what is wrong with the number of cells, or nil.
@@ -128,13 +128,13 @@ func (r *Reader) misfit() *rows.Problem {
 		return nil
 	}
 	c := &r.columns
-	has := english.Plural(len(r.fields), "cell", "")
-	p := rows.Flaw("columns", fmt.Sprintf("the row has %s instead of %d", has, c.Width), "")
+	hint := "put quotes around a cell with the delimiter or a line break in it, and name every column in the header"
 	if c.Width == 1 && c.Line > 0 {
-		p.Hint = fmt.Sprintf("line %d was taken for the header; take out what is before the header, or set the "+
-			"delimiter", c.Line)
+		hint = fmt.Sprintf("line %d was taken for the header; take out what is before the header, or set the delimiter",
+			c.Line)
 	}
-	return p
+	has := english.Plural(len(r.fields), "cell", "")
+	return rows.Flaw("columns", fmt.Sprintf("the row has %s instead of %d", has, c.Width), hint)
 }
 
 const quoteHint = "mend the quotes of this row, or fetch the file again if it was cut; " +
