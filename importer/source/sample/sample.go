@@ -88,22 +88,28 @@ func (from reading) sample(o source.Options) (*sample, error) {
 }
 
 // titles are how many lines there are above the header: that is the first line with names that are known and rows that
-// fit below it. Without one it is the line below which most rows fit, if most do not fit below the first.
+// fit below it. Where it leaves columns without a name, it may be one that names groups of columns: the line below it
+// is the header if more of its names are known. Without one it is the line below which most rows fit, if most do not
+// fit below the first.
 func (from reading) titles(o source.Options, usual *sample) (lines int, err error) {
-	best := 0.0
+	best, groups, group := 0.0, 0, false
 	for s := usual; o.SkipRows <= maxTitles; o.SkipRows++ {
 		if o.SkipRows > 0 {
-			if s, err = from.read(o, maxTried); err != nil || len(s.Rows)+s.Unread.Rows == 0 {
-				return lines, nil // no more lines
+			if s, err = from.read(o, maxTried); err != nil { // it names no column
+				continue
 			}
 		}
 		fit, isLead := s.share(), propose.BeginsWithLead(s.Columns, s.Rows)
 		known := propose.Known(s.Columns)
-		names := known > 1 && (o.SkipRows == 0 || known*2 >= len(s.Columns))
+		names := known > max(1, groups) && (o.SkipRows == 0 || known*2 >= len(s.Columns)) && fit >= 0.5
 		switch {
+		case o.SkipRows > 0 && len(s.Rows)+s.Unread.Rows == 0, group && !names: // no more lines, or no other header
+			return lines, nil
 		case s.hidesCells() && (s.Unread.Rows > 0 || len(s.Columns) == 1):
 			return 0, refused(from.name, o.SkipRows+1, "a quote of this line does not fit"+nothingWritten, quotesHint)
-		case isLead && o.SkipRows == 0, names && fit >= 0.5:
+		case names && !group && slices.Contains(s.Columns, ""):
+			lines, groups, group = o.SkipRows, known, true
+		case isLead && o.SkipRows == 0, names:
 			return o.SkipRows, nil
 		case !isLead && fit > best && usual.share() < 0.5:
 			best, lines = fit, o.SkipRows
