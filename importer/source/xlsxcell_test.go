@@ -1,11 +1,14 @@
 package source_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"leadferry/importer/source"
+	"leadferry/importer/source/sample"
 )
 
 // one reads a single cell below a header; a problem as "!text".
@@ -196,6 +199,9 @@ func TestRowsKeepTheirCellsWithAFault(t *testing.T) {
 		t.Errorf("faults %+v and %+v", rows[0].Faults, rows[1].Faults)
 	}
 	same(t, `cell C3 holds something, but the header has only 2 columns`, rows[1].Problem.String())
+	if _, err := sample.Read(source.Options{}, nil, w.file(t)); !strings.Contains(fmt.Sprint(err), "error #N/A\nhint: mend its") {
+		t.Errorf("init says %v", err)
+	}
 }
 
 // Programs that cannot compute write 0 for the result of every formula, and ask Excel to compute when it opens the

@@ -55,8 +55,8 @@ func Read(o source.Options, stdin io.Reader, name string) (propose.Input, error)
 		return propose.Input{}, err
 	}
 	if len(s.Rows) == 0 && s.Unread.Rows > 0 {
-		return propose.Input{}, refused(name, s.Unread.Line, "no row can be read: "+s.Unread.Why,
-			"name what parts its cells with --delimiter, its format with --format, or export it again")
+		return propose.Input{}, refused(name, s.Unread.Line, "no row can be read: "+s.unread.Text,
+			cmp.Or(s.unread.Hint, "name its format with --format, or export it again"))
 	}
 	return s.Input, nil
 }
@@ -162,8 +162,9 @@ func (from reading) read(o source.Options, most int) (*sample, error) {
 // sample is a file as far as it was read in one way: rows of any shape below the columns that any of them has.
 type sample struct {
 	propose.Input
-	index map[string]int // of the columns
-	bytes int
+	index  map[string]int // of the columns
+	bytes  int
+	unread *source.Problem // of the first row that could not be read
 
 	// What may be a footer: how its first row begins, the rows before it, and whether a word for totals is in it.
 	footer string
@@ -188,6 +189,9 @@ func (s *sample) take(f *source.File, most int) error {
 	for len(s.Rows)+s.Unread.Rows < most && len(s.Rows)*len(s.Columns) < maxSampleCells && s.bytes < maxSampleBytes {
 		var row source.Row // keeps its cells
 		err := f.Next(&row)
+		if len(row.Faults) > 0 { // a column that is all of these would look empty
+			row.Problem = &row.Faults[0].Problem
+		}
 		switch lost, structure := errors.AsType[*source.LostError](err); {
 		case errors.Is(err, io.EOF):
 			s.Complete = true
@@ -200,7 +204,7 @@ func (s *sample) take(f *source.File, most int) error {
 			return refused(f.Info().Path, row.Line, row.Problem.Text+nothingWritten, cmp.Or(row.Problem.Hint, quotesHint))
 		case row.Problem != nil:
 			if s.Unread.Rows++; s.Unread.Rows == 1 {
-				s.Unread.Line, s.Unread.Why = row.Line, row.Problem.String()
+				s.Unread.Line, s.Unread.Why, s.unread = row.Line, row.Problem.String(), row.Problem
 			}
 		case row.Repeats:
 			s.Repeats++
