@@ -20,6 +20,7 @@ func TestDelimiters(t *testing.T) {
 		{"quoted header with commas", "\"Name, first\";\"Name, last\";\"City, state, country\"\nAnn;Lee;Rome\n", source.Options{}, ';', "2:Ann|Lee|Rome\n"},
 		{"commas in header and cells", "a;price, EUR;note, text\n1;2,5;x, y\n", source.Options{}, ';', "2:1|2,5|x, y\n"},
 		{"more commas in the header than bars", "a, b and, perhaps, c|d\n1|2\n3|4\n", source.Options{}, '|', "2:1|2\n3:3|4\n"},
+		{"a drawn table", " a | b, c |d\n---+---+--\n|:--|--\n1 | 2|3\n", source.Options{}, '|', "4:1 | 2|3\n"},
 		{"ragged rows", "a,b,c|d\n1,2,3|4\n1,2\n1,2,3\n1,2,3\n1,2,3|\n1,2,3\n1,2,3\n1,2,3\n", source.Options{}, ',', "2:1|2|3|4\n3!columns\n4:1|2|3\n5:1|2|3\n6:1|2|3|\n7:1|2|3\n8:1|2|3\n9:1|2|3\n"},
 		{"a row longer than is looked at", "a,b;c\nx;" + long + ",2\n", source.Options{}, ',', "2:x;" + long + "|2\n"},
 		{"line breaks in quotes", "a;b\n\"1,\n,2\";3\n", source.Options{}, ';', "2:1,\n,2|3\n"},

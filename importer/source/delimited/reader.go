@@ -179,7 +179,8 @@ func BeginsRejects(in *lines.Window) bool {
 }
 
 // detectDelimiter finds the character that parts the first line into the most cells, of comma, semicolon, tab, bar and
-// the one that the options name. In quotes, before a blank cell, and before a space as in a sentence it does not count.
+// the one that the options name. In quotes, before a blank cell, and where a space follows a comma or a semicolon, as in
+// a sentence, it does not count.
 // A file without header is parted into as many cells as it has named columns, if one of them does that. The comma is
 // taken where nothing parts the line.
 func detectDelimiter(line string, o rows.Options) rune {
@@ -193,7 +194,8 @@ func detectDelimiter(line string, o rows.Options) rune {
 		switch {
 		case c == '"' && !o.NoQuotes:
 			quoted = !quoted
-		case !quoted && i+1 < len(text) && text[i+1] != c && text[i+1] != ' ': // a cell behind it holds something
+		case quoted || i+1 == len(text) || text[i+1] == c: // no cell behind it holds anything
+		case text[i+1] != ' ' || c == '|' || c == '\t':
 			cells[c]++
 		}
 	}
