@@ -34,7 +34,7 @@ func TestOpenRefusesContent(t *testing.T) { // faults 91, 92, 93, 95
 		{"Latin-1 header", "pr\xE9nom,b\n1,2\n", "not UTF-8 on line 1, character 3", 1},
 		{"CR only", "a,b\r1,2\r3,4\r", "line ends LF or CR LF", 1},
 		{"CR only, long", "a,b\r" + strings.Repeat("1,2\r", 1<<19), "more than 1048576 bytes", 1},
-		{"CR in the header", "\na,b\rc\n1,2\n", "carriage return", 2},
+		{"CR in the header", "\na,\"b\"\rc\n1,2\n", "carriage return", 2},
 		{"long header", strings.Repeat("a,", 1<<20), "more than", 1},
 		{"broken header", "a,\"b\n1,2\n", "quote", 1},
 		{"blank names only", " ,,\n1,2,\n", "names no column", 1},

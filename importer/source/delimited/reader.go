@@ -273,10 +273,10 @@ func (r *Reader) splitQuoted() (size int, p *rows.Problem, err error) {
 	switch isHeader := r.columns.Width == 0; {
 	case !isHeader && (q.stray && !inPairs || q.lines > 1 && (q.stray || !r.fits())):
 		err = lost(r.in.Number, "the quotes of this row do not fit")
-	case q.stray:
-		p = rows.Flaw("quote", "text follows the quote that closes a cell", "")
 	case q.loneCR:
 		p = loneCR()
+	case q.stray:
+		p = rows.Flaw("quote", "text follows the quote that closes a cell", "")
 	}
 	return size, p, err
 }

@@ -32,8 +32,8 @@ const (
 // What is said of a line that cannot be read.
 const (
 	nothingWritten = "; no mapping was written, since a header or leads would be missed"
-	quotesHint     = "mend the quotes of this line, or where quotes are text, write the mapping by hand with source: " +
-		"{quote: none}"
+	quotesHint     = "mend the quotes of this line; or write the mapping by hand, with source: {quote: none} where quotes " +
+		`are text, with source: {escape: "\\"} where a backslash is before them`
 )
 
 // Read reads the first rows of a file, or of standard input, for a proposal. Titles above the header and totals below
