@@ -49,7 +49,7 @@ func TestOpenRefusesOtherFormats(t *testing.T) { // faults 95
 	for _, data := range []string{
 		"\x1F\x8B\x07\x00", "BZh91AY&SY", "\xFD7zXZ\x00", "\x04\x22\x4D\x18", "\x1F\x9D\x90", "7z\xBC\xAF\x27\x1C", "Rar!\x1A\x07\x01", "{\\rtf1\\ansi",
 		"\x89PNG\r\n\x1A\n", "\xFF\xD8\xFF\xE0", "SQLite format 3\x00", "PAR1\x15\x04", "<?xml version=\"1.0\"?><Workbook/>", "\xFF\xFE\x00\x00a\x00\x00\x00",
-		"\x00\x00\xFE\xFF\x00\x00\x00a",
+		"\x00\x00\xFE\xFF\x00\x00\x00a", "leads.csv" + strings.Repeat("\x00", 248) + "ustar\x0000",
 	} {
 		openError(t, write(t, "leads.csv", data), source.Options{}, "is not in a format that is read here", data)
 	}
