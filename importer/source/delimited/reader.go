@@ -18,6 +18,7 @@ import (
 
 	"leadferry/importer/source/lines"
 	"leadferry/importer/source/rows"
+	"leadferry/internal/spelling"
 )
 
 // Reader splits a window into records, and records into cells.
@@ -158,17 +159,24 @@ func (r *Reader) first() ([]byte, error) {
 	}
 }
 
-// findDelimiter finds what parts the cells. A rejects file may have been saved by another program than the file that
-// the options are for.
+// separator is the line before the header by which Excel is told what parts the cells.
+var separator = spelling.Form(`^(?i)"?sep=(.)"?$`)
+
+// findDelimiter finds what parts the cells, and passes the line that says so. A rejects file may have been saved by
+// another program than the file that the options are for.
 func findDelimiter(in *lines.Window, o rows.Options) rune {
 	written := BeginsRejects(in)
+	header, _ := in.First() // an error comes again
+	if named := separator().FindSubmatch(lines.Body(header)); named != nil {
+		o.Delimiter, _ = utf8.DecodeRune(named[1])
+		in.Pass(len(header))
+	}
 	switch {
 	case o.Delimiter != 0 && !written:
 		return o.Delimiter
 	case o.Format == rows.TSV && !written:
 		return '\t'
 	}
-	header, _ := in.First() // an error comes again
 	return detectDelimiter(string(header), o)
 }
 
