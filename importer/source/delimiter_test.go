@@ -16,32 +16,29 @@ func TestDelimiters(t *testing.T) {
 		want       string
 	}{
 		{"comma", "a,b;c\n1,2\n", source.Options{}, ',', "2:1|2\n"},
-		{"semicolon", "a;b\n1;2,5\n", source.Options{}, ';', "2:1|2,5\n"},
 		{"not in quotes", "\"a;;;\",b\n1,2\n", source.Options{}, ',', "2:1|2\n"},
 		{"quoted header with commas", "\"Name, first\";\"Name, last\";\"City, state, country\"\nAnn;Lee;Rome\n", source.Options{}, ';', "2:Ann|Lee|Rome\n"},
 		{"commas in header and cells", "a;price, EUR;note, text\n1;2,5;x, y\n", source.Options{}, ';', "2:1|2,5|x, y\n"},
 		{"more commas in the header than bars", "a, b and, perhaps, c|d\n1|2\n3|4\n", source.Options{}, '|', "2:1|2\n3:3|4\n"},
+		{"a drawn table", " a | b, c |d\n---+---+--\n|:--|--\n1 | 2|3\n", source.Options{}, '|', "4:1 | 2|3\n"},
 		{"ragged rows", "a,b,c|d\n1,2,3|4\n1,2\n1,2,3\n1,2,3\n1,2,3|\n1,2,3\n1,2,3\n1,2,3\n", source.Options{}, ',', "2:1|2|3|4\n3!columns\n4:1|2|3\n5:1|2|3\n6:1|2|3|\n7:1|2|3\n8:1|2|3\n9:1|2|3\n"},
 		{"a row longer than is looked at", "a,b;c\nx;" + long + ",2\n", source.Options{}, ',', "2:x;" + long + "|2\n"},
 		{"line breaks in quotes", "a;b\n\"1,\n,2\";3\n", source.Options{}, ';', "2:1,\n,2|3\n"},
-		{"empty cells at the ends", "a;b;;\n1;2,5;;\n;;;\n", source.Options{}, ';', "2:1|2,5\n"},
+		{"said by Excel's line", "\"sep=~\"\na~b;;;\n1~2,5\n~\n", source.Options{Delimiter: ';'}, '~', "3:1|2,5\n"},
 		{"tsv", "a,b\tc\n1\t2\n", source.Options{Format: source.TSV}, '\t', "2:1|2\n"},
 		{"named", "a,b;c\n1;2\n", source.Options{Delimiter: ';'}, ';', "2:1|2\n"},
 		{"of several bytes", "a¦b\n\"1\"¦2\n3¦4\n", source.Options{Delimiter: '¦'}, '¦', "2:1|2\n3:3|4\n"},
 		{"without header", "1,5;2,5\n3,5;4,5\n", source.Options{NoHeader: true, Columns: []string{"a", "b"}}, ';', "1:1,5|2,5\n2:3,5|4,5\n"},
 		{"without header, none fits", "1;2\n", source.Options{NoHeader: true, Columns: []string{"a", "b", "c"}}, ';', "1!columns\n"},
-
 		{"rejects", "a¦leadferry_line¦leadferry_outcome¦leadferry_error\n1 2¦2¦invalid¦x, y\n", source.Options{Delimiter: '¦'}, '¦', "2:1 2\n"},
 		{"rejects with blanks around", "a , b , leadferry_line , leadferry_outcome , leadferry_error\n1 2 , 3 , 2 , invalid , x y z\n", source.Options{}, ',', "2:1 2 | 3 \n"},
-
 		{"rejects saved with another delimiter", "a,leadferry_line,leadferry_outcome,leadferry_error\n1,2,invalid,x;y\n", source.Options{Delimiter: ';'}, ',', "2:1\n"},
 		{"names that end like those of rejects", "a,old_leadferry_line,old_leadferry_outcome,old_leadferry_error\n1,2,invalid,x\n", source.Options{}, ',', "2:1|2|invalid|x\n"},
 		{"rejects parted by blanks", "a leadferry_line leadferry_outcome leadferry_error\n1 2 invalid x\n", source.Options{Delimiter: ' '}, ' ', "2:1\n"},
 	} {
 		f := opened(t, write(t, "leads.txt", test.data), test.o)
 		same(t, test.delim, f.Info().Delimiter, "delimiter", test.name)
-		rows := rowsOf(t, f)
-		same(t, test.want, show(rows), test.name)
+		same(t, test.want, show(rowsOf(t, f)), test.name)
 	}
 }
 

@@ -31,7 +31,7 @@ var alphabets = map[string]string{
 // A line's end ends characters of two bytes, and what has no meaning in ISO-2022-JP spoils its own row only.
 func TestISO2022JP(t *testing.T) {
 	const kanji, ascii = "\x1b$B", "\x1b(B"
-	text := "id,name\n1," + kanji + "\x46\x7c\x4b\x5c" + ascii + ",\n" + // 日本
+	text := "id,name\n1," + kanji + "\x46\x7c\x4b\x5c" + ascii + "\n" + // 日本
 		"2," + kanji + "\x46\x7c\n" + // never ended
 		"3,plain\n4," + kanji + "\x46\x7c\x4b\n" + // half a character
 		"5," + kanji + "\x21\x09" + ascii + "\n6,\xe9\n7,\x1b(J~" + ascii + "\n8,\x1b(I\x31" + ascii + "\n9,\x1b$x\n10,ok\n"

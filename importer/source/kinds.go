@@ -46,6 +46,10 @@ var refusals = []struct {
 
 // refuseContent refuses a file that holds no rows, by its first bytes. Tags of HTML and XML match in any case.
 func refuseContent(head []byte) error {
+	const mark = 257 // of tar, behind the name of its first file
+	if len(head) > mark && bytes.HasPrefix(head[mark:], []byte("ustar")) {
+		return rows.Refuse("is not in a format that is read here: it is a tar archive", "unpack it first; "+readable)
+	}
 	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte(rows.ByteOrderMark)), " \t\r\n")
 	for _, kind := range refusals {
 		for _, begin := range kind.begins {

@@ -34,7 +34,7 @@ func TestOpenRefusesContent(t *testing.T) { // faults 91, 92, 93, 95
 		{"Latin-1 header", "pr\xE9nom,b\n1,2\n", "not UTF-8 on line 1, character 3", 1},
 		{"CR only", "a,b\r1,2\r3,4\r", "line ends LF or CR LF", 1},
 		{"CR only, long", "a,b\r" + strings.Repeat("1,2\r", 1<<19), "more than 1048576 bytes", 1},
-		{"CR in the header", "\na,b\rc\n1,2\n", "carriage return", 2},
+		{"CR in the header", "\na,\"b\"\rc\n1,2\n", "carriage return", 2},
 		{"long header", strings.Repeat("a,", 1<<20), "more than", 1},
 		{"broken header", "a,\"b\n1,2\n", "quote", 1},
 		{"blank names only", " ,,\n1,2,\n", "names no column", 1},
@@ -49,7 +49,7 @@ func TestOpenRefusesOtherFormats(t *testing.T) { // faults 95
 	for _, data := range []string{
 		"\x1F\x8B\x07\x00", "BZh91AY&SY", "\xFD7zXZ\x00", "\x04\x22\x4D\x18", "\x1F\x9D\x90", "7z\xBC\xAF\x27\x1C", "Rar!\x1A\x07\x01", "{\\rtf1\\ansi",
 		"\x89PNG\r\n\x1A\n", "\xFF\xD8\xFF\xE0", "SQLite format 3\x00", "PAR1\x15\x04", "<?xml version=\"1.0\"?><Workbook/>", "\xFF\xFE\x00\x00a\x00\x00\x00",
-		"\x00\x00\xFE\xFF\x00\x00\x00a",
+		"\x00\x00\xFE\xFF\x00\x00\x00a", "leads.csv" + strings.Repeat("\x00", 248) + "ustar\x0000",
 	} {
 		openError(t, write(t, "leads.csv", data), source.Options{}, "is not in a format that is read here", data)
 	}

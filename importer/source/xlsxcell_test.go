@@ -1,11 +1,14 @@
 package source_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"leadferry/importer/source"
+	"leadferry/importer/source/sample"
 )
 
 // one reads a single cell below a header; a problem as "!text".
@@ -25,7 +28,7 @@ func one(t *testing.T, w workbook, cell string) string {
 	return rows[1].Cells[0]
 }
 
-const noNumber = `!cell A2 of column "a" holds something else where a number has to be` +
+const noNumber = `!the cell in column A ("a") holds something else where a number has to be` +
 	` (hint: open the workbook in Excel, which may repair it, and save it again)`
 
 func TestCellsOfAllKinds(t *testing.T) { // faults 100
@@ -45,7 +48,7 @@ func TestCellsOfAllKinds(t *testing.T) { // faults 100
 		{`<c t="s"><v>3</v></c>`, "a\r\nb\tc_x000D__xD83D_ _xZZZZ_ é_x"},
 		{`<c t="s"><v>4</v></c>`, ""},
 		{`<c t="s"><v>5</v></c>`, "a&b <c> é"},
-		{`<c t="s"><v>6</v></c>`, "!cell A2 of column \"a\" holds a NUL character (hint: remove it)"},
+		{`<c t="s"><v>6</v></c>`, "!the cell in column A (\"a\") holds a NUL character (hint: remove it)"},
 		{`<c t="inlineStr"><is><r><t>in</t></r><r><t>line</t></r></is></c>`, "inline"},
 		{`<c t="inlineStr"><is><t>1.</t></is><v>01.</v></c>`, "1."},
 		{`<c t="inlineStr"><is><t> kept </t></is></c>`, " kept "},
@@ -58,9 +61,9 @@ func TestCellsOfAllKinds(t *testing.T) { // faults 100
 		{`<c><v></v></c>`, ""},
 		{`<x:c xmlns:x="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><x:v>7</x:v></x:c>`, "7"},
 		{`<c><v><!-- no --><![CDATA[7]]>0</v><extLst><v>9</v></extLst></c>`, "70"},
-		{`<c t="e"><v>#N/A</v></c>`, `!cell A2 of column "a" holds the error #N/A (hint: mend its formula, or empty the cell)`},
-		{`<c t="e"><v>secret</v></c>`, `!cell A2 of column "a" holds an error (hint: mend its formula, or empty the cell)`},
-		{`<c><f>NOW()</f></c>`, `!cell A2 of column "a" holds a formula without its result (hint: open the workbook in Excel, which computes it, and save it again)`},
+		{`<c t="e"><v>#N/A</v></c>`, `!the cell in column A ("a") holds the error #N/A (hint: mend its formula, or empty the cell)`},
+		{`<c t="e"><v>secret</v></c>`, `!the cell in column A ("a") holds an error (hint: mend its formula, or empty the cell)`},
+		{`<c><f>NOW()</f></c>`, `!the cell in column A ("a") holds a formula without its result (hint: open the workbook in Excel, which computes it, and save it again)`},
 		{`<c t="s"><v>0</v></c><c r="B2" t="e"><v>#N/A</v></c>`, "plain"},
 		{`<c><v>secret</v></c>`, noNumber},
 		{`<c><v>0x10</v></c>`, noNumber},
@@ -70,7 +73,7 @@ func TestCellsOfAllKinds(t *testing.T) { // faults 100
 	}
 }
 
-const lost = `!cell A2 of column "a" holds a number of more than 15 digits: Excel keeps only 15 (hint: format the column as text and enter the number again)`
+const lost = `!the cell in column A ("a") holds a number of more than 15 digits: Excel keeps only 15 (hint: format the column as text and enter the number again)`
 
 // A number keeps all its digits; formats of codes and phones are filled, as Excel does. faults 100
 func TestNumbersAsShown(t *testing.T) {
@@ -124,7 +127,7 @@ func TestNumbersAsShown(t *testing.T) {
 	}
 }
 
-const noDate = `!cell A2 of column "a" holds a number that is no date but has the format of one (hint: enter the date again, or change the format of the cell)`
+const noDate = `!the cell in column A ("a") holds a number that is no date but has the format of one (hint: enter the date again, or change the format of the cell)`
 
 func TestDatesAsShown(t *testing.T) { // faults 100
 	for _, test := range []struct{ format, number, want string }{
@@ -195,7 +198,10 @@ func TestRowsKeepTheirCellsWithAFault(t *testing.T) {
 	if len(rows[0].Faults) != 1 || rows[0].Faults[0].Column != 1 || len(rows[1].Faults) > 0 {
 		t.Errorf("faults %+v and %+v", rows[0].Faults, rows[1].Faults)
 	}
-	same(t, `cell C3 holds something, but the header has only 2 columns`, rows[1].Problem.String())
+	same(t, `the cell in column C holds something, but the header has only 2 columns`, rows[1].Problem.String())
+	if _, err := sample.Read(source.Options{}, nil, w.file(t)); !strings.Contains(fmt.Sprint(err), "error #N/A\nhint: mend its") {
+		t.Errorf("init says %v", err)
+	}
 }
 
 // Programs that cannot compute write 0 for the result of every formula, and ask Excel to compute when it opens the
@@ -207,8 +213,8 @@ func TestFormulasThatAreLeftToExcel(t *testing.T) {
 	w.parts = map[string]string{"xl/workbook.xml": xmlHead + "<workbook" + mainNS + ` xmlns:r="` + relation +
 		`"><sheets><sheet name="Leads" sheetId="1" r:id="rId1"/></sheets><calcPr calcId="124519" fullCalcOnLoad="1"/></workbook>`}
 	for cell, want := range map[string]string{
-		formula: `!cell A2 of column "a" holds a formula with the result 0, which Excel may not have computed yet` +
-			` (hint: open the workbook in Excel, which computes it, and save it again)`,
+		formula: `!the cell in column A ("a") holds a formula with the result 0, which Excel may not have computed` +
+			` yet (hint: open the workbook in Excel, which computes it, and save it again)`,
 		`<c><v>0</v></c>`:                    "0",
 		`<c><f>1+1</f><v>2</v></c>`:          "2",
 		`<c t="b"><f>1&gt;2</f><v>0</v></c>`: "FALSE",

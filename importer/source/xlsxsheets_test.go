@@ -85,7 +85,7 @@ func TestHeaderOfASheet(t *testing.T) {
 		{"one name twice", inline("a", " a") + inline("1", "2"), good, 0},
 		{"header once more, and rows without data", inline("a", "b") + inline("1", "2") + inline("", " ") + inline("a", "b "), good + "4:a|b \n", 0},
 		{"rejects emptied and not filled", inline("a", "leadferry_outcome") + inline("", "invalid") + inline("", ""), "2!uncorrected\n", 0},
-		{"error", `<row><c t="e"><v>#REF!</v></c></row>`, "the header cannot be read: cell A1 holds the error #REF!", 1},
+		{"error", `<row><c t="e"><v>#REF!</v></c></row>`, "the header cannot be read: the cell in column A holds the error #REF!", 1},
 		{"too long", inline(strings.Repeat("x", 30), strings.Repeat("y", 30)), "more than 50 bytes", 1},
 	} {
 		w := workbook{rows: test.rows, formats: []string{"14"}}
@@ -149,9 +149,9 @@ func TestHeaderWithACellFarAway(t *testing.T) {
 		inline("1", "2") + `<row><c t="str"><v>3</v></c><c r="XFD3" t="str"><v>x</v></c></row>`}
 	rows, warnings := readSheet(t, w.file(t), source.Options{})
 	same(t, "2:1|2\n3!columns\n", show(rows))
-	const far = "cell XFD1 of the header is far behind the others and is not taken as a column; a row that holds something there is not read"
+	const far = "the cell in column XFD of the header is far behind the others and is not taken as a column; a row that holds something there is not read"
 	if !cmp.Equal([]string{far}, warnings) {
 		t.Errorf("%q", warnings)
 	}
-	same(t, "cell XFD3 holds something, but the header has only 2 columns", rows[1].Problem.String())
+	same(t, "the cell in column XFD holds something, but the header has only 2 columns", rows[1].Problem.String())
 }

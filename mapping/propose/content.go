@@ -117,10 +117,11 @@ func (d *draft) nameField() field {
 	switch {
 	case full != nil && (first == nil || last == nil || full.profile.filled > first.profile.filled):
 		f.columns = []*column{full}
-	case d.of("middle") != nil:
-		f.columns, f.Apply = d.present("first", "middle", "last"), "squeeze"
 	default:
-		f.columns = d.present("first", "last")
+		f.columns = d.present("first", "middle", "last")
+		if d.of("middle") != nil || slices.ContainsFunc(f.columns, func(c *column) bool { return c.padded }) {
+			f.Apply = "squeeze"
+		}
 	}
 	if last != nil && eastAsian().MatchString(last.header) {
 		slices.Reverse(f.columns) // the family name comes first there

@@ -26,10 +26,10 @@ func propose(t failer, in Input) Proposal {
 	return p
 }
 
-// proposeAny is propose, but for columns none of which can go into a lead.
+// proposeAny is propose, but for columns none of which is known.
 func proposeAny(t failer, in Input) (p Proposal, ok bool) {
 	p, err := Propose(in)
-	if e, told := errors.AsType[mapping.Error](err); told && strings.HasPrefix(e.Text, noColumn) {
+	if e, told := errors.AsType[mapping.Error](err); told && strings.HasPrefix(e.Text, unknown) {
 		return p, false
 	}
 	if err != nil {

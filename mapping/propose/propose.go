@@ -57,15 +57,16 @@ type Proposal struct {
 	Notes []string
 }
 
-// Propose writes a mapping file for the sampled input. Its error says that no column can go into a lead, or that the
-// file would not load.
+// Propose writes a mapping file for the sampled input. Its error says that no column is known, so that each row would
+// make a lead in which nobody can be found, or that the file would not load.
 func Propose(in Input) (Proposal, error) {
 	d := newDraft(in)
-	goes := func(c *column) bool { return c.profile.filled > 0 || len(in.Rows) == 0 }
-	if len(in.Columns) > 0 && d.Key.Column == nil && !slices.ContainsFunc(d.columns, goes) {
-		const hint = "export the columns that a sales person needs, such as name, e-mail address and phone number, " +
-			"each under a name of its own"
-		return Proposal{}, mapping.Error{File: in.File, Text: noColumn, Hint: hint}
+	// One object of objects is a document; several may have all in objects, which the mapping then names.
+	nested := len(d.Objects) > 0 && len(in.Rows) > 1
+	if len(in.Columns) > 0 && d.Key.Column == nil && d.Status == nil && len(d.Fields) == 0 && !nested {
+		const hint = "if it is the right file, name the sheet with --sheet, the list of a JSON document with --list or " +
+			"what parts the cells with --delimiter; or call its columns name, email and phone"
+		return Proposal{}, mapping.Error{File: in.File, Text: unknown, Hint: hint}
 	}
 	text := []byte(d.yaml())
 	if _, err := mapping.Parse("proposal", text, nil); err != nil {
@@ -74,7 +75,7 @@ func Propose(in Input) (Proposal, error) {
 	return Proposal{YAML: text, Notes: d.notes()}, nil
 }
 
-const noColumn = "no column of it can go into a lead, except secrets and names that are there twice"
+const unknown = "does not look like leads: no column is known by its name or its cells"
 
 const nowhere = "imported" // from a file whose name says nothing
 

@@ -22,6 +22,7 @@ type column struct {
 	header  string
 	cells   []string
 	name    name
+	padded  bool // blanks are around some cells in the file
 	profile *profile
 	part    part   // what it was found to be, or ""
 	why     string // the remark where that is a guess
@@ -54,6 +55,8 @@ func (d *draft) read() {
 		default:
 			cells := cellsOf(d.In.Rows, i, d.Null)
 			c := &column{header: header, cells: cells, name: readName(header), profile: measure(cells)}
+			c.padded = slices.ContainsFunc(d.In.Rows,
+				func(row []string) bool { return row[i] != strings.TrimSpace(row[i]) })
 			if c.name.isSecret() {
 				d.Hidden, d.Except = append(d.Hidden, header), append(d.Except, header)
 				continue

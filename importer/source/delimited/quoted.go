@@ -67,7 +67,7 @@ func (q *quoted) addQuoted(line []byte) (rest []byte, more bool) {
 		if doubled {
 			line = line[1:]
 		} else {
-			q.stray = true
+			q.stray, q.loneCR = true, q.loneCR || bytes.HasPrefix(line, []byte{'\r'})
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"leadferry/importer/source/lines"
 	"leadferry/importer/source/rows"
+	"leadferry/internal/spelling"
 )
 
 // Reader splits a window into records, and records into cells.
@@ -116,10 +117,10 @@ func (r *Reader) give(row *rows.Row, size int, problem *rows.Problem) {
 	}
 }
 
-// fits says that the record has a cell for each column, and nothing beyond. Empty fields beyond the header are let
-// pass, as Excel writes them.
+// fits says that the record has a cell for each column, and nothing beyond: of a row with one too many, empty or not,
+// nobody knows which cell is whose.
 func (r *Reader) fits() bool {
-	return len(r.fields) >= r.columns.Width && rows.Used(r.fields) <= r.columns.Width+r.columns.Nameless
+	return len(r.fields) >= r.columns.Width && len(r.fields) <= r.columns.Width+r.columns.Nameless
 }
 
 // misfit is what is wrong with the number of cells, or nil.
@@ -128,13 +129,13 @@ func (r *Reader) misfit() *rows.Problem {
 		return nil
 	}
 	c := &r.columns
-	has := english.Plural(len(r.fields), "cell", "")
-	p := rows.Flaw("columns", fmt.Sprintf("the row has %s instead of %d", has, c.Width), "")
+	hint := "put quotes around a cell with the delimiter or a line break in it, and name every column in the header"
 	if c.Width == 1 && c.Line > 0 {
-		p.Hint = fmt.Sprintf("line %d was taken for the header; take out what is before the header, or set the "+
-			"delimiter", c.Line)
+		hint = fmt.Sprintf("line %d was taken for the header; take out what is before the header, or set the delimiter",
+			c.Line)
 	}
-	return p
+	has := english.Plural(len(r.fields), "cell", "")
+	return rows.Flaw("columns", fmt.Sprintf("the row has %s instead of %d", has, c.Width), hint)
 }
 
 const quoteHint = "mend the quotes of this row, or fetch the file again if it was cut; " +
@@ -158,17 +159,24 @@ func (r *Reader) first() ([]byte, error) {
 	}
 }
 
-// findDelimiter finds what parts the cells. A rejects file may have been saved by another program than the file that
-// the options are for.
+// separator is the line before the header by which Excel is told what parts the cells.
+var separator = spelling.Form(`^(?i)"?sep=(.)"?$`)
+
+// findDelimiter finds what parts the cells, and passes the line that says so. A rejects file may have been saved by
+// another program than the file that the options are for.
 func findDelimiter(in *lines.Window, o rows.Options) rune {
 	written := BeginsRejects(in)
+	header, _ := in.First() // an error comes again
+	if named := separator().FindSubmatch(lines.Body(header)); named != nil {
+		o.Delimiter, _ = utf8.DecodeRune(named[1])
+		in.Pass(len(header))
+	}
 	switch {
 	case o.Delimiter != 0 && !written:
 		return o.Delimiter
 	case o.Format == rows.TSV && !written:
 		return '\t'
 	}
-	header, _ := in.First() // an error comes again
 	return detectDelimiter(string(header), o)
 }
 
@@ -179,7 +187,8 @@ func BeginsRejects(in *lines.Window) bool {
 }
 
 // detectDelimiter finds the character that parts the first line into the most cells, of comma, semicolon, tab, bar and
-// the one that the options name. In quotes, before a blank cell, and before a space as in a sentence it does not count.
+// the one that the options name. In quotes, before a blank cell, and where a space follows a comma or a semicolon, as in
+// a sentence, it does not count.
 // A file without header is parted into as many cells as it has named columns, if one of them does that. The comma is
 // taken where nothing parts the line.
 func detectDelimiter(line string, o rows.Options) rune {
@@ -193,7 +202,8 @@ func detectDelimiter(line string, o rows.Options) rune {
 		switch {
 		case c == '"' && !o.NoQuotes:
 			quoted = !quoted
-		case !quoted && i+1 < len(text) && text[i+1] != c && text[i+1] != ' ': // a cell behind it holds something
+		case quoted || i+1 == len(text) || text[i+1] == c: // no cell behind it holds anything
+		case text[i+1] != ' ' || c == '|' || c == '\t':
 			cells[c]++
 		}
 	}
@@ -271,10 +281,10 @@ func (r *Reader) splitQuoted() (size int, p *rows.Problem, err error) {
 	switch isHeader := r.columns.Width == 0; {
 	case !isHeader && (q.stray && !inPairs || q.lines > 1 && (q.stray || !r.fits())):
 		err = lost(r.in.Number, "the quotes of this row do not fit")
-	case q.stray:
-		p = rows.Flaw("quote", "text follows the quote that closes a cell", "")
 	case q.loneCR:
 		p = loneCR()
+	case q.stray:
+		p = rows.Flaw("quote", "text follows the quote that closes a cell", "")
 	}
 	return size, p, err
 }

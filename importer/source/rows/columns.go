@@ -153,20 +153,24 @@ func NotCorrected(column string) *Problem {
 	return Flaw("uncorrected", "not corrected yet", "fill the row's columns and empty "+column)
 }
 
-// Blank reports whether a row holds nothing, or is a line of dashes as sqlcmd draws one. A row of a rejects file about
-// which a person was asked is not blank.
+// Blank reports whether a row holds nothing, or is a line that is drawn, as sqlcmd and Markdown have one. A row of a
+// rejects file about which a person was asked is not blank.
 func (c *Columns) Blank(fields []string) bool {
-	return (c.empty(fields) || areDashes(fields)) && !holds(fields, c.text) && !holds(fields, c.outcome)
+	return (c.empty(fields) || areDrawn(fields)) && !holds(fields, c.text) && !holds(fields, c.outcome)
 }
 
-// areDashes reports whether each cell holds only dashes.
-func areDashes(fields []string) bool {
+// areDrawn reports whether the cells hold only what lines are drawn with: each of them, unless there are two of these
+// marks together.
+func areDrawn(fields []string) bool {
+	all, line := len(fields) > 0, false
 	for _, cell := range fields {
-		if cell = strings.TrimSpace(cell); strings.Trim(cell, "-") != "" || cell == "" {
+		cell = strings.TrimSpace(cell)
+		if strings.Trim(cell, "-+:") != "" {
 			return false
 		}
+		all, line = all && cell != "", line || len(cell) > 1
 	}
-	return len(fields) > 0
+	return all || line
 }
 
 // empty reports whether no cell holds anything, apart from what a rejects file adds.

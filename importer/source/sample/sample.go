@@ -32,8 +32,8 @@ const (
 // What is said of a line that cannot be read.
 const (
 	nothingWritten = "; no mapping was written, since a header or leads would be missed"
-	quotesHint     = "mend the quotes of this line, or where quotes are text, write the mapping by hand with source: " +
-		"{quote: none}"
+	quotesHint     = "mend the quotes of this line; or write the mapping by hand, with source: {quote: none} where quotes " +
+		`are text, with source: {escape: "\\"} where a backslash is before them`
 )
 
 // Read reads the first rows of a file, or of standard input, for a proposal. Titles above the header and totals below
@@ -55,8 +55,8 @@ func Read(o source.Options, stdin io.Reader, name string) (propose.Input, error)
 		return propose.Input{}, err
 	}
 	if len(s.Rows) == 0 && s.Unread.Rows > 0 {
-		return propose.Input{}, refused(name, s.Unread.Line, "no row can be read: "+s.Unread.Why,
-			"name what parts its cells with --delimiter, its format with --format, or export it again")
+		return propose.Input{}, refused(name, s.Unread.Line, "no row can be read: "+s.unread.Text,
+			cmp.Or(s.unread.Hint, "name its format with --format, or export it again"))
 	}
 	return s.Input, nil
 }
@@ -88,22 +88,28 @@ func (from reading) sample(o source.Options) (*sample, error) {
 }
 
 // titles are how many lines there are above the header: that is the first line with names that are known and rows that
-// fit below it. Without one it is the line below which most rows fit, if most do not fit below the first.
+// fit below it. Where it leaves columns without a name, it may be one that names groups of columns: the line below it
+// is the header if more of its names are known. Without one it is the line below which most rows fit, if most do not
+// fit below the first.
 func (from reading) titles(o source.Options, usual *sample) (lines int, err error) {
-	best := 0.0
+	best, groups, group := 0.0, 0, false
 	for s := usual; o.SkipRows <= maxTitles; o.SkipRows++ {
 		if o.SkipRows > 0 {
-			if s, err = from.read(o, maxTried); err != nil || len(s.Rows)+s.Unread.Rows == 0 {
-				return lines, nil // no more lines
+			if s, err = from.read(o, maxTried); err != nil { // it names no column
+				continue
 			}
 		}
 		fit, isLead := s.share(), propose.BeginsWithLead(s.Columns, s.Rows)
 		known := propose.Known(s.Columns)
-		names := known > 1 && (o.SkipRows == 0 || known*2 >= len(s.Columns))
+		names := known > max(1, groups) && (o.SkipRows == 0 || known*2 >= len(s.Columns)) && fit >= 0.5
 		switch {
+		case o.SkipRows > 0 && len(s.Rows)+s.Unread.Rows == 0, group && !names: // no more lines, or no other header
+			return lines, nil
 		case s.hidesCells() && (s.Unread.Rows > 0 || len(s.Columns) == 1):
 			return 0, refused(from.name, o.SkipRows+1, "a quote of this line does not fit"+nothingWritten, quotesHint)
-		case isLead && o.SkipRows == 0, names && fit >= 0.5:
+		case names && !group && slices.Contains(s.Columns, ""):
+			lines, groups, group = o.SkipRows, known, true
+		case isLead && o.SkipRows == 0, names:
 			return o.SkipRows, nil
 		case !isLead && fit > best && usual.share() < 0.5:
 			best, lines = fit, o.SkipRows
@@ -156,8 +162,9 @@ func (from reading) read(o source.Options, most int) (*sample, error) {
 // sample is a file as far as it was read in one way: rows of any shape below the columns that any of them has.
 type sample struct {
 	propose.Input
-	index map[string]int // of the columns
-	bytes int
+	index  map[string]int // of the columns
+	bytes  int
+	unread *source.Problem // of the first row that could not be read
 
 	// What may be a footer: how its first row begins, the rows before it, and whether a word for totals is in it.
 	footer string
@@ -182,6 +189,9 @@ func (s *sample) take(f *source.File, most int) error {
 	for len(s.Rows)+s.Unread.Rows < most && len(s.Rows)*len(s.Columns) < maxSampleCells && s.bytes < maxSampleBytes {
 		var row source.Row // keeps its cells
 		err := f.Next(&row)
+		if len(row.Faults) > 0 { // a column that is all of these would look empty
+			row.Problem = &row.Faults[0].Problem
+		}
 		switch lost, structure := errors.AsType[*source.LostError](err); {
 		case errors.Is(err, io.EOF):
 			s.Complete = true
@@ -194,7 +204,7 @@ func (s *sample) take(f *source.File, most int) error {
 			return refused(f.Info().Path, row.Line, row.Problem.Text+nothingWritten, cmp.Or(row.Problem.Hint, quotesHint))
 		case row.Problem != nil:
 			if s.Unread.Rows++; s.Unread.Rows == 1 {
-				s.Unread.Line, s.Unread.Why = row.Line, row.Problem.String()
+				s.Unread.Line, s.Unread.Why, s.unread = row.Line, row.Problem.String(), row.Problem
 			}
 		case row.Repeats:
 			s.Repeats++

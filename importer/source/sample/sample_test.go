@@ -26,10 +26,11 @@ func TestWhatStandsAroundATableIsFound(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"nothing", table, ""},
 		{"titles", "Leads of January\n\nby Ann, 2026\n" + table, "skip 3 "},
-		{"titles as wide as the table", "Leads;;;\n;;;\n" + leadRows(";"), "skip 2 "},
+		{"titles as wide as the table", "Leads,,,\n,,,\n" + table, "skip 2 "},
 		{"titles with their values", "Report,Leads,\nCreated,2026-01-02,\nOwner,Ann\nName,Email,Phone\nAnn,a@x.example,555-0101\nBob,b@x.example,555-0102\n", "skip 3 "},
 		{"titles with their values, as wide as the table", "Report,Leads\nCreated,2026-01-02\nName,Email\nAnn,a@x.example\nBob,b@x.example\n", "skip 2 "},
 		{"titles with their values, above names that nobody knows", "Report,Leads\nCreated,2026-01-02\nFoo,Bar,Baz\nx y,3,u v\ny z,4,v w\n", "skip 2 "},
+		{"names of groups above the header", "Contact,,,Status\n" + table, "skip 1 "},
 		{"a header without a name", "Foo,,Baz\nx y,3,u v\ny z,4,v w\n", ""},
 		{"a title and another delimiter", "Leads, of January\n" + leadRows("\t"), "skip 1 "},
 		{"a column of numbers is no comment", strings.Replace(table, "Lead ID", "#", 1), ""},

@@ -282,11 +282,11 @@ func (r *Reader) take() {
 	}
 }
 
-// where names a cell of the present row by its place and its column's name.
+// where names a cell by its column, so that rows with the same fault are counted together.
 func (r *Reader) where(column int) string {
-	at := fmt.Sprintf("cell %s%d", columnName(column), r.sheet.number)
+	at := "the cell in column " + columnName(column)
 	if i := slices.Index(r.columns.Keep, column); i >= 0 {
-		return fmt.Sprintf("%s of column %q", at, r.columns.Header.Names[i])
+		return fmt.Sprintf("%s (%q)", at, r.columns.Header.Names[i])
 	}
 	return at
 }
