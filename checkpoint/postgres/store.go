@@ -39,7 +39,7 @@ type Options struct {
 	Now      func() time.Time  // nil: time.Now
 	Wait     time.Duration     // for a server that cannot be reached, or a ledger in use
 	Run      string            // ID of the run; "": a command of a person, which may go beside runs
-	Command  string            // what it is
+	Command  string            // the command of the run or person
 	Timeout  time.Duration     // for one request of the run
 	Terms    *checkpoint.Terms // of the fleet that the worker belongs to; nil: none
 	Patience time.Duration     // for a server that is lost while the ledger is open
