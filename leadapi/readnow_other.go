@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// newReadNow returns a function that reads bytes that have come, or come within a millisecond: the time limit from then
-// on.
+// newReadNow returns a function that reads bytes that have come, or come within a millisecond. It sets the read
+// deadline.
 func newReadNow(c net.Conn) (func(b []byte) (int, error), error) {
 	return func(b []byte) (int, error) {
 		if err := c.SetReadDeadline(time.Now().Add(time.Millisecond)); err != nil {
