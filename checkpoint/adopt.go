@@ -17,7 +17,7 @@ type AdoptResult struct {
 	Rejected  int // left out: refused rows have no lead
 	Forgotten int // left out: their keys were forgotten
 
-	Found int // of the leads adopted or known: those that only rows name which may have another key
+	Found int // of Leads and Known: those that only rows with [FoundLead] name
 }
 
 // inOneChange is how many entries of a list one commit takes.
@@ -33,18 +33,18 @@ type adoption struct {
 	result  AdoptResult
 }
 
-// short is the beginning of a digest; 0: of nothing.
+// short is the beginning of a digest; 0: nothing was digested.
 type short uint64
 
-// listed is what is kept of a key.
+// listed is what is remembered of a key of the list.
 type listed struct {
-	lead  short  // 0 where no row of it names one
+	lead  short  // 0 if no row of the key names one
 	at    uint32 // the place of the row that counts
 	tells uint8  // how much that row tells
-	sure  bool   // a row of it made the lead, or names it by its key
+	sure  bool   // a row of the key made the lead, or names it by this key
 }
 
-// names are the digests of an entry's key and of its lead ID.
+// names returns the beginnings of the digests of an entry's key and of its lead ID.
 func (a *adoption) names(e *Entry) (key, lead short) {
 	begin := func(sum Digest) short { return short(binary.LittleEndian.Uint64(sum[:])) }
 	if e.LeadID != "" {
@@ -53,8 +53,8 @@ func (a *adoption) names(e *Entry) (key, lead short) {
 	return begin(a.digests.Sum([]byte(e.Key))), lead
 }
 
-// tells is how much an entry of a list tells of its key: nothing, that there is a lead, that there may be this one,
-// that there is this one, and whether it is linked, too.
+// tells says how much an entry of a list tells of its key. 0: nothing. 1: it has a lead. 2: it may have this lead. 3:
+// it has this lead. 4: it has this lead, and whether the lead is linked.
 func (e *Entry) tells() uint8 {
 	switch {
 	case e.State == Rejected:
@@ -69,8 +69,8 @@ func (e *Entry) tells() uint8 {
 	return 4
 }
 
-// choose reads the list, and finds the row of each key that counts. Rows that may name a lead by another key come last:
-// they yield to all others.
+// choose reads the list, and finds the row of each key that counts. Rows with [FoundLead], which may name a lead of
+// another key, are read last: all other rows win against them.
 func (a *adoption) choose() error {
 	for _, all := range []bool{false, true} {
 		a.rows = 0
@@ -87,7 +87,7 @@ func (a *adoption) choose() error {
 	return nil
 }
 
-// add notes the next entry, or refuses what is wrong with it in itself or beside earlier ones.
+// add notes the next entry, or refuses it if it is invalid or contradicts an earlier entry.
 func (a *adoption) add(e *Entry) error {
 	key, lead := a.names(e)
 	was, again := a.keys[key]
@@ -124,7 +124,7 @@ type placed struct {
 
 var errListChanged = errors.New("the list is not the same any more: something else writes to it")
 
-// pass goes through the rows that count, some at a time in one transaction, and stores them, or only judges them.
+// pass judges the rows that count, inOneChange in a transaction, and stores them if stores is true.
 func (a *adoption) pass(ctx context.Context, s Store, stores bool) error {
 	a.result = AdoptResult{}
 	var part []placed
@@ -169,14 +169,14 @@ func (a *adoption) change(ctx context.Context, s Store, part []placed, stores bo
 		for i := 0; i < len(part) && err == nil; i++ {
 			err = a.take(tx, &part[i], stores)
 		}
-		if stores && errors.As(err, new(*ListError)) { // of a row that changed since it was judged
+		if stores && errors.As(err, new(*ListError)) { // a row has changed since it was judged
 			err = halfAdopted(s, a.Files, "has a part of a list only: then a row changed ("+err.Error()+")")
 		}
 		return err
 	})
 }
 
-// take counts an entry, and stores it if it is wanted.
+// take judges and counts an entry, and stores it if it is wanted.
 func (a *adoption) take(tx Tx, e *placed, stores bool) error {
 	k, old, err := tx.Under(e.Key)
 	if err != nil {
@@ -206,13 +206,14 @@ func (a *adoption) take(tx Tx, e *placed, stores bool) error {
 	return tx.Put(e.Key, k)
 }
 
-// answers reports whether an entry of a list is what the service answered to the send in doubt that is known.
+// answers reports whether an entry of a list is the service's answer to the send that is in doubt.
 func (e *Entry) answers(old *Kept) bool {
 	return e.State == InDoubt && e.Reason == ReasonUnkept && e.LeadID != "" && old.State == InDoubt &&
 		old.Run == e.Run && e.Run != ""
 }
 
-// judge reports whether to adopt an entry whose key is known as old; taken: another key has its lead.
+// judge counts an entry and reports whether to adopt it. old is what is known of its key; taken: another key has its
+// ID.
 func (r *AdoptResult) judge(e *Entry, old *Kept, taken bool) (take bool, err error) {
 	switch {
 	case old.State == Forgotten:
@@ -242,31 +243,31 @@ func (r *AdoptResult) judge(e *Entry, old *Kept, taken bool) (take bool, err err
 	return false, nil
 }
 
-// Leads are a list of leads to be adopted, as files have it.
+// Leads is a list of leads to be adopted, as files have it.
 type Leads struct {
 	Files   []string
-	From    []Witness // of the runs whose results they are; with Err where nobody knows what their ledger knew
+	From    []Witness // of the runs that wrote these results; with Err if nobody knows what their ledger knew
 	Entries List
-	Missing func() string // what the files say is missing of what they were taken from; called once they were read
-	Lenient bool          // an entry that does not fit what the ledger knows is left out, and refuses nothing
+	Missing func() string // what the files say that their checkpoint lacked; called after they were read
+	Lenient bool          // entries that do not fit the ledger are left out and do not refuse the list
 }
 
-// AdoptList stores leads that exist on the service. An entry has a key and a lead ID, and ExternalID, WantLink,
-// Status, Organization and Location if they are known; state Unknown counts as Created. The lead's data are not known,
-// so its Digest is zero and its first sync sends all content.
+// AdoptList stores leads that exist on the service. An entry has a key and a lead ID, and ExternalID, WantLink, Status,
+// Organization and Location if they are known; state Unknown counts as Created. The lead's data are not known, so its
+// Digest is zero and its first sync sends all content.
 //
 // Entries of an export keep their state: Created without a lead ID is a lead with an unknown ID, Partial needs its
-// link, InDoubt stays in doubt. So no row is sent that may have been sent before. Of several entries of a key the one
-// that tells most counts, of equal ones the last. InDoubt with a lead ID and [ReasonUnkept] is an answer that the run
-// could not store: it settles that send. An entry with [FoundLead] is left out if another one, or the ledger, has its
-// lead under another key; else it is stored, but does not count as named by the list.
+// link, InDoubt stays in doubt. So no row is sent that may have been sent before. If a key has several entries, the
+// entry that tells most counts, and the last of equal ones. InDoubt with a lead ID and [ReasonUnkept] is an answer that
+// the run could not store: it settles that send. An entry with [FoundLead] is left out if another entry, or the ledger,
+// has its lead under another key. Otherwise it is stored, but does not count as named by the list.
 //
 // A *[ListError] refuses the whole list: for an invalid lead ID, a key with two leads, a lead of two keys, a key in
 // doubt that was sent, a key with another lead, and a lead of another key. The same list again changes nothing.
 //
-// The whole list is checked before anything changes. A long list needs several commits: one that is cut off is refused
-// by runs until the same list, or one that contains it, was adopted. Witnesses of leads that the list should name and
-// does not make the ledger incomplete.
+// The whole list is checked before anything changes. A long list needs several commits. If it is cut off, runs refuse
+// the ledger until the same list, or a list that contains it, is adopted. If witnesses know of leads that the list
+// should name and does not, the ledger is incomplete.
 func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r AdoptResult, err error) {
 	h, err := hearingOf(ctx, s, ws)
 	if err != nil {
@@ -320,7 +321,7 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 	})
 }
 
-// contains reports whether a list has all keys of the one that was cut off or, if that was not read, all its files.
+// contains reports whether a list has all keys of the list that was cut off or, if those were not read, all its files.
 func (a *adoption) contains(old *Adopting, files []string) bool {
 	for one := range slices.Chunk(old.Keys, 8) {
 		if _, listed := a.keys[short(binary.LittleEndian.Uint64(one))]; !listed {
@@ -331,13 +332,13 @@ func (a *adoption) contains(old *Adopting, files []string) bool {
 	return len(old.Keys) > 0 || !slices.ContainsFunc(old.Files, isOther)
 }
 
-// descend makes other ledgers of the trunk ancestors of one that took over results of runs, or that a list fills. It
-// says what is missing where they knew more leads than the list names, a run of theirs did not end, or, for one that is
-// filled, a witness cannot be read.
+// descend makes other ledgers of the trunk ancestors of a ledger that took over results of runs, or that a list fills.
+// It says what is missing: the others knew more leads than the list names, one of their runs did not end, or a witness
+// of a ledger that is filled cannot be read.
 func (h *hearing) descend(ctx context.Context, from []Witness, r AdoptResult, fills bool) (missing string, err error) {
 	all := append(h.ws.All(), from...)
 	named := r.Leads + r.InDoubt - r.Found
-	if fills { // else what it knew before may not be of those ledgers
+	if fills { // otherwise Known may include leads of no such ledger
 		named += r.Known
 	}
 	// the latest of a ledger first
@@ -357,7 +358,7 @@ func (h *hearing) descend(ctx context.Context, from []Witness, r AdoptResult, fi
 			missing = fmt.Sprintf("leads that the checkpoint %s knew and the list does not name by the keys "+
 				"that made them: %s", w.Place, w.knew())
 		}
-		h.ws.remember([]Finding{*f}) // its kinds of files, which this one has not noted
+		h.ws.remember([]Finding{*f}) // for its kinds of files, which this ledger has not noted
 		if w.Ledger != h.info.ID {
 			h.lineage.Descend(w.Ledger, w.Commits)
 		}
@@ -365,7 +366,7 @@ func (h *hearing) descend(ctx context.Context, from []Witness, r AdoptResult, fi
 	return missing, nil
 }
 
-// completed is an entry whose lead ID was not known, with what a list says of it.
+// completed returns an entry without a lead ID, with what a list says of its lead.
 func (e Entry) completed(by *Entry) Entry {
 	e.LeadID, e.State = by.LeadID, Created
 	e.ExternalID, e.Status = cmp.Or(e.ExternalID, by.ExternalID), cmp.Or(e.Status, by.Status)

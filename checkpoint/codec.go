@@ -12,17 +12,17 @@ import (
 )
 
 // Format is the version of all that a Store keeps: of records and notes, of a file's buckets and a database's tables.
-// Each change of them needs a higher one. No other is read.
+// Each change of them needs a higher number. No other version is read.
 const Format = 15
 
-// EncodeKept is a record as bytes, without its key.
+// EncodeKept returns a record as bytes, without its key.
 func EncodeKept(k *Kept) []byte {
 	c := coder{b: make([]byte, 0, 256)}
 	c.kept(k)
 	return c.b
 }
 
-// DecodeKept is the reverse of [EncodeKept]. The bytes are not kept. Others are ErrDamaged.
+// DecodeKept is the reverse of [EncodeKept]. It does not keep the bytes. Other bytes are ErrDamaged.
 func DecodeKept(key string, record []byte) (*Kept, error) {
 	k := &Kept{Entry: Entry{Key: key}}
 	c := coder{b: record, reads: true}
@@ -30,7 +30,7 @@ func DecodeKept(key string, record []byte) (*Kept, error) {
 	return k, c.done()
 }
 
-// EncodeKey is what is stored under a key as bytes, without the key.
+// EncodeKey returns what is stored under a key as bytes, without the key.
 func EncodeKey(k KeptKey) []byte {
 	c := coder{b: make([]byte, 0, 256)}
 	c.maybe(&k.Entry, "")
@@ -60,7 +60,7 @@ func (c *coder) kept(k *Kept) {
 	c.maybe(&k.Prior, k.Key)
 }
 
-// maybe is a record under a key, or nil.
+// maybe codes a record under a key, or nil.
 func (c *coder) maybe(k **Kept, key string) {
 	if !c.some(*k != nil) {
 		return
@@ -71,7 +71,7 @@ func (c *coder) maybe(k **Kept, key string) {
 	c.kept(*k)
 }
 
-// entry is the one list of an entry's fields, under its key. Those that are seldom there take a byte together.
+// entry is the only list of an entry's fields. Fields that are seldom set share one byte while all of them are empty.
 func (c *coder) entry(e *Entry) {
 	c.byte((*byte)(&e.State))
 	if c.reads && (e.State == Unknown || e.State > NotMade) {
@@ -119,10 +119,9 @@ func (c *coder) event(ev *Event) {
 	c.time(&ev.At)
 }
 
-// coder writes fields behind one another, or reads them into what is zero, by one list of calls. A missing field makes
-// it bad.
+// coder writes fields one after another, or reads them into zero values, by one list of calls. bad: a field is missing.
 type coder struct {
-	b          []byte // what was written, or is left to be read
+	b          []byte // what was written, or what is left to read
 	reads, bad bool
 }
 
@@ -134,7 +133,7 @@ func (c *coder) done() error {
 	return nil
 }
 
-// next takes n bytes, which are not copied.
+// next takes n bytes, without a copy.
 func (c *coder) next(n uint64) (out []byte) {
 	if n > uint64(len(c.b)) {
 		c.b, c.bad = nil, true
@@ -158,7 +157,7 @@ func (c *coder) byte(v *byte) {
 	*v = one[0]
 }
 
-// some writes whether there is something, or reads it.
+// some writes whether something is there, or reads it.
 func (c *coder) some(there bool) bool {
 	one := byte(0)
 	if there {
@@ -168,7 +167,7 @@ func (c *coder) some(there bool) bool {
 	return one != 0
 }
 
-// uint is a number that is not negative.
+// uint codes a number that is not negative.
 func (c *coder) uint(v *uint64) {
 	if !c.reads {
 		c.b = binary.AppendUvarint(c.b, *v)
@@ -188,7 +187,7 @@ func (c *coder) number(v *int) {
 	*v = int(n)
 }
 
-// time keeps milliseconds, in UTC.
+// time codes a time in milliseconds, in UTC.
 func (c *coder) time(v *time.Time) {
 	if !c.some(!v.IsZero()) {
 		return
@@ -216,7 +215,7 @@ func (c *coder) text(v *string) {
 	}
 }
 
-// textOr is a text that is often the same as another one.
+// textOr codes a text that often equals another text.
 func (c *coder) textOr(v *string, other string) {
 	if c.some(*v == other) {
 		*v = other
@@ -225,7 +224,7 @@ func (c *coder) textOr(v *string, other string) {
 	}
 }
 
-// status is a byte for each that the specification names, and a text behind the byte 255 for others.
+// status codes a status of the specification as one byte, and others as a text after the byte 255.
 func (c *coder) status(v *string) {
 	at := byte(slices.Index(Statuses[:], *v))
 	c.byte(&at)
@@ -261,7 +260,7 @@ func (c *coder) content(v *[]ContentDigest) {
 }
 
 // AppendText appends s with its length in front: 0 for none, 1 for a UUID in lower case that follows in 16 bytes, else
-// the number of bytes plus one. No text is the beginning of another one, so texts can be joined to keys.
+// the number of bytes plus one. No text in this form is the beginning of another, so texts can be joined to keys.
 func AppendText(b []byte, s string) []byte {
 	if s == "" {
 		return append(b, 0)

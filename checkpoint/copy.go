@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// Contents are everything that a Store knows, for another one to take over.
+// Contents is everything that a Store knows, for another Store to take over.
 type Contents struct {
 	Secret  []byte // key of the digests
 	Missing string // see [Info]; "" where nothing is missing
 
 	// calls f with what is stored under each key, in order
 	Keys      func(ctx context.Context, f func(KeptKey) error) error
-	Notes     []Note // later ones take the place of earlier ones
+	Notes     []Note // later ones replace earlier ones
 	Forgotten []KeptBlock
 }
 
-// KeptBlock is what is left of a forgotten key: keyed hashes, of it and of its fold where that is another.
+// KeptBlock is what is left of a forgotten key: keyed hashes of the key and, if it differs, of its fold.
 type KeptBlock struct {
 	Hash, Fold []byte
 	At         time.Time
 }
 
-// ContentsOf are all that a Store knows; secret is the key of its digests. Who takes them over descends from it.
+// ContentsOf returns all that s knows; secret is the key of its digests. A ledger that takes it over descends from s.
 func ContentsOf(ctx context.Context, s Store, secret []byte, forgotten []KeptBlock) (*Contents, error) {
 	i := s.Info()
 	l, err := LineageOf(ctx, s)
@@ -36,8 +36,8 @@ func ContentsOf(ctx context.Context, s Store, secret []byte, forgotten []KeptBlo
 	return &Contents{secret, i.Missing, keys, append(notes, l.Note()), forgotten}, err
 }
 
-// TakeOver writes what another checkpoint knows into one that knows nothing, or no more than a TakeOver of the same
-// that was cut off has left. It takes several commits: until the last one the Store must refuse runs.
+// TakeOver writes what another checkpoint knows into an empty one, or into one that was left by a TakeOver of the same
+// contents that was cut off. It takes several commits: until the last one the Store must refuse runs.
 func TakeOver(ctx context.Context, s Store, c *Contents) error {
 	var part []KeptKey
 	write := func() error {

@@ -11,30 +11,30 @@ import (
 type Decision struct {
 	Key, LeadID string
 	Exists      bool
-	Sent        time.Time // of the send that the person looked for, where that is known; the second counts
-	Run         string    // that sent it, the same
+	Sent        time.Time // when the row was sent, to the second; zero: any send
+	Run         string    // the run that sent the row; "": any run
 }
 
-// KeptDecision is a decision as the note of its key has it, behind earlier ones.
+// KeptDecision is a decision as the note of its key stores it, after earlier ones.
 type KeptDecision struct {
 	Decision
 	At      time.Time
-	Send    *Kept // that it is about
+	Send    *Kept // the send that the decision is about
 	Against []Evidence
 }
 
-// Evidence is what came after a decision and does not fit it.
+// Evidence is what was found after a decision and contradicts it.
 type Evidence struct {
 	Text  string // what was found, without values
-	Other string // the lead that was made after all, or nothing
+	Other string // the lead that was made after all; or ""
 	Found time.Time
 }
 
 // ResolveResult counts decisions by what they did.
 type ResolveResult struct {
 	Settled   int // were in doubt
-	Corrected int // had been decided otherwise
-	Before    int // had been decided so already; nothing was changed
+	Corrected int // had another decision before
+	Before    int // had this decision before; nothing was changed
 }
 
 // Free reports whether a decision frees its row to be sent.
@@ -54,7 +54,7 @@ const (
 		"workers shows who holds what, and since when"
 )
 
-// unfit refuses a decision whose lead ID is not valid, or whose key or lead ID an earlier one of the list has.
+// unfit refuses a decision with an invalid lead ID, or with a key or lead ID that an earlier decision of the list has.
 func (d *Decision) unfit(keys, ids map[string]bool) error {
 	switch {
 	case keys[d.Key]:
@@ -69,12 +69,12 @@ func (d *Decision) unfit(keys, ids map[string]bool) error {
 	return nil
 }
 
-// isAbout reports whether a decision is about this send, as far as it says.
+// isAbout reports whether a decision is about this send, as far as the decision names its send.
 func (d *Decision) isAbout(send *Kept) bool {
 	return (d.Sent.IsZero() || d.Sent.Unix() == send.Updated.Unix()) && (d.Run == "" || d.Run == send.Run)
 }
 
-// Outcome is how a send ends by a decision.
+// Outcome returns the entry that a decision makes of a send.
 func (d *Decision) Outcome(send Entry, now time.Time) Entry {
 	send.LeadID, send.Status, send.Code, send.Reason, send.RequestID, send.Updated = d.LeadID, "", 0, "", "", now
 	switch {
@@ -90,15 +90,14 @@ func (d *Decision) Outcome(send Entry, now time.Time) Entry {
 
 // resolution is a decision that is to be carried out.
 type resolution struct {
-	KeptKey               // with the send in doubt that it is about
-	corrects, before bool // another decision; was decided so already
+	KeptKey               // the Intent is the send that the decision is about
+	corrects, before bool // it replaces another decision; it equals the earlier decision
 }
 
 // Resolve settles keys in doubt, all or none. A lead ID makes the key Partial when a link was asked for, else Created;
-// Exists makes it Created without an ID; neither makes it NotMade, free to be sent. A key that was decided otherwise
-// before, and that was not sent since, is corrected, as if the first decision had not been made. Each decision is
-// stored with its time and its send. A refusal is a *[ListError]; a decision about an
-// earlier send than the last one is refused too.
+// Exists makes it Created without an ID; neither makes it NotMade, free to be sent. A key that has another decision and
+// was not sent since is corrected, as if the first decision had not been made. Each decision is stored with its time
+// and its send. A refusal is a *[ListError]; a decision about an earlier send than the last one is refused too.
 func Resolve(ctx context.Context, s Store, ds []Decision) (r ResolveResult, err error) {
 	err = s.Alone(ctx, func(tx Tx) (err error) {
 		r, err = resolve(tx, ds)
@@ -107,8 +106,8 @@ func Resolve(ctx context.Context, s Store, ds []Decision) (r ResolveResult, err 
 	return r, err
 }
 
-// resolve finds what each decision is about, and has the leads of those that are corrected be given up, before any key
-// gets one. A refusal undoes all.
+// resolve finds what each decision is about, and takes the leads that are corrected from their keys, before any key
+// gets a lead. A refusal undoes all.
 func resolve(tx Tx, ds []Decision) (r ResolveResult, err error) {
 	keys, leads := make([]string, len(ds)), make([]string, len(ds))
 	for i := range ds {
@@ -181,7 +180,7 @@ func about(tx Tx, d *Decision) (one resolution, err error) {
 	return one, nil
 }
 
-// settle counts a decision and carries it out, unless its lead is another key's.
+// settle counts a decision and carries it out, unless its lead is known already.
 func (r *ResolveResult) settle(tx Tx, d *Decision, one *resolution) error {
 	owner, err := tx.Owner(d.LeadID, d.Key)
 	switch {
@@ -203,7 +202,7 @@ func (r *ResolveResult) settle(tx Tx, d *Decision, one *resolution) error {
 		return err
 	}
 	send := *one.Intent
-	send.Prior = nil // it is in the past
+	send.Prior = nil // the history has it
 	kept := KeptDecision{Decision: *d, At: tx.Now().UTC(), Send: &send}
 	if err := putDecisions(tx, d.Key, append(before, kept)); err != nil {
 		return err
@@ -213,7 +212,7 @@ func (r *ResolveResult) settle(tx Tx, d *Decision, one *resolution) error {
 	return tx.Put(d.Key, one.KeptKey)
 }
 
-// What speaks against a decision: the answer of a worker that was thought to have ended.
+// What contradicts a decision: the answer of a worker that seemed to have ended.
 const (
 	MadeAfterAll    = "the answer of the service came later: it has made the lead"
 	RefusedAfterAll = "the answer of the service came later: it has refused the row"

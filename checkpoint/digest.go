@@ -14,14 +14,13 @@ import (
 	"github.com/dchest/siphash"
 )
 
-// Digester makes digests that are keyed with a random key: a plain hash of an e-mail address or a phone number
-// can be found by trying them all. The key lies in the same file, so anyone who has the file
-// can try them anyway: a checkpoint is pseudonymous personal data, to be kept, copied
-// and erased as such. What digests keep safe is what leaves the file without the key.
+// Digester makes digests that are keyed with a random key: a plain hash of an e-mail address or a phone number can be
+// found by trying them all. The key is in the same file, so anyone who has the file can still try them all: a
+// checkpoint is pseudonymous personal data, and must be kept, copied and erased like personal data. Digests protect
+// only what leaves the file without the key.
 //
-// Requests, names and keys go through HMAC-SHA-256. Values, of which each row has ten and four bytes
-// of each digest are kept, go through SipHash, a keyed function made for short texts that takes a
-// tenth of the time; its key comes of the other one by HMAC.
+// Requests, names and keys go through HMAC-SHA-256. Values go through SipHash, a keyed function for short texts that
+// takes a tenth of the time: a row has ten values, and four bytes of each digest are kept. HMAC makes SipHash's key.
 type Digester struct {
 	pool   sync.Pool
 	values [2]uint64 // SipHash's key
@@ -36,17 +35,17 @@ const (
 	ofColumn
 )
 
-// NewID is a random name that no other ledger has.
+// NewID returns a random name that no other ledger has.
 func NewID() string { return hex.EncodeToString(NewSecret()[:8]) }
 
-// NewSecret is a random key for digests.
+// NewSecret returns a random key for digests.
 func NewSecret() []byte {
 	secret := make([]byte, 32)
 	rand.Read(secret) // never fails
 	return secret
 }
 
-// NewDigester returns one of a key. It is safe for concurrent use.
+// NewDigester returns a Digester with this key. It is safe for concurrent use.
 func NewDigester(key []byte) *Digester {
 	d := &Digester{pool: sync.Pool{New: func() any { return hmac.New(sha256.New, key) }}}
 	var sum [16]byte
@@ -97,27 +96,27 @@ func (d *Digester) SumValue(name, value string) (out [4]byte) {
 	return out
 }
 
-// Shape is what rows were made leads of: the columns of their file, in any order, what of
-// a row is its key as the mapping says it ("" for the row's own data), and the namespace.
+// Shape describes the files that leads were made of: their columns in any order, the namespace, and the key as the
+// mapping says it ("" for the row's own data).
 type Shape struct {
 	Columns        []string
 	Key, Namespace string
 }
 
-// Kin is the kind of an earlier import, of a file that shares at least half of its columns with another one.
+// Kin is an earlier import of files that share at least half of their columns with the files of a [Shape].
 type Kin struct {
 	Key, Namespace string
-	Strange        []string // columns of the other file that this one lacked
-	Lacking        int      // its columns that the other file lacks
+	Strange        []string // columns of the Shape that the earlier files lacked
+	Lacking        int      // how many columns of the earlier files the Shape lacks
 }
 
-// noted is a shape as a ledger notes it: key and namespace as they are, of the columns no more than keyed digests.
+// noted returns a shape as a ledger notes it: key and namespace as they are, columns only as keyed digests.
 func (d *Digester) noted(s *Shape) Kind {
 	return Kind{Key: s.Key, Namespace: s.Namespace, Columns: hashed(s.Columns, d.Column)}
 }
 
-// Noted reports whether leads were made by this very Shape; else kin are all of files that share at least half of the
-// columns of one of the two, so that a renamed column does not hide them.
+// Noted reports whether leads were made by this very Shape. If not, kin are the earlier imports that share at least
+// half of the columns of one of the two files, so that a renamed column does not hide them.
 func Noted(ctx context.Context, s Store, shape Shape) (known bool, kin []Kin, err error) {
 	all, err := valuesOf[Kind](ctx, s, shapeNote)
 	own := s.Digests().noted(&shape)
@@ -138,7 +137,7 @@ func Noted(ctx context.Context, s Store, shape Shape) (known bool, kin []Kin, er
 	return false, kin, err
 }
 
-// OnlyOf reports whether all leads of the namespace of these shapes that were made of files were made of such files.
+// OnlyOf reports whether all files that leads were made of, in the namespace of these shapes, had one of these shapes.
 func OnlyOf(ctx context.Context, s Store, shapes []Shape) (bool, error) {
 	all, err := valuesOf[Kind](ctx, s, shapeNote)
 	for _, noted := range all {

@@ -9,7 +9,7 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// MaxStatus is how many characters of a status are kept that the service's specification does not name.
+// MaxStatus limits, in characters, what is kept of a status that the service's specification does not name.
 const MaxStatus = 64
 
 // State says what is known of a key.
@@ -47,8 +47,8 @@ type Digest [16]byte
 type ContentDigest struct{ Name, Value [4]byte }
 
 // Entry is what the ledger knows of a key. A claim is an entry in doubt that has no outcome yet. A new field needs a
-// line in codec.go and a higher [Format]. Which changes keep it is said in entryOf and doubtOf (package importer),
-// keepDoubt, marked, completed, Decision.Outcome, and for exports in checkpointcmd (exportLine, listed.entry).
+// line in codec.go and a higher [Format]. These say which changes keep it: entryOf and doubtOf (package importer),
+// keepDoubt, marked, completed, Decision.Outcome, and for exports exportLine and listed.entry (checkpointcmd).
 type Entry struct {
 	Key          string
 	State        State
@@ -56,7 +56,7 @@ type Entry struct {
 	Organization string // assigned; for InDoubt the one asked for
 	Location     string
 	Status       string // last confirmed; for InDoubt the one asked for
-	ExternalID   string // linked; after others changed it, theirs
+	ExternalID   string // linked; if others changed it on the service, their value
 	Digest       Digest
 	Content      []ContentDigest
 	Code         int    // HTTP status of the answer that led here; 0: none, or a link is missing
@@ -64,31 +64,31 @@ type Entry struct {
 	File         string // input file of the row that wrote the entry
 	Line         int    // its physical line in File, from 1
 	Locator      string // InDoubt: the locator asked for
-	// InDoubt, Partial, during an update: the ExternalID that the lead should get. After others changed it on the
-	// service: the one that was confirmed before, or the file's if the service's is kept.
+	// InDoubt, Partial, during an update: the ExternalID that the lead should get. If others changed it on the service:
+	// the value that was confirmed before, or the file's value if the service's is kept.
 	WantLink  string
-	RequestID string    // InDoubt: of the last attempt that is known; as it was claimed if the run was killed
+	RequestID string    // InDoubt: of the last known attempt; if the run was killed, as the claim has it
 	Run       string    // the run that wrote it
 	Updated   time.Time // UTC, to the millisecond; for InDoubt when it was claimed, just before it was sent
-	Seq       uint64    // number of the commit that wrote it; orders entries, times do not
+	Seq       uint64    // number of the commit that wrote it; entries are in this order, not in that of their times
 
-	// Of a lead that updates have been sent for.
+	// Only for a lead that updates were sent for:
 	Unsettled string    // run whose update is under way or got no usable answer; "" when there is none
 	Sought    string    // Unsettled: the status that this update asks for, or ""
-	Refused   Digest    // of the row whose update the service refused; zero once one is confirmed
+	Refused   Digest    // of the row whose update the service refused; zero once an update is confirmed
 	Synced    bool      // Content is newer than Digest: an update or a read has confirmed it
 	Confirmed time.Time // when the service last confirmed the values above; zero: Updated
 	Seen      Sight     // what a later read showed, if it differs from the fields above
 }
 
-// Sight is what a read showed of a lead's status and organization. It is stored beside what was
-// confirmed, because both are needed to see what others changed. The zero Sight is none.
+// Sight is what a read showed of a lead's status and organization. It is stored beside what was confirmed, because both
+// are needed to see what others changed. The zero Sight says that nothing differs.
 type Sight struct {
 	At           time.Time // UTC, to the millisecond
 	Status       string
 	Organization string
 
-	// The file's status against which the service's won, until one of them changes; "": it did not.
+	// The file's status if the service's status won against it, until one of the two changes; "": it did not win.
 	Against string
 }
 
@@ -101,20 +101,20 @@ const ReasonLeadTaken = "lead_id_taken"
 // ReasonAdopted is the Reason of a doubt that was taken over from a list.
 const ReasonAdopted = "adopted"
 
-// ReasonUnkept is the Reason of a doubt about a lead that was made: the checkpoint could not keep its known ID.
+// ReasonUnkept is the Reason of a row in doubt whose lead was made, but whose lead ID the checkpoint could not store.
 const ReasonUnkept = "unkept"
 
-// FoundLead is the Reason of an entry of a list whose row found its lead, perhaps by another name than its key: the
-// lead may have been made by another key.
+// FoundLead is the Reason of a list's entry whose row found its lead, perhaps by another name than its key. The lead
+// may have been made under another key.
 const FoundLead = "found"
 
-// Statuses are the service's status keys (specification, States and transitions). Stores keep places: only append.
+// Statuses are the service's status keys (specification, States and transitions). Stores keep indexes: only append.
 var Statuses = [...]string{
 	"", "open", "contacted", "inProgress", "onHold", "closedWon",
 	"closedNotInterested", "closedBoughtUsed", "closedBoughtOtherBrand",
 }
 
-// BoundedStatus is a status, cut to MaxStatus characters.
+// BoundedStatus returns a status, cut to MaxStatus characters.
 func BoundedStatus(status string) string {
 	if utf8.RuneCountInString(status) <= MaxStatus {
 		return status
@@ -139,7 +139,7 @@ func validLeadID(id string) bool {
 	})
 }
 
-// Unfit says what is wrong with an entry of a list by itself, or nothing.
+// Unfit says what is wrong with an entry of a list, without looking at other entries; "": nothing.
 func (e *Entry) Unfit() (text, hint string) {
 	switch {
 	case !ValidKey(e.Key):
@@ -167,7 +167,7 @@ const (
 	StatusSent                 // its status was changed
 	DataSent                   // other data were sent
 	Refused                    // the service refused it
-	Doubted                    // a create may have been sent, and no answer told what came of it
+	Doubted                    // a create may have been sent, and no answer says whether it made a lead
 	Adopted                    // taken over from a list
 	Decided                    // settled by a person
 )
@@ -180,7 +180,7 @@ type Event struct {
 	Act    Act
 	State  State // after the event
 	Status string
-	Code   int // of the answer, where it says something
+	Code   int // HTTP status, see Entry
 	Run    string
 	At     time.Time // UTC, to the millisecond
 	Send             // Doubted: what was sent, where that is still known
@@ -214,6 +214,6 @@ const NewestRuns = 10
 type Status struct {
 	Info
 	Runs         []RunInfo      // the newest
-	Contradicted []KeptDecision // that something speaks against and that nobody has corrected
-	Holder       *Witness       // the run that holds a file just now: then nothing else but path and target is known
+	Contradicted []KeptDecision // something contradicts them, and nobody has corrected them
+	Holder       *Witness       // the run that has the file open now: only path and target are known then
 }

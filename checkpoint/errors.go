@@ -22,10 +22,10 @@ var (
 	ErrTarget       = errors.New("another target")
 	ErrVersion      = errors.New("another format version")
 	ErrPlace        = errors.New("on a file system that cannot be relied on")
-	ErrAddress      = errors.New("an address that cannot be used") // of a server, which was not asked
+	ErrAddress      = errors.New("an address that cannot be used") // the server was not asked
 )
 
-// What a call is refused for. After those that [IsRefusal] names the ledger goes on.
+// Why a call is refused. After the errors that [IsRefusal] names, the ledger goes on.
 var (
 	ErrClosed   = errors.New("checkpoint is closed")
 	ErrRemoved  = errors.New("taken away or replaced while it was in use")
@@ -59,8 +59,8 @@ func (e *OpenError) Error() string {
 // Unwrap returns the sentinel, or the system's error.
 func (e *OpenError) Unwrap() error { return e.Err }
 
-// StoreError is an error of the disk or the server that keeps a checkpoint, and no damage. After it nothing is written
-// any more: what was reported is durable, what was not may be.
+// StoreError is an error of the disk or the server that keeps a checkpoint, not damage. After it nothing is written.
+// What was reported is durable; what was not reported may be durable, too.
 type StoreError struct {
 	Text string
 	Hint string // what to do about it, where that is known
@@ -73,8 +73,8 @@ func (e *StoreError) Error() string { return e.Text }
 // Unwrap returns the error of the system, of the connection or of the server.
 func (e *StoreError) Unwrap() error { return e.Err }
 
-// List is a list of entries that is too long for the memory: the Store reads it several times, and each
-// time it must yield the same entries, until it yields an error.
+// List is a list of entries that is too long for the memory. The Store reads it several times, and each time it must
+// yield the same entries, until it yields an error.
 type List = iter.Seq2[Entry, error]
 
 // ListError says why one entry of a list, and with it the whole list, is refused.
@@ -90,7 +90,7 @@ func (e *ListError) Error() string { return fmt.Sprintf("entry %d: %s", e.Index+
 // refusal refuses a list for one of its entries.
 func refusal(text, hint string) error { return &ListError{Text: text, Hint: hint} }
 
-// inList is an error with the place of an entry of a list, and its key, where it is a refusal of that.
+// inList adds the place and the key of an entry to an error that refuses this entry. Other errors stay as they are.
 func inList(err error, index int, key string) error {
 	if why, is := errors.AsType[*ListError](err); is {
 		why.Index, why.Key = index, key
@@ -103,7 +103,7 @@ func Refuses(err error) bool {
 	return errors.As(err, new(*ListError)) || errors.As(err, new(*OpenError))
 }
 
-// IsRefusal reports whether err is what one change was refused for: it is the end of its row, and the ledger goes on.
+// IsRefusal reports whether err refuses one change: its row ends with it, and the ledger goes on.
 func IsRefusal(err error) bool {
 	return slices.ContainsFunc([]error{ErrKey, ErrKnown, ErrDoubt, ErrBlocked, ErrTaken, ErrState, ErrHeld},
 		func(refusal error) bool { return errors.Is(err, refusal) })
@@ -126,13 +126,13 @@ func RefuseElsewhere(path, id, moved, filling string) error {
 	return nil
 }
 
-// AcceptOlder is the command that takes a ledger which lacks something, and what it does.
+// AcceptOlder returns the command that accepts a ledger although it lacks something, and says what the command does.
 func AcceptOlder(answer, path string) string {
 	return "leadferry checkpoint check --accept-older=" + answer + " --checkpoint " + Word(path) + " takes this one " +
 		"as incomplete: rows that it does not know are held then, not sent"
 }
 
-// Word is a path or an address as a person pastes it into a shell of the system, for hints.
+// Word returns a path or an address as a person pastes it into a shell of the system, for hints.
 func Word(place string) string {
 	if place == "-" || IsAddress(place) { // standard input
 		return shell.Word(place)

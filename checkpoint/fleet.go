@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Terms are what the workers of a fleet agree about: the first one to come sets them.
+// Terms are what must be the same for all workers of a fleet. The first worker sets them.
 type Terms struct {
 	Fleet         string
 	Shard, Shards int
@@ -16,13 +16,13 @@ type Terms struct {
 	Same          []Term  // what else is the same for all
 }
 
-// Term is one thing about which workers agree, such as the mapping, by a text that is equal where it is.
+// Term is one thing that must be the same, such as the mapping. Value is a text to compare.
 type Term struct{ Name, Value string }
 
-// ErrTerms refuses a worker that does not belong to the fleet that it names. Nothing of the fleet has changed.
+// ErrTerms refuses a worker whose terms differ from those of the fleet that it names. Nothing of the fleet has changed.
 var ErrTerms = errors.New("the worker does not fit into the fleet")
 
-// Fit is an [ErrTerms] that says in what the terms differ from those of the fleet, or nil.
+// Fit returns an [ErrTerms] that says in what the terms differ from those of the fleet, or nil.
 func (t *Terms) Fit(fleet *Terms) error {
 	ours, theirs := t.all(), fleet.all()
 	most := max(len(ours), len(theirs))
@@ -50,10 +50,10 @@ func (t *Terms) all() []Term {
 	}, t.Same...)
 }
 
-// ErrEnough refuses a claim since the fleet has claimed as many leads as it may make. It is the end of the run.
+// ErrEnough refuses a claim because the fleet has claimed as many leads as it may make. It ends the run.
 var ErrEnough = errors.New("the fleet has made as many leads as it may")
 
-// Counts are the rows that the limits of a run are about.
+// Counts are the rows that count for the limits of a run.
 type Counts struct {
 	Read, Invalid int
 	Sent          int
@@ -64,17 +64,17 @@ type Counts struct {
 // Progress is what a worker has done so far.
 type Progress struct {
 	Counts
-	Wants bool          // it needs room for more requests, where the fleet has a rate
-	Pause time.Duration // that the service has asked for since the last time
+	Wants bool          // it needs more requests of the fleet's rate, if there is one
+	Pause time.Duration // the pause that the service has asked for since the last report
 	Rows  any           // by outcome, for the report of the fleet; it is written as JSON
 }
 
 // Common is what holds for all workers of a fleet now.
 type Common struct {
-	Counts               // of all
-	Tokens int           // requests that may leave, evenly,
-	After  time.Duration // from then on
-	Pause  time.Duration // that is left of the longest one that the service has asked any of them for
+	Counts               // of all workers
+	Tokens int           // how many requests more the worker may send, evenly,
+	After  time.Duration // and how long to wait before the first
+	Pause  time.Duration // what is left of the longest pause that the service has asked any worker for
 }
 
 // Member is a worker of a fleet as the ledger knows it.
@@ -82,8 +82,8 @@ type Member struct {
 	Shard   int
 	Shards  int // of all workers of the fleet
 	Started time.Time
-	Last    time.Time // when it was heard of last
+	Last    time.Time // its last sign of life
 	Newest  bool      // of its shard
-	Rows    []byte    // by outcome, as it told last, in JSON
-	Summary []byte    // of its end, in JSON; nil: it goes on, or was killed
+	Rows    []byte    // by outcome, from its last report, in JSON
+	Summary []byte    // at its end, in JSON; nil: it goes on, or was killed
 }

@@ -12,9 +12,9 @@ import (
 type ForgetResult [Forgotten + 1]int
 
 // Forget removes every trace of keys, all or none: entries, intents, index records, decisions about them, and their
-// lead IDs wherever they are. A keyed hash of each key stays, so that no later file makes the lead again: such a key
-// is in state Forgotten. That holds for keys that are not known too, since the next file may bring them. With unblock
-// the hash goes as well, and the key is as new. A refusal is a *[ListError].
+// lead IDs wherever they are. A keyed hash of each key stays, so that no later file makes the lead again: such a key is
+// in state Forgotten. Unknown keys get a hash, too, since the next file may bring them. With unblock no hash stays, and
+// the key is new again. A refusal is a *[ListError].
 func Forget(ctx context.Context, s Store, keys []string, unblock bool) (r ForgetResult, err error) {
 	err = s.Alone(ctx, func(tx Tx) error {
 		r = ForgetResult{}
@@ -43,7 +43,7 @@ func (r *ForgetResult) judge(tx Tx, keys []string, unblock bool) (gone, leads ma
 			continue
 		}
 		gone[key] = true
-		if unblock && tx.Held(key) { // as resolve refuses it: it may be sent still, and again then
+		if unblock && tx.Held(key) { // as in resolve: its worker may still send it, and it would be sent twice
 			return nil, nil, inList(refusal(heldText, heldHint), i, key)
 		}
 		k, shown, err := tx.Under(key)
@@ -114,8 +114,8 @@ func eachDoubt(tx Tx, f func(KeptKey) KeptKey) error {
 	}
 }
 
-// AcceptLoss makes an incomplete checkpoint complete by a person's word: what is missing is given up, and the rows
-// that were held for it, which it counts, may be sent.
+// AcceptLoss makes an incomplete checkpoint complete: a person gives up what is missing. The rows that were held for it
+// may be sent; freed counts them.
 func AcceptLoss(ctx context.Context, s Store) (freed int, err error) {
 	err = s.Alone(ctx, func(tx Tx) error {
 		freed = 0

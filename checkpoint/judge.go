@@ -14,12 +14,12 @@ import (
 	"leadferry/internal/shell"
 )
 
-// Finding is one reason of the witnesses against a run.
+// Finding is one reason that witnesses give against a run.
 type Finding struct {
-	ID      string // with which a person answers it
+	ID      string // the word with which a person answers it
 	Text    string // a sentence
 	Witness Witness
-	ways    []string // what can be done about it, a hint each
+	ways    []string // what to do about it, a hint each
 	older   bool     // the ledger is older than known
 }
 
@@ -31,7 +31,7 @@ type Judgement struct {
 	Warnings []string
 }
 
-// answerTo is the word with which a person answers findings.
+// answerTo returns the word with which a person answers findings.
 func answerTo(all []Finding) string {
 	ids := make([]string, len(all))
 	for i := range all {
@@ -109,7 +109,7 @@ func Judge(ctx context.Context, s Store, ws *Witnesses, makes bool, kinds []Kind
 // answered reports whether a person has answered a finding for good.
 func (h *hearing) answered(f *Finding) bool { return slices.Contains(h.lineage.Answered, f.ID) }
 
-// found adds a finding. Of several witnesses of one ledger the one that knows most speaks.
+// found adds a finding. Of several witnesses of one ledger it keeps the one with the most commits.
 func found(all []Finding, f *Finding) []Finding {
 	i := slices.IndexFunc(all, func(other Finding) bool { return other.ID == f.ID })
 	switch {
@@ -121,7 +121,7 @@ func found(all []Finding, f *Finding) []Finding {
 	return all
 }
 
-// compare holds one witness against a ledger; nil: nothing is wrong.
+// compare compares one witness with a ledger; nil: nothing is wrong.
 func (h *hearing) compare(ctx context.Context, w *Witness) (*Finding, error) {
 	f := &Finding{ID: w.Ledger, Witness: *w}
 	ancestor := h.lineage.ancestor(w.Ledger)
@@ -129,7 +129,7 @@ func (h *hearing) compare(ctx context.Context, w *Witness) (*Finding, error) {
 	case w.Err != nil:
 		why := w.Err
 		if failed, is := errors.AsType[*fs.PathError](why); is {
-			why = failed.Err // without the path, which is said already
+			why = failed.Err // the path is in the text already
 		}
 		f.ID = hashOf("source", w.Source)
 		f.Text = fmt.Sprintf("%s cannot be read, and it may know of leads (%v)", w.Source, why)
@@ -174,8 +174,8 @@ func (h *hearing) another(f *Finding, w *Witness) {
 	f.Text = fmt.Sprintf("another checkpoint is in use for this trunk: %s; %s (%s)", where, w.knew(), w.Source)
 }
 
-// ifLost is how to get the leads of a ledger that is gone: from the results of runs, those in folders beside that of
-// the witness, and from the lists that were adopted into it. A pattern that fits no file would be an error.
+// ifLost returns a hint how to get the leads of a lost ledger: from the results of runs, in folders beside the folder
+// of the witness, and from the lists that were adopted into it. A pattern that matches no file would be an error.
 func (h *hearing) ifLost(w *Witness) string {
 	runs := "leadferry-runs"
 	if beside := filepath.Dir(w.Folder); disk.Exists(w.Folder) && !disk.SameFile(beside, runs) {
@@ -195,7 +195,7 @@ func (h *hearing) ifLost(w *Witness) string {
 		"that these files name. The next import holds the rows that they do not name, since their leads may exist"
 }
 
-// elsewhere says that files of a kind went to another target so far, and never to this one.
+// elsewhere says that files of a kind went to another target until now, and never to this target.
 func (h *hearing) elsewhere(all []Witness, k *Kind) (found *Finding) {
 	for i := range all {
 		w := &all[i]
@@ -207,7 +207,7 @@ func (h *hearing) elsewhere(all []Witness, k *Kind) (found *Finding) {
 		if theirs == ours {
 			return nil
 		}
-		if theirs.TrunkID != ours.TrunkID { // else it is another ledger of this trunk, which was found already
+		if theirs.TrunkID != ours.TrunkID { // else it is another ledger of this trunk, which compare finds
 			text := fmt.Sprintf("files with these columns and this key went to trunk %s at %s so far, and never to "+
 				"trunk %s at %s (%s)", theirs.TrunkID, theirs.LeadsURL, ours.TrunkID, ours.LeadsURL, w.Source)
 			found = &Finding{ID: k.ID(), Witness: *w, Text: text, ways: []string{"name the right profile or trunk"}}
@@ -216,8 +216,8 @@ func (h *hearing) elsewhere(all []Witness, k *Kind) (found *Finding) {
 	return found
 }
 
-// rekeyed says that a ledger whose leads were taken over made them of such files by another key. A ledger that made
-// leads itself has noted their keys.
+// rekeyed says that leads of such files were taken over from a ledger that made them by another key. Only a ledger that
+// made leads itself has noted their keys.
 func (h *hearing) rekeyed(all []Witness, k *Kind) (found *Finding) {
 	for i := range all {
 		w := &all[i]
@@ -242,7 +242,7 @@ func (h *hearing) rekeyed(all []Witness, k *Kind) (found *Finding) {
 	return found
 }
 
-// RefuseOlder is why a ledger that is older than known cannot be used, or nil.
+// RefuseOlder says why a ledger that is older than known cannot be used, or returns nil.
 func (v *Judgement) RefuseOlder() error {
 	if len(v.Older) == 0 {
 		return nil
@@ -254,8 +254,8 @@ func (v *Judgement) RefuseOlder() error {
 	}
 }
 
-// Refuse is why a run may not begin unless a person has said so by this answer; nil: it may. An answer that answers
-// nothing is an error, too, so that none can stay in a script.
+// Refuse says why a run may not begin, or returns nil: a person has allowed it by this answer, or nothing is found. An
+// answer without a question is an error, too, so that no answer can stay in a script.
 func (v *Judgement) Refuse(answer string) error {
 	if err := v.RefuseOlder(); err != nil {
 		return err
@@ -284,17 +284,17 @@ func (v *Judgement) Refuse(answer string) error {
 var ErrAnswersNothing = errors.New("the ID answers nothing: no witness speaks against this checkpoint, or it was " +
 	"answered already")
 
-// Covers says that a later judgement finds nothing that this one has not found.
+// Covers reports whether a later judgement finds only what this judgement has found.
 func (v *Judgement) Covers(later *Judgement) bool {
 	return len(later.Older) == 0 && !slices.ContainsFunc(later.Asks, func(f Finding) bool {
 		return !slices.ContainsFunc(v.Asks, func(known Finding) bool { return known.ID == f.ID })
 	})
 }
 
-// Question is what a person is asked; "" if there is nothing.
+// Question returns what a person is asked; "" if there is nothing.
 func (v *Judgement) Question() string { return strings.ReplaceAll(texts(v.Asks), "\n", "; ") }
 
-// AdoptRuns is the command that adopts what run folders tell into a checkpoint. flags lead to its target.
+// AdoptRuns returns the command that adopts the results in run folders into a checkpoint. flags lead to its target.
 func AdoptRuns(path string, flags []string) string {
 	return adopt("leadferry-runs/*/results.csv*", path, flags)
 }

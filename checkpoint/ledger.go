@@ -9,13 +9,13 @@ import (
 	"leadferry/internal/crash"
 )
 
-// patience is how long a change waits for others at most. Each commit on another machine is a round trip, and one of
-// all that wait for the disk of a server that has many workers.
+// patience is the longest time that a change waits for others. patienceFar is that for a Store on another machine: each
+// commit is a round trip there, and the commits of all workers wait for the server's disk.
 const patience, patienceFar = 25 * time.Millisecond, 100 * time.Millisecond
 
 // Gathering says how changes are put together into commits.
 type Gathering struct {
-	// Slots is how many claims may have no outcome yet, and so how many a kill leaves in doubt. 0: any number.
+	// Slots limits how many claims may have no outcome yet, and so how many rows a kill leaves in doubt. 0: no limit.
 	Slots int
 	// Places is how many requests are under way at once. While there are more open claims than places, the lanes are
 	// busy, and changes wait for others. When few are left, the commit is made at once. 0: changes never wait.
@@ -24,28 +24,28 @@ type Gathering struct {
 	Far bool
 }
 
-// Ledger puts the changes of many goroutines together into commits of its Store. A claim takes
-// a slot with the commit that makes it durable. The commit that settles or withdraws it frees
-// the slot, also for claims of the same commit, since a commit is stored whole or not at all.
+// Ledger puts the changes of many goroutines together into commits of its Store. A claim takes a slot with the commit
+// that makes it durable. The commit that settles or withdraws it frees the slot, also for claims of the same commit,
+// since a commit is stored whole or not at all.
 //
-// One goroutine commits. It waits until a commit is due: until so few open claims are left that a lane would soon be
-// idle, but never longer than patience.
+// One goroutine commits. It waits until so few open claims are left that a lane would soon be idle, at most for
+// patience.
 type Ledger struct {
 	Store
 	slots    int
-	busyWith int // so many open claims keep the lanes busy during a commit; 0: changes never wait
+	busyWith int // this many open claims keep the lanes busy during a commit; 0: changes never wait
 	patience time.Duration
 
 	mu       sync.Mutex
 	queue    []*waiting          // what no commit has taken yet
 	inSlots  map[string]struct{} // keys whose claims have a slot
-	answered int                 // of inSlots: an outcome is in the queue
+	answered int                 // how many keys of inSlots have an outcome in the queue
 	begun    bool                // a commit has taken the first outcome
-	gathers  bool                // the one that commits has changes and waits for more
+	gathers  bool                // the goroutine that commits has changes and waits for more
 	closed   bool
-	broken   error         // of the Store: nothing is written after it
-	wake     *sync.Cond    // wakes the one that commits
-	ended    chan struct{} // closed when that one has ended
+	broken   error         // of the Store: nothing is written after such an error
+	wake     *sync.Cond    // wakes the goroutine that commits
+	ended    chan struct{} // closed when that goroutine has ended
 }
 
 // waiting is a change whose caller waits for its commit.
@@ -76,8 +76,8 @@ func NewLedger(s Store, g Gathering) *Ledger {
 	return l
 }
 
-// Standing counts the rows in doubt that wait for a person: not those that an incomplete ledger holds, nor those of
-// runs that are [Store.UnderWay].
+// Standing counts the rows in doubt that wait for a person. It leaves out rows that an incomplete ledger holds, and
+// rows of runs that are [Store.UnderWay].
 func (l *Ledger) Standing(ctx context.Context) (n int, err error) {
 	underWay, err := l.UnderWay(ctx)
 	if err != nil {
@@ -98,7 +98,7 @@ func (l *Ledger) Close() error {
 	return l.Store.Close()
 }
 
-// Drop is Close after a refusal, see [Store].
+// Drop ends the goroutine that commits, and drops the Store, see [Store.Drop].
 func (l *Ledger) Drop() (gone bool, err error) {
 	l.end()
 	return l.Store.Drop()
@@ -112,9 +112,9 @@ func (l *Ledger) end() {
 	<-l.ended
 }
 
-// Do makes a change durable, and returns what is stored then. A claim waits for a slot. If ctx ends meanwhile, Do
-// returns its error and nothing was written; nothing else ends a wait. Other errors are refusals ([IsRefusal]),
-// ErrClosed, and those of the Store.
+// Do makes a change durable, and returns what is stored then. A claim waits for a slot. If ctx ends before a commit
+// takes the claim, Do returns the error of ctx and nothing was written. Other changes do not stop for ctx. Other errors
+// are refusals ([IsRefusal]), ErrClosed, and those of the Store.
 func (l *Ledger) Do(ctx context.Context, c Change) (stored Entry, err error) {
 	w := &waiting{c, make(chan error, 1)}
 	if err := l.enqueue(w); err != nil {
@@ -186,8 +186,8 @@ func (l *Ledger) takeBack(w *waiting) bool {
 	return at >= 0
 }
 
-// await waits until a commit is due, or the patience with its changes is over. It returns false once the ledger is
-// closed and nothing is left to commit: claims that wait for slots are refused then, since none will be free again.
+// await waits until a commit is due, or until its changes have waited for the ledger's patience. Once the ledger is
+// closed and nothing is left to commit, it returns false and refuses claims that wait for slots: none will become free.
 func (l *Ledger) await() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,11 +10,11 @@ import (
 
 // Lineage is what a ledger keeps of other ledgers and of what people said about them. It is one note of the ledger.
 type Lineage struct {
-	// that it descends from: copied, repaired, adopted or taken as older
+	// the ledgers that it descends from: it was copied, repaired, adopted or accepted as older
 	Ancestors []Ancestor `json:"ancestors,omitempty"`
 	Answered  []string   `json:"answered,omitempty"` // findings that a person has answered
 	Machine   string     `json:"machine,omitempty"`  // keyed hash of the machine that used the file last
-	Adopting  *Adopting  `json:"adopting,omitempty"` // a list that is being taken over, or was not to its end
+	Adopting  *Adopting  `json:"adopting,omitempty"` // a list whose adoption goes on, or was cut off
 }
 
 // Ancestor is a ledger that another one descends from, with the number of its last commit that was taken over.
@@ -23,15 +23,15 @@ type Ancestor struct {
 	Commits uint64 `json:"commits"`
 }
 
-// Adopting is the mark of a list whose adoption has begun and has not come to its end: its files, and, once they were
-// read, 8 bytes of the digest of each of its keys.
+// Adopting marks a list whose adoption has begun and has not ended: its files and, once they were read, 8 bytes of the
+// digest of each of its keys.
 type Adopting struct {
 	Files []string `json:"files"`
 	Keys  []byte   `json:"keys,omitempty"`
 	Fills bool     `json:"fills,omitempty"` // the ledger knew no leads before
 }
 
-// LineageNote is the name of the note that holds it.
+// LineageNote is the name of the note that holds a Lineage.
 const LineageNote = "lineage"
 
 // LineageOf reads what a ledger keeps of others.
@@ -43,15 +43,15 @@ func LineageOf(ctx context.Context, s Store) (l Lineage, err error) {
 	return l, err
 }
 
-// Note is the note that holds it.
+// Note returns the note that holds the lineage.
 func (l *Lineage) Note() Note { return Note{LineageNote, Encode(l)} }
 
-// Keep makes the lineage that of a ledger, durably.
+// Keep stores the lineage in a ledger, durably.
 func (l *Lineage) Keep(ctx context.Context, s Store) error {
 	return s.Alone(ctx, func(tx Tx) error { return tx.PutNote(l.Note()) })
 }
 
-// Descend notes that a ledger descends from another one, as far as commits.
+// Descend notes that a ledger descends from another one, up to this commit of the other.
 func (l *Lineage) Descend(id string, commits uint64) {
 	if a := l.ancestor(id); a != nil {
 		a.Commits = max(a.Commits, commits)
@@ -67,7 +67,7 @@ func (l *Lineage) ancestor(id string) *Ancestor {
 	return nil
 }
 
-// RefuseHalfAdopted refuses runs, and other lists, with a ledger into which a list was not adopted to its end.
+// RefuseHalfAdopted refuses runs and other lists if a list was not adopted into the ledger to its end.
 func RefuseHalfAdopted(ctx context.Context, s Store) error {
 	l, err := LineageOf(ctx, s)
 	if err != nil || l.Adopting == nil {
@@ -89,8 +89,9 @@ func halfAdopted(s Store, files []string, text string) error {
 	}
 }
 
-// TakeOlder takes a ledger that is older than known, or that was copied elsewhere, for good: under a new ID and as
-// incomplete. answer names what a person has seen; took is false where there was nothing to take.
+// TakeOlder accepts a ledger that is older than known, or that was copied to moved: it becomes incomplete and gets a
+// new ID. answer is the word for what the person has seen. took is false for another answer, or if there is nothing to
+// accept.
 func TakeOlder(ctx context.Context, s Store, ws *Witnesses, answer, moved string) (took bool, err error) {
 	v, err := Judge(ctx, s, ws, false, nil)
 	if err != nil {
@@ -107,7 +108,7 @@ func TakeOlder(ctx context.Context, s Store, ws *Witnesses, answer, moved string
 	return err == nil, err
 }
 
-// Renew makes a ledger usable that lacks something: incomplete, with a new ID, and descending from newer ones.
+// Renew makes a ledger usable that lacks something: it is incomplete, has a new ID, and descends from newer ones.
 func Renew(ctx context.Context, s Store, missing string, newer []Finding) error {
 	l, err := LineageOf(ctx, s)
 	if err != nil {
@@ -123,8 +124,8 @@ func Renew(ctx context.Context, s Store, missing string, newer []Finding) error 
 	})
 }
 
-// OnThisMachine refuses a checkpoint file that was last used on another machine, or notes this one. machine is "" where
-// it has no ID. here says that a person has moved it.
+// OnThisMachine refuses a checkpoint file that was last used on another machine, or notes this machine. machine is ""
+// if it has no ID. here says that a person has moved the file.
 func OnThisMachine(ctx context.Context, s Store, machine string, here bool) error {
 	info := s.Info()
 	if machine == "" || IsAddress(info.Path) {

@@ -29,7 +29,7 @@ const (
 	DecidedNote = "decided " // and the key
 )
 
-// textOf is how values are written: without what is zero, and with texts as every Store takes them.
+// textOf says how values are written: without zero fields, and with texts that every Store takes.
 var textOf = json.JoinOptions(json.OmitZeroStructFields(true),
 	json.WithMarshalers(json.MarshalToFunc(func(to *jsontext.Encoder, s string) error {
 		return to.WriteToken(jsontext.String(Clean(s)))
@@ -43,7 +43,7 @@ var textOf = json.JoinOptions(json.OmitZeroStructFields(true),
 		return err
 	})))
 
-// Encode is a value as notes and columns have it.
+// Encode returns a value as notes and columns have it.
 func Encode(v any) []byte {
 	text, err := json.Marshal(v, textOf)
 	if err != nil {
@@ -52,7 +52,7 @@ func Encode(v any) []byte {
 	return text
 }
 
-// Decode reads what [Encode] wrote. What it did not write is ErrDamaged.
+// Decode reads what [Encode] wrote. Anything else is ErrDamaged.
 func Decode(text []byte, v any) error {
 	if err := json.Unmarshal(text, v, textOf); err != nil {
 		return fmt.Errorf("%w: a record is not as this version writes it", ErrDamaged)
@@ -60,10 +60,10 @@ func Decode(text []byte, v any) error {
 	return nil
 }
 
-// unclean begins a text that a server would not take as it is, in hexadecimal digits.
+// unclean begins a text that is in hexadecimal digits, because a server would not take it as it is.
 const unclean = "\x01"
 
-// Clean is a text as servers take it: without NUL, and UTF-8. Restore is its reverse.
+// Clean returns a text as servers take it: UTF-8 without NUL. [Restore] is its reverse.
 func Clean(s string) string {
 	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 && !strings.HasPrefix(s, unclean) {
 		return s
@@ -71,7 +71,7 @@ func Clean(s string) string {
 	return unclean + hex.EncodeToString([]byte(s))
 }
 
-// Restore is what was cleaned.
+// Restore returns the text that was cleaned.
 func Restore(s string) string {
 	if !strings.HasPrefix(s, unclean) {
 		return s
@@ -89,7 +89,7 @@ func NoteOf(ctx context.Context, s Store, name string) ([]byte, error) {
 	return nil, err
 }
 
-// PutNote keeps a note durably, in the place of one that stood there.
+// PutNote stores a note durably, in place of an earlier note with this name.
 func PutNote(ctx context.Context, s Store, name string, value []byte) error {
 	return s.Alone(ctx, func(tx Tx) error { return tx.PutNote(Note{name, value}) })
 }
@@ -111,16 +111,16 @@ func Runs(ctx context.Context, s Store) ([]RunInfo, error) {
 	return all, err
 }
 
-// PutRun keeps the history of a run, when it starts and, in place of that, when it ends.
+// PutRun stores the history of a run: when it starts, and again, in the same place, when it ends.
 func PutRun(ctx context.Context, s Store, r RunInfo) error {
 	r.Started, r.Finished = r.Started.UTC(), r.Finished.UTC()
 	return PutNote(ctx, s, RunNote(r.ID), Encode(r))
 }
 
-// RunNote is the name of the note of a run.
+// RunNote returns the name of the note of a run.
 func RunNote(run string) string { return runNote + Clean(run) }
 
-// ShapeNote is the note of a shape; one without columns, or none, has no name.
+// ShapeNote returns the note of a shape. A nil shape, or one without columns, has a note without a name.
 func (d *Digester) ShapeNote(s *Shape) Note {
 	if s == nil || len(s.Columns) == 0 {
 		return Note{}
@@ -130,7 +130,7 @@ func (d *Digester) ShapeNote(s *Shape) Note {
 	return Note{shapeNote + hex.EncodeToString(sum[:]), value}
 }
 
-// Noting are notes inside a change of a Store.
+// Noting is the notes of a Store inside a transaction.
 type Noting interface {
 	Note(name string) (value []byte, err error) // nil: there is none
 	PutNote(n Note) error
@@ -148,10 +148,10 @@ func putDecisions(n Noting, key string, all []KeptDecision) error {
 	return n.PutNote(Note{NoteOfDecisions(key), Encode(all)})
 }
 
-// NoteOfDecisions is the name of the note of what people decided about a key.
+// NoteOfDecisions returns the name of the note of what people decided about a key.
 func NoteOfDecisions(key string) string { return DecidedNote + Clean(key) }
 
-// LastDecision is the last one about a key, or nil.
+// LastDecision returns the last decision about a key, or nil.
 func LastDecision(n Noting, key string) (*KeptDecision, error) {
 	all, err := decisionsAbout(n, key)
 	if len(all) == 0 {
@@ -160,7 +160,7 @@ func LastDecision(n Noting, key string) (*KeptDecision, error) {
 	return &all[len(all)-1], err
 }
 
-// NoteEvidence notes what speaks against the last decision about a key, once. One that was not kept is kept with it.
+// NoteEvidence notes once what contradicts the last decision about a key. If none is stored, d is stored with it.
 func NoteEvidence(n Noting, d KeptDecision, text, other string, now time.Time) error {
 	all, err := decisionsAbout(n, d.Key)
 	if err != nil {
@@ -177,7 +177,7 @@ func NoteEvidence(n Noting, d KeptDecision, text, other string, now time.Time) e
 	return putDecisions(n, d.Key, all)
 }
 
-// AuditOf returns what people decided, in order.
+// AuditOf returns all decisions of people, in the order of time.
 func AuditOf(ctx context.Context, s Store) ([]KeptDecision, error) {
 	notes, err := valuesOf[[]KeptDecision](ctx, s, DecidedNote)
 	all := slices.Concat(notes...)
@@ -211,9 +211,9 @@ func forgetDecisions(tx Tx, gone, leads map[string]bool) error {
 	return err
 }
 
-// History returns what was done with a key: its first event, the last ones, and what a person decided or a list
-// brought, with every send that was in doubt when it was decided about. It is empty for a key that is not known. Times
-// of sends that got no answer are those of the send.
+// History returns what was done with a key, in the order of time: its first event, the last ones, those that brought a
+// lead, and each send in doubt that was decided about. It is empty for an unknown key. A send without an answer has the
+// time when it was sent.
 func History(ctx context.Context, s Store, key string) (all []Event, err error) {
 	var k KeptKey
 	enough := errors.New("the key was found, or is not known")
@@ -229,7 +229,7 @@ func History(ctx context.Context, s Store, key string) (all []Event, err error) 
 	about, err := valuesOf[[]KeptDecision](ctx, s, NoteOfDecisions(key))
 	sends := []*Kept{k.Entry, k.Intent}
 	for _, d := range slices.Concat(about...) {
-		if d.Key == key { // and not of a longer one
+		if d.Key == key { // and not of a longer key
 			sends = append(sends, d.Send)
 		}
 	}
@@ -251,7 +251,7 @@ func History(ctx context.Context, s Store, key string) (all []Event, err error) 
 	return all, err
 }
 
-// StatusOf is an account of what is known now.
+// StatusOf returns what is known now.
 func StatusOf(ctx context.Context, s Store) (Status, error) {
 	runs, err := Runs(ctx, s)
 	notes, unread := valuesOf[[]KeptDecision](ctx, s, DecidedNote)

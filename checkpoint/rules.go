@@ -15,15 +15,15 @@ type KeptKey struct{ Entry, Intent *Kept }
 type Book interface {
 	// Keep gives an entry or an intent its commit number and its time.
 	Keep(k Kept) *Kept
-	// Owner is the key that has a lead ID, or "". key is the one that wants it.
+	// Owner returns the key that has a lead ID, or ""; key is the key that wants the lead ID.
 	Owner(lead, key string) (owner string, err error)
-	// Linked are the keys but this one whose lead has an ExternalID, or that have asked for it; two of them are enough.
+	// Linked returns other keys whose lead has an ExternalID, or that have asked for it; two of them are enough.
 	Linked(external, key string) (others []string, err error)
-	// Now is the time of the transaction.
+	// Now returns the time of the transaction.
 	Now() time.Time
 }
 
-// Shown is what look-ups show: the intent if there is one, else the entry, or nil.
+// Shown returns what look-ups show: the intent if there is one, else the entry, or nil.
 func (k *KeptKey) Shown() *Kept {
 	if k.Intent != nil {
 		return k.Intent
@@ -31,8 +31,8 @@ func (k *KeptKey) Shown() *Kept {
 	return k.Entry
 }
 
-// Links are the ExternalIDs that a key owns: the one that its lead has, the one that it should get, and the one that
-// the link after a claimed create will ask for. Each once, then "" to the end. Nothing else decides who owns one.
+// Links returns the ExternalIDs that a key owns: what its lead has, what it should get, and what the link after a
+// claimed create will ask for. Each is there once, then "" to the end. Only this function decides who owns one.
 func (k *KeptKey) Links() (all [3]string) {
 	n := 0
 	add := func(id string) {
@@ -74,10 +74,11 @@ func (k *KeptKey) Apply(b Book, c *Change, old *Kept, now time.Time) error {
 	return nil
 }
 
-// Claim stores an intent before a row is sent, or refuses. A row in doubt is claimed only if that was decided (again):
-// another worker may have sent it since the look-up. The intent also owns the ExternalID that the link after the create
+// Claim stores an intent before a row is sent, or refuses. It claims a row in doubt only if again says so: another
+// worker may have sent the row since the look-up. The intent also owns the ExternalID that the link after the create
 // will ask for, so that two rows never get the same one. If an earlier send is in doubt, its intent becomes the Prior
-// of the new one; Withdraw puts it back, and so does a refusal, which says nothing of the earlier send.
+// of the new one. Withdraw puts it back, and so does an answer that refuses the row, since it says nothing of the
+// earlier send.
 func (k *KeptKey) Claim(b Book, e *Entry, old *Kept, again bool) (refusal error) {
 	switch {
 	case !ValidKey(e.Key):
@@ -104,7 +105,7 @@ func (k *KeptKey) Claim(b Book, e *Entry, old *Kept, again bool) (refusal error)
 }
 
 // Withdraw removes the intent of a run's create that was not applied. If an earlier send of the key was in doubt, the
-// key is in doubt about that send again. The intent of another run, which has the row by now, stays.
+// key is in doubt about that send again. If another run has claimed the row since, its intent stays.
 func (k *KeptKey) Withdraw(run string) {
 	if k.Intent != nil && k.Intent.Run == run {
 		k.Intent = k.Intent.Prior
@@ -155,14 +156,14 @@ func (k *KeptKey) keepDoubt(b Book, e *Entry) {
 		in = *k.Intent
 	}
 	in.State, in.Code, in.Reason, in.LeadID = InDoubt, e.Code, e.Reason, e.LeadID
-	if in.RequestID = cmp.Or(e.RequestID, in.RequestID); e.Reason != ReasonIncomplete { // with it, the row was not sent
+	if in.RequestID = cmp.Or(e.RequestID, in.RequestID); e.Reason != ReasonIncomplete { // else the row was not sent
 		in.Act |= Doubted
 	}
 	k.Intent = b.Keep(in)
 	*e = k.Intent.Entry
 }
 
-// replace stores an outcome in place of entry and intent. act is what was done, beside what the change itself shows.
+// replace stores an outcome in place of entry and intent. act is what was done besides what the change itself shows.
 func (k *KeptKey) replace(b Book, e *Entry, act Act) {
 	out, old := Kept{Entry: *e}, &Entry{}
 	if k.Entry != nil {
@@ -185,7 +186,7 @@ func (k *KeptKey) replace(b Book, e *Entry, act Act) {
 }
 
 // Mark notes that the update of a lead is about to be sent. A lead ID that only the input names is stored, unless
-// another key has it (ErrTaken). ErrKnown refuses a key in doubt or with another lead, and one without a lead ID.
+// another key has it (ErrTaken). ErrKnown refuses a key in doubt or with another lead, and a new lead without an ID.
 func (k *KeptKey) Mark(b Book, e *Entry, old *Kept, now time.Time) error {
 	switch {
 	case !ValidKey(e.Key):
@@ -213,7 +214,7 @@ func (k *KeptKey) Mark(b Book, e *Entry, old *Kept, now time.Time) error {
 	return nil
 }
 
-// marked is k with what a mark says.
+// marked returns k with what a mark says.
 func (k Kept) marked(by *Entry) Kept {
 	k.Unsettled, k.Sought, k.Seen = by.Unsettled, by.Sought, by.Seen
 	k.ExternalID, k.WantLink = by.ExternalID, by.WantLink
@@ -243,7 +244,7 @@ func (k *KeptKey) Adopt(b Book, e Entry, old *Kept) {
 	k.replace(b, &e, Adopted)
 }
 
-// Event is the line for an entry in the history of its key.
+// Event returns the line for an entry in the history of its key.
 func (e *Entry) Event(act Act) Event {
 	ev := Event{Act: act, State: e.State, Status: e.Status, Code: e.Code, Run: e.Run, At: e.Updated}
 	if e.State == InDoubt {
@@ -252,7 +253,7 @@ func (e *Entry) Event(act Act) Event {
 	return ev
 }
 
-// actsSince is what was done to a key between old and e.
+// actsSince returns what was done to a key between old and e.
 func (e *Entry) actsSince(old *Entry) (act Act) {
 	set := func(a Act, on bool) {
 		if on {
@@ -301,7 +302,7 @@ func (k *Kept) Stamp(now time.Time) *Kept {
 	return k
 }
 
-// Events are the history of k, and k itself, in order.
+// Events returns the history of k, and k itself, in order.
 func (k *Kept) Events() []Event { return append(slices.Clip(k.Past), k.Event(k.Act)) }
 
 // fromList reports whether a list brought the lead ID.
@@ -314,7 +315,7 @@ func (k *Kept) fromList() bool {
 	return false
 }
 
-// Maker is the run that made the lead, or that sent the row in doubt; "" if no run of this program did.
+// Maker returns the run that made the lead, or that sent the row in doubt; "" if no run of this program did.
 func (k *Kept) Maker() string {
 	if k.State == InDoubt {
 		return k.Run
@@ -327,7 +328,7 @@ func (k *Kept) Maker() string {
 	return ""
 }
 
-// Scrubbed is k without these lead IDs, which are to be forgotten; k itself if it has none of them.
+// Scrubbed returns k without these lead IDs, which are to be forgotten; k itself if it has none of them.
 func (k *Kept) Scrubbed(leads map[string]bool) *Kept {
 	clean := *k
 	if leads[k.LeadID] {
@@ -345,8 +346,8 @@ func (k *Kept) Scrubbed(leads map[string]bool) *Kept {
 // MostPast is how many events of the history are kept.
 const MostPast = 7
 
-// addPast adds an event to a history. If that is too long, it keeps the first event and drops, of the others, the
-// oldest that brought no lead ID, or else the second event.
+// addPast adds an event to a history. If the history is too long, addPast drops the oldest event that brought no lead
+// ID, or else the second event. It never drops the first event or the new one.
 func addPast(past []Event, ev Event) []Event {
 	past = append(slices.Clip(past), ev.Past())
 	if len(past) <= MostPast {

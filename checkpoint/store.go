@@ -50,17 +50,17 @@ type Store interface {
 	Commit(ctx context.Context, changes []*Change) error
 
 	// Scan calls f with what is stored under each key, in the order of keys. For the state InDoubt it calls f only with
-	// keys in doubt, with the intent at least. It may pass other keys that the Filter does not want ([Each] leaves them
-	// out). f may call other methods, and may see changes made during the scan. An error of f ends it and is returned.
+	// keys in doubt, with at least their intents. It may also call f with keys that the Filter does not want ([Each]
+	// leaves them out). f may call other methods, and may see changes made during the scan. An error of f ends it.
 	Scan(ctx context.Context, which Filter, f func(KeptKey) error) error
 
 	// Notes returns the notes whose names have a prefix, in the order of their names. [Runs], decisions of people
 	// ([AuditOf]) and the shapes of imported files ([Noted]) are notes.
 	Notes(ctx context.Context, prefix string) ([]Note, error)
-	// Reached returns the last commit of a run (of a file: the last one), and whether the ledger knows the run.
+	// Reached returns the last commit of a run (in a file: the last of all), and whether the ledger knows the run.
 	Reached(ctx context.Context, run string) (commits uint64, knows bool, err error)
-	// Progress is this process's last commit, and how many keys have a lead or may have one; of a server, when Info was
-	// asked last. It reads nothing.
+	// Progress returns this process's last commit, and how many keys have a lead or may have one (on a server: when
+	// Info was called last). It reads nothing.
 	Progress() (commits uint64, leads int)
 	// Attest makes a witness note each commit. Close ends it at an orderly end, before the lock is released, and Drop
 	// withdraws it with the checkpoint.
@@ -70,8 +70,8 @@ type Store interface {
 	// to reconnect first, or to renew the claim. After an error, also that of ctx, nothing may be sent. It is called
 	// just before each attempt.
 	Guard(ctx context.Context, key string) error
-	// UnderWay are the runs that may still settle their rows in doubt themselves: those that went on when this worker
-	// began, or came later. An Exchange counts theirs where they are of one fleet.
+	// UnderWay returns the runs that may still settle their rows in doubt themselves: they went on when this worker
+	// began, or began later. Exchange counts the rows in doubt of the workers of its fleet.
 	UnderWay(ctx context.Context) (runs map[string]bool, err error)
 
 	// Alone runs f in one transaction, without other processes and commits. An error of f undoes it; unless it refuses
@@ -80,8 +80,8 @@ type Store interface {
 
 	// Close closes the checkpoint in order. Only the first call does something.
 	Close() error
-	// Drop is Close after a refusal: it also removes a checkpoint that is New and knows
-	// nothing, so that nobody takes it for a real one; gone says so.
+	// Drop closes the checkpoint after a refusal. It removes a checkpoint that is New and knows nothing, so that nobody
+	// takes it for a real one; gone reports whether it did.
 	Drop() (gone bool, err error)
 }
 
@@ -91,31 +91,31 @@ type Tx interface {
 	Noting
 	// Load reads these keys and leads at once. Other methods may know only what was loaded.
 	Load(keys, leads []string) error
-	// Under is what is stored under a key, and what look-ups show of it.
+	// Under returns what is stored under a key, and what look-ups show of it.
 	Under(key string) (k KeptKey, shown *Kept, err error)
 	// Held reports whether another worker may still send what it has claimed under a key.
 	Held(key string) bool
-	// Put stores something else under a key.
+	// Put replaces what is stored under a key.
 	Put(key string, k KeptKey) error
-	// InDoubt are some of the keys in doubt that come after a key, in order; none: there are no more.
+	// InDoubt returns some of the keys in doubt that come after a key, in order; none: there are no more.
 	InDoubt(after string) (keys []string, err error)
 	// Erase removes what is stored under keys, and their hashes. Close cleans unused parts of a file.
 	Erase(keys []string) error
 	// Block stores what is left of a forgotten key.
 	Block(b KeptBlock) error
-	// Notes are the notes whose names have a prefix, in the order of their names.
+	// Notes returns the notes whose names have a prefix, in the order of their names.
 	Notes(prefix string) ([]Note, error)
 	// Lack marks the ledger as incomplete and says what is missing; "": it is complete again.
 	Lack(missing string) error
-	// Renew gives the ledger a new ID, so that it does not pass for the old one, and forgets where it was moved to.
+	// Renew gives the ledger a new ID, so that nobody takes it for the old one, and forgets where it was moved to.
 	Renew() error
 }
 
 // Target is what the leads of a checkpoint belong to. All three parts must be equal when the file is opened again.
 type Target struct{ BaseURL, LeadsURL, TrunkID string }
 
-// Canonical is the target in the form in which targets are compared: a UUID has small
-// letters. Its addresses must be normalized already.
+// Canonical returns the target in the form in which targets are compared, with a UUID in lower case. Its addresses must
+// be normalized already.
 func (t Target) Canonical() Target {
 	if low := strings.ToLower(t.TrunkID); rowkey.IsUUID(low) {
 		t.TrunkID = low
@@ -126,12 +126,12 @@ func (t Target) Canonical() Target {
 // Info is what a checkpoint is, and how much it knows.
 type Info struct {
 	Path     string // absolute, with symbolic links resolved
-	ID       string // every copy has it
+	ID       string // a copied file has it, too
 	Target   Target
 	Sequence uint64 // number of the last commit, also when the checkpoint is closed
-	Moved    string // where its leads are kept now: it was copied; or ""
+	Moved    string // where it was copied to, and its leads are kept now; or ""
 
-	// opening made it, or found one that knows nothing because its run was killed before sending
+	// the checkpoint was made now, or it knows nothing because its run was killed before sending
 	New      bool
 	Warnings []string // of opening, for people
 
@@ -152,20 +152,20 @@ func (i *Info) MayLack(e *Entry) bool {
 
 // Filter says which keys are wanted.
 type Filter struct {
-	From  string // the first one: it and those behind it
-	State State  // Unknown: every one
+	From  string // the first key wanted; "": from the beginning
+	State State  // Unknown: every state
 	Run   string // unless empty: leads that this run made, and rows in doubt that it sent
-	// leaves out keys, whose records need not be decoded then: a reconcile takes a third less; nil: none
+	// keys that are left out: their records need not be decoded then (a reconcile takes a third less time); nil: none
 	Skip func(key string) bool
 }
 
-// Wants reports whether a key is wanted of which this is shown.
+// Wants reports whether a key is wanted; shown is what look-ups show of it.
 func (w *Filter) Wants(shown *Kept) bool {
 	return (w.Skip == nil || !w.Skip(shown.Key)) && (w.State == Unknown || w.State == shown.State) &&
 		(w.Run == "" || w.Run == shown.Maker())
 }
 
-// Each calls f with every key that the Filter wants, in order, see [Store.Scan]. Forgotten keys are unknown.
+// Each calls f with every key that the Filter wants, in order, see [Store.Scan]. It does not show forgotten keys.
 func Each(ctx context.Context, s Store, which Filter, f func(Entry) error) error {
 	return s.Scan(ctx, which, func(k KeptKey) error {
 		if shown := k.Shown(); which.Wants(shown) {
@@ -178,10 +178,10 @@ func Each(ctx context.Context, s Store, which Filter, f func(Entry) error) error
 // Change is one change of a key.
 type Change struct {
 	Kind   ChangeKind
-	Entry  Entry  // what is claimed, settled or marked; of a withdrawal Key and Run. Committed: what is stored now
-	Resend bool   // Claim: the row was decided to be sent again although it is in doubt
+	Entry  Entry  // what is claimed, settled or marked; of a withdrawal Key and Run. After the commit: what is stored
+	Resend bool   // Claim: it was decided to send the row again although it is in doubt
 	Shape  *Shape // Claim: columns and key of its input, to be noted once; or nil
-	Err    error  // committed: why it was refused, see [IsRefusal]
+	Err    error  // after the commit: why the change was refused, see [IsRefusal]
 }
 
 // ChangeKind says what a Change does.
@@ -190,13 +190,13 @@ type ChangeKind uint8
 // The kinds.
 const (
 	// writes an intent, the note that a create is about to be sent: once it is durable, the create may be sent. The
-	// Entry has what a person needs to find the lead if no outcome follows; of its RequestID attempt N carries this
-	// text and "-N"; without Updated it gets the time of its commit
+	// Entry has what a person needs to find the lead if no outcome follows. Attempt N is sent with its RequestID and
+	// "-N". An Entry without Updated gets the time of its commit
 	Claim ChangeKind = iota
-	// removes the intent of a run's create that was certainly not applied; one that it replaced comes back
+	// removes the intent of a run's create that was certainly not applied; the intent that it replaced comes back
 	Withdraw
 	// writes an outcome and removes the intent; InDoubt keeps the intent and adds LeadID, Code and Reason. If another
-	// key has the lead ID, this one is in doubt with ReasonLeadTaken
+	// key has the lead ID, this key is in doubt with ReasonLeadTaken
 	Settle
 	// notes that an update is about to be sent (Entry.Unsettled), or that it was not sent (empty), what was Seen, and
 	// the ExternalID and WantLink of the Entry. Nothing else of a known lead changes, and its history gets no event. A
@@ -204,7 +204,7 @@ const (
 	Mark
 )
 
-// Query asks for a lead by its key, else by its ID, else by its ExternalID, linked or asked for; empty ones are left
+// Query asks for a lead by its key, else by its ID, else by its ExternalID, linked or asked for. Empty fields are left
 // out. Alike, unless nil, receives a key that looks like this one if no lead is found.
 type Query struct {
 	Key, LeadID, ExternalID string
@@ -214,7 +214,7 @@ type Query struct {
 // Match says how a lead was found.
 type Match uint8
 
-// The matches. NoMatch: no lead is known, perhaps something else of the key. Ambiguous: the Query fits two leads.
+// The matches. NoMatch: no lead is known, but perhaps that the key was refused. Ambiguous: two leads fit.
 const (
 	NoMatch Match = iota
 	ByKey
@@ -233,13 +233,13 @@ type Likeness struct {
 
 // Finder is what a Store knows as of one commit, for [Find].
 type Finder interface {
-	// Show fills out with what look-ups show of a key, and reuses its Content. An unknown one may be Forgotten.
+	// Show fills out with what look-ups show of a key, and reuses its Content. An unknown key may be Forgotten.
 	Show(key string, out *Entry) error
-	// Owner is the key that has a lead, or nothing; key is the one that wants it.
+	// Owner returns the key that has a lead, or ""; key is the key that wants the lead.
 	Owner(lead, key string) (owner string, err error)
-	// Linked is that of [Book]; key may be "".
+	// Linked is as in [Book]; key may be "".
 	Linked(external, key string) (others []string, err error)
-	// Alike are the known keys that fold so and are not their own fold, and whether one that was forgotten folds so.
+	// Alike returns the known keys that fold to this text and differ from it, and whether a forgotten key folds to it.
 	Alike(folded string) (keys []string, forgotten bool)
 }
 
@@ -284,7 +284,7 @@ func (l *lookUp) find(q *Query, out *Entry) (Match, error) {
 	return l.byExternalID(q, out)
 }
 
-// byExternalID fills out with the one lead that is linked so, or is to be, unless the Query names another one.
+// byExternalID fills out with the only lead that has the ExternalID or should get it, if no lead IDs contradict that.
 func (l *lookUp) byExternalID(q *Query, out *Entry) (Match, error) {
 	keys, err := l.Linked(q.ExternalID, "")
 	if len(keys) == 1 && err == nil {
@@ -303,7 +303,7 @@ func (l *lookUp) byExternalID(q *Query, out *Entry) (Match, error) {
 	return ByExternalID, l.Show(keys[0], out)
 }
 
-// alike looks for a key that this one looks like: one that has or may have a lead, else one that was forgotten.
+// alike looks for a key that resembles this one: first for a key that has or may have a lead, then for a forgotten key.
 func (l *lookUp) alike(key string) (found Likeness, err error) {
 	folded := rowkey.Fold(key)
 	if folded == "" {
@@ -327,7 +327,7 @@ func (l *lookUp) alike(key string) (found Likeness, err error) {
 	return found, nil
 }
 
-// IsAddress reports whether a checkpoint is named by a server's address: a URL, or words like service= or host=.
+// IsAddress reports whether a checkpoint's name is the address of a server: a URL, or words like service= or host=.
 func IsAddress(name string) bool {
 	prefixes := []string{"postgres://", "postgresql://", "service=", "host=", "hostaddr="}
 	return slices.ContainsFunc(prefixes, func(one string) bool { return strings.HasPrefix(name, one) })

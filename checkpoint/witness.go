@@ -35,15 +35,15 @@ type Witness struct {
 	Err    error  `json:"-"` // why it cannot be read: then nothing but Source is known
 }
 
-// Kind is what tells one sort of file from another: hashes of its key, its namespace and each of its columns. Column
-// names are no secret, but a book that is mailed should not list them.
+// Kind identifies files of one sort by hashes of their key, their namespace and each of their columns. Column names are
+// no secret, but a book that is mailed should not list them.
 type Kind struct {
 	Key       string   `json:"key"`
 	Namespace string   `json:"namespace"`
 	Columns   []string `json:"columns"`
 }
 
-// KindOf is the kind of files of a shape.
+// KindOf returns the kind of files of a shape.
 func KindOf(s *Shape) Kind {
 	column := func(name string) string { return hashOf("column", name) }
 	return Kind{hashOf("key", s.Key), hashOf("namespace", s.Namespace), hashed(s.Columns, column)}
@@ -65,18 +65,18 @@ func hashOf(what, text string) string {
 // ID names the kind in questions and answers.
 func (k *Kind) ID() string { return shortID(append([]string{k.Key, k.Namespace}, k.Columns...)...) }
 
-// sameKey says whether two files have one key and namespace.
+// sameKey reports whether two files have the same key and namespace.
 func (k *Kind) sameKey(other *Kind) bool { return k.Key == other.Key && k.Namespace == other.Namespace }
 
 func (k *Kind) equals(o *Kind) bool { return k.sameKey(o) && slices.Equal(k.Columns, o.Columns) }
 
-// isAkin says whether two files share at least half of the columns of one of them.
+// isAkin reports whether two files share at least half of the columns of one of them.
 func (k *Kind) isAkin(other *Kind) bool {
 	shared := len(other.Columns) - k.lacks(other.Columns...)
 	return shared > 0 && 2*shared >= min(len(k.Columns), len(other.Columns))
 }
 
-// lacks is how many of these columns a file has not.
+// lacks counts the columns that a file does not have.
 func (k *Kind) lacks(columns ...string) (n int) {
 	for _, c := range columns {
 		if _, found := slices.BinarySearch(k.Columns, c); !found {
@@ -86,7 +86,7 @@ func (k *Kind) lacks(columns ...string) (n int) {
 	return n
 }
 
-// AnswerID is the word with which a person answers a refusal, however many reasons it has.
+// AnswerID returns the word with which a person answers a refusal, however many reasons it has.
 func AnswerID(ids []string) string {
 	ids = slices.Clone(ids)
 	slices.Sort(ids)
@@ -117,10 +117,10 @@ func (w *Witness) encode() []byte {
 	return append(append(w.head(), rest[1:]...), '\n')
 }
 
-// knows reports whether the ledger may have known leads. One whose run did not end counts as knowing some.
+// knows reports whether the ledger may have known leads. A ledger whose run did not end counts as knowing some.
 func (w *Witness) knows() bool { return w.Leads > 0 || w.Open }
 
-// what the ledger knew, for people. A command has no run.
+// knew says what the ledger knew, for people. A command has no run.
 func (w *Witness) knew() string {
 	last := "its last run (" + w.Run + ", " + day(w.Started) + ")"
 	if w.Run == "" {

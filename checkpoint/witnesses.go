@@ -22,21 +22,21 @@ import (
 // RunFile is the witness in a run's folder.
 const RunFile = "run.json"
 
-// Witnesses are where witnesses are: in the user's book of ledgers, one file a ledger (of PostgreSQL one a worker),
-// and in the run folders at hand. The nil Witnesses are none.
+// Witnesses says where witnesses are: in the user's book of ledgers, one file for each ledger (in PostgreSQL for each
+// worker), and in the run folders at hand. The nil Witnesses has none.
 type Witnesses struct {
-	Book    string   // folder of the book; "" where there is no place for one
+	Book    string   // folder of the book; "" if there is no place for one
 	Parents []string // folders that hold run folders
 	Named   bool     // the mapping names the target: files of a kind may have gone to another one
 	Flags   []string // --name=value that lead to the target of the run, for the commands that are printed
 	Page    string   // address of the live page of the run that is to be witnessed; or ""
 	Looks   bool     // nothing is written
-	Sandbox bool     // there are none: a run's folder says only that its leads are those of the sandbox
+	Sandbox bool     // there are none: a run's folder only says that its leads are in the sandbox
 }
 
 const mostWitness = 4 << 20
 
-// All reads every witness. One that cannot be read is there with its Err, since it may tell of leads.
+// All reads every witness. A witness that cannot be read is there with its Err, since it may tell of leads.
 func (ws *Witnesses) All() (all []Witness) {
 	if ws == nil {
 		return nil
@@ -54,7 +54,7 @@ func (ws *Witnesses) All() (all []Witness) {
 	return all
 }
 
-// readNames are the names in a folder, which may not be there.
+// readNames returns the entries of a folder, which may be missing.
 func readNames(folder string) (entries []os.DirEntry, unread []Witness) {
 	entries, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
@@ -63,7 +63,7 @@ func readNames(folder string) (entries []os.DirEntry, unread []Witness) {
 	return entries, unread
 }
 
-// inBook are the witnesses in the book.
+// inBook returns the witnesses in the book.
 func (ws *Witnesses) inBook() []Witness {
 	if ws == nil || ws.Book == "" {
 		return nil
@@ -71,12 +71,12 @@ func (ws *Witnesses) inBook() []Witness {
 	return readFolder(ws.Book, func(name string) bool { return strings.HasSuffix(name, ".json") })
 }
 
-// isRunFile reports whether a name is that of a witness: [RunFile], or one that was kept beside it.
+// isRunFile reports whether this is the name of a witness: [RunFile], or a witness that was kept beside it.
 func isRunFile(name string) bool {
 	return name == RunFile || strings.HasPrefix(name, "run-") && strings.HasSuffix(name, ".json")
 }
 
-// WitnessIn is the witness in the folder of a run, with Err where there is none.
+// WitnessIn returns the witness in the folder of a run, with Err if there is none.
 func WitnessIn(folder string) Witness {
 	w := Witness{Source: filepath.Join(folder, RunFile), Err: fs.ErrNotExist}
 	for _, one := range readFolder(folder, isRunFile) {
@@ -119,7 +119,7 @@ func readWitness(path string) (w Witness, found bool) {
 	return w, true
 }
 
-// remember keeps in the book what run folders tell against a ledger, for runs that have them not at hand.
+// remember copies into the book what run folders tell against a ledger, for runs that do not have these folders.
 func (ws *Witnesses) remember(all []Finding) {
 	for i := range all {
 		w := all[i].Witness
@@ -131,13 +131,13 @@ func (ws *Witnesses) remember(all []Finding) {
 	}
 }
 
-// Left says whether a run that ended in order has left its ledger's file so, and nothing has begun since.
+// Left reports whether a run that ended in order left its ledger's file like this, and no run has begun since.
 func (ws *Witnesses) Left(so string) bool {
 	untouched := func(w Witness) bool { return w.Err == nil && !w.Open && w.Left == so }
 	return so != "" && slices.ContainsFunc(ws.inBook(), untouched)
 }
 
-// Holder is the run that has the ledger in the file at place open just now: it holds a lock on its entry in the book.
+// Holder returns the run that has the ledger in the file at place open now: it holds a lock on its entry in the book.
 func (ws *Witnesses) Holder(place string) (w Witness, goesOn bool) {
 	for _, one := range ws.inBook() {
 		if one.Err != nil || !one.Open || one.Place != place {
@@ -156,8 +156,8 @@ func (ws *Witnesses) Holder(place string) (w Witness, goesOn bool) {
 	return w, false
 }
 
-// Lock keeps other runs of this user from judging witnesses until unlock is called, so that of two that begin new
-// ledgers at once the second sees the first. Without a place for the book there is no lock.
+// Lock keeps other runs of this user from judging witnesses until unlock is called. So if two runs begin new ledgers at
+// once, the second sees the first. Without a place for the book there is no lock.
 func (ws *Witnesses) Lock() (unlock func(), err error) {
 	unlock = func() {}
 	if ws == nil || ws.Book == "" || disk.MakeFolders(ws.Book) != nil {
@@ -179,7 +179,7 @@ func (ws *Witnesses) Lock() (unlock func(), err error) {
 	}
 }
 
-// Testimony is the witness of a run that goes on. Its methods are safe for concurrent use; those of nil do nothing.
+// Testimony is the witness of a run that goes on. Its methods are safe for concurrent use, and do nothing on nil.
 type Testimony struct {
 	mu    sync.Mutex
 	note  Witness
@@ -190,15 +190,15 @@ type Testimony struct {
 type noteFile struct {
 	path string
 	f    *os.File
-	old  []byte // what stood there before; nil: nothing
+	old  []byte // the file's content before; nil: there was no file
 }
 
 // ErrNoWitness says that neither the run's folder nor the book takes a witness.
 var ErrNoWitness = errors.New("no witness can be written")
 
-// Begin writes a witness of a ledger durably into the run's folder and into the book; of w it needs the run. Nothing
-// may be claimed before it returns nil. folder is "" for a run without one. [ErrNoWitness]: neither place takes the
-// witness of a file; in PostgreSQL the worker's own row is one.
+// Begin writes a witness of a ledger durably into the run's folder and into the book; w says which run it is. Nothing
+// may be claimed before Begin returns nil. folder is "" for a run without one. [ErrNoWitness]: a ledger in a file has a
+// witness in neither place; in PostgreSQL the worker's own row is enough.
 func (ws *Witnesses) Begin(s Store, w Witness, folder string) (*Testimony, error) {
 	if ws == nil {
 		return nil, nil
@@ -239,7 +239,7 @@ func (ws *Witnesses) Begin(s Store, w Witness, folder string) (*Testimony, error
 	return t, nil
 }
 
-// mark says in the folder of a run in the sandbox that its leads are nobody's: a witness of none.
+// mark writes a witness without leads into the folder of a run in the sandbox.
 func (ws *Witnesses) mark(w Witness, folder string) (err error) {
 	w.Leads, w.Open, w.Kinds = 0, false, nil
 	if folder != "" {
@@ -248,7 +248,7 @@ func (ws *Witnesses) mark(w Witness, folder string) (err error) {
 	return err
 }
 
-// runFileIn is where a run's witness goes. That of another ledger, whose run used the same folder, is kept beside it.
+// runFileIn returns the path of a run's witness. If a run with another ledger used the folder, its witness is renamed.
 func runFileIn(folder, ledger string) string {
 	path := filepath.Join(folder, RunFile)
 	if old, found := readWitness(path); found && old.Ledger != ledger {
@@ -257,11 +257,11 @@ func runFileIn(folder, ledger string) string {
 	return path
 }
 
-// mostKept is how many kinds, and how many lists, a witness has.
+// mostKept limits the kinds, and the lists, of a witness.
 const mostKept = 200
 
-// goOn adds the kinds and lists that the book has of the ledger to a new witness. It returns the book's entries of
-// earlier workers that ended in order, which are removed once there is a new one.
+// goOn adds the kinds and lists that the book has of the ledger to a new witness. It returns the book's files of
+// earlier workers that ended in order: they are removed once the new one is written.
 func (ws *Witnesses) goOn(w *Witness) (ended []string) {
 	for _, one := range ws.inBook() {
 		if one.Ledger != w.Ledger || one.Err != nil {
@@ -296,7 +296,7 @@ func (t *Testimony) begin(path string) error {
 	return err
 }
 
-// write replaces the file by the note as it is, durably.
+// write replaces the file by the current note, durably.
 func (t *Testimony) write(one *noteFile) (err error) {
 	one.f.Close()
 	if _, err := disk.Replace(one.path, 0o600, t.note.encode()); err != nil {
@@ -309,7 +309,7 @@ func (t *Testimony) write(one *noteFile) (err error) {
 	return err
 }
 
-// Reached overwrites the counts. It is not synced: a count that is behind is right, only less sharp.
+// Reached overwrites the counts, without a sync: a count that is behind is right, only less exact.
 func (t *Testimony) Reached(commits uint64, leads int) {
 	t.use(func() {
 		t.note.Commits, t.note.Leads = commits, leads
@@ -332,7 +332,7 @@ func (t *Testimony) use(f func()) {
 	}
 }
 
-// End closes the witness durably, before the ledger's lock is let go; left says how the file was left.
+// End closes the witness durably. Call it before the ledger's lock is released; left says how the file was left.
 func (t *Testimony) End(left string) (err error) {
 	t.use(func() {
 		t.ended = true
@@ -344,7 +344,7 @@ func (t *Testimony) End(left string) (err error) {
 	return err
 }
 
-// Withdraw puts back what was there before the witness: it speaks of a ledger that was removed, or of no change.
+// Withdraw puts back what was there before the witness, because the ledger was removed or nothing has changed.
 func (t *Testimony) Withdraw() {
 	t.use(func() {
 		t.ended = true

@@ -28,14 +28,14 @@ type Config struct {
 	TrunkID      string // the brand's trunk organization
 	ClientID     string
 	ClientSecret string
-	Proxy        func(*url.URL) *Proxy  // the proxy to an application's address; nil, or nil of it: none
+	Proxy        func(*url.URL) *Proxy  // returns the proxy for an application's address; nil, or a nil result: none
 	Authorities  []*x509.Certificate    // trusted beside the system's
 	Certificate  *tls.Certificate       // shown to the service where it asks for one; nil: none
-	Concurrency  int                    // connections a host at most; below 1 counts as 1
+	Concurrency  int                    // most connections to one host; below 1 counts as 1
 	Timeout      time.Duration          // for one request, from dialling to the answer's last byte; 0 = 30 s
 	UserAgent    string                 // "" = leadferry
 	Leave        func(kind string) bool // asked before a request's first byte leaves: false holds it back; may be nil
-	Observe      func(Call)             // called after each call that was tried, sent or not, by its caller; may be nil
+	Observe      func(Call)             // called by the caller after each call, sent or not; may be nil
 	// RequestIDHeader names the header in which each attempt to create or update a lead carries an ID; "": none does.
 	RequestIDHeader string
 
@@ -64,7 +64,7 @@ func wrong(setting, why, hint string) error {
 	return errors.New("the " + setting + " " + why + hint)
 }
 
-// check returns the two addresses that requests start from; create is nil where no leads can be created.
+// check returns the two addresses that requests start from; create is nil if no leads can be created.
 func (c Config) check() (base, create *url.URL, err error) {
 	if err := CheckRequestIDHeader(c.RequestIDHeader); err != nil {
 		return nil, nil, err
@@ -103,8 +103,8 @@ func (c Config) check() (base, create *url.URL, err error) {
 
 func blank(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 
-// ParseAddress parses the address of an application: https, or http on a loopback host, and nothing behind the path.
-// Its error calls the setting by its name, and repeats nothing of it.
+// ParseAddress parses the address of an application: https, or http on a loopback host, and nothing after the path. Its
+// error names the setting, and repeats nothing of its value.
 func ParseAddress(name, text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
@@ -127,7 +127,7 @@ func ParseAddress(name, text string) (*url.URL, error) {
 	return u, nil
 }
 
-// Canonical writes an address as the client uses it: small letters in scheme and host, the host as DNS knows it, no
+// Canonical writes an address as the client uses it: lower case in scheme and host, the host as DNS knows it, no
 // default port, no slash at the end. So one service has one name. A text that is no address is returned unchanged.
 func Canonical(address string) string {
 	u, err := url.Parse(address)
@@ -137,8 +137,8 @@ func Canonical(address string) string {
 	return u.String()
 }
 
-// MixedRegions says when two addresses belong to different registered domains, or "". It repeats nothing of what is no
-// address, which may hold a password.
+// MixedRegions returns a warning if two addresses belong to different registered domains, else "". It repeats nothing
+// of a text that is no address: it may hold a password.
 func MixedRegions(baseURL, leadsURL string) string {
 	base, leads := registered(baseURL), registered(leadsURL)
 	if base == leads || base == "" || leads == "" {
@@ -181,7 +181,7 @@ func normalize(u *url.URL) error {
 	return nil
 }
 
-// names tells whether an address has a host, and no port or one that there can be.
+// names reports whether an address has a host, and no port or a possible one.
 func names(u *url.URL) bool {
 	n, err := strconv.ParseUint(cmp.Or(u.Port(), "1"), 10, 16)
 	return u.Hostname() != "" && !strings.ContainsAny(u.Hostname(), "%") && !strings.HasSuffix(u.Host, ":") &&
@@ -202,8 +202,8 @@ func plainID(name, id string) error {
 	return nil
 }
 
-// CheckRequestIDHeader refuses names that a request ID cannot be under. No header with a
-// meaning of its own in HTTP ends in ID, except those for which somebody on the way might send the request again.
+// CheckRequestIDHeader refuses header names that cannot carry a request ID. A name has to end in ID: no header with a
+// meaning in HTTP does, except idempotency keys, for which a proxy might send the request again.
 func CheckRequestIDHeader(name string) error {
 	small := strings.ToLower(name)
 	fits := len(name) <= 64 && httpguts.ValidHeaderFieldName(name) && strings.HasSuffix(small, "id")
@@ -216,21 +216,21 @@ func CheckRequestIDHeader(name string) error {
 
 const idSigns = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
-// validID tells whether an ID may be in a path: 1 to 128 of idSigns, and not dots only.
+// validID reports whether an ID may be in a path: 1 to 128 of idSigns, and not dots only.
 func validID(id string) bool {
 	return len(id) <= 128 && strings.Trim(id, ".") != "" && strings.Trim(id, idSigns) == ""
 }
 
-// Proxy is what is between this machine and the service, and opens a way through itself: an HTTP proxy, by CONNECT,
-// or a SOCKS5 proxy (RFC 1928). It sees neither requests nor answers.
+// Proxy opens a way from this machine to the service: an HTTP proxy, by CONNECT, or a SOCKS5 proxy (RFC 1928). It sees
+// neither requests nor answers.
 type Proxy struct{ url.URL } // scheme http, https or socks5; the port is always there
 
 const escapes = "signs such as @ : / ? # are written as %40 %3A %2F %3F %23"
 
 var proxyPorts = map[string]string{"http": "80", "https": "443", "socks5": "1080"}
 
-// ParseProxy reads the address of a proxy: http, which is meant where there is no scheme, https or socks5, with user
-// and password if need be. Its error repeats nothing of the address.
+// ParseProxy reads the address of a proxy: http (also without a scheme), https or socks5, with or without user and
+// password. Its error repeats nothing of the address.
 func ParseProxy(text string) (*Proxy, error) {
 	fail := func(sentence, hint string) (*Proxy, error) {
 		return nil, wrong("proxy", sentence, hint)
@@ -258,10 +258,10 @@ func ParseProxy(text string) (*Proxy, error) {
 	return p, nil
 }
 
-// String is the proxy's address without user and password.
+// String returns the proxy's address without user and password.
 func (p *Proxy) String() string { return p.Scheme + "://" + p.Host }
 
-// HasPassword reports whether the address holds what nobody else may see.
+// HasPassword reports whether the address holds a password.
 func (p *Proxy) HasPassword() bool { return p.password() != "" }
 
 func (p *Proxy) password() string {

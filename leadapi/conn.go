@@ -27,15 +27,15 @@ import (
 // host is an application of the service and the connections to it.
 type host struct {
 	way
-	room chan struct{} // one token a connection in use or being dialled
+	room chan struct{} // one token for each connection in use or being dialled
 
 	mu     sync.Mutex
-	idle   []*conn // the one used last comes last
-	single bool    // it has closed a used connection under a create
+	idle   []*conn // the last used one is at the end
+	single bool    // the host has closed a reused connection during a create
 }
 
-// take returns a connection that no other call uses: the idle one that was used last, if this call may go over it, or a
-// new one. It waits until the call's limit where there may be no more connections. The caller must put it back.
+// take returns a connection that no other call uses: the idle one that was used last, if this call may use it, or a new
+// one. If all connections are in use, it waits until the call's limit. The caller must put the connection back.
 func (h *host) take(ctx context.Context, r *request) (*conn, error) {
 	select {
 	case h.room <- struct{}{}:
@@ -59,8 +59,8 @@ func (h *host) take(ctx context.Context, r *request) (*conn, error) {
 	return c, nil
 }
 
-// takeIdle takes out the idle connection that was used last, if the call may go over it; once says that the call must
-// be the only one on its connection. For a new one it makes room: resting ones count among those that may be open.
+// takeIdle takes out the idle connection that was used last, if the call may use it; once says that the call must be
+// the only one on its connection. For a new connection it makes room, since idle ones count, too.
 func (h *host) takeIdle(r *request, now time.Time) (c *conn, once bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -88,7 +88,7 @@ func (h *host) put(c *conn, keep bool) {
 		h.idle = append(h.idle, c)
 		h.mu.Unlock()
 	} else {
-		c.socket.Close() // TLS would wait for room to say goodbye
+		c.socket.Close() // TLS would first write, and might have to wait
 	}
 	<-h.room
 }
@@ -110,22 +110,22 @@ func (h *host) closeIdle() {
 }
 
 // conn is a connection to the service. It carries one call at a time, by one goroutine that writes the whole request
-// before it reads: so "a byte has left" is a count, and an answer is never taken for another call's. The price: an
-// answer that comes before a large body has left is heard only after it, or after the time limit.
+// before it reads: so "a byte has left" is a count, and no call gets the answer to another one. The price: an early
+// answer to a large request is read only when the request is written, or after the time limit.
 type conn struct {
 	net.Conn                   // the socket, or TLS upon it
-	socket    *socket          // what passes the machine's border
+	socket    *socket          // what leaves and enters the machine
 	bounds    io.LimitedReader // of what may still be read of the answer
 	in        *bufio.Reader    // over bounds
-	lead      string           // that the last answer named
+	lead      string           // the lead that the last answer named
 	asked     bool             // the service wanted a client certificate
-	dialled   time.Duration    // how long that took
+	dialled   time.Duration    // how long dialling took
 	carried   int              // requests so far
 	restLimit time.Duration    // 0: it carries no other request
 	idleSince time.Time        // since when no call uses it
 }
 
-// noteKeepAlive takes half of the time that the server announces: its clock started before ours.
+// noteKeepAlive limits the rest to half of the time that the server announces: its clock started before ours.
 func (c *conn) noteKeepAlive(h http.Header) {
 	for word := range strings.SplitSeq(strings.Join(h["Keep-Alive"], ","), ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(word), "=")
@@ -136,8 +136,8 @@ func (c *conn) noteKeepAlive(h http.Header) {
 	}
 }
 
-// strays tells whether an answer names the wrong lead: another one, or for a create that of the answer before. Then it
-// may be one answer too many, and the next request would take the one that is still to come for its own.
+// strays reports whether an answer names the wrong lead: another one or, for a create, the lead of the answer before.
+// Then there may be an answer too many, and the next request would take an answer that is not its own.
 func (c *conn) strays(r *request) bool {
 	if r.named == nil {
 		return false
@@ -147,12 +147,12 @@ func (c *conn) strays(r *request) bool {
 	return r.lead == "" && c.lead == before || r.lead != "" && c.lead != r.lead
 }
 
-// usable tells whether a connection that was idle can carry a call: it is open, and there is nothing to read.
+// usable reports whether an idle connection can carry a call: it is open, and there is nothing to read.
 func (c *conn) usable() bool {
 	return c.in.Buffered() == 0 && c.socket.nothingToRead() && c.nothingBuffered()
 }
 
-// nothingBuffered tells whether TLS has nothing left that it read ahead. It looks at the socket no more.
+// nothingBuffered reports whether TLS has nothing left that it read ahead. It does not read from the socket.
 func (c *conn) nothingBuffered() bool {
 	if c.Conn == c.socket {
 		return true
@@ -171,7 +171,7 @@ var longAgo = time.Unix(1, 0)
 type socket struct {
 	net.Conn
 	out     int64
-	late    bool                        // a call has had its look after the time was over
+	late    bool                        // the call has read once after its time was over
 	readNow func(b []byte) (int, error) // what is there, without waiting
 	one     [1]byte
 }
@@ -182,7 +182,7 @@ func (s *socket) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Read takes what is there although the time is over, once a call: the process may have been stopped meanwhile.
+// Read reads what is there even when the time is over, once for each call: the process may have been stopped meanwhile.
 func (s *socket) Read(b []byte) (int, error) {
 	n, err := s.Conn.Read(b)
 	if errors.Is(err, os.ErrDeadlineExceeded) && !s.late {
@@ -197,7 +197,7 @@ func (s *socket) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// nothingToRead tells whether the connection is open and nothing has come. What has come is lost.
+// nothingToRead reports whether the connection is open and nothing has come. Bytes that have come are lost.
 func (s *socket) nothingToRead() bool {
 	_, err := s.readNow(s.one[:])
 	return isNothing(err)

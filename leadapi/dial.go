@@ -21,14 +21,14 @@ import (
 	"golang.org/x/net/proxy"
 )
 
-// way is how a host is reached: straight or through a proxy, HTTP/1.1 only.
+// way is how a host is reached: directly or through a proxy, HTTP/1.1 only.
 type way struct {
 	origin      string           // scheme and host
 	name        string           // as the header Host says it
 	domain      string           // without port
 	address     string           // host and port, to dial
 	tls         *tls.Config      // nil: plain HTTP, on loopback
-	certificate *tls.Certificate // to show where one is asked for; nil: none
+	certificate *tls.Certificate // shown if the host asks for one; nil: none
 	proxy       *Proxy           // nil: none
 	proxyTLS    *tls.Config      // nil: the way to the proxy is plain
 }
@@ -42,12 +42,12 @@ func (c Config) newHost(u *url.URL) (*host, error) {
 	}
 	proxyTLS := w.proxy != nil && w.proxy.Scheme == "https"
 	if u.Scheme == "https" || proxyTLS {
-		trusted, err := x509.SystemCertPool() // takes as long as a short run: only where it is needed
+		trusted, err := x509.SystemCertPool() // as slow as a short run, so only if needed
 		if err != nil && len(c.Authorities) == 0 {
 			return nil, wrong("certificates", "that this machine trusts cannot be read",
 				"mend that (SSL_CERT_FILE, SSL_CERT_DIR), or name a file with the service's authority with --ca-file")
 		}
-		trusted = cmp.Or(trusted, x509.NewCertPool()) // the others may be all that is needed
+		trusted = cmp.Or(trusted, x509.NewCertPool()) // the given ones may be enough
 		for _, authority := range c.Authorities {
 			trusted.AddCert(authority)
 		}
@@ -61,7 +61,7 @@ func (c Config) newHost(u *url.URL) (*host, error) {
 	return &host{way: w, room: make(chan struct{}, c.Concurrency)}, nil
 }
 
-// tlsFor is how TLS is spoken with the owner of a name. Sessions are resumed, which saves most of a handshake.
+// tlsFor returns the TLS settings for the owner of a name. Sessions are resumed, which saves most of a handshake.
 func (c Config) tlsFor(name string, trusted *x509.CertPool) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, ServerName: name, RootCAs: trusted,
@@ -69,17 +69,17 @@ func (c Config) tlsFor(name string, trusted *x509.CertPool) *tls.Config {
 	}
 }
 
-// dialError is why there is no connection, in our own words: the library's may quote an address with a password.
+// dialError says why there is no connection, in our own words: a library's may quote an address with a password.
 type dialError struct {
 	step       string // "connect", "proxy" or "tls"
-	reason     string // ReasonConnect, where it may be otherwise the next time
+	reason     string // ReasonConnect if the next try may work
 	text, hint string
 }
 
 func (e *dialError) Error() string { return e.text }
 
-// dial connects, goes through the proxy where there is one, and makes a TLS handshake where the host wants it. It tells
-// of each step that is made. Of what is written here nothing is the request's: its bytes are counted from then on.
+// dial connects, goes through the proxy if there is one, and makes a TLS handshake if the host wants it. It calls made
+// after each step. Nothing of the request is written here: its bytes are counted afterwards.
 func (w *way) dial(ctx context.Context, limit time.Time, made func(step string, c *conn)) (*conn, *dialError) {
 	began, within := time.Now(), min(dialLimit, time.Until(limit))
 	ctx, stop := context.WithTimeout(ctx, within)
@@ -103,7 +103,7 @@ func (w *way) dial(ctx context.Context, limit time.Time, made func(step string, 
 	if c.socket != nil {
 		c.socket.Close()
 	}
-	if ctx.Err() != nil { // what was under way tells no more than that it was interrupted
+	if ctx.Err() != nil { // the step's own error only says that it was interrupted
 		fault = w.unconnected(fmt.Errorf("no connection within %s", max(within, 0).Round(time.Millisecond)))
 	}
 	fault.step = step
@@ -129,7 +129,7 @@ func (w *way) connect(ctx context.Context, c *conn) *dialError {
 	return nil
 }
 
-// unconnected says why there is no connection to the service, or to the proxy where there is one.
+// unconnected says why there is no connection to the service, or to the proxy if there is one.
 func (w *way) unconnected(err error) *dialError {
 	fault := &dialError{reason: ReasonConnect, text: cmp.Or(broken(err), err.Error())}
 	if _, unknown := errors.AsType[*net.DNSError](err); unknown {
@@ -145,7 +145,7 @@ func (w *way) unconnected(err error) *dialError {
 	return fault
 }
 
-// broken says in the system's words what happened to a connection; nothing where it has none.
+// broken says in the system's words what happened to a connection; "": the system has no words for it.
 func broken(err error) string {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return errno.Error()
@@ -162,7 +162,7 @@ const (
 	ownWords     = "sends something of its own instead of what the service says"
 )
 
-// cross has the proxy open a way to the host.
+// cross asks the proxy to open a way to the host.
 func (w *way) cross(ctx context.Context, c *conn) *dialError {
 	p := w.proxy
 	if w.proxyTLS != nil {
@@ -178,13 +178,13 @@ func (w *way) cross(ctx context.Context, c *conn) *dialError {
 		ask = p.socks
 	}
 	fault := ask(ctx, c.Conn, w.address)
-	if fault == nil && w.tls == nil && w.proxyTLS == nil && !c.socket.nothingToRead() { // the first answer, else
+	if fault == nil && w.tls == nil && w.proxyTLS == nil && !c.socket.nothingToRead() { // else it counts as an answer
 		return p.fault(ReasonConnect, ownWords, "")
 	}
 	return fault
 }
 
-// connect asks an HTTP proxy for a connection (RFC 9110, section 9.3.6). It reads the answer's head alone.
+// connect asks an HTTP proxy for a connection (RFC 9110, section 9.3.6). It reads only the head of the answer.
 func (p *Proxy) connect(_ context.Context, c net.Conn, address string) *dialError {
 	request := "CONNECT " + address + " HTTP/1.1\r\nHost: " + address + "\r\nUser-Agent: leadferry\r\n"
 	if p.User != nil {
@@ -208,7 +208,7 @@ func (p *Proxy) connect(_ context.Context, c net.Conn, address string) *dialErro
 	return nil
 }
 
-// refusal is the error of an HTTP proxy that opens no way. "Not now" is waited for; a real refusal stops the run.
+// refusal returns the error of an HTTP proxy that opens no way. "Not now" is waited for; a real refusal stops the run.
 func (p *Proxy) refusal(status int) *dialError {
 	reason := ReasonProxy
 	switch {
@@ -224,7 +224,7 @@ func (p *Proxy) refusal(status int) *dialError {
 		"ask its administrator whether it allows CONNECT to this address and port; --proxy none goes without")
 }
 
-// silent is the error of a proxy that gave no answer that can be read.
+// silent returns the error of a proxy that gave no readable answer.
 func (p *Proxy) silent(err error) *dialError {
 	return p.fault(ReasonConnect, "gave no answer: "+cmp.Or(broken(err), "none that can be read"), wrongProxy)
 }
@@ -249,7 +249,7 @@ func (p *Proxy) socks(ctx context.Context, c net.Conn, address string) *dialErro
 	case broken(err) != "" || errors.Is(err, os.ErrDeadlineExceeded):
 		return p.silent(err)
 	}
-	if op, ok := errors.AsType[*net.OpError](err); ok { // which names the addresses once more
+	if op, ok := errors.AsType[*net.OpError](err); ok { // its own text repeats the addresses
 		err = op.Err
 	}
 	return p.fault(ReasonConnect, "opens no way to the service: "+err.Error(),
@@ -259,10 +259,10 @@ func (p *Proxy) socks(ctx context.Context, c net.Conn, address string) *dialErro
 // dialled is a Dialer that has dialled already.
 type dialled struct{ net.Conn }
 
-// Dial returns the connection that there is.
+// Dial returns the connection that exists.
 func (d dialled) Dial(string, string) (net.Conn, error) { return d.Conn, nil }
 
-// DialContext does, too: without it x/net calls Dial in a goroutine of its own and races with it where ctx ends.
+// DialContext does the same. Without it, x/net calls Dial in a goroutine and races with it when ctx ends.
 func (d dialled) DialContext(context.Context, string, string) (net.Conn, error) { return d.Conn, nil }
 
 // secure makes the TLS handshake with the service.
@@ -277,7 +277,7 @@ func (w *way) secure(ctx context.Context, c *conn) *dialError {
 	return handshakeFault(err, "its certificate", w.domain)
 }
 
-// handshake speaks TLS upon what there is, and shows the certificate where one is asked for.
+// handshake starts TLS on the connection, and shows the certificate if the peer asks for one.
 func (c *conn) handshake(ctx context.Context, config *tls.Config, certificate *tls.Certificate) error {
 	config = config.Clone()
 	c.asked = false
@@ -286,7 +286,7 @@ func (c *conn) handshake(ctx context.Context, config *tls.Config, certificate *t
 		if certificate == nil {
 			return new(tls.Certificate), nil
 		}
-		return certificate, nil // also where it is of another authority than asked for: the peer says so better
+		return certificate, nil // even if the peer asked for another authority's: its error says more
 	}
 	upon := tls.Client(c.Conn, config)
 	if err := upon.HandshakeContext(ctx); err != nil {
@@ -296,9 +296,9 @@ func (c *conn) handshake(ctx context.Context, config *tls.Config, certificate *t
 	return nil
 }
 
-// certificateRefused is the error for the alert of a peer that has asked for a certificate and has answered nothing
-// yet; nil where err is none. In TLS 1.3 it comes once the handshake seems to be over, in place of the first answer,
-// and says nothing of whether the request was applied.
+// certificateRefused returns the error for the alert of a peer that has asked for a certificate and has answered
+// nothing yet; nil if err is no such alert. In TLS 1.3 it comes after the handshake, in place of the first answer, and
+// does not say whether the request was applied.
 func (w *way) certificateRefused(c *conn, err error) *dialError {
 	alert, ok := errors.AsType[*net.OpError](err)
 	if !ok || !c.asked || c.carried > 1 || alert.Op != "remote error" {
@@ -316,8 +316,8 @@ func (w *way) certificateRefused(c *conn, err error) *dialError {
 	return fault
 }
 
-// handshakeFault says why a handshake failed. A bad certificate will be as bad the next time; anything else may pass:
-// one node of many may answer in plain text, or be about to start.
+// handshakeFault says why a handshake failed. A bad certificate stays bad; anything else may pass: one node of many may
+// answer in plain text, or be about to start.
 func handshakeFault(err error, whose, name string) *dialError {
 	untrusted, ok := errors.AsType[*tls.CertificateVerificationError](err)
 	if !ok {

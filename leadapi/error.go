@@ -19,7 +19,7 @@ import (
 // Applied says whether the service carried out a request.
 type Applied uint8
 
-// No: certainly not. Maybe: nobody can tell. Yes: certainly, but what it answered could not be read.
+// No: certainly not. Maybe: nobody can tell. Yes: certainly, but the answer could not be read.
 const (
 	No Applied = iota
 	Maybe
@@ -36,15 +36,15 @@ const (
 	ReasonNoAnswer     = "no_answer"    // the connection broke after the first byte
 	ReasonConnect      = "connect"      // no connection, or one found closed: not one byte left
 	ReasonTLS          = "tls"          // the peer's certificate was not accepted
-	ReasonClientCert   = "client_cert"  // the peer did not accept ours, or wants one: nothing was taken
+	ReasonClientCert   = "client_cert"  // the peer did not accept our client certificate, or wants one
 	ReasonProxy        = "proxy"        // the proxy opens no way, and will not: not one byte left
 	ReasonBadAnswer    = "bad_answer"   // an answer that cannot be read
 	ReasonNoLeadID     = "no_lead_id"   // a create's 2xx without readable leadID
 	ReasonUnauthorized = "unauthorized" // 401
-	ReasonMisdirected  = "misdirected"  // 421: a connection made for NewConnection may fare better
+	ReasonMisdirected  = "misdirected"  // 421: NewConnection may help
 	ReasonHeld         = "held"         // Config.Leave said no: not one byte left
 	ReasonThrottled    = "throttled"    // 429
-	ReasonProxyAuth    = "proxy_auth"   // 407, of the proxy or from behind it
+	ReasonProxyAuth    = "proxy_auth"   // 407, from the proxy or through it
 	ReasonRedirect     = "redirect"     // 3xx; never followed
 	ReasonServerError  = "server_error" // 5xx
 	ReasonCanceled     = "canceled"     // the caller's context ended
@@ -53,18 +53,18 @@ const (
 // Error is a call that failed. It wraps no library's error, which may quote secrets, except the end of a context.
 type Error struct {
 	Op            string        // "create", "update", "reach", "token", "login" or "client"
-	Status        int           // HTTP status; 0: no answer that can be told
+	Status        int           // HTTP status; 0: no readable answer
 	Message       string        // the service's words or ours: ≤ 500 characters, control characters escaped, no secrets
 	Hint          string        // what the user can do; may be ""
 	RetryAfter    time.Duration // what the answer asks for, 0 to 15 minutes
 	HasRetryAfter bool          // whether it asks
 	Applied       Applied       // with Op "token": No, as nothing of the lead request left
 	Reason        string        // one of the Reason constants
-	Refusals      int           // on 401: how many new tokens running were refused, no request accepted between
+	Refusals      int           // on 401: how many new tokens were refused in a row
 	cause         error
 }
 
-// Error names the operation, the status where there is one, and the message.
+// Error names the operation, the status if there is one, and the message.
 func (e *Error) Error() string {
 	if e.Status == 0 {
 		return e.Op + ": " + e.Message
@@ -86,7 +86,7 @@ func (e *Error) AsksToWait() bool {
 // Unavailable reports a 503. It says nothing of the request: proxies send it for requests that arrived, too.
 func (e *Error) Unavailable() bool { return e.Status == http.StatusServiceUnavailable }
 
-// sparesRefreshToken tells whether the same request may do better after a while, so that no other grant is tried.
+// sparesRefreshToken reports whether the same request may succeed later, so that no other grant is tried.
 func (e *Error) sparesRefreshToken() bool {
 	switch e.Reason {
 	case ReasonConnect, ReasonTLS, ReasonClientCert, ReasonProxy, ReasonCanceled, ReasonHeld:
@@ -95,7 +95,7 @@ func (e *Error) sparesRefreshToken() bool {
 	return e.AsksToWait()
 }
 
-// appliedBy says what a status tells of the request. What HTTP does not call refused may have been applied.
+// appliedBy says what a status tells of the request. Unless HTTP says that it was refused, it may have been applied.
 func appliedBy(status int) (Applied, string) {
 	switch status {
 	case http.StatusUnauthorized:
@@ -120,12 +120,12 @@ func appliedBy(status int) (Applied, string) {
 	return Maybe, ReasonBadAnswer
 }
 
-// unsent is the error of a call that is refused here.
+// unsent returns the error of a call that is refused here.
 func unsent(op, reason, text string) *Error {
 	return &Error{Op: op, Applied: No, Reason: reason, Message: text + "; nothing was sent"}
 }
 
-// interrupted is the error of a call whose caller's context ended, or whose time is over: cause says which.
+// interrupted returns the error of a call that ended with the caller's context or its time limit: cause says which.
 func interrupted(cause error, op string, applied Applied) *Error {
 	e := &Error{Op: op, Applied: applied, Reason: ReasonCanceled, cause: cause}
 	e.Message = "stopped before the answer came"
@@ -135,7 +135,7 @@ func interrupted(cause error, op string, applied Applied) *Error {
 	return e
 }
 
-// unanswered is the error of a call that got no answer, in our own words.
+// unanswered returns the error of a call that got no answer, in our own words.
 func unanswered(ctx context.Context, r request, sent bool, err error) *Error {
 	e := &Error{Op: r.op, Reason: ReasonConnect, Message: "nothing could be sent to " + r.host.domain + ": "}
 	if sent {
@@ -157,7 +157,7 @@ func unanswered(ctx context.Context, r request, sent bool, err error) *Error {
 	return e
 }
 
-// answered is the error of a call that got an answer other than a readable success.
+// answered returns the error of a call that got an answer other than a readable success.
 func (c *Client) answered(r request, a answer) *Error {
 	e := &Error{Op: r.op, Status: a.StatusCode}
 	e.RetryAfter, e.HasRetryAfter = retryAfter(a.Header, c.config.Now())
@@ -185,8 +185,8 @@ func (c *Client) answered(r request, a answer) *Error {
 	return e
 }
 
-// retryAfter reads how long an answer asks to wait: seconds, or a date in any of HTTP's three forms, taken from the
-// answer's own Date where it has one. A past date is 0, what is over 15 minutes is 15 minutes, nonsense is not there.
+// retryAfter reads how long an answer asks to wait: seconds, or a date in any of HTTP's three forms, counted from the
+// answer's own Date if it has one. A past date is 0, more than 15 minutes is 15 minutes, and nonsense is no wait.
 func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	text := strings.TrimSpace(h.Get("Retry-After"))
 	if text != "" && strings.Trim(text, "0123456789") == "" {
@@ -206,7 +206,7 @@ func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	return min(max(when.Sub(now), 0), MaxRetryAfter), true
 }
 
-// What is said of an answer without a word of its own.
+// What is shown of an answer without a readable message.
 const (
 	noMessage = "no message was given"
 	noText    = "a message that is no text"
@@ -215,7 +215,7 @@ const (
 // The error codes of a token endpoint (RFC 6749, section 5.2).
 const codes = " invalid_request invalid_client invalid_grant unauthorized_client unsupported_grant_type invalid_scope "
 
-// code is all that is shown of an answer to a request with credentials: its other words may repeat a secret.
+// code returns all that is shown of an answer to a request with credentials: its other words may repeat a secret.
 func code(body []byte) string {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return noMessage
@@ -254,7 +254,7 @@ func redact(text string, secrets ...string) string {
 // unquoted undoes what quoting does to characters that need no escape.
 var unquoted = strings.NewReplacer(`\\`, `\`, `\"`, `"`)
 
-// revealsSecret tells whether a text holds a piece of a secret, in a form in which a service may show what it was sent.
+// revealsSecret reports whether a text holds a piece of a secret, in a form in which a service may repeat it.
 func revealsSecret(text, secret string) bool {
 	if len(secret) < secretPiece {
 		return secret != "" && strings.Contains(text, secret)

@@ -30,13 +30,13 @@
 //
 // It promises:
 //
-//   - A request leaves at most once a call, and not at all where the Leave of its [Config] says no. HTTP/1.1 only, over
-//     connections of our own, through proxies by CONNECT or SOCKS5, no redirects, no idempotency header: nothing repeats a
-//     request of which a byte has left.
-//   - Every failed call returns an *[Error], which says whether the request was applied. "Not applied" rests on the bytes
-//     that left the socket or on the status of the answer, never on the text of an error.
-//   - Answers are bounded and believed only when whole: strict JSON, exact names, no name twice, IDs of a fixed pattern. An
-//     answer that came before its request is never taken for its answer.
+//   - A request leaves at most once a call, and not at all if the Leave of its [Config] says no. HTTP/1.1 only, over
+//     connections of our own, through proxies by CONNECT or SOCKS5, no redirects, no idempotency header: a request is
+//     never repeated after a byte of it has left.
+//   - Every failed call returns an *[Error], which says whether the request was applied. "Not applied" rests on the
+//     bytes that left the socket or on the status of the answer, never on the text of an error.
+//   - Answers are bounded and believed only when whole: strict JSON, exact names, no name twice, IDs of a fixed
+//     pattern. An answer that came before its request is never taken for its answer.
 //   - No error text holds a secret, a token or the query of an address.
 package leadapi
 
@@ -55,18 +55,18 @@ const (
 	maxHead     = 64 << 10 // bytes of an answer's head, informational answers included
 	maxBody     = 1 << 20  // bytes of an answer's body, unpacked too
 	maxText     = 500      // characters of a text from outside
-	secretPiece = 12       // so many characters of a secret in a row give it away
+	secretPiece = 12       // this many characters in a row reveal a secret
 
 	dialLimit = 10 * time.Second // connecting, a proxy's answer and the TLS handshakes, together
 
 	restLimit = 750 * time.Millisecond // of a connection between two calls; some balancers close it after a second
-	maxWrite  = 8 << 10                // bytes a write
+	maxWrite  = 8 << 10                // bytes in one write
 
 	renewPause  = 30 * time.Second    // the least time between two renewals of the token that no 401 asked for
 	defaultLife = 3 * time.Hour       // of an access token (section "Limits")
-	longestLife = 30 * 24 * time.Hour // of a token that is believed
+	longestLife = 30 * 24 * time.Hour // longest life of a token that is believed
 
-	// MaxRetryAfter is the longest wait that is taken from an answer: more counts as this.
+	// MaxRetryAfter is the longest wait that is taken from an answer: a longer one counts as this.
 	MaxRetryAfter = 15 * time.Minute
 )
 
@@ -126,7 +126,7 @@ type Call struct {
 	Reused    bool          // the connection had carried a call before
 	Status    int           // HTTP status; 0: no answer
 	Fault     *Error        // nil: as the specification has it
-	Cause     string        // of a failure without answer, in the words of what found it
+	Cause     string        // of a failure without answer, in the words of the code that found it
 }
 
 // Step is one thing that Probe has tried.
@@ -140,8 +140,8 @@ type Step struct {
 }
 
 // Probe tries step by step what a run needs: for each application the way to it (connection, proxy, TLS), an answer of
-// lead creation to a GET without token, and a token for the account. It can make nothing. It tells of each step when it
-// is over, and leaves out the steps behind one that does not work.
+// lead creation to a GET without token, and a token for the account. It makes nothing. It calls tell after each step,
+// and leaves out the steps after one that does not work.
 func (c *Client) Probe(ctx context.Context, tell func(Step)) {
 	open := c.probeWay(ctx, c.general, tell)
 	if open {
@@ -156,7 +156,7 @@ func (c *Client) Probe(ctx context.Context, tell func(Step)) {
 	}
 }
 
-// probeWay makes a connection and lets go of it. It reports whether that went well.
+// probeWay makes a connection and closes it. It reports whether that worked.
 func (c *Client) probeWay(ctx context.Context, h *host, tell func(Step)) bool {
 	began := time.Now()
 	made, fault := h.dial(ctx, began.Add(dialLimit), func(step string, made *conn) {
@@ -180,7 +180,7 @@ func (h *host) found(step string, made *conn) string {
 		return h.proxy.String() + " opens the way to " + h.address
 	}
 	state := made.Conn.(*tls.Conn).ConnectionState()
-	leaf := state.PeerCertificates[0] // there is one where the handshake went well
+	leaf := state.PeerCertificates[0] // there is one after a handshake
 	text := fmt.Sprintf("%s, certificate of %s, good for %d days more", tls.VersionName(state.Version),
 		cmp.Or(leaf.Issuer.String(), "an authority without name"), time.Until(leaf.NotAfter)/(24*time.Hour))
 	if made.asked {
@@ -189,7 +189,7 @@ func (h *host) found(step string, made *conn) string {
 	return text
 }
 
-// probeAnswer has lead creation answer a request that can make nothing.
+// probeAnswer sends lead creation a request that can make nothing.
 func (c *Client) probeAnswer(ctx context.Context) Step {
 	began := time.Now()
 	status, fault := c.do(ctx, c.reaching(), func([]byte) bool { return true })

@@ -101,7 +101,7 @@ func appendContent(b []byte, name string, all []ContentField) []byte {
 
 func appendMember(b []byte, name, text string) []byte { return appendText(appendName(b, name), text) }
 
-// appendName begins the next member of an object, whose beginning is the last byte of b if it has none yet.
+// appendName begins the next member of an object. If it is the first one, b ends in "{".
 func appendName(b []byte, name string) []byte {
 	if b[len(b)-1] != '{' {
 		b = append(b, ',')
@@ -110,15 +110,15 @@ func appendName(b []byte, name string) []byte {
 }
 
 func appendText(b []byte, text string) []byte {
-	b, _ = jsontext.AppendQuote(b, text) // readers and mappings let in nothing but UTF-8
+	b, _ = jsontext.AppendQuote(b, text) // readers and mappings let in only UTF-8
 	return b
 }
 
 // Created is the answer to a create (section "Lead creation response body").
 type Created struct {
 	LeadID         string // always of the pattern [A-Za-z0-9._-]{1,128}, not dots only
-	OrganizationID string // of the same pattern, or as it was asked for; "" when the answer has none such
-	LocationName   string // at most 500 characters, escaped for people; "" when creation named the organization
+	OrganizationID string // of the same pattern, or the one asked for; "" when the answer has none
+	LocationName   string // at most 500 characters, escaped for people; "" when the request named the organization
 	HTTPStatus     int    // 2xx
 }
 
@@ -137,7 +137,7 @@ type Lead struct {
 const noLeads = "no leads URL and trunk ID are set"
 
 // Reach finds out whether lead creation answers, by a request that can make nothing: a GET without a token. A refusal
-// is an answer, too; a wait that is asked for, and any 503, is an *[Error].
+// is an answer, too. An answer that asks to wait, and any 503, is an *[Error].
 func (c *Client) Reach(ctx context.Context) error {
 	if c.leads == nil {
 		return unsent("reach", ReasonRefused, noLeads)
@@ -152,12 +152,12 @@ func (c *Client) Reach(ctx context.Context) error {
 	return nil
 }
 
-// reaching is the request of Reach. It gets a new connection, as a create would after what Reach is asked for.
+// reaching returns the request of Reach. It goes over a new connection, as the next create would.
 func (c *Client) reaching() request {
 	return request{op: "reach", method: http.MethodGet, host: c.leads, target: c.create, success: http.StatusOK}
 }
 
-// Create sends one create (section "5. Create a lead"), signing in first where needed. Any error is an *[Error].
+// Create sends one create (section "5. Create a lead"), and signs in first if needed. Any error is an *[Error].
 func (c *Client) Create(ctx context.Context, r *CreateRequest) (*Created, error) {
 	if c.leads == nil {
 		return nil, unsent("create", ReasonRefused, noLeads)
@@ -177,7 +177,7 @@ func (c *Client) Create(ctx context.Context, r *CreateRequest) (*Created, error)
 	return made, nil
 }
 
-// read takes what an answer says. An organization that was asked for is believed as it is.
+// read takes what an answer says. It believes an organization that was asked for as it is.
 func (m *Created) read(body []byte, asked string) bool {
 	var a struct {
 		ID           jsontext.Value `json:"leadID"`
@@ -224,7 +224,7 @@ func (l *Lead) read(body []byte) bool {
 // NewRequestID returns a random ID for the header that [Config].RequestIDHeader names.
 func NewRequestID() string { return rand.Text() }
 
-// requestID is the ID that a request carries: the one given, or a new one; none where no header is named for it.
+// requestID returns the ID that a request carries: the one given, or a new one; "" if no header is named for it.
 func (c *Client) requestID(given string) string {
 	if c.config.RequestIDHeader == "" {
 		return ""
@@ -232,7 +232,7 @@ func (c *Client) requestID(given string) string {
 	return cmp.Or(given, NewRequestID())
 }
 
-// signed makes a call with the run's token, and tells the keeper what the service thought of it.
+// signed makes a call with the run's token, and tells the keeper whether the service accepted the token.
 func (c *Client) signed(ctx context.Context, r request, read func([]byte) bool) (int, error) {
 	token, fault := c.keeper.get(ctx)
 	if fault != nil {
@@ -252,7 +252,7 @@ func (c *Client) signed(ctx context.Context, r request, read func([]byte) bool) 
 	return status, fault
 }
 
-// validStatus tells whether a text looks like a status, known or not: at most 64 characters, as labels have them.
+// validStatus reports whether a text looks like a status, known or not: at most 64 characters that labels have.
 func validStatus(status string) bool {
 	for i, r := range status {
 		word := unicode.IsLetter(r) || unicode.IsDigit(r)
@@ -263,7 +263,7 @@ func validStatus(status string) bool {
 	return utf8.RuneCountInString(status) <= 64
 }
 
-// validExternalID tells whether an ExternalID can be kept: at most 1,024 bytes, and no control characters.
+// validExternalID reports whether an ExternalID can be kept: at most 1,024 bytes, and no control characters.
 func validExternalID(id string) bool {
 	return len(id) <= 1024 && !strings.ContainsFunc(id, unicode.IsControl)
 }

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// newReadNow returns what reads the bytes that have come, or come within a millisecond. That stays the time limit.
+// newReadNow returns a function that reads bytes that have come, or come within a millisecond. It sets the read
+// deadline.
 func newReadNow(c net.Conn) (func(b []byte) (int, error), error) {
 	return func(b []byte) (int, error) {
 		if err := c.SetReadDeadline(time.Now().Add(time.Millisecond)); err != nil {
@@ -19,5 +20,5 @@ func newReadNow(c net.Conn) (func(b []byte) (int, error), error) {
 	}, nil
 }
 
-// isNothing tells whether a look's error says that nothing was there.
+// isNothing reports whether an error of that function says that nothing was there.
 func isNothing(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// newReadNow returns what reads the bytes that have come to a connection. It never waits.
+// newReadNow returns a function that reads the bytes that have come to a connection. It never waits.
 func newReadNow(c net.Conn) (func(b []byte) (int, error), error) {
 	raw, err := c.(syscall.Conn).SyscallConn()
 	if err != nil {
@@ -16,7 +16,7 @@ func newReadNow(c net.Conn) (func(b []byte) (int, error), error) {
 	var into []byte
 	var n int
 	var fault error
-	look := func(fd uintptr) { n, fault = syscall.Read(int(fd), into) } // made once: it would be an allocation a call
+	look := func(fd uintptr) { n, fault = syscall.Read(int(fd), into) } // made once, to save an allocation in each call
 	return func(b []byte) (int, error) {
 		into = b
 		err := raw.Control(look)
@@ -28,5 +28,5 @@ func newReadNow(c net.Conn) (func(b []byte) (int, error), error) {
 	}, nil
 }
 
-// isNothing tells whether a look's error says that nothing was there.
+// isNothing reports whether an error of that function says that nothing was there.
 func isNothing(err error) bool { return err == syscall.EAGAIN }

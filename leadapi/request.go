@@ -31,13 +31,13 @@ type request struct {
 	id      string    // of the request, in Config's RequestIDHeader; "": none
 	success int       // the status that the specification names
 	limit   time.Time // when its time is over
-	lead    string    // that it is about; "": one that is to be made, or none
+	lead    string    // that it is about; "": it makes one, or is about none
 	named   *string   // the lead that its answer names, once that was read; nil: answers name none
 }
 
 type content func(b []byte) []byte
 
-// do is the one way out: it makes a call. read gets the body of a 2xx and says whether it could be read.
+// do makes a call; every request goes through it. read gets the body of a 2xx and reports whether it could be read.
 func (c *Client) do(ctx context.Context, r request, read func(body []byte) bool) (int, *Error) {
 	if ctx.Err() != nil {
 		return 0, interrupted(ctx.Err(), r.op, No)
@@ -53,7 +53,7 @@ func (c *Client) do(ctx context.Context, r request, read func(body []byte) bool)
 	return status, fault
 }
 
-// carry takes a call to its end and notes what it sees.
+// carry makes a call and notes in seen what happens.
 func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bool, seen *Call) (status int,
 	fault *Error,
 ) {
@@ -112,8 +112,8 @@ func (c *Client) ready(ctx context.Context, r *request, seen *Call) (*conn, *Err
 	}
 }
 
-// write writes a request; last says that its connection is to be closed. Its parts were checked where they came from.
-// There is never an Idempotency-Key: proxies might repeat the request for it.
+// write writes a request; last says that the connection is closed afterwards. All parts were checked before. There is
+// never an Idempotency-Key: proxies might repeat the request for it.
 func (c *Client) write(r *request, last bool) []byte {
 	var body []byte
 	if r.content != nil {
@@ -140,7 +140,7 @@ func (c *Client) write(r *request, last bool) []byte {
 
 // roundTrip sends a request and reads its answer, until limit or the end of ctx. If seen.Sent is 0, nothing has left.
 func (c *conn) roundTrip(ctx context.Context, limit time.Time, request []byte, seen *Call) (a answer, err error) {
-	_ = c.SetDeadline(limit) // fails for a closed connection only, as the first write then does
+	_ = c.SetDeadline(limit) // fails only for a closed connection, and then the first write fails, too
 	spared := context.AfterFunc(ctx, func() { _ = c.SetDeadline(longAgo) })
 	defer func() {
 		if !spared() {
@@ -154,12 +154,12 @@ func (c *conn) roundTrip(ctx context.Context, limit time.Time, request []byte, s
 		return a, unsent
 	}
 	c.carried++
-	// Where the peer had enough before the end, it may have said why.
+	// If the peer stopped reading early, it may have said why.
 	if a, err = c.receive(); err != nil {
 		return a, errors.Join(err, unsent)
 	}
 	c.noteKeepAlive(a.Header)
-	a.Close = a.Close || unsent != nil // what is missing of the request would be the next one's beginning
+	a.Close = a.Close || unsent != nil // the next request would be taken for the rest of this one
 	return a, nil
 }
 
@@ -179,8 +179,8 @@ func (c *conn) send(request []byte) error {
 type answer struct {
 	*http.Response
 	body     []byte
-	whole    bool // the body came to its end, within bounds
-	readable bool // it is whole and not packed any more
+	whole    bool // the body ended, within bounds
+	readable bool // it is whole and unpacked
 }
 
 // receive reads an answer to the end of its body, or as far as it comes. Informational answers are left out.
@@ -221,8 +221,8 @@ func (a *answer) unpack() {
 	a.body, a.readable = bytes.TrimPrefix(a.body, []byte("\ufeff")), true
 }
 
-// fieldsOf are the members of a JSON object; none if it is not one whole object of valid UTF-8 without a name twice. A
-// member may be of any type: the service is in alpha, and a lead's ID must not be lost for a changed counter.
+// fieldsOf returns the members of a JSON object; none if it is not one whole object of valid UTF-8, or has a name
+// twice. A member may be of any type: the service is in alpha, and a changed counter must not lose a lead's ID.
 func fieldsOf(body []byte) (all map[string]jsontext.Value) {
 	if json.Unmarshal(body, &all) != nil {
 		return nil
@@ -230,7 +230,7 @@ func fieldsOf(body []byte) (all map[string]jsontext.Value) {
 	return all
 }
 
-// textOf is the text that a member holds, "" for any other type.
+// textOf returns the text that a member holds, "" for any other type.
 func textOf(v jsontext.Value) string {
 	if v.Kind() != '"' {
 		return ""
@@ -239,7 +239,7 @@ func textOf(v jsontext.Value) string {
 	return string(text)
 }
 
-// fitting is a text that is valid for its kind, else "": what others keep and show of an answer is bounded here.
+// fitting returns a text that is valid for its kind, else "": this bounds what others keep and show of an answer.
 func fitting(v jsontext.Value, valid func(string) bool) string {
 	if text := textOf(v); valid(text) {
 		return text

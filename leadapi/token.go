@@ -77,8 +77,8 @@ func (c *Client) fetch(ctx context.Context, grant, refresh string) (*oauth2.Toke
 		a := fieldsOf(body)
 		token.AccessToken = fitting(a["access_token"], validToken)
 		token.RefreshToken = fitting(a["refresh_token"], validToken)
-		// The service's word for its life is a hint: nonsense counts as the specified default, and a life too short to
-		// work with is stretched, since a 401 renews the token in any case.
+		// The announced life is a hint: nonsense counts as the specified default, and a life too short to work with is
+		// stretched, since a 401 renews the token in any case.
 		seconds, _ := strconv.ParseFloat(string(a["expires_in"]), 64)
 		if !(seconds > 0 && seconds <= longestLife.Seconds()) {
 			seconds = defaultLife.Seconds()
@@ -87,19 +87,19 @@ func (c *Client) fetch(ctx context.Context, grant, refresh string) (*oauth2.Toke
 		return token.AccessToken != ""
 	})
 	if fault != nil {
-		fault.Applied = No // of the lead request that asked for a token, nothing has left
+		fault.Applied = No // nothing of the lead request has left
 		return nil, fault
 	}
 	token.Expiry = began.Add(life(token))
 	return token, nil
 }
 
-// TokenStore keeps the token of one account for several processes. The times of a kept token are those of the machine's
-// clock, which may have been set since: they are hints, and a 401 says more.
+// TokenStore keeps the token of one account for several processes. The times of a kept token are only hints, since the
+// machine's clock may have been set: a 401 says more.
 type TokenStore interface {
-	// Renew calls renew once with the token kept, a zero one where there is none, and keeps what it returns. While
-	// renew runs, no other process is in its own: so a refresh token is spent once. It waits for them until ctx ends.
-	// An error means that renew has not run, or that what it returned is not kept.
+	// Renew calls renew once with the kept token, or a zero one, and keeps what it returns. While renew runs, no other
+	// process runs its own, so a refresh token is spent once. Renew waits for other processes until ctx ends. An error
+	// means that renew has not run, or that what it returned is not kept.
 	Renew(ctx context.Context, renew func(kept oauth2.Token) oauth2.Token) error
 }
 
@@ -111,12 +111,12 @@ type keeper struct {
 	patience time.Duration // how long the store may wait for other processes
 
 	renewals atomic.Int64  // how many have ended
-	lock     chan struct{} // held by the call that reads or changes what follows, also while it renews the token
+	lock     chan struct{} // held by a call that reads or changes the fields below, also while it renews the token
 	token    *oauth2.Token // nil: none yet
 	state    tokenState
-	renewAt  time.Time // when it is to be renewed although it still serves
+	renewAt  time.Time // when it is renewed although it is still good
 	fault    *Error    // of the last renewal
-	refusals int       // tokens running that were refused and never accepted
+	refusals int       // tokens in a row that were refused and never accepted
 	refresh  string    // "": none, or used up
 	stored   string    // the access token that the store held last
 }
@@ -130,9 +130,9 @@ const (
 	tokenRefused                    // a request with it was answered 401
 )
 
-// get returns a token that is not known to be bad. Its error has Op "token" and Applied No. Who finds a renewal needed
-// makes it; the others wait for that, and share its end, good or bad. When an early one fails, the token at hand serves
-// on. A token that another process had issued counts as accepted: where it is refused, it has expired.
+// get returns a token that is not known to be bad. Its error has Op "token" and Applied No. The first call that needs a
+// renewal makes it; the others wait for it and share its result. If an early renewal fails, the token stays in use. A
+// token of another process counts as accepted: if it is refused, it has expired.
 func (k *keeper) get(ctx context.Context) (*oauth2.Token, *Error) {
 	renewals := k.renewals.Load()
 	select {
@@ -168,8 +168,8 @@ func (k *keeper) get(ctx context.Context) (*oauth2.Token, *Error) {
 	return k.token, nil
 }
 
-// request gets the token that another process has got meanwhile, or a new one, which is then kept for the others. The
-// store is a convenience: where it cannot be used, the account signs in by itself.
+// request returns the token that another process has got meanwhile, or a new one, which it keeps for the others. If the
+// store cannot be used, the account signs in without it.
 func (k *keeper) request(ctx context.Context) (token *oauth2.Token, state tokenState, fault *Error) {
 	asked := false
 	renew := func(kept oauth2.Token) oauth2.Token {
@@ -206,12 +206,12 @@ func (k *keeper) request(ctx context.Context) (token *oauth2.Token, state tokenS
 	return token, state, fault
 }
 
-// life is that of a token as it was issued.
+// life returns how long a token lives from when it was issued.
 func life(t *oauth2.Token) time.Duration { return time.Duration(t.ExpiresIn) * time.Second }
 
 func issued(t *oauth2.Token) time.Time { return t.Expiry.Add(-life(t)) }
 
-// renewAt is when 80 % of a token's life are over, but not before renewPause. An impossible life is over at once.
+// renewAt returns when 80 % of a token's life are over, but not before renewPause. An impossible life is over at once.
 func renewAt(t *oauth2.Token) time.Time {
 	if life(t) <= 0 || life(t) > longestLife {
 		return issued(t)
@@ -220,7 +220,7 @@ func renewAt(t *oauth2.Token) time.Time {
 }
 
 // ask asks the service for a token, by refresh token first, then by client credentials. A refresh token is tried once:
-// the service may have used it up in silence. After two refused tokens it is not tried.
+// the service may have used it up without an answer. After two refused tokens it is not tried.
 func (k *keeper) ask(ctx context.Context) (*oauth2.Token, *Error) {
 	if k.refresh != "" && k.refusals < 2 {
 		token, fault := k.fetch(ctx, "refresh_token", k.refresh)
@@ -232,8 +232,8 @@ func (k *keeper) ask(ctx context.Context) (*oauth2.Token, *Error) {
 	return k.fetch(ctx, "client_credentials", "")
 }
 
-// accept notes that a request with the token succeeded. It never waits: an answer must not be held up by a renewal, and
-// nobody needs to know of a token that is being renewed.
+// accept notes that a request with the token succeeded. It never waits: a renewal must not delay an answer, and a token
+// that is being renewed does not matter any more.
 func (k *keeper) accept(token *oauth2.Token) {
 	select {
 	case k.lock <- struct{}{}:
@@ -250,8 +250,8 @@ func (k *keeper) accept(token *oauth2.Token) {
 	}
 }
 
-// refuse notes that a request with the token was answered 401, so that the next call renews it, and returns how many
-// newly issued tokens running were refused. A token that has been accepted before has merely expired.
+// refuse notes that a request with the token was answered 401, so that the next call renews it. It returns how many new
+// tokens were refused in a row. A token that was accepted before has merely expired.
 func (k *keeper) refuse(token *oauth2.Token) int {
 	k.lock <- struct{}{}
 	defer func() { <-k.lock }()
@@ -265,7 +265,7 @@ func (k *keeper) refuse(token *oauth2.Token) int {
 	return k.refusals
 }
 
-// validToken tells whether a token may be in a header: visible ASCII, at most 16 KiB.
+// validToken reports whether a token may be in a header: visible ASCII, at most 16 KiB.
 func validToken(token string) bool {
 	return token != "" && len(token) <= 16<<10 &&
 		!strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' })

@@ -12,7 +12,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// gathering bounds a generation of records: a share of all keys, between least and most. Zero means the defaults.
+// gathering limits a generation of records: to a share of all keys, between least and most. Zero means the defaults.
 type gathering struct{ least, most uint64 }
 
 const gatherShare = 8
@@ -24,28 +24,28 @@ const gatherShare = 8
 //
 // The contract:
 //
-//   - What is in its place counts, otherwise what is in the log.
+//   - The record in its place counts, otherwise the record in the log.
 //   - insert is for keys that have no record, put and delete for keys that have one.
 //   - A process that is killed loses nothing: the next one moves all that is in the log.
-//   - A record stays in the log for one commit at least after it was moved, so that readers who still see the file as
-//     it was before find it. gathers changes in announce only, while no reader is under way.
+//   - A record stays in the log for at least one commit after it was moved, for readers who still see the file as it
+//     was before. gathers changes in announce only, while no reader is under way.
 type buffered struct {
 	name, log []byte // the buckets
 	gathering
-	gathers map[string]uint64 // key → number in the log, from 1, of all that is there
+	gathers map[string]uint64 // key → number, from 1, of each record in the log
 
 	// Of the commit under way.
 	places
 	in, lines *bbolt.Bucket
-	fresh     map[string]uint64 // what was added: key → number
+	fresh     map[string]uint64 // added records: key → number
 	gone      map[string]bool   // keys whose records left the log
 
 	// The generations.
 	next      uint64   // number of the next record
 	young     []string // keys that gather
-	old       []string // keys that are moved, in order, and were not yet
-	oldBelow  uint64   // lower numbers belong to the old generation
-	doneBelow uint64   // and those below this one to an earlier one, all of which was moved
+	old       []string // keys that are still to be moved, in order
+	oldBelow  uint64   // records with lower numbers are of the old generation
+	doneBelow uint64   // records with lower numbers are of earlier generations, all moved
 }
 
 func newBuffered(name, log []byte, g gathering) *buffered {
@@ -55,7 +55,7 @@ func newBuffered(name, log []byte, g gathering) *buffered {
 	}
 }
 
-// load reads what gathers; all of it is the old generation.
+// load reads the log; all of it is the old generation.
 func (b *buffered) load(tx *bbolt.Tx) error {
 	b.next = 1
 	err := b.eachLine(tx, func(number uint64, key []byte) { b.gathers[string(key)], b.next = number, number+1 })
@@ -63,7 +63,7 @@ func (b *buffered) load(tx *bbolt.Tx) error {
 	return err
 }
 
-// count counts the records that tx sees, all of which have to be whole.
+// count counts the records that tx sees. A damaged record is an error.
 func (b *buffered) count(tx *bbolt.Tx) (n uint64, err error) {
 	if n, err = wholeRecords(tx, b.name); err != nil {
 		return 0, err
@@ -77,7 +77,7 @@ func (b *buffered) count(tx *bbolt.Tx) (n uint64, err error) {
 	return n, err
 }
 
-// eachLine calls f with each line of the log, whose record has to be whole.
+// eachLine calls f with each line of the log. A damaged record is an error.
 func (b *buffered) eachLine(tx *bbolt.Tx, f func(number uint64, key []byte)) error {
 	return tx.Bucket(b.log).ForEach(func(k, v []byte) error {
 		number, key := inLog(k)
@@ -101,7 +101,7 @@ func inLog(k []byte) (number uint64, key []byte) {
 	return binary.BigEndian.Uint64(k), k[8:]
 }
 
-// begin binds it to the next commit. keys is how many the checkpoint knows.
+// begin binds b to the next commit. keys is how many keys the checkpoint knows.
 func (b *buffered) begin(tx *bbolt.Tx, keys uint64) {
 	b.in, b.lines = tx.Bucket(b.name), tx.Bucket(b.log)
 	b.lines.FillPercent = 0.95
@@ -118,7 +118,7 @@ func (b *buffered) begin(tx *bbolt.Tx, keys uint64) {
 	}
 }
 
-// lineOf is the number that a key has in the log as the commit under way sees it, or 0.
+// lineOf returns the number that a key has in the log as the commit under way sees it, or 0.
 func (b *buffered) lineOf(key string) uint64 {
 	if number := b.fresh[key]; number > 0 || b.gone[key] {
 		return number
@@ -137,7 +137,7 @@ func (b *buffered) insert(key string, value []byte) error {
 	return b.lines.Put(logKey(number, key), value)
 }
 
-// put replaces the record of a key where it is: one that still gathers is often changed soon, when its link is made.
+// put replaces the record of a key where it is now. A record in the log is often changed soon, when its link is made.
 func (b *buffered) put(key string, value []byte) error {
 	if number := b.lineOf(key); number > 0 && exactly(b.inPlace, []byte(key)) == nil {
 		return b.lines.Put(logKey(number, key), value)
@@ -208,7 +208,7 @@ func (b *buffered) announce() {
 		delete(b.gathers, key)
 	}
 	for key, number := range b.fresh {
-		own := strings.Clone(key) // it may be a part of a row's text, all of which would be kept with it
+		own := strings.Clone(key) // key may be part of a row's text, all of which would stay in memory
 		b.gathers[own] = number
 		b.young = append(b.young, own)
 	}
@@ -221,8 +221,8 @@ func (b *buffered) placesIn(tx *bbolt.Tx) places {
 	return places{tx.Bucket(b.name).Cursor(), tx.Bucket(b.log).Cursor()}
 }
 
-// find returns the record of key, or nil; number is that of its line in the log, or 0. What is damaged must be read as
-// damage, not as a key that nobody knows.
+// find returns the record of key, or nil; number is the number of its line in the log, or 0. A damaged record must be
+// noticed as damage, and not look like an unknown key.
 func (p *places) find(key string, number uint64) []byte {
 	k, value := p.inPlace.Seek([]byte(key))
 	switch {
@@ -239,7 +239,7 @@ func (p *places) find(key string, number uint64) []byte {
 // damaged is the record of a key that cannot be read: no checksum fits.
 var damaged = []byte{0}
 
-// within says whether the records around a missing key are whole and in order: else the key may be there, damaged.
+// within reports whether the records around a missing key are whole and in order; else the key may be there, damaged.
 func (p *places) within(key string, next, value []byte) bool {
 	if next != nil && (string(next) <= key || !isWhole(next, value)) {
 		return false
@@ -248,7 +248,7 @@ func (p *places) within(key string, next, value []byte) bool {
 	return before == nil || string(before) < key && isWhole(before, value)
 }
 
-// gathered returns the record of key in the log, unchecked, or nil where this transaction sees none.
+// gathered returns the record of key in the log, unchecked, or nil if this transaction does not see it.
 func (p *places) gathered(key string, number uint64) []byte {
 	value := exactly(p.inLog, logKey(number, key))
 	if value == nil {

@@ -30,20 +30,20 @@ import (
 const checkWord = "check-checkpoint-file"
 
 const (
-	checkAlone  = "alone"  // check the file, which is locked for itself
-	checkShared = "shared" // check it, while others read it, too
+	checkAlone  = "alone"  // check the file, which only it has open
+	checkShared = "shared" // check the file, while others read it, too
 	readPieces  = "read"   // write what can be read of it to standard output
 )
 
-// What it ends with.
+// The exit codes of that process.
 const (
 	isGood    = 0
 	isDamaged = 3 // what is wrong is on standard output
-	isUnable  = 4 // to do it: the lock was not inherited, as on network drives
+	isUnable  = 4 // it did not inherit the lock, as on network drives
 )
 
-// apart has a process of its own do something with the file, and hands its standard output to take. It isUnable where
-// there can be no such process, in a test and on Windows, where no other one comes past the lock: this one has to do.
+// apart starts a process that does something with the file, and passes its standard output to take. It returns isUnable
+// if there is no such process, in a test and on Windows, where no other one gets past the lock. Then this one does it.
 func (d *Store) apart(todo string, take func(said io.Reader)) (code int, err error) {
 	checker := d.o.checker
 	if checker == nil && !d.o.Here {
@@ -72,7 +72,7 @@ func (d *Store) apart(todo string, take func(said io.Reader)) (code int, err err
 	return child.ProcessState.ExitCode(), nil
 }
 
-// ownChecker are the arguments that make this program call CheckFile; nil: none do.
+// ownChecker returns the arguments that make this program call CheckFile, or nil.
 func ownChecker() []string {
 	info, known := debug.ReadBuildInfo()
 	if runtime.GOOS == "windows" || !known || info.Path != "leadferry" {
@@ -85,7 +85,7 @@ func ownChecker() []string {
 	return []string{path, checkWord}
 }
 
-// checkApart has a process of its own check the file. done is false where it is unable to.
+// checkApart checks the file in a process of its own. done is false if that process is unable to.
 func (d *Store) checkApart() (done bool, err error) {
 	todo := checkAlone
 	if d.o.ReadOnly {
@@ -104,7 +104,7 @@ func (d *Store) checkApart() (done bool, err error) {
 	return code == isGood, nil
 }
 
-// CheckFile does what a process was started for, and returns what it ends with; is: it was started for that.
+// CheckFile does what this process was started for, and returns its exit code. is: this process was started to check.
 func CheckFile(args []string, out io.Writer) (code int, is bool) {
 	if len(args) != 4 || args[1] != checkWord {
 		return 0, false
@@ -128,7 +128,7 @@ func CheckFile(args []string, out io.Writer) (code int, is bool) {
 	case err == nil:
 		err = d.inspect(checkpoint.Target{}, false)
 		if errors.As(err, new(*checkpoint.OpenError)) {
-			err = nil // that it is another program's, or another version's, is said by who opens it
+			err = nil // a file of another program or version is refused when it is opened
 		}
 	}
 	if err != nil {
@@ -138,8 +138,8 @@ func CheckFile(args []string, out io.Writer) (code int, is bool) {
 	return isGood, true
 }
 
-// endWhenItGrows ends a check that takes far more memory than a file of that size can need: bbolt notes each page that
-// a page says it is long, and a damaged one says four billion.
+// endWhenItGrows ends a check that takes far more memory than a file of that size can need. bbolt notes every page that
+// belongs to a longer page, and a damaged page may claim to be four billion pages long.
 func endWhenItGrows(f *os.File) {
 	most := uint64(128 << 20)
 	if info, err := f.Stat(); err == nil {
@@ -168,8 +168,8 @@ func (d *Store) inspect(t checkpoint.Target, checked bool) error {
 	})
 }
 
-// checkPages is bbolt's own check, to the first thing that it finds: in a circle it finds more for ever. The rest goes
-// on in a goroutine, so its transaction never ends and the file stays mapped, see release.
+// checkPages is bbolt's own check, up to the first finding: in a circle of pages it would never stop. The rest goes on
+// in a goroutine, so its transaction never ends and the file stays mapped, see release.
 func checkPages(of *bbolt.DB) error {
 	tx, err := of.Begin(false)
 	if err != nil {
@@ -186,8 +186,8 @@ type wordless struct{}
 func (wordless) KeyToString([]byte) string   { return "…" }
 func (wordless) ValueToString([]byte) string { return "…" }
 
-// checkRecords reads rows in doubt and forgotten keys, of which a look-up would miss one, or all records: a look-up
-// notices itself what else is damaged. Their checksums have to be right, and there have to be as many as were counted.
+// checkRecords reads rows in doubt and forgotten keys, or all records. A look-up does not notice that one of the former
+// is gone; it notices other damage. The checksums have to be right, and the numbers have to equal the counts.
 func (d *Store) checkRecords(tx *bbolt.Tx, all bool) error {
 	var failed error
 	number := func(n uint64, err error) uint64 {
@@ -219,7 +219,7 @@ func wholeRecords(tx *bbolt.Tx, name []byte) (n uint64, err error) {
 	return n, err
 }
 
-// looksWhole refuses a file that bbolt would change or die of at once: an empty, foreign or cut one.
+// looksWhole refuses a file that bbolt would change, or that would kill it at once: an empty, foreign or cut one.
 func looksWhole(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -228,7 +228,7 @@ func looksWhole(f *os.File) error {
 	if info.Size() == 0 {
 		return damage("it is empty")
 	}
-	var page [80]byte // as far as its meta goes, of the first two pages, whose size is a power of two
+	var page [80]byte // up to the end of its meta, of the first two pages, whose size is a power of two
 	meta, native := page[16:], binary.NativeEndian
 	var newest, end uint64
 	for at := int64(0); at <= 1<<16; at = max(1<<10, 2*at) {
@@ -259,7 +259,7 @@ type piece struct {
 	Key, Value []byte
 }
 
-// pieces hands out what bbolt still finds in the file that is mapped, checked or not, as long as no error comes back.
+// pieces calls found with each record that bbolt still finds in the mapped file, checked or not, until found fails.
 func (d *Store) pieces(found func(piece) error) {
 	_ = d.bolt.View(func(tx *bbolt.Tx) error {
 		for _, name := range buckets() {
@@ -276,7 +276,7 @@ func (d *Store) pieces(found func(piece) error) {
 
 // walk goes through a bucket from its beginning to the first damage, then from its end.
 func walk(b *bbolt.Bucket, found func(k, v []byte) error) {
-	var low, high []byte // what was found last from each end
+	var low, high []byte // the key found last from each end
 	for _, way := range []struct {
 		first, next func(*bbolt.Cursor) (k, v []byte)
 		last        *[]byte

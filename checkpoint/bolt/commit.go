@@ -44,18 +44,18 @@ func kindOf(changes []*checkpoint.Change) string {
 	return [...]string{"intent", "withdrawal", "outcome", "mark"}[kind]
 }
 
-// Alone makes what f changes one commit, see [checkpoint.Store].
+// Alone makes the changes of f one commit, see [checkpoint.Store].
 func (d *Store) Alone(_ context.Context, f func(checkpoint.Tx) error) error {
 	return d.transact("other", func(w *writing) error { return f(w) })
 }
 
-// setHeader changes what the file says of itself.
+// setHeader changes the header.
 func (d *Store) setHeader(change func(*header)) error {
 	return d.transact("other", func(w *writing) error { change(&w.head); return nil })
 }
 
-// transact makes what f changes durable while nobody else commits, or fails the checkpoint: a commit that failed may
-// still be there, and the next one may succeed by chance. An error of a list undoes it: nothing was changed, and the
+// transact makes what f changes durable while nobody else commits. If that fails, the checkpoint is broken: a commit
+// that failed may still be there, and the next one may succeed by chance. A refusal undoes the changes, and the
 // checkpoint goes on.
 func (d *Store) transact(kind string, f func(*writing) error) error {
 	d.mu.Lock()
@@ -87,7 +87,7 @@ func (d *Store) transact(kind string, f func(*writing) error) error {
 	}
 	failpoint.At("durable " + kind)
 	d.head.Store(&w.head)
-	if err := d.inPlace(); err != nil { // it is durable where nobody will find it
+	if err := d.inPlace(); err != nil { // the commit is in a file that nobody will find
 		return d.fail(err)
 	}
 	d.testimony.Reached(d.Progress())
@@ -101,7 +101,7 @@ func (d *Store) begin(tx *bbolt.Tx) *writing {
 	d.entries.begin(tx, w.head.Counts.Entries)
 	d.leads.begin(tx, w.head.Counts.Entries)
 	w.reading = d.readingIn(tx, d.entries.find, d.leads.find)
-	tx.Bucket(inIntents).FillPercent = 0.95 // the last come behind the others mostly, and go soon
+	tx.Bucket(inIntents).FillPercent = 0.95 // new ones mostly come after all others, and go soon
 	// index records come many at a time, or in no order; measured
 	tx.Bucket(inLeads).FillPercent, tx.Bucket(inFolds).FillPercent = 0.6, 0.6
 	last, _ := tx.Bucket(inEntries).Cursor().Last()
@@ -109,7 +109,7 @@ func (d *Store) begin(tx *bbolt.Tx) *writing {
 	return w
 }
 
-// end writes what goes with each commit. Readers find the records where they are now even before they see the commit.
+// end writes what belongs to each commit. Readers find records in their new places even before they see the commit.
 func (w *writing) end() error {
 	d := w.d
 	if err := errors.Join(d.entries.end(), d.leads.end(), w.head.putIn(w.tx)); err != nil {
@@ -122,7 +122,7 @@ func (w *writing) end() error {
 	return nil
 }
 
-// apply makes one change. Its own refusal stays with it; what is returned is an error of the file.
+// apply makes one change. A refusal is noted in the change; a returned error is an error of the file.
 func (w *writing) apply(c *checkpoint.Change) error {
 	if note := w.d.digests.ShapeNote(c.Shape); note.Name != "" && w.tx.Bucket(inNotes).Get([]byte(note.Name)) == nil {
 		if err := w.PutNote(note); err != nil {

@@ -42,10 +42,10 @@ func checksum(key, fields []byte) uint32 {
 	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, fields)
 }
 
-// encodeKept is the record of k.
+// encodeKept returns the record of k.
 func encodeKept(k *checkpoint.Kept) []byte { return seal(checkpoint.EncodeKept(k), []byte(k.Key)) }
 
-// decodeKept is what a record says, with what led to it; nil where record is nil. An empty one is damaged.
+// decodeKept decodes a record, with its history; nil if record is nil. An empty record is damaged.
 func decodeKept(key string, record []byte) (*checkpoint.Kept, error) {
 	if record == nil {
 		return nil, nil
@@ -60,7 +60,7 @@ func decodeKept(key string, record []byte) (*checkpoint.Kept, error) {
 // hasIndex says whether an ID is kept in an index: bbolt's keys are bounded.
 func hasIndex(id string) bool { return id != "" && len(id) <= rowkey.Longest }
 
-// leadKey is what the index of leads has for a lead ID, or nil.
+// leadKey returns the key of a lead ID in the index of leads, or nil.
 func leadKey(id string) []byte {
 	if !hasIndex(id) {
 		return nil
@@ -68,7 +68,7 @@ func leadKey(id string) []byte {
 	return checkpoint.AppendText(nil, id)
 }
 
-// linksOf are what the index of external IDs has for a key.
+// linksOf returns the records of a key in the index of ExternalIDs.
 func linksOf(key string, k *checkpoint.KeptKey) (links []string) {
 	for _, id := range k.Links() {
 		if hasIndex(id) && id != key {
@@ -78,7 +78,7 @@ func linksOf(key string, k *checkpoint.KeptKey) (links []string) {
 	return links
 }
 
-// foldsOf are what the index of folds has for a key that is known: one record, unless the key is its own fold.
+// foldsOf returns the records of a known key in the index of folds: one, unless the key is its own fold.
 func foldsOf(d *checkpoint.Digester, key string, k *checkpoint.KeptKey) []string {
 	folded := rowkey.Fold(key)
 	if k.Shown() == nil || folded == key || folded == "" {
@@ -87,10 +87,10 @@ func foldsOf(d *checkpoint.Digester, key string, k *checkpoint.KeptKey) []string
 	return []string{string(foldPrefix(d, folded)) + key}
 }
 
-// foldPrefix is what the records of a fold begin with: two folds do not have the same, 64 bits see to that.
+// foldPrefix returns the beginning of the records of a fold: 64 bits, so that no two folds have the same.
 func foldPrefix(d *checkpoint.Digester, folded string) []byte { return d.Blocked(folded)[:8:8] }
 
-// foldsOfBlock are what the same index has for a forgotten key: no more than a keyed hash of its fold.
+// foldsOfBlock returns the records of a forgotten key in the same index: only a keyed hash of its fold.
 func foldsOfBlock(b *checkpoint.KeptBlock) []string {
 	if len(b.Fold) == 0 {
 		return nil
@@ -98,10 +98,10 @@ func foldsOfBlock(b *checkpoint.KeptBlock) []string {
 	return []string{string(forgottenFold(b.Fold)) + string(b.Hash)}
 }
 
-// forgottenFold begins like no other fold: none is empty.
+// forgottenFold returns the beginning of the records of forgotten keys with this fold.
 func forgottenFold(folded []byte) []byte { return append([]byte{0}, folded...) }
 
-// encodeBlock is the record of a forgotten key under its hash.
+// encodeBlock returns the record of a forgotten key under its hash.
 func encodeBlock(b *checkpoint.KeptBlock) []byte { return seal(checkpoint.Encode(b), b.Hash) }
 
 func decodeBlock(hash, record []byte) (b checkpoint.KeptBlock, err error) {

@@ -15,7 +15,7 @@ import (
 	"leadferry/internal/disk"
 )
 
-// format is the version of everything in the file but bbolt's own pages.
+// format is the version of everything in the file except bbolt's own pages.
 const format = checkpoint.Format
 
 // The buckets of the file.
@@ -24,16 +24,16 @@ var (
 	inEntries = []byte("entries") // key → entry
 	inIntents = []byte("intents") // key → intent; small, so that what was in flight is found at once
 	inLeads   = []byte("leads")   // lead ID → key
-	// external ID of a lead, or wanted for one, key → its checksum, unless they are equal
+	// ExternalID that a lead has or should get, key → its checksum; none if the key equals the ID
 	inLinks    = []byte("links")
-	inFolds    = []byte("folds")       // fold of a key, key → its checksum, unless they are equal
+	inFolds    = []byte("folds")       // hash of a key's fold, key → its checksum; none if the key is its fold
 	inNotes    = []byte("notes")       // name → JSON: runs, decisions, shapes, the lineage
 	inBlocked  = []byte("blocked")     // keyed hash of a forgotten key → when
 	newEntries = []byte("new entries") // number, key → new entry, see buffered
-	newLeads   = []byte("new leads")   // the same of leads
+	newLeads   = []byte("new leads")   // number, lead ID → key, see buffered
 )
 
-// buckets are all of them: entries before the log of new ones.
+// buckets returns all of them: entries before the log of new ones.
 func buckets() [][]byte {
 	return [][]byte{
 		inMeta, inEntries, newEntries, inIntents, inLeads, newLeads, inLinks, inFolds, inNotes, inBlocked,
@@ -42,25 +42,25 @@ func buckets() [][]byte {
 
 var headerKey = []byte("header")
 
-// header is what the file says of itself. It is kept as JSON, and written anew with each commit.
+// header is what the file says of itself. It is kept as JSON, and written again with each commit.
 type header struct {
 	Format  int    `json:"format"`
-	ID      string // a random number: witnesses name it, and a copy of the file has it too
+	ID      string // a random number: witnesses name it, and a copy of the file has it, too
 	Secret  []byte // key of the digests
 	Target  checkpoint.Target
 	Moved   string // where its leads are kept now: it was copied
 	Filling string // what it is being filled from: it is not complete yet
-	Lacks   string // leads that it knew once, as what follows "lacks"
+	Lacks   string // leads that it has lost, as what follows "lacks"
 	Since   uint64 // the commit that noted it: what was known before may be wrong now
 	Erase   bool   // what was forgotten is in unused pages until it is compacted
 	Seq     uint64 // number of the last commit
 	Counts  counts
 }
 
-// counts show when a damaged page lost records.
+// counts show whether a damaged page has lost records.
 type counts struct {
 	Keys    [checkpoint.Forgotten + 1]uint64 // by the state that a look-up shows
-	Entries uint64                           // those that an intent hides, too
+	Entries uint64                           // also those that an intent hides
 	Indexed uint64                           // records in the indexes
 	Notes   uint64
 }
@@ -73,7 +73,7 @@ func (h *header) putIn(tx *bbolt.Tx) error {
 	return tx.Bucket(inMeta).Put(headerKey, seal(checkpoint.Encode(h), headerKey))
 }
 
-// decodeHeader reads no more than the format of a file whose format is another one.
+// decodeHeader decodes a header, and only its format if that is another one.
 func decodeHeader(record []byte) (*header, error) {
 	text, err := unseal(headerKey, record)
 	var version struct {
@@ -99,7 +99,7 @@ func (c *counts) move(from, to checkpoint.State) {
 	}
 }
 
-// mustBeOf refuses the file at path, which belongs to a target, where another one is given.
+// mustBeOf refuses the file at path, which belongs to target, if another target is given.
 func mustBeOf(path string, target, given checkpoint.Target) error {
 	if given == (checkpoint.Target{}) || target.Canonical() == given.Canonical() {
 		return nil
@@ -110,7 +110,7 @@ func mustBeOf(path string, target, given checkpoint.Target) error {
 }
 
 // create makes an empty checkpoint whole under a temporary name and links it to path, so that a kill leaves either
-// nothing or a good file. Somebody else's file that came first stays and is no error; made is false then.
+// nothing or a good file. If somebody else's file is there first, it stays; made is false, and there is no error.
 func create(path string, h *header) (made bool, err error) {
 	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
@@ -136,10 +136,10 @@ func create(path string, h *header) (made bool, err error) {
 	return true, disk.SyncFolder(filepath.Dir(path))
 }
 
-// noLinks is how a file system says that it knows no links: EPERM, and ERROR_INVALID_FUNCTION on Windows.
+// noLinks is the error of a file system without links: EPERM, and ERROR_INVALID_FUNCTION on Windows.
 const noLinks = syscall.Errno(1)
 
-// replaceNew renames a file unless something has the new name. A kill in its midst leaves an empty file.
+// replaceNew renames a file unless something has the new name. A kill in between leaves an empty file.
 func replaceNew(from, to string) error {
 	f, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -165,19 +165,19 @@ func writeEmpty(path string, h *header) error {
 	return errors.Join(err, db.Close())
 }
 
-// Fill makes a checkpoint of what another one knows, under an ID of its own. What a copy from there has left is made
-// anew; any other file is an error. from is called once runs are refused there.
+// Fill makes a checkpoint at path, under an ID of its own, from what another one (name) knows. It replaces what a copy
+// of the same checkpoint left; any other file is an error. Runs refuse the new file before from is called.
 func Fill(path string, from func() (*checkpoint.Contents, error), name string, t checkpoint.Target, o Options) error {
 	to := resolved(path)
 	if err := makeRoom(to, name, o); err != nil {
 		return err
 	}
 	h := newHeader(t)
-	h.Filling = name // from its first moment it refuses runs
+	h.Filling = name // runs refuse it from the beginning
 	return makeFrom(to, &h, o, from)
 }
 
-// makeFrom makes a file that must not be there yet, and has it take over what contents returns.
+// makeFrom makes a file that must not exist yet, and fills it with what contents returns.
 func makeFrom(to string, h *header, o Options, contents func() (*checkpoint.Contents, error)) (err error) {
 	made, err := create(to, h)
 	switch {

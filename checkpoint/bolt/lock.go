@@ -15,9 +15,8 @@ import (
 	"leadferry/internal/disk"
 )
 
-// openLocked opens the file and takes the lock that bbolt takes later on the same open file, which can be looked at
-// before bbolt maps it. It waits a moment in any case: the process that checked the file for a killed run lets go of it
-// only then.
+// openLocked opens the file and locks it, so that it can be looked at before bbolt maps it. bbolt takes the same lock
+// later on the same open file. It always waits a moment: a process that checked the file for a killed run may hold it.
 func (d *Store) openLocked(t checkpoint.Target) error {
 	for end := time.Now().Add(max(d.o.Wait, leastPatience)); ; time.Sleep(pollEvery) {
 		if err := d.openFile(t); err != nil {
@@ -32,8 +31,8 @@ func (d *Store) openLocked(t checkpoint.Target) error {
 	}
 }
 
-// tryLock locks the open file, or closes it: it is in use, or who held the lock has put a compacted file in its place,
-// and what is written to this one would be lost.
+// tryLock locks the open file, or closes it: the file is in use, or the holder of the lock has put a compacted file in
+// its place, and what is written to this one would be lost.
 func (d *Store) tryLock() error {
 	locked, err := disk.TryLock(d.file, d.o.ReadOnly)
 	if err != nil {
@@ -51,8 +50,7 @@ func (d *Store) tryLock() error {
 	return err
 }
 
-// beingReplaced says that the holder of the lock has closed the file, to put another one in its place in a moment:
-// see inItsPlace.
+// beingReplaced reports whether the holder of the lock has closed the file to replace it: see inItsPlace.
 func (d *Store) beingReplaced() bool {
 	if !disk.KeepsOpenFiles {
 		return false
@@ -87,9 +85,9 @@ func (d *Store) openFile(t checkpoint.Target) error {
 	return err
 }
 
-// takeCare takes the file from the sight of others and removes what one that was killed left beside it, unless it is
-// to be read only. It comes once the file is known to be this target's checkpoint: another one that was named by
-// mistake stays as it is. Some file systems do not keep who may read what.
+// takeCare hides the file from other users, and removes the copy that a killed process left beside it, unless the file
+// is opened for reading only. It is called when the file is known to be this target's checkpoint: another file that was
+// named by mistake stays as it is. Some file systems do not store permissions.
 func (d *Store) takeCare() error {
 	if d.o.ReadOnly {
 		return nil
@@ -119,7 +117,7 @@ func (d *Store) inUse() error {
 	return d.refuse(checkpoint.ErrLocked, "is in use by "+holder, "wait for it to end, or use --wait")
 }
 
-// placesByMagic are the kinds of file systems that a checkpoint had better not lie on, by their number on Linux.
+// placesByMagic are the kinds of file systems that are not safe for a checkpoint, by their number on Linux.
 var placesByMagic = map[int64]string{
 	0x6969: "NFS", disk.NetworkDrive: "a network drive", 0x517b: "SMB", 0xff534d42: "SMB", 0xfe534d42: "SMB",
 	0x01021997: "9P", 0x65735546: "FUSE", overlay: "an overlay",
@@ -127,12 +125,12 @@ var placesByMagic = map[int64]string{
 
 const overlay = 0x794c7630 // of a container
 
-// RefusedPlace says why no checkpoint may lie at a path, before anything else is made beside it; nil where one may.
+// RefusedPlace says why a checkpoint may not be at a path, before anything else is made beside it; nil: it may.
 func RefusedPlace(path string, o Options) error {
 	return (&Store{path: resolved(path), o: o}).checkPlace()
 }
 
-// checkPlace finds out where the file lies, or will lie. What the system does not tell is taken for good.
+// checkPlace finds out on what the file is, or will be. A file system that is not known counts as good.
 func (d *Store) checkPlace() error {
 	if disk.Reserved(d.path) {
 		return d.refuse(checkpoint.ErrPlace, disk.ReservedWords, "name another file with --checkpoint")
@@ -170,7 +168,7 @@ func (d *Store) checkPlace() error {
 	return nil
 }
 
-// openOwn opens the checkpoint: never through a symbolic link, nor a file that another user may have written.
+// openOwn opens the checkpoint, but not through a symbolic link, and not a file that another user may have written.
 func openOwn(path string, flags int, wait time.Duration) (*os.File, error) {
 	var f *os.File
 	err := disk.OpenPatiently(wait, func() (err error) {
@@ -197,7 +195,7 @@ func openOwn(path string, flags int, wait time.Duration) (*os.File, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// resolved is the one name of a file: absolute, with symbolic links followed, also if it is not there yet.
+// resolved returns the one name of a file, which may not exist: absolute, with symbolic links followed.
 func resolved(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
@@ -210,8 +208,8 @@ func resolved(path string) string {
 	return path
 }
 
-// leftAs says how the file is now: a hash of the boot of the machine, of which file it is, its size and its
-// time. As long as it is equal, nobody has written to the file. "" where the system does not tell.
+// leftAs returns a hash of the boot of the machine and of the file's identity, size and time. As long as it stays the
+// same, nobody has written to the file. "": the system does not say.
 func (d *Store) leftAs() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	info, failed := d.file.Stat()

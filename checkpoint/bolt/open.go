@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	leastWait     = 50 * time.Millisecond // bbolt waits for ever when told 0
-	leastPatience = time.Second           // with the holder of the lock
+	leastWait     = 50 * time.Millisecond // bbolt would wait for ever with 0
+	leastPatience = time.Second           // for the holder of the lock
 	pollEvery     = 50 * time.Millisecond
 	growBy        = 1 << 20 // bytes; bbolt's own 16 MiB would be most of a small file
 )
@@ -27,12 +27,12 @@ type Options struct {
 	Wait     time.Duration // how long to wait for the lock; a second at least
 	ReadOnly bool          // take a shared lock and write nothing
 	Require  bool          // ErrMissing instead of a new file; ReadOnly implies it
-	Used     bool          // ErrMissing for a file, too, that has known nothing because its run was refused or killed
+	Used     bool          // ErrMissing also for a file that knows nothing because its run was refused or killed
 	Check    bool          // check every page and record, however it was left
-	Moved    bool          // open it for writing though it was copied to another place, or is being filled
-	Here     bool          // check it in this process, which a damaged file may end
-	AnyPlace bool          // take any file system for good
-	Empty    bool          // Repair: also of a file in which nothing can be read
+	Moved    bool          // open it for writing even if it was copied to another place, or is being filled
+	Here     bool          // check it in this process, although a damaged file may crash it
+	AnyPlace bool          // accept any file system
+	Empty    bool          // Repair: even if nothing can be read in the file
 	Unsynced bool          // for tests: nothing waits for the disk
 	Now      func() time.Time
 
@@ -43,9 +43,9 @@ type Options struct {
 	checker []string                    // starts a process that calls CheckFile, for tests
 }
 
-// Open opens the checkpoint at path, or makes a new one for t; the zero Target opens one of whatever target and makes
-// none. Its directory must exist. The whole file is checked first, unless it is as the last run in this boot of the
-// machine left it. Errors are *[checkpoint.OpenError] around a sentinel or the system's error.
+// Open opens the checkpoint at path, or makes a new one for t. With the zero Target it opens a checkpoint of any
+// target, and makes none. The directory must exist. The whole file is checked first, unless it is as the last run in
+// this boot of the machine left it. Errors are *[checkpoint.OpenError] around a sentinel or the system's error.
 func Open(path string, t checkpoint.Target, o Options) (*Store, error) {
 	d := newStore(resolved(path), o)
 	if err := d.open(t); err != nil {
@@ -75,7 +75,7 @@ func (d *Store) open(t checkpoint.Target) error {
 	if err := looksWhole(d.file); err != nil {
 		return err
 	}
-	// As the run that ended last left it, it was checked before, or written since.
+	// If the file is as the last run left it, that run checked it, or all of it was written since.
 	checked := !d.o.Check && (d.fresh || d.o.Witnesses.Left(d.leftAs()))
 	if !checked {
 		var err error
@@ -117,7 +117,7 @@ func (d *Store) mapFile() error {
 	return err
 }
 
-// load reads what the file says of itself, and refuses one that is not this target's checkpoint.
+// load reads the header, and refuses a file that is not this target's checkpoint.
 func (d *Store) load(tx *bbolt.Tx, t checkpoint.Target) error {
 	meta := tx.Bucket(inMeta)
 	if meta == nil || meta.Get(headerKey) == nil {
@@ -146,7 +146,7 @@ func (d *Store) load(tx *bbolt.Tx, t checkpoint.Target) error {
 	return errors.Join(d.entries.load(tx), d.leads.load(tx))
 }
 
-// startUse warns of what is missing, and finds out whether the file is as good as new.
+// startUse warns of what is missing, and finds out whether the file is still unused.
 func (d *Store) startUse() error {
 	h := d.head.Load()
 	if h.Lacks != "" {
@@ -171,7 +171,7 @@ func (d *Store) startUse() error {
 // SetMoved makes every later opening for writing refuse the file.
 func (d *Store) SetMoved(to string) error { return d.setHeader(func(h *header) { h.Moved = to }) }
 
-// Companions are the paths of the files that belong to the checkpoint at path and are beside it, or will be.
+// Companions returns the paths of files that belong to the checkpoint at path and may be beside it.
 func Companions(path string) []string { return []string{path + ".compact", path + ".replacing"} }
 
 func (d *Store) replacingPath() string { return d.path + ".replacing" }

@@ -18,9 +18,9 @@ import (
 type reading struct {
 	d     *Store
 	tx    *bbolt.Tx
-	entry func(key string) []byte // its record, also below an intent, or nil
+	entry func(key string) []byte // its record, even if an intent hides it, or nil
 	lead  func(key string) []byte // its record in the index of leads, or nil
-	// a bucket's own Get would make a new one each time
+	// cursors: a bucket's own Get would make a new one each time
 	intents, links, folds, blocked *bbolt.Cursor
 }
 
@@ -29,8 +29,7 @@ func (d *Store) readingIn(tx *bbolt.Tx, entry, lead func(string) []byte) reading
 	return reading{d, tx, entry, lead, cursor(inIntents), cursor(inLinks), cursor(inFolds), cursor(inBlocked)}
 }
 
-// read reads inside one transaction. Values must not leave f. The writer waits for it before it changes where entries
-// are found.
+// read calls f in one transaction. Values must not leave f. The writer waits for f before it moves entries.
 func (d *Store) read(what string, f func(*reading) error) error {
 	if err := d.failed(); err != nil {
 		return err
@@ -52,7 +51,7 @@ func (d *Store) read(what string, f func(*reading) error) error {
 func (d *Store) readingNow(tx *bbolt.Tx) *reading {
 	entries, leads := d.entries.placesIn(tx), d.leads.placesIn(tx)
 	entry := func(key string) []byte {
-		// Keys mostly come in the order of the file before, which is often their own: then the next place holds it.
+		// Keys often come in their order: then the next place holds this key.
 		if k, record := entries.inPlace.Next(); string(k) == key && record != nil {
 			return record
 		}
@@ -90,7 +89,7 @@ func (d *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkp
 				if err != nil {
 					return err
 				}
-				if k.Shown() != nil { // else it is gone, and its line in the log is there still
+				if k.Shown() != nil { // else it was deleted, and is still in the log
 					found = append(found, k)
 				}
 			}
@@ -113,7 +112,7 @@ func (r *reading) under(key string) (k checkpoint.KeptKey, err error) {
 	return k, err
 }
 
-// chunk are the next keys from one on, in order, the first one of the next chunk with them: those with an intent or, of
+// chunk returns the next keys from a key on, in order, and the first key of the next chunk: those with an intent or, if
 // all, also those with an entry, in its place or gathered.
 func (r *reading) chunk(from string, gathered []string, all bool) (keys []string) {
 	buckets := [][]byte{inIntents}
@@ -148,7 +147,7 @@ func (r *reading) Show(key string, out *checkpoint.Entry) error {
 	return err
 }
 
-// Under is what is stored under a key, and what look-ups show of it, see [checkpoint.Tx].
+// Under returns what is stored under a key, and what look-ups show of it, see [checkpoint.Tx].
 func (r *reading) Under(key string) (k checkpoint.KeptKey, shown *checkpoint.Kept, err error) {
 	if k, err = r.under(key); err != nil {
 		return k, nil, err
@@ -202,10 +201,10 @@ func (r *reading) Alike(folded string) (keys []string, forgotten bool) {
 	return keys, bytes.HasPrefix(k, prefix) || r.blockOf(folded) != nil // it is its own fold
 }
 
-// blockOf is the record of a key that was forgotten, or nil.
+// blockOf returns the record of a key that was forgotten, or nil.
 func (r *reading) blockOf(key string) []byte { return exactly(r.blocked, r.d.digests.Blocked(key)) }
 
-// Notes returns those whose names have a prefix, see [checkpoint.Store].
+// Notes returns the notes whose names have a prefix, see [checkpoint.Store].
 func (d *Store) Notes(_ context.Context, prefix string) (all []checkpoint.Note, err error) {
 	err = d.read("read notes", func(r *reading) error {
 		all, err = r.Notes(prefix)
@@ -224,7 +223,7 @@ func (r *reading) Notes(prefix string) (all []checkpoint.Note, err error) {
 	return all, err
 }
 
-// decodeNote is the value of a note, or nil where record is nil.
+// decodeNote returns the value of a note; nil if record is nil.
 func decodeNote(name string, record []byte) ([]byte, error) {
 	if record == nil {
 		return nil, nil
@@ -233,7 +232,7 @@ func decodeNote(name string, record []byte) ([]byte, error) {
 	return bytes.Clone(value), err
 }
 
-// Contents are all that is known.
+// Contents returns all that is known.
 func (d *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 	var forgotten []checkpoint.KeptBlock
 	err := d.read("read forgotten keys", func(r *reading) error {

@@ -21,7 +21,7 @@ type Salvaged struct {
 	lineage  checkpoint.Lineage
 }
 
-// Salvage reads of a damaged file what bbolt still finds and checksums vouch for. Errors are *[checkpoint.OpenError].
+// Salvage reads the records of a damaged file that bbolt finds and that are whole. Errors are *[checkpoint.OpenError].
 func Salvage(path string, o Options) (*Salvaged, error) {
 	d := newStore(resolved(path), Options{ReadOnly: true, checker: o.checker})
 	s, found := &Salvaged{}, make(map[string]*checkpoint.KeptKey)
@@ -35,7 +35,7 @@ func Salvage(path string, o Options) (*Salvaged, error) {
 	return s, nil
 }
 
-// Counts are the keys by state. Of forgotten ones an export holds nothing.
+// Counts returns the number of keys by state. An export leaves forgotten keys out.
 func (s *Salvaged) Counts() map[checkpoint.State]int {
 	n := map[checkpoint.State]int{checkpoint.Forgotten: len(s.contents.Forgotten)}
 	for _, k := range s.Keys {
@@ -69,7 +69,7 @@ func (s *Salvaged) keep(p piece, found map[string]*checkpoint.KeptKey) {
 		}
 	case string(inNotes):
 		if value, err := decodeNote(key, p.Value); err == nil && key == checkpoint.LineageNote {
-			_ = checkpoint.Decode(value, &s.lineage) // of one that is lost, nothing is known
+			_ = checkpoint.Decode(value, &s.lineage) // a lost lineage is not known
 		} else if err == nil {
 			s.contents.Notes = append(s.contents.Notes, checkpoint.Note{Name: key, Value: value})
 		}
@@ -92,7 +92,7 @@ func (s *Salvaged) keep(p piece, found map[string]*checkpoint.KeptKey) {
 		}
 		if isIntent {
 			found[key].Intent = one
-		} else if found[key].Entry == nil { // else it is in its place, too, and that counts
+		} else if found[key].Entry == nil { // else it is in its place, too, and that record counts
 			found[key].Entry = one
 		}
 	}
@@ -118,15 +118,15 @@ func (s *Salvaged) oneKeyPerLead() {
 
 const missingAfterRepair = "an unknown number of leads that the damaged one knew"
 
-// Repair makes a new checkpoint of what the checksums of a damaged one vouch for, with an ID of its own. It is always
-// incomplete: nobody knows what a damaged file has lost. t is needed only where the file has lost all.
+// Repair makes a new checkpoint, with an ID of its own, of the records of a damaged one that have right checksums. It
+// is always incomplete: nobody knows what a damaged file has lost. t is only needed if nothing can be read.
 func Repair(from, to string, t checkpoint.Target, o Options) (*Salvaged, error) {
 	s, err := Salvage(from, o)
 	if err != nil {
 		return nil, err
 	}
 	switch h := s.header; {
-	case h == nil && len(s.Keys) > 0: // its rows can be told, its digests, notes and forgotten keys not be understood
+	case h == nil && len(s.Keys) > 0: // its rows can be exported, but digests, notes and forgotten keys say nothing
 		return nil, refuse(from, checkpoint.ErrDamaged, "has lost its target and the key of its digests",
 			"leadferry checkpoint export --checkpoint "+checkpoint.Word(from)+" -o kept.csv; then leadferry "+
 				"checkpoint adopt kept.csv --checkpoint "+checkpoint.Word(to)+"; then "+checkpoint.AdoptRuns(to, nil)+
@@ -161,7 +161,7 @@ func (s *Salvaged) each(_ context.Context, f func(checkpoint.KeptKey) error) err
 	return nil
 }
 
-// descendFrom notes which checkpoints the damaged file was, as far as it, or the book, knows still.
+// descendFrom notes which IDs the damaged file had, as far as the file or the book still knows them.
 func (s *Salvaged) descendFrom(from string, book *checkpoint.Witnesses) {
 	l := &s.lineage
 	l.Adopting = nil

@@ -4,11 +4,11 @@
 //
 //   - A commit has been synced to disk.
 //   - A damaged, foreign, cut or rolled-back file is an error with a sentence, never a panic and never an empty ledger.
-//     Every record carries a checksum. Pages, records and counts are checked when the file is opened, by a process that
-//     may die of them, unless it is as the last run in this boot of the machine left it.
+//     Every record carries a checksum. When the file is opened, a process that may crash checks pages, records and
+//     counts, unless the file is as the last run in this boot of the machine left it.
 //   - What was forgotten is gone from the file's unused parts, too.
 //
-// [Repair] makes a new checkpoint of a damaged one, which is incomplete.
+// [Repair] makes a new checkpoint, which is incomplete, from a damaged one.
 package bolt
 
 import (
@@ -39,7 +39,7 @@ type Store struct {
 	bolt           *bbolt.DB
 	head           atomic.Pointer[header] // as of the last commit
 	digests        *checkpoint.Digester
-	readers        sync.RWMutex // held by who reads entries, from before its transaction to the end
+	readers        sync.RWMutex // held by readers of entries, from before their transaction to its end
 	entries, leads *buffered
 	ending
 
@@ -48,17 +48,17 @@ type Store struct {
 }
 
 type opening struct {
-	fresh    bool // made by this opening, or by one that was killed before it was used
+	fresh    bool // made by this opening, or by a run that ended before it used it
 	held     bool // the lock
 	warnings []string
 }
 
-// ending is what decides how the use of the file ends.
+// ending says how the use of the file has to end.
 type ending struct {
 	broken   atomic.Pointer[error] // the first error; every later call returns it
 	changed  atomic.Bool           // by a row, since it was opened
 	closed   atomic.Bool
-	leftover bool // what an earlier command has forgotten is in its unused parts
+	leftover bool // what an earlier command has forgotten is still in unused parts
 }
 
 // Info says what the checkpoint is and how much it knows now.
@@ -79,33 +79,33 @@ func (d *Store) Info() checkpoint.Info {
 // Digests makes the keyed digests of this checkpoint.
 func (d *Store) Digests() *checkpoint.Digester { return d.digests }
 
-// Reached says how far the file knows a run to have come, see [checkpoint.Store].
+// Reached returns the last commit, and whether the file knows the run, see [checkpoint.Store].
 func (d *Store) Reached(ctx context.Context, run string) (commits uint64, knows bool, err error) {
 	note, err := checkpoint.NoteOf(ctx, d, checkpoint.RunNote(run))
 	return d.head.Load().Seq, note != nil, err
 }
 
-// Progress is the number of the last commit, and how many keys have a lead or may have one.
+// Progress returns the number of the last commit, and how many keys have a lead or may have one.
 func (d *Store) Progress() (commits uint64, leads int) {
 	h := d.head.Load()
 	keys := &h.Counts.Keys
 	return h.Seq, int(keys[checkpoint.Created] + keys[checkpoint.Partial] + keys[checkpoint.InDoubt])
 }
 
-// Attest has a witness note each commit and the orderly end, see [checkpoint.Store].
+// Attest makes a witness note each commit and the orderly end, see [checkpoint.Store].
 func (d *Store) Attest(t *checkpoint.Testimony) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.testimony = t
 }
 
-// Guard is always nil: only this process has the file, see [checkpoint.Store].
+// Guard returns nil: only this process has the file, see [checkpoint.Store].
 func (*Store) Guard(context.Context, string) error { return nil }
 
-// UnderWay are none: only this process has the file, see [checkpoint.Store].
+// UnderWay returns none: only this process has the file, see [checkpoint.Store].
 func (*Store) UnderWay(context.Context) (map[string]bool, error) { return nil, nil }
 
-// Drop is Close after a refusal, see [checkpoint.Store].
+// Drop closes the file after a refusal, and removes an unused new file, see [checkpoint.Store].
 func (d *Store) Drop() (gone bool, err error) {
 	h := d.head.Load()
 	unknown := h.Counts.Entries+h.Counts.Keys[checkpoint.InDoubt]+h.Counts.Keys[checkpoint.Forgotten] == 0
@@ -116,8 +116,8 @@ func (d *Store) Drop() (gone bool, err error) {
 	return gone && err == nil, err
 }
 
-// Close compacts the file if keys were forgotten, says how it leaves it, and gives the lock back. After an error of the
-// file nothing is said, so that the next opening checks everything. Only the first call does something.
+// Close compacts the file if keys were forgotten, notes in the witness how it leaves the file, and releases the lock.
+// After an error of the file nothing is noted, so that the next opening checks everything. Only the first call counts.
 func (d *Store) Close() error { return d.close(false) }
 
 func (d *Store) close(drop bool) error {
@@ -136,16 +136,16 @@ func (d *Store) close(drop bool) error {
 	}
 	if err == nil && !drop {
 		left := ""
-		if !compacts { // another file is there then
+		if !compacts { // else another file takes its place
 			left = d.leftAs()
 		}
-		_ = d.testimony.End(left) // one that stays open says no less
+		_ = d.testimony.End(left) // a witness that stays open is safe, too
 	}
 	switch {
 	case err == nil && drop:
 		err = d.inItsPlace(func() error { return disk.Patiently(func() error { return os.Remove(d.path) }) })
 	case err == nil && compacts:
-		if err = d.compact(); d.leftover { // this command is none the worse for it
+		if err = d.compact(); d.leftover { // an earlier command asked for it, so this command does not fail
 			err = nil
 		}
 	}
@@ -157,10 +157,10 @@ const step = 16 << 20
 
 const stillThere = "what was forgotten is not known any more, but is still in unused parts of %s"
 
-// compact copies what the file knows into PATH.compact, checks the copy whole and renames it to PATH. A kill leaves
-// the old file, which asks to be compacted, or the new one; a half copy holds nothing that was forgotten, and the next
-// opening removes it. The lock on the old file is held throughout; who waits for it opens PATH again (see openLocked).
-// bbolt must be open, and nothing may be written afterwards.
+// compact copies what the file knows into PATH.compact, checks the whole copy and renames it to PATH. A kill leaves the
+// old file, which still has to be compacted, or the new one. A partial copy holds nothing that was forgotten, and the
+// next opening removes it. The lock on the old file is held all the time; a process that waits for it opens PATH again
+// (see openLocked). bbolt must be open, and nothing may be written afterwards.
 func (d *Store) compact() (err error) {
 	defer func() {
 		if err != nil {
@@ -187,8 +187,8 @@ func (d *Store) compact() (err error) {
 	return d.inItsPlace(func() error { return disk.Rename(d.compactPath(), d.path) })
 }
 
-// inItsPlace replaces or removes the file by f. Where a file that is open cannot be (on Windows), it is closed
-// before, and the lock of PATH.replacing keeps others from it until f is done: see lockInPlace.
+// inItsPlace replaces or removes the file by f. On Windows f cannot do that to an open file: the file is closed first,
+// and a lock on PATH.replacing keeps others from it until f is done, see beingReplaced.
 func (d *Store) inItsPlace(f func() error) error {
 	if disk.KeepsOpenFiles {
 		lock, err := openOwn(d.replacingPath(), os.O_RDWR|os.O_CREATE, 0)
@@ -228,7 +228,7 @@ func (d *Store) release() error {
 	return d.bolt.Close()
 }
 
-// inPlace fails once the file is no longer the one at its path: what is written into it is lost to all later runs.
+// inPlace fails if the file is no longer the one at its path: later runs would not see what is written into it.
 func (d *Store) inPlace() error {
 	there, err := os.Stat(d.path)
 	if err != nil {
@@ -248,7 +248,7 @@ func (d *Store) failed() error {
 	return nil
 }
 
-// fail makes err the answer to every later call, unless there is one: damage as *OpenError, the rest as *StoreError.
+// fail makes err the error of every later call, unless there is one: damage as *OpenError, the rest as *StoreError.
 func (d *Store) fail(err error) error {
 	if errors.Is(err, checkpoint.ErrDamaged) {
 		err = d.openError(err)
@@ -259,7 +259,7 @@ func (d *Store) fail(err error) error {
 	return d.failed()
 }
 
-// guard runs f on bbolt's mapped file. Pages that make no sense or that the file does not reach become ErrDamaged.
+// guard runs f on bbolt's mapped file. Invalid pages, and pages behind the end of the file, become ErrDamaged.
 func guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -270,8 +270,8 @@ func guard(f func() error) (err error) {
 	return f()
 }
 
-// ReadStatus returns what the checkpoint at path knows; while a run goes on, what the book of ledgers says of that
-// run. Nothing is written. Errors are as those of [Open].
+// ReadStatus returns what the checkpoint at path knows. While a run has it open, ReadStatus returns what the book of
+// ledgers says of that run. It writes nothing. Its errors are those of [Open].
 func ReadStatus(path string, t checkpoint.Target, o Options) (s checkpoint.Status, err error) {
 	o.ReadOnly = true
 	d, err := Open(path, t, o)

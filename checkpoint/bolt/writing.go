@@ -9,7 +9,7 @@ import (
 	"leadferry/checkpoint"
 )
 
-// writing is the file inside one transaction that writes, see [checkpoint.Tx].
+// writing is the file inside a transaction that writes, see [checkpoint.Tx].
 type writing struct {
 	reading
 	head header
@@ -19,7 +19,7 @@ type writing struct {
 
 func (*writing) Load([]string, []string) error { return nil }
 
-// Held is never so: a file has one writer.
+// Held returns false: a file has one writer.
 func (*writing) Held(string) bool { return false }
 
 func (w *writing) Now() time.Time { return w.now }
@@ -37,7 +37,7 @@ func (w *writing) Put(key string, k checkpoint.KeptKey) error {
 	return w.put(key, was, k)
 }
 
-// put has something else under a key than what is there now. The counts and the indexes follow.
+// put replaces what is stored under a key by is, and changes the counts and the indexes accordingly.
 func (w *writing) put(key string, was, is checkpoint.KeptKey) error {
 	w.head.Counts.move(entryOf(was.Shown()).State, entryOf(is.Shown()).State)
 	return errors.Join(
@@ -48,7 +48,7 @@ func (w *writing) put(key string, was, is checkpoint.KeptKey) error {
 		w.follow(inFolds, foldsOf(w.d.digests, key, &was), foldsOf(w.d.digests, key, &is)))
 }
 
-// putEntry writes an entry. A new one gathers, unless it comes behind all others: then its page is at hand.
+// putEntry writes an entry. A new entry gathers, unless it comes after all others: then its page is at hand.
 func (w *writing) putEntry(key string, was, is *checkpoint.Kept) error {
 	entries := w.d.entries
 	switch {
@@ -64,7 +64,7 @@ func (w *writing) putEntry(key string, was, is *checkpoint.Kept) error {
 	if key <= w.last {
 		return entries.insert(key, encodeKept(is))
 	}
-	entries.in.FillPercent = 0.95 // half the file; for keys in between it would split pages all the time
+	entries.in.FillPercent = 0.95 // halves the file; with keys in between, pages would be split all the time
 	return entries.put(key, encodeKept(is))
 }
 
@@ -79,7 +79,7 @@ func (w *writing) putIntent(key string, was, is *checkpoint.Kept) error {
 	}
 }
 
-// moveLead has the index of leads follow the lead ID of key's entry.
+// moveLead gives key the lead ID of its entry in the index of leads, and takes the old lead ID away.
 func (w *writing) moveLead(old, lead []byte, key string) (err error) {
 	if bytes.Equal(old, lead) {
 		return nil
@@ -95,7 +95,7 @@ func (w *writing) moveLead(old, lead []byte, key string) (err error) {
 	return err
 }
 
-// follow has an index hold the records is in the place of the records was.
+// follow replaces the records was in an index by the records is.
 func (w *writing) follow(index []byte, was, is []string) (err error) {
 	b := w.tx.Bucket(index)
 	for _, key := range was {

@@ -1,5 +1,5 @@
--- Has keys own the ExternalIDs that they ask for, as "@" and the ExternalID. $1 ledger, $2 ExternalIDs, $3 their keys. It ends the
--- transaction where another key has one, or is to have it, see KeptKey.Links. Of the keys that the commit writes ($4) that is known.
+-- Makes keys own the ExternalIDs that they ask for, as "@" and the ExternalID. $1 ledger, $2 ExternalIDs, $3 their keys. It ends the
+-- transaction if another key has one of them, or should get it, see KeptKey.Links. The keys that the commit writes ($4) are checked already.
 WITH asks AS MATERIALIZED (
 	SELECT * FROM unnest($2::text[], $3::bytea[]) AS w (external_id, key)
 ), owned AS (

@@ -1,4 +1,4 @@
--- What is wrong with the ledger $1, or nothing: the counts of its workers do not fit its rows, or leads are not found by their ID.
+-- Says what is wrong with the ledger $1, or '': the counts of its workers differ from its rows, or leads are not found by their ID.
 SELECT CASE
 	WHEN (leadferry.counted($1))[1:5] <> (
 		SELECT ARRAY[count(*) FILTER (WHERE state = 1), count(*) FILTER (WHERE state = 2), count(*) FILTER (WHERE state = 3),

@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sinceBoot is a clock that goes on while the machine sleeps and that nobody sets: by the time of day, a claim might be
-// good again once that is set back. Systems that have none are not built for.
+// sinceBoot is a clock that goes on while the machine sleeps and that nobody can set: with the time of day, a claim
+// could be good again after the clock was set back. There is no build for systems without such a clock.
 func sinceBoot() time.Duration {
 	clock := map[string]int32{"linux": 7 /* CLOCK_BOOTTIME */, "darwin": 4 /* CLOCK_MONOTONIC_RAW */}[runtime.GOOS]
 	var t unix.Timespec
 	if err := unix.ClockGettime(clock, &t); err != nil {
-		panic(err) // which neither system has
+		panic(err) // neither system returns one
 	}
 	return time.Duration(t.Nano())
 }

@@ -6,5 +6,5 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// sinceBoot is a clock that goes on while the machine sleeps, which Go's own does not, and that nobody sets.
+// sinceBoot is a clock that goes on while the machine sleeps, unlike Go's own, and that nobody can set.
 func sinceBoot() time.Duration { return windows.DurationSinceBoot() }

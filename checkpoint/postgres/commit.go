@@ -14,11 +14,11 @@ import (
 	"leadferry/checkpoint"
 )
 
-// mostChanges is how many go with one statement: all claims and outcomes of 64 requests in flight.
+// mostChanges is how many changes go into one commit: all claims and outcomes of 64 requests in flight.
 const mostChanges = 256
 
-// Commit makes changes durable, in as many commits as it takes: outcomes before claims, so that a death between two of
-// them leaves no more in doubt than there are slots.
+// Commit makes changes durable, in as many commits as needed: outcomes before claims, so that a kill between two
+// commits leaves no more in doubt than there are slots.
 func (s *Store) Commit(_ context.Context, changes []*checkpoint.Change) error {
 	sorted := slices.Clone(changes)
 	slices.SortStableFunc(sorted, func(a, b *checkpoint.Change) int { return cmp.Compare(a.Entry.Key, b.Entry.Key) })
@@ -42,8 +42,8 @@ func isClaim(c *checkpoint.Change) int {
 	return 0
 }
 
-// commit makes changes by what this process saw last, and the server compares that with its rows. If it does not fit,
-// the changes are made alone, while no other worker changes a row.
+// commit makes changes from what this process saw last, and the server compares that with its rows. If this does not
+// fit or is not enough, the changes are made again, while no other worker changes a row.
 func (s *Store) commit(changes []*checkpoint.Change) error {
 	if err := s.usable(); err != nil {
 		return err
@@ -98,7 +98,7 @@ func (s *Store) storeAlone(changes []*checkpoint.Change) (*working, error) {
 	})
 }
 
-// queue has a batch write what was changed, and the shapes that claims have.
+// queue adds to a batch what was changed, and the shapes of the claims.
 func (s *Store) queue(b *pgx.Batch, w *working) {
 	s.spend(b, w.creates())
 	w.write(b, w.changed(), false)
@@ -138,14 +138,14 @@ func (s *Store) remember(w *working, changes []*checkpoint.Change, asked time.Du
 	}
 }
 
-// How the server refuses a transaction as a whole, by its code.
+// The codes with which the server refuses a whole transaction.
 const (
 	notAsSeen = "LF001" // a row, an owner or a note is not as it was seen
 	isFenced  = "LF002" // the worker may claim nothing any more, see mayClaim
-	tooMany   = "LF003" // leads for the fleet
+	tooMany   = "LF003" // the fleet may not make so many leads
 	notOurs   = "LF004" // the worker's row is not as it was left
 	undurable = "LF005" // the commit would be less durable than when the worker began
-	taken     = "23505" // a key stood there already
+	taken     = "23505" // a new key is there already
 	twice     = "21000" // two rows come to own one lead
 )
 
@@ -158,18 +158,18 @@ func isOneOf(err error, codes ...string) bool {
 	return errors.As(err, &e) && slices.Contains(codes, e.Code)
 }
 
-// number makes a transaction the next commit of this worker, of this session only. A fenced worker claims nothing.
+// number makes a transaction the next commit of this worker, in this session only. A fenced worker claims nothing.
 func (s *Store) number(b *pgx.Batch, claims bool) {
 	b.Queue(statement("number"), s.worker, s.ledger, s.session, int64(s.commits), claims).
 		QueryRow(func(r pgx.Row) error { return r.Scan(&s.coming, nil, nil, nil) })
 }
 
-// deciding is the kind of the lock, of one ledger, that commits share and anyone who decides about its rows has alone.
-// A commit takes it by a statement of its own: what comes behind it sees what was decided.
+// deciding is the kind of a lock of one ledger: commits share it, and whatever decides about rows has it alone. A
+// commit takes it in a statement of its own, so that the statements after it see what was decided.
 const deciding = 0x6C656164
 
-// write has a batch write rows, and note which leads they come to own and which ExternalIDs claims ask for. What
-// another key owns and has not given up is taken by force only; an ExternalID of another key's lead never.
+// write adds to a batch the rows, the leads that they come to own, and the ExternalIDs that claims ask for. A lead that
+// another key still owns is taken only by force, an ExternalID of another key's lead never.
 func (w *working) write(b *pgx.Batch, changed []string, force bool) {
 	if len(changed) == 0 {
 		return

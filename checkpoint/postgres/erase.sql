@@ -1,5 +1,5 @@
--- Removes the keys $2 of the ledger $1, the leads that they own, and the hashes ($3) of those that were forgotten. The worker $4
--- counts them no more.
+-- Removes the keys $2 of the ledger $1, the leads that they own, and the hashes ($3) of forgotten ones. The worker $4 subtracts them
+-- from its counts.
 WITH gone AS (
 	DELETE FROM leadferry.lead_rows WHERE ledger = $1 AND key = ANY ($2::bytea[])
 	RETURNING state, CASE state WHEN 4 THEN hidden_lead ELSE lead_id END AS lead_id

@@ -1,6 +1,6 @@
--- $1 ledger, $2 worker, $3 fleet. Requests count whoever sent them; rows that were read, those of the newest worker of each
--- shard. Doubts are those of workers beside this one: it has counted what others left when it began, and a person may have settled
--- that since. What a worker holds that came to its end out of order is in doubt; an incomplete ledger holds other rows, too.
+-- $1 ledger, $2 worker, $3 fleet. Requests of all workers count; of rows read, only those of the newest worker of each shard. Doubts
+-- are only those of workers beside this one: what earlier workers left was counted when this one began, and a person may have settled
+-- it since. What a worker holds that did not end in order is in doubt. But an incomplete ledger holds other rows, too.
 WITH crew AS MATERIALIZED (
 	SELECT w.fenced IS NULL AND w.ended IS NULL OR l.missing <> '' AS going, w.in_doubt, m.*,
 		row_number() OVER (PARTITION BY w.shard ORDER BY w.worker DESC) = 1 AS newest, BESIDE AS beside

@@ -1,6 +1,6 @@
 -- $1 ledger, $2 keys, $3 lead IDs, $4 ExternalIDs, $5 folds, $6 hashes of the keys, $7 hashes of the folds.
--- The first column says by what a row was found, the second by which value. OFFSET 0 has each value looked up by its index: of
--- tables that were empty when the plan was made, whole ledgers would be read instead.
+-- The first column says by what a row was found, the second by which value. OFFSET 0 makes the server look up each value by its index:
+-- with a plan that was made while the tables were empty, it would read whole ledgers instead.
 SELECT 0::smallint, ''::bytea, l.key, l.record, l.worker, l.state, l.seq FROM unnest($2::bytea[]) AS w (key)
 CROSS JOIN LATERAL (SELECT * FROM leadferry.lead_rows r WHERE r.ledger = $1 AND r.key = w.key OFFSET 0) l
 UNION ALL

@@ -12,15 +12,15 @@ import (
 	"leadferry/checkpoint"
 )
 
-// waitedFor is how the server treats its standbys when a commit waits for one. Other words are in checks.sql.
+// waitedFor is the state of the standbys if commits wait for them. checks.sql has the other states.
 const waitedFor = "waited for"
 
-// enlist makes this process a worker. Of a fleet it has to fit the terms, and fences who had its shard. A run without a
-// fleet is refused beside any other that shows life, and fences those that do not any more.
+// enlist makes this process a worker. In a fleet it has to fit the terms, and fences earlier workers of its shard. A
+// run without a fleet is refused while any other run shows life, and fences runs that do not show life any more.
 func (s *Store) enlist() error {
 	terms := s.o.Terms
 	return s.conn.Together(func() error {
-		// those who begin at the same time wait
+		// others that begin at the same time wait
 		if err := inTurn(s.lockLedger, s.reserve, s.stillHere, s.asBefore, s.agree); err != nil {
 			return err
 		}
@@ -44,7 +44,7 @@ func (s *Store) enlist() error {
 	})
 }
 
-// lockLedger lets one worker begin at a time, and waits for whoever notes that the ledger lacks something.
+// lockLedger lets one worker begin at a time, and waits for a worker that notes that the ledger lacks something.
 func (s *Store) lockLedger() error {
 	return s.conn.One(`SELECT missing, since FROM leadferry.ledgers WHERE ledger = $1 FOR UPDATE`, s.ledger).
 		Scan(&s.missing, &s.since)
@@ -69,10 +69,10 @@ func (s *Store) stillHere() error {
 	return checkpoint.RefuseElsewhere(s.Name, s.id, moved, filling)
 }
 
-// asBefore refuses a ledger that has lost what was known once: rows, or what a standby that was not waited for did not
-// have when it took over. It notes how standbys are now.
+// asBefore refuses a ledger that has lost something: rows, or commits that a standby did not have when it took over,
+// since the server did not wait for it. It notes the state of the standbys now.
 func (s *Store) asBefore() error {
-	var why string // it is not as it was
+	var why string // the ledger is not as it was
 	var behind bool
 	err := s.conn.One(statement("checks"), s.ledger, waitedFor, s.o.NeverPromoted).
 		Scan(&s.timeline, &s.standby, &why, &behind)
@@ -99,8 +99,8 @@ func (s *Store) asBefore() error {
 	return nil
 }
 
-// agree holds the terms against those of the fleet, which the first worker sets. From here on workers of a fleet come
-// one after another: who comes later has the higher number, and sees all that came before.
+// agree compares the terms with those of the fleet, which the first worker sets. From here on workers of a fleet begin
+// one after another: a later worker has a higher number, and sees all that came before.
 func (s *Store) agree() error {
 	terms := s.o.Terms
 	if terms.Fleet == "" {
@@ -120,14 +120,14 @@ func (s *Store) agree() error {
 	return terms.Fit(&first)
 }
 
-// replace fences the workers that had this one's shard. Anyone who of them is about to commit is waited for.
+// replace fences the workers that had this worker's shard. It waits for a commit that one of them has begun.
 func (s *Store) replace() error {
 	_, err := s.conn.Do(`WITH joined AS (INSERT INTO leadferry.members (worker) VALUES ($2)) `+
 		fenceSQL+` AND fleet = $3 AND shard = $4`, s.ledger, s.worker, s.o.Terms.Fleet, s.o.Terms.Shard)
 	return err
 }
 
-// noOtherRun refuses what goes only while no other run shows life.
+// noOtherRun refuses what is not allowed while another run shows life.
 func (s *Store) noOtherRun() error {
 	var run, host string
 	err := s.conn.One(`SELECT run, host FROM leadferry.workers w WHERE ledger = $1 AND worker <> $2 AND run <> ''
@@ -144,8 +144,8 @@ func (s *Store) noOtherRun() error {
 }
 
 // Exchange tells the fleet what this worker has done, and returns what holds for all of its workers now. It returns
-// checkpoint.ErrFenced when a newer worker has its place; after another error it may be tried again. Nothing of what it
-// writes has to last: it does not wait for disks, nor longer than a second for what others have locked.
+// checkpoint.ErrFenced when a newer worker has its place; after another error it may be tried again. What it writes
+// need not last: it does not wait for disks, and waits at most a second for locks.
 func (s *Store) Exchange(ctx context.Context, p checkpoint.Progress) (c checkpoint.Common, err error) {
 	var fenced bool
 	var why error
@@ -194,7 +194,7 @@ func (s *Store) spend(b *pgx.Batch, leads int) {
 	}
 }
 
-// UnderWay are the runs beside this one, see [checkpoint.Store].
+// UnderWay returns the other runs that may still settle their rows, see [checkpoint.Store].
 func (s *Store) UnderWay(ctx context.Context) (map[string]bool, error) {
 	all, err := rowsOf[struct{ Run string }](ctx, s, filled(`SELECT w.run FROM leadferry.workers me
 		JOIN leadferry.workers w USING (ledger) WHERE me.worker = $1 AND w.run <> '' AND BESIDE`), s.worker)
@@ -213,7 +213,7 @@ func (s *Store) Members(ctx context.Context, fleet string) ([]checkpoint.Member,
 		WHERE w.ledger = $1 AND w.fleet = $2 ORDER BY w.worker`, s.ledger, fleet)
 }
 
-// Worker is one opening of a ledger that wrote, as people are shown it.
+// Worker is one opening of a ledger for writing, as it is shown to people.
 type Worker struct {
 	ID                    int64
 	Run, Command          string
@@ -227,7 +227,7 @@ type Worker struct {
 	Alive, MayStillSettle bool
 }
 
-// Workers returns the newest ones, and all that hold rows in doubt, oldest first.
+// Workers returns the newest workers, and all workers that hold rows in doubt, oldest first.
 func (s *Store) Workers(ctx context.Context, newest int) (all []Worker, err error) {
 	all, err = rowsOf[Worker](ctx, s, statement("workers"), s.ledger, newest)
 	for i := range all {

@@ -14,25 +14,25 @@ import (
 )
 
 const (
-	// claimTerm is how long a claim is good after the commit that made it was asked for: then somebody may have
-	// begun to think that its worker is gone.
+	// claimTerm is how long a claim is good, from when its commit was asked for. After it, others may have begun to
+	// think that its worker is gone.
 	claimTerm = 60 * time.Second
 	// leaving is how long a request may take from its last look at the claim to its first byte.
 	leaving = 30 * time.Second
-	// heartbeat is how often a worker with nothing to commit shows life. How long it counts as alive, and its requests
-	// as under way, say alive and may_settle in schema.sql.
+	// heartbeat is how often a worker with nothing to commit shows life. alive and may_settle in schema.sql say how
+	// long it counts as alive, and its requests as under way.
 	heartbeat = 10 * time.Second
 )
 
 // claims are the keys that this process has claimed, or holds in doubt, and until when it may send them.
 type claims struct {
 	mu   sync.Mutex
-	good map[string]time.Duration // until then, by sinceBoot
-	lost atomic.Bool              // the connection is, so nothing may be sent
+	good map[string]time.Duration // until when, by sinceBoot
+	lost atomic.Bool              // the connection is lost, so nothing may be sent
 	now  func() time.Duration
 }
 
-// hold has a claim be good for a term from the time at which its commit was asked for.
+// hold makes a claim good for claimTerm from when its commit was asked for.
 func (c *claims) hold(asked time.Duration, key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,7 +47,7 @@ func (c *claims) drop(keys ...string) {
 	}
 }
 
-// until is until when a claim is good; is: this process has it.
+// until returns until when a claim is good; is: this process has the claim.
 func (c *claims) until(key string) (end time.Duration, is bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,8 +61,8 @@ func (c *claims) maySend(key string) bool {
 	return !c.lost.Load() && c.now() < end-leaving
 }
 
-// Guard returns nil when a request for what was claimed under a key may leave now, see [checkpoint.Store]. It renews a
-// claim that has become old, and waits for the connection while somebody else connects anew.
+// Guard returns nil if a request for the claim of a key may leave now, see [checkpoint.Store]. It renews a claim that
+// has become old, and waits while another goroutine connects again.
 func (s *Store) Guard(ctx context.Context, key string) error {
 	if s.failed() == nil && s.claims.maySend(key) {
 		return nil
@@ -70,11 +70,11 @@ func (s *Store) Guard(ctx context.Context, key string) error {
 	return cmp.Or(s.renew(key), ctx.Err())
 }
 
-// renew makes a claim good for another term, by a commit that shows that it is stored.
+// renew makes a claim good for another term, by a commit that finds the claim stored.
 func (s *Store) renew(key string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.usable(); err != nil || s.claims.maySend(key) { // since the connection is whole again
+	if err := s.usable(); err != nil || s.claims.maySend(key) { // the connection is whole again
 		return err
 	}
 	asked, stands := s.claims.now(), false
@@ -113,7 +113,7 @@ func (s *Store) beat() {
 	}
 }
 
-// showLife is no commit with a number: a copy that reads for minutes descends from the last change before it.
+// showLife makes no numbered commit: else a ledger would seem to go on after a copy that reads for minutes.
 func (s *Store) showLife() error {
 	return s.read(context.Background(), func() error {
 		_, err := s.conn.Do(`UPDATE leadferry.workers SET beat = clock_timestamp() WHERE worker = $1`, s.worker)

@@ -1,5 +1,5 @@
--- Makes a transaction the next commit of the worker $1 of the ledger $2, of the session $3 and no other, after $4 commits. $5 says that
--- something is claimed, which a fenced worker may not, and nobody on a server that is to take no changes.
+-- Makes a transaction the next commit of the worker $1 of the ledger $2, after $4 commits, and only of the session $3. $5 says that the
+-- commit claims something: a fenced worker may not do that, and nobody may on a server that must take no changes.
 WITH me AS (
 	UPDATE leadferry.workers SET commits = commits + 1, seq = nextval('leadferry.commits'), beat = clock_timestamp()
 	WHERE worker = $1 AND ledger = $2 AND session = $3 AND commits = $4

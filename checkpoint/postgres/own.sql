@@ -1,5 +1,5 @@
--- Has keys own leads. $1 ledger, $2 lead IDs, $3 their keys, $4 by force. What another key owns and has not given up by now ends
--- the transaction, unless it is taken by force.
+-- Makes keys own leads. $1 ledger, $2 lead IDs, $3 their keys, $4 by force. A lead that another key still owns ends the transaction,
+-- unless it is taken by force.
 WITH owned AS (
 	INSERT INTO leadferry.lead_ids AS i (ledger, lead_id, key)
 	SELECT $1, w.* FROM unnest($2::text[], $3::bytea[]) AS w (lead_id, key)

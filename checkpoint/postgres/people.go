@@ -15,7 +15,7 @@ func (s *Store) Alone(_ context.Context, f func(checkpoint.Tx) error) error {
 	defer s.mu.Unlock()
 	w, err := s.alone(func(w *working) error {
 		s.seen = nil
-		// what was copied to another place since this was opened nobody would look for here
+		// if it was copied to another place since it was opened, nobody would look for the changes here
 		err := inTurn(s.stillHere, func() error { return f(w) }, w.store)
 		if mayNot(err) {
 			err = s.Explain(err) // a refusal, after which the ledger goes on
@@ -32,7 +32,7 @@ func (s *Store) Alone(_ context.Context, f func(checkpoint.Tx) error) error {
 	return err
 }
 
-// alone changes the ledger in one transaction, in which no worker changes any row of it.
+// alone changes the ledger in one transaction, while no worker changes any row of it.
 func (s *Store) alone(f func(*working) error) (w *working, err error) {
 	if err := s.usable(); err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (s *Store) SetMoved(to string) error {
 	})
 }
 
-// Contents are all that is known.
+// Contents returns all that is known.
 func (s *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 	forgotten, err := rowsOf[checkpoint.KeptBlock](ctx, s,
 		`SELECT hash, nullif(fold, hash), at FROM leadferry.forgotten WHERE ledger = $1`, s.ledger)
@@ -81,9 +81,9 @@ func (s *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 	return checkpoint.ContentsOf(ctx, s, secret, forgotten)
 }
 
-// Fill makes a ledger of what another checkpoint knows, under an ID of its own. It goes on with what a copy from there
-// has left. Any other ledger that knows something is an error and, where that copy must be there ([Options].Require),
-// any other one. from is called once runs are refused there.
+// Fill makes a ledger, under an ID of its own, from what another checkpoint (fromName) knows. It goes on with what a
+// copy of the same checkpoint left. Any other ledger that knows something is an error; with [Options].Require, so is an
+// empty one. Runs refuse the ledger before from is called.
 func Fill(name string, from func() (*checkpoint.Contents, error), fromName string, t checkpoint.Target,
 	o Options,
 ) error {
@@ -107,7 +107,7 @@ func Fill(name string, from func() (*checkpoint.Contents, error), fromName strin
 	return errors.Join(err, s.Close())
 }
 
-// reserve has runs refuse a ledger that is being filled until it is complete. It does nothing for any other.
+// reserve makes runs refuse a ledger while it is being filled. It does nothing for other ledgers.
 func (s *Store) reserve() error {
 	if s.o.fills == "" {
 		return nil

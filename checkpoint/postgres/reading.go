@@ -13,14 +13,14 @@ import (
 // wanted is what is looked for in one statement, and so as of one commit.
 type wanted struct{ keys, leads, links, folds []string }
 
-// found is what there is of it, by what it was looked for, and answers queries, see [checkpoint.Finder].
+// found is the answer to wanted. It answers queries, see [checkpoint.Finder].
 type found struct {
-	rows   map[string]*row   // by key, also those that were found by something else
+	rows   map[string]*row   // by key, also rows that were found by something else
 	owners map[string]string // the key of each lead
 	by     [forgottenFold + 1]map[string][]*row
 }
 
-// The columns in front of a row's: by what it was found. Of forgotten keys there is no row.
+// The first column of an answer: by what the row was found. Forgotten keys have no row.
 const (
 	byKey = iota
 	byLead
@@ -45,7 +45,7 @@ func (s *Store) find(q *wanted) (*found, error) {
 	return f, err
 }
 
-// each is what f makes of each one of a list.
+// each returns what f makes of each element of a list.
 func each[A, B any](list []A, f func(A) B) []B {
 	all := make([]B, len(list))
 	for i, one := range list {
@@ -58,7 +58,7 @@ func bytesOf(keys []string) [][]byte {
 	return each(keys, func(key string) []byte { return []byte(key) })
 }
 
-// take notes a row of the answer. What its key has given up by now it is not found by.
+// take notes a row of the answer, unless it was found by something that its key has given up since.
 func (f *found) take(how int16, by string, s *stored) (err error) {
 	var r *row
 	if how < forgottenKey {
@@ -93,7 +93,7 @@ func (f *found) row(key string) *row {
 	return &row{key: key, forgotten: f.by[forgottenKey][key] != nil}
 }
 
-// Show fills out with what look-ups show of a key. What was seen is not to change, so Content is copied.
+// Show fills out with what look-ups show of a key. It copies Content, since rows that were seen must not change.
 func (f *found) Show(key string, out *checkpoint.Entry) error {
 	room := out.Content[:0]
 	if *out = f.row(key).visible().Entry; out.Content != nil {
@@ -149,8 +149,7 @@ func (s *Store) Find(ctx context.Context, qs []checkpoint.Query, out []checkpoin
 
 const pageRows = 2048
 
-// Scan calls f with what is stored under each key, see [checkpoint.Store]. A row in a state that this version does not
-// know is an error, and is not passed over.
+// Scan calls f with what is stored under each key, see [checkpoint.Store]. A row in an unknown state is an error.
 func (s *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkpoint.KeptKey) error) error {
 	for from, more := []byte(which.From), true; more; {
 		var page []*row
@@ -164,7 +163,7 @@ func (s *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkp
 			}, statement("scan"), s.ledger, from, int16(which.State), pageRows)
 		})
 		for i := 0; i < len(page) && err == nil; i++ {
-			from = append([]byte(page[i].key), 0) // the next one
+			from = append([]byte(page[i].key), 0) // the next key
 			if shown := page[i].Shown(); shown != nil && (which.State == 0 || shown.State == which.State) {
 				err = f(page[i].KeptKey)
 			}
@@ -179,12 +178,12 @@ func (s *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkp
 
 const notesSQL = `SELECT name, value FROM leadferry.notes WHERE ledger = $1 AND starts_with(name, $2) ORDER BY name`
 
-// Notes returns those whose names begin so, see [checkpoint.Store].
+// Notes returns the notes whose names have a prefix, see [checkpoint.Store].
 func (s *Store) Notes(ctx context.Context, prefix string) ([]checkpoint.Note, error) {
 	return rowsOf[checkpoint.Note](ctx, s, notesSQL, s.ledger, prefix)
 }
 
-// Info says what the ledger is and how much it knows; of a server that does not answer, what it knew last.
+// Info says what the ledger is and how much it knows; if the server does not answer, what it knew last.
 func (s *Store) Info() checkpoint.Info {
 	i := checkpoint.Info{
 		Path: s.Name, ID: s.id, Target: s.target, New: s.fresh,
@@ -204,12 +203,12 @@ func (s *Store) Info() checkpoint.Info {
 		i.Keys[checkpoint.State(at+1)] = keys
 	}
 	i.Leads, i.InDoubt = n[0]+n[1], n[3]
-	i.Sequence = cmp.Or(s.seq.Load(), i.Sequence) // others go on, and a witness is of what a run has made itself
+	i.Sequence = cmp.Or(s.seq.Load(), i.Sequence) // a witness counts only the commits of its own run
 	s.last.Store(&i)
 	return i
 }
 
-// Reached says how far the ledger knows a run to have come, see [checkpoint.Store].
+// Reached returns the last commit of a run, and whether the ledger knows it, see [checkpoint.Store].
 func (s *Store) Reached(ctx context.Context, run string) (commits uint64, knows bool, err error) {
 	err = s.one(ctx, []any{&commits, &knows}, `SELECT coalesce(max(seq) FILTER (WHERE run = $2), max(seq), 0),
 			EXISTS (SELECT FROM leadferry.notes WHERE ledger = $1 AND name = $3)
@@ -217,7 +216,7 @@ func (s *Store) Reached(ctx context.Context, run string) (commits uint64, knows 
 	return commits, knows, err
 }
 
-// Progress is how far this worker is, see [checkpoint.Store]. What others do meanwhile it does not count.
+// Progress says how far this worker is, see [checkpoint.Store]. It does not count what others do.
 func (s *Store) Progress() (commits uint64, leads int) {
 	if known := s.last.Load(); known != nil {
 		leads = known.Leads + known.InDoubt
@@ -225,20 +224,20 @@ func (s *Store) Progress() (commits uint64, leads int) {
 	return s.seq.Load(), leads
 }
 
-// Attest has a witness note each commit and the orderly end, see [checkpoint.Store].
+// Attest makes a witness note each commit and the orderly end, see [checkpoint.Store].
 func (s *Store) Attest(t *checkpoint.Testimony) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.testimony = t
 }
 
-// Check looks through every row, the owners of leads and the counts. What is wrong is [checkpoint.ErrDamaged].
+// Check checks every row, the owners of leads and the counts. Whatever is wrong is [checkpoint.ErrDamaged].
 func (s *Store) Check(ctx context.Context) error {
 	err := s.Scan(ctx, checkpoint.Filter{}, func(checkpoint.KeptKey) error { return nil })
 	if err != nil {
 		return err
 	}
-	if s.o.ReadOnly { // else it was asked when it was opened
+	if s.o.ReadOnly { // otherwise the opening has asked
 		if err := s.read(ctx, s.asBefore); errors.Is(err, checkpoint.ErrRolledBack) {
 			return err
 		}

@@ -15,18 +15,18 @@ import (
 )
 
 const (
-	// mostPause is how long a server in trouble is left alone at most, and pause how long while a ledger is opened.
+	// mostPause is how long a server in trouble is left alone at most, pause how long it is while a ledger is opened.
 	pause, mostPause = 500 * time.Millisecond, 2 * time.Second
-	// shortest is how long it may take to find out what became of a commit, at the least.
+	// shortest is the least time for finding out whether a commit was made.
 	shortest = 5 * time.Second
 )
 
 // errUncertain is the error of a commit that may not be durable.
 var errUncertain = errors.New("it is not certain that the last change is durable")
 
-// ask has f ask the server, and again over a new connection while the server cannot answer, until the patience with it
-// is over. An error that leaves the connection open would come again, unless it passes by itself. Its caller holds the
-// lock.
+// ask calls f, which asks the server. While the server cannot answer, ask connects again and calls f again, until the
+// patience is over. An error that leaves the connection open would come again, so it is returned, unless it passes by
+// itself. The caller holds the lock.
 func (s *Store) ask(ctx context.Context, f func() error) error {
 	for conflicts, last := 0, false; ; {
 		err := s.within(ctx, f)
@@ -50,8 +50,8 @@ func (s *Store) ask(ctx context.Context, f func() error) error {
 	}
 }
 
-// within runs f within the time in which the server of a run has to answer: a server that hangs, or a network that
-// drops everything, keeps a connection open for ever. After an interruption that is the time-out of a request.
+// within runs f, and in a run limits the time for an answer: a server that hangs, or a network that drops everything,
+// keeps a connection open for ever. After an interruption the limit is the time-out of a request.
 func (s *Store) within(ctx context.Context, f func() error) error {
 	if s.o.Run != "" {
 		limited, cancel := context.WithTimeout(ctx, s.silence)
@@ -63,7 +63,7 @@ func (s *Store) within(ctx context.Context, f func() error) error {
 	return s.conn.Within(ctx, f)
 }
 
-// change has f make the next commit. Its caller holds the lock.
+// change makes the next commit by f. The caller holds the lock.
 func (s *Store) change(f func() error) error {
 	before := s.commits
 	err := s.ask(context.Background(), func() error {
@@ -95,9 +95,9 @@ func (s *Store) change(f func() error) error {
 	return s.fail(err)
 }
 
-// waited is an error unless the last commit of a session was waited for as its statements found that it would be. A
-// warning is one: a wait for a standby that was cancelled ends so, and what it waited for may be lost. Settings that
-// were read again are another: a wait ends without a word when nobody is to be waited for any more.
+// waited returns an error if the last commit of a session may not have waited for standbys as its statements found. A
+// warning is an error: a cancelled wait for a standby ends with it, and the commit may be lost. So are settings that
+// were read again: a wait ends without a word when no standby is named any more.
 func (s *Store) waited(at *server.Session) error {
 	if text := at.Warned(); text != "" {
 		return fmt.Errorf("%w: %s", errUncertain, text)
@@ -112,7 +112,7 @@ func (s *Store) waited(at *server.Session) error {
 	return err
 }
 
-// meetAgain connects anew after an error. Nothing is sent meanwhile. last: the patience was over before.
+// meetAgain connects again after an error. Nothing is sent meanwhile. last: the patience was already over.
 func (s *Store) meetAgain(ctx context.Context, err error) (last bool, _ error) {
 	s.claims.lost.Store(true)
 	s.conn.Cut()
@@ -146,8 +146,8 @@ func (s *Store) until() time.Time {
 	return s.troubled.Add(patience)
 }
 
-// meet connects after a little while: longer, the longer the server has been in trouble. Before anything builds upon
-// what is found there, a commit of its own makes durable all that came before.
+// meet connects after a pause, which is longer the longer the server has been in trouble. Before anything relies on
+// what the server knows, a commit makes all earlier ones durable.
 func (s *Store) meet(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -171,13 +171,13 @@ func (s *Store) meet(ctx context.Context) error {
 	return nil
 }
 
-// takeOver has a session take the place of the one before, and finds out whether the last commit of that was made. A
-// server that has lost commits, or promises less, ends the use of the ledger.
+// takeOver puts a session in the place of the earlier one, and finds out whether the last commit of that one was made.
+// A server that has lost commits, or promises less, ends the use of the ledger.
 func (s *Store) takeOver(fresh *server.Session) error {
 	var commits, seq uint64
 	var timeline int32
 	var standby string
-	var durable bool // a commit is, as when the worker began
+	var durable bool // commits are as durable as when the worker began
 	session := rand.Int64()
 	err := fresh.One(statement("takeover"), s.worker, s.ledger, int64(s.commits), session).
 		Scan(&commits, &seq, &timeline, &standby, &durable)
@@ -201,8 +201,8 @@ func (s *Store) takeOver(fresh *server.Session) error {
 	return nil
 }
 
-// lostCommits notes that the server does not know what it had acknowledged, as why says: rows that it does not know
-// may have leads. No worker claims anything from then on.
+// lostCommits notes that the server has lost acknowledged commits, as why says: rows that it does not know may have
+// leads. From then on no worker claims anything.
 func (s *Store) lostCommits(at *server.Session, why string) error {
 	b := &pgx.Batch{}
 	b.Queue(`UPDATE leadferry.ledgers SET missing = coalesce(nullif(missing, ''), $2),
@@ -213,7 +213,7 @@ func (s *Store) lostCommits(at *server.Session, why string) error {
 	return s.fail(s.lost(why))
 }
 
-// fenceSQL fences the workers of the ledger but this one, all of them unless it goes on.
+// fenceSQL fences the other workers of the ledger, all of them unless conditions are added.
 const fenceSQL = `UPDATE leadferry.workers SET fenced = clock_timestamp(), fenced_by = $2
 	WHERE ledger = $1 AND worker <> $2 AND fenced IS NULL AND ended IS NULL`
 
@@ -230,8 +230,8 @@ func (s *Store) promisesLess() error {
 			"leadferry checkpoint workers")
 }
 
-// mayClaim is how many leads the fleet may still make (nil: any number), and why this worker may claim no more. What
-// is claimed in a database that is about to move would not be known on its next server.
+// mayClaim returns how many leads the fleet may still make (nil: any number), and why this worker may claim nothing
+// more. If the database is about to move, its next server would not know the claims.
 func (s *Store) mayClaim() (room *int, why, err error) {
 	var fenced, unchanging bool
 	var missing string
@@ -252,7 +252,7 @@ func (s *Store) mayClaim() (room *int, why, err error) {
 	return room, why, err
 }
 
-// read has f ask the server. The end of ctx does not cut the connection of a run, over which its last outcomes go.
+// read calls f, which asks the server. The end of ctx does not cut the connection of a run: its last outcomes need it.
 func (s *Store) read(ctx context.Context, f func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -274,7 +274,7 @@ func (s *Store) one(ctx context.Context, places []any, query string, args ...any
 	return s.read(ctx, func() error { return s.conn.One(query, args...).Scan(places...) })
 }
 
-// rowsOf reads rows, of which each column fills one field of a T.
+// rowsOf reads rows into values of type T, each column into one field.
 func rowsOf[T any](ctx context.Context, s *Store, query string, args ...any) (all []T, err error) {
 	err = s.read(ctx, func() (err error) {
 		all, err = server.All(s.conn, pgx.RowToStructByPos[T], query, args...)

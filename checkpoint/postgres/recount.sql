@@ -1,4 +1,4 @@
--- Has the workers of the ledger $1 count no keys, or no forgotten ones, where none is there any more.
+-- Sets the counts of keys, or of forgotten keys, of all workers of the ledger $1 to zero if there are none any more.
 WITH n AS (
 	SELECT EXISTS (SELECT FROM leadferry.lead_rows WHERE ledger = $1)::integer AS keys,
 		EXISTS (SELECT FROM leadferry.forgotten WHERE ledger = $1)::integer AS blocks

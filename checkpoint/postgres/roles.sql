@@ -1,5 +1,5 @@
--- The roles of those who use the ledgers, and what they may do. The owner of the schema may do everything; he alone forgets people and
--- removes ledgers.
+-- The roles for users of the ledgers, and what they may do. The owner of the schema may do everything. Only the owner may forget people
+-- and remove ledgers.
 DO $$ DECLARE r text; BEGIN
 	FOREACH r IN ARRAY ARRAY['leadferry_worker', 'leadferry_reader'] LOOP
 		IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = r) THEN EXECUTE format('CREATE ROLE %I NOLOGIN', r); END IF;

@@ -15,7 +15,7 @@ type kept = checkpoint.Kept
 type row struct {
 	key    string
 	seq    uint64 // of the commit that wrote it; 0: there is none
-	worker int64  // that wrote it: of an intent, the one that may still send it
+	worker int64  // that wrote it; of an intent: that may still send it
 	checkpoint.KeptKey
 	forgotten bool
 }
@@ -40,7 +40,7 @@ func (r *row) lead() string {
 	return r.Entry.LeadID
 }
 
-// hiddenLead is the lead that a key in doubt has below the doubt.
+// hiddenLead returns the lead of a key in doubt, which the intent hides.
 func (r *row) hiddenLead() string {
 	if r.Intent == nil {
 		return ""
@@ -58,7 +58,7 @@ func (r *row) number(seq uint64) {
 	}
 }
 
-// column is one of lead_rows that writes fill: with what a row has in it, of which shown is what look-ups show.
+// column is a column of lead_rows that writes fill. of returns its value; shown is what look-ups show of the row.
 type column struct {
 	name, kind string
 	of         func(r *row, shown *kept) any
@@ -68,8 +68,8 @@ func textColumn(name string, of func(shown *kept) string) column {
 	return column{name, "text", func(_ *row, shown *kept) any { return checkpoint.Clean(of(shown)) }}
 }
 
-// columns are all that writes fill. Look-ups read no more than [stored]: what is known is in record, and the others are
-// for people who ask views, and for conditions of statements.
+// columns are all columns that writes fill. Look-ups read only those of [stored]: record has all that is known. The
+// others are for people who ask views, and for conditions of statements.
 var columns = []column{
 	{"key", "bytea", func(r *row, _ *kept) any { return []byte(r.key) }},
 	{"worker", "bigint", func(r *row, _ *kept) any { return r.worker }},
@@ -98,7 +98,7 @@ func columnNames(table string) string {
 	return strings.Join(each(columns, func(c column) string { return table + c.name }), ", ")
 }
 
-// foldOf is the fold of a key, where that is another one.
+// foldOf returns the fold of a key, or nothing if the key is its own fold.
 func foldOf(key string) []byte {
 	if fold := rowkey.Fold(key); fold != key {
 		return []byte(fold)
@@ -127,11 +127,11 @@ func (s *stored) row() (r *row, err error) {
 	return r, err
 }
 
-// mostSeen is how many rows are remembered.
+// mostSeen limits how many rows are remembered.
 const mostSeen = 8 << 10
 
-// see remembers a row as it was seen last, so that a commit need not look it up first. Whatever it says is compared by
-// the server before it counts, so that anything may be forgotten at any time. Its caller holds the lock.
+// see remembers a row as it was seen last, so that a commit need not look it up first. The server compares it before it
+// counts, so any row may be forgotten at any time. The caller holds the lock.
 func (s *Store) see(r *row) {
 	if len(s.seen) >= mostSeen || s.seen == nil {
 		s.seen = make(map[string]*row, mostSeen)

@@ -16,7 +16,7 @@ import (
 //go:embed *.sql
 var files embed.FS
 
-// text is what is in a file.
+// text returns the content of a file.
 func text(name string) string {
 	all, err := files.ReadFile(name + ".sql")
 	if err != nil {
@@ -25,7 +25,7 @@ func text(name string) string {
 	return string(all)
 }
 
-// words are what stands in statements for conditions and for the columns that writes fill.
+// words replaces words in statements by conditions, and by the columns that writes fill.
 var words = sync.OnceValue(func() *strings.Replacer {
 	var kinds []string
 	for i, c := range columns {
@@ -35,13 +35,13 @@ var words = sync.OnceValue(func() *strings.Replacer {
 		"LISTS", strings.Join(kinds, ", "), "COLUMNS", columnNames(""), "GIVEN", columnNames("g."))
 })
 
-// filled is a statement with its words replaced.
+// filled returns a statement with its words replaced.
 func filled(query string) string { return words().Replace(query) }
 
-// statements are those that are longer than a few lines, by the names of their files.
+// statements returns the statements of more than a few lines, by the names of their files.
 var statements = sync.OnceValue(func() map[string]string {
 	all := map[string]string{}
-	list, _ := files.ReadDir(".") // it is in the program
+	list, _ := files.ReadDir(".") // the files are in the program
 	for _, f := range list {
 		name := strings.TrimSuffix(f.Name(), ".sql")
 		all[name] = filled(text(name))
@@ -83,9 +83,9 @@ func (s *Store) prepare() error {
 	return err
 }
 
-// versionThere is the one of the schema that is there; 0: none is.
+// versionThere returns the version of the schema in the database; 0: there is none.
 func (s *Store) versionThere() (number int, err error) {
-	var there bool // by the tables, which show what was just committed: names are looked up in a cache
+	var there bool // by pg_class, which shows what was just committed: names come from a cache
 	err = s.conn.One(`SELECT EXISTS (SELECT FROM pg_catalog.pg_class c
 		JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 		WHERE n.nspname = 'leadferry' AND c.relname = 'version')`).Scan(&there)
@@ -95,10 +95,10 @@ func (s *Store) versionThere() (number int, err error) {
 	return number, err
 }
 
-// Prepared is what Init made of a database.
+// Prepared says what Init has made.
 type Prepared struct {
 	Database, Owner string
-	Grants          string // what somebody who may make roles has to carry out; "": the roles are there
+	Grants          string // statements for somebody who may make roles; "": the roles are there
 }
 
 // Init makes the schema at an address, and the roles of those who use it.
@@ -122,7 +122,7 @@ func Init(name string, o Options) (p Prepared, err error) {
 	return p, s.Explain(err)
 }
 
-// Targets are those that have a ledger at an address.
+// Targets returns the targets that have a ledger at an address.
 func Targets(name string, o Options) (all []checkpoint.Target, err error) {
 	o.ReadOnly = true
 	s, err := connect(name, checkpoint.Target{}, o)
@@ -160,7 +160,7 @@ func (s *Store) findLedger() error {
 		return s.Refuse(checkpoint.ErrMissing, "has no ledger of this target",
 			"check the target's flags; a run without --require-checkpoint begins one")
 	}
-	var secret []byte // of the digests. Who only looks need not have it, unless it is for a run
+	var secret []byte // of the digests; only a reader without a run may lack it
 	if err == nil {
 		err = s.conn.One(secretSQL, s.ledger).Scan(&secret)
 	}

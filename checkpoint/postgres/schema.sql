@@ -1,8 +1,8 @@
--- The ledgers of leadferry, one a target. Every change here needs a higher checkpoint.Format, which is the number here.
+-- The ledgers of leadferry, one for each target. Every change here needs a higher checkpoint.Format, which version holds.
 
 CREATE TABLE version (number integer NOT NULL);
 
--- Commits of all ledgers are numbered by one sequence, which no transaction waits for.
+-- One sequence numbers the commits of all ledgers. No transaction waits for it.
 CREATE SEQUENCE commits;
 
 CREATE TABLE ledgers (
@@ -12,15 +12,15 @@ CREATE TABLE ledgers (
 	leads_url text NOT NULL,
 	trunk_id  text NOT NULL,
 	made      timestamptz NOT NULL DEFAULT now(),
-	missing   text NOT NULL DEFAULT '',    -- what it lacks that was known once; then it is incomplete
+	missing   text NOT NULL DEFAULT '',    -- what the ledger has lost: it is incomplete
 	since     bigint NOT NULL DEFAULT 0,   -- the commit that noted it
-	moved_to  text NOT NULL DEFAULT '',    -- where its leads are kept now; then runs are refused
-	filling   text NOT NULL DEFAULT '',    -- what it is being copied from; until that is complete runs are refused
+	moved_to  text NOT NULL DEFAULT '',    -- where its leads are kept now: runs are refused
+	filling   text NOT NULL DEFAULT '',    -- what is being copied into it: runs are refused until the copy is complete
 	UNIQUE (base_url, leads_url, trunk_id)
 );
 
--- Small JSON values by name: runs, what people decided about a key, by which columns, key and namespace leads were made (of
--- columns no more than keyed digests), where a ledger comes from, and what people have answered about others.
+-- Small JSON values by name: runs, what people decided about a key, the columns (as keyed digests), key and namespace of imported
+-- files, where a ledger comes from, and what people have answered about other ledgers.
 CREATE TABLE notes (
 	ledger integer NOT NULL REFERENCES ledgers ON DELETE CASCADE,
 	name   text COLLATE "C" NOT NULL,
@@ -28,7 +28,7 @@ CREATE TABLE notes (
 	PRIMARY KEY (ledger, name)
 );
 
--- The keys of digests, apart, so that readers need not see them.
+-- The keys of digests, in a table of their own that readers may not see.
 CREATE TABLE digest_keys (
 	ledger integer PRIMARY KEY REFERENCES ledgers ON DELETE CASCADE,
 	secret bytea NOT NULL
@@ -45,18 +45,18 @@ CREATE TABLE workers (
 	shards   integer NOT NULL DEFAULT 0,
 	host     text NOT NULL DEFAULT '',
 	process  bigint NOT NULL DEFAULT 0,
-	holds_for integer NOT NULL DEFAULT 0,  -- seconds after its last sign in which a request of its may still be applied
+	holds_for integer NOT NULL DEFAULT 0,  -- seconds after its last sign of life in which a request may still be applied
 	timeline integer NOT NULL DEFAULT 0,   -- of the server when it began
-	standby  text NOT NULL DEFAULT '',     -- how the server's standbys stood then
+	standby  text NOT NULL DEFAULT '',     -- the state of the server's standbys then
 	started  timestamptz NOT NULL DEFAULT clock_timestamp(),
 	beat     timestamptz NOT NULL DEFAULT clock_timestamp(),
 	fenced   timestamptz,                  -- since then it may claim nothing
 	fenced_by bigint,
-	ended    timestamptz,                  -- in order; nothing of its is under way
-	session  bigint NOT NULL DEFAULT 0,    -- which of its connections may commit: one that it has given up may not
+	ended    timestamptz,                  -- in order: nothing is under way
+	session  bigint NOT NULL DEFAULT 0,    -- which of its connections may commit: a connection that it has given up may not
 	commits  bigint NOT NULL DEFAULT 0,
 	seq      bigint NOT NULL DEFAULT 0,    -- the number of its last commit
-	-- what it has added to the keys in each state, and taken from them
+	-- how many keys in each state it has added, less those that it has taken away
 	created  bigint NOT NULL DEFAULT 0,
 	partial  bigint NOT NULL DEFAULT 0,
 	rejected bigint NOT NULL DEFAULT 0,
@@ -69,7 +69,7 @@ CREATE INDEX ON workers (ledger, fleet, shard, worker) WHERE fleet <> '';
 
 -- One row a key. State: 0 nothing, 1 created, 2 partial, 3 rejected, 4 in doubt, 5 not made.
 CREATE TABLE lead_rows (
-	-- An outcome changes what stands in the middle: the log of changes leaves out what is the same at both ends of a row.
+	-- An outcome changes the columns in the middle: the server's WAL leaves out what stays the same at both ends of a row.
 	worker       bigint NOT NULL,
 	line         bigint NOT NULL,
 	ledger       integer NOT NULL,
@@ -79,30 +79,30 @@ CREATE TABLE lead_rows (
 	state        smallint NOT NULL,
 	lead_id      text COLLATE "C" NOT NULL,
 	location     text COLLATE "C" NOT NULL,
-	external_id  text COLLATE "C" NOT NULL, -- of the lead, or the one that it should get
+	external_id  text COLLATE "C" NOT NULL, -- that the lead has or should get
 	reason       text COLLATE "C" NOT NULL,
-	record       bytea NOT NULL,           -- all that is known of the key; the columns for people are written with it and never read
+	record       bytea NOT NULL,           -- all that is known of the key; the columns for people are written with it, and never read by leadferry
 	status       text COLLATE "C" NOT NULL,
 	organization text COLLATE "C" NOT NULL,
 	locator      text COLLATE "C" NOT NULL,
 	key          bytea NOT NULL,
 	file         text COLLATE "C" NOT NULL,
 	run          text COLLATE "C" NOT NULL,
-	fold         bytea NOT NULL,           -- of the key, where it is another
-	hidden_lead  text COLLATE "C" NOT NULL, -- of a key in doubt: the lead that it has all the same
-	link         text COLLATE "C" NOT NULL, -- the ExternalIDs that the key owns, see KeptKey.Links: mostly one, which its outcome leaves as it is
+	fold         bytea NOT NULL,           -- of the key, if it differs from the key
+	hidden_lead  text COLLATE "C" NOT NULL, -- of a key in doubt: the lead that it has
+	link         text COLLATE "C" NOT NULL, -- the ExternalIDs that the key owns, see KeptKey.Links: mostly one, which an outcome does not change
 	link2        text COLLATE "C" NOT NULL,
 	link3        text COLLATE "C" NOT NULL,
 	PRIMARY KEY (ledger, key)
 ) WITH (fillfactor = 50, autovacuum_vacuum_insert_scale_factor = 0.1);
--- Half of each page is left to outcomes, which come for all of its rows at once. No index is by the state: outcomes that change none are
--- made in place, and doubts are few, and asked for by people.
+-- Half of each page is left free for outcomes, which come for all of its rows at once. There is no index by state: outcomes that change no
+-- index are made in place, and rows in doubt are few, and only people ask for them.
 CREATE INDEX leads_fold ON lead_rows (ledger, fold) WHERE fold <> '';
 CREATE INDEX leads_link ON lead_rows (ledger, link) WHERE link <> '';
 CREATE INDEX leads_link2 ON lead_rows (ledger, link2) WHERE link2 <> '';
 CREATE INDEX leads_link3 ON lead_rows (ledger, link3) WHERE link3 <> '';
 
--- Which key has a lead, or has asked for an ExternalID ("@" stands before it). A row whose key has given it up by now means nothing.
+-- Which key has a lead, or has asked for an ExternalID (with "@" in front). A row whose key has given it up since means nothing.
 CREATE TABLE lead_ids (
 	ledger  integer NOT NULL,
 	lead_id text COLLATE "C" NOT NULL,
@@ -110,7 +110,7 @@ CREATE TABLE lead_ids (
 	PRIMARY KEY (ledger, lead_id)
 );
 
--- Of forgotten keys no more than keyed hashes, of them and of their folds.
+-- Forgotten keys: only keyed hashes of them and of their folds.
 CREATE TABLE forgotten (
 	ledger integer NOT NULL REFERENCES ledgers ON DELETE CASCADE,
 	hash   bytea NOT NULL,
@@ -118,9 +118,9 @@ CREATE TABLE forgotten (
 	at     timestamptz NOT NULL DEFAULT clock_timestamp(),
 	PRIMARY KEY (ledger, hash)
 );
-CREATE INDEX ON forgotten (fold, ledger); -- not the other way round, lest hashes are looked for by the ledger alone
+CREATE INDEX ON forgotten (fold, ledger); -- in this order, so that the server does not look for hashes by the ledger alone
 
--- What the workers of a fleet have agreed about, and what of the rate and of waits holds for all.
+-- The terms of a fleet, and the rate and the pause that hold for all of its workers.
 CREATE TABLE fleets (
 	ledger integer NOT NULL REFERENCES ledgers ON DELETE CASCADE,
 	fleet  text NOT NULL,
@@ -129,11 +129,11 @@ CREATE TABLE fleets (
 	terms  jsonb NOT NULL,
 	made   timestamptz NOT NULL DEFAULT clock_timestamp(),
 	given  timestamptz NOT NULL DEFAULT clock_timestamp(), -- the rate is given away until then
-	opens  timestamptz NOT NULL DEFAULT clock_timestamp(), -- nothing is sent before
+	opens  timestamptz NOT NULL DEFAULT clock_timestamp(), -- nothing is sent before this time
 	PRIMARY KEY (ledger, fleet)
 ) WITH (fillfactor = 50);
 
--- How many leads a fleet may make, and has made or may have; apart, since claims lock it.
+-- How many leads a fleet may make, and has made or may have made. In a table of its own, since claims lock it.
 CREATE TABLE budget (
 	ledger integer NOT NULL REFERENCES ledgers ON DELETE CASCADE,
 	fleet  text NOT NULL,
@@ -142,74 +142,74 @@ CREATE TABLE budget (
 	PRIMARY KEY (ledger, fleet)
 ) WITH (fillfactor = 50);
 
--- What workers of fleets told last.
+-- The last report of each worker of a fleet.
 CREATE TABLE members (
 	worker  bigint PRIMARY KEY REFERENCES workers ON DELETE CASCADE,
 	told    timestamptz NOT NULL DEFAULT clock_timestamp(),
 	read    bigint NOT NULL DEFAULT 0,
 	invalid bigint NOT NULL DEFAULT 0,
 	sent    bigint NOT NULL DEFAULT 0,
-	refused bigint NOT NULL DEFAULT 0,     -- or failed, of those sent
+	refused bigint NOT NULL DEFAULT 0,     -- of those sent: refused or failed
 	doubts  bigint NOT NULL DEFAULT 0,
 	rows    jsonb,                         -- by outcome
-	summary bytea                          -- its figures so far, and then how it ended, in JSON
+	summary bytea                          -- its summary at the end, in JSON
 ) WITH (fillfactor = 50);
 
--- A quarter of a second's requests, parted among the workers.
+-- A worker's part of the requests of a quarter of a second.
 CREATE FUNCTION piece(rate double precision, shards integer) RETURNS double precision LANGUAGE sql IMMUTABLE PARALLEL SAFE
 	RETURN greatest(1, floor(rate / 4 / greatest(shards, 1)));
 
--- When a fleet's pause ends. One longer than any is of a clock that was put back: there is none.
+-- When a fleet's pause ends; NULL if that is too far away: the server's clock was set back.
 CREATE FUNCTION opening(f fleets) RETURNS timestamptz LANGUAGE sql VOLATILE
 	RETURN CASE WHEN f.opens <= clock_timestamp() + interval '15 minutes' THEN f.opens END;
 
--- Says whether a worker shows life: somebody else may begin a minute after its last sign.
+-- Says whether a worker shows life. A minute after its last sign of life, somebody else may begin.
 CREATE FUNCTION alive(w workers) RETURNS boolean LANGUAGE sql VOLATILE
 	RETURN w.ended IS NULL AND w.beat > clock_timestamp() - interval '60 seconds';
 
--- Says whether a worker may still send what it has claimed, or its requests may still be applied: it has not ended, nor been silent for
--- very long.
+-- Says whether a worker may still send what it has claimed, or its requests may still be applied: it has not ended, and has shown life not
+-- too long ago.
 CREATE FUNCTION may_settle(w workers) RETURNS boolean LANGUAGE sql VOLATILE
 	RETURN w.ended IS NULL AND w.beat > clock_timestamp() - greatest(900, w.holds_for + 60) * interval '1 second';
 
--- Keys by their state, and forgotten ones, as the workers of a ledger have counted them.
+-- The number of keys in each state, and of forgotten keys, as the workers of a ledger have counted them.
 CREATE FUNCTION counted(of integer) RETURNS bigint[] LANGUAGE sql STABLE
 	RETURN (SELECT ARRAY[coalesce(sum(created), 0), coalesce(sum(partial), 0), coalesce(sum(rejected), 0), coalesce(sum(in_doubt), 0),
 		coalesce(sum(not_made), 0), coalesce(sum(forgotten), 0)]::bigint[] FROM workers WHERE ledger = of);
 
--- Says that nothing is known of any key of a ledger, and that no run came to its end.
+-- Says whether nothing is known of any key of a ledger, and no run has ended.
 CREATE FUNCTION untouched(of integer) RETURNS boolean LANGUAGE sql STABLE
 	RETURN NOT EXISTS (SELECT FROM ledgers WHERE ledger = of AND missing <> '')
 		AND NOT EXISTS (SELECT FROM lead_rows WHERE ledger = of AND state > 0) AND NOT EXISTS (SELECT FROM forgotten WHERE ledger = of)
 		AND NOT EXISTS (SELECT FROM notes WHERE ledger = of AND (starts_with(name, 'decided ') OR starts_with(name, 'shape ')
 			OR starts_with(name, 'run ') AND value::jsonb ? 'Finished' OR value LIKE '%"adopting":{%'));
 
--- The number of the server's history, which is another one after every promotion of a standby and every restore to an earlier moment.
+-- The number of the server's history. It changes with every promotion of a standby and every restore to an earlier moment.
 CREATE FUNCTION timeline() RETURNS integer LANGUAGE sql VOLATILE
 	RETURN ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::integer;
 
--- Says whether a commit is as durable now as when a worker began whose standbys stood so: what a standby of then lacks is lost unseen when
--- it takes over.
+-- Says whether commits are as durable now as when a worker began; standby is the state of the standbys then. What a standby lacks when it
+-- takes over is lost, and nobody notices.
 CREATE FUNCTION promised(standby text) RETURNS boolean LANGUAGE sql STABLE
 	RETURN current_setting('fsync') = 'on' AND current_setting('synchronous_commit') IN ('on', 'remote_apply')
 		AND (standby <> 'waited for' OR current_setting('synchronous_standby_names') <> '');
 
--- Ends a transaction in which something is not as its client has it, with a code by which the client knows what.
+-- Ends a transaction if something is not as its client knows it. The code tells the client what.
 CREATE FUNCTION must(be boolean, code text) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
 	IF be IS NOT TRUE THEN RAISE EXCEPTION 'something is not as leadferry has it' USING ERRCODE = code; END IF;
 	RETURN true;
 END $$;
 
--- Says whether a key has not given up a lead, or an ExternalID, that it came to own, see lead_ids. It looks anew each time: whoever waited for another
--- worker's commit sees what that has made.
+-- Says whether a key still has a lead, or an ExternalID, that it came to own, see lead_ids. It looks again each time: a transaction that waited
+-- for another worker's commit sees the result of that commit.
 CREATE FUNCTION holds(of integer, k bytea, lead text) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
 	RETURN EXISTS (SELECT 1 FROM leadferry.lead_rows r WHERE r.ledger = of AND r.key = k
 		AND (lead = CASE r.state WHEN 4 THEN r.hidden_lead ELSE r.lead_id END OR lead IN ('@' || r.link, '@' || r.link2, '@' || r.link3)));
 END $$;
 
--- For people. Texts that are no UTF-8 are shown in hexadecimal digits.
+-- For people. Texts that are not UTF-8 are shown in hexadecimal digits.
 CREATE FUNCTION text_of(b bytea) RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
 	RETURN convert_from(b, 'UTF8');

@@ -1,6 +1,6 @@
--- Gives a worker a piece of the rate of its fleet, unless that has none: requests, and after what time they may begin. $1 ledger,
--- $2 fleet. How far ahead the rate may be given away: no worker has more than a piece or two before it. What lies further ahead was
--- noted before the server's clock was put back, and nobody waits for that.
+-- Gives a worker a piece of its fleet's rate, if there is one: a number of requests, and how long to wait before the first. $1 ledger,
+-- $2 fleet. The rate may be given away only so far ahead that a worker waits for a piece or two of each other worker. A later time was
+-- noted before the server's clock was set back, and nobody waits for it.
 UPDATE leadferry.fleets SET given = least(greatest(given, clock_timestamp()),
 		clock_timestamp() + greatest(60, 2 * shards * leadferry.piece(rate, shards) / rate) * interval '1 second')
 	+ leadferry.piece(rate, shards) / rate * interval '1 second'

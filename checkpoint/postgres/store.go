@@ -1,18 +1,18 @@
-// Package postgres keeps the checkpoints of many targets in one PostgreSQL database, in a schema
-// of their own, for runs on any machine and for many workers at once.
+// Package postgres keeps the checkpoints of many targets in one PostgreSQL database, in a schema of their own, for runs
+// on any machine and for many workers at once.
 //
 // Promises, beside those of [checkpoint.Store]:
 //
 //   - A key is claimed by one worker and never handed over by itself: no lock, lease or time-out
-//     frees it. Safety rests on one row a key, which each change compares with what it has seen.
-//   - A worker that was replaced claims nothing more. The outcome of what it had claimed is still taken.
-//   - A commit that is reported is flushed, and by the standbys that the server waits for, too. A server that does not
+//     frees it. Safety rests on one row for each key, which each change compares with what it has seen.
+//   - A worker that was replaced claims nothing more. Outcomes of its claims are still accepted.
+//   - A reported commit is flushed by the server and by the standbys that it waits for. A server that does not
 //     promise that is refused, when the ledger is opened and with each commit.
-//   - Commits that a server has lost are noticed when it is met again, and stop the run.
+//   - Commits that a server has lost are noticed at the next connection, and stop the run.
 //
-// A row of lead_rows holds what is stored under a key; what this process saw last of it is in memory ([Store.see]). A
-// commit is one transaction in one round trip ([Store.store]). It numbers the commits of its worker, and the server
-// refuses it as a whole where anything is not as it was seen; then the rows are read and changed once more.
+// A row of lead_rows holds what is stored under a key; memory has what this process last saw of it ([Store.see]). A
+// commit is one transaction in one round trip ([Store.store]). It numbers the commits of its worker. The server refuses
+// the whole commit if anything is not as it was seen; then the rows are read and changed again ([Store.storeAlone]).
 package postgres
 
 import (
@@ -34,20 +34,20 @@ var _ checkpoint.Store = (*Store)(nil)
 
 // Options say how a ledger is opened.
 type Options struct {
-	Require  bool              // a ledger that is not there is not made
+	Require  bool              // a missing ledger is not made
 	ReadOnly bool              // nothing is written, and nobody is disturbed
 	Now      func() time.Time  // nil: time.Now
-	Wait     time.Duration     // for a server that cannot be reached
-	Run      string            // ID of the run; "": a command of a person, beside whatever runs
-	Command  string            // what it is
+	Wait     time.Duration     // for a server that cannot be reached, or a ledger in use
+	Run      string            // ID of the run; "": a command of a person, which may go beside runs
+	Command  string            // the command of the run or person
 	Timeout  time.Duration     // for one request of the run
 	Terms    *checkpoint.Terms // of the fleet that the worker belongs to; nil: none
-	Patience time.Duration     // with a server that is lost while the ledger is open
-	Moved    bool              // it is opened though it was copied to another place
-	Accept   string            // ID of the ledger that is taken, as incomplete, though its server has lost some of it
+	Patience time.Duration     // for a server that is lost while the ledger is open
+	Moved    bool              // open it even if it was copied to another place
+	Accept   string            // ID of the ledger to accept, as incomplete, although its server has lost a part of it
 	fills    string            // the name of what it is being filled from, see [Fill]
 
-	Interrupt     <-chan struct{} // closed: nothing is waited for any longer
+	Interrupt     <-chan struct{} // closed: all waiting ends
 	NeverPromoted bool            // standbys that are not waited for never take the server's place
 }
 
@@ -70,14 +70,14 @@ type Store struct {
 	testimony *checkpoint.Testimony // see [Store.Attest]; nil: none
 }
 
-// identity is which ledger it is, and what was found when it was opened.
+// identity says which ledger it is, and what was found when it was opened.
 type identity struct {
 	target  checkpoint.Target
 	ledger  int32
 	id      string
 	digests *checkpoint.Digester
 	fresh   bool
-	missing string // see [checkpoint.Info], as the next ones
+	missing string // see [checkpoint.Info], like since
 	since   uint64
 
 	Accepted bool // it was opened although its server lost a part of it
@@ -86,32 +86,32 @@ type identity struct {
 // ends is how the use of the ledger ends.
 type ends struct {
 	closed      atomic.Bool
-	ending      chan struct{}   // closed when the ledger is
-	beating     sync.WaitGroup  // shows life
+	ending      chan struct{}   // closed when the ledger is closed
+	beating     sync.WaitGroup  // the goroutine that shows life
 	interrupted context.Context // ends with the run's interruption
-	interrupt   func()          // ends that
+	interrupt   func()          // ends interrupted
 }
 
 // connection is this process as a worker of the ledger, the one connection to the server, and the commit under way.
 type connection struct {
 	worker   int64
 	timeline int32  // of the server when the worker began,
-	standby  string // and how its standbys stood then
+	standby  string // and the state of its standbys then
 	conn     *server.Session
 	session  int64         // its number on the server
 	commits  uint64        // that were acknowledged
-	coming   uint64        // the number of the one under way
+	coming   uint64        // the number of the commit under way
 	troubled time.Time     // since when the server could not be asked; zero: it can
-	silence  time.Duration // how long it may take for an answer
+	silence  time.Duration // how long an answer may take
 }
 
 const (
-	mostConflicts = 100         // so often something is begun again in which somebody else has a hand
-	leastSilence  = time.Minute // for an answer at the least: commits wait for one another, and for standbys
+	mostConflicts = 100         // how often something is tried again after a conflict with others
+	leastSilence  = time.Minute // for an answer, at least: commits wait for one another, and for standbys
 )
 
-// Open opens the ledger of a target, or makes it. Errors are *checkpoint.OpenError, or of a server
-// that cannot be reached *checkpoint.StoreError.
+// Open opens the ledger of a target, or makes it. Errors are *checkpoint.OpenError, or *checkpoint.StoreError if no
+// server can be reached.
 func Open(name string, t checkpoint.Target, o Options) (*Store, error) {
 	for end, conflicts := time.Now().Add(o.Wait), 0; ; {
 		s, err := connect(name, t, o)
@@ -131,14 +131,14 @@ func Open(name string, t checkpoint.Target, o Options) (*Store, error) {
 			return nil, err
 		}
 		select {
-		case <-time.After(pause + rand.N(pause)): // not all workers that found no room at once
+		case <-time.After(pause + rand.N(pause)): // workers that found no room must not all come back at once
 		case <-o.Interrupt:
 			return nil, err
 		}
 	}
 }
 
-// connect meets the server of a ledger that is not known yet.
+// connect connects to the server, before the ledger is known.
 func connect(name string, t checkpoint.Target, o Options) (*Store, error) {
 	at, err := server.Parse(name)
 	if err != nil {
@@ -192,7 +192,7 @@ func inTurn(steps ...func() error) error {
 	return nil
 }
 
-// join makes this process one that writes, unless it only reads.
+// join makes this process a worker, unless it only reads.
 func (s *Store) join() (err error) {
 	if s.o.ReadOnly {
 		return nil
@@ -217,7 +217,7 @@ func (s *Store) Digests() *checkpoint.Digester { return s.digests }
 
 // Close ends the use of the ledger in order. Only the first call does something.
 func (s *Store) Close() error {
-	s.Info() // to be told afterwards
+	s.Info() // for calls that come later
 	if s.closed.Swap(true) {
 		return nil
 	}
@@ -226,7 +226,7 @@ func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := s.failed()
-	if err == nil && s.erased { // what was removed is written over, unless this user may not have it so
+	if err == nil && s.erased { // overwrite what was removed, if this user may
 		_, _ = s.conn.Do(`VACUUM leadferry.lead_rows, leadferry.lead_ids, leadferry.notes`)
 	}
 	if err == nil && !s.o.ReadOnly {
@@ -234,14 +234,14 @@ func (s *Store) Close() error {
 	}
 	if err == nil {
 		s.testimony.Reached(s.Progress())
-		_ = s.testimony.End("") // one that stays open says no less
+		_ = s.testimony.End("") // a witness that stays open is safe, too
 	}
 	s.conn.Close()
 	return err
 }
 
-// Drop is Close after a refusal: it also removes a ledger that is New and knows nothing, if this user may and nobody
-// else uses it or is about to.
+// Drop closes the ledger after a refusal. It also removes a ledger that is New and knows nothing, if this user may do
+// so and nobody else uses it or is about to.
 func (s *Store) Drop() (gone bool, err error) {
 	s.mu.Lock()
 	if s.fresh && s.usable() == nil {
@@ -263,7 +263,7 @@ func (s *Store) Drop() (gone bool, err error) {
 	return gone, s.Close()
 }
 
-// usable is an error unless something can be changed.
+// usable returns an error if nothing can be changed.
 func (s *Store) usable() error {
 	switch {
 	case s.closed.Load():
@@ -281,7 +281,7 @@ func (s *Store) failed() error {
 	return nil
 }
 
-// fail makes err the answer to every later change, unless there is one already.
+// fail makes err the error of every later change, unless there is one already.
 func (s *Store) fail(err error) error {
 	err = s.Explain(err)
 	s.broken.CompareAndSwap(nil, &err)

@@ -1,6 +1,6 @@
--- Has the session $4 take the place of the one that commits for the worker $1 of the ledger $2, as a commit of its own. It waits for
--- whatever an earlier session has begun; what that has not read yet it refuses, since the row is of another session from here on. The
--- worker has made $3 commits, or one more. Of a standby that was waited for and has taken over, it notes whether it waits for others.
+-- Puts the session $4 in the place of the earlier one of the worker $1 of the ledger $2, as a commit of its own. It waits for a commit
+-- that an earlier session has begun. A commit of that session that comes later is refused: the row belongs to another session then. The
+-- worker has made $3 commits, or one more. If a standby that commits waited for has taken over, this notes whether it waits for others.
 UPDATE leadferry.workers SET beat = clock_timestamp(), session = $4,
 	timeline = CASE standby WHEN 'waited for' THEN leadferry.timeline() ELSE timeline END,
 	standby = CASE WHEN standby = 'waited for' AND timeline <> leadferry.timeline()

@@ -1,4 +1,4 @@
--- The workers of the ledger $1: the newest ones, of which there are $2, and all that hold rows in doubt, oldest first.
+-- Returns the $2 newest workers of the ledger $1, and all that hold rows in doubt, oldest first.
 WITH held AS (
 	SELECT worker, count(*) AS n FROM leadferry.lead_rows WHERE ledger = $1 AND state = 4 GROUP BY 1
 )

@@ -12,33 +12,33 @@ import (
 	"leadferry/checkpoint/postgres/server"
 )
 
-// errUnsure says that a change needs to know more than what is at hand.
+// errUnsure says that a change needs to know more than what this process saw.
 var errUnsure = errors.New("more has to be known")
 
-// working is what one transaction knows of its keys and does to them, see [checkpoint.Book] and [checkpoint.Tx]. A sure
-// one has read the rows itself, while nobody else could change them. One that is not sure knows them as this process
-// saw them last: the server compares, and refuses the commit if one has changed.
+// working is what one transaction knows of its keys and does to them, see [checkpoint.Book] and [checkpoint.Tx]. If it
+// is sure, it has read the rows itself, while nobody else could change them. If not, it knows them as this process saw
+// them last: the server compares, and refuses the commit if a row has changed.
 type working struct {
 	s        *Store
-	identity // as it is to be
+	identity // as it will be
 	now      time.Time
 	erased   []string // keys
 
 	base   map[string]*row   // as they were read, or seen
 	rows   map[string]*row   // as they will be
 	asks   map[string]string // the ExternalIDs that claims of this commit ask for, by key
-	owners map[string]string // the key of each lead that is asked about, or comes to one of them
+	owners map[string]string // the key of each lead that was looked up, or that a row has got
 
-	done []checkpoint.Change // what became of the changes
+	done []checkpoint.Change // the changes, as far as they were made or refused
 	certain
 }
 
-// certain is what else is known where everything is sure.
+// certain is what only a sure working knows.
 type certain struct {
 	sure   bool
-	links  map[string][]*row // the rows of each ExternalID that is asked about
-	busy   []int64           // workers that may still send what they have claimed, or be answered
-	fenced error             // why nothing may be sent any more; nil: it may
+	links  map[string][]*row // the rows of each ExternalID that was looked up
+	busy   []int64           // workers that may still send their claims, or get answers
+	fenced error             // why nothing may be sent any more; nil: sending is allowed
 	room   *int              // how many leads the fleet may still make; nil: any number
 }
 
@@ -48,12 +48,12 @@ func (s *Store) newWorking(sure bool) *working {
 	return w
 }
 
-// begin has nothing be known of any key.
+// begin forgets all keys.
 func (w *working) begin() {
 	w.base, w.rows, w.asks, w.owners = map[string]*row{}, map[string]*row{}, map[string]string{}, map[string]string{}
 }
 
-// guess knows the keys as this process saw them last. A claimed key that it never saw is taken for a new one.
+// guess returns the keys as this process saw them last. A claimed key that it never saw counts as a new one.
 func (s *Store) guess(changes []*checkpoint.Change) *working {
 	w := s.newWorking(false)
 	for _, c := range changes {
@@ -93,8 +93,8 @@ func (w *working) Keep(k checkpoint.Kept) *checkpoint.Kept {
 	return k.Stamp(w.now)
 }
 
-// Owner is the key of a lead, or nothing. As long as nothing is sure, a lead that no row of this commit comes to is
-// taken to be nobody's: the server finds out.
+// Owner returns the key of a lead, or "". If w is not sure, a lead that no row of this commit has counts as free, and
+// the server checks that.
 func (w *working) Owner(lead, key string) (string, error) {
 	r := w.rows[key]
 	switch {
@@ -102,14 +102,14 @@ func (w *working) Owner(lead, key string) (string, error) {
 		return "", nil
 	case r.lead() == lead:
 		return r.key, nil
-	case !w.sure && r.lead() != "": // which it gives up, perhaps to another one
+	case !w.sure && r.lead() != "": // it gives this lead up, perhaps to another key
 		return "", errUnsure
 	}
 	return w.owners[lead], nil
 }
 
-// Linked is another key that has an ExternalID, or has asked for it. As long as nothing is sure there is none: the
-// server finds out, except the rows of this very commit.
+// Linked returns the other keys that have an ExternalID or have asked for it. If w is not sure, it knows only the rows
+// of this commit, and the server checks the others.
 func (w *working) Linked(external, key string) (others []string, err error) {
 	for other, r := range w.rows {
 		switch {
@@ -128,7 +128,7 @@ func (w *working) Linked(external, key string) (others []string, err error) {
 	return others, nil
 }
 
-// put has a row take the place of another one, and of its lead.
+// put replaces a row, and notes which lead it has now.
 func (w *working) put(r *row) {
 	if lead := w.rows[r.key].lead(); lead != r.lead() {
 		if w.owners[lead] == r.key {
@@ -146,7 +146,7 @@ func (w *working) held(r *row) bool {
 	return r.Intent != nil && r.worker != w.s.worker && slices.Contains(w.busy, r.worker)
 }
 
-// applyAll makes changes in what is known, or refuses them. An error says that nothing can be done with what is known.
+// applyAll applies changes to the rows that are known, or refuses them. After an error nothing of it can be used.
 func (w *working) applyAll(changes []*checkpoint.Change) error {
 	w.done = make([]checkpoint.Change, len(changes))
 	for i, asked := range changes {
@@ -166,13 +166,13 @@ func (w *working) applyAll(changes []*checkpoint.Change) error {
 	return nil
 }
 
-// sends says that a change is of a row that is about to be sent, which a fenced worker may not do.
+// sends reports whether a row is about to be sent with this change, which a fenced worker may not do.
 func sends(c *checkpoint.Change) bool { return c.Kind == checkpoint.Claim || c.Kind == checkpoint.Mark }
 
 // apply makes one change, or says why it is refused; errUnsure is no refusal.
 func (w *working) apply(c *checkpoint.Change) (err error) {
 	r := w.rows[c.Entry.Key]
-	_, asks := w.asks[c.Entry.Key] // in this commit, which the server hears of only where the claim is what remains
+	_, asks := w.asks[c.Entry.Key] // in this commit; the server checks it only if the claim remains
 	if r == nil || !w.sure && (asks || r.Intent != nil && r.worker != w.s.worker) {
 		return errUnsure
 	}
@@ -191,7 +191,7 @@ func (w *working) apply(c *checkpoint.Change) (err error) {
 	case c.Kind == checkpoint.Claim:
 		w.asks[r.key] = c.Entry.WantLink
 	case c.Kind == checkpoint.Mark && !w.sure && (!old.State.HasLead() || old.LeadID != c.Entry.LeadID):
-		return errUnsure // a lead that only the input knew is taken over for sure, or not at all
+		return errUnsure // a lead that only the input names is stored only when everything is sure
 	}
 	if next.KeptKey != r.KeptKey {
 		next.worker = w.s.worker
@@ -206,7 +206,7 @@ func (w *working) settle(r *row, e *checkpoint.Entry) error {
 	}
 	_, mine := w.s.claims.until(r.key)
 	claimed := w.sure && mine && w.rows[r.key] == w.base[r.key]
-	// also where another one has put it back
+	// also if another worker has put it back
 	own := r.Intent != nil && (r.worker == w.s.worker || claimed && r.Intent.Run == e.Run)
 	if claimed && !own {
 		if done, err := w.late(r, e); done || err != nil {
@@ -219,14 +219,15 @@ func (w *working) settle(r *row, e *checkpoint.Entry) error {
 	return r.Settle(w, e)
 }
 
-// late hears an outcome that came after a person had decided about its send, or had it sent again. It counts if nobody
-// has sent the row again; what does not fit the decision is evidence against it. done: no more is to be done.
+// late takes an outcome that came after a person decided about its send, or had the row sent again. The outcome counts
+// if nobody has sent the row again. If it contradicts the decision, it is evidence against it. done: nothing else is to
+// do.
 func (w *working) late(r *row, e *checkpoint.Entry) (done bool, err error) {
 	d, err := checkpoint.LastDecision(w, r.key)
 	if err != nil {
 		return false, err
 	}
-	if d == nil { // it was sent again although in doubt: as by a decision that the send had not been applied
+	if d == nil { // it was sent again although in doubt: like a decision that the send was not applied
 		if r.Intent == nil && !r.state().HasLead() {
 			return false, nil
 		}
@@ -250,7 +251,7 @@ func (w *working) late(r *row, e *checkpoint.Entry) (done bool, err error) {
 	return keep, err
 }
 
-// changed are the keys whose rows are to be written, in order.
+// changed returns the keys whose rows have to be written, in order.
 func (w *working) changed() (keys []string) {
 	for key, r := range w.rows {
 		if r != w.base[key] {
@@ -261,8 +262,8 @@ func (w *working) changed() (keys []string) {
 	return keys
 }
 
-// creates is how many leads the fleet makes more by this commit: one for each claim, less one for each earlier claim of
-// this worker that made none: it was withdrawn or refused. Then an earlier send of the row may still be in doubt.
+// creates returns how many more leads the fleet makes by this commit: one for each claim, minus one for each earlier
+// claim of this worker that was withdrawn or refused. After that, an earlier send of the row may still be in doubt.
 func (w *working) creates() int {
 	n := len(w.asks)
 	for key, old := range w.base {
@@ -278,7 +279,7 @@ func (w *working) creates() int {
 	return n
 }
 
-// Load stores what was changed of the keys before, and reads others.
+// Load stores the changes so far, and reads other keys.
 func (w *working) Load(keys, leads []string) error {
 	if err := w.store(); err != nil {
 		return err
@@ -347,7 +348,7 @@ func (w *working) Lack(missing string) error {
 		w.missing = missing
 		err := w.s.conn.One(`UPDATE leadferry.ledgers SET missing = $2, since = nextval('leadferry.commits')
 			WHERE ledger = $1 RETURNING since`, w.ledger, missing).Scan(&w.since)
-		if err == nil { // in this order, in which workers begin, too
+		if err == nil { // workers begin in this order, too
 			_, err = w.s.conn.Do(fenceSQL, w.ledger, w.s.worker)
 		}
 		return err
@@ -362,7 +363,7 @@ func (w *working) Lack(missing string) error {
 	return err
 }
 
-// Renew gives the ledger a new ID, and fences every other worker. What is not there any more counts no more.
+// Renew gives the ledger a new ID, and fences every other worker. The counts leave out what is gone.
 func (w *working) Renew() error {
 	w.id = checkpoint.NewID()
 	b := &pgx.Batch{}
@@ -372,7 +373,7 @@ func (w *working) Renew() error {
 	return w.s.conn.Send(b)
 }
 
-// Erase removes keys. What the server's log of changes and its backups hold stays there until they go.
+// Erase removes keys. The server's log of changes and its backups keep them until they are removed themselves.
 func (w *working) Erase(keys []string) error {
 	if err := w.store(); err != nil {
 		return err
@@ -385,7 +386,7 @@ func (w *working) Erase(keys []string) error {
 
 func (w *working) Block(b checkpoint.KeptBlock) error {
 	fold := b.Fold
-	if len(fold) == 0 { // it is its own
+	if len(fold) == 0 { // the key is its own fold
 		fold = b.Hash
 	}
 	_, err := w.s.conn.Do(`WITH kept AS (

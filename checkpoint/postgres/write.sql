@@ -1,6 +1,6 @@
--- Writes rows of the ledger $1 for the worker $2. The lists have one value a row: the version in which it was seen ($3; 0: it is new),
--- its state then ($4), the hash of a new key ($5), and then its columns. All rows are written or none: the transaction ends if
--- another worker has changed a row, or if a new key was forgotten. commit.go fills in the words in capitals.
+-- Writes rows of the ledger $1 for the worker $2. The lists have one value for each row: the version in which it was seen ($3; 0: it is
+-- new), its state then ($4), the hash of a new key ($5), and then its columns. All rows are written or none: the transaction ends if
+-- another worker has changed a row, or if a new key was forgotten. schema.go replaces the words in capitals.
 WITH number AS MATERIALIZED (
 	SELECT seq FROM leadferry.workers WHERE worker = $2
 ), given AS MATERIALIZED (

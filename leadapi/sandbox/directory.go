@@ -59,7 +59,7 @@ type Directory struct {
 //go:embed brand.yaml
 var brandFile []byte
 
-// brand is the made-up brand. It is read when it is asked for first.
+// brand is the made-up brand. It is read when it is first needed.
 var brand = sync.OnceValue(func() *Directory {
 	d, err := readDirectory("brand.yaml", brandFile)
 	if err != nil {
@@ -68,10 +68,10 @@ var brand = sync.OnceValue(func() *Directory {
 	return d
 })
 
-// Organizations are those of the made-up brand, the trunk first.
+// Organizations returns those of the made-up brand, the trunk first.
 func Organizations() []Organization { return slices.Clone(brand().organizations) }
 
-// TrunkID is the ID of the trunk organization, which is in the path of every create; that of the made-up brand for nil.
+// TrunkID returns the ID of the trunk organization, which is in the path of every create; for nil, the made-up brand's.
 func (d *Directory) TrunkID() string { return cmp.Or(d, brand()).trunkID }
 
 // DirectoryHelp describes the file of LoadDirectory.
@@ -82,7 +82,7 @@ var DirectoryHelp string
 const directoryKeys = "its keys are trunk, organizations (id, name, locations with name, city, address, postal_code, " +
 	"territories) and locators (id, type)"
 
-// UnmarshalYAML takes an ID alone, too.
+// UnmarshalYAML also accepts an ID alone.
 func (o *Organization) UnmarshalYAML(n *yaml.Node) error {
 	o.line = n.Line
 	if n.Kind == yaml.ScalarNode {
@@ -127,7 +127,7 @@ func readDirectory(path string, data []byte) (*Directory, error) {
 		wrong(!fits, line, hint, "%.64q cannot be the ID of the %s", id, what)
 	}
 	listed := slices.ContainsFunc(file.Organizations, func(o Organization) bool { return o.ID == d.trunkID })
-	if !listed { // as it may be in a list of all of them
+	if !listed { // a list of all organizations may have it
 		file.Organizations = slices.Insert(file.Organizations, 0, file.Trunk)
 	}
 	for i, o := range file.Organizations {
@@ -160,13 +160,13 @@ func (d *Directory) add(o Organization) {
 }
 
 var (
-	typeName = spelling.Form(` (?:in type|into) sandbox\.\w+`) // as the YAML reader tells of types here
+	typeName = spelling.Form(` (?:in type|into) sandbox\.\w+`) // how the YAML reader names types of this package
 	validID  = spelling.Form(`^[A-Za-z0-9._-]{1,128}$`)
 
 	fiveDigits = spelling.Form(`\b\d{5}\b`)
 )
 
-// locate has a locator choose the location, and so the organization ("locationSearch object").
+// locate returns the location that a locator chooses, and with it the organization ("locationSearch object").
 func (d *Directory) locate(locator *string, by *search) location {
 	id := required("locatorID", locator)
 	require(by != nil, http.StatusBadRequest, "locationSearch is required with locatorID")
@@ -185,7 +185,7 @@ func (d *Directory) locate(locator *string, by *search) location {
 }
 
 // search picks the location by a postal code (of five digits, in a text), else by the last city that is named. A text
-// without one is somewhere, and always in the same place.
+// without either gets some location, always the same one.
 func (d *Directory) search(kind, value string) location {
 	best := -1
 	switch kind {
@@ -211,7 +211,7 @@ func (d *Directory) search(kind, value string) location {
 	return d.locations[best]
 }
 
-// territory is the location with the longest territory that a postal code begins with, or -1.
+// territory returns the location with the longest territory that a postal code begins with, or -1.
 func (d *Directory) territory(code string) (best int) {
 	best, longest := -1, 0
 	for i, l := range d.locations {
@@ -224,12 +224,12 @@ func (d *Directory) territory(code string) (best int) {
 	return best
 }
 
-// postalCode is the form in which postal codes of any country are compared: SW1A1AA for "sw1a 1aa".
+// postalCode returns the form in which postal codes of any country are compared: SW1A1AA for "sw1a 1aa".
 func postalCode(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(strings.ToUpper(text), " ", ""), "-", "")
 }
 
-// searchable is the text as lower-case words, each between single spaces.
+// searchable returns the text as lower-case words, each between single spaces.
 func searchable(text string) string {
 	parts := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 	return " " + strings.Join(strings.FieldsFunc(strings.ToLower(text), parts), " ") + " "

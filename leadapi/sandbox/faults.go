@@ -29,7 +29,7 @@ var FaultHelp string
 type fault struct {
 	kinds  []string
 	name   string // without -stored and -retry
-	status int    // of the name, when it is one
+	status int    // the name as a status; 0: it is none
 	stored bool   // the request is applied
 	retry  bool   // the answer has a Retry-After
 	pause  time.Duration
@@ -73,7 +73,7 @@ func parseFaults(spec string) (*faults, error) {
 	return fs, nil
 }
 
-// faultForm is that of a fault: its kind, name and endings, its rate in one of three ways, and its duration.
+// faultForm is the form of a fault: its kind, name and endings, its rate in one of three ways, and its duration.
 var faultForm = spelling.Form(`^(?:([a-z]+)\.)?([0-9a-z-]+?)(-stored)?(-retry)?` +
 	`(?::([0-9.]+)%|/([0-9]+)|#([0-9]+))(?::(.*))?$`)
 
@@ -122,7 +122,7 @@ func (fs *faults) pick(kind string) (hit *fault) {
 			continue
 		}
 		f.seen++
-		// Each fault draws for each request: one that is hit by another changes nothing for the rest.
+		// Each fault draws for each request: a request that another fault hits does not change its later draws.
 		drawn := f.percent > 0 && fs.random.Float64()*100 < f.percent
 		if drawn || f.seen == f.only || f.every > 0 && f.seen%f.every == 0 {
 			hit = cmp.Or(hit, f)
@@ -146,7 +146,7 @@ func (fs *faults) answer(f *fault) answer {
 	return a
 }
 
-// answer is what a request is given: a status, 0 for none, and a body of JSON.
+// answer is the answer to a request: a status, 0 for none, and a body of JSON.
 type answer struct {
 	status int
 	header map[string]string
@@ -174,8 +174,8 @@ func respond(status int, v any) answer {
 	return answer{status: status, header: map[string]string{}, body: body}
 }
 
-// refusal is why a request is not carried out, as the answer says it ("Errors"). It travels as a panic, so that what
-// serves a request says in a line each what it requires.
+// refusal is why a request is not carried out, as the answer says it ("Errors"). It is a panic, so that an endpoint can
+// state each of its requirements in one line.
 type refusal struct {
 	status int
 	code   string // "": the words of the status
@@ -190,7 +190,7 @@ func require(ok bool, status int, format string, args ...any) {
 	}
 }
 
-// check ends the request with a fault of the sandbox itself.
+// check refuses the request if the sandbox itself has failed.
 func check(err error) { require(err == nil, http.StatusInternalServerError, "%v", err) }
 
 func (r *refusal) answer() answer {
@@ -211,7 +211,7 @@ var faultNames = map[string]bool{
 	"other-id": true, "gzip": true, "close": true,
 }
 
-// spoil answers as the fault wants it. a is the true answer; it is empty when nothing was applied.
+// spoil answers as the fault says. a is the true answer; it is empty when nothing was applied.
 func (s *Server) spoil(w http.ResponseWriter, r *http.Request, kind string, f *fault, a answer) {
 	leadID := a.leadID
 	switch {
@@ -260,7 +260,7 @@ func (s *Server) spoil(w http.ResponseWriter, r *http.Request, kind string, f *f
 	a.write(w)
 }
 
-// writeAndClose answers and closes the connection, which the answer does not say.
+// writeAndClose answers and closes the connection, without saying so in the answer.
 func (a answer) writeAndClose(w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {

@@ -43,7 +43,7 @@ func requireStatus(key string) {
 	require(known, http.StatusUnprocessableEntity, "the status is not one of the accepted keys")
 }
 
-// timeLayout is that of ISO 8601, UTC, with fractional seconds.
+// timeLayout is ISO 8601, UTC, with fractional seconds.
 const timeLayout = "2006-01-02T15:04:05.000000Z"
 
 // touch marks the lead as changed: UpdatedAt always moves.
@@ -55,7 +55,7 @@ func (l *Lead) touch(now time.Time) {
 	l.DisplayName, _ = l.Content["name"].(string)
 }
 
-// TextOf returns a value of a lead's Content as text: that of a string, else JSON; "" for what is not there.
+// TextOf returns a value of a lead's Content as text: a string as it is, else JSON; "" for nil.
 func TextOf(value any) string {
 	if text, is := value.(string); is || value == nil {
 		return text
@@ -70,7 +70,7 @@ type search struct {
 	PostalCode *string `json:"postalCode"`
 }
 
-// create makes a lead ("5. Create a lead"), which is stored when it returns. Of the body, what is not there is nil.
+// create makes a lead ("5. Create a lead"), which is stored when it returns. Missing members of the body are nil.
 func (s *Server) create(c call) answer {
 	known := c.tail == s.options.Directory.trunkID
 	require(known, http.StatusNotFound, "the trunk organization is not known; --directory names your own")
@@ -176,7 +176,7 @@ func (c call) read(into any) {
 	check(err)
 }
 
-// exactNumbers has numbers read into jsontext.Value.
+// exactNumbers makes numbers be read as jsontext.Value.
 var exactNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, v *any) error {
 	if d.PeekKind() != '0' {
 		return errors.ErrUnsupported

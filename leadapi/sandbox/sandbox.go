@@ -27,7 +27,7 @@ import (
 
 // Options says how a Server behaves. The zero value is a well-behaved service with a temporary file.
 type Options struct {
-	Path      string        // the file of its leads; "" is a temporary one, removed by Close
+	Path      string        // the file of its leads; "" is a temporary file, removed by Close
 	Wait      time.Duration // how long to wait for a file that another process holds
 	Latency   time.Duration // added to every answer
 	Faults    string        // see FaultHelp
@@ -50,8 +50,8 @@ type Server struct {
 	leads  [2]string // the last two that were made or changed, the newest first
 }
 
-// New returns a Server on the leads of o.Path, which it locks. It fails when the faults are no list of faults, or when
-// the file is in use, damaged or not one of a sandbox.
+// New returns a Server on the leads of o.Path, which it locks. It fails if the faults are not a list of faults, or if
+// the file is in use, damaged or not a sandbox's.
 func New(o Options) (*Server, error) {
 	fs, err := parseFaults(o.Faults)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *Server) Close() error { return s.shut() }
 // endpoint is one entry of "Endpoints".
 type endpoint struct {
 	kind, method string
-	path         string // up to the path parameter, when it ends in a slash
+	path         string // up to the path parameter if it ends in a slash
 	query        bool   // has parameters in its query
 	bearer       use    // the token that it asks for
 	serve        func(*Server, call) answer
@@ -117,7 +117,7 @@ func route(r *http.Request) (e endpoint, tail string) {
 	return endpoint{kind: "other", query: true, serve: func(*Server, call) answer { panic(refuse) }}, ""
 }
 
-// ServeHTTP answers one request as the specification says, or as a fault wants it.
+// ServeHTTP answers one request as the specification says, or as a fault says.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e, tail := route(r)
 	f := s.faults.pick(e.kind)
@@ -131,7 +131,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.spoil(w, r, e.kind, f, a)
 }
 
-// handle reads a request and, where it is to be applied, checks what all endpoints have in common and serves it.
+// handle reads a request. If it is to be applied, handle checks what all endpoints have in common and serves it.
 func (s *Server) handle(e endpoint, c call, apply bool) (a answer, refused bool) {
 	defer func() {
 		switch why := recover().(type) {
@@ -201,7 +201,7 @@ func (s *Server) Counts() Counts {
 // Faults returns Options.Faults: what goes wrong how often.
 func (s *Server) Faults() string { return strings.TrimSpace(s.options.Faults) }
 
-// OrganizationName returns the name of an organization of the brand, "" where it has none.
+// OrganizationName returns the name of an organization of the brand, or "".
 func (s *Server) OrganizationName(id string) string { return s.options.Directory.names[id] }
 
 // Listener serves a Server on a port of this machine. One goroutine accepts; Close waits for it.
@@ -212,8 +212,8 @@ type Listener struct {
 	serving sync.WaitGroup
 }
 
-// Listen serves s at addr: 127.0.0.1:0 is any free port. It closes a connection without a request for idleClose, 0 for
-// never. It fails for an address that other machines reach.
+// Listen serves s at addr: 127.0.0.1:0 is any free port. It closes a connection that has no request for idleClose, 0
+// for never. It fails for an address that other machines can reach.
 func Listen(addr string, s *Server, idleClose time.Duration) (*Listener, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err == nil && !strings.EqualFold(host, "localhost") && !net.ParseIP(host).IsLoopback() {
@@ -233,15 +233,15 @@ func Listen(addr string, s *Server, idleClose time.Duration) (*Listener, error) 
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ErrorLog:    log.New(io.Discard, "", 0), // clients that break off are expected
 	}
-	l.serving.Go(func() { _ = l.server.Serve(ln) }) // ends by Close alone
+	l.serving.Go(func() { _ = l.server.Serve(ln) }) // only Close ends it
 	return l, nil
 }
 
 // URL returns the address of both applications, without a path.
 func (l *Listener) URL() string { return l.url }
 
-// Close stops serving. Answers that are late by a fault or a latency are cut short; other requests in flight have 2
-// seconds. The Server stays open.
+// Close stops serving. Answers that a fault or a latency delays are cut short; other requests in flight have 2 seconds.
+// The Server stays open.
 func (l *Listener) Close() (err error) {
 	l.cancel()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)

@@ -17,7 +17,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// ErrInUse is that of a file that another process holds.
+// ErrInUse says that another process holds the file.
 var ErrInUse = errors.New("in use by another process")
 
 var (
@@ -48,7 +48,7 @@ func openStore(path string, wait time.Duration) (*store, error) {
 	} else if err != nil {
 		return nil, fmt.Errorf("sandbox: open %s: %w", st.path, err)
 	}
-	// Without its name a temporary file goes with the process, even a killed one. Other systems lose it in close.
+	// Without a name a temporary file ends with the process, even after a kill. On other systems close removes it.
 	st.temporary = path == "" && os.Remove(st.path) != nil
 	if err := db.Update(prepare); err != nil {
 		return nil, fmt.Errorf("sandbox: open %s: %w", st.path, errors.Join(err, db.Close()))
@@ -81,7 +81,7 @@ func (st *store) close() error {
 	return err
 }
 
-// newID returns a UUID of version 7 that begins with n, so that those of growing numbers are in order.
+// newID returns a UUID of version 7 that begins with n, so that IDs of growing numbers are in order.
 func newID(n uint64) string {
 	var r [10]byte
 	_, _ = rand.Read(r[:])
@@ -101,7 +101,7 @@ func (st *store) add(l *Lead) error {
 	})
 }
 
-// change applies edit to a lead and returns it as stored; nil for one that is not known.
+// change applies edit to a lead and returns it as stored; nil for an unknown one.
 func (st *store) change(id string, edit func(*Lead)) (l *Lead, err error) {
 	err = st.Update(func(tx *bbolt.Tx) (err error) {
 		if l, err = getLead(tx, id); l == nil || err != nil {
@@ -157,8 +157,8 @@ func digest(secret string) []byte {
 	return hash[:]
 }
 
-// Forget removes leads from the file of a sandbox, which must not be in use, and returns how many of them it held; a
-// file that is not there holds none. A copy takes the file's place: its unused parts hold what was deleted.
+// Forget removes leads from the file of a sandbox, which must not be in use, and returns how many of them it held. A
+// missing file holds none. A copy replaces the file, whose unused parts would still hold the leads.
 func Forget(path string, ids []string) (n int, err error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || len(ids) == 0 {
 		return 0, nil
@@ -204,10 +204,10 @@ func (st *store) copyTo(name string) error {
 	return errors.Join(bbolt.Compact(fresh, st.DB, 16<<20), fresh.Sync(), fresh.Close())
 }
 
-// shortestID is how many bytes of an ID find what it names: a shorter word is in any ID, by chance.
+// shortestID is how many bytes a word needs to be looked for in IDs: many IDs have a shorter one by chance.
 const shortestID = 6
 
-// Leads returns every lead in the order of creation: what a test holds against what a run says it did.
+// Leads returns every lead in the order of creation: a test compares them with what a run reports.
 func (s *Server) Leads() (leads []Lead, err error) {
 	err = s.store.View(func(tx *bbolt.Tx) error {
 		return tx.Bucket(leadBucket).ForEach(func(_, v []byte) error {
@@ -220,8 +220,8 @@ func (s *Server) Leads() (leads []Lead, err error) {
 }
 
 // Find returns the newest leads that hold every word of a query, and whether there are more than limit. A word, in any
-// case, is in the lead's status, ExternalID, type, content, location or organization's name; or, of six bytes at least,
-// in its ID or its organization's; or is a time of RFC 3339 in the minute before the lead was made.
+// case, is in the lead's status, ExternalID, type, content, location or organization's name; or, if it has at least six
+// bytes, in its ID or its organization's; or it is a time of RFC 3339 in the minute before the lead was made.
 func (s *Server) Find(query string, limit int) (found []Lead, more bool, err error) {
 	words := strings.Fields(strings.ToLower(query))
 	err = s.store.View(func(tx *bbolt.Tx) error {
@@ -244,7 +244,7 @@ func (s *Server) Find(query string, limit int) (found []Lead, more bool, err err
 	return found, more, err
 }
 
-// holds reports whether a lead holds every word, in small letters.
+// holds reports whether a lead holds every word, in lower case.
 func (s *Server) holds(l *Lead, words []string) bool {
 	values := []string{l.ExternalID, l.Status, l.TypeKey, l.TypeLabel, l.Location.Name, l.Location.Address}
 	values = append(values, s.OrganizationName(l.OwnerID))

@@ -1,15 +1,15 @@
-// Package server is a PostgreSQL server on which a ledger can rely: its address, sessions with it, and what it has to
-// promise before anything is believed.
+// Package server connects to a PostgreSQL server on which a ledger can rely: its address, sessions with it, and its
+// promises.
 //
 // Promises:
 //
 //   - A password in an address is refused and never shown. A server on another machine is verified in full.
-//   - A server that is none of PostgreSQL's, or that does not promise durable commits, is refused; so is a pooler,
+//   - A server that is not PostgreSQL, or that does not promise durable commits, is refused; so is a pooler,
 //     unless the address says that it keeps a connection for each session.
-//   - A server that takes connections and does not answer is given up after a while: whether it did what it was asked
-//     last is not known then.
+//   - A server that takes connections and does not answer is given up after a while. Nobody knows then whether it
+//     carried out the last request.
 //
-// What is in the tables is not known here.
+// The package does not know the tables.
 package server
 
 import (
@@ -32,10 +32,10 @@ import (
 // Address is where a server is, and how it is reached.
 type Address struct {
 	Name  string        // as it was given, which holds no secret
-	Locks time.Duration // how long what others have locked is waited for
+	Locks time.Duration // how long to wait for locks of others
 }
 
-// Parse reads what psql would, environment and files too, and refuses (*[checkpoint.OpenError]) what is not safe.
+// Parse reads an address as psql does, with environment and files. An unsafe address is a *[checkpoint.OpenError].
 func Parse(name string) (*Address, error) {
 	if hasPassword(name) {
 		return nil, (&Address{Name: "postgres://…"}).Refuse(checkpoint.ErrAddress,
@@ -50,8 +50,8 @@ func Parse(name string) (*Address, error) {
 	return a, nil
 }
 
-// config is what an address and its files say now: passwords and certificates change while a run goes on. pooled says
-// that a pooler is before the server that keeps a connection for each session.
+// config returns what an address and its files say now: passwords and certificates change while a run goes on. pooled
+// says that there is a pooler before the server, and that it keeps a connection for each session.
 func (a *Address) config() (c *pgx.ConnConfig, pooled bool, err error) {
 	refuse := func(text, hint string) error { return a.Refuse(checkpoint.ErrAddress, text, hint) }
 	c, err = pgx.ParseConfig(a.Name)
@@ -104,8 +104,8 @@ func (a *Address) RefuseUnchanging() error {
 			"default_transaction_read_only switched off for this user")
 }
 
-// Explain is what the server said, as a sentence: a *[checkpoint.StoreError]. What is one already, damage, and what
-// an opening was refused for, stay as they are.
+// Explain makes an error of the server a sentence: a *[checkpoint.StoreError]. It does not change a StoreError, damage,
+// or the refusal of an opening.
 func (a *Address) Explain(err error) error {
 	if err == nil || errors.As(err, new(*checkpoint.OpenError)) || errors.As(err, new(*checkpoint.StoreError)) ||
 		errors.Is(err, checkpoint.ErrTerms) || errors.Is(err, checkpoint.ErrDamaged) {
@@ -133,14 +133,14 @@ func (a *Address) Explain(err error) error {
 	return &checkpoint.StoreError{Text: "checkpoint " + a.Name + ": its server: " + text, Hint: hint, Err: err}
 }
 
-// IsPassing says that the server cannot do now what it may do later: it has no room, no memory or no connection left,
-// is a standby for as long as nobody has been promoted, or somebody has cancelled the statement. Nothing was done.
+// IsPassing reports whether the server may do later what it cannot do now: it has no room, memory or connection left,
+// it is a standby that nobody has promoted yet, or somebody has cancelled the statement. Nothing was done.
 func IsPassing(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && (strings.HasPrefix(e.Code, "53") || e.Code == "25006" || e.Code == "57014")
 }
 
-// isSafe says whether every host of a configuration is this machine or verified in full.
+// isSafe reports whether every host of a configuration is this machine or verified in full.
 func isSafe(c *pgconn.Config) bool {
 	all := append([]*pgconn.FallbackConfig{{Host: c.Host, TLSConfig: c.TLSConfig}}, c.Fallbacks...)
 	return !slices.ContainsFunc(all, func(f *pgconn.FallbackConfig) bool {
@@ -154,7 +154,7 @@ func isLocal(host string) bool {
 		net.ParseIP(host).IsLoopback()
 }
 
-// withTLS is an address in which nobody has said how connections are to be verified, with that they are in full.
+// withTLS adds full verification to an address, unless somebody has said how connections are verified.
 func withTLS(name string) string {
 	const param = "sslmode=verify-full"
 	switch {
@@ -169,7 +169,7 @@ func withTLS(name string) string {
 	return name + "?" + param
 }
 
-// hasPassword says whether a password is in an address, also in one that cannot be read.
+// hasPassword reports whether a password is in an address, even in one that cannot be read.
 func hasPassword(name string) bool {
 	word := `(?i)(password|passwd|pwd|\bpass)\s*=`
 	u, err := url.Parse(name)
@@ -181,7 +181,7 @@ func hasPassword(name string) bool {
 		u.Query().Has("sslpassword")
 }
 
-// reason is what went wrong, in one line. The same address is tried with TLS and without, and fails twice alike.
+// reason returns what went wrong, in one line. The same address is tried with TLS and without, and fails twice alike.
 func reason(err error) string {
 	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\t' || r == '\r' })
 	for i, line := range lines {

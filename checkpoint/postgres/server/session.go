@@ -11,20 +11,20 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Session is one connection. What the server warns of while it writes is kept: a wait for a
-// standby that was cancelled ends with a warning and no error.
+// Session is one connection. It keeps the server's last warning: a cancelled wait for a standby ends with a warning and
+// no error.
 type Session struct {
 	*pgx.Conn
-	loaded  time.Time // when it read the server's settings last
+	loaded  time.Time // when the server last read its settings
 	at      *Address
 	warning string
 }
 
-// settings hold for the whole session. Nothing limits a statement, a transaction or a session without work: one that
-// was cut off may have been done. What was begun and not committed is undone for certain: anyone who stands still in
-// between (a suspended machine, a stopped process) soon holds nobody else up, and nobody waits for a lock for ever.
-// Plans made while tables are empty must not scan them when they are full. That nothing is to be changed holds as it
-// stands: so a database is kept as it is while it moves to another server.
+// settings hold for the whole session. No time-out ends a statement, a transaction or an idle session: what was cut off
+// may have been done. But a transaction that waits for its client is ended and certainly undone, so a suspended machine
+// or a stopped process soon blocks nobody, and nobody waits for a lock for ever. Plans made while tables are empty must
+// not scan them when they are full. default_transaction_read_only stays as it is, so a database can be protected while
+// it moves to another server.
 const settings = `SET statement_timeout = 0; SET lock_timeout = %d; SET idle_session_timeout = 0;
 SET idle_in_transaction_session_timeout = '30s';
 SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout';
@@ -35,7 +35,7 @@ SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit
 'remote_apply' ELSE 'on' END, false)`
 
 // Meet connects within wait, or the time that a connection may take, and refuses a server that does not promise what a
-// ledger needs. Errors are *[checkpoint.OpenError], or as those of [Address.Explain].
+// ledger needs. Errors are *[checkpoint.OpenError], or those of [Address.Explain].
 func (a *Address) Meet(wait time.Duration, readOnly bool) (*Session, error) {
 	config, pooled, err := a.config()
 	if err != nil {
@@ -65,12 +65,12 @@ func (a *Address) Meet(wait time.Duration, readOnly bool) (*Session, error) {
 	if err != nil {
 		return nil, a.Explain(errors.Join(err, s.Close()))
 	}
-	s.Warned() // of what has nothing to do with commits, as that collations are of another version now
+	s.Warned() // drop warnings that are not of commits, such as a new version of collations
 	return s, nil
 }
 
-// isPostgres refuses, before anything is prepared, a server that is something else, and a pooler unless the address
-// says that it keeps a connection for each session. It shows by the process, which is another one then.
+// isPostgres refuses, before anything is prepared, a server that is not PostgreSQL, and a pooler unless the address
+// says that it keeps a connection for each session. Behind a pooler the server's process is another one.
 func (s *Session) isPostgres(pooled bool) error {
 	results, err := s.PgConn().Exec(context.Background(), `SELECT version(), pg_backend_pid()`).ReadAll()
 	if err != nil {
@@ -126,8 +126,8 @@ func (s *Session) promises(readOnly bool) error {
 var ErrSilent = errors.New("it takes connections and does not answer: whether it did what it was asked last is " +
 	"not known")
 
-// Within has f ask the server, and cuts the connection when ctx ends meanwhile: ErrSilent. A statement whose own
-// context ended would be cancelled, and a wait for a standby that is cancelled looks like success.
+// Within calls f, which asks the server. If ctx ends first, it cuts the connection: ErrSilent. Statements get no
+// context: they would be cancelled when it ends, and a cancelled wait for a standby looks like success.
 func (s *Session) Within(ctx context.Context, f func() error) error {
 	stop := context.AfterFunc(ctx, s.Cut)
 	defer stop()
@@ -158,13 +158,13 @@ func (s *Session) Each(places []any, f func() error, query string, args ...any) 
 	return err
 }
 
-// All are the rows of an answer.
+// All returns the rows of an answer.
 func All[T any](s *Session, to pgx.RowToFunc[T], query string, args ...any) ([]T, error) {
 	rows, _ := s.Query(context.Background(), query, args...) // its error is that of the rows, too
 	return pgx.CollectRows(rows, to)
 }
 
-// Send has statements carried out in one round trip, as one transaction unless one is open.
+// Send carries out statements in one round trip, as one transaction unless one is open.
 func (s *Session) Send(b *pgx.Batch) error { return s.SendBatch(context.Background(), b).Close() }
 
 // Script carries out statements in one text.
@@ -173,12 +173,12 @@ func (s *Session) Script(text string) error {
 	return err
 }
 
-// Together makes what f does one transaction.
+// Together runs f in one transaction.
 func (s *Session) Together(f func() error) error {
 	return pgx.BeginFunc(context.Background(), s.Conn, func(pgx.Tx) error { return f() })
 }
 
-// Close ends a connection in order, and waits two seconds for the server at most; nil is none.
+// Close ends a connection in order, and waits at most two seconds for the server. A nil Session has no connection.
 func (s *Session) Close() error {
 	if s == nil {
 		return nil
@@ -191,15 +191,15 @@ func (s *Session) Close() error {
 // Cut ends a connection at once, whatever it waits for.
 func (s *Session) Cut() { s.PgConn().Conn().Close() }
 
-// Warned is what the server has warned of since it was asked last, or nothing.
+// Warned returns the last warning of the server since the last call, or "".
 func (s *Session) Warned() string {
 	text := s.warning
 	s.warning = ""
 	return text
 }
 
-// Reloaded says whether the server's settings were read again since this was asked last, or since [Address.Meet].
-// A commit that came between need not have been made as a statement of its found them to be.
+// Reloaded reports whether the server has read its settings again since the last call, or since [Address.Meet]. A
+// commit in between may have been made with other settings than its statements saw.
 func (s *Session) Reloaded() (again bool, err error) {
 	var loaded time.Time
 	err = s.One(`SELECT pg_conf_load_time()`).Scan(&loaded)

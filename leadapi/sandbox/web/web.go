@@ -1,5 +1,5 @@
-// Package web is the sandbox's page: its leads. It is for practice: to find the lead of a row in doubt by what is known
-// of it, as in the service's console, and to copy its ID. It changes nothing.
+// Package web shows the sandbox's leads on a page. It is for practice: to find the lead of a row in doubt by what is
+// known of it, as in the service's console, and to copy its ID. It changes nothing.
 package web
 
 import (
@@ -22,15 +22,15 @@ import (
 //go:embed page.html
 var text string
 
-// pages are parsed when the first is asked for: no other command waits for it.
+// pages are parsed when the first page is asked for, so that no other command waits for it.
 var pages = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"plain": plain, "name": nameOf, "text": sandbox.TextOf,
 	}).Parse(text))
 })
 
-// View gives the page of an address, as a [page.Site] does; false where there is none. The sandbox listens at listening,
-// which the page names.
+// View returns the page of an address, as a [page.Site] does; false if there is none. listening is the sandbox's own
+// address, which the page shows.
 func View(s *sandbox.Server, listening string, at *url.URL) (page.View, bool) {
 	if at.Path != "/" {
 		return page.View{}, false
@@ -59,10 +59,10 @@ type listPage struct {
 	Address string
 	Query   string
 	Leads   []sandbox.Lead
-	More    bool // than these
+	More    bool // there are more than these
 }
 
-// nameOf is what a list calls a lead: its name, or what else a person would know it by.
+// nameOf returns what a list calls a lead: its name, or what else a person would know it by.
 func nameOf(l sandbox.Lead) string {
 	for _, key := range append([]string{"name", "email", "phone"}, slices.Sorted(maps.Keys(l.Content))...) {
 		if text := strings.TrimSpace(sandbox.TextOf(l.Content[key])); text != "" {
@@ -72,8 +72,8 @@ func nameOf(l sandbox.Lead) string {
 	return "(without content)"
 }
 
-// plain is a text of others as it can be shown: n characters at most, and what cannot be seen, or turns the text around,
-// as U+FFFD.
+// plain returns a text of others so that it can be shown: at most n characters, and U+FFFD for characters that cannot
+// be seen or that change the direction of the text.
 func plain(text string, n int) string {
 	shown := []rune(strings.Map(func(r rune) rune {
 		if !unicode.IsGraphic(r) && r != '\n' && r != '\t' {
