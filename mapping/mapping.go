@@ -1,6 +1,6 @@
 // Package mapping reads a mapping file and turns the rows of an input into records for the lead service.
 //
-// Package mapping stands between source, which gives it rows, and the engine, which plans from its Records:
+// It takes rows from source and gives Records to the engine, which plans from them:
 //
 //	Parse a file ─▶ Mapping ─▶ Bind to a header ─▶ Binding ─▶ Map each row ─▶ Record
 //

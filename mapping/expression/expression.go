@@ -1,6 +1,6 @@
 // Package expression is the language of expressions in mapping files: expr-lang/expr over the cells of a row. It has
-// those of the library's functions that ask neither the clock nor the machine, and a few of its own that count
-// characters and lose no digit. The package comment of mapping says what it promises to authors of a mapping.
+// those of the library's functions that ask neither the clock nor the machine, and a few of its own that lose no
+// digit. Texts are counted in characters. The package comment of mapping says what it promises to authors of mappings.
 package expression
 
 import (
@@ -23,8 +23,8 @@ import (
 	"leadferry/mapping/texts"
 )
 
-// builtins are the functions taken from the library. replaced are those with a version of our own, which counts
-// characters instead of bytes and accepts a number only if it can keep all digits.
+// builtins are the functions taken from the library. replaced are functions of our own in place of the library's: they
+// never read one number as another.
 const (
 	builtins = `len trim trimPrefix trimSuffix upper lower split join replace repeat hasPrefix hasSuffix abs ceil floor
 		round min max sum mean median first last take get sort reverse any all none one filter map count find findIndex
@@ -182,7 +182,7 @@ func decimalOf(f float64) (string, error) {
 }
 
 func toInt(args ...any) (any, error) {
-	const most = 1e15 // above it, sums and products would soon be inexact, too
+	const most = 1e15 // numbers far above it would not fit into sums and products either
 	switch x := args[0].(type) {
 	case int:
 		return x, nil
