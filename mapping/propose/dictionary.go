@@ -47,7 +47,7 @@ type dictionary struct {
 	Forms                             map[string][]*regexp.Regexp
 	Parts                             []rule
 	Dates                             struct{ Days, Times, Languages []string }
-	Places, Identifiers               []part // of an address; numbers of leads, unless any word is in front
+	Places, Identifiers               []part // of an address; IDs of the lead, unless other words are around
 	Null                              []string
 
 	headers, statuses, words map[string][]sign // by joined words
