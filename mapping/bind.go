@@ -48,7 +48,7 @@ type ownColumn struct {
 	without [][]string // for such a column: the paths into its object that other values use
 }
 
-// Bind looks up the mapping's columns among those of an input; errors call the input file. Unless the input is Open,
+// Bind looks up the mapping's columns among those of an input, whose name in errors is file. Unless the input is Open,
 // the error is either Errors, one for each column that the input lacks, or an Error with a Binding if no column is
 // sent.
 func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
@@ -272,7 +272,7 @@ func without(v jsontext.Value, path []string) jsontext.Value {
 	if !slices.ContainsFunc(rest, func(v jsontext.Value) bool { return v.Kind() != 'n' }) {
 		return nil
 	}
-	whole, _ := json.Marshal(left, json.Deterministic(true)) // which was read before
+	whole, _ := json.Marshal(left, json.Deterministic(true)) // cannot fail: the value was read before
 	return whole
 }
 

@@ -41,8 +41,7 @@ func (r *valueReader) addChecks() {
 
 const aStatus = "a status of the service"
 
-// checkFixed checks a value that names no column. It is the same in every row, so breaking a rule is a mistake of the
-// file.
+// checkFixed checks a value that names no column. It is the same in every row: if it breaks a rule, the file is wrong.
 func (r *valueReader) checkFixed(n node) {
 	var once row
 	r.eval(&once)
@@ -131,7 +130,7 @@ var formats = [...]struct {
 	{"number", "a number", texts.IsNumber},
 }
 
-// onlyIf is the stage that accepts only texts that fit.
+// onlyIf returns a stage that accepts only texts that fit.
 func onlyIf(broken rule, called string, fits func(string) bool) stage {
 	return stage{rule: broken, called: called, do: func(s string) (string, bool) { return s, fits(s) }}
 }

@@ -16,7 +16,7 @@ import (
 
 const (
 	maxBytes = 1 << 20 // of a mapping file
-	maxDepth = 64      // of objects and lists in one another
+	maxDepth = 64      // of nested objects and lists
 )
 
 // document reads data as one document of nodes: decoding would make a number of 01234. ok is false after an error.
@@ -55,8 +55,7 @@ func (p *parser) document(data []byte) (doc node, ok bool) {
 // placeholder finds a text that YAML would read as an object.
 var placeholder = spelling.Form(`[:,\[] *\{[^{}:,'"]*\}`)
 
-// syntax notes an error of the YAML reader and its place: where a quote opens that is not closed, else the reader's
-// mark.
+// syntax notes an error of the YAML reader and its place: the opening of an unclosed quote, else the reader's mark.
 func (p *parser) syntax(err error) {
 	le, known := errors.AsType[*yaml.LoadError](err)
 	if !known {

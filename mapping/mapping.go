@@ -68,7 +68,7 @@ type Source struct {
 	Backslash  bool           // escape: a backslash escapes a quote
 }
 
-// Paths lists the columns whose names hold a dot, each once: in a JSONL row they may lie inside objects and lists.
+// Paths lists the columns whose names hold a dot, each once: in a JSONL row they may be inside objects and lists.
 func (m *Mapping) Paths() []string {
 	return slices.DeleteFunc(slices.Clone(m.names), func(name string) bool { return !strings.Contains(name, ".") })
 }
@@ -95,8 +95,7 @@ func (m *Mapping) PullWord(status string) (word string, known bool) {
 	return status, known
 }
 
-// Rule says whose value wins if others changed a field on the service. The words are those of --conflict and the
-// mapping.
+// Rule says whose value wins if others changed a field on the service. Its words are also those of --conflict.
 type Rule string
 
 // The rules.

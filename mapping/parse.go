@@ -25,9 +25,9 @@ const (
 	columnHint = `write "{column}" for what a column holds`
 )
 
-// Parse checks the mapping file data. Errors call the file name, and read reads the tables beside it (nil: there is no
-// folder to look in). The error is Errors: all mistakes at once, at most 100, or only those that keep the file from
-// being read as plain YAML.
+// Parse checks a mapping file, whose content is data. name is the file's name in errors; read reads the tables beside
+// it (nil: there is no folder to look in). The error is Errors: all mistakes at once, at most 100, or only those that
+// keep the file from being read as plain YAML.
 func Parse(name string, data []byte, read ReadTable) (*Mapping, error) {
 	m := &Mapping{name: name, Conflicts: ConflictRules{Status: map[string]Rule{}, Content: map[string]Rule{}}}
 	p := &parser{file: name, m: m, read: read, named: map[string]*table{}}
@@ -215,8 +215,7 @@ func (p *parser) word(n node) (string, bool) {
 	return "", false
 }
 
-// set returns a reader that stores a word in place, and leaves place alone after an error. Use it for keys that hold a
-// word.
+// set returns a reader for keys that hold a word. It stores the word in place, and leaves place alone after an error.
 func set[T any](p *parser, place *T, read func(word string) (T, *texts.Fault)) func(node) {
 	return func(n node) {
 		word, ok := p.scalar(n)

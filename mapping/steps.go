@@ -109,8 +109,7 @@ func title(s string) string { return cases.Title(language.Und).String(s) }
 
 func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// digits keeps the digits. Digits of other scripts become ASCII digits: a number must not lose digits because of a
-// keyboard.
+// digits keeps the digits. Digits of other scripts become ASCII digits: a foreign keyboard must not lose any.
 func digits(s string) string { return strings.Map(texts.ASCIIDigit, s) }
 
 // truncate keeps the first characters of a text, as people count them: a letter with its accents is one character, and
@@ -221,8 +220,7 @@ var replaceForm = spelling.Form(`(?s)^/((?:\\.|[^/\\])+)/((?:\\.|[^/\\])*)/$`)
 // references match what package regexp reads after a dollar.
 var references = spelling.Form(`\$(\$|\{\w*\}|\w*)`)
 
-// checkReplacement refuses a text that names a group which the expression lacks: package regexp would leave it empty
-// silently.
+// checkReplacement refuses a text that names a group which the expression lacks: package regexp would silently use "".
 func checkReplacement(re *regexp.Regexp, with string) *texts.Fault {
 	for _, found := range references().FindAllStringSubmatch(with, -1) {
 		name := strings.Trim(found[1], "{}")

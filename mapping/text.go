@@ -149,8 +149,7 @@ func (p *part) in(r *row, lacking string) string {
 	return p.text
 }
 
-// hold returns a text as written in that place. For a text that is no JSON value, it returns what makes the whole
-// invalid.
+// hold returns a text as written in that place. A text that must be a JSON value and is none makes the whole invalid.
 func (p place) hold(s string) string {
 	if p == unplaced {
 		return s

@@ -57,8 +57,8 @@ const (
 	aMember        // of object or list
 )
 
-// isIdentity reports whether the value identifies the row. A table, or a default for a cell that is filled later, must
-// not change that.
+// isIdentity reports whether the value identifies the row. A table, or a default for an empty cell, must not change
+// that.
 func (v *value) isIdentity() bool { return v.role == keyRole || v.role == leadIDRole }
 
 // visit calls f with the value and with all its parts.

@@ -104,7 +104,7 @@ var letters = strings.NewReplacer(
 // spelledOut writes letters as people do whose keyboards lack them.
 var spelledOut = strings.NewReplacer("ä", "ae", "ö", "oe", "ü", "ue", "ø", "oe", "å", "aa")
 
-// fold is s in lower case and without accents.
+// fold returns s in lower case and without accents.
 func fold(s string) string {
 	s = strings.ToLower(s)
 	if !strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) {

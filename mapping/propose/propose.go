@@ -96,7 +96,7 @@ type draft struct {
 	Fields       []field // the keys of the content that are written out
 }
 
-// newDraft decides the surest things first: a column that has one part is not considered for the next.
+// newDraft makes the safest decisions first: a column that has a part is not considered for the next one.
 func newDraft(in Input) *draft {
 	d := &draft{In: in, Headless: in.NoHeader}
 	d.read()

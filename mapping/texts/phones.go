@@ -121,8 +121,8 @@ func (b phoneBook) splitCode(digits string) (code, national string) {
 	return "", digits
 }
 
-// splitDialled splits a number, as people in a country dial it, after its country code, if it has one: after the prefix
-// for calls abroad, or at the beginning if the whole is no national number. known is false for a number abroad whose
+// splitDialled splits a number, as people in a country dial it, after its country code, if it has one. The code follows
+// the prefix for calls abroad, or begins a number that is no national number. known is false for a number abroad whose
 // code does not exist.
 func (b phoneBook) splitDialled(digits string, p *plan) (code, national string, known bool) {
 	if at := p.idd().FindStringIndex(digits); at != nil && !strings.HasPrefix(digits[at[1]:], "0") {
