@@ -11,8 +11,7 @@ import (
 )
 
 // Breaker holds every request in one queue until it may be sent, and sends it again if need be. It alone limits the
-// requests in flight. If the service asks to wait, all requests wait. The client's errors say whether a request was
-// applied.
+// requests in flight. If the service asks to wait, all requests wait.
 type Breaker struct {
 	Settings
 	mu    sync.Mutex
@@ -56,7 +55,7 @@ const (
 	Create
 )
 
-// Pass is a request's place in the queue, and then among the requests in flight.
+// Pass is a request in the queue, and then among the requests in flight.
 type Pass struct {
 	kind     Kind
 	getFirst bool // for a create: the service must answer a GET first

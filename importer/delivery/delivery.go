@@ -1,11 +1,11 @@
 // Package delivery decides when requests may be sent, which are sent again, and when to stop. It knows nothing of rows.
 //
 //	Deliver ─▶ [enter] ─▶ call ─▶ what does the answer say?
-//	   ▲                            │ final: the caller's, who concludes a create
+//	   ▲                            │ final: the caller gets it, and concludes a create
 //	   └── at once, or after a pause ┘ it was not applied, or may be applied twice
 //
 // The Breaker knows the requests in flight, whether the service answers at all (silence), how many requests --rate or
-// the fleet allows (pace), and whether creates leave doubt (creates). It never sends a create again that may have been
+// the fleet allows (pace), and whether creates leave doubt (creates). It never repeats a create that may have been
 // applied.
 package delivery
 

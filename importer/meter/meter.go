@@ -1,5 +1,4 @@
-// Package meter counts the requests of a run by kind, by status, by duration and over time. Its size does not depend on
-// the length of the run.
+// Package meter counts the requests of a run by kind, by status, by duration and over time. Its size is fixed.
 package meter
 
 import (
@@ -86,8 +85,7 @@ func (m *Meter) Sample(now time.Time, ended int, paused bool) {
 	m.ended, m.sampled = ended, now
 }
 
-// at returns the span of a time. Clocks of several goroutines may disagree: a time before the beginning counts as the
-// beginning.
+// at returns the span of a time. Clocks of several goroutines may disagree: an earlier time counts as the beginning.
 func (m *Meter) at(now time.Time) *span {
 	i := max(0, int(now.Sub(m.began)/m.width))
 	for ; i >= report.MostBuckets; i /= 2 { // each two spans become one

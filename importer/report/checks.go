@@ -185,8 +185,7 @@ func (at Place) String() string {
 	return at.File + ":" + strconv.Itoa(at.Line)
 }
 
-// Annotations, as the path of Files.Problems, means annotations of a GitHub workflow, which GitHub reads from a
-// command's output.
+// Annotations, as Files.Problems, means annotations of a GitHub workflow, which GitHub reads from a command's output.
 const Annotations = "github"
 
 // maxAnnotations is how many are printed: GitHub shows ten for a step.
@@ -202,8 +201,8 @@ func (r *Run) openProblems() {
 	}
 }
 
-// Problems writes problems of rows and, at the end, all others, if they are wanted. The error is the first one of any
-// of the run's files.
+// Problems writes problems of rows and, at the end, all others, if wanted. The error is the first of any of the run's
+// files.
 func (r *Run) Problems(batch []Problem) error {
 	line, to := Problem.object, io.Writer(r.problems)
 	switch {

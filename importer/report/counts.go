@@ -95,8 +95,7 @@ func (c RowCounts) ByName() map[string]int {
 	return m
 }
 
-// Attentions counts the rows that need attention, and those among them that did not, or for another reason, the run
-// before.
+// Attentions counts the rows that need attention. New did not in the run before, or for another reason.
 type Attentions struct {
 	Rows  int       `json:"rows"`
 	New   int       `json:"new"`
@@ -150,8 +149,8 @@ type VerdictCount struct {
 	Leads   int    `json:"leads"`
 }
 
-// Sample is the result for a random sample of the leads. Of the leads that were read, in this run or as recently as
-// --fresh allows, Share differs, from 0 to 1; Low and High are its 95 % interval (Wilson).
+// Sample is the result for a random sample of the leads. Share is the part, 0 to 1, that differs of the leads that were
+// read, in this run or as recently as --fresh allows. Low and High are its 95 % interval (Wilson).
 type Sample struct {
 	Picked int     `json:"picked"`
 	Read   int     `json:"read"`

@@ -30,9 +30,9 @@ func leftBy(w *checkpoint.Member) (s *Summary, err error) {
 	return s, nil
 }
 
-// Fleet returns the summary of a fleet of the ledger in, as if it were one run: rows of each shard from its newest
-// worker, requests of all workers. For killed workers it has only the rows. Percentiles are those of the slowest
-// worker. There is no timeline. The error says what cannot be read of a worker's figures.
+// Fleet returns the summary of a fleet, as if it were one run; in describes its ledger. It has the rows of each shard
+// from its newest worker, and the requests of all workers. For killed workers it has only the rows. Percentiles are
+// those of the slowest worker. There is no timeline. The error says what cannot be read of a worker's figures.
 func Fleet(name string, in checkpoint.Info, shards int, members []checkpoint.Member) (*Summary, error) {
 	all := &Summary{RunID: name, Fleet: name, Requests: Requests{ByStatus: map[string]int{}}, InService: &InService{}}
 	all.Target, all.Checkpoint.Path, all.settled = Target(in.Target), in.Path, in.InDoubt == 0

@@ -17,7 +17,7 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// RunsFolder is where run folders are, in the folder in which the program was started.
+// RunsFolder holds the run folders. It is in the folder where the program was started.
 const RunsFolder = "leadferry-runs"
 
 // The names of a run's files in its folder, without rejects.
@@ -40,8 +40,8 @@ func RunFile(name string) string {
 	return ""
 }
 
-// FurtherRejects reports whether a run may write a file called other beside the one that --rejects names, for rows with
-// another header.
+// FurtherRejects reports whether a run may write the file other beside named, the file of --rejects, for another
+// header.
 func FurtherRejects(named, other string) bool {
 	end, ours := strings.CutPrefix(other, strings.TrimSuffix(named, filepath.Ext(named)))
 	return ours && strings.HasPrefix(end, "-") && RunFile("rejects"+strings.ToLower(end)) == "rejects"
@@ -125,8 +125,8 @@ func checkMade(folder *os.Root, path string) error {
 	return nil
 }
 
-// removeOld removes files of an earlier run from the run's folder that this run did not write again: they would be
-// taken for this run's.
+// removeOld removes files of an earlier run from the run's folder that this run did not write again: they would look
+// like this run's.
 func (r *Run) removeOld() error {
 	for _, name := range r.earlier {
 		there, err := r.folder.Lstat(name) // an output of this run may have it by another path

@@ -29,7 +29,7 @@ func (l *steps) add(wanted bool, text string, commands ...string) {
 	}
 }
 
-// Steps returns what to do now, in the order in which to do it.
+// Steps returns what to do now, in this order.
 func (s *Summary) Steps() []Step {
 	if s.read {
 		return s.Next
@@ -162,8 +162,8 @@ func (s *Summary) send(todo *steps) {
 		s.command("import", convert(s.Inputs, func(in Input) string { return in.Path })...)+flags(s.Flags))
 }
 
-// Unkept is a lead that was made and whose ID the checkpoint could not keep, as `leadferry checkpoint resolve` reads
-// it.
+// Unkept is a lead that was made and whose ID the checkpoint could not keep, in the form for `leadferry checkpoint
+// resolve`.
 type Unkept struct {
 	Key       string `csv:"key"`
 	Namespace string `csv:"namespace"`
@@ -246,8 +246,8 @@ func (s *Summary) correct(todo *steps) {
 		s.again(name)...)
 }
 
-// again returns commands over the rejects files. A mapping or a flag may say that the inputs are workbooks; the rejects
-// are none.
+// again returns commands over the rejects files. Rejects are no workbooks, even if a mapping or a flag says so of the
+// inputs.
 func (s *Summary) again(command string) []string {
 	workbooks := slices.ContainsFunc(s.Inputs, func(in Input) bool { return in.Format == "xlsx" })
 	var commands []string

@@ -80,8 +80,7 @@ type Pulled struct {
 	OrganizationID string `csv:"organization_id"`
 }
 
-// Pull writes the whole pull file. A run that stops early does not call it: the file of an earlier run then stays as it
-// is.
+// Pull writes the whole pull file. A run that stops early does not call it: the file of an earlier run then stays.
 func (r *Run) Pull(lines []Pulled) error {
 	beginLines[Pulled](r, r.pull)
 	return writeLines(r, r.pull, lines, nil)
@@ -177,7 +176,7 @@ type Reject struct {
 	Key       string `csv:"leadferry_key" json:"key"`
 	Namespace string `csv:"leadferry_namespace" json:"namespace,omitempty"` // of the key
 	Outcome   string `csv:"leadferry_outcome" json:"outcome"`
-	Since     string `csv:"leadferry_since" json:"since,omitempty"`     // since when it needs attention for this
+	Since     string `csv:"leadferry_since" json:"since,omitempty"`     // when it began to need attention
 	SentAt    string `csv:"leadferry_sent_at" json:"sent_at,omitempty"` // for a row in doubt
 	LeadID    string `csv:"leadferry_lead_id" json:"lead_id"`           // a person who looks the lead up fills it in
 	Error     string `csv:"leadferry_error" json:"error"`

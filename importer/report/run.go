@@ -53,8 +53,8 @@ func (f Files) path(named, name string) string {
 	return filepath.Join(f.Dir, name)
 }
 
-// Run is the files of one run. One goroutine at a time may use it. After the first error of any file, every later call
-// returns that error.
+// Run is the files of one run. One goroutine at a time may use it. After the first error of any file, every call
+// returns it.
 type Run struct {
 	files   Files    // with full paths, "" for a file that is not wanted
 	folder  *os.Root // the run's own; nil if there is none

@@ -12,8 +12,7 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// Section is a list in the report of a run. The text for people shows the first Top lines (0: all), the page shows
-// more.
+// Section is a list in the report of a run. The text for people shows the first Top lines (0: all), the page more.
 type Section struct {
 	ID, Title string
 	Lines     []Line

@@ -19,8 +19,8 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// Summary is a run in figures; docs/scripting.md defines its JSON. Organizations are sorted by leads and Errors by
-// rows, most first.
+// Summary is a run in figures; docs/scripting.md defines its JSON. Organizations and Errors have most leads or rows
+// first.
 type Summary struct {
 	RunID              string         `json:"run_id"`
 	Command            string         `json:"command"`
@@ -85,8 +85,7 @@ type Summary struct {
 // Running is the Outcome of a run that has not ended.
 const Running = "running"
 
-// Input is one file that was read. Bytes and Rows are what was read of it; SHA256 is empty unless it was read to its
-// end.
+// Input is one file that was read. Bytes and Rows are what was read of it; SHA256 is empty unless that was all.
 type Input struct {
 	Path   string `json:"path"`
 	Format string `json:"format"`
@@ -212,8 +211,7 @@ func mostFirst[T comparable](leads map[T]int, count func(*T, int)) []T {
 	return list
 }
 
-// Doubt is a row that a person has to look up: when it was sent, and to which organization or, as "locator ID",
-// locator.
+// Doubt is a row that a person has to look up: when it was sent, and to which organization or "locator ID".
 type Doubt struct {
 	Place
 	SentAt         time.Time `json:"sent_at"`
@@ -246,8 +244,7 @@ func (r Reason) line() Line {
 	return Line{Count: r.Rows, Name: cmp.Or(r.Outcome, r.Rule), Text: text, Where: strings.Join(places, ", ")}
 }
 
-// WriteJSON writes the summary as an indented JSON object and a line end, with times in UTC and texts from outside
-// escaped.
+// WriteJSON writes the summary as an indented JSON object and a line end, with times in UTC and foreign texts escaped.
 func (s *Summary) WriteJSON(w io.Writer) error {
 	s.escape()
 	c := *s

@@ -70,7 +70,7 @@ type Info struct {
 	rows.Found          // by the reader
 }
 
-// File reads the rows of one input, in order. It serves one goroutine.
+// File reads the rows of one input, in order. One goroutine may use it.
 type File struct {
 	info   Info // bytes and checksum are in meter
 	format Format
@@ -89,8 +89,7 @@ type File struct {
 // Header names the columns of a CSV file. For JSONL it is empty and open: each row has its own.
 func (f *File) Header() *Header { return f.info.Header }
 
-// Warnings are remarks about the file for people, without values. The list is complete once the file was read to its
-// end.
+// Warnings are remarks about the file for people, without values. The list is complete at the end of the file.
 func (f *File) Warnings() []string { return f.info.Warnings }
 
 // Next reads the next row into r and reuses its Cells: to keep them, pass another Row. It returns io.EOF after the last
@@ -263,7 +262,7 @@ func (f *File) Close() error {
 	return opened.Close()
 }
 
-// Changed reports whether the file was changed or replaced since it was opened: its path leads to another file, or its
+// Changed reports whether the file was changed or replaced since it was opened: another file is at its path, or its
 // size or time differs.
 func (f *File) Changed() bool {
 	if f.stat == nil {

@@ -104,7 +104,7 @@ func prove(packed io.Reader, packing string) error {
 	if errors.Is(err, errDamaged) {
 		return err
 	}
-	return nil // other errors come again when the file is read
+	return nil // reading the file reports other errors
 }
 
 // unpacker reads a packed file and stops if it is damaged or grows too much. It reads all members of a gzip file and

@@ -139,14 +139,14 @@ func sniff(in io.Reader) (stream *bufio.Reader, head []byte, err error) {
 	stream = bufio.NewReaderSize(in, sniffBytes)
 	head, err = stream.Peek(sniffBytes)
 	if len(head) > 0 || errors.Is(err, io.EOF) {
-		err = nil // an error of a later byte comes again when it is read
+		err = nil // a later read reports the error
 	}
 	return stream, head, err
 }
 
 // openText makes the reader of a text. The first line that is not blank decides.
 func (f *File) openText(o Options) (err error) {
-	_, _ = f.window.First() // skips blank lines; an error comes again
+	_, _ = f.window.First() // skips blank lines; a later read reports an error
 	head := f.window.Bytes(sniffBytes)
 	if err := refuseContent(head); err != nil { // a text in UTF-16 is decoded only now
 		return err
@@ -230,8 +230,8 @@ func textFormat(line []byte) Format {
 	return CSV
 }
 
-// NewStream reads in, such as standard input, in a way that can be closed while a Read waits, which a pipe does not
-// allow. The goroutine that reads in ends with the process.
+// NewStream reads in, such as standard input. Unlike a pipe it can be closed while a Read waits. The goroutine that
+// reads in ends with the process.
 func NewStream(in io.Reader) io.ReadCloser {
 	r, w := io.Pipe()
 	go func() {

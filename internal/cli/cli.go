@@ -11,7 +11,7 @@
 // opens the checkpoint by Options.Open and reads Options.Inputs.
 //
 // Besides, [terminal] asks the user, [signals] decides who ends the process, and [external] runs the programs that
-// flags name. Only main imports this room.
+// flags name. Only main imports this package.
 package cli
 
 import (
@@ -155,8 +155,7 @@ func (p *program) app() *cli.App {
 	return app
 }
 
-// commands returns the program's commands in the order of help, each with its flag sets from the table of package
-// flags.
+// commands returns the program's commands in the order of help, each with sets of the table of package flags.
 func (p *program) commands(made flags.Made) []*cli.Command {
 	command := func(name, arguments string, do cli.ActionFunc, sets string) *cli.Command {
 		return &cli.Command{Name: name, ArgsUsage: arguments, Action: do, Flags: made.Of(sets)}

@@ -171,8 +171,7 @@ func (v *screen) begin(s *importer.Start) error {
 	return nil
 }
 
-// announce says which checkpoint the run uses: with the same one, nothing is made twice; with a new one, nothing is
-// known yet.
+// announce says which checkpoint the run uses: the same one makes nothing twice, a new one knows nothing yet.
 func (v *screen) announce(s *importer.Start) {
 	known := s.Checkpoint
 	switch {
@@ -195,8 +194,8 @@ func (v *screen) announce(s *importer.Start) {
 	}
 }
 
-// hear refuses a run if witnesses speak against it, unless a person answers: with the ID that the refusal names, or at
-// a terminal, where Enter refuses. --yes is no answer.
+// hear refuses a run if the Judgement does, unless a person answers: with the ID that the refusal names, or at a
+// terminal, where Enter refuses. --yes is no answer.
 func (v *screen) hear(s *importer.Start) error {
 	if s.Judgement == nil || v.o.DryRun {
 		return nil

@@ -33,8 +33,7 @@ import (
 	sandboxpage "leadferry/leadapi/sandbox/web"
 )
 
-// connect finds the checkpoint and the service. With --sandbox it starts the built-in sandbox, unless nothing will be
-// sent.
+// connect finds the checkpoint and the service. With --sandbox it starts the sandbox, unless nothing will be sent.
 func (p *program) connect(c *cli.Context, o *importer.Options) (closeService func() error, err error) {
 	closeService = func() error { return nil }
 	imitation := c.Bool("sandbox")
@@ -59,8 +58,8 @@ func (p *program) connect(c *cli.Context, o *importer.Options) (closeService fun
 	return closeService, nil
 }
 
-// wayWords returns the typed flags that lead to the service, for commands to paste. It leaves out those that may hold a
-// password.
+// wayWords returns the typed flags that lead to the service, for commands to paste. Those that may hold a password are
+// left out.
 func (p *program) wayWords() []string {
 	return p.typedWords("connection", "proxy", "client-secret-command")
 }

@@ -11,7 +11,7 @@
 // machine to machine and from hour to hour. So most numbers are ratios of two things that run in turn, and each figure
 // is the median of several turns. The parts can also run alone:
 //
-//	go -C tools run ./measure sink -latency 20ms     # says its address
+//	go -C tools run ./measure sink -latency 20ms     # prints its address
 //	go -C tools run ./measure readcsv leads.csv    # or readjsonl, readxlsx
 //	go -C tools run ./measure bare -url ADDRESS -c 64 leads.csv
 package main

@@ -313,8 +313,7 @@ func (l *lab) adopted(leads int) int64 {
 }
 
 // readAll measures N21: leads that a reconciliation reads a second, compared with the updates of wrk on as many
-// connections. Neither side has changed anything. The run reads its first lead twice: one more request, whatever the
-// number of rows.
+// connections. Neither side has changed anything. The run reads its first lead twice: one more request.
 func (l *lab) readAll() {
 	rows := l.rows / 10
 	s := l.sink(slow, "-keep")

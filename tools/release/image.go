@@ -75,8 +75,8 @@ func (r *release) image(p product) v1.Image {
 	return must.Get(mutate.ConfigFile(image, config))
 }
 
-// authorities are the certificate authorities that browsers trust. It leaves out those trusted under conditions: a file
-// of certificates cannot state these.
+// authorities returns the certificate authorities that browsers trust, except those trusted under conditions: a file
+// cannot state these.
 func authorities() []byte {
 	var text bytes.Buffer
 	for root := range bundle.Roots() {

@@ -6,8 +6,7 @@
 // For each target it makes an archive (program, completions, docs, samples, licences of all parts) and a bill of
 // materials. It also makes packages for Debian and Red Hat, an OCI image layout, manifests for Homebrew, Scoop and
 // winget, and SHA256SUMS of all files. The same clean commit gives the same bytes, wherever the clone is: times are the
-// commit's, paths are trimmed, and nothing comes from this machine. The version is that of the source ([leadferry
-// --version] prints it).
+// commit's, paths are trimmed, and nothing comes from this machine. The version is that of the source.
 package main
 
 import (

@@ -2,11 +2,11 @@
 // test notices each. Every mistake would send a lead twice, lose a lead or reveal a secret.
 //
 //	go -C tools run ./seededbugs             # all; some minutes
-//	go -C tools run ./seededbugs -only 6     # by number or name, several with commas
+//	go -C tools run ./seededbugs -only 6     # by number, several with commas
 //
 // It makes the mistakes in a copy of the working tree (the files that git knows), through go's -overlay, and runs the
-// tests that the table names. If the program cannot be built with a mistake, or tests do not end, the table is wrong.
-// The last line counts the mistakes that were caught, "88 of 88 caught". The exit code is 1 if some were not.
+// tests of the table. If the program cannot be built with a mistake, or tests do not end, the table is wrong. The last
+// line counts the mistakes that were caught, "88 of 88 caught". The exit code is 1 if some were not.
 package main
 
 import (

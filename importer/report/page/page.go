@@ -2,8 +2,8 @@
 // whether the run worked, how the rows of the file ended and what to do next; then it shows the figures.
 //
 // A page is made from a report.Summary, whose lists are limited, and shows only as much of each list as people look at.
-// The page of a million rows is no larger than that of a thousand.
-// Write makes the file of a finished run, Serve shows the same page while it goes on.
+// The page of a million rows is no larger than that of a thousand. Write makes the file of a finished run, Serve shows
+// the same page during the run.
 //
 // Promises: like the summary, a page holds no key and no cell of a row. Texts from outside are cut, control characters
 // are escaped, and html/template escapes the rest, so that no data become markup. Links lead to files of the run beside
@@ -81,8 +81,8 @@ type Live struct {
 	latest atomic.Pointer[report.Summary]
 }
 
-// Serve begins to show a run at addr, a loopback address with a port. The error says why it cannot listen there. Call
-// End afterwards.
+// Serve begins to show a run at addr, a loopback address with a port. It fails if it cannot listen there. Call End
+// afterwards.
 func Serve(addr string, s *report.Summary) (l *Live, err error) {
 	l = new(Live)
 	l.Show(s)
@@ -130,8 +130,7 @@ func longest(lines []report.Line) (most int) {
 	return most
 }
 
-// width returns the width of a bar in percent of the longest. A short bar stays visible: one row may be the one that
-// matters.
+// width returns the width of a bar in percent of the longest. A short bar stays visible: a single row may matter.
 func width(count, most int) string {
 	return fmt.Sprintf("%.1f", max(100*float64(count)/float64(most), 0.7))
 }

@@ -37,7 +37,7 @@ type Reader struct {
 	quoted quoted
 }
 
-// Open finds the delimiter and the header of a text. Its error is a *[rows.OpenError], or one of reading.
+// Open finds the delimiter and the header of a text. Its error is a *[rows.OpenError], or a read error.
 func Open(in *lines.Window, o rows.Options, found *rows.Found) (*Reader, error) {
 	in.SkipTo(o.SkipRows + 1)
 	if found.Delimiter = findDelimiter(in, o); !canDelimit(found.Delimiter) {
@@ -76,7 +76,7 @@ func (r *Reader) begin(o rows.Options) (err error) {
 	return err
 }
 
-// Next reads the next record that holds data. Its error is io.EOF, a *[rows.LostError], or one of reading.
+// Next reads the next record that holds data. Its error is io.EOF, a *[rows.LostError], or a read error.
 func (r *Reader) Next(row *rows.Row) error {
 	for {
 		size, problem, err := r.record()
@@ -141,7 +141,7 @@ const quoteHint = "mend the quotes of this row, or fetch the file again if it wa
 	"if quotes are text like any other in this file, say so in the mapping: source: {quote: none}; " +
 	`where a backslash is before them: source: {escape: "\\"}`
 
-// lost returns the error that nobody can know where the rows after a line begin.
+// lost says that nobody can know where the rows after a line begin.
 func lost(line int, text string) error {
 	text += ": where the rows behind it begin cannot be known, and none of them was read"
 	return &rows.LostError{Line: line, Text: text, Hint: quoteHint}
@@ -168,7 +168,7 @@ func findDelimiter(in *lines.Window, o rows.Options) rune {
 	case o.Format == rows.TSV && !written:
 		return '\t'
 	}
-	header, _ := in.First() // an error comes again
+	header, _ := in.First() // a later read reports an error
 	return detectDelimiter(string(header), o)
 }
 
@@ -254,7 +254,7 @@ func (r *Reader) split(record []byte) *rows.Problem {
 
 // splitQuoted splits a record with quotes, of as many lines as it needs. A quote that does not fit is a problem of its
 // row if the row is one line and its quotes are in pairs. Otherwise the next line may be inside quotes, and the file is
-// lost. It is also lost if a row of several lines has another number of cells than the header.
+// lost. So it is if a row of several lines does not have as many cells as the header.
 func (r *Reader) splitQuoted() (size int, p *rows.Problem, err error) {
 	q := &r.quoted
 	*q = quoted{delim: q.delim, escape: q.escape, text: q.text[:0], ends: q.ends[:0]}

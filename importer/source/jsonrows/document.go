@@ -225,8 +225,8 @@ func (d *document) element() (element []byte, line int, err error) {
 	return element, line, d.err
 }
 
-// end reads what follows the rows: the end of their list, and the members after it. Another list of rows there could be
-// too far away to be noticed before the first row was returned.
+// end reads what follows the rows: the end of their list, and the members after it. Another list of rows may be among
+// these, too far away to be noticed earlier.
 func (d *document) end() {
 	for d.token(); d.err == nil && d.json.StackDepth() > 0; {
 		list := d.token() == '[' && d.json.StackDepth() == 2

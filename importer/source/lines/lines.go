@@ -1,5 +1,5 @@
 // Package lines shows the text of a file, in UTF-8 whatever its encoding is, from the start of the current record on:
-// physical lines, bytes that are not text, and the position of both in the file.
+// its physical lines, and where bytes are that are not text.
 //
 // The readers of text, delimited and jsonrows, use it. Promises: memory does not grow with the file, nothing is decoded
 // by guess, and bytes without meaning in the file's encoding never look like text.
@@ -156,7 +156,7 @@ func Body(line []byte) []byte {
 	return bytes.TrimRight(bytes.TrimSuffix(line, []byte{'\n'}), "\r")
 }
 
-// SkipTo passes the lines before this one, however long they are. An error comes again with the next record.
+// SkipTo passes the lines before this one, however long they are. Reading the next record reports an error.
 func (w *Window) SkipTo(number int) {
 	for w.Number < number && (len(w.Text()) > 0 || w.More() == nil) {
 		n := bytes.IndexByte(w.Text(), '\n') + 1
@@ -183,7 +183,7 @@ func Decode(in *bufio.Reader, o rows.Options, found *rows.Found) (*Window, error
 		return nil, err
 	}
 	found.Other = label != utf8Label
-	head, _ := in.Peek(in.Size()) // an error comes again when the text is read
+	head, _ := in.Peek(in.Size()) // a later read reports an error
 	if mark := byteOrderMark(head); mark != "" && mark != label {
 		if o.Encoding != "" {
 			found.Warn("the file begins with the byte order mark of %s and is read so, not as %s", mark, label)

@@ -46,8 +46,8 @@ type Options struct {
 	// Null are the cells that count as empty, besides blank ones.
 	Null []string
 	// Encoding is the text's encoding, a label of the WHATWG Encoding Standard in any case. A byte order mark overrides
-	// it. Without both the text must be UTF-8. Refused are x-user-defined and the encodings that the standard maps
-	// to replacement. Workbooks do not need it.
+	// it. Without both the text must be UTF-8. x-user-defined and the encodings that the standard maps to replacement
+	// are refused. Workbooks do not need it.
 	Encoding string
 	// Sheet names the sheet of a workbook to read; "" is the first that is not hidden.
 	Sheet string
@@ -61,8 +61,9 @@ type Options struct {
 	// MaxRecord is how many bytes of UTF-8 a record may have, including its line end; 0 means 1 MiB. A CSV record with
 	// quotes may have 17 times as many, for one long cell.
 	MaxRecord int
-	// Proven checks the checksum of a packed file before its rows are read: it follows the data, and damaged data may
-	// unpack to wrong rows first. Files that were cut, and standard input, are read as far as possible even so.
+	// Proven checks the checksum of a packed file before its rows are read: the checksum is at the end, and damaged
+	// data may unpack to wrong rows before it. Files that were cut, and standard input, are still read as far as
+	// possible.
 	Proven bool
 	// Stdin is read for the file name "-".
 	Stdin io.Reader
@@ -85,8 +86,7 @@ func (o Options) OfRejects() Options {
 	return o
 }
 
-// Header names the cells of rows. It never changes: rows of one shape share it, and callers may use its pointer as a
-// key.
+// Header names the cells of rows. It never changes: rows of one shape share it, and its pointer may be a map key.
 type Header struct {
 	Names []string // Names[:Own] are the row's own columns, Names[Own:] nested paths
 	Own   int

@@ -84,8 +84,7 @@ func openArchive(in io.ReaderAt, size int64) (archive, error) {
 	return parts, nil
 }
 
-// isWorkbook reports whether the parts are those of a workbook that can be read, not of another archive or a binary
-// workbook.
+// isWorkbook reports whether the parts are those of a workbook, and not of another archive or a binary workbook.
 func (a archive) isWorkbook() bool {
 	return a["[content_types].xml"] != nil && a["_rels/.rels"] != nil && a["xl/workbook.bin"] == nil
 }

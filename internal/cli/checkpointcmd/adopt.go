@@ -74,8 +74,8 @@ func (ls *lists) close() {
 }
 
 // takeOver adopts lists into a checkpoint. lenient skips leads that the checkpoint knows in another way. It skips
-// results of a run to another target: leads that this target lacks would count as made, and lie in the same folders. An
-// export does not name its target: that is how leads move with a service that changes its address.
+// results of a run to another target: leads that this target lacks would count as made, and their results are in the
+// same folders. An export does not name its target: that is how leads move with a service that changes its address.
 func (d *Command) takeOver(db ledger.Ledger, from lists, lenient bool) error {
 	before := db.Info()
 	lineage, err := checkpoint.LineageOf(d.C.Context, db)
@@ -246,8 +246,7 @@ func (row *listed) entry() (e checkpoint.Entry, has bool, err error) {
 	return e, true, nil
 }
 
-// ownKey reports whether the lead of a row of results is known by the row's key. A sync also finds leads by other
-// names.
+// ownKey reports whether a row of results has its lead under its own key. A sync also finds leads by other names.
 func (row *listed) ownKey() bool {
 	switch row.Outcome {
 	case importer.Created.String(), importer.Partial.String(), importer.InDoubt.String(), importer.Changed.String():

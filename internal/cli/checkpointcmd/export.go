@@ -37,8 +37,7 @@ func stateNamed(name string) (state checkpoint.State, known bool) {
 	return checkpoint.Unknown, name == ""
 }
 
-// export lists what the checkpoint knows. It prints after closing the checkpoint: a slow reader, such as less, holds no
-// lock.
+// export lists what the checkpoint knows. It prints after closing the checkpoint: a slow reader must hold no lock.
 func (d *Command) export() error {
 	to := d.C.String("output")
 	if to == "-" {
@@ -151,8 +150,7 @@ func (d *Command) exportDamaged(path string, x *export, out io.Writer) error {
 	})
 }
 
-// lines writes a line for every entry that each passes to its function, and a last line that says what is missing, if
-// anything.
+// lines writes a line for every entry that each passes to its function, and a last line if anything is missing.
 func (x *export) lines(to io.Writer, lacks string, each func(add func(checkpoint.Entry) error) error) error {
 	out := bufio.NewWriter(to)
 	write := x.jsonLines(out)

@@ -98,8 +98,8 @@ func (d *Command) openList(path, command string) (*list, error) {
 	return l, nil
 }
 
-// openFile opens the file up to its present end: a run may still write to it. - is standard input, which is kept for
-// reading it again.
+// openFile opens the file up to its present end: a run may still write to it. It keeps standard input (-) for reading
+// it again.
 func (l *list) openFile(stdin io.Reader) (err error) {
 	if l.whole = l.path; l.path == "-" {
 		kept := new(terminal.Spool)
@@ -255,7 +255,7 @@ func (l *list) next(in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmarshaller
 	}
 }
 
-// keyed gives a row the key under which the checkpoint knows it.
+// keyed sets the key under which the checkpoint knows a row.
 func (row *listed) keyed() error {
 	row.Key, row.LeadID = rowkey.Trim(row.Key), strings.TrimSpace(row.LeadID)
 	namespace := cmp.Or(row.Namespace, row.list.namespace)

@@ -106,8 +106,8 @@ func noneMade(ctx context.Context, db ledger.Ledger) (decisions []checkpoint.Dec
 // The words that decide instead of a lead ID.
 const exists, notMade = "exists", "none"
 
-// decisionsOf reads what a person wrote into the column lead_id. spots are the places of the deciding rows; all counts
-// all rows.
+// decisionsOf reads what a person wrote into the column lead_id. spots are the places of these rows; all counts all
+// rows.
 func decisionsOf(read *list) (decisions []checkpoint.Decision, spots []spot, all int, err error) {
 	for row, err := range read.each {
 		if err != nil {
@@ -234,8 +234,7 @@ func (d *Command) forget() error {
 	return nil
 }
 
-// reportTraces names the files of runs that still hold the rows, and how to remove them. Files that witnesses need hold
-// no cells.
+// reportTraces names the files of runs that still hold the rows, and how to remove them. Witnesses hold no cells.
 func (d *Command) reportTraces(keys []string) {
 	wanted := func(namespace, key string) bool { return slices.Contains(keys, rowkey.Effective(namespace, key)) }
 	paths, _ := filepath.Glob(filepath.Join(report.RunsFolder, "*", "*"))

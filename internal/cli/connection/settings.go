@@ -40,8 +40,7 @@ type Settings struct {
 // defaultProfile is used if no profile is named; it need not exist.
 const defaultProfile = "default"
 
-// Resolve finds the settings for a command line. If the profile cannot be read, they are those of flags and
-// environment.
+// Resolve finds the settings for a command line. If the profile cannot be read, only flags and environment count.
 func Resolve(line *flags.Line) (s *Settings, err error) {
 	s = &Settings{line: line, none: flags.Named("profile", line.Command.Flags) == nil, Config: line.Given("config")}
 	s.Sandbox = line.Bool("sandbox")
@@ -301,8 +300,8 @@ func parseRoute(text, from string) (Route, error) {
 // addresses are the flags with the addresses of the two applications.
 var addresses = [...]string{"base-url", "leads-url"}
 
-// Route returns the way to the application of a flag, or nothing if its address is not set. It ignores a bad address:
-// the client refuses it.
+// Route returns the way to the application of a flag, or nothing if its address is not set. It ignores a bad address,
+// which the client refuses.
 func (s *Settings) Route(name string) (Route, error) {
 	u, err := url.Parse(leadapi.Canonical(s.Get(name)))
 	if s.Sandbox || s.Get(name) == "" || err != nil {

@@ -167,7 +167,7 @@ func Named(name string, flags []cli.Flag) cli.Flag {
 	return nil
 }
 
-// TakesValue reports whether a flag needs a value, which may be the next argument. If help shows the value as [=, it is
+// TakesValue reports whether a flag needs a value, which may be the next argument. A value shown as [= in help is
 // optional and joined to the flag.
 func TakesValue(f cli.Flag) bool {
 	shown := f.(cli.DocGenerationFlag)
@@ -344,8 +344,7 @@ const (
 // Given reports whether the command line or the environment sets it.
 func (s *Setting) Given() bool { return s.Origin >= ByEnvironment }
 
-// Given returns the setting of the flag, its variable or the profile. An empty variable counts as not set, an empty
-// flag as set.
+// Given returns the setting of the flag, its variable or the profile. An empty variable is not set, an empty flag is.
 func (l *Line) Given(name string) Setting {
 	if value, typed := l.Typed[name]; typed {
 		return Setting{name, value, "flag --" + name, ByFlag}

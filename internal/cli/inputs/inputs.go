@@ -151,8 +151,8 @@ func Options(c *cli.Context, s mapping.Source) source.Options {
 	return o
 }
 
-// Count reads the files once more, quickly, to count the rows; 0 if that is impossible, as for standard input. A limit
-// of 0 means no limit.
+// Count reads the files once more, quickly, to count the rows; 0 if that is impossible, as for standard input. limit 0
+// is none.
 func (in *Files) Count(limit int) int {
 	if in.stdin != nil {
 		return 0

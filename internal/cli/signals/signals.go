@@ -35,7 +35,8 @@ func CrashApart() {
 	noCore()
 	aborted := make(chan os.Signal, 1)
 	signal.Notify(aborted, syscall.SIGABRT)
-	// for good: while the program handles SIGQUIT, the runtime takes ten seconds over a SIGABRT
+	// until the process ends; resets all signals: while SIGQUIT is handled, the runtime takes ten seconds over a
+	// SIGABRT
 	go func() {
 		<-aborted
 		signal.Reset()
@@ -77,8 +78,8 @@ const (
 	signalled
 )
 
-// Take says that the command handles the first signal from now on. It returns false if the signal came before: nothing
-// may begin then.
+// Take says that the command handles the first signal from now on. It returns false if the signal came before: begin
+// nothing then.
 func (h *Hold) Take() bool {
 	return h.state.CompareAndSwap(free, held) || h.state.Load() == held
 }
