@@ -27,7 +27,7 @@ type Breaker struct {
 	shut    bool  // the run stops: no further create is sent
 }
 
-// Settings of a Breaker may change only while no request is in flight or waits.
+// Settings of a Breaker may change only while no request waits or is in flight.
 type Settings struct {
 	Retries int // how often to send an answered request again, if that is allowed
 	Resend  ResendOn

@@ -51,7 +51,7 @@ type Unread struct {
 	Why        string
 }
 
-// Proposal is a mapping file of at most 1 MiB, and sentences that say what was decided and what the user has to decide.
+// Proposal is a mapping file of at most 1 MiB, and sentences about what was decided and what the user has to decide.
 type Proposal struct {
 	YAML  []byte
 	Notes []string

@@ -73,7 +73,7 @@ func (ls *lists) close() {
 	}
 }
 
-// takeOver adopts lists into a checkpoint. lenient skips leads that the checkpoint knows in another way. It skips
+// takeOver adopts lists into a checkpoint. lenient skips leads that the checkpoint knows in another way. takeOver skips
 // results of a run to another target: leads that this target lacks would count as made, and their results are in the
 // same folders. An export does not name its target: that is how leads move with a service that changes its address.
 func (d *Command) takeOver(db ledger.Ledger, from lists, lenient bool) error {

@@ -85,7 +85,7 @@ func (d *Command) printf(format string, args ...any) {
 	fmt.Fprintf(d.Out, format, args...)
 }
 
-// tellIf prints a line like printf if is is true.
+// tellIf prints a line as printf does, on a condition.
 func (d *Command) tellIf(is bool, format string, args ...any) {
 	if is {
 		d.printf(format+"\n", args...)

@@ -41,8 +41,8 @@ func (d *Command) copy() error {
 	return d.copyTo(at, to)
 }
 
-// copyTo copies to an address or to a file. Until it is complete, runs with the new checkpoint are refused; afterwards,
-// those with the old one. Repeating a copy that was cut off completes it.
+// copyTo copies to an address or to a file. Until the copy is complete, runs with either checkpoint are refused;
+// afterwards, only those with the old one. Repeating a copy that was cut off completes it.
 func (d *Command) copyTo(from ledger.Place, to string) (err error) {
 	src, err := from.Open(ledger.How{Moved: true})
 	if err != nil {
