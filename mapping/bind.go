@@ -48,9 +48,9 @@ type ownColumn struct {
 	without [][]string // for such a column: the paths into its object that other values use
 }
 
-// Bind looks up the mapping's columns among those of an input, whose name in errors is file. Unless the input is Open,
-// the error is either Errors, one for each column that the input lacks, or an Error with a Binding if no column is
-// sent.
+// Bind looks up the mapping's columns among those of an input; file is the input's name in errors. The error is Errors:
+// each column that is missing or shares its name with another. If no column is sent, it is an Error, with a Binding.
+// Neither is an error if the input is Open.
 func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
 	s := newSearch(m.name, file, c)
 	b := &Binding{plan: &m.plan, at: make([]int, len(m.names)), null: m.Source.Null}

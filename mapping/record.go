@@ -77,9 +77,8 @@ type Env struct {
 
 // Problem says why a row cannot be used. Column names the columns that the value comes from, if any. Text is a sentence
 // without the value. Rule is key, external_id, control, cut, required, map, else (Caught only), format, status, assign,
-// apply, as, expr or lead_id. For map, else and status only, Word is the text that the map lacks or that is no status
-// of the service, so that a run can list these words, and Value is the mapping's name for the value, such as
-// lead.status.
+// apply, as, expr or lead_id. Word and Value are for map, else and status only. Word is the text that the map lacks or
+// that is no status of the service: a run lists these. Value is the mapping's name for the value, such as lead.status.
 type Problem struct{ Column, Rule, Text, Word, Value string }
 
 // Sentence joins the problems of a row.

@@ -46,8 +46,8 @@ func folded(s string) string {
 	return norm.NFKC.String(cases.Fold().String(strings.Map(rowkey.Shown, norm.NFKC.String(s))))
 }
 
-// ReadTable calls add for each row of the file name, which is beside the mapping file, with its line and the cells of
-// the two columns key and value. It returns all that is wrong with the file.
+// ReadTable reads the file name beside the mapping file. It calls add for each row with its line and the cells of the
+// columns key and value. It returns all that is wrong with the file.
 type ReadTable func(name, key, value string, add func(line int, key, value string)) Errors
 
 func (p *parser) namedTables(n node) {

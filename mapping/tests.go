@@ -69,7 +69,7 @@ func (p *parser) testRequest(n node) {
 	)
 }
 
-// Run maps the row of a test and compares the resulting request, as JSON, with the expected one, without fields that
+// Run maps the row of a test and compares the resulting request, as JSON, with the expected one. It ignores fields that
 // hold a file's name, a line or a run. It returns the differences, nil if there are none.
 func (t *Test) Run(m *Mapping, request func(*Record) []byte) []string {
 	b, err := m.Bind("the test", Columns{Names: t.Names, Own: len(t.Names), Open: true})

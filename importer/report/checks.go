@@ -35,8 +35,8 @@ type Place struct {
 	Row  int    `json:"-"` // 0: not known, or not a row
 }
 
-// Problem is one thing that is wrong with a row or, without Row, with a file. Rule is the check that a row fails, or
-// the row's outcome if the service or the checkpoint is the reason, or the rule of one of the kinds.
+// Problem is one thing that is wrong with a row or, without Row, with a file. Rule is the check that a row fails, or a
+// rule of kinds. If the service or the checkpoint is the reason, it is the row's outcome.
 type Problem struct {
 	File   string `csv:"file" json:"file"`
 	Line   int    `csv:"line" json:"line,omitzero"`

@@ -146,7 +146,7 @@ var runFolder = spelling.Form(`^\d{8}T\d{6}Z-[a-z]+-[0-9a-f]{8}$`)
 
 // Prune removes run folders from parent. It keeps the newest keep of this run's ledger, and runs that need attention:
 // it removes only complete ones without rejects and rows in doubt. The newest always stays as a witness of what the
-// ledger knows, and so does a folder of another user, or with a file that no run wrote.
+// ledger knows. So does a folder of another user, or with a file that no run wrote.
 func (s *Summary) Prune(parent string, keep int) (bad error) {
 	root, err := os.OpenRoot(parent)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -66,9 +66,9 @@ func (d *draft) read() {
 	slices.Sort(d.Except)
 }
 
-// BeginsWithLead reports whether the first line of a table is a lead instead of a header. Either it has an e-mail
-// address, or it has hardly any known name, and two of its cells look like the cells below, or repeat there, or one
-// begins to count the rows. All rows have the same number of cells.
+// BeginsWithLead reports whether the first line of a table is a lead instead of a header. A lead has an e-mail address.
+// Or it has hardly any known name, and two of its cells look like the cells below or repeat there, or one begins to
+// count the rows. All rows have the same number of cells.
 func BeginsWithLead(first []string, rows [][]string) bool {
 	const leastUnnamed = 4 // one in so many columns may have a known name by chance: there is a city called By
 	alike, named, counts := 0, 0, false

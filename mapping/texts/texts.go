@@ -1,5 +1,5 @@
 // Package texts knows what texts of a kind look like, such as dates, phone numbers, e-mail and web addresses, and
-// brings dates and phone numbers into one form. It does the work of format and of the steps date and e164 of a mapping,
+// writes dates and phone numbers in one form. It does the work of format and of the steps date and e164 of a mapping,
 // and knows nothing about mappings.
 package texts
 

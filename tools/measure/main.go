@@ -6,8 +6,8 @@
 //	go -C tools run ./measure -only 'N1|N5' -runs 5
 //	go -C tools run ./measure -full                # also memory and checkpoint at ten million rows: 15 GB of disk
 //
-// It builds leadferry, writes its inputs (the same bytes everywhere), starts an imitation of the lead service in a
-// process of its own and runs the program as a person would, with its own state folder. Absolute figures differ from
+// It builds leadferry, writes its inputs (the same bytes everywhere), and starts an imitation of the lead service in
+// its own process. It runs the program as a person would, with its own state folder. Absolute figures differ from
 // machine to machine and from hour to hour. So most numbers are ratios of two things that run in turn, and each figure
 // is the median of several turns. The parts can also run alone:
 //

@@ -282,8 +282,8 @@ func (s *section) fill(v float64) string {
 const endOf1900, from1904Days = 2958466, 1462
 
 // date writes a date, a time or a duration in ISO 8601, whatever its format: the text would not show which of day and
-// month is first, and in which language. shown is false for a number before the first day or after the last, for which
-// Excel fills the cell with #, and for the days 0 and 60 of 1900, which Excel shows but which do not exist.
+// month is first, and in which language. shown is false for a number before the first day or after the last: Excel
+// fills the cell with #. It is also false for the days 0 and 60 of 1900, which do not exist, although Excel shows them.
 func (s *section) date(v float64, from1904 bool) (text string, shown bool) {
 	if v < 0 || v >= endOf1900 {
 		return "", false
