@@ -17,8 +17,8 @@ import (
 	"leadferry/mapping/texts"
 )
 
-// Columns are the names of an input's cells: the row's own columns up to Own, then paths into them. Open says that
-// another row may have others, as in JSONL; a column that the mapping names and the row lacks is then empty.
+// Columns are the names of an input's cells: first the row's own columns, Own of them, then paths into them. Open says
+// that other rows may have other columns, as in JSONL. A column that the mapping names and the row lacks is then empty.
 type Columns struct {
 	Names []string
 	Own   int
@@ -27,9 +27,9 @@ type Columns struct {
 
 // Binding is a Mapping made ready for rows of one shape. It does not change and may be shared.
 type Binding struct {
-	// Uses says of each of the row's own columns whether the mapping uses its cells, be it for the default key. Unused
-	// are those that go nowhere, in the input's order: no value names them, and no "*": rest takes them or leaves them
-	// out by name. Warnings are remarks about the mapping and this input, each with its place.
+	// Uses says of each of the row's own columns whether the mapping uses its cells, even if only for the default key.
+	// Unused are the columns that are not sent, in the input's order: no value names them, and "*": rest neither takes
+	// them nor leaves them out by name. Warnings are remarks about the mapping and this input, each with its place.
 	Uses     []bool
 	Unused   []string
 	Warnings []Error
@@ -37,19 +37,20 @@ type Binding struct {
 	plan *plan
 	at   []int // the cells of the columns that the mapping names, -1: the row has none
 	null []string
-	own  []ownColumn // all of the row's own, in the order of their names: the default key is made of them
+	own  []ownColumn // all of the row's own, sorted by name: the default key is made of them
 	rest []ownColumn // those that "*": rest sends
 }
 
 type ownColumn struct {
 	name    string
 	index   int
-	as      string     // of one that rest sends: the key of the content
-	without [][]string // and the paths into its object that other values use
+	as      string     // for a column that rest sends: its key in the content
+	without [][]string // for such a column: the paths into its object that other values use
 }
 
-// Bind looks up the mapping's columns among those of an input, which errors call file. Unless the input is Open, the
-// error is Errors, all columns that it lacks; or, with a Binding, an Error where none of its columns goes anywhere.
+// Bind looks up the mapping's columns among those of an input; file is the input's name in errors. The error is Errors:
+// each column that is missing or shares its name with another. If no column is sent, it is an Error, with a Binding.
+// Neither is an error if the input is Open.
 func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
 	s := newSearch(m.name, file, c)
 	b := &Binding{plan: &m.plan, at: make([]int, len(m.names)), null: m.Source.Null}
@@ -75,7 +76,7 @@ func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
 	return b, nil
 }
 
-// divide says where the row's own columns go that no value names.
+// divide says what happens to the row's own columns that no value names.
 func (b *Binding) divide(m *Mapping, s *search) {
 	rest := b.plan.rest
 	takes := func(name string) bool {
@@ -102,7 +103,7 @@ func (b *Binding) divide(m *Mapping, s *search) {
 	slices.SortStableFunc(b.own, func(x, y ownColumn) int { return cmp.Compare(x.name, y.name) })
 }
 
-// constant warns of a value that is the name of a column.
+// constant warns of a constant that is the name of a column.
 func (s *search) constant(v *value) {
 	c, _ := v.text.constant()
 	name := bareName(c)
@@ -112,17 +113,17 @@ func (s *search) constant(v *value) {
 	}
 }
 
-// bareName is a name without what other languages put around names: {{name}}, $name, <name>.
+// bareName strips the signs that other languages put around a name: {{name}}, $name, <name>.
 func bareName(s string) string { return strings.Trim(s, "{}[]()<>$%#@ ") }
 
-// search finds the cells of columns, and gathers which columns the mapping uses.
+// search finds the cells of columns and notes which columns the mapping uses.
 type search struct {
 	mapping, file string
 	columns       Columns
 	index         map[string]int
-	twice         map[string]bool // names of several columns, where no other row may have others
+	twice         map[string]bool // names that several columns share; empty if Open
 	used          map[string]bool
-	named         bool                  // the columns are in a hint already
+	named         bool                  // a hint has listed the columns already
 	parts         map[string][][]string // paths into a column that are used
 	errs          Errors
 	warnings      Errors
@@ -140,7 +141,7 @@ func newSearch(mapping, file string, c Columns) *search {
 	return s
 }
 
-// note takes down an error, or a warning, about a column that the mapping names.
+// note adds an error or a warning about a column that the mapping names.
 func (s *search) note(all *Errors, at position, hint, format string, args ...any) {
 	e := Error{s.mapping, at.line, at.column, fmt.Sprintf(format, args...), hint}
 	if len(*all) < maxErrors && !slices.Contains(*all, e) {
@@ -148,17 +149,17 @@ func (s *search) note(all *Errors, at position, hint, format string, args ...any
 	}
 }
 
-// ambiguous refuses a column that is used and whose name another one has, too.
+// ambiguous refuses a column that is used and shares its name with another.
 func (s *search) ambiguous(path, name string, at position) {
 	s.note(&s.errs, at, "give each column of the file a name of its own", "%s: %s has more than one column %s", path,
 		s.file, texts.Quote(name))
 }
 
-// find is the index of the cell of a column that the value is made of, or -1.
+// find returns the index of the cell of a column that the value is made of, or -1.
 func (s *search) find(v *value, name string) int {
 	const mostNamed = 8 // columns of an input
 	index, found := s.index[name]
-	if !found { // a header's line breaks are line feeds, however they were written
+	if !found { // in a header, every line break is a line feed
 		name = strings.ReplaceAll(name, "\r\n", "\n")
 		index, found = s.index[name]
 	}
@@ -195,13 +196,13 @@ func (s *search) find(v *value, name string) int {
 	return index
 }
 
-// rest is what of the columns that nothing else uses goes into the content.
+// rest says which columns go into the content that nothing else uses.
 type rest struct {
 	except []exception
 	prefix string
 }
 
-// exception names columns to be left out: * stands for any characters.
+// exception names columns to be left out. In it, * means any characters.
 type exception struct {
 	name string
 	at   position
@@ -212,7 +213,7 @@ func wildcard(pattern string) *regexp.Regexp {
 	return regexp.MustCompile("(?s)^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*") + "$")
 }
 
-// rest takes the columns into the content that nothing else uses, or some of them.
+// rest reads which columns go into the content that nothing else uses: all of them or some.
 func (p *parser) rest(n node) *rest {
 	all := new(rest)
 	if n.Kind != yaml.MappingNode || n.isUnquoted() {
@@ -245,8 +246,8 @@ func (b *Binding) addRest(r *row, rec *Record) {
 	}
 }
 
-// without is a JSON value without what the path leads to; nil where nothing is left of it. In lists null takes the
-// place of what goes, so that the others keep theirs.
+// without returns a JSON value without the part that the path leads to, or nil if nothing is left of it. In a list,
+// null replaces that part, so that the other elements keep their places.
 func without(v jsontext.Value, path []string) jsontext.Value {
 	if len(path) == 0 {
 		return nil
@@ -271,16 +272,16 @@ func without(v jsontext.Value, path []string) jsontext.Value {
 	if !slices.ContainsFunc(rest, func(v jsontext.Value) bool { return v.Kind() != 'n' }) {
 		return nil
 	}
-	whole, _ := json.Marshal(left, json.Deterministic(true)) // which was read before
+	whole, _ := json.Marshal(left, json.Deterministic(true)) // cannot fail: the value was read before
 	return whole
 }
 
-// excepts reports whether a column is to be left out.
+// excepts reports whether a column is left out.
 func (r *rest) excepts(column string) bool {
 	return r != nil && slices.ContainsFunc(r.except, func(e exception) bool { return e.form.MatchString(column) })
 }
 
-// strangers warns of columns to be left out that the input does not have: one that is misspelt goes in.
+// strangers warns of columns to be left out that the input lacks: a column whose name is misspelt would be sent.
 func (s *search) strangers(r *rest) {
 	if r == nil || s.columns.Open {
 		return

@@ -13,8 +13,8 @@ import (
 	"leadferry/mapping/texts"
 )
 
-// addChecks gives the value its checks, and sees to it that its constants pass the last:
-// they come behind apply and format, which are for cells.
+// addChecks gives the value its checks. The constants of map, else and default skip apply and format, which are for
+// cells, but must pass the checks added here.
 func (r *valueReader) addChecks() {
 	before := len(r.checks)
 	switch {
@@ -41,8 +41,7 @@ func (r *valueReader) addChecks() {
 
 const aStatus = "a status of the service"
 
-// checkFixed checks a value that names no column. It comes to the same in every row, so
-// a rule that it breaks is a mistake of the file.
+// checkFixed checks a value that names no column. It is the same in every row: if it breaks a rule, the file is wrong.
 func (r *valueReader) checkFixed(n node) {
 	var once row
 	r.eval(&once)
@@ -55,8 +54,8 @@ func (r *valueReader) checkFixed(n node) {
 	}
 }
 
-// checkPull reads the words of pull. Each must come back as the status that it is for; no word leaves out leads of that
-// status. The words of the other statuses are those of the table: the first one of several.
+// checkPull reads the words of pull. Map must turn each back into its status; an empty word leaves out leads of that
+// status. A status without a word takes the first one that map turns into it.
 func (r *valueReader) checkPull() {
 	if r.role != statusRole || r.inside != nothing || r.pull.Node == nil && r.table == nil {
 		return
@@ -87,8 +86,8 @@ func (r *valueReader) checkPull() {
 	}
 }
 
-// readConflict reads whose value counts where both sides changed the field: of a status for each that the service may
-// show.
+// readConflict reads whose value wins if both sides changed the field. A status may have one rule for each status that
+// the service shows.
 func (r *valueReader) readConflict(n node) {
 	rules := &r.m.Conflicts
 	rule := func(n node) Rule {
@@ -117,7 +116,7 @@ func (p *parser) byStatus(n node, f func(status string, n node)) {
 	})
 }
 
-// formats are the words of format, and what people call texts that fit: a new one is an entry here and a function.
+// formats are the words of format and what people call texts that fit. To add one, add an entry and a function.
 var formats = [...]struct {
 	name, called string
 	fits         func(string) bool
@@ -131,7 +130,7 @@ var formats = [...]struct {
 	{"number", "a number", texts.IsNumber},
 }
 
-// onlyIf is the stage that lets the texts pass that fit.
+// onlyIf returns a stage that accepts only texts that fit.
 func onlyIf(broken rule, called string, fits func(string) bool) stage {
 	return stage{rule: broken, called: called, do: func(s string) (string, bool) { return s, fits(s) }}
 }
@@ -154,7 +153,7 @@ func readFormat(word string) (stage, *texts.Fault) {
 	return stage{}, texts.Unknown("format "+texts.Quote(word), word, append(names, "/regular expression/"))
 }
 
-// literals are the words of as that make no text, and how a text is in a request then.
+// literals are the words of as that do not make a text, and how each writes the value into a request.
 var literals = map[string]*stage{
 	"number":  literalOf("a number as JSON writes it: 7, -0.5 or 1e3, without leading zeros", jsonNumber),
 	"boolean": literalOf("a boolean: true or false, yes or no, on or off, y or n, 1 or 0", boolean),
@@ -172,16 +171,15 @@ func readAs(word string) (*stage, *texts.Fault) {
 	return literals[word], fault
 }
 
-// jsonNumber keeps the digits of a number by the grammar of JSON (RFC 8259, 6), which
-// takes neither a plus nor zeros that could be left out.
+// jsonNumber accepts a number of JSON (RFC 8259, 6) and keeps its digits. JSON allows neither a plus nor leading zeros.
 func jsonNumber(s string) (literal string, ok bool) {
 	v := jsontext.Value(s)
 	return s, v.Kind() == '0' && v.IsValid()
 }
 
-// plainNumber is a text that a JSON number has in common with all others that are the same to the last digit, as 1.50
-// and 15e-1 are, and with no more: its digits without zeros at either end, and their power of ten. One with a power
-// beyond reason is as it is written.
+// plainNumber returns the same text for JSON numbers that are equal to the last digit, such as 1.50 and 15e-1, and
+// different texts for all others: the digits without zeros at either end, and their power of ten. A number whose power
+// is out of range is returned as written.
 func plainNumber(number string) string {
 	rest, isNegative := strings.CutPrefix(strings.ToLower(number), "-")
 	mantissa, power, _ := strings.Cut(rest, "e")
@@ -209,7 +207,7 @@ func boolean(s string) (literal string, ok bool) {
 	return literal, ok
 }
 
-// jsonOf is the JSON value s without white space around and in it.
+// jsonOf returns the JSON value s without white space around and in it.
 func jsonOf(s string) (literal string, ok bool) {
 	v := jsontext.Value(s)
 	err := v.Compact(jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(false))
@@ -219,8 +217,8 @@ func jsonOf(s string) (literal string, ok bool) {
 	return string(v), true
 }
 
-// isLeadID reports whether s can be in a path of the service as the ID of a
-// lead: 1 to 128 letters, digits, dots, underscores and hyphens, not dots only.
+// isLeadID reports whether s can be the ID of a lead in a path of the service: 1 to 128 letters, digits, dots,
+// underscores and hyphens, not only dots.
 func isLeadID(s string) bool {
 	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 	return len(s) <= 128 && strings.Trim(s, allowed) == "" && strings.Trim(s, ".") != ""
@@ -238,7 +236,7 @@ var statuses = [...]struct{ key, label string }{
 	{"closedBoughtOtherBrand", "Closed | Bought Other Brand"},
 }
 
-// statusKey is the key of the status that has s, in any case, as key or label.
+// statusKey returns the key of the status whose key or label is s, in upper or lower case.
 func statusKey(s string) (key string, ok bool) {
 	for _, st := range statuses {
 		if strings.EqualFold(s, st.key) || strings.EqualFold(s, st.label) {

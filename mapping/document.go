@@ -16,10 +16,10 @@ import (
 
 const (
 	maxBytes = 1 << 20 // of a mapping file
-	maxDepth = 64      // of objects and lists in one another
+	maxDepth = 64      // of nested objects and lists
 )
 
-// document reads the one document of data as nodes: decoding would make a number of 01234. It is false after an error.
+// document reads data as one document of nodes: decoding would make a number of 01234. ok is false after an error.
 func (p *parser) document(data []byte) (doc node, ok bool) {
 	begin := position{1, 1}
 	data = bytes.TrimLeft(data, "\uFEFF") // byte order marks, which some programs add
@@ -52,11 +52,10 @@ func (p *parser) document(data []byte) (doc node, ok bool) {
 	return node{}, false
 }
 
-// placeholder finds a text that YAML takes for an object.
+// placeholder finds a text that YAML would read as an object.
 var placeholder = spelling.Form(`[:,\[] *\{[^{}:,'"]*\}`)
 
-// syntax takes down the error of the YAML reader, and where it is: where the quote opens that is not closed, else at
-// its mark.
+// syntax notes an error of the YAML reader and its place: the opening of an unclosed quote, else the reader's mark.
 func (p *parser) syntax(err error) {
 	le, known := errors.AsType[*yaml.LoadError](err)
 	if !known {
@@ -83,7 +82,7 @@ func (p *parser) syntax(err error) {
 	p.failIn(p.file, where, hint, "the mapping file is not YAML: %s", text)
 }
 
-// noText is where the first thing is that is no text in UTF-8, or -1.
+// noText returns the index of the first byte that is not UTF-8 text, or -1.
 func noText(data []byte) int {
 	for i, r := range string(data) {
 		isControl := unicode.IsControl(r) && !strings.ContainsRune("\t\n\r\u0085", r)
@@ -94,7 +93,7 @@ func noText(data []byte) int {
 	return -1
 }
 
-// plain refuses what YAML offers and few readers know, in n and below.
+// plain refuses features of YAML that few readers know, in n and below.
 func (p *parser) plain(n *yaml.Node) {
 	if n.Kind == yaml.AliasNode || n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 || n.ShortTag() == "!!merge" {
 		p.fail(node{Node: n}, "write the value out where it is used",
@@ -108,7 +107,7 @@ func (p *parser) plain(n *yaml.Node) {
 	}
 }
 
-// marks takes down the guesses that are marked: at the end of a line, or on a line of their own.
+// marks notes the guesses that are marked, at the end of a line or on a line of their own.
 func (p *parser) marks() {
 	for i, line := range p.lines {
 		if _, why, found := strings.Cut(string(line), "# ? "); found && len(p.m.Unconfirmed) < maxErrors {

@@ -1,25 +1,24 @@
 // Package mapping reads a mapping file and turns the rows of an input into records for the lead service.
 //
-// It is between source, whose rows it takes, and the engine, which plans from its Records:
+// It takes rows from source and gives Records to the engine, which plans from them:
 //
 //	Parse a file ─▶ Mapping ─▶ Bind to a header ─▶ Binding ─▶ Map each row ─▶ Record
 //
-// The file is YAML, or JSON, of at most 1 MiB, 64 levels and one document, in UTF-8. Aliases, anchors, tags, merge keys
-// and repeated keys are refused, and a constant is the text as written: 01234 keeps its zero, no is not false.
+// The file is YAML or JSON in UTF-8: one document, at most 1 MiB and 64 levels. Aliases, anchors, tags, merge keys and
+// repeated keys are refused. A constant is the text as written: 01234 keeps its zero, and no is not false.
 //
-// A value goes through these steps, each on the result of the one before: the text
-// with its placeholders filled in, or the expression; trimmed; apply; map with else;
-// default; required; format; as. An empty text skips all but default and required.
+// A value is made in these steps, each applied to the result of the one before: the text with its placeholders filled
+// in, or the expression; trim; apply; map with else; default; required; format; as. Only default and required apply to
+// an empty text.
 //
-// Expressions are those of expr-lang/expr over the cells of the row, each a trimmed text, "" when empty: name and
-// $env["any name"]. The language has the library's operators and a choice of its functions (see package expression):
-// none that asks the clock or the machine. Texts are counted in characters. An expression comes to a text, a number,
-// true, false or nil, which is empty. One that fails makes the row invalid, or is empty when none of the columns that
-// it names holds anything; as skip_if it then is false.
+// Expressions are those of expr-lang/expr over the cells of the row: name and $env["any name"]. Each cell is a trimmed
+// text, "" when empty. The language has the library's operators and some of its functions (see package expression),
+// none that asks the clock or the machine. Texts are counted in characters. The result is a text, a number, true, false
+// or nil, which counts as empty. An expression that fails makes the row invalid. If all columns that it names are
+// empty, a failed expression is empty instead; as skip_if it is false.
 //
-// Promises: errors of a mapping file come all at once, each with its place; neither they nor the problems of a row
-// hold a row's values, except the word of an unknown status; the same row gives the same Record, since nothing here
-// looks at a clock, the network or a file.
+// Promises: errors of a mapping file come all at once, each with its place. Neither errors nor problems hold a row's
+// values, except Problem.Word. The same row gives the same Record: nothing here uses a clock, the network or a file.
 package mapping
 
 import (
@@ -36,45 +35,45 @@ import (
 
 // Mapping is a checked mapping file. It does not change and may be shared.
 type Mapping struct {
-	Source      Source        // how the file wants its inputs read
-	Target      Target        // the only service that rows may be sent to by it
-	Conflicts   ConflictRules // that it names
+	Source      Source        // how to read the inputs
+	Target      Target        // the only service that its rows may be sent to
+	Conflicts   ConflictRules // the rules that it names
 	Tests       []Test        // in the order of the file
 	Unconfirmed []Error       // guesses of leadferry init: lines whose comment begins with a question mark, at most 100
 	Warnings    []Error       // remarks about a good file; they never hold a constant that looks like a secret
 
 	name       string
 	plan       plan
-	names      []string          // of the columns that values are made of
+	names      []string          // of the columns that values name
 	pull       map[string]string // by status; nil: each status is its own word
 	root, lead position          // of the file's first key, and of the section lead or else root
 }
 
-// Source is the section source of a mapping file. Fields that it leaves out are empty: the reader detects them.
+// Source is the section source of a mapping file. A field that the file leaves out is empty: the reader detects it.
 type Source struct {
 	Format    string   // csv, tsv, jsonl or xlsx
 	Delimiter rune     // 0: the format's own
 	NoQuotes  bool     // quote: none, quotes are text like any other
-	Encoding  string   // a label of the WHATWG Encoding Standard, as it is written: who reads the input knows them
+	Encoding  string   // a label of the WHATWG Encoding Standard, as written; the reader of the input checks it
 	NoHeader  bool     // the first line is a row
-	Columns   []string // the columns' names, given if and only if NoHeader
+	Columns   []string // the columns' names, set if and only if NoHeader
 	Null      []string // cells that count as empty, compared after trimming
 	Sheet     string   // of an xlsx workbook
 	List      string   // the member of a JSON document that holds the rows
 
 	SkipRows   int            // lines, or rows of a sheet, before the header
-	SkipFooter int            // and at the end
-	Footer     *regexp.Regexp // fits the first row of a footer; nil: there is none
-	Comment    string         // begins lines that are passed over
-	Backslash  bool           // escape: a backslash is before quotes
+	SkipFooter int            // lines, or rows of a sheet, at the end
+	Footer     *regexp.Regexp // matches the first row of a footer; nil: there is none
+	Comment    string         // begins lines that are skipped
+	Backslash  bool           // escape: a backslash escapes a quote
 }
 
-// Paths lists the columns that hold a dot, each once: a JSONL row may keep them inside objects and lists.
+// Paths lists the columns whose names hold a dot, each once: in a JSONL row they may be inside objects and lists.
 func (m *Mapping) Paths() []string {
 	return slices.DeleteFunc(slices.Clone(m.names), func(name string) bool { return !strings.Contains(name, ".") })
 }
 
-// Composed are the keys of the content that are objects or lists.
+// Composed returns the keys of the content that are objects or lists.
 func (m *Mapping) Composed() (names []string) {
 	for _, f := range m.plan.content {
 		if f.value != nil && f.value.parts != nil && f.value.parts.isJSON() {
@@ -84,9 +83,9 @@ func (m *Mapping) Composed() (names []string) {
 	return names
 }
 
-// PullWord is the CRM's own word for a status of the service: that of pull, else the first that
-// the status's map turns into it, and the status itself where the mapping has neither. known is
-// false where there is none; a word that is empty on purpose leaves the lead out.
+// PullWord is the CRM's own word for a status of the service: the word of pull, else the first one that the status's
+// map turns into it. If the mapping has neither section, the word is the status itself. known is false if there is no
+// word. An empty word leaves the lead out.
 func (m *Mapping) PullWord(status string) (word string, known bool) {
 	if m.pull != nil {
 		word, known = m.pull[status]
@@ -96,7 +95,7 @@ func (m *Mapping) PullWord(status string) (word string, known bool) {
 	return status, known
 }
 
-// Rule says whose value wins if others changed a field on the service, in the words of --conflict and of the mapping.
+// Rule says whose value wins if others changed a field on the service. Its words are also those of --conflict.
 type Rule string
 
 // The rules.
@@ -106,18 +105,18 @@ const (
 	RuleService Rule = "service" // keep the service's value
 )
 
-// ConflictRules are the rules of single fields, "" where a field has none.
+// ConflictRules are the rules of single fields, "" for a field without one.
 type ConflictRules struct {
-	All        Rule            // of the command, for all fields without one
+	All        Rule            // of the command, for all fields without a rule
 	Status     map[string]Rule // by the status that the service shows
 	Content    map[string]Rule // by content key
 	ExternalID Rule
 }
 
-// Or is a field's own rule or, without one, that of all fields.
+// Or returns a field's own rule or, without one, the rule of all fields.
 func (c *ConflictRules) Or(own Rule) Rule { return cmp.Or(own, c.All, RuleReport) }
 
-// ForStatus is the rule if the service shows this status. If the status could not be read, a person decides.
+// ForStatus returns the rule if the service shows this status. If the status could not be read, a person decides.
 func (c *ConflictRules) ForStatus(service string) Rule {
 	if service == "" {
 		return RuleReport
@@ -125,13 +124,13 @@ func (c *ConflictRules) ForStatus(service string) Rule {
 	return c.Or(c.Status[service])
 }
 
-// ForExternalID is the rule of the ExternalID.
+// ForExternalID returns the rule of the ExternalID.
 func (c *ConflictRules) ForExternalID() Rule { return c.Or(c.ExternalID) }
 
-// HasLeadID says whether the file may know the service's own IDs of its leads: a sync then needs no checkpoint.
+// HasLeadID reports whether the mapping reads the service's own lead IDs from the file: sync then needs no checkpoint.
 func (m *Mapping) HasLeadID() bool { return m.plan.leadID != nil }
 
-// ForCreate gives Errors that name what creation needs and the file lacks, or nil (specification, endpoint 5).
+// ForCreate returns Errors that name what the mapping lacks to create leads, or nil (specification, endpoint 5).
 func (m *Mapping) ForCreate() error {
 	var errs Errors
 	lacks := func(missing bool, at position, key, hint string) {
@@ -147,8 +146,8 @@ func (m *Mapping) ForCreate() error {
 	return errs.orNil(m.name)
 }
 
-// OneIdentity reports whether rows find their lead by one value alone: lead_id, or the key where external_id is the
-// same text or not given.
+// OneIdentity reports whether rows find their lead by one value alone: by lead_id, or by the key if external_id has the
+// same text or is not given.
 func (m *Mapping) OneIdentity() bool {
 	key, external := m.plan.key, m.plan.externalID
 	if m.plan.leadID != nil {
@@ -157,8 +156,8 @@ func (m *Mapping) OneIdentity() bool {
 	return key == nil || external == nil || key.form() == external.form()
 }
 
-// KeyIn is [Mapping.KeyForm] for files of an encoding. If the row's own data are the key, it has the source settings
-// that change cells: read with others, each row would have another key.
+// KeyIn is [Mapping.KeyForm] for files of an encoding. If the row's own data are the key, KeyIn holds the source
+// settings that change cells: with other settings each row would have another key.
 func (m *Mapping) KeyIn(encoding string) string {
 	if form := m.KeyForm(); form != "" {
 		return form
@@ -172,11 +171,11 @@ func (m *Mapping) KeyIn(encoding string) string {
 	return strings.Join(settings, "; ")
 }
 
-// IsOwnData reports whether a key of [Mapping.KeyIn] is the row's own data: any other names a column.
+// IsOwnData reports whether a key of [Mapping.KeyIn] is the row's own data. Any other key names a column.
 func IsOwnData(key string) bool { return !strings.Contains(key, "{") }
 
-// KeyForm is what of a row is its key, as the mapping says it: the text of key, or of external_id where there is
-// none, and the steps that change it; "" for the row's own data. Two mappings of one form give a row the same key.
+// KeyForm says what of a row is its key: the text of key, or of external_id if there is no key, and the steps that
+// change it; "" for the row's own data. Two mappings with the same form give a row the same key.
 func (m *Mapping) KeyForm() string {
 	if v := cmp.Or(m.plan.key, m.plan.externalID); v != nil {
 		return v.form()
@@ -184,16 +183,16 @@ func (m *Mapping) KeyForm() string {
 	return ""
 }
 
-// Namespace is the mapping's, or "".
+// Namespace is the namespace of the mapping, or "".
 func (m *Mapping) Namespace() string { return m.plan.namespace }
 
-// Target is a service. What is "" may be any; Line 0: the mapping names none.
+// Target is a service. An empty field allows any service; Line is 0 if the mapping names no target.
 type Target struct {
 	TrunkID, LeadsURL string
 	Line              int
 }
 
-// plan is everything that makes a Record, compiled. A nil value is not given.
+// plan holds all that makes a Record, compiled. A value is nil if the file does not give it.
 type plan struct {
 	namespace                  string
 	skip                       *value // a condition
@@ -204,7 +203,7 @@ type plan struct {
 	rest                       *rest
 }
 
-// assignment is one entry of assign: an organization, or a locator and what its type searches by.
+// assignment is one entry of assign: an organization, or a locator and what the locator searches by.
 type assignment struct {
 	organization, locator, searchText, postalCode *value
 }
@@ -213,7 +212,7 @@ func (t *assignment) values() []*value {
 	return []*value{t.organization, t.locator, t.searchText, t.postalCode}
 }
 
-// field is a key of the content, or without value the place of all columns that nothing else uses.
+// field is a key of the content. Without a value it is "*", the place of all columns that nothing else uses.
 type field struct {
 	name     string
 	value    *value
@@ -222,7 +221,7 @@ type field struct {
 
 func (f *field) isRest() bool { return f.value == nil }
 
-// values are those that are given.
+// values returns the values that the file gives.
 func (p *plan) values() []*value {
 	all := []*value{p.skip, p.key, p.leadID, p.externalID, p.typeKey, p.typeLabel, p.status}
 	for i := range p.assign {
@@ -237,12 +236,12 @@ func (p *plan) values() []*value {
 //go:embed schema.json
 var schema string
 
-// Schema is the JSON Schema (draft 2020-12) of the mapping file, for editors. It knows every key and word of the
-// language; what hangs on an input, on more than one place of the file or on the insides of a text only Parse tells.
+// Schema is the JSON Schema (draft 2020-12) of the mapping file, for editors. It covers every key and word of the
+// language. Only Parse checks what depends on an input, on several places of the file or on the inside of a text.
 func Schema() []byte { return []byte(schema) }
 
 var (
-	// token is a JSON Web Token (RFC 7519), or the header that carries any token.
+	// token matches a JSON Web Token (RFC 7519), or a header that carries any token.
 	token = spelling.Form(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*|` +
 		`(?i:\bbearer +[a-z0-9._~+/-]{16,})`)
 
@@ -250,8 +249,8 @@ var (
 		`(?:access|refresh|auth)[ _.-]?token|authorization)$`)
 )
 
-// secrets warns of constants in n that look like secrets; named says that they belong to a key that does. A mapping
-// file is shared, and its constants go out with each lead.
+// secrets warns of constants in n that look like secrets; named says that the key of n looks like the name of one. A
+// mapping file is shared, and its constants are sent with each lead.
 func (p *parser) secrets(n *yaml.Node, named bool) {
 	transparent := []string{"from", "default", "expr", "else", "first", "join", "list"}
 	isWord := n.Kind == yaml.ScalarNode && n.Value != "" && !strings.ContainsAny(n.Value, "{ \t\n")

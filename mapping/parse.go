@@ -17,7 +17,7 @@ import (
 const (
 	version = "1" // of the mapping language
 
-	maxErrors = 100 // of a file: anyone who has more has taken another file
+	maxErrors = 100 // in a file: more mean that it is the wrong file
 
 	emptyHint = `leave the key out where there is nothing, or write "" for an empty text`
 	quoteHint = `a text that begins with a placeholder needs quotes: "{column}"`
@@ -25,9 +25,9 @@ const (
 	columnHint = `write "{column}" for what a column holds`
 )
 
-// Parse checks the mapping file that data holds; name is how errors call it, and read reads the tables beside it (nil:
-// there is no folder to look in). Its error is Errors: all mistakes at once, at most 100, or those for which the file
-// cannot be read as plain YAML.
+// Parse checks a mapping file, whose content is data. name is the file's name in errors; read reads the tables beside
+// it (nil: there is no folder to look in). The error is Errors: all mistakes at once, at most 100, or only those that
+// keep the file from being read as plain YAML.
 func Parse(name string, data []byte, read ReadTable) (*Mapping, error) {
 	m := &Mapping{name: name, Conflicts: ConflictRules{Status: map[string]Rule{}, Content: map[string]Rule{}}}
 	p := &parser{file: name, m: m, read: read, named: map[string]*table{}}
@@ -52,8 +52,8 @@ type parser struct {
 // position is a place in the mapping file.
 type position struct{ line, column int }
 
-// node is a part of the mapping file, and how sentences call it: lead.status.map, "" for the file itself. It is an
-// object whose keys are texts, a list or a scalar.
+// node is a part of the mapping file and its name in sentences, such as lead.status.map or "" for the file itself. It
+// is a scalar, a list, or an object whose keys are texts.
 type node struct {
 	*yaml.Node
 	path string
@@ -61,7 +61,7 @@ type node struct {
 
 func (n node) at() position { return position{n.Line, n.Column} }
 
-// child is the key and the value of such a key in the object n, if there is one.
+// child returns the key of this name in the object n and its value, if there is one.
 func (n node) child(name string) (key, value node, found bool) {
 	for i := 0; n.Kind == yaml.MappingNode && i < len(n.Content); i += 2 {
 		if n.Content[i].Value == name {
@@ -77,13 +77,13 @@ func (n node) has(name string) bool {
 	return found
 }
 
-// isUnquoted reports whether n is what YAML makes of a bare {column}.
+// isUnquoted reports whether n is what YAML reads from a bare {column}.
 func (n node) isUnquoted() bool {
 	return n.Kind == yaml.MappingNode && n.Style&yaml.FlowStyle != 0 && len(n.Content) == 2 &&
 		n.Content[1].Kind == yaml.ScalarNode && n.Content[1].ShortTag() == "!!null" && n.Content[1].Value == ""
 }
 
-// isNull reports whether n is null as YAML writes it: people mean that nothing is there.
+// isNull reports whether n is a null that is written out: people use it for "nothing".
 func (n node) isNull() bool {
 	return n.Kind == yaml.ScalarNode && n.Value != "" && n.ShortTag() == "!!null"
 }
@@ -93,7 +93,7 @@ func (n node) isPlain() bool {
 	return n.Kind == yaml.ScalarNode && n.Style&marked == 0
 }
 
-// below is the path of a key, which is quoted where it would not show as it is.
+// below is the path of a key. The key is quoted if it holds characters that cannot be printed.
 func below(path, key string) string {
 	if strings.ContainsFunc(key, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		key = strconv.Quote(key)
@@ -114,13 +114,13 @@ func (p *parser) failIn(file string, where position, hint, format string, args .
 	p.errs = append(p.errs, Error{file, where.line, where.column, fmt.Sprintf(format, args...), hint})
 }
 
-// member is a key that an object may have, and what reads its value.
+// member is a key that an object may have, and the function that reads its value.
 type member struct {
 	name string
 	read func(n node)
 }
 
-// object reads the object n, which may have these members only.
+// object reads the object n, which may have only these members.
 func (p *parser) object(n node, members ...member) {
 	var names []string
 	for _, m := range members {
@@ -140,7 +140,7 @@ func (p *parser) object(n node, members ...member) {
 	})
 }
 
-// needs refuses the object n when one of these keys is not there.
+// needs refuses the object n if it lacks one of these keys.
 func (p *parser) needs(n node, example string, names ...string) {
 	for _, name := range names {
 		if n.Kind == yaml.MappingNode && !n.has(name) {
@@ -173,7 +173,7 @@ func (p *parser) each(n node, f func(key, value node)) {
 	}
 }
 
-// list reads a list by f for each of its elements.
+// list returns a reader that calls f for each element of a list.
 func (p *parser) list(f func(n node)) func(node) {
 	return func(n node) {
 		switch {
@@ -189,7 +189,7 @@ func (p *parser) list(f func(n node)) func(node) {
 	}
 }
 
-// scalar is the text n as it is written. A value left out is an error: it may mean "" or nothing.
+// scalar returns the text n as written. A missing value and null are errors: they may mean "" or nothing.
 func (p *parser) scalar(n node) (string, bool) {
 	if n.isNull() {
 		p.fail(n, emptyHint+`, or "`+n.Value+`" in quotes for the word itself`, "%s is %s, which is no text",
@@ -199,7 +199,7 @@ func (p *parser) scalar(n node) (string, bool) {
 	return p.word(n)
 }
 
-// word is scalar where null is a word like any other.
+// word is scalar, except that null is a word like any other.
 func (p *parser) word(n node) (string, bool) {
 	switch {
 	case n.isUnquoted():
@@ -215,7 +215,7 @@ func (p *parser) word(n node) (string, bool) {
 	return "", false
 }
 
-// set is what reads a word into place, which stays as it is after an error. A new key that holds a word is a reader.
+// set returns a reader for keys that hold a word. It stores the word in place, and leaves place alone after an error.
 func set[T any](p *parser, place *T, read func(word string) (T, *texts.Fault)) func(node) {
 	return func(n node) {
 		word, ok := p.scalar(n)
@@ -242,7 +242,7 @@ func notBlank(word string) (string, *texts.Fault) {
 
 func columnName(word string) (string, *texts.Fault) { return notBlank(strings.TrimSpace(word)) }
 
-// lastOf reads one of some words, and whether it is the last one.
+// lastOf accepts one of these words, and returns whether it is the last one.
 func lastOf(words ...string) func(string) (bool, *texts.Fault) {
 	return func(word string) (bool, *texts.Fault) {
 		_, fault := oneOf(words...)(word)
@@ -259,20 +259,20 @@ func oneOf(words ...string) func(string) (string, *texts.Fault) {
 	}
 }
 
-// Error is one mistake in a mapping file or in a table beside it: where it is, what is wrong in a sentence, and
-// in Hint, if not empty, what to do. Line and Column count from 1, columns in characters; 0 is none.
+// Error is one mistake in a mapping file or in a table beside it. Text says what is wrong, Hint, if not empty, what to
+// do. Line and Column count from 1, columns in characters; 0 is none.
 type Error struct {
 	File         string
 	Line, Column int
 	Text, Hint   string
 }
 
-// Error gives file, line, column and text, and the hint on a line of its own.
+// Error returns file, line, column and text, and the hint on a line of its own.
 func (e Error) Error() string {
 	return spelling.Sentence(e.File, e.Line, e.Column, e.Text, e.Hint)
 }
 
-// Errors are the mistakes of a mapping file and its tables, in the order in which they are there.
+// Errors are the mistakes of a mapping file and its tables, in the order of the files.
 type Errors []Error
 
 // Error joins the errors, one below the other.
@@ -284,7 +284,7 @@ func (es Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// orNil is es in the order of the mapping file and then of its tables, or nil when there is nothing to say.
+// orNil returns es, sorted by place with the mapping file before its tables, or nil if there are none.
 func (es Errors) orNil(mapping string) error {
 	if len(es) == 0 {
 		return nil

@@ -16,38 +16,39 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// Record is a row after mapping: what the service is to hold of it.
+// Record is a row after mapping: what the service should hold of it.
 type Record struct {
-	// Key makes the row the same row on the next run. It is trimmed and never empty; with a namespace it is
-	// that of its namespace (see rowkey.Effective). The default is "row-" and 32 hexadecimal
-	// digits of SHA-256 over the row's own columns that hold anything, in the order of their names.
+	// Key identifies the row on each run. It is trimmed and never empty; with a namespace it includes the namespace
+	// (see rowkey.Effective). The default is "row-" and 32 hexadecimal digits of SHA-256 over the row's own columns
+	// that are not empty, sorted by name.
 	Key string
-	// LeadID is the service's own ID of the lead, or "" when the file does not know
-	// it: letters, digits, dots, underscores and hyphens, at most 128.
+	// LeadID is the service's own ID of the lead: at most 128 letters, digits, dots, underscores and hyphens. It is ""
+	// if the file does not know the lead's ID.
 	LeadID string
-	// Skip says that skip_if leaves the row out: nothing else of the Record counts.
+	// Skip says that skip_if leaves the row out: ignore the rest of the Record.
 	Skip bool
 	// Entry is the number, from 1, of the entry of assign that was used, or 0.
 	Entry int
-	// Organization is set, or Locator with the one property that its type searches
-	// by (specification, endpoint 5, rule 3); none of them if assign is not given.
+	// Organization is set, or Locator and the one property that its type searches by (specification, endpoint 5, rule
+	// 3). All four are empty if assign is not given.
 	Organization                    string
 	Locator, SearchText, PostalCode string
 	TypeKey, TypeLabel              string
 	// Status is one of the eight status keys, or "" for none (specification, "States and transitions").
 	Status     string
 	ExternalID string
-	// Dropped are the values that were left out since they break a rule (on_invalid: drop), and why.
+	// Dropped are the values that were left out because they break a rule (on_invalid: drop, or a later part of first
+	// fits).
 	Dropped []Problem
-	// Caught are the texts that a map lacks and that its else took, where Env asks for them, but
-	// for those that are a status of the service and pass as they are.
+	// Caught are the texts that a map lacks and its else accepts, if Env asks for them. A status of the service that
+	// else passes on unchanged is not among them.
 	Caught []Problem
-	// Content is in the order of the mapping file, "*" at its place and there in the order of the input's columns.
+	// Content is in the order of the mapping file; the columns of "*" are in its place, in the order of the input.
 	// Empty values are left out unless the mapping says empty: clear.
 	Content []Field
 }
 
-// Detach copies texts that may be kept longer than the row. A part of the row's text would keep all of it in memory.
+// Detach copies the texts that may be kept longer than the row: a part of the row's text keeps all of it in memory.
 func (rec *Record) Detach() {
 	for _, text := range []*string{
 		&rec.Key, &rec.LeadID, &rec.ExternalID, &rec.Organization, &rec.Locator, &rec.Status,
@@ -56,29 +57,28 @@ func (rec *Record) Detach() {
 	}
 }
 
-// Field is a key of the content. Value is a text, which may be empty, or if it is Literal a JSON value without white
-// space around or in it, and a number's digits as they were written. A Volatile one holds a file's name, a line or a
-// run: it is not compared, and never sent by a sync.
+// Field is a key of the content. Value is a text, which may be empty. If Literal, it is a JSON value without white
+// space around or in it, and numbers keep their digits as written. A Volatile field holds a file's name, a line or a
+// run: it is not compared, and sync never sends it.
 type Field struct {
 	Name, Value       string
 	Literal, Volatile bool
 }
 
-// Env is what a text may hold beside columns.
+// Env holds what a text may use besides columns.
 type Env struct {
 	File string // {@file}
 	Line int    // {@line}
 	Run  string // {@run}
 
-	Caught  bool // Record.Caught is wanted
-	OneLine bool // no cell holds a carriage return, and none has to be looked for
+	Caught  bool // fill Record.Caught
+	OneLine bool // no cell holds a carriage return, so Map need not look for one
 }
 
-// Problem is why a row cannot be used. Column names the column or columns that the value comes from, if any; Text is a
-// sentence without the value. Rule is one of key, external_id, control, cut, required, map, format, status, assign,
-// apply, as, expr and lead_id. Word is set for the rules map and status only: the text that a map lacks, or that is no
-// status of the service, so that a run can list such words; Value is what the mapping calls the value then, as
-// lead.status.
+// Problem says why a row cannot be used. Column names the columns that the value comes from, if any. Text is a sentence
+// without the value. Rule is key, external_id, control, cut, required, map, else (Caught only), format, status, assign,
+// apply, as, expr or lead_id. Word and Value are for map, else and status only. Word is the text that the map lacks or
+// that is no status of the service: a run lists these. Value is the mapping's name for the value, such as lead.status.
 type Problem struct{ Column, Rule, Text, Word, Value string }
 
 // Sentence joins the problems of a row.
@@ -92,7 +92,7 @@ func Sentence(ps []Problem) string {
 	return strings.Join(texts, "; ")
 }
 
-// rule is what a value may break, and what is then said of it.
+// rule is a rule that a value may break, and the complaint about it.
 type rule struct{ name, complaint string }
 
 var (
@@ -111,7 +111,7 @@ var (
 		"underscores and hyphens"}
 )
 
-// row is a row on its way through a Binding.
+// row is a row while a Binding maps it.
 type row struct {
 	cells    []string
 	at       []int // the cells of the columns that the mapping names
@@ -123,8 +123,8 @@ type row struct {
 	caught   []Problem
 }
 
-// Map fills rec, whose slices it uses again, from a row's cells, of which there must be as many as Bind was given
-// names. It gives all problems of the row, or nil when rec is good. Any number of goroutines may call it at once.
+// Map fills rec from a row's cells, one for each name that Bind was given; it uses rec's slices again. It returns all
+// problems of the row, or nil if rec is good. Any number of goroutines may call it at once.
 func (b *Binding) Map(cells []string, env Env, rec *Record) []Problem {
 	p := b.plan
 	if !env.OneLine {
@@ -164,7 +164,7 @@ func (b *Binding) Map(cells []string, env Env, rec *Record) []Problem {
 	rec.Dropped, rec.Caught = r.dropped, r.caught
 	r.limit("key", "key", rec.Key)
 	r.limit("external_id", "ExternalID", rec.ExternalID)
-	if len(r.problems) == 0 { // perhaps of values that were left out
+	if len(r.problems) == 0 { // not always nil: its problems may have been dropped
 		return nil
 	}
 	return r.problems
@@ -177,8 +177,8 @@ func (r *row) limit(rule, what, text string) {
 	}
 }
 
-// lineBreaks are the cells with every line break as a line feed, however the system wrote it that exported them: the
-// same data keep their key and their digest, and the service gets the same text. What was read stays as it is.
+// lineBreaks returns the cells with a line feed for each line break, whatever system exported them: the same data keep
+// their key and digest, and the service gets the same text. It does not change the cells given.
 func lineBreaks(cells []string) []string {
 	if slices.ContainsFunc(cells, func(cell string) bool { return strings.IndexByte(cell, '\r') >= 0 }) {
 		cells = slices.Clone(cells)
@@ -200,8 +200,8 @@ func (r *row) addField(f *field, rec *Record) {
 	}
 }
 
-// rowKey is the default key. White space at a cell's ends and columns that hold nothing do not count, so that the same
-// data keep their key in another export.
+// rowKey is the default key. Empty columns and white space at the ends of cells do not count, so that the same data
+// keep their key in another export.
 func (b *Binding) rowKey(cells []string) string {
 	var room [1024]byte
 	buf := room[:0]
@@ -218,7 +218,7 @@ func appendSized(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// assign takes the first entry of which no column is empty and that says whom.
+// assign uses the first entry whose columns all hold something and that names a recipient.
 func (r *row) assign(entries []assignment, rec *Record) {
 	before := len(r.problems)
 	for i := range entries {
@@ -240,7 +240,7 @@ func (r *row) assign(entries []assignment, rec *Record) {
 	}
 }
 
-// unassigned says why no entry of assign can be used: by the columns that hold nothing, if it is that.
+// unassigned says why no entry of assign can be used: it names the empty columns, if there are any.
 func (r *row) unassigned(entries []assignment) string {
 	const mostNamed = 8
 	var empty []part
@@ -258,7 +258,7 @@ func (r *row) unassigned(entries []assignment) string {
 	return text
 }
 
-// fills reports whether all columns of the values hold something, except those of values with a default, or of parts.
+// fills reports whether all columns of the values hold something. It ignores values with a default or made of parts.
 func (r *row) fills(values ...*value) bool {
 	isEmpty := func(c part) bool { return blank(r.cellOf(c)) }
 	return !slices.ContainsFunc(values, func(v *value) bool {
@@ -273,10 +273,10 @@ func (r *row) take(v *value) (s string) {
 	return s
 }
 
-// cellOf is the cell of one of a value's columns.
+// cellOf returns the cell of one of a value's columns.
 func (r *row) cellOf(c part) string { return r.cell(r.at[c.index]) }
 
-// cell is the cell of a column, empty when the row lacks it or null names it.
+// cell returns the cell of a column, "" if the row lacks it or null lists it.
 func (r *row) cell(index int) string {
 	if index < 0 || len(r.null) > 0 && r.isNull(r.cells[index]) {
 		return ""
@@ -286,8 +286,8 @@ func (r *row) cell(index int) string {
 
 func (r *row) isNull(cell string) bool { return slices.Contains(r.null, strings.TrimSpace(cell)) }
 
-// AppendFingerprint appends a text that is the same for two Records with the same data: everything that is sent except
-// volatile fields, content keys sorted by name. Neither another run nor another order in the mapping is a change.
+// AppendFingerprint appends a text that is equal for Records with the same data: all that is sent except volatile
+// fields, content keys sorted by name. Another run, or another order in the mapping, is no change.
 func (rec *Record) AppendFingerprint(b []byte) []byte {
 	for _, s := range [...]string{
 		rec.Organization, rec.Locator, rec.SearchText, rec.PostalCode,
@@ -295,7 +295,7 @@ func (rec *Record) AppendFingerprint(b []byte) []byte {
 	} {
 		b = appendText(b, s)
 	}
-	order := make([]int, 0, 32) // of most records, without an allocation
+	order := make([]int, 0, 32) // enough for most records without an allocation
 	for i := range rec.Content {
 		order = append(order, i)
 	}
@@ -312,7 +312,7 @@ func appendText(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// Canonical is the field's value in the form of the function [Canonical].
+// Canonical returns the field's value in the form of the function [Canonical].
 func (f *Field) Canonical() string {
 	if !f.Literal {
 		return f.Value
@@ -320,8 +320,8 @@ func (f *Field) Canonical() string {
 	return Canonical(jsontext.Value(f.Value))
 }
 
-// Canonical is a value of Content in the form in which values are compared, however they were written. A string is its
-// text. Everything else begins with a byte that is not UTF-8, so that 7 is not "7". A missing value is "".
+// Canonical returns a value of Content in a form in which equal values are equal, however they were written. A string
+// becomes its text. All else begins with a byte that is not UTF-8, so that 7 is not "7". A missing value is "".
 func Canonical(value jsontext.Value) string {
 	switch value.Kind() {
 	case '"':

@@ -16,7 +16,7 @@ import (
 func (p *parser) mappingFile(doc node) {
 	m := p.m
 	m.root, m.lead = doc.at(), doc.at()
-	if _, tables, found := doc.child("tables"); found { // which the others name
+	if _, tables, found := doc.child("tables"); found { // the other sections name tables
 		p.namedTables(tables)
 	}
 	p.object(doc,
@@ -98,7 +98,7 @@ func (p *parser) source(n node) {
 }
 
 func lineCount(word string) (int, *texts.Fault) {
-	const maxLines = 1000 // before the header, or behind the last row
+	const maxLines = 1000 // before the header, or after the last row
 	lines, err := strconv.Atoi(word)
 	if err != nil || lines < 0 || lines > maxLines {
 		return 0, texts.NewFault(fmt.Sprintf("it takes a number of lines, at most %d", maxLines),
@@ -154,8 +154,8 @@ func (p *parser) content(n node) {
 	})
 }
 
-// assignment reads an entry of assign: the service would choose between more than it needs in a way that nobody told
-// (specification, endpoint 5, rule 3, and "Lead creation request body").
+// assignment reads an entry of assign. More than one kind in an entry is refused: the specification does not say which
+// the service would use (endpoint 5, rule 3, and "Lead creation request body").
 func (p *parser) assignment(n node) assignment {
 	var t assignment
 	kind, before := "", len(p.errs)

@@ -18,21 +18,22 @@ import (
 	"leadferry/mapping/texts"
 )
 
-// always is a conversion that every text fits.
+// always makes a conversion that accepts every text.
 func always(change func(string) string) texts.Conversion {
 	return func(s string) (string, bool) { return change(s), true }
 }
 
-// stage is a conversion that values go through, and the rule that a text breaks which does not fit it.
+// stage is a conversion of values, and the rule that a text breaks if the conversion refuses it.
 type stage struct {
 	rule   rule
-	called string // a step as the file has it, or what people call a text that fits
+	called string // a step as the file writes it, or what people call a text that fits
 	do     texts.Conversion
 
-	by text // the country of the step e164 where columns name it
+	by text // for the step e164 only: the country, if columns name it
 }
 
-// through is s after all stages, or the first stage that it does not fit. A text that is empty, or becomes so, fits.
+// through returns s after all stages, or the first stage that refuses it. A text that is or becomes empty skips the
+// rest.
 func through(stages []stage, s string, r *row) (result string, broken *stage) {
 	for i := 0; i < len(stages) && s != ""; i++ {
 		var fits bool
@@ -49,8 +50,8 @@ func through(stages []stage, s string, r *row) (result string, broken *stage) {
 	return s, nil
 }
 
-// steps are all that apply knows, by the way each is written: a new one is an entry here and a function that reads what
-// is behind the colon.
+// steps are all that apply knows, by the way each is written. To add one, add an entry here and a function that reads
+// what follows the colon.
 var steps = [...]struct {
 	form string
 	read func(argument string) (texts.Conversion, *texts.Fault)
@@ -69,7 +70,7 @@ var steps = [...]struct {
 	{"extract:/RE/", extract},
 }
 
-// bare reads a step that has nothing behind its name.
+// bare reads a step without an argument.
 func bare(change func(string) string) func(string) (texts.Conversion, *texts.Fault) {
 	return func(argument string) (texts.Conversion, *texts.Fault) {
 		if argument != "" {
@@ -103,17 +104,16 @@ func readStep(word string) (stage, *texts.Fault) {
 	return stage{rule: ruleApply, called: word, do: do}, fault
 }
 
-// title begins each word with a capital and goes on in small letters. A Caser has state, so every call takes its own.
+// title begins each word with a capital and lowers the rest. A Caser has state, so every call makes its own.
 func title(s string) string { return cases.Title(language.Und).String(s) }
 
 func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// digits keeps the digits, those of other scripts as the ASCII digits that they
-// stand for: a number must not lose its digits because of a keyboard.
+// digits keeps the digits. Digits of other scripts become ASCII digits: a foreign keyboard must not lose any.
 func digits(s string) string { return strings.Map(texts.ASCIIDigit, s) }
 
-// truncate keeps the first characters of a text, as people count them: a letter
-// with its accents is one, and so is an emoji.
+// truncate keeps the first characters of a text, as people count them: a letter with its accents is one character, and
+// so is an emoji.
 func truncate(argument string) (texts.Conversion, *texts.Fault) {
 	n, err := strconv.Atoi(argument)
 	if err != nil || n < 1 {
@@ -132,8 +132,8 @@ func truncate(argument string) (texts.Conversion, *texts.Fault) {
 	}), nil
 }
 
-// splitAt takes one part of a text: the argument is a separator, a colon and the
-// part's number, so the separator itself may hold colons.
+// splitAt keeps one part of a text. The argument is a separator, a colon and the part's number: the separator itself
+// may hold colons.
 func splitAt(argument string) (texts.Conversion, *texts.Fault) {
 	const example = `"split:,:1" is for what is before the first comma, "split:,:-1" for what is after the last`
 	i := max(0, strings.LastIndexByte(argument, ':'))
@@ -154,8 +154,7 @@ func splitAt(argument string) (texts.Conversion, *texts.Fault) {
 	}), nil
 }
 
-// readSlashed reads a regular expression between slashes. A text fits when a part of
-// it matches: ^ and $ stand for its ends.
+// readSlashed reads a regular expression between slashes. A text fits if any part of it matches; ^ and $ are its ends.
 func readSlashed(word string) (*regexp.Regexp, *texts.Fault) {
 	pattern, begins := strings.CutPrefix(word, "/")
 	pattern, ends := strings.CutSuffix(pattern, "/")
@@ -179,7 +178,7 @@ func readPattern(pattern string) (*regexp.Regexp, *texts.Fault) {
 	return nil, texts.NewFault(text, "the syntax is that of RE2: no look-ahead, no back-references")
 }
 
-// extract takes the first group of the first match; nothing where there is none.
+// extract keeps the first group of the first match, "" if there is no match.
 func extract(argument string) (texts.Conversion, *texts.Fault) {
 	re, problem := readSlashed(argument)
 	if problem == nil && re.NumSubexp() == 0 {
@@ -197,7 +196,7 @@ func extract(argument string) (texts.Conversion, *texts.Fault) {
 	}), nil
 }
 
-// replace puts a text in place of each match: $1 stands for a group, $$ for a dollar.
+// replace puts a text in place of each match. In it $1 means a group and $$ a dollar.
 func replace(argument string) (texts.Conversion, *texts.Fault) {
 	parts := replaceForm().FindStringSubmatch(argument)
 	if parts == nil {
@@ -215,14 +214,13 @@ func replace(argument string) (texts.Conversion, *texts.Fault) {
 	return always(func(s string) string { return re.ReplaceAllString(s, with) }), nil
 }
 
-// replaceForm is /RE/TEXT/, in which a slash behind a backslash ends nothing.
+// replaceForm is /RE/TEXT/; a slash after a backslash ends nothing.
 var replaceForm = spelling.Form(`(?s)^/((?:\\.|[^/\\])+)/((?:\\.|[^/\\])*)/$`)
 
-// references are what package regexp reads behind a dollar.
+// references match what package regexp reads after a dollar.
 var references = spelling.Form(`\$(\$|\{\w*\}|\w*)`)
 
-// checkReplacement sees to it that each group is there that the text asks for: one that
-// is not would be empty without a word.
+// checkReplacement refuses a text that names a group which the expression lacks: package regexp would silently use "".
 func checkReplacement(re *regexp.Regexp, with string) *texts.Fault {
 	for _, found := range references().FindAllStringSubmatch(with, -1) {
 		name := strings.Trim(found[1], "{}")

@@ -14,17 +14,17 @@ import (
 	"leadferry/mapping/texts"
 )
 
-// table says what texts become. It may be shared.
+// table maps words to texts. It may be shared.
 type table struct {
-	entries []constant     // in the order in which they are written
-	index   map[string]int // of the entries, by their words
+	entries []constant     // in the order written
+	index   map[string]int // word → its index in entries
 	folds   bool           // case and blanks of the words do not matter
 
-	file, path string // of one in a file of its own: how errors call the file and the table
+	file, path string // of a table in a file: how errors call the file and the table
 }
 
-// find is what a text becomes that is trimmed and not empty. A row of a file without value is not decided yet: its word
-// is lacking.
+// find returns the text for a word that is trimmed and not empty. In a table's file, a row without a value is not
+// decided yet: its word is not found.
 func (t *table) find(s string) (to string, found bool) {
 	if t.folds {
 		s = folded(s)
@@ -41,13 +41,13 @@ func (t *table) add(word string, entry constant) {
 	t.entries = append(t.entries, entry)
 }
 
-// folded is a text without its blanks and in one case. Texts that look alike in other forms of Unicode are one.
+// folded returns a text without blanks and in one case. Forms of Unicode that look alike become the same text.
 func folded(s string) string {
 	return norm.NFKC.String(cases.Fold().String(strings.Map(rowkey.Shown, norm.NFKC.String(s))))
 }
 
-// ReadTable calls add for each row of the file of this name, which is beside the mapping file, with its line and
-// the cells of two of its columns. It gives all that is wrong with the file.
+// ReadTable reads the file name beside the mapping file. It calls add for each row with its line and the cells of the
+// columns key and value. It returns all that is wrong with the file.
 type ReadTable func(name, key, value string, add func(line int, key, value string)) Errors
 
 func (p *parser) namedTables(n node) {
@@ -79,7 +79,7 @@ func (p *parser) words(n node) *table {
 	return t
 }
 
-// namedTable is the table of this name.
+// namedTable returns the table of this name.
 func (p *parser) namedTable(name string) (*table, *texts.Fault) {
 	if t := p.named[name]; t != nil {
 		return t, nil
@@ -129,10 +129,10 @@ func (p *parser) addWord(t *table, line int, from, to string) {
 	}
 }
 
-// asCell is a word as cells are looked at.
+// asCell returns a word in the form in which cells are looked up.
 func asCell(word string) string { return lineBreak.Replace(strings.TrimSpace(word)) }
 
-// tableName is the name of a file that is beside the mapping file, and nowhere else.
+// tableName accepts the name of a file beside the mapping file, and nothing else.
 func tableName(word string) (string, *texts.Fault) {
 	if path.Base(word) != word || strings.ContainsAny(word, `\:`) || strings.Trim(word, ".") == "" || word == "-" ||
 		strings.TrimSpace(word) != word {

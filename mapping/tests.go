@@ -14,12 +14,12 @@ import (
 	"leadferry/mapping/texts"
 )
 
-// Test is an entry of the section tests: a row, and the create request that it must come to (specification, "Lead
-// creation request body"). It does not change and may be shared.
+// Test is an entry of the section tests: a row, and the create request expected for it (specification, "Lead creation
+// request body"). It does not change and may be shared.
 type Test struct {
 	Line int // of the mapping file, from 1
 
-	// Names are the row's columns in the order written, Cells what they hold. A dotted name is a path into a JSONL row.
+	// Names are the row's columns in the order written, Cells their contents. A dotted name is a path into a JSONL row.
 	Names, Cells []string
 
 	request node // an object of scalars, objects and lists
@@ -38,8 +38,8 @@ func (p *parser) test(n node) {
 	p.m.Tests = append(p.m.Tests, t)
 }
 
-// testRow reads the cells of a test. One that holds nothing may be left blank or written null, as people know it from
-// JSON. NULL and Null are texts: exports write them, and source.null is there to name them.
+// testRow reads the cells of a test. An empty cell may be left blank or written null, as in JSON. NULL and Null are
+// texts: exports write them, and source.null can name them.
 func (p *parser) testRow(t *Test, n node) {
 	p.each(n, func(key, child node) {
 		name, cell := strings.TrimSpace(key.Value), ""
@@ -53,7 +53,7 @@ func (p *parser) testRow(t *Test, n node) {
 	})
 }
 
-// testRequest checks the names in an expected request, and that it holds only what can be compared.
+// testRequest checks the names in an expected request, and that it holds only values that can be compared.
 func (p *parser) testRequest(n node) {
 	text := func(n node) { p.scalar(n) }
 	p.object(n,
@@ -69,8 +69,8 @@ func (p *parser) testRequest(n node) {
 	)
 }
 
-// Run maps the row of a test and compares the request that comes out, as JSON, with the one that it expects, without
-// fields that hold a file's name, a line or a run. It gives the differences, nil when there are none.
+// Run maps the row of a test and compares the resulting request, as JSON, with the expected one. It ignores fields that
+// hold a file's name, a line or a run. It returns the differences, nil if there are none.
 func (t *Test) Run(m *Mapping, request func(*Record) []byte) []string {
 	b, err := m.Bind("the test", Columns{Names: t.Names, Own: len(t.Names), Open: true})
 	if err != nil {
@@ -87,20 +87,20 @@ func (t *Test) Run(m *Mapping, request func(*Record) []byte) []string {
 	return t.Compare(request(&rec))
 }
 
-// Compare gives the differences between the request that the test expects and the create request in JSON that came
-// out, as sentences in the order of the mapping file; nil when there are none. A text in the JSON has to be the text
-// as the file writes it; a number, true, false or null has to be written there without quotes, a number with the same
-// digits. Content that is sent empty (empty: clear) may be left out of what is expected: most rows of tests name no
-// such column. The sentences show values: the row of a test is the mapping's own, no lead.
+// Compare returns the differences between the expected request and the create request in JSON, as sentences in the
+// order of the mapping file; nil if there are none. A text in the JSON must equal the text in the file. A number, true,
+// false or null must be written without quotes in the file, a number with the same digits. Content that is sent empty
+// (empty: clear) may be missing from the expected request: most tests do not name its column. The sentences show
+// values: the row of a test belongs to the mapping and is no lead.
 func (t *Test) Compare(request []byte) (differences []string) {
-	var doc yaml.Node // JSON is YAML, too
+	var doc yaml.Node // JSON is also YAML
 	if !jsontext.Value(request).IsValid() || yaml.Load(request, &doc) != nil {
 		return []string{"the request is not JSON"}
 	}
 	if t.request.Node == nil {
 		return nil
 	}
-	have := map[string]node{} // what came out and is not compared yet, by its path: scalars, and what is empty
+	have := map[string]node{} // parts of the request not compared yet, by path: scalars, empty objects and lists
 	node{Node: doc.Content[0]}.leaves("", func(path string, n node) { have[path] = n })
 	tell := func(path, format string, args ...any) {
 		differences = append(differences, cmp.Or(path, "the request")+" "+fmt.Sprintf(format, args...))
@@ -109,14 +109,14 @@ func (t *Test) Compare(request []byte) (differences []string) {
 		got, found := have[path]
 		delete(have, path)
 		switch {
-		case path == "" && !found && n.Kind == yaml.MappingNode: // all that came out is surplus
+		case path == "" && !found && n.Kind == yaml.MappingNode: // all of the request is surplus
 		case !found:
 			tell(path, "is missing: it should be %s", n.literal())
 		case !n.fits(got):
 			tell(path, "is %s, not %s", got.literal(), n.literal())
 		}
 	})
-	delete(have, "content") // a request without any has an empty object of it
+	delete(have, "content") // a request without content has an empty object there
 	for _, path := range slices.Sorted(maps.Keys(have)) {
 		if got := have[path].literal(); got != `""` || !strings.HasPrefix(path, "content.") {
 			tell(path, "is %s, which the test does not expect", got)
@@ -125,7 +125,7 @@ func (t *Test) Compare(request []byte) (differences []string) {
 	return differences
 }
 
-// leaves calls f with n, or with its members by their paths, in the order of the file.
+// leaves calls f with n, or with its members and their paths, in the order of the file.
 func (n node) leaves(path string, f func(path string, n node)) {
 	for i, child := range n.Content {
 		if n.Kind == yaml.SequenceNode {
@@ -139,8 +139,8 @@ func (n node) leaves(path string, f func(path string, n node)) {
 	}
 }
 
-// literal is the JSON value that a scalar, or an empty object or list, stands for: a text where it is in quotes, or
-// cannot be more.
+// literal returns the JSON value of a scalar, or of an empty object or list. A scalar in quotes, or one that is no JSON
+// value, is a text.
 func (n node) literal() string {
 	switch {
 	case n.Kind == yaml.MappingNode:
@@ -153,10 +153,10 @@ func (n node) literal() string {
 	return strconv.Quote(texts.Shortened(n.Value, maxShown))
 }
 
-// fits reports whether what came out is what the test expects. Without quotes a number may be a text, too.
+// fits reports whether a value of the request is the expected one. A number without quotes may match a text, too.
 func (n node) fits(have node) bool {
 	return n.Kind == have.Kind && n.Value == have.Value && (n.isPlain() || !have.isPlain())
 }
 
-// maxShown is how much of a value a difference shows, in characters.
+// maxShown is how many characters of a value a difference shows.
 const maxShown = 100

@@ -12,21 +12,21 @@ import (
 // text is a compiled text: its parts, one after another.
 type text []part
 
-// part is a literal or a placeholder. A column that an expression names is one, too.
+// part is a literal or a placeholder. A column that an expression names is also a part.
 type part struct {
 	kind  partKind
 	text  string // a literal, or the name of a placeholder
-	index int    // of a column: among those that the mapping names
-	json  place  // in a text that is a JSON value
+	index int    // of a column: its index in the names of the mapping
+	json  place  // for a text that is a JSON value
 }
 
-// place is where a placeholder is in the JSON value around it, whose shape no cell may change.
+// place says where a placeholder is in the JSON value around it. No cell may change the shape of that value.
 type place uint8
 
 const (
-	unplaced place = iota // no JSON value is around it
-	inString              // what it stands for is escaped
-	asValue               // what it stands for has to be a JSON value itself
+	unplaced place = iota // there is no JSON value around it
+	inString              // its content is escaped
+	asValue               // its content must be a JSON value itself
 )
 
 type partKind uint8
@@ -34,20 +34,20 @@ type partKind uint8
 const (
 	literal partKind = iota
 	column
-	itself // {}: the text that else is asked for
+	itself // {}: the text that the map lacks, in else
 	rowKey
-	file // this and the following differ from run to run
+	file // this one and the next two differ from run to run
 	line
 	run
 )
 
-// special are the placeholders that are no columns.
+// special are the placeholders that are not columns.
 var special = map[string]partKind{"": itself, "@key": rowKey, "@file": file, "@line": line, "@run": run}
 
-// tokens are what a text is made of: {{, a placeholder, one that is not closed, or words.
+// tokens match the pieces of a text: {{, a placeholder, a placeholder that is not closed, or words.
 var tokens = spelling.Form(`\{\{|\{[^}]*\}?|[^{]+`)
 
-// split cuts s at its placeholders; {{ stands for a brace. Column names are trimmed. It gives the first fault.
+// split cuts s at its placeholders. {{ means a brace. It trims column names and returns the first fault.
 func split(s string) (text, *texts.Fault) {
 	t := text{}
 	add := func(words string) {
@@ -80,7 +80,7 @@ func split(s string) (text, *texts.Fault) {
 	return t, nil
 }
 
-// String is the text as a mapping file may have it.
+// String returns the text as a mapping file can write it.
 func (t text) String() string {
 	var b strings.Builder
 	for _, p := range t {
@@ -97,7 +97,7 @@ func (t text) has(kinds ...partKind) bool {
 	return slices.ContainsFunc(t, func(p part) bool { return slices.Contains(kinds, p.kind) })
 }
 
-// constant is the text without its ends' white space, if it has no placeholder.
+// constant returns the trimmed text, if it has no placeholder.
 func (t text) constant() (string, bool) {
 	switch {
 	case len(t) == 0:
@@ -108,8 +108,8 @@ func (t text) constant() (string, bool) {
 	return "", false
 }
 
-// fill is the text for a row; lacking is what else is asked for. It is empty when it has columns and none holds
-// anything.
+// fill returns the text for a row; lacking is the text that a map lacks, for else. The text is empty if it has columns
+// and all of them are empty.
 func (t text) fill(r *row, lacking string) string {
 	if len(t) == 1 { // most texts are one column or a constant: nothing to copy
 		return strings.TrimSpace(t[0].in(r, lacking))
@@ -130,7 +130,7 @@ func (t text) fill(r *row, lacking string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// in is what the part stands for in a row.
+// in returns the part's content in a row.
 func (p *part) in(r *row, lacking string) string {
 	switch p.kind {
 	case column:
@@ -149,7 +149,7 @@ func (p *part) in(r *row, lacking string) string {
 	return p.text
 }
 
-// hold is a text as it is in that place. One that does not fit makes the whole no JSON value, whatever is around it.
+// hold returns a text as written in that place. A text that must be a JSON value and is none makes the whole invalid.
 func (p place) hold(s string) string {
 	if p == unplaced {
 		return s
@@ -164,7 +164,7 @@ func (p place) hold(s string) string {
 	return "\x00"
 }
 
-// isTemplate reports whether the text is a JSON value around its placeholders. It notes their places then.
+// isTemplate reports whether the text is a JSON value around its placeholders, and sets the places of these.
 func (t text) isTemplate() bool {
 	var probe strings.Builder
 	escapes, within := strings.NewReplacer(`\\`, "", `\"`, ""), false
@@ -201,7 +201,7 @@ func (r *valueReader) readText(n node) {
 	r.text, r.columns = t, r.columnsOf(t)
 }
 
-// columnsOf are the columns of a text, which comes to know where they are.
+// columnsOf returns the columns of a text, and sets their index in it.
 func (p *parser) columnsOf(t text) (columns []part) {
 	for i := range t {
 		if t[i].kind == column {
@@ -212,7 +212,7 @@ func (p *parser) columnsOf(t text) (columns []part) {
 	return columns
 }
 
-// placeholders reads a text with any placeholders; it is nil after an error.
+// placeholders reads a text with any placeholders. It returns nil after an error.
 func (p *parser) placeholders(n node) (t text) {
 	set(p, &t, split)(n)
 	return t

@@ -12,13 +12,13 @@ import (
 	"leadferry/mapping/texts"
 )
 
-// value is one compiled value: what it is made of and what is done to that, in the order of the fields.
+// value is one compiled value: what it is made of, then the steps that change it, in the order of the fields.
 type value struct {
-	path   string // how the mapping file calls it: lead.content.email
+	path   string // its name in the mapping file: lead.content.email
 	at     position
 	role   role
 	inside inside
-	level  int  // objects and lists around it
+	level  int  // how many objects and lists are around it
 	clears bool // empty: clear
 	drops  bool // on_invalid: drop
 
@@ -32,23 +32,23 @@ type value struct {
 	table   *table  // map; nil: none
 	other   text    // what else says; nil: none
 	preset  string  // default
-	needed  rule    // that an empty result breaks, or none
-	checks  []stage // format, and what the role and as ask for
+	needed  rule    // the rule that an empty result breaks, if any
+	checks  []stage // format, and the checks of the role and of as
 	literal *stage  // as; nil: a text
 }
 
-// role is what a value is for, where that asks for more or less than of others.
+// role is what a value is for, if that place allows more or less than others.
 type role uint8
 
 const (
 	anyRole    role = iota
-	keyRole         // says what a row is: key or external_id
-	leadIDRole      // says what a row is by the service's own ID
+	keyRole         // identifies the row: key or external_id
+	leadIDRole      // identifies the row by the service's own ID
 	statusRole
-	contentRole // is in lead.content, where more is allowed
+	contentRole // in lead.content, where more is allowed
 )
 
-// inside is what a value is a part of, which then decides how it is in the request.
+// inside says what a value is a part of. That decides how the request holds it.
 type inside uint8
 
 const (
@@ -57,11 +57,11 @@ const (
 	aMember        // of object or list
 )
 
-// isIdentity reports whether the value says what a row is. A table, or what is in
-// for a cell that is filled later, must not change that.
+// isIdentity reports whether the value identifies the row. A table, or a default for an empty cell, must not change
+// that.
 func (v *value) isIdentity() bool { return v.role == keyRole || v.role == leadIDRole }
 
-// visit calls f with the value and with all that it is made of.
+// visit calls f with the value and with all its parts.
 func (v *value) visit(f func(*value)) {
 	f(v)
 	if v.parts != nil {
@@ -76,13 +76,13 @@ func (v *value) has(kinds ...partKind) (found bool) {
 	return found
 }
 
-// uses are the columns that the value is made of.
+// uses returns the columns that the value is made of.
 func (v *value) uses() (all []part) {
 	v.visit(func(v *value) { all = append(all, v.own()...) })
 	return all
 }
 
-// own are those of the value itself, not of its parts.
+// own returns the columns of the value itself, not of its parts.
 func (v *value) own() []part {
 	all := slices.Clone(v.columns)
 	for _, step := range v.apply {
@@ -91,7 +91,7 @@ func (v *value) own() []part {
 	return slices.DeleteFunc(all, func(p part) bool { return p.kind != column })
 }
 
-// namesOf are the names of columns, each once.
+// namesOf returns the names of columns, each once.
 func namesOf(columns []part) (names []string) {
 	for _, c := range columns {
 		if !slices.Contains(names, c.text) {
@@ -101,8 +101,8 @@ func namesOf(columns []part) (names []string) {
 	return names
 }
 
-// form is the value as the mapping says it, except rules that a row may break: its
-// text or what it is joined of, and the steps that change it.
+// form returns the value as the mapping writes it, without rules that a row may break: its text or what it joins, and
+// the steps that change it.
 func (v *value) form() string {
 	form := v.text.String()
 	if v.parts != nil {
@@ -120,16 +120,16 @@ func (v *value) form() string {
 	return form
 }
 
-// fate says how the evaluation of a value ended, the better first.
+// fate says how the evaluation of a value ended, from best to worst.
 type fate uint8
 
 const (
 	good    fate = iota
-	leftOut      // it breaks a rule, and on_invalid leaves it out
-	bad          // it breaks a rule, which is among the row's problems
+	leftOut      // it breaks a rule, and on_invalid drops it
+	bad          // it breaks a rule, and the row has a problem
 )
 
-// eval is what the value comes to in a row, empty unless that is good.
+// eval returns the value for a row, "" unless its fate is good.
 func (v *value) eval(r *row) (string, fate) {
 	before := len(r.problems)
 	s, end := v.result(r)
@@ -169,7 +169,7 @@ func (v *value) result(r *row) (s string, end fate) {
 	return result, good
 }
 
-// made is what the value is made of in a row, before anything is done to it.
+// made returns what the value is made of in a row, before any step.
 func (v *value) made(r *row) (string, fate) {
 	switch {
 	case v.parts != nil && v.parts.way == first:
@@ -199,7 +199,7 @@ func (v *value) lookUp(r *row, s string) (string, fate) {
 	return v.other.fill(r, s), good
 }
 
-// noteCaught takes down that only else has a place for a text.
+// noteCaught notes a text that a map lacks and else accepts.
 func (r *row) noteCaught(v *value, s string) {
 	if _, known := statusKey(s); known && v.role == statusRole && v.other.fill(r, s) == s {
 		return
@@ -207,13 +207,13 @@ func (r *row) noteCaught(v *value, s string) {
 	r.caught = append(r.caught, v.problem(ruleElse, "", s))
 }
 
-// breaks takes down that a row breaks a rule of the value.
+// breaks notes that a row breaks a rule of the value.
 func (v *value) breaks(r *row, broken rule, about, s string) (string, fate) {
 	r.problems = append(r.problems, v.problem(broken, about, s))
 	return "", bad
 }
 
-// problem says how a row breaks the rule: about is what the rule asks for, s the text that breaks it.
+// problem says how a row breaks the rule: about is what the rule asks for, s is the text that breaks it.
 func (v *value) problem(broken rule, about, s string) Problem {
 	text := v.path + " " + strings.Replace(broken.complaint, "%s", about, 1)
 	p := Problem{Column: strings.Join(namesOf(v.uses()), ", "), Rule: broken.name, Text: text}
@@ -223,7 +223,7 @@ func (v *value) problem(broken rule, about, s string) Problem {
 	return p
 }
 
-// parts are the values that another one is made of.
+// parts are the values that another value is made of.
 type parts struct {
 	way    way
 	names  []string // of an object's members
@@ -231,7 +231,7 @@ type parts struct {
 	sep    string // of a join
 }
 
-// way is how a value is made of others, in the word of the language.
+// way says how a value is made of others, in the language's word.
 type way string
 
 const (
@@ -241,11 +241,11 @@ const (
 	list   way = "list"
 )
 
-// isJSON reports whether a JSON value is made, and no text.
+// isJSON reports whether the parts make a JSON value instead of a text.
 func (ps *parts) isJSON() bool { return ps.way == object || ps.way == list }
 
-// keepsShape reports whether no cell can change the shape of the JSON value that is made: it is all of it, or one of the
-// placeholders of a template.
+// keepsShape reports whether no cell can change the shape of the JSON value: a cell is the whole value, or fills a
+// placeholder of a template.
 func (v *value) keepsShape() bool {
 	replaces := func(s stage) bool { return strings.HasPrefix(s.called, "replace:") }
 	changes := func(s stage) bool { return s.called != "trim" }
@@ -262,7 +262,7 @@ func (v *value) keepsShape() bool {
 		!slices.ContainsFunc(v.parts.values, func(part *value) bool { return !part.keepsShape() })
 }
 
-// put is what the parts come to in a row, together: empty when all of them are, and left out when some of these were.
+// put joins the parts for a row. If all are empty, so is the result; it is left out if a part was left out.
 func (ps *parts) put(r *row) (string, fate) {
 	var members []string
 	worst := good
@@ -284,7 +284,7 @@ func (ps *parts) put(r *row) (string, fate) {
 	return strings.TrimSpace(strings.Join(members, ps.sep)), good
 }
 
-// member is a part that comes to s as it stands among the others.
+// member returns the part i, whose value is s, as written among the others.
 func (ps *parts) member(i int, s string) string {
 	if ps.isJSON() && ps.values[i].literal == nil {
 		s = quoted(s)
@@ -295,13 +295,13 @@ func (ps *parts) member(i int, s string) string {
 	return s
 }
 
-// quoted is a text as JSON has it. Bytes that are no text, which only a file's name may hold, become U+FFFD.
+// quoted returns a text as a JSON string. Bytes that are not text become U+FFFD; only a file's name may hold them.
 func quoted(s string) string {
 	b, _ := jsontext.AppendQuote(nil, strings.ToValidUTF8(s, "\uFFFD"))
 	return string(b)
 }
 
-// first is the first part that holds anything and breaks no rule; the parts before it that break one are left out then.
+// first returns the first part that is not empty and breaks no rule. It drops earlier parts that break one.
 func (ps *parts) first(r *row) (string, fate) {
 	before, worst := len(r.problems), good
 	for _, part := range ps.values {

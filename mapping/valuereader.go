@@ -16,8 +16,8 @@ func (p *parser) into(place **value, v value) func(node) {
 	return func(n node) { *place = p.value(n, v) }
 }
 
-// value reads the text or the object n as a value like v, which says what is particular
-// to its place. It gives nil after an error.
+// value reads the text or the object n as a value. v says what is particular to its place. It returns nil after an
+// error.
 func (p *parser) value(n node, v value) *value {
 	v.path, v.at = n.path, n.at()
 	if v.role == keyRole && v.inside == nothing {
@@ -46,14 +46,14 @@ func (p *parser) value(n node, v value) *value {
 	case !v.isIdentity():
 		r.checkFixed(n)
 	case v.inside == nothing:
-		c, _ := v.text.constant() // of a join: none
+		c, _ := v.text.constant() // a join has none
 		p.fail(n, `write "{`+cmp.Or(bareName(c), "column")+`}" for what the column holds`,
 			"%s names no column: all rows would be one", v.path)
 	}
 	return &v
 }
 
-// valueReader reads one value: what the file says goes into the value, mistakes to the parser.
+// valueReader reads one value: it fills the value and notes mistakes in the parser.
 type valueReader struct {
 	*parser
 	*value
@@ -61,7 +61,7 @@ type valueReader struct {
 	pull      node
 }
 
-// constant is a text that may take the place of the value's: that of else or default, or of map for a word.
+// constant is a text of the file that may replace the value: of else, of default, or of map for a word.
 type constant struct {
 	file       string
 	at         position
@@ -69,7 +69,7 @@ type constant struct {
 	word, text string
 }
 
-// readObject reads a value by its keys: a new one is an entry here and a function.
+// readObject reads a value by its keys. To add a key, add an entry here and a function.
 func (r *valueReader) readObject(n node) {
 	sep, required := " ", false
 	var format stage
@@ -124,8 +124,8 @@ func (r *valueReader) readObject(n node) {
 	}
 }
 
-// takes reports whether a value may have a key where it is. Neither a table nor a cell that is filled later must change
-// what a row is.
+// takes reports whether a value may have a key in its place. A table, or a cell that is filled later, must not change
+// which row is which.
 func (r *valueReader) takes(key string) bool {
 	inContent, whole := r.role == contentRole, r.inside == nothing
 	switch key {
@@ -145,7 +145,7 @@ func (r *valueReader) takes(key string) bool {
 	return !r.isIdentity()
 }
 
-// expression reads an expression, and which columns it names. It gives nil after an error.
+// expression reads an expression and the columns that it names. It returns nil after an error.
 func (p *parser) expression(n node) (e *expression.Program, columns []part) {
 	if set(p, &e, expression.Compile)(n); e != nil {
 		for _, name := range e.Columns {
@@ -167,7 +167,7 @@ func (p *parser) condition(n node) *value {
 	return &value{path: n.path, at: n.at(), expr: e, columns: columns}
 }
 
-// column is a placeholder for the column of this name.
+// column returns a placeholder for the column of this name.
 func (p *parser) column(name string) part {
 	index := slices.Index(p.m.names, name)
 	if index < 0 {
@@ -220,7 +220,7 @@ func (p *parser) fixed(n node) string {
 
 const (
 	externalID = "lead.external_id" // the path of the value that links a lead
-	maxLevels  = 8                  // objects and lists in one another
+	maxLevels  = 8                  // of nested objects and lists
 )
 
 // readParts reads the values of first, join, object or list.

@@ -10,45 +10,44 @@ import (
 	"leadferry/leadapi"
 )
 
-// Breaker is where every request waits before it is sent, in one queue, and where it is sent again. It alone limits
-// what is in flight. A wait that the service asks for holds back all requests. It asks the client's errors whether a
-// request was applied.
+// Breaker holds every request in one queue until it may be sent, and sends it again if need be. It alone limits the
+// requests in flight. If the service asks to wait, all requests wait.
 type Breaker struct {
 	Settings
 	mu    sync.Mutex
 	queue []*Pass     // in order of arrival
 	timer *time.Timer // looks at the queue again
 	places
-	opens   time.Time // nothing leaves before
+	opens   time.Time // nothing is sent before
 	asks    time.Time // the service asked this worker to wait until then
 	silence silence
 	creates creates
 	pace    pace
 	ended   *Stop // why nothing is sent any more, or nil
-	shut    bool  // the run stops: no create is sent any more
+	shut    bool  // the run stops: no further create is sent
 }
 
-// Settings of a Breaker are changed only while nothing is under way.
+// Settings of a Breaker may change only while no request waits or is in flight.
 type Settings struct {
-	Retries int // further tries of a request that was answered and may be sent again
+	Retries int // how often to send an answered request again, if that is allowed
 	Resend  ResendOn
-	Retried func()                      // is called for each further try
-	Reach   func(context.Context) error // gets an answer from the service, any at all, or an error
-	MaxWait time.Duration               // of a silent service
+	Retried func()                      // is called each time a request is sent again
+	Reach   func(context.Context) error // gets any answer from the service, or an error
+	MaxWait time.Duration               // how long the service may be silent
 }
 
-// places are those of requests in flight.
+// places counts the requests in flight.
 type places struct{ limit, inFlight, most int }
 
-// silence is a time in which the service answers nothing at all. Only the answer to a probe ends it.
+// silence is a time in which the service answers nothing at all. Only an answer to a probe ends it.
 type silence struct {
 	lasts   bool
 	since   time.Time      // when it began
 	fault   *leadapi.Error // why its last request got no answer
-	backoff time.Duration  // before the next probe; none before the first: one broken connection is no reason to pause
+	backoff time.Duration  // before the next probe; 0 before the first: one broken connection is no reason to pause
 }
 
-// Kind says whether a request that may have been applied may be sent again: a create may not.
+// Kind says whether a request may be sent again if it may have been applied: a create may not.
 type Kind uint8
 
 const (
@@ -56,19 +55,19 @@ const (
 	Create
 )
 
-// Pass is what a request waits for, and holds while it is in flight.
+// Pass is a request in the queue, and then among the requests in flight.
 type Pass struct {
 	kind     Kind
-	getFirst bool // for a create: the service has to answer a GET first
-	alone    bool // a create that is sent alone
-	probe    bool // of a silence
+	getFirst bool // for a create: the service must answer a GET first
+	alone    bool // a create that is sent while no other create is
+	probe    bool // it probes whether a silence has ended
 
 	stopping context.Context
-	decided  chan struct{} // closed once it may be sent, or never will be
-	err      error         // why it never will
+	decided  chan struct{} // closed once the request may be sent, or never may
+	err      error         // why it never may be sent
 }
 
-// NewBreaker allows limit requests in flight and perSecond requests a second (0: any number).
+// NewBreaker makes a Breaker for limit requests in flight and perSecond requests a second (0: any number).
 func NewBreaker(maxWait time.Duration, limit int, perSecond float64) *Breaker {
 	b := &Breaker{
 		Settings: Settings{MaxWait: maxWait, Retried: func() {}}, places: places{limit: max(limit, 1)},
@@ -81,8 +80,8 @@ func NewBreaker(maxWait time.Duration, limit int, perSecond float64) *Breaker {
 	return b
 }
 
-// enter waits until a request may be sent, and makes p its pass. A create that has to send a GET first does so. It
-// returns ErrStopping once stopping has ended, and a *Stop after too long a silence or too many doubts.
+// enter waits until a request may be sent, and makes p its pass. If a create has to send a GET first, enter sends it.
+// It returns ErrStopping once stopping has ended, and a *Stop after too long a silence or too many doubts.
 func (b *Breaker) enter(stopping context.Context, kind Kind, p *Pass) error {
 	for {
 		*p = Pass{kind: kind, stopping: stopping, decided: make(chan struct{})}
@@ -111,7 +110,7 @@ func (b *Breaker) enter(stopping context.Context, kind Kind, p *Pass) error {
 	}
 }
 
-// then changes the breaker, and lets out the requests that may be sent after that.
+// then changes the breaker, and admits the requests that may be sent after that.
 func (b *Breaker) then(change func(now time.Time)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -120,8 +119,8 @@ func (b *Breaker) then(change func(now time.Time)) {
 	b.admit(now)
 }
 
-// admit lets requests out of the queue that may be sent, or never will be. It looks at stopping under the lock, so that
-// an answer that ends the run does so before the next create is sent.
+// admit takes requests from the queue that may be sent, or never may be. It checks stopping under the lock: an answer
+// that ends the run must do so before the next create is sent.
 func (b *Breaker) admit(now time.Time) {
 	wait, full := time.Duration(0), false
 	b.queue = slices.DeleteFunc(b.queue, func(p *Pass) (out bool) {
@@ -132,7 +131,7 @@ func (b *Breaker) admit(now time.Time) {
 			return false
 		case b.ended != nil:
 			p.err = b.ended
-		case p.kind == Create && !b.creates.freely && b.creates.inFlight > 0: // the others need not wait for a create
+		case p.kind == Create && !b.creates.freely && b.creates.inFlight > 0: // other requests need not wait
 			return false
 		default:
 			if wait, full = b.holds(now); full {
@@ -148,8 +147,8 @@ func (b *Breaker) admit(now time.Time) {
 	}
 }
 
-// holds reports whether no request may be sent now, and for how long; 0: until another one ends. In a silence one
-// request at a time probes.
+// holds reports whether no request may be sent now, and how long to wait; 0: until a request ends. In a silence, one
+// request at a time is sent, as a probe.
 func (b *Breaker) holds(now time.Time) (wait time.Duration, all bool) {
 	if b.inFlight >= b.limit || b.silence.lasts && b.inFlight > 0 {
 		return 0, true
@@ -170,8 +169,8 @@ func (b *Breaker) noteSent(p *Pass, now time.Time) {
 	}
 }
 
-// MayLeave is asked just before the first byte of a request is sent: the request may have waited for a token or a
-// connection since its pass.
+// MayLeave reports whether a request may still be sent. It is called just before the first byte: since its pass, the
+// request may have waited for a token or a connection.
 func (b *Breaker) MayLeave(kind string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -181,14 +180,14 @@ func (b *Breaker) MayLeave(kind string) bool {
 	return kind != "create" || !b.shut && !b.creates.getFirst && (b.creates.freely || b.creates.inFlight == 1)
 }
 
-// Shut stops creates that have a pass and are not sent yet. The run stops.
+// Shut stops creates that have a pass but are not sent yet, because the run stops.
 func (b *Breaker) Shut() { b.then(func(time.Time) { b.shut = true }) }
 
-// back takes back a pass. err is the request's error, or nil. If the answer asks to wait, all requests wait: as long as
-// it says, else for backoff.
+// back returns a pass. err is the request's error, or nil. If the answer asks to wait, all requests wait: as long as it
+// says, else for backoff.
 func (b *Breaker) back(p *Pass, err error, backoff time.Duration) {
 	e, failed := errors.AsType[*leadapi.Error](err)
-	if failed && e.AsksToWait() { // before the place is another's
+	if failed && e.AsksToWait() { // before another request gets the place
 		if e.HasRetryAfter {
 			backoff = max(e.RetryAfter, leastThrottle)
 		}
@@ -207,7 +206,7 @@ func (b *Breaker) back(p *Pass, err error, backoff time.Duration) {
 	})
 }
 
-// answered notes a request that got an answer. After a create's 503 the next creates send a GET first.
+// answered notes a request that got an answer. After a create's 503, the next create sends a GET first.
 func (b *Breaker) answered(p *Pass, unavailable bool) {
 	b.creates.getFirst = !p.getFirst && (b.creates.getFirst || p.kind == Create && unavailable)
 	if p.probe {
@@ -217,7 +216,7 @@ func (b *Breaker) answered(p *Pass, unavailable bool) {
 	}
 }
 
-// unanswered notes a request without an answer. If it was a create that may have arrived, the next creates send a GET
+// unanswered notes a request without an answer. If it was a create that may have arrived, the next create sends a GET
 // first. In a silence only probes count.
 func (b *Breaker) unanswered(p *Pass, e *leadapi.Error, now time.Time) {
 	doubt := p.kind == Create && e.Left()
@@ -238,8 +237,8 @@ func (b *Breaker) unanswered(p *Pass, e *leadapi.Error, now time.Time) {
 	s.backoff = min(max(2*s.backoff, firstBackoff), maxProbing)
 }
 
-// Conclude says what a create has shown of the service; a lead ID only after it is durable. Other creates may wait for it.
-// The pass is used up.
+// Conclude notes what a create has shown about the service; for a lead ID, call it only when that is durable. Other
+// creates may be waiting for it. The pass cannot be used again.
 func (b *Breaker) Conclude(p *Pass, shown Proof) {
 	if p.kind != Create || p.err != nil {
 		return
@@ -262,11 +261,11 @@ func (b *Breaker) Conclude(p *Pass, shown Proof) {
 	})
 }
 
-// Beware is for a run after one that stopped because of doubts: it begins with a GET and one create, and stops if that
-// one leaves doubt.
+// Beware is for the run after one that stopped because of doubts. The run begins with a GET and one create, and stops
+// if that create leaves doubt.
 func (b *Breaker) Beware() { b.creates.getFirst, b.creates.doubts = true, MostDoubts-1 }
 
-// Hold lets nothing be sent for d, because the service asked somebody to wait.
+// Hold lets nothing be sent for d, because the service asked this worker or another to wait.
 func (b *Breaker) Hold(d time.Duration) {
 	b.then(func(now time.Time) { b.opens = latest(b.opens, now.Add(min(d, leadapi.MaxRetryAfter))) })
 }
@@ -278,14 +277,14 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// Over is why nothing is sent any more, or nil.
+// Over returns why nothing is sent any more, or nil.
 func (b *Breaker) Over() *Stop {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.ended
 }
 
-// Paused is a word that says why requests wait now, or "".
+// Paused says why requests wait now, or returns "".
 func (b *Breaker) Paused() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -300,62 +299,62 @@ func (b *Breaker) Paused() string {
 	return ""
 }
 
-// InFlight is how many requests are in flight, and how many were at most.
+// InFlight returns how many requests are in flight, and the most that ever were.
 func (b *Breaker) InFlight() (now, most int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.inFlight, b.most
 }
 
-// Proof is what a create has shown of the service.
+// Proof is what a create has shown about the service.
 type Proof uint8
 
 const (
-	NothingShown Proof = iota // it was not applied, and may be sent again
+	NothingShown Proof = iota // it was not applied and may be sent again
 	Usable                    // a lead ID, or a refusal
-	Doubtful                  // an answer that leaves doubt, or none
+	Doubtful                  // no answer, or one that leaves doubt
 )
 
 // creates says whether the service answers creates in a usable way.
 type creates struct {
-	freely   bool // the last one left no doubt; else creates are sent one at a time
+	freely   bool // the last create left no doubt; else creates are sent one at a time
 	inFlight int
 	doubts   int  // in a row
-	getFirst bool // after a create without an answer, or a 503: a GET comes first
+	getFirst bool // after a create without an answer or with a 503, a GET comes first
 }
 
 const (
-	maxLate  = time.Second           // later, a fleet's grant is void: others may have used it
-	slipping = 10 * time.Millisecond // a request may be so late without delaying the next one
+	maxLate  = time.Second           // a grant of the fleet is void after this: others may have used it
+	slipping = 10 * time.Millisecond // how late a request may be without delaying the next
 )
 
-// pace spaces requests evenly: by --rate, or by what the fleet grants this worker.
+// pace spaces requests evenly, by --rate or by the fleet's grants to this worker.
 type pace struct {
-	every time.Duration // between requests; 0: any number may leave
-	next  time.Time     // no request leaves before
-	tell  func()        // the fleet, that there is news
-	fleet bool          // its grants alone let requests be sent
-	asked bool          // another grant is asked for
-	left  int           // requests of the last grant
-	from  time.Time     // when they may leave
+	every time.Duration // between requests; 0: no limit
+	next  time.Time     // no request is sent before
+	tell  func()        // tells the fleet that there is news
+	fleet bool          // requests need the fleet's grants
+	asked bool          // a further grant was requested
+	left  int           // requests left of the last grant
+	from  time.Time     // when these may be sent
 }
 
-// Share calls tell when there is News for the fleet; it must not wait. With a rate, Grant alone lets requests be sent.
+// Share sets tell, which is called if there is News for the fleet; it must not wait. With rate, requests need a Grant.
 func (b *Breaker) Share(tell func(), rate bool) { b.pace.tell, b.pace.fleet = tell, rate }
 
-// News is what a fleet has to know: whether this worker wants a grant, and how long the service asked it to wait.
+// News is what a fleet must know: whether this worker wants a grant, and how long the service asked it to wait.
 func (b *Breaker) News() (wants bool, pause time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.pace.asked, max(time.Until(b.asks), 0)
 }
 
-// Grant lets n requests be sent after a while, evenly spaced, together with those left of the grant before.
+// Grant allows n more requests after a while, evenly spaced, besides those left of the last grant.
 func (b *Breaker) Grant(n int, after time.Duration) {
 	b.then(func(now time.Time) { b.pace.left, b.pace.from, b.pace.asked = b.pace.left+n, now.Add(after), false })
 }
 
-// wait is how long a request has to wait; 0 or less: it may be sent.
+// wait returns how long the next request has to wait; 0 or less: it may be sent.
 func (s *pace) wait(now time.Time) time.Duration {
 	if !s.fleet {
 		return s.next.Sub(now)
@@ -368,7 +367,7 @@ func (s *pace) wait(now time.Time) time.Duration {
 		s.tell()
 	}
 	if s.left == 0 {
-		return maxBackoff // the next grant looks at the queue again
+		return maxBackoff // the next grant checks the queue again
 	}
 	return max(s.next.Sub(now), s.from.Sub(now))
 }

@@ -1,11 +1,12 @@
-// Package delivery says when requests may leave, which are sent again, and when to stop. It knows nothing of rows.
+// Package delivery decides when requests may be sent, which are sent again, and when to stop. It knows nothing of rows.
 //
 //	Deliver ─▶ [enter] ─▶ call ─▶ what does the answer say?
-//	   ▲                            │ final: the caller's, who concludes a create
+//	   ▲                            │ final: the caller gets it, and concludes a create
 //	   └── at once, or after a pause ┘ it was not applied, or may be applied twice
 //
-// The Breaker knows what is under way, whether the service answers at all (silence), what --rate or the fleet lets
-// leave (pace), and whether creates leave doubt (creates). A create that may have been applied is never sent again.
+// The Breaker knows the requests in flight, whether the service answers at all (silence), how many requests --rate or
+// the fleet allows (pace), and whether creates leave doubt (creates). It never repeats a create that may have been
+// applied.
 package delivery
 
 import (
@@ -24,30 +25,29 @@ import (
 const (
 	firstBackoff     = 500 * time.Millisecond
 	maxBackoff       = 30 * time.Second
-	maxProbing       = 15 * time.Second       // between probes: a run goes on within 30 s of a silence's end
-	reachLimit       = 10 * time.Second       // for an answer, any at all
-	leastThrottle    = 250 * time.Millisecond // however short a wait the service asks for
-	maxFreshRefusals = 3                      // newly issued tokens running that may be refused
+	maxProbing       = 15 * time.Second       // between probes: a run continues within 30 s after a silence
+	reachLimit       = 10 * time.Second       // for any answer at all
+	leastThrottle    = 250 * time.Millisecond // even if the service asks for a shorter wait
+	maxFreshRefusals = 3                      // new tokens refused one after another
 
-	// MostDoubts is how many creates sent alone may leave doubt in a row. Those under way with the first count as one.
+	// MostDoubts is how many creates in a row may leave doubt. Those in flight with the first count as one.
 	MostDoubts = 4
 )
 
-// ErrStopping says that the run sends nothing more: the request that waits was not sent. The calls before it may have
-// been, see tries.
+// ErrStopping says that the run sends no more: the waiting request was not sent. Deliver's tries counts earlier ones.
 var ErrStopping = errors.New("the run is stopping")
 
-// ResendOn says after which answers a create counts as not applied (--resend-on), beyond those that say so themselves.
+// ResendOn lists answers that say that a create was not applied (--resend-on), besides errors that say so themselves.
 type ResendOn struct {
 	NoDefault bool         // 429 does not count
 	Codes     map[int]bool // further HTTP statuses
 }
 
-// Call makes one request; anew: over a new connection. An error that is no *leadapi.Error means that nothing was sent.
+// Call sends one request; anew asks for a new connection. If its error is no *leadapi.Error, nothing was sent.
 type Call func(ctx context.Context, anew bool) error
 
-// Deliver calls until the answer is final. It returns nil, the last error of call, ErrStopping (leaving
-// has ended) or an *Stop. tries counts the requests that were sent. The caller of a create concludes its pass.
+// Deliver calls until the answer is final. It returns nil, the last error of call, ErrStopping (leaving has ended) or a
+// *Stop. tries counts the requests that were sent. The caller concludes the pass of a create.
 func (b *Breaker) Deliver(ctx, leaving context.Context, kind Kind, pass *Pass, call Call) (tries int, err error) {
 	left := [...]int{never: 0, atOnce: math.MaxInt, newToken: maxFreshRefusals, newConnection: 1, afterPause: b.Retries}
 	for anew := false; ; {
@@ -90,14 +90,14 @@ func (b *Breaker) Deliver(ctx, leaving context.Context, kind Kind, pass *Pass, c
 	}
 }
 
-// nextTry says how to go on after an answer.
+// nextTry says how to continue after an answer.
 type nextTry uint8
 
 const (
 	never         nextTry = iota
-	atOnce                // as soon as the breaker lets it
-	newToken              // the same with a new token; a few times only: the service may refuse this row with any
-	newConnection         // the same
+	atOnce                // as soon as the breaker allows it
+	newToken              // the same with a new token, a few times: the service may refuse this row with any token
+	newConnection         // the same with a new connection
 	afterPause            // as one of the row's retries
 )
 
@@ -126,21 +126,21 @@ func Transient(status int) bool {
 	return status >= 500 || slices.Contains([]int{408, 421, 425, 429, 499}, status)
 }
 
-// backoffFor is how long the n-th retry of a row waits, n from 1.
+// backoffFor returns how long the n-th retry of a row waits, n from 1.
 func backoffFor(n int) time.Duration { return jitter(min(firstBackoff<<min(n-1, 10), maxBackoff)) }
 
 // jitter spreads d over [d/2, d], so that rows that failed together are not sent again together.
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
 
-// Stop is why a run ends before its input does. What is known is durable, and the run can be resumed.
+// Stop says why a run ends before its input. All outcomes known by then are durable, and the run can be resumed.
 type Stop struct {
 	Reason string // a sentence for people
 	Hint   string // what to do, or ""
-	Code   int    // the exit code that it asks for, at least
-	Same   bool   // the same command would end at the same place, unless the hint is followed
+	Code   int    // the least exit code of the run
+	Same   bool   // the same command would end at the same place, unless the user follows the hint
 }
 
-// Error is the reason.
+// Error returns the reason.
 func (s *Stop) Error() string { return s.Reason }
 
 const codeStopped = 3 // the exit code of a run that stopped early
@@ -165,7 +165,7 @@ func halts(e *leadapi.Error) *Stop {
 	return nil
 }
 
-// unreached is the end of too long a silence.
+// unreached returns the end of the run after too long a silence.
 func unreached(e *leadapi.Error) *Stop {
 	switch {
 	case e.Op == "token" && e.Status != 0:

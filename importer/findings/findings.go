@@ -1,6 +1,6 @@
-// Package findings counts what rows have in common, in memory that does not grow with the input: how many rows there
-// are of each kind, and where the first ones are. It keeps keys as hashes: 16 bytes a row to find repeated ones, 8
-// bytes a key to find those that no row names.
+// Package findings counts what rows have in common: how many rows there are of each kind, and the places of the first
+// ones. Kinds need no memory that grows with the input. Keys are kept as hashes: 16 bytes a row to find repeated keys,
+// 8 bytes a key to find keys that no row names.
 package findings
 
 import (
@@ -11,10 +11,10 @@ import (
 	"leadferry/importer/report"
 )
 
-// Spot is where a row is. A line may have several rows of a JSON array.
+// Spot says where a row is. A line of a JSON array may hold several rows.
 type Spot struct {
 	Input, Line int
-	Number      int // of the row in its input
+	Number      int // the row's number in its input
 }
 
 // Compare orders by input, then by row.
@@ -22,17 +22,17 @@ func (s Spot) Compare(o Spot) int {
 	return cmp.Or(cmp.Compare(s.Input, o.Input), cmp.Compare(s.Number, o.Number))
 }
 
-// Kind is what rows have in common: how they ended or which rule they break, in which column, and why.
+// Kind is what rows have in common: how they ended or which rule they break, the column, and the reason.
 type Kind struct{ Outcome, Rule, Column, Text string }
 
-// Others is the text of rows whose kind is one too many.
+// Others is the text for rows beyond the limit of kinds.
 const Others = "other reasons"
 
-// Kinds counts rows by kind, so many kinds apart; further ones only by outcome and rule.
+// Kinds counts rows by kind. Beyond most kinds, it counts them only by outcome and rule.
 type Kinds struct {
 	most  int
 	known map[Kind]*kind
-	list  []*kind // in the order in which they came
+	list  []*kind // in order of arrival
 }
 
 type kind struct {
@@ -40,11 +40,11 @@ type kind struct {
 	last report.Place
 }
 
-// NewKinds counts 1,000 kinds apart.
+// NewKinds makes Kinds for 1,000 kinds.
 func NewKinds() *Kinds { return &Kinds{most: 1000, known: map[Kind]*kind{}} }
 
-// Add counts a row; adding it again to the same kind changes nothing. text is shown for the kind if it is the first of
-// it. Both may be kept, so they must not hold the memory of the row.
+// Add counts a row; adding it again to the same kind changes nothing. text is shown for the kind if the row is its
+// first. Kinds may keep both strings: they must not share the row's memory.
 func (k *Kinds) Add(at report.Place, of Kind, text string) {
 	one := k.known[of]
 	if one == nil && len(k.known) >= k.most {
@@ -66,7 +66,7 @@ func (k *Kinds) Add(at report.Place, of Kind, text string) {
 	}
 }
 
-// List returns the kinds, those of most rows first.
+// List returns the kinds, most rows first.
 func (k *Kinds) List() (list []report.Reason) {
 	for _, one := range k.list {
 		list = append(list, one.Reason)
@@ -84,10 +84,10 @@ type Keys struct {
 	hashes []uint64
 }
 
-// NewKeys is an empty set with room for so many keys.
+// NewKeys makes an empty set with room for so many keys.
 func NewKeys(room int) *Keys { return &Keys{maphash.MakeSeed(), make([]uint64, 0, room)} }
 
-// Add adds a key; "" is none. Adding a key again takes no more memory.
+// Add adds a key; "" is ignored. Adding a key again takes no more memory.
 func (k *Keys) Add(key string) {
 	if key == "" {
 		return
@@ -110,20 +110,20 @@ func (k *Keys) Has(key string) bool {
 	return found
 }
 
-// Repeats finds keys that occur in several rows, and keys that look alike, in 16 bytes a row. Different keys with the
-// same hash are taken for one; that is too rare to matter.
+// Repeats finds keys that occur in several rows, and keys that look alike, with 16 bytes a row. Different keys with the
+// same hash count as the same key; that is too rare to matter.
 type Repeats struct {
 	seed  maphash.Seed
 	parts [1 << 8][]sighting // by the first byte of the hash
-	begin []uint32           // for each input, the rows of those before it
-	last  uint32             // the row that came last, counted over all inputs
+	begin []uint32           // for each input, the number of rows before it
+	last  uint32             // the last row added, counted over all inputs
 }
 
 // sighting is a row. Its hash has three parts: the hash of the folded key, which look-alikes share; a short hash of the
 // key itself, 0 if the key is its own fold; and what is planned for the row.
 type sighting struct {
 	hash         uint64
-	number, line uint32 // counted over all inputs, and in its own
+	number, line uint32 // counted over all inputs; in its own input
 }
 
 const ownBits, planBits = 16, 2
@@ -132,11 +132,11 @@ func (s sighting) fold() uint64    { return s.hash >> (ownBits + planBits) }
 func (s sighting) own() uint64     { return s.hash >> planBits & (1<<ownBits - 1) }
 func (s sighting) planned() uint64 { return s.hash & (1<<planBits - 1) }
 
-// NewRepeats has no rows.
+// NewRepeats makes an empty Repeats.
 func NewRepeats() *Repeats { return &Repeats{seed: maphash.MakeSeed()} }
 
-// Add takes a row and its key. Keys with the same fold look alike. Inputs come one after another. planned, from 1 to 3,
-// is what the row would do if it is the first of its key to do anything; 0: nothing.
+// Add adds a row and its key. Keys with the same fold look alike. Add the inputs one after another. planned, from 1 to
+// 3, is what the row would do if no earlier row of its key does anything; 0: nothing.
 func (r *Repeats) Add(key, fold string, planned uint8, at Spot) {
 	for len(r.begin) <= at.Input {
 		r.begin = append(r.begin, r.last)
@@ -150,20 +150,20 @@ func (r *Repeats) Add(key, fold string, planned uint8, at Spot) {
 	*part = append(*part, sighting{(hash<<ownBits|own)<<planBits | uint64(planned), r.last, uint32(at.Line)})
 }
 
-// spot is the place of a row.
+// spot returns where a row is.
 func (r *Repeats) spot(s sighting) Spot {
 	input, _ := slices.BinarySearch(r.begin, s.number) // rows count from 1
 	return Spot{Input: input - 1, Line: int(s.line), Number: int(s.number - r.begin[input-1])}
 }
 
-// Repeat is a row whose key is in an earlier row (First).
+// Repeat is a row whose key is also in an earlier row (First).
 type Repeat struct{ At, First Spot }
 
-// Repeated is what Repeats has found.
+// Repeated is what Repeats found.
 type Repeated struct {
 	Same    Occurrences        // rows that repeat an earlier key
 	Alike   Occurrences        // rows whose key looks like that of an earlier row
-	Planned [1 << planBits]int // keys by what the first of their rows would do; keys that look alike count as one
+	Planned [1 << planBits]int // keys by what their first row would do; keys that look alike count as one
 }
 
 // Occurrences counts rows and keeps the first ones, in file order.
@@ -172,7 +172,7 @@ type Occurrences struct {
 	First []Repeat
 }
 
-// Found counts the rows whose key came earlier, and keeps at most so many of each kind. It empties r.
+// Found counts the rows whose key is in an earlier row, and keeps at most most rows of each kind. It empties r.
 func (r *Repeats) Found(most int) (f Repeated) {
 	for i, part := range r.parts {
 		r.parts[i] = nil
@@ -199,7 +199,7 @@ func (r *Repeats) Found(most int) (f Repeated) {
 	return f
 }
 
-// add counts a row, and keeps it if it is one of the first.
+// add counts a row, and keeps it if it is among the first.
 func (a *Occurrences) add(r Repeat, most int) {
 	a.Rows++
 	at, _ := slices.BinarySearchFunc(a.First, r, func(a, b Repeat) int { return a.At.Compare(b.At) })

@@ -1,5 +1,4 @@
-// Package meter counts the requests of a run: by kind, by status, by duration, and over time. Its size is fixed,
-// however long the run takes.
+// Package meter counts the requests of a run by kind, by status, by duration and over time. Its size is fixed.
 package meter
 
 import (
@@ -13,14 +12,13 @@ import (
 	"leadferry/leadapi"
 )
 
-// Meter counts the requests of a run. Its Observe is the client's observer; any number of goroutines may call any of
-// it.
+// Meter counts the requests of a run. Its Observe is the client's observer. Any number of goroutines may use it.
 type Meter struct {
 	mu       sync.Mutex
 	kinds    map[string]int
 	statuses map[int]int
 
-	// The run over time, in spans that all have the same width, without gaps.
+	// The run over time, in spans of equal width without gaps.
 	began   time.Time
 	width   time.Duration
 	spans   []span
@@ -28,16 +26,16 @@ type Meter struct {
 	ended   int       // rows that had ended then
 }
 
-// firstSpan is the width of spans at first: rows are counted five times a second. They become twice as wide whenever
-// there would be more than report.MostBuckets.
+// firstSpan is the width of spans at first: rows are counted five times a second. It doubles whenever there would be
+// more than report.MostBuckets spans.
 const firstSpan = 500 * time.Millisecond
 
-// span is what happened in one stretch of time. How long lead requests took is kept in steps that grow by stepGrowth,
-// from firstStep to beyond 15 minutes, so that a percentile is right within 5 % at a fixed size.
+// span is what happened in one period. It counts the durations of lead requests in steps that grow by stepGrowth, from
+// firstStep to more than 15 minutes. That makes a percentile right within 5 % at a fixed size.
 type span struct {
 	rows, retries int
 	paused        time.Duration
-	requests      int // by the time of their end
+	requests      int // counted when they end
 	longest       time.Duration
 	steps         [mostSteps]uint32
 }
@@ -48,15 +46,15 @@ const (
 	mostSteps  = 200
 )
 
-// New counts from now on.
+// New makes a Meter that counts from now on.
 func New(now time.Time) *Meter {
 	return &Meter{kinds: map[string]int{}, statuses: map[int]int{}, width: firstSpan, began: now, sampled: now}
 }
 
-// Observe counts one call; calls of leads also go into the latencies.
+// Observe counts one call; calls of leads also count for the latencies.
 func (m *Meter) Observe(c leadapi.Call) {
 	if c.Kind == "reach" {
-		return // no request of a row
+		return // not a request of a row
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -69,15 +67,14 @@ func (m *Meter) Observe(c leadapi.Call) {
 	}
 }
 
-// Retried counts a further try.
+// Retried counts a request that is sent again.
 func (m *Meter) Retried() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.at(time.Now()).retries++
 }
 
-// Sample notes how many rows have ended by this time, and whether requests wait. What came since the last time counts
-// for the moment.
+// Sample notes how many rows have ended by now, and whether requests wait. It counts both from the last Sample on.
 func (m *Meter) Sample(now time.Time, ended int, paused bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -88,11 +85,10 @@ func (m *Meter) Sample(now time.Time, ended int, paused bool) {
 	m.ended, m.sampled = ended, now
 }
 
-// at is the span of a time. Times come as clocks of several goroutines have them: what is before the beginning counts
-// as the beginning.
+// at returns the span of a time. Clocks of several goroutines may disagree: an earlier time counts as the beginning.
 func (m *Meter) at(now time.Time) *span {
 	i := max(0, int(now.Sub(m.began)/m.width))
-	for ; i >= report.MostBuckets; i /= 2 { // of each two spans one is made
+	for ; i >= report.MostBuckets; i /= 2 { // each two spans become one
 		half := m.spans[:0]
 		for two := range slices.Chunk(m.spans, 2) {
 			half = append(half, sum(two))
@@ -105,7 +101,7 @@ func (m *Meter) at(now time.Time) *span {
 	return &m.spans[i]
 }
 
-// sum is what happened in several spans.
+// sum adds up several spans.
 func sum(spans []span) (all span) {
 	for i := range spans {
 		s := &spans[i]
@@ -124,7 +120,7 @@ func (s *span) count(d time.Duration) {
 	s.requests, s.longest = s.requests+1, max(s.longest, d)
 }
 
-// percentile is the duration in milliseconds below which share of the requests stayed.
+// percentile returns the duration in milliseconds that this share of the requests did not exceed.
 func (s *span) percentile(share float64) float64 {
 	want, seen := int(math.Ceil(share*float64(s.requests))), 0
 	for i, n := range s.steps {
@@ -141,7 +137,7 @@ func millis(d time.Duration) float64 {
 	return math.Round(float64(d)/float64(10*time.Microsecond)) / 100
 }
 
-// Report puts the requests into the run's figures.
+// Report puts the requests into the run's summary.
 func (m *Meter) Report(s *report.Summary) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

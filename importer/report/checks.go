@@ -14,47 +14,47 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// Checks are what a run that sends nothing (validate, --dry-run) says of the input and the mapping. Lists come by
-// rows, most first; no cell's value is in the summary but IDs of organizations and locators.
+// Checks are what a run that sends nothing (validate, --dry-run) found out about the input and the mapping. Lists are
+// sorted by rows, most first. Of cells, the JSON holds only IDs of organizations and locators.
 type Checks struct {
 	Rules       []Reason     `json:"rules"`
-	Found       []Problem    `json:"found"` // beside what is wrong with single rows; without words of cells
-	Quoting     []Problem    `json:"-"`     // words of cells, and rows beyond those that a note names
+	Found       []Problem    `json:"found"` // besides problems of single rows; without words of cells
+	Quoting     []Problem    `json:"-"`     // problems with words of cells, and with rows that no note names
 	Repeats     int          `json:"repeats"`
-	LookAlikes  int          `json:"look_alikes"`     // rows whose key looks like that of an earlier one
-	Strict      int          `json:"strict,omitzero"` // rows, columns and guesses that only --strict counts
+	LookAlikes  int          `json:"look_alikes"`     // rows whose key looks like the key of an earlier row
+	Strict      int          `json:"strict,omitzero"` // rows, columns and guesses that count only with --strict
 	Assignments []Assignment `json:"assignments"`
 	Projected   Projected    `json:"projected"`
-	Tests       int          `json:"tests"` // that the mapping has
+	Tests       int          `json:"tests"` // how many the mapping has
 }
 
-// Place is where a row starts, and the number of the row in its file.
+// Place says where a row starts, and its number in the file.
 type Place struct {
 	File string `json:"file"`
 	Line int    `json:"line"`
-	Row  int    `json:"-"` // 0: not known, or it is no row
+	Row  int    `json:"-"` // 0: not known, or not a row
 }
 
-// Problem is one thing that is wrong, with a row or, without Row, with a file. Rule is the check that a row fails, or
-// the row's outcome where the service, or what is known of its lead, is in the way; or the rule of one of the kinds.
+// Problem is one thing that is wrong with a row or, without Row, with a file. Rule is the check that a row fails, or a
+// rule of kinds. If the service or the checkpoint is the reason, it is the row's outcome.
 type Problem struct {
 	File   string `csv:"file" json:"file"`
 	Line   int    `csv:"line" json:"line,omitzero"`
 	Row    int    `csv:"row" json:"row,omitzero"`
-	Column string `csv:"column" json:"column,omitempty"` // or what the mapping calls the value
+	Column string `csv:"column" json:"column,omitempty"` // or the mapping's name for the value
 	Rule   string `csv:"rule" json:"rule"`
 	Text   string `csv:"text" json:"text"`
-	Value  string `csv:"value" json:"value,omitempty"` // what is in the columns, where Files.ProblemValues asks for it
+	Value  string `csv:"value" json:"value,omitempty"` // what the columns hold, if Files.ProblemValues is set
 	Hint   string `csv:"-" json:"hint,omitempty"`
-	Rows   int    `csv:"-" json:"rows,omitzero"` // that it is about, where they are counted
+	Rows   int    `csv:"-" json:"rows,omitzero"` // how many rows it is about, if they are counted
 }
 
-// kinds are the problems beside single rows, with what to do about them.
+// kinds are the problems besides those of single rows, with what to do about them.
 var kinds = []struct {
-	rule, title string // without a title a note says it
+	rule, title string // without a title, a note reports it
 	top         int    // how many the text for people shows; 0: all
-	quotes      bool   // words of cells: for the terminal alone
-	strict      bool   // counts with --strict only
+	quotes      bool   // holds words of cells: only for the terminal
+	strict      bool   // counts only with --strict
 	step        string
 }{
 	{
@@ -77,10 +77,10 @@ var kinds = []struct {
 	{rule: "look_alike", strict: true},
 }
 
-// topChecks is how much of a list of a check the text for people shows.
+// topChecks is how many items of a check's list the text for people shows.
 const topChecks = 10
 
-// of are the problems of one kind.
+// of returns the problems of one kind.
 func (c *Checks) of(rule string) (list []Problem) {
 	for _, p := range slices.Concat(c.Found, c.Quoting) {
 		if p.Rule == rule {
@@ -90,7 +90,7 @@ func (c *Checks) of(rule string) (list []Problem) {
 	return list
 }
 
-// problems are all that count, as a file of problems has them.
+// problems returns all problems that count, in the form for a file of problems.
 func (c *Checks) problems() (list []Problem) {
 	for _, kind := range kinds {
 		if c == nil || kind.strict && c.Strict == 0 {
@@ -110,7 +110,7 @@ func (c *Checks) problems() (list []Problem) {
 	return list
 }
 
-// faults are what needs attention beside rows.
+// faults lists what needs attention besides rows.
 func (c *Checks) faults() (faults spelling.Texts) {
 	if c == nil {
 		return nil
@@ -123,7 +123,7 @@ func (c *Checks) faults() (faults spelling.Texts) {
 	return faults
 }
 
-// steps are what to do about the mapping and the files themselves.
+// steps adds what to do about the mapping and the files themselves.
 func (c *Checks) steps(todo *steps) {
 	if c == nil {
 		return
@@ -137,8 +137,8 @@ func (c *Checks) steps(todo *steps) {
 
 func (c *Checks) sends() bool { return c.Projected.Create+c.Projected.Update > 0 }
 
-// Assignment counts rows by whom they name: an organization, or a locator by an entry of assign, counted from 1. Others
-// are those beyond the ones listed. With nothing at all the rows name nobody: the mapping has no assign.
+// Assignment counts rows by the organization that they name, or by the locator and its entry of assign, counted from 1.
+// Others counts those that the list leaves out. If all are empty, the rows name nobody: the mapping has no assign.
 type Assignment struct {
 	OrganizationID string `json:"organization_id,omitempty"`
 	LocatorID      string `json:"locator_id,omitempty"`
@@ -147,18 +147,18 @@ type Assignment struct {
 	Rows           int    `json:"rows"`
 }
 
-// Assignments lists counted ones, which are the keys without Rows, most rows first.
+// Assignments lists the counted assignments, the keys without Rows, most rows first.
 func Assignments(rows map[Assignment]int) []Assignment {
 	return mostFirst(rows, func(a *Assignment, n int) { a.Rows = n })
 }
 
-// Projected are the lead requests that the run would send when all goes well.
+// Projected are the lead requests that the run would send if all goes well.
 type Projected struct {
 	Create int `json:"create"`
 	Update int `json:"update"`
 }
 
-// escape makes names of columns and texts fit to be shown, which may come from outside.
+// escape makes names of columns and texts, which may come from outside, safe to show.
 func (c *Checks) escape() {
 	each(c.Rules, (*Reason).escape)
 	each(c.Found, func(p *Problem) {
@@ -173,8 +173,8 @@ func inColumn(column, text string) string {
 	return "column " + column + ": " + text
 }
 
-// String is how people and editors name the place. Where rows are not lines below a header, because of titles, blank
-// lines or line breaks in cells, it names the row by its number, too: spreadsheets count rows.
+// String names the place as people and editors do. If rows are not simply lines below a header, because of titles,
+// blank lines or line breaks in cells, it adds the row's number: spreadsheets count rows.
 func (at Place) String() string {
 	switch below := at.Line - at.Row; {
 	case at.Row > 0 && below != 0 && below != 1:
@@ -185,14 +185,13 @@ func (at Place) String() string {
 	return at.File + ":" + strconv.Itoa(at.Line)
 }
 
-// Annotations, in place of the path of Files.Problems, are those of a workflow of GitHub, which read them from a
-// command's output.
+// Annotations, as Files.Problems, means annotations of a GitHub workflow, which GitHub reads from a command's output.
 const Annotations = "github"
 
-// maxAnnotations is how many are printed: GitHub shows ten of a step.
+// maxAnnotations is how many are printed: GitHub shows ten for a step.
 const maxAnnotations = 100
 
-// openProblems opens the file of problems, if one is wanted. Its name ends with .csv, or it is JSONL.
+// openProblems opens the file of problems, if it is wanted: CSV if its name ends with .csv, otherwise JSONL.
 func (r *Run) openProblems() {
 	if path := r.files.Problems; path != Annotations {
 		r.problems = r.create("", path)
@@ -202,8 +201,8 @@ func (r *Run) openProblems() {
 	}
 }
 
-// Problems writes what is wrong, with rows and, in the end, beside them, if it is wanted. An error is the first that
-// any of the run's files met.
+// Problems writes problems of rows and, at the end, all others, if wanted. The error is the first of any of the run's
+// files.
 func (r *Run) Problems(batch []Problem) error {
 	line, to := Problem.object, io.Writer(r.problems)
 	switch {
@@ -227,16 +226,16 @@ func (r *Run) writeLine(to io.Writer, line []byte) {
 	}
 }
 
-// object is a problem as a JSON object.
+// object returns a problem as a JSON object.
 func (p Problem) object() []byte {
-	b, _ := json.Marshal(p) // its texts are escaped: nothing fails
+	b, _ := json.Marshal(p) // its texts are escaped, so nothing fails
 	return spelling.EscapeJSON(b)
 }
 
-// property writes what ends a value in a command of GitHub's workflows as such a command has it.
+// property escapes a value in a command of a GitHub workflow.
 var property = strings.NewReplacer("%", "%25", ":", "%3A", ",", "%2C")
 
-// annotation is a problem as a command of GitHub's workflows.
+// annotation returns a problem as a command of a GitHub workflow.
 func (p Problem) annotation() []byte {
 	at := "file=" + property.Replace(p.File) + ",title=" + property.Replace(p.Rule)
 	if p.Line > 0 {

@@ -12,7 +12,7 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// RowCounts are the rows of a run by outcome; Read is their sum.
+// RowCounts are the rows of a run by outcome; Read is the sum.
 type RowCounts struct {
 	Read      int `json:"read"`
 	Created   int `json:"created"`
@@ -30,7 +30,7 @@ type RowCounts struct {
 	Pending   int `json:"pending"`
 }
 
-// outcomes lists all counts in the order of the README. Those of pending rows need no look: the next run sends them.
+// outcomes lists all counts in the order of the README. Pending rows need no attention: the next run sends them.
 func (c RowCounts) outcomes() []Line {
 	return []Line{
 		{c.Created, "created", "the lead exists, with all that was asked for", "", false},
@@ -49,14 +49,14 @@ func (c RowCounts) outcomes() []Line {
 	}
 }
 
-// reconciledMeanings are those of outcomes that mean something else where nothing was to be sent.
+// reconciledMeanings are those of outcomes that mean something else in a reconciliation.
 var reconciledMeanings = map[string]string{
 	"unchanged": "the row and its lead agree", "failed": "its lead could not be read",
 	"conflict":  "the row and its lead differ",
 	"unmatched": "no lead is known that could be read", "pending": "not compared before the run stopped",
 }
 
-// Outcomes lists all counts of the run's rows, zeros included, in a fixed order.
+// Outcomes lists all counts of the run's rows, including zeros, in a fixed order.
 func (s *Summary) Outcomes() []Line {
 	all := s.Rows.outcomes()
 	if s.DryRun {
@@ -71,7 +71,7 @@ func (s *Summary) Outcomes() []Line {
 	return all
 }
 
-// Attention is how many rows want a person's eye. Pending rows do not when sending was never meant.
+// Attention returns how many rows need attention. Pending rows do, unless nothing was to be sent.
 func (s *Summary) Attention() (n int) {
 	for _, o := range s.Rows.outcomes() {
 		if o.Attention || o.Name == "pending" && !s.DryRun {
@@ -81,12 +81,12 @@ func (s *Summary) Attention() (n int) {
 	return n
 }
 
-// Ended is how many rows have an outcome: all that were read, once the run has ended.
+// Ended returns how many rows have an outcome: at the end of the run, all that were read.
 func (c RowCounts) Ended() int {
 	return sum(c.outcomes(), func(o Line) int { return o.Count })
 }
 
-// ByName gives the counts by their JSON names, read and zeros included.
+// ByName returns the counts by their JSON names, including read and zeros.
 func (c RowCounts) ByName() map[string]int {
 	m := map[string]int{"read": c.Read}
 	for _, o := range c.outcomes() {
@@ -95,14 +95,14 @@ func (c RowCounts) ByName() map[string]int {
 	return m
 }
 
-// Attentions are the rows that need attention, and those of them that did not in the run before, or for another reason.
+// Attentions counts the rows that need attention. New did not in the run before, or for another reason.
 type Attentions struct {
 	Rows  int       `json:"rows"`
 	New   int       `json:"new"`
 	Since time.Time `json:"since,omitzero"` // when that run began; zero: none is known
 }
 
-// news says how many of the rows that need attention are new; "" where no run before is known.
+// news says how many of the rows that need attention are new, or returns "" if no earlier run is known.
 func (s *Summary) news() string {
 	if s.Asks == nil || s.Asks.Since.IsZero() {
 		return ""
@@ -111,7 +111,7 @@ func (s *Summary) news() string {
 		s.Asks.Since.UTC().Format("2 Jan 15:04Z"))
 }
 
-// InService says how many rows have a lead in the service when the run ends. Rows that were skipped are not counted.
+// InService counts the rows that have a lead in the service when the run ends. Skipped rows do not count.
 type InService struct {
 	Rows    int `json:"rows"`
 	InDoubt int `json:"in_doubt"` // nobody can tell
@@ -119,7 +119,7 @@ type InService struct {
 	Of      int `json:"of"` // the sum
 }
 
-// inService says how many rows have a lead; "" where none is to have one.
+// inService says how many rows have a lead, or returns "" if no row should have one.
 func (s *Summary) inService() string {
 	n := s.InService
 	if n == nil || n.Of == 0 {
@@ -127,7 +127,7 @@ func (s *Summary) inService() string {
 	}
 	var parts spelling.Texts
 	so := ""
-	if s.halted() { // it may not have read all
+	if s.halted() { // it may not have read all rows
 		so = " read so far"
 	}
 	parts.Add(true, "In the service: %s of %s%s", humanize.Comma(int64(n.Rows)), english.Plural(n.Of, "row", ""), so)
@@ -136,11 +136,11 @@ func (s *Summary) inService() string {
 	return strings.Join(parts, ", ")
 }
 
-// Reconciliation is what a reconciliation has found, in figures. Absent leads have no row.
+// Reconciliation is the result of a reconciliation in figures. Absent leads have no row.
 type Reconciliation struct {
 	Verdicts []VerdictCount `json:"verdicts"`
 	Sample   *Sample        `json:"sample,omitempty"`
-	Rewrites bool           `json:"rewrites,omitzero"` // leads were read by an update of their ExternalID
+	Rewrites bool           `json:"rewrites,omitzero"` // leads were read by updating their ExternalID
 }
 
 // VerdictCount is how many rows, or absent leads, have a verdict.
@@ -149,8 +149,8 @@ type VerdictCount struct {
 	Leads   int    `json:"leads"`
 }
 
-// Sample is what a random sample of the leads shows: the share of those that differ among the ones that were read, in
-// this run or as lately as --fresh allows, from 0 to 1, and its 95 % interval (Wilson).
+// Sample is the result for a random sample of the leads. Share is the part, 0 to 1, that differs of the leads that were
+// read, in this run or as recently as --fresh allows. Low and High are its 95 % interval (Wilson).
 type Sample struct {
 	Picked int     `json:"picked"`
 	Read   int     `json:"read"`

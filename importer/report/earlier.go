@@ -25,11 +25,11 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// mostRead bounds a summary that is read as a whole, in bytes. Ours have a tenth of it at most.
+// mostRead is the largest summary that is read, in bytes. Summaries of leadferry have at most a tenth of it.
 const mostRead = 16 << 20
 
-// Read reads the summary of a finished run, of which path is the folder or the summary itself. What is no summary, or
-// one that this version does not understand, is an error; what the summary says is not believed to be harmless.
+// Read reads the summary of a finished run; path is its folder or the summary itself. A file that is no summary, or
+// that this version does not understand, is an error. Texts of the summary may be harmful: escape them.
 func Read(path string) (*Summary, error) {
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {
@@ -61,12 +61,12 @@ func Read(path string) (*Summary, error) {
 	return s, nil
 }
 
-// Newest reads the summaries of the newest runs, most at most, whose folders lie in the parents. Those of another user
-// count as none, except the user who called sudo.
+// Newest reads the summaries of the newest runs, at most most, whose folders are in one of the parents. It ignores runs
+// of other users, except the user who called sudo.
 func Newest(parents []string, most int) []*Summary {
 	written := map[string]time.Time{} // by path of the summary
 	for _, parent := range parents {
-		entries, _ := os.ReadDir(parent) // of none
+		entries, _ := os.ReadDir(parent) // none if it cannot be read
 		for _, e := range entries {
 			path := filepath.Join(parent, e.Name(), summaryFile)
 			if info, err := os.Lstat(path); err == nil && e.IsDir() && info.Mode().IsRegular() && disk.Mine(info) {
@@ -95,12 +95,12 @@ type Before struct {
 }
 
 const (
-	mostRuns = 200     // summaries that are looked at
-	mostOld  = 200_000 // rows that are compared; further ones count as new
+	mostRuns = 200     // summaries to look at
+	mostOld  = 200_000 // rows to compare; further rows count as new
 )
 
-// ReadBefore finds that run: in the run's own folder, beside it or in RunsFolder. It is nil where none is at hand, or
-// its rejects are gone.
+// ReadBefore looks for that run in the run's own folder, beside it and in RunsFolder. It returns nil if there is none,
+// or its rejects cannot be read.
 func ReadBefore(own string, like *Summary) *Before {
 	all := Newest([]string{RunsFolder, filepath.Dir(filepath.Clean(own))}, mostRuns)
 	if s, err := Read(filepath.Join(own, summaryFile)); err == nil {
@@ -132,7 +132,7 @@ func ReadBefore(own string, like *Summary) *Before {
 	return b
 }
 
-// Since says since when a row has needed attention, for the same reason; "": since now.
+// Since returns since when a row has needed attention for the same reason; "": since now.
 func (b *Before) Since(rej *Reject) string {
 	if b == nil {
 		return ""
@@ -140,10 +140,10 @@ func (b *Before) Since(rej *Reject) string {
 	return b.since[b.hash(rej.shown())]
 }
 
-// answered is what is the same in every text about a refusal: later runs do not have the service's words.
+// answered matches what all texts about a refusal have in common: later runs do not have the service's words.
 var answered = spelling.Form(`HTTP [0-9]{3}`)
 
-// hash is of what makes a row the same case; one without a key is known by its line.
+// hash identifies a case by key, outcome and reason. A row without a key is identified by its line.
 func (b *Before) hash(n Reject) uint64 {
 	if n.Key == "" {
 		n.Key = "\x00" + strconv.Itoa(n.Line)
@@ -164,8 +164,8 @@ func (b *Before) add(rej Reject) {
 	}
 }
 
-// eachNote calls f for the rows of a file of a run, as the run has left it or as a person has saved it again. In CSV
-// its columns begin with prefix, as those of rejects do.
+// eachNote calls f for the rows of a file of a run, as the run left it or as a person saved it again. In CSV, it reads
+// the columns that begin with prefix, such as those of rejects.
 func eachNote(path, prefix string, f func(Reject)) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -200,7 +200,7 @@ func eachObject(in *bufio.Reader, f func(Reject)) error {
 }
 
 func eachLine(in *bufio.Reader, prefix string, f func(Reject)) error {
-	head, _ := in.Peek(in.Size()) // as much as there is
+	head, _ := in.Peek(in.Size()) // as many bytes as there are
 	_, behind, found := bytes.Cut(head, []byte(prefix+"line"))
 	if !found || len(behind) == 0 {
 		return fmt.Errorf("it lacks the column %sline", prefix)
@@ -239,7 +239,7 @@ func Holds(path string, wanted func(namespace, key string) bool) (found bool) {
 	if RunFile(filepath.Base(path)) == "rejects" {
 		prefix = notePrefix
 	}
-	// What cannot be read holds nothing that anybody could name.
+	// A file that cannot be read has none.
 	_ = eachNote(path, prefix, func(n Reject) { found = found || wanted(n.Namespace, n.Key) })
 	return found
 }

@@ -14,7 +14,7 @@ import (
 	"leadferry/checkpoint"
 )
 
-// leftBy is what a worker of a fleet has left in the ledger: its summary in the end, or its rows and figures so far.
+// leftBy returns what a worker of a fleet left in the ledger: its final summary, or its rows and figures so far.
 func leftBy(w *checkpoint.Member) (s *Summary, err error) {
 	s = &Summary{Outcome: Running}
 	if len(w.Summary) > 0 {
@@ -30,9 +30,9 @@ func leftBy(w *checkpoint.Member) (s *Summary, err error) {
 	return s, nil
 }
 
-// Fleet is the summary of a fleet of the ledger in, as if it had been one run: rows of each shard by its newest worker,
-// requests of all. Of workers that were killed, it has the rows alone; percentiles are those of the slowest worker. It
-// has no timeline. An error says what cannot be read of what a worker left.
+// Fleet returns the summary of a fleet, as if it were one run; in describes its ledger. It has the rows of each shard
+// from its newest worker, and the requests of all workers. For killed workers it has only the rows. Percentiles are
+// those of the slowest worker. There is no timeline. The error says what cannot be read of a worker's figures.
 func Fleet(name string, in checkpoint.Info, shards int, members []checkpoint.Member) (*Summary, error) {
 	all := &Summary{RunID: name, Fleet: name, Requests: Requests{ByStatus: map[string]int{}}, InService: &InService{}}
 	all.Target, all.Checkpoint.Path, all.settled = Target(in.Target), in.Path, in.InDoubt == 0
@@ -57,7 +57,7 @@ func Fleet(name string, in checkpoint.Info, shards int, members []checkpoint.Mem
 		for _, t := range own.Transitions {
 			moves[Transition{From: t.From, To: t.To}] += t.Leads
 		}
-		if w.Newest && w.Shard < shards { // it knows how all rows of its shard ended
+		if w.Newest && w.Shard < shards { // its newest worker knows how all rows of a shard ended
 			all.addRows(own)
 			ended[w.Shard] = own.Outcome != Running
 		}
@@ -77,10 +77,10 @@ func Fleet(name string, in checkpoint.Info, shards int, members []checkpoint.Mem
 	return all, nil
 }
 
-// MostDoubts and MostExamples bound lists of rows in a summary: those in doubt, and the first ones of a kind.
+// MostDoubts and MostExamples limit lists of rows in a summary: rows in doubt, and the first rows of a kind.
 const MostDoubts, MostExamples = 200, 3
 
-// addWork adds what a worker sent, and what all workers have in common.
+// addWork adds what a worker sent, and takes what all workers have in common.
 func (s *Summary) addWork(w *Summary) {
 	addUp(&s.Requests, w.Requests)
 	for status, n := range w.Requests.ByStatus {
@@ -88,7 +88,7 @@ func (s *Summary) addWork(w *Summary) {
 	}
 	addUp(&s.LatencyMs, w.LatencyMs)
 	s.PeakInFlight += w.PeakInFlight
-	if w.Command == "" { // it has told no figures yet
+	if w.Command == "" { // it has left no figures yet
 		return
 	}
 	if s.Command == "" {
@@ -108,7 +108,7 @@ func (s *Summary) addRows(w *Summary) {
 	addUp(&s.Rows, w.Rows)
 	for i, in := range w.Inputs[:min(len(w.Inputs), len(s.Inputs))] {
 		s.Inputs[i].Rows += in.Rows
-		s.Inputs[i].SHA256 = cmp.Or(s.Inputs[i].SHA256, in.SHA256) // that of a worker that has read all
+		s.Inputs[i].SHA256 = cmp.Or(s.Inputs[i].SHA256, in.SHA256) // of a worker that has read all of the input
 	}
 	s.StopReason = cmp.Or(s.StopReason, w.StopReason)
 	s.ExitCode = Graver(s.ExitCode, w.ExitCode)
@@ -129,7 +129,7 @@ func (s *Summary) addRows(w *Summary) {
 	}
 }
 
-// addUp adds the whole numbers of a worker's figures to those of all. Times are the longest.
+// addUp adds the whole numbers of a worker's figures to those of all workers. Of times it keeps the longest.
 func addUp[T any](all *T, own T) {
 	to, from := reflect.ValueOf(all).Elem(), reflect.ValueOf(own)
 	for i := range to.NumField() {
@@ -142,8 +142,8 @@ func addUp[T any](all *T, own T) {
 	}
 }
 
-// endAsOne says how the fleet ended as if it had been one run. A shard did not come to its end if no worker has begun
-// it, or its last one goes on or was killed.
+// endAsOne says how the fleet ended, as if it were one run. A shard is not finished if no worker began it, or its last
+// worker is still running or was killed.
 func (s *Summary) endAsOne(ended []bool) {
 	var missing []string
 	for shard, end := range ended {

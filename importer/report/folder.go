@@ -17,10 +17,10 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// RunsFolder is where run folders are, in the folder that the program was started in.
+// RunsFolder holds the run folders. It is in the folder where the program was started.
 const RunsFolder = "leadferry-runs"
 
-// The names of what a run leaves in its folder, beside rejects.
+// The names of a run's files in its folder, without rejects.
 const (
 	summaryFile        = "summary.json"
 	resultsFile        = "results.csv"
@@ -28,11 +28,11 @@ const (
 	pageFile           = "report.html"
 )
 
-// runFiles are the names of what runs leave in their folders.
+// runFiles match the names of all files that runs write in their folders.
 var runFiles = spelling.Form(`^(?:(summary)\.json|(results)\.csv|(reconciliation)\.csv|(report)\.html|(rejects)(?:-\d+)?\.(?:csv|tsv|jsonl))(?:\.partial)?$`)
 
-// RunFile says what a file of this name in a run's folder is: summary, results,
-// reconciliation, report or rejects, or "": runs neither write nor remove such a file there.
+// RunFile returns what a file of this name in a run's folder is: summary, results, reconciliation, report, rejects, or
+// "" if runs neither write nor remove it.
 func RunFile(name string) string {
 	if m := runFiles().FindStringSubmatch(name); m != nil {
 		return strings.Join(m[1:], "")
@@ -40,15 +40,15 @@ func RunFile(name string) string {
 	return ""
 }
 
-// FurtherRejects reports whether a file called other may be written beside the one that
-// --rejects names, for rows of another header.
+// FurtherRejects reports whether a run may write the file other beside named, the file of --rejects, for another
+// header.
 func FurtherRejects(named, other string) bool {
 	end, ours := strings.CutPrefix(other, strings.TrimSuffix(named, filepath.Ext(named)))
 	return ours && strings.HasPrefix(end, "-") && RunFile("rejects"+strings.ToLower(end)) == "rejects"
 }
 
-// makeFolder makes the run's folder, for its owner alone, or takes the one that is there, and holds it open: its parent
-// may be anyone's, who may put another folder in its place. earlier names what an earlier run left in it.
+// makeFolder makes the run's folder for its owner only, or uses the one that exists. It holds the folder open: other
+// users may be able to replace it in its parent. earlier names the files that an earlier run left in it.
 func makeFolder(path string) (folder *os.Root, earlier []string, err error) {
 	if err := disk.MakeFolders(filepath.Dir(filepath.Clean(path))); err != nil {
 		return nil, nil, err
@@ -71,9 +71,9 @@ func makeFolder(path string) (folder *os.Root, earlier []string, err error) {
 	return folder, earlier, nil
 }
 
-// leftIn names what an earlier run left in a folder, complete or not. Where it left neither summary nor results,
-// rejects that lie there are the user's own. Files and links are replaced; anything else where a run would write is an
-// error, and so is a file that no run has written.
+// leftIn names the files that an earlier run left in a folder, complete or not. Without a summary or results, rejects
+// there are the user's own. A run replaces files and links. Anything else with the name of a run's file is an error,
+// and so is a file that no run wrote.
 func leftIn(folder *os.Root, path string) (names []string, err error) {
 	entries, err := fs.ReadDir(folder.FS(), ".")
 	ran := false
@@ -96,8 +96,8 @@ func leftIn(folder *os.Root, path string) (names []string, err error) {
 	return names, err
 }
 
-// foreign reports whether a file bears the name of one that runs write, and begins in another way. An empty one may be
-// anybody's, and one that cannot be read is not replaced anyway.
+// foreign reports whether a file has the name of a run's file but begins differently. An empty file may be anybody's. A
+// file that cannot be read is not replaced anyway.
 func foreign(folder *os.Root, name string) bool {
 	begins := map[string]string{
 		summaryFile: "{\n  \"run_id\":",
@@ -113,7 +113,7 @@ func foreign(folder *os.Root, name string) bool {
 	return n > 0 && (err != nil || string(have) != begins)
 }
 
-// checkMade fails when an open folder is not the one that was made at path just now.
+// checkMade fails if an open folder is not the one just made at path.
 func checkMade(folder *os.Root, path string) error {
 	opened, err := folder.Stat(".")
 	if err != nil {
@@ -125,11 +125,11 @@ func checkMade(folder *os.Root, path string) error {
 	return nil
 }
 
-// removeOld removes from the run's folder what an earlier run left there and this one
-// has not written again: it would be taken for this one's.
+// removeOld removes files of an earlier run from the run's folder that this run did not write again: they would look
+// like this run's.
 func (r *Run) removeOld() error {
 	for _, name := range r.earlier {
-		there, err := r.folder.Lstat(name) // it may be an output of this run by another path
+		there, err := r.folder.Lstat(name) // an output of this run may have it by another path
 		wrote := err == nil && slices.ContainsFunc(r.outputs,
 			func(o *output) bool { return os.SameFile(o.opened, there) })
 		if wrote || errors.Is(err, fs.ErrNotExist) {
@@ -144,10 +144,9 @@ func (r *Run) removeOld() error {
 
 var runFolder = spelling.Form(`^\d{8}T\d{6}Z-[a-z]+-[0-9a-f]{8}$`)
 
-// Prune removes from the folder parent, in which run folders lie, those of this run's ledger beyond the newest keep, if
-// nothing in them asks for anybody: runs that came to their end, without rejects and doubts. The newest always stays,
-// which testifies to what the ledger knows, and so does a folder with anything in it that no run wrote, or of another
-// user.
+// Prune removes run folders from parent. It keeps the newest keep of this run's ledger, and runs that need attention:
+// it removes only complete ones without rejects and rows in doubt. The newest always stays as a witness of what the
+// ledger knows. So does a folder of another user, or with a file that no run wrote.
 func (s *Summary) Prune(parent string, keep int) (bad error) {
 	root, err := os.OpenRoot(parent)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -167,7 +166,7 @@ func (s *Summary) Prune(parent string, keep int) (bad error) {
 			continue
 		}
 		folder := filepath.Dir(run.SummaryPath)
-		// perhaps somebody has a file of it open: the next run tries again
+		// if a program has a file of it open, the next run tries again
 		if err := removeRun(root, filepath.Base(folder)); err != nil {
 			bad = errors.Join(bad, fmt.Errorf("%s: %w", folder, err))
 		}
@@ -175,7 +174,7 @@ func (s *Summary) Prune(parent string, keep int) (bad error) {
 	return bad
 }
 
-// removeRun removes a run's folder, unless something lies in it that is to stay.
+// removeRun removes a run's folder, unless it holds something to keep.
 func removeRun(root *os.Root, name string) error {
 	entries, err := fs.ReadDir(root.FS(), name)
 	if err != nil {
@@ -184,7 +183,7 @@ func removeRun(root *os.Root, name string) error {
 	for _, e := range entries {
 		info, err := e.Info()
 		kind := RunFile(e.Name())
-		if e.Name() == checkpoint.RunFile { // its ledger has later ones: the newest folder stays
+		if e.Name() == checkpoint.RunFile { // the newest folder has a later witness, and stays
 			kind = "witness"
 		}
 		if err != nil || kind == "" || kind == "rejects" || e.IsDir() || !disk.Mine(info) {
@@ -194,18 +193,17 @@ func removeRun(root *os.Root, name string) error {
 	return root.RemoveAll(name)
 }
 
-// output is a file on its way to its name. Its folder is held open, so that anyone who
-// puts another one in its place receives nothing.
+// output is a file until it gets its name. Its folder is held open, so that a folder put in its place receives nothing.
 type output struct {
-	kind    string // as Summary.Files names it; "" for one that is not there
+	kind    string // as Summary.Files names it; "" if it is not listed there
 	path    string
 	folder  *os.Root
 	name    string // in the folder
-	partial string // what it is called there until then; "" for a device or a pipe, written as it is
+	partial string // its name until it is complete; "" for a device or a pipe, which is written directly
 	file    *os.File
-	opened  fs.FileInfo // to know the file again
+	opened  fs.FileInfo // to recognize the file later
 	buffer  *bufio.Writer
-	lines   *lines // into the buffer; nil: other text
+	lines   *lines // written to the buffer; nil: other text
 
 	delimiter rune     // of rejects; 0: JSONL
 	names     []string // of rejects: the rows' own columns
@@ -213,11 +211,10 @@ type output struct {
 
 const outputBuffer = 64 << 10
 
-// partialEnd is what the name of a file ends with until it is complete.
+// partialEnd ends the name of a file until it is complete.
 const partialEnd = ".partial"
 
-// create opens path.partial anew, 0600. What a killed run left under that name goes.
-// folder is the one that path lies in.
+// create makes path.partial with mode 0600 and replaces what a killed run left there. folder is the folder of path.
 func create(folder *os.Root, path string) (*output, error) {
 	o := &output{path: path, folder: folder, name: filepath.Base(path)}
 	err := o.open()
@@ -255,7 +252,7 @@ func (o *output) open() error {
 		return o.openSpecial(there)
 	}
 	if err := disk.Replaceable(o.path); err != nil {
-		return err // now, not when all is sent
+		return err // fail now, not after all is sent
 	}
 	o.partial = o.name + partialEnd
 	if err := o.folder.Remove(o.partial); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -265,15 +262,14 @@ func (o *output) open() error {
 	return err
 }
 
-// createNew makes a new file. What is there by then is an error, also a
-// symbolic link: O_EXCL with O_CREATE follows none.
+// createNew makes a new file. If the name exists, even as a symbolic link, it fails: O_EXCL with O_CREATE follows none.
 func createNew(folder *os.Root, name string) (*os.File, error) {
 	return folder.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
-// openSpecial opens a device or a pipe of the user's own or of root's, and no other: it may have been planted.
+// openSpecial opens a device or a pipe of the user or of root. Any other may be a trap.
 func (o *output) openSpecial(there fs.FileInfo) (err error) {
-	if !disk.Trusted(there) { // before it is waited for
+	if !disk.Trusted(there) { // before opening it, which may wait
 		return errors.New("belongs to another user, who would receive what is written to it")
 	}
 	if o.file, err = o.folder.OpenFile(o.name, os.O_WRONLY|disk.NoFollow, 0); err != nil {
@@ -285,7 +281,7 @@ func (o *output) openSpecial(there fs.FileInfo) (err error) {
 	return nil
 }
 
-// failed gives an error of the folder the whole path.
+// failed adds the whole path to an error of the folder.
 func (o *output) failed(err error) error {
 	switch e := err.(type) {
 	case *fs.PathError:
@@ -298,7 +294,7 @@ func (o *output) failed(err error) error {
 
 func (o *output) Write(p []byte) (int, error) { return o.buffer.Write(p) }
 
-// commit makes the content durable, gives the file its name and makes that durable.
+// commit makes the content durable, gives the file its name and makes the name durable.
 func (o *output) commit() error {
 	defer o.file.Close()
 	if err := o.buffer.Flush(); err != nil {
@@ -313,7 +309,7 @@ func (o *output) commit() error {
 	if err := disk.Patiently(func() error { return o.folder.Rename(o.partial, o.name) }); err != nil {
 		return o.failed(err)
 	}
-	there, err := o.folder.Open(".") // to make its names durable, where its file system can
+	there, err := o.folder.Open(".") // to make the name durable, if the file system can
 	if err != nil {
 		return err
 	}
@@ -321,7 +317,7 @@ func (o *output) commit() error {
 	return disk.SyncOpen(there)
 }
 
-// complete commits what write makes of it.
+// complete writes the content with write and commits it.
 func (o *output) complete(write func(io.Writer) error) error {
 	if err := write(o); err != nil {
 		return err
@@ -329,7 +325,7 @@ func (o *output) complete(write func(io.Writer) error) error {
 	return o.commit()
 }
 
-// own fails when NAME.partial is no longer the file that was opened.
+// own fails if NAME.partial is no longer the file that was opened.
 func (o *output) own() error {
 	there, err := o.folder.Lstat(o.partial)
 	if err != nil {
@@ -341,7 +337,7 @@ func (o *output) own() error {
 	return nil
 }
 
-// remove leaves nothing of the output behind, nor of files beside it.
+// remove removes the output, and the files beside it.
 func (o *output) remove(beside ...string) error {
 	defer o.file.Close()
 	if o.partial == "" {
@@ -358,7 +354,7 @@ func (o *output) remove(beside ...string) error {
 	return nil
 }
 
-// WriteFile puts a file, for which write has the content, in the place of the one at path, if any.
+// WriteFile replaces the file at path, if there is one, with the content that write writes.
 func WriteFile(path string, write func(io.Writer) error) error {
 	folder, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// CheckMetrics refuses a device, a pipe or "-" as the file of metrics: it is replaced, not written into.
+// CheckMetrics refuses a device, a pipe or "-" as the metrics file: the file is replaced, not written into.
 func CheckMetrics(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -36,17 +36,17 @@ const (
 	lastComplete = "last_complete_timestamp_seconds"
 )
 
-// Refused is the Outcome of a run that never began.
+// Refused is the Outcome of a run that did not begin.
 const Refused = "refused"
 
-// WriteMetrics replaces the file of --metrics: what alerts need of the last run, as gauges in the Prometheus text
-// format for node_exporter's textfile collector. A run that begins writes it with leadferry_run_in_progress 1, and in
-// the end with 0 and its counts, so a run that was killed is one in progress. When the last run came to its end is
-// carried on from the file that is there. All series have the labels command, target and mapping; each schedule needs a
-// file of its own. It is for all to read: no text of a row is in it. An error says what could not be read of the old
-// file, or that the new one could not be written; the run need not end for it.
+// WriteMetrics replaces the file of --metrics: gauges about the last run, for alerts, in the Prometheus text format for
+// node_exporter's textfile collector. A run writes leadferry_run_in_progress 1 when it begins, and 0 with its counts
+// when it ends: a killed run stays in progress. The time at which the last run was complete is taken over from the old
+// file. All series have the labels command, target and mapping; each schedule needs its own file. All users may read
+// it: it holds no text of a row. It fails if the old file cannot be read, or the new one not written; the run can go
+// on.
 func WriteMetrics(path string, s *Summary) error {
-	old, last, unread := lastRun(path) // last: when the last run with these labels came to its end
+	old, last, unread := lastRun(path) // last: when the last run with these labels was complete
 	if unread != nil {
 		unread = fmt.Errorf("read the metrics of the last run, so that it is not known when it was: %w", unread)
 	}
@@ -54,7 +54,7 @@ func WriteMetrics(path string, s *Summary) error {
 		"command": s.Command, "target": s.Target.String(),
 		"mapping": strings.ToValidUTF8(filepath.Base(s.Mapping.Path), "?"),
 	}
-	if old != nil && (s.Target.LeadsURL == "" || s.Mapping.Path == "") { // of a command that was refused
+	if old != nil && (s.Target.LeadsURL == "" || s.Mapping.Path == "") { // s is of a command that was refused
 		labels["target"], labels["mapping"] = old["target"], old["mapping"]
 	}
 	if !maps.Equal(old, labels) {
@@ -84,8 +84,8 @@ func WriteMetrics(path string, s *Summary) error {
 	return unread
 }
 
-// lastRun is what the file at path says of the last run: its labels, nil where no run has written it, and when it came
-// to its end, 0 where that is not known. No file says nothing.
+// lastRun reads the file at path: the labels of the last run, nil if no run wrote the file, and when a run was
+// complete, 0 if that is not known. A missing file gives neither, and no error.
 func lastRun(path string) (labels prometheus.Labels, complete float64, err error) {
 	if err := CheckMetrics(path); err != nil {
 		return nil, 0, err
@@ -111,13 +111,13 @@ func lastRun(path string) (labels prometheus.Labels, complete float64, err error
 	return labels, complete, err
 }
 
-// IsMetrics reports whether a file of metrics is at path, and nothing else.
+// IsMetrics reports whether the file at path is a metrics file.
 func IsMetrics(path string) bool {
 	labels, _, err := lastRun(path)
 	return err == nil && labels != nil
 }
 
-// gauges are what the file holds, all with these labels.
+// gauges are the contents of the file, all with these labels.
 type gauges struct {
 	*prometheus.Registry
 	labels prometheus.Labels
@@ -127,7 +127,7 @@ func (g *gauges) set(name, help string, value float64) {
 	setEach(g, name, help, nil, map[string]float64{"": value})
 }
 
-// setEach sets a gauge, or one series of it for each value of a label.
+// setEach sets a gauge, or one series for each value of a label.
 func setEach[N int | float64](g *gauges, name, help string, label []string, values map[string]N) {
 	o := prometheus.GaugeOpts{Name: namespace + name, Help: help, ConstLabels: g.labels}
 	v := prometheus.NewGaugeVec(o, label)
@@ -137,7 +137,7 @@ func setEach[N int | float64](g *gauges, name, help string, label []string, valu
 	}
 }
 
-// counts adds those of a run. Every outcome has its series, those of no row too, so that each goes on from run to run.
+// counts adds the counts of a run. Every outcome has a series, even for 0 rows, so that no series ends.
 func (g *gauges) counts(s *Summary) {
 	rows, n := s.Rows.ByName(), s.Requests
 	delete(rows, "read")

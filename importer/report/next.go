@@ -29,7 +29,7 @@ func (l *steps) add(wanted bool, text string, commands ...string) {
 	}
 }
 
-// Steps are what to do now, in the order in which to do it.
+// Steps returns what to do now, in this order.
 func (s *Summary) Steps() []Step {
 	if s.read {
 		return s.Next
@@ -41,7 +41,7 @@ func (s *Summary) Steps() []Step {
 	}
 	for i := range todo {
 		todo[i].Text = s.Holding(todo[i].Text)
-		if s.Fleet != "" { // whose workers all have the mapping and the input of the first one
+		if s.Fleet != "" { // its workers all have the mapping and the input of the first one
 			todo[i].Text = strings.Replace(todo[i].Text, "run the same command again",
 				"start all workers with another --fleet name", 1)
 		}
@@ -49,8 +49,8 @@ func (s *Summary) Steps() []Step {
 	return todo
 }
 
-// Holding is a text that asks for the same command or flags again, in which rows in doubt are held where this run sent
-// them once more: else they would be sent a third time.
+// Holding adds --in-doubt hold to a text that asks for the same command or flags again, if this run sent rows in doubt
+// again. Otherwise the next run would send them a third time.
 func (s *Summary) Holding(text string) string {
 	if !s.Resent || strings.Contains(text, "--in-doubt hold") {
 		return text
@@ -73,10 +73,10 @@ func (s *Summary) next(p *printer) {
 	}
 }
 
-// sharedLimit is how a reason names a limit that all workers of a fleet share, and go on to share.
+// sharedLimit matches a reason that names a limit of all workers of a fleet. Workers that start again share it, too.
 var sharedLimit = spelling.Form(`\(--max-(rejects|invalid)\)|--max-creates`)
 
-// afterwards is what follows a run that ended, however it did.
+// afterwards adds what to do after a run that ended, in whatever way.
 func (s *Summary) afterwards(todo *steps) {
 	n := s.Rows
 	s.keepIDs(todo)
@@ -120,7 +120,7 @@ func (s *Summary) afterwards(todo *steps) {
 	s.send(todo)
 }
 
-// afterReconciling is what follows a run that only looked.
+// afterReconciling adds what to do after a run that only compared.
 func (s *Summary) afterReconciling(todo *steps) {
 	list := append(s.paths("reconciliation"), "the reconciliation")[0]
 	todo.add(s.Rows.Conflict > 0, "Look at the "+
@@ -134,10 +134,10 @@ func (s *Summary) afterReconciling(todo *steps) {
 	}
 }
 
-// halted reports whether the run did not come to its end.
+// halted reports whether the run ended early.
 func (s *Summary) halted() bool { return s.Outcome == "stopped" || s.Outcome == "interrupted" }
 
-// decisions are what only a person can decide.
+// decisions adds what only a person can decide.
 func (s *Summary) decisions(todo *steps) {
 	n := s.Rows
 	todo.add(n.Changed > 0,
@@ -149,7 +149,7 @@ func (s *Summary) decisions(todo *steps) {
 		"Decide on the rows in conflict: the results say why each was held. They are checked again by the next run.")
 }
 
-// send is what follows a check with nothing to correct.
+// send adds what to do after a check with nothing to correct.
 func (s *Summary) send(todo *steps) {
 	n := s.Rows
 	if !s.DryRun || s.halted() || n.Invalid+n.Rejected+n.Failed+n.Partial+len(s.Checks.faults())+len(s.changed()) > 0 ||
@@ -162,8 +162,8 @@ func (s *Summary) send(todo *steps) {
 		s.command("import", convert(s.Inputs, func(in Input) string { return in.Path })...)+flags(s.Flags))
 }
 
-// Unkept is a lead that was made and whose ID the checkpoint could not keep, as `leadferry checkpoint resolve` reads
-// it.
+// Unkept is a lead that was made and whose ID the checkpoint could not keep, in the form for `leadferry checkpoint
+// resolve`.
 type Unkept struct {
 	Key       string `csv:"key"`
 	Namespace string `csv:"namespace"`
@@ -171,10 +171,10 @@ type Unkept struct {
 	RunID     string `csv:"run_id"`
 }
 
-// keptInResults says whether the results hold the IDs that the checkpoint lacks, beside a witness.
+// keptInResults reports whether the results hold the IDs that the checkpoint lacks, with a witness beside them.
 func (s *Summary) keptInResults() bool { return s.witnessed && s.Target.BaseURL != inSandbox }
 
-// WriteUnkept writes the lead IDs that are nowhere else.
+// WriteUnkept writes the lead IDs that neither the checkpoint nor the results hold.
 func (s *Summary) WriteUnkept(w io.Writer) error {
 	if len(s.Unkept) == 0 || s.keptInResults() {
 		return nil
@@ -185,7 +185,7 @@ func (s *Summary) WriteUnkept(w io.Writer) error {
 	return gocsv.Marshal(s.Unkept, w)
 }
 
-// keepIDs bring the IDs of leads that were made into the checkpoint, which could not keep them.
+// keepIDs adds how to bring the IDs of leads that were made into the checkpoint, which could not keep them.
 func (s *Summary) keepIDs(todo *steps) {
 	made, results := english.Plural(len(s.Unkept), "lead was made", "leads were made"), s.paths("results")
 	switch {
@@ -199,8 +199,8 @@ func (s *Summary) keepIDs(todo *steps) {
 	}
 }
 
-// inDoubt are the steps to settle rows in doubt: in the rejects if one file holds them all, else in a list of their
-// own. Pasted as they are, twice or in the wrong order, they decide nothing.
+// inDoubt adds the steps to settle rows in doubt: in the rejects if one file holds them all, else in a list of their
+// own. Pasting them unchanged, twice or in the wrong order, decides nothing.
 func (s *Summary) inDoubt(todo *steps) {
 	list, cell, rejects := "in-doubt-"+s.RunID+".csv", "lead_id", s.paths("rejects")
 	inRejects := len(rejects) == 1 && s.Standing == 0 && s.Rows.InDoubt > 0 && s.Fleet == "" &&
@@ -214,12 +214,12 @@ func (s *Summary) inDoubt(todo *steps) {
 	todo.add(true, "Look up the "+rows+" in doubt in the service's console (leadferry explain in_doubt says more), "+
 		"and write into "+cell+" what you found: the lead's ID, or none if no lead was made, or exists if you cannot "+
 		"find its ID. An empty cell decides nothing. Then settle them:", "leadferry checkpoint resolve "+list+s.at())
-	correct := s.Rows.Invalid+s.Rows.Rejected > 0 // which asks for the same command
+	correct := s.Rows.Invalid+s.Rows.Rejected > 0 // correct asks for the same command
 	todo.add(inRejects && !correct, "Then "+s.Command+" the same file:", s.again(s.Command)...)
 }
 
-// at names the run's checkpoint, wherever the command is started: with another one, rows
-// that this one knows would be made again.
+// at names the run's checkpoint in a way that works in any folder. Another checkpoint would make leads again for rows
+// that this one knows.
 func (s *Summary) at() string {
 	path := s.Checkpoint.Path
 	if path == "" {
@@ -231,7 +231,7 @@ func (s *Summary) at() string {
 	return " --checkpoint " + shell.Path(path)
 }
 
-// correct asks for corrections in the rejects files, or in the input without them.
+// correct asks for corrections in the rejects files or, if there are none, in the input.
 func (s *Summary) correct(todo *steps) {
 	text := "Correct the " + english.Plural(s.Rows.Invalid+s.Rows.Rejected, "row", "") + " in the "
 	if len(s.paths("rejects")) == 0 {
@@ -246,8 +246,8 @@ func (s *Summary) correct(todo *steps) {
 		s.again(name)...)
 }
 
-// again are commands over the rejects files. A mapping or a flag may say that the inputs are
-// workbooks, which these are not.
+// again returns commands over the rejects files. Rejects are no workbooks, even if a mapping or a flag says so of the
+// inputs.
 func (s *Summary) again(command string) []string {
 	workbooks := slices.ContainsFunc(s.Inputs, func(in Input) bool { return in.Format == "xlsx" })
 	var commands []string
@@ -261,7 +261,7 @@ func (s *Summary) again(command string) []string {
 	return commands
 }
 
-// command is a command line over files with this run's mapping.
+// command returns a command line over files, with this run's mapping.
 func (s *Summary) command(name string, files ...string) string {
 	line := "leadferry " + name + " -m " + shell.Path(s.Mapping.Path)
 	for _, f := range files {
@@ -271,15 +271,15 @@ func (s *Summary) command(name string, files ...string) string {
 		line += " " + f
 	}
 	if line += s.at(); s.Target.BaseURL == inSandbox {
-		line += " --sandbox" // no lead that was made for trying goes to a real service
+		line += " --sandbox" // no lead made as a trial goes to a real service
 	}
 	if !s.DryRun {
-		line += flags(s.Flags) // those of a check are about reading its input, which rejects are not
+		line += flags(s.Flags) // flags of a check are about reading its input, not rejects
 	}
 	return line
 }
 
-// flags are words like --name=value of a command line.
+// flags writes words like --name=value for a command line.
 func flags(words []string) (line string) {
 	for _, w := range words {
 		name, value, _ := strings.Cut(w, "=")
@@ -288,5 +288,5 @@ func flags(words []string) (line string) {
 	return line
 }
 
-// inSandbox is the address in the target of the built-in imitation.
+// inSandbox is the target's address for the built-in sandbox.
 const inSandbox = "sandbox"

@@ -17,36 +17,36 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// ProgressOptions say where and how progress is shown. Without a Terminal it goes to Log, and Out gets nothing.
+// ProgressOptions say where and how to show progress. Without a Terminal it goes to Log, and Out gets nothing.
 type ProgressOptions struct {
 	Out      io.Writer    // standard error
 	Terminal bool         // Out is one
 	Width    func() int   // of the terminal, which may change
-	Log      *slog.Logger // which leaves empty texts out
-	Total    int          // rows that are to be read; 0 = not known
+	Log      *slog.Logger // leaves out empty texts
+	Total    int          // rows that will be read; 0: not known
 }
 
-// Progress shows how far a run has come: a bar on a terminal, else a log line every 10 seconds. The time left counts
-// only rows that are left to send. Its methods may be called by several goroutines.
+// Progress shows how far a run is: a bar on a terminal, else a log line every 10 seconds. The time left counts only
+// rows still to send. Several goroutines may call its methods.
 type Progress struct {
 	options ProgressOptions
 
-	began     time.Time // with the first row sent
+	began     time.Time // when the first row was sent
 	mu        sync.Mutex
 	bar       *progressbar.ProgressBar
-	line      string  // that is on the terminal
-	perSecond float64 // rows sent since then
+	line      string  // on the terminal now
+	perSecond float64 // rows sent since began
 	logged    time.Time
 }
 
 const (
 	logEvery = 10 * time.Second
-	barWidth = 10 // leaves room for the facts beside it where a terminal has 80 characters
+	barWidth = 10 // leaves room for the figures beside it on a terminal of 80 characters
 )
 
-// NewProgress begins to show progress. The bar is drawn into a text, which is shown as wide as the terminal is now:
-// what fills a line cannot be drawn over. It guesses no time left, since it would do so while nothing moves, too; a
-// spinner that turns by itself would have a goroutine that nobody waits for.
+// NewProgress begins to show progress. The bar is drawn into a text and cut to the terminal's current width: a line
+// that fills the terminal cannot be drawn over. The library's estimate of time left is off because it also counts while
+// nothing moves, and its spinner because it needs a goroutine that nobody waits for.
 func NewProgress(o ProgressOptions) *Progress {
 	bar := progressbar.NewOptions(cmp.Or(o.Total, -1),
 		progressbar.OptionSetWriter(io.Discard), progressbar.OptionSetTheme(progressbar.ThemeASCII),
@@ -59,7 +59,8 @@ func NewProgress(o ProgressOptions) *Progress {
 	return &Progress{options: o, began: now, bar: bar, logged: now}
 }
 
-// show puts another line on the terminal; "" leaves nothing. That a terminal is gone is noticed where it matters.
+// show replaces the line on the terminal; "" clears it. It ignores errors: other writers notice a terminal that is
+// gone.
 func (p *Progress) show(line string) {
 	room := max(1, p.options.Width()-1)
 	if line = spelling.Shorten(line, room); line == p.line {
@@ -72,7 +73,7 @@ func (p *Progress) show(line string) {
 	_, _ = io.WriteString(p.options.Out, text)
 }
 
-// Update shows how far the run is. Where nothing is sent, what counts is rows read.
+// Update shows how far the run is. If nothing is sent, it counts rows read.
 func (p *Progress) Update(s *Summary) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,13 +82,13 @@ func (p *Progress) Update(s *Summary) {
 		done, sent = s.Rows.Read, s.Rows.Read
 	}
 	now, eta := time.Now(), ""
-	if sent == 0 { // known rows say nothing of how fast others are
+	if sent == 0 { // known rows do not tell how fast others are
 		p.began = now
 	}
 	if passed := now.Sub(p.began).Seconds(); passed >= 1 {
 		p.perSecond = float64(sent) / passed
 	}
-	if p.options.Total > 0 && s.Paused == "" && p.perSecond >= 0.01 { // else nobody can tell
+	if p.options.Total > 0 && s.Paused == "" && p.perSecond >= 0.01 { // else nobody knows
 		eta = spelling.Duration(math.Ceil(float64(max(0, p.options.Total-done)) / p.perSecond))
 	}
 	switch {
@@ -99,7 +100,7 @@ func (p *Progress) Update(s *Summary) {
 	}
 }
 
-// Write shows text, log lines for instance, above the bar.
+// Write shows text, such as log lines, above the bar.
 func (p *Progress) Write(text []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -110,15 +111,15 @@ func (p *Progress) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// Stop takes the bar from the terminal.
+// Stop removes the bar from the terminal.
 func (p *Progress) Stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.show("")
 }
 
-// draw shows the bar with details by weight: what is at the end is cut where the terminal is narrow. The bar's end
-// stays one row ahead while the run goes on, as a full bar never moves again.
+// draw shows the bar and details, the most important first: a narrow terminal cuts the end. The bar's maximum stays one
+// row ahead during the run, because a full bar never moves again.
 func (p *Progress) draw(s *Summary, eta string, done int) {
 	var details spelling.Texts
 	doubts, need := s.Rows.InDoubt, s.Attention()

@@ -18,17 +18,17 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// Result is one line of the results file: how one row ended. Line is the physical
-// line on which the row starts, Row counts the data rows of its file, both from 1.
+// Result is one line of the results file: how a row ended. Line is the physical line on which the row starts. Row
+// counts the data rows of its file. Both count from 1.
 type Result struct {
 	File           string `csv:"file"`
 	Line           string `csv:"line"`
 	Row            string `csv:"row"`
 	Key            string `csv:"key"`
-	Namespace      string `csv:"namespace"` // of the key, where the mapping has one
+	Namespace      string `csv:"namespace"` // of the key, if the mapping has one
 	Outcome        string `csv:"outcome"`
 	LeadID         string `csv:"lead_id"`
-	ExternalID     string `csv:"external_id"` // linked; of a row in doubt or partial, the one that is wanted
+	ExternalID     string `csv:"external_id"` // linked; for a row in doubt or partial, the one asked for
 	OrganizationID string `csv:"organization_id"`
 	Location       string `csv:"location"`
 	Status         string `csv:"status"`
@@ -39,13 +39,13 @@ type Result struct {
 	Own []string `csv:"-"` // the row's own cells, in the order of Files.Columns
 }
 
-// Results writes lines of the results file.
+// Results writes lines to the results file.
 func (r *Run) Results(batch []Result) error {
 	return writeLines(r, r.results, batch, func(i int) []string { return batch[i].Own })
 }
 
-// Compared is one line of the reconciliation: a row beside its lead, or a lead that no row names,
-// which has no File, Line and Row. Of content it names the keys that differ, never values.
+// Compared is one line of the reconciliation: a row beside its lead, or a lead that no row names, without File, Line
+// and Row. ContentKeys names the keys that differ, never their values.
 type Compared struct {
 	File             string `csv:"file"`
 	Line             string `csv:"line"`
@@ -66,12 +66,12 @@ type Compared struct {
 	Error            string `csv:"error"`
 }
 
-// Reconciliation writes lines of it, if it is wanted.
+// Reconciliation writes lines to the reconciliation, if there is one.
 func (r *Run) Reconciliation(batch []Compared) error {
 	return writeLines(r, r.reconciliation, batch, nil)
 }
 
-// Pulled is one line of the pull file: a lead whose status the CRM should take over, in the CRM's own word.
+// Pulled is one line of the pull file: a lead whose status the CRM should take over, as the CRM's own word.
 type Pulled struct {
 	ExternalID     string `csv:"external_id"`
 	Status         string `csv:"status"`
@@ -80,30 +80,29 @@ type Pulled struct {
 	OrganizationID string `csv:"organization_id"`
 }
 
-// Pull writes the pull file as a whole. A run that does not call it, because it stopped before its end, leaves the file
-// of an earlier one as it is.
+// Pull writes the whole pull file. A run that stops early does not call it: the file of an earlier run then stays.
 func (r *Run) Pull(lines []Pulled) error {
 	beginLines[Pulled](r, r.pull)
 	return writeLines(r, r.pull, lines, nil)
 }
 
-// lines writes what gocsv makes of structs: each column fit to be shown, beside the row's own cells.
+// lines writes what gocsv makes of structs. It makes each column safe to show and adds the row's own cells.
 type lines struct {
 	*csv.Writer
-	shown    []func(string) string // how each column is made fit to be shown
-	without  int                   // the column that this run does not write, or -1
+	shown    []func(string) string // how to make each column safe to show
+	without  int                   // the column that this run leaves out, or -1
 	ownFirst bool
-	own      func(i int) []string // the own cells of a line of the batch that is being written; nil: there are none
+	own      func(i int) []string // the own cells of line i of the batch being written; nil: none
 	written  int                  // lines of this batch
 }
 
-// beginLines writes the header line of a file whose lines are a T, with the rows' own columns: in rejects before ours,
-// else behind. There, one whose name ours has already gets another one.
+// beginLines writes the header line of a file whose lines are T. The rows' own columns come first in rejects, and last
+// in all other files; there, an own column whose name is taken gets another name.
 func beginLines[T any](r *Run, to *output, own ...string) {
 	if to == nil || r.err != nil {
 		return
 	}
-	header, err := gocsv.MarshalString([]T{}) // the names that its tags give the columns
+	header, err := gocsv.MarshalString([]T{}) // the column names come from the tags of T
 	names := strings.Split(strings.TrimSpace(header), ",")
 	to.lines = &lines{Writer: csv.NewWriter(to), shown: convert(names, shownAs), ownFirst: to.kind == "rejects"}
 	to.lines.Comma, to.lines.without = cmp.Or(to.delimiter, ','), slices.IndexFunc(names, r.files.lack)
@@ -123,18 +122,18 @@ func beginLines[T any](r *Run, to *output, own ...string) {
 	to.lines.Flush() // into the output's buffer, as gocsv does after each batch
 }
 
-// lack reports whether the files do not have a column that others have.
+// lack reports whether these files leave out a column that others have.
 func (f *Files) lack(column string) bool {
 	return column == "value" && !f.ProblemValues || strings.HasSuffix(column, "namespace") && !f.Namespaced
 }
 
-// shownAs is how the cells of a column are made fit to be shown: texts from outside are cut and defused, names and IDs
-// only lose what a terminal would act upon. The whole row stays as it is.
+// shownAs returns how to make the cells of a column safe to show. It cuts and defuses texts from outside; names and IDs
+// lose only what a terminal would obey. leadferry_text stays as it is.
 func shownAs(column string) func(string) string {
 	switch column {
 	case "location", "error", "content_keys", "column", "text", "value", "leadferry_error":
 		return Cell
-	case "line", "row": // count from 1
+	case "line", "row": // they count from 1, so 0 becomes empty
 		return func(number string) string { return strings.TrimPrefix(number, "0") }
 	case "leadferry_text":
 		return strings.Clone
@@ -142,7 +141,7 @@ func shownAs(column string) func(string) string {
 	return spelling.EscapeLine
 }
 
-// writeLines writes a batch of lines, each with the row's own cells, if any.
+// writeLines writes a batch of lines, each with the row's own cells, if there are any.
 func writeLines[T any](r *Run, to *output, batch []T, own func(i int) []string) error {
 	if r.err == nil && to != nil && len(batch) > 0 {
 		to.lines.own, to.lines.written = own, 0
@@ -169,18 +168,17 @@ func (l *lines) Write(cells []string) error {
 	return l.Writer.Write(cells)
 }
 
-// Reject is a row that needs attention. Names and Cells are its own columns as they were read; Raw is a JSON object on
-// one line, in their place. The rest is added to the row: as columns, or as an object under noteName. Text is the whole
-// row where it could not be taken apart: it is written neither cut nor defused, and as long as it is there a reader
-// takes the row for not corrected yet.
+// Reject is a row that needs attention. Names and Cells are its own columns as read; Raw is a JSON object on one line
+// in their place. The rest is added to the row: as columns, or as an object named noteName. Text is the whole row if it
+// could not be split. It is neither cut nor defused, and marks the row as not corrected yet.
 type Reject struct {
 	Line      int    `csv:"leadferry_line" json:"line"`
 	Key       string `csv:"leadferry_key" json:"key"`
 	Namespace string `csv:"leadferry_namespace" json:"namespace,omitempty"` // of the key
 	Outcome   string `csv:"leadferry_outcome" json:"outcome"`
-	Since     string `csv:"leadferry_since" json:"since,omitempty"`     // when it began to need attention so
-	SentAt    string `csv:"leadferry_sent_at" json:"sent_at,omitempty"` // of a row in doubt
-	LeadID    string `csv:"leadferry_lead_id" json:"lead_id"`           // anyone who looks the lead up fills it in
+	Since     string `csv:"leadferry_since" json:"since,omitempty"`     // when it began to need attention
+	SentAt    string `csv:"leadferry_sent_at" json:"sent_at,omitempty"` // for a row in doubt
+	LeadID    string `csv:"leadferry_lead_id" json:"lead_id"`           // a person who looks the lead up fills it in
 	Error     string `csv:"leadferry_error" json:"error"`
 	Text      string `csv:"leadferry_text" json:"text,omitempty"`
 
@@ -188,7 +186,7 @@ type Reject struct {
 	Raw          string   `csv:"-" json:"-"`
 }
 
-// shown is what the files show of it.
+// shown returns the reject with its key and error safe to show.
 func (rej Reject) shown() Reject {
 	rej.Key, rej.Error = spelling.EscapeLine(rej.Key), spelling.Escape(rej.Error)
 	return rej
@@ -199,7 +197,7 @@ const byteOrderMark = "\uFEFF"
 
 const jsonl = "jsonl"
 
-// Reject writes a row that needs attention, as it was read from in. Rows go to the file of their header.
+// Reject writes a row that needs attention in the form of its input. Each rejects file holds rows of one header.
 func (r *Run) Reject(in Input, rej Reject) error {
 	delimiter, names := cmp.Or(in.Delimiter, ','), rej.Names
 	if in.Format == jsonl {
@@ -212,7 +210,7 @@ func (r *Run) Reject(in Input, rej Reject) error {
 		at = len(r.rejects)
 		r.beginRejects(in, delimiter, names)
 	}
-	if r.err != nil || at == len(r.rejects) { // none are wanted
+	if r.err != nil || at == len(r.rejects) { // no rejects are wanted
 		return r.err
 	}
 	f := r.rejects[at]
@@ -225,8 +223,8 @@ func (r *Run) Reject(in Input, rej Reject) error {
 	return writeLines(r, f, []Reject{rej}, func(int) []string { return row })
 }
 
-// beginRejects begins the next rejects file, if they are wanted: rejects.csv, rejects-2.csv and so on, or in this
-// manner beside the named one.
+// beginRejects begins the next rejects file, if rejects are wanted: rejects.csv, rejects-2.csv and so on, or files
+// named in the same way beside the one that --rejects names.
 func (r *Run) beginRejects(in Input, delimiter rune, names []string) {
 	out, extension := r.named, ".csv"
 	if in.Format == jsonl || in.Format == "tsv" {
@@ -254,11 +252,11 @@ func (r *Run) beginRejects(in Input, delimiter rune, names []string) {
 
 const (
 	noteName   = "leadferry"
-	notePrefix = "leadferry_" // of columns and keys that are left out when read
+	notePrefix = "leadferry_" // of columns and keys that readers leave out
 )
 
-// object is the JSONL line of a reject: the members as read and the note, or the
-// note alone, with the line as text, where that could not be taken apart.
+// object is the JSONL line of a reject: the members as read and the note. If the line could not be split, it is the
+// note alone, with the line as its text.
 func (rej *Reject) object() []byte {
 	note, own := rej.shown(), []byte(nil)
 	if raw := jsontext.Value(rej.Raw); note.Text == "" && raw.IsValid() && raw.Kind() == '{' {
@@ -266,14 +264,14 @@ func (rej *Reject) object() []byte {
 	} else if note.Text == "" {
 		note.Text = rej.Raw
 	}
-	// It cannot fail where broken UTF-8 is let pass.
+	// It cannot fail if broken UTF-8 is allowed.
 	v, _ := json.Marshal(note, jsontext.AllowInvalidUTF8(true))
 	return fmt.Appendf(nil, `{%s"%s":%s}`, own, noteName, v)
 }
 
-// members are those of an object byte for byte, each with a comma behind it, but those that an earlier run added.
+// members returns the members of an object byte for byte, each followed by a comma, without those of an earlier run.
 func members(object jsontext.Value) (b []byte) {
-	d := jsontext.NewDecoder(bytes.NewReader(object)) // it is valid: nothing fails
+	d := jsontext.NewDecoder(bytes.NewReader(object)) // the object is valid, so nothing fails
 	_, _ = d.ReadToken()
 	for d.PeekKind() != '}' {
 		name, _ := d.ReadValue()

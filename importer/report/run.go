@@ -1,15 +1,15 @@
-// Package report writes what became of the rows of a run: results, rejects, the
-// summary for scripts, the text for people, and the progress while it goes on.
+// Package report writes how the rows of a run ended: results, rejects, the summary for scripts, the text for people,
+// and the progress of a run.
 //
-// It is at the end of a row's way. The checkpoint holds the truth and these files repeat it: when they are lost,
-// running again writes them anew. Rows go to a Run as they end; what the run as a whole has to say is in its Summary,
-// which is written as JSON, as text for people and as metrics.
+// A row's way ends here. The checkpoint holds the truth, and these files repeat it: if they are lost, running again
+// writes them anew. Rows go to a Run as they end. What concerns the whole run is in its Summary, which is written as
+// JSON, as text for people and as metrics.
 //
-// Promises: a file bears its name only once it is complete and synced, until then NAME.partial is beside it; the folder
-// of each is held open, no symbolic link is followed to write one, and no pipe of another user is written to; all are
-// 0600 (except metrics, which another program reads: 0644), the run's folder is 0700 and holds the files of one run.
-// Texts from outside are cut, shown without control characters and, in CSV, without a leading formula character; keys,
-// IDs and the row's own cells stay as they are. What cannot be written is an error.
+// Promises: a file gets its name only when it is complete and synced; until then it is NAME.partial. Its folder is held
+// open, symbolic links are not followed, and nothing is written to another user's pipe. Files are 0600 (metrics, which
+// other programs read, 0644). The run's folder is 0700 and holds the files of one run. Texts from outside are cut, have
+// no control characters and, in CSV, do not begin like a formula; keys, IDs and the row's own cells stay as they are.
+// What cannot be written is an error.
 package report
 
 import (
@@ -21,28 +21,28 @@ import (
 	"slices"
 )
 
-// None, in place of a path, means that the folder or file is not written. Summary may also be "-": it goes to standard
-// output, which is the caller's (Summary.WriteJSON).
+// None as a path means that the folder or file is not written. Summary may also be "-": the caller then writes it to
+// standard output (Summary.WriteJSON).
 const None = "none"
 
-// Files says where a run leaves its files. Dir "" makes no folder. A file
-// whose path is "" lies in the folder, and is not written without one.
+// Files says where a run leaves its files. Dir "" makes no folder. A file whose path is "" goes into the folder, and is
+// not written if there is none.
 type Files struct {
 	Dir, Results, Rejects, Summary string
-	Pull                           string // what the CRM should take over; in no folder by itself
+	Pull                           string // what the CRM should take over; only if named
 	Reconciles                     bool   // a reconciliation is wanted
 	Reconciliation                 string // where it goes
-	Problems                       string // in no folder by itself; Annotations go to Annotate
+	Problems                       string // only if named; Annotations go to Annotate
 	Annotate                       io.Writer
-	ProblemValues                  bool // problems carry the values: people's data
+	ProblemValues                  bool // problems hold the values: people's data
 
-	Columns    []string // of the results beside those that all have: the rows' own
-	Namespaced bool     // results name the namespace of the keys
+	Columns    []string // of the results, besides those of every run: the rows' own
+	Namespaced bool     // results hold the namespace of the keys
 
 	Page func(io.Writer, *Summary) error // writes report.html into the folder; nil: there is none
 }
 
-// path is where a file lies that a flag names, or else in the folder; "" where it is not wanted.
+// path returns where a file is: the path that a flag names, else in the folder; "" if it is not wanted.
 func (f Files) path(named, name string) string {
 	switch {
 	case named == None, named == "" && f.Dir == "":
@@ -53,27 +53,27 @@ func (f Files) path(named, name string) string {
 	return filepath.Join(f.Dir, name)
 }
 
-// Run is the files of one run. One goroutine at a time may use it. The first error that any of them meets is that of
-// every later call.
+// Run is the files of one run. One goroutine at a time may use it. After the first error of any file, every call
+// returns it.
 type Run struct {
-	files   Files    // paths where there is one, "" where a file is not wanted
-	folder  *os.Root // the run's own; nil without one
-	earlier []string // names of what an earlier run left in that folder
+	files   Files    // with full paths, "" for a file that is not wanted
+	folder  *os.Root // the run's own; nil if there is none
+	earlier []string // names of files that an earlier run left in that folder
 
 	outputs                                      []*output // all that are open or complete
 	results, reconciliation, pull, page, summary *output   // each nil: not wanted
 	named                                        *output   // the file of --rejects until the first reject
 	rejects                                      []*output // each holds rows of one header, or JSONL
-	problems                                     *output   // nil: not wanted, or annotations are
-	annotated                                    int       // annotations that were written
+	problems                                     *output   // nil: not wanted, or annotations go elsewhere
+	annotated                                    int       // how many annotations were written
 	err                                          error     // the first failure; nothing is written after it
 }
 
-// Writes reports whether anything of rows is written.
+// Writes reports whether any file about rows is written.
 func (r *Run) Writes() bool { return len(r.outputs) > 0 || r.files.Problems != "" }
 
-// OpenRun makes the folder and opens the files, so that a place that cannot be
-// written to is known before the first request. Finish must follow.
+// OpenRun makes the folder and opens the files: a place that cannot be written to is known before the first request.
+// Call Finish afterwards.
 func OpenRun(f Files) (*Run, error) {
 	if slices.Contains([]string{f.Dir, f.Results, f.Rejects, f.Reconciliation, f.Pull}, "-") {
 		return nil, errors.New("only the summary can go to standard output")
@@ -114,7 +114,7 @@ func (r *Run) open() {
 	r.openProblems()
 }
 
-// create opens an output of a kind, by which people know it; nil where path is "" or None, or after an error.
+// create opens an output; kind is its name for people. It returns nil if path is "" or None, or after an error.
 func (r *Run) create(kind, path string) (o *output) {
 	if path == "" || path == None || r.err != nil {
 		return nil
@@ -132,7 +132,7 @@ func (r *Run) create(kind, path string) (o *output) {
 	return o
 }
 
-// Flush hands all lines to the operating system.
+// Flush passes all lines to the operating system.
 func (r *Run) Flush() error {
 	for _, o := range r.outputs {
 		if r.err == nil {
@@ -142,10 +142,9 @@ func (r *Run) Flush() error {
 	return r.err
 }
 
-// Finish gives results and rejects their names, writes page and summary, and makes all of it durable; it also tells s
-// where the files lie. When rows could not be written, their files keep the name NAME.partial and s says that the run
-// stopped. A rejects file that nothing went into is not left behind, nor what an earlier run left in the folder and
-// this one has not written again.
+// Finish gives results and rejects their names, writes page and summary, and makes all of them durable. It notes in s
+// where the files are. If rows could not be written, their files stay NAME.partial and s says that the run stopped.
+// Finish removes an empty rejects file, and files of an earlier run in the folder that this run did not write again.
 func (r *Run) Finish(s *Summary) error {
 	defer r.close()
 	r.Problems(s.Checks.problems())
@@ -156,7 +155,7 @@ func (r *Run) Finish(s *Summary) error {
 		s.Files = nil
 		s.Stopped(Unwritten(r.err))
 	}
-	s.left(r.summary) // of which it tells itself, as does the page
+	s.left(r.summary) // the summary and the page list themselves, too
 	s.left(r.page)
 	s.escape()
 	r.complete(s, r.page, func(w io.Writer) error { return r.files.Page(w, s) })
@@ -166,7 +165,7 @@ func (r *Run) Finish(s *Summary) error {
 	return r.err
 }
 
-// complete writes a file as a whole, if it is wanted. What cannot be written is told, and was not left.
+// complete writes a whole file, if it is wanted. If that fails, s says so and does not list the file.
 func (r *Run) complete(s *Summary, o *output, write func(io.Writer) error) (done bool) {
 	if o == nil {
 		return false
@@ -186,7 +185,7 @@ func (r *Run) commitRows(s *Summary) error {
 		var err error
 		switch {
 		case o == r.summary, o == r.page:
-		case o == r.named: // nothing went into it; what an earlier run left there would be taken for this one's
+		case o == r.named: // it is empty; an old file of this name would be taken for this run's
 			err = o.remove(o.name)
 		case o == r.pull && o.lines == nil: // not written
 			err = o.remove()

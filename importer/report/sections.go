@@ -12,15 +12,15 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// Section is one list of what a run has to tell. The text for people shows the first Top lines (0: all), the page more.
+// Section is a list in the report of a run. The text for people shows the first Top lines (0: all), the page more.
 type Section struct {
 	ID, Title string
 	Lines     []Line
 	Top       int
-	Private   bool // shows words of cells: for the terminal alone
+	Private   bool // holds words of cells: only for the terminal
 }
 
-// Line is a count (0: nothing is counted) with what it counts, and where the first of them are.
+// Line is a count (0: nothing is counted), what it counts, and the places of the first ones.
 type Line struct {
 	Count      int
 	Name, Text string
@@ -28,7 +28,7 @@ type Line struct {
 	Attention  bool // a person should look at it
 }
 
-// Sections are what the run has to say, except times, rows in doubt and what to do. None is empty.
+// Sections returns the report of a run, except times, rows in doubt and what to do. No section is empty.
 func (s *Summary) Sections() []Section {
 	rows := slices.DeleteFunc(s.Outcomes(), func(l Line) bool { return l.Count == 0 })
 	all := append(s.Reconciliation.sections(),
@@ -46,7 +46,7 @@ func (s *Summary) Sections() []Section {
 	return slices.DeleteFunc(all, func(of Section) bool { return len(of.Lines) == 0 })
 }
 
-// assigned are organizations in one line each, by the location that got most of their leads.
+// assigned lists organizations, one line each, named by the location that got most of their leads.
 func assigned(organizations []Organization) []Line {
 	location, leads := map[string]string{}, map[Organization]int{}
 	for _, o := range organizations {
@@ -63,7 +63,7 @@ func assigned(organizations []Organization) []Line {
 	})
 }
 
-// convert lists what each item of a list is as another kind of thing.
+// convert converts each item of a list.
 func convert[T, L any](items []T, line func(T) L) (list []L) {
 	for _, item := range items {
 		list = append(list, line(item))
@@ -98,7 +98,7 @@ func (s *Sample) lines() []Line {
 	return []Line{{Text: text}}
 }
 
-// sections of a check: what rows fail, what else is wrong, and what would be sent to whom.
+// sections are those of a check: what rows fail, what else is wrong, and what would be sent to whom.
 func (c *Checks) sections() (all []Section) {
 	if c == nil {
 		return nil
@@ -116,7 +116,7 @@ func (c *Checks) sections() (all []Section) {
 		Section{ID: "sends", Title: "Would be sent", Lines: c.wouldSend()})
 }
 
-// line shows a problem by its rows or, where it is about none, by its place.
+// line shows a problem with the number of its rows or, without one, with its place.
 func (p Problem) line() Line {
 	line := Line{Count: p.Rows, Name: p.Column, Text: p.Text}
 	if p.Rows == 0 {
@@ -128,7 +128,7 @@ func (p Problem) line() Line {
 	return line
 }
 
-// assigned previews to whom leads would go, as far as anybody can tell.
+// assigned previews who would get leads, as far as the file tells.
 func (c *Checks) assigned() []Line {
 	return convert(c.Assignments, func(a Assignment) Line {
 		line := Line{Count: a.Rows, Text: "to nobody: the mapping has no assign"}
@@ -158,10 +158,10 @@ func (c *Checks) wouldSend() []Line {
 	return []Line{{Text: text + "."}}
 }
 
-// section shows one in the text for people.
+// section prints a section in the text for people.
 func (p *printer) section(of Section) {
 	p.heading(of.Title)
-	names := 0 // the width of their column: as those of outcomes, or wider
+	names := 0 // the width of the names: as for outcomes, or wider
 	for _, l := range of.Lines {
 		if l.Name != "" {
 			names = max(names, len("unchanged"), min(len(l.Name), p.width/3))

@@ -19,7 +19,7 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// Summary is a run in figures, as docs/scripting.md fixes its JSON. Organizations come by leads and Errors by rows, most
+// Summary is a run in figures; docs/scripting.md defines its JSON. Organizations and Errors have most leads or rows
 // first.
 type Summary struct {
 	RunID              string         `json:"run_id"`
@@ -46,46 +46,46 @@ type Summary struct {
 	Errors             []Reason       `json:"errors"`
 	ThroughputRowsPerS float64        `json:"throughput_rows_per_s"`
 	PeakInFlight       int            `json:"peak_in_flight"`
-	// that break a rule and were left out as the mapping asks
+	// values that break a rule and were left out, as the mapping says
 	DroppedValues int     `json:"dropped_values"`
-	Checks        *Checks `json:"checks,omitzero"` // of a run that sends nothing
+	Checks        *Checks `json:"checks,omitzero"` // of runs that send nothing
 
 	InService *InService  `json:"in_service,omitempty"` // of import and sync
 	Asks      *Attentions `json:"attention,omitempty"`
 
-	Reconciliation *Reconciliation `json:"reconciliation,omitempty"` // of reconcile alone
+	Reconciliation *Reconciliation `json:"reconciliation,omitempty"` // of reconcile only
 
-	Fleet string `json:"fleet,omitempty"` // that the run was a worker of
-	Shard string `json:"shard,omitempty"` // the part of the input that it took, as I/N; "" in the report of a fleet
+	Fleet string `json:"fleet,omitempty"` // the fleet of which the run was a worker
+	Shard string `json:"shard,omitempty"` // its part of the input, as I/N; "" in the report of a fleet
 
-	Files []NamedFile `json:"files"` // that the run left
+	Files []NamedFile `json:"files"` // left by the run
 	Notes []string    `json:"notes"` // remarks for people
-	Next  []Step      `json:"next"`  // as Steps has them
+	Next  []Step      `json:"next"`  // as Steps returns them
 
 	Unkept   []Unkept `json:"-"` // leads whose ID the checkpoint could not keep
 	Pulled   int      `json:"-"` // leads in the pull file
-	Wordless int      `json:"-"` // leads that the pull file lacks, for want of a word for their status
-	Total    int      `json:"-"` // rows that a run which goes on is to read; 0: nobody knows
-	Sent     int      `json:"-"` // rows whose requests are done with
-	InFlight int      `json:"-"` // requests of a run that goes on
-	Paused   string   `json:"-"` // the same: why requests wait, or ""
+	Wordless int      `json:"-"` // leads that the pull file lacks because their status has no word
+	Total    int      `json:"-"` // rows that a running run will read; 0: not known
+	Sent     int      `json:"-"` // rows whose requests are finished
+	InFlight int      `json:"-"` // requests of a running run
+	Paused   string   `json:"-"` // why requests of a running run wait, or ""
 	Hint     string   `json:"-"` // what to do about a stop before running again, or ""
-	// of a check: how the input is read, and how much of it, as its import has to; else what the next command needs too
+	// for a check: how its import must read the input, and how much of it; else what the next command needs, too
 	Flags       []string `json:"-"`
-	Standing    int      `json:"-"` // rows in doubt of earlier runs, where they are too many for this one
-	Resent      bool     `json:"-"` // rows in doubt were sent again: the same command would do so once more
+	Standing    int      `json:"-"` // rows in doubt from earlier runs, if they are too many for this run
+	Resent      bool     `json:"-"` // rows in doubt were sent again: the same command would send them once more
 	Same        bool     `json:"-"` // the same command would stop at the same place
-	SummaryPath string   `json:"-"` // where it lies itself
+	SummaryPath string   `json:"-"` // where the summary itself is
 
-	settled   bool // of a fleet: by now no row is in doubt any more
-	witnessed bool // the results lie beside a witness that says of which run they are
-	read      bool // from a file: Next is as it was when it was written
+	settled   bool // for a fleet: no row is in doubt any more
+	witnessed bool // beside the results there is a witness of the run
+	read      bool // from a file: Next is as it was written
 }
 
-// Running is the Outcome of a run that goes on.
+// Running is the Outcome of a run that has not ended.
 const Running = "running"
 
-// Input is one file that was read. Bytes and Rows are what was read of it; SHA256 is empty when that was not all.
+// Input is one file that was read. Bytes and Rows are what was read of it; SHA256 is empty unless that was all.
 type Input struct {
 	Path   string `json:"path"`
 	Format string `json:"format"`
@@ -95,10 +95,10 @@ type Input struct {
 	SHA256 string `json:"sha256"`
 
 	Delimiter rune `json:"-"` // 0 is a comma
-	// its rejects begin with a byte order mark in JSONL, too: the run was told another encoding than theirs
+	// even its JSONL rejects begin with a byte order mark: the run was told another encoding
 	ByteOrderMark bool `json:"-"`
 	Changed       bool `json:"-"`               // while it was read
-	Unread        bool `json:"unread,omitzero"` // its last rows were read ahead, and the run stopped before their turn
+	Unread        bool `json:"unread,omitzero"` // rows read ahead were not processed when the run stopped
 }
 
 // File is a file by its path and the SHA-256 of its bytes in hexadecimal.
@@ -107,8 +107,8 @@ type File struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Checkpoint is the checkpoint that a run used, the number of its last commit at the end,
-// and whether it was new and what leads it knew at the start.
+// Checkpoint is the checkpoint of a run: the number of its last commit at the end, and whether it was new and how many
+// leads it knew at the start.
 type Checkpoint struct {
 	Path     string `json:"path"`
 	ID       string `json:"id"`
@@ -124,7 +124,7 @@ type Target struct {
 	TrunkID  string `json:"trunk_id"`
 }
 
-// String is a short name of the target: the leads host, which for the sandbox is a word, with the trunk.
+// String is a short name of the target: the leads host (a word for the sandbox) and the trunk.
 func (t Target) String() string {
 	host := ""
 	if u, err := url.Parse(t.LeadsURL); err == nil {
@@ -133,7 +133,7 @@ func (t Target) String() string {
 	return strings.ToValidUTF8(host+"/"+t.TrunkID, "?")
 }
 
-// Requests counts requests by kind and by HTTP status, further tries included.
+// Requests counts requests by kind and by HTTP status, including repeated ones.
 type Requests struct {
 	Create   int            `json:"create"`
 	Update   int            `json:"update"`
@@ -151,14 +151,13 @@ type Latency struct {
 	Max float64 `json:"max"`
 }
 
-// MostBuckets is how many buckets a timeline has at most.
+// MostBuckets is the most buckets of a timeline.
 const MostBuckets = 240
 
-// Bucket is what happened in one stretch of a run's time, all of which are equally long: rows
-// that ended, lead requests by their end with how long they took in milliseconds, further
-// tries, and for how many seconds of it all requests waited or went one at a time.
+// Bucket is one of the equal periods of a run's time: rows that ended, lead requests that ended and how many
+// milliseconds they took, retries, and for how many seconds all requests waited or were sent one at a time.
 type Bucket struct {
-	Time     time.Time `json:"time"` // it begins
+	Time     time.Time `json:"time"` // of its beginning
 	Rows     int       `json:"rows"`
 	Requests int       `json:"requests"`
 	Retries  int       `json:"retries"`
@@ -168,14 +167,14 @@ type Bucket struct {
 	Paused   float64   `json:"paused"`
 }
 
-// Organization is one to which leads were assigned, at one location.
+// Organization is one location of an organization to which leads were assigned.
 type Organization struct {
 	ID       string `json:"id"`
 	Location string `json:"location"`
 	Leads    int    `json:"leads"`
 }
 
-// Organizations lists counted ones, which are the keys without Leads, most leads first.
+// Organizations lists the counted organizations, the keys without Leads, most leads first.
 func Organizations(leads map[Organization]int) []Organization {
 	return mostFirst(leads, func(o *Organization, n int) { o.Leads = n })
 }
@@ -187,12 +186,12 @@ type Transition struct {
 	Leads int    `json:"leads"`
 }
 
-// Transitions lists counted ones, which are the keys without Leads, most leads first.
+// Transitions lists the counted transitions, the keys without Leads, most leads first.
 func Transitions(leads map[Transition]int) []Transition {
 	return mostFirst(leads, func(t *Transition, n int) { t.Leads = n })
 }
 
-// CountIn counts one more of a kind: in others where there are too many kinds already.
+// CountIn adds 1 to the count of a kind. If there are too many kinds already, it counts a new one as others.
 func CountIn[K comparable](counts map[K]int, kind, others K, most int) {
 	if _, known := counts[kind]; !known && len(counts) >= most {
 		kind = others
@@ -200,7 +199,7 @@ func CountIn[K comparable](counts map[K]int, kind, others K, most int) {
 	counts[kind]++
 }
 
-// mostFirst lists what was counted, most leads first, then by name; count puts the number into a key.
+// mostFirst lists what was counted, most first, then by name. count puts the number into a key.
 func mostFirst[T comparable](leads map[T]int, count func(*T, int)) []T {
 	list := slices.SortedFunc(maps.Keys(leads), func(a, b T) int {
 		if order := cmp.Compare(leads[b], leads[a]); order != 0 {
@@ -212,8 +211,7 @@ func mostFirst[T comparable](leads map[T]int, count func(*T, int)) []T {
 	return list
 }
 
-// Doubt is a row that a person has to look up: when it was sent, and for which
-// organization or, as "locator ID", the locator.
+// Doubt is a row that a person has to look up: when it was sent, and to which organization or "locator ID".
 type Doubt struct {
 	Place
 	SentAt         time.Time `json:"sent_at"`
@@ -222,8 +220,8 @@ type Doubt struct {
 	RequestID      string    `json:"request_id,omitempty"`
 }
 
-// Reason is why rows ended as they did, or a check that they fail, how many, and where the first three are. Column
-// names the column or columns that the value comes from, if any.
+// Reason is why rows ended as they did, or a check that they fail, with the number of rows and the places of the first
+// three. Column names the columns that the value comes from, if any.
 type Reason struct {
 	Outcome  string  `json:"outcome,omitempty"`
 	Rule     string  `json:"rule,omitempty"`
@@ -246,14 +244,13 @@ func (r Reason) line() Line {
 	return Line{Count: r.Rows, Name: cmp.Or(r.Outcome, r.Rule), Text: text, Where: strings.Join(places, ", ")}
 }
 
-// WriteJSON writes the summary as one indented JSON object with times in UTC, texts
-// from outside escaped, and a line end.
+// WriteJSON writes the summary as an indented JSON object and a line end, with times in UTC and foreign texts escaped.
 func (s *Summary) WriteJSON(w io.Writer) error {
 	s.escape()
 	c := *s
 	c.StopReason = spelling.Escape(s.StopReason)
 	c.Notes, c.Next = convert(s.Notes, spelling.Escape), s.Steps()
-	// A file's name may be broken UTF-8; the summary must be valid anyway.
+	// A file's name may be broken UTF-8, but the summary must be valid.
 	b, err := json.Marshal(&c, json.Deterministic(true), jsontext.WithIndent("  "), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		return err
@@ -262,8 +259,7 @@ func (s *Summary) WriteJSON(w io.Writer) error {
 	return err
 }
 
-// escape makes figures and lists fit to be shown: as precise as anybody wants them, and texts
-// in them may come from outside.
+// escape rounds figures to a useful precision and makes texts from outside safe to show.
 func (s *Summary) escape() {
 	s.StartedAt, s.FinishedAt = utc(s.StartedAt), utc(s.FinishedAt)
 	s.DurationS, s.ThroughputRowsPerS = round(s.DurationS), round(s.ThroughputRowsPerS)
@@ -286,20 +282,20 @@ func utc(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
 func round(f float64) float64 { return math.Round(f*1000) / 1000 }
 
-// Unwritten says that a run's files are not complete, and what a person can do about it.
+// Unwritten says that a run's files are incomplete, and what the user can do.
 func Unwritten(err error) (reason, hint string) {
 	hint = "make room or name another place"
-	if errors.Is(err, syscall.EPIPE) { // of a named pipe
+	if errors.Is(err, syscall.EPIPE) { // writing to a named pipe
 		hint = "let the program that reads it read to its end"
 	}
 	return fmt.Sprintf("the run's files could not be written: %v", err), hint +
 		": the checkpoint has every outcome, so the results of the next run are complete"
 }
 
-// Exit codes that a summary knows by itself.
+// Exit codes that a summary sets itself.
 const codeStopped, codeInterrupted = 3, 130
 
-// Graver is the one of two exit codes that counts (README, "Exit codes").
+// Graver returns the exit code of the two that takes precedence (README, "Exit codes").
 func Graver(one, other int) int {
 	for _, code := range []int{codeInterrupted, 4, 6, codeStopped, 5, 1} {
 		if code == one || code == other {
@@ -309,7 +305,7 @@ func Graver(one, other int) int {
 	return one
 }
 
-// Stopped makes the summary say that the run stopped after all, unless it did before, or for a graver reason.
+// Stopped makes the summary say that the run stopped, unless it stopped before or has a graver exit code.
 func (s *Summary) Stopped(reason, hint string) {
 	if Graver(s.ExitCode, codeStopped) != s.ExitCode {
 		s.ExitCode, s.Outcome, s.StopReason, s.Hint = codeStopped, "stopped", reason, hint

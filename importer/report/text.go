@@ -14,8 +14,8 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// WriteText writes what a person wants to know at the end of a run. Lines are at most width characters (0: 80), but
-// for paths and commands that are longer.
+// WriteText writes what a person wants to know at the end of a run. Lines have at most width characters (0: 80), except
+// longer paths and commands.
 func (s *Summary) WriteText(w io.Writer, width int, ink Ink) error {
 	s.escape()
 	p := &printer{
@@ -38,12 +38,12 @@ func (s *Summary) WriteText(w io.Writer, width int, ink Ink) error {
 	return err
 }
 
-// Headline says how the run ended, or how far it is, in sentences without their full stops: the first says it all.
+// Headline says how the run ended, or how far it is, in sentences without full stops. The first sentence sums it up.
 func (s *Summary) Headline() (sentences []string) {
 	add := func(text string) { sentences = append(sentences, text) }
 	name, rows := s.activity(), english.Plural(s.Rows.Read, "row", "")
 	need, faults := s.Attention(), append(s.Checks.faults(), s.changed()...)
-	// see Wordless, which is not read from files
+	// Wordless is not set in a summary read from a file
 	faults.Add(s.Outcome == "attention" && s.Checks == nil && need+len(faults) == 0, "the pull file lacks leads")
 	asking := fmt.Sprintf("%s of %s %s attention", humanize.Comma(int64(need)), rows,
 		english.PluralWord(need, "needs", "need")) + s.news()
@@ -73,7 +73,7 @@ func (s *Summary) Headline() (sentences []string) {
 	return sentences
 }
 
-// changed are the inputs that another program wrote to while they were read or sent.
+// changed lists the inputs that another program wrote to while they were read or sent.
 func (s *Summary) changed() (faults spelling.Texts) {
 	for _, in := range s.Inputs {
 		faults.Add(in.Changed, "%s changed during the run, which may lack some of it", in.Path)
@@ -81,7 +81,7 @@ func (s *Summary) changed() (faults spelling.Texts) {
 	return faults
 }
 
-// activity names what was done, as the subject of a sentence.
+// activity names the work as the subject of a sentence.
 func (s *Summary) activity() string {
 	switch {
 	case s.Command == "validate":
@@ -101,7 +101,7 @@ func (s *Summary) progress() string {
 	return text
 }
 
-// traffic says what left for the service.
+// traffic says what was sent to the service.
 func (s *Summary) traffic() string {
 	took, sent := spelling.Duration(s.DurationS), requests(s.Requests.Create, s.Requests.Update)
 	left := "Nothing was changed on the service."
@@ -127,8 +127,8 @@ func requests(creates, updates int) string {
 	return english.Plural(creates, "create request", "") + " and " + english.Plural(updates, "update", "")
 }
 
-// asking are the reasons of rows that want a person's eye, except pending ones, which the next run sends. A run that
-// sends nothing lists invalid ones check by check.
+// asking returns the reasons of rows that need attention. It leaves out pending rows, which the next run sends, and
+// invalid ones in a run that sends nothing: Checks lists these by rule.
 func (s *Summary) asking() []Reason {
 	asks := map[string]bool{}
 	for _, o := range s.Outcomes() {
@@ -137,20 +137,20 @@ func (s *Summary) asking() []Reason {
 	return slices.DeleteFunc(slices.Clone(s.Errors), func(r Reason) bool { return !asks[r.Outcome] })
 }
 
-// NamedFile is a file that a run left, by what it is.
+// NamedFile is a file that a run left, with its kind.
 type NamedFile struct {
 	Name string `json:"name"`
 	Path string `json:"path"`
 }
 
-// left notes a file that the run left; problems are of no kind, and not noted.
+// left notes a file that the run left. The file of problems has no kind and is not noted.
 func (s *Summary) left(o *output) {
 	if o != nil && o.kind != "" {
 		s.Files = append(s.Files, NamedFile{o.kind, o.path})
 	}
 }
 
-// paths are those of the files of this name that the run left.
+// paths returns the paths of the files of this kind that the run left.
 func (s *Summary) paths(name string) (paths []string) {
 	for _, f := range s.Files {
 		if f.Name == name {
@@ -171,7 +171,7 @@ func (s *Summary) filesLeft(p *printer) {
 	}
 }
 
-// printer gathers lines of a given width, with nothing in them that a terminal obeys.
+// printer collects lines of a given width, without anything that a terminal obeys.
 type printer struct {
 	strings.Builder
 	width   int
@@ -199,7 +199,7 @@ func (k Ink) paint(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// Bold is a headline, Dim what matters less, Red what went wrong.
+// Bold marks a headline, Dim what matters less, Red what went wrong.
 func (k Ink) Bold(text string) string { return k.paint("1", text) }
 func (k Ink) Dim(text string) string  { return k.paint("2", text) }
 func (k Ink) Red(text string) string  { return k.paint("31", text) }
@@ -216,8 +216,8 @@ func capital(text string) string {
 	return strings.ToUpper(text[:first]) + text[first:]
 }
 
-// defuse puts ' before a text that a spreadsheet would take for a formula: one that
-// begins with = + - @ or their full-width forms, a tab, a line end or NUL.
+// defuse puts ' before a text that a spreadsheet would read as a formula: one that begins with = + - @ or their
+// full-width forms, a tab, a line end or NUL.
 func defuse(text string) string {
 	if r, _ := utf8.DecodeRuneInString(text); text != "" && strings.ContainsRune("=+-@\t\r\n\x00＝＋－＠", r) {
 		return "'" + text
@@ -225,5 +225,5 @@ func defuse(text string) string {
 	return text
 }
 
-// Cell is a text from outside as it is in a CSV file for people.
+// Cell returns a text from outside in the form for a CSV file for people.
 func Cell(text string) string { return spelling.Escape(defuse(text)) }

@@ -1,29 +1,28 @@
-// Package source turns input files into rows: CSV, TSV, JSON and Excel workbooks, packed with gzip or zstd or not,
-// in any encoding of the web.
+// Package source turns input files into rows: CSV, TSV, JSON and Excel workbooks, in any encoding of the web, also
+// packed with gzip or zstd.
 //
-// It is the first station of a row's way: a [File] reads, the mapping judges. What it promises:
+// A row's way begins here: a [File] reads the row, and the mapping judges it. Promises:
 //
-//   - Every cell is text as the file holds it: nothing is trimmed, rounded or taken for a number, and bytes inside
+//   - Every cell is text as the file holds it. Nothing is trimmed, rounded or read as a number, and bytes inside
 //     quotes are kept exactly. The cells of a workbook are the text that Excel shows.
-//   - Nothing is guessed that could change a cell. The encoding is what a byte order mark says, else what the options
-//     say, else UTF-8. Bytes that have no meaning in it make a [Problem] of their row; U+FFFD comes out only where
-//     the file holds it.
-//   - A row knows the physical line that it starts on and its number.
-//   - A row that cannot be read is data, a [Problem]; the rows after it are read as if it had not been there. An
-//     error means that the structure of the file is lost: a read error, packed data that are cut or damaged or grow a
-//     hundredfold, a quote that is never closed or does not fit, a JSON list whose brackets do not fit. No row begins
-//     inside another one.
-//   - A row without any data is passed over and counted.
-//   - Memory does not grow with the file: a record has a limit, and so has what a packed file may ask for.
+//   - Nothing is guessed that could change a cell. The encoding is that of the byte order mark, else that of the
+//     options, else UTF-8. Bytes without meaning in it make a [Problem] of their row; U+FFFD comes out only if the
+//     file holds it.
+//   - A row knows its number and the physical line on which it starts.
+//   - A row that cannot be read is data, a [Problem]; the rows after it are read as if it were not there. An error
+//     means that the structure of the file is lost: a read error, packed data that are cut, damaged or grow a
+//     hundredfold, a quote that is never closed or does not fit, a JSON list whose brackets do not fit. No row
+//     begins inside another row.
+//   - A row without any data is skipped and counted.
+//   - Memory does not grow with the file: a record has a limit, and so has the memory for a packed file.
 //   - No error and no problem holds a cell's value.
 //
-// A line ends with LF or CR LF (CRs repeated before the LF belong to it), and the last one with the file; a Ctrl-Z
-// that ends the file is left out. Lines that are empty or hold spaces only are passed over. A lone CR never ends a
-// line: files that have nothing else are refused, outside quotes it is a problem of its row.
+// A line ends with LF or CR LF; repeated CRs before the LF are part of the line end. The last line may have no end. A
+// Ctrl-Z that ends the file is left out. Lines that are empty or hold only spaces are skipped. A lone CR never ends a
+// line: outside quotes it is a problem of its row, and a file whose only line ends are CRs is refused.
 //
-// The first line of a CSV file is its header. Comments, titles before it and totals behind the rows are left out where
-// a [Frame] tells of them, else the rows then have other numbers of cells than the header, which is their problem. A
-// warning says what was left out.
+// The first line of a CSV file is its header. A [Frame] can leave out comments, titles before the header and totals
+// after the rows; a warning then says what was left out. Otherwise these lines are rows with the wrong number of cells.
 package source
 
 import (
@@ -41,7 +40,7 @@ import (
 	"leadferry/importer/source/rows"
 )
 
-// The words of the readers, so that other packages need only this one.
+// The types of the readers, so that other packages need to import only this one.
 type (
 	Options   = rows.Options
 	Frame     = rows.Frame
@@ -62,36 +61,35 @@ const (
 	XLSX  = rows.XLSX
 )
 
-// Info is what is known of a file and of its reading so far.
+// Info is what is known about a file and its reading so far.
 type Info struct {
 	Path, Format string
-	Bytes        int64  // read so far, of the file as it lies on disk
+	Bytes        int64  // read so far, of the file as stored on disk
 	Rows         int    // read so far
-	SHA256       string // of all bytes on disk in hexadecimal; "" unless read to the end
+	SHA256       string // of all bytes on disk, in hexadecimal; "" until the file is read to the end
 	rows.Found          // by the reader
 }
 
-// File reads the rows of one input, in order. It serves one goroutine.
+// File reads the rows of one input, in order. One goroutine may use it.
 type File struct {
-	info   Info // except what meter holds
+	info   Info // bytes and checksum are in meter
 	format Format
 	reader rows.Reader
 	window *lines.Window // nil for a workbook
-	ahead  []Row         // read and not given yet
-	ready  int           // of these, the first ones: the others may be on the last lines, which are left out
+	ahead  []Row         // rows that Next has not returned yet
+	ready  int           // how many of ahead are certain; the others may be on the last lines, which are left out
 	ended  error         // what ended the reading
 
 	disk    *os.File    // nil for standard input
 	stat    os.FileInfo // as it was when opened; nil for standard input
 	meter   *meter
-	closers []io.Closer // what else was opened for a packed file or a workbook
+	closers []io.Closer // what else to close for a packed file or a workbook
 }
 
-// Header names the columns of a CSV file. For JSONL it is empty and open: each row brings its own.
+// Header names the columns of a CSV file. For JSONL it is empty and open: each row has its own.
 func (f *File) Header() *Header { return f.info.Header }
 
-// Warnings are remarks about the file for people, without values. The list is complete once the file is read to its
-// end.
+// Warnings are remarks about the file for people, without values. The list is complete at the end of the file.
 func (f *File) Warnings() []string { return f.info.Warnings }
 
 // Next reads the next row into r and reuses its Cells: to keep them, pass another Row. It returns io.EOF after the last
@@ -108,8 +106,8 @@ func (f *File) Next(r *Row) error {
 	return nil
 }
 
-// ReadAhead reads until n rows are there, if there are so many, and returns all that are. Next returns them later as if
-// they had not been read, and the error that ended the reading.
+// ReadAhead reads until n rows are there, or the file ends, and returns the rows. Next returns them again later, and
+// then the error that ended the reading.
 func (f *File) ReadAhead(n int) []Row {
 	skipped := f.info.Frame.SkipFooter
 	for f.ready < n && f.ended == nil {
@@ -126,8 +124,8 @@ func (f *File) ReadAhead(n int) []Row {
 	return f.ahead[:f.ready]
 }
 
-// FirstRows are the cells of the first rows that can be read; none of standard input, which may have to be waited for,
-// nor of JSON.
+// FirstRows returns the cells of the first rows that can be read. It returns none for standard input, which might make
+// it wait, and none for JSON.
 func (f *File) FirstRows() (rows [][]string) {
 	const most = 100
 	if f.Info().Path == "-" || f.Header().Open {
@@ -152,16 +150,16 @@ func (f *File) IsRejects() bool {
 	return h != nil && h.Rejects
 }
 
-// How far JSON is read to find its columns: objects, and bytes that stay in memory.
+// JSON is read this far to find its columns: objects, and bytes kept in memory.
 const firstObjects, firstBytes = 1000, 16 << 20
 
-// Columns are the file's own columns. For JSON they are the keys that all of the first objects have.
+// Columns returns the file's own columns. For JSON these are the keys that all of the first objects have.
 func (f *File) Columns() []string {
 	h := f.Header()
 	if !h.Open {
 		return h.Names[:h.Own]
 	}
-	var names []string // of the first row, less those that later ones lack
+	var names []string // of the first row, without those that later rows lack
 	for n, size := 0, 0; n < firstObjects && size < firstBytes; n++ {
 		ahead := f.ReadAhead(n + 1)
 		if len(ahead) <= n {
@@ -180,8 +178,8 @@ func (f *File) Columns() []string {
 	return names
 }
 
-// leaveOut removes the rows on the last lines of the file, or the last rows of a sheet. Where the file is lost, nobody
-// knows which these are: all that may be there go.
+// leaveOut removes the rows on the last lines of the file, or the last rows of a sheet. If the file is lost, nobody
+// knows which lines are the last: it removes all rows that may be on them.
 func (f *File) leaveOut(lines int) {
 	if held := len(f.ahead); errors.Is(f.ended, io.EOF) && held > f.ready {
 		last := f.ahead[held-1].Line
@@ -197,7 +195,7 @@ func (f *File) leaveOut(lines int) {
 	f.ahead = f.ahead[:f.ready]
 }
 
-// next reads the next row of the table, or what ended the reading.
+// next reads the next row of the table, or returns what ended the reading.
 func (f *File) next(r *Row) error {
 	r.Clear(f.info.Header)
 	err := f.reader.Next(r)
@@ -218,14 +216,14 @@ func (f *File) next(r *Row) error {
 	}
 	f.info.Rows++
 	r.Number = f.info.Rows
-	// the text is what marks a row of a rejects file as not corrected
+	// a text marks a row of a rejects file as not corrected
 	if r.Problem != nil && strings.TrimSpace(r.Text) == "" {
 		r.Text = "(nothing that could be read)"
 	}
 	return nil
 }
 
-// endedBy is what Next says of an error of the reader: io.EOF, or a *LostError.
+// endedBy turns an error of the reader into what Next returns: io.EOF, or a *LostError.
 func (f *File) endedBy(err error) error {
 	if errors.Is(err, io.EOF) {
 		f.info.SHA256 = hex.EncodeToString(f.meter.sum())
@@ -243,14 +241,14 @@ func (f *File) endedBy(err error) error {
 	return lost
 }
 
-// Info is what is known of the file and its reading so far.
+// Info returns what is known about the file and its reading so far.
 func (f *File) Info() Info {
 	info := f.info
 	info.Format, info.Bytes = string(f.format), f.meter.bytes
 	return info
 }
 
-// Close ends the reading; standard input stays open.
+// Close closes the file; standard input stays open.
 func (f *File) Close() error {
 	for _, c := range f.closers {
 		c.Close()
@@ -264,8 +262,8 @@ func (f *File) Close() error {
 	return opened.Close()
 }
 
-// Changed reports whether the file was changed or replaced since it was opened: whether its path leads elsewhere, or its
-// size or time is another.
+// Changed reports whether the file was changed or replaced since it was opened: another file is at its path, or its
+// size or time differs.
 func (f *File) Changed() bool {
 	if f.stat == nil {
 		return false
@@ -275,19 +273,19 @@ func (f *File) Changed() bool {
 		!now.ModTime().Equal(f.stat.ModTime())
 }
 
-// meter counts and hashes what is read through it. A piece is hashed while the next one is read and parsed.
+// meter counts and hashes the bytes read through it. It hashes a piece while the next one is read and parsed.
 type meter struct {
 	in      io.Reader
 	bytes   int64
 	hash    hash.Hash
-	piece   []byte         // that is being hashed
+	piece   []byte         // being hashed
 	hashing sync.WaitGroup // of the piece
-	fault   error          // what went wrong with the reading
+	fault   error          // a read error other than io.EOF
 }
 
 func newMeter(in io.Reader) *meter { return &meter{in: in, hash: sha256.New()} }
 
-// sum is the checksum of all that was read.
+// sum returns the checksum of all bytes read.
 func (m *meter) sum() []byte {
 	m.hashing.Wait()
 	return m.hash.Sum(nil)

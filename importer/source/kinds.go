@@ -16,7 +16,7 @@ import (
 
 const readable = "CSV, TSV, JSON and Excel workbooks (.xlsx) can be read, text also packed once with gzip or zstd"
 
-// refusals are files that people take for tables, and files of other formats, by their first bytes.
+// refusals are other kinds of files, also those that people mistake for tables, by their first bytes.
 var refusals = []struct {
 	begins     []string
 	text, hint string
@@ -44,7 +44,7 @@ var refusals = []struct {
 	}, "is not in a format that is read here", readable},
 }
 
-// refuseContent refuses a file that holds no rows, by its first bytes. Tags of HTML and XML match in any case.
+// refuseContent refuses a file without rows by its first bytes. Tags of HTML and XML match in any case.
 func refuseContent(head []byte) error {
 	const mark = 257 // of tar, behind the name of its first file
 	if len(head) > mark && bytes.HasPrefix(head[mark:], []byte("ustar")) {
@@ -62,27 +62,27 @@ func refuseContent(head []byte) error {
 	return nil
 }
 
-// IsTable reports whether a file is a table by its name, for hints when one is named in place of another file.
+// IsTable reports whether a name is that of a table, for hints if it is given in place of another file.
 func IsTable(name string) bool {
 	return namedFormat(name) != "" && !strings.HasSuffix(strings.ToLower(name), ".json")
 }
 
 const (
-	// A file of rows packs to a hundredth at best; more is a trap. A small text may pack better, such as one row many
-	// times over.
+	// Rows pack to a hundredth of their size at best; a file that packs better is a trap. A small text may pack better,
+	// for example one row repeated many times.
 	maxRatio = 100
-	maxFree  = 64 << 20 // bytes of a packed text
-	// Every zstd program keeps to this window by default.
+	maxFree  = 64 << 20 // bytes that any packed text may have
+	// All zstd programs use at most this window by default.
 	maxWindow = 8 << 20
 )
 
-// packingOf is how a file that begins with head is packed; "" if it is not.
+// packingOf returns how a file that begins with head is packed; "" if it is not packed.
 func packingOf(head []byte) string {
 	switch {
 	case bytes.HasPrefix(head, []byte("\x1F\x8B\x08")):
 		return "gzip"
 	case bytes.HasPrefix(head, []byte("\x28\xB5\x2F\xFD")),
-		len(head) > 4 && head[0]&0xF0 == 0x50 && string(head[1:4]) == "\x2A\x4D\x18": // a frame to be skipped
+		len(head) > 4 && head[0]&0xF0 == 0x50 && string(head[1:4]) == "\x2A\x4D\x18": // a skippable frame
 		return "zstd"
 	}
 	return ""
@@ -97,7 +97,7 @@ func (f *File) unpack(in *bufio.Reader, packing string) (*bufio.Reader, []byte, 
 	return sniff(u)
 }
 
-// prove reads packed data to their end. It returns an error if they are damaged.
+// prove reads packed data to the end and returns an error if they are damaged.
 func prove(packed io.Reader, packing string) error {
 	m := newMeter(packed)
 	u, err := newUnpacker(bufio.NewReader(m), packing, m)
@@ -108,29 +108,29 @@ func prove(packed io.Reader, packing string) error {
 	if errors.Is(err, errDamaged) {
 		return err
 	}
-	return nil // other errors come again when the file is read
+	return nil // reading the file reports other errors
 }
 
 // unpacker reads a packed file and stops if it is damaged or grows too much. It reads all members of a gzip file and
 // all frames of a zstd file.
 type unpacker struct {
 	packing string
-	packed  *meter // has read the packed bytes
+	packed  *meter // counts the packed bytes
 	in      io.Reader
-	bytes   int64 // unpacked so far
+	bytes   int64 // how many are unpacked so far
 }
 
 func newUnpacker(in *bufio.Reader, packing string, packed *meter) (u *unpacker, err error) {
 	u = &unpacker{packing: packing, packed: packed}
 	if packing == "gzip" {
 		u.in, err = gzip.NewReader(in)
-	} else { // one decoder starts no goroutine
+	} else { // with concurrency 1 the decoder starts no goroutine
 		u.in, err = zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 	}
 	return u, u.wrong(err)
 }
 
-// Close frees what the unpacking took.
+// Close frees the memory of the decoder.
 func (u *unpacker) Close() error {
 	if z, ok := u.in.(*zstd.Decoder); ok {
 		z.Close()
@@ -138,7 +138,7 @@ func (u *unpacker) Close() error {
 	return nil
 }
 
-// Read gives unpacked bytes.
+// Read reads unpacked bytes.
 func (u *unpacker) Read(p []byte) (int, error) {
 	n, err := u.in.Read(p)
 	if u.bytes += int64(n); u.bytes > maxFree+maxRatio*u.packed.bytes {
@@ -150,7 +150,7 @@ func (u *unpacker) Read(p []byte) (int, error) {
 
 var errDamaged = errors.New("packed data are damaged")
 
-// wrong makes errors of the packed data sentences, and leaves errors of reading as they are.
+// wrong turns errors of the packed data into sentences, and returns read errors unchanged.
 func (u *unpacker) wrong(err error) error {
 	if err == nil || err == io.EOF || u.packed.fault != nil { //nolint:errorlint // io.Reader asks for io.EOF itself
 		return err

@@ -21,14 +21,14 @@ import (
 )
 
 const (
-	defaultRecord = 1 << 20  // bytes a record
-	sniffBytes    = 512      // are looked at to know what kind of file it is
-	maxKept       = 64 << 20 // bytes of a workbook that comes through standard input
+	defaultRecord = 1 << 20  // bytes a record may have
+	sniffBytes    = 512      // bytes to look at to find the kind of a file
+	maxKept       = 64 << 20 // bytes of a workbook read from standard input
 )
 
-// Open opens a file, or standard input for the name "-", and reads its beginning: the header and 64 KiB, or up to the
-// list of rows in a JSON document. Its error is an *OpenError: the file is missing or not a regular file, holds no rows
-// that can be read, has another encoding, or a header that does not name each column.
+// Open opens a file, or standard input for the name "-". It reads the header and 64 KiB, or a JSON document up to its
+// list of rows. Its error is an *OpenError: the file is missing or not a regular file, holds no rows that can be read,
+// has another encoding, or has a header that does not name each column.
 func Open(name string, o Options) (*File, error) {
 	f := &File{info: Info{Path: name}}
 	if o.MaxRecord <= 0 {
@@ -72,7 +72,7 @@ func (f *File) find(o Options) error {
 		f.meter = newMeter(o.Stdin)
 		return nil
 	}
-	// Looked at before it is opened: opening a named pipe waits for a writer.
+	// Looks at the file before opening it: opening a named pipe waits for a writer.
 	stat, err := os.Stat(f.info.Path)
 	if err != nil {
 		return err
@@ -92,8 +92,8 @@ func (f *File) find(o Options) error {
 	return nil
 }
 
-// open finds out the format and makes the reader. A format in the options must be right; one from the file's name may
-// turn out to be a workbook.
+// open finds the format and makes the reader. A format in the options must be right. A file whose name says another
+// format may be a workbook.
 func (f *File) open(o Options) error {
 	switch f.format = o.Format; f.format {
 	case CSV, TSV, JSONL, XLSX:
@@ -125,7 +125,7 @@ func (f *File) open(o Options) error {
 	switch {
 	case f.format == XLSX && (err != nil || !delimited.BeginsRejects(f.window)):
 		return rows.Refuse("is not an Excel workbook", "if it is text, name its format: --format csv, tsv or jsonl")
-	case f.format == XLSX: // the rejects of a workbook, which are CSV whatever the mapping says of its source
+	case f.format == XLSX: // the rejects of a workbook are CSV, whatever the mapping says about its source
 		f.format = CSV
 	case err != nil:
 		return err
@@ -135,20 +135,20 @@ func (f *File) open(o Options) error {
 
 // sniff returns the beginning of a stream.
 func sniff(in io.Reader) (stream *bufio.Reader, head []byte, err error) {
-	// Reads longer than its buffer pass through a bufio.Reader uncopied.
+	// A bufio.Reader does not copy reads that are longer than its buffer.
 	stream = bufio.NewReaderSize(in, sniffBytes)
 	head, err = stream.Peek(sniffBytes)
 	if len(head) > 0 || errors.Is(err, io.EOF) {
-		err = nil // of what follows, which comes again
+		err = nil // a later read reports the error
 	}
 	return stream, head, err
 }
 
-// openText makes the reader of a text, by its first line that is not blank.
+// openText makes the reader of a text. The first line that is not blank decides.
 func (f *File) openText(o Options) (err error) {
-	_, _ = f.window.First() // passes what is before it; an error comes again
+	_, _ = f.window.First() // skips blank lines; a later read reports an error
 	head := f.window.Bytes(sniffBytes)
-	if err := refuseContent(head); err != nil { // in UTF-16
+	if err := refuseContent(head); err != nil { // a text in UTF-16 is decoded only now
 		return err
 	}
 	switch content := textFormat(head); {
@@ -174,8 +174,8 @@ func (f *File) openText(o Options) (err error) {
 	return err
 }
 
-// openWorkbook makes the reader of a workbook. A file is read twice: for its checksum, then for its rows. Standard
-// input is kept in memory.
+// openWorkbook makes the reader of a workbook. It reads a file twice: for its checksum, then for its rows. It keeps
+// standard input in memory.
 func (f *File) openWorkbook(stream io.Reader, o Options) error {
 	f.format = XLSX
 	if o.Comment != "" {
@@ -187,7 +187,7 @@ func (f *File) openWorkbook(stream io.Reader, o Options) error {
 	if f.disk != nil {
 		f.meter = newMeter(io.NewSectionReader(f.disk, 0, 1<<62))
 		size, err = io.Copy(io.Discard, f.meter)
-	} else { // it is kept, for it is read to and fro
+	} else { // kept in memory, because a workbook is not read in order
 		var kept []byte
 		kept, err = io.ReadAll(io.LimitReader(stream, maxKept+1))
 		if len(kept) > maxKept {
@@ -207,7 +207,7 @@ func (f *File) openWorkbook(stream io.Reader, o Options) error {
 	return nil
 }
 
-// namedFormat is the format by the ending of the name, that of a packed file removed; "": none.
+// namedFormat returns the format by the ending of the name, after removing the ending of a packed file; "": none.
 func namedFormat(name string) Format {
 	name = strings.ToLower(name)
 	for _, packed := range []string{".gz", ".zst", ".zstd"} {
@@ -230,8 +230,8 @@ func textFormat(line []byte) Format {
 	return CSV
 }
 
-// NewStream reads in, such as standard input, so that it can be closed while a Read waits, which a pipe cannot. The
-// goroutine that reads in ends with the process.
+// NewStream reads in, such as standard input. Unlike a pipe it can be closed while a Read waits. The goroutine that
+// reads in ends with the process.
 func NewStream(in io.Reader) io.ReadCloser {
 	r, w := io.Pipe()
 	go func() {

@@ -42,7 +42,7 @@ func (p *program) login(c *cli.Context) error {
 			return err
 		}
 	}
-	base := set.Get("base-url") // is all that login needs; a profile that could not be used is refused
+	base := set.Get("base-url") // all that login needs; refuses a profile that could not be used
 	api := leadapi.Config{
 		BaseURL: base, LeadsURL: cmp.Or(set.Get("leads-url"), base), TrunkID: cmp.Or(set.Get("trunk-id"), "any"),
 		Timeout: flags.Time(c, "timeout"), UserAgent: userAgent, Observe: trace(p.logger()),
@@ -70,14 +70,14 @@ func (p *program) login(c *cli.Context) error {
 	return nil
 }
 
-// newClient makes a client and stores it: nobody else has its secret. A second one for a profile has to be asked for.
+// newClient makes a client and stores it: nobody else has its secret. A second client for a profile needs --new-client.
 func (p *program) newClient(c *cli.Context, client *leadapi.Client) error {
 	set := p.settings
 	place, err := config.Reserve(set.CredentialsPath())
 	if err != nil {
 		return err
 	}
-	defer place.Close() // what was kept is durable already
+	defer place.Close() // what was kept is already durable
 	if has, err := set.Account(c.Context, false); !c.Bool("new-client") && (err != nil || has.ID.Value != "") {
 		const hint = "clients cannot be deleted here; add --new-client to make another one"
 		return cmp.Or(err, exit.Usage(fmt.Sprintf("profile %s has a client already: %s, %s", set.Profile.Value,
@@ -105,7 +105,7 @@ func (p *program) newClient(c *cli.Context, client *leadapi.Client) error {
 	return nil
 }
 
-// makeClient makes the two requests of a login. The second is not repeated where it may have made a client.
+// makeClient sends the two requests of a login. It does not repeat the second one, which may have made a client.
 func (p *program) makeClient(c *cli.Context, client *leadapi.Client) (*leadapi.OAuthClient, error) {
 	email := c.String("email")
 	at := p.settings.Target().BaseURL
@@ -145,11 +145,11 @@ func (p *program) makeClient(c *cli.Context, client *leadapi.Client) (*leadapi.O
 	return nil, exit.Stopped(text, hint)
 }
 
-// maxPassword bounds a password, in bytes.
+// maxPassword is the most bytes of a password.
 const maxPassword = 4096
 
-// password comes from the environment, a terminal without echo, or the first line of standard input. Its errors never
-// hold it.
+// password reads the password from the environment, a terminal without echo, or the first line of standard input.
+// Errors never hold it.
 func (p *program) password(c *cli.Context, prompt string) (text string, err error) {
 	if text = os.Getenv("LEADFERRY_PASSWORD"); text == "" {
 		text, err = p.person(c).Secret(prompt, maxPassword)
@@ -194,7 +194,7 @@ func (p *program) configCheck(c *cli.Context) error {
 		return exit.Usage("the sandbox is in this process, so there is no way to it", "leave --sandbox out")
 	}
 	set := p.settings
-	api, err := p.service(c, false) // without the tokens that runs keep: a new one is asked for
+	api, err := p.service(c, false) // false: asks for a new token, and ignores those that runs keep
 	if err != nil {
 		return err
 	}
@@ -219,7 +219,7 @@ func (p *program) configCheck(c *cli.Context) error {
 	return nil
 }
 
-// probe tells of each step of the way to the service, and how many there were and do not work.
+// probe prints each step of the way to the service. It returns how many steps there are, and how many do not work.
 func (p *program) probe(ctx context.Context, client *leadapi.Client, api *leadapi.Config) (steps, broken int) {
 	told := ""
 	client.Probe(ctx, func(s leadapi.Step) {

@@ -22,7 +22,7 @@ import (
 	"leadferry/mapping"
 )
 
-// options are what the flags say of a run. A flag that its command does not have counts for nothing.
+// options builds a run's options from the flags. A flag that the command does not have has no effect.
 func (p *program) options(c *cli.Context) (importer.Options, error) {
 	o := importer.Options{
 		Task: importer.Task{
@@ -61,7 +61,7 @@ func (p *program) options(c *cli.Context) (importer.Options, error) {
 	o.Rate, _ = strconv.ParseFloat(c.String("rate"), 64)
 	o.MaxRejects, o.MaxInvalid = share(c.String("max-rejects")), share(c.String("max-invalid"))
 	o.Tolerate, o.ResendOn = share(c.String("tolerate")), resendOn(c.String("resend-on"))
-	if o.Command == "validate" { // the import that follows reads the file in the same way
+	if o.Command == "validate" { // the import after it must read the file in the same way
 		o.Flags = p.typedWords("source input", "mapping")
 	}
 	reads := map[string]importer.Reads{"true": importer.ReadChanged, "all": importer.ReadAll}
@@ -69,7 +69,7 @@ func (p *program) options(c *cli.Context) (importer.Options, error) {
 	return o, checkFlags(c, &o)
 }
 
-// checkFlags refuses flags that do not go together.
+// checkFlags refuses flags that cannot be used together.
 func checkFlags(c *cli.Context, o *importer.Options) error {
 	switch r := o.Reconciling; {
 	case c.IsSet("show") && !o.DryRun && o.Command != "validate":
@@ -84,7 +84,7 @@ func checkFlags(c *cli.Context, o *importer.Options) error {
 	return nil
 }
 
-// share is a number of rows or a percentage of them; "" is none.
+// share reads a number of rows or a percentage; "" means none.
 func share(text string) (rows importer.Share) {
 	number, percent := strings.CutSuffix(text, "%")
 	if rows.Rows, _ = strconv.Atoi(number); percent {
@@ -93,7 +93,7 @@ func share(text string) (rows importer.Share) {
 	return rows
 }
 
-// resendOn is --resend-on: HTTP statuses, or none.
+// resendOn reads --resend-on: HTTP statuses, or none.
 func resendOn(text string) delivery.ResendOn {
 	r := delivery.ResendOn{Codes: map[int]bool{}, NoDefault: strings.Contains(text, "none")}
 	for word := range strings.SplitSeq(text, ",") {
@@ -104,7 +104,7 @@ func resendOn(text string) delivery.ResendOn {
 	return r
 }
 
-// carry is the action of a command that carries rows: validate sends nothing, the others do.
+// carry is the action of commands that handle rows: validate sends nothing, the others do.
 func (p *program) carry(c *cli.Context) error {
 	o, err := p.options(c)
 	if err != nil {
@@ -138,7 +138,7 @@ func (p *program) carry(c *cli.Context) error {
 	return err
 }
 
-// openInputs opens all that a run reads. It refuses outputs that would take the place of any of it, and files that are
+// openInputs opens all that a run reads. It refuses outputs that would replace one of the inputs, and inputs that are
 // not what the flags ask for.
 func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs.Files, error) {
 	var err error
@@ -153,7 +153,7 @@ func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs.Files
 		return nil, err
 	}
 	least := flags.Int(c, "min-rows")
-	if o.Command == "sync" && !c.IsSet("min-rows") { // an export that went wrong must not pass for a quiet night
+	if o.Command == "sync" && !c.IsSet("min-rows") { // a failed export must not look like a night without changes
 		least = 1
 	}
 	if err = p.keepOutputs(c, o.Files, in.Names); err == nil {
@@ -169,7 +169,7 @@ func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs.Files
 	return in, nil
 }
 
-// refuseTarget refuses a run to another target than the one that the mapping names.
+// refuseTarget refuses a run to a target other than that of the mapping.
 func (p *program) refuseTarget(path string, named mapping.Target) error {
 	t := p.settings.Target()
 	want := t
@@ -183,7 +183,7 @@ func (p *program) refuseTarget(path string, named mapping.Target) error {
 		"name the profile or the addresses of the mapping's target, or use the mapping of this one")
 }
 
-// joinFleet reads what makes the run a worker of a fleet, where anything does.
+// joinFleet reads the settings of a worker, if the run belongs to a fleet.
 func joinFleet(c *cli.Context, in *inputs.Files, o *importer.Options) (err error) {
 	name, part := c.String("fleet"), c.String("shard")
 	switch {
@@ -210,15 +210,15 @@ func joinFleet(c *cli.Context, in *inputs.Files, o *importer.Options) (err error
 	return err
 }
 
-// schedulers say which variables tell a task of an array job its place and how many there are. Kubernetes does not say
-// the second.
+// schedulers lists the variables in which a task of an array job finds its index and the number of tasks. Kubernetes
+// does not set the number.
 var schedulers = [...][2]string{
 	{"JOB_COMPLETION_INDEX", "LEADFERRY_SHARDS"},
 	{"AWS_BATCH_JOB_ARRAY_INDEX", "AWS_BATCH_JOB_ARRAY_SIZE"},
 	{"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT"},
 }
 
-// parseShard reads I/N, or finds both where a scheduler says them.
+// parseShard reads I/N, or takes both from a scheduler's variables.
 func parseShard(text string, env func(string) string) (importer.Shard, error) {
 	least, step := 0, 1
 	if text == "auto" {
@@ -234,7 +234,7 @@ func parseShard(text string, env func(string) string) (importer.Shard, error) {
 				"name the part, such as --shard 0/4, or run it as an array job")
 		}
 		text = set[0]
-		if env("SLURM_ARRAY_TASK_ID") != "" { // these numbers begin anywhere and go up in steps
+		if env("SLURM_ARRAY_TASK_ID") != "" { // Slurm's indexes may begin anywhere and go up in steps
 			least = max(plainNumber(env("SLURM_ARRAY_TASK_MIN")), 0)
 			step = max(plainNumber(env("SLURM_ARRAY_TASK_STEP")), 1)
 		}
@@ -249,7 +249,7 @@ func parseShard(text string, env func(string) string) (importer.Shard, error) {
 	return importer.Shard{Index: ahead / step, Of: n}, nil
 }
 
-// plainNumber is -1 for what is no number of digits alone.
+// plainNumber returns -1 unless text is digits only.
 func plainNumber(text string) int {
 	if n, err := strconv.Atoi(text); err == nil && strconv.Itoa(n) == text {
 		return n
@@ -257,7 +257,7 @@ func plainNumber(text string) int {
 	return -1
 }
 
-// terms are what the workers of the fleet have to agree about.
+// terms returns what all workers of the fleet must have in common.
 func terms(c *cli.Context, fleet string, in *inputs.Files, o *importer.Options) (*checkpoint.Terms, error) {
 	t := &checkpoint.Terms{
 		Fleet: fleet, Shard: o.Shard.Index, Shards: o.Shard.Of, MaxCreates: o.MaxCreates, Rate: o.Rate,

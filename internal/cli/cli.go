@@ -1,17 +1,17 @@
-// Package cli is leadferry's command line: below is the table of all commands, whose flags are those of package flags.
-// What a command does turns flags into options and makes one call. The way of a command:
+// Package cli is leadferry's command line. It has the table of all commands; their flags are in package flags. A
+// command turns flags into options and makes one call. From command line to call:
 //
 //	arguments ─▶ [flags] put in order, then parsed by urfave
 //	          ─▶ [connection] flag, environment and profile, the way to the service
 //	          ─▶ [inputs] the mapping and the files   ─▶ importer, which does the work
-//	          ─▶ [ledger] which one is meant, opened  ─▶ checkpointcmd, for `leadferry checkpoint`
+//	          ─▶ [ledger] the checkpoint, opened      ─▶ checkpointcmd, for `leadferry checkpoint`
 //	          ─▶ [exit] an error as a sentence, a hint and a code
 //
 // import, sync, reconcile and validate: carry ─▶ openInputs, connect (service.go) ─▶ conduct ─▶ importer.Run, which
 // opens the checkpoint by Options.Open and reads Options.Inputs.
 //
-// On its way, [terminal] is the person, who may be asked, [signals] is who ends the process, and [external] runs the
-// programs that flags name. Only main knows this room.
+// Besides, [terminal] asks the user, [signals] decides who ends the process, and [external] runs the programs that
+// flags name. Only main imports this package.
 package cli
 
 import (
@@ -44,13 +44,13 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// Version is the release that this program is.
+// Version is this program's release.
 const Version = "0.1.0"
 
-// userAgent is how the service knows this program.
+// userAgent tells the service which program this is.
 const userAgent = "leadferry/" + Version
 
-// version is what --version says: the release, the commit where the Go tool stamped one, and Go's version.
+// version returns the text of --version: the release, the commit if the Go tool recorded one, and Go's version.
 func version() string {
 	words := []string{Version}
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -66,7 +66,7 @@ func version() string {
 	return strings.Join(append(words, runtime.Version()), " ")
 }
 
-// Streams are the program's three.
+// Streams are the program's standard input, output and error.
 type Streams struct{ In, Out, Err *os.File }
 
 // program is one start of leadferry.
@@ -77,20 +77,20 @@ type program struct {
 	args      []string
 	line      *flags.Line
 	settings  *connection.Settings
-	mistake   error      // in the configuration: no command begins that needs it
+	mistake   error      // in the configuration: commands that need it do not begin
 	json      bool       // --log-format json: standard error is read by a program
 	quiet     bool       // --quiet
 	level     slog.Level // --log-level
-	code      int        // what the command that ran asks for
+	code      int        // the exit code that the command asks for
 	hold      signals.Hold
-	ending    *ending      // nil: the command carries no rows
-	log       terminal.Log // where log lines go
+	ending    *ending      // nil: the command handles no rows
+	log       terminal.Log // receives log lines
 	tables    []string     // files that the mapping reads
-	color     string       // as --color says
-	out       output       // standard output, as commands write to it
+	color     string       // the value of --color
+	out       output       // standard output for commands
 }
 
-// output is standard output. It keeps the first error of a write, for the end of the command.
+// output is standard output. It keeps the first write error until the command ends.
 type output struct {
 	to   io.Writer
 	lost error
@@ -102,16 +102,16 @@ func (t *output) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Run runs one command line and returns its exit code. interrupt is closed by the first signal; ctx ends with the
-// second. A command that waits for what does not come may still wait then: the process has to end.
+// Run runs one command line and returns its exit code. The first signal closes interrupt, the second ends ctx.
+// Afterwards, a goroutine of the command may still be waiting: the process must end.
 func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Streams) int {
-	log.SetOutput(io.Discard) // net/http quotes stray answers there, and they may quote people
+	log.SetOutput(io.Discard) // net/http logs stray answers, which may hold personal data
 	run := fmt.Sprintf("%08x", rand.Uint32())
 	p := &program{Streams: s, interrupt: interrupt, run: run, args: args, out: output{to: s.Out}}
 	p.log.Redirect(s.Err)
 	app := p.app()
 	line, err := flags.Order(app, args[min(1, len(args)):])
-	_ = p.level.UnmarshalText([]byte(line.Typed["log-level"])) // urfave says where it is none
+	_ = p.level.UnmarshalText([]byte(line.Typed["log-level"])) // urfave reports a bad level
 	p.line, p.color, p.json, p.quiet = line, line.Typed["color"], line.Typed["log-format"] == "json", line.Bool("quiet")
 	p.ending = endingOf(line)
 	p.settings, p.mistake = connection.Resolve(line)
@@ -146,7 +146,7 @@ func (p *program) app() *cli.App {
 		Flags:                     made.Of("global"),
 		Commands:                  p.commands(made),
 		Action:                    p.help,
-		ExitErrHandler:            func(*cli.Context, error) {}, // the table of package exit decides
+		ExitErrHandler:            func(*cli.Context, error) {}, // package exit decides instead
 		DisableSliceFlagSeparator: true,
 		HideHelp:                  true,
 	}
@@ -155,7 +155,7 @@ func (p *program) app() *cli.App {
 	return app
 }
 
-// commands are those of the program, as help lists them, each with the sets of its flags in the table of package flags.
+// commands returns the program's commands in the order of help, each with sets of the table of package flags.
 func (p *program) commands(made flags.Made) []*cli.Command {
 	command := func(name, arguments string, do cli.ActionFunc, sets string) *cli.Command {
 		return &cli.Command{Name: name, ArgsUsage: arguments, Action: do, Flags: made.Of(sets)}
@@ -187,7 +187,7 @@ func (p *program) commands(made flags.Made) []*cli.Command {
 	}
 }
 
-// checkpointCommand is what a command of package checkpointcmd works with.
+// checkpointCommand returns what a command of package checkpointcmd works with.
 func (p *program) checkpointCommand(c *cli.Context) *checkpointcmd.Command {
 	return &checkpointcmd.Command{
 		Selection: p.ledger(c), In: p.In, Out: &p.out, Say: p.say, Warn: p.warn, Person: p.person(c),
@@ -196,7 +196,7 @@ func (p *program) checkpointCommand(c *cli.Context) *checkpointcmd.Command {
 	}
 }
 
-// prepare gives every command what all have in common: its page of help, and a beginning.
+// prepare gives every command its help page and its first step.
 func (p *program) prepare(commands []*cli.Command, above string, global []cli.Flag) {
 	for _, c := range commands {
 		c.Before, c.HideHelp = p.begin, true
@@ -217,7 +217,7 @@ func (p *program) begin(c *cli.Context) error {
 	return p.mistake
 }
 
-// ledger is what the command line says of its ledger.
+// ledger returns what the command line says about its ledger.
 func (p *program) ledger(c *cli.Context) ledger.Selection {
 	return ledger.Selection{
 		C: c, Target: p.settings.Target(), Interrupt: p.interrupt, Run: p.run,
@@ -226,19 +226,19 @@ func (p *program) ledger(c *cli.Context) ledger.Selection {
 	}
 }
 
-// person is who may be asked.
+// person returns the user who may be asked.
 func (p *program) person(c *cli.Context) terminal.Person {
 	return terminal.Person{In: p.In, Err: p.Err, Interrupt: p.interrupt, Yes: c.Bool("yes")}
 }
 
-// say announces something on standard error, unless --quiet hides it.
+// say announces something on standard error, unless --quiet is set.
 func (p *program) say(text string) {
 	if !p.quiet {
 		p.tell(slog.LevelInfo, "", text)
 	}
 }
 
-// warn says what a person should know, if anything, though the command goes on. --quiet does not hide it.
+// warn tells a person what to know while the command goes on. --quiet does not hide it.
 func (p *program) warn(texts ...string) {
 	for _, text := range texts {
 		if text != "" {
@@ -247,10 +247,10 @@ func (p *program) warn(texts ...string) {
 	}
 }
 
-// tell says a line on standard error, also with --quiet: to a person behind a word of what it is, or a hint.
+// tell writes a line to standard error, even with --quiet. For people, word comes first unless the text is a hint.
 func (p *program) tell(level slog.Level, word, text string) {
 	shown := spelling.Escape(text)
-	if strings.HasPrefix(text, "hint: ") { // what is to be typed is not cut
+	if strings.HasPrefix(text, "hint: ") { // a command to type is not cut
 		word, shown = "", spelling.EscapeLine(text)
 	}
 	if p.json {
@@ -264,7 +264,7 @@ func (p *program) tell(level slog.Level, word, text string) {
 func (p *program) fail(end *exit.Error) {
 	one, ink := end.Joined(), p.inkOf(p.Err)
 	switch {
-	case one.Text == "": // whoever would read it has gone
+	case one.Text == "": // the reader has gone
 		return
 	case p.json:
 		p.logger().Error(spelling.Escape(one.Text), "exit_code", one.Code, "hint", spelling.EscapeLine(one.Hint))
@@ -279,11 +279,11 @@ func (p *program) fail(end *exit.Error) {
 	}
 }
 
-// inkOf says whether what is written to f is coloured.
+// inkOf says whether text for f is coloured.
 func (p *program) inkOf(f *os.File) report.Ink { return report.Ink(terminal.Colours(f, p.color)) }
 
-// reason is why a command ended, as it may be shown. Line breaks in the user's words are escaped: lines of an error are
-// sentences of ours.
+// reason returns why a command ended, safe to show. It escapes line breaks in the user's words: each line of an error
+// must be leadferry's own.
 func (p *program) reason(err error) exit.Error {
 	end := exit.Of(err)
 	for _, word := range p.args {
@@ -295,5 +295,5 @@ func (p *program) reason(err error) exit.Error {
 	return end
 }
 
-// ChecksFile checks a checkpoint's file, where args are those of a process that was started for that; is says so.
+// ChecksFile checks a checkpoint's file, if args are those of the process started for that; is says so.
 func ChecksFile(args []string, out *os.File) (code int, is bool) { return bolt.CheckFile(args, out) }

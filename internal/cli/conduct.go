@@ -25,7 +25,7 @@ import (
 	"leadferry/leadapi"
 )
 
-// conduct makes the one call of a run, shows its way to a person and turns its summary into the exit code.
+// conduct makes the one call of a run, shows its progress and turns its summary into the exit code.
 func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options) error {
 	if p.ending.mistake != nil {
 		return p.ending.mistake
@@ -46,10 +46,10 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options) 
 	o.Warnings = exposed(outputsOf(c, o.Files.Dir))
 	end := p.watch(c, in, &o)
 	o.LetGo, o.Files.Annotate = in.LetGo, &p.log
-	if os.Getenv("GOGC") == "" { // memory for requests in flight is worth less collecting; who sets GOGC has chosen
+	if os.Getenv("GOGC") == "" { // trades memory for fewer collections; a user's GOGC wins
 		debug.SetGCPercent(100 + min(o.Concurrency, 100))
 	}
-	requests := new(terminal.Spool) // told once the checkpoint is closed
+	requests := new(terminal.Spool) // printed once the checkpoint is closed
 	o.Shown = requests
 	s, err := importer.Run(c.Context, o)
 	end()
@@ -64,13 +64,13 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options) 
 	return nil
 }
 
-// show prints the summary, for programs or for people. Where standard output is lost, p.out knows.
+// show prints the summary, for programs or for people. p.out notes if standard output is lost.
 func (p *program) show(s *report.Summary) {
 	silent := p.quiet && s.ExitCode == importer.CodeComplete
 	switch {
 	case p.line.Given("summary").Value == "-":
 		_ = s.WriteJSON(&p.out)
-		if !silent && !p.json { // who collects JSON lines from both streams gets nothing else
+		if !silent && !p.json { // a reader of both streams as JSON lines gets nothing else
 			_ = s.WriteText(p.Err, terminal.Width(p.Err), p.inkOf(p.Err))
 		}
 	case !silent && !(p.json && p.quiet):
@@ -78,11 +78,11 @@ func (p *program) show(s *report.Summary) {
 	}
 }
 
-// conclude takes over the run's exit code. Where the reader of standard output has gone, all is recorded, but nobody
-// saw it: the exit code, the log and the metrics say so.
+// conclude takes over the run's exit code. If the reader of standard output has gone, all is recorded but nobody saw
+// it: the exit code, the log and the metrics say so.
 func (p *program) conclude(s *report.Summary, unseen error) {
 	if unseen != nil {
-		p.out.lost = nil // it is reported here
+		p.out.lost = nil // reported here
 		why := cmp.Or(exit.Unseen(unseen).Text, "standard output was closed")
 		s.Stopped(why, "all is recorded: only what is printed was not seen")
 		if !p.json {
@@ -100,23 +100,23 @@ func (p *program) stopping() {
 	}
 }
 
-// screen is what a person is told of a run before it begins, and what they are asked.
+// screen shows a person what is important before a run begins, and asks.
 type screen struct {
 	*program
 	c    *cli.Context
 	o    *importer.Options
-	asks bool // before leads are made for good
-	rows int  // as many as the run may read; 0: not known
+	asks bool // before it makes leads for good
+	rows int  // the most that the run may read; 0: not known
 }
 
-// watch lets the run show a person what goes on, from its beginning on until end.
+// watch makes the run show its progress to a person until end is called.
 func (p *program) watch(c *cli.Context, in *inputs.Files, o *importer.Options) (end func()) {
 	v, live := &screen{program: p, c: c, o: o}, p.ending.live.Load()
 	shows := !p.quiet && !c.Bool("no-progress")
 	onTerminal := shows && terminal.Is(p.Err)
 	v.asks = o.Command == "import" && !o.DryRun && !c.Bool("sandbox") && !c.Bool("yes") && p.person(c).CanAnswer()
 	if onTerminal || v.asks || live != nil {
-		parts := max(1, o.Shard.Of) // a shard takes its part of the rows, more or less: it goes by hashes
+		parts := max(1, o.Shard.Of) // a shard gets about its share of the rows, by hashes
 		v.rows = (in.Count(o.Limit) + parts - 1) / parts
 	}
 	var progress *report.Progress
@@ -147,10 +147,10 @@ func (p *program) watch(c *cli.Context, in *inputs.Files, o *importer.Options) (
 	}
 }
 
-// begin announces the run, and asks where that is due.
+// begin announces the run, and asks if needed.
 func (v *screen) begin(s *importer.Start) error {
 	v.announce(s)
-	if live := v.ending.live.Load(); live != nil { // somebody asked for the page: with --quiet too
+	if live := v.ending.live.Load(); live != nil { // a user asked for the page: with --quiet, too
 		v.tell(slog.LevelInfo, "", "page: "+live.URL())
 	}
 	err := v.hear(s)
@@ -163,14 +163,13 @@ func (v *screen) begin(s *importer.Start) error {
 	case !v.hold.Take():
 		return exit.ErrInterrupted
 	}
-	if v.ending.metrics != "" { // a monitoring system knows that the run is sure to begin
+	if v.ending.metrics != "" { // monitoring learns that the run really begins
 		v.warnOf(badMetrics, report.WriteMetrics(v.ending.metrics, v.begun()))
 	}
 	return nil
 }
 
-// announce says which checkpoint the run meets: the same one means that nothing is made twice, a new one that nothing
-// is known yet.
+// announce says which checkpoint the run uses: the same one makes nothing twice, a new one knows nothing yet.
 func (v *screen) announce(s *importer.Start) {
 	known := s.Checkpoint
 	switch {
@@ -193,7 +192,7 @@ func (v *screen) announce(s *importer.Start) {
 	}
 }
 
-// hear refuses a run that witnesses speak against, unless a person answers: by the ID that the refusal names, or at a
+// hear refuses a run if the Judgement does, unless a person answers: with the ID that the refusal names, or at a
 // terminal, where Enter refuses. --yes is no answer.
 func (v *screen) hear(s *importer.Start) error {
 	if s.Judgement == nil || v.o.DryRun {
@@ -214,10 +213,10 @@ func (v *screen) hear(s *importer.Start) error {
 	if err == nil || exit.Of(err).Code != exit.CodeUsage {
 		return err
 	}
-	return refused // which names the ways out
+	return refused // it names the ways out
 }
 
-// ask asks before leads are made for good.
+// ask asks before the run makes leads for good.
 func (v *screen) ask(s *importer.Start) error {
 	state := "the checkpoint knows " + leads(s.Checkpoint.Leads)
 	if s.Checkpoint.Leads == 0 && s.Checkpoint.InDoubt == 0 {
@@ -228,7 +227,7 @@ func (v *screen) ask(s *importer.Start) error {
 		"answer y, or add --yes")
 }
 
-// many says how many leads may be made.
+// many says how many leads the run may make.
 func (v *screen) many() string {
 	switch {
 	case v.rows == 0:
@@ -239,12 +238,12 @@ func (v *screen) many() string {
 	return "up to " + leads(v.rows)
 }
 
-// leads is a number of them, grouped as people read it.
+// leads returns a number of leads as people write it.
 func leads(n int) string {
 	return humanize.Comma(int64(n)) + " " + english.PluralWord(n, "lead", "")
 }
 
-// serveWeb serves a page where --web asks for one, else it is nil.
+// serveWeb serves a page if --web asks for one, and returns nil if not.
 func serveWeb[Page any](c *cli.Context, serve func(addr string) (*Page, error)) (*Page, error) {
 	addr := c.String("web")
 	if wanted, err := strconv.ParseBool(addr); err == nil {

@@ -27,8 +27,8 @@ import (
 	"leadferry/leadapi"
 )
 
-// logger writes to standard error as --log-level and --log-format say: for people, or a JSON object a line, with the
-// run that it is of, for programs. Errors are logged at every level, and texts that are empty are left out.
+// logger returns the log on standard error, as --log-level and --log-format say: lines for people, or for programs a
+// JSON object a line, with the run's ID. Errors are logged at every level. Empty texts are left out.
 func (p *program) logger() *slog.Logger {
 	withoutEmpty := func(_ []string, a slog.Attr) slog.Attr {
 		if a.Value.Equal(slog.StringValue("")) {
@@ -48,8 +48,8 @@ func (p *program) logger() *slog.Logger {
 		"target", strings.Trim(report.Target(p.settings.Target()).String(), "/"))
 }
 
-// trace tells each call of the service at --log-level debug; nil where nobody wants to know. The service's own words
-// are left out: they may quote a row.
+// trace logs each call of the service at --log-level debug; it is nil at other levels. It leaves out the service's own
+// words: they may quote a row.
 func trace(log *slog.Logger) func(leadapi.Call) {
 	if !log.Enabled(context.Background(), slog.LevelDebug) {
 		return nil
@@ -71,7 +71,7 @@ func trace(log *slog.Logger) func(leadapi.Call) {
 	}
 }
 
-// logEnd is the summary's text for a program: how the run ended and its rows.
+// logEnd logs how the run ended and its rows, for programs.
 func logEnd(log *slog.Logger, s *report.Summary) {
 	reason := s.StopReason
 	if reason == "" && s.Wordless > 0 {
@@ -96,11 +96,11 @@ func logEnd(log *slog.Logger, s *report.Summary) {
 	log.Log(context.Background(), level, "the run ended", fields...)
 }
 
-// ending is what a command that carries rows owes to those who watch it: figures, a summary, a last line in the log and
-// the command of --on-finish, however it ends.
+// ending is what a command that handles rows must do at its end, in every case: figures, a summary, a last log line and
+// the command of --on-finish.
 type ending struct {
-	c        atomic.Pointer[cli.Context] // nil: the command line could not be read
-	onFinish external.Command            // nil: none, or none that can be read
+	c        atomic.Pointer[cli.Context] // nil: the command line cannot be read
+	onFinish external.Command            // nil: there is none, or it cannot be read
 	mistake  error                       // in --on-finish
 	metrics  string                      // "": none wanted
 	began    time.Time
@@ -108,7 +108,7 @@ type ending struct {
 	live     atomic.Pointer[runpage.Live]   // nil: there is none
 }
 
-// endingOf is what is owed after a command line; nil where it carries no rows.
+// endingOf returns the ending of a command line; nil if its command does not handle rows.
 func endingOf(l *flags.Line) *ending {
 	if !slices.Contains([]string{"import", "sync", "reconcile", "validate"}, l.Command.Name) {
 		return nil
@@ -123,7 +123,7 @@ func endingOf(l *flags.Line) *ending {
 	return e
 }
 
-// finish does what is owed at the end of a command, which may have been refused. Nothing of it changes the exit code.
+// finish does what is due at the end of a command, even a refused one. Nothing in it changes the exit code.
 func (p *program) finish(ctx context.Context, code int, refused *exit.Error) int {
 	e := p.ending
 	if e == nil || e.summary.Load() == nil && refused == nil {
@@ -134,7 +134,7 @@ func (p *program) finish(ctx context.Context, code int, refused *exit.Error) int
 		s = p.refusal(refused)
 	}
 	bad := p.endMetrics(*s, code)
-	if ctx.Err() != nil { // somebody wants to be gone, perhaps because a stream takes nothing more
+	if ctx.Err() != nil { // the user wants to leave, perhaps because a stream blocks
 		return code
 	}
 	p.warnOf(badMetrics, bad)
@@ -159,7 +159,7 @@ func (p *program) finish(ctx context.Context, code int, refused *exit.Error) int
 	return code
 }
 
-// begun is the summary of a command before its first row.
+// begun returns the summary of a command before its first row.
 func (p *program) begun() *report.Summary {
 	return &report.Summary{
 		Outcome: report.Running, RunID: p.run, Command: p.line.Command.Name, Version: Version,
@@ -168,14 +168,14 @@ func (p *program) begun() *report.Summary {
 	}
 }
 
-// refusal is the summary of a command that was refused before it had one.
+// refusal returns the summary of a command that was refused before it had one.
 func (p *program) refusal(why *exit.Error) *report.Summary {
 	s, e := p.begun(), why.Joined()
 	s.Outcome, s.ExitCode, s.StopReason, s.Hint = report.Refused, e.Code, e.Text, e.Hint
 	return s
 }
 
-// printReason says for programs why there is no summary, where they asked for one.
+// printReason says why there is no summary, for programs that asked for one.
 func (p *program) printReason(why *exit.Error) error {
 	if p.line.Given("summary").Value != "-" {
 		return nil
@@ -187,16 +187,16 @@ func (p *program) printReason(why *exit.Error) error {
 	return err
 }
 
-// warnOf says on standard error what went wrong beside the command itself.
+// warnOf warns on standard error that something went wrong beside the command itself.
 func (p *program) warnOf(what string, err error) {
 	if err != nil {
-		text := what + ": " + err.Error() // not in the call: the catalogue explains what is warned of, by its own words
+		text := what + ": " + err.Error() // a variable: the catalogue lists texts passed to warn
 		p.warn(text)
 	}
 }
 
-// runOnFinish runs the command of --on-finish with the summary's path and the exit code. Where all of standard error is
-// JSON, the words of the command have no place.
+// runOnFinish runs the command of --on-finish with the summary's path and the exit code. If standard error is JSON, it
+// drops the command's output.
 func (p *program) runOnFinish(ctx context.Context, summary string, code int) error {
 	to := io.Writer(p.Err)
 	if p.json {
@@ -207,17 +207,17 @@ func (p *program) runOnFinish(ctx context.Context, summary string, code int) err
 
 const badMetrics = "the metrics file is not right"
 
-// endMetrics writes how the command ended. A command that was refused replaces a metrics file, or makes one where
-// nothing is and nothing else of the command has its place.
+// endMetrics writes how the command ended. A refused command replaces a metrics file, or makes one if nothing is there
+// and no other file of the command has that path.
 func (p *program) endMetrics(s report.Summary, code int) error {
 	path, c := p.ending.metrics, p.ending.c.Load()
 	if path == "" || report.CheckMetrics(path) != nil {
-		return nil // that it can be no file of metrics was the reason of the refusal
+		return nil // the command was refused because this cannot be a metrics file
 	}
 	mayMake := c != nil && !disk.Exists(path) && p.keepOutputs(c, filesOf(c, ""), p.line.Files) == nil
 	if !mayMake && !report.IsMetrics(path) {
 		return nil
 	}
-	s.ExitCode = code // a signal may have come since
+	s.ExitCode = code // a signal may have changed it
 	return report.WriteMetrics(path, &s)
 }

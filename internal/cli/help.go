@@ -20,17 +20,17 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// pages are what help says of each command beside its flags: a text a command, named by its words. Its first line is
-// what the list of commands says.
+// pages are the help texts of the commands, without flags. A page is named after its command's words, and its first
+// line is shown in the list of commands.
 //
 //go:embed pages
 var pages embed.FS
 
-// pageOf is the page of a command, with what the sandbox knows of itself.
+// pageOf returns the page of a command, with the sandbox's own texts filled in.
 func pageOf(words string) (usage, description string) {
 	text, _ := pages.ReadFile("pages/" + words + ".txt")
 	usage, description, _ = strings.Cut(strings.TrimSuffix(string(text), "\n"), "\n\n")
-	if !strings.Contains(description, "$") { // made for every command at each start
+	if !strings.Contains(description, "$") { // called for every command at each start
 		return usage, description
 	}
 	return usage, strings.NewReplacer("$EMAIL", sandbox.Email, "$PASSWORD", sandbox.Password, "$FAULTS",
@@ -39,19 +39,18 @@ func pageOf(words string) (usage, description string) {
 
 const (
 	manyFlags  = 37 // more than a reader takes in
-	flagColumn = 30 // where help says what a flag does
+	flagColumn = 30 // the column in which help explains flags
 	connecting = "Connection"
 
-	connectionHelp = "connection" // a command that only has help: on the flags that many others take
+	connectionHelp = "connection" // a command that is only help, about flags that many others have
 )
 
-// help prints the screen of the command that the line names. It is the action of commands that only hold others.
+// help prints the help of the command on the line. It is the action of commands that only hold other commands.
 func (p *program) help(*cli.Context) error {
 	return p.print(screenOf(p.line.Command, p.line.Path, p.line.Typed["all"] == "true"))
 }
 
-// screenOf is the screen of help of a command that is called by these words. If it has many flags, those that few
-// people need are shown only with all.
+// screenOf returns the help of the command with these words. If it has many flags, rare ones are shown only with all.
 func screenOf(c *cli.Command, words []string, all bool) string {
 	var s terminal.Screen
 	name := strings.Join(words, " ")
@@ -109,18 +108,18 @@ func helpFlags(s *terminal.Screen, group string, list []cli.Flag) {
 			s.Heading(cmp.Or(group, "flags"))
 			begun = true
 		}
-		// As it is typed; what it does, its default, and its variable.
+		// As typed; its meaning, its default and its variable.
 		typed, about, _ := strings.Cut(f.String(), "\t")
-		typed, _, _ = strings.Cut(typed, " [ ") // urfave writes one that may be repeated twice
+		typed, _, _ = strings.Cut(typed, " [ ") // urfave writes a repeatable flag twice
 		s.Entry("   "+typed, about, flagColumn)
 	}
 }
 
-// warnOfVariables warns of variables that nothing reads and somebody may rely on: a flag has nearly that name, or has
-// it and takes no variable, so that asking for a dry run by one is a live run.
+// warnOfVariables warns of variables that leadferry ignores but the user may rely on. Their name is nearly that of a
+// flag, or of a flag without a variable: a dry run asked for in this way would be a live run.
 func (p *program) warnOfVariables() {
 	names := flags.Names()
-	for _, of := range []string{"client-secret", "password", "shards", "any-filesystem"} { // no flags
+	for _, of := range []string{"client-secret", "password", "shards", "any-filesystem"} { // they are not flags
 		names[of] = true
 	}
 	for _, pair := range os.Environ() {
@@ -153,7 +152,7 @@ func (p *program) explain(c *cli.Context) error {
 	return p.print(entryPage(e))
 }
 
-// everyEntry lists what can be explained, by kind.
+// everyEntry lists what leadferry explain knows, by kind.
 func everyEntry() string {
 	var s terminal.Screen
 	s.Line("leadferry explain NAME - what leadferry says, and what to do about it")
@@ -168,7 +167,7 @@ func everyEntry() string {
 	return s.String()
 }
 
-// entryPage is one entry as a screen.
+// entryPage returns an entry as a screen.
 func entryPage(e explain.Entry) string {
 	var s terminal.Screen
 	s.Line("%s", terminal.Wrap(strings.Join(append([]string{e.Name}, e.Also...), ", ")+" - "+e.Kind, terminal.Columns))
@@ -188,18 +187,17 @@ func entryPage(e explain.Entry) string {
 	return s.String()
 }
 
-// print writes a text that was asked for to standard output.
+// print writes a requested text to standard output.
 func (p *program) print(text string) error {
 	_, err := io.WriteString(&p.out, text)
 	return err
 }
 
-// completeWord is the first argument of completion scripts. Behind it are the words of the line up to the
-// cursor, without the program's name. The last of them, which may be empty, has a dot at its end: some shells drop
-// empty arguments.
+// completeWord is the first argument of completion scripts. The words of the line up to the cursor follow, without the
+// program's name. The last word may be empty, so it has a dot at its end: some shells drop empty arguments.
 const completeWord = "__complete"
 
-// shells are those that have a completion script. A script hands over what was typed and evaluates nothing of it.
+// shells are those with a completion script. A script passes on what was typed and evaluates none of it.
 var shells = []string{"bash", "zsh", "fish", "powershell"}
 
 //go:embed scripts
@@ -213,18 +211,18 @@ func (p *program) completion(c *cli.Context) error {
 	return p.print(string(script))
 }
 
-// Completes answers a completion script on out, where that is what args are: the program itself must not begin then,
-// since a half-typed command may be `checkpoint forget KEY`.
+// Completes answers a completion script on out, if args are those of one. The program must not start then: a half-typed
+// command may be `checkpoint forget KEY`.
 func Completes(args []string, out *os.File) bool {
 	if len(args) < 2 || args[1] != completeWord {
 		return false
 	}
-	_, _ = io.WriteString(out, completed(args[2:])) // who does not listen wants none
+	_, _ = io.WriteString(out, completed(args[2:])) // an error means that nobody reads it
 	return true
 }
 
-// completed is what may be at the cursor, as scripts read it: a line that says files or words, then a line a word,
-// with a tab before what it means.
+// completed returns what may follow at the cursor, in the form that scripts read: a line that says files or words, then
+// a line for each word with its meaning after a tab.
 func completed(asked []string) string {
 	begun, joined := "", ""
 	if last := len(asked) - 1; last >= 0 {
@@ -244,9 +242,9 @@ func completed(asked []string) string {
 	return answer
 }
 
-// candidates are the words that may be behind others, each with what it means, and whether names of files may, too.
+// candidates returns the words that may follow others, with their meanings, and whether names of files may follow, too.
 func candidates(before []string, begun string) (kind string, words [][2]string) {
-	line, _ := flags.Order((&program{}).app(), before) // a line that is not ready has mistakes
+	line, _ := flags.Order((&program{}).app(), before) // an incomplete line has mistakes
 	known := line.Command.Flags
 	onlyFiles, last := slices.Contains(before, "--"), ""
 	if len(before) > 0 {
@@ -274,16 +272,16 @@ func candidates(before []string, begun string) (kind string, words [][2]string) 
 	return "words", words
 }
 
-// argumentOf is how help calls a flag's value: FILE, own|all; "" for a switch.
+// argumentOf returns help's name for a flag's value: FILE, own|all; "" for a switch.
 func argumentOf(f cli.Flag) string {
 	called := strings.Split(f.(cli.DocGenerationFlag).GetUsage(), "`")
 	return append(called, "")[1]
 }
 
-// fixedWords are what a value may be where help calls it by them, such as hold|resend.
+// fixedWords matches a value's name in help that lists its words, such as hold|resend.
 var fixedWords = spelling.Form(`^[a-z0-9-]+(\|[a-z0-9-]+)+$`)
 
-// values are what may stand for a value that help calls so.
+// values returns what a value with this name in help may be.
 func values(called string) (kind string, words [][2]string) {
 	if strings.Contains(called, "FILE") || called == "DIR" || called == "[RUN]" {
 		return "files", nil

@@ -33,11 +33,11 @@ import (
 	"leadferry/mapping/propose"
 )
 
-// place is a file or a folder, there or not, and what it is to the command.
+// place is a file or a folder, existing or not, and its role in the command.
 type place struct {
 	path, what string
-	real       string      // the whole path, behind the links on its way
-	file       fs.FileInfo // behind links; nil: nothing is there
+	real       string      // the absolute path with all links followed
+	file       fs.FileInfo // with links followed; nil: nothing is there
 }
 
 func placeAt(path, what string) place {
@@ -49,7 +49,7 @@ func placeAt(path, what string) place {
 	return p
 }
 
-// followed is an absolute path behind the links of what is there of it.
+// followed follows the links in the existing part of an absolute path.
 func followed(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil || path == filepath.Dir(path) {
 		return real
@@ -57,8 +57,8 @@ func followed(path string) string {
 	return filepath.Join(followed(filepath.Dir(path)), filepath.Base(path))
 }
 
-// is reports whether two places are one: the same file, by whatever name, or one name in any case, since on some
-// systems that is one file.
+// is reports whether two places are the same: the same file under any name, or the same name in any case, which some
+// systems treat as one file.
 func (p *place) is(q *place) bool {
 	if p.file != nil && q.file != nil {
 		return os.SameFile(p.file, q.file)
@@ -66,7 +66,7 @@ func (p *place) is(q *place) bool {
 	return strings.EqualFold(p.real, q.real)
 }
 
-// isIn reports whether a place is a folder or lies in it, however deep.
+// isIn reports whether a place is the folder or inside it, at any depth.
 func (p *place) isIn(folder *place) bool {
 	for path := p.real; ; path = filepath.Dir(path) {
 		at := place{real: path}
@@ -79,8 +79,8 @@ func (p *place) isIn(folder *place) bool {
 	}
 }
 
-// overwrites reports whether an output would be written over a place. A run's folder may hold the output that it would
-// make there under the same name. On some systems case does not matter.
+// overwrites reports whether an output would overwrite a place. The output that a run's folder would hold under the
+// same name may be in it. Names are compared without case, as on some systems.
 func (p *place) overwrites(q *place) bool {
 	partial := placeAt(p.path+".partial", p.what) // its name until it is complete
 	dir, name := filepath.Dir(q.real), filepath.Base(q.real)
@@ -91,7 +91,7 @@ func (p *place) overwrites(q *place) bool {
 			report.FurtherRejects(filepath.Base(p.real), name)
 }
 
-// filesOf is where the run's files go. A run that sends nothing writes only what is asked for.
+// filesOf says where the run's files go. A run that sends nothing writes only the files asked for.
 func filesOf(c *cli.Context, runID string) report.Files {
 	o := report.Files{
 		Page: runpage.Write, Dir: c.String("out"), Results: c.String("results"), Rejects: c.String("rejects"),
@@ -108,7 +108,7 @@ func filesOf(c *cli.Context, runID string) report.Files {
 	return o
 }
 
-// outputsOf are the places that a run writes to, files and its folder. What each is to the run is its flag.
+// outputsOf returns the places that a run writes to, files and its folder. The role of each is its flag.
 func outputsOf(c *cli.Context, dir string) (all []place) {
 	for _, name := range []string{
 		"results", "rejects", "summary", "problems", "reconciliation", "pull", "metrics", "out",
@@ -125,8 +125,8 @@ func outputsOf(c *cli.Context, dir string) (all []place) {
 	return all
 }
 
-// keepApart is the one rule for all outputs: none names the checkpoint, what the command reads, a secret, or another
-// output, and none is in a folder of leadferry's own. It is asked before anything is sent or written.
+// keepApart is the rule for all outputs. None may be the checkpoint, an input, a secret or another output, and none may
+// be in a folder of leadferry's own. It is checked before anything is sent or written.
 func (p *program) keepApart(c *cli.Context, outputs []place, inputs []string) error {
 	kept, own := p.keptPlaces(c, inputs), p.ownFolders()
 	runs := place{real: filepath.Join(placeAt(".", "").real, report.RunsFolder)} // wherever that is
@@ -146,13 +146,13 @@ func (p *program) keepApart(c *cli.Context, outputs []place, inputs []string) er
 	return nil
 }
 
-// keepOutputs asks that rule of all that a run writes.
+// keepOutputs checks that rule for everything a run writes.
 func (p *program) keepOutputs(c *cli.Context, f report.Files, inputs []string) error {
 	err := p.keepApart(c, outputsOf(c, f.Dir), inputs)
 	if err != nil || f.Dir == "" {
 		return err
 	}
-	// Nor may --out replace what a run to another real target left: it may be all that is known of its leads.
+	// --out must not replace what a run to another real target left: nothing else may know its leads.
 	w := checkpoint.WitnessIn(f.Dir)
 	isOwn := !c.Bool("dry-run") && w.Target.Canonical() == p.settings.Target().Canonical()
 	if w.Ledger == "" || w.Target == connection.SandboxTarget || isOwn {
@@ -162,7 +162,7 @@ func (p *program) keepOutputs(c *cli.Context, f report.Files, inputs []string) e
 		f.Dir, w.Run, w.Target.LeadsURL), "name another folder")
 }
 
-// ownFolders are those of checkpoints, tokens, clients and the configuration.
+// ownFolders are the folders of checkpoints, tokens, clients and the configuration.
 func (p *program) ownFolders() (all []place) {
 	if state, err := config.StateDir(); err == nil {
 		all = append(all, placeAt(state, ""))
@@ -191,7 +191,7 @@ func (p *program) keptPlaces(c *cli.Context, inputs []string) (kept []place) {
 	}
 	if state, err := config.StateDir(); err == nil {
 		entries, _ := os.ReadDir(state)
-		for _, e := range entries { // they may be links to elsewhere
+		for _, e := range entries { // they may be links
 			if !e.IsDir() {
 				add("a checkpoint", filepath.Join(state, e.Name()))
 			}
@@ -210,7 +210,7 @@ func (p *program) keptPlaces(c *cli.Context, inputs []string) (kept []place) {
 	return kept
 }
 
-// exposed warns of folders in which another user could put something else in the place of an output.
+// exposed warns of folders in which another user could replace an output.
 func exposed(outputs []place) (warnings []string) {
 	for _, o := range outputs {
 		path := filepath.Dir(o.real)
@@ -267,7 +267,7 @@ func (p *program) report(c *cli.Context) error {
 	return p.print(spelling.EscapeLine(to) + "\n")
 }
 
-// writePage makes the page, in the place of an older one, and opens it where that is asked for.
+// writePage writes the page, replaces an older one, and opens it if asked.
 func (p *program) writePage(c *cli.Context, s *report.Summary, to string) error {
 	if to == "-" {
 		return runpage.Write(&p.out, s)
@@ -284,7 +284,7 @@ func (p *program) writePage(c *cli.Context, s *report.Summary, to string) error 
 	return nil
 }
 
-// reportFleet writes summary and page of a fleet, as a run would have left them, and ends as that run would have.
+// reportFleet writes the summary and the page of a fleet as if it were one run, and ends like that run.
 func (p *program) reportFleet(c *cli.Context, to string) error {
 	s, err := p.summarizeFleet(c)
 	if err != nil {
@@ -339,7 +339,7 @@ func (p *program) runInit(c *cli.Context) error {
 	}
 	input := names[0]
 	base, _, _ := strings.Cut(strings.TrimLeft(filepath.Base(input), "."), ".")
-	target := cmp.Or(c.String("mapping"), base+".yaml") // in the folder that the command is run in
+	target := cmp.Or(c.String("mapping"), base+".yaml") // in the current folder
 	switch {
 	case len(names) > 1:
 		return exit.Usage("init reads one file", "the mapping fits every file that has the same columns")

@@ -33,12 +33,11 @@ import (
 	sandboxpage "leadferry/leadapi/sandbox/web"
 )
 
-// connect finds the checkpoint and the service that it belongs to. With --sandbox it starts the imitation, unless
-// nothing will be sent.
+// connect finds the checkpoint and the service. With --sandbox it starts the sandbox, unless nothing will be sent.
 func (p *program) connect(c *cli.Context, o *importer.Options) (closeService func() error, err error) {
 	closeService = func() error { return nil }
 	imitation := c.Bool("sandbox")
-	if !imitation { // first: where addresses are missing, it names the profiles
+	if !imitation { // first, because its error about missing addresses names the profiles
 		o.Client, err = p.service(c, !o.DryRun && !o.Reconciling.None)
 	}
 	m := p.ledger(c)
@@ -59,13 +58,13 @@ func (p *program) connect(c *cli.Context, o *importer.Options) (closeService fun
 	return closeService, nil
 }
 
-// wayWords are the flags of the command line that lead to the service, which a command that is pasted has to repeat;
-// not those that may hold a password.
+// wayWords returns the typed flags that lead to the service, for commands to paste. Those that may hold a password are
+// left out.
 func (p *program) wayWords() []string {
 	return p.typedWords("connection", "proxy", "client-secret-command")
 }
 
-// typedWords are the flags with a value of some sets, but for some, as they stand on the line.
+// typedWords returns the flags of these sets that were typed with a value, as typed, except the given ones.
 func (p *program) typedWords(sets string, but ...string) (words []string) {
 	for _, f := range (flags.Made{}).Of(sets) {
 		name := f.Names()[0]
@@ -77,7 +76,7 @@ func (p *program) typedWords(sets string, but ...string) (words []string) {
 	return words
 }
 
-// service is the real service and the account for it; without the account, unless anything is sent.
+// service returns the settings of the real service, with the account if anything is sent.
 func (p *program) service(c *cli.Context, sends bool) (leadapi.Config, error) {
 	set := p.settings
 	api := leadapi.Config{BaseURL: set.Get("base-url"), LeadsURL: set.Get("leads-url"), TrunkID: set.Get("trunk-id")}
@@ -104,7 +103,7 @@ func (p *program) service(c *cli.Context, sends bool) (leadapi.Config, error) {
 			"set LEADFERRY_CLIENT_SECRET, --client-secret-file or --client-secret-command")
 	}
 	api.ClientID, api.ClientSecret = a.ID.Value, a.Secret.Value
-	// Without a place for its token each run signs in anew.
+	// Without a folder for tokens, each run signs in again.
 	if dir, none := config.StateDir(); none == nil {
 		api.Tokens, err = config.OpenTokens(filepath.Join(dir, "tokens"), set.Target().BaseURL, api.ClientID,
 			api.ClientSecret)
@@ -112,7 +111,7 @@ func (p *program) service(c *cli.Context, sends bool) (leadapi.Config, error) {
 	return api, err
 }
 
-// imitate starts an imitation of the service at a loopback address, and says how it is reached; stop ends it.
+// imitate starts a sandbox at a loopback address and returns how to reach it; stop ends it.
 func imitate(c *cli.Context, addr string, o sandbox.Options) (s *sandbox.Server, api leadapi.Config, stop func() error,
 	err error,
 ) {
@@ -145,7 +144,7 @@ func imitate(c *cli.Context, addr string, o sandbox.Options) (s *sandbox.Server,
 	return s, api, func() error { return errors.Join(listener.Close(), s.Close()) }, nil
 }
 
-// openSandbox starts the imitation inside the process.
+// openSandbox starts the sandbox in this process.
 func openSandbox(c *cli.Context, checkpointPath string) (api leadapi.Config, stop func() error, err error) {
 	err = ledger.MakeFolder(checkpointPath)
 	if err == nil {
@@ -162,7 +161,7 @@ func openSandbox(c *cli.Context, checkpointPath string) (api leadapi.Config, sto
 	return api, stop, err
 }
 
-// resetSandbox removes the imitation's leads and checkpoint, and nothing that belongs to a real target.
+// resetSandbox removes the sandbox's leads and checkpoint, and nothing of a real target.
 func resetSandbox(path string) error {
 	data := ledger.SandboxData(path)
 	db, err := bolt.Open(path, connection.SandboxTarget, bolt.Options{Wait: time.Second, Require: true})
@@ -172,7 +171,7 @@ func resetSandbox(path string) error {
 	case errors.Is(err, checkpoint.ErrMissing):
 		err = nil
 	}
-	if err == nil && disk.Exists(data) { // what is no file of the sandbox is not removed
+	if err == nil && disk.Exists(data) { // keeps a file that is not the sandbox's
 		server, none := sandbox.New(sandbox.Options{Path: data})
 		if none != nil {
 			return exit.Usage(none.Error(), "end the run that uses it, or name another --checkpoint")
@@ -210,18 +209,18 @@ func (p *program) sandbox(c *cli.Context) (err error) {
 		defer func() { err = errors.Join(err, shown.Close()) }()
 	}
 	if err := p.print(exports(api)); err != nil {
-		return err // nobody could use it
+		return err // nobody could use the sandbox
 	}
 	p.say("the sandbox is listening; paste the lines above into another shell, end it with Ctrl-C")
 	if shown == nil {
 		p.say("with --web it shows its leads on a page, to look up rows in doubt")
 	} else {
-		p.tell(slog.LevelInfo, "", "page: "+shown.URL()) // who waits for it has the settings
+		p.tell(slog.LevelInfo, "", "page: "+shown.URL()) // the program that waits for it has the settings
 	}
 	p.hold.Take() // whether or not a signal has come
 	<-p.interrupt
 	counts := server.Counts()
-	for _, kind := range slices.Sorted(maps.Keys(counts)) { // how many requests of each kind were given each status
+	for _, kind := range slices.Sorted(maps.Keys(counts)) { // counts of each status by kind of request
 		line := kind + ":"
 		for _, status := range slices.Sorted(maps.Keys(counts[kind])) {
 			word := strconv.Itoa(status)
@@ -235,10 +234,10 @@ func (p *program) sandbox(c *cli.Context) (err error) {
 	return nil
 }
 
-// exports are the lines for a shell that have a client reach the sandbox. What an earlier start or another service may
-// have left in that shell is taken back.
+// exports returns shell lines that make a client use the sandbox. They remove settings that an earlier start or another
+// service left in that shell.
 func exports(api leadapi.Config) (lines string) {
-	powerShell := runtime.GOOS == "windows" && os.Getenv("SHELL") == "" // Git Bash and its like set it
+	powerShell := runtime.GOOS == "windows" && os.Getenv("SHELL") == "" // Git Bash and similar shells set SHELL
 	for _, v := range [][2]string{
 		{"base-url", api.BaseURL},
 		{"leads-url", api.LeadsURL},
@@ -253,7 +252,7 @@ func exports(api leadapi.Config) (lines string) {
 		{"client-key"},
 	} {
 		switch name, value := flags.Variable(v[0]), v[1]; {
-		case powerShell: // which removes one that is empty
+		case powerShell: // PowerShell removes a variable that is set to empty
 			lines += "$env:" + name + " = '" + strings.ReplaceAll(value, "'", "''") + "'\n"
 		case value == "":
 			lines += "unset " + name + "\n"

@@ -1,6 +1,6 @@
-// Package expression is the language of expressions in mapping files: that of expr-lang/expr over the cells of a row,
-// with those of its functions that ask neither the clock nor the machine, and a few of its own that count characters
-// and lose no digit. The package comment of mapping says what it promises to those who write it.
+// Package expression is the language of expressions in mapping files: expr-lang/expr over the cells of a row. It has
+// those of the library's functions that ask neither the clock nor the machine, and a few of its own that lose no
+// digit. Texts are counted in characters. The package comment of mapping says what it promises to authors of mappings.
 package expression
 
 import (
@@ -23,8 +23,8 @@ import (
 	"leadferry/mapping/texts"
 )
 
-// builtins are the functions of the library that the language has, replaced are those that it has in another way: they
-// count characters and not bytes, and take no number for another one.
+// builtins are the functions taken from the library. replaced are functions of our own in place of the library's: they
+// never read one number as another.
 const (
 	builtins = `len trim trimPrefix trimSuffix upper lower split join replace repeat hasPrefix hasSuffix abs ceil floor
 		round min max sum mean median first last take get sort reverse any all none one filter map count find findIndex
@@ -34,22 +34,22 @@ const (
 
 // Program is a compiled expression. It may be shared.
 type Program struct {
-	Columns []string // each once, in the order in which they are first
-	Result  string   // what it comes to, as people call it: a Condition or another
+	Columns []string // each once, in the order of first use
+	Result  string   // the kind of result, as people call it, such as Condition
 
 	program *vm.Program
 }
 
-// Condition is the Result of an expression that comes to nothing but true and false.
+// Condition is the Result of an expression that gives only true or false.
 const Condition = "true or false"
 
-// results are those that an expression may have. That of an Interface is known when it is computed.
+// results are the kinds of result that an expression may have. For an Interface the kind is known only in each row.
 var results = map[reflect.Kind]string{
 	reflect.String: "a text", reflect.Int: "a number", reflect.Float64: "a number", reflect.Bool: Condition,
 	reflect.Interface: "a value of no fixed kind",
 }
 
-// Compile makes a program of s, which the mapping's author wrote.
+// Compile compiles s, which the mapping's author wrote.
 func Compile(s string) (*Program, *texts.Fault) {
 	tree, err := parser.Parse(s)
 	if err != nil {
@@ -87,7 +87,7 @@ func Compile(s string) (*Program, *texts.Fault) {
 	return &Program{n.columns(), result, program}, nil
 }
 
-// faultOf is the library's error, which holds nothing but words of the expression, in the words of the other errors.
+// faultOf puts the library's error into the words of the other errors. It holds nothing but words of the expression.
 func faultOf(err error) *texts.Fault {
 	e, ok := errors.AsType[*exprfile.Error](err)
 	if !ok {
@@ -112,7 +112,7 @@ func faultOf(err error) *texts.Fault {
 	return f
 }
 
-// unexpected is the library's error of a word that does not fit.
+// unexpected matches the library's error about a word that does not fit.
 var unexpected = spelling.Form(`^unexpected token \w+\((.*)\)$`)
 
 const (
@@ -121,13 +121,13 @@ const (
 		`anything, coalesce(a, b) takes the first that does; $env["E-mail"] and $env["a.b"] are columns that are no single word`
 )
 
-// runError is why an expression cannot be computed. It never holds a cell.
+// runError says why an expression cannot be computed. It never holds a cell.
 type runError string
 
 func (e runError) Error() string { return string(e) }
 
-// Text is the text to which the expression comes, over a cell for each of Columns. One that fails though none of them
-// holds anything is empty: int(score) of an empty score. No error holds a cell.
+// Text computes the expression as a text; cell returns the cell of Columns[i]. If all cells are empty, a failed
+// expression is empty and no error: int(score) of an empty score. No error holds a cell.
 func (p *Program) Text(cell func(i int) string) (string, error) {
 	cells, empty := make(map[string]any, len(p.Columns)), len(p.Columns) > 0
 	for i, column := range p.Columns {
@@ -148,7 +148,7 @@ func (p *Program) Text(cell func(i int) string) (string, error) {
 	return strings.TrimSpace(s), err
 }
 
-// textOf is how people write the result of an expression.
+// textOf writes the result of an expression as people do.
 func textOf(result any) (string, error) {
 	switch result := result.(type) {
 	case nil:
@@ -168,8 +168,8 @@ func textOf(result any) (string, error) {
 	return "", runError("it comes to a list or an object, not to a text")
 }
 
-// decimalOf writes a number as people do: 70 and not 7e+01, 0 and not -0, and 0.3 for 0.1 + 0.2, since it keeps 15
-// digits; whole numbers keep all of theirs.
+// decimalOf writes a number as people do: 70 and not 7e+01, 0 and not -0. It keeps 15 digits, so that 0.1 + 0.2 is 0.3;
+// whole numbers keep all digits.
 func decimalOf(f float64) (string, error) {
 	if f == math.Trunc(f) && math.Abs(f) < 1<<63 {
 		return strconv.FormatInt(int64(f), 10), nil
@@ -182,7 +182,7 @@ func decimalOf(f float64) (string, error) {
 }
 
 func toInt(args ...any) (any, error) {
-	const most = 1e15 // far beyond, sums and products would not fit either
+	const most = 1e15 // numbers far above it would not fit into sums and products either
 	switch x := args[0].(type) {
 	case int:
 		return x, nil
@@ -226,7 +226,7 @@ type names struct {
 	declared []string // by let
 }
 
-// Visit sees what a node consists of before the node itself.
+// Visit is called with the parts of a node before the node itself.
 func (s *names) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.IdentifierNode:
@@ -239,12 +239,12 @@ func (s *names) Visit(node *ast.Node) {
 		of, isName := n.Node.(*ast.IdentifierNode)
 		name, isText := n.Property.(*ast.StringNode)
 		if isName && isText && of.Value == "$env" {
-			of.Value = name.Value // in a tree that is not compiled
+			of.Value = name.Value // this tree is only searched, never compiled
 		}
 	}
 }
 
-// columns are those that the expression names, each once, in their order there.
+// columns returns the columns that the expression names, each once, in their order there.
 func (s *names) columns() (list []string) {
 	for _, f := range s.found {
 		if !slices.Contains(list, f.Value) && !slices.Contains(s.declared, f.Value) {
@@ -254,7 +254,7 @@ func (s *names) columns() (list []string) {
 	return list
 }
 
-// finisher looks at what has a type by now: texts are cut by characters, and ?? has to do what it says.
+// finisher works on nodes whose types are known: it cuts texts by characters, and refuses a ?? that has no effect.
 type finisher struct{ fault *texts.Fault }
 
 // Visit is called with each node.

@@ -14,7 +14,7 @@ import (
 	"leadferry/mapping/texts"
 )
 
-// field is a key of the content and what fills it: its columns, with blanks between.
+// field is a key of the content and the columns that fill it, joined with blanks.
 type field struct {
 	Key, Apply, Format string
 	Comment            string
@@ -41,7 +41,7 @@ func (d *draft) decideContent() {
 	}
 }
 
-// fieldOf makes the field of a column by its rule.
+// fieldOf makes the field of a column from its rule.
 func (d *draft) fieldOf(r rule, c *column) field {
 	f := field{Key: r.Key, columns: []*column{c}, Apply: r.Apply, Format: r.Format}
 	remark := ""
@@ -58,7 +58,7 @@ func (d *draft) fieldOf(r rule, c *column) field {
 		if f.Apply = d.phoneStep(c); f.Apply != "" {
 			remark = "? every number is one of the plan"
 		}
-	case r.Part == "street": // a lone address is called so
+	case r.Part == "street": // an address in one column gets the key address
 		f.columns = d.present("street", "house")
 		if len(d.present("house", "city", "postal")) == 0 {
 			f.Key = "address"
@@ -68,7 +68,7 @@ func (d *draft) fieldOf(r rule, c *column) field {
 	return f
 }
 
-// badEmails says how many cells are no e-mail addresses, or "".
+// badEmails says how many cells are not e-mail addresses, or returns "".
 func (c *column) badEmails() string {
 	bad := slices.DeleteFunc(slices.Clone(c.cells), func(cell string) bool { return cell == "" || texts.IsEmail(cell) })
 	if len(bad) == 0 {
@@ -78,8 +78,8 @@ func (c *column) badEmails() string {
 		english.Plural(c.profile.filled, "row", ""))
 }
 
-// phoneStep is the step that makes international numbers of all that the column holds, or "": by the country in
-// another column, or by the one that most of the numbers with + are of.
+// phoneStep returns the step that makes international numbers of all cells of the column, or "". The step takes the
+// country of most numbers with +, else the country in another column.
 func (d *draft) phoneStep(c *column) string {
 	fits := func(countries []string) bool {
 		for i, cell := range c.cells {
@@ -106,11 +106,11 @@ func (d *draft) phoneStep(c *column) string {
 	return ""
 }
 
-// nameField makes the name of the first and the last one, or takes the whole name where one of these is not there or
-// less often filled.
+// nameField makes the name of first and last name. It takes the whole name instead if one of them is missing or is
+// filled less often.
 func (d *draft) nameField() field {
 	first, last, full := d.of("first"), d.of("last"), d.of("full")
-	if full != nil && first != nil && last == nil && !full.holds(first) { // Vorname, Name: the second is the last one
+	if full != nil && first != nil && last == nil && !full.holds(first) { // Vorname, Name: Name is the last name
 		full.part, last, full = "last", full, nil
 	}
 	f := field{Key: "name"}
@@ -124,7 +124,7 @@ func (d *draft) nameField() field {
 		}
 	}
 	if last != nil && eastAsian().MatchString(last.header) {
-		slices.Reverse(f.columns) // the family name comes first there
+		slices.Reverse(f.columns) // there, the family name comes first
 	}
 	for _, c := range d.present("full", "first", "middle", "last") {
 		if !slices.Contains(f.columns, c) {
@@ -139,7 +139,7 @@ func (d *draft) nameField() field {
 
 var eastAsian = spelling.Form(`\p{Han}|\p{Hiragana}|\p{Katakana}|\p{Hangul}`)
 
-// holds reports whether most cells hold those of the other column.
+// holds reports whether most cells contain the cell of the other column.
 func (c *column) holds(other *column) bool {
 	n := 0
 	for i, cell := range other.cells {
@@ -150,8 +150,8 @@ func (c *column) holds(other *column) bool {
 	return n*2 > other.profile.filled
 }
 
-// decideRest decides about the columns that fields, key, organization and status leave over. One whose name is that of
-// a field stays out: both would go into the lead under one key.
+// decideRest decides about the columns that fields, key, organization and status leave over. It leaves out a column
+// named like a field: both would go into the lead under one key.
 func (d *draft) decideRest() {
 	for _, c := range d.columns {
 		isTaken := slices.ContainsFunc(d.Fields, func(f field) bool { return f.Key == c.header })
@@ -166,19 +166,19 @@ func (d *draft) decideRest() {
 }
 
 const (
-	leastScore = 0.4 // what a column has to come to for a part
-	surePart   = 0.8 // a name that says the part for sure
-	fewestRows = 5   // that show something about columns whose name says little
+	leastScore = 0.4 // the lowest score with which a column gets a part
+	surePart   = 0.8 // the strength of a name that clearly says the part
+	fewestRows = 5   // fewer rows show nothing about a column whose name says little
 )
 
-// What the cells add to a column's name: as they are like those of the part, and as many of them are filled.
+// What cells add to a column's score if all of them look like the part, and if all of them are filled.
 const (
 	forLikeness = 0.3
 	forFilled   = 0.5
 )
 
-// score is what a column is worth for a part, and the remark where it is a guess: its name, what the cells add to that,
-// and how many there are. Cells that contradict the name win.
+// score says how well a column fits a part, and adds a remark if that is a guess. It counts the name, how many cells
+// look like the part and how many are filled. Cells that contradict the name win.
 func (r rule) score(c *column) (score float64, guessed string) {
 	p, strength := c.profile, c.name.strength(r.Part)
 	like := p.share(r.Like)
@@ -198,7 +198,7 @@ func (r rule) score(c *column) (score float64, guessed string) {
 	return strength + forLikeness*r.Weight*like + forFilled*ratio(p.filled, p.rows), guessed
 }
 
-// isUnknown reports whether the header says nothing, of the lead or of anybody else.
+// isUnknown reports whether the header says nothing, about the lead or anybody else.
 func (c *column) isUnknown() bool { return !c.name.known() && !c.name.foreign }
 
 // assignParts gives each part to the column with the best score, and each column at most one part.
@@ -220,7 +220,7 @@ func (d *draft) assignParts() {
 	slices.SortStableFunc(candidates, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
 	names := []part{"first", "last", "full"}
 	for _, cand := range candidates {
-		// Cells alone make no second name: there are products called Emma and Max.
+		// A second name needs a header that says so: there are products called Emma and Max.
 		named := slices.Contains(names, cand.part) && cand.column.isUnknown() && d.present(names...) != nil
 		if d.of(cand.part) == nil && cand.column.part == "" && !named {
 			cand.column.part, cand.column.why = cand.part, cand.why
@@ -228,7 +228,7 @@ func (d *draft) assignParts() {
 	}
 }
 
-// of is the column that plays a part, or nil.
+// of returns the column that has the part, or nil.
 func (d *draft) of(p part) *column {
 	if i := slices.IndexFunc(d.columns, func(c *column) bool { return c.part == p }); i >= 0 {
 		return d.columns[i]
@@ -236,7 +236,7 @@ func (d *draft) of(p part) *column {
 	return nil
 }
 
-// present are the columns that play the parts.
+// present returns the columns that have one of the parts.
 func (d *draft) present(parts ...part) (columns []*column) {
 	for _, p := range parts {
 		if c := d.of(p); c != nil {
@@ -246,26 +246,26 @@ func (d *draft) present(parts ...part) (columns []*column) {
 	return columns
 }
 
-// keyChoice is what makes a row the same row on the next run, and what that rests on.
+// keyChoice says what identifies a row on the next run, and why.
 type keyChoice struct {
 	Column          *column  // nil: the row's own data
-	External        bool     // it is the CRM's own number, so the lead gets it as ExternalID
-	ByValues        bool     // its name does not say that it is a number
+	External        bool     // it is the CRM's own number, so it also becomes the lead's ExternalID
+	ByValues        bool     // only its cells, not its name, say that it identifies rows
 	Counts          bool     // it is 1, 2, 3 … in the order of the rows
-	Lower           bool     // it is an address, of which case says nothing
-	Repeats, Blanks int      // rows in which it repeats another's, or is empty
-	Namespace       string   // that keeps it apart from those of other files, or ""
-	Faults          []string // of columns that are called so and cannot be the key
+	Lower           bool     // it is an e-mail address, in which case does not matter
+	Repeats, Blanks int      // rows that repeat another's key, or have none
+	Namespace       string   // keeps it apart from the keys of other files, or ""
+	Faults          []string // why columns whose names say so cannot be the key
 }
 
-// chooseKey looks for the CRM's own number of the lead, then for an address that tells the rows apart.
+// chooseKey looks for the CRM's own number of the lead, then for an e-mail address that is different in each row.
 func (d *draft) chooseKey() (k keyChoice) {
 	columns := slices.Clone(d.columns)
 	slices.SortStableFunc(columns, func(a, b *column) int { return cmp.Compare(identifies(b), identifies(a)) })
 	for _, c := range columns {
 		p, id := c.profile, identifies(c)
 		isNumber := id >= surePart
-		// Where leads have a number, that of their person says who, not which lead.
+		// If leads have a number, the number of a person says who, not which lead.
 		if id == 0 || k.Faults != nil && !isNumber {
 			break
 		}
@@ -290,10 +290,10 @@ func (d *draft) chooseKey() (k keyChoice) {
 	return k
 }
 
-// byValues is how much cells alone say of an identifier.
+// byValues is the score of an identifier that only its cells suggest.
 const byValues = 0.3
 
-// identifies is how surely a column numbers the leads.
+// identifies says how surely a column numbers the leads, 0 to 1.
 func identifies(c *column) float64 {
 	const mostKey = 128 // characters of an identifier
 	p := c.profile
@@ -303,20 +303,20 @@ func identifies(c *column) float64 {
 		c.part != ""):
 	case own >= leastScore:
 		return own
-	case 0 < p.rows && p.rows < fewestRows: // two cells differ by chance
+	case 0 < p.rows && p.rows < fewestRows: // two cells may differ by chance
 	case other >= leastScore:
 		return other * 0.7
 	case !c.isUnknown() || !p.nothingLike("date", "damaged"):
-	case p.share("code") == 1 && p.nothingLike("phone", "number"): // faultOf sees whether they are unique
+	case p.share("code") == 1 && p.nothingLike("phone", "number"): // faultOf checks whether they are unique
 		return byValues
 	}
 	return 0
 }
 
-// faultOf says why the column cannot be the key, or "": one that is named as an identifier may lack or repeat in a few
-// rows.
+// faultOf says why the column cannot be the key, or returns "". A column named as an identifier may be empty or repeat
+// in a few rows.
 func (d *draft) faultOf(c *column, named bool) string {
-	const mostFaulty = 20 // one of so many rows
+	const mostFaulty = 20 // at most one row in so many
 	p, name, most := c.profile, shown(c.header), 0
 	if named {
 		most = p.rows / mostFaulty

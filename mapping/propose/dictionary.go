@@ -21,39 +21,39 @@ import (
 //go:embed dictionary.yaml
 var dictionaryText []byte
 
-// part is what a column plays in a lead: a section of headers in dictionary.yaml.
+// part is the role of a column in a lead: a section of headers in dictionary.yaml.
 type part string
 
-// rule says which column plays a part and where it goes in the lead. dictionary.yaml has and explains all of them.
+// rule says which column gets a part and where it goes in the lead. dictionary.yaml lists and explains all rules.
 type rule struct {
 	Part                   part
-	Key, Apply, Format     string // of the content; without key it is joined to another part's
+	Key, Apply, Format     string // of the content; without a key it is joined to another part
 	Like                   string
 	Unlike, Not            []string
 	Weight, Least, Longest float64
 	Sure, All              float64
 }
 
-// sign is what a phrase says, and how surely: a header's part, a word's status, or the section that it is in.
+// sign is what a phrase says and how surely: the part of a header, the status of a word, or the phrase's section.
 type sign struct {
 	part         part
 	strength     float64 // 1 at most
-	whole, doubt bool    // whole: only when it is the whole text
+	whole, doubt bool    // whole: only if it is the whole text
 }
 
-// dictionary is dictionary.yaml as it is written, and what is made of that to be asked.
+// dictionary holds dictionary.yaml as written, and look-up tables made from it.
 type dictionary struct {
 	Headers, Statuses, Around, Values map[string]map[string]string // phrases by section and language
 	Forms                             map[string][]*regexp.Regexp
 	Parts                             []rule
 	Dates                             struct{ Days, Times, Languages []string }
-	Places, Identifiers               []part // of an address; those that any word in front makes another table's
+	Places, Identifiers               []part // of an address; IDs of the lead, unless other words are around
 	Null                              []string
 
 	headers, statuses, words map[string][]sign // by joined words
 }
 
-// known is the dictionary, made when it is first needed: most commands do not.
+// known returns the dictionary. It is made on the first call: most commands do not need it.
 var known = sync.OnceValue(func() *dictionary {
 	d := new(dictionary)
 	if err := yaml.Unmarshal(dictionaryText, d); err != nil {
@@ -63,7 +63,7 @@ var known = sync.OnceValue(func() *dictionary {
 	return d
 })
 
-// phrases are what the phrases of some tables say, spelled in each way, by their joined words.
+// phrases maps the joined words of each phrase, in each spelling, to what the phrase says.
 func phrases(tables ...map[string]map[string]string) map[string][]sign {
 	all := map[string][]sign{}
 	add := func(section, phrase string) {
@@ -94,17 +94,17 @@ func (d *dictionary) has(section part, words string) bool {
 	return slices.ContainsFunc(d.words[words], func(s sign) bool { return s.part == section })
 }
 
-const maxHeader = 200 // bytes of a text that are looked at for words
+const maxHeader = 200 // bytes of a text in which to look for words
 
-// letters are those that do not come apart into a plain letter and an accent.
+// letters are those that do not split into a plain letter and an accent.
 var letters = strings.NewReplacer(
 	"ß", "ss", "ø", "o", "æ", "ae", "œ", "oe", "ł", "l", "đ", "d", "ð", "d", "þ", "th", "ı", "i",
 )
 
-// spelledOut is how those without such keys write them.
+// spelledOut writes letters as people do whose keyboards lack them.
 var spelledOut = strings.NewReplacer("ä", "ae", "ö", "oe", "ü", "ue", "ø", "oe", "å", "aa")
 
-// fold is s in lower case and without accents.
+// fold returns s in lower case and without accents.
 func fold(s string) string {
 	s = strings.ToLower(s)
 	if !strings.ContainsFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) {
@@ -114,8 +114,8 @@ func fold(s string) string {
 	return letters.Replace(plain)
 }
 
-// words are the words of a header or cell, folded: "LeadStatus", "lead_status"
-// and "Lead: Status" have the same two. Digits are words of their own.
+// words returns the words of a header or cell, folded: "LeadStatus", "lead_status" and "Lead: Status" have the same
+// two. Digits are words of their own.
 func words(s string) (list []string) {
 	if len(s) > maxHeader {
 		s = strings.ToValidUTF8(s[:maxHeader], "")
@@ -128,17 +128,17 @@ func words(s string) (list []string) {
 }
 
 var (
-	// wordForm is of digits, of capitals and the letters behind them, and of letters without.
+	// wordForm matches digits, or capitals with the letters that follow, or letters without capitals.
 	wordForm = spelling.Form(`\p{Nd}+|\p{Lu}+(?:[^\P{L}\p{Lu}]|\p{Mn})*|(?:[^\P{L}\p{Lu}]|\p{Mn})+`)
 
-	// lastCapital is the I of "CRMId", which begins a word.
+	// lastCapital matches the I of "CRMId", which begins a word.
 	lastCapital = spelling.Form(`(\p{Lu})(\p{Lu}\p{Ll})`)
 )
 
-// joined is how names are compared: "E-Mail", "e_mail" and "eMail" are one.
+// joined returns a name in the form that is compared: "E-Mail", "e_mail" and "eMail" are the same.
 func joined(s string) string { return strings.Join(words(s), "") }
 
-// Known is how many of the columns have names that the dictionary knows.
+// Known returns how many of the columns have names that the dictionary knows.
 func Known(columns []string) (n int) {
 	for _, header := range columns {
 		if readName(header).known() {
@@ -148,7 +148,7 @@ func Known(columns []string) (n int) {
 	return n
 }
 
-// FooterWord is the word or words with which a text begins that are behind tables and not in them, or "".
+// FooterWord returns the words at the beginning of a text that show that it follows a table, or "".
 func FooterWord(text string) string {
 	if found := known().Forms["footer"][0].FindStringSubmatch(text); found != nil {
 		return found[1]
@@ -158,7 +158,7 @@ func FooterWord(text string) string {
 
 func baseName(file string) string { return path.Base(strings.ReplaceAll(file, "\\", "/")) }
 
-// fileWords are the words of the file's name that say something, in plain letters and no more than four.
+// fileWords returns at most four words of the file's name that say something, in plain letters.
 func fileWords(file string) []string {
 	base, _, _ := strings.Cut(baseName(file), ".")
 	list := slices.DeleteFunc(words(base), func(w string) bool {
@@ -171,19 +171,19 @@ func fileWords(file string) []string {
 // How surely a header's name says its part.
 const (
 	weakName   = 0.45 // a word with other meanings: the German "Adresse"
-	aroundName = 0.92 // words that say nothing stood around it
-	secondName = 0.25 // taken off a second one of its kind
-	secondMost = 0.65 // what a second one of its kind comes to: "Other Phone"
+	aroundName = 0.92 // words that say nothing are around it
+	secondName = 0.25 // subtracted if it is a second one of its kind
+	secondMost = 0.65 // what that gives: "Other Phone"
 )
 
-// name is what a header says by its words.
+// name is what the words of a header say.
 type name struct {
 	words   []string
 	signs   []sign
-	foreign bool // it speaks of somebody other than the lead
+	foreign bool // it is about somebody other than the lead
 }
 
-// readName looks a header up: as it is, without what is in parentheses, without the words around, inside a question.
+// readName looks a header up: as written, without parentheses, without words around it, inside a question.
 func readName(header string) name {
 	d, n := known(), name{words: words(header)}
 	n.foreign = d.any("foreign", n.words)
@@ -197,7 +197,7 @@ func readName(header string) name {
 	return n
 }
 
-// known reports whether the dictionary knows the header, if only as nothing of use.
+// known reports whether the dictionary knows the header, even if only as useless.
 func (n name) known() bool { return n.signs != nil }
 
 func (n name) strength(parts ...part) float64 {
@@ -219,7 +219,7 @@ func (n name) isSecret() bool {
 	return known().has("secret", strings.Join(n.words, "")) || known().any("secret word", n.words)
 }
 
-// inside are the signs of the longest name inside a header all other words of which say nothing of the lead.
+// inside returns the signs of the longest name in a header whose other words say nothing about the lead.
 func (d *dictionary) inside(words []string) (signs []sign) {
 	const longest = 6 // words of a phrase
 	for length := min(len(words), longest); length > 0 && signs == nil; length-- {
@@ -240,8 +240,8 @@ func (d *dictionary) inside(words []string) (signs []sign) {
 	return signs
 }
 
-// cost is how much a name still says among other words: words that say nothing cost a little, those that make it a
-// second one more, and others all.
+// cost says how sure a name still is among other words. Words that say nothing take a little away, words that make it a
+// second one take more, and any other word takes all.
 func (d *dictionary) cost(around []string) float64 {
 	strength := aroundName
 	for _, w := range around {

@@ -1,16 +1,16 @@
-// Package propose writes a mapping file for an input that it has seen a sample of, as leadferry init prints it.
+// Package propose writes a mapping file for an input from a sample of it, as leadferry init prints it.
 //
-// It uses mapping, whose language it writes and whose rules judge the outcome, and reads no file itself:
+// It writes the language of package mapping, lets mapping check the result, and reads no file itself:
 //
 //	Input ─▶ columns (cells measured) ─▶ draft (which column plays which part) ─▶ YAML ─▶ mapping.Parse ─▶ Proposal
 //
-// A part is given to a column by its name and by its cells: both have a say, and cells that contradict the name win.
-// A new kind of cell or column is a line and its names in dictionary.yaml.
+// A column gets a part by its name and its cells. Cells that contradict the name win. To add a kind of cell or column,
+// add a line and its names to dictionary.yaml.
 //
-// Promises: the same Input gives the same Proposal; the YAML is a mapping file that loads, and every sampled row is
-// valid under it unless a person has to decide something or correct the row, which a comment and a note then say;
-// what is guessed has a comment that begins with a question mark, as validate names it; no cell of a row is in
-// comments or notes, except for words of a column of statuses that holds few and short ones.
+// Promises: the same Input gives the same Proposal. The YAML is a mapping file that loads, and every sampled row is
+// valid under it. If a person has to decide something or correct a row first, a comment and a note say so. A guess has
+// a comment that begins with a question mark, and validate lists it. Comments and notes hold no cell of a row, except
+// the words of a status column if they are few and short.
 package propose
 
 import (
@@ -31,34 +31,34 @@ import (
 	"leadferry/mapping/texts"
 )
 
-// Input is a sample of a file. Its Source says how the file was read: the format and the columns of its first line
-// (which may be a lead; where the source has no header they are made up), and what of the rest the mapping has to say,
-// since flags named it or a reader does not find it out by itself.
+// Input is a sample of a file. Its Source says how the file was read. Its columns are those of the first line (which
+// may be a lead), or made up if the source has no header. Its other fields are what the mapping has to say, because
+// flags named it or a reader cannot detect it.
 type Input struct {
 	mapping.Source
 	File string // how people call the file; "-" is standard input
 
 	Rows     [][]string // a cell for each column
 	Complete bool       // Rows are all rows of the file
-	Unread   Unread     // rows that could not be read, which are not in Rows
-	Warnings []string   // of the reader, for people
-	Repeats  int        // rows that are the header once more; they are passed over by any reading
+	Unread   Unread     // rows that could not be read; they are not in Rows
+	Warnings []string   // of the reader, for the user
+	Repeats  int        // rows that repeat the header; every reader skips them
 }
 
-// Unread is how many rows could not be read, the line of the first, and why, in words without its cells.
+// Unread is how many rows could not be read, the line of the first one, and why, in words without its cells.
 type Unread struct {
 	Rows, Line int
 	Why        string
 }
 
-// Proposal is a mapping file of at most 1 MiB, and sentences that say what was decided and what is left to people.
+// Proposal is a mapping file of at most 1 MiB, and sentences about what was decided and what the user has to decide.
 type Proposal struct {
 	YAML  []byte
 	Notes []string
 }
 
-// Propose writes a mapping file for the sampled input. Its error says that no column is known, so that each row would
-// make a lead in which nobody can be found, or that the file would not load.
+// Propose writes a mapping file for the sampled input. It fails if no column is known, since each row would make a lead
+// in which nobody can be found, or if the file would not load.
 func Propose(in Input) (Proposal, error) {
 	d := newDraft(in)
 	// One object of objects is a document; several may have all in objects, which the mapping then names.
@@ -77,27 +77,27 @@ func Propose(in Input) (Proposal, error) {
 
 const unknown = "does not look like leads: no column is known by its name or its cells"
 
-const nowhere = "imported" // from a file whose name says nothing
+const nowhere = "imported" // the origin if the file's name says nothing
 
-// draft is a table, and what was decided of it before that is written down. proposal.tmpl has the exported names.
+// draft is a table and what was decided about it, before it is written. proposal.tmpl uses the exported names.
 type draft struct {
 	In       Input
 	Headless bool      // the first line was a lead, and the columns have made-up names
 	columns  []*column // those that a mapping can name, in the input's order
 	Null     []string  // cells that count as empty
 
-	// Names of columns: Objects hold objects or lists, Nameless cannot be named in a mapping, no lead should carry
-	// Hidden, Empty hold nothing in the sample, rest sends Names and has to leave Except out.
+	// Names of columns: Objects hold objects or lists; Nameless cannot be named in a mapping; Hidden should not be in a
+	// lead; Empty hold nothing in the sample; rest sends Names and must leave out Except.
 	Objects, Nameless, Hidden, Empty, Names, Except []string
 
 	Origin       string // of the leads: words of the file's name
 	Organization organizationChoice
-	Status       *statusChoice // nil: no column is one
+	Status       *statusChoice // nil: there is no status column
 	Key          keyChoice
 	Fields       []field // the keys of the content that are written out
 }
 
-// newDraft decides from the surest to the least sure: a column that plays one part is not looked at for the next.
+// newDraft makes the safest decisions first: a column that has a part is not considered for the next one.
 func newDraft(in Input) *draft {
 	d := &draft{In: in, Headless: in.NoHeader}
 	d.read()
@@ -116,7 +116,7 @@ func newDraft(in Input) *draft {
 //go:embed proposal.tmpl
 var proposalText string
 
-// proposal is parsed when it is first needed: few runs propose anything.
+// proposal is parsed on first use: few runs propose anything.
 var proposal = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"plural": english.Plural, "quoted": quoted, "scalar": scalar,
@@ -127,10 +127,10 @@ var proposal = sync.OnceValue(func() *template.Template {
 	}).Parse(proposalText))
 })
 
-// slug is words as a name for programs.
+// slug joins words to a name for programs.
 func slug(words string) string { return strings.ReplaceAll(words, " ", "-") }
 
-// yaml makes comments of what is behind // and tabs in the template.
+// yaml turns // and tabs of the template into comments.
 func (d *draft) yaml() string {
 	text := proseForm().ReplaceAllString(d.execute("mapping"), "$1# ")
 	text = strings.NewReplacer("\t\n", "\n", "\t", "  # ").Replace(text)
@@ -149,10 +149,10 @@ func (d *draft) execute(name string) string {
 	return b.String()
 }
 
-// Source is what a reader would not find out by itself.
+// Source returns what a reader cannot detect by itself.
 func (d *draft) Source() string { return d.execute("source") }
 
-// From is the text of the field's columns.
+// From returns the text of the field's columns.
 func (f field) From() string {
 	var all []string
 	for _, c := range f.columns {
@@ -161,7 +161,7 @@ func (f field) From() string {
 	return strings.Join(all, " ")
 }
 
-// shown is a name for comments and notes: short, and on one line whatever it holds.
+// shown returns a name for comments and notes: short, and always on one line.
 func shown(name string) string {
 	name = texts.Shortened(name, 40)
 	if clearForm().MatchString(name) {
@@ -170,7 +170,7 @@ func shown(name string) string {
 	return quoted(name)
 }
 
-// Shown is the column's name for comments and notes.
+// Shown returns the column's name for comments and notes.
 func (c *column) Shown() string { return shown(c.header) }
 
 func fileShown(name string) string {
@@ -183,15 +183,15 @@ func fileShown(name string) string {
 var (
 	proseForm = spelling.Form(`(?m)^( *)// `)
 
-	// clearForm is of names made of letters, digits and harmless marks.
+	// clearForm matches names made of letters, digits and harmless marks.
 	clearForm = spelling.Form(`^[\p{L}\p{Nd}\p{Mn}_\-./()&?#+…:']+(?: +[\p{L}\p{Nd}\p{Mn}_\-./()&?#+…:']+)*$`)
 
-	// plainForm is of words of letters, digits and a few marks, which begin with a letter.
+	// plainForm matches words of letters, digits and a few marks that begin with a letter.
 	plainForm = spelling.Form(`^[A-Za-zÀ-ÖØ-öø-ſ](?: ?[A-Za-zÀ-ÖØ-öø-ſ0-9_\-./()])*$`)
 	yamlWord  = spelling.Form(`(?i)^(y|n|yes|no|on|off|true|false|null|nan|inf)$`)
 )
 
-// scalar writes s as one YAML text on one line, in quotes where YAML or a person would take it for something else.
+// scalar writes s as a YAML text on one line, in quotes if YAML or a person could misread it.
 func scalar(s string) string {
 	if len(s) <= 60 && plainForm().MatchString(s) && !yamlWord().MatchString(s) {
 		return s
@@ -199,13 +199,13 @@ func scalar(s string) string {
 	return quoted(s)
 }
 
-// quoted writes s in double quotes, which YAML reads as Go does.
+// quoted writes s in double quotes; YAML reads them as Go does.
 func quoted(s string) string { return strconv.Quote(s) }
 
-// guess begins the remark on what a person has to confirm: validate names such lines.
+// guess begins a remark that a person has to confirm. validate lists these lines.
 const guess = "? "
 
-// and joins remarks that hold something. One of them that is a guess makes all of them one.
+// and joins the remarks that are not empty. If one of them is a guess, the result is one.
 func and(remarks ...string) string {
 	said := strings.Join(slices.DeleteFunc(remarks, func(r string) bool { return r == "" }), "; ")
 	if plain := strings.ReplaceAll(said, guess, ""); plain != said {
@@ -214,7 +214,7 @@ func and(remarks ...string) string {
 	return said
 }
 
-// Empties says in how many rows the columns hold nothing, or "".
+// Empties says in how many rows the columns are empty, or returns "".
 func (d *draft) Empties(columns ...*column) string {
 	empty := 0
 	for i := range d.In.Rows {

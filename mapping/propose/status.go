@@ -12,7 +12,7 @@ import (
 	"leadferry/mapping"
 )
 
-// word is one of a column of statuses.
+// word is one word of a status column.
 type word struct {
 	Text   string
 	Rows   int
@@ -20,14 +20,14 @@ type word struct {
 	Doubt  bool
 }
 
-// Forms of words that a comment may hold, since they are nobody's.
+// Forms of words that a comment may hold because they identify nobody.
 var (
 	tellableForm = spelling.Form(`^[\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}]{1,40}$`)
 	personalForm = spelling.Form(`@|\p{Nd}{5}`)
 )
 
-// wordsOf counts the words of a column, the most frequent first. It is nil where they are many, hardly come twice, or
-// may be somebody's.
+// wordsOf counts the words of a column, the most frequent first. It returns nil if they are many, rarely repeat, or may
+// be about a person.
 func wordsOf(c *column) (list []word) {
 	const mostWords = 50
 	p, rows := c.profile, map[string]int{}
@@ -50,7 +50,7 @@ func wordsOf(c *column) (list []word) {
 	return list
 }
 
-// statusChoice is a status column and what its words mean. Sure: its name says so.
+// statusChoice is a status column and the meaning of its words. Sure: its name says that it is one.
 type statusChoice struct {
 	Column *column
 	Words  []word
@@ -58,7 +58,7 @@ type statusChoice struct {
 	score  float64
 }
 
-// Open are the words that a person has to place.
+// Open returns the words that a person has to map.
 func (s *statusChoice) Open() (open []string) {
 	for _, w := range s.Words {
 		if w.Status == "" {
@@ -68,7 +68,7 @@ func (s *statusChoice) Open() (open []string) {
 	return open
 }
 
-// chooseStatus picks the column whose words are known as statuses, and which says so most surely by them and its name.
+// chooseStatus picks the column whose words and name are most clearly those of statuses, or nil.
 func (d *draft) chooseStatus() (best *statusChoice) {
 	for _, c := range d.columns {
 		strength, words := c.name.strength("status", "statusid"), wordsOf(c)
@@ -95,8 +95,8 @@ func (d *draft) chooseStatus() (best *statusChoice) {
 	return best
 }
 
-// placeStatus is the service's status that a word stands for, or none: the longest phrase
-// in it decides, and of equal ones that which stands for the later status.
+// placeStatus returns the service's status that a text means, or none. Its longest known phrase decides; among phrases
+// of equal length, the one for the later status.
 func placeStatus(text string) (best sign) {
 	d, list := known(), words(text)
 	isQuestion := strings.Contains(text, "?")
@@ -116,15 +116,15 @@ func placeStatus(text string) (best sign) {
 
 func rank(status part) int { return slices.Index(mapping.Statuses(), string(status)) }
 
-// organizationChoice is how the leads find their dealers.
+// organizationChoice says how the leads find their dealers.
 type organizationChoice struct {
 	Column *column // names the organization, or nil
-	Live   bool    // its cells can be the service's IDs; else it is offered in a comment
+	Live   bool    // its cells can be the service's IDs; else a comment offers it
 	Why    string
 }
 
-// chooseOrganization asks whether the column of organizations holds the service's IDs, which are few for many leads.
-// Names of dealers and the numbers of other systems need a person, and go into the lead like other columns.
+// chooseOrganization checks whether the column of organizations holds the service's IDs, which are few for many leads.
+// Names of dealers and numbers of other systems need a person, and go into the lead like other columns.
 func (d *draft) chooseOrganization() organizationChoice {
 	c := d.of("organization")
 	if c == nil {

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	maxNameSize = 400 // bytes of a column's name as the mapping writes it: YAML has keys of at most 1,024
+	maxNameSize = 400 // bytes of a column's name in the mapping: a YAML key has at most 1,024
 	reserved    = "leadferry"
 )
 
@@ -24,11 +24,11 @@ type column struct {
 	name    name
 	padded  bool // blanks are around some cells in the file
 	profile *profile
-	part    part   // what it was found to be, or ""
-	why     string // the remark where that is a guess
+	part    part   // its part, or ""
+	why     string // the remark if that is a guess
 }
 
-// read takes the columns of the input, those that a mapping can name.
+// read takes the columns of the input that a mapping can name.
 func (d *draft) read() {
 	in := d.In
 	if in.Format != "jsonl" && !in.NoHeader && BeginsWithLead(in.Columns, in.Rows) {
@@ -69,17 +69,17 @@ func (d *draft) read() {
 	slices.Sort(d.Except)
 }
 
-// BeginsWithLead reports whether the first line of a table is a lead and no header: it has an e-mail address, or hardly
-// a name that is known and two cells at least that look like those below them, or are there again, or one that begins
-// to count the rows. All rows have as many cells.
+// BeginsWithLead reports whether the first line of a table is a lead instead of a header. A lead has an e-mail address.
+// Or it has hardly any known name, and two of its cells look like the cells below or repeat there, or one begins to
+// count the rows. All rows have the same number of cells.
 func BeginsWithLead(first []string, rows [][]string) bool {
-	const leastUnnamed = 4 // among so many columns one may be called like a column by chance: there is a city called By
+	const leastUnnamed = 4 // one in so many columns may have a known name by chance: there is a city called By
 	alike, named, counts := 0, 0, false
 	for i, cell := range first {
 		cells, cell := cellsOf(rows, i, nil), strings.TrimSpace(cell)
 		below := measure(cells)
 		tells := func(kind string) bool {
-			sure := slices.Contains([]string{"phone", "uuid", "date", "url", "zero-led"}, kind) // no header does
+			sure := slices.Contains([]string{"phone", "uuid", "date", "url", "zero-led"}, kind) // no header has them
 			return sure && len(rows) == 0 || (sure || kind == "code" || kind == "number") && below.share(kind) > 0.5
 		}
 		switch kinds := kindsOf(cell); {
@@ -96,20 +96,20 @@ func BeginsWithLead(first []string, rows [][]string) bool {
 	return (alike > 1 || counts) && named*leastUnnamed < len(first)
 }
 
-// goesOn reports whether the cells count on from the first one.
+// goesOn reports whether the cells count on from first.
 func goesOn(first string, cells []string) bool {
 	n, err := strconv.Atoi(first)
 	return err == nil && len(cells) > 1 &&
 		!slices.ContainsFunc(cells, func(next string) bool { n++; return next != strconv.Itoa(n) })
 }
 
-// nameable reports whether a placeholder can name the column: braces, @ and blanks at the ends mean something else.
+// nameable reports whether a placeholder can name the column: braces, @ and blanks at the ends have other meanings.
 func nameable(header string) bool {
 	return header != "" && header == strings.TrimSpace(header) && header[0] != '@' &&
 		utf8.ValidString(header) && !strings.Contains(header, "}") && len(quoted(header)) <= maxNameSize
 }
 
-// cellsOf are the cells of a column, trimmed; what null holds counts as empty.
+// cellsOf returns the cells of a column, trimmed. A cell that null lists counts as empty.
 func cellsOf(rows [][]string, column int, null []string) []string {
 	cells := make([]string, len(rows))
 	for i, row := range rows {
@@ -120,8 +120,7 @@ func cellsOf(rows [][]string, column int, null []string) []string {
 	return cells
 }
 
-// findNull finds the well-known words for "nothing" that the cells hold, but not in columns of names: there are people
-// called Null.
+// findNull finds well-known words for "nothing" in the cells. It skips columns of names: there are people called Null.
 func (d *draft) findNull() {
 	for i, header := range d.In.Columns {
 		if readName(header).strength("first", "last", "full") > 0 {
@@ -136,9 +135,9 @@ func (d *draft) findNull() {
 	slices.Sort(d.Null)
 }
 
-// Placeholder is the text that stands for the column's cell.
+// Placeholder returns the placeholder for the column's cell.
 func (c *column) Placeholder() string {
-	if strings.HasPrefix(c.header, "{") { // two braces would be one brace as text
+	if strings.HasPrefix(c.header, "{") { // two braces would mean one brace of text
 		return "{ " + c.header + "}"
 	}
 	return "{" + c.header + "}"
@@ -146,10 +145,10 @@ func (c *column) Placeholder() string {
 
 var markForm = spelling.Form(`^[a-z]{1,2}:([+0-9].*)$`)
 
-// kindsOf are the kinds that a filled and trimmed cell looks like, of which dictionary.yaml has the forms. A cell may
-// be of several.
+// kindsOf returns the kinds that a cell looks like; it must be filled and trimmed. dictionary.yaml has the forms. A
+// cell may have several kinds.
 func kindsOf(text string) (kinds []string) {
-	const longestJudged, mostWords = 256, 8 // bytes, words: a longer cell is prose
+	const longestJudged, mostWords = 256, 8 // in bytes and words: a longer cell is prose
 	d, value := known(), text
 	if len(text) > longestJudged && !d.Forms["object"][0].MatchString(text) {
 		return []string{"prose"}
@@ -181,16 +180,16 @@ func kindsOf(text string) (kinds []string) {
 	return kinds
 }
 
-// profile is what a column's cells have in common. It holds no cell.
+// profile says what a column's cells have in common. It holds no cell.
 type profile struct {
-	rows, filled, distinct int // distinct: different ones among the filled cells
+	rows, filled, distinct int // distinct: how many different filled cells
 	longest, total         int // characters of filled cells
 
 	counts   map[string]int
 	counting bool // the cells are 1, 2, 3 … in the order of the rows
 }
 
-// measure looks at all cells of a column; those that hold nothing are "".
+// measure looks at all cells of a column. An empty cell is "".
 func measure(cells []string) *profile {
 	p := &profile{rows: len(cells), counting: true, counts: map[string]int{}}
 	seen := map[string][]string{}
@@ -214,10 +213,10 @@ func measure(cells []string) *profile {
 	return p
 }
 
-// share is the part of the filled cells that are of a kind, 0 to 1.
+// share returns the share of the filled cells that are of a kind, 0 to 1.
 func (p *profile) share(kind string) float64 { return ratio(p.counts[kind], p.filled) }
 
-// nothingLike reports whether few cells are of any of the kinds.
+// nothingLike reports whether at most half of the filled cells are of each kind.
 func (p *profile) nothingLike(kinds ...string) bool {
 	return !slices.ContainsFunc(kinds, func(kind string) bool { return p.share(kind) > 0.5 })
 }
@@ -230,7 +229,7 @@ type dateLayout struct {
 	read texts.Conversion
 }
 
-// dateLayouts are all that are tried, the likeliest first.
+// dateLayouts are the layouts to try, the likeliest first.
 var dateLayouts = sync.OnceValue(func() (list []dateLayout) {
 	dates := known().Dates
 	for _, day := range dates.Days {
@@ -246,11 +245,11 @@ var dateLayouts = sync.OnceValue(func() (list []dateLayout) {
 	return list
 })
 
-// dateStep is the step that makes ISO dates of a column, and what a person should know of it. A column in which day and
-// month could change places, or that has dates in several forms, stays as it is, and the person is asked.
+// dateStep returns the step that makes ISO dates of a column, and a remark. If day and month could change places, or
+// dates have several forms, the column stays as it is and the remark asks the user.
 func (c *column) dateStep() (step, remark string) {
 	dates := slices.DeleteFunc(slices.Clone(c.cells), func(cell string) bool {
-		return cell == "" || texts.IsDate(strings.Replace(cell, " ", "T", 1)) // perhaps with a blank before the time
+		return cell == "" || texts.IsDate(strings.Replace(cell, " ", "T", 1)) // or with a blank before the time
 	})
 	fits := slices.DeleteFunc(slices.Clone(dateLayouts()), func(l dateLayout) bool {
 		return slices.ContainsFunc(dates, func(cell string) bool { _, ok := l.read(cell); return !ok })

@@ -15,12 +15,12 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// Date reads a text by the first of several layouts, parted by |, that it fits, and gives it as ISO 8601: 2006-01-02,
-// or 2006-01-02T15:04:05 when the layout has a time of day, with fractions of a second if there are any, and the
-// offset from UTC when the layout has one. A date that no calendar has does not fit. Names of months are English
-// unless @de or the like is behind the layout; years of two digits are those from 1969 to 2068. Layouts that take
-// one text for different days are refused. What fits none and is ISO 8601 already stays, as the cells of workbooks do
-// that are dates.
+// Date reads a text by the first of several layouts, separated by |, that fits, and writes it as ISO 8601: 2006-01-02,
+// or 2006-01-02T15:04:05 if the layout has a time of day, with fractions of a second if there are any. It adds the
+// offset from UTC if the layout has one. A date that does not exist does not fit. Names of months are English unless
+// the layout ends with @de or another language. Years of two digits are 1969 to 2068. Layouts that read one text as
+// different days are refused. A text that fits no layout but is already ISO 8601 stays, such as a date cell of a
+// workbook.
 func Date(layouts string) (Conversion, *Fault) {
 	var forms []dateForm
 	for layout := range strings.SplitSeq(layouts, "|") {
@@ -49,14 +49,14 @@ func Date(layouts string) (Conversion, *Fault) {
 	}, nil
 }
 
-// dateForm is one way to write dates.
+// dateForm is a way to write dates.
 type dateForm struct {
 	layout string
 	read   Conversion
 	write  func(time.Time) string
 }
 
-// probes are moments that tell layouts apart whose parts are in another order, and which parts a layout has.
+// probes are moments that show whether two layouts differ in the order of their parts, and which parts a layout has.
 var probes = [...]time.Time{
 	time.Date(2004, time.May, 6, 7, 8, 9, 0, halfPastOne),
 	time.Date(2011, time.October, 12, 13, 14, 15, 0, halfPastOne),
@@ -65,7 +65,7 @@ var probes = [...]time.Time{
 
 var halfPastOne = time.FixedZone("", 90*60)
 
-// confuses reports whether the other form reads what this one writes as another day.
+// confuses reports whether the other form reads a date that this form writes as another day.
 func (f *dateForm) confuses(other dateForm) bool {
 	return slices.ContainsFunc(probes[:], func(probe time.Time) bool {
 		read, fits := other.read(f.write(probe))
@@ -73,7 +73,7 @@ func (f *dateForm) confuses(other dateForm) bool {
 	})
 }
 
-// countedForms are the layouts that count from a day.
+// countedForms are the layouts that count from a fixed day.
 var countedForms = map[string]dateForm{
 	"unix":    {read: fromUnix(time.Second), write: func(t time.Time) string { return fmt.Sprint(t.Unix()) }},
 	"unix_ms": {read: fromUnix(time.Millisecond), write: func(t time.Time) string { return fmt.Sprint(t.UnixMilli()) }},
@@ -104,12 +104,12 @@ func readForm(layout string) (dateForm, *Fault) {
 	return dateForm{read: read, write: func(t time.Time) string { return t.Format(forms[0]) }}, nil
 }
 
-// fromUnix reads what counts units since 1970 in UTC, as Unix does. Milliseconds of January and February 1970 that are
-// no whole quarter of an hour, as dates of birth are, plainly are seconds of this century: they do not fit.
+// fromUnix reads a count of units since 1970 in UTC, as Unix has it. Milliseconds in January and February 1970 that are
+// no whole quarter of an hour do not fit: they must be seconds of this century. Dates of birth are whole quarters.
 func fromUnix(unit time.Duration) Conversion {
 	per := int64(time.Second / unit)
 	return func(s string) (string, bool) {
-		n, err := strconv.ParseInt(strings.TrimSuffix(s, ".0"), 10, 64) // through a column of decimals
+		n, err := strconv.ParseInt(strings.TrimSuffix(s, ".0"), 10, 64) // a column of decimals adds .0
 		const from2000, from2100, quarter = 946_684_800, 4_102_444_800, 15 * 60 * 1000
 		isSeconds := unit < time.Second && from2000 <= n && n < from2100 && n%quarter != 0
 		if err != nil || isSeconds || n/per > 1<<38 || n/per < -1<<38 {
@@ -120,12 +120,12 @@ func fromUnix(unit time.Duration) Conversion {
 	}
 }
 
-// excelBegin is day 0 of Excel's days behind February 1900, in which it has a day too many.
+// excelBegin is day 0 of Excel's count from March 1900 on. Excel's February 1900 has a day too many.
 var excelBegin = time.Date(1899, time.December, 30, 0, 0, 0, 0, time.UTC)
 
-// fromExcel reads a day by Excel's number; its fraction is the time of day. Before March 1900 its calendar is wrong.
+// fromExcel reads Excel's number of a day; its fraction is the time of day. Days before March 1900 do not fit.
 func fromExcel(s string) (string, bool) {
-	const firstMarch, last = 61, 2958465 // of 1900; of 9999
+	const firstMarch, last = 61, 2958465 // of 1900, and of 9999
 	days, err := strconv.ParseFloat(s, 64)
 	if err != nil || !IsNumber(s) || days < firstMarch || days >= last+1 {
 		return "", false
@@ -138,15 +138,15 @@ func fromExcel(s string) (string, bool) {
 	return t.Format("2006-01-02T15:04:05.999999999"), true
 }
 
-// IsDate reports whether s is a day of the calendar, or a time of one, in the extended form of ISO 8601: what [Date]
-// gives, the seconds or the whole time left out if need be.
+// IsDate reports whether s is a date of the calendar, with or without a time, in the extended form of ISO 8601: as
+// [Date] writes it, but the seconds may be missing.
 func IsDate(s string) bool {
 	if len(s) == len(time.DateOnly) {
 		_, err := time.Parse(time.DateOnly, s)
 		return err == nil
 	}
 	if len(s) < len("2006-01-02T15:04") || s[10] != 'T' || s[13] != ':' {
-		return false // package time would take an hour of one digit
+		return false // package time would accept an hour of one digit
 	}
 	return slices.ContainsFunc([]string{
 		time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04Z07:00",
@@ -157,14 +157,14 @@ func IsDate(s string) bool {
 	})
 }
 
-// namesText are the names of months in the languages whose headers and statuses init knows, from the Unicode CLDR by
-// way of go-playground/locales: a language and its names of the twelve months in small letters. The first three letters
-// of a name are one, too, where no other begins so.
+// namesText has the names of months in the languages whose headers and statuses init knows, from the Unicode CLDR by
+// way of go-playground/locales. Each line is a language and its twelve names, in small letters. The first three letters
+// of a name are also a name, if no other name begins with them.
 //
 //go:embed names.csv
 var namesText string
 
-// languages are the English names of months by those of a language.
+// languages are the English names of months, by language and name there.
 var languages = sync.OnceValue(func() map[string]map[string]string {
 	all := map[string]map[string]string{}
 	for line := range strings.Lines(namesText) {
@@ -179,8 +179,8 @@ var languages = sync.OnceValue(func() map[string]map[string]string {
 	return all
 })
 
-// translator makes English of the month in dates of some forms, which it changes: names are whole there and here, and
-// a point behind one counts nowhere. Without a language they are English already.
+// translator returns a function that puts the month of a date into English, and changes the forms to match: both use
+// whole names, and ignore a point after a name. Without a language, dates are in English already.
 func translator(forms []string, language string) (func(string) string, *Fault) {
 	if language == "" {
 		return strings.TrimSpace, nil
@@ -202,7 +202,7 @@ func translator(forms []string, language string) (func(string) string, *Fault) {
 var (
 	monthForm = spelling.Form(`Jan(?:uary)?\.?`)
 
-	// wordForm is of words that may be months. In Chinese, Japanese and Korean nothing parts them from others.
+	// wordForm matches words that may be months. In Chinese, Japanese and Korean nothing separates them from others.
 	wordForm = spelling.Form(`[0-9一二三四五六七八九十]+[月월]|(?:[^\P{L}\p{Han}\p{Hangul}]|\p{M})+\.?`)
 )
 
@@ -219,8 +219,8 @@ const (
 		`"date:02.01.2006"; hh goes with A, which is AM or PM`
 )
 
-// readLayout reads a layout, in letters or as Go's reference date, which has digits:
-// the forms of package time that it stands for, and the one to write the date in.
+// readLayout reads a layout in letters, or in digits as Go's reference date. It returns the layout's forms for package
+// time, and the form in which to write the date.
 func readLayout(layout string) (forms []string, out string, problem *Fault) {
 	form, text := layout, ""
 	switch {
@@ -250,7 +250,7 @@ func readLayout(layout string) (forms []string, out string, problem *Fault) {
 	return forms, out, nil
 }
 
-// letterForms are the runs of a letter that stand for a part of a date, in Go's form.
+// letterForms are the runs of a letter that mean a part of a date, in Go's form.
 var letterForms = map[string]string{
 	"yyyy": "2006", "YYYY": "2006", "yy": "06", "YY": "06",
 	"m": "1", "M": "1", "mm": "01", "MM": "01", "mmm": "Jan", "MMM": "Jan", "mmmm": "January", "MMMM": "January",
@@ -260,11 +260,11 @@ var letterForms = map[string]string{
 	"Z": "Z07:00", "ZZ": "Z07:00", "X": "Z07:00", "XX": "Z07:00", "XXX": "Z07:00",
 }
 
-// minuteForms are the runs that are minutes behind an hour and months elsewhere: people write both in either case.
+// minuteForms are the runs that mean minutes after an hour and months elsewhere: people write both in either case.
 var minuteForms = map[string]string{"m": "4", "M": "4", "mm": "04", "MM": "04"}
 
-// fromLetters is a layout in letters as Go's reference date. A letter that stands for nothing is a fault: it may be a
-// part in another program's layouts. Words between quotes are none, as Java writes them.
+// fromLetters turns a layout in letters into Go's reference date. A letter without a meaning is a fault: it may mean a
+// part in another program's layouts. Text between single quotes is copied, as in Java.
 func fromLetters(s string) (layout, fault string) {
 	last := "" // part of the date
 	layout = letters().ReplaceAllStringFunc(s, func(run string) string {
@@ -288,15 +288,14 @@ func fromLetters(s string) (layout, fault string) {
 	return layout, fault
 }
 
-// letters are words between quotes, seconds or their fractions behind a point, and letters as often as they come in a
-// row.
+// letters match text between quotes, seconds or their fractions after a point, and runs of one letter.
 var letters = spelling.Form(`'[^']*'|[.,]S+|y+|Y+|m+|M+|d+|D+|E+|H+|h+|t+|s+|S+|Z+|X+|a+|A+|T+|e+|[A-Za-z_]`)
 
-// outputOf is the form in which dates of a layout are written, or what is wrong with it: it has to tell the whole day,
-// and of a time of day each part with the larger ones.
+// outputOf returns the form in which to write dates of a layout, or what is wrong with the layout. It must give the
+// whole day; a part of a time needs the larger parts.
 func outputOf(form string) (out, fault string) {
 	var read time.Time
-	tells := func(parts string) bool { // and no others
+	tells := func(parts string) bool { // and nothing else
 		return !slices.ContainsFunc(probes[:], func(probe time.Time) bool {
 			want, _ := time.Parse(parts, probe.Format(parts))
 			var err error

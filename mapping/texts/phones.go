@@ -17,24 +17,24 @@ import (
 
 // phonesText is the data of Google's libphonenumber (Apache License 2.0) as a table: a row for each region's numbering
 // plan, the main region of a country code first. The library itself is 2.5 MB and reads its data whenever a program
-// starts; the tests hold this table and what is read by it against it.
+// starts. The tests compare this table and its results with the library.
 //
 //go:embed phones.csv
 var phonesText string
 
-// plan is a numbering plan. Its expressions are compiled when they are first asked for.
+// plan is a numbering plan. Its expressions are compiled on first use.
 type plan struct {
 	region, code, transform string
-	idd, prefix             func() *regexp.Regexp // what is dialled for abroad, and within the country
-	leading                 func() *regexp.Regexp // how its numbers begin, if that tells
+	idd, prefix             func() *regexp.Regexp // what people dial to call abroad, and within the country
+	leading                 func() *regexp.Regexp // how its numbers begin, if known
 	general, valid          func() *regexp.Regexp
 	hasLeading              bool
-	lengths, local          []int // of numbers, and of those that only a town knows
+	lengths, local          []int // of numbers, and of numbers valid only within a town
 }
 
-const noRegion = "001" // of a plan that is no country's
+const noRegion = "001" // the region of a plan that belongs to no country
 
-// phoneBook is all plans by region, and those of a country code.
+// phoneBook holds all plans by region, and the plans of each country code.
 type phoneBook struct {
 	regions map[string]*plan
 	codes   map[string][]*plan
@@ -68,8 +68,8 @@ func numbers(s string) (list []int) {
 	return list
 }
 
-// international is the number in the form of E.164 and its region; "" unless the plans know it. In a country without
-// plan, only numbers that begin with + do.
+// international returns the number in the form of E.164 and its region, or "" if the plans do not know it. If the
+// country has no plan, they know only numbers that begin with +.
 func (b phoneBook) international(s, country string) (number, region string) {
 	p := b.regions[country]
 	digits, abroad := strings.CutPrefix(s, "+")
@@ -111,7 +111,7 @@ func (b phoneBook) international(s, country string) (number, region string) {
 	return "", ""
 }
 
-// splitCode parts a number behind a + at its country code.
+// splitCode splits a number without its + after the country code.
 func (b phoneBook) splitCode(digits string) (code, national string) {
 	for n := 1; n <= 3 && n < len(digits) && len(digits) > 2; n++ {
 		if b.codes[digits[:n]] != nil {
@@ -121,9 +121,9 @@ func (b phoneBook) splitCode(digits string) (code, national string) {
 	return "", digits
 }
 
-// splitDialled parts a number as a country dials it, where it has a country code: behind what is dialled for abroad,
-// or without anything before it, if the number would be none with it. It is false for a number abroad whose code
-// nobody has.
+// splitDialled splits a number, as people in a country dial it, after its country code, if it has one. The code follows
+// the prefix for calls abroad, or begins a number that is no national number. known is false for a number abroad whose
+// code does not exist.
 func (b phoneBook) splitDialled(digits string, p *plan) (code, national string, known bool) {
 	if at := p.idd().FindStringIndex(digits); at != nil && !strings.HasPrefix(digits[at[1]:], "0") {
 		code, national = b.splitCode(digits[at[1]:])
@@ -140,7 +140,7 @@ func (b phoneBook) splitDialled(digits string, p *plan) (code, national string, 
 	return "", digits, true
 }
 
-// withoutPrefix takes away what is dialled before a number within the country, unless a number would become none.
+// withoutPrefix removes the prefix for calls within the country, unless that would make a valid number invalid.
 func (p *plan) withoutPrefix(s string) string {
 	at := p.prefix().FindStringSubmatchIndex(s)
 	if at == nil || s == "" {
@@ -156,11 +156,12 @@ func (p *plan) withoutPrefix(s string) string {
 	return short
 }
 
-const maxPhone = 128 // bytes of a text that is looked at as a phone number
+const maxPhone = 128 // bytes; a longer text is no phone number
 
-// E164 makes a number of a country, or of any country when it begins with + or with the prefix that the country dials
-// for abroad, +, country code and number (ITU-T E.164). Only numbers that the numbering plans know are taken, and
-// none with letters or an extension: the form has no room for an extension, and to drop it would call somebody else.
+// E164 converts a number to +, country code and number (ITU-T E.164). Numbers of any country fit if they begin with +
+// or with the country's prefix for calls abroad; others must be of this country. Only numbers that the numbering plans
+// know fit, without letters or extension: the form has no room for an extension, and dropping it would call somebody
+// else.
 func E164(country string) (Conversion, *Fault) {
 	if phones().regions[country] == nil {
 		return nil, NewFault("step e164 needs a country, and "+Quote(country)+" is none",
@@ -172,8 +173,8 @@ func E164(country string) (Conversion, *Fault) {
 	}, nil
 }
 
-// E164In is [E164] with the country that another column holds, by its code of two or three
-// letters (ISO 3166-1), in any case. Where it holds nothing, only numbers with + fit.
+// E164In is [E164] for the country in another column: a code of two or three letters (ISO 3166-1), in any case. If the
+// country is empty, only numbers with + fit.
 func E164In(country, s string) (string, bool) {
 	region := regionOf(country)
 	if region == "" && country != "" {
@@ -183,27 +184,27 @@ func E164In(country, s string) (string, bool) {
 	return number, number != ""
 }
 
-// regionOf is the country of a code of two or three letters, or "".
+// regionOf returns the country of a code of two or three letters, or "".
 func regionOf(code string) string {
 	region, err := language.ParseRegion(strings.TrimSpace(code))
 	name := region.Canonicalize().String()
 	if err != nil || strings.ContainsAny(code, "0123456789") || phones().regions[name] == nil {
-		return "" // 276 is Germany to the United Nations, and no letters
+		return "" // a numeric code, such as 276 for Germany, is refused
 	}
 	return name
 }
 
-// Region is the country of a number that begins with +, or "".
+// Region returns the country of a number that begins with +, or "".
 func Region(s string) string {
 	_, region := phones().international(dial(s), "")
 	return region
 }
 
-// extension is how people write the extension that ends a phone number.
+// extension matches an extension at the end of a phone number.
 var extension = spelling.Form(`(?i)[\s,;]*(?:x|ext\.?|extension|#|;ext=)[\s.:]*[0-9]{1,7}$`)
 
-// IsPhone reports whether s can be dialled. A number with + must be one that the numbering plans know. Of others
-// nobody knows the country: they need 5 to 15 digits, not counting 00, which many countries dial for abroad.
+// IsPhone reports whether s can be dialled. A number with + must be one that the numbering plans know. Other numbers
+// have no known country: they need 5 to 15 digits, without a leading 00, the prefix of many countries for calls abroad.
 func IsPhone(s string) bool {
 	if len(s) > maxPhone {
 		return false
@@ -217,9 +218,9 @@ func IsPhone(s string) bool {
 	return len(number) >= 5 && len(number) <= 15
 }
 
-// dial is a phone number as it is dialled: ASCII digits, after a + if it has one. It is "" for a text that holds
-// anything but digits and what people write between them, since a guess would be somebody else's number; one that
-// ends in .0 has been through a column of decimals.
+// dial returns a phone number as dialled: ASCII digits, after a + if it has one. It returns "" if the text holds
+// anything but digits and signs that people write between them: a guess would be somebody else's number. A text that
+// ends in .0 comes from a column of decimals and gives "".
 func dial(s string) string {
 	if len(s) > maxPhone || strings.HasSuffix(s, ".0") {
 		return ""
@@ -241,8 +242,8 @@ func dial(s string) string {
 	return b.String()
 }
 
-// isBetweenDigits reports whether r may be in a phone number without being
-// dialled; of format characters, address books leave marks of direction.
+// isBetweenDigits reports whether r may be in a phone number without being dialled. Address books leave format
+// characters for the direction of text.
 func isBetweenDigits(r rune) bool {
 	return unicode.IsSpace(r) || unicode.In(r, unicode.Pd, unicode.Cf) || strings.ContainsRune("()[]./（）［］．／−ー", r)
 }

@@ -1,6 +1,6 @@
-// Package texts knows what the texts of a known kind look like, such as dates, phone numbers, e-mail and web
-// addresses, and makes one form of the many in which people write dates and phone numbers. It is what the words of
-// format and the steps date and e164 of a mapping do, and knows nothing of mappings.
+// Package texts knows what texts of a kind look like, such as dates, phone numbers, e-mail and web addresses, and
+// writes dates and phone numbers in one form. It does the work of format and of the steps date and e164 of a mapping,
+// and knows nothing about mappings.
 package texts
 
 import (
@@ -15,14 +15,14 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// Conversion makes another text of one that is trimmed and not empty. It is false for a text that does not fit.
+// Conversion converts a text that is trimmed and not empty. It returns false for a text that does not fit.
 type Conversion = func(string) (string, bool)
 
-// IsInteger reports whether s is decimal digits, after a sign or none. Zeros at the beginning do no harm in a text.
+// IsInteger reports whether s is decimal digits, with or without a sign. Leading zeros are allowed.
 func IsInteger(s string) bool { return integerForm().MatchString(s) }
 
-// IsNumber reports whether s is a decimal number such as -12.5 or 1e3: a point and
-// no comma, digits before and after it.
+// IsNumber reports whether s is a decimal number such as -12.5 or 1e3. A point needs digits before and after it; a
+// comma is not allowed.
 func IsNumber(s string) bool { return numberForm().MatchString(s) }
 
 var (
@@ -30,8 +30,8 @@ var (
 	numberForm  = spelling.Form(`^[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$`)
 )
 
-// IsEmail reports whether s is one address such as people have, local@domain of at most 254 bytes: no display name,
-// no quotes, no comments, and a domain with a dot. Letters of any script are allowed.
+// IsEmail reports whether s is one address as people have them, local@domain of at most 254 bytes: no display name, no
+// quotes, no comments, and a domain with a dot. Letters of any script are allowed.
 func IsEmail(s string) bool {
 	local, domain, _ := strings.Cut(s, "@")
 	if len(s) > 254 || len(local) > 64 || !isDotted(local, "!#$%&'*+-/=?^_`{|}~") {
@@ -41,7 +41,7 @@ func IsEmail(s string) bool {
 	return last > 0 && isDomain(domain) && strings.ContainsFunc(domain[last:], unicode.IsLetter)
 }
 
-// isDotted reports whether s is words with dots between: letters and digits of any script, and the others.
+// isDotted reports whether s is words separated by dots. Words are letters and digits of any script, and others.
 func isDotted(s, others string) bool {
 	before := '.'
 	for _, r := range s {
@@ -53,8 +53,7 @@ func isDotted(s, others string) bool {
 	return before != '.'
 }
 
-// isDomain reports whether s is labels with dots between: none is longer than 63 bytes, and no
-// hyphen begins or ends one.
+// isDomain reports whether s is labels separated by dots, of at most 63 bytes each. No hyphen begins or ends a label.
 func isDomain(s string) bool {
 	if !isDotted(s, "-") {
 		return false
@@ -67,7 +66,7 @@ func isDomain(s string) bool {
 	return true
 }
 
-// isLetterOrDigit asks for ASCII first: the tables of Unicode take ten times as long.
+// isLetterOrDigit checks ASCII first: the tables of Unicode take ten times as long.
 func isLetterOrDigit(r rune) bool {
 	if r < utf8.RuneSelf {
 		return 'a' <= r|0x20 && r|0x20 <= 'z' || '0' <= r && r <= '9'
@@ -75,8 +74,8 @@ func isLetterOrDigit(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.M, unicode.N)
 }
 
-// IsURL reports whether s is a whole web address, http or https: the host is a
-// name with a dot, localhost or an IP address, and nothing in it is white space.
+// IsURL reports whether s is a whole web address, http or https. The host is a name with a dot, localhost or an IP
+// address. White space is not allowed.
 func IsURL(s string) bool {
 	const maxURL = 2048 // bytes
 	if len(s) > maxURL || strings.ContainsFunc(s,
@@ -91,11 +90,11 @@ func IsURL(s string) bool {
 	if _, err := netip.ParseAddr(host); err == nil || strings.EqualFold(host, "localhost") {
 		return true
 	}
-	return strings.Contains(host, ".") && isDomain(strings.ReplaceAll(host, "_", "x")) // which names of machines have
+	return strings.Contains(host, ".") && isDomain(strings.ReplaceAll(host, "_", "x")) // names of machines may hold _
 }
 
-// ASCIIDigit is the digit of the same value, or -1 if r is no decimal digit. Unicode keeps the ten digits of a script
-// together and in order, so what stands before r tells its value.
+// ASCIIDigit returns the ASCII digit of the same value, or -1 if r is no decimal digit. Unicode keeps the ten digits of
+// a script together and in order, so the digits before r tell its value.
 func ASCIIDigit(r rune) rune {
 	switch {
 	case '0' <= r && r <= '9':
@@ -110,24 +109,24 @@ func ASCIIDigit(r rune) rune {
 	return '0' + n%10
 }
 
-// Fault is what is wrong with a word or an expression of a mapping file, and what to do.
+// Fault says what is wrong with a word or an expression of a mapping file, and what to do.
 type Fault struct {
 	Text, Hint string
 }
 
-// NewFault is what is wrong, and what to do.
+// NewFault makes a Fault.
 func NewFault(text, hint string) *Fault { return &Fault{text, hint} }
 
-// Unknown is the fault of a word that is none of those known; what is a phrase for it.
+// Unknown returns the fault of a word that is not among those known; what is a phrase for it.
 func Unknown(what, word string, known []string) *Fault {
 	return NewFault("unknown "+what, cmp.Or(spelling.Hint(word, known),
 		"known here: "+cmp.Or(strings.Join(known, ", "), "none")))
 }
 
-// Quote shows a word of the file, cut when it has more than 64 characters.
+// Quote quotes a word of the file, cut after 64 characters.
 func Quote(word string) string { return fmt.Sprintf("%q", Shortened(word, 64)) }
 
-// Shortened is s, cut when it has more than n characters.
+// Shortened returns s, cut after n characters.
 func Shortened(s string, n int) string {
 	if utf8.RuneCountInString(s) > n {
 		return string([]rune(s)[:n]) + "…"

@@ -21,8 +21,8 @@ import (
 	"leadferry/tools/must"
 )
 
-// bare is a fast client as somebody would write it by hand: a CSV reader, a mapping in code, net/http with a transport
-// that keeps its connections. It remembers nothing: when it dies, nobody knows what was sent.
+// bare is a fast client written by hand: a CSV reader, a mapping in code, and net/http with a transport that keeps its
+// connections. It remembers nothing: if it dies, nobody knows what it sent.
 type bare struct {
 	client *http.Client
 	url    string
@@ -53,7 +53,7 @@ func runBare(ctx context.Context, args []string, s streams) (err error) {
 	return nil
 }
 
-// send makes one request a row. The first error ends it.
+// send sends one request a row. The first error ends it.
 func (b *bare) send(ctx context.Context, in io.Reader, workers int) error {
 	group, ctx := errgroup.WithContext(ctx)
 	ready := make(chan *[]byte, workers)
@@ -101,7 +101,7 @@ func (b *bare) read(ctx context.Context, in io.Reader, ready chan<- *[]byte) err
 	}
 }
 
-// appendBody is the mapping of mappingFile in code.
+// appendBody is the mapping of mappingFile as code.
 func appendBody(b []byte, cells []string) ([]byte, error) {
 	stage, known := statusOf[cells[colStage]]
 	if !known || !strings.Contains(cells[colEmail], "@") {
@@ -129,7 +129,7 @@ func appendBody(b []byte, cells []string) ([]byte, error) {
 
 func appendMember(b []byte, name, value string) []byte {
 	b = append(append(append(b, '"'), name...), `":`...)
-	b, _ = jsontext.AppendQuote(b, value) // fails for invalid UTF-8 only, which the generator does not write
+	b, _ = jsontext.AppendQuote(b, value) // fails only for invalid UTF-8, which the generator does not write
 	return b
 }
 
@@ -147,7 +147,7 @@ func (b *bare) create(ctx context.Context, body []byte) error {
 	return nil
 }
 
-// post sends one request and reads its answer to the end, so that the connection stays.
+// post sends one request and reads its answer to the end, which keeps the connection open.
 func (b *bare) post(ctx context.Context, url string, body []byte, want int, answer any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
@@ -172,7 +172,7 @@ func (b *bare) post(ctx context.Context, url string, body []byte, want int, answ
 	return json.Unmarshal(text, answer)
 }
 
-// someBody is the request of the first row that every file begins with.
+// someBody returns the request of the first row of every file.
 func someBody() ([]byte, error) {
 	var row [columns]string
 	leadFile{}.fill(&row, 0, rand.New(rand.NewPCG(1, 0)))

@@ -12,23 +12,23 @@ import (
 	"leadferry/tools/must"
 )
 
-// lab is what all numbers share: the program under test, the inputs and a folder that goes when
-// the lab closes. Its methods panic with a failure where something goes wrong; take recovers it.
+// lab is what all numbers share: the program under test, the inputs and a folder that is removed when the lab closes.
+// Its methods panic if something goes wrong, and take recovers the panic.
 type lab struct {
 	options
-	ctx     context.Context // ends what is under way
+	ctx     context.Context // ends all work
 	root    string          // of the program's module
 	dir     string
 	program string // leadferry
 	self    string // this command
 	streams
-	now    number // that is taken
+	now    number // the number being measured
 	fills  map[string]*filled
 	sinks  []*service
 	server *server // nil: not started
 }
 
-// newLab builds the program. The caller closes the lab, also after an error.
+// newLab builds the program. The caller closes the lab, even after an error.
 func newLab(ctx context.Context, o options, s streams) (l *lab, err error) {
 	l = &lab{options: o, ctx: ctx, streams: s, fills: map[string]*filled{}}
 	defer must.Catch(&err)
@@ -70,7 +70,7 @@ func (l *lab) say(format string, args ...any) { fmt.Fprintf(l.err, format+"\n", 
 
 func (l *lab) path(name string) string { return filepath.Join(l.dir, name) }
 
-// input is the path of a file of leads, which is written when it is asked for first.
+// input returns the path of a file of leads. The file is written on first use.
 func (l *lab) input(f leadFile) string {
 	f.seed = 1
 	if f.format == "" {
@@ -83,7 +83,7 @@ func (l *lab) input(f leadFile) string {
 	return path
 }
 
-// peer runs this command by another name, in a process of its own.
+// peer runs another command of this program in its own process.
 func (l *lab) peer(args ...string) trial {
 	cmd := exec.CommandContext(l.ctx, l.self, args...)
 	cmd.Env = append(cmd.Environ(), asMeasure)

@@ -1,17 +1,17 @@
-// Command measure takes the numbers that leadferry has to hold and prints them as a table: the
-// target, what this machine did, and whether that holds.
+// Command measure measures the numbers that leadferry must reach and prints a table: the target, the result on this
+// machine, and whether it reaches the target.
 //
 //	go -C tools run ./measure                      # all numbers at their full sizes, about a quarter of an hour
 //	go -C tools run ./measure -rows 20000 -runs 1  # small sizes, to see that everything works
 //	go -C tools run ./measure -only 'N1|N5' -runs 5
 //	go -C tools run ./measure -full                # also memory and checkpoint at ten million rows: 15 GB of disk
 //
-// It builds leadferry, writes its inputs (the same bytes everywhere), starts an imitation of the lead service in a
-// process of its own and runs the program as a person would, with a state folder of its own. Absolute figures differ
-// from machine to machine and from hour to hour, so most numbers are ratios of two things that run in turn, and each
-// figure is the median of several turns. The parts can also be run alone:
+// It builds leadferry, writes its inputs (the same bytes everywhere), and starts an imitation of the lead service in
+// its own process. It runs the program as a person would, with its own state folder. Absolute figures differ from
+// machine to machine and from hour to hour. So most numbers are ratios of two things that run in turn, and each figure
+// is the median of several turns. The parts can also run alone:
 //
-//	go -C tools run ./measure sink -latency 20ms     # says its address
+//	go -C tools run ./measure sink -latency 20ms     # prints its address
 //	go -C tools run ./measure readcsv leads.csv    # or readjsonl, readxlsx
 //	go -C tools run ./measure bare -url ADDRESS -c 64 leads.csv
 package main
@@ -34,7 +34,7 @@ func main() {
 	})
 }
 
-// run performs one command; without a name it is the table of numbers.
+// run performs one command; without a name it measures the table of numbers.
 func run(ctx context.Context, args []string, s streams) error {
 	name := ""
 	if len(args) > 0 {
@@ -51,7 +51,7 @@ func run(ctx context.Context, args []string, s streams) error {
 	return runTable(ctx, args, s)
 }
 
-// oneFile parses flags that are followed by the name of one file.
+// oneFile parses flags followed by the name of one file.
 func oneFile(set *flag.FlagSet, args []string) (string, error) {
 	if err := set.Parse(args); err != nil {
 		return "", err

@@ -16,8 +16,8 @@ import (
 	"leadferry/tools/must"
 )
 
-// numbers are those of docs/numbers.md, in their order, but N12: `go test ./internal/e2e -run TestKill -kills 1000`
-// judges that.
+// numbers are those of docs/numbers.md, in the same order, except N12: `go test ./internal/e2e -run TestKill -kills
+// 1000` checks N12.
 var numbers = []number{
 	{"N1", false, func(l *lab) { l.besideWrk("file", inFlight, l.rows/10, 0.95) }},
 	{"N2", false, func(l *lab) { l.besideWrk("file", 256, 3*l.rows/10, 0.85) }},
@@ -62,7 +62,7 @@ var numbers = []number{
 		l.nothingToSend("reconcile --remote none, %s rows", 4, "reconcile", "--remote", "none")
 	}},
 	{"N23", true, (*lab).fromNothing},
-	{"N24", true, func(l *lab) { // how long .ci/run takes, its last line says
+	{"N24", true, func(l *lab) { // the last line of .ci/run says how long that takes
 		cmd := exec.CommandContext(l.ctx, "go", "test", "-count=1", "./...")
 		cmd.Dir = l.root
 		l.atMost("`go test ./...`", "s", 120, must.Get(perform(cmd)).wall.Seconds())
@@ -72,11 +72,11 @@ var numbers = []number{
 
 const (
 	slow     = 20 * time.Millisecond // the latency of a real service
-	inFlight = 64                    // requests, in all numbers but N2
+	inFlight = 64                    // requests, in all numbers except N2
 	mebibyte = 1 << 20
 )
 
-// imported imports rows into a new checkpoint, a file or a database, and leaves nothing behind.
+// imported imports rows into a new checkpoint, a file or a database, and removes both afterwards.
 func (l *lab) imported(s *service, ledger string, rows, workers int) trial {
 	w := l.world(s)
 	defer w.leave()
@@ -86,7 +86,7 @@ func (l *lab) imported(s *service, ledger string, rows, workers int) trial {
 	return w.send(outcomes{"created": rows}, "import", workers, l.input(leadFile{to: rows}))
 }
 
-// wrk is how many requests a second wrk makes, which sends the same one again and again: no client does less work.
+// wrk returns how many requests a second wrk sends. It always sends the same request: no client does less work.
 func (l *lab) wrk(s *service, connections int, method, path string, body []byte) float64 {
 	script := l.path("wrk.lua")
 	must.Do(os.WriteFile(script, fmt.Appendf(nil, `wrk.method = "%s"
@@ -104,7 +104,7 @@ wrk.body = [[%s]]
 	return must.Get(strconv.ParseFloat(string(found[1]), 64))
 }
 
-// besideWrk has imported rows a second as a share of the requests that wrk makes on as many connections.
+// besideWrk compares imported rows a second with the requests of wrk on as many connections.
 func (l *lab) besideWrk(ledger string, workers, rows int, target float64) {
 	s := l.sink(slow)
 	defer s.stop()
@@ -116,8 +116,8 @@ func (l *lab) besideWrk(ledger string, workers, rows int, target float64) {
 		"wrk", c)
 }
 
-// besideBare imports rows, in turn with a client that keeps no checkpoint, and judges the rate, or for a limit the
-// user and system time.
+// besideBare compares an import with a client that keeps no checkpoint: by the rate, or if there is a limit, by user
+// and system time.
 func (l *lab) besideBare(latency time.Duration, rows int, target, limit float64) {
 	s := l.sink(latency)
 	defer s.stop()
@@ -137,7 +137,7 @@ func (l *lab) besideBare(latency time.Duration, rows int, target, limit float64)
 	l.rates(what, target, "a bare client without checkpoint", c)
 }
 
-// besideReader validates a file of a format, beside a bare loop over it.
+// besideReader compares validating a file with a bare loop over it.
 func (l *lab) besideReader(format string, rows int, target float64, name string) {
 	f := leadFile{to: rows, format: format}
 	c := l.compare(func() (float64, float64) {
@@ -150,7 +150,7 @@ func (l *lab) besideReader(format string, rows int, target float64, name string)
 	l.rates(fmt.Sprintf("validate, %s, ten fields, %s rows", strings.ToUpper(format), grouped(rows)), target, name, c)
 }
 
-// validated validates a file with as many processors, 0 for all.
+// validated validates a file with this many processors, 0 for all.
 func (l *lab) validated(processors int, f leadFile) trial {
 	w := l.world(nil)
 	defer w.leave()
@@ -158,7 +158,7 @@ func (l *lab) validated(processors int, f leadFile) trial {
 	return w.run(outcomes{"pending": f.to}, "validate", "-m", l.path("plain.yaml"), l.input(f))
 }
 
-// nothingToSend has a command over rows that are done, beside validate.
+// nothingToSend compares a command over finished rows with validate.
 func (l *lab) nothingToSend(what string, target float64, command string, more ...string) {
 	known := l.fill(l.rows, false)
 	before := known.service.stats()
@@ -168,14 +168,14 @@ func (l *lab) nothingToSend(what string, target float64, command string, more ..
 	l.atMost(what, "requests", 0, float64(after.Creates+after.Updates-before.Creates-before.Updates))
 }
 
-// filled is a checkpoint that knows the rows of a file, and how its import went.
+// filled is a checkpoint that knows the rows of a file, and the trial of its import.
 type filled struct {
 	*world
 	file     leadFile
 	imported trial
 }
 
-// fill imports rows without latency. What it makes stays for other numbers.
+// fill imports rows without latency. Other numbers use the same checkpoint.
 func (l *lab) fill(rows int, random bool) *filled {
 	name := fmt.Sprint(rows, random)
 	if l.fills[name] == nil {
@@ -199,7 +199,7 @@ func (f *filled) besideValidate(command string, more ...string) comparison {
 	})
 }
 
-// added is the rate at which rows that follow those of a checkpoint are imported into it.
+// added imports rows that follow those of the checkpoint and returns the rate.
 func (f *filled) added(turn int) float64 {
 	rows := f.lab.rows / 10
 	next := f.file
@@ -210,23 +210,23 @@ func (f *filled) added(turn int) float64 {
 	return f.send(outcomes{"created": rows}, "import", inFlight, path).rate(rows)
 }
 
-// opening is how long it takes to open the checkpoint, with start and end of the program.
+// opening returns how long opening the checkpoint takes, with start and end of the program.
 func (f *filled) opening() float64 {
 	t := f.send(outcomes{"unchanged": 1}, "import", inFlight, "--limit", "1", f.lab.input(f.file))
 	return t.wall.Seconds()
 }
 
-// memory is N9: the most anonymous memory of each command.
+// memory measures N9: the most anonymous memory of each command.
 func (l *lab) memory(rows int) {
 	const sends = 64 + 2*inFlight // MiB; a request in flight has two slots
 	known := l.fill(rows, false)
 	l.peak("import", rows, sends, known.imported)
 	l.peak("sync", rows, sends, known.again("sync"))
 	l.peak("reconcile --remote none", rows, sends+8*rows/mebibyte, known.again("reconcile", "--remote", "none"))
-	l.peak("validate", rows, 64+16*rows/mebibyte, l.validated(0, known.file)) // 16 bytes a row find repeated keys
+	l.peak("validate", rows, 64+16*rows/mebibyte, l.validated(0, known.file)) // 16 bytes a row to find repeated keys
 }
 
-// checkpoints is N10.
+// checkpoints measures N10.
 func (l *lab) checkpoints() {
 	small, big, mixed := l.fill(l.rows/10, false), l.fill(l.most(), false), l.fill(l.most(), true)
 	size := must.Get(os.Stat(big.checkpoint)).Size()
@@ -249,12 +249,12 @@ func (l *lab) checkpoints() {
 	l.judge(into+"random", "≥ 10,000 rows/s", grouped(rate)+" rows/s", rate >= 10_000)
 }
 
-// linked is a command with the mapping that links every lead.
+// linked runs a command with the mapping that links every lead.
 func (w *world) linked(want outcomes, command, path string) trial {
 	return w.run(want, command, "-c", strconv.Itoa(inFlight), "-m", w.lab.path("linked.yaml"), path)
 }
 
-// requests is N11, taken from a linked import, which makes the most requests.
+// requests measures N11 in a linked import, which sends the most requests.
 func (l *lab) requests() {
 	rows := l.rows / 10
 	s := l.sink(0)
@@ -269,7 +269,7 @@ func (l *lab) requests() {
 	l.atMost(fmt.Sprintf("at once, %d in flight", inFlight), "connections", inFlight, float64(seen.Most))
 }
 
-// start is N13, in a world in which nothing has happened yet.
+// start measures N13, in a new world.
 func (l *lab) start() {
 	samples := filepath.Join(l.root, "samples") // the sandbox knows their organizations
 	var versions, imports []float64
@@ -284,13 +284,13 @@ func (l *lab) start() {
 	l.atMost("import of 1 row against the sandbox", "s", 0.5, median(imports))
 }
 
-// afterAKill is N19: opening a checkpoint whose import was killed, and adopting leads.
+// afterAKill measures N19: opening a checkpoint whose import was killed, and adopting leads.
 func (l *lab) afterAKill() {
 	big := l.fill(l.rows, false)
 	next := leadFile{from: 100 * l.rows, to: 100*l.rows + l.rows/10}
 	killed := big.command("import", "-m", l.path("plain.yaml"), "--out", big.out(), l.input(next))
 	must.Do(killed.Start())
-	time.Sleep(time.Second) // it takes some
+	time.Sleep(time.Second) // time to make some leads
 	_ = killed.Process.Kill()
 	_ = killed.Wait() // it was killed
 	l.atMost("opening after a kill -9 at "+grouped(l.rows)+" entries", "s", float64(l.rows)/1e6, big.opening())
@@ -298,7 +298,7 @@ func (l *lab) afterAKill() {
 	l.atMost("memory of adopt, each lead", "bytes", 350, float64(many-few)/float64(l.rows-l.rows/10))
 }
 
-// adopted is the memory of adopting leads from a list.
+// adopted returns the memory of adopting leads from a list.
 func (l *lab) adopted(leads int) int64 {
 	w := l.world(&service{url: "http://127.0.0.1:1"})
 	defer w.leave()
@@ -312,8 +312,8 @@ func (l *lab) adopted(leads int) int64 {
 	return must.Get(perform(w.command("checkpoint", "adopt", path))).peak
 }
 
-// readAll is N21: leads that a reconciliation reads a second, beside the updates that wrk makes on as many connections.
-// Neither side has changed anything. The first lead of a run is read twice: one request more, whatever the rows.
+// readAll measures N21: leads that a reconciliation reads a second, compared with the updates of wrk on as many
+// connections. Neither side has changed anything. The run reads its first lead twice: one more request.
 func (l *lab) readAll() {
 	rows := l.rows / 10
 	s := l.sink(slow, "-keep")
@@ -336,7 +336,7 @@ func (l *lab) readAll() {
 	l.atMost(what, "requests a lead", 1, slices.Max(each))
 }
 
-// fromNothing is N23: the first command of the README with empty caches of Go.
+// fromNothing measures N23: the first command of the README with empty Go caches.
 func (l *lab) fromNothing() {
 	w := l.world(nil)
 	defer w.leave()

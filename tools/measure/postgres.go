@@ -18,17 +18,17 @@ import (
 	"leadferry/tools/must"
 )
 
-// server is a PostgreSQL of its own, with a socket in its folder and no port. Its settings are the defaults, but that
-// statements are counted.
+// server is a PostgreSQL server with a socket in its folder and no port. It has default settings, but counts
+// statements.
 type server struct {
 	dir, bin  string
 	databases int
 }
 
-// errNoPostgres is why the numbers of the ledger in PostgreSQL cannot be taken.
+// errNoPostgres says why the numbers of the ledger in PostgreSQL cannot be measured.
 var errNoPostgres = errors.New("PostgreSQL is not installed")
 
-// postgres starts a server, which is there until the lab closes.
+// postgres starts a server, which runs until the lab closes.
 func (l *lab) postgres() *server {
 	if l.server != nil {
 		return l.server
@@ -37,10 +37,10 @@ func (l *lab) postgres() *server {
 	if len(found) == 0 {
 		must.Do(errNoPostgres)
 	}
-	// the names of sockets are short
+	// paths of sockets must be short
 	s := &server{dir: must.Get(os.MkdirTemp("/tmp", "pg")), bin: filepath.Dir(slices.Max(found))}
 	l.server = s
-	if os.Getuid() == 0 { // which PostgreSQL refuses
+	if os.Getuid() == 0 { // PostgreSQL refuses to run as root
 		must.Do(exec.CommandContext(l.ctx, "chown", "postgres", s.dir).Run())
 	}
 	must.Get(s.run(l.ctx, "initdb", "-D", "data", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C"))
@@ -51,7 +51,7 @@ func (l *lab) postgres() *server {
 	return s
 }
 
-// run runs one of PostgreSQL's programs in the folder of the server and returns what it says.
+// run runs one of PostgreSQL's programs in the folder of the server and returns its output.
 func (s *server) run(ctx context.Context, name string, args ...string) (string, error) {
 	words := append([]string{filepath.Join(s.bin, name)}, args...)
 	if os.Getuid() == 0 {
@@ -67,18 +67,18 @@ func (s *server) run(ctx context.Context, name string, args ...string) (string, 
 	return strings.TrimSpace(string(out)), err
 }
 
-// ask carries out a statement and returns what it gives.
+// ask executes a statement and returns its result.
 func (s *server) ask(ctx context.Context, statement string) (string, error) {
 	return s.run(ctx, "psql", "-h", s.dir, "-U", "postgres", "-XAtqc", statement)
 }
 
-// stop ends the server and removes it. After Ctrl-C it may have ended already.
+// stop ends the server and removes it. After Ctrl-C the server may have ended already.
 func (s *server) stop() error {
 	_, _ = s.run(context.Background(), "pg_ctl", "-D", "data", "-w", "-m", "immediate", "stop")
 	return os.RemoveAll(s.dir)
 }
 
-// database is the address of a new one.
+// database makes a database and returns its address.
 func (s *server) database(ctx context.Context) string {
 	s.databases++
 	name := fmt.Sprint("d", s.databases)
@@ -86,7 +86,7 @@ func (s *server) database(ctx context.Context) string {
 	return "postgres://postgres@/" + name + "?host=" + url.QueryEscape(s.dir)
 }
 
-// besideTheFile is the part of N15 without latency.
+// besideTheFile measures the part of N15 without latency.
 func (l *lab) besideTheFile() {
 	near := l.sink(0)
 	defer near.stop()
@@ -99,7 +99,7 @@ func (l *lab) besideTheFile() {
 		"the file", c)
 }
 
-// fleetOfFour is N16: four workers beside one, and how often they ask the server.
+// fleetOfFour measures N16: four workers compared with one, and how often they ask the server.
 func (l *lab) fleetOfFour() {
 	const workers = 4
 	rows := l.rows / 10
@@ -119,7 +119,7 @@ func (l *lab) fleetOfFour() {
 	l.atMost("claims, outcomes and look-ups per 128 rows", "round trips", 3, median(trips))
 }
 
-// fleet has workers import a file together and returns how long all of them took.
+// fleet makes workers import a file together and returns how long all of them took.
 func (l *lab) fleet(s *service, rows, workers int) time.Duration {
 	ledger, path := l.postgres().database(l.ctx), l.input(leadFile{to: rows})
 	var group errgroup.Group
@@ -138,7 +138,7 @@ func (l *lab) fleet(s *service, rows, workers int) time.Duration {
 	return time.Since(start)
 }
 
-// onServer is N17: nothing to send, and copies there and back.
+// onServer measures N17: runs with nothing to send, and copies in both directions.
 func (l *lab) onServer() {
 	s := l.sink(0)
 	defer s.stop()

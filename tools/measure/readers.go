@@ -13,7 +13,7 @@ import (
 	"leadferry/tools/must"
 )
 
-// readers count the rows of a file as fast as a library reads them, and do nothing else with it: the peers of validate.
+// readers count the rows of a file as fast as a library reads them. validate is compared with them.
 var readers = map[string]func(io.Reader) (int, error){
 	"readcsv": countCSV, "readjsonl": countJSONL, "readxlsx": countXLSX,
 }
@@ -29,14 +29,14 @@ func runReader(name string, args []string, s streams) (err error) {
 func countCSV(r io.Reader) (rows int, err error) {
 	c := csv.NewReader(r)
 	c.ReuseRecord = true
-	for rows = -1; err == nil; rows++ { // the header is no row
+	for rows = -1; err == nil; rows++ { // the header is not a row
 		_, err = c.Read()
 	}
 	return counted(rows-1, err)
 }
 
-// countJSONL takes the text of each name and value: a token by itself is a place in the buffer that the next one
-// overwrites, where encoding/csv gives cells.
+// countJSONL copies the text of each name and value: a token alone is a place in the buffer that the next token
+// overwrites, while encoding/csv returns cells.
 func countJSONL(r io.Reader) (rows int, err error) {
 	d := jsontext.NewDecoder(r)
 	cells := make([]string, 0, 2*columns)

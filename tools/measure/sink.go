@@ -17,9 +17,9 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// sink imitates the lead service as cheaply as it can, so that what is measured is its client. It judges no body and
-// keeps no lead without -keep: the last four digits of a lead ID say the organization and the status of its create. It
-// answers
+// sink imitates the lead service as cheaply as it can, so that the measurement shows its client. It does not check
+// bodies and keeps leads only with -keep: the last four digits of a lead ID hold the organization and the status of the
+// create. It answers
 //
 //	POST  /v3/oauth2/token      200, a token
 //	POST  /v1/{trunkID}         201, a lead ID that it has never given before
@@ -28,15 +28,15 @@ import (
 //
 // and 401 without a bearer token, 404 to anything else. All connections share one processor.
 type sink struct {
-	latency time.Duration // added to every answer but /stats
+	latency time.Duration // added to every answer except /stats
 	begun   uint64        // makes IDs differ from those of earlier sinks
-	keep    bool          // content and ExternalID of each lead, so that they can be read
+	keep    bool          // keep content and ExternalID of each lead for reading
 	kept    sync.Map      // leads by their ID
 
 	creates, updates, tokens, now, most atomic.Int64
 }
 
-// stats is what /stats shows. Most is how many connections there were at once.
+// stats is what /stats shows. Most is the most connections at once.
 type stats struct{ Creates, Updates, Tokens, Most int64 }
 
 func (s *sink) stats() stats {
@@ -86,7 +86,7 @@ func (s *sink) count(_ net.Conn, state fasthttp.ConnState) {
 	}
 }
 
-// answer is the whole of the service.
+// answer is the whole service.
 func (s *sink) answer(c *fasthttp.RequestCtx) {
 	path := string(c.Path())
 	id, update := strings.CutPrefix(path, "/v3/lead/")
@@ -115,7 +115,7 @@ func (s *sink) answer(c *fasthttp.RequestCtx) {
 	time.Sleep(s.latency)
 }
 
-// organization is what organizations begin with here; three digits that tell them apart follow.
+// organization is the beginning of all organizations here; three digits follow.
 const organization = "d0000000-0000-4000-8000-000000000"
 
 const someLead = "3d0f8a52-7c41-4e19-8b06-58a1c2d70000"
@@ -140,13 +140,13 @@ func (s *sink) create(c *fasthttp.RequestCtx, n uint64) {
 	}
 }
 
-// lead is what is kept of one.
+// lead is what the sink keeps of a lead.
 type lead struct {
 	content    []byte
 	externalID string
 }
 
-// update answers with the Lead as it was made, with what the update brings. What it does not bring is as it is kept.
+// update answers with the lead after the update: owner and status from its ID, content and ExternalID as sent or kept.
 func (s *sink) update(c *fasthttp.RequestCtx, id string) {
 	owner, _ := strconv.ParseUint(id[32:35], 16, 16)
 	status, _ := strconv.ParseUint(id[35:], 16, 16)
@@ -168,8 +168,8 @@ func (s *sink) update(c *fasthttp.RequestCtx, id string) {
 		id, organization, owner, now.content, member(body, "Status", statuses[status%8]), now.externalID)
 }
 
-// member is a text of a JSON object, as it is written. The sink knows its clients: they write no spaces, and no inner
-// object has a member of that name.
+// member returns a text of a JSON object, as written. The sink knows its clients: they write no spaces, and no inner
+// object has a member of the same name.
 func member(text []byte, name, otherwise string) string {
 	_, rest, ok := bytes.Cut(text, []byte(`"`+name+`":"`))
 	if !ok {
@@ -179,7 +179,7 @@ func member(text []byte, name, otherwise string) string {
 	return string(value)
 }
 
-// object is an object of a JSON object, as it is written, or an empty one.
+// object returns an object inside a JSON object, as written, or an empty one.
 func object(text []byte, name string) []byte {
 	value := json.RawMessage("{}")
 	if _, rest, ok := bytes.Cut(text, []byte(`"`+name+`":`)); ok {

@@ -18,15 +18,15 @@ import (
 	"leadferry/tools/must"
 )
 
-// options of the table.
+// options are the options of the table.
 type options struct {
 	rows int // of the inputs; every size is a share of it
-	runs int // turns that a figure is the median of
+	runs int // how many turns a figure is the median of
 	full bool
 	only *regexp.Regexp // numbers; nil: all
 }
 
-// fullRows is the size of the inputs for which the targets were set.
+// fullRows is the size of the inputs for which the targets are set.
 const fullRows = 1_000_000
 
 func parseOptions(args []string, s streams) (o options, err error) {
@@ -50,7 +50,7 @@ func parseOptions(args []string, s streams) (o options, err error) {
 	return o, nil
 }
 
-// most are the most rows of any number.
+// most returns the most rows of any number.
 func (o *options) most() int {
 	if o.full {
 		return 10 * o.rows
@@ -58,15 +58,15 @@ func (o *options) most() int {
 	return o.rows
 }
 
-// number is one line of the table of numbers to hold, and the way to take it.
+// number is a number to reach, and how to measure it.
 type number struct {
 	id   string
-	long bool // it has one size and takes minutes: it is not taken with fewer rows
+	long bool // it has one size and takes minutes: skipped with fewer rows
 	take func(*lab)
 }
 
-// runTable takes the numbers that are wanted and prints each as it is found. A number that cannot be taken does not
-// keep the others from being taken.
+// runTable measures the chosen numbers and prints each as soon as it is known. If a number cannot be measured, it
+// continues with the others.
 func runTable(ctx context.Context, args []string, s streams) (err error) {
 	o, err := parseOptions(args, s)
 	if err != nil {
@@ -99,7 +99,7 @@ func runTable(ctx context.Context, args []string, s streams) (err error) {
 	return err
 }
 
-// take takes a number. A tool that is not installed is no error: the table says so.
+// take measures a number. A tool that is not installed is no error: the table says so.
 func (l *lab) take(n number) (err error) {
 	defer func() {
 		what := "could not be taken"
@@ -116,18 +116,18 @@ func (l *lab) take(n number) (err error) {
 	return nil
 }
 
-// judge prints a finding.
+// judge prints a result.
 func (l *lab) judge(what, target, measured string, holds bool) {
 	held := map[bool]string{true: "yes", false: "**no**"}[holds]
 	fmt.Fprintf(l.out, "| %s | %s | %s | %s | %s |\n", l.now.id, what, target, measured, held)
 }
 
-// atMost judges a figure that has a limit.
+// atMost judges a figure with a limit.
 func (l *lab) atMost(what, unit string, limit, got float64) {
 	l.judge(what, fmt.Sprintf("≤ %v %s", limit, unit), fmt.Sprintf("%.2f %s", got, unit), got <= limit)
 }
 
-// peak judges the memory of a command, in MiB, where the system shows it.
+// peak judges the memory of a command, in MiB, if the system shows it.
 func (l *lab) peak(command string, rows, limit int, t trial) {
 	if t.peak > 0 {
 		l.atMost(fmt.Sprintf("memory, %s, %s rows", command, grouped(rows)), "MiB", float64(limit),
@@ -135,7 +135,7 @@ func (l *lab) peak(command string, rows, limit int, t trial) {
 	}
 }
 
-// comparison is what came of two things that ran in turn: medians of their figures and of the ratios.
+// comparison compares two things that ran in turn: medians of their figures and of the ratios.
 type comparison struct{ ours, theirs, ratio float64 }
 
 func (l *lab) compare(turn func() (ours, theirs float64)) comparison {
@@ -147,19 +147,19 @@ func (l *lab) compare(turn func() (ours, theirs float64)) comparison {
 	return comparison{median(ours), median(theirs), median(ratios)}
 }
 
-// rates judges a comparison of rows a second: at least so much of what the other one did.
+// rates judges a comparison of rows a second: at least target times the other's rate.
 func (l *lab) rates(what string, target float64, other string, c comparison) {
 	measured := fmt.Sprintf("%.2f (%s of %s/s)", c.ratio, grouped(c.ours), grouped(c.theirs))
 	l.judge(what, fmt.Sprintf("≥ %.2f × %s", target, other), measured, c.ratio >= target)
 }
 
-// seconds judges a comparison of times: at most so much of what the other one took.
+// seconds judges a comparison of times: at most target times the other's time.
 func (l *lab) seconds(what string, target float64, other string, c comparison) {
 	measured := fmt.Sprintf("%.2f (%.1f s beside %.1f s)", c.ratio, c.ours, c.theirs)
 	l.judge(what, fmt.Sprintf("≤ %.1f × %s", target, other), measured, c.ratio <= target)
 }
 
-// median is the middle one of some figures, or the lower of the two in the middle.
+// median returns the middle figure, or the lower one of two in the middle.
 func median(all []float64) float64 {
 	sorted := slices.Sorted(slices.Values(all))
 	return sorted[(len(sorted)-1)/2]
@@ -170,10 +170,10 @@ func grouped[N int | float64](n N) string {
 	return message.NewPrinter(language.English).Sprintf("%.0f", float64(n))
 }
 
-// streams are what is written to.
+// streams are the outputs of a command.
 type streams struct{ out, err io.Writer }
 
-// flags is a flag set that shows mistakes and its flags on standard error.
+// flags returns a flag set that prints mistakes and its flags on standard error.
 func flags(heading string, s streams) *flag.FlagSet {
 	set := flag.NewFlagSet("measure "+heading, flag.ContinueOnError)
 	set.SetOutput(s.err)

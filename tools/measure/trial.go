@@ -19,19 +19,19 @@ import (
 	"leadferry/tools/must"
 )
 
-// trial is one process from its start to its end.
+// trial is one process from start to end.
 type trial struct {
 	wall time.Duration
 	cpu  time.Duration // user and system
-	peak int64         // bytes of anonymous memory, the most that was seen; 0: the system does not tell
+	peak int64         // the most bytes of anonymous memory seen; 0: the system does not show it
 	out  []byte
 }
 
-// rate is how many of so many rows it did in a second.
+// rate returns how many of these rows it did in a second.
 func (t trial) rate(rows int) float64 { return float64(rows) / t.wall.Seconds() }
 
-// perform runs a command to its end and measures it. An exit code other than 0 is an error: what went wrong was not
-// measured.
+// perform runs a command to its end and measures it. An exit code other than 0 is an error: the figures would mean
+// nothing.
 func perform(cmd *exec.Cmd) (t trial, err error) {
 	var out, said bytes.Buffer
 	began := time.Now()
@@ -54,11 +54,11 @@ func perform(cmd *exec.Cmd) (t trial, err error) {
 	return t, nil
 }
 
-// rssAnon is the line of anonymous memory in a status file of Linux.
+// rssAnon matches the line of anonymous memory in a status file of Linux.
 var rssAnon = regexp.MustCompile(`(?m)^RssAnon:\s+(\d+) kB`)
 
-// watchMemory looks at a process until it has ended, and returns the most anonymous memory, 0 where the system has no
-// such file.
+// watchMemory watches a process until it ends, and returns its most anonymous memory, or 0 if the system has no such
+// file.
 func watchMemory(pid int, ended <-chan struct{}) (most int64) {
 	for {
 		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -73,12 +73,12 @@ func watchMemory(pid int, ended <-chan struct{}) (most int64) {
 	}
 }
 
-// world is where the program runs: a home, a state folder and a checkpoint of its own.
+// world is where the program runs, with its own home, state folder and checkpoint.
 type world struct {
 	lab        *lab
 	dir        string
 	checkpoint string
-	service    *service // nil: none is named
+	service    *service // nil: none
 	processors int      // that the program may use; 0: all
 }
 
@@ -87,10 +87,10 @@ func (l *lab) world(s *service) *world {
 	return &world{lab: l, dir: dir, checkpoint: filepath.Join(dir, "checkpoint.db"), service: s}
 }
 
-// leave removes what the program has written.
+// leave removes what the program wrote.
 func (w *world) leave() { must.Do(os.RemoveAll(w.dir)) }
 
-// command is the program in this world, without the user's own settings.
+// command returns the program as a command in this world, without the user's own settings.
 func (w *world) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(w.lab.ctx, w.lab.program, args...)
 	cmd.Dir = w.dir
@@ -113,11 +113,11 @@ func (w *world) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// outcomes are rows by how they ended.
+// outcomes count rows by outcome.
 type outcomes map[string]int
 
-// run runs a command and requires its outcomes: the figures of a run in which rows fail would say nothing. Import and
-// sync write all their files; validate writes its summary alone. The files are there until the next run.
+// run runs a command and requires its outcomes: the figures of a run with failed rows would mean nothing. Import and
+// sync write all their files; validate writes only its summary. The files stay until the next run.
 func (w *world) run(want outcomes, args ...string) trial {
 	summary := filepath.Join(w.dir, "summary.json")
 	must.Do(os.RemoveAll(w.out()))
@@ -138,19 +138,19 @@ func (w *world) run(want outcomes, args ...string) trial {
 
 func (w *world) out() string { return filepath.Join(w.dir, "run") }
 
-// send is a command that may send, with so many requests in flight.
+// send runs a command that may send, with workers requests in flight.
 func (w *world) send(want outcomes, command string, workers int, more ...string) trial {
 	return w.run(want, append([]string{command, "-c", strconv.Itoa(workers), "-m", w.lab.path("plain.yaml")},
 		more...)...)
 }
 
-// service is a sink that runs in a process of its own.
+// service is a sink that runs in its own process.
 type service struct {
 	url string
 	cmd *exec.Cmd
 }
 
-// sink starts a sink, which is there until it is stopped or the lab closes.
+// sink starts a sink. It runs until it is stopped or the lab closes.
 func (l *lab) sink(latency time.Duration, more ...string) *service {
 	s := &service{cmd: exec.CommandContext(l.ctx, l.self,
 		append([]string{"sink", "-latency", latency.String()}, more...)...)}
@@ -169,7 +169,7 @@ func (s *service) stop() {
 	_ = s.cmd.Wait()
 }
 
-// stats asks the sink what it has seen.
+// stats asks the sink for its counters.
 func (s *service) stats() (got stats) {
 	res := must.Get(http.Get(s.url + "/stats"))
 	defer res.Body.Close()

@@ -1,5 +1,5 @@
-// Package must is for commands that can do nothing about an error but end with it: [Get] and [Do] panic with it, and
-// [Catch], deferred, makes it the error of a function again.
+// Package must is for commands that can only end when an error occurs. [Get] and [Do] panic with the error, and a
+// deferred [Catch] turns the panic back into an error.
 package must
 
 import (
@@ -14,20 +14,20 @@ import (
 
 type failure struct{ error }
 
-// Do ends what is done where something goes wrong.
+// Do panics if there is an error.
 func Do(err error) {
 	if err != nil {
 		panic(failure{err})
 	}
 }
 
-// Get is the value that a call gives, or the end.
+// Get returns the value of a call, or panics with its error.
 func Get[T any](value T, err error) T {
 	Do(err)
 	return value
 }
 
-// Catch, when deferred, puts the error that ended a function into err. Other panics go on.
+// Catch, when deferred, stores the error that ended a function in err. Other panics continue.
 func Catch(err *error) {
 	switch why := recover().(type) {
 	case nil:
@@ -38,7 +38,7 @@ func Catch(err *error) {
 	}
 }
 
-// Main runs a command, whose context ends with Ctrl-C, and ends the process.
+// Main runs a command and exits with 1 after an error. Ctrl-C ends its context.
 func Main(name string, run func(ctx context.Context, args []string) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:])

@@ -25,14 +25,14 @@ import (
 	"leadferry/tools/must"
 )
 
-// target is a system that is built for, in Go's words.
+// target is a system to build for, in Go's words.
 type target struct{ os, arch string }
 
 const allTargets = "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64"
 
 func (t target) String() string { return t.os + "/" + t.arch }
 
-// binary is the program's file name.
+// binary returns the program's file name.
 func (t target) binary() string { return program + map[string]string{"windows": ".exe"}[t.os] }
 
 func parseTargets(list string) (all []target) {
@@ -47,15 +47,15 @@ func parseTargets(list string) (all []target) {
 	return all
 }
 
-// file is one in an archive, a package or an image.
+// file is a file in an archive, a package or an image.
 type file struct {
-	name string // with slashes, from the top of the archive; that of a folder ends with one
+	name string // with slashes, from the top of the archive; a folder's name ends with one
 	mode fs.FileMode
 	data []byte
 	user int
 }
 
-// begin looks at the clone and builds the program for this machine. The caller removes the folder work.
+// begin reads the clone and builds the program for this machine. The caller removes the folder work.
 func (r *release) begin() {
 	r.root = r.output("git", "rev-parse", "--show-toplevel")
 	if r.output("git", "status", "--porcelain") != "" {
@@ -68,7 +68,7 @@ func (r *release) begin() {
 	r.version = strings.Fields(r.output(r.host, "--version"))[2] // leadferry version 0.1.0 …
 }
 
-// build compiles the program for a target and returns its path. Commit and time are stamped into it by the Go tool.
+// build compiles the program for a target and returns its path. The Go tool stamps commit and time into it.
 func (r *release) build(t target) string {
 	path := filepath.Join(r.work, t.os+"-"+t.arch, t.binary())
 	r.output("env", "CGO_ENABLED=0", "GOOS="+t.os, "GOARCH="+t.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=",
@@ -77,7 +77,7 @@ func (r *release) build(t target) string {
 	return path
 }
 
-// output is what a command prints in the clone, without the line's end.
+// output returns what a command prints in the clone, without the line end.
 func (r *release) output(name string, args ...string) string {
 	c := exec.CommandContext(r.ctx, name, args...)
 	c.Dir = r.root
@@ -89,7 +89,7 @@ func (r *release) output(name string, args ...string) string {
 	return strings.TrimRight(string(out), "\n")
 }
 
-// commonFiles are those that do not depend on the target: documents, samples, completions.
+// commonFiles returns the files that are the same for all targets: documents, samples, completions.
 func (r *release) commonFiles() (all []file) {
 	add := func(name, path string) {
 		all = append(all, file{name: name, mode: 0o644, data: must.Get(os.ReadFile(path))})
@@ -108,11 +108,11 @@ func (r *release) commonFiles() (all []file) {
 	return all
 }
 
-// licenceFile is how modules call the texts that must go with copies of them.
+// licenceFile matches the names of texts that must go with copies of a module.
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([-._].*)?$`)
 
-// licences are the texts of everything that a binary holds: Go itself and the modules whose packages are linked in.
-// A module without such a text is an error: nobody may hand out a copy of it.
+// licences returns the licence texts of all that a binary holds: Go itself and the linked modules. A module without a
+// licence is an error: nobody may distribute it.
 func (r *release) licences(binary string) []byte {
 	info := must.Get(buildinfo.ReadFile(binary))
 	folders := map[string]string{}
@@ -144,11 +144,11 @@ func writeLicences(to *bytes.Buffer, work, folder string) {
 	}
 }
 
-// bill is the bill of materials of a binary in CycloneDX's form: the modules that it says it was linked from, and Go.
+// bill returns the bill of materials of a binary in CycloneDX form: Go, and the modules that the binary names.
 func (r *release) bill(binary string) []byte {
 	info, sum := must.Get(buildinfo.ReadFile(binary)), sumOf(binary)
 	component := func(path, version string, properties ...cdx.Property) cdx.Component {
-		ref := fmt.Sprintf("pkg:golang/%s@%s", path, url.QueryEscape(version)) // its slashes stay
+		ref := fmt.Sprintf("pkg:golang/%s@%s", path, url.QueryEscape(version)) // keeps slashes
 		c := cdx.Component{BOMRef: ref, Type: cdx.ComponentTypeLibrary, Name: path, Version: version, PackageURL: ref}
 		c.Properties = &properties
 		return c
@@ -156,12 +156,12 @@ func (r *release) bill(binary string) []byte {
 	parts := []cdx.Component{component("std", info.GoVersion)}
 	refs := []string{parts[0].BOMRef}
 	for _, m := range info.Deps {
-		// go.sum: a hash of names and hashes, no hash of a file
+		// go.sum has a hash of names and hashes, not of a file
 		p := component(m.Path, m.Version, cdx.Property{Name: "go.sum", Value: m.Sum})
 		parts, refs = append(parts, p), append(refs, p.BOMRef)
 	}
 	doc := cdx.NewBOM()
-	// The same binary has the same bill, its number included.
+	// The same binary has the same bill, with the same number.
 	doc.SerialNumber = uuid.NewHash(sha256.New(), uuid.Nil, []byte(sum), 8).URN()
 	doc.Metadata = &cdx.Metadata{Timestamp: r.when.Format(time.RFC3339), Component: &cdx.Component{
 		BOMRef: program, Type: cdx.ComponentTypeApplication, Name: program, Version: r.version,

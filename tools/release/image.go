@@ -19,12 +19,12 @@ import (
 	"leadferry/tools/must"
 )
 
-// nobody is the user that the image runs as, and that owns /state: the one that the Kubernetes samples name.
+// nobody is the user that runs the image and owns /state. The Kubernetes samples name the same user.
 const nobody = 65532
 
 // writeImage writes one image for all Linux builds as an OCI image layout, which skopeo, crane, podman and others copy
-// to a registry. It holds the program, the usual certificate authorities, and two folders that may be written to;
-// there is no shell and no package manager in it.
+// to a registry. It holds the program, the usual certificate authorities and two writable folders, but no shell and no
+// package manager.
 func (r *release) writeImage(made []product) {
 	var index v1.ImageIndex = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	made = slices.DeleteFunc(slices.Clone(made), func(p product) bool { return p.os != "linux" })
@@ -75,8 +75,8 @@ func (r *release) image(p product) v1.Image {
 	return must.Get(mutate.ConfigFile(image, config))
 }
 
-// authorities are the certificate authorities that browsers trust. Those trusted under conditions, which a file cannot
-// state, are left out.
+// authorities returns the certificate authorities that browsers trust, except those trusted under conditions: a file
+// cannot state these.
 func authorities() []byte {
 	var text bytes.Buffer
 	for root := range bundle.Roots() {

@@ -1,13 +1,12 @@
-// Command release makes everything that a version of leadferry is installed from, into an empty or new folder:
+// Command release builds all files of a version of leadferry into a new or empty folder:
 //
 //	go -C tools run ./release -out DIR                        # linux, macOS and Windows, amd64 and arm64
 //	go -C tools run ./release -out DIR -targets linux/amd64   # some of them
 //
-// For each target an archive (program, completions, docs, samples, licences of what it is made of) and a
-// bill of materials; packages for Debian and Red Hat; an OCI image layout; manifests for Homebrew, Scoop and winget;
-// SHA256SUMS of all. The same clean commit gives the same bytes, wherever its clone lies: times are the commit's,
-// paths are trimmed, and nothing of this machine gets in. The version is the one in the source ([leadferry --version]
-// says it).
+// For each target it makes an archive (program, completions, docs, samples, licences of all parts) and a bill of
+// materials. It also makes packages for Debian and Red Hat, an OCI image layout, manifests for Homebrew, Scoop and
+// winget, and SHA256SUMS of all files. The same clean commit gives the same bytes, wherever the clone is: times are the
+// commit's, paths are trimmed, and nothing comes from this machine. The version is that of the source.
 package main
 
 import (
@@ -50,17 +49,17 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 	return r.make()
 }
 
-// release is one version on its way into a folder: a clone at a commit, and the version that its source names.
+// release is one version while it is built: a clone at a commit, and the version in its source.
 type release struct {
 	ctx               context.Context
 	out, targets, url string
 	log               io.Writer
 
-	root, work string // the clone, or a folder in it; a folder for what comes in between
-	host       string // the program built for this machine, which is asked for version and completions
+	root, work string // the clone, or a folder in it; a folder for temporary files
+	host       string // the program built for this machine; it prints version and completions
 	version    string
 	commit     string
-	when       time.Time // of the commit: the time of every file in a release
+	when       time.Time // of the commit; all files of a release have this time
 }
 
 // product is what was built for one target.
@@ -93,7 +92,7 @@ func (r *release) make() (err error) {
 	return nil
 }
 
-// product builds for one target and writes what holds that build alone.
+// product builds for one target and writes the files for that target.
 func (r *release) product(t target, common []file) product {
 	p := product{target: t, binary: r.build(t)}
 	bill := r.bill(p.binary)
@@ -116,7 +115,7 @@ func (r *release) product(t target, common []file) product {
 	return p
 }
 
-// name begins the names of all files of a target.
+// name returns the beginning of the names of all files of a target.
 func (r *release) name(t target) string {
 	return fmt.Sprintf("%s_%s_%s_%s", program, r.version, t.os, t.arch)
 }
@@ -132,7 +131,7 @@ func (r *release) create(name string, write func(io.Writer)) string {
 	return path
 }
 
-// writeSums writes SHA256SUMS over every file in the folder and below, as sha256sum --check reads it.
+// writeSums writes SHA256SUMS of every file in the folder and below, in the form for sha256sum --check.
 func writeSums(folder string) {
 	var list strings.Builder
 	must.Do(filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
@@ -144,7 +143,7 @@ func writeSums(folder string) {
 	must.Do(os.WriteFile(filepath.Join(folder, "SHA256SUMS"), []byte(list.String()), 0o644))
 }
 
-// sumOf is the SHA-256 of a file, in hexadecimal digits.
+// sumOf returns the SHA-256 of a file in hexadecimal digits.
 func sumOf(path string) string {
 	return fmt.Sprintf("%x", sha256.Sum256(must.Get(os.ReadFile(path))))
 }

@@ -20,7 +20,7 @@ import (
 	"leadferry/tools/must"
 )
 
-// writeTar writes files below a folder.
+// writeTar writes files into a folder of the archive.
 func writeTar(to io.Writer, folder string, files []file, when time.Time) {
 	out := tar.NewWriter(to)
 	for _, f := range files {
@@ -50,7 +50,7 @@ func writeZip(to io.Writer, folder string, files []file, when time.Time) {
 	must.Do(out.Close())
 }
 
-// placed are the files of a package by their places in the system.
+// placed returns the files of a package with their paths on the system.
 func placed(p product, zsh string) (all []file) {
 	const docs = "/usr/share/doc/" + program + "/"
 	at := map[string]string{
@@ -58,7 +58,7 @@ func placed(p product, zsh string) (all []file) {
 		"completion/leadferry.bash": "/usr/share/bash-completion/completions/" + program,
 		"completion/leadferry.fish": "/usr/share/fish/vendor_completions.d/" + program + ".fish",
 		"completion/_leadferry":     zsh,
-		"completion/leadferry.ps1":  "", // a shell that these systems do not have
+		"completion/leadferry.ps1":  "", // a shell that these systems lack
 		"THIRD-PARTY-LICENCES.txt":  docs + "copyright",
 	}
 	for _, f := range p.contents {
@@ -73,7 +73,7 @@ func placed(p product, zsh string) (all []file) {
 	return all
 }
 
-// writePackage gives the files to nfpm, which takes them from a disk.
+// writePackage passes the files to nfpm, which reads them from a disk.
 func (r *release) writePackage(kind string, p product, all []file) {
 	info := &nfpm.Info{
 		Name: program, Version: r.version, Arch: p.arch, Platform: p.os, Section: "utils", Priority: "optional",
@@ -82,7 +82,7 @@ func (r *release) writePackage(kind string, p product, all []file) {
 			"Batch import of CSV, JSON and Excel files, and nightly reconciliation of their status.",
 		License: "see /usr/share/doc/" + program + "/copyright", DisableGlobbing: true, MTime: r.when,
 	}
-	info.RPM.BuildHost = "localhost" // else this machine's name
+	info.RPM.BuildHost = "localhost" // otherwise this machine's name
 	for _, f := range all {
 		from := filepath.Join(r.work, p.arch, kind, filepath.FromSlash(f.name))
 		must.Do(os.MkdirAll(filepath.Dir(from), 0o755))
@@ -98,12 +98,12 @@ func (r *release) writePackage(kind string, p product, all []file) {
 	r.create(packager.ConventionalFileName(info), func(to io.Writer) { must.Do(packager.Package(info, to)) })
 }
 
-// manifests tell package managers where a version's archives are and their hashes.
+// manifests tell package managers where the archives of a version are, and their hashes.
 //
 //go:embed manifests
 var manifests embed.FS
 
-// managers are what package managers read: the system, the template, the file.
+// managers list the manifests: the system, the template, the file.
 var managers = [][3]string{
 	{"darwin", "homebrew.rb", "homebrew/leadferry.rb"},
 	{"windows", "scoop.json", "scoop/leadferry.json"},
@@ -112,11 +112,11 @@ var managers = [][3]string{
 	{"windows", "winget.locale.yaml", "winget/Leadferry.Leadferry.locale.en-US.yaml"},
 }
 
-// download is an archive as the manifests name it.
+// download is an archive in the data of manifests.
 type download struct{ OS, Arch, Folder, URL, SHA256 string }
 
-// writeManifests writes those for which every archive was made: half a manifest would install nothing on the other half
-// of the machines.
+// writeManifests writes the manifests whose archives are all there: part of a manifest could not be installed on some
+// machines.
 func (r *release) writeManifests(made []product) {
 	all := map[string][]download{}
 	for _, p := range made {

@@ -17,7 +17,7 @@ import (
 	"leadferry/tools/must"
 )
 
-// judge tries bugs and prints what notices each. An error says that not all were caught.
+// judge tries bugs and prints which test noticed each. The error says that not all were caught.
 func (t tree) judge(ctx context.Context, some []bug, out io.Writer) (err error) {
 	defer must.Catch(&err)
 	dir := must.Get(os.MkdirTemp("", "leadferry-seededbugs-"))
@@ -41,7 +41,7 @@ func (t tree) judge(ctx context.Context, some []bug, out io.Writer) (err error) 
 	return err
 }
 
-// try makes the mistake, runs the tests of the table and says which one noticed it; "": none.
+// try makes the mistake, runs the tests of the table and returns the one that noticed it; "": none.
 func (t tree) try(ctx context.Context, b *bug, dir string) (test string, err error) {
 	defer must.Catch(&err)
 	overlay := must.Get(t.overlay(must.Get(t.changed(nil, b)), dir))
@@ -56,13 +56,13 @@ func (t tree) try(ctx context.Context, b *bug, dir string) (test string, err err
 	return test, err
 }
 
-// Of what go test -v prints: a test that failed, subtests below theirs; and tests that cannot be built or do not end.
+// In the output of go test -v: a failed test, with its subtests below it; and tests that cannot be built or do not end.
 var (
 	failedTest = regexp.MustCompile(`(?m)^ *--- FAIL: (\S+)`)
 	noTest     = regexp.MustCompile(`(?m)^FAIL.*\[(?:build|setup) failed\]$|^panic: test timed out after `)
 )
 
-// test runs tests of a folder, and says which failed.
+// test runs tests of a folder, and returns one that failed.
 func (t tree) test(ctx context.Context, overlay, folder string, tests []string) (failed string, err error) {
 	text, err := t.goCommand(ctx, overlay, "test", "-v", "-count=1", "-failfast", "-timeout", "3m",
 		"-run", pattern(tests), "./"+folder)
@@ -81,12 +81,12 @@ func (t tree) test(ctx context.Context, overlay, folder string, tests []string) 
 	return folder + " " + failed, nil
 }
 
-// pattern fits tests and their subtests; go test takes a pattern for each part of a name.
+// pattern matches tests and their subtests; go test takes a pattern for each part of a name.
 func pattern(tests []string) string {
 	return "^" + strings.NewReplacer("/", "$/^", "|", "$|^").Replace(strings.Join(tests, "|")) + "$"
 }
 
-// goCommand runs the go command, and each go command that tests start, with an overlay, and gives what it prints.
+// goCommand runs the go command with an overlay, which also applies to go commands in tests. It returns the output.
 func (t tree) goCommand(ctx context.Context, overlay string, args ...string) ([]byte, error) {
 	c := exec.CommandContext(ctx, "go", args...)
 	c.Dir = string(t)

@@ -1,12 +1,12 @@
-// Command seededbugs tests the tests: it makes the mistakes of a table in leadferry, one at a time, each of which would
-// send a lead twice, lose one or tell a secret, and shows which test notices it.
+// Command seededbugs tests the tests. It makes the mistakes of a table in leadferry, one at a time, and shows which
+// test notices each. Every mistake would send a lead twice, lose a lead or reveal a secret.
 //
 //	go -C tools run ./seededbugs             # all; some minutes
-//	go -C tools run ./seededbugs -only 6     # by number or name, several with commas
+//	go -C tools run ./seededbugs -only 6     # by number, several with commas
 //
-// The mistakes are made in a copy of the working tree (of the files that git knows), through go's -overlay, and the
-// tests are run that the table names for each. A mistake with which the program cannot be built, or with which tests
-// do not end, is an error of the table. It ends with how many were caught, "88 of 88 caught", or with exit code 1.
+// It makes the mistakes in a copy of the working tree (the files that git knows), through go's -overlay, and runs the
+// tests of the table. If the program cannot be built with a mistake, or tests do not end, the table is wrong. The last
+// line counts the mistakes that were caught, "88 of 88 caught". The exit code is 1 if some were not.
 package main
 
 import (
@@ -43,8 +43,8 @@ func run(ctx context.Context, args []string, out, note io.Writer) (err error) {
 	return must.Get(copySources(ctx, dir)).judge(ctx, some, out)
 }
 
-// copySources copies the tracked files of the working tree with their changes, so that they can be edited meanwhile
-// and tests leave nothing there. The files that some tests read beside the project are linked.
+// copySources copies the tracked files of the working tree with their changes: they can be edited meanwhile, and tests
+// leave nothing there. It links the files that some tests read beside the project.
 func copySources(ctx context.Context, dir string) (tree, error) {
 	const script = `set -e
 cd "$(git rev-parse --show-toplevel)"

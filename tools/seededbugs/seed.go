@@ -16,10 +16,10 @@ import (
 	"leadferry/tools/must"
 )
 
-// tree is the folder of the program's sources, in which nothing is ever changed.
+// tree is the folder of the program's sources. Nothing changes files in it.
 type tree string
 
-// changed makes a bug in the files of others, by their paths below the tree, and leaves those as they are.
+// changed returns the files of others, by path below the tree, with a bug added. It does not change others.
 func (t tree) changed(others map[string]string, b *bug) (files map[string]string, err error) {
 	defer func() {
 		if err != nil {
@@ -39,7 +39,7 @@ func (t tree) changed(others map[string]string, b *bug) (files map[string]string
 	return files, nil
 }
 
-// apply makes one change, in what earlier ones have made of a file.
+// apply makes one change in a file, after the changes of earlier edits.
 func (t tree) apply(e edit, files map[string]string) {
 	file, text, at := e.File, "", place{}
 	if file == "" {
@@ -64,10 +64,10 @@ func (t tree) read(file string, files map[string]string) string {
 	return string(must.Get(os.ReadFile(filepath.Join(string(t), filepath.FromSlash(file)))))
 }
 
-// place is where a declaration is in a file; body is behind the brace that opens a function's.
+// place says where a declaration is in a file; body is the offset after the opening brace of a function.
 type place struct{ start, body, end int }
 
-// find looks a function or type up by its folder and name.
+// find looks up a function or type by folder and name.
 func (t tree) find(in string, files map[string]string) (file, text string, at place) {
 	above, last := path.Split(in)
 	folder, name, _ := strings.Cut(last, ".")
@@ -94,7 +94,7 @@ func (t tree) find(in string, files map[string]string) (file, text string, at pl
 	return "", "", at
 }
 
-// nameOf is the name of a function, of a method with that of its type before it, or of a type.
+// nameOf returns the name of a function or type, or of a method with its type's name before it.
 func nameOf(d ast.Decl) string {
 	switch d := d.(type) {
 	case *ast.FuncDecl:
@@ -116,8 +116,8 @@ func nameOf(d ast.Decl) string {
 	return ""
 }
 
-// replaced has new in place of old, which is there once. Spaces, line breaks and comments between its words do not
-// count.
+// replaced replaces old, which must occur once, with new. Spaces, line breaks and comments between the words of old do
+// not count.
 func replaced(text string, e edit) string {
 	words := strings.Fields(e.Old)
 	for i, w := range words {
@@ -130,7 +130,7 @@ func replaced(text string, e edit) string {
 	return text[:found[0][0]] + strings.TrimRight(e.New, "\n") + text[found[0][1]:]
 }
 
-// overlay writes files into a folder, and a file for go's -overlay that puts them in place of the tree's.
+// overlay writes files into a folder, and a file for go's -overlay that puts them in place of the tree's files.
 func (t tree) overlay(files map[string]string, dir string) (path string, err error) {
 	defer must.Catch(&err)
 	dir = must.Get(os.MkdirTemp(dir, ""))

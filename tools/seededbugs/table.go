@@ -9,24 +9,24 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The table, and the files that some of its mistakes add. Their names keep them from being built with the tools.
+// The table, and files that some mistakes add. Their names keep them out of the build of the tools.
 //
 //go:embed bugs.yaml seeds
 var table embed.FS
 
-// bug is a mistake that is easily made; bugs.yaml explains the fields.
+// bug is a mistake that is easy to make; bugs.yaml explains the fields.
 type bug struct {
 	Number   int
 	Name     string
-	Imitates string // the measured trap or the fault of the catalogue, and what would happen
+	Imitates string // the known trap or fault, and what would happen
 	Edits    []edit
-	Add      map[string]string   // new files, by their paths; their texts are in the folder seeds
+	Add      map[string]string   // new files by path; their texts are in the folder seeds
 	Caught   map[string][]string // tests by the folder of their package
 }
 
 type edit struct{ In, File, First, Old, New string }
 
-// bugs is the table, in the order of its numbers.
+// bugs returns the table, in the order of its numbers.
 func bugs() (all []bug, err error) {
 	text, err := table.ReadFile("bugs.yaml")
 	if err == nil {
@@ -35,7 +35,7 @@ func bugs() (all []bug, err error) {
 	return all, err
 }
 
-// chosen are the bugs that a list of numbers asks for; all for "".
+// chosen returns the bugs with these numbers; "": all.
 func chosen(all []bug, only string) ([]bug, error) {
 	if only == "" {
 		return all, nil

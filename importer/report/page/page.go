@@ -1,14 +1,13 @@
-// Package page is the page of a run in HTML: for those who look at a migration rather than read it. It answers, in this
-// order, whether it worked, what became of the rows of the file and what to do next; then it shows the figures.
+// Package page is the page of a run in HTML, for people who would rather look than read. It says, in this order,
+// whether the run worked, how the rows of the file ended and what to do next; then it shows the figures.
 //
-// A page is made from a report.Summary, whose lists are bounded, and of each of them as much
-// as people look at; a run of a million rows has a page no larger than one of a thousand.
-// Write makes the file of a finished run, Serve shows the same page while it goes on.
+// A page is made from a report.Summary, whose lists are limited, and shows only as much of each list as people look at.
+// The page of a million rows is no larger than that of a thousand. Write makes the file of a finished run, Serve shows
+// the same page during the run.
 //
-// Promises: no key and no cell of a row is in a page, as none is in the summary;
-// texts from outside are cut, control characters are escaped, and html/template escapes the
-// rest, so that no data become markup. Links lead to files of the run beside the page. What a bar shows is a number
-// beside it, too, and no colour says anything alone.
+// Promises: like the summary, a page holds no key and no cell of a row. Texts from outside are cut, control characters
+// are escaped, and html/template escapes the rest, so that no data become markup. Links lead to files of the run beside
+// the page. Each bar has its number beside it, and no colour says anything alone.
 package page
 
 import (
@@ -35,7 +34,7 @@ import (
 //go:embed run.html
 var runText string
 
-// run is made when the first page is: most starts of the program make none.
+// run is parsed for the first page: most starts of the program make none.
 var run = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("run").Funcs(template.FuncMap{
 		"comma": comma, "text": spelling.Escape, "prose": prose, "command": spelling.EscapeLine,
@@ -48,7 +47,7 @@ var run = sync.OnceValue(func() *template.Template {
 	}).Parse(runText))
 })
 
-// Write writes the page of a finished run. An error is w's.
+// Write writes the page of a finished run. Its error is w's.
 func Write(w io.Writer, s *report.Summary) error {
 	v, err := view(s)
 	if err != nil {
@@ -67,24 +66,23 @@ func view(s *report.Summary) (page.View, error) {
 
 func comma(n int) string { return humanize.Comma(int64(n)) }
 
-// code is the form of commands in a text.
+// code matches commands in a text.
 var code = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("`([^`]+)`") })
 
-// prose is a text for people: commands in it look like commands.
+// prose returns a text for people as HTML, with commands set as code.
 func prose(text string) template.HTML {
 	escaped := template.HTMLEscapeString(spelling.Escape(text))
 	return template.HTML(code().ReplaceAllString(escaped, "<code>$1</code>"))
 }
 
-// Live is the page of a run that goes on. Anyone who shows it figures waits for nobody: a page is made when a reader
-// asks.
+// Live is the page of a running run. Show never waits: a page is made when a reader asks for it.
 type Live struct {
 	server *page.Server
 	latest atomic.Pointer[report.Summary]
 }
 
-// Serve begins to show a run at addr, an address with a port on loopback. An error says why it
-// cannot be listened on. End must follow.
+// Serve begins to show a run at addr, a loopback address with a port. It fails if it cannot listen there. Call End
+// afterwards.
 func Serve(addr string, s *report.Summary) (l *Live, err error) {
 	l = new(Live)
 	l.Show(s)
@@ -92,13 +90,13 @@ func Serve(addr string, s *report.Summary) (l *Live, err error) {
 	return l, err
 }
 
-// URL is where a person sees the page, and nobody else does.
+// URL is the address of the page. It holds a token: anyone who has it sees the page.
 func (l *Live) URL() string { return l.server.URL() }
 
-// Show says how far the run is. The summary is the page's from then on.
+// Show updates how far the run is. The page keeps the summary: do not change it afterwards.
 func (l *Live) Show(s *report.Summary) { l.latest.Store(s) }
 
-// End shows how the run ended, if that is known, and ends the page once readers have it, within a second.
+// End shows how the run ended, if s is not nil. It closes the page once readers have it, within a second.
 func (l *Live) End(s *report.Summary) error {
 	if s != nil {
 		l.Show(s)
@@ -106,25 +104,25 @@ func (l *Live) End(s *report.Summary) error {
 	return l.server.Close()
 }
 
-// site is the one page that there is.
+// site returns the page for the path /, the only one that exists.
 func (l *Live) site(at *url.URL) (page.View, bool) {
 	v, err := view(l.latest.Load())
 	return v, err == nil && at.Path == "/"
 }
 
-// mostListed is how much of each list a page shows.
+// mostListed is how many items of each list a page shows.
 const mostListed = 200
 
-// content is what the template shows: a method for each part of the page that is more than a figure of the summary. No
-// list that a summary may have long is shown whole.
+// content is the data of the template: a method for each part of the page that is more than a figure of the summary.
+// Long lists are not shown whole.
 type content struct{ *report.Summary }
 
-// Tables are what a run has to tell, but for what only its terminal may show.
+// Tables are all figures of a run except those that only a terminal may show.
 func (c *content) Tables() []report.Section {
 	return slices.DeleteFunc(c.Sections(), func(of report.Section) bool { return of.Private })
 }
 
-// longest is the largest count of a table.
+// longest returns the largest count of a table.
 func longest(lines []report.Line) (most int) {
 	for _, l := range lines {
 		most = max(most, l.Count)
@@ -132,12 +130,12 @@ func longest(lines []report.Line) (most int) {
 	return most
 }
 
-// width is that of a bar, in percent of the longest one. One row of a million may be the one that matters.
+// width returns the width of a bar in percent of the longest. A short bar stays visible: a single row may matter.
 func width(count, most int) string {
 	return fmt.Sprintf("%.1f", max(100*float64(count)/float64(most), 0.7))
 }
 
-// Beside is the address of a file that lies in the folder of the page, or "".
+// Beside returns the address of a file in the folder of the page, or nil.
 func (c *content) Beside(path string) *url.URL {
 	for _, f := range c.Files {
 		if f.Name == "page" && filepath.Dir(f.Path) == filepath.Dir(path) {
@@ -147,5 +145,5 @@ func (c *content) Beside(path string) *url.URL {
 	return nil
 }
 
-// Ended is how many percent of the rows have an outcome, if that is known.
+// Ended is the percentage of the rows that have an outcome, if the total is known.
 func (c *content) Ended() int { return 100 * min(c.Rows.Ended(), c.Total) / max(c.Total, 1) }

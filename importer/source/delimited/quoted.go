@@ -6,17 +6,17 @@ import (
 	"leadferry/importer/source/lines"
 )
 
-// quoted gathers the cells of a record that holds quotes, one line after another.
+// quoted collects the cells of a record with quotes, line by line.
 type quoted struct {
 	delim  []byte
-	escape bool   // a backslash is before quotes in quotes
+	escape bool   // a backslash in quotes escapes a quote
 	text   []byte // all cells, without their quotes
-	ends   []int  // where each of them ends
+	ends   []int  // where each cell ends in text
 	open   bool   // inside quotes: the next line belongs to the record
-	lines  int    // that were added
-	from   int    // which of them, from 1, has the last quote that opened a cell
+	lines  int    // how many lines were added
+	from   int    // the line, from 1, in which the last quote opened a cell
 	stray  bool   // a quote inside quotes neither ends a cell nor is doubled
-	loneCR bool   // a CR is alone outside quotes
+	loneCR bool   // a CR outside quotes does not end the line
 }
 
 func (q *quoted) add(line []byte) {
@@ -30,8 +30,8 @@ func (q *quoted) add(line []byte) {
 	}
 }
 
-// addBare takes a cell without quotes. It gives what is left of the line, and whether a delimiter says that more
-// cells follow.
+// addBare adds a cell without quotes. It returns the rest of the line, and whether a delimiter says that more cells
+// follow.
 func (q *quoted) addBare(line []byte) (rest []byte, more bool) {
 	cell, rest, more := bytes.Cut(line, q.delim)
 	if !more {
@@ -43,8 +43,8 @@ func (q *quoted) addBare(line []byte) (rest []byte, more bool) {
 	return rest, more
 }
 
-// addQuoted takes a cell in quotes, or the part of it that is on this line. A quote ends it where a delimiter or the
-// line's end follows; any other is text, unless it is doubled.
+// addQuoted adds a cell in quotes, or its part on this line. A quote before a delimiter or the line's end closes it.
+// Any other quote is text: a doubled one, or a stray one.
 func (q *quoted) addQuoted(line []byte) (rest []byte, more bool) {
 	if !q.open {
 		q.open, q.from = true, q.lines
@@ -72,7 +72,7 @@ func (q *quoted) addQuoted(line []byte) (rest []byte, more bool) {
 	}
 }
 
-// cutAtQuote is what is before the next quote and behind it. What a backslash is before is gathered at once.
+// cutAtQuote returns the text before and after the next quote. It adds characters escaped with a backslash to q.text.
 func (q *quoted) cutAtQuote(line []byte) (text, after []byte, closed bool) {
 	for q.escape {
 		i := bytes.IndexAny(line, "\"\\")
@@ -81,7 +81,7 @@ func (q *quoted) cutAtQuote(line []byte) (text, after []byte, closed bool) {
 		}
 		q.text = append(q.text, line[:i]...)
 		line = line[i+1:]
-		if len(line) == 0 || line[0] != '"' && line[0] != '\\' { // it is text like any other
+		if len(line) == 0 || line[0] != '"' && line[0] != '\\' { // an ordinary backslash
 			q.text = append(q.text, '\\')
 			continue
 		}
@@ -91,7 +91,7 @@ func (q *quoted) cutAtQuote(line []byte) (text, after []byte, closed bool) {
 	return bytes.Cut(line, []byte{'"'})
 }
 
-// cells appends the gathered cells, parts of one string, to list.
+// cells appends the cells to list, as parts of one string.
 func (q *quoted) cells(list []string) []string {
 	text, start := string(q.text), 0
 	for _, end := range q.ends {

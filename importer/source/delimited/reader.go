@@ -1,8 +1,8 @@
-// Package delimited reads rows of CSV and its kin: cells between delimiters, perhaps in quotes, one record a line
-// or more.
+// Package delimited reads rows of CSV and its relatives: cells between delimiters, perhaps in quotes, and records of
+// one or more lines.
 //
-// It makes rows of the text that a [lines.Window] shows. Its promises: no row begins inside another one's quotes,
-// cells keep every byte, and a row that cannot be read is the problem of that row alone, or the file is lost there.
+// It makes rows from the text of a [lines.Window]. Promises: no row begins inside the quotes of another row, and cells
+// keep every byte. A row that cannot be read is a problem of that row alone, or the file is lost from there on.
 package delimited
 
 import (
@@ -23,22 +23,22 @@ import (
 
 // Reader splits a window into records, and records into cells.
 //
-// A cell that begins with a quote ends with the next one that a delimiter or a line's end follows, and holds everything
-// between as it is, up to 16 MiB; in any other cell a quote is text. A quote that is never closed loses the file: no
-// row may begin inside another one's quotes.
+// A cell that begins with a quote ends with the next quote before a delimiter or a line's end. It holds all bytes
+// between them unchanged, up to 16 MiB. In any other cell a quote is text. A quote that is never closed loses the file:
+// no row may begin inside the quotes of another row.
 type Reader struct {
 	in      *lines.Window
 	found   *rows.Found
 	columns rows.Columns
-	comment string // begins lines that are passed over; "": none are
+	comment string // begins lines that are skipped; "": none
 
 	delim  string
-	plain  bool     // quotes are text like any other
-	fields []string // of the present record, as many as it has
+	plain  bool     // quotes are ordinary text
+	fields []string // of the current record, as many as it has
 	quoted quoted
 }
 
-// Open finds the delimiter and the header of a text. Its error is a *[rows.OpenError], or one of reading.
+// Open finds the delimiter and the header of a text. Its error is a *[rows.OpenError], or a read error.
 func Open(in *lines.Window, o rows.Options, found *rows.Found) (*Reader, error) {
 	in.SkipTo(o.SkipRows + 1)
 	if found.Delimiter = findDelimiter(in, o); !canDelimit(found.Delimiter) {
@@ -54,7 +54,7 @@ func Open(in *lines.Window, o rows.Options, found *rows.Found) (*Reader, error) 
 	return r, r.begin(o)
 }
 
-// begin takes the columns from the header line, or from the options where the file has none.
+// begin takes the columns from the header line, or from the options if the file has none.
 func (r *Reader) begin(o rows.Options) (err error) {
 	names, line := o.Columns, 0
 	if !o.NoHeader {
@@ -77,7 +77,7 @@ func (r *Reader) begin(o rows.Options) (err error) {
 	return err
 }
 
-// Next reads the next record that holds data. Its error is io.EOF, a *[rows.LostError], or one of reading.
+// Next reads the next record that holds data. Its error is io.EOF, a *[rows.LostError], or a read error.
 func (r *Reader) Next(row *rows.Row) error {
 	for {
 		size, problem, err := r.record()
@@ -102,7 +102,7 @@ func (r *Reader) give(row *rows.Row, size int, problem *rows.Problem) {
 		problem = r.columns.Judge(r.fields, r.misfit(), row, r.found)
 	}
 	if problem == nil && r.columns.Whole && cap(row.Cells) >= r.columns.Width {
-		row.Cells, r.fields = r.fields[:r.columns.Width], row.Cells // each is a room for the other's next
+		row.Cells, r.fields = r.fields[:r.columns.Width], row.Cells // swaps the slices, so that each is used again
 		return
 	}
 	row.Cells = rows.Cleared(row.Cells, len(r.columns.Keep))
@@ -117,13 +117,13 @@ func (r *Reader) give(row *rows.Row, size int, problem *rows.Problem) {
 	}
 }
 
-// fits says that the record has a cell for each column, and nothing beyond: of a row with one too many, empty or not,
-// nobody knows which cell is whose.
+// fits reports whether the record has a cell for each column and nothing after them. If a row has a cell too many,
+// empty or not, nobody knows which cell belongs to which column.
 func (r *Reader) fits() bool {
 	return len(r.fields) >= r.columns.Width && len(r.fields) <= r.columns.Width+r.columns.Nameless
 }
 
-// misfit is what is wrong with the number of cells, or nil.
+// misfit says what is wrong with the number of cells, or returns nil.
 func (r *Reader) misfit() *rows.Problem {
 	if r.fits() {
 		return nil
@@ -142,13 +142,13 @@ const quoteHint = "mend the quotes of this row, or fetch the file again if it wa
 	"if quotes are text like any other in this file, say so in the mapping: source: {quote: none}; " +
 	`where a backslash is before them: source: {escape: "\\"}`
 
-// lost says that it cannot be known where the rows behind a line begin.
+// lost says that nobody can know where the rows after a line begin.
 func lost(line int, text string) error {
 	text += ": where the rows behind it begin cannot be known, and none of them was read"
 	return &rows.LostError{Line: line, Text: text, Hint: quoteHint}
 }
 
-// first is the line with which the next record begins, behind comments.
+// first returns the line that begins the next record, after comments.
 func (r *Reader) first() ([]byte, error) {
 	for {
 		line, err := r.in.First()
@@ -159,11 +159,11 @@ func (r *Reader) first() ([]byte, error) {
 	}
 }
 
-// separator is the line before the header by which Excel is told what parts the cells.
+// separator is the line above the header that tells Excel the delimiter.
 var separator = spelling.Form(`^(?i)"?sep=(.)"?$`)
 
-// findDelimiter finds what parts the cells, and passes the line that says so. A rejects file may have been saved by
-// another program than the file that the options are for.
+// findDelimiter finds the delimiter, and passes a line that names it. It ignores the one in the options for a rejects
+// file, which another program may have saved.
 func findDelimiter(in *lines.Window, o rows.Options) rune {
 	written := BeginsRejects(in)
 	header, _ := in.First() // an error comes again
@@ -180,17 +180,17 @@ func findDelimiter(in *lines.Window, o rows.Options) rune {
 	return detectDelimiter(string(header), o)
 }
 
-// BeginsRejects says that the first line that is not blank is the header of a rejects file.
+// BeginsRejects reports whether the first line that is not blank is the header of a rejects file.
 func BeginsRejects(in *lines.Window) bool {
 	line, err := in.First()
 	return err == nil && rows.IsOfRejects(string(line))
 }
 
-// detectDelimiter finds the character that parts the first line into the most cells, of comma, semicolon, tab, bar and
-// the one that the options name. In quotes, before a blank cell, and where a space follows a comma or a semicolon, as in
-// a sentence, it does not count.
-// A file without header is parted into as many cells as it has named columns, if one of them does that. The comma is
-// taken where nothing parts the line.
+// detectDelimiter returns the character that splits the first line into the most cells: comma, semicolon, tab, bar, or
+// the one in the options. It ignores characters in quotes and before an empty cell, and a comma or semicolon before a
+// space, as in a sentence.
+// A file without header is split into as many cells as it has named columns, if one character does that. If none splits
+// the line, it is the comma.
 func detectDelimiter(line string, o rows.Options) rune {
 	candidates := ",;\t|"
 	if o.Delimiter != 0 {
@@ -202,7 +202,7 @@ func detectDelimiter(line string, o rows.Options) rune {
 		switch {
 		case c == '"' && !o.NoQuotes:
 			quoted = !quoted
-		case quoted || i+1 == len(text) || text[i+1] == c: // no cell behind it holds anything
+		case quoted || i+1 == len(text) || text[i+1] == c: // the cell after it is empty
 		case text[i+1] != ' ' || c == '|' || c == '\t':
 			cells[c]++
 		}
@@ -223,7 +223,7 @@ func canDelimit(d rune) bool {
 	return utf8.ValidRune(d) && d != utf8.RuneError && !strings.ContainsRune("\"\r\n\x00", d)
 }
 
-// record splits the next record into r.fields and gives its size in bytes. The record stays in the window.
+// record splits the next record into r.fields and returns its size in bytes. The record stays in the window.
 func (r *Reader) record() (size int, p *rows.Problem, err error) {
 	line, err := r.first()
 	if err != nil {
@@ -244,7 +244,7 @@ func (r *Reader) record() (size int, p *rows.Problem, err error) {
 	return size, p, err
 }
 
-// split parts a record that holds no quotes.
+// split splits a record without quotes.
 func (r *Reader) split(record []byte) *rows.Problem {
 	r.fields, r.quoted.lines = r.fields[:0], 0
 	if bytes.IndexByte(record, '\r') >= 0 {
@@ -262,9 +262,9 @@ func (r *Reader) split(record []byte) *rows.Problem {
 	return nil
 }
 
-// splitQuoted parts a record that holds quotes and takes as many lines as it needs. A quote that does not fit is a
-// problem of its row where the row is one line with quotes in pairs. Else, and where a row of several lines has other
-// cells than the header, the line behind may be inside quotes: the file is lost there.
+// splitQuoted splits a record with quotes, of as many lines as it needs. A quote that does not fit is a problem of its
+// row if the row is one line and its quotes are in pairs. Otherwise the next line may be inside quotes, and the file is
+// lost. So it is if a row of several lines does not have as many cells as the header.
 func (r *Reader) splitQuoted() (size int, p *rows.Problem, err error) {
 	q := &r.quoted
 	*q = quoted{delim: q.delim, escape: q.escape, text: q.text[:0], ends: q.ends[:0]}

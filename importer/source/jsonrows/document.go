@@ -17,33 +17,33 @@ import (
 )
 
 // listNames are the members in which CRMs put the list of their records: Salesforce's records, HubSpot's results,
-// OData's value, and the others' data, items and leads.
+// OData's value, and data, items and leads of others.
 var listNames = []string{"records", "results", "value", "data", "items", "leads"}
 
 const (
 	white     = " \t\r\n"
-	firstLook = 64 << 10 // bytes in which a document or a list begins
-	mostNamed = 20       // lists that a message names
+	firstLook = 64 << 10 // bytes within which a document or a list begins
+	mostNamed = 20       // how many lists a message names
 )
 
-// survey is what the beginning of a text says about the object that it begins with.
+// survey says what the beginning of a text shows about its first object.
 type survey struct {
 	lists  []list // members that are lists of objects, or empty
-	alone  bool   // the object has one member at most
-	size   int    // bytes of the object, 0 where its end is not in sight
+	alone  bool   // the object has at most one member
+	size   int    // bytes of the object, 0 if its end is not in the text
 	broken bool
 }
 
-// list is a member that is one.
+// list is a member whose value is a list.
 type list struct {
 	name   string
-	at     int  // where its bracket is
-	filled bool // its first element is an object; else it is empty
+	at     int  // the index of its bracket
+	filled bool // its first element is an object; otherwise it is empty
 }
 
 func (l list) isNamed() bool { return slices.Contains(listNames, l.name) }
 
-// surveyOf looks at the members of the object that a text begins with, as far as the text goes.
+// surveyOf looks at the members of the object at the beginning of a text, as far as the text goes.
 func surveyOf(text []byte) survey {
 	s, d := survey{}, lenient(text)
 	_, err := d.ReadToken()
@@ -65,14 +65,14 @@ func surveyOf(text []byte) survey {
 	return s
 }
 
-// lenient decodes what only has to be found, and is judged when it is read.
+// lenient decodes text only to find its parts. It is checked when it is read as rows.
 func lenient(text []byte) *jsontext.Decoder {
 	return jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true),
 		jsontext.AllowInvalidUTF8(true))
 }
 
-// fitting are the lists that may hold the rows: those of the name that was asked for, else those that begin with an
-// object, else the first of a known name.
+// fitting returns the lists that may hold the rows: those with the name asked for, else those that begin with an
+// object, else the first with a known name.
 func (s *survey) fitting(asked string) (lists []list) {
 	for _, l := range s.lists {
 		if l.name == asked || asked == "" && l.filled {
@@ -85,8 +85,8 @@ func (s *survey) fitting(asked string) (lists []list) {
 	return lists
 }
 
-// listIn finds the list of rows where the window begins with an object that is a document: one over several lines, or
-// one that is alone and holds such a list. It is nil where the window begins with JSON Lines.
+// listIn finds the list of rows if the window begins with an object that is a document: an object over several lines,
+// or a single object that holds a list of rows. It returns nil for JSON Lines.
 func listIn(in *lines.Window, asked string) (*list, error) {
 	text, _ := in.Peek(min(firstLook, in.Limit))
 	first, rest, _ := bytes.Cut(bytes.TrimLeft(text, white), []byte{'\n'})
@@ -125,16 +125,16 @@ func listIn(in *lines.Window, asked string) (*list, error) {
 	return &lists[0], nil
 }
 
-// document reads the elements of one JSON list, which is the whole document or a member of the object that is.
+// document reads the elements of a JSON list. The list is the whole document or a member of its object.
 type document struct {
 	in    *lines.Window
 	json  *jsontext.Decoder
-	left  int   // bytes that may be read for the present value
-	asked bool  // the list was named
-	err   error // what ended the reading: io.EOF, a *rows.LostError, or one of reading
+	left  int   // how many bytes may be read for the current value
+	asked bool  // the user named the list
+	err   error // what ended the reading: io.EOF, a *rows.LostError, or a read error
 }
 
-// openDocument begins behind the list's bracket, which is the first, or that of a member.
+// openDocument starts after the bracket of the list: the first bracket, or that of the member.
 func openDocument(in *lines.Window, member *list, o rows.Options, found *rows.Found) *document {
 	d := &document{in: in, asked: o.List != ""}
 	d.json = jsontext.NewDecoder(d, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
@@ -152,7 +152,7 @@ func openDocument(in *lines.Window, member *list, o rows.Options, found *rows.Fo
 
 var errHuge = errors.New("a value in it is too long")
 
-// Read gives the decoder the text, as much of it as one value may have.
+// Read gives the decoder the text, up to the size that one value may have.
 func (d *document) Read(p []byte) (int, error) {
 	if d.left <= 0 {
 		return 0, errHuge
@@ -171,13 +171,13 @@ func (d *document) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// line is that of the next value, once the decoder has looked at it.
+// line returns the line of the next value, once the decoder has looked at it.
 func (d *document) line() int {
 	ahead := bytes.TrimLeft(d.json.UnreadBuffer(), white+",:")
 	return d.in.Number - bytes.Count(ahead, []byte{'\n'})
 }
 
-// lose says why nothing behind this place can be read, unless the reading itself has ended.
+// lose says why nothing after this place can be read, unless the reading has already ended.
 func (d *document) lose(why error) {
 	var syntax *jsontext.SyntacticError
 	text := why.Error()
@@ -188,13 +188,13 @@ func (d *document) lose(why error) {
 		text = "the file ends within its list: it was cut"
 	case errors.Is(why, errHuge):
 		text = errHuge.Error()
-	case errors.As(why, &syntax): // whose text quotes the file
+	case errors.As(why, &syntax): // whose message quotes the file
 		text = fmt.Sprintf("it is not valid JSON at its byte offset %d", syntax.ByteOffset)
 	}
 	d.err = &rows.LostError{Line: d.line(), Text: "the JSON document cannot be read any further: " + text}
 }
 
-// token goes on to the next token.
+// token reads the next token.
 func (d *document) token() jsontext.Kind {
 	d.left = d.in.Max
 	t, err := d.json.ReadToken()
@@ -204,13 +204,13 @@ func (d *document) token() jsontext.Kind {
 	return t.Kind()
 }
 
-// peek gives the kind of the next value.
+// peek returns the kind of the next value.
 func (d *document) peek() jsontext.Kind {
 	d.left = d.in.Max
 	return d.json.PeekKind()
 }
 
-// element is the next one of the list, and the line on which it begins.
+// element returns the next element of the list and the line on which it begins.
 func (d *document) element() (element []byte, line int, err error) {
 	if d.err == nil && d.peek() == ']' {
 		d.end()
@@ -225,8 +225,8 @@ func (d *document) element() (element []byte, line int, err error) {
 	return element, line, d.err
 }
 
-// end passes over what follows the rows: the end of their list and the members behind it, which were perhaps too far
-// away to be seen before any row was given.
+// end reads what follows the rows: the end of their list, and the members after it. Another list of rows may be among
+// these, too far away to be noticed earlier.
 func (d *document) end() {
 	for d.token(); d.err == nil && d.json.StackDepth() > 0; {
 		list := d.token() == '[' && d.json.StackDepth() == 2

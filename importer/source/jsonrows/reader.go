@@ -1,9 +1,9 @@
-// Package jsonrows reads rows of JSON: one object a line, or the elements of a list, which is the whole document or a
-// member of the object that is.
+// Package jsonrows reads rows of JSON: one object a line, or the elements of a list. The list is the whole document or
+// a member of its object.
 //
-// It makes rows of the text that a [lines.Window] shows. Its promises: what is written between quotes or as a number
-// comes through digit for digit, no object inside another one is taken for a row, and an object that cannot be read
-// is the problem of its row alone, or the document is lost there.
+// It makes rows from the text of a [lines.Window]. Promises: strings and numbers keep every digit, and no object inside
+// another is read as a row. An object that cannot be read is a problem of its row alone, or the document is lost from
+// there on.
 package jsonrows
 
 import (
@@ -20,8 +20,8 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// Reader makes rows of JSON objects, strictly: each key once, nothing after the object, no lone surrogates. The
-// members are the row's cells, in their order: strings decoded, null empty, all else as it is written.
+// Reader makes rows of JSON objects. It is strict: each key once, nothing after the object, no lone surrogates. The
+// members are the row's cells, in their order: strings are decoded, null is empty, all else is as written.
 type Reader struct {
 	in       *lines.Window
 	document *document // nil for JSON Lines
@@ -31,21 +31,21 @@ type Reader struct {
 
 	text    bytes.Buffer
 	json    *jsontext.Decoder
-	compact jsontext.Value // the present element without white space
-	names   []byte         // of the present row as they are written
-	values  []string       // of the present row as they are written
+	compact jsontext.Value // the current element without white space
+	names   []byte         // of the current row, as written
+	values  []string       // of the current row, as written
 }
 
-// Open finds out which of three forms a JSON text has, by as much of it as a row may have bytes:
+// Open finds which of three forms a JSON text has. It looks at as many bytes as a row may have:
 //
-//   - A list, when it begins with a bracket: its elements are the rows.
-//   - A list inside one object: the member that the options name, or the only one that begins with an object; where
-//     several do, one has to be named. It begins in the first MiB, and the members beside it are passed over. The object
-//     must be alone in the file, or go on behind its first line; on one line the list must be its only member, or be
-//     named records, results, value, data, items or leads, or the line is a row.
+//   - A list, if it begins with a bracket: its elements are the rows.
+//   - A list inside one object: the member that the options name, or the only member that is a list of objects; if
+//     there are several, the options must name one. The list begins in the first MiB. The object's other members are
+//     skipped. The object must be alone in the file, or continue after its first line. On one line, the list must be
+//     the only member, or be named records, results, value, data, items or leads; otherwise the line is a row.
 //   - JSON Lines in all other cases.
 //
-// Its error is a *[rows.OpenError], or one of reading.
+// Its error is a *[rows.OpenError], or a read error.
 func Open(in *lines.Window, o rows.Options, found *rows.Found) (*Reader, error) {
 	found.Header = &rows.Header{Open: true}
 	r := &Reader{in: in, found: found, null: o.Null, shapes: shapes{paths: o.Paths, known: map[string]*shape{}}}
@@ -111,7 +111,7 @@ func (r *Reader) element(row *rows.Row) error {
 		return err
 	}
 	r.compact = append(r.compact[:0], element...)
-	_ = r.compact.Compact() // the decoder has found it to be valid
+	_ = r.compact.Compact() // the decoder has checked it
 	row.Line, row.Size, row.Raw = line, len(element), string(r.compact)
 	row.Problem = r.judge(r.compact, r.in.BadText(element, line), row)
 	if row.Problem != nil && row.Text == "" {
@@ -120,8 +120,8 @@ func (r *Reader) element(row *rows.Row) error {
 	return nil
 }
 
-// reach is how many bytes of the window a row with a problem takes: its line, or an object over several lines up to the
-// end of the last of them, so that no object inside it is taken for a row.
+// reach returns how many bytes of the window a row with a problem takes: its line, or for an object over several lines
+// all of them, so that no object inside it is read as a row.
 func (r *Reader) reach(line []byte) int {
 	first := len(line)
 	if !errors.Is(lenient(line).SkipValue(), io.ErrUnexpectedEOF) {
@@ -133,11 +133,11 @@ func (r *Reader) reach(line []byte) int {
 		return first
 	}
 	end := int(d.InputOffset())
-	rest, _ := r.in.Line(end) // nothing where the file ends with the object
+	rest, _ := r.in.Line(end) // empty if the file ends with the object
 	return end + len(rest)
 }
 
-// blank says that a row holds no data.
+// blank reports whether a row holds no data.
 func (r *Reader) blank(row *rows.Row) bool {
 	for _, cell := range row.Cells[:row.Header.Own] {
 		if !rows.IsBlank(cell, r.null) {
@@ -147,8 +147,8 @@ func (r *Reader) blank(row *rows.Row) bool {
 	return true
 }
 
-// judge tells why an object, whose text is row.Raw again, is no row, or makes the row's cells of its members. bad is
-// what is no text in it.
+// judge makes the row's cells from the members of an object, or says why it is not a row. row.Raw is the same text as
+// object. bad is what BadText found in it.
 func (r *Reader) judge(object []byte, bad *rows.Problem, row *rows.Row) *rows.Problem {
 	if bad != nil {
 		return bad
@@ -163,7 +163,7 @@ func (r *Reader) judge(object []byte, bad *rows.Problem, row *rows.Row) *rows.Pr
 	return p
 }
 
-// members gathers the names and values of an object. The values are parts of text, which is the object again.
+// members collects the names and values of an object. text is the same object; the values are parts of it.
 func (r *Reader) members(object []byte, text string) *rows.Problem {
 	r.names, r.values = r.names[:0], r.values[:0]
 	r.text = *bytes.NewBuffer(object)
@@ -197,7 +197,7 @@ func (r *Reader) members(object []byte, text string) *rows.Problem {
 	return nil
 }
 
-// invalid tells what is wrong with an object without the text that the decoder quotes in its errors.
+// invalid says what is wrong with an object, without the text that the decoder quotes in its errors.
 func invalid(err error) *rows.Problem {
 	var at *jsontext.SyntacticError
 	switch {
@@ -213,10 +213,10 @@ func invalid(err error) *rows.Problem {
 	return rows.Flaw("json", fmt.Sprintf("the row is not valid JSON at its byte offset %d", at.ByteOffset), "")
 }
 
-// nulEscape is a NUL character in a JSON text, behind no backslash or an even number of them.
+// nulEscape matches an escaped NUL in a JSON text, after no backslash or an even number of them.
 var nulEscape = spelling.Form(`(^|[^\\])(\\\\)*\\u0000`)
 
-// cells makes the row's cells of the members that were gathered.
+// cells makes the row's cells from the collected members.
 func (r *Reader) cells(object []byte, row *rows.Row) *rows.Problem {
 	if len(r.values) > rows.MaxColumns {
 		return rows.Flaw("columns", fmt.Sprintf("the row is an object with more than %d keys", rows.MaxColumns), "")

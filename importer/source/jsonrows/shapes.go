@@ -10,22 +10,22 @@ import (
 	"leadferry/importer/source/rows"
 )
 
-// shapes knows the headers of the objects seen so far, so that rows with the same keys in the same order share one.
+// shapes holds the headers of the objects read so far: rows with the same keys in the same order share a header.
 type shapes struct {
 	paths []string
-	known map[string]*shape // by the names as they are written
-	bytes int               // in the keys of known
+	known map[string]*shape // by the names as written
+	bytes int               // of the keys in known
 }
 
-// shape says how the members of an object become the cells of a row.
+// shape says how to turn the members of an object into the cells of a row.
 type shape struct {
 	header  *rows.Header
-	cells   []path // where the values of the header's names are
+	cells   []path // where the values for the header's names are
 	text    path   // where a rejects file holds a row as text
-	outcome path   // where it tells how the row ended
+	outcome path   // where a rejects file says how the row ended
 }
 
-// path leads into a member: through keys of objects and indexes of lists.
+// path leads to a value in a member, through keys of objects and indexes of lists.
 type path struct {
 	member int // -1: the object lacks it
 	steps  []string
@@ -34,10 +34,10 @@ type path struct {
 // noteMember is the key that leadferry adds to rejected objects.
 const noteMember = "leadferry"
 
-// maxShapeBytes bounds what is remembered; beyond it the shapes are learned anew.
+// maxShapeBytes limits the memory for shapes. Above it all are forgotten and learned again.
 const maxShapeBytes = 1 << 20
 
-// of gives the shape of an object with these names, which are JSON strings.
+// of returns the shape of an object with these names, which are JSON strings.
 func (s *shapes) of(names []byte) *shape {
 	if known, ok := s.known[string(names)]; ok {
 		return known
@@ -58,7 +58,7 @@ func (s *shapes) learn(names []byte) *shape {
 	json := jsontext.NewDecoder(bytes.NewBuffer(names))
 	for i := 0; ; i++ {
 		token, err := json.ReadToken()
-		if err != nil { // the end: all names were read once before
+		if err != nil { // the end: all names were read before
 			break
 		}
 		if name := token.String(); name == noteMember || strings.HasPrefix(name, rows.Reserved) {
@@ -84,7 +84,7 @@ func (s *shapes) learn(names []byte) *shape {
 	return learned
 }
 
-// pathTo finds what a name with points leads to.
+// pathTo returns the path for a name with dots.
 func pathTo(name string, members map[string]int) path {
 	steps := strings.Split(name, ".")
 	if member, ok := members[steps[0]]; ok {
@@ -93,7 +93,7 @@ func pathTo(name string, members map[string]int) path {
 	return path{member: -1}
 }
 
-// in is the cell to which the path leads, by the values of an object's members; "" where it leads nowhere.
+// in returns the cell at the path, from the values of an object's members; "" if there is none.
 func (p path) in(values []string) string {
 	switch {
 	case p.member < 0:
@@ -114,7 +114,7 @@ func (p path) in(values []string) string {
 	return cell(string(inner))
 }
 
-// enter goes on to the value of a key, or to an element of a list, counted from 0.
+// enter goes to the value of a key, or to an element of a list, counted from 0.
 func enter(d *jsontext.Decoder, step string) bool {
 	kind := d.PeekKind()
 	if kind != '{' && kind != '[' {
@@ -138,7 +138,7 @@ func enter(d *jsontext.Decoder, step string) bool {
 	return false
 }
 
-// cell is a JSON value as the text of a cell.
+// cell returns a JSON value as the text of a cell.
 func cell(value string) string {
 	switch value[0] {
 	case '"':

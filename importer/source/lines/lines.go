@@ -1,8 +1,8 @@
-// Package lines shows the text of a file, in UTF-8 whatever its encoding is, from the start of the present record
-// on: its physical lines, what is no text in them, and where that is in the file.
+// Package lines shows the text of a file, in UTF-8 whatever its encoding is, from the start of the current record on:
+// its physical lines, and where bytes are that are not text.
 //
-// It is below the readers of text, delimited and jsonrows. Its promises: memory does not grow with the file,
-// nothing is decoded by guess, and bytes that have no meaning in the file's encoding never look like text.
+// The readers of text, delimited and jsonrows, use it. Promises: memory does not grow with the file, nothing is decoded
+// by guess, and bytes without meaning in the file's encoding never look like text.
 package lines
 
 import (
@@ -27,39 +27,39 @@ import (
 // ErrTooLong says that a record is longer than the window may show.
 var ErrTooLong = errors.New("record too long")
 
-// Window shows the text of a file from the start of the present record on. It grows to twice what a record may have
-// at most, or a block, and no further.
+// Window shows the text of a file from the start of the current record on. It grows to at most twice the size of the
+// largest record, or of a block.
 type Window struct {
-	Limit  int // bytes a record, without cells in quotes
-	Max    int // bytes a record at most
+	Limit  int // bytes a record may have, without cells in quotes
+	Max    int // bytes that any record may have
 	Number int // physical line on which the window starts, from 1
 
 	in         io.Reader
 	buf        []byte
-	start, end int   // buf[start:end] is read and not yet passed
-	within     bool  // buf[start-1], which was passed, ends no line
+	start, end int   // buf[start:end] is read and not passed yet
+	within     bool  // the byte before start was passed and ends no line
 	err        error // what ended the reading; io.EOF at the end
 
-	label    string            // of the encoding that the text was decoded from
-	encoding encoding.Encoding // that one
+	label    string            // of the encoding in which the file is written
+	encoding encoding.Encoding // that encoding
 }
 
 const (
-	block         = 128 << 10 // bytes that are read at first
-	quotedRecords = 16        // records that a cell in quotes may have room for
-	ctrlZ         = 0x1A      // ends a text where it is its last byte
+	block         = 128 << 10 // bytes of the first buffer
+	quotedRecords = 16        // how many times Limit a cell in quotes may have
+	ctrlZ         = 0x1A      // ends a text if it is the last byte
 )
 
-// Widen makes room for records with long cells in quotes, once it is known what the file holds.
+// Widen makes room for records with long cells in quotes. Call it once the delimiter or the kind of JSON is known.
 func (w *Window) Widen() { w.Max = (1 + quotedRecords) * w.Limit }
 
-// Text is what was read and not yet passed.
+// Text returns what was read and not passed yet.
 func (w *Window) Text() []byte { return w.buf[w.start:w.end] }
 
-// Bytes gives the first n bytes of the window, or as many as there are.
+// Bytes returns the first n bytes of the window, or as many as there are.
 func (w *Window) Bytes(n int) []byte { return w.buf[w.start:min(w.start+n, w.end)] }
 
-// More reads on, or gives what ended the reading. It may move what was given before.
+// More reads on, or returns what ended the reading. It may move the bytes that earlier calls returned.
 func (w *Window) More() error {
 	if w.err != nil {
 		return w.err
@@ -82,12 +82,12 @@ func (w *Window) More() error {
 	return err
 }
 
-// Line gives the physical line, with its end, that begins from bytes after the record's start. It may move what earlier
-// calls gave. The error is io.EOF, ErrTooLong in a *[rows.LostError], or what ended the reading.
+// Line returns the physical line, with its end, that begins from bytes after the record's start. It may move the bytes
+// that earlier calls returned. The error is io.EOF, a *[rows.LostError] of ErrTooLong, or what ended the reading.
 func (w *Window) Line(from int) ([]byte, error) {
 	for seen := from; ; {
 		text := w.Text()
-		seen = min(seen, len(text)) // a Ctrl-Z at the end is taken away
+		seen = min(seen, len(text)) // a Ctrl-Z at the end may have been removed
 		i := bytes.IndexByte(text[seen:], '\n')
 		stop := len(text)
 		if i >= 0 {
@@ -103,13 +103,13 @@ func (w *Window) Line(from int) ([]byte, error) {
 		case w.err != nil:
 			return nil, w.err
 		}
-		_ = w.More() // its error is looked at after what there is
+		_ = w.More() // its error counts only once the text is used up
 		seen = stop
 	}
 }
 
-// First gives the first line that is not blank, which then begins the window, without the byte order marks before it.
-// Some programs write two of them, and files that were put together have them in their midst.
+// First returns the first line that is not blank, which then begins the window, without the byte order marks before it.
+// Some programs write two of them, and files put together from others have them in the middle.
 func (w *Window) First() ([]byte, error) {
 	for {
 		line, err := w.Line(0)
@@ -135,7 +135,7 @@ func (w *Window) Pass(n int) {
 	w.start += n
 }
 
-// Lines counts the lines that were passed, with one that has no end.
+// Lines counts the lines passed, including a last one without an end.
 func (w *Window) Lines() int {
 	if w.within {
 		return w.Number
@@ -143,7 +143,7 @@ func (w *Window) Lines() int {
 	return w.Number - 1
 }
 
-// Peek gives the first n bytes of the window, or what there is before the reading ends; whole says that nothing
+// Peek returns the first n bytes of the window, or what is there before the reading ends. whole says that nothing
 // follows them.
 func (w *Window) Peek(n int) (text []byte, whole bool) {
 	for len(w.Text()) <= n && w.More() == nil {
@@ -151,12 +151,12 @@ func (w *Window) Peek(n int) (text []byte, whole bool) {
 	return w.Bytes(n), len(w.Text()) <= n && errors.Is(w.err, io.EOF)
 }
 
-// Body is a line without its end.
+// Body returns a line without its end.
 func Body(line []byte) []byte {
 	return bytes.TrimRight(bytes.TrimSuffix(line, []byte{'\n'}), "\r")
 }
 
-// SkipTo passes over the lines before this one, however long. An error comes again where a record is wanted.
+// SkipTo passes the lines before this one, however long they are. Reading the next record reports an error.
 func (w *Window) SkipTo(number int) {
 	for w.Number < number && (len(w.Text()) > 0 || w.More() == nil) {
 		n := bytes.IndexByte(w.Text(), '\n') + 1
@@ -167,7 +167,7 @@ func (w *Window) SkipTo(number int) {
 	}
 }
 
-// Drain passes over all that is left. Its error is io.EOF, or what ended the reading before.
+// Drain passes all that is left. Its error is io.EOF, or what ended the reading before.
 func (w *Window) Drain() error {
 	w.SkipTo(math.MaxInt)
 	return w.err
@@ -175,15 +175,15 @@ func (w *Window) Drain() error {
 
 const utf8Label = "utf-8"
 
-// Decode shows the text of a file in UTF-8. A byte order mark says what its encoding is, else the options do, else it
-// is UTF-8.
+// Decode shows the text of a file in UTF-8. The file's encoding is that of its byte order mark, else that of the
+// options, else UTF-8.
 func Decode(in *bufio.Reader, o rows.Options, found *rows.Found) (*Window, error) {
 	label, from, err := findEncoding(o.Encoding)
 	if err != nil {
 		return nil, err
 	}
 	found.Other = label != utf8Label
-	head, _ := in.Peek(in.Size()) // an error comes again where the text is read
+	head, _ := in.Peek(in.Size()) // a later read reports an error
 	if mark := byteOrderMark(head); mark != "" && mark != label {
 		if o.Encoding != "" {
 			found.Warn("the file begins with the byte order mark of %s and is read so, not as %s", mark, label)
@@ -205,15 +205,15 @@ func Decode(in *bufio.Reader, o rows.Options, found *rows.Found) (*Window, error
 	return w, nil
 }
 
-// pairs makes of each byte that is half a character of ISO-2022-JP one that is none: the decoder would take whatever
-// follows it, also a line's end, for the other half.
+// pairs replaces half a character of ISO-2022-JP with an invalid byte. The decoder would read any byte after it, even a
+// line's end, as the other half.
 type pairs struct {
 	in     *bufio.Reader
-	wide   bool // characters have two bytes
+	wide   bool // each character has two bytes
 	second bool // the next byte is the second one of a character
 }
 
-// Read gives the text, byte by byte.
+// Read reads the text byte by byte.
 func (p *pairs) Read(text []byte) (n int, err error) {
 	const escape, none = 0x1B, 0xFF
 	isHalf := func(b byte) bool { return 0x21 <= b && b <= 0x7E }
@@ -240,7 +240,7 @@ func (p *pairs) Read(text []byte) (n int, err error) {
 	return n, nil
 }
 
-// findEncoding finds an encoding, and its name in the standard, by any of its labels; "" is UTF-8.
+// findEncoding finds an encoding and its name in the standard by any of its labels; "" is UTF-8.
 func findEncoding(label string) (name string, found encoding.Encoding, err error) {
 	if label == "" {
 		label = utf8Label
@@ -255,7 +255,7 @@ func findEncoding(label string) (name string, found encoding.Encoding, err error
 	return name, found, err
 }
 
-// isUTF8 says that a text beyond ASCII was read in an encoding of one byte a character though the file holds UTF-8.
+// isUTF8 reports whether a text was read in an encoding of one byte a character although the file holds UTF-8.
 func (w *Window) isUTF8(text []byte) bool {
 	if _, single := w.encoding.(*charmap.Charmap); !single {
 		return false
@@ -264,7 +264,7 @@ func (w *Window) isUTF8(text []byte) bool {
 	return err == nil && utf8.Valid(written)
 }
 
-// byteOrderMark is the encoding that the byte order mark at a text's beginning tells, or "".
+// byteOrderMark returns the encoding of the byte order mark at the beginning of a text, or "".
 func byteOrderMark(head []byte) (label string) {
 	switch begins := func(mark string) bool { return bytes.HasPrefix(head, []byte(mark)) }; {
 	case begins(rows.ByteOrderMark):
@@ -277,8 +277,9 @@ func byteOrderMark(head []byte) (label string) {
 	return ""
 }
 
-// BadText finds what no text holds in a record that begins on this line: a NUL, or bytes that are none of the file's
-// encoding, or seem to be UTF-8 instead. A decoder puts U+FFFD for the former; no U+FFFD is taken for a character then.
+// BadText finds what is not text in a record that begins on this line: a NUL, bytes without meaning in the file's
+// encoding, or text that is UTF-8 instead. A decoder writes U+FFFD for bytes without meaning, so in a decoded file any
+// U+FFFD is bad.
 func (w *Window) BadText(record []byte, line int) *rows.Problem {
 	label, named, bad := w.label, "UTF-8", len(record)
 	if label == utf8Label {
@@ -314,7 +315,7 @@ func (w *Window) BadText(record []byte, line int) *rows.Problem {
 		"take the encoding out where the file is UTF-8, or write all of it in one encoding where it was put together")
 }
 
-// Readable is a record for people: bytes that are no text are written as \xNN.
+// Readable returns a record for people: bytes that are not text are written as \xNN.
 func Readable(record []byte) string {
 	var b strings.Builder
 	for i := 0; i < len(record); {
@@ -329,16 +330,16 @@ func Readable(record []byte) string {
 	return b.String()
 }
 
-// firstInvalid is where text stops being UTF-8, or its length.
+// firstInvalid returns the index at which text stops being UTF-8, or its length.
 func firstInvalid(text []byte) int {
-	if utf8.Valid(text) { // mostly, and eight bytes at a time
+	if utf8.Valid(text) { // the usual case, checked eight bytes at a time
 		return len(text)
 	}
 	_, at, _ := encoding.UTF8Validator.Transform(make([]byte, len(text)), text, true)
 	return at
 }
 
-// encodingHint says what to do about text that is not what its label says. Nothing is ever read in a guessed encoding.
+// encodingHint says what to do about text that is not in its encoding. leadferry never guesses an encoding.
 func encodingHint(label string) string {
 	if label != utf8Label {
 		return "name the encoding that the file was written in with --encoding, or save it as UTF-8"

@@ -10,13 +10,13 @@ import (
 	"unicode/utf8"
 )
 
-// What leadferry adds to a rejects file: columns whose names begin with Reserved or, in JSON, one member with that name
-// without its last character.
+// leadferry adds these columns to a rejects file. Their names begin with Reserved. In JSON it adds one member, named
+// Reserved without its last character.
 const (
 	Reserved      = "leadferry_"
 	TextColumn    = Reserved + "text"    // a row that could not be split into cells
 	OutcomeColumn = Reserved + "outcome" // how a row ended
-	AnswerColumn  = Reserved + "lead_id" // what a person found out about a row in doubt
+	AnswerColumn  = Reserved + "lead_id" // what a person noted about a row in doubt
 )
 
 // IsOfRejects reports whether a header has the columns that leadferry adds to rejects.
@@ -25,7 +25,7 @@ func IsOfRejects(header string) bool {
 		strings.Contains(header, Reserved+"error")
 }
 
-// HasLead reports whether an outcome in a rejects file means that the row's lead exists, or may exist.
+// HasLead reports whether an outcome in a rejects file means that the row's lead exists or may exist.
 func HasLead(outcome string) bool {
 	return outcome == "in_doubt" || outcome == "partial" || outcome == "changed"
 }
@@ -33,10 +33,10 @@ func HasLead(outcome string) bool {
 // HeaderHint says what to do about a file whose header cannot be read.
 const HeaderHint = "the first line must name the columns"
 
-// ByteOrderMark begins some texts in UTF-8.
+// ByteOrderMark begins some UTF-8 texts.
 const ByteOrderMark = "\uFEFF"
 
-// Columns are the columns of a table, and which of them are the rows' own: those that a rejects file adds are not.
+// Columns are the columns of a table. The columns that a rejects file adds are not the rows' own.
 type Columns struct {
 	Header   *Header
 	Line     int   // of the header; 0: the file has none
@@ -51,14 +51,14 @@ type Columns struct {
 	answer  int      // column AnswerColumn; -1: none
 	null    []string // cells that count as empty
 	footer  *regexp.Regexp
-	told    bool // warned that rows have cells in columns without a name
+	told    bool // a warning said that rows have cells in columns without a name
 }
 
-// NewColumns takes the names of the header on this line or, if line is 0, of the options.
+// NewColumns takes the names from the header on this line or, if line is 0, from the options.
 //
-// White space and invisible characters at the ends of names are removed. A header may end with blank cells, which
+// It removes white space and invisible characters at the ends of names. A header may end with blank cells, which
 // spreadsheets write for columns that were once used; rows need no cells there. A column without a name is never sent.
-// Blank and repeated names are refused by the mapping, if it uses them.
+// The mapping refuses blank and repeated names if it uses them.
 func NewColumns(names []string, line int, o Options, found *Found) (Columns, error) {
 	names = Trimmed(names)
 	c := Columns{Header: &Header{}, Line: line, text: -1, outcome: -1, answer: -1, null: o.Null, footer: o.Footer}
@@ -107,7 +107,7 @@ func checkNames(names []string, line int) error {
 }
 
 // Judge returns why a record with these cells is not a row, or nil, and notes on r what else the cells show. misfit is
-// the problem of their number.
+// the problem with their number, or nil.
 func (c *Columns) Judge(fields []string, misfit *Problem, r *Row, found *Found) *Problem {
 	r.Ends = c.footer != nil && c.beginsFooter(fields)
 	if p := c.uncorrected(fields, r); p != nil {
@@ -134,8 +134,8 @@ func (c *Columns) beginsFooter(fields []string) bool {
 	return len(held) > 0 && c.footer.MatchString(strings.Join(held, " "))
 }
 
-// uncorrected returns the problem of a row of a rejects file that nobody has corrected: its text is still there, or was
-// removed and nothing filled in.
+// uncorrected returns the problem of a row of a rejects file that nobody corrected: its text is still there, or was
+// removed without filling in the cells.
 func (c *Columns) uncorrected(fields []string, r *Row) *Problem {
 	r.HasLead = c.outcome >= 0 && c.outcome < len(fields) && HasLead(strings.TrimSpace(fields[c.outcome]))
 	switch {
@@ -148,13 +148,13 @@ func (c *Columns) uncorrected(fields []string, r *Row) *Problem {
 	return nil
 }
 
-// NotCorrected is the problem of a row that is still in a rejects file as leadferry wrote it.
+// NotCorrected returns the problem of a row that is still as leadferry wrote it to a rejects file.
 func NotCorrected(column string) *Problem {
 	return Flaw("uncorrected", "not corrected yet", "fill the row's columns and empty "+column)
 }
 
-// Blank reports whether a row holds nothing, or is a line that is drawn, as sqlcmd and Markdown have one. A row of a
-// rejects file about which a person was asked is not blank.
+// Blank reports whether a row holds nothing, or is a drawn line, as sqlcmd and Markdown write it. A row of a rejects
+// file with a text or an outcome is not blank.
 func (c *Columns) Blank(fields []string) bool {
 	return (c.empty(fields) || areDrawn(fields)) && !holds(fields, c.text) && !holds(fields, c.outcome)
 }
@@ -173,7 +173,7 @@ func areDrawn(fields []string) bool {
 	return all || line
 }
 
-// empty reports whether no cell holds anything, apart from what a rejects file adds.
+// empty reports whether all cells are empty, except those that a rejects file adds.
 func (c *Columns) empty(fields []string) bool {
 	for i, cell := range fields {
 		added := i < c.Width && strings.HasPrefix(c.names[i], Reserved)
@@ -184,19 +184,19 @@ func (c *Columns) empty(fields []string) bool {
 	return true
 }
 
-// holds reports whether a row has something in a column; -1 is no column.
+// holds reports whether a row has something in a column; -1 means no column.
 func holds(fields []string, column int) bool {
 	return column >= 0 && column < len(fields) && strings.TrimSpace(fields[column]) != ""
 }
 
-// isHeader reports whether a row is the header again, as in files made of several exports: the same names in any case
+// isHeader reports whether a row repeats the header, as in files made of several exports: the same names, in any case
 // and any order. Any other row is data.
 func (c *Columns) isHeader(fields []string) bool {
 	if len(fields) == 0 {
 		return false
 	}
 	equal := strings.EqualFold
-	if c.Width == 1 { // of a column called name, Name may be a name
+	if c.Width == 1 { // in a column called name, Name may be a name
 		equal = func(a, b string) bool { return a == b }
 	}
 	first := strings.TrimFunc(fields[0], unseen)
@@ -212,7 +212,7 @@ func inOrder(names []string) []string {
 		func(a, b string) int { return cmp.Compare(strings.ToLower(a), strings.ToLower(b)) })
 }
 
-// Used is the number of cells up to the last one that holds something.
+// Used returns the number of cells up to the last one that is not empty.
 func Used(cells []string) int {
 	n := len(cells)
 	for n > 0 && cells[n-1] == "" {
@@ -221,7 +221,7 @@ func Used(cells []string) int {
 	return n
 }
 
-// Trimmed are cells without invisible characters at their ends, and with line feeds as line breaks.
+// Trimmed returns cells without invisible characters at their ends, and with line feeds as line breaks.
 func Trimmed(cells []string) []string {
 	cells = slices.Clone(cells)
 	for i, cell := range cells {
@@ -242,5 +242,5 @@ func IsBlank(cell string, null []string) bool {
 	return cell == "" || slices.Contains(null, cell)
 }
 
-// unseen reports whether nobody can see a character at the end of a text.
+// unseen reports whether a character is invisible at the end of a text.
 func unseen(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) }

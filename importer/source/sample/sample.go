@@ -1,6 +1,6 @@
-// Package sample reads the first rows of a file, from which package propose guesses a mapping: without the titles above
-// its header and the totals below its rows. Like package source it reads the file as it is, and refuses one of which it
-// would miss the header or a lead. Its errors bring their hints in lines of their own.
+// Package sample reads the first rows of a file, without titles above its header and totals below its rows; package
+// propose guesses a mapping from them. Like package source it reads the file as it is. It refuses a file if it would
+// miss the header or a lead. Its errors have their hints on lines of their own.
 package sample
 
 import (
@@ -19,26 +19,26 @@ import (
 	"leadferry/mapping/propose"
 )
 
-// Bounds of what a proposal is made from: a file may have wide rows and long cells.
+// Limits of a sample: a file may have wide rows and long cells.
 const (
 	maxSampleRows  = 10_000
 	maxSampleCells = 2_000_000
-	maxSampleCell  = 1000     // bytes of a cell that are looked at
+	maxSampleCell  = 1000     // bytes of a cell to look at
 	maxSampleBytes = 64 << 20 // of the cells, and of standard input
-	maxTitles      = 30       // lines above a header that are looked for
-	maxTried       = 100      // rows that are read to look for them
+	maxTitles      = 30       // how many lines above a header it tries
+	maxTried       = 100      // how many rows it reads for each try
 )
 
-// What is said of a line that cannot be read.
+// Texts about a line that cannot be read.
 const (
 	nothingWritten = "; no mapping was written, since a header or leads would be missed"
 	quotesHint     = "mend the quotes of this line; or write the mapping by hand, with source: {quote: none} where quotes " +
 		`are text, with source: {escape: "\\"} where a backslash is before them`
 )
 
-// Read reads the first rows of a file, or of standard input, for a proposal. Titles above the header and totals below
-// the rows are left out where more can be read so. A row whose bytes or quotes cannot be read is refused: it may be the
-// header, and the row behind it a lead.
+// Read reads the first rows of a file, or of standard input, for a proposal. It leaves out titles above the header and
+// totals below the rows if more can be read then. It refuses a row whose bytes or quotes cannot be read: that may be
+// the header, and the row after it a lead.
 func Read(o source.Options, stdin io.Reader, name string) (propose.Input, error) {
 	from, err := reading{name: name}, error(nil)
 	if name == "-" {
@@ -66,13 +66,13 @@ func refused(file string, line int, text, hint string) error {
 	return errors.New(spelling.Sentence(file, line, 0, text, hint))
 }
 
-// reading is a file that is read several times, in several ways.
+// reading is a file that is read several times, each time with other options.
 type reading struct {
 	name  string
 	piped []byte // standard input
 }
 
-// sample is the file without what is above and below its table.
+// sample reads the file without what is above and below its table.
 func (from reading) sample(o source.Options) (*sample, error) {
 	s, err := from.read(o, maxSampleRows)
 	if err != nil || s.Format == string(source.JSONL) {
@@ -87,10 +87,10 @@ func (from reading) sample(o source.Options) (*sample, error) {
 	return from.cutFooter(o, s), nil
 }
 
-// titles are how many lines there are above the header: that is the first line with names that are known and rows that
-// fit below it. Where it leaves columns without a name, it may be one that names groups of columns: the line below it
-// is the header if more of its names are known. Without one it is the line below which most rows fit, if most do not
-// fit below the first.
+// titles returns how many lines are above the header. The header is the first line with known names and rows that fit
+// below it. If some of its columns have no name, it may name groups of columns: then the line below it is the header if
+// more of its names are known. If there is no such line, it is the one below which most rows fit, unless most rows fit
+// below the first line.
 func (from reading) titles(o source.Options, usual *sample) (lines int, err error) {
 	best, groups, group := 0.0, 0, false
 	for s := usual; o.SkipRows <= maxTitles; o.SkipRows++ {
@@ -118,7 +118,7 @@ func (from reading) titles(o source.Options, usual *sample) (lines int, err erro
 	return lines, nil
 }
 
-// cutFooter leaves out what may be a footer, where a word for totals is in it and no lead is called like its first row.
+// cutFooter leaves out a footer if it has a word for totals and no row before it begins like its first row.
 func (from reading) cutFooter(o source.Options, s *sample) *sample {
 	if !s.totals || !s.Complete {
 		return s
@@ -131,7 +131,7 @@ func (from reading) cutFooter(o source.Options, s *sample) *sample {
 	return without
 }
 
-// read reads the first rows in one way.
+// read reads the first rows with these options.
 func (from reading) read(o source.Options, most int) (*sample, error) {
 	if from.name == "-" {
 		o.Stdin = bytes.NewReader(from.piped)
@@ -145,7 +145,7 @@ func (from reading) read(o source.Options, most int) (*sample, error) {
 	if err := s.take(f, most); err != nil {
 		return nil, err
 	}
-	for i, cells := range s.Rows { // earlier ones lack the columns that came later
+	for i, cells := range s.Rows { // earlier rows lack the columns found later
 		s.Rows[i] = append(slices.Clip(cells), make([]string, len(s.Columns)-len(cells))...)
 	}
 	s.File, s.Warnings = from.name, f.Warnings()
@@ -159,31 +159,31 @@ func (from reading) read(o source.Options, most int) (*sample, error) {
 	return s, nil
 }
 
-// sample is a file as far as it was read in one way: rows of any shape below the columns that any of them has.
+// sample is a file read once with some options: rows of any shape, and the columns that any of them has.
 type sample struct {
 	propose.Input
 	index  map[string]int // of the columns
 	bytes  int
 	unread *source.Problem // of the first row that could not be read
 
-	// What may be a footer: how its first row begins, the rows before it, and whether a word for totals is in it.
+	// A possible footer: how its first row begins, how many rows are before it, and whether it has a word for totals.
 	footer string
 	leads  int
 	totals bool
 }
 
-// hidesCells reports whether a quote in the header may hide what parts its cells.
+// hidesCells reports whether a quote in the header may hide a delimiter.
 func (s *sample) hidesCells() bool {
 	text := strings.Join(s.Columns, "")
 	return strings.Contains(text, `"`) && strings.ContainsAny(text, ";,\t|")
 }
 
-// share is the part of the rows that could be read.
+// share returns the share of the rows that could be read.
 func (s *sample) share() float64 {
 	return float64(len(s.Rows)) / float64(max(1, len(s.Rows)+s.Unread.Rows))
 }
 
-// take takes rows as long as there is room.
+// take takes rows until a limit is reached.
 func (s *sample) take(f *source.File, most int) error {
 	s.learn(f.Header())
 	for len(s.Rows)+s.Unread.Rows < most && len(s.Rows)*len(s.Columns) < maxSampleCells && s.bytes < maxSampleBytes {
@@ -216,8 +216,8 @@ func (s *sample) take(f *source.File, most int) error {
 	return nil
 }
 
-// watch looks for the first of the last rows that cannot be read or begin with a word for totals. Behind that word rows
-// may hold little; a row that holds more is a lead, and ends what looked like a footer.
+// watch finds where the last rows begin that cannot be read or start with a word for totals. After that word, rows with
+// few cells are part of the footer. A row with more cells is a lead: it ends the footer.
 func (s *sample) watch(row *source.Row) {
 	bad, cells := row.Problem != nil, row.Cells
 	if bad {
@@ -240,7 +240,7 @@ func (s *sample) watch(row *source.Row) {
 	s.totals = s.totals || totals
 }
 
-// learn takes the columns of a header, or those that an object has and none before it.
+// learn adds the columns of a header, or those of an object that are new.
 func (s *sample) learn(h *source.Header) {
 	for _, name := range h.Names[:h.Own] {
 		if _, known := s.index[name]; !known || !h.Open {
@@ -260,11 +260,11 @@ func (s *sample) add(row *source.Row) {
 		if len(cell) > maxSampleCell {
 			cell = strings.ToValidUTF8(cell[:maxSampleCell], "")
 		}
-		at := i // of a table, where a name may be there twice
+		at := i // in a table, where two columns may have the same name
 		if row.Header.Open {
 			at = s.index[name]
 		}
-		cells[at] = strings.Clone(cell) // the row's other cells need not be kept
+		cells[at] = strings.Clone(cell) // a clone, so that the rest of the row can be freed
 		s.bytes += len(cell)
 	}
 	s.Rows = append(s.Rows, cells)

@@ -18,31 +18,31 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// maxUnpacked is how many bytes the parts of a workbook may have together. This and the other limits are far above
-// what Excel writes: what is beyond is made to fill memory or disk.
+// maxUnpacked is how many bytes the parts of a workbook may have together. This and the other limits are far above what
+// Excel writes: a larger file is made to fill memory or disk.
 const maxUnpacked = 1 << 30
 
 const (
-	maxRatio     = 100      // times that a workbook may grow when it is unpacked
-	maxBlank     = 32 << 20 // bytes to which it may grow in any case
+	maxRatio     = 100      // times that a workbook may grow when unpacked
+	maxBlank     = 32 << 20 // bytes to which it may always grow
 	maxParts     = 10_000
 	maxSmallPart = 16 << 20 // bytes of a part that describes the workbook
 )
 
 const repairHint = "open the workbook in Excel, which may repair it, and save it again, or save the sheet as CSV in UTF-8"
 
-// broken says why a workbook cannot be read. It keeps no cause: the texts of an XML decoder quote the file.
+// broken says why a workbook cannot be read. It keeps no cause: error texts of an XML decoder quote the file.
 func broken(text string) error { return rows.Refuse("it is damaged: "+text, repairHint) }
 
-// tooLarge is the error of a workbook that is larger than any that Excel writes.
+// tooLarge is the error of a workbook that is larger than any of Excel's.
 func tooLarge() error { return rows.Refuse("it is too large when it is unpacked", repairHint) }
 
-// misplaced is the error of a row or a cell.
+// misplaced is the error of a row or a cell in the wrong place.
 func misplaced() error {
 	return broken("a row or a cell is not in its place, or beyond the last one of Excel")
 }
 
-// damaged makes of an error of the libraries one that can be shown. Errors of a disk stay.
+// damaged turns an error of the libraries into one that can be shown. It keeps errors of a disk.
 func damaged(err error) error {
 	var disk *fs.PathError
 	var refused *rows.OpenError
@@ -57,10 +57,10 @@ func damaged(err error) error {
 	return broken("its XML is broken, cut or not that of a workbook")
 }
 
-// archive is what a ZIP archive holds: parts, by names in lower case without leading slash.
+// archive holds the parts of a ZIP archive, by names in lower case without a leading slash.
 type archive map[string]*zip.File
 
-// openArchive reads the directory of an archive and holds it to the limits.
+// openArchive reads the directory of an archive and checks its limits.
 func openArchive(in io.ReaderAt, size int64) (archive, error) {
 	directory, err := zip.NewReader(in, size)
 	switch {
@@ -74,7 +74,7 @@ func openArchive(in io.ReaderAt, size int64) (archive, error) {
 	for _, file := range directory.File {
 		unpacked := file.UncompressedSize64
 		total += min(unpacked, 2*maxUnpacked)
-		// Parts may overlap in the archive, and say each that they are small.
+		// Parts may overlap in the archive, and each may claim to be small.
 		if total > maxUnpacked || unpacked > maxBlank && unpacked/maxRatio > file.CompressedSize64 ||
 			total > maxBlank && total/maxRatio > uint64(size) {
 			return nil, tooLarge()
@@ -84,21 +84,21 @@ func openArchive(in io.ReaderAt, size int64) (archive, error) {
 	return parts, nil
 }
 
-// isWorkbook says that the parts are those of one that can be read: not of another ZIP archive, nor of a binary one.
+// isWorkbook reports whether the parts are those of a workbook, and not of another archive or a binary workbook.
 func (a archive) isWorkbook() bool {
 	return a["[content_types].xml"] != nil && a["_rels/.rels"] != nil && a["xl/workbook.bin"] == nil
 }
 
-// IsArchive says that a file begins as ZIP archives do, workbooks among them.
+// IsArchive reports whether a file begins like a ZIP archive, such as a workbook.
 func IsArchive(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x04")) }
 
-// partName makes the names that an archive and the references inside it use comparable: Excel takes them in any
-// case, and some writers use backslashes.
+// partName makes the names in an archive and in its references comparable: Excel ignores their case, and some writers
+// use backslashes.
 func partName(name string) string {
 	return strings.ToLower(strings.TrimPrefix(slashed.Clean(strings.ReplaceAll(name, `\`, "/")), "/"))
 }
 
-// open opens a part. Its reader checks length and checksum when the end is reached.
+// open opens a part. Its reader checks length and checksum at the end.
 func (a archive) open(name string) (io.ReadCloser, error) {
 	file := a[name]
 	switch {
@@ -110,7 +110,7 @@ func (a archive) open(name string) (io.ReadCloser, error) {
 	return file.Open()
 }
 
-// read has a part read, and reads on to its end for its checksum.
+// read calls read with a part, then reads on to its end to check the checksum.
 func (a archive) read(name string, read func(io.Reader) error) error {
 	in, err := a.open(name)
 	if err != nil {
@@ -131,7 +131,7 @@ func (a archive) decode(name string, v any) error {
 	})
 }
 
-// book is what a workbook's parts say of its sheets, before any cell is read.
+// book is what the parts of a workbook say about its sheets, before any cell is read.
 type book struct {
 	sheets []sheet
 
@@ -139,14 +139,14 @@ type book struct {
 	strings  string // name of the part with the shared texts, or ""
 	styles   string // name of the part with the number formats, or ""
 	from1904 bool   // days are counted from 1904, not from 1900
-	computes bool   // its writer leaves it to Excel to compute all formulas when it opens the workbook
+	computes bool   // its writer leaves all formulas for Excel to compute on opening
 }
 
 // sheet is one tab of a workbook.
 type sheet struct {
 	name   string
 	part   string
-	cells  bool // it is a table of cells, no chart, macro or dialog
+	cells  bool // it is a table of cells, not a chart, macro or dialog
 	hidden bool
 }
 
@@ -157,10 +157,10 @@ type relation struct {
 	Target string `xml:"Target,attr"`
 }
 
-// kind is the last word of the relation's type: transitional and strict workbooks have different ones before it.
+// kind is the last word of the relation's type. The words before it differ between transitional and strict workbooks.
 func (r relation) kind() string { return slashed.Base(r.Type) }
 
-// relations reads where a part leads to, with targets as names of parts.
+// relations reads the relations of a part, with targets as names of parts.
 func (a archive) relations(part string) ([]relation, error) {
 	dir, file := slashed.Split(part)
 	var list struct {
@@ -179,7 +179,7 @@ func (a archive) relations(part string) ([]relation, error) {
 	return list.Relationship, nil
 }
 
-// book finds the sheets of an archive that is a workbook.
+// book finds the sheets of a workbook.
 func (a archive) book() (*book, error) {
 	roots, err := a.relations("")
 	if err != nil {
@@ -232,7 +232,7 @@ func truth(text string) bool {
 	return slices.Contains([]string{"1", "true", "on"}, strings.TrimSpace(text))
 }
 
-// choose finds the sheet to read: the one that is named, in any case, else the first that can be seen.
+// choose finds the sheet to read: the sheet with this name, in any case, or without a name the first visible one.
 func (b *book) choose(name string) (sheet, error) {
 	find := func(fits func(s sheet) bool) int { return slices.IndexFunc(b.sheets, fits) }
 	i, none := 0, "has no sheet of the name that was asked for"
@@ -255,10 +255,10 @@ func (b *book) choose(name string) (sheet, error) {
 	return sheet{}, rows.Refuse(none, sheetHint)
 }
 
-// mostNamed is how many names of sheets are shown.
+// mostNamed is how many sheets a message names.
 const mostNamed = 20
 
-// labels name the tables that are some of the sheets.
+// labels returns the quoted names of the sheets with cells for which some is true.
 func (b *book) labels(some func(sheet) bool) (names []string) {
 	for _, s := range b.sheets {
 		if s.cells && some(s) {

@@ -13,21 +13,22 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// format is a number format (ECMA-376 part 1, 18.8.30 and 18.8.31): sections, each for some numbers. It writes amounts
-// with all their digits, dates and times in ISO 8601, and numbers whose format adds zeros or signs, as those of phones,
-// as Excel shows them. No digit is rounded away, and what Excel would not show, or has lost, is a fault.
+// format is a number format (ECMA-376 part 1, 18.8.30 and 18.8.31): a list of sections, each for some numbers. It
+// writes amounts with all their digits, and dates and times in ISO 8601. Numbers whose format adds zeros or signs, such
+// as phone numbers, are written as Excel shows them. No digit is rounded away. A number that Excel does not show, or
+// has cut, is a fault.
 type format []section
 
-// general is the format of numbers that have no other.
+// general is the format of numbers without another.
 var general = format{{}}
 
-// kind says how a number becomes text.
+// kind says how to write a number.
 type kind uint8
 
 const (
 	plain    kind = iota // all its digits
 	mask                 // whole numbers with the format's zeros and signs
-	date                 // a date, a time of the day, or both
+	date                 // a date, a time of day, or both
 	duration             // hours, minutes and seconds
 )
 
@@ -35,29 +36,29 @@ const (
 type section struct {
 	kind     kind
 	forText  bool     // it has a place for text
-	tested   bool     // it is for the numbers that fit a condition
-	tokens   []string // text, and placeFor for a place for a digit
+	tested   bool     // it is for numbers that meet a condition
+	tokens   []string // text, and placeFor for the place of a digit
 	zeros    int      // places for digits, from the first '0' on
 	places   int      // for digits
-	fraction int      // of these behind the point
-	percent  bool     // of a hundred
+	fraction int      // how many of these are after the point
+	percent  bool     // shown times a hundred, with %
 	day      bool     // a date shows the day
 	time     bool     // a date shows the time
 }
 
 const placeFor = "\x00digit"
 
-// maxCode is how long Excel lets the code of a format be, in characters.
+// maxCode is the most characters that Excel allows in the code of a format.
 const maxCode = 255
 
-// pieces parts a code: words, quoted text, what is in brackets, a sign with the character that it quotes or stands
-// for, runs of the letters of dates, and single characters.
+// pieces splits a code into words, quoted text, text in brackets, a sign with the character after it, runs of a letter
+// of dates, and single characters.
 var pieces = spelling.Form(`(?is)general|"[^"]*"?|\[[^\]]*\]|[\\_*].?|y+|m+|d+|h+|s+|am/pm|a/p|e[+-]|.`)
 
-// compile reads the code of a number format. Sections with conditions are not told apart: with them a number keeps its
-// digits alone, and a date shows its day and its time as it has them.
+// compile reads the code of a number format. It cannot evaluate conditions: if a section has one, a number is written
+// with its digits alone, and a date with the day and the time that it has.
 func compile(code string) format {
-	if code == "" || len(code) > 4*maxCode { // ClosedXML writes the general format with an empty code
+	if code == "" || len(code) > 4*maxCode { // ClosedXML writes the general format as an empty code
 		return general
 	}
 	var f format
@@ -69,7 +70,7 @@ func compile(code string) format {
 			part = append(part, piece)
 		}
 	}
-	// The last section is for text when it has a place for text.
+	// The last section is for text if it has a place for text.
 	if last := len(f) - 1; last > 2 || last > 0 && f[last].forText {
 		f = f[:min(last, 3)]
 	}
@@ -82,14 +83,14 @@ func compile(code string) format {
 	return general
 }
 
-// builtIn are the codes of number formats that workbooks do not write out and that do not show all digits as they are.
+// builtIn are the codes of number formats without a code in the workbook that do not show a number's plain digits.
 var builtIn = map[int]string{
 	9: "0%", 10: "0%", 67: "0%", 68: "0%", 11: "0E+00", 48: "0E+0", 14: "y", 15: "y", 16: "y", 17: "y", 22: "y h:m",
 	18: "h:m", 19: "h:m", 20: "h:m", 21: "h:m", 45: "mm:ss", 46: "[h]:mm:ss", 47: "mm:ss.0",
 }
 
-// builtInFormat is the number format of an identifier for which a workbook has no code. Dates of East Asia and
-// Thailand differ by language; the number alone says whether they have a time.
+// builtInFormat is the number format of an identifier that has no code in the workbook. Dates of East Asia and Thailand
+// differ by language: for these only the number says whether it has a time.
 func builtInFormat(id int) format {
 	if id >= 27 && id <= 36 || id >= 50 && id <= 58 || id >= 71 && id <= 81 {
 		return format{{kind: date}}
@@ -97,8 +98,8 @@ func builtInFormat(id int) format {
 	return compile(builtIn[id])
 }
 
-// readStyles reads the number formats of the styles of a workbook's cells; it may have none. A code of its own goes
-// before the one that is built in.
+// readStyles reads the number formats of the styles of a workbook's cells, if it has any. A code in the workbook
+// overrides the built-in one.
 func (b *book) readStyles() (styles []format, err error) {
 	if b.styles == "" {
 		return nil, nil
@@ -132,7 +133,7 @@ func (b *book) readStyles() (styles []format, err error) {
 
 func compileSection(code []string) section {
 	var s section
-	letters := "" // of dates, and what tells that all digits are taken as they are: G, E, a comma and a point
+	letters := "" // of dates, and signs that keep all digits: G for general, E, comma and point
 	for _, piece := range code {
 		switch first, lower := piece[0], strings.ToLower(piece); {
 		case lower == "general":
@@ -143,9 +144,9 @@ func compileSection(code []string) section {
 			letters += s.bracket(piece[1 : len(piece)-1])
 		case first == '\\':
 			s.text(piece[1:])
-		case first == '_' || first == ' ': // as wide as the character that follows
+		case first == '_' || first == ' ': // a blank as wide as the next character
 			s.text(" ")
-		case first == '*': // fills the cell with the character that follows
+		case first == '*': // fills the cell with the next character
 		case lower[0] == 'e' && len(piece) > 1:
 			letters += "E"
 		case lower == "am/pm" || lower == "a/p":
@@ -154,7 +155,7 @@ func compileSection(code []string) section {
 			letters += "d"
 		case strings.IndexByte("ymdhs", lower[0]) >= 0:
 			letters += lower[:1]
-			s.text(piece) // where it is no date, its letters are text that lacks quotes
+			s.text(piece) // if it is no date, these letters are text without quotes
 		case strings.IndexByte("0#?", first) >= 0:
 			s.place(first, strings.Contains(letters, "."))
 		case first == '@':
@@ -196,8 +197,8 @@ func (s *section) place(sign byte, behindPoint bool) {
 	s.tokens = append(s.tokens, placeFor)
 }
 
-// bracket reads what is in brackets: a condition, a currency, a count of hours that goes beyond the day, of which
-// it returns the letter H, or a colour.
+// bracket reads the text in brackets: a condition, a currency, a colour, or a count of hours beyond the day, for which
+// it returns the letter H.
 func (s *section) bracket(inner string) string {
 	lower := strings.ToLower(inner)
 	switch {
@@ -212,8 +213,8 @@ func (s *section) bracket(inner string) string {
 	return ""
 }
 
-// show writes a number, whose days count from 1904 if they are days and not from 1900. It is "" where the format shows
-// nothing. A section for negative numbers shows them without sign.
+// show writes a number. If it is a day, from1904 says that days count from 1904 instead of 1900. The text is "" if the
+// format shows nothing. A section for negative numbers shows them without sign.
 func (f format) show(v float64, from1904 bool) (string, *rows.Problem) {
 	s, shown := &f[0], v
 	switch n := len(f); {
@@ -241,7 +242,7 @@ func (f format) show(v float64, from1904 bool) (string, *rows.Problem) {
 	return exact(v), nil
 }
 
-// exact is a number with the 15 digits that Excel holds, never with an exponent.
+// exact writes a number with the 15 digits that Excel keeps, never with an exponent.
 func exact(v float64) string {
 	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 15, 64), 64)
 	if rounded == 0 {
@@ -250,12 +251,12 @@ func exact(v float64) string {
 	return strconv.FormatFloat(rounded, 'f', -1, 64)
 }
 
-// exactLimit is the first whole number that has more digits than Excel holds. None of those behind the point count,
-// which no phone number and no identifier has.
+// exactLimit is the first whole number with more digits than Excel keeps. Digits after the point do not matter: no
+// phone number and no identifier has any.
 const exactLimit = 1e15
 
-// fill writes a whole number into the places of a section, from the last one on. The first takes all digits that are
-// left.
+// fill writes a whole number into the places of a section, starting with the last place. The first place takes all
+// digits that are left.
 func (s *section) fill(v float64) string {
 	left := strings.TrimLeft(exact(math.Abs(v)), "0")
 	left = strings.Repeat("0", max(0, s.zeros-len(left))) + left
@@ -277,17 +278,17 @@ func (s *section) fill(v float64) string {
 	return strings.TrimSpace(out)
 }
 
-// endOf1900 is the day after the last one that Excel shows, 9999-12-31; days counted from 1904 begin at from1904Days.
+// endOf1900 is the day after 9999-12-31, the last one that Excel shows; days counted from 1904 are from1904Days fewer.
 const endOf1900, from1904Days = 2958466, 1462
 
-// date writes the date, the time or the duration of a number in ISO 8601, whatever the code: in which order it has day
-// and month, and in which language, nobody could tell from the text. Excel fills the cell with # for what is before the
-// first day and after the last; the days 0 and 60 of 1900 are none, though it shows them.
+// date writes a date, a time or a duration in ISO 8601, whatever its format: the text would not show which of day and
+// month is first, and in which language. shown is false for a number before the first day or after the last: Excel
+// fills the cell with #. It is also false for the days 0 and 60 of 1900, which do not exist, although Excel shows them.
 func (s *section) date(v float64, from1904 bool) (text string, shown bool) {
 	if v < 0 || v >= endOf1900 {
 		return "", false
 	}
-	places := min(s.fraction, 3) // of a second: Excel has no more
+	places := min(s.fraction, 3) // of a second: Excel keeps no more
 	parts := int64(math.Pow10(places))
 	total := int64(math.Round(v * 86400 * float64(parts)))
 	second, fraction := total/parts, ""
@@ -307,7 +308,7 @@ func (s *section) date(v float64, from1904 bool) (text string, shown bool) {
 		day += from1904Days
 	case withDay && (day == 0 || day == 60):
 		return "", false
-	case day < 60: // Excel takes 1900 for a leap year
+	case day < 60: // for Excel 1900 is a leap year
 		day++
 	}
 	if withDay && day >= endOf1900 {

@@ -1,22 +1,22 @@
-// Package xlsx reads rows of Excel workbooks (ECMA-376): archive, book, and row by row the cells of one sheet as
-// Excel shows them.
+// Package xlsx reads rows of Excel workbooks (ECMA-376): the archive, the book, then row by row the cells of one sheet
+// as Excel shows them.
 //
 //	archive ─▶ book: its sheets ─▶ choose one ─▶ Reader: header, then Next
 //
-// Cells are the text that Excel shows in a system whose language is English, but:
+// Cells are the text that Excel shows on a system in English, with these exceptions:
 //
-//   - Numbers in the general, scientific and fraction formats keep all their digits, none is rounded for want of
-//     room. A whole number of more than 15 digits is a fault: Excel has lost the others.
-//   - Dates are written as 2026-03-04, times as 10:11:12, and both with a blank between, whatever their format: in
-//     which order it has day and month, nobody could tell from the text. A format without a day, or without a time,
-//     leaves that out. Durations are written in hours. A date that the cell holds as text stays as it is.
-//   - The built-in currency formats, whose currency depends on the system, are written without one. Blanks that only
-//     align a number are left out.
-//   - Text is what was entered, whatever its format adds to it.
-//   - An error, a formula that was never computed and a number that is no date but has the format of one are faults.
+//   - Numbers in the general, scientific and fraction formats keep all their digits; none is rounded to fit a column.
+//     A whole number of more than 15 digits is a fault: Excel has lost the other digits.
+//   - Dates are written as 2026-03-04, times as 10:11:12, and both with a blank between, whatever their format: the
+//     text would not show whether day or month is first. If the format has no day, or no time, it is left out.
+//     Durations are written in hours. A date that the cell holds as text stays as it is.
+//   - The built-in currency formats, whose currency depends on the system, are written without a currency. Blanks
+//     that only align a number are left out.
+//   - Text is what was entered, whatever its format adds.
+//   - An error, a formula that was never computed, and a number with the format of a date that is no date are faults.
 //
-// Promises: memory does not grow with the workbook, except for the texts that its cells share, 64 MiB at most; a sheet
-// that is damaged or cut is refused before its first row, by the checksums of the archive; no error quotes the file.
+// Promises: memory does not grow with the workbook, except for the texts that its cells share, at most 64 MiB. A sheet
+// that is damaged or cut is refused before its first row, by the checksums of the archive. No error quotes the file.
 package xlsx
 
 import (
@@ -35,24 +35,24 @@ import (
 
 const sheetHint = "choose one with --sheet NAME, or with source.sheet of the mapping"
 
-// Reader reads the rows of a workbook's sheet. The first that is not blank is the header. A merged area has its
-// value in its first cell only, as the file has it; rows and columns that are hidden are read like all others.
+// Reader reads the rows of a workbook's sheet. The first row that is not blank is the header. A merged area has its
+// value in its first cell only, as in the file. Hidden rows and columns are read like all others.
 type Reader struct {
 	sheet   *sheetReader
 	columns rows.Columns
 	found   *rows.Found
 	part    io.Closer // of the sheet
-	hidden  int       // rows with data that are hidden or filtered away
-	waits   bool      // the present row was read and not given: the sheet has no header
+	hidden  int       // rows with data that are hidden or filtered out
+	waits   bool      // the current row was read but not returned: the sheet has no header
 
-	fields []string     // of the present row: one for each column of the header, and behind them the cells beyond
-	beyond int          // column of the first cell behind the header that holds something; 0: none
-	faults []rows.Fault // of the present row's cells, by columns of the sheet
+	fields []string     // of the current row: one for each column of the header, then the cells after them
+	beyond int          // column of the first cell after the header's that holds something; 0: none
+	faults []rows.Fault // of the current row's cells, by columns of the sheet
 }
 
-// Open reads what a workbook says of its sheets, chooses one, and reads up to its header. Its error is a
-// *[rows.OpenError], or one of reading. The sheet is read once from end to end for the checksum of the archive,
-// before the first row is given.
+// Open reads the list of sheets of a workbook, chooses one, and reads up to its header. Its error is a
+// *[rows.OpenError], or a read error. It reads the whole sheet once to check the archive's checksum, before it returns
+// the first row.
 func Open(in io.ReaderAt, size int64, o rows.Options, found *rows.Found) (*Reader, error) {
 	r := &Reader{found: found}
 	err := damaged(r.open(in, size, o))
@@ -90,8 +90,8 @@ func (r *Reader) open(in io.ReaderAt, size int64, o rows.Options) error {
 	return r.begin(s.name, o)
 }
 
-// openSheet makes the reader of a sheet's rows. It reads the sheet once as it is packed, so that one that was
-// damaged on its way is refused before a row of it is given.
+// openSheet makes the reader of a sheet's rows. It first reads the whole packed sheet, so that a damaged one is refused
+// before any row is returned.
 func (r *Reader) openSheet(b *book, part string, limit int) error {
 	shared := &sharedTexts{}
 	styles, err := b.readStyles()
@@ -113,8 +113,8 @@ func (r *Reader) openSheet(b *book, part string, limit int) error {
 	return err
 }
 
-// begin takes the columns from the first row that is not blank, or from the options where the sheet has no header.
-// Where it is that of a rejects file, what the options say around it is not true.
+// begin takes the columns from the first row that is not blank, or from the options if the sheet has no header. For a
+// rejects file it ignores what the options say about its surroundings.
 func (r *Reader) begin(name string, o rows.Options) error {
 	err := r.advance()
 	if err == nil && rows.IsOfRejects(strings.Join(r.fields, ",")) {
@@ -125,7 +125,7 @@ func (r *Reader) begin(name string, o rows.Options) error {
 	}
 	names, line := o.Columns, 0
 	switch {
-	case errors.Is(err, io.EOF) && o.NoHeader: // and will end again
+	case errors.Is(err, io.EOF) && o.NoHeader: // Next returns io.EOF again
 	case errors.Is(err, io.EOF):
 		text, hint := fmt.Sprintf("is empty in sheet %q: it has no header", name), rows.HeaderHint
 		if len(r.found.Sheets) > 0 {
@@ -143,15 +143,15 @@ func (r *Reader) begin(name string, o rows.Options) error {
 	default:
 		names, line = r.header(), r.sheet.number
 	}
-	r.found.Blank = 0 // only rows behind the header count
+	r.found.Blank = 0 // only rows after the header count
 	r.columns, err = rows.NewColumns(names, line, o, r.found)
 	return err
 }
 
-// header takes the names of the columns from the present row, as far as they are together: behind that, something
-// was left in the sheet that is none of the table.
+// header takes the names of the columns from the current row, up to a large gap: what follows it is left over in the
+// sheet and not part of the table.
 func (r *Reader) header() (names []string) {
-	const maxGap = 1000 // columns that may lack a name one behind the other
+	const maxGap = 1000 // columns in a row without a name
 	text := string(r.sheet.text)
 	for _, c := range r.sheet.cells {
 		if c.column-len(names) > maxGap {
@@ -167,7 +167,7 @@ func (r *Reader) header() (names []string) {
 	return names
 }
 
-// Close ends the reading.
+// Close closes the sheet.
 func (r *Reader) Close() error {
 	if r.part == nil {
 		return nil
@@ -177,7 +177,7 @@ func (r *Reader) Close() error {
 
 // Next reads the next row that holds data. Its error is io.EOF or a *[rows.LostError].
 func (r *Reader) Next(row *rows.Row) error {
-	const bytesPerCell = 16 // beside its text
+	const bytesPerCell = 16 // besides its text
 	switch err := r.advance(); {
 	case err == nil:
 	case errors.Is(err, io.EOF):
@@ -207,7 +207,7 @@ func (r *Reader) Next(row *rows.Row) error {
 	return nil
 }
 
-// misfit is the problem of a row that holds something behind the header's columns, or nil.
+// misfit is the problem of a row that has a cell after the header's columns, or nil.
 func (r *Reader) misfit() *rows.Problem {
 	if r.beyond == 0 {
 		return nil
@@ -237,7 +237,7 @@ func asCSV(cells []string) string {
 	return strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\x00", `\x00`)
 }
 
-// advance goes on to the next row that holds something and makes text of its cells.
+// advance goes to the next row that holds something and makes text of its cells.
 func (r *Reader) advance() error {
 	for {
 		if !r.waits {
@@ -256,8 +256,8 @@ func (r *Reader) advance() error {
 	}
 }
 
-// take makes r.fields of the cells that hold something. What is behind the header's columns may stand very far
-// behind them: only the texts follow.
+// take fills r.fields with the cells that hold something. A cell after the header's columns may be very far to the
+// right, so these cells follow without gaps.
 func (r *Reader) take() {
 	width, text := r.columns.Width, string(r.sheet.text)
 	r.fields, r.beyond, r.faults = slices.Grow(r.fields[:0], width)[:width], 0, r.faults[:0]

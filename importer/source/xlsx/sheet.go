@@ -15,34 +15,34 @@ import (
 // maxSheetRows is how many rows a sheet of Excel has.
 const maxSheetRows = 1 << 20
 
-// sheetReader reads a sheet's rows one after another, and their cells as Excel shows them.
+// sheetReader reads a sheet's rows one after another, with their cells as Excel shows them.
 type sheetReader struct {
 	xml    *elements
 	format formatter
-	max    int  // bytes of text a row
-	inData bool // among the rows
+	max    int  // bytes of text a row may have
+	inData bool // the rows have begun
 
-	number int    // of the present row in the sheet, from 1
-	hidden bool   // the present row is
-	long   bool   // the present row has more text than max; its cells are not complete
-	column int    // of the last cell that was read, from 0; -1: none
-	cells  []cell // of the present row that hold something
-	text   []byte // theirs
-	raw    []byte // the value of the last cell as it is written
+	number int    // of the current row in the sheet, from 1
+	hidden bool   // the current row is hidden
+	long   bool   // the current row has more text than max; its cells are incomplete
+	column int    // of the last cell read, from 0; -1: none
+	cells  []cell // of the current row that hold something
+	text   []byte // of these cells
+	raw    []byte // the value of the last cell, as written
 }
 
 // cell is a cell that holds something.
 type cell struct {
-	column, start, end int           // from 0; where its text is in that of its row
-	fault              *rows.Problem // why it cannot be taken, or nil
+	column, start, end int           // from 0; where its text is in the row's text
+	fault              *rows.Problem // why it cannot be used, or nil
 }
 
-// rawCell is what is written of a cell beside its value.
+// rawCell is what the file says about a cell, besides its value.
 type rawCell struct {
 	kind    string // "n" number, "s" shared text, "str", "inlineStr", "b", "e", "d"
 	style   string // its index
 	formula bool
-	value   bool // a value is written, which may be empty
+	value   bool // it has a value, perhaps an empty one
 }
 
 func newSheetReader(in io.Reader, format formatter, limit int) (*sheetReader, error) {
@@ -54,13 +54,13 @@ func newSheetReader(in io.Reader, format formatter, limit int) (*sheetReader, er
 	return s, err
 }
 
-// next reads the next row; io.EOF after the last.
+// next reads the next row; io.EOF after the last one.
 func (s *sheetReader) next() error {
 	for {
 		start, begins, err := s.xml.next()
 		switch {
 		case err != nil:
-		case !begins: // what follows the rows is no part of the table
+		case !begins: // what follows the rows is not part of the table
 			return io.EOF
 		case s.inData && start.Name.Local == "row":
 			return s.row(start)
@@ -75,7 +75,7 @@ func (s *sheetReader) next() error {
 	}
 }
 
-// row reads the cells of a row. Rows and cells may leave out where they are: then they are behind the one before.
+// row reads the cells of a row. A row or cell without a place follows the one before it.
 func (s *sheetReader) row(start xml.StartElement) error {
 	number := s.number + 1
 	s.hidden, s.long, s.column, s.cells, s.text = false, false, -1, s.cells[:0], s.text[:0]
@@ -103,7 +103,7 @@ func (s *sheetReader) row(start xml.StartElement) error {
 	})
 }
 
-// cell reads a cell; those passed over are no cells.
+// cell reads a cell.
 func (s *sheetReader) cell(start xml.StartElement) error {
 	c, column := rawCell{kind: "n", style: "0"}, s.column+1
 	for _, a := range start.Attr {
@@ -139,7 +139,7 @@ func (s *sheetReader) cell(start xml.StartElement) error {
 	return err
 }
 
-// content reads what is in a cell: the text that is written in it, or else its value.
+// content reads the text written in a cell, or else its value.
 func (s *sheetReader) content(c *rawCell) error {
 	s.raw = s.raw[:0]
 	inline := false
@@ -159,7 +159,7 @@ func (s *sheetReader) content(c *rawCell) error {
 	})
 }
 
-// reference reads a cell's name, as "AB12", with the column counted from 0.
+// reference reads a cell's name, such as "AB12". The column counts from 0.
 func reference(name string) (column, row int, ok bool) {
 	i := 0
 	for ; i < len(name) && i < 3; i++ {
@@ -173,7 +173,7 @@ func reference(name string) (column, row int, ok bool) {
 	return column - 1, row, i > 0 && err == nil && row > 0
 }
 
-// columnName is the reverse for a column: "AB".
+// columnName writes a column as letters, such as "AB".
 func columnName(column int) string {
 	var name []byte
 	for n := column + 1; n > 0; n = (n - 1) / 26 {
@@ -182,10 +182,10 @@ func columnName(column int) string {
 	return string(name)
 }
 
-// escapes are the characters that a workbook writes as _xHHHH_.
+// escapes match characters written as _xHHHH_ in a workbook.
 var escapes = spelling.Form(`_x[[:xdigit:]]{4}_`)
 
-// unescape decodes them. What is no character stays as it is.
+// unescape decodes escapes. It keeps one that is no character.
 func unescape(text []byte) []byte {
 	if !bytes.Contains(text, []byte("_x")) {
 		return text
@@ -199,23 +199,24 @@ func unescape(text []byte) []byte {
 	})
 }
 
-// fault says why a cell cannot be taken as it is shown, and what to do.
+// fault says why a cell cannot be used as shown, and what to do.
 func fault(text, hint string) *rows.Problem { return rows.Flaw("cell", text, hint) }
 
 const computeHint = "open the workbook in Excel, which computes it, and save it again"
 
-// errorForm is what the errors of Excel look like. Anything else is not repeated.
+// errorForm matches the errors of Excel. Messages quote nothing else.
 var errorForm = spelling.Form(`^#[A-Z_/0]{2,15}[!?]?$`)
 
-// formatter makes text of cells.
+// formatter writes the text of cells.
 type formatter struct {
 	shared   *sharedTexts
-	styles   []format // none where the workbook has no styles
+	styles   []format // none if the workbook has no styles
 	from1904 bool     // days are counted from 1904, not from 1900
-	computes bool     // the results of formulas may not be computed yet
+	computes bool     // results of formulas may not be computed yet
 }
 
-// show gives the text of a cell with this value, or what is wrong with it. The error says that the workbook is damaged.
+// show returns the text of a cell with this value, or what is wrong with it. The error says that the workbook is
+// damaged.
 func (f *formatter) show(c *rawCell, value []byte) (text []byte, wrong *rows.Problem, err error) {
 	bare := bytes.TrimSpace(value)
 	is := string(bare)
@@ -228,10 +229,10 @@ func (f *formatter) show(c *rawCell, value []byte) (text []byte, wrong *rows.Pro
 		return value, fault(named, "mend its formula, or empty the cell"), nil
 	case c.formula && !c.value:
 		return nil, fault("holds a formula without its result", computeHint), nil
-	case c.formula && f.computes && c.kind == "n" && is == "0": // which XlsxWriter and others put there
+	case c.formula && f.computes && c.kind == "n" && is == "0": // XlsxWriter and others write 0 there
 		const zero = "holds a formula with the result 0, which Excel may not have computed yet"
 		return value, fault(zero, computeHint), nil
-	case c.kind == "str", c.kind == "inlineStr", c.kind == "d": // a date in ISO 8601, which some programs write
+	case c.kind == "str", c.kind == "inlineStr", c.kind == "d": // a date in ISO 8601, as some programs write it
 		text = unescape(value)
 	case is == "" && (c.kind == "n" || c.kind == "s" || c.kind == "b"):
 	case c.kind == "n":
@@ -251,7 +252,7 @@ func (f *formatter) show(c *rawCell, value []byte) (text []byte, wrong *rows.Pro
 	return text, wrong, err
 }
 
-// number writes a number as its format says; one with a fault as it is written.
+// number writes a number in its format. A number with a fault is written as in the file.
 func (f *formatter) number(value []byte, style string) (text []byte, wrong *rows.Problem, err error) {
 	as := general
 	if len(f.styles) > 0 {

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	maxToken  = 12 << 20 // bytes of a tag, a text or an element that is passed over; cells hold 32,767 characters
-	maxShared = 64 << 20 // bytes of all shared texts, and 4 for each: they are kept in memory; or of one cell
+	maxToken  = 12 << 20 // bytes of a tag, a text or a skipped element; cells hold 32,767 characters
+	maxShared = 64 << 20 // bytes kept in memory: all shared texts and 4 for each, or the text of one cell
 )
 
 // elements reads the elements of a part with encoding/xml, within limits. A text is valid until the next one is read.
@@ -18,13 +18,13 @@ type elements struct {
 	in *limited
 }
 
-// limited gives up behind so many bytes.
+// limited stops reading after left bytes.
 type limited struct {
 	*bufio.Reader
 	left int
 }
 
-// ReadByte gives the next byte.
+// ReadByte reads the next byte.
 func (l *limited) ReadByte() (byte, error) {
 	if l.left--; l.left < 0 {
 		return 0, tooLarge()
@@ -37,7 +37,7 @@ func newElements(in io.Reader) *elements {
 	return &elements{xml.NewDecoder(l), l}
 }
 
-// next goes on to where an element begins; false where the present one ends first.
+// next goes to the beginning of the next element. begins is false if the current element ends first.
 func (e *elements) next() (start xml.StartElement, begins bool, err error) {
 	for {
 		e.in.left = maxToken
@@ -54,7 +54,7 @@ func (e *elements) next() (start xml.StartElement, begins bool, err error) {
 	}
 }
 
-// each has every element inside the present one read, or skipped.
+// each calls read for every element inside the current one; read must read or skip it.
 func (e *elements) each(read func(xml.StartElement) error) error {
 	for {
 		start, begins, err := e.next()
@@ -67,7 +67,7 @@ func (e *elements) each(read func(xml.StartElement) error) error {
 	}
 }
 
-// text appends the text of the present element, without that of elements inside it.
+// text appends the text of the current element, without the text of elements inside it.
 func (e *elements) text(to []byte) ([]byte, error) {
 	for {
 		e.in.left = maxToken
@@ -88,8 +88,8 @@ func (e *elements) text(to []byte) ([]byte, error) {
 	}
 }
 
-// richText appends the texts of an element that holds one, or many in several fonts (r). Readings of Japanese words
-// (rPh) are no part of the text.
+// richText appends the text of an element that holds one text, or several in different fonts (r). The phonetic readings
+// of Japanese words (rPh) are not part of the text.
 func (e *elements) richText(to []byte) ([]byte, error) {
 	for inside := 0; inside >= 0; {
 		start, begins, err := e.next()
@@ -111,13 +111,13 @@ func (e *elements) richText(to []byte) ([]byte, error) {
 	return to, nil
 }
 
-// sharedTexts are the texts that a workbook keeps once for all its cells.
+// sharedTexts are the texts that a workbook stores once for all cells.
 type sharedTexts struct {
-	text []byte   // all of them, one behind the other
-	ends []uint32 // where each of them ends
+	text []byte   // all texts, one after another
+	ends []uint32 // where each text ends
 }
 
-// read reads the part with the texts.
+// read reads the part with the shared texts.
 func (t *sharedTexts) read(part io.Reader) error {
 	in := newElements(part)
 	if _, _, err := in.next(); err == io.EOF { // some writers leave the part empty
@@ -139,7 +139,7 @@ func (t *sharedTexts) read(part io.Reader) error {
 	})
 }
 
-// get gives the text of an index, counted from 0.
+// get returns the text with an index, counted from 0.
 func (t *sharedTexts) get(index string) ([]byte, error) {
 	i, err := strconv.Atoi(index)
 	if err != nil || i < 0 || i >= len(t.ends) {

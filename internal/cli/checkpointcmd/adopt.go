@@ -21,8 +21,8 @@ import (
 	"leadferry/internal/shell"
 )
 
-// adopt takes over the leads of files, as a whole or not at all, into the checkpoint that is meant or a new one. It is
-// marked before the files are read: runs are refused until all of them were taken over.
+// adopt takes over all leads of files, or none, into the selected checkpoint or a new one. It marks the checkpoint
+// before it reads the files: runs are refused until all leads are taken over.
 func (d *Command) adopt() error {
 	if d.C.NArg() == 0 {
 		return exit.Usage("adopt takes a file",
@@ -42,14 +42,14 @@ func (d *Command) adopt() error {
 	})
 }
 
-// lists are the files of one adoption, read one after another as if they were one. They are read several times, since
-// there may be more leads than the memory holds.
+// lists are the files of one adoption, read one after another like a single file. They are read several times, because
+// there may be more leads than fit into memory.
 type lists struct {
 	all   []*list
-	spots []spot // of the rows that were read last and may be taken over
+	spots []spot // of the rows read last that can be taken over
 }
 
-// openLists opens files, and those of patterns.
+// openLists opens files, also by patterns.
 func (d *Command) openLists(args []string, command string) (ls lists, err error) {
 	paths, err := inputs.Spread(args)
 	if err != nil {
@@ -73,9 +73,9 @@ func (ls *lists) close() {
 	}
 }
 
-// takeOver adopts lists into a checkpoint; lenient: but for what it knows otherwise. Results whose run had another
-// target are passed over, since leads that this one lacks would count as made: they are in the same folders. An export
-// says nothing of its target, and is how leads move with a service that changes its address.
+// takeOver adopts lists into a checkpoint. lenient skips leads that the checkpoint knows in another way. takeOver skips
+// results of a run to another target: leads that this target lacks would count as made, and their results are in the
+// same folders. An export does not name its target: that is how leads move with a service that changes its address.
 func (d *Command) takeOver(db ledger.Ledger, from lists, lenient bool) error {
 	before := db.Info()
 	lineage, err := checkpoint.LineageOf(d.C.Context, db)
@@ -133,7 +133,7 @@ func (d *Command) reportAdopted(r checkpoint.AdoptResult, passed int, path strin
 		"--unblock KEY"+at+" frees one, and it is adopted before the next import")
 }
 
-// witness is what the run folder of results says of their run.
+// witness returns what the run folder of results says about their run.
 func (l *list) witness() (w checkpoint.Witness) {
 	switch {
 	case l.results && l.path == "-":
@@ -144,7 +144,7 @@ func (l *list) witness() (w checkpoint.Witness) {
 	return w
 }
 
-// entries are the rows that may be taken over, as the checkpoint takes them; an error is the last.
+// entries yields the rows that can be taken over as checkpoint entries; it stops after an error.
 func (ls *lists) entries(yield func(checkpoint.Entry, error) bool) {
 	ls.spots = ls.spots[:0]
 	for _, l := range ls.all {
@@ -164,7 +164,7 @@ func (ls *lists) entries(yield func(checkpoint.Entry, error) bool) {
 	}
 }
 
-// passed is how many rows were not taken over.
+// passed returns how many rows were not taken over.
 func (ls *lists) passed(r *checkpoint.AdoptResult) (n int) {
 	for _, l := range ls.all {
 		n += l.rows
@@ -172,7 +172,7 @@ func (ls *lists) passed(r *checkpoint.AdoptResult) (n int) {
 	return n - r.Leads - r.InDoubt - r.Known - r.Rejected - r.Forgotten
 }
 
-// missing is what an export says that its checkpoint lacked: "" where that was complete.
+// missing returns what an export says that its checkpoint lacked: "" if it was complete.
 func (ls *lists) missing() (lacks string) {
 	for _, l := range ls.all {
 		lacks = cmp.Or(lacks, l.lacks)
@@ -180,8 +180,8 @@ func (ls *lists) missing() (lacks string) {
 	return lacks
 }
 
-// stateOf is the state that a row has in a checkpoint. One of a run's results that has no lead is not taken (has). One
-// that did not have its turn does not tell whether its lead is linked: Unknown.
+// stateOf returns the state of a row in a checkpoint. has is false for a row of a run's results without a lead. A row
+// that was not processed does not show whether its lead is linked: Unknown.
 func (row *listed) stateOf() (state checkpoint.State, has bool, err error) {
 	if !row.list.results {
 		if state, has = stateNamed(row.State); !has {
@@ -210,7 +210,7 @@ func (row *listed) stateOf() (state checkpoint.State, has bool, err error) {
 	}
 }
 
-// entry is a row as the checkpoint takes it; the reverse of exportLine. See stateOf.
+// entry returns a row as a checkpoint entry, the reverse of exportLine. has is that of stateOf.
 func (row *listed) entry() (e checkpoint.Entry, has bool, err error) {
 	state, has, err := row.stateOf()
 	if err == nil && has {
@@ -230,8 +230,8 @@ func (row *listed) entry() (e checkpoint.Entry, has bool, err error) {
 	switch {
 	case e.State == checkpoint.InDoubt:
 		e.WantLink, e.Run = row.ExternalID, row.RunID
-		e.Updated, _ = time.Parse(time.RFC3339, row.UpdatedAt) // else the time of adoption
-	case e.State == checkpoint.Partial, e.LeadID == "": // without its ID, it cannot have been linked
+		e.Updated, _ = time.Parse(time.RFC3339, row.UpdatedAt) // if that fails, the time of adoption counts
+	case e.State == checkpoint.Partial, e.LeadID == "": // a lead without an ID cannot have been linked
 		e.WantLink = row.ExternalID
 	default:
 		e.ExternalID = row.ExternalID
@@ -246,12 +246,12 @@ func (row *listed) entry() (e checkpoint.Entry, has bool, err error) {
 	return e, true, nil
 }
 
-// ownKey reports whether the lead of a row of results is known by the row's key. A sync finds leads by other names.
+// ownKey reports whether a row of results has its lead under its own key. A sync also finds leads by other names.
 func (row *listed) ownKey() bool {
 	switch row.Outcome {
 	case importer.Created.String(), importer.Partial.String(), importer.InDoubt.String(), importer.Changed.String():
 		return true
 	}
-	w := row.list.witness() // while a run is open, results that are whole are of one before it in the same folder
+	w := row.list.witness() // while a run is open, complete results are of an earlier run in the same folder
 	return w.Command == "import" && w.Open == row.list.isPartial()
 }

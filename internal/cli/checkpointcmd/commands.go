@@ -1,5 +1,5 @@
-// Package checkpointcmd is the commands of `leadferry checkpoint`: they show what a checkpoint knows, and let people
-// say what they know of its leads. An error of the command line or of a file brings its hint in a line of its own.
+// Package checkpointcmd has the commands of `leadferry checkpoint`. They show what a checkpoint knows, and take in what
+// people know about its leads. An error in the command line or in a file has its hint on a line of its own.
 package checkpointcmd
 
 import (
@@ -20,24 +20,24 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// Command is what a checkpoint command works with: its line with the checkpoint that is meant, its streams, and the
+// Command is what a checkpoint command works with: its command line, which selects the checkpoint, its streams, and the
 // person at the terminal.
 type Command struct {
 	ledger.Selection
 	In     io.Reader
 	Out    io.Writer
-	Say    func(text string)     // for announcements
-	Warn   func(texts ...string) // on standard error
+	Say    func(text string)     // prints announcements
+	Warn   func(texts ...string) // prints warnings on standard error
 	Person terminal.Person
-	Shown  bool // a person looks at Out
+	Shown  bool // Out is a terminal
 
-	// Apart refuses the path of an output that would take the place of what the command reads.
+	// Apart refuses the path of an output that would replace what the command reads.
 	Apart func(path string) error
-	// Hold makes the command handle signals itself from here on; false: one has come already.
+	// Hold makes the command handle signals itself from now on. It returns false if a signal has already come.
 	Hold func() bool
 }
 
-// Commands are all of them, without their pages of help. begin makes what one works with.
+// Commands returns all commands, without their help pages. begin makes the Command for one.
 func Commands(made flags.Made, begin func(*cli.Context) *Command) []*cli.Command {
 	command := func(name, arguments string, do func(*Command) error, sets string) *cli.Command {
 		return &cli.Command{
@@ -60,8 +60,8 @@ func Commands(made flags.Made, begin func(*cli.Context) *Command) []*cli.Command
 	}
 }
 
-// with opens the checkpoint that is meant for f; for writing, with a witness of what f decides. A new one that f stores
-// nothing in is removed.
+// with opens the selected checkpoint for f; for writing, it leaves a witness of what f decides. It removes a new
+// checkpoint in which f stores nothing.
 func (d *Command) with(how ledger.How, f func(ledger.Ledger) error) error {
 	db, err := d.Open(how)
 	if err != nil {
@@ -75,7 +75,7 @@ func (d *Command) with(how ledger.How, f func(ledger.Ledger) error) error {
 	return errors.Join(err, closed)
 }
 
-// printf prints texts of others so that a terminal obeys nothing in them.
+// printf prints foreign texts without anything that a terminal obeys.
 func (d *Command) printf(format string, args ...any) {
 	for i, arg := range args {
 		if text, is := arg.(string); is {
@@ -85,7 +85,7 @@ func (d *Command) printf(format string, args ...any) {
 	fmt.Fprintf(d.Out, format, args...)
 }
 
-// tellIf is printf for a line that is there on a condition.
+// tellIf prints a line as printf does, on a condition.
 func (d *Command) tellIf(is bool, format string, args ...any) {
 	if is {
 		d.printf(format+"\n", args...)
@@ -103,10 +103,10 @@ func (d *Command) printCounts(counts map[checkpoint.State]int) {
 	}
 }
 
-// countRows is a number of them, in words.
+// countRows returns a number of rows in words.
 func countRows(n int) string { return english.Plural(n, "row", "") }
 
-// check reads the whole checkpoint and says whether it can be relied on. Flags have it change the checkpoint besides.
+// check reads the whole checkpoint and says whether it is reliable. With some flags it also changes the checkpoint.
 func (d *Command) check() error {
 	older, loss, here := d.C.String("accept-older"), d.C.Bool("accept-loss"), d.C.Bool("moved-here")
 	if older != "" && loss {
@@ -158,13 +158,13 @@ func (d *Command) notOlder(db ledger.Ledger) error {
 	return v.RefuseOlder()
 }
 
-// takeOlder takes a checkpoint that is older than known.
+// takeOlder accepts a checkpoint that is older than known.
 func (d *Command) takeOlder(db ledger.Ledger, answer string) error {
 	took, err := checkpoint.TakeOlder(d.C.Context, db, d.Witnesses(), answer, db.Info().Moved)
 	if err != nil {
 		return err
 	}
-	if server, is := db.(*postgres.Store); is { // one whose server has lost some of it is taken when it is opened
+	if server, is := db.(*postgres.Store); is { // a ledger whose server lost part of it was accepted on opening
 		took = took || server.Accepted
 	}
 	if !took {
@@ -176,7 +176,7 @@ func (d *Command) takeOlder(db ledger.Ledger, answer string) error {
 	return nil
 }
 
-// acceptLoss asks before rows may be sent whose leads may exist.
+// acceptLoss asks before it lets rows be sent whose leads may exist.
 func (d *Command) acceptLoss(db ledger.Ledger) error {
 	if !db.Info().Incomplete {
 		d.printf("nothing to accept: the checkpoint is complete\n")

@@ -21,7 +21,7 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// copy takes all that a checkpoint knows to an empty one elsewhere.
+// copy copies all that a checkpoint knows to an empty one elsewhere.
 func (d *Command) copy() error {
 	from, to := d.C.Args().Get(0), d.C.Args().Get(1)
 	if d.C.NArg() != 2 || from == to {
@@ -41,8 +41,8 @@ func (d *Command) copy() error {
 	return d.copyTo(at, to)
 }
 
-// copyTo copies to an address, or to a file. Runs are refused there first, then here for good; the same copy again ends
-// one that was cut off.
+// copyTo copies to an address or to a file. Until the copy is complete, runs with either checkpoint are refused;
+// afterwards, only those with the old one. Repeating a copy that was cut off completes it.
 func (d *Command) copyTo(from ledger.Place, to string) (err error) {
 	src, err := from.Open(ledger.How{Moved: true})
 	if err != nil {
@@ -69,7 +69,7 @@ func (d *Command) copyTo(from ledger.Place, to string) (err error) {
 		o.Require = again
 		return postgres.Fill(to, read, info.Path, info.Target, o)
 	})
-	// What is there had come to its end, or is gone.
+	// The checkpoint there was completed before, or is gone.
 	other := func(kind error) bool { return errors.Is(err, kind) }
 	if again && slices.ContainsFunc([]error{checkpoint.ErrMissing, fs.ErrExist, checkpoint.ErrLocked}, other) {
 		return elsewhere
@@ -83,11 +83,11 @@ func (d *Command) copyTo(from ledger.Place, to string) (err error) {
 	return nil
 }
 
-// repair brings what can be read of a damaged checkpoint, and what files of results know besides, into a new one.
+// repair brings what can be read of a damaged checkpoint, and what results files know besides, into a new one.
 func (d *Command) repair() error {
 	names := d.C.Args().Slice()
 	paths := d.C.StringSlice("results")
-	if len(names) > 2 && len(paths) > 0 { // a shell spread out a pattern of results
+	if len(names) > 2 && len(paths) > 0 { // a shell expanded a pattern of results
 		names, paths = names[:2], slices.Concat(paths, names[2:])
 	}
 	if len(names) != 2 || disk.SameFile(names[0], names[1]) {
@@ -117,7 +117,7 @@ func (d *Command) repair() error {
 	o := d.FileOptions()
 	o.Witnesses, o.Empty = d.Witnesses(), len(paths) > 0
 	r, err := bolt.Repair(from, to, d.Target, o)
-	if err == nil && len(paths) > 0 { // rows that it does not know
+	if err == nil && len(paths) > 0 { // adopt rows that the damaged one does not know
 		at := d.At(to, checkpoint.Target{})
 		if db, err = at.Open(ledger.How{}); err == nil {
 			err = errors.Join(d.takeOver(db, results, true), db.Close())
@@ -142,7 +142,7 @@ func (d *Command) reportRepaired(from, to string, r *bolt.Salvaged) {
 	for n := 2; disk.Exists(aside); n++ { // it was damaged before
 		aside = fmt.Sprintf("%s.damaged-%d", from, n)
 	}
-	// The one replaces nothing, the other asks first.
+	// mv -n replaces nothing, move asks first.
 	move := map[bool]string{false: "mv -n", true: "move"}[runtime.GOOS == "windows"]
 	fmt.Fprintf(d.Out, "\nrepaired    %s\nTo put it in the old one's place:\n     %[2]s %[3]s %[4]s\n     %[2]s "+
 		"%[5]s %[3]s\n", spelling.Escape(to), move, shell.Path(from), shell.Path(aside), shell.Path(to))

@@ -27,7 +27,7 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// stateNamed is a state that an export has, Unknown where none is named.
+// stateNamed returns the state with this name in an export, Unknown for "".
 func stateNamed(name string) (state checkpoint.State, known bool) {
 	for s := checkpoint.Created; s <= checkpoint.InDoubt; s++ {
 		if s.String() == name {
@@ -37,7 +37,7 @@ func stateNamed(name string) (state checkpoint.State, known bool) {
 	return checkpoint.Unknown, name == ""
 }
 
-// export lists what the checkpoint knows, once that is closed: who reads it slowly, as less does, holds no lock.
+// export lists what the checkpoint knows. It prints after closing the checkpoint: a slow reader must hold no lock.
 func (d *Command) export() error {
 	to := d.C.String("output")
 	if to == "-" {
@@ -63,7 +63,7 @@ func (d *Command) export() error {
 	case err != nil && !told.Begun: // refused
 		return err
 	case to == "":
-		unseen := told.Tell(d.Out) // of a damaged checkpoint, too
+		unseen := told.Tell(d.Out) // also for a damaged checkpoint
 		return cmp.Or(err, unseen)
 	}
 	if broken := disk.WriteNew(to, 0o600, told.Tell); broken != nil && err == nil {
@@ -72,16 +72,16 @@ func (d *Command) export() error {
 	return err
 }
 
-// export is which entries are written, and how.
+// export says which entries to write, and how.
 type export struct {
 	which      checkpoint.Filter
 	csv        bool // else JSONL
-	terminal   bool // it goes to one: nothing may act upon it
+	terminal   bool // it goes to a terminal, which must obey nothing in it
 	namespaced bool // keys have namespaces
 }
 
-// exportTo writes what the checkpoint knows. Of a damaged one it writes what can still be read, and fails. The
-// checkpoint is closed when it returns.
+// exportTo writes what the checkpoint knows. For a damaged checkpoint it writes what can still be read, and fails. It
+// closes the checkpoint before it returns.
 func (d *Command) exportTo(out io.Writer, x *export) (err error) {
 	ctx := d.C.Context
 	if x.which.Run != "" && !isRun(x.which.Run) {
@@ -105,7 +105,7 @@ func (d *Command) exportTo(out io.Writer, x *export) (err error) {
 			return nil
 		}
 		x.namespaced = true
-		return io.EOF // enough was read
+		return io.EOF // one is enough
 	})
 	if err != nil && !x.namespaced {
 		return err
@@ -128,7 +128,7 @@ func (d *Command) exportTo(out io.Writer, x *export) (err error) {
 
 func (d *Command) exportDamaged(path string, x *export, out io.Writer) error {
 	const lacks = "an unknown number of leads that the damaged checkpoint knew"
-	x.namespaced = true // what is read once cannot be looked through before
+	x.namespaced = true // it can be read only once, so nobody knows
 	return x.lines(out, lacks, func(add func(checkpoint.Entry) error) error {
 		r, err := bolt.Salvage(path, bolt.Options{})
 		if err != nil {
@@ -150,8 +150,7 @@ func (d *Command) exportDamaged(path string, x *export, out io.Writer) error {
 	})
 }
 
-// lines writes a line of every entry that each calls its function with, and a last one that says what is missing, if
-// anything.
+// lines writes a line for every entry that each passes to its function, and a last line if anything is missing.
 func (x *export) lines(to io.Writer, lacks string, each func(add func(checkpoint.Entry) error) error) error {
 	out := bufio.NewWriter(to)
 	write := x.jsonLines(out)
@@ -160,7 +159,7 @@ func (x *export) lines(to io.Writer, lacks string, each func(add func(checkpoint
 	}
 	err := each(func(e checkpoint.Entry) error {
 		if e.State == checkpoint.NotMade {
-			return nil // nothing is known of it but that it may be sent
+			return nil // all that is known is that it may be sent
 		}
 		return write(exportLine(&e))
 	})
@@ -181,7 +180,7 @@ func exportLine(e *checkpoint.Entry) ExportLine {
 	}
 }
 
-// cells writes those of lines as the export has them.
+// cells writes the cells of lines in the form of the export.
 type cells struct {
 	*gocsv.SafeCSVWriter
 	of *export
@@ -200,7 +199,7 @@ func (c cells) Write(line []string) error {
 	return c.SafeCSVWriter.Write(line)
 }
 
-// csvLines writes the header, and a line at each call.
+// csvLines writes the header. The function it returns writes one line.
 func (x *export) csvLines(out io.Writer) func(ExportLine) error {
 	w := cells{gocsv.DefaultCSVWriter(out), x}
 	header := gocsv.MarshalCSV([]ExportLine{}, w)
@@ -210,7 +209,7 @@ func (x *export) csvLines(out io.Writer) func(ExportLine) error {
 	}
 }
 
-// jsonLines writes a line at each call.
+// jsonLines returns the function that writes one line.
 func (x *export) jsonLines(out io.Writer) func(ExportLine) error {
 	if x.terminal {
 		out = terminal.Escaping{To: out}

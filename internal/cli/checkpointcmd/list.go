@@ -24,10 +24,10 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// ExportLine is a line of a checkpoint export, which resolve and adopt take back.
+// ExportLine is a line of a checkpoint export. resolve and adopt can read it back.
 type ExportLine struct {
 	Key            string      `csv:"key" json:"key"`
-	Namespace      string      `csv:"namespace" json:"namespace,omitempty"` // in CSV only where any key has one
+	Namespace      string      `csv:"namespace" json:"namespace,omitempty"` // in CSV only if any key has one
 	State          string      `csv:"state" json:"state"`
 	LeadID         string      `csv:"lead_id" json:"lead_id"`
 	OrganizationID string      `csv:"organization_id" json:"organization_id"`
@@ -37,31 +37,31 @@ type ExportLine struct {
 	RunID          string      `csv:"run_id" json:"run_id"`
 	UpdatedAt      string      `csv:"updated_at" json:"updated_at"`
 	File           string      `csv:"file" json:"file"`
-	Line           json.Number `csv:"line" json:"line,omitempty"` // "": no file brought it
-	Error          string      `csv:"error" json:"error"`         // in doubt: the request's ID, too
+	Line           json.Number `csv:"line" json:"line,omitempty"` // "": the row is of no file
+	Error          string      `csv:"error" json:"error"`         // in doubt: with the request's ID
 	RequestID      string      `csv:"-" json:"request_id,omitempty"`
 }
 
-// incompleteState is the state of the last line of an export, which has no key, where the checkpoint is incomplete:
-// error says what it lacks.
+// incompleteState is the state of the last line of an export, if the checkpoint is incomplete. The line has no key; its
+// error says what is missing.
 const incompleteState = "incomplete"
 
-// listed is a row of a file that resolve or adopt takes. Only key and lead_id must be there.
+// listed is a row of a file for resolve or adopt. Only key and lead_id must be there.
 type listed struct {
 	ExportLine
-	Outcome string `csv:"outcome"` // of a run's results
+	Outcome string `csv:"outcome"` // in the results of a run
 	Reject
 	spot
 }
 
-// spot is where a row is.
+// spot says where a row is.
 type spot struct {
 	list   *list
 	at     int // the line on which it begins
-	number int // of the row, from 1
+	number int // the row's number, from 1
 }
 
-// Reject is what a run's rejects say of a row behind its own columns.
+// Reject has what a run's rejects add to a row's own columns.
 type Reject struct {
 	OwnKey       string `csv:"leadferry_key"`
 	OwnNamespace string `csv:"leadferry_namespace"`
@@ -70,20 +70,20 @@ type Reject struct {
 	OwnLeadID    string `csv:"leadferry_lead_id"`
 }
 
-// list is a file of rows. Who goes through it with each holds one row at a time.
+// list is a file of rows. Reading it with each holds one row at a time in memory.
 type list struct {
 	path      string
-	whole     string // path from the root, since hints that name it may be pasted elsewhere
+	whole     string // path from the root: hints that name it may be pasted in another folder
 	command   string
-	namespace string // of keys for which the file names none
+	namespace string // of keys without one in the file
 	in        io.ReadSeeker
-	file      io.Closer // behind in
-	open      bool      // no line break ends it
-	results   bool      // of a run: it has outcomes and no states
-	rejects   bool      // of a run: its rows in doubt count
+	file      io.Closer // the file of in
+	open      bool      // it does not end with a line break
+	results   bool      // of a run: it has outcomes instead of states
+	rejects   bool      // of a run: only its rows in doubt count
 	passed    int       // rows of rejects with a decision that are not in doubt
-	lacks     string    // what the checkpoint lacked that was exported
-	rows      int       // that were read last
+	lacks     string    // what the exported checkpoint lacked
+	rows      int       // rows read so far
 }
 
 // openList opens a file. The caller closes it.
@@ -98,8 +98,8 @@ func (d *Command) openList(path, command string) (*list, error) {
 	return l, nil
 }
 
-// openFile opens the file as long as it is now: a run may still write to it. - is standard input, which is kept to be
-// read again.
+// openFile opens the file up to its present end: a run may still write to it. It keeps standard input (-) for reading
+// it again.
 func (l *list) openFile(stdin io.Reader) (err error) {
 	if l.whole = l.path; l.path == "-" {
 		kept := new(terminal.Spool)
@@ -118,7 +118,7 @@ func (l *list) openFile(stdin io.Reader) (err error) {
 	return err
 }
 
-// look finds out what the list is.
+// look finds out what kind of list it is.
 func (l *list) look() error {
 	last := make([]byte, 1)
 	if _, err := l.in.Seek(-1, io.SeekEnd); err == nil {
@@ -140,11 +140,11 @@ func (l *list) hint() string {
 	return hint
 }
 
-// isPartial reports whether the list is of a run that was killed: its last row may be cut off.
+// isPartial reports whether the list is of a killed run: its last row may be cut off.
 func (l *list) isPartial() bool { return strings.HasSuffix(l.path, ".partial") }
 
-// each goes through the rows, from the first one on; an error is the last. Further columns are allowed and ignored. A
-// column that is missing must not read as empty.
+// each yields all rows from the first on; it stops after an error. It ignores further columns. A missing column is an
+// error, because it would read as empty.
 func (l *list) each(yield func(*listed, error) bool) {
 	l.rows, l.passed = 0, 0
 	in, r, columns, err := l.begin()
@@ -175,19 +175,19 @@ func (l *list) each(yield func(*listed, error) bool) {
 	}
 }
 
-// begin reads the header. It takes the delimiter with which that has both columns: spreadsheet programs write the one
-// of the computer's language. There is none in results whose run was killed before it was whole.
+// begin reads the header. The delimiter is the one with which the header has both columns: spreadsheet programs write
+// that of the computer's language. columns is nil for results of a run that was killed before the header was complete.
 func (l *list) begin() (in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmarshaller, err error) {
 	refuse := func(text string) error { return exit.Usage(l.path+text, l.hint()) }
 	for _, comma := range []rune{',', ';', '\t', '|'} {
 		_, err = l.in.Seek(0, io.SeekStart)
 		in = bufio.NewReader(l.in)
 		mark, unread := in.Peek(3)
-		if err = cmp.Or(err, unread); err != nil && !errors.Is(err, io.EOF) { // it is a folder, for example
+		if err = cmp.Or(err, unread); err != nil && !errors.Is(err, io.EOF) { // for example a folder
 			return nil, nil, nil, refuse(": cannot be read: " + err.Error())
 		}
 		if string(mark) == "\ufeff" {
-			_, _ = in.Discard(len(mark)) // it was read before
+			_, _ = in.Discard(len(mark)) // it was read above
 		}
 		r = csv.NewReader(in)
 		r.Comma = comma
@@ -206,7 +206,7 @@ func (l *list) begin() (in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmarsha
 				return nil, nil, nil, refuse(":1: the column " + name + " is there twice")
 			}
 		}
-		if has("verdict") { // its keys may be others than those that made the leads
+		if has("verdict") { // its keys may differ from the keys under which the leads were made
 			return nil, nil, nil, refuse(":1: it is a reconciliation, which has the keys of its own mapping")
 		}
 		l.results = has("outcome") && !has("state")
@@ -218,7 +218,7 @@ func (l *list) begin() (in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmarsha
 	return nil, nil, nil, refuse(":1: the columns key and lead_id are not both there")
 }
 
-// next is the next row that holds anything, or nil at the end.
+// next returns the next row that is not empty, or nil at the end.
 func (l *list) next(in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmarshaller) (*listed, error) {
 	for {
 		read, err := columns.Read()
@@ -228,7 +228,7 @@ func (l *list) next(in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmarshaller
 		_, end := in.Peek(1)
 		last := l.open && end != nil
 		row, _ := read.(listed)
-		blank := row == listed{} // spreadsheets leave it at the end
+		blank := row == listed{} // spreadsheets leave blank rows at the end
 		row.list, row.number = l, l.rows+1
 		if bad, is := errors.AsType[*csv.ParseError](err); is {
 			row.at, err = bad.StartLine, bad.Err
@@ -255,7 +255,7 @@ func (l *list) next(in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmarshaller
 	}
 }
 
-// keyed gives a row the key that the checkpoint has it by.
+// keyed sets the key under which the checkpoint knows a row.
 func (row *listed) keyed() error {
 	row.Key, row.LeadID = rowkey.Trim(row.Key), strings.TrimSpace(row.LeadID)
 	namespace := cmp.Or(row.Namespace, row.list.namespace)
@@ -272,7 +272,7 @@ func (row *listed) keyed() error {
 	return nil
 }
 
-// mayBeCutIn says whether a row may be cut off in its last column, which tells of what lead.
+// mayBeCutIn reports whether a row may be cut off in its last column, if that column identifies a lead.
 func (row *listed) mayBeCutIn(column string) bool {
 	cell := map[string]string{"key": row.Key, "lead_id": row.LeadID, "external_id": row.ExternalID}[column]
 	whole := rowkey.IsUUID(cell) || column == "lead_id" &&
@@ -280,9 +280,8 @@ func (row *listed) mayBeCutIn(column string) bool {
 	return cell != "" && !whole
 }
 
-// plausible refuses texts that a person writes into a column of IDs and that are none: words, which have no digit,
-// short numbers (42, 2nd), nothing but zeros, and a part of a UUID, which lead IDs are (specification, Lead creation
-// response body).
+// plausible refuses texts that people write into a column of IDs and that are none: words without a digit, short
+// numbers (42, 2nd), only zeros, and part of a UUID (lead IDs are UUIDs: specification, Lead creation response body).
 func (row *listed) plausible() error {
 	const digits, uuid = "0123456789", "00000000-0000-0000-0000-000000000000"
 	const write = "write the lead ID that the console shows"
@@ -307,12 +306,12 @@ func (row *listed) plausible() error {
 	return nil
 }
 
-// fault is what is wrong with a row. It names no values.
+// fault returns an error about a row, without its values.
 func (s spot) fault(text, hint string) error {
 	return exit.Usage(fmt.Sprintf("%s:%d (row %d of the file): %s", s.list.path, s.at, s.number, text), hint)
 }
 
-// refused is the refusal of a list for one of its rows.
+// refused returns the error for a list that was refused because of one of its rows.
 func (s spot) refused(why *checkpoint.ListError, consequence string) error {
 	return s.fault(why.Text+"; "+consequence, cmp.Or(why.Hint, s.list.hint()))
 }

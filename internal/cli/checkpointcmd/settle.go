@@ -23,7 +23,7 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// resolve settles rows in doubt by the decisions of a file, all of them or none, or of a person about all.
+// resolve settles rows in doubt. A file decides about all of its rows or none; --none-created decides about all rows.
 func (d *Command) resolve() error {
 	switch none := d.C.Bool("none-created"); {
 	case d.C.NArg() > 1 || none == d.C.Args().Present():
@@ -69,7 +69,7 @@ func (d *Command) resolve() error {
 	})
 }
 
-// resolveNone says of all rows in doubt that they were not made, which a person confirms.
+// resolveNone settles all rows in doubt as not made, after a person confirms.
 func (d *Command) resolveNone(db ledger.Ledger) error {
 	decisions, err := noneMade(d.C.Context, db)
 	if err != nil {
@@ -91,8 +91,8 @@ func (d *Command) resolveNone(db ledger.Ledger) error {
 	return err
 }
 
-// noneMade says of each send in doubt, and of no later one of its row, that no lead was made: other runs may go on
-// while a person is asked.
+// noneMade returns a decision for each send in doubt that no lead was made. It does not cover a later send of the row:
+// other runs may go on while a person is asked.
 func noneMade(ctx context.Context, db ledger.Ledger) (decisions []checkpoint.Decision, err error) {
 	err = checkpoint.Each(ctx, db, checkpoint.Filter{State: checkpoint.InDoubt}, func(e checkpoint.Entry) error {
 		if e.Reason != checkpoint.ReasonIncomplete { // it was not sent, but may have a lead that is missing here
@@ -103,10 +103,11 @@ func noneMade(ctx context.Context, db ledger.Ledger) (decisions []checkpoint.Dec
 	return decisions, err
 }
 
-// The words that decide in the place of a lead ID.
+// The words that decide instead of a lead ID.
 const exists, notMade = "exists", "none"
 
-// decisionsOf reads what a person wrote into the column lead_id; spots are those of the rows that decide, of all.
+// decisionsOf reads what a person wrote into the column lead_id. spots are the places of these rows; all counts all
+// rows.
 func decisionsOf(read *list) (decisions []checkpoint.Decision, spots []spot, all int, err error) {
 	for row, err := range read.each {
 		if err != nil {
@@ -114,7 +115,7 @@ func decisionsOf(read *list) (decisions []checkpoint.Decision, spots []spot, all
 		}
 		all++
 		d := checkpoint.Decision{Key: row.Key, LeadID: row.LeadID, Run: row.RunID}
-		if !isRun(d.Run) { // a spreadsheet program took it for a number
+		if !isRun(d.Run) { // a spreadsheet program changed it to a number
 			d.Run = ""
 		}
 		d.Sent, _ = time.Parse(time.RFC3339, row.UpdatedAt)
@@ -134,7 +135,7 @@ func decisionsOf(read *list) (decisions []checkpoint.Decision, spots []spot, all
 				return nil, nil, 0, err
 			}
 		}
-		if read.rejects && slices.Contains(decisions, d) { // each row of a key is there
+		if read.rejects && slices.Contains(decisions, d) { // rejects list each row of a key
 			all--
 			continue
 		}
@@ -146,7 +147,7 @@ func decisionsOf(read *list) (decisions []checkpoint.Decision, spots []spot, all
 // isRun reports whether a word is the ID of a run.
 func isRun(word string) bool { return len(word) == 8 && strings.Trim(word, "0123456789abcdef") == "" }
 
-// settle carries decisions out, and tells them apart.
+// settle carries out decisions and prints how many there were of each kind.
 func (d *Command) settle(db ledger.Ledger, decisions []checkpoint.Decision) error {
 	r, err := checkpoint.Resolve(d.C.Context, db, decisions)
 	if err != nil {
@@ -173,9 +174,9 @@ func (d *Command) settle(db ledger.Ledger, decisions []checkpoint.Decision) erro
 	return nil
 }
 
-// forget removes all that is known of keys except a hash that keeps their leads from being made again, or with
-// --unblock that, too. Lead IDs are told before, or nothing is forgotten. Leads of the sandbox are removed beside its
-// checkpoint.
+// forget removes all that is known of keys except a hash. The hash stops their leads from being made again; --unblock
+// removes it, too. It prints the lead IDs first, or forgets nothing. For the sandbox, forget also removes the leads
+// beside the checkpoint.
 func (d *Command) forget() error {
 	ctx, unblock := d.C.Context, d.C.Bool("unblock")
 	keys, err := d.keys(d.C.Args().Slice())
@@ -189,7 +190,7 @@ func (d *Command) forget() error {
 		sandboxed, kept bool
 	)
 	err = d.with(ledger.How{}, func(db ledger.Ledger) error {
-		if !d.Hold() { // half of it would leave a copy of the file
+		if !d.Hold() { // stopping halfway would leave a copy of the file
 			return exit.ErrInterrupted
 		}
 		found, err := lookUp(ctx, db, keys...)
@@ -237,8 +238,7 @@ func (d *Command) forget() error {
 	return nil
 }
 
-// reportTraces names the files of runs that still hold the rows, and how to remove them. What witnesses need holds no
-// cell.
+// reportTraces names the files of runs that still hold the rows, and how to remove them. Witnesses hold no cells.
 func (d *Command) reportTraces(keys []string) {
 	wanted := func(namespace, key string) bool { return slices.Contains(keys, rowkey.Effective(namespace, key)) }
 	paths, _ := filepath.Glob(filepath.Join(report.RunsFolder, "*", "*"))
@@ -254,7 +254,7 @@ func (d *Command) reportTraces(keys []string) {
 	}
 }
 
-// keys are the arguments, as rows have them.
+// keys returns the keys in the arguments in the form of rows' keys.
 func (d *Command) keys(args []string) (keys []string, err error) {
 	if len(args) == 0 {
 		return nil, exit.Usage("no key given", "see leadferry checkpoint forget --help")

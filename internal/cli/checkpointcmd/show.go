@@ -24,16 +24,16 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// stamp is a time as columns show it.
+// stamp returns a time for a column.
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// status shows what the checkpoint knows, its last runs, and what a person has to look at.
+// status shows what the checkpoint knows, its last runs, and what a person must look at.
 func (d *Command) status() error {
 	at, err := d.Place(false)
 	if err != nil {
 		return err
 	}
-	if !at.OnServer() { // a run that goes on keeps a file to itself
+	if !at.OnServer() { // a run locks a checkpoint in a file
 		s, err := bolt.ReadStatus(at.Path, at.Target, d.FileOptions())
 		if err == nil {
 			d.showStatus(&s)
@@ -75,7 +75,7 @@ func (d *Command) showStatus(s *checkpoint.Status) {
 	d.followUp(s)
 }
 
-// followUp says what a person has to look at.
+// followUp says what a person must look at.
 func (d *Command) followUp(s *checkpoint.Status) {
 	at, doubts := " --checkpoint "+shell.Path(s.Path), s.Keys[checkpoint.InDoubt]
 	d.tellIf(doubts > 0, "\n%d in doubt: list them with leadferry checkpoint export --state in_doubt%s, look each up "+
@@ -117,7 +117,7 @@ func (d *Command) workers() error {
 	})
 }
 
-// shownWorkers is how many workers are listed, the newest, beside those that hold rows.
+// shownWorkers is how many of the newest workers are listed, besides those that hold rows.
 const shownWorkers = 20
 
 func (d *Command) listWorkers(server *postgres.Store) error {
@@ -161,7 +161,7 @@ func (d *Command) worker(w *postgres.Worker) {
 	d.printf("%-6d  began %s  on %s (process %d)  %s: %s\n", w.ID, stamp(w.Started), w.Host, w.Process, who, how)
 }
 
-// prepare makes a database fit to hold ledgers.
+// prepare prepares a database for ledgers.
 func (d *Command) prepare() error {
 	address := d.C.Args().First()
 	if d.C.NArg() != 1 || !checkpoint.IsAddress(address) {
@@ -188,7 +188,7 @@ then run leadferry with --checkpoint %s, or the address with that user's name
 	return nil
 }
 
-// history lists what was done with the row of a key, decided about it and found since.
+// history lists what was done with the row of a key, decided about it and found later.
 func (d *Command) history() error {
 	if d.C.NArg() != 1 {
 		return exit.Usage("history takes one key", "leadferry checkpoint export lists all keys")
@@ -215,7 +215,7 @@ func (d *Command) history() error {
 	})
 }
 
-// lookUp returns what is known of keys.
+// lookUp returns what is known about keys.
 func lookUp(ctx context.Context, db ledger.Ledger, keys ...string) (found []checkpoint.Entry, err error) {
 	found = make([]checkpoint.Entry, len(keys))
 	queries := make([]checkpoint.Query, len(keys))
@@ -225,7 +225,7 @@ func lookUp(ctx context.Context, db ledger.Ledger, keys ...string) (found []chec
 	return found, db.Find(ctx, queries, found, make([]checkpoint.Match, len(keys)))
 }
 
-// writeState says how the key is now.
+// writeState prints the current state of the key.
 func (d *Command) writeState(e *checkpoint.Entry) {
 	now := map[checkpoint.State]string{
 		checkpoint.Unknown:   "not made: the next import sends it",
@@ -248,7 +248,7 @@ type historyLine struct {
 	run, text string
 }
 
-// historyLines gathers the events of a key, what people decided about it, and what was found since.
+// historyLines returns the events of a key, what people decided about it, and what was found later.
 func historyLines(ctx context.Context, db ledger.Ledger, key string) (lines []historyLine, err error) {
 	events, unread := checkpoint.History(ctx, db, key)
 	audit, err := checkpoint.AuditOf(ctx, db)
@@ -278,7 +278,7 @@ func decisionText(d checkpoint.Decision) string {
 	return "it was not made and may be sent"
 }
 
-// actTexts are what a run or a person can do, in words.
+// actTexts say in words what a run or a person did.
 var actTexts = []struct {
 	act  checkpoint.Act
 	text string
@@ -292,7 +292,7 @@ var actTexts = []struct {
 	{checkpoint.Doubted, "sent, in doubt"},
 }
 
-// eventText says in words what an event was.
+// eventText describes an event in words.
 func eventText(ev checkpoint.Event) string {
 	var parts []string
 	add := func(is bool, text string) {
@@ -317,7 +317,7 @@ func eventText(ev checkpoint.Event) string {
 	return strings.Join(parts, ", ")
 }
 
-// statusText is a status for people.
+// statusText returns a status for people.
 func statusText(status string) string {
 	if checkpoint.KnownStatus(status) {
 		return status

@@ -1,5 +1,5 @@
-// Package connection is the way to the service, as flags, environment, configuration file and the client that login
-// stored say together: its addresses, the account, proxies and certificates.
+// Package connection finds the way to the service from flags, environment, configuration file and the client that login
+// stored: addresses, account, proxies and certificates.
 package connection
 
 import (
@@ -26,22 +26,21 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// Settings are what the connection flags, the environment and the profile say together.
+// Settings are the connection settings from flags, environment and profile.
 type Settings struct {
 	line     *flags.Line
-	none     bool          // of the command's flags is one of these
-	Sandbox  bool          // which needs no profile and no account
-	Config   flags.Setting // the configuration file; "" where there is no place for one
+	none     bool          // the command has no connection flags
+	Sandbox  bool          // needs no profile and no account
+	Config   flags.Setting // the configuration file; "" if there is no place for it
 	Profile  flags.Setting
-	Makes    bool     // the profile is not there, and login makes it
-	profiles []string // that the configuration file has
+	Makes    bool     // the profile does not exist, and login makes it
+	profiles []string // in the configuration file
 }
 
-// defaultProfile is used when none is named; it need not be in the file.
+// defaultProfile is used if no profile is named; it need not exist.
 const defaultProfile = "default"
 
-// Resolve finds the settings for a command line. Where the profile cannot be read, they are those of flags and
-// environment.
+// Resolve finds the settings for a command line. If the profile cannot be read, only flags and environment count.
 func Resolve(line *flags.Line) (s *Settings, err error) {
 	s = &Settings{line: line, none: flags.Named("profile", line.Command.Flags) == nil, Config: line.Given("config")}
 	s.Sandbox = line.Bool("sandbox")
@@ -61,11 +60,11 @@ func Resolve(line *flags.Line) (s *Settings, err error) {
 	return s, err
 }
 
-// Get is the value of a setting.
+// Get returns the value of a setting.
 func (s *Settings) Get(name string) string { return s.line.Given(name).Value }
 
-// readProfile adds the settings of the profile. There are none where no profile is named and none is called default,
-// and where login makes it.
+// readProfile adds the settings of the profile. It adds none if no profile is named and none is called default, or if
+// login will make the profile.
 func (s *Settings) readProfile() error {
 	if s.Profile = s.line.Given("profile"); !s.Profile.Given() {
 		s.Profile = flags.Setting{Name: "profile", Value: defaultProfile, From: "default"}
@@ -85,7 +84,7 @@ func (s *Settings) readProfile() error {
 		}
 		return nil
 	}
-	base := s.line.Given("base-url") // one of the environment may be meant for another profile
+	base := s.line.Given("base-url") // a variable may be meant for another profile
 	s.Makes = s.line.Command.Name == "login" && s.Profile.Given() && s.Config.Value != "" &&
 		base.Origin == flags.ByFlag
 	if s.Makes || s.Profile.Value == defaultProfile && !(missing && s.Config.Given()) {
@@ -104,7 +103,7 @@ func (s *Settings) readProfile() error {
 		flags.Near("", s.Profile.Value, s.profiles, other))
 }
 
-// Require refuses settings some of which are not set.
+// Require returns an error unless all these settings are set.
 func (s *Settings) Require(names ...string) error {
 	var missing []string
 	for _, name := range names {
@@ -119,25 +118,25 @@ func (s *Settings) Require(names ...string) error {
 	if len(s.profiles) > 0 && !s.Profile.Given() {
 		hint += ", or name a --profile (" + strings.Join(s.profiles, ", ") + ")"
 	}
-	if flags.Named("mapping", s.line.Command.Flags) != nil { // it carries rows
+	if flags.Named("mapping", s.line.Command.Flags) != nil { // the command handles rows
 		hint += ", or add --sandbox to try it out without an account"
 	}
 	return exit.Usage(strings.Join(missing, ", ")+" given", hint)
 }
 
-// Account is an OAuth client with its secret, which is never shown.
+// Account is an OAuth client with its secret. The secret is never shown.
 type Account struct{ ID, Secret flags.Setting }
 
-// Account finds client ID and secret. What login stored serves where nothing else does, for the address alone that the
-// client was made at. Parts that are not there stay empty. With asks the command that knows the secret is run, which
-// may need a person.
+// Account finds client ID and secret. If nothing else sets them, it uses the client that login stored, but only for the
+// address at which it was made. Missing parts stay empty. With asks it runs the command that knows the secret, which
+// may ask the user.
 func (s *Settings) Account(ctx context.Context, asks bool) (Account, error) {
 	secret, err := s.givenSecret(ctx, asks)
 	a := Account{s.line.Given("client-id"), secret}
 	if err != nil || a.ID.Value != "" && a.Secret.Value != "" {
 		return a, err
 	}
-	var stored *config.Credentials // that login made for the profile
+	var stored *config.Credentials // made by login for the profile
 	if s.Config.Value != "" {
 		stored, err = config.LoadCredentials(s.CredentialsPath())
 	}
@@ -159,11 +158,11 @@ func (s *Settings) Account(ctx context.Context, asks bool) (Account, error) {
 	return a, nil
 }
 
-// givenSecret is the secret of the environment, or of the file or the command that a flag, the environment or the
-// profile names.
+// givenSecret returns the secret from the environment, or from the file or the command that a flag, the environment or
+// the profile names.
 func (s *Settings) givenSecret(ctx context.Context, asks bool) (flags.Setting, error) {
 	file, command := s.line.Given("client-secret-file"), s.line.Given("client-secret-command")
-	given := s.line.Given("client-secret") // which is no flag, but has a variable
+	given := s.line.Given("client-secret") // it has a variable, but no flag
 	secret, err := flags.Setting{Name: given.Name}, error(nil)
 	switch {
 	case given.Given() && !file.Given() && !command.Given():
@@ -187,15 +186,15 @@ func (s *Settings) givenSecret(ctx context.Context, asks bool) (flags.Setting, e
 	return secret, err
 }
 
-// CredentialsPath is where login stores the profile's client.
+// CredentialsPath returns where login stores the profile's client.
 func (s *Settings) CredentialsPath() string {
 	return config.CredentialsPath(s.Config.Value, s.Profile.Value)
 }
 
-// SandboxTarget is the target of --sandbox: the same whatever port it listens on.
+// SandboxTarget is the target of --sandbox. It does not depend on the port.
 var SandboxTarget = checkpoint.Target{BaseURL: "sandbox", LeadsURL: "sandbox", TrunkID: sandbox.TrunkID}
 
-// Target is the service that is meant, as far as that is known.
+// Target returns the target, as far as the settings name it.
 func (s *Settings) Target() checkpoint.Target {
 	switch {
 	case s.Sandbox:
@@ -209,7 +208,7 @@ func (s *Settings) Target() checkpoint.Target {
 	}
 }
 
-// Shown are the connection settings as people may see them. Whether they work is another question.
+// Shown returns the connection settings without secrets. It does not check whether they work.
 func (s *Settings) Shown() []flags.Setting {
 	if s.Sandbox {
 		return []flags.Setting{
@@ -222,7 +221,7 @@ func (s *Settings) Shown() []flags.Setting {
 	for _, name := range addresses {
 		row := s.line.Given(name)
 		if _, err := leadapi.ParseAddress(name, row.Value); err != nil && row.Value != "" {
-			row.Value = unusable(err) // there may be a secret in it
+			row.Value = unusable(err) // it may hold a secret
 		}
 		rows = append(rows, row)
 	}
@@ -248,24 +247,24 @@ func (s *Settings) Shown() []flags.Setting {
 	return rows
 }
 
-// unusable is the first line of an error, for a setting that cannot be used.
+// unusable returns the first line of an error as the value of a setting that cannot be used.
 func unusable(err error) string {
 	first, _, _ := strings.Cut(err.Error(), "\n")
 	return "not usable: " + first
 }
 
-// noProxy is the word for a proxy that means none, whatever the environment says.
+// noProxy means no proxy, whatever the environment says.
 const noProxy = "none"
 
-// Route is over which proxy an application is reached, nil for none, and what says so.
+// Route says which proxy leads to an application, nil for none, and which setting decides.
 type Route struct {
 	proxy *leadapi.Proxy
-	Shown string // the proxy without what is secret in it, or none
+	Shown string // the proxy without secrets, or none
 	From  string
 }
 
-// routeTo finds the way to an address: --proxy, its variable or the profile count for every address, HTTPS_PROXY where
-// NO_PROXY does not name it, and never for this machine itself.
+// routeTo finds the way to an address. --proxy, its variable and the profile apply to every address. HTTPS_PROXY does
+// not apply to addresses in NO_PROXY, nor to this machine.
 func (s *Settings) routeTo(address *url.URL) (Route, error) {
 	if named := s.line.Given("proxy"); named.Value != "" {
 		return parseRoute(named.Value, named.From)
@@ -275,7 +274,7 @@ func (s *Settings) routeTo(address *url.URL) (Route, error) {
 		return parseRoute(noProxy, "default")
 	}
 	picks := httpproxy.Config{HTTPSProxy: "http://proxy.invalid", NoProxy: environment.NoProxy}
-	if picked, _ := picks.ProxyFunc()(address); picked == nil { // it fails for addresses of proxies that cannot be
+	if picked, _ := picks.ProxyFunc()(address); picked == nil { // it fails for proxy addresses that cannot be used
 		const none = "no proxy of the environment counts for this address (NO_PROXY, or this machine itself)"
 		return parseRoute(noProxy, none)
 	}
@@ -298,11 +297,11 @@ func parseRoute(text, from string) (Route, error) {
 	return r, nil
 }
 
-// addresses are the flags of the two applications.
+// addresses are the flags with the addresses of the two applications.
 var addresses = [...]string{"base-url", "leads-url"}
 
-// Route is the way to the application of a flag, none where its address is not set. What is no address is the client's
-// to refuse.
+// Route returns the way to the application of a flag, or nothing if its address is not set. It ignores a bad address,
+// which the client refuses.
 func (s *Settings) Route(name string) (Route, error) {
 	u, err := url.Parse(leadapi.Canonical(s.Get(name)))
 	if s.Sandbox || s.Get(name) == "" || err != nil {
@@ -311,7 +310,7 @@ func (s *Settings) Route(name string) (Route, error) {
 	return s.routeTo(u)
 }
 
-// RouteNotes tell which proxies requests go over, for a run's beginning.
+// RouteNotes say which proxies requests use, for the beginning of a run.
 func (s *Settings) RouteNotes() (notes []string) {
 	for _, name := range addresses {
 		if r, err := s.Route(name); err == nil && r.proxy != nil {
@@ -321,7 +320,7 @@ func (s *Settings) RouteNotes() (notes []string) {
 	return notes
 }
 
-// Reach fills in how the service is reached: over which proxy, and which certificates are trusted and shown.
+// Reach sets how to reach the service: the proxies, the trusted certificates and the client certificate.
 func (s *Settings) Reach(api *leadapi.Config) (err error) {
 	for _, name := range addresses {
 		if _, err := s.Route(name); err != nil {
@@ -329,7 +328,7 @@ func (s *Settings) Reach(api *leadapi.Config) (err error) {
 		}
 	}
 	api.Proxy = func(address *url.URL) *leadapi.Proxy {
-		r, _ := s.routeTo(address) // it has been tried
+		r, _ := s.routeTo(address) // it was tried above
 		return r.proxy
 	}
 	if path := s.Get("ca-file"); path != "" {
@@ -349,10 +348,10 @@ func (s *Settings) Reach(api *leadapi.Config) (err error) {
 	return err
 }
 
-// RequestIDHeader is the flag that names the header for request IDs.
+// RequestIDHeader is the flag for the header that carries request IDs.
 const RequestIDHeader = "request-id-header"
 
-// ForProfile are the settings for a new profile, by key, without the client. A proxy with a password is left out:
+// ForProfile returns the settings for a new profile, by key, without the client. It leaves out a proxy with a password:
 // others may read the file.
 func (s *Settings) ForProfile() map[string]string {
 	values := map[string]string{}

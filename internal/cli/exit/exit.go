@@ -1,5 +1,5 @@
-// Package exit is how a command ends that could not do what it was to do: a sentence, what to do about
-// it, and an exit code. [Of] is the one table from errors to these.
+// Package exit says how a failed command ends: with a sentence, what to do about it, and an exit code. [Of] is the only
+// table that turns errors into these.
 package exit
 
 import (
@@ -16,8 +16,8 @@ import (
 	"leadferry/internal/disk"
 )
 
-// A run that has begun ends with one of importer's exit codes. CodeUsage ends a command before anything was sent;
-// CodeCrashed is Go's runtime, see [signals.CrashApart].
+// A run that has begun ends with one of importer's exit codes. CodeUsage ends a command before anything is sent.
+// CodeCrashed is for a crash of Go's runtime, see [signals.CrashApart].
 const (
 	CodeUsage   = 2
 	CodeCrashed = 134
@@ -32,20 +32,20 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Text }
 
-// Usage is an error of the command line, or of a file that it names.
+// Usage is an error in the command line, or in a file that it names.
 func Usage(text, hint string) error { return &Error{CodeUsage, text, hint} }
 
-// Stopped ends a command early: the same one goes on from there.
+// Stopped ends a command early: the same command continues from there.
 func Stopped(text, hint string) error { return &Error{importer.CodeStopped, text, hint} }
 
-// Interrupted ends a command at a signal.
+// Interrupted ends a command after a signal.
 func Interrupted(text string) error { return &Error{importer.CodeInterrupted, text, ""} }
 
-// ErrInterrupted ends a command before it has sent anything.
+// ErrInterrupted ends a command before it sends anything.
 var ErrInterrupted = Interrupted("interrupted: nothing was sent")
 
-// Of is the one table from errors to codes, sentences and hints. Errors that are not
-// in it, such as those of mappings and inputs, bring their hints in lines of their own.
+// Of turns errors into codes, sentences and hints. Errors that it does not list, such as those of mappings and inputs,
+// have their hints on lines of their own.
 func Of(err error) Error {
 	var (
 		fault  *crash.Error
@@ -72,8 +72,8 @@ func Of(err error) Error {
 	return Error{CodeUsage, err.Error(), ""}
 }
 
-// explained is the hint of a checkpoint that cannot be used, with the name of what says more:
-// where leads may be made twice, a line is not enough.
+// explained returns the hint of a checkpoint that cannot be used, with the name of the page that says more: where leads
+// may be made twice, one line is not enough.
 func explained(e *checkpoint.OpenError) string {
 	for name, kind := range map[string]error{
 		"damaged": checkpoint.ErrDamaged, "rolled_back": checkpoint.ErrRolledBack,
@@ -86,8 +86,8 @@ func explained(e *checkpoint.OpenError) string {
 	return e.Hint
 }
 
-// Unseen ends a command whose standard output took no more of what it says. Where its reader has gone, as head does, it
-// says nothing, as other programs do.
+// Unseen ends a command whose standard output could not be written. If the reader has gone, as with head, the error has
+// no text, as in other programs.
 func Unseen(err error) *Error {
 	if readerGone(err) {
 		return &Error{Code: importer.CodeStopped}
@@ -95,7 +95,7 @@ func Unseen(err error) *Error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		err = at.Err
 	}
-	hint, _, _ := strings.Cut(disk.WayOut(err), "; what the file holds is safe") // which is said of a checkpoint
+	hint, _, _ := strings.Cut(disk.WayOut(err), "; what the file holds is safe") // the hint's end is about checkpoints
 	return &Error{importer.CodeStopped, "standard output could not be written: " + err.Error(), hint}
 }
 
@@ -106,7 +106,7 @@ func readerGone(err error) bool {
 		(errors.Is(err, brokenPipe) || errors.Is(err, noData))
 }
 
-// Joined is the error in one sentence with one hint: its text may have lines of both.
+// Joined joins the lines of the error to one sentence and one hint.
 func (e *Error) Joined() *Error {
 	var texts, hints []string
 	for line := range strings.SplitSeq(e.Text+"\nhint: "+e.Hint, "\n") {

@@ -1,5 +1,5 @@
-// Package external runs the programs that flags name: the one that runs when a command ends, and the one that
-// knows the OAuth secret. They get no secret of ours by their environment.
+// Package external runs programs that flags name: the one to run when a command ends, and the one that knows the OAuth
+// secret. Their environment holds no secret of leadferry.
 package external
 
 import (
@@ -19,16 +19,16 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// Command is a program that a flag names, with its arguments. No shell ever sees it.
+// Command is a program that a flag names, with its arguments. It runs without a shell.
 type Command []string
 
-// A word of a command, and a part of one between quotes.
+// A word of a command, and its parts between quotes.
 var (
 	word   = spelling.Form(`(?:"[^"]*"|'[^']*'|[^\s"'])+`)
 	quoted = spelling.Form(`"([^"]*)"|'([^']*)'`)
 )
 
-// Parse splits a flag's text at white space; quotes group, and a backslash is itself.
+// Parse splits a flag's text at white space. Quotes keep words together; a backslash is an ordinary character.
 func Parse(flag, text string) (Command, error) {
 	words := Command(word().FindAllString(text, -1))
 	for i, w := range words {
@@ -44,11 +44,11 @@ func Parse(flag, text string) (Command, error) {
 	return words, nil
 }
 
-// patience is how long a command may take.
+// patience is how long a command may run.
 const patience = time.Minute
 
-// Run waits for the command's end, though not for those that it has started itself, which may keep its output open. Its
-// error says how the command failed, without a word of what it wrote.
+// Run waits until the command ends, but not for programs that it started, which may keep its output open. The error
+// says how the command failed, without any of its output.
 func (c Command) Run(ctx context.Context, stdout, stderr io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -61,7 +61,7 @@ func (c Command) Run(ctx context.Context, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// withoutSecrets is an environment without our secrets, which other programs need not know.
+// withoutSecrets returns the environment without leadferry's secrets.
 func withoutSecrets(environment []string) []string {
 	secrets := []string{"LEADFERRY_CLIENT_SECRET", "LEADFERRY_PASSWORD", "LEADFERRY_PROXY"}
 	return slices.DeleteFunc(environment, func(pair string) bool {
@@ -70,7 +70,7 @@ func withoutSecrets(environment []string) []string {
 	})
 }
 
-// Secret runs the command whose standard output is the client secret. What it writes is never shown.
+// Secret runs the command whose standard output is the client secret. It never shows the output.
 func Secret(ctx context.Context, text string) (string, error) {
 	const flag = "client-secret-command"
 	c, err := Parse(flag, text)
@@ -92,7 +92,7 @@ func Secret(ctx context.Context, text string) (string, error) {
 	return secret, nil
 }
 
-// bounded keeps what a command writes, and hangs up on one that writes more than a secret has.
+// bounded keeps a command's output, and fails once it is longer than any secret.
 type bounded struct {
 	kept bytes.Buffer
 	full bool

@@ -1,4 +1,4 @@
-// Package flags has the table of all flags, puts a command line in the order that urfave parses, and says where a
+// Package flags has the table of all flags. It puts a command line into the order that urfave parses, and says where a
 // setting comes from.
 package flags
 
@@ -21,7 +21,7 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// Variable is the environment variable of a flag that has one.
+// Variable returns the name of a flag's environment variable.
 func Variable(flag string) string {
 	return "LEADFERRY_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
@@ -29,14 +29,14 @@ func Variable(flag string) string {
 //go:embed table.txt
 var table string
 
-// row is a line of the table of flags, which says what each column means.
+// row is a line of the table of flags. The table explains its columns.
 type row struct {
 	set, group, kind, value, name, usage string
 	short, variables                     []string
 	rare                                 bool
 }
 
-// rows are those of the table.
+// rows are the rows of the table.
 var rows = sync.OnceValue(func() (all []*row) {
 	set := ""
 	for line := range strings.Lines(table) {
@@ -59,10 +59,10 @@ var rows = sync.OnceValue(func() (all []*row) {
 	return all
 })
 
-// Made are flags, each made once: commands that have the same flag share it.
+// Made holds flags that were made: commands with the same flag share it.
 type Made map[*row]cli.Flag
 
-// Of are the flags of sets of the table, with blanks between their names.
+// Of returns the flags of these sets of the table; sets are separated by blanks.
 func (m Made) Of(sets string) (all []cli.Flag) {
 	for set := range strings.FieldsSeq(sets) {
 		for _, r := range rows() {
@@ -78,7 +78,7 @@ func (m Made) Of(sets string) (all []cli.Flag) {
 	return all
 }
 
-// Names are those of all flags, and whether the environment sets them, too.
+// Names returns the names of all flags, and whether a variable can set them, too.
 func Names() map[string]bool {
 	all := map[string]bool{}
 	for _, r := range rows() {
@@ -87,7 +87,7 @@ func Names() map[string]bool {
 	return all
 }
 
-// flag makes the flag of a row. To urfave all values are texts; what they may be is checked here.
+// flag makes the flag of a row. For urfave all values are texts; Action checks them.
 func (r *row) flag() cli.Flag {
 	switch r.kind {
 	case "switch":
@@ -108,7 +108,7 @@ func (r *row) flag() cli.Flag {
 		Name: r.name, Aliases: r.short, Value: standard, DefaultText: standard, Usage: usage, EnvVars: r.variables,
 		Category: r.group, Hidden: r.rare,
 		Action: func(c *cli.Context, value string) error {
-			if what, good := r.takes(value); value != "" && !good { // an empty variable is none
+			if what, good := r.takes(value); value != "" && !good { // an empty variable counts as not set
 				return exit.Usage("--"+r.name+" takes "+what, "see "+cmp.Or(c.Command.HelpName, c.App.Name)+" --help")
 			}
 			return nil
@@ -116,10 +116,10 @@ func (r *row) flag() cli.Flag {
 	}
 }
 
-// forms are the kinds of values, in words and as an expression.
+// forms are kinds of values: in words, and as a regular expression.
 var forms = map[string][2]string{
 	"count": {"a whole number, 0 or more", `\d{1,18}`},
-	"slots": {"a whole number from 1 to 1024", `0*[1-9]\d{0,2}|10[01]\d|102[0-4]`}, // no service wants more
+	"slots": {"a whole number from 1 to 1024", `0*[1-9]\d{0,2}|10[01]\d|102[0-4]`}, // no service needs more
 	"rate":  {"a number, 0 or more", `\d{1,9}(\.\d*)?|\.\d+`},
 	"share": {"a number or a percentage, such as 100, 5% or 0", `\d{1,18}|(\d\d?|100)%`},
 	"codes": {
@@ -131,7 +131,7 @@ var forms = map[string][2]string{
 	"problems": {"a file that ends with .csv or .jsonl, or github", `(?i:.+\.(csv|jsonl))|github`},
 }
 
-// takes says what the flag takes, and whether a value is that. The value may be a secret.
+// takes says what the flag takes, and whether value fits. Never show value: it may be a secret.
 func (r *row) takes(value string) (what string, good bool) {
 	form, known := forms[r.kind]
 	switch r.kind {
@@ -145,19 +145,19 @@ func (r *row) takes(value string) (what string, good bool) {
 	return form[0], !known || regexp.MustCompile(`(?s)^(`+form[1]+`)$`).MatchString(value)
 }
 
-// Int is the value of a flag that is a number; 0 where the command has none of this name.
+// Int returns the value of a flag as a number; 0 if the command has no such flag.
 func Int(c *cli.Context, name string) int {
 	n, _ := strconv.Atoi(c.String(name))
 	return n
 }
 
-// Time is the value of a flag that is a duration.
+// Time returns the value of a flag as a duration.
 func Time(c *cli.Context, name string) time.Duration {
 	d, _ := time.ParseDuration(c.String(name))
 	return d
 }
 
-// Named is the flag of a name among several, or nil.
+// Named returns the flag with this name, or nil.
 func Named(name string, flags []cli.Flag) cli.Flag {
 	for _, f := range flags {
 		if slices.Contains(f.Names(), name) {
@@ -167,39 +167,39 @@ func Named(name string, flags []cli.Flag) cli.Flag {
 	return nil
 }
 
-// TakesValue reports whether a flag needs a value, which may be the next argument. Of a word, help shows that it does
-// not.
+// TakesValue reports whether a flag needs a value, which may be the next argument. A value shown as [= in help is
+// optional and joined to the flag.
 func TakesValue(f cli.Flag) bool {
 	shown := f.(cli.DocGenerationFlag)
 	return shown.TakesValue() && !strings.Contains(shown.GetUsage(), "`[=")
 }
 
-// Line is a command line in the order that urfave parses. Urfave stops at the first file name without a word, so that
-// `import f.csv --dry-run` would be a live run.
+// Line is a command line in the order that urfave parses. Urfave silently stops at the first file name: `import f.csv
+// --dry-run` would be a live run.
 type Line struct {
 	Args    []string           // program, command, flags, -- and file names
-	Command *cli.Command       // the program itself, until one is named
-	Path    []string           // the words that name it, the program's first
+	Command *cli.Command       // the program itself until a command is named
+	Path    []string           // the words that name the command, first the program
 	Files   []string           // arguments that are neither flags nor commands
-	Typed   map[string]string  // values of flags on the line, by their long names; of several the last one
-	Profile map[string]Setting // what the profile says
+	Typed   map[string]string  // values of flags on the line, by long name; the last one counts
+	Profile map[string]Setting // settings of the profile
 }
 
-// Bool reports whether the line has a flag without a value.
+// Bool reports whether a switch is set on the line.
 func (l *Line) Bool(name string) bool {
 	is, _ := strconv.ParseBool(l.Typed[name])
 	return is
 }
 
-// Order puts arguments, without the program's name, in order. It returns the first mistake, and goes on behind it, so
-// that how to log and what to do at the end is known.
+// Order puts arguments, without the program's name, in order. It returns the first mistake, but reads on to the end:
+// how to log and what to do at the end must be known.
 func Order(app *cli.App, args []string) (l *Line, mistake error) {
 	l = &Line{Path: []string{app.Name}, Typed: map[string]string{}}
 	l.Command = &cli.Command{
 		Usage: app.Usage, Description: app.Description, ArgsUsage: "COMMAND", Flags: app.Flags,
 		Subcommands: app.Commands,
 	}
-	for _, word := range args { // a pattern such as * may have brought it
+	for _, word := range args { // a pattern such as * may have added it
 		if word == "--" {
 			break
 		}
@@ -224,7 +224,7 @@ func Order(app *cli.App, args []string) (l *Line, mistake error) {
 	if len(l.Files) > 0 {
 		l.Args = append(append(l.Args, "--"), l.Files...)
 	}
-	if l.Command.ArgsUsage == "" && len(l.Files) > 0 { // it may be a password in the wrong place: it is not shown
+	if l.Command.ArgsUsage == "" && len(l.Files) > 0 { // do not show it: it may be a password in the wrong place
 		hint := l.help()
 		if Named("checkpoint", l.Command.Flags) != nil {
 			hint = "--checkpoint names the checkpoint; " + hint
@@ -234,7 +234,7 @@ func Order(app *cli.App, args []string) (l *Line, mistake error) {
 	return l, mistake
 }
 
-// word takes a word that is no flag: a command, or a file behind the last of them.
+// word takes a word that is no flag: a command, or after the last command a file.
 func (l *Line) word(word string) error {
 	commands := l.Command.Subcommands
 	switch {
@@ -259,12 +259,12 @@ func (l *Line) word(word string) error {
 	return exit.Usage("there is no command "+strconv.Quote(word), cmp.Or(nested, Near("", word, names, l.help())))
 }
 
-// flag takes a flag with its value, which may be the next argument, and returns how many arguments it took.
+// flag takes a flag with its value, which may be the next argument. It returns how many arguments it took.
 func (l *Line) flag(word string, next []string) (used int, err error) {
 	name, value, joined := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
 	f := Named(name, l.Command.Flags)
 	switch {
-	case name == "all" && l.Typed["help"] == "true": // of the flags, rare ones too
+	case name == "all" && l.Typed["help"] == "true": // help --all shows rare flags, too
 		l.Typed[name] = "true"
 		return 1, nil
 	case f == nil:
@@ -276,7 +276,7 @@ func (l *Line) flag(word string, next []string) (used int, err error) {
 		used = 1
 	case !TakesValue(f):
 		value, used = "true", 1
-	case len(next) == 0 || flagLike().MatchString(next[0]): // in a script, a variable that nobody set
+	case len(next) == 0 || flagLike().MatchString(next[0]): // in a script: a variable that is not set
 		return 1, exit.Usage("flag "+word+" needs a value",
 			l.help()+"; a value that begins with - is joined to it: "+word+"=VALUE")
 	default:
@@ -285,21 +285,21 @@ func (l *Line) flag(word string, next []string) (used int, err error) {
 	name = f.Names()[0]
 	l.Typed[name] = value
 	l.Args = append(l.Args, "--"+name+"="+value)
-	if value == "" && name != "namespace" { // which may be none
+	if value == "" && name != "namespace" { // namespace may be empty
 		err = exit.Usage("--"+name+" is given without a value",
 			"is a variable not set? Without the flag, the default counts")
 	}
 	return used, err
 }
 
-// flagLike is what a flag begins like; a negative number is a value.
+// flagLike matches the beginning of a flag; a negative number is a value.
 var flagLike = spelling.Form(`^-\D`)
 
 // help names the help of the command so far.
 func (l *Line) help() string { return "see " + strings.Join(l.Path, " ") + " --help" }
 
-// unknown refuses a flag that nobody knows here. Of letters joined to one dash, as other programs take passwords, it
-// shows the first.
+// unknown refuses a flag that the command does not have. For letters joined to one dash, which other programs use for
+// passwords, it shows only the first letter.
 func (l *Line) unknown(typed string) error {
 	typed, _, _ = strings.Cut(typed, "=")
 	name := strings.TrimPrefix(typed[1:], "-")
@@ -314,26 +314,26 @@ func (l *Line) unknown(typed string) error {
 	return exit.Usage("there is no flag "+typed, cmp.Or(near, l.help()+"; write -- before names that begin with -"))
 }
 
-// Near asks whether the name that is nearest is meant; where none is near, it gives other.
+// Near asks whether the nearest name is meant; if no name is near, it returns other.
 func Near(prefix, name string, names []string, other string) string {
-	if n := spelling.Nearest(name, names); n != "" && len(name) > 1 { // any letter is near to any other
+	if n := spelling.Nearest(name, names); n != "" && len(name) > 1 { // any letter is near any other
 		return "did you mean " + prefix + n + "?"
 	}
 	return other
 }
 
-// Setting is one effective value and where it comes from.
+// Setting is the value in effect and where it comes from.
 type Setting struct {
 	Name   string // of the flag
 	Value  string // "": not set
-	From   string // in words; "" where it is not set
+	From   string // in words; "" if not set
 	Origin Origin
 }
 
-// Origin is where a setting comes from: a flag beats the environment, which beats the profile.
+// Origin says where a setting comes from: a flag overrides the environment, which overrides the profile.
 type Origin uint8
 
-// The origins, each before those above it.
+// The origins; each is overridden by those below it.
 const (
 	ByNobody Origin = iota
 	ByProfile
@@ -341,10 +341,10 @@ const (
 	ByFlag
 )
 
-// Given reports whether the setting is one of the command line or the environment.
+// Given reports whether the command line or the environment sets it.
 func (s *Setting) Given() bool { return s.Origin >= ByEnvironment }
 
-// Given is a setting as the flag, its variable or the profile has it. An empty variable is none, an empty flag is one.
+// Given returns the setting of the flag, its variable or the profile. An empty variable is not set, an empty flag is.
 func (l *Line) Given(name string) Setting {
 	if value, typed := l.Typed[name]; typed {
 		return Setting{name, value, "flag --" + name, ByFlag}

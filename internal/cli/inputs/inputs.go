@@ -1,5 +1,5 @@
-// Package inputs is what a command reads: the files that its line names, patterns spread out, and the mapping with its
-// tables.
+// Package inputs opens what a command reads: the files on the command line, with patterns expanded, and the mapping
+// with its tables.
 package inputs
 
 import (
@@ -38,21 +38,21 @@ type Files struct {
 	stdin   io.ReadCloser // nil: not read
 }
 
-// LetGo ends the reading of standard input, which may never end by itself.
+// LetGo ends reading from standard input, which may never end by itself.
 func (in *Files) LetGo() {
 	if in.stdin != nil {
 		in.stdin.Close()
 	}
 }
 
-// Close lets go of all of them.
+// Close closes all of them.
 func (in *Files) Close() {
 	for _, f := range in.files {
 		f.Close() // they were only read
 	}
 }
 
-// Open opens every file, so that all that is wrong with names and headers is known before anything is sent.
+// Open opens every file: all mistakes in names and headers are known before anything is sent.
 func Open(c *cli.Context, stdin io.Reader, o *importer.Options) (in *Files, err error) {
 	in = &Files{}
 	if in.Names, err = Names(c); err != nil {
@@ -60,12 +60,12 @@ func Open(c *cli.Context, stdin io.Reader, o *importer.Options) (in *Files, err 
 	}
 	in.options = Options(c, o.Mapping.Source)
 	in.options.Paths = o.Mapping.Paths()
-	in.options.Proven = slices.Contains([]string{"import", "sync"}, c.Command.Name) // what they send stays
+	in.options.Proven = slices.Contains([]string{"import", "sync"}, c.Command.Name) // what these commands send stays
 	if slices.Contains(in.Names, "-") {
 		in.stdin = source.NewStream(stdin)
 		in.options.Stdin = in.stdin
 	}
-	for _, name := range in.Names { // all that cannot be opened is named
+	for _, name := range in.Names { // reports all files that cannot be opened
 		f, failed := source.Open(name, in.options)
 		if err = errors.Join(err, failed); failed == nil {
 			in.files = append(in.files, f)
@@ -75,13 +75,13 @@ func Open(c *cli.Context, stdin io.Reader, o *importer.Options) (in *Files, err 
 		in.Close()
 		return nil, err
 	}
-	in.options.Proven = false // of what is opened once more
+	in.options.Proven = false // for opening the files again
 	o.Inputs = in.files
 	o.LooksLikeRow = propose.BeginsWithLead
 	return in, nil
 }
 
-// Names are the files of the command line, each once.
+// Names returns the files of the command line, each once.
 func Names(c *cli.Context) ([]string, error) {
 	if !c.Args().Present() {
 		return nil, exit.Usage("no input file given", "name it behind the command; - reads standard input; see "+
@@ -90,8 +90,8 @@ func Names(c *cli.Context) ([]string, error) {
 	return Spread(c.Args().Slice())
 }
 
-// Spread are the files that are named, each once, with patterns spread out as a shell would: some shells leave that to
-// the program, and timers have none. A name that a file really has is no pattern.
+// Spread returns the named files, each once. It expands patterns as a shell would: some shells leave that to the
+// program, and timers have no shell. The name of an existing file is no pattern.
 func Spread(args []string) (names []string, err error) {
 	for _, arg := range args {
 		found := []string{arg}
@@ -100,7 +100,7 @@ func Spread(args []string) (names []string, err error) {
 		case arg == "":
 			return nil, exit.Usage("the name of an input is empty", "is a variable not set?")
 		case arg == "-" || disk.Exists(arg):
-		case address && (scheme == "https" || scheme == "http"): // what is secret in it is not shown
+		case address && (scheme == "https" || scheme == "http"): // do not show it: it may hold a secret
 			return nil, exit.Usage("an input is an address, and inputs are files",
 				"fetch the file first, or pipe it in: curl ADDRESS | leadferry COMMAND … -")
 		case strings.ContainsAny(arg, "*?["):
@@ -117,7 +117,7 @@ func Spread(args []string) (names []string, err error) {
 	return names, nil
 }
 
-// matches are the files that a pattern fits. Brackets are first what they are in the names of files and folders.
+// matches returns the files that match a pattern. Brackets are first taken as part of a name.
 func matches(pattern string) ([]string, error) {
 	found, err := filepath.Glob(strings.ReplaceAll(pattern, "[", "[[]"))
 	if len(found) == 0 {
@@ -133,7 +133,7 @@ func matches(pattern string) ([]string, error) {
 	return found, nil
 }
 
-// Options puts the flags above what a mapping says of the source.
+// Options returns the options for reading; flags override the mapping's source.
 func Options(c *cli.Context, s mapping.Source) source.Options {
 	o := source.Options{
 		Format: source.Format(cmp.Or(c.String("format"), s.Format)), Delimiter: s.Delimiter, NoQuotes: s.NoQuotes,
@@ -151,8 +151,8 @@ func Options(c *cli.Context, s mapping.Source) source.Options {
 	return o
 }
 
-// Count reads the files once more, quickly, to say how many rows there are; 0 when that cannot be known, as for
-// standard input. A limit of 0 is none.
+// Count reads the files once more, quickly, to count the rows; 0 if that is impossible, as for standard input. limit 0
+// is none.
 func (in *Files) Count(limit int) int {
 	if in.stdin != nil {
 		return 0
@@ -164,7 +164,7 @@ func (in *Files) Count(limit int) int {
 	return rows
 }
 
-// countTo counts the rows of all files but standard input, up to most.
+// countTo counts the rows of all files except standard input, up to most.
 func (in *Files) countTo(most int) (rows int, err error) {
 	for _, name := range in.Names {
 		if name == "-" || rows >= most {
@@ -187,7 +187,7 @@ func (in *Files) countTo(most int) (rows int, err error) {
 	return rows, nil
 }
 
-// Fresh refuses a file that is older than age: an export that failed leaves the last one in its place. 0 is any age.
+// Fresh refuses a file older than age: a failed export leaves the old file in place. 0 allows any age.
 func (in *Files) Fresh(age time.Duration) error {
 	for _, name := range in.Names {
 		if age == 0 {
@@ -209,8 +209,8 @@ func (in *Files) Fresh(age time.Duration) error {
 	return nil
 }
 
-// Enough refuses inputs that together hold fewer than least rows, those of empty cells
-// not counted. Rows of standard input are held back until there are so many.
+// Enough refuses inputs with fewer than least rows together. Rows with only empty cells do not count. It reads rows of
+// standard input ahead until it has enough.
 func (in *Files) Enough(least int) error {
 	rows, err := in.countTo(least)
 	if err != nil {
@@ -227,7 +227,7 @@ func (in *Files) Enough(least int) error {
 	return nil
 }
 
-// Identity tells one version of an input from every other.
+// Identity returns a text that differs between versions of an input.
 func (in *Files) Identity(name string) (string, error) {
 	if name == "-" {
 		return "standard input", nil
@@ -244,8 +244,8 @@ func (in *Files) Identity(name string) (string, error) {
 
 const maxMapping = 1 << 20 // bytes of a mapping file
 
-// ReadMapping reads a mapping file and the tables beside it, whose paths it returns with mistakes in them, too. Those
-// are mapping.Errors; the mapping is there then as far as it could be read.
+// ReadMapping reads a mapping file and the tables beside it, and returns the tables' paths even if there are mistakes.
+// Mistakes are mapping.Errors; the mapping then has what could be read.
 func ReadMapping(path string, o *importer.Options) (tables []string, err error) {
 	if path == "" {
 		return nil, exit.Usage("no mapping given", "name it with -m; leadferry init FILE writes one for a file")

@@ -1,5 +1,5 @@
-// Package ledger finds the ledger that a command means, a file or a place on a server, and opens it: with what the
-// run folders at hand tell of earlier ones.
+// Package ledger finds the ledger that a command uses, in a file or on a server, and opens it. It passes on what the
+// run folders at hand say about earlier ledgers.
 package ledger
 
 import (
@@ -33,28 +33,28 @@ import (
 	"leadferry/internal/shell"
 )
 
-// Selection is a command line as far as it says which ledger is meant.
+// Selection is the part of a command line that says which ledger to use.
 type Selection struct {
 	C         *cli.Context
-	Target    checkpoint.Target // empty where the command names none
+	Target    checkpoint.Target // empty if the command names none
 	Run       string            // ID of this start of the program
-	Machine   string            // ID of this machine; "": it has none
-	Unseen    bool              // the environment names the checkpoint, not the command line
-	Interrupt <-chan struct{}   // ends the waits for a server
-	Lists     []string          // files that are adopted
+	Machine   string            // ID of this machine; "": unknown
+	Unseen    bool              // the environment names the checkpoint, the command line does not
+	Interrupt <-chan struct{}   // ends waiting for a server
+	Lists     []string          // files to adopt
 }
 
-// Place is where a checkpoint lies.
+// Place says where a checkpoint is.
 type Place struct {
 	Path   string
 	Target checkpoint.Target
 	by     Selection
 }
 
-// At is the place of a path, or of an address.
+// At returns the place for a path or an address.
 func (m Selection) At(path string, target checkpoint.Target) Place { return Place{path, target, m} }
 
-// OnServer reports whether it is in PostgreSQL, and not in a file.
+// OnServer reports whether the checkpoint is in PostgreSQL.
 func (at *Place) OnServer() bool { return checkpoint.IsAddress(at.Path) }
 
 // Ledger is a checkpoint as commands use it.
@@ -65,15 +65,15 @@ type Ledger interface {
 	Contents(ctx context.Context) (*checkpoint.Contents, error)
 }
 
-// How says in what way a checkpoint is opened.
+// How says how to open a checkpoint.
 type How struct {
 	ReadOnly bool
-	Makes    bool   // one that is not there is made
-	Used     bool   // one that has known nothing counts as not there
-	Check    bool   // all of it is checked, however it was left
-	Accept   string // ID of one that is older than known or copied elsewhere, by a person's word
-	Moved    bool   // also one that was copied to another place
-	Run      string // of a run: its ID
+	Makes    bool   // make it if it is missing
+	Used     bool   // treat it as missing if it never knew a lead
+	Check    bool   // check all of it, however it was left
+	Accept   string // a person accepts the one with this ID, although it is older than known or was copied
+	Moved    bool   // open it even if it was copied to another place
+	Run      string // the ID of the run that opens it
 	Terms    *checkpoint.Terms
 }
 
@@ -110,7 +110,7 @@ func (at *Place) Open(how How) (Ledger, error) {
 	return store, nil
 }
 
-// Path is where the checkpoint lies that is named, or the target's own.
+// Path returns the path of the checkpoint: the named one, or the target's own.
 func (m Selection) Path() (string, error) {
 	path, t := m.C.String("checkpoint"), m.Target
 	switch {
@@ -130,12 +130,12 @@ func (m Selection) Path() (string, error) {
 	return Default(t)
 }
 
-// RefuseName refuses the name of a checkpoint that is meant as no file: as an address, and is none of PostgreSQL, or
-// as none. A file of that name would be a new one, with which every lead is made again. It also refuses a file that is
-// something else by its name: what to do about a damaged checkpoint would be wrong for it.
+// RefuseName refuses the name of a checkpoint that is not meant as a file: "none", or an address that is not
+// PostgreSQL's. A file of that name would be a new checkpoint, and every lead would be made again. It also refuses a
+// file whose name says that it is something else: the hints about a damaged checkpoint would be wrong for it.
 func RefuseName(name string) error {
 	isYAML := regexp.MustCompile(`(?i)\.ya?ml$`)
-	// An address, which may hold a password, or what files with variables keep around a name.
+	// An address, which may hold a password, or text around a name in files of variables.
 	noName := regexp.MustCompile(`://|(^|\s)[a-z]+=|^\s|\s$|^".+"$|^'.+'$|^none$|^-$`)
 	info, err := os.Stat(name)
 	switch {
@@ -155,7 +155,7 @@ func RefuseName(name string) error {
 	return nil
 }
 
-// Default is the one place where a target's checkpoint lies, whatever folder the program was started in.
+// Default returns the path of a target's checkpoint. It does not depend on the current folder.
 func Default(t checkpoint.Target) (string, error) {
 	dir, err := config.StateDir()
 	if err != nil {
@@ -169,7 +169,7 @@ func Default(t checkpoint.Target) (string, error) {
 	if err != nil || u.Hostname() == "" {
 		return "", exit.Usage("--leads-url is not an address", "it looks like https://leads.example.com")
 	}
-	odd := regexp.MustCompile(`[^A-Za-z0-9._-]`) // what may not be in a file name on every system
+	odd := regexp.MustCompile(`[^A-Za-z0-9._-]`) // what file names may not hold on every system
 	name := u.Hostname()
 	if u.Port() != "" {
 		name += "_" + u.Port()
@@ -177,12 +177,12 @@ func Default(t checkpoint.Target) (string, error) {
 	return filepath.Join(dir, odd.ReplaceAllString(name+"-"+t.Canonical().TrunkID, "_")+".db"), nil
 }
 
-// SandboxData is where --sandbox keeps its leads: beside its checkpoint.
+// SandboxData returns where --sandbox keeps its leads: beside its checkpoint.
 func SandboxData(checkpointPath string) string {
 	return strings.TrimSuffix(checkpointPath, ".db") + "-service.db"
 }
 
-// MakeFolder makes the checkpoint's folder, for its owner alone.
+// MakeFolder makes the checkpoint's folder for its owner only.
 func MakeFolder(path string) error {
 	if err := disk.MakeFolders(filepath.Dir(path)); err != nil {
 		return exit.Usage(fmt.Sprintf("the checkpoint's folder cannot be made: %v", err), disk.WayOut(err))
@@ -190,7 +190,7 @@ func MakeFolder(path string) error {
 	return nil
 }
 
-// FileOptions say how a file is opened that the flags name. That of a try in the sandbox needs no process to check it.
+// FileOptions say how to open a file. A checkpoint of the sandbox is checked without a separate process.
 func (m Selection) FileOptions() bolt.Options {
 	anyPlace, _ := strconv.ParseBool(os.Getenv("LEADFERRY_ANY_FILESYSTEM"))
 	return bolt.Options{
@@ -198,7 +198,7 @@ func (m Selection) FileOptions() bolt.Options {
 	}
 }
 
-// ServerOptions say how a ledger in PostgreSQL is opened that the flags name.
+// ServerOptions say how to open a ledger in PostgreSQL.
 func (m Selection) ServerOptions() postgres.Options {
 	return postgres.Options{
 		Wait: flags.Time(m.C, "wait"), Patience: flags.Time(m.C, "max-wait"), Timeout: flags.Time(m.C, "timeout"),
@@ -207,7 +207,7 @@ func (m Selection) ServerOptions() postgres.Options {
 	}
 }
 
-// Opener opens the checkpoint of a run, wherever it is kept.
+// Opener returns the function that opens the checkpoint of a run.
 func (m Selection) Opener(o *importer.Options) func(require, readOnly bool) (checkpoint.Store, error) {
 	at := m.At(o.Checkpoint, o.Target)
 	return func(require, readOnly bool) (checkpoint.Store, error) {
@@ -215,8 +215,8 @@ func (m Selection) Opener(o *importer.Options) func(require, readOnly bool) (che
 	}
 }
 
-// Place is the checkpoint that the flags name. It must be there, unless it may be made and the flags name a target. One
-// that is named by its path alone may have whatever target.
+// Place returns the checkpoint that the flags name. It must exist, unless makes is set and the flags name a target. If
+// the flags name only its path, it may have any target.
 func (m Selection) Place(makes bool) (Place, error) {
 	path, err := m.Path()
 	if err != nil || makes && m.named() {
@@ -229,7 +229,7 @@ func (m Selection) Place(makes bool) (Place, error) {
 	return m.there(path, target)
 }
 
-// Named is a checkpoint that an argument names, which must be there.
+// Named returns a checkpoint that an argument names. It must exist.
 func (m Selection) Named(name string) (Place, error) {
 	if err := RefuseName(name); err != nil {
 		return Place{}, err
@@ -237,7 +237,7 @@ func (m Selection) Named(name string) (Place, error) {
 	return m.there(name, checkpoint.Target{})
 }
 
-// there is a checkpoint that must be there, of a target if it is a file.
+// there returns a checkpoint that must exist. target is for a file.
 func (m Selection) there(path string, target checkpoint.Target) (Place, error) {
 	if checkpoint.IsAddress(path) {
 		return m.existingOnServer(path)
@@ -249,7 +249,7 @@ func (m Selection) there(path string, target checkpoint.Target) (Place, error) {
 	return m.At(path, target), nil
 }
 
-// existingOnServer is the ledger that the flags name: of their target, or the only one there is.
+// existingOnServer returns the ledger of the flags' target, or the only one on the server.
 func (m Selection) existingOnServer(path string) (Place, error) {
 	at := m.At(path, m.Target)
 	all, err := postgres.Targets(path, m.ServerOptions())
@@ -286,7 +286,7 @@ func (m Selection) Open(how How) (Ledger, error) {
 	return at.Open(how)
 }
 
-// Book is the user's book of ledgers, without run folders: it says how a file was left.
+// Book returns the user's book of ledgers, without run folders. It says how a file was left.
 func (m Selection) Book() *checkpoint.Witnesses {
 	dir, err := config.StateDir()
 	if err != nil {
@@ -295,15 +295,15 @@ func (m Selection) Book() *checkpoint.Witnesses {
 	return &checkpoint.Witnesses{Book: filepath.Join(dir, "ledgers")}
 }
 
-// Witnesses are all that tell of checkpoints: the book, and the run folders at hand. The sandbox has none and is none:
-// its leads are nobody's.
+// Witnesses returns all that is known about checkpoints: the book, and the run folders at hand. The sandbox has no
+// witnesses: its leads do not matter.
 func (m Selection) Witnesses() *checkpoint.Witnesses {
 	if m.C == nil || m.C.Bool("sandbox") {
 		return &checkpoint.Witnesses{Sandbox: true}
 	}
 	ws := m.Book()
 	ws.Parents = []string{report.RunsFolder}
-	out := cmp.Or(m.C.String("out"), os.Getenv("LEADFERRY_OUT")) // commands without a run folder have no flag for it
+	out := cmp.Or(m.C.String("out"), os.Getenv("LEADFERRY_OUT")) // commands without a run folder have no flag --out
 	if out != "" && out != report.None {
 		if parent := filepath.Join(out, ".."); !disk.SameFile(report.RunsFolder, parent) {
 			ws.Parents = append(ws.Parents, parent)
@@ -312,8 +312,8 @@ func (m Selection) Witnesses() *checkpoint.Witnesses {
 	return ws
 }
 
-// Attested lets f decide something about a checkpoint that is open for writing, with a witness of it, as runs have
-// one. An older checkpoint than known is refused, unless older is set. Where f changes nothing, no witness is left.
+// Attested calls f, which decides something about a checkpoint that is open for writing, and leaves a witness, as runs
+// do. It refuses a checkpoint that is older than known, unless older is set. If f changes nothing, no witness stays.
 func (m Selection) Attested(db Ledger, older bool, f func() error) error {
 	ctx, ws := m.C.Context, m.Witnesses()
 	if ws.Sandbox || db.Info().Target == connection.SandboxTarget {
@@ -326,7 +326,7 @@ func (m Selection) Attested(db Ledger, older bool, f func() error) error {
 	if err != nil {
 		return err
 	}
-	if len(v.Older) > 0 || db.Info().Moved != "" { // until it is taken, witnesses speak of a newer one
+	if len(v.Older) > 0 || db.Info().Moved != "" { // until a person accepts it, witnesses describe a newer one
 		return f()
 	}
 	command, now := m.C.Command.Name, time.Now()
@@ -354,7 +354,7 @@ func (m Selection) Attested(db Ledger, older bool, f func() error) error {
 	if err != nil && info.Sequence == before || isDropped {
 		t.Withdraw()
 		_ = os.Remove(folder)
-		_ = os.Remove(report.RunsFolder) // unless anything else is in it
+		_ = os.Remove(report.RunsFolder) // fails if anything else is in it
 	}
 	return err
 }

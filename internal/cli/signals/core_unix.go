@@ -4,7 +4,7 @@ package signals
 
 import "syscall"
 
-// noCore has no crash leave an image of the memory, where rows and secrets are.
+// noCore stops a crash from writing an image of the memory, which holds rows and secrets.
 func noCore() {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_CORE, &limit) == nil {

@@ -1,4 +1,4 @@
 package signals
 
-// noCore has nothing to do: only who asks Windows for images of the memory gets one.
+// noCore does nothing: Windows writes images of the memory only on request.
 func noCore() {}

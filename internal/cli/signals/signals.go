@@ -1,4 +1,4 @@
-// Package signals is how signals and the end of the process follow one another.
+// Package signals handles signals and the end of the process.
 package signals
 
 import (
@@ -15,28 +15,28 @@ import (
 )
 
 const (
-	// Moment is how long signals count as the first one: `timeout` of coreutils sends
-	// one to the process and the same to its group, service managers send SIGTERM and
-	// SIGHUP, and a wrapper passes a Ctrl-C on that the terminal sent already.
+	// Moment is how long further signals count as part of the first: `timeout` of coreutils signals the process and its
+	// group, service managers send SIGTERM and SIGHUP, and a wrapper passes on a Ctrl-C that the terminal already sent.
 	Moment = 100 * time.Millisecond
-	// unwinding is how long a command may take to end by itself that has sent nothing.
+	// unwinding is how long a command may take to end by itself if it has sent nothing.
 	unwinding = 250 * time.Millisecond
 	// atOnce is how long a command may take after the second signal.
 	atOnce = time.Second
-	// untilKilled is how long a command may take before it has to end at once. Windows ends a process 5 s after it
-	// has said, by a SIGTERM, that its console is closed, the user logs off or the machine shuts down.
+	// untilKilled is how long a command may take before it must end at once. Windows sends SIGTERM when its console
+	// closes, the user logs off or the machine shuts down, and ends the process 5 s later.
 	untilKilled = 3500 * time.Millisecond
 )
 
-// CrashApart has a crash of Go's runtime, such as for want of memory, end the process by SIGABRT, which is 134 for
-// shells. Go's own exit code for it is 2, which here says that nothing was sent; it stays on Windows, and for process 1
-// of a container, which the signal does not reach.
+// CrashApart makes a crash of Go's runtime, such as lack of memory, end the process by SIGABRT, which is 134 for
+// shells. Go's own exit code for it is 2, which here means that nothing was sent. That code stays on Windows, and for
+// process 1 of a container, which does not get the signal.
 func CrashApart() {
 	debug.SetTraceback("crash")
 	noCore()
 	aborted := make(chan os.Signal, 1)
 	signal.Notify(aborted, syscall.SIGABRT)
-	// until the process ends: the runtime takes ten seconds over a SIGABRT as long as somebody hears SIGQUIT
+	// until the process ends; resets all signals: while SIGQUIT is handled, the runtime takes ten seconds over a
+	// SIGABRT
 	go func() {
 		<-aborted
 		signal.Reset()
@@ -46,18 +46,18 @@ func CrashApart() {
 	}()
 }
 
-// Watch makes an interruption of the first signal, and an end of the context of the next one that comes a moment later.
+// Watch closes interrupt at the first signal. A further signal, more than a Moment later, ends ctx.
 func Watch(signals <-chan os.Signal) (ctx context.Context, interrupt <-chan struct{}) {
 	ctx, stop := context.WithCancel(context.Background())
 	first := make(chan struct{})
 	go func() {
-		var end <-chan time.Time // elsewhere, no signal sets a time
+		var end <-chan time.Time // only on Windows a signal sets a time
 		if <-signals == syscall.SIGTERM && runtime.GOOS == "windows" {
 			end = time.After(untilKilled)
 		}
 		close(first)
 		time.Sleep(Moment)
-		for len(signals) > 0 { // they came at once
+		for len(signals) > 0 { // they are part of the first
 			<-signals
 		}
 		select {
@@ -69,7 +69,7 @@ func Watch(signals <-chan os.Signal) (ctx context.Context, interrupt <-chan stru
 	return ctx, first
 }
 
-// Hold is about who ends the process at the first signal: the command itself, in order, once it holds it.
+// Hold says who ends the process at the first signal: the command itself, in order, once it has taken the Hold.
 type Hold struct{ state atomic.Int32 }
 
 const (
@@ -78,17 +78,18 @@ const (
 	signalled
 )
 
-// Take says that the command sees to the first signal from here on; false: it has come already, and nothing may begin.
+// Take says that the command handles the first signal from now on. It returns false if the signal came before: begin
+// nothing then.
 func (h *Hold) Take() bool {
 	return h.state.CompareAndSwap(free, held) || h.state.Load() == held
 }
 
-// interrupt notes the first signal and reports whether the command sees to it.
+// interrupt notes the first signal and reports whether the command handles it.
 func (h *Hold) interrupt() bool { return h.state.Swap(signalled) == held }
 
-// Conclude waits for a command's end, and returns its error. One that sees to signals itself is given time after the
-// second; any other is left at the first one, whatever it waits for: input, a lock, the check of a file. waits is
-// called where the command is waited for.
+// Conclude waits for a command's end, and returns its error. If the command handles signals, it may go on until the
+// second signal, and then has a second to end. Any other command is left at the first signal, whatever it waits for:
+// input, a lock, the check of a file. Conclude calls waits before it waits for a command that handles signals.
 func (h *Hold) Conclude(ctx context.Context, interrupt <-chan struct{}, ended <-chan error, waits func()) error {
 	select {
 	case err := <-ended:

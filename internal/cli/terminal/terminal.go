@@ -1,5 +1,5 @@
-// Package terminal is the person before the program: whether there is one, what they are asked, and how lines and
-// screens reach them, past a progress bar or a slow reader.
+// Package terminal talks to the person at the terminal: whether there is one, what the program asks, and how lines and
+// screens get there, past a progress bar or a slow reader.
 package terminal
 
 import (
@@ -23,10 +23,10 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// Is reports whether f is one that a person looks at.
+// Is reports whether f is a terminal.
 func Is(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// Width is how many columns f shows: 80 where it is no terminal.
+// Width returns how many columns f shows: 80 if it is no terminal.
 func Width(f *os.File) int {
 	if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
 		return w
@@ -34,28 +34,28 @@ func Width(f *os.File) int {
 	return Columns
 }
 
-// Colours reports whether what f shows is coloured, by a word: always, never or, as a person expects, auto.
+// Colours reports whether output to f is coloured. word is always, never or auto; auto follows what people expect.
 func Colours(f *os.File, word string) bool {
 	switch word {
 	case "always", "never":
 		return word == "always"
 	}
-	// The console of old Windows shows the codes themselves; newer ones say who they are.
+	// The console of old Windows shows the codes as text; newer ones identify themselves.
 	knows := runtime.GOOS != "windows" || os.Getenv("WT_SESSION") != "" || os.Getenv("TERM") != ""
 	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && knows && Is(f)
 }
 
-// Person is who may be asked.
+// Person is the user who may be asked.
 type Person struct {
 	In, Err   *os.File
 	Interrupt <-chan struct{} // ends a question
-	Yes       bool            // was said beforehand
+	Yes       bool            // answers yes beforehand
 }
 
-// CanAnswer reports whether there is one, or has answered already.
+// CanAnswer reports whether there is a person at a terminal, or Yes is set.
 func (p Person) CanAnswer() bool { return p.Yes || Is(p.In) && Is(p.Err) }
 
-// Confirm asks a question. Anything but yes, and an interruption, is an error that says that nothing was done.
+// Confirm asks a question. An interruption, or any answer but yes, is an error; nothing says that nothing was done.
 func (p Person) Confirm(question, nothing, hint string) error {
 	if p.Yes {
 		return nil
@@ -69,10 +69,10 @@ func (p Person) Confirm(question, nothing, hint string) error {
 	case slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer))):
 		return nil
 	}
-	return exit.Usage(nothing, hint) // no answer is a no
+	return exit.Usage(nothing, hint) // no answer means no
 }
 
-// Secret asks for a line that is not shown. Of input that is no terminal it reads the first line, and little more than
+// Secret asks for a line that is not shown. If the input is no terminal, it reads the first line, and hardly more than
 // most bytes.
 func (p Person) Secret(prompt string, most int64) (string, error) {
 	fd := int(p.In.Fd())
@@ -85,13 +85,13 @@ func (p Person) Secret(prompt string, most int64) (string, error) {
 	return p.await(func() ([]byte, error) { return term.ReadPassword(fd) })
 }
 
-// line is the next line of in, without its end.
+// line returns the next line of in, without its end.
 func (p Person) line(in io.Reader) (string, error) {
 	return p.await(func() ([]byte, error) { return bufio.NewReader(in).ReadBytes('\n') })
 }
 
-// await waits for what a person types, or for an interruption. A read of a terminal
-// cannot be called off: its goroutine ends with the process.
+// await waits until a person has typed, or for an interruption. A read from a terminal cannot be cancelled: its
+// goroutine ends with the process.
 func (p Person) await(read func() ([]byte, error)) (string, error) {
 	type line struct {
 		text []byte
@@ -113,7 +113,7 @@ func (p Person) await(read func() ([]byte, error)) (string, error) {
 	}
 }
 
-// OpenFile opens a file as a double click does, a page in the browser.
+// OpenFile opens a file as a double click does, for example a page in the browser.
 func OpenFile(path string) error {
 	whole, err := filepath.Abs(path)
 	if err != nil {
@@ -129,7 +129,7 @@ func OpenFile(path string) error {
 	return exec.Command(opener[0], opener[1:]...).Run()
 }
 
-// Log is where log lines go: standard error, or a progress bar that keeps them above itself.
+// Log receives log lines and writes them to standard error, or above a progress bar.
 type Log struct {
 	mu sync.Mutex
 	to io.Writer
@@ -141,14 +141,14 @@ func (l *Log) Write(b []byte) (int, error) {
 	return l.to.Write(b)
 }
 
-// Redirect sends all that follows to another place.
+// Redirect sends everything that follows to another writer.
 func (l *Log) Redirect(to io.Writer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.to = to
 }
 
-// Escaping writes lines of JSON with nothing in them that a terminal obeys.
+// Escaping writes lines of JSON without anything that a terminal obeys.
 type Escaping struct{ To io.Writer }
 
 func (e Escaping) Write(line []byte) (int, error) {
@@ -158,8 +158,8 @@ func (e Escaping) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// Spool keeps what a command has to say until its checkpoint is closed: who reads it slowly, as less does, must hold no
-// lock. It is kept in a temporary file without a name, or in memory where that cannot be made or filled.
+// Spool keeps a command's output until its checkpoint is closed: a slow reader, such as less, must not hold a lock. It
+// uses a temporary file without a name, or memory if the file cannot be made or the disk is full.
 type Spool struct {
 	Begun  bool     // something was written
 	file   *os.File // nil: in memory
@@ -179,7 +179,7 @@ func (s *Spool) Write(b []byte) (int, error) {
 		s.size += int64(n)
 		return n, nil
 	}
-	// The disk is full: what is in the file is taken back.
+	// The disk is full: move the file's content to memory.
 	_, err := s.memory.ReadFrom(io.NewSectionReader(s.file, 0, s.size))
 	if err = errors.Join(err, s.file.Close()); err != nil {
 		return 0, err
@@ -201,7 +201,7 @@ func nameless() *os.File {
 	return f
 }
 
-// Content is what was written, from its beginning on.
+// Content returns what was written, from the beginning.
 func (s *Spool) Content() io.ReadSeeker {
 	if s.file == nil {
 		return bytes.NewReader(s.memory.Bytes())
@@ -209,7 +209,7 @@ func (s *Spool) Content() io.ReadSeeker {
 	return io.NewSectionReader(s.file, 0, s.size)
 }
 
-// Close lets go of it.
+// Close frees the file.
 func (s *Spool) Close() error {
 	if s.file == nil {
 		return nil
@@ -217,16 +217,16 @@ func (s *Spool) Close() error {
 	return s.file.Close()
 }
 
-// Tell writes everything to out and lets go of it.
+// Tell writes everything to out and closes the Spool.
 func (s *Spool) Tell(out io.Writer) error {
 	_, err := io.Copy(out, s.Content())
 	return errors.Join(err, s.Close())
 }
 
-// Columns is the width of screens of help, so that they fit every terminal and can be quoted.
+// Columns is the width of help screens: they fit every terminal and can be quoted.
 const Columns = 80
 
-// Screen is a text that keeps to [Columns].
+// Screen is a text that fits into [Columns].
 type Screen struct{ strings.Builder }
 
 // Line adds one line.
@@ -235,7 +235,7 @@ func (s *Screen) Line(format string, args ...any) { fmt.Fprintf(s, format+"\n", 
 // Heading begins a part of the screen.
 func (s *Screen) Heading(text string) { s.Line("\n%s:", strings.ToUpper(text)) }
 
-// Entry adds a name and, from a column on, what it means.
+// Entry adds a name and, from a column on, its meaning.
 func (s *Screen) Entry(name, about string, column int) {
 	if utf8.RuneCountInString(name)+2 > column {
 		s.Line("%s", name)
@@ -250,7 +250,7 @@ func (s *Screen) Entry(name, about string, column int) {
 // Text adds lines, each wrapped.
 func (s *Screen) Text(text string) { s.Line("%s", Wrap(strings.Trim(text, "\n"), Columns)) }
 
-// Wrap breaks the lines of a text between words, so that none has more columns than width unless a word has.
+// Wrap breaks the lines of a text between words, so that no line is wider than width unless a single word is.
 func Wrap(text string, width int) string {
 	var all []string
 	for line := range strings.SplitSeq(text, "\n") {
