@@ -121,7 +121,8 @@ func TestValidateTellsWhatIsWrong(t *testing.T) {
 // Rows that cannot be read are one check however their numbers differ.
 func TestUnreadableRowsAreCountedByWhatIsWrong(t *testing.T) {
 	s := validated(t, checkedMapping, Options{}, checkedHeader+"1,1\n2,2,2\n3,3\n")
-	want := []report.Reason{{Rule: "columns", Error: "for example: the row has 2 cells instead of 6", Rows: 3, Examples: places(2, 3, 4)}}
+	const why = "for example: the row has 2 cells instead of 6 (hint: put quotes around a cell with the delimiter or a line break in it, and name every column in the header)"
+	want := []report.Reason{{Rule: "columns", Error: why, Rows: 3, Examples: places(2, 3, 4)}}
 	if diff := cmp.Diff(want, s.Checks.Rules); diff != "" {
 		t.Error(diff)
 	}

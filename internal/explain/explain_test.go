@@ -65,7 +65,7 @@ var tellers = []string{
 var (
 	warners  = []string{"Warn", "warn", "warnOf"}
 	refusers = []string{"Usage", "Stopped", "Interrupted", "Errorf", "New", "refuse", "fail", "broken", "runError"}
-	rulers   = []string{"problem", "inMapping", "again", "lacking", "Flaw"}
+	rulers   = []string{"problem", "inMapping", "occurrences", "limit", "Flaw"}
 	stops    = []string{"Stop", "End"}
 )
 
