@@ -165,7 +165,7 @@ func (c *carrier) settleCreated(j *job, made *leadapi.Created) (stored bool) {
 	case stored:
 		shown = delivery.Usable
 	}
-	c.breaker.Conclude(&j.pass, shown)
+	c.breaker.Report(&j.pass, shown)
 	return stored
 }
 
@@ -184,13 +184,13 @@ func (c *carrier) createFailed(j *job, err error) {
 		c.withdraw(j, Failed)
 	// refused for good; a 429 that --resend-on does not trust leaves doubt
 	case ae.Applied == leadapi.No && ae.Status != http.StatusTooManyRequests:
-		c.breaker.Conclude(&j.pass, delivery.Usable)
+		c.breaker.Report(&j.pass, delivery.Usable)
 		j.entry = c.entryOf(j, checkpoint.Rejected)
 		j.entry.Content = nil // no lead has it
 		j.refuse("%s", ae)
 		c.settle(j, Rejected)
 	default: // nobody can tell whether it was applied
-		c.breaker.Conclude(&j.pass, delivery.Doubtful)
+		c.breaker.Report(&j.pass, delivery.Doubtful)
 		j.entry = c.doubtOf(j)
 		j.entry.Code, j.entry.Reason, j.entry.RequestID = ae.Status, ae.Reason, j.requestID
 		c.settle(j, InDoubt)
@@ -199,7 +199,7 @@ func (c *carrier) createFailed(j *job, err error) {
 
 // withdraw removes the claim of a create that was not applied. A doubt from an earlier run is back after that.
 func (c *carrier) withdraw(j *job, outcome Outcome) {
-	c.breaker.Conclude(&j.pass, delivery.NothingShown)
+	c.breaker.Report(&j.pass, delivery.NothingShown)
 	claimed := checkpoint.Entry{Key: j.rec.Key, Run: c.RunID}
 	_, err := c.ledger.Do(context.Background(), checkpoint.Change{Kind: checkpoint.Withdraw, Entry: claimed})
 	if err != nil {

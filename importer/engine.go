@@ -60,8 +60,8 @@ func (e *engine) takeAll() {
 	defer e.group.Wait()
 	defer e.linkNoMore()
 	defer context.AfterFunc(e.taking, e.breaker.Shut)()
-	if e.LetGo != nil {
-		defer context.AfterFunc(e.taking, e.LetGo)()
+	if e.CloseStdin != nil {
+		defer context.AfterFunc(e.taking, e.CloseStdin)()
 	}
 	read := make(chan *batch, batchesRead)
 	e.group.Go(func() { e.intake.run(e.taking, read) })

@@ -169,7 +169,7 @@ func TestTheReasonThatSaysMost(t *testing.T) {
 	codes := []int{CodeComplete, CodeAttention, CodeInDoubt, CodeStopped, CodeCheckpoint, CodeInterrupted}
 	for i, now := range codes {
 		for j, then := range codes {
-			if got, want := report.Graver(now, then), codes[max(i, j)]; got != want {
+			if got, want := report.WorseExitCode(now, then), codes[max(i, j)]; got != want {
 				t.Errorf("%d after %d: %v", then, now, got)
 			}
 		}

@@ -99,7 +99,7 @@ func (r *run) heedDoubts(ctx context.Context) (err error) {
 	runs, err := checkpoint.Runs(ctx, r.ledger)
 	runs = slices.DeleteFunc(runs, func(i checkpoint.RunInfo) bool { return i.Finished.IsZero() })
 	if n := len(runs); n > 0 && runs[n-1].Outcome == "stopped" && runs[n-1].Counts[InDoubt.String()] > 0 {
-		r.breaker.Beware()
+		r.breaker.StartCautiously()
 	}
 	return err
 }

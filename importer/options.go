@@ -96,9 +96,9 @@ type Keeping struct {
 
 // Hooks are asked and told while a run goes on. All but Interrupt may be nil.
 type Hooks struct {
-	Interrupt <-chan struct{}    // closed by the first signal; the context ends with the second
-	Begin     func(*Start) error // told once before anything is sent; its error ends the run
-	LetGo     func()             // told once no more rows are wanted, so that reads of standard input end
+	Interrupt  <-chan struct{}    // closed by the first signal; the context ends with the second
+	Begin      func(*Start) error // told once before anything is sent; its error ends the run
+	CloseStdin func()             // told once no more rows are wanted, so that reads of standard input end
 	// gets the run so far once a second, as a copy of its own; it must not wait
 	Live func(*report.Summary)
 	// LooksLikeRow reports whether what was taken for the header of these rows is a row itself: its cells are not told

@@ -32,7 +32,7 @@ func stopFor(reason, hint string) *Stop { return &Stop{Reason: reason, Hint: hin
 
 // graver returns the stop with the more important exit code. first may be nil.
 func graver(first, then *Stop) *Stop {
-	if first == nil || report.Graver(first.Code, then.Code) != first.Code {
+	if first == nil || report.WorseExitCode(first.Code, then.Code) != first.Code {
 		return then
 	}
 	return first

@@ -106,7 +106,7 @@ func (r *run) setOutcome(s *report.Summary) {
 		if stop.Code == CodeInterrupted {
 			s.Outcome = "interrupted"
 		}
-		s.ExitCode = report.Graver(s.ExitCode, stop.Code)
+		s.ExitCode = report.WorseExitCode(s.ExitCode, stop.Code)
 	}
 }
 

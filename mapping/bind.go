@@ -84,7 +84,7 @@ func (b *Binding) divide(m *Mapping, s *search) {
 		return rest != nil && !s.used[name] && !blank(name) && !rest.excepts(name) &&
 			!slices.ContainsFunc(b.plan.content, isKey)
 	}
-	s.strangers(rest)
+	s.warnUnknownExceptions(rest)
 	for i, name := range s.columns.Names[:s.columns.Own] {
 		own, resting := ownColumn{name: name, index: i, without: s.parts[name]}, takes(name)
 		used := s.used[name] || len(own.without) > 0
@@ -281,8 +281,9 @@ func (r *rest) excepts(column string) bool {
 	return r != nil && slices.ContainsFunc(r.except, func(e exception) bool { return e.form.MatchString(column) })
 }
 
-// strangers warns of columns to be left out that the input lacks: a column whose name is misspelt would be sent.
-func (s *search) strangers(r *rest) {
+// warnUnknownExceptions warns of columns to be left out that the input lacks: a column whose name is misspelt would be
+// sent.
+func (s *search) warnUnknownExceptions(r *rest) {
 	if r == nil || s.columns.Open {
 		return
 	}

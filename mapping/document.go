@@ -27,7 +27,7 @@ func (p *parser) document(data []byte) (doc node, ok bool) {
 		p.failIn(p.file, begin, "", "the mapping file is longer than 1 MiB")
 		return node{}, false
 	}
-	if i := noText(data); i >= 0 {
+	if i := firstNonText(data); i >= 0 {
 		line := data[bytes.LastIndexByte(data[:i], '\n')+1 : i]
 		at := position{bytes.Count(data[:i], []byte("\n")) + 1, utf8.RuneCount(line) + 1}
 		p.failIn(p.file, at, "save the file as UTF-8 (the > of Windows PowerShell writes UTF-16)",
@@ -82,8 +82,8 @@ func (p *parser) syntax(err error) {
 	p.failIn(p.file, where, hint, "the mapping file is not YAML: %s", text)
 }
 
-// noText returns the index of the first byte that is not UTF-8 text, or -1.
-func noText(data []byte) int {
+// firstNonText returns the index of the first byte that is not UTF-8 text, or -1.
+func firstNonText(data []byte) int {
 	for i, r := range string(data) {
 		isControl := unicode.IsControl(r) && !strings.ContainsRune("\t\n\r\u0085", r)
 		if isControl || r == utf8.RuneError && !bytes.HasPrefix(data[i:], []byte("\uFFFD")) {

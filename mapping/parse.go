@@ -196,11 +196,11 @@ func (p *parser) scalar(n node) (string, bool) {
 			n.path, n.Value)
 		return "", false
 	}
-	return p.word(n)
+	return p.scalarOrNull(n)
 }
 
-// word is scalar, except that null is a word like any other.
-func (p *parser) word(n node) (string, bool) {
+// scalarOrNull is scalar, except that null is a word like any other.
+func (p *parser) scalarOrNull(n node) (string, bool) {
 	switch {
 	case n.isUnquoted():
 		p.fail(n, quoteHint, "%s is read as an object, not as a text", n.path)

@@ -74,7 +74,7 @@ func (p *parser) source(n node) {
 			s.Columns = append(s.Columns, name)
 		})},
 		member{"null", p.list(func(n node) {
-			word, _ := p.word(n)
+			word, _ := p.scalarOrNull(n)
 			s.Null = append(s.Null, strings.TrimSpace(word))
 		})},
 		member{"sheet", set(p, &s.Sheet, notBlank)},

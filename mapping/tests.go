@@ -47,7 +47,7 @@ func (p *parser) testRow(t *Test, n node) {
 		case child.Kind == yaml.MappingNode && !child.isUnquoted(), child.Kind == yaml.SequenceNode:
 			p.fail(child, "name the path with dots: "+texts.Quote(name+".…"), "%s must be a text", child.path)
 		case !child.isPlain() || child.Value != "" && child.Value != "~" && child.Value != "null":
-			cell, _ = p.word(child)
+			cell, _ = p.scalarOrNull(child)
 		}
 		t.Names, t.Cells = append(t.Names, name), append(t.Cells, cell)
 	})

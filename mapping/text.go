@@ -112,17 +112,17 @@ func (t text) constant() (string, bool) {
 // and all of them are empty.
 func (t text) fill(r *row, lacking string) string {
 	if len(t) == 1 { // most texts are one column or a constant: nothing to copy
-		return strings.TrimSpace(t[0].in(r, lacking))
+		return strings.TrimSpace(t[0].resolve(r, lacking))
 	}
 	var room [256]byte
 	b, columns, holds := room[:0], false, false
 	for i := range t {
-		s := t[i].in(r, lacking)
+		s := t[i].resolve(r, lacking)
 		if t[i].kind == column {
 			columns = true
 			holds = holds || !blank(s)
 		}
-		b = append(b, t[i].json.hold(s)...)
+		b = append(b, t[i].json.embed(s)...)
 	}
 	if columns && !holds {
 		return ""
@@ -130,8 +130,8 @@ func (t text) fill(r *row, lacking string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// in returns the part's content in a row.
-func (p *part) in(r *row, lacking string) string {
+// resolve returns the part's content in a row.
+func (p *part) resolve(r *row, lacking string) string {
 	switch p.kind {
 	case column:
 		return r.cell(r.at[p.index])
@@ -149,8 +149,8 @@ func (p *part) in(r *row, lacking string) string {
 	return p.text
 }
 
-// hold returns a text as written in that place. A text that must be a JSON value and is none makes the whole invalid.
-func (p place) hold(s string) string {
+// embed returns a text as written in that place. A text that must be a JSON value and is none makes the whole invalid.
+func (p place) embed(s string) string {
 	if p == unplaced {
 		return s
 	}
@@ -164,8 +164,8 @@ func (p place) hold(s string) string {
 	return "\x00"
 }
 
-// isTemplate reports whether the text is a JSON value around its placeholders, and sets the places of these.
-func (t text) isTemplate() bool {
+// markTemplate reports whether the text is a JSON value around its placeholders, and sets the places of these.
+func (t text) markTemplate() bool {
 	var probe strings.Builder
 	escapes, within := strings.NewReplacer(`\\`, "", `\"`, ""), false
 	for i := range t {

@@ -28,13 +28,13 @@ type value struct {
 	parts   *parts
 	columns []part // of text or expr
 
-	apply   []stage
-	table   *table  // map; nil: none
-	other   text    // what else says; nil: none
-	preset  string  // default
-	needed  rule    // the rule that an empty result breaks, if any
-	checks  []stage // format, and the checks of the role and of as
-	literal *stage  // as; nil: a text
+	apply    []stage
+	table    *table  // map; nil: none
+	elseText text    // what else says; nil: none
+	preset   string  // default
+	needed   rule    // the rule that an empty result breaks, if any
+	checks   []stage // format, and the checks of the role and of as
+	literal  *stage  // as; nil: a text
 }
 
 // role is what a value is for, if that place allows more or less than others.
@@ -175,7 +175,7 @@ func (v *value) made(r *row) (string, fate) {
 	case v.parts != nil && v.parts.way == first:
 		return v.parts.first(r)
 	case v.parts != nil:
-		return v.parts.put(r)
+		return v.parts.joinAll(r)
 	case v.expr == nil:
 		return v.text.fill(r, ""), good
 	}
@@ -191,17 +191,17 @@ func (v *value) lookUp(r *row, s string) (string, fate) {
 	switch {
 	case found:
 		return to, good
-	case v.other == nil:
+	case v.elseText == nil:
 		return v.breaks(r, ruleMap, "", s)
 	case r.env.Caught:
 		r.noteCaught(v, s)
 	}
-	return v.other.fill(r, s), good
+	return v.elseText.fill(r, s), good
 }
 
 // noteCaught notes a text that a map lacks and else accepts.
 func (r *row) noteCaught(v *value, s string) {
-	if _, known := statusKey(s); known && v.role == statusRole && v.other.fill(r, s) == s {
+	if _, known := statusKey(s); known && v.role == statusRole && v.elseText.fill(r, s) == s {
 		return
 	}
 	r.caught = append(r.caught, v.problem(ruleElse, "", s))
@@ -250,20 +250,20 @@ func (v *value) keepsShape() bool {
 	replaces := func(s stage) bool { return strings.HasPrefix(s.called, "replace:") }
 	changes := func(s stage) bool { return s.called != "trim" }
 	switch {
-	case v.table != nil && !v.other.has(itself):
+	case v.table != nil && !v.elseText.has(itself):
 		return true
-	case v.expr != nil, slices.ContainsFunc(v.apply, replaces), len(v.other) > 1 && !v.other.isTemplate():
+	case v.expr != nil, slices.ContainsFunc(v.apply, replaces), len(v.elseText) > 1 && !v.elseText.markTemplate():
 		return false
 	case v.parts == nil:
 		isAlone := v.inside != aText && v.table == nil && !slices.ContainsFunc(v.apply, changes)
-		return len(v.text) < 2 || isAlone && v.text.isTemplate()
+		return len(v.text) < 2 || isAlone && v.text.markTemplate()
 	}
 	return v.parts.isJSON() || v.parts.way == first &&
 		!slices.ContainsFunc(v.parts.values, func(part *value) bool { return !part.keepsShape() })
 }
 
-// put joins the parts for a row. If all are empty, so is the result; it is left out if a part was left out.
-func (ps *parts) put(r *row) (string, fate) {
+// joinAll joins the parts for a row. If all are empty, so is the result; it is left out if a part was left out.
+func (ps *parts) joinAll(r *row) (string, fate) {
 	var members []string
 	worst := good
 	for i, part := range ps.values {

@@ -196,11 +196,11 @@ func (r *valueReader) readMap(n node) {
 }
 
 func (r *valueReader) readElse(n node) {
-	r.other = r.placeholders(n)
-	if c, ok := r.other.constant(); ok {
+	r.elseText = r.placeholders(n)
+	if c, ok := r.elseText.constant(); ok {
 		r.constants = append(r.constants, constant{r.file, n.at(), n.path, "", c})
 	}
-	if r.other.has(column, rowKey, file, line, run) {
+	if r.elseText.has(column, rowKey, file, line, run) {
 		r.fail(n, "write {} for the text itself, {{ for a brace", "%s takes no placeholder but {}", n.path)
 	}
 }

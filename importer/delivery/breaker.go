@@ -73,7 +73,7 @@ func NewBreaker(maxWait time.Duration, limit int, perSecond float64) *Breaker {
 		Settings: Settings{MaxWait: maxWait, Retried: func() {}}, places: places{limit: max(limit, 1)},
 		pace: pace{tell: func() {}},
 	}
-	b.timer = time.AfterFunc(maxWait, func() { b.then(func(time.Time) {}) })
+	b.timer = time.AfterFunc(maxWait, func() { b.update(func(time.Time) {}) })
 	if perSecond > 0 {
 		b.pace.every = time.Duration(float64(time.Second) / perSecond)
 	}
@@ -85,11 +85,11 @@ func NewBreaker(maxWait time.Duration, limit int, perSecond float64) *Breaker {
 func (b *Breaker) enter(stopping context.Context, kind Kind, p *Pass) error {
 	for {
 		*p = Pass{kind: kind, stopping: stopping, decided: make(chan struct{})}
-		b.then(func(time.Time) { b.queue = append(b.queue, p) })
+		b.update(func(time.Time) { b.queue = append(b.queue, p) })
 		select {
 		case <-p.decided:
 		case <-stopping.Done():
-			b.then(func(time.Time) {})
+			b.update(func(time.Time) {})
 		}
 		if p.err != nil || !p.getFirst {
 			return p.err
@@ -103,15 +103,15 @@ func (b *Breaker) enter(stopping context.Context, kind Kind, p *Pass) error {
 		asked := *p
 		asked.kind = Repeatable
 		b.back(&asked, err, backoffFor(1))
-		b.Conclude(p, NothingShown)
+		b.Report(p, NothingShown)
 		if e, failed := errors.AsType[*leadapi.Error](err); failed && halts(e) != nil {
 			return halts(e)
 		}
 	}
 }
 
-// then changes the breaker, and admits the requests that may be sent after that.
-func (b *Breaker) then(change func(now time.Time)) {
+// update changes the breaker, and admits the requests that may be sent after that.
+func (b *Breaker) update(change func(now time.Time)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
@@ -134,7 +134,7 @@ func (b *Breaker) admit(now time.Time) {
 		case p.kind == Create && !b.creates.freely && b.creates.inFlight > 0: // other requests need not wait
 			return false
 		default:
-			if wait, full = b.holds(now); full {
+			if wait, full = b.mustWait(now); full {
 				return false
 			}
 			b.noteSent(p, now)
@@ -147,9 +147,9 @@ func (b *Breaker) admit(now time.Time) {
 	}
 }
 
-// holds reports whether no request may be sent now, and how long to wait; 0: until a request ends. In a silence, one
+// mustWait reports whether no request may be sent now, and how long to wait; 0: until a request ends. In a silence, one
 // request at a time is sent, as a probe.
-func (b *Breaker) holds(now time.Time) (wait time.Duration, all bool) {
+func (b *Breaker) mustWait(now time.Time) (wait time.Duration, all bool) {
 	if b.inFlight >= b.limit || b.silence.lasts && b.inFlight > 0 {
 		return 0, true
 	}
@@ -181,7 +181,7 @@ func (b *Breaker) MayLeave(kind string) bool {
 }
 
 // Shut stops creates that have a pass but are not sent yet, because the run stops.
-func (b *Breaker) Shut() { b.then(func(time.Time) { b.shut = true }) }
+func (b *Breaker) Shut() { b.update(func(time.Time) { b.shut = true }) }
 
 // back returns a pass. err is the request's error, or nil. If the answer asks to wait, all requests wait: as long as it
 // says, else for backoff.
@@ -192,10 +192,10 @@ func (b *Breaker) back(p *Pass, err error, backoff time.Duration) {
 			backoff = max(e.RetryAfter, leastThrottle)
 		}
 		b.Hold(backoff)
-		b.then(func(now time.Time) { b.asks = latest(b.asks, now.Add(backoff)) })
+		b.update(func(now time.Time) { b.asks = latest(b.asks, now.Add(backoff)) })
 		b.pace.tell()
 	}
-	b.then(func(now time.Time) {
+	b.update(func(now time.Time) {
 		b.inFlight--
 		switch {
 		case err == nil, failed && e.Status != 0 && e.Op != "token" && !(e.Op == "reach" && e.Unavailable()):
@@ -237,14 +237,14 @@ func (b *Breaker) unanswered(p *Pass, e *leadapi.Error, now time.Time) {
 	s.backoff = min(max(2*s.backoff, firstBackoff), maxProbing)
 }
 
-// Conclude notes what a create has shown about the service; for a lead ID, call it only when that is durable. Other
+// Report notes what a create has shown about the service; for a lead ID, call it only when that is durable. Other
 // creates may be waiting for it. The pass cannot be used again.
-func (b *Breaker) Conclude(p *Pass, shown Proof) {
+func (b *Breaker) Report(p *Pass, shown Proof) {
 	if p.kind != Create || p.err != nil {
 		return
 	}
 	p.kind = Repeatable
-	b.then(func(time.Time) {
+	b.update(func(time.Time) {
 		c := &b.creates
 		c.inFlight--
 		switch alone := p.alone && !c.freely; {
@@ -261,13 +261,13 @@ func (b *Breaker) Conclude(p *Pass, shown Proof) {
 	})
 }
 
-// Beware is for the run after one that stopped because of doubts. The run begins with a GET and one create, and stops
-// if that create leaves doubt.
-func (b *Breaker) Beware() { b.creates.getFirst, b.creates.doubts = true, MostDoubts-1 }
+// StartCautiously is for the run after one that stopped because of doubts. The run begins with a GET and one create,
+// and stops if that create leaves doubt.
+func (b *Breaker) StartCautiously() { b.creates.getFirst, b.creates.doubts = true, MostDoubts-1 }
 
 // Hold lets nothing be sent for d, because the service asked this worker or another to wait.
 func (b *Breaker) Hold(d time.Duration) {
-	b.then(func(now time.Time) { b.opens = latest(b.opens, now.Add(min(d, leadapi.MaxRetryAfter))) })
+	b.update(func(now time.Time) { b.opens = latest(b.opens, now.Add(min(d, leadapi.MaxRetryAfter))) })
 }
 
 func latest(a, b time.Time) time.Time {
@@ -351,7 +351,7 @@ func (b *Breaker) News() (wants bool, pause time.Duration) {
 
 // Grant allows n more requests after a while, evenly spaced, besides those left of the last grant.
 func (b *Breaker) Grant(n int, after time.Duration) {
-	b.then(func(now time.Time) { b.pace.left, b.pace.from, b.pace.asked = b.pace.left+n, now.Add(after), false })
+	b.update(func(now time.Time) { b.pace.left, b.pace.from, b.pace.asked = b.pace.left+n, now.Add(after), false })
 }
 
 // wait returns how long the next request has to wait; 0 or less: it may be sent.

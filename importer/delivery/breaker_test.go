@@ -41,14 +41,14 @@ func untried(b *Breaker, p *Pass) { b.back(p, ErrStopping, 0) }
 func (b *Breaker) tryNow(kind Kind) (p *Pass, passed bool, err error) {
 	ctx, stop := context.WithCancel(context.Background())
 	p = &Pass{kind: kind, stopping: ctx, decided: make(chan struct{})}
-	b.then(func(time.Time) { b.queue = append(b.queue, p) })
+	b.update(func(time.Time) { b.queue = append(b.queue, p) })
 	select {
 	case <-p.decided:
 		stop()
 		return p, p.err == nil, p.err
 	default:
 		stop()
-		b.then(func(time.Time) {})
+		b.update(func(time.Time) {})
 		return p, false, nil
 	}
 }
@@ -241,7 +241,7 @@ func TestBreakerEndsWaitingWhenTheRunStops(t *testing.T) {
 
 // fault 138
 func TestCreatesGoSinglyUntilOneLeavesNoDoubt(t *testing.T) {
-	end := func(b *Breaker, p *Pass, shown Proof) { heard(b, p); b.Conclude(p, shown) }
+	end := func(b *Breaker, p *Pass, shown Proof) { heard(b, p); b.Report(p, shown) }
 	alone := func(t *testing.T, b *Breaker) *Pass {
 		t.Helper()
 		p := passes(t, b, Create)
@@ -257,7 +257,7 @@ func TestCreatesGoSinglyUntilOneLeavesNoDoubt(t *testing.T) {
 			end(b, alone(t, b), Doubtful)
 			end(b, alone(t, b), NothingShown) // 429: is sent again
 			end(b, alone(t, b), Doubtful)
-			b.then(func(time.Time) { b.creates.getFirst = true })
+			b.update(func(time.Time) { b.creates.getFirst = true })
 			p := alone(t, b)
 			if !p.getFirst {
 				t.Error("after a create without any answer the next one does not ask first")
@@ -268,7 +268,7 @@ func TestCreatesGoSinglyUntilOneLeavesNoDoubt(t *testing.T) {
 			if _, passed, _ := b.tryNow(Create); passed {
 				t.Error("a create passes before what the one before has shown is known")
 			}
-			b.Conclude(p, Doubtful)
+			b.Report(p, Doubtful)
 			end(b, alone(t, b), last)
 			if last == Doubtful {
 				if _, _, err := b.tryNow(Create); err != error(b.Over()) || b.Over() == nil {
@@ -301,14 +301,14 @@ func TestAfterADoubtNothingLeavesBesideTheNext(t *testing.T) {
 	b := NewBreaker(time.Hour, 8, 0)
 	first := passes(t, b, Create)
 	heard(b, first)
-	b.Conclude(first, Usable)
+	b.Report(first, Usable)
 	doubted, dialling := passes(t, b, Create), passes(t, b, Create)
 	other := passes(t, b, Create)
 	if !b.MayLeave("create") || !b.MayLeave("update") {
 		t.Error("what has passed cannot leave")
 	}
 	heard(b, doubted)
-	b.Conclude(doubted, Doubtful)
+	b.Report(doubted, Doubtful)
 	if b.MayLeave("create") || !b.MayLeave("update") {
 		t.Error("a create leaves that had not left before the doubt, or an update does not")
 	}
@@ -317,7 +317,7 @@ func TestAfterADoubtNothingLeavesBesideTheNext(t *testing.T) {
 			t.Error("a create passes beside those that were under way")
 		}
 		untried(b, p)
-		b.Conclude(p, NothingShown)
+		b.Report(p, NothingShown)
 	}
 	passes(t, b, Create)
 	if !b.MayLeave("create") {
@@ -386,7 +386,7 @@ func TestBreakerProperties(t *testing.T) {
 				default:
 					heard(b, p)
 				}
-				b.Conclude(p, shown)
+				b.Report(p, shown)
 			}
 			if tripped := b.creates.doubts >= MostDoubts; tripped != (row >= MostDoubts) {
 				rt.Fatalf("given up: %v, after %d in a row", tripped, row)

@@ -68,7 +68,7 @@ func (b *Breaker) Deliver(ctx, leaving context.Context, kind Kind, pass *Pass, c
 		}
 		if end := halts(e); end != nil {
 			if kind == Create && e.Applied != leadapi.No {
-				b.then(func(time.Time) { b.ended = end })
+				b.update(func(time.Time) { b.ended = end })
 				return tries, e // the row is in doubt, whatever ends the run
 			}
 			return tries, end
@@ -79,7 +79,7 @@ func (b *Breaker) Deliver(ctx, leaving context.Context, kind Kind, pass *Pass, c
 		}
 		left[again]--
 		anew = anew || again == newConnection
-		b.Conclude(pass, NothingShown)
+		b.Report(pass, NothingShown)
 		if again == afterPause && !e.AsksToWait() {
 			select {
 			case <-time.After(backoff):

@@ -75,7 +75,7 @@ func sendCreate(t testing.TB, c *Breaker, call func(context.Context) error) (int
 	default:
 		shown = Doubtful
 	}
-	c.Conclude(&turn, shown)
+	c.Report(&turn, shown)
 	return tries, err
 }
 
@@ -302,13 +302,13 @@ func TestAStopKeepsCreatesBack(t *testing.T) {
 	if err := b.enter(stopping, Create, refused); !errors.Is(err, ErrStopping) {
 		t.Error(err)
 	}
-	b.Conclude(refused, NothingShown)
+	b.Report(refused, NothingShown)
 	b.Shut()
 	if b.MayLeave("create") || !b.MayLeave("update") {
 		t.Error("a create leaves after the stop, or an update does not")
 	}
 	untried(b, p)
-	b.Conclude(p, NothingShown)
+	b.Report(p, NothingShown)
 	if b.creates.inFlight != 0 || b.inFlight != 0 {
 		t.Errorf("%d creates, %d requests in flight", b.creates.inFlight, b.inFlight)
 	}

@@ -111,7 +111,7 @@ func (s *Summary) addRows(w *Summary) {
 		s.Inputs[i].SHA256 = cmp.Or(s.Inputs[i].SHA256, in.SHA256) // of a worker that has read all of the input
 	}
 	s.StopReason = cmp.Or(s.StopReason, w.StopReason)
-	s.ExitCode = Graver(s.ExitCode, w.ExitCode)
+	s.ExitCode = WorseExitCode(s.ExitCode, w.ExitCode)
 	s.DroppedValues += w.DroppedValues
 	if w.InService != nil {
 		addUp(s.InService, *w.InService)
@@ -152,7 +152,7 @@ func (s *Summary) endAsOne(ended []bool) {
 		}
 	}
 	if len(missing) > 0 {
-		s.ExitCode = Graver(s.ExitCode, codeStopped)
+		s.ExitCode = WorseExitCode(s.ExitCode, codeStopped)
 		s.StopReason = cmp.Or(s.StopReason, fmt.Sprintf("%s not come to an end: %s",
 			english.Plural(len(missing), "shard has", "shards have"),
 			english.WordSeries(missing[:min(len(missing), 10)], "and")))

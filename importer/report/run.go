@@ -155,8 +155,8 @@ func (r *Run) Finish(s *Summary) error {
 		s.Files = nil
 		s.Stopped(Unwritten(r.err))
 	}
-	s.left(r.summary) // the summary and the page list themselves, too
-	s.left(r.page)
+	s.noteFile(r.summary) // the summary and the page list themselves, too
+	s.noteFile(r.page)
 	s.escape()
 	r.complete(s, r.page, func(w io.Writer) error { return r.files.Page(w, s) })
 	if r.complete(s, r.summary, s.WriteJSON) {
@@ -191,7 +191,7 @@ func (r *Run) commitRows(s *Summary) error {
 			err = o.remove()
 		default:
 			err = o.commit()
-			s.left(o)
+			s.noteFile(o)
 		}
 		if err != nil {
 			return err

@@ -295,8 +295,8 @@ func Unwritten(err error) (reason, hint string) {
 // Exit codes that a summary sets itself.
 const codeStopped, codeInterrupted = 3, 130
 
-// Graver returns the exit code of the two that takes precedence (README, "Exit codes").
-func Graver(one, other int) int {
+// WorseExitCode returns the exit code of the two that takes precedence (README, "Exit codes").
+func WorseExitCode(one, other int) int {
 	for _, code := range []int{codeInterrupted, 4, 6, codeStopped, 5, 1} {
 		if code == one || code == other {
 			return code
@@ -307,7 +307,7 @@ func Graver(one, other int) int {
 
 // Stopped makes the summary say that the run stopped, unless it stopped before or has a graver exit code.
 func (s *Summary) Stopped(reason, hint string) {
-	if Graver(s.ExitCode, codeStopped) != s.ExitCode {
+	if WorseExitCode(s.ExitCode, codeStopped) != s.ExitCode {
 		s.ExitCode, s.Outcome, s.StopReason, s.Hint = codeStopped, "stopped", reason, hint
 	}
 }

@@ -143,8 +143,8 @@ type NamedFile struct {
 	Path string `json:"path"`
 }
 
-// left notes a file that the run left. The file of problems has no kind and is not noted.
-func (s *Summary) left(o *output) {
+// noteFile notes a file that the run left. The file of problems has no kind and is not noted.
+func (s *Summary) noteFile(o *output) {
 	if o != nil && o.kind != "" {
 		s.Files = append(s.Files, NamedFile{o.kind, o.path})
 	}

@@ -127,7 +127,7 @@ func Run(ctx context.Context, interrupt <-chan struct{}, args []string, s Stream
 			err = crash.Call(func() error { return app.RunContext(ctx, line.Args) })
 		}
 		if lost := p.out.lost; lost != nil && (err == nil || errors.Is(err, lost)) {
-			err = exit.Unseen(lost)
+			err = exit.OutputLost(lost)
 		}
 		ended <- err
 	}()

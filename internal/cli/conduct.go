@@ -45,7 +45,7 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options) 
 	}
 	o.Warnings = exposed(outputsOf(c, o.Files.Dir))
 	end := p.watch(c, in, &o)
-	o.LetGo, o.Files.Annotate = in.LetGo, &p.log
+	o.CloseStdin, o.Files.Annotate = in.LetGo, &p.log
 	if os.Getenv("GOGC") == "" { // trades memory for fewer collections; a user's GOGC wins
 		debug.SetGCPercent(100 + min(o.Concurrency, 100))
 	}
@@ -83,7 +83,7 @@ func (p *program) show(s *report.Summary) {
 func (p *program) conclude(s *report.Summary, unseen error) {
 	if unseen != nil {
 		p.out.lost = nil // reported here
-		why := cmp.Or(exit.Unseen(unseen).Text, "standard output was closed")
+		why := cmp.Or(exit.OutputLost(unseen).Text, "standard output was closed")
 		s.Stopped(why, "all is recorded: only what is printed was not seen")
 		if !p.json {
 			fmt.Fprintf(p.Err, "leadferry: %s; files and checkpoint are complete\n", why)
@@ -153,7 +153,7 @@ func (v *screen) begin(s *importer.Start) error {
 	if live := v.ending.live.Load(); live != nil { // a user asked for the page: with --quiet, too
 		v.tell(slog.LevelInfo, "", "page: "+live.URL())
 	}
-	err := v.hear(s)
+	err := v.checkWitnesses(s)
 	if err == nil && v.asks {
 		err = v.ask(s)
 	}
@@ -192,9 +192,9 @@ func (v *screen) announce(s *importer.Start) {
 	}
 }
 
-// hear refuses a run if the Judgement does, unless a person answers: with the ID that the refusal names, or at a
-// terminal, where Enter refuses. --yes is no answer.
-func (v *screen) hear(s *importer.Start) error {
+// checkWitnesses refuses a run if the judgement does, unless a person answers: with the ID that the refusal names, or
+// at a terminal, where Enter refuses. --yes is no answer.
+func (v *screen) checkWitnesses(s *importer.Start) error {
 	if s.Judgement == nil || v.o.DryRun {
 		return nil
 	}

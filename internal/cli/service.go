@@ -111,8 +111,8 @@ func (p *program) service(c *cli.Context, sends bool) (leadapi.Config, error) {
 	return api, err
 }
 
-// imitate starts a sandbox at a loopback address and returns how to reach it; stop ends it.
-func imitate(c *cli.Context, addr string, o sandbox.Options) (s *sandbox.Server, api leadapi.Config, stop func() error,
+// serveSandbox starts a sandbox at a loopback address and returns how to reach it; stop ends it.
+func serveSandbox(c *cli.Context, addr string, o sandbox.Options) (s *sandbox.Server, api leadapi.Config, stop func() error,
 	err error,
 ) {
 	if path := c.String("directory"); path != "" {
@@ -157,7 +157,7 @@ func openSandbox(c *cli.Context, checkpointPath string) (api leadapi.Config, sto
 		return api, nil, err
 	}
 	data := ledger.SandboxData(checkpointPath)
-	_, api, stop, err = imitate(c, "127.0.0.1:0", sandbox.Options{Path: data, Wait: flags.Time(c, "wait")})
+	_, api, stop, err = serveSandbox(c, "127.0.0.1:0", sandbox.Options{Path: data, Wait: flags.Time(c, "wait")})
 	return api, stop, err
 }
 
@@ -190,7 +190,7 @@ func resetSandbox(path string) error {
 }
 
 func (p *program) sandbox(c *cli.Context) (err error) {
-	server, api, stop, err := imitate(c, c.String("addr"), sandbox.Options{
+	server, api, stop, err := serveSandbox(c, c.String("addr"), sandbox.Options{
 		Path: c.String("data"), Latency: flags.Time(c, "latency"), Faults: c.String("faults"),
 	})
 	if err != nil {

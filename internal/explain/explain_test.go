@@ -58,7 +58,7 @@ func listen(t *testing.T) *spoken {
 // tellers are functions whose texts reach a warning by way of a variable.
 var tellers = []string{
 	"checkpoint/bolt.warning", "checkpoint/bolt.otherCheckpoint", "importer.shared", "internal/cli.exposed",
-	"internal/cli.mixedRegions", "mapping.columnConstants", "mapping.secrets", "mapping.strangers",
+	"internal/cli.mixedRegions", "mapping.columnConstants", "mapping.secrets", "mapping.warnUnknownExceptions",
 }
 
 // Functions and fields by what their texts are: rules are the first argument.

@@ -32,7 +32,7 @@ func run(ctx context.Context, args []string, out, note io.Writer) (err error) {
 	defer must.Catch(&err)
 	set := flag.NewFlagSet("seededbugs", flag.ContinueOnError)
 	set.SetOutput(note)
-	only := set.String("only", "", "`BUGS` by number or name, with commas between (default: all)")
+	only := set.String("only", "", "`BUGS` by number, with commas between (default: all)")
 	must.Do(set.Parse(args))
 	if set.NArg() > 0 {
 		return errors.New("there are only flags")

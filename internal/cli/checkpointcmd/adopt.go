@@ -124,7 +124,7 @@ func (d *Command) takeOver(db ledger.Ledger, from lists, lenient bool) error {
 func (d *Command) reportAdopted(r checkpoint.AdoptResult, passed int, path string) {
 	fmt.Fprintf(d.Out, "%s taken over, %d known already\n", english.Plural(r.Leads, "lead", ""), r.Known)
 	at := " --checkpoint " + shell.Path(path)
-	rows := func(n int, text string) { d.tellIf(n > 0, "%s %s", countRows(n), text) }
+	rows := func(n int, text string) { d.printIf(n > 0, "%s %s", countRows(n), text) }
 	rows(r.InDoubt, "in doubt taken over as in doubt: leadferry checkpoint export --state in_doubt"+at+" lists them")
 	rows(r.Rejected, "left out that the service refused (state rejected): they have no lead, and the next import sends "+
 		"them again")

@@ -85,8 +85,8 @@ func (d *Command) printf(format string, args ...any) {
 	fmt.Fprintf(d.Out, format, args...)
 }
 
-// tellIf prints a line as printf does, on a condition.
-func (d *Command) tellIf(is bool, format string, args ...any) {
+// printIf prints a line as printf does, on a condition.
+func (d *Command) printIf(is bool, format string, args ...any) {
 	if is {
 		d.printf(format+"\n", args...)
 	}
@@ -129,7 +129,7 @@ func (d *Command) check() error {
 		}
 		if err == nil && here {
 			err = checkpoint.OnThisMachine(d.C.Context, db, d.Machine, true)
-			d.tellIf(err == nil, "accepted: the checkpoint is used on this machine from now on. Never use the copy on "+
+			d.printIf(err == nil, "accepted: the checkpoint is used on this machine from now on. Never use the copy on "+
 				"the other machine again.")
 		}
 		if err != nil {
@@ -193,7 +193,7 @@ func (d *Command) acceptLoss(db ledger.Ledger) error {
 		return err
 	}
 	freed, err := checkpoint.AcceptLoss(d.C.Context, db)
-	d.tellIf(err == nil, "accepted: what is missing was given up; rows that were held for it and may be sent now: %d",
+	d.printIf(err == nil, "accepted: what is missing was given up; rows that were held for it and may be sent now: %d",
 		freed)
 	return err
 }

@@ -62,8 +62,8 @@ func (d *Command) resolve() error {
 		}
 		if err == nil {
 			undecided := all - len(decisions)
-			d.tellIf(undecided > 0, "%d without a decision, skipped: an empty lead_id decides nothing", undecided)
-			d.tellIf(read.passed > 0, "%d not in doubt, skipped: their leadferry_lead_id was not used", read.passed)
+			d.printIf(undecided > 0, "%d without a decision, skipped: an empty lead_id decides nothing", undecided)
+			d.printIf(read.passed > 0, "%d not in doubt, skipped: their leadferry_lead_id was not used", read.passed)
 		}
 		return err
 	})
@@ -166,10 +166,10 @@ func (d *Command) settle(db ledger.Ledger, decisions []checkpoint.Decision) erro
 		countRows(len(decisions)), found, english.PluralWord(found, "has", "have"),
 		exist, english.PluralWord(exist, "exists", "exist"), not, english.PluralWord(not, "was", "were"),
 		db.Info().InDoubt)
-	d.tellIf(r.Corrected > 0, "%d of these had been decided otherwise: corrected, and the history keeps both",
+	d.printIf(r.Corrected > 0, "%d of these had been decided otherwise: corrected, and the history keeps both",
 		r.Corrected)
-	d.tellIf(r.Before > 0, "%d of these had been decided so before", r.Before)
-	d.tellIf(found+not > 0,
+	d.printIf(r.Before > 0, "%d of these had been decided so before", r.Before)
+	d.printIf(found+not > 0,
 		"import the rejects file or the whole file again: either sends what may be sent and links what was found")
 	return nil
 }
@@ -224,16 +224,16 @@ func (d *Command) forget() error {
 	then := map[bool]string{false: "not sent again", true: "may be sent again"}[unblock]
 	d.printf("%s forgotten, %s: %d with a lead, %d refused, %d in doubt, %d not known, %d forgotten before\n",
 		english.Plural(made+refused+doubts+unknown+already, "key", ""), then, made, refused, doubts, unknown, already)
-	d.tellIf(inSandbox > 0, "%s removed from the sandbox's own data", english.Plural(inSandbox, "lead", ""))
-	d.tellIf(doubts > 0, "rows in doubt may have a lead on the service: look in the console; leadferry will not "+
+	d.printIf(inSandbox > 0, "%s removed from the sandbox's own data", english.Plural(inSandbox, "lead", ""))
+	d.printIf(doubts > 0, "rows in doubt may have a lead on the service: look in the console; leadferry will not "+
 		"remind you"+map[bool]string{true: " (--sandbox-reset empties that of the sandbox)"}[sandboxed])
 	still := made + already - inSandbox
-	d.tellIf(still > 0 && unblock, "the service may have %s of these rows still, and the next import makes another: "+
+	d.printIf(still > 0 && unblock, "the service may have %s of these rows still, and the next import makes another: "+
 		"have it removed at the vendor first", english.Plural(still, "lead", ""))
-	d.tellIf(unknown > 0 && !unblock, "keys that are not known are blocked, too: check that they are spelt as "+
+	d.printIf(unknown > 0 && !unblock, "keys that are not known are blocked, too: check that they are spelt as "+
 		"`leadferry checkpoint export` lists keys, and give --namespace where keys have one")
 	d.reportTraces(keys)
-	d.tellIf(kept, "the server's log of changes (WAL), its standbys and its backups keep what they have until they "+
+	d.printIf(kept, "the server's log of changes (WAL), its standbys and its backups keep what they have until they "+
 		"are recycled: ask its administrator how long")
 	return nil
 }
@@ -246,7 +246,7 @@ func (d *Command) reportTraces(keys []string) {
 		kind := report.RunFile(filepath.Base(path))
 		return !slices.Contains([]string{"results", "reconciliation", "rejects"}, kind) || !report.Holds(path, wanted)
 	})
-	d.tellIf(len(held) > 0, "%s of runs here still %s these rows, and those of others. To remove:",
+	d.printIf(len(held) > 0, "%s of runs here still %s these rows, and those of others. To remove:",
 		english.Plural(len(held), "file", ""), english.PluralWord(len(held), "holds", "hold"))
 	remove := map[bool]string{false: "rm", true: "del"}[runtime.GOOS == "windows"]
 	for _, path := range held {

@@ -47,7 +47,7 @@ func (d *Command) status() error {
 		}
 		d.showStatus(&s)
 		to := db.Info().Moved
-		d.tellIf(to != "", "\nit was copied: its leads are known there now, use --checkpoint %s", shell.Path(to))
+		d.printIf(to != "", "\nit was copied: its leads are known there now, use --checkpoint %s", shell.Path(to))
 		fmt.Fprintln(d.Out, "\nworkers")
 		return d.listWorkers(db.(*postgres.Store))
 	})
@@ -58,14 +58,14 @@ func (d *Command) showStatus(s *checkpoint.Status) {
 	if w := s.Holder; w != nil {
 		d.printf("\na run goes on (process %d): %s, since %s\n", w.Process, strings.TrimSpace(w.Command+" "+w.Run),
 			stamp(w.Started))
-		d.tellIf(w.Folder != "", "folder      %s", w.Folder)
-		d.tellIf(w.Page != "", "page        %s", w.Page)
+		d.printIf(w.Folder != "", "folder      %s", w.Folder)
+		d.printIf(w.Page != "", "page        %s", w.Page)
 		d.printf("leads       %d, rows in flight included\nThe rest is shown when the run has ended.\n", w.Leads)
 		return
 	}
 	d.printCounts(s.Keys)
 	d.Warn(s.Warnings...)
-	d.tellIf(len(s.Runs) > 0, "\nlast runs")
+	d.printIf(len(s.Runs) > 0, "\nlast runs")
 	for _, r := range s.Runs {
 		d.printf("%s  %s  %-9s  %s\n", stamp(r.Started), r.ID, r.Command, r.Outcome)
 		for line := range strings.Lines(terminal.Wrap(countsText(r.Counts), terminal.Columns-4)) {
@@ -78,7 +78,7 @@ func (d *Command) showStatus(s *checkpoint.Status) {
 // followUp says what a person must look at.
 func (d *Command) followUp(s *checkpoint.Status) {
 	at, doubts := " --checkpoint "+shell.Path(s.Path), s.Keys[checkpoint.InDoubt]
-	d.tellIf(doubts > 0, "\n%d in doubt: list them with leadferry checkpoint export --state in_doubt%s, look each up "+
+	d.printIf(doubts > 0, "\n%d in doubt: list them with leadferry checkpoint export --state in_doubt%s, look each up "+
 		"in the console, write what you found into lead_id, and settle them with leadferry checkpoint resolve "+
 		"FILE.csv%s", doubts, at, at)
 	for _, x := range s.Contradicted {
@@ -122,7 +122,7 @@ const shownWorkers = 20
 
 func (d *Command) listWorkers(server *postgres.Store) error {
 	workers, err := server.Workers(d.C.Context, shownWorkers)
-	d.tellIf(err == nil && len(workers) == 0, "no run has used it yet")
+	d.printIf(err == nil && len(workers) == 0, "no run has used it yet")
 	waits := 0
 	for i := range workers {
 		d.worker(&workers[i])
@@ -130,7 +130,7 @@ func (d *Command) listWorkers(server *postgres.Store) error {
 			waits += workers[i].Holds
 		}
 	}
-	d.tellIf(waits > 0, "\n%s in doubt may still get an answer: resolve refuses them until their worker has ended or "+
+	d.printIf(waits > 0, "\n%s in doubt may still get an answer: resolve refuses them until their worker has ended or "+
 		"was silent for 15 minutes (longer with a long --timeout)", countRows(waits))
 	return err
 }
@@ -237,9 +237,9 @@ func (d *Command) writeState(e *checkpoint.Entry) {
 		"status", statusText(e.Status), "ExternalID", e.ExternalID, "to link", e.WantLink, "assigned", e.Organization,
 		"locator", e.Locator, "location", e.Location, "reason", importer.Explain(e), "request ID", e.RequestID,
 	}, 2) {
-		d.tellIf(part[1] != "", "%-10s  %s", part[0], part[1])
+		d.printIf(part[1] != "", "%-10s  %s", part[0], part[1])
 	}
-	d.tellIf(e.File != "", "row         %s:%d", e.File, e.Line)
+	d.printIf(e.File != "", "row         %s:%d", e.File, e.Line)
 	fmt.Fprintln(d.Out)
 }
 

@@ -86,9 +86,9 @@ func explained(e *checkpoint.OpenError) string {
 	return e.Hint
 }
 
-// Unseen ends a command whose standard output could not be written. If the reader has gone, as with head, the error has
-// no text, as in other programs.
-func Unseen(err error) *Error {
+// OutputLost ends a command whose standard output could not be written. If the reader has gone, as with head, the error
+// has no text, as in other programs.
+func OutputLost(err error) *Error {
 	if readerGone(err) {
 		return &Error{Code: importer.CodeStopped}
 	}
