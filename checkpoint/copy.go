@@ -8,7 +8,7 @@ import (
 // Contents is everything that a Store knows, for another Store to take over.
 type Contents struct {
 	Secret  []byte // key of the digests
-	Missing string // see [Info]; "" where nothing is missing
+	Missing string // see [Info]; "" if nothing is missing
 
 	// calls f with what is stored under each key, in order
 	Keys      func(ctx context.Context, f func(KeptKey) error) error

@@ -54,7 +54,7 @@ func (d *Store) apart(todo string, take func(said io.Reader)) (code int, err err
 	}
 	child := exec.Command(checker[0], append(checker[1:], todo, d.path)...)
 	child.ExtraFiles = []*os.File{d.file}
-	alive, err := child.StdinPipe() // it ends when this is closed
+	alive, err := child.StdinPipe() // the process ends when this is closed
 	if err != nil {
 		return 0, err
 	}

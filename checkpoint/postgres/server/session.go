@@ -89,7 +89,7 @@ func (s *Session) isPostgres(pooled bool) error {
 	return nil
 }
 
-// isFit reports whether a server is PostgreSQL 14 or newer. Those who changed PostgreSQL add a word of their own.
+// isFit reports whether a server is PostgreSQL 14 or newer. Changed versions of PostgreSQL add a word of their own.
 func isFit(version string) bool {
 	return regexp.MustCompile(`^PostgreSQL (1[4-9]|[2-9]\d)(\.\d+|devel|beta\d+|rc\d+)* (on |\()`).MatchString(version)
 }
@@ -122,7 +122,7 @@ func (s *Session) promises(readOnly bool) error {
 	return nil
 }
 
-// ErrSilent is the error of a session that was cut since no answer came.
+// ErrSilent is the error of a session that was cut because no answer came.
 var ErrSilent = errors.New("it takes connections and does not answer: whether it did what it was asked last is " +
 	"not known")
 
@@ -138,7 +138,7 @@ func (s *Session) Within(ctx context.Context, f func() error) error {
 	return err
 }
 
-// What follows asks the server without a context of its own: see [Session.Within] for why.
+// The methods below ask the server without a context of their own: see [Session.Within] for why.
 
 // Do carries out a statement, and says how many rows it changed.
 func (s *Session) Do(statement string, args ...any) (changed int64, err error) {
