@@ -36,8 +36,8 @@ func ContentsOf(ctx context.Context, s Store, secret []byte, forgotten []KeptBlo
 	return &Contents{secret, i.Missing, keys, append(notes, l.Note()), forgotten}, err
 }
 
-// TakeOver writes what another checkpoint knows into an empty one, or into one that was left by a TakeOver of the same
-// contents that was cut off. It takes several commits: until the last one the Store must refuse runs.
+// TakeOver writes what another checkpoint knows into an empty one. An earlier TakeOver of the same contents may have
+// been cut off. It takes several commits: until the last one the Store must refuse runs.
 func TakeOver(ctx context.Context, s Store, c *Contents) error {
 	var part []KeptKey
 	write := func() error {

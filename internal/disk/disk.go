@@ -1,6 +1,6 @@
-// Package disk has what systems do with files in ways of their own: who owns a file and who else may change it, which
-// ssh also asks before it trusts one, locks, folders that are synced, and mounts. Another user of the machine must not
-// be able to hand this program a secret or a ledger, or to get what it writes.
+// Package disk has what systems do with files in ways of their own: owners and rights (which ssh also checks before it
+// trusts a file), locks, folders that are synced, and mounts. Another user of the machine must not be able to hand this
+// program a secret or a ledger, or to get what it writes.
 //
 // It is below the rooms that open files. On Windows it does not ask who owns a file: files are in the user's profile by
 // default, which Windows keeps from other users. It promises nothing that the system cannot do.

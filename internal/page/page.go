@@ -1,12 +1,12 @@
 // Package page is what the pages of a run and of the sandbox have in common: looks, and the safety of showing them.
 //
 // A page is a View. html/template makes its Main from the data, so that every text in it is escaped. It is written into
-// a file, or served live to a person who has its URL, which holds a token. A live page replaces a child of Main that
-// has an id only if it has changed, so that what a reader opened, selected or typed stays. So Main consists of sections
-// with ids.
+// a file, or served live to a person who has its URL, which holds a token. A live page replaces a child of Main with an
+// id only if it has changed. So what a reader opened, selected or typed elsewhere stays. Make Main of sections with
+// ids.
 //
-// Looks (style.css): .tiles of dl, tables (.num for figures, .text for what others wrote), .pick for an ID, with a
-// button.copy and its data-copy beside it, details, pre and code for what is copied, .bar with an svg of .fill-s0. A
+// Looks (style.css): .tiles of dl; tables (.num for figures, .text for what others wrote); .pick for an ID, with a
+// button.copy and its data-copy beside it; details, pre and code for what is copied; .bar with an svg of .fill-s0. A
 // page has light, dark and print; no colour says anything alone.
 //
 // Promises: a page loads nothing and runs only the scripts of this package, both enforced by a Content-Security-Policy.

@@ -124,8 +124,8 @@ func plain(s string) string {
 // grouped fits a number with a comma between its thousands.
 var grouped = spelling.Form(`^[0-9]{1,3}(,[0-9]{3})+$`)
 
-// salesforceSuffix returns the three letters that follow an ID of 15 characters and tell which of its letters are
-// capitals, so that IDs differ even where case is lost; "" if it is no such ID.
+// salesforceSuffix returns the three letters that follow an ID of 15 characters. They tell which of its letters are
+// capitals, so that IDs differ even where case is lost. "": it is no such ID.
 func salesforceSuffix(id string) string {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ012345"
 	var bits [3]byte // of five letters each

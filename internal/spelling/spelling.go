@@ -18,8 +18,8 @@ func Form(form string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(form) })
 }
 
-// Sentence says what is wrong in a file: the place, as far as line and column are not 0, what is wrong and, on a line
-// of its own, the hint, if there is one.
+// Sentence says what is wrong in a file, and at which place; a line or column of 0 is left out. The hint, if there is
+// one, is on a line of its own.
 func Sentence(file string, line, column int, text, hint string) string {
 	for _, n := range [...]int{line, column} {
 		if n > 0 {
