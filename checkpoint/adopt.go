@@ -212,8 +212,7 @@ func (e *Entry) answers(old *Kept) bool {
 		old.Run == e.Run && e.Run != ""
 }
 
-// judge counts an entry and reports whether to adopt it. old is what is known of its key; taken: another key has its
-// ID.
+// judge counts an entry and reports whether to adopt it. old is what is known of its key. taken: its lead is another's.
 func (r *AdoptResult) judge(e *Entry, old *Kept, taken bool) (take bool, err error) {
 	switch {
 	case old.State == Forgotten:

@@ -8,7 +8,7 @@ import (
 // Contents is everything that a Store knows, for another Store to take over.
 type Contents struct {
 	Secret  []byte // key of the digests
-	Missing string // see [Info]; "" where nothing is missing
+	Missing string // see [Info]; "" if nothing is missing
 
 	// calls f with what is stored under each key, in order
 	Keys      func(ctx context.Context, f func(KeptKey) error) error
@@ -36,8 +36,8 @@ func ContentsOf(ctx context.Context, s Store, secret []byte, forgotten []KeptBlo
 	return &Contents{secret, i.Missing, keys, append(notes, l.Note()), forgotten}, err
 }
 
-// TakeOver writes what another checkpoint knows into an empty one, or into one that was left by a TakeOver of the same
-// contents that was cut off. It takes several commits: until the last one the Store must refuse runs.
+// TakeOver writes what another checkpoint knows into an empty one. An earlier TakeOver of the same contents may have
+// been cut off. It takes several commits: until the last one the Store must refuse runs.
 func TakeOver(ctx context.Context, s Store, c *Contents) error {
 	var part []KeptKey
 	write := func() error {

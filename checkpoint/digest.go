@@ -116,7 +116,7 @@ func (d *Digester) noted(s *Shape) Kind {
 }
 
 // Noted reports whether leads were made by this very Shape. If not, kin are the earlier imports that share at least
-// half of the columns of one of the two files, so that a renamed column does not hide them.
+// half of the columns of either file: a renamed column does not hide them.
 func Noted(ctx context.Context, s Store, shape Shape) (known bool, kin []Kin, err error) {
 	all, err := valuesOf[Kind](ctx, s, shapeNote)
 	own := s.Digests().noted(&shape)

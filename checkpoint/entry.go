@@ -98,7 +98,7 @@ const ReasonIncomplete = "checkpoint_incomplete"
 // ReasonLeadTaken is the Reason of an entry whose lead ID belongs to another key.
 const ReasonLeadTaken = "lead_id_taken"
 
-// ReasonAdopted is the Reason of a doubt that was taken over from a list.
+// ReasonAdopted is the Reason of a row in doubt that was taken over from a list.
 const ReasonAdopted = "adopted"
 
 // ReasonUnkept is the Reason of a row in doubt whose lead was made, but whose lead ID the checkpoint could not store.

@@ -47,7 +47,7 @@ type OpenError struct {
 	Err              error // the sentinel, or the system's error
 }
 
-// Error returns one sentence and, where the user can act, a line with a hint.
+// Error returns one sentence and, if the user can act, a line with a hint.
 func (e *OpenError) Error() string {
 	s := "checkpoint " + e.Path + ": " + e.Text
 	if e.Hint != "" {

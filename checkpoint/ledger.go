@@ -9,8 +9,8 @@ import (
 	"leadferry/internal/crash"
 )
 
-// patience is the longest time that a change waits for others. patienceFar is that for a Store on another machine: each
-// commit is a round trip there, and the commits of all workers wait for the server's disk.
+// patience is the longest time that a change waits for others. patienceFar is the same for a Store on another machine:
+// each commit is a round trip there, and the commits of all workers wait for the server's disk.
 const patience, patienceFar = 25 * time.Millisecond, 100 * time.Millisecond
 
 // Gathering says how changes are put together into commits.

@@ -10,7 +10,7 @@ import (
 
 // Lineage is what a ledger keeps of other ledgers and of what people said about them. It is one note of the ledger.
 type Lineage struct {
-	// the ledgers that it descends from: it was copied, repaired, adopted or accepted as older
+	// the ledgers that it descends from, by a copy, a repair, an adoption, or by --accept-older
 	Ancestors []Ancestor `json:"ancestors,omitempty"`
 	Answered  []string   `json:"answered,omitempty"` // findings that a person has answered
 	Machine   string     `json:"machine,omitempty"`  // keyed hash of the machine that used the file last

@@ -16,7 +16,7 @@ import (
 )
 
 // Note is a small JSON value that a ledger keeps by name, beside its keys: a run, what people decided about a key, the
-// columns of which leads were made, where the ledger comes from.
+// columns of imported files, where the ledger comes from.
 type Note struct {
 	Name  string
 	Value []byte // nil: there is none

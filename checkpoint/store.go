@@ -62,20 +62,20 @@ type Store interface {
 	// Progress returns this process's last commit, and how many keys have a lead or may have one (on a server: when
 	// Info was called last). It reads nothing.
 	Progress() (commits uint64, leads int)
-	// Attest makes a witness note each commit. Close ends it at an orderly end, before the lock is released, and Drop
+	// Attest makes a witness note each commit. Close ends the witness in order, before the lock is released; Drop
 	// withdraws it with the checkpoint.
 	Attest(t *Testimony)
 
-	// Guard returns nil if the create that was claimed under a key may be sent now. A Store on another machine may have
-	// to reconnect first, or to renew the claim. After an error, also that of ctx, nothing may be sent. It is called
-	// just before each attempt.
+	// Guard returns nil if the create that was claimed under a key may be sent now. It is called before each attempt. A
+	// Store on another machine may have to connect or renew the claim. After an error, also of ctx, nothing may be
+	// sent.
 	Guard(ctx context.Context, key string) error
 	// UnderWay returns the runs that may still settle their rows in doubt themselves: they went on when this worker
 	// began, or began later. Exchange counts the rows in doubt of the workers of its fleet.
 	UnderWay(ctx context.Context) (runs map[string]bool, err error)
 
-	// Alone runs f in one transaction, without other processes and commits. An error of f undoes it; unless it refuses
-	// something ([Refuses]), the Store cannot be used after it. f may be called again after a conflict.
+	// Alone runs f in one transaction, while no other process and no commit changes the ledger. An error of f undoes
+	// it. Unless it refuses something ([Refuses]), the Store cannot be used after it. After a conflict f may run again.
 	Alone(ctx context.Context, f func(Tx) error) error
 
 	// Close closes the checkpoint in order. Only the first call does something.
@@ -198,9 +198,9 @@ const (
 	// writes an outcome and removes the intent; InDoubt keeps the intent and adds LeadID, Code and Reason. If another
 	// key has the lead ID, this key is in doubt with ReasonLeadTaken
 	Settle
-	// notes that an update is about to be sent (Entry.Unsettled), or that it was not sent (empty), what was Seen, and
-	// the ExternalID and WantLink of the Entry. Nothing else of a known lead changes, and its history gets no event. A
-	// lead that is not known is stored as the Entry says, under a key without another lead
+	// notes that an update is about to be sent (Entry.Unsettled), or that it was not sent (empty). It also notes what
+	// was Seen, and the ExternalID and WantLink of the Entry. Nothing else of a known lead changes, and its history
+	// gets no event. A lead that is not known is stored as the Entry says, under a key without another lead
 	Mark
 )
 
@@ -214,7 +214,7 @@ type Query struct {
 // Match says how a lead was found.
 type Match uint8
 
-// The matches. NoMatch: no lead is known, but perhaps that the key was refused. Ambiguous: two leads fit.
+// The matches. NoMatch: no lead is known; out may have the key's entry. Ambiguous: two leads fit.
 const (
 	NoMatch Match = iota
 	ByKey

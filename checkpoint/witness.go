@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Witness is a note outside a ledger that says how far the ledger was. A run writes it before its first claim,
+// Witness is a note outside a ledger that says how far the ledger had come. A run writes it before its first claim,
 // overwrites its counts with every commit (not synced), and closes it at the end. One is in the run's folder
 // (run.json), one in the user's book of ledgers, see [Witnesses].
 type Witness struct {
@@ -32,7 +32,7 @@ type Witness struct {
 	Left    string    `json:"left,omitempty"`   // how the checkpoint file was left: equal means untouched since
 
 	Source string `json:"-"` // the file that says so
-	Err    error  `json:"-"` // why it cannot be read: then nothing but Source is known
+	Err    error  `json:"-"` // why it cannot be read: then only Source is known
 }
 
 // Kind identifies files of one sort by hashes of their key, their namespace and each of their columns. Column names are

@@ -131,7 +131,7 @@ func (ws *Witnesses) remember(all []Finding) {
 	}
 }
 
-// Left reports whether a run that ended in order left its ledger's file like this, and no run has begun since.
+// Left reports whether a run that ended in order left its ledger's file in this state, and no run has begun since.
 func (ws *Witnesses) Left(so string) bool {
 	untouched := func(w Witness) bool { return w.Err == nil && !w.Open && w.Left == so }
 	return so != "" && slices.ContainsFunc(ws.inBook(), untouched)

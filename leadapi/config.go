@@ -30,7 +30,7 @@ type Config struct {
 	ClientSecret string
 	Proxy        func(*url.URL) *Proxy  // returns the proxy for an application's address; nil, or a nil result: none
 	Authorities  []*x509.Certificate    // trusted beside the system's
-	Certificate  *tls.Certificate       // shown to the service where it asks for one; nil: none
+	Certificate  *tls.Certificate       // shown to the service if it asks for one; nil: none
 	Concurrency  int                    // most connections to one host; below 1 counts as 1
 	Timeout      time.Duration          // for one request, from dialling to the answer's last byte; 0 = 30 s
 	UserAgent    string                 // "" = leadferry
@@ -181,7 +181,7 @@ func normalize(u *url.URL) error {
 	return nil
 }
 
-// names reports whether an address has a host, and no port or a possible one.
+// names reports whether an address has a host, and either no port or a possible one.
 func names(u *url.URL) bool {
 	n, err := strconv.ParseUint(cmp.Or(u.Port(), "1"), 10, 16)
 	return u.Hostname() != "" && !strings.ContainsAny(u.Hostname(), "%") && !strings.HasSuffix(u.Host, ":") &&

@@ -20,9 +20,9 @@ import (
 // A connection is used again by three rules:
 //
 //  1. It has rested for less than 750 ms, or half of what the service announces (Keep-Alive: timeout) if that is less.
-//  2. Bytes that arrive when none are awaited, or stay behind an answer, end it. A late answer on a resting connection
+//  2. Bytes that arrive when no answer is awaited, or follow an answer, end it. A late answer on a resting connection
 //     counts as closed.
-//  3. After the host has closed a used connection under a create, each further create gets a connection of its own.
+//  3. After the host has closed a used connection during a create, each later create gets a connection of its own.
 
 // host is an application of the service and the connections to it.
 type host struct {

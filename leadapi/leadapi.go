@@ -15,7 +15,7 @@
 //	 answer, within Timeout         request.go   head 64 KiB, body 1 MiB. Cut, late, unreadable or none: "maybe"
 //	   │                            error.go     401, 407, 421, 429 and 4xx for good: "not applied"
 //	   ▼
-//	 rest, or close                 conn.go      closed after an error that leaves doubt, bytes that nobody awaited,
+//	 rest, or close                 conn.go      closed after an error that leaves doubt, after unexpected bytes,
 //	                                             after the caller's context ended, and when the peer says so
 //
 // The caller's context and Timeout end a call at any moment; whether a byte had left by then decides the verdict.
@@ -136,7 +136,7 @@ type Step struct {
 	Works        bool          //
 	Text         string        // what was found, or why it does not work; no secrets
 	Hint         string        // what the user can do; may be ""
-	Took         time.Duration // 0 where nothing was tried
+	Took         time.Duration // 0: nothing was tried
 }
 
 // Probe tries step by step what a run needs: for each application the way to it (connection, proxy, TLS), an answer of

@@ -23,7 +23,7 @@ type CreateRequest struct {
 	TypeKey        string
 	TypeLabel      string
 	Status         string // "": the service's default
-	RequestID      string // for Config's RequestIDHeader, where that is set; "": a new one
+	RequestID      string // for Config's RequestIDHeader, if that is set; "": a new one
 	NewConnection  bool   // it may go over no used connection, as after a 421
 }
 

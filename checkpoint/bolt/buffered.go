@@ -158,7 +158,7 @@ func (b *buffered) delete(key string) error {
 }
 
 // end moves twice as many records into their places as were added, so that the old generation is done before the young
-// one is full, and removes as many lines that are not needed any more.
+// one is full. It removes as many lines of the log that are not needed any more.
 func (b *buffered) end() error {
 	return errors.Join(b.move(2*len(b.fresh)), b.sweep(2*len(b.fresh)))
 }

@@ -22,9 +22,10 @@ import (
 	"leadferry/checkpoint"
 )
 
-// bbolt trusts its file. A page number that leads past the end kills the process, and one that leads in a circle
-// overflows the stack, also in bbolt's own check. So a process of its own checks a file that was not left in order,
-// before this one maps it, and reads what is left of a damaged one. It may die of what it finds: that is an answer.
+// bbolt trusts its file. A page number that leads past the end kills the process. Numbers that lead in a circle
+// overflow the stack, also in bbolt's own check. So a process of its own checks a file that was not left in order,
+// before this one maps it. It also reads what is left of a damaged file. It may die of what it finds: that is an
+// answer.
 
 // checkWord is that process's first argument, before its task and the path. It inherits the file and the lock.
 const checkWord = "check-checkpoint-file"
@@ -54,7 +55,7 @@ func (d *Store) apart(todo string, take func(said io.Reader)) (code int, err err
 	}
 	child := exec.Command(checker[0], append(checker[1:], todo, d.path)...)
 	child.ExtraFiles = []*os.File{d.file}
-	alive, err := child.StdinPipe() // it ends when this is closed
+	alive, err := child.StdinPipe() // the process ends when this is closed
 	if err != nil {
 		return 0, err
 	}

@@ -9,8 +9,8 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// Every record is its fields followed by four bytes of CRC over key and fields, so that a value under a wrong key is
-// noticed as well as a changed one. What cannot be read is errRecord.
+// Every record is its fields followed by four bytes of CRC over key and fields. So a changed value is noticed, and also
+// a value under a wrong key. What cannot be read is errRecord.
 
 var (
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -31,8 +31,8 @@ func (d *Store) openLocked(t checkpoint.Target) error {
 	}
 }
 
-// tryLock locks the open file, or closes it: the file is in use, or the holder of the lock has put a compacted file in
-// its place, and what is written to this one would be lost.
+// tryLock locks the open file, or closes it. It closes a file in use, and a file that has been replaced by a compacted
+// one: what is written to it would be lost.
 func (d *Store) tryLock() error {
 	locked, err := disk.TryLock(d.file, d.o.ReadOnly)
 	if err != nil {

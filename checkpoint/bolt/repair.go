@@ -118,8 +118,8 @@ func (s *Salvaged) oneKeyPerLead() {
 
 const missingAfterRepair = "an unknown number of leads that the damaged one knew"
 
-// Repair makes a new checkpoint, with an ID of its own, of the records of a damaged one that have right checksums. It
-// is always incomplete: nobody knows what a damaged file has lost. t is only needed if nothing can be read.
+// Repair makes a new checkpoint, with an ID of its own, from the whole records of a damaged one. It is always
+// incomplete: nobody knows what a damaged file has lost. t is only needed if nothing can be read.
 func Repair(from, to string, t checkpoint.Target, o Options) (*Salvaged, error) {
 	s, err := Salvage(from, o)
 	if err != nil {

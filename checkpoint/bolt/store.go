@@ -5,7 +5,7 @@
 //   - A commit has been synced to disk.
 //   - A damaged, foreign, cut or rolled-back file is an error with a sentence, never a panic and never an empty ledger.
 //     Every record carries a checksum. When the file is opened, a process that may crash checks pages, records and
-//     counts, unless the file is as the last run in this boot of the machine left it.
+//     counts. It does not if the file is as the last run in this boot of the machine left it.
 //   - What was forgotten is gone from the file's unused parts, too.
 //
 // [Repair] makes a new checkpoint, which is incomplete, from a damaged one.

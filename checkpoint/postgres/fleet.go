@@ -72,7 +72,7 @@ func (s *Store) stillHere() error {
 // asBefore refuses a ledger that has lost something: rows, or commits that a standby did not have when it took over,
 // since the server did not wait for it. It notes the state of the standbys now.
 func (s *Store) asBefore() error {
-	var why string // the ledger is not as it was
+	var why string // what the ledger has lost
 	var behind bool
 	err := s.conn.One(statement("checks"), s.ledger, waitedFor, s.o.NeverPromoted).
 		Scan(&s.timeline, &s.standby, &why, &behind)
@@ -222,7 +222,7 @@ type Worker struct {
 	Host                  string
 	Process               int64
 	Started, Beat         time.Time
-	Fenced, Ended         *time.Time // nil: not
+	Fenced, Ended         *time.Time // nil: not yet
 	Holds                 int        // rows in doubt that it may still settle
 	Alive, MayStillSettle bool
 }

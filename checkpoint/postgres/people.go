@@ -55,7 +55,7 @@ func (s *Store) alone(f func(*working) error) (w *working, err error) {
 	return w, err
 }
 
-// SetMoved makes later openings for writing refuse the ledger. It is refused while a run uses it.
+// SetMoved makes later openings for writing refuse the ledger. It fails while a run uses the ledger.
 func (s *Store) SetMoved(to string) error {
 	return s.Alone(context.Background(), func(checkpoint.Tx) error {
 		if err := inTurn(s.lockLedger, s.noOtherRun); err != nil {

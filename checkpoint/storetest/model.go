@@ -36,8 +36,8 @@ type machine struct {
 	now time.Time
 }
 
-// knowsWhatMapsKnow: whatever is done, in whatever order and however much of it in one commit, with the process killed
-// anywhere between two commits: the Store knows what maps would know. faults 1, 2, 3, 10
+// knowsWhatMapsKnow: the Store knows what maps would know, whatever is done, in any order, with any number of changes
+// in one commit, and with the process killed between any two commits. faults 1, 2, 3, 10
 func knowsWhatMapsKnow(t *testing.T, b Backend) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := &machine{now: time.UnixMilli(1_770_000_000_000).UTC()}
@@ -216,7 +216,7 @@ func (x *machine) compare(t *rapid.T) {
 	}
 }
 
-// told is what a Store says of decisions, except the run that says which send is meant: not all keep it.
+// told returns what a Store says of decisions, except the run of the send that is meant: not all Stores keep it.
 func told(t TB, d checkpoint.Store) (all []string) {
 	t.Helper()
 	for _, one := range audit(t, d) {

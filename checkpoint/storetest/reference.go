@@ -12,7 +12,7 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// reference is as much of a Store as the comparison with others needs. It looks through all keys where they have
+// reference is as much of a Store as the comparison with others needs. It looks through all keys where others have
 // indexes.
 type reference struct {
 	checkpoint.Store // nil: nobody asks for the rest
@@ -20,14 +20,14 @@ type reference struct {
 	known            knowledge
 }
 
-// knowledge is what is known in maps, and the transaction that changes it. What a record points to is never changed,
+// knowledge is what is known, in maps, and the transaction that changes it. What a record points to is never changed,
 // so a copy of the maps is a copy of all.
 type knowledge struct {
 	checkpoint.Tx // nil: nobody asks for the rest
 	at            time.Time
 	seq           uint64
 	keys          map[string]checkpoint.KeptKey // none is empty
-	blocked       map[string]string             // hash of a forgotten key → that of its fold, where that is another
+	blocked       map[string]string             // hash of a forgotten key → hash of its fold, if that is another one
 	digests       *checkpoint.Digester
 	notes         map[string][]byte
 }

@@ -27,16 +27,16 @@ type TB interface {
 type Backend struct {
 	// Place makes a place for a new checkpoint.
 	Place func(TB) string
-	// Open opens what lies at a place, or makes it.
+	// Open opens the checkpoint at a place, or makes it.
 	Open func(t TB, place string, now func() time.Time) checkpoint.Store
-	// Killed copies what lies at a place to another one, as if its process had died now.
+	// Killed copies the checkpoint at a place to another place, as if its process had died now.
 	Killed func(t TB, place string) string
 	// Intact fails the test unless everything at a place is right; nil: nothing can be wrong.
 	Intact func(t TB, place string)
 }
 
-// Run checks that a Store does what every Store must do. What the rules make of lists, decisions and doubts is the
-// same for all, since they have them from package checkpoint: the tests of this package ask a file about it.
+// Run checks that a Store does what every Store must do. The rules of lists, decisions and doubts are the same for all
+// Stores, since package checkpoint has them: the tests of this package check them with a file.
 func Run(t *testing.T, b Backend) {
 	b.run(t, []func(*testing.T, Backend){
 		knowsWhatMapsKnow, badChangeDoesNotHarmItsNeighbours, closedRefusesEverything,
@@ -59,7 +59,7 @@ type opened struct {
 	now   func() time.Time
 }
 
-// open opens a new one. When the test ends it is closed and looked through.
+// open opens a new one. When the test ends, it is closed and checked.
 func (b Backend) open(t TB) *opened { return b.openAt(t, time.Now) }
 
 func (b Backend) openAt(t TB, now func() time.Time) *opened {
@@ -85,7 +85,7 @@ func (d *opened) again(t TB) *opened {
 	return d.b.reopen(t, d.place, d.now)
 }
 
-// killed is the Store as it would be found had its process died now.
+// killed returns the Store as it would be found if its process died now.
 func (d *opened) killed(t TB) *opened {
 	t.Helper()
 	return d.b.reopen(t, d.b.Killed(t, d.place), d.now)
@@ -100,7 +100,7 @@ func Change(d checkpoint.Store, kind checkpoint.ChangeKind, e checkpoint.Entry) 
 	return c.Entry, c.Err
 }
 
-// Together makes changes of one kind in one commit, of which none may be refused, and returns what is stored then.
+// Together makes changes of one kind in one commit and returns what is stored then. No change may be refused.
 func Together(t TB, d checkpoint.Store, kind checkpoint.ChangeKind,
 	entries ...checkpoint.Entry,
 ) (stored []checkpoint.Entry) {
@@ -135,7 +135,7 @@ func settled(t TB, d checkpoint.Store, e checkpoint.Entry) checkpoint.Entry {
 	return Together(t, d, checkpoint.Settle, e)[0]
 }
 
-// LeadsOf are leads as a list has them, to be adopted.
+// LeadsOf returns leads as a list has them, to be adopted.
 func LeadsOf(entries ...checkpoint.Entry) checkpoint.Leads {
 	return checkpoint.Leads{
 		Missing: func() string { return "" },
@@ -175,7 +175,7 @@ func sought(t TB, d checkpoint.Store, q checkpoint.Query) (checkpoint.Entry, che
 	return out[0], how[0]
 }
 
-// Lookup is what is stored under a key.
+// Lookup returns what is stored under a key.
 func Lookup(t TB, d checkpoint.Store, key string) checkpoint.Entry {
 	t.Helper()
 	e, _ := sought(t, d, checkpoint.Query{Key: key})
@@ -203,7 +203,7 @@ func audit(t TB, d checkpoint.Store) []checkpoint.KeptDecision {
 	return a
 }
 
-// IntentOf is what is claimed for a row.
+// IntentOf returns what is claimed for a row.
 func IntentOf(key string, line int) checkpoint.Entry {
 	return checkpoint.Entry{
 		Key: key, File: "leads.csv", Line: line + 2, Organization: "5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77",
@@ -211,7 +211,7 @@ func IntentOf(key string, line int) checkpoint.Entry {
 	}
 }
 
-// CreatedEntry is what is settled for a row.
+// CreatedEntry returns what is settled for a row.
 func CreatedEntry(key, lead string, line int) checkpoint.Entry {
 	e := checkpoint.Entry{
 		Key: key, State: checkpoint.Created, LeadID: lead, Organization: "5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77",

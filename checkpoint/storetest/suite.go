@@ -151,8 +151,7 @@ func whatIsToldOfTheLedgerIsKept(t *testing.T, b Backend) {
 	}
 }
 
-// What updates leave comes back as it was, and so does any time, in UTC, which does not decide the order. faults 124,
-// 126
+// What updates leave comes back as it was. So does any time, in UTC; times do not decide the order. faults 124, 126
 func whatUpdatesLeaveIsKept(t *testing.T, b Backend) {
 	at := time.UnixMilli(1_770_000_000_789).UTC()
 	d := b.open(t)
@@ -180,7 +179,7 @@ func whatUpdatesLeaveIsKept(t *testing.T, b Backend) {
 	}
 }
 
-// A list that one commit cannot take is there as a whole, and the same again changes nothing.
+// A list that is too long for one commit is adopted as a whole, and the same list again changes nothing.
 func adoptTakesALongList(t *testing.T, b Backend) {
 	d := b.open(t)
 	var list []checkpoint.Entry

@@ -30,7 +30,7 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// keys are those of a profile: the connection flags with _ for -.
+// keys are the keys of a profile: the connection flags with _ for -.
 var keys = []string{
 	"base_url", "leads_url", "trunk_id", "client_id", "client_secret_file", "client_secret_command", "proxy", "ca_file",
 	"client_cert", "client_key", "request_id_header", "machine",
@@ -43,22 +43,22 @@ func IsPath(key string) bool {
 
 // Value is what a profile says of one key.
 type Value struct {
-	Text string // a file's name no longer depends on the configuration file's folder
+	Text string // a file's name includes the configuration file's folder
 	Line int    // from 1
 }
 
 // Profile is one named set of connection settings, by key.
 type Profile map[string]Value
 
-// fault is what is wrong with a file as a whole, and what to do, in a line of its own.
+// fault says what is wrong with a file as a whole and, on a line of its own, what to do.
 func fault(file, text, hint string) error { return faultAt(file, 0, 0, text, hint) }
 
 func faultAt(file string, line, column int, text, hint string) error {
 	return errors.New(spelling.Sentence(file, line, column, text, hint))
 }
 
-// Load reads the profiles of the configuration file at path, by name. A file that is not there is fs.ErrNotExist; of
-// one that cannot be used all mistakes are told at once.
+// Load reads the profiles of the configuration file at path, by name. A missing file is fs.ErrNotExist. For a file that
+// cannot be used, the error has all mistakes.
 func Load(path string) (map[string]Profile, error) {
 	data, err := readFile(path, readable)
 	if err != nil {
@@ -137,13 +137,13 @@ func notYAML(path string, err error) error {
 		"it begins with profiles:, below it the name of each profile, below that "+strings.Join(keys, ", "))
 }
 
-// mistakeIn is what is wrong with a key of a profile and its value, and what to do; "": nothing.
+// mistakeIn says what is wrong with a key of a profile and its value, and what to do; "": nothing.
 func mistakeIn(key string, value *yaml.Node) (text, hint string) {
 	switch {
 	case key == "client_secret":
 		return "a secret has no place", secretHint
 	case !slices.Contains(keys, key):
-		if strings.ContainsAny(key, "0123456789") { // as in many a secret, and in no key
+		if strings.ContainsAny(key, "0123456789") { // many secrets have them, and no key
 			key = "…"
 		}
 		return fmt.Sprintf("unknown key %.64q", key),
@@ -154,15 +154,15 @@ func mistakeIn(key string, value *yaml.Node) (text, hint string) {
 	return "", ""
 }
 
-// AddProfile adds a profile durably at the end of the configuration file, which it makes where there is none, or only
-// finds what speaks against that. values are by key; empty ones are left out. profiles is the only key of the file:
-// where they are not a block of YAML, it refuses.
+// AddProfile adds a profile durably at the end of the configuration file, which it makes if there is none. Without
+// write it only finds out whether it could. values are by key; empty ones are left out. profiles is the only key of the
+// file: if they are not a block of YAML, it refuses.
 func AddProfile(path, name string, values map[string]string, write bool) error {
 	if !profileName().MatchString(name) {
 		return fault(path, fmt.Sprintf(notName, name), nameRule)
 	}
 	maps.DeleteFunc(values, func(_, value string) bool { return value == "" })
-	lines, _ := yaml.Dump(map[string]any{"profiles": map[string]any{name: values}}, yaml.WithIndent(2)) // it is texts
+	lines, _ := yaml.Dump(map[string]any{"profiles": map[string]any{name: values}}, yaml.WithIndent(2)) // texts
 	byHand := "add it by hand:\n" + string(lines)
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil { // it is not there
@@ -202,9 +202,9 @@ func AddProfile(path, name string, values map[string]string, write bool) error {
 	return nil
 }
 
-// StateDir is leadferry's folder in the user's state directory, or among the user's own
-// application data where there is none: on Windows those of this machine, since what roams is copied
-// from one machine to another, an older checkpoint over a newer one. XDG_STATE_HOME counts on every system.
+// StateDir returns leadferry's folder in the user's state directory or, if there is none, in the user's application
+// data. On Windows that is the folder of this machine: data that roam are copied from one machine to another, an older
+// checkpoint over a newer one. XDG_STATE_HOME counts on every system.
 func StateDir() (string, error) {
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "leadferry"), nil

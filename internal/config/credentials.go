@@ -19,7 +19,7 @@ import (
 	"leadferry/internal/disk"
 )
 
-// Credentials are an OAuth client that login made, and the address that it belongs to: its secret must go nowhere else.
+// Credentials are an OAuth client that login made, and its service's address: the secret must not go to any other.
 type Credentials struct {
 	BaseURL      string    `json:"base_url"`
 	ClientID     string    `json:"client_id"`
@@ -29,13 +29,13 @@ type Credentials struct {
 
 const newClient = "restore the file from a copy, or make another client with leadferry login --new-client"
 
-// CredentialsPath is where the client of a profile is stored.
+// CredentialsPath returns where the client of a profile is stored.
 func CredentialsPath(configPath, profile string) string {
 	return filepath.Join(CredentialsFolder(configPath), profile+".json")
 }
 
-// CredentialsFolder is where the clients of a configuration file are stored: in a folder beside it. On Windows a
-// configuration file roams from one machine to another; secrets stay on this one.
+// CredentialsFolder returns where the clients of a configuration file are stored: in a folder beside it. On Windows a
+// configuration file roams from one machine to another, but secrets stay on this machine.
 func CredentialsFolder(configPath string) string {
 	beside := filepath.Join(filepath.Dir(configPath), "credentials")
 	if runtime.GOOS != "windows" {
@@ -49,8 +49,7 @@ func CredentialsFolder(configPath string) string {
 	return beside
 }
 
-// LoadCredentials reads a stored client; nil where there is none. A file that others may read, or that is damaged, is
-// refused.
+// LoadCredentials reads a stored client; nil if there is none. It refuses a damaged file, and one that others may read.
 func LoadCredentials(path string) (*Credentials, error) {
 	data, err := readFile(path, ownFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -67,7 +66,7 @@ func LoadCredentials(path string) (*Credentials, error) {
 }
 
 // Reserve tries whether a client can be stored at path, before it is made: the service shows its secret once. It keeps
-// other logins away until place is closed, and fails when the place cannot be written or another login has it.
+// other logins away until place is closed. It fails if the place cannot be written or another login has it.
 func Reserve(path string) (place io.Closer, err error) {
 	if err := makeFolder(filepath.Dir(path)); err != nil {
 		return nil, err
@@ -76,21 +75,21 @@ func Reserve(path string) (place io.Closer, err error) {
 	switch {
 	case err == nil && lock == nil:
 		return nil, fault(path, "another login for this profile is going on", "wait for its end")
-	case err == nil: // its folder may be full, or not to be written to
+	case err == nil: // its folder may be full, or read-only
 		var draft string
 		if draft, err = disk.WriteDraft(path, 0o600, make([]byte, 8<<10)); err == nil {
 			err = os.Remove(draft)
 		}
 	}
 	if err != nil {
-		lock.Close() // nothing where it was not taken
+		lock.Close() // does nothing for nil
 		return nil, fault(path, "no client could be stored here: "+cause(err), "make room or name another --config")
 	}
 	return lock, nil
 }
 
-// Keep stores a client durably at a path that was reserved; one that was stored before is replaced. Where only
-// the last step fails, left is the file that holds the client; else its secret is lost.
+// Keep stores a client durably at a reserved path, in place of an earlier one. If only the last step fails, left is the
+// file that holds the client; after other errors its secret is lost.
 func (c Credentials) Keep(path string) (left string, err error) {
 	data, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
@@ -99,15 +98,15 @@ func (c Credentials) Keep(path string) (left string, err error) {
 	return disk.Replace(path, 0o600, append(data, '\n'))
 }
 
-// lockPoll is how often a lock that another process has is asked for.
+// lockPoll is the time between two tries for a lock that another process has.
 const lockPoll = 20 * time.Millisecond
 
 // TokenFile keeps one client's token between runs and processes. It is a leadapi.TokenStore. The file is named after
-// base URL, client and secret: anyone who has another secret finds nothing.
+// base URL, client and secret: nobody finds it with another secret.
 type TokenFile struct{ path string }
 
-// OpenTokens returns the TokenFile in the folder dir of a client. It makes nothing yet; a folder or file that group or
-// others may read is refused.
+// OpenTokens returns the TokenFile of a client in the folder dir. It makes nothing yet. It refuses a folder or file
+// that group or others may read.
 func OpenTokens(dir, baseURL, clientID, clientSecret string) (*TokenFile, error) {
 	mac := hmac.New(sha256.New, []byte(clientSecret))
 	mac.Write([]byte("leadferry token 1\x00" + baseURL + "\x00" + clientID))
@@ -121,8 +120,8 @@ func OpenTokens(dir, baseURL, clientID, clientSecret string) (*TokenFile, error)
 	return f, nil
 }
 
-// Renew calls renew with the token kept, or a zero one, while no other process can, and keeps what it returns. It waits
-// for others until ctx ends. Where renew has not run, the error says why; where it has, that the new token is not kept.
+// Renew calls renew with the kept token, or a zero one, while no other process can, and keeps what it returns. It waits
+// for others until ctx ends. The error says why renew has not run or, if it has, why the new token is not kept.
 func (f *TokenFile) Renew(ctx context.Context, renew func(oauth2.Token) oauth2.Token) error {
 	if err := makeFolder(filepath.Dir(f.path)); err != nil {
 		return err
@@ -155,7 +154,7 @@ func (f *TokenFile) Renew(ctx context.Context, renew func(oauth2.Token) oauth2.T
 	return err
 }
 
-// read returns the token kept. A file that is damaged or open to others is as none.
+// read returns the kept token. A file that is damaged or open to others counts as none.
 func (f *TokenFile) read() (t oauth2.Token) {
 	data, err := readFile(f.path, ownFile)
 	if err != nil || json.Unmarshal(data, &t) != nil {

@@ -20,20 +20,19 @@ import (
 	"leadferry/internal/shell"
 )
 
-// privacy says who may read a file. Whatever it is, it belongs to the user or to root, and only its owner may write to
-// it.
+// privacy says who may read a file. In any case it belongs to the user or to root, and only its owner may write to it.
 type privacy uint8
 
 const (
 	readable privacy = iota // anyone
-	secret                  // owner and group, but in memory
+	secret                  // owner and group; in memory anyone, see handedOver
 	ownFile                 // the user alone; a file of ours, never a symbolic link
 )
 
 // maxFile bounds a file that is read here, in bytes: the largest files of certificates have a quarter of a megabyte.
 const maxFile = 1 << 20
 
-// readFile reads a small regular file. One that is not there is fs.ErrNotExist.
+// readFile reads a small regular file. A missing file is fs.ErrNotExist.
 func readFile(path string, who privacy) ([]byte, error) {
 	flags := os.O_RDONLY | disk.NonBlock // a named pipe would wait for its writer
 	if who == ownFile {
@@ -83,14 +82,14 @@ func believe(f *os.File, path string, who privacy) error {
 	return nil
 }
 
-// File systems that no disk ever sees, by the number that Linux has for each.
+// File systems that are never on a disk, by their number on Linux.
 const (
 	tmpfs = 0x01021994
 	ramfs = 0x858458f6
 )
 
-// handedOver reports whether a secret that others may read is one that systemd, Kubernetes or Swarm has mounted: in
-// memory, in a folder of root or the user.
+// handedOver reports whether systemd, Kubernetes or Swarm has mounted a secret that others may read: in memory, in a
+// folder of root or the user.
 func handedOver(path string) bool {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -101,15 +100,15 @@ func handedOver(path string) bool {
 	return err == nil && unknown == nil && (kind == tmpfs || kind == ramfs) && disk.Trusted(folder)
 }
 
-// ReadSecret reads the OAuth secret from the file that a user named. A file that is not there is fs.ErrNotExist. It
-// fails when others may read it or write to it, when it is another user's, or when it is empty. A
-// byte order mark and white space at its ends are no part of it.
+// ReadSecret reads the OAuth secret from the file that a user named. A missing file is fs.ErrNotExist. It fails if
+// others may read the file or write to it, if it is another user's, or if it is empty. It removes a byte order mark,
+// and white space at both ends.
 func ReadSecret(path string) (string, error) {
 	data, err := readFile(path, secret)
 	if err != nil {
 		return "", err
 	}
-	// Windows writes a byte order mark, and PowerShell UTF-16 behind it.
+	// Windows writes a byte order mark, and PowerShell UTF-16 after it.
 	data, _, err = transform.Bytes(unicode.BOMOverride(transform.Nop), data)
 	text := strings.TrimSpace(string(data))
 	if err != nil || text == "" {
@@ -118,8 +117,8 @@ func ReadSecret(path string) (string, error) {
 	return text, nil
 }
 
-// ReadAuthorities reads the certificates in a PEM file that are to be trusted beside the system's. Another file, or one
-// that another user may have written, is refused.
+// ReadAuthorities reads the certificates in a PEM file that are to be trusted beside the system's. It refuses any other
+// file, and a file that another user may have written.
 func ReadAuthorities(path string) (all []*x509.Certificate, err error) {
 	data, err := readFile(path, readable)
 	if err != nil {
@@ -138,7 +137,7 @@ func ReadAuthorities(path string) (all []*x509.Certificate, err error) {
 }
 
 // ReadClientCertificate reads a certificate with its chain from one PEM file and its key from another, or both from one
-// where keyPath is "". The file with the key is a secret. Files that do not hold such a pair are refused.
+// if keyPath is "". The file with the key is a secret. Files that do not hold such a pair are refused.
 func ReadClientCertificate(path, keyPath string) (*tls.Certificate, error) {
 	who := readable
 	if keyPath == "" {
@@ -162,8 +161,7 @@ func ReadClientCertificate(path, keyPath string) (*tls.Certificate, error) {
 	return &pair, nil
 }
 
-// checkFolder refuses a folder of secrets that is another user's, or that group or others may enter. One that is not
-// there is good.
+// checkFolder refuses a folder of secrets that is another user's, or that others may enter. A missing folder is good.
 func checkFolder(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
@@ -178,7 +176,7 @@ func checkFolder(dir string) error {
 	return nil
 }
 
-// makeFolder makes a folder for its owner alone, or takes one that is so already.
+// makeFolder makes a folder for its owner alone, or takes one that is already so.
 func makeFolder(dir string) error {
 	if err := disk.MakeFolders(dir); err != nil {
 		return fault(dir, "the folder cannot be made: "+cause(err), disk.WayOut(err))
@@ -186,8 +184,8 @@ func makeFolder(dir string) error {
 	return checkFolder(dir)
 }
 
-// takeLock takes the lock for path, or gives nil where another has it. Its file stays when path is replaced, so that
-// everybody locks the same one.
+// takeLock takes the lock for path, or returns nil if another process has it. The lock has a file of its own, which
+// stays when path is replaced, so that everybody locks the same file.
 func takeLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE|disk.NoFollow|disk.NonBlock, 0o600)
 	if err != nil {
@@ -200,7 +198,7 @@ func takeLock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// cause is an error of the file system without the path, which is said before it.
+// cause returns an error of the file system without the path, which the message has before it.
 func cause(err error) string {
 	if e, ok := errors.AsType[syscall.Errno](err); ok {
 		return e.Error()
@@ -208,5 +206,5 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// chmod is the command that takes a file from others.
+// chmod returns the command that sets the mode of a file.
 func chmod(mode, path string) string { return "chmod " + mode + " " + shell.Path(path) }

@@ -1,9 +1,8 @@
-// Package crash turns a panic, which is a fault of the program itself, into an error
-// that ends what was going on in order.
+// Package crash turns a panic, which is a fault of the program itself, into an error that ends a run in order.
 //
-// Anyone who starts a goroutine, or calls what judges rows, does so by [Call]: a panic that nobody catches would end
-// the process with the stacks of all goroutines. It promises that no error holds the panic's value, which may quote a
-// row. What nothing can catch, signals.CrashApart keeps apart from a usage error.
+// Every new goroutine, and every function that judges rows, is called by [Call]: a panic that nobody catches would end
+// the process with the stacks of all goroutines. No error holds the panic's value, which may quote a row. If nothing
+// can catch a fault, signals.CrashApart makes its exit code differ from that of a usage error.
 package crash
 
 import (
@@ -21,7 +20,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("internal error (%s at %s)", e.Kind, e.Place)
 }
 
-// Call calls f and returns its error, or what its panic was.
+// Call calls f and returns its error, or an *[Error] if it panics.
 func Call(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -31,7 +30,7 @@ func Call(f func() error) (err error) {
 	return f()
 }
 
-// of tells what a panic was that has just been recovered.
+// of says what a panic was that has just been recovered.
 func of(r any) *Error {
 	e := &Error{Kind: fmt.Sprintf("%T", r), Place: "unknown"}
 	var calls [32]uintptr

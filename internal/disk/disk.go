@@ -1,9 +1,9 @@
-// Package disk is what systems do with files in ways of their own: who owns one and who else may change it, as ssh
-// asks before it believes one, locks, folders that are synced, and mounts. Another user of the machine must be able
-// neither to hand this program a secret or a ledger of his own nor to be handed what it writes.
+// Package disk has what systems do with files in ways of their own: owners and rights (which ssh also checks before it
+// trusts a file), locks, folders that are synced, and mounts. Another user of the machine must not be able to hand this
+// program a secret or a ledger, or to get what it writes.
 //
-// It is below the rooms that open files. On Windows nobody asks whose a file is: files are in the user's profile by
-// default, which Windows keeps from other users. It promises nothing where the system cannot.
+// It is below the rooms that open files. On Windows it does not ask who owns a file: files are in the user's profile by
+// default, which Windows keeps from other users. It promises nothing that the system cannot do.
 package disk
 
 import (
@@ -16,7 +16,7 @@ import (
 	"slices"
 )
 
-// NetworkDrive is what FileSystem says on Windows of a file on another machine. Nothing on Linux has this number.
+// NetworkDrive is what FileSystem returns on Windows for a file on another machine. Nothing on Linux has this number.
 const NetworkDrive = -1
 
 // Reserved reports whether a path ends in no name for a file: Windows keeps it for a device, like con.csv or NUL, or
@@ -28,7 +28,7 @@ func Reserved(path string) bool {
 // ReservedWords say so to a person.
 const ReservedWords = "is no name for a file: Windows keeps it for a device, or takes a part of it for something else"
 
-// Mine reports whether a file belongs to the user that the program runs as. Where the system has no owners, it does.
+// Mine reports whether a file belongs to the user that the program runs as. Without owners in the system, it does.
 func Mine(info fs.FileInfo) bool {
 	uid, known := owner(info)
 	return !known || uid == os.Geteuid()
@@ -40,7 +40,7 @@ func Trusted(info fs.FileInfo) bool {
 	return Mine(info) || known && uid == 0
 }
 
-// Open reports whether a mode lets others do one of these things with a file: 0o022 is that group or others write to
+// Open reports whether the mode of a file lets others do one of these things: 0o022 is that group or others write to
 // it.
 func Open(info fs.FileInfo, to fs.FileMode) bool {
 	_, known := owner(info)
@@ -51,7 +51,7 @@ func Open(info fs.FileInfo, to fs.FileMode) bool {
 func Shared(info fs.FileInfo) bool { return Open(info, 0o077) }
 
 // Exposed says why somebody else may swap files in a folder, or nothing: it is another user's, or everybody may write
-// to it. In a sticky folder, like /tmp, each user keeps what is his.
+// to it. In a sticky folder, like /tmp, each user can only remove his own files.
 func Exposed(folder fs.FileInfo) string {
 	switch {
 	case !Trusted(folder):
@@ -62,16 +62,16 @@ func Exposed(folder fs.FileInfo) string {
 	return ""
 }
 
-// MakeFolders makes a folder and those above it that are not there, for their owner alone.
+// MakeFolders makes a folder and the missing ones above it, for their owner alone.
 func MakeFolders(path string) error { return os.MkdirAll(path, 0o700) }
 
-// Exists reports whether anything has this name, be it a link to nothing.
+// Exists reports whether anything has this name, even a link to nothing.
 func Exists(name string) bool {
 	_, err := os.Lstat(name)
 	return err == nil
 }
 
-// SameFile reports whether two names are of one file. It tells it of files that are not there yet by their names.
+// SameFile reports whether two names are of one file. Files that do not exist are compared by their names.
 func SameFile(a, b string) bool {
 	one, err := os.Stat(a)
 	other, otherErr := os.Stat(b)
@@ -96,7 +96,7 @@ func WriteNew(path string, mode os.FileMode, write func(io.Writer) error) error 
 }
 
 // Replace makes data the content of the file at path, durably and as a whole: a power cut leaves the old or the new
-// one. Where only the last step fails, left is the file that holds the data, else path or "".
+// file. If only the last step fails, left is the file that holds the data, else path or "".
 func Replace(path string, mode fs.FileMode, data []byte) (left string, err error) {
 	draft, err := WriteDraft(path, mode, data)
 	if err != nil {
@@ -121,8 +121,8 @@ func WriteDraft(path string, mode fs.FileMode, data []byte) (draft string, err e
 	return f.Name(), nil
 }
 
-// WayOut says what a person can do about an error of the file system, for a file that cannot be replaced by a new one:
-// that would know nothing of what this one holds.
+// WayOut says what a person can do about an error of the file system. Nobody may replace the file by a new one: that
+// would know nothing of what this one holds.
 func WayOut(err error) string {
 	is := func(kind error) bool { return errors.Is(err, kind) }
 	switch {

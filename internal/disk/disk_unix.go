@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Flags for os.OpenFile: the last part of the path is no symbolic link, and a named pipe does not wait for its other
+// Flags for os.OpenFile: the path must not end in a symbolic link, and a named pipe does not wait for its other
 // end.
 const (
 	NoFollow = syscall.O_NOFOLLOW
@@ -48,7 +48,7 @@ func SyncFolder(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// SyncOpen makes the names in an open folder durable, where its file system can.
+// SyncOpen makes the names in an open folder durable, if its file system can.
 func SyncOpen(folder *os.File) error {
 	if err := folder.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EINVAL) {
 		return err
@@ -56,7 +56,7 @@ func SyncOpen(folder *os.File) error {
 	return nil
 }
 
-// FileNumber tells a file from others of this machine; "" where the system does not.
+// FileNumber identifies a file on this machine; "": the system does not say.
 func FileNumber(info fs.FileInfo) string {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return fmt.Sprintf("%d %d", s.Dev, s.Ino)
@@ -64,7 +64,7 @@ func FileNumber(info fs.FileInfo) string {
 	return ""
 }
 
-// owner is whose a file is.
+// owner returns who owns a file.
 func owner(info fs.FileInfo) (uid int, known bool) {
 	s, known := info.Sys().(*syscall.Stat_t)
 	if !known {
@@ -76,7 +76,7 @@ func owner(info fs.FileInfo) (uid int, known bool) {
 // KeepsOpenFiles says whether a file that is open can be neither replaced nor removed.
 const KeepsOpenFiles = false
 
-// Held says nothing: an open file keeps nobody from it here.
+// Held returns "": an open file does not keep others from it here.
 func Held(error) (hint string) { return "" }
 
 // Patiently calls f: an open file can be replaced here.
@@ -85,13 +85,13 @@ func Patiently(f func() error) error { return f() }
 // OpenPatiently calls f: nobody can keep a file to himself here.
 func OpenPatiently(_ time.Duration, f func() error) error { return f() }
 
-// Replaceable fails when a file could not be replaced now for another program that has it open: none could here.
+// Replaceable fails if a file could not be replaced now because another program has it open. That never happens here.
 func Replaceable(string) error { return nil }
 
-// Rename gives a file another name, in the place of one that has it.
+// Rename gives a file another name, and replaces the file that has it.
 func Rename(from, to string) error { return os.Rename(from, to) }
 
-// FileSystem is the number of the kind of file system that path lies on, as statfs(2) of Linux gives it; 0 elsewhere.
+// FileSystem returns the number of the kind of file system of a path, as statfs(2) of Linux gives it; 0 elsewhere.
 func FileSystem(path string) (int64, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(path, &s); err != nil || runtime.GOOS != "linux" {
@@ -101,7 +101,7 @@ func FileSystem(path string) (int64, error) {
 }
 
 // MountPoint reports whether something is mounted at path itself, as containers mount single files: it can be written,
-// but not replaced. Only Linux tells.
+// but not replaced. Only Linux says so.
 func MountPoint(path string) bool {
 	folder, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if err == nil {

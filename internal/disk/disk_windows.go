@@ -14,7 +14,7 @@ import (
 // NoFollow and NonBlock are no flags here.
 const NoFollow, NonBlock = 0, 0
 
-// The byte that is locked, far behind every file's end: locks are not advice here, and nobody may be kept from reading
+// The byte that is locked, far behind every file's end: locks are mandatory here, and nobody may be kept from reading
 // what the file holds. bbolt locks the byte after it.
 const lockedLow, lockedHigh = 1<<32 - 2, 1<<32 - 1
 
@@ -36,7 +36,7 @@ func TryLock(f *os.File, shared bool) (held bool, err error) {
 	return err == nil, err
 }
 
-// Unlock gives the lock back at once; after a mere closing, that is up to the system.
+// Unlock gives the lock back at once. If the file is only closed, the system does so later.
 func Unlock(f *os.File) error {
 	err := windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, lockedByte())
 	if errors.Is(err, windows.ERROR_NOT_LOCKED) {
@@ -51,7 +51,7 @@ func SyncFolder(string) error { return nil }
 // SyncOpen does nothing, as SyncFolder does.
 func SyncOpen(*os.File) error { return nil }
 
-// FileNumber is nothing: a file's number is not in what is known of it here.
+// FileNumber returns "": what is known of a file here does not include its number.
 func FileNumber(fs.FileInfo) string { return "" }
 
 // owner is not known: files are in the user's profile, which Windows keeps from other users.
@@ -73,8 +73,7 @@ type held struct{ cause error }
 func (h held) Error() string { return heldWords }
 func (h held) Unwrap() error { return h.cause }
 
-// Held says what to do about a file that another program has open and lets nobody else read; nothing about other
-// errors.
+// Held says what to do about a file that another program has open and keeps to itself; "" for other errors.
 func Held(err error) (hint string) {
 	if errors.Is(err, windows.ERROR_SHARING_VIOLATION) || errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
 		return "close it in Excel, or in whatever program has it open"
@@ -82,18 +81,18 @@ func Held(err error) (hint string) {
 	return ""
 }
 
-// Patiently replaces, renames or removes a file by f, which it calls again for some seconds while another program has
-// the file open.
+// Patiently replaces, renames or removes a file by f, which it calls again for some seconds if another program has it
+// open.
 func Patiently(f func() error) error {
 	err := OpenPatiently(0, f)
-	if Held(err) != "" || errors.Is(err, windows.ERROR_ACCESS_DENIED) { // which a rename says instead
+	if Held(err) != "" || errors.Is(err, windows.ERROR_ACCESS_DENIED) { // a rename returns this error instead
 		return held{err}
 	}
 	return err
 }
 
-// OpenPatiently opens a file by f, which it calls again for some seconds, or for wait where that is longer, while
-// another program keeps the file to itself or is about to replace it.
+// OpenPatiently opens a file by f. It calls f again for some seconds, or for wait if that is longer, while another
+// program keeps the file to itself or is about to replace it.
 func OpenPatiently(wait time.Duration, f func() error) error {
 	for end := time.Now().Add(max(wait, patience)); ; time.Sleep(tryAgain) {
 		err := f()
@@ -103,17 +102,17 @@ func OpenPatiently(wait time.Duration, f func() error) error {
 	}
 }
 
-// Replaceable fails when a file could not be replaced now for another program that has it open: it cannot take its own
-// name then. One that is not there is none.
+// Replaceable fails if a file could not be replaced now because another program has it open: then it cannot be renamed
+// to its own name. A missing file is no obstacle.
 func Replaceable(path string) error {
 	err := Patiently(func() error { return os.Rename(path, path) })
 	if errors.As(err, new(held)) {
 		return err
 	}
-	return nil // who replaces it tells of whatever else is wrong
+	return nil // any other error comes when it is replaced
 }
 
-// Rename gives a file another name, in the place of one that has it, and waits for the disk to know it.
+// Rename gives a file another name, replaces the file that has it, and waits until this is on the disk.
 func Rename(from, to string) error {
 	return Patiently(func() error {
 		old, err := windows.UTF16PtrFromString(from)
@@ -131,7 +130,7 @@ func Rename(from, to string) error {
 	})
 }
 
-// FileSystem is NetworkDrive for a path on one, by its name or its drive's letter, and else 0.
+// FileSystem returns NetworkDrive for a path on one, by its name or its drive's letter, and else 0.
 func FileSystem(path string) (int64, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -145,7 +144,7 @@ func FileSystem(path string) (int64, error) {
 }
 
 // shared reports whether a path names another machine: \\SERVER\SHARE, \\?\UNC\SERVER\SHARE. \\?\ and \\.\ are this
-// one.
+// machine.
 func shared(path string) bool {
 	path = strings.ToUpper(strings.ReplaceAll(path, "/", `\`))
 	if rest, whole := strings.CutPrefix(path, `\\?\`); whole {

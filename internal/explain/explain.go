@@ -1,8 +1,8 @@
-// Package explain is the catalogue of what leadferry says: every outcome, exit code, rule of a
-// row, answer of the service, reason to stop and warning, with what it means and what to do.
+// Package explain is the catalogue of what leadferry says: every outcome, exit code, rule of a row, answer of the
+// service, reason to stop and warning, with its meaning and what to do.
 //
-// `leadferry explain` shows its entries. It knows no room that says them; its tests compare it with what the others
-// say.
+// `leadferry explain` shows its entries. The package imports none of the others that say these things; its tests
+// compare it with what they say.
 package explain
 
 import (
@@ -35,7 +35,7 @@ type Entry struct {
 	Name  string   // as results, problems and commands write it
 	Also  []string // other names, as statuses of HTTP: 408, 4xx
 	Means string
-	Why   string // how it comes to that; may be ""
+	Why   string // how that comes about; may be ""
 	Do    string
 	Next  []string // commands, in their order
 	See   string   // a page of docs that says more, from the project's folder; may be ""
@@ -46,8 +46,8 @@ type Entry struct {
 //go:embed catalogue/*.yaml
 var catalogue embed.FS
 
-// Kinds are all entries, in the order in which they are listed. A catalogue that cannot be read is a mistake of this
-// room, which its tests find.
+// Kinds returns all entries, in the order in which they are listed. A catalogue that cannot be read is a mistake of
+// this package, which its tests find.
 var Kinds = sync.OnceValue(func() []Kind {
 	files, err := fs.Glob(catalogue, "catalogue/*.yaml")
 	kinds := make([]Kind, len(files))
@@ -63,7 +63,7 @@ var Kinds = sync.OnceValue(func() []Kind {
 	return kinds
 })
 
-// Names are the first names of all entries.
+// Names returns the first names of all entries.
 func Names() (names []string) {
 	for _, k := range Kinds() {
 		for _, e := range k.Entries {
@@ -76,8 +76,8 @@ func Names() (names []string) {
 // afterWords fits a number, behind words that people put before exit codes and statuses.
 var afterWords = spelling.Form(`^(?:(?:leadferry|exit|return|error|errorlevel|rc|code|status|http)[_:=]*)*(\d+)$`)
 
-// Find returns the entry that is meant: by its name, by another of its names (408; 4xx for any 4xx that has no entry
-// of its own), or by a message that was pasted: its own entry, else that of its area, the first that is like it. Case,
+// Find returns the entry that is meant: by its name, by another of its names (408; 4xx for any 4xx that has no entry of
+// its own), or by a pasted message: the entry of this message, else the first of an area whose pattern it fits. Case,
 // blanks and hyphens do not matter, nor do words like "exit code", "rc" or "HTTP" before a number.
 func Find(asked string) (Entry, bool) {
 	asked = strings.Join(strings.Fields(asked), " ") // a summary breaks its lines

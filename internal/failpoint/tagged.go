@@ -1,7 +1,7 @@
 //go:build failpoints
 
-// Package failpoint holds the named points at which a test makes the program die. Built with
-// the tag failpoints, the program dies at the one that the environment names.
+// Package failpoint holds the named points at which a test makes the program die. Built with the tag failpoints, the
+// program dies at the point that the environment names.
 package failpoint
 
 import (
@@ -15,9 +15,9 @@ import (
 
 var arrivals atomic.Int64
 
-// At kills the process without any farewell when it is the point that LEADFERRY_FAILPOINT names and, after a colon,
-// the arrival there, counted from 1. It panics instead with the value of LEADFERRY_FAILPOINT_PANIC, or stops for
-// LEADFERRY_FAILPOINT_STOP until it gets SIGCONT, as a suspended machine does.
+// At kills the process at once if LEADFERRY_FAILPOINT names this point and, after a colon, the arrival there, counted
+// from 1. Instead, it panics with the value of LEADFERRY_FAILPOINT_PANIC, or stops for LEADFERRY_FAILPOINT_STOP until
+// it gets SIGCONT, like a suspended machine.
 func At(point string) {
 	name, nth, _ := strings.Cut(os.Getenv("LEADFERRY_FAILPOINT"), ":")
 	if name != point {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// ID is this machine's, or "" where it has none, as most containers.
+// ID returns this machine's ID, or "" if it has none, like most containers.
 func ID() string {
 	if runtime.GOOS != "darwin" {
 		text, _ := os.ReadFile("/etc/machine-id")

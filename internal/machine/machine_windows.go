@@ -3,7 +3,7 @@ package machine
 
 import "golang.org/x/sys/windows/registry"
 
-// ID is this machine's, or "" where it has none.
+// ID returns this machine's ID, or "" if it has none.
 func ID() string {
 	key, err := registry.OpenKey(registry.LOCAL_MACHINE, `SOFTWARE\Microsoft\Cryptography`,
 		registry.QUERY_VALUE|registry.WOW64_64KEY)

@@ -1,18 +1,17 @@
-// Package page is what the page of a run and the page of the sandbox have in common: looks,
-// and the safety of showing them.
+// Package page is what the pages of a run and of the sandbox have in common: looks, and the safety of showing them.
 //
-// A page is a View, whose Main html/template made of the data, so that every text in it is escaped. It is written into
-// a file, or served live to a person who has its URL: that holds a token. While it is live, a child of Main with an id
-// is replaced only where it changed, so that what a reader opened, selected or typed elsewhere stays: make them
-// sections with ids.
+// A page is a View. html/template makes its Main from the data, so that every text in it is escaped. It is written into
+// a file, or served live to a person who has its URL, which holds a token. A live page replaces a child of Main with an
+// id only if it has changed. So what a reader opened, selected or typed elsewhere stays. Make Main of sections with
+// ids.
 //
-// Looks (style.css): .tiles of dl, tables (.num for figures,
-// .text for what others wrote), .pick for an ID, with a button.copy and its data-copy beside it, details, pre and code
-// for what is copied, .bar with an svg of .fill-s0. A page has light, dark and print; no colour says anything alone.
+// Looks (style.css): .tiles of dl; tables (.num for figures, .text for what others wrote); .pick for an ID, with a
+// button.copy and its data-copy beside it; details, pre and code for what is copied; .bar with an svg of .fill-s0. A
+// page has light, dark and print; no colour says anything alone.
 //
-// Promises: a page loads nothing and runs nothing but the scripts of this package, both enforced by a
-// Content-Security-Policy; a server listens on loopback, answers GETs whose path begins with its token, and holds few
-// connections for a bounded time: a reader that does not read is dropped. What is shown never waits for a reader.
+// Promises: a page loads nothing and runs only the scripts of this package, both enforced by a Content-Security-Policy.
+// A server listens on loopback, answers GETs whose path begins with its token, and holds few connections for a bounded
+// time: a reader that does not read is dropped. The run or sandbox never waits for a reader.
 package page
 
 import (
@@ -39,7 +38,7 @@ import (
 type View struct {
 	Title string
 	Main  template.HTML // what is in <main>
-	// people type into it, and open many of its kind: it rests in the background, and where scripts are off
+	// people type into it, and open many: it is not updated in the background, or where scripts are off
 	Form bool
 }
 
@@ -56,7 +55,7 @@ var (
 	follow string
 )
 
-// frame is made when the first page is: most starts of the program make none.
+// frame is made with the first page: most starts of the program make none.
 var frame = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("frame").Parse(frameText))
 })
@@ -87,7 +86,7 @@ func hashOf(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// Write writes a page that is alone; its only script copies what a person asks to copy. Its error is w's.
+// Write writes a page for a file; its only script copies what a person asks to copy. Errors are those of w.
 func Write(w io.Writer, v View) error {
 	return frame().Execute(w, framed{v, filePolicy(), template.CSS(style), template.JS(copying), false})
 }
@@ -96,8 +95,8 @@ func writeLive(w io.Writer, v View) error {
 	return frame().Execute(w, framed{v, "", template.CSS(style), template.JS(copying + follow), true})
 }
 
-// Site gives the View of an address, by its path and query; false: there is none. A search is a query and stays live.
-// Many goroutines ask it at once, each reader's once a second; it must not block.
+// Site gives the View of an address, by its path and query; false: there is none. A search is a query, and is updated,
+// too. Many goroutines call a Site at once, for each reader once a second; it must not block.
 type Site func(at *url.URL) (View, bool)
 
 // ioTimeout is for a request's head, and for a reader to take what was written.
@@ -109,7 +108,7 @@ type Server struct {
 	every  time.Duration // between two looks at the site, for a reader
 	server http.Server
 	url    string
-	ending context.Context // of readers; done: they get the last word
+	ending context.Context // done: readers get the last View
 	end    func()
 }
 
@@ -138,10 +137,10 @@ func serve(addr string, site Site, every time.Duration) (*Server, error) {
 	return s, nil
 }
 
-// URL is the address for a person to open. It holds a token: anyone who has it sees the site.
+// URL returns the address for a person to open. It holds a token: anyone who has it sees the site.
 func (s *Server) URL() string { return s.url }
 
-// Close sends readers the last word, what the site shows now, and ends the server within a second.
+// Close sends readers what the site shows now, and ends the server within a second.
 func (s *Server) Close() error {
 	s.end()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -174,8 +173,8 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) {
 	writeLive(w, view) // a reader who has gone misses nothing
 }
 
-// follow sends an address's Views as Server-Sent Events: each that differs from the one
-// before, and the last by the name of end.
+// follow sends the Views of an address as Server-Sent Events: each that differs from the one before, and the last as
+// "end".
 func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
 	tick, c, name := time.NewTicker(s.every), http.NewResponseController(w), "message"
 	defer tick.Stop()

@@ -1,6 +1,6 @@
-// Package pgtest starts real PostgreSQL servers for tests: as the user postgres where the test is root, with a socket
-// in a folder of their own and no port. A server ends with its test binary, also when that is killed. Where PostgreSQL
-// is not installed tests skip, unless LEADFERRY_TEST_REQUIRE names postgres.
+// Package pgtest starts real PostgreSQL servers for tests: as the user postgres if the test is root, with a socket in a
+// folder of their own and no port. A server ends with its test binary, also when that is killed. Without PostgreSQL
+// tests skip, unless LEADFERRY_TEST_REQUIRE names postgres.
 package pgtest
 
 import (
@@ -40,7 +40,7 @@ type Server struct {
 	number   atomic.Int64 // of its databases
 }
 
-// shared is the one server that tests of a binary use which do nothing to it.
+// shared is the one server of a test binary, for tests that do not change the server itself.
 var shared struct {
 	sync.Mutex
 	*Server
@@ -61,7 +61,7 @@ func End() {
 	os.RemoveAll(templates)
 }
 
-// Shared is the server that the tests of a binary share; its TestMain must call [Main], or [End].
+// Shared returns the server that the tests of a binary share; its TestMain must call [Main], or [End].
 func Shared(t TB) *Server {
 	t.Helper()
 	shared.Lock()
@@ -72,7 +72,7 @@ func Shared(t TB) *Server {
 	return shared.Server
 }
 
-// New is a server for one test, with settings such as "fsync=off". It ends with the test.
+// New returns a server for one test, with settings such as "fsync=off". It ends with the test.
 func New(t *testing.T, settings ...string) *Server {
 	t.Helper()
 	s := start(t, settings)
@@ -80,7 +80,7 @@ func New(t *testing.T, settings ...string) *Server {
 	return s
 }
 
-// Program finds a program that tests need, such as pgbouncer; they skip where it is missing.
+// Program finds a program that tests need, such as pgbouncer; without it they skip.
 func Program(t TB, name string) string {
 	t.Helper()
 	path, err := find(name)
@@ -102,8 +102,8 @@ func find(name string) (string, error) {
 	return exec.LookPath(name)
 }
 
-// Folder makes a folder that the server's user may write to and that goes with the test; its
-// name is short, as that of a socket must be.
+// Folder makes a folder that the server's user may write to and that goes with the test. Its name is short, as the name
+// of a socket must be.
 func Folder(t *testing.T) string {
 	t.Helper()
 	dir, err := newFolder()
@@ -158,7 +158,7 @@ func carriedOut(name string, args ...string) error {
 	return nil
 }
 
-// Command is a program run as the server's user, ended with the test binary.
+// Command returns a program that runs as the server's user, and ends with the test binary.
 func Command(name string, args ...string) *exec.Cmd {
 	c := exec.Command(name, args...)
 	c.Dir = "/tmp"
@@ -167,10 +167,10 @@ func Command(name string, args ...string) *exec.Cmd {
 	return c
 }
 
-// Data is the cluster's folder, of which a test may make a copy while the server is stopped.
+// Data returns the cluster's folder. A test may copy it while the server is stopped.
 func (s *Server) Data() string { return filepath.Join(s.dir, "data") }
 
-// Socket is the folder of its socket, whose port is 5432.
+// Socket returns the folder of its socket, whose port is 5432.
 func (s *Server) Socket() string { return s.dir }
 
 // Start serves the cluster and waits until it takes connections.
@@ -203,8 +203,8 @@ func (s *Server) Start() error {
 	}
 }
 
-// launch starts a process from a thread that lives as long as it: the system ends the
-// process with the thread that began it.
+// launch starts a process from a thread that lives as long as the process: the system ends a process with the thread
+// that started it.
 func launch(c *exec.Cmd) (ended chan error, err error) {
 	begun, ended := make(chan error), make(chan error, 1)
 	go func() {
@@ -218,10 +218,10 @@ func launch(c *exec.Cmd) (ended chan error, err error) {
 	return ended, <-begun
 }
 
-// Stop ends it in order, connections and all.
+// Stop ends the server and its connections in order.
 func (s *Server) Stop() { s.signal(syscall.SIGINT) }
 
-// Kill ends it and all that serves its connections without a checkpoint, as a crash does; Start recovers what was
+// Kill ends the server and the processes of its connections without a checkpoint, like a crash; Start recovers what was
 // durable.
 func (s *Server) Kill() { s.signal(syscall.SIGQUIT) }
 
@@ -238,10 +238,10 @@ func (s *Server) remove() {
 	os.RemoveAll(s.dir)
 }
 
-// URL is the address of a database, for the server's owner.
+// URL returns the address of a database, for the server's owner.
 func (s *Server) URL(database string) string { return s.URLAs("postgres", database) }
 
-// URLAs is the address of a database for a user.
+// URLAs returns the address of a database for a user.
 func (s *Server) URLAs(user, database string) string {
 	return "postgres://" + user + "@/" + database + "?host=" + url.QueryEscape(s.dir)
 }
@@ -282,7 +282,7 @@ func asking(t TB, address string, f func(*pgx.Conn) error) {
 	must.Do(t, err)
 }
 
-// Standby is a server that follows this one, which does not wait for it.
+// Standby returns a server that follows this one, which does not wait for it.
 func (s *Server) Standby(t *testing.T) *Server {
 	t.Helper()
 	dir, err := newFolder()
@@ -306,7 +306,7 @@ func (s *Server) Caught(t *testing.T, primary *Server) {
 	s.until(t, `SELECT pg_last_wal_replay_lsn() >= '`+at+`'`)
 }
 
-// Cut ends a standby's following: what its primary does from here on does not reach it.
+// Cut makes a standby stop following: later changes of its primary do not reach it.
 func (s *Server) Cut(t *testing.T) {
 	t.Helper()
 	s.Exec(t, s.URL("postgres"), `ALTER SYSTEM SET primary_conninfo = ''`, `SELECT pg_reload_conf()`)
@@ -340,7 +340,7 @@ logfile = %[2]s/log
 pidfile = %[2]s/pid
 `
 
-// Pooler is PgBouncer before a server, with connections of its own that it takes in turn, and its address.
+// Pooler starts PgBouncer in front of a server, and returns its address. It uses its own connections in turn.
 func Pooler(t *testing.T, s *Server, mode string) string {
 	t.Helper()
 	program, dir := Program(t, "pgbouncer"), Folder(t)
@@ -362,7 +362,7 @@ func Pooler(t *testing.T, s *Server, mode string) string {
 	return "postgres://postgres@/postgres?port=6432&host=" + dir
 }
 
-// Eventually waits until something is so.
+// Eventually waits until ok returns true.
 func Eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(3 * time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {

@@ -12,8 +12,7 @@ import (
 	"testing"
 )
 
-// asServerUser makes a command run as postgres where the test is root, which initdb refuses,
-// and end with the thread that starts it.
+// asServerUser makes a command end with its thread, and run as postgres if the test is root, which initdb refuses.
 func asServerUser(c *exec.Cmd) {
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGQUIT}
 	if uid, gid, ok := serverUser(); ok {
@@ -40,8 +39,8 @@ func serverUser() (uid, gid uint32, ok bool) {
 	return 0, 0, false
 }
 
-// Freeze stops the server and all that serves its connections where they are; Thaw has them go on. What connects
-// meanwhile is taken by the system and not answered.
+// Freeze stops the server and the processes of its connections; Thaw lets them go on. Meanwhile the system accepts
+// connections, and nobody answers.
 func (s *Server) Freeze(t testing.TB) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -52,13 +51,13 @@ func (s *Server) Freeze(t testing.TB) {
 	s.all(t, syscall.SIGSTOP)
 }
 
-// Thaw has a frozen server go on.
+// Thaw lets a frozen server go on.
 func (s *Server) Thaw(t testing.TB) { s.all(t, syscall.SIGCONT) }
 
 func (s *Server) all(t testing.TB, sig syscall.Signal) {
 	t.Helper()
 	first := s.process.Process.Pid
-	syscall.Kill(first, sig) // it begins no other
+	syscall.Kill(first, sig) // it starts no other process
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", first, first))
 	if err != nil {
 		t.Fatal(err)

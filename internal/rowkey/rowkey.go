@@ -1,7 +1,7 @@
-// Package rowkey says what a key of a row is: its form in a namespace, which characters at its ends do not count, and
-// its fold, which all keys share that a person, a spreadsheet or another program would take for one another. mapping
-// makes keys by it, the importer keeps rows in order by it, and the checkpoint finds look-alikes. All of it is pure,
-// and must stay what it is: checkpoints hold keys and folds.
+// Package rowkey defines the key of a row: its form in a namespace, which characters at its ends do not count, and its
+// fold. Keys that a person, a spreadsheet or another program would take for one another have the same fold. mapping
+// makes keys by it, the importer orders rows by it, and the checkpoint finds look-alikes. All of it is pure, and must
+// never change: checkpoints hold keys and folds.
 package rowkey
 
 import (
@@ -24,11 +24,11 @@ func IsNamespace(s string) bool {
 	return s != "" && len(s) <= MaxNamespace && strings.Trim(s, letters) == ""
 }
 
-// separator parts a namespace from a key. No key holds it: one with control characters makes its row invalid.
+// separator stands between a namespace and a key. No key holds it: a key with control characters makes its row invalid.
 const separator = "\x1f"
 
-// Effective is the key under which a row is known: with its namespace, or as it is where there is none. People see the
-// two apart, see [Split].
+// Effective returns the key under which a row is known: with its namespace, or as it is without one. People see the two
+// apart, see [Split].
 func Effective(namespace, key string) string {
 	if namespace == "" {
 		return key
@@ -36,7 +36,7 @@ func Effective(namespace, key string) string {
 	return namespace + separator + key
 }
 
-// Split is the namespace of an effective key, or "", and the key as people see it.
+// Split returns the namespace of an effective key, or "", and the key as people see it.
 func Split(effective string) (namespace, key string) {
 	if namespace, key, found := strings.Cut(effective, separator); found {
 		return namespace, key
@@ -44,14 +44,14 @@ func Split(effective string) (namespace, key string) {
 	return "", effective
 }
 
-// Own is the key without its namespace, as people see it.
+// Own returns the key without its namespace, as people see it.
 func Own(effective string) string {
 	_, key := Split(effective)
 	return key
 }
 
-// Trim is a key without white space and invisible characters at its ends: a zero-width
-// space, which comes with texts copied from web pages, makes no other row.
+// Trim returns a key without white space and invisible characters at its ends: a zero-width space, which comes with
+// texts copied from web pages, does not make another row.
 func Trim(key string) string {
 	if n := len(key); n > 0 && !isOdd(rune(key[0])) && !isOdd(rune(key[n-1])) {
 		return key
@@ -59,17 +59,17 @@ func Trim(key string) string {
 	return strings.TrimFunc(key, func(r rune) bool { return Shown(r) < 0 })
 }
 
-// Fold is the effective key that stands for all keys of its namespace that look like this one: without blanks and
-// invisible characters, in one Unicode form (NFKC), without leading zeros where it is all digits, in small letters
-// where it holds an @ or is a UUID, and without what spreadsheets and CRMs do to keys, see [plain]. The fold of a fold
-// is itself, and most keys are their own.
+// Fold returns the effective key that stands for all keys of its namespace that look like this one: without blanks and
+// invisible characters, in one Unicode form (NFKC), without leading zeros if it is all digits, in lower case if it
+// holds an @ or is a UUID, and without what spreadsheets and CRMs do to keys, see [plain]. The fold of a fold is
+// itself, and most keys are their own.
 func Fold(key string) string {
 	namespace, own := Split(key)
 	folded := fold(own)
 	if folded == own {
 		return key
 	}
-	for range 8 { // without what was taken out, the rest may fold once more; once is nearly always enough
+	for range 8 { // the result may fold again; once is nearly always enough
 		folded = fold(folded)
 	}
 	return Effective(namespace, folded)
@@ -95,10 +95,9 @@ func isDigits(s string) bool { return s != "" && strings.Trim(s, digits) == "" }
 // isOdd reports whether a character is a blank, a control character, or beyond ASCII.
 func isOdd(r rune) bool { return r <= ' ' || r >= 0x7F }
 
-// plain is a key without what programs put around the same one: the formula ="00012" and the apostrophe that keep a
-// spreadsheet from calculating, the point and zero of a number (1001.0), the commas between thousands (100,001), the
-// plus of a phone number, the braces around a GUID, and the three letters that Salesforce adds to make 18 of an
-// ID's 15.
+// plain returns a key without what programs add to it: the formula ="00012" and the apostrophe that keep a spreadsheet
+// from calculating, the point and zero of a number (1001.0), the commas between thousands (100,001), the plus of a
+// phone number, the braces around a GUID, and the three letters that Salesforce adds to an ID of 15 characters.
 func plain(s string) string {
 	s = strings.TrimPrefix(s, "'")
 	if text, found := strings.CutPrefix(s, `="`); found && strings.HasSuffix(text, `"`) {
@@ -125,8 +124,8 @@ func plain(s string) string {
 // grouped fits a number with a comma between its thousands.
 var grouped = spelling.Form(`^[0-9]{1,3}(,[0-9]{3})+$`)
 
-// salesforceSuffix are the three letters behind an ID of 15 that tell which of its letters are capitals, so that it
-// stays what it is where case is lost; "" for what is none.
+// salesforceSuffix returns the three letters that follow an ID of 15 characters. They tell which of its letters are
+// capitals, so that IDs differ even where case is lost. "": it is no such ID.
 func salesforceSuffix(id string) string {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ012345"
 	var bits [3]byte // of five letters each
@@ -147,7 +146,7 @@ var cut = spelling.Form(`^[0-9][.,][0-9]+E\+[0-9]+$`)
 // IsCut reports whether a key is a number that a spreadsheet cut (1.23457E+11): its last digits are lost.
 func IsCut(key string) bool { return strings.Contains(key, "E+") && cut().MatchString(key) }
 
-// Shown is -1 for a character that does not show, which [strings.Map] then drops.
+// Shown returns -1 for a character that does not show, which [strings.Map] then drops.
 func Shown(r rune) rune {
 	if unicode.IsSpace(r) || isInvisible(r) {
 		return -1
@@ -165,7 +164,7 @@ func IsUUID(s string) bool {
 // cannot be shown (Default_Ignorable_Code_Point).
 func isInvisible(r rune) bool {
 	at, found := slices.BinarySearch(invisible[:], r)
-	return found || at%2 == 1 // behind the first of a range
+	return found || at%2 == 1 // after the first of a range
 }
 
 // invisible are the first and the last of each range. It does not grow with another version of Unicode, as the

@@ -1,5 +1,5 @@
-// Package shell writes words of the command lines that people paste. Each is one word for the shells of this system
-// and means what it says; a terminal obeys nothing in it.
+// Package shell writes words of the command lines that people paste. The shells of this system read each as one word
+// with exactly this text, and a terminal obeys nothing in it.
 package shell
 
 import (
@@ -10,10 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// Path is the word for a path, which no command takes for a flag.
+// Path returns the word for a path, which no command takes for a flag.
 func Path(path string) string { return pathOn(runtime.GOOS, path) }
 
-// Word is the word for any other text.
+// Word returns the word for any other text.
 func Word(text string) string { return wordOn(runtime.GOOS, text) }
 
 func pathOn(system, path string) string {
@@ -44,7 +44,7 @@ func posixWord(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// escaped is a text with what cannot be seen, quotation marks and backslashes behind a backslash.
+// escaped returns a text with backslash escapes for quotation marks, backslashes and what cannot be seen.
 func escaped(text string) string {
 	quoted := strconv.QuoteToGraphic(text)
 	return quoted[1 : len(quoted)-1]
@@ -53,13 +53,13 @@ func escaped(text string) string {
 // seen undoes what escaped does to characters that can be seen.
 var seen = strings.NewReplacer(`\\`, `\`, `\"`, `"`)
 
-// wordOnWindows quotes as cmd, PowerShell and Git's bash all read it, where the name of a file holds neither $NAME nor
-// %NAME%: no way to write these is common to them.
+// wordOnWindows quotes a text so that cmd, PowerShell and Git's bash all read it alike, unless a file's name holds
+// $NAME or %NAME%: these cannot be written in one way for all three.
 func wordOnWindows(text string) string {
 	if text != "" && strings.Trim(text, bare) == "" {
 		return text
 	}
 	text = seen.Replace(escaped(text))
-	end := text[len(strings.TrimRight(text, `\`)):] // which would take the quote behind it for text
+	end := text[len(strings.TrimRight(text, `\`)):] // a quote after it would be taken for text
 	return `"` + strings.ReplaceAll(text, `"`, `\"`) + end + `"`
 }

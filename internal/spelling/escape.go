@@ -12,10 +12,10 @@ import (
 )
 
 // Escape makes a text from outside safe to show: control characters, marks of direction, line ends and broken UTF-8 are
-// written as in Go (\x1b, \u202e), and what goes beyond 500 characters is cut. Escaping twice changes nothing more.
+// written as in Go (\x1b, \u202e), and it is cut after 500 characters. Escaping twice changes nothing more.
 func Escape(text string) string { return Shorten(text, 500) }
 
-// Shorten is Escape, but cuts what goes beyond so many characters.
+// Shorten is Escape, but cuts after another number of characters.
 func Shorten(text string, most int) string {
 	hidden := func(r rune) bool { return r < ' ' || r > '~' }
 	if len(text) <= most && !strings.ContainsFunc(text, hidden) {
@@ -38,12 +38,11 @@ func Shorten(text string, most int) string {
 	return b.String()
 }
 
-// EscapeLine is Escape for what is no use when it is cut: a name, a key or an ID is taken for what it is by anyone who
-// looks it up.
+// EscapeLine is Escape without a limit, for names, keys and IDs: people look them up, and need the whole of it.
 func EscapeLine(text string) string { return Shorten(text, math.MaxInt) }
 
-// EscapeJSON writes in a JSON text as \u202e what a terminal would act upon and JSON leaves as it is: DEL, the C1
-// controls and marks of direction. The text means the same as before.
+// EscapeJSON escapes what a terminal would act upon and JSON does not escape: DEL, the C1 controls and marks of
+// direction, as in \u202e. The text keeps its meaning.
 func EscapeJSON(text []byte) []byte {
 	b := make([]byte, 0, len(text))
 	for _, r := range string(text) {
@@ -58,7 +57,7 @@ func EscapeJSON(text []byte) []byte {
 	return b
 }
 
-// Wrap breaks a text between words into lines of at most width characters, unless a word is longer. The first one
+// Wrap breaks a text between words into lines of at most width characters, unless a word is longer. The first line
 // begins with first, the others with next.
 func Wrap(first, next, text string, width int) (all []string) {
 	line, used := first, utf8.RuneCountInString(first)
@@ -87,7 +86,7 @@ func (t *Texts) Add(wanted bool, format string, args ...any) {
 	}
 }
 
-// Duration is a time that something took, in seconds, as it is shown everywhere: about three digits of it.
+// Duration writes how long something took, in seconds, as it is shown everywhere: with about three digits.
 func Duration(s float64) string {
 	d, step := time.Duration(min(max(s, 0), 1e8)*float64(time.Second)), time.Microsecond
 	for d >= 1000*step {

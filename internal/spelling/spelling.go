@@ -1,6 +1,6 @@
-// Package spelling knows how names are written, of columns, of keys in a file, of flags: in which form, which one was
-// meant by one that nobody knows, which there are; and how a sentence names the place of a mistake. It is below all
-// rooms that know names.
+// Package spelling knows how names are written (of columns, of keys in a file, of flags): their form, which known name
+// an unknown one may mean, and lists of them. It also writes the sentence that names the place of a mistake. It is
+// below all rooms that know names.
 package spelling
 
 import (
@@ -12,15 +12,14 @@ import (
 	"github.com/xrash/smetrics"
 )
 
-// Form is a regular expression that is compiled when it is first asked for, by any number of goroutines; one that is
-// none panics then. Those of the whole program take milliseconds, which every start would pay for, --version and shell
-// completion included, and most runs need few of them.
+// Form returns a regular expression that is compiled when it is first asked for, by any goroutine; an invalid one
+// panics then. To compile all of the program takes milliseconds at every start, and most runs need few of them.
 func Form(form string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(form) })
 }
 
-// Sentence says what is wrong in a file: where, as far as line and column are not 0, what, and the hint, if there is
-// one, on a line of its own.
+// Sentence says what is wrong in a file, and at which place; a line or column of 0 is left out. The hint, if there is
+// one, is on a line of its own.
 func Sentence(file string, line, column int, text, hint string) string {
 	for _, n := range [...]int{line, column} {
 		if n > 0 {
@@ -33,7 +32,7 @@ func Sentence(file string, line, column int, text, hint string) string {
 	return file + ": " + text + hint
 }
 
-// Hint asks whether the nearest of names is meant; "" where none is near.
+// Hint asks whether the nearest of names is meant; "" if none is near.
 func Hint(name string, names []string) string {
 	if near := Nearest(name, names); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
@@ -41,7 +40,7 @@ func Hint(name string, names []string) string {
 	return ""
 }
 
-// List is the first most of names, each as show writes it, and how many more there are. A nil show lets them be.
+// List returns the first most of names, each as show writes it (nil: unchanged), and how many more there are.
 func List(names []string, most int, show func(string) string) string {
 	var list []string
 	for _, name := range names[:min(most, len(names))] {
@@ -57,7 +56,7 @@ func List(names []string, most int, show func(string) string) string {
 	return text
 }
 
-// Nearest is the one of names that somebody who wrote name may have meant, in any case; "" when none is so near.
+// Nearest returns the one of names that somebody who wrote name may have meant, in any case; "" if none is near.
 func Nearest(name string, names []string) (nearest string) {
 	const longest, far = 64, 0.87 // of longer names the work would grow with the product of the lengths
 	least := far

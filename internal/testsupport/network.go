@@ -37,11 +37,11 @@ type Network struct {
 	Mutual    bool // clients must show a certificate
 	Apart     bool // lead creation has an address of its own
 	IdleClose time.Duration
-	Proxy     *url.Userinfo   // whom a proxy lets in; nil: there is none
+	Proxy     *url.Userinfo   // the user that a proxy lets in; nil: no proxy
 	ProxyDoes func(n int) int // what happens to its nth request: a status, -1 to drop it, 0 for a tunnel; nil: tunnels
 }
 
-// Way is what a client needs to know to reach the service. Files that it needs not are "".
+// Way is what a client needs to know to reach the service. Files that it does not need are "".
 type Way struct {
 	URL, LeadsURL, ProxyURL string
 	CA, Cert, Key           string // files: whom to trust; the client's own certificate and key
@@ -85,15 +85,15 @@ func (n Network) listen(t testing.TB, h http.Handler, secure *tls.Config) string
 	return s.URL
 }
 
-// only serves one of the two applications: the paths that begin so.
+// only serves one of the two applications: the paths with this prefix.
 func only(prefix string, h http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle(prefix, h)
 	return mux
 }
 
-// Sign makes a certificate of a template, for servers and clients, valid for some days unless it says otherwise. by is
-// who signs it; nil: it is an authority, signed by itself.
+// Sign makes a certificate from a template, for servers and clients, valid for some days unless it says otherwise. by
+// signs it; nil: it is an authority, signed by itself.
 func Sign(t testing.TB, c x509.Certificate, by *tls.Certificate) *tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -116,7 +116,7 @@ func Sign(t testing.TB, c x509.Certificate, by *tls.Certificate) *tls.Certificat
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
-// PEM is a certificate and its key as files hold them.
+// PEM returns a certificate and its key as files hold them.
 func PEM(t testing.TB, c *tls.Certificate) (certificate, key string) {
 	t.Helper()
 	secret, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)

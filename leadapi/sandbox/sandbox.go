@@ -1,13 +1,13 @@
 // Package sandbox imitates the lead service, for tests and for trying leadferry out without an account. It is the far
 // end of the way of a row, behind leadapi, and knows nothing of rows.
 //
-// It serves all six endpoints of the specification to one built-in service account and one brand (see [Directory]),
-// and refuses what the specification forbids or does not name: fields, parameters, bodies and nulls. What the
-// specification leaves open it decides once: what cannot be read is 400, what names something unknown is 422 (404 in
-// a path), and a refusal's body is {"error": …, "message": …}.
+// It serves all six endpoints of the specification to one built-in service account and one brand (see [Directory]), and
+// refuses what the specification forbids or does not name: fields, parameters, bodies and nulls. Where the
+// specification is open, the sandbox always answers in one way: 400 for what cannot be read, 422 for the name of
+// something unknown (404 in a path), and {"error": …, "message": …} as the body of a refusal.
 //
-// A lead is stored before its create is answered, and outlives a kill of the process, as OAuth clients do; nothing is
-// synced, so it need not outlive the machine. Tokens end with the process.
+// A lead is stored before its create is answered, and survives a kill of the process, like OAuth clients. Nothing is
+// synced, so it may not survive a crash of the machine. Tokens end with the process.
 package sandbox
 
 import (

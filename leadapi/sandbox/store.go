@@ -25,7 +25,7 @@ var (
 	leadBucket   = []byte("leads")   // lead ID, in the order of creation → Lead as JSON
 )
 
-// store keeps leads and OAuth clients in a bbolt file. Nothing is synced: a commit survives the process.
+// store keeps leads and OAuth clients in a bbolt file. Nothing is synced: commits survive the process, not the machine.
 type store struct {
 	*bbolt.DB
 	path      string

@@ -21,10 +21,10 @@ type Session struct {
 }
 
 // settings hold for the whole session. No time-out ends a statement, a transaction or an idle session: what was cut off
-// may have been done. But a transaction that waits for its client is ended and certainly undone, so a suspended machine
-// or a stopped process soon blocks nobody, and nobody waits for a lock for ever. Plans made while tables are empty must
-// not scan them when they are full. default_transaction_read_only stays as it is, so a database can be protected while
-// it moves to another server.
+// may have been done. But a transaction that waits for its client is ended and certainly undone. So a suspended machine
+// or a stopped process soon blocks nobody. Nobody waits for a lock for ever. Plans made while tables are empty must not
+// scan them when they are full. default_transaction_read_only stays as it is, so a database can be protected while it
+// moves to another server.
 const settings = `SET statement_timeout = 0; SET lock_timeout = %d; SET idle_session_timeout = 0;
 SET idle_in_transaction_session_timeout = '30s';
 SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout';
@@ -69,8 +69,8 @@ func (a *Address) Meet(wait time.Duration, readOnly bool) (*Session, error) {
 	return s, nil
 }
 
-// isPostgres refuses, before anything is prepared, a server that is not PostgreSQL, and a pooler unless the address
-// says that it keeps a connection for each session. Behind a pooler the server's process is another one.
+// isPostgres refuses a server that is not PostgreSQL, before anything is prepared. It also refuses a pooler, whose
+// server process is another one, unless the address says that it keeps a connection for each session.
 func (s *Session) isPostgres(pooled bool) error {
 	results, err := s.PgConn().Exec(context.Background(), `SELECT version(), pg_backend_pid()`).ReadAll()
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *Session) isPostgres(pooled bool) error {
 	return nil
 }
 
-// isFit reports whether a server is PostgreSQL 14 or newer. Those who changed PostgreSQL add a word of their own.
+// isFit reports whether a server is PostgreSQL 14 or newer. Changed versions of PostgreSQL add a word of their own.
 func isFit(version string) bool {
 	return regexp.MustCompile(`^PostgreSQL (1[4-9]|[2-9]\d)(\.\d+|devel|beta\d+|rc\d+)* (on |\()`).MatchString(version)
 }
@@ -122,7 +122,7 @@ func (s *Session) promises(readOnly bool) error {
 	return nil
 }
 
-// ErrSilent is the error of a session that was cut since no answer came.
+// ErrSilent is the error of a session that was cut because no answer came.
 var ErrSilent = errors.New("it takes connections and does not answer: whether it did what it was asked last is " +
 	"not known")
 
@@ -138,7 +138,7 @@ func (s *Session) Within(ctx context.Context, f func() error) error {
 	return err
 }
 
-// What follows asks the server without a context of its own: see [Session.Within] for why.
+// The methods below ask the server without a context of their own: see [Session.Within] for why.
 
 // Do carries out a statement, and says how many rows it changed.
 func (s *Session) Do(statement string, args ...any) (changed int64, err error) {

@@ -2,5 +2,5 @@
 
 package memory
 
-// Folder is one in memory that takes large files and programs; here there is none.
+// Folder would return a folder in memory that takes large files and programs; here there is none.
 func Folder() string { return "" }

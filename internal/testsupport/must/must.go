@@ -1,4 +1,4 @@
-// Package must ends a test where there is an error that is no part of what it tries.
+// Package must ends a test after an error that is not part of what it tries.
 package must
 
 // TB is a test, of the usual kind or of random ones.
@@ -7,7 +7,7 @@ type TB interface {
 	Fatal(args ...any)
 }
 
-// Do ends the test where there is an error.
+// Do ends the test if there is an error.
 func Do(t TB, err error) {
 	t.Helper()
 	if err != nil {
