@@ -28,25 +28,25 @@ type adoption struct {
 	Leads
 	digests *Digester
 	rows    int // of the list
-	keys    map[short]listed
-	owners  map[short]short // the key of each lead ID
+	keys    map[digestPrefix]listed
+	owners  map[digestPrefix]digestPrefix // the key of each lead ID
 	result  AdoptResult
 }
 
-// short is the beginning of a digest; 0: nothing was digested.
-type short uint64
+// digestPrefix is the beginning of a digest; 0: nothing was digested.
+type digestPrefix uint64
 
 // listed is what is remembered of a key of the list.
 type listed struct {
-	lead  short  // 0 if no row of the key names one
-	at    uint32 // the place of the row that counts
-	tells uint8  // how much that row tells
-	sure  bool   // a row of the key made the lead, or names it by this key
+	lead     digestPrefix // 0 if no row of the key names one
+	at       uint32       // the place of the row that counts
+	tells    uint8        // how much that row tells
+	ownsLead bool         // a row of the key made the lead, or names it by this key
 }
 
 // names returns the beginnings of the digests of an entry's key and of its lead ID.
-func (a *adoption) names(e *Entry) (key, lead short) {
-	begin := func(sum Digest) short { return short(binary.LittleEndian.Uint64(sum[:])) }
+func (a *adoption) names(e *Entry) (key, lead digestPrefix) {
+	begin := func(sum Digest) digestPrefix { return digestPrefix(binary.LittleEndian.Uint64(sum[:])) }
 	if e.LeadID != "" {
 		lead = begin(a.digests.Sum([]byte(e.LeadID)))
 	}
@@ -112,7 +112,7 @@ func (a *adoption) add(e *Entry) error {
 	if tells := e.tells(); !again || tells >= was.tells {
 		was.at, was.tells = uint32(a.rows), tells
 	}
-	was.lead, was.sure = cmp.Or(lead, was.lead), was.sure || !found
+	was.lead, was.ownsLead = cmp.Or(lead, was.lead), was.ownsLead || !found
 	a.keys[key] = was
 	return nil
 }
@@ -190,7 +190,7 @@ func (a *adoption) take(tx Tx, e *placed, stores bool) error {
 	other, listed := a.owners[lead]
 	entry, isFound, named := e.Entry, e.Reason == FoundLead, a.result.Leads+a.result.Known
 	wanted, err := a.result.judge(&entry, old, owner != "" && owner != e.Key || listed && other != key)
-	if isFound && !a.keys[key].sure {
+	if isFound && !a.keys[key].ownsLead {
 		a.result.Found += a.result.Leads + a.result.Known - named
 	}
 	switch {
@@ -283,7 +283,10 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 			return r, err
 		}
 	}
-	a := &adoption{Leads: leads, digests: s.Digests(), keys: map[short]listed{}, owners: map[short]short{}}
+	a := &adoption{
+		Leads: leads, digests: s.Digests(),
+		keys: map[digestPrefix]listed{}, owners: map[digestPrefix]digestPrefix{},
+	}
 	if err = a.choose(); err == nil {
 		err = a.pass(ctx, s, false)
 	}
@@ -323,7 +326,7 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 // contains reports whether a list has all keys of the list that was cut off or, if those were not read, all its files.
 func (a *adoption) contains(old *Adopting, files []string) bool {
 	for one := range slices.Chunk(old.Keys, 8) {
-		if _, listed := a.keys[short(binary.LittleEndian.Uint64(one))]; !listed {
+		if _, listed := a.keys[digestPrefix(binary.LittleEndian.Uint64(one))]; !listed {
 			return false
 		}
 	}

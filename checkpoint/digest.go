@@ -103,11 +103,11 @@ type Shape struct {
 	Key, Namespace string
 }
 
-// Kin is an earlier import of files that share at least half of their columns with the files of a [Shape].
-type Kin struct {
+// SimilarImport is an earlier import of files that share at least half of their columns with the files of a [Shape].
+type SimilarImport struct {
 	Key, Namespace string
-	Strange        []string // columns of the Shape that the earlier files lacked
-	Lacking        int      // how many columns of the earlier files the Shape lacks
+	NewColumns     []string // columns of the Shape that the earlier files lacked
+	MissingColumns int      // how many columns of the earlier files the Shape lacks
 }
 
 // noted returns a shape as a ledger notes it: key and namespace as they are, columns only as keyed digests.
@@ -117,7 +117,7 @@ func (d *Digester) noted(s *Shape) Kind {
 
 // Noted reports whether leads were made by this very Shape. If not, kin are the earlier imports that share at least
 // half of the columns of either file: a renamed column does not hide them.
-func Noted(ctx context.Context, s Store, shape Shape) (known bool, kin []Kin, err error) {
+func Noted(ctx context.Context, s Store, shape Shape) (known bool, kin []SimilarImport, err error) {
 	all, err := valuesOf[Kind](ctx, s, shapeNote)
 	own := s.Digests().noted(&shape)
 	for _, other := range all {
@@ -125,10 +125,11 @@ func Noted(ctx context.Context, s Store, shape Shape) (known bool, kin []Kin, er
 		case own.equals(&other):
 			return true, nil, nil
 		case own.isAkin(&other):
-			one := Kin{Key: other.Key, Namespace: other.Namespace, Lacking: own.lacks(other.Columns...)}
+			missing := own.lacks(other.Columns...)
+			one := SimilarImport{Key: other.Key, Namespace: other.Namespace, MissingColumns: missing}
 			for _, name := range shape.Columns {
 				if other.lacks(s.Digests().Column(name)) > 0 {
-					one.Strange = append(one.Strange, name)
+					one.NewColumns = append(one.NewColumns, name)
 				}
 			}
 			kin = append(kin, one)

@@ -19,7 +19,7 @@ type Finding struct {
 	ID      string // the word with which a person answers it
 	Text    string // a sentence
 	Witness Witness
-	ways    []string // what to do about it, a hint each
+	hints   []string // what to do about it, a hint each
 	older   bool     // the ledger is older than known
 }
 
@@ -94,7 +94,7 @@ func Judge(ctx context.Context, s Store, ws *Witnesses, makes bool, kinds []Kind
 		return nil, err
 	}
 	for i := range kinds {
-		f := h.elsewhere(all, &kinds[i])
+		f := h.otherTarget(all, &kinds[i])
 		if len(noted) == 0 {
 			f = cmp.Or(f, h.rekeyed(all, &kinds[i]))
 		}
@@ -133,7 +133,7 @@ func (h *hearing) compare(ctx context.Context, w *Witness) (*Finding, error) {
 		}
 		f.ID = hashOf("source", w.Source)
 		f.Text = fmt.Sprintf("%s cannot be read, and it may know of leads (%v)", w.Source, why)
-		f.ways = []string{"run this as its owner, or let this user read it", h.ifLost(w)}
+		f.hints = []string{"run this as its owner, or let this user read it", h.ifLost(w)}
 	case w.Ledger == h.info.ID:
 		commits, knows, err := h.Reached(ctx, w.Run)
 		switch f.older = true; {
@@ -149,7 +149,7 @@ func (h *hearing) compare(ctx context.Context, w *Witness) (*Finding, error) {
 		f.Text = fmt.Sprintf("it descends from the checkpoint %s, which went on afterwards: commit %d was taken over, "+
 			"and %s tells of commit %d", w.Place, ancestor.Commits, w.Source, w.Commits)
 	case ancestor == nil && w.Target.Canonical().TrunkID == h.info.Target.Canonical().TrunkID && w.knows():
-		h.another(f, w)
+		h.otherLedger(f, w)
 	}
 	if f.Text == "" {
 		return nil, nil
@@ -157,19 +157,19 @@ func (h *hearing) compare(ctx context.Context, w *Witness) (*Finding, error) {
 	return f, nil
 }
 
-// another says that another ledger knows leads of the trunk, where it is, and how to go on.
-func (h *hearing) another(f *Finding, w *Witness) {
+// otherLedger says that another ledger knows leads of the trunk, where it is, and how to go on.
+func (h *hearing) otherLedger(f *Finding, w *Witness) {
 	theirs, where, place := w.Target.Canonical(), w.Place, "--checkpoint "+Word(w.Place)
-	f.ways = []string{"to go on with the other one: " + place, h.ifLost(w)}
+	f.hints = []string{"to go on with the other one: " + place, h.ifLost(w)}
 	switch {
 	case theirs != h.info.Target.Canonical(): // results of another address are refused
 		where += " (service at " + theirs.LeadsURL + ")"
-		f.ways[0] += " --base-url " + shell.Word(theirs.BaseURL) + " --leads-url " + shell.Word(theirs.LeadsURL)
-		f.ways[1] = "if the service has moved: leadferry checkpoint export " + place + " -o moved.csv; then " +
+		f.hints[0] += " --base-url " + shell.Word(theirs.BaseURL) + " --leads-url " + shell.Word(theirs.LeadsURL)
+		f.hints[1] = "if the service has moved: leadferry checkpoint export " + place + " -o moved.csv; then " +
 			adopt("moved.csv", h.info.Path, h.ws.Flags)
 	case w.Place == h.info.Path:
 		where = "it was at this place, where a new one is now"
-		f.ways[0] = "if there is a copy of the checkpoint that was here, put it back"
+		f.hints[0] = "if there is a copy of the checkpoint that was here, put it back"
 	}
 	f.Text = fmt.Sprintf("another checkpoint is in use for this trunk: %s; %s (%s)", where, w.knew(), w.Source)
 }
@@ -195,8 +195,8 @@ func (h *hearing) ifLost(w *Witness) string {
 		"that these files name. The next import holds the rows that they do not name, since their leads may exist"
 }
 
-// elsewhere says that files of a kind went to another target until now, and never to this target.
-func (h *hearing) elsewhere(all []Witness, k *Kind) (found *Finding) {
+// otherTarget says that files of a kind went to another target until now, and never to this target.
+func (h *hearing) otherTarget(all []Witness, k *Kind) (found *Finding) {
 	for i := range all {
 		w := &all[i]
 		if h.ws.Named || w.Err != nil || !w.knows() || !slices.ContainsFunc(w.Kinds,
@@ -210,7 +210,7 @@ func (h *hearing) elsewhere(all []Witness, k *Kind) (found *Finding) {
 		if theirs.TrunkID != ours.TrunkID { // else it is another ledger of this trunk, which compare finds
 			text := fmt.Sprintf("files with these columns and this key went to trunk %s at %s so far, and never to "+
 				"trunk %s at %s (%s)", theirs.TrunkID, theirs.LeadsURL, ours.TrunkID, ours.LeadsURL, w.Source)
-			found = &Finding{ID: k.ID(), Witness: *w, Text: text, ways: []string{"name the right profile or trunk"}}
+			found = &Finding{ID: k.ID(), Witness: *w, Text: text, hints: []string{"name the right profile or trunk"}}
 		}
 	}
 	return found
@@ -234,7 +234,7 @@ func (h *hearing) rekeyed(all []Witness, k *Kind) (found *Finding) {
 					"leads were taken over (%s): every row would make a new lead", w.Source)
 				found = &Finding{
 					ID: shortID(k.ID(), "key"), Witness: *w, Text: text,
-					ways: []string{"restore key, namespace and source of the mapping"},
+					hints: []string{"restore key, namespace and source of the mapping"},
 				}
 			}
 		}
@@ -270,7 +270,7 @@ func (v *Judgement) Refuse(answer string) error {
 	}
 	var ways []string
 	for i := range v.Asks {
-		for _, way := range v.Asks[i].ways {
+		for _, way := range v.Asks[i].hints {
 			if !slices.Contains(ways, way) {
 				ways = append(ways, way)
 			}

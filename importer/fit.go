@@ -81,8 +81,8 @@ func (o *Options) shapeOf(f *source.File) checkpoint.Shape {
 
 // refuseShape refuses a file with nearly the columns of known ones but another key, or returns nil. The rejects of a
 // run have the columns of its input, or fewer.
-func refuseShape(f *source.File, s *checkpoint.Shape, kin []checkpoint.Kin) error {
-	var same, other *checkpoint.Kin
+func refuseShape(f *source.File, s *checkpoint.Shape, kin []checkpoint.SimilarImport) error {
+	var same, other *checkpoint.SimilarImport
 	for i := range kin {
 		switch k := &kin[i]; {
 		case k.Namespace == s.Namespace && k.Key == s.Key:
@@ -96,9 +96,9 @@ func refuseShape(f *source.File, s *checkpoint.Shape, kin []checkpoint.Kin) erro
 	path := f.Info().Path
 	switch {
 	case same != nil && mapping.IsOwnData(s.Key) && !f.IsRejects():
-		differ := fmt.Sprintf("missing: %d", same.Lacking)
-		if len(same.Strange) > 0 {
-			differ = "new: " + quoted(same.Strange)
+		differ := fmt.Sprintf("missing: %d", same.MissingColumns)
+		if len(same.NewColumns) > 0 {
+			differ = "new: " + quoted(same.NewColumns)
 		}
 		return fmt.Errorf("%s: a file with nearly these columns was imported before, and the whole row is the key "+
 			"(%s): every row would make a new lead\n"+
@@ -106,7 +106,7 @@ func refuseShape(f *source.File, s *checkpoint.Shape, kin []checkpoint.Kin) erro
 			"the columns", path, differ)
 	case same == nil && other != nil:
 		some := ""
-		if other.Lacking+len(other.Strange) > 0 {
+		if other.MissingColumns+len(other.NewColumns) > 0 {
 			some = "some of "
 		}
 		return fmt.Errorf("%s: a file with %sthese columns was imported with %s. The mapping now says %s: every row "+

@@ -110,7 +110,7 @@ func ParseAddress(name, text string) (*url.URL, error) {
 	switch {
 	case text == "":
 		return nil, wrong(name, "is missing", "")
-	case err != nil || u.Opaque != "" || !names(u) || strings.ContainsFunc(text, blank):
+	case err != nil || u.Opaque != "" || !hasHost(u) || strings.ContainsFunc(text, blank):
 		return nil, wrong(name, "is not an address", "it looks like https://api.example.com")
 	case u.User != nil || u.RawQuery != "" || u.ForceQuery || strings.Contains(text, "#"):
 		return nil, wrong(name, "has a user, a query or a fragment in it",
@@ -181,8 +181,8 @@ func normalize(u *url.URL) error {
 	return nil
 }
 
-// names reports whether an address has a host, and either no port or a possible one.
-func names(u *url.URL) bool {
+// hasHost reports whether an address has a host, and either no port or a possible one.
+func hasHost(u *url.URL) bool {
 	n, err := strconv.ParseUint(cmp.Or(u.Port(), "1"), 10, 16)
 	return u.Hostname() != "" && !strings.ContainsAny(u.Hostname(), "%") && !strings.HasSuffix(u.Host, ":") &&
 		err == nil && n > 0
@@ -239,7 +239,7 @@ func ParseProxy(text string) (*Proxy, error) {
 		text = "http://" + text
 	}
 	u, err := url.Parse(text)
-	if err != nil || !names(u) || strings.ContainsFunc(text, blank) || normalize(u) != nil {
+	if err != nil || !hasHost(u) || strings.ContainsFunc(text, blank) || normalize(u) != nil {
 		return fail("is not an address", "it looks like http://proxy.example.com:3128; in a user or password "+escapes)
 	}
 	if u.Scheme = strings.ToLower(u.Scheme); u.Scheme == "socks5h" { // names are never looked up here

@@ -136,9 +136,9 @@ func (c *conn) noteKeepAlive(h http.Header) {
 	}
 }
 
-// strays reports whether an answer names the wrong lead: another one or, for a create, the lead of the answer before.
-// Then there may be an answer too many, and the next request would take an answer that is not its own.
-func (c *conn) strays(r *request) bool {
+// namesOtherLead reports whether an answer names the wrong lead: another one or, for a create, the lead of the answer
+// before. Then there may be an answer too many, and the next request would take an answer that is not its own.
+func (c *conn) namesOtherLead(r *request) bool {
 	if r.named == nil {
 		return false
 	}

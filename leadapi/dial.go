@@ -88,7 +88,7 @@ func (w *way) dial(ctx context.Context, limit time.Time, made func(step string, 
 	step, fault := "connect", w.connect(ctx, c)
 	if fault == nil && w.proxy != nil {
 		made(step, c)
-		step, fault = "proxy", w.cross(ctx, c)
+		step, fault = "proxy", w.throughProxy(ctx, c)
 	}
 	if fault == nil && w.tls != nil {
 		made(step, c)
@@ -162,8 +162,8 @@ const (
 	ownWords     = "sends something of its own instead of what the service says"
 )
 
-// cross asks the proxy to open a way to the host.
-func (w *way) cross(ctx context.Context, c *conn) *dialError {
+// throughProxy asks the proxy to open a way to the host.
+func (w *way) throughProxy(ctx context.Context, c *conn) *dialError {
 	p := w.proxy
 	if w.proxyTLS != nil {
 		if err := c.handshake(ctx, w.proxyTLS, nil); err != nil {

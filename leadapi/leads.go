@@ -187,8 +187,8 @@ func (m *Created) read(body []byte, asked string) bool {
 	if json.Unmarshal(body, &a) != nil {
 		return false
 	}
-	m.LeadID = fitting(a.ID, validID)
-	m.OrganizationID = fitting(a.Organization, func(id string) bool { return validID(id) || id == asked })
+	m.LeadID = validText(a.ID, validID)
+	m.OrganizationID = validText(a.Organization, func(id string) bool { return validID(id) || id == asked })
 	m.LocationName = redact(textOf(a.Location))
 	return m.LeadID != ""
 }
@@ -213,8 +213,8 @@ func (c *Client) Update(ctx context.Context, leadID string, r *UpdateRequest) (*
 
 func (l *Lead) read(body []byte) bool {
 	a := fieldsOf(body)
-	l.ID, l.OwnerID = fitting(a["ID"], validID), fitting(a["OwnerID"], validID)
-	l.Status, l.ExternalID = fitting(a["Status"], validStatus), fitting(a["ExternalID"], validExternalID)
+	l.ID, l.OwnerID = validText(a["ID"], validID), validText(a["OwnerID"], validID)
+	l.Status, l.ExternalID = validText(a["Status"], validStatus), validText(a["ExternalID"], validExternalID)
 	l.HasExternal = l.ExternalID != "" || a["ExternalID"].Kind() == 'n' || string(a["ExternalID"]) == `""`
 	l.Content, l.LocationName = fieldsOf(a["Content"]), redact(textOf(fieldsOf(a["Location"])["Name"]))
 	l.UpdatedAt, _ = time.Parse(time.RFC3339, textOf(a["UpdatedAt"])) // fails with the zero time

@@ -80,7 +80,7 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 	}
 	keep = a.whole && !a.Close
 	if status = a.StatusCode; status/100 == 2 && a.readable && read(a.body) {
-		keep = keep && !conn.strays(&r)
+		keep = keep && !conn.namesOtherLead(&r)
 		return status, nil
 	}
 	fault = c.answered(r, a)
@@ -239,8 +239,8 @@ func textOf(v jsontext.Value) string {
 	return string(text)
 }
 
-// fitting returns a text that is valid for its kind, else "": this bounds what others keep and show of an answer.
-func fitting(v jsontext.Value, valid func(string) bool) string {
+// validText returns a text that is valid for its kind, else "": this bounds what others keep and show of an answer.
+func validText(v jsontext.Value, valid func(string) bool) string {
 	if text := textOf(v); valid(text) {
 		return text
 	}

@@ -23,7 +23,7 @@ func (c *Client) Login(ctx context.Context, email, password string) (token strin
 			return append(appendMember(appendMember(append(b, '{'), "email", email), "password", password), '}')
 		},
 	}, func(body []byte) bool {
-		token = fitting(fieldsOf(body)["Token"], validToken)
+		token = validText(fieldsOf(body)["Token"], validToken)
 		return token != ""
 	})
 	if fault != nil {
@@ -43,7 +43,7 @@ func (c *Client) CreateOAuthClient(ctx context.Context, jwt string) (*OAuthClien
 		success: http.StatusCreated,
 	}, func(body []byte) bool {
 		a := fieldsOf(body)
-		client.ID, client.Secret = fitting(a["ID"], validID), textOf(a["Secret"])
+		client.ID, client.Secret = validText(a["ID"], validID), textOf(a["Secret"])
 		return client.ID != "" && client.Secret != ""
 	})
 	if fault != nil {
@@ -75,8 +75,8 @@ func (c *Client) fetch(ctx context.Context, grant, refresh string) (*oauth2.Toke
 		success: http.StatusOK,
 	}, func(body []byte) bool {
 		a := fieldsOf(body)
-		token.AccessToken = fitting(a["access_token"], validToken)
-		token.RefreshToken = fitting(a["refresh_token"], validToken)
+		token.AccessToken = validText(a["access_token"], validToken)
+		token.RefreshToken = validText(a["refresh_token"], validToken)
 		// The announced life is a hint: nonsense counts as the specified default, and a life too short to work with is
 		// stretched, since a 401 renews the token in any case.
 		seconds, _ := strconv.ParseFloat(string(a["expires_in"]), 64)

@@ -43,9 +43,10 @@ const (
 	isUnable  = 4 // it did not inherit the lock, as on network drives
 )
 
-// apart starts a process that does something with the file, and passes its standard output to take. It returns isUnable
-// if there is no such process, in a test and on Windows, where no other one gets past the lock. Then this one does it.
-func (d *Store) apart(todo string, take func(said io.Reader)) (code int, err error) {
+// inChild starts a process that does something with the file, and passes its standard output to take. It returns
+// isUnable if there is no such process, in a test and on Windows, where no other one gets past the lock. Then this one
+// does it.
+func (d *Store) inChild(todo string, take func(said io.Reader)) (code int, err error) {
 	checker := d.o.checker
 	if checker == nil && !d.o.Here {
 		checker = ownChecker()
@@ -93,7 +94,7 @@ func (d *Store) checkApart() (done bool, err error) {
 		todo = checkShared
 	}
 	var text []byte
-	code, err := d.apart(todo, func(said io.Reader) { text, _ = io.ReadAll(said) })
+	code, err := d.inChild(todo, func(said io.Reader) { text, _ = io.ReadAll(said) })
 	switch {
 	case err != nil:
 		return false, err

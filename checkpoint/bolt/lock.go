@@ -85,10 +85,10 @@ func (d *Store) openFile(t checkpoint.Target) error {
 	return err
 }
 
-// takeCare hides the file from other users, and removes the copy that a killed process left beside it, unless the file
-// is opened for reading only. It is called when the file is known to be this target's checkpoint: another file that was
-// named by mistake stays as it is. Some file systems do not store permissions.
-func (d *Store) takeCare() error {
+// protectFile hides the file from other users, and removes the copy that a killed process left beside it, unless the
+// file is opened for reading only. It is called when the file is known to be this target's checkpoint: another file
+// that was named by mistake stays as it is. Some file systems do not store permissions.
+func (d *Store) protectFile() error {
 	if d.o.ReadOnly {
 		return nil
 	}

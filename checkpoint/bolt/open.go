@@ -94,7 +94,7 @@ func (d *Store) open(t checkpoint.Target) error {
 		(h.Moved == "" || !d.o.ReadOnly) {
 		return err
 	}
-	if err := d.takeCare(); err != nil {
+	if err := d.protectFile(); err != nil {
 		return err
 	}
 	return d.startUse()

@@ -49,7 +49,7 @@ func (d *Store) salvage(keep func(piece)) error {
 		return err
 	}
 	defer d.release() // what bbolt cannot open, it closes
-	code, err := d.apart(readPieces, func(said io.Reader) {
+	code, err := d.inChild(readPieces, func(said io.Reader) {
 		for from, p := json.NewDecoder(said), (piece{}); from.Decode(&p) == nil; p = (piece{}) {
 			keep(p)
 		}

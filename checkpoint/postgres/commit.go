@@ -124,7 +124,7 @@ func (s *Store) remember(w *working, changes []*checkpoint.Change, asked time.Du
 			continue
 		}
 		r.number(seq)
-		if s.see(r); r.Intent != nil && r.worker == s.worker {
+		if s.cache(r); r.Intent != nil && r.worker == s.worker {
 			s.claims.hold(asked, key)
 		} else {
 			s.claims.drop(key)
@@ -161,7 +161,7 @@ func isOneOf(err error, codes ...string) bool {
 // number makes a transaction the next commit of this worker, in this session only. A fenced worker claims nothing.
 func (s *Store) number(b *pgx.Batch, claims bool) {
 	b.Queue(statement("number"), s.worker, s.ledger, s.session, int64(s.commits), claims).
-		QueryRow(func(r pgx.Row) error { return r.Scan(&s.coming, nil, nil, nil) })
+		QueryRow(func(r pgx.Row) error { return r.Scan(&s.nextSeq, nil, nil, nil) })
 }
 
 // deciding is the kind of a lock of one ledger: commits share it, and whatever decides about rows has it alone. A

@@ -21,7 +21,7 @@ func (s *Store) enlist() error {
 	terms := s.o.Terms
 	return s.conn.Together(func() error {
 		// others that begin at the same time wait
-		if err := inTurn(s.lockLedger, s.reserve, s.stillHere, s.asBefore, s.agree); err != nil {
+		if err := inTurn(s.lockLedger, s.reserve, s.stillHere, s.refuseLosses, s.agree); err != nil {
 			return err
 		}
 		host, _ := os.Hostname()
@@ -69,9 +69,9 @@ func (s *Store) stillHere() error {
 	return checkpoint.RefuseElsewhere(s.Name, s.id, moved, filling)
 }
 
-// asBefore refuses a ledger that has lost something: rows, or commits that a standby did not have when it took over,
-// since the server did not wait for it. It notes the state of the standbys now.
-func (s *Store) asBefore() error {
+// refuseLosses refuses a ledger that has lost something: rows, or commits that a standby did not have when it took
+// over, since the server did not wait for it. It notes the state of the standbys now.
+func (s *Store) refuseLosses() error {
 	var why string // what the ledger has lost
 	var behind bool
 	err := s.conn.One(statement("checks"), s.ledger, waitedFor, s.o.NeverPromoted).

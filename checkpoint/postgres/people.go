@@ -75,7 +75,7 @@ func (s *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 		return nil, err
 	}
 	var secret []byte
-	if err := s.one(ctx, []any{&secret}, secretSQL, s.ledger); err != nil {
+	if err := s.queryRow(ctx, []any{&secret}, secretSQL, s.ledger); err != nil {
 		return nil, err
 	}
 	return checkpoint.ContentsOf(ctx, s, secret, forgotten)

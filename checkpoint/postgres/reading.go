@@ -137,7 +137,7 @@ func (s *Store) Find(ctx context.Context, qs []checkpoint.Query, out []checkpoin
 			return err
 		}
 		for _, r := range f.rows {
-			s.see(r)
+			s.cache(r)
 		}
 		return nil
 	})
@@ -190,7 +190,7 @@ func (s *Store) Info() checkpoint.Info {
 		Incomplete: s.missing != "", Missing: s.missing, Since: s.since,
 	}
 	n := make([]int, checkpoint.Forgotten)
-	err := s.one(context.Background(), []any{&n, &i.Sequence, &i.Moved}, `SELECT leadferry.counted($1),
+	err := s.queryRow(context.Background(), []any{&n, &i.Sequence, &i.Moved}, `SELECT leadferry.counted($1),
 		(SELECT coalesce(max(seq), 0) FROM leadferry.workers WHERE ledger = $1), moved_to
 		FROM leadferry.ledgers WHERE ledger = $1`, s.ledger)
 	if known := s.last.Load(); err != nil && known != nil {
@@ -210,7 +210,7 @@ func (s *Store) Info() checkpoint.Info {
 
 // Reached returns the last commit of a run, and whether the ledger knows it, see [checkpoint.Store].
 func (s *Store) Reached(ctx context.Context, run string) (commits uint64, knows bool, err error) {
-	err = s.one(ctx, []any{&commits, &knows}, `SELECT coalesce(max(seq) FILTER (WHERE run = $2), max(seq), 0),
+	err = s.queryRow(ctx, []any{&commits, &knows}, `SELECT coalesce(max(seq) FILTER (WHERE run = $2), max(seq), 0),
 			EXISTS (SELECT FROM leadferry.notes WHERE ledger = $1 AND name = $3)
 		FROM leadferry.workers WHERE ledger = $1`, s.ledger, checkpoint.Clean(run), checkpoint.RunNote(run))
 	return commits, knows, err
@@ -238,12 +238,12 @@ func (s *Store) Check(ctx context.Context) error {
 		return err
 	}
 	if s.o.ReadOnly { // otherwise the opening has asked
-		if err := s.read(ctx, s.asBefore); errors.Is(err, checkpoint.ErrRolledBack) {
+		if err := s.read(ctx, s.refuseLosses); errors.Is(err, checkpoint.ErrRolledBack) {
 			return err
 		}
 	}
 	var what string
-	if err := s.one(ctx, []any{&what}, statement("check"), s.ledger); err != nil || what == "" {
+	if err := s.queryRow(ctx, []any{&what}, statement("check"), s.ledger); err != nil || what == "" {
 		return err
 	}
 	return s.Refuse(checkpoint.ErrDamaged, "is not in order: "+what,

@@ -72,11 +72,11 @@ func (s *Store) change(f func() error) error {
 		}
 		err := f()
 		if err == nil {
-			err = s.waited(s.conn)
+			err = s.checkDurable(s.conn)
 		}
 		if err == nil {
 			s.commits++
-			s.seq.Store(s.coming)
+			s.seq.Store(s.nextSeq)
 		}
 		return err
 	})
@@ -95,10 +95,10 @@ func (s *Store) change(f func() error) error {
 	return s.fail(err)
 }
 
-// waited returns an error if the last commit of a session may not have waited for standbys as its statements found. A
-// warning is an error: a cancelled wait for a standby ends with it, and the commit may be lost. So are settings that
-// were read again: a wait ends without a word when no standby is named any more.
-func (s *Store) waited(at *server.Session) error {
+// checkDurable returns an error if the last commit of a session may not have waited for standbys as its statements
+// found. A warning is an error: a cancelled wait for a standby ends with it, and the commit may be lost. So are
+// settings that were read again: a wait ends without a word when no standby is named any more.
+func (s *Store) checkDurable(at *server.Session) error {
 	if text := at.Warned(); text != "" {
 		return fmt.Errorf("%w: %s", errUncertain, text)
 	}
@@ -182,7 +182,7 @@ func (s *Store) takeOver(fresh *server.Session) error {
 	err := fresh.One(statement("takeover"), s.worker, s.ledger, int64(s.commits), session).
 		Scan(&commits, &seq, &timeline, &standby, &durable)
 	if err == nil {
-		err = s.waited(fresh)
+		err = s.checkDurable(fresh)
 	}
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
@@ -269,8 +269,8 @@ func (s *Store) read(ctx context.Context, f func() error) error {
 	return cmp.Or(s.Explain(s.ask(asks, f)), ctx.Err())
 }
 
-// one reads one row.
-func (s *Store) one(ctx context.Context, places []any, query string, args ...any) error {
+// queryRow reads one row.
+func (s *Store) queryRow(ctx context.Context, places []any, query string, args ...any) error {
 	return s.read(ctx, func() error { return s.conn.One(query, args...).Scan(places...) })
 }
 

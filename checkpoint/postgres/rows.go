@@ -130,9 +130,9 @@ func (s *stored) row() (r *row, err error) {
 // mostSeen limits how many rows are remembered.
 const mostSeen = 8 << 10
 
-// see remembers a row as it was seen last, so that a commit need not look it up first. The server compares it before it
-// counts, so any row may be forgotten at any time. The caller holds the lock.
-func (s *Store) see(r *row) {
+// cache remembers a row as it was seen last, so that a commit need not look it up first. The server compares it before
+// it counts, so any row may be forgotten at any time. The caller holds the lock.
+func (s *Store) cache(r *row) {
 	if len(s.seen) >= mostSeen || s.seen == nil {
 		s.seen = make(map[string]*row, mostSeen)
 	}

@@ -100,7 +100,7 @@ type connection struct {
 	conn     *server.Session
 	session  int64         // its number on the server
 	commits  uint64        // that were acknowledged
-	coming   uint64        // the number of the commit under way
+	nextSeq  uint64        // the number of the commit under way
 	troubled time.Time     // since when the server could not be asked; zero: it can
 	silence  time.Duration // how long an answer may take
 }
@@ -204,7 +204,7 @@ func (s *Store) join() (err error) {
 		err = checkpoint.Renew(context.Background(), s, "what was known before its server lost it", nil)
 	}
 	if err == nil {
-		err = s.one(context.Background(), []any{&s.fresh}, `SELECT leadferry.untouched($1)`, s.ledger)
+		err = s.queryRow(context.Background(), []any{&s.fresh}, `SELECT leadferry.untouched($1)`, s.ledger)
 	}
 	if err == nil {
 		s.beating.Go(s.beat)

@@ -209,7 +209,7 @@ func (w *working) settle(r *row, e *checkpoint.Entry) error {
 	// also if another worker has put it back
 	own := r.Intent != nil && (r.worker == w.s.worker || claimed && r.Intent.Run == e.Run)
 	if claimed && !own {
-		if done, err := w.late(r, e); done || err != nil {
+		if done, err := w.settleLate(r, e); done || err != nil {
 			return err
 		}
 	}
@@ -219,10 +219,10 @@ func (w *working) settle(r *row, e *checkpoint.Entry) error {
 	return r.Settle(w, e)
 }
 
-// late takes an outcome that came after a person decided about its send, or had the row sent again. The outcome counts
-// if nobody has sent the row again. If it contradicts the decision, it is evidence against it. done: nothing else is to
-// do.
-func (w *working) late(r *row, e *checkpoint.Entry) (done bool, err error) {
+// settleLate takes an outcome that came after a person decided about its send, or had the row sent again. The outcome
+// counts if nobody has sent the row again. If it contradicts the decision, it is evidence against it. done: nothing
+// else is to do.
+func (w *working) settleLate(r *row, e *checkpoint.Entry) (done bool, err error) {
 	d, err := checkpoint.LastDecision(w, r.key)
 	if err != nil {
 		return false, err

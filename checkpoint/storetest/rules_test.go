@@ -696,22 +696,22 @@ func shapesAreNoted(t *testing.T, b Backend) {
 	for name, test := range map[string]struct {
 		shape checkpoint.Shape
 		known bool
-		kin   []checkpoint.Kin
+		kin   []checkpoint.SimilarImport
 	}{
 		"the same":          {shape("{id}", "", "name", "id", "e-mail of Ann"), true, nil},
-		"another key":       {shape("{name}", "", byID.Columns...), false, []checkpoint.Kin{{Key: "{id}"}}},
-		"another namespace": {shape("{id}", "a", byID.Columns...), false, []checkpoint.Kin{{Key: "{id}"}}},
-		"one more column":   {shape("{id}", "", append([]string{"new"}, byID.Columns...)...), false, []checkpoint.Kin{{Key: "{id}", Strange: []string{"new"}}}},
-		"one less":          {shape("", "", "id", "name"), false, []checkpoint.Kin{{Key: "{id}", Lacking: 1}}},
-		"half of them":      {shape("{name}", "", "id", "name", "city"), false, []checkpoint.Kin{{Key: "{id}", Strange: []string{"city"}, Lacking: 1}}},
+		"another key":       {shape("{name}", "", byID.Columns...), false, []checkpoint.SimilarImport{{Key: "{id}"}}},
+		"another namespace": {shape("{id}", "a", byID.Columns...), false, []checkpoint.SimilarImport{{Key: "{id}"}}},
+		"one more column":   {shape("{id}", "", append([]string{"new"}, byID.Columns...)...), false, []checkpoint.SimilarImport{{Key: "{id}", NewColumns: []string{"new"}}}},
+		"one less":          {shape("", "", "id", "name"), false, []checkpoint.SimilarImport{{Key: "{id}", MissingColumns: 1}}},
+		"half of them":      {shape("{name}", "", "id", "name", "city"), false, []checkpoint.SimilarImport{{Key: "{id}", NewColumns: []string{"city"}, MissingColumns: 1}}},
 		"less than half":    {shape("{id}", "", "id", "street", "city"), false, nil},
 		"no columns":        {shape("{name}", ""), false, nil},
-		"of two, all": {shape("", "", append([]string{"other"}, byID.Columns...)...), false, []checkpoint.Kin{
-			{Key: "{id}", Strange: []string{"other"}}, {Key: "{other}", Namespace: "dealers", Strange: byID.Columns},
+		"of two, all": {shape("", "", append([]string{"other"}, byID.Columns...)...), false, []checkpoint.SimilarImport{
+			{Key: "{id}", NewColumns: []string{"other"}}, {Key: "{other}", Namespace: "dealers", NewColumns: byID.Columns},
 		}},
 	} {
 		known, kin, err := checkpoint.Noted(t.Context(), d, test.shape)
-		slices.SortFunc(kin, func(a, b checkpoint.Kin) int { return strings.Compare(a.Key, b.Key) }) // they come in no order
+		slices.SortFunc(kin, func(a, b checkpoint.SimilarImport) int { return strings.Compare(a.Key, b.Key) }) // they come in no order
 		if equal(t, name, test.kin, kin); err != nil || known != test.known {
 			t.Errorf("%s: known %v, %v", name, known, err)
 		}

@@ -45,7 +45,7 @@ func readFile(path string, who privacy) ([]byte, error) {
 	var data []byte
 	if err == nil {
 		defer f.Close()
-		if err := believe(f, path, who); err != nil {
+		if err := checkTrust(f, path, who); err != nil {
 			return nil, err
 		}
 		data, err = io.ReadAll(io.LimitReader(f, maxFile+1))
@@ -60,8 +60,8 @@ func readFile(path string, who privacy) ([]byte, error) {
 	return data, nil
 }
 
-// believe refuses an open file that somebody else may have written, or a secret that others may read, as ssh does.
-func believe(f *os.File, path string, who privacy) error {
+// checkTrust refuses an open file that somebody else may have written, or a secret that others may read, as ssh does.
+func checkTrust(f *os.File, path string, who privacy) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -72,11 +72,11 @@ func believe(f *os.File, path string, who privacy) error {
 	case !disk.Trusted(info) || who == ownFile && !disk.Mine(info):
 		return fault(path, "belongs to another user, who could put into it what he likes",
 			`copy it, or make it yours: chown "$(id -un)" `+shell.Path(path))
-	case disk.Open(info, 0o022):
+	case disk.OthersMay(info, 0o022):
 		return fault(path, "group or others may write to this file", chmod("go-w", path))
 	case who == ownFile && disk.Shared(info):
 		return fault(path, "group or others may read this file, which holds a secret", chmod("600", path))
-	case who == secret && disk.Open(info, 0o004) && !handedOver(path):
+	case who == secret && disk.OthersMay(info, 0o004) && !handedOver(path):
 		return fault(path, "others may read this file, which holds a secret", chmod("600", path))
 	}
 	return nil

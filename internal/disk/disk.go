@@ -40,15 +40,15 @@ func Trusted(info fs.FileInfo) bool {
 	return Mine(info) || known && uid == 0
 }
 
-// Open reports whether the mode of a file lets others do one of these things: 0o022 is that group or others write to
-// it.
-func Open(info fs.FileInfo, to fs.FileMode) bool {
+// OthersMay reports whether the mode of a file lets others do one of these things: 0o022 is that group or others write
+// to it.
+func OthersMay(info fs.FileInfo, to fs.FileMode) bool {
 	_, known := owner(info)
 	return known && info.Mode().Perm()&to != 0
 }
 
 // Shared reports whether group or others may do anything with a file.
-func Shared(info fs.FileInfo) bool { return Open(info, 0o077) }
+func Shared(info fs.FileInfo) bool { return OthersMay(info, 0o077) }
 
 // Exposed says why somebody else may swap files in a folder, or nothing: it is another user's, or everybody may write
 // to it. In a sticky folder, like /tmp, each user can only remove his own files.
@@ -56,7 +56,7 @@ func Exposed(folder fs.FileInfo) string {
 	switch {
 	case !Trusted(folder):
 		return "belongs to another user"
-	case Open(folder, 0o002) && folder.Mode()&fs.ModeSticky == 0:
+	case OthersMay(folder, 0o002) && folder.Mode()&fs.ModeSticky == 0:
 		return "may be written to by every user of this machine"
 	}
 	return ""

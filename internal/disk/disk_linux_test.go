@@ -43,8 +43,8 @@ func TestWhoseAFileIs(t *testing.T) {
 		"somebody's, like /tmp":   {stat{fs.ModeDir | fs.ModeSticky | 0o777, somebody}, false, false, true, "belongs to another user"},
 		"a system without owners": {stat{0o777, -1}, true, true, false, ""},
 	} {
-		if Mine(test.stat) != test.mine || Trusted(test.stat) != test.trusted || Open(test.stat, 0o022) != test.open || Exposed(test.stat) != test.exposed {
-			t.Errorf("%s: mine %v, trusted %v, others write %v, %q", name, Mine(test.stat), Trusted(test.stat), Open(test.stat, 0o022), Exposed(test.stat))
+		if Mine(test.stat) != test.mine || Trusted(test.stat) != test.trusted || OthersMay(test.stat, 0o022) != test.open || Exposed(test.stat) != test.exposed {
+			t.Errorf("%s: mine %v, trusted %v, others write %v, %q", name, Mine(test.stat), Trusted(test.stat), OthersMay(test.stat, 0o022), Exposed(test.stat))
 		}
 	}
 }
