@@ -5,13 +5,13 @@
 //	files ─▶ [intake] read, mapBatch     one goroutine reads (source.File.Next), one for each batch makes Records of
 //	           │ batches                 its rows (mapping.Binding.Map) and their digests
 //	         [engine] takeBatch          the dispatcher, a goroutine: one look-up for a batch (Ledger.Find), then a Step
-//	           │                         for each row (plan.go): it ends here, begins a lane (takeFirst), or waits in one
+//	           │                         for each row (plan.go): it ends here, begins a lane (takeFirst) or joins one
 //	         [lane] runLane              a lead under way, with a goroutine of its own: its rows one after another; each
 //	           │                         but the first is looked up again and decided here
-//	         [carrier] carry, create     Claim (Ledger.Do) ─▶ Breaker.Deliver (leadapi.Client.Create) ─▶ settle (Ledger.Do,
-//	           │                         partial) ─▶ link ─▶ settle; delivery says when a request leaves, and sends it
-//	           │                         again where it may
-//	           │       update.go         look: read ─▶ planRead; mark ─▶ Deliver ─▶ compare ─▶ settle, perhaps once more;
+//	         [carrier] carry, create     Claim (Ledger.Do) ─▶ Breaker.Deliver (leadapi.Client.Create) ─▶ settle (partial)
+//	           │                         ─▶ link ─▶ settle; delivery says when a request leaves, and sends it again
+//	           │                         where it may
+//	           │       update.go         look: read ─▶ planRead; mark ─▶ Deliver ─▶ compare ─▶ settle, maybe once more;
 //	           │                         without an answer the mark stays
 //	         [lane] carried              back under the engine's lock
 //	         [collector] collect         the tally counts, the limiter (stop.go) may end the run
@@ -26,8 +26,8 @@
 //
 // Promises:
 //
-//   - No create leaves before its intent is durable, no update before the checkpoint has marked its lead (a link needs no
-//     mark: its lead is partial), no outcome is shown before it is durable.
+//   - No create leaves before its intent is durable, no update before the checkpoint has marked its lead (a link needs
+//     no mark: its lead is partial), no outcome is shown before it is durable.
 //   - A create which may have been applied is never sent again by itself.
 //   - A row which may be known already (its key looks like a known one, the checkpoint is incomplete) is not sent.
 //   - An update counts only when the lead that comes back shows it.
