@@ -126,6 +126,8 @@ func (from reading) cutFooter(o source.Options, s *sample) *sample {
 	o.Footer = regexp.MustCompile(`^"?` + regexp.QuoteMeta(s.footer))
 	without, err := from.read(o, maxSampleRows)
 	if err != nil || len(without.Rows) < max(1, s.leads) {
+		s.Warnings = append(s.Warnings, "rows of totals are among the leads: export without groups and totals, or leave "+
+			"them out with skip_if")
 		return s
 	}
 	return without
