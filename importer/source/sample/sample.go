@@ -12,6 +12,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
 
 	"leadferry/importer/source"
 	"leadferry/internal/spelling"
@@ -32,8 +35,8 @@ const (
 // What is said of a line that cannot be read.
 const (
 	nothingWritten = "; no mapping was written, since a header or leads would be missed"
-	quotesHint     = "mend the quotes of this line; or write the mapping by hand, with source: {quote: none} where quotes " +
-		`are text, with source: {escape: "\\"} where a backslash is before them`
+	quotesHint     = "mend the quotes of this line; or write the mapping by hand, with source: {quote: none} where " +
+		`quotes are text, with source: {escape: "\\"} where a backslash is before them`
 )
 
 // Read reads the first rows of a file, or of standard input, for a proposal. Titles above the header and totals below
@@ -126,8 +129,8 @@ func (from reading) cutFooter(o source.Options, s *sample) *sample {
 	o.Footer = regexp.MustCompile(`^"?` + regexp.QuoteMeta(s.footer))
 	without, err := from.read(o, maxSampleRows)
 	if err != nil || len(without.Rows) < max(1, s.leads) {
-		s.Warnings = append(s.Warnings, "rows of totals are among the leads: export without groups and totals, or leave "+
-			"them out with skip_if")
+		s.Warnings = append(s.Warnings, "rows of totals are among the leads: export without groups and totals, or "+
+			"leave them out with skip_if")
 		return s
 	}
 	return without
@@ -150,7 +153,7 @@ func (from reading) read(o source.Options, most int) (*sample, error) {
 	for i, cells := range s.Rows { // earlier ones lack the columns that came later
 		s.Rows[i] = append(slices.Clip(cells), make([]string, len(s.Columns)-len(cells))...)
 	}
-	s.File, s.Warnings = from.name, f.Warnings()
+	s.File, s.Warnings = from.name, append(f.Warnings(), s.Warnings...)
 	s.Source = mapping.Source{
 		Format: f.Info().Format, Sheet: o.Sheet, List: o.List, Delimiter: o.Delimiter, Columns: s.Columns,
 		SkipRows: o.SkipRows, Footer: o.Footer,
@@ -262,6 +265,10 @@ func (s *sample) add(row *source.Row) {
 		if len(cell) > maxSampleCell {
 			cell = strings.ToValidUTF8(cell[:maxSampleCell], "")
 		}
+		if len(s.Warnings) == 0 && isMangled(cell) {
+			const text = "line %d has characters such as Ã¼ in place of ü: export the file again, in UTF-8"
+			s.Warnings = append(s.Warnings, fmt.Sprintf(text, row.Line))
+		}
 		at := i // of a table, where a name may be there twice
 		if row.Header.Open {
 			at = s.index[name]
@@ -270,4 +277,13 @@ func (s *sample) add(row *source.Row) {
 		s.bytes += len(cell)
 	}
 	s.Rows = append(s.Rows, cells)
+}
+
+// isMangled reports whether a text is one in UTF-8 that was read as windows-1252.
+func isMangled(text string) bool {
+	if !strings.ContainsAny(text, "ÂÃâ") { // with one of which it begins
+		return false
+	}
+	was, err := charmap.Windows1252.NewEncoder().String(text)
+	return err == nil && utf8.ValidString(was)
 }
