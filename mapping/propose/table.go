@@ -69,9 +69,10 @@ func (d *draft) read() {
 	slices.Sort(d.Except)
 }
 
-// BeginsWithLead reports whether the first line of a table is a lead and no header: it has an e-mail address, or hardly
-// a name that is known and two cells at least that look like those below them, or are there again, or one that begins
-// to count the rows. All rows have as many cells.
+// BeginsWithLead reports whether the first line of a table is a lead and no header: it has an e-mail address, a phone
+// number with a plus, or somebody's name above other names; or hardly a name of a column that is known and two cells at
+// least that look like those below them, or are there again, or one that begins to count the rows. All rows have as many
+// cells.
 func BeginsWithLead(first []string, rows [][]string) bool {
 	const leastUnnamed = 4 // among so many columns one may be called like a column by chance: there is a city called By
 	alike, named, counts := 0, 0, false
@@ -82,12 +83,15 @@ func BeginsWithLead(first []string, rows [][]string) bool {
 			sure := slices.Contains([]string{"phone", "uuid", "date", "url", "zero-led"}, kind) // no header does
 			return sure && len(rows) == 0 || (sure || kind == "code" || kind == "number") && below.share(kind) > 0.5
 		}
+		isName := func(kind string) bool { return (kind == "given" || kind == "person") && below.share(kind) > 0.5 }
 		switch kinds := kindsOf(cell); {
 		case strings.HasPrefix(cell, reserved):
-		case slices.Contains(kinds, "email"):
+		case slices.Contains(kinds, "email"), slices.Contains(kinds, "phone") && cell[0] == '+':
 			return true
 		case readName(cell).known():
 			named++
+		case slices.ContainsFunc(kinds, isName):
+			return true
 		case cell != "" && slices.Contains(cells, cell), slices.ContainsFunc(kinds, tells):
 			alike++
 			counts = counts || goesOn(cell, cells)
