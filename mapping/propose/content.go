@@ -53,7 +53,8 @@ func (d *draft) fieldOf(r rule, c *column) field {
 	case r.Format == "email":
 		remark = c.badEmails()
 	case r.Like == "phone" && c.profile.counts["damaged"] > 0:
-		remark = "? a spreadsheet damaged " + english.Plural(c.profile.counts["damaged"], "number", "") + " (4.9E+11)"
+		remark = "? a spreadsheet damaged " + english.Plural(c.profile.counts["damaged"], "number", "") +
+			" (4.9E+11, #ERROR!)"
 	case r.Like == "phone":
 		if f.Apply = d.phoneStep(c); f.Apply != "" {
 			remark = "? every number is one of the plan"
@@ -327,7 +328,8 @@ func (d *draft) faultOf(c *column, named bool) string {
 	case p.counts["plain"] < p.filled:
 		return name + " has control characters"
 	case p.counts["damaged"] > 0:
-		return name + " was damaged by a spreadsheet (4.9E+11) in " + english.Plural(p.counts["damaged"], "row", "")
+		return name + " was damaged by a spreadsheet (4.9E+11, #REF!) in " +
+			english.Plural(p.counts["damaged"], "row", "")
 	case repeats > most:
 		return name + " repeats in " + english.Plural(repeats, "row", "")
 	}
