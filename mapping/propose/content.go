@@ -46,8 +46,8 @@ func (d *draft) fieldOf(r rule, c *column) field {
 	f := field{Key: r.Key, columns: []*column{c}, Apply: r.Apply, Format: r.Format}
 	remark := ""
 	switch {
-	case c.profile.share("prefixed") > 0.5:
-		f.Apply, remark = "split:::-1", "without the mark before the number"
+	case c.profile.share("prefixed") > 0.5, r.Like == "phone" && c.profile.counts["prefixed"] > 0:
+		f.Apply, remark = "replace:/^(?:[a-z]{1,2}:|')([(+0-9])/$1/", "without the mark before the number"
 	case r.Part == "created":
 		f.Apply, remark = c.dateStep()
 	case r.Format == "email":
