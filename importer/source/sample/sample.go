@@ -129,8 +129,6 @@ func (from reading) cutFooter(o source.Options, s *sample) *sample {
 	o.Footer = regexp.MustCompile(`^"?` + regexp.QuoteMeta(s.footer))
 	without, err := from.read(o, maxSampleRows)
 	if err != nil || len(without.Rows) < max(1, s.leads) {
-		s.Warnings = append(s.Warnings, "rows of totals are among the leads: export without groups and totals, or "+
-			"leave them out with skip_if")
 		return s
 	}
 	return without
@@ -154,6 +152,11 @@ func (from reading) read(o source.Options, most int) (*sample, error) {
 		s.Rows[i] = append(slices.Clip(cells), make([]string, len(s.Columns)-len(cells))...)
 	}
 	s.File, s.Warnings = from.name, append(f.Warnings(), s.Warnings...)
+	if s.lone > 0 {
+		const text = "rows with one cell only: %d, the last on line %d; if these are no leads, export without them or " +
+			"leave them out with skip_if"
+		s.Warnings = append(s.Warnings, fmt.Sprintf(text, s.lone, s.loneLine))
+	}
 	s.Source = mapping.Source{
 		Format: f.Info().Format, Sheet: o.Sheet, List: o.List, Delimiter: o.Delimiter, Columns: s.Columns,
 		SkipRows: o.SkipRows, Footer: o.Footer,
@@ -170,6 +173,8 @@ type sample struct {
 	index  map[string]int // of the columns
 	bytes  int
 	unread *source.Problem // of the first row that could not be read
+
+	lone, loneLine int // rows of many columns that hold one cell, and the line of the last
 
 	// What may be a footer: how its first row begins, the rows before it, and whether a word for totals is in it.
 	footer string
@@ -233,6 +238,9 @@ func (s *sample) watch(row *source.Row) {
 		if cell = strings.Trim(cell, "\" \t"); cell != "" {
 			first, filled = cmp.Or(first, cell), filled+1
 		}
+	}
+	if filled == 1 && !bad && len(s.Columns) > 3 {
+		s.lone, s.loneLine = s.lone+1, row.Line
 	}
 	word := propose.FooterWord(first)
 	totals := word != "" && (bad || filled*2 <= len(s.Columns))
