@@ -47,7 +47,7 @@ func (d *draft) fieldOf(r rule, c *column) field {
 	remark := ""
 	switch {
 	case c.profile.share("prefixed") > 0.5, r.Like == "phone" && c.profile.counts["prefixed"] > 0:
-		f.Apply, remark = "replace:/^(?:[a-z]{1,2}:|')([(+0-9])/$1/", "without the mark before the number"
+		f.Apply, remark = `replace:/^([a-z]+:|'|=")|"$//`, "without the mark before the number"
 	case r.Part == "created":
 		f.Apply, remark = c.dateStep()
 	case r.Format == "email":
@@ -250,6 +250,7 @@ func (d *draft) present(parts ...part) (columns []*column) {
 // keyChoice is what makes a row the same row on the next run, and what that rests on.
 type keyChoice struct {
 	Column          *column  // nil: the row's own data
+	Value           field    // made of it
 	External        bool     // it is the CRM's own number, so the lead gets it as ExternalID
 	ByValues        bool     // its name does not say that it is a number
 	Counts          bool     // it is 1, 2, 3 … in the order of the rows
@@ -272,6 +273,7 @@ func (d *draft) chooseKey() (k keyChoice) {
 		}
 		if fault := d.faultOf(c, isNumber); fault == "" {
 			k.Column, k.External, k.ByValues, k.Counts = c, true, id <= byValues, p.counting
+			k.Value = field{columns: []*column{c}, Apply: c.unwrapped()}
 			k.Repeats, k.Blanks = p.filled-p.distinct, p.rows-p.filled
 			if p.counting && d.Origin != nowhere {
 				k.Namespace = slug(d.Origin)[:min(len(d.Origin), rowkey.MaxNamespace)]
@@ -285,10 +287,22 @@ func (d *draft) chooseKey() (k keyChoice) {
 		lower := func(a, b string) int { return cmp.Compare(strings.ToLower(a), strings.ToLower(b)) }
 		sorted := slices.SortedFunc(slices.Values(email.cells), lower)
 		if len(slices.CompactFunc(sorted, strings.EqualFold)) == len(email.cells) {
-			k.Column, k.Lower = email, true
+			k.Column, k.Lower, k.Value = email, true, field{columns: []*column{email}, Apply: "lower"}
 		}
 	}
 	return k
+}
+
+// wrappedForm is of a number as spreadsheets keep its zeros, or as a column of decimals writes it.
+var wrappedForm = spelling.Form(`^'[^']+$|^="[^"]+"$|^[0-9]+\.0$`)
+
+// unwrapped is the step that takes away what is around each number of the column, or "".
+func (c *column) unwrapped() string {
+	bare := func(cell string) bool { return cell != "" && !wrappedForm().MatchString(cell) }
+	if c.profile.filled == 0 || slices.ContainsFunc(c.cells, bare) {
+		return ""
+	}
+	return `replace:/^('|=")|("|[.]0)$//`
 }
 
 // byValues is how much cells alone say of an identifier.

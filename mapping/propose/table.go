@@ -148,7 +148,7 @@ func (c *column) Placeholder() string {
 	return "{" + c.header + "}"
 }
 
-var markForm = spelling.Form(`^(?:[a-z]{1,2}:|')([+0-9].*)$`)
+var markForm = spelling.Form(`^(?:[a-z]{1,2}:|'|=")([+0-9][^"]*)"?$`)
 
 // kindsOf are the kinds that a filled and trimmed cell looks like, of which dictionary.yaml has the forms. A cell may
 // be of several.
@@ -158,7 +158,7 @@ func kindsOf(text string) (kinds []string) {
 	if len(text) > longestJudged && !d.Forms["object"][0].MatchString(text) {
 		return []string{"prose"}
 	}
-	if marked := markForm().FindStringSubmatch(text); marked != nil { // p:+49…, z:50667 of lead ads, '+49… of shops
+	if marked := markForm().FindStringSubmatch(text); marked != nil { // p:+49… of lead ads, '+49… and ="+49…"
 		kinds, value = append(kinds, "prefixed"), marked[1]
 	}
 	for kind, forms := range d.Forms {
