@@ -117,18 +117,18 @@ func (r *Reader) give(row *rows.Row, size int, problem *rows.Problem) {
 	}
 }
 
-// fits says that the record has a cell for each column, and nothing beyond: of a row with one too many, empty or not,
-// nobody knows which cell is whose.
+// fits says that the record has a cell for each column, and beyond nothing but empty ones.
 func (r *Reader) fits() bool {
-	return len(r.fields) >= r.columns.Width && len(r.fields) <= r.columns.Width+r.columns.Nameless
+	return len(r.fields) >= r.columns.Width && rows.Used(r.fields) <= r.columns.Width+r.columns.Nameless
 }
 
-// misfit is what is wrong with the number of cells, or nil.
+// misfit is what is wrong with the number of cells, or nil. Of a row with one too many, empty or not, nobody knows which
+// cell is whose.
 func (r *Reader) misfit() *rows.Problem {
-	if r.fits() {
+	c := &r.columns
+	if r.fits() && len(r.fields) <= c.Width+c.Nameless {
 		return nil
 	}
-	c := &r.columns
 	hint := "put quotes around a cell with the delimiter or a line break in it, and name every column in the header"
 	if c.Width == 1 && c.Line > 0 {
 		hint = fmt.Sprintf("line %d was taken for the header; take out what is before the header, or set the delimiter",
@@ -188,9 +188,8 @@ func BeginsRejects(in *lines.Window) bool {
 
 // detectDelimiter finds the character that parts the first line into the most cells, of comma, semicolon, tab, bar and
 // the one that the options name. In quotes, before a blank cell, and where a space follows a comma or a semicolon, as in
-// a sentence, it does not count.
-// A file without header is parted into as many cells as it has named columns, if one of them does that. The comma is
-// taken where nothing parts the line.
+// a sentence, it does not count. A file without header is parted into as many cells as it has named columns, if one of
+// them does that. The comma is taken where nothing parts the line.
 func detectDelimiter(line string, o rows.Options) rune {
 	candidates := ",;\t|"
 	if o.Delimiter != 0 {
