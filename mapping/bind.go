@@ -179,7 +179,7 @@ func (s *search) find(v *value, name string) int {
 				hint += `; if a semicolon parts the cells, add --delimiter ";"`
 			}
 			if s.columns.Own == 1 {
-				hint += "; lines above the header, such as sep=; or a title, need source: {skip_rows: 1}"
+				hint += "; lines above the header, such as a title, need source: {skip_rows: 1}"
 			}
 		}
 		s.note(&s.errs, v.at, hint, "%s: %s has no column %s", v.path, s.file, texts.Quote(name))

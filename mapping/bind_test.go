@@ -67,7 +67,7 @@ key: "{E-mail\naddress}"
 lead: {content: {"a\r\nlevel=ERROR": "{b}"}}
 `)
 	_, err := m.Bind("leads.csv", Columns{Names: []string{"E-mail\naddress"}, Own: 1})
-	want := `m:4:38: lead.content."a\r\nlevel=ERROR": leads.csv has no column "b"` + "\n" + `hint: leads.csv has "E-mail\naddress"; a fixed text has no braces; lines above the header, such as sep=; or a title, need source: {skip_rows: 1}`
+	want := `m:4:38: lead.content."a\r\nlevel=ERROR": leads.csv has no column "b"` + "\n" + `hint: leads.csv has "E-mail\naddress"; a fixed text has no braces; lines above the header, such as a title, need source: {skip_rows: 1}`
 	if err == nil || err.Error() != want {
 		t.Errorf("%v\ninstead of\n%s", err, want)
 	}

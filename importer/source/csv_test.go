@@ -35,6 +35,7 @@ func TestCSVRows(t *testing.T) { // faults 90, 91, 92, 100, m25, m26
 		{"too few cells", "a,b,c\n1,2\n3,4,5\n", "2!columns\n3:3|4|5\n"},
 		{"a cell too many with quotes, and a bare quote behind it", "a,b\n\"Smith, J\",x,extra\n15\" screen,y\n", "2!columns\n3:15\" screen|y\n"},
 		{"empty cells too many, as of an unquoted comma", "a,b,c\n1,x, y,\n3,4,\n", "2!columns\n3:3|4|\n"},
+		{"an empty cell too many behind a line break", "a,b\n\"1\n\",2,\n3,4\n", "2!columns\n4:3|4\n"},
 		{"lone CR", "a,b\n1\r2,3\n4,5\n", "2!line_end\n3:4|5\n"},
 		{"lone CR beside quotes", "a,b\n1\r2,\"3\"\n4,5\n", "2!line_end\n3:4|5\n"},
 		{"NUL", "a,b\n1,\x00\n3,4\n", "2!nul\n3:3|4\n"},

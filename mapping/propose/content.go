@@ -46,14 +46,15 @@ func (d *draft) fieldOf(r rule, c *column) field {
 	f := field{Key: r.Key, columns: []*column{c}, Apply: r.Apply, Format: r.Format}
 	remark := ""
 	switch {
-	case c.profile.share("prefixed") > 0.5:
-		f.Apply, remark = "split:::-1", "without the mark before the number"
+	case c.profile.share("prefixed") > 0.5, r.Like == "phone" && c.profile.counts["prefixed"] > 0:
+		f.Apply, remark = `replace:/^([a-z]+:|'|=")|"$//`, "without the mark before the number"
 	case r.Part == "created":
 		f.Apply, remark = c.dateStep()
 	case r.Format == "email":
 		remark = c.badEmails()
 	case r.Like == "phone" && c.profile.counts["damaged"] > 0:
-		remark = "? a spreadsheet damaged " + english.Plural(c.profile.counts["damaged"], "number", "") + " (4.9E+11)"
+		remark = "? a spreadsheet damaged " + english.Plural(c.profile.counts["damaged"], "number", "") +
+			" (4.9E+11, #ERROR!)"
 	case r.Like == "phone":
 		if f.Apply = d.phoneStep(c); f.Apply != "" {
 			remark = "? every number is one of the plan"
@@ -249,6 +250,7 @@ func (d *draft) present(parts ...part) (columns []*column) {
 // keyChoice says what identifies a row on the next run, and why.
 type keyChoice struct {
 	Column          *column  // nil: the row's own data
+	Value           field    // made of it
 	External        bool     // it is the CRM's own number, so it also becomes the lead's ExternalID
 	ByValues        bool     // only its cells, not its name, say that it identifies rows
 	Counts          bool     // it is 1, 2, 3 … in the order of the rows
@@ -271,6 +273,7 @@ func (d *draft) chooseKey() (k keyChoice) {
 		}
 		if fault := d.faultOf(c, isNumber); fault == "" {
 			k.Column, k.External, k.ByValues, k.Counts = c, true, id <= byValues, p.counting
+			k.Value = field{columns: []*column{c}, Apply: c.unwrapped()}
 			k.Repeats, k.Blanks = p.filled-p.distinct, p.rows-p.filled
 			if p.counting && d.Origin != nowhere {
 				k.Namespace = slug(d.Origin)[:min(len(d.Origin), rowkey.MaxNamespace)]
@@ -284,10 +287,22 @@ func (d *draft) chooseKey() (k keyChoice) {
 		lower := func(a, b string) int { return cmp.Compare(strings.ToLower(a), strings.ToLower(b)) }
 		sorted := slices.SortedFunc(slices.Values(email.cells), lower)
 		if len(slices.CompactFunc(sorted, strings.EqualFold)) == len(email.cells) {
-			k.Column, k.Lower = email, true
+			k.Column, k.Lower, k.Value = email, true, field{columns: []*column{email}, Apply: "lower"}
 		}
 	}
 	return k
+}
+
+// wrappedForm matches a number as spreadsheets keep its zeros, or as a column of decimals writes it.
+var wrappedForm = spelling.Form(`^'[^']+$|^="[^"]+"$|^[0-9]+\.0$`)
+
+// unwrapped returns the step that takes away what is around each number of the column, or "".
+func (c *column) unwrapped() string {
+	bare := func(cell string) bool { return cell != "" && !wrappedForm().MatchString(cell) }
+	if c.profile.filled == 0 || slices.ContainsFunc(c.cells, bare) {
+		return ""
+	}
+	return `replace:/^('|=")|("|[.]0)$//`
 }
 
 // byValues is the score of an identifier that only its cells suggest.
@@ -327,7 +342,8 @@ func (d *draft) faultOf(c *column, named bool) string {
 	case p.counts["plain"] < p.filled:
 		return name + " has control characters"
 	case p.counts["damaged"] > 0:
-		return name + " was damaged by a spreadsheet (4.9E+11) in " + english.Plural(p.counts["damaged"], "row", "")
+		return name + " was damaged by a spreadsheet (4.9E+11, #REF!) in " +
+			english.Plural(p.counts["damaged"], "row", "")
 	case repeats > most:
 		return name + " repeats in " + english.Plural(repeats, "row", "")
 	}

@@ -66,7 +66,8 @@ func Propose(in Input) (Proposal, error) {
 	if len(in.Columns) > 0 && d.Key.Column == nil && d.Status == nil && len(d.Fields) == 0 && !nested {
 		const hint = "if it is the right file, name the sheet with --sheet, the list of a JSON document with --list or " +
 			"what parts the cells with --delimiter; or call its columns name, email and phone"
-		return Proposal{}, mapping.Error{File: in.File, Text: unknown, Hint: hint}
+		text := strings.Join(append([]string{unknown}, in.Warnings...), "; ")
+		return Proposal{}, mapping.Error{File: in.File, Text: text, Hint: hint}
 	}
 	text := []byte(d.yaml())
 	if _, err := mapping.Parse("proposal", text, nil); err != nil {

@@ -69,9 +69,10 @@ func (d *draft) read() {
 	slices.Sort(d.Except)
 }
 
-// BeginsWithLead reports whether the first line of a table is a lead instead of a header. A lead has an e-mail address.
-// Or it has hardly any known name, and two of its cells look like the cells below or repeat there, or one begins to
-// count the rows. All rows have the same number of cells.
+// BeginsWithLead reports whether the first line of a table is a lead instead of a header. A lead has an e-mail address,
+// a phone number with a plus, or a person's name above other names. Or it has hardly any known name, and two of its
+// cells look like the cells below or repeat there, or one begins to count the rows. All rows have the same number of
+// cells.
 func BeginsWithLead(first []string, rows [][]string) bool {
 	const leastUnnamed = 4 // one in so many columns may have a known name by chance: there is a city called By
 	alike, named, counts := 0, 0, false
@@ -82,12 +83,15 @@ func BeginsWithLead(first []string, rows [][]string) bool {
 			sure := slices.Contains([]string{"phone", "uuid", "date", "url", "zero-led"}, kind) // no header has them
 			return sure && len(rows) == 0 || (sure || kind == "code" || kind == "number") && below.share(kind) > 0.5
 		}
+		isName := func(kind string) bool { return (kind == "given" || kind == "person") && below.share(kind) > 0.5 }
 		switch kinds := kindsOf(cell); {
 		case strings.HasPrefix(cell, reserved):
-		case slices.Contains(kinds, "email"):
+		case slices.Contains(kinds, "email"), slices.Contains(kinds, "phone") && cell[0] == '+':
 			return true
 		case readName(cell).known():
 			named++
+		case slices.ContainsFunc(kinds, isName):
+			return true
 		case cell != "" && slices.Contains(cells, cell), slices.ContainsFunc(kinds, tells):
 			alike++
 			counts = counts || goesOn(cell, cells)
@@ -143,7 +147,7 @@ func (c *column) Placeholder() string {
 	return "{" + c.header + "}"
 }
 
-var markForm = spelling.Form(`^[a-z]{1,2}:([+0-9].*)$`)
+var markForm = spelling.Form(`^(?:[a-z]{1,2}:|'|=")([+0-9][^"]*)"?$`)
 
 // kindsOf returns the kinds that a cell looks like; it must be filled and trimmed. dictionary.yaml has the forms. A
 // cell may have several kinds.
@@ -153,7 +157,7 @@ func kindsOf(text string) (kinds []string) {
 	if len(text) > longestJudged && !d.Forms["object"][0].MatchString(text) {
 		return []string{"prose"}
 	}
-	if marked := markForm().FindStringSubmatch(text); marked != nil { // p:+49…, z:50667, as lead ads write them
+	if marked := markForm().FindStringSubmatch(text); marked != nil { // p:+49… of lead ads, '+49… and ="+49…"
 		kinds, value = append(kinds, "prefixed"), marked[1]
 	}
 	for kind, forms := range d.Forms {

@@ -117,18 +117,18 @@ func (r *Reader) give(row *rows.Row, size int, problem *rows.Problem) {
 	}
 }
 
-// fits reports whether the record has a cell for each column and nothing after them. If a row has a cell too many,
-// empty or not, nobody knows which cell belongs to which column.
+// fits reports whether the record has a cell for each column, and nothing but empty cells after them.
 func (r *Reader) fits() bool {
-	return len(r.fields) >= r.columns.Width && len(r.fields) <= r.columns.Width+r.columns.Nameless
+	return len(r.fields) >= r.columns.Width && rows.Used(r.fields) <= r.columns.Width+r.columns.Nameless
 }
 
-// misfit says what is wrong with the number of cells, or returns nil.
+// misfit says what is wrong with the number of cells, or returns nil. If a row has a cell too many, empty or not,
+// nobody knows which cell belongs to which column.
 func (r *Reader) misfit() *rows.Problem {
-	if r.fits() {
+	c := &r.columns
+	if r.fits() && len(r.fields) <= c.Width+c.Nameless {
 		return nil
 	}
-	c := &r.columns
 	hint := "put quotes around a cell with the delimiter or a line break in it, and name every column in the header"
 	if c.Width == 1 && c.Line > 0 {
 		hint = fmt.Sprintf("line %d was taken for the header; take out what is before the header, or set the delimiter",
@@ -188,9 +188,8 @@ func BeginsRejects(in *lines.Window) bool {
 
 // detectDelimiter returns the character that splits the first line into the most cells: comma, semicolon, tab, bar, or
 // the one in the options. It ignores characters in quotes and before an empty cell, and a comma or semicolon before a
-// space, as in a sentence.
-// A file without header is split into as many cells as it has named columns, if one character does that. If none splits
-// the line, it is the comma.
+// space, as in a sentence. A file without header is split into as many cells as it has named columns, if one character
+// does that. If none splits the line, it is the comma.
 func detectDelimiter(line string, o rows.Options) rune {
 	candidates := ",;\t|"
 	if o.Delimiter != 0 {

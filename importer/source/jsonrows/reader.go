@@ -169,7 +169,7 @@ func (r *Reader) members(object []byte, text string) *rows.Problem {
 	r.text = *bytes.NewBuffer(object)
 	r.json.Reset(&r.text)
 	if r.json.PeekKind() != '{' {
-		return rows.Flaw("json", "the row is not a JSON object", "")
+		return rows.Flaw("json", "the row is not a JSON object", "each row must be an object with named values")
 	}
 	if _, err := r.json.ReadToken(); err != nil {
 		return invalid(err)

@@ -245,8 +245,8 @@ func findEncoding(label string) (name string, found encoding.Encoding, err error
 	if label == "" {
 		label = utf8Label
 	}
-	const hint = "use a label of the WHATWG Encoding Standard, as utf-8, utf-16le, windows-1252, shift_jis, gb18030 " +
-		"or euc-kr"
+	const hint = "use a label of the WHATWG Encoding Standard, as utf-8, utf-16le, windows-1252 (ANSI), " +
+		"macintosh, shift_jis or gb18030, or save the file as UTF-8"
 	found, err = htmlindex.Get(label)
 	if err != nil || found == encoding.Replacement || found == charmap.XUserDefined {
 		return "", nil, rows.Refuse(fmt.Sprintf("the encoding %q is not known, or not read here", label), hint)

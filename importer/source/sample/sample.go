@@ -12,6 +12,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
 
 	"leadferry/importer/source"
 	"leadferry/internal/spelling"
@@ -32,8 +35,8 @@ const (
 // Texts about a line that cannot be read.
 const (
 	nothingWritten = "; no mapping was written, since a header or leads would be missed"
-	quotesHint     = "mend the quotes of this line; or write the mapping by hand, with source: {quote: none} where quotes " +
-		`are text, with source: {escape: "\\"} where a backslash is before them`
+	quotesHint     = "mend the quotes of this line; or write the mapping by hand, with source: {quote: none} where " +
+		`quotes are text, with source: {escape: "\\"} where a backslash is before them`
 )
 
 // Read reads the first rows of a file, or of standard input, for a proposal. It leaves out titles above the header and
@@ -148,7 +151,12 @@ func (from reading) read(o source.Options, most int) (*sample, error) {
 	for i, cells := range s.Rows { // earlier rows lack the columns found later
 		s.Rows[i] = append(slices.Clip(cells), make([]string, len(s.Columns)-len(cells))...)
 	}
-	s.File, s.Warnings = from.name, f.Warnings()
+	s.File, s.Warnings = from.name, append(f.Warnings(), s.Warnings...)
+	if s.lone > 0 {
+		const text = "rows with one cell only: %d, the last on line %d; if these are no leads, export without them or " +
+			"leave them out with skip_if"
+		s.Warnings = append(s.Warnings, fmt.Sprintf(text, s.lone, s.loneLine))
+	}
 	s.Source = mapping.Source{
 		Format: f.Info().Format, Sheet: o.Sheet, List: o.List, Delimiter: o.Delimiter, Columns: s.Columns,
 		SkipRows: o.SkipRows, Footer: o.Footer,
@@ -165,6 +173,8 @@ type sample struct {
 	index  map[string]int // of the columns
 	bytes  int
 	unread *source.Problem // of the first row that could not be read
+
+	lone, loneLine int // rows of many columns that hold one cell, and the line of the last
 
 	// A possible footer: how its first row begins, how many rows are before it, and whether it has a word for totals.
 	footer string
@@ -229,6 +239,9 @@ func (s *sample) watch(row *source.Row) {
 			first, filled = cmp.Or(first, cell), filled+1
 		}
 	}
+	if filled == 1 && !bad && len(s.Columns) > 3 {
+		s.lone, s.loneLine = s.lone+1, row.Line
+	}
 	word := propose.FooterWord(first)
 	totals := word != "" && (bad || filled*2 <= len(s.Columns))
 	switch {
@@ -260,6 +273,10 @@ func (s *sample) add(row *source.Row) {
 		if len(cell) > maxSampleCell {
 			cell = strings.ToValidUTF8(cell[:maxSampleCell], "")
 		}
+		if len(s.Warnings) == 0 && isMangled(cell) {
+			const text = "line %d has characters such as Ã¼ in place of ü: export the file again, in UTF-8"
+			s.Warnings = append(s.Warnings, fmt.Sprintf(text, row.Line))
+		}
 		at := i // in a table, where two columns may have the same name
 		if row.Header.Open {
 			at = s.index[name]
@@ -268,4 +285,13 @@ func (s *sample) add(row *source.Row) {
 		s.bytes += len(cell)
 	}
 	s.Rows = append(s.Rows, cells)
+}
+
+// isMangled reports whether a text is one in UTF-8 that was read as windows-1252.
+func isMangled(text string) bool {
+	if !strings.ContainsAny(text, "ÂÃâ") { // with one of which it begins
+		return false
+	}
+	was, err := charmap.Windows1252.NewEncoder().String(text)
+	return err == nil && utf8.ValidString(was)
 }
