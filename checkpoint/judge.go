@@ -140,7 +140,8 @@ func (h *hearing) compare(ctx context.Context, w *Witness) (*Finding, error) {
 		case err != nil:
 			return nil, err
 		case !knows && w.Run != "": // a command has none
-			f.Text = fmt.Sprintf("it does not know the run %s of %s, which used it (%s)", w.Run, day(w.Started), w.Source)
+			const text = "it does not know the run %s of %s, which used it (%s)"
+			f.Text = fmt.Sprintf(text, w.Run, day(w.Started), w.Source)
 		case w.Commits > commits:
 			f.Text = fmt.Sprintf("it is at commit %d, but %s tells of commit %d", commits, w.Source, w.Commits)
 		}
@@ -174,8 +175,8 @@ func (h *hearing) another(f *Finding, w *Witness) {
 	f.Text = fmt.Sprintf("another checkpoint is in use for this trunk: %s; %s (%s)", where, w.knew(), w.Source)
 }
 
-// ifLost is how to get the leads of a ledger that is gone: from the results of runs, those in folders beside that of the
-// witness, and from the lists that were adopted into it. A pattern that fits no file would be an error.
+// ifLost is how to get the leads of a ledger that is gone: from the results of runs, those in folders beside that of
+// the witness, and from the lists that were adopted into it. A pattern that fits no file would be an error.
 func (h *hearing) ifLost(w *Witness) string {
 	runs := "leadferry-runs"
 	if beside := filepath.Dir(w.Folder); disk.Exists(w.Folder) && !disk.SameFile(beside, runs) {

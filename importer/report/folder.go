@@ -82,6 +82,8 @@ func leftIn(folder *os.Root, path string) (names []string, err error) {
 		switch {
 		case kind == "":
 			continue
+		case checkpoint.WitnessIn(path).GoesOn():
+			return nil, fmt.Errorf("%s is the folder of another run, which goes on", path)
 		case e.Type()&^fs.ModeSymlink != 0:
 			return nil, fmt.Errorf("%s is no file, and a run's file would be there", filepath.Join(path, e.Name()))
 		case e.Type() == 0 && foreign(folder, e.Name()):

@@ -93,8 +93,8 @@ func (s *Summary) afterwards(todo *steps) {
 	todo.add(s.halted() && !s.Same, again)
 	switch {
 	case s.settled:
-		todo.add(n.InDoubt > 0 && !s.halted(), "The rows in doubt have been settled since then. Start the workers again "+
-			"with the same commands: they send and link what is left, and nothing twice.")
+		todo.add(n.InDoubt > 0 && !s.halted(), "The rows in doubt have been settled since then. Start the workers "+
+			"again with the same commands: they send and link what is left, and nothing twice.")
 	case max(n.InDoubt, s.Standing) > len(s.Unkept):
 		s.inDoubt(todo)
 	}

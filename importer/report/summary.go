@@ -19,8 +19,8 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// Summary is a run in figures, as docs/scripting.md fixes its JSON. Organizations come by leads and Errors by rows, most
-// first.
+// Summary is a run in figures, as docs/scripting.md fixes its JSON. Organizations come by leads and Errors by rows,
+// most first.
 type Summary struct {
 	RunID              string         `json:"run_id"`
 	Command            string         `json:"command"`
