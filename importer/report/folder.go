@@ -147,9 +147,9 @@ func (r *Run) removeOld() error {
 var runFolder = spelling.Form(`^\d{8}T\d{6}Z-[a-z]+-[0-9a-f]{8}$`)
 
 // Prune removes from the folder parent, in which run folders lie, those of this run's ledger beyond the newest keep, if
-// nothing in them asks for anybody: runs that came to their end, without rejects and doubts. The newest always stays,
-// which testifies to what the ledger knows, and so does a folder with anything in it that no run wrote, or of another
-// user.
+// nothing in them asks for anybody: runs that came to their end, without rejects and doubts. This run's always stays,
+// which testifies to what the ledger knows, though the clock was put back; so does a folder with anything in it that no
+// run wrote, or of another user.
 func (s *Summary) Prune(parent string, keep int) (bad error) {
 	root, err := os.OpenRoot(parent)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -165,7 +165,7 @@ func (s *Summary) Prune(parent string, keep int) (bad error) {
 	})
 	slices.SortFunc(runs, func(a, b *Summary) int { return b.FinishedAt.Compare(a.FinishedAt) })
 	for _, run := range runs[min(max(keep, 1), len(runs)):] {
-		if run.Outcome != "complete" || run.Rows.InDoubt > 0 {
+		if run.Outcome != "complete" || run.Rows.InDoubt > 0 || run.RunID == s.RunID {
 			continue
 		}
 		folder := filepath.Dir(run.SummaryPath)
