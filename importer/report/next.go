@@ -179,9 +179,7 @@ func (s *Summary) WriteUnkept(w io.Writer) error {
 	if len(s.Unkept) == 0 || s.keptInResults() {
 		return nil
 	}
-	for i := range s.Unkept {
-		s.Unkept[i].Key, s.Unkept[i].LeadID = spelling.EscapeLine(s.Unkept[i].Key), spelling.EscapeLine(s.Unkept[i].LeadID)
-	}
+	each(s.Unkept, func(u *Unkept) { u.Key = spelling.EscapeLine(u.Key) }) // IDs are of plain letters
 	return gocsv.Marshal(s.Unkept, w)
 }
 

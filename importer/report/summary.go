@@ -309,9 +309,10 @@ func Graver(one, other int) int {
 	return one
 }
 
-// Stopped makes the summary say that the run stopped after all, unless it did before, or for a graver reason.
+// Stopped says that the run stopped after all, unless it did for a graver reason. The hint of the first reason stays.
 func (s *Summary) Stopped(reason, hint string) {
-	if Graver(s.ExitCode, codeStopped) != s.ExitCode {
-		s.ExitCode, s.Outcome, s.StopReason, s.Hint = codeStopped, "stopped", reason, hint
+	if Graver(s.ExitCode, codeStopped) == codeStopped {
+		s.StopReason, s.Hint = strings.TrimPrefix(s.StopReason+"; "+reason, "; "), cmp.Or(s.Hint, hint)
+		s.ExitCode, s.Outcome = codeStopped, "stopped"
 	}
 }
