@@ -70,11 +70,6 @@ func Judge(ctx context.Context, s Store, ws *Witnesses, makes bool, kinds []Kind
 	}
 	v := &Judgement{Path: h.info.Path}
 	all := ws.All()
-	if ws != nil && ws.Book != "" && !ws.Looks && !IsAddress(h.info.Path) {
-		if err := disk.MakeFolders(ws.Book); err != nil { // nor can it be read
-			all = append(all, Witness{Source: ws.Book, Err: err})
-		}
-	}
 	for i := range all {
 		f, err := h.compare(ctx, &all[i])
 		switch {
@@ -140,7 +135,8 @@ func (h *hearing) compare(ctx context.Context, w *Witness) (*Finding, error) {
 		case err != nil:
 			return nil, err
 		case !knows && w.Run != "": // a command has none
-			f.Text = fmt.Sprintf("it does not know the run %s of %s, which used it (%s)", w.Run, day(w.Started), w.Source)
+			const text = "it does not know the run %s of %s, which used it (%s)"
+			f.Text = fmt.Sprintf(text, w.Run, day(w.Started), w.Source)
 		case w.Commits > commits:
 			f.Text = fmt.Sprintf("it is at commit %d, but %s tells of commit %d", commits, w.Source, w.Commits)
 		}

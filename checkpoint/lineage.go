@@ -145,8 +145,9 @@ func OnThisMachine(ctx context.Context, s Store, machine string, here bool) erro
 			Path: info.Path, Err: ErrOtherMachine,
 			Text: "was last used on another machine: if that one goes on with its copy, each machine makes the leads " +
 				"again that the other has made",
-			Hint: "stop the runs there; then leadferry checkpoint check --moved-here --checkpoint " + Word(info.Path) +
-				". For machines that take turns, give both the same `machine: NAME` in the configuration",
+			Hint: "stop the runs there, and rename its copy; then leadferry checkpoint check --moved-here " +
+				"--checkpoint " + Word(info.Path) + ". For machines that take turns, give both the same " +
+				"`machine: NAME` in the configuration",
 		}
 	}
 	l.Machine = this

@@ -140,20 +140,22 @@ func (ws *Witnesses) Left(so string) bool {
 // Holder returns the run that has the ledger in the file at place open now: it holds a lock on its entry in the book.
 func (ws *Witnesses) Holder(place string) (w Witness, goesOn bool) {
 	for _, one := range ws.inBook() {
-		if one.Err != nil || !one.Open || one.Place != place {
-			continue
-		}
-		f, err := os.Open(one.Source)
-		if err != nil {
-			continue
-		}
-		free, err := disk.TryLock(f, true)
-		f.Close()
-		if err == nil && !free {
+		if one.Place == place && one.GoesOn() {
 			return one, true
 		}
 	}
 	return w, false
+}
+
+// GoesOn reports whether the run is under way: it holds a lock on its witness.
+func (w Witness) GoesOn() bool {
+	f, err := os.OpenFile(w.Source, os.O_RDONLY|disk.NonBlock, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	free, err := disk.TryLock(f, true)
+	return err == nil && !free
 }
 
 // Lock keeps other runs of this user from judging witnesses until unlock is called. So if two runs begin new ledgers at

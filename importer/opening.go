@@ -152,7 +152,10 @@ func (r *run) register(ctx context.Context) error {
 		return err
 	}
 	r.ledger.Attest(t)
-	return nil
+	if now, err = r.judge(ctx); err == nil && !r.judged.Covers(now) { // began at the same moment, with another book
+		err = now.Refuse("")
+	}
+	return err
 }
 
 func (r *run) closeLedger(s *report.Summary) error {

@@ -77,8 +77,8 @@ func ledgerFailed(err error) *Stop {
 		return lastingStop(CodeCheckpoint, reason, refused.Hint)
 	case errors.Is(err, checkpoint.ErrNoWitness):
 		const reason = "nothing was sent: the run cannot note outside the checkpoint that it uses it: %v"
-		return lastingStop(CodeStopped, fmt.Sprintf(reason, err), "make the state directory writable (XDG_STATE_HOME "+
-			"names another one), or let the run have a folder (--out)")
+		return lastingStop(CodeStopped, fmt.Sprintf(reason, err), "make the state directory writable, or let the "+
+			"run have a folder (--out)")
 	case errors.Is(err, checkpoint.ErrRemoved):
 		return lastingStop(CodeStopped, fmt.Sprintf("the checkpoint is lost: %v", err), "find out what took it away, "+
 			"and put it back; keep this run's results, which hold the IDs of its leads")

@@ -113,7 +113,7 @@ func TestWhatIsNoSummaryIsRefused(t *testing.T) {
 func TestPruneRemovesWhatAsksForNobody(t *testing.T) {
 	parent := t.TempDir()
 	mine := Target{BaseURL: "b", LeadsURL: "l", TrunkID: "t"}
-	// Of 1 to 12 o'clock, the newest last.
+	// Of 0 to 12 o'clock, the newest last.
 	runs := []struct {
 		alter func(s *Summary)
 		files []string
@@ -121,6 +121,7 @@ func TestPruneRemovesWhatAsksForNobody(t *testing.T) {
 	}{
 		{func(s *Summary) { s.Checkpoint.Path = "only.db" }, nil, true}, // another checkpoint
 		{func(s *Summary) {}, nil, false},
+		{func(s *Summary) { s.RunID = "now" }, nil, true}, // the clock was put back
 		{func(s *Summary) {}, []string{"rejects.csv"}, true},
 		{func(s *Summary) {}, []string{"notes.txt"}, true},
 		{func(s *Summary) { s.Outcome = "attention" }, nil, true},
@@ -150,7 +151,7 @@ func TestPruneRemovesWhatAsksForNobody(t *testing.T) {
 		must.Do(t, os.Mkdir(filepath.Join(parent, name), 0o700))
 	}
 	want = append(append([]string{"20250101T000000Z-import-00000000"}, want...), "mine")
-	now := &Summary{Target: mine, Checkpoint: Checkpoint{Path: "c.db"}}
+	now := &Summary{RunID: "now", Target: mine, Checkpoint: Checkpoint{Path: "c.db"}}
 	must.Do(t, now.Prune(parent, 2))
 	same(t, want, names(t, parent))
 	must.Do(t, now.Prune(filepath.Join(parent, "none"), 1))

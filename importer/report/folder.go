@@ -82,6 +82,8 @@ func leftIn(folder *os.Root, path string) (names []string, err error) {
 		switch {
 		case kind == "":
 			continue
+		case checkpoint.WitnessIn(path).GoesOn():
+			return nil, fmt.Errorf("%s is the folder of another run, which goes on", path)
 		case e.Type()&^fs.ModeSymlink != 0:
 			return nil, fmt.Errorf("%s is no file, and a run's file would be there", filepath.Join(path, e.Name()))
 		case e.Type() == 0 && foreign(folder, e.Name()):
@@ -145,8 +147,8 @@ func (r *Run) removeOld() error {
 var runFolder = spelling.Form(`^\d{8}T\d{6}Z-[a-z]+-[0-9a-f]{8}$`)
 
 // Prune removes run folders from parent. It keeps the newest keep of this run's ledger, and runs that need attention:
-// it removes only complete ones without rejects and rows in doubt. The newest always stays as a witness of what the
-// ledger knows. So does a folder of another user, or with a file that no run wrote.
+// it removes only complete ones without rejects and rows in doubt. This run's folder always stays as a witness of what
+// the ledger knows, even if the clock was put back. So does a folder of another user, or with a file that no run wrote.
 func (s *Summary) Prune(parent string, keep int) (bad error) {
 	root, err := os.OpenRoot(parent)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -162,7 +164,7 @@ func (s *Summary) Prune(parent string, keep int) (bad error) {
 	})
 	slices.SortFunc(runs, func(a, b *Summary) int { return b.FinishedAt.Compare(a.FinishedAt) })
 	for _, run := range runs[min(max(keep, 1), len(runs)):] {
-		if run.Outcome != "complete" || run.Rows.InDoubt > 0 {
+		if run.Outcome != "complete" || run.Rows.InDoubt > 0 || run.RunID == s.RunID {
 			continue
 		}
 		folder := filepath.Dir(run.SummaryPath)

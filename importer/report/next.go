@@ -93,8 +93,8 @@ func (s *Summary) afterwards(todo *steps) {
 	todo.add(s.halted() && !s.Same, again)
 	switch {
 	case s.settled:
-		todo.add(n.InDoubt > 0 && !s.halted(), "The rows in doubt have been settled since then. Start the workers again "+
-			"with the same commands: they send and link what is left, and nothing twice.")
+		todo.add(n.InDoubt > 0 && !s.halted(), "The rows in doubt have been settled since then. Start the workers "+
+			"again with the same commands: they send and link what is left, and nothing twice.")
 	case max(n.InDoubt, s.Standing) > len(s.Unkept):
 		s.inDoubt(todo)
 	}
@@ -179,9 +179,7 @@ func (s *Summary) WriteUnkept(w io.Writer) error {
 	if len(s.Unkept) == 0 || s.keptInResults() {
 		return nil
 	}
-	for i := range s.Unkept {
-		s.Unkept[i].Key, s.Unkept[i].LeadID = spelling.EscapeLine(s.Unkept[i].Key), spelling.EscapeLine(s.Unkept[i].LeadID)
-	}
+	each(s.Unkept, func(u *Unkept) { u.Key = spelling.EscapeLine(u.Key) }) // IDs are of plain letters
 	return gocsv.Marshal(s.Unkept, w)
 }
 

@@ -170,14 +170,15 @@ func (r *Run) complete(s *Summary, o *output, write func(io.Writer) error) (done
 	if o == nil {
 		return false
 	}
-	err := o.complete(write)
-	if err != nil {
+	if err := o.complete(write); err != nil {
 		s.Files = slices.DeleteFunc(s.Files, func(f NamedFile) bool { return f.Path == o.path })
-		err = fmt.Errorf("write %s: %w", o.path, err)
-		s.Stopped(Unwritten(err))
-		r.err = errors.Join(r.err, err)
+		if r.err == nil {
+			r.err = fmt.Errorf("write %s: %w", o.path, err)
+			s.Stopped(Unwritten(r.err))
+		}
+		return false
 	}
-	return err == nil
+	return true
 }
 
 func (r *Run) commitRows(s *Summary) error {

@@ -305,9 +305,11 @@ func WorseExitCode(one, other int) int {
 	return one
 }
 
-// Stopped makes the summary say that the run stopped, unless it stopped before or has a graver exit code.
+// Stopped makes the summary say that the run stopped, unless it has a graver exit code. The hint of the first reason
+// stays.
 func (s *Summary) Stopped(reason, hint string) {
-	if WorseExitCode(s.ExitCode, codeStopped) != s.ExitCode {
-		s.ExitCode, s.Outcome, s.StopReason, s.Hint = codeStopped, "stopped", reason, hint
+	if WorseExitCode(s.ExitCode, codeStopped) == codeStopped {
+		s.StopReason, s.Hint = strings.TrimPrefix(s.StopReason+"; "+reason, "; "), cmp.Or(s.Hint, hint)
+		s.ExitCode, s.Outcome = codeStopped, "stopped"
 	}
 }

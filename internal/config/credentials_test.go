@@ -80,7 +80,7 @@ func TestPlaceIsTriedBeforeItIsNeeded(t *testing.T) {
 	}
 	wide := filepath.Join(dir, "wide")
 	must.Do(t, errors.Join(os.Mkdir(wide, 0o755), os.Chmod(wide, 0o755)))
-	if _, err := Reserve(filepath.Join(wide, "eu.json")); err == nil || !strings.Contains(err.Error(), "hint: chmod 700 "+wide) {
+	if _, err := Reserve(filepath.Join(wide, "eu.json")); err == nil || !strings.Contains(err.Error(), "chmod 700 "+wide+", or move it away") {
 		t.Errorf("a folder for all: %v", err)
 	}
 	canary := write(t, filepath.Join(dir, "canary"), "untouched", 0o600)

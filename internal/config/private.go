@@ -171,7 +171,7 @@ func checkFolder(dir string) error {
 		return fault(dir, "cannot be looked at: "+cause(err), disk.WayOut(err))
 	case !info.IsDir() || !disk.Mine(info) || disk.Shared(info):
 		return fault(dir, "group or others may enter this folder, which is for secrets, or it is another user's",
-			chmod("700", dir)+", or move it away: the folder is made by itself")
+			"run this as its owner; if you are, "+chmod("700", dir)+", or move it away: it is made again by itself")
 	}
 	return nil
 }

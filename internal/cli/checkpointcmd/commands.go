@@ -173,6 +173,7 @@ func (d *Command) takeOlder(db ledger.Ledger, answer string) error {
 	}
 	d.printf("accepted: the checkpoint has a new ID and is incomplete: it lacks %s.\n"+
 		"Rows that it does not know are held in doubt by the next run, not sent.\n", db.Info().Missing)
+	fmt.Fprintf(d.Out, "Their leads may be in results of runs:\n     %s\n", checkpoint.AdoptRuns(db.Info().Path, nil))
 	return nil
 }
 
