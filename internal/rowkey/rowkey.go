@@ -96,7 +96,7 @@ func isDigits(s string) bool { return s != "" && strings.Trim(s, digits) == "" }
 func isOdd(r rune) bool { return r <= ' ' || r >= 0x7F }
 
 // plain returns a key without what programs add to it: the formula ="00012" and the apostrophe that keep a spreadsheet
-// from calculating, the point and zero of a number (1001.0), the commas between thousands (100,001), the plus of a
+// from calculating, the point and zero of a number (1001.0), what separates thousands (100,001), the plus of a
 // phone number, the braces around a GUID, and the three letters that Salesforce adds to an ID of 15 characters.
 func plain(s string) string {
 	s = strings.TrimPrefix(s, "'")
@@ -112,8 +112,8 @@ func plain(s string) string {
 	if number := strings.TrimSuffix(s, ".0"); number != s && isDigits(strings.ReplaceAll(number, ",", "")) {
 		s = number
 	}
-	if strings.Contains(s, ",") && grouped().MatchString(s) {
-		return strings.ReplaceAll(s, ",", "")
+	if strings.ContainsAny(s, ",.'’") && grouped().MatchString(s) {
+		return ungrouped.Replace(s)
 	}
 	if len(s) == 18 && s[15:] == salesforceSuffix(s[:15]) {
 		return s[:15]
@@ -121,8 +121,10 @@ func plain(s string) string {
 	return s
 }
 
-// grouped fits a number with a comma between its thousands.
-var grouped = spelling.Form(`^[0-9]{1,3}(,[0-9]{3})+$`)
+// grouped fits a number with a comma, a point or an apostrophe between its thousands.
+var grouped = spelling.Form(`^[0-9]{1,3}(?:(?:,[0-9]{3})+|(?:\.[0-9]{3})+|(?:['’][0-9]{3})+)$`)
+
+var ungrouped = strings.NewReplacer(",", "", ".", "", "'", "", "’", "")
 
 // salesforceSuffix returns the three letters that follow an ID of 15 characters. They tell which of its letters are
 // capitals, so that IDs differ even where case is lost. "": it is no such ID.
