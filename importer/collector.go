@@ -18,14 +18,14 @@ import (
 type collector struct {
 	tally   *tally
 	limiter *limiter
-	dry     *dryRun           // of a run that sends nothing; else nil
-	drift   *drift            // of a reconciliation; else nil
-	pulls   *pulls            // nil: no pull file is wanted
-	write   func(*item) error // writer.add: takes each row after its outcome is durable
-	before  *report.Before    // what needed attention in the run before
-	began   time.Time         // of the run
-	shown   time.Time         // when Live was told last
-	unkept  []report.Unkept   // as many as may be claimed at a time at most
+	dry     *dryRun             // of a run that sends nothing; else nil
+	drift   *drift              // of a reconciliation; else nil
+	pulls   *pulls              // nil: no pull file is wanted
+	write   func(*item) error   // writer.add: takes each row after its outcome is durable
+	before  *report.LastRejects // what needed attention in the run before
+	began   time.Time           // of the run
+	shown   time.Time           // when Live was told last
+	unkept  []report.Unkept     // as many as may be claimed at a time at most
 }
 
 // countRead counts a row that was read, and notes the lead that it names, if that is known. A row that was put off was

@@ -131,7 +131,7 @@ func (b *Breaker) admit(now time.Time) {
 			return false
 		case b.ended != nil:
 			p.err = b.ended
-		case p.kind == Create && !b.creates.freely && b.creates.inFlight > 0: // other requests need not wait
+		case p.kind == Create && !b.creates.unlimited && b.creates.inFlight > 0: // other requests need not wait
 			return false
 		default:
 			if wait, full = b.mustWait(now); full {
@@ -165,7 +165,7 @@ func (b *Breaker) noteSent(p *Pass, now time.Time) {
 	p.probe = b.silence.lasts
 	if p.kind == Create {
 		b.creates.inFlight++
-		p.alone, p.getFirst = !b.creates.freely, b.creates.getFirst || p.probe
+		p.alone, p.getFirst = !b.creates.unlimited, b.creates.getFirst || p.probe
 	}
 }
 
@@ -177,7 +177,7 @@ func (b *Breaker) MayLeave(kind string) bool {
 	if b.ended != nil || time.Now().Before(b.opens) {
 		return false
 	}
-	return kind != "create" || !b.shut && !b.creates.getFirst && (b.creates.freely || b.creates.inFlight == 1)
+	return kind != "create" || !b.shut && !b.creates.getFirst && (b.creates.unlimited || b.creates.inFlight == 1)
 }
 
 // Shut stops creates that have a pass but are not sent yet, because the run stops.
@@ -247,11 +247,11 @@ func (b *Breaker) Report(p *Pass, shown Proof) {
 	b.update(func(time.Time) {
 		c := &b.creates
 		c.inFlight--
-		switch alone := p.alone && !c.freely; {
+		switch alone := p.alone && !c.unlimited; {
 		case shown == Usable && alone:
-			c.freely, c.doubts = true, 0
-		case shown == Doubtful && c.freely:
-			c.freely, c.doubts = false, 1
+			c.unlimited, c.doubts = true, 0
+		case shown == Doubtful && c.unlimited:
+			c.unlimited, c.doubts = false, 1
 		case shown == Doubtful && alone:
 			c.doubts++
 		}
@@ -317,10 +317,10 @@ const (
 
 // creates says whether the service answers creates in a usable way.
 type creates struct {
-	freely   bool // the last create left no doubt; else creates are sent one at a time
-	inFlight int
-	doubts   int  // in a row
-	getFirst bool // after a create without an answer or with a 503, a GET comes first
+	unlimited bool // the last create left no doubt; else creates are sent one at a time
+	inFlight  int
+	doubts    int  // in a row
+	getFirst  bool // after a create without an answer or with a 503, a GET comes first
 }
 
 const (

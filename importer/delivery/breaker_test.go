@@ -375,7 +375,7 @@ func TestBreakerProperties(t *testing.T) {
 					case Doubtful:
 						row++
 					}
-				} else if p.kind == Create && b.creates.freely && shown == Doubtful {
+				} else if p.kind == Create && b.creates.unlimited && shown == Doubtful {
 					row = 1
 				}
 				switch {

@@ -86,9 +86,9 @@ func Newest(parents []string, most int) []*Summary {
 	return all
 }
 
-// Before is what needed attention in the last finished run of the same command, mapping and target: the rows of its
-// rejects, by a hash of key, outcome and reason.
-type Before struct {
+// LastRejects is what needed attention in the last finished run of the same command, mapping and target: the rows of
+// its rejects, by a hash of key, outcome and reason.
+type LastRejects struct {
 	At    time.Time // when that run began
 	seed  maphash.Seed
 	since map[uint64]string
@@ -101,7 +101,7 @@ const (
 
 // ReadBefore looks for that run in the run's own folder, beside it and in RunsFolder. It returns nil if there is none,
 // or its rejects cannot be read.
-func ReadBefore(own string, like *Summary) *Before {
+func ReadBefore(own string, like *Summary) *LastRejects {
 	all := Newest([]string{RunsFolder, filepath.Dir(filepath.Clean(own))}, mostRuns)
 	if s, err := Read(filepath.Join(own, summaryFile)); err == nil {
 		all = append(all, s)
@@ -116,7 +116,7 @@ func ReadBefore(own string, like *Summary) *Before {
 		return nil
 	}
 	last := slices.MaxFunc(runs, func(a, b *Summary) int { return a.FinishedAt.Compare(b.FinishedAt) })
-	b := &Before{At: last.StartedAt, seed: maphash.MakeSeed(), since: map[uint64]string{}}
+	b := &LastRejects{At: last.StartedAt, seed: maphash.MakeSeed(), since: map[uint64]string{}}
 	for _, f := range last.Files {
 		if f.Name != "rejects" {
 			continue
@@ -133,7 +133,7 @@ func ReadBefore(own string, like *Summary) *Before {
 }
 
 // Since returns since when a row has needed attention for the same reason; "": since now.
-func (b *Before) Since(rej *Reject) string {
+func (b *LastRejects) Since(rej *Reject) string {
 	if b == nil {
 		return ""
 	}
@@ -144,7 +144,7 @@ func (b *Before) Since(rej *Reject) string {
 var answered = spelling.Form(`HTTP [0-9]{3}`)
 
 // hash identifies a case by key, outcome and reason. A row without a key is identified by its line.
-func (b *Before) hash(n Reject) uint64 {
+func (b *LastRejects) hash(n Reject) uint64 {
 	if n.Key == "" {
 		n.Key = "\x00" + strconv.Itoa(n.Line)
 	}
@@ -155,7 +155,7 @@ func (b *Before) hash(n Reject) uint64 {
 }
 
 // add takes a row of rejects. A person may have edited its times.
-func (b *Before) add(rej Reject) {
+func (b *LastRejects) add(rej Reject) {
 	if _, err := time.Parse(time.RFC3339, rej.Since); err != nil {
 		rej.Since = b.At.UTC().Format(time.RFC3339)
 	}

@@ -305,7 +305,7 @@ func (o *output) commit() error {
 	if o.partial == "" {
 		return o.file.Close()
 	}
-	if err := errors.Join(o.file.Sync(), o.own(), o.file.Close()); err != nil {
+	if err := errors.Join(o.file.Sync(), o.checkUnreplaced(), o.file.Close()); err != nil {
 		return err
 	}
 	if err := disk.Patiently(func() error { return o.folder.Rename(o.partial, o.name) }); err != nil {
@@ -327,8 +327,8 @@ func (o *output) complete(write func(io.Writer) error) error {
 	return o.commit()
 }
 
-// own fails if NAME.partial is no longer the file that was opened.
-func (o *output) own() error {
+// checkUnreplaced fails if NAME.partial is no longer the file that was opened.
+func (o *output) checkUnreplaced() error {
 	there, err := o.folder.Lstat(o.partial)
 	if err != nil {
 		return o.failed(err)
@@ -345,7 +345,7 @@ func (o *output) remove(beside ...string) error {
 	if o.partial == "" {
 		return nil
 	}
-	if err := o.own(); err != nil {
+	if err := o.checkUnreplaced(); err != nil {
 		return err
 	}
 	for _, name := range append(beside, o.partial) {

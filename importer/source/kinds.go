@@ -127,7 +127,7 @@ func newUnpacker(in *bufio.Reader, packing string, packed *meter) (u *unpacker, 
 	} else { // with concurrency 1 the decoder starts no goroutine
 		u.in, err = zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 	}
-	return u, u.wrong(err)
+	return u, u.describe(err)
 }
 
 // Close frees the memory of the decoder.
@@ -145,13 +145,13 @@ func (u *unpacker) Read(p []byte) (int, error) {
 		return 0, rows.Refuse(fmt.Sprintf("it unpacks to more than %d times its size", maxRatio),
 			"if that is right, unpack it first")
 	}
-	return n, u.wrong(err)
+	return n, u.describe(err)
 }
 
 var errDamaged = errors.New("packed data are damaged")
 
-// wrong turns errors of the packed data into sentences, and returns read errors unchanged.
-func (u *unpacker) wrong(err error) error {
+// describe turns errors of the packed data into sentences, and returns read errors unchanged.
+func (u *unpacker) describe(err error) error {
 	if err == nil || err == io.EOF || u.packed.fault != nil { //nolint:errorlint // io.Reader asks for io.EOF itself
 		return err
 	}

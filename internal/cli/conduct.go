@@ -56,7 +56,7 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options) 
 	if err != nil {
 		return err
 	}
-	err = requests.Tell(&p.out)
+	err = requests.FlushTo(&p.out)
 	p.show(s)
 	p.warnOf("lead IDs are lost", s.WriteUnkept(p.Err))
 	p.conclude(s, cmp.Or(err, p.out.lost))

@@ -65,7 +65,7 @@ func (d *draft) fieldOf(r rule, c *column) field {
 			f.Key = "address"
 		}
 	}
-	f.Comment = and(c.why, d.Empties(c), remark)
+	f.Comment = joinRemarks(c.why, d.Empties(c), remark)
 	return f
 }
 
@@ -133,7 +133,7 @@ func (d *draft) nameField() field {
 		}
 	}
 	if len(f.columns) > 0 {
-		f.Comment = and(f.columns[0].why, d.Empties(f.columns...))
+		f.Comment = joinRemarks(f.columns[0].why, d.Empties(f.columns...))
 	}
 	return f
 }

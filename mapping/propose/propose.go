@@ -206,8 +206,8 @@ func quoted(s string) string { return strconv.Quote(s) }
 // guess begins a remark that a person has to confirm. validate lists these lines.
 const guess = "? "
 
-// and joins the remarks that are not empty. If one of them is a guess, the result is one.
-func and(remarks ...string) string {
+// joinRemarks joins the remarks that are not empty. If one of them is a guess, the result is one.
+func joinRemarks(remarks ...string) string {
 	said := strings.Join(slices.DeleteFunc(remarks, func(r string) bool { return r == "" }), "; ")
 	if plain := strings.ReplaceAll(said, guess, ""); plain != said {
 		return guess + plain

@@ -177,8 +177,8 @@ func (d *document) line() int {
 	return d.in.Number - bytes.Count(ahead, []byte{'\n'})
 }
 
-// lose says why nothing after this place can be read, unless the reading has already ended.
-func (d *document) lose(why error) {
+// fail says why nothing after this place can be read, unless the reading has already ended.
+func (d *document) fail(why error) {
 	var syntax *jsontext.SyntacticError
 	text := why.Error()
 	switch {
@@ -199,7 +199,7 @@ func (d *document) token() jsontext.Kind {
 	d.left = d.in.Max
 	t, err := d.json.ReadToken()
 	if err != nil {
-		d.lose(err)
+		d.fail(err)
 	}
 	return t.Kind()
 }
@@ -220,7 +220,7 @@ func (d *document) element() (element []byte, line int, err error) {
 	}
 	line = d.line()
 	if element, err = d.json.ReadValue(); err != nil {
-		d.lose(err)
+		d.fail(err)
 	}
 	return element, line, d.err
 }
@@ -231,7 +231,7 @@ func (d *document) end() {
 	for d.token(); d.err == nil && d.json.StackDepth() > 0; {
 		list := d.token() == '[' && d.json.StackDepth() == 2
 		if list && !d.asked && d.peek() == '{' {
-			d.lose(fmt.Errorf("it holds a second list of objects, %q: name the one that holds the rows with --list",
+			d.fail(fmt.Errorf("it holds a second list of objects, %q: name the one that holds the rows with --list",
 				d.json.StackPointer().LastToken()))
 		}
 	}
@@ -241,6 +241,6 @@ func (d *document) end() {
 	if _, err := d.json.ReadToken(); errors.Is(err, io.EOF) {
 		d.err = io.EOF
 	} else {
-		d.lose(errors.New("text follows the end of the JSON document"))
+		d.fail(errors.New("text follows the end of the JSON document"))
 	}
 }

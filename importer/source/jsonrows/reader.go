@@ -221,7 +221,7 @@ func (r *Reader) cells(object []byte, row *rows.Row) *rows.Problem {
 	if len(r.values) > rows.MaxColumns {
 		return rows.Flaw("columns", fmt.Sprintf("the row is an object with more than %d keys", rows.MaxColumns), "")
 	}
-	s := r.shapes.of(r.names)
+	s := r.shapes.shapeOf(r.names)
 	row.HasLead = rows.HasLead(s.outcome.in(r.values))
 	switch text := s.text.in(r.values); {
 	case strings.TrimSpace(text) != "":

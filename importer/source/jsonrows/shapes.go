@@ -37,8 +37,8 @@ const noteMember = "leadferry"
 // maxShapeBytes limits the memory for shapes. Above it all are forgotten and learned again.
 const maxShapeBytes = 1 << 20
 
-// of returns the shape of an object with these names, which are JSON strings.
-func (s *shapes) of(names []byte) *shape {
+// shapeOf returns the shape of an object with these names, which are JSON strings.
+func (s *shapes) shapeOf(names []byte) *shape {
 	if known, ok := s.known[string(names)]; ok {
 		return known
 	}
@@ -46,12 +46,12 @@ func (s *shapes) of(names []byte) *shape {
 		clear(s.known)
 		s.bytes = len(names)
 	}
-	learned := s.learn(names)
+	learned := s.newShape(names)
 	s.known[string(names)] = learned
 	return learned
 }
 
-func (s *shapes) learn(names []byte) *shape {
+func (s *shapes) newShape(names []byte) *shape {
 	header := &rows.Header{Open: true}
 	learned := &shape{header: header}
 	members, notes := map[string]int{}, map[string]int{} // the row's own, and those of a rejects file

@@ -11,7 +11,7 @@ func TestShapesAreRightAndBounded(t *testing.T) { // faults 94
 	pad := strings.Repeat("k", 1000)
 	for i := range 5000 {
 		name := fmt.Sprint(pad, i)
-		if h := s.of([]byte(`"` + name + `" `)).header; h.Names[0] != name {
+		if h := s.shapeOf([]byte(`"` + name + `" `)).header; h.Names[0] != name {
 			t.Fatalf("shape %d is that of another", i)
 		}
 		size := 0

@@ -197,7 +197,7 @@ func Decode(in *bufio.Reader, o rows.Options, found *rows.Found) (*Window, error
 		in: in, buf: make([]byte, block), Limit: o.MaxRecord, Max: o.MaxRecord, Number: 1, label: label, encoding: from,
 	}
 	if from == japanese.ISO2022JP {
-		w.in = &pairs{in: in}
+		w.in = &pairChecker{in: in}
 	}
 	if label != utf8Label {
 		w.in = transform.NewReader(w.in, from.NewDecoder())
@@ -205,16 +205,16 @@ func Decode(in *bufio.Reader, o rows.Options, found *rows.Found) (*Window, error
 	return w, nil
 }
 
-// pairs replaces half a character of ISO-2022-JP with an invalid byte. The decoder would read any byte after it, even a
-// line's end, as the other half.
-type pairs struct {
+// pairChecker replaces half a character of ISO-2022-JP with an invalid byte. The decoder would read any byte after it,
+// even a line's end, as the other half.
+type pairChecker struct {
 	in     *bufio.Reader
 	wide   bool // each character has two bytes
 	second bool // the next byte is the second one of a character
 }
 
 // Read reads the text byte by byte.
-func (p *pairs) Read(text []byte) (n int, err error) {
+func (p *pairChecker) Read(text []byte) (n int, err error) {
 	const escape, none = 0x1B, 0xFF
 	isHalf := func(b byte) bool { return 0x21 <= b && b <= 0x7E }
 	for ; n < len(text); n++ {

@@ -195,7 +195,7 @@ func (s *sample) share() float64 {
 
 // take takes rows until a limit is reached.
 func (s *sample) take(f *source.File, most int) error {
-	s.learn(f.Header())
+	s.addColumns(f.Header())
 	for len(s.Rows)+s.Unread.Rows < most && len(s.Rows)*len(s.Columns) < maxSampleCells && s.bytes < maxSampleBytes {
 		var row source.Row // keeps its cells
 		err := f.Next(&row)
@@ -253,8 +253,8 @@ func (s *sample) watch(row *source.Row) {
 	s.totals = s.totals || totals
 }
 
-// learn adds the columns of a header, or those of an object that are new.
-func (s *sample) learn(h *source.Header) {
+// addColumns adds the columns of a header, or those of an object that are new.
+func (s *sample) addColumns(h *source.Header) {
 	for _, name := range h.Names[:h.Own] {
 		if _, known := s.index[name]; !known || !h.Open {
 			s.index[name] = len(s.Columns)
@@ -265,7 +265,7 @@ func (s *sample) learn(h *source.Header) {
 
 func (s *sample) add(row *source.Row) {
 	if row.Header.Open {
-		s.learn(row.Header)
+		s.addColumns(row.Header)
 	}
 	cells := make([]string, len(s.Columns))
 	for i, name := range row.Header.Names[:row.Header.Own] {

@@ -53,7 +53,7 @@ j,partial,
 	// A run goes on while they are read: its next row is not whole yet.
 	l := &list{path: at + ".partial", command: "adopt"}
 	must.Do(t, os.WriteFile(l.path, []byte(file[:50]), 0o600))
-	must.Do(t, errors.Join(l.openFile(nil), l.look(), os.WriteFile(l.path, []byte(file[:60]), 0o600)))
+	must.Do(t, errors.Join(l.openFile(nil), l.detect(), os.WriteFile(l.path, []byte(file[:60]), 0o600)))
 	for _, err := range l.each {
 		must.Do(t, err)
 	}

@@ -70,7 +70,7 @@ func (d *Command) with(how ledger.How, f func(ledger.Ledger) error) error {
 	if how.ReadOnly {
 		return errors.Join(f(db), db.Close())
 	}
-	err = d.Attested(db, how.Check, func() error { return f(db) })
+	err = d.WithWitness(db, how.Check, func() error { return f(db) })
 	_, closed := db.Drop()
 	return errors.Join(err, closed)
 }

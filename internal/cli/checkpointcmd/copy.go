@@ -61,7 +61,7 @@ func (d *Command) copyTo(from ledger.Place, to string) (err error) {
 		}
 		return src.Contents(d.C.Context)
 	}
-	err = d.Attested(src, false, func() error {
+	err = d.WithWitness(src, false, func() error {
 		if isFile {
 			return bolt.Fill(to, read, info.Path, info.Target, d.FileOptions())
 		}

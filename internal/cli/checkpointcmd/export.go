@@ -63,10 +63,10 @@ func (d *Command) export() error {
 	case err != nil && !told.Begun: // refused
 		return err
 	case to == "":
-		unseen := told.Tell(d.Out) // also for a damaged checkpoint
+		unseen := told.FlushTo(d.Out) // also for a damaged checkpoint
 		return cmp.Or(err, unseen)
 	}
-	if broken := disk.WriteNew(to, 0o600, told.Tell); broken != nil && err == nil {
+	if broken := disk.WriteNew(to, 0o600, told.FlushTo); broken != nil && err == nil {
 		return exit.Stopped(fmt.Sprintf("%s could not be written: %v", to, broken), disk.WayOut(broken))
 	}
 	return err

@@ -92,7 +92,7 @@ func (d *Command) openList(path, command string) (*list, error) {
 	if err := l.openFile(d.In); err != nil {
 		return nil, exit.Usage(fmt.Sprintf("the file cannot be read: %v", err), cmp.Or(disk.Held(err), l.hint()))
 	}
-	if err := l.look(); err != nil {
+	if err := l.detect(); err != nil {
 		return nil, errors.Join(err, l.file.Close())
 	}
 	return l, nil
@@ -118,8 +118,8 @@ func (l *list) openFile(stdin io.Reader) (err error) {
 	return err
 }
 
-// look finds out what kind of list it is.
-func (l *list) look() error {
+// detect finds out what kind of list it is.
+func (l *list) detect() error {
 	last := make([]byte, 1)
 	if _, err := l.in.Seek(-1, io.SeekEnd); err == nil {
 		_, err = l.in.Read(last)

@@ -33,7 +33,7 @@ func TestAListThatIsCutOffIsRefused(t *testing.T) {
 	const id = "0b1c2d3e-0000-4000-8000-000000000001"
 	refused := func(command, text string) error {
 		l := &list{path: "found.csv", command: command, in: bytes.NewReader([]byte(text))}
-		err := l.look()
+		err := l.detect()
 		if err == nil {
 			for _, err = range (&lists{all: []*list{l}}).entries {
 			}
@@ -75,7 +75,7 @@ func TestAListThatIsCutOffIsRefused(t *testing.T) {
 	}
 	for _, text := range []string{"key,lead_id\nC-1,none", "key,lead_id\nC-1,EXISTS", "key,lead_id,note\nC-1," + id + ",cut o"} {
 		l := &list{path: "found.csv", command: "resolve", in: bytes.NewReader([]byte(text))}
-		must.Do(t, l.look())
+		must.Do(t, l.detect())
 		if _, _, _, err := decisionsOf(l); err != nil {
 			t.Errorf("%q: %v", text, err)
 		}

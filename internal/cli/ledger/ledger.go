@@ -226,7 +226,7 @@ func (m Selection) Place(makes bool) (Place, error) {
 	if target.LeadsURL == "" || target.TrunkID == "" {
 		target = checkpoint.Target{}
 	}
-	return m.there(path, target)
+	return m.existing(path, target)
 }
 
 // Named returns a checkpoint that an argument names. It must exist.
@@ -234,11 +234,11 @@ func (m Selection) Named(name string) (Place, error) {
 	if err := RefuseName(name); err != nil {
 		return Place{}, err
 	}
-	return m.there(name, checkpoint.Target{})
+	return m.existing(name, checkpoint.Target{})
 }
 
-// there returns a checkpoint that must exist. target is for a file.
-func (m Selection) there(path string, target checkpoint.Target) (Place, error) {
+// existing returns a checkpoint that must exist. target is for a file.
+func (m Selection) existing(path string, target checkpoint.Target) (Place, error) {
 	if checkpoint.IsAddress(path) {
 		return m.existingOnServer(path)
 	}
@@ -312,9 +312,10 @@ func (m Selection) Witnesses() *checkpoint.Witnesses {
 	return ws
 }
 
-// Attested calls f, which decides something about a checkpoint that is open for writing, and leaves a witness, as runs
-// do. It refuses a checkpoint that is older than known, unless older is set. If f changes nothing, no witness stays.
-func (m Selection) Attested(db Ledger, older bool, f func() error) error {
+// WithWitness calls f, which decides something about a checkpoint that is open for writing, and leaves a witness, as
+// runs do. It refuses a checkpoint that is older than known, unless older is set. If f changes nothing, no witness
+// stays.
+func (m Selection) WithWitness(db Ledger, older bool, f func() error) error {
 	ctx, ws := m.C.Context, m.Witnesses()
 	if ws.Sandbox || db.Info().Target == connection.SandboxTarget {
 		return f()

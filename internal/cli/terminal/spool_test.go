@@ -35,7 +35,7 @@ func TestSpool(t *testing.T) {
 			}
 		}
 		var got bytes.Buffer
-		if err := s.Tell(&got); err != nil || !bytes.Equal(got.Bytes(), want.Bytes()) {
+		if err := s.FlushTo(&got); err != nil || !bytes.Equal(got.Bytes(), want.Bytes()) {
 			t.Errorf("%s: %d of %d bytes, %v", name, got.Len(), want.Len(), err)
 		}
 		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {

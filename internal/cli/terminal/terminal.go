@@ -217,8 +217,8 @@ func (s *Spool) Close() error {
 	return s.file.Close()
 }
 
-// Tell writes everything to out and closes the Spool.
-func (s *Spool) Tell(out io.Writer) error {
+// FlushTo writes everything to out and closes the Spool.
+func (s *Spool) FlushTo(out io.Writer) error {
 	_, err := io.Copy(out, s.Content())
 	return errors.Join(err, s.Close())
 }
