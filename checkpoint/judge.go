@@ -70,11 +70,6 @@ func Judge(ctx context.Context, s Store, ws *Witnesses, makes bool, kinds []Kind
 	}
 	v := &Verdict{Path: h.info.Path}
 	all := ws.All()
-	if ws != nil && ws.Book != "" && !ws.Looks && !IsAddress(h.info.Path) {
-		if err := disk.MakeFolders(ws.Book); err != nil { // nor can it be read
-			all = append(all, Witness{Source: ws.Book, Err: err})
-		}
-	}
 	for i := range all {
 		f, err := h.compare(ctx, &all[i])
 		switch {

@@ -160,9 +160,6 @@ func TestJudgeUnreadableWitness(t *testing.T) {
 			}
 		})
 	}
-	place := filepath.Join(t.TempDir(), "away") // as where a disk is not mounted
-	written(t, place, nil)
-	refused(t, judged(t, ledger(t), &checkpoint.Witnesses{Book: filepath.Join(place, "book")}).Refuse(""), checkpoint.ErrGone, "book cannot be read")
 }
 
 // Files of a kind that went to another target only, and what tells kinds apart.

@@ -311,7 +311,7 @@ func Graver(one, other int) int {
 
 // Stopped says that the run stopped after all, unless it did for a graver reason. The hint of the first reason stays.
 func (s *Summary) Stopped(reason, hint string) {
-	if Graver(s.ExitCode, codeStopped) == codeStopped {
+	if Graver(s.ExitCode, codeStopped) == codeStopped && !strings.Contains(s.StopReason, reason) {
 		s.StopReason, s.Hint = strings.TrimPrefix(s.StopReason+"; "+reason, "; "), cmp.Or(s.Hint, hint)
 		s.ExitCode, s.Outcome = codeStopped, "stopped"
 	}
