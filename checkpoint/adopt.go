@@ -297,8 +297,10 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 		return r, RefuseHalfAdopted(ctx, s)
 	}
 	var keys []byte
-	for key := range a.keys {
-		keys = binary.LittleEndian.AppendUint64(keys, uint64(key))
+	for key, row := range a.keys {
+		if row.tells > 0 { // of a lead
+			keys = binary.LittleEndian.AppendUint64(keys, uint64(key))
+		}
 	}
 	if err := mark(&Adopting{Files: leads.Files, Keys: keys, Fills: fills}); err != nil {
 		return r, err
@@ -323,10 +325,11 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 	})
 }
 
-// contains reports whether a list has all keys of the list that was cut off or, if those were not read, all its files.
+// contains reports whether a list tells of all leads of the list that was cut off or, if those were not read, has all its
+// files.
 func (a *adoption) contains(old *Adopting, files []string) bool {
 	for one := range slices.Chunk(old.Keys, 8) {
-		if _, listed := a.keys[digestPrefix(binary.LittleEndian.Uint64(one))]; !listed {
+		if a.keys[digestPrefix(binary.LittleEndian.Uint64(one))].tells == 0 {
 			return false
 		}
 	}

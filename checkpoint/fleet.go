@@ -32,8 +32,7 @@ func (t *Terms) Fit(fleet *Terms) error {
 		if own == other {
 			continue
 		}
-		how := fmt.Sprintf("%s is %s here, and %s in the fleet", own.Name, cmp.Or(own.Value, "not given"),
-			cmp.Or(other.Value, "not given"))
+		how := fmt.Sprintf("%s is %s here, and %s in the fleet", own.Name, own.Value, other.Value)
 		if own.Name != other.Name || max(len(own.Value), len(other.Value)) > 32 { // hashes say nothing to people
 			how = cmp.Or(own.Name, other.Name) + " is not that of the fleet"
 		}

@@ -146,8 +146,7 @@ func OnThisMachine(ctx context.Context, s Store, machine string, here bool) erro
 			Text: "was last used on another machine: if that one goes on with its copy, each machine makes the leads " +
 				"again that the other has made",
 			Hint: "stop the runs there, and rename its copy; then leadferry checkpoint check --moved-here " +
-				"--checkpoint " + Word(info.Path) + ". For machines that take turns, give both the same " +
-				"`machine: NAME` in the configuration",
+				"--checkpoint " + Word(info.Path) + ". Profiles of machines that take turns have one machine: NAME",
 		}
 	}
 	l.Machine = this

@@ -308,7 +308,7 @@ func WorseExitCode(one, other int) int {
 // Stopped makes the summary say that the run stopped, unless it has a graver exit code. The hint of the first reason
 // stays.
 func (s *Summary) Stopped(reason, hint string) {
-	if WorseExitCode(s.ExitCode, codeStopped) == codeStopped {
+	if WorseExitCode(s.ExitCode, codeStopped) == codeStopped && !strings.Contains(s.StopReason, reason) {
 		s.StopReason, s.Hint = strings.TrimPrefix(s.StopReason+"; "+reason, "; "), cmp.Or(s.Hint, hint)
 		s.ExitCode, s.Outcome = codeStopped, "stopped"
 	}

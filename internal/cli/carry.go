@@ -275,7 +275,7 @@ func terms(c *cli.Context, fleet string, in *inputs.Files, o *importer.Options) 
 	}
 	for name := range strings.FieldsSeq("limit max-rejects max-invalid in-doubt retry-rejected read changed missing " +
 		"look-alikes format delimiter encoding sheet list") {
-		same("--"+name, fmt.Sprint(c.Value(name)))
+		same("--"+name, cmp.Or(fmt.Sprint(c.Value(name)), "not given"))
 	}
 	same("--max-in-doubt", strconv.Itoa(o.MaxInDoubt))
 	return t, nil
