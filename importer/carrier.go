@@ -33,13 +33,14 @@ type carrier struct {
 }
 
 // carry takes a row to its outcome. What the outcome says of a lead is durable when it returns, unless the text says
-// that the checkpoint did not take it. Pending and Failed leave what is known of the lead's data; they may withdraw a
-// claim or a mark, and store what a read showed. A panic ends the run in order and leaves the row as it was.
+// that the checkpoint did not take it; then the entry is what the checkpoint has. Pending and Failed may withdraw a
+// claim or a mark, and store what a read or an answer showed. A panic ends the run in order.
 func (c *carrier) carry(ctx context.Context, j *job) {
 	if fault := crash.Call(func() error { c.act(ctx, j); return nil }); fault != nil {
 		c.engine.halt(crashed(fault))
 		if j.outcome != Pending {
 			j.text = doubtReasons[reasonPanic]
+			j.asStored()
 		}
 	}
 	j.sayOrganization()
@@ -78,7 +79,7 @@ func (c *carrier) create(ctx context.Context, j *job) {
 	intent := c.doubtOf(j)
 	intent.RequestID, intent.Updated = j.requestID, time.Time{} // it gets the time of its commit
 	claim := checkpoint.Change{Kind: checkpoint.Claim, Entry: intent, Resend: j.resends(), Shape: shape}
-	if _, err := c.ledger.Do(c.engine.taking, claim); err != nil {
+	if _, err := c.store(c.engine.taking, j, claim); err != nil {
 		c.ledgerRefused(j, err)
 		return
 	}
@@ -201,7 +202,7 @@ func (c *carrier) createFailed(j *job, err error) {
 func (c *carrier) withdraw(j *job, outcome Outcome) {
 	c.breaker.Report(&j.pass, delivery.NothingShown)
 	claimed := checkpoint.Entry{Key: j.rec.Key, Run: c.RunID}
-	_, err := c.ledger.Do(context.Background(), checkpoint.Change{Kind: checkpoint.Withdraw, Entry: claimed})
+	_, err := c.store(context.Background(), j, checkpoint.Change{Kind: checkpoint.Withdraw, Entry: claimed})
 	if err != nil {
 		c.commitFailed(j, err)
 		return
@@ -292,10 +293,19 @@ func (c *carrier) patch(
 	return lead, c.stopping(err)
 }
 
+// store makes a change durable, and notes what the ledger has of the row then.
+func (c *carrier) store(ctx context.Context, j *job, change checkpoint.Change) (checkpoint.Entry, error) {
+	stored, err := c.ledger.Do(ctx, change)
+	if err == nil {
+		j.durable = stored
+	}
+	return stored, err
+}
+
 // settle makes an outcome durable, and reports whether it did. The row ends as the ledger stored it, maybe in doubt.
 func (c *carrier) settle(j *job, outcome Outcome) bool {
 	refused := j.entry.Code
-	stored, err := c.ledger.Do(context.Background(), checkpoint.Change{Kind: checkpoint.Settle, Entry: j.entry})
+	stored, err := c.store(context.Background(), j, checkpoint.Change{Kind: checkpoint.Settle, Entry: j.entry})
 	if err != nil {
 		c.commitFailed(j, err)
 		return false
@@ -334,7 +344,7 @@ func (c *carrier) ledgerRefused(j *job, err error) {
 // commitFailed ends a row whose claim or outcome the checkpoint did not store: its outcome stays as it was, in doubt if
 // its claim is stored. A refusal concerns only this row; any other error ends the run.
 func (c *carrier) commitFailed(j *job, err error) {
-	j.unkept = j.outcome == InDoubt && j.entry.LeadID != ""
+	j.asStored()
 	switch refused := checkpoint.IsRefusal(err); {
 	case !refused:
 		j.text = "the checkpoint could not be written"

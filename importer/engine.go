@@ -181,10 +181,13 @@ func (e *engine) lookUp(items ...*item) bool {
 		}
 		queries[i], entries[i].Key, found[i] = q, it.rec.Key, checkpoint.NoMatch
 	}
-	if err := e.find(queries, entries, found); err != nil && !errors.Is(err, context.Canceled) {
-		e.stop(ledgerFailed(err))
-	} else if err != nil && e.stopped == nil {
-		e.stop(interrupted())
+	if err := e.find(queries, entries, found); err != nil {
+		if !errors.Is(err, context.Canceled) {
+			e.stop(ledgerFailed(err))
+		} else if e.stopped == nil {
+			e.stop(interrupted())
+		}
+		return false // rows that were looked up before keep what is known of them
 	}
 	for i, it := range items {
 		known := &entries[i]
@@ -296,12 +299,12 @@ func (e *engine) takeFirst(it *item, names []leadName) bool {
 	if e.dry != nil {
 		e.dry.plan(it, &step)
 	}
-	carried := step.Action != Nothing && step.Action != Draw
-	if carried && (!e.lanes.room() || !e.mayLeave(step.Action)) {
+	needsCarrier := step.Action != Nothing && step.Action != Draw
+	if needsCarrier && (!e.lanes.room() || !e.mayBegin(step.Action)) {
 		return false
 	}
 	e.countRead(it)
-	if !carried {
+	if !needsCarrier {
 		e.end(it, step)
 		return true
 	}
@@ -344,9 +347,9 @@ func (e *engine) waitFor(holds func() bool) bool {
 	return false
 }
 
-// mayLeave reports whether a row may be sent now. It may end the run.
-func (e *engine) mayLeave(a Action) bool {
-	may, why := e.limiter.mayLeave(a, e.lanes.underWay)
+// mayBegin reports whether a row may be sent now. It may end the run.
+func (e *engine) mayBegin(a Action) bool {
+	may, why := e.limiter.mayBegin(a, e.lanes.underWay)
 	e.stop(why)
 	return may
 }

@@ -267,8 +267,9 @@ func TestALinkThatIsNotRecordedIsPartial(t *testing.T) {
 			tr.carry(t.Context())
 			for _, l := range tr.records.lines {
 				key := l.rec.Key
-				if state := tr.ledger.state(key); l.outcome == InDoubt && state == checkpoint.Partial {
-					t.Errorf("failure %d: row %s is shown as in doubt, the checkpoint says %v", failAt, key, state)
+				state, e := tr.ledger.state(key), &l.entry
+				if e.State != state || l.outcome == InDoubt && state == checkpoint.Partial || l.outcome == Partial && e.WantLink == "" {
+					t.Errorf("failure %d: row %s is %v with %+v, the checkpoint says %v", failAt, key, l.outcome, e, state)
 				}
 			}
 		})

@@ -39,7 +39,7 @@ func (r *intake) lend(input int) *item {
 		return &item{input: input}
 	}
 	it.input, it.faults, it.digest, it.sums = input, nil, checkpoint.Digest{}, nil
-	it.late, it.second, it.attempts = false, false, 0
+	it.late, it.second, it.result = false, false, result{}
 	return it
 }
 

@@ -58,14 +58,25 @@ type ending struct {
 // job is a row with its step. Its outcome is always the one that is right if nothing more happens.
 type job struct {
 	*item
-	step   Step
-	before leadBefore // what was known of the lead
+	step    Step
+	before  leadBefore       // what was known of the lead
+	durable checkpoint.Entry // what the ledger has of it now
 
 	refusal   error         // why the ledger refused the claim or the mark of a request, which was not sent
 	marked    bool          // Update: the mark is durable
 	unsure    bool          // Update: a try may have been applied, and nobody can tell
 	pass      delivery.Pass // Create: what it was sent with
 	requestID string        // Create: of its last attempt, where requests carry IDs
+}
+
+// asStored makes the entry what the ledger has, if that could not store what came after. The ID of a new lead stays.
+func (j *job) asStored() {
+	wanted := j.entry
+	j.entry = j.durable
+	j.entry.Code = wanted.Code
+	if j.unkept = j.outcome == InDoubt && wanted.LeadID != "" && wanted.LeadID != j.before.LeadID; j.unkept {
+		j.entry.LeadID, j.entry.Reason = wanted.LeadID, checkpoint.ReasonUnkept
+	}
 }
 
 // resends reports whether the row is in doubt from an earlier send, and is sent again.

@@ -217,7 +217,7 @@ func (e *engine) next(l *lane) *job {
 		case step.Action == Nothing:
 			e.end(it, step)
 			e.changed.Broadcast()
-		case !e.waitFor(func() bool { return e.mayLeave(step.Action) }):
+		case !e.waitFor(func() bool { return e.mayBegin(step.Action) }):
 			e.conclude(it, unturned)
 		default:
 			return e.newJob(it, step)
@@ -245,7 +245,7 @@ func (e *engine) lookAgain(l *lane, it *item) bool {
 }
 
 // newJob makes the job of a row that is about to be carried, and counts it. From here on the row's outcome says what
-// happened, not what is planned.
+// happened, not what is planned. It makes the digests, under the lock: the carrier plans again without it.
 func (e *engine) newJob(it *item, step Step) *job {
 	e.lanes.underWay++
 	if step.Action.sends() {
@@ -256,7 +256,7 @@ func (e *engine) newJob(it *item, step Step) *job {
 		e.limiter.creates++
 	}
 	it.outcome, it.remarks, it.found = Pending, step.remarks, step.found
-	return &job{item: it, step: step, before: leadBefore(it.entry)}
+	return &job{item: it, step: step, before: leadBefore(it.entry), durable: it.entry}
 }
 
 // carried counts how a lane's row ended, or puts the row back or off.

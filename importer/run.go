@@ -194,7 +194,7 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	e := newEngine(ctx, r)
 	end := r.member.start(ctx, e) // signing in keeps to the rate, too
 	if r.client != nil {
-		if err := r.register(context.Background()); err != nil {
+		if err := r.register(ctx); err != nil {
 			e.halt(ledgerFailed(err))
 		}
 	}

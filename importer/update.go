@@ -134,7 +134,7 @@ func (c *carrier) mark(j *job) bool {
 		known.WantLink = j.rec.ExternalID
 	}
 	failpoint.At("before mark")
-	stored, err := c.ledger.Do(context.Background(), checkpoint.Change{Kind: checkpoint.Mark, Entry: *known})
+	stored, err := c.store(context.Background(), j, checkpoint.Change{Kind: checkpoint.Mark, Entry: *known})
 	if err != nil {
 		c.ledgerRefused(j, err)
 		return false
@@ -177,7 +177,7 @@ func (c *carrier) storeUnsent(j *job, outcome Outcome) {
 	if j.marked {
 		entry.WantLink = j.before.WantLink
 	}
-	stored, err := c.ledger.Do(context.Background(), checkpoint.Change{Kind: checkpoint.Mark, Entry: entry})
+	stored, err := c.store(context.Background(), j, checkpoint.Change{Kind: checkpoint.Mark, Entry: entry})
 	if err != nil {
 		c.commitFailed(j, err)
 		return

@@ -47,7 +47,7 @@ type ResendOn struct {
 type Call func(ctx context.Context, anew bool) error
 
 // Deliver calls until the answer is final. It returns nil, the last error of call, ErrStopping (leaving has ended) or a
-// *Stop. tries counts the requests that were sent. The caller concludes the pass of a create.
+// *Stop. tries counts the requests that were sent. The caller reports what a create showed (Report).
 func (b *Breaker) Deliver(ctx, leaving context.Context, kind Kind, pass *Pass, call Call) (tries int, err error) {
 	left := [...]int{never: 0, atOnce: math.MaxInt, newToken: maxFreshRefusals, newConnection: 1, afterPause: b.Retries}
 	for anew := false; ; {

@@ -90,7 +90,14 @@ func fold(s string) string {
 
 const digits = "0123456789"
 
-func isDigits(s string) bool { return s != "" && strings.Trim(s, digits) == "" }
+func isDigits(s string) bool {
+	for i := range len(s) { // of each key
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
+}
 
 // isOdd reports whether a character is a blank, a control character, or beyond ASCII.
 func isOdd(r rune) bool { return r <= ' ' || r >= 0x7F }
