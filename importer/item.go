@@ -73,7 +73,7 @@ type job struct {
 func (j *job) asStored() {
 	wanted := j.entry
 	j.entry = j.durable
-	j.entry.Code = wanted.Code
+	j.entry.Code, j.entry.Reason = wanted.Code, cmp.Or(wanted.Reason, j.entry.Reason)
 	if j.unkept = j.outcome == InDoubt && wanted.LeadID != "" && wanted.LeadID != j.before.LeadID; j.unkept {
 		j.entry.LeadID, j.entry.Reason = wanted.LeadID, checkpoint.ReasonUnkept
 	}

@@ -1,6 +1,6 @@
 // Package crash turns a panic, which is a fault of the program itself, into an error that ends a run in order.
 //
-// Every new goroutine, and every function that judges rows, is called by [Call]: a panic that nobody catches would end
+// Goroutines that read, judge or write rows do so by [Call]: a panic that nobody catches would end
 // the process with the stacks of all goroutines. No error holds the panic's value, which may quote a row. If nothing
 // can catch a fault, signals.CrashApart makes its exit code differ from that of a usage error.
 package crash
