@@ -266,10 +266,9 @@ func TestALinkThatIsNotRecordedIsPartial(t *testing.T) {
 			tr.ledger.failAt = failAt
 			tr.carry(t.Context())
 			for _, l := range tr.records.lines {
-				key := l.rec.Key
-				state, e := tr.ledger.state(key), &l.entry
-				if e.State != state || l.outcome == InDoubt && state == checkpoint.Partial || l.outcome == Partial && e.WantLink == "" {
-					t.Errorf("failure %d: row %s is %v with %+v, the checkpoint says %v", failAt, key, l.outcome, e, state)
+				has, e := tr.ledger.state(l.rec.Key), &l.entry
+				if e.State != has || l.outcome == InDoubt && has == checkpoint.Partial || l.outcome == Partial && e.WantLink == "" {
+					t.Errorf("failure %d: row %s is %v with %+v, the checkpoint says %v", failAt, l.rec.Key, l.outcome, e, has)
 				}
 			}
 		})

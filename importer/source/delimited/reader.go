@@ -168,8 +168,9 @@ func findDelimiter(in *lines.Window, o rows.Options) rune {
 	written := BeginsRejects(in)
 	header, _ := in.First() // an error comes again
 	if named := separator().FindSubmatch(lines.Body(header)); named != nil {
-		o.Delimiter, _ = utf8.DecodeRune(named[1])
-		in.Pass(len(header))
+		if in.Pass(len(header)); o.Delimiter == 0 { // a flag, or the mapping, wins
+			o.Delimiter, _ = utf8.DecodeRune(named[1])
+		}
 	}
 	switch {
 	case o.Delimiter != 0 && !written:
