@@ -181,7 +181,7 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 	case first && p.looks(known, cs):
 		step.Action = Read
 	case cs.chosen(asks) != nil:
-		step.outcome, step.text = Conflict, cs.naming(byOthers, asks, before.changedTo(service))+nothingSent
+		step.outcome, step.text = Conflict, listed(byOthers, cs.named(asks, before.changedTo(service)))+nothingSent
 	case cs.of(atStatus).choice == sends && p.reopens(service, it.rec.Status):
 		said := " on the service"
 		if first {
@@ -192,7 +192,7 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 	case cs.chosen(sends) != nil:
 		step.Action, step.outcome = Update, Updated
 	default:
-		if step.text = cs.naming(serviceWins, keeps, "Status "+service); first && cs.news(it) {
+		if step.text = listed(serviceWins, cs.named(keeps, "Status "+service)); first && cs.news(it) {
 			step.Action = StoreSeen
 		}
 	}
