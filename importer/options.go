@@ -18,7 +18,7 @@ import (
 type Options struct {
 	Task
 	Sending
-	Limits
+	delivery.Limits
 	Planning
 	Checking
 	Keeping
@@ -70,12 +70,12 @@ type Planning struct {
 
 // Checking is what a run that sends nothing looks at, and what counts for the exit code.
 type Checking struct {
-	DryRun   bool      // of Import and Sync
-	OnlyNew  bool      // --attention new: what needed attention in the run before does not count
-	Strict   bool      // validate: what only looks wrong counts as wrong
-	Tolerate Share     // validate: so many problem rows end with CodeComplete anyway
-	Show     int       // requests to show
-	Shown    io.Writer // gets them, exactly as they would be sent
+	DryRun   bool           // of Import and Sync
+	OnlyNew  bool           // --attention new: what needed attention in the run before does not count
+	Strict   bool           // validate: what only looks wrong counts as wrong
+	Tolerate delivery.Share // validate: so many problem rows end with CodeComplete anyway
+	Show     int            // requests to show
+	Shown    io.Writer      // gets them, exactly as they would be sent
 }
 
 // Keeping is what remembers a run and tells of it.

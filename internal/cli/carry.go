@@ -33,7 +33,7 @@ func (p *program) options(c *cli.Context) (importer.Options, error) {
 			Concurrency: flags.Int(c, "concurrency"), Retries: flags.Int(c, "retries"),
 			MaxWait: flags.Time(c, "max-wait"), MaxDuration: flags.Time(c, "max-duration"),
 		},
-		Limits: importer.Limits{MaxCreates: flags.Int(c, "max-creates"), MaxInDoubt: flags.Int(c, "max-in-doubt")},
+		Limits: delivery.Limits{MaxCreates: flags.Int(c, "max-creates"), MaxInDoubt: flags.Int(c, "max-in-doubt")},
 		Planning: importer.Planning{
 			ResendInDoubt: c.String("in-doubt") == "resend", RetryRejected: c.Bool("retry-rejected"),
 			Changed: importer.ChangedRows(c.String("changed")), CreateAlikes: c.String("look-alikes") == "create",
@@ -85,7 +85,7 @@ func checkFlags(c *cli.Context, o *importer.Options) error {
 }
 
 // share reads a number of rows or a percentage; "" means none.
-func share(text string) (rows importer.Share) {
+func share(text string) (rows delivery.Share) {
 	number, percent := strings.CutSuffix(text, "%")
 	if rows.Rows, _ = strconv.Atoi(number); percent {
 		rows.Percent, rows.Rows = rows.Rows, 0
