@@ -35,7 +35,7 @@ type Task struct {
 	MappingFile report.File // and the SHA-256 of its bytes
 	Inputs      []*source.File
 	Limit       int               // rows of all inputs together; 0 = all
-	Shard       Shard             // of these, the part that this worker takes
+	Shard       mapping.Shard     // of these, the part that this worker takes
 	Terms       *checkpoint.Terms // of the fleet that the worker belongs to; nil: none
 	Log         *slog.Logger
 }
