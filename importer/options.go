@@ -91,7 +91,6 @@ type Keeping struct {
 	Require    bool                         // the checkpoint must be there
 	Files      report.Files                 // all empty: none are written
 	OwnColumns bool                         // results carry the rows' own columns
-	Warnings   []string                     // that Start repeats
 }
 
 // Hooks are asked and told while a run goes on. All but Interrupt may be nil.
@@ -108,9 +107,8 @@ type Hooks struct {
 
 // Start is what is known before the first request.
 type Start struct {
-	Checkpoint checkpoint.Info // without a Path where there is none
-	Warnings   []string        // those of the checkpoint among them
-	Notes      []string        // remarks on the mapping; those of a dry run are in its summary
-	Target     checkpoint.Target
+	Checkpoint checkpoint.Info       // without a Path where there is none
+	Warnings   []string              // those of the checkpoint among them
+	Notes      []string              // remarks on the mapping; those of a dry run are in its summary
 	Judgement  *checkpoint.Judgement // what witnesses say of the checkpoint; nil where there is none
 }

@@ -216,7 +216,7 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 
 // announce says what is about to happen. The caller may still refuse it.
 func (r *run) announce() error {
-	s := &Start{Target: r.Target, Judgement: r.judged, Checkpoint: r.opened}
+	s := &Start{Judgement: r.judged, Checkpoint: r.opened}
 	if r.ledger != nil {
 		s.Warnings = slices.Concat(r.opened.Warnings, r.judged.Warnings)
 		if err := r.judged.Refuse(r.Answer); err != nil && r.DryRun {
@@ -227,7 +227,6 @@ func (r *run) announce() error {
 		s.Warnings = slices.Concat(s.Warnings, r.warnings())
 		s.Notes = r.remarks()
 	}
-	s.Warnings = append(s.Warnings, r.Warnings...)
 	if r.Begin == nil {
 		return nil
 	}
