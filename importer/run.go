@@ -195,7 +195,8 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	e := newEngine(ctx, r)
 	end := r.member.start(ctx, e) // signing in keeps to the rate, too
 	if r.client != nil {
-		if err := r.register(ctx); err != nil {
+		begins := checkpoint.Witness{Run: r.RunID, Command: r.Command, Started: r.began}
+		if err := r.judged.Begin(ctx, r.ledger, begins, r.Files.Dir); err != nil {
 			e.halt(ledgerFailed(err))
 		}
 	}
