@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -49,14 +48,8 @@ func (c RowCounts) outcomes() []Line {
 	}
 }
 
-// reconciledMeanings are those of outcomes that mean something else in a reconciliation.
-var reconciledMeanings = map[string]string{
-	"unchanged": "the row and its lead agree", "failed": "its lead could not be read",
-	"conflict":  "the row and its lead differ",
-	"unmatched": "no lead is known that could be read", "pending": "not compared before the run stopped",
-}
-
-// Outcomes lists all counts of the run's rows, including zeros, in a fixed order.
+// Outcomes lists all counts of the run's rows, including zeros, in a fixed order. For a reconciliation, the verdicts say
+// what they mean.
 func (s *Summary) Outcomes() []Line {
 	all := s.Rows.outcomes()
 	if s.DryRun {
@@ -66,7 +59,7 @@ func (s *Summary) Outcomes() []Line {
 		}
 	}
 	if s.Reconciliation != nil {
-		each(all, func(o *Line) { o.Text = cmp.Or(reconciledMeanings[o.Name], o.Text) })
+		each(all, func(o *Line) { o.Text = "" })
 	}
 	return all
 }
