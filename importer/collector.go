@@ -41,6 +41,7 @@ func (r *run) countRead(it *item) {
 		}
 	}
 	r.tally.rows[it.input]++
+	r.tally.counts.Read++
 	r.limiter.counts.Read++
 	if it.faults == nil {
 		r.tally.dropped += len(it.rec.Dropped)
@@ -59,7 +60,7 @@ func (r *run) collect(it *item) *Stop {
 	if r.pulls != nil {
 		r.pulls.add(it)
 	}
-	if it.outcome.toRejects() && r.dry == nil {
+	if it.outcome.Attention() && r.dry == nil {
 		rej := rejectOf(it)
 		before := r.before.Since(&rej)
 		it.since = cmp.Or(before, stamp(r.began, bySeconds))
@@ -86,7 +87,9 @@ func (r *run) collect(it *item) *Stop {
 const liveEvery = time.Second // between looks at a run for those who watch it
 
 // notePace notes for the timeline how far the run is.
-func (r *run) notePace() { r.meter.Sample(time.Now(), r.tally.ended(), r.breaker.Paused() != "") }
+func (r *run) notePace() {
+	r.meter.Sample(time.Now(), r.tally.counts.Ended(), r.breaker.Paused() != "")
+}
 
 func (r *run) progress() {
 	r.notePace()
@@ -101,12 +104,12 @@ const maxOrganizations = 10000
 
 // tally counts a run for its summary. Only the engine, under its lock, writes it.
 type tally struct {
-	rows     []int // read, by input
-	dropped  int   // values that on_invalid left out
-	outcomes [outcomeCount]int
-	held     int // rows in doubt that an incomplete checkpoint holds
-	service  report.InService
-	news     int // rows that count as new (--attention new), except pending ones
+	counts  report.RowCounts
+	rows    []int // read, by input
+	dropped int   // values that on_invalid left out
+	held    int   // rows in doubt that an incomplete checkpoint holds
+	service report.InService
+	news    int // rows that count as new (--attention new), except pending ones
 
 	reasons       *findings.Kinds
 	organizations map[report.Organization]int
@@ -122,22 +125,8 @@ func newTally(inputs int) *tally {
 	}
 }
 
-func (t *tally) read() (n int) {
-	for _, rows := range t.rows {
-		n += rows
-	}
-	return n
-}
-
-func (t *tally) ended() (n int) {
-	for _, rows := range t.outcomes {
-		n += rows
-	}
-	return n
-}
-
 func (t *tally) count(it *item, at report.Place) {
-	t.outcomes[it.outcome]++
+	*t.counts.Of(it.outcome)++
 	if it.text != "" {
 		text := reasonOf(it.text)
 		t.reasons.Add(at, findings.Kind{Outcome: it.outcome.String(), Text: text}, text)
@@ -187,18 +176,8 @@ func (t *tally) doubt(it *item, at report.Place) {
 	}
 }
 
-// rowCounts are the rows read, by outcome.
-func (t *tally) rowCounts() report.RowCounts {
-	n := &t.outcomes
-	return report.RowCounts{
-		Read: t.read(), Created: n[Created], Updated: n[Updated], Unchanged: n[Unchanged], Changed: n[Changed],
-		Skipped: n[Skipped], Invalid: n[Invalid], Rejected: n[Rejected], Failed: n[Failed], Partial: n[Partial],
-		InDoubt: n[InDoubt], Unmatched: n[Unmatched], Conflict: n[Conflict], Pending: n[Pending],
-	}
-}
-
 func (t *tally) report(s *report.Summary) {
-	s.Rows = t.rowCounts()
+	s.Rows = t.counts
 	s.Organizations, s.Transitions = report.Organizations(t.organizations), report.Transitions(t.moves)
 	s.Errors, s.InDoubt = t.reasons.List(), slices.Clone(t.doubts)
 }

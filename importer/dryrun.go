@@ -46,17 +46,17 @@ type mistakes struct {
 // forecast is what a run would send.
 type forecast struct {
 	repeats  *findings.Repeats
-	repeated findings.Repeated         // found at the end
-	assigned map[report.Assignment]int // creates
-	links    bool                      // leads that are made ask for a link
-	changes  int                       // updates of leads that exist
-	shown    int                       // requests shown
+	repeated findings.Repeated           // found at the end
+	assigned map[report.Organization]int // creates
+	links    bool                        // leads that are made ask for a link
+	changes  int                         // updates of leads that exist
+	shown    int                         // requests shown
 }
 
 func newDryRun(o *Options, in *intake) *dryRun {
 	return &dryRun{
 		options: o, intake: in, mistakes: mistakes{problems: findings.NewKinds(), words: findings.NewKinds()},
-		forecast: forecast{repeats: findings.NewRepeats(), assigned: map[report.Assignment]int{}},
+		forecast: forecast{repeats: findings.NewRepeats(), assigned: map[report.Organization]int{}},
 	}
 }
 
@@ -124,11 +124,8 @@ func (d *dryRun) plan(it *item, step *Step) {
 	}
 	d.repeats.Add(it.rec.Key, fold, uint8(ofKey), spotOf(it))
 	if planned == Create {
-		to := report.Assignment{OrganizationID: it.rec.Organization}
-		if to.OrganizationID == "" {
-			to = report.Assignment{LocatorID: it.rec.Locator, Entry: it.rec.Entry}
-		}
-		report.CountIn(d.assigned, to, report.Assignment{Others: true}, maxAssigned)
+		to := report.Organization{ID: cmp.Or(it.rec.Organization, ForLocator+it.rec.Locator)}
+		report.CountIn(d.assigned, to, report.Organization{ID: "others"}, maxAssigned)
 		d.links = d.links || it.rec.ExternalID != ""
 	}
 	if planned != Nothing && d.shown < d.options.Show {
@@ -186,7 +183,7 @@ func (d *dryRun) found() *report.Checks {
 	same, alike := &d.repeated.Same, &d.repeated.Alike
 	c := &report.Checks{
 		Rules: d.problems.List(), Found: slices.Clone(d.failed), Repeats: same.Rows,
-		LookAlikes: alike.Rows, Assignments: report.Assignments(d.assigned), Projected: d.projected(), Tests: d.tests,
+		LookAlikes: alike.Rows, Assignments: report.Organizations(d.assigned), Projected: d.projected(), Tests: d.tests,
 	}
 	if !d.updates {
 		for _, l := range d.lacking {

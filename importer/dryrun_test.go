@@ -98,11 +98,9 @@ func TestValidateTellsWhatIsWrong(t *testing.T) {
 			{File: "m.yaml", Column: "lead.status", Rule: "map", Text: `no entry for "Hot", first at a.csv:3`, Rows: 3},
 			{File: "m.yaml", Column: "lead.status", Rule: "map", Text: `no entry for "hot", first at a.csv:6`, Rows: 1},
 		},
-		Repeats: 1,
-		Assignments: []report.Assignment{
-			{OrganizationID: "o-1", Rows: 2}, {LocatorID: "loc-1", Entry: 2, Rows: 1}, {OrganizationID: "o-2", Rows: 1},
-		},
-		Projected: report.Projected{Create: 3, Update: 3},
+		Repeats:     1,
+		Assignments: []report.Organization{{ID: "o-1", Leads: 2}, {ID: "locator loc-1", Leads: 1}, {ID: "o-2", Leads: 1}},
+		Projected:   report.Projected{Create: 3, Update: 3},
 	}
 	notes := []string{
 		"No part of the mapping uses the column extra.",

@@ -373,8 +373,7 @@ func (e *engine) endAll() {
 	}
 	// rows at which the program itself failed: they may have been sent, as the ledger knows
 	t := e.tally
-	missing := t.read() - t.ended()
-	t.outcomes[Pending] += missing
+	t.counts.Pending += t.counts.Read - t.counts.Ended()
 }
 
 // unturned is how a row ends that was read but never had its turn.

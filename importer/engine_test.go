@@ -90,8 +90,8 @@ func TestClaimsAreBoundedAndWithdrawn(t *testing.T) {
 			t.Errorf("%d intents stand after a clean stop", n)
 		}
 		must.Do(t, db.Close())
-		made := tr.tally.outcomes[Created]
-		if made == 0 || made == 300 || made != len(tr.service.order) || tr.tally.outcomes[Pending] == 0 {
+		made := tr.tally.counts.Created
+		if made == 0 || made == 300 || made != len(tr.service.order) || tr.tally.counts.Pending == 0 {
 			t.Errorf("%s; the service made %d", tr.outcomes(), len(tr.service.order))
 		}
 		if tr.stopped == nil || tr.stopped.Code != CodeInterrupted {
@@ -171,19 +171,16 @@ func TestOutcomesAddUpAndAgreeWithTheLedger(t *testing.T) {
 				return nil
 			}
 			tr.carry(t.Context())
-			sum := 0
-			for _, n := range tr.tally.outcomes {
-				sum += n
-			}
-			if tr.stopped != nil && (tr.breaker.Over() == nil || tr.tally.outcomes[InDoubt] < delivery.MostDoubts) {
+			sum := tr.tally.counts.Ended()
+			if tr.stopped != nil && (tr.breaker.Over() == nil || tr.tally.counts.InDoubt < delivery.MostDoubts) {
 				t.Errorf("stopped: %v", tr.stopped)
 			}
 			rows := len(kinds)
 			if tr.stopped != nil { // the rest was never read
-				rows = tr.tally.read()
+				rows = tr.tally.counts.Read
 			}
-			if sum != rows || tr.tally.read() != rows || len(tr.records.lines) != rows {
-				t.Errorf("%d outcomes, %d read, %d lines; want %d", sum, tr.tally.read(), len(tr.records.lines), rows)
+			if sum != rows || tr.tally.counts.Read != rows || len(tr.records.lines) != rows {
+				t.Errorf("%d outcomes, %d read, %d lines; want %d", sum, tr.tally.counts.Read, len(tr.records.lines), rows)
 			}
 			for _, l := range tr.records.lines {
 				name, k := l.rec.Content[0].Value, kind(l.rec.Content[0].Value)
@@ -239,7 +236,7 @@ func TestALedgerErrorStopsSendingAtOnce(t *testing.T) {
 					t.Errorf("row %s was answered for and its lead ID is not shown", l.rec.Key)
 				}
 			}
-			if sent := len(tr.service.order); sent != tr.tally.outcomes[Created]+tr.tally.outcomes[InDoubt] {
+			if sent := len(tr.service.order); sent != tr.tally.counts.Created+tr.tally.counts.InDoubt {
 				t.Errorf("the service made %d leads, the run shows %s", sent, tr.outcomes())
 			}
 		})
@@ -252,7 +249,7 @@ func TestAClaimThatStaysIsInDoubt(t *testing.T) {
 		interrupt := make(chan struct{})
 		tr.Interrupt, tr.ledger.failAt = interrupt, 5 // after four claims
 		tr.service.arrive = func(string) { time.Sleep(5 * time.Millisecond); close(interrupt) }
-		if tr.carry(t.Context()); tr.tally.outcomes[InDoubt] != 4 {
+		if tr.carry(t.Context()); tr.tally.counts.InDoubt != 4 {
 			t.Error(tr.outcomes())
 		}
 	})

@@ -52,7 +52,7 @@ func (r *run) join(s checkpoint.Store) {
 
 // work is what the worker has done, and what it has to tell the others.
 func (m *member) work() checkpoint.Progress {
-	p := checkpoint.Progress{Counts: m.limiter.counts, Rows: m.tally.rowCounts()}
+	p := checkpoint.Progress{Counts: m.limiter.counts, Rows: m.tally.counts}
 	p.Wants, p.Pause = m.breaker.News()
 	return p
 }

@@ -245,7 +245,7 @@ func TestAFencedWorkerStops(t *testing.T) {
 		if trials[0].leaveFleet(trials[0].summary()); len(f.reports) != 1 {
 			t.Error("the report of the fleet lacks how it ended")
 		}
-		if trials[1].stopped != nil || trials[1].tally.outcomes[Created] != 1000 {
+		if trials[1].stopped != nil || trials[1].tally.counts.Created != 1000 {
 			t.Errorf("the other one: %v, %v", trials[1].stopped, trials[1].outcomes())
 		}
 	})
@@ -296,10 +296,10 @@ func TestRowsThatWerePutOffHaveAnOutcome(t *testing.T) {
 					}
 				})
 				tr := trials[0]
-				if read, ended := tr.tally.read(), tr.tally.ended(); read != rows || ended != rows || len(tr.records.lines) != rows {
+				if read, ended := tr.tally.counts.Read, tr.tally.counts.Ended(); read != rows || ended != rows || len(tr.records.lines) != rows {
 					t.Errorf("of %d rows %d have an outcome (%s), and %d a line", read, ended, tr.outcomes(), len(tr.records.lines))
 				}
-				if n := tr.tally.outcomes[Pending]; n != rows-sent || tr.stopped == nil {
+				if n := tr.tally.counts.Pending; n != rows-sent || tr.stopped == nil {
 					t.Errorf("%d rows are pending after %d were sent; stopped for %v", n, sent, tr.stopped)
 				}
 			})

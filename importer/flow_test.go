@@ -64,7 +64,7 @@ func TestFingerprint(t *testing.T) {
 		{"a number instead of its digits", func(r *mapping.Record) { r.Content[0].Literal = true }, false},
 		{"an empty value", func(r *mapping.Record) { r.Content[0].Value = "" }, false},
 		{"cleared instead of left out", func(r *mapping.Record) { r.Content = append(r.Content, mapping.Field{Name: "z"}) }, false},
-		{"what is not sent on a create", func(r *mapping.Record) { r.LeadID, r.Entry = "l", 3 }, true},
+		{"what is not sent on a create", func(r *mapping.Record) { r.LeadID = "l" }, true},
 	}
 	for _, test := range tests {
 		r := base()

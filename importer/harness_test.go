@@ -493,9 +493,9 @@ func (tr *trial) ending() (outcome string, code int) {
 
 func (tr *trial) outcomes() string {
 	var list []string
-	for o, n := range tr.tally.outcomes {
-		if n > 0 {
-			list = append(list, fmt.Sprint(Outcome(o), " ", n))
+	for o := range Pending + 1 {
+		if n := *tr.tally.counts.Of(o); n > 0 {
+			list = append(list, fmt.Sprint(o, " ", n))
 		}
 	}
 	return strings.Join(list, " ")

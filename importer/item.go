@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"leadferry/checkpoint"
@@ -83,46 +82,25 @@ func (j *job) asStored() {
 // resends reports whether the row is in doubt from an earlier send, and is sent again.
 func (j *job) resends() bool { return j.step.Action == Create && j.before.State == checkpoint.InDoubt }
 
-// Outcome says how a row ended a run, in the words of the README. The counts of all add up to the rows read.
-type Outcome uint8
+// Outcome says how a row ended a run.
+type Outcome = report.Outcome
 
-// The outcomes, in the order in which summaries list them.
+// The outcomes.
 const (
-	Created Outcome = iota
-	Updated
-	Unchanged
-	Changed
-	Skipped
-	Invalid
-	Rejected
-	Failed
-	Partial
-	InDoubt
-	Unmatched
-	Conflict
-	Pending
-	outcomeCount
+	Created   = report.Created
+	Updated   = report.Updated
+	Unchanged = report.Unchanged
+	Changed   = report.Changed
+	Skipped   = report.Skipped
+	Invalid   = report.Invalid
+	Rejected  = report.Rejected
+	Failed    = report.Failed
+	Partial   = report.Partial
+	InDoubt   = report.InDoubt
+	Unmatched = report.Unmatched
+	Conflict  = report.Conflict
+	Pending   = report.Pending
 )
-
-var outcomeNames = [outcomeCount]string{
-	"created", "updated", "unchanged", "changed", "skipped", "invalid", "rejected",
-	"failed", "partial", "in_doubt", "unmatched", "conflict", "pending",
-}
-
-// String is the name of the outcome in results and summaries.
-func (o Outcome) String() string { return outcomeNames[o] }
-
-// IsOutcome reports whether a word is the name of an outcome.
-func IsOutcome(word string) bool { return slices.Contains(outcomeNames[:], word) }
-
-// toRejects reports whether such a row is in the rejects file.
-func (o Outcome) toRejects() bool {
-	switch o {
-	case Created, Updated, Unchanged, Skipped, Pending:
-		return false
-	}
-	return true
-}
 
 // varying is what differs from row to row in texts: places of other rows, and times.
 var varying = spelling.Form(`(\().*:[0-9]+(\))|[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}Z`)

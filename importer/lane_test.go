@@ -256,8 +256,8 @@ func TestNobodyWaitsForAnswersOfNoUse(t *testing.T) {
 				if signal {
 					want = CodeInterrupted
 				}
-				if tr.stopped == nil || tr.stopped.Code != want || tr.tally.read() != 0 {
-					t.Errorf("stopped for %+v, %d rows read", tr.stopped, tr.tally.read())
+				if tr.stopped == nil || tr.stopped.Code != want || tr.tally.counts.Read != 0 {
+					t.Errorf("stopped for %+v, %d rows read", tr.stopped, tr.tally.counts.Read)
 				}
 			})
 		})

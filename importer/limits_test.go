@@ -140,9 +140,9 @@ func TestMaxDuration(t *testing.T) {
 			}
 			tr.carry(t.Context())
 			outcome, code := tr.ending()
-			made, n := len(tr.service.order), tr.tally.outcomes
-			if outcome != test.outcome || code != test.code || made == 0 || n[Created]+n[Partial] != made || n[InDoubt] > 0 ||
-				(n[Partial] > 0) != test.gone {
+			made, n := len(tr.service.order), tr.tally.counts
+			if outcome != test.outcome || code != test.code || made == 0 || n.Created+n.Partial != made || n.InDoubt > 0 ||
+				(n.Partial > 0) != test.gone {
 				t.Errorf("%s: %s with %d: %s; %d made", test.name, outcome, code, tr.outcomes(), made)
 			}
 		})
@@ -220,11 +220,11 @@ func TestAFaultOfTheProgramEndsTheRunInOrder(t *testing.T) {
 					t.Fatalf("stopped for %v", tr.stopped)
 				}
 				doubt := tr.ledger.state("k030") == checkpoint.InDoubt
-				if n := len(tr.service.order); n != tr.tally.outcomes[Created] || (tr.tally.outcomes[InDoubt] == 1) != doubt || doubt != (name == "worker") {
+				if n := len(tr.service.order); n != tr.tally.counts.Created || (tr.tally.counts.InDoubt == 1) != doubt || doubt != (name == "worker") {
 					t.Errorf("the service made %d, the run shows %s", n, tr.outcomes())
 				}
-				if n := tr.tally.ended(); n != tr.tally.read() {
-					t.Errorf("%d of %d rows ended, %s", n, tr.tally.read(), tr.outcomes())
+				if n := tr.tally.counts.Ended(); n != tr.tally.counts.Read {
+					t.Errorf("%d of %d rows ended, %s", n, tr.tally.counts.Read, tr.outcomes())
 				}
 			})
 		})
@@ -299,8 +299,8 @@ func TestPartitionCostsNoMoreTheLongerItLasts(t *testing.T) {
 			tried(t, numbered(500), Options{Sending: Sending{Concurrency: concurrency}}, func(t *testing.T, tr *trial) {
 				again := tr.cutOff(50*time.Millisecond, 10*time.Minute)
 				tr.carry(t.Context())
-				doubts := tr.tally.outcomes[InDoubt]
-				if doubts == 0 || doubts > concurrency+1 || tr.tally.outcomes[Created]+doubts != 500 {
+				doubts := tr.tally.counts.InDoubt
+				if doubts == 0 || doubts > concurrency+1 || tr.tally.counts.Created+doubts != 500 {
 					t.Errorf("at %d in flight: %s", concurrency, tr.outcomes())
 				}
 				if late := time.Duration(again.Load()); late == 0 || late > 30*time.Second {
@@ -324,7 +324,7 @@ func TestPartitionForTooLongEndsTheRun(t *testing.T) {
 		if took := time.Since(began); took < time.Hour || took > time.Hour+2*time.Minute {
 			t.Errorf("gave up after %v, want an hour", took)
 		}
-		if n := tr.tally.outcomes[InDoubt]; n == 0 || n > 9 {
+		if n := tr.tally.counts.InDoubt; n == 0 || n > 9 {
 			t.Errorf("%s", tr.outcomes())
 		}
 	})

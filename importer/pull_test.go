@@ -152,7 +152,7 @@ func TestPullClosesTheCircle(t *testing.T) {
 			}
 			p.run("sync", Options{}, rows(then)...)
 			p.service.sent()
-			if r := p.run("sync", Options{}, rows(then)...); r.tally.outcomes[Unchanged] != n || p.service.sent() != "" {
+			if r := p.run("sync", Options{}, rows(then)...); r.tally.counts.Unchanged != n || p.service.sent() != "" {
 				p.errorf("not in step: %s", r.outcomes())
 			}
 			for i, status := range then {

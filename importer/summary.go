@@ -37,7 +37,7 @@ func (r *run) summary() *report.Summary {
 	if r.dry != nil {
 		s.Checks = r.dry.found()
 	} else {
-		s.Asks = &report.Attentions{Rows: s.Attention(), New: r.tally.news + r.tally.outcomes[Pending]}
+		s.Asks = &report.Attentions{Rows: s.Attention(), New: r.tally.news + r.tally.counts.Pending}
 		if r.before != nil {
 			s.Asks.Since = r.before.At
 		}
@@ -74,7 +74,7 @@ func (r *run) soFar() *report.Summary {
 		s.Inputs = append(s.Inputs, report.Input{Path: name, Rows: r.tally.rows[i]})
 	}
 	if took > 0 {
-		s.ThroughputRowsPerS = float64(r.tally.ended()) / took.Seconds()
+		s.ThroughputRowsPerS = float64(r.tally.counts.Ended()) / took.Seconds()
 	}
 	r.notePace()
 	r.meter.Report(s)
@@ -92,13 +92,13 @@ func (r *run) soFar() *report.Summary {
 func (r *run) setOutcome(s *report.Summary) {
 	s.Outcome, s.ExitCode = "complete", CodeComplete
 	switch bad := r.badRows(s); {
-	case r.dry != nil && r.dry.fails(), bad > 0 && !r.Tolerate.Covers(bad, r.tally.read()),
+	case r.dry != nil && r.dry.fails(), bad > 0 && !r.Tolerate.Covers(bad, r.tally.counts.Read),
 		r.pulls != nil && r.pulls.lacking > 0, slices.ContainsFunc(r.Inputs, (*source.File).Changed):
 		s.Outcome, s.ExitCode = "attention", CodeAttention
 	case bad > 0:
 		s.Outcome = "attention"
 	}
-	if r.tally.outcomes[InDoubt] > 0 {
+	if r.tally.counts.InDoubt > 0 {
 		s.ExitCode = CodeInDoubt
 	}
 	if stop := r.stopped; stop != nil {
@@ -114,7 +114,7 @@ func (r *run) setOutcome(s *report.Summary) {
 func (r *run) badRows(s *report.Summary) int {
 	bad := s.Attention()
 	if r.OnlyNew && r.dry == nil {
-		bad = r.tally.news + r.tally.outcomes[Pending]
+		bad = r.tally.news + r.tally.counts.Pending
 	}
 	if r.dry != nil && r.Strict {
 		bad += r.dry.repeated.Same.Rows + r.dry.repeated.Alike.Rows + r.dry.suspect
@@ -154,7 +154,7 @@ func (r *run) notes(s *report.Summary) (notes spelling.Texts) {
 		notes = slices.Concat(r.warnings(), r.remarks(), r.dry.notes())
 	}
 	bad := r.badRows(s)
-	notes.Add(bad > 0 && r.Tolerate.Covers(bad, r.tally.read()),
+	notes.Add(bad > 0 && r.Tolerate.Covers(bad, r.tally.counts.Read),
 		"Rows that are not good, but tolerated: %d (--tolerate allows %s).", bad, r.Tolerate)
 	notes = append(notes, r.tally.notes()...)
 	notes.Add(r.drift != nil && r.drift.named == nil && r.ledger != nil, absentUntold)

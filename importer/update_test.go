@@ -216,7 +216,7 @@ func TestAStopLeavesNoMarkOfWhatWasNotSent(t *testing.T) {
 			close(interrupt)
 		}()
 		r := p.run("sync", Options{Sending: Sending{Concurrency: 8}, Hooks: Hooks{Interrupt: interrupt}}, changed...)
-		if n := r.tally.outcomes; n[Updated] == 0 || n[Pending] == 0 || n[Failed] != 0 {
+		if n := r.tally.counts; n.Updated == 0 || n.Pending == 0 || n.Failed != 0 {
 			t.Error(r.outcomes())
 		}
 		for i := range 60 {

@@ -103,7 +103,7 @@ func (w *writer) write(batch []*item) error {
 	w.files.Results(w.results)
 	for i, it := range batch {
 		failpoint.At("after results line")
-		if it.outcome.toRejects() {
+		if it.outcome.Attention() {
 			w.reject(it)
 		}
 		if w.r.drift != nil && it.outcome != Pending {
@@ -170,7 +170,7 @@ func (w *writer) problems(it *item) (all []report.Problem) {
 			ps = append(ps, found)
 		}
 		ps = append(ps, it.rec.Caught...)
-	case it.outcome.toRejects():
+	case it.outcome.Attention():
 		ps = []mapping.Problem{{Rule: it.outcome.String(), Text: it.text}}
 	}
 	for _, p := range ps {

@@ -136,10 +136,10 @@ assign:
 		row  cells
 		want Record
 	}{
-		{"an organization", cells{"org", "o-1", "street", "S", "city", "C", "zip", "", "country", ""}, Record{Entry: 1, Organization: "o-1"}},
-		{"an organization mapped to nothing", cells{"org", "none", "street", "S", "city", "C", "zip", "", "country", ""}, Record{Entry: 2, Locator: "L1", SearchText: "S, C"}},
-		{"a column of the second is empty", cells{"org", "", "street", " ", "city", "C", "zip", "01234", "country", ""}, Record{Entry: 3, Locator: "L2", PostalCode: "01234"}},
-		{"a default stands in", cells{"org", "", "street", "", "city", "", "zip", "", "country", "DE"}, Record{Entry: 4, Locator: "L-DE", SearchText: "Berlin"}},
+		{"an organization", cells{"org", "o-1", "street", "S", "city", "C", "zip", "", "country", ""}, Record{Organization: "o-1"}},
+		{"an organization mapped to nothing", cells{"org", "none", "street", "S", "city", "C", "zip", "", "country", ""}, Record{Locator: "L1", SearchText: "S, C"}},
+		{"a column of the second is empty", cells{"org", "", "street", " ", "city", "C", "zip", "01234", "country", ""}, Record{Locator: "L2", PostalCode: "01234"}},
+		{"a default stands in", cells{"org", "", "street", "", "city", "", "zip", "", "country", "DE"}, Record{Locator: "L-DE", SearchText: "Berlin"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -220,7 +220,7 @@ lead:
 		t.Fatalf("problems: %v", problems)
 	}
 	want := Record{
-		Key: "7", Entry: 1, Organization: "o", TypeKey: "contact-form", TypeLabel: "Contact form", ExternalID: "7",
+		Key: "7", Organization: "o", TypeKey: "contact-form", TypeLabel: "Contact form", ExternalID: "7",
 		Content: []Field{{Name: "name", Value: "Ann"}, {Name: "ref", Value: "7"}, {Name: "row", Value: "7", Volatile: true}},
 	}
 	same(t, "record", want, rec)

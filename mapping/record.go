@@ -27,8 +27,6 @@ type Record struct {
 	LeadID string
 	// Skip says that skip_if leaves the row out: ignore the rest of the Record.
 	Skip bool
-	// Entry is the number, from 1, of the entry of assign that was used, or 0.
-	Entry int
 	// Organization is set, or Locator and the one property that its type searches by (specification, endpoint 5, rule
 	// 3). All four are empty if assign is not given.
 	Organization                    string
@@ -228,14 +226,12 @@ func (r *row) assign(entries []assignment, rec *Record) {
 		}
 		rec.Organization, rec.Locator = r.take(t.organization), r.take(t.locator)
 		rec.SearchText, rec.PostalCode = r.take(t.searchText), r.take(t.postalCode)
-		rec.Entry = i + 1
 		found := rec.Organization != "" || rec.Locator != "" && rec.SearchText+rec.PostalCode != ""
 		if found || len(r.problems) > before {
 			return
 		}
 	}
 	if len(entries) > 0 {
-		rec.Entry = 0
 		r.problems = append(r.problems, Problem{Rule: "assign", Text: r.unassigned(entries)})
 	}
 }

@@ -106,10 +106,10 @@ assign:
 		row  cells
 		want Record
 	}{
-		{cells{"country", "AT", "org", "o", "street", "S", "city", "C", "zip", ""}, Record{Entry: 1, Organization: "O"}},
-		{cells{"country", "", "org", "o", "street", "S", "city", "C", "zip", ""}, Record{Entry: 2, Locator: "L1", SearchText: "S C"}},
-		{cells{"country", "", "org", "", "street", "", "city", "C", "zip", "12345"}, Record{Entry: 3, Locator: "L2", PostalCode: "123"}},
-		{cells{"country", "", "org", "", "street", "", "city", "C", "zip", ""}, Record{Entry: 3, Locator: "L2", PostalCode: "000"}},
+		{cells{"country", "AT", "org", "o", "street", "S", "city", "C", "zip", ""}, Record{Organization: "O"}},
+		{cells{"country", "", "org", "o", "street", "S", "city", "C", "zip", ""}, Record{Locator: "L1", SearchText: "S C"}},
+		{cells{"country", "", "org", "", "street", "", "city", "C", "zip", "12345"}, Record{Locator: "L2", PostalCode: "123"}},
+		{cells{"country", "", "org", "", "street", "", "city", "C", "zip", ""}, Record{Locator: "L2", PostalCode: "000"}},
 	} {
 		rec, problems := tt.row.in(t, file)
 		tt.want.Key = rec.Key

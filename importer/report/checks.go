@@ -17,15 +17,15 @@ import (
 // Checks are what a run that sends nothing (validate, --dry-run) found out about the input and the mapping. Lists are
 // sorted by rows, most first. Of cells, the JSON holds only IDs of organizations and locators.
 type Checks struct {
-	Rules       []Reason     `json:"rules"`
-	Found       []Problem    `json:"found"` // besides problems of single rows; without words of cells
-	Quoting     []Problem    `json:"-"`     // problems with words of cells, and with rows that no note names
-	Repeats     int          `json:"repeats"`
-	LookAlikes  int          `json:"look_alikes"`     // rows whose key looks like the key of an earlier row
-	Strict      int          `json:"strict,omitzero"` // rows, columns and guesses that count only with --strict
-	Assignments []Assignment `json:"assignments"`
-	Projected   Projected    `json:"projected"`
-	Tests       int          `json:"tests"` // how many the mapping has
+	Rules       []Reason       `json:"rules"`
+	Found       []Problem      `json:"found"` // besides problems of single rows; without words of cells
+	Quoting     []Problem      `json:"-"`     // problems with words of cells, and with rows that no note names
+	Repeats     int            `json:"repeats"`
+	LookAlikes  int            `json:"look_alikes"`     // rows whose key looks like the key of an earlier row
+	Strict      int            `json:"strict,omitzero"` // rows, columns and guesses that count only with --strict
+	Assignments []Organization `json:"assignments"`     // or "locator ID"
+	Projected   Projected      `json:"projected"`
+	Tests       int            `json:"tests"` // how many the mapping has
 }
 
 // Place says where a row starts, and its number in the file.
@@ -136,21 +136,6 @@ func (c *Checks) steps(todo *steps) {
 }
 
 func (c *Checks) sends() bool { return c.Projected.Create+c.Projected.Update > 0 }
-
-// Assignment counts rows by the organization that they name, or by the locator and its entry of assign, counted from 1.
-// Others counts those that the list leaves out. If all are empty, the rows name nobody: the mapping has no assign.
-type Assignment struct {
-	OrganizationID string `json:"organization_id,omitempty"`
-	LocatorID      string `json:"locator_id,omitempty"`
-	Entry          int    `json:"entry,omitzero"`
-	Others         bool   `json:"others,omitzero"`
-	Rows           int    `json:"rows"`
-}
-
-// Assignments lists the counted assignments, the keys without Rows, most rows first.
-func Assignments(rows map[Assignment]int) []Assignment {
-	return mostFirst(rows, func(a *Assignment, n int) { a.Rows = n })
-}
 
 // Projected are the lead requests that the run would send if all goes well.
 type Projected struct {

@@ -28,20 +28,10 @@ func rehearsed() *Summary {
 			{File: "leads.yaml", Column: "lead.status", Rule: "map", Text: `"Working", first at leads.csv:7`, Rows: 25},
 			{File: "leads.yaml", Rule: "map", Text: "other texts, first at leads.csv:9", Rows: 5},
 		},
-		Repeats: 3,
-		Assignments: []Assignment{
-			{OrganizationID: "o-1", Rows: 500},
-			{OrganizationID: "o-2", Rows: 300},
-			{OrganizationID: "o-3", Rows: 50},
-			{OrganizationID: "o-4", Rows: 40},
-			{OrganizationID: "o-5", Rows: 30},
-			{OrganizationID: "o-6", Rows: 20},
-			{LocatorID: "l-1", Entry: 2, Rows: 90},
-			{Others: true, Rows: 110},
-			{Rows: 10},
-		},
-		Projected: Projected{Create: 1147, Update: 1147},
-		Tests:     3,
+		Repeats:     3,
+		Assignments: []Organization{{ID: "o-1", Leads: 500}, {ID: "locator l-1", Leads: 90}, {ID: "others", Leads: 110}},
+		Projected:   Projected{Create: 1147, Update: 1147},
+		Tests:       3,
 		Found: []Problem{
 			{File: "leads.yaml", Line: 50, Rule: "test", Text: `content.name is "Ann", not "Ann Lee"; content.email is missing: it should be "ann@example.com"`},
 			{File: "leads.yaml", Line: 1, Rule: "mapping", Text: "assign is missing, and leads cannot be created without it", Hint: `assign: [{organization: "{column}"}]`},
@@ -81,16 +71,9 @@ Texts that a map lacks
       5  other texts, first at leads.csv:9
 
 Would be assigned
-    500  to o-1
-    300  to o-2
-     50  to o-3
-     40  to o-4
-     30  to o-5
-     20  to o-6
-     90  by the locator l-1 (entry 2 of assign), which picks an organization
-         when the lead is made
-    110  to other organizations, or by other locators
-     10  to nobody: the mapping has no assign
+    500  o-1
+    110  others
+     90  locator l-1
 
 Would be sent
   1,147 create requests and 1,147 updates (a row that repeats a key makes no
@@ -125,7 +108,7 @@ func TestTextOfRehearsalsOneByOne(t *testing.T) {
 			s.Outcome = "attention"
 		}), "Validation finished: no row needs attention, but 1 of 1 test of the mapping fails.\n", "import -m"},
 		{"only for sync", change(func(_ *Summary, c *Checks) { c.Projected = Projected{} }), "1  pending    good\n", "import -m"},
-		{"organizations", change(func(_ *Summary, c *Checks) { c.Assignments = []Assignment{{OrganizationID: "o-1", Rows: 1}} }), "  1  to o-1\n", "predicted"},
+		{"organizations", change(func(_ *Summary, c *Checks) { c.Assignments = []Organization{{ID: "o-1", Leads: 1}} }), "  1  o-1\n", "predicted"},
 		{"dry run", change(func(s *Summary, c *Checks) {
 			s.Command, s.Rows.Rejected, s.Rows.Invalid = "import", 1, 1
 			s.Errors = []Reason{{Outcome: "invalid", Error: "x", Rows: 1, Examples: []Place{{File: "a", Line: 1}}}, {Outcome: "rejected", Error: "HTTP 422", Rows: 1, Examples: []Place{{File: "a", Line: 1}}}}
@@ -157,7 +140,7 @@ func TestChecksAreShownEscaped(t *testing.T) { // fault 118
 	s.Mapping.Path = evil
 	s.Checks = &Checks{
 		Rules: []Reason{{Rule: evil, Column: evil, Error: evil, Rows: 1, Examples: []Place{at}}}, Quoting: []Problem{{Rule: "map", Column: evil, Text: evil, Rows: 1}},
-		Assignments: []Assignment{{OrganizationID: evil, Rows: 1}, {LocatorID: evil, Rows: 1}, {Others: true, Rows: 1}},
+		Assignments: []Organization{{ID: evil, Leads: 1}},
 	}
 	for _, kind := range kinds {
 		s.Checks.Found = append(s.Checks.Found, Problem{Rule: kind.rule, File: evil, Column: evil, Text: evil, Hint: evil})
@@ -170,7 +153,7 @@ func TestSummaryHasChecksOfARehearsalOnly(t *testing.T) {
 		Rules:       []Reason{{Rule: "format", Column: "A\u202eB", Error: strings.Repeat("x", 600), Rows: 4, Examples: []Place{{File: "a.csv", Line: 2}}}},
 		Quoting:     []Problem{{File: "m.yaml", Column: "lead.status", Rule: "map", Text: "Hot", Rows: 2}},
 		Repeats:     1,
-		Assignments: []Assignment{{OrganizationID: "o", Rows: 1}, {LocatorID: "l", Entry: 2, Rows: 1}, {Others: true, Rows: 3}},
+		Assignments: []Organization{{ID: "o", Leads: 1}, {ID: "locator l", Leads: 1}},
 		Projected:   Projected{Create: 3, Update: 3},
 		Tests:       2,
 		Found:       []Problem{{File: "m.yaml", Line: 2, Rule: "guess", Text: "a"}, {File: "m.yaml", Column: "a\u202eb", Rule: "unused", Text: "b", Hint: "c"}},
@@ -181,7 +164,7 @@ func TestSummaryHasChecksOfARehearsalOnly(t *testing.T) {
 	got, _, _ = strings.Cut(strings.Join(strings.Fields(got), ""), `,"files":`)
 	want := `{"rules":[{"rule":"format","column":"A\\u202eB","error":"` + strings.Repeat("x", 499) + `…","rows":4,"examples":[{"file":"a.csv","line":2}]}],` +
 		`"found":[{"file":"m.yaml","line":2,"rule":"guess","text":"a"},{"file":"m.yaml","column":"a\\u202eb","rule":"unused","text":"b","hint":"c"}],"repeats":1,"look_alikes":0,` +
-		`"assignments":[{"organization_id":"o","rows":1},{"locator_id":"l","entry":2,"rows":1},{"others":true,"rows":3}],` +
+		`"assignments":[{"id":"o","location":"","leads":1},{"id":"locatorl","location":"","leads":1}],` +
 		`"projected":{"create":3,"update":3},"tests":2}`
 	same(t, want, got)
 }

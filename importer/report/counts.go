@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -12,7 +11,65 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// RowCounts are the rows of a run by outcome; Read is the sum.
+// Outcome says how a row ended a run, in the words of the README.
+type Outcome uint8
+
+// The outcomes, in the order of the README.
+const (
+	Created Outcome = iota
+	Updated
+	Unchanged
+	Changed
+	Skipped
+	Invalid
+	Rejected
+	Failed
+	Partial
+	InDoubt
+	Unmatched
+	Conflict
+	Pending
+	outcomeCount
+)
+
+// outcomes are, for each, its name in files, what it means, and whether a person should look at the row, which is then
+// among the rejects.
+var outcomes = [outcomeCount]struct {
+	name, meaning string
+	attention     bool
+}{
+	Created:   {"created", "the lead exists, with all that was asked for", false},
+	Updated:   {"updated", "changed fields were sent and confirmed", false},
+	Unchanged: {"unchanged", "the lead exists, there was nothing to send", false},
+	Changed:   {"changed", "the row, or what the mapping makes of it, has changed; nothing was sent", true},
+	Skipped:   {"skipped", "left out on purpose", false},
+	Invalid:   {"invalid", "fails a check, was not sent", true},
+	Rejected:  {"rejected", "the service refused it; sent again once its data change", true},
+	Failed:    {"failed", "did not get through, will be sent again", true},
+	Partial:   {"partial", "created, its ExternalID is not linked yet", true},
+	InDoubt:   {"in_doubt", "nobody can tell if a lead was made", true},
+	Unmatched: {"unmatched", "no lead is known for the row", true},
+	Conflict:  {"conflict", "held for a person to decide, nothing was sent", true},
+	Pending:   {"pending", "was not sent before the run stopped", false}, // the next run sends it
+}
+
+// String is the name of the outcome in files.
+func (o Outcome) String() string { return outcomes[o].name }
+
+// OutcomeNamed returns the outcome of this name.
+func OutcomeNamed(name string) (o Outcome, known bool) {
+	for o := range outcomeCount {
+		if o.String() == name {
+			return o, true
+		}
+	}
+	return 0, false
+}
+
+// Attention reports whether a person should look at the row. The rejects have it.
+func (o Outcome) Attention() bool { return outcomes[o].attention }
+
+// RowCounts are the rows of a run by outcome. At the end of the run, Read is the sum.
 type RowCounts struct {
 	Read      int `json:"read"`
 	Created   int `json:"created"`
@@ -30,69 +87,57 @@ type RowCounts struct {
 	Pending   int `json:"pending"`
 }
 
-// outcomes lists all counts in the order of the README. Pending rows need no attention: the next run sends them.
-func (c RowCounts) outcomes() []Line {
-	return []Line{
-		{c.Created, "created", "the lead exists, with all that was asked for", "", false},
-		{c.Updated, "updated", "changed fields were sent and confirmed", "", false},
-		{c.Unchanged, "unchanged", "the lead exists, there was nothing to send", "", false},
-		{c.Changed, "changed", "the row, or what the mapping makes of it, has changed; nothing was sent", "", true},
-		{c.Skipped, "skipped", "left out on purpose", "", false},
-		{c.Invalid, "invalid", "fails a check, was not sent", "", true},
-		{c.Rejected, "rejected", "the service refused it; sent again once its data change", "", true},
-		{c.Failed, "failed", "did not get through, will be sent again", "", true},
-		{c.Partial, "partial", "created, its ExternalID is not linked yet", "", true},
-		{c.InDoubt, "in_doubt", "nobody can tell if a lead was made", "", true},
-		{c.Unmatched, "unmatched", "no lead is known for the row", "", true},
-		{c.Conflict, "conflict", "held for a person to decide, nothing was sent", "", true},
-		{c.Pending, "pending", "was not sent before the run stopped", "", false},
+// Of returns the count of an outcome.
+func (c *RowCounts) Of(o Outcome) *int {
+	return [outcomeCount]*int{
+		&c.Created, &c.Updated, &c.Unchanged, &c.Changed, &c.Skipped, &c.Invalid, &c.Rejected, &c.Failed, &c.Partial,
+		&c.InDoubt, &c.Unmatched, &c.Conflict, &c.Pending,
+	}[o]
+}
+
+// Ended returns how many rows have an outcome: at the end of the run, all that were read.
+func (c *RowCounts) Ended() (n int) {
+	for o := range outcomeCount {
+		n += *c.Of(o)
 	}
+	return n
 }
 
-// reconciledMeanings are those of outcomes that mean something else in a reconciliation.
-var reconciledMeanings = map[string]string{
-	"unchanged": "the row and its lead agree", "failed": "its lead could not be read",
-	"conflict":  "the row and its lead differ",
-	"unmatched": "no lead is known that could be read", "pending": "not compared before the run stopped",
+// ByName returns the counts by their JSON names, including read and zeros.
+func (c *RowCounts) ByName() map[string]int {
+	m := map[string]int{"read": c.Read}
+	for o, is := range outcomes {
+		m[is.name] = *c.Of(Outcome(o))
+	}
+	return m
 }
 
-// Outcomes lists all counts of the run's rows, including zeros, in a fixed order.
-func (s *Summary) Outcomes() []Line {
-	all := s.Rows.outcomes()
-	if s.DryRun {
-		all[len(all)-1].Text = "good"
-		if s.Checks != nil && s.Checks.sends() {
-			all[len(all)-1].Text = "good, would be sent"
+// Outcomes lists all counts of the run's rows, including zeros, in a fixed order. For a reconciliation, the verdicts say
+// what they mean.
+func (s *Summary) Outcomes() (all []Line) {
+	for o, is := range outcomes {
+		line := Line{Count: *s.Rows.Of(Outcome(o)), Name: is.name, Text: is.meaning, Attention: is.attention}
+		switch {
+		case s.Reconciliation != nil:
+			line.Text = ""
+		case Outcome(o) == Pending && s.DryRun && s.Checks != nil && s.Checks.sends():
+			line.Text = "good, would be sent"
+		case Outcome(o) == Pending && s.DryRun:
+			line.Text = "good"
 		}
-	}
-	if s.Reconciliation != nil {
-		each(all, func(o *Line) { o.Text = cmp.Or(reconciledMeanings[o.Name], o.Text) })
+		all = append(all, line)
 	}
 	return all
 }
 
 // Attention returns how many rows need attention. Pending rows do, unless nothing was to be sent.
 func (s *Summary) Attention() (n int) {
-	for _, o := range s.Rows.outcomes() {
-		if o.Attention || o.Name == "pending" && !s.DryRun {
-			n += o.Count
+	for o, is := range outcomes {
+		if is.attention || Outcome(o) == Pending && !s.DryRun {
+			n += *s.Rows.Of(Outcome(o))
 		}
 	}
 	return n
-}
-
-// Ended returns how many rows have an outcome: at the end of the run, all that were read.
-func (c RowCounts) Ended() int {
-	return sum(c.outcomes(), func(o Line) int { return o.Count })
-}
-
-// ByName returns the counts by their JSON names, including read and zeros.
-func (c RowCounts) ByName() map[string]int {
-	m := map[string]int{"read": c.Read}
-	for _, o := range c.outcomes() {
-		m[o.Name] = o.Count
-	}
-	return m
 }
 
 // Attentions counts the rows that need attention. New did not in the run before, or for another reason.

@@ -73,9 +73,6 @@ func (s *Summary) next(p *printer) {
 	}
 }
 
-// sharedLimit matches a reason that names a limit of all workers of a fleet. Workers that start again share it, too.
-var sharedLimit = spelling.Form(`\(--max-(rejects|invalid)\)|--max-creates`)
-
 // afterwards adds what to do after a run that ended, in whatever way.
 func (s *Summary) afterwards(todo *steps) {
 	n := s.Rows
@@ -84,11 +81,10 @@ func (s *Summary) afterwards(todo *steps) {
 	switch {
 	case s.Reconciliation != nil || s.DryRun:
 		again = "Run the same command again."
-	case s.Fleet != "" && sharedLimit().MatchString(s.StopReason):
-		again = "Start all workers with another --fleet name: the workers of this fleet share its limit, and would " +
-			"stop at once. Nothing is sent twice."
-	case s.Fleet != "" && s.Shard == "":
-		again = "Start the workers again with the same commands: each goes on where it stopped and sends nothing twice."
+	case s.Fleet != "":
+		again = "Start the workers that have ended again with the same commands: each goes on where it stopped and " +
+			"sends nothing twice. If a limit of the fleet ended them, start all workers with another --fleet name: " +
+			"with this one they would stop at once."
 	}
 	todo.add(s.halted() && !s.Same, again)
 	switch {

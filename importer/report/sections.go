@@ -112,7 +112,7 @@ func (c *Checks) sections() (all []Section) {
 		}
 	}
 	return append(all,
-		Section{ID: "assigned", Title: "Would be assigned", Lines: c.assigned(), Top: topChecks},
+		Section{ID: "assigned", Title: "Would be assigned", Lines: assigned(c.Assignments), Top: topChecks},
 		Section{ID: "sends", Title: "Would be sent", Lines: c.wouldSend()})
 }
 
@@ -126,23 +126,6 @@ func (p Problem) line() Line {
 		line.Where = "hint: " + p.Hint
 	}
 	return line
-}
-
-// assigned previews who would get leads, as far as the file tells.
-func (c *Checks) assigned() []Line {
-	return convert(c.Assignments, func(a Assignment) Line {
-		line := Line{Count: a.Rows, Text: "to nobody: the mapping has no assign"}
-		switch {
-		case a.OrganizationID != "":
-			line.Text = "to " + a.OrganizationID
-		case a.LocatorID != "": // its settings on the service decide when the lead is made
-			line.Text = fmt.Sprintf("by the locator %s (entry %d of assign), which picks an organization when the "+
-				"lead is made", a.LocatorID, a.Entry)
-		case a.Others:
-			line.Text = "to other organizations, or by other locators"
-		}
-		return line
-	})
 }
 
 // wouldSend says what a run would send.

@@ -155,9 +155,9 @@ func TestWhatToDoAboutAFleet(t *testing.T) {
 	}{
 		{fleet(t, 1, killed), "The run stopped early|4 of 9 rows|not known|checkpoint workers --checkpoint postgres://db/leads|the same commands", "Nothing was sent"},
 		{fleet(t, 1, member(t, 0, true, Summary{Rows: RowCounts{Read: 1, InDoubt: 1}, ExitCode: 5})), "settled since|again with the same commands", "List the"},
-		{fleet(t, 1, member(t, 0, true, late)), "again with the same commands", "another --fleet name"},
-		{fleet(t, 1, member(t, 0, true, doubts)), "again with the same commands", "another --fleet name"},
-		{fleet(t, 1, member(t, 0, true, limit)), "Start all workers with another --fleet name|mapping, and start all workers", "the same command"},
+		{fleet(t, 1, member(t, 0, true, late)), "again with the same commands", "List the"},
+		{fleet(t, 1, member(t, 0, true, doubts)), "again with the same commands", "List the"},
+		{fleet(t, 1, member(t, 0, true, limit)), "start all workers with another --fleet name|mapping, and start all workers", "Run the same command"},
 	} {
 		var b strings.Builder
 		must.Do(t, test.s.WriteText(&b, 1000, false))

@@ -244,7 +244,7 @@ func TestTextOfAReconciliation(t *testing.T) {
 	}
 	s.Files = []NamedFile{{"reconciliation", "r.csv"}}
 	said := func() string { return strings.Join(strings.Fields(text(t, s, 0)), " ") }
-	holds(t, true, said(), "failed its lead could not be read", "pending not compared before", "0 of 9 leads picked were read Rows",
+	holds(t, true, said(), "1 failed 39 pending", "0 of 9 leads picked were read Rows",
 		"lacks 2 known leads: r.csv lists them as absent", "Run the same command again. 2.")
 	s.Requests.Update, s.Reconciliation.Sample.Read, s.Reconciliation.Sample.Differ = 3, 3, 1
 	const differ = ", and 1 differs (0.0 %). Between 0.0 and 0.0 % of the leads that the file names differ (95 % confidence)"

@@ -165,9 +165,9 @@ func (s *spoken) constant(v *ast.ValueSpec, file string) {
 		return
 	}
 	name := v.Names[0].Name
-	if name == "outcomeNames" {
-		for _, outcome := range literals(v.Values[0]) {
-			s.names[outcome] = "outcome"
+	if name == "outcomes" && strings.HasPrefix(file, "importer/report/") {
+		for _, outcome := range v.Values[0].(*ast.CompositeLit).Elts {
+			s.names[literals(outcome)[0]] = "outcome"
 		}
 	}
 	switch l, isText := v.Values[0].(*ast.BasicLit); {

@@ -103,7 +103,7 @@ func checked() *report.Summary {
 	at := report.Place{File: "a.csv", Line: 7}
 	s.Checks = &report.Checks{
 		Rules:   []report.Reason{{Rule: "format", Column: "E-mail", Error: "not an e-mail address", Rows: 90, Examples: []report.Place{at, at, at}}},
-		Repeats: 2, Assignments: []report.Assignment{{OrganizationID: "o-1", Rows: 900}, {LocatorID: "l-1", Entry: 2, Rows: 3}},
+		Repeats: 2, Assignments: []report.Organization{{ID: "o-1", Leads: 900}, {ID: "locator l-1", Leads: 3}},
 		Projected: report.Projected{Create: 900}, Tests: 3,
 		Found: []report.Problem{
 			{File: "m.yaml", Line: 3, Rule: "test", Text: "a; b"},

@@ -15,6 +15,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/importer"
+	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/inputs"
 	"leadferry/internal/cli/ledger"
@@ -190,23 +191,21 @@ func (row *listed) stateOf() (state checkpoint.State, has bool, err error) {
 		}
 		return state, true, err
 	}
-	is := func(outcomes ...importer.Outcome) bool {
-		return slices.ContainsFunc(outcomes, func(o importer.Outcome) bool { return o.String() == row.Outcome })
-	}
+	o, known := report.OutcomeNamed(row.Outcome)
 	switch hasID := row.LeadID != ""; {
-	case !importer.IsOutcome(row.Outcome):
+	case !known:
 		return state, true, row.fault("its outcome is none; nothing was taken over", "")
 	case row.Key == "":
 		return state, false, nil
-	case is(importer.InDoubt):
+	case o == report.InDoubt:
 		return checkpoint.InDoubt, true, nil
-	case hasID && is(importer.Pending, importer.Skipped):
+	case hasID && (o == report.Pending || o == report.Skipped):
 		return checkpoint.Unknown, true, nil
-	case hasID && is(importer.Partial):
+	case hasID && o == report.Partial:
 		return checkpoint.Partial, true, nil
 	default:
-		made := is(importer.Created, importer.Unchanged, importer.Changed, importer.Partial)
-		return checkpoint.Created, hasID || made, nil
+		made := []report.Outcome{report.Created, report.Unchanged, report.Changed, report.Partial}
+		return checkpoint.Created, hasID || slices.Contains(made, o), nil
 	}
 }
 
@@ -249,7 +248,7 @@ func (row *listed) entry() (e checkpoint.Entry, has bool, err error) {
 // ownKey reports whether a row of results has its lead under its own key. A sync also finds leads by other names.
 func (row *listed) ownKey() bool {
 	switch row.Outcome {
-	case importer.Created.String(), importer.Partial.String(), importer.InDoubt.String(), importer.Changed.String():
+	case report.Created.String(), report.Partial.String(), report.InDoubt.String(), report.Changed.String():
 		return true
 	}
 	w := row.list.witness() // while a run is open, complete results are of an earlier run in the same folder

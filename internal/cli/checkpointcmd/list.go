@@ -17,7 +17,7 @@ import (
 	"github.com/gocarina/gocsv"
 
 	"leadferry/checkpoint"
-	"leadferry/importer"
+	"leadferry/importer/report"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/terminal"
 	"leadferry/internal/disk"
@@ -158,7 +158,7 @@ func (l *list) each(yield func(*listed, error) bool) {
 		case err != nil:
 		case row == nil:
 			return
-		case l.rejects && row.OwnOutcome != importer.InDoubt.String():
+		case l.rejects && row.OwnOutcome != report.InDoubt.String():
 			if strings.TrimSpace(row.LeadID) != "" {
 				l.passed++
 			}
