@@ -49,7 +49,7 @@ var outcomes = [outcomeCount]struct {
 	Partial:   {"partial", "created, its ExternalID is not linked yet", true},
 	InDoubt:   {"in_doubt", "nobody can tell if a lead was made", true},
 	Unmatched: {"unmatched", "no lead is known for the row", true},
-	Conflict:  {"conflict", "held for a person to decide, nothing was sent", true},
+	Conflict:  {"conflict", "held for a person to decide", true},
 	Pending:   {"pending", "was not sent before the run stopped", false}, // the next run sends it
 }
 
