@@ -103,21 +103,14 @@ type Shape struct {
 	Key, Namespace string
 }
 
-// SimilarImport is an earlier import of files that share at least half of their columns with the files of a [Shape].
-type SimilarImport struct {
-	Key, Namespace string
-	NewColumns     []string // columns of the Shape that the earlier files lacked
-	MissingColumns int      // how many columns of the earlier files the Shape lacks
-}
-
 // noted returns a shape as a ledger notes it: key and namespace as they are, columns only as keyed digests.
 func (d *Digester) noted(s *Shape) Kind {
 	return Kind{Key: s.Key, Namespace: s.Namespace, Columns: hashed(s.Columns, d.Column)}
 }
 
-// Noted reports whether leads were made by this very Shape. If not, kin are the earlier imports that share at least
-// half of the columns of either file: a renamed column does not hide them.
-func Noted(ctx context.Context, s Store, shape Shape) (known bool, kin []SimilarImport, err error) {
+// Noted reports whether leads were made by this very Shape. If not, kin are the kinds of earlier imports that share at
+// least half of the columns of either file: a renamed column does not hide them.
+func Noted(ctx context.Context, s Store, shape Shape) (known bool, kin []Kind, err error) {
 	all, err := valuesOf[Kind](ctx, s, shapeNote)
 	own := s.Digests().noted(&shape)
 	for _, other := range all {
@@ -125,14 +118,7 @@ func Noted(ctx context.Context, s Store, shape Shape) (known bool, kin []Similar
 		case own.equals(&other):
 			return true, nil, nil
 		case own.isAkin(&other):
-			missing := own.lacks(other.Columns...)
-			one := SimilarImport{Key: other.Key, Namespace: other.Namespace, MissingColumns: missing}
-			for _, name := range shape.Columns {
-				if other.lacks(s.Digests().Column(name)) > 0 {
-					one.NewColumns = append(one.NewColumns, name)
-				}
-			}
-			kin = append(kin, one)
+			kin = append(kin, other)
 		}
 	}
 	return false, kin, err

@@ -72,18 +72,13 @@ func (k *Kind) equals(o *Kind) bool { return k.sameKey(o) && slices.Equal(k.Colu
 
 // isAkin reports whether two files share at least half of the columns of one of them.
 func (k *Kind) isAkin(other *Kind) bool {
-	shared := len(other.Columns) - k.lacks(other.Columns...)
-	return shared > 0 && 2*shared >= min(len(k.Columns), len(other.Columns))
-}
-
-// lacks counts the columns that a file does not have.
-func (k *Kind) lacks(columns ...string) (n int) {
-	for _, c := range columns {
-		if _, found := slices.BinarySearch(k.Columns, c); !found {
-			n++
+	shared := 0
+	for _, column := range other.Columns {
+		if _, found := slices.BinarySearch(k.Columns, column); found {
+			shared++
 		}
 	}
-	return n
+	return shared > 0 && 2*shared >= min(len(k.Columns), len(other.Columns))
 }
 
 // AnswerID returns the word with which a person answers a refusal, however many reasons it has.

@@ -13,8 +13,8 @@ import (
 	"leadferry/mapping"
 )
 
-// How much of a misfit is shown: places, columns, characters of a column's name.
-const mostMissing, mostColumns, longColumn = 5, 8, 30
+// How much of a misfit is shown: places, and sheets of a workbook.
+const mostMissing, mostSheets = 5, 8
 
 // misfit is the error for an input without columns that the mapping names: the first places.
 func (r *intake) misfit(f *source.File, missing mapping.Errors) error {
@@ -33,15 +33,9 @@ func (r *intake) misfit(f *source.File, missing mapping.Errors) error {
 	}
 	if sheets := f.Info().Sheets; len(sheets) > 0 {
 		err = fmt.Errorf("%w\nhint: the workbook also holds the sheets %s: choose one with --sheet NAME", err,
-			spelling.List(sheets, mostColumns, nil))
+			spelling.List(sheets, mostSheets, nil))
 	}
 	return err
-}
-
-func quoted(names []string) string {
-	return spelling.List(names, mostColumns, func(name string) string {
-		return `"` + spelling.Shorten(name, longColumn) + `"`
-	})
 }
 
 // findShapes compares the shape of each input with those that the checkpoint knows. It refuses a file with nearly the
@@ -79,42 +73,33 @@ func (o *Options) shapeOf(f *source.File) checkpoint.Shape {
 	return checkpoint.Shape{Columns: f.Columns(), Key: m.KeyIn(f.Info().Encoding), Namespace: m.Namespace()}
 }
 
-// refuseShape refuses a file with nearly the columns of known ones but another key, or returns nil. The rejects of a
-// run have the columns of its input, or fewer.
-func refuseShape(f *source.File, s *checkpoint.Shape, kin []checkpoint.SimilarImport) error {
-	var same, other *checkpoint.SimilarImport
+// refuseShape refuses a file with nearly the columns of earlier imports but another key, or returns nil. The rejects of
+// a run have the columns of its input, or fewer.
+func refuseShape(f *source.File, s *checkpoint.Shape, kin []checkpoint.Kind) error {
+	path, other := f.Info().Path, (*checkpoint.Kind)(nil)
 	for i := range kin {
 		switch k := &kin[i]; {
 		case k.Namespace == s.Namespace && k.Key == s.Key:
-			same = k
+			if !mapping.IsOwnData(s.Key) || f.IsRejects() {
+				return nil
+			}
+			return fmt.Errorf("%s: a file with nearly these columns was imported before, and the whole row is the key: "+
+				"every row would make a new lead\n"+
+				"hint: name the column that makes a row the same row on the next run, as in key: \"{id}\", or restore "+
+				"the columns", path)
 		case k.Namespace == s.Namespace && mapping.IsOwnData(k.Key) && mapping.IsOwnData(s.Key) && f.IsRejects():
 			// these keys differ only in how the file was read, and rejects are always UTF-8
 		default:
 			other = k
 		}
 	}
-	path := f.Info().Path
-	switch {
-	case same != nil && mapping.IsOwnData(s.Key) && !f.IsRejects():
-		differ := fmt.Sprintf("missing: %d", same.MissingColumns)
-		if len(same.NewColumns) > 0 {
-			differ = "new: " + quoted(same.NewColumns)
-		}
-		return fmt.Errorf("%s: a file with nearly these columns was imported before, and the whole row is the key "+
-			"(%s): every row would make a new lead\n"+
-			"hint: name the column that makes a row the same row on the next run, as in key: \"{id}\", or restore "+
-			"the columns", path, differ)
-	case same == nil && other != nil:
-		some := ""
-		if other.MissingColumns+len(other.NewColumns) > 0 {
-			some = "some of "
-		}
-		return fmt.Errorf("%s: a file with %sthese columns was imported with %s. The mapping now says %s: every row "+
-			"would make a new lead\n"+
-			"hint: restore key, namespace and source of the mapping", path, some, keyOf(other.Key, other.Namespace),
-			keyOf(s.Key, s.Namespace))
+	if other == nil {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%s: a file with nearly these columns was imported with %s. The mapping now says %s: every row "+
+		"would make a new lead\n"+
+		"hint: restore key, namespace and source of the mapping", path, keyOf(other.Key, other.Namespace),
+		keyOf(s.Key, s.Namespace))
 }
 
 func keyOf(key, namespace string) string {
