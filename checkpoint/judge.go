@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,6 +30,10 @@ type Judgement struct {
 	Older    []Finding // the ledger is older than known: refused until it is taken as incomplete
 	Asks     []Finding // a person has to say whether the run may go on anyway
 	Warnings []string
+
+	ws    *Witnesses
+	makes bool
+	kinds []Kind
 }
 
 // answerTo returns the word with which a person answers findings.
@@ -68,7 +73,7 @@ func Judge(ctx context.Context, s Store, ws *Witnesses, makes bool, kinds []Kind
 	if err != nil {
 		return nil, err
 	}
-	v := &Judgement{Path: h.info.Path}
+	v := &Judgement{Path: h.info.Path, ws: ws, makes: makes, kinds: kinds}
 	all := ws.All()
 	for i := range all {
 		f, err := h.compare(ctx, &all[i])
@@ -279,6 +284,45 @@ func (v *Judgement) Refuse(answer string) error {
 // ErrAnswersNothing says that an answer was given to a question that nobody asked.
 var ErrAnswersNothing = errors.New("the ID answers nothing: no witness speaks against this checkpoint, or it was " +
 	"answered already")
+
+// Begin notes a run in the ledger, and writes its witness, also into the run's folder. Only then may anything be
+// claimed. It judges again before, because a person may have taken long to answer, and after, because another run with
+// another book may have begun at the same moment: what was answered holds; anything new is refused.
+func (v *Judgement) Begin(ctx context.Context, l *Ledger, w Witness, folder string) error {
+	unlock, err := v.ws.Lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	now, err := v.again(ctx, l)
+	if err != nil {
+		return err
+	}
+	if err := now.Answer(ctx, l); err != nil {
+		return err
+	}
+	begun := RunInfo{ID: w.Run, Command: w.Command, Started: w.Started, Outcome: "unfinished"}
+	if err := PutRun(ctx, l, begun); err != nil {
+		return err
+	}
+	w.Process, w.Kinds = os.Getpid(), v.kinds
+	t, err := v.ws.Begin(l, w, folder)
+	if err != nil {
+		return err
+	}
+	l.Attest(t)
+	_, err = v.again(ctx, l)
+	return err
+}
+
+// again judges once more, and refuses what v has not found.
+func (v *Judgement) again(ctx context.Context, s Store) (*Judgement, error) {
+	now, err := Judge(ctx, s, v.ws, v.makes, v.kinds)
+	if err == nil && !v.Covers(now) {
+		err = now.Refuse("")
+	}
+	return now, err
+}
 
 // Covers reports whether a later judgement finds only what this judgement has found.
 func (v *Judgement) Covers(later *Judgement) bool {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -42,6 +43,9 @@ func (c *carrier) carry(ctx context.Context, j *job) {
 			j.text = doubtReasons[reasonPanic]
 			j.asStored()
 		}
+	}
+	if j.others != nil {
+		j.text = strings.TrimSuffix(listed(byOthers, j.others)+"; "+j.text, "; ")
 	}
 	j.sayOrganization()
 	if end := c.breaker.Over(); end != nil {

@@ -232,14 +232,19 @@ func (cs changes) byService() bool {
 	return slices.ContainsFunc(cs, func(c change) bool { return c.byService })
 }
 
-// naming names the fields with this decision, the status in these words, after a prefix; "" if there are none.
-func (cs changes) naming(prefix string, what choice, status string) string {
+// named are the names of the fields with this decision; the status has these words.
+func (cs changes) named(what choice, status string) []string {
 	names := cs.names(func(c change) bool { return c.choice == what })
+	if names != nil && cs.of(atStatus).choice == what {
+		names[0] = status
+	}
+	return names
+}
+
+// listed lists names after a prefix, or is "" if there are none.
+func listed(prefix string, names []string) string {
 	if names == nil {
 		return ""
-	}
-	if cs.of(atStatus).choice == what {
-		names[0] = status
 	}
 	return prefix + spelling.List(names, mostListed, nil)
 }

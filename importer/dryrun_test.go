@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/delivery"
 	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/internal/testsupport/must"
@@ -267,7 +268,7 @@ func TestJSONLColumnsThatNothingUsesAreGathered(t *testing.T) {
 
 // Validate, and an import that finds all done, end rows by the million.
 func TestRowThatIsNotSentLeavesNothingToCollect(t *testing.T) {
-	a := &run{intake: &intake{paths: []string{""}}, collector: collector{dry: newDryRun(&Options{}, nil), tally: newTally(1), limiter: &limiter{limits: new(Limits)}, write: func(*item) error { return nil }}}
+	a := &run{intake: &intake{paths: []string{""}}, collector: collector{dry: newDryRun(&Options{}, nil), tally: newTally(1), limiter: &limiter{limits: new(delivery.Limits)}, write: func(*item) error { return nil }}}
 	it := new(item)
 	for _, step := range []Step{{Action: Create}, ends(Unchanged, "")} {
 		it.ending = step.ending

@@ -94,7 +94,7 @@ func (e *engine) signIn() {
 		func(ctx context.Context, _ bool) error { return e.client.SignIn(ctx) })
 	b.MaxWait = e.MaxWait
 	if err = e.carrier.stopping(err); err != nil && !errors.Is(err, delivery.ErrStopping) {
-		e.halt(stopFor("sign-in failed: "+err.Error(), ""))
+		e.halt(delivery.StopFor("sign-in failed: "+err.Error(), ""))
 	}
 }
 

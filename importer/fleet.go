@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/delivery"
 	"leadferry/importer/report"
 )
 
@@ -66,7 +67,7 @@ func (r *run) leaveFleet(s *report.Summary) {
 	ctx, last := context.Background(), m.work()
 	last.Wants = false
 	c, err := m.fleet.Exchange(ctx, last)
-	if stop := r.Limits.reached(&c.Counts); err == nil && stop != nil {
+	if stop := r.Limits.Reached(delivery.Counts(c.Counts)); err == nil && stop != nil {
 		r.stopAfter(s, stop)
 	}
 	if err == nil || errors.Is(err, checkpoint.ErrFenced) { // its requests count, even if another worker goes on
@@ -128,5 +129,5 @@ func (m *member) exchange(ctx context.Context, p checkpoint.Progress) *Stop {
 	if c.Tokens > 0 {
 		m.breaker.Grant(c.Tokens, c.After)
 	}
-	return m.Limits.reached(&c.Counts)
+	return m.Limits.Reached(delivery.Counts(c.Counts))
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/delivery"
 	"leadferry/leadapi"
 )
 
@@ -171,7 +172,7 @@ func TestWaitsAreTheFleets(t *testing.T) {
 func TestLimitsHoldForWhatIsOverAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fleetTwin{workers: 2}
-		limits := Limits{MaxRejects: Share{Rows: 30}}
+		limits := delivery.Limits{MaxRejects: delivery.Share{Rows: 30}}
 		trials := sail(t, f, 40, Options{Sending: Sending{Concurrency: 8}, Limits: limits}, func(_ int, tr *trial) {
 			tr.service.answer = func(name string, _ int) error {
 				if name > "n019" {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/delivery"
 	"leadferry/importer/report"
 	"leadferry/internal/rowkey"
 	"leadferry/internal/testsupport/must"
@@ -124,7 +125,7 @@ func TestKindsReachTheRequestAndTheDigests(t *testing.T) {
 // A row that skip_if leaves out is counted and wants no attention; nothing is claimed
 // or sent for it, also behind a row of its key.
 func TestARowThatIsLeftOutIsNotSent(t *testing.T) {
-	tried(t, []string{"k1,a", "k2,out", "k1,out", "k3,b"}, Options{Sending: Sending{Concurrency: 2}, Limits: Limits{MaxRejects: Share{Rows: 1}}}, func(t *testing.T, tr *trial) {
+	tried(t, []string{"k1,a", "k2,out", "k1,out", "k3,b"}, Options{Sending: Sending{Concurrency: 2}, Limits: delivery.Limits{MaxRejects: delivery.Share{Rows: 1}}}, func(t *testing.T, tr *trial) {
 		tr.remap(t, "skip_if: 'name == \"out\"'\n")
 		tr.ends(t, "created 2 skipped 2")
 		if outcome, code := tr.ending(); outcome != "complete" || code != CodeComplete {

@@ -10,14 +10,11 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/cespare/xxhash/v2"
-
 	"leadferry/checkpoint"
 	"leadferry/importer/findings"
 	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/internal/crash"
-	"leadferry/internal/rowkey"
 	"leadferry/mapping"
 )
 
@@ -197,32 +194,6 @@ func (r *intake) bind() error {
 	return errors.Join(all...)
 }
 
-// Shard is the part of the input that a worker takes: part Index (from 0) of Of parts. The zero Shard is all of it.
-type Shard struct{ Index, Of int }
-
-var errManyIdentities = errors.New("the rows of this mapping may find their lead by several values, so that workers " +
-	"of a fleet could meet at one lead\n" +
-	"hint: a mapping can be sharded that has lead_id alone, or key where external_id is the same text or not given")
-
-// takes reports whether a row is this worker's. All rows of a lead, and all keys that look alike, go to the same one:
-// the part is the hash of what identifies the lead, byLeadID its ID alone. Rows without that are divided by their
-// place. All versions of the program must agree.
-func (s Shard) takes(it *item, byLeadID bool) bool {
-	if s.Of <= 1 {
-		return true
-	}
-	var place uint64
-	switch {
-	case it.faults != nil || it.rec.Skip:
-		place = uint64(it.input + it.row.Number)
-	case byLeadID && it.rec.LeadID != "":
-		place = xxhash.Sum64String(it.rec.LeadID)
-	default:
-		place = xxhash.Sum64String(rowkey.Fold(it.rec.Key))
-	}
-	return int(place%uint64(s.Of)) == s.Index
-}
-
 // mapBatch makes the Records of a batch, and their digests with d. A fault of the program ends the batch before its
 // row.
 func (r *intake) mapBatch(b *batch, d *digester) {
@@ -232,7 +203,7 @@ func (r *intake) mapBatch(b *batch, d *digester) {
 	err := crash.Call(func() error {
 		for _, under = range b.items {
 			r.mapRow(under, d)
-			if r.options.Shard.takes(under, r.options.Mapping.HasLeadID()) {
+			if r.takes(under) {
 				mine = append(mine, under)
 			}
 		}
@@ -242,6 +213,15 @@ func (r *intake) mapBatch(b *batch, d *digester) {
 		b.err = fmt.Errorf("%s:%d: %w", r.paths[under.input], under.row.Line, err)
 	}
 	b.items = mine
+}
+
+// takes reports whether a row is this worker's.
+func (r *intake) takes(it *item) bool {
+	rec, place := &it.rec, it.input+it.row.Number
+	if it.faults != nil || rec.Skip {
+		rec = nil
+	}
+	return r.options.Mapping.InShard(r.options.Shard, rec, place)
 }
 
 // mapRow maps a row and makes its digests.

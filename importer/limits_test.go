@@ -19,7 +19,7 @@ import (
 
 func TestMaxCreatesIsNeverExceeded(t *testing.T) {
 	for _, most := range []int{1, 7, 50} {
-		tried(t, numbered(100), Options{Sending: Sending{Concurrency: 8}, Limits: Limits{MaxCreates: most}}, func(t *testing.T, tr *trial) {
+		tried(t, numbered(100), Options{Sending: Sending{Concurrency: 8}, Limits: delivery.Limits{MaxCreates: most}}, func(t *testing.T, tr *trial) {
 			tr.service.answer = func(name string, _ int) error {
 				if name < "n010" {
 					return httpError(422) // refused rows make no lead
@@ -59,30 +59,30 @@ func TestLimitsEndARun(t *testing.T) {
 	}
 	tests := []struct {
 		name    string
-		limits  Limits
+		limits  delivery.Limits
 		answer  func(string, int) error
 		stops   bool
 		invalid int // so many rows at the beginning
 		rows    int // 300 where it is 0
 		most    int // rows that may be sent: those counted and two a worker; 0: any number
 	}{
-		{name: "in doubt", limits: Limits{MaxInDoubt: 5}, answer: doubt, stops: true, most: 60},
+		{name: "in doubt", limits: delivery.Limits{MaxInDoubt: 5}, answer: doubt, stops: true, most: 60},
 		{name: "in doubt without limit", answer: fewDoubts},
 		{name: "all in doubt without limit", answer: func(string, int) error { return httpError(308) }, stops: true, most: delivery.MostDoubts},
-		{name: "rejects", limits: Limits{MaxRejects: Share{Rows: 5}}, answer: refuseSome, stops: true},
-		{name: "rejects within the limit", limits: Limits{MaxRejects: Share{Rows: 100}}, answer: refuseSome},
-		{name: "share of rejects", limits: Limits{MaxRejects: Share{Percent: 20}}, answer: refuseSome, stops: true},
-		{name: "share of rejects within the limit", limits: Limits{MaxRejects: Share{Percent: 50}}, answer: refuseSome},
-		{name: "all refused alike", limits: Limits{MaxRejects: Share{Rows: 1000}}, answer: func(string, int) error { return httpError(403) }, stops: true, most: 8},
+		{name: "rejects", limits: delivery.Limits{MaxRejects: delivery.Share{Rows: 5}}, answer: refuseSome, stops: true},
+		{name: "rejects within the limit", limits: delivery.Limits{MaxRejects: delivery.Share{Rows: 100}}, answer: refuseSome},
+		{name: "share of rejects", limits: delivery.Limits{MaxRejects: delivery.Share{Percent: 20}}, answer: refuseSome, stops: true},
+		{name: "share of rejects within the limit", limits: delivery.Limits{MaxRejects: delivery.Share{Percent: 50}}, answer: refuseSome},
+		{name: "all refused alike", limits: delivery.Limits{MaxRejects: delivery.Share{Rows: 1000}}, answer: func(string, int) error { return httpError(403) }, stops: true, most: 8},
 		{name: "all refused alike, never stop", answer: func(string, int) error { return httpError(403) }},
-		{name: "all refused by the client itself", limits: Limits{MaxRejects: Share{Rows: 1000}}, answer: func(string, int) error { return httpError(0) }},
-		{name: "invalid rows are no rejects", limits: Limits{MaxRejects: Share{Rows: 5}}, invalid: 200},
-		{name: "invalid", limits: Limits{MaxInvalid: Share{Rows: 5}}, invalid: 6, stops: true},
-		{name: "invalid within the limit", limits: Limits{MaxInvalid: Share{Rows: 5}}, invalid: 5},
-		{name: "share of invalid rows", limits: Limits{MaxInvalid: Share{Percent: 50}}, invalid: 200, stops: true},
-		{name: "share of invalid rows of too few", limits: Limits{MaxInvalid: Share{Percent: 50}}, invalid: 199, rows: 199},
-		{name: "share of invalid rows within the limit", limits: Limits{MaxInvalid: Share{Percent: 50}}, invalid: 100},
-		{name: "all refused, not alike", limits: Limits{MaxRejects: Share{Rows: 1000}}, answer: func(name string, _ int) error { return httpError(400 + atoi(name[1:])%2*4) }},
+		{name: "all refused by the client itself", limits: delivery.Limits{MaxRejects: delivery.Share{Rows: 1000}}, answer: func(string, int) error { return httpError(0) }},
+		{name: "invalid rows are no rejects", limits: delivery.Limits{MaxRejects: delivery.Share{Rows: 5}}, invalid: 200},
+		{name: "invalid", limits: delivery.Limits{MaxInvalid: delivery.Share{Rows: 5}}, invalid: 6, stops: true},
+		{name: "invalid within the limit", limits: delivery.Limits{MaxInvalid: delivery.Share{Rows: 5}}, invalid: 5},
+		{name: "share of invalid rows", limits: delivery.Limits{MaxInvalid: delivery.Share{Percent: 50}}, invalid: 200, stops: true},
+		{name: "share of invalid rows of too few", limits: delivery.Limits{MaxInvalid: delivery.Share{Percent: 50}}, invalid: 199, rows: 199},
+		{name: "share of invalid rows within the limit", limits: delivery.Limits{MaxInvalid: delivery.Share{Percent: 50}}, invalid: 100},
+		{name: "all refused, not alike", limits: delivery.Limits{MaxRejects: delivery.Share{Rows: 1000}}, answer: func(name string, _ int) error { return httpError(400 + atoi(name[1:])%2*4) }},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestMaxDuration(t *testing.T) {
 // Rows that were refused in an earlier run and are not sent now say nothing about this
 // run: it comes to the new ones behind them.
 func TestRefusalsOfEarlierRunsDoNotCount(t *testing.T) {
-	tried(t, numbered(40), Options{Sending: Sending{Concurrency: 2}, Limits: Limits{MaxRejects: Share{Rows: 3}}}, func(t *testing.T, tr *trial) {
+	tried(t, numbered(40), Options{Sending: Sending{Concurrency: 2}, Limits: delivery.Limits{MaxRejects: delivery.Share{Rows: 3}}}, func(t *testing.T, tr *trial) {
 		first := newTrial(t, numbered(30), Options{Sending: Sending{Concurrency: 2}})
 		first.service.answer = func(string, int) error { return httpError(422) }
 		first.carry(t.Context())
@@ -332,7 +332,7 @@ func TestPartitionForTooLongEndsTheRun(t *testing.T) {
 
 // A row in doubt that is sent again and refused stays in doubt, and counts as refused, not as made.
 func TestARefusedResendIsCounted(t *testing.T) {
-	l := limiter{limits: new(Limits), creates: 1}
+	l := limiter{limits: new(delivery.Limits), creates: 1}
 	r := item{result: result{ending: ending{outcome: InDoubt}, refusedAs: 422}}
 	l.created(&r, false)
 	l.sent(&r)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"os"
 	"slices"
 	"sync/atomic"
 
@@ -57,18 +56,13 @@ func (r *run) judgeCheckpoint(ctx context.Context) (err error) {
 		r.Witnesses.Looks, r.Witnesses.Flags = r.DryRun, r.Flags
 		r.Witnesses.Named = r.Mapping.Target != (mapping.Target{})
 	}
-	if r.judged, err = r.judge(ctx); err != nil {
+	if r.judged, err = checkpoint.Judge(ctx, r.ledger, r.Witnesses, r.makes(), r.kinds()); err != nil {
 		return err
 	}
 	if err := r.judged.RefuseOlder(); err != nil || r.DryRun || !r.makes() || r.Witnesses == nil || r.Witnesses.Sandbox {
 		return err
 	}
 	return checkpoint.OnThisMachine(ctx, r.ledger, r.Machine, false)
-}
-
-// judge asks the witnesses about the checkpoint.
-func (r *run) judge(ctx context.Context) (*checkpoint.Judgement, error) {
-	return checkpoint.Judge(ctx, r.ledger, r.Witnesses, r.makes(), r.kinds())
 }
 
 // kinds are the kinds of inputs from which this checkpoint has made no leads yet.
@@ -121,41 +115,6 @@ func openLedger(o *Options) (*checkpoint.Ledger, error) {
 		Slots: slotsPerPlace * o.Concurrency, Places: o.Concurrency, Far: checkpoint.IsAddress(store.Info().Path),
 	}
 	return checkpoint.NewLedger(store, g), nil
-}
-
-// register lists the run in the checkpoint and writes its witness. Only then may anything be claimed.
-func (r *run) register(ctx context.Context) error {
-	unlock, err := r.Witnesses.Lock()
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	// Judge again, because a person may have taken long to answer. What was answered holds; anything new is refused.
-	now, err := r.judge(ctx)
-	switch {
-	case err != nil:
-		return err
-	case !r.judged.Covers(now):
-		return now.Refuse("")
-	}
-	if err := now.Answer(ctx, r.ledger); err != nil {
-		return err
-	}
-	if err := checkpoint.PutRun(ctx, r.ledger,
-		checkpoint.RunInfo{ID: r.RunID, Command: r.Command, Started: r.began, Outcome: "unfinished"}); err != nil {
-		return err
-	}
-	t, err := r.Witnesses.Begin(r.ledger, checkpoint.Witness{
-		Run: r.RunID, Command: r.Command, Process: os.Getpid(), Started: r.began, Kinds: r.kinds(),
-	}, r.Files.Dir)
-	if err != nil {
-		return err
-	}
-	r.ledger.Attest(t)
-	if now, err = r.judge(ctx); err == nil && !r.judged.Covers(now) { // began at the same moment, with another book
-		err = now.Refuse("")
-	}
-	return err
 }
 
 func (r *run) closeLedger(s *report.Summary) error {

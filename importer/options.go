@@ -18,7 +18,7 @@ import (
 type Options struct {
 	Task
 	Sending
-	Limits
+	delivery.Limits
 	Planning
 	Checking
 	Keeping
@@ -35,7 +35,7 @@ type Task struct {
 	MappingFile report.File // and the SHA-256 of its bytes
 	Inputs      []*source.File
 	Limit       int               // rows of all inputs together; 0 = all
-	Shard       Shard             // of these, the part that this worker takes
+	Shard       mapping.Shard     // of these, the part that this worker takes
 	Terms       *checkpoint.Terms // of the fleet that the worker belongs to; nil: none
 	Log         *slog.Logger
 }
@@ -70,12 +70,12 @@ type Planning struct {
 
 // Checking is what a run that sends nothing looks at, and what counts for the exit code.
 type Checking struct {
-	DryRun   bool      // of Import and Sync
-	OnlyNew  bool      // --attention new: what needed attention in the run before does not count
-	Strict   bool      // validate: what only looks wrong counts as wrong
-	Tolerate Share     // validate: so many problem rows end with CodeComplete anyway
-	Show     int       // requests to show
-	Shown    io.Writer // gets them, exactly as they would be sent
+	DryRun   bool           // of Import and Sync
+	OnlyNew  bool           // --attention new: what needed attention in the run before does not count
+	Strict   bool           // validate: what only looks wrong counts as wrong
+	Tolerate delivery.Share // validate: so many problem rows end with CodeComplete anyway
+	Show     int            // requests to show
+	Shown    io.Writer      // gets them, exactly as they would be sent
 }
 
 // Keeping is what remembers a run and tells of it.
@@ -91,7 +91,6 @@ type Keeping struct {
 	Require    bool                         // the checkpoint must be there
 	Files      report.Files                 // all empty: none are written
 	OwnColumns bool                         // results carry the rows' own columns
-	Warnings   []string                     // that Start repeats
 }
 
 // Hooks are asked and told while a run goes on. All but Interrupt may be nil.
@@ -108,9 +107,8 @@ type Hooks struct {
 
 // Start is what is known before the first request.
 type Start struct {
-	Checkpoint checkpoint.Info // without a Path where there is none
-	Warnings   []string        // those of the checkpoint among them
-	Notes      []string        // remarks on the mapping; those of a dry run are in its summary
-	Target     checkpoint.Target
+	Checkpoint checkpoint.Info       // without a Path where there is none
+	Warnings   []string              // those of the checkpoint among them
+	Notes      []string              // remarks on the mapping; those of a dry run are in its summary
 	Judgement  *checkpoint.Judgement // what witnesses say of the checkpoint; nil where there is none
 }

@@ -181,18 +181,14 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 	case first && p.looks(known, cs):
 		step.Action = Read
 	case cs.chosen(asks) != nil:
-		step.outcome, step.text = Conflict, cs.naming(byOthers, asks, before.changedTo(service))+nothingSent
+		step.outcome, step.text = Conflict, listed(byOthers, cs.named(asks, before.changedTo(service)))+nothingSent
 	case cs.of(atStatus).choice == sends && p.reopens(service, it.rec.Status):
-		said := " on the service"
-		if first {
-			said = ", confirmed on " + clock(before.knownSince())
-		}
-		const reopened = "the lead is %s%s, and the row would reopen it as %s" + nothingSent
-		step.outcome, step.text = Conflict, fmt.Sprintf(reopened, service, said, it.rec.Status)
+		const reopened = "the lead is %s, and the row would reopen it as %s" + nothingSent
+		step.outcome, step.text = Conflict, fmt.Sprintf(reopened, service, it.rec.Status)
 	case cs.chosen(sends) != nil:
 		step.Action, step.outcome = Update, Updated
 	default:
-		if step.text = cs.naming(serviceWins, keeps, "Status "+service); first && cs.news(it) {
+		if step.text = listed(serviceWins, cs.named(keeps, "Status "+service)); first && cs.news(it) {
 			step.Action = StoreSeen
 		}
 	}
@@ -296,8 +292,6 @@ func (p *planner) unmatched(it *item) Step {
 		return p.forImport(it)
 	case p.o.Missing == MissingIgnore:
 		return ends(Skipped, notKnown+" (--missing ignore)")
-	case it.entry.State == checkpoint.Rejected:
-		return ends(Unmatched, notKnown+": the service refused to make it")
 	case it.alike.State != checkpoint.Unknown:
 		return ends(Unmatched, notKnown+"; "+lookingLike(it.alike))
 	}

@@ -111,7 +111,7 @@ func shown(known *checkpoint.Entry) bool {
 // verdictOf compares a row with its lead without any rules: who changed what. Without a lead, what was seen counts.
 func (p *planner) verdictOf(it *item, before *leadBefore, lead *leadapi.Lead) Step {
 	cs := (&planner{digests: p.digests}).compare(it, before, lead, true)
-	moved := cs.naming(byOthers, asks, before.changedTo(before.service(lead)))
+	moved := listed(byOthers, cs.named(asks, before.changedTo(before.service(lead))))
 	s := Step{changes: cs, ending: ending{outcome: Conflict, text: moved}}
 	f := &s.found
 	f.service = before.service(lead)

@@ -37,7 +37,6 @@ package importer
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -50,10 +49,6 @@ import (
 	"leadferry/internal/failpoint"
 	"leadferry/leadapi"
 )
-
-var errNoIdentity = errors.New("the mapping has neither key nor external_id nor lead_id, so a changed row finds " +
-	"no lead\n" +
-	"hint: name the column that makes a row the same row on the next run: key: \"{column}\"")
 
 // Run carries out a command, which Options name:
 //
@@ -121,16 +116,8 @@ func newRun(o Options) *run {
 
 // execute connects the run to service and checkpoint, and performs it.
 func (r *run) execute(ctx context.Context) (*report.Summary, error) {
-	if r.Command != "validate" && r.makes() {
-		if err := r.Mapping.ForCreate(); err != nil {
-			return nil, err
-		}
-	}
-	if r.matches && r.Mapping.KeyForm() == "" && !r.Mapping.HasLeadID() {
-		return nil, errNoIdentity
-	}
-	if r.Shard.Of > 1 && !r.Mapping.OneIdentity() {
-		return nil, errManyIdentities
+	if err := r.fits(); err != nil {
+		return nil, err
 	}
 	if err := r.intake.bind(); err != nil {
 		return nil, err
@@ -156,6 +143,20 @@ func (r *run) execute(ctx context.Context) (*report.Summary, error) {
 		}
 	}
 	return r.perform(ctx)
+}
+
+// fits returns an error if the mapping cannot do what the run is for.
+func (r *run) fits() (err error) {
+	if r.Command != "validate" && r.makes() {
+		err = r.Mapping.ForCreate()
+	}
+	if err == nil && r.matches {
+		err = r.Mapping.ForSync()
+	}
+	if err == nil && r.Shard.Of > 1 {
+		err = r.Mapping.ForShards()
+	}
+	return err
 }
 
 // makeClient makes the client. It sends nothing.
@@ -194,7 +195,8 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	e := newEngine(ctx, r)
 	end := r.member.start(ctx, e) // signing in keeps to the rate, too
 	if r.client != nil {
-		if err := r.register(ctx); err != nil {
+		begins := checkpoint.Witness{Run: r.RunID, Command: r.Command, Started: r.began}
+		if err := r.judged.Begin(ctx, r.ledger, begins, r.Files.Dir); err != nil {
 			e.halt(ledgerFailed(err))
 		}
 	}
@@ -215,7 +217,7 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 
 // announce says what is about to happen. The caller may still refuse it.
 func (r *run) announce() error {
-	s := &Start{Target: r.Target, Judgement: r.judged, Checkpoint: r.opened}
+	s := &Start{Judgement: r.judged, Checkpoint: r.opened}
 	if r.ledger != nil {
 		s.Warnings = slices.Concat(r.opened.Warnings, r.judged.Warnings)
 		if err := r.judged.Refuse(r.Answer); err != nil && r.DryRun {
@@ -226,7 +228,6 @@ func (r *run) announce() error {
 		s.Warnings = slices.Concat(s.Warnings, r.warnings())
 		s.Notes = r.remarks()
 	}
-	s.Warnings = append(s.Warnings, r.Warnings...)
 	if r.Begin == nil {
 		return nil
 	}

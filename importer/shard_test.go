@@ -11,15 +11,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"leadferry/checkpoint"
 	"leadferry/internal/rowkey"
 	"leadferry/mapping"
 )
 
 // shardOf reads the rows that one worker of a number takes, as the engine does.
-func shardOf(t testing.TB, rows []string, s Shard, limit int) (keys []string) {
+func shardOf(t testing.TB, rows []string, s mapping.Shard, limit int) (keys []string) {
 	tr := newTrial(t, rows, Options{Task: Task{Shard: s, Limit: limit}})
 	defer tr.run.ledger.Close()
 	out := make(chan *batch)
@@ -54,7 +52,7 @@ func TestShardsAreTheInput(t *testing.T) {
 		rows[i] = "," + rows[i] // a cell too many, or no key
 	}
 	for _, of := range []int{1, 2, 3, 7, 64} {
-		all := shardOf(t, rows, Shard{}, 900)
+		all := shardOf(t, rows, mapping.Shard{}, 900)
 		place := map[string][]int{}
 		for i, key := range all {
 			place[key] = append(place[key], i)
@@ -62,7 +60,7 @@ func TestShardsAreTheInput(t *testing.T) {
 		total, home := 0, map[string]int{}
 		for index := range of {
 			last := -1
-			for _, key := range shardOf(t, rows, Shard{index, of}, 900) {
+			for _, key := range shardOf(t, rows, mapping.Shard{Index: index, Of: of}, 900) {
 				at := place[key][0]
 				place[key] = place[key][1:]
 				if at < last {
@@ -80,38 +78,6 @@ func TestShardsAreTheInput(t *testing.T) {
 			t.Errorf("%d workers took %d rows of %d", of, total, len(all))
 		}
 	}
-}
-
-// Which worker takes a key is the same in every release: workers of two may meet in one fleet.
-func TestShardsStayWhatTheyAre(t *testing.T) {
-	for key, want := range map[string]int{"1": 20, "L-104204": 45, "crm/17": 61, "ann@example.com": 75} {
-		for index := range 100 {
-			if s := (Shard{index, 100}); s.takes(&item{rec: mapping.Record{Key: key}}, false) && index != want {
-				t.Errorf("%s falls to %d, want %d", key, index, want)
-			}
-		}
-	}
-}
-
-func TestRowsOfALeadFallToOneWorker(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		of := rapid.IntRange(2, 100).Draw(t, "of")
-		key := rapid.StringMatching(`0{0,3}[0-9]{1,6}|[A-Za-z]{1,3}@x\.de|[0-9a-fA-F]{8}-0000-4000-8000-00000000abcd`).Draw(t, "key")
-		home := func(key, lead string, byLead bool) (at int) {
-			for index := range of {
-				if s := (Shard{index, of}); s.takes(&item{rec: mapping.Record{Key: key, LeadID: lead}}, byLead) {
-					at = index
-				}
-			}
-			return at
-		}
-		if folded := rowkey.Fold(key); home(key, "", false) != home(folded, "", false) {
-			t.Fatalf("%q and %q fall to two workers", key, folded)
-		}
-		if home("a"+key, key, true) != home("b", key, true) {
-			t.Fatal("a lead falls to two workers")
-		}
-	})
 }
 
 // unevenSums take the longer the sooner a row comes in its file, and fail where a text holds one of the words.

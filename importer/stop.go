@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/dustin/go-humanize/english"
-
 	"leadferry/checkpoint"
 	"leadferry/importer/delivery"
 	"leadferry/importer/report"
@@ -27,8 +25,6 @@ const (
 
 // Stop is why a run ended before its input did.
 type Stop = delivery.Stop
-
-func stopFor(reason, hint string) *Stop { return &Stop{Reason: reason, Hint: hint, Code: CodeStopped} }
 
 // graver returns the stop with the more important exit code. first may be nil.
 func graver(first, then *Stop) *Stop {
@@ -59,7 +55,7 @@ func ledgerFailed(err error) *Stop {
 	case errors.As(err, new(*crash.Error)):
 		return crashed(err)
 	case errors.Is(err, checkpoint.ErrEnough):
-		return stopFor("as many leads as --max-creates allows have been made", "")
+		return delivery.StopFor("as many leads as --max-creates allows have been made", "")
 	case errors.Is(err, checkpoint.ErrFenced):
 		const hint = "there is nothing to repair: the newer one goes on"
 		return lastingStop(CodeFenced, "a newer worker has taken the place of this one", hint)
@@ -87,10 +83,10 @@ func ledgerFailed(err error) *Stop {
 	if server, served := errors.AsType[*checkpoint.StoreError](err); served {
 		hint = cmp.Or(server.Hint, "see what its server says; the same command goes on from there")
 	}
-	return stopFor(fmt.Sprintf("the checkpoint could not be written: %v", err), hint)
+	return delivery.StopFor(fmt.Sprintf("the checkpoint could not be written: %v", err), hint)
 }
 
-func filesFailed(err error) *Stop { return stopFor(report.Unwritten(err)) }
+func filesFailed(err error) *Stop { return delivery.StopFor(report.Unwritten(err)) }
 
 // inputEnded is why the rows end before the input does.
 func inputEnded(err error) *Stop {
@@ -105,66 +101,9 @@ func inputEnded(err error) *Stop {
 		hint+"; then run the same command again: nothing is sent twice")
 }
 
-// Limits end a run early (leadferry help import).
-type Limits struct {
-	MaxRejects Share // rows sent in this run that were rejected or failed, of those sent
-	MaxInvalid Share // rows that are invalid, of those read
-	MaxInDoubt int   // rows that are in doubt; 0 = no limit
-	MaxCreates int   // leads made; 0 = no limit
-
-	Standing int // rows in doubt when the run began, less those that it sent again
-}
-
-// Share bounds a number of rows, by itself or in percent of others; both 0 = no limit.
-type Share struct{ Rows, Percent int }
-
-// percentFrom is how many rows there must be before a percentage says anything.
-const percentFrom = 200
-
-func (s Share) none() bool { return s == Share{} }
-
-// exceeded reports whether n of a number of rows are too many.
-func (s Share) exceeded(n, of int) bool {
-	return s.Rows > 0 && n > s.Rows || s.Percent > 0 && of >= percentFrom && n*100 > s.Percent*of
-}
-
-// covers reports whether n of a number of rows are no more than the bound, which is none by itself.
-func (s Share) covers(n, of int) bool {
-	return !s.none() && (s.Percent == 0 && n <= s.Rows || s.Percent > 0 && n*100 <= s.Percent*of)
-}
-
-// String is the bound in words, before what it counts.
-func (s Share) String() string {
-	if s.Percent > 0 {
-		return fmt.Sprintf("%d%% of the rows", s.Percent)
-	}
-	return english.Plural(s.Rows, "row", "")
-}
-
-// doubts reports whether too many rows are in doubt with so many that this run left.
-func (l *Limits) doubts(own int) bool { return l.MaxInDoubt > 0 && l.Standing+own > l.MaxInDoubt }
-
-// reached is why a run of these counts must end, or nil.
-func (l *Limits) reached(c *checkpoint.Counts) *Stop {
-	switch {
-	case c.Doubts > 0 && l.doubts(c.Doubts):
-		return stopFor(fmt.Sprintf("more than %d rows are in doubt (--max-in-doubt)", l.MaxInDoubt),
-			"find out why the service gives no usable answers before going on")
-	case l.MaxRejects.exceeded(c.Refused, c.Sent):
-		return stopFor(fmt.Sprintf("more than %s sent were rejected or failed (--max-rejects)", l.MaxRejects),
-			"fix the cause first: the remaining rows may be rejected too; --max-rejects 0 turns this limit off")
-	case l.MaxInvalid.exceeded(c.Invalid, c.Read):
-		reason := fmt.Sprintf("more than %s read are invalid (--max-invalid)", l.MaxInvalid)
-		return lastingStop(CodeStopped, reason, "the file or the mapping may be the wrong one: leadferry validate "+
-			"shows every mistake; fix them and run the same command again, which sends nothing twice, or add "+
-			"--max-invalid 0 to turn this limit off")
-	}
-	return nil
-}
-
 // limiter says whether rows may be sent, and when a limit ends the run. Only the engine, under its lock, uses it.
 type limiter struct {
-	limits  *Limits
+	limits  *delivery.Limits
 	counts  checkpoint.Counts
 	fleet   bool // member checks the limits, except that on the first rows; the ledger counts the leads that are made
 	creates int  // made, or perhaps being made (--max-creates)
@@ -181,12 +120,12 @@ func (l *limiter) count(it *item) *Stop {
 	if it.attempts > 0 {
 		l.sent(it)
 	}
-	if stop := l.limits.reached(&l.counts); !l.fleet && stop != nil {
+	if stop := l.limits.Reached(delivery.Counts(l.counts)); !l.fleet && stop != nil {
 		return stop
 	}
 	if l.noneAccepted() && l.counts.Sent >= max(l.first, 1) {
 		reason := fmt.Sprintf("the first %d rows sent were all refused with HTTP %d", l.counts.Sent, l.refused)
-		return stopFor(reason, "see the service's words: check the account's rights, the trunk ID and the addresses, "+
+		return delivery.StopFor(reason, "see the service's words: check the account's rights, the trunk ID and the addresses, "+
 			"and what all rows send alike; then send them again with --retry-rejected. --max-rejects 0 turns this "+
 			"limit off")
 	}
@@ -228,7 +167,7 @@ func (l *limiter) mayBegin(a Action, underWay int) (may bool, why *Stop) {
 		return false, nil // enough are under way to show that something is wrong with every row
 	case a != Create:
 		return true, nil
-	case l.limits.doubts(0): // of earlier runs
+	case l.limits.Doubts(0): // of earlier runs
 		text := fmt.Sprintf("%d rows are in doubt from earlier runs, more than --max-in-doubt allows (%d): no lead is "+
 			"made", l.limits.Standing, l.limits.MaxInDoubt)
 		return false, lastingStop(CodeStopped, text, "settle them first: leadferry checkpoint export --state in_doubt "+
@@ -244,5 +183,5 @@ func (l *limiter) mayBegin(a Action, underWay int) (may bool, why *Stop) {
 // noneAccepted reports whether no row has shown so far that the service accepts rows: all sent ones were refused with
 // one status, or none was sent. --max-rejects 0 turns that check off.
 func (l *limiter) noneAccepted() bool {
-	return !l.limits.MaxRejects.none() && (l.refused > 0 || l.counts.Sent == 0)
+	return !l.limits.MaxRejects.None() && (l.refused > 0 || l.counts.Sent == 0)
 }

@@ -75,7 +75,7 @@ var stories = map[string]string{
 		import: a,,x-a,open,Ann,1 = created 1
 		console Status closedWon
 		sync file: a,,x-a,open,Anna,1 = updated 1
-		says now it is closedWon); the file's was sent
+		says now it is closedWon)
 		moved closedWon open
 		pulls
 		sends {"ExternalID":"x-a"} | {"Content":{"name":"Anna"}} | {"Status":"open"}
@@ -83,10 +83,18 @@ var stories = map[string]string{
 	"what an answer shows, by file, but it is not to be reopened": `
 		import: a,,x-a,open,Ann,1 = created 1
 		console Status closedWon
-		sync file hold: a,,x-a,open,Anna,1 = updated 1
-		hushes the file's was sent
+		sync file hold: a,,x-a,open,Anna,1 = conflict 1
+		says a part of the row was not sent
 		sync file hold: a,,x-a,open,Anna,1 = conflict 1
 		shows Status closedWon`,
+	"a status that was put back holds the row": `
+		import: a,,x-a,open,Ann,1 = created 1
+		console Status closedWon
+		reconcile: a,,x-a,open,Ann,1 = conflict 1
+		console Status open
+		console ExternalID typed
+		sync: a,,x-a,closedWon,Anna,1 = conflict 1
+		says ExternalID; a part of the row was not sent`,
 	"a status that is sent over another one may be refused": `
 		import: a,,x-a,open,Ann,1 = created 1
 		console Status closedWon
@@ -158,7 +166,7 @@ var stories = map[string]string{
 		console Status closedWon
 		reconcile: a,,x-a,open,Ann,1 = conflict 1
 		sync file: a,,x-a,contacted,Ann,1 = updated 1
-		says now it is closedWon); the file's was sent
+		says now it is closedWon)
 		moved closedWon contacted
 		sync file: a,,x-a,open,Ann,1 = updated 1
 		hushes changed on the service`,
@@ -166,12 +174,12 @@ var stories = map[string]string{
 		import: a,,x-a,open,Ann,1 = created 1
 		console Status closedWon
 		sync file changed: a,,x-a,contacted,Ann,1 = updated 1
-		says now it is closedWon); the file's was sent
+		says now it is closedWon)
 		moved closedWon contacted
 		console Status open
 		console ExternalID typed
 		sync file changed: a,,x-a,contacted,Ann,2 = updated 1
-		says now it is open), ExternalID; the file's was sent`,
+		says now it is open)`,
 	"a file that takes over what was seen": `
 		import: a,,x-a,open,Ann,1 = created 1
 		console Status closedWon
@@ -226,8 +234,8 @@ var stories = map[string]string{
 		fate good other-status
 		import: a,,x-a,open,Ann,1 = created 1
 		fate good other-status
-		sync changed service hold: a,,x-a,contacted,Anna,1 = updated 1
-		says would reopen it as contacted`,
+		sync changed service hold: a,,x-a,contacted,Anna,1 = conflict 1
+		says would reopen it as contacted; a part of the row was not sent`,
 	"whether a lead would be reopened is asked of what is read": `
 		import: a,,x-a,closedWon,Ann,1 = created 1
 		sync changed hold: a,,x-a,contacted,Ann,1 = conflict 1

@@ -31,7 +31,7 @@ func (r *run) summary() *report.Summary {
 			SHA256: in.SHA256, Changed: changed, Unread: r.Shard.Of < 2 && in.Rows > r.tally.rows[i],
 		}
 	}
-	if r.Limits.doubts(0) {
+	if r.Limits.Doubts(0) {
 		s.Standing = r.Limits.Standing
 	}
 	if r.dry != nil {
@@ -92,7 +92,7 @@ func (r *run) soFar() *report.Summary {
 func (r *run) setOutcome(s *report.Summary) {
 	s.Outcome, s.ExitCode = "complete", CodeComplete
 	switch bad := r.badRows(s); {
-	case r.dry != nil && r.dry.fails(), bad > 0 && !r.Tolerate.covers(bad, r.tally.counts.Read),
+	case r.dry != nil && r.dry.fails(), bad > 0 && !r.Tolerate.Covers(bad, r.tally.counts.Read),
 		r.pulls != nil && r.pulls.lacking > 0, slices.ContainsFunc(r.Inputs, (*source.File).Changed):
 		s.Outcome, s.ExitCode = "attention", CodeAttention
 	case bad > 0:
@@ -154,7 +154,7 @@ func (r *run) notes(s *report.Summary) (notes spelling.Texts) {
 		notes = slices.Concat(r.warnings(), r.remarks(), r.dry.notes())
 	}
 	bad := r.badRows(s)
-	notes.Add(bad > 0 && r.Tolerate.covers(bad, r.tally.counts.Read),
+	notes.Add(bad > 0 && r.Tolerate.Covers(bad, r.tally.counts.Read),
 		"Rows that are not good, but tolerated: %d (--tolerate allows %s).", bad, r.Tolerate)
 	notes = append(notes, r.tally.notes()...)
 	notes.Add(r.drift != nil && r.drift.named == nil && r.ledger != nil, absentUntold)

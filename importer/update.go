@@ -33,7 +33,6 @@ func (c *carrier) look(ctx context.Context, j *job) {
 	}
 	if external := j.step.of(atExternal); external.choice == sends && external.byService {
 		j.sayOthers("ExternalID")
-		j.say(filesSent)
 	}
 	j.before.Seen = j.before.sight(a)
 	j.entry.Seen = j.before.Seen // counts if the update fails
@@ -88,12 +87,15 @@ func (c *carrier) sendUpdate(ctx context.Context, j *job) (more bool) {
 		return false
 	}
 	again := c.planUpdate(j.item, lead)
-	switch said, is := strings.CutPrefix(strings.TrimSuffix(again.text, nothingSent), byOthers); {
-	case again.outcome != Conflict, strings.Contains(j.text, said):
-	case is:
-		j.sayOthers(said)
-	default:
-		j.say(said)
+	if again.outcome == Conflict {
+		j.sayOthers(again.named(asks, j.before.changedTo(lead.Status))...)
+		if again.chosen(asks) == nil {
+			j.say(strings.TrimSuffix(again.text, nothingSent))
+		}
+		if again.chosen(sends) != nil {
+			j.outcome = Conflict
+			j.say("a part of the row was not sent")
+		}
 	}
 	if more = again.Action == Update; more {
 		j.step, j.before, j.unsure = again, leadBefore(j.entry), false
@@ -252,22 +254,19 @@ func (cs changes) merged(known []checkpoint.ContentDigest, sent []int) []checkpo
 	return list
 }
 
-const filesSent = "the file's was sent"
-
-// sayOthers says that others changed a field of the lead: all of them in one list.
-func (j *job) sayOthers(field string) {
-	switch before, list, said := strings.Cut(j.text, byOthers); {
-	case !said:
-		j.say(byOthers + field)
-	case !strings.Contains(list, field):
-		j.text = before + byOthers + field + ", " + list
+// sayOthers notes that others changed these fields of the lead. carry says it.
+func (j *job) sayOthers(fields ...string) {
+	for _, field := range fields {
+		if !slices.Contains(j.others, field) {
+			j.others = append(j.others, field)
+		}
 	}
 }
 
 // sayChanged says what others changed in the lead of an answer, and which of the service's values are kept.
 func (j *job) sayChanged(a *answer, cs changes) {
-	before, service, sent := &j.before, a.Status, slices.Contains(a.sent, atStatus)
-	if sent {
+	before, service := &j.before, a.Status
+	if slices.Contains(a.sent, atStatus) {
 		service = before.Seen.Status
 		if from := cmp.Or(service, before.Status); a.Status != from {
 			j.moved = report.Transition{From: from, To: a.Status}
@@ -276,12 +275,9 @@ func (j *job) sayChanged(a *answer, cs changes) {
 	if before.Unsettled == "" && before.Status != "" && service != "" && service != before.Status {
 		j.sayOthers(before.changedTo(service))
 		j.remarks[statusByOthers] = true
-		if sent && !strings.Contains(j.text, filesSent) {
-			j.say(filesSent)
-		}
 	}
 	j.sayOwner(a.Lead)
-	if text := cs.naming(serviceWins, keeps, "Status "+a.Status); text != "" {
+	if text := listed(serviceWins, cs.named(keeps, "Status "+a.Status)); text != "" {
 		j.say(text)
 	}
 }

@@ -24,12 +24,15 @@ package mapping
 import (
 	"cmp"
 	_ "embed" // for the schema
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/cespare/xxhash/v2"
 	"go.yaml.in/yaml/v4"
 
+	"leadferry/internal/rowkey"
 	"leadferry/internal/spelling"
 )
 
@@ -146,14 +149,53 @@ func (m *Mapping) ForCreate() error {
 	return errs.orNil(m.name)
 }
 
-// OneIdentity reports whether rows find their lead by one value alone: by lead_id, or by the key if external_id has the
-// same text or is not given.
-func (m *Mapping) OneIdentity() bool {
-	key, external := m.plan.key, m.plan.externalID
-	if m.plan.leadID != nil {
-		return key == nil && external == nil
+var errNoIdentity = errors.New("the mapping has neither key nor external_id nor lead_id, so a changed row finds " +
+	"no lead\n" +
+	"hint: name the column that makes a row the same row on the next run: key: \"{column}\"")
+
+// ForSync returns an error if rows cannot find a lead that is known.
+func (m *Mapping) ForSync() error {
+	if m.KeyForm() == "" && !m.HasLeadID() {
+		return errNoIdentity
 	}
-	return key == nil || external == nil || key.form() == external.form()
+	return nil
+}
+
+// Shard is the part of the input that a worker takes: part Index (from 0) of Of parts. The zero Shard is all of it.
+type Shard struct{ Index, Of int }
+
+var errManyIdentities = errors.New("the rows of this mapping may find their lead by several values, so that workers " +
+	"of a fleet could meet at one lead\n" +
+	"hint: a mapping can be sharded that has lead_id alone, or key where external_id is the same text or not given")
+
+// ForShards returns an error if rows of one lead could fall to two workers: they have to find their lead by one value
+// alone, lead_id, or the key if external_id has the same text or is not given.
+func (m *Mapping) ForShards() error {
+	key, external := m.plan.key, m.plan.externalID
+	byID := m.plan.leadID != nil && key == nil && external == nil
+	byKey := m.plan.leadID == nil && (key == nil || external == nil || key.form() == external.form())
+	if !byID && !byKey {
+		return errManyIdentities
+	}
+	return nil
+}
+
+// InShard reports whether a row is in a worker's part. All rows of a lead, and all keys that look alike, are in the
+// same one: the part is the hash of what identifies the lead. A row that identifies none (nil) goes by its place. All
+// versions of the program must agree.
+func (m *Mapping) InShard(s Shard, row *Record, place int) bool {
+	if s.Of <= 1 {
+		return true
+	}
+	part := uint64(place)
+	switch {
+	case row == nil:
+	case m.HasLeadID() && row.LeadID != "":
+		part = xxhash.Sum64String(row.LeadID)
+	default:
+		part = xxhash.Sum64String(rowkey.Fold(row.Key))
+	}
+	return int(part%uint64(s.Of)) == s.Index
 }
 
 // KeyIn is [Mapping.KeyForm] for files of an encoding. If the row's own data are the key, KeyIn holds the source

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"leadferry/internal/rowkey"
 )
 
 func TestANamespaceStandsBeforeTheKey(t *testing.T) {
@@ -240,10 +242,44 @@ func TestOneIdentity(t *testing.T) {
 		if m == nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		if got := m.OneIdentity(); got != want {
-			t.Errorf("%s: %t", text, got)
+		if err := m.ForShards(); (err == nil) != want {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
+}
+
+// Which worker takes a key is the same in every release: workers of two may meet in one fleet.
+func TestShardsStayWhatTheyAre(t *testing.T) {
+	m := parse(t, "version: 1\nkey: '{id}'\n")
+	for key, want := range map[string]int{"1": 20, "L-104204": 45, "crm/17": 61, "ann@example.com": 75} {
+		for index := range 100 {
+			if m.InShard(Shard{index, 100}, &Record{Key: key}, 0) && index != want {
+				t.Errorf("%s falls to %d, want %d", key, index, want)
+			}
+		}
+	}
+}
+
+func TestRowsOfALeadFallToOneWorker(t *testing.T) {
+	byKey, byID := parse(t, "version: 1\nkey: '{id}'\n"), parse(t, "version: 1\nlead_id: '{id}'\n")
+	rapid.Check(t, func(t *rapid.T) {
+		of := rapid.IntRange(2, 100).Draw(t, "of")
+		key := rapid.StringMatching(`0{0,3}[0-9]{1,6}|[A-Za-z]{1,3}@x\.de|[0-9a-fA-F]{8}-0000-4000-8000-00000000abcd`).Draw(t, "key")
+		home := func(m *Mapping, key, lead string) (at int) {
+			for index := range of {
+				if m.InShard(Shard{index, of}, &Record{Key: key, LeadID: lead}, 0) {
+					at = index
+				}
+			}
+			return at
+		}
+		if folded := rowkey.Fold(key); home(byKey, key, "") != home(byKey, folded, "") {
+			t.Fatalf("%q and %q fall to two workers", key, folded)
+		}
+		if home(byID, "a"+key, key) != home(byID, "b", key) {
+			t.Fatal("a lead falls to two workers")
+		}
+	})
 }
 
 // A line break is one, however the system wrote it that exported the row: as a carriage return too, on Windows or on an

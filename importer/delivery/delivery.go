@@ -12,7 +12,6 @@ package delivery
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -131,52 +130,3 @@ func backoffFor(n int) time.Duration { return jitter(min(firstBackoff<<min(n-1, 
 
 // jitter spreads d over [d/2, d], so that rows that failed together are not sent again together.
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
-
-// Stop says why a run ends before its input. All outcomes known by then are durable, and the run can be resumed.
-type Stop struct {
-	Reason string // a sentence for people
-	Hint   string // what to do, or ""
-	Code   int    // the least exit code of the run
-	Same   bool   // the same command would end at the same place, unless the user follows the hint
-}
-
-// Error returns the reason.
-func (s *Stop) Error() string { return s.Reason }
-
-const codeStopped = 3 // the exit code of a run that stopped early
-
-func ends(reason, hint string) *Stop { return &Stop{Reason: reason, Hint: hint, Code: codeStopped} }
-
-// halts returns why the run ends after an answer, or nil.
-func halts(e *leadapi.Error) *Stop {
-	switch {
-	case e.Status == http.StatusProxyAuthRequired:
-		return ends("a proxy asks for credentials (HTTP 407)", "ask who runs the network for a user and a password")
-	case e.Op == "token" && e.Status >= 400 && e.Status < 500 && !Transient(e.Status):
-		return ends("sign-in was refused: "+e.Message, "check client ID and secret, and that both are of this base URL")
-	case e.Status == http.StatusUnauthorized && e.Refusals >= maxFreshRefusals:
-		return ends("the service refuses tokens that it has just issued (HTTP 401)",
-			"check that the leads URL and the base URL belong to the same region, and the account's memberships")
-	case e.Reason == leadapi.ReasonTLS:
-		return ends("the connection cannot be trusted: "+e.Message, e.Hint)
-	case slices.Contains([]string{leadapi.ReasonClientCert, leadapi.ReasonProxy, leadapi.ReasonProxyAuth}, e.Reason):
-		return ends(e.Message, e.Hint)
-	}
-	return nil
-}
-
-// unreached returns the end of the run after too long a silence.
-func unreached(e *leadapi.Error) *Stop {
-	switch {
-	case e.Op == "token" && e.Status != 0:
-		return ends(fmt.Sprintf("sign-in got no token (HTTP %d): %s", e.Status, e.Message),
-			"check the base URL; if it is right, the service is out of order, or a proxy answers in its place")
-	case !e.Left():
-		return ends("the service cannot be reached: "+e.Message, e.Hint)
-	}
-	return ends("the service has given no usable answer for as long as --max-wait allows: "+e.Error(), e.Hint)
-}
-
-var onlyDoubts = ends(
-	fmt.Sprintf("%d creates in a row, those of a run before counted, left doubt whether a lead was made", MostDoubts),
-	"find out from their errors why the service gives no usable answers, and settle what is in doubt, before going on")

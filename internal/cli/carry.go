@@ -33,7 +33,7 @@ func (p *program) options(c *cli.Context) (importer.Options, error) {
 			Concurrency: flags.Int(c, "concurrency"), Retries: flags.Int(c, "retries"),
 			MaxWait: flags.Time(c, "max-wait"), MaxDuration: flags.Time(c, "max-duration"),
 		},
-		Limits: importer.Limits{MaxCreates: flags.Int(c, "max-creates"), MaxInDoubt: flags.Int(c, "max-in-doubt")},
+		Limits: delivery.Limits{MaxCreates: flags.Int(c, "max-creates"), MaxInDoubt: flags.Int(c, "max-in-doubt")},
 		Planning: importer.Planning{
 			ResendInDoubt: c.String("in-doubt") == "resend", RetryRejected: c.Bool("retry-rejected"),
 			Changed: importer.ChangedRows(c.String("changed")), CreateAlikes: c.String("look-alikes") == "create",
@@ -85,7 +85,7 @@ func checkFlags(c *cli.Context, o *importer.Options) error {
 }
 
 // share reads a number of rows or a percentage; "" means none.
-func share(text string) (rows importer.Share) {
+func share(text string) (rows delivery.Share) {
 	number, percent := strings.CutSuffix(text, "%")
 	if rows.Rows, _ = strconv.Atoi(number); percent {
 		rows.Percent, rows.Rows = rows.Rows, 0
@@ -219,7 +219,7 @@ var schedulers = [...][2]string{
 }
 
 // parseShard reads I/N, or takes both from a scheduler's variables.
-func parseShard(text string, env func(string) string) (importer.Shard, error) {
+func parseShard(text string, env func(string) string) (mapping.Shard, error) {
 	least, step := 0, 1
 	if text == "auto" {
 		var set []string
@@ -229,7 +229,7 @@ func parseShard(text string, env func(string) string) (importer.Shard, error) {
 			}
 		}
 		if len(set) != 1 {
-			return importer.Shard{}, exit.Usage("--shard auto finds no scheduler, or several: of JOB_COMPLETION_INDEX,"+
+			return mapping.Shard{}, exit.Usage("--shard auto finds no scheduler, or several: of JOB_COMPLETION_INDEX,"+
 				" AWS_BATCH_JOB_ARRAY_INDEX and SLURM_ARRAY_TASK_ID one must be set",
 				"name the part, such as --shard 0/4, or run it as an array job")
 		}
@@ -242,11 +242,11 @@ func parseShard(text string, env func(string) string) (importer.Shard, error) {
 	index, of, _ := strings.Cut(text, "/")
 	ahead, n := plainNumber(index)-least, plainNumber(of)
 	if ahead < 0 || ahead%step != 0 || ahead/step >= n || n > 10_000 {
-		return importer.Shard{}, exit.Usage("--shard takes I/N, I from 0 to N-1 and N up to 10,000, or auto",
+		return mapping.Shard{}, exit.Usage("--shard takes I/N, I from 0 to N-1 and N up to 10,000, or auto",
 			"for example --shard 0/4 for the first of four workers. auto needs an array job that is complete and even,"+
 				" such as 0-7; for Kubernetes set LEADFERRY_SHARDS to the job's completions")
 	}
-	return importer.Shard{Index: ahead / step, Of: n}, nil
+	return mapping.Shard{Index: ahead / step, Of: n}, nil
 }
 
 // plainNumber returns -1 unless text is digits only.

@@ -43,7 +43,6 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options) 
 	if live != nil && o.Witnesses != nil {
 		o.Witnesses.Page = live.URL()
 	}
-	o.Warnings = exposed(outputsOf(c, o.Files.Dir))
 	end := p.watch(c, in, &o)
 	o.CloseStdin, o.Files.Annotate = in.LetGo, &p.log
 	if os.Getenv("GOGC") == "" { // trades memory for fewer collections; a user's GOGC wins
@@ -182,7 +181,9 @@ func (v *screen) announce(s *importer.Start) {
 		v.say(fmt.Sprintf("checkpoint: %s (knows %s, %s in doubt)", known.Path, leads(known.Leads),
 			humanize.Comma(int64(known.InDoubt))))
 	}
-	v.warn(append(s.Warnings, leadapi.MixedRegions(s.Target.BaseURL, s.Target.LeadsURL))...)
+	to := v.o.Target
+	v.warn(slices.Concat(s.Warnings, exposed(outputsOf(v.c, v.o.Files.Dir)),
+		[]string{leadapi.MixedRegions(to.BaseURL, to.LeadsURL)})...)
 	notes := s.Notes
 	if known.Path != "" {
 		notes = slices.Concat(notes, v.settings.RouteNotes())
@@ -223,7 +224,7 @@ func (v *screen) ask(s *importer.Start) error {
 		state = "the checkpoint knows no lead yet: rows imported earlier from another checkpoint would be made again"
 	}
 	return v.person(v.c).Confirm(fmt.Sprintf("About to create %s for trunk %s at %s; %s.\nLeads cannot be deleted. "+
-		"Go on?", v.many(), spelling.Escape(s.Target.TrunkID), s.Target.LeadsURL, state), "nothing was sent",
+		"Go on?", v.many(), spelling.Escape(v.o.Target.TrunkID), v.o.Target.LeadsURL, state), "nothing was sent",
 		"answer y, or add --yes")
 }
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"leadferry/importer"
+	"leadferry/mapping"
 )
 
 func TestShards(t *testing.T) {
@@ -42,10 +42,10 @@ func TestShards(t *testing.T) {
 			values[name] = value
 		}
 		got, err := parseShard(test.flag, func(name string) string { return values[name] })
-		want := importer.Shard{}
+		want := mapping.Shard{}
 		if test.want != none {
 			index, of, _ := strings.Cut(test.want, "/")
-			want = importer.Shard{Index: plainNumber(index), Of: plainNumber(of)}
+			want = mapping.Shard{Index: plainNumber(index), Of: plainNumber(of)}
 		}
 		if got != want || (err != nil) != (test.want == none) {
 			t.Errorf("%s, %s: %v, %v", test.flag, test.env, got, err)

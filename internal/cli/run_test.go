@@ -9,6 +9,7 @@ import (
 
 	"leadferry/importer"
 	"leadferry/internal/testsupport/must"
+	"leadferry/mapping"
 )
 
 // Who pipes a command into head reads what they want of it, and no error. fault 11
@@ -52,12 +53,12 @@ func TestReaderGoes(t *testing.T) {
 func TestLeadsOfAShard(t *testing.T) {
 	for want, test := range map[string]struct {
 		rows  int
-		shard importer.Shard
+		shard mapping.Shard
 	}{
-		"up to 1,000 leads":                      {1000, importer.Shard{}},
-		"up to 1 lead":                           {1, importer.Shard{Of: 1}},
-		"about 251 leads, the rows of part 3/4,": {251, importer.Shard{Index: 3, Of: 4}},
-		"an unknown number of leads":             {0, importer.Shard{Index: 3, Of: 4}},
+		"up to 1,000 leads":                      {1000, mapping.Shard{}},
+		"up to 1 lead":                           {1, mapping.Shard{Of: 1}},
+		"about 251 leads, the rows of part 3/4,": {251, mapping.Shard{Index: 3, Of: 4}},
+		"an unknown number of leads":             {0, mapping.Shard{Index: 3, Of: 4}},
 	} {
 		v := screen{rows: test.rows, o: &importer.Options{Task: importer.Task{Shard: test.shard}}}
 		if v.many() != want {

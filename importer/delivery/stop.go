@@ -1,0 +1,129 @@
+package delivery
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/dustin/go-humanize/english"
+
+	"leadferry/leadapi"
+)
+
+// Stop says why a run ends before its input. All outcomes known by then are durable, and the run can be resumed.
+type Stop struct {
+	Reason string // a sentence for people
+	Hint   string // what to do, or ""
+	Code   int    // the least exit code of the run
+	Same   bool   // the same command would end at the same place, unless the user follows the hint
+}
+
+// Error returns the reason.
+func (s *Stop) Error() string { return s.Reason }
+
+const codeStopped = 3 // the exit code of a run that stopped early
+
+// StopFor is the stop of a run for this reason. The hint says what to do.
+func StopFor(reason, hint string) *Stop { return &Stop{Reason: reason, Hint: hint, Code: codeStopped} }
+
+// halts returns why the run ends after an answer, or nil.
+func halts(e *leadapi.Error) *Stop {
+	switch {
+	case e.Status == http.StatusProxyAuthRequired:
+		return StopFor("a proxy asks for credentials (HTTP 407)", "ask who runs the network for a user and a password")
+	case e.Op == "token" && e.Status >= 400 && e.Status < 500 && !Transient(e.Status):
+		return StopFor("sign-in was refused: "+e.Message, "check client ID and secret, and that both are of this base URL")
+	case e.Status == http.StatusUnauthorized && e.Refusals >= maxFreshRefusals:
+		return StopFor("the service refuses tokens that it has just issued (HTTP 401)",
+			"check that the leads URL and the base URL belong to the same region, and the account's memberships")
+	case e.Reason == leadapi.ReasonTLS:
+		return StopFor("the connection cannot be trusted: "+e.Message, e.Hint)
+	case slices.Contains([]string{leadapi.ReasonClientCert, leadapi.ReasonProxy, leadapi.ReasonProxyAuth}, e.Reason):
+		return StopFor(e.Message, e.Hint)
+	}
+	return nil
+}
+
+// unreached returns the end of the run after too long a silence.
+func unreached(e *leadapi.Error) *Stop {
+	switch {
+	case e.Op == "token" && e.Status != 0:
+		return StopFor(fmt.Sprintf("sign-in got no token (HTTP %d): %s", e.Status, e.Message),
+			"check the base URL; if it is right, the service is out of order, or a proxy answers in its place")
+	case !e.Left():
+		return StopFor("the service cannot be reached: "+e.Message, e.Hint)
+	}
+	return StopFor("the service has given no usable answer for as long as --max-wait allows: "+e.Error(), e.Hint)
+}
+
+var onlyDoubts = StopFor(
+	fmt.Sprintf("%d creates in a row, those of a run before counted, left doubt whether a lead was made", MostDoubts),
+	"find out from their errors why the service gives no usable answers, and settle what is in doubt, before going on")
+
+// Limits end a run early (leadferry help import).
+type Limits struct {
+	MaxRejects Share // rows sent in this run that were rejected or failed, of those sent
+	MaxInvalid Share // rows that are invalid, of those read
+	MaxInDoubt int   // rows that are in doubt; 0 = no limit
+	MaxCreates int   // leads made; 0 = no limit
+
+	Standing int // rows in doubt when the run began, less those that it sent again
+}
+
+// Share bounds a number of rows, by itself or in percent of others; both 0 = no limit.
+type Share struct{ Rows, Percent int }
+
+// percentFrom is how many rows there must be before a percentage says anything.
+const percentFrom = 200
+
+// None reports whether there is no limit.
+func (s Share) None() bool { return s == Share{} }
+
+// exceeded reports whether n of a number of rows are too many.
+func (s Share) exceeded(n, of int) bool {
+	return s.Rows > 0 && n > s.Rows || s.Percent > 0 && of >= percentFrom && n*100 > s.Percent*of
+}
+
+// Covers reports whether n of a number of rows are no more than the bound, which is none by itself.
+func (s Share) Covers(n, of int) bool {
+	return !s.None() && (s.Percent == 0 && n <= s.Rows || s.Percent > 0 && n*100 <= s.Percent*of)
+}
+
+// String is the bound in words, before what it counts.
+func (s Share) String() string {
+	if s.Percent > 0 {
+		return fmt.Sprintf("%d%% of the rows", s.Percent)
+	}
+	return english.Plural(s.Rows, "row", "")
+}
+
+// Doubts reports whether too many rows are in doubt with so many that this run left.
+func (l *Limits) Doubts(own int) bool { return l.MaxInDoubt > 0 && l.Standing+own > l.MaxInDoubt }
+
+// Counts are the rows that count for the limits of a run.
+type Counts struct {
+	Read, Invalid int
+	Sent          int
+	Refused       int // sent, and rejected or failed
+	Doubts        int // that fell in doubt
+}
+
+// Reached is why a run of these counts must end, or nil.
+func (l *Limits) Reached(c Counts) *Stop {
+	switch {
+	case c.Doubts > 0 && l.Doubts(c.Doubts):
+		return StopFor(fmt.Sprintf("more than %d rows are in doubt (--max-in-doubt)", l.MaxInDoubt),
+			"find out why the service gives no usable answers before going on")
+	case l.MaxRejects.exceeded(c.Refused, c.Sent):
+		return StopFor(fmt.Sprintf("more than %s sent were rejected or failed (--max-rejects)", l.MaxRejects),
+			"fix the cause first: the remaining rows may be rejected too; --max-rejects 0 turns this limit off")
+	case l.MaxInvalid.exceeded(c.Invalid, c.Read):
+		reason := fmt.Sprintf("more than %s read are invalid (--max-invalid)", l.MaxInvalid)
+		stop := StopFor(reason, "the file or the mapping may be the wrong one: leadferry validate "+
+			"shows every mistake; fix them and run the same command again, which sends nothing twice, or add "+
+			"--max-invalid 0 to turn this limit off")
+		stop.Same = true
+		return stop
+	}
+	return nil
+}
