@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -170,17 +169,6 @@ func (d *drift) compared() (all, differ int) {
 	return all, all - d.verdicts[Same]
 }
 
-// wilson is the 95 % interval of a share of hits in n.
-func wilson(hits, n int) (low, high float64) {
-	if n == 0 {
-		return 0, 1
-	}
-	const z = 1.959964
-	p, count := float64(hits)/float64(n), float64(n)
-	middle, width := p+z*z/(2*count), z*math.Sqrt(p*(1-p)/count+z*z/(4*count*count))
-	return max(0, (middle-width)/(1+z*z/count)), min(1, (middle+width)/(1+z*z/count))
-}
-
 func (d *drift) report(s *report.Summary, rewrites bool) {
 	rec := &report.Reconciliation{Rewrites: rewrites}
 	for v := Same; v < verdictCount; v++ {
@@ -190,9 +178,7 @@ func (d *drift) report(s *report.Summary, rewrites bool) {
 	}
 	if picked := min(d.met, d.most); picked > 0 {
 		read, differ := d.compared()
-		low, high := wilson(differ, read)
-		share := float64(differ) / float64(max(read, 1))
-		rec.Sample = &report.Sample{Picked: picked, Read: read, Differ: differ, Share: share, Low: low, High: high}
+		rec.Sample = report.NewSample(picked, read, differ)
 	}
 	s.Reconciliation = rec
 }

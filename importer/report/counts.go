@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -116,16 +117,15 @@ func (c *RowCounts) ByName() map[string]int {
 // what they mean.
 func (s *Summary) Outcomes() (all []Line) {
 	for o, is := range outcomes {
-		line := Line{Count: *s.Rows.Of(Outcome(o)), Name: is.name, Text: is.meaning, Attention: is.attention}
-		switch {
-		case s.Reconciliation != nil:
-			line.Text = ""
-		case Outcome(o) == Pending && s.DryRun && s.Checks != nil && s.Checks.sends():
-			line.Text = "good, would be sent"
-		case Outcome(o) == Pending && s.DryRun:
-			line.Text = "good"
-		}
-		all = append(all, line)
+		all = append(all, Line{*s.Rows.Of(Outcome(o)), is.name, is.meaning, "", is.attention})
+	}
+	switch pending := &all[Pending]; {
+	case s.Reconciliation != nil:
+		each(all, func(o *Line) { o.Text = "" })
+	case s.DryRun && s.Checks != nil && s.Checks.sends():
+		pending.Text = "good, would be sent"
+	case s.DryRun:
+		pending.Text = "good"
 	}
 	return all
 }
@@ -203,6 +203,24 @@ type Sample struct {
 	Share  float64 `json:"share"`
 	Low    float64 `json:"low"`
 	High   float64 `json:"high"`
+}
+
+// NewSample returns the figures of a sample.
+func NewSample(picked, read, differ int) *Sample {
+	low, high := wilson(differ, read)
+	share := float64(differ) / float64(max(read, 1))
+	return &Sample{Picked: picked, Read: read, Differ: differ, Share: share, Low: low, High: high}
+}
+
+// wilson returns the 95 % interval of a share of hits in n.
+func wilson(hits, n int) (low, high float64) {
+	if n == 0 {
+		return 0, 1
+	}
+	const z = 1.959964
+	p, count := float64(hits)/float64(n), float64(n)
+	middle, width := p+z*z/(2*count), z*math.Sqrt(p*(1-p)/count+z*z/(4*count*count))
+	return max(0, (middle-width)/(1+z*z/count)), min(1, (middle+width)/(1+z*z/count))
 }
 
 var verdictMeanings = map[string]string{

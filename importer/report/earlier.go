@@ -52,11 +52,7 @@ func Read(path string) (*Summary, error) {
 	err = json.Unmarshal(text, s, jsontext.AllowInvalidUTF8(true))
 	known := slices.Contains([]string{"complete", "attention", "stopped", "interrupted"}, s.Outcome)
 	if err != nil || s.RunID == "" || s.Command == "" || !known {
-		version := ""
-		if s.Version != "" {
-			version = ", which leadferry " + spelling.Escape(s.Version) + " wrote"
-		}
-		return nil, fmt.Errorf("%s is not the summary of a run that this version understands%s", path, version)
+		return nil, fmt.Errorf("%s is not the summary of a run that this version understands", path)
 	}
 	return s, nil
 }

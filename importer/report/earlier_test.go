@@ -92,7 +92,7 @@ func TestWhatIsNoSummaryIsRefused(t *testing.T) {
 		"id,name\n1,Ann\n": "not the summary",
 		"{}":               "not the summary",
 		`{"run_id":"1","command":"import","outcome":"running"}`:    "not the summary",
-		`{"version":"9.0.0","run_id":"1","rows":[1,2]}`:            "which leadferry 9.0.0 wrote",
+		`{"version":"9.0.0","run_id":"1","rows":[1,2]}`:            "not the summary",
 		`{"run_id":"1","command":"import","outcome":"complete"}{}`: "not the summary",
 		`{"run_id":` + strings.Repeat("[", 100_000):                "not the summary",
 		`{"run_id":"` + strings.Repeat("x", mostRead):              "too large",

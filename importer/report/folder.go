@@ -184,11 +184,9 @@ func removeRun(root *os.Root, name string) error {
 	}
 	for _, e := range entries {
 		info, err := e.Info()
+		witness := e.Name() == checkpoint.RunFile // the newest folder has a later one, and stays
 		kind := RunFile(e.Name())
-		if e.Name() == checkpoint.RunFile { // the newest folder has a later witness, and stays
-			kind = "witness"
-		}
-		if err != nil || kind == "" || kind == "rejects" || e.IsDir() || !disk.Mine(info) {
+		if err != nil || kind == "" && !witness || kind == "rejects" || e.IsDir() || !disk.Mine(info) {
 			return err
 		}
 	}

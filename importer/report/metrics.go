@@ -63,22 +63,23 @@ func WriteMetrics(path string, s *Summary) error {
 	if s.Outcome == "complete" || s.Outcome == "attention" {
 		last = seconds(s.FinishedAt)
 	}
-	g, progress := gauges{prometheus.NewRegistry(), labels}, 1.0
+	file, progress := prometheus.NewRegistry(), 1.0
+	all := prometheus.WrapRegistererWith(labels, file)
 	if s.Outcome != Running && s.Outcome != Refused {
-		g.counts(s)
+		setCounts(all, s)
 	}
 	if last > 0 {
-		g.set(lastComplete, "Unix time at which the last run ended that came to the end of its input, whatever became "+
+		set(all, lastComplete, "Unix time at which the last run ended that came to the end of its input, whatever became "+
 			"of the rows.", last)
 	}
-	g.set("run_start_timestamp_seconds", "Unix time at which the run began.", seconds(s.StartedAt))
+	set(all, "run_start_timestamp_seconds", "Unix time at which the run began.", seconds(s.StartedAt))
 	if s.Outcome != Running {
 		progress = 0
-		g.set("run_exit_code", "Exit code of the run: 0 no row needs attention, 1 some do, 2 usage, 3 stopped early, "+
+		set(all, "run_exit_code", "Exit code of the run: 0 no row needs attention, 1 some do, 2 usage, 3 stopped early, "+
 			"4 checkpoint, 5 rows in doubt, 130 interrupted.", float64(s.ExitCode))
 	}
-	g.set(inProgress, "Whether the run goes on: 1 also when it was killed.", progress)
-	if err := prometheus.WriteToTextfile(path, g.Registry); err != nil {
+	set(all, inProgress, "Whether the run goes on: 1 also when it was killed.", progress)
+	if err := prometheus.WriteToTextfile(path, file); err != nil {
 		return errors.Join(unread, fmt.Errorf("write the metrics: %w", err))
 	}
 	return unread
@@ -117,40 +118,33 @@ func IsMetrics(path string) bool {
 	return err == nil && labels != nil
 }
 
-// gauges are the contents of the file, all with these labels.
-type gauges struct {
-	*prometheus.Registry
-	labels prometheus.Labels
-}
-
-func (g *gauges) set(name, help string, value float64) {
-	setEach(g, name, help, nil, map[string]float64{"": value})
+func set(to prometheus.Registerer, name, help string, value float64) {
+	setEach(to, name, help, nil, map[string]float64{"": value})
 }
 
 // setEach sets a gauge, or one series for each value of a label.
-func setEach[N int | float64](g *gauges, name, help string, label []string, values map[string]N) {
-	o := prometheus.GaugeOpts{Name: namespace + name, Help: help, ConstLabels: g.labels}
-	v := prometheus.NewGaugeVec(o, label)
-	g.MustRegister(v)
+func setEach[N int | float64](to prometheus.Registerer, name, help string, label []string, values map[string]N) {
+	v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: namespace + name, Help: help}, label)
+	to.MustRegister(v)
 	for of, value := range values {
 		v.WithLabelValues([]string{of}[:len(label)]...).Set(float64(value))
 	}
 }
 
-// counts adds the counts of a run. Every outcome has a series, even for 0 rows, so that no series ends.
-func (g *gauges) counts(s *Summary) {
+// setCounts adds the counts of a run. Every outcome has a series, even for 0 rows, so that no series ends.
+func setCounts(all prometheus.Registerer, s *Summary) {
 	rows, n := s.Rows.ByName(), s.Requests
 	delete(rows, "read")
-	setEach(g, "run_rows", "Rows of the run by outcome; they add up to the rows read.", []string{"outcome"}, rows)
-	setEach(g, "run_requests", "Requests of the run by kind, further tries included.", []string{"kind"},
+	setEach(all, "run_rows", "Rows of the run by outcome; they add up to the rows read.", []string{"outcome"}, rows)
+	setEach(all, "run_requests", "Requests of the run by kind, further tries included.", []string{"kind"},
 		map[string]int{"create": n.Create, "update": n.Update, "token": n.Token})
 	if a := s.Asks; a != nil {
-		setEach(g, "run_attention", "Rows that need attention, and those of them that did not in the run before.",
+		setEach(all, "run_attention", "Rows that need attention, and those of them that did not in the run before.",
 			[]string{"rows"}, map[string]int{"all": a.Rows, "new": a.New})
 	}
 	if r := s.Reconciliation; r != nil && r.Sample != nil {
 		bounds := map[string]float64{"measured": r.Sample.Share, "low": r.Sample.Low, "high": r.Sample.High}
-		setEach(g, "run_sample_drift_ratio", "Share of sampled leads that differ, and its 95 % interval.",
+		setEach(all, "run_sample_drift_ratio", "Share of sampled leads that differ, and its 95 % interval.",
 			[]string{"bound"}, bounds)
 	}
 }

@@ -152,9 +152,12 @@ func (p *printer) section(of Section) {
 	}
 	for i, l := range of.Lines {
 		if i == of.Top && i > 0 {
-			more := fmt.Sprintf("and %d more", len(of.Lines)-i)
-			if n := sum(of.Lines[i:], func(l Line) int { return l.Count }); n > 0 {
-				more = fmt.Sprintf("%*s  %s", p.figures, humanize.Comma(int64(n)), more)
+			more, counted := fmt.Sprintf("and %d more", len(of.Lines)-i), 0
+			for _, l := range of.Lines[i:] {
+				counted += l.Count
+			}
+			if counted > 0 {
+				more = fmt.Sprintf("%*s  %s", p.figures, humanize.Comma(int64(counted)), more)
 			}
 			p.indented(more)
 			return

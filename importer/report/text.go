@@ -130,11 +130,10 @@ func requests(creates, updates int) string {
 // asking returns the reasons of rows that need attention. It leaves out pending rows, which the next run sends, and
 // invalid ones in a run that sends nothing: Checks lists these by rule.
 func (s *Summary) asking() []Reason {
-	asks := map[string]bool{}
-	for _, o := range s.Outcomes() {
-		asks[o.Name] = o.Attention && !(o.Name == "invalid" && s.Checks != nil)
-	}
-	return slices.DeleteFunc(slices.Clone(s.Errors), func(r Reason) bool { return !asks[r.Outcome] })
+	return slices.DeleteFunc(slices.Clone(s.Errors), func(r Reason) bool {
+		o, _ := OutcomeNamed(r.Outcome)
+		return !o.Attention() || o == Invalid && s.Checks != nil
+	})
 }
 
 // NamedFile is a file that a run left, with its kind.
@@ -203,13 +202,6 @@ func (k Ink) paint(code, text string) string {
 func (k Ink) Bold(text string) string { return k.paint("1", text) }
 func (k Ink) Dim(text string) string  { return k.paint("2", text) }
 func (k Ink) Red(text string) string  { return k.paint("31", text) }
-
-func sum[T any](items []T, count func(T) int) (n int) {
-	for _, item := range items {
-		n += count(item)
-	}
-	return n
-}
 
 func capital(text string) string {
 	first := min(1, len(text))
