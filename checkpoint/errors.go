@@ -115,12 +115,12 @@ func RefuseElsewhere(path, id, moved, filling string) error {
 	case moved != "":
 		return &OpenError{
 			Path: path, Err: ErrGone, Text: "was copied to " + moved + ", where its leads are known from now on",
-			Hint: "use --checkpoint " + Word(moved) + "; if that one is lost for good, " + AcceptOlder(id, path),
+			Hint: "use --checkpoint " + shell.Path(moved) + "; if that one is lost for good, " + AcceptOlder(id, path),
 		}
 	case filling != "":
 		return &OpenError{
 			Path: path, Err: ErrLocked, Text: "is being filled from " + filling + ", which is not complete",
-			Hint: "finish it: leadferry checkpoint copy " + Word(filling) + " " + Word(path),
+			Hint: "finish it: leadferry checkpoint copy " + shell.Path(filling) + " " + shell.Path(path),
 		}
 	}
 	return nil
@@ -128,14 +128,6 @@ func RefuseElsewhere(path, id, moved, filling string) error {
 
 // AcceptOlder returns the command that accepts a ledger although it lacks something, and says what the command does.
 func AcceptOlder(answer, path string) string {
-	return "leadferry checkpoint check --accept-older=" + answer + " --checkpoint " + Word(path) + " takes this one " +
+	return "leadferry checkpoint check --accept-older=" + answer + " --checkpoint " + shell.Path(path) + " takes this one " +
 		"as incomplete: rows that it does not know are held then, not sent"
-}
-
-// Word returns a path or an address as a person pastes it into a shell of the system, for hints.
-func Word(place string) string {
-	if place == "-" || IsAddress(place) { // standard input
-		return shell.Word(place)
-	}
-	return shell.Path(place)
 }

@@ -155,7 +155,7 @@ func (h *hearing) compare(ctx context.Context, w *Witness) (*Finding, error) {
 
 // otherLedger says that another ledger knows leads of the trunk, where it is, and how to go on.
 func (h *hearing) otherLedger(f *Finding, w *Witness) {
-	theirs, where, place := w.Target.Canonical(), w.Place, "--checkpoint "+Word(w.Place)
+	theirs, where, place := w.Target.Canonical(), w.Place, "--checkpoint "+shell.Path(w.Place)
 	f.hints = []string{"to go on with the other one: " + place, h.ifLost(w)}
 	switch {
 	case theirs != h.info.Target.Canonical(): // results of another address are refused
@@ -181,11 +181,11 @@ func (h *hearing) ifLost(w *Witness) string {
 	var files []string
 	for _, list := range w.Lists {
 		if !slices.ContainsFunc(atHand, func(name string) bool { return disk.SameFile(name, list) }) {
-			files = append(files, Word(list))
+			files = append(files, shell.Path(list))
 		}
 	}
 	if len(atHand) > 0 || files == nil {
-		files = slices.Insert(files, 0, Word(runs)+"/*/results.csv*")
+		files = slices.Insert(files, 0, shell.Path(runs)+"/*/results.csv*")
 	}
 	return "if it is lost: " + adopt(strings.Join(files, " "), h.info.Path, h.ws.Flags) + " takes over the leads " +
 		"that these files name. The next import holds the rows that they do not name, since their leads may exist"
@@ -296,7 +296,7 @@ func AdoptRuns(path string, flags []string) string {
 }
 
 func adopt(lists, path string, flags []string) string {
-	line := "leadferry checkpoint adopt " + lists + " --checkpoint " + Word(path)
+	line := "leadferry checkpoint adopt " + lists + " --checkpoint " + shell.Path(path)
 	for _, flag := range flags {
 		name, value, _ := strings.Cut(flag, "=")
 		if slices.Contains([]string{"--profile", "--config", "--base-url", "--leads-url", "--trunk-id"}, name) {

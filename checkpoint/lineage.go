@@ -6,6 +6,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
+
+	"leadferry/internal/shell"
 )
 
 // Lineage is what a ledger keeps of other ledgers and of what people said about them. It is one note of the ledger.
@@ -80,7 +82,7 @@ func RefuseHalfAdopted(ctx context.Context, s Store) error {
 func halfAdopted(s Store, files []string, text string) error {
 	path, words := s.Info().Path, make([]string, len(files))
 	for i, file := range files {
-		words[i] = Word(file)
+		words[i] = shell.Path(file)
 	}
 	return &OpenError{
 		Path: path, Err: ErrHalfAdopted, Text: text,
@@ -146,7 +148,7 @@ func OnThisMachine(ctx context.Context, s Store, machine string, here bool) erro
 			Text: "was last used on another machine: if that one goes on with its copy, each machine makes the leads " +
 				"again that the other has made",
 			Hint: "stop the runs there, and rename its copy; then leadferry checkpoint check --moved-here " +
-				"--checkpoint " + Word(info.Path) + ". Profiles of machines that take turns have one machine: NAME",
+				"--checkpoint " + shell.Path(info.Path) + ". Profiles of machines that take turns have one machine: NAME",
 		}
 	}
 	l.Machine = this

@@ -13,6 +13,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/internal/disk"
+	"leadferry/internal/shell"
 )
 
 const (
@@ -194,7 +195,7 @@ func (d *Store) openError(err error) error {
 		if !within {
 			damage = err.Error()
 		}
-		repair := "leadferry checkpoint repair " + checkpoint.Word(d.path) + " " + checkpoint.Word(d.path+".repaired")
+		repair := "leadferry checkpoint repair " + shell.Path(d.path) + " " + shell.Path(d.path+".repaired")
 		return d.refuse(err, "is "+damage, "put a copy of it back; if there is none, "+repair+
 			" makes a new one from what can be read, and holds rows whose leads may be lost")
 	}

@@ -24,6 +24,7 @@ import (
 	"leadferry/internal/cli/terminal"
 	"leadferry/internal/disk"
 	"leadferry/internal/rowkey"
+	"leadferry/internal/shell"
 	"leadferry/internal/spelling"
 )
 
@@ -120,7 +121,7 @@ func (d *Command) exportTo(out io.Writer, x *export) (err error) {
 			Text: "is incomplete: it lacks " + i.Missing +
 				". The export says so in its last line, and whatever adopts it is incomplete, too",
 			Hint: "settle the rows that are held with leadferry checkpoint resolve, or give up what is missing: " +
-				"leadferry checkpoint check --accept-loss --checkpoint " + checkpoint.Word(i.Path),
+				"leadferry checkpoint check --accept-loss --checkpoint " + shell.Path(i.Path),
 		}
 	}
 	return err
