@@ -243,11 +243,8 @@ func (v *Judgement) RefuseOlder() error {
 	if len(v.Older) == 0 {
 		return nil
 	}
-	return &OpenError{
-		Path: v.Path, Err: ErrRolledBack, Text: texts(slices.Concat(v.Older, v.Asks)) +
-			". Leads made since would be made twice",
-		Hint: "put the newest copy back; if there is none, " + AcceptOlder(answerTo(v.Older), v.Path),
-	}
+	return Refuse(v.Path, ErrRolledBack, texts(slices.Concat(v.Older, v.Asks))+". Leads made since would be made twice",
+		"put the newest copy back; if there is none, "+AcceptOlder(answerTo(v.Older), v.Path))
 }
 
 // Refuse says why a run may not begin, or returns nil: a person has allowed it by this answer, or nothing is found. An
@@ -273,7 +270,7 @@ func (v *Judgement) Refuse(answer string) error {
 		}
 	}
 	ways = append(ways, "if other leads are meant: --new-checkpoint="+answerTo(v.Asks))
-	return &OpenError{Path: v.Path, Err: ErrGone, Text: texts(v.Asks), Hint: strings.Join(ways, "\nhint: ")}
+	return Refuse(v.Path, ErrGone, texts(v.Asks), strings.Join(ways, "\nhint: "))
 }
 
 // ErrAnswersNothing says that an answer was given to a question that nobody asked.

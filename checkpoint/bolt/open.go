@@ -180,10 +180,8 @@ func (d *Store) compactPath() string   { return d.path + ".compact" }
 
 func (d *Store) warn(text string) { d.warnings = append(d.warnings, text) }
 
-func (d *Store) refuse(kind error, text, hint string) error { return refuse(d.path, kind, text, hint) }
-
-func refuse(path string, kind error, text, hint string) error {
-	return &checkpoint.OpenError{Path: path, Text: text, Hint: hint, Err: kind}
+func (d *Store) refuse(kind error, text, hint string) error {
+	return checkpoint.Refuse(d.path, kind, text, hint)
 }
 
 func (d *Store) openError(err error) error {
