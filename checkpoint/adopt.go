@@ -156,13 +156,11 @@ func (a *adoption) pass(ctx context.Context, s Store, stores bool) error {
 }
 
 func (a *adoption) change(ctx context.Context, s Store, part []placed, stores bool) error {
-	keys, leads, before := make([]string, len(part)), make([]string, len(part)), a.result
 	if stores { // in the order of their keys, which is fastest
 		slices.SortFunc(part, func(x, y placed) int { return cmp.Compare(x.Key, y.Key) })
 	}
-	for i := range part {
-		keys[i], leads[i] = part[i].Key, part[i].LeadID
-	}
+	keys := Map(part, func(e placed) string { return e.Key })
+	leads, before := Map(part, func(e placed) string { return e.LeadID }), a.result
 	return s.Alone(ctx, func(tx Tx) error {
 		a.result = before
 		err := tx.Load(keys, leads)

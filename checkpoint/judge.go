@@ -33,19 +33,11 @@ type Judgement struct {
 
 // answerTo returns the word with which a person answers findings.
 func answerTo(all []Finding) string {
-	ids := make([]string, len(all))
-	for i := range all {
-		ids[i] = all[i].ID
-	}
-	return AnswerID(ids)
+	return AnswerID(Map(all, func(f Finding) string { return f.ID }))
 }
 
 func texts(all []Finding) string {
-	lines := make([]string, len(all))
-	for i := range all {
-		lines[i] = all[i].Text
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(Map(all, func(f Finding) string { return f.Text }), "\n")
 }
 
 // hearing is a ledger that witnesses are asked about.

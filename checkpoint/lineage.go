@@ -80,11 +80,8 @@ func RefuseHalfAdopted(ctx context.Context, s Store) error {
 }
 
 func halfAdopted(s Store, files []string, text string) error {
-	path, words := s.Info().Path, make([]string, len(files))
-	for i, file := range files {
-		words[i] = shell.Path(file)
-	}
-	return Refuse(path, ErrHalfAdopted, text, "run it again: "+adopt(strings.Join(words, " "), path, nil)+
+	path, words := s.Info().Path, strings.Join(Map(files, shell.Path), " ")
+	return Refuse(path, ErrHalfAdopted, text, "run it again: "+adopt(words, path, nil)+
 		"; leadferry checkpoint check --accept-loss gives the list up")
 }
 
