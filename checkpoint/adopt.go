@@ -156,13 +156,11 @@ func (a *adoption) pass(ctx context.Context, s Store, stores bool) error {
 }
 
 func (a *adoption) change(ctx context.Context, s Store, part []placed, stores bool) error {
-	keys, leads, before := make([]string, len(part)), make([]string, len(part)), a.result
 	if stores { // in the order of their keys, which is fastest
 		slices.SortFunc(part, func(x, y placed) int { return cmp.Compare(x.Key, y.Key) })
 	}
-	for i := range part {
-		keys[i], leads[i] = part[i].Key, part[i].LeadID
-	}
+	keys := Map(part, func(e placed) string { return e.Key })
+	leads, before := Map(part, func(e placed) string { return e.LeadID }), a.result
 	return s.Alone(ctx, func(tx Tx) error {
 		a.result = before
 		err := tx.Load(keys, leads)
@@ -325,8 +323,8 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 	})
 }
 
-// contains reports whether a list tells of all leads of the list that was cut off or, if those were not read, has all its
-// files.
+// contains reports whether a list tells of all leads of the list that was cut off or, if those were not read, has all
+// its files.
 func (a *adoption) contains(old *Adopting, files []string) bool {
 	for one := range slices.Chunk(old.Keys, 8) {
 		if a.keys[digestPrefix(binary.LittleEndian.Uint64(one))].tells == 0 {

@@ -61,10 +61,7 @@ func TakeOver(ctx context.Context, s Store, c *Contents) error {
 }
 
 func takeOver(tx Tx, part []KeptKey) error {
-	keys := make([]string, len(part))
-	for i := range part {
-		keys[i] = part[i].Shown().Key
-	}
+	keys := Map(part, func(k KeptKey) string { return k.Shown().Key })
 	if err := tx.Load(keys, nil); err != nil {
 		return err
 	}

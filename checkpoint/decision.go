@@ -109,10 +109,8 @@ func Resolve(ctx context.Context, s Store, ds []Decision) (r ResolveResult, err 
 // resolve finds what each decision is about, and takes the leads that are corrected from their keys, before any key
 // gets a lead. A refusal undoes all.
 func resolve(tx Tx, ds []Decision) (r ResolveResult, err error) {
-	keys, leads := make([]string, len(ds)), make([]string, len(ds))
-	for i := range ds {
-		keys[i], leads[i] = ds[i].Key, ds[i].LeadID
-	}
+	keys := Map(ds, func(d Decision) string { return d.Key })
+	leads := Map(ds, func(d Decision) string { return d.LeadID })
 	if err := tx.Load(keys, leads); err != nil {
 		return r, err
 	}

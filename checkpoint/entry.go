@@ -207,13 +207,10 @@ type RunInfo struct {
 	Counts            map[string]int // rows by outcome
 }
 
-// NewestRuns is how many runs a Status has.
-const NewestRuns = 10
-
 // Status is what a checkpoint knows, in figures.
 type Status struct {
 	Info
-	Runs         []RunInfo      // the newest
+	Runs         []RunInfo      // the newest ten
 	Contradicted []KeptDecision // something contradicts them, and nobody has corrected them
 	Holder       *Witness       // the run that has the file open now: only path and target are known then
 }

@@ -47,6 +47,11 @@ type OpenError struct {
 	Err              error // the sentinel, or the system's error
 }
 
+// Refuse says why the checkpoint at path cannot be used; kind is the sentinel, or the system's error.
+func Refuse(path string, kind error, text, hint string) error {
+	return &OpenError{path, text, hint, kind}
+}
+
 // Error returns one sentence and, if the user can act, a line with a hint.
 func (e *OpenError) Error() string {
 	s := "checkpoint " + e.Path + ": " + e.Text
@@ -113,29 +118,17 @@ func IsRefusal(err error) bool {
 func RefuseElsewhere(path, id, moved, filling string) error {
 	switch {
 	case moved != "":
-		return &OpenError{
-			Path: path, Err: ErrGone, Text: "was copied to " + moved + ", where its leads are known from now on",
-			Hint: "use --checkpoint " + Word(moved) + "; if that one is lost for good, " + AcceptOlder(id, path),
-		}
+		return Refuse(path, ErrGone, "was copied to "+moved+", where its leads are known from now on",
+			"use --checkpoint "+shell.Path(moved)+"; if that one is lost for good, "+AcceptOlder(id, path))
 	case filling != "":
-		return &OpenError{
-			Path: path, Err: ErrLocked, Text: "is being filled from " + filling + ", which is not complete",
-			Hint: "finish it: leadferry checkpoint copy " + Word(filling) + " " + Word(path),
-		}
+		return Refuse(path, ErrLocked, "is being filled from "+filling+", which is not complete",
+			"finish it: leadferry checkpoint copy "+shell.Path(filling)+" "+shell.Path(path))
 	}
 	return nil
 }
 
 // AcceptOlder returns the command that accepts a ledger although it lacks something, and says what the command does.
 func AcceptOlder(answer, path string) string {
-	return "leadferry checkpoint check --accept-older=" + answer + " --checkpoint " + Word(path) + " takes this one " +
-		"as incomplete: rows that it does not know are held then, not sent"
-}
-
-// Word returns a path or an address as a person pastes it into a shell of the system, for hints.
-func Word(place string) string {
-	if place == "-" || IsAddress(place) { // standard input
-		return shell.Word(place)
-	}
-	return shell.Path(place)
+	return "leadferry checkpoint check --accept-older=" + answer + " --checkpoint " + shell.Path(path) +
+		" takes this one as incomplete: rows that it does not know are held then, not sent"
 }

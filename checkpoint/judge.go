@@ -38,19 +38,11 @@ type Judgement struct {
 
 // answerTo returns the word with which a person answers findings.
 func answerTo(all []Finding) string {
-	ids := make([]string, len(all))
-	for i := range all {
-		ids[i] = all[i].ID
-	}
-	return AnswerID(ids)
+	return AnswerID(Map(all, func(f Finding) string { return f.ID }))
 }
 
 func texts(all []Finding) string {
-	lines := make([]string, len(all))
-	for i := range all {
-		lines[i] = all[i].Text
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(Map(all, func(f Finding) string { return f.Text }), "\n")
 }
 
 // hearing is a ledger that witnesses are asked about.
@@ -160,7 +152,7 @@ func (h *hearing) compare(ctx context.Context, w *Witness) (*Finding, error) {
 
 // otherLedger says that another ledger knows leads of the trunk, where it is, and how to go on.
 func (h *hearing) otherLedger(f *Finding, w *Witness) {
-	theirs, where, place := w.Target.Canonical(), w.Place, "--checkpoint "+Word(w.Place)
+	theirs, where, place := w.Target.Canonical(), w.Place, "--checkpoint "+shell.Path(w.Place)
 	f.hints = []string{"to go on with the other one: " + place, h.ifLost(w)}
 	switch {
 	case theirs != h.info.Target.Canonical(): // results of another address are refused
@@ -186,11 +178,11 @@ func (h *hearing) ifLost(w *Witness) string {
 	var files []string
 	for _, list := range w.Lists {
 		if !slices.ContainsFunc(atHand, func(name string) bool { return disk.SameFile(name, list) }) {
-			files = append(files, Word(list))
+			files = append(files, shell.Path(list))
 		}
 	}
 	if len(atHand) > 0 || files == nil {
-		files = slices.Insert(files, 0, Word(runs)+"/*/results.csv*")
+		files = slices.Insert(files, 0, shell.Path(runs)+"/*/results.csv*")
 	}
 	return "if it is lost: " + adopt(strings.Join(files, " "), h.info.Path, h.ws.Flags) + " takes over the leads " +
 		"that these files name. The next import holds the rows that they do not name, since their leads may exist"
@@ -248,11 +240,8 @@ func (v *Judgement) RefuseOlder() error {
 	if len(v.Older) == 0 {
 		return nil
 	}
-	return &OpenError{
-		Path: v.Path, Err: ErrRolledBack, Text: texts(slices.Concat(v.Older, v.Asks)) +
-			". Leads made since would be made twice",
-		Hint: "put the newest copy back; if there is none, " + AcceptOlder(answerTo(v.Older), v.Path),
-	}
+	return Refuse(v.Path, ErrRolledBack, texts(slices.Concat(v.Older, v.Asks))+". Leads made since would be made twice",
+		"put the newest copy back; if there is none, "+AcceptOlder(answerTo(v.Older), v.Path))
 }
 
 // Refuse says why a run may not begin, or returns nil: a person has allowed it by this answer, or nothing is found. An
@@ -278,7 +267,7 @@ func (v *Judgement) Refuse(answer string) error {
 		}
 	}
 	ways = append(ways, "if other leads are meant: --new-checkpoint="+answerTo(v.Asks))
-	return &OpenError{Path: v.Path, Err: ErrGone, Text: texts(v.Asks), Hint: strings.Join(ways, "\nhint: ")}
+	return Refuse(v.Path, ErrGone, texts(v.Asks), strings.Join(ways, "\nhint: "))
 }
 
 // ErrAnswersNothing says that an answer was given to a question that nobody asked.
@@ -340,7 +329,7 @@ func AdoptRuns(path string, flags []string) string {
 }
 
 func adopt(lists, path string, flags []string) string {
-	line := "leadferry checkpoint adopt " + lists + " --checkpoint " + Word(path)
+	line := "leadferry checkpoint adopt " + lists + " --checkpoint " + shell.Path(path)
 	for _, flag := range flags {
 		name, value, _ := strings.Cut(flag, "=")
 		if slices.Contains([]string{"--profile", "--config", "--base-url", "--leads-url", "--trunk-id"}, name) {

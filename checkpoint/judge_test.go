@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -347,21 +346,6 @@ func TestOnThisMachine(t *testing.T) {
 	m.path = "postgres://db/leads"
 	if err := checkpoint.OnThisMachine(t.Context(), m, "three", false); err != nil {
 		t.Errorf("a server's: %v", err)
-	}
-}
-
-// The path that is to be named instead stays what it is in a shell. fault 127
-func TestAPathInAHint(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("other shells")
-	}
-	for path, want := range map[string]string{
-		"/srv/leads.db": "/srv/leads.db", "/srv/leads of 2026.db": `'/srv/leads of 2026.db'`, "-l.db": "./-l.db", "/srv/a\tb.db": `$'/srv/a\tb.db'`,
-		"postgres://ann@db/leads?sslmode=require": `'postgres://ann@db/leads?sslmode=require'`, "/srv/$HOME.db": `'/srv/$HOME.db'`, "/srv/`x`!'s.db": "'/srv/`x`!'\\''s.db'",
-	} {
-		if got := checkpoint.Word(path); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
+
+	"leadferry/internal/shell"
 )
 
 // Lineage is what a ledger keeps of other ledgers and of what people said about them. It is one note of the ledger.
@@ -78,15 +80,9 @@ func RefuseHalfAdopted(ctx context.Context, s Store) error {
 }
 
 func halfAdopted(s Store, files []string, text string) error {
-	path, words := s.Info().Path, make([]string, len(files))
-	for i, file := range files {
-		words[i] = Word(file)
-	}
-	return &OpenError{
-		Path: path, Err: ErrHalfAdopted, Text: text,
-		Hint: "run it again: " + adopt(strings.Join(words, " "), path, nil) +
-			"; leadferry checkpoint check --accept-loss gives the list up",
-	}
+	path, words := s.Info().Path, strings.Join(Map(files, shell.Path), " ")
+	return Refuse(path, ErrHalfAdopted, text, "run it again: "+adopt(words, path, nil)+
+		"; leadferry checkpoint check --accept-loss gives the list up")
 }
 
 // TakeOlder accepts a ledger that is older than known, or that was copied to moved: it becomes incomplete and gets a
@@ -141,13 +137,10 @@ func OnThisMachine(ctx context.Context, s Store, machine string, here bool) erro
 	case l.Machine == this:
 		return nil
 	case l.Machine != "" && !here:
-		return &OpenError{
-			Path: info.Path, Err: ErrOtherMachine,
-			Text: "was last used on another machine: if that one goes on with its copy, each machine makes the leads " +
-				"again that the other has made",
-			Hint: "stop the runs there, and rename its copy; then leadferry checkpoint check --moved-here " +
-				"--checkpoint " + Word(info.Path) + ". Profiles of machines that take turns have one machine: NAME",
-		}
+		return Refuse(info.Path, ErrOtherMachine, "was last used on another machine: if that one goes on with its "+
+			"copy, each machine makes the leads again that the other has made",
+			"stop the runs there, and rename its copy; then leadferry checkpoint check --moved-here --checkpoint "+
+				shell.Path(info.Path)+". Profiles of machines that take turns have one machine: NAME")
 	}
 	l.Machine = this
 	return l.Keep(ctx, s)

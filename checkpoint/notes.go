@@ -130,30 +130,24 @@ func (d *Digester) ShapeNote(s *Shape) Note {
 	return Note{shapeNote + hex.EncodeToString(sum[:]), value}
 }
 
-// Noting is the notes of a Store inside a transaction.
-type Noting interface {
-	Note(name string) (value []byte, err error) // nil: there is none
-	PutNote(n Note) error
-}
-
-func decisionsAbout(n Noting, key string) (all []KeptDecision, err error) {
-	value, err := n.Note(NoteOfDecisions(key))
+func decisionsAbout(tx Tx, key string) (all []KeptDecision, err error) {
+	value, err := tx.Note(NoteOfDecisions(key))
 	if err == nil && value != nil {
 		err = Decode(value, &all)
 	}
 	return all, err
 }
 
-func putDecisions(n Noting, key string, all []KeptDecision) error {
-	return n.PutNote(Note{NoteOfDecisions(key), Encode(all)})
+func putDecisions(tx Tx, key string, all []KeptDecision) error {
+	return tx.PutNote(Note{NoteOfDecisions(key), Encode(all)})
 }
 
 // NoteOfDecisions returns the name of the note of what people decided about a key.
 func NoteOfDecisions(key string) string { return DecidedNote + Clean(key) }
 
 // LastDecision returns the last decision about a key, or nil.
-func LastDecision(n Noting, key string) (*KeptDecision, error) {
-	all, err := decisionsAbout(n, key)
+func LastDecision(tx Tx, key string) (*KeptDecision, error) {
+	all, err := decisionsAbout(tx, key)
 	if len(all) == 0 {
 		return nil, err
 	}
@@ -161,8 +155,8 @@ func LastDecision(n Noting, key string) (*KeptDecision, error) {
 }
 
 // NoteEvidence notes once what contradicts the last decision about a key. If none is stored, d is stored with it.
-func NoteEvidence(n Noting, d KeptDecision, text, other string, now time.Time) error {
-	all, err := decisionsAbout(n, d.Key)
+func NoteEvidence(tx Tx, d KeptDecision, text, other string, now time.Time) error {
+	all, err := decisionsAbout(tx, d.Key)
 	if err != nil {
 		return err
 	}
@@ -174,7 +168,7 @@ func NoteEvidence(n Noting, d KeptDecision, text, other string, now time.Time) e
 		return nil
 	}
 	last.Against = append(last.Against, Evidence{text, other, now.UTC()})
-	return putDecisions(n, d.Key, all)
+	return putDecisions(tx, d.Key, all)
 }
 
 // AuditOf returns all decisions of people, in the order of time.
@@ -255,7 +249,7 @@ func History(ctx context.Context, s Store, key string) (all []Event, err error) 
 func StatusOf(ctx context.Context, s Store) (Status, error) {
 	runs, err := Runs(ctx, s)
 	notes, unread := valuesOf[[]KeptDecision](ctx, s, DecidedNote)
-	st := Status{Info: s.Info(), Runs: runs[max(0, len(runs)-NewestRuns):]}
+	st := Status{Info: s.Info(), Runs: runs[max(0, len(runs)-10):]}
 	for _, about := range notes {
 		if last := about[len(about)-1]; len(last.Against) > 0 {
 			st.Contradicted = append(st.Contradicted, last)
@@ -273,11 +267,8 @@ func Untouched(ctx context.Context, s Store) (bool, error) {
 		}
 	}
 	l, err := LineageOf(ctx, s)
-	notes, unread := s.Notes(ctx, "")
-	runs, unknown := Runs(ctx, s)
-	used := l.Adopting != nil || slices.ContainsFunc(notes, func(n Note) bool {
-		return strings.HasPrefix(n.Name, DecidedNote) || strings.HasPrefix(n.Name, shapeNote)
-	}) || slices.ContainsFunc(runs, func(r RunInfo) bool { return !r.Finished.IsZero() })
-	err = errors.Join(err, unread, unknown)
-	return !used && err == nil, err
+	runs, unread := Runs(ctx, s)
+	ended := slices.ContainsFunc(runs, func(r RunInfo) bool { return !r.Finished.IsZero() })
+	err = errors.Join(err, unread)
+	return l.Adopting == nil && !ended && err == nil, err
 }

@@ -57,8 +57,8 @@ func (k *KeptKey) Linked(external string) bool {
 	return external != "" && slices.Contains(all[:], external)
 }
 
-// Apply makes a change by these rules, or refuses it; now is the time of the commit.
-func (k *KeptKey) Apply(b Book, c *Change, old *Kept, now time.Time) error {
+// Apply makes a change by these rules, or refuses it.
+func (k *KeptKey) Apply(b Book, c *Change, old *Kept) error {
 	switch c.Kind {
 	case Claim:
 		return k.Claim(b, &c.Entry, old, c.Resend)
@@ -68,7 +68,7 @@ func (k *KeptKey) Apply(b Book, c *Change, old *Kept, now time.Time) error {
 		}
 		return k.Settle(b, &c.Entry)
 	case Mark:
-		return k.Mark(b, &c.Entry, old, now)
+		return k.Mark(b, &c.Entry, old)
 	}
 	k.Withdraw(c.Entry.Run)
 	return nil
@@ -187,7 +187,7 @@ func (k *KeptKey) replace(b Book, e *Entry, act Act) {
 
 // Mark notes that the update of a lead is about to be sent. A lead ID that only the input names is stored, unless
 // another key has it (ErrTaken). ErrKnown refuses a key in doubt or with another lead, and a new lead without an ID.
-func (k *KeptKey) Mark(b Book, e *Entry, old *Kept, now time.Time) error {
+func (k *KeptKey) Mark(b Book, e *Entry, old *Kept) error {
 	switch {
 	case !ValidKey(e.Key):
 		return ErrKey
@@ -209,7 +209,7 @@ func (k *KeptKey) Mark(b Book, e *Entry, old *Kept, now time.Time) error {
 	} else {
 		e.State = Created
 	}
-	e.Updated = now
+	e.Updated = b.Now()
 	k.replace(b, e, Adopted)
 	return nil
 }

@@ -88,7 +88,9 @@ type Store interface {
 // Tx is a Store inside the transaction of [Store.Alone].
 type Tx interface {
 	Book
-	Noting
+	// Note returns the value of a note; nil: there is none.
+	Note(name string) (value []byte, err error)
+	PutNote(n Note) error
 	// Load reads these keys and leads at once. Other methods may know only what was loaded.
 	Load(keys, leads []string) error
 	// Under returns what is stored under a key, and what look-ups show of it.
@@ -325,6 +327,15 @@ func (l *lookUp) alike(key string) (found Likeness, err error) {
 		found.State = Forgotten
 	}
 	return found, nil
+}
+
+// Map returns what f makes of each element of a list.
+func Map[A, B any](list []A, f func(A) B) []B {
+	all := make([]B, len(list))
+	for i, one := range list {
+		all[i] = f(one)
+	}
+	return all
 }
 
 // IsAddress reports whether a checkpoint's name is the address of a server: a URL, or words like service= or host=.

@@ -135,7 +135,7 @@ func (w *writing) apply(c *checkpoint.Change) error {
 		return err
 	}
 	is := was
-	err = is.Apply(w, c, old, w.now)
+	err = is.Apply(w, c, old)
 	switch {
 	case err == nil:
 		return w.put(key, was, is)

@@ -104,8 +104,8 @@ func mustBeOf(path string, target, given checkpoint.Target) error {
 	if given == (checkpoint.Target{}) || target.Canonical() == given.Canonical() {
 		return nil
 	}
-	return refuse(path, checkpoint.ErrTarget, fmt.Sprintf("belongs to another target: trunk %q, leads URL %q and base "+
-		"URL %q", target.TrunkID, target.LeadsURL, target.BaseURL),
+	return checkpoint.Refuse(path, checkpoint.ErrTarget, fmt.Sprintf("belongs to another target: trunk %q, leads URL "+
+		"%q and base URL %q", target.TrunkID, target.LeadsURL, target.BaseURL),
 		"name the target that this checkpoint belongs to (--base-url, --leads-url, --trunk-id or --profile)")
 }
 
@@ -182,9 +182,9 @@ func makeFrom(to string, h *header, o Options, contents func() (*checkpoint.Cont
 	made, err := create(to, h)
 	switch {
 	case err != nil:
-		return refuse(to, err, "cannot be made: "+err.Error(), disk.WayOut(err))
+		return checkpoint.Refuse(to, err, "cannot be made: "+err.Error(), disk.WayOut(err))
 	case !made:
-		return refuse(to, fs.ErrExist, "exists already", "name a file that is not there yet")
+		return checkpoint.Refuse(to, fs.ErrExist, "exists already", "name a file that is not there yet")
 	}
 	o.Require, o.Moved = true, true
 	d, err := Open(to, h.Target, o)

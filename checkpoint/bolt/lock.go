@@ -13,6 +13,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/internal/disk"
+	"leadferry/internal/shell"
 )
 
 // openLocked opens the file and locks it, so that it can be looked at before bbolt maps it. bbolt takes the same lock
@@ -160,11 +161,11 @@ func (d *Store) checkPlace() error {
 		why = "it is gone with the container that it belongs to, unless that is kept"
 	case 0x6969, disk.NetworkDrive:
 		return d.refuse(checkpoint.ErrPlace, "is on "+place+": "+why,
-			"copy it to a local disk (leadferry checkpoint copy "+checkpoint.Word(d.path)+" NEW) and use that one, "+
+			"copy it to a local disk (leadferry checkpoint copy "+shell.Path(d.path)+" NEW) and use that one, "+
 				"or set LEADFERRY_ANY_FILESYSTEM=1 to use this place")
 	}
 	d.warn("the checkpoint is on " + place + ": " + why +
-		". To move it, run: leadferry checkpoint copy " + checkpoint.Word(d.path) + " NEW")
+		". To move it, run: leadferry checkpoint copy " + shell.Path(d.path) + " NEW")
 	return nil
 }
 
@@ -187,8 +188,9 @@ func openOwn(path string, flags int, wait time.Duration) (*os.File, error) {
 	case !info.Mode().IsRegular():
 		err = fmt.Errorf("%s is not a regular file", path)
 	case !disk.Trusted(info):
-		err = refuse(path, fs.ErrPermission, "cannot be opened: it belongs to another user, who may have written what "+
-			"he likes into it", "run this as that user, or make the file yours (chown) if you know what is in it")
+		err = checkpoint.Refuse(path, fs.ErrPermission, "cannot be opened: it belongs to another user, who may have "+
+			"written what he likes into it",
+			"run this as that user, or make the file yours (chown) if you know what is in it")
 	default:
 		return f, nil
 	}

@@ -13,6 +13,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/internal/disk"
+	"leadferry/internal/shell"
 )
 
 const (
@@ -179,10 +180,8 @@ func (d *Store) compactPath() string   { return d.path + ".compact" }
 
 func (d *Store) warn(text string) { d.warnings = append(d.warnings, text) }
 
-func (d *Store) refuse(kind error, text, hint string) error { return refuse(d.path, kind, text, hint) }
-
-func refuse(path string, kind error, text, hint string) error {
-	return &checkpoint.OpenError{Path: path, Text: text, Hint: hint, Err: kind}
+func (d *Store) refuse(kind error, text, hint string) error {
+	return checkpoint.Refuse(d.path, kind, text, hint)
 }
 
 func (d *Store) openError(err error) error {
@@ -194,7 +193,7 @@ func (d *Store) openError(err error) error {
 		if !within {
 			damage = err.Error()
 		}
-		repair := "leadferry checkpoint repair " + checkpoint.Word(d.path) + " " + checkpoint.Word(d.path+".repaired")
+		repair := "leadferry checkpoint repair " + shell.Path(d.path) + " " + shell.Path(d.path+".repaired")
 		return d.refuse(err, "is "+damage, "put a copy of it back; if there is none, "+repair+
 			" makes a new one from what can be read, and holds rows whose leads may be lost")
 	}

@@ -11,6 +11,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/internal/disk"
+	"leadferry/internal/shell"
 )
 
 // Salvaged is what could be read of a damaged file.
@@ -127,15 +128,15 @@ func Repair(from, to string, t checkpoint.Target, o Options) (*Salvaged, error) 
 	}
 	switch h := s.header; {
 	case h == nil && len(s.Keys) > 0: // its rows can be exported, but digests, notes and forgotten keys say nothing
-		return nil, refuse(from, checkpoint.ErrDamaged, "has lost its target and the key of its digests",
-			"leadferry checkpoint export --checkpoint "+checkpoint.Word(from)+" -o kept.csv; then leadferry "+
-				"checkpoint adopt kept.csv --checkpoint "+checkpoint.Word(to)+"; then "+checkpoint.AdoptRuns(to, nil)+
+		return nil, checkpoint.Refuse(from, checkpoint.ErrDamaged, "has lost its target and the key of its digests",
+			"leadferry checkpoint export --checkpoint "+shell.Path(from)+" -o kept.csv; then leadferry "+
+				"checkpoint adopt kept.csv --checkpoint "+shell.Path(to)+"; then "+checkpoint.AdoptRuns(to, nil)+
 				". An export is adopted by itself")
 	case h == nil && !o.Empty:
-		return nil, refuse(from, checkpoint.ErrDamaged, "holds nothing of a checkpoint",
+		return nil, checkpoint.Refuse(from, checkpoint.ErrDamaged, "holds nothing of a checkpoint",
 			"what runs made is in their results: --results leadferry-runs/*/results.csv")
 	case h == nil && t == (checkpoint.Target{}):
-		return nil, refuse(from, checkpoint.ErrDamaged, "has lost even the target that it belongs to",
+		return nil, checkpoint.Refuse(from, checkpoint.ErrDamaged, "has lost even the target that it belongs to",
 			"name it: --base-url, --leads-url and --trunk-id")
 	case h != nil && h.Moved != "" && (checkpoint.IsAddress(h.Moved) || disk.Exists(h.Moved)):
 		return nil, checkpoint.RefuseElsewhere(from, h.ID, h.Moved, "")

@@ -16,6 +16,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/shell"
 	"leadferry/internal/testsupport/must"
 )
 
@@ -211,7 +212,7 @@ func TestRepairWithoutAHeaderNamesTheWay(t *testing.T) {
 	_, err = Repair(path, to, target(), Options{})
 	checkRefusal(t, err, checkpoint.ErrDamaged)
 	refused, _ := errors.AsType[*checkpoint.OpenError](err)
-	alone := "checkpoint adopt kept.csv --checkpoint " + checkpoint.Word(to) + ";"
+	alone := "checkpoint adopt kept.csv --checkpoint " + shell.Path(to) + ";"
 	if !strings.Contains(refused.Hint, alone) || !strings.Contains(refused.Hint, checkpoint.AdoptRuns(to, nil)) {
 		t.Error(refused.Hint)
 	}

@@ -196,8 +196,7 @@ func (s *Store) spend(b *pgx.Batch, leads int) {
 
 // UnderWay returns the other runs that may still settle their rows, see [checkpoint.Store].
 func (s *Store) UnderWay(ctx context.Context) (map[string]bool, error) {
-	all, err := rowsOf[struct{ Run string }](ctx, s, filled(`SELECT w.run FROM leadferry.workers me
-		JOIN leadferry.workers w USING (ledger) WHERE me.worker = $1 AND w.run <> '' AND BESIDE`), s.worker)
+	all, err := rowsOf[struct{ Run string }](ctx, s, statement("underway"), s.worker)
 	runs := make(map[string]bool, len(all))
 	for _, one := range all {
 		runs[checkpoint.Restore(one.Run)] = true

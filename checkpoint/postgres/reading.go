@@ -40,22 +40,13 @@ func (s *Store) find(q *wanted) (*found, error) {
 	var one stored
 	err := s.conn.Each(append([]any{&how, &by}, one.places()...),
 		func() error { return f.take(how, string(by), &one) }, statement("find"), s.ledger, bytesOf(q.keys),
-		each(q.leads, checkpoint.Clean), each(q.links, checkpoint.Clean), bytesOf(q.folds),
-		each(q.keys, s.digests.Blocked), each(q.folds, s.digests.Blocked))
+		checkpoint.Map(q.leads, checkpoint.Clean), checkpoint.Map(q.links, checkpoint.Clean), bytesOf(q.folds),
+		checkpoint.Map(q.keys, s.digests.Blocked), checkpoint.Map(q.folds, s.digests.Blocked))
 	return f, err
 }
 
-// each returns what f makes of each element of a list.
-func each[A, B any](list []A, f func(A) B) []B {
-	all := make([]B, len(list))
-	for i, one := range list {
-		all[i] = f(one)
-	}
-	return all
-}
-
 func bytesOf(keys []string) [][]byte {
-	return each(keys, func(key string) []byte { return []byte(key) })
+	return checkpoint.Map(keys, func(key string) []byte { return []byte(key) })
 }
 
 // take notes a row of the answer, unless it was found by something that its key has given up since.

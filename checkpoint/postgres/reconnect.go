@@ -236,10 +236,7 @@ func (s *Store) mayClaim() (room *int, why, err error) {
 	var fenced, unchanging bool
 	var missing string
 	var since uint64
-	err = s.conn.One(filled(`SELECT w.fenced IS NOT NULL, UNCHANGING, l.missing, l.since, b.most - b.made
-		FROM leadferry.workers w JOIN leadferry.ledgers l USING (ledger)
-		LEFT JOIN leadferry.budget b ON b.ledger = w.ledger AND b.fleet = w.fleet AND b.most > 0
-		WHERE w.worker = $1`), s.worker).Scan(&fenced, &unchanging, &missing, &since, &room)
+	err = s.conn.One(statement("mayclaim"), s.worker).Scan(&fenced, &unchanging, &missing, &since, &room)
 	switch {
 	case err != nil:
 	case since > s.since:

@@ -95,7 +95,7 @@ var columns = []column{
 }
 
 func columnNames(table string) string {
-	return strings.Join(each(columns, func(c column) string { return table + c.name }), ", ")
+	return strings.Join(checkpoint.Map(columns, func(c column) string { return table + c.name }), ", ")
 }
 
 // foldOf returns the fold of a key, or nothing if the key is its own fold.

@@ -16,40 +16,28 @@ import (
 //go:embed *.sql
 var files embed.FS
 
-// text returns the content of a file.
-func text(name string) string {
-	all, err := files.ReadFile(name + ".sql")
-	if err != nil {
-		panic(err) // there is no such file
-	}
-	return string(all)
-}
+// statement returns the statement in a file. Words in capitals stand for conditions that several statements have, and
+// for the columns that writes fill.
+func statement(name string) string { return statements()[name] }
 
-// words replaces words in statements by conditions, and by the columns that writes fill.
-var words = sync.OnceValue(func() *strings.Replacer {
-	var kinds []string
-	for i, c := range columns {
-		kinds = append(kinds, fmt.Sprintf("$%d::%s[]", i+6, c.kind))
-	}
-	return strings.NewReplacer("BESIDE", text("beside"), "UNCHANGING", text("unchanging"),
-		"LISTS", strings.Join(kinds, ", "), "COLUMNS", columnNames(""), "GIVEN", columnNames("g."))
-})
-
-// filled returns a statement with its words replaced.
-func filled(query string) string { return words().Replace(query) }
-
-// statements returns the statements of more than a few lines, by the names of their files.
 var statements = sync.OnceValue(func() map[string]string {
 	all := map[string]string{}
 	list, _ := files.ReadDir(".") // the files are in the program
 	for _, f := range list {
-		name := strings.TrimSuffix(f.Name(), ".sql")
-		all[name] = filled(text(name))
+		text, _ := files.ReadFile(f.Name())
+		all[strings.TrimSuffix(f.Name(), ".sql")] = string(text)
+	}
+	var kinds []string
+	for i, c := range columns {
+		kinds = append(kinds, fmt.Sprintf("$%d::%s[]", i+6, c.kind))
+	}
+	words := strings.NewReplacer("BESIDE", all["beside"], "UNCHANGING", all["unchanging"],
+		"LISTS", strings.Join(kinds, ", "), "COLUMNS", columnNames(""), "GIVEN", columnNames("g."))
+	for name, text := range all {
+		all[name] = words.Replace(text)
 	}
 	return all
 })
-
-func statement(name string) string { return statements()[name] }
 
 func (s *Store) prepare() error {
 	have, err := s.versionThere()

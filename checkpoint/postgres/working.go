@@ -183,7 +183,7 @@ func (w *working) apply(c *checkpoint.Change) (err error) {
 	case c.Kind == checkpoint.Claim && w.held(r):
 		err = checkpoint.ErrHeld
 	default:
-		err = next.Apply(w, c, old, w.now)
+		err = next.Apply(w, c, old)
 	}
 	switch {
 	case err != nil:
@@ -338,7 +338,7 @@ func (w *working) PutNote(n checkpoint.Note) (err error) {
 func (w *working) InDoubt(after string) ([]string, error) {
 	keys, err := server.All(w.s.conn, pgx.RowTo[[]byte], `SELECT key FROM leadferry.lead_rows
 		WHERE ledger = $1 AND key > $2 AND state = 4 ORDER BY key LIMIT 512`, w.ledger, []byte(after))
-	return each(keys, func(key []byte) string { return string(key) }), err
+	return checkpoint.Map(keys, func(key []byte) string { return string(key) }), err
 }
 
 // Lack notes what is missing, and fences every other worker: a run that has begun with a complete ledger would send
@@ -380,7 +380,8 @@ func (w *working) Erase(keys []string) error {
 	}
 	w.begin()
 	w.erased = append(w.erased, keys...)
-	_, err := w.s.conn.Do(statement("erase"), w.ledger, bytesOf(keys), each(keys, w.s.digests.Blocked), w.s.worker)
+	hashes := checkpoint.Map(keys, w.s.digests.Blocked)
+	_, err := w.s.conn.Do(statement("erase"), w.ledger, bytesOf(keys), hashes, w.s.worker)
 	return err
 }
 

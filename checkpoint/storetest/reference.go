@@ -61,7 +61,7 @@ func (r *reference) Commit(ctx context.Context, changes []*checkpoint.Change) er
 		for _, c := range sorted {
 			key := c.Entry.Key
 			k, shown, _ := tx.Under(key)
-			if c.Err = k.Apply(tx, c, shown, tx.Now()); c.Err == nil {
+			if c.Err = k.Apply(tx, c, shown); c.Err == nil {
 				_ = tx.Put(key, k)
 			}
 		}

@@ -10,14 +10,14 @@ import (
 	"unicode/utf8"
 )
 
-// Path returns the word for a path, which no command takes for a flag.
+// Path returns the word for a path, which no command takes for a flag. "-" stays: it is standard input.
 func Path(path string) string { return pathOn(runtime.GOOS, path) }
 
 // Word returns the word for any other text.
 func Word(text string) string { return wordOn(runtime.GOOS, text) }
 
 func pathOn(system, path string) string {
-	if strings.HasPrefix(path, "-") {
+	if strings.HasPrefix(path, "-") && path != "-" {
 		path = "./" + path
 	}
 	return wordOn(system, path)

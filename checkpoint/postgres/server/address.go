@@ -91,7 +91,7 @@ const psqlsOwn = `pooled keepalives keepalives_idle keepalives_interval keepaliv
 
 // Refuse says why the checkpoint at the address cannot be used; kind is the sentinel.
 func (a *Address) Refuse(kind error, text, hint string) error {
-	return &checkpoint.OpenError{Path: a.Name, Text: text, Hint: hint, Err: kind}
+	return checkpoint.Refuse(a.Name, kind, text, hint)
 }
 
 // refuse is Refuse for a server that cannot be relied on.

@@ -24,6 +24,7 @@ import (
 	"leadferry/internal/cli/terminal"
 	"leadferry/internal/disk"
 	"leadferry/internal/rowkey"
+	"leadferry/internal/shell"
 	"leadferry/internal/spelling"
 )
 
@@ -115,13 +116,10 @@ func (d *Command) exportTo(out io.Writer, x *export) (err error) {
 		return checkpoint.Each(ctx, db, x.which, add)
 	})
 	if err == nil && i.Missing != "" {
-		err = &checkpoint.OpenError{
-			Path: i.Path, Err: checkpoint.ErrLacking,
-			Text: "is incomplete: it lacks " + i.Missing +
-				". The export says so in its last line, and whatever adopts it is incomplete, too",
-			Hint: "settle the rows that are held with leadferry checkpoint resolve, or give up what is missing: " +
-				"leadferry checkpoint check --accept-loss --checkpoint " + checkpoint.Word(i.Path),
-		}
+		err = checkpoint.Refuse(i.Path, checkpoint.ErrLacking, "is incomplete: it lacks "+i.Missing+
+			". The export says so in its last line, and whatever adopts it is incomplete, too",
+			"settle the rows that are held with leadferry checkpoint resolve, or give up what is missing: leadferry "+
+				"checkpoint check --accept-loss --checkpoint "+shell.Path(i.Path))
 	}
 	return err
 }
