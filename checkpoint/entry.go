@@ -139,6 +139,36 @@ func validLeadID(id string) bool {
 	})
 }
 
+// ConfirmedAt returns when the status was confirmed.
+func (e *Entry) ConfirmedAt() time.Time {
+	if e.Confirmed.IsZero() {
+		return e.Updated
+	}
+	return e.Confirmed
+}
+
+// KnownSince returns when the status was last seen or confirmed.
+func (e *Entry) KnownSince() time.Time {
+	if e.Seen.At.IsZero() {
+		return e.ConfirmedAt()
+	}
+	return e.Seen.At
+}
+
+// Moved reports whether others changed the ExternalID. Then ExternalID holds the service's value, and WantLink the
+// confirmed one or, if the rule kept the service's value, the file's.
+func (e *Entry) Moved() bool {
+	return e.State == Created && e.Unsettled == "" && e.WantLink != "" && e.WantLink != e.ExternalID
+}
+
+// Linked returns the ExternalID to compare with: if others changed it, the one in WantLink.
+func (e *Entry) Linked() string {
+	if e.Moved() {
+		return e.WantLink
+	}
+	return e.ExternalID
+}
+
 // Unfit says what is wrong with an entry of a list, without looking at other entries; "": nothing.
 func (e *Entry) Unfit() (text, hint string) {
 	switch {

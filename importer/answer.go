@@ -18,17 +18,17 @@ type answer struct {
 }
 
 // remembered is what an earlier run saw of the lead, without content.
-func (b *leadBefore) remembered(rec *mapping.Record) *answer {
+func remembered(b *checkpoint.Entry, rec *mapping.Record) *answer {
 	lead := &leadapi.Lead{
 		ID: b.LeadID, Status: b.Seen.Status, OwnerID: b.Seen.Organization, ExternalID: b.ExternalID,
-		HasExternal: b.moved() && rec.ExternalID != "",
+		HasExternal: b.Moved() && rec.ExternalID != "",
 	}
 	return &answer{Lead: lead, at: b.Seen.At}
 }
 
-// sight is what to store of the status in an answer. If the service's status won before, it
+// sightOf is what to store of the status in an answer. If the service's status won before, it
 // goes on winning as long as the service shows that same status.
-func (b *leadBefore) sight(a *answer) checkpoint.Sight {
+func sightOf(b *checkpoint.Entry, a *answer) checkpoint.Sight {
 	if a.Status == "" {
 		return b.Seen
 	}
@@ -42,11 +42,11 @@ func (b *leadBefore) sight(a *answer) checkpoint.Sight {
 // takeSeen fills the entry with what the service shows of a lead, beside what was confirmed. A partial lead is created
 // if it has the wanted ExternalID. If others changed the ExternalID, WantLink keeps the confirmed one, or the row's if
 // the service's wins, so that rows find the lead by both.
-func (cs changes) takeSeen(e *checkpoint.Entry, rec *mapping.Record, before *leadBefore, a *answer) {
-	if e.Seen = before.sight(a); a.Status != "" && cs.of(atStatus).choice == keeps {
-		e.Seen.Against = before.against(rec.Status)
+func (cs changes) takeSeen(e *checkpoint.Entry, rec *mapping.Record, before *checkpoint.Entry, a *answer) {
+	if e.Seen = sightOf(before, a); a.Status != "" && cs.of(atStatus).choice == keeps {
+		e.Seen.Against = keptAgainst(before, rec.Status)
 	}
-	confirmed := before.linked()
+	confirmed := before.Linked()
 	switch shown := a.ExternalID; {
 	case !a.HasExternal:
 	case e.State == checkpoint.Partial:
@@ -65,14 +65,14 @@ func (cs changes) takeSeen(e *checkpoint.Entry, rec *mapping.Record, before *lea
 
 // takeConfirmed takes what the service shows as the new confirmed values, except a status that others set, unless the
 // row has the same. An earlier update without an answer may have changed any content.
-func (cs changes) takeConfirmed(e *checkpoint.Entry, rec *mapping.Record, before *leadBefore, a *answer) {
+func (cs changes) takeConfirmed(e *checkpoint.Entry, rec *mapping.Record, before *checkpoint.Entry, a *answer) {
 	cs.takeSeen(e, rec, before, a)
 	e.Unsettled, e.Sought, e.Confirmed = "", "", a.at
 	if a.Status != "" && (slices.Contains(a.sent, atStatus) || !cs.of(atStatus).byService) {
 		e.Status, e.Seen = a.Status, checkpoint.Sight{}
 	}
 	if e.Seen.Status != "" { // the confirmed status is of that time
-		e.Confirmed = before.confirmedAt()
+		e.Confirmed = before.ConfirmedAt()
 	}
 	e.Organization, e.Location = cmp.Or(a.OwnerID, e.Organization), cmp.Or(a.LocationName, e.Location)
 	if e.Synced = true; before.Unsettled != "" {
@@ -83,23 +83,23 @@ func (cs changes) takeConfirmed(e *checkpoint.Entry, rec *mapping.Record, before
 
 // learned stores what is seen of a lead when nothing is to be sent, and reports whether more is confirmed than before.
 func (cs changes) learned(e *checkpoint.Entry, rec *mapping.Record, a *answer) (more bool) {
-	before := leadBefore(*e)
+	before := *e
 	cs.takeConfirmed(e, rec, &before, a)
 	if before.Unsettled != "" || e.Status != before.Status || !slices.Equal(e.Content, before.Content) {
 		return true
 	}
-	*e = checkpoint.Entry(before)
+	*e = before
 	cs.takeSeen(e, rec, &before, a)
 	return false
 }
 
 // news reports whether this row changes what should be stored of what earlier runs saw.
 func (cs changes) news(it *item) bool {
-	known, before := &it.entry, (*leadBefore)(&it.entry)
-	if known.Unsettled != "" || (known.Seen.Status == "" || known.Seen.Status == known.Status) && !before.moved() {
+	known := &it.entry
+	if known.Unsettled != "" || (known.Seen.Status == "" || known.Seen.Status == known.Status) && !known.Moved() {
 		return false
 	}
 	e := *known
-	return cs.learned(&e, &it.rec, before.remembered(&it.rec)) || e.Seen.Against != known.Seen.Against ||
+	return cs.learned(&e, &it.rec, remembered(known, &it.rec)) || e.Seen.Against != known.Seen.Against ||
 		e.ExternalID != known.ExternalID || e.WantLink != known.WantLink
 }

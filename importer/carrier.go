@@ -64,7 +64,7 @@ func (c *carrier) act(ctx context.Context, j *job) {
 	case Read:
 		c.look(ctx, j)
 	case StoreSeen:
-		c.endRead(j, j.before.remembered(&j.rec))
+		c.endRead(j, remembered(&j.before, &j.rec))
 	case Hold: // what a person needs to find the lead, without digests, because its data are not known
 		j.entry = c.doubtOf(j)
 		j.entry.Digest, j.entry.Content, j.entry.Reason = checkpoint.Digest{}, nil, checkpoint.ReasonIncomplete

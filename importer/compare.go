@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	"leadferry/checkpoint"
 	"leadferry/internal/spelling"
@@ -90,41 +89,16 @@ func decide(f field, rule mapping.Rule) (d decision) {
 	return d
 }
 
-// leadBefore is what was known of a lead before this row.
-type leadBefore checkpoint.Entry
-
-// confirmedAt is when the status was confirmed.
-func (b *leadBefore) confirmedAt() time.Time {
-	if b.Confirmed.IsZero() {
-		return b.Updated
-	}
-	return b.Confirmed
-}
-
-// moved reports whether others changed the ExternalID. Then ExternalID holds the service's value, and
-// WantLink the confirmed one or, if the rule kept the service's value, the file's.
-func (b *leadBefore) moved() bool {
-	return b.State == checkpoint.Created && b.Unsettled == "" && b.WantLink != "" && b.WantLink != b.ExternalID
-}
-
-// linked is the ExternalID to compare with: if others changed it, the one in WantLink.
-func (b *leadBefore) linked() string {
-	if b.moved() {
-		return b.WantLink
-	}
-	return b.ExternalID
-}
-
-// service is the status that the service shows, or was seen to show last.
-func (b *leadBefore) service(shown *leadapi.Lead) string {
+// shownStatus is the status that the service shows, or was seen to show last.
+func shownStatus(b *checkpoint.Entry, shown *leadapi.Lead) string {
 	if shown != nil {
 		return shown.Status
 	}
 	return cmp.Or(b.Seen.Status, b.Status)
 }
 
-// status is the field of the status. shown is the lead in an answer; nil: what was seen before counts.
-func (b *leadBefore) status(file string, shown *leadapi.Lead) field {
+// statusOf is the field of the status. shown is the lead in an answer; nil: what was seen before counts.
+func statusOf(b *checkpoint.Entry, file string, shown *leadapi.Lead) field {
 	f := field{file: file, seen: b.Seen.Status}
 	if b.State.HasLead() {
 		f.held = b.Status
@@ -144,23 +118,25 @@ func (b *leadBefore) status(file string, shown *leadapi.Lead) field {
 	return f
 }
 
-// against is the file's status when the service's wins. For a row without a status it is the one that the service's
+// keptAgainst is the file's status when the service's wins. For a row without a status it is the one that the service's
 // won against before, else the last confirmed one.
-func (b *leadBefore) against(file string) string { return cmp.Or(file, b.Seen.Against, b.Status) }
+func keptAgainst(b *checkpoint.Entry, file string) string {
+	return cmp.Or(file, b.Seen.Against, b.Status)
+}
 
 // external makes an ExternalID a value of its field. A lead without one has the value "=".
 func external(id string) string { return "=" + id }
 
-// external is the field of the ExternalID; shown as in status.
-func (b *leadBefore) external(file string, shown *leadapi.Lead) field {
-	f := field{file: external(file), held: external(b.linked())}
-	if b.WantLink != "" && !b.moved() {
+// externalOf is the field of the ExternalID; shown as in statusOf.
+func externalOf(b *checkpoint.Entry, file string, shown *leadapi.Lead) field {
+	f := field{file: external(file), held: external(b.Linked())}
+	if b.WantLink != "" && !b.Moved() {
 		f.sought = external(b.WantLink)
 	}
 	switch {
 	case shown != nil && shown.HasExternal:
 		f.seen = external(shown.ExternalID)
-	case b.moved():
+	case b.Moved():
 		f.seen = external(b.ExternalID)
 	case b.Unsettled == "" || b.WantLink == "":
 		f.seen = f.held
@@ -168,8 +144,8 @@ func (b *leadBefore) external(file string, shown *leadapi.Lead) field {
 	return f
 }
 
-// content is the field of a content key; its values are digests. compare adds what an answer shows.
-func (b *leadBefore) content(file checkpoint.ContentDigest) field {
+// contentOf is the field of a content key; its values are digests. compare adds what an answer shows.
+func contentOf(b *checkpoint.Entry, file checkpoint.ContentDigest) field {
 	f := field{file: string(file.Value[:])}
 	if at := indexOf(b.Content, file.Name); at >= 0 && b.Unsettled == "" && b.State.HasLead() {
 		f.held = string(b.Content[at].Value[:])
@@ -256,21 +232,21 @@ const (
 )
 
 // changedTo says for people to what others changed the status.
-func (b *leadBefore) changedTo(service string) string {
-	return fmt.Sprintf("Status (%s was confirmed on %s, now it is %s)", b.Status, clock(b.confirmedAt()),
+func changedTo(b *checkpoint.Entry, service string) string {
+	return fmt.Sprintf("Status (%s was confirmed on %s, now it is %s)", b.Status, clock(b.ConfirmedAt()),
 		cmp.Or(service, "not readable"))
 }
 
 // compare compares a row with its lead, as the service shows it or, if shown is nil, as it was last seen: the status,
 // and fields that the row sends. Content whose value in the row is the confirmed one is compared with the service's
 // only if all is set: after an update, which may confirm it, and if the run looks for all that others changed.
-func (p *planner) compare(it *item, before *leadBefore, shown *leadapi.Lead, all bool) (cs changes) {
+func (p *planner) compare(it *item, before *checkpoint.Entry, shown *leadapi.Lead, all bool) (cs changes) {
 	sums := p.digests.ofContent(it)
-	if d := decide(before.status(it.rec.Status, shown), p.rules.ForStatus(before.service(shown))); d.changed() {
+	if d := decide(statusOf(before, it.rec.Status, shown), p.rules.ForStatus(shownStatus(before, shown))); d.changed() {
 		cs = append(cs, change{at: atStatus, name: "Status", decision: d})
 	}
 	own := p.rules.ForExternalID()
-	d := decide(before.external(it.rec.ExternalID, shown), own)
+	d := decide(externalOf(before, it.rec.ExternalID, shown), own)
 	if it.rec.ExternalID != "" && d.changed() {
 		cs = append(cs, change{at: atExternal, name: "ExternalID", own: own, decision: d})
 	}
@@ -283,7 +259,7 @@ func (p *planner) compare(it *item, before *leadBefore, shown *leadapi.Lead, all
 		if it.rec.Content[i].Volatile {
 			continue
 		}
-		f, sum := before.content(sums[n]), sums[n]
+		f, sum := contentOf(before, sums[n]), sums[n]
 		n++
 		if shown != nil && shown.Content != nil {
 			if !all && f.file == f.held {

@@ -58,7 +58,7 @@ type ending struct {
 type job struct {
 	*item
 	step    Step
-	before  leadBefore       // what was known of the lead
+	before  checkpoint.Entry // what was known of the lead
 	durable checkpoint.Entry // what the ledger has of it now
 
 	refusal   error         // why the ledger refused the claim or the mark of a request, which was not sent

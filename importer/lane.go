@@ -256,7 +256,7 @@ func (e *engine) newJob(it *item, step Step) *job {
 		e.limiter.creates++
 	}
 	it.outcome, it.remarks, it.found = Pending, step.remarks, step.found
-	return &job{item: it, step: step, before: leadBefore(it.entry), durable: it.entry}
+	return &job{item: it, step: step, before: it.entry, durable: it.entry}
 }
 
 // carried counts how a lane's row ended, or puts the row back or off.
@@ -280,7 +280,7 @@ func (e *engine) carried(l *lane, j *job) {
 	}
 	if j.resends() && (j.outcome == Pending || j.outcome == Failed) {
 		// it was not made now; the earlier send is still in doubt
-		j.entry = checkpoint.Entry(j.before)
+		j.entry = j.before
 		j.ending = inDoubtBefore(&j.entry).ending
 	}
 	// from now on it counts for this run; in a fleet no run before it counts then

@@ -122,7 +122,7 @@ func (p *planner) planMade(it *item) Step {
 	case p.o.Changed == UpdateChanged:
 		return p.planUpdate(it, nil)
 	case p.o.Changed == IgnoreChanged, known.Digest == checkpoint.Digest{}, sentLast,
-		known.Synced && known.Unsettled == "" && !p.compare(it, (*leadBefore)(known), nil, false).byFile():
+		known.Synced && known.Unsettled == "" && !p.compare(it, known, nil, false).byFile():
 		return ends(Unchanged, "")
 	}
 	return ends(Changed, changedSince+"; nothing was sent")
@@ -164,11 +164,11 @@ func (p *planner) planCreate(it *item) Step {
 // planUpdate brings a lead in step with its row: before a read, and again after it (shown). After an update of this run
 // without an answer nothing is sent: that update may still arrive.
 func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
-	known, before := &it.entry, (*leadBefore)(&it.entry)
-	cs := p.compare(it, before, shown, p.o.CheckRemote == ReadAll)
+	known := &it.entry
+	cs := p.compare(it, known, shown, p.o.CheckRemote == ReadAll)
 	step := Step{changes: cs, ending: ending{outcome: Unchanged}}
 	step.remarks[serviceKept] = cs.of(atStatus).choice == keeps
-	service, changed := before.service(shown), cs.byFile()
+	service, changed := shownStatus(known, shown), cs.byFile()
 	unread := p.o.CheckRemote != ReadNothing && !p.o.DryRun && known.LeadID != "" && !p.readable(known) &&
 		(p.o.CheckRemote == ReadAll || changed)
 	switch first := shown == nil; {
@@ -181,7 +181,7 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 	case first && p.looks(known, cs):
 		step.Action = Read
 	case cs.chosen(asks) != nil:
-		step.outcome, step.text = Conflict, listed(byOthers, cs.named(asks, before.changedTo(service)))+nothingSent
+		step.outcome, step.text = Conflict, listed(byOthers, cs.named(asks, changedTo(known, service)))+nothingSent
 	case cs.of(atStatus).choice == sends && p.reopens(service, it.rec.Status):
 		const reopened = "the lead is %s, and the row would reopen it as %s" + nothingSent
 		step.outcome, step.text = Conflict, fmt.Sprintf(reopened, service, it.rec.Status)
@@ -199,7 +199,7 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 // planRead decides about a row again after its lead was read.
 func (p *planner) planRead(it *item, lead *leadapi.Lead) Step {
 	if p.o.Command == "reconcile" {
-		return p.verdictOf(it, (*leadBefore)(&it.entry), lead)
+		return p.verdictOf(it, lead)
 	}
 	return p.planUpdate(it, lead)
 }
@@ -224,14 +224,6 @@ func isClosed(status string) bool { return strings.HasPrefix(status, "closed") }
 
 func (p *planner) reopens(service, file string) bool {
 	return p.o.HoldReopen && isClosed(service) && file != "" && !isClosed(file)
-}
-
-// knownSince is when the status of a lead was seen or confirmed last.
-func (b *leadBefore) knownSince() time.Time {
-	if b.Seen.At.IsZero() {
-		return b.confirmedAt()
-	}
-	return b.Seen.At
 }
 
 // Missing says what a sync does with rows whose lead is not known; its words are those of --missing.

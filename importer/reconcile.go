@@ -67,7 +67,7 @@ func (p *planner) forReconcile(it *item) Step {
 		}
 		return step
 	}
-	known, before, how := &it.entry, (*leadBefore)(&it.entry), &p.o.Reconciling
+	known, how := &it.entry, &p.o.Reconciling
 	switch {
 	case how.Sample > 0 && !it.late: // drawn rows have their turn once all rows were read
 		step := ends(Skipped, "its lead is not in the sample").as(Unread)
@@ -75,14 +75,14 @@ func (p *planner) forReconcile(it *item) Step {
 			step.Action = Draw
 		}
 		return step
-	case how.None, how.Fresh > 0 && shown(known) && before.knownSince().After(p.since):
-		return p.verdictOf(it, before, nil)
+	case how.None, how.Fresh > 0 && shown(known) && known.KnownSince().After(p.since):
+		return p.verdictOf(it, nil)
 	case !p.readable(known):
 		return ends(Unmatched, "its lead cannot be read: no ExternalID of it is known").as(Unread)
 	}
 	step := Step{Action: Read}.as(Unread)
 	if kept := known.Seen.Status; kept != "" { // counts if the read fails
-		step.found.pulled = decide(before.status(it.rec.Status, nil), p.rules.ForStatus(kept)).choice == keeps
+		step.found.pulled = decide(statusOf(known, it.rec.Status, nil), p.rules.ForStatus(kept)).choice == keeps
 	}
 	return step
 }
@@ -99,12 +99,13 @@ func shown(known *checkpoint.Entry) bool {
 }
 
 // verdictOf compares a row with its lead without any rules: who changed what. Without a lead, what was seen counts.
-func (p *planner) verdictOf(it *item, before *leadBefore, lead *leadapi.Lead) Step {
-	cs := (&planner{digests: p.digests}).compare(it, before, lead, true)
-	moved := listed(byOthers, cs.named(asks, before.changedTo(before.service(lead))))
+func (p *planner) verdictOf(it *item, lead *leadapi.Lead) Step {
+	known := &it.entry
+	cs := (&planner{digests: p.digests}).compare(it, known, lead, true)
+	moved := listed(byOthers, cs.named(asks, changedTo(known, shownStatus(known, lead))))
 	s := Step{changes: cs, ending: ending{outcome: Conflict, text: moved}}
 	f := &s.found
-	f.service = before.service(lead)
+	f.service = shownStatus(known, lead)
 	rule, status := p.rules.ForStatus(f.service), cs.of(atStatus)
 	f.pulled = status.byService && (rule == mapping.RuleService || rule == mapping.RuleReport && !status.byFile)
 	keys := cs.names(func(c change) bool { return c.at >= 0 && c.changed() })
@@ -239,7 +240,7 @@ func (p *pulls) add(it *item) {
 			changed = e.Seen.At
 		}
 		p.ahead[e.LeadID] = report.Pulled{
-			ExternalID: strings.Clone(cmp.Or(it.rec.ExternalID, (*leadBefore)(e).linked())), LeadID: e.LeadID,
+			ExternalID: strings.Clone(cmp.Or(it.rec.ExternalID, e.Linked())), LeadID: e.LeadID,
 			Status: cmp.Or(f.service, e.Seen.Status), UpdatedAt: stamp(changed, byMilliseconds),
 			OrganizationID: cmp.Or(e.Seen.Organization, e.Organization),
 		}

@@ -34,7 +34,7 @@ func (c *carrier) look(ctx context.Context, j *job) {
 	if external := j.step.of(atExternal); external.choice == sends && external.byService {
 		j.sayOthers("ExternalID")
 	}
-	j.before.Seen = j.before.sight(a)
+	j.before.Seen = sightOf(&j.before, a)
 	j.entry.Seen = j.before.Seen // counts if the update fails
 	c.update(ctx, j)
 }
@@ -88,7 +88,7 @@ func (c *carrier) sendUpdate(ctx context.Context, j *job) (more bool) {
 	}
 	again := c.planUpdate(j.item, lead)
 	if again.outcome == Conflict {
-		j.sayOthers(again.named(asks, j.before.changedTo(lead.Status))...)
+		j.sayOthers(again.named(asks, changedTo(&j.before, lead.Status))...)
 		if again.chosen(asks) == nil {
 			j.say(strings.TrimSuffix(again.text, nothingSent))
 		}
@@ -98,7 +98,7 @@ func (c *carrier) sendUpdate(ctx context.Context, j *job) (more bool) {
 		}
 	}
 	if more = again.Action == Update; more {
-		j.step, j.before, j.unsure = again, leadBefore(j.entry), false
+		j.step, j.before, j.unsure = again, j.entry, false
 	}
 	return more
 }
@@ -197,7 +197,7 @@ func (c *carrier) updateRefused(j *job, ae *leadapi.Error) {
 	j.refuse("%s", ae)
 	entry := &j.entry
 	entry.Refused = j.digest
-	entry.Confirmed = j.before.confirmedAt()
+	entry.Confirmed = j.before.ConfirmedAt()
 	if !j.unsure {
 		entry.Unsettled, entry.Sought, entry.WantLink = j.before.Unsettled, j.before.Sought, j.before.WantLink
 	}
@@ -273,7 +273,7 @@ func (j *job) sayChanged(a *answer, cs changes) {
 		}
 	}
 	if before.Unsettled == "" && before.Status != "" && service != "" && service != before.Status {
-		j.sayOthers(before.changedTo(service))
+		j.sayOthers(changedTo(before, service))
 		j.remarks[statusByOthers] = true
 	}
 	j.sayOwner(a.Lead)

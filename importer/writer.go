@@ -125,9 +125,8 @@ func comparedRow(it *item, res *report.Result) report.Compared {
 }
 
 func comparedWith(e *checkpoint.Entry, f *comparison) report.Compared {
-	before := (*leadBefore)(e)
 	c := report.Compared{
-		LeadID: e.LeadID, ExternalID: before.linked(), StatusConfirmed: e.Status,
+		LeadID: e.LeadID, ExternalID: e.Linked(), StatusConfirmed: e.Status,
 		StatusService: cmp.Or(f.service, e.Seen.Status), ServiceUpdatedAt: stamp(f.changed, byMilliseconds),
 		Verdict: string(f.verdict), ChangedBy: changedBy[f.verdict], ContentKeys: f.keys,
 		OrganizationID: cmp.Or(e.Seen.Organization, AskedFor(e)),
@@ -136,7 +135,7 @@ func comparedWith(e *checkpoint.Entry, f *comparison) report.Compared {
 		c.ExternalService = e.ExternalID
 	}
 	if e.State.HasLead() {
-		c.ConfirmedAt = stamp(before.confirmedAt(), byMilliseconds)
+		c.ConfirmedAt = stamp(e.ConfirmedAt(), byMilliseconds)
 	}
 	return c
 }
