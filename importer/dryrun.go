@@ -124,7 +124,10 @@ func (d *dryRun) plan(it *item, step *Step) {
 	}
 	d.repeats.Add(it.rec.Key, fold, uint8(ofKey), spotOf(it))
 	if planned == Create {
-		to := report.Organization{ID: cmp.Or(it.rec.Organization, ForLocator+it.rec.Locator)}
+		to := report.Organization{ID: it.rec.Organization}
+		if to.ID == "" { // joined in found, once for all rows
+			to = report.Organization{ID: it.rec.Locator, Location: ForLocator}
+		}
 		report.CountIn(d.assigned, to, report.Organization{ID: "others"}, maxAssigned)
 		d.links = d.links || it.rec.ExternalID != ""
 	}
@@ -184,6 +187,9 @@ func (d *dryRun) found() *report.Checks {
 	c := &report.Checks{
 		Rules: d.problems.List(), Found: slices.Clone(d.failed), Repeats: same.Rows,
 		LookAlikes: alike.Rows, Assignments: report.Organizations(d.assigned), Projected: d.projected(), Tests: d.tests,
+	}
+	for i, to := range c.Assignments {
+		c.Assignments[i] = report.Organization{ID: to.Location + to.ID, Leads: to.Leads}
 	}
 	if !d.updates {
 		for _, l := range d.lacking {
