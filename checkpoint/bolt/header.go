@@ -165,30 +165,33 @@ func writeEmpty(path string, h *header) error {
 	return errors.Join(err, db.Close())
 }
 
-// Fill makes a checkpoint at path, under an ID of its own, from what another one (name) knows. It goes on with what a
-// copy of the same checkpoint left; any other file is an error. Runs refuse the new file before from is called.
+// Fill makes a checkpoint at path, under an ID of its own, from what another one (name) knows. It replaces what a copy
+// of the same checkpoint left; any other file is an error. Runs refuse the new file before from is called.
 func Fill(path string, from func() (*checkpoint.Contents, error), name string, t checkpoint.Target, o Options) error {
+	to := resolved(path)
+	if err := makeRoom(to, name, o); err != nil {
+		return err
+	}
 	h := newHeader(t)
 	h.Filling = name // runs refuse it from the beginning
-	return makeFrom(resolved(path), &h, o, from)
+	return makeFrom(to, &h, o, from)
 }
 
-// makeFrom makes a file, and fills it with what contents returns. A file that is there is refused, unless it is being
-// filled from the same checkpoint.
+// makeFrom makes a file that must not exist yet, and fills it with what contents returns.
 func makeFrom(to string, h *header, o Options, contents func() (*checkpoint.Contents, error)) (err error) {
 	made, err := create(to, h)
-	if err != nil {
+	switch {
+	case err != nil:
 		return checkpoint.Refuse(to, err, "cannot be made: "+err.Error(), disk.WayOut(err))
+	case !made:
+		return checkpoint.Refuse(to, fs.ErrExist, "exists already", "name a file that is not there yet")
 	}
 	o.Require, o.Moved = true, true
-	d, err := Open(to, checkpoint.Target{}, o)
+	d, err := Open(to, h.Target, o)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	if !made && (h.Filling == "" || d.head.Load().Filling != h.Filling) {
-		return d.refuse(fs.ErrExist, "exists already", "name a file that is not there yet")
-	}
 	c, err := contents()
 	if err != nil {
 		return err
@@ -198,4 +201,20 @@ func makeFrom(to string, h *header, o Options, contents func() (*checkpoint.Cont
 		return err
 	}
 	return d.setHeader(func(h *header) { h.Secret, h.Filling = c.Secret, "" })
+}
+
+// makeRoom removes what an interrupted copy of the same checkpoint has left.
+func makeRoom(to, name string, o Options) error {
+	if !disk.Exists(to) {
+		return nil
+	}
+	o.ReadOnly, o.Moved = true, true
+	d, err := Open(to, checkpoint.Target{}, o)
+	if err != nil {
+		return err
+	}
+	if err := d.Close(); err != nil || d.head.Load().Filling != name {
+		return err // makeFrom refuses it
+	}
+	return os.Remove(to)
 }

@@ -298,9 +298,6 @@ func (w *writing) eraseKey(key string) error {
 }
 
 func (w *writing) Block(b checkpoint.KeptBlock) error {
-	if exactly(w.blocked, b.Hash) != nil { // a copy that was cut off has left it
-		return nil
-	}
 	w.head.Counts.move(checkpoint.Unknown, checkpoint.Forgotten)
 	return errors.Join(w.tx.Bucket(inBlocked).Put(b.Hash, encodeBlock(&b)), w.follow(inFolds, nil, foldsOfBlock(&b)))
 }
