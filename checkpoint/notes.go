@@ -258,7 +258,7 @@ func StatusOf(ctx context.Context, s Store) (Status, error) {
 	return st, errors.Join(err, unread)
 }
 
-// Untouched reports whether a ledger has never known a key, an ended run, or a list to be adopted.
+// Untouched reports whether a ledger has never known a key, a decision, an ended run, or a list to be adopted.
 func Untouched(ctx context.Context, s Store) (bool, error) {
 	i := s.Info()
 	for _, keys := range i.Keys {
@@ -267,8 +267,9 @@ func Untouched(ctx context.Context, s Store) (bool, error) {
 		}
 	}
 	l, err := LineageOf(ctx, s)
-	runs, unread := Runs(ctx, s)
+	decided, unread := s.Notes(ctx, DecidedNote)
+	runs, unknown := Runs(ctx, s)
 	ended := slices.ContainsFunc(runs, func(r RunInfo) bool { return !r.Finished.IsZero() })
-	err = errors.Join(err, unread)
-	return l.Adopting == nil && !ended && err == nil, err
+	err = errors.Join(err, unread, unknown)
+	return l.Adopting == nil && len(decided) == 0 && !ended && err == nil, err
 }
