@@ -95,7 +95,7 @@ func TakeOlder(ctx context.Context, s Store, ws *Witnesses, answer, moved string
 	}
 	want, missing := s.Info().ID, "leads that "+moved+" got after the copy"
 	if len(v.Older) > 0 {
-		want, missing = answerTo(v.Older), "leads that were made after this copy was taken"
+		want, missing = AnswerID(ids(v.Older)), "leads that were made after this copy was taken"
 	}
 	if len(v.Older) == 0 && moved == "" || answer != want {
 		return false, nil

@@ -176,11 +176,7 @@ func (d *drift) report(s *report.Summary, rewrites bool) {
 func (r *run) prepareReconciliation(ctx context.Context) (err error) {
 	lists := r.Mapping.Namespace() != ""
 	if !lists {
-		shapes := make([]checkpoint.Shape, len(r.Inputs))
-		for i, f := range r.Inputs {
-			shapes[i] = r.shapeOf(f)
-		}
-		lists, err = checkpoint.OnlyOf(ctx, r.ledger, shapes)
+		lists, err = checkpoint.OnlyOf(ctx, r.ledger, r.inputShapes())
 	}
 	if lists {
 		r.drift.named = findings.NewKeys(r.ledger.Info().Leads)
