@@ -128,7 +128,7 @@ func (d *dryRun) plan(it *item, step *Step) {
 		if to.ID == "" { // joined in found, once for all rows
 			to = report.Organization{ID: it.rec.Locator, Location: ForLocator}
 		}
-		report.CountIn(d.assigned, to, report.Organization{ID: "others"}, maxAssigned)
+		report.CountLead(d.assigned, to)
 		d.links = d.links || it.rec.ExternalID != ""
 	}
 	if planned != Nothing && d.shown < d.options.Show {
@@ -274,8 +274,6 @@ func (d *dryRun) projected() report.Projected {
 	}
 	return p
 }
-
-const maxAssigned = 200 // destinations that are counted apart
 
 var numbers = spelling.Form(`[0-9]+`)
 
