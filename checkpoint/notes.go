@@ -221,24 +221,19 @@ func History(ctx context.Context, s Store, key string) (all []Event, err error) 
 		return nil, err
 	}
 	about, err := valuesOf[[]KeptDecision](ctx, s, NoteOfDecisions(key))
-	sends := []*Kept{k.Entry, k.Intent}
+	events := slices.Concat(k.Entry.Events(), k.Intent.Events())
 	for _, d := range slices.Concat(about...) {
 		if d.Key == key { // and not of a longer key
-			sends = append(sends, d.Send)
+			events = append(events, d.Send.Events()...)
 		}
 	}
-	for _, one := range sends {
-		if one == nil {
-			continue
-		}
-		for _, ev := range one.Events() {
-			at := slices.IndexFunc(all, func(other Event) bool { return other.Past() == ev.Past() })
-			switch {
-			case at < 0:
-				all = append(all, ev)
-			case all[at].Send == Send{}:
-				all[at] = ev
-			}
+	for _, ev := range events {
+		at := slices.IndexFunc(all, func(other Event) bool { return other.Past() == ev.Past() })
+		switch {
+		case at < 0:
+			all = append(all, ev)
+		case all[at].Send == Send{}:
+			all[at] = ev
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Event) int { return a.At.Compare(b.At) })

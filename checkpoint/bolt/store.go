@@ -87,9 +87,8 @@ func (d *Store) Reached(ctx context.Context, run string) (commits uint64, knows 
 
 // Progress returns the number of the last commit, and how many keys have a lead or may have one.
 func (d *Store) Progress() (commits uint64, leads int) {
-	h := d.head.Load()
-	keys := &h.Counts.Keys
-	return h.Seq, int(keys[checkpoint.Created] + keys[checkpoint.Partial] + keys[checkpoint.InDoubt])
+	i := d.Info()
+	return i.Sequence, i.Leads + i.InDoubt
 }
 
 // Attest makes a witness note each commit and the orderly end, see [checkpoint.Store].
