@@ -68,11 +68,6 @@ func (d *Digester) Blocked(key string) []byte {
 	return d.keyed(make([]byte, len(Digest{})), ofBlocked, []byte(key))
 }
 
-// Column returns the keyed digest of the name of a file's column.
-func (d *Digester) Column(name string) string {
-	return hex.EncodeToString(d.keyed(make([]byte, 8), ofColumn, []byte(name)))
-}
-
 // Sum returns the keyed digest (HMAC-SHA256, cut to 16 bytes) of b.
 func (d *Digester) Sum(b []byte) (out Digest) {
 	d.keyed(out[:], ofRequest, b)

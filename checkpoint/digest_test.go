@@ -17,7 +17,7 @@ func TestDigestsTellTextsApart(t *testing.T) {
 		text := func(b [4]byte) string { return string(b[:]) }
 		for _, s := range []string{"", "email", long} {
 			whole := d.Sum([]byte(s))
-			sums = append(sums, text(d.SumName(s)), string(whole[:4]), string(d.Blocked(s)[:4]), string(d.Column(s)[:4]))
+			sums = append(sums, text(d.SumName(s)), string(whole[:4]), string(d.Blocked(s)[:4]))
 		}
 		for _, s := range [][2]string{{"", ""}, {"email", ""}, {"", "email"}, {"email", "a"}, {"emai", "la"}, {"email", long}, {"email", long + "!"}, {long, "email"}} {
 			sums = append(sums, text(d.SumValue(s[0], s[1])))

@@ -147,14 +147,6 @@ func (e *Entry) ConfirmedAt() time.Time {
 	return e.Confirmed
 }
 
-// KnownSince returns when the status was last seen or confirmed.
-func (e *Entry) KnownSince() time.Time {
-	if e.Seen.At.IsZero() {
-		return e.ConfirmedAt()
-	}
-	return e.Seen.At
-}
-
 // Moved reports whether others changed the ExternalID. Then ExternalID holds the service's value, and WantLink the
 // confirmed one or, if the rule kept the service's value, the file's.
 func (e *Entry) Moved() bool {

@@ -28,16 +28,11 @@ func (t *Terms) Fit(fleet *Terms) error {
 	most := max(len(ours), len(theirs))
 	ours, theirs = append(ours, make([]Term, most-len(ours))...), append(theirs, make([]Term, most-len(theirs))...)
 	for i, own := range ours {
-		other := theirs[i]
-		if own == other {
-			continue
+		if own != theirs[i] {
+			return fmt.Errorf("%w %s: %s is not that of the fleet\n"+
+				"hint: start all workers of a fleet by one command. Give another run another --fleet name, also if the "+
+				"first worker was wrong: nothing is made twice", ErrTerms, t.Fleet, cmp.Or(own.Name, theirs[i].Name))
 		}
-		how := fmt.Sprintf("%s is %s here, and %s in the fleet", own.Name, own.Value, other.Value)
-		if own.Name != other.Name || max(len(own.Value), len(other.Value)) > 32 { // hashes say nothing to people
-			how = cmp.Or(own.Name, other.Name) + " is not that of the fleet"
-		}
-		return fmt.Errorf("%w %s: %s\nhint: start all workers of a fleet by one command. Give another run another "+
-			"--fleet name, also if the first worker was wrong: nothing is made twice", ErrTerms, t.Fleet, how)
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -116,12 +115,8 @@ func (h *hearing) compare(ctx context.Context, w *Witness) (*Finding, error) {
 	ancestor := h.lineage.ancestor(w.Ledger)
 	switch {
 	case w.Err != nil:
-		why := w.Err
-		if failed, is := errors.AsType[*fs.PathError](why); is {
-			why = failed.Err // the path is in the text already
-		}
 		f.ID = hashOf("source", w.Source)
-		f.Text = fmt.Sprintf("%s cannot be read, and it may know of leads (%v)", w.Source, why)
+		f.Text = fmt.Sprintf("%s cannot be read, and it may know of leads (%v)", w.Source, w.Err)
 		f.hints = []string{"run this as its owner, or let this user read it", h.ifLost(w)}
 	case w.Ledger == h.info.ID:
 		commits, knows, err := h.Reached(ctx, w.Run)

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,16 +14,16 @@ import (
 type Shape struct {
 	Columns        []string
 	Key, Namespace string
-
-	Path    string // of a file of this shape, for people
-	Rejects bool   // the file holds rows that a run gave back: they have the columns of its input, or fewer
+	Path           string // of a file of this shape, for people
+	Rejects        bool   // the file holds rows that a run gave back: they have the columns of its input, or fewer
 }
 
 func isOwnData(key string) bool { return !strings.Contains(key, "{") }
 
 // noted returns a shape as a ledger notes it: key and namespace as they are, columns only as keyed digests.
 func (d *Digester) noted(s *Shape) Kind {
-	return Kind{Key: s.Key, Namespace: s.Namespace, Columns: hashed(s.Columns, d.Column)}
+	column := func(name string) string { return hex.EncodeToString(d.keyed(make([]byte, 8), ofColumn, []byte(name))) }
+	return Kind{Key: s.Key, Namespace: s.Namespace, Columns: hashed(s.Columns, column)}
 }
 
 // Noted reports whether leads were made by this very Shape. If not, kin are the kinds of earlier imports that share at

@@ -68,6 +68,10 @@ func (p *planner) forReconcile(it *item) Step {
 		return step
 	}
 	known, how := &it.entry, &p.o.Reconciling
+	since := known.Seen.At
+	if since.IsZero() {
+		since = known.ConfirmedAt()
+	}
 	switch {
 	case how.Sample > 0 && !it.late: // drawn rows have their turn once all rows were read
 		step := ends(Skipped, "its lead is not in the sample").as(Unread)
@@ -75,7 +79,7 @@ func (p *planner) forReconcile(it *item) Step {
 			step.Action = Draw
 		}
 		return step
-	case how.None, how.Fresh > 0 && shown(known) && known.KnownSince().After(p.since):
+	case how.None, how.Fresh > 0 && shown(known) && since.After(p.since):
 		return p.verdictOf(it, nil)
 	case !p.readable(known):
 		return ends(Unmatched, "its lead cannot be read: no ExternalID of it is known").as(Unread)

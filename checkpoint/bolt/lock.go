@@ -101,11 +101,10 @@ func (d *Store) protectFile() error {
 	if err != nil || !disk.Shared(info) {
 		return err
 	}
-	err = d.file.Chmod(0o600)
-	if info, failed := d.file.Stat(); err != nil || failed != nil || disk.Shared(info) {
+	if err := d.file.Chmod(0o600); err != nil {
 		d.warn("others may read the checkpoint, and its file system does not let that be changed")
 	} else {
-		d.warn("others were able to read the checkpoint; they no longer are")
+		d.warn("others were able to read the checkpoint; they no longer are, if its file system keeps rights")
 	}
 	return nil
 }

@@ -71,11 +71,11 @@ func TestWorkersAgree(t *testing.T) {
 	_, address, target := shared(t)
 	first := joined(t, address, target, 0, 4, nil)
 	for want, change := range map[string]func(*checkpoint.Terms){
-		"the number of shards is 5 here": func(t *checkpoint.Terms) { t.Shards = 5 },
-		"--rate is 10 here":              func(t *checkpoint.Terms) { t.Rate = 10 },
-		"--max-creates is 7 here":        func(t *checkpoint.Terms) { t.MaxCreates = 7 },
-		"the mapping is 2 here, and 1":   func(t *checkpoint.Terms) { t.Same[0].Value = "2" },
-		"input 1 is not that":            func(t *checkpoint.Terms) { t.Same = append(t.Same, checkpoint.Term{Name: "input 1", Value: "x"}) },
+		"the number of shards is not that": func(t *checkpoint.Terms) { t.Shards = 5 },
+		"--rate is not that":               func(t *checkpoint.Terms) { t.Rate = 10 },
+		"--max-creates is not that":        func(t *checkpoint.Terms) { t.MaxCreates = 7 },
+		"the mapping is not that":          func(t *checkpoint.Terms) { t.Same[0].Value = "2" },
+		"input 1 is not that":              func(t *checkpoint.Terms) { t.Same = append(t.Same, checkpoint.Term{Name: "input 1", Value: "x"}) },
 	} {
 		_, err := crewed(t, address, target, 0, 4, change)
 		if !errors.Is(err, checkpoint.ErrTerms) || !strings.Contains(err.Error(), want) {
