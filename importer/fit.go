@@ -5,38 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/dustin/go-humanize/english"
-
 	"leadferry/checkpoint"
 	"leadferry/importer/source"
-	"leadferry/internal/spelling"
 	"leadferry/mapping"
 )
-
-// How much of a misfit is shown: places, and sheets of a workbook.
-const mostMissing, mostSheets = 5, 8
-
-// misfit is the error for an input without columns that the mapping names: the first places.
-func (r *intake) misfit(f *source.File, missing mapping.Errors) error {
-	path, h, names := f.Info().Path, f.Header(), missing[0].File
-	columns := h.Names[:h.Own]
-	if r.options.LooksLikeRow != nil && r.options.LooksLikeRow(columns, f.FirstRows()) {
-		// the columns may be people's data: they are not shown
-		return fmt.Errorf("%s: what was taken for its header looks like a row, and does not fit %s\n"+
-			"hint: a file without a header needs source: {header: false, columns: [...]} in the mapping, with names "+
-			"for its %s; leadferry init writes them", path, names, english.Plural(len(columns), "column", ""))
-	}
-	var err error = missing
-	if more := len(missing) - mostMissing; more > 0 {
-		err = fmt.Errorf("%w\n%s: lacks columns that %s names in %d more places\n"+
-			"hint: is it the right file, and is its header on this line?", missing[:mostMissing], path, names, more)
-	}
-	if sheets := f.Info().Sheets; len(sheets) > 0 {
-		err = fmt.Errorf("%w\nhint: the workbook also holds the sheets %s: choose one with --sheet NAME", err,
-			spelling.List(sheets, mostSheets, nil))
-	}
-	return err
-}
 
 // findShapes compares the shape of each input with those that the checkpoint knows. It refuses a file with nearly the
 // columns of a known one but another key: every row would make another lead.

@@ -181,9 +181,6 @@ func (r *intake) bind() error {
 	for _, f := range r.options.Inputs {
 		r.paths = append(r.paths, f.Info().Path)
 		b, err := r.bindTo(f, f.Header())
-		if missing, is := errors.AsType[mapping.Errors](err); is {
-			err = r.misfit(f, missing)
-		}
 		all = append(all, err)
 		for i := 0; b != nil && i < len(b.Warnings); i++ {
 			if !slices.Contains(r.doubts, b.Warnings[i]) {
