@@ -1,14 +1,12 @@
 package checkpoint
 
 import (
-	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"hash"
-	"slices"
 	"sync"
 
 	"github.com/dchest/siphash"
@@ -94,47 +92,4 @@ func (d *Digester) SumValue(name, value string) (out [4]byte) {
 	in = append(in, value...)
 	binary.LittleEndian.PutUint32(out[:], uint32(siphash.Hash(d.values[0], d.values[1], in)))
 	return out
-}
-
-// Shape describes the files that leads were made of: their columns in any order, the namespace, and the key as the
-// mapping says it ("" for the row's own data).
-type Shape struct {
-	Columns        []string
-	Key, Namespace string
-}
-
-// noted returns a shape as a ledger notes it: key and namespace as they are, columns only as keyed digests.
-func (d *Digester) noted(s *Shape) Kind {
-	return Kind{Key: s.Key, Namespace: s.Namespace, Columns: hashed(s.Columns, d.Column)}
-}
-
-// Noted reports whether leads were made by this very Shape. If not, kin are the kinds of earlier imports that share at
-// least half of the columns of either file: a renamed column does not hide them.
-func Noted(ctx context.Context, s Store, shape Shape) (known bool, kin []Kind, err error) {
-	all, err := valuesOf[Kind](ctx, s, shapeNote)
-	own := s.Digests().noted(&shape)
-	for _, other := range all {
-		switch {
-		case own.equals(&other):
-			return true, nil, nil
-		case own.isAkin(&other):
-			kin = append(kin, other)
-		}
-	}
-	return false, kin, err
-}
-
-// OnlyOf reports whether all files that leads were made of, in the namespace of these shapes, had one of these shapes.
-func OnlyOf(ctx context.Context, s Store, shapes []Shape) (bool, error) {
-	all, err := valuesOf[Kind](ctx, s, shapeNote)
-	for _, noted := range all {
-		same := func(of Shape) bool {
-			own := s.Digests().noted(&of)
-			return own.Namespace != noted.Namespace || own.equals(&noted)
-		}
-		if !slices.ContainsFunc(shapes, same) {
-			return false, err
-		}
-	}
-	return true, err
 }

@@ -242,5 +242,4 @@ type Status struct {
 	Info
 	Runs         []RunInfo      // the newest ten
 	Contradicted []KeptDecision // something contradicts them, and nobody has corrected them
-	Holder       *Witness       // the run that has the file open now: only path and target are known then
 }

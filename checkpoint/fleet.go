@@ -53,13 +53,9 @@ func (t *Terms) all() []Term {
 // ErrEnough refuses a claim because the fleet has claimed as many leads as it may make. It ends the run.
 var ErrEnough = errors.New("the fleet has made as many leads as it may")
 
-// Counts are the rows that count for the limits of a run.
-type Counts struct {
-	Read, Invalid int
-	Sent          int
-	Refused       int // sent, and rejected or failed
-	Doubts        int // that fell in doubt
-}
+// Counts are rows of a run that count for its limits: read, invalid, sent, sent and then rejected or failed, fallen in
+// doubt.
+type Counts struct{ Read, Invalid, Sent, Refused, Doubts int }
 
 // Progress is what a worker has done so far.
 type Progress struct {

@@ -36,10 +36,7 @@ type Judgement struct {
 	kinds []Kind
 }
 
-// answerTo returns the word with which a person answers findings.
-func answerTo(all []Finding) string {
-	return AnswerID(Map(all, func(f Finding) string { return f.ID }))
-}
+func ids(all []Finding) []string { return Map(all, func(f Finding) string { return f.ID }) }
 
 func texts(all []Finding) string {
 	return strings.Join(Map(all, func(f Finding) string { return f.Text }), "\n")
@@ -241,7 +238,7 @@ func (v *Judgement) RefuseOlder() error {
 		return nil
 	}
 	return Refuse(v.Path, ErrRolledBack, texts(slices.Concat(v.Older, v.Asks))+". Leads made since would be made twice",
-		"put the newest copy back; if there is none, "+AcceptOlder(answerTo(v.Older), v.Path))
+		"put the newest copy back; if there is none, "+AcceptOlder(AnswerID(ids(v.Older)), v.Path))
 }
 
 // Refuse says why a run may not begin, or returns nil: a person has allowed it by this answer, or nothing is found. An
@@ -255,7 +252,7 @@ func (v *Judgement) Refuse(answer string) error {
 		return nil
 	case len(v.Asks) == 0:
 		return ErrAnswersNothing
-	case answer == answerTo(v.Asks):
+	case answer == AnswerID(ids(v.Asks)):
 		return nil
 	}
 	var ways []string
@@ -266,7 +263,7 @@ func (v *Judgement) Refuse(answer string) error {
 			}
 		}
 	}
-	ways = append(ways, "if other leads are meant: --new-checkpoint="+answerTo(v.Asks))
+	ways = append(ways, "if other leads are meant: --new-checkpoint="+AnswerID(ids(v.Asks)))
 	return Refuse(v.Path, ErrGone, texts(v.Asks), strings.Join(ways, "\nhint: "))
 }
 
@@ -348,8 +345,6 @@ func (v *Judgement) Answer(ctx context.Context, s Store) error {
 	if err != nil {
 		return err
 	}
-	for i := range v.Asks {
-		l.Answered = append(l.Answered, v.Asks[i].ID)
-	}
+	l.Answered = append(l.Answered, ids(v.Asks)...)
 	return l.Keep(ctx, s)
 }

@@ -221,24 +221,19 @@ func History(ctx context.Context, s Store, key string) (all []Event, err error) 
 		return nil, err
 	}
 	about, err := valuesOf[[]KeptDecision](ctx, s, NoteOfDecisions(key))
-	sends := []*Kept{k.Entry, k.Intent}
+	events := slices.Concat(k.Entry.Events(), k.Intent.Events())
 	for _, d := range slices.Concat(about...) {
 		if d.Key == key { // and not of a longer key
-			sends = append(sends, d.Send)
+			events = append(events, d.Send.Events()...)
 		}
 	}
-	for _, one := range sends {
-		if one == nil {
-			continue
-		}
-		for _, ev := range one.Events() {
-			at := slices.IndexFunc(all, func(other Event) bool { return other.Past() == ev.Past() })
-			switch {
-			case at < 0:
-				all = append(all, ev)
-			case all[at].Send == Send{}:
-				all[at] = ev
-			}
+	for _, ev := range events {
+		at := slices.IndexFunc(all, func(other Event) bool { return other.Past() == ev.Past() })
+		switch {
+		case at < 0:
+			all = append(all, ev)
+		case all[at].Send == Send{}:
+			all[at] = ev
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Event) int { return a.At.Compare(b.At) })
@@ -258,7 +253,7 @@ func StatusOf(ctx context.Context, s Store) (Status, error) {
 	return st, errors.Join(err, unread)
 }
 
-// Untouched reports whether a ledger has never known a key, an ended run, or a list to be adopted.
+// Untouched reports whether a ledger has never known a key, a decision, an ended run, or a list to be adopted.
 func Untouched(ctx context.Context, s Store) (bool, error) {
 	i := s.Info()
 	for _, keys := range i.Keys {
@@ -267,8 +262,9 @@ func Untouched(ctx context.Context, s Store) (bool, error) {
 		}
 	}
 	l, err := LineageOf(ctx, s)
-	runs, unread := Runs(ctx, s)
+	decided, unread := s.Notes(ctx, DecidedNote)
+	runs, unknown := Runs(ctx, s)
 	ended := slices.ContainsFunc(runs, func(r RunInfo) bool { return !r.Finished.IsZero() })
-	err = errors.Join(err, unread)
-	return l.Adopting == nil && !ended && err == nil, err
+	err = errors.Join(err, unread, unknown)
+	return l.Adopting == nil && len(decided) == 0 && !ended && err == nil, err
 }

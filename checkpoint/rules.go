@@ -302,8 +302,13 @@ func (k *Kept) Stamp(now time.Time) *Kept {
 	return k
 }
 
-// Events returns the history of k, and k itself, in order.
-func (k *Kept) Events() []Event { return append(slices.Clip(k.Past), k.Event(k.Act)) }
+// Events returns the history of k, and k itself, in order; of nil: none.
+func (k *Kept) Events() []Event {
+	if k == nil {
+		return nil
+	}
+	return append(slices.Clip(k.Past), k.Event(k.Act))
+}
 
 // fromList reports whether a list brought the lead ID.
 func (k *Kept) fromList() bool {

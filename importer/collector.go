@@ -99,9 +99,6 @@ func (r *run) progress() {
 	}
 }
 
-// maxOrganizations is how many are counted apart, so that memory does not grow with the input.
-const maxOrganizations = 10000
-
 // tally counts a run for its summary. Only the engine, under its lock, writes it.
 type tally struct {
 	counts  report.RowCounts
@@ -136,8 +133,7 @@ func (t *tally) count(it *item, at report.Place) {
 	}
 	t.inService(it)
 	if made := it.outcome == Created || it.outcome == Partial; made && it.attempts > 0 && it.entry.Organization != "" {
-		one := report.Organization{ID: it.entry.Organization, Location: it.entry.Location}
-		report.CountIn(t.organizations, one, report.Organization{ID: "others"}, maxOrganizations)
+		report.CountLead(t.organizations, report.Organization{ID: it.entry.Organization, Location: it.entry.Location})
 	}
 	if m := it.moved; m.From != m.To {
 		t.moves[m]++

@@ -111,8 +111,11 @@ func (d *dryRun) plan(it *item, step *Step) {
 	}
 	d.repeats.Add(it.rec.Key, fold, uint8(ofKey), spotOf(it))
 	if planned == Create {
-		to := report.Organization{ID: cmp.Or(it.rec.Organization, ForLocator+it.rec.Locator)}
-		report.CountIn(d.assigned, to, report.Organization{ID: "others"}, maxAssigned)
+		to := report.Organization{ID: it.rec.Organization}
+		if to.ID == "" { // joined in found, once for all rows
+			to = report.Organization{ID: it.rec.Locator, Location: ForLocator}
+		}
+		report.CountLead(d.assigned, to)
 		d.links = d.links || it.rec.ExternalID != ""
 	}
 	if planned != Nothing && d.shown < d.options.Show {
@@ -171,6 +174,9 @@ func (d *dryRun) found() *report.Checks {
 	c := &report.Checks{
 		Rules: d.problems.List(), Found: slices.Clone(d.failed), Repeats: same.Rows,
 		LookAlikes: alike.Rows, Assignments: report.Organizations(d.assigned), Projected: d.projected(), Tests: d.tests,
+	}
+	for i, to := range c.Assignments {
+		c.Assignments[i] = report.Organization{ID: to.Location + to.ID, Leads: to.Leads}
 	}
 	if !d.updates {
 		for _, l := range d.lacking {
@@ -253,8 +259,6 @@ func (d *dryRun) projected() report.Projected {
 	}
 	return p
 }
-
-const maxAssigned = 200 // destinations that are counted apart
 
 // wordList is the words by value, those of most rows first.
 func (d *dryRun) wordList() (list []report.Problem) {

@@ -41,8 +41,8 @@ func TestVerdictsOfFields(t *testing.T) {
 				before := p.service.lead(a)
 				r := p.run("reconcile", Options{}, test.row)
 				f := &r.lines[0].found
-				if f.verdict.String() != test.verdict || verdicts[f.verdict].changedBy != test.by || f.keys != test.keys || !strings.Contains(r.text("a"), test.text) {
-					t.Errorf("%v by %q, keys %q: %s", f.verdict, verdicts[f.verdict].changedBy, f.keys, r.text("a"))
+				if string(f.verdict) != test.verdict || changedBy[f.verdict] != test.by || f.keys != test.keys || !strings.Contains(r.text("a"), test.text) {
+					t.Errorf("%v by %q, keys %q: %s", f.verdict, changedBy[f.verdict], f.keys, r.text("a"))
 				}
 				if after := p.service.lead(a); fmt.Sprint(after) != fmt.Sprint(before) {
 					t.Errorf("the lead was %v, is %v", before, after)

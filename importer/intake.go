@@ -191,6 +191,28 @@ func (r *intake) bind() error {
 	return errors.Join(all...)
 }
 
+// findShapes asks the checkpoint which inputs have a shape that is new to it.
+func (r *run) findShapes(ctx context.Context) error {
+	shapes := r.inputShapes()
+	fresh, err := checkpoint.NewShapes(ctx, r.ledger, shapes, r.NewKey)
+	for i, is := range fresh {
+		if is {
+			r.shapes[i].Store(&shapes[i])
+		}
+	}
+	return err
+}
+
+func (o *Options) inputShapes() (shapes []checkpoint.Shape) {
+	for _, f := range o.Inputs {
+		key := o.Mapping.KeyIn(f.Info().Encoding)
+		shapes = append(shapes, checkpoint.Shape{
+			Columns: f.Columns(), Key: key, Namespace: o.Mapping.Namespace(), Path: f.Info().Path, Rejects: f.IsRejects(),
+		})
+	}
+	return shapes
+}
+
 // mapBatch makes the Records of a batch, and their digests with d. A fault of the program ends the batch before its
 // row.
 func (r *intake) mapBatch(b *batch, d *digester) {

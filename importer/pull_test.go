@@ -24,7 +24,7 @@ func (r *trial) pulledBy() (status map[string]string, order string) {
 	return status, order
 }
 
-// What is kept stands in every pull file, as long as the file says what it said then, and in the order of the rows.
+// What is kept stands in every pull file, as long as the file says what it said then.
 func TestPullHoldsWhatIsKept(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		rows := []string{"a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1", "c,,x-c,open,Cy,1"}
@@ -60,7 +60,7 @@ func TestWordsOfThePullFile(t *testing.T) {
 	m := parsed(t, "version: 1\nlead: {status: {from: '{s}', map: {Won: closedWon, Also won: closedWon}, pull: {onHold: ''}}}\n")
 	p := newPulls(m)
 	for i, status := range []string{"onHold", "closedWon", "open", "archived", "open"} {
-		p.ahead[fmt.Sprint(i)] = pulled{line: report.Pulled{Status: status}}
+		p.ahead[fmt.Sprint(i)] = report.Pulled{Status: status}
 	}
 	p.finish()
 	if len(p.lines) != 1 || p.lines[0].Status != "Won" {
@@ -71,13 +71,13 @@ func TestWordsOfThePullFile(t *testing.T) {
 	}
 }
 
-// What the last row of each lead comes to counts, and lines come in the order of the rows.
+// What the last row of each lead comes to counts, and lines come in the order of their ExternalIDs.
 func TestLastRowOfALeadDecidesItsPull(t *testing.T) {
 	const leads = 100
 	p := newPulls(new(mapping.Mapping))
 	row := func(i, lead int, outcome Outcome, kept bool) {
 		it := &item{row: source.Row{Number: i}, result: result{ending: ending{outcome: outcome}}}
-		it.entry.LeadID, it.entry.ExternalID, it.entry.Seen.Status = fmt.Sprint("lead-", lead), fmt.Sprint(i), "open"
+		it.entry.LeadID, it.entry.ExternalID, it.entry.Seen.Status = fmt.Sprint("lead-", lead), fmt.Sprintf("%04d", i), "open"
 		it.remarks[serviceKept] = kept
 		p.add(it)
 	}

@@ -25,35 +25,26 @@ type Reconciling struct {
 	Sample int           // those of so many rows that are drawn at random; 0: all
 }
 
-// Verdict is the result of the comparison. NoVerdict is for rows that are not compared, such as invalid ones.
-type Verdict uint8
+// Verdict is the result of the comparison, as files name it: "" for rows that are not compared, such as invalid ones.
+type Verdict string
 
 // The verdicts.
 const (
-	NoVerdict Verdict = iota
-	Same
-	FileAhead    // the service is as last confirmed, the file is not
-	ServiceAhead // the other way round
-	BothChanged
-	Unread   // its lead cannot be read, could not, or was not to be
-	NoLead   // none is known
-	Absent   // a lead that no row names
-	Doubtful // nobody can tell whether its lead was made
-	verdictCount
+	Same         Verdict = "same"
+	FileAhead    Verdict = "file_ahead"    // the service is as last confirmed, the file is not
+	ServiceAhead Verdict = "service_ahead" // the other way round
+	BothChanged  Verdict = "both_changed"
+	Unread       Verdict = "unread"    // its lead cannot be read, could not, or was not to be
+	NoLead       Verdict = "unmatched" // none is known
+	Absent       Verdict = "absent"    // a lead that no row names
+	Doubtful     Verdict = "in_doubt"  // nobody can tell whether its lead was made
 )
 
-// verdicts are, for each, its name in files, and who changed the lead.
-var verdicts = [verdictCount]struct{ name, changedBy string }{
-	Same: {name: "same"}, FileAhead: {"file_ahead", "file"}, ServiceAhead: {"service_ahead", "service"},
-	BothChanged: {"both_changed", "both"},
-	Unread:      {name: "unread"}, NoLead: {name: "unmatched"}, Absent: {name: "absent"}, Doubtful: {name: "in_doubt"},
-}
-
-// String is the verdict's name in files.
-func (v Verdict) String() string { return verdicts[v].name }
+// changedBy says who changed a lead that is not the same as its row.
+var changedBy = map[Verdict]string{FileAhead: "file", ServiceAhead: "service", BothChanged: "both"}
 
 // compared reports whether the row was compared with its lead.
-func (v Verdict) compared() bool { return v >= Same && v <= BothChanged }
+func (v Verdict) compared() bool { return v == Same || changedBy[v] != "" }
 
 // comparison is what the comparison of a row showed, beside what is known of its lead now.
 type comparison struct {
@@ -142,7 +133,7 @@ type drift struct {
 	most     int     // rows of the sample; 0: all are read
 	drawn    []*item // these, as long as rows are read; each ends as it says if another takes its place
 	met      int     // rows that might be drawn
-	verdicts [verdictCount]int
+	verdicts map[Verdict]int
 	named    *findings.Keys // nil: nothing says which leads a file should name
 }
 
@@ -162,19 +153,15 @@ func (d *drift) draw(one *item) *item {
 
 // compared are the leads that were compared with their rows, and those of them that differ.
 func (d *drift) compared() (all, differ int) {
-	for v, leads := range d.verdicts {
-		if Verdict(v).compared() {
-			all += leads
-		}
-	}
-	return all, all - d.verdicts[Same]
+	differ = d.verdicts[FileAhead] + d.verdicts[ServiceAhead] + d.verdicts[BothChanged]
+	return differ + d.verdicts[Same], differ
 }
 
 func (d *drift) report(s *report.Summary, rewrites bool) {
 	rec := &report.Reconciliation{Rewrites: rewrites}
-	for v := Same; v < verdictCount; v++ {
+	for _, v := range []Verdict{Same, FileAhead, ServiceAhead, BothChanged, Unread, NoLead, Absent, Doubtful} {
 		if v != Absent || d.named != nil {
-			rec.Verdicts = append(rec.Verdicts, report.VerdictCount{Verdict: v.String(), Leads: d.verdicts[v]})
+			rec.Verdicts = append(rec.Verdicts, report.VerdictCount{Verdict: string(v), Leads: d.verdicts[v]})
 		}
 	}
 	if picked := min(d.met, d.most); picked > 0 {
@@ -189,11 +176,7 @@ func (d *drift) report(s *report.Summary, rewrites bool) {
 func (r *run) prepareReconciliation(ctx context.Context) (err error) {
 	lists := r.Mapping.Namespace() != ""
 	if !lists {
-		shapes := make([]checkpoint.Shape, len(r.Inputs))
-		for i, f := range r.Inputs {
-			shapes[i] = r.shapeOf(f)
-		}
-		lists, err = checkpoint.OnlyOf(ctx, r.ledger, shapes)
+		lists, err = checkpoint.OnlyOf(ctx, r.ledger, r.inputShapes())
 	}
 	if lists {
 		r.drift.named = findings.NewKeys(r.ledger.Info().Leads)
@@ -233,20 +216,14 @@ func (r *run) findAbsent(ctx context.Context, w *writer) {
 // lead decides, so the file is written after all rows have ended. Each of these leads takes about 300 bytes of memory.
 type pulls struct {
 	mapping *mapping.Mapping
-	ahead   map[string]pulled // by lead ID
-	lines   []report.Pulled   // of the file, in the order of the rows; filled by settle
-	left    map[string]int    // leads left out, by status
-	lacking int               // their number
-}
-
-// pulled is what the last row of a lead showed.
-type pulled struct {
-	at   findings.Spot
-	line report.Pulled
+	ahead   map[string]report.Pulled // by lead ID, with the service's statuses
+	lines   []report.Pulled          // of the file, by ExternalID; filled by finish
+	left    map[string]int           // leads left out, by status
+	lacking int                      // their number
 }
 
 func newPulls(m *mapping.Mapping) *pulls {
-	return &pulls{mapping: m, ahead: map[string]pulled{}, left: map[string]int{}}
+	return &pulls{mapping: m, ahead: map[string]report.Pulled{}, left: map[string]int{}}
 }
 
 func (p *pulls) add(it *item) {
@@ -258,11 +235,11 @@ func (p *pulls) add(it *item) {
 		if changed.IsZero() {
 			changed = e.Seen.At
 		}
-		p.ahead[e.LeadID] = pulled{spotOf(it), report.Pulled{
+		p.ahead[e.LeadID] = report.Pulled{
 			ExternalID: strings.Clone(cmp.Or(it.rec.ExternalID, e.Linked())), LeadID: e.LeadID,
 			Status: cmp.Or(f.service, e.Seen.Status), UpdatedAt: stamp(changed, byMilliseconds),
 			OrganizationID: cmp.Or(e.Seen.Organization, e.Organization),
-		}}
+		}
 	case it.outcome != Failed:
 		delete(p.ahead, e.LeadID)
 	}
@@ -271,26 +248,29 @@ func (p *pulls) add(it *item) {
 // finish makes the lines of the file, with statuses in the CRM's words. Leads whose status has no word are left out,
 // and counted unless the mapping leaves them out on purpose.
 func (p *pulls) finish() {
-	for _, one := range slices.SortedFunc(maps.Values(p.ahead), func(a, b pulled) int { return a.at.Compare(b.at) }) {
-		word, known := p.mapping.PullWord(one.line.Status)
+	for _, line := range p.ahead {
+		word, known := p.mapping.PullWord(line.Status)
 		switch {
-		case one.line.Status == "":
-			p.lines = append(p.lines, one.line)
+		case line.Status == "":
+			p.lines = append(p.lines, line)
 		case !known:
-			p.left[one.line.Status]++
+			p.left[line.Status]++
 			p.lacking++
 		case word != "":
-			one.line.Status = word
-			p.lines = append(p.lines, one.line)
+			line.Status = word
+			p.lines = append(p.lines, line)
 		}
 	}
+	slices.SortFunc(p.lines, func(a, b report.Pulled) int {
+		return cmp.Or(cmp.Compare(a.ExternalID, b.ExternalID), cmp.Compare(a.LeadID, b.LeadID))
+	})
 }
 
 // wordless names the statuses that the mapping has no word for, with the number of their leads.
 func (p *pulls) wordless() string {
 	var parts spelling.Texts
 	for _, status := range slices.Sorted(maps.Keys(p.left)) {
-		parts.Add(true, "%s (%d)", cmp.Or(spelling.Escape(status), "a status that could not be read"), p.left[status])
+		parts.Add(true, "%s (%d)", spelling.Escape(status), p.left[status])
 	}
 	return strings.Join(parts, ", ")
 }

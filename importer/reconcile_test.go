@@ -14,7 +14,7 @@ import (
 // verdicts are those of a run's rows, by key.
 func (r *trial) verdicts() string {
 	var all []string
-	for v := Same; v < verdictCount; v++ {
+	for _, v := range []Verdict{Same, FileAhead, ServiceAhead, BothChanged, Unread, NoLead, Absent, Doubtful} {
 		if n := r.drift.verdicts[v]; n > 0 {
 			all = append(all, fmt.Sprint(v, " ", n))
 		}
@@ -58,7 +58,7 @@ func TestVerdicts(t *testing.T) {
 			t.Error(sent)
 		}
 		for _, l := range r.lines {
-			if f := l.found; l.rec.Key == "content" && (f.keys != "name" || verdicts[f.verdict].changedBy != "file") || l.rec.Key == "both" && (verdicts[f.verdict].changedBy != "both" || l.entry.Seen.Status != "closedWon") {
+			if f := l.found; l.rec.Key == "content" && (f.keys != "name" || changedBy[f.verdict] != "file") || l.rec.Key == "both" && (changedBy[f.verdict] != "both" || l.entry.Seen.Status != "closedWon") {
 				t.Errorf("%s: %+v", l.rec.Key, f)
 			}
 		}

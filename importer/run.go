@@ -103,7 +103,7 @@ func newRun(o Options) *run {
 		r.planFor, r.Require = r.forSync, o.Require || !o.Mapping.HasLeadID()
 	case "reconcile":
 		r.planFor, r.Require, r.since = r.forReconcile, true, time.Now().Add(-o.Reconciling.Fresh)
-		r.drift = &drift{most: o.Reconciling.Sample}
+		r.drift = &drift{most: o.Reconciling.Sample, verdicts: map[Verdict]int{}}
 	case "validate":
 		r.planFor = asNew
 	default:

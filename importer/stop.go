@@ -183,5 +183,5 @@ func (l *limiter) mayBegin(a Action, underWay int) (may bool, why *Stop) {
 // noneAccepted reports whether no row has shown so far that the service accepts rows: all sent ones were refused with
 // one status, or none was sent. --max-rejects 0 turns that check off.
 func (l *limiter) noneAccepted() bool {
-	return !l.limits.MaxRejects.None() && (l.refused > 0 || l.counts.Sent == 0)
+	return l.limits.MaxRejects != delivery.Share{} && (l.refused > 0 || l.counts.Sent == 0)
 }

@@ -128,7 +128,7 @@ func comparedWith(e *checkpoint.Entry, f *comparison) report.Compared {
 	c := report.Compared{
 		LeadID: e.LeadID, ExternalID: e.Linked(), StatusConfirmed: e.Status,
 		StatusService: cmp.Or(f.service, e.Seen.Status), ServiceUpdatedAt: stamp(f.changed, byMilliseconds),
-		Verdict: f.verdict.String(), ChangedBy: verdicts[f.verdict].changedBy, ContentKeys: f.keys,
+		Verdict: string(f.verdict), ChangedBy: changedBy[f.verdict], ContentKeys: f.keys,
 		OrganizationID: cmp.Or(e.Seen.Organization, AskedFor(e)),
 	}
 	if f.verdict.compared() {

@@ -213,9 +213,6 @@ func (m *Mapping) KeyIn(encoding string) string {
 	return strings.Join(settings, "; ")
 }
 
-// IsOwnData reports whether a key of [Mapping.KeyIn] is the row's own data. Any other key names a column.
-func IsOwnData(key string) bool { return !strings.Contains(key, "{") }
-
 // KeyForm says what of a row is its key: the text of key, or of external_id if there is no key, and the steps that
 // change it; "" for the row's own data. Two mappings with the same form give a row the same key.
 func (m *Mapping) KeyForm() string {

@@ -126,11 +126,6 @@ var placesByMagic = map[int64]string{
 
 const overlay = 0x794c7630 // of a container
 
-// RefusedPlace says why a checkpoint may not be at a path, before anything else is made beside it; nil: it may.
-func RefusedPlace(path string, o Options) error {
-	return (&Store{path: resolved(path), o: o}).checkPlace()
-}
-
 // checkPlace finds out on what the file is, or will be. A file system that is not known counts as good.
 func (d *Store) checkPlace() error {
 	if disk.Reserved(d.path) {

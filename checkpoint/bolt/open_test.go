@@ -223,31 +223,28 @@ func TestStatusWhileARunGoesOn(t *testing.T) {
 		text = bytes.ReplaceAll(text, []byte(path), []byte(killed))
 		must.Do(t, os.WriteFile(filepath.Join(o.Witnesses.Book, "killed.json"), text, 0o600))
 	}
-	if s, err := ReadStatus(killed, target(), o); err != nil || s.Holder != nil || s.Keys[checkpoint.Created] == 0 {
-		t.Errorf("of a run that was killed: %+v, %v", s, err)
-	}
 	if w, goesOn := o.Witnesses.Holder(resolved(killed)); goesOn {
 		t.Errorf("a run that was killed goes on: %+v", w)
 	}
-	during, err := ReadStatus(path, target(), o)
-	if err != nil || during.Holder == nil || during.Holder.Process != 42 || during.Holder.Folder == "" || during.Holder.Page == "" || during.Path != d.path {
-		t.Fatalf("%+v, %v", during, err)
+	_, err = Open(path, target(), o)
+	locked, _ := errors.AsType[*checkpoint.OpenError](err)
+	if !errors.Is(err, checkpoint.ErrLocked) || !strings.Contains(err.Error(), "process 42") {
+		t.Fatalf("a second opener is not told who holds it: %v", err)
 	}
-	if _, err := ReadStatus(path, checkpoint.Target{TrunkID: "x"}, o); !errors.Is(err, checkpoint.ErrTarget) {
-		t.Errorf("of another target: %v", err)
-	}
-	if _, err := Open(path, target(), o); err == nil || !strings.Contains(err.Error(), "process 42") {
-		t.Errorf("a second opener is not told who holds it: %v", err)
+	during, goesOn := o.Witnesses.Holder(locked.Path)
+	if !goesOn || during.Process != 42 || during.Folder == "" || during.Page == "" || during.Place != d.path {
+		t.Errorf("%+v", during)
 	}
 	must.Do(t, errors.Join(d.Close(), run.End("")))
-	after, err := ReadStatus(path, target(), o)
-	if err != nil || after.Holder != nil {
-		t.Fatal(after.Holder, err)
+	if during, goesOn := o.Witnesses.Holder(locked.Path); goesOn {
+		t.Errorf("a run that has ended goes on: %+v", during)
 	}
+	d = opened(t, path, Options{})
+	after, err := checkpoint.StatusOf(t.Context(), d)
+	must.Do(t, err)
 	if len(after.Contradicted) != 1 || len(after.Runs) != 1 {
 		t.Errorf("%+v", after)
 	}
-	d = opened(t, path, Options{})
 	must.Do(t, resolve(d, checkpoint.Decision{Key: "doubt-0", LeadID: "lead-00"}))
 	if s, err := checkpoint.StatusOf(t.Context(), d); err != nil || len(s.Contradicted) != 0 {
 		t.Errorf("a corrected decision is contradicted still: %+v, %v", s.Contradicted, err)

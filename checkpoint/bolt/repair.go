@@ -132,12 +132,9 @@ func Repair(from, to string, t checkpoint.Target, o Options) (*Salvaged, error) 
 			"leadferry checkpoint export --checkpoint "+shell.Path(from)+" -o kept.csv; then leadferry "+
 				"checkpoint adopt kept.csv --checkpoint "+shell.Path(to)+"; then "+checkpoint.AdoptRuns(to, nil)+
 				". An export is adopted by itself")
-	case h == nil && !o.Empty:
+	case h == nil && (!o.Empty || t == checkpoint.Target{}):
 		return nil, checkpoint.Refuse(from, checkpoint.ErrDamaged, "holds nothing of a checkpoint",
-			"what runs made is in their results: --results leadferry-runs/*/results.csv")
-	case h == nil && t == (checkpoint.Target{}):
-		return nil, checkpoint.Refuse(from, checkpoint.ErrDamaged, "has lost even the target that it belongs to",
-			"name it: --base-url, --leads-url and --trunk-id")
+			"what runs made is in their results: add --results leadferry-runs/*/results.csv, and the target's flags")
 	case h != nil && h.Moved != "" && (checkpoint.IsAddress(h.Moved) || disk.Exists(h.Moved)):
 		return nil, checkpoint.RefuseElsewhere(from, h.ID, h.Moved, "")
 	}

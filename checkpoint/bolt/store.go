@@ -87,9 +87,8 @@ func (d *Store) Reached(ctx context.Context, run string) (commits uint64, knows 
 
 // Progress returns the number of the last commit, and how many keys have a lead or may have one.
 func (d *Store) Progress() (commits uint64, leads int) {
-	h := d.head.Load()
-	keys := &h.Counts.Keys
-	return h.Seq, int(keys[checkpoint.Created] + keys[checkpoint.Partial] + keys[checkpoint.InDoubt])
+	i := d.Info()
+	return i.Sequence, i.Leads + i.InDoubt
 }
 
 // Attest makes a witness note each commit and the orderly end, see [checkpoint.Store].
@@ -268,21 +267,4 @@ func guard(f func() error) (err error) {
 		}
 	}()
 	return f()
-}
-
-// ReadStatus returns what the checkpoint at path knows. While a run has it open, ReadStatus returns what the book of
-// ledgers says of that run. It writes nothing. Its errors are those of [Open].
-func ReadStatus(path string, t checkpoint.Target, o Options) (s checkpoint.Status, err error) {
-	o.ReadOnly = true
-	d, err := Open(path, t, o)
-	if err == nil {
-		s, err = checkpoint.StatusOf(context.Background(), d)
-		return s, errors.Join(err, d.Close())
-	}
-	w, goesOn := o.Witnesses.Holder(resolved(path))
-	if !errors.Is(err, checkpoint.ErrLocked) || !goesOn {
-		return s, err
-	}
-	s.Path, s.Target, s.Holder = w.Place, w.Target, &w
-	return s, mustBeOf(path, w.Target, t)
 }

@@ -76,9 +76,6 @@ type Share struct{ Rows, Percent int }
 // percentFrom is how many rows there must be before a percentage says anything.
 const percentFrom = 200
 
-// None reports whether there is no limit.
-func (s Share) None() bool { return s == Share{} }
-
 // exceeded reports whether n of a number of rows are too many.
 func (s Share) exceeded(n, of int) bool {
 	return s.Rows > 0 && n > s.Rows || s.Percent > 0 && of >= percentFrom && n*100 > s.Percent*of
@@ -86,7 +83,7 @@ func (s Share) exceeded(n, of int) bool {
 
 // Covers reports whether n of a number of rows are no more than the bound, which is none by itself.
 func (s Share) Covers(n, of int) bool {
-	return !s.None() && (s.Percent == 0 && n <= s.Rows || s.Percent > 0 && n*100 <= s.Percent*of)
+	return s.Percent > 0 && n*100 <= s.Percent*of || s.Percent == 0 && s.Rows > 0 && n <= s.Rows
 }
 
 // String is the bound in words, before what it counts.
@@ -100,13 +97,8 @@ func (s Share) String() string {
 // Doubts reports whether too many rows are in doubt with so many that this run left.
 func (l *Limits) Doubts(own int) bool { return l.MaxInDoubt > 0 && l.Standing+own > l.MaxInDoubt }
 
-// Counts are the rows that count for the limits of a run.
-type Counts struct {
-	Read, Invalid int
-	Sent          int
-	Refused       int // sent, and rejected or failed
-	Doubts        int // that fell in doubt
-}
+// Counts are rows: read, invalid, sent, sent and then rejected or failed, fallen in doubt.
+type Counts struct{ Read, Invalid, Sent, Refused, Doubts int }
 
 // Reached is why a run of these counts must end, or nil.
 func (l *Limits) Reached(c Counts) *Stop {
@@ -118,10 +110,9 @@ func (l *Limits) Reached(c Counts) *Stop {
 		return StopFor(fmt.Sprintf("more than %s sent were rejected or failed (--max-rejects)", l.MaxRejects),
 			"fix the cause first: the remaining rows may be rejected too; --max-rejects 0 turns this limit off")
 	case l.MaxInvalid.exceeded(c.Invalid, c.Read):
-		reason := fmt.Sprintf("more than %s read are invalid (--max-invalid)", l.MaxInvalid)
-		stop := StopFor(reason, "the file or the mapping may be the wrong one: leadferry validate "+
-			"shows every mistake; fix them and run the same command again, which sends nothing twice, or add "+
-			"--max-invalid 0 to turn this limit off")
+		stop := StopFor(fmt.Sprintf("more than %s read are invalid (--max-invalid)", l.MaxInvalid), "the file or the "+
+			"mapping may be the wrong one: leadferry validate shows every mistake; fix them and run the same command "+
+			"again, which sends nothing twice, or add --max-invalid 0 to turn this limit off")
 		stop.Same = true
 		return stop
 	}

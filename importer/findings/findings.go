@@ -89,11 +89,8 @@ type Keys struct {
 // NewKeys makes an empty set with room for so many keys.
 func NewKeys(room int) *Keys { return &Keys{maphash.MakeSeed(), make([]uint64, 0, room)} }
 
-// Add adds a key; "" is ignored. Adding a key again takes no more memory.
+// Add adds a key. Adding a key again takes no more memory.
 func (k *Keys) Add(key string) {
-	if key == "" {
-		return
-	}
 	if len(k.hashes) == cap(k.hashes) {
 		k.Sort()
 	}
@@ -181,8 +178,7 @@ func (r *Repeats) Found(most int) (f Repeated) {
 		slices.SortFunc(part, func(a, b sighting) int {
 			return cmp.Or(cmp.Compare(a.fold(), b.fold()), cmp.Compare(a.number, b.number))
 		})
-		var origin sighting
-		done := false
+		origin, done := sighting{}, false
 		for i, s := range part {
 			switch {
 			case i == 0 || s.fold() != origin.fold():

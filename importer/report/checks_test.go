@@ -49,7 +49,7 @@ Rows
   1,200  read
      10  skipped    left out on purpose
      40  invalid    fails a check, was not sent
-  1,150  pending    good, would be sent
+  1,150  pending    good
 
 Checks that rows fail
      30  status         column Stage: lead.status is neither a status of the

@@ -119,13 +119,11 @@ func (s *Summary) Outcomes() (all []Line) {
 	for o, is := range outcomes {
 		all = append(all, Line{*s.Rows.Of(Outcome(o)), is.name, is.meaning, "", is.attention})
 	}
-	switch pending := &all[Pending]; {
+	switch {
 	case s.Reconciliation != nil:
 		each(all, func(o *Line) { o.Text = "" })
-	case s.DryRun && s.Checks != nil && s.Checks.sends():
-		pending.Text = "good, would be sent"
 	case s.DryRun:
-		pending.Text = "good"
+		all[Pending].Text = "good"
 	}
 	return all
 }

@@ -191,12 +191,13 @@ func Transitions(leads map[Transition]int) []Transition {
 	return mostFirst(leads, func(t *Transition, n int) { t.Leads = n })
 }
 
-// CountIn adds 1 to the count of a kind. If there are too many kinds already, it counts a new one as others.
-func CountIn[K comparable](counts map[K]int, kind, others K, most int) {
-	if _, known := counts[kind]; !known && len(counts) >= most {
-		kind = others
+// CountLead counts a lead of an organization, the key without Leads. Memory does not grow with the input: after 10,000
+// organizations it counts a new one as others.
+func CountLead(leads map[Organization]int, of Organization) {
+	if _, known := leads[of]; !known && len(leads) >= 10_000 {
+		of = Organization{ID: "others"}
 	}
-	counts[kind]++
+	leads[of]++
 }
 
 // mostFirst lists what was counted, most first, then by name. count puts the number into a key.

@@ -145,7 +145,7 @@ Nothing was sent: this was a check. It took 200ms.
 
 Rows
   1  read
-  1  pending    good, would be sent
+  1  pending    good
 
 Would be sent
   1 create request and 0 updates.

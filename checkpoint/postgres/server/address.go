@@ -64,12 +64,9 @@ func (a *Address) config() (c *pgx.ConnConfig, pooled bool, err error) {
 	}
 	pool := c.RuntimeParams["pooled"]
 	switch {
-	case c.RuntimeParams["hostaddr"] != "":
-		return nil, false, refuse("its address names a server by hostaddr, which is not read", "name it by host=")
-	case pool != "" && pool != "session":
-		return nil, false, refuse("its address says pooled="+pool+
-			", and only a pooler that keeps a connection for each session will do",
-			"write pooled=session where it does")
+	case c.RuntimeParams["hostaddr"] != "", pool != "" && pool != "session":
+		return nil, false, refuse("its address has hostaddr=, or another pooled= than session",
+			"name the server by host=; pooled=session says that a pooler keeps a connection for each session")
 	case !isSafe(&c.Config):
 		return nil, false, refuse("it is on another machine, and its connection would not be verified in full",
 			"add sslmode=verify-full, and sslrootcert=FILE where the server's certificate is of an authority of "+

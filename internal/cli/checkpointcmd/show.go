@@ -12,7 +12,6 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"leadferry/checkpoint"
-	"leadferry/checkpoint/bolt"
 	"leadferry/checkpoint/postgres"
 	"leadferry/importer"
 	"leadferry/importer/report"
@@ -29,40 +28,47 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // status shows what the checkpoint knows, its last runs, and what a person must look at.
 func (d *Command) status() error {
-	at, err := d.Place(false)
+	var s checkpoint.Status
+	var workers []postgres.Worker
+	err := d.with(ledger.How{ReadOnly: true}, func(db ledger.Ledger) (err error) { // not held for a slow reader
+		if server, is := db.(*postgres.Store); is {
+			workers, err = server.Workers(d.C.Context, shownWorkers)
+		}
+		if err == nil {
+			s, err = checkpoint.StatusOf(d.C.Context, db)
+		}
+		return err
+	})
+	locked, is := errors.AsType[*checkpoint.OpenError](err)
+	if is && errors.Is(err, checkpoint.ErrLocked) { // by a run, if it is a file
+		if w, goesOn := d.Book().Holder(locked.Path); goesOn {
+			d.showHolder(&w)
+			return nil
+		}
+	}
 	if err != nil {
 		return err
 	}
-	if !at.OnServer() { // a run locks a checkpoint in a file
-		s, err := bolt.ReadStatus(at.Path, at.Target, d.FileOptions())
-		if err == nil {
-			d.showStatus(&s)
-		}
-		return err
-	}
-	return d.with(ledger.How{ReadOnly: true}, func(db ledger.Ledger) error {
-		s, err := checkpoint.StatusOf(d.C.Context, db)
-		if err != nil {
-			return err
-		}
-		d.showStatus(&s)
-		to := db.Info().Moved
-		d.printIf(to != "", "\nit was copied: its leads are known there now, use --checkpoint %s", shell.Path(to))
+	d.showStatus(&s)
+	d.printIf(s.Moved != "", "\nit was copied: its leads are known there now, use --checkpoint %s", shell.Path(s.Moved))
+	if checkpoint.IsAddress(s.Path) {
 		fmt.Fprintln(d.Out, "\nworkers")
-		return d.listWorkers(db.(*postgres.Store))
-	})
+		d.listWorkers(workers)
+	}
+	return nil
+}
+
+func (d *Command) showHolder(w *checkpoint.Witness) {
+	d.printf("checkpoint  %s\ntarget      %s, trunk %s\n", w.Place, w.Target.LeadsURL, w.Target.TrunkID)
+	d.printf("\na run goes on (process %d): %s, since %s\n", w.Process, strings.TrimSpace(w.Command+" "+w.Run),
+		stamp(w.Started))
+	d.printIf(w.Folder != "", "folder      %s", w.Folder)
+	d.printIf(w.Page != "", "page        %s", w.Page)
+	d.printf("leads       %d, rows in flight included\nThe rest is shown when the run has ended.\n", w.Leads)
 }
 
 func (d *Command) showStatus(s *checkpoint.Status) {
 	d.printf("checkpoint  %s\ntarget      %s, trunk %s\n", s.Path, s.Target.LeadsURL, s.Target.TrunkID)
-	if w := s.Holder; w != nil {
-		d.printf("\na run goes on (process %d): %s, since %s\n", w.Process, strings.TrimSpace(w.Command+" "+w.Run),
-			stamp(w.Started))
-		d.printIf(w.Folder != "", "folder      %s", w.Folder)
-		d.printIf(w.Page != "", "page        %s", w.Page)
-		d.printf("leads       %d, rows in flight included\nThe rest is shown when the run has ended.\n", w.Leads)
-		return
-	}
 	d.printCounts(s.Keys)
 	d.Warn(s.Warnings...)
 	d.printIf(len(s.Runs) > 0, "\nlast runs")
@@ -113,16 +119,19 @@ func (d *Command) workers() error {
 			return exit.Usage("a checkpoint in a file has no workers: one run at a time uses it",
 				"leadferry checkpoint status shows the last runs")
 		}
-		return d.listWorkers(server)
+		workers, err := server.Workers(d.C.Context, shownWorkers)
+		if err == nil {
+			d.listWorkers(workers)
+		}
+		return err
 	})
 }
 
 // shownWorkers is how many of the newest workers are listed, besides those that hold rows.
 const shownWorkers = 20
 
-func (d *Command) listWorkers(server *postgres.Store) error {
-	workers, err := server.Workers(d.C.Context, shownWorkers)
-	d.printIf(err == nil && len(workers) == 0, "no run has used it yet")
+func (d *Command) listWorkers(workers []postgres.Worker) {
+	d.printIf(len(workers) == 0, "no run has used it yet")
 	waits := 0
 	for i := range workers {
 		d.worker(&workers[i])
@@ -132,7 +141,6 @@ func (d *Command) listWorkers(server *postgres.Store) error {
 	}
 	d.printIf(waits > 0, "\n%s in doubt may still get an answer: resolve refuses them until their worker has ended or "+
 		"was silent for 15 minutes (longer with a long --timeout)", countRows(waits))
-	return err
 }
 
 func (d *Command) worker(w *postgres.Worker) {

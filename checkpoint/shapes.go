@@ -1,0 +1,126 @@
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Shape describes files that leads are made of: their columns in any order, the namespace, and the key as the mapping
+// says it. A key that names no column is the row's own data, and then says how files are read.
+type Shape struct {
+	Columns        []string
+	Key, Namespace string
+
+	Path    string // of a file of this shape, for people
+	Rejects bool   // the file holds rows that a run gave back: they have the columns of its input, or fewer
+}
+
+func isOwnData(key string) bool { return !strings.Contains(key, "{") }
+
+// noted returns a shape as a ledger notes it: key and namespace as they are, columns only as keyed digests.
+func (d *Digester) noted(s *Shape) Kind {
+	return Kind{Key: s.Key, Namespace: s.Namespace, Columns: hashed(s.Columns, d.Column)}
+}
+
+// Noted reports whether leads were made by this very Shape. If not, kin are the kinds of earlier imports that share at
+// least half of the columns of either file: a renamed column does not hide them.
+func Noted(ctx context.Context, s Store, shape Shape) (known bool, kin []Kind, err error) {
+	all, err := valuesOf[Kind](ctx, s, shapeNote)
+	own := s.Digests().noted(&shape)
+	for _, other := range all {
+		switch {
+		case own.equals(&other):
+			return true, nil, nil
+		case own.isAkin(&other):
+			kin = append(kin, other)
+		}
+	}
+	return false, kin, err
+}
+
+// OnlyOf reports whether all files that leads were made of, in the namespace of these shapes, had one of these shapes.
+func OnlyOf(ctx context.Context, s Store, shapes []Shape) (bool, error) {
+	all, err := valuesOf[Kind](ctx, s, shapeNote)
+	for _, noted := range all {
+		same := func(of Shape) bool {
+			own := s.Digests().noted(&of)
+			return own.Namespace != noted.Namespace || own.equals(&noted)
+		}
+		if !slices.ContainsFunc(shapes, same) {
+			return false, err
+		}
+	}
+	return true, err
+}
+
+// NewShapes returns, for each of these shapes, whether the ledger has made no leads of it yet. It refuses files with
+// nearly the columns of an earlier import but another key, because every row would make another lead, unless a person
+// has answered that with the word in the error.
+func NewShapes(ctx context.Context, s Store, shapes []Shape, answer string) ([]bool, error) {
+	fresh := make([]bool, len(shapes))
+	var refused []error
+	var ids []string // of the refused shapes
+	for i := range shapes {
+		known, kin, err := Noted(ctx, s, shapes[i])
+		if err != nil {
+			return nil, err
+		}
+		if fresh[i] = !known; known {
+			continue
+		}
+		if err := shapes[i].refuse(kin); err != nil {
+			kind := KindOf(&shapes[i])
+			refused, ids = append(refused, err), append(ids, kind.ID())
+		}
+	}
+	switch wanted := AnswerID(ids); {
+	case len(refused) == 0 && answer != "":
+		return nil, fmt.Errorf("--new-key=%s answers nothing: files with these columns were already imported with "+
+			"this key, or never\nhint: leave it out", answer)
+	case len(refused) > 0 && answer != wanted:
+		return nil, fmt.Errorf("%w; if new leads are meant: --new-key=%s", errors.Join(refused...), wanted)
+	}
+	return fresh, nil
+}
+
+// refuse refuses a shape because of earlier imports with nearly its columns, or returns nil.
+func (s *Shape) refuse(kin []Kind) error {
+	var other *Kind
+	for i := range kin {
+		switch k := &kin[i]; {
+		case k.Namespace == s.Namespace && k.Key == s.Key:
+			if !isOwnData(s.Key) || s.Rejects {
+				return nil
+			}
+			return fmt.Errorf("%s: a file with nearly these columns was imported before, and the whole row is the key: "+
+				"every row would make a new lead\n"+
+				"hint: name the column that makes a row the same row on the next run, as in key: \"{id}\", or restore "+
+				"the columns", s.Path)
+		case k.Namespace == s.Namespace && isOwnData(k.Key) && isOwnData(s.Key) && s.Rejects:
+			// these keys differ only in how the file was read, and rejects are always UTF-8
+		default:
+			other = k
+		}
+	}
+	if other == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: a file with nearly these columns was imported with %s. The mapping now says %s: every row "+
+		"would make a new lead\n"+
+		"hint: restore key, namespace and source of the mapping", s.Path, keyOf(other.Key, other.Namespace),
+		keyOf(s.Key, s.Namespace))
+}
+
+func keyOf(key, namespace string) string {
+	text := "key " + key
+	if isOwnData(key) {
+		text = strings.TrimSuffix("the whole row as key ("+key+")", " ()")
+	}
+	if namespace != "" {
+		text += " in namespace " + namespace
+	}
+	return text
+}
