@@ -201,8 +201,6 @@ func (r *Repeats) Found(most int) (f Repeated) {
 func (a *Occurrences) add(r Repeat, most int) {
 	a.Rows++
 	at, _ := slices.BinarySearchFunc(a.First, r, func(a, b Repeat) int { return a.At.Compare(b.At) })
-	if at < most {
-		a.First = slices.Insert(a.First, at, r)
-		a.First = a.First[:min(len(a.First), most)]
-	}
+	a.First = slices.Insert(a.First, at, r)
+	a.First = a.First[:min(len(a.First), most)]
 }
