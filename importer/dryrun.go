@@ -36,11 +36,9 @@ type proof struct {
 
 // mistakes are what is wrong with rows.
 type mistakes struct {
-	problems     *findings.Kinds // without the rows' own words
-	words        *findings.Kinds // texts that maps lack
-	dropped      int             // rows with values that on_invalid left out
-	firstDropped report.Place    // of the first of them
-	suspect      int             // rows with either: problems for --strict
+	problems *findings.Kinds // without the rows' own words
+	words    *findings.Kinds // texts that maps lack
+	suspect  int             // rows with values that are left out or that else takes: problems for --strict
 }
 
 // forecast is what a run would send.
@@ -63,7 +61,11 @@ func newDryRun(o *Options, in *intake) *dryRun {
 func (d *dryRun) read(it *item) {
 	at := d.intake.place(spotOf(it))
 	for _, p := range it.faults {
-		d.problem(at, p, it.row.Problem != nil)
+		kind := findings.Kind{Rule: p.Rule, Column: p.Column, Text: p.Text}
+		if it.row.Problem != nil {
+			kind.Text = "" // it cannot be read: its text says where in the row, and differs in every one
+		}
+		d.problems.Add(at, kind, p.Text)
 		if p.Value != "" {
 			d.word("map", at, p)
 		}
@@ -74,24 +76,9 @@ func (d *dryRun) read(it *item) {
 	for _, p := range it.rec.Caught {
 		d.word("else", at, p)
 	}
-	if len(it.rec.Dropped) > 0 {
-		if d.dropped++; d.dropped == 1 {
-			d.firstDropped = at
-		}
-	}
 	if len(it.rec.Dropped)+len(it.rec.Caught) > 0 {
 		d.suspect++
 	}
-}
-
-// problem counts a row by what is wrong with it. Texts of rows that cannot be read are one kind if they differ in their
-// numbers only, which are offsets and counts; the first one is shown.
-func (d *dryRun) problem(at report.Place, p mapping.Problem, unreadable bool) {
-	kind := findings.Kind{Rule: p.Rule, Column: p.Column, Text: p.Text}
-	if unreadable {
-		kind.Text = numbers().ReplaceAllString(p.Text, "…")
-	}
-	d.problems.Add(at, kind, p.Text)
 }
 
 // word counts a text that a map lacks. Only a terminal shows it, because it may be anything.
@@ -232,8 +219,6 @@ func (d *dryRun) notes() (n spelling.Texts) {
 		"lead.type_label.")
 	n.Add(len(composed) > 0, "Objects and lists are sent whole: in a sync, members of %s that come out empty vanish "+
 		"from the service.", spelling.List(composed, mostListed, nil))
-	n.Add(d.dropped > 0, "Rows with values that break a rule and are left out, as on_invalid says: %d, first at %s.",
-		d.dropped, d.firstDropped)
 	n.Add(same.Rows > 0, "Rows whose key is also in an earlier row: %d. Rows of one key are one lead, in file order. "+
 		"If their data differ, keep one row: else --changed update changes the lead at every run. %s", same.Rows,
 		d.examples(same))
@@ -274,8 +259,6 @@ func (d *dryRun) projected() report.Projected {
 	}
 	return p
 }
-
-var numbers = spelling.Form(`[0-9]+`)
 
 // wordList is the words by value, those of most rows first.
 func (d *dryRun) wordList() (list []report.Problem) {

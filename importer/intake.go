@@ -10,14 +10,11 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/dustin/go-humanize/english"
-
 	"leadferry/checkpoint"
 	"leadferry/importer/findings"
 	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/internal/crash"
-	"leadferry/internal/spelling"
 	"leadferry/mapping"
 )
 
@@ -184,9 +181,6 @@ func (r *intake) bind() error {
 	for _, f := range r.options.Inputs {
 		r.paths = append(r.paths, f.Info().Path)
 		b, err := r.bindTo(f, f.Header())
-		if missing, is := errors.AsType[mapping.Errors](err); is {
-			err = r.misfit(f, missing)
-		}
 		all = append(all, err)
 		for i := 0; b != nil && i < len(b.Warnings); i++ {
 			if !slices.Contains(r.doubts, b.Warnings[i]) {
@@ -195,31 +189,6 @@ func (r *intake) bind() error {
 		}
 	}
 	return errors.Join(all...)
-}
-
-// How much of a misfit is shown: places, and sheets of a workbook.
-const mostMissing, mostSheets = 5, 8
-
-// misfit is the error for an input without columns that the mapping names: the first places.
-func (r *intake) misfit(f *source.File, missing mapping.Errors) error {
-	path, h, names := f.Info().Path, f.Header(), missing[0].File
-	columns := h.Names[:h.Own]
-	if r.options.LooksLikeRow != nil && r.options.LooksLikeRow(columns, f.FirstRows()) {
-		// the columns may be people's data: they are not shown
-		return fmt.Errorf("%s: what was taken for its header looks like a row, and does not fit %s\n"+
-			"hint: a file without a header needs source: {header: false, columns: [...]} in the mapping, with names "+
-			"for its %s; leadferry init writes them", path, names, english.Plural(len(columns), "column", ""))
-	}
-	var err error = missing
-	if more := len(missing) - mostMissing; more > 0 {
-		err = fmt.Errorf("%w\n%s: lacks columns that %s names in %d more places\n"+
-			"hint: is it the right file, and is its header on this line?", missing[:mostMissing], path, names, more)
-	}
-	if sheets := f.Info().Sheets; len(sheets) > 0 {
-		err = fmt.Errorf("%w\nhint: the workbook also holds the sheets %s: choose one with --sheet NAME", err,
-			spelling.List(sheets, mostSheets, nil))
-	}
-	return err
 }
 
 // findShapes asks the checkpoint which inputs have a shape that is new to it.

@@ -1,15 +1,14 @@
 package importer
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"leadferry/importer/source"
-	"leadferry/internal/testsupport/must"
 )
+
+const notItsHeader = "hint: is it the right file (of a workbook: --sheet NAME), are its cells parted well (--delimiter), a" +
+	"nd is its first line the header (source: {skip_rows: 1}, or {header: false, columns: [...]})?"
 
 // A file that does not fit is told by name, in a few lines; of several, each is checked by itself. fault 105
 func TestMisfits(t *testing.T) {
@@ -22,18 +21,19 @@ func TestMisfits(t *testing.T) {
 			`m.yaml:11:11: lead.status: a.csv has no column "stage"`, `hint: did you mean "Stage"?`,
 		}},
 		{"several files", checkedMapping, "id,org,zip,stage,name,email|x,y,z|id,org,zip,stage,name", []string{
-			`m.yaml:2:6: key: b.csv has no column "id"`, `hint: b.csv has "x", "y", "z"; a fixed text has no braces`,
+			`m.yaml:2:6: key: b.csv has no column "id"`, notItsHeader,
 			`m.yaml:4:19: assign[1].organization: b.csv has no column "org"`,
 			`m.yaml:7:18: assign[2].postal_code: b.csv has no column "zip"`,
 			`m.yaml:11:11: lead.status: b.csv has no column "stage"`,
 			`m.yaml:12:16: lead.external_id: b.csv has no column "id"`,
-			`b.csv: lacks columns that m.yaml names in 3 more places`,
-			`hint: is it the right file, and is its header on this line?`,
+			`m.yaml:14:11: lead.content.name: b.csv has no column "name"`,
+			`m.yaml:15:12: lead.content.email: b.csv has no column "email"`,
+			`m.yaml:16:10: lead.content.zip: b.csv has no column "zip"`,
 			`m.yaml:15:12: lead.content.email: c.csv has no column "email"`,
-			`hint: c.csv has "id", "org", "zip", "stage", "name"; a fixed text has no braces`,
+			notItsHeader,
 		}},
 		{"few names", few, "identity,naem", []string{
-			`m.yaml:2:6: key: a.csv has no column "id"`, `hint: a.csv has "identity", "naem"; a fixed text has no braces`,
+			`m.yaml:2:6: key: a.csv has no column "id"`, notItsHeader,
 			`m.yaml:3:24: lead.content.name: a.csv has no column "name"`, `hint: did you mean "naem"?`,
 		}},
 	}
@@ -53,36 +53,14 @@ func TestMisfits(t *testing.T) {
 
 // The cells of a file that has no header are people's data, and no message tells them. fault 115
 func TestRowsThatAreTakenForAHeaderAreNotTold(t *testing.T) {
-	o := prepared(t, checkedMapping, Options{}, "ann@example.com,o-1\nbob@example.com,o-1\n", "id,b\n")
-	o.LooksLikeRow = func(names []string, _ [][]string) bool { return names[0] == "ann@example.com" }
-	_, err := Run(t.Context(), o)
-	if err == nil || !strings.Contains(err.Error(), "a.csv: what was taken for its header looks like a row") ||
-		!strings.Contains(err.Error(), `hint: b.csv has "id", "b"`) || strings.Contains(err.Error(), "ann@") {
-		t.Error(err)
-	}
-}
-
-// Two cells of such a row may be equal, and a mapping that names no column lacks none then: it is not said to.
-func TestARowThatIsTakenForAHeaderWithEqualNames(t *testing.T) {
-	const mappingFile = "version: 1\nsource: {skip_rows: 1}\nlead: {content: {'*': rest}}\n"
-	o := prepared(t, mappingFile, Options{}, "1,Ann,Ann\n2,Bob,Bob\n")
-	o.LooksLikeRow = func([]string, [][]string) bool { return true }
-	_, err := Run(t.Context(), o)
-	if err == nil || strings.Contains(err.Error(), "Ann") || strings.Contains(err.Error(), "none of the columns") ||
-		!strings.Contains(err.Error(), "a.csv: what was taken for its header looks like a row, and does not fit m.yaml\nhint: a file without a header") {
-		t.Error(err)
-	}
-}
-
-// The columns may stand in another sheet than the first, which the error has to say: there is no run that could.
-func TestAnotherSheetIsMeant(t *testing.T) {
-	book, err := filepath.Abs("source/testdata/excelize.xlsx")
-	must.Do(t, err)
-	o := prepared(t, "version: 1\nkey: '{id}'\nlead: {content: {name: '{nobody}'}}\n", Options{})
-	o.Inputs = []*source.File{opened(t, book, source.Options{})}
-	_, err = Run(t.Context(), o)
-	const want = `hint: the workbook also holds the sheets "Texts": choose one with --sheet NAME`
-	if err == nil || !strings.HasSuffix(err.Error(), want) {
-		t.Errorf("%v, want %s", err, want)
+	const rest = "version: 1\nlead: {content: {'*': rest}}\n"
+	for mapping, want := range map[string]string{
+		checkedMapping: notItsHeader, rest: "a.csv has more than one column with the name of column 1\n",
+	} {
+		o := prepared(t, mapping, Options{}, "ann@example.com,o-1,ann@example.com\nbob@example.com,o-1,7\n")
+		_, err := Run(t.Context(), o)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "ann@") {
+			t.Error(err)
+		}
 	}
 }

@@ -100,9 +100,6 @@ type Hooks struct {
 	CloseStdin func()             // told once no more rows are wanted, so that reads of standard input end
 	// gets the run so far once a second, as a copy of its own; it must not wait
 	Live func(*report.Summary)
-	// LooksLikeRow reports whether what was taken for the header of these rows is a row itself: its cells are not told
-	// then.
-	LooksLikeRow func(names []string, rows [][]string) bool
 }
 
 // Start is what is known before the first request.

@@ -156,6 +156,7 @@ func (r *run) notes(s *report.Summary) (notes spelling.Texts) {
 	bad := r.badRows(s)
 	notes.Add(bad > 0 && r.Tolerate.Covers(bad, r.tally.counts.Read),
 		"Rows that are not good, but tolerated: %d (--tolerate allows %s).", bad, r.Tolerate)
+	notes.Add(s.DroppedValues > 0, "Values that break a rule and are left out, as on_invalid says: %d.", s.DroppedValues)
 	notes = append(notes, r.tally.notes()...)
 	notes.Add(r.drift != nil && r.drift.named == nil && r.ledger != nil, absentUntold)
 	for i, f := range r.Inputs {

@@ -173,27 +173,16 @@ func (w *writer) problems(it *item) (all []report.Problem) {
 		ps = []mapping.Problem{{Rule: it.outcome.String(), Text: it.text}}
 	}
 	for _, p := range ps {
+		value := ""
+		if w.r.Files.ProblemValues && p.Column != "" {
+			value = strings.Join(it.row.Values(strings.Split(p.Column, ", ")), ", ")
+		}
 		all = append(all, report.Problem{
 			File: w.inputs[it.input].Path, Line: it.row.Line, Row: it.row.Number,
-			Column: p.Column, Rule: p.Rule, Text: p.Text, Value: w.valueOf(&it.row, p.Column),
+			Column: p.Column, Rule: p.Rule, Text: p.Text, Value: value,
 		})
 	}
 	return all
-}
-
-// valueOf is what the row holds in these columns, if the problems file shows values.
-func (w *writer) valueOf(row *source.Row, columns string) string {
-	if !w.r.Files.ProblemValues || columns == "" || row.Header == nil {
-		return ""
-	}
-	var values []string
-	names := strings.Split(columns, ", ")
-	for i, name := range row.Header.Names[:min(len(row.Cells), len(row.Header.Names))] {
-		if slices.Contains(names, name) {
-			values = append(values, row.Cells[i])
-		}
-	}
-	return strings.Join(values, ", ")
 }
 
 func (w *writer) result(it *item) report.Result {

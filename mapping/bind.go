@@ -92,7 +92,7 @@ func (b *Binding) divide(m *Mapping, s *search) {
 		b.Uses = append(b.Uses, used || resting || m.KeyForm() == "")
 		switch {
 		case resting && s.twice[name]:
-			s.ambiguous("lead.content.*", name, m.lead)
+			s.ambiguous("lead.content.*", "with the name of column "+strconv.Itoa(i+1), m.lead)
 		case resting:
 			own.as = rest.prefix + name
 			b.rest = append(b.rest, own)
@@ -123,7 +123,7 @@ type search struct {
 	index         map[string]int
 	twice         map[string]bool // names that several columns share; empty if Open
 	used          map[string]bool
-	named         bool                  // a hint has listed the columns already
+	hinted        bool                  // why columns may be missing was told already
 	parts         map[string][][]string // paths into a column that are used
 	errs          Errors
 	warnings      Errors
@@ -149,15 +149,17 @@ func (s *search) note(all *Errors, at position, hint, format string, args ...any
 	}
 }
 
-// ambiguous refuses a column that is used and shares its name with another.
-func (s *search) ambiguous(path, name string, at position) {
+// ambiguous refuses a column that is used and shares its name with another. It tells only names that the mapping has.
+func (s *search) ambiguous(path, column string, at position) {
 	s.note(&s.errs, at, "give each column of the file a name of its own", "%s: %s has more than one column %s", path,
-		s.file, texts.Quote(name))
+		s.file, column)
 }
+
+const notItsHeader = "is it the right file (of a workbook: --sheet NAME), are its cells parted well (--delimiter), and is " +
+	"its first line the header (source: {skip_rows: 1}, or {header: false, columns: [...]})?"
 
 // find returns the index of the cell of a column that the value is made of, or -1.
 func (s *search) find(v *value, name string) int {
-	const mostNamed = 8 // columns of an input
 	index, found := s.index[name]
 	if !found { // in a header, every line break is a line feed
 		name = strings.ReplaceAll(name, "\r\n", "\n")
@@ -172,15 +174,8 @@ func (s *search) find(v *value, name string) int {
 		case hint != "":
 		case v.expr != nil:
 			hint = "if the text is meant, it needs quotes: " + texts.Quote(name)
-		case !s.named:
-			s.named, hint = true, s.file+" has "+spelling.List(s.columns.Names[:s.columns.Own], mostNamed, texts.Quote)+
-				"; a fixed text has no braces"
-			if strings.ContainsAny(strings.Join(s.columns.Names, ""), ";\t|") {
-				hint += `; if a semicolon parts the cells, add --delimiter ";"`
-			}
-			if s.columns.Own == 1 {
-				hint += "; lines above the header, such as a title, need source: {skip_rows: 1}"
-			}
+		case !s.hinted: // without the columns: what was taken for the header may be a row, with people's data
+			s.hinted, hint = true, notItsHeader
 		}
 		s.note(&s.errs, v.at, hint, "%s: %s has no column %s", v.path, s.file, texts.Quote(name))
 		return -1
@@ -190,7 +185,7 @@ func (s *search) find(v *value, name string) int {
 	default:
 		s.used[name] = true
 		if s.twice[name] {
-			s.ambiguous(v.path, name, v.at)
+			s.ambiguous(v.path, texts.Quote(name), v.at)
 		}
 	}
 	return index

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"hash/maphash"
 	"slices"
+	"strings"
 
 	"leadferry/importer/report"
 )
@@ -58,8 +59,9 @@ func (k *Kinds) Add(at report.Place, of Kind, text string) {
 	if one.Rows > 0 && one.last == at {
 		return
 	}
-	if one.Rows++; one.Rows == 2 && one.Error != of.Text {
-		one.Error = "for example: " + one.Error
+	const example = "for example: " // the texts of the kind differ
+	if one.Rows++; text != one.Error && !strings.HasPrefix(one.Error, example) {
+		one.Error = example + one.Error
 	}
 	if one.last = at; len(one.Examples) < report.MostExamples {
 		one.Examples = append(one.Examples, at)
@@ -199,8 +201,6 @@ func (r *Repeats) Found(most int) (f Repeated) {
 func (a *Occurrences) add(r Repeat, most int) {
 	a.Rows++
 	at, _ := slices.BinarySearchFunc(a.First, r, func(a, b Repeat) int { return a.At.Compare(b.At) })
-	if at < most {
-		a.First = slices.Insert(a.First, at, r)
-		a.First = a.First[:min(len(a.First), most)]
-	}
+	a.First = slices.Insert(a.First, at, r)
+	a.First = a.First[:min(len(a.First), most)]
 }

@@ -124,21 +124,6 @@ func (f *File) ReadAhead(n int) []Row {
 	return f.ahead[:f.ready]
 }
 
-// FirstRows returns the cells of the first rows that can be read. It returns none for standard input, which might make
-// it wait, and none for JSON.
-func (f *File) FirstRows() (rows [][]string) {
-	const most = 100
-	if f.Info().Path == "-" || f.Header().Open {
-		return nil
-	}
-	for _, row := range f.ReadAhead(most) {
-		if row.Problem == nil {
-			rows = append(rows, row.Cells[:f.Header().Own])
-		}
-	}
-	return rows
-}
-
 // IsRejects reports whether the file is the rejects of a run.
 func (f *File) IsRejects() bool {
 	h := f.Header()

@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"regexp"
+	"slices"
 
 	"leadferry/internal/spelling"
 )
@@ -116,6 +117,16 @@ type Row struct {
 
 // Clear empties a row for the next record, with this header for now. It keeps the memory of the cells.
 func (r *Row) Clear(h *Header) { *r = Row{Header: h, Cells: r.Cells[:0]} }
+
+// Values returns the cells under these names, in the row's order.
+func (r *Row) Values(names []string) (values []string) {
+	for i, cell := range r.Cells {
+		if slices.Contains(names, r.Header.Names[i]) {
+			values = append(values, cell)
+		}
+	}
+	return values
+}
 
 // Reader reads the rows of a file.
 type Reader interface {

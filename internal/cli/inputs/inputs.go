@@ -27,7 +27,6 @@ import (
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/disk"
 	"leadferry/mapping"
-	"leadferry/mapping/propose"
 )
 
 // Files are the inputs of one run.
@@ -77,7 +76,6 @@ func Open(c *cli.Context, stdin io.Reader, o *importer.Options) (in *Files, err 
 	}
 	in.options.Proven = false // for opening the files again
 	o.Inputs = in.files
-	o.LooksLikeRow = propose.BeginsWithLead
 	return in, nil
 }
 
