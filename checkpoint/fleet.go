@@ -48,8 +48,7 @@ func (t *Terms) all() []Term {
 // ErrEnough refuses a claim because the fleet has claimed as many leads as it may make. It ends the run.
 var ErrEnough = errors.New("the fleet has made as many leads as it may")
 
-// Counts are rows of a run that count for its limits: read, invalid, sent, sent and then rejected or failed, fallen in
-// doubt.
+// Counts are rows: read, invalid, sent, sent and then rejected or failed, fallen in doubt.
 type Counts struct{ Read, Invalid, Sent, Refused, Doubts int }
 
 // Progress is what a worker has done so far.

@@ -111,6 +111,8 @@ func (a *Address) Explain(err error) error {
 	text, hint := reason(err), ""
 	if e := (*pgconn.PgError)(nil); errors.As(err, &e) {
 		switch e.Code {
+		case "28000", "28P01":
+			hint = "look whether this user may come in (pg_hba.conf), and with which password (PGPASSFILE)"
 		case "53300":
 			hint = "each run needs a connection: have max_connections raised, start fewer, or wait for room with --wait"
 		case "3D000":
@@ -121,6 +123,8 @@ func (a *Address) Explain(err error) error {
 		case "42501":
 			return a.Refuse(checkpoint.ErrPlace, "this user may not do that: "+text, "grant the user the role "+
 				"leadferry_worker, or leadferry_reader to look only; rows are forgotten by the owner of the schema")
+		case "55P03":
+			text = "somebody else holds a lock for too long (pg_blocking_pids says who, while it lasts)"
 		}
 	}
 	return &checkpoint.StoreError{Text: "checkpoint " + a.Name + ": its server: " + text, Hint: hint, Err: err}
