@@ -147,8 +147,7 @@ func (e *Entry) ConfirmedAt() time.Time {
 	return e.Confirmed
 }
 
-// Moved reports whether others changed the ExternalID. Then ExternalID holds the service's value, and WantLink the
-// confirmed one or, if the rule kept the service's value, the file's.
+// Moved reports whether others changed the ExternalID: it is the service's then, WantLink the confirmed or the file's.
 func (e *Entry) Moved() bool {
 	return e.State == Created && e.Unsettled == "" && e.WantLink != "" && e.WantLink != e.ExternalID
 }

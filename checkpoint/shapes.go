@@ -69,9 +69,7 @@ func NewShapes(ctx context.Context, s Store, shapes []Shape, answer string) ([]b
 		if err != nil {
 			return nil, err
 		}
-		if fresh[i] = !known; known {
-			continue
-		}
+		fresh[i] = !known
 		if err := shapes[i].refuse(kin); err != nil {
 			kind := KindOf(&shapes[i])
 			refused, ids = append(refused, err), append(ids, kind.ID())

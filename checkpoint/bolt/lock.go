@@ -101,11 +101,8 @@ func (d *Store) protectFile() error {
 	if err != nil || !disk.Shared(info) {
 		return err
 	}
-	if err := d.file.Chmod(0o600); err != nil {
-		d.warn("others may read the checkpoint, and its file system does not let that be changed")
-	} else {
-		d.warn("others were able to read the checkpoint; they no longer are, if its file system keeps rights")
-	}
+	_ = d.file.Chmod(0o600)
+	d.warn("others were able to read the checkpoint; they no longer are, if its file system lets that be changed")
 	return nil
 }
 
@@ -124,6 +121,11 @@ var placesByMagic = map[int64]string{
 }
 
 const overlay = 0x794c7630 // of a container
+
+// RefusedPlace says why a checkpoint may not be at a path, before anything else is made beside it; nil: it may.
+func RefusedPlace(path string, o Options) error {
+	return (&Store{path: resolved(path), o: o}).checkPlace()
+}
 
 // checkPlace finds out on what the file is, or will be. A file system that is not known counts as good.
 func (d *Store) checkPlace() error {

@@ -147,6 +147,9 @@ func serveSandbox(c *cli.Context, addr string, o sandbox.Options) (s *sandbox.Se
 // openSandbox starts the sandbox in this process.
 func openSandbox(c *cli.Context, checkpointPath string) (api leadapi.Config, stop func() error, err error) {
 	err = ledger.MakeFolder(checkpointPath)
+	if err == nil {
+		err = bolt.RefusedPlace(checkpointPath, ledger.Selection{C: c}.FileOptions())
+	}
 	if err == nil && c.Bool("sandbox-reset") {
 		err = resetSandbox(checkpointPath)
 	}
