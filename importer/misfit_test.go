@@ -7,8 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const notItsHeader = "hint: is it the right file (of a workbook: --sheet NAME), are its cells parted well (--delimiter), a" +
-	"nd is its first line the header (source: {skip_rows: 1}, or {header: false, columns: [...]})?"
+const notItsHeader = "hint: is it the right file (of a workbook: the right --sheet), with this --delimiter, and is its first line " +
+	"the header? The mapping's source skips lines above it (skip_rows: 1), or names the columns of a file without " +
+	"a header (header: false, columns: [...])"
 
 // A file that does not fit is told by name, in a few lines; of several, each is checked by itself. fault 105
 func TestMisfits(t *testing.T) {
@@ -21,20 +22,17 @@ func TestMisfits(t *testing.T) {
 			`m.yaml:11:11: lead.status: a.csv has no column "stage"`, `hint: did you mean "Stage"?`,
 		}},
 		{"several files", checkedMapping, "id,org,zip,stage,name,email|x,y,z|id,org,zip,stage,name", []string{
-			`m.yaml:2:6: key: b.csv has no column "id"`, notItsHeader,
+			`m.yaml:2:6: key: b.csv has no column "id"`,
 			`m.yaml:4:19: assign[1].organization: b.csv has no column "org"`,
 			`m.yaml:7:18: assign[2].postal_code: b.csv has no column "zip"`,
 			`m.yaml:11:11: lead.status: b.csv has no column "stage"`,
 			`m.yaml:12:16: lead.external_id: b.csv has no column "id"`,
-			`m.yaml:14:11: lead.content.name: b.csv has no column "name"`,
-			`m.yaml:15:12: lead.content.email: b.csv has no column "email"`,
-			`m.yaml:16:10: lead.content.zip: b.csv has no column "zip"`,
-			`m.yaml:15:12: lead.content.email: c.csv has no column "email"`,
-			notItsHeader,
+			`b.csv: it does not fit 3 more places of m.yaml`, notItsHeader,
+			`m.yaml:15:12: lead.content.email: c.csv has no column "email"`, notItsHeader,
 		}},
 		{"few names", few, "identity,naem", []string{
-			`m.yaml:2:6: key: a.csv has no column "id"`, notItsHeader,
-			`m.yaml:3:24: lead.content.name: a.csv has no column "name"`, `hint: did you mean "naem"?`,
+			`m.yaml:2:6: key: a.csv has no column "id"`,
+			`m.yaml:3:24: lead.content.name: a.csv has no column "name"`, `hint: did you mean "naem"?`, notItsHeader,
 		}},
 	}
 	for _, test := range tests {

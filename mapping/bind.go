@@ -64,7 +64,7 @@ func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
 	}
 	b.divide(m, s)
 	b.Warnings = s.warnings
-	if err := s.errs.orNil(m.name); err != nil {
+	if err := s.misfits(); err != nil {
 		return nil, err
 	}
 	if !c.Open && len(b.own) > 0 && len(b.Unused) == len(b.own) {
@@ -123,7 +123,7 @@ type search struct {
 	index         map[string]int
 	twice         map[string]bool // names that several columns share; empty if Open
 	used          map[string]bool
-	hinted        bool                  // why columns may be missing was told already
+	astray        bool                  // a column is missing, and none has nearly its name
 	parts         map[string][][]string // paths into a column that are used
 	errs          Errors
 	warnings      Errors
@@ -155,8 +155,28 @@ func (s *search) ambiguous(path, column string, at position) {
 		s.file, column)
 }
 
-const notItsHeader = "is it the right file (of a workbook: --sheet NAME), are its cells parted well (--delimiter), and is " +
-	"its first line the header (source: {skip_rows: 1}, or {header: false, columns: [...]})?"
+const mostMisfits = 5 // places of a mapping file that are told of an input
+
+const whichHeader = "is it the right file (of a workbook: the right --sheet), with this --delimiter, and is its first " +
+	"line the header? The mapping's source skips lines above it (skip_rows: 1), or names the columns of a file without " +
+	"a header (header: false, columns: [...])"
+
+// misfits returns the first places that do not fit the input, with a hint on the file itself if it may be another one.
+// It does not list the input's columns: what was taken for the header may be a row, with people's data.
+func (s *search) misfits() error {
+	if s.errs.orNil(s.mapping) == nil {
+		return nil
+	}
+	all := s.errs
+	if more := len(all) - mostMisfits; more > 0 {
+		text := fmt.Sprintf("it does not fit %d more places of %s", more, s.mapping)
+		all = append(all[:mostMisfits], Error{File: s.file, Text: text})
+	}
+	if last := &all[len(all)-1]; s.astray {
+		last.Hint = strings.TrimPrefix(last.Hint+"\nhint: "+whichHeader, "\nhint: ")
+	}
+	return all
+}
 
 // find returns the index of the cell of a column that the value is made of, or -1.
 func (s *search) find(v *value, name string) int {
@@ -174,8 +194,8 @@ func (s *search) find(v *value, name string) int {
 		case hint != "":
 		case v.expr != nil:
 			hint = "if the text is meant, it needs quotes: " + texts.Quote(name)
-		case !s.hinted: // without the columns: what was taken for the header may be a row, with people's data
-			s.hinted, hint = true, notItsHeader
+		default:
+			s.astray = true
 		}
 		s.note(&s.errs, v.at, hint, "%s: %s has no column %s", v.path, s.file, texts.Quote(name))
 		return -1

@@ -22,7 +22,7 @@ func TestBindTellsEveryColumnThatTheInputLacks(t *testing.T) {
 	m := parse(t, people)
 	_, err := m.Bind("leads.csv", Columns{Names: []string{"id", "First Name", "last", "phones.0"}, Own: 4})
 	want := "m:6:11: lead.content.name: leads.csv has no column \"first nam\"\nhint: did you mean \"First Name\"?\n" +
-		"m:7:13: lead.content.street: leads.csv has no column \"addr.street\"\nhint: " + notItsHeader
+		"m:7:13: lead.content.street: leads.csv has no column \"addr.street\"\nhint: " + whichHeader
 	if err == nil {
 		t.Fatal("the columns were not missed")
 	}
@@ -67,7 +67,7 @@ key: "{E-mail\naddress}"
 lead: {content: {"a\r\nlevel=ERROR": "{b}"}}
 `)
 	_, err := m.Bind("leads.csv", Columns{Names: []string{"E-mail\naddress"}, Own: 1})
-	want := `m:4:38: lead.content."a\r\nlevel=ERROR": leads.csv has no column "b"` + "\n" + "hint: " + notItsHeader
+	want := `m:4:38: lead.content."a\r\nlevel=ERROR": leads.csv has no column "b"` + "\n" + "hint: " + whichHeader
 	if err == nil || err.Error() != want {
 		t.Errorf("%v\ninstead of\n%s", err, want)
 	}
