@@ -276,11 +276,13 @@ func (v *Judgement) Begin(ctx context.Context, l *Ledger, w Witness, folder stri
 	}
 	defer unlock()
 	now, err := v.again(ctx, l)
-	if err != nil {
-		return err
+	if err == nil {
+		err = now.Answer(ctx, l)
 	}
-	begun := RunInfo{ID: w.Run, Command: w.Command, Started: w.Started, Outcome: "unfinished"}
-	if err := cmp.Or(now.Answer(ctx, l), PutRun(ctx, l, begun)); err != nil {
+	if err == nil {
+		err = PutRun(ctx, l, RunInfo{ID: w.Run, Command: w.Command, Started: w.Started, Outcome: "unfinished"})
+	}
+	if err != nil {
 		return err
 	}
 	w.Process, w.Kinds = os.Getpid(), v.kinds

@@ -57,9 +57,8 @@ func OnlyOf(ctx context.Context, s Store, shapes []Shape) (bool, error) {
 	return true, err
 }
 
-// NewShapes returns, for each of these shapes, whether the ledger has made no leads of it yet. It refuses files with
-// nearly the columns of an earlier import but another key, because every row would make another lead, unless a person
-// has answered that with the word in the error.
+// NewShapes tells of which shapes the ledger has made no leads yet. A file with nearly the columns of an earlier import
+// but another key is refused, since each row would make another lead, unless answer is the word in the error.
 func NewShapes(ctx context.Context, s Store, shapes []Shape, answer string) ([]bool, error) {
 	fresh := make([]bool, len(shapes))
 	var refused []error

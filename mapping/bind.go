@@ -157,9 +157,9 @@ func (s *search) ambiguous(path, column string, at position) {
 
 const mostMisfits = 5 // places of a mapping file that are told of an input
 
-const whichHeader = "is it the right file (of a workbook: the right --sheet), with this --delimiter, and is its first " +
-	"line the header? The mapping's source skips lines above it (skip_rows: 1), or names the columns of a file without " +
-	"a header (header: false, columns: [...])"
+const whichHeader = "is it the right file (of a workbook: the right --sheet), with this --delimiter, and is its " +
+	"first line the header? The mapping's source skips lines above it (skip_rows: 1), or names the columns of a file " +
+	"without a header (header: false, columns: [...])"
 
 // misfits returns the first places that do not fit the input, with a hint on the file itself if it may be another one.
 // It does not list the input's columns: what was taken for the header may be a row, with people's data.
