@@ -17,18 +17,17 @@ import (
 // checkpoint is pseudonymous personal data, and must be kept, copied and erased like personal data. Digests protect
 // only what leaves the file without the key.
 //
-// Requests, names and keys go through HMAC-SHA-256. Values go through SipHash, a keyed function for short texts that
-// takes a tenth of the time: a row has ten values, and four bytes of each digest are kept. HMAC makes SipHash's key.
+// Requests and keys go through HMAC-SHA-256. Content keys and their values, ten of each in a row, go through SipHash, which
+// takes a tenth of the time. Four bytes of these digests are kept. HMAC makes SipHash's key.
 type Digester struct {
-	pool   sync.Pool
-	values [2]uint64 // SipHash's key
+	pool  sync.Pool
+	short [2]uint64 // SipHash's key
 }
 
-// Domains keep digests of requests, names and values apart.
+// Domains keep digests of requests, forgotten keys and columns, and SipHash's key, apart.
 const (
 	ofRequest = iota
-	ofName
-	ofValue
+	ofShort
 	ofBlocked
 	ofColumn
 )
@@ -47,8 +46,8 @@ func NewSecret() []byte {
 func NewDigester(key []byte) *Digester {
 	d := &Digester{pool: sync.Pool{New: func() any { return hmac.New(sha256.New, key) }}}
 	var sum [16]byte
-	d.keyed(sum[:], ofValue, nil)
-	d.values = [2]uint64{binary.LittleEndian.Uint64(sum[:]), binary.LittleEndian.Uint64(sum[8:])}
+	d.keyed(sum[:], ofShort, nil)
+	d.short = [2]uint64{binary.LittleEndian.Uint64(sum[:]), binary.LittleEndian.Uint64(sum[8:])}
 	return d
 }
 
@@ -75,16 +74,16 @@ func (d *Digester) Sum(b []byte) (out Digest) {
 }
 
 // SumName returns the keyed digest of a content key.
-func (d *Digester) SumName(name string) (out [4]byte) {
-	d.keyed(out[:], ofName, []byte(name))
-	return out
-}
+func (d *Digester) SumName(name string) [4]byte { return d.sumShort([]byte(name)) }
 
 // SumValue returns the keyed digest of the value of a content key.
-func (d *Digester) SumValue(name, value string) (out [4]byte) {
+func (d *Digester) SumValue(name, value string) [4]byte {
 	var room [256]byte
 	in := append(binary.AppendUvarint(room[:0], uint64(len(name))), name...)
-	in = append(in, value...)
-	binary.LittleEndian.PutUint32(out[:], uint32(siphash.Hash(d.values[0], d.values[1], in)))
+	return d.sumShort(append(in, value...))
+}
+
+func (d *Digester) sumShort(text []byte) (out [4]byte) {
+	binary.LittleEndian.PutUint32(out[:], uint32(siphash.Hash(d.short[0], d.short[1], text)))
 	return out
 }

@@ -241,7 +241,7 @@ func changedTo(b *checkpoint.Entry, service string) string {
 // and fields that the row sends. Content whose value in the row is the confirmed one is compared with the service's
 // only if all is set: after an update, which may confirm it, and if the run looks for all that others changed.
 func (p *planner) compare(it *item, before *checkpoint.Entry, shown *leadapi.Lead, all bool) (cs changes) {
-	sums := p.digests.ofContent(it)
+	sums := it.contentDigests(p.digests)
 	if d := decide(statusOf(before, it.rec.Status, shown), p.rules.ForStatus(shownStatus(before, shown))); d.changed() {
 		cs = append(cs, change{at: atStatus, name: "Status", decision: d})
 	}
@@ -265,7 +265,7 @@ func (p *planner) compare(it *item, before *checkpoint.Entry, shown *leadapi.Lea
 			if !all && f.file == f.held {
 				continue
 			}
-			value := p.digests.sums.SumValue(name, mapping.Canonical(shown.Content[name]))
+			value := p.digests.SumValue(name, mapping.Canonical(shown.Content[name]))
 			f.seen = string(value[:])
 		}
 		own := p.rules.Content[name]

@@ -64,9 +64,8 @@ func newBatch() *batch {
 // intake turns files into Records, in file order, ahead of the engine: one goroutine reads, others map batches.
 type intake struct {
 	options *Options
-	sums    sums // nil: no digests are wanted
-	fields  bool // digests by field are wanted
-	caught  bool // note texts that a map lacks and its else takes
+	digest  func(*item) // makes the digests of a row; nil: none are wanted
+	caught  bool        // note texts that a map lacks and its else takes
 	items   sync.Pool
 
 	paths    []string
@@ -77,16 +76,11 @@ type intake struct {
 
 // run reads until the inputs, the limit or ctx end, and closes out. Batches come in file order, maybe not mapped yet.
 func (r *intake) run(ctx context.Context, out chan<- *batch) {
-	digesters := sync.Pool{New: func() any { return newDigester(r.sums) }}
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer close(out)
 	r.read(ctx, func(b *batch) (taken bool) {
-		group.Go(func() {
-			d := digesters.Get().(*digester)
-			r.mapBatch(b, d)
-			digesters.Put(d)
-		})
+		group.Go(func() { r.mapBatch(b) })
 		select {
 		case out <- b:
 			return true
@@ -213,15 +207,14 @@ func (o *Options) inputShapes() (shapes []checkpoint.Shape) {
 	return shapes
 }
 
-// mapBatch makes the Records of a batch, and their digests with d. A fault of the program ends the batch before its
-// row.
-func (r *intake) mapBatch(b *batch, d *digester) {
+// mapBatch makes the Records of a batch, and their digests. A fault of the program ends the batch before its row.
+func (r *intake) mapBatch(b *batch) {
 	defer close(b.mapped)
 	mine := b.items[:0] // in place: shorter than what was looked at
 	var under *item
 	err := crash.Call(func() error {
 		for _, under = range b.items {
-			r.mapRow(under, d)
+			r.mapRow(under)
 			if r.takes(under) {
 				mine = append(mine, under)
 			}
@@ -244,7 +237,7 @@ func (r *intake) takes(it *item) bool {
 }
 
 // mapRow maps a row and makes its digests.
-func (r *intake) mapRow(it *item, d *digester) {
+func (r *intake) mapRow(it *item) {
 	row, rec := &it.row, &it.rec
 	if row.Problem != nil || row.Faults != nil || row.Repeats { // else Map fills it
 		*rec = mapping.Record{Content: rec.Content[:0], Dropped: rec.Dropped[:0], Caught: rec.Caught[:0]}
@@ -272,64 +265,30 @@ func (r *intake) mapRow(it *item, d *digester) {
 	if row.Size > largeRow {
 		rec.Detach()
 	}
-	switch {
-	case it.faults != nil, rec.Skip, r.sums == nil:
-	case r.fields:
-		d.ofContent(it)
-	default:
-		d.ofRequest(it)
+	if it.faults == nil && !rec.Skip && r.digest != nil {
+		r.digest(it)
 	}
 }
 
-// sums makes the checkpoint's keyed digests.
-type sums interface {
-	Sum(b []byte) checkpoint.Digest
-	SumName(name string) [4]byte
-	SumValue(name, value string) [4]byte
-}
-
-// digester makes the keyed digests of rows, once for each row. One goroutine uses it at a time.
-type digester struct {
-	sums  sums
-	text  []byte
-	names map[string][4]byte // digests of content keys
-}
-
-const maxNames = 10000 // digests of content keys that a digester keeps
-
-func newDigester(s sums) *digester { return &digester{sums: s, names: map[string][4]byte{}} }
-
-// ofRequest is the digest of everything that the row sends.
-func (d *digester) ofRequest(it *item) checkpoint.Digest {
+// requestDigest is the digest of everything that the row sends. It is made once.
+func (it *item) requestDigest(d *checkpoint.Digester) checkpoint.Digest {
 	if it.digest == (checkpoint.Digest{}) {
-		d.text = it.rec.AppendFingerprint(d.text[:0])
-		it.digest = d.sums.Sum(d.text)
+		it.digest = d.Sum(it.rec.AppendFingerprint(nil))
 	}
 	return it.digest
 }
 
-// ofContent are the short digests of the row's content without volatile fields, which show a sync what changed.
-func (d *digester) ofContent(it *item) []checkpoint.ContentDigest {
+// contentDigests are the short digests of the row's content without volatile fields, which show a sync what changed.
+// They are made once.
+func (it *item) contentDigests(d *checkpoint.Digester) []checkpoint.ContentDigest {
 	if it.sums == nil {
 		it.sums = make([]checkpoint.ContentDigest, 0, len(it.rec.Content))
 		for i := range it.rec.Content {
 			if f := &it.rec.Content[i]; !f.Volatile {
-				value := d.sums.SumValue(f.Name, f.Canonical())
-				it.sums = append(it.sums, checkpoint.ContentDigest{Name: d.name(f.Name), Value: value})
+				value := d.SumValue(f.Name, f.Canonical())
+				it.sums = append(it.sums, checkpoint.ContentDigest{Name: d.SumName(f.Name), Value: value})
 			}
 		}
 	}
 	return it.sums
-}
-
-func (d *digester) name(name string) [4]byte {
-	sum, ok := d.names[name]
-	if !ok {
-		if len(d.names) >= maxNames {
-			clear(d.names)
-		}
-		sum = d.sums.SumName(name)
-		d.names[name] = sum
-	}
-	return sum
 }

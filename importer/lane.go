@@ -249,8 +249,8 @@ func (e *engine) lookAgain(l *lane, it *item) bool {
 func (e *engine) newJob(it *item, step Step) *job {
 	e.lanes.underWay++
 	if step.Action.sends() {
-		e.digests.ofRequest(it)
-		e.digests.ofContent(it)
+		it.requestDigest(e.digests)
+		it.contentDigests(e.digests)
 	}
 	if step.Action == Create {
 		e.limiter.creates++

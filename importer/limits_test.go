@@ -176,11 +176,6 @@ func TestTheReasonThatSaysMost(t *testing.T) {
 	}
 }
 
-// faultySums quote a row when they fail.
-type faultySums struct{ *checkpoint.Digester }
-
-func (faultySums) Sum(b []byte) checkpoint.Digest { panic(string(b)) }
-
 // Wherever the program itself fails, the run ends in order: what was sent is settled, the counts add up, and the reason
 // tells where in the program, but nothing of the row. fault 9
 func TestAFaultOfTheProgramEndsTheRunInOrder(t *testing.T) {
@@ -202,7 +197,7 @@ func TestAFaultOfTheProgramEndsTheRunInOrder(t *testing.T) {
 				return nil
 			}
 		},
-		"digest": func(tr *trial) { tr.intake.sums = faultySums{checkpoint.NewDigester(nil)} },
+		"digest": func(tr *trial) { tr.intake.digest = func(it *item) { panic(it.rec.Key) } },
 		"record": func(tr *trial) {
 			tr.records.see = func(it *item) {
 				if it.rec.Key == "k030" {

@@ -51,7 +51,7 @@ type planner struct {
 	rules   mapping.ConflictRules
 	planFor func(*item) Step // forImport, forSync, forReconcile or asNew
 	matches bool             // rows find their lead by its IDs, too
-	digests *digester
+	digests *checkpoint.Digester
 	since   time.Time // --fresh: leads known since are not read
 }
 
@@ -99,7 +99,7 @@ func (p *planner) forImport(it *item) Step {
 		}
 		return inDoubtBefore(known)
 	case checkpoint.Rejected:
-		if known.Digest == p.digests.ofRequest(it) && !p.o.RetryRejected {
+		if known.Digest == it.requestDigest(p.digests) && !p.o.RetryRejected {
 			return ends(Rejected, refusedBefore(known))
 		}
 	case checkpoint.Partial:
@@ -113,7 +113,7 @@ func (p *planner) forImport(it *item) Step {
 // planMade compares the row with the data that were sent or last confirmed; those of an adopted lead are not known.
 func (p *planner) planMade(it *item) Step {
 	known := &it.entry
-	sentLast := known.Digest == p.digests.ofRequest(it) && known.Reason != reasonNotConfirmed
+	sentLast := known.Digest == it.requestDigest(p.digests) && known.Reason != reasonNotConfirmed
 	switch {
 	case p.o.Changed == UpdateChanged && sentLast && known.Unsettled == "":
 		return ends(Unchanged, "")
@@ -174,7 +174,7 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 	switch first := shown == nil; {
 	case first && changed && known.Unsettled != "" && known.Unsettled == p.o.RunID:
 		return ends(Pending, "an update of its lead in this run was not confirmed yet")
-	case first && changed && known.Refused != (checkpoint.Digest{}) && known.Refused == p.digests.ofRequest(it) &&
+	case first && changed && known.Refused != (checkpoint.Digest{}) && known.Refused == it.requestDigest(p.digests) &&
 		!p.o.RetryRejected:
 		step.outcome, step.text = Rejected, refusedBefore(known)
 		return step

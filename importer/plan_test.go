@@ -13,17 +13,13 @@ import (
 	"leadferry/mapping"
 )
 
-// planTwin sums values readably enough for planners.
-func planTwin() *digester { return newDigester(checkpoint.NewDigester(nil)) }
-
 func sumsOf(fields ...mapping.Field) []checkpoint.ContentDigest {
-	it := &item{rec: mapping.Record{Content: fields}}
-	return planTwin().ofContent(it)
+	return (&item{rec: mapping.Record{Content: fields}}).contentDigests(checkpoint.NewDigester(nil))
 }
 
 // planned is the planner of a run with these options.
 func planned(run string, by Planning) *planner {
-	return &planner{o: &Options{Task: Task{RunID: run}, Planning: by}, digests: planTwin()}
+	return &planner{o: &Options{Task: Task{RunID: run}, Planning: by}, digests: checkpoint.NewDigester(nil)}
 }
 
 // planRow is the row of most cases; planLead the lead that is in step with it.
@@ -149,7 +145,9 @@ func TestHeldRowsAreOneReason(t *testing.T) {
 // TestSyncPlanner is the sync planner's table: how the lead was found, what is known of
 // it, and what the row says. Invariant 3
 func TestSyncPlanner(t *testing.T) {
-	digest := func(rec mapping.Record) checkpoint.Digest { return planTwin().ofRequest(&item{rec: rec}) }
+	digest := func(rec mapping.Record) checkpoint.Digest {
+		return (&item{rec: rec}).requestDigest(checkpoint.NewDigester(nil))
+	}
 	create, ignore, hold := Planning{Missing: MissingCreate}, Planning{Missing: MissingIgnore}, Planning{HoldReopen: true}
 	type (
 		row  = *mapping.Record
@@ -249,7 +247,7 @@ func TestSyncPlanner(t *testing.T) {
 
 // What an import makes of leads that stand, by --changed and by what syncs did since.
 func TestImportOfChangedRows(t *testing.T) {
-	same := planTwin().ofRequest(&item{rec: planRow()})
+	same := (&item{rec: planRow()}).requestDigest(checkpoint.NewDigester(nil))
 	other := checkpoint.Digest{9}
 	update, ignore := Planning{Changed: UpdateChanged}, Planning{Changed: IgnoreChanged}
 	for _, test := range []struct {

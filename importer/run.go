@@ -87,7 +87,7 @@ func newRun(o Options) *run {
 	r := &run{Options: o, meter: meter.New(time.Now())}
 	r.shapes = make([]atomic.Pointer[checkpoint.Shape], len(o.Inputs))
 	r.planner = planner{
-		o: &r.Options, rules: o.Mapping.Conflicts, digests: newDigester(checkpoint.NewDigester(nil)),
+		o: &r.Options, rules: o.Mapping.Conflicts, digests: checkpoint.NewDigester(nil),
 	}
 	r.rules.All = o.Conflict
 	r.intake = &intake{options: &r.Options}
@@ -97,7 +97,6 @@ func newRun(o Options) *run {
 		r.dry, r.intake.caught = newDryRun(&r.Options, r.intake), true
 	}
 	r.matches = o.Command == "sync" || o.Command == "reconcile"
-	r.intake.fields = r.matches
 	switch o.Command {
 	case "sync":
 		r.planFor, r.Require = r.forSync, o.Require || !o.Mapping.HasLeadID()
@@ -348,7 +347,11 @@ func (r *run) heedDoubts(ctx context.Context) (err error) {
 }
 
 func (r *run) keepIn(l *checkpoint.Ledger) {
-	r.ledger, r.opened, r.intake.sums, r.digests = l, l.Info(), l.Digests(), newDigester(l.Digests())
+	r.ledger, r.opened, r.digests = l, l.Info(), l.Digests()
+	r.intake.digest = func(it *item) { it.requestDigest(r.digests) }
+	if r.matches {
+		r.intake.digest = func(it *item) { it.contentDigests(r.digests) }
+	}
 }
 
 // openLedger opens the checkpoint; nil for a dry run without one.

@@ -1,10 +1,10 @@
 package importer
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -80,30 +80,25 @@ func TestShardsAreTheInput(t *testing.T) {
 	}
 }
 
-// unevenSums take the longer the sooner a row comes in its file, and fail where a text holds one of the words.
-type unevenSums struct {
-	*checkpoint.Digester
-	fail []string
-}
-
-func (s unevenSums) Sum(b []byte) checkpoint.Digest {
-	for _, word := range s.fail {
-		if bytes.Contains(b, []byte(word)) {
-			panic(word)
+// unevenly returns what makes digests the longer the sooner a row comes in its file, and fails at rows with these keys.
+func unevenly(fail ...string) func(*item) {
+	return func(it *item) {
+		if slices.Contains(fail, it.rec.Key) {
+			panic(it.rec.Key)
 		}
+		time.Sleep(time.Duration(255-it.rec.Key[len(it.rec.Key)-1]) * time.Microsecond)
+		it.requestDigest(checkpoint.NewDigester(nil))
 	}
-	time.Sleep(time.Duration(255-b[len(b)/2]) * time.Microsecond)
-	return s.Digester.Sum(b)
 }
 
 // taken reads the intake of a file of rows by several mappers, until a row of this key has come, where one is named.
-func taken(t *testing.T, rows int, s unevenSums, until string) (keys []string, err error) {
+func taken(t *testing.T, rows int, digest func(*item), until string) (keys []string, err error) {
 	processors := runtime.GOMAXPROCS(4)
 	defer runtime.GOMAXPROCS(processors)
 	synctest.Test(t, func(t *testing.T) { // which waits for all goroutines
 		tr := newTrial(t, numbered(rows), Options{})
 		defer tr.run.ledger.Close()
-		tr.intake.sums = s
+		tr.intake.digest = digest
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		out := make(chan *batch)
@@ -130,7 +125,7 @@ func taken(t *testing.T, rows int, s unevenSums, until string) (keys []string, e
 // However long each takes, and whoever makes them, Records come in the order of the file.
 func TestRecordsComeInOrder(t *testing.T) {
 	const rows = 20*batchRows + 1
-	keys, err := taken(t, rows, unevenSums{Digester: checkpoint.NewDigester(nil)}, "")
+	keys, err := taken(t, rows, unevenly(), "")
 	if err != nil || len(keys) != rows {
 		t.Fatalf("%d rows of %d, %v", len(keys), rows, err)
 	}
@@ -144,7 +139,7 @@ func TestRecordsComeInOrder(t *testing.T) {
 // Of several rows at which the program fails, the first in the file is told of, behind all
 // rows before it, and nothing comes after it.
 func TestFirstFailureEndsTheIntake(t *testing.T) {
-	keys, err := taken(t, 20*batchRows, unevenSums{Digester: checkpoint.NewDigester(nil), fail: []string{"k1900", "k400", "k410", "k700"}}, "")
+	keys, err := taken(t, 20*batchRows, unevenly("k1900", "k400", "k410", "k700"), "")
 	if len(keys) != 400 || err == nil || !strings.Contains(err.Error(), "leads.csv:402: ") {
 		t.Errorf("%d rows, %v", len(keys), err)
 	}
@@ -152,7 +147,7 @@ func TestFirstFailureEndsTheIntake(t *testing.T) {
 
 // Whoever wants no more gets none that was not about to be handed over, and nobody goes on.
 func TestIntakeEndsWithItsContext(t *testing.T) {
-	if keys, err := taken(t, 20*batchRows, unevenSums{Digester: checkpoint.NewDigester(nil)}, "k300"); err != nil || len(keys) > 5*batchRows {
+	if keys, err := taken(t, 20*batchRows, unevenly(), "k300"); err != nil || len(keys) > 5*batchRows {
 		t.Errorf("%d rows, %v", len(keys), err)
 	}
 }
