@@ -218,7 +218,8 @@ func (r *AdoptResult) judge(e *Entry, old *Kept, taken bool) (take bool, err err
 	case e.State == Rejected:
 		r.Rejected++
 	case e.State != InDoubt && taken:
-		return false, refusal("its lead ID belongs to another key", correctHint)
+		return false, refusal("its lead ID belongs to another key", correctHint+". Lists that name one lead by two keys "+
+			"are adopted in one command, into a new checkpoint")
 	case e.answers(old) && !taken:
 		r.Leads++
 		return true, nil
@@ -336,8 +337,8 @@ func (a *adoption) contains(old *Adopting, files []string) bool {
 }
 
 // descend makes other ledgers of the trunk ancestors of a ledger that took over results of runs, or that a list fills.
-// It says what is missing: the others knew more leads than the list names, one of their runs did not end, or a witness
-// of a ledger that is filled cannot be read.
+// It says what is missing: the others knew more leads than the list names, one of their runs did not end, they lacked
+// leads themselves, or a witness of a ledger that is filled cannot be read.
 func (h *hearing) descend(ctx context.Context, from []Witness, r AdoptResult, fills bool) (missing string, err error) {
 	all := append(h.ws.All(), from...)
 	named := r.Leads + r.InDoubt - r.Found
@@ -357,7 +358,10 @@ func (h *hearing) descend(ctx context.Context, from []Witness, r AdoptResult, fi
 			missing = "leads that may be known to " + w.Source + ", which is missing or cannot be read"
 			continue
 		}
-		if named -= w.Leads; w.Open || named < 0 {
+		if named -= w.Leads; len(from) == 0 {
+			named += w.Freed
+		}
+		if w.Open || w.Lacks || named < 0 {
 			missing = fmt.Sprintf("leads that the checkpoint %s knew and the list does not name by the keys "+
 				"that made them: %s", w.Place, w.knew())
 		}

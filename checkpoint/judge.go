@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,9 +55,18 @@ func hearingOf(ctx context.Context, s Store, ws *Witnesses) (h hearing, err erro
 	return hearing{Store: s, info: s.Info(), lineage: lineage, ws: ws}, err
 }
 
-// Judge compares a ledger with all witnesses. makes says that the run may make leads, from files of these kinds. Only
-// this function decides whether a lost, old or other ledger is in use.
+// Judge compares a ledger with all witnesses. makes says that the run may make leads, from files of these kinds. What
+// run folders tell against the ledger is remembered in the book.
 func Judge(ctx context.Context, s Store, ws *Witnesses, makes bool, kinds []Kind) (*Judgement, error) {
+	v, err := judge(ctx, s, ws, makes, kinds)
+	if err == nil {
+		ws.remember(slices.Concat(v.Older, v.Asks))
+	}
+	return v, err
+}
+
+// judge alone decides whether a lost, old or other ledger is in use.
+func judge(ctx context.Context, s Store, ws *Witnesses, makes bool, kinds []Kind) (*Judgement, error) {
 	h, err := hearingOf(ctx, s, ws)
 	if err != nil {
 		return nil, err
@@ -90,7 +100,6 @@ func Judge(ctx context.Context, s Store, ws *Witnesses, makes bool, kinds []Kind
 			v.Asks = found(v.Asks, f)
 		}
 	}
-	ws.remember(slices.Concat(v.Older, v.Asks))
 	return v, nil
 }
 
@@ -159,25 +168,28 @@ func (h *hearing) otherLedger(f *Finding, w *Witness) {
 	f.Text = fmt.Sprintf("another checkpoint is in use for this trunk: %s; %s (%s)", where, w.knew(), w.Source)
 }
 
-// ifLost returns a hint how to get the leads of a lost ledger: from the results of runs, in folders beside the folder
-// of the witness, and from the lists that were adopted into it. A pattern that matches no file would be an error.
+// runsFolder is where runs have their folders, if nobody says otherwise.
+const runsFolder = "leadferry-runs"
+
+// ifLost returns a hint how to get the leads of a lost ledger: from the results of runs, in folders beside the folder of
+// the witness or in the working folder. Without any, a list of what a person knows makes the new ledger incomplete.
 func (h *hearing) ifLost(w *Witness) string {
-	runs := "leadferry-runs"
-	if beside := filepath.Dir(w.Folder); disk.Exists(w.Folder) && !disk.SameFile(beside, runs) {
-		runs = beside
+	runs, first := filepath.Dir(w.Folder), ""
+	if w.Folder == "" || !holdsResults(runs) || disk.SameFile(runs, runsFolder) {
+		runs = runsFolder
 	}
-	atHand, _ := filepath.Glob(filepath.Join(runs, "*", "results.csv*"))
-	var files []string
-	for _, list := range w.Lists {
-		if !slices.ContainsFunc(atHand, func(name string) bool { return disk.SameFile(name, list) }) {
-			files = append(files, shell.Path(list))
-		}
+	list := shell.Path(runs) + "/*/results.csv*"
+	if !holdsResults(runs) {
+		list, first = "known.csv", "write known.csv, with the line key,lead_id and a line for each lead that you know; then "
 	}
-	if len(atHand) > 0 || files == nil {
-		files = slices.Insert(files, 0, shell.Path(runs)+"/*/results.csv*")
-	}
-	return "if it is lost: " + adopt(strings.Join(files, " "), h.info.Path, h.ws.Flags) + " takes over the leads " +
-		"that these files name. The next import holds the rows that they do not name, since their leads may exist"
+	return "if it is lost: " + first + adopt(list, h.info.Path, h.ws.Flags) + " takes over the leads that these files " +
+		"name. Name lists that were adopted before, too. The next import holds the rows that they do not name, since " +
+		"their leads may exist"
+}
+
+func holdsResults(runs string) bool {
+	names, _ := fs.Glob(os.DirFS(runs), "*/results.csv*")
+	return names != nil
 }
 
 // otherTarget says that files of a kind went to another target until now, and never to this target.
@@ -295,9 +307,10 @@ func (v *Judgement) Begin(ctx context.Context, l *Ledger, w Witness, folder stri
 	return err
 }
 
-// again judges once more, and refuses what v has not found.
+// again judges once more, and refuses what v has not found. It remembers nothing: runs that begin at one moment may both
+// be refused, and then neither has made leads.
 func (v *Judgement) again(ctx context.Context, s Store) (*Judgement, error) {
-	now, err := Judge(ctx, s, v.ws, v.makes, v.kinds)
+	now, err := judge(ctx, s, v.ws, v.makes, v.kinds)
 	if err == nil && !v.Covers(now) {
 		err = now.Refuse("")
 	}
@@ -316,7 +329,7 @@ func (v *Judgement) Question() string { return strings.ReplaceAll(texts(v.Asks),
 
 // AdoptRuns returns the command that adopts the results in run folders into a checkpoint. flags lead to its target.
 func AdoptRuns(path string, flags []string) string {
-	return adopt("leadferry-runs/*/results.csv*", path, flags)
+	return adopt(runsFolder+"/*/results.csv*", path, flags)
 }
 
 func adopt(lists, path string, flags []string) string {

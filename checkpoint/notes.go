@@ -29,32 +29,19 @@ const (
 	DecidedNote = "decided " // and the key
 )
 
-// textOf says how values are written: without zero fields, and with texts that every Store takes.
-var textOf = json.JoinOptions(json.OmitZeroStructFields(true),
-	json.WithMarshalers(json.MarshalToFunc(func(to *jsontext.Encoder, s string) error {
-		return to.WriteToken(jsontext.String(Clean(s)))
-	})),
-	json.WithUnmarshalers(json.UnmarshalFromFunc(func(from *jsontext.Decoder, s *string) error {
-		t, err := from.ReadToken()
-		if err == nil && t.Kind() != '"' {
-			err = fmt.Errorf("%v is no text", t.Kind())
-		}
-		*s = Restore(t.String())
-		return err
-	})))
-
-// Encode returns a value as notes and columns have it.
+// Encode returns a value as notes and columns have it: JSON without zero fields. NUL, and what is no UTF-8,
+// becomes U+FFFD; rows' keys have neither.
 func Encode(v any) []byte {
-	text, err := json.Marshal(v, textOf)
+	text, err := json.Marshal(v, json.OmitZeroStructFields(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		panic(err) // of a type of ours that JSON cannot hold
 	}
-	return text
+	return bytes.ReplaceAll(text, []byte(`\u0000`), []byte(`\ufffd`)) // servers take no NUL
 }
 
 // Decode reads what [Encode] wrote. Anything else is ErrDamaged.
 func Decode(text []byte, v any) error {
-	if err := json.Unmarshal(text, v, textOf); err != nil {
+	if err := json.Unmarshal(text, v); err != nil {
 		return fmt.Errorf("%w: a record is not as this version writes it", ErrDamaged)
 	}
 	return nil

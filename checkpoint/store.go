@@ -59,9 +59,9 @@ type Store interface {
 	Notes(ctx context.Context, prefix string) ([]Note, error)
 	// Reached returns the last commit of a run (in a file: the last of all), and whether the ledger knows the run.
 	Reached(ctx context.Context, run string) (commits uint64, knows bool, err error)
-	// Progress returns this process's last commit, and how many keys have a lead or may have one (on a server: when
-	// Info was called last). It reads nothing.
-	Progress() (commits uint64, leads int)
+	// Progress returns this process's last commit, and what a witness counts, see [Info.Counted] (on a server: when Info
+	// was called last). It reads nothing.
+	Progress() (commits uint64, leads, freed int)
 	// Attest makes a witness note each commit. Close ends the witness in order, before the lock is released; Drop
 	// withdraws it with the checkpoint.
 	Attest(t *Testimony)
@@ -144,6 +144,13 @@ type Info struct {
 	Incomplete bool   // it has lost leads
 	Missing    string // Incomplete: what is missing, as the subject of a sentence
 	Since      uint64 // Incomplete: the commit that noted it; entries before it may be outdated
+}
+
+// Counted returns what a witness counts: the keys that have, had or may have had a lead, which never fall, and those of
+// them that a person has freed since: forgotten, or found without a lead. Results name these; exports do not.
+func (i *Info) Counted() (leads, freed int) {
+	freed = i.Keys[NotMade] + i.Keys[Forgotten]
+	return i.Leads + i.InDoubt + freed, freed
 }
 
 // MayLack reports whether the row of e may have a lead that the checkpoint has lost. The

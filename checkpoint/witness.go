@@ -15,10 +15,12 @@ import (
 // (run.json), one in the user's book of ledgers, see [Witnesses].
 type Witness struct {
 	Commits uint64 `json:"commits,omitempty"` // number of the last commit; in PostgreSQL of the worker's own last one
-	Leads   int    `json:"leads,omitempty"`   // keys that have a lead or may have one
+	Leads   int    `json:"leads,omitempty"`   // see [Info.Counted]
 	Open    bool   `json:"open,omitempty"`    // the run did not end in order, or goes on
 
-	Ledger  string    `json:"ledger"` // its ID
+	Freed   int       `json:"freed,omitempty"` // of Leads, as the run began or ended
+	Lacks   bool      `json:"lacks,omitempty"` // the ledger was incomplete as the run began
+	Ledger  string    `json:"ledger"`          // its ID
 	Target  Target    `json:"target"`
 	Place   string    `json:"place"` // path or address
 	Run     string    `json:"run"`
@@ -28,7 +30,6 @@ type Witness struct {
 	Folder  string    `json:"folder,omitempty"` // of the run
 	Page    string    `json:"page,omitempty"`   // address of its live page, while it goes on
 	Kinds   []Kind    `json:"kinds,omitempty"`  // of files that leads were made of
-	Lists   []string  `json:"lists,omitempty"`  // files whose leads were adopted
 	Left    string    `json:"left,omitempty"`   // how the checkpoint file was left: equal means untouched since
 
 	Source string `json:"-"` // the file that says so
@@ -122,9 +123,9 @@ func (w *Witness) knew() string {
 		last = "its last command (" + day(w.Started) + ")"
 	}
 	if w.Open {
-		return fmt.Sprintf("it knew %d leads or more, and %s did not end or is going on", w.Leads, last)
+		return fmt.Sprintf("it knew %d leads or more, and %s did not end or is going on", w.Leads-w.Freed, last)
 	}
-	return fmt.Sprintf("it knew %d leads after %s", w.Leads, last)
+	return fmt.Sprintf("it knew %d leads after %s", w.Leads-w.Freed, last)
 }
 
 func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04Z") }

@@ -206,9 +206,8 @@ func (ws *Witnesses) Begin(s Store, w Witness, folder string) (*Testimony, error
 		return nil, nil
 	}
 	info := s.Info()
-	w.Commits, _ = s.Progress() // of this process: Info may count those of other workers
-	w.Leads, w.Open, w.Page = info.Leads+info.InDoubt, true, ws.Page
-	w.Ledger, w.Target, w.Place = info.ID, info.Target, info.Path
+	w.Commits, w.Leads, w.Freed = s.Progress() // commits of this process: Info may count those of other workers
+	w.Open, w.Page, w.Ledger, w.Target, w.Place, w.Lacks = true, ws.Page, info.ID, info.Target, info.Path, info.Incomplete
 	if ws.Sandbox {
 		return nil, ws.mark(w, folder)
 	}
@@ -243,7 +242,7 @@ func (ws *Witnesses) Begin(s Store, w Witness, folder string) (*Testimony, error
 
 // mark writes a witness without leads into the folder of a run in the sandbox.
 func (ws *Witnesses) mark(w Witness, folder string) (err error) {
-	w.Leads, w.Open, w.Kinds = 0, false, nil
+	w.Leads, w.Freed, w.Open, w.Kinds = 0, 0, false, nil
 	if folder != "" {
 		_, err = disk.Replace(runFileIn(folder, w.Ledger), 0o600, w.encode())
 	}
@@ -262,7 +261,7 @@ func runFileIn(folder, ledger string) string {
 // mostKept limits the kinds, and the lists, of a witness.
 const mostKept = 200
 
-// goOn adds the kinds and lists that the book has of the ledger to a new witness. It returns the book's files of
+// goOn adds the kinds that the book has of the ledger to a new witness. It returns the book's files of
 // earlier workers that ended in order: they are removed once the new one is written.
 func (ws *Witnesses) goOn(w *Witness) (ended []string) {
 	for _, one := range ws.inBook() {
@@ -274,16 +273,11 @@ func (ws *Witnesses) goOn(w *Witness) (ended []string) {
 				w.Kinds = append(w.Kinds, k)
 			}
 		}
-		for _, list := range one.Lists {
-			if !slices.Contains(w.Lists, list) {
-				w.Lists = append(w.Lists, list)
-			}
-		}
 		if !one.Open {
 			ended = append(ended, one.Source)
 		}
 	}
-	w.Kinds, w.Lists = w.Kinds[:min(len(w.Kinds), mostKept)], w.Lists[:min(len(w.Lists), mostKept)]
+	w.Kinds = w.Kinds[:min(len(w.Kinds), mostKept)]
 	return ended
 }
 
@@ -311,10 +305,10 @@ func (t *Testimony) write(one *noteFile) (err error) {
 	return err
 }
 
-// Reached overwrites the counts, without a sync: a count that is behind is right, only less exact.
-func (t *Testimony) Reached(commits uint64, leads int) {
+// Reached overwrites the counts, without a sync: a count that is behind is right, only less exact. The end notes freed.
+func (t *Testimony) Reached(commits uint64, leads, freed int) {
 	t.use(func() {
-		t.note.Commits, t.note.Leads = commits, leads
+		t.note.Commits, t.note.Leads, t.note.Freed = commits, leads, freed
 		head := t.note.head()
 		for _, one := range t.files {
 			_, _ = one.f.WriteAt(head, 0)

@@ -62,12 +62,12 @@ func TestWitnessOfARun(t *testing.T) {
 	}
 	stands(m.Info().Sequence, 2, true)
 	for _, n := range []uint64{9, 10, 12345678, 0, 1<<64 - 1} {
-		one.Reached(n, int(min(n, 999_999_999_999)))
+		one.Reached(n, int(min(n, 999_999_999_999)), 0)
 		stands(n, int(min(n, 999_999_999_999)), true)
 	}
-	one.Reached(99, 7)
+	one.Reached(99, 7, 0)
 	must.Do(t, errors.Join(one.End("as it is"), one.End("twice")))
-	one.Reached(100, 8) // too late
+	one.Reached(100, 8, 0) // too late
 	stands(99, 7, false)
 	if !ws.Left("as it is") {
 		t.Error("the book does not say how it was left")
@@ -85,7 +85,7 @@ func TestWitnessFollowsTheLedger(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 	must.Do(t, l.Close())
-	commits, leads := m.Progress()
+	commits, leads, _ := m.Progress()
 	for _, w := range ws.All() {
 		if w.Open || w.Commits != commits || w.Leads != leads || leads != 2 {
 			t.Errorf("%+v, not %d commits and %d leads", w, commits, leads)
@@ -140,7 +140,7 @@ func TestWitnessWithoutAPlace(t *testing.T) {
 		if !errors.Is(err, test.want) {
 			t.Errorf("%s: %v", name, err)
 		}
-		one.Reached(5, 5)
+		one.Reached(5, 5, 0)
 		if err := one.End(""); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -162,7 +162,7 @@ func TestWithdrawnWitness(t *testing.T) {
 	must.Do(t, begun(t, ws, m, checkpoint.Witness{Run: "before"}, folder).End("left"))
 	one := begun(t, ws, m, checkpoint.Witness{Run: "r"}, folder)
 	one.Withdraw()
-	one.Reached(9, 9)
+	one.Reached(9, 9, 0)
 	for _, w := range ws.All() {
 		if w.Open || w.Run != "before" || w.Commits == 9 {
 			t.Errorf("%+v", w)

@@ -192,7 +192,7 @@ func (w *writer) result(it *item) report.Result {
 		Outcome: it.outcome.String(), LeadID: e.LeadID, ExternalID: e.ExternalID, OrganizationID: AskedFor(e),
 		Location: e.Location, Status: e.Status, Attempts: strconv.Itoa(it.attempts), Error: WithRequestID(it.text, e),
 	}
-	res.Namespace, res.Key = rowkey.Split(it.rec.Key)
+	res.Namespace, res.Key = rowkey.Split(it.knownKey())
 	if w.own != nil {
 		res.Own = w.ownCells(it)
 	}
@@ -225,12 +225,20 @@ func rejectOf(it *item) report.Reject {
 	if it.row.HasLead && it.entry.State == checkpoint.Unknown { // its lead is not found: the next file says so, too
 		rej.Outcome = InDoubt.String()
 	}
-	key := it.rec.Key
-	if it.outcome == InDoubt { // resolve needs the key that the checkpoint has
-		key, rej.SentAt = cmp.Or(it.entry.Key, key), stamp(it.entry.Updated, bySeconds)
+	if it.outcome == InDoubt {
+		rej.SentAt = stamp(it.entry.Updated, bySeconds)
 	}
-	rej.Namespace, rej.Key = rowkey.Split(key)
+	rej.Namespace, rej.Key = rowkey.Split(it.knownKey())
 	return rej
+}
+
+// knownKey is the key of the row or, if it is in doubt, the key under which the checkpoint has that: resolve and adopt
+// need that one, and a sync may have found it by the ExternalID.
+func (it *item) knownKey() string {
+	if it.outcome == InDoubt {
+		return cmp.Or(it.entry.Key, it.rec.Key)
+	}
+	return it.rec.Key
 }
 
 const objectColumn = "json"

@@ -134,7 +134,7 @@ func Repair(from, to string, t checkpoint.Target, o Options) (*Salvaged, error) 
 				". An export is adopted by itself")
 	case h == nil && (!o.Empty || t == checkpoint.Target{}):
 		return nil, checkpoint.Refuse(from, checkpoint.ErrDamaged, "holds nothing of a checkpoint",
-			"what runs made is in their results: add --results leadferry-runs/*/results.csv, and the target's flags")
+			"what runs made is in their results: add --results leadferry-runs/*/results.csv*, and the target's flags")
 	case h != nil && h.Moved != "" && (checkpoint.IsAddress(h.Moved) || disk.Exists(h.Moved)):
 		return nil, checkpoint.RefuseElsewhere(from, h.ID, h.Moved, "")
 	}

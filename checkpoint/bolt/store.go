@@ -85,10 +85,11 @@ func (d *Store) Reached(ctx context.Context, run string) (commits uint64, knows 
 	return d.head.Load().Seq, note != nil, err
 }
 
-// Progress returns the number of the last commit, and how many keys have a lead or may have one.
-func (d *Store) Progress() (commits uint64, leads int) {
+// Progress returns the number of the last commit, and what a witness counts.
+func (d *Store) Progress() (commits uint64, leads, freed int) {
 	i := d.Info()
-	return i.Sequence, i.Leads + i.InDoubt
+	leads, freed = i.Counted()
+	return i.Sequence, leads, freed
 }
 
 // Attest makes a witness note each commit and the orderly end, see [checkpoint.Store].

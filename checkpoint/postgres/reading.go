@@ -208,11 +208,11 @@ func (s *Store) Reached(ctx context.Context, run string) (commits uint64, knows 
 }
 
 // Progress says how far this worker is, see [checkpoint.Store]. It does not count what others do.
-func (s *Store) Progress() (commits uint64, leads int) {
+func (s *Store) Progress() (commits uint64, leads, freed int) {
 	if known := s.last.Load(); known != nil {
-		leads = known.Leads + known.InDoubt
+		leads, freed = known.Counted()
 	}
-	return s.seq.Load(), leads
+	return s.seq.Load(), leads, freed
 }
 
 // Attest makes a witness note each commit and the orderly end, see [checkpoint.Store].

@@ -118,7 +118,7 @@ func whatIsToldOfTheLedgerIsKept(t *testing.T, b Backend) {
 	reached, knowsNow, err := d.Reached(ctx, "r")
 	ok(err)
 	last := d.Info().Sequence
-	if commits, leads := d.Progress(); knows || !knowsNow || leads != 1 || commits != last ||
+	if commits, leads, freed := d.Progress(); knows || !knowsNow || leads != 1 || freed != 0 || commits != last ||
 		reached != commits {
 		t.Errorf("knew %v, knows %v, %d leads, commit %d of %d, run at %d", knows, knowsNow, leads, commits, last, reached)
 	}

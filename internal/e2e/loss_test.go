@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -91,6 +92,28 @@ func TestRestoredFolderMakesNothingTwice(t *testing.T) {
 	w.removeAll("to.db")
 	w.must(0, "checkpoint check", id(t, w.must(4, held...), "--accept-older"))
 	w.must(0, held...)
+}
+
+// What people forgot, or said was not made, is still in results; it does not stand for leads that no results name. The
+// hint names what is at hand. Invariants 9 and 10
+func TestFreedRowsHideNoLeads(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.Options{Faults: "drop-stored#7"})
+	w.leads(40)
+	lines := strings.SplitAfter(w.text("leads.csv"), "\n")
+	w.write("first.csv", strings.Join(lines[:4], ""))
+	w.write("second.csv", lines[0]+strings.Join(lines[4:], ""))
+	w.must(0, "import -m leads.yaml first.csv --out gone/first")
+	w.must(5, "import -m leads.yaml second.csv --out kept/second -c 1")
+	w.must(0, "checkpoint forget L00020 L00021")
+	w.write("list.csv", "key,lead_id\n"+w.exported("in_doubt")[0]["key"]+",none\n")
+	w.must(0, "checkpoint resolve list.csv")
+	must.Do(t, errors.Join(os.Remove(w.checkpoint()), os.RemoveAll(filepath.Join(w.dir, "gone"))))
+	said := w.must(4, "import -m leads.yaml first.csv --out kept/third")
+	contains(t, said, "write known.csv, with the line key,lead_id") // nothing lies beside the last command's folder
+	contains(t, w.must(0, "checkpoint adopt kept/second/results.csv"), "incomplete")
+	w.must(5, "import -m leads.yaml first.csv --out kept/third")
+	w.holds(40)
 }
 
 // checkpoint is the path of the one that lies in the state folder.

@@ -61,9 +61,7 @@ func (d *Command) openLists(args []string, command string) (ls lists, err error)
 		if err != nil {
 			return ls, err
 		}
-		if ls.all = append(ls.all, l); path != "-" {
-			d.Lists = append(d.Lists, l.whole)
-		}
+		ls.all = append(ls.all, l)
 	}
 	return ls, nil
 }

@@ -41,7 +41,6 @@ type Selection struct {
 	Machine   string            // ID of this machine; "": unknown
 	Unseen    bool              // the environment names the checkpoint, the command line does not
 	Interrupt <-chan struct{}   // ends waiting for a server
-	Lists     []string          // files to adopt
 }
 
 // Place says where a checkpoint is.
@@ -342,8 +341,7 @@ func (m Selection) WithWitness(db Ledger, older bool, f func() error) error {
 			folder = ""
 		}
 	}
-	t, err := ws.Begin(db,
-		checkpoint.Witness{Command: command, Process: os.Getpid(), Started: now, Lists: m.Lists}, folder)
+	t, err := ws.Begin(db, checkpoint.Witness{Command: command, Process: os.Getpid(), Started: now}, folder)
 	if err != nil {
 		return errors.Join(err, os.Remove(folder))
 	}
