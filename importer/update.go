@@ -89,6 +89,7 @@ func (c *carrier) sendUpdate(ctx context.Context, j *job) (more bool) {
 	again := c.planUpdate(j.item, lead)
 	if again.outcome == Conflict {
 		j.sayOthers(again.named(asks, changedTo(&j.before, lead.Status))...)
+		j.remarks[statusByOthers] = j.remarks[statusByOthers] || again.of(atStatus).choice == asks
 		if again.chosen(asks) == nil {
 			j.say(strings.TrimSuffix(again.text, nothingSent))
 		}
