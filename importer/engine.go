@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"leadferry/checkpoint"
@@ -18,15 +19,15 @@ import (
 // waiting for the checkpoint or the service. While the results wait for a slow disk, all wait.
 type engine struct {
 	*run
-	carrier *carrier
 	phases
 	group   sync.WaitGroup // of all goroutines
 	mu      sync.Mutex
 	changed sync.Cond // a row or a lane has ended, or the run ends
 	lanes   lanes
-	begun   chan begun // to a goroutine whose lane has ended
-	allRead bool       // no more rows come
-	over    bool       // all rows have ended: what comes later does not stop the run any more
+	begun   chan begun  // to a goroutine whose lane has ended
+	allRead bool        // no more rows come
+	over    bool        // all rows have ended: what comes later does not stop the run any more
+	hasRead atomic.Bool // an update without content has shown a lead
 }
 
 // phases end one after another: until taking ends, creates and updates are sent; until linking ends, links of new
@@ -45,7 +46,7 @@ func newPhases(ctx context.Context) phases {
 
 func newEngine(ctx context.Context, r *run) *engine {
 	e := &engine{run: r, phases: newPhases(ctx), begun: make(chan begun)}
-	e.carrier = &carrier{run: r, engine: e}
+
 	e.changed.L = &e.mu
 	places := 0
 	if r.sender != nil {
@@ -93,15 +94,18 @@ func (e *engine) signIn() {
 	_, err := e.breaker.Deliver(e.awaiting, e.taking, delivery.Repeatable, new(delivery.Pass),
 		func(ctx context.Context, _ bool) error { return e.client.SignIn(ctx) })
 	b.MaxWait = e.MaxWait
-	if err = e.carrier.stopping(err); err != nil && !errors.Is(err, delivery.ErrStopping) {
+	if err = e.stopping(err); err != nil && !errors.Is(err, delivery.ErrStopping) {
 		e.halt(delivery.StopFor("sign-in failed: "+err.Error(), ""))
 	}
 }
 
-func (e *engine) guarded(f func()) {
-	if err := crash.Call(func() error { f(); return nil }); err != nil {
+// guarded reports whether f went well. A panic ends the run in order.
+func (e *engine) guarded(f func()) bool {
+	err := crash.Call(func() error { f(); return nil })
+	if err != nil {
 		e.halt(crashed(err))
 	}
+	return err == nil
 }
 
 // watch waits for the clock and signals until all rows have ended.

@@ -192,7 +192,7 @@ func (e *engine) runLane(l *lane, j *job) {
 			j = e.next(l)
 		}
 		for ; j != nil; j = e.next(l) {
-			e.carrier.carry(e.awaiting, j)
+			e.carry(j)
 			e.carried(l, j)
 		}
 	})

@@ -182,7 +182,7 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 		step.Action = Read
 	case cs.chosen(asks) != nil:
 		step.outcome, step.text = Conflict, listed(byOthers, cs.named(asks, changedTo(known, service)))+nothingSent
-	case cs.of(atStatus).choice == sends && p.reopens(service, it.rec.Status):
+	case p.o.HoldReopen && cs.of(atStatus).choice == sends && isClosed(service) && !isClosed(it.rec.Status):
 		const reopened = "the lead is %s, and the row would reopen it as %s" + nothingSent
 		step.outcome, step.text = Conflict, fmt.Sprintf(reopened, service, it.rec.Status)
 	case cs.chosen(sends) != nil:
@@ -194,14 +194,6 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 	}
 	step.remarks[notReadable] = unread
 	return step
-}
-
-// planRead decides about a row again after its lead was read.
-func (p *planner) planRead(it *item, lead *leadapi.Lead) Step {
-	if p.o.Command == "reconcile" {
-		return p.verdictOf(it, lead)
-	}
-	return p.planUpdate(it, lead)
 }
 
 // looks reports whether to read a lead before its row is sent: if the run asks for it, before an ExternalID is sent,
@@ -221,10 +213,6 @@ func (p *planner) looks(known *checkpoint.Entry, cs changes) bool {
 
 // isClosed reports whether a status is final (specification, "States and transitions"): their names begin so.
 func isClosed(status string) bool { return strings.HasPrefix(status, "closed") }
-
-func (p *planner) reopens(service, file string) bool {
-	return p.o.HoldReopen && isClosed(service) && file != "" && !isClosed(file)
-}
 
 // Missing says what a sync does with rows whose lead is not known; its words are those of --missing.
 type Missing string

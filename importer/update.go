@@ -2,7 +2,6 @@ package importer
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -18,17 +17,30 @@ import (
 	"leadferry/mapping"
 )
 
-// look reads a lead and decides about its row again.
-func (c *carrier) look(ctx context.Context, j *job) {
-	lead := c.readLead(ctx, j)
-	if lead == nil {
-		return
+// look reads a lead and decides about its row again. The first read that is refused ends the run.
+func (e *engine) look(j *job) {
+	lead, err := e.read(j)
+	if err == nil {
+		e.hasRead.Store(true)
+	} else {
+		err = e.refusesReads(err)
 	}
-	j.step = c.planRead(j.item, lead)
+	switch {
+	case errors.Is(err, delivery.ErrStopping):
+		j.outcome = Pending
+		return
+	case err != nil:
+		j.refuse("its lead could not be read: %s", err)
+		return
+	case e.drift != nil:
+		j.step = e.verdictOf(j.item, lead)
+	default:
+		j.step = e.planUpdate(j.item, lead)
+	}
 	j.entry.Code, j.remarks = http.StatusOK, j.step.remarks
 	a := &answer{Lead: lead, at: time.Now()}
 	if j.step.Action != Update {
-		c.endRead(j, a)
+		e.endRead(j, a)
 		return
 	}
 	if external := j.step.of(atExternal); external.choice == sends && external.byService {
@@ -36,72 +48,65 @@ func (c *carrier) look(ctx context.Context, j *job) {
 	}
 	j.before.Seen = sightOf(&j.before, a)
 	j.entry.Seen = j.before.Seen // counts if the update fails
-	c.update(ctx, j)
+	e.update(j)
 }
 
 // endRead ends a row whose lead was read, now or in an earlier run, and that needs no update. A reconciliation, and a
 // conflict, keep what was seen beside what was confirmed.
-func (c *carrier) endRead(j *job, a *answer) {
+func (e *engine) endRead(j *job, a *answer) {
 	cs := j.step.changes
-	if c.drift != nil || j.step.outcome == Conflict {
+	if e.drift != nil || j.step.outcome == Conflict {
 		cs.takeSeen(&j.entry, &j.rec, &j.before, a)
 		j.text = j.step.text
 		j.sayOwner(a.Lead)
-		c.storeUnsent(j, j.step.outcome)
+		e.storeUnsent(j, j.step.outcome)
 		return
 	}
 	more := cs.learned(&j.entry, &j.rec, a)
 	j.sayChanged(a, cs)
 	if !more {
-		c.storeUnsent(j, Unchanged)
+		e.storeUnsent(j, Unchanged)
 		return
 	}
-	c.stamp(j)
-	c.settle(j, Unchanged)
+	e.stamp(j)
+	e.settle(j, Unchanged)
 }
 
 // update brings a lead in step with its row. Between mark and answer nobody knows which of the row's values the service
 // has. The answer is compared like a read: if others changed a value, the row's may have to be sent again.
-func (c *carrier) update(ctx context.Context, j *job) {
-	for c.sendUpdate(ctx, j) {
-	}
-}
-
-// sendUpdate reports whether there is more to send, because the answer shows what others changed.
-func (c *carrier) sendUpdate(ctx context.Context, j *job) (more bool) {
-	if !c.mark(j) {
-		return false
-	}
-	lead, err := c.patch(ctx, c.engine.taking, j, updateRequest(&j.rec, j.step.chosen(sends)))
-	if err != nil {
-		c.updateFailed(j, err)
-		return false
-	}
-	if lead.ID != j.entry.LeadID {
-		j.entry.Code, j.text = http.StatusOK, fmt.Sprintf(unconfirmed, "the lead that came back is another one")
-		return false
-	}
-	cs := c.compare(j.item, &j.before, lead, true)
-	c.updated(j, &answer{Lead: lead, at: time.Now(), sent: j.step.chosen(sends)}, cs)
-	if j.outcome != Updated || c.engine.taking.Err() != nil {
-		return false
-	}
-	again := c.planUpdate(j.item, lead)
-	if again.outcome == Conflict {
-		j.sayOthers(again.named(asks, changedTo(&j.before, lead.Status))...)
-		j.remarks[statusByOthers] = j.remarks[statusByOthers] || again.of(atStatus).choice == asks
-		if again.chosen(asks) == nil {
-			j.say(strings.TrimSuffix(again.text, nothingSent))
+func (e *engine) update(j *job) {
+	for e.mark(j) {
+		lead, err := e.patch(e.taking, j, updateRequest(&j.rec, j.step.chosen(sends)))
+		if err != nil {
+			e.updateFailed(j, err)
+			return
 		}
-		if again.chosen(sends) != nil {
-			j.outcome = Conflict
-			j.say("a part of the row was not sent")
+		if lead.ID != j.entry.LeadID {
+			j.entry.Code, j.text = http.StatusOK, fmt.Sprintf(unconfirmed, "the lead that came back is another one")
+			return
 		}
-	}
-	if more = again.Action == Update; more {
+		cs := e.compare(j.item, &j.before, lead, true)
+		e.updated(j, &answer{Lead: lead, at: time.Now(), sent: j.step.chosen(sends)}, cs)
+		if j.outcome != Updated || e.taking.Err() != nil {
+			return
+		}
+		again := e.planUpdate(j.item, lead)
+		if again.outcome == Conflict {
+			j.sayOthers(again.named(asks, changedTo(&j.before, lead.Status))...)
+			j.remarks[statusByOthers] = j.remarks[statusByOthers] || again.of(atStatus).choice == asks
+			if again.chosen(asks) == nil {
+				j.say(strings.TrimSuffix(again.text, nothingSent))
+			}
+			if again.chosen(sends) != nil {
+				j.outcome = Conflict
+				j.say("a part of the row was not sent")
+			}
+		}
+		if again.Action != Update {
+			return
+		}
 		j.step, j.before, j.unsure = again, j.entry, false
 	}
-	return more
 }
 
 func contentField(f *mapping.Field) leadapi.ContentField {
@@ -124,7 +129,7 @@ func updateRequest(rec *mapping.Record, fields []int) *leadapi.UpdateRequest {
 }
 
 // mark stores that an update of the lead is about to be sent. A lead that only the file names becomes known.
-func (c *carrier) mark(j *job) bool {
+func (e *engine) mark(j *job) bool {
 	known := &j.entry
 	if !known.State.HasLead() {
 		known.Content = nil // no lead has refused data
@@ -132,35 +137,33 @@ func (c *carrier) mark(j *job) bool {
 	if known.LeadID == "" {
 		known.LeadID, known.State = j.rec.LeadID, checkpoint.Created
 	}
-	known.Unsettled, known.Sought = c.RunID, j.rec.Status
+	known.Unsettled, known.Sought = e.RunID, j.rec.Status
 	if j.step.of(atExternal).choice == sends {
 		known.WantLink = j.rec.ExternalID
 	}
 	failpoint.At("before mark")
-	stored, err := c.store(context.Background(), j, checkpoint.Change{Kind: checkpoint.Mark, Entry: *known})
-	if err != nil {
-		c.ledgerRefused(j, err)
+	if !e.store(j, checkpoint.Change{Kind: checkpoint.Mark, Entry: *known}, e.ledgerRefused) {
 		return false
 	}
-	j.entry, j.marked, j.outcome = stored, true, Failed
+	j.entry, j.marked, j.outcome = j.durable, true, Failed
 	return true
 }
 
 // updateFailed ends an update without a usable answer. If it may have been applied, the next one sends the whole row.
-func (c *carrier) updateFailed(j *job, err error) {
+func (e *engine) updateFailed(j *job, err error) {
 	stops := errors.Is(err, delivery.ErrStopping)
 	switch ae, answered := errors.AsType[*leadapi.Error](err); {
 	case answered && refusedForGood(ae):
-		c.updateRefused(j, ae)
+		e.updateRefused(j, ae)
 	case j.unsure && stops:
 		j.text = fmt.Sprintf(unconfirmed, "the run stopped before an answer came")
 	case j.unsure && answered:
 		j.refuse(unconfirmed, ae)
 	case stops:
-		c.storeUnsent(j, Pending)
+		e.storeUnsent(j, Pending)
 	default:
 		j.refuse("not updated: %s", err)
-		c.storeUnsent(j, Failed)
+		e.storeUnsent(j, Failed)
 	}
 }
 
@@ -174,27 +177,24 @@ func refusedForGood(ae *leadapi.Error) bool {
 const unconfirmed = "sent, but not confirmed (%s); the next run sends the whole row again"
 
 // storeUnsent ends a row when nothing of it was applied: it removes the mark, if there is one, and keeps what was seen.
-func (c *carrier) storeUnsent(j *job, outcome Outcome) {
+func (e *engine) storeUnsent(j *job, outcome Outcome) {
 	entry := j.entry
 	entry.Unsettled, entry.Sought = j.before.Unsettled, j.before.Sought
 	if j.marked {
 		entry.WantLink = j.before.WantLink
 	}
-	stored, err := c.store(context.Background(), j, checkpoint.Change{Kind: checkpoint.Mark, Entry: entry})
-	if err != nil {
-		c.commitFailed(j, err)
+	if !e.store(j, checkpoint.Change{Kind: checkpoint.Mark, Entry: entry}, e.commitFailed) {
 		return
 	}
-	code, reason := j.entry.Code, j.entry.Reason
-	j.outcome, j.found = outcome, j.step.found
-	if j.entry = stored; j.attempts > 0 {
-		j.entry.Code, j.entry.Reason = code, reason
+	j.outcome, j.found, j.entry = outcome, j.step.found, j.durable
+	if j.attempts > 0 {
+		j.entry.Code, j.entry.Reason = entry.Code, entry.Reason
 	}
 }
 
 // updateRefused settles an update that the service refuses: what was confirmed still holds, and the same data are not
 // sent again. The effect of an earlier try or an earlier update stays unknown.
-func (c *carrier) updateRefused(j *job, ae *leadapi.Error) {
+func (e *engine) updateRefused(j *job, ae *leadapi.Error) {
 	j.refuse("%s", ae)
 	entry := &j.entry
 	entry.Refused = j.digest
@@ -202,19 +202,19 @@ func (c *carrier) updateRefused(j *job, ae *leadapi.Error) {
 	if !j.unsure {
 		entry.Unsettled, entry.Sought, entry.WantLink = j.before.Unsettled, j.before.Sought, j.before.WantLink
 	}
-	c.stamp(j)
-	c.settle(j, Rejected)
+	e.stamp(j)
+	e.settle(j, Rejected)
 }
 
 const reasonNotConfirmed = "not_confirmed" // the class of an update whose answer shows other values
 
 // updated settles what the lead in the answer shows. The update counts only if the lead has what was sent.
-func (c *carrier) updated(j *job, a *answer, cs changes) {
+func (e *engine) updated(j *job, a *answer, cs changes) {
 	rec, entry := &j.rec, &j.entry
 	cs.takeConfirmed(entry, rec, &j.before, a)
 	j.remarks[serviceKept] = cs.of(atStatus).choice == keeps
 	entry.Code, entry.Reason, entry.Refused = http.StatusOK, "", checkpoint.Digest{}
-	c.stamp(j)
+	e.stamp(j)
 	if external := cs.of(atExternal); external.byService && external.choice != keeps {
 		j.sayOthers("ExternalID")
 	}
@@ -223,17 +223,17 @@ func (c *carrier) updated(j *job, a *answer, cs changes) {
 		entry.Reason = reasonNotConfirmed
 		j.text = "the update was answered but not confirmed: the lead came back with another " +
 			strings.Join(wrong, ", ")
-		c.settle(j, Failed)
+		e.settle(j, Failed)
 		return
 	}
 	j.sayChanged(a, cs)
-	if !c.matches {
+	if !e.matches {
 		entry.Digest, entry.Synced = j.digest, false
 	}
 	if entry.ExternalID != "" && entry.ExternalID == rec.ExternalID {
 		entry.State, entry.WantLink = checkpoint.Created, ""
 	}
-	c.settle(j, j.step.outcome)
+	e.settle(j, j.step.outcome)
 }
 
 // merged is the content that an answer confirms: the known one, updated with each of the row's fields that the
@@ -291,55 +291,37 @@ func (j *job) sayOwner(lead *leadapi.Lead) {
 	}
 }
 
-// readLead reads a lead (section "6. Update a lead") by an update without content, which changes nothing, or by sending
-// the ExternalID that the lead has, which overwrites one that others set. nil: it could not be read; the row ends so.
-func (c *carrier) readLead(ctx context.Context, j *job) *leadapi.Lead {
-	lead, err := c.readOnce(ctx, j)
-	if err == nil {
-		c.hasRead.Store(true)
-	} else {
-		err = c.refusesReads(err)
-	}
-	switch {
-	case errors.Is(err, delivery.ErrStopping):
-		j.outcome = Pending
-		return nil
-	case err != nil:
-		j.refuse("its lead could not be read: %s", err)
-		return nil
-	}
-	return lead
-}
-
-func (c *carrier) readOnce(ctx context.Context, j *job) (*leadapi.Lead, error) {
+// read reads a lead (section "6. Update a lead") by an update without content, which changes nothing, or by sending
+// the ExternalID that the lead has, which overwrites one that others set.
+func (e *engine) read(j *job) (*leadapi.Lead, error) {
 	j.outcome = Failed
 	r := &leadapi.UpdateRequest{Content: []leadapi.ContentField{}}
 	external := j.entry.ExternalID
-	if c.ReadByExternalID {
+	if e.ReadByExternalID {
 		r = &leadapi.UpdateRequest{ExternalID: &external}
 	}
-	lead, err := c.patch(ctx, c.engine.taking, j, r)
+	lead, err := e.patch(e.taking, j, r)
 	j.unsure = false // there was nothing to apply
 	switch {
 	case err != nil:
 	case lead.ID != j.entry.LeadID:
 		err = errors.New("the lead that came back is another one")
-	case c.ReadByExternalID && lead.ExternalID != external:
+	case e.ReadByExternalID && lead.ExternalID != external:
 		err = errors.New("the lead came back with another ExternalID")
 	}
 	return lead, err
 }
 
 // refusesReads ends the run if its first read is refused: then the service refuses reads.
-func (c *carrier) refusesReads(err error) error {
+func (e *engine) refusesReads(err error) error {
 	ofTheLead := []int{http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound, http.StatusGone}
 	ae, answered := errors.AsType[*leadapi.Error](err)
 	if !answered || ae.Status < 400 || ae.Status > 499 || !refusedForGood(ae) ||
-		slices.Contains(ofTheLead, ae.Status) || c.ReadByExternalID || c.hasRead.Load() {
+		slices.Contains(ofTheLead, ae.Status) || e.ReadByExternalID || e.hasRead.Load() {
 		return err
 	}
 	reason := fmt.Sprintf("the service does not let leads be read by an update of no content: HTTP %d (%s)",
 		ae.Status, ae.Message)
-	return c.stopping(lastingStop(CodeStopped, reason, "--read external-id reads them by an update of the ExternalID "+
+	return e.stopping(lastingStop(CodeStopped, reason, "--read external-id reads them by an update of the ExternalID "+
 		"that was last confirmed; one that others have changed is overwritten by it"))
 }
