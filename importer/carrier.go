@@ -25,12 +25,29 @@ type Sender interface {
 }
 
 // carry takes a row from its step to its outcome. Each wait is a blocking call: until the claim is durable, until there
-// is a place in flight, until the answer comes, until the outcome is durable. What the outcome says of a lead is durable
-// when it returns, unless the text says that the checkpoint did not take it; then the entry is what the checkpoint has.
-// Pending and Failed may withdraw a claim or a mark, and store what a read or an answer showed. A panic ends the run in
-// order.
+// is a place in flight, until the answer comes, until the outcome is durable. What the outcome says of a lead is then
+// durable, unless the text says that the checkpoint did not take it; then the entry is what the checkpoint has. Pending
+// and Failed may withdraw a claim or a mark, and store what a read or an answer showed.
 func (e *engine) carry(j *job) {
-	if !e.guarded(func() { e.act(j) }) && j.outcome != Pending {
+	whole := e.guarded(func() {
+		switch j.step.Action {
+		case Create:
+			e.create(j)
+		case Link:
+			e.linkLater(j)
+		case Update:
+			e.update(j)
+		case Read:
+			e.look(j)
+		case StoreSeen:
+			e.endRead(j, remembered(&j.before, &j.rec))
+		case Hold: // what a person needs to find the lead, without digests, because its data are not known
+			j.entry = e.doubtOf(j)
+			j.entry.Digest, j.entry.Content, j.entry.Reason = checkpoint.Digest{}, nil, checkpoint.ReasonIncomplete
+			e.settle(j, InDoubt)
+		}
+	})
+	if !whole && j.outcome != Pending {
 		j.text = doubtReasons[reasonPanic]
 		j.asStored()
 	}
@@ -40,25 +57,6 @@ func (e *engine) carry(j *job) {
 	j.sayOrganization()
 	if end := e.breaker.Over(); end != nil {
 		e.halt(end)
-	}
-}
-
-func (e *engine) act(j *job) {
-	switch j.step.Action {
-	case Create:
-		e.create(j)
-	case Link:
-		e.linkLater(j)
-	case Update:
-		e.update(j)
-	case Read:
-		e.look(j)
-	case StoreSeen:
-		e.endRead(j, remembered(&j.before, &j.rec))
-	case Hold: // what a person needs to find the lead, without digests, because its data are not known
-		j.entry = e.doubtOf(j)
-		j.entry.Digest, j.entry.Content, j.entry.Reason = checkpoint.Digest{}, nil, checkpoint.ReasonIncomplete
-		e.settle(j, InDoubt)
 	}
 }
 
@@ -343,7 +341,7 @@ func (e *engine) entryOf(j *job, s checkpoint.State) checkpoint.Entry {
 
 // doubtOf is an entry in doubt, with what a person needs to find the lead.
 func (e *engine) doubtOf(j *job) checkpoint.Entry {
-	rec, doubt := &j.rec, e.entryOf(j, checkpoint.InDoubt)
-	doubt.Organization, doubt.Locator, doubt.Status, doubt.WantLink = rec.Organization, rec.Locator, rec.Status, rec.ExternalID
-	return doubt
+	rec, d := &j.rec, e.entryOf(j, checkpoint.InDoubt)
+	d.Organization, d.Locator, d.Status, d.WantLink = rec.Organization, rec.Locator, rec.Status, rec.ExternalID
+	return d
 }
