@@ -24,7 +24,7 @@ type engine struct {
 	mu      sync.Mutex
 	changed sync.Cond // a row or a lane has ended, or the run ends
 	lanes   lanes
-	begun   chan begun  // to a goroutine whose lane has ended
+	begun   chan *lane  // to a goroutine whose lane has ended
 	allRead bool        // no more rows come
 	over    bool        // all rows have ended: what comes later does not stop the run any more
 	hasRead atomic.Bool // an update without content has shown a lead
@@ -45,7 +45,7 @@ func newPhases(ctx context.Context) phases {
 }
 
 func newEngine(ctx context.Context, r *run) *engine {
-	e := &engine{run: r, phases: newPhases(ctx), begun: make(chan begun)}
+	e := &engine{run: r, phases: newPhases(ctx), begun: make(chan *lane)}
 
 	e.changed.L = &e.mu
 	places := 0

@@ -28,12 +28,7 @@ const slotsPerPlace = 2
 type lane struct {
 	waiting []*item
 	idle    bool // it has no rows left, and no goroutine
-}
-
-// begun is a lane and the row that it begins with; nil: its first row is not decided yet.
-type begun struct {
-	lane *lane
-	job  *job
+	job     *job // the row that it carries; nil: the next one is not decided yet
 }
 
 // leadName is a name of a lead: its folded key (rows with similar keys wait for one another), its ID or its ExternalID.
@@ -139,10 +134,6 @@ func (s *lanes) first(l *lane) *item {
 	return it
 }
 
-func (s *lanes) putBack(l *lane, it *item) {
-	l.waiting = slices.Insert(l.waiting, 0, it)
-	s.count(it, 1)
-}
 
 // putOff has a row with these names, and all that come after it with one of them, wait until nothing is under way.
 func (s *lanes) putOff(it *item, names []leadName) {
@@ -171,29 +162,25 @@ func (s *lanes) drain() (left []*item) {
 // start gives a lane a goroutine, one whose lane has ended if there is any: its stack has grown already, which saves a
 // fifteenth of an import's processor time.
 func (e *engine) start(l *lane, j *job) {
-	l.idle = false
+	l.idle, l.job = false, j
 	e.lanes.active++
-	b := begun{l, j}
 	select {
-	case e.begun <- b:
+	case e.begun <- l:
 	default:
 		e.group.Go(func() {
-			for goesOn := true; goesOn; b, goesOn = <-e.begun {
-				e.runLane(b.lane, b.job)
+			for goesOn := true; goesOn; l, goesOn = <-e.begun {
+				e.runLane(l)
 			}
 		})
 	}
 }
 
 // runLane takes the rows of a lane to their outcomes, one after another.
-func (e *engine) runLane(l *lane, j *job) {
+func (e *engine) runLane(l *lane) {
 	e.guarded(func() {
-		if j == nil {
-			j = e.next(l)
-		}
-		for ; j != nil; j = e.next(l) {
-			e.carry(j)
-			e.carried(l, j)
+		for l.job != nil || e.next(l) {
+			e.carry(l.job)
+			e.carried(l)
 		}
 	})
 	e.mu.Lock()
@@ -202,8 +189,8 @@ func (e *engine) runLane(l *lane, j *job) {
 	e.changed.Broadcast()
 }
 
-// next decides about the rows of a lane, and returns the first one that needs a request. nil: the lane has ended.
-func (e *engine) next(l *lane) *job {
+// next decides about the rows of a lane until one needs a request. It reports false if the lane has ended.
+func (e *engine) next(l *lane) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for it := e.lanes.first(l); it != nil; it = e.lanes.first(l) {
@@ -220,11 +207,12 @@ func (e *engine) next(l *lane) *job {
 		case !e.waitFor(func() bool { return e.mayBegin(step.Action) }):
 			e.conclude(it, unturned)
 		default:
-			return e.newJob(it, step)
+			l.job = e.newJob(it, step)
+			return true
 		}
 	}
 	l.idle = true
-	return nil
+	return false
 }
 
 // lookAgain looks a row up when its turn comes. If the look-up shows a new name, the lane takes that name, and looks up
@@ -260,7 +248,9 @@ func (e *engine) newJob(it *item, step Step) *job {
 }
 
 // carried counts how a lane's row ended, or puts the row back or off.
-func (e *engine) carried(l *lane, j *job) {
+func (e *engine) carried(l *lane) {
+	j := l.job
+	l.job = nil
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	defer e.changed.Broadcast()
@@ -274,7 +264,8 @@ func (e *engine) carried(l *lane, j *job) {
 		if j.second = true; errors.Is(j.refusal, checkpoint.ErrHeld) {
 			e.lanes.putOff(j.item, e.leadNames(j.item))
 		} else {
-			e.lanes.putBack(l, j.item)
+			l.waiting = slices.Insert(l.waiting, 0, j.item)
+			e.lanes.count(j.item, 1)
 		}
 		return
 	}
