@@ -37,22 +37,14 @@ type phases struct {
 	takeNoMore, linkNoMore    context.CancelFunc
 }
 
-func newPhases(ctx context.Context) phases {
-	p := phases{awaiting: ctx}
-	p.linking, p.linkNoMore = context.WithCancel(ctx)
-	p.taking, p.takeNoMore = context.WithCancel(p.linking)
-	return p
-}
-
 func newEngine(ctx context.Context, r *run) *engine {
-	e := &engine{run: r, phases: newPhases(ctx), begun: make(chan *lane)}
-
+	e := &engine{run: r, phases: phases{awaiting: ctx}, begun: make(chan *lane)}
+	e.linking, e.linkNoMore = context.WithCancel(ctx)
+	e.taking, e.takeNoMore = context.WithCancel(e.linking)
 	e.changed.L = &e.mu
-	places := 0
 	if r.sender != nil {
-		places = r.Concurrency
+		e.lanes = newLanes(r.Concurrency)
 	}
-	e.lanes = newLanes(places)
 	return e
 }
 
@@ -166,12 +158,6 @@ func (e *engine) stop(why *Stop) {
 // lookUp looks rows up, and gives up the lock meanwhile: others go on. It reports false if the run ends. In an import,
 // a lead that is found only by its ExternalID is another row's: taken says whose.
 func (e *engine) lookUp(items ...*item) bool {
-	if e.ledger == nil {
-		for _, it := range items {
-			it.result = result{entry: checkpoint.Entry{Key: it.rec.Key}}
-		}
-		return e.stopped == nil
-	}
 	queries, found := make([]checkpoint.Query, len(items)), make([]checkpoint.Match, len(items))
 	entries := make([]checkpoint.Entry, len(items))
 	for i, it := range items {
@@ -207,6 +193,9 @@ func (e *engine) lookUp(items ...*item) bool {
 }
 
 func (e *engine) find(queries []checkpoint.Query, out []checkpoint.Entry, found []checkpoint.Match) error {
+	if e.ledger == nil { // nothing is known
+		return nil
+	}
 	e.mu.Unlock()
 	defer e.mu.Lock()
 	return e.ledger.Find(e.taking, queries, out, found)
@@ -376,8 +365,7 @@ func (e *engine) endAll() {
 		e.conclude(it, unturned)
 	}
 	// rows at which the program itself failed: they may have been sent, as the ledger knows
-	t := e.tally
-	t.counts.Pending += t.counts.Read - t.counts.Ended()
+	e.tally.counts.Pending += e.tally.counts.Read - e.tally.counts.Ended()
 }
 
 // unturned is how a row ends that was read but never had its turn.

@@ -134,7 +134,6 @@ func (s *lanes) first(l *lane) *item {
 	return it
 }
 
-
 // putOff has a row with these names, and all that come after it with one of them, wait until nothing is under way.
 func (s *lanes) putOff(it *item, names []leadName) {
 	s.name(&s.ofLate, names)
