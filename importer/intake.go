@@ -40,15 +40,6 @@ func (r *intake) lend(input int) *item {
 	return it
 }
 
-// giveBack takes back the memory of rows, except large ones.
-func (r *intake) giveBack(its []*item) {
-	for _, it := range its {
-		if it.row.Size <= largeRow {
-			r.items.Put(it)
-		}
-	}
-}
-
 // batch is some rows in file order. If err is set, no more follow.
 type batch struct {
 	items  []*item
@@ -79,24 +70,18 @@ func (r *intake) run(ctx context.Context, out chan<- *batch) {
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer close(out)
-	r.read(ctx, func(b *batch) (taken bool) {
-		group.Go(func() { r.mapBatch(b) })
+	left, b := cmp.Or(r.options.Limit, math.MaxInt), newBatch()
+	rows := min(batchRows*max(r.options.Shard.Of, 1), fleetRows)
+	handOn := func() (taken bool) {
+		full := b
+		b = newBatch()
+		group.Go(func() { r.mapBatch(full) })
 		select {
-		case out <- b:
+		case out <- full:
 			return true
 		case <-ctx.Done():
 			return false
 		}
-	})
-}
-
-// read hands on the rows of all inputs in batches, while hand takes them.
-func (r *intake) read(ctx context.Context, hand func(*batch) bool) {
-	left, b := cmp.Or(r.options.Limit, math.MaxInt), newBatch()
-	rows := min(batchRows*max(r.options.Shard.Of, 1), fleetRows)
-	handOn := func() (taken bool) {
-		taken, b = hand(b), newBatch()
-		return taken
 	}
 	for at, in := range r.options.Inputs {
 		var err error
@@ -185,18 +170,6 @@ func (r *intake) bind() error {
 	return errors.Join(all...)
 }
 
-// findShapes asks the checkpoint which inputs have a shape that is new to it.
-func (r *run) findShapes(ctx context.Context) error {
-	shapes := r.inputShapes()
-	fresh, err := checkpoint.NewShapes(ctx, r.ledger, shapes, r.NewKey)
-	for i, is := range fresh {
-		if is {
-			r.shapes[i].Store(&shapes[i])
-		}
-	}
-	return err
-}
-
 func (o *Options) inputShapes() (shapes []checkpoint.Shape) {
 	for _, f := range o.Inputs {
 		key := o.Mapping.KeyIn(f.Info().Encoding)
@@ -207,7 +180,8 @@ func (o *Options) inputShapes() (shapes []checkpoint.Shape) {
 	return shapes
 }
 
-// mapBatch makes the Records of a batch, and their digests. A fault of the program ends the batch before its row.
+// mapBatch makes the Records of a batch, and their digests, and leaves out the rows of other workers. A fault of the
+// program ends the batch before its row.
 func (r *intake) mapBatch(b *batch) {
 	defer close(b.mapped)
 	mine := b.items[:0] // in place: shorter than what was looked at
@@ -215,7 +189,11 @@ func (r *intake) mapBatch(b *batch) {
 	err := crash.Call(func() error {
 		for _, under = range b.items {
 			r.mapRow(under)
-			if r.takes(under) {
+			rec := &under.rec
+			if under.faults != nil || rec.Skip {
+				rec = nil
+			}
+			if r.options.Mapping.InShard(r.options.Shard, rec, under.input+under.row.Number) {
 				mine = append(mine, under)
 			}
 		}
@@ -225,15 +203,6 @@ func (r *intake) mapBatch(b *batch) {
 		b.err = fmt.Errorf("%s:%d: %w", r.paths[under.input], under.row.Line, err)
 	}
 	b.items = mine
-}
-
-// takes reports whether a row is this worker's.
-func (r *intake) takes(it *item) bool {
-	rec, place := &it.rec, it.input+it.row.Number
-	if it.faults != nil || rec.Skip {
-		rec = nil
-	}
-	return r.options.Mapping.InShard(r.options.Shard, rec, place)
 }
 
 // mapRow maps a row and makes its digests.

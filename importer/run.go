@@ -274,20 +274,24 @@ type ledgerState struct {
 func (r *run) prepare(ctx context.Context, l *checkpoint.Ledger) (err error) {
 	r.keepIn(l)
 	if r.drift == nil && !r.DryRun && r.makes() {
-		if err := r.heedDoubts(ctx); err != nil {
-			return err
-		}
+		err = r.heedDoubts(ctx)
 	}
 	r.join(l.Store)
-	if r.drift != nil {
-		if err := r.prepareReconciliation(ctx); err != nil {
-			return err
+	if err == nil && r.drift != nil {
+		err = r.prepareReconciliation(ctx)
+	}
+	if err == nil && r.makes() { // which inputs have a shape that is new?
+		shapes := r.inputShapes()
+		var fresh []bool
+		fresh, err = checkpoint.NewShapes(ctx, l, shapes, r.NewKey)
+		for i, is := range fresh {
+			if is {
+				r.shapes[i].Store(&shapes[i])
+			}
 		}
 	}
-	if r.makes() {
-		if err := r.findShapes(ctx); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
 	return r.judgeCheckpoint(ctx)
 }

@@ -88,7 +88,11 @@ func (w *writer) run() {
 				w.failed.Store(err)
 			}
 		}
-		w.r.intake.giveBack(batch)
+		for _, it := range batch {
+			if it.row.Size <= largeRow {
+				w.r.intake.items.Put(it)
+			}
+		}
 	}
 }
 
