@@ -44,7 +44,7 @@ func sightOf(b *checkpoint.Entry, a *answer) checkpoint.Sight {
 // the service's wins, so that rows find the lead by both.
 func (cs changes) takeSeen(e *checkpoint.Entry, rec *mapping.Record, before *checkpoint.Entry, a *answer) {
 	if e.Seen = sightOf(before, a); a.Status != "" && cs.of(atStatus).choice == keeps {
-		e.Seen.Against = keptAgainst(before, rec.Status)
+		e.Seen.Against = cmp.Or(rec.Status, before.Seen.Against, before.Status) // else what it won against before
 	}
 	confirmed := before.Linked()
 	switch shown := a.ExternalID; {
@@ -78,7 +78,19 @@ func (cs changes) takeConfirmed(e *checkpoint.Entry, rec *mapping.Record, before
 	if e.Synced = true; before.Unsettled != "" {
 		e.Content = nil
 	}
-	e.Content = cs.merged(e.Content, a.sent)
+	e.Content = slices.Clone(e.Content)
+	for _, c := range cs { // a field that was sent and came back different is dropped: its value is not known
+		at := indexOf(e.Content, c.sum.Name)
+		switch {
+		case c.at < 0:
+		case c.choice == agrees && at >= 0:
+			e.Content[at] = c.sum
+		case c.choice == agrees:
+			e.Content = append(e.Content, c.sum)
+		case at >= 0 && slices.Contains(a.sent, c.at):
+			e.Content = slices.Delete(e.Content, at, at+1)
+		}
+	}
 }
 
 // learned stores what is seen of a lead when nothing is to be sent, and reports whether more is confirmed than before.

@@ -91,14 +91,6 @@ func (r *run) notePace() {
 	r.meter.Sample(time.Now(), r.tally.counts.Ended(), r.breaker.Paused() != "")
 }
 
-func (r *run) progress() {
-	r.notePace()
-	if now := time.Now(); r.Live != nil && now.Sub(r.shown) >= liveEvery {
-		r.shown = now
-		r.Live(r.soFar())
-	}
-}
-
 // tally counts a run for its summary. Only the engine, under its lock, writes it.
 type tally struct {
 	counts  report.RowCounts
@@ -128,12 +120,31 @@ func (t *tally) count(it *item, at report.Place) {
 		text := reasonOf(it.text)
 		t.reasons.Add(at, findings.Kind{Outcome: it.outcome.String(), Text: text}, text)
 	}
+	e := &it.entry
 	if it.outcome == InDoubt {
-		t.doubt(it, at)
+		if e.Reason == checkpoint.ReasonIncomplete || it.text == doubtReason(checkpoint.ReasonIncomplete, 0) {
+			t.held++
+		}
+		it.remarks[answeredDoubt] = it.row.Answered
+		if len(t.doubts) < report.MostDoubts {
+			t.doubts = append(t.doubts, report.Doubt{
+				Place: at, SentAt: e.Updated, OrganizationID: AskedFor(e), Reason: Explain(e), RequestID: e.RequestID,
+			})
+		}
 	}
-	t.inService(it)
-	if made := it.outcome == Created || it.outcome == Partial; made && it.attempts > 0 && it.entry.Organization != "" {
-		report.CountLead(t.organizations, report.Organization{ID: it.entry.Organization, Location: it.entry.Location})
+	if s := &t.service; it.outcome != Skipped {
+		s.Of++
+		switch {
+		case it.outcome == InDoubt || e.State == checkpoint.InDoubt:
+			s.InDoubt++
+		case e.State.HasLead():
+			s.Rows++
+		default:
+			s.None++
+		}
+	}
+	if made := it.outcome == Created || it.outcome == Partial; made && it.attempts > 0 && e.Organization != "" {
+		report.CountLead(t.organizations, report.Organization{ID: e.Organization, Location: e.Location})
 	}
 	if m := it.moved; m.From != m.To {
 		t.moves[m]++
@@ -142,33 +153,6 @@ func (t *tally) count(it *item, at report.Place) {
 		if is {
 			t.remarks[i]++
 		}
-	}
-}
-
-func (t *tally) inService(it *item) {
-	switch s := &t.service; {
-	case it.outcome == Skipped:
-		return
-	case it.outcome == InDoubt || it.entry.State == checkpoint.InDoubt:
-		s.InDoubt++
-	case it.entry.State.HasLead():
-		s.Rows++
-	default:
-		s.None++
-	}
-	t.service.Of++
-}
-
-// doubt keeps the first rows in doubt, and counts those that an incomplete checkpoint holds.
-func (t *tally) doubt(it *item, at report.Place) {
-	if it.entry.Reason == checkpoint.ReasonIncomplete || it.text == doubtReason(checkpoint.ReasonIncomplete, 0) {
-		t.held++
-	}
-	it.remarks[answeredDoubt] = it.row.Answered
-	if e := &it.entry; len(t.doubts) < report.MostDoubts {
-		t.doubts = append(t.doubts, report.Doubt{
-			Place: at, SentAt: e.Updated, OrganizationID: AskedFor(e), Reason: Explain(e), RequestID: e.RequestID,
-		})
 	}
 }
 

@@ -118,12 +118,6 @@ func statusOf(b *checkpoint.Entry, file string, shown *leadapi.Lead) field {
 	return f
 }
 
-// keptAgainst is the file's status when the service's wins. For a row without a status it is the one that the service's
-// won against before, else the last confirmed one.
-func keptAgainst(b *checkpoint.Entry, file string) string {
-	return cmp.Or(file, b.Seen.Against, b.Status)
-}
-
 // external makes an ExternalID a value of its field. A lead without one has the value "=".
 func external(id string) string { return "=" + id }
 
@@ -202,10 +196,6 @@ func (cs changes) names(are func(change) bool) (names []string) {
 
 func (cs changes) byFile() bool {
 	return slices.ContainsFunc(cs, func(c change) bool { return c.byFile })
-}
-
-func (cs changes) byService() bool {
-	return slices.ContainsFunc(cs, func(c change) bool { return c.byService })
 }
 
 // named are the names of the fields with this decision; the status has these words.

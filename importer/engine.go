@@ -120,7 +120,11 @@ func (e *engine) watch(ended <-chan struct{}) {
 			e.outOfTime()
 		case <-tick.C:
 			e.mu.Lock()
-			e.progress()
+			e.notePace()
+			if now := time.Now(); e.Live != nil && now.Sub(e.shown) >= liveEvery {
+				e.shown = now
+				e.Live(e.soFar())
+			}
 			e.mu.Unlock()
 		}
 	}

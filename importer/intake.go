@@ -33,10 +33,10 @@ const largeRow = 1 << 10
 func (r *intake) lend(input int) *item {
 	it, _ := r.items.Get().(*item)
 	if it == nil {
-		return &item{input: input}
+		it = new(item)
 	}
-	it.input, it.faults, it.digest, it.sums = input, nil, checkpoint.Digest{}, nil
-	it.late, it.second, it.result = false, false, result{}
+	rec := mapping.Record{Content: it.rec.Content[:0], Dropped: it.rec.Dropped[:0], Caught: it.rec.Caught[:0]}
+	*it = item{input: input, row: it.row, rec: rec}
 	return it
 }
 
@@ -208,9 +208,6 @@ func (r *intake) mapBatch(b *batch) {
 // mapRow maps a row and makes its digests.
 func (r *intake) mapRow(it *item) {
 	row, rec := &it.row, &it.rec
-	if row.Problem != nil || row.Faults != nil || row.Repeats { // else Map fills it
-		*rec = mapping.Record{Content: rec.Content[:0], Dropped: rec.Dropped[:0], Caught: rec.Caught[:0]}
-	}
 	if p := row.Problem; p != nil {
 		it.faults = []mapping.Problem{{Rule: p.Code, Text: p.String()}}
 		return

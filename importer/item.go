@@ -87,19 +87,10 @@ type Outcome = report.Outcome
 
 // The outcomes.
 const (
-	Created   = report.Created
-	Updated   = report.Updated
-	Unchanged = report.Unchanged
-	Changed   = report.Changed
-	Skipped   = report.Skipped
-	Invalid   = report.Invalid
-	Rejected  = report.Rejected
-	Failed    = report.Failed
-	Partial   = report.Partial
-	InDoubt   = report.InDoubt
-	Unmatched = report.Unmatched
-	Conflict  = report.Conflict
-	Pending   = report.Pending
+	Created, Updated, Unchanged, Changed = report.Created, report.Updated, report.Unchanged, report.Changed
+	Skipped, Invalid, Rejected, Failed   = report.Skipped, report.Invalid, report.Rejected, report.Failed
+	Partial, InDoubt, Unmatched          = report.Partial, report.InDoubt, report.Unmatched
+	Conflict, Pending                    = report.Conflict, report.Pending
 )
 
 // varying is what differs from row to row in texts: places of other rows, and times.

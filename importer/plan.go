@@ -228,13 +228,18 @@ func (p *planner) forSync(it *item) Step {
 		return p.forImport(it)
 	}
 	step, cannot := withoutLead(it)
+	missing := step.outcome == Unmatched && it.by == checkpoint.NoMatch
 	switch {
 	case !cannot, step.outcome == Unmatched && it.rec.LeadID != "": // the row itself names its lead
 		if step = p.planUpdate(it, nil); step.Action == Nothing && it.entry.LeadID == "" {
 			step = ends(Unmatched, "the lead that the row names is not known, and the row has nothing to send")
 		}
-	case step.outcome == Unmatched && it.by == checkpoint.NoMatch:
-		return p.unmatched(it)
+	case missing && p.o.Missing == MissingCreate:
+		return p.forImport(it)
+	case missing && p.o.Missing == MissingIgnore:
+		return ends(Skipped, notKnown+" (--missing ignore)")
+	case missing && it.alike.State != checkpoint.Unknown:
+		step.text += "; " + lookingLike(it.alike)
 	}
 	return step
 }
@@ -264,18 +269,6 @@ func withoutLead(it *item) (step Step, cannot bool) {
 		return ends(Conflict, "the row names another lead than the one that is known by its key"), true
 	}
 	return Step{}, false
-}
-
-func (p *planner) unmatched(it *item) Step {
-	switch {
-	case p.o.Missing == MissingCreate:
-		return p.forImport(it)
-	case p.o.Missing == MissingIgnore:
-		return ends(Skipped, notKnown+" (--missing ignore)")
-	case it.alike.State != checkpoint.Unknown:
-		return ends(Unmatched, notKnown+"; "+lookingLike(it.alike))
-	}
-	return ends(Unmatched, notKnown)
 }
 
 // For people: the ends of rows that are not sent.

@@ -68,6 +68,8 @@ func (p *planner) forReconcile(it *item) Step {
 		return step
 	}
 	known, how := &it.entry, &p.o.Reconciling
+	// whether the service itself has shown what the lead holds, not only a list that was adopted
+	shown := known.Seen.Status != "" || known.Digest != checkpoint.Digest{} || known.Synced || len(known.Content) > 0
 	since := known.Seen.At
 	if since.IsZero() {
 		since = known.ConfirmedAt()
@@ -79,7 +81,7 @@ func (p *planner) forReconcile(it *item) Step {
 			step.Action = Draw
 		}
 		return step
-	case how.None, how.Fresh > 0 && shown(known) && since.After(p.since):
+	case how.None, how.Fresh > 0 && shown && since.After(p.since):
 		return p.verdictOf(it, nil)
 	case !p.readable(known):
 		return ends(Unmatched, "its lead cannot be read: no ExternalID of it is known").as(Unread)
@@ -97,11 +99,6 @@ func (s Step) as(v Verdict) Step {
 	return s
 }
 
-// shown reports whether the service itself has shown what a lead holds, not only a list that was adopted.
-func shown(known *checkpoint.Entry) bool {
-	return known.Seen.Status != "" || known.Digest != checkpoint.Digest{} || known.Synced || len(known.Content) > 0
-}
-
 // verdictOf compares a row with its lead without any rules: who changed what. Without a lead, what was seen counts.
 func (p *planner) verdictOf(it *item, lead *leadapi.Lead) Step {
 	known := &it.entry
@@ -116,7 +113,8 @@ func (p *planner) verdictOf(it *item, lead *leadapi.Lead) Step {
 	if f.keys = strings.Join(keys, ", "); lead != nil {
 		f.changed = lead.UpdatedAt
 	}
-	switch file, service := cs.byFile(), cs.byService(); {
+	service := slices.ContainsFunc(cs, func(c change) bool { return c.byService })
+	switch file := cs.byFile(); {
 	case file && service:
 		f.verdict = BothChanged
 	case service:

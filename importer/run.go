@@ -129,10 +129,22 @@ func (r *run) execute(ctx context.Context) (*report.Summary, error) {
 		r.dry.examine()
 		return r.perform(ctx)
 	case !r.DryRun:
-		if err := r.makeClient(); err != nil {
+		trace := r.Client.Observe
+		r.Client.Leave = r.breaker.MayLeave
+		r.Client.Observe = func(c leadapi.Call) {
+			if c.Sent > 0 {
+				r.meter.Observe(c)
+			}
+			if trace != nil {
+				trace(c)
+			}
+		}
+		client, err := leadapi.New(r.Client)
+		if err != nil {
 			return nil, err
 		}
-		defer r.client.Close()
+		defer client.Close()
+		r.client, r.sender, r.breaker.Reach = client, client, client.Reach
 	}
 	l, err := openLedger(&r.Options)
 	if err != nil {
@@ -159,26 +171,6 @@ func (r *run) fits() (err error) {
 		err = r.Mapping.ForShards()
 	}
 	return err
-}
-
-// makeClient makes the client. It sends nothing.
-func (r *run) makeClient() error {
-	trace := r.Client.Observe
-	r.Client.Leave = r.breaker.MayLeave
-	r.Client.Observe = func(c leadapi.Call) {
-		if c.Sent > 0 {
-			r.meter.Observe(c)
-		}
-		if trace != nil {
-			trace(c)
-		}
-	}
-	client, err := leadapi.New(r.Client)
-	if err != nil {
-		return err
-	}
-	r.client, r.sender, r.breaker.Reach = client, client, client.Reach
-	return nil
 }
 
 // perform announces the run, opens its files, signs in, takes the rows to their outcomes and writes the summary.

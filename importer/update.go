@@ -153,8 +153,14 @@ func (e *engine) mark(j *job) bool {
 func (e *engine) updateFailed(j *job, err error) {
 	stops := errors.Is(err, delivery.ErrStopping)
 	switch ae, answered := errors.AsType[*leadapi.Error](err); {
-	case answered && refusedForGood(ae):
-		e.updateRefused(j, ae)
+	case answered && refusedForGood(ae): // what was confirmed still holds, and the same data are not sent again
+		j.refuse("%s", ae)
+		j.entry.Refused, j.entry.Confirmed = j.digest, j.before.ConfirmedAt()
+		if !j.unsure { // else the effect of an earlier try stays unknown
+			j.entry.Unsettled, j.entry.Sought, j.entry.WantLink = j.before.Unsettled, j.before.Sought, j.before.WantLink
+		}
+		e.stamp(j)
+		e.settle(j, Rejected)
 	case j.unsure && stops:
 		j.text = fmt.Sprintf(unconfirmed, "the run stopped before an answer came")
 	case j.unsure && answered:
@@ -192,20 +198,6 @@ func (e *engine) storeUnsent(j *job, outcome Outcome) {
 	}
 }
 
-// updateRefused settles an update that the service refuses: what was confirmed still holds, and the same data are not
-// sent again. The effect of an earlier try or an earlier update stays unknown.
-func (e *engine) updateRefused(j *job, ae *leadapi.Error) {
-	j.refuse("%s", ae)
-	entry := &j.entry
-	entry.Refused = j.digest
-	entry.Confirmed = j.before.ConfirmedAt()
-	if !j.unsure {
-		entry.Unsettled, entry.Sought, entry.WantLink = j.before.Unsettled, j.before.Sought, j.before.WantLink
-	}
-	e.stamp(j)
-	e.settle(j, Rejected)
-}
-
 const reasonNotConfirmed = "not_confirmed" // the class of an update whose answer shows other values
 
 // updated settles what the lead in the answer shows. The update counts only if the lead has what was sent.
@@ -234,25 +226,6 @@ func (e *engine) updated(j *job, a *answer, cs changes) {
 		entry.State, entry.WantLink = checkpoint.Created, ""
 	}
 	e.settle(j, j.step.outcome)
-}
-
-// merged is the content that an answer confirms: the known one, updated with each of the row's fields that the
-// service shows. A field that was sent and came back different is dropped from it: its value is not known.
-func (cs changes) merged(known []checkpoint.ContentDigest, sent []int) []checkpoint.ContentDigest {
-	list := slices.Clone(known)
-	for _, c := range cs {
-		at := indexOf(list, c.sum.Name)
-		switch {
-		case c.at < 0:
-		case c.choice == agrees && at >= 0:
-			list[at] = c.sum
-		case c.choice == agrees:
-			list = append(list, c.sum)
-		case at >= 0 && slices.Contains(sent, c.at):
-			list = slices.Delete(list, at, at+1)
-		}
-	}
-	return list
 }
 
 // sayOthers notes that others changed these fields of the lead. carry says it.

@@ -111,7 +111,10 @@ func (w *writer) write(batch []*item) error {
 			w.reject(it)
 		}
 		if w.r.drift != nil && it.outcome != Pending {
-			compared = append(compared, comparedRow(it, &w.results[i]))
+			c, res := comparedWith(&it.entry, &it.found), &w.results[i]
+			c.File, c.Line, c.Row, c.Key, c.Error = res.File, res.Line, res.Row, res.Key, it.text
+			c.StatusFile = it.rec.Status
+			compared = append(compared, c)
 		}
 		if w.r.Files.Problems != "" {
 			problems = append(problems, w.problems(it)...)
@@ -119,13 +122,6 @@ func (w *writer) write(batch []*item) error {
 	}
 	w.files.Reconciliation(compared)
 	return w.files.Problems(problems)
-}
-
-func comparedRow(it *item, res *report.Result) report.Compared {
-	c := comparedWith(&it.entry, &it.found)
-	c.File, c.Line, c.Row, c.Key, c.Error = res.File, res.Line, res.Row, res.Key, it.text
-	c.StatusFile = it.rec.Status
-	return c
 }
 
 func comparedWith(e *checkpoint.Entry, f *comparison) report.Compared {
