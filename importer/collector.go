@@ -2,7 +2,9 @@ package importer
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize/english"
@@ -10,6 +12,7 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/importer/findings"
 	"leadferry/importer/report"
+	"leadferry/importer/source"
 	"leadferry/internal/rowkey"
 	"leadferry/internal/spelling"
 )
@@ -171,6 +174,164 @@ func (t *tally) notes() (notes spelling.Texts) {
 	notes.Add(t.held > 0, "%s held, not sent%s", english.Plural(t.held, "row was", "rows were"), whyHeld)
 	for i, leads := range t.remarks {
 		notes.Add(leads > 0, remarkNotes[i], leads)
+	}
+	return notes
+}
+
+// summary is the figures of the run (docs/scripting.md).
+func (r *run) summary() *report.Summary {
+	s := r.soFar()
+	if r.dry != nil {
+		r.dry.findRepeats()
+	}
+	r.setOutcome(s)
+	if r.ledger != nil {
+		known := r.ledger.Info()
+		s.Checkpoint.ID, s.Checkpoint.Sequence = known.ID, known.Sequence
+	}
+	for i, f := range r.Inputs {
+		changed, in := f.Changed(), f.Info()
+		s.Inputs[i] = report.Input{
+			Path: in.Path, Format: in.Format, Bytes: in.Bytes, Rows: r.tally.rows[i], Blank: in.Blank,
+			SHA256: in.SHA256, Changed: changed, Unread: r.Shard.Of < 2 && in.Rows > r.tally.rows[i],
+		}
+	}
+	if r.Limits.Doubts(0) {
+		s.Standing = r.Limits.Standing
+	}
+	if r.dry != nil {
+		s.Checks = r.dry.found()
+	} else {
+		s.Asks = &report.Attentions{Rows: s.Attention(), New: r.tally.news + r.tally.counts.Pending}
+		if r.before != nil {
+			s.Asks.Since = r.before.At
+		}
+		if r.drift == nil {
+			s.InService = &r.tally.service
+		}
+	}
+	if s.Notes, s.Unkept = r.notes(s), r.unkept; r.pulls != nil {
+		s.Pulled, s.Wordless = len(r.pulls.lines), r.pulls.lacking
+	}
+	return s
+}
+
+// named is a summary of nothing but what run it is of.
+func (r *run) named() *report.Summary {
+	s := &report.Summary{
+		RunID: r.RunID, Command: r.Command, Version: r.Version, DryRun: r.DryRun || r.ledger == nil, Flags: r.Flags,
+		Resent: r.ResendInDoubt && !r.DryRun, Mapping: r.MappingFile, Target: report.Target(r.Target),
+	}
+	if r.Terms != nil {
+		s.Fleet, s.Shard = r.Terms.Fleet, fmt.Sprintf("%d/%d", r.Shard.Index, r.Shard.Of)
+	}
+	return s
+}
+
+// soFar is the summary of a run that goes on. It shares no memory with the run, and reads no file.
+func (r *run) soFar() *report.Summary {
+	s, now := r.named(), time.Now()
+	took := now.Sub(r.began)
+	s.Outcome, s.StartedAt, s.FinishedAt = report.Running, r.began.UTC(), now.UTC()
+	s.DurationS, s.DroppedValues = took.Seconds(), r.tally.dropped
+	s.Checkpoint = report.Checkpoint{Path: r.opened.Path, New: r.opened.New, Leads: r.opened.Leads}
+	for i, name := range r.intake.paths {
+		s.Inputs = append(s.Inputs, report.Input{Path: name, Rows: r.tally.rows[i]})
+	}
+	if took > 0 {
+		s.ThroughputRowsPerS = float64(r.tally.counts.Ended()) / took.Seconds()
+	}
+	r.notePace()
+	r.meter.Report(s)
+	s.InFlight, s.PeakInFlight = r.breaker.InFlight()
+	s.Paused = r.breaker.Paused()
+	r.tally.report(s)
+	s.Sent = r.limiter.counts.Sent
+	if r.drift != nil {
+		r.drift.report(s, r.ReadByExternalID)
+	}
+	return s
+}
+
+// setOutcome says in the summary how the run ended, and its exit code (README, "Exit codes").
+func (r *run) setOutcome(s *report.Summary) {
+	s.Outcome, s.ExitCode = "complete", CodeComplete
+	switch bad := r.badRows(s); {
+	case r.dry != nil && r.dry.fails(), bad > 0 && !r.Tolerate.Covers(bad, r.tally.counts.Read),
+		r.pulls != nil && r.pulls.lacking > 0, slices.ContainsFunc(r.Inputs, (*source.File).Changed):
+		s.Outcome, s.ExitCode = "attention", CodeAttention
+	case bad > 0:
+		s.Outcome = "attention"
+	}
+	if r.tally.counts.InDoubt > 0 {
+		s.ExitCode = CodeInDoubt
+	}
+	if stop := r.stopped; stop != nil {
+		s.Outcome, s.StopReason, s.Hint, s.Same = "stopped", stop.Reason, s.Holding(stop.Hint), stop.Same
+		if stop.Code == CodeInterrupted {
+			s.Outcome = "interrupted"
+		}
+		s.ExitCode = report.WorseExitCode(s.ExitCode, stop.Code)
+	}
+}
+
+// badRows is how many rows need attention. With --strict, doubtful rows count too.
+func (r *run) badRows(s *report.Summary) int {
+	bad := s.Attention()
+	if r.OnlyNew && r.dry == nil {
+		bad = r.tally.news + r.tally.counts.Pending
+	}
+	if r.dry != nil && r.Strict {
+		bad += r.dry.repeated.Same.Rows + r.dry.repeated.Alike.Rows + r.dry.suspect
+	}
+	return bad
+}
+
+// warnings are those of the mapping file, one line each.
+func (r *run) warnings() (list spelling.Texts) {
+	for _, w := range slices.Concat(r.Mapping.Warnings, r.intake.doubts) {
+		text := fmt.Sprintf("%s:%d:%d: %s: %s", w.File, w.Line, w.Column, w.Text, w.Hint)
+		list = append(list, strings.TrimSuffix(text, ": "))
+	}
+	return list
+}
+
+// remarks are what mapping and headers show before the first row.
+func (r *run) remarks() (notes spelling.Texts) {
+	notes.Add(r.Mapping.KeyForm() == "" && !r.matches, "The mapping has no key and no external_id, so a row is known by "+
+		"its own data: correcting a row makes another lead.")
+	if guesses := r.Mapping.Unconfirmed; len(guesses) > 0 {
+		notes.Add(r.dry == nil, "The mapping holds %s that nobody has confirmed, the first on line %d: validate names "+
+			"them.", english.Plural(len(guesses), "guess", "guesses"), guesses[0].Line)
+	}
+	nameless := func(name string) bool { return strings.TrimSpace(name) == "" }
+	names := slices.DeleteFunc(slices.Clone(r.intake.unused), nameless)
+	notes.Add(len(names) > 0, "No part of the mapping uses the %s %s.", english.PluralWord(len(names), "column", "columns"),
+		spelling.List(names, mostListed, nil))
+	return notes
+}
+
+const mostListed = 20 // names in a remark
+
+// notes are remarks for people. A run that sends nothing also shows here what other runs say at their start.
+func (r *run) notes(s *report.Summary) (notes spelling.Texts) {
+	if r.dry != nil {
+		notes = slices.Concat(r.warnings(), r.remarks(), r.dry.notes())
+	}
+	bad := r.badRows(s)
+	notes.Add(bad > 0 && r.Tolerate.Covers(bad, r.tally.counts.Read),
+		"Rows that are not good, but tolerated: %d (--tolerate allows %s).", bad, r.Tolerate)
+	notes.Add(s.DroppedValues > 0, "Values that break a rule and are left out, as on_invalid says: %d.", s.DroppedValues)
+	notes = append(notes, r.tally.notes()...)
+	notes.Add(r.drift != nil && r.drift.named == nil && r.ledger != nil, absentUntold)
+	for i, f := range r.Inputs {
+		for _, text := range f.Warnings() {
+			notes.Add(true, "%s: %s", r.intake.paths[i], text)
+		}
+	}
+	if r.pulls != nil {
+		notes.Add(r.pulls.lacking > 0, "Leads that the pull file lacks, because the mapping has no word for their "+
+			"status: %s.", r.pulls.wordless())
 	}
 	return notes
 }

@@ -116,8 +116,14 @@ func (e *engine) watch(ended <-chan struct{}) {
 		case <-interrupt:
 			interrupt = nil
 			e.halt(interrupted())
-		case <-deadline:
-			e.outOfTime()
+		case <-deadline: // no more rows are taken, and leads that were made are finished; every row may have had its turn
+			e.mu.Lock()
+			if e.stopped == nil && !(e.allRead && e.lanes.waiting+len(e.lanes.late) == 0) {
+				e.stopped = &Stop{Reason: "the time given by --max-duration is over", Code: CodeAttention}
+				e.takeNoMore()
+				e.changed.Broadcast()
+			}
+			e.mu.Unlock()
 		case <-tick.C:
 			e.mu.Lock()
 			e.notePace()
@@ -128,18 +134,6 @@ func (e *engine) watch(ended <-chan struct{}) {
 			e.mu.Unlock()
 		}
 	}
-}
-
-// outOfTime takes no more rows and finishes the leads that were made. It does nothing if every row had its turn.
-func (e *engine) outOfTime() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.stopped != nil || e.allRead && e.lanes.waiting+len(e.lanes.late) == 0 {
-		return
-	}
-	e.stopped = &Stop{Reason: "the time given by --max-duration is over", Code: CodeAttention}
-	e.takeNoMore()
-	e.changed.Broadcast()
 }
 
 func (e *engine) halt(why *Stop) {

@@ -85,7 +85,6 @@ func (j *job) resends() bool { return j.step.Action == Create && j.before.State 
 // Outcome says how a row ended a run.
 type Outcome = report.Outcome
 
-// The outcomes.
 const (
 	Created, Updated, Unchanged, Changed = report.Created, report.Updated, report.Unchanged, report.Changed
 	Skipped, Invalid, Rejected, Failed   = report.Skipped, report.Invalid, report.Rejected, report.Failed
@@ -107,7 +106,6 @@ func reasonOf(text string) string {
 // remark is something that a row shows of its lead, beside its outcome. Each kind is counted.
 type remark uint8
 
-// The remarks.
 const (
 	answeredDoubt remark = iota // a person's answer is in the rejects file that is read
 	statusByOthers

@@ -28,7 +28,6 @@ type Reconciling struct {
 // Verdict is the result of the comparison, as files name it: "" for rows that are not compared, such as invalid ones.
 type Verdict string
 
-// The verdicts.
 const (
 	Same         Verdict = "same"
 	FileAhead    Verdict = "file_ahead"    // the service is as last confirmed, the file is not

@@ -300,23 +300,19 @@ func (r *run) judgeCheckpoint(ctx context.Context) (err error) {
 		r.Witnesses.Looks, r.Witnesses.Flags = r.DryRun, r.Flags
 		r.Witnesses.Named = r.Mapping.Target != (mapping.Target{})
 	}
-	if r.judged, err = checkpoint.Judge(ctx, r.ledger, r.Witnesses, r.makes(), r.kinds()); err != nil {
+	var kinds []checkpoint.Kind // of inputs from which this checkpoint has made no leads yet
+	for i := range r.shapes {
+		if shape := r.shapes[i].Load(); shape != nil && len(shape.Columns) > 0 {
+			kinds = append(kinds, checkpoint.KindOf(shape))
+		}
+	}
+	if r.judged, err = checkpoint.Judge(ctx, r.ledger, r.Witnesses, r.makes(), kinds); err != nil {
 		return err
 	}
 	if err := r.judged.RefuseOlder(); err != nil || r.DryRun || !r.makes() || r.Witnesses == nil || r.Witnesses.Sandbox {
 		return err
 	}
 	return checkpoint.OnThisMachine(ctx, r.ledger, r.Machine, false)
-}
-
-// kinds are the kinds of inputs from which this checkpoint has made no leads yet.
-func (r *run) kinds() (kinds []checkpoint.Kind) {
-	for i := range r.shapes {
-		if shape := r.shapes[i].Load(); shape != nil && len(shape.Columns) > 0 {
-			kinds = append(kinds, checkpoint.KindOf(shape))
-		}
-	}
-	return kinds
 }
 
 // heedDoubts counts the rows in doubt, and finds out whether the run before stopped because of doubts. Rows that are
