@@ -193,7 +193,18 @@ func (d *dryRun) found() *report.Checks {
 		p.Column = name
 		c.Found = append(c.Found, p)
 	}
-	c.Quoting = d.wordList()
+	what := map[string]string{"map": "no entry for ", "else": "only else takes "}
+	for _, word := range d.words.List() { // those of most rows first, by value
+		if word.Error == findings.Others {
+			word.Error = "other texts"
+		} else {
+			word.Error = `"` + word.Error + `"`
+		}
+		p := d.inMapping(word.Rule, 0, what[word.Rule]+word.Error+", first at "+word.Examples[0].String())
+		p.Column, p.Rows = word.Column, word.Rows
+		c.Quoting = append(c.Quoting, p)
+	}
+	slices.SortStableFunc(c.Quoting, func(a, b report.Problem) int { return strings.Compare(a.Column, b.Column) })
 	if d.options.Strict {
 		c.Strict = same.Rows + alike.Rows + d.suspect + len(d.intake.unused) + len(guesses)
 		c.Quoting = append(c.Quoting, d.occurrences("repeated", "the key is already at ", same)...)
@@ -258,21 +269,4 @@ func (d *dryRun) projected() report.Projected {
 		p.Update += p.Create
 	}
 	return p
-}
-
-// wordList is the words by value, those of most rows first.
-func (d *dryRun) wordList() (list []report.Problem) {
-	what := map[string]string{"map": "no entry for ", "else": "only else takes "}
-	for _, word := range d.words.List() {
-		if word.Error == findings.Others {
-			word.Error = "other texts"
-		} else {
-			word.Error = `"` + word.Error + `"`
-		}
-		p := d.inMapping(word.Rule, 0, what[word.Rule]+word.Error+", first at "+word.Examples[0].String())
-		p.Column, p.Rows = word.Column, word.Rows
-		list = append(list, p)
-	}
-	slices.SortStableFunc(list, func(a, b report.Problem) int { return strings.Compare(a.Column, b.Column) })
-	return list
 }

@@ -359,7 +359,13 @@ func (e *engine) endAll() {
 	if e.stopped == nil && e.linking.Err() != nil { // the run's context has ended, and nobody said why
 		e.stop(interrupted())
 	}
-	for _, it := range e.lanes.drain() {
+	left := e.lanes.late
+	for _, l := range e.lanes.byName { // a lane may be under several names
+		for it := e.lanes.first(l); it != nil; it = e.lanes.first(l) {
+			left = append(left, it)
+		}
+	}
+	for _, it := range left {
 		e.conclude(it, unturned)
 	}
 	// rows at which the program itself failed: they may have been sent, as the ledger knows

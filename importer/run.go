@@ -238,7 +238,24 @@ func (r *run) finish(s *report.Summary, w *writer) {
 	r.leaveFleet(s)
 	failpoint.At("before run is noted")
 	if r.ledger != nil {
-		if err := r.closeLedger(s); err != nil {
+		var noted, closed error
+		if r.sender != nil {
+			noted = checkpoint.PutRun(context.Background(), r.ledger, checkpoint.RunInfo{
+				ID: s.RunID, Command: s.Command, Started: s.StartedAt, Finished: s.FinishedAt, Outcome: s.Outcome,
+				Counts: s.Rows.ByName(),
+			})
+		}
+		gone := false
+		if r.stopped != nil {
+			gone, closed = r.ledger.Drop()
+		} else {
+			closed = r.ledger.Close()
+		}
+		// a later run that finds another checkpoint there has nothing to compare it with
+		if s.Checkpoint.Sequence = r.ledger.Info().Sequence; gone {
+			s.Checkpoint.ID, s.Checkpoint.Sequence = "", 0
+		}
+		if err := cmp.Or(noted, closed); err != nil {
 			r.stopAfter(s, ledgerFailed(err))
 		}
 	}
@@ -359,25 +376,4 @@ func openLedger(o *Options) (*checkpoint.Ledger, error) {
 		Slots: slotsPerPlace * o.Concurrency, Places: o.Concurrency, Far: checkpoint.IsAddress(store.Info().Path),
 	}
 	return checkpoint.NewLedger(store, g), nil
-}
-
-func (r *run) closeLedger(s *report.Summary) error {
-	var noted, closed error
-	if r.sender != nil {
-		noted = checkpoint.PutRun(context.Background(), r.ledger, checkpoint.RunInfo{
-			ID: s.RunID, Command: s.Command, Started: s.StartedAt, Finished: s.FinishedAt, Outcome: s.Outcome,
-			Counts: s.Rows.ByName(),
-		})
-	}
-	gone := false
-	if r.stopped != nil {
-		gone, closed = r.ledger.Drop()
-	} else {
-		closed = r.ledger.Close()
-	}
-	// a later run that finds another checkpoint there has nothing to compare it with
-	if s.Checkpoint.Sequence = r.ledger.Info().Sequence; gone {
-		s.Checkpoint.ID, s.Checkpoint.Sequence = "", 0
-	}
-	return cmp.Or(noted, closed)
 }

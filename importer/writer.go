@@ -108,7 +108,11 @@ func (w *writer) write(batch []*item) error {
 	for i, it := range batch {
 		failpoint.At("after results line")
 		if it.outcome.Attention() {
-			w.reject(it)
+			rej := rejectOf(it)
+			if h := it.row.Header; h != nil {
+				rej.Names, rej.Cells = h.Names[:h.Own], it.row.Cells[:min(len(it.row.Cells), h.Own)]
+			}
+			w.files.Reject(w.inputs[it.input], rej)
 		}
 		if w.r.drift != nil && it.outcome != Pending {
 			c, res := comparedWith(&it.entry, &it.found), &w.results[i]
@@ -206,14 +210,6 @@ func (w *writer) result(it *item) report.Result {
 		res.HTTPStatus = strconv.Itoa(e.Code)
 	}
 	return res
-}
-
-func (w *writer) reject(it *item) {
-	rej := rejectOf(it)
-	if h := it.row.Header; h != nil {
-		rej.Names, rej.Cells = h.Names[:h.Own], it.row.Cells[:min(len(it.row.Cells), h.Own)]
-	}
-	w.files.Reject(w.inputs[it.input], rej)
 }
 
 // rejectOf is a row that needs attention, without its own cells.
