@@ -116,7 +116,7 @@ func (e *engine) watch(ended <-chan struct{}) {
 		case <-interrupt:
 			interrupt = nil
 			e.halt(interrupted())
-		case <-deadline: // no more rows are taken, and leads that were made are finished; every row may have had its turn
+		case <-deadline: // takes no more rows and finishes leads that were made, unless every row had its turn
 			e.mu.Lock()
 			if e.stopped == nil && !(e.allRead && e.lanes.waiting+len(e.lanes.late) == 0) {
 				e.stopped = &Stop{Reason: "the time given by --max-duration is over", Code: CodeAttention}
