@@ -26,16 +26,19 @@ func (d *Digester) noted(s *Shape) Kind {
 	return Kind{Key: s.Key, Namespace: s.Namespace, Columns: hashed(s.Columns, column)}
 }
 
-// Noted reports whether leads were made by this very Shape. If not, kin are the kinds of earlier imports that share at
-// least half of the columns of either file: a renamed column does not hide them.
+// Noted reports whether leads were made by this very Shape. If not, kin are, of the kinds of earlier imports that share
+// at least half of the columns of either file, those that share most: a renamed column does not hide them.
 func Noted(ctx context.Context, s Store, shape Shape) (known bool, kin []Kind, err error) {
 	all, err := valuesOf[Kind](ctx, s, shapeNote)
-	own := s.Digests().noted(&shape)
+	own, most := s.Digests().noted(&shape), 0
 	for _, other := range all {
-		switch {
+		switch shared := own.shared(&other); {
 		case own.equals(&other):
 			return true, nil, nil
-		case own.isAkin(&other):
+		case !own.isAkin(&other) || shared < most:
+		case shared > most:
+			kin, most = []Kind{other}, shared
+		default:
 			kin = append(kin, other)
 		}
 	}

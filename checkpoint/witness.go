@@ -55,7 +55,7 @@ func hashed(columns []string, hash func(string) string) (all []string) {
 		all = append(all, hash(name))
 	}
 	slices.Sort(all)
-	return slices.Compact(all)
+	return all
 }
 
 func hashOf(what, text string) string {
@@ -71,14 +71,19 @@ func (k *Kind) sameKey(other *Kind) bool { return k.Key == other.Key && k.Namesp
 
 func (k *Kind) equals(o *Kind) bool { return k.sameKey(o) && slices.Equal(k.Columns, o.Columns) }
 
-// isAkin reports whether two files share at least half of the columns of one of them.
-func (k *Kind) isAkin(other *Kind) bool {
-	shared := 0
+// shared returns how many columns of another file this one has, too.
+func (k *Kind) shared(other *Kind) (n int) {
 	for _, column := range other.Columns {
 		if _, found := slices.BinarySearch(k.Columns, column); found {
-			shared++
+			n++
 		}
 	}
+	return n
+}
+
+// isAkin reports whether two files share at least half of the columns of one of them.
+func (k *Kind) isAkin(other *Kind) bool {
+	shared := k.shared(other)
 	return shared > 0 && 2*shared >= min(len(k.Columns), len(other.Columns))
 }
 

@@ -201,6 +201,10 @@ func (e *engine) linkLater(j *job) {
 		case err == nil && lead.ExternalID != "" && lead.ExternalID != j.entry.WantLink:
 			j.outcome, j.text = Conflict, byOthers+"ExternalID"+nothingSent
 			return
+		case err != nil && !refusedForGood(err):
+			j.outcome = Partial
+			j.refuse("not linked: its lead could not be read: %s", err)
+			return
 		}
 	}
 	e.link(j)
@@ -297,6 +301,7 @@ func (e *engine) settle(j *job, outcome Outcome) bool {
 // row. If another row took its key or lead, the lane decides once more; the outcome set here is the row's only if it
 // cannot.
 func (e *engine) ledgerRefused(j *job, err error) {
+	j.asStored()
 	switch {
 	case errors.Is(err, checkpoint.ErrEnough):
 		j.refusal, j.text = err, "the fleet has made as many leads as --max-creates allows"

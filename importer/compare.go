@@ -106,8 +106,8 @@ func statusOf(b *checkpoint.Entry, file string, shown *leadapi.Lead) field {
 	if b.Seen.Against != "" {
 		f.kept, f.against = b.Seen.Status, b.Seen.Against
 	}
-	if b.Unsettled != "" {
-		f.sought = b.Sought
+	if b.Unsettled != "" && b.Sought != "" { // what was seen or kept was so before that update
+		f.sought, f.seen, f.kept = b.Sought, "", ""
 	}
 	switch {
 	case shown != nil:

@@ -137,9 +137,14 @@ func (e *engine) mark(j *job) bool {
 	if known.LeadID == "" {
 		known.LeadID, known.State = j.rec.LeadID, checkpoint.Created
 	}
-	known.Unsettled, known.Sought = e.RunID, j.rec.Status
-	if j.step.of(atExternal).choice == sends {
+	switch {
+	case j.step.of(atExternal).choice == sends:
 		known.WantLink = j.rec.ExternalID
+	case known.Moved(): // WantLink would look like what this update asks for; its answer shows the service's ExternalID
+		known.ExternalID, known.WantLink = known.WantLink, ""
+	}
+	if known.Unsettled = e.RunID; j.step.of(atStatus).choice == sends {
+		known.Sought = j.rec.Status
 	}
 	failpoint.At("before mark")
 	if !e.store(j, checkpoint.Change{Kind: checkpoint.Mark, Entry: *known}, e.ledgerRefused) {
@@ -153,11 +158,12 @@ func (e *engine) mark(j *job) bool {
 func (e *engine) updateFailed(j *job, err error) {
 	stops := errors.Is(err, delivery.ErrStopping)
 	switch ae, answered := errors.AsType[*leadapi.Error](err); {
-	case answered && refusedForGood(ae): // what was confirmed still holds, and the same data are not sent again
+	case refusedForGood(err): // what was confirmed still holds, and the same data are not sent again
 		j.refuse("%s", ae)
 		j.entry.Refused, j.entry.Confirmed = j.digest, j.before.ConfirmedAt()
 		if !j.unsure { // else the effect of an earlier try stays unknown
-			j.entry.Unsettled, j.entry.Sought, j.entry.WantLink = j.before.Unsettled, j.before.Sought, j.before.WantLink
+			j.entry.Unsettled, j.entry.Sought = j.before.Unsettled, j.before.Sought
+			j.entry.ExternalID, j.entry.WantLink = j.before.ExternalID, j.before.WantLink
 		}
 		e.stamp(j)
 		e.settle(j, Rejected)
@@ -174,8 +180,9 @@ func (e *engine) updateFailed(j *job, err error) {
 }
 
 // refusedForGood reports whether the service or the client will never accept the request.
-func refusedForGood(ae *leadapi.Error) bool {
-	return ae.Applied == leadapi.No && ae.Status != http.StatusUnauthorized &&
+func refusedForGood(err error) bool {
+	ae, answered := errors.AsType[*leadapi.Error](err)
+	return answered && ae.Applied == leadapi.No && ae.Status != http.StatusUnauthorized &&
 		ae.Status != http.StatusTooManyRequests && !delivery.Transient(ae.Status)
 }
 
@@ -187,7 +194,7 @@ func (e *engine) storeUnsent(j *job, outcome Outcome) {
 	entry := j.entry
 	entry.Unsettled, entry.Sought = j.before.Unsettled, j.before.Sought
 	if j.marked {
-		entry.WantLink = j.before.WantLink
+		entry.ExternalID, entry.WantLink = j.before.ExternalID, j.before.WantLink
 	}
 	if !e.store(j, checkpoint.Change{Kind: checkpoint.Mark, Entry: entry}, e.commitFailed) {
 		return
@@ -289,7 +296,7 @@ func (e *engine) read(j *job) (*leadapi.Lead, error) {
 func (e *engine) refusesReads(err error) error {
 	ofTheLead := []int{http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound, http.StatusGone}
 	ae, answered := errors.AsType[*leadapi.Error](err)
-	if !answered || ae.Status < 400 || ae.Status > 499 || !refusedForGood(ae) ||
+	if !answered || ae.Status < 400 || ae.Status > 499 || !refusedForGood(err) ||
 		slices.Contains(ofTheLead, ae.Status) || e.ReadByExternalID || e.hasRead.Load() {
 		return err
 	}

@@ -198,15 +198,22 @@ func (m *Mapping) InShard(s Shard, row *Record, place int) bool {
 	return int(part%uint64(s.Of)) == s.Index
 }
 
-// KeyIn is [Mapping.KeyForm] for files of an encoding. If the row's own data are the key, KeyIn holds the source
-// settings that change cells: with other settings each row would have another key.
+// KeyIn is [Mapping.KeyForm] for files of an encoding, with the places of its columns where the mapping names them. If
+// the row's own data are the key, KeyIn holds the source settings that change cells: with other settings each row would
+// have another key.
 func (m *Mapping) KeyIn(encoding string) string {
-	if form := m.KeyForm(); form != "" {
-		return form
-	}
 	var settings spelling.Texts
 	encoding, null := strings.ToLower(encoding), strings.Join(m.Source.Null, ", ")
-	settings.Add(encoding != "" && encoding != "utf-8", "encoding %s", encoding)
+	if v := cmp.Or(m.plan.key, m.plan.externalID); v != nil {
+		settings.Add(true, "%s", v.form())
+		for _, name := range namesOf(v.uses()) {
+			at := slices.Index(m.Source.Columns, name)
+			settings.Add(at >= 0, "column %d", at+1)
+		}
+		return strings.Join(settings, "; ")
+	}
+	settings.Add(m.Source.NoHeader, "columns %s", strings.ReplaceAll(strings.Join(m.Source.Columns, ", "), "{", "("))
+	settings.Add(encoding != "" && !strings.HasPrefix(encoding, "utf-"), "encoding %s", encoding)
 	settings.Add(m.Source.NoQuotes, "quote none")
 	settings.Add(m.Source.Backslash, "escape backslash")
 	settings.Add(null != "", "null %s", null)

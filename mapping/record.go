@@ -327,7 +327,7 @@ func Canonical(value jsontext.Value) string {
 		return "\xff" + plainNumber(string(value))
 	case '{', '[':
 		value = value.Clone()
-		_ = value.Canonicalize() // a value that is not JSON stays as it is
+		_ = value.Canonicalize(jsontext.CanonicalizeRawInts(false)) // a value that is not JSON stays as it is
 	}
 	if len(value) == 0 {
 		return ""

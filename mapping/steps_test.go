@@ -87,9 +87,9 @@ func TestPhoneNumbersBecomeE164(t *testing.T) {
 		{"DE", "030 123456 Max"}: unfit, // letters would be dialled
 		{"DE", "n/a"}:            unfit, {"DE", "+"}: unfit, {"DE", "-"}: unfit, {"DE", "030 123456; 030 654321"}: unfit,
 		{"DE", "030 123456, 030 654321"}: unfit, {"DE", "+49 30 123456 +49 30 654321"}: unfit,
-		{"DE", "4.930123456E+11"}: unfit,
-		{"DE", "4930123456.0"}:    unfit, // a column of decimals
-		{"DE", "++4930123456"}:    unfit, {"DE", "*49 30 123456"}: unfit, {"DE", strings.Repeat("0", 1000)}: unfit,
+		{"DE", "4.930123456E+11"}: unfit, {"DE", "4917612345678"}: unfit, // with its code, or without
+		{"DE", "4930123456.0"}: unfit, // a column of decimals
+		{"DE", "++4930123456"}: unfit, {"DE", "*49 30 123456"}: unfit, {"DE", strings.Repeat("0", 1000)}: unfit,
 	} {
 		got, ok := stepOf(t, "e164:"+in[0])(in[1])
 		if ok != (want != unfit) || ok && got != want {

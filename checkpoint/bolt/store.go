@@ -48,7 +48,8 @@ type Store struct {
 }
 
 type opening struct {
-	fresh    bool // made by this opening, or by a run that ended before it used it
+	fresh    bool // made by this opening
+	unused   bool // made by a run that ended before it used it, and that may have left a witness
 	held     bool // the lock
 	warnings []string
 }
@@ -66,7 +67,7 @@ func (d *Store) Info() checkpoint.Info {
 	h := d.head.Load()
 	i := checkpoint.Info{
 		Path: d.path, ID: h.ID, Target: h.Target, Sequence: h.Seq,
-		Moved: h.Moved, New: d.fresh, Warnings: d.warnings,
+		Moved: h.Moved, New: d.fresh || d.unused, Warnings: d.warnings,
 		Keys: make(map[checkpoint.State]int), Incomplete: h.Lacks != "", Missing: h.Lacks, Since: h.Since,
 	}
 	for s := checkpoint.Created; s <= checkpoint.Forgotten; s++ {

@@ -698,15 +698,15 @@ func shapesAreNoted(t *testing.T, b Backend) {
 		known bool
 		kin   []string // their keys
 	}{
-		"the same":          {shape("{id}", "", "name", "id", "e-mail of Ann"), true, nil},
-		"another key":       {shape("{name}", "", byID.Columns...), false, []string{"{id}"}},
-		"another namespace": {shape("{id}", "a", byID.Columns...), false, []string{"{id}"}},
-		"one more column":   {shape("{id}", "", append([]string{"new"}, byID.Columns...)...), false, []string{"{id}"}},
-		"one less":          {shape("", "", "id", "name"), false, []string{"{id}"}},
-		"half of them":      {shape("{name}", "", "id", "name", "city"), false, []string{"{id}"}},
-		"less than half":    {shape("{id}", "", "id", "street", "city"), false, nil},
-		"no columns":        {shape("{name}", ""), false, nil},
-		"of two, all":       {shape("", "", append([]string{"other"}, byID.Columns...)...), false, []string{"{id}", "{other}"}},
+		"the same":           {shape("{id}", "", "name", "id", "e-mail of Ann"), true, nil},
+		"another key":        {shape("{name}", "", byID.Columns...), false, []string{"{id}"}},
+		"another namespace":  {shape("{id}", "a", byID.Columns...), false, []string{"{id}"}},
+		"one more column":    {shape("{id}", "", append([]string{"new"}, byID.Columns...)...), false, []string{"{id}"}},
+		"one less":           {shape("", "", "id", "name"), false, []string{"{id}"}},
+		"half of them":       {shape("{name}", "", "id", "name", "city"), false, []string{"{id}"}},
+		"less than half":     {shape("{id}", "", "id", "street", "city"), false, nil},
+		"no columns":         {shape("{name}", ""), false, nil},
+		"of two, the nearer": {shape("", "", append([]string{"other"}, byID.Columns...)...), false, []string{"{id}"}},
 	} {
 		known, kin, err := checkpoint.Noted(t.Context(), d, test.shape)
 		var keys []string

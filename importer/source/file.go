@@ -171,7 +171,7 @@ func (f *File) leaveOut(lines int) {
 		if f.window != nil {
 			last = f.window.Lines()
 		}
-		f.info.Warn("the lines from %d on were left out as source.skip_footer says", last-lines+1)
+		f.info.Warn("the lines from %d on were left out as source.skip_footer says", max(last-lines+1, 1))
 		for f.ready < held && f.ahead[f.ready].Line <= last-lines {
 			f.ready++
 		}

@@ -128,8 +128,8 @@ func plain(s string) string {
 	return s
 }
 
-// grouped fits a number with a comma, a point or an apostrophe between its thousands.
-var grouped = spelling.Form(`^[0-9]{1,3}(?:(?:,[0-9]{3})+|(?:\.[0-9]{3})+|(?:['’][0-9]{3})+)$`)
+// grouped fits a number with a comma, a point or an apostrophe between its thousands; in India commas follow lakhs, too.
+var grouped = spelling.Form(`^[0-9]{1,3}(?:(?:,[0-9]{2,3})*,[0-9]{3}|(?:\.[0-9]{3})+|(?:['’][0-9]{3})+)$`)
 
 var ungrouped = strings.NewReplacer(",", "", ".", "", "'", "", "’", "")
 
@@ -149,8 +149,9 @@ func salesforceSuffix(id string) string {
 	return string([]byte{letters[bits[0]], letters[bits[1]], letters[bits[2]]})
 }
 
-// cut fits a number as a spreadsheet writes one that is too long for its column, with a point or a comma.
-var cut = spelling.Form(`^[0-9][.,][0-9]+E\+[0-9]+$`)
+// cut fits a number as a spreadsheet writes one that is too long for its column, with a point or a comma. Without them it
+// had twelve digits or more.
+var cut = spelling.Form(`^[0-9](?:[.,][0-9]+E\+[0-9]+|E\+(?:1[1-9]|[2-9][0-9]))$`)
 
 // IsCut reports whether a key is a number that a spreadsheet cut (1.23457E+11): its last digits are lost.
 func IsCut(key string) bool { return strings.Contains(key, "E+") && cut().MatchString(key) }

@@ -123,7 +123,7 @@ func (b phoneBook) splitCode(digits string) (code, national string) {
 
 // splitDialled splits a number, as people in a country dial it, after its country code, if it has one. The code follows
 // the prefix for calls abroad, or begins a number that is no national number. known is false for a number abroad whose
-// code does not exist.
+// code does not exist, and for one that is valid with its code and as a national number: spreadsheets drop the +.
 func (b phoneBook) splitDialled(digits string, p *plan) (code, national string, known bool) {
 	if at := p.idd().FindStringIndex(digits); at != nil && !strings.HasPrefix(digits[at[1]:], "0") {
 		code, national = b.splitCode(digits[at[1]:])
@@ -135,6 +135,9 @@ func (b phoneBook) splitDialled(digits string, p *plan) (code, national string, 
 		if !p.general().MatchString(digits) && p.general().MatchString(rest) ||
 			len(digits) > longest && !slices.Contains(p.local, len(digits)) {
 			return p.code, rest, true
+		}
+		if p.valid().MatchString(digits) && p.valid().MatchString(rest) {
+			return "", "", false
 		}
 	}
 	return "", digits, true

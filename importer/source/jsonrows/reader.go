@@ -185,7 +185,13 @@ func (r *Reader) members(object []byte, text string) *rows.Problem {
 			return invalid(err)
 		}
 		end := int(r.json.InputOffset())
-		r.values = append(r.values, text[end-len(value):end])
+		cell := text[end-len(value) : end]
+		if kind := value.Kind(); kind == '{' || kind == '[' { // blanks in it make no other row
+			value = value.Clone()
+			_ = value.Compact()
+			cell = string(value)
+		}
+		r.values = append(r.values, cell)
 	}
 	if _, err := r.json.ReadToken(); err != nil {
 		return invalid(err)

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding/charmap"
@@ -126,7 +127,7 @@ func (from reading) cutFooter(o source.Options, s *sample) *sample {
 	if !s.totals || !s.Complete {
 		return s
 	}
-	o.Footer = regexp.MustCompile(`^"?` + regexp.QuoteMeta(s.footer))
+	o.Footer = regexp.MustCompile(`^"?` + regexp.QuoteMeta(s.footer) + s.behind)
 	without, err := from.read(o, maxSampleRows)
 	if err != nil || len(without.Rows) < max(1, s.leads) {
 		return s
@@ -177,9 +178,9 @@ type sample struct {
 	lone, loneLine int // rows of many columns that hold one cell, and the line of the last
 
 	// A possible footer: how its first row begins, how many rows are before it, and whether it has a word for totals.
-	footer string
-	leads  int
-	totals bool
+	footer, behind string
+	leads          int
+	totals         bool
 }
 
 // hidesCells reports whether a quote in the header may hide a delimiter.
@@ -249,6 +250,12 @@ func (s *sample) watch(row *source.Row) {
 		s.footer, s.totals, s.leads = "", false, len(s.Rows)
 	case s.footer == "":
 		s.footer = strings.Clone(strings.ToValidUTF8(cmp.Or(word, first[:min(len(first), maxSampleCell)]), ""))
+		if s.behind = ""; word != "" { // a name may begin like it: Summers, Total Energies
+			s.behind = `(?:\PL|$)`
+			if _, rest, _ := strings.Cut(strings.Join(cells, ""), word); !strings.ContainsFunc(rest, unicode.IsLetter) {
+				s.behind = `[^\pL]*$`
+			}
+		}
 	}
 	s.totals = s.totals || totals
 }
