@@ -212,22 +212,24 @@ func (r *intake) mapRow(it *item) {
 		it.faults = []mapping.Problem{{Rule: p.Code, Text: p.String()}}
 		return
 	}
+	nameless := false
 	for _, f := range row.Faults {
 		if it.binding.Uses[f.Column] {
 			it.faults = append(it.faults, mapping.Problem{Rule: f.Code, Text: f.String()})
+			nameless = nameless || it.binding.Names[f.Column]
 		}
 	}
-	if it.faults != nil {
+	if rec.Skip = row.Repeats && it.faults == nil; nameless || rec.Skip {
 		return
 	}
-	row.Text = "" // needed only for problems
-	if row.Repeats {
-		rec.Skip = true
-		return
-	}
-	it.faults = it.binding.Map(row.Cells, mapping.Env{
+	problems := it.binding.Map(row.Cells, mapping.Env{
 		File: r.paths[it.input], Line: row.Line, Run: r.options.RunID, Caught: r.caught, OneLine: row.OneLine,
 	}, rec)
+	if it.faults != nil { // the row is known by its key, and these cells hold something else
+		rec.Skip = false
+	} else {
+		it.faults, row.Text = problems, "" // which is needed only for problems of the cells
+	}
 	if row.Size > largeRow {
 		rec.Detach()
 	}

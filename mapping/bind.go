@@ -30,7 +30,9 @@ type Binding struct {
 	// Uses says of each of the row's own columns whether the mapping uses its cells, even if only for the default key.
 	// Unused are the columns that are not sent, in the input's order: no value names them, and "*": rest neither takes
 	// them nor leaves them out by name. Warnings are remarks about the mapping and this input, each with its place.
+	// Names says of each own column whether a row is known by it, or its lead found.
 	Uses     []bool
+	Names    []bool
 	Unused   []string
 	Warnings []Error
 
@@ -85,17 +87,25 @@ func (b *Binding) divide(m *Mapping, s *search) {
 			!slices.ContainsFunc(b.plan.content, isKey)
 	}
 	s.warnUnknownExceptions(rest)
+	own := m.KeyForm() == ""
+	var names []part
+	for _, v := range []*value{b.plan.key, b.plan.externalID, b.plan.leadID} {
+		if v != nil {
+			names = append(names, v.uses()...)
+		}
+	}
 	for i, name := range s.columns.Names[:s.columns.Own] {
-		own, resting := ownColumn{name: name, index: i, without: s.parts[name]}, takes(name)
-		used := s.used[name] || len(own.without) > 0
-		b.own = append(b.own, own)
-		b.Uses = append(b.Uses, used || resting || m.KeyForm() == "")
+		col, resting := ownColumn{name: name, index: i, without: s.parts[name]}, takes(name)
+		used := s.used[name] || len(col.without) > 0
+		b.own = append(b.own, col)
+		b.Uses = append(b.Uses, used || resting || own)
+		b.Names = append(b.Names, own || slices.Contains(namesOf(names), name))
 		switch {
 		case resting && s.twice[name]:
 			s.ambiguous("lead.content.*", "with the name of column "+strconv.Itoa(i+1), m.lead)
 		case resting:
-			own.as = rest.prefix + name
-			b.rest = append(b.rest, own)
+			col.as = rest.prefix + name
+			b.rest = append(b.rest, col)
 		case !used && !rest.excepts(name):
 			b.Unused = append(b.Unused, name)
 		}

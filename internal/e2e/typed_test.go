@@ -233,7 +233,7 @@ func situations() map[string]situation {
 				w.removeAll("leadferry-runs")
 				w.must(0, "checkpoint adopt known.csv")
 				_ = os.Remove(w.checkpoint())
-			}, code: 4, words: []string{other, "/known.csv --checkpoint"},
+			}, code: 4, words: []string{other, "write known.csv"},
 		},
 		"another file":             {with: []string{"--checkpoint", "mine.db"}, code: 4, words: []string{other}},
 		"the address changed":      {with: []string{"--leads-url", "LOCALHOST"}, code: 4, words: []string{other, "(service at "}},
