@@ -11,6 +11,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/importer/report"
+	"leadferry/mapping"
 )
 
 // sends compares what arrived since last asked. Updates of one lead have an order, those of different leads have none.
@@ -248,5 +249,39 @@ func TestChangesByOthersAreSeen(t *testing.T) {
 		p.service.sent()
 		p.must("conflict 1", p.run("sync", Options{}, "a,,x-a,open,Anna,1"))
 		p.sends()
+	})
+}
+
+// What an update without an answer asked for is not known to be on the service, or to be missing there; and what others
+// typed is not overwritten because a read got no answer, or another field's update.
+func TestAnUpdateWithoutAnAnswerProvesNothing(t *testing.T) {
+	fates := func(p *pair, fate string) { p.service.fate = func(string, string) string { return fate } }
+	byService, all := Options{Planning: Planning{Conflict: mapping.RuleService}}, Options{Planning: Planning{Conflict: mapping.RuleService, CheckRemote: ReadAll}}
+	paired(t, func(t *testing.T, p *pair) {
+		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+		lead := p.known("a").LeadID
+		p.must("unchanged 1", p.run("sync", all, "a,,x-a,open,Ann,1"))
+		fates(p, "lost")
+		p.must("failed 1", p.run("sync", Options{}, "a,,x-a,onHold,Ann,1"))
+		p.service.fate = nil
+		p.must("updated 1", p.run("sync", Options{}, "a,,x-a,open,Ann,1"))
+		p.service.typed(lead, "ExternalID", "typed")
+		p.must("unchanged 1", p.run("sync", all, "a,,x-a,open,Ann,1"))
+		fates(p, "silent")
+		p.must("failed 1", p.run("sync", byService, "a,,x-a,open,Ann,3"))
+		p.service.fate = nil
+		p.must("updated 1", p.run("sync", byService, "a,,x-a,open,Ann,3"))
+		if l := p.service.lead(lead); l.ExternalID != "typed" || l.Status != "open" {
+			t.Errorf("%+v", l)
+		}
+	})
+	paired(t, func(t *testing.T, p *pair) {
+		p.service.fate = func(op, _ string) string { return map[string]string{"update": "422"}[op] }
+		p.must("partial 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+		p.service.typed(p.known("a").LeadID, "ExternalID", "typed")
+		fates(p, "silent")
+		p.must("partial 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+		p.service.fate = nil
+		p.must("conflict 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
 	})
 }
