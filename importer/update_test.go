@@ -255,33 +255,39 @@ func TestChangesByOthersAreSeen(t *testing.T) {
 // What an update without an answer asked for is not known to be on the service, or to be missing there; and what others
 // typed is not overwritten because a read got no answer, or another field's update.
 func TestAnUpdateWithoutAnAnswerProvesNothing(t *testing.T) {
-	fates := func(p *pair, fate string) { p.service.fate = func(string, string) string { return fate } }
-	byService, all := Options{Planning: Planning{Conflict: mapping.RuleService}}, Options{Planning: Planning{Conflict: mapping.RuleService, CheckRemote: ReadAll}}
+	fates := func(p *pair, fates ...string) { // of the next requests
+		p.service.fate = func(string, string) (fate string) {
+			if len(fates) > 0 {
+				fate, fates = fates[0], fates[1:]
+			}
+			return fate
+		}
+	}
+	byFile, byService := Options{Planning: Planning{Conflict: mapping.RuleFile}}, Options{Planning: Planning{Conflict: mapping.RuleService}}
+	byFile.Mapping = parsed(t, "version: 1\nkey: \"{id}\"\nlead: {status: \"{status}\"}\n")
 	paired(t, func(t *testing.T, p *pair) {
 		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
 		lead := p.known("a").LeadID
-		p.must("unchanged 1", p.run("sync", all, "a,,x-a,open,Ann,1"))
+		p.service.typed(lead, "Status", "contacted")
+		p.run("reconcile", Options{}, "a,,x-a,open,Ann,1")
 		fates(p, "lost")
-		p.must("failed 1", p.run("sync", Options{}, "a,,x-a,onHold,Ann,1"))
-		p.service.fate = nil
-		p.must("updated 1", p.run("sync", Options{}, "a,,x-a,open,Ann,1"))
+		p.must("failed 1", p.run("sync", byFile, "a,,x-a,onHold,Ann,1"))
+		p.must("updated 1", p.run("sync", byFile, "a,,x-a,contacted,Ann,1"))
 		p.service.typed(lead, "ExternalID", "typed")
-		p.must("unchanged 1", p.run("sync", all, "a,,x-a,open,Ann,1"))
+		p.run("reconcile", byService, "a,,x-a,contacted,Ann,1")
 		fates(p, "silent")
-		p.must("failed 1", p.run("sync", byService, "a,,x-a,open,Ann,3"))
-		p.service.fate = nil
-		p.must("updated 1", p.run("sync", byService, "a,,x-a,open,Ann,3"))
-		if l := p.service.lead(lead); l.ExternalID != "typed" || l.Status != "open" {
+		p.must("failed 1", p.run("sync", byService, "a,,x-a,contacted,Ann,3"))
+		p.must("updated 1", p.run("sync", byService, "a,,x-a,contacted,Ann,3"))
+		if l := p.service.lead(lead); l.ExternalID != "typed" || l.Status != "contacted" {
 			t.Errorf("%+v", l)
 		}
 	})
 	paired(t, func(t *testing.T, p *pair) {
-		p.service.fate = func(op, _ string) string { return map[string]string{"update": "422"}[op] }
+		fates(p, "", "422")
 		p.must("partial 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
 		p.service.typed(p.known("a").LeadID, "ExternalID", "typed")
 		fates(p, "silent")
 		p.must("partial 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
-		p.service.fate = nil
 		p.must("conflict 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
 	})
 }
