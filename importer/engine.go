@@ -290,16 +290,18 @@ func (e *engine) takeFirst(it *item, names []leadName) bool {
 	if e.dry != nil {
 		e.dry.plan(it, &step)
 	}
-	needsCarrier := step.Action != Nothing && step.Action != Draw
-	if needsCarrier && (!e.lanes.room() || !e.mayBegin(step.Action)) {
+	needsLane := step.Action != Nothing && step.Action != Draw
+	if needsLane && (!e.lanes.room() || !e.mayBegin(step.Action)) {
 		return false
 	}
 	e.countRead(it)
-	if !needsCarrier {
+	if !needsLane {
 		e.end(it, step)
 		return true
 	}
-	e.start(e.lanes.begin(names), e.newJob(it, step))
+	l := new(lane)
+	e.lanes.name(l, names)
+	e.start(l, e.newJob(it, step))
 	return true
 }
 

@@ -182,14 +182,6 @@ const reasonPanic = "panic" // the class of a doubt after a fault of the program
 // doubtReasons say for people what the classes of doubts mean.
 var doubtReasons = map[string]string{
 	"":                         "no answer is known: the run ended before it came, or still waits for it",
-	leadapi.ReasonTimeout:      "no answer in time",
-	leadapi.ReasonNoAnswer:     "the connection broke after the request was sent",
-	leadapi.ReasonCanceled:     "the run was stopped before an answer came",
-	leadapi.ReasonBadAnswer:    "the answer could not be read",
-	leadapi.ReasonNoLeadID:     "the answer carries no usable lead ID",
-	leadapi.ReasonServerError:  "the service answered with an error",
-	leadapi.ReasonRedirect:     "the answer was a redirect",
-	leadapi.ReasonThrottled:    "the service asked to wait, which --resend-on none does not trust",
 	checkpoint.ReasonLeadTaken: "the answer names a lead ID that belongs to another row",
 	checkpoint.ReasonIncomplete: "not sent: the checkpoint is incomplete, and the row may have a lead that it does " +
 		"not know any more",
@@ -199,7 +191,7 @@ var doubtReasons = map[string]string{
 }
 
 func doubtReason(class string, code int) string {
-	text := cmp.Or(doubtReasons[class], class)
+	text := cmp.Or(doubtReasons[class], leadapi.DoubtReasons[class], class)
 	if code != 0 {
 		return fmt.Sprintf("%s, HTTP %d", text, code)
 	}

@@ -65,7 +65,7 @@ type lanes struct {
 	ofLate    lane    // has the names of these rows: later rows with one of them are put off, too
 	most      int     // lanes that may be active
 	active    int     // lanes that have a goroutine
-	underWay  int     // rows that the carrier has, and that are not counted yet
+	underWay  int     // rows that are being carried, or are not counted yet
 	waiting   int     // rows that wait
 	bytes     int     // of these rows
 }
@@ -107,12 +107,6 @@ func (s *lanes) name(l *lane, names []leadName) (own bool) {
 		}
 	}
 	return own
-}
-
-func (s *lanes) begin(names []leadName) *lane {
-	l := new(lane)
-	s.name(l, names)
-	return l
 }
 
 func (s *lanes) room() bool { return s.active < s.most }
@@ -217,7 +211,7 @@ func (e *engine) lookAgain(l *lane, it *item) bool {
 }
 
 // newJob makes the job of a row that is about to be carried, and counts it. From here on the row's outcome says what
-// happened, not what is planned. It makes the digests, under the lock: the carrier plans again without it.
+// happened, not what is planned. It makes the digests, under the lock: carry plans again without it.
 func (e *engine) newJob(it *item, step Step) *job {
 	e.lanes.underWay++
 	if step.Action.sends() {

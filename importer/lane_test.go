@@ -49,7 +49,9 @@ func TestRowsWaitForAnExternalIDThatTwoLeadsHad(t *testing.T) {
 func TestNamesOfLanes(t *testing.T) {
 	s := newLanes(2)
 	k1, k2, both := []leadName{{checkpoint.ByKey, "k1"}}, []leadName{{checkpoint.ByKey, "k2"}}, []leadName{{checkpoint.ByKey, "k1"}, {checkpoint.ByKey, "k2"}}
-	one, two := s.begin(k1), s.begin(k2)
+	one, two := new(lane), new(lane)
+	s.name(one, k1)
+	s.name(two, k2)
 	if s.find(both) != &s.ofLate || s.find(k1) != one {
 		t.Error("a row of two lanes that are under way is not put off")
 	}
@@ -69,7 +71,7 @@ func TestNamesOfLanes(t *testing.T) {
 func TestLargeRowsDoNotGather(t *testing.T) {
 	e := newLanes(1)
 	k := []leadName{{checkpoint.ByKey, "k"}}
-	l := e.begin(k)
+	l := new(lane)
 	for i, full := range []bool{false, true} {
 		e.enqueue(l, &item{row: source.Row{Size: maxWaitingBytes/2 + 1}}, k)
 		if e.full() != full {

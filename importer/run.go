@@ -2,27 +2,27 @@
 // package that knows the order of steps. Import, sync, reconcile and validate are one engine that decides in different
 // ways. A row is one item all its way, with what is known of its lead and how it ends:
 //
-//	files ─▶ [intake] read, mapBatch     one goroutine reads (source.File.Next), one for each batch makes Records of
+//	files ─▶ intake.go     run           one goroutine reads (source.File.Next), one for each batch makes Records of
 //	           │ batches                 its rows (mapping.Binding.Map) and their digests
-//	         [engine] takeBatch          the dispatcher, a goroutine: one look-up for a batch (Ledger.Find), then a Step
+//	         engine.go     takeBatch     the dispatcher, a goroutine: one look-up for a batch (Ledger.Find), then a Step
 //	           │                         for each row (plan.go): it ends here, begins a lane (takeFirst) or joins one
-//	         [lane] runLane              a lead under way, with a goroutine of its own: its rows one after another; each
+//	         lane.go       start         a lead under way, with a goroutine of its own: its rows one after another; each
 //	           │                         but the first is looked up again and decided here
-//	         [carrier] carry, create     Claim (Ledger.Do) ─▶ Breaker.Deliver (Client.Create) ─▶ settle (partial)
+//	         carrier.go    carry, create Claim (Ledger.Do) ─▶ Breaker.Deliver (Client.Create) ─▶ settle (partial)
 //	           │                         ─▶ link ─▶ settle; delivery says when a request leaves, and sends it again
 //	           │                         where it may
-//	           │       update.go         look: read ─▶ planRead; mark ─▶ Deliver ─▶ compare ─▶ settle, maybe once more;
-//	           │                         without an answer the mark stays
-//	         [lane] carried              back under the engine's lock
-//	         [collector] collect         the tally counts, the limiter (stop.go) may end the run
+//	           │  update.go              look: read ─▶ decide again; mark ─▶ Deliver ─▶ compare ─▶ settle, maybe once
+//	           │                         more; without an answer the mark stays
+//	         lane.go       carried       back under the engine's lock
+//	         collector.go  collect       the tally counts, the limiter (stop.go) may end the run
 //	           │ batches
-//	         [writer] write              one goroutine (report.Run.Results, Reject): results.csv, rejects and others; if
+//	         writer.go     write         one goroutine (report.Run.Results, Reject): results.csv, rejects and others; if
 //	                                     the disk is slow, all wait
 //
 // Claim, mark and settle return when a synced commit holds them; a kill between them leaves the row in doubt, partial
 // or unsettled. Lines of the files are synced, and the files get their names, when the run ends. The summary is last.
-// Each box is the file of its name; item.go has the row, plan.go and compare.go decide about it, this file opens the
-// checkpoint (checkpoint.Ledger) and notes the run.
+// item.go has the row, plan.go and compare.go decide about it, this file opens the checkpoint (checkpoint.Ledger) and
+// notes the run.
 //
 // Promises:
 //

@@ -50,6 +50,18 @@ const (
 	ReasonCanceled     = "canceled"     // the caller's context ended
 )
 
+// DoubtReasons say for people why nobody knows whether a create was applied, by the Reason of its error.
+var DoubtReasons = map[string]string{
+	ReasonTimeout:     "no answer in time",
+	ReasonNoAnswer:    "the connection broke after the request was sent",
+	ReasonCanceled:    "the run was stopped before an answer came",
+	ReasonBadAnswer:   "the answer could not be read",
+	ReasonNoLeadID:    "the answer carries no usable lead ID",
+	ReasonServerError: "the service answered with an error",
+	ReasonRedirect:    "the answer was a redirect",
+	ReasonThrottled:   "the service asked to wait, which --resend-on none does not trust",
+}
+
 // Error is a call that failed. It wraps no library's error, which may quote secrets, except the end of a context.
 type Error struct {
 	Op            string        // "create", "update", "reach", "token", "login" or "client"

@@ -112,19 +112,11 @@ func (w *world) run(args ...string) (code int, out string) {
 	c := w.command(args...)
 	b, err := c.CombinedOutput()
 	var exit *exec.ExitError
-	if err := ended(err); err != nil && !errors.As(err, &exit) {
+	if err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
 		w.t.Fatal(err)
 	}
 	w.keep(args, string(b))
 	return c.ProcessState.ExitCode(), string(b)
-}
-
-// ended is the error of a command that has ended, whether or not its pipes are kept open; see command.
-func ended(err error) error {
-	if errors.Is(err, exec.ErrWaitDelay) {
-		return nil
-	}
-	return err
 }
 
 // must runs the program and fails the test unless it ends with code.
@@ -189,7 +181,7 @@ func (w *world) exported(state string) []map[string]string {
 	if strings.Contains(told.String(), "no checkpoint at ") {
 		return nil
 	}
-	if err := ended(err); err != nil && !strings.Contains(told.String(), "is incomplete") {
+	if err != nil && !errors.Is(err, exec.ErrWaitDelay) && !strings.Contains(told.String(), "is incomplete") {
 		w.t.Fatalf("export: %v\n%s", err, told.String())
 	}
 	return slices.DeleteFunc(w.table(string(b)), func(row map[string]string) bool { return row["state"] == "incomplete" })

@@ -149,8 +149,7 @@ func salesforceSuffix(id string) string {
 	return string([]byte{letters[bits[0]], letters[bits[1]], letters[bits[2]]})
 }
 
-// cut fits a number as a spreadsheet writes one that is too long for its column, with a point or a comma. Without them it
-// had twelve digits or more.
+// cut fits a number as spreadsheets write one that is too long: with a point or a comma or, of twelve digits, without.
 var cut = spelling.Form(`^[0-9](?:[.,][0-9]+E\+[0-9]+|E\+(?:1[1-9]|[2-9][0-9]))$`)
 
 // IsCut reports whether a key is a number that a spreadsheet cut (1.23457E+11): its last digits are lost.
