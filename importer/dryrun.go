@@ -21,31 +21,19 @@ import (
 type dryRun struct {
 	options *Options
 	intake  *intake
-	proof
-	mistakes
-	forecast
-}
 
-// proof is what a mapping shows without any input.
-type proof struct {
-	lacking mapping.Errors // what it needs to make leads; nil: nothing
+	lacking mapping.Errors // what the mapping needs to make leads; nil: nothing
 	updates bool           // it makes none on purpose
 	tests   int
 	failed  []report.Problem // of the tests
-}
 
-// mistakes are what is wrong with rows.
-type mistakes struct {
-	problems *findings.Kinds // without the rows' own words
+	problems *findings.Kinds // of rows, without the rows' own words
 	words    *findings.Kinds // texts that maps lack
 	suspect  int             // rows with values that are left out or that else takes: problems for --strict
-}
 
-// forecast is what a run would send.
-type forecast struct {
 	repeats  *findings.Repeats
 	repeated findings.Repeated           // found at the end
-	assigned map[report.Organization]int // creates
+	assigned map[report.Organization]int // by the creates that a run would send
 	links    bool                        // leads that are made ask for a link
 	changes  int                         // updates of leads that exist
 	shown    int                         // requests shown
@@ -53,8 +41,8 @@ type forecast struct {
 
 func newDryRun(o *Options, in *intake) *dryRun {
 	return &dryRun{
-		options: o, intake: in, mistakes: mistakes{problems: findings.NewKinds(), words: findings.NewKinds()},
-		forecast: forecast{repeats: findings.NewRepeats(), assigned: map[report.Organization]int{}},
+		options: o, intake: in, problems: findings.NewKinds(), words: findings.NewKinds(),
+		repeats: findings.NewRepeats(), assigned: map[report.Organization]int{},
 	}
 }
 
