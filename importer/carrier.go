@@ -339,7 +339,7 @@ func (e *engine) stamp(j *job) {
 
 func (e *engine) entryOf(j *job, s checkpoint.State) checkpoint.Entry {
 	return checkpoint.Entry{
-		Key: j.rec.Key, State: s, Digest: j.digest, Content: j.sums,
+		Key: j.rec.Key, State: s, Digest: j.digest, Content: j.content,
 		File: e.intake.paths[j.input], Line: j.row.Line, Run: e.RunID, Updated: time.Now(),
 	}
 }

@@ -27,7 +27,7 @@ type collector struct {
 	write   func(*item) error   // writer.add: takes each row after its outcome is durable
 	before  *report.LastRejects // what needed attention in the run before
 	began   time.Time           // of the run
-	shown   time.Time           // when Live was told last
+	liveAt  time.Time           // when Live was told last
 	unkept  []report.Unkept     // as many as may be claimed at a time at most
 }
 
@@ -66,7 +66,7 @@ func (r *run) collect(it *item) *Stop {
 	if it.outcome.Attention() && r.dry == nil {
 		rej := rejectOf(it)
 		before := r.before.Since(&rej)
-		it.since = cmp.Or(before, stamp(r.began, bySeconds))
+		it.since = cmp.Or(before, timeText(r.began, bySeconds))
 		if before == "" || it.outcome == InDoubt || it.outcome == Partial || it.outcome == Failed {
 			r.tally.news++
 		}

@@ -24,7 +24,7 @@ type engine struct {
 	mu      sync.Mutex
 	changed sync.Cond // a row or a lane has ended, or the run ends
 	lanes   lanes
-	begun   chan *lane  // to a goroutine whose lane has ended
+	idle    chan *lane  // to a goroutine whose lane has ended
 	allRead bool        // no more rows come
 	over    bool        // all rows have ended: what comes later does not stop the run any more
 	hasRead atomic.Bool // an update without content has shown a lead
@@ -38,7 +38,7 @@ type phases struct {
 }
 
 func newEngine(ctx context.Context, r *run) *engine {
-	e := &engine{run: r, phases: phases{awaiting: ctx}, begun: make(chan *lane)}
+	e := &engine{run: r, phases: phases{awaiting: ctx}, idle: make(chan *lane)}
 	e.linking, e.linkNoMore = context.WithCancel(ctx)
 	e.taking, e.takeNoMore = context.WithCancel(e.linking)
 	e.changed.L = &e.mu
@@ -127,8 +127,8 @@ func (e *engine) watch(ended <-chan struct{}) {
 		case <-tick.C:
 			e.mu.Lock()
 			e.notePace()
-			if now := time.Now(); e.Live != nil && now.Sub(e.shown) >= liveEvery {
-				e.shown = now
+			if now := time.Now(); e.Live != nil && now.Sub(e.liveAt) >= liveEvery {
+				e.liveAt = now
 				e.Live(e.soFar())
 			}
 			e.mu.Unlock()
@@ -354,7 +354,7 @@ func (e *engine) endAll() {
 	for e.lanes.active > 0 {
 		e.changed.Wait()
 	}
-	close(e.begun)
+	close(e.idle)
 	if e.limiter.enough {
 		e.stop(ledgerFailed(checkpoint.ErrEnough))
 	}

@@ -249,14 +249,14 @@ func (it *item) requestDigest(d *checkpoint.Digester) checkpoint.Digest {
 // contentDigests are the short digests of the row's content without volatile fields, which show a sync what changed.
 // They are made once.
 func (it *item) contentDigests(d *checkpoint.Digester) []checkpoint.ContentDigest {
-	if it.sums == nil {
-		it.sums = make([]checkpoint.ContentDigest, 0, len(it.rec.Content))
+	if it.content == nil {
+		it.content = make([]checkpoint.ContentDigest, 0, len(it.rec.Content))
 		for i := range it.rec.Content {
 			if f := &it.rec.Content[i]; !f.Volatile {
 				value := d.SumValue(f.Name, f.Canonical())
-				it.sums = append(it.sums, checkpoint.ContentDigest{Name: d.SumName(f.Name), Value: value})
+				it.content = append(it.content, checkpoint.ContentDigest{Name: d.SumName(f.Name), Value: value})
 			}
 		}
 	}
-	return it.sums
+	return it.content
 }

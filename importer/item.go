@@ -23,7 +23,7 @@ type item struct {
 	rec     mapping.Record
 	faults  []mapping.Problem          // the checks that the row fails; nil: it is valid
 	digest  checkpoint.Digest          // of everything that is sent; zero: not made yet
-	sums    []checkpoint.ContentDigest // of each value of the content; nil: not made yet
+	content []checkpoint.ContentDigest // of each value of the content; nil: not made yet
 	late    bool                       // it was put off, or drawn: it was counted as read
 	second  bool                       // it was decided once more, or put off for others to settle it: no third time
 

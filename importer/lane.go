@@ -148,10 +148,10 @@ func (e *engine) start(l *lane, j *job) {
 	l.idle, l.job = false, j
 	e.lanes.active++
 	select {
-	case e.begun <- l:
+	case e.idle <- l:
 	default:
 		e.group.Go(func() {
-			for goesOn := true; goesOn; l, goesOn = <-e.begun { // its rows one after another
+			for goesOn := true; goesOn; l, goesOn = <-e.idle { // its rows one after another
 				e.guarded(func() {
 					for l.job != nil || e.next(l) {
 						e.carry(l.job)

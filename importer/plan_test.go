@@ -105,7 +105,7 @@ func TestImportPlanner(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			it := &item{row: source.Row{HasLead: test.hadLead}, rec: test.rec, digest: same, sums: []checkpoint.ContentDigest{}, mayLack: test.lost, result: result{entry: test.known}}
+			it := &item{row: source.Row{HasLead: test.hadLead}, rec: test.rec, digest: same, content: []checkpoint.ContentDigest{}, mayLack: test.lost, result: result{entry: test.known}}
 			mustPlan(t, planned("this", test.by).forImport, it, test.want)
 		})
 	}

@@ -238,7 +238,7 @@ func (p *pulls) add(it *item) {
 		}
 		p.ahead[e.LeadID] = report.Pulled{
 			ExternalID: strings.Clone(cmp.Or(it.rec.ExternalID, e.Linked())), LeadID: e.LeadID,
-			Status: cmp.Or(f.service, e.Seen.Status), UpdatedAt: stamp(changed, byMilliseconds),
+			Status: cmp.Or(f.service, e.Seen.Status), UpdatedAt: timeText(changed, byMilliseconds),
 			OrganizationID: cmp.Or(e.Seen.Organization, e.Organization),
 		}
 	case it.outcome != Failed:

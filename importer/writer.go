@@ -131,7 +131,7 @@ func (w *writer) write(batch []*item) error {
 func comparedWith(e *checkpoint.Entry, f *comparison) report.Compared {
 	c := report.Compared{
 		LeadID: e.LeadID, ExternalID: e.Linked(), StatusConfirmed: e.Status,
-		StatusService: cmp.Or(f.service, e.Seen.Status), ServiceUpdatedAt: stamp(f.changed, byMilliseconds),
+		StatusService: cmp.Or(f.service, e.Seen.Status), ServiceUpdatedAt: timeText(f.changed, byMilliseconds),
 		Verdict: string(f.verdict), ChangedBy: changedBy[f.verdict], ContentKeys: f.keys,
 		OrganizationID: cmp.Or(e.Seen.Organization, AskedFor(e)),
 	}
@@ -139,7 +139,7 @@ func comparedWith(e *checkpoint.Entry, f *comparison) report.Compared {
 		c.ExternalService = e.ExternalID
 	}
 	if e.State.HasLead() {
-		c.ConfirmedAt = stamp(e.ConfirmedAt(), byMilliseconds)
+		c.ConfirmedAt = timeText(e.ConfirmedAt(), byMilliseconds)
 	}
 	return c
 }
@@ -147,8 +147,8 @@ func comparedWith(e *checkpoint.Entry, f *comparison) report.Compared {
 // How times are written: of leads as the service has them, and of rejects.
 const byMilliseconds, bySeconds = "2006-01-02T15:04:05.000Z", time.RFC3339
 
-// stamp is a time as files show it; "" for none.
-func stamp(t time.Time, layout string) string {
+// timeText is a time as files show it; "" for none.
+func timeText(t time.Time, layout string) string {
 	if t.IsZero() {
 		return ""
 	}
@@ -222,7 +222,7 @@ func rejectOf(it *item) report.Reject {
 		rej.Outcome = InDoubt.String()
 	}
 	if it.outcome == InDoubt {
-		rej.SentAt = stamp(it.entry.Updated, bySeconds)
+		rej.SentAt = timeText(it.entry.Updated, bySeconds)
 	}
 	rej.Namespace, rej.Key = rowkey.Split(it.knownKey())
 	return rej
