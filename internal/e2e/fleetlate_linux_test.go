@@ -21,8 +21,10 @@ func asleep(t *testing.T) (c *crew, wake func() (code int)) {
 	return c, c.still(c.worker(0), "answered:5")
 }
 
-// silent has all workers be silent for minutes.
+// silent has all workers be silent for minutes, once the server has carried out what they asked before they slept.
 func (c *crew) silent(minutes int) {
+	const active = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND state = 'active'`
+	eventually(c.t, "nothing is under way", func() bool { return pgtest.Value[int](c.t, c.ledger, active) == 0 })
 	pgtest.Shared(c.t).Exec(c.t, c.ledger, fmt.Sprintf("UPDATE leadferry.workers SET beat = beat - interval '%d minutes'", minutes))
 }
 
