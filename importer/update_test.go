@@ -252,8 +252,7 @@ func TestChangesByOthersAreSeen(t *testing.T) {
 	})
 }
 
-// What an update without an answer asked for is not known to be on the service, or to be missing there; and what others
-// typed is not overwritten because a read got no answer, or another field's update.
+// What an unanswered update asked for is not known to be there or not, and what others typed is not overwritten for it.
 func TestAnUpdateWithoutAnAnswerProvesNothing(t *testing.T) {
 	fates := func(p *pair, fates ...string) { // of the next requests
 		p.service.fate = func(string, string) (fate string) {

@@ -94,8 +94,7 @@ func TestRestoredFolderMakesNothingTwice(t *testing.T) {
 	w.must(0, held...)
 }
 
-// What people forgot, or said was not made, is still in results; it does not stand for leads that no results name. The
-// hint names what is at hand. Invariants 9 and 10
+// Keys that people forgot, or settled with none, are in results still, and hide no other leads. Invariants 9 and 10
 func TestFreedRowsHideNoLeads(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{Faults: "drop-stored#7"})
