@@ -137,6 +137,8 @@ func TestListThatTellsLessThanWitnesses(t *testing.T) {
 	}
 	there := here
 	there.TrunkID = "other"
+	lacks, freed := of(2, false, here), of(3, false, here)
+	lacks.Lacks, freed.Freed = true, 1
 	for name, test := range map[string]struct {
 		before     []string
 		from       []checkpoint.Witness
@@ -147,12 +149,9 @@ func TestListThatTellsLessThanWitnesses(t *testing.T) {
 		"as many":             {witness: of(2, false, here)},
 		"more":                {witness: of(3, false, here), incomplete: true},
 		"its run did not end": {witness: of(1, true, here), incomplete: true},
-		"it lacked leads":     {witness: checkpoint.Witness{Ledger: "lost", Target: here, Place: "lost.db", Leads: 2, Lacks: true, Commits: 4}, incomplete: true},
-		"freed, an export":    {witness: checkpoint.Witness{Ledger: "lost", Target: here, Place: "lost.db", Leads: 3, Freed: 1, Commits: 4}},
-		"freed, results": {
-			from: []checkpoint.Witness{of(0, false, there)}, incomplete: true,
-			witness: checkpoint.Witness{Ledger: "lost", Target: here, Place: "lost.db", Leads: 3, Freed: 1, Commits: 4},
-		},
+		"it lacked leads":     {witness: lacks, incomplete: true},
+		"freed, an export":    {witness: freed},
+		"freed, results":      {from: []checkpoint.Witness{of(0, false, there)}, witness: freed, incomplete: true},
 		"another trunk":       {witness: of(3, true, there)},
 		"it knew some before": {before: []string{"z"}, from: []checkpoint.Witness{of(0, false, here)}, witness: of(3, false, here), incomplete: true},
 		"as many as it lists": {before: []string{"z"}, from: []checkpoint.Witness{of(0, false, here)}, witness: of(2, false, here)},
