@@ -247,6 +247,7 @@ type Leads struct {
 	From    []Witness // of the runs that wrote these results; with Err if nobody knows what their ledger knew
 	Entries List
 	Missing func() string // what the files say that their checkpoint lacked; called after they were read
+	ByHand  bool          // a file of them is neither an export nor of a run, so its number of leads proves nothing
 	Lenient bool          // entries that do not fit the ledger are left out and do not refuse the list
 }
 
@@ -310,7 +311,7 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 	}
 	lacked := ""
 	if ws != nil && !ws.Sandbox && (fills || len(leads.From) > 0) {
-		if lacked, err = h.descend(ctx, leads.From, r, fills); err != nil {
+		if lacked, err = h.descend(ctx, leads, r, fills); err != nil {
 			return r, err
 		}
 	}
@@ -338,9 +339,9 @@ func (a *adoption) contains(old *Adopting, files []string) bool {
 
 // descend makes other ledgers of the trunk ancestors of a ledger that took over results of runs, or that a list fills.
 // It says what is missing: the others knew more leads than the list names, one of their runs did not end, they lacked
-// leads themselves, or a witness of a ledger that is filled cannot be read.
-func (h *hearing) descend(ctx context.Context, from []Witness, r AdoptResult, fills bool) (missing string, err error) {
-	all := append(h.ws.All(), from...)
+// leads themselves, a person wrote the list, or a witness of a ledger that is filled cannot be read.
+func (h *hearing) descend(ctx context.Context, leads Leads, r AdoptResult, fills bool) (missing string, err error) {
+	all := append(h.ws.All(), leads.From...)
 	named := r.Leads + r.InDoubt - r.Found
 	if fills { // otherwise Known may include leads of no such ledger
 		named += r.Known
@@ -358,10 +359,18 @@ func (h *hearing) descend(ctx context.Context, from []Witness, r AdoptResult, fi
 			missing = "leads that may be known to " + w.Source + ", which is missing or cannot be read"
 			continue
 		}
-		if named -= w.Leads; len(from) == 0 {
+		contains := func(o Witness) bool {
+			is := func(a Ancestor) bool { return a.ID == w.Ledger && a.Commits >= w.Commits }
+			return slices.ContainsFunc(o.Ancestors, is)
+		}
+		if slices.ContainsFunc(all, contains) { // a younger ledger has its leads
+			h.lineage.Descend(w.Ledger, w.Commits)
+			continue
+		}
+		if named -= w.Leads; len(leads.From) == 0 {
 			named += w.Freed
 		}
-		if w.Open || w.Lacks || named < 0 {
+		if w.Open || w.Lacks || leads.ByHand || named < 0 {
 			missing = fmt.Sprintf("leads that the checkpoint %s knew and the list does not name by the keys "+
 				"that made them: %s", w.Place, w.knew())
 		}

@@ -139,6 +139,8 @@ func TestListThatTellsLessThanWitnesses(t *testing.T) {
 	there.TrunkID = "other"
 	lacks, freed := of(2, false, here), of(3, false, here)
 	lacks.Lacks, freed.Freed = true, 1
+	younger, more := of(2, false, here), of(3, false, here)
+	younger.Ledger, younger.Ancestors, more.Ledger, more.Ancestors = "younger", []checkpoint.Ancestor{{ID: "lost", Commits: 4}}, "more", []checkpoint.Ancestor{{ID: "lost", Commits: 4}}
 	for name, test := range map[string]struct {
 		before     []string
 		from       []checkpoint.Witness
@@ -146,15 +148,18 @@ func TestListThatTellsLessThanWitnesses(t *testing.T) {
 		incomplete bool
 		asked      bool
 	}{
-		"as many":             {witness: of(2, false, here)},
-		"more":                {witness: of(3, false, here), incomplete: true},
-		"its run did not end": {witness: of(1, true, here), incomplete: true},
-		"it lacked leads":     {witness: lacks, incomplete: true},
-		"freed, an export":    {witness: freed},
-		"freed, results":      {from: []checkpoint.Witness{of(0, false, there)}, witness: freed, incomplete: true},
-		"another trunk":       {witness: of(3, true, there)},
-		"it knew some before": {before: []string{"z"}, from: []checkpoint.Witness{of(0, false, here)}, witness: of(3, false, here), incomplete: true},
-		"as many as it lists": {before: []string{"z"}, from: []checkpoint.Witness{of(0, false, here)}, witness: of(2, false, here)},
+		"as many":              {witness: of(2, false, here)},
+		"more":                 {witness: of(3, false, here), incomplete: true},
+		"its run did not end":  {witness: of(1, true, here), incomplete: true},
+		"it lacked leads":      {witness: lacks, incomplete: true},
+		"freed, an export":     {witness: freed},
+		"by hand":              {witness: of(2, false, here), incomplete: true},
+		"a younger one has it": {from: []checkpoint.Witness{of(2, false, here)}, witness: younger},
+		"and its own, too":     {from: []checkpoint.Witness{of(2, false, here)}, witness: more, incomplete: true},
+		"freed, results":       {from: []checkpoint.Witness{of(0, false, there)}, witness: freed, incomplete: true},
+		"another trunk":        {witness: of(3, true, there)},
+		"it knew some before":  {before: []string{"z"}, from: []checkpoint.Witness{of(0, false, here)}, witness: of(3, false, here), incomplete: true},
+		"as many as it lists":  {before: []string{"z"}, from: []checkpoint.Witness{of(0, false, here)}, witness: of(2, false, here)},
 		"what it knew itself": {
 			before: []string{"a", "b"}, from: []checkpoint.Witness{of(0, false, here)}, witness: of(2, false, here), incomplete: true,
 		},
@@ -165,7 +170,7 @@ func TestListThatTellsLessThanWitnesses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m, ws := ledger(t, test.before...), told(t, test.witness)
 			leads := leadsOf("a.csv", "a", "b")
-			leads.From = test.from
+			leads.From, leads.ByHand = test.from, name == "by hand"
 			adopt(t, m, ws, leads)
 			i, err := m.Info(), judged(t, m, ws).Refuse("")
 			if i.Incomplete != test.incomplete || (err != nil) != test.asked {

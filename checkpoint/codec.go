@@ -96,10 +96,11 @@ func (c *coder) entry(e *Entry) {
 		c.text(&e.WantLink)
 		c.text(&e.RequestID)
 	}
-	if c.some(e.Unsettled != "" || e.Sought != "" || e.Refused != Digest{} || e.Synced ||
+	if c.some(e.Unsettled != "" || e.Sought != "" || e.AsksLink || e.Refused != Digest{} || e.Synced ||
 		!e.Confirmed.IsZero() || e.Seen != Sight{}) {
 		c.text(&e.Unsettled)
 		c.status(&e.Sought)
+		e.AsksLink = c.some(e.AsksLink)
 		c.digest(&e.Refused)
 		e.Synced = c.some(e.Synced)
 		c.time(&e.Confirmed)

@@ -75,6 +75,7 @@ type Entry struct {
 	// Only for a lead that updates were sent for:
 	Unsettled string    // run whose update is under way or got no usable answer; "" when there is none
 	Sought    string    // Unsettled: the status that this update asks for, or ""
+	AsksLink  bool      // Unsettled: WantLink is what this update asks for
 	Refused   Digest    // of the row whose update the service refused; zero once an update is confirmed
 	Synced    bool      // Content is newer than Digest: an update or a read has confirmed it
 	Confirmed time.Time // when the service last confirmed the values above; zero: Updated
@@ -149,7 +150,8 @@ func (e *Entry) ConfirmedAt() time.Time {
 
 // Moved reports whether others changed the ExternalID: it is the service's then, WantLink the confirmed or the file's.
 func (e *Entry) Moved() bool {
-	return e.State == Created && e.Unsettled == "" && e.WantLink != "" && e.WantLink != e.ExternalID
+	asked := e.Unsettled != "" && e.AsksLink
+	return e.State == Created && !asked && e.WantLink != "" && e.WantLink != e.ExternalID
 }
 
 // Linked returns the ExternalID to compare with: if others changed it, the one in WantLink.

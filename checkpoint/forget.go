@@ -120,9 +120,14 @@ func AcceptLoss(ctx context.Context, s Store) (freed int, err error) {
 	err = s.Alone(ctx, func(tx Tx) error {
 		freed = 0
 		err := eachDoubt(tx, func(k KeptKey) KeptKey {
-			if k.Intent.Reason == ReasonIncomplete {
-				k.Intent = k.Intent.Prior
-				freed++
+			if k.Intent.Reason != ReasonIncomplete {
+				return k
+			}
+			freed++
+			held := k.Intent.Entry
+			if k.Intent = k.Intent.Prior; k.Intent == nil && k.Entry == nil { // results name it still, see Info.Counted
+				out := new(Decision).Outcome(held, tx.Now())
+				k.replace(tx, &out, Decided)
 			}
 			return k
 		})

@@ -29,14 +29,14 @@ const (
 	DecidedNote = "decided " // and the key
 )
 
-// Encode returns a value as notes and columns have it: JSON without zero fields. NUL, and what is no UTF-8,
-// becomes U+FFFD; rows' keys have neither.
+// Encode returns a value as notes and columns have it: JSON without zero fields. What is no UTF-8 becomes U+FFFD;
+// rows' keys have none of it.
 func Encode(v any) []byte {
 	text, err := json.Marshal(v, json.OmitZeroStructFields(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		panic(err) // of a type of ours that JSON cannot hold
 	}
-	return bytes.ReplaceAll(text, []byte(`\u0000`), []byte(`\ufffd`)) // servers take no NUL
+	return text
 }
 
 // Decode reads what [Encode] wrote. Anything else is ErrDamaged.

@@ -217,7 +217,7 @@ func (k *KeptKey) Mark(b Book, e *Entry, old *Kept) error {
 // marked returns k with what a mark says.
 func (k Kept) marked(by *Entry) Kept {
 	k.Unsettled, k.Sought, k.Seen = by.Unsettled, by.Sought, by.Seen
-	k.ExternalID, k.WantLink = by.ExternalID, by.WantLink
+	k.ExternalID, k.WantLink, k.AsksLink = by.ExternalID, by.WantLink, by.AsksLink
 	return k
 }
 

@@ -18,19 +18,20 @@ type Witness struct {
 	Leads   int    `json:"leads,omitempty"`   // see [Info.Counted]
 	Open    bool   `json:"open,omitempty"`    // the run did not end in order, or goes on
 
-	Freed   int       `json:"freed,omitempty"` // of Leads, as the run began or ended
-	Lacks   bool      `json:"lacks,omitempty"` // the ledger was incomplete as the run began
-	Ledger  string    `json:"ledger"`          // its ID
-	Target  Target    `json:"target"`
-	Place   string    `json:"place"` // path or address
-	Run     string    `json:"run"`
-	Command string    `json:"command"`
-	Process int       `json:"process"`
-	Started time.Time `json:"started"`
-	Folder  string    `json:"folder,omitempty"` // of the run
-	Page    string    `json:"page,omitempty"`   // address of its live page, while it goes on
-	Kinds   []Kind    `json:"kinds,omitempty"`  // of files that leads were made of
-	Left    string    `json:"left,omitempty"`   // how the checkpoint file was left: equal means untouched since
+	Freed     int        `json:"freed,omitempty"` // of Leads, as the run began or ended
+	Lacks     bool       `json:"lacks,omitempty"` // the ledger was incomplete as the run began
+	Ledger    string     `json:"ledger"`          // its ID
+	Target    Target     `json:"target"`
+	Place     string     `json:"place"` // path or address
+	Run       string     `json:"run"`
+	Command   string     `json:"command"`
+	Process   int        `json:"process"`
+	Started   time.Time  `json:"started"`
+	Folder    string     `json:"folder,omitempty"`    // of the run
+	Page      string     `json:"page,omitempty"`      // address of its live page, while it goes on
+	Kinds     []Kind     `json:"kinds,omitempty"`     // of files that leads were made of
+	Ancestors []Ancestor `json:"ancestors,omitempty"` // of the ledger, as the run began
+	Left      string     `json:"left,omitempty"`      // how the checkpoint file was left: equal means untouched since
 
 	Source string `json:"-"` // the file that says so
 	Err    error  `json:"-"` // why it cannot be read: then only Source is known

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -206,7 +207,9 @@ func (ws *Witnesses) Begin(s Store, w Witness, folder string) (*Testimony, error
 		return nil, nil
 	}
 	info := s.Info()
-	w.Commits, w.Leads, w.Freed = s.Progress() // commits of this process: Info may count those of other workers
+	w.Commits, w.Leads, w.Freed = s.Progress()       // commits of this process: Info may count those of other workers
+	lineage, _ := LineageOf(context.Background(), s) // without it, its ancestors count beside it
+	w.Ancestors = lineage.Ancestors
 	w.Open, w.Page, w.Ledger, w.Target, w.Place, w.Lacks = true, ws.Page, info.ID, info.Target, info.Path, info.Incomplete
 	if ws.Sandbox {
 		return nil, ws.mark(w, folder)
@@ -258,7 +261,7 @@ func runFileIn(folder, ledger string) string {
 	return path
 }
 
-// mostKept limits the kinds, and the lists, of a witness.
+// mostKept limits the kinds of a witness.
 const mostKept = 200
 
 // goOn adds the kinds that the book has of the ledger to a new witness. It returns the book's files of

@@ -107,7 +107,9 @@ func statusOf(b *checkpoint.Entry, file string, shown *leadapi.Lead) field {
 		f.kept, f.against = b.Seen.Status, b.Seen.Against
 	}
 	if b.Unsettled != "" && b.Sought != "" { // what was seen or kept was so before that update
-		f.sought, f.seen, f.kept = b.Sought, "", ""
+		if f.sought, f.seen = b.Sought, ""; shown == nil || shown.Status != f.kept {
+			f.kept = ""
+		}
 	}
 	switch {
 	case shown != nil:
@@ -325,7 +327,7 @@ func (cs changes) takeSeen(e *checkpoint.Entry, rec *mapping.Record, before *che
 // row has the same. An earlier update without an answer may have changed any content.
 func (cs changes) takeConfirmed(e *checkpoint.Entry, rec *mapping.Record, before *checkpoint.Entry, a *answer) {
 	cs.takeSeen(e, rec, before, a)
-	e.Unsettled, e.Sought, e.Confirmed = "", "", a.at
+	e.Unsettled, e.Sought, e.AsksLink, e.Confirmed = "", "", false, a.at
 	if a.Status != "" && (slices.Contains(a.sent, atStatus) || !cs.of(atStatus).byService) {
 		e.Status, e.Seen = a.Status, checkpoint.Sight{}
 	}

@@ -75,19 +75,6 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// A request of texts alone has the fingerprint that checkpoints of earlier versions
-// hold, or every lead would count as changed.
-func TestFingerprintOfTextsNeverChanges(t *testing.T) {
-	rec := mapping.Record{
-		Key: "k", Organization: "o", TypeKey: "t", TypeLabel: "T", Status: "open", ExternalID: "x",
-		Content: []mapping.Field{{Name: "b", Value: "é"}, {Name: "a", Value: "7"}, {Name: "v", Value: "r", Volatile: true}},
-	}
-	want := "\x01o\x00\x00\x00\x01t\x01T\x04open\x01x" + "\x01a\x017" + "\x01b\x02é"
-	if got := string(rec.AppendFingerprint(nil)); got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
 func TestKindsReachTheRequestAndTheDigests(t *testing.T) {
 	rec := mapping.Record{Organization: "o", TypeKey: "t", TypeLabel: "T", Content: []mapping.Field{
 		{Name: "text", Value: "7"},

@@ -115,7 +115,7 @@ func (p *planner) planMade(it *item) Step {
 	known := &it.entry
 	sentLast := known.Digest == it.requestDigest(p.digests) && known.Reason != reasonNotConfirmed
 	switch {
-	case p.o.Changed == UpdateChanged && sentLast && known.Unsettled == "":
+	case p.o.Changed == UpdateChanged && sentLast && known.Unsettled == "" && !known.Synced:
 		return ends(Unchanged, "")
 	case p.o.Changed == UpdateChanged && known.LeadID == "":
 		return ends(Changed, changedSince+", but the lead's ID is not known")

@@ -8,7 +8,7 @@
 //	           │                         for each row (plan.go): it ends here, begins a lane (takeFirst) or joins one
 //	         lane.go       start         a lead under way, with a goroutine of its own: its rows one after another; each
 //	           │                         but the first is looked up again and decided here
-//	         carrier.go    carry, create Claim (Ledger.Do) ─▶ Breaker.Deliver (Client.Create) ─▶ settle (partial)
+//	         carry.go      carry, create Claim (Ledger.Do) ─▶ Breaker.Deliver (Client.Create) ─▶ settle (partial)
 //	           │                         ─▶ link ─▶ settle; delivery says when a request leaves, and sends it again
 //	           │                         where it may
 //	           │  update.go              look: read ─▶ decide again; mark ─▶ Deliver ─▶ compare ─▶ settle, maybe once

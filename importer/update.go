@@ -137,11 +137,8 @@ func (e *engine) mark(j *job) bool {
 	if known.LeadID == "" {
 		known.LeadID, known.State = j.rec.LeadID, checkpoint.Created
 	}
-	switch {
-	case j.step.of(atExternal).choice == sends:
-		known.WantLink = j.rec.ExternalID
-	case known.Moved(): // WantLink would look like what this update asks for; its answer shows the service's ExternalID
-		known.ExternalID, known.WantLink = known.WantLink, ""
+	if known.AsksLink = known.AsksLink && known.Unsettled != ""; j.step.of(atExternal).choice == sends {
+		known.WantLink, known.AsksLink = j.rec.ExternalID, true
 	}
 	if known.Unsettled = e.RunID; j.step.of(atStatus).choice == sends {
 		known.Sought = j.rec.Status
@@ -163,7 +160,7 @@ func (e *engine) updateFailed(j *job, err error) {
 		j.entry.Refused, j.entry.Confirmed = j.digest, j.before.ConfirmedAt()
 		if !j.unsure { // else the effect of an earlier try stays unknown
 			j.entry.Unsettled, j.entry.Sought = j.before.Unsettled, j.before.Sought
-			j.entry.ExternalID, j.entry.WantLink = j.before.ExternalID, j.before.WantLink
+			j.entry.WantLink, j.entry.AsksLink = j.before.WantLink, j.before.AsksLink
 		}
 		e.stamp(j)
 		e.settle(j, Rejected)
@@ -194,7 +191,7 @@ func (e *engine) storeUnsent(j *job, outcome Outcome) {
 	entry := j.entry
 	entry.Unsettled, entry.Sought = j.before.Unsettled, j.before.Sought
 	if j.marked {
-		entry.ExternalID, entry.WantLink = j.before.ExternalID, j.before.WantLink
+		entry.WantLink, entry.AsksLink = j.before.WantLink, j.before.AsksLink
 	}
 	if !e.store(j, checkpoint.Change{Kind: checkpoint.Mark, Entry: entry}, e.commitFailed) {
 		return

@@ -276,10 +276,20 @@ func TestAnUpdateWithoutAnAnswerProvesNothing(t *testing.T) {
 		p.run("reconcile", byService, "a,,x-a,contacted,Ann,1")
 		fates(p, "silent")
 		p.must("failed 1", p.run("sync", byService, "a,,x-a,contacted,Ann,3"))
+		p.must("conflict 1", p.run("import", Options{}, "typed,,typed,open,Ann,1"))
 		p.must("updated 1", p.run("sync", byService, "a,,x-a,contacted,Ann,3"))
 		if l := p.service.lead(lead); l.ExternalID != "typed" || l.Status != "contacted" {
 			t.Errorf("%+v", l)
 		}
+	})
+	paired(t, func(t *testing.T, p *pair) {
+		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+		p.service.typed(p.known("a").LeadID, "Status", "contacted")
+		reads := Options{Planning: Planning{Conflict: mapping.RuleService, CheckRemote: ReadAll}}
+		p.must("unchanged 1", p.run("sync", reads, "a,,x-a,open,Ann,1"))
+		fates(p, "", "silent")
+		p.must("failed 1", p.run("sync", reads, "a,,x-a,onHold,Ann,1"))
+		p.must("updated 1", p.run("sync", reads, "a,,x-a,onHold,Ann,1"))
 	})
 	paired(t, func(t *testing.T, p *pair) {
 		fates(p, "", "422")

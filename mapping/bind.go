@@ -28,9 +28,9 @@ type Columns struct {
 // Binding is a Mapping made ready for rows of one shape. It does not change and may be shared.
 type Binding struct {
 	// Uses says of each of the row's own columns whether the mapping uses its cells, even if only for the default key.
-	// Unused are the columns that are not sent, in the input's order: no value names them, and "*": rest neither takes
-	// them nor leaves them out by name. Warnings are remarks about the mapping and this input, each with its place.
-	// Names says of each own column whether a row is known by it, or its lead found.
+	// Names says whether a row is known by it, or its lead found. Unused are the columns that are not sent, in the
+	// input's order: no value names them, and "*": rest neither takes them nor leaves them out by name. Warnings are
+	// remarks about the mapping and this input, each with its place.
 	Uses     []bool
 	Names    []bool
 	Unused   []string

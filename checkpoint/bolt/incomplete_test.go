@@ -80,7 +80,7 @@ func TestAcceptLossFreesWhatWasHeld(t *testing.T) {
 	if d.Info().Incomplete || len(d.Info().Warnings) != 0 {
 		t.Errorf("still incomplete: %q", d.Info().Warnings)
 	}
-	for key, want := range map[string]checkpoint.State{"refused": checkpoint.Rejected, "new": checkpoint.Unknown, "decided": checkpoint.NotMade, "sent": checkpoint.InDoubt} {
+	for key, want := range map[string]checkpoint.State{"refused": checkpoint.Rejected, "new": checkpoint.NotMade, "decided": checkpoint.NotMade, "sent": checkpoint.InDoubt} {
 		if e := lookup(t, d, key); e.State != want || mayLack(d, &e) {
 			t.Errorf("%s: %v", key, e.State)
 		}

@@ -94,7 +94,7 @@ func (d *Command) takeOver(db ledger.Ledger, from lists, lenient bool) error {
 			elsewhere = w.Place
 			continue
 		}
-		ls.all, leads.Files = append(ls.all, l), append(leads.Files, l.whole)
+		ls.all, leads.Files, leads.ByHand = append(ls.all, l), append(leads.Files, l.whole), leads.ByHand || l.byHand
 		if l.results {
 			leads.From = append(leads.From, w)
 		}

@@ -80,6 +80,7 @@ type list struct {
 	file      io.Closer // the file of in
 	open      bool      // it does not end with a line break
 	results   bool      // of a run: it has outcomes instead of states
+	byHand    bool      // it has neither
 	rejects   bool      // of a run: only its rows in doubt count
 	passed    int       // rows of rejects with a decision that are not in doubt
 	lacks     string    // what the exported checkpoint lacked
@@ -209,7 +210,7 @@ func (l *list) begin() (in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmarsha
 		if has("verdict") { // its keys may differ from the keys under which the leads were made
 			return nil, nil, nil, refuse(":1: it is a reconciliation, which has the keys of its own mapping")
 		}
-		l.results = has("outcome") && !has("state")
+		l.results, l.byHand = has("outcome") && !has("state"), !has("outcome") && !has("state")
 		return in, r, columns, nil
 	}
 	if l.results = l.isPartial(); l.results {
