@@ -307,6 +307,7 @@ func (cs changes) takeSeen(e *checkpoint.Entry, rec *mapping.Record, before *che
 		e.Seen.Against = cmp.Or(rec.Status, before.Seen.Against, before.Status) // else what it won against before
 	}
 	confirmed := before.Linked()
+	e.AsksLink = e.AsksLink && !a.HasExternal // the answer shows what became of that
 	switch shown := a.ExternalID; {
 	case !a.HasExternal:
 	case e.State == checkpoint.Partial:

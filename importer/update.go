@@ -46,8 +46,10 @@ func (e *engine) look(j *job) {
 	if external := j.step.of(atExternal); external.choice == sends && external.byService {
 		j.sayOthers("ExternalID")
 	}
-	j.before.Seen = sightOf(&j.before, a)
-	j.entry.Seen = j.before.Seen // counts if the update fails
+	j.step.takeSeen(&j.entry, &j.rec, &j.before, a) // counts if the update fails; nothing of the status is decided yet
+	j.entry.Seen = sightOf(&j.before, a)
+	j.before.Seen, j.before.ExternalID = j.entry.Seen, j.entry.ExternalID
+	j.before.WantLink, j.before.AsksLink = j.entry.WantLink, j.entry.AsksLink
 	e.update(j)
 }
 

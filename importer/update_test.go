@@ -292,6 +292,21 @@ func TestAnUpdateWithoutAnAnswerProvesNothing(t *testing.T) {
 		p.must("updated 1", p.run("sync", reads, "a,,x-a,onHold,Ann,1"))
 	})
 	paired(t, func(t *testing.T, p *pair) {
+		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+		lead, reads := p.known("a").LeadID, Options{Planning: Planning{Conflict: mapping.RuleService, CheckRemote: ReadAll}}
+		p.service.typed(lead, "ExternalID", "typed")
+		fates(p, "", "silent")
+		p.must("failed 1", p.run("sync", reads, "a,,x-a,open,Ann,3"))
+		p.must("conflict 1", p.run("import", Options{}, "typed,,typed,open,Ann,1"))
+		reads.Conflict = mapping.RuleReport
+		p.service.typed(lead, "ExternalID", "x-a")
+		fates(p, "", "silent")
+		p.must("failed 1", p.run("sync", reads, "a,,x-b,open,Ann,3"))
+		p.service.typed(lead, "ExternalID", "typed")
+		p.must("conflict 1", p.run("reconcile", reads, "a,,x-b,open,Ann,3"))
+		p.must("conflict 1", p.run("sync", reads, "a,,x-b,open,Ann,3"))
+	})
+	paired(t, func(t *testing.T, p *pair) {
 		fates(p, "", "422")
 		p.must("partial 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
 		p.service.typed(p.known("a").LeadID, "ExternalID", "typed")

@@ -76,17 +76,6 @@ func TestNoLookAlikeIsTakenForARepeat(t *testing.T) {
 	}
 }
 
-func TestManyRepeats(t *testing.T) {
-	const rows = 2 << 16
-	r := NewRepeats()
-	for i := range rows {
-		r.Add(string(rune(i%0xd000)), string(rune(i%0xd000)), 0, Spot{Line: i + 1, Number: i + 1})
-	}
-	if got := r.Found(1); got.Same.Rows != rows-0xd000 || got.Planned[create] != 0 {
-		t.Errorf("%v repeated rows, want %d", got, rows-0xd000)
-	}
-}
-
 // Rows are named by input, line and number, though they share lines or spread over many, and though an input has none.
 func TestRepeatsNameTheirRows(t *testing.T) {
 	r := NewRepeats()

@@ -88,18 +88,3 @@ func TestNestedPaths(t *testing.T) {
 		}
 	}
 }
-
-func TestRowsOfOneShapeShareAHeader(t *testing.T) {
-	rows := readAll(t, "{\"a\":1,\"b\":2}\n{\"b\":1,\"a\":2}\n{\"a\":3,\"b\":null}\n{\"a\":1}\n{\"a\":\"\"}\nx\n", source.Options{Format: source.JSONL, Paths: []string{"c.d"}})
-	want := source.Header{Names: []string{"a", "b", "c.d"}, Own: 2, Open: true}
-	same(t, want, *rows[0].Header)
-	if rows[0].Header != rows[2].Header {
-		t.Error("the same keys have another header")
-	}
-	if rows[0].Header == rows[1].Header || rows[0].Header == rows[3].Header {
-		t.Error("other keys have the same header")
-	}
-	if h := rows[4].Header; len(h.Names) != 0 || !h.Open {
-		t.Errorf("the header of an unreadable row: %+v", h)
-	}
-}
