@@ -315,3 +315,14 @@ func TestAnUpdateWithoutAnAnswerProvesNothing(t *testing.T) {
 		p.must("conflict 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
 	})
 }
+
+// A sync that finds a doubt by the ExternalID names it by the key that has it, as adopt and resolve need it.
+func TestADoubtIsNamedByItsKey(t *testing.T) {
+	paired(t, func(t *testing.T, p *pair) {
+		p.service.fate = func(string, string) string { return "500-stored" }
+		p.must("in_doubt 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
+		if r := p.must("in_doubt 1", p.run("sync", Options{}, "b,,x-a,open,Ann,1")); r.lines[0].knownKey() != "a" {
+			t.Error(r.lines[0].knownKey())
+		}
+	})
+}
