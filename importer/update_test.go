@@ -316,7 +316,6 @@ func TestAnUpdateWithoutAnAnswerProvesNothing(t *testing.T) {
 	})
 }
 
-// A sync that finds a doubt by the ExternalID names it by the key that has it, as adopt and resolve need it.
 func TestADoubtIsNamedByItsKey(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		p.service.fate = func(string, string) string { return "500-stored" }

@@ -40,8 +40,11 @@ func TestNumbersAgree(t *testing.T) {
 		args := []string{"import", "-m", "leads.yaml", "leads.csv", "--out", "run", "-c", strconv.Itoa(1 + random.IntN(8)), "--retries", "1"}
 		args = append(args, [][]string{nil, {"--limit", "150"}, {"--max-rejects", "5"}, {"--max-duration", "300ms"}, {"--max-creates", "77"}}[random.IntN(5)]...)
 		c := d.command(args...)
+		var said strings.Builder
+		c.Stdout = &said
+		must(t, c.Start())
 		stop := time.AfterFunc(time.Duration(random.IntN(3000))*time.Millisecond, func() { _ = c.Process.Signal(os.Interrupt) })
-		said, _ := c.Output()
+		_ = c.Wait() // its summary is looked at
 		stop.Stop()
 		if _, err := os.Stat(d.path("run/summary.json")); err != nil {
 			continue // it was interrupted before it began
@@ -59,13 +62,13 @@ func TestNumbersAgree(t *testing.T) {
 		}
 		page := b.read(t, d.onDisk("run/report.html"))
 		for name, n := range rows {
-			printed := regexp.MustCompile(`(?m)^ *([0-9,]+)  ` + name + `( |$)`).FindStringSubmatch(string(said))
+			printed := regexp.MustCompile(`(?m)^ *([0-9,]+)  ` + name + `( |$)`).FindStringSubmatch(said.String())
 			switch {
 			case n == 0 && page.Rows[name] == "":
 			case number(page.Rows[name]) != n:
 				t.Errorf("%spage: %q rows %s, summary: %d", what, page.Rows[name], name, n)
 			case printed == nil || number(printed[1]) != n:
-				t.Errorf("%sterminal: %q rows %s, summary: %d\n%s", what, printed, name, n, said)
+				t.Errorf("%sterminal: %q rows %s, summary: %d\n%s", what, printed, name, n, &said)
 			}
 		}
 	}
