@@ -218,8 +218,8 @@ func (r *AdoptResult) judge(e *Entry, old *Kept, taken bool) (take bool, err err
 	case e.State == Rejected:
 		r.Rejected++
 	case e.State != InDoubt && taken:
-		return false, refusal("its lead ID belongs to another key", correctHint+". Lists that name one lead by two keys "+
-			"are adopted in one command, into a new checkpoint")
+		return false, refusal("its lead ID belongs to another key", correctHint+". Lists that name one lead by two "+
+			"keys are adopted in one command, into a new checkpoint")
 	case e.answers(old) && !taken:
 		r.Leads++
 		return true, nil
@@ -359,18 +359,15 @@ func (h *hearing) descend(ctx context.Context, leads Leads, r AdoptResult, fills
 			missing = "leads that may be known to " + w.Source + ", which is missing or cannot be read"
 			continue
 		}
-		contains := func(o Witness) bool {
-			is := func(a Ancestor) bool { return a.ID == w.Ledger && a.Commits >= w.Commits }
-			return slices.ContainsFunc(o.Ancestors, is)
+		is := func(a Ancestor) bool { return a.ID == w.Ledger && a.Commits >= w.Commits }
+		younger := slices.ContainsFunc(all, func(o Witness) bool { return slices.ContainsFunc(o.Ancestors, is) })
+		if !younger { // else that one has its leads
+			named -= w.Leads
 		}
-		if slices.ContainsFunc(all, contains) { // a younger ledger has its leads
-			h.lineage.Descend(w.Ledger, w.Commits)
-			continue
-		}
-		if named -= w.Leads; len(leads.From) == 0 {
+		if !younger && len(leads.From) == 0 {
 			named += w.Freed
 		}
-		if w.Open || w.Lacks || leads.ByHand || named < 0 {
+		if !younger && (w.Open || w.Lacks || leads.ByHand || named < 0) {
 			missing = fmt.Sprintf("leads that the checkpoint %s knew and the list does not name by the keys "+
 				"that made them: %s", w.Place, w.knew())
 		}

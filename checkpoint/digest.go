@@ -17,8 +17,8 @@ import (
 // checkpoint is pseudonymous personal data, and must be kept, copied and erased like personal data. Digests protect
 // only what leaves the file without the key.
 //
-// Requests and keys go through HMAC-SHA-256. Content keys and their values, ten of each in a row, go through SipHash, which
-// takes a tenth of the time. Four bytes of these digests are kept. HMAC makes SipHash's key.
+// Requests and keys go through HMAC-SHA-256. Content keys and their values, ten of each in a row, go through SipHash,
+// which takes a tenth of the time. Four bytes of these digests are kept. HMAC makes SipHash's key.
 type Digester struct {
 	pool  sync.Pool
 	short [2]uint64 // SipHash's key

@@ -171,8 +171,8 @@ func (h *hearing) otherLedger(f *Finding, w *Witness) {
 // runsFolder is where runs have their folders, if nobody says otherwise.
 const runsFolder = "leadferry-runs"
 
-// ifLost returns a hint how to get the leads of a lost ledger: from the results of runs, in folders beside the folder of
-// the witness or in the working folder. Without any, a list of what a person knows makes the new ledger incomplete.
+// ifLost returns a hint how to get the leads of a lost ledger: from the results of runs, in folders beside the folder
+// of the witness or in the working folder. Without any, a list of what a person knows makes the new ledger incomplete.
 func (h *hearing) ifLost(w *Witness) string {
 	runs, first := filepath.Dir(w.Folder), ""
 	if w.Folder == "" || !holdsResults(runs) || disk.SameFile(runs, runsFolder) {
@@ -180,11 +180,12 @@ func (h *hearing) ifLost(w *Witness) string {
 	}
 	list := shell.Path(runs) + "/*/results.csv*"
 	if !holdsResults(runs) {
-		list, first = "known.csv", "write known.csv, with the line key,lead_id and a line for each lead that you know; then "
+		list = "known.csv"
+		first = "write known.csv, with the line key,lead_id and a line for each lead that you know; then "
 	}
-	return "if it is lost: " + first + adopt(list, h.info.Path, h.ws.Flags) + " takes over the leads that these files " +
-		"name. Name lists that were adopted before, too. The next import holds the rows that they do not name, since " +
-		"their leads may exist"
+	return "if it is lost: " + first + adopt(list, h.info.Path, h.ws.Flags) + " takes over the leads that these " +
+		"files name. Name lists that were adopted before, too. The next import holds the rows that they do not name, " +
+		"since their leads may exist"
 }
 
 func holdsResults(runs string) bool {
@@ -307,8 +308,8 @@ func (v *Judgement) Begin(ctx context.Context, l *Ledger, w Witness, folder stri
 	return err
 }
 
-// again judges once more, and refuses what v has not found. It remembers nothing: runs that begin at one moment may both
-// be refused, and then neither has made leads.
+// again judges once more, and refuses what v has not found. It remembers nothing: runs that begin at one moment may
+// both be refused, and then neither has made leads.
 func (v *Judgement) again(ctx context.Context, s Store) (*Judgement, error) {
 	now, err := judge(ctx, s, v.ws, v.makes, v.kinds)
 	if err == nil && !v.Covers(now) {

@@ -59,8 +59,8 @@ type Store interface {
 	Notes(ctx context.Context, prefix string) ([]Note, error)
 	// Reached returns the last commit of a run (in a file: the last of all), and whether the ledger knows the run.
 	Reached(ctx context.Context, run string) (commits uint64, knows bool, err error)
-	// Progress returns this process's last commit, and what a witness counts, see [Info.Counted] (on a server: when Info
-	// was called last). It reads nothing.
+	// Progress returns this process's last commit, and what a witness counts, see [Info.Counted] (on a server: when
+	// Info was called last). It reads nothing.
 	Progress() (commits uint64, leads, freed int)
 	// Attest makes a witness note each commit. Close ends the witness in order, before the lock is released; Drop
 	// withdraws it with the checkpoint.

@@ -209,8 +209,8 @@ func (ws *Witnesses) Begin(s Store, w Witness, folder string) (*Testimony, error
 	info := s.Info()
 	w.Commits, w.Leads, w.Freed = s.Progress()       // commits of this process: Info may count those of other workers
 	lineage, _ := LineageOf(context.Background(), s) // without it, its ancestors count beside it
-	w.Ancestors = lineage.Ancestors
-	w.Open, w.Page, w.Ledger, w.Target, w.Place, w.Lacks = true, ws.Page, info.ID, info.Target, info.Path, info.Incomplete
+	w.Ancestors, w.Lacks, w.Open, w.Page = lineage.Ancestors, info.Incomplete, true, ws.Page
+	w.Ledger, w.Target, w.Place = info.ID, info.Target, info.Path
 	if ws.Sandbox {
 		return nil, ws.mark(w, folder)
 	}

@@ -306,6 +306,11 @@ func (cs changes) takeSeen(e *checkpoint.Entry, rec *mapping.Record, before *che
 	if e.Seen = sightOf(before, a); a.Status != "" && cs.of(atStatus).choice == keeps {
 		e.Seen.Against = cmp.Or(rec.Status, before.Seen.Against, before.Status) // else what it won against before
 	}
+	cs.takeExternal(e, rec, before, a)
+}
+
+// takeExternal is takeSeen for the ExternalID alone.
+func (cs changes) takeExternal(e *checkpoint.Entry, rec *mapping.Record, before *checkpoint.Entry, a *answer) {
 	confirmed := before.Linked()
 	e.AsksLink = e.AsksLink && !a.HasExternal // the answer shows what became of that
 	switch shown := a.ExternalID; {

@@ -46,7 +46,7 @@ func (e *engine) look(j *job) {
 	if external := j.step.of(atExternal); external.choice == sends && external.byService {
 		j.sayOthers("ExternalID")
 	}
-	j.step.takeSeen(&j.entry, &j.rec, &j.before, a) // counts if the update fails; nothing of the status is decided yet
+	j.step.takeExternal(&j.entry, &j.rec, &j.before, a) // counts if the update fails, as does what is seen
 	j.entry.Seen = sightOf(&j.before, a)
 	j.before.Seen, j.before.ExternalID = j.entry.Seen, j.entry.ExternalID
 	j.before.WantLink, j.before.AsksLink = j.entry.WantLink, j.entry.AsksLink

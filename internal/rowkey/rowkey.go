@@ -128,7 +128,7 @@ func plain(s string) string {
 	return s
 }
 
-// grouped fits a number with a comma, a point or an apostrophe between its thousands; in India commas follow lakhs, too.
+// grouped fits a number with a comma, a point or an apostrophe between its thousands, and Indian lakhs.
 var grouped = spelling.Form(`^[0-9]{1,3}(?:(?:,[0-9]{2,3})*,[0-9]{3}|(?:\.[0-9]{3})+|(?:['’][0-9]{3})+)$`)
 
 var ungrouped = strings.NewReplacer(",", "", ".", "", "'", "", "’", "")

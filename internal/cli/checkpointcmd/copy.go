@@ -96,7 +96,8 @@ func (d *Command) repair() error {
 	}
 	from, to := names[0], names[1]
 	if disk.Exists(to) {
-		return exit.Usage(to+": exists already", "name a file that is not there yet; if this is the repaired one, put it in the place of the other")
+		return exit.Usage(to+": exists already", "name a file that is not there yet; if this is the repaired one, put it "+
+			"in the place of the other")
 	}
 	damaged := d.At(from, checkpoint.Target{})
 	db, err := damaged.Open(ledger.How{ReadOnly: true, Check: true})
