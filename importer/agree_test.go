@@ -84,11 +84,11 @@ func drawHappening(rt *rapid.T) (h happening) {
 		Planning: Planning{
 			CheckRemote: rapid.SampledFrom([]Reads{ReadNothing, ReadNothing, ReadNothing, ReadChanged, ReadChanged, ReadChanged, ReadAll, ReadAll}).Draw(rt, "check"),
 			Conflict:    rapid.SampledFrom([]mapping.Rule{mapping.RuleReport, mapping.RuleFile, mapping.RuleService}).Draw(rt, "conflict"),
-			Changed:     rapid.SampledFrom([]ChangedRows{"report", UpdateChanged}).Draw(rt, "changed"),
+			Changed:     rapid.SampledFrom([]string{"report", UpdateChanged}).Draw(rt, "changed"),
 			HoldReopen:  rapid.Bool().Draw(rt, "hold"),
 
 			ReadByExternalID: h.kind == "sync" && rapid.IntRange(0, 4).Draw(rt, "by ExternalID") == 0,
-			Missing:          rapid.SampledFrom([]Missing{"report", MissingCreate, MissingIgnore}).Draw(rt, "missing"),
+			Missing:          rapid.SampledFrom([]string{"report", MissingCreate, MissingIgnore}).Draw(rt, "missing"),
 		},
 	}
 	h.reconciling = Reconciling{None: rapid.IntRange(0, 3).Draw(rt, "remote none") == 0, Sample: rapid.IntRange(0, 2).Draw(rt, "sample")}

@@ -3,6 +3,7 @@ package importer
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -76,7 +77,7 @@ func (r *run) collect(it *item) *Stop {
 		r.unkept = append(r.unkept,
 			report.Unkept{Key: key, Namespace: namespace, LeadID: it.entry.LeadID, RunID: r.RunID})
 	}
-	r.tally.count(it, r.intake.place(spotOf(it)))
+	r.tally.count(it, r.intake.place(it))
 	why := r.limiter.count(it)
 	if r.dry != nil {
 		why = nil
@@ -99,7 +100,6 @@ type tally struct {
 	counts  report.RowCounts
 	rows    []int // read, by input
 	dropped int   // values that on_invalid left out
-	held    int   // rows in doubt that an incomplete checkpoint holds
 	service report.InService
 	news    int // rows that count as new (--attention new), except pending ones
 
@@ -125,9 +125,7 @@ func (t *tally) count(it *item, at report.Place) {
 	}
 	e := &it.entry
 	if it.outcome == InDoubt {
-		if e.Reason == checkpoint.ReasonIncomplete || it.text == doubtReason(checkpoint.ReasonIncomplete, 0) {
-			t.held++
-		}
+		it.remarks[rowHeld] = e.Reason == checkpoint.ReasonIncomplete || it.text == doubtReason(checkpoint.ReasonIncomplete, 0)
 		it.remarks[answeredDoubt] = it.row.Answered
 		if len(t.doubts) < report.MostDoubts {
 			t.doubts = append(t.doubts, report.Doubt{
@@ -165,15 +163,10 @@ func (t *tally) report(s *report.Summary) {
 	s.Errors, s.InDoubt = t.reasons.List(), slices.Clone(t.doubts)
 }
 
-const whyHeld = ": the checkpoint is incomplete, and their leads may exist. `leadferry checkpoint resolve` settles " +
-	"them one by one; results of earlier runs may know their lead IDs. `leadferry checkpoint check --accept-loss` " +
-	"gives up what is missing and sends them."
-
-// notes are remarks for people: on rows that were held, and on what others did to leads.
+// notes are remarks for people about rows and their leads.
 func (t *tally) notes() (notes spelling.Texts) {
-	notes.Add(t.held > 0, "%s held, not sent%s", english.Plural(t.held, "row was", "rows were"), whyHeld)
-	for i, leads := range t.remarks {
-		notes.Add(leads > 0, remarkNotes[i], leads)
+	for i, rows := range t.remarks {
+		notes.Add(rows > 0, remarkNotes[i], rows)
 	}
 	return notes
 }
@@ -323,15 +316,18 @@ func (r *run) notes(s *report.Summary) (notes spelling.Texts) {
 		"Rows that are not good, but tolerated: %d (--tolerate allows %s).", bad, r.Tolerate)
 	notes.Add(s.DroppedValues > 0, "Values that break a rule and are left out, as on_invalid says: %d.", s.DroppedValues)
 	notes = append(notes, r.tally.notes()...)
-	notes.Add(r.drift != nil && r.drift.named == nil && r.ledger != nil, absentUntold)
+	notes.Add(r.drift != nil && r.drift.named == nil && r.ledger != nil,
+		"Leads that no row names are not listed as absent: the checkpoint also holds leads of other kinds of files, and "+
+			"the mapping has no namespace.")
 	for i, f := range r.Inputs {
 		for _, text := range f.Warnings() {
 			notes.Add(true, "%s: %s", r.intake.paths[i], text)
 		}
 	}
 	if r.pulls != nil {
+		statuses := spelling.List(slices.Sorted(maps.Keys(r.pulls.unnamed)), mostListed, nil)
 		notes.Add(r.pulls.lacking > 0, "Leads that the pull file lacks, because the mapping has no word for their "+
-			"status: %s.", r.pulls.wordless())
+			"status: %d (%s).", r.pulls.lacking, statuses)
 	}
 	return notes
 }

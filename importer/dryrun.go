@@ -47,7 +47,7 @@ func newDryRun(o *Options, in *intake) *dryRun {
 }
 
 func (d *dryRun) read(it *item) {
-	at := d.intake.place(spotOf(it))
+	at := d.intake.place(it)
 	for _, p := range it.faults {
 		kind := findings.Kind{Rule: p.Rule, Column: p.Column, Text: p.Text}
 		if it.row.Problem != nil {
@@ -97,7 +97,7 @@ func (d *dryRun) plan(it *item, step *Step) {
 		ofKey = Nothing
 		d.changes++
 	}
-	d.repeats.Add(it.rec.Key, fold, uint8(ofKey), spotOf(it))
+	d.repeats.Add(it.rec.Key, fold, uint8(ofKey), it.input, d.intake.place(it))
 	if planned == Create {
 		to := report.Organization{ID: it.rec.Organization}
 		if to.ID == "" { // joined in found, once for all rows
@@ -229,7 +229,7 @@ func (d *dryRun) notes() (n spelling.Texts) {
 func (d *dryRun) examples(a *findings.Occurrences) string {
 	var list []string
 	for _, r := range a.First[:min(len(a.First), report.MostExamples)] {
-		list = append(list, fmt.Sprintf("%s (first at %s)", d.intake.place(r.At), d.intake.place(r.First)))
+		list = append(list, fmt.Sprintf("%s (first at %s)", r.At, r.First))
 	}
 	return "For example " + strings.Join(list, ", ") + "."
 }
@@ -238,8 +238,7 @@ func (d *dryRun) examples(a *findings.Occurrences) string {
 func (d *dryRun) occurrences(rule, text string, a *findings.Occurrences) (list []report.Problem) {
 	for _, r := range a.First {
 		list = append(list, report.Problem{
-			File: d.intake.paths[r.At.Input], Line: r.At.Line, Row: r.At.Number, Rule: rule,
-			Text: text + d.intake.place(r.First).String(),
+			File: r.At.File, Line: r.At.Line, Row: r.At.Row, Rule: rule, Text: text + r.First.String(),
 		})
 	}
 	if more := a.Rows - len(a.First); more > 0 {

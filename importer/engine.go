@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -156,18 +157,20 @@ func (e *engine) stop(why *Stop) {
 // lookUp looks rows up, and gives up the lock meanwhile: others go on. It reports false if the run ends. In an import,
 // a lead that is found only by its ExternalID is another row's: taken says whose.
 func (e *engine) lookUp(items ...*item) bool {
+	if e.ledger == nil { // nothing is known
+		return e.stopped == nil
+	}
 	queries, found := make([]checkpoint.Query, len(items)), make([]checkpoint.Match, len(items))
 	entries := make([]checkpoint.Entry, len(items))
 	for i, it := range items {
 		it.alike, it.taken = checkpoint.Likeness{}, checkpoint.Likeness{}
-		q := checkpoint.Query{Key: it.rec.Key, ExternalID: it.rec.ExternalID}
+		queries[i] = checkpoint.Query{Key: it.rec.Key, ExternalID: it.rec.ExternalID}
 		if e.matches {
-			q.LeadID = it.rec.LeadID
+			queries[i].LeadID = it.rec.LeadID
 		}
 		if !e.CreateAlikes {
-			q.Alike = &it.alike
+			queries[i].Alike = &it.alike
 		}
-		queries[i], entries[i].Key, found[i] = q, it.rec.Key, checkpoint.NoMatch
 	}
 	if err := e.find(queries, entries, found); err != nil {
 		if !errors.Is(err, context.Canceled) {
@@ -191,9 +194,6 @@ func (e *engine) lookUp(items ...*item) bool {
 }
 
 func (e *engine) find(queries []checkpoint.Query, out []checkpoint.Entry, found []checkpoint.Match) error {
-	if e.ledger == nil { // nothing is known
-		return nil
-	}
 	e.mu.Unlock()
 	defer e.mu.Lock()
 	return e.ledger.Find(e.taking, queries, out, found)
@@ -227,7 +227,9 @@ func (e *engine) takeLate() {
 	for e.waitFor(func() bool { return s.active == 0 }) && len(s.late) > 0 {
 		clear(s.byName)
 		s.lateBytes = 0
-		slices.SortFunc(s.late, func(a, b *item) int { return spotOf(a).Compare(spotOf(b)) })
+		slices.SortFunc(s.late, func(a, b *item) int {
+			return cmp.Or(cmp.Compare(a.input, b.input), cmp.Compare(a.row.Number, b.row.Number))
+		})
 		for left := len(s.late); left > 0 && e.stopped == nil; {
 			taken := e.takeRows(s.late[:min(left, batchRows)])
 			s.late, left = s.late[taken:], left-taken

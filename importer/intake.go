@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"leadferry/checkpoint"
-	"leadferry/importer/findings"
 	"leadferry/importer/report"
 	"leadferry/importer/source"
 	"leadferry/internal/crash"
@@ -35,8 +34,9 @@ func (r *intake) lend(input int) *item {
 	if it == nil {
 		it = new(item)
 	}
-	rec := mapping.Record{Content: it.rec.Content[:0], Dropped: it.rec.Dropped[:0], Caught: it.rec.Caught[:0]}
-	*it = item{input: input, row: it.row, rec: rec}
+	row, rec := it.row, mapping.Record{Content: it.rec.Content[:0], Dropped: it.rec.Dropped[:0], Caught: it.rec.Caught[:0]}
+	*it = item{}
+	it.input, it.row, it.rec = input, row, rec
 	return it
 }
 
@@ -145,12 +145,8 @@ func (r *intake) bindTo(in *source.File, h *source.Header) (*mapping.Binding, er
 	return b, nil
 }
 
-func (r *intake) place(at findings.Spot) report.Place {
-	return report.Place{File: r.paths[at.Input], Line: at.Line, Row: at.Number}
-}
-
-func spotOf(it *item) findings.Spot {
-	return findings.Spot{Input: it.input, Line: it.row.Line, Number: it.row.Number}
+func (r *intake) place(it *item) report.Place {
+	return report.Place{File: r.paths[it.input], Line: it.row.Line, Row: it.row.Number}
 }
 
 // bind checks the mapping against the header of every input, before anything is sent.

@@ -107,17 +107,20 @@ func reasonOf(text string) string {
 type remark uint8
 
 const (
-	answeredDoubt remark = iota // a person's answer is in the rejects file that is read
+	rowHeld       remark = iota // an incomplete checkpoint may lack its lead
+	answeredDoubt               // a person's answer is in the rejects file that is read
 	statusByOthers
 	ownerByOthers
 	serviceKept // the service's status is kept, not the file's
 	notReadable
-	strangeLead
 	remarkCount
 )
 
 // remarkNotes are the notes for people about each remark.
 var remarkNotes = [remarkCount]string{
+	rowHeld: "Rows that were held, not sent: %d. The checkpoint is incomplete, and their leads may exist. leadferry " +
+		"checkpoint resolve settles them one by one; results of earlier runs may know their lead IDs. leadferry " +
+		"checkpoint check --accept-loss gives up what is missing and sends them.",
 	answeredDoubt: "Rows in doubt whose leadferry_lead_id in this file holds an answer: %d. A run does not read the " +
 		"answers: settle them with leadferry checkpoint resolve and this file.",
 	statusByOthers: "Leads whose status was changed on the service since it was confirmed: %d. The results say what " +
@@ -127,8 +130,6 @@ var remarkNotes = [remarkCount]string{
 		"should take over.",
 	notReadable: "Leads that --check-remote could not read, because their ExternalID is not known: %d. What " +
 		"others changed in them was not seen.",
-	strangeLead: "Leads that have no organization, as the service says: %d. The results say which. Look them up in " +
-		"the console: perhaps nobody works on them.",
 }
 
 // remark adds a remark and its text, once.
@@ -145,7 +146,7 @@ func (j *job) sayOrganization() {
 	switch {
 	case j.outcome != Created && j.outcome != Partial || j.entry.LeadID == "":
 	case given == "" && j.step.Action == Create:
-		j.remark(strangeLead, "the service does not say which organization it assigned")
+		j.say("the service does not say which organization it assigned")
 	case given != "" && asked != "" && given != asked:
 		j.say("the service assigned another organization than the row asked for")
 	}

@@ -56,10 +56,10 @@ type Sending struct {
 type Planning struct {
 	ResendInDoubt bool // --in-doubt resend
 	RetryRejected bool
-	Changed       ChangedRows
+	Changed       string // rows of an import whose data changed: UpdateChanged, IgnoreChanged, or else they are reported
 	CreateAlikes  bool   // --look-alikes create
 	NewKey        string // with which a person confirmed other columns or another key
-	Missing       Missing
+	Missing       string // rows of a sync without a known lead: MissingCreate, MissingIgnore, or else they are reported
 	CheckRemote   Reads
 	Reconciling   Reconciling
 	Conflict      mapping.Rule // what to do about a field that others changed
@@ -67,6 +67,12 @@ type Planning struct {
 	// --read external-id: by writing the one that was last confirmed
 	ReadByExternalID bool
 }
+
+// The words of --changed and --missing that do more than report rows.
+const (
+	UpdateChanged, IgnoreChanged = "update", "ignore" // send the differences; count the rows as unchanged
+	MissingCreate, MissingIgnore = "create", "ignore" // make their leads; leave them out
+)
 
 // Checking is what a run that sends nothing looks at, and what counts for the exit code.
 type Checking struct {

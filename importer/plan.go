@@ -75,15 +75,6 @@ func (p *planner) plan(it *item) Step {
 	return ends(Changed, "its lead exists, but the row is not valid now: "+mapping.Sentence(faults))
 }
 
-// ChangedRows says what to do with rows whose lead exists and whose data changed, in the word of --changed.
-type ChangedRows string
-
-// What to do with them; any other word counts them as changed.
-const (
-	UpdateChanged ChangedRows = "update" // send the differences
-	IgnoreChanged ChangedRows = "ignore" // count them as unchanged
-)
-
 // asNew makes every lead: a check does not know the checkpoint.
 func asNew(*item) Step { return ends(Created, "").by(Create) }
 
@@ -213,15 +204,6 @@ func (p *planner) looks(known *checkpoint.Entry, cs changes) bool {
 
 // isClosed reports whether a status is final (specification, "States and transitions"): their names begin so.
 func isClosed(status string) bool { return strings.HasPrefix(status, "closed") }
-
-// Missing says what a sync does with rows whose lead is not known; its words are those of --missing.
-type Missing string
-
-// MissingCreate makes their leads. MissingIgnore leaves them out. Any other word counts them as unmatched.
-const (
-	MissingCreate Missing = "create"
-	MissingIgnore Missing = "ignore"
-)
 
 func (p *planner) forSync(it *item) Step {
 	if it.entry.State == checkpoint.InDoubt && it.by == checkpoint.ByKey && p.o.Missing == MissingCreate {

@@ -66,8 +66,8 @@ func TestWordsOfThePullFile(t *testing.T) {
 	if len(p.lines) != 1 || p.lines[0].Status != "Won" {
 		t.Errorf("%+v", p.lines)
 	}
-	if got := p.wordless(); got != "archived (1), open (2)" || p.lacking != 3 {
-		t.Errorf("%d: %s", p.lacking, got)
+	if p.lacking != 3 || len(p.unnamed) != 2 || !p.unnamed["archived"] || !p.unnamed["open"] {
+		t.Errorf("%d: %v", p.lacking, p.unnamed)
 	}
 }
 

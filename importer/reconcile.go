@@ -3,7 +3,6 @@ package importer
 import (
 	"cmp"
 	"context"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -69,10 +68,6 @@ func (p *planner) forReconcile(it *item) Step {
 	known, how := &it.entry, &p.o.Reconciling
 	// whether the service itself has shown what the lead holds, not only a list that was adopted
 	shown := known.Seen.Status != "" || known.Digest != checkpoint.Digest{} || known.Synced || len(known.Content) > 0
-	since := known.Seen.At
-	if since.IsZero() {
-		since = known.ConfirmedAt()
-	}
 	switch {
 	case how.Sample > 0 && !it.late: // drawn rows have their turn once all rows were read
 		step := ends(Skipped, "its lead is not in the sample").as(Unread)
@@ -80,7 +75,7 @@ func (p *planner) forReconcile(it *item) Step {
 			step.Action = Draw
 		}
 		return step
-	case how.None, how.Fresh > 0 && shown && since.After(p.since):
+	case how.None, how.Fresh > 0 && shown && cmp.Or(known.Seen.At, known.ConfirmedAt()).After(p.since):
 		return p.verdictOf(it, nil)
 	case !p.readable(known):
 		return ends(Unmatched, "its lead cannot be read: no ExternalID of it is known").as(Unread)
@@ -185,9 +180,6 @@ func (r *run) prepareReconciliation(ctx context.Context) (err error) {
 	return err
 }
 
-const absentUntold = "Leads that no row names are not listed as absent: the checkpoint also holds leads of other " +
-	"kinds of files, and the mapping has no namespace."
-
 // findAbsent adds the leads that no row has named, after all rows were read.
 func (r *run) findAbsent(ctx context.Context, w *writer) {
 	if r.drift == nil || r.drift.named == nil || r.stopped != nil || r.Limit > 0 {
@@ -219,12 +211,12 @@ type pulls struct {
 	mapping *mapping.Mapping
 	ahead   map[string]report.Pulled // by lead ID, with the service's statuses
 	lines   []report.Pulled          // of the file, by ExternalID; filled by finish
-	left    map[string]int           // leads left out, by status
-	lacking int                      // their number
+	unnamed map[string]bool          // statuses that have no word
+	lacking int                      // leads left out for that
 }
 
 func newPulls(m *mapping.Mapping) *pulls {
-	return &pulls{mapping: m, ahead: map[string]report.Pulled{}, left: map[string]int{}}
+	return &pulls{mapping: m, ahead: map[string]report.Pulled{}, unnamed: map[string]bool{}}
 }
 
 func (p *pulls) add(it *item) {
@@ -232,13 +224,9 @@ func (p *pulls) add(it *item) {
 	switch {
 	case e.LeadID == "" || it.outcome == Pending: // nothing new is known of the lead
 	case f.pulled || it.remarks[serviceKept]:
-		changed := f.changed
-		if changed.IsZero() {
-			changed = e.Seen.At
-		}
 		p.ahead[e.LeadID] = report.Pulled{
 			ExternalID: strings.Clone(cmp.Or(it.rec.ExternalID, e.Linked())), LeadID: e.LeadID,
-			Status: cmp.Or(f.service, e.Seen.Status), UpdatedAt: timeText(changed, byMilliseconds),
+			Status: cmp.Or(f.service, e.Seen.Status), UpdatedAt: timeText(cmp.Or(f.changed, e.Seen.At), byMilliseconds),
 			OrganizationID: cmp.Or(e.Seen.Organization, e.Organization),
 		}
 	case it.outcome != Failed:
@@ -255,7 +243,7 @@ func (p *pulls) finish() {
 		case line.Status == "":
 			p.lines = append(p.lines, line)
 		case !known:
-			p.left[line.Status]++
+			p.unnamed[spelling.Escape(line.Status)] = true
 			p.lacking++
 		case word != "":
 			line.Status = word
@@ -265,13 +253,4 @@ func (p *pulls) finish() {
 	slices.SortFunc(p.lines, func(a, b report.Pulled) int {
 		return cmp.Or(cmp.Compare(a.ExternalID, b.ExternalID), cmp.Compare(a.LeadID, b.LeadID))
 	})
-}
-
-// wordless names the statuses that the mapping has no word for, with the number of their leads.
-func (p *pulls) wordless() string {
-	var parts spelling.Texts
-	for _, status := range slices.Sorted(maps.Keys(p.left)) {
-		parts.Add(true, "%s (%d)", spelling.Escape(status), p.left[status])
-	}
-	return strings.Join(parts, ", ")
 }

@@ -1,6 +1,6 @@
-// Package importer carries rows from files into the lead service, once each. It is the middle of leadferry and the only
-// package that knows the order of steps. Import, sync, reconcile and validate are one engine that decides in different
-// ways. A row is one item all its way, with what is known of its lead and how it ends:
+// Package importer carries rows from files into the lead service, once each. It is the only package that knows the
+// order of steps. Import, sync, reconcile and validate are one engine that decides in different ways. A row is one item
+// all its way, with what is known of its lead and how it ends:
 //
 //	files ─▶ intake.go     run           one goroutine reads (source.File.Next), one for each batch makes Records of
 //	           │ batches                 its rows (mapping.Binding.Map) and their digests
@@ -21,18 +21,12 @@
 //
 // Claim, mark and settle return when a synced commit holds them; a kill between them leaves the row in doubt, partial
 // or unsettled. Lines of the files are synced, and the files get their names, when the run ends. The summary is last.
-// item.go has the row, plan.go and compare.go decide about it, this file opens the checkpoint (checkpoint.Ledger) and
-// notes the run.
+// item.go has the row, plan.go and compare.go decide about it, this file opens the checkpoint and notes the run.
 //
-// Promises:
-//
-//   - No create leaves before its intent is durable, no update before the checkpoint has marked its lead (a link needs
-//     no mark: its lead is partial), no outcome is shown before it is durable.
-//   - A create which may have been applied is never sent again by itself.
-//   - A row which may be known already (its key looks like a known one, the checkpoint is incomplete) is not sent.
-//   - An update counts only when the lead that comes back shows it.
-//   - Rows of one lead go one after another, in file order.
-//   - The outcomes add up to the rows read.
+// Promises: no create leaves before its claim is durable, no update before the checkpoint has marked its lead (a link
+// needs no mark: its lead is partial), and no outcome is shown before it is durable. A create that may have been
+// applied is never sent again by itself, and a row that may be known already is not sent. An update counts only if the
+// lead that comes back shows it. Rows of one lead go one after another, in file order. Outcomes add up to the rows read.
 package importer
 
 import (
@@ -53,18 +47,13 @@ import (
 	"leadferry/mapping"
 )
 
-// Run carries out a command, which Options name:
-//
-//   - import creates the leads of the inputs' rows and links their ExternalIDs.
-//   - sync brings Status, ExternalID and Content of leads that are known in step with the inputs' rows, by updates of
-//     what differs from what was last confirmed. Rows find their lead by key, by the lead's ID, or by ExternalID.
-//   - reconcile compares each row with what was last confirmed of its lead and with what the service holds now. It
-//     changes nothing on the service. What it saw is stored beside what was confirmed.
-//   - validate reads, maps and checks every row of every input, runs the mapping's tests and sends nothing. It needs
-//     neither service nor checkpoint.
+// Run carries out a command, which Options name. import creates the leads of the inputs' rows and links their
+// ExternalIDs. sync sends what differs from what was last confirmed of known leads; rows find their lead by key, lead ID
+// or ExternalID. reconcile compares each row with what was confirmed and with what the service holds now, and changes
+// nothing there. validate maps and checks every row, and needs neither service nor checkpoint.
 //
 // It returns the run's summary, also when the run ended early; an error means that nothing was sent. With DryRun import
-// and sync plan against the checkpoint and send and write nothing.
+// and sync plan against the checkpoint, and send and write nothing.
 func Run(ctx context.Context, o Options) (*report.Summary, error) { return newRun(o).execute(ctx) }
 
 // run is one command, from its options to its summary.
@@ -86,9 +75,7 @@ type run struct {
 func newRun(o Options) *run {
 	r := &run{Options: o, meter: meter.New(time.Now())}
 	r.shapes = make([]atomic.Pointer[checkpoint.Shape], len(o.Inputs))
-	r.planner = planner{
-		o: &r.Options, rules: o.Mapping.Conflicts, digests: checkpoint.NewDigester(nil),
-	}
+	r.planner = planner{o: &r.Options, rules: o.Mapping.Conflicts, digests: checkpoint.NewDigester(nil)}
 	r.rules.All = o.Conflict
 	r.intake = &intake{options: &r.Options}
 	r.tally = newTally(len(o.Inputs))
@@ -132,10 +119,7 @@ func (r *run) execute(ctx context.Context) (*report.Summary, error) {
 		trace := r.Client.Observe
 		r.Client.Leave = r.breaker.MayLeave
 		r.Client.Observe = func(c leadapi.Call) {
-			if c.Sent > 0 {
-				r.meter.Observe(c)
-			}
-			if trace != nil {
+			if r.meter.Observe(c); trace != nil {
 				trace(c)
 			}
 		}
@@ -336,10 +320,8 @@ func (r *run) judgeCheckpoint(ctx context.Context) (err error) {
 // sent again do not raise that number.
 func (r *run) heedDoubts(ctx context.Context) (err error) {
 	l := &r.Limits
-	if l.MaxInDoubt > 0 {
-		if l.Standing, err = r.ledger.Standing(ctx); err != nil {
-			return err
-		}
+	if l.Standing, err = r.ledger.Standing(ctx); err != nil {
+		return err
 	}
 	switch {
 	case r.ResendInDoubt && r.Terms != nil: // what others send again is not known here

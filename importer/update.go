@@ -181,8 +181,7 @@ func (e *engine) updateFailed(j *job, err error) {
 // refusedForGood reports whether the service or the client will never accept the request.
 func refusedForGood(err error) bool {
 	ae, answered := errors.AsType[*leadapi.Error](err)
-	return answered && ae.Applied == leadapi.No && ae.Status != http.StatusUnauthorized &&
-		ae.Status != http.StatusTooManyRequests && !delivery.Transient(ae.Status)
+	return answered && ae.Reason == leadapi.ReasonRefused
 }
 
 // unconfirmed says for people why nobody knows what an update did.
@@ -294,9 +293,9 @@ func (e *engine) read(j *job) (*leadapi.Lead, error) {
 // refusesReads ends the run if its first read is refused: then the service refuses reads.
 func (e *engine) refusesReads(err error) error {
 	ofTheLead := []int{http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound, http.StatusGone}
-	ae, answered := errors.AsType[*leadapi.Error](err)
-	if !answered || ae.Status < 400 || ae.Status > 499 || !refusedForGood(err) ||
-		slices.Contains(ofTheLead, ae.Status) || e.ReadByExternalID || e.hasRead.Load() {
+	ae, _ := errors.AsType[*leadapi.Error](err)
+	if !refusedForGood(err) || ae.Status == 0 || slices.Contains(ofTheLead, ae.Status) || e.ReadByExternalID ||
+		e.hasRead.Load() {
 		return err
 	}
 	reason := fmt.Sprintf("the service does not let leads be read by an update of no content: HTTP %d (%s)",

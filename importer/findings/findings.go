@@ -12,17 +12,6 @@ import (
 	"leadferry/importer/report"
 )
 
-// Spot says where a row is. A line of a JSON array may hold several rows.
-type Spot struct {
-	Input, Line int
-	Number      int // the row's number in its input
-}
-
-// Compare orders by input, then by row.
-func (s Spot) Compare(o Spot) int {
-	return cmp.Or(cmp.Compare(s.Input, o.Input), cmp.Compare(s.Number, o.Number))
-}
-
 // Kind is what rows have in common: how they ended or which rule they break, the column, and the reason.
 type Kind struct{ Outcome, Rule, Column, Text string }
 
@@ -114,7 +103,8 @@ func (k *Keys) Has(key string) bool {
 type Repeats struct {
 	seed  maphash.Seed
 	parts [1 << 8][]sighting // by the first byte of the hash
-	begin []uint32           // for each input, the number of rows before it
+	files []string           // the inputs
+	begin []uint32           // for each of them, the number of rows before it
 	last  uint32             // the last row added, counted over all inputs
 }
 
@@ -136,11 +126,11 @@ func NewRepeats() *Repeats { return &Repeats{seed: maphash.MakeSeed()} }
 
 // Add adds a row and its key. Keys with the same fold look alike. Add the inputs one after another. planned, from 1 to
 // 3, is what the row would do if no earlier row of its key does anything; 0: nothing.
-func (r *Repeats) Add(key, fold string, planned uint8, at Spot) {
-	for len(r.begin) <= at.Input {
-		r.begin = append(r.begin, r.last)
+func (r *Repeats) Add(key, fold string, planned uint8, input int, at report.Place) {
+	for len(r.begin) <= input {
+		r.files, r.begin = append(r.files, at.File), append(r.begin, r.last)
 	}
-	r.last = r.begin[at.Input] + uint32(at.Number)
+	r.last = r.begin[input] + uint32(at.Row)
 	hash, own := maphash.String(r.seed, fold), uint64(0)
 	if fold != key {
 		own = 1 + maphash.String(r.seed, key)%(1<<ownBits-1)
@@ -149,14 +139,13 @@ func (r *Repeats) Add(key, fold string, planned uint8, at Spot) {
 	*part = append(*part, sighting{(hash<<ownBits|own)<<planBits | uint64(planned), r.last, uint32(at.Line)})
 }
 
-// spot returns where a row is.
-func (r *Repeats) spot(s sighting) Spot {
-	input, _ := slices.BinarySearch(r.begin, s.number) // rows count from 1
-	return Spot{Input: input - 1, Line: int(s.line), Number: int(s.number - r.begin[input-1])}
+func (r *Repeats) place(s sighting) report.Place {
+	next, _ := slices.BinarySearch(r.begin, s.number) // rows count from 1
+	return report.Place{File: r.files[next-1], Line: int(s.line), Row: int(s.number - r.begin[next-1])}
 }
 
 // Repeat is a row whose key is also in an earlier row (First).
-type Repeat struct{ At, First Spot }
+type Repeat struct{ At, First report.Place }
 
 // Repeated is what Repeats found.
 type Repeated struct {
@@ -167,8 +156,9 @@ type Repeated struct {
 
 // Occurrences counts rows and keeps the first ones, in file order.
 type Occurrences struct {
-	Rows  int
-	First []Repeat
+	Rows    int
+	First   []Repeat
+	numbers []uint32 // of these rows
 }
 
 // Found counts the rows whose key is in an earlier row, and keeps at most most rows of each kind. It empties r.
@@ -184,9 +174,9 @@ func (r *Repeats) Found(most int) (f Repeated) {
 			case i == 0 || s.fold() != origin.fold():
 				origin, done = s, false
 			case s.own() == origin.own():
-				f.Same.add(Repeat{r.spot(s), r.spot(origin)}, most)
+				f.Same.add(r, s, origin, most)
 			default:
-				f.Alike.add(Repeat{r.spot(s), r.spot(origin)}, most)
+				f.Alike.add(r, s, origin, most)
 			}
 			if s.planned() != 0 && !done {
 				f.Planned[s.planned()]++
@@ -198,9 +188,10 @@ func (r *Repeats) Found(most int) (f Repeated) {
 }
 
 // add counts a row, and keeps it if it is among the first.
-func (a *Occurrences) add(r Repeat, most int) {
+func (a *Occurrences) add(r *Repeats, s, origin sighting, most int) {
 	a.Rows++
-	at, _ := slices.BinarySearchFunc(a.First, r, func(a, b Repeat) int { return a.At.Compare(b.At) })
-	a.First = slices.Insert(a.First, at, r)
-	a.First = a.First[:min(len(a.First), most)]
+	if at, _ := slices.BinarySearch(a.numbers, s.number); at < most {
+		a.numbers = slices.Insert(a.numbers, at, s.number)[:min(len(a.numbers)+1, most)]
+		a.First = slices.Insert(a.First, at, Repeat{r.place(s), r.place(origin)})[:len(a.numbers)]
+	}
 }

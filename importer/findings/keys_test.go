@@ -7,8 +7,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"leadferry/importer/report"
 	"leadferry/internal/rowkey"
 )
 
@@ -23,11 +25,11 @@ func TestRepeatsAgreeWithAMap(t *testing.T) {
 		var want []Repeat
 		rows := 0
 		for i, key := range keys {
-			r.Add(key, key, create, Spot{Line: i + 2, Number: i + 1})
+			r.Add(key, key, create, 0, report.Place{Line: i + 2, Row: i + 1})
 			if first, ok := firsts[key]; ok {
 				rows++
 				if len(want) < 3 {
-					want = append(want, Repeat{At: Spot{Line: i + 2, Number: i + 1}, First: Spot{Line: first, Number: first - 1}})
+					want = append(want, Repeat{At: report.Place{Line: i + 2, Row: i + 1}, First: report.Place{Line: first, Row: first - 1}})
 				}
 				continue
 			}
@@ -48,15 +50,15 @@ func TestRepeatsAgreeWithAMap(t *testing.T) {
 func TestLookAlikesAreToldFromRepeats(t *testing.T) {
 	r := NewRepeats()
 	for i, key := range []string{"a@x", "7", "007", "A@x", "7", "007", "8", "a@x"} {
-		r.Add(key, rowkey.Fold(key), create, Spot{Line: i + 2, Number: i + 1})
+		r.Add(key, rowkey.Fold(key), create, 0, report.Place{Line: i + 2, Row: i + 1})
 	}
 	got := r.Found(3)
 	want := Repeated{
-		Same:    Occurrences{2, []Repeat{{At: Spot{Line: 6, Number: 5}, First: Spot{Line: 3, Number: 2}}, {At: Spot{Line: 9, Number: 8}, First: Spot{Line: 2, Number: 1}}}},
-		Alike:   Occurrences{3, []Repeat{{At: Spot{Line: 4, Number: 3}, First: Spot{Line: 3, Number: 2}}, {At: Spot{Line: 5, Number: 4}, First: Spot{Line: 2, Number: 1}}, {At: Spot{Line: 7, Number: 6}, First: Spot{Line: 3, Number: 2}}}},
+		Same:    Occurrences{Rows: 2, First: []Repeat{{At: report.Place{Line: 6, Row: 5}, First: report.Place{Line: 3, Row: 2}}, {At: report.Place{Line: 9, Row: 8}, First: report.Place{Line: 2, Row: 1}}}},
+		Alike:   Occurrences{Rows: 3, First: []Repeat{{At: report.Place{Line: 4, Row: 3}, First: report.Place{Line: 3, Row: 2}}, {At: report.Place{Line: 5, Row: 4}, First: report.Place{Line: 2, Row: 1}}, {At: report.Place{Line: 7, Row: 6}, First: report.Place{Line: 3, Row: 2}}}},
 		Planned: [4]int{create: 3},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Occurrences{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -68,8 +70,8 @@ func TestNoLookAlikeIsTakenForARepeat(t *testing.T) {
 	r := NewRepeats()
 	for i := range keys {
 		fold := strconv.Itoa(i + 1)
-		r.Add(fold, fold, create, Spot{Line: 2*i + 2, Number: 2*i + 1})
-		r.Add("0"+fold, fold, create, Spot{Line: 2*i + 3, Number: 2*i + 2})
+		r.Add(fold, fold, create, 0, report.Place{Line: 2*i + 2, Row: 2*i + 1})
+		r.Add("0"+fold, fold, create, 0, report.Place{Line: 2*i + 3, Row: 2*i + 2})
 	}
 	if got := r.Found(1); got.Same.Rows != 0 || got.Alike.Rows != keys {
 		t.Errorf("%d rows repeat a key and %d look like one, want 0 and %d", got.Same.Rows, got.Alike.Rows, keys)
@@ -79,13 +81,14 @@ func TestNoLookAlikeIsTakenForARepeat(t *testing.T) {
 // Rows are named by input, line and number, though they share lines or spread over many, and though an input has none.
 func TestRepeatsNameTheirRows(t *testing.T) {
 	r := NewRepeats()
-	spots := []Spot{{0, 2, 1}, {0, 900, 2}, {2, 1, 1}, {2, 1, 3}, {3, 7, 5}}
-	for _, at := range spots {
-		r.Add("key", "key", create, at)
+	var places []report.Place
+	for _, n := range [][3]int{{0, 2, 1}, {0, 900, 2}, {2, 1, 1}, {2, 1, 3}, {3, 7, 5}} {
+		places = append(places, report.Place{File: strconv.Itoa(n[0]), Line: n[1], Row: n[2]})
+		r.Add("key", "key", create, n[0], places[len(places)-1])
 	}
 	var want []Repeat
-	for _, at := range spots[1:] {
-		want = append(want, Repeat{at, spots[0]})
+	for _, at := range places[1:] {
+		want = append(want, Repeat{at, places[0]})
 	}
 	if diff := cmp.Diff(want, r.Found(9).Same.First); diff != "" {
 		t.Error(diff)

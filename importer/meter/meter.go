@@ -53,8 +53,8 @@ func New(now time.Time) *Meter {
 
 // Observe counts one call; calls of leads also count for the latencies.
 func (m *Meter) Observe(c leadapi.Call) {
-	if c.Kind == "reach" {
-		return // not a request of a row
+	if c.Sent == 0 || c.Kind == "reach" {
+		return // nothing left, or not a request of a row
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

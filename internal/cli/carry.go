@@ -36,8 +36,8 @@ func (p *program) options(c *cli.Context) (importer.Options, error) {
 		Limits: delivery.Limits{MaxCreates: flags.Int(c, "max-creates"), MaxInDoubt: flags.Int(c, "max-in-doubt")},
 		Planning: importer.Planning{
 			ResendInDoubt: c.String("in-doubt") == "resend", RetryRejected: c.Bool("retry-rejected"),
-			Changed: importer.ChangedRows(c.String("changed")), CreateAlikes: c.String("look-alikes") == "create",
-			NewKey: c.String("new-key"), Missing: importer.Missing(c.String("missing")),
+			Changed: c.String("changed"), CreateAlikes: c.String("look-alikes") == "create",
+			NewKey: c.String("new-key"), Missing: c.String("missing"),
 			Reconciling: importer.Reconciling{
 				Fresh: flags.Time(c, "fresh"), Sample: flags.Int(c, "sample"), None: c.String("remote") == "none",
 			},

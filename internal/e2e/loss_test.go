@@ -60,12 +60,12 @@ func TestRestoredFolderMakesNothingTwice(t *testing.T) {
 	contains(t, w.must(0, "checkpoint status"), "the checkpoint is incomplete")
 
 	held := append(all, "--out", "none")
-	contains(t, w.must(5, append(held, "--dry-run")...), "30 rows were held, not sent")
+	contains(t, w.must(5, append(held, "--dry-run")...), "held, not sent: 30")
 	if n := len(w.exported("in_doubt")); n != 0 {
 		t.Errorf("a dry run held %d rows for good", n)
 	}
-	contains(t, w.must(5, "sync -m leads.yaml leads.csv --limit 35 --missing create --out none"), "25 rows were held, not sent")
-	contains(t, w.must(5, held...), "Nothing was sent", "30 rows were held, not sent")
+	contains(t, w.must(5, "sync -m leads.yaml leads.csv --limit 35 --missing create --out none"), "held, not sent: 25")
+	contains(t, w.must(5, held...), "Nothing was sent", "held, not sent: 30")
 	contains(t, w.must(5, held...), "30 in doubt)", "Nothing was sent")
 	w.must(5, append(held, "--in-doubt", "resend", "--max-in-doubt", "1")...)
 	contains(t, w.must(0, "checkpoint resolve --none-created --yes"), "nothing was settled")
@@ -80,7 +80,7 @@ func TestRestoredFolderMakesNothingTwice(t *testing.T) {
 	contains(t, w.must(0, "checkpoint adopt out/second/results.csv"), "20 leads taken over, 10 known already")
 	w.write("decided.csv", "key,lead_id\nL00030,none\n")
 	w.must(0, "checkpoint resolve decided.csv")
-	contains(t, w.must(5, held...), "9 rows were held, not sent")
+	contains(t, w.must(5, held...), "held, not sent: 9")
 	w.holds(31)
 	w.must(2, "checkpoint check --accept-loss")
 	w.must(0, "checkpoint check --accept-loss --yes")
@@ -194,7 +194,7 @@ func TestRepairMakesNothingTwice(t *testing.T) {
 
 	contains(t, w.must(0, "checkpoint repair", path, "whole.db", "--results", "runs/[fs]*/results.csv"), "incomplete")
 	must.Do(t, os.Rename(filepath.Join(w.dir, "whole.db"), path)) // as is printed
-	contains(t, w.must(5, append(all, "--out", "runs/last")...), "20 rows were held, not sent")
+	contains(t, w.must(5, append(all, "--out", "runs/last")...), "held, not sent: 20")
 	w.must(0, "checkpoint check --accept-loss --yes")
 	w.must(0, append(all, "--out", "none")...)
 	w.must(0, "sync -m leads.yaml leads.csv --out none")
@@ -215,7 +215,7 @@ func TestRepairOfNothing(t *testing.T) {
 	must.Do(t, os.Truncate(path, 0))
 	w.must(4, "checkpoint repair", path, "empty.db")
 	w.must(0, "checkpoint repair", path, "new.db", "--results", "runs/own/results.csv")
-	contains(t, w.must(5, append(all, "--checkpoint", "new.db", "--out", "none")...), "2 rows were held, not sent")
+	contains(t, w.must(5, append(all, "--checkpoint", "new.db", "--out", "none")...), "held, not sent: 2")
 	w.holds(10)
 }
 

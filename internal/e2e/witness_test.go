@@ -128,7 +128,7 @@ func TestAnExportCarriesIncompleteness(t *testing.T) {
 	contains(t, w.must(4, "checkpoint export -o all.csv"), "whatever adopts it is incomplete", "check --accept-loss --checkpoint ")
 	w.removeAll("state", "leadferry-runs")
 	contains(t, w.must(0, "checkpoint adopt all.csv"), "10 leads taken over")
-	contains(t, w.must(5, importFour...), "30 rows were held, not sent")
+	contains(t, w.must(5, importFour...), "held, not sent: 30")
 	w.holds(30)
 }
 
