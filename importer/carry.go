@@ -12,7 +12,6 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/importer/delivery"
-
 	"leadferry/internal/failpoint"
 	"leadferry/leadapi"
 	"leadferry/mapping"
@@ -22,12 +21,12 @@ import (
 type Sender interface {
 	Create(ctx context.Context, r *leadapi.CreateRequest) (*leadapi.Created, error)
 	Update(ctx context.Context, leadID string, r *leadapi.UpdateRequest) (*leadapi.Lead, error)
+	SignIn(ctx context.Context) error
 }
 
-// carry takes a row from its step to its outcome. Each wait is a blocking call: until the claim is durable, until there
-// is a place in flight, until the answer comes, until the outcome is durable. What the outcome says of a lead is then
-// durable, unless the text says that the checkpoint did not take it; then the entry is what the checkpoint has. Pending
-// and Failed may withdraw a claim or a mark, and store what a read or an answer showed.
+// carry takes a row from its step to its outcome. Each wait is a blocking call: for the claim, a place in flight, the
+// answer, the outcome. The outcome is durable then, unless its text says that the checkpoint did not take it; then the
+// entry is what the checkpoint has. Pending and Failed may withdraw a claim or a mark, and store what was seen.
 func (e *engine) carry(j *job) {
 	whole := e.guarded(func() {
 		switch j.step.Action {
@@ -298,8 +297,7 @@ func (e *engine) settle(j *job, outcome Outcome) bool {
 }
 
 // ledgerRefused ends a row whose claim or mark was refused: this request was not sent, but maybe an earlier one of the
-// row. If another row took its key or lead, the lane decides once more; the outcome set here is the row's only if it
-// cannot.
+// row. If another row took its key or lead, the lane decides once more, if it can.
 func (e *engine) ledgerRefused(j *job, err error) {
 	j.asStored()
 	switch {

@@ -28,12 +28,11 @@ type collector struct {
 	write   func(*item) error   // writer.add: takes each row after its outcome is durable
 	before  *report.LastRejects // what needed attention in the run before
 	began   time.Time           // of the run
-	liveAt  time.Time           // when Live was told last
+	liveAt  time.Time           // when Live was told last: each second
 	unkept  []report.Unkept     // as many as may be claimed at a time at most
 }
 
-// countRead counts a row that was read, and notes the lead that it names, if that is known. A row that was put off was
-// counted then.
+// countRead counts a row that was read, once, and notes the lead that it names, if that is known.
 func (r *run) countRead(it *item) {
 	if it.late {
 		return
@@ -55,9 +54,10 @@ func (r *run) countRead(it *item) {
 	}
 }
 
-// collect takes a row that has ended and returns why the run ends, or nil. The writer, which may reuse the row, is
-// last.
-func (r *run) collect(it *item) *Stop {
+// collect takes a row that ends in this way, and returns why the run ends, or nil. The writer, which may reuse the row,
+// is last.
+func (r *run) collect(it *item, how ending) *Stop {
+	it.ending = how
 	if r.drift != nil && it.outcome != Pending {
 		r.drift.verdicts[it.found.verdict]++
 	}
@@ -88,9 +88,6 @@ func (r *run) collect(it *item) *Stop {
 	return why
 }
 
-const liveEvery = time.Second // between looks at a run for those who watch it
-
-// notePace notes for the timeline how far the run is.
 func (r *run) notePace() {
 	r.meter.Sample(time.Now(), r.tally.counts.Ended(), r.breaker.Paused() != "")
 }
@@ -125,7 +122,8 @@ func (t *tally) count(it *item, at report.Place) {
 	}
 	e := &it.entry
 	if it.outcome == InDoubt {
-		it.remarks[rowHeld] = e.Reason == checkpoint.ReasonIncomplete || it.text == doubtReason(checkpoint.ReasonIncomplete, 0)
+		const lost = checkpoint.ReasonIncomplete
+		it.remarks[rowHeld] = e.Reason == lost || it.text == doubtReason(lost, 0)
 		it.remarks[answeredDoubt] = it.row.Answered
 		if len(t.doubts) < report.MostDoubts {
 			t.doubts = append(t.doubts, report.Doubt{
@@ -163,7 +161,6 @@ func (t *tally) report(s *report.Summary) {
 	s.Errors, s.InDoubt = t.reasons.List(), slices.Clone(t.doubts)
 }
 
-// notes are remarks for people about rows and their leads.
 func (t *tally) notes() (notes spelling.Texts) {
 	for i, rows := range t.remarks {
 		notes.Add(rows > 0, remarkNotes[i], rows)
@@ -171,11 +168,10 @@ func (t *tally) notes() (notes spelling.Texts) {
 	return notes
 }
 
-// summary is the figures of the run (docs/scripting.md).
 func (r *run) summary() *report.Summary {
 	s := r.soFar()
 	if r.dry != nil {
-		r.dry.findRepeats()
+		s.Checks = r.dry.found()
 	}
 	r.setOutcome(s)
 	if r.ledger != nil {
@@ -192,9 +188,7 @@ func (r *run) summary() *report.Summary {
 	if r.Limits.Doubts(0) {
 		s.Standing = r.Limits.Standing
 	}
-	if r.dry != nil {
-		s.Checks = r.dry.found()
-	} else {
+	if r.dry == nil {
 		s.Asks = &report.Attentions{Rows: s.Attention(), New: r.tally.news + r.tally.counts.Pending}
 		if r.before != nil {
 			s.Asks.Since = r.before.At
@@ -248,20 +242,20 @@ func (r *run) soFar() *report.Summary {
 
 // setOutcome says in the summary how the run ended, and its exit code (README, "Exit codes").
 func (r *run) setOutcome(s *report.Summary) {
-	s.Outcome, s.ExitCode = "complete", CodeComplete
+	s.Outcome, s.ExitCode = "complete", report.CodeComplete
 	switch bad := r.badRows(s); {
 	case r.dry != nil && r.dry.fails(), bad > 0 && !r.Tolerate.Covers(bad, r.tally.counts.Read),
 		r.pulls != nil && r.pulls.lacking > 0, slices.ContainsFunc(r.Inputs, (*source.File).Changed):
-		s.Outcome, s.ExitCode = "attention", CodeAttention
+		s.Outcome, s.ExitCode = "attention", report.CodeAttention
 	case bad > 0:
 		s.Outcome = "attention"
 	}
 	if r.tally.counts.InDoubt > 0 {
-		s.ExitCode = CodeInDoubt
+		s.ExitCode = report.CodeInDoubt
 	}
 	if stop := r.stopped; stop != nil {
 		s.Outcome, s.StopReason, s.Hint, s.Same = "stopped", stop.Reason, s.Holding(stop.Hint), stop.Same
-		if stop.Code == CodeInterrupted {
+		if stop.Code == report.CodeInterrupted {
 			s.Outcome = "interrupted"
 		}
 		s.ExitCode = report.WorseExitCode(s.ExitCode, stop.Code)
@@ -280,7 +274,6 @@ func (r *run) badRows(s *report.Summary) int {
 	return bad
 }
 
-// warnings are those of the mapping file, one line each.
 func (r *run) warnings() (list spelling.Texts) {
 	for _, w := range slices.Concat(r.Mapping.Warnings, r.intake.doubts) {
 		text := fmt.Sprintf("%s:%d:%d: %s: %s", w.File, w.Line, w.Column, w.Text, w.Hint)
@@ -291,16 +284,16 @@ func (r *run) warnings() (list spelling.Texts) {
 
 // remarks are what mapping and headers show before the first row.
 func (r *run) remarks() (notes spelling.Texts) {
-	notes.Add(r.Mapping.KeyForm() == "" && !r.matches, "The mapping has no key and no external_id, so a row is known by "+
-		"its own data: correcting a row makes another lead.")
+	notes.Add(r.Mapping.KeyForm() == "" && !r.matches, "The mapping has no key and no external_id, so a row is known "+
+		"by its own data: correcting a row makes another lead.")
 	if guesses := r.Mapping.Unconfirmed; len(guesses) > 0 {
 		notes.Add(r.dry == nil, "The mapping holds %s that nobody has confirmed, the first on line %d: validate names "+
 			"them.", english.Plural(len(guesses), "guess", "guesses"), guesses[0].Line)
 	}
 	nameless := func(name string) bool { return strings.TrimSpace(name) == "" }
 	names := slices.DeleteFunc(slices.Clone(r.intake.unused), nameless)
-	notes.Add(len(names) > 0, "No part of the mapping uses the %s %s.", english.PluralWord(len(names), "column", "columns"),
-		spelling.List(names, mostListed, nil))
+	notes.Add(len(names) > 0, "No part of the mapping uses the %s %s.",
+		english.PluralWord(len(names), "column", "columns"), spelling.List(names, mostListed, nil))
 	return notes
 }
 
@@ -314,11 +307,11 @@ func (r *run) notes(s *report.Summary) (notes spelling.Texts) {
 	bad := r.badRows(s)
 	notes.Add(bad > 0 && r.Tolerate.Covers(bad, r.tally.counts.Read),
 		"Rows that are not good, but tolerated: %d (--tolerate allows %s).", bad, r.Tolerate)
-	notes.Add(s.DroppedValues > 0, "Values that break a rule and are left out, as on_invalid says: %d.", s.DroppedValues)
+	notes.Add(s.DroppedValues > 0, "Values that break a rule and are left out, by on_invalid: %d.", s.DroppedValues)
 	notes = append(notes, r.tally.notes()...)
 	notes.Add(r.drift != nil && r.drift.named == nil && r.ledger != nil,
-		"Leads that no row names are not listed as absent: the checkpoint also holds leads of other kinds of files, and "+
-			"the mapping has no namespace.")
+		"Leads that no row names are not listed as absent: the checkpoint also holds leads of other kinds of files, "+
+			"and the mapping has no namespace.")
 	for i, f := range r.Inputs {
 		for _, text := range f.Warnings() {
 			notes.Add(true, "%s: %s", r.intake.paths[i], text)

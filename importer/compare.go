@@ -140,16 +140,6 @@ func externalOf(b *checkpoint.Entry, file string, shown *leadapi.Lead) field {
 	return f
 }
 
-// contentOf is the field of a content key; its values are digests. compare adds what an answer shows.
-func contentOf(b *checkpoint.Entry, file checkpoint.ContentDigest) field {
-	f := field{file: string(file.Value[:])}
-	if at := indexOf(b.Content, file.Name); at >= 0 && b.Unsettled == "" && b.State.HasLead() {
-		f.held = string(b.Content[at].Value[:])
-		f.seen = f.held
-	}
-	return f
-}
-
 // change is what the comparison of a field shows: who changed it, and what to do about it.
 type change struct {
 	at   int    // its index in the Content of the Record, or one of those below
@@ -169,7 +159,7 @@ const (
 // and status and ExternalID if they were changed.
 type changes []change
 
-// of is the decision about a field; the zero decision for one that nobody changed.
+// of is zero for a field that nobody changed.
 func (cs changes) of(at int) decision {
 	if i := slices.IndexFunc(cs, func(c change) bool { return c.at == at }); i >= 0 {
 		return cs[i].decision
@@ -177,7 +167,6 @@ func (cs changes) of(at int) decision {
 	return decision{}
 }
 
-// chosen are the indexes of the fields with this decision.
 func (cs changes) chosen(what choice) (fields []int) {
 	for _, c := range cs {
 		if c.choice == what {
@@ -209,7 +198,6 @@ func (cs changes) named(what choice, status string) []string {
 	return names
 }
 
-// listed lists names after a prefix, or is "" if there are none.
 func listed(prefix string, names []string) string {
 	if names == nil {
 		return ""
@@ -217,7 +205,6 @@ func listed(prefix string, names []string) string {
 	return prefix + spelling.List(names, mostListed, nil)
 }
 
-// For people, before the names of fields.
 const (
 	byOthers    = "changed on the service: "
 	serviceWins = "the service's value is kept: "
@@ -251,8 +238,13 @@ func (p *planner) compare(it *item, before *checkpoint.Entry, shown *leadapi.Lea
 		if it.rec.Content[i].Volatile {
 			continue
 		}
-		f, sum := contentOf(before, sums[n]), sums[n]
+		sum := sums[n]
 		n++
+		f := field{file: string(sum.Value[:])} // the values are digests
+		if at := indexOf(before.Content, sum.Name); at >= 0 && before.Unsettled == "" && before.State.HasLead() {
+			f.held = string(before.Content[at].Value[:])
+			f.seen = f.held
+		}
 		if shown != nil && shown.Content != nil {
 			if !all && f.file == f.held {
 				continue
@@ -286,8 +278,7 @@ func remembered(b *checkpoint.Entry, rec *mapping.Record) *answer {
 	return &answer{Lead: lead, at: b.Seen.At}
 }
 
-// sightOf is what to store of the status in an answer. If the service's status won before, it
-// goes on winning as long as the service shows that same status.
+// sightOf is what to store of the status in an answer. One that won before goes on winning as long as it is shown.
 func sightOf(b *checkpoint.Entry, a *answer) checkpoint.Sight {
 	if a.Status == "" {
 		return b.Seen

@@ -112,7 +112,7 @@ func (d *dryRun) plan(it *item, step *Step) {
 	}
 }
 
-// fails reports whether anything else than rows needs attention.
+// fails reports whether anything but rows needs attention.
 func (d *dryRun) fails() bool {
 	return len(d.failed) > 0 || d.lacking != nil && !d.updates ||
 		d.options.Strict && len(d.intake.unused)+len(d.options.Mapping.Unconfirmed) > 0
@@ -122,7 +122,7 @@ func (d *dryRun) fails() bool {
 func (d *dryRun) examine() {
 	m := d.options.Mapping
 	errors.As(m.ForCreate(), &d.lacking)
-	d.updates = m.HasLeadID() || len(d.lacking) == ofCreates
+	d.updates = m.HasLeadID() || len(d.lacking) == 3 // all that only creates need: the mapping is for sync alone
 	for _, t := range m.Tests {
 		d.tests++
 		if differences := t.Run(m, createBody); differences != nil {
@@ -130,9 +130,6 @@ func (d *dryRun) examine() {
 		}
 	}
 }
-
-// ofCreates is how many parts of a mapping only creates need. A mapping without all of them is for sync alone.
-const ofCreates = 3
 
 // request is the request that a step would send, for --show. Its path is below the leads or base URL.
 func (d *dryRun) request(it *item, step *Step) []byte {
@@ -156,8 +153,12 @@ func (d *dryRun) inMapping(rule string, line int, text string) report.Problem {
 	return report.Problem{File: d.options.MappingFile.Path, Line: line, Rule: rule, Text: text}
 }
 
-// found is everything that was found, for people and scripts.
 func (d *dryRun) found() *report.Checks {
+	most := report.MostExamples
+	if d.options.Strict && d.options.Files.Problems != "" {
+		most = 10_000
+	}
+	d.repeated = d.repeats.Found(most)
 	same, alike := &d.repeated.Same, &d.repeated.Alike
 	c := &report.Checks{
 		Rules: d.problems.List(), Found: slices.Clone(d.failed), Repeats: same.Rows,
@@ -201,15 +202,6 @@ func (d *dryRun) found() *report.Checks {
 	return c
 }
 
-// findRepeats finds the keys of several rows, after the last row.
-func (d *dryRun) findRepeats() {
-	most := report.MostExamples
-	if d.options.Strict && d.options.Files.Problems != "" {
-		most = 10_000
-	}
-	d.repeated = d.repeats.Found(most)
-}
-
 func (d *dryRun) notes() (n spelling.Texts) {
 	composed, same, alike := d.options.Mapping.Composed(), &d.repeated.Same, &d.repeated.Alike
 	n.Add(d.options.Show > 0 && d.shown == 0, "There is no request for --show: no row would be sent.")
@@ -234,7 +226,6 @@ func (d *dryRun) examples(a *findings.Occurrences) string {
 	return "For example " + strings.Join(list, ", ") + "."
 }
 
-// occurrences are the rows whose key came before, as problems.
 func (d *dryRun) occurrences(rule, text string, a *findings.Occurrences) (list []report.Problem) {
 	for _, r := range a.First {
 		list = append(list, report.Problem{

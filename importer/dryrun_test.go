@@ -109,7 +109,7 @@ func TestValidateTellsWhatIsWrong(t *testing.T) {
 	if diff := cmp.Diff(want, s.Checks); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if s.ExitCode != CodeAttention || s.Rows.Invalid != 6 || s.Rows.Pending != 4 || s.Rows.Read != 10 {
+	if s.ExitCode != report.CodeAttention || s.Rows.Invalid != 6 || s.Rows.Pending != 4 || s.Rows.Read != 10 {
 		t.Errorf("exit code %d, rows %+v", s.ExitCode, s.Rows)
 	}
 	if diff := cmp.Diff(notes, s.Notes); diff != "" {
@@ -147,7 +147,7 @@ func TestAFileThatBreaksOffStopsValidate(t *testing.T) {
 	o.Inputs = []*source.File{o.Inputs[0], input, o.Inputs[1]}
 	s, err := Run(t.Context(), o)
 	must.Do(t, err)
-	if s.ExitCode != CodeStopped || s.Rows.Pending != 2 || !strings.Contains(s.StopReason, "unexpected end") {
+	if s.ExitCode != report.CodeStopped || s.Rows.Pending != 2 || !strings.Contains(s.StopReason, "unexpected end") {
 		t.Errorf("%s with %d, rows %+v", s.StopReason, s.ExitCode, s.Rows)
 	}
 }
@@ -239,7 +239,7 @@ func TestADryRunProjectsWhatIsLeft(t *testing.T) {
 	tr.ledger.settle(t, checkpoint.Entry{Key: "known", State: checkpoint.Created}, checkpoint.Entry{Key: "half", State: checkpoint.Partial, LeadID: "l-1"})
 	tr.sender, tr.Changed = nil, IgnoreChanged
 	tr.carry(t.Context())
-	tr.dry.findRepeats()
+	tr.dry.found()
 	want := report.Projected{Create: 2, Update: 3}
 	if diff := cmp.Diff(want, tr.dry.projected()); diff != "" {
 		t.Errorf("-want +got:\n%s; %s", diff, tr.outcomes())
@@ -273,7 +273,7 @@ func TestRowThatIsNotSentLeavesNothingToCollect(t *testing.T) {
 	for _, step := range []Step{{Action: Create}, ends(Unchanged, "")} {
 		it.ending = step.ending
 		allocations := testing.AllocsPerRun(100, func() {
-			for _, stop := range []*Stop{a.collect(it), a.collect(it)} {
+			for _, stop := range []*Stop{a.collect(it, it.ending), a.collect(it, it.ending)} {
 				if stop != nil {
 					t.Fatal(stop)
 				}
@@ -311,7 +311,7 @@ func TestValidateRunsTheTestsOfTheMapping(t *testing.T) {
 	if diff := cmp.Diff(want, s.Checks.Found); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if s.ExitCode != CodeAttention || s.Outcome != "attention" || s.Rows.Pending != 1 {
+	if s.ExitCode != report.CodeAttention || s.Outcome != "attention" || s.Rows.Pending != 1 {
 		t.Errorf("%s with %d, rows %+v", s.Outcome, s.ExitCode, s.Rows)
 	}
 }

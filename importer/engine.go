@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -11,13 +12,13 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/importer/delivery"
+	"leadferry/importer/report"
 	"leadferry/internal/crash"
 )
 
 // engine takes every row to its outcome. The dispatcher, one goroutine, looks up rows in batches and decides in file
-// order. A row that needs no request ends there; others begin or join the lane of their lead. A lane carries its rows
-// one after another, in a goroutine of its own. One lock guards decisions, lanes and collector; nobody holds it while
-// waiting for the checkpoint or the service. While the results wait for a slow disk, all wait.
+// order. A row that needs no request ends there; others begin or join the lane of their lead. One lock guards
+// decisions, lanes and collector; nobody holds it while waiting for the checkpoint or the service.
 type engine struct {
 	*run
 	phases
@@ -57,7 +58,7 @@ func (e *engine) takeAll() {
 	if e.CloseStdin != nil {
 		defer context.AfterFunc(e.taking, e.CloseStdin)()
 	}
-	read := make(chan *batch, batchesRead)
+	read := make(chan *batch, 4) // they wait for the dispatcher, mapped or being mapped
 	e.group.Go(func() { e.intake.run(e.taking, read) })
 	ended := make(chan struct{})
 	e.group.Go(func() {
@@ -74,19 +75,15 @@ func (e *engine) takeAll() {
 	e.over = true
 }
 
-// signInWait is how long a run waits for the first token.
-const signInWait = time.Minute
-
 // signIn gets the first token, so that a wrong secret is known before the first row.
 func (e *engine) signIn() {
-	if e.client == nil || e.Reconciling.None {
+	if e.sender == nil || e.Reconciling.None {
 		return
 	}
-	b := e.breaker
-	b.MaxWait = min(signInWait, e.MaxWait)
+	e.breaker.MaxWait = min(time.Minute, e.MaxWait)
 	_, err := e.breaker.Deliver(e.awaiting, e.taking, delivery.Repeatable, new(delivery.Pass),
-		func(ctx context.Context, _ bool) error { return e.client.SignIn(ctx) })
-	b.MaxWait = e.MaxWait
+		func(ctx context.Context, _ bool) error { return e.sender.SignIn(ctx) })
+	e.breaker.MaxWait = e.MaxWait
 	if err = e.stopping(err); err != nil && !errors.Is(err, delivery.ErrStopping) {
 		e.halt(delivery.StopFor("sign-in failed: "+err.Error(), ""))
 	}
@@ -120,7 +117,7 @@ func (e *engine) watch(ended <-chan struct{}) {
 		case <-deadline: // takes no more rows and finishes leads that were made, unless every row had its turn
 			e.mu.Lock()
 			if e.stopped == nil && !(e.allRead && e.lanes.waiting+len(e.lanes.late) == 0) {
-				e.stopped = &Stop{Reason: "the time given by --max-duration is over", Code: CodeAttention}
+				e.stopped = &Stop{Reason: "the time given by --max-duration is over", Code: report.CodeAttention}
 				e.takeNoMore()
 				e.changed.Broadcast()
 			}
@@ -128,7 +125,7 @@ func (e *engine) watch(ended <-chan struct{}) {
 		case <-tick.C:
 			e.mu.Lock()
 			e.notePace()
-			if now := time.Now(); e.Live != nil && now.Sub(e.liveAt) >= liveEvery {
+			if now := time.Now(); e.Live != nil && now.Sub(e.liveAt) >= time.Second {
 				e.liveAt = now
 				e.Live(e.soFar())
 			}
@@ -199,9 +196,6 @@ func (e *engine) find(queries []checkpoint.Query, out []checkpoint.Entry, found 
 	return e.ledger.Find(e.taking, queries, out, found)
 }
 
-// batchesRead is how many batches may wait for the dispatcher, mapped or being mapped.
-const batchesRead = 4
-
 // dispatch decides about rows as they come, and in the end about those that were put off or drawn.
 func (e *engine) dispatch(batches <-chan *batch) {
 	var end error
@@ -244,7 +238,7 @@ func (e *engine) takeBatch(b *batch) bool {
 	if len(e.lanes.late) >= maxWaiting || e.lanes.lateBytes >= maxWaitingBytes {
 		e.takeLate()
 	}
-	e.lanes.forget()
+	maps.DeleteFunc(e.lanes.byName, func(_ leadName, l *lane) bool { return l.idle })
 	e.notePace()
 	return e.takeRows(b.items) == len(b.items)
 }
@@ -316,17 +310,11 @@ func (e *engine) end(it *item, step Step) {
 	case step.Action == Draw:
 		it.ending = step.ending
 		if left := e.drift.draw(it); left != nil {
-			e.conclude(left, left.ending)
+			e.stop(e.collect(left, left.ending))
 		}
 	default:
-		e.conclude(it, step.ending)
+		e.stop(e.collect(it, step.ending))
 	}
-}
-
-// conclude ends a row, and the run if that was one too many of its kind.
-func (e *engine) conclude(it *item, how ending) {
-	it.ending = how
-	e.stop(e.collect(it))
 }
 
 // waitFor waits until a condition holds, and reports false if the run ends before. The condition may end it.
@@ -370,11 +358,11 @@ func (e *engine) endAll() {
 		}
 	}
 	for _, it := range left {
-		e.conclude(it, unturned)
+		e.stop(e.collect(it, unturned))
 	}
 	// rows at which the program itself failed: they may have been sent, as the ledger knows
 	e.tally.counts.Pending += e.tally.counts.Read - e.tally.counts.Ended()
 }
 
-// unturned is how a row ends that was read but never had its turn.
+// of rows that were read but never had their turn
 var unturned = ending{outcome: Pending, text: "the run stopped before its turn"}

@@ -16,6 +16,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/importer/delivery"
+	"leadferry/importer/report"
 	"leadferry/internal/testsupport/must"
 	"leadferry/leadapi"
 )
@@ -94,7 +95,7 @@ func TestClaimsAreBoundedAndWithdrawn(t *testing.T) {
 		if made == 0 || made == 300 || made != len(tr.service.order) || tr.tally.counts.Pending == 0 {
 			t.Errorf("%s; the service made %d", tr.outcomes(), len(tr.service.order))
 		}
-		if tr.stopped == nil || tr.stopped.Code != CodeInterrupted {
+		if tr.stopped == nil || tr.stopped.Code != report.CodeInterrupted {
 			t.Errorf("stopped for %v", tr.stopped)
 		}
 	})
@@ -222,7 +223,7 @@ func TestALedgerErrorStopsSendingAtOnce(t *testing.T) {
 				}
 			}
 			tr.carry(t.Context())
-			if tr.stopped == nil || tr.stopped.Code != CodeStopped || !strings.HasSuffix(tr.stopped.Reason, errDisk.Error()) {
+			if tr.stopped == nil || tr.stopped.Code != report.CodeStopped || !strings.HasSuffix(tr.stopped.Reason, errDisk.Error()) {
 				t.Fatalf("stopped for %v", tr.stopped)
 			}
 			if n := late.Load(); n > 0 {

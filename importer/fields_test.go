@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"leadferry/importer/report"
 	"leadferry/mapping"
 )
 
@@ -124,7 +125,7 @@ func TestReadsThatAreRefused(t *testing.T) {
 		p.must("created 2", p.run("import", Options{}, "a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1"))
 		p.service.fate = func(string, string) string { return "400" }
 		r := p.run("reconcile", Options{Sending: Sending{Concurrency: 1}}, "a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1")
-		if r.stopped == nil || r.stopped.Code != CodeStopped || !strings.Contains(r.stopped.Hint, "--read external-id") {
+		if r.stopped == nil || r.stopped.Code != report.CodeStopped || !strings.Contains(r.stopped.Hint, "--read external-id") {
 			t.Errorf("%v, stopped by %v", r.outcomes(), r.stopped)
 		}
 		p.service.fate = nil

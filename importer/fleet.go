@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"time"
 
@@ -30,8 +29,8 @@ const pulse = 250 * time.Millisecond
 type member struct {
 	*run
 	fleet Fleet
-	wake  chan struct{} // wants an exchange at once
-	heard time.Time     // the last answer
+	wake  <-chan struct{} // wants an exchange at once
+	heard time.Time       // the last answer
 }
 
 // join makes the run a worker of its fleet: from then on all workers share limits and rate.
@@ -39,15 +38,8 @@ func (r *run) join(s checkpoint.Store) {
 	if r.Terms == nil || r.DryRun {
 		return
 	}
-	m := &member{run: r, fleet: r.Fleet(s), wake: make(chan struct{}, 1), heard: time.Now()}
-	r.member = m
+	r.member = &member{run: r, fleet: r.Fleet(s), wake: r.breaker.Share(r.Rate > 0), heard: time.Now()}
 	r.limiter.fleet = true
-	r.breaker.Share(func() {
-		select {
-		case m.wake <- struct{}{}:
-		default:
-		}
-	}, r.Rate > 0)
 }
 
 // work is what the worker has done, and what it has to tell the others.
@@ -76,8 +68,7 @@ func (r *run) leaveFleet(s *report.Summary) {
 		err = m.fleet.Conclude(ctx, b.Bytes())
 	}
 	if err != nil {
-		cause, _, _ := strings.Cut(err.Error(), "\n") // without its hint
-		r.Log.Warn("the report of the fleet lacks how this worker ended", "cause", cause)
+		r.Log.Warn("the report of the fleet lacks how this worker ended", "cause", err)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/importer/delivery"
+	"leadferry/importer/report"
 	"leadferry/leadapi"
 )
 
@@ -181,10 +182,10 @@ func TestLimitsHoldForWhatIsOverAtOnce(t *testing.T) {
 				return nil
 			}
 		})
-		for i, want := range []int{CodeAttention, CodeStopped} {
+		for i, want := range []int{report.CodeAttention, report.CodeStopped} {
 			s := trials[i].summary()
 			trials[i].leaveFleet(s)
-			if s.ExitCode != want || want == CodeStopped && !strings.Contains(s.StopReason, "--max-rejects") {
+			if s.ExitCode != want || want == report.CodeStopped && !strings.Contains(s.StopReason, "--max-rejects") {
 				t.Errorf("worker %d, which saw %d rows refused, ends with %d (%s), want %d", i, 20*(i+1), s.ExitCode, s.StopReason, want)
 			}
 		}
@@ -210,7 +211,7 @@ func TestAFleetThatIsNotHeardOf(t *testing.T) {
 		if took := time.Since(start); took < 80*time.Second || took > 90*time.Second || last.Sub(start) > 22*time.Second {
 			t.Errorf("took %v, and sent until %v", took, last.Sub(start))
 		}
-		if stop := trials[0].stopped; stop == nil || stop.Code != CodeStopped {
+		if stop := trials[0].stopped; stop == nil || stop.Code != report.CodeStopped {
 			t.Errorf("stopped for %v", stop)
 		}
 	})
@@ -239,7 +240,7 @@ func TestAFencedWorkerStops(t *testing.T) {
 				}()
 			}
 		})
-		if _, code := trials[0].ending(); code != CodeFenced {
+		if _, code := trials[0].ending(); code != report.CodeFenced {
 			t.Errorf("exit code %d", code)
 		}
 		if trials[0].leaveFleet(trials[0].summary()); len(f.reports) != 1 {
@@ -335,7 +336,7 @@ func TestTheTimeOfARunEndsForRowsThatWerePutOff(t *testing.T) {
 				time.Sleep(2 * most)
 			}
 		})
-		if got, stop := trials[0].outcomes(), trials[0].stopped; got != "created 1 pending 5" || stop == nil || stop.Code != CodeAttention {
+		if got, stop := trials[0].outcomes(), trials[0].stopped; got != "created 1 pending 5" || stop == nil || stop.Code != report.CodeAttention {
 			t.Errorf("%s, stopped for %v", got, stop)
 		}
 	})

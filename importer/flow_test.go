@@ -104,7 +104,7 @@ func TestARowThatIsLeftOutIsNotSent(t *testing.T) {
 	tried(t, []string{"k1,a", "k2,out", "k1,out", "k3,b"}, Options{Sending: Sending{Concurrency: 2}, Limits: delivery.Limits{MaxRejects: delivery.Share{Rows: 1}}}, func(t *testing.T, tr *trial) {
 		tr.remap(t, "skip_if: 'name == \"out\"'\n")
 		tr.ends(t, "created 2 skipped 2")
-		if outcome, code := tr.ending(); outcome != "complete" || code != CodeComplete {
+		if outcome, code := tr.ending(); outcome != "complete" || code != report.CodeComplete {
 			t.Errorf("%s with %d", outcome, code)
 		}
 		if n := tr.service.sends["out"]; n != 0 || tr.ledger.state("k2") != checkpoint.Unknown {

@@ -34,9 +34,10 @@ func (r *intake) lend(input int) *item {
 	if it == nil {
 		it = new(item)
 	}
-	row, rec := it.row, mapping.Record{Content: it.rec.Content[:0], Dropped: it.rec.Dropped[:0], Caught: it.rec.Caught[:0]}
+	row, rec := it.row, it.rec
 	*it = item{}
-	it.input, it.row, it.rec = input, row, rec
+	it.input, it.row = input, row
+	it.rec.Content, it.rec.Dropped, it.rec.Caught = rec.Content[:0], rec.Dropped[:0], rec.Caught[:0]
 	return it
 }
 
@@ -123,7 +124,6 @@ func (r *intake) next(in *source.File, it *item) (err error) {
 // maxBindings is how many bindings are kept, maxUnused how many unused columns. Rows of JSONL may all have others.
 const maxBindings, maxUnused = 1024, 1000
 
-// bindTo is the mapping for rows with this header.
 func (r *intake) bindTo(in *source.File, h *source.Header) (*mapping.Binding, error) {
 	if b := r.bindings[h]; b != nil {
 		return b, nil
@@ -168,16 +168,16 @@ func (r *intake) bind() error {
 
 func (o *Options) inputShapes() (shapes []checkpoint.Shape) {
 	for _, f := range o.Inputs {
-		key := o.Mapping.KeyIn(f.Info().Encoding)
+		in := f.Info()
 		shapes = append(shapes, checkpoint.Shape{
-			Columns: f.Columns(), Key: key, Namespace: o.Mapping.Namespace(), Path: f.Info().Path, Rejects: f.IsRejects(),
+			Columns: f.Columns(), Key: o.Mapping.KeyIn(in.Encoding), Namespace: o.Mapping.Namespace(), Path: in.Path,
+			Rejects: f.IsRejects(),
 		})
 	}
 	return shapes
 }
 
-// mapBatch makes the Records of a batch, and their digests, and leaves out the rows of other workers. A fault of the
-// program ends the batch before its row.
+// mapBatch maps the rows of a batch, and leaves out those of other workers. A fault of the program ends the batch.
 func (r *intake) mapBatch(b *batch) {
 	defer close(b.mapped)
 	mine := b.items[:0] // in place: shorter than what was looked at
@@ -242,8 +242,7 @@ func (it *item) requestDigest(d *checkpoint.Digester) checkpoint.Digest {
 	return it.digest
 }
 
-// contentDigests are the short digests of the row's content without volatile fields, which show a sync what changed.
-// They are made once.
+// contentDigests are those of the row's content without volatile fields, which show what changed; made once.
 func (it *item) contentDigests(d *checkpoint.Digester) []checkpoint.ContentDigest {
 	if it.content == nil {
 		it.content = make([]checkpoint.ContentDigest, 0, len(it.rec.Content))

@@ -92,16 +92,11 @@ const (
 	Conflict, Pending                    = report.Conflict, report.Pending
 )
 
-// varying is what differs from row to row in texts: places of other rows, and times.
+// what differs from row to row in texts: places of other rows, and times
 var varying = spelling.Form(`(\().*:[0-9]+(\))|[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}Z`)
 
-// reasonOf is the text of an end without what differs from row to row: rows are counted by it.
-func reasonOf(text string) string {
-	if !strings.ContainsAny(text, "0123456789") { // as in most rows
-		return text
-	}
-	return varying().ReplaceAllString(text, "$1…$2")
-}
+// reasonOf is a text by which rows are counted.
+func reasonOf(text string) string { return varying().ReplaceAllString(text, "$1…$2") }
 
 // remark is something that a row shows of its lead, beside its outcome. Each kind is counted.
 type remark uint8
@@ -116,7 +111,6 @@ const (
 	remarkCount
 )
 
-// remarkNotes are the notes for people about each remark.
 var remarkNotes = [remarkCount]string{
 	rowHeld: "Rows that were held, not sent: %d. The checkpoint is incomplete, and their leads may exist. leadferry " +
 		"checkpoint resolve settles them one by one; results of earlier runs may know their lead IDs. leadferry " +
@@ -175,12 +169,10 @@ func (r *result) refuse(format string, err error) {
 	r.text = fmt.Sprintf(format, text)
 }
 
-// rejected is the text for the rejects.
 func (r *result) rejected() string { return strings.Replace(r.text, seeRejects, ": "+r.words, 1) }
 
 const reasonPanic = "panic" // the class of a doubt after a fault of the program
 
-// doubtReasons say for people what the classes of doubts mean.
 var doubtReasons = map[string]string{
 	"":                         "no answer is known: the run ended before it came, or still waits for it",
 	checkpoint.ReasonLeadTaken: "the answer names a lead ID that belongs to another row",

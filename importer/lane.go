@@ -2,7 +2,6 @@ package importer
 
 import (
 	"errors"
-	"maps"
 	"slices"
 
 	"leadferry/checkpoint"
@@ -15,9 +14,8 @@ const (
 	maxWaitingBytes = 64 << 20
 )
 
-// lanesPerPlace is how many lanes there are for each request that may be in flight. Rows wait half of their time for
-// the checkpoint, and rows that wait share commits. With two lanes instead of four there are twice as many commits, and
-// a row takes a seventh more processor time.
+// lanesPerPlace is how many lanes there are for each request that may be in flight: rows that wait for the checkpoint
+// share commits. With two there are twice as many commits, and a row takes a seventh more processor time.
 const lanesPerPlace = 4
 
 // slotsPerPlace is how many rows may be claimed and not settled for each place in flight: in doubt after a kill.
@@ -91,11 +89,6 @@ func (s *lanes) find(names []leadName) (l *lane) {
 		}
 	}
 	return l
-}
-
-// forget takes idle lanes off the list.
-func (s *lanes) forget() {
-	maps.DeleteFunc(s.byName, func(_ leadName, l *lane) bool { return l.idle })
 }
 
 // name lists a lane under these names, and reports whether the lane had all of them before.
@@ -177,13 +170,11 @@ func (e *engine) next(l *lane) bool {
 		}
 		step := e.plan(it)
 		switch {
-		case e.stopped != nil:
-			e.conclude(it, unturned)
-		case step.Action == Nothing:
+		case e.stopped == nil && step.Action == Nothing:
 			e.end(it, step)
 			e.changed.Broadcast()
 		case !e.waitFor(func() bool { return e.mayBegin(step.Action) }):
-			e.conclude(it, unturned)
+			e.stop(e.collect(it, unturned))
 		default:
 			l.job = e.newJob(it, step)
 			return true
@@ -193,9 +184,8 @@ func (e *engine) next(l *lane) bool {
 	return false
 }
 
-// lookAgain looks a row up when its turn comes. If the look-up shows a new name, the lane takes that name, and looks up
-// once more: another row may have changed that lead meanwhile. If another lane has one of the names, it puts the row
-// off and reports false.
+// lookAgain looks a row up when its turn comes, and once more if that shows a new name: another row may have changed
+// that lead meanwhile. If another lane has one of the names, it puts the row off and reports false.
 func (e *engine) lookAgain(l *lane, it *item) bool {
 	for e.stopped == nil && e.lookUp(it) {
 		names := e.leadNames(it)
@@ -257,5 +247,5 @@ func (e *engine) carried(l *lane) {
 		e.Limits.Standing--
 	}
 	j.remarks[serviceKept] = j.remarks[serviceKept] && j.outcome != Pending
-	e.conclude(j.item, j.ending)
+	e.stop(e.collect(j.item, j.ending))
 }

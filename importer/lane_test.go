@@ -61,9 +61,6 @@ func TestNamesOfLanes(t *testing.T) {
 	if s.putOff(&item{}, k2); len(s.late) != 1 || s.find(both) != &s.ofLate {
 		t.Error("a row goes before one that was put off")
 	}
-	if s.forget(); len(s.byName) != 1 {
-		t.Errorf("%d names are left", len(s.byName))
-	}
 }
 
 // Rows that wait behind others, and rows that wait to be written, are bounded by their
@@ -118,8 +115,7 @@ func TestKeysDoNotKeepTheirRows(t *testing.T) {
 	}
 }
 
-// Links of an earlier run's leads that are under way while further batches are looked
-// up keep what is known of their own content.
+// Links that are under way while further batches are looked up keep what is known of their own content.
 func TestLinksKeepWhatIsKnownOfTheContent(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		const rows = 3 * batchRows
@@ -254,9 +250,9 @@ func TestNobodyWaitsForAnswersOfNoUse(t *testing.T) {
 				})}
 				tr.keepIn(checkpoint.NewLedger(ledger, checkpoint.Gathering{Slots: 2, Places: 1}))
 				tr.carry(t.Context())
-				want := CodeAttention
+				want := report.CodeAttention
 				if signal {
-					want = CodeInterrupted
+					want = report.CodeInterrupted
 				}
 				if tr.stopped == nil || tr.stopped.Code != want || tr.tally.counts.Read != 0 {
 					t.Errorf("stopped for %+v, %d rows read", tr.stopped, tr.tally.counts.Read)
@@ -274,7 +270,7 @@ func TestAContextThatHasEndedInterrupts(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		e := newEngine(ctx, tr.run)
 		cancel()
-		if e.endAll(); e.stopped == nil || e.stopped.Code != CodeInterrupted {
+		if e.endAll(); e.stopped == nil || e.stopped.Code != report.CodeInterrupted {
 			t.Errorf("stopped for %+v", e.stopped)
 		}
 	})

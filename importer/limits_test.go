@@ -30,7 +30,7 @@ func TestMaxCreatesIsNeverExceeded(t *testing.T) {
 			if made := len(tr.service.order); made != most {
 				t.Errorf("%d leads made, want %d", made, most)
 			}
-			if tr.stopped == nil || tr.stopped.Code != CodeStopped {
+			if tr.stopped == nil || tr.stopped.Code != report.CodeStopped {
 				t.Errorf("stopped for %v", tr.stopped)
 			}
 		})
@@ -106,8 +106,7 @@ func TestLimitsEndARun(t *testing.T) {
 	}
 }
 
-// A run that is out of time takes no more rows and finishes the leads that it has made: none stays without its link.
-// Where the time is over while the last rows are under way, nothing is left undone. Links that it waits for are given
+// A run that is out of time takes no more rows and links the leads that it has made. Links that it waits for are given
 // up at the first signal, and a service that is gone is told as such.
 func TestMaxDuration(t *testing.T) {
 	for _, test := range []struct {
@@ -118,10 +117,10 @@ func TestMaxDuration(t *testing.T) {
 		outcome        string
 		code           int
 	}{
-		{"rows are left", 3000, 10 * time.Millisecond, time.Hour, false, false, "stopped", CodeAttention},
-		{"none are left", 4, time.Minute, time.Hour, false, false, "complete", CodeComplete},
-		{"a signal", 300, 20 * time.Millisecond, time.Hour, true, true, "interrupted", CodeInterrupted},
-		{"a silent service", 300, 20 * time.Millisecond, time.Minute, true, false, "stopped", CodeStopped},
+		{"rows are left", 3000, 10 * time.Millisecond, time.Hour, false, false, "stopped", report.CodeAttention},
+		{"none are left", 4, time.Minute, time.Hour, false, false, "complete", report.CodeComplete},
+		{"a signal", 300, 20 * time.Millisecond, time.Hour, true, true, "interrupted", report.CodeInterrupted},
+		{"a silent service", 300, 20 * time.Millisecond, time.Minute, true, false, "stopped", report.CodeStopped},
 	} {
 		o := Options{Sending: Sending{Concurrency: 4, MaxDuration: time.Second}}
 		tried(t, numbered(test.rows), o, func(t *testing.T, tr *trial) {
@@ -166,7 +165,7 @@ func TestRefusalsOfEarlierRunsDoNotCount(t *testing.T) {
 
 // Of several reasons to end, the first that applies of 130, 4 and 3 is told.
 func TestTheReasonThatSaysMost(t *testing.T) {
-	codes := []int{CodeComplete, CodeAttention, CodeInDoubt, CodeStopped, CodeCheckpoint, CodeInterrupted}
+	codes := []int{report.CodeComplete, report.CodeAttention, report.CodeInDoubt, report.CodeStopped, report.CodeCheckpoint, report.CodeInterrupted}
 	for i, now := range codes {
 		for j, then := range codes {
 			if got, want := report.WorseExitCode(now, then), codes[max(i, j)]; got != want {
@@ -210,7 +209,7 @@ func TestAFaultOfTheProgramEndsTheRunInOrder(t *testing.T) {
 			tried(t, numbered(50), Options{Sending: Sending{Concurrency: 4}}, func(t *testing.T, tr *trial) {
 				sabotage(tr)
 				tr.carry(t.Context())
-				if tr.stopped == nil || tr.stopped.Code != CodeStopped || !strings.Contains(tr.stopped.Reason, "internal error (string at importer/limits_test.go:") ||
+				if tr.stopped == nil || tr.stopped.Code != report.CodeStopped || !strings.Contains(tr.stopped.Reason, "internal error (string at importer/limits_test.go:") ||
 					strings.Contains(tr.stopped.Reason, "k030") || strings.Contains(tr.stopped.Reason, "n030") {
 					t.Fatalf("stopped for %v", tr.stopped)
 				}
@@ -248,7 +247,7 @@ func TestHowARunWithADamagedCheckpointEnds(t *testing.T) {
 	damaged := fmt.Errorf("look up: %w", &checkpoint.OpenError{Path: "leads.db", Text: "is damaged: a record fails its checksum", Hint: "put a copy of it back", Err: checkpoint.ErrDamaged})
 	stop := ledgerFailed(damaged)
 	const want = "the checkpoint leads.db is damaged: a record fails its checksum"
-	if stop.Reason != want || stop.Code != CodeCheckpoint || !stop.Same {
+	if stop.Reason != want || stop.Code != report.CodeCheckpoint || !stop.Same {
 		t.Errorf("%+v", stop)
 	}
 }
@@ -313,7 +312,7 @@ func TestPartitionForTooLongEndsTheRun(t *testing.T) {
 		tr.cutOff(50*time.Millisecond, 100*time.Hour)
 		began := time.Now()
 		tr.carry(t.Context())
-		if tr.stopped == nil || tr.stopped.Code != CodeStopped {
+		if tr.stopped == nil || tr.stopped.Code != report.CodeStopped {
 			t.Fatalf("stopped for %v: %s", tr.stopped, tr.outcomes())
 		}
 		if took := time.Since(began); took < time.Hour || took > time.Hour+2*time.Minute {

@@ -13,8 +13,7 @@ import (
 	"leadferry/mapping"
 )
 
-// Options of a run. Its Task is always needed; what concerns the service and the checkpoint
-// is needed by all but validate.
+// Options of a run. validate needs nothing that concerns the service or the checkpoint.
 type Options struct {
 	Task
 	Sending
@@ -54,18 +53,17 @@ type Sending struct {
 
 // Planning says what to do with rows that are known already.
 type Planning struct {
-	ResendInDoubt bool // --in-doubt resend
-	RetryRejected bool
-	Changed       string // rows of an import whose data changed: UpdateChanged, IgnoreChanged, or else they are reported
-	CreateAlikes  bool   // --look-alikes create
-	NewKey        string // with which a person confirmed other columns or another key
-	Missing       string // rows of a sync without a known lead: MissingCreate, MissingIgnore, or else they are reported
-	CheckRemote   Reads
-	Reconciling   Reconciling
-	Conflict      mapping.Rule // what to do about a field that others changed
-	HoldReopen    bool         // --reopen hold
-	// --read external-id: by writing the one that was last confirmed
-	ReadByExternalID bool
+	ResendInDoubt    bool // --in-doubt resend
+	RetryRejected    bool
+	Changed          string // rows of an import whose data changed: UpdateChanged, IgnoreChanged, else only reported
+	CreateAlikes     bool   // --look-alikes create
+	NewKey           string // with which a person confirmed other columns or another key
+	Missing          string // rows of a sync without a known lead: MissingCreate, MissingIgnore, else only reported
+	CheckRemote      Reads
+	Reconciling      Reconciling
+	Conflict         mapping.Rule // what to do about a field that others changed
+	HoldReopen       bool         // --reopen hold
+	ReadByExternalID bool         // --read external-id: by writing the one that was last confirmed
 }
 
 // The words of --changed and --missing that do more than report rows.
@@ -79,7 +77,7 @@ type Checking struct {
 	DryRun   bool           // of Import and Sync
 	OnlyNew  bool           // --attention new: what needed attention in the run before does not count
 	Strict   bool           // validate: what only looks wrong counts as wrong
-	Tolerate delivery.Share // validate: so many problem rows end with CodeComplete anyway
+	Tolerate delivery.Share // validate: so many problem rows end with report.CodeComplete anyway
 	Show     int            // requests to show
 	Shown    io.Writer      // gets them, exactly as they would be sent
 }

@@ -26,7 +26,6 @@ const (
 	Draw      // may draw the row for the sample, which is read at the end of the run
 )
 
-// sends reports whether the action makes requests.
 func (a Action) sends() bool { return a == Create || a == Link || a == Update || a == Read }
 
 // Step is a planner's answer for one Record: what to do, and how the row then ends.
@@ -49,7 +48,7 @@ func (s Step) by(a Action) Step {
 type planner struct {
 	o       *Options
 	rules   mapping.ConflictRules
-	planFor func(*item) Step // forImport, forSync, forReconcile or asNew
+	planFor func(*item) Step // forImport, forSync or forReconcile
 	matches bool             // rows find their lead by its IDs, too
 	digests *checkpoint.Digester
 	since   time.Time // --fresh: leads known since are not read
@@ -74,9 +73,6 @@ func (p *planner) plan(it *item) Step {
 	}
 	return ends(Changed, "its lead exists, but the row is not valid now: "+mapping.Sentence(faults))
 }
-
-// asNew makes every lead: a check does not know the checkpoint.
-func asNew(*item) Step { return ends(Created, "").by(Create) }
 
 // forImport creates leads that are not known, links those that are not linked, and updates others if --changed says so.
 func (p *planner) forImport(it *item) Step {
@@ -145,7 +141,9 @@ func (p *planner) planCreate(it *item) Step {
 	case it.alike.State != checkpoint.Unknown:
 		return ends(Conflict, lookingLike(it.alike)+nothingSent+" (hint: --look-alikes create makes its lead)")
 	case it.row.HasLead && it.entry.State == checkpoint.Unknown:
-		return ends(Conflict, hadLead)
+		return ends(Conflict, "not sent: leadferry_outcome says this row already has a lead, but the checkpoint knows "+
+			"no lead with its key (hint: restore the key, use the right checkpoint, or empty leadferry_outcome if no "+
+			"lead was made)")
 	case it.mayLack:
 		return ends(InDoubt, doubtReason(checkpoint.ReasonIncomplete, 0)).by(Hold)
 	}
@@ -226,8 +224,6 @@ func (p *planner) forSync(it *item) Step {
 	return step
 }
 
-const notKnown = "no lead is known for the row"
-
 // withoutLead ends a row whose lead cannot be found out.
 func withoutLead(it *item) (step Step, cannot bool) {
 	rec, known := &it.rec, &it.entry
@@ -253,13 +249,9 @@ func withoutLead(it *item) (step Step, cannot bool) {
 	return Step{}, false
 }
 
-// For people: the ends of rows that are not sent.
 const (
 	nothingSent = ": nothing was sent"
-
-	// hadLead: the key of the row was changed in the rejects file, or the data that are its key.
-	hadLead = "not sent: leadferry_outcome says this row already has a lead, but the checkpoint knows no lead with " +
-		"its key (hint: restore the key, use the right checkpoint, or empty leadferry_outcome if no lead was made)"
+	notKnown    = "no lead is known for the row"
 )
 
 func lookingLike(l checkpoint.Likeness) string {

@@ -41,7 +41,6 @@ const (
 // changedBy says who changed a lead that is not the same as its row.
 var changedBy = map[Verdict]string{FileAhead: "file", ServiceAhead: "service", BothChanged: "both"}
 
-// compared reports whether the row was compared with its lead.
 func (v Verdict) compared() bool { return v == Same || changedBy[v] != "" }
 
 // comparison is what the comparison of a row showed, beside what is known of its lead now.
@@ -87,7 +86,6 @@ func (p *planner) forReconcile(it *item) Step {
 	return step
 }
 
-// as is the step with a verdict.
 func (s Step) as(v Verdict) Step {
 	s.found.verdict = v
 	return s

@@ -26,7 +26,7 @@
 // Promises: no create leaves before its claim is durable, no update before the checkpoint has marked its lead (a link
 // needs no mark: its lead is partial), and no outcome is shown before it is durable. A create that may have been
 // applied is never sent again by itself, and a row that may be known already is not sent. An update counts only if the
-// lead that comes back shows it. Rows of one lead go one after another, in file order. Outcomes add up to the rows read.
+// lead that comes back shows it. Rows of a lead go one after another, in file order. Outcomes add up to the rows read.
 package importer
 
 import (
@@ -48,8 +48,8 @@ import (
 )
 
 // Run carries out a command, which Options name. import creates the leads of the inputs' rows and links their
-// ExternalIDs. sync sends what differs from what was last confirmed of known leads; rows find their lead by key, lead ID
-// or ExternalID. reconcile compares each row with what was confirmed and with what the service holds now, and changes
+// ExternalIDs. sync sends what differs from what was last confirmed of known leads; rows find theirs by key, lead ID or
+// ExternalID. reconcile compares each row with what was confirmed and with what the service holds now, and changes
 // nothing there. validate maps and checks every row, and needs neither service nor checkpoint.
 //
 // It returns the run's summary, also when the run ended early; an error means that nothing was sent. With DryRun import
@@ -64,10 +64,9 @@ type run struct {
 	meter   *meter.Meter
 	breaker *delivery.Breaker
 
-	client  *leadapi.Client // nil: nothing is ever sent
-	sender  Sender          // the same
-	member  *member         // nil: the run is no worker of a fleet
-	stopped *Stop           // why the run ended before its input; the engine's lock guards it
+	sender  Sender  // nil: nothing is ever sent
+	member  *member // nil: the run is no worker of a fleet
+	stopped *Stop   // why the run ended before its input; the engine's lock guards it
 	ledgerState
 	collector
 }
@@ -91,7 +90,7 @@ func newRun(o Options) *run {
 		r.planFor, r.Require, r.since = r.forReconcile, true, time.Now().Add(-o.Reconciling.Fresh)
 		r.drift = &drift{most: o.Reconciling.Sample, verdicts: map[Verdict]int{}}
 	case "validate":
-		r.planFor = asNew
+		r.planFor = func(*item) Step { return ends(Created, "").by(Create) } // it knows no checkpoint
 	default:
 		r.planFor = r.forImport
 	}
@@ -128,7 +127,7 @@ func (r *run) execute(ctx context.Context) (*report.Summary, error) {
 			return nil, err
 		}
 		defer client.Close()
-		r.client, r.sender, r.breaker.Reach = client, client, client.Reach
+		r.sender, r.breaker.Reach = client, client.Reach
 	}
 	l, err := openLedger(&r.Options)
 	if err != nil {
@@ -172,7 +171,7 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	}
 	e := newEngine(ctx, r)
 	end := r.member.start(ctx, e) // signing in keeps to the rate, too
-	if r.client != nil {
+	if r.sender != nil {
 		begins := checkpoint.Witness{Run: r.RunID, Command: r.Command, Started: r.began}
 		if err := r.judged.Begin(ctx, r.ledger, begins, r.Files.Dir); err != nil {
 			e.halt(ledgerFailed(err))
@@ -193,7 +192,6 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	return s, nil
 }
 
-// announce says what is about to happen. The caller may still refuse it.
 func (r *run) announce() error {
 	s := &Start{Judgement: r.judged, Checkpoint: r.opened}
 	if r.ledger != nil {
@@ -214,11 +212,6 @@ func (r *run) announce() error {
 
 // finish completes the run's files and closes the checkpoint. The summary is last: it says what could not be written.
 func (r *run) finish(s *report.Summary, w *writer) {
-	for _, in := range s.Inputs {
-		if in.Changed {
-			r.Log.Warn("the input changed while it was read", "file", in.Path)
-		}
-	}
 	r.leaveFleet(s)
 	failpoint.At("before run is noted")
 	if r.ledger != nil {
@@ -289,7 +282,6 @@ func (r *run) prepare(ctx context.Context, l *checkpoint.Ledger) (err error) {
 	return r.judgeCheckpoint(ctx)
 }
 
-// makes reports whether the run may make leads.
 func (r *run) makes() bool { return !r.matches || r.Missing == MissingCreate }
 
 // judgeCheckpoint judges the checkpoint by its witnesses. Questions to a person come when the run is announced.
@@ -310,14 +302,14 @@ func (r *run) judgeCheckpoint(ctx context.Context) (err error) {
 	if r.judged, err = checkpoint.Judge(ctx, r.ledger, r.Witnesses, r.makes(), kinds); err != nil {
 		return err
 	}
-	if err := r.judged.RefuseOlder(); err != nil || r.DryRun || !r.makes() || r.Witnesses == nil || r.Witnesses.Sandbox {
+	err = r.judged.RefuseOlder()
+	if err != nil || r.DryRun || !r.makes() || r.Witnesses == nil || r.Witnesses.Sandbox {
 		return err
 	}
 	return checkpoint.OnThisMachine(ctx, r.ledger, r.Machine, false)
 }
 
-// heedDoubts counts the rows in doubt, and finds out whether the run before stopped because of doubts. Rows that are
-// sent again do not raise that number.
+// heedDoubts counts the rows in doubt, less those to be sent again, and sees whether the run before stopped for doubts.
 func (r *run) heedDoubts(ctx context.Context) (err error) {
 	l := &r.Limits
 	if l.Standing, err = r.ledger.Standing(ctx); err != nil {

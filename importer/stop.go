@@ -12,17 +12,6 @@ import (
 	"leadferry/internal/crash"
 )
 
-// Exit codes of a run (README, "Exit codes").
-const (
-	CodeComplete    = 0
-	CodeAttention   = 1
-	CodeStopped     = 3
-	CodeCheckpoint  = 4
-	CodeInDoubt     = 5
-	CodeFenced      = 6
-	CodeInterrupted = 130
-)
-
 // Stop is why a run ended before its input did.
 type Stop = delivery.Stop
 
@@ -39,12 +28,12 @@ func lastingStop(code int, reason, hint string) *Stop {
 	return &Stop{Reason: reason, Hint: hint, Code: code, Same: true}
 }
 
-func interrupted() *Stop { return &Stop{Reason: "interrupted", Code: CodeInterrupted} }
+func interrupted() *Stop { return &Stop{Reason: "interrupted", Code: report.CodeInterrupted} }
 
 // crashed is the stop after a fault of the program itself. What is settled stays.
 func crashed(err error) *Stop {
-	return lastingStop(CodeStopped, err.Error(), "this is a fault of leadferry: report it with this line. The same "+
-		"command goes on from here, but may fail again at the same row: the first rows with --limit, or the file "+
+	return lastingStop(report.CodeStopped, err.Error(), "this is a fault of leadferry: report it with this line. The "+
+		"same command goes on from here, but may fail again at the same row: the first rows with --limit, or the file "+
 		"without that row, will do")
 }
 
@@ -58,26 +47,26 @@ func ledgerFailed(err error) *Stop {
 		return delivery.StopFor("as many leads as --max-creates allows have been made", "")
 	case errors.Is(err, checkpoint.ErrFenced):
 		const hint = "there is nothing to repair: the newer one goes on"
-		return lastingStop(CodeFenced, "a newer worker has taken the place of this one", hint)
+		return lastingStop(report.CodeFenced, "a newer worker has taken the place of this one", hint)
 	case errors.Is(err, checkpoint.ErrDamaged):
 		reason := fmt.Sprintf("the checkpoint is damaged: %v", err)
 		if opened { // its own hint is for who opens it
 			reason = fmt.Sprintf("the checkpoint %s %s", refused.Path, refused.Text)
 		}
-		return lastingStop(CodeCheckpoint, reason, "leadferry checkpoint check says what to do")
+		return lastingStop(report.CodeCheckpoint, reason, "leadferry checkpoint check says what to do")
 	case opened && errors.Is(err, checkpoint.ErrGone):
-		return lastingStop(CodeCheckpoint, "another run has begun: "+refused.Text, "wait until it has ended; then run "+
-			"the same command again: it says what can be done")
+		return lastingStop(report.CodeCheckpoint, "another run has begun: "+refused.Text, "wait until it has ended; "+
+			"then run the same command again: it says what can be done")
 	case opened: // met again, it is not what it was
 		reason := "the checkpoint cannot be relied on any more: " + refused.Text
-		return lastingStop(CodeCheckpoint, reason, refused.Hint)
+		return lastingStop(report.CodeCheckpoint, reason, refused.Hint)
 	case errors.Is(err, checkpoint.ErrNoWitness):
 		const reason = "nothing was sent: the run cannot note outside the checkpoint that it uses it: %v"
-		return lastingStop(CodeStopped, fmt.Sprintf(reason, err), "make the state directory writable, or let the "+
-			"run have a folder (--out)")
+		return lastingStop(report.CodeStopped, fmt.Sprintf(reason, err), "make the state directory writable, or let "+
+			"the run have a folder (--out)")
 	case errors.Is(err, checkpoint.ErrRemoved):
-		return lastingStop(CodeStopped, fmt.Sprintf("the checkpoint is lost: %v", err), "find out what took it away, "+
-			"and put it back; keep this run's results, which hold the IDs of its leads")
+		return lastingStop(report.CodeStopped, fmt.Sprintf("the checkpoint is lost: %v", err), "find out what took it "+
+			"away, and put it back; keep this run's results, which hold the IDs of its leads")
 	}
 	hint := "make room or repair the disk"
 	if server, served := errors.AsType[*checkpoint.StoreError](err); served {
@@ -97,7 +86,7 @@ func inputEnded(err error) *Stop {
 	if lost, is := errors.AsType[*source.LostError](err); is && lost.Hint != "" {
 		hint = lost.Hint
 	}
-	return lastingStop(CodeStopped, fmt.Sprintf("the input could not be read to its end: %v", err),
+	return lastingStop(report.CodeStopped, fmt.Sprintf("the input could not be read to its end: %v", err),
 		hint+"; then run the same command again: nothing is sent twice")
 }
 
@@ -125,9 +114,9 @@ func (l *limiter) count(it *item) *Stop {
 	}
 	if l.noneAccepted() && l.counts.Sent >= max(l.first, 1) {
 		reason := fmt.Sprintf("the first %d rows sent were all refused with HTTP %d", l.counts.Sent, l.refused)
-		return delivery.StopFor(reason, "see the service's words: check the account's rights, the trunk ID and the addresses, "+
-			"and what all rows send alike; then send them again with --retry-rejected. --max-rejects 0 turns this "+
-			"limit off")
+		return delivery.StopFor(reason, "see the service's words: check the account's rights, the trunk ID and "+
+			"the addresses, and what all rows send alike; then send them again with --retry-rejected. --max-rejects 0 "+
+			"turns this limit off")
 	}
 	return nil
 }
@@ -151,8 +140,7 @@ func (l *limiter) sent(it *item) {
 	}
 }
 
-// created counts a create that has ended, or whose claim was refused. If it made no lead, its share of --max-creates is
-// free again.
+// created counts a create that has ended. If it made no lead, its share of --max-creates is free again.
 func (l *limiter) created(it *item, refused bool) {
 	made := it.outcome == Created || it.outcome == Partial
 	if !made && (it.outcome != InDoubt || refused || it.refusedAs != 0) {
@@ -170,8 +158,8 @@ func (l *limiter) mayBegin(a Action, underWay int) (may bool, why *Stop) {
 	case l.limits.Doubts(0): // of earlier runs
 		text := fmt.Sprintf("%d rows are in doubt from earlier runs, more than --max-in-doubt allows (%d): no lead is "+
 			"made", l.limits.Standing, l.limits.MaxInDoubt)
-		return false, lastingStop(CodeStopped, text, "settle them first: leadferry checkpoint export --state in_doubt "+
-			"lists them, and leadferry checkpoint resolve takes the list back; then go on with the same command")
+		return false, lastingStop(report.CodeStopped, text, "settle them first: leadferry checkpoint export "+
+			"--state in_doubt lists them, and leadferry checkpoint resolve takes the list back; then go on")
 	case !l.enough && (most == 0 || l.fleet || l.creates < most):
 		return true, nil
 	case underWay > 0: // one of these rows may make no lead

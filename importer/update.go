@@ -300,6 +300,6 @@ func (e *engine) refusesReads(err error) error {
 	}
 	reason := fmt.Sprintf("the service does not let leads be read by an update of no content: HTTP %d (%s)",
 		ae.Status, ae.Message)
-	return e.stopping(lastingStop(CodeStopped, reason, "--read external-id reads them by an update of the ExternalID "+
-		"that was last confirmed; one that others have changed is overwritten by it"))
+	return e.stopping(lastingStop(report.CodeStopped, reason, "--read external-id reads them by an update of the "+
+		"ExternalID that was last confirmed; one that others have changed is overwritten by it"))
 }

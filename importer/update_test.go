@@ -168,7 +168,7 @@ func TestAnUnsettledUpdateBlocksItsLeadAlone(t *testing.T) {
 		}
 		rows = append(rows, "a,,x-a,closedWon,Ann,1")
 		r := p.must("updated 20 failed 1 pending 3", p.run("sync", Options{Sending: Sending{Retries: 2, MaxWait: time.Minute}}, rows...))
-		if _, code := r.ending(); code != CodeAttention {
+		if _, code := r.ending(); code != report.CodeAttention {
 			t.Errorf("exit code %d", code)
 		}
 		p.service.fate = nil

@@ -18,8 +18,8 @@ import (
 	"leadferry/mapping"
 )
 
-// writer takes rows that have ended, writes their lines in its own goroutine and gives their memory back. If
-// batchesAhead batches wait for a slow disk, the run waits.
+// writer takes rows that have ended, writes their lines in its own goroutine and gives their memory back. If some
+// batches wait for a slow disk, the run waits.
 type writer struct {
 	r      *run
 	files  *report.Run
@@ -34,11 +34,8 @@ type writer struct {
 	results []report.Result // a buffer of write
 }
 
-const batchesAhead = 4 // beside the one being filled and the one being written
-
-// openFiles opens the run's files, if any are wanted.
 func (r *run) openFiles() (*writer, error) {
-	w := &writer{r: r, ended: make(chan []*item, batchesAhead), done: make(chan struct{})}
+	w := &writer{r: r, ended: make(chan []*item, 4), done: make(chan struct{})}
 	if r.OwnColumns {
 		r.Files.Columns, w.own = ownColumns(r.Inputs)
 	}
@@ -147,7 +144,6 @@ func comparedWith(e *checkpoint.Entry, f *comparison) report.Compared {
 // How times are written: of leads as the service has them, and of rejects.
 const byMilliseconds, bySeconds = "2006-01-02T15:04:05.000Z", time.RFC3339
 
-// timeText is a time as files show it; "" for none.
 func timeText(t time.Time, layout string) string {
 	if t.IsZero() {
 		return ""

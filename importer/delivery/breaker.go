@@ -339,8 +339,17 @@ type pace struct {
 	from  time.Time     // when these may be sent
 }
 
-// Share sets tell, which is called if there is News for the fleet; it must not wait. With rate, requests need a Grant.
-func (b *Breaker) Share(tell func(), rate bool) { b.pace.tell, b.pace.fleet = tell, rate }
+// Share returns a channel that tells when there is News for the fleet. With rate, requests need a Grant.
+func (b *Breaker) Share(rate bool) <-chan struct{} {
+	news := make(chan struct{}, 1)
+	b.pace.fleet, b.pace.tell = rate, func() {
+		select {
+		case news <- struct{}{}:
+		default:
+		}
+	}
+	return news
+}
 
 // News is what a fleet must know: whether this worker wants a grant, and how long the service asked it to wait.
 func (b *Breaker) News() (wants bool, pause time.Duration) {

@@ -32,7 +32,7 @@ func halts(e *leadapi.Error) *Stop {
 	case e.Status == http.StatusProxyAuthRequired:
 		return StopFor("a proxy asks for credentials (HTTP 407)", "ask who runs the network for a user and a password")
 	case e.Op == "token" && e.Status >= 400 && e.Status < 500 && !Transient(e.Status):
-		return StopFor("sign-in was refused: "+e.Message, "check client ID and secret, and that both are of this base URL")
+		return StopFor("sign-in was refused: "+e.Message, "check client ID and secret: both must be of this base URL")
 	case e.Status == http.StatusUnauthorized && e.Refusals >= maxFreshRefusals:
 		return StopFor("the service refuses tokens that it has just issued (HTTP 401)",
 			"check that the leads URL and the base URL belong to the same region, and the account's memberships")

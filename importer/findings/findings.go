@@ -166,7 +166,10 @@ func (r *Repeats) Found(most int) (f Repeated) {
 	for i, part := range r.parts {
 		r.parts[i] = nil
 		slices.SortFunc(part, func(a, b sighting) int {
-			return cmp.Or(cmp.Compare(a.fold(), b.fold()), cmp.Compare(a.number, b.number))
+			if order := cmp.Compare(a.fold(), b.fold()); order != 0 {
+				return order
+			}
+			return cmp.Compare(a.number, b.number)
 		})
 		origin, done := sighting{}, false
 		for i, s := range part {
@@ -187,7 +190,6 @@ func (r *Repeats) Found(most int) (f Repeated) {
 	return f
 }
 
-// add counts a row, and keeps it if it is among the first.
 func (a *Occurrences) add(r *Repeats, s, origin sighting, most int) {
 	a.Rows++
 	if at, _ := slices.BinarySearch(a.numbers, s.number); at < most {

@@ -23,7 +23,6 @@ func TestKindsAreBounded(t *testing.T) {
 	if len(list) != most+1 || list[1].Rows != 1 || list[1].Examples[0].Line != 2 || list[most].Examples[0].Line != 5 {
 		t.Errorf("%d kinds: %+v", len(list), list)
 	}
-	// The first ten kinds come from four rows, the last of which has two kinds more.
 	if o := list[0]; o.Error != Others || o.Rule != "format" || o.Rows != 3*most-most/3 || len(o.Examples) != report.MostExamples || o.Examples[0].Line != 5 {
 		t.Errorf("%+v", o)
 	}

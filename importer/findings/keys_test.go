@@ -45,8 +45,7 @@ func TestRepeatsAgreeWithAMap(t *testing.T) {
 	})
 }
 
-// A row whose key looks like an earlier one is told from one that repeats it, and beside the
-// first one of them needs no create of its own. faults 84, 131
+// A row whose key looks like an earlier one is told from one that repeats it, and is no create. faults 84, 131
 func TestLookAlikesAreToldFromRepeats(t *testing.T) {
 	r := NewRepeats()
 	for i, key := range []string{"a@x", "7", "007", "A@x", "7", "007", "8", "a@x"} {
@@ -63,8 +62,7 @@ func TestLookAlikesAreToldFromRepeats(t *testing.T) {
 	}
 }
 
-// No key is taken for the one it looks like, however many there are: an import holds such
-// rows, and calls repeats unchanged. fault 131
+// No key is taken for the one it looks like, however many there are. fault 131
 func TestNoLookAlikeIsTakenForARepeat(t *testing.T) {
 	const keys = 1 << 14
 	r := NewRepeats()

@@ -101,7 +101,6 @@ func (m *Meter) at(now time.Time) *span {
 	return &m.spans[i]
 }
 
-// sum adds up several spans.
 func sum(spans []span) (all span) {
 	for i := range spans {
 		s := &spans[i]
@@ -132,7 +131,6 @@ func (s *span) percentile(share float64) float64 {
 	return 0
 }
 
-// millis rounds to a hundredth of a millisecond.
 func millis(d time.Duration) float64 {
 	return math.Round(float64(d)/float64(10*time.Microsecond)) / 100
 }

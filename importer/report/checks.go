@@ -80,7 +80,6 @@ var kinds = []struct {
 // topChecks is how many items of a check's list the text for people shows.
 const topChecks = 10
 
-// of returns the problems of one kind.
 func (c *Checks) of(rule string) (list []Problem) {
 	for _, p := range slices.Concat(c.Found, c.Quoting) {
 		if p.Rule == rule {
@@ -211,7 +210,6 @@ func (r *Run) writeLine(to io.Writer, line []byte) {
 	}
 }
 
-// object returns a problem as a JSON object.
 func (p Problem) object() []byte {
 	b, _ := json.Marshal(p) // its texts are escaped, so nothing fails
 	return spelling.EscapeJSON(b)

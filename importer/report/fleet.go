@@ -152,7 +152,7 @@ func (s *Summary) endAsOne(ended []bool) {
 		}
 	}
 	if len(missing) > 0 {
-		s.ExitCode = WorseExitCode(s.ExitCode, codeStopped)
+		s.ExitCode = WorseExitCode(s.ExitCode, CodeStopped)
 		s.StopReason = cmp.Or(s.StopReason, fmt.Sprintf("%s not come to an end: %s",
 			english.Plural(len(missing), "shard has", "shards have"),
 			english.WordSeries(missing[:min(len(missing), 10)], "and")))
@@ -160,7 +160,7 @@ func (s *Summary) endAsOne(ended []bool) {
 			"workers" + s.at()
 	}
 	switch {
-	case s.StopReason != "" && s.ExitCode == codeInterrupted && len(missing) == 0:
+	case s.StopReason != "" && s.ExitCode == CodeInterrupted && len(missing) == 0:
 		s.Outcome = "interrupted"
 	case s.StopReason != "":
 		s.Outcome = "stopped"

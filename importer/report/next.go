@@ -130,7 +130,6 @@ func (s *Summary) afterReconciling(todo *steps) {
 	}
 }
 
-// halted reports whether the run ended early.
 func (s *Summary) halted() bool { return s.Outcome == "stopped" || s.Outcome == "interrupted" }
 
 // decisions adds what only a person can decide.

@@ -63,7 +63,6 @@ func assigned(organizations []Organization) []Line {
 	})
 }
 
-// convert converts each item of a list.
 func convert[T, L any](items []T, line func(T) L) (list []L) {
 	for _, item := range items {
 		list = append(list, line(item))
@@ -128,7 +127,6 @@ func (p Problem) line() Line {
 	return line
 }
 
-// wouldSend says what a run would send.
 func (c *Checks) wouldSend() []Line {
 	if !c.sends() {
 		return nil

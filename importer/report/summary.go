@@ -293,12 +293,20 @@ func Unwritten(err error) (reason, hint string) {
 		": the checkpoint has every outcome, so the results of the next run are complete"
 }
 
-// Exit codes that a summary sets itself.
-const codeStopped, codeInterrupted = 3, 130
+// Exit codes of a run (README, "Exit codes").
+const (
+	CodeComplete    = 0
+	CodeAttention   = 1
+	CodeStopped     = 3
+	CodeCheckpoint  = 4
+	CodeInDoubt     = 5
+	CodeFenced      = 6
+	CodeInterrupted = 130
+)
 
 // WorseExitCode returns the exit code of the two that takes precedence (README, "Exit codes").
 func WorseExitCode(one, other int) int {
-	for _, code := range []int{codeInterrupted, 4, 6, codeStopped, 5, 1} {
+	for _, code := range []int{CodeInterrupted, CodeCheckpoint, CodeFenced, CodeStopped, CodeInDoubt, CodeAttention} {
 		if code == one || code == other {
 			return code
 		}
@@ -309,8 +317,8 @@ func WorseExitCode(one, other int) int {
 // Stopped makes the summary say that the run stopped, unless it has a graver exit code. The hint of the first reason
 // stays.
 func (s *Summary) Stopped(reason, hint string) {
-	if WorseExitCode(s.ExitCode, codeStopped) == codeStopped && !strings.Contains(s.StopReason, reason) {
+	if WorseExitCode(s.ExitCode, CodeStopped) == CodeStopped && !strings.Contains(s.StopReason, reason) {
 		s.StopReason, s.Hint = strings.TrimPrefix(s.StopReason+"; "+reason, "; "), cmp.Or(s.Hint, hint)
-		s.ExitCode, s.Outcome = codeStopped, "stopped"
+		s.ExitCode, s.Outcome = CodeStopped, "stopped"
 	}
 }

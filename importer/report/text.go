@@ -101,7 +101,6 @@ func (s *Summary) progress() string {
 	return text
 }
 
-// traffic says what was sent to the service.
 func (s *Summary) traffic() string {
 	took, sent := spelling.Duration(s.DurationS), requests(s.Requests.Create, s.Requests.Update)
 	left := "Nothing was changed on the service."

@@ -65,7 +65,7 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options) 
 
 // show prints the summary, for programs or for people. p.out notes if standard output is lost.
 func (p *program) show(s *report.Summary) {
-	silent := p.quiet && s.ExitCode == importer.CodeComplete
+	silent := p.quiet && s.ExitCode == report.CodeComplete
 	switch {
 	case p.line.Given("summary").Value == "-":
 		_ = s.WriteJSON(&p.out)

@@ -15,7 +15,6 @@ import (
 	"github.com/dustin/go-humanize/english"
 	"github.com/urfave/cli/v2"
 
-	"leadferry/importer"
 	"leadferry/importer/report"
 	runpage "leadferry/importer/report/page"
 	"leadferry/internal/cli/exit"
@@ -81,9 +80,9 @@ func logEnd(log *slog.Logger, s *report.Summary) {
 	}
 	level := slog.LevelError
 	switch s.ExitCode {
-	case importer.CodeComplete:
+	case report.CodeComplete:
 		level = slog.LevelInfo
-	case importer.CodeAttention, importer.CodeInterrupted:
+	case report.CodeAttention, report.CodeInterrupted:
 		level = slog.LevelWarn
 	}
 	fields := []any{
@@ -153,7 +152,7 @@ func (p *program) finish(ctx context.Context, code int, refused *exit.Error) int
 	if e.onFinish != nil {
 		p.warnOf("--on-finish", p.runOnFinish(ctx, s.SummaryPath, code))
 	}
-	if p.json && (code != importer.CodeComplete || !p.quiet) {
+	if p.json && (code != report.CodeComplete || !p.quiet) {
 		logEnd(p.logger(), s)
 	}
 	return code

@@ -66,7 +66,6 @@ func view(s *report.Summary) (page.View, error) {
 
 func comma(n int) string { return humanize.Comma(int64(n)) }
 
-// code matches commands in a text.
 var code = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("`([^`]+)`") })
 
 // prose returns a text for people as HTML, with commands set as code.

@@ -11,7 +11,7 @@ import (
 	"syscall"
 
 	"leadferry/checkpoint"
-	"leadferry/importer"
+	"leadferry/importer/report"
 	"leadferry/internal/crash"
 	"leadferry/internal/disk"
 )
@@ -36,10 +36,10 @@ func (e *Error) Error() string { return e.Text }
 func Usage(text, hint string) error { return &Error{CodeUsage, text, hint} }
 
 // Stopped ends a command early: the same command continues from there.
-func Stopped(text, hint string) error { return &Error{importer.CodeStopped, text, hint} }
+func Stopped(text, hint string) error { return &Error{report.CodeStopped, text, hint} }
 
 // Interrupted ends a command after a signal.
-func Interrupted(text string) error { return &Error{importer.CodeInterrupted, text, ""} }
+func Interrupted(text string) error { return &Error{report.CodeInterrupted, text, ""} }
 
 // ErrInterrupted ends a command before it sends anything.
 var ErrInterrupted = Interrupted("interrupted: nothing was sent")
@@ -56,16 +56,16 @@ func Of(err error) Error {
 	switch {
 	case errors.As(err, &fault):
 		return Error{
-			importer.CodeStopped, fault.Error(),
+			report.CodeStopped, fault.Error(),
 			"report this fault of leadferry with this line; the same command goes on from there",
 		}
 	case errors.As(err, &own):
 		return Error{own.Code, err.Error(), own.Hint}
 	case errors.As(err, &ledger) && !errors.Is(err, checkpoint.ErrAddress):
-		return Error{importer.CodeCheckpoint, ledger.Path + ": " + ledger.Text, explained(ledger)}
+		return Error{report.CodeCheckpoint, ledger.Path + ": " + ledger.Text, explained(ledger)}
 	case errors.As(err, &broken):
 		return Error{
-			importer.CodeStopped, broken.Error(), // not once more by who closes the checkpoint
+			report.CodeStopped, broken.Error(), // not once more by who closes the checkpoint
 			cmp.Or(broken.Hint, "check its address, network and server, or use --wait"),
 		}
 	}
@@ -90,13 +90,13 @@ func explained(e *checkpoint.OpenError) string {
 // has no text, as in other programs.
 func OutputLost(err error) *Error {
 	if readerGone(err) {
-		return &Error{Code: importer.CodeStopped}
+		return &Error{Code: report.CodeStopped}
 	}
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		err = at.Err
 	}
 	hint, _, _ := strings.Cut(disk.WayOut(err), "; what the file holds is safe") // the hint's end is about checkpoints
-	return &Error{importer.CodeStopped, "standard output could not be written: " + err.Error(), hint}
+	return &Error{report.CodeStopped, "standard output could not be written: " + err.Error(), hint}
 }
 
 // readerGone reports whether the reader of a pipe has closed it.
