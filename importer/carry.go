@@ -59,8 +59,22 @@ func (e *engine) carry(j *job) {
 	}
 }
 
-// create makes a lead, and links it if the row has an ExternalID: first the claim, a note that a create is about to be
-// sent, then the request, then the outcome, which is partial until the lead is linked.
+func (e *engine) entryOf(j *job, s checkpoint.State) checkpoint.Entry {
+	return checkpoint.Entry{
+		Key: j.rec.Key, State: s, Digest: j.digest, Content: j.content,
+		File: e.intake.paths[j.input], Line: j.row.Line, Run: e.RunID, Updated: time.Now(),
+	}
+}
+
+// doubtOf is an entry in doubt, with what a person needs to find the lead.
+func (e *engine) doubtOf(j *job) checkpoint.Entry {
+	rec, d := &j.rec, e.entryOf(j, checkpoint.InDoubt)
+	d.Organization, d.Locator, d.Status, d.WantLink = rec.Organization, rec.Locator, rec.Status, rec.ExternalID
+	return d
+}
+
+// create claims the row, sends the request (Deliver: in its turn, and again if it was surely not applied) and settles
+// the outcome, which is partial until a row with an ExternalID is linked.
 func (e *engine) create(j *job) {
 	failpoint.At("before intent")
 	shape := e.shapes[j.input].Load()
@@ -85,7 +99,7 @@ func (e *engine) create(j *job) {
 				j.requestID = intent.RequestID + "-" + strconv.Itoa(attempt)
 				req.RequestID = j.requestID
 			}
-			switch err := e.ledger.Guard(e.taking, rec.Key); {
+			switch err := e.ledger.Guard(e.taking, rec.Key); { // in a fleet: is the claim still ours?
 			case err != nil && e.taking.Err() != nil && errors.Is(err, context.Canceled):
 				return delivery.ErrStopping
 			case err != nil:
@@ -121,6 +135,98 @@ func (e *engine) create(j *job) {
 			e.link(j)
 		}
 	}
+}
+
+// store makes a change durable, notes what the ledger has of the row then, and reports whether it did.
+func (e *engine) store(j *job, change checkpoint.Change, failed func(*job, error)) bool {
+	stored, err := e.ledger.Do(e.taking, change)
+	if err != nil {
+		failed(j, err)
+		return false
+	}
+	j.durable = stored
+	return true
+}
+
+// settle makes an outcome durable, and reports whether it did. The row ends as the ledger stored it, maybe in doubt.
+func (e *engine) settle(j *job, outcome Outcome) bool {
+	code := j.entry.Code
+	if !e.store(j, checkpoint.Change{Kind: checkpoint.Settle, Entry: j.entry}, e.commitFailed) {
+		return false
+	}
+	j.entry, j.outcome = j.durable, outcome
+	if j.entry.State == checkpoint.InDoubt {
+		why := doubtReason(j.entry.Reason, j.entry.Code)
+		if outcome == Rejected { // which says nothing of the send before
+			j.refusedAs = code
+			why += "; sent again: " + j.text
+		}
+		j.outcome, j.text = InDoubt, why
+	}
+	return true
+}
+
+// link sends the ExternalID of a lead. It counts only if the answer shows the same lead with this ExternalID.
+func (e *engine) link(j *job) {
+	j.outcome = Partial
+	external := j.rec.ExternalID
+	failpoint.At("before link")
+	lead, err := e.patch(e.linking, j, &leadapi.UpdateRequest{ExternalID: &external})
+	failpoint.At("link answered")
+	switch {
+	case err == nil && lead.ID == j.entry.LeadID && lead.ExternalID == external:
+		e.linked(j, lead)
+		return
+	case err == nil:
+		j.text = "linking was answered but not confirmed: the lead that came back is another one or carries another " +
+			"ExternalID"
+	case !errors.Is(err, delivery.ErrStopping):
+		j.refuse("created but not linked: %s", err)
+	case j.step.Action == Create:
+		j.text = "created; the run stopped before it was linked"
+		return
+	default:
+		j.outcome = Pending
+		return
+	}
+	j.entry.State, j.entry.WantLink = checkpoint.Partial, external
+	e.settle(j, Partial)
+}
+
+func (e *engine) linked(j *job, lead *leadapi.Lead) {
+	entry := &j.entry
+	entry.State, entry.ExternalID, entry.WantLink = checkpoint.Created, lead.ExternalID, ""
+	entry.Code, entry.Reason, entry.Run, entry.Updated = http.StatusOK, "", e.RunID, time.Now()
+	if lead.Status != "" {
+		entry.Status, entry.Seen = lead.Status, checkpoint.Sight{}
+	}
+	entry.Organization = cmp.Or(entry.Organization, lead.OwnerID)
+	entry.Location = cmp.Or(entry.Location, lead.LocationName)
+	j.text = j.step.text
+	j.sayOwner(lead)
+	e.settle(j, j.step.outcome)
+}
+
+func (e *engine) stamp(j *job) {
+	j.entry.Run, j.entry.Updated = e.RunID, time.Now()
+	j.entry.File, j.entry.Line = e.intake.paths[j.input], j.row.Line
+}
+
+// patch sends an update until its answer is final. After leaving has ended, nothing is sent.
+func (e *engine) patch(leaving context.Context, j *job, r *leadapi.UpdateRequest) (lead *leadapi.Lead, err error) {
+	failpoint.At("before update")
+	tries, err := e.breaker.Deliver(e.awaiting, leaving, delivery.Repeatable, new(delivery.Pass),
+		func(ctx context.Context, anew bool) (err error) {
+			r.NewConnection = anew
+			lead, err = e.sender.Update(ctx, j.entry.LeadID, r)
+			if ae, is := errors.AsType[*leadapi.Error](err); is && ae.Applied != leadapi.No {
+				j.unsure = true
+			}
+			return err
+		})
+	j.attempts += tries
+	failpoint.At("update answered")
+	return lead, e.stopping(err)
 }
 
 func createRequest(rec *mapping.Record) *leadapi.CreateRequest {
@@ -209,93 +315,6 @@ func (e *engine) linkLater(j *job) {
 	e.link(j)
 }
 
-// link sends the ExternalID of a lead. It counts only if the answer shows the same lead with this ExternalID.
-func (e *engine) link(j *job) {
-	j.outcome = Partial
-	external := j.rec.ExternalID
-	failpoint.At("before link")
-	lead, err := e.patch(e.linking, j, &leadapi.UpdateRequest{ExternalID: &external})
-	failpoint.At("link answered")
-	switch {
-	case err == nil && lead.ID == j.entry.LeadID && lead.ExternalID == external:
-		e.linked(j, lead)
-		return
-	case err == nil:
-		j.text = "linking was answered but not confirmed: the lead that came back is another one or carries another " +
-			"ExternalID"
-	case !errors.Is(err, delivery.ErrStopping):
-		j.refuse("created but not linked: %s", err)
-	case j.step.Action == Create:
-		j.text = "created; the run stopped before it was linked"
-		return
-	default:
-		j.outcome = Pending
-		return
-	}
-	j.entry.State, j.entry.WantLink = checkpoint.Partial, external
-	e.settle(j, Partial)
-}
-
-func (e *engine) linked(j *job, lead *leadapi.Lead) {
-	entry := &j.entry
-	entry.State, entry.ExternalID, entry.WantLink = checkpoint.Created, lead.ExternalID, ""
-	entry.Code, entry.Reason, entry.Run, entry.Updated = http.StatusOK, "", e.RunID, time.Now()
-	if lead.Status != "" {
-		entry.Status, entry.Seen = lead.Status, checkpoint.Sight{}
-	}
-	entry.Organization = cmp.Or(entry.Organization, lead.OwnerID)
-	entry.Location = cmp.Or(entry.Location, lead.LocationName)
-	j.text = j.step.text
-	j.sayOwner(lead)
-	e.settle(j, j.step.outcome)
-}
-
-// patch sends an update until its answer is final. After leaving has ended, nothing is sent.
-func (e *engine) patch(leaving context.Context, j *job, r *leadapi.UpdateRequest) (lead *leadapi.Lead, err error) {
-	failpoint.At("before update")
-	tries, err := e.breaker.Deliver(e.awaiting, leaving, delivery.Repeatable, new(delivery.Pass),
-		func(ctx context.Context, anew bool) (err error) {
-			r.NewConnection = anew
-			lead, err = e.sender.Update(ctx, j.entry.LeadID, r)
-			if ae, is := errors.AsType[*leadapi.Error](err); is && ae.Applied != leadapi.No {
-				j.unsure = true
-			}
-			return err
-		})
-	j.attempts += tries
-	failpoint.At("update answered")
-	return lead, e.stopping(err)
-}
-
-// store makes a change durable, notes what the ledger has of the row then, and reports whether it did.
-func (e *engine) store(j *job, change checkpoint.Change, failed func(*job, error)) bool {
-	stored, err := e.ledger.Do(e.taking, change)
-	if err != nil {
-		failed(j, err)
-		return false
-	}
-	j.durable = stored
-	return true
-}
-
-// settle makes an outcome durable, and reports whether it did. The row ends as the ledger stored it, maybe in doubt.
-func (e *engine) settle(j *job, outcome Outcome) bool {
-	refused := j.entry.Code
-	if !e.store(j, checkpoint.Change{Kind: checkpoint.Settle, Entry: j.entry}, e.commitFailed) {
-		return false
-	}
-	j.entry, j.outcome = j.durable, outcome
-	if j.entry.State == checkpoint.InDoubt {
-		why := doubtReason(j.entry.Reason, j.entry.Code)
-		if outcome == Rejected { // which says nothing of the send before
-			j.refusedAs = refused
-			why += "; sent again: " + j.text
-		}
-		j.outcome, j.text = InDoubt, why
-	}
-	return true
-}
-
 // ledgerRefused ends a row whose claim or mark was refused: this request was not sent, but maybe an earlier one of the
 // row. If another row took its key or lead, the lane decides once more, if it can.
 func (e *engine) ledgerRefused(j *job, err error) {
@@ -328,23 +347,4 @@ func (e *engine) commitFailed(j *job, err error) {
 	default:
 		j.text = fmt.Sprintf("sent, but the checkpoint refused its outcome (%v)", err)
 	}
-}
-
-func (e *engine) stamp(j *job) {
-	j.entry.Run, j.entry.Updated = e.RunID, time.Now()
-	j.entry.File, j.entry.Line = e.intake.paths[j.input], j.row.Line
-}
-
-func (e *engine) entryOf(j *job, s checkpoint.State) checkpoint.Entry {
-	return checkpoint.Entry{
-		Key: j.rec.Key, State: s, Digest: j.digest, Content: j.content,
-		File: e.intake.paths[j.input], Line: j.row.Line, Run: e.RunID, Updated: time.Now(),
-	}
-}
-
-// doubtOf is an entry in doubt, with what a person needs to find the lead.
-func (e *engine) doubtOf(j *job) checkpoint.Entry {
-	rec, d := &j.rec, e.entryOf(j, checkpoint.InDoubt)
-	d.Organization, d.Locator, d.Status, d.WantLink = rec.Organization, rec.Locator, rec.Status, rec.ExternalID
-	return d
 }

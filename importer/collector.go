@@ -127,7 +127,7 @@ func (t *tally) count(it *item, at report.Place) {
 		it.remarks[answeredDoubt] = it.row.Answered
 		if len(t.doubts) < report.MostDoubts {
 			t.doubts = append(t.doubts, report.Doubt{
-				Place: at, SentAt: e.Updated, OrganizationID: AskedFor(e), Reason: Explain(e), RequestID: e.RequestID,
+				Place: at, SentAt: e.Updated, OrganizationID: OrganizationOf(e), Reason: Explain(e), RequestID: e.RequestID,
 			})
 		}
 	}
@@ -203,8 +203,8 @@ func (r *run) summary() *report.Summary {
 	return s
 }
 
-// named is a summary of nothing but what run it is of.
-func (r *run) named() *report.Summary {
+// summaryHead is a summary of nothing but what run it is of.
+func (r *run) summaryHead() *report.Summary {
 	s := &report.Summary{
 		RunID: r.RunID, Command: r.Command, Version: r.Version, DryRun: r.DryRun || r.ledger == nil, Flags: r.Flags,
 		Resent: r.ResendInDoubt && !r.DryRun, Mapping: r.MappingFile, Target: report.Target(r.Target),
@@ -217,7 +217,7 @@ func (r *run) named() *report.Summary {
 
 // soFar is the summary of a run that goes on. It shares no memory with the run, and reads no file.
 func (r *run) soFar() *report.Summary {
-	s, now := r.named(), time.Now()
+	s, now := r.summaryHead(), time.Now()
 	took := now.Sub(r.began)
 	s.Outcome, s.StartedAt, s.FinishedAt = report.Running, r.began.UTC(), now.UTC()
 	s.DurationS, s.DroppedValues = took.Seconds(), r.tally.dropped

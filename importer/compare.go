@@ -89,6 +89,48 @@ func decide(f field, rule mapping.Rule) (d decision) {
 	return d
 }
 
+// compare compares a row with its lead, as the service shows it or, if shown is nil, as it was last seen: the status,
+// and fields that the row sends. Content that the file did not change is compared with the service only if all is set:
+// after an update, which may confirm it, and if the run looks for all that others changed.
+func (p *planner) compare(it *item, before *checkpoint.Entry, shown *leadapi.Lead, all bool) (cs changes) {
+	sums := it.contentDigests(p.digests)
+	if d := decide(statusOf(before, it.rec.Status, shown), p.rules.ForStatus(shownStatus(before, shown))); d.changed() {
+		cs = append(cs, change{at: atStatus, name: "Status", decision: d})
+	}
+	own := p.rules.ForExternalID()
+	d := decide(externalOf(before, it.rec.ExternalID, shown), own)
+	if it.rec.ExternalID != "" && d.changed() {
+		cs = append(cs, change{at: atExternal, name: "ExternalID", own: own, decision: d})
+	}
+	if shown == nil && before.State.HasLead() && before.Unsettled == "" && slices.Equal(before.Content, sums) {
+		return cs
+	}
+	n := 0 // of the sums
+	for i := range it.rec.Content {
+		name := it.rec.Content[i].Name
+		if it.rec.Content[i].Volatile {
+			continue
+		}
+		sum := sums[n]
+		n++
+		f := field{file: string(sum.Value[:])} // the values are digests
+		if at := indexOf(before.Content, sum.Name); at >= 0 && before.Unsettled == "" && before.State.HasLead() {
+			f.held = string(before.Content[at].Value[:])
+			f.seen = f.held
+		}
+		if shown != nil && shown.Content != nil {
+			if !all && f.file == f.held {
+				continue
+			}
+			value := p.digests.SumValue(name, mapping.Canonical(shown.Content[name]))
+			f.seen = string(value[:])
+		}
+		own := p.rules.Content[name]
+		cs = append(cs, change{i, name, sum, own, decide(f, p.rules.Or(own))})
+	}
+	return cs
+}
+
 // shownStatus is the status that the service shows, or was seen to show last.
 func shownStatus(b *checkpoint.Entry, shown *leadapi.Lead) string {
 	if shown != nil {
@@ -214,48 +256,6 @@ const (
 func changedTo(b *checkpoint.Entry, service string) string {
 	return fmt.Sprintf("Status (%s was confirmed on %s, now it is %s)", b.Status, clock(b.ConfirmedAt()),
 		cmp.Or(service, "not readable"))
-}
-
-// compare compares a row with its lead, as the service shows it or, if shown is nil, as it was last seen: the status,
-// and fields that the row sends. Content whose value in the row is the confirmed one is compared with the service's
-// only if all is set: after an update, which may confirm it, and if the run looks for all that others changed.
-func (p *planner) compare(it *item, before *checkpoint.Entry, shown *leadapi.Lead, all bool) (cs changes) {
-	sums := it.contentDigests(p.digests)
-	if d := decide(statusOf(before, it.rec.Status, shown), p.rules.ForStatus(shownStatus(before, shown))); d.changed() {
-		cs = append(cs, change{at: atStatus, name: "Status", decision: d})
-	}
-	own := p.rules.ForExternalID()
-	d := decide(externalOf(before, it.rec.ExternalID, shown), own)
-	if it.rec.ExternalID != "" && d.changed() {
-		cs = append(cs, change{at: atExternal, name: "ExternalID", own: own, decision: d})
-	}
-	if shown == nil && before.State.HasLead() && before.Unsettled == "" && slices.Equal(before.Content, sums) {
-		return cs
-	}
-	n := 0 // of the sums
-	for i := range it.rec.Content {
-		name := it.rec.Content[i].Name
-		if it.rec.Content[i].Volatile {
-			continue
-		}
-		sum := sums[n]
-		n++
-		f := field{file: string(sum.Value[:])} // the values are digests
-		if at := indexOf(before.Content, sum.Name); at >= 0 && before.Unsettled == "" && before.State.HasLead() {
-			f.held = string(before.Content[at].Value[:])
-			f.seen = f.held
-		}
-		if shown != nil && shown.Content != nil {
-			if !all && f.file == f.held {
-				continue
-			}
-			value := p.digests.SumValue(name, mapping.Canonical(shown.Content[name]))
-			f.seen = string(value[:])
-		}
-		own := p.rules.Content[name]
-		cs = append(cs, change{i, name, sum, own, decide(f, p.rules.Or(own))})
-	}
-	return cs
 }
 
 func indexOf(list []checkpoint.ContentDigest, name [4]byte) int {

@@ -75,6 +75,222 @@ func (e *engine) takeAll() {
 	e.over = true
 }
 
+// dispatch decides about rows as they come, and in the end about those that were put off or drawn.
+func (e *engine) dispatch(batches <-chan *batch) {
+	var end error
+	for b := range batches {
+		<-b.mapped
+		if end = b.err; !e.takeBatch(b) || end != nil {
+			break
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.allRead = true; e.drift != nil {
+		e.lanes.late = append(e.lanes.late, e.drift.drawn...)
+	}
+	if e.takeLate(); end != nil {
+		e.stop(inputEnded(end))
+	}
+}
+
+// takeBatch looks rows up in one read and decides about them. It reports false if the run ends.
+func (e *engine) takeBatch(b *batch) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.lanes.late) >= maxWaiting || e.lanes.lateBytes >= maxWaitingBytes {
+		e.takeLate()
+	}
+	maps.DeleteFunc(e.lanes.byName, func(_ leadName, l *lane) bool { return l.idle })
+	e.notePace()
+	return e.takeRows(b.items) == len(b.items)
+}
+
+// takeRows looks rows up and takes them in order, as many as it can before the run ends.
+func (e *engine) takeRows(rows []*item) (taken int) {
+	if !e.lookUp(rows...) {
+		return 0
+	}
+	for taken < len(rows) && e.take(rows[taken]) {
+		taken++
+	}
+	return taken
+}
+
+// lookUp notes in rows what the checkpoint has of their leads (nothing: Unknown), and gives up the lock meanwhile. It
+// reports false if the run ends. In an import a lead found only by its ExternalID is another row's: owner says whose.
+func (e *engine) lookUp(items ...*item) bool {
+	if e.ledger == nil { // nothing is known
+		return e.stopped == nil
+	}
+	queries, found := make([]checkpoint.Query, len(items)), make([]checkpoint.Match, len(items))
+	entries := make([]checkpoint.Entry, len(items))
+	for i, it := range items {
+		it.alike, it.owner = checkpoint.Likeness{}, checkpoint.Likeness{}
+		queries[i] = checkpoint.Query{Key: it.rec.Key, ExternalID: it.rec.ExternalID}
+		if e.matches {
+			queries[i].LeadID = it.rec.LeadID
+		}
+		if !e.CreateAlikes {
+			queries[i].Alike = &it.alike
+		}
+	}
+	if err := e.find(queries, entries, found); err != nil {
+		if !errors.Is(err, context.Canceled) {
+			e.stop(ledgerFailed(err))
+		} else if e.stopped == nil {
+			e.stop(interrupted())
+		}
+		return false // rows that were looked up before keep what is known of them
+	}
+	for i, it := range items {
+		known := &entries[i]
+		it.by = found[i]
+		if !e.matches && (it.by == checkpoint.ByExternalID || it.by == checkpoint.Ambiguous) {
+			state := max(known.State, checkpoint.Created) // in doubt stays so
+			it.owner = checkpoint.Likeness{State: state, File: known.File, Line: known.Line}
+			*known = checkpoint.Entry{Key: it.rec.Key}
+		}
+		it.result, it.mayLack = result{entry: *known, attempts: it.attempts}, e.opened.MayLack(known)
+	}
+	return e.stopped == nil
+}
+
+func (e *engine) find(queries []checkpoint.Query, out []checkpoint.Entry, found []checkpoint.Match) error {
+	e.mu.Unlock()
+	defer e.mu.Lock()
+	return e.ledger.Find(e.taking, queries, out, found)
+}
+
+// take decides about a row: it ends, begins the lane of its lead, joins it or is put off. If the run ends before, it
+// reports false.
+func (e *engine) take(it *item) bool {
+	names := e.leadNames(it)
+	return e.waitFor(func() bool {
+		l := e.lanes.find(names)
+		switch {
+		case l == nil: // no row of its lead is under way
+			return e.takeFirst(it, names)
+		case l == &e.lanes.ofLate:
+			e.countRead(it)
+			e.lanes.putOff(it, names)
+			return true
+		case e.lanes.full(), l.idle && !e.lanes.room():
+			return false
+		}
+		e.countRead(it)
+		e.lanes.enqueue(l, it, names) // it looks the row up again
+		if l.idle {
+			e.start(l, nil)
+		}
+		return true
+	})
+}
+
+// takeFirst decides about a row that no lane holds: it ends the row, or begins a lane with it. It reports false if
+// there is no room for a lane, or the row may not be sent now.
+func (e *engine) takeFirst(it *item, names []leadName) bool {
+	step := e.plan(it)
+	if e.dry != nil {
+		e.dry.plan(it, &step)
+	}
+	needsLane := step.Action != Nothing && step.Action != Draw
+	if needsLane && (!e.lanes.room() || !e.mayBegin(step.Action)) {
+		return false
+	}
+	e.countRead(it)
+	if !needsLane {
+		e.end(it, step)
+		return true
+	}
+	l := new(lane)
+	e.lanes.name(l, names)
+	e.start(l, e.newJob(it, step))
+	return true
+}
+
+// mayBegin reports whether a row may be sent now. It may end the run.
+func (e *engine) mayBegin(a Action) bool {
+	may, why := e.limiter.mayBegin(a, e.lanes.underWay)
+	e.stop(why)
+	return may
+}
+
+// end ends a row that needs no request. A row in doubt is put off, once, if another worker may still settle it.
+func (e *engine) end(it *item, step Step) {
+	switch {
+	case step.outcome == InDoubt && e.member != nil && !it.second && e.stopped == nil:
+		it.second = true
+		e.lanes.putOff(it, e.leadNames(it))
+	case step.Action == Draw:
+		it.ending = step.ending
+		if left := e.drift.draw(it); left != nil {
+			e.stop(e.collect(left, left.ending))
+		}
+	default:
+		e.stop(e.collect(it, step.ending))
+	}
+}
+
+// takeLate takes rows that were put off, in the order of the input, once nothing is under way.
+func (e *engine) takeLate() {
+	s := &e.lanes
+	for e.waitFor(func() bool { return s.active == 0 }) && len(s.late) > 0 {
+		clear(s.byName)
+		s.lateBytes = 0
+		slices.SortFunc(s.late, func(a, b *item) int {
+			return cmp.Or(cmp.Compare(a.input, b.input), cmp.Compare(a.row.Number, b.row.Number))
+		})
+		for left := len(s.late); left > 0 && e.stopped == nil; {
+			taken := e.takeRows(s.late[:min(left, batchRows)])
+			s.late, left = s.late[taken:], left-taken
+		}
+	}
+}
+
+// endAll waits for what is under way, and ends the rows that never had their turn.
+func (e *engine) endAll() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for e.lanes.active > 0 {
+		e.changed.Wait()
+	}
+	close(e.idle)
+	if e.limiter.enough {
+		e.stop(ledgerFailed(checkpoint.ErrEnough))
+	}
+	if e.stopped == nil && e.linking.Err() != nil { // the run's context has ended, and nobody said why
+		e.stop(interrupted())
+	}
+	left := e.lanes.late
+	for _, l := range e.lanes.byName { // a lane may be under several names
+		for it := e.lanes.first(l); it != nil; it = e.lanes.first(l) {
+			left = append(left, it)
+		}
+	}
+	for _, it := range left {
+		e.stop(e.collect(it, unturned))
+	}
+	// rows at which the program itself failed: they may have been sent, as the ledger knows
+	e.tally.counts.Pending += e.tally.counts.Read - e.tally.counts.Ended()
+}
+
+// of rows that were read but never had their turn
+var unturned = ending{outcome: Pending, text: "the run stopped before its turn"}
+
+// waitFor waits until a condition holds, and reports false if the run ends before. The condition may end it.
+func (e *engine) waitFor(holds func() bool) bool {
+	for e.stopped == nil {
+		if holds() {
+			return true
+		}
+		if e.stopped == nil {
+			e.changed.Wait()
+		}
+	}
+	return false
+}
+
 // signIn gets the first token, so that a wrong secret is known before the first row.
 func (e *engine) signIn() {
 	if e.sender == nil || e.Reconciling.None {
@@ -87,15 +303,6 @@ func (e *engine) signIn() {
 	if err = e.stopping(err); err != nil && !errors.Is(err, delivery.ErrStopping) {
 		e.halt(delivery.StopFor("sign-in failed: "+err.Error(), ""))
 	}
-}
-
-// guarded reports whether f went well. A panic ends the run in order.
-func (e *engine) guarded(f func()) bool {
-	err := crash.Call(func() error { f(); return nil })
-	if err != nil {
-		e.halt(crashed(err))
-	}
-	return err == nil
 }
 
 // watch waits for the clock and signals until all rows have ended.
@@ -151,218 +358,11 @@ func (e *engine) stop(why *Stop) {
 	e.changed.Broadcast()
 }
 
-// lookUp looks rows up, and gives up the lock meanwhile: others go on. It reports false if the run ends. In an import,
-// a lead that is found only by its ExternalID is another row's: taken says whose.
-func (e *engine) lookUp(items ...*item) bool {
-	if e.ledger == nil { // nothing is known
-		return e.stopped == nil
+// guarded reports whether f went well. A panic ends the run in order.
+func (e *engine) guarded(f func()) bool {
+	err := crash.Call(func() error { f(); return nil })
+	if err != nil {
+		e.halt(crashed(err))
 	}
-	queries, found := make([]checkpoint.Query, len(items)), make([]checkpoint.Match, len(items))
-	entries := make([]checkpoint.Entry, len(items))
-	for i, it := range items {
-		it.alike, it.taken = checkpoint.Likeness{}, checkpoint.Likeness{}
-		queries[i] = checkpoint.Query{Key: it.rec.Key, ExternalID: it.rec.ExternalID}
-		if e.matches {
-			queries[i].LeadID = it.rec.LeadID
-		}
-		if !e.CreateAlikes {
-			queries[i].Alike = &it.alike
-		}
-	}
-	if err := e.find(queries, entries, found); err != nil {
-		if !errors.Is(err, context.Canceled) {
-			e.stop(ledgerFailed(err))
-		} else if e.stopped == nil {
-			e.stop(interrupted())
-		}
-		return false // rows that were looked up before keep what is known of them
-	}
-	for i, it := range items {
-		known := &entries[i]
-		it.by = found[i]
-		if !e.matches && (it.by == checkpoint.ByExternalID || it.by == checkpoint.Ambiguous) {
-			state := max(known.State, checkpoint.Created)
-			it.taken = checkpoint.Likeness{State: state, File: known.File, Line: known.Line}
-			*known = checkpoint.Entry{Key: it.rec.Key}
-		}
-		it.result, it.mayLack = result{entry: *known, attempts: it.attempts}, e.opened.MayLack(known)
-	}
-	return e.stopped == nil
+	return err == nil
 }
-
-func (e *engine) find(queries []checkpoint.Query, out []checkpoint.Entry, found []checkpoint.Match) error {
-	e.mu.Unlock()
-	defer e.mu.Lock()
-	return e.ledger.Find(e.taking, queries, out, found)
-}
-
-// dispatch decides about rows as they come, and in the end about those that were put off or drawn.
-func (e *engine) dispatch(batches <-chan *batch) {
-	var end error
-	for b := range batches {
-		<-b.mapped
-		if end = b.err; !e.takeBatch(b) || end != nil {
-			break
-		}
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.allRead = true; e.drift != nil {
-		e.lanes.late = append(e.lanes.late, e.drift.drawn...)
-	}
-	if e.takeLate(); end != nil {
-		e.stop(inputEnded(end))
-	}
-}
-
-// takeLate takes rows that were put off, in the order of the input, once nothing is under way.
-func (e *engine) takeLate() {
-	s := &e.lanes
-	for e.waitFor(func() bool { return s.active == 0 }) && len(s.late) > 0 {
-		clear(s.byName)
-		s.lateBytes = 0
-		slices.SortFunc(s.late, func(a, b *item) int {
-			return cmp.Or(cmp.Compare(a.input, b.input), cmp.Compare(a.row.Number, b.row.Number))
-		})
-		for left := len(s.late); left > 0 && e.stopped == nil; {
-			taken := e.takeRows(s.late[:min(left, batchRows)])
-			s.late, left = s.late[taken:], left-taken
-		}
-	}
-}
-
-// takeBatch looks rows up in one read and decides about them. It reports false if the run ends.
-func (e *engine) takeBatch(b *batch) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if len(e.lanes.late) >= maxWaiting || e.lanes.lateBytes >= maxWaitingBytes {
-		e.takeLate()
-	}
-	maps.DeleteFunc(e.lanes.byName, func(_ leadName, l *lane) bool { return l.idle })
-	e.notePace()
-	return e.takeRows(b.items) == len(b.items)
-}
-
-// takeRows is how many rows it took before the run ended.
-func (e *engine) takeRows(rows []*item) (taken int) {
-	if !e.lookUp(rows...) {
-		return 0
-	}
-	for taken < len(rows) && e.take(rows[taken]) {
-		taken++
-	}
-	return taken
-}
-
-// take decides about a row: it ends, begins the lane of its lead, joins it or is put off. If the run ends before, it
-// reports false.
-func (e *engine) take(it *item) bool {
-	names := e.leadNames(it)
-	return e.waitFor(func() bool {
-		l := e.lanes.find(names)
-		switch {
-		case l == nil:
-			return e.takeFirst(it, names)
-		case l == &e.lanes.ofLate:
-			e.countRead(it)
-			e.lanes.putOff(it, names)
-			return true
-		case e.lanes.full(), l.idle && !e.lanes.room():
-			return false
-		}
-		e.countRead(it)
-		e.lanes.enqueue(l, it, names) // it looks the row up again
-		if l.idle {
-			e.start(l, nil)
-		}
-		return true
-	})
-}
-
-// takeFirst decides about a row that no lane holds: it ends the row, or begins a lane with it. It reports false if
-// there is no room for a lane, or the row may not be sent now.
-func (e *engine) takeFirst(it *item, names []leadName) bool {
-	step := e.plan(it)
-	if e.dry != nil {
-		e.dry.plan(it, &step)
-	}
-	needsLane := step.Action != Nothing && step.Action != Draw
-	if needsLane && (!e.lanes.room() || !e.mayBegin(step.Action)) {
-		return false
-	}
-	e.countRead(it)
-	if !needsLane {
-		e.end(it, step)
-		return true
-	}
-	l := new(lane)
-	e.lanes.name(l, names)
-	e.start(l, e.newJob(it, step))
-	return true
-}
-
-// end ends a row that needs no request. A row in doubt is put off, once, if another worker may still settle it.
-func (e *engine) end(it *item, step Step) {
-	switch {
-	case step.outcome == InDoubt && e.member != nil && !it.second && e.stopped == nil:
-		it.second = true
-		e.lanes.putOff(it, e.leadNames(it))
-	case step.Action == Draw:
-		it.ending = step.ending
-		if left := e.drift.draw(it); left != nil {
-			e.stop(e.collect(left, left.ending))
-		}
-	default:
-		e.stop(e.collect(it, step.ending))
-	}
-}
-
-// waitFor waits until a condition holds, and reports false if the run ends before. The condition may end it.
-func (e *engine) waitFor(holds func() bool) bool {
-	for e.stopped == nil {
-		if holds() {
-			return true
-		}
-		if e.stopped == nil {
-			e.changed.Wait()
-		}
-	}
-	return false
-}
-
-// mayBegin reports whether a row may be sent now. It may end the run.
-func (e *engine) mayBegin(a Action) bool {
-	may, why := e.limiter.mayBegin(a, e.lanes.underWay)
-	e.stop(why)
-	return may
-}
-
-// endAll waits for what is under way, and ends the rows that never had their turn.
-func (e *engine) endAll() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for e.lanes.active > 0 {
-		e.changed.Wait()
-	}
-	close(e.idle)
-	if e.limiter.enough {
-		e.stop(ledgerFailed(checkpoint.ErrEnough))
-	}
-	if e.stopped == nil && e.linking.Err() != nil { // the run's context has ended, and nobody said why
-		e.stop(interrupted())
-	}
-	left := e.lanes.late
-	for _, l := range e.lanes.byName { // a lane may be under several names
-		for it := e.lanes.first(l); it != nil; it = e.lanes.first(l) {
-			left = append(left, it)
-		}
-	}
-	for _, it := range left {
-		e.stop(e.collect(it, unturned))
-	}
-	// rows at which the program itself failed: they may have been sent, as the ledger knows
-	e.tally.counts.Pending += e.tally.counts.Read - e.tally.counts.Ended()
-}
-
-// of rows that were read but never had their turn
-var unturned = ending{outcome: Pending, text: "the run stopped before its turn"}

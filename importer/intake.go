@@ -28,19 +28,6 @@ const (
 // largeRow is the size of rows, in bytes, whose memory is not used again.
 const largeRow = 1 << 10
 
-// lend returns memory for a row. The rows that give it back save a run most of its garbage.
-func (r *intake) lend(input int) *item {
-	it, _ := r.items.Get().(*item)
-	if it == nil {
-		it = new(item)
-	}
-	row, rec := it.row, it.rec
-	*it = item{}
-	it.input, it.row = input, row
-	it.rec.Content, it.rec.Dropped, it.rec.Caught = rec.Content[:0], rec.Dropped[:0], rec.Caught[:0]
-	return it
-}
-
 // batch is some rows in file order. If err is set, no more follow.
 type batch struct {
 	items  []*item
@@ -56,7 +43,7 @@ func newBatch() *batch {
 // intake turns files into Records, in file order, ahead of the engine: one goroutine reads, others map batches.
 type intake struct {
 	options *Options
-	digest  func(*item) // makes the digests of a row; nil: none are wanted
+	digest  func(*item) // makes the digest of what an import sends, or those of a sync's content; nil: none
 	caught  bool        // note texts that a map lacks and its else takes
 	items   sync.Pool
 
@@ -121,6 +108,99 @@ func (r *intake) next(in *source.File, it *item) (err error) {
 	return err
 }
 
+// lend returns memory for a row. The rows that give it back save a run most of its garbage.
+func (r *intake) lend(input int) *item {
+	it, _ := r.items.Get().(*item)
+	if it == nil {
+		it = new(item)
+	}
+	row, rec := it.row, it.rec
+	*it = item{}
+	it.input, it.row = input, row
+	it.rec.Content, it.rec.Dropped, it.rec.Caught = rec.Content[:0], rec.Dropped[:0], rec.Caught[:0]
+	return it
+}
+
+// mapBatch maps the rows of a batch, and leaves out those of other workers. A fault of the program ends the batch.
+func (r *intake) mapBatch(b *batch) {
+	defer close(b.mapped)
+	mine := b.items[:0] // in place: shorter than what was looked at
+	var under *item
+	err := crash.Call(func() error {
+		for _, under = range b.items {
+			r.mapRow(under)
+			rec := &under.rec
+			if under.faults != nil || rec.Skip {
+				rec = nil
+			}
+			if r.options.Mapping.InShard(r.options.Shard, rec, under.input+under.row.Number) {
+				mine = append(mine, under)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		b.err = fmt.Errorf("%s:%d: %w", r.paths[under.input], under.row.Line, err)
+	}
+	b.items = mine
+}
+
+// mapRow fills rec (Binding.Map) or faults, and makes the digests. Problem: the row could not be split into cells;
+// Faults: single cells of a workbook; Repeats: it is the header once more.
+func (r *intake) mapRow(it *item) {
+	row, rec := &it.row, &it.rec
+	if p := row.Problem; p != nil {
+		it.faults = []mapping.Problem{{Rule: p.Code, Text: p.String()}}
+		return
+	}
+	nameless := false
+	for _, f := range row.Faults {
+		if it.binding.Uses[f.Column] {
+			it.faults = append(it.faults, mapping.Problem{Rule: f.Code, Text: f.String()})
+			nameless = nameless || it.binding.Names[f.Column]
+		}
+	}
+	if rec.Skip = row.Repeats && it.faults == nil; nameless || rec.Skip {
+		return
+	}
+	problems := it.binding.Map(row.Cells, mapping.Env{
+		File: r.paths[it.input], Line: row.Line, Run: r.options.RunID, Caught: r.caught, OneLine: row.OneLine,
+	}, rec)
+	if it.faults != nil { // the row is known by its key, and these cells hold something else
+		rec.Skip = false
+	} else {
+		it.faults, row.Text = problems, "" // which is needed only for problems of the cells
+	}
+	if row.Size > largeRow {
+		rec.Detach()
+	}
+	if it.faults == nil && !rec.Skip && r.digest != nil {
+		r.digest(it)
+	}
+}
+
+// requestDigest is the digest of everything that the row sends. It is made once.
+func (it *item) requestDigest(d *checkpoint.Digester) checkpoint.Digest {
+	if it.digest == (checkpoint.Digest{}) {
+		it.digest = d.Sum(it.rec.AppendFingerprint(nil))
+	}
+	return it.digest
+}
+
+// contentDigests are those of the row's content without volatile fields, which show what changed; made once.
+func (it *item) contentDigests(d *checkpoint.Digester) []checkpoint.ContentDigest {
+	if it.content == nil {
+		it.content = make([]checkpoint.ContentDigest, 0, len(it.rec.Content))
+		for i := range it.rec.Content {
+			if f := &it.rec.Content[i]; !f.Volatile {
+				value := d.SumValue(f.Name, f.Canonical())
+				it.content = append(it.content, checkpoint.ContentDigest{Name: d.SumName(f.Name), Value: value})
+			}
+		}
+	}
+	return it.content
+}
+
 // maxBindings is how many bindings are kept, maxUnused how many unused columns. Rows of JSONL may all have others.
 const maxBindings, maxUnused = 1024, 1000
 
@@ -175,83 +255,4 @@ func (o *Options) inputShapes() (shapes []checkpoint.Shape) {
 		})
 	}
 	return shapes
-}
-
-// mapBatch maps the rows of a batch, and leaves out those of other workers. A fault of the program ends the batch.
-func (r *intake) mapBatch(b *batch) {
-	defer close(b.mapped)
-	mine := b.items[:0] // in place: shorter than what was looked at
-	var under *item
-	err := crash.Call(func() error {
-		for _, under = range b.items {
-			r.mapRow(under)
-			rec := &under.rec
-			if under.faults != nil || rec.Skip {
-				rec = nil
-			}
-			if r.options.Mapping.InShard(r.options.Shard, rec, under.input+under.row.Number) {
-				mine = append(mine, under)
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		b.err = fmt.Errorf("%s:%d: %w", r.paths[under.input], under.row.Line, err)
-	}
-	b.items = mine
-}
-
-// mapRow maps a row and makes its digests.
-func (r *intake) mapRow(it *item) {
-	row, rec := &it.row, &it.rec
-	if p := row.Problem; p != nil {
-		it.faults = []mapping.Problem{{Rule: p.Code, Text: p.String()}}
-		return
-	}
-	nameless := false
-	for _, f := range row.Faults {
-		if it.binding.Uses[f.Column] {
-			it.faults = append(it.faults, mapping.Problem{Rule: f.Code, Text: f.String()})
-			nameless = nameless || it.binding.Names[f.Column]
-		}
-	}
-	if rec.Skip = row.Repeats && it.faults == nil; nameless || rec.Skip {
-		return
-	}
-	problems := it.binding.Map(row.Cells, mapping.Env{
-		File: r.paths[it.input], Line: row.Line, Run: r.options.RunID, Caught: r.caught, OneLine: row.OneLine,
-	}, rec)
-	if it.faults != nil { // the row is known by its key, and these cells hold something else
-		rec.Skip = false
-	} else {
-		it.faults, row.Text = problems, "" // which is needed only for problems of the cells
-	}
-	if row.Size > largeRow {
-		rec.Detach()
-	}
-	if it.faults == nil && !rec.Skip && r.digest != nil {
-		r.digest(it)
-	}
-}
-
-// requestDigest is the digest of everything that the row sends. It is made once.
-func (it *item) requestDigest(d *checkpoint.Digester) checkpoint.Digest {
-	if it.digest == (checkpoint.Digest{}) {
-		it.digest = d.Sum(it.rec.AppendFingerprint(nil))
-	}
-	return it.digest
-}
-
-// contentDigests are those of the row's content without volatile fields, which show what changed; made once.
-func (it *item) contentDigests(d *checkpoint.Digester) []checkpoint.ContentDigest {
-	if it.content == nil {
-		it.content = make([]checkpoint.ContentDigest, 0, len(it.rec.Content))
-		for i := range it.rec.Content {
-			if f := &it.rec.Content[i]; !f.Volatile {
-				value := d.SumValue(f.Name, f.Canonical())
-				it.content = append(it.content, checkpoint.ContentDigest{Name: d.SumName(f.Name), Value: value})
-			}
-		}
-	}
-	return it.content
 }

@@ -29,7 +29,7 @@ type item struct {
 
 	by      checkpoint.Match    // how its entry was found
 	alike   checkpoint.Likeness // if no lead was found: a key that looks like the row's
-	taken   checkpoint.Likeness // import: the row that has its ExternalID, or will get it
+	owner   checkpoint.Likeness // import: the row that has its ExternalID, or will get it
 	mayLack bool                // the checkpoint is incomplete and may have lost a lead of the row
 	result                      // its entry is what is known of its lead, and in the end what was settled
 }
@@ -194,8 +194,8 @@ func doubtReason(class string, code int) string {
 // ForLocator precedes a locator where an organization is expected.
 const ForLocator = "locator "
 
-// AskedFor is the lead's organization or, while that is not known, the locator that was asked for.
-func AskedFor(e *checkpoint.Entry) string {
+// OrganizationOf is the lead's organization or, while that is not known, the locator that was asked for.
+func OrganizationOf(e *checkpoint.Entry) string {
 	if e.Organization == "" && e.Locator != "" {
 		return ForLocator + e.Locator
 	}

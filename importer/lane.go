@@ -135,6 +135,21 @@ func (s *lanes) count(it *item, one int) {
 
 func (s *lanes) full() bool { return s.waiting >= maxWaiting || s.bytes >= maxWaitingBytes }
 
+// newJob makes the job of a row that is about to be carried, and counts it. From here on the row's outcome says what
+// happened, not what is planned. It makes the digests, under the lock: carry plans again without it.
+func (e *engine) newJob(it *item, step Step) *job {
+	e.lanes.underWay++
+	if step.Action.sends() {
+		it.requestDigest(e.digests)
+		it.contentDigests(e.digests)
+	}
+	if step.Action == Create {
+		e.limiter.creates++
+	}
+	it.outcome, it.remarks, it.found = Pending, step.remarks, step.found
+	return &job{item: it, step: step, before: it.entry, durable: it.entry}
+}
+
 // start gives a lane a goroutine, one whose lane has ended if there is any: its stack has grown already, which saves a
 // fifteenth of an import's processor time.
 func (e *engine) start(l *lane, j *job) {
@@ -158,6 +173,41 @@ func (e *engine) start(l *lane, j *job) {
 			}
 		})
 	}
+}
+
+// carried counts how a lane's row ended, or puts the row back or off.
+func (e *engine) carried(l *lane) {
+	j := l.job
+	l.job = nil
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	defer e.changed.Broadcast()
+	e.lanes.underWay--
+	if j.step.Action == Create {
+		e.limiter.created(j.item, j.refusal != nil)
+	}
+	e.limiter.enough = e.limiter.enough || errors.Is(j.refusal, checkpoint.ErrEnough)
+	// The ledger refused the claim and knows more now: the row is decided once more, later if another worker holds it.
+	if j.refusal != nil && !errors.Is(j.refusal, checkpoint.ErrEnough) && !j.second && e.stopped == nil {
+		if j.second = true; errors.Is(j.refusal, checkpoint.ErrHeld) {
+			e.lanes.putOff(j.item, e.leadNames(j.item))
+		} else {
+			l.waiting = slices.Insert(l.waiting, 0, j.item)
+			e.lanes.count(j.item, 1)
+		}
+		return
+	}
+	if j.resends() && (j.outcome == Pending || j.outcome == Failed) {
+		// it was not made now; the earlier send is still in doubt
+		j.entry = j.before
+		j.ending = inDoubtBefore(&j.entry).ending
+	}
+	// from now on it counts for this run; in a fleet no run before it counts then
+	if e.Terms == nil && j.resends() && j.attempts > 0 && j.refusedAs == 0 {
+		e.Limits.Standing--
+	}
+	j.remarks[serviceKept] = j.remarks[serviceKept] && j.outcome != Pending
+	e.stop(e.collect(j.item, j.ending))
 }
 
 // next decides about the rows of a lane until one needs a request. It reports false if the lane has ended.
@@ -198,54 +248,4 @@ func (e *engine) lookAgain(l *lane, it *item) bool {
 		}
 	}
 	return true
-}
-
-// newJob makes the job of a row that is about to be carried, and counts it. From here on the row's outcome says what
-// happened, not what is planned. It makes the digests, under the lock: carry plans again without it.
-func (e *engine) newJob(it *item, step Step) *job {
-	e.lanes.underWay++
-	if step.Action.sends() {
-		it.requestDigest(e.digests)
-		it.contentDigests(e.digests)
-	}
-	if step.Action == Create {
-		e.limiter.creates++
-	}
-	it.outcome, it.remarks, it.found = Pending, step.remarks, step.found
-	return &job{item: it, step: step, before: it.entry, durable: it.entry}
-}
-
-// carried counts how a lane's row ended, or puts the row back or off.
-func (e *engine) carried(l *lane) {
-	j := l.job
-	l.job = nil
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	defer e.changed.Broadcast()
-	e.lanes.underWay--
-	if j.step.Action == Create {
-		e.limiter.created(j.item, j.refusal != nil)
-	}
-	e.limiter.enough = e.limiter.enough || errors.Is(j.refusal, checkpoint.ErrEnough)
-	// The ledger refused the claim and knows more now: the row is decided once more, later if another worker holds it.
-	if j.refusal != nil && !errors.Is(j.refusal, checkpoint.ErrEnough) && !j.second && e.stopped == nil {
-		if j.second = true; errors.Is(j.refusal, checkpoint.ErrHeld) {
-			e.lanes.putOff(j.item, e.leadNames(j.item))
-		} else {
-			l.waiting = slices.Insert(l.waiting, 0, j.item)
-			e.lanes.count(j.item, 1)
-		}
-		return
-	}
-	if j.resends() && (j.outcome == Pending || j.outcome == Failed) {
-		// it was not made now; the earlier send is still in doubt
-		j.entry = j.before
-		j.ending = inDoubtBefore(&j.entry).ending
-	}
-	// from now on it counts for this run; in a fleet no run before it counts then
-	if e.Terms == nil && j.resends() && j.attempts > 0 && j.refusedAs == 0 {
-		e.Limits.Standing--
-	}
-	j.remarks[serviceKept] = j.remarks[serviceKept] && j.outcome != Pending
-	e.stop(e.collect(j.item, j.ending))
 }

@@ -38,8 +38,8 @@ type Step struct {
 // ends is the step of a row without anything to do.
 func ends(o Outcome, text string) Step { return Step{ending: ending{outcome: o, text: text}} }
 
-// by is the step with an action before this end.
-func (s Step) by(a Action) Step {
+// after is the step with an action before this end.
+func (s Step) after(a Action) Step {
 	s.Action = a
 	return s
 }
@@ -49,7 +49,7 @@ type planner struct {
 	o       *Options
 	rules   mapping.ConflictRules
 	planFor func(*item) Step // forImport, forSync or forReconcile
-	matches bool             // rows find their lead by its IDs, too
+	matches bool             // sync, reconcile: rows find their lead by its IDs, too
 	digests *checkpoint.Digester
 	since   time.Time // --fresh: leads known since are not read
 }
@@ -82,7 +82,7 @@ func (p *planner) forImport(it *item) Step {
 	case checkpoint.InDoubt:
 		// once a run
 		if p.o.ResendInDoubt && known.Run != p.o.RunID && !it.mayLack && known.Reason != checkpoint.ReasonIncomplete {
-			return ends(Created, "").by(Create)
+			return ends(Created, "").after(Create)
 		}
 		return inDoubtBefore(known)
 	case checkpoint.Rejected:
@@ -126,9 +126,9 @@ func (p *planner) planLink(it *item) Step {
 			"takes the ID"
 	case it.rec.ExternalID == "", it.entry.LeadID == "", step.Action.sends():
 	case step.outcome == Unchanged:
-		return ends(Created, "").by(Link)
+		return ends(Created, "").after(Link)
 	case step.outcome == Changed:
-		return ends(Changed, changedSince+"; only its ExternalID was sent").by(Link)
+		return ends(Changed, changedSince+"; only its ExternalID was sent").after(Link)
 	}
 	return step
 }
@@ -136,8 +136,8 @@ func (p *planner) planLink(it *item) Step {
 // planCreate makes a lead, unless the row's key looks like a known one, or the checkpoint may lack the lead.
 func (p *planner) planCreate(it *item) Step {
 	switch {
-	case it.taken.State != checkpoint.Unknown:
-		return ends(Conflict, "its ExternalID is that of "+rowLike(it.taken)+nothingSent)
+	case it.owner.State != checkpoint.Unknown:
+		return ends(Conflict, "its ExternalID is that of "+rowLike(it.owner)+nothingSent)
 	case it.alike.State != checkpoint.Unknown:
 		return ends(Conflict, lookingLike(it.alike)+nothingSent+" (hint: --look-alikes create makes its lead)")
 	case it.row.HasLead && it.entry.State == checkpoint.Unknown:
@@ -145,9 +145,30 @@ func (p *planner) planCreate(it *item) Step {
 			"no lead with its key (hint: restore the key, use the right checkpoint, or empty leadferry_outcome if no "+
 			"lead was made)")
 	case it.mayLack:
-		return ends(InDoubt, doubtReason(checkpoint.ReasonIncomplete, 0)).by(Hold)
+		return ends(InDoubt, doubtReason(checkpoint.ReasonIncomplete, 0)).after(Hold)
 	}
-	return ends(Created, "").by(Create)
+	return ends(Created, "").after(Create)
+}
+
+func (p *planner) forSync(it *item) Step {
+	if it.entry.State == checkpoint.InDoubt && it.by == checkpoint.ByKey && p.o.Missing == MissingCreate {
+		return p.forImport(it)
+	}
+	step, cannot := withoutLead(it)
+	missing := step.outcome == Unmatched && it.by == checkpoint.NoMatch
+	switch {
+	case !cannot, step.outcome == Unmatched && it.rec.LeadID != "": // the row itself names its lead
+		if step = p.planUpdate(it, nil); step.Action == Nothing && it.entry.LeadID == "" {
+			step = ends(Unmatched, "the lead that the row names is not known, and the row has nothing to send")
+		}
+	case missing && p.o.Missing == MissingCreate:
+		return p.forImport(it)
+	case missing && p.o.Missing == MissingIgnore:
+		return ends(Skipped, notKnown+" (--missing ignore)")
+	case missing && it.alike.State != checkpoint.Unknown:
+		step.text += "; " + lookingLike(it.alike)
+	}
+	return step
 }
 
 // planUpdate brings a lead in step with its row: before a read, and again after it (shown). After an update of this run
@@ -160,14 +181,14 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 	service, changed := shownStatus(known, shown), cs.byFile()
 	unread := p.o.CheckRemote != ReadNothing && !p.o.DryRun && known.LeadID != "" && !p.readable(known) &&
 		(p.o.CheckRemote == ReadAll || changed)
-	switch first := shown == nil; {
-	case first && changed && known.Unsettled != "" && known.Unsettled == p.o.RunID:
+	switch beforeRead := shown == nil; {
+	case beforeRead && changed && known.Unsettled != "" && known.Unsettled == p.o.RunID:
 		return ends(Pending, "an update of its lead in this run was not confirmed yet")
-	case first && changed && known.Refused != (checkpoint.Digest{}) && known.Refused == it.requestDigest(p.digests) &&
+	case beforeRead && changed && known.Refused != (checkpoint.Digest{}) && known.Refused == it.requestDigest(p.digests) &&
 		!p.o.RetryRejected:
 		step.outcome, step.text = Rejected, refusedBefore(known)
 		return step
-	case first && p.looks(known, cs):
+	case beforeRead && p.looks(known, cs):
 		step.Action = Read
 	case cs.chosen(asks) != nil:
 		step.outcome, step.text = Conflict, listed(byOthers, cs.named(asks, changedTo(known, service)))+nothingSent
@@ -177,7 +198,7 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 	case cs.chosen(sends) != nil:
 		step.Action, step.outcome = Update, Updated
 	default:
-		if step.text = listed(serviceWins, cs.named(keeps, "Status "+service)); first && cs.news(it) {
+		if step.text = listed(serviceWins, cs.named(keeps, "Status "+service)); beforeRead && cs.news(it) {
 			step.Action = StoreSeen
 		}
 	}
@@ -202,27 +223,6 @@ func (p *planner) looks(known *checkpoint.Entry, cs changes) bool {
 
 // isClosed reports whether a status is final (specification, "States and transitions"): their names begin so.
 func isClosed(status string) bool { return strings.HasPrefix(status, "closed") }
-
-func (p *planner) forSync(it *item) Step {
-	if it.entry.State == checkpoint.InDoubt && it.by == checkpoint.ByKey && p.o.Missing == MissingCreate {
-		return p.forImport(it)
-	}
-	step, cannot := withoutLead(it)
-	missing := step.outcome == Unmatched && it.by == checkpoint.NoMatch
-	switch {
-	case !cannot, step.outcome == Unmatched && it.rec.LeadID != "": // the row itself names its lead
-		if step = p.planUpdate(it, nil); step.Action == Nothing && it.entry.LeadID == "" {
-			step = ends(Unmatched, "the lead that the row names is not known, and the row has nothing to send")
-		}
-	case missing && p.o.Missing == MissingCreate:
-		return p.forImport(it)
-	case missing && p.o.Missing == MissingIgnore:
-		return ends(Skipped, notKnown+" (--missing ignore)")
-	case missing && it.alike.State != checkpoint.Unknown:
-		step.text += "; " + lookingLike(it.alike)
-	}
-	return step
-}
 
 // withoutLead ends a row whose lead cannot be found out.
 func withoutLead(it *item) (step Step, cannot bool) {

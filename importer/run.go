@@ -90,7 +90,7 @@ func newRun(o Options) *run {
 		r.planFor, r.Require, r.since = r.forReconcile, true, time.Now().Add(-o.Reconciling.Fresh)
 		r.drift = &drift{most: o.Reconciling.Sample, verdicts: map[Verdict]int{}}
 	case "validate":
-		r.planFor = func(*item) Step { return ends(Created, "").by(Create) } // it knows no checkpoint
+		r.planFor = func(*item) Step { return ends(Created, "").after(Create) } // it knows no checkpoint
 	default:
 		r.planFor = r.forImport
 	}
@@ -142,6 +142,100 @@ func (r *run) execute(ctx context.Context) (*report.Summary, error) {
 	return r.perform(ctx)
 }
 
+// openLedger opens the checkpoint; nil for a dry run without one.
+func openLedger(o *Options) (*checkpoint.Ledger, error) {
+	store, err := o.Open(o.Require, o.DryRun)
+	if o.DryRun && !o.Require && errors.Is(err, checkpoint.ErrMissing) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	g := checkpoint.Gathering{
+		Slots: slotsPerPlace * o.Concurrency, Places: o.Concurrency, Far: checkpoint.IsAddress(store.Info().Path),
+	}
+	return checkpoint.NewLedger(store, g), nil
+}
+
+// prepare reads from the checkpoint what must be known before the run is announced.
+func (r *run) prepare(ctx context.Context, l *checkpoint.Ledger) (err error) {
+	r.keepIn(l)
+	if r.drift == nil && !r.DryRun && r.makes() {
+		err = r.heedDoubts(ctx)
+	}
+	r.join(l.Store)
+	if err == nil && r.drift != nil {
+		err = r.prepareReconciliation(ctx)
+	}
+	if err == nil && r.makes() { // which inputs have a shape that is new?
+		shapes := r.inputShapes()
+		var fresh []bool
+		fresh, err = checkpoint.NewShapes(ctx, l, shapes, r.NewKey)
+		for i, is := range fresh {
+			if is {
+				r.shapes[i].Store(&shapes[i])
+			}
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return r.judgeCheckpoint(ctx)
+}
+
+func (r *run) keepIn(l *checkpoint.Ledger) {
+	r.ledger, r.opened, r.digests = l, l.Info(), l.Digests()
+	r.intake.digest = func(it *item) { it.requestDigest(r.digests) }
+	if r.matches {
+		r.intake.digest = func(it *item) { it.contentDigests(r.digests) }
+	}
+}
+
+// judgeCheckpoint judges the checkpoint by its witnesses. Questions to a person come when the run is announced.
+func (r *run) judgeCheckpoint(ctx context.Context) (err error) {
+	if err := checkpoint.RefuseHalfAdopted(ctx, r.ledger); err != nil {
+		return err
+	}
+	if r.Witnesses != nil {
+		r.Witnesses.Looks, r.Witnesses.Flags = r.DryRun, r.Flags
+		r.Witnesses.Named = r.Mapping.Target != (mapping.Target{})
+	}
+	var kinds []checkpoint.Kind // of inputs from which this checkpoint has made no leads yet
+	for i := range r.shapes {
+		if shape := r.shapes[i].Load(); shape != nil && len(shape.Columns) > 0 {
+			kinds = append(kinds, checkpoint.KindOf(shape))
+		}
+	}
+	if r.judged, err = checkpoint.Judge(ctx, r.ledger, r.Witnesses, r.makes(), kinds); err != nil {
+		return err
+	}
+	err = r.judged.RefuseOlder()
+	if err != nil || r.DryRun || !r.makes() || r.Witnesses == nil || r.Witnesses.Sandbox {
+		return err
+	}
+	return checkpoint.OnThisMachine(ctx, r.ledger, r.Machine, false)
+}
+
+// heedDoubts counts the rows in doubt, less those to be sent again, and sees whether the run before stopped for doubts.
+func (r *run) heedDoubts(ctx context.Context) (err error) {
+	l := &r.Limits
+	if l.Standing, err = r.ledger.Standing(ctx); err != nil {
+		return err
+	}
+	switch {
+	case r.ResendInDoubt && r.Terms != nil: // what others send again is not known here
+		l.Standing = 0
+	case r.ResendInDoubt && l.MaxInDoubt > 0:
+		l.MaxInDoubt = max(l.MaxInDoubt, l.Standing)
+	}
+	runs, err := checkpoint.Runs(ctx, r.ledger)
+	runs = slices.DeleteFunc(runs, func(i checkpoint.RunInfo) bool { return i.Finished.IsZero() })
+	if n := len(runs); n > 0 && runs[n-1].Outcome == "stopped" && runs[n-1].Counts[InDoubt.String()] > 0 {
+		r.breaker.StartCautiously()
+	}
+	return err
+}
+
 // fits returns an error if the mapping cannot do what the run is for.
 func (r *run) fits() (err error) {
 	if r.Command != "validate" && r.makes() {
@@ -156,6 +250,8 @@ func (r *run) fits() (err error) {
 	return err
 }
 
+func (r *run) makes() bool { return !r.matches || r.Missing == MissingCreate }
+
 // perform announces the run, opens its files, signs in, takes the rows to their outcomes and writes the summary.
 func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	if err := r.announce(); err != nil {
@@ -163,7 +259,7 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	}
 	r.began = time.Now() // a person may have been asked, who takes their time
 	if r.meter = meter.New(r.began); r.dry == nil {
-		r.before = report.ReadBefore(r.Files.Dir, r.named())
+		r.before = report.ReadBefore(r.Files.Dir, r.summaryHead())
 	}
 	w, err := r.openFiles()
 	if err != nil {
@@ -254,100 +350,4 @@ type ledgerState struct {
 	// of each input: which columns, key and namespace make its rows leads; nil once the checkpoint knows that, which
 	// stores it with the first claim
 	shapes []atomic.Pointer[checkpoint.Shape]
-}
-
-// prepare reads from the checkpoint what must be known before the run is announced.
-func (r *run) prepare(ctx context.Context, l *checkpoint.Ledger) (err error) {
-	r.keepIn(l)
-	if r.drift == nil && !r.DryRun && r.makes() {
-		err = r.heedDoubts(ctx)
-	}
-	r.join(l.Store)
-	if err == nil && r.drift != nil {
-		err = r.prepareReconciliation(ctx)
-	}
-	if err == nil && r.makes() { // which inputs have a shape that is new?
-		shapes := r.inputShapes()
-		var fresh []bool
-		fresh, err = checkpoint.NewShapes(ctx, l, shapes, r.NewKey)
-		for i, is := range fresh {
-			if is {
-				r.shapes[i].Store(&shapes[i])
-			}
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return r.judgeCheckpoint(ctx)
-}
-
-func (r *run) makes() bool { return !r.matches || r.Missing == MissingCreate }
-
-// judgeCheckpoint judges the checkpoint by its witnesses. Questions to a person come when the run is announced.
-func (r *run) judgeCheckpoint(ctx context.Context) (err error) {
-	if err := checkpoint.RefuseHalfAdopted(ctx, r.ledger); err != nil {
-		return err
-	}
-	if r.Witnesses != nil {
-		r.Witnesses.Looks, r.Witnesses.Flags = r.DryRun, r.Flags
-		r.Witnesses.Named = r.Mapping.Target != (mapping.Target{})
-	}
-	var kinds []checkpoint.Kind // of inputs from which this checkpoint has made no leads yet
-	for i := range r.shapes {
-		if shape := r.shapes[i].Load(); shape != nil && len(shape.Columns) > 0 {
-			kinds = append(kinds, checkpoint.KindOf(shape))
-		}
-	}
-	if r.judged, err = checkpoint.Judge(ctx, r.ledger, r.Witnesses, r.makes(), kinds); err != nil {
-		return err
-	}
-	err = r.judged.RefuseOlder()
-	if err != nil || r.DryRun || !r.makes() || r.Witnesses == nil || r.Witnesses.Sandbox {
-		return err
-	}
-	return checkpoint.OnThisMachine(ctx, r.ledger, r.Machine, false)
-}
-
-// heedDoubts counts the rows in doubt, less those to be sent again, and sees whether the run before stopped for doubts.
-func (r *run) heedDoubts(ctx context.Context) (err error) {
-	l := &r.Limits
-	if l.Standing, err = r.ledger.Standing(ctx); err != nil {
-		return err
-	}
-	switch {
-	case r.ResendInDoubt && r.Terms != nil: // what others send again is not known here
-		l.Standing = 0
-	case r.ResendInDoubt && l.MaxInDoubt > 0:
-		l.MaxInDoubt = max(l.MaxInDoubt, l.Standing)
-	}
-	runs, err := checkpoint.Runs(ctx, r.ledger)
-	runs = slices.DeleteFunc(runs, func(i checkpoint.RunInfo) bool { return i.Finished.IsZero() })
-	if n := len(runs); n > 0 && runs[n-1].Outcome == "stopped" && runs[n-1].Counts[InDoubt.String()] > 0 {
-		r.breaker.StartCautiously()
-	}
-	return err
-}
-
-func (r *run) keepIn(l *checkpoint.Ledger) {
-	r.ledger, r.opened, r.digests = l, l.Info(), l.Digests()
-	r.intake.digest = func(it *item) { it.requestDigest(r.digests) }
-	if r.matches {
-		r.intake.digest = func(it *item) { it.contentDigests(r.digests) }
-	}
-}
-
-// openLedger opens the checkpoint; nil for a dry run without one.
-func openLedger(o *Options) (*checkpoint.Ledger, error) {
-	store, err := o.Open(o.Require, o.DryRun)
-	if o.DryRun && !o.Require && errors.Is(err, checkpoint.ErrMissing) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	g := checkpoint.Gathering{
-		Slots: slotsPerPlace * o.Concurrency, Places: o.Concurrency, Far: checkpoint.IsAddress(store.Info().Path),
-	}
-	return checkpoint.NewLedger(store, g), nil
 }

@@ -92,7 +92,7 @@ func (e *engine) update(j *job) {
 		if j.outcome != Updated || e.taking.Err() != nil {
 			return
 		}
-		again := e.planUpdate(j.item, lead)
+		again := e.planUpdate(j.item, lead) // beside the entry as it was just settled
 		if again.outcome == Conflict {
 			j.sayOthers(again.named(asks, changedTo(&j.before, lead.Status))...)
 			j.remarks[statusByOthers] = j.remarks[statusByOthers] || again.of(atStatus).choice == asks
@@ -109,25 +109,6 @@ func (e *engine) update(j *job) {
 		}
 		j.step, j.before, j.unsure = again, j.entry, false
 	}
-}
-
-func contentField(f *mapping.Field) leadapi.ContentField {
-	return leadapi.ContentField{Key: f.Name, Value: f.Value, Literal: f.Literal}
-}
-
-func updateRequest(rec *mapping.Record, fields []int) *leadapi.UpdateRequest {
-	r := &leadapi.UpdateRequest{}
-	for _, at := range fields {
-		switch at {
-		case atStatus:
-			r.Status = &rec.Status
-		case atExternal:
-			r.ExternalID = &rec.ExternalID
-		default:
-			r.Content = append(r.Content, contentField(&rec.Content[at]))
-		}
-	}
-	return r
 }
 
 // mark stores that an update of the lead is about to be sent. A lead that only the file names becomes known.
@@ -151,6 +132,53 @@ func (e *engine) mark(j *job) bool {
 	}
 	j.entry, j.marked, j.outcome = j.durable, true, Failed
 	return true
+}
+
+// updated settles what the lead in the answer shows. The update counts only if the lead has what was sent.
+func (e *engine) updated(j *job, a *answer, cs changes) {
+	rec, entry := &j.rec, &j.entry
+	cs.takeConfirmed(entry, rec, &j.before, a)
+	j.remarks[serviceKept] = cs.of(atStatus).choice == keeps
+	entry.Code, entry.Reason, entry.Refused = http.StatusOK, "", checkpoint.Digest{}
+	e.stamp(j)
+	if external := cs.of(atExternal); external.byService && external.choice != keeps {
+		j.sayOthers("ExternalID")
+	}
+	wrong := cs.names(func(c change) bool { return c.choice != agrees && slices.Contains(a.sent, c.at) })
+	if wrong != nil {
+		entry.Reason = reasonNotConfirmed
+		j.text = "the update was answered but not confirmed: the lead came back with another " +
+			strings.Join(wrong, ", ")
+		e.settle(j, Failed)
+		return
+	}
+	j.sayChanged(a, cs)
+	if !e.matches {
+		entry.Digest, entry.Synced = j.digest, false
+	}
+	if entry.ExternalID != "" && entry.ExternalID == rec.ExternalID {
+		entry.State, entry.WantLink = checkpoint.Created, ""
+	}
+	e.settle(j, j.step.outcome)
+}
+
+func contentField(f *mapping.Field) leadapi.ContentField {
+	return leadapi.ContentField{Key: f.Name, Value: f.Value, Literal: f.Literal}
+}
+
+func updateRequest(rec *mapping.Record, fields []int) *leadapi.UpdateRequest {
+	r := &leadapi.UpdateRequest{}
+	for _, at := range fields {
+		switch at {
+		case atStatus:
+			r.Status = &rec.Status
+		case atExternal:
+			r.ExternalID = &rec.ExternalID
+		default:
+			r.Content = append(r.Content, contentField(&rec.Content[at]))
+		}
+	}
+	return r
 }
 
 // updateFailed ends an update without a usable answer. If it may have been applied, the next one sends the whole row.
@@ -204,34 +232,6 @@ func (e *engine) storeUnsent(j *job, outcome Outcome) {
 }
 
 const reasonNotConfirmed = "not_confirmed" // the class of an update whose answer shows other values
-
-// updated settles what the lead in the answer shows. The update counts only if the lead has what was sent.
-func (e *engine) updated(j *job, a *answer, cs changes) {
-	rec, entry := &j.rec, &j.entry
-	cs.takeConfirmed(entry, rec, &j.before, a)
-	j.remarks[serviceKept] = cs.of(atStatus).choice == keeps
-	entry.Code, entry.Reason, entry.Refused = http.StatusOK, "", checkpoint.Digest{}
-	e.stamp(j)
-	if external := cs.of(atExternal); external.byService && external.choice != keeps {
-		j.sayOthers("ExternalID")
-	}
-	wrong := cs.names(func(c change) bool { return c.choice != agrees && slices.Contains(a.sent, c.at) })
-	if wrong != nil {
-		entry.Reason = reasonNotConfirmed
-		j.text = "the update was answered but not confirmed: the lead came back with another " +
-			strings.Join(wrong, ", ")
-		e.settle(j, Failed)
-		return
-	}
-	j.sayChanged(a, cs)
-	if !e.matches {
-		entry.Digest, entry.Synced = j.digest, false
-	}
-	if entry.ExternalID != "" && entry.ExternalID == rec.ExternalID {
-		entry.State, entry.WantLink = checkpoint.Created, ""
-	}
-	e.settle(j, j.step.outcome)
-}
 
 // sayOthers notes that others changed these fields of the lead. carry says it.
 func (j *job) sayOthers(fields ...string) {

@@ -125,12 +125,60 @@ func (w *writer) write(batch []*item) error {
 	return w.files.Problems(problems)
 }
 
+func (w *writer) result(it *item) report.Result {
+	e := &it.entry
+	res := report.Result{
+		File: w.inputs[it.input].Path, Line: strconv.Itoa(it.row.Line), Row: strconv.Itoa(it.row.Number),
+		Outcome: it.outcome.String(), LeadID: e.LeadID, ExternalID: e.ExternalID, OrganizationID: OrganizationOf(e),
+		Location: e.Location, Status: e.Status, Attempts: strconv.Itoa(it.attempts), Error: WithRequestID(it.text, e),
+	}
+	res.Namespace, res.Key = rowkey.Split(it.knownKey())
+	if w.own != nil {
+		res.Own = w.ownCells(it)
+	}
+	if it.outcome == InDoubt || it.outcome == Partial {
+		res.ExternalID = e.WantLink
+	}
+	if e.State == checkpoint.InDoubt && it.outcome != InDoubt { // it may be the lead of another row
+		res.LeadID = ""
+	}
+	if e.Code != 0 && (it.attempts > 0 || it.outcome == Rejected || it.outcome == InDoubt || it.outcome == Partial) {
+		res.HTTPStatus = strconv.Itoa(e.Code)
+	}
+	return res
+}
+
+// knownKey is the key of the row or, if it is in doubt, the key under which the checkpoint has that: resolve and adopt
+// need that one, and a sync may have found it by the ExternalID.
+func (it *item) knownKey() string {
+	if it.outcome == InDoubt {
+		return cmp.Or(it.entry.Key, it.rec.Key)
+	}
+	return it.rec.Key
+}
+
+// rejectOf is a row that needs attention, without its own cells.
+func rejectOf(it *item) report.Reject {
+	rej := report.Reject{
+		Line: it.row.Line, Outcome: it.outcome.String(), Since: it.since,
+		Error: WithRequestID(it.rejected(), &it.entry), Raw: it.row.Raw, Text: it.row.Text,
+	}
+	if it.row.HasLead && it.entry.State == checkpoint.Unknown { // its lead is not found: the next file says so, too
+		rej.Outcome = InDoubt.String()
+	}
+	if it.outcome == InDoubt {
+		rej.SentAt = timeText(it.entry.Updated, bySeconds)
+	}
+	rej.Namespace, rej.Key = rowkey.Split(it.knownKey())
+	return rej
+}
+
 func comparedWith(e *checkpoint.Entry, f *comparison) report.Compared {
 	c := report.Compared{
 		LeadID: e.LeadID, ExternalID: e.Linked(), StatusConfirmed: e.Status,
 		StatusService: cmp.Or(f.service, e.Seen.Status), ServiceUpdatedAt: timeText(f.changed, byMilliseconds),
 		Verdict: string(f.verdict), ChangedBy: changedBy[f.verdict], ContentKeys: f.keys,
-		OrganizationID: cmp.Or(e.Seen.Organization, AskedFor(e)),
+		OrganizationID: cmp.Or(e.Seen.Organization, OrganizationOf(e)),
 	}
 	if f.verdict.compared() {
 		c.ExternalService = e.ExternalID
@@ -183,54 +231,6 @@ func (w *writer) problems(it *item) (all []report.Problem) {
 		})
 	}
 	return all
-}
-
-func (w *writer) result(it *item) report.Result {
-	e := &it.entry
-	res := report.Result{
-		File: w.inputs[it.input].Path, Line: strconv.Itoa(it.row.Line), Row: strconv.Itoa(it.row.Number),
-		Outcome: it.outcome.String(), LeadID: e.LeadID, ExternalID: e.ExternalID, OrganizationID: AskedFor(e),
-		Location: e.Location, Status: e.Status, Attempts: strconv.Itoa(it.attempts), Error: WithRequestID(it.text, e),
-	}
-	res.Namespace, res.Key = rowkey.Split(it.knownKey())
-	if w.own != nil {
-		res.Own = w.ownCells(it)
-	}
-	if it.outcome == InDoubt || it.outcome == Partial {
-		res.ExternalID = e.WantLink
-	}
-	if e.State == checkpoint.InDoubt && it.outcome != InDoubt { // it may be the lead of another row
-		res.LeadID = ""
-	}
-	if e.Code != 0 && (it.attempts > 0 || it.outcome == Rejected || it.outcome == InDoubt || it.outcome == Partial) {
-		res.HTTPStatus = strconv.Itoa(e.Code)
-	}
-	return res
-}
-
-// rejectOf is a row that needs attention, without its own cells.
-func rejectOf(it *item) report.Reject {
-	rej := report.Reject{
-		Line: it.row.Line, Outcome: it.outcome.String(), Since: it.since,
-		Error: WithRequestID(it.rejected(), &it.entry), Raw: it.row.Raw, Text: it.row.Text,
-	}
-	if it.row.HasLead && it.entry.State == checkpoint.Unknown { // its lead is not found: the next file says so, too
-		rej.Outcome = InDoubt.String()
-	}
-	if it.outcome == InDoubt {
-		rej.SentAt = timeText(it.entry.Updated, bySeconds)
-	}
-	rej.Namespace, rej.Key = rowkey.Split(it.knownKey())
-	return rej
-}
-
-// knownKey is the key of the row or, if it is in doubt, the key under which the checkpoint has that: resolve and adopt
-// need that one, and a sync may have found it by the ExternalID.
-func (it *item) knownKey() string {
-	if it.outcome == InDoubt {
-		return cmp.Or(it.entry.Key, it.rec.Key)
-	}
-	return it.rec.Key
 }
 
 const objectColumn = "json"

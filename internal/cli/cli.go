@@ -7,8 +7,8 @@
 //	          ─▶ [ledger] the checkpoint, opened      ─▶ checkpointcmd, for `leadferry checkpoint`
 //	          ─▶ [exit] an error as a sentence, a hint and a code
 //
-// import, sync, reconcile and validate: carry ─▶ openInputs, connect (service.go) ─▶ conduct ─▶ importer.Run, which
-// opens the checkpoint by Options.Open and reads Options.Inputs.
+// import, sync, reconcile and validate: carry ─▶ openInputs (Options.Inputs), connect (service.go: Options.Client and
+// Open) ─▶ conduct ─▶ importer.Run, which opens the checkpoint and reads the inputs.
 //
 // Besides, [terminal] asks the user, [signals] decides who ends the process, and [external] runs the programs that
 // flags name. Only main imports this package.

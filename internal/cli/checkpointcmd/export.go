@@ -171,7 +171,7 @@ func exportLine(e *checkpoint.Entry) ExportLine {
 	namespace, key := rowkey.Split(e.Key)
 	line := json.Number(strings.TrimPrefix(strconv.Itoa(e.Line), "0"))
 	return ExportLine{
-		Key: key, Namespace: namespace, State: e.State.String(), LeadID: e.LeadID, OrganizationID: importer.AskedFor(e),
+		Key: key, Namespace: namespace, State: e.State.String(), LeadID: e.LeadID, OrganizationID: importer.OrganizationOf(e),
 		Location: e.Location, Status: e.Status, ExternalID: cmp.Or(e.WantLink, e.ExternalID), RunID: e.Run,
 		UpdatedAt: e.Updated.UTC().Format(time.RFC3339), File: e.File, Line: line,
 		Error: importer.WithRequestID(importer.Explain(e), e), RequestID: e.RequestID,

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"runtime/debug"
 	"slices"
 	"strconv"
 
@@ -17,51 +15,12 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/importer"
 	"leadferry/importer/report"
-	runpage "leadferry/importer/report/page"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/inputs"
 	"leadferry/internal/cli/terminal"
 	"leadferry/internal/spelling"
 	"leadferry/leadapi"
 )
-
-// conduct makes the one call of a run, shows its progress and turns its summary into the exit code.
-func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options) error {
-	if p.ending.mistake != nil {
-		return p.ending.mistake
-	}
-	if err := report.CheckMetrics(p.ending.metrics); err != nil {
-		return exit.Usage(fmt.Sprintf("--metrics cannot be written: %v", err), "name a file; it is replaced as a whole")
-	}
-	live, err := serveWeb(c, func(addr string) (*runpage.Live, error) {
-		return runpage.Serve(addr, p.begun())
-	})
-	if err != nil {
-		return err
-	}
-	p.ending.live.Store(live)
-	if live != nil && o.Witnesses != nil {
-		o.Witnesses.Page = live.URL()
-	}
-	end := p.watch(c, in, &o)
-	o.CloseStdin, o.Files.Annotate = in.LetGo, &p.log
-	if os.Getenv("GOGC") == "" { // trades memory for fewer collections; a user's GOGC wins
-		debug.SetGCPercent(100 + min(o.Concurrency, 100))
-	}
-	requests := new(terminal.Spool) // printed once the checkpoint is closed
-	o.Shown = requests
-	s, err := importer.Run(c.Context, o)
-	end()
-	if err != nil {
-		return err
-	}
-	err = requests.FlushTo(&p.out)
-	p.show(s)
-	p.warnOf("lead IDs are lost", s.WriteUnkept(p.Err))
-	p.conclude(s, cmp.Or(err, p.out.lost))
-	p.ending.summary.Store(s)
-	return nil
-}
 
 // show prints the summary, for programs or for people. p.out notes if standard output is lost.
 func (p *program) show(s *report.Summary) {
