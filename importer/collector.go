@@ -117,7 +117,10 @@ func newTally(inputs int) *tally {
 func (t *tally) count(it *item, at report.Place) {
 	*t.counts.Of(it.outcome)++
 	if it.text != "" {
-		text := reasonOf(it.text)
+		text := it.text
+		if strings.ContainsAny(text, "0123456789") { // a place or a time, as in few rows
+			text = reasonOf(text)
+		}
 		t.reasons.Add(at, findings.Kind{Outcome: it.outcome.String(), Text: text}, text)
 	}
 	e := &it.entry
@@ -240,7 +243,6 @@ func (r *run) soFar() *report.Summary {
 	return s
 }
 
-// setOutcome says in the summary how the run ended, and its exit code (README, "Exit codes").
 func (r *run) setOutcome(s *report.Summary) {
 	s.Outcome, s.ExitCode = "complete", report.CodeComplete
 	switch bad := r.badRows(s); {

@@ -233,7 +233,7 @@ func (e *engine) storeUnsent(j *job, outcome Outcome) {
 
 const reasonNotConfirmed = "not_confirmed" // the class of an update whose answer shows other values
 
-// sayOthers notes that others changed these fields of the lead. carry says it.
+// sayOthers notes what others changed; carry says it.
 func (j *job) sayOthers(fields ...string) {
 	for _, field := range fields {
 		if !slices.Contains(j.others, field) {
