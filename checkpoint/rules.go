@@ -69,15 +69,18 @@ func (k *KeptKey) Apply(b Book, c *Change, old *Kept) error {
 		return k.Settle(b, &c.Entry)
 	case Mark:
 		return k.Mark(b, &c.Entry, old)
+	case Withdraw: // the key is in doubt about an earlier send again, if there is one
+		if k.Intent != nil && k.Intent.Run == c.Entry.Run { // else another run has claimed the row since
+			k.Intent = k.Intent.Prior
+		}
 	}
-	k.Withdraw(c.Entry.Run)
 	return nil
 }
 
 // Claim stores an intent before a row is sent, or refuses. It claims a row in doubt only if again says so: another
 // worker may have sent the row since the look-up. The intent also owns the ExternalID that the link after the create
 // will ask for, so that two rows never get the same one. If an earlier send is in doubt, its intent becomes the Prior
-// of the new one. Withdraw puts it back, and so does an answer that refuses the row, since it says nothing of the
+// of the new one. A withdrawal puts it back, and so does an answer that refuses the row, since it says nothing of the
 // earlier send.
 func (k *KeptKey) Claim(b Book, e *Entry, old *Kept, again bool) (refusal error) {
 	switch {
@@ -104,14 +107,6 @@ func (k *KeptKey) Claim(b Book, e *Entry, old *Kept, again bool) (refusal error)
 	return nil
 }
 
-// Withdraw removes the intent of a run's create that was not applied. If an earlier send of the key was in doubt, the
-// key is in doubt about that send again. If another run has claimed the row since, its intent stays.
-func (k *KeptKey) Withdraw(run string) {
-	if k.Intent != nil && k.Intent.Run == run {
-		k.Intent = k.Intent.Prior
-	}
-}
-
 // Settleable returns nil if an outcome may be settled under a key in this state, else the reason why not.
 func (e *Entry) Settleable(old State) error {
 	switch {
@@ -127,23 +122,22 @@ func (e *Entry) Settleable(old State) error {
 
 // Settle stores an outcome that is [Entry.Settleable]. If another key has the lead ID, this row is in doubt.
 func (k *KeptKey) Settle(b Book, e *Entry) error {
-	if e.State == InDoubt {
+	if e.State != InDoubt {
+		owner, err := b.Owner(e.LeadID, e.Key)
+		if err != nil {
+			return err
+		}
+		if owner != "" && owner != e.Key {
+			e.State, e.Reason = InDoubt, ReasonLeadTaken
+		}
+	}
+	switch {
+	case e.State == InDoubt:
 		k.keepDoubt(b, e)
-		return nil
-	}
-	owner, err := b.Owner(e.LeadID, e.Key)
-	if err != nil {
-		return err
-	}
-	if owner != "" && owner != e.Key {
-		e.State, e.Reason = InDoubt, ReasonLeadTaken
-		k.keepDoubt(b, e)
-		return nil
-	}
-	if e.State == Rejected && k.Intent != nil && k.Intent.Prior != nil {
+	case e.State == Rejected && k.Intent != nil && k.Intent.Prior != nil:
 		k.Intent = k.Intent.Prior
 		*e = k.Intent.Entry
-	} else {
+	default:
 		k.replace(b, e, 0)
 	}
 	return nil
