@@ -29,23 +29,20 @@ func Forget(ctx context.Context, s Store, keys []string, unblock bool) (r Forget
 
 // judge counts keys by what is known of them, and returns them and their leads.
 func (r *ForgetResult) judge(tx Tx, keys []string, unblock bool) (gone, leads map[string]bool, err error) {
-	for i, key := range keys {
-		if !ValidKey(key) {
-			return nil, nil, inList(refusal("its "+ErrKey.Error(), ""), i, key)
-		}
-	}
 	if err := tx.Load(keys, nil); err != nil {
 		return nil, nil, err
 	}
 	gone, leads = map[string]bool{}, map[string]bool{}
 	for i, key := range keys {
-		if gone[key] {
+		switch {
+		case gone[key]:
 			continue
-		}
-		gone[key] = true
-		if unblock && tx.Held(key) { // as in resolve: its worker may still send it, and it would be sent twice
+		case !ValidKey(key):
+			return nil, nil, inList(refusal("its "+ErrKey.Error(), ""), i, key)
+		case unblock && tx.Held(key): // as in resolve: its worker may still send it, and it would be sent twice
 			return nil, nil, inList(refusal(heldText, heldHint), i, key)
 		}
+		gone[key] = true
 		k, shown, err := tx.Under(key)
 		if err != nil {
 			return nil, nil, err
