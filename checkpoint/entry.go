@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -93,21 +92,15 @@ type Sight struct {
 	Against string
 }
 
-// ReasonIncomplete is the Reason of a row in doubt that was not sent: the incomplete checkpoint may have lost its lead.
-const ReasonIncomplete = "checkpoint_incomplete"
-
-// ReasonLeadTaken is the Reason of an entry whose lead ID belongs to another key.
-const ReasonLeadTaken = "lead_id_taken"
-
-// ReasonAdopted is the Reason of a row in doubt that was taken over from a list.
-const ReasonAdopted = "adopted"
-
-// ReasonUnkept is the Reason of a row in doubt whose lead was made, but whose lead ID the checkpoint could not store.
-const ReasonUnkept = "unkept"
-
-// FoundLead is the Reason of a list's entry whose row found its lead, perhaps by another name than its key. The lead
-// may have been made under another key.
-const FoundLead = "found"
+// Reasons of rows in doubt that are no class of an answer, and FoundLead, the Reason of a list's entry whose row found
+// its lead, perhaps by another name than its key: the lead may have been made under another key.
+const (
+	ReasonIncomplete = "checkpoint_incomplete" // not sent: the incomplete checkpoint may have lost the row's lead
+	ReasonLeadTaken  = "lead_id_taken"         // the lead ID belongs to another key
+	ReasonAdopted    = "adopted"               // taken over from a list
+	ReasonUnkept     = "unkept"                // the lead was made, but the checkpoint could not store its ID
+	FoundLead        = "found"
+)
 
 // Statuses are the service's status keys (specification, States and transitions). Stores keep indexes: only append.
 var Statuses = [...]string{
@@ -122,11 +115,6 @@ func BoundedStatus(status string) string {
 	}
 	return string([]rune(status)[:MaxStatus])
 }
-
-// KnownStatus reports whether the specification names a status, or it is empty.
-func KnownStatus(status string) bool { return slices.Contains(Statuses[:], status) }
-
-const mostText = 1 << 20
 
 const leadIDHint = "a lead ID has letters, digits, dots, dashes and underscores, 128 at most"
 
@@ -174,7 +162,7 @@ func (e *Entry) Unfit() (text, hint string) {
 	case e.LeadID != "" && !validLeadID(e.LeadID):
 		return "its lead ID is not valid", leadIDHint
 	case len(e.Organization)+len(e.Location)+len(e.ExternalID)+len(e.WantLink)+len(e.Locator)+len(e.RequestID)+
-		len(e.File)+len(e.Run)+len(e.Reason) > mostText:
+		len(e.File)+len(e.Run)+len(e.Reason) > 1<<20:
 		return "its texts are longer than 1 MiB together", "another column may have taken the place of its location"
 	}
 	return "", ""

@@ -51,10 +51,8 @@ func KindOf(s *Shape) Kind {
 	return Kind{hashOf("key", s.Key), hashOf("namespace", s.Namespace), hashed(s.Columns, column)}
 }
 
-func hashed(columns []string, hash func(string) string) (all []string) {
-	for _, name := range columns {
-		all = append(all, hash(name))
-	}
+func hashed(columns []string, hash func(string) string) []string {
+	all := Map(columns, hash)
 	slices.Sort(all)
 	return all
 }

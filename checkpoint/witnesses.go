@@ -35,8 +35,6 @@ type Witnesses struct {
 	Sandbox bool     // there are none: a run's folder only says that its leads are in the sandbox
 }
 
-const mostWitness = 4 << 20
-
 // All reads every witness. A witness that cannot be read is there with its Err, since it may tell of leads.
 func (ws *Witnesses) All() (all []Witness) {
 	if ws == nil {
@@ -64,7 +62,6 @@ func readNames(folder string) (entries []os.DirEntry, unread []Witness) {
 	return entries, unread
 }
 
-// inBook returns the witnesses in the book.
 func (ws *Witnesses) inBook() []Witness {
 	if ws == nil || ws.Book == "" {
 		return nil
@@ -109,7 +106,7 @@ func readWitness(path string) (w Witness, found bool) {
 	if err == nil {
 		defer f.Close()
 		var text []byte
-		if text, err = io.ReadAll(io.LimitReader(f, mostWitness)); err == nil {
+		if text, err = io.ReadAll(io.LimitReader(f, 4<<20)); err == nil {
 			err = json.Unmarshal(text, &w)
 		}
 		if err == nil && (w.Ledger == "" || !bytes.HasPrefix(text, []byte(`{"commits":`))) {
@@ -261,9 +258,6 @@ func runFileIn(folder, ledger string) string {
 	return path
 }
 
-// mostKept limits the kinds of a witness.
-const mostKept = 200
-
 // goOn adds the kinds that the book has of the ledger to a new witness. It returns the book's files of
 // earlier workers that ended in order: they are removed once the new one is written.
 func (ws *Witnesses) goOn(w *Witness) (ended []string) {
@@ -280,7 +274,7 @@ func (ws *Witnesses) goOn(w *Witness) (ended []string) {
 			ended = append(ended, one.Source)
 		}
 	}
-	w.Kinds = w.Kinds[:min(len(w.Kinds), mostKept)]
+	w.Kinds = w.Kinds[:min(len(w.Kinds), 200)]
 	return ended
 }
 

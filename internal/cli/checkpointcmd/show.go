@@ -327,7 +327,7 @@ func eventText(ev checkpoint.Event) string {
 
 // statusText returns a status for people.
 func statusText(status string) string {
-	if checkpoint.KnownStatus(status) {
+	if slices.Contains(checkpoint.Statuses[:], status) {
 		return status
 	}
 	return status + " (unknown)"
