@@ -81,7 +81,11 @@ func (c *coder) entry(e *Entry) {
 	c.text(&e.LeadID)
 	c.text(&e.Organization)
 	c.text(&e.Location)
-	c.textOr(&e.ExternalID, e.Key)
+	if c.some(e.ExternalID == e.Key) { // often
+		e.ExternalID = e.Key
+	} else {
+		c.text(&e.ExternalID)
+	}
 	c.digest(&e.Digest)
 	c.content(&e.Content)
 	c.number(&e.Line)
@@ -210,18 +214,10 @@ func (c *coder) text(v *string) {
 	case 1:
 		id := [16]byte{}
 		c.bytes(id[:])
-		*v = unpackUUID(id[:])
+		text := hex.EncodeToString(id[:])
+		*v = text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:]
 	default:
 		*v = string(c.next(n - 1))
-	}
-}
-
-// textOr codes a text that often equals another text.
-func (c *coder) textOr(v *string, other string) {
-	if c.some(*v == other) {
-		*v = other
-	} else {
-		c.text(v)
 	}
 }
 
@@ -273,9 +269,4 @@ func AppendText(b []byte, s string) []byte {
 	}
 	b = binary.AppendUvarint(b, uint64(len(s))+1)
 	return append(b, s...)
-}
-
-func unpackUUID(id []byte) string {
-	text := hex.EncodeToString(id)
-	return text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:]
 }
