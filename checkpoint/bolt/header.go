@@ -3,7 +3,6 @@ package bolt
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -99,16 +98,6 @@ func (c *counts) move(from, to checkpoint.State) {
 	}
 }
 
-// mustBeOf refuses the file at path, which belongs to target, if another target is given.
-func mustBeOf(path string, target, given checkpoint.Target) error {
-	if given == (checkpoint.Target{}) || target.Canonical() == given.Canonical() {
-		return nil
-	}
-	return checkpoint.Refuse(path, checkpoint.ErrTarget, fmt.Sprintf("belongs to another target: trunk %q, leads URL "+
-		"%q and base URL %q", target.TrunkID, target.LeadsURL, target.BaseURL),
-		"name the target that this checkpoint belongs to (--base-url, --leads-url, --trunk-id or --profile)")
-}
-
 // create makes an empty checkpoint whole under a temporary name and links it to path, so that a kill leaves either
 // nothing or a good file. If somebody else's file is there first, it stays; made is false, and there is no error.
 func create(path string, h *header) (made bool, err error) {
@@ -124,7 +113,8 @@ func create(path string, h *header) (made bool, err error) {
 		return false, err
 	}
 	err = os.Link(temp.Name(), path)
-	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, noLinks) {
+	// without links: ENOTSUP, EPERM, or ERROR_INVALID_FUNCTION on Windows
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.Errno(1)) {
 		err = replaceNew(temp.Name(), path)
 	}
 	switch {
@@ -135,9 +125,6 @@ func create(path string, h *header) (made bool, err error) {
 	}
 	return true, disk.SyncFolder(filepath.Dir(path))
 }
-
-// noLinks is the error of a file system without links: EPERM, and ERROR_INVALID_FUNCTION on Windows.
-const noLinks = syscall.Errno(1)
 
 // replaceNew renames a file unless something has the new name. A kill in between leaves an empty file.
 func replaceNew(from, to string) error {

@@ -49,11 +49,18 @@ type Options struct {
 // this boot of the machine left it. Errors are *[checkpoint.OpenError] around a sentinel or the system's error.
 func Open(path string, t checkpoint.Target, o Options) (*Store, error) {
 	d := newStore(resolved(path), o)
-	if err := d.open(t); err != nil {
-		d.abandon(err)
-		return nil, d.openError(err)
+	err := d.open(t)
+	if err == nil {
+		return d, nil
 	}
-	return d, nil
+	_ = d.fail(err)
+	if d.fresh && d.held {
+		os.Remove(d.path) // it holds nothing yet
+	}
+	if d.file != nil {
+		d.release()
+	}
+	return nil, d.openError(err)
 }
 
 func newStore(path string, o Options) *Store {
@@ -134,8 +141,11 @@ func (d *Store) load(tx *bbolt.Tx, t checkpoint.Target) error {
 		return d.refuse(checkpoint.ErrVersion, text,
 			"use the program that wrote it, or export it with that one and adopt the export into a new checkpoint")
 	}
-	if err := mustBeOf(d.path, h.Target, t); err != nil {
-		return err
+	if t != (checkpoint.Target{}) && t.Canonical() != h.Target.Canonical() {
+		text := fmt.Sprintf("belongs to another target: trunk %q, leads URL %q and base URL %q", h.Target.TrunkID,
+			h.Target.LeadsURL, h.Target.BaseURL)
+		return d.refuse(checkpoint.ErrTarget, text,
+			"name the target that this checkpoint belongs to (--base-url, --leads-url, --trunk-id or --profile)")
 	}
 	for _, name := range buckets() {
 		if tx.Bucket(name) == nil {
@@ -197,14 +207,4 @@ func (d *Store) openError(err error) error {
 			" makes a new one from what can be read, and holds rows whose leads may be lost")
 	}
 	return d.refuse(err, "cannot be opened: "+err.Error(), disk.WayOut(err))
-}
-
-func (d *Store) abandon(err error) {
-	_ = d.fail(err)
-	if d.fresh && d.held {
-		os.Remove(d.path) // it holds nothing yet
-	}
-	if d.file != nil {
-		d.release()
-	}
 }
