@@ -12,10 +12,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// gathering limits a generation of records: to a share of all keys, between least and most. Zero means the defaults.
+// gathering limits a generation of records: to an eighth of all keys, between least and most. Zero means the defaults.
 type gathering struct{ least, most uint64 }
-
-const gatherShare = 8
 
 // buffered is a bucket with an insert buffer. Lead IDs, and the keys of many files, come in no order: each new record
 // would rewrite a page of its own while a commit waits for the disk. So new records first gather in a log, a second
@@ -112,7 +110,7 @@ func (b *buffered) begin(tx *bbolt.Tx, keys uint64) {
 		return
 	}
 	b.doneBelow = b.oldBelow
-	if uint64(len(b.young)) >= min(max(keys/gatherShare, b.least), b.most) {
+	if uint64(len(b.young)) >= min(max(keys/8, b.least), b.most) {
 		b.old, b.young, b.oldBelow = b.young, nil, b.next
 		slices.Sort(b.old)
 	}

@@ -42,7 +42,6 @@ func checksum(key, fields []byte) uint32 {
 	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, fields)
 }
 
-// encodeKept returns the record of k.
 func encodeKept(k *checkpoint.Kept) []byte { return seal(checkpoint.EncodeKept(k), []byte(k.Key)) }
 
 // decodeKept decodes a record, with its history; nil if record is nil. An empty record is damaged.
