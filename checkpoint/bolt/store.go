@@ -43,8 +43,8 @@ type Store struct {
 	entries, leads *buffered
 	ending
 
-	mu        sync.Mutex            // one commit after another
-	testimony *checkpoint.Testimony // see [Store.Attest]; nil: none
+	mu        sync.Mutex                           // one commit after another
+	testimony atomic.Pointer[checkpoint.Testimony] // see [Store.Attest]; nil: none
 }
 
 type opening struct {
@@ -94,11 +94,7 @@ func (d *Store) Progress() (commits uint64, leads, freed int) {
 }
 
 // Attest makes a witness note each commit and the orderly end, see [checkpoint.Store].
-func (d *Store) Attest(t *checkpoint.Testimony) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.testimony = t
-}
+func (d *Store) Attest(t *checkpoint.Testimony) { d.testimony.Store(t) }
 
 // Guard returns nil: only this process has the file, see [checkpoint.Store].
 func (*Store) Guard(context.Context, string) error { return nil }
@@ -112,7 +108,7 @@ func (d *Store) Drop() (gone bool, err error) {
 	unknown := h.Counts.Entries+h.Counts.Keys[checkpoint.InDoubt]+h.Counts.Keys[checkpoint.Forgotten] == 0
 	gone = !d.closed.Load() && !d.o.ReadOnly && d.fresh && !d.changed.Load() && unknown && h.Lacks == ""
 	if err = d.close(gone); gone && err == nil {
-		d.testimony.Withdraw()
+		d.testimony.Load().Withdraw()
 	}
 	return gone && err == nil, err
 }
@@ -140,7 +136,7 @@ func (d *Store) close(drop bool) error {
 		if !compacts { // else another file takes its place
 			left = d.leftAs()
 		}
-		_ = d.testimony.End(left) // a witness that stays open is safe, too
+		_ = d.testimony.Load().End(left) // a witness that stays open is safe, too
 	}
 	switch {
 	case err == nil && drop:
@@ -152,9 +148,6 @@ func (d *Store) close(drop bool) error {
 	}
 	return errors.Join(err, d.release())
 }
-
-// step is how many bytes a compaction copies in one transaction.
-const step = 16 << 20
 
 const stillThere = "what was forgotten is not known any more, but is still in unused parts of %s"
 
@@ -209,7 +202,7 @@ func (d *Store) inItsPlace(f func() error) error {
 }
 
 func (d *Store) copyInto(copied *bbolt.DB) error {
-	if err := bbolt.Compact(copied, d.bolt, step); err != nil {
+	if err := bbolt.Compact(copied, d.bolt, 16<<20); err != nil { // bytes in one transaction
 		return err
 	}
 	h := *d.head.Load()

@@ -51,7 +51,6 @@ func (d *Store) Alone(_ context.Context, f func(checkpoint.Tx) error) error {
 	return d.transact("other", func(w *writing) error { return f(w) })
 }
 
-// setHeader changes the header.
 func (d *Store) setHeader(change func(*header)) error {
 	return d.transact("other", func(w *writing) error { change(&w.head); return nil })
 }
@@ -92,7 +91,7 @@ func (d *Store) transact(kind string, f func(*writing) error) error {
 	if err := d.inPlace(); err != nil { // the commit is in a file that nobody will find
 		return d.fail(err)
 	}
-	d.testimony.Reached(d.Progress())
+	d.testimony.Load().Reached(d.Progress())
 	return nil
 }
 

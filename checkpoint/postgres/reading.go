@@ -216,11 +216,7 @@ func (s *Store) Progress() (commits uint64, leads, freed int) {
 }
 
 // Attest makes a witness note each commit and the orderly end, see [checkpoint.Store].
-func (s *Store) Attest(t *checkpoint.Testimony) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.testimony = t
-}
+func (s *Store) Attest(t *checkpoint.Testimony) { s.testimony.Store(t) }
 
 // Check checks every row, the owners of leads and the counts. Whatever is wrong is [checkpoint.ErrDamaged].
 func (s *Store) Check(ctx context.Context) error {

@@ -81,7 +81,7 @@ func (s *Store) change(f func() error) error {
 		return err
 	})
 	if err == nil {
-		s.testimony.Reached(s.Progress())
+		s.testimony.Load().Reached(s.Progress())
 	}
 	switch {
 	case err == nil, checkpoint.Refuses(err), isOneOf(err, notAsSeen, taken, twice, isFenced, tooMany):

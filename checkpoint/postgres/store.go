@@ -65,9 +65,9 @@ type Store struct {
 
 	mu sync.Mutex // the server is asked one thing at a time
 	connection
-	seen      map[string]*row       // see [Store.see]
-	erased    bool                  // keys were forgotten
-	testimony *checkpoint.Testimony // see [Store.Attest]; nil: none
+	seen      map[string]*row                      // see [Store.see]
+	erased    bool                                 // keys were forgotten
+	testimony atomic.Pointer[checkpoint.Testimony] // see [Store.Attest]; nil: none
 }
 
 // identity says which ledger it is, and what was found when it was opened.
@@ -233,8 +233,8 @@ func (s *Store) Close() error {
 		err = s.Explain(s.ask(context.Background(), s.end))
 	}
 	if err == nil {
-		s.testimony.Reached(s.Progress())
-		_ = s.testimony.End("") // a witness that stays open is safe, too
+		s.testimony.Load().Reached(s.Progress())
+		_ = s.testimony.Load().End("") // a witness that stays open is safe, too
 	}
 	s.conn.Close()
 	return err
@@ -256,7 +256,7 @@ func (s *Store) Drop() (gone bool, err error) {
 			return err
 		})
 		if gone = gone && err == nil; gone {
-			s.testimony.Withdraw()
+			s.testimony.Load().Withdraw()
 		}
 	}
 	s.mu.Unlock()
