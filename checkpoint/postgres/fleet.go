@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -24,13 +25,12 @@ func (s *Store) enlist() error {
 		if err := inTurn(s.lockLedger, s.reserve, s.stillHere, s.refuseLosses, s.agree); err != nil {
 			return err
 		}
-		host, _ := os.Hostname()
+		host, _ := os.Hostname() // the only text of a worker that may be no UTF-8
 		err := s.conn.One(`INSERT INTO leadferry.workers (ledger, run, command, host, process, holds_for, fleet,
 				shard, shards, timeline, standby, session)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING worker`,
-			s.ledger, checkpoint.Clean(s.o.Run), checkpoint.Clean(s.o.Command), checkpoint.Clean(host), os.Getpid(),
-			int(s.o.Timeout/time.Second), terms.Fleet, terms.Shard, terms.Shards, s.timeline, s.standby,
-			s.session).Scan(&s.worker)
+			s.ledger, s.o.Run, s.o.Command, strings.ToValidUTF8(host, "?"), os.Getpid(), int(s.o.Timeout/time.Second),
+			terms.Fleet, terms.Shard, terms.Shards, s.timeline, s.standby, s.session).Scan(&s.worker)
 		switch {
 		case err != nil || s.o.Run == "":
 			return err
@@ -133,8 +133,7 @@ func (s *Store) noOtherRun() error {
 	err := s.conn.One(`SELECT run, host FROM leadferry.workers w WHERE ledger = $1 AND worker <> $2 AND run <> ''
 		AND leadferry.alive(w) ORDER BY worker DESC LIMIT 1`, s.ledger, s.worker).Scan(&run, &host)
 	if err == nil {
-		return s.Refuse(checkpoint.ErrLocked, "the run "+checkpoint.Restore(run)+" on "+checkpoint.Restore(host)+
-			" uses it",
+		return s.Refuse(checkpoint.ErrLocked, "the run "+run+" on "+host+" uses it",
 			"wait for it to end, or use --wait; after a kill it counts as ended once it has shown no life for a minute")
 	}
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -199,7 +198,7 @@ func (s *Store) UnderWay(ctx context.Context) (map[string]bool, error) {
 	all, err := rowsOf[struct{ Run string }](ctx, s, statement("underway"), s.worker)
 	runs := make(map[string]bool, len(all))
 	for _, one := range all {
-		runs[checkpoint.Restore(one.Run)] = true
+		runs[one.Run] = true
 	}
 	return runs, err
 }
@@ -227,11 +226,6 @@ type Worker struct {
 }
 
 // Workers returns the newest workers, and all workers that hold rows in doubt, oldest first.
-func (s *Store) Workers(ctx context.Context, newest int) (all []Worker, err error) {
-	all, err = rowsOf[Worker](ctx, s, statement("workers"), s.ledger, newest)
-	for i := range all {
-		w := &all[i]
-		w.Run, w.Command, w.Host = checkpoint.Restore(w.Run), checkpoint.Restore(w.Command), checkpoint.Restore(w.Host)
-	}
-	return all, err
+func (s *Store) Workers(ctx context.Context, newest int) ([]Worker, error) {
+	return rowsOf[Worker](ctx, s, statement("workers"), s.ledger, newest)
 }
