@@ -81,14 +81,12 @@ func (s *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 	return checkpoint.ContentsOf(ctx, s, secret, forgotten)
 }
 
-// Fill makes a ledger, under an ID of its own, from what another checkpoint (fromName) knows. It goes on with what a
+// Fill makes a ledger, under an ID of its own, from what another checkpoint (name) knows. It goes on with what a
 // copy of the same checkpoint left. Any other ledger that knows something is an error; with [Options].Require, so is an
 // empty one. Runs refuse the ledger before from is called.
-func Fill(name string, from func() (*checkpoint.Contents, error), fromName string, t checkpoint.Target,
-	o Options,
-) error {
-	o.Command, o.fills = "copy", fromName
-	s, err := Open(name, t, o)
+func Fill(at string, from func() (*checkpoint.Contents, error), name string, t checkpoint.Target, o Options) error {
+	o.Command, o.fills = "copy", name
+	s, err := Open(at, t, o)
 	if err != nil {
 		return err
 	}

@@ -138,8 +138,6 @@ func (s *Store) Find(ctx context.Context, qs []checkpoint.Query, out []checkpoin
 	return checkpoint.Find(f, qs, out, how)
 }
 
-const pageRows = 2048
-
 // Scan calls f with what is stored under each key, see [checkpoint.Store]. A row in an unknown state is an error.
 func (s *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkpoint.KeptKey) error) error {
 	for from, more := []byte(which.From), true; more; {
@@ -151,7 +149,7 @@ func (s *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkp
 				r, err := one.row()
 				page = append(page, r)
 				return err
-			}, statement("scan"), s.ledger, from, int16(which.State), pageRows)
+			}, statement("scan"), s.ledger, from, int16(which.State), 2048)
 		})
 		for i := 0; i < len(page) && err == nil; i++ {
 			from = append([]byte(page[i].key), 0) // the next key

@@ -40,14 +40,6 @@ func (r *row) lead() string {
 	return r.Entry.LeadID
 }
 
-// hiddenLead returns the lead of a key in doubt, which the intent hides.
-func (r *row) hiddenLead() string {
-	if r.Intent == nil {
-		return ""
-	}
-	return r.lead()
-}
-
 // number gives a row that was just written the number of its commit; nobody else knows it yet.
 func (r *row) number(seq uint64) {
 	r.seq = seq
@@ -82,7 +74,12 @@ var columns = []column{
 	{"link", "text", func(r *row, _ *kept) any { return checkpoint.Clean(r.Links()[0]) }},
 	{"link2", "text", func(r *row, _ *kept) any { return checkpoint.Clean(r.Links()[1]) }},
 	{"link3", "text", func(r *row, _ *kept) any { return checkpoint.Clean(r.Links()[2]) }},
-	{"hidden_lead", "text", func(r *row, _ *kept) any { return checkpoint.Clean(r.hiddenLead()) }},
+	{"hidden_lead", "text", func(r *row, _ *kept) any {
+		if r.Intent == nil {
+			return ""
+		}
+		return checkpoint.Clean(r.lead())
+	}},
 	textColumn("lead_id", func(shown *kept) string { return shown.LeadID }),
 	textColumn("organization", func(shown *kept) string { return shown.Organization }),
 	textColumn("location", func(shown *kept) string { return shown.Location }),
