@@ -132,7 +132,11 @@ func replaceNew(from, to string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Close(), os.Rename(from, to))
+	_ = f.Close() // nothing was written
+	if err = os.Rename(from, to); err != nil {
+		os.Remove(to) // an empty file would look damaged
+	}
+	return err
 }
 
 // writeEmpty writes the buckets and the header. bbolt syncs them.

@@ -21,19 +21,17 @@ func TestRepeatsAgreeWithAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		keys := rapid.SliceOfN(rapid.StringMatching(`[a-e]{1,2}`), 0, 200).Draw(t, "keys")
 		r := NewRepeats()
-		firsts := map[string]int{}
+		firsts, rows := map[string]report.Place{}, 0
 		var want []Repeat
-		rows := 0
 		for i, key := range keys {
-			r.Add(key, key, create, 0, report.Place{Line: i + 2, Row: i + 1})
-			if first, ok := firsts[key]; ok {
-				rows++
-				if len(want) < 3 {
-					want = append(want, Repeat{At: report.Place{Line: i + 2, Row: i + 1}, First: report.Place{Line: first, Row: first - 1}})
-				}
-				continue
+			at := report.Place{Line: i + 2, Row: i + 1}
+			r.Add(key, key, create, 0, at)
+			first, repeats := firsts[key]
+			if !repeats {
+				firsts[key] = at
+			} else if rows++; len(want) < 3 {
+				want = append(want, Repeat{at, first})
 			}
-			firsts[key] = i + 2
 		}
 		got := r.Found(3)
 		if got.Same.Rows != rows || got.Planned[create] != len(firsts) {
