@@ -93,7 +93,7 @@ func (p *parrot) account(w http.ResponseWriter, r *http.Request, name, said stri
 
 // mood is what becomes of a request: 200 passes, 0 passes without an answer.
 func (p *parrot) mood(method string, body []byte) int {
-	if method == http.MethodPatch {
+	if method != http.MethodPost { // a GET is no create: it says nothing of the one before
 		if bytes.Contains(body, []byte(`3"}`)) || bytes.Contains(body, []byte("refuse")) {
 			return http.StatusUnprocessableEntity
 		}
