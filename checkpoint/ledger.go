@@ -112,9 +112,10 @@ func (l *Ledger) end() {
 	<-l.ended
 }
 
-// Do makes a change durable, and returns what is stored then. A claim waits for a slot. If ctx ends before a commit
-// takes the claim, Do returns the error of ctx and nothing was written. Other changes do not stop for ctx. Other errors
-// are refusals ([IsRefusal]), ErrClosed, and those of the Store.
+// Do makes a change durable, and returns what is stored then: the Entry as given, but in doubt if its lead ID is that
+// of another key. A claim waits for a slot. If ctx ends before a commit takes the claim, Do returns the error of ctx
+// and nothing was written. Other changes do not stop for ctx. Other errors are refusals ([IsRefusal]), ErrClosed, and
+// those of the Store.
 func (l *Ledger) Do(ctx context.Context, c Change) (stored Entry, err error) {
 	w := &waiting{c, make(chan error, 1)}
 	if err := l.enqueue(w); err != nil {
@@ -247,8 +248,8 @@ func (l *Ledger) commit() {
 	}
 }
 
-// take removes from the queue what can be committed now: outcomes first, then as many claims as have slots. Once the
-// Store is broken, it takes everything and fails.
+// take removes from the queue what can be committed now: outcomes, and as many claims as have slots after that. Once
+// the Store is broken, it takes everything and fails.
 func (l *Ledger) take() (group []*waiting, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

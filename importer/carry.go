@@ -66,7 +66,7 @@ func (e *engine) entryOf(j *job, s checkpoint.State) checkpoint.Entry {
 	}
 }
 
-// doubtOf is an entry in doubt, with what a person needs to find the lead.
+// doubtOf is an entry in doubt, as a claim stores it before the send: with what a person needs to find the lead.
 func (e *engine) doubtOf(j *job) checkpoint.Entry {
 	rec, d := &j.rec, e.entryOf(j, checkpoint.InDoubt)
 	d.Organization, d.Locator, d.Status, d.WantLink = rec.Organization, rec.Locator, rec.Status, rec.ExternalID
@@ -117,7 +117,7 @@ func (e *engine) create(j *job) {
 	}
 	j.entry = e.entryOf(j, checkpoint.Created)
 	j.entry.LeadID, j.entry.Organization, j.entry.Location = made.LeadID, made.OrganizationID, made.LocationName
-	j.entry.Status = cmp.Or(rec.Status, "open")
+	j.entry.Status = cmp.Or(rec.Status, "open") // as asked: no answer to a create shows it
 	outcome := Created
 	if rec.ExternalID == "" {
 		j.entry.Code = made.HTTPStatus

@@ -209,6 +209,7 @@ func (cs changes) of(at int) decision {
 	return decision{}
 }
 
+// chosen are the indexes (change.at) of the fields with this choice.
 func (cs changes) chosen(what choice) (fields []int) {
 	for _, c := range cs {
 		if c.choice == what {

@@ -79,13 +79,13 @@ func (d *dryRun) word(rule string, at report.Place, p mapping.Problem) {
 // plan counts what a run would do with a row, shows the first requests, and leaves a step that does nothing.
 func (d *dryRun) plan(it *item, step *Step) {
 	would, planned := *step, step.Action
-	if step.Action = Nothing; planned.sends() {
+	if step.Action = Nothing; planned.requests() {
 		step.ending = ending{outcome: Pending}
 	}
 	if it.faults != nil || it.rec.Skip {
 		return
 	}
-	if !planned.sends() || planned == Create && d.lacking != nil {
+	if !planned.requests() || planned == Create && d.lacking != nil {
 		planned = Nothing
 	}
 	fold := it.rec.Key

@@ -42,7 +42,6 @@ func (r *run) join(s checkpoint.Store) {
 	r.limiter.fleet = true
 }
 
-// work is what the worker has done, and what it has to tell the others.
 func (m *member) work() checkpoint.Progress {
 	p := checkpoint.Progress{Counts: m.limiter.counts, Rows: m.tally.counts}
 	p.Wants, p.Pause = m.breaker.News()

@@ -82,6 +82,52 @@ func (j *job) asStored() {
 // resends reports whether the row is in doubt from an earlier send, and is sent again.
 func (j *job) resends() bool { return j.step.Action == Create && j.before.State == checkpoint.InDoubt }
 
+// sayOrganization notes if the service gave a lead to another organization than the row asked for.
+func (j *job) sayOrganization() {
+	asked, given := j.rec.Organization, j.entry.Organization
+	switch {
+	case j.outcome != Created && j.outcome != Partial || j.entry.LeadID == "":
+	case given == "" && j.step.Action == Create:
+		j.say("the service does not say which organization it assigned")
+	case given != "" && asked != "" && given != asked:
+		j.say("the service assigned another organization than the row asked for")
+	}
+}
+
+// sayOwner says if the lead of an answer belongs to another organization.
+func (j *job) sayOwner(lead *leadapi.Lead) {
+	had := j.before.Organization
+	if j.before.State.HasLead() && had != "" && lead.OwnerID != "" && lead.OwnerID != had {
+		j.remark(ownerByOthers, "it belongs to another organization now")
+	}
+}
+
+func (r *result) say(text string) {
+	if r.text != "" {
+		text = r.text + "; " + text
+	}
+	r.text = text
+}
+
+// ForLocator precedes a locator where an organization is expected.
+const ForLocator = "locator "
+
+// OrganizationOf is the lead's organization or, while that is not known, the locator that was asked for.
+func OrganizationOf(e *checkpoint.Entry) string {
+	if e.Organization == "" && e.Locator != "" {
+		return ForLocator + e.Locator
+	}
+	return e.Organization
+}
+
+// WithRequestID adds the request ID of a row in doubt, which leads the service's operators to its request.
+func WithRequestID(text string, e *checkpoint.Entry) string {
+	if e.State != checkpoint.InDoubt || e.RequestID == "" {
+		return text
+	}
+	return text + "; request ID " + e.RequestID
+}
+
 // Outcome says how a row ended a run.
 type Outcome = report.Outcome
 
@@ -134,25 +180,6 @@ func (r *result) remark(kind remark, text string) {
 	r.remarks[kind] = true
 }
 
-// sayOrganization notes if the service gave a lead to another organization than the row asked for.
-func (j *job) sayOrganization() {
-	asked, given := j.rec.Organization, j.entry.Organization
-	switch {
-	case j.outcome != Created && j.outcome != Partial || j.entry.LeadID == "":
-	case given == "" && j.step.Action == Create:
-		j.say("the service does not say which organization it assigned")
-	case given != "" && asked != "" && given != asked:
-		j.say("the service assigned another organization than the row asked for")
-	}
-}
-
-func (r *result) say(text string) {
-	if r.text != "" {
-		text = r.text + "; " + text
-	}
-	r.text = text
-}
-
 const seeRejects = ", see the rejects"
 
 // refuse notes an error of a request. Status and class of the service's answer go into the entry and the text, but its
@@ -189,25 +216,6 @@ func doubtReason(class string, code int) string {
 		return fmt.Sprintf("%s, HTTP %d", text, code)
 	}
 	return text
-}
-
-// ForLocator precedes a locator where an organization is expected.
-const ForLocator = "locator "
-
-// OrganizationOf is the lead's organization or, while that is not known, the locator that was asked for.
-func OrganizationOf(e *checkpoint.Entry) string {
-	if e.Organization == "" && e.Locator != "" {
-		return ForLocator + e.Locator
-	}
-	return e.Organization
-}
-
-// WithRequestID adds the request ID of a row in doubt, which leads the service's operators to its request.
-func WithRequestID(text string, e *checkpoint.Entry) string {
-	if e.State != checkpoint.InDoubt || e.RequestID == "" {
-		return text
-	}
-	return text + "; request ID " + e.RequestID
 }
 
 // Explain says for people why an entry is in its state, or "".

@@ -139,7 +139,7 @@ func (s *lanes) full() bool { return s.waiting >= maxWaiting || s.bytes >= maxWa
 // happened, not what is planned. It makes the digests, under the lock: carry plans again without it.
 func (e *engine) newJob(it *item, step Step) *job {
 	e.lanes.underWay++
-	if step.Action.sends() {
+	if step.Action.requests() {
 		it.requestDigest(e.digests)
 		it.contentDigests(e.digests)
 	}

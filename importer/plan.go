@@ -26,13 +26,13 @@ const (
 	Draw      // may draw the row for the sample, which is read at the end of the run
 )
 
-func (a Action) sends() bool { return a == Create || a == Link || a == Update || a == Read }
+func (a Action) requests() bool { return a == Create || a == Link || a == Update || a == Read }
 
 // Step is a planner's answer for one Record: what to do, and how the row then ends.
 type Step struct {
 	Action  Action
 	changes // for Update and StoreSeen: the row compared with its lead
-	ending  // of Link and Update: after the service confirmed them
+	ending  // after the service confirmed the request, of a create with an ExternalID the link
 }
 
 // ends is the step of a row without anything to do.
@@ -124,7 +124,7 @@ func (p *planner) planLink(it *item) Step {
 	case it.entry.LeadID == "" && step.outcome == Unchanged:
 		step.text = "the lead exists, but its ID is not known, so it cannot be linked or updated: checkpoint resolve " +
 			"takes the ID"
-	case it.rec.ExternalID == "", it.entry.LeadID == "", step.Action.sends():
+	case it.rec.ExternalID == "", it.entry.LeadID == "", step.Action.requests():
 	case step.outcome == Unchanged:
 		return ends(Created, "").after(Link)
 	case step.outcome == Changed:

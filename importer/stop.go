@@ -151,7 +151,7 @@ func (l *limiter) created(it *item, refused bool) {
 // mayBegin reports whether one more row may be sent while underWay are. why, if not nil, ends the run.
 func (l *limiter) mayBegin(a Action, underWay int) (may bool, why *Stop) {
 	switch most := l.limits.MaxCreates; {
-	case a.sends() && l.noneAccepted() && underWay > 0 && l.counts.Sent+underWay >= l.first:
+	case a.requests() && l.noneAccepted() && underWay > 0 && l.counts.Sent+underWay >= l.first:
 		return false, nil // enough are under way to show that something is wrong with every row
 	case a != Create:
 		return true, nil

@@ -74,8 +74,8 @@ func (e *engine) endRead(j *job, a *answer) {
 	e.settle(j, Unchanged)
 }
 
-// update brings a lead in step with its row. Between mark and answer nobody knows which of the row's values the service
-// has. The answer is compared like a read: if others changed a value, the row's may have to be sent again.
+// update brings a lead in step with its row, mostly in one turn. Between mark and answer nobody knows which of the row's
+// values the service has. The answer is compared like a read: if others changed a value, the row's may be sent again.
 func (e *engine) update(j *job) {
 	for e.mark(j) {
 		lead, err := e.patch(e.taking, j, updateRequest(&j.rec, j.step.chosen(sends)))
@@ -258,14 +258,6 @@ func (j *job) sayChanged(a *answer, cs changes) {
 	j.sayOwner(a.Lead)
 	if text := listed(serviceWins, cs.named(keeps, "Status "+a.Status)); text != "" {
 		j.say(text)
-	}
-}
-
-// sayOwner says if the lead of an answer belongs to another organization.
-func (j *job) sayOwner(lead *leadapi.Lead) {
-	had := j.before.Organization
-	if j.before.State.HasLead() && had != "" && lead.OwnerID != "" && lead.OwnerID != had {
-		j.remark(ownerByOthers, "it belongs to another organization now")
 	}
 }
 

@@ -206,7 +206,6 @@ func (w *writer) absent(e *checkpoint.Entry) {
 	w.files.Reconciliation([]report.Compared{c})
 }
 
-// problems are the checks that a row fails, or the reason why it needs attention.
 func (w *writer) problems(it *item) (all []report.Problem) {
 	ps := it.faults
 	switch {

@@ -47,14 +47,14 @@ type Call func(ctx context.Context, anew bool) error
 
 // Deliver calls until the answer is final. It returns nil, the last error of call, ErrStopping (leaving has ended) or a
 // *Stop. tries counts the requests that were sent. The caller reports what a create showed (Report).
-func (b *Breaker) Deliver(ctx, leaving context.Context, kind Kind, pass *Pass, call Call) (tries int, err error) {
+func (b *Breaker) Deliver(awaiting, leaving context.Context, kind Kind, pass *Pass, call Call) (tries int, err error) {
 	left := [...]int{never: 0, atOnce: math.MaxInt, newToken: maxFreshRefusals, newConnection: 1, afterPause: b.Retries}
 	for anew := false; ; {
 		backoff := backoffFor(1 + b.Retries - left[afterPause])
 		if err := b.enter(leaving, kind, pass); err != nil {
 			return tries, err
 		}
-		err = call(ctx, anew)
+		err = call(awaiting, anew)
 		b.back(pass, err, backoff)
 		e, failed := errors.AsType[*leadapi.Error](err)
 		if err == nil || failed && e.Left() {

@@ -19,7 +19,7 @@ import (
 )
 
 // Result is one line of the results file: how a row ended. Line is the physical line on which the row starts. Row
-// counts the data rows of its file. Both count from 1.
+// counts the data rows of its file. Both count from 1. All cells are made safe to show; location and error are cut.
 type Result struct {
 	File           string `csv:"file"`
 	Line           string `csv:"line"`
@@ -32,7 +32,7 @@ type Result struct {
 	OrganizationID string `csv:"organization_id"`
 	Location       string `csv:"location"`
 	Status         string `csv:"status"`
-	HTTPStatus     string `csv:"http_status"` // or ""
+	HTTPStatus     string `csv:"http_status"` // of the last answer, or ""
 	Attempts       string `csv:"attempts"`
 	Error          string `csv:"error"`
 

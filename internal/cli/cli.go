@@ -7,7 +7,7 @@
 //	          ─▶ [ledger] the checkpoint, opened      ─▶ checkpointcmd, for `leadferry checkpoint`
 //	          ─▶ [exit] an error as a sentence, a hint and a code
 //
-// import, sync, reconcile and validate: carry ─▶ openInputs (Options.Inputs), connect (service.go: Options.Client and
+// import, sync, reconcile and validate: runRows ─▶ openInputs (Options.Inputs), connect (service.go: Options.Client and
 // Open) ─▶ conduct ─▶ importer.Run, which opens the checkpoint and reads the inputs.
 //
 // Besides, [terminal] asks the user, [signals] decides who ends the process, and [external] runs the programs that
@@ -165,12 +165,12 @@ func (p *program) commands(made flags.Made) []*cli.Command {
 	}
 	return []*cli.Command{
 		command("init", "FILE", p.runInit, "source init"),
-		command("validate", "FILE...", p.carry, "source input output validate"),
-		command("import", "FILE...", p.carry,
+		command("validate", "FILE...", p.runRows, "source input output validate"),
+		command("import", "FILE...", p.runRows,
 			"source input connection checkpoint standby fleet send creates import output"),
-		command("sync", "FILE...", p.carry,
+		command("sync", "FILE...", p.runRows,
 			"source input connection checkpoint standby fleet send creates sync pull output"),
-		command("reconcile", "FILE...", p.carry,
+		command("reconcile", "FILE...", p.runRows,
 			"source input connection checkpoint standby send reconcile reconciliation pull output"),
 		command("report", "[RUN]", p.report, "connection report"),
 		command("login", "", p.login, "login connection"),

@@ -108,8 +108,8 @@ func resendOn(text string) delivery.ResendOn {
 	return r
 }
 
-// carry is the action of commands that handle rows: validate sends nothing, the others do.
-func (p *program) carry(c *cli.Context) error {
+// runRows is the action of commands that handle rows: validate sends nothing, the others do.
+func (p *program) runRows(c *cli.Context) error {
 	o, err := p.options(c)
 	if err != nil {
 		return err
