@@ -50,7 +50,7 @@ const (
 // Why nothing is decided about a row whose worker may still send it, and what to do about that.
 const (
 	heldText = "the worker that sent it may be at work still, and its answer may come"
-	heldHint = "wait until the run has ended, or a quarter of an hour after it was killed; leadferry checkpoint " +
+	HeldHint = "wait until the run has ended, or a quarter of an hour after it was killed; leadferry checkpoint " +
 		"workers shows who holds what, and since when"
 )
 
@@ -138,7 +138,7 @@ func resolve(tx Tx, ds []Decision) (r ResolveResult, err error) {
 // about finds the send of a decision: in doubt, or settled by a person or a list and not sent again since.
 func about(tx Tx, d *Decision) (one resolution, err error) {
 	if tx.Held(d.Key) {
-		return one, refusal(heldText, heldHint)
+		return one, refusal(heldText, HeldHint)
 	}
 	k, known, err := tx.Under(d.Key)
 	if err != nil {

@@ -18,7 +18,7 @@ type ForgetResult [Forgotten + 1]int
 func Forget(ctx context.Context, s Store, keys []string, unblock bool) (r ForgetResult, err error) {
 	err = s.Alone(ctx, func(tx Tx) error {
 		r = ForgetResult{}
-		gone, leads, err := r.judge(tx, keys, unblock)
+		gone, leads, err := r.judge(tx, keys)
 		if err != nil {
 			return err
 		}
@@ -28,7 +28,7 @@ func Forget(ctx context.Context, s Store, keys []string, unblock bool) (r Forget
 }
 
 // judge counts keys by what is known of them, and returns them and their leads.
-func (r *ForgetResult) judge(tx Tx, keys []string, unblock bool) (gone, leads map[string]bool, err error) {
+func (r *ForgetResult) judge(tx Tx, keys []string) (gone, leads map[string]bool, err error) {
 	if err := tx.Load(keys, nil); err != nil {
 		return nil, nil, err
 	}
@@ -39,8 +39,8 @@ func (r *ForgetResult) judge(tx Tx, keys []string, unblock bool) (gone, leads ma
 			continue
 		case !ValidKey(key):
 			return nil, nil, inList(refusal("its "+ErrKey.Error(), ""), i, key)
-		case unblock && tx.Held(key): // as in resolve: its worker may still send it, and it would be sent twice
-			return nil, nil, inList(refusal(heldText, heldHint), i, key)
+		case tx.Held(key): // as in resolve: its worker may still send it, and once unblocked it would be sent twice
+			return nil, nil, inList(refusal(heldText, HeldHint), i, key)
 		}
 		gone[key] = true
 		k, shown, err := tx.Under(key)

@@ -122,6 +122,9 @@ func (e *Entry) Settleable(old State) error {
 
 // Settle stores an outcome that is [Entry.Settleable]. If another key has the lead ID, this row is in doubt.
 func (k *KeptKey) Settle(b Book, e *Entry) error {
+	if e.State == InDoubt && k.Intent == nil && k.Entry != nil && k.Entry.State.HasLead() {
+		return ErrKnown // made by others since the row was looked up
+	}
 	if e.State != InDoubt {
 		owner, err := b.Owner(e.LeadID, e.Key)
 		if err != nil {

@@ -55,13 +55,23 @@ func (s *Store) alone(f func(*working) error) (w *working, err error) {
 	return w, err
 }
 
-// SetMoved makes later openings for writing refuse the ledger. It fails while a run uses the ledger.
+// SetMoved makes later openings for writing refuse the ledger. It fails while a run uses the ledger, and while answers
+// to rows in doubt may come: the copy does not know who waits for them.
 func (s *Store) SetMoved(to string) error {
 	return s.Alone(context.Background(), func(checkpoint.Tx) error {
-		if err := inTurn(s.lockLedger, s.noOtherRun); err != nil {
+		held := false
+		err := inTurn(s.lockLedger, s.noOtherRun, func() error {
+			return s.conn.One(`SELECT EXISTS (SELECT FROM leadferry.lead_rows r JOIN leadferry.workers w USING (worker)
+				WHERE r.ledger = $1 AND state = 4 AND worker <> $2 AND leadferry.may_settle(w))`, s.ledger, s.worker).
+				Scan(&held)
+		})
+		if err == nil && held {
+			err = s.Refuse(checkpoint.ErrLocked, "has rows in doubt whose answers may still come", checkpoint.HeldHint)
+		}
+		if err != nil {
 			return err
 		}
-		_, err := s.conn.Do(`WITH fenced AS (`+fenceSQL+`)
+		_, err = s.conn.Do(`WITH fenced AS (`+fenceSQL+`)
 			UPDATE leadferry.ledgers SET moved_to = $3 WHERE ledger = $1`, s.ledger, s.worker, to)
 		return err
 	})

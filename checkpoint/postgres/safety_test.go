@@ -225,8 +225,10 @@ func TestARunBesideAnother(t *testing.T) {
 	}
 	person := opened(t, address, target, Options{})
 	var why *checkpoint.ListError
-	if _, err := checkpoint.Forget(t.Context(), person, []string{"a"}, true); !errors.As(err, &why) {
-		t.Errorf("a row whose worker lives was freed: %v", err)
+	for _, unblock := range []bool{true, false} {
+		if _, err := checkpoint.Forget(t.Context(), person, []string{"a"}, unblock); !errors.As(err, &why) {
+			t.Errorf("a row whose worker lives was freed: %v", err)
+		}
 	}
 	if _, err := checkpoint.Resolve(t.Context(), person, []checkpoint.Decision{{Key: "a"}}); !errors.As(err, &why) {
 		t.Errorf("decided while an answer may come: %v", err)
@@ -235,6 +237,11 @@ func TestARunBesideAnother(t *testing.T) {
 	if _, err := checkpoint.Resolve(t.Context(), person, []checkpoint.Decision{{Key: "a"}}); !errors.As(err, &why) {
 		t.Errorf("decided before the time-out of the request was over: %v", err)
 	}
+	second.Close()
+	if err := person.SetMoved("copy.db"); err == nil {
+		t.Error("copied while an answer may come")
+	}
+	second = opened(t, address, target, Options{Run: "second"})
 	server.Exec(t, address, `UPDATE leadferry.workers SET beat = beat - interval '59 minutes' WHERE run = 'first'`)
 	if _, err := checkpoint.Resolve(t.Context(), person, []checkpoint.Decision{{Key: "a"}, {Key: "b"}}); err != nil {
 		t.Fatal(err)
@@ -246,6 +253,7 @@ func TestARunBesideAnother(t *testing.T) {
 	if late.Entry.State != checkpoint.InDoubt {
 		t.Errorf("what is being sent again was settled by the answer to the first send: %+v", late.Entry)
 	}
+	stands(t, first, "b") // which shows what was decided
 	committed(t, first, by("first", createdOf("b", "lead-b")))
 	committed(t, second, by("second", createdOf("a", "lead-a2")))
 	audit, err := checkpoint.AuditOf(t.Context(), second)

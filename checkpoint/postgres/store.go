@@ -10,7 +10,7 @@
 //     promise that is refused, when the ledger is opened and with each commit.
 //   - Commits that a server has lost are noticed at the next connection, and stop the run.
 //
-// A row of lead_rows holds what is stored under a key; memory has what this process last saw of it ([Store.see]). A
+// A row of lead_rows holds what is stored under a key; memory has what this process last saw of it ([Store.cache]). A
 // commit is one transaction in one round trip ([Store.store]). It numbers the commits of its worker. The server refuses
 // the whole commit if anything is not as it was seen; then the rows are read and changed again ([Store.storeAlone]).
 package postgres
@@ -65,7 +65,7 @@ type Store struct {
 
 	mu sync.Mutex // the server is asked one thing at a time
 	connection
-	seen      map[string]*row                      // see [Store.see]
+	seen      map[string]*row                      // see [Store.cache]
 	erased    bool                                 // keys were forgotten
 	testimony atomic.Pointer[checkpoint.Testimony] // see [Store.Attest]; nil: none
 }

@@ -173,7 +173,10 @@ func sends(c *checkpoint.Change) bool { return c.Kind == checkpoint.Claim || c.K
 func (w *working) apply(c *checkpoint.Change) (err error) {
 	r := w.rows[c.Entry.Key]
 	_, asks := w.asks[c.Entry.Key] // in this commit; the server checks it only if the claim remains
-	if r == nil || !w.sure && (asks || r.Intent != nil && r.worker != w.s.worker) {
+	_, mine := w.s.claims.until(c.Entry.Key)
+	switch {
+	case r == nil, !w.sure && (asks || r.Intent != nil && r.worker != w.s.worker),
+		!w.sure && c.Kind == checkpoint.Settle && mine && r.Intent == nil: // a look-up showed what was decided meanwhile
 		return errUnsure
 	}
 	next, old := *r, r.visible()
