@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -53,7 +55,7 @@ func (d *Store) tryLock() error {
 
 // beingReplaced reports whether the holder of the lock has closed the file to replace it: see inItsPlace.
 func (d *Store) beingReplaced() bool {
-	if !disk.KeepsOpenFiles {
+	if runtime.GOOS != "windows" {
 		return false
 	}
 	f, err := openOwn(d.replacingPath(), os.O_RDONLY, 0)
@@ -93,7 +95,7 @@ func (d *Store) protectFile() error {
 	if d.o.ReadOnly {
 		return nil
 	}
-	err := disk.Patiently(func() error { return os.Remove(d.compactPath()) })
+	err := disk.Patiently(0, func() error { return os.Remove(d.compactPath()) })
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -168,7 +170,7 @@ func (d *Store) checkPlace() error {
 // openOwn opens the checkpoint, but not through a symbolic link, and not a file that another user may have written.
 func openOwn(path string, flags int, wait time.Duration) (*os.File, error) {
 	var f *os.File
-	err := disk.OpenPatiently(wait, func() (err error) {
+	err := disk.Patiently(wait, func() (err error) {
 		f, err = os.OpenFile(path, flags|disk.NoFollow|disk.NonBlock, 0o600)
 		return err
 	})
@@ -211,10 +213,11 @@ func resolved(path string) string {
 func (d *Store) leftAs() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	info, failed := d.file.Stat()
-	if err != nil || failed != nil || disk.FileNumber(info) == "" {
+	if err != nil || failed != nil {
 		return ""
 	}
-	as := fmt.Appendf(nil, "%s %s %d %d", boot, disk.FileNumber(info), info.Size(), info.ModTime().UnixNano())
+	number := reflect.Indirect(reflect.ValueOf(info.Sys())).FieldByName("Ino") // Linux alone has a boot_id
+	as := fmt.Appendf(nil, "%s %v %d %d", boot, number, info.Size(), info.ModTime().UnixNano())
 	sum := sha256.Sum256(as)
 	return hex.EncodeToString(sum[:8])
 }

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -140,7 +141,7 @@ func (d *Store) close(drop bool) error {
 	}
 	switch {
 	case err == nil && drop:
-		err = d.inItsPlace(func() error { return disk.Patiently(func() error { return os.Remove(d.path) }) })
+		err = d.inItsPlace(func() error { return disk.Patiently(0, func() error { return os.Remove(d.path) }) })
 	case err == nil && compacts:
 		if err = d.compact(); d.leftover { // an earlier command asked for it, so this command does not fail
 			err = nil
@@ -184,7 +185,7 @@ func (d *Store) compact() (err error) {
 // inItsPlace replaces or removes the file by f. On Windows f cannot do that to an open file: the file is closed first,
 // and a lock on PATH.replacing keeps others from it until f is done, see beingReplaced.
 func (d *Store) inItsPlace(f func() error) error {
-	if disk.KeepsOpenFiles {
+	if runtime.GOOS == "windows" {
 		lock, err := openOwn(d.replacingPath(), os.O_RDWR|os.O_CREATE, 0)
 		if err != nil {
 			return err

@@ -230,7 +230,7 @@ func create(folder *os.Root, path string) (*output, error) {
 
 func (o *output) open() error {
 	var there fs.FileInfo
-	err := disk.Patiently(func() (err error) { there, err = o.folder.Lstat(o.name); return err })
+	err := disk.Patiently(0, func() (err error) { there, err = o.folder.Lstat(o.name); return err })
 	switch {
 	case os.IsPathSeparator(o.path[len(o.path)-1]):
 		return errors.New("is the name of a folder")
@@ -306,7 +306,7 @@ func (o *output) commit() error {
 	if err := errors.Join(o.file.Sync(), o.checkUnreplaced(), o.file.Close()); err != nil {
 		return err
 	}
-	if err := disk.Patiently(func() error { return o.folder.Rename(o.partial, o.name) }); err != nil {
+	if err := disk.Patiently(0, func() error { return o.folder.Rename(o.partial, o.name) }); err != nil {
 		return o.failed(err)
 	}
 	there, err := o.folder.Open(".") // to make the name durable, if the file system can

@@ -27,6 +27,7 @@ import (
 	"leadferry/internal/cli/terminal"
 	"leadferry/internal/config"
 	"leadferry/internal/disk"
+	"leadferry/internal/machine"
 	"leadferry/internal/shell"
 	"leadferry/internal/spelling"
 	"leadferry/mapping"
@@ -164,7 +165,7 @@ func (p *program) keepOutputs(c *cli.Context, f report.Files, inputs []string) e
 
 // ownFolders are the folders of checkpoints, tokens, clients and the configuration.
 func (p *program) ownFolders() (all []place) {
-	if state, err := config.StateDir(); err == nil {
+	if state, err := machine.StateDir(); err == nil {
 		all = append(all, placeAt(state, ""))
 	}
 	if dir, err := os.UserConfigDir(); err == nil {
@@ -189,7 +190,7 @@ func (p *program) keptPlaces(c *cli.Context, inputs []string) (kept []place) {
 			add("a part of the sandbox", ledger.SandboxData(path))
 		}
 	}
-	if state, err := config.StateDir(); err == nil {
+	if state, err := machine.StateDir(); err == nil {
 		entries, _ := os.ReadDir(state)
 		for _, e := range entries { // they may be links
 			if !e.IsDir() {

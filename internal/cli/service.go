@@ -26,6 +26,7 @@ import (
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/config"
 	"leadferry/internal/disk"
+	"leadferry/internal/machine"
 	"leadferry/internal/page"
 	"leadferry/internal/shell"
 	"leadferry/leadapi"
@@ -104,7 +105,7 @@ func (p *program) service(c *cli.Context, sends bool) (leadapi.Config, error) {
 	}
 	api.ClientID, api.ClientSecret = a.ID.Value, a.Secret.Value
 	// Without a folder for tokens, each run signs in again.
-	if dir, none := config.StateDir(); none == nil {
+	if dir, none := machine.StateDir(); none == nil {
 		api.Tokens, err = config.OpenTokens(filepath.Join(dir, "tokens"), set.Target().BaseURL, api.ClientID,
 			api.ClientSecret)
 	}

@@ -1,13 +1,8 @@
 // Package config keeps what leadferry knows of its user between runs: the configuration file with its profiles, the
-// OAuth clients that login stored, and the tokens that they were given last.
-//
-// The command line is its only caller; it decides which of flag, environment, profile and stored client counts. It
-// promises:
-//
-//   - Secrets and tokens are in files of mode 0600 in folders of mode 0700, are never written through a symbolic link
-//     and never half: a file is whole under a temporary name before it takes its own.
-//   - A file that another user may have written is refused, and so is a secret that others may read.
-//   - No error holds a value of a file, only its name, the line and the rule.
+// OAuth clients that login stored, and the tokens that they were given last. The command line alone calls it. Secrets
+// and tokens are in files of mode 0600 in folders of mode 0700, and are never written through a symbolic link and never
+// half. A file that another user may have written is refused, and so is a secret that others may read. No error holds a
+// value of a file, only its name, the line and the rule.
 package config
 
 import (
@@ -19,7 +14,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -50,15 +44,13 @@ type Value struct {
 // Profile is one named set of connection settings, by key.
 type Profile map[string]Value
 
-// fault says what is wrong with a file as a whole and, on a line of its own, what to do.
 func fault(file, text, hint string) error { return faultAt(file, 0, 0, text, hint) }
 
 func faultAt(file string, line, column int, text, hint string) error {
 	return errors.New(spelling.Sentence(file, line, column, text, hint))
 }
 
-// Load reads the profiles of the configuration file at path, by name. A missing file is fs.ErrNotExist. For a file that
-// cannot be used, the error has all mistakes.
+// Load reads the profiles of a configuration file by name; the error has all mistakes. A missing file: fs.ErrNotExist.
 func Load(path string) (map[string]Profile, error) {
 	data, err := readFile(path, readable)
 	if err != nil {
@@ -71,8 +63,8 @@ func Load(path string) (map[string]Profile, error) {
 	info, unseen := os.Stat(path)
 	for _, p := range profiles {
 		if v := p["proxy"]; strings.Contains(v.Text, "@") && unseen == nil && disk.Shared(info) {
-			const text = "a proxy with a user or password is in a file that group or others may read"
-			return nil, faultAt(path, v.Line, 1, text, chmod("600", path)+", or set LEADFERRY_PROXY")
+			return nil, faultAt(path, v.Line, 1, "a proxy with a user or password is in a file that group or others may "+
+				"read", chmod("600", path)+", or set LEADFERRY_PROXY")
 		}
 	}
 	return profiles, nil
@@ -124,15 +116,13 @@ func parse(path string, data []byte) (map[string]Profile, error) {
 	return profiles, err
 }
 
-// notYAML refuses a file without the parser's text, which may quote it.
+// notYAML leaves out the parser's text, which may quote the file.
 func notYAML(path string, err error) error {
-	fault := &yaml.LoadError{}
-	if all, several := errors.AsType[*yaml.LoadErrors](err); several {
-		fault = all.Errors[0]
-	} else if one, single := errors.AsType[*yaml.LoadError](err); single {
-		fault = one
+	var at yaml.Mark
+	if first, is := errors.AsType[*yaml.LoadError](err); is {
+		at = first.Mark
 	}
-	return faultAt(path, max(1, fault.Mark.Line), max(1, fault.Mark.Column),
+	return faultAt(path, max(1, at.Line), max(1, at.Column),
 		"this is not a configuration file in YAML and UTF-8",
 		"it begins with profiles:, below it the name of each profile, below that "+strings.Join(keys, ", "))
 }
@@ -155,8 +145,7 @@ func mistakeIn(key string, value *yaml.Node) (text, hint string) {
 }
 
 // AddProfile adds a profile durably at the end of the configuration file, which it makes if there is none. Without
-// write it only finds out whether it could. values are by key; empty ones are left out. profiles is the only key of the
-// file: if they are not a block of YAML, it refuses.
+// write it only finds out whether it could. Empty values are left out.
 func AddProfile(path, name string, values map[string]string, write bool) error {
 	if !profileName().MatchString(name) {
 		return fault(path, fmt.Sprintf(notName, name), nameRule)
@@ -200,23 +189,4 @@ func AddProfile(path, name string, values map[string]string, write bool) error {
 		return fault(path, "the profile cannot be added: "+cause(err), byHand)
 	}
 	return nil
-}
-
-// StateDir returns leadferry's folder in the user's state directory or, if there is none, in the user's application
-// data. On Windows that is the folder of this machine: data that roam are copied from one machine to another, an older
-// checkpoint over a newer one. XDG_STATE_HOME counts on every system.
-func StateDir() (string, error) {
-	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "leadferry"), nil
-	}
-	switch runtime.GOOS {
-	case "windows":
-		dir, err := os.UserCacheDir() // %LOCALAPPDATA%
-		return filepath.Join(dir, "leadferry", "state"), err
-	case "darwin", "ios", "plan9":
-		dir, err := os.UserConfigDir()
-		return filepath.Join(dir, "leadferry", "state"), err
-	}
-	home, err := os.UserHomeDir()
-	return filepath.Join(home, ".local", "state", "leadferry"), err
 }

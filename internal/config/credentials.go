@@ -27,8 +27,6 @@ type Credentials struct {
 	CreatedAt    time.Time `json:"created_at"`
 }
 
-const newClient = "restore the file from a copy, or make another client with leadferry login --new-client"
-
 // CredentialsPath returns where the client of a profile is stored.
 func CredentialsPath(configPath, profile string) string {
 	return filepath.Join(CredentialsFolder(configPath), profile+".json")
@@ -38,12 +36,10 @@ func CredentialsPath(configPath, profile string) string {
 // configuration file roams from one machine to another, but secrets stay on this machine.
 func CredentialsFolder(configPath string) string {
 	beside := filepath.Join(filepath.Dir(configPath), "credentials")
-	if runtime.GOOS != "windows" {
-		return beside
-	}
 	roaming, _ := os.UserConfigDir()
 	local, err := os.UserCacheDir()
-	if rest, inside := filepath.Rel(roaming, beside); err == nil && inside == nil && filepath.IsLocal(rest) {
+	rest, apart := filepath.Rel(roaming, beside)
+	if runtime.GOOS == "windows" && err == nil && apart == nil && filepath.IsLocal(rest) {
 		return filepath.Join(local, rest)
 	}
 	return beside
@@ -60,13 +56,14 @@ func LoadCredentials(path string) (*Credentials, error) {
 	}
 	c := new(Credentials)
 	if json.Unmarshal(data, c) != nil || c.BaseURL == "" || c.ClientID == "" || c.ClientSecret == "" {
-		return nil, fault(path, "the stored client cannot be read", newClient)
+		const hint = "restore the file from a copy, or make another client with leadferry login --new-client"
+		return nil, fault(path, "the stored client cannot be read", hint)
 	}
 	return c, nil
 }
 
 // Reserve tries whether a client can be stored at path, before it is made: the service shows its secret once. It keeps
-// other logins away until place is closed. It fails if the place cannot be written or another login has it.
+// other logins away until place is closed.
 func Reserve(path string) (place io.Closer, err error) {
 	if err := makeFolder(filepath.Dir(path)); err != nil {
 		return nil, err
@@ -75,11 +72,9 @@ func Reserve(path string) (place io.Closer, err error) {
 	switch {
 	case err == nil && lock == nil:
 		return nil, fault(path, "another login for this profile is going on", "wait for its end")
-	case err == nil: // its folder may be full, or read-only
-		var draft string
-		if draft, err = disk.WriteDraft(path, 0o600, make([]byte, 8<<10)); err == nil {
-			err = os.Remove(draft)
-		}
+	case err == nil: // its folder may be full
+		_, err = lock.Write(make([]byte, 8<<10))
+		err = errors.Join(err, lock.Sync(), lock.Truncate(0))
 	}
 	if err != nil {
 		lock.Close() // does nothing for nil
@@ -98,15 +93,11 @@ func (c Credentials) Keep(path string) (left string, err error) {
 	return disk.Replace(path, 0o600, append(data, '\n'))
 }
 
-// lockPoll is the time between two tries for a lock that another process has.
-const lockPoll = 20 * time.Millisecond
-
-// TokenFile keeps one client's token between runs and processes. It is a leadapi.TokenStore. The file is named after
-// base URL, client and secret: nobody finds it with another secret.
+// TokenFile keeps one client's token between runs. It is named after base URL, client and secret: nobody finds it with
+// another secret.
 type TokenFile struct{ path string }
 
-// OpenTokens returns the TokenFile of a client in the folder dir. It makes nothing yet. It refuses a folder or file
-// that group or others may read.
+// OpenTokens returns a client's TokenFile in a folder. It refuses a folder or file that others may read.
 func OpenTokens(dir, baseURL, clientID, clientSecret string) (*TokenFile, error) {
 	mac := hmac.New(sha256.New, []byte(clientSecret))
 	mac.Write([]byte("leadferry token 1\x00" + baseURL + "\x00" + clientID))
@@ -129,7 +120,7 @@ func (f *TokenFile) Renew(ctx context.Context, renew func(oauth2.Token) oauth2.T
 	lock, err := takeLock(f.path)
 	for ; lock == nil && err == nil; lock, err = takeLock(f.path) {
 		select {
-		case <-time.After(lockPoll):
+		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -138,7 +129,10 @@ func (f *TokenFile) Renew(ctx context.Context, renew func(oauth2.Token) oauth2.T
 		return err
 	}
 	defer lock.Close()
-	before := f.read()
+	var before oauth2.Token // a file that is damaged or open to others counts as none
+	if data, err := readFile(f.path, ownFile); err == nil && json.Unmarshal(data, &before) != nil {
+		before = oauth2.Token{}
+	}
 	after := renew(before)
 	if after.AccessToken == before.AccessToken && after.RefreshToken == before.RefreshToken {
 		return nil
@@ -152,13 +146,4 @@ func (f *TokenFile) Renew(ctx context.Context, renew func(oauth2.Token) oauth2.T
 		err = errors.Join(err, os.Remove(left))
 	}
 	return err
-}
-
-// read returns the kept token. A file that is damaged or open to others counts as none.
-func (f *TokenFile) read() (t oauth2.Token) {
-	data, err := readFile(f.path, ownFile)
-	if err != nil || json.Unmarshal(data, &t) != nil {
-		return oauth2.Token{}
-	}
-	return t
 }

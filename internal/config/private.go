@@ -29,8 +29,7 @@ const (
 	ownFile                 // the user alone; a file of ours, never a symbolic link
 )
 
-// maxFile bounds a file that is read here, in bytes: the largest files of certificates have a quarter of a megabyte.
-const maxFile = 1 << 20
+const maxFile = 1 << 20 // bytes; the largest files of certificates have a quarter of it
 
 // readFile reads a small regular file. A missing file is fs.ErrNotExist.
 func readFile(path string, who privacy) ([]byte, error) {
@@ -82,14 +81,7 @@ func checkTrust(f *os.File, path string, who privacy) error {
 	return nil
 }
 
-// File systems that are never on a disk, by their number on Linux.
-const (
-	tmpfs = 0x01021994
-	ramfs = 0x858458f6
-)
-
-// handedOver reports whether systemd, Kubernetes or Swarm has mounted a secret that others may read: in memory, in a
-// folder of root or the user.
+// handedOver reports whether systemd, Kubernetes or Swarm has mounted a secret: in memory, in a folder of root or ours.
 func handedOver(path string) bool {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -97,12 +89,12 @@ func handedOver(path string) bool {
 	}
 	kind, unknown := disk.FileSystem(real)
 	folder, err := os.Stat(filepath.Dir(real))
-	return err == nil && unknown == nil && (kind == tmpfs || kind == ramfs) && disk.Trusted(folder)
+	inMemory := kind == 0x01021994 || kind == 0x858458f6 // Linux's numbers of tmpfs and ramfs
+	return err == nil && unknown == nil && inMemory && disk.Trusted(folder)
 }
 
-// ReadSecret reads the OAuth secret from the file that a user named. A missing file is fs.ErrNotExist. It fails if
-// others may read the file or write to it, if it is another user's, or if it is empty. It removes a byte order mark,
-// and white space at both ends.
+// ReadSecret reads the OAuth secret from the file that a user named, without byte order mark and white space at its
+// ends. A missing file is fs.ErrNotExist.
 func ReadSecret(path string) (string, error) {
 	data, err := readFile(path, secret)
 	if err != nil {
@@ -117,8 +109,7 @@ func ReadSecret(path string) (string, error) {
 	return text, nil
 }
 
-// ReadAuthorities reads the certificates in a PEM file that are to be trusted beside the system's. It refuses any other
-// file, and a file that another user may have written.
+// ReadAuthorities reads the certificates in a PEM file that are to be trusted beside the system's.
 func ReadAuthorities(path string) (all []*x509.Certificate, err error) {
 	data, err := readFile(path, readable)
 	if err != nil {
@@ -136,8 +127,8 @@ func ReadAuthorities(path string) (all []*x509.Certificate, err error) {
 	return all, nil
 }
 
-// ReadClientCertificate reads a certificate with its chain from one PEM file and its key from another, or both from one
-// if keyPath is "". The file with the key is a secret. Files that do not hold such a pair are refused.
+// ReadClientCertificate reads a certificate with its chain from one PEM file and its key, a secret, from another, or
+// both from one if keyPath is "".
 func ReadClientCertificate(path, keyPath string) (*tls.Certificate, error) {
 	who := readable
 	if keyPath == "" {
@@ -176,7 +167,6 @@ func checkFolder(dir string) error {
 	return nil
 }
 
-// makeFolder makes a folder for its owner alone, or takes one that is already so.
 func makeFolder(dir string) error {
 	if err := disk.MakeFolders(dir); err != nil {
 		return fault(dir, "the folder cannot be made: "+cause(err), disk.WayOut(err))
@@ -184,8 +174,7 @@ func makeFolder(dir string) error {
 	return checkFolder(dir)
 }
 
-// takeLock takes the lock for path, or returns nil if another process has it. The lock has a file of its own, which
-// stays when path is replaced, so that everybody locks the same file.
+// takeLock takes the lock for path, a file that stays when path is replaced, or returns nil if another process has it.
 func takeLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE|disk.NoFollow|disk.NonBlock, 0o600)
 	if err != nil {
@@ -198,7 +187,6 @@ func takeLock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// cause returns an error of the file system without the path, which the message has before it.
 func cause(err error) string {
 	if e, ok := errors.AsType[syscall.Errno](err); ok {
 		return e.Error()
@@ -206,5 +194,4 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// chmod returns the command that sets the mode of a file.
 func chmod(mode, path string) string { return "chmod " + mode + " " + shell.Path(path) }

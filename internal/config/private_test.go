@@ -115,7 +115,7 @@ func TestSecretThatIsMountedInMemory(t *testing.T) {
 		t.Skip(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	if kind, err := disk.FileSystem(dir); err != nil || kind != tmpfs {
+	if kind, err := disk.FileSystem(dir); err != nil || kind != 0x01021994 {
 		t.Skip("/dev/shm is not in memory here")
 	}
 	data := filepath.Join(dir, "..data") // a link to the folder of the newest version

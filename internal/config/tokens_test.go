@@ -59,6 +59,12 @@ func TestTokenIsKeptForItsOwnerAlone(t *testing.T) {
 	left(t, dir, filepath.Base(f.path))
 }
 
+// found is the token that the next process finds.
+func found(t *testing.T, f *TokenFile) (got oauth2.Token) {
+	must.Do(t, f.Renew(t.Context(), func(is oauth2.Token) oauth2.Token { got = is; return is }))
+	return got
+}
+
 // fault 78: a wrong secret finds no token, nor does another client or address.
 func TestTokenBelongsToAddressClientAndSecret(t *testing.T) {
 	dir := secretFolder(t)
@@ -66,7 +72,7 @@ func TestTokenBelongsToAddressClientAndSecret(t *testing.T) {
 	for _, other := range [][3]string{{base, "c-1", "secret2"}, {base, "c-2", "secret"}, {base + "/x", "c-1", "secret"}, {base + "\x00c-1", "", "secret"}} {
 		f, err := OpenTokens(dir, other[0], other[1], other[2])
 		must.Do(t, err)
-		if got := f.read(); got != (oauth2.Token{}) {
+		if got := found(t, f); got != (oauth2.Token{}) {
 			t.Errorf("%q finds %v", other, got)
 		}
 	}
@@ -83,12 +89,12 @@ func TestDamagedTokenIsNone(t *testing.T) {
 	must.Do(t, err)
 	for n := range good {
 		write(t, f.path, string(good[:n]), 0o600)
-		if got := f.read(); got != (oauth2.Token{}) {
+		if got := found(t, f); got != (oauth2.Token{}) {
 			t.Fatalf("%d bytes of the file are %v", n, got)
 		}
 	}
 	swap(t, f, token("b"))
-	if f.read() != token("b") {
+	if found(t, f) != token("b") {
 		t.Error("a damaged file is not replaced")
 	}
 }
@@ -102,7 +108,7 @@ func TestTokenThatOthersMayReadIsRefused(t *testing.T) {
 	if _, err := OpenTokens(dir, base, "c-1", "secret"); err == nil || !strings.Contains(err.Error(), "hint: chmod 600 ") {
 		t.Errorf("a file for the group: %v", err)
 	}
-	if f.read() != (oauth2.Token{}) {
+	if found(t, f) != (oauth2.Token{}) {
 		t.Error("it is read all the same")
 	}
 	must.Do(t, errors.Join(os.Chmod(f.path, 0o600), os.Chmod(dir, 0o755)))
@@ -131,7 +137,7 @@ func TestLinksAreNotFollowed(t *testing.T) {
 	if after, _ := os.ReadFile(canary); string(after) != string(before) {
 		t.Error("a link was written through")
 	}
-	if f.read() != token("b") {
+	if found(t, f) != token("b") {
 		t.Error("the link is not replaced")
 	}
 }

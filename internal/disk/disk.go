@@ -1,9 +1,7 @@
 // Package disk has what systems do with files in ways of their own: owners and rights (which ssh also checks before it
 // trusts a file), locks, folders that are synced, and mounts. Another user of the machine must not be able to hand this
-// program a secret or a ledger, or to get what it writes.
-//
-// It is below the rooms that open files. On Windows it does not ask who owns a file: files are in the user's profile by
-// default, which Windows keeps from other users. It promises nothing that the system cannot do.
+// program a secret or a ledger, or to get what it writes. On Windows it does not ask who owns a file: files are in the
+// user's profile by default, which Windows keeps from other users.
 package disk
 
 import (
@@ -19,8 +17,7 @@ import (
 // NetworkDrive is what FileSystem returns on Windows for a file on another machine. Nothing on Linux has this number.
 const NetworkDrive = -1
 
-// Reserved reports whether a path ends in no name for a file: Windows keeps it for a device, like con.csv or NUL, or
-// takes a part of it for something else, like the stream b of a.csv:b.
+// Reserved reports whether a path ends in no name for a file on Windows, like con.csv, NUL or a.csv:b.
 func Reserved(path string) bool {
 	return runtime.GOOS == "windows" && !filepath.IsLocal(filepath.Base(path))
 }
@@ -40,8 +37,7 @@ func Trusted(info fs.FileInfo) bool {
 	return Mine(info) || known && uid == 0
 }
 
-// OthersMay reports whether the mode of a file lets others do one of these things: 0o022 is that group or others write
-// to it.
+// OthersMay reports whether the mode of a file has one of these bits: 0o022 is that group or others write to it.
 func OthersMay(info fs.FileInfo, to fs.FileMode) bool {
 	_, known := owner(info)
 	return known && info.Mode().Perm()&to != 0
@@ -50,8 +46,7 @@ func OthersMay(info fs.FileInfo, to fs.FileMode) bool {
 // Shared reports whether group or others may do anything with a file.
 func Shared(info fs.FileInfo) bool { return OthersMay(info, 0o077) }
 
-// Exposed says why somebody else may swap files in a folder, or nothing: it is another user's, or everybody may write
-// to it. In a sticky folder, like /tmp, each user can only remove his own files.
+// Exposed says why somebody else may swap files in a folder, or "": in a sticky one, like /tmp, nobody may.
 func Exposed(folder fs.FileInfo) string {
 	switch {
 	case !Trusted(folder):
@@ -98,18 +93,6 @@ func WriteNew(path string, mode os.FileMode, write func(io.Writer) error) error 
 // Replace makes data the content of the file at path, durably and as a whole: a power cut leaves the old or the new
 // file. If only the last step fails, left is the file that holds the data, else path or "".
 func Replace(path string, mode fs.FileMode, data []byte) (left string, err error) {
-	draft, err := WriteDraft(path, mode, data)
-	if err != nil {
-		return "", err
-	}
-	if err := Rename(draft, path); err != nil {
-		return draft, err
-	}
-	return path, SyncFolder(filepath.Dir(path))
-}
-
-// WriteDraft writes data durably into a new file beside the one at path.
-func WriteDraft(path string, mode fs.FileMode, data []byte) (draft string, err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*.tmp")
 	if err != nil {
 		return "", err
@@ -118,23 +101,24 @@ func WriteDraft(path string, mode fs.FileMode, data []byte) (draft string, err e
 	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		return "", errors.Join(err, os.Remove(f.Name()))
 	}
-	return f.Name(), nil
+	if err := Rename(f.Name(), path); err != nil {
+		return f.Name(), err
+	}
+	return path, SyncFolder(filepath.Dir(path))
 }
 
-// WayOut says what a person can do about an error of the file system. Nobody may replace the file by a new one: that
-// would know nothing of what this one holds.
+// WayOut says what a person can do about an error of the file system, other than replacing the file by a new one.
 func WayOut(err error) string {
 	is := func(kind error) bool { return errors.Is(err, kind) }
 	switch {
 	case Held(err) != "":
 		return Held(err)
 	case is(fs.ErrPermission):
-		return "let this user read and write the file and its folder (" + showsOwners +
-			"), or run this as the user that made it"
+		return "let this user read and write the file and its folder, or run this as the user that made it"
 	case is(fs.ErrNotExist), slices.ContainsFunc(noDisk, is):
 		return "check the path: a folder of it is not there, or its disk is not mounted"
 	case slices.ContainsFunc(noRoom, is):
-		return "make room on the disk (" + showsRoom + "), or have the quota raised; what the file holds is safe"
+		return "make room on the disk, or have the quota raised; what the file holds is safe"
 	}
 	return "check that the path names a file, and that its disk works and may be written to (see the system's log); " +
 		"what the file holds is safe"

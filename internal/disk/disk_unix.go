@@ -4,7 +4,6 @@ package disk
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,15 +14,13 @@ import (
 	"time"
 )
 
-// Flags for os.OpenFile: the path must not end in a symbolic link, and a named pipe does not wait for its other
-// end.
+// Flags for os.OpenFile: the path must not end in a symbolic link, and a named pipe does not wait for its other end.
 const (
 	NoFollow = syscall.O_NOFOLLOW
 	NonBlock = syscall.O_NONBLOCK
 )
 
-// TryLock takes the lock of an open file, unless another process has it. Closing the file, also by the end of the
-// process, gives it back.
+// TryLock takes the lock of an open file, unless another process has it. Closing the file gives it back.
 func TryLock(f *os.File, shared bool) (held bool, err error) {
 	how := syscall.LOCK_EX
 	if shared {
@@ -56,15 +53,6 @@ func SyncOpen(folder *os.File) error {
 	return nil
 }
 
-// FileNumber identifies a file on this machine; "": the system does not say.
-func FileNumber(info fs.FileInfo) string {
-	if s, ok := info.Sys().(*syscall.Stat_t); ok {
-		return fmt.Sprintf("%d %d", s.Dev, s.Ino)
-	}
-	return ""
-}
-
-// owner returns who owns a file.
 func owner(info fs.FileInfo) (uid int, known bool) {
 	s, known := info.Sys().(*syscall.Stat_t)
 	if !known {
@@ -73,17 +61,11 @@ func owner(info fs.FileInfo) (uid int, known bool) {
 	return int(s.Uid), true
 }
 
-// KeepsOpenFiles says whether a file that is open can be neither replaced nor removed.
-const KeepsOpenFiles = false
-
 // Held returns "": an open file does not keep others from it here.
 func Held(error) (hint string) { return "" }
 
-// Patiently calls f: an open file can be replaced here.
-func Patiently(f func() error) error { return f() }
-
-// OpenPatiently calls f: nobody can keep a file to himself here.
-func OpenPatiently(_ time.Duration, f func() error) error { return f() }
+// Patiently calls f: nobody can keep a file to himself here, and an open file can be replaced.
+func Patiently(_ time.Duration, f func() error) error { return f() }
 
 // Replaceable fails if a file could not be replaced now because another program has it open. That never happens here.
 func Replaceable(string) error { return nil }
@@ -100,13 +82,10 @@ func FileSystem(path string) (int64, error) {
 	return int64(uint32(s.Type)), nil // its width is the machine's
 }
 
-// MountPoint reports whether something is mounted at path itself, as containers mount single files: it can be written,
-// but not replaced. Only Linux says so.
+// MountPoint reports whether something is mounted at path itself, as containers do: it cannot be replaced.
 func MountPoint(path string) bool {
+	path, _ = filepath.Abs(path)
 	folder, err := filepath.EvalSymlinks(filepath.Dir(path))
-	if err == nil {
-		folder, err = filepath.Abs(folder)
-	}
 	mounts, _ := os.ReadFile("/proc/self/mountinfo")
 	written := strings.NewReplacer("\\", `\134`, " ", `\040`, "\t", `\011`, "\n", `\012`)
 	at := written.Replace(filepath.Join(folder, filepath.Base(path)))
@@ -115,12 +94,6 @@ func MountPoint(path string) bool {
 		return len(fields) > 4 && fields[4] == at
 	})
 }
-
-// The commands that show what is wrong.
-const (
-	showsOwners = "`ls -ld` shows whose they are"
-	showsRoom   = "`df` shows what is full"
-)
 
 // Errors of a disk that is not there, or full.
 var noDisk, noRoom = []error{}, []error{syscall.ENOSPC, syscall.EDQUOT}

@@ -14,16 +14,13 @@ import (
 // NoFollow and NonBlock are no flags here.
 const NoFollow, NonBlock = 0, 0
 
-// The byte that is locked, far behind every file's end: locks are mandatory here, and nobody may be kept from reading
-// what the file holds. bbolt locks the byte after it.
-const lockedLow, lockedHigh = 1<<32 - 2, 1<<32 - 1
-
+// lockedByte is far behind every file's end: locks are mandatory here, and nobody may be kept from reading what the
+// file holds. bbolt locks the byte after it.
 func lockedByte() *windows.Overlapped {
-	return &windows.Overlapped{Offset: lockedLow, OffsetHigh: lockedHigh}
+	return &windows.Overlapped{Offset: 1<<32 - 2, OffsetHigh: 1<<32 - 1}
 }
 
-// TryLock takes the lock of an open file, unless another process, or another opening of the file, has it. Closing the
-// file, also by the end of the process, gives it back.
+// TryLock takes the lock of an open file, unless another opening of it has it. Closing the file gives it back.
 func TryLock(f *os.File, shared bool) (held bool, err error) {
 	how := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if !shared {
@@ -51,26 +48,15 @@ func SyncFolder(string) error { return nil }
 // SyncOpen does nothing, as SyncFolder does.
 func SyncOpen(*os.File) error { return nil }
 
-// FileNumber returns "": what is known of a file here does not include its number.
-func FileNumber(fs.FileInfo) string { return "" }
-
 // owner is not known: files are in the user's profile, which Windows keeps from other users.
 func owner(fs.FileInfo) (uid int, known bool) { return 0, false }
-
-// KeepsOpenFiles says whether a file that is open can be neither replaced nor removed.
-const KeepsOpenFiles = true
-
-// A virus scanner or an indexer lets go of a file soon.
-const (
-	patience  = 4 * time.Second
-	tryAgain  = 50 * time.Millisecond
-	heldWords = "it is open in another program, or may not be changed: close it in Excel, or wherever it is open"
-)
 
 // held says that another program has a file open.
 type held struct{ cause error }
 
-func (h held) Error() string { return heldWords }
+func (h held) Error() string {
+	return "it is open in another program, or may not be changed: close it in Excel, or wherever it is open"
+}
 func (h held) Unwrap() error { return h.cause }
 
 // Held says what to do about a file that another program has open and keeps to itself; "" for other errors.
@@ -81,23 +67,15 @@ func Held(err error) (hint string) {
 	return ""
 }
 
-// Patiently replaces, renames or removes a file by f, which it calls again for some seconds if another program has it
-// open.
-func Patiently(f func() error) error {
-	err := OpenPatiently(0, f)
-	if Held(err) != "" || errors.Is(err, windows.ERROR_ACCESS_DENIED) { // a rename returns this error instead
-		return held{err}
-	}
-	return err
-}
-
-// OpenPatiently opens a file by f. It calls f again for some seconds, or for wait if that is longer, while another
-// program keeps the file to itself or is about to replace it.
-func OpenPatiently(wait time.Duration, f func() error) error {
-	for end := time.Now().Add(max(wait, patience)); ; time.Sleep(tryAgain) {
-		err := f()
-		if Held(err) == "" && !errors.Is(err, windows.ERROR_ACCESS_DENIED) || !time.Now().Before(end) {
+// Patiently opens, replaces, renames or removes a file by f, which it calls again for some seconds, or for wait if that
+// is longer, while another program has the file open: a virus scanner or an indexer lets go of it soon.
+func Patiently(wait time.Duration, f func() error) error {
+	for end := time.Now().Add(max(wait, 4*time.Second)); ; time.Sleep(50 * time.Millisecond) {
+		switch err := f(); {
+		case Held(err) == "" && !errors.Is(err, windows.ERROR_ACCESS_DENIED): // which a rename returns instead
 			return err
+		case !time.Now().Before(end):
+			return held{err}
 		}
 	}
 }
@@ -105,7 +83,7 @@ func OpenPatiently(wait time.Duration, f func() error) error {
 // Replaceable fails if a file could not be replaced now because another program has it open: then it cannot be renamed
 // to its own name. A missing file is no obstacle.
 func Replaceable(path string) error {
-	err := Patiently(func() error { return os.Rename(path, path) })
+	err := Patiently(0, func() error { return os.Rename(path, path) })
 	if errors.As(err, new(held)) {
 		return err
 	}
@@ -114,7 +92,7 @@ func Replaceable(path string) error {
 
 // Rename gives a file another name, replaces the file that has it, and waits until this is on the disk.
 func Rename(from, to string) error {
-	return Patiently(func() error {
+	return Patiently(0, func() error {
 		old, err := windows.UTF16PtrFromString(from)
 		if err != nil {
 			return err
@@ -143,24 +121,15 @@ func FileSystem(path string) (int64, error) {
 	return 0, err
 }
 
-// shared reports whether a path names another machine: \\SERVER\SHARE, \\?\UNC\SERVER\SHARE. \\?\ and \\.\ are this
-// machine.
+// shared reports whether a path names another machine: \\SERVER\SHARE, \\?\UNC\SERVER\SHARE. \\?\ and \\.\ are this one.
 func shared(path string) bool {
-	path = strings.ToUpper(strings.ReplaceAll(path, "/", `\`))
-	if rest, whole := strings.CutPrefix(path, `\\?\`); whole {
-		return strings.HasPrefix(rest, `UNC\`)
-	}
-	return strings.HasPrefix(path, `\\`) && !strings.HasPrefix(path, `\\.\`)
+	drive := strings.ToUpper(filepath.FromSlash(filepath.VolumeName(path)))
+	is := func(prefix string) bool { return strings.HasPrefix(drive, prefix) }
+	return is(`\\?\UNC\`) || is(`\\`) && !is(`\\?\`) && !is(`\\.\`)
 }
 
 // MountPoint is not known here.
 func MountPoint(string) bool { return false }
-
-// The commands that show what is wrong.
-const (
-	showsOwners = "its properties show who may"
-	showsRoom   = "`Get-PSDrive` shows what is full"
-)
 
 // Errors of a disk that is not there, or full.
 var (

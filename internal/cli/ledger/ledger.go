@@ -28,8 +28,8 @@ import (
 	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/flags"
-	"leadferry/internal/config"
 	"leadferry/internal/disk"
+	"leadferry/internal/machine"
 	"leadferry/internal/shell"
 )
 
@@ -156,7 +156,7 @@ func RefuseName(name string) error {
 
 // Default returns the path of a target's checkpoint. It does not depend on the current folder.
 func Default(t checkpoint.Target) (string, error) {
-	dir, err := config.StateDir()
+	dir, err := machine.StateDir()
 	if err != nil {
 		return "", exit.Usage(fmt.Sprintf("the state directory is not known: %v", err),
 			"set HOME, so that the checkpoint of earlier runs is found, or name it with --checkpoint")
@@ -287,7 +287,7 @@ func (m Selection) Open(how How) (Ledger, error) {
 
 // Book returns the user's book of ledgers, without run folders. It says how a file was left.
 func (m Selection) Book() *checkpoint.Witnesses {
-	dir, err := config.StateDir()
+	dir, err := machine.StateDir()
 	if err != nil {
 		return &checkpoint.Witnesses{}
 	}
