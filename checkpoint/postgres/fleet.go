@@ -26,10 +26,12 @@ func (s *Store) enlist() error {
 			return err
 		}
 		host, _ := os.Hostname() // the only text of a worker that may be no UTF-8
+		// from its last look at a claim a worker may wait for another's token, get one itself, and send
+		holdsFor := 3 * int(s.o.Timeout/time.Second)
 		err := s.conn.One(`INSERT INTO leadferry.workers (ledger, run, command, host, process, holds_for, fleet,
 				shard, shards, timeline, standby, session)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING worker`,
-			s.ledger, s.o.Run, s.o.Command, strings.ToValidUTF8(host, "?"), os.Getpid(), int(s.o.Timeout/time.Second),
+			s.ledger, s.o.Run, s.o.Command, strings.ToValidUTF8(host, "?"), os.Getpid(), holdsFor,
 			terms.Fleet, terms.Shard, terms.Shards, s.timeline, s.standby, s.session).Scan(&s.worker)
 		switch {
 		case err != nil || s.o.Run == "":

@@ -242,7 +242,7 @@ func TestARunBesideAnother(t *testing.T) {
 		t.Error("copied while an answer may come")
 	}
 	second = opened(t, address, target, Options{Run: "second"})
-	server.Exec(t, address, `UPDATE leadferry.workers SET beat = beat - interval '59 minutes' WHERE run = 'first'`)
+	server.Exec(t, address, `UPDATE leadferry.workers SET beat = beat - interval '130 minutes' WHERE run = 'first'`)
 	if _, err := checkpoint.Resolve(t.Context(), person, []checkpoint.Decision{{Key: "a"}, {Key: "b"}}); err != nil {
 		t.Fatal(err)
 	}
