@@ -59,7 +59,7 @@ func (r *intake) run(ctx context.Context, out chan<- *batch) {
 	defer group.Wait()
 	defer close(out)
 	left, b := cmp.Or(r.options.Limit, math.MaxInt), newBatch()
-	rows := min(batchRows*max(r.options.Shard.Of, 1), fleetRows)
+	rows := min(batchRows*max(2*r.options.Shard.Of, 1), fleetRows)
 	handOn := func() (taken bool) {
 		full := b
 		b = newBatch()
