@@ -123,8 +123,8 @@ func FileSystem(path string) (int64, error) {
 
 // shared reports whether a path names another machine: \\SERVER\SHARE, \\?\UNC\SERVER\SHARE. \\?\ and \\.\ are this one.
 func shared(path string) bool {
-	drive := strings.ToUpper(filepath.FromSlash(filepath.VolumeName(path)))
-	is := func(prefix string) bool { return strings.HasPrefix(drive, prefix) }
+	path = strings.ToUpper(filepath.FromSlash(path))
+	is := func(prefix string) bool { return strings.HasPrefix(path, prefix) }
 	return is(`\\?\UNC\`) || is(`\\`) && !is(`\\?\`) && !is(`\\.\`)
 }
 
