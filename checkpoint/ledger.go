@@ -112,8 +112,8 @@ func (l *Ledger) end() {
 	<-l.ended
 }
 
-// Do makes a change durable, and returns what is stored then: the Entry as given, but in doubt if its lead ID is that
-// of another key. A claim waits for a slot. If ctx ends before a commit takes the claim, Do returns the error of ctx
+// Do makes a change durable, and returns what is stored then: mostly the Entry as given, but in doubt if its lead ID is
+// that of another key. A claim waits for a slot. If ctx ends before a commit takes the claim, Do returns the error of ctx
 // and nothing was written. Other changes do not stop for ctx. Other errors are refusals ([IsRefusal]), ErrClosed, and
 // those of the Store.
 func (l *Ledger) Do(ctx context.Context, c Change) (stored Entry, err error) {

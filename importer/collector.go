@@ -28,7 +28,7 @@ type collector struct {
 	write   func(*item) error   // writer.add: takes each row after its outcome is durable
 	before  *report.LastRejects // what needed attention in the run before
 	began   time.Time           // of the run
-	liveAt  time.Time           // when Live was told last: each second
+	liveAt  time.Time           // when Live was called last, which it is once a second
 	unkept  []report.Unkept     // as many as may be claimed at a time at most
 }
 

@@ -112,7 +112,6 @@ func (d *dryRun) plan(it *item, step *Step) {
 	}
 }
 
-// fails reports whether anything but rows needs attention.
 func (d *dryRun) fails() bool {
 	return len(d.failed) > 0 || d.lacking != nil && !d.updates ||
 		d.options.Strict && len(d.intake.unused)+len(d.options.Mapping.Unconfirmed) > 0

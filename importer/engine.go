@@ -275,7 +275,7 @@ func (e *engine) endAll() {
 	e.tally.counts.Pending += e.tally.counts.Read - e.tally.counts.Ended()
 }
 
-// of rows that were read but never had their turn
+// unturned is the end of rows that never had their turn.
 var unturned = ending{outcome: Pending, text: "the run stopped before its turn"}
 
 // waitFor waits until a condition holds, and reports false if the run ends before. The condition may end it.

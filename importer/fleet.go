@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -67,7 +68,8 @@ func (r *run) leaveFleet(s *report.Summary) {
 		err = m.fleet.Conclude(ctx, b.Bytes())
 	}
 	if err != nil {
-		r.Log.Warn("the report of the fleet lacks how this worker ended", "cause", err)
+		cause, _, _ := strings.Cut(err.Error(), "\n") // without its hint
+		r.Log.Warn("the report of the fleet lacks how this worker ended", "cause", cause)
 	}
 }
 

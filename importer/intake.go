@@ -145,8 +145,8 @@ func (r *intake) mapBatch(b *batch) {
 	b.items = mine
 }
 
-// mapRow fills rec (Binding.Map) or faults, and makes the digests. Problem: the row could not be split into cells;
-// Faults: single cells of a workbook; Repeats: it is the header once more.
+// mapRow fills rec (Binding.Map) or faults, and makes the digests. A row has a Problem if it could not be split into
+// cells, Faults in single cells of a workbook, and Repeats if it is the header once more.
 func (r *intake) mapRow(it *item) {
 	row, rec := &it.row, &it.rec
 	if p := row.Problem; p != nil {

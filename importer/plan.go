@@ -32,7 +32,7 @@ func (a Action) requests() bool { return a == Create || a == Link || a == Update
 type Step struct {
 	Action  Action
 	changes // for Update and StoreSeen: the row compared with its lead
-	ending  // after the service confirmed the request, of a create with an ExternalID the link
+	ending  // once the request is confirmed; of a create with an ExternalID, once the link is
 }
 
 // ends is the step of a row without anything to do.
@@ -48,7 +48,7 @@ func (s Step) after(a Action) Step {
 type planner struct {
 	o       *Options
 	rules   mapping.ConflictRules
-	planFor func(*item) Step // forImport, forSync or forReconcile
+	planFor func(*item) Step // forImport, forSync, forReconcile, or always a create
 	matches bool             // sync, reconcile: rows find their lead by its IDs, too
 	digests *checkpoint.Digester
 	since   time.Time // --fresh: leads known since are not read

@@ -216,7 +216,7 @@ func (r *run) judgeCheckpoint(ctx context.Context) (err error) {
 	return checkpoint.OnThisMachine(ctx, r.ledger, r.Machine, false)
 }
 
-// heedDoubts counts the rows in doubt, less those to be sent again, and sees whether the run before stopped for doubts.
+// heedDoubts counts the rows in doubt, so that those to be sent again stop nothing, and sees why the run before stopped.
 func (r *run) heedDoubts(ctx context.Context) (err error) {
 	l := &r.Limits
 	if l.Standing, err = r.ledger.Standing(ctx); err != nil {

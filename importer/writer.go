@@ -157,7 +157,6 @@ func (it *item) knownKey() string {
 	return it.rec.Key
 }
 
-// rejectOf is a row that needs attention, without its own cells.
 func rejectOf(it *item) report.Reject {
 	rej := report.Reject{
 		Line: it.row.Line, Outcome: it.outcome.String(), Since: it.since,
@@ -199,7 +198,6 @@ func timeText(t time.Time, layout string) string {
 	return t.UTC().Format(layout)
 }
 
-// absent writes a lead that no row names, after close.
 func (w *writer) absent(e *checkpoint.Entry) {
 	c := comparedWith(e, &comparison{verdict: Absent})
 	c.Key, c.Error = e.Key, "no row names the lead"

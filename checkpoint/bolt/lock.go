@@ -174,6 +174,9 @@ func openOwn(path string, flags int, wait time.Duration) (*os.File, error) {
 		f, err = os.OpenFile(path, flags|disk.NoFollow|disk.NonBlock, 0o600)
 		return err
 	})
+	if own, is := errors.AsType[*fs.PathError](err); is {
+		err = own // the system's words
+	}
 	if errors.Is(err, syscall.ELOOP) {
 		return nil, fmt.Errorf("%s is a symbolic link, which is not followed", path)
 	}

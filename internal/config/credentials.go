@@ -72,9 +72,9 @@ func Reserve(path string) (place io.Closer, err error) {
 	switch {
 	case err == nil && lock == nil:
 		return nil, fault(path, "another login for this profile is going on", "wait for its end")
-	case err == nil: // its folder may be full
-		_, err = lock.Write(make([]byte, 8<<10))
-		err = errors.Join(err, lock.Sync(), lock.Truncate(0))
+	case err == nil: // its folder may be full, or take no new file
+		err = os.WriteFile(path+".try", make([]byte, 8<<10), 0o600)
+		os.Remove(path + ".try")
 	}
 	if err != nil {
 		lock.Close() // does nothing for nil

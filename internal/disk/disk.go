@@ -46,7 +46,7 @@ func OthersMay(info fs.FileInfo, to fs.FileMode) bool {
 // Shared reports whether group or others may do anything with a file.
 func Shared(info fs.FileInfo) bool { return OthersMay(info, 0o077) }
 
-// Exposed says why somebody else may swap files in a folder, or "": in a sticky one, like /tmp, nobody may.
+// Exposed says why somebody else may swap files in a folder, or "": in a sticky one of root, like /tmp, nobody may.
 func Exposed(folder fs.FileInfo) string {
 	switch {
 	case !Trusted(folder):

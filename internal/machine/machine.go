@@ -1,6 +1,7 @@
 //go:build !windows
 
-// Package machine tells machines apart: by the ID that the system gave each when it was installed.
+// Package machine tells machines apart, by the ID that the system gave each when it was installed, and has the folder
+// for what stays on this one.
 package machine
 
 import (

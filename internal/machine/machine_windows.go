@@ -1,4 +1,5 @@
-// Package machine tells machines apart: by the ID that Windows gave each when it was installed.
+// Package machine tells machines apart, by the ID that Windows gave each when it was installed, and has the folder for
+// what stays on this one.
 package machine
 
 import "golang.org/x/sys/windows/registry"
