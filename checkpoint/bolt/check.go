@@ -20,6 +20,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/disk"
 )
 
 // bbolt trusts its file. A page number that leads past the end kills the process. Numbers that lead in a circle
@@ -251,6 +252,18 @@ func looksWhole(f *os.File) error {
 		return damage("it is shorter than its header says")
 	}
 	return nil
+}
+
+// IsLedger reports whether the file at path begins like a file of bbolt. Nothing else may take its place.
+func IsLedger(path string) bool {
+	f, err := os.OpenFile(path, os.O_RDONLY|disk.NonBlock, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, 20)
+	_, err = io.ReadFull(f, head)
+	return err == nil && binary.NativeEndian.Uint32(head[16:]) == 0xED0CDAED
 }
 
 func damage(text string) error { return fmt.Errorf("%w: %s", checkpoint.ErrDamaged, text) }

@@ -47,7 +47,6 @@ import (
 // Version is this program's release.
 const Version = "0.1.0"
 
-// userAgent tells the service which program this is.
 const userAgent = "leadferry/" + Version
 
 // version returns the text of --version: the release, the commit if the Go tool recorded one, and Go's version.

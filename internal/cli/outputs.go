@@ -143,6 +143,10 @@ func (p *program) keepApart(c *cli.Context, outputs []place, inputs []string) er
 					q.what), "name another place")
 			}
 		}
+		if bolt.IsLedger(o.real) {
+			return exit.Usage(fmt.Sprintf("%s %s would take the place of a checkpoint", o.what, o.path),
+				"name another place")
+		}
 	}
 	return nil
 }
@@ -273,8 +277,12 @@ func (p *program) writePage(c *cli.Context, s *report.Summary, to string) error 
 	if to == "-" {
 		return runpage.Write(&p.out, s)
 	}
-	if err := p.keepApart(c, []place{placeAt(to, "-o")}, nil); err != nil {
+	inputs := checkpoint.Map(s.Inputs, func(in report.Input) string { return in.Path })
+	if err := p.keepApart(c, []place{placeAt(to, "-o")}, inputs); err != nil {
 		return err
+	}
+	if kind := report.RunFile(filepath.Base(to)); kind != "" && kind != "report" {
+		return exit.Usage("-o "+to+" has the name of a file that a run leaves", "name another file, such as page.html")
 	}
 	if err := report.WriteFile(to, func(w io.Writer) error { return runpage.Write(w, s) }); err != nil {
 		return exit.Stopped(fmt.Sprintf("the page could not be written: %v", err), "name another place with -o FILE")

@@ -103,7 +103,6 @@ func (d *Command) printCounts(counts map[checkpoint.State]int) {
 	}
 }
 
-// countRows returns a number of rows in words.
 func countRows(n int) string { return english.Plural(n, "row", "") }
 
 // check reads the whole checkpoint and says whether it is reliable. With some flags it also changes the checkpoint.

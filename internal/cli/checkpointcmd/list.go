@@ -54,7 +54,6 @@ type listed struct {
 	spot
 }
 
-// spot says where a row is.
 type spot struct {
 	list   *list
 	at     int // the line on which it begins

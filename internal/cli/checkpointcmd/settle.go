@@ -144,7 +144,6 @@ func decisionsOf(read *list) (decisions []checkpoint.Decision, spots []spot, all
 	return decisions, spots, all, nil
 }
 
-// isRun reports whether a word is the ID of a run.
 func isRun(word string) bool { return len(word) == 8 && strings.Trim(word, "0123456789abcdef") == "" }
 
 // settle carries out decisions and prints how many there were of each kind.

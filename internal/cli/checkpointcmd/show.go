@@ -223,7 +223,6 @@ func (d *Command) history() error {
 	})
 }
 
-// lookUp returns what is known about keys.
 func lookUp(ctx context.Context, db ledger.Ledger, keys ...string) (found []checkpoint.Entry, err error) {
 	found = make([]checkpoint.Entry, len(keys))
 	queries := make([]checkpoint.Query, len(keys))
@@ -233,7 +232,6 @@ func lookUp(ctx context.Context, db ledger.Ledger, keys ...string) (found []chec
 	return found, db.Find(ctx, queries, found, make([]checkpoint.Match, len(keys)))
 }
 
-// writeState prints the current state of the key.
 func (d *Command) writeState(e *checkpoint.Entry) {
 	now := map[checkpoint.State]string{
 		checkpoint.Unknown:   "not made: the next import sends it",
@@ -325,7 +323,6 @@ func eventText(ev checkpoint.Event) string {
 	return strings.Join(parts, ", ")
 }
 
-// statusText returns a status for people.
 func statusText(status string) string {
 	if slices.Contains(checkpoint.Statuses[:], status) {
 		return status

@@ -36,7 +36,6 @@ type row struct {
 	rare                                 bool
 }
 
-// rows are the rows of the table.
 var rows = sync.OnceValue(func() (all []*row) {
 	set := ""
 	for line := range strings.Lines(table) {
