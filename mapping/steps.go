@@ -38,7 +38,8 @@ func through(stages []stage, s string, r *row) (result string, broken *stage) {
 	for i := 0; i < len(stages) && s != ""; i++ {
 		var fits bool
 		if by := stages[i].by; by != nil {
-			s, fits = texts.E164In(by.fill(r, ""), s)
+			country, _ := by.fill(r, "")
+			s, fits = texts.E164In(country, s)
 		} else {
 			s, fits = stages[i].do(s)
 		}

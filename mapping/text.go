@@ -109,25 +109,27 @@ func (t text) constant() (string, bool) {
 }
 
 // fill returns the text for a row; lacking is the text that a map lacks, for else. The text is empty if it has columns
-// and all of them are empty.
-func (t text) fill(r *row, lacking string) string {
+// and all of them are empty. It fits unless a column has to be a JSON value and is none.
+func (t text) fill(r *row, lacking string) (filled string, fits bool) {
 	if len(t) == 1 { // most texts are one column or a constant: nothing to copy
-		return strings.TrimSpace(t[0].resolve(r, lacking))
+		return strings.TrimSpace(t[0].resolve(r, lacking)), true
 	}
 	var room [256]byte
 	b, columns, holds := room[:0], false, false
+	fits = true
 	for i := range t {
 		s := t[i].resolve(r, lacking)
 		if t[i].kind == column {
 			columns = true
 			holds = holds || !blank(s)
 		}
-		b = append(b, t[i].json.embed(s)...)
+		s, is := t[i].json.embed(s)
+		b, fits = append(b, s...), fits && is
 	}
 	if columns && !holds {
-		return ""
+		return "", true
 	}
-	return strings.TrimSpace(string(b))
+	return strings.TrimSpace(string(b)), fits
 }
 
 // resolve returns the part's content in a row.
@@ -149,19 +151,16 @@ func (p *part) resolve(r *row, lacking string) string {
 	return p.text
 }
 
-// embed returns a text as written in that place. A text that must be a JSON value and is none makes the whole invalid.
-func (p place) embed(s string) string {
-	if p == unplaced {
-		return s
-	}
-	switch value, fits := jsonOf(s); {
-	case p == inString:
+// embed returns a text as written in that place, if it fits there.
+func (p place) embed(s string) (written string, fits bool) {
+	switch p {
+	case unplaced:
+		return s, true
+	case inString:
 		s = quoted(s)
-		return s[1 : len(s)-1]
-	case fits:
-		return value
+		return s[1 : len(s)-1], true
 	}
-	return "\x00"
+	return jsonOf(s)
 }
 
 // markTemplate reports whether the text is a JSON value around its placeholders, and sets the places of these.

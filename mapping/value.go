@@ -177,7 +177,11 @@ func (v *value) made(r *row) (string, fate) {
 	case v.parts != nil:
 		return v.parts.joinAll(r)
 	case v.expr == nil:
-		return v.text.fill(r, ""), good
+		s, fits := v.text.fill(r, "")
+		if !fits {
+			return v.breaks(r, ruleAs, asJSON.called, s)
+		}
+		return s, good
 	}
 	s, err := v.expr.Text(func(i int) string { return r.cellOf(v.columns[i]) })
 	if err != nil {
@@ -196,12 +200,14 @@ func (v *value) lookUp(r *row, s string) (string, fate) {
 	case r.env.Caught:
 		r.noteCaught(v, s)
 	}
-	return v.elseText.fill(r, s), good
+	s, _ = v.elseText.fill(r, s)
+	return s, good
 }
 
 // noteCaught notes a text that a map lacks and else accepts.
 func (r *row) noteCaught(v *value, s string) {
-	if _, known := statusKey(s); known && v.role == statusRole && v.elseText.fill(r, s) == s {
+	to, _ := v.elseText.fill(r, s)
+	if _, known := statusKey(s); known && v.role == statusRole && to == s {
 		return
 	}
 	r.caught = append(r.caught, v.problem(ruleElse, "", s))
