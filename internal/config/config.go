@@ -63,8 +63,8 @@ func Load(path string) (map[string]Profile, error) {
 	info, unseen := os.Stat(path)
 	for _, p := range profiles {
 		if v := p["proxy"]; strings.Contains(v.Text, "@") && unseen == nil && disk.Shared(info) {
-			return nil, faultAt(path, v.Line, 1, "a proxy with a user or password is in a file that group or others may "+
-				"read", chmod("600", path)+", or set LEADFERRY_PROXY")
+			return nil, faultAt(path, v.Line, 1, "a proxy with a user or password is in a file that group or others "+
+				"may read", chmod("600", path)+", or set LEADFERRY_PROXY")
 		}
 	}
 	return profiles, nil

@@ -121,7 +121,7 @@ func FileSystem(path string) (int64, error) {
 	return 0, err
 }
 
-// shared reports whether a path names another machine: \\SERVER\SHARE, \\?\UNC\SERVER\SHARE. \\?\ and \\.\ are this one.
+// shared reports whether a path names another machine: \\SERVER\SHARE, \\?\UNC\SERVER\SHARE. \\?\C: is this one.
 func shared(path string) bool {
 	path = strings.ToUpper(filepath.FromSlash(path))
 	is := func(prefix string) bool { return strings.HasPrefix(path, prefix) }

@@ -97,7 +97,7 @@ func (s *Settings) readProfile() error {
 	if missing {
 		where += ", which does not exist"
 	}
-	other := "its profiles are " + cmp.Or(strings.Join(s.profiles, ", "), "none") +
+	other := "profiles in it: " + cmp.Or(strings.Join(s.profiles, ", "), "none") +
 		"; leadferry login makes one from --profile, --base-url, --leads-url and --trunk-id"
 	return exit.Usage(fmt.Sprintf("there is no profile %q in %s", s.Profile.Value, where),
 		flags.Near("", s.Profile.Value, s.profiles, other))
