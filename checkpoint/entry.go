@@ -47,7 +47,8 @@ type ContentDigest struct{ Name, Value [4]byte }
 
 // Entry is what the ledger knows of a key. A claim is an entry in doubt that has no outcome yet. A new field needs a
 // line in codec.go and a higher [Format]. These say which changes keep it: entryOf and doubtOf (package importer),
-// keepDoubt, marked, completed, Decision.Outcome, and for exports exportLine and listed.entry (checkpointcmd).
+// keepDoubt, marked, completed, Decision.Outcome and about; PostgreSQL has columns (rows.go, schema.sql), and exports
+// have exportLine and listed.entry (checkpointcmd).
 type Entry struct {
 	Key          string
 	State        State

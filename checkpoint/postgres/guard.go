@@ -17,8 +17,8 @@ const (
 	// claimTerm is how long a claim is good, from when its commit was asked for. After it, others may have begun to
 	// think that its worker is gone.
 	claimTerm = 60 * time.Second
-	// leaving is how long a request may take from its last look at the claim to its first byte.
-	leaving = 30 * time.Second
+	// margin is what a claim must still be good for when its request leaves.
+	margin = 30 * time.Second
 	// heartbeat is how often a worker with nothing to commit shows life. alive and may_settle in schema.sql say how
 	// long it counts as alive, and its requests as under way.
 	heartbeat = 10 * time.Second
@@ -58,7 +58,7 @@ func (c *claims) until(key string) (end time.Duration, is bool) {
 // maySend reports whether a claim is good now.
 func (c *claims) maySend(key string) bool {
 	end, _ := c.until(key)
-	return !c.lost.Load() && c.now() < end-leaving
+	return !c.lost.Load() && c.now() < end-margin
 }
 
 // Guard returns nil if a request for the claim of a key may leave now, see [checkpoint.Store]. It renews a claim that

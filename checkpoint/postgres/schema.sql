@@ -227,7 +227,7 @@ CREATE VIEW leads AS
 
 CREATE VIEW in_doubt AS
 	SELECT t.trunk_id, replace(text_of(l.key), E'\x1f', '/') AS key, to_timestamp(l.updated / 1000.0) AS sent, l.file, l.line, l.organization, l.locator, l.status, l.external_id,
-		l.code, l.reason, l.run, l.worker, alive(w) AS under_way
+		l.code, l.reason, l.run, l.worker, coalesce(may_settle(w), false) AS under_way
 	FROM lead_rows l JOIN ledgers t USING (ledger) LEFT JOIN workers w USING (worker) WHERE l.state = 4;
 
 CREATE VIEW runs AS

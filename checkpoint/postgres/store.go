@@ -3,8 +3,8 @@
 //
 // Promises, beside those of [checkpoint.Store]:
 //
-//   - A key is claimed by one worker and never handed over by itself: no lock, lease or time-out
-//     frees it. Safety rests on one row for each key, which each change compares with what it has seen.
+//   - A key is claimed by one worker and never handed over by itself. A person, or --in-doubt resend, may take it once
+//     no answer can come (may_settle). Safety rests on one row a key: each change compares it with what it has seen.
 //   - A worker that was replaced claims nothing more. Outcomes of its claims are still accepted.
 //   - A reported commit is flushed by the server and by the standbys that it waits for. A server that does not
 //     promise that is refused, when the ledger is opened and with each commit.
