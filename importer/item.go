@@ -54,7 +54,7 @@ type ending struct {
 	found   comparison // of a reconciliation
 }
 
-// job is a row with its step. Its outcome is always the one that is right if nothing more happens.
+// job is a row with its step, whose ending is what is planned. The item's is what is right if nothing more happens.
 type job struct {
 	*item
 	step    Step

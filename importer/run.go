@@ -19,9 +19,9 @@
 //	         writer.go     write         one goroutine (report.Run.Results, Reject): results.csv, rejects and others; if
 //	                                     the disk is slow, all wait
 //
-// Claim, mark and settle return when a synced commit holds them; a kill between them leaves the row in doubt, partial
-// or unsettled. Lines of the files are synced, and the files get their names, when the run ends. The summary is last.
-// item.go has the row, plan.go and compare.go decide about it, this file opens the checkpoint and notes the run.
+// Claim, mark and settle return when a synced commit, made by the Ledger's own goroutine, holds them; a kill between
+// them leaves the row in doubt, partial or unsettled. Files get their names once the run has ended and the checkpoint is
+// closed, the summary last. item.go has the row, plan.go and compare.go decide about it, this file opens the checkpoint.
 //
 // Promises: no create leaves before its claim is durable, no update before the checkpoint has marked its lead (a link
 // needs no mark: its lead is partial), and no outcome is shown before it is durable. A create that may have been

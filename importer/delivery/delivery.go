@@ -45,8 +45,9 @@ type ResendOn struct {
 // Call sends one request; anew asks for a new connection. If its error is no *leadapi.Error, nothing was sent.
 type Call func(ctx context.Context, anew bool) error
 
-// Deliver calls until the answer is final. It returns nil, the last error of call, ErrStopping (leaving has ended) or a
-// *Stop. tries counts the requests that were sent. The caller reports what a create showed (Report).
+// Deliver calls, in the caller's goroutine, until the answer is final. It returns nil, the last error of call,
+// ErrStopping (leaving has ended) or a *Stop. tries counts the requests that were sent. The caller reports what a
+// create showed (Report).
 func (b *Breaker) Deliver(awaiting, leaving context.Context, kind Kind, pass *Pass, call Call) (tries int, err error) {
 	left := [...]int{never: 0, atOnce: math.MaxInt, newToken: maxFreshRefusals, newConnection: 1, afterPause: b.Retries}
 	for anew := false; ; {

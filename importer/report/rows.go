@@ -32,7 +32,7 @@ type Result struct {
 	OrganizationID string `csv:"organization_id"`
 	Location       string `csv:"location"`
 	Status         string `csv:"status"`
-	HTTPStatus     string `csv:"http_status"` // of the last answer, or ""
+	HTTPStatus     string `csv:"http_status"` // of the answer that led to this outcome, or ""
 	Attempts       string `csv:"attempts"`
 	Error          string `csv:"error"`
 

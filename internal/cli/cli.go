@@ -7,8 +7,8 @@
 //	          ─▶ [ledger] the checkpoint, opened      ─▶ checkpointcmd, for `leadferry checkpoint`
 //	          ─▶ [exit] an error as a sentence, a hint and a code
 //
-// import, sync, reconcile and validate: runRows ─▶ openInputs (Options.Inputs), connect (service.go: Options.Client and
-// Open) ─▶ conduct ─▶ importer.Run, which opens the checkpoint and reads the inputs.
+// import, sync, reconcile and validate: runRows (rows.go) ─▶ openInputs (Options.Inputs), connect (service.go: Client
+// and Open) ─▶ conduct ─▶ importer.Run, which opens the checkpoint and reads the inputs.
 //
 // Besides, [terminal] asks the user, [signals] decides who ends the process, and [external] runs the programs that
 // flags name. Only main imports this package.
