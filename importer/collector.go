@@ -130,7 +130,8 @@ func (t *tally) count(it *item, at report.Place) {
 		it.remarks[answeredDoubt] = it.row.Answered
 		if len(t.doubts) < report.MostDoubts {
 			t.doubts = append(t.doubts, report.Doubt{
-				Place: at, SentAt: e.Updated, OrganizationID: OrganizationOf(e), Reason: Explain(e), RequestID: e.RequestID,
+				Place: at, SentAt: e.Updated, OrganizationID: OrganizationOf(e), Reason: Explain(e),
+				RequestID: e.RequestID,
 			})
 		}
 	}

@@ -184,8 +184,8 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 	switch beforeRead := shown == nil; {
 	case beforeRead && changed && known.Unsettled != "" && known.Unsettled == p.o.RunID:
 		return ends(Pending, "an update of its lead in this run was not confirmed yet")
-	case beforeRead && changed && known.Refused != (checkpoint.Digest{}) && known.Refused == it.requestDigest(p.digests) &&
-		!p.o.RetryRejected:
+	case beforeRead && changed && !p.o.RetryRejected && known.Refused != (checkpoint.Digest{}) &&
+		known.Refused == it.requestDigest(p.digests):
 		step.outcome, step.text = Rejected, refusedBefore(known)
 		return step
 	case beforeRead && p.looks(known, cs):

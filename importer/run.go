@@ -20,8 +20,8 @@
 //	                                     the disk is slow, all wait
 //
 // Claim, mark and settle return when a synced commit, made by the Ledger's own goroutine, holds them; a kill between
-// them leaves the row in doubt, partial or unsettled. Files get their names once the run has ended and the checkpoint is
-// closed, the summary last. item.go has the row, plan.go and compare.go decide about it, this file opens the checkpoint.
+// them leaves the row in doubt, partial or unsettled. Files get their names after the checkpoint is closed, the summary
+// last. item.go has the row, plan.go and compare.go decide about it, this file opens the checkpoint.
 //
 // Promises: no create leaves before its claim is durable, no update before the checkpoint has marked its lead (a link
 // needs no mark: its lead is partial), and no outcome is shown before it is durable. A create that may have been
@@ -216,7 +216,7 @@ func (r *run) judgeCheckpoint(ctx context.Context) (err error) {
 	return checkpoint.OnThisMachine(ctx, r.ledger, r.Machine, false)
 }
 
-// heedDoubts counts the rows in doubt, so that those to be sent again stop nothing, and sees why the run before stopped.
+// heedDoubts counts the rows in doubt, so that those to be sent again stop nothing, and sees why the last run stopped.
 func (r *run) heedDoubts(ctx context.Context) (err error) {
 	l := &r.Limits
 	if l.Standing, err = r.ledger.Standing(ctx); err != nil {

@@ -74,7 +74,7 @@ func (e *engine) endRead(j *job, a *answer) {
 	e.settle(j, Unchanged)
 }
 
-// update brings a lead in step with its row, mostly in one turn. Between mark and answer nobody knows which of the row's
+// update brings a lead in step with its row, mostly in one turn. Between mark and answer nobody knows which of its
 // values the service has. The answer is compared like a read: if others changed a value, the row's may be sent again.
 func (e *engine) update(j *job) {
 	for e.mark(j) {
