@@ -172,7 +172,6 @@ func (c *coder) some(there bool) bool {
 	return one != 0
 }
 
-// uint codes a number that is not negative.
 func (c *coder) uint(v *uint64) {
 	if !c.reads {
 		c.b = binary.AppendUvarint(c.b, *v)

@@ -211,7 +211,6 @@ func (k *KeptKey) Mark(b Book, e *Entry, old *Kept) error {
 	return nil
 }
 
-// marked returns k with what a mark says.
 func (k Kept) marked(by *Entry) Kept {
 	k.Unsettled, k.Sought, k.Seen = by.Unsettled, by.Sought, by.Seen
 	k.ExternalID, k.WantLink, k.AsksLink = by.ExternalID, by.WantLink, by.AsksLink

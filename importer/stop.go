@@ -45,6 +45,8 @@ func ledgerFailed(err error) *Stop {
 		return crashed(err)
 	case errors.Is(err, checkpoint.ErrEnough):
 		return delivery.StopFor("as many leads as --max-creates allows have been made", "")
+	case errors.Is(err, checkpoint.ErrHeld):
+		return delivery.StopFor("rows of this run were decided about while it stood still", "")
 	case errors.Is(err, checkpoint.ErrFenced):
 		const hint = "there is nothing to repair: the newer one goes on"
 		return lastingStop(report.CodeFenced, "a newer worker has taken the place of this one", hint)

@@ -30,9 +30,9 @@ func (s *Store) enlist() error {
 		holdsFor := 3 * int(s.o.Timeout/time.Second)
 		err := s.conn.One(`INSERT INTO leadferry.workers (ledger, run, command, host, process, holds_for, fleet,
 				shard, shards, timeline, standby, session)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING worker`,
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING worker, tableoid`,
 			s.ledger, s.o.Run, s.o.Command, strings.ToValidUTF8(host, "?"), os.Getpid(), holdsFor,
-			terms.Fleet, terms.Shard, terms.Shards, s.timeline, s.standby, s.session).Scan(&s.worker)
+			terms.Fleet, terms.Shard, terms.Shards, s.timeline, s.standby, s.session).Scan(&s.worker, &s.table)
 		switch {
 		case err != nil || s.o.Run == "":
 			return err

@@ -80,6 +80,7 @@ func (s *Store) renew(key string) error {
 	asked, stands := s.claims.now(), false
 	err := s.change(func() error {
 		b := &pgx.Batch{}
+		b.Queue(`SELECT pg_advisory_xact_lock_shared($1, $2)`, deciding, s.ledger)
 		s.number(b, true)
 		b.Queue(`SELECT EXISTS (SELECT FROM leadferry.lead_rows
 			WHERE ledger = $1 AND key = $2 AND worker = $3 AND state = 4)`, s.ledger, []byte(key), s.worker).

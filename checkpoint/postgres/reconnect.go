@@ -179,7 +179,7 @@ func (s *Store) takeOver(fresh *server.Session) error {
 	var standby string
 	var durable bool // commits are as durable as when the worker began
 	session := rand.Int64()
-	err := fresh.One(statement("takeover"), s.worker, s.ledger, int64(s.commits), session).
+	err := fresh.One(statement("takeover"), s.worker, s.ledger, int64(s.commits), session, s.table).
 		Scan(&commits, &seq, &timeline, &standby, &durable)
 	if err == nil {
 		err = s.checkDurable(fresh)
@@ -266,7 +266,6 @@ func (s *Store) read(ctx context.Context, f func() error) error {
 	return cmp.Or(s.Explain(s.ask(asks, f)), ctx.Err())
 }
 
-// queryRow reads one row.
 func (s *Store) queryRow(ctx context.Context, places []any, query string, args ...any) error {
 	return s.read(ctx, func() error { return s.conn.One(query, args...).Scan(places...) })
 }

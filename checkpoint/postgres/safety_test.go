@@ -214,7 +214,7 @@ func TestARunBesideAnother(t *testing.T) {
 	address := server.Database(t)
 	target := newTarget()
 	first := opened(t, address, target, Options{Run: "first", Timeout: time.Hour})
-	committed(t, first, by("first", claimOf("a")), by("first", claimOf("b")))
+	committed(t, first, by("first", claimOf("a")), by("first", claimOf("b")), by("first", claimOf("c")))
 	refusal(t, address, target, Options{Run: "second"}, "the run first")
 	server.Exec(t, address, `UPDATE leadferry.workers SET beat = beat - interval '2 minutes'`)
 	second := opened(t, address, target, Options{Run: "second"})
@@ -243,7 +243,7 @@ func TestARunBesideAnother(t *testing.T) {
 	}
 	second = opened(t, address, target, Options{Run: "second"})
 	server.Exec(t, address, `UPDATE leadferry.workers SET beat = beat - interval '130 minutes' WHERE run = 'first'`)
-	if _, err := checkpoint.Resolve(t.Context(), person, []checkpoint.Decision{{Key: "a"}, {Key: "b"}}); err != nil {
+	if _, err := checkpoint.Resolve(t.Context(), person, []checkpoint.Decision{{Key: "a"}, {Key: "b"}, {Key: "c"}}); err != nil {
 		t.Fatal(err)
 	}
 	committed(t, second, by("second", claimOf("a")))
@@ -252,6 +252,11 @@ func TestARunBesideAnother(t *testing.T) {
 	committed(t, first, late)
 	if late.Entry.State != checkpoint.InDoubt {
 		t.Errorf("what is being sent again was settled by the answer to the first send: %+v", late.Entry)
+	}
+	silent := by("first", createdOf("c", ""))
+	silent.Entry.State = checkpoint.InDoubt
+	if committed(t, first, silent); stands(t, second, "c").State != checkpoint.InDoubt {
+		t.Error("a row that was sent after all, without an answer, may be sent again")
 	}
 	stands(t, first, "b") // which shows what was decided
 	committed(t, first, by("first", createdOf("b", "lead-b")))
@@ -269,6 +274,44 @@ func TestARunBesideAnother(t *testing.T) {
 	}
 	if got := stands(t, second, "b"); got.LeadID != "lead-b" {
 		t.Errorf("the late answer was lost: %+v", got)
+	}
+}
+
+// A worker that wakes up while a person's decision about its row is being made waits for it, and then does not send.
+func TestAClaimIsNotRenewedDuringADecision(t *testing.T) {
+	server, address, target := shared(t)
+	s := opened(t, address, target, Options{Run: "run"})
+	now := s.claims.now()
+	s.claims.now = func() time.Duration { return now }
+	committed(t, s, claimOf("a"))
+	now += 20 * time.Minute
+	server.Exec(t, address, `UPDATE leadferry.workers SET beat = beat - interval '20 minutes'`)
+	person, renewed := opened(t, address, target, Options{}), make(chan error, 1)
+	must.Do(t, person.Alone(t.Context(), func(tx checkpoint.Tx) error {
+		go func() { renewed <- s.Guard(context.Background(), "a") }()
+		for waits := false; !waits && len(renewed) == 0; {
+			must.Do(t, person.conn.One(`SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)`).Scan(&waits))
+		}
+		return errors.Join(tx.Load([]string{"a"}, nil), tx.Put("a", checkpoint.KeptKey{}))
+	}))
+	if err := <-renewed; !errors.Is(err, checkpoint.ErrHeld) {
+		t.Errorf("the row may be sent: %v", err)
+	}
+}
+
+// A ledger that was restored, or made anew, is not that of the worker, though a worker there has its number.
+func TestARestoredLedgerIsNoticed(t *testing.T) {
+	server := pgtest.Shared(t)
+	address, target := server.Database(t), newTarget()
+	p := newProxy(t, server)
+	s := opened(t, p.through(address), target, Options{Run: "old"})
+	committed(t, s, claimOf("a"))
+	server.Exec(t, address, `DROP SCHEMA leadferry CASCADE`)
+	committed(t, opened(t, address, target, Options{Run: "new"}), claimOf("x"))
+	p.cutAll()
+	c := claimOf("b")
+	if err := s.Commit(t.Context(), []*checkpoint.Change{c}); !errors.Is(errors.Join(err, c.Err), checkpoint.ErrRolledBack) {
+		t.Errorf("it goes on: %v, %v", err, c.Err)
 	}
 }
 

@@ -95,6 +95,7 @@ type ends struct {
 // connection is this process as a worker of the ledger, the one connection to the server, and the commit under way.
 type connection struct {
 	worker   int64
+	table    uint32 // of the workers: one that was restored is another
 	timeline int32  // of the server when the worker began,
 	standby  string // and the state of its standbys then
 	conn     *server.Session

@@ -5,5 +5,5 @@ UPDATE leadferry.workers SET beat = clock_timestamp(), session = $4,
 	timeline = CASE standby WHEN 'waited for' THEN leadferry.timeline() ELSE timeline END,
 	standby = CASE WHEN standby = 'waited for' AND timeline <> leadferry.timeline()
 		AND current_setting('synchronous_standby_names') = '' THEN 'none' ELSE standby END
-WHERE worker = $1 AND ledger = $2 AND commits BETWEEN $3::bigint AND $3::bigint + 1
+WHERE worker = $1 AND ledger = $2 AND tableoid = $5 AND commits BETWEEN $3::bigint AND $3::bigint + 1
 RETURNING commits, seq, leadferry.timeline(), standby, leadferry.promised(standby)

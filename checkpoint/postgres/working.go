@@ -48,7 +48,6 @@ func (s *Store) newWorking(sure bool) *working {
 	return w
 }
 
-// begin forgets all keys.
 func (w *working) begin() {
 	w.base, w.rows, w.asks, w.owners = map[string]*row{}, map[string]*row{}, map[string]string{}, map[string]string{}
 }
@@ -240,7 +239,7 @@ func (w *working) settleLate(r *row, e *checkpoint.Entry) (done bool, err error)
 		d = &checkpoint.KeptDecision{Decision: one, At: w.now, Send: w.Keep(send)}
 	}
 	none := d.Free()
-	keep := e.State == checkpoint.InDoubt || r.Intent != nil || none && r.state() != checkpoint.NotMade
+	keep := r.Intent != nil || none && r.state() != checkpoint.NotMade || !none && e.State == checkpoint.InDoubt
 	switch {
 	case e.State.HasLead() && (none || d.LeadID != "" && d.LeadID != e.LeadID):
 		err = checkpoint.NoteEvidence(w, *d, checkpoint.MadeAfterAll, e.LeadID, w.now)
