@@ -231,9 +231,20 @@ func looksWhole(f *os.File) error {
 	if info.Size() == 0 {
 		return damage("it is empty")
 	}
-	var page [80]byte // up to the end of its meta, of the first two pages, whose size is a power of two
+	newest, end := newestMeta(f)
+	switch {
+	case newest == 0:
+		return damage("it does not begin like a checkpoint")
+	case end > uint64(info.Size()):
+		return damage("it is shorter than its header says")
+	}
+	return nil
+}
+
+// newestMeta is the newest commit that the first two pages tell of (0: none does), and where the file has to end then.
+func newestMeta(f *os.File) (newest, end uint64) {
+	var page [80]byte // up to the end of the meta; a page's size is a power of two
 	meta, native := page[16:], binary.NativeEndian
-	var newest, end uint64
 	for at := int64(0); at <= 1<<16; at = max(1<<10, 2*at) {
 		if _, err := f.ReadAt(page[:], at); err != nil {
 			break
@@ -245,13 +256,7 @@ func looksWhole(f *os.File) error {
 			newest, end = commit, native.Uint64(meta[40:])*uint64(native.Uint32(meta[8:]))
 		}
 	}
-	switch {
-	case newest == 0:
-		return damage("it does not begin like a checkpoint")
-	case end > uint64(info.Size()):
-		return damage("it is shorter than its header says")
-	}
-	return nil
+	return newest, end
 }
 
 // IsLedger reports whether the file at path begins like a file of bbolt. Nothing else may take its place.
@@ -261,9 +266,8 @@ func IsLedger(path string) bool {
 		return false
 	}
 	defer f.Close()
-	head := make([]byte, 20)
-	_, err = io.ReadFull(f, head)
-	return err == nil && binary.NativeEndian.Uint32(head[16:]) == 0xED0CDAED
+	newest, _ := newestMeta(f)
+	return newest > 0
 }
 
 func damage(text string) error { return fmt.Errorf("%w: %s", checkpoint.ErrDamaged, text) }

@@ -113,8 +113,7 @@ func create(path string, h *header) (made bool, err error) {
 		return false, err
 	}
 	err = os.Link(temp.Name(), path)
-	// without links: ENOTSUP, EPERM, or ERROR_INVALID_FUNCTION on Windows
-	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.Errno(1)) {
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.Errno(1)) { // EPERM, or its like on Windows
 		err = replaceNew(temp.Name(), path)
 	}
 	switch {

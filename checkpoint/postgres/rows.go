@@ -124,8 +124,7 @@ func (s *stored) row() (r *row, err error) {
 	return r, err
 }
 
-// mostSeen limits how many rows are remembered.
-const mostSeen = 8 << 10
+const mostSeen = 8 << 10 // rows that are remembered
 
 // cache remembers a row as it was seen last, so that a commit need not look it up first. The server compares it before
 // it counts, so any row may be forgotten at any time. The caller holds the lock.
