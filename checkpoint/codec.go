@@ -13,7 +13,7 @@ import (
 
 // Format is the version of all that a Store keeps: of records and notes, of a file's buckets and a database's tables.
 // Each change of them needs a higher number. No other version is read.
-const Format = 17
+const Format = 18
 
 // EncodeKept returns a record as bytes, without its key.
 func EncodeKept(k *Kept) []byte {
@@ -262,9 +262,11 @@ func AppendText(b []byte, s string) []byte {
 		return append(b, 0)
 	}
 	if rowkey.IsUUID(s) && !strings.ContainsAny(s, "ABCDEF") {
-		if id, err := hex.DecodeString(strings.ReplaceAll(s, "-", "")); err == nil {
-			return append(append(b, 1), id...)
+		b = append(b, 1)
+		for part := range strings.SplitSeq(s, "-") {
+			b, _ = hex.AppendDecode(b, []byte(part)) // a UUID has nothing else
 		}
+		return b
 	}
 	b = binary.AppendUvarint(b, uint64(len(s))+1)
 	return append(b, s...)

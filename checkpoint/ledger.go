@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -32,8 +33,7 @@ type Gathering struct {
 // patience.
 type Ledger struct {
 	Store
-	slots    int
-	busyWith int // this many open claims keep the lanes busy during a commit; 0: changes never wait
+	Gathering
 	patience time.Duration
 
 	mu       sync.Mutex
@@ -50,20 +50,16 @@ type Ledger struct {
 
 // waiting is a change whose caller waits for its commit.
 type waiting struct {
-	Change
+	*Change
 	done chan error
 }
 
 // NewLedger starts the one goroutine that changes the Store; [Ledger.Close] ends both.
 func NewLedger(s Store, g Gathering) *Ledger {
 	l := &Ledger{
-		Store: s, slots: g.Slots, patience: patience, inSlots: make(map[string]struct{}),
-		ended: make(chan struct{}),
+		Store: s, Gathering: g, patience: patience, inSlots: make(map[string]struct{}), ended: make(chan struct{}),
 	}
 	l.wake = sync.NewCond(&l.mu)
-	if g.Places != 0 {
-		l.busyWith = g.Places + max(g.Places/4, 1)
-	}
 	if g.Far {
 		l.patience = patienceFar
 	}
@@ -112,24 +108,21 @@ func (l *Ledger) end() {
 	<-l.ended
 }
 
-// Do makes a change durable, and returns what is stored then: mostly the Entry as given, but in doubt if its lead ID is
-// that of another key. A claim waits for a slot. If ctx ends before a commit takes the claim, Do returns the error of ctx
-// and nothing was written. Other changes do not stop for ctx. Other errors are refusals ([IsRefusal]), ErrClosed, and
-// those of the Store.
-func (l *Ledger) Do(ctx context.Context, c Change) (stored Entry, err error) {
+// Do makes a change durable. Then its Entry is what is stored: mostly as given, but in doubt if its lead ID is that of
+// another key. A claim waits for a slot. If ctx ends before a commit takes the claim, Do returns the error of ctx and
+// nothing was written. Other changes do not stop for ctx. Other errors are refusals ([IsRefusal]), ErrClosed, and those
+// of the Store.
+func (l *Ledger) Do(ctx context.Context, c *Change) (err error) {
 	w := &waiting{c, make(chan error, 1)}
 	if err := l.enqueue(w); err != nil {
-		return c.Entry, err
+		return err
 	}
 	if c.Kind == Claim {
 		err = l.awaitClaim(ctx, w)
 	} else {
 		err = <-w.done // waiting for two channels takes twice the time
 	}
-	if err == nil {
-		err = w.Err
-	}
-	return w.Entry, err
+	return cmp.Or(err, c.Err)
 }
 
 // awaitClaim waits until a claim is durable, or until ctx ends and the claim is still in the queue.
@@ -148,11 +141,8 @@ func (l *Ledger) awaitClaim(ctx context.Context, w *waiting) error {
 func (l *Ledger) enqueue(w *waiting) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case l.broken != nil:
-		return l.broken
-	case l.closed:
-		return ErrClosed
+	if l.closed || l.broken != nil {
+		return cmp.Or(l.broken, ErrClosed)
 	}
 	l.queue = append(l.queue, w)
 	if l.isAnswer(w) {
@@ -173,8 +163,8 @@ func (l *Ledger) isAnswer(w *waiting) bool {
 // due reports whether to commit now: a lane would soon be idle, the first outcome is there (the others wait for it), or
 // nothing more will come.
 func (l *Ledger) due() bool {
-	return l.busyWith == 0 || len(l.inSlots)-l.answered < l.busyWith || l.answered > 0 && !l.begun || l.closed ||
-		l.broken != nil
+	return l.Places == 0 || len(l.inSlots)-l.answered <= l.Places+l.Places/16 || l.answered > 0 && !l.begun ||
+		l.closed || l.broken != nil
 }
 
 func (l *Ledger) takeBack(w *waiting) bool {
@@ -224,13 +214,13 @@ func (l *Ledger) some() bool {
 	return slices.ContainsFunc(l.queue, func(w *waiting) bool { return w.Kind != Claim || l.hasSlot() })
 }
 
-func (l *Ledger) hasSlot() bool { return l.slots == 0 || len(l.inSlots) < l.slots || l.broken != nil }
+func (l *Ledger) hasSlot() bool { return l.Slots == 0 || len(l.inSlots) < l.Slots || l.broken != nil }
 
 func (l *Ledger) commit() {
 	group, err := l.take()
 	changes := make([]*Change, len(group))
 	for i, w := range group {
-		changes[i] = &w.Change
+		changes[i] = w.Change
 	}
 	if err == nil && len(group) > 0 {
 		err = crash.Call(func() error { return l.Store.Commit(context.Background(), changes) })
@@ -253,27 +243,21 @@ func (l *Ledger) commit() {
 func (l *Ledger) take() (group []*waiting, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, w := range l.queue {
-		if l.isAnswer(w) {
-			delete(l.inSlots, w.Entry.Key)
-			l.begun = true
-		}
-		if w.Kind != Claim {
+	for _, claims := range []bool{false, true} {
+		l.queue = slices.DeleteFunc(l.queue, func(w *waiting) bool {
+			switch is := w.Kind == Claim; {
+			case is != claims, is && !l.hasSlot():
+				return false
+			case is:
+				l.inSlots[w.Entry.Key] = struct{}{}
+			case l.isAnswer(w):
+				delete(l.inSlots, w.Entry.Key)
+				l.begun = true
+			}
 			group = append(group, w)
-		}
+			return true
+		})
 	}
-	left := l.queue[:0]
-	for _, w := range l.queue {
-		switch {
-		case w.Kind != Claim:
-		case !l.hasSlot():
-			left = append(left, w)
-		default:
-			l.inSlots[w.Entry.Key] = struct{}{}
-			group = append(group, w)
-		}
-	}
-	clear(l.queue[len(left):])
-	l.queue, l.answered = left, 0
+	l.answered = 0
 	return group, l.broken
 }

@@ -88,8 +88,7 @@ func newKept(slots, places int) *kept {
 
 // change asks for a change of a key.
 func change(ctx context.Context, l *checkpoint.Ledger, kind checkpoint.ChangeKind, key string) error {
-	_, err := l.Do(ctx, checkpoint.Change{Kind: kind, Entry: checkpoint.Entry{Key: key, State: checkpoint.Created}})
-	return err
+	return l.Do(ctx, &checkpoint.Change{Kind: kind, Entry: checkpoint.Entry{Key: key, State: checkpoint.Created}})
 }
 
 // claim asks for claims, one after another.

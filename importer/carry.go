@@ -81,22 +81,19 @@ func (e *engine) create(j *job) {
 	if e.Client.RequestIDHeader != "" {
 		j.requestID = leadapi.NewRequestID()
 	}
-	intent := e.doubtOf(j)
-	intent.RequestID, intent.Updated = j.requestID, time.Time{} // it gets the time of its commit
-	claim := checkpoint.Change{Kind: checkpoint.Claim, Entry: intent, Resend: j.resends(), Shape: shape}
+	claim := &checkpoint.Change{Kind: checkpoint.Claim, Entry: e.doubtOf(j), Resend: j.resends(), Shape: shape}
+	claim.Entry.RequestID, claim.Entry.Updated = j.requestID, time.Time{} // it gets the time of its commit
 	if !e.store(j, claim, e.ledgerRefused) {
 		return
 	}
-	if shape != nil {
-		e.shapes[j.input].Store(nil)
-	}
+	e.shapes[j.input].CompareAndSwap(shape, nil)
 	j.outcome = InDoubt
 	var made *leadapi.Created
 	rec, req, attempt := &j.rec, createRequest(&j.rec), 0
 	tries, err := e.breaker.Deliver(e.awaiting, e.taking, delivery.Create, &j.pass,
 		func(ctx context.Context, anew bool) (err error) {
-			if attempt++; intent.RequestID != "" {
-				j.requestID = intent.RequestID + "-" + strconv.Itoa(attempt)
+			if attempt++; claim.Entry.RequestID != "" {
+				j.requestID = claim.Entry.RequestID + "-" + strconv.Itoa(attempt)
 				req.RequestID = j.requestID
 			}
 			switch err := e.ledger.Guard(e.taking, rec.Key); { // in a fleet: is the claim still ours?
@@ -138,20 +135,19 @@ func (e *engine) create(j *job) {
 }
 
 // store makes a change durable, notes what the ledger has of the row then, and reports whether it did.
-func (e *engine) store(j *job, change checkpoint.Change, failed func(*job, error)) bool {
-	stored, err := e.ledger.Do(e.taking, change)
-	if err != nil {
+func (e *engine) store(j *job, change *checkpoint.Change, failed func(*job, error)) bool {
+	if err := e.ledger.Do(e.taking, change); err != nil {
 		failed(j, err)
 		return false
 	}
-	j.durable = stored
+	j.durable = change.Entry
 	return true
 }
 
 // settle makes an outcome durable, and reports whether it did. The row ends as the ledger stored it, maybe in doubt.
 func (e *engine) settle(j *job, outcome Outcome) bool {
 	code := j.entry.Code
-	if !e.store(j, checkpoint.Change{Kind: checkpoint.Settle, Entry: j.entry}, e.commitFailed) {
+	if !e.store(j, &checkpoint.Change{Kind: checkpoint.Settle, Entry: j.entry}, e.commitFailed) {
 		return false
 	}
 	j.entry, j.outcome = j.durable, outcome
@@ -285,7 +281,7 @@ func (e *engine) createFailed(j *job, err error) {
 func (e *engine) withdraw(j *job, outcome Outcome) {
 	e.breaker.Report(&j.pass, delivery.NothingShown)
 	claimed := checkpoint.Entry{Key: j.rec.Key, Run: e.RunID}
-	if e.store(j, checkpoint.Change{Kind: checkpoint.Withdraw, Entry: claimed}, e.commitFailed) {
+	if e.store(j, &checkpoint.Change{Kind: checkpoint.Withdraw, Entry: claimed}, e.commitFailed) {
 		j.outcome = outcome
 	}
 }

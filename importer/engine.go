@@ -26,6 +26,7 @@ type engine struct {
 	mu      sync.Mutex
 	changed sync.Cond // a row or a lane has ended, or the run ends
 	lanes   lanes
+	jobs    sync.Pool   // of jobs that are over
 	idle    chan *lane  // to a goroutine whose lane has ended
 	allRead bool        // no more rows come
 	over    bool        // all rows have ended: what comes later does not stop the run any more
@@ -43,7 +44,7 @@ func newEngine(ctx context.Context, r *run) *engine {
 	e := &engine{run: r, phases: phases{awaiting: ctx}, idle: make(chan *lane)}
 	e.linking, e.linkNoMore = context.WithCancel(ctx)
 	e.taking, e.takeNoMore = context.WithCancel(e.linking)
-	e.changed.L = &e.mu
+	e.changed.L, e.jobs.New = &e.mu, func() any { return new(job) }
 	if r.sender != nil {
 		e.lanes = newLanes(r.Concurrency)
 	}

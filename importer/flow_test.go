@@ -230,7 +230,7 @@ func TestALeadThatWasJustMadeHasNotMoved(t *testing.T) {
 	tr := newTrial(t, []string{"k1,a"}, Options{Planning: Planning{ResendInDoubt: true}})
 	tr.remap(t, "  external_id: x-{id}\n")
 	before := checkpoint.Entry{Key: "k1", Run: "before", Organization: "o-9"}
-	_, err := tr.run.ledger.Do(t.Context(), checkpoint.Change{Kind: checkpoint.Claim, Entry: before})
+	err := tr.run.ledger.Do(t.Context(), &checkpoint.Change{Kind: checkpoint.Claim, Entry: before})
 	must.Do(t, err)
 	tr.ends(t, "created 1")
 	if l := tr.records.lines[0]; l.remarks[ownerByOthers] || l.text != "" {

@@ -182,7 +182,7 @@ func (r *intake) mapRow(it *item) {
 // requestDigest is the digest of everything that the row sends. It is made once.
 func (it *item) requestDigest(d *checkpoint.Digester) checkpoint.Digest {
 	if it.digest == (checkpoint.Digest{}) {
-		it.digest = d.Sum(it.rec.AppendFingerprint(nil))
+		it.digest = d.Sum(it.rec.AppendFingerprint(make([]byte, 0, 512)))
 	}
 	return it.digest
 }

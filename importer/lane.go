@@ -147,7 +147,9 @@ func (e *engine) newJob(it *item, step Step) *job {
 		e.limiter.creates++
 	}
 	it.outcome, it.remarks, it.found = Pending, step.remarks, step.found
-	return &job{item: it, step: step, before: it.entry, durable: it.entry}
+	j := e.jobs.Get().(*job)
+	*j = job{item: it, step: step, before: it.entry, durable: it.entry}
+	return j
 }
 
 // start gives a lane a goroutine, one whose lane has ended if there is any: its stack has grown already, which saves a
@@ -179,6 +181,7 @@ func (e *engine) start(l *lane, j *job) {
 func (e *engine) carried(l *lane) {
 	j := l.job
 	l.job = nil
+	defer e.jobs.Put(j)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	defer e.changed.Broadcast()

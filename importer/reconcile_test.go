@@ -66,7 +66,7 @@ func TestVerdicts(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 		adopted := checkpoint.Entry{Key: "adopted", State: checkpoint.Created, LeadID: "lead-of-a-list", ExternalID: "x-adopted", Status: "open", Updated: time.Now()}
-		if _, err := p.db.Do(t.Context(), checkpoint.Change{Kind: checkpoint.Settle, Entry: adopted}); err != nil {
+		if err := p.db.Do(t.Context(), &checkpoint.Change{Kind: checkpoint.Settle, Entry: adopted}); err != nil {
 			t.Fatal(err)
 		}
 		p.compares(Options{Planning: Planning{Reconciling: Reconciling{Fresh: time.Hour}}}, "unread 1 absent 7", row("adopted", "open", "Ann")) // nobody but a list has said so
@@ -201,7 +201,7 @@ func TestAbsentLeads(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		p.must("created 3", p.run("import", Options{}, "a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1", "c,,x-c,open,Cy,1"))
 		other := checkpoint.Entry{Key: rowkey.Effective("webinar", "a"), State: checkpoint.Created, LeadID: "lead-w", ExternalID: "w", Status: "open"}
-		if _, err := p.db.Do(t.Context(), checkpoint.Change{Kind: checkpoint.Settle, Entry: other}); err != nil {
+		if err := p.db.Do(t.Context(), &checkpoint.Change{Kind: checkpoint.Settle, Entry: other}); err != nil {
 			t.Fatal(err)
 		}
 		p.compares(Options{}, "same 1 absent 2", "a,,x-a,open,Ann,1")

@@ -127,7 +127,7 @@ func (e *engine) mark(j *job) bool {
 		known.Sought = j.rec.Status
 	}
 	failpoint.At("before mark")
-	if !e.store(j, checkpoint.Change{Kind: checkpoint.Mark, Entry: *known}, e.ledgerRefused) {
+	if !e.store(j, &checkpoint.Change{Kind: checkpoint.Mark, Entry: *known}, e.ledgerRefused) {
 		return false
 	}
 	j.entry, j.marked, j.outcome = j.durable, true, Failed
@@ -222,7 +222,7 @@ func (e *engine) storeUnsent(j *job, outcome Outcome) {
 	if j.marked {
 		entry.WantLink, entry.AsksLink = j.before.WantLink, j.before.AsksLink
 	}
-	if !e.store(j, checkpoint.Change{Kind: checkpoint.Mark, Entry: entry}, e.commitFailed) {
+	if !e.store(j, &checkpoint.Change{Kind: checkpoint.Mark, Entry: entry}, e.commitFailed) {
 		return
 	}
 	j.outcome, j.found, j.entry = outcome, j.step.found, j.durable

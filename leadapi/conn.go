@@ -2,6 +2,7 @@ package leadapi
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -39,10 +40,14 @@ type host struct {
 func (h *host) take(ctx context.Context, r *request) (*conn, error) {
 	select {
 	case h.room <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-time.After(time.Until(r.limit)):
-		return nil, context.DeadlineExceeded
+	default: // seldom; a timer takes time
+		select {
+		case h.room <- struct{}{}:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(time.Until(r.limit)):
+			return nil, context.DeadlineExceeded
+		}
 	}
 	c, once := h.takeIdle(r, time.Now())
 	if c != nil {
@@ -117,6 +122,8 @@ type conn struct {
 	socket    *socket          // what leaves and enters the machine
 	bounds    io.LimitedReader // of what may still be read of the answer
 	in        *bufio.Reader    // over bounds
+	request   bytes.Buffer     // of the last call
+	body      bytes.Buffer     // of the last call: what it sends, then what it is answered
 	lead      string           // the lead that the last answer named
 	asked     bool             // the service wanted a client certificate
 	dialled   time.Duration    // how long dialling took

@@ -166,7 +166,8 @@ func TestAnswerThatIsThereAfterTheTimeIsTaken(t *testing.T) {
 		w, err := client.leads.take(t.Context(), &request{reuse: true, limit: time.Now().Add(time.Minute)})
 		must.Do(t, err)
 		post := request{method: "POST", host: client.leads, target: client.create}
-		must.Do(t, w.send(client.write(&post, false)))
+		client.write(w, &post)
+		must.Do(t, w.send())
 		<-written
 		w.SetDeadline(time.Unix(1, 0))
 		got, err := w.receive()

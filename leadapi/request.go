@@ -5,11 +5,11 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -64,7 +64,8 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 	keep := false
 	defer func() { r.host.put(conn, keep) }()
 
-	a, err := conn.roundTrip(ctx, r.limit, c.write(&r, conn.restLimit == 0), seen)
+	c.write(conn, &r)
+	a, err := conn.roundTrip(ctx, r.limit, seen)
 	if err != nil {
 		seen.Cause = redact(err.Error())
 		// The peer closed a reused connection, and not a byte of an answer had come.
@@ -112,34 +113,38 @@ func (c *Client) ready(ctx context.Context, r *request, seen *Call) (*conn, *Err
 	}
 }
 
-// write writes a request; last says that the connection is closed afterwards. All parts were checked before. There is
-// never an Idempotency-Key: proxies might repeat the request for it.
-func (c *Client) write(r *request, last bool) []byte {
-	var body []byte
+// write writes a request into the connection's buffer. All parts were checked before. There is never an
+// Idempotency-Key: proxies might repeat the request for it.
+func (c *Client) write(to *conn, r *request) {
+	if to.body.Reset(); r.content != nil {
+		to.body.Write(r.content(to.body.AvailableBuffer()))
+	}
+	to.request.Reset()
+	add := func(parts ...string) {
+		for _, part := range parts {
+			to.request.WriteString(part)
+		}
+	}
+	add(r.method, " ", r.target, " HTTP/1.1\r\nHost: ", r.host.name, "\r\nUser-Agent: ", c.config.UserAgent,
+		"\r\nAccept: application/json\r\nAccept-Encoding: identity\r\nContent-Length: ", strconv.Itoa(to.body.Len()))
 	if r.content != nil {
-		body = r.content(make([]byte, 0, 512))
+		add("\r\nContent-Type: application/json")
 	}
-	b := fmt.Appendf(make([]byte, 0, 512+len(body)),
-		"%s %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\nAccept: application/json\r\nAccept-Encoding: "+
-			"identity\r\nContent-Length: %d",
-		r.method, r.target, r.host.name, c.config.UserAgent, len(body))
-	if body != nil {
-		b = append(b, "\r\nContent-Type: application/json"...)
-	}
-	if last {
-		b = append(b, "\r\nConnection: close"...)
+	if to.restLimit == 0 { // it carries no other request
+		add("\r\nConnection: close")
 	}
 	if r.bearer != "" {
-		b = append(b, "\r\nAuthorization: Bearer "+r.bearer...)
+		add("\r\nAuthorization: Bearer ", r.bearer)
 	}
 	if r.id != "" {
-		b = append(b, "\r\n"+c.config.RequestIDHeader+": "+r.id...)
+		add("\r\n", c.config.RequestIDHeader, ": ", r.id)
 	}
-	return append(append(b, "\r\n\r\n"...), body...)
+	add("\r\n\r\n")
+	to.request.Write(to.body.Bytes())
 }
 
 // roundTrip sends a request and reads its answer, until limit or the end of ctx. If seen.Sent is 0, nothing has left.
-func (c *conn) roundTrip(ctx context.Context, limit time.Time, request []byte, seen *Call) (a answer, err error) {
+func (c *conn) roundTrip(ctx context.Context, limit time.Time, seen *Call) (a answer, err error) {
 	_ = c.SetDeadline(limit) // fails only for a closed connection, and then the first write fails, too
 	spared := context.AfterFunc(ctx, func() { _ = c.SetDeadline(longAgo) })
 	defer func() {
@@ -149,7 +154,7 @@ func (c *conn) roundTrip(ctx context.Context, limit time.Time, request []byte, s
 	}()
 	before := c.socket.out
 	c.socket.late = false
-	unsent := c.send(request)
+	unsent := c.send()
 	if seen.Sent = int(c.socket.out - before); seen.Sent == 0 {
 		return a, unsent
 	}
@@ -163,8 +168,8 @@ func (c *conn) roundTrip(ctx context.Context, limit time.Time, request []byte, s
 	return a, nil
 }
 
-func (c *conn) send(request []byte) error {
-	for part := range slices.Chunk(request, maxWrite) {
+func (c *conn) send() error {
+	for part := range slices.Chunk(c.request.Bytes(), maxWrite) {
 		failpoint.At("write")
 		_, err := c.Write(part)
 		failpoint.At("written")
@@ -196,7 +201,9 @@ func (c *conn) receive() (a answer, err error) {
 		return a, nil // 101: what follows is no HTTP, and may have no end
 	}
 	c.bounds.N = maxBody + maxHead // more than the body may have: there are the lengths of chunks, too
-	a.body, err = io.ReadAll(a.Body)
+	c.body.Reset()
+	_, err = c.body.ReadFrom(a.Body)
+	a.body = c.body.Bytes()
 	a.whole = err == nil && len(a.body) <= maxBody
 	a.unpack()
 	return a, nil

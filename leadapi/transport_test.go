@@ -74,7 +74,9 @@ func TestHeads(t *testing.T) {
 		{request{method: "POST", host: c.leads, target: c.create, content: new(UpdateRequest).AppendJSON, bearer: access}, "POST /base/v1/trunk-1" + common + "2\r\nContent-Type: application/json\r\nAuthorization: Bearer " + access + "\r\n\r\n{}"},
 		{request{method: "POST", host: c.general, target: "/x?y=z"}, "POST /x?y=z" + common + "0\r\n\r\n"},
 	} {
-		same(t, test.want, string(c.write(&test.request, false)), "head")
+		to := conn{restLimit: restLimit}
+		c.write(&to, &test.request)
+		same(t, test.want, to.request.String(), "head")
 	}
 }
 

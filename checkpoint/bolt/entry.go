@@ -87,7 +87,9 @@ func foldsOf(d *checkpoint.Digester, key string, k *checkpoint.KeptKey) []string
 }
 
 // foldPrefix returns the beginning of the records of a fold: 64 bits, so that no two folds have the same.
-func foldPrefix(d *checkpoint.Digester, folded string) []byte { return d.Blocked(folded)[:8:8] }
+func foldPrefix(d *checkpoint.Digester, folded string) []byte {
+	return binary.BigEndian.AppendUint64(nil, d.Short([]byte(folded)))
+}
 
 // foldsOfBlock returns the records of a forgotten key in the same index: only a keyed hash of its fold.
 func foldsOfBlock(b *checkpoint.KeptBlock) []string {

@@ -196,13 +196,21 @@ func (r *reading) Alike(folded string) (keys []string, forgotten bool) {
 	for k, _ := r.folds.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = r.folds.Next() {
 		keys = append(keys, string(k[len(prefix):]))
 	}
+	if first, _ := r.blocked.First(); first == nil {
+		return keys, false
+	}
 	prefix = forgottenFold(r.d.digests.Blocked(folded))
 	k, _ := r.folds.Seek(prefix)
 	return keys, bytes.HasPrefix(k, prefix) || r.blockOf(folded) != nil // it is its own fold
 }
 
 // blockOf returns the record of a key that was forgotten, or nil.
-func (r *reading) blockOf(key string) []byte { return exactly(r.blocked, r.d.digests.Blocked(key)) }
+func (r *reading) blockOf(key string) []byte {
+	if first, _ := r.blocked.First(); first == nil { // the hash takes longer than a look-up
+		return nil
+	}
+	return exactly(r.blocked, r.d.digests.Blocked(key))
+}
 
 // Notes returns the notes whose names have a prefix, see [checkpoint.Store].
 func (d *Store) Notes(_ context.Context, prefix string) (all []checkpoint.Note, err error) {
