@@ -74,19 +74,16 @@ func (d *Digester) Sum(b []byte) (out Digest) {
 }
 
 // SumName returns the keyed digest of a content key.
-func (d *Digester) SumName(name string) [4]byte { return d.fourBytes([]byte(name)) }
+func (d *Digester) SumName(name string) [4]byte { return d.sumShort([]byte(name)) }
 
 // SumValue returns the keyed digest of the value of a content key.
 func (d *Digester) SumValue(name, value string) [4]byte {
 	var room [256]byte
 	in := append(binary.AppendUvarint(room[:0], uint64(len(name))), name...)
-	return d.fourBytes(append(in, value...))
+	return d.sumShort(append(in, value...))
 }
 
-func (d *Digester) fourBytes(text []byte) (out [4]byte) {
-	binary.LittleEndian.PutUint32(out[:], uint32(d.Short(text)))
+func (d *Digester) sumShort(text []byte) (out [4]byte) {
+	binary.LittleEndian.PutUint32(out[:], uint32(siphash.Hash(d.short[0], d.short[1], text)))
 	return out
 }
-
-// Short returns a keyed digest of 64 bits.
-func (d *Digester) Short(text []byte) uint64 { return siphash.Hash(d.short[0], d.short[1], text) }

@@ -81,8 +81,9 @@ func (e *engine) create(j *job) {
 	if e.Client.RequestIDHeader != "" {
 		j.requestID = leadapi.NewRequestID()
 	}
-	claim := &checkpoint.Change{Kind: checkpoint.Claim, Entry: e.doubtOf(j), Resend: j.resends(), Shape: shape}
-	claim.Entry.RequestID, claim.Entry.Updated = j.requestID, time.Time{} // it gets the time of its commit
+	intent := e.doubtOf(j)
+	intent.RequestID, intent.Updated = j.requestID, time.Time{} // it gets the time of its commit
+	claim := checkpoint.Change{Kind: checkpoint.Claim, Entry: intent, Resend: j.resends(), Shape: shape}
 	if !e.store(j, claim, e.ledgerRefused) {
 		return
 	}
@@ -92,8 +93,8 @@ func (e *engine) create(j *job) {
 	rec, req, attempt := &j.rec, createRequest(&j.rec), 0
 	tries, err := e.breaker.Deliver(e.awaiting, e.taking, delivery.Create, &j.pass,
 		func(ctx context.Context, anew bool) (err error) {
-			if attempt++; claim.Entry.RequestID != "" {
-				j.requestID = claim.Entry.RequestID + "-" + strconv.Itoa(attempt)
+			if attempt++; intent.RequestID != "" {
+				j.requestID = intent.RequestID + "-" + strconv.Itoa(attempt)
 				req.RequestID = j.requestID
 			}
 			switch err := e.ledger.Guard(e.taking, rec.Key); { // in a fleet: is the claim still ours?
@@ -135,19 +136,20 @@ func (e *engine) create(j *job) {
 }
 
 // store makes a change durable, notes what the ledger has of the row then, and reports whether it did.
-func (e *engine) store(j *job, change *checkpoint.Change, failed func(*job, error)) bool {
-	if err := e.ledger.Do(e.taking, change); err != nil {
+func (e *engine) store(j *job, change checkpoint.Change, failed func(*job, error)) bool {
+	j.change = change
+	if err := e.ledger.Do(e.taking, &j.change); err != nil {
 		failed(j, err)
 		return false
 	}
-	j.durable = change.Entry
+	j.durable = j.change.Entry
 	return true
 }
 
 // settle makes an outcome durable, and reports whether it did. The row ends as the ledger stored it, maybe in doubt.
 func (e *engine) settle(j *job, outcome Outcome) bool {
 	code := j.entry.Code
-	if !e.store(j, &checkpoint.Change{Kind: checkpoint.Settle, Entry: j.entry}, e.commitFailed) {
+	if !e.store(j, checkpoint.Change{Kind: checkpoint.Settle, Entry: j.entry}, e.commitFailed) {
 		return false
 	}
 	j.entry, j.outcome = j.durable, outcome
@@ -281,7 +283,7 @@ func (e *engine) createFailed(j *job, err error) {
 func (e *engine) withdraw(j *job, outcome Outcome) {
 	e.breaker.Report(&j.pass, delivery.NothingShown)
 	claimed := checkpoint.Entry{Key: j.rec.Key, Run: e.RunID}
-	if e.store(j, &checkpoint.Change{Kind: checkpoint.Withdraw, Entry: claimed}, e.commitFailed) {
+	if e.store(j, checkpoint.Change{Kind: checkpoint.Withdraw, Entry: claimed}, e.commitFailed) {
 		j.outcome = outcome
 	}
 }
@@ -289,14 +291,13 @@ func (e *engine) withdraw(j *job, outcome Outcome) {
 // linkLater links a lead of an earlier run. If the file's ExternalID does not win anyway, it reads the lead first: one
 // with neither the wanted ExternalID nor the one that was wanted before is a conflict.
 func (e *engine) linkLater(j *job) {
-	rec := &j.rec
 	if e.readable(&j.entry) && e.rules.ForExternalID() != mapping.RuleFile {
 		lead, err := e.read(j)
 		switch {
 		case errors.Is(err, delivery.ErrStopping):
 			j.outcome = Pending
 			return
-		case err == nil && lead.ExternalID == rec.ExternalID:
+		case err == nil && lead.ExternalID == j.rec.ExternalID:
 			e.linked(j, lead)
 			return
 		case err == nil && lead.ExternalID != "" && lead.ExternalID != j.entry.WantLink:

@@ -58,8 +58,9 @@ type ending struct {
 type job struct {
 	*item
 	step    Step
-	before  checkpoint.Entry // what was known of the lead
-	durable checkpoint.Entry // what the ledger has of it now
+	before  checkpoint.Entry  // what was known of the lead
+	durable checkpoint.Entry  // what the ledger has of it now
+	change  checkpoint.Change // that the ledger is asked for
 
 	refusal   error         // why the ledger refused the claim or the mark of a request, which was not sent
 	marked    bool          // Update: the mark is durable

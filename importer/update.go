@@ -127,7 +127,7 @@ func (e *engine) mark(j *job) bool {
 		known.Sought = j.rec.Status
 	}
 	failpoint.At("before mark")
-	if !e.store(j, &checkpoint.Change{Kind: checkpoint.Mark, Entry: *known}, e.ledgerRefused) {
+	if !e.store(j, checkpoint.Change{Kind: checkpoint.Mark, Entry: *known}, e.ledgerRefused) {
 		return false
 	}
 	j.entry, j.marked, j.outcome = j.durable, true, Failed
@@ -222,12 +222,11 @@ func (e *engine) storeUnsent(j *job, outcome Outcome) {
 	if j.marked {
 		entry.WantLink, entry.AsksLink = j.before.WantLink, j.before.AsksLink
 	}
-	if !e.store(j, &checkpoint.Change{Kind: checkpoint.Mark, Entry: entry}, e.commitFailed) {
-		return
-	}
-	j.outcome, j.found, j.entry = outcome, j.step.found, j.durable
-	if j.attempts > 0 {
-		j.entry.Code, j.entry.Reason = entry.Code, entry.Reason
+	if e.store(j, checkpoint.Change{Kind: checkpoint.Mark, Entry: entry}, e.commitFailed) {
+		j.outcome, j.found, j.entry = outcome, j.step.found, j.durable
+		if j.attempts > 0 {
+			j.entry.Code, j.entry.Reason = entry.Code, entry.Reason
+		}
 	}
 }
 

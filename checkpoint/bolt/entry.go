@@ -78,17 +78,12 @@ func linksOf(key string, k *checkpoint.KeptKey) (links []string) {
 }
 
 // foldsOf returns the records of a known key in the index of folds: one, unless the key is its own fold.
-func foldsOf(d *checkpoint.Digester, key string, k *checkpoint.KeptKey) []string {
+func foldsOf(key string, k *checkpoint.KeptKey) []string {
 	folded := rowkey.Fold(key)
 	if k.Shown() == nil || folded == key || folded == "" {
 		return nil
 	}
-	return []string{string(foldPrefix(d, folded)) + key}
-}
-
-// foldPrefix returns the beginning of the records of a fold: 64 bits, so that no two folds have the same.
-func foldPrefix(d *checkpoint.Digester, folded string) []byte {
-	return binary.BigEndian.AppendUint64(nil, d.Short([]byte(folded)))
+	return []string{string(checkpoint.AppendText(nil, folded)) + key}
 }
 
 // foldsOfBlock returns the records of a forgotten key in the same index: only a keyed hash of its fold.
@@ -99,7 +94,7 @@ func foldsOfBlock(b *checkpoint.KeptBlock) []string {
 	return []string{string(forgottenFold(b.Fold)) + string(b.Hash)}
 }
 
-// forgottenFold returns the beginning of the records of forgotten keys with this fold.
+// forgottenFold returns the beginning of the records of forgotten keys with this fold: no text begins with 0.
 func forgottenFold(folded []byte) []byte { return append([]byte{0}, folded...) }
 
 // encodeBlock returns the record of a forgotten key under its hash.

@@ -25,7 +25,7 @@ var (
 	inLeads   = []byte("leads")   // lead ID → key
 	// ExternalID that a lead has or should get, key → its checksum; none if the key equals the ID
 	inLinks    = []byte("links")
-	inFolds    = []byte("folds")       // hash of a key's fold, key → its checksum; none if the key is its fold
+	inFolds    = []byte("folds")       // a key's fold, key → its checksum; none if the key is its fold
 	inNotes    = []byte("notes")       // name → JSON: runs, decisions, shapes, the lineage
 	inBlocked  = []byte("blocked")     // keyed hash of a forgotten key → when
 	newEntries = []byte("new entries") // number, key → new entry, see buffered

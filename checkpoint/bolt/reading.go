@@ -192,7 +192,7 @@ func (r *reading) Linked(external, key string) (others []string, err error) {
 }
 
 func (r *reading) Alike(folded string) (keys []string, forgotten bool) {
-	prefix := foldPrefix(r.d.digests, folded)
+	prefix := checkpoint.AppendText(nil, folded)
 	for k, _ := r.folds.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = r.folds.Next() {
 		keys = append(keys, string(k[len(prefix):]))
 	}

@@ -183,7 +183,7 @@ func (w *writing) put(key string, was, is checkpoint.KeptKey) error {
 		w.putIntent(key, was.Intent, is.Intent),
 		w.moveLead(leadKey(entryOf(was.Entry).LeadID), leadKey(entryOf(is.Entry).LeadID), key),
 		w.follow(inLinks, linksOf(key, &was), linksOf(key, &is)),
-		w.follow(inFolds, foldsOf(w.d.digests, key, &was), foldsOf(w.d.digests, key, &is)))
+		w.follow(inFolds, foldsOf(key, &was), foldsOf(key, &is)))
 }
 
 // putEntry writes an entry. A new entry gathers, unless it comes after all others: then its page is at hand.
