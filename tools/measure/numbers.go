@@ -17,12 +17,14 @@ import (
 )
 
 // numbers are those of docs/numbers.md, in the same order. N12 is checked by `go test ./internal/e2e -run TestKill -kills
-// 1000`, N24 is what .ci/run takes; nothing compares with Redpanda Connect.
+// 1000`, N24 is what .ci/run takes.
 var numbers = []number{
 	{"N1", false, func(l *lab) { l.besideWrk("file", inFlight, l.rows/10, 0.95) }},
 	{"N2", false, func(l *lab) { l.besideWrk("file", 256, 3*l.rows/10, 0.85) }},
-	{"N3", false, func(l *lab) { l.besideBare(0, 3*l.rows/10, 0.6, 0) }},
-	{"N4", false, func(l *lab) { l.besideBare(0, 3*l.rows/10, 0, 2) }},
+	{"N3", false, func(l *lab) { l.beside(bareClient, 0, 3*l.rows/10, 0.6, 0) }},
+	{"N3", true, func(l *lab) { l.beside(benthos, 0, 3*l.rows/10, 1.5, 0) }},
+	{"N4", false, func(l *lab) { l.beside(bareClient, 0, 3*l.rows/10, 0, 2) }},
+	{"N4", true, func(l *lab) { l.beside(benthos, 0, 3*l.rows/10, 0, 0.5) }},
 	{"N5", false, func(l *lab) { l.besideReader("csv", l.rows, 0.45, "a bare encoding/csv loop") }},
 	{"N5", false, func(l *lab) {
 		f := leadFile{to: l.rows}
@@ -67,7 +69,7 @@ var numbers = []number{
 		cmd.Dir = l.root
 		l.atMost("`go test ./...`", "s", 120, must.Get(perform(cmd)).wall.Seconds())
 	}},
-	{"N25", false, func(l *lab) { l.besideBare(slow, l.rows/10, 0, 1.1) }},
+	{"N25", false, func(l *lab) { l.beside(bareClient, slow, l.rows/10, 0, 1.1) }},
 }
 
 const (
@@ -116,13 +118,32 @@ func (l *lab) besideWrk(ledger string, workers, rows int, target float64) {
 		"wrk", c)
 }
 
-// besideBare compares an import with a client that keeps no checkpoint: by the rate, or if there is a limit, by user
-// and system time.
-func (l *lab) besideBare(latency time.Duration, rows int, target, limit float64) {
+// rival sends the rows of a file to a service, and keeps no checkpoint.
+type rival struct {
+	name string
+	send func(l *lab, s *service, file string) trial
+}
+
+var (
+	bareClient = rival{"a bare client without checkpoint", func(l *lab, s *service, file string) trial {
+		return l.peer("bare", "-url", s.url, "-c", strconv.Itoa(inFlight), file)
+	}}
+	benthos = rival{"the engine of Redpanda Connect", func(l *lab, s *service, file string) trial {
+		dir, program := filepath.Join(l.root, "tools", "measure", "benthos"), l.path("benthos")
+		must.Get(perform(exec.CommandContext(l.ctx, "go", "build", "-C", dir, "-o", program,
+			"github.com/redpanda-data/benthos/v4/cmd/benthos")))
+		cmd := exec.CommandContext(l.ctx, program, "run", filepath.Join(dir, "import.yaml"))
+		cmd.Env = append(cmd.Environ(), "FILE="+file, "URL="+s.url)
+		return must.Get(perform(cmd))
+	}}
+)
+
+// beside compares an import with a rival: by the rate, or if there is a limit, by user and system time.
+func (l *lab) beside(r rival, latency time.Duration, rows int, target, limit float64) {
 	s := l.sink(latency)
 	defer s.stop()
 	c := l.compare(func() (float64, float64) {
-		theirs := l.peer("bare", "-url", s.url, "-c", strconv.Itoa(inFlight), l.input(leadFile{to: rows}))
+		theirs := r.send(l, s, l.input(leadFile{to: rows}))
 		ours := l.imported(s, "file", rows, inFlight)
 		if limit > 0 {
 			return ours.cpu.Seconds(), theirs.cpu.Seconds()
@@ -131,10 +152,10 @@ func (l *lab) besideBare(latency time.Duration, rows int, target, limit float64)
 	})
 	what := fmt.Sprintf("import, %d in flight, latency %s, %s rows", inFlight, latency, grouped(rows))
 	if limit > 0 {
-		l.seconds("processor time of an "+what, limit, "a bare client without checkpoint", c)
-		return
+		l.seconds("processor time of an "+what, limit, r.name, c)
+	} else {
+		l.rates(what, target, r.name, c)
 	}
-	l.rates(what, target, "a bare client without checkpoint", c)
 }
 
 // besideReader compares validating a file with a bare loop over it.

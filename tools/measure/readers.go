@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -22,8 +23,11 @@ func runReader(name string, args []string, s streams) (err error) {
 	defer must.Catch(&err)
 	f := must.Get(os.Open(must.Get(oneFile(flags(name, s), args))))
 	defer f.Close()
-	must.Get(fmt.Fprintln(s.out, must.Get(readers[name](f))))
-	return nil
+	rows, err := readers[name](f)
+	if errors.Is(err, io.EOF) {
+		_, err = fmt.Fprintln(s.out, rows)
+	}
+	return err
 }
 
 func countCSV(r io.Reader) (rows int, err error) {
@@ -32,7 +36,7 @@ func countCSV(r io.Reader) (rows int, err error) {
 	for rows = -1; err == nil; rows++ { // the header is not a row
 		_, err = c.Read()
 	}
-	return counted(rows-1, err)
+	return rows - 1, err
 }
 
 // countJSONL copies the text of each name and value: a token alone is a place in the buffer that the next token
@@ -51,13 +55,6 @@ func countJSONL(r io.Reader) (rows int, err error) {
 			cells = append(cells, t.String())
 		}
 	}
-	return counted(rows, err)
-}
-
-func counted(rows int, err error) (int, error) {
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
 	return rows, err
 }
 
@@ -74,5 +71,5 @@ func countXLSX(r io.Reader) (rows int, err error) {
 	for rows = -1; err == nil && sheet.Next(); rows++ {
 		_, err = sheet.Columns()
 	}
-	return rows, errors.Join(err, sheet.Close())
+	return rows, cmp.Or(err, sheet.Close(), io.EOF)
 }
