@@ -16,8 +16,7 @@ import (
 	"leadferry/tools/must"
 )
 
-// numbers are those of docs/numbers.md, in the same order. N12 is checked by `go test ./internal/e2e -run TestKill -kills
-// 1000`, N24 is what .ci/run takes.
+// numbers are those of docs/numbers.md in its order. N12 is `go test ./internal/e2e -run TestKill -kills 1000`.
 var numbers = []number{
 	{"N1", false, func(l *lab) { l.besideWrk("file", inFlight, l.rows/10, 0.95) }},
 	{"N2", false, func(l *lab) { l.besideWrk("file", 256, 3*l.rows/10, 0.85) }},
@@ -130,8 +129,7 @@ var (
 	}}
 	benthos = rival{"the engine of Redpanda Connect", func(l *lab, s *service, file string) trial {
 		dir, program := filepath.Join(l.root, "tools", "measure", "benthos"), l.path("benthos")
-		must.Get(perform(exec.CommandContext(l.ctx, "go", "build", "-C", dir, "-o", program,
-			"github.com/redpanda-data/benthos/v4/cmd/benthos")))
+		must.Get(perform(exec.CommandContext(l.ctx, "go", "build", "-C", dir, "-o", program, "tool")))
 		cmd := exec.CommandContext(l.ctx, program, "run", filepath.Join(dir, "import.yaml"))
 		cmd.Env = append(cmd.Environ(), "FILE="+file, "URL="+s.url)
 		return must.Get(perform(cmd))

@@ -115,8 +115,8 @@ func (l *lab) take(n number) (err error) {
 
 // judge prints a result.
 func (l *lab) judge(what, target, measured string, holds bool) {
-	held := map[bool]string{true: "yes", false: "**no**"}[holds]
-	fmt.Fprintf(l.out, "| %s | %s | %s | %s | %s |\n", l.now.id, what, target, measured, held)
+	fmt.Fprintf(l.out, "| %s | %s | %s | %s | %s |\n", l.now.id, what, target, measured,
+		map[bool]string{true: "yes", false: "**no**"}[holds])
 }
 
 // atMost judges a figure with a limit.
