@@ -109,9 +109,9 @@ func (l *Ledger) end() {
 }
 
 // Do makes a change durable. Then its Entry is what is stored: mostly as given, but in doubt if its lead ID is that of
-// another key. A claim waits for a slot. If ctx ends before a commit takes the claim, Do returns the error of ctx and
-// nothing was written. Other changes do not stop for ctx. Other errors are refusals ([IsRefusal]), ErrClosed, and those
-// of the Store.
+// another key. Until Do returns, nobody else may use the change. A claim waits for a slot. If ctx ends before a commit
+// takes the claim, Do returns the error of ctx and nothing was written. Other changes do not stop for ctx. Other errors
+// are refusals ([IsRefusal]), ErrClosed, and those of the Store.
 func (l *Ledger) Do(ctx context.Context, c *Change) (err error) {
 	w := &waiting{c, make(chan error, 1)}
 	if err := l.enqueue(w); err != nil {
@@ -163,7 +163,7 @@ func (l *Ledger) isAnswer(w *waiting) bool {
 // due reports whether to commit now: a lane would soon be idle, the first outcome is there (the others wait for it), or
 // nothing more will come.
 func (l *Ledger) due() bool {
-	return l.Places == 0 || len(l.inSlots)-l.answered <= l.Places+l.Places/16 || l.answered > 0 && !l.begun ||
+	return l.Places == 0 || len(l.inSlots)-l.answered <= l.Places+(l.Places+8)/16 || l.answered > 0 && !l.begun ||
 		l.closed || l.broken != nil
 }
 

@@ -41,7 +41,7 @@ type Store interface {
 
 	// Find looks for the lead of each Query, all as of one commit. out and how must be as long as qs. A known key
 	// decides, also if it is in doubt or forgotten. A key that the service refused has no lead; it is in out if nothing
-	// else is found. An intent hides an entry of the same key.
+	// else is found. An intent hides an entry of the same key. The slices of out's Content may be reused.
 	Find(ctx context.Context, qs []Query, out []Entry, how []Match) error
 
 	// Commit makes changes durable: in the order of their keys, and those of one key in the order given. A claim has to

@@ -89,6 +89,9 @@ func (h *host) takeIdle(r *request, now time.Time) (c *conn, once bool) {
 func (h *host) put(c *conn, keep bool) {
 	if keep = keep && c.restLimit > 0; keep {
 		c.idleSince = time.Now()
+		if c.body.Cap() > maxHead { // seldom
+			c.request, c.body = bytes.Buffer{}, bytes.Buffer{}
+		}
 		h.mu.Lock()
 		h.idle = append(h.idle, c)
 		h.mu.Unlock()

@@ -77,7 +77,8 @@ func linksOf(key string, k *checkpoint.KeptKey) (links []string) {
 	return links
 }
 
-// foldsOf returns the records of a known key in the index of folds: one, unless the key is its own fold.
+// foldsOf returns the records of a known key in the index of folds: one, unless the key is its own fold. A fold is ten
+// times as long as its key at most.
 func foldsOf(key string, k *checkpoint.KeptKey) []string {
 	folded := rowkey.Fold(key)
 	if k.Shown() == nil || folded == key || folded == "" {
@@ -94,7 +95,7 @@ func foldsOfBlock(b *checkpoint.KeptBlock) []string {
 	return []string{string(forgottenFold(b.Fold)) + string(b.Hash)}
 }
 
-// forgottenFold returns the beginning of the records of forgotten keys with this fold: no text begins with 0.
+// forgottenFold returns the beginning of the records of forgotten keys with this fold: no other fold begins with 0.
 func forgottenFold(folded []byte) []byte { return append([]byte{0}, folded...) }
 
 // encodeBlock returns the record of a forgotten key under its hash.
