@@ -45,7 +45,7 @@ type intake struct {
 	options *Options
 	digest  func(*item) // makes the digest of what an import sends, or those of a sync's content; nil: none
 	caught  bool        // note texts that a map lacks and its else takes
-	items   sync.Pool
+	items   sync.Pool   // memory for rows
 
 	paths    []string
 	bindings map[*source.Header]*mapping.Binding
@@ -74,7 +74,8 @@ func (r *intake) run(ctx context.Context, out chan<- *batch) {
 	for at, in := range r.options.Inputs {
 		var err error
 		for ; left > 0; left-- {
-			it := r.lend(at)
+			it := r.items.Get().(*item)
+			it.input = at
 			if err = crash.Call(func() error { return r.next(in, it) }); err != nil {
 				break
 			}
@@ -108,17 +109,13 @@ func (r *intake) next(in *source.File, it *item) (err error) {
 	return err
 }
 
-// lend returns memory for a row. The rows that give it back save a run most of its garbage.
-func (r *intake) lend(input int) *item {
-	it, _ := r.items.Get().(*item)
-	if it == nil {
-		it = new(item)
+// reuse takes the memory of a row that is over, which saves a run most of its garbage.
+func (r *intake) reuse(it *item) {
+	if rec := &it.rec; it.row.Size <= largeRow {
+		kept := mapping.Record{Content: rec.Content[:0], Dropped: rec.Dropped[:0], Caught: rec.Caught[:0]}
+		*it = item{row: it.row, rec: kept}
+		r.items.Put(it)
 	}
-	row, rec := it.row, it.rec
-	*it = item{}
-	it.input, it.row = input, row
-	it.rec.Content, it.rec.Dropped, it.rec.Caught = rec.Content[:0], rec.Dropped[:0], rec.Caught[:0]
-	return it
 }
 
 // mapBatch maps the rows of a batch, and leaves out those of other workers. A fault of the program ends the batch.

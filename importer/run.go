@@ -35,6 +35,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -76,7 +77,7 @@ func newRun(o Options) *run {
 	r.shapes = make([]atomic.Pointer[checkpoint.Shape], len(o.Inputs))
 	r.planner = planner{o: &r.Options, rules: o.Mapping.Conflicts, digests: checkpoint.NewDigester(nil)}
 	r.rules.All = o.Conflict
-	r.intake = &intake{options: &r.Options}
+	r.intake = &intake{options: &r.Options, items: sync.Pool{New: func() any { return new(item) }}}
 	r.tally = newTally(len(o.Inputs))
 	r.limiter = &limiter{limits: &r.Limits, first: slotsPerPlace * o.Concurrency}
 	if o.Command == "validate" || o.DryRun {

@@ -86,9 +86,7 @@ func (w *writer) run() {
 			}
 		}
 		for _, it := range batch {
-			if it.row.Size <= largeRow {
-				w.r.intake.items.Put(it)
-			}
+			w.r.intake.reuse(it)
 		}
 	}
 }
