@@ -31,7 +31,8 @@ type writer struct {
 	failed atomic.Value // the first error of writing
 	done   chan struct{}
 
-	results []report.Result // a buffer of write
+	results  []report.Result // buffers of write
+	compared []report.Compared
 }
 
 func (r *run) openFiles() (*writer, error) {
@@ -92,8 +93,7 @@ func (w *writer) run() {
 }
 
 func (w *writer) write(batch []*item) error {
-	w.results = w.results[:0]
-	var compared []report.Compared
+	w.results, w.compared = w.results[:0], w.compared[:0]
 	var problems []report.Problem
 	for _, it := range batch {
 		failpoint.At("before results line")
@@ -113,13 +113,13 @@ func (w *writer) write(batch []*item) error {
 			c, res := comparedWith(&it.entry, &it.found), &w.results[i]
 			c.File, c.Line, c.Row, c.Key, c.Error = res.File, res.Line, res.Row, res.Key, it.text
 			c.StatusFile = it.rec.Status
-			compared = append(compared, c)
+			w.compared = append(w.compared, c)
 		}
 		if w.r.Files.Problems != "" {
 			problems = append(problems, w.problems(it)...)
 		}
 	}
-	w.files.Reconciliation(compared)
+	w.files.Reconciliation(w.compared)
 	return w.files.Problems(problems)
 }
 
