@@ -194,7 +194,7 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options) 
 	end := p.watch(c, in, &o)
 	o.CloseStdin, o.Files.Annotate = in.LetGo, &p.log
 	if os.Getenv("GOGC") == "" { // trades memory for fewer collections; a user's GOGC wins
-		debug.SetGCPercent(100 + 2*min(o.Concurrency, 100))
+		debug.SetGCPercent(100 + 3*min(o.Concurrency, 100))
 	}
 	requests := new(terminal.Spool) // printed once the checkpoint is closed
 	o.Shown = requests

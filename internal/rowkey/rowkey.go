@@ -102,12 +102,13 @@ func isDigits(s string) bool {
 // isOdd reports whether a character is a blank, a control character, or beyond ASCII.
 func isOdd(r rune) bool { return r <= ' ' || r >= 0x7F }
 
-// plain returns a key without what programs add to it: the formula ="00012" and the apostrophe that keep a spreadsheet
-// from calculating, the point and zero of a number (1001.0), what separates thousands (100,001), the plus of a
-// phone number, the braces around a GUID, and the three letters that Salesforce adds to an ID of 15 characters.
+// plain returns a key without what programs add to it: quotes, which the setting quote: none reads as text, the formula
+// ="00012" and the apostrophe that keep a spreadsheet from calculating, the point and zero of a number (1001.0), what
+// separates thousands (100,001), the plus of a phone number, the braces around a GUID, and the three letters that
+// Salesforce adds to an ID of 15 characters.
 func plain(s string) string {
 	s = strings.TrimPrefix(s, "'")
-	if text, found := strings.CutPrefix(s, `="`); found && strings.HasSuffix(text, `"`) {
+	if text, found := strings.CutPrefix(strings.TrimPrefix(s, "="), `"`); found && strings.HasSuffix(text, `"`) {
 		s = strings.TrimSuffix(text, `"`)
 	}
 	if text, found := strings.CutPrefix(s, "{"); found && strings.HasSuffix(text, "}") && IsUUID(text[:len(text)-1]) {

@@ -166,42 +166,6 @@ func (d *draft) decideRest() {
 	}
 }
 
-const (
-	leastScore = 0.4 // the lowest score with which a column gets a part
-	surePart   = 0.8 // the strength of a name that clearly says the part
-	fewestRows = 5   // fewer rows show nothing about a column whose name says little
-)
-
-// What cells add to a column's score if all of them look like the part, and if all of them are filled.
-const (
-	forLikeness = 0.3
-	forFilled   = 0.5
-)
-
-// score says how well a column fits a part, and adds a remark if that is a guess. It counts the name, how many cells
-// look like the part and how many are filled. Cells that contradict the name win.
-func (r rule) score(c *column) (score float64, guessed string) {
-	p, strength := c.profile, c.name.strength(r.Part)
-	like := p.share(r.Like)
-	switch {
-	case p.rows == 0:
-		return strength, ""
-	case p.filled == 0 || like < r.Least || !p.nothingLike(r.Unlike...) ||
-		r.Longest > 0 && ratio(p.total, p.filled) > r.Longest:
-		return 0, ""
-	case strength == 0 && c.isUnknown() && r.Sure > 0 && p.filled > 1 && like >= r.All && p.nothingLike(r.Not...):
-		return r.Sure, "? by its values"
-	case strength == 0:
-		return 0, ""
-	case strength < secondMost && r.Weight*like <= 0.2:
-		guessed = "? by its name, which may mean other things"
-	}
-	return strength + forLikeness*r.Weight*like + forFilled*ratio(p.filled, p.rows), guessed
-}
-
-// isUnknown reports whether the header says nothing, about the lead or anybody else.
-func (c *column) isUnknown() bool { return !c.name.known() && !c.name.foreign }
-
 // assignParts gives each part to the column with the best score, and each column at most one part.
 func (d *draft) assignParts() {
 	type candidate struct {
@@ -263,9 +227,9 @@ type keyChoice struct {
 // chooseKey looks for the CRM's own number of the lead, then for an e-mail address that is different in each row.
 func (d *draft) chooseKey() (k keyChoice) {
 	columns := slices.Clone(d.columns)
-	slices.SortStableFunc(columns, func(a, b *column) int { return cmp.Compare(identifies(b), identifies(a)) })
+	slices.SortStableFunc(columns, func(a, b *column) int { return cmp.Compare(b.identifies(), a.identifies()) })
 	for _, c := range columns {
-		p, id := c.profile, identifies(c)
+		p, id := c.profile, c.identifies()
 		isNumber := id >= surePart
 		// If leads have a number, the number of a person says who, not which lead.
 		if id == 0 || k.Faults != nil && !isNumber {
@@ -303,29 +267,6 @@ func (c *column) unwrapped() string {
 		return ""
 	}
 	return `replace:/^('|=")|("|[.]0)$//`
-}
-
-// byValues is the score of an identifier that only its cells suggest.
-const byValues = 0.3
-
-// identifies says how surely a column numbers the leads, 0 to 1.
-func identifies(c *column) float64 {
-	const mostKey = 128 // characters of an identifier
-	p := c.profile
-	own, other := c.name.strength("recordid"), c.name.strength("otherid")
-	switch {
-	case p.rows > 0 && (p.share("solid") < 0.98 || p.longest > mostKey || !p.nothingLike("email", "url") ||
-		c.part != ""):
-	case own >= leastScore:
-		return own
-	case 0 < p.rows && p.rows < fewestRows: // two cells may differ by chance
-	case other >= leastScore:
-		return other * 0.7
-	case !c.isUnknown() || !p.nothingLike("date", "damaged"):
-	case p.share("code") == 1 && p.nothingLike("phone", "number"): // faultOf checks whether they are unique
-		return byValues
-	}
-	return 0
 }
 
 // faultOf says why the column cannot be the key, or returns "". A column named as an identifier may be empty or repeat

@@ -55,7 +55,6 @@ type statusChoice struct {
 	Column *column
 	Words  []word
 	Sure   bool
-	score  float64
 }
 
 // Open returns the words that a person has to map.
@@ -70,26 +69,11 @@ func (s *statusChoice) Open() (open []string) {
 
 // chooseStatus picks the column whose words and name are most clearly those of statuses, or nil.
 func (d *draft) chooseStatus() (best *statusChoice) {
+	highest := 0.0
 	for _, c := range d.columns {
-		strength, words := c.name.strength("status", "statusid"), wordsOf(c)
-		placed, rows, closes := 0, 0, 0.0
-		for _, w := range words {
-			if w.Status != "" {
-				placed++
-				rows += w.Rows
-			}
-			if strings.HasPrefix(w.Status, "closed") {
-				closes = 0.3 // a column of stages alone would leave lost deals open
-			}
-		}
-		share := ratio(rows, c.profile.filled)
-		enough := placed > 0 && (placed*2 >= len(words) || share >= 0.5)
-		if strength < leastScore {
-			enough = c.isUnknown() && placed > 1 && share >= 0.8 && c.profile.filled > max(3, len(words))
-		}
-		score := 2*share + strength + closes
-		if enough && (best == nil || score > best.score) {
-			best = &statusChoice{c, words, strength >= surePart, score}
+		words := wordsOf(c)
+		if score := c.tellsStatus(words); score > highest {
+			highest, best = score, &statusChoice{c, words, c.name.strength("status", "statusid") >= surePart}
 		}
 	}
 	return best

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"leadferry/internal/spelling"
@@ -227,27 +226,20 @@ func (p *profile) nothingLike(kinds ...string) bool {
 
 func ratio(n, of int) float64 { return float64(n) / float64(max(1, of)) }
 
-// dateLayout is a way to write dates.
-type dateLayout struct {
-	name string
-	read texts.Conversion
-}
-
 // dateLayouts are the layouts to try, the likeliest first.
-var dateLayouts = sync.OnceValue(func() (list []dateLayout) {
+func dateLayouts() (list []string) {
 	dates := known().Dates
 	for _, day := range dates.Days {
 		for _, time := range dates.Times {
 			for _, language := range append([]string{""}, dates.Languages...) {
 				if language == "" || strings.Contains(day, "MMM") {
-					read, _ := texts.Date(day + time + language)
-					list = append(list, dateLayout{day + time + language, read})
+					list = append(list, day+time+language)
 				}
 			}
 		}
 	}
 	return list
-})
+}
 
 // dateStep returns the step that makes ISO dates of a column, and a remark. If day and month could change places, or
 // dates have several forms, the column stays as it is and the remark asks the user.
@@ -255,8 +247,9 @@ func (c *column) dateStep() (step, remark string) {
 	dates := slices.DeleteFunc(slices.Clone(c.cells), func(cell string) bool {
 		return cell == "" || texts.IsDate(strings.Replace(cell, " ", "T", 1)) // or with a blank before the time
 	})
-	fits := slices.DeleteFunc(slices.Clone(dateLayouts()), func(l dateLayout) bool {
-		return slices.ContainsFunc(dates, func(cell string) bool { _, ok := l.read(cell); return !ok })
+	fits := slices.DeleteFunc(dateLayouts(), func(layout string) bool {
+		read, _ := texts.Date(layout)
+		return slices.ContainsFunc(dates, func(cell string) bool { _, ok := read(cell); return !ok })
 	})
 	switch {
 	case len(dates) == 0:
@@ -264,12 +257,11 @@ func (c *column) dateStep() (step, remark string) {
 	case len(fits) == 0:
 		return "", "? sent as it is: not all cells are dates, or not in one form"
 	}
-	first := fits[0].name
 	for _, other := range fits {
-		if other.name[0] != first[0] {
-			return "", "? as it is: the day or the month may be first; say apply: [" + quoted("date:"+first) + "] or [" +
-				quoted("date:"+other.name) + "]"
+		if other[0] != fits[0][0] {
+			return "", "? as it is: the day or the month may be first; say apply: [" + quoted("date:"+fits[0]) + "] or [" +
+				quoted("date:"+other) + "]"
 		}
 	}
-	return "date:" + first, ""
+	return "date:" + fits[0], ""
 }
