@@ -113,11 +113,11 @@ func (l *Ledger) end() {
 // takes the claim, Do returns the error of ctx and nothing was written. Other changes do not stop for ctx. Other errors
 // are refusals ([IsRefusal]), ErrClosed, and those of the Store.
 func (l *Ledger) Do(ctx context.Context, c *Change) (err error) {
-	w := &waiting{c, make(chan error, 1)}
+	w, claims := &waiting{c, make(chan error, 1)}, c.Kind == Claim
 	if err := l.enqueue(w); err != nil {
 		return err
 	}
-	if c.Kind == Claim {
+	if claims {
 		err = l.awaitClaim(ctx, w)
 	} else {
 		err = <-w.done // waiting for two channels takes twice the time

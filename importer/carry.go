@@ -27,8 +27,8 @@ type Sender interface {
 // carry takes a row from its step to its outcome. Each wait is a blocking call: for the claim, a place in flight, the
 // answer, the outcome. The outcome is durable then, unless its text says that the checkpoint did not take it; then the
 // entry is what the checkpoint has. Pending and Failed may withdraw a claim or a mark, and store what was seen.
-func (e *engine) carry(j *job) {
-	whole := e.guarded(func() {
+func (e *engine) carry(j *job) (whole bool) {
+	whole = e.guarded(func() {
 		switch j.step.Action {
 		case Create:
 			e.create(j)
@@ -57,6 +57,7 @@ func (e *engine) carry(j *job) {
 	if end := e.breaker.Over(); end != nil {
 		e.halt(end)
 	}
+	return whole
 }
 
 func (e *engine) entryOf(j *job, s checkpoint.State) checkpoint.Entry {

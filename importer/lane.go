@@ -164,8 +164,11 @@ func (e *engine) start(l *lane, j *job) {
 			for goesOn := true; goesOn; l, goesOn = <-e.idle { // its rows one after another
 				e.guarded(func() {
 					for l.job != nil || e.next(l) {
-						e.carry(l.job)
-						e.carried(l)
+						j := l.job
+						whole := e.carry(j)
+						if e.carried(l); whole { // else something may still hold it
+							e.jobs.Put(j)
+						}
 					}
 				})
 				e.mu.Lock()
@@ -181,7 +184,6 @@ func (e *engine) start(l *lane, j *job) {
 func (e *engine) carried(l *lane) {
 	j := l.job
 	l.job = nil
-	defer e.jobs.Put(j)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	defer e.changed.Broadcast()
