@@ -249,7 +249,7 @@ func TestALedgerErrorStopsSendingAtOnce(t *testing.T) {
 func TestAClaimThatStaysIsInDoubt(t *testing.T) {
 	tried(t, numbered(20), Options{Sending: Sending{Concurrency: 2}}, func(t *testing.T, tr *trial) {
 		interrupt := make(chan struct{})
-		tr.Interrupt, tr.ledger.failAt = interrupt, 5 // after four claims
+		tr.Interrupt, tr.ledger.failAt = interrupt, 5                                  // after four claims
 		tr.service.arrive = func(string) { time.Sleep(time.Second); close(interrupt) } // all may be claimed by then
 		if tr.carry(t.Context()); tr.tally.counts.InDoubt != 4 {
 			t.Error(tr.outcomes())
