@@ -196,7 +196,7 @@ func (r *reading) Alike(folded string) (keys []string, forgotten bool) {
 	for k, _ := r.folds.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = r.folds.Next() {
 		keys = append(keys, string(k[len(prefix):]))
 	}
-	if first, _ := r.blocked.First(); first == nil {
+	if r.forgetsNone() {
 		return keys, false
 	}
 	prefix = forgottenFold(r.d.digests.Blocked(folded))
@@ -204,9 +204,12 @@ func (r *reading) Alike(folded string) (keys []string, forgotten bool) {
 	return keys, bytes.HasPrefix(k, prefix) || r.blockOf(folded) != nil // it is its own fold
 }
 
+// forgetsNone reports whether no key was forgotten: then none is hashed, which takes longer than a look-up.
+func (r *reading) forgetsNone() bool { first, _ := r.blocked.First(); return first == nil }
+
 // blockOf returns the record of a key that was forgotten, or nil.
 func (r *reading) blockOf(key string) []byte {
-	if first, _ := r.blocked.First(); first == nil { // the hash takes longer than a look-up
+	if r.forgetsNone() {
 		return nil
 	}
 	return exactly(r.blocked, r.d.digests.Blocked(key))

@@ -15,9 +15,9 @@ import (
 // errUnsure says that a change needs to know more than what this process saw.
 var errUnsure = errors.New("more has to be known")
 
-// working is what one transaction knows of its keys and does to them, see [checkpoint.Book] and [checkpoint.Tx]. If it
-// is sure, it has read the rows itself, while nobody else could change them. If not, it knows them as this process saw
-// them last: the server compares, and refuses the commit if a row has changed.
+// working is what one transaction knows of its keys and does to them, see [checkpoint.Book]; its other methods, of
+// [checkpoint.Tx], stand in people.go. If it is sure, it has read the rows itself, while nobody else could change them.
+// If not, it knows them as this process saw them last: the server compares, and refuses the commit if a row has changed.
 type working struct {
 	s        *Store
 	identity // as it will be
@@ -279,123 +279,4 @@ func (w *working) creates() int {
 		}
 	}
 	return n
-}
-
-// Load stores the changes so far, and reads other keys.
-func (w *working) Load(keys, leads []string) error {
-	if err := w.store(); err != nil {
-		return err
-	}
-	return w.read(&wanted{keys: keys, leads: leads})
-}
-
-func (w *working) store() error {
-	for some := range slices.Chunk(w.changed(), mostChanges) {
-		b := &pgx.Batch{}
-		w.write(b, some, true)
-		if err := w.s.conn.Send(b); err != nil {
-			return err
-		}
-		w.s.claims.drop(some...)
-	}
-	return nil
-}
-
-func (w *working) Under(key string) (checkpoint.KeptKey, *checkpoint.Kept, error) {
-	r := w.rows[key]
-	return r.KeptKey, r.visible(), nil
-}
-
-func (w *working) Held(key string) bool { return w.held(w.rows[key]) }
-
-func (w *working) Put(key string, k checkpoint.KeptKey) error {
-	next, old := *w.rows[key], w.rows[key].Intent
-	if next.KeptKey = k; old == nil || k.Intent == nil || k.Intent.Seq != old.Seq { // else its worker may still send it
-		next.worker = w.s.worker
-	}
-	w.put(&next)
-	return nil
-}
-
-func (w *working) Notes(prefix string) ([]checkpoint.Note, error) {
-	return server.All(w.s.conn, pgx.RowToStructByPos[checkpoint.Note], notesSQL, w.ledger, prefix)
-}
-
-func (w *working) Note(name string) (value []byte, err error) {
-	err = w.s.conn.One(`SELECT max(value) FROM leadferry.notes WHERE ledger = $1 AND name = $2`, w.ledger, name).
-		Scan(&value)
-	return value, err
-}
-
-func (w *working) PutNote(n checkpoint.Note) (err error) {
-	if n.Value == nil {
-		_, err = w.s.conn.Do(`DELETE FROM leadferry.notes WHERE ledger = $1 AND name = $2`, w.ledger, n.Name)
-	} else {
-		_, err = w.s.conn.Do(`INSERT INTO leadferry.notes (ledger, name, value) VALUES ($1, $2, $3)
-			ON CONFLICT (ledger, name) DO UPDATE SET value = excluded.value`, w.ledger, n.Name, string(n.Value))
-	}
-	return err
-}
-
-func (w *working) InDoubt(after string) ([]string, error) {
-	keys, err := server.All(w.s.conn, pgx.RowTo[[]byte], `SELECT key FROM leadferry.lead_rows
-		WHERE ledger = $1 AND key > $2 AND state = 4 ORDER BY key LIMIT 512`, w.ledger, []byte(after))
-	return checkpoint.Map(keys, func(key []byte) string { return string(key) }), err
-}
-
-// Lack notes what is missing, and fences every other worker: a run that has begun with a complete ledger would send
-// rows whose leads are missing. An empty text says that nothing is missing any more.
-func (w *working) Lack(missing string) error {
-	if missing != "" {
-		w.missing = missing
-		err := w.s.conn.One(`UPDATE leadferry.ledgers SET missing = $2, since = nextval('leadferry.commits')
-			WHERE ledger = $1 RETURNING since`, w.ledger, missing).Scan(&w.since)
-		if err == nil { // workers begin in this order, too
-			_, err = w.s.conn.Do(fenceSQL, w.ledger, w.s.worker)
-		}
-		return err
-	}
-	n, err := w.s.conn.Do(`UPDATE leadferry.ledgers SET missing = '', since = 0 WHERE ledger = $1 AND since = $2`,
-		w.ledger, int64(w.since))
-	if err == nil && n == 0 {
-		err = w.s.Refuse(checkpoint.ErrRolledBack, "has lost more since then, or somebody has given that up already",
-			"look at it once more: leadferry checkpoint check")
-	}
-	w.missing, w.since = "", 0
-	return err
-}
-
-// Renew gives the ledger a new ID, and fences every other worker. The counts leave out what is gone.
-func (w *working) Renew() error {
-	w.id = checkpoint.NewID()
-	b := &pgx.Batch{}
-	b.Queue(`UPDATE leadferry.ledgers SET id = $2, moved_to = '' WHERE ledger = $1`, w.ledger, w.id)
-	b.Queue(statement("recount"), w.ledger)
-	b.Queue(fenceSQL, w.ledger, w.s.worker)
-	return w.s.conn.Send(b)
-}
-
-// Erase removes keys. The server's log of changes and its backups keep them until they are removed themselves.
-func (w *working) Erase(keys []string) error {
-	if err := w.store(); err != nil {
-		return err
-	}
-	w.begin()
-	w.erased = append(w.erased, keys...)
-	hashes := checkpoint.Map(keys, w.s.digests.Blocked)
-	_, err := w.s.conn.Do(statement("erase"), w.ledger, bytesOf(keys), hashes, w.s.worker)
-	return err
-}
-
-func (w *working) Block(b checkpoint.KeptBlock) error {
-	fold := b.Fold
-	if len(fold) == 0 { // the key is its own fold
-		fold = b.Hash
-	}
-	_, err := w.s.conn.Do(`WITH kept AS (
-			INSERT INTO leadferry.forgotten (ledger, hash, fold, at) VALUES ($1, $2, $3, $4)
-			ON CONFLICT DO NOTHING RETURNING 1
-		) UPDATE leadferry.workers SET forgotten = forgotten + 1 WHERE worker = $5 AND EXISTS (SELECT FROM kept)`,
-		w.ledger, b.Hash, fold, b.At, w.s.worker)
-	return err
 }
