@@ -67,7 +67,7 @@ func (r *run) collect(it *item, how ending) *Stop {
 	if it.outcome.Attention() && r.dry == nil {
 		rej := rejectOf(it)
 		before := r.before.Since(&rej)
-		it.since = cmp.Or(before, timeText(r.began, bySeconds))
+		it.since = cmp.Or(before, spelling.Time(r.began, time.RFC3339))
 		if before == "" || it.outcome == InDoubt || it.outcome == Partial || it.outcome == Failed {
 			r.tally.news++
 		}
@@ -119,7 +119,7 @@ func (t *tally) count(it *item, at report.Place) {
 	if it.text != "" {
 		text := it.text
 		if strings.ContainsAny(text, "0123456789") { // a place or a time, as in few rows
-			text = reasonOf(text)
+			text = spelling.WithoutPlaces(text)
 		}
 		t.reasons.Add(at, findings.Kind{Outcome: it.outcome.String(), Text: text}, text)
 	}
@@ -147,7 +147,8 @@ func (t *tally) count(it *item, at report.Place) {
 		}
 	}
 	if made := it.outcome == Created || it.outcome == Partial; made && it.attempts > 0 && e.Organization != "" {
-		report.CountLead(t.organizations, report.Organization{ID: e.Organization, Location: e.Location})
+		of := report.Organization{ID: e.Organization, Location: e.Location}
+		report.CountLead(t.organizations, of, report.Organization{ID: "others"})
 	}
 	if m := it.moved; m.From != m.To {
 		t.moves[m]++

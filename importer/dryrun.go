@@ -32,17 +32,17 @@ type dryRun struct {
 	suspect  int             // rows with values that are left out or that else takes: problems for --strict
 
 	repeats  *findings.Repeats
-	repeated findings.Repeated           // found at the end
-	assigned map[report.Organization]int // by the creates that a run would send
-	links    bool                        // leads that are made ask for a link
-	changes  int                         // updates of leads that exist
-	shown    int                         // requests shown
+	repeated findings.Repeated // found at the end
+	assigned map[string]int    // creates that a run would send, by organization or locator
+	links    bool              // leads that are made ask for a link
+	changes  int               // updates of leads that exist
+	shown    int               // requests shown
 }
 
 func newDryRun(o *Options, in *intake) *dryRun {
 	return &dryRun{
 		options: o, intake: in, problems: findings.NewKinds(), words: findings.NewKinds(),
-		repeats: findings.NewRepeats(), assigned: map[report.Organization]int{},
+		repeats: findings.NewRepeats(), assigned: map[string]int{},
 	}
 }
 
@@ -99,11 +99,11 @@ func (d *dryRun) plan(it *item, step *Step) {
 	}
 	d.repeats.Add(it.rec.Key, fold, uint8(ofKey), it.input, d.intake.place(it))
 	if planned == Create {
-		to := report.Organization{ID: it.rec.Organization}
-		if to.ID == "" { // joined in found, once for all rows
-			to = report.Organization{ID: it.rec.Locator, Location: ForLocator}
+		to := it.rec.Organization
+		if to == "" {
+			to = ForLocator + it.rec.Locator
 		}
-		report.CountLead(d.assigned, to)
+		report.CountLead(d.assigned, to, "others")
 		d.links = d.links || it.rec.ExternalID != ""
 	}
 	if planned != Nothing && d.shown < d.options.Show {
@@ -159,12 +159,13 @@ func (d *dryRun) found() *report.Checks {
 	}
 	d.repeated = d.repeats.Found(most)
 	same, alike := &d.repeated.Same, &d.repeated.Alike
+	assigned := map[report.Organization]int{}
+	for to, leads := range d.assigned {
+		assigned[report.Organization{ID: to}] = leads
+	}
 	c := &report.Checks{
 		Rules: d.problems.List(), Found: slices.Clone(d.failed), Repeats: same.Rows,
-		LookAlikes: alike.Rows, Assignments: report.Organizations(d.assigned), Projected: d.projected(), Tests: d.tests,
-	}
-	for i, to := range c.Assignments {
-		c.Assignments[i] = report.Organization{ID: to.Location + to.ID, Leads: to.Leads}
+		LookAlikes: alike.Rows, Assignments: report.Organizations(assigned), Projected: d.projected(), Tests: d.tests,
 	}
 	if !d.updates {
 		for _, l := range d.lacking {
@@ -183,12 +184,11 @@ func (d *dryRun) found() *report.Checks {
 	}
 	what := map[string]string{"map": "no entry for ", "else": "only else takes "}
 	for _, word := range d.words.List() { // those of most rows first, by value
+		text := `"` + word.Error + `"`
 		if word.Error == findings.Others {
-			word.Error = "other texts"
-		} else {
-			word.Error = `"` + word.Error + `"`
+			text = "other texts"
 		}
-		p := d.inMapping(word.Rule, 0, what[word.Rule]+word.Error+", first at "+word.Examples[0].String())
+		p := d.inMapping(word.Rule, 0, what[word.Rule]+text+", first at "+word.Examples[0].String())
 		p.Column, p.Rows = word.Column, word.Rows
 		c.Quoting = append(c.Quoting, p)
 	}

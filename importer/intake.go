@@ -23,10 +23,8 @@ const (
 	batchRows  = 256
 	fleetRows  = 8 * batchRows // in a fleet
 	batchBytes = 1 << 20
+	largeRow   = 1 << 10 // bytes: the memory of larger rows is not used again
 )
-
-// largeRow is the size of rows, in bytes, whose memory is not used again.
-const largeRow = 1 << 10
 
 // batch is some rows in file order. If err is set, no more follow.
 type batch struct {
@@ -36,19 +34,38 @@ type batch struct {
 	mapped chan struct{} // closed when its Records are made
 }
 
-func newBatch() *batch {
-	return &batch{items: make([]*item, 0, batchRows), mapped: make(chan struct{})}
+// newBatch has no rows, but maybe memory for them behind its end, see reuse.
+func (r *intake) newBatch() *batch {
+	b := &batch{mapped: make(chan struct{})}
+	select {
+	case b.items = <-r.over:
+	default:
+		b.items = make([]*item, 0, batchRows)
+	}
+	return b
+}
+
+// next adds a row to the batch. The caller fills it.
+func (b *batch) next() *item {
+	n := len(b.items)
+	b.items = slices.Grow(b.items, 1)[:n+1]
+	if b.items[n] == nil {
+		b.items[n] = new(item)
+	}
+	return b.items[n]
 }
 
 // intake turns files into Records, in file order, ahead of the engine: one goroutine reads, others map batches.
 type intake struct {
 	options *Options
-	digest  func(*item) // makes the digest of what an import sends, or those of a sync's content; nil: none
-	caught  bool        // note texts that a map lacks and its else takes
-	items   sync.Pool   // memory for rows
+	digest  func(*item)  // makes the digest of what an import sends, or those of a sync's content; nil: none
+	caught  bool         // note texts that a map lacks and its else takes
+	over    chan []*item // batches of rows that are over, whose memory is used again
 
 	paths    []string
 	bindings map[*source.Header]*mapping.Binding
+	header   *source.Header // of the last row
+	binding  *mapping.Binding
 	doubts   []mapping.Error // warnings of the mapping about the inputs' headers
 	unused   []string        // columns that the mapping does not use
 }
@@ -58,11 +75,11 @@ func (r *intake) run(ctx context.Context, out chan<- *batch) {
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer close(out)
-	left, b := cmp.Or(r.options.Limit, math.MaxInt), newBatch()
+	left, b := cmp.Or(r.options.Limit, math.MaxInt), r.newBatch()
 	rows := min(batchRows*max(2*r.options.Shard.Of, 1), fleetRows)
 	handOn := func() (taken bool) {
 		full := b
-		b = newBatch()
+		b = r.newBatch()
 		group.Go(func() { r.mapBatch(full) })
 		select {
 		case out <- full:
@@ -74,27 +91,24 @@ func (r *intake) run(ctx context.Context, out chan<- *batch) {
 	for at, in := range r.options.Inputs {
 		var err error
 		for ; left > 0; left-- {
-			it := r.items.Get().(*item)
+			it := b.next()
 			it.input = at
 			if err = crash.Call(func() error { return r.next(in, it) }); err != nil {
+				b.items = b.items[:len(b.items)-1]
 				break
 			}
-			b.items, b.size = append(b.items, it), b.size+it.row.Size
+			b.size += it.row.Size
 			if (len(b.items) == rows || b.size >= batchBytes) && !handOn() {
 				return
 			}
 		}
-		switch {
-		case err == nil, errors.Is(err, io.EOF):
-		case ctx.Err() != nil: // the input may have been closed to end the read
-			return
-		default:
+		if err != nil && !errors.Is(err, io.EOF) {
 			b.err = err
-			handOn()
-			return
+			break
 		}
 	}
-	if len(b.items) > 0 {
+	// if the run ends, the input may have been closed to end the read
+	if ctx.Err() == nil && (len(b.items) > 0 || b.err != nil) {
 		handOn()
 	}
 }
@@ -103,18 +117,19 @@ func (r *intake) next(in *source.File, it *item) (err error) {
 	if err := in.Next(&it.row); err != nil {
 		return err
 	}
-	if it.row.Problem == nil {
-		it.binding, err = r.bindTo(in, it.row.Header)
+	if h := it.row.Header; it.row.Problem == nil && h != r.header {
+		r.header = h
+		r.binding, err = r.bindTo(in, h)
 	}
+	it.binding = r.binding
 	return err
 }
 
-// reuse takes the memory of a row that is over, which saves a run most of its garbage.
-func (r *intake) reuse(it *item) {
-	if rec := &it.rec; it.row.Size <= largeRow {
-		kept := mapping.Record{Content: rec.Content[:0], Dropped: rec.Dropped[:0], Caught: rec.Caught[:0]}
-		*it = item{row: it.row, rec: kept}
-		r.items.Put(it)
+// reuse takes the memory of rows that are over, which saves a run most of its garbage.
+func (r *intake) reuse(rows []*item) {
+	select {
+	case r.over <- slices.DeleteFunc(rows, func(it *item) bool { return it.row.Size > largeRow })[:0]:
+	default: // there is enough
 	}
 }
 
@@ -146,6 +161,7 @@ func (r *intake) mapBatch(b *batch) {
 // cells, Faults in single cells of a workbook, and Repeats if it is the header once more.
 func (r *intake) mapRow(it *item) {
 	row, rec := &it.row, &it.rec
+	*it = item{input: it.input, row: *row, binding: it.binding, rec: mapping.Record{Content: rec.Content[:0]}}
 	if p := row.Problem; p != nil {
 		it.faults = []mapping.Problem{{Rule: p.Code, Text: p.String()}}
 		return

@@ -10,7 +10,6 @@ import (
 	"leadferry/importer/delivery"
 	"leadferry/importer/report"
 	"leadferry/importer/source"
-	"leadferry/internal/spelling"
 	"leadferry/leadapi"
 	"leadferry/mapping"
 )
@@ -19,7 +18,7 @@ import (
 type item struct {
 	input   int // which of the run's files
 	row     source.Row
-	binding *mapping.Binding // of the mapping to the row's columns; nil: it could not be split into cells
+	binding *mapping.Binding // of the mapping to the row's columns
 	rec     mapping.Record
 	faults  []mapping.Problem          // the checks that the row fails; nil: it is valid
 	digest  checkpoint.Digest          // of everything that is sent; zero: not made yet
@@ -138,12 +137,6 @@ const (
 	Partial, InDoubt, Unmatched          = report.Partial, report.InDoubt, report.Unmatched
 	Conflict, Pending                    = report.Conflict, report.Pending
 )
-
-// what differs from row to row in texts: places of other rows, and times
-var varying = spelling.Form(`(\().*:[0-9]+(\))|[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}Z`)
-
-// reasonOf is a text by which rows are counted.
-func reasonOf(text string) string { return varying().ReplaceAllString(text, "$1…$2") }
 
 // remark is something that a row shows of its lead, beside its outcome. Each kind is counted.
 type remark uint8

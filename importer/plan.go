@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
+	"leadferry/internal/spelling"
 	"leadferry/leadapi"
 	"leadferry/mapping"
 )
@@ -281,10 +282,8 @@ func inDoubtBefore(known *checkpoint.Entry) Step {
 		return ends(InDoubt, why)
 	}
 	return ends(InDoubt, fmt.Sprintf("a send of %s got no usable answer (%s): held back until a person settles it",
-		clock(known.Updated), why))
+		spelling.Time(known.Updated, spelling.Seconds), why))
 }
-
-func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
 
 func refusedBefore(known *checkpoint.Entry) string {
 	how := "refused"

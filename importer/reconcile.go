@@ -224,7 +224,8 @@ func (p *pulls) add(it *item) {
 	case f.pulled || it.remarks[serviceKept]:
 		p.ahead[e.LeadID] = report.Pulled{
 			ExternalID: strings.Clone(cmp.Or(it.rec.ExternalID, e.Linked())), LeadID: e.LeadID,
-			Status: cmp.Or(f.service, e.Seen.Status), UpdatedAt: timeText(cmp.Or(f.changed, e.Seen.At), byMilliseconds),
+			Status:         cmp.Or(f.service, e.Seen.Status),
+			UpdatedAt:      spelling.Time(cmp.Or(f.changed, e.Seen.At), spelling.Milliseconds),
 			OrganizationID: cmp.Or(e.Seen.Organization, e.Organization),
 		}
 	case it.outcome != Failed:

@@ -15,6 +15,7 @@ import (
 	"leadferry/internal/crash"
 	"leadferry/internal/failpoint"
 	"leadferry/internal/rowkey"
+	"leadferry/internal/spelling"
 	"leadferry/mapping"
 )
 
@@ -86,9 +87,7 @@ func (w *writer) run() {
 				w.failed.Store(err)
 			}
 		}
-		for _, it := range batch {
-			w.r.intake.reuse(it)
-		}
+		w.r.intake.reuse(batch)
 	}
 }
 
@@ -164,7 +163,7 @@ func rejectOf(it *item) report.Reject {
 		rej.Outcome = InDoubt.String()
 	}
 	if it.outcome == InDoubt {
-		rej.SentAt = timeText(it.entry.Updated, bySeconds)
+		rej.SentAt = spelling.Time(it.entry.Updated, time.RFC3339)
 	}
 	rej.Namespace, rej.Key = rowkey.Split(it.knownKey())
 	return rej
@@ -173,7 +172,7 @@ func rejectOf(it *item) report.Reject {
 func comparedWith(e *checkpoint.Entry, f *comparison) report.Compared {
 	c := report.Compared{
 		LeadID: e.LeadID, ExternalID: e.Linked(), StatusConfirmed: e.Status,
-		StatusService: cmp.Or(f.service, e.Seen.Status), ServiceUpdatedAt: timeText(f.changed, byMilliseconds),
+		StatusService: cmp.Or(f.service, e.Seen.Status), ServiceUpdatedAt: spelling.Time(f.changed, spelling.Milliseconds),
 		Verdict: string(f.verdict), ChangedBy: changedBy[f.verdict], ContentKeys: f.keys,
 		OrganizationID: cmp.Or(e.Seen.Organization, OrganizationOf(e)),
 	}
@@ -181,19 +180,9 @@ func comparedWith(e *checkpoint.Entry, f *comparison) report.Compared {
 		c.ExternalService = e.ExternalID
 	}
 	if e.State.HasLead() {
-		c.ConfirmedAt = timeText(e.ConfirmedAt(), byMilliseconds)
+		c.ConfirmedAt = spelling.Time(e.ConfirmedAt(), spelling.Milliseconds)
 	}
 	return c
-}
-
-// How times are written: of leads as the service has them, and of rejects.
-const byMilliseconds, bySeconds = "2006-01-02T15:04:05.000Z", time.RFC3339
-
-func timeText(t time.Time, layout string) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(layout)
 }
 
 func (w *writer) absent(e *checkpoint.Entry) {

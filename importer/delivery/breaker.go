@@ -102,7 +102,7 @@ func (b *Breaker) enter(stopping context.Context, kind Kind, p *Pass) error {
 		}
 		asked := *p
 		asked.kind = Repeatable
-		b.back(&asked, err, backoffFor(1))
+		b.back(&asked, err, jitter(firstBackoff))
 		b.Report(p, NothingShown)
 		if e, failed := errors.AsType[*leadapi.Error](err); failed && halts(e) != nil {
 			return halts(e)

@@ -51,7 +51,7 @@ type Call func(ctx context.Context, anew bool) error
 func (b *Breaker) Deliver(awaiting, leaving context.Context, kind Kind, pass *Pass, call Call) (tries int, err error) {
 	left := [...]int{never: 0, atOnce: math.MaxInt, newToken: maxFreshRefusals, newConnection: 1, afterPause: b.Retries}
 	for anew := false; ; {
-		backoff := backoffFor(1 + b.Retries - left[afterPause])
+		backoff := jitter(min(firstBackoff<<min(b.Retries-left[afterPause], 10), maxBackoff))
 		if err := b.enter(leaving, kind, pass); err != nil {
 			return tries, err
 		}
@@ -125,9 +125,6 @@ func (b *Breaker) Unapplied(e *leadapi.Error) bool {
 func Transient(status int) bool {
 	return status >= 500 || slices.Contains([]int{408, 421, 425, 429, 499}, status)
 }
-
-// backoffFor returns how long the n-th retry of a row waits, n from 1.
-func backoffFor(n int) time.Duration { return jitter(min(firstBackoff<<min(n-1, 10), maxBackoff)) }
 
 // jitter spreads d over [d/2, d], so that rows that failed together are not sent again together.
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }

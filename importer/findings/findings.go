@@ -8,6 +8,7 @@ import (
 	"hash/maphash"
 	"slices"
 	"strings"
+	"sync"
 
 	"leadferry/importer/report"
 )
@@ -161,16 +162,18 @@ type Occurrences struct {
 	numbers []uint32 // of these rows
 }
 
-// Found counts the rows whose key is in an earlier row, and keeps at most most rows of each kind. It empties r.
+// Found counts the rows whose key is in an earlier row, and keeps at most most rows of each kind.
 func (r *Repeats) Found(most int) (f Repeated) {
-	for i, part := range r.parts {
-		r.parts[i] = nil
-		slices.SortFunc(part, func(a, b sighting) int {
-			if order := cmp.Compare(a.fold(), b.fold()); order != 0 {
-				return order
-			}
-			return cmp.Compare(a.number, b.number)
+	var group sync.WaitGroup
+	for _, part := range r.parts {
+		group.Go(func() {
+			slices.SortFunc(part, func(a, b sighting) int {
+				return cmp.Or(cmp.Compare(a.fold(), b.fold()), cmp.Compare(a.number, b.number))
+			})
 		})
+	}
+	group.Wait()
+	for _, part := range r.parts {
 		origin, done := sighting{}, false
 		for i, s := range part {
 			switch {

@@ -191,11 +191,11 @@ func Transitions(leads map[Transition]int) []Transition {
 	return mostFirst(leads, func(t *Transition, n int) { t.Leads = n })
 }
 
-// CountLead counts a lead of an organization, the key without Leads. Memory does not grow with the input: after 10,000
-// organizations it counts a new one as others.
-func CountLead(leads map[Organization]int, of Organization) {
+// CountLead counts a lead of an organization. Memory does not grow with the input: after 10,000 organizations it
+// counts a new one as others.
+func CountLead[K comparable](leads map[K]int, of, others K) {
 	if _, known := leads[of]; !known && len(leads) >= 10_000 {
-		of = Organization{ID: "others"}
+		of = others
 	}
 	leads[of]++
 }

@@ -86,6 +86,25 @@ func (t *Texts) Add(wanted bool, format string, args ...any) {
 	}
 }
 
+// How times are written, in UTC: for people, and for programs as the service writes them.
+const (
+	Seconds      = "2006-01-02 15:04:05Z"
+	Milliseconds = "2006-01-02T15:04:05.000Z"
+)
+
+// Time writes a time in UTC, and the zero time as "".
+func Time(t time.Time, layout string) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(layout)
+}
+
+var places = Form(`(\().*:[0-9]+(\))|[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}Z`)
+
+// WithoutPlaces is a text without what differs from row to row: places of other rows, in brackets, and times.
+func WithoutPlaces(text string) string { return places().ReplaceAllString(text, "$1…$2") }
+
 // Duration writes how long something took, in seconds, as it is shown everywhere: with about three digits.
 func Duration(s float64) string {
 	d, step := time.Duration(min(max(s, 0), 1e8)*float64(time.Second)), time.Microsecond

@@ -26,6 +26,7 @@ import (
 	"leadferry/importer/source/table"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/disk"
+	"leadferry/internal/spelling"
 	"leadferry/mapping"
 )
 
@@ -200,7 +201,7 @@ func (in *Files) Fresh(age time.Duration) error {
 		}
 		if old := time.Since(info.ModTime()); old > age {
 			return exit.Usage(fmt.Sprintf("%s is older than --max-age allows: it was written at %s, %s ago", name,
-				info.ModTime().UTC().Format("2006-01-02 15:04:05Z"), old.Round(time.Second)),
+				spelling.Time(info.ModTime(), spelling.Seconds), old.Round(time.Second)),
 				"look whether the export failed; nothing was sent")
 		}
 	}
