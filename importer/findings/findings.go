@@ -8,7 +8,6 @@ import (
 	"hash/maphash"
 	"slices"
 	"strings"
-	"sync"
 
 	"leadferry/importer/report"
 )
@@ -162,31 +161,26 @@ type Occurrences struct {
 	numbers []uint32 // of these rows
 }
 
-// Found counts the rows whose key is in an earlier row, and keeps at most most rows of each kind.
+// Found counts the rows whose key is in an earlier row, and keeps at most most rows of each kind. Call it once.
 func (r *Repeats) Found(most int) (f Repeated) {
-	var group sync.WaitGroup
 	for _, part := range r.parts {
-		group.Go(func() {
-			slices.SortFunc(part, func(a, b sighting) int {
-				return cmp.Or(cmp.Compare(a.fold(), b.fold()), cmp.Compare(a.number, b.number))
-			})
-		})
-	}
-	group.Wait()
-	for _, part := range r.parts {
-		origin, done := sighting{}, false
+		first := make(map[uint64]int, len(part)) // where a folded key is first: a map is faster here than sorting
 		for i, s := range part {
-			switch {
-			case i == 0 || s.fold() != origin.fold():
-				origin, done = s, false
-			case s.own() == origin.own():
-				f.Same.add(r, s, origin, most)
-			default:
-				f.Alike.add(r, s, origin, most)
+			at, known := first[s.fold()]
+			if !known {
+				at, first[s.fold()] = i, i
 			}
-			if s.planned() != 0 && !done {
-				f.Planned[s.planned()]++
-				done = true
+			origin := &part[at]
+			switch {
+			case !known:
+			case s.own() == origin.own():
+				f.Same.add(r, s, *origin, most)
+			default:
+				f.Alike.add(r, s, *origin, most)
+			}
+			if plan := s.planned(); plan != 0 && (!known || origin.planned() == 0) {
+				f.Planned[plan]++
+				origin.hash |= plan // planned for the key, whichever row it comes with
 			}
 		}
 	}

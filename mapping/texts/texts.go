@@ -45,7 +45,9 @@ func IsEmail(s string) bool {
 func isDotted(s, others string) bool {
 	before := '.'
 	for _, r := range s {
-		if r == '.' && before == '.' || r != '.' && !isLetterOrDigit(r) && !strings.ContainsRune(others, r) {
+		switch {
+		case 'a' <= r && r <= 'z': // most are
+		case r == '.' && before == '.', r != '.' && !isLetterOrDigit(r) && !strings.ContainsRune(others, r):
 			return false
 		}
 		before = r
