@@ -24,6 +24,12 @@ type Digester struct {
 	short [2]uint64 // SipHash's key
 }
 
+// hasher has room of its own for texts: those given to a hash.Hash would be garbage.
+type hasher struct {
+	hash.Hash
+	room []byte
+}
+
 // Domains keep digests of requests, forgotten keys and columns, and SipHash's key, apart.
 const (
 	ofRequest = iota
@@ -44,7 +50,7 @@ func NewSecret() []byte {
 
 // NewDigester returns a Digester with this key. It is safe for concurrent use.
 func NewDigester(key []byte) *Digester {
-	d := &Digester{pool: sync.Pool{New: func() any { return hmac.New(sha256.New, key) }}}
+	d := &Digester{pool: sync.Pool{New: func() any { return &hasher{hmac.New(sha256.New, key), nil} }}}
 	var sum [16]byte
 	d.keyed(sum[:], ofShort, nil)
 	d.short = [2]uint64{binary.LittleEndian.Uint64(sum[:]), binary.LittleEndian.Uint64(sum[8:])}
@@ -53,12 +59,12 @@ func NewDigester(key []byte) *Digester {
 
 // keyed fills out with the beginning of the HMAC of a text in its domain, and returns it.
 func (d *Digester) keyed(out []byte, domain byte, text []byte) []byte {
-	mac := d.pool.Get().(hash.Hash)
-	defer d.pool.Put(mac)
-	mac.Reset()
-	mac.Write([]byte{domain})
-	mac.Write(text)
-	copy(out, mac.Sum(nil))
+	h := d.pool.Get().(*hasher)
+	defer d.pool.Put(h)
+	h.room = append(append(h.room[:0], domain), text...)
+	h.Reset()
+	h.Write(h.room)
+	copy(out, h.Sum(h.room[:0]))
 	return out
 }
 

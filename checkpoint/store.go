@@ -39,10 +39,10 @@ type Store interface {
 	// Digests makes the keyed digests of this checkpoint.
 	Digests() *Digester
 
-	// Find looks for the lead of each Query, all as of one commit. out and how must be as long as qs. A known key
-	// decides, also if it is in doubt or forgotten. A key that the service refused has no lead; it is in out if nothing
-	// else is found. An intent hides an entry of the same key. The slices of out's Content may be reused.
-	Find(ctx context.Context, qs []Query, out []Entry, how []Match) error
+	// Find looks for the lead of each Query, all as of one commit. A known key decides, also if it is in doubt or
+	// forgotten. A key that the service refused has no lead; its entry is found if nothing else is. An intent hides an
+	// entry of the same key.
+	Find(ctx context.Context, qs []Query) error
 
 	// Commit makes changes durable: in the order of their keys, and those of one key in the order given. A claim has to
 	// be the last of its key. A Store that needs several commits makes all other changes before the claims. If Commit
@@ -93,7 +93,7 @@ type Tx interface {
 	PutNote(n Note) error
 	// Load reads these keys and leads at once. Other methods may know only what was loaded.
 	Load(keys, leads []string) error
-	// Under returns what is stored under a key, and what look-ups show of it.
+	// Under returns what is stored under a key, and, until it is called again, what look-ups show of it.
 	Under(key string) (k KeptKey, shown *Kept, err error)
 	// Held reports whether another worker may still send what it has claimed under a key.
 	Held(key string) bool
@@ -214,16 +214,18 @@ const (
 )
 
 // Query asks for a lead by its key, else by its ID, else by its ExternalID, linked or asked for. Empty fields are left
-// out. Alike, unless nil, receives a key that looks like this one if no lead is found.
+// out. Alike, unless nil, receives a key that looks like this one if no lead is found. Entry is filled by Find.
 type Query struct {
 	Key, LeadID, ExternalID string
 	Alike                   *Likeness
+	Entry                   *Entry
+	Match                   Match // how it was found
 }
 
 // Match says how a lead was found.
 type Match uint8
 
-// The matches. NoMatch: no lead is known; out may have the key's entry. Ambiguous: two leads fit.
+// The matches. NoMatch: no lead is known; the entry may be that of the key. Ambiguous: two leads fit.
 const (
 	NoMatch Match = iota
 	ByKey
@@ -242,7 +244,7 @@ type Likeness struct {
 
 // Finder is what a Store knows as of one commit, for [Find].
 type Finder interface {
-	// Show fills out with what look-ups show of a key, and reuses its Content. An unknown key may be Forgotten.
+	// Show fills out with what look-ups show of a key. An unknown key may be Forgotten.
 	Show(key string, out *Entry) error
 	// Owner returns the key that has a lead, or ""; key is the key that wants the lead.
 	Owner(lead, key string) (owner string, err error)
@@ -253,14 +255,15 @@ type Finder interface {
 }
 
 // Find answers queries as [Store] says.
-func Find(f Finder, qs []Query, out []Entry, how []Match) (err error) {
+func Find(f Finder, qs []Query) (err error) {
 	l := lookUp{Finder: f}
 	for i := range qs {
-		if how[i], err = l.find(&qs[i], &out[i]); err != nil {
+		q := &qs[i]
+		if q.Match, err = l.find(q, q.Entry); err != nil {
 			return err
 		}
-		if how[i] == NoMatch && qs[i].Alike != nil {
-			if *qs[i].Alike, err = l.alike(qs[i].Key); err != nil {
+		if q.Match == NoMatch && q.Alike != nil {
+			if *q.Alike, err = l.alike(q.Key); err != nil {
 				return err
 			}
 		}

@@ -91,7 +91,7 @@ func (e *engine) create(j *job) {
 	e.shapes[j.input].CompareAndSwap(shape, nil)
 	j.outcome = InDoubt
 	var made *leadapi.Created
-	rec, req, attempt := &j.rec, createRequest(&j.rec), 0
+	rec, req, attempt := &j.rec, createRequest(&j.rec, &j.request), 0
 	tries, err := e.breaker.Deliver(e.awaiting, e.taking, delivery.Create, &j.pass,
 		func(ctx context.Context, anew bool) (err error) {
 			if attempt++; intent.RequestID != "" {
@@ -228,12 +228,12 @@ func (e *engine) patch(leaving context.Context, j *job, r *leadapi.UpdateRequest
 	return lead, e.stopping(err)
 }
 
-func createRequest(rec *mapping.Record) *leadapi.CreateRequest {
-	r := &leadapi.CreateRequest{
+func createRequest(rec *mapping.Record, r *leadapi.CreateRequest) *leadapi.CreateRequest {
+	*r = leadapi.CreateRequest{
 		OrganizationID: rec.Organization, LocatorID: rec.Locator,
 		LocationSearch: leadapi.LocationSearch{SearchText: rec.SearchText, PostalCode: rec.PostalCode},
 		TypeKey:        rec.TypeKey, TypeLabel: rec.TypeLabel, Status: rec.Status,
-		Content: make([]leadapi.ContentField, 0, len(rec.Content)),
+		Content: r.Content[:0],
 	}
 	for i := range rec.Content {
 		r.Content = append(r.Content, contentField(&rec.Content[i]))
@@ -241,7 +241,9 @@ func createRequest(rec *mapping.Record) *leadapi.CreateRequest {
 	return r
 }
 
-func createBody(rec *mapping.Record) []byte { return createRequest(rec).AppendJSON(nil) }
+func createBody(rec *mapping.Record) []byte {
+	return createRequest(rec, new(leadapi.CreateRequest)).AppendJSON(nil)
+}
 
 // stopping makes delivery.ErrStopping of an error that ends the run, after it has ended it.
 func (e *engine) stopping(err error) error {

@@ -124,11 +124,10 @@ func (e *engine) lookUp(items ...*item) bool {
 	if e.ledger == nil { // nothing is known
 		return e.stopped == nil
 	}
-	queries, found := make([]checkpoint.Query, len(items)), make([]checkpoint.Match, len(items))
-	entries := make([]checkpoint.Entry, len(items))
+	queries := make([]checkpoint.Query, len(items))
 	for i, it := range items {
 		it.alike, it.owner = checkpoint.Likeness{}, checkpoint.Likeness{}
-		queries[i] = checkpoint.Query{Key: it.rec.Key, ExternalID: it.rec.ExternalID}
+		queries[i] = checkpoint.Query{Key: it.rec.Key, ExternalID: it.rec.ExternalID, Entry: &it.entry}
 		if e.matches {
 			queries[i].LeadID = it.rec.LeadID
 		}
@@ -136,7 +135,7 @@ func (e *engine) lookUp(items ...*item) bool {
 			queries[i].Alike = &it.alike
 		}
 	}
-	if err := e.find(queries, entries, found); err != nil {
+	if err := e.find(queries); err != nil {
 		if !errors.Is(err, context.Canceled) {
 			e.stop(ledgerFailed(err))
 		} else if e.stopped == nil {
@@ -145,8 +144,8 @@ func (e *engine) lookUp(items ...*item) bool {
 		return false // rows that were looked up before keep what is known of them
 	}
 	for i, it := range items {
-		known := &entries[i]
-		it.by = found[i]
+		known := &it.entry
+		it.by = queries[i].Match
 		if !e.matches && (it.by == checkpoint.ByExternalID || it.by == checkpoint.Ambiguous) {
 			state := max(known.State, checkpoint.Created) // in doubt stays so
 			it.owner = checkpoint.Likeness{State: state, File: known.File, Line: known.Line}
@@ -157,10 +156,10 @@ func (e *engine) lookUp(items ...*item) bool {
 	return e.stopped == nil
 }
 
-func (e *engine) find(queries []checkpoint.Query, out []checkpoint.Entry, found []checkpoint.Match) error {
+func (e *engine) find(queries []checkpoint.Query) error {
 	e.mu.Unlock()
 	defer e.mu.Lock()
-	return e.ledger.Find(e.taking, queries, out, found)
+	return e.ledger.Find(e.taking, queries)
 }
 
 // take decides about a row: it ends, begins the lane of its lead, joins it or is put off. If the run ends before, it

@@ -259,11 +259,11 @@ type sightless struct {
 }
 
 // Find fails once all is lost.
-func (s sightless) Find(ctx context.Context, queries []checkpoint.Query, out []checkpoint.Entry, found []checkpoint.Match) error {
+func (s sightless) Find(ctx context.Context, queries []checkpoint.Query) error {
 	if s.lost() {
 		return errDisk
 	}
-	return s.ledgerTwin.Find(ctx, queries, out, found)
+	return s.ledgerTwin.Find(ctx, queries)
 }
 
 // heldOnce refuses the first claim of each key that is not in held, where it is then: another worker has it.

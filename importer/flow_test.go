@@ -85,7 +85,7 @@ func TestKindsReachTheRequestAndTheDigests(t *testing.T) {
 		{Name: "line", Value: "4", Volatile: true},
 	}}
 	const request = `{"organizationID":"o","content":{"text":"7","number":7,"yes":true,"tags":["7"],"cleared":"","line":"4"},"typeKey":"t","typeLabel":"T"}`
-	if diff := cmp.Diff(request, string(createRequest(&rec).AppendJSON(nil))); diff != "" {
+	if diff := cmp.Diff(request, string(createBody(&rec))); diff != "" {
 		t.Error(diff)
 	}
 	var want []checkpoint.ContentDigest

@@ -316,11 +316,11 @@ func (s *fileStore) killed() (path string) {
 
 // entryOf is what a store knows of a key.
 func entryOf(t testing.TB, s checkpoint.Store, key string) checkpoint.Entry {
-	out := make([]checkpoint.Entry, 1)
-	if err := s.Find(context.Background(), []checkpoint.Query{{Key: key}}, out, make([]checkpoint.Match, 1)); err != nil {
+	var e checkpoint.Entry
+	if err := s.Find(context.Background(), []checkpoint.Query{{Key: key, Entry: &e}}); err != nil {
 		t.Error(err)
 	}
-	return out[0]
+	return e
 }
 
 // commitTime is how long the twin's commits take.

@@ -65,8 +65,9 @@ type job struct {
 	marked    bool          // Update: the mark is durable
 	unsure    bool          // Update: a try may have been applied, and nobody can tell
 	pass      delivery.Pass // Create: what it was sent with
-	requestID string        // Create: of its last attempt, where requests carry IDs
-	others    []string      // fields of the lead that others changed, for people
+	request   leadapi.CreateRequest
+	requestID string   // Create: of its last attempt, where requests carry IDs
+	others    []string // fields of the lead that others changed, for people
 }
 
 // asStored makes the entry what the ledger has, if that could not store what came after. The ID of a new lead stays.

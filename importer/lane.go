@@ -148,7 +148,7 @@ func (e *engine) newJob(it *item, step Step) *job {
 	}
 	it.outcome, it.remarks, it.found = Pending, step.remarks, step.found
 	j := e.jobs.Get().(*job)
-	*j = job{item: it, step: step, before: it.entry, durable: it.entry}
+	*j = job{item: it, step: step, before: it.entry, durable: it.entry, request: j.request}
 	return j
 }
 

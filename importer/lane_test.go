@@ -229,7 +229,7 @@ type away struct {
 }
 
 // Find waits as long as it may.
-func (a away) Find(ctx context.Context, _ []checkpoint.Query, _ []checkpoint.Entry, _ []checkpoint.Match) error {
+func (a away) Find(ctx context.Context, _ []checkpoint.Query) error {
 	a.asked()
 	<-ctx.Done()
 	return ctx.Err()

@@ -99,11 +99,10 @@ type Keeping struct {
 
 // Hooks are asked and told while a run goes on. All but Interrupt may be nil.
 type Hooks struct {
-	Interrupt  <-chan struct{}    // closed by the first signal; the context ends with the second
-	Begin      func(*Start) error // told once before anything is sent; its error ends the run
-	CloseStdin func()             // told once no more rows are wanted, so that reads of standard input end
-	// gets the run so far once a second, as a copy of its own; it must not wait
-	Live func(*report.Summary)
+	Interrupt  <-chan struct{}       // closed by the first signal; the context ends with the second
+	Begin      func(*Start) error    // told once before anything is sent; its error ends the run
+	CloseStdin func()                // told once no more rows are wanted, so that reads of standard input end
+	Live       func(*report.Summary) // gets the run so far once a second, as its own copy; it must not wait
 }
 
 // Start is what is known before the first request.

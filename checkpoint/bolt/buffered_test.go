@@ -87,14 +87,13 @@ func readWhileWriting(t *testing.T, unsynced bool) {
 		readers.Go(func() {
 			for last := range reported {
 				out := make([]checkpoint.Entry, 2)
-				how := make([]checkpoint.Match, 2)
 				asked := []string{keys[last], keys[last/2]}
 				if err := lookupAll(d, asked, out); err != nil || out[0].State != checkpoint.Created || out[1].State != checkpoint.Created {
 					t.Errorf("row %d: %v, %v, %v", last, out[0].State, out[1].State, err)
 				}
-				qs := []checkpoint.Query{{LeadID: "lead-" + asked[0]}, {ExternalID: asked[1]}}
-				if err := d.Find(context.Background(), qs, out, how); err != nil || how[0] != checkpoint.ByLeadID || how[1] != checkpoint.ByExternalID {
-					t.Errorf("row %d: %v, %v", last, how, err)
+				qs := []checkpoint.Query{{LeadID: "lead-" + asked[0], Entry: &out[0]}, {ExternalID: asked[1], Entry: &out[1]}}
+				if err := d.Find(context.Background(), qs); err != nil || qs[0].Match != checkpoint.ByLeadID || qs[1].Match != checkpoint.ByExternalID {
+					t.Errorf("row %d: %+v, %v", last, qs, err)
 				}
 			}
 		})

@@ -281,7 +281,7 @@ type piece struct {
 // pieces calls found with each record that bbolt still finds in the mapped file, checked or not, until found fails.
 func (d *Store) pieces(found func(piece) error) {
 	_ = d.bolt.View(func(tx *bbolt.Tx) error {
-		for _, name := range buckets() {
+		for _, name := range buckets {
 			_ = guard(func() error {
 				if b := tx.Bucket(name); b != nil {
 					walk(b, func(k, v []byte) error { return found(piece{string(name), k, v}) })

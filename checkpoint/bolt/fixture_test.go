@@ -170,9 +170,9 @@ func claimNoting(t *testing.T, d *Store, s checkpoint.Shape) {
 func lookupAll(d *Store, keys []string, out []checkpoint.Entry) error {
 	qs := make([]checkpoint.Query, len(keys))
 	for i, key := range keys {
-		qs[i].Key = key
+		qs[i].Key, qs[i].Entry = key, &out[i]
 	}
-	return d.Find(context.Background(), qs, out, make([]checkpoint.Match, len(keys)))
+	return d.Find(context.Background(), qs)
 }
 
 // early lets entries gather at once, a few at a time.
@@ -222,7 +222,8 @@ func renewed(t *testing.T, d *Store, missing string) error {
 
 func sought(t *testing.T, d *Store, q checkpoint.Query) (checkpoint.Entry, checkpoint.Match) {
 	t.Helper()
-	out, how := make([]checkpoint.Entry, 1), make([]checkpoint.Match, 1)
-	must.Do(t, d.Find(context.Background(), []checkpoint.Query{q}, out, how))
-	return out[0], how[0]
+	qs := []checkpoint.Query{q}
+	qs[0].Entry = new(checkpoint.Entry)
+	must.Do(t, d.Find(context.Background(), qs))
+	return *qs[0].Entry, qs[0].Match
 }

@@ -14,9 +14,6 @@ import (
 	"leadferry/internal/disk"
 )
 
-// format is the version of everything in the file except bbolt's own pages.
-const format = checkpoint.Format
-
 // The buckets of the file.
 var (
 	inMeta    = []byte("meta")    // the header
@@ -32,11 +29,9 @@ var (
 	newLeads   = []byte("new leads")   // number, lead ID → key, see buffered
 )
 
-// buckets returns all of them: entries before the log of new ones.
-func buckets() [][]byte {
-	return [][]byte{
-		inMeta, inEntries, newEntries, inIntents, inLeads, newLeads, inLinks, inFolds, inNotes, inBlocked,
-	}
+// buckets are all of them: entries before the log of new ones.
+var buckets = [][]byte{
+	inMeta, inEntries, newEntries, inIntents, inLeads, newLeads, inLinks, inFolds, inNotes, inBlocked,
 }
 
 var headerKey = []byte("header")
@@ -65,7 +60,7 @@ type counts struct {
 }
 
 func newHeader(t checkpoint.Target) header {
-	return header{Format: format, ID: checkpoint.NewID(), Secret: checkpoint.NewSecret(), Target: t}
+	return header{Format: checkpoint.Format, ID: checkpoint.NewID(), Secret: checkpoint.NewSecret(), Target: t}
 }
 
 func (h *header) putIn(tx *bbolt.Tx) error {
@@ -82,7 +77,7 @@ func decodeHeader(record []byte) (*header, error) {
 		err = checkpoint.Decode(text, &version)
 	}
 	h := &header{Format: version.Format}
-	if err == nil && h.Format == format {
+	if err == nil && h.Format == checkpoint.Format {
 		err = checkpoint.Decode(text, h)
 	}
 	return h, err
@@ -145,7 +140,7 @@ func writeEmpty(path string, h *header) error {
 		return err
 	}
 	err = db.Update(func(tx *bbolt.Tx) error {
-		for _, name := range buckets() {
+		for _, name := range buckets {
 			if _, err := tx.CreateBucket(name); err != nil {
 				return err
 			}

@@ -73,7 +73,7 @@ func newStore(path string, o Options) *Store {
 	}
 }
 
-func (d *Store) open(t checkpoint.Target) error {
+func (d *Store) open(t checkpoint.Target) (err error) {
 	if err := d.checkPlace(); err != nil {
 		return err
 	}
@@ -86,7 +86,6 @@ func (d *Store) open(t checkpoint.Target) error {
 	// If the file is as the last run left it, that run checked it, or all of it was written since.
 	checked := !d.o.Check && (d.fresh || d.o.Witnesses.Left(d.leftAs()))
 	if !checked {
-		var err error
 		if checked, err = d.checkApart(); err != nil {
 			return err
 		}
@@ -136,8 +135,9 @@ func (d *Store) load(tx *bbolt.Tx, t checkpoint.Target) error {
 	if err != nil {
 		return err
 	}
-	if h.Format != format {
-		text := fmt.Sprintf("has format version %d; this program reads version %d", h.Format, format)
+	if h.Format != checkpoint.Format {
+		const is = "has format version %d; this program reads version %d"
+		text := fmt.Sprintf(is, h.Format, checkpoint.Format)
 		return d.refuse(checkpoint.ErrVersion, text,
 			"use the program that wrote it, or export it with that one and adopt the export into a new checkpoint")
 	}
@@ -147,7 +147,7 @@ func (d *Store) load(tx *bbolt.Tx, t checkpoint.Target) error {
 		return d.refuse(checkpoint.ErrTarget, text,
 			"name the target that this checkpoint belongs to (--base-url, --leads-url, --trunk-id or --profile)")
 	}
-	for _, name := range buckets() {
+	for _, name := range buckets {
 		if tx.Bucket(name) == nil {
 			return damage("a part of it is missing")
 		}

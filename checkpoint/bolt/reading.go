@@ -22,11 +22,13 @@ type reading struct {
 	lead  func(key string) []byte // its record in the index of leads, or nil
 	// cursors: a bucket's own Get would make a new one each time
 	intents, links, folds, blocked *bbolt.Cursor
+	unknown                        checkpoint.Kept // what Under shows of an unknown key, until it is asked again
 }
 
 func (d *Store) readingIn(tx *bbolt.Tx, entry, lead func(string) []byte) reading {
 	cursor := func(name []byte) *bbolt.Cursor { return tx.Bucket(name).Cursor() }
-	return reading{d, tx, entry, lead, cursor(inIntents), cursor(inLinks), cursor(inFolds), cursor(inBlocked)}
+	none := checkpoint.Kept{}
+	return reading{d, tx, entry, lead, cursor(inIntents), cursor(inLinks), cursor(inFolds), cursor(inBlocked), none}
 }
 
 // read calls f in one transaction. Values must not leave f. The writer waits for f before it moves entries.
@@ -135,8 +137,8 @@ func (r *reading) chunk(from string, gathered []string, all bool) (keys []string
 }
 
 // Find looks for the lead of each Query in one read transaction, see [checkpoint.Store].
-func (d *Store) Find(_ context.Context, qs []checkpoint.Query, out []checkpoint.Entry, how []checkpoint.Match) error {
-	return d.read("look up leads", func(r *reading) error { return checkpoint.Find(r, qs, out, how) })
+func (d *Store) Find(_ context.Context, qs []checkpoint.Query) error {
+	return d.read("look up leads", func(r *reading) error { return checkpoint.Find(r, qs) })
 }
 
 func (r *reading) Show(key string, out *checkpoint.Entry) error {
@@ -153,7 +155,8 @@ func (r *reading) Under(key string) (k checkpoint.KeptKey, shown *checkpoint.Kep
 		return k, nil, err
 	}
 	if shown = k.Shown(); shown == nil {
-		shown = &checkpoint.Kept{Entry: checkpoint.Entry{Key: key}}
+		shown = &r.unknown
+		*shown = checkpoint.Kept{Entry: checkpoint.Entry{Key: key}}
 		if r.blockOf(key) != nil {
 			shown.State = checkpoint.Forgotten
 		}

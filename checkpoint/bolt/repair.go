@@ -65,7 +65,7 @@ func (s *Salvaged) keep(p piece, found map[string]*checkpoint.KeptKey) {
 	key := string(p.Key)
 	switch p.Bucket {
 	case string(inMeta):
-		if h, err := decodeHeader(p.Value); key == string(headerKey) && err == nil && h.Format == format {
+		if h, err := decodeHeader(p.Value); key == string(headerKey) && err == nil && h.Format == checkpoint.Format {
 			s.header = h
 		}
 	case string(inNotes):

@@ -39,11 +39,8 @@ func (d *Store) Commit(_ context.Context, changes []*checkpoint.Change) error {
 
 // kindOf names a commit for [failpoint.At], by the first kind of change in it.
 func kindOf(changes []*checkpoint.Change) string {
-	kind := checkpoint.Mark
-	for _, c := range changes {
-		kind = min(kind, c.Kind)
-	}
-	return [...]string{"intent", "withdrawal", "outcome", "mark"}[kind]
+	first := slices.MinFunc(changes, func(a, b *checkpoint.Change) int { return cmp.Compare(a.Kind, b.Kind) })
+	return [...]string{"intent", "withdrawal", "outcome", "mark"}[first.Kind]
 }
 
 // Alone makes the changes of f one commit, see [checkpoint.Store].

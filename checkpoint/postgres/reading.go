@@ -86,10 +86,8 @@ func (f *found) row(key string) *row {
 
 // Show fills out with what look-ups show of a key. It copies Content, since rows that were seen must not change.
 func (f *found) Show(key string, out *checkpoint.Entry) error {
-	room := out.Content[:0]
-	if *out = f.row(key).visible().Entry; out.Content != nil {
-		out.Content = append(room, out.Content...)
-	}
+	*out = f.row(key).visible().Entry
+	out.Content = slices.Clone(out.Content)
 	return nil
 }
 
@@ -110,7 +108,7 @@ func (f *found) Alike(folded string) (keys []string, forgotten bool) {
 }
 
 // Find looks for leads in one statement, see [checkpoint.Store].
-func (s *Store) Find(ctx context.Context, qs []checkpoint.Query, out []checkpoint.Entry, how []checkpoint.Match) error {
+func (s *Store) Find(ctx context.Context, qs []checkpoint.Query) error {
 	w := &wanted{}
 	for i := range qs {
 		q := &qs[i]
@@ -135,7 +133,7 @@ func (s *Store) Find(ctx context.Context, qs []checkpoint.Query, out []checkpoin
 	if err != nil {
 		return err
 	}
-	return checkpoint.Find(f, qs, out, how)
+	return checkpoint.Find(f, qs)
 }
 
 // Scan calls f with what is stored under each key, see [checkpoint.Store]. A row in an unknown state is an error.

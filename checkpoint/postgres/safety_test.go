@@ -95,7 +95,7 @@ func changedWhileCut(t *testing.T, s *Store, name string) {
 		t.Fatalf("%s: the lead of another row was taken: %+v", name, taken.Entry)
 	}
 	out := make([]checkpoint.Entry, 3)
-	must.Do(t, s.Find(t.Context(), []checkpoint.Query{{Key: name + "a"}, {Key: name + "b"}, {Key: name + "c"}}, out, make([]checkpoint.Match, 3)))
+	must.Do(t, s.Find(t.Context(), []checkpoint.Query{{Key: name + "a", Entry: &out[0]}, {Key: name + "b", Entry: &out[1]}, {Key: name + "c", Entry: &out[2]}}))
 	if out[0].State != checkpoint.Created || out[1].State != checkpoint.Unknown || out[2].State != checkpoint.InDoubt {
 		t.Fatalf("%s: %+v", name, out)
 	}

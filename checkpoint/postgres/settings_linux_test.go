@@ -33,9 +33,9 @@ func TestSettingsOfAUser(t *testing.T) {
 	}
 	server.Exec(t, server.URL("postgres"), "ALTER ROLE postgres IN DATABASE "+nameOf(address)+" RESET ALL")
 	other := opened(t, address, target, Options{ReadOnly: true})
-	out, how := make([]checkpoint.Entry, 1), make([]checkpoint.Match, 1)
-	if err := other.Find(t.Context(), []checkpoint.Query{{Key: "c", ExternalID: "Ü-1"}}, out, how); err != nil || how[0] != checkpoint.ByExternalID || out[0].Location != place {
-		t.Errorf("another user finds %v %+v, %v", how[0], out[0], err)
+	q := []checkpoint.Query{{Key: "c", ExternalID: "Ü-1", Entry: new(checkpoint.Entry)}}
+	if err := other.Find(t.Context(), q); err != nil || q[0].Match != checkpoint.ByExternalID || q[0].Entry.Location != place {
+		t.Errorf("another user finds %v %+v, %v", q[0].Match, q[0].Entry, err)
 	}
 }
 

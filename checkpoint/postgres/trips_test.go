@@ -20,7 +20,7 @@ func TestRoundTrips(t *testing.T) {
 	key := func(i int) string { return fmt.Sprint("key-", i) }
 	queries := make([]checkpoint.Query, rows)
 	for i := range queries {
-		queries[i] = checkpoint.Query{Key: key(i), LeadID: fmt.Sprint("lead-", i), ExternalID: key(i), Alike: new(checkpoint.Likeness)}
+		queries[i] = checkpoint.Query{Key: key(i), LeadID: fmt.Sprint("lead-", i), ExternalID: key(i), Alike: new(checkpoint.Likeness), Entry: new(checkpoint.Entry)}
 	}
 	first := createdOf("first", "lead") // statements are prepared once
 	committed(t, s, claimOf("first"))
@@ -28,7 +28,7 @@ func TestRoundTrips(t *testing.T) {
 	committed(t, s, &checkpoint.Change{Kind: checkpoint.Withdraw, Entry: checkpoint.Entry{Key: "second", Run: "run"}})
 	stands(t, s, "first")
 	if n := p.tripsOf(func() {
-		if err := s.Find(t.Context(), queries, make([]checkpoint.Entry, rows), make([]checkpoint.Match, rows)); err != nil {
+		if err := s.Find(t.Context(), queries); err != nil {
 			t.Error(err)
 		}
 	}); n != 1 {

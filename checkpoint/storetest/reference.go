@@ -94,8 +94,8 @@ func (r *reference) Notes(_ context.Context, prefix string) ([]checkpoint.Note, 
 	return r.known.Notes(prefix)
 }
 
-func (r *reference) Find(_ context.Context, qs []checkpoint.Query, out []checkpoint.Entry, how []checkpoint.Match) error {
-	return checkpoint.Find(finder{&r.known}, qs, out, how)
+func (r *reference) Find(_ context.Context, qs []checkpoint.Query) error {
+	return checkpoint.Find(finder{&r.known}, qs)
 }
 
 type finder struct{ *knowledge }

@@ -170,9 +170,10 @@ func history(t TB, d checkpoint.Store, key string) []checkpoint.Event {
 
 func sought(t TB, d checkpoint.Store, q checkpoint.Query) (checkpoint.Entry, checkpoint.Match) {
 	t.Helper()
-	out, how := make([]checkpoint.Entry, 1), make([]checkpoint.Match, 1)
-	must.Do(t, d.Find(context.Background(), []checkpoint.Query{q}, out, how))
-	return out[0], how[0]
+	qs := []checkpoint.Query{q}
+	qs[0].Entry = new(checkpoint.Entry)
+	must.Do(t, d.Find(context.Background(), qs))
+	return *qs[0].Entry, qs[0].Match
 }
 
 // Lookup returns what is stored under a key.

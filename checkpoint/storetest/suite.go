@@ -47,8 +47,7 @@ func closedRefusesEverything(t *testing.T, b Backend) {
 	_, counted := checkpoint.Runs(t.Context(), d)
 	for what, err := range map[string]error{
 		"claim": claimed, "settle": settled, "withdraw": withdrawn,
-		"look-up": d.Find(t.Context(), make([]checkpoint.Query, 1), make([]checkpoint.Entry, 1),
-			make([]checkpoint.Match, 1)), "runs": counted,
+		"look-up": d.Find(t.Context(), []checkpoint.Query{{Entry: new(checkpoint.Entry)}}), "runs": counted,
 		"resolve": Resolve(d, checkpoint.Decision{Key: "a"}),
 	} {
 		if !errors.Is(err, checkpoint.ErrClosed) {

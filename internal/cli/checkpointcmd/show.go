@@ -227,9 +227,9 @@ func lookUp(ctx context.Context, db ledger.Ledger, keys ...string) (found []chec
 	found = make([]checkpoint.Entry, len(keys))
 	queries := make([]checkpoint.Query, len(keys))
 	for i, key := range keys {
-		queries[i].Key = key
+		queries[i].Key, queries[i].Entry = key, &found[i]
 	}
-	return found, db.Find(ctx, queries, found, make([]checkpoint.Match, len(keys)))
+	return found, db.Find(ctx, queries)
 }
 
 func (d *Command) writeState(e *checkpoint.Entry) {
