@@ -73,12 +73,9 @@ type Limits struct {
 // Share bounds a number of rows, by itself or in percent of others; both 0 = no limit.
 type Share struct{ Rows, Percent int }
 
-// percentFrom is how many rows there must be before a percentage says anything.
-const percentFrom = 200
-
-// exceeded reports whether n of a number of rows are too many.
+// exceeded reports whether n of a number of rows are too many. Of less than 200 rows, a percentage says nothing.
 func (s Share) exceeded(n, of int) bool {
-	return s.Rows > 0 && n > s.Rows || s.Percent > 0 && of >= percentFrom && n*100 > s.Percent*of
+	return s.Rows > 0 && n > s.Rows || s.Percent > 0 && of >= 200 && n*100 > s.Percent*of
 }
 
 // Covers reports whether n of a number of rows are no more than the bound, which is none by itself.
@@ -110,11 +107,10 @@ func (l *Limits) Reached(c Counts) *Stop {
 		return StopFor(fmt.Sprintf("more than %s sent were rejected or failed (--max-rejects)", l.MaxRejects),
 			"fix the cause first: the remaining rows may be rejected too; --max-rejects 0 turns this limit off")
 	case l.MaxInvalid.exceeded(c.Invalid, c.Read):
-		stop := StopFor(fmt.Sprintf("more than %s read are invalid (--max-invalid)", l.MaxInvalid), "the file or the "+
-			"mapping may be the wrong one: leadferry validate shows every mistake; fix them and run the same command "+
-			"again, which sends nothing twice, or add --max-invalid 0 to turn this limit off")
-		stop.Same = true
-		return stop
+		text := fmt.Sprintf("more than %s read are invalid (--max-invalid)", l.MaxInvalid)
+		return &Stop{Reason: text, Code: codeStopped, Same: true, Hint: "the file or the mapping may be the wrong one: " +
+			"leadferry validate shows every mistake; fix them and run the same command again, which sends nothing " +
+			"twice, or add --max-invalid 0 to turn this limit off"}
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"leadferry/importer/report"
+	"leadferry/internal/garbage"
 )
 
 // Kind is what rows have in common: how they ended or which rule they break, the column, and the reason.
@@ -18,9 +19,8 @@ type Kind struct{ Outcome, Rule, Column, Text string }
 // Others is the text for rows beyond the limit of kinds.
 const Others = "other reasons"
 
-// Kinds counts rows by kind. Beyond most kinds, it counts them only by outcome and rule.
+// Kinds counts rows by kind. Beyond 1,000 kinds, it counts them only by outcome and rule.
 type Kinds struct {
-	most  int
 	known map[Kind]*kind
 	list  []*kind // in order of arrival
 }
@@ -30,14 +30,14 @@ type kind struct {
 	last report.Place
 }
 
-// NewKinds makes Kinds for 1,000 kinds.
-func NewKinds() *Kinds { return &Kinds{most: 1000, known: map[Kind]*kind{}} }
+// NewKinds makes empty Kinds.
+func NewKinds() *Kinds { return &Kinds{known: map[Kind]*kind{}} }
 
 // Add counts a row; adding it again to the same kind changes nothing. text is shown for the kind if the row is its
 // first. Kinds may keep both strings: they must not share the row's memory.
 func (k *Kinds) Add(at report.Place, of Kind, text string) {
 	one := k.known[of]
-	if one == nil && len(k.known) >= k.most {
+	if one == nil && len(k.known) >= 1000 {
 		of, text = Kind{Outcome: of.Outcome, Rule: of.Rule, Text: Others}, Others
 		one = k.known[of]
 	}
@@ -76,7 +76,10 @@ type Keys struct {
 }
 
 // NewKeys makes an empty set with room for so many keys.
-func NewKeys(room int) *Keys { return &Keys{maphash.MakeSeed(), make([]uint64, 0, room)} }
+func NewKeys(room int) *Keys {
+	garbage.Reserve(8 * room)
+	return &Keys{maphash.MakeSeed(), make([]uint64, 0, room)}
+}
 
 // Add adds a key. Adding a key again takes no more memory.
 func (k *Keys) Add(key string) {
@@ -102,10 +105,10 @@ func (k *Keys) Has(key string) bool {
 // same hash count as the same key; that is too rare to matter.
 type Repeats struct {
 	seed  maphash.Seed
-	parts [1 << 8][]sighting // by the first byte of the hash
-	files []string           // the inputs
-	begin []uint32           // for each of them, the number of rows before it
-	last  uint32             // the last row added, counted over all inputs
+	parts [1 << 8][][]sighting // by the first byte of the hash, in chunks
+	files []string             // the inputs
+	begin []uint32             // for each of them, the number of rows before it
+	last  uint32               // the last row added, counted over all inputs
 }
 
 // sighting is a row. Its hash has three parts: the hash of the folded key, which look-alikes share; a short hash of the
@@ -115,7 +118,7 @@ type sighting struct {
 	number, line uint32 // counted over all inputs; in its own input
 }
 
-const ownBits, planBits = 16, 2
+const ownBits, planBits, chunk = 16, 2, 256 // of a hash, in bits; of sightings: 4 KiB
 
 func (s sighting) fold() uint64    { return s.hash >> (ownBits + planBits) }
 func (s sighting) own() uint64     { return s.hash >> planBits & (1<<ownBits - 1) }
@@ -136,7 +139,14 @@ func (r *Repeats) Add(key, fold string, planned uint8, input int, at report.Plac
 		own = 1 + maphash.String(r.seed, key)%(1<<ownBits-1)
 	}
 	part := &r.parts[hash>>56]
-	*part = append(*part, sighting{(hash<<ownBits|own)<<planBits | uint64(planned), r.last, uint32(at.Line)})
+	if n := len(*part); n == 0 || len((*part)[n-1]) == chunk {
+		*part = append(*part, make([]sighting, 0, chunk))
+		if hash>>56 == 0 { // about once a MiB
+			garbage.Reserve(16 * int(r.last))
+		}
+	}
+	last := &(*part)[len(*part)-1]
+	*last = append(*last, sighting{(hash<<ownBits|own)<<planBits | uint64(planned), r.last, uint32(at.Line)})
 }
 
 func (r *Repeats) place(s sighting) report.Place {
@@ -164,19 +174,18 @@ type Occurrences struct {
 // Found counts the rows whose key is in an earlier row, and keeps at most most rows of each kind. Call it once.
 func (r *Repeats) Found(most int) (f Repeated) {
 	for _, part := range r.parts {
-		first := make(map[uint64]int, len(part)) // where a folded key is first: a map is faster here than sorting
-		for i, s := range part {
-			at, known := first[s.fold()]
-			if !known {
-				at, first[s.fold()] = i, i
-			}
-			origin := &part[at]
+		all := slices.Concat(part...)
+		first := make(map[uint64]*sighting, len(all)) // of each folded key: faster here than sorting
+		for i := range all {
+			s := &all[i]
+			origin, known := first[s.fold()]
 			switch {
 			case !known:
+				origin, first[s.fold()] = s, s
 			case s.own() == origin.own():
-				f.Same.add(r, s, *origin, most)
+				f.Same.add(r, *s, *origin, most)
 			default:
-				f.Alike.add(r, s, *origin, most)
+				f.Alike.add(r, *s, *origin, most)
 			}
 			if plan := s.planned(); plan != 0 && (!known || origin.planned() == 0) {
 				f.Planned[plan]++

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +21,7 @@ import (
 	"leadferry/internal/cli/flags"
 	"leadferry/internal/cli/inputs"
 	"leadferry/internal/cli/terminal"
+	"leadferry/internal/garbage"
 	"leadferry/leadapi"
 	"leadferry/mapping"
 )
@@ -193,9 +193,7 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options) 
 	}
 	end := p.watch(c, in, &o)
 	o.CloseStdin, o.Files.Annotate = in.LetGo, &p.log
-	if os.Getenv("GOGC") == "" { // trades memory for fewer collections; a user's GOGC wins
-		debug.SetGCPercent(100 + 3*min(o.Concurrency, 100))
-	}
+	garbage.Allow(o.Concurrency)
 	requests := new(terminal.Spool) // printed once the checkpoint is closed
 	o.Shown = requests
 	s, err := importer.Run(c.Context, o)
