@@ -255,8 +255,8 @@ const (
 
 // changedTo says for people to what others changed the status.
 func changedTo(b *checkpoint.Entry, service string) string {
-	return fmt.Sprintf("Status (%s was confirmed on %s, now it is %s)", b.Status, spelling.Time(b.ConfirmedAt(), spelling.Seconds),
-		cmp.Or(service, "not readable"))
+	return fmt.Sprintf("Status (%s was confirmed on %s, now it is %s)", b.Status,
+		spelling.Time(b.ConfirmedAt(), spelling.Seconds), cmp.Or(service, "not readable"))
 }
 
 func indexOf(list []checkpoint.ContentDigest, name [4]byte) int {

@@ -19,17 +19,15 @@ import (
 // dryRun gathers what a run that sends nothing (validate, --dry-run) finds, beside how each row ended. The dispatcher
 // alone writes it. Only the repeats grow with the input.
 type dryRun struct {
-	options *Options
-	intake  *intake
-
-	lacking mapping.Errors // what the mapping needs to make leads; nil: nothing
-	updates bool           // it makes none on purpose
-	tests   int
-	failed  []report.Problem // of the tests
-
-	problems *findings.Kinds // of rows, without the rows' own words
-	words    *findings.Kinds // texts that maps lack
-	suspect  int             // rows with values that are left out or that else takes: problems for --strict
+	options  *Options
+	intake   *intake
+	lacking  mapping.Errors // what the mapping needs to make leads; nil: nothing
+	updates  bool           // it makes none on purpose
+	tests    int
+	failed   []report.Problem // of the tests
+	problems *findings.Kinds  // of rows, without the rows' own words
+	words    *findings.Kinds  // texts that maps lack
+	suspect  int              // rows with values that are left out or that else takes: problems for --strict
 
 	repeats  *findings.Repeats
 	repeated findings.Repeated // found at the end

@@ -128,6 +128,9 @@ func (e *engine) lookUp(items ...*item) bool {
 	for i, it := range items {
 		it.alike, it.owner = checkpoint.Likeness{}, checkpoint.Likeness{}
 		queries[i] = checkpoint.Query{Key: it.rec.Key, ExternalID: it.rec.ExternalID, Entry: &it.entry}
+		if it.entry.Key != "" { // looked up before: if this fails, that stays
+			queries[i].Entry = new(checkpoint.Entry)
+		}
 		if e.matches {
 			queries[i].LeadID = it.rec.LeadID
 		}
@@ -141,10 +144,10 @@ func (e *engine) lookUp(items ...*item) bool {
 		} else if e.stopped == nil {
 			e.stop(interrupted())
 		}
-		return false // rows that were looked up before keep what is known of them
+		return false
 	}
 	for i, it := range items {
-		known := &it.entry
+		known := queries[i].Entry
 		it.by = queries[i].Match
 		if !e.matches && (it.by == checkpoint.ByExternalID || it.by == checkpoint.Ambiguous) {
 			state := max(known.State, checkpoint.Created) // in doubt stays so

@@ -53,8 +53,7 @@ func TestVerdictsOfFields(t *testing.T) {
 	}
 }
 
-// What becomes of a field that others have changed is its own rule's business, then that of --conflict; the other
-// fields go.
+// Its own rule decides about a field that others have changed, then --conflict; the other fields go.
 func TestRulesOfFields(t *testing.T) {
 	ruled := parsed(t, strings.NewReplacer(`external_id: "{ext}"`, `external_id: {from: "{ext}", conflict: service}`,
 		`phone: "{phone}"`, `phone: {from: "{phone}", conflict: service}`).Replace(pairMapping))

@@ -258,9 +258,10 @@ type sightless struct {
 	lost func() bool
 }
 
-// Find fails once all is lost.
+// Find fails once all is lost, after it found another row's lead.
 func (s sightless) Find(ctx context.Context, queries []checkpoint.Query) error {
 	if s.lost() {
+		*queries[0].Entry = checkpoint.Entry{Key: "k", State: checkpoint.Created, LeadID: "another row's"}
 		return errDisk
 	}
 	return s.ledgerTwin.Find(ctx, queries)
@@ -277,8 +278,7 @@ func heldOnce(held map[string]bool) func(*checkpoint.Change) error {
 	}
 }
 
-// Rows that were put off to the end of the run have an outcome, too, when it stops before they had their turn once
-// more.
+// Rows that were put off have an outcome, too, when the run stops before they had their turn once more.
 func TestRowsThatWerePutOffHaveAnOutcome(t *testing.T) {
 	const rows = 12
 	for name, blind := range map[string]bool{"interrupted among them": false, "before they are looked up again": true} {
@@ -299,6 +299,9 @@ func TestRowsThatWerePutOffHaveAnOutcome(t *testing.T) {
 				tr := trials[0]
 				if read, ended := tr.tally.counts.Read, tr.tally.counts.Ended(); read != rows || ended != rows || len(tr.records.lines) != rows {
 					t.Errorf("of %d rows %d have an outcome (%s), and %d a line", read, ended, tr.outcomes(), len(tr.records.lines))
+				}
+				if slices.ContainsFunc(tr.records.lines, func(it *item) bool { return it.entry.LeadID == "another row's" }) {
+					t.Error("a row has the lead of another one")
 				}
 				if n := tr.tally.counts.Pending; n != rows-sent || tr.stopped == nil {
 					t.Errorf("%d rows are pending after %d were sent; stopped for %v", n, sent, tr.stopped)

@@ -172,8 +172,7 @@ func TestAnExternalIDIsBounded(t *testing.T) {
 	})
 }
 
-// Each attempt has an ID of its own, of which the ledger knew before it left, and a row in doubt shows that of its last
-// one.
+// Each attempt has an ID of its own that the ledger knew before it left. A row in doubt shows that of its last one.
 func TestARowInDoubtShowsTheIDOfItsLastAttempt(t *testing.T) {
 	tried(t, numbered(8), Options{Sending: Sending{Concurrency: 4, Retries: 5, Client: leadapi.Config{RequestIDHeader: "X-Request-ID"}}}, func(t *testing.T, tr *trial) {
 		kept := func(key string) checkpoint.Entry { return entryOf(t, tr.ledger, key) }

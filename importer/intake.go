@@ -23,7 +23,7 @@ const (
 	batchRows  = 512
 	fleetRows  = 8 * batchRows // in a fleet
 	batchBytes = 1 << 20
-	largeRow   = 1 << 10 // bytes: the memory of larger rows is not used again
+	largeRow   = 1 << 10 // bytes; or 200 cells and fields: the memory of larger rows is not used again
 )
 
 // batch is some rows in file order. If err is set, no more follow.
@@ -34,18 +34,17 @@ type batch struct {
 	mapped chan struct{} // closed when its Records are made
 }
 
-// newBatch has no rows, but maybe memory for them behind its end, see reuse.
+// newBatch returns a batch without rows, but maybe with memory for them behind its end, see reuse.
 func (r *intake) newBatch() *batch {
 	b := &batch{mapped: make(chan struct{})}
 	select {
 	case b.items = <-r.over:
-	default:
-		b.items = make([]*item, 0, batchRows)
+	default: // next makes it
 	}
 	return b
 }
 
-// next adds a row to the batch. The caller fills it.
+// next adds a row to the batch, which may still hold an earlier one. The caller fills it.
 func (b *batch) next() *item {
 	n := len(b.items)
 	b.items = slices.Grow(b.items, 1)[:n+1]
@@ -127,8 +126,9 @@ func (r *intake) next(in *source.File, it *item) (err error) {
 
 // reuse takes the memory of rows that are over, which saves a run most of its garbage.
 func (r *intake) reuse(rows []*item) {
+	large := func(it *item) bool { return it.row.Size > largeRow || cap(it.row.Cells)+cap(it.rec.Content) > 200 }
 	select {
-	case r.over <- slices.DeleteFunc(rows, func(it *item) bool { return it.row.Size > largeRow })[:0]:
+	case r.over <- slices.DeleteFunc(rows, large)[:0]:
 	default: // there is enough
 	}
 }
@@ -157,8 +157,8 @@ func (r *intake) mapBatch(b *batch) {
 	b.items = mine
 }
 
-// mapRow fills rec (Binding.Map) or faults, and makes the digests. A row has a Problem if it could not be split into
-// cells, Faults in single cells of a workbook, and Repeats if it is the header once more.
+// mapRow clears what an earlier row left, and fills rec (Binding.Map) or faults and the digests. A row has a Problem if
+// it could not be split into cells, Faults in single cells of a workbook, and Repeats if it is the header once more.
 func (r *intake) mapRow(it *item) {
 	row, rec := &it.row, &it.rec
 	*it = item{input: it.input, row: *row, binding: it.binding, rec: mapping.Record{Content: rec.Content[:0]}}

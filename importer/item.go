@@ -18,7 +18,7 @@ import (
 type item struct {
 	input   int // which of the run's files
 	row     source.Row
-	binding *mapping.Binding // of the mapping to the row's columns
+	binding *mapping.Binding // of the mapping to the row's columns, if it could be split into cells
 	rec     mapping.Record
 	faults  []mapping.Problem          // the checks that the row fails; nil: it is valid
 	digest  checkpoint.Digest          // of everything that is sent; zero: not made yet
@@ -56,15 +56,14 @@ type ending struct {
 // job is a row with its step, whose ending is what is planned. The item's is what is right if nothing more happens.
 type job struct {
 	*item
-	step    Step
-	before  checkpoint.Entry  // what was known of the lead
-	durable checkpoint.Entry  // what the ledger has of it now
-	change  checkpoint.Change // that the ledger is asked for
-
-	refusal   error         // why the ledger refused the claim or the mark of a request, which was not sent
-	marked    bool          // Update: the mark is durable
-	unsure    bool          // Update: a try may have been applied, and nobody can tell
-	pass      delivery.Pass // Create: what it was sent with
+	step      Step
+	before    checkpoint.Entry  // what was known of the lead
+	durable   checkpoint.Entry  // what the ledger has of it now
+	change    checkpoint.Change // that the ledger is asked for
+	refusal   error             // why the ledger refused the claim or the mark of a request, which was not sent
+	marked    bool              // Update: the mark is durable
+	unsure    bool              // Update: a try may have been applied, and nobody can tell
+	pass      delivery.Pass     // Create: what it was sent with
 	request   leadapi.CreateRequest
 	requestID string   // Create: of its last attempt, where requests carry IDs
 	others    []string // fields of the lead that others changed, for people

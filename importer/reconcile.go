@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"leadferry/checkpoint"
-	"leadferry/importer/findings"
 	"leadferry/importer/report"
 	"leadferry/internal/rowkey"
 	"leadferry/internal/spelling"
@@ -95,10 +94,11 @@ func (s Step) as(v Verdict) Step {
 func (p *planner) verdictOf(it *item, lead *leadapi.Lead) Step {
 	known := &it.entry
 	cs := (&planner{digests: p.digests}).compare(it, known, lead, true)
-	moved := listed(byOthers, cs.named(asks, changedTo(known, shownStatus(known, lead))))
-	s := Step{changes: cs, ending: ending{outcome: Conflict, text: moved}}
+	s := Step{changes: cs, ending: ending{outcome: Conflict}}
 	f := &s.found
-	f.service = shownStatus(known, lead)
+	if f.service = shownStatus(known, lead); cs.chosen(asks) != nil {
+		s.text = listed(byOthers, cs.named(asks, changedTo(known, f.service)))
+	}
 	rule, status := p.rules.ForStatus(f.service), cs.of(atStatus)
 	f.pulled = status.byService && (rule == mapping.RuleService || rule == mapping.RuleReport && !status.byFile)
 	keys := cs.names(func(c change) bool { return c.at >= 0 && c.changed() })
@@ -128,7 +128,7 @@ type drift struct {
 	drawn    []*item // these, as long as rows are read; each ends as it says if another takes its place
 	met      int     // rows that might be drawn
 	verdicts map[Verdict]int
-	named    *findings.Keys // nil: nothing says which leads a file should name
+	named    *rowkey.Set // nil: nothing says which leads a file should name
 }
 
 // draw takes a row into the sample, each with the same chance, and returns one that is not in it, or nil.
@@ -173,7 +173,7 @@ func (r *run) prepareReconciliation(ctx context.Context) (err error) {
 		lists, err = checkpoint.OnlyOf(ctx, r.ledger, r.inputShapes())
 	}
 	if lists {
-		r.drift.named = findings.NewKeys(r.ledger.Info().Leads)
+		r.drift.named = rowkey.NewSet(r.ledger.Info().Leads)
 	}
 	return err
 }
@@ -183,7 +183,7 @@ func (r *run) findAbsent(ctx context.Context, w *writer) {
 	if r.drift == nil || r.drift.named == nil || r.stopped != nil || r.Limit > 0 {
 		return
 	}
-	r.drift.named.Sort()
+	r.drift.named.Close()
 	named := func(key string) bool {
 		namespace, _ := rowkey.Split(key)
 		return namespace != r.Mapping.Namespace() || r.drift.named.Has(key)

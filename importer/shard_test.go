@@ -34,25 +34,27 @@ func shardOf(t testing.TB, rows []string, s mapping.Shard, limit int) (keys []st
 			}
 			keys = append(keys, name)
 		}
+		tr.intake.reuse(slices.Clone(b.items)) // without those of other workers
 	}
 	return keys
 }
 
 // Every row falls to one worker and no more, in the order of the file, and all that may have one lead to the same.
 func TestShardsAreTheInput(t *testing.T) {
+	const limit = 7 * batchRows
 	var rows []string
-	for i, row := range numbered(1000) {
+	for i, row := range numbered(8 * batchRows) {
 		if i%7 == 0 { // some are numbers alone, and others look like them
 			row = strings.Replace(row, "k", "000", 1)
 			rows = append(rows, strings.TrimLeft(row, "0"))
 		}
 		rows = append(rows, row)
 	}
-	for i := 0; i < 1000; i += 10 {
+	for i := 0; i < len(rows); i += 10 {
 		rows[i] = "," + rows[i] // a cell too many, or no key
 	}
 	for _, of := range []int{1, 2, 3, 7, 64} {
-		all := shardOf(t, rows, mapping.Shard{}, 900)
+		all := shardOf(t, rows, mapping.Shard{}, limit)
 		place := map[string][]int{}
 		for i, key := range all {
 			place[key] = append(place[key], i)
@@ -60,7 +62,7 @@ func TestShardsAreTheInput(t *testing.T) {
 		total, home := 0, map[string]int{}
 		for index := range of {
 			last := -1
-			for _, key := range shardOf(t, rows, mapping.Shard{Index: index, Of: of}, 900) {
+			for _, key := range shardOf(t, rows, mapping.Shard{Index: index, Of: of}, limit) {
 				at := place[key][0]
 				place[key] = place[key][1:]
 				if at < last {
@@ -74,7 +76,7 @@ func TestShardsAreTheInput(t *testing.T) {
 				total++
 			}
 		}
-		if total != len(all) || total != 900 {
+		if total != len(all) || total != limit {
 			t.Errorf("%d workers took %d rows of %d", of, total, len(all))
 		}
 	}

@@ -1,6 +1,5 @@
 // Package findings counts what rows have in common: how many rows there are of each kind, and the places of the first
-// ones. Kinds need no memory that grows with the input. Keys are kept as hashes: 16 bytes a row to find repeated keys,
-// 8 bytes a key to find keys that no row names.
+// ones. Kinds need no memory that grows with the input. To find repeated keys, 16 bytes a row are kept.
 package findings
 
 import (
@@ -67,38 +66,6 @@ func (k *Kinds) List() (list []report.Reason) {
 		return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(x.File, y.File), cmp.Compare(x.Row, y.Row))
 	})
 	return list
-}
-
-// Keys is a set of keys, kept as hashes.
-type Keys struct {
-	seed   maphash.Seed
-	hashes []uint64
-}
-
-// NewKeys makes an empty set with room for so many keys.
-func NewKeys(room int) *Keys {
-	garbage.Reserve(8 * room)
-	return &Keys{maphash.MakeSeed(), make([]uint64, 0, room)}
-}
-
-// Add adds a key. Adding a key again takes no more memory.
-func (k *Keys) Add(key string) {
-	if len(k.hashes) == cap(k.hashes) {
-		k.Sort()
-	}
-	k.hashes = append(k.hashes, maphash.String(k.seed, key))
-}
-
-// Sort prepares the set for Has.
-func (k *Keys) Sort() {
-	slices.Sort(k.hashes)
-	k.hashes = slices.Compact(k.hashes)
-}
-
-// Has reports whether a key was added. Call Sort first.
-func (k *Keys) Has(key string) bool {
-	_, found := slices.BinarySearch(k.hashes, maphash.String(k.seed, key))
-	return found
 }
 
 // Repeats finds keys that occur in several rows, and keys that look alike, with 16 bytes a row. Different keys with the
@@ -174,22 +141,24 @@ type Occurrences struct {
 // Found counts the rows whose key is in an earlier row, and keeps at most most rows of each kind. Call it once.
 func (r *Repeats) Found(most int) (f Repeated) {
 	for _, part := range r.parts {
-		all := slices.Concat(part...)
-		first := make(map[uint64]*sighting, len(all)) // of each folded key: faster here than sorting
-		for i := range all {
-			s := &all[i]
-			origin, known := first[s.fold()]
-			switch {
-			case !known:
-				origin, first[s.fold()] = s, s
-			case s.own() == origin.own():
-				f.Same.add(r, *s, *origin, most)
-			default:
-				f.Alike.add(r, *s, *origin, most)
-			}
-			if plan := s.planned(); plan != 0 && (!known || origin.planned() == 0) {
-				f.Planned[plan]++
-				origin.hash |= plan // planned for the key, whichever row it comes with
+		// the first row of each folded key: a map is faster here than sorting
+		first := make(map[uint64]*sighting, min(len(part)*chunk, 1<<16))
+		for _, some := range part {
+			for i := range some {
+				s := &some[i]
+				origin, known := first[s.fold()]
+				switch {
+				case !known:
+					origin, first[s.fold()] = s, s
+				case s.own() == origin.own():
+					f.Same.add(r, *s, *origin, most)
+				default:
+					f.Alike.add(r, *s, *origin, most)
+				}
+				if plan := s.planned(); plan != 0 && (!known || origin.planned() == 0) {
+					f.Planned[plan]++
+					origin.hash |= plan // planned for the key, whichever row it comes with
+				}
 			}
 		}
 	}

@@ -1,8 +1,6 @@
 package findings
 
 import (
-	"maps"
-	"slices"
 	"strconv"
 	"testing"
 
@@ -89,21 +87,4 @@ func TestRepeatsNameTheirRows(t *testing.T) {
 	if diff := cmp.Diff(want, r.Found(9).Same.First); diff != "" {
 		t.Error(diff)
 	}
-}
-
-// Whatever room there is, exactly those keys are known that were named, and each is kept once.
-func TestKeys(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		k, want := NewKeys(rapid.IntRange(0, 20).Draw(t, "room")), map[string]bool{}
-		for _, key := range rapid.SliceOf(rapid.StringMatching(`[a-d]{0,3}`)).Draw(t, "keys") {
-			k.Add(key)
-			want[key] = true
-		}
-		k.Sort()
-		for _, key := range append(slices.Collect(maps.Keys(want)), "", "x") {
-			if k.Has(key) != want[key] {
-				t.Fatalf("%q is known: %v", key, !want[key])
-			}
-		}
-	})
 }

@@ -191,7 +191,7 @@ func Transitions(leads map[Transition]int) []Transition {
 	return mostFirst(leads, func(t *Transition, n int) { t.Leads = n })
 }
 
-// CountLead counts a lead of an organization. Memory does not grow with the input: after 10,000 organizations it
+// CountLead counts a lead under what it was assigned to. Memory does not grow with the input: after 10,000 of these it
 // counts a new one as others.
 func CountLead[K comparable](leads map[K]int, of, others K) {
 	if _, known := leads[of]; !known && len(leads) >= 10_000 {

@@ -197,8 +197,7 @@ func TestContentBeatsTheNameForWorkbooks(t *testing.T) { // faults 95
 	}
 }
 
-// A file that stands beside the inputs in a command is told from a table, whatever it is called, and a table from a
-// mapping.
+// A file beside the inputs of a command is told from a table, whatever its name, and a table from a mapping.
 func TestFilesInTheWrongPlace(t *testing.T) {
 	book := string(workbook{rows: inline("a")}.bytes(t))
 	for _, test := range []struct {

@@ -96,8 +96,7 @@ func (w *world) creates() (n int) {
 	return n
 }
 
-// Another organization than asked for is told of, whether or not the lead is linked, and when it could not be linked.
-// fault 67
+// A run says if another organization was assigned than asked for: linked, not linked, or not linkable. fault 67
 func TestAnotherOrganizationIsToldOf(t *testing.T) {
 	t.Parallel()
 	const remark = "the service assigned another organization than the row asked for"

@@ -73,8 +73,7 @@ func TestInit(t *testing.T) {
 	}
 }
 
-// TestGuessesAreMarked: what the proposal for an export guesses otherwise than its sample says is marked, and validate
-// names it.
+// What the proposal for an export guesses otherwise than its sample says is marked, and validate names it.
 func TestGuessesAreMarked(t *testing.T) {
 	t.Parallel()
 	for _, export := range exports {

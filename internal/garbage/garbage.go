@@ -1,5 +1,5 @@
-// Package garbage says how much garbage may gather before it is collected: that takes processor time, and garbage takes
-// memory. What a user sets (GOGC, GOMEMLIMIT) wins.
+// Package garbage says how much garbage may gather before it is collected. Collecting takes processor time, and garbage
+// takes memory. A user's GOGC wins.
 package garbage
 
 import (
@@ -10,7 +10,7 @@ import (
 // Allow lets more garbage gather the more requests may be in flight: about 1 MiB for each. 0: nothing is sent, so that
 // rows alone need memory.
 func Allow(inFlight int) {
-	percent := 100 + 3*min(inFlight, 100)
+	percent := 100 + 4*min(inFlight, 64)
 	if inFlight == 0 {
 		percent = 220
 	}
@@ -19,10 +19,14 @@ func Allow(inFlight int) {
 	}
 }
 
-// Reserve is for what a run has to keep of each row of its input, so many bytes: garbage would grow with them. From
-// 8 MiB of them on, all the rest of the process has 64 MiB.
+// Reserve is for what a run keeps of each row of its input, so many bytes: garbage is a share of all that is kept, and
+// would grow with them. This leaves about 25 MiB of garbage, or a tenth of all.
 func Reserve(bytes int) {
-	if bytes >= 8<<20 && os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(int64(bytes) + 64<<20)
+	if bytes < 8<<20 || os.Getenv("GOGC") != "" {
+		return
+	}
+	percent := max(2500/(10+bytes>>20), 10)
+	if was := debug.SetGCPercent(percent); was < percent {
+		debug.SetGCPercent(was)
 	}
 }

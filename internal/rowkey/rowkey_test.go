@@ -1,6 +1,8 @@
 package rowkey
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,6 +64,23 @@ func TestFoldOfAFoldIsItself(t *testing.T) {
 		key := rapid.OneOf(rapid.String(), rapid.StringMatching(`[0-9 /@A-C\x{200B}\x{0308}\x{1E9E}\x{0130}\x{FF21}\x{3000}]{0,12}`), rapid.StringMatching(`[0-9'="{}+.,/AI]{0,9}|[0-9]{3}[A-Z0-9]{12}[A-P]{3}`)).Draw(t, "key")
 		if once := Fold(key); Fold(once) != once {
 			t.Fatalf("%q: %q, then %q", key, once, Fold(once))
+		}
+	})
+}
+
+// Whatever room there is, exactly those keys are known that were named, and each is kept once.
+func TestSet(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		k, want := NewSet(rapid.IntRange(0, 20).Draw(t, "room")), map[string]bool{}
+		for _, key := range rapid.SliceOf(rapid.StringMatching(`[a-d]{0,3}`)).Draw(t, "keys") {
+			k.Add(key)
+			want[key] = true
+		}
+		k.Close()
+		for _, key := range append(slices.Collect(maps.Keys(want)), "", "x") {
+			if k.Has(key) != want[key] {
+				t.Fatalf("%q is known: %v", key, !want[key])
+			}
 		}
 	})
 }
