@@ -10,7 +10,7 @@ import (
 // Allow lets more garbage gather the more requests may be in flight: about 1 MiB for each. 0: nothing is sent, so that
 // rows alone need memory.
 func Allow(inFlight int) {
-	percent := 100 + 4*min(inFlight, 64)
+	percent := 100 + 3*min(inFlight, 100)
 	if inFlight == 0 {
 		percent = 220
 	}
