@@ -99,10 +99,7 @@ type resolution struct {
 // was not sent since is corrected, as if the first decision had not been made. Each decision is stored with its time
 // and its send. A refusal is a *[ListError]; a decision about an earlier send than the last one is refused too.
 func Resolve(ctx context.Context, s Store, ds []Decision) (r ResolveResult, err error) {
-	err = s.Alone(ctx, func(tx Tx) (err error) {
-		r, err = resolve(tx, ds)
-		return err
-	})
+	err = s.Alone(ctx, func(tx Tx) (err error) { r, err = resolve(tx, ds); return err })
 	return r, err
 }
 

@@ -220,10 +220,7 @@ func (r *reading) blockOf(key string) []byte {
 
 // Notes returns the notes whose names have a prefix, see [checkpoint.Store].
 func (d *Store) Notes(_ context.Context, prefix string) (all []checkpoint.Note, err error) {
-	err = d.read("read notes", func(r *reading) error {
-		all, err = r.Notes(prefix)
-		return err
-	})
+	err = d.read("read notes", func(r *reading) error { all, err = r.Notes(prefix); return err })
 	return all, err
 }
 

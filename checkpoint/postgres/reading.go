@@ -10,7 +10,7 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// wanted is what is looked for in one statement, and so as of one commit.
+// wanted is what is looked for in one statement, and so as of one commit. All folds are among the keys, in order.
 type wanted struct{ keys, leads, links, folds []string }
 
 // found is the answer to wanted. It answers queries, see [checkpoint.Finder].
@@ -38,10 +38,17 @@ func (s *Store) find(q *wanted) (*found, error) {
 	var how int16
 	var by []byte
 	var one stored
+	hashes, at := checkpoint.Map(q.keys, s.digests.Blocked), 0
+	hashOf := func(fold string) []byte {
+		for q.keys[at] != fold {
+			at++
+		}
+		return hashes[at]
+	}
 	err := s.conn.Each(append([]any{&how, &by}, one.places()...),
 		func() error { return f.take(how, string(by), &one) }, statement("find"), s.ledger, bytesOf(q.keys),
 		checkpoint.Map(q.leads, checkpoint.Clean), checkpoint.Map(q.links, checkpoint.Clean), bytesOf(q.folds),
-		checkpoint.Map(q.keys, s.digests.Blocked), checkpoint.Map(q.folds, s.digests.Blocked))
+		hashes, checkpoint.Map(q.folds, hashOf))
 	return f, err
 }
 
