@@ -20,7 +20,7 @@ import (
 // batchRows is how many rows a batch has at most, batchBytes how many bytes of the file. A batch is looked up in one
 // read, which is a round trip for a database: in a fleet it has more rows, and the worker keeps its part of them.
 const (
-	batchRows  = 512
+	batchRows  = 256
 	fleetRows  = 8 * batchRows // in a fleet
 	batchBytes = 1 << 20
 	largeRow   = 1 << 10 // bytes; or 200 cells and fields: the memory of larger rows is not used again
