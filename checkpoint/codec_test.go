@@ -9,8 +9,7 @@ import (
 	"leadferry/checkpoint"
 )
 
-// Whoever changes what records and notes are as bytes has to give them a new number: then write it here, with what the
-// test prints.
+// Whoever changes the bytes of records and notes gives them a new number, and writes here what the test prints.
 func TestTheFormatHasItsNumber(t *testing.T) {
 	at := time.UnixMilli(1_770_000_000_123).UTC()
 	e := checkpoint.Entry{

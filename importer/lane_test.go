@@ -235,8 +235,7 @@ func (a away) Find(ctx context.Context, _ []checkpoint.Query) error {
 	return ctx.Err()
 }
 
-// The first signal ends a run that waits for a checkpoint which is away: nothing would be done with its answer. So does
-// the end of its time.
+// The first signal, or the end of its time, ends a run that waits for a checkpoint which is away.
 func TestNobodyWaitsForAnswersOfNoUse(t *testing.T) {
 	for name, signal := range map[string]bool{"a signal": true, "its time": false} {
 		t.Run(name, func(t *testing.T) {
@@ -262,8 +261,7 @@ func TestNobodyWaitsForAnswersOfNoUse(t *testing.T) {
 	}
 }
 
-// A run whose context has ended is interrupted, also where its rows were over before anything heard of that: it never
-// counts as complete.
+// A run whose context has ended is interrupted and never complete, also if its rows were over before.
 func TestAContextThatHasEndedInterrupts(t *testing.T) {
 	tried(t, numbered(3), Options{}, func(t *testing.T, tr *trial) {
 		defer tr.run.ledger.Close()

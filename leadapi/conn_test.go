@@ -337,8 +337,7 @@ func creates(t *testing.T, client *Client, n int) (made, doubts int) {
 	return made, doubts
 }
 
-// A host that closes a used connection under a create costs that one: from then on each create has a connection of its
-// own. fault 140
+// After a host closed a used connection under a create, each create has a connection of its own. fault 140
 func TestHostThatClosesUnderACreate(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		var s closer

@@ -124,8 +124,7 @@ func TestPathsOfExpressionsAreKnown(t *testing.T) {
 	same(t, "paths", []string{"a.b", "a.0", "list.1.c"}, m.Paths())
 }
 
-// A row that is moved, copied to another file or read by another run is the same row: the default key hangs on its
-// data alone. fault 103
+// A moved or copied row, or one of another run, is the same row: the default key is made of its data alone. fault 103
 func TestTheDefaultKeyDoesNotHangOnThePlace(t *testing.T) {
 	m := parse(t, "version: 1\n")
 	b, values := cells{"id", "7", "name", "Ann"}.bind(t, m, false)

@@ -226,9 +226,8 @@ func TestCutFileIsRefused(t *testing.T) {
 	}
 }
 
-// Pages that make no sense end the process that checks them, or are found by it: a free page that is in use would be
-// overwritten, one that leads to itself has no end, and one that says it is four billion pages long would fill the
-// memory. fault m19
+// Pages that make no sense end the process that checks them, or it finds them: a free page that is in use, one that leads
+// to itself, and one that says it is four billion pages long. fault m19
 func TestPagesThatMakeNoSense(t *testing.T) {
 	sequential(t)
 	file, _ := crashed(t)

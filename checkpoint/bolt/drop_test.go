@@ -149,8 +149,7 @@ func TestAFileThatIsToBeFilledRefusesRuns(t *testing.T) {
 	}
 }
 
-// A checkpoint that is taken away, or replaced, while it is in use stops everything: what is written into it from then
-// on is lost. fault 128
+// A checkpoint that is taken away or replaced while it is in use stops everything, for its changes are lost. fault 128
 func TestRemovedWhileInUse(t *testing.T) {
 	for name, harm := range map[string]func(path string) error{
 		"removed":               os.Remove,

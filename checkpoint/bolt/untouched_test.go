@@ -106,8 +106,7 @@ func TestUntouchedFileIsNotCheckedAgain(t *testing.T) {
 	}
 }
 
-// A key that is damaged in an untouched file, or one on the way to it, is none that nobody knows: its row would be sent
-// again. faults 22, m20
+// A damaged key in an untouched file, or on the way to it, is not unknown: its row would be sent again. faults 22, m20
 func TestDamagedKeyIsNotUnknown(t *testing.T) {
 	sequential(t)
 	path := newPath(t)

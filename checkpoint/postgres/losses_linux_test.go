@@ -13,8 +13,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// A table that was emptied, as by a restore that has failed with it, is noticed before a run begins: what it knew would
-// be made again.
+// A table that was emptied, as by a restore that failed, is noticed before a run begins: its leads would be made again.
 func TestRowsThatAreGone(t *testing.T) {
 	server, address, target := shared(t)
 	s := opened(t, address, target, Options{Run: "run"})

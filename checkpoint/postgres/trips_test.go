@@ -9,8 +9,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// However far away the server is, 128 rows cost two round trips: a look-up, and a commit that settles them and claims
-// the next 128.
+// However far the server, 128 rows cost two round trips: a look-up, and a commit that settles and claims.
 func TestRoundTrips(t *testing.T) {
 	t.Parallel()
 	const half, rows = mostChanges / 2, 4 * mostChanges

@@ -219,8 +219,7 @@ func TestNewConnectionAfterMisdirected(t *testing.T) {
 	}
 }
 
-// Who asks one row to wait asks all of them: no other row's request leaves meanwhile, a create or an update. faults 61,
-// 62, 64
+// If the service asks one row to wait, no request of any row leaves meanwhile, create or update. faults 61, 62, 64
 func TestRetryAfterHoldsTheOtherRowsToo(t *testing.T) {
 	for _, status := range []int{429, 503} {
 		synctest.Test(t, func(t *testing.T) {

@@ -183,8 +183,7 @@ func TestImportAsksFirst(t *testing.T) {
 	}
 }
 
-// A checkpoint is missing though a run folder tells of it: the question says so, --yes is no answer, and a no leaves
-// everything as it was.
+// A checkpoint is missing though a run folder tells of it: --yes is no answer, and a no leaves everything as it was.
 func TestImportAsksBeforeItBeginsAnew(t *testing.T) {
 	d, server, importing := accountDesk(t)
 	if code, shown := d.asked("", with(importing, "--yes")...); code != 0 {

@@ -199,8 +199,7 @@ func TestResendIsOnceARun(t *testing.T) {
 	}
 }
 
-// --resend-on names the statuses for which a create is sent again, and none leaves out the one that it always is. faults 61,
-// 63, 64
+// --resend-on names the statuses after which a create is sent again; none leaves out 429, too. faults 61, 63, 64
 func TestResendOn(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

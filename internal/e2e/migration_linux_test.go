@@ -17,8 +17,7 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// migrationJob is what the runner below has to know of the sample; its fields and its policy are held to the published
-// types elsewhere.
+// migrationJob is what the runner below needs of the sample. Other tests hold its fields to the published types.
 type migrationJob struct {
 	Spec struct {
 		Template struct {

@@ -194,9 +194,8 @@ func TestAbort(t *testing.T) {
 	w.complete(rows)
 }
 
-// TestHangup: the terminal is closed in mid-run, which stops the run as Ctrl-C does: what is in flight is waited for.
-// Without a terminal, too, where nobody reads what the program says any more. Who starts it under nohup wants it to go
-// on. faults 6, 11, 12
+// TestHangup: a terminal that is closed stops the run as Ctrl-C does: what is in flight is waited for. So does a signal
+// without a terminal, when nobody reads the output. Under nohup the run goes on. faults 6, 11, 12
 func TestHangup(t *testing.T) {
 	if signal.Ignored(syscall.SIGHUP) {
 		t.Skip("the tests run under nohup, and so does the program")

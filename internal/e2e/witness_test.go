@@ -45,8 +45,7 @@ func (w *world) killsFour(more ...string) {
 	close(h.let)
 }
 
-// The way back that a refusal prints: what run folders tell is adopted, what they do not tell is held; nothing is
-// twice. faults 141, 142
+// The way back that a refusal prints: what run folders tell is adopted, the rest is held. faults 141, 142
 func TestTheWayBackAfterALoss(t *testing.T) {
 	t.Parallel()
 	for name, kill := range map[string]bool{"ended": false, "killed": true} {

@@ -137,8 +137,7 @@ func mentioned(text string) map[int]bool {
 	return found
 }
 
-// Each fault of the catalogue stands in the comment of a test, so that a search for its number finds it, or in the
-// table above.
+// The number of each fault of the catalogue stands in the comment of a test, or in the table above.
 func TestEveryFaultHasATest(t *testing.T) {
 	module := os.DirFS(path.Join("..", ".."))
 	found := map[int]bool{}

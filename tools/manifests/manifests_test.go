@@ -26,8 +26,7 @@ var kinds = map[string]func() any{
 	"v1 Secret":                func() any { return new(core.Secret) },
 }
 
-// unknown gives the errors of a text's documents: a field that the published type lacks, one of another type, one that
-// stands twice.
+// unknown gives the errors of a text's documents: a field the type lacks, of another type, or there twice.
 func unknown(text []byte) (errs []error, read int) {
 	for _, document := range bytes.Split(text, []byte("\n---\n")) {
 		var kind meta.TypeMeta

@@ -27,8 +27,7 @@ func table69(t *testing.T) []bug {
 	return all
 }
 
-// TestBugsFitTheSources fails when the code has moved away from the table: a bug that is made nowhere is caught by
-// nothing.
+// TestBugsFitTheSources fails if the code has moved away from the table: a bug made nowhere is caught by nothing.
 func TestBugsFitTheSources(t *testing.T) {
 	for _, b := range table69(t) {
 		files, err := sources.changed(nil, &b)

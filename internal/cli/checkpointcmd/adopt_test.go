@@ -13,8 +13,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// What rows of a run's results tell of a lead. One that did not have its turn names it, and does not tell whether it is
-// still to be linked.
+// What rows of results tell of a lead. One without its turn names it, but not whether it is still to be linked.
 func TestRowsOfResults(t *testing.T) {
 	const file = `key,outcome,lead_id
 a,in_doubt,
