@@ -226,7 +226,7 @@ func TestCutFileIsRefused(t *testing.T) {
 	}
 }
 
-// Pages that make no sense end the process that checks them, or it finds them: a free page that is in use, one that leads
+// Pages that make no sense end the process that checks them, or it finds them: a free page in use, one that leads
 // to itself, and one that says it is four billion pages long. fault m19
 func TestPagesThatMakeNoSense(t *testing.T) {
 	sequential(t)
