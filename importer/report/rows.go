@@ -162,7 +162,7 @@ func (l *lines) Write(cells []string) error {
 		if l.ownFirst {
 			own, cells = cells, own
 		}
-		cells = slices.Concat(cells, own)
+		cells = append(slices.Clip(cells), own...)
 	}
 	l.written++
 	return l.Writer.Write(cells)

@@ -17,8 +17,10 @@ func Escape(text string) string { return Shorten(text, 500) }
 
 // Shorten is Escape, but cuts after another number of characters.
 func Shorten(text string, most int) string {
-	hidden := func(r rune) bool { return r < ' ' || r > '~' }
-	if len(text) <= most && !strings.ContainsFunc(text, hidden) {
+	plain := 0
+	for ; plain < len(text) && text[plain] >= ' ' && text[plain] <= '~'; plain++ {
+	}
+	if plain == len(text) && plain <= most {
 		return text // as nearly all are
 	}
 	var b strings.Builder
@@ -26,8 +28,7 @@ func Shorten(text string, most int) string {
 		r, size := utf8.DecodeRuneInString(text)
 		piece := text[:size]
 		if r == utf8.RuneError && size == 1 || !unicode.IsGraphic(r) {
-			piece = strconv.QuoteToASCII(piece)
-			piece = piece[1 : len(piece)-1]
+			piece = strings.Trim(strconv.QuoteToASCII(piece), `"`)
 		}
 		text, shown = text[size:], shown+utf8.RuneCountInString(piece)
 		if shown > most || shown == most && text != "" {
