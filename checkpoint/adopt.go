@@ -168,7 +168,7 @@ func (a *adoption) change(ctx context.Context, s Store, part []placed, stores bo
 			err = a.take(tx, &part[i], stores)
 		}
 		if stores && errors.As(err, new(*ListError)) { // a row has changed since it was judged
-			err = halfAdopted(s, a.Files, "has a part of a list only: then a row changed ("+err.Error()+")")
+			err = halfAdopted(s, a.Words, "has a part of a list only: then a row changed ("+err.Error()+")")
 		}
 		return err
 	})
@@ -243,7 +243,7 @@ func (r *AdoptResult) judge(e *Entry, old *Kept, taken bool) (take bool, err err
 
 // Leads is a list of leads to be adopted, as files have it.
 type Leads struct {
-	Files   []string
+	Words   []string  // of the command line, see [Adopting]
 	From    []Witness // of the runs that wrote these results; with Err if nobody knows what their ledger knew
 	Entries List
 	Missing func() string // what the files say that their checkpoint lacked; called after they were read
@@ -279,7 +279,7 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 		return h.lineage.Keep(ctx, s)
 	}
 	if old == nil { // until the list was read, its files name it
-		if err := mark(&Adopting{Files: leads.Files, Fills: fills}); err != nil {
+		if err := mark(&Adopting{Words: leads.Words, Fills: fills}); err != nil {
 			return r, err
 		}
 	}
@@ -293,7 +293,7 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 	if err != nil { // nothing was changed
 		return r, cmp.Or(err, mark(old))
 	}
-	if old != nil && !a.contains(old, leads.Files) {
+	if old != nil && !a.contains(old, leads.Words) {
 		return r, RefuseHalfAdopted(ctx, s)
 	}
 	var keys []byte
@@ -302,7 +302,7 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 			keys = binary.LittleEndian.AppendUint64(keys, uint64(key))
 		}
 	}
-	if err := mark(&Adopting{Files: leads.Files, Keys: keys, Fills: fills}); err != nil {
+	if err := mark(&Adopting{Words: leads.Words, Keys: keys, Fills: fills}); err != nil {
 		return r, err
 	}
 	err = a.pass(ctx, s, true)
@@ -326,15 +326,15 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 }
 
 // contains reports whether a list tells of all leads of the list that was cut off or, if those were not read, has all
-// its files.
-func (a *adoption) contains(old *Adopting, files []string) bool {
+// its words.
+func (a *adoption) contains(old *Adopting, words []string) bool {
 	for one := range slices.Chunk(old.Keys, 8) {
 		if a.keys[digestPrefix(binary.LittleEndian.Uint64(one))].tells == 0 {
 			return false
 		}
 	}
-	isOther := func(file string) bool { return !slices.Contains(files, file) }
-	return len(old.Keys) > 0 || !slices.ContainsFunc(old.Files, isOther)
+	isOther := func(word string) bool { return !slices.Contains(words, word) }
+	return len(old.Keys) > 0 || !slices.ContainsFunc(old.Words, isOther)
 }
 
 // descend makes other ledgers of the trunk ancestors of a ledger that took over results of runs, or that a list fills.

@@ -17,7 +17,7 @@ func leadsOf(file string, keys ...string) checkpoint.Leads {
 		all = append(all, checkpoint.Entry{Key: key, LeadID: "lead-" + key})
 	}
 	leads := storetest.LeadsOf(all...)
-	leads.Files = []string{file}
+	leads.Words = []string{"--namespace=dealers", file}
 	return leads
 }
 
@@ -32,7 +32,7 @@ func halfAdopted(t *testing.T, s checkpoint.Store) bool {
 	t.Helper()
 	err := checkpoint.RefuseHalfAdopted(t.Context(), s)
 	if err != nil {
-		refused(t, err, checkpoint.ErrHalfAdopted, "checkpoint adopt", "--accept-loss")
+		refused(t, err, checkpoint.ErrHalfAdopted, "adopt --namespace=dealers", "--accept-loss --checkpoint")
 	}
 	return err != nil
 }
@@ -99,6 +99,9 @@ func TestWhichListMakesUpForOneThatIsCutOff(t *testing.T) {
 			_, err := checkpoint.AdoptList(t.Context(), m, nil, test.then)
 			if half := halfAdopted(t, m); half == test.taken || (err == nil) != test.taken {
 				t.Errorf("half adopted: %v, %v", half, err)
+			}
+			if _, err := checkpoint.AcceptLoss(t.Context(), m); err != nil || halfAdopted(t, m) {
+				t.Errorf("given up: half adopted still, %v", err)
 			}
 		})
 	}

@@ -69,11 +69,6 @@ func (d *Decision) unfit(keys, ids map[string]bool) error {
 	return nil
 }
 
-// isAbout reports whether a decision is about this send, as far as the decision names its send.
-func (d *Decision) isAbout(send *Kept) bool {
-	return (d.Sent.IsZero() || d.Sent.Unix() == send.Updated.Unix()) && (d.Run == "" || d.Run == send.Run)
-}
-
 // Outcome returns the entry that a decision makes of a send.
 func (d *Decision) Outcome(send Entry, now time.Time) Entry {
 	send.LeadID, send.Status, send.Code, send.Reason, send.RequestID, send.Updated = d.LeadID, "", 0, "", "", now
@@ -169,7 +164,7 @@ func about(tx Tx, d *Decision) (one resolution, err error) {
 		send.Past = addPast(known.Past, known.Event(known.Act))
 		one.Intent = &send
 	}
-	if !d.isAbout(one.Intent) {
+	if !d.Sent.IsZero() && d.Sent.Unix() != one.Intent.Updated.Unix() || d.Run != "" && d.Run != one.Intent.Run {
 		return one, refusal("the row was sent again after this list was written", inDoubtHint)
 	}
 	return one, nil

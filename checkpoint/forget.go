@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -111,9 +112,14 @@ func eachDoubt(tx Tx, f func(KeptKey) KeptKey) error {
 	}
 }
 
-// AcceptLoss makes an incomplete checkpoint complete: a person gives up what is missing. The rows that were held for it
-// may be sent; freed counts them.
+// AcceptLoss makes an incomplete or half adopted checkpoint complete: a person gives up what is missing. The rows that
+// were held for it may be sent; freed counts them.
 func AcceptLoss(ctx context.Context, s Store) (freed int, err error) {
+	l, err := LineageOf(ctx, s)
+	if err != nil {
+		return 0, err
+	}
+	l.Adopting = nil
 	err = s.Alone(ctx, func(tx Tx) error {
 		freed = 0
 		err := eachDoubt(tx, func(k KeptKey) KeptKey {
@@ -131,7 +137,7 @@ func AcceptLoss(ctx context.Context, s Store) (freed int, err error) {
 		if err != nil {
 			return err
 		}
-		return tx.Lack("")
+		return errors.Join(tx.PutNote(l.Note()), tx.Lack(""))
 	})
 	return freed, err
 }

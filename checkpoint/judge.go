@@ -87,15 +87,8 @@ func judge(ctx context.Context, s Store, ws *Witnesses, makes bool, kinds []Kind
 			v.Asks = found(v.Asks, f)
 		}
 	}
-	noted, err := valuesOf[Kind](ctx, s, shapeNote)
-	if err != nil {
-		return nil, err
-	}
 	for i := range kinds {
-		f := h.otherTarget(all, &kinds[i])
-		if len(noted) == 0 {
-			f = cmp.Or(f, h.rekeyed(all, &kinds[i]))
-		}
+		f := cmp.Or(h.otherTarget(all, &kinds[i]), h.rekeyed(all, &kinds[i]))
 		if makes && f != nil && !h.answered(f) {
 			v.Asks = found(v.Asks, f)
 		}
@@ -154,11 +147,14 @@ func (h *hearing) compare(ctx context.Context, w *Witness) (*Finding, error) {
 // otherLedger says that another ledger knows leads of the trunk, where it is, and how to go on.
 func (h *hearing) otherLedger(f *Finding, w *Witness) {
 	theirs, where, place := w.Target.Canonical(), w.Place, "--checkpoint "+shell.Path(w.Place)
+	elsewhere := theirs != h.info.Target.Canonical()
+	if elsewhere {
+		place += " --base-url " + shell.Word(theirs.BaseURL) + " --leads-url " + shell.Word(theirs.LeadsURL)
+	}
 	f.hints = []string{"to go on with the other one: " + place, h.ifLost(w)}
 	switch {
-	case theirs != h.info.Target.Canonical(): // results of another address are refused
+	case elsewhere: // results of another address are refused
 		where += " (service at " + theirs.LeadsURL + ")"
-		f.hints[0] += " --base-url " + shell.Word(theirs.BaseURL) + " --leads-url " + shell.Word(theirs.LeadsURL)
 		f.hints[1] = "if the service has moved: leadferry checkpoint export " + place + " -o moved.csv; then " +
 			adopt("moved.csv", h.info.Path, h.ws.Flags)
 	case w.Place == h.info.Path:
@@ -214,18 +210,19 @@ func (h *hearing) otherTarget(all []Witness, k *Kind) (found *Finding) {
 	return found
 }
 
-// rekeyed says that leads of such files were taken over from a ledger that made them by another key. Only a ledger that
-// made leads itself has noted their keys.
+// rekeyed says that leads of such files were taken over from a ledger that made them by another key. If this ledger has
+// made leads of such files itself, [NewShapes] has compared their keys.
 func (h *hearing) rekeyed(all []Witness, k *Kind) (found *Finding) {
 	for i := range all {
 		w := &all[i]
-		if w.Err != nil || h.lineage.ancestor(w.Ledger) == nil {
+		isOwn := w.Ledger == h.info.ID
+		if w.Err != nil || !isOwn && h.lineage.ancestor(w.Ledger) == nil {
 			continue
 		}
 		for _, other := range w.Kinds {
 			switch {
 			case !k.isAkin(&other):
-			case k.sameKey(&other):
+			case isOwn, k.sameKey(&other):
 				return nil
 			default:
 				text := fmt.Sprintf("files with these columns were imported with another key or namespace, and their "+
@@ -334,7 +331,12 @@ func AdoptRuns(path string, flags []string) string {
 }
 
 func adopt(lists, path string, flags []string) string {
-	line := "leadferry checkpoint adopt " + lists + " --checkpoint " + shell.Path(path)
+	return "leadferry checkpoint adopt " + lists + at(path, flags)
+}
+
+// at returns the flags that lead a command to a checkpoint and to its target.
+func at(path string, flags []string) string {
+	line := " --checkpoint " + shell.Path(path)
 	for _, flag := range flags {
 		name, value, _ := strings.Cut(flag, "=")
 		if slices.Contains([]string{"--profile", "--config", "--base-url", "--leads-url", "--trunk-id"}, name) {

@@ -333,7 +333,7 @@ func TestOnThisMachine(t *testing.T) {
 		{"two", false, false},
 		{"one", false, true},
 	} {
-		if err := checkpoint.OnThisMachine(t.Context(), m, step.machine, step.here); (err != nil) != step.refused {
+		if err := checkpoint.OnThisMachine(t.Context(), m, step.machine, step.here, nil); (err != nil) != step.refused {
 			t.Errorf("step %d: %v", i, err)
 		} else if err != nil {
 			refused(t, err, checkpoint.ErrOtherMachine, "--moved-here --checkpoint /srv/leads.db")
@@ -344,7 +344,7 @@ func TestOnThisMachine(t *testing.T) {
 		t.Errorf("the machine's ID can be read in %s, %v", note, err)
 	}
 	m.path = "postgres://db/leads"
-	if err := checkpoint.OnThisMachine(t.Context(), m, "three", false); err != nil {
+	if err := checkpoint.OnThisMachine(t.Context(), m, "three", false, nil); err != nil {
 		t.Errorf("a server's: %v", err)
 	}
 }

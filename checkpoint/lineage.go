@@ -26,10 +26,10 @@ type Ancestor struct {
 	Commits uint64 `json:"commits"`
 }
 
-// Adopting marks a list whose adoption has begun and has not ended: its files and, once they were read, 8 bytes of the
-// digest of each of its keys.
+// Adopting marks a list whose adoption has begun and has not ended: its words on the command line and, once its files
+// were read, 8 bytes of the digest of each of its keys.
 type Adopting struct {
-	Files []string `json:"files"`
+	Words []string `json:"words"` // files, from the root, after --namespace=NAME if that was given
 	Keys  []byte   `json:"keys,omitempty"`
 	Fills bool     `json:"fills,omitempty"` // the ledger knew no leads before
 }
@@ -76,14 +76,14 @@ func RefuseHalfAdopted(ctx context.Context, s Store) error {
 	if err != nil || l.Adopting == nil {
 		return err
 	}
-	return halfAdopted(s, l.Adopting.Files,
+	return halfAdopted(s, l.Adopting.Words,
 		"lacks leads of a list: leadferry checkpoint adopt was stopped before it had taken all of it over")
 }
 
-func halfAdopted(s Store, files []string, text string) error {
-	path, words := s.Info().Path, strings.Join(Map(files, shell.Path), " ")
+func halfAdopted(s Store, list []string, text string) error {
+	path, words := s.Info().Path, strings.Join(Map(list, shell.Word), " ")
 	return Refuse(path, ErrHalfAdopted, text, "run it again: "+adopt(words, path, nil)+
-		"; leadferry checkpoint check --accept-loss gives the list up")
+		"; leadferry checkpoint check --accept-loss --checkpoint "+shell.Path(path)+" gives the list up")
 }
 
 // TakeOlder accepts a ledger that is older than known, or that was copied to moved: it becomes incomplete and gets a
@@ -123,7 +123,7 @@ func Renew(ctx context.Context, s Store, missing string, newer []Finding) error 
 
 // OnThisMachine refuses a checkpoint file that was last used on another machine, or notes this machine. machine is ""
 // if it has no ID. here says that a person has moved the file.
-func OnThisMachine(ctx context.Context, s Store, machine string, here bool) error {
+func OnThisMachine(ctx context.Context, s Store, machine string, here bool, flags []string) error {
 	info := s.Info()
 	if machine == "" || IsAddress(info.Path) {
 		return nil
@@ -140,8 +140,8 @@ func OnThisMachine(ctx context.Context, s Store, machine string, here bool) erro
 	case l.Machine != "" && !here:
 		return Refuse(info.Path, ErrOtherMachine, "was last used on another machine: if that one goes on with its "+
 			"copy, each machine makes the leads again that the other has made",
-			"stop the runs there, and rename its copy; then leadferry checkpoint check --moved-here --checkpoint "+
-				shell.Path(info.Path)+". Profiles of machines that take turns have one machine: NAME")
+			"stop the runs there, and rename its copy; then leadferry checkpoint check --moved-here"+at(info.Path, flags)+
+				". Profiles of machines that take turns have one machine: NAME")
 	}
 	l.Machine = this
 	return l.Keep(ctx, s)

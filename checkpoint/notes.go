@@ -240,7 +240,8 @@ func StatusOf(ctx context.Context, s Store) (Status, error) {
 	return st, errors.Join(err, unread)
 }
 
-// Untouched reports whether a ledger has never known a key, a decision, an ended run, or a list to be adopted.
+// Untouched reports whether a ledger has never known a key, a decision, a run that came to its end, or a list to be
+// adopted.
 func Untouched(ctx context.Context, s Store) (bool, error) {
 	i := s.Info()
 	for _, keys := range i.Keys {
@@ -251,7 +252,7 @@ func Untouched(ctx context.Context, s Store) (bool, error) {
 	l, err := LineageOf(ctx, s)
 	decided, unread := s.Notes(ctx, DecidedNote)
 	runs, unknown := Runs(ctx, s)
-	ended := slices.ContainsFunc(runs, func(r RunInfo) bool { return !r.Finished.IsZero() })
+	ended := slices.ContainsFunc(runs, func(r RunInfo) bool { return r.Outcome == "complete" || r.Outcome == "attention" })
 	err = errors.Join(err, unread, unknown)
 	return l.Adopting == nil && len(decided) == 0 && !ended && err == nil, err
 }

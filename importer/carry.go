@@ -196,13 +196,16 @@ func (e *engine) linked(j *job, lead *leadapi.Lead) {
 	entry := &j.entry
 	entry.State, entry.ExternalID, entry.WantLink = checkpoint.Created, lead.ExternalID, ""
 	entry.Code, entry.Reason, entry.Run, entry.Updated = http.StatusOK, "", e.RunID, time.Now()
-	if lead.Status != "" {
+	a := &answer{Lead: lead, at: time.Now()}
+	if j.step.Action == Link && entry.Status != "" && lead.Status != entry.Status { // others changed it since
+		entry.Seen, entry.Confirmed = sightOf(&j.before, a), j.before.ConfirmedAt()
+	} else if lead.Status != "" {
 		entry.Status, entry.Seen = lead.Status, checkpoint.Sight{}
 	}
 	entry.Organization = cmp.Or(entry.Organization, lead.OwnerID)
 	entry.Location = cmp.Or(entry.Location, lead.LocationName)
 	j.text = j.step.text
-	j.sayOwner(lead)
+	j.sayChanged(a, nil)
 	e.settle(j, j.step.outcome)
 }
 
@@ -306,7 +309,7 @@ func (e *engine) linkLater(j *job) {
 		case err == nil && lead.ExternalID != "" && lead.ExternalID != j.entry.WantLink:
 			j.outcome, j.text = Conflict, byOthers+"ExternalID"+nothingSent
 			return
-		case err != nil && !refusedForGood(err):
+		case err != nil && !leadapi.IsRefused(err):
 			j.outcome = Partial
 			j.refuse("not linked: its lead could not be read: %s", err)
 			return

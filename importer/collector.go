@@ -11,6 +11,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"leadferry/checkpoint"
+	"leadferry/importer/delivery"
 	"leadferry/importer/findings"
 	"leadferry/importer/report"
 	"leadferry/importer/source"
@@ -83,7 +84,7 @@ func (r *run) collect(it *item, how ending) *Stop {
 		why = nil
 	}
 	if err := r.write(it); err != nil && why == nil {
-		why = filesFailed(err)
+		why = delivery.StopFor(report.Unwritten(err))
 	}
 	return why
 }

@@ -210,8 +210,8 @@ func (d *dryRun) notes() (n spelling.Texts) {
 	n.Add(same.Rows > 0, "Rows whose key is also in an earlier row: %d. Rows of one key are one lead, in file order. "+
 		"If their data differ, keep one row: else --changed update changes the lead at every run. %s", same.Rows,
 		d.examples(same))
-	n.Add(alike.Rows > 0, "Rows whose key differs from an earlier one only in leading zeros, blanks or capitals: %d. "+
-		"An import holds them as conflicts, unless --look-alikes create is given. %s", alike.Rows, d.examples(alike))
+	n.Add(alike.Rows > 0, "Rows whose key looks like an earlier one, as 12 like 00012: %d. An import holds them as "+
+		"conflicts, unless --look-alikes create is given. %s", alike.Rows, d.examples(alike))
 	return n
 }
 

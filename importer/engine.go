@@ -125,6 +125,7 @@ func (e *engine) lookUp(items ...*item) bool {
 		return e.stopped == nil
 	}
 	queries := make([]checkpoint.Query, len(items))
+	var corrected []*item // of rejects: their leads may be known by the keys that they had before
 	for i, it := range items {
 		it.alike, it.owner = checkpoint.Likeness{}, checkpoint.Likeness{}
 		queries[i] = checkpoint.Query{Key: it.rec.Key, ExternalID: it.rec.ExternalID, Entry: &it.entry}
@@ -136,6 +137,10 @@ func (e *engine) lookUp(items ...*item) bool {
 		}
 		if !e.CreateAlikes {
 			queries[i].Alike = &it.alike
+		}
+		if it.row.FormerKey != "" {
+			corrected = append(corrected, it)
+			queries = append(queries, checkpoint.Query{Key: it.row.FormerKey, Entry: new(checkpoint.Entry)})
 		}
 	}
 	if err := e.find(queries); err != nil {
@@ -155,6 +160,10 @@ func (e *engine) lookUp(items ...*item) bool {
 			*known = checkpoint.Entry{Key: it.rec.Key}
 		}
 		it.result, it.mayLack = result{entry: *known, attempts: it.attempts}, e.opened.MayLack(known)
+	}
+	for i, it := range corrected {
+		state := queries[len(items)+i].Entry.State
+		it.row.HasLead = it.row.HasLead || state.HasLead() || state == checkpoint.InDoubt
 	}
 	return e.stopped == nil
 }

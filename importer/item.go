@@ -152,9 +152,8 @@ const (
 )
 
 var remarkNotes = [remarkCount]string{
-	rowHeld: "Rows that were held, not sent: %d. The checkpoint is incomplete, and their leads may exist. leadferry " +
-		"checkpoint resolve settles them one by one; results of earlier runs may know their lead IDs. leadferry " +
-		"checkpoint check --accept-loss gives up what is missing and sends them.",
+	rowHeld: "Rows that were held, not sent: %d. The checkpoint is incomplete, and their leads may exist: results of " +
+		"earlier runs may know their IDs. The warning about it names the commands that settle or send these rows.",
 	answeredDoubt: "Rows in doubt whose leadferry_lead_id in this file holds an answer: %d. A run does not read the " +
 		"answers: settle them with leadferry checkpoint resolve and this file.",
 	statusByOthers: "Leads whose status was changed on the service since it was confirmed: %d. The results say what " +

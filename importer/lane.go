@@ -43,8 +43,10 @@ func (r *run) leadNames(it *item) []leadName {
 	}
 	rec, known := &it.rec, &it.entry
 	names := []leadName{{checkpoint.ByKey, rowkey.Fold(known.Key)}}
-	if rec.Key != known.Key {
-		names = append(names, leadName{checkpoint.ByKey, rowkey.Fold(rec.Key)})
+	for _, key := range []string{rec.Key, it.row.FormerKey} {
+		if key != known.Key && key != "" {
+			names = append(names, leadName{checkpoint.ByKey, rowkey.Fold(key)})
+		}
 	}
 	if r.matches && rec.LeadID != "" && rec.LeadID != known.LeadID {
 		names = append(names, leadName{checkpoint.ByLeadID, rec.LeadID})

@@ -140,11 +140,11 @@ func (p *planner) planCreate(it *item) Step {
 	case it.owner.State != checkpoint.Unknown:
 		return ends(Conflict, "its ExternalID is that of "+rowLike(it.owner)+nothingSent)
 	case it.alike.State != checkpoint.Unknown:
-		return ends(Conflict, lookingLike(it.alike)+nothingSent+" (hint: --look-alikes create makes its lead)")
+		return ends(Conflict, lookingLike(it.alike)+nothingSent+" (hint: for two leads, add --look-alikes create)")
 	case it.row.HasLead && it.entry.State == checkpoint.Unknown:
-		return ends(Conflict, "not sent: leadferry_outcome says this row already has a lead, but the checkpoint knows "+
-			"no lead with its key (hint: restore the key, use the right checkpoint, or empty leadferry_outcome if no "+
-			"lead was made)")
+		return ends(Conflict, "not sent: leadferry_outcome or leadferry_key says that this row has a lead, but the "+
+			"checkpoint knows none with its key (hint: restore the key, use the right checkpoint, or empty "+
+			"leadferry_outcome if no lead was made)")
 	case it.mayLack:
 		return ends(InDoubt, doubtReason(checkpoint.ReasonIncomplete, 0)).after(Hold)
 	}

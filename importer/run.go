@@ -213,7 +213,7 @@ func (r *run) judgeCheckpoint(ctx context.Context) (err error) {
 	if err != nil || r.DryRun || !r.makes() || r.Witnesses == nil || r.Witnesses.Sandbox {
 		return err
 	}
-	return checkpoint.OnThisMachine(ctx, r.ledger, r.Machine, false)
+	return checkpoint.OnThisMachine(ctx, r.ledger, r.Machine, false, r.Flags)
 }
 
 // heedDoubts counts the rows in doubt, so that those to be sent again stop nothing, and sees why the last run stopped.
@@ -275,7 +275,7 @@ func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	}
 	e.takeAll()
 	if err := w.close(); err != nil {
-		r.stopped = graver(r.stopped, filesFailed(err))
+		r.stopped = graver(r.stopped, delivery.StopFor(report.Unwritten(err)))
 	}
 	r.findAbsent(ctx, w)
 	end()

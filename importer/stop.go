@@ -23,16 +23,11 @@ func graver(first, then *Stop) *Stop {
 	return first
 }
 
-// lastingStop is a stop that the same command would meet again.
-func lastingStop(code int, reason, hint string) *Stop {
-	return &Stop{Reason: reason, Hint: hint, Code: code, Same: true}
-}
-
 func interrupted() *Stop { return &Stop{Reason: "interrupted", Code: report.CodeInterrupted} }
 
 // crashed is the stop after a fault of the program itself. What is settled stays.
 func crashed(err error) *Stop {
-	return lastingStop(report.CodeStopped, err.Error(), "this is a fault of leadferry: report it with this line. The "+
+	return delivery.Lasting(report.CodeStopped, err.Error(), "this is a fault of leadferry: report it with this line. The "+
 		"same command goes on from here, but may fail again at the same row: the first rows with --limit, or the file "+
 		"without that row, will do")
 }
@@ -48,26 +43,26 @@ func ledgerFailed(err error) *Stop {
 	case errors.Is(err, checkpoint.ErrHeld):
 		return delivery.StopFor("rows of this run were decided about while it stood still", "")
 	case errors.Is(err, checkpoint.ErrFenced):
-		const hint = "there is nothing to repair: the newer one goes on"
-		return lastingStop(report.CodeFenced, "a newer worker has taken the place of this one", hint)
+		const hint = "nothing is to be repaired: the newer one goes on. If that was refused, start this one again"
+		return delivery.Lasting(report.CodeFenced, "a newer worker has taken the place of this one", hint)
 	case errors.Is(err, checkpoint.ErrDamaged):
 		reason := fmt.Sprintf("the checkpoint is damaged: %v", err)
 		if opened { // its own hint is for who opens it
 			reason = fmt.Sprintf("the checkpoint %s %s", refused.Path, refused.Text)
 		}
-		return lastingStop(report.CodeCheckpoint, reason, "leadferry checkpoint check says what to do")
+		return delivery.Lasting(report.CodeCheckpoint, reason, "leadferry checkpoint check says what to do")
 	case opened && errors.Is(err, checkpoint.ErrGone):
-		return lastingStop(report.CodeCheckpoint, "another run has begun: "+refused.Text, "wait until it has ended; "+
+		return delivery.Lasting(report.CodeCheckpoint, "another run has begun: "+refused.Text, "wait until it has ended; "+
 			"then run the same command again: it says what can be done")
 	case opened: // met again, it is not what it was
 		reason := "the checkpoint cannot be relied on any more: " + refused.Text
-		return lastingStop(report.CodeCheckpoint, reason, refused.Hint)
+		return delivery.Lasting(report.CodeCheckpoint, reason, refused.Hint)
 	case errors.Is(err, checkpoint.ErrNoWitness):
 		const reason = "nothing was sent: the run cannot note outside the checkpoint that it uses it: %v"
-		return lastingStop(report.CodeStopped, fmt.Sprintf(reason, err), "make the state directory writable, or let "+
+		return delivery.Lasting(report.CodeStopped, fmt.Sprintf(reason, err), "make the state directory writable, or let "+
 			"the run have a folder (--out)")
 	case errors.Is(err, checkpoint.ErrRemoved):
-		return lastingStop(report.CodeStopped, fmt.Sprintf("the checkpoint is lost: %v", err), "find out what took it "+
+		return delivery.Lasting(report.CodeStopped, fmt.Sprintf("the checkpoint is lost: %v", err), "find out what took it "+
 			"away, and put it back; keep this run's results, which hold the IDs of its leads")
 	}
 	hint := "make room or repair the disk"
@@ -76,8 +71,6 @@ func ledgerFailed(err error) *Stop {
 	}
 	return delivery.StopFor(fmt.Sprintf("the checkpoint could not be written: %v", err), hint)
 }
-
-func filesFailed(err error) *Stop { return delivery.StopFor(report.Unwritten(err)) }
 
 // inputEnded is why the rows end before the input does.
 func inputEnded(err error) *Stop {
@@ -88,7 +81,7 @@ func inputEnded(err error) *Stop {
 	if lost, is := errors.AsType[*source.LostError](err); is && lost.Hint != "" {
 		hint = lost.Hint
 	}
-	return lastingStop(report.CodeStopped, fmt.Sprintf("the input could not be read to its end: %v", err),
+	return delivery.Lasting(report.CodeStopped, fmt.Sprintf("the input could not be read to its end: %v", err),
 		hint+"; then run the same command again: nothing is sent twice")
 }
 
@@ -115,10 +108,7 @@ func (l *limiter) count(it *item) *Stop {
 		return stop
 	}
 	if l.noneAccepted() && l.counts.Sent >= max(l.first, 1) {
-		reason := fmt.Sprintf("the first %d rows sent were all refused with HTTP %d", l.counts.Sent, l.refused)
-		return delivery.StopFor(reason, "see the service's words: check the account's rights, the trunk ID and "+
-			"the addresses, and what all rows send alike; then send them again with --retry-rejected. --max-rejects 0 "+
-			"turns this limit off")
+		return delivery.AllRefused(l.counts.Sent, l.refused)
 	}
 	return nil
 }
@@ -158,10 +148,7 @@ func (l *limiter) mayBegin(a Action, underWay int) (may bool, why *Stop) {
 	case a != Create:
 		return true, nil
 	case l.limits.Doubts(0): // of earlier runs
-		text := fmt.Sprintf("%d rows are in doubt from earlier runs, more than --max-in-doubt allows (%d): no lead is "+
-			"made", l.limits.Standing, l.limits.MaxInDoubt)
-		return false, lastingStop(report.CodeStopped, text, "settle them first: leadferry checkpoint export "+
-			"--state in_doubt lists them, and leadferry checkpoint resolve takes the list back; then go on")
+		return false, l.limits.DoubtsBefore()
 	case !l.enough && (most == 0 || l.fleet || l.creates < most):
 		return true, nil
 	case underWay > 0: // one of these rows may make no lead

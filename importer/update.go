@@ -185,7 +185,7 @@ func updateRequest(rec *mapping.Record, fields []int) *leadapi.UpdateRequest {
 func (e *engine) updateFailed(j *job, err error) {
 	stops := errors.Is(err, delivery.ErrStopping)
 	switch ae, answered := errors.AsType[*leadapi.Error](err); {
-	case refusedForGood(err): // what was confirmed still holds, and the same data are not sent again
+	case leadapi.IsRefused(err): // what was confirmed still holds, and the same data are not sent again
 		j.refuse("%s", ae)
 		j.entry.Refused, j.entry.Confirmed = j.digest, j.before.ConfirmedAt()
 		if !j.unsure { // else the effect of an earlier try stays unknown
@@ -204,12 +204,6 @@ func (e *engine) updateFailed(j *job, err error) {
 		j.refuse("not updated: %s", err)
 		e.storeUnsent(j, Failed)
 	}
-}
-
-// refusedForGood reports whether the service or the client will never accept the request.
-func refusedForGood(err error) bool {
-	ae, answered := errors.AsType[*leadapi.Error](err)
-	return answered && ae.Reason == leadapi.ReasonRefused
 }
 
 // unconfirmed says for people why nobody knows what an update did.
@@ -285,12 +279,12 @@ func (e *engine) read(j *job) (*leadapi.Lead, error) {
 func (e *engine) refusesReads(err error) error {
 	ofTheLead := []int{http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound, http.StatusGone}
 	ae, _ := errors.AsType[*leadapi.Error](err)
-	if !refusedForGood(err) || ae.Status == 0 || slices.Contains(ofTheLead, ae.Status) || e.ReadByExternalID ||
+	if !leadapi.IsRefused(err) || ae.Status == 0 || slices.Contains(ofTheLead, ae.Status) || e.ReadByExternalID ||
 		e.hasRead.Load() {
 		return err
 	}
 	reason := fmt.Sprintf("the service does not let leads be read by an update of no content: HTTP %d (%s)",
 		ae.Status, ae.Message)
-	return e.stopping(lastingStop(report.CodeStopped, reason, "--read external-id reads them by an update of the "+
+	return e.stopping(delivery.Lasting(report.CodeStopped, reason, "--read external-id reads them by an update of the "+
 		"ExternalID that was last confirmed; one that others have changed is overwritten by it"))
 }

@@ -98,6 +98,12 @@ func (e *Error) AsksToWait() bool {
 // Unavailable reports a 503. It says nothing of the request: proxies send it for requests that arrived, too.
 func (e *Error) Unavailable() bool { return e.Status == http.StatusServiceUnavailable }
 
+// IsRefused reports whether the service or the client will never accept the request.
+func IsRefused(err error) bool {
+	e, answered := errors.AsType[*Error](err)
+	return answered && e.Reason == ReasonRefused
+}
+
 // sparesRefreshToken reports whether the same request may succeed later, so that no other grant is tried.
 func (e *Error) sparesRefreshToken() bool {
 	switch e.Reason {

@@ -25,7 +25,7 @@ func left(t *testing.T, path string) (names []string) {
 
 // faults 136
 func TestWhatWasRefusedLeavesNoNewCheckpoint(t *testing.T) {
-	ended := checkpoint.RunInfo{ID: "r", Command: "import", Started: time.Now(), Finished: time.Now()}
+	ended := checkpoint.RunInfo{ID: "r", Command: "import", Started: time.Now(), Finished: time.Now(), Outcome: "complete"}
 	for name, use := range map[string]func(d *Store) error{
 		"refused": func(d *Store) error { return checkpoint.PutRun(context.Background(), d, ended) },
 		"claimed": func(d *Store) error { return errors.Join(claim(d, intentOf("k", 1)), withdraw(d, "k")) },

@@ -98,9 +98,6 @@ func foldsOfBlock(b *checkpoint.KeptBlock) []string {
 // forgottenFold returns the beginning of the records of forgotten keys with this fold: no other fold begins with 0.
 func forgottenFold(folded []byte) []byte { return append([]byte{0}, folded...) }
 
-// encodeBlock returns the record of a forgotten key under its hash.
-func encodeBlock(b *checkpoint.KeptBlock) []byte { return seal(checkpoint.Encode(b), b.Hash) }
-
 func decodeBlock(hash, record []byte) (b checkpoint.KeptBlock, err error) {
 	text, err := unseal(hash, record)
 	if err == nil {

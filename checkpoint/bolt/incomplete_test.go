@@ -101,7 +101,7 @@ func TestLongListThatIsCutOffIsAdoptedAgain(t *testing.T) {
 	}
 	slices.Reverse(list)
 	times, cut := 0, errors.New("the disk is gone")
-	leads := checkpoint.Leads{Files: []string{"list.csv"}, Missing: func() string { return "" }}
+	leads := checkpoint.Leads{Words: []string{"list.csv"}, Missing: func() string { return "" }}
 	leads.Entries = func(yield func(checkpoint.Entry, error) bool) {
 		times++ // read twice, judged, taken over
 		for i, e := range list {

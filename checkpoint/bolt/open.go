@@ -163,7 +163,8 @@ func (d *Store) startUse() error {
 	if h.Lacks != "" {
 		d.warn("the checkpoint is incomplete: it lacks " + h.Lacks + ". " +
 			"Rows that it does not know are held in doubt, not sent, until `leadferry checkpoint resolve` settles " +
-			"them, or `leadferry checkpoint check --accept-loss` gives up what is missing")
+			"them, or `leadferry checkpoint check --accept-loss --checkpoint " + shell.Path(d.path) + "` gives up what is " +
+			"missing")
 	}
 	if d.o.ReadOnly || d.fresh {
 		return nil

@@ -295,7 +295,8 @@ func (w *writing) eraseKey(key string) error {
 
 func (w *writing) Block(b checkpoint.KeptBlock) error {
 	w.head.Counts.move(checkpoint.Unknown, checkpoint.Forgotten)
-	return errors.Join(w.tx.Bucket(inBlocked).Put(b.Hash, encodeBlock(&b)), w.follow(inFolds, nil, foldsOfBlock(&b)))
+	err := w.tx.Bucket(inBlocked).Put(b.Hash, seal(checkpoint.Encode(&b), b.Hash))
+	return errors.Join(err, w.follow(inFolds, nil, foldsOfBlock(&b)))
 }
 
 func (w *writing) Lack(missing string) error {

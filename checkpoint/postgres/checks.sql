@@ -1,5 +1,6 @@
 -- Returns the state of the server and its standbys, and what is gone of the ledger $1. $2 is the state of standbys that commits wait for. $3
--- says that the other standbys will never take over. The state of standbys that nobody has said anything about is ''.
+-- says that the other standbys will never take over. The state of standbys that nobody has said anything about is ''. The last two columns
+-- say what is wrong with the database, or nothing, and what to do about it.
 WITH standbys AS ( -- A backup under way is no standby: its first connection reports its progress, its second one has a slot of its own.
 	SELECT count(*) AS n FROM pg_stat_replication
 	WHERE coalesce(application_name, '') NOT IN ('pg_basebackup', 'pg_receivewal') AND pid NOT IN (SELECT pid FROM pg_stat_progress_basebackup)
@@ -20,7 +21,16 @@ SELECT leadferry.timeline(), CASE WHEN current_setting('synchronous_standby_name
 		OR c.blocks > 0 AND NOT EXISTS (SELECT 1 FROM leadferry.forgotten WHERE ledger = $1)
 	THEN 'none of the rows that it knew, or of the keys that it was to forget, is there any more: a table was emptied, or a restore has failed with it'
 	ELSE '' END,
-	-- Whether sequences are behind the numbers that they gave: logical replication does not copy them.
-	coalesce(pg_sequence_last_value('leadferry.commits'), 0) < (SELECT coalesce(max(seq), 0) FROM crew)
+	coalesce(f.fault, ''), coalesce(f.way, '')
+FROM standbys s, counted c LEFT JOIN LATERAL (
+	SELECT 'the table ' || relname || ' is UNLOGGED: a crash of the server would empty it' AS fault,
+		'have the owner say ALTER TABLE leadferry.' || quote_ident(relname) || ' SET LOGGED' AS way
+	FROM pg_class WHERE relnamespace = 'leadferry'::regnamespace AND relkind = 'r' AND relpersistence <> 'p'
+	UNION ALL -- logical replication does not copy the values of sequences
+	SELECT 'its sequences are behind its tables, as logical replication leaves them: numbers would be given twice',
+		'have the owner set each sequence of the schema leadferry to the highest number of its column, '
+			'as by SELECT setval(''leadferry.commits'', max(seq)) FROM leadferry.workers'
+	WHERE coalesce(pg_sequence_last_value('leadferry.commits'), 0) < (SELECT coalesce(max(seq), 0) FROM crew)
 		OR coalesce(pg_sequence_last_value(pg_get_serial_sequence('leadferry.workers', 'worker')), 0) < (SELECT coalesce(max(worker), 0) FROM leadferry.workers)
-FROM standbys s, counted c
+	LIMIT 1
+) f ON true

@@ -74,18 +74,14 @@ func (s *Store) stillHere() error {
 // refuseLosses refuses a ledger that has lost something: rows, or commits that a standby did not have when it took
 // over, since the server did not wait for it. It notes the state of the standbys now.
 func (s *Store) refuseLosses() error {
-	var why string // what the ledger has lost
-	var behind bool
+	var why, fault, way string // what the ledger has lost, or what is wrong with its database
 	err := s.conn.One(statement("checks"), s.ledger, waitedFor, s.o.NeverPromoted).
-		Scan(&s.timeline, &s.standby, &why, &behind)
+		Scan(&s.timeline, &s.standby, &why, &fault, &way)
 	switch {
 	case err != nil:
 		return err
-	case behind:
-		return s.Refuse(checkpoint.ErrPlace, "its sequences are behind its tables, as logical replication leaves "+
-			"them: numbers would be given twice",
-			"have the owner set each sequence of the schema leadferry to the highest number of its column, "+
-				"as by SELECT setval('leadferry.commits', max(seq)) FROM leadferry.workers")
+	case fault != "":
+		return s.Refuse(checkpoint.ErrPlace, fault, way)
 	case s.standby == "":
 		return s.Refuse(checkpoint.ErrPlace,
 			"its server has standbys and waits for none of them: when one takes over, what was acknowledged last is "+

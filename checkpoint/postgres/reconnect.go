@@ -208,7 +208,7 @@ func (s *Store) lostCommits(at *server.Session, why string) error {
 	b.Queue(`UPDATE leadferry.ledgers SET missing = coalesce(nullif(missing, ''), $2),
 		since = nextval('leadferry.commits') WHERE ledger = $1`,
 		s.ledger, "what its server acknowledged and lost while the run "+s.o.Run+" went on")
-	b.Queue(fenceSQL, s.ledger, s.worker)
+	b.Queue(fenceSQL, s.ledger, 0) // in a database that was made anew, its own number may be that of another run
 	_ = at.Send(b)
 	return s.fail(s.lost(why))
 }

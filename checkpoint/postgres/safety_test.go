@@ -536,13 +536,16 @@ func TestALedgerThatIsGone(t *testing.T) {
 	run(t, during, ws)
 	committed(t, during, claimOf("a"), createdOf("a", "lead-a"))
 	server.Exec(t, address, `DROP SCHEMA leadferry CASCADE`)
-	if err := during.Commit(t.Context(), []*checkpoint.Change{claimOf("b")}); !errors.Is(err, checkpoint.ErrGone) {
+	if err := during.Commit(t.Context(), []*checkpoint.Change{claimOf("b")}); !errors.Is(err, checkpoint.ErrRolledBack) {
 		t.Errorf("a run whose ledger is dropped hears %v", err)
 	}
 	refusal(t, address, target, Options{Run: "next", Require: true}, "no ledger")
 	anew := opened(t, address, target, Options{Run: "next"})
 	if err := judged(t, anew, ws); !errors.Is(err, checkpoint.ErrGone) || !strings.Contains(err.Error(), "--new-checkpoint="+during.id) {
 		t.Errorf("it is begun anew: %v", err)
+	}
+	if _, err := Open(address, target, Options{Run: "third", Require: true, Used: true}); !errors.Is(err, checkpoint.ErrMissing) {
+		t.Errorf("a ledger that was never used: %v", err)
 	}
 }
 

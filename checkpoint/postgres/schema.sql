@@ -177,12 +177,12 @@ CREATE FUNCTION counted(of integer) RETURNS bigint[] LANGUAGE sql STABLE
 	RETURN (SELECT ARRAY[coalesce(sum(created), 0), coalesce(sum(partial), 0), coalesce(sum(rejected), 0), coalesce(sum(in_doubt), 0),
 		coalesce(sum(not_made), 0), coalesce(sum(forgotten), 0)]::bigint[] FROM workers WHERE ledger = of);
 
--- Says whether nothing is known of any key of a ledger, and no run has ended.
+-- Says whether nothing is known of any key of a ledger, and no run has come to its end.
 CREATE FUNCTION untouched(of integer) RETURNS boolean LANGUAGE sql STABLE
 	RETURN NOT EXISTS (SELECT FROM ledgers WHERE ledger = of AND missing <> '')
 		AND NOT EXISTS (SELECT FROM lead_rows WHERE ledger = of AND state > 0) AND NOT EXISTS (SELECT FROM forgotten WHERE ledger = of)
 		AND NOT EXISTS (SELECT FROM notes WHERE ledger = of AND (starts_with(name, 'decided ') OR starts_with(name, 'shape ')
-			OR starts_with(name, 'run ') AND value::jsonb ? 'Finished' OR value LIKE '%"adopting":{%'));
+			OR starts_with(name, 'run ') AND value::jsonb ->> 'Outcome' IN ('complete', 'attention') OR value LIKE '%"adopting":{%'));
 
 -- The number of the server's history. It changes with every promotion of a standby and every restore to an earlier moment.
 CREATE FUNCTION timeline() RETURNS integer LANGUAGE sql VOLATILE

@@ -35,6 +35,7 @@ var _ checkpoint.Store = (*Store)(nil)
 // Options say how a ledger is opened.
 type Options struct {
 	Require  bool              // a missing ledger is not made
+	Used     bool              // treat it as missing if it never knew a lead
 	ReadOnly bool              // nothing is written, and nobody is disturbed
 	Now      func() time.Time  // nil: time.Now
 	Wait     time.Duration     // for a server that cannot be reached, or a ledger in use
@@ -198,14 +199,15 @@ func (s *Store) join() (err error) {
 	if s.o.ReadOnly {
 		return nil
 	}
-	if err := s.enlist(); err != nil {
-		return err
-	}
-	if s.Accepted {
-		err = checkpoint.Renew(context.Background(), s, "what was known before its server lost it", nil)
+	err = s.queryRow(context.Background(), []any{&s.fresh}, `SELECT leadferry.untouched($1)`, s.ledger)
+	if err == nil && s.fresh && s.o.Used {
+		err = s.Refuse(checkpoint.ErrMissing, "knows nothing: the run that made it ended before it sent anything", "")
 	}
 	if err == nil {
-		err = s.queryRow(context.Background(), []any{&s.fresh}, `SELECT leadferry.untouched($1)`, s.ledger)
+		err = s.enlist()
+	}
+	if err == nil && s.Accepted {
+		err = checkpoint.Renew(context.Background(), s, "what was known before its server lost it", nil)
 	}
 	if err == nil {
 		s.beating.Go(s.beat)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/dustin/go-humanize/english"
 
@@ -25,6 +27,11 @@ const codeStopped = 3 // the exit code of a run that stopped early
 
 // StopFor is the stop of a run for this reason. The hint says what to do.
 func StopFor(reason, hint string) *Stop { return &Stop{Reason: reason, Hint: hint, Code: codeStopped} }
+
+// Lasting is a stop that the same command would meet again.
+func Lasting(code int, reason, hint string) *Stop {
+	return &Stop{Reason: reason, Hint: hint, Code: code, Same: true}
+}
 
 // halts returns why the run ends after an answer, or nil.
 func halts(e *leadapi.Error) *Stop {
@@ -73,6 +80,15 @@ type Limits struct {
 // Share bounds a number of rows, by itself or in percent of others; both 0 = no limit.
 type Share struct{ Rows, Percent int }
 
+// ParseShare reads a number of rows or a percentage; "" is no bound.
+func ParseShare(text string) (s Share) {
+	number, percent := strings.CutSuffix(text, "%")
+	if s.Rows, _ = strconv.Atoi(number); percent {
+		s.Percent, s.Rows = s.Rows, 0
+	}
+	return s
+}
+
 // exceeded reports whether n of a number of rows are too many. Of less than 200 rows, a percentage says nothing.
 func (s Share) exceeded(n, of int) bool {
 	return s.Rows > 0 && n > s.Rows || s.Percent > 0 && of >= 200 && n*100 > s.Percent*of
@@ -94,6 +110,20 @@ func (s Share) String() string {
 // Doubts reports whether too many rows are in doubt with so many that this run left.
 func (l *Limits) Doubts(own int) bool { return l.MaxInDoubt > 0 && l.Standing+own > l.MaxInDoubt }
 
+// DoubtsBefore is the end of a run that may make no lead, because too many rows are in doubt from earlier runs.
+func (l *Limits) DoubtsBefore() *Stop {
+	return Lasting(codeStopped, fmt.Sprintf("%d rows are in doubt from earlier runs, more than --max-in-doubt allows "+
+		"(%d): no lead is made", l.Standing, l.MaxInDoubt), "settle them first: leadferry checkpoint export --state "+
+		"in_doubt lists them, and leadferry checkpoint resolve takes the list back; then go on")
+}
+
+// AllRefused is the end of a run whose first rows were all refused with this HTTP status.
+func AllRefused(rows, status int) *Stop {
+	return StopFor(fmt.Sprintf("the first %d rows sent were all refused with HTTP %d", rows, status), "see the service's "+
+		"words: check the account's rights, the trunk ID and the addresses, and what all rows send alike; then send "+
+		"them again with --retry-rejected. --max-rejects 0 turns this limit off")
+}
+
 // Counts are rows: read, invalid, sent, sent and then rejected or failed, fallen in doubt.
 type Counts struct{ Read, Invalid, Sent, Refused, Doubts int }
 
@@ -107,10 +137,9 @@ func (l *Limits) Reached(c Counts) *Stop {
 		return StopFor(fmt.Sprintf("more than %s sent were rejected or failed (--max-rejects)", l.MaxRejects),
 			"fix the cause first: the remaining rows may be rejected too; --max-rejects 0 turns this limit off")
 	case l.MaxInvalid.exceeded(c.Invalid, c.Read):
-		text := fmt.Sprintf("more than %s read are invalid (--max-invalid)", l.MaxInvalid)
-		return &Stop{Reason: text, Code: codeStopped, Same: true, Hint: "the file or the mapping may be the wrong one: " +
-			"leadferry validate shows every mistake; fix them and run the same command again, which sends nothing " +
-			"twice, or add --max-invalid 0 to turn this limit off"}
+		return Lasting(codeStopped, fmt.Sprintf("more than %s read are invalid (--max-invalid)", l.MaxInvalid),
+			"the file or the mapping may be the wrong one: leadferry validate shows every mistake; fix them and run the "+
+				"same command again, which sends nothing twice, or add --max-invalid 0 to turn this limit off")
 	}
 	return nil
 }

@@ -97,7 +97,7 @@ type lines struct {
 }
 
 // beginLines writes the header line of a file whose lines are T. The rows' own columns come first in rejects, and last
-// in all other files; there, an own column whose name is taken gets another name.
+// in all other files; there, an own column whose name is taken, or means something to adopt, gets another name.
 func beginLines[T any](r *Run, to *output, own ...string) {
 	if to == nil || r.err != nil {
 		return
@@ -113,7 +113,7 @@ func beginLines[T any](r *Run, to *output, own ...string) {
 		names, own = slices.Concat(own, names), nil
 	}
 	for _, name := range own {
-		for slices.Contains(names, name) {
+		for slices.Contains(append([]string{"namespace", "state", "verdict", "run_id", "updated_at"}, names...), name) {
 			name = "row_" + name
 		}
 		names = append(names, name)

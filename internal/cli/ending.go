@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/dustin/go-humanize/english"
 	"github.com/urfave/cli/v2"
 
 	"leadferry/importer/report"
@@ -74,9 +73,7 @@ func trace(log *slog.Logger) func(leadapi.Call) {
 func logEnd(log *slog.Logger, s *report.Summary) {
 	reason := s.StopReason
 	if reason == "" && s.Wordless > 0 {
-		its := english.PluralWord(s.Wordless, "its", "their")
-		reason = fmt.Sprintf("the pull file lacks %s, because the CRM has no word for %s status",
-			leads(s.Wordless), its)
+		reason = fmt.Sprintf("the pull file lacks %s: the CRM has no word for the status", leads(s.Wordless))
 	}
 	level := slog.LevelError
 	switch s.ExitCode {

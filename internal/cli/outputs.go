@@ -20,7 +20,6 @@ import (
 	"leadferry/importer/report"
 	runpage "leadferry/importer/report/page"
 	"leadferry/importer/source/sample"
-	"leadferry/internal/cli/connection"
 	"leadferry/internal/cli/exit"
 	"leadferry/internal/cli/inputs"
 	"leadferry/internal/cli/ledger"
@@ -157,10 +156,11 @@ func (p *program) keepOutputs(c *cli.Context, f report.Files, inputs []string) e
 	if err != nil || f.Dir == "" {
 		return err
 	}
-	// --out must not replace what a run to another real target left: nothing else may know its leads.
+	// --out must not replace what a run to another target left: nothing else may know its leads. And until a real run
+	// ends, its folder would hold the results of a trial in the sandbox, which nobody may adopt.
 	w := checkpoint.WitnessIn(f.Dir)
 	isOwn := !c.Bool("dry-run") && w.Target.Canonical() == p.settings.Target().Canonical()
-	if w.Ledger == "" || w.Target == connection.SandboxTarget || isOwn {
+	if w.Ledger == "" || isOwn {
 		return nil
 	}
 	return exit.Usage(fmt.Sprintf("--out %s would take the place of what the run %s left, which sent leads to %s",

@@ -63,8 +63,9 @@ func (p *program) options(c *cli.Context) (importer.Options, error) {
 	}
 	o.Files = filesOf(c, o.RunID)
 	o.Rate, _ = strconv.ParseFloat(c.String("rate"), 64)
-	o.MaxRejects, o.MaxInvalid = share(c.String("max-rejects")), share(c.String("max-invalid"))
-	o.Tolerate, o.ResendOn = share(c.String("tolerate")), resendOn(c.String("resend-on"))
+	share := func(flag string) delivery.Share { return delivery.ParseShare(c.String(flag)) }
+	o.MaxRejects, o.MaxInvalid, o.Tolerate = share("max-rejects"), share("max-invalid"), share("tolerate")
+	o.ResendOn = resendOn(c.String("resend-on"))
 	if o.Command == "validate" { // the import after it must read the file in the same way
 		o.Flags = p.typedWords("source input", "mapping")
 	}
@@ -86,15 +87,6 @@ func checkFlags(c *cli.Context, o *importer.Options) error {
 		return exit.Usage("--remote none reads no lead, so --sample and --fresh pick none", "leave one of them out")
 	}
 	return nil
-}
-
-// share reads a number of rows or a percentage; "" means none.
-func share(text string) (rows delivery.Share) {
-	number, percent := strings.CutSuffix(text, "%")
-	if rows.Rows, _ = strconv.Atoi(number); percent {
-		rows.Percent, rows.Rows = rows.Rows, 0
-	}
-	return rows
 }
 
 // resendOn reads --resend-on: HTTP statuses, or none.

@@ -2,16 +2,13 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -220,16 +217,7 @@ func (p *program) sandbox(c *cli.Context) (err error) {
 	}
 	p.hold.Take() // whether or not a signal has come
 	<-p.interrupt
-	counts := server.Counts()
-	for _, kind := range slices.Sorted(maps.Keys(counts)) { // counts of each status by kind of request
-		line := kind + ":"
-		for _, status := range slices.Sorted(maps.Keys(counts[kind])) {
-			word := strconv.Itoa(status)
-			if status == 0 {
-				word = "no answer"
-			}
-			line += fmt.Sprintf(" %d × %s", counts[kind][status], word)
-		}
+	for _, line := range server.Counts().Lines() {
 		p.say(line)
 	}
 	return nil

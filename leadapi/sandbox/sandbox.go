@@ -20,6 +20,8 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -196,6 +198,22 @@ func (s *Server) Counts() Counts {
 		c[kind] = maps.Clone(m)
 	}
 	return c
+}
+
+// Lines returns a line for each kind of request, for people: how often it got which HTTP status.
+func (c Counts) Lines() (lines []string) {
+	for _, kind := range slices.Sorted(maps.Keys(c)) {
+		line := kind + ":"
+		for _, status := range slices.Sorted(maps.Keys(c[kind])) {
+			word := strconv.Itoa(status)
+			if status == 0 {
+				word = "no answer"
+			}
+			line += fmt.Sprintf(" %d × %s", c[kind][status], word)
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 // Faults returns Options.Faults: what goes wrong how often.

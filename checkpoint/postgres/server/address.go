@@ -118,7 +118,7 @@ func (a *Address) Explain(err error) error {
 		case "3D000":
 			hint = "check its name; if it was dropped, restore it: nothing else knows which leads were made"
 		case "42P01", "3F000":
-			return a.Refuse(checkpoint.ErrGone, "its tables are gone: somebody has dropped them",
+			return a.Refuse(checkpoint.ErrRolledBack, "its tables are gone: somebody has dropped them",
 				"restore them from a backup: nothing is known there of the leads that were made")
 		case "42501":
 			return a.Refuse(checkpoint.ErrPlace, "this user may not do that: "+text, "grant the user the role "+
@@ -142,13 +142,9 @@ func isSafe(c *pgconn.Config) bool {
 	all := append([]*pgconn.FallbackConfig{{Host: c.Host, TLSConfig: c.TLSConfig}}, c.Fallbacks...)
 	return !slices.ContainsFunc(all, func(f *pgconn.FallbackConfig) bool {
 		verified := f.TLSConfig != nil && !f.TLSConfig.InsecureSkipVerify && f.TLSConfig.ServerName != ""
-		return !verified && !isLocal(f.Host)
+		isSocket := strings.HasPrefix(f.Host, "/") || strings.HasPrefix(f.Host, "@")
+		return !verified && !isSocket && f.Host != "localhost" && !net.ParseIP(f.Host).IsLoopback()
 	})
-}
-
-func isLocal(host string) bool {
-	return strings.HasPrefix(host, "/") || strings.HasPrefix(host, "@") || host == "localhost" ||
-		net.ParseIP(host).IsLoopback()
 }
 
 // withTLS adds full verification to an address, unless somebody has said how connections are verified.

@@ -238,8 +238,8 @@ func (r *Reader) record() (size int, p *rows.Problem, err error) {
 	default:
 		p = r.split(lines.Body(line))
 	}
-	if p == nil && err == nil {
-		p = r.in.BadText(r.in.Bytes(size), r.in.Number)
+	if err == nil {
+		p = cmp.Or(r.in.BadText(r.in.Bytes(size), r.in.Number), p)
 	}
 	return size, p, err
 }

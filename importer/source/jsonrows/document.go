@@ -114,7 +114,9 @@ func listIn(in *lines.Window, asked string) (*list, error) {
 			"the rows must be a list, the only list of objects in one object or one named "+
 				strings.Join(listNames, ", ")+
 				", or one object a line (jq -c writes those)")
-	case len(lists) > 1 && asked == "":
+	case len(lists) > 1 && asked != "":
+		return nil, rows.Refuse(fmt.Sprintf("holds several lists %q", asked), "give each list a name of its own")
+	case len(lists) > 1:
 		var names []string
 		for _, l := range lists {
 			names = append(names, l.name)
@@ -129,18 +131,18 @@ func listIn(in *lines.Window, asked string) (*list, error) {
 type document struct {
 	in    *lines.Window
 	json  *jsontext.Decoder
-	left  int   // how many bytes may be read for the current value
-	asked bool  // the user named the list
-	err   error // what ended the reading: io.EOF, a *rows.LostError, or a read error
+	left  int    // how many bytes may be read for the current value
+	asked string // the list that the user named, or ""
+	err   error  // what ended the reading: io.EOF, a *rows.LostError, or a read error
 }
 
 // openDocument starts after the bracket of the list: the first bracket, or that of the member.
 func openDocument(in *lines.Window, member *list, o rows.Options, found *rows.Found) *document {
-	d := &document{in: in, asked: o.List != ""}
+	d := &document{in: in, asked: o.List}
 	d.json = jsontext.NewDecoder(d, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	at := 0
 	if member != nil {
-		if at = member.at; !member.isNamed() && !d.asked {
+		if at = member.at; !member.isNamed() && d.asked == "" {
 			found.Warn("the rows are those of the list %q; the members beside it are not read", member.name)
 		}
 	}
@@ -230,9 +232,10 @@ func (d *document) element() (element []byte, line int, err error) {
 func (d *document) end() {
 	for d.token(); d.err == nil && d.json.StackDepth() > 0; {
 		list := d.token() == '[' && d.json.StackDepth() == 2
-		if list && !d.asked && d.peek() == '{' {
+		name := d.json.StackPointer().LastToken()
+		if list && (d.asked == "" || d.asked == name) && d.peek() == '{' {
 			d.fail(fmt.Errorf("it holds a second list of objects, %q: name the one that holds the rows with --list",
-				d.json.StackPointer().LastToken()))
+				name))
 		}
 	}
 	if d.err != nil {

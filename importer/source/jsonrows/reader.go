@@ -52,6 +52,9 @@ func Open(in *lines.Window, o rows.Options, found *rows.Found) (*Reader, error) 
 	r.json = jsontext.NewDecoder(&r.text)
 	text, _ := in.Peek(min(firstLook, in.Limit))
 	text = bytes.TrimLeft(text, white)
+	if first, _, _ := bytes.Cut(text, []byte{'\n'}); bytes.Contains(first, []byte(`"`+noteMember+`":{`)) {
+		o.List = "" // of a rejects file, which has an object a line
+	}
 	isList := bytes.HasPrefix(text, []byte("["))
 	var member *list
 	var err error
@@ -228,11 +231,14 @@ func (r *Reader) cells(object []byte, row *rows.Row) *rows.Problem {
 		return rows.Flaw("columns", fmt.Sprintf("the row is an object with more than %d keys", rows.MaxColumns), "")
 	}
 	s := r.shapes.shapeOf(r.names)
-	row.HasLead = rows.HasLead(s.outcome.in(r.values))
-	switch text := s.text.in(r.values); {
-	case strings.TrimSpace(text) != "":
-		row.Text = text
-		return rows.NotCorrected(noteMember + ".text")
+	if s.note != nil {
+		note := func(name string) string { return s.note(name).in(r.values) }
+		if row.Note(note); strings.TrimSpace(note("text")) != "" {
+			row.Text = note("text")
+			return rows.NotCorrected(noteMember + ".text")
+		}
+	}
+	switch {
 	case s.header.Own == 0:
 		return rows.Flaw("json", "the row is an object without members", "")
 	case bytes.Contains(object, []byte(`\u0000`)) && nulEscape().Match(object):

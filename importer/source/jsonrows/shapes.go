@@ -19,10 +19,9 @@ type shapes struct {
 
 // shape says how to turn the members of an object into the cells of a row.
 type shape struct {
-	header  *rows.Header
-	cells   []path // where the values for the header's names are
-	text    path   // where a rejects file holds a row as text
-	outcome path   // where a rejects file says how the row ended
+	header *rows.Header
+	cells  []path                 // where the values for the header's names are
+	note   func(name string) path // where a rejects file says this of the row; nil: it is of no such file
 }
 
 // path leads to a value in a member, through keys of objects and indexes of lists.
@@ -77,9 +76,12 @@ func (s *shapes) newShape(names []byte) *shape {
 			learned.cells = append(learned.cells, pathTo(name, members))
 		}
 	}
-	learned.text, learned.outcome = pathTo(rows.TextColumn, notes), pathTo(rows.OutcomeColumn, notes)
+	before := rows.Reserved
 	if _, noted := notes[noteMember]; noted {
-		learned.text, learned.outcome = pathTo(noteMember+".text", notes), pathTo(noteMember+".outcome", notes)
+		before = noteMember + "."
+	}
+	if len(notes) > 0 {
+		learned.note = func(name string) path { return pathTo(before+name, notes) }
 	}
 	return learned
 }

@@ -8,15 +8,16 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"leadferry/internal/rowkey"
 )
 
 // leadferry adds these columns to a rejects file. Their names begin with Reserved. In JSON it adds one member, named
 // Reserved without its last character.
 const (
 	Reserved      = "leadferry_"
-	TextColumn    = Reserved + "text"    // a row that could not be split into cells
-	OutcomeColumn = Reserved + "outcome" // how a row ended
-	AnswerColumn  = Reserved + "lead_id" // what a person noted about a row in doubt
+	TextColumn    = Reserved + "text" // a row that could not be split into cells
+	OutcomeColumn = Reserved + "outcome"
 )
 
 // IsOfRejects reports whether a header has the columns that leadferry adds to rejects.
@@ -25,9 +26,13 @@ func IsOfRejects(header string) bool {
 		strings.Contains(header, Reserved+"error")
 }
 
-// HasLead reports whether an outcome in a rejects file means that the row's lead exists or may exist.
-func HasLead(outcome string) bool {
-	return outcome == "in_doubt" || outcome == "partial" || outcome == "changed"
+// Note takes what a rejects file says of a row; of returns the value of one of its columns, named without Reserved.
+func (r *Row) Note(of func(name string) string) {
+	outcome := of("outcome")
+	r.HasLead = outcome == "in_doubt" || outcome == "partial" || outcome == "changed"
+	if r.Answered = of("lead_id") != ""; outcome != "" {
+		r.FormerKey = rowkey.Effective(of("namespace"), of("key"))
+	}
 }
 
 // HeaderHint says what to do about a file whose header cannot be read.
@@ -45,13 +50,11 @@ type Columns struct {
 	Nameless int   // columns at the end with blank names
 	Whole    bool  // all columns are the rows' own
 
-	names   []string // of all columns
-	text    int      // column TextColumn; -1: none
-	outcome int      // column OutcomeColumn; -1: none
-	answer  int      // column AnswerColumn; -1: none
-	null    []string // cells that count as empty
-	footer  *regexp.Regexp
-	told    bool // a warning said that rows have cells in columns without a name
+	names  []string       // of all columns
+	notes  map[string]int // the columns that a rejects file adds, named without Reserved
+	null   []string       // cells that count as empty
+	footer *regexp.Regexp
+	told   bool // a warning said that rows have cells in columns without a name
 }
 
 // NewColumns takes the names from the header on this line or, if line is 0, from the options.
@@ -61,7 +64,7 @@ type Columns struct {
 // The mapping refuses blank and repeated names if it uses them.
 func NewColumns(names []string, line int, o Options, found *Found) (Columns, error) {
 	names = Trimmed(names)
-	c := Columns{Header: &Header{}, Line: line, text: -1, outcome: -1, answer: -1, null: o.Null, footer: o.Footer}
+	c := Columns{Header: &Header{}, Line: line, notes: map[string]int{}, null: o.Null, footer: o.Footer}
 	if line > 0 && Used(names) > 0 {
 		c.Nameless = len(names) - Used(names)
 		names = names[:Used(names)]
@@ -74,18 +77,14 @@ func NewColumns(names []string, line int, o Options, found *Found) (Columns, err
 		found.Warn("column %d has no name in the header: what rows hold there is never sent", i+1)
 	}
 	for i, name := range names {
-		switch {
-		case name == TextColumn:
-			c.text = i
-		case name == OutcomeColumn:
-			c.outcome, c.Header.Rejects = i, true
-		case name == AnswerColumn:
-			c.answer = i
-		case !strings.HasPrefix(name, Reserved):
-			c.Header.Names = append(c.Header.Names, name)
-			c.Keep = append(c.Keep, i)
+		if note, added := strings.CutPrefix(name, Reserved); added {
+			c.notes[note] = i
+			continue
 		}
+		c.Header.Names = append(c.Header.Names, name)
+		c.Keep = append(c.Keep, i)
 	}
+	_, c.Header.Rejects = c.notes["outcome"]
 	c.Header.Own = len(c.Keep)
 	c.Whole = len(c.Keep) == c.Width
 	found.Header, found.Frame = c.Header, o.Frame
@@ -118,7 +117,6 @@ func (c *Columns) Judge(fields []string, misfit *Problem, r *Row, found *Found) 
 		found.Warn("line %d has a cell in a column without a name in the header. It is never sent, and "+
 			"others may, too", r.Line)
 	}
-	r.Answered = holds(fields, c.answer)
 	r.Repeats = c.isHeader(fields)
 	return misfit
 }
@@ -137,12 +135,15 @@ func (c *Columns) beginsFooter(fields []string) bool {
 // uncorrected returns the problem of a row of a rejects file that nobody corrected: its text is still there, or was
 // removed without filling in the cells.
 func (c *Columns) uncorrected(fields []string, r *Row) *Problem {
-	r.HasLead = c.outcome >= 0 && c.outcome < len(fields) && HasLead(strings.TrimSpace(fields[c.outcome]))
+	if len(c.notes) == 0 {
+		return nil
+	}
+	r.Note(func(name string) string { return c.note(fields, name) })
 	switch {
-	case holds(fields, c.text):
-		r.Text = fields[c.text]
+	case c.note(fields, "text") != "":
+		r.Text = fields[c.notes["text"]]
 		return NotCorrected(TextColumn)
-	case holds(fields, c.outcome) && c.empty(fields):
+	case c.note(fields, "outcome") != "" && c.empty(fields):
 		return Flaw("uncorrected", "not corrected yet", "fill the row's columns, or take the row out")
 	}
 	return nil
@@ -156,7 +157,7 @@ func NotCorrected(column string) *Problem {
 // Blank reports whether a row holds nothing, or is a drawn line, as sqlcmd and Markdown write it. A row of a rejects
 // file with a text or an outcome is not blank.
 func (c *Columns) Blank(fields []string) bool {
-	return (c.empty(fields) || areDrawn(fields)) && !holds(fields, c.text) && !holds(fields, c.outcome)
+	return (c.empty(fields) || areDrawn(fields)) && c.note(fields, "text")+c.note(fields, "outcome") == ""
 }
 
 // areDrawn reports whether the cells hold only what lines are drawn with: each of them, unless there are two of these
@@ -184,9 +185,12 @@ func (c *Columns) empty(fields []string) bool {
 	return true
 }
 
-// holds reports whether a row has something in a column; -1 means no column.
-func holds(fields []string, column int) bool {
-	return column >= 0 && column < len(fields) && strings.TrimSpace(fields[column]) != ""
+// note returns what a row has in a column that a rejects file adds, or "".
+func (c *Columns) note(fields []string, name string) string {
+	if i, has := c.notes[name]; has && i < len(fields) {
+		return strings.TrimSpace(fields[i])
+	}
+	return ""
 }
 
 // isHeader reports whether a row repeats the header, as in files made of several exports: the same names, in any case

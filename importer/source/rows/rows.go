@@ -109,10 +109,11 @@ type Row struct {
 	Ends    bool     // it begins what follows the table
 	HasLead bool     // in a rejects file: its lead exists, or may exist
 	// in a rejects file: a person noted what happened to this row, which was in doubt
-	Answered bool
-	Problem  *Problem // why the row cannot be used, or nil
-	Text     string   // of a row that could not be split, with \xNN for bytes that are not text
-	Faults   []Fault  // XLSX: cells that cannot be used; they matter only if their columns are used
+	Answered  bool
+	FormerKey string   // in a rejects file: the row's effective key, before a person corrected it
+	Problem   *Problem // why the row cannot be used, or nil
+	Text      string   // of a row that could not be split, with \xNN for bytes that are not text
+	Faults    []Fault  // XLSX: cells that cannot be used; they matter only if their columns are used
 }
 
 // Clear empties a row for the next record, with this header for now. It keeps the memory of the cells.

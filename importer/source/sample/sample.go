@@ -13,9 +13,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
-
-	"golang.org/x/text/encoding/charmap"
 
 	"leadferry/importer/source"
 	"leadferry/internal/spelling"
@@ -105,15 +102,19 @@ func (from reading) titles(o source.Options, usual *sample) (lines int, err erro
 		}
 		fit, isLead := s.share(), propose.BeginsWithLead(s.Columns, s.Rows)
 		known := propose.Known(s.Columns)
-		names := known > max(1, groups) && (o.SkipRows == 0 || known*2 >= len(s.Columns)) && fit >= 0.5
+		first, most := o.SkipRows == 0, known*2 >= len(s.Columns)
+		names := known > max(1, groups) && (first || most) && (first && most || fit >= 0.5)
 		switch {
+		case group && !names && known > 1:
+			return 0, refused(from.name, o.SkipRows+1, "this line names columns, too"+nothingWritten,
+				"make one header line of both lines")
 		case o.SkipRows > 0 && len(s.Rows)+s.Unread.Rows == 0, group && !names: // no more lines, or no other header
 			return lines, nil
 		case s.hidesCells() && (s.Unread.Rows > 0 || len(s.Columns) == 1):
 			return 0, refused(from.name, o.SkipRows+1, "a quote of this line does not fit"+nothingWritten, quotesHint)
 		case names && !group && slices.Contains(s.Columns, ""):
 			lines, groups, group = o.SkipRows, known, true
-		case isLead && o.SkipRows == 0, names:
+		case isLead && first, names:
 			return o.SkipRows, nil
 		case !isLead && fit > best && usual.share() < 0.5:
 			best, lines = fit, o.SkipRows
@@ -280,10 +281,6 @@ func (s *sample) add(row *source.Row) {
 		if len(cell) > maxSampleCell {
 			cell = strings.ToValidUTF8(cell[:maxSampleCell], "")
 		}
-		if len(s.Warnings) == 0 && isMangled(cell) {
-			const text = "line %d has characters such as Ã¼ in place of ü: export the file again, in UTF-8"
-			s.Warnings = append(s.Warnings, fmt.Sprintf(text, row.Line))
-		}
 		at := i // in a table, where two columns may have the same name
 		if row.Header.Open {
 			at = s.index[name]
@@ -292,13 +289,4 @@ func (s *sample) add(row *source.Row) {
 		s.bytes += len(cell)
 	}
 	s.Rows = append(s.Rows, cells)
-}
-
-// isMangled reports whether a text is one in UTF-8 that was read as windows-1252.
-func isMangled(text string) bool {
-	if !strings.ContainsAny(text, "ÂÃâ") { // with one of which it begins
-		return false
-	}
-	was, err := charmap.Windows1252.NewEncoder().String(text)
-	return err == nil && utf8.ValidString(was)
 }

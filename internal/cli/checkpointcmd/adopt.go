@@ -84,6 +84,9 @@ func (d *Command) takeOver(db ledger.Ledger, from lists, lenient bool) error {
 	var ls lists
 	elsewhere := ""
 	leads := checkpoint.Leads{Lenient: lenient}
+	if d.C.String("namespace") != "" { // as a hint may have to repeat it
+		leads.Words = []string{"--namespace=" + d.C.String("namespace")}
+	}
 	for _, l := range from.all {
 		w := l.witness()
 		is := func(a checkpoint.Ancestor) bool { return a.ID == w.Ledger }
@@ -94,7 +97,7 @@ func (d *Command) takeOver(db ledger.Ledger, from lists, lenient bool) error {
 			elsewhere = w.Place
 			continue
 		}
-		ls.all, leads.Files, leads.ByHand = append(ls.all, l), append(leads.Files, l.whole), leads.ByHand || l.byHand
+		ls.all, leads.Words, leads.ByHand = append(ls.all, l), append(leads.Words, l.whole), leads.ByHand || l.byHand
 		if l.results {
 			leads.From = append(leads.From, w)
 		}
@@ -228,6 +231,10 @@ func (row *listed) entry() (e checkpoint.Entry, has bool, err error) {
 	case e.State == checkpoint.InDoubt:
 		e.WantLink, e.Run = row.ExternalID, row.RunID
 		e.Updated, _ = time.Parse(time.RFC3339, row.UpdatedAt) // if that fails, the time of adoption counts
+		held := checkpoint.Entry{State: checkpoint.InDoubt, Reason: checkpoint.ReasonIncomplete}
+		if row.Error == importer.Explain(&held) { // it was not sent, so it may not be sent again
+			e.Reason = held.Reason
+		}
 	case e.State == checkpoint.Partial, e.LeadID == "": // a lead without an ID cannot have been linked
 		e.WantLink = row.ExternalID
 	default:

@@ -3,6 +3,7 @@
 package checkpointcmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -127,7 +128,7 @@ func (d *Command) check() error {
 			err = d.acceptLoss(db)
 		}
 		if err == nil && here {
-			err = checkpoint.OnThisMachine(d.C.Context, db, d.Machine, true)
+			err = checkpoint.OnThisMachine(d.C.Context, db, d.Machine, true, nil)
 			d.printIf(err == nil, "accepted: the checkpoint is used on this machine from now on. Never use the copy on "+
 				"the other machine again.")
 		}
@@ -178,12 +179,13 @@ func (d *Command) takeOlder(db ledger.Ledger, answer string) error {
 
 // acceptLoss asks before it lets rows be sent whose leads may exist.
 func (d *Command) acceptLoss(db ledger.Ledger) error {
-	if !db.Info().Incomplete {
+	const hint = "answer y, or add --yes; leadferry checkpoint resolve settles what is held row by row"
+	const half = "leads of a list that was not taken over to its end"
+	missing := "the checkpoint is incomplete: it lacks " + cmp.Or(db.Info().Missing, half)
+	if err := checkpoint.RefuseHalfAdopted(d.C.Context, db); err == nil && !db.Info().Incomplete {
 		d.printf("nothing to accept: the checkpoint is complete\n")
 		return nil
 	}
-	const hint = "answer y, or add --yes; leadferry checkpoint resolve settles what is held row by row"
-	missing := "the checkpoint is incomplete: it lacks " + db.Info().Missing
 	if !d.Person.CanAnswer() {
 		return exit.Usage(missing+"; to give that up would make their leads a second time", hint)
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -92,7 +93,12 @@ func (d *Command) openList(path, command string) (*list, error) {
 	if err := l.openFile(d.In); err != nil {
 		return nil, exit.Usage(fmt.Sprintf("the file cannot be read: %v", err), cmp.Or(disk.Held(err), l.hint()))
 	}
-	if err := l.detect(); err != nil {
+	err := l.detect()
+	if err == nil && l.namespace != "" && !l.byHand {
+		err = exit.Usage(path+": --namespace is for lists that people write: results and exports name the namespace of "+
+			"each key, or their keys have none", "leave --namespace out for this file, and take other lists apart")
+	}
+	if err != nil {
 		return nil, errors.Join(err, l.file.Close())
 	}
 	return l, nil
@@ -107,12 +113,16 @@ func (l *list) openFile(stdin io.Reader) (err error) {
 		l.in, l.file = kept.Content(), kept
 		return err
 	}
+	whole, _ := filepath.Abs(l.path)
+	l.whole = cmp.Or(whole, l.path)
 	f, err := os.Open(l.path)
+	if errors.Is(err, fs.ErrNotExist) && l.isPartial() { // its run has ended since
+		l.path = strings.TrimSuffix(l.path, ".partial")
+		f, err = os.Open(l.path)
+	}
 	if err != nil {
 		return err
 	}
-	whole, _ := filepath.Abs(l.path)
-	l.whole = cmp.Or(whole, l.path)
 	end, err := f.Seek(0, io.SeekEnd)
 	l.in, l.file = io.NewSectionReader(f, 0, end), f
 	return err

@@ -82,7 +82,7 @@ func (at *Place) Open(how How) (Ledger, error) {
 	if at.OnServer() {
 		o := at.by.ServerOptions()
 		o.Run, o.Terms = how.Run, how.Terms
-		o.ReadOnly, o.Accept, o.Moved, o.Require = how.ReadOnly, how.Accept, moved, !how.Makes
+		o.ReadOnly, o.Accept, o.Moved, o.Require, o.Used = how.ReadOnly, how.Accept, moved, !how.Makes, how.Used
 		store, err := postgres.Open(at.Path, at.Target, o)
 		if err != nil {
 			return nil, err

@@ -40,9 +40,7 @@ func Colours(f *os.File, word string) bool {
 	case "always", "never":
 		return word == "always"
 	}
-	// The console of old Windows shows the codes as text; newer ones identify themselves.
-	knows := runtime.GOOS != "windows" || os.Getenv("WT_SESSION") != "" || os.Getenv("TERM") != ""
-	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && knows && Is(f)
+	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && Is(f)
 }
 
 // Person is the user who may be asked.
@@ -159,7 +157,7 @@ func (e Escaping) Write(line []byte) (int, error) {
 }
 
 // Spool keeps a command's output until its checkpoint is closed: a slow reader, such as less, must not hold a lock. It
-// uses a temporary file without a name, or memory if the file cannot be made or the disk is full.
+// uses a temporary file without a name, or memory if the file cannot be made.
 type Spool struct {
 	Begun  bool     // something was written
 	file   *os.File // nil: in memory
@@ -175,17 +173,9 @@ func (s *Spool) Write(b []byte) (int, error) {
 	if s.file == nil {
 		return s.memory.Write(b)
 	}
-	if n, err := s.file.WriteAt(b, s.size); err == nil {
-		s.size += int64(n)
-		return n, nil
-	}
-	// The disk is full: move the file's content to memory.
-	_, err := s.memory.ReadFrom(io.NewSectionReader(s.file, 0, s.size))
-	if err = errors.Join(err, s.file.Close()); err != nil {
-		return 0, err
-	}
-	s.file = nil
-	return s.memory.Write(b)
+	n, err := s.file.WriteAt(b, s.size)
+	s.size += int64(n)
+	return n, err
 }
 
 func nameless() *os.File {
