@@ -32,7 +32,7 @@ func halfAdopted(t *testing.T, s checkpoint.Store) bool {
 	t.Helper()
 	err := checkpoint.RefuseHalfAdopted(t.Context(), s)
 	if err != nil {
-		refused(t, err, checkpoint.ErrHalfAdopted, "adopt --namespace=dealers", "--accept-loss --checkpoint")
+		refused(t, err, checkpoint.ErrHalfAdopted, "--namespace=dealers", "--accept-loss --checkpoint")
 	}
 	return err != nil
 }

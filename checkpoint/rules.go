@@ -212,7 +212,7 @@ func (k *KeptKey) Mark(b Book, e *Entry, old *Kept) error {
 }
 
 func (k Kept) marked(by *Entry) Kept {
-	k.Unsettled, k.Sought, k.Seen = by.Unsettled, by.Sought, by.Seen
+	k.Unsettled, k.Sought, k.Seen, k.Content = by.Unsettled, by.Sought, by.Seen, by.Content
 	k.ExternalID, k.WantLink, k.AsksLink = by.ExternalID, by.WantLink, by.AsksLink
 	return k
 }

@@ -114,7 +114,7 @@ func (p *planner) compare(it *item, before *checkpoint.Entry, shown *leadapi.Lea
 		sum := sums[n]
 		n++
 		f := field{file: string(sum.Value[:])} // the values are digests
-		if at := indexOf(before.Content, sum.Name); at >= 0 && before.Unsettled == "" && before.State.HasLead() {
+		if at := indexOf(before.Content, sum.Name); at >= 0 && before.State.HasLead() {
 			f.held = string(before.Content[at].Value[:])
 			f.seen = f.held
 		}
@@ -322,7 +322,7 @@ func (cs changes) takeExternal(e *checkpoint.Entry, rec *mapping.Record, before 
 }
 
 // takeConfirmed takes what the service shows as the new confirmed values, except a status that others set, unless the
-// row has the same. An earlier update without an answer may have changed any content.
+// row has the same.
 func (cs changes) takeConfirmed(e *checkpoint.Entry, rec *mapping.Record, before *checkpoint.Entry, a *answer) {
 	cs.takeSeen(e, rec, before, a)
 	e.Unsettled, e.Sought, e.AsksLink, e.Confirmed = "", "", false, a.at
@@ -333,10 +333,7 @@ func (cs changes) takeConfirmed(e *checkpoint.Entry, rec *mapping.Record, before
 		e.Confirmed = before.ConfirmedAt()
 	}
 	e.Organization, e.Location = cmp.Or(a.OwnerID, e.Organization), cmp.Or(a.LocationName, e.Location)
-	if e.Synced = true; before.Unsettled != "" {
-		e.Content = nil
-	}
-	e.Content = slices.Clone(e.Content)
+	e.Synced, e.Content = true, slices.Clone(e.Content)
 	for _, c := range cs { // a field that was sent and came back different is dropped: its value is not known
 		at := indexOf(e.Content, c.sum.Name)
 		switch {

@@ -219,7 +219,7 @@ func Explain(e *checkpoint.Entry) string {
 	case e.State == checkpoint.Rejected:
 		return refusedBefore(e)
 	case e.Unsettled != "":
-		return fmt.Sprintf("an update of run %s was not confirmed: the next one sends all of its row", e.Unsettled)
+		return fmt.Sprintf("an update of run %s was not confirmed: the next one sends it again", e.Unsettled)
 	case e.State == checkpoint.Partial:
 		return "created but not linked yet"
 	case e.State == checkpoint.Created && e.Refused != (checkpoint.Digest{}):

@@ -196,7 +196,7 @@ func TestSyncPlanner(t *testing.T) {
 		{"another organization cannot be updated", Planning{}, byKey, func(r row) { r.Organization, r.TypeKey = "o2", "t2" }, noLead, "unchanged"},
 		{"partial: the link is missing", Planning{}, byKey, noRow, func(e lead) { e.State, e.ExternalID = checkpoint.Partial, "" }, "send X"},
 		{"partial, no link asked for", Planning{}, byKey, func(r row) { r.ExternalID = "" }, func(e lead) { e.State, e.ExternalID = checkpoint.Partial, "" }, "unchanged"},
-		{"unsettled by an earlier run", Planning{}, byKey, noRow, unsettled("run-1"), "send S name phone"},
+		{"unsettled by an earlier run", Planning{}, byKey, noRow, unsettled("run-1"), "send S"},
 		{"unsettled by this run", Planning{}, byKey, noRow, unsettled("run-2"), "pending"},
 		{"unsettled by this run, nothing to send", Planning{}, byKey, func(r row) { *r = mapping.Record{Key: "k"} }, unsettled("run-2"), "unchanged"},
 		{"refused before with the same data", Planning{}, byKey, noRow, refused, "rejected"},
@@ -272,7 +272,7 @@ func TestImportOfChangedRows(t *testing.T) {
 		{"same data, but what was sent last was not taken, only told", Planning{}, func(e *checkpoint.Entry) {
 			e.Digest, e.Synced, e.Reason, e.Content = same, true, reasonNotConfirmed, e.Content[1:]
 		}, "changed"},
-		{"same data, not settled", update, func(e *checkpoint.Entry) { e.Digest, e.Unsettled = same, "r" }, "send S name phone"},
+		{"same data, not settled", update, func(e *checkpoint.Entry) { e.Digest, e.Unsettled = same, "r" }, "send S"},
 		{"other data", update, func(e *checkpoint.Entry) { e.Digest, e.Status = other, "open" }, "send S"},
 		{"other data that cannot be updated", update, func(e *checkpoint.Entry) { e.Digest = other }, "unchanged"},
 		{"other data, no ID", update, func(e *checkpoint.Entry) { e.Digest, e.LeadID = other, "" }, "changed"},

@@ -335,7 +335,16 @@ var stories = map[string]string{
 		sync: a,,x-a,contacted,Ann,1 = rejected 1
 		sends
 		sync: a,,x-a,open,Ann,1 = updated 1
-		sends {"Status":"open","Content":{"name":"Ann","phone":"1","ref":"a"}}`,
+		sends {"Status":"open"}`,
+	"an update without an answer forgets only what it carried": `
+		import: a,,x-a,open,Ann,1 = created 1
+		fate lost
+		sync: a,,x-a,open,Ann,2 = failed 1
+		fate
+		console name Bea
+		sync service all: a,,x-a,open,Ann,2 = unchanged 1
+		says the service's value is kept: name
+		sends {"ExternalID":"x-a"} | {"Content":{"phone":"2"}} | read`,
 	"an ExternalID holds only when the answer shows it": `
 		import: a,,x-a,open,Ann,1 = created 1
 		sends {"ExternalID":"x-a"}

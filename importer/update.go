@@ -120,6 +120,11 @@ func (e *engine) mark(j *job) bool {
 	if known.LeadID == "" {
 		known.LeadID, known.State = j.rec.LeadID, checkpoint.Created
 	}
+	for _, c := range j.step.changes { // until the answer comes, nobody knows the value of what is sent
+		if at := indexOf(known.Content, c.sum.Name); at >= 0 && c.at >= 0 && c.choice == sends {
+			known.Content = slices.Delete(slices.Clone(known.Content), at, at+1)
+		}
+	}
 	if known.AsksLink = known.AsksLink && known.Unsettled != ""; j.step.of(atExternal).choice == sends {
 		known.WantLink, known.AsksLink = j.rec.ExternalID, true
 	}
@@ -181,7 +186,7 @@ func updateRequest(rec *mapping.Record, fields []int) *leadapi.UpdateRequest {
 	return r
 }
 
-// updateFailed ends an update without a usable answer. If it may have been applied, the next one sends the whole row.
+// updateFailed ends an update without a usable answer. If it may have been applied, the next one sends the same again.
 func (e *engine) updateFailed(j *job, err error) {
 	stops := errors.Is(err, delivery.ErrStopping)
 	switch ae, answered := errors.AsType[*leadapi.Error](err); {
@@ -190,7 +195,7 @@ func (e *engine) updateFailed(j *job, err error) {
 		j.entry.Refused, j.entry.Confirmed = j.digest, j.before.ConfirmedAt()
 		if !j.unsure { // else the effect of an earlier try stays unknown
 			j.entry.Unsettled, j.entry.Sought = j.before.Unsettled, j.before.Sought
-			j.entry.WantLink, j.entry.AsksLink = j.before.WantLink, j.before.AsksLink
+			j.entry.WantLink, j.entry.AsksLink, j.entry.Content = j.before.WantLink, j.before.AsksLink, j.before.Content
 		}
 		e.stamp(j)
 		e.settle(j, Rejected)
@@ -207,14 +212,14 @@ func (e *engine) updateFailed(j *job, err error) {
 }
 
 // unconfirmed says for people why nobody knows what an update did.
-const unconfirmed = "sent, but not confirmed (%s); the next run sends the whole row again"
+const unconfirmed = "sent, but not confirmed (%s); the next run sends it again"
 
 // storeUnsent ends a row when nothing of it was applied: it removes the mark, if there is one, and keeps what was seen.
 func (e *engine) storeUnsent(j *job, outcome Outcome) {
 	entry := j.entry
 	entry.Unsettled, entry.Sought = j.before.Unsettled, j.before.Sought
 	if j.marked {
-		entry.WantLink, entry.AsksLink = j.before.WantLink, j.before.AsksLink
+		entry.WantLink, entry.AsksLink, entry.Content = j.before.WantLink, j.before.AsksLink, j.before.Content
 	}
 	if e.store(j, checkpoint.Change{Kind: checkpoint.Mark, Entry: entry}, e.commitFailed) {
 		j.outcome, j.found, j.entry = outcome, j.step.found, j.durable

@@ -563,20 +563,19 @@ func marksChangeNothingElse(t *testing.T, b Backend) {
 	before := settled(t, d, CreatedEntry("k", "lead.k", 3))
 	events := history(t, d, "k")
 	seen := checkpoint.Sight{At: time.UnixMilli(1_770_000_000_789).UTC(), Status: "onHold", Organization: "org-2", Against: "open"}
-	stored, err := Change(d, checkpoint.Mark, checkpoint.Entry{Key: "k", LeadID: "lead.k", ExternalID: "k", WantLink: "w", Unsettled: "run-2", Sought: "closedWon", Status: "open", Seen: seen})
+	stored, err := Change(d, checkpoint.Mark, checkpoint.Entry{Key: "k", LeadID: "lead.k", ExternalID: "k", WantLink: "w", Unsettled: "run-2", Sought: "closedWon", Status: "open", Seen: seen, Content: before.Content[1:]})
 	must.Do(t, err)
 	want := before
-	want.Unsettled, want.Sought, want.Seen, want.WantLink, want.Seq = "run-2", "closedWon", seen, "w", stored.Seq
+	want.Unsettled, want.Sought, want.Seen, want.WantLink, want.Seq, want.Content = "run-2", "closedWon", seen, "w", stored.Seq, before.Content[1:]
 	equal(t, "marked", want, stored)
 	copied := d.killed(t)
 	equal(t, "after a crash", want, Lookup(t, copied, "k"))
 	equal(t, "history", events, history(t, copied, "k"))
-	back, err := Change(d, checkpoint.Mark, checkpoint.Entry{Key: "k", LeadID: "lead.k"})
-	want.Unsettled, want.Sought, want.Seen, want.ExternalID, want.WantLink, want.Seq = "", "", checkpoint.Sight{}, "", "", back.Seq
+	back, err := Change(d, checkpoint.Mark, checkpoint.Entry{Key: "k", LeadID: "lead.k", Content: before.Content})
+	want.Unsettled, want.Sought, want.Seen, want.ExternalID, want.WantLink, want.Seq, want.Content = "", "", checkpoint.Sight{}, "", "", back.Seq, before.Content
 	if equal(t, "taken back", want, back); err != nil {
 		t.Error(err)
 	}
-
 	if _, err := Change(d, checkpoint.Mark, checkpoint.Entry{Key: "new", LeadID: "lead.new", Unsettled: "run-2"}); err != nil {
 		t.Fatal(err)
 	}
