@@ -31,7 +31,6 @@ const (
 var endian = binary.NativeEndian
 
 func elementsOf(page []byte) int { return int(endian.Uint16(page[10:])) }
-
 func keyOf(branch []byte, i int) []byte {
 	e := branch[headSize+i*elementSize:]
 	return e[endian.Uint32(e):][:endian.Uint32(e[4:])]

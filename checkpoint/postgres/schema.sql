@@ -191,7 +191,7 @@ CREATE FUNCTION timeline() RETURNS integer LANGUAGE sql VOLATILE
 -- Says whether commits are as durable now as when a worker began; standby is the state of the standbys then. What a standby lacks when it
 -- takes over is lost, and nobody notices.
 CREATE FUNCTION promised(standby text) RETURNS boolean LANGUAGE sql STABLE
-	RETURN current_setting('fsync') = 'on' AND current_setting('synchronous_commit') IN ('on', 'remote_apply')
+	RETURN current_setting('fsync') = 'on' AND current_setting('full_page_writes') = 'on' AND current_setting('synchronous_commit') IN ('on', 'remote_apply')
 		AND (standby <> 'waited for' OR current_setting('synchronous_standby_names') <> '');
 
 -- Ends a transaction if something is not as its client knows it. The code tells the client what.

@@ -48,7 +48,6 @@ func TestTroublesThatPass(t *testing.T) {
 			committed(t, s, createdOf("a", "lead-before")) // which is another one's: a transaction
 			server.Exec(t, address, `SELECT setval('public.fails', 1, false)`)
 			committed(t, s, by("run", createdOf("before", "lead-before")), createdOf("a", "lead-a"))
-
 			s.o.Patience = time.Millisecond
 			server.Exec(t, address, `SELECT setval('public.fails', 1, false)`)
 			err := s.Commit(t.Context(), []*checkpoint.Change{claimOf("b")})
