@@ -146,11 +146,11 @@ type Info struct {
 	Since      uint64 // Incomplete: the commit that noted it; entries before it may be outdated
 }
 
-// Counted returns what a witness counts: the keys that have, had or may have had a lead, and those of them that a
-// person has freed since: forgotten, or found without a lead. Results name these; exports do not.
+// Counted returns what a witness counts: the keys that have, had or may have had a lead, forgotten ones too, and those
+// of them that a person has found without one. Results name these; exports do not.
 func (i *Info) Counted() (leads, freed int) {
-	freed = i.Keys[NotMade] + i.Keys[Forgotten]
-	return i.Leads + i.InDoubt + freed, freed
+	freed = i.Keys[NotMade]
+	return i.Leads + i.InDoubt + i.Keys[Forgotten] + freed, freed
 }
 
 // MayLack reports whether the row of e may have a lead that the checkpoint has lost. The

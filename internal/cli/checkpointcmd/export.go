@@ -112,11 +112,8 @@ func (d *Command) exportTo(out io.Writer, x *export) (err error) {
 		return err
 	}
 	i := db.Info()
-	lacks := i.Missing
-	if x.which.State == 0 && x.which.Run == "" {
-		lacks = cmp.Or(lacks, d.forgotten(i.Keys))
-	}
-	err = x.lines(out, lacks, func(add func(checkpoint.Entry) error) error {
+	d.sayForgotten(i.Keys)
+	err = x.lines(out, i.Missing, func(add func(checkpoint.Entry) error) error {
 		return checkpoint.Each(ctx, db, x.which, add)
 	})
 	if err == nil && i.Missing != "" {
@@ -144,20 +141,16 @@ func (d *Command) exportDamaged(path string, x *export, out io.Writer) error {
 			}
 		}
 		d.Warn("the checkpoint is damaged; the export holds what can be read of it. Whatever adopts it is incomplete")
-		d.forgotten(r.Counts())
+		d.sayForgotten(r.Counts())
 		return nil
 	})
 }
 
-// forgotten returns what an export lacks because keys were forgotten, with a warning, or "".
-func (d *Command) forgotten(counts map[checkpoint.State]int) string {
-	keys := english.Plural(counts[checkpoint.Forgotten], "forgotten key", "")
-	if counts[checkpoint.Forgotten] == 0 {
-		return ""
+func (d *Command) sayForgotten(counts map[checkpoint.State]int) {
+	if n := counts[checkpoint.Forgotten]; n > 0 {
+		d.Say("the export does not name " + english.Plural(n, "forgotten key", "") +
+			": where it is adopted, forget them again before the next import")
 	}
-	d.Warn("the export lacks " + keys + ": what adopts it is incomplete until they are forgotten there, too, and " +
-		"leadferry checkpoint check --accept-loss was run")
-	return "what was known of " + keys
 }
 
 // lines writes a line for every entry that each passes to its function, and a last line if anything is missing.
