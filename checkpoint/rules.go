@@ -269,8 +269,8 @@ func (e *Entry) actsSince(old *Entry) (act Act) {
 	set(Linked, e.ExternalID != "" && e.ExternalID != old.ExternalID)
 	if !made {
 		set(StatusSent, e.Status != old.Status)
-		set(DataSent, e.Digest != old.Digest || !slices.Equal(e.Content, old.Content))
 		set(Refused, e.Refused != (Digest{}) && e.Code >= 400)
+		set(DataSent, act&Refused == 0 && (e.Digest != old.Digest || !slices.Equal(e.Content, old.Content)))
 		// an update without an answer is confirmed now: data were sent, though nothing differs
 		set(DataSent, act == 0 && old.Unsettled != "" && e.Unsettled == "" && e.Reason == "")
 	}

@@ -224,7 +224,7 @@ func (p *pair) agreeOn(when string, e *checkpoint.Entry, l *leadapi.Lead) {
 		p.errorf("%s: %s is linked to %s, on the service to %s", when, e.Key, e.ExternalID, l.ExternalID)
 	}
 	for _, d := range e.Content {
-		held := false
+		held := d.Value == [4]byte{} // an update without an answer carried it
 		for _, l := range shown {
 			for name, value := range l.Content {
 				held = held || p.db.Digests().SumName(name) == d.Name && p.db.Digests().SumValue(name, mapping.Canonical(value)) == d.Value

@@ -114,7 +114,8 @@ func (p *planner) compare(it *item, before *checkpoint.Entry, shown *leadapi.Lea
 		sum := sums[n]
 		n++
 		f := field{file: string(sum.Value[:])} // the values are digests
-		if at := indexOf(before.Content, sum.Name); at >= 0 && before.State.HasLead() {
+		at := indexOf(before.Content, sum.Name)
+		if at >= 0 && before.State.HasLead() && before.Content[at].Value != [4]byte{} {
 			f.held = string(before.Content[at].Value[:])
 			f.seen = f.held
 		}

@@ -69,8 +69,7 @@ func (d *dryRun) read(it *item) {
 
 // word counts a text that a map lacks. Only a terminal shows it, because it may be anything.
 func (d *dryRun) word(rule string, at report.Place, p mapping.Problem) {
-	const longWord = 200 // characters
-	word := strings.Clone(spelling.Shorten(p.Word, longWord))
+	word := strings.Clone(spelling.Shorten(p.Word, 200))
 	d.words.Add(at, findings.Kind{Rule: rule, Column: p.Value, Text: word}, word)
 }
 
@@ -97,11 +96,7 @@ func (d *dryRun) plan(it *item, step *Step) {
 	}
 	d.repeats.Add(it.rec.Key, fold, uint8(ofKey), it.input, d.intake.place(it))
 	if planned == Create {
-		to := it.rec.Organization
-		if to == "" {
-			to = ForLocator + it.rec.Locator
-		}
-		report.CountLead(d.assigned, to, "others")
+		report.CountLead(d.assigned, cmp.Or(it.rec.Organization, ForLocator+it.rec.Locator), "others")
 		d.links = d.links || it.rec.ExternalID != ""
 	}
 	if planned != Nothing && d.shown < d.options.Show {

@@ -140,7 +140,8 @@ func (e *engine) lookUp(items ...*item) bool {
 		}
 		if it.row.FormerKey != "" {
 			corrected = append(corrected, it)
-			queries = append(queries, checkpoint.Query{Key: it.row.FormerKey, Entry: new(checkpoint.Entry)})
+			like := new(checkpoint.Likeness) // a spreadsheet may have saved the file
+			queries = append(queries, checkpoint.Query{Key: it.row.FormerKey, Entry: new(checkpoint.Entry), Alike: like})
 		}
 	}
 	if err := e.find(queries); err != nil {
@@ -162,7 +163,7 @@ func (e *engine) lookUp(items ...*item) bool {
 		it.result, it.mayLack = result{entry: *known, attempts: it.attempts}, e.opened.MayLack(known)
 	}
 	for i, it := range corrected {
-		state := queries[len(items)+i].Entry.State
+		state := cmp.Or(queries[len(items)+i].Entry.State, queries[len(items)+i].Alike.State)
 		it.row.HasLead = it.row.HasLead || state.HasLead() || state == checkpoint.InDoubt
 	}
 	return e.stopped == nil

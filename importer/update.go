@@ -114,15 +114,16 @@ func (e *engine) update(j *job) {
 // mark stores that an update of the lead is about to be sent. A lead that only the file names becomes known.
 func (e *engine) mark(j *job) bool {
 	known := &j.entry
-	if !known.State.HasLead() {
-		known.Content = nil // no lead has refused data
+	if !known.State.HasLead() { // no lead has these data
+		known.Content, known.WantLink, j.before.Content, j.before.WantLink = nil, "", nil, ""
 	}
 	if known.LeadID == "" {
 		known.LeadID, known.State = j.rec.LeadID, checkpoint.Created
 	}
+	known.Content = slices.Clone(known.Content)
 	for _, c := range j.step.changes { // until the answer comes, nobody knows the value of what is sent
 		if at := indexOf(known.Content, c.sum.Name); at >= 0 && c.at >= 0 && c.choice == sends {
-			known.Content = slices.Delete(slices.Clone(known.Content), at, at+1)
+			known.Content[at].Value = [4]byte{}
 		}
 	}
 	if known.AsksLink = known.AsksLink && known.Unsettled != ""; j.step.of(atExternal).choice == sends {

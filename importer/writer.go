@@ -159,13 +159,14 @@ func rejectOf(it *item) report.Reject {
 		Line: it.row.Line, Outcome: it.outcome.String(), Since: it.since,
 		Error: WithRequestID(it.rejected(), &it.entry), Raw: it.row.Raw, Text: it.row.Text,
 	}
+	key := it.knownKey()
 	if it.row.HasLead && it.entry.State == checkpoint.Unknown { // its lead is not found: the next file says so, too
-		rej.Outcome = InDoubt.String()
+		rej.Outcome, key = InDoubt.String(), cmp.Or(it.row.FormerKey, key)
 	}
 	if it.outcome == InDoubt {
 		rej.SentAt = spelling.Time(it.entry.Updated, time.RFC3339)
 	}
-	rej.Namespace, rej.Key = rowkey.Split(it.knownKey())
+	rej.Namespace, rej.Key = rowkey.Split(key)
 	return rej
 }
 

@@ -225,9 +225,8 @@ func (s *Store) lost(why string) error {
 
 func (s *Store) promisesLess() error {
 	return s.Refuse(checkpoint.ErrPlace, "its server does not promise durable commits any more, or waits for no "+
-		"standby any more",
-		"set fsync and synchronous_commit on, and synchronous_standby_names as it was when the run began; see "+
-			"leadferry checkpoint workers")
+		"standby any more", "set fsync, full_page_writes and synchronous_commit on, and synchronous_standby_names as "+
+		"it was when the run began; see leadferry checkpoint workers")
 }
 
 // mayClaim returns how many leads the fleet may still make (nil: any number), and why this worker may claim nothing

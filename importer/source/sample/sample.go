@@ -103,9 +103,9 @@ func (from reading) titles(o source.Options, usual *sample) (lines int, err erro
 		fit, isLead := s.share(), propose.BeginsWithLead(s.Columns, s.Rows)
 		known := propose.Known(s.Columns)
 		first, most := o.SkipRows == 0, known*2 >= len(s.Columns)
-		names := known > max(1, groups) && (first || most) && (first && most || fit >= 0.5)
+		names := known > max(1, groups) && (first || most) && (first && most && len(s.Columns) > 2 || fit >= 0.5)
 		switch {
-		case group && !names && known > 1:
+		case group && !names && known > 1 && most:
 			return 0, refused(from.name, o.SkipRows+1, "this line names columns, too"+nothingWritten,
 				"make one header line of both lines")
 		case o.SkipRows > 0 && len(s.Rows)+s.Unread.Rows == 0, group && !names: // no more lines, or no other header
