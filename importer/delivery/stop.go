@@ -131,7 +131,7 @@ type Counts struct{ Read, Invalid, Sent, Refused, Doubts int }
 func (l *Limits) Reached(c Counts) *Stop {
 	switch {
 	case c.Doubts > 0 && l.Doubts(c.Doubts):
-		return StopFor(fmt.Sprintf("more than %d rows are in doubt (--max-in-doubt)", l.MaxInDoubt),
+		return Lasting(codeStopped, fmt.Sprintf("more than %d rows are in doubt (--max-in-doubt)", l.MaxInDoubt),
 			"find out why the service gives no usable answers before going on")
 	case l.MaxRejects.exceeded(c.Refused, c.Sent):
 		return StopFor(fmt.Sprintf("more than %s sent were rejected or failed (--max-rejects)", l.MaxRejects),

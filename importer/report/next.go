@@ -138,8 +138,8 @@ func (s *Summary) decisions(todo *steps) {
 	todo.add(n.Changed > 0,
 		"Look at the rows that changed since their leads were made. --changed update sends what differs; --changed "+
 			"ignore counts these rows as unchanged.")
-	todo.add(n.Unmatched > 0, "Import the rows that have no lead yet, or take over leads that exist with `leadferry "+
-		"checkpoint adopt`. A sync with --missing ignore skips these rows.")
+	todo.add(n.Unmatched > 0, "Compare keys and ExternalIDs of the unmatched rows with those of the import (zeros, "+
+		"blanks, letters). Import those that have no lead; `leadferry checkpoint adopt` takes over leads that exist.")
 	todo.add(n.Conflict > 0 && s.Reconciliation == nil,
 		"Decide on the rows in conflict: the results say why each was held. They are checked again by the next run.")
 }

@@ -199,7 +199,7 @@ func TestTextSaysOneThingForEachKindOfRun(t *testing.T) {
 		}), "leadferry validate -m leads.yaml r.csv --format csv\n"},
 		{"unsent rows", change(sample(), func(s *Summary) { s.Rows.Failed, s.Rows.Partial = 1, 2 }), "1. Run the same command again for the 3 rows that did not get through.\n"},
 		{"changed", change(sample(), func(s *Summary) { s.Rows.Changed = 1 }), "--changed ignore"},
-		{"unmatched", change(sample(), func(s *Summary) { s.Rows.Unmatched = 1 }), "no lead yet"},
+		{"unmatched", change(sample(), func(s *Summary) { s.Rows.Unmatched = 1 }), "Import those that have no lead"},
 		{"conflict", change(sample(), func(s *Summary) { s.Rows.Conflict = 1 }), "rows in conflict"},
 		{"leads that the pull file lacks", wordless, "Import finished: no row needs attention, but the pull file lacks leads.\n"},
 		{"leads that the pull file lacks, then", wordless, "1. Name words of the CRM"},

@@ -54,11 +54,8 @@ func version() string {
 	words := []string{Version}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
-			switch {
-			case s.Key == "vcs.revision":
+			if s.Key == "vcs.revision" {
 				words = append(words, "commit "+s.Value)
-			case s.Key == "vcs.modified" && s.Value == "true":
-				words = append(words, "and changes")
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package checkpointcmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -183,7 +184,7 @@ func (d *Command) forget() error {
 		return err
 	}
 	var (
-		leads           []string
+		leads, names    []string // names: ExternalIDs, which other files may have as keys
 		r               checkpoint.ForgetResult
 		inSandbox       int
 		sandboxed, kept bool
@@ -196,6 +197,11 @@ func (d *Command) forget() error {
 		for i := range found {
 			if found[i].LeadID != "" {
 				leads = append(leads, found[i].LeadID)
+			}
+			if id := cmp.Or(found[i].ExternalID, found[i].WantLink); id != "" && !slices.Contains(keys, id) && !unblock {
+				if others, _ := lookUp(ctx, db, id); others[0].State == checkpoint.Unknown { // nobody else's key
+					names = append(names, shell.Word(id))
+				}
 			}
 		}
 		_, kept = db.(*postgres.Store)
@@ -231,6 +237,10 @@ func (d *Command) forget() error {
 		"have it removed at the vendor first", english.Plural(still, "lead", ""))
 	d.printIf(unknown > 0 && !unblock, "keys that are not known are blocked, too: check that they are spelt as "+
 		"`leadferry checkpoint export` lists keys, and give --namespace where keys have one")
+	if path, err := d.Path(); err == nil && len(names) > 0 {
+		fmt.Fprintln(d.Out, "files that have its ExternalID as key make it again, unless you forget that, too:\n  "+
+			"leadferry checkpoint forget "+strings.Join(names, " ")+" --checkpoint "+shell.Path(path))
+	}
 	d.reportTraces(keys)
 	d.printIf(kept, "the server's log of changes (WAL), its standbys and its backups keep what they have until they "+
 		"are recycled: ask its administrator how long")
