@@ -52,7 +52,7 @@ func ledgerFailed(err error) *Stop {
 		}
 		return delivery.Lasting(report.CodeCheckpoint, reason, "leadferry checkpoint check says what to do")
 	case opened && errors.Is(err, checkpoint.ErrGone):
-		return delivery.Lasting(report.CodeCheckpoint, "another run has begun: "+refused.Text, "wait until it has ended; "+
+		return delivery.Lasting(report.CodeCheckpoint, refused.Text, "if another run has begun, wait until it has ended; "+
 			"then run the same command again: it says what can be done")
 	case opened: // met again, it is not what it was
 		reason := "the checkpoint cannot be relied on any more: " + refused.Text

@@ -61,11 +61,10 @@ func (d *Command) export() error {
 	}
 	err := d.exportTo(&told, &x)
 	switch {
-	case err != nil && !told.Begun: // refused
+	case !x.whole: // refused, or a part of it only, which nobody may take for the whole
 		return err
-	case to == "":
-		unseen := told.FlushTo(d.Out) // also for a damaged checkpoint
-		return cmp.Or(err, unseen)
+	case to == "": // also for a damaged checkpoint
+		return cmp.Or(err, told.FlushTo(d.Out))
 	}
 	if broken := disk.WriteNew(to, 0o600, told.FlushTo); broken != nil && err == nil {
 		return exit.Stopped(fmt.Sprintf("%s could not be written: %v", to, broken), disk.WayOut(broken))
@@ -79,16 +78,13 @@ type export struct {
 	csv        bool // else JSONL
 	terminal   bool // it goes to a terminal, which must obey nothing in it
 	namespaced bool // keys have namespaces
+	whole      bool // all lines were kept
 }
 
 // exportTo writes what the checkpoint knows. For a damaged checkpoint it writes what can still be read, and fails. It
 // closes the checkpoint before it returns.
 func (d *Command) exportTo(out io.Writer, x *export) (err error) {
 	ctx := d.C.Context
-	if x.which.Run != "" && !isRun(x.which.Run) {
-		return exit.Usage("--created-by takes the ID of a run, eight of 0 to 9 and a to f",
-			"it is at the end of its folder's name, and run_id in its summary")
-	}
 	at, err := d.Place(false)
 	if err != nil {
 		return err
@@ -166,10 +162,14 @@ func (x *export) lines(to io.Writer, lacks string, each func(add func(checkpoint
 		}
 		return write(exportLine(&e))
 	})
-	if lacks != "" {
-		err = errors.Join(err, write(ExportLine{State: incompleteState, Error: lacks}))
+	if err == nil && lacks != "" {
+		err = write(ExportLine{State: incompleteState, Error: lacks})
 	}
-	return errors.Join(err, out.Flush())
+	if lost := out.Flush(); lost != nil {
+		err = exit.Stopped(fmt.Sprintf("the export could not be kept until it is printed: %v", lost), disk.WayOut(lost))
+	}
+	x.whole = err == nil
+	return err
 }
 
 func exportLine(e *checkpoint.Entry) ExportLine {

@@ -125,6 +125,7 @@ var forms = map[string][2]string{
 		"HTTP statuses from 400 to 599, such as 500,502, or none",
 		`\s*([45]\d\d|none)\s*(,\s*([45]\d\d|none)\s*)*`,
 	},
+	"run":      {"the ID of a run, at the end of its folder's name: eight of 0 to 9 and a to f", `[0-9a-f]{8}`},
 	"sign":     {"one character, or tab", `tab|\\t|.`},
 	"name":     {"1 to 63 letters, digits, dots, underscores and hyphens", `[A-Za-z0-9][A-Za-z0-9._-]{0,62}`},
 	"problems": {"a file that ends with .csv or .jsonl, or github", `(?i:.+\.(csv|jsonl))|github`},

@@ -5,6 +5,7 @@ package terminal
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -150,16 +151,14 @@ func (l *Log) Redirect(to io.Writer) {
 type Escaping struct{ To io.Writer }
 
 func (e Escaping) Write(line []byte) (int, error) {
-	if _, err := e.To.Write(spelling.EscapeJSON(line)); err != nil {
-		return 0, err
-	}
-	return len(line), nil
+	_, err := e.To.Write(spelling.EscapeJSON(line))
+	return len(line), err
 }
 
 // Spool keeps a command's output until its checkpoint is closed: a slow reader, such as less, must not hold a lock. It
 // uses a temporary file without a name, or memory if the file cannot be made.
 type Spool struct {
-	Begun  bool     // something was written
+	lost   error    // why something is missing
 	file   *os.File // nil: in memory
 	size   int64    // of the file
 	memory bytes.Buffer
@@ -167,14 +166,15 @@ type Spool struct {
 
 // Write keeps b.
 func (s *Spool) Write(b []byte) (int, error) {
-	if !s.Begun {
-		s.Begun, s.file = true, nameless()
+	if s.file == nil && s.memory.Len() == 0 {
+		s.file = nameless()
 	}
 	if s.file == nil {
 		return s.memory.Write(b)
 	}
 	n, err := s.file.WriteAt(b, s.size)
 	s.size += int64(n)
+	s.lost = cmp.Or(s.lost, err)
 	return n, err
 }
 
@@ -210,7 +210,7 @@ func (s *Spool) Close() error {
 // FlushTo writes everything to out and closes the Spool.
 func (s *Spool) FlushTo(out io.Writer) error {
 	_, err := io.Copy(out, s.Content())
-	return errors.Join(err, s.Close())
+	return cmp.Or(s.lost, errors.Join(err, s.Close()))
 }
 
 // Columns is the width of help screens: they fit every terminal and can be quoted.
