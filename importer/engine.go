@@ -138,10 +138,10 @@ func (e *engine) lookUp(items ...*item) bool {
 		if !e.CreateAlikes {
 			queries[i].Alike = &it.alike
 		}
-		if it.row.FormerKey != "" {
+		if former := it.row.FormerKey; former != "" && former != it.rec.Key {
 			corrected = append(corrected, it)
 			like := new(checkpoint.Likeness) // a spreadsheet may have saved the file
-			queries = append(queries, checkpoint.Query{Key: it.row.FormerKey, Entry: new(checkpoint.Entry), Alike: like})
+			queries = append(queries, checkpoint.Query{Key: former, Entry: new(checkpoint.Entry), Alike: like})
 		}
 	}
 	if err := e.find(queries); err != nil {
