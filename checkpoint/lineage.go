@@ -122,7 +122,7 @@ func Renew(ctx context.Context, s Store, missing string, newer []Finding) error 
 }
 
 // OnThisMachine refuses a checkpoint file that was last used on another machine, or notes this machine. machine is ""
-// if it has no ID. here says that a person has moved the file.
+// if it has no ID. here says that a person has moved the file. flags lead to its target, for the hint.
 func OnThisMachine(ctx context.Context, s Store, machine string, here bool, flags []string) error {
 	info := s.Info()
 	if machine == "" || IsAddress(info.Path) {

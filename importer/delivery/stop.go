@@ -132,7 +132,7 @@ func (l *Limits) Reached(c Counts) *Stop {
 	switch {
 	case c.Doubts > 0 && l.Doubts(c.Doubts):
 		return Lasting(codeStopped, fmt.Sprintf("more than %d rows are in doubt (--max-in-doubt)", l.MaxInDoubt),
-			"find out why the service gives no usable answers before going on")
+			"find out why the service gives no usable answers, settle the rows, then run the same command again")
 	case l.MaxRejects.exceeded(c.Refused, c.Sent):
 		return StopFor(fmt.Sprintf("more than %s sent were rejected or failed (--max-rejects)", l.MaxRejects),
 			"fix the cause first: the remaining rows may be rejected too; --max-rejects 0 turns this limit off")

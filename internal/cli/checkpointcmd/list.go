@@ -81,7 +81,7 @@ type list struct {
 	open      bool      // it does not end with a line break
 	results   bool      // of a run: it has outcomes instead of states
 	byHand    bool      // it has neither
-	says      bool      // which namespace a key has: leadferry wrote it
+	ours      bool      // leadferry wrote it, so it says which namespaces its keys have
 	rejects   bool      // of a run: only its rows in doubt count
 	passed    int       // rows of rejects with a decision that are not in doubt
 	lacks     string    // what the exported checkpoint lacked
@@ -95,7 +95,7 @@ func (d *Command) openList(path, command string) (*list, error) {
 		return nil, exit.Usage(fmt.Sprintf("the file cannot be read: %v", err), cmp.Or(disk.Held(err), l.hint()))
 	}
 	err := l.detect()
-	if err == nil && l.namespace != "" && l.says {
+	if err == nil && l.namespace != "" && l.ours {
 		err = exit.Usage(path+": --namespace is for lists that people write: results and exports name the namespace of "+
 			"each key, or their keys have none", "leave --namespace out for this file, and take other lists apart")
 	}
@@ -220,7 +220,7 @@ func (l *list) begin() (in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmarsha
 		if has("verdict") { // its keys may differ from the keys under which the leads were made
 			return nil, nil, nil, refuse(":1: it is a reconciliation, which has the keys of its own mapping")
 		}
-		l.says = l.rejects || has("state") && has("run_id") || has("outcome") && has("row")
+		l.ours = l.rejects || has("state") && has("run_id") || has("outcome") && has("row")
 		l.results, l.byHand = has("outcome") && !has("state"), !has("outcome") && !has("state")
 		return in, r, columns, nil
 	}
