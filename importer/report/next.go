@@ -208,7 +208,7 @@ func (s *Summary) inDoubt(todo *steps) {
 		"and write into "+cell+" what you found: the lead's ID, or none if no lead was made, or exists if you cannot "+
 		"find its ID. An empty cell decides nothing. Then settle them:", "leadferry checkpoint resolve "+list+s.at())
 	correct := s.Rows.Invalid+s.Rows.Rejected > 0 // correct asks for the same command
-	todo.add(inRejects && !correct, "Then "+s.Command+" it with the same flags as in this run:", s.again(s.Command)...)
+	todo.add(inRejects && !correct, "Then "+s.Command+" this file, with the same flags:", s.again(s.Command)...)
 }
 
 // at names the run's checkpoint in a way that works in any folder. Another checkpoint would make leads again for rows
