@@ -213,8 +213,9 @@ func (c *coder) text(v *string) {
 	case 1:
 		id := [16]byte{}
 		c.bytes(id[:])
-		text := hex.EncodeToString(id[:])
-		*v = text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:]
+		text := hex.AppendEncode(make([]byte, 0, 32), id[:])
+		*v = string(text[:8]) + "-" + string(text[8:12]) + "-" + string(text[12:16]) + "-" + string(text[16:20]) + "-" +
+			string(text[20:])
 	default:
 		*v = string(c.next(n - 1))
 	}
@@ -261,12 +262,8 @@ func AppendText(b []byte, s string) []byte {
 	if s == "" {
 		return append(b, 0)
 	}
-	if rowkey.IsUUID(s) && !strings.ContainsAny(s, "ABCDEF") {
-		b = append(b, 1)
-		for part := range strings.SplitSeq(s, "-") {
-			b, _ = hex.AppendDecode(b, []byte(part)) // a UUID has nothing else
-		}
-		return b
+	if id, is := rowkey.UUID(s); is && s == strings.ToLower(s) {
+		return append(append(b, 1), id[:]...)
 	}
 	b = binary.AppendUvarint(b, uint64(len(s))+1)
 	return append(b, s...)

@@ -37,7 +37,7 @@ type Ledger struct {
 	patience time.Duration
 
 	mu       sync.Mutex
-	queue    []*waiting          // what no commit has taken yet
+	queue    []*Change           // what no commit has taken yet
 	inSlots  map[string]struct{} // keys whose claims have a slot
 	answered int                 // how many keys of inSlots have an outcome in the queue
 	begun    bool                // a commit has taken the first outcome
@@ -46,12 +46,6 @@ type Ledger struct {
 	broken   error         // of the Store: nothing is written after such an error
 	wake     *sync.Cond    // wakes the goroutine that commits
 	ended    chan struct{} // closed when that goroutine has ended
-}
-
-// waiting is a change whose caller waits for its commit.
-type waiting struct {
-	*Change
-	done chan error
 }
 
 // NewLedger starts the one goroutine that changes the Store; [Ledger.Close] ends both.
@@ -110,42 +104,26 @@ func (l *Ledger) end() {
 
 // Do makes a change durable. Then its Entry is what is stored: mostly as given, but in doubt if its lead ID is that of
 // another key. Until Do returns, nobody else may use the change. A claim waits for a slot. If ctx ends before a commit
-// takes the claim, Do returns the error of ctx and nothing was written. Other changes do not stop for ctx. Other errors
+// takes the claim, the next commit refuses it with the error of ctx. Other changes do not stop for ctx. Other errors
 // are refusals ([IsRefusal]), ErrClosed, and those of the Store.
-func (l *Ledger) Do(ctx context.Context, c *Change) (err error) {
-	w, claims := &waiting{c, make(chan error, 1)}, c.Kind == Claim
-	if err := l.enqueue(w); err != nil {
+func (l *Ledger) Do(ctx context.Context, c *Change) error {
+	if c.ctx, c.Err = ctx, nil; c.done == nil {
+		c.done = make(chan error, 1)
+	}
+	if err := l.enqueue(c); err != nil {
 		return err
 	}
-	if claims {
-		err = l.awaitClaim(ctx, w)
-	} else {
-		err = <-w.done // waiting for two channels takes twice the time
-	}
-	return cmp.Or(err, c.Err)
+	return cmp.Or(<-c.done, c.Err)
 }
 
-// awaitClaim waits until a claim is durable, or until ctx ends and the claim is still in the queue.
-func (l *Ledger) awaitClaim(ctx context.Context, w *waiting) error {
-	select {
-	case err := <-w.done:
-		return err
-	case <-ctx.Done():
-		if l.takeBack(w) {
-			return ctx.Err()
-		}
-		return <-w.done
-	}
-}
-
-func (l *Ledger) enqueue(w *waiting) error {
+func (l *Ledger) enqueue(c *Change) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed || l.broken != nil {
 		return cmp.Or(l.broken, ErrClosed)
 	}
-	l.queue = append(l.queue, w)
-	if l.isAnswer(w) {
+	l.queue = append(l.queue, c)
+	if l.isAnswer(c) {
 		l.answered++
 	}
 	if !l.gathers || l.due() {
@@ -155,9 +133,9 @@ func (l *Ledger) enqueue(w *waiting) error {
 }
 
 // isAnswer reports whether a change ends a claim that has a slot.
-func (l *Ledger) isAnswer(w *waiting) bool {
-	_, claimed := l.inSlots[w.Entry.Key]
-	return claimed && (w.Kind == Settle || w.Kind == Withdraw)
+func (l *Ledger) isAnswer(c *Change) bool {
+	_, claimed := l.inSlots[c.Entry.Key]
+	return claimed && (c.Kind == Settle || c.Kind == Withdraw)
 }
 
 // due reports whether to commit now: a lane would soon be idle, the first outcome is there (the others wait for it), or
@@ -167,16 +145,6 @@ func (l *Ledger) due() bool {
 		l.closed || l.broken != nil
 }
 
-func (l *Ledger) takeBack(w *waiting) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	at := slices.Index(l.queue, w)
-	if at >= 0 {
-		l.queue = slices.Delete(l.queue, at, at+1)
-	}
-	return at >= 0
-}
-
 // await waits until a commit is due, or until its changes have waited for the ledger's patience. Once the ledger is
 // closed and nothing is left to commit, it returns false and refuses claims that wait for slots: none will become free.
 func (l *Ledger) await() bool {
@@ -184,8 +152,8 @@ func (l *Ledger) await() bool {
 	defer l.mu.Unlock()
 	for !l.some() {
 		if l.closed {
-			for _, w := range l.queue {
-				w.done <- ErrClosed
+			for _, c := range l.queue {
+				c.done <- ErrClosed
 			}
 			l.queue = nil
 			return false
@@ -211,50 +179,52 @@ func (l *Ledger) await() bool {
 }
 
 func (l *Ledger) some() bool {
-	return slices.ContainsFunc(l.queue, func(w *waiting) bool { return w.Kind != Claim || l.hasSlot() })
+	return slices.ContainsFunc(l.queue, func(c *Change) bool { return c.Kind != Claim || l.hasSlot() })
 }
 
 func (l *Ledger) hasSlot() bool { return l.Slots == 0 || len(l.inSlots) < l.Slots || l.broken != nil }
 
 func (l *Ledger) commit() {
 	group, err := l.take()
-	changes := make([]*Change, len(group))
-	for i, w := range group {
-		changes[i] = w.Change
-	}
 	if err == nil && len(group) > 0 {
-		err = crash.Call(func() error { return l.Store.Commit(context.Background(), changes) })
+		err = crash.Call(func() error { return l.Store.Commit(context.Background(), group) })
 	}
 	l.mu.Lock()
 	l.broken = err
-	for _, w := range group {
-		if w.Kind == Claim && (err != nil || w.Err != nil) {
-			delete(l.inSlots, w.Entry.Key)
+	for _, c := range group {
+		if c.Kind == Claim && (err != nil || c.Err != nil) {
+			delete(l.inSlots, c.Entry.Key)
 		}
 	}
 	l.mu.Unlock()
-	for _, w := range group {
-		w.done <- err
+	for _, c := range group {
+		c.done <- err
 	}
 }
 
 // take removes from the queue what can be committed now: outcomes, and as many claims as have slots after that. Once
 // the Store is broken, it takes everything and fails.
-func (l *Ledger) take() (group []*waiting, err error) {
+func (l *Ledger) take() (group []*Change, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	group = make([]*Change, 0, len(l.queue))
 	for _, claims := range []bool{false, true} {
-		l.queue = slices.DeleteFunc(l.queue, func(w *waiting) bool {
-			switch is := w.Kind == Claim; {
-			case is != claims, is && !l.hasSlot():
+		l.queue = slices.DeleteFunc(l.queue, func(c *Change) bool {
+			switch is := c.Kind == Claim; {
+			case is != claims:
+				return false
+			case is && c.ctx.Err() != nil:
+				c.done <- c.ctx.Err()
+				return true
+			case is && !l.hasSlot():
 				return false
 			case is:
-				l.inSlots[w.Entry.Key] = struct{}{}
-			case l.isAnswer(w):
-				delete(l.inSlots, w.Entry.Key)
+				l.inSlots[c.Entry.Key] = struct{}{}
+			case l.isAnswer(c):
+				delete(l.inSlots, c.Entry.Key)
 				l.begun = true
 			}
-			group = append(group, w)
+			group = append(group, c)
 			return true
 		})
 	}

@@ -234,12 +234,12 @@ func TestOnlyAWaitingClaimCanBeGivenUp(t *testing.T) {
 		rest()
 		k.claim(ctx, "waits")
 		giveUp()
+		if err := change(ctx, k.Ledger, checkpoint.Settle, "a"); err != nil {
+			t.Errorf("an outcome was given up: %v", err)
+		}
 		rest()
 		if len(k.refusals) != 1 || !errors.Is(k.refusals[0], context.Canceled) {
 			t.Errorf("refused %v", k.refusals)
-		}
-		if err := change(ctx, k.Ledger, checkpoint.Settle, "a"); err != nil {
-			t.Errorf("an outcome was given up: %v", err)
 		}
 		k.store.hold = make(chan struct{})
 		ctx, giveUp = context.WithCancel(t.Context())

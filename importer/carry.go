@@ -41,7 +41,7 @@ func (e *engine) carry(j *job) (whole bool) {
 		case StoreSeen:
 			e.endRead(j, remembered(&j.before, &j.rec))
 		case Hold: // what a person needs to find the lead, without digests, because its data are not known
-			j.entry = e.doubtOf(j)
+			e.doubtOf(j, &j.entry)
 			j.entry.Digest, j.entry.Content, j.entry.Reason = checkpoint.Digest{}, nil, checkpoint.ReasonIncomplete
 			e.settle(j, InDoubt)
 		}
@@ -60,18 +60,18 @@ func (e *engine) carry(j *job) (whole bool) {
 	return whole
 }
 
-func (e *engine) entryOf(j *job, s checkpoint.State) checkpoint.Entry {
-	return checkpoint.Entry{
-		Key: j.rec.Key, State: s, Digest: j.digest, Content: j.content,
-		File: e.intake.paths[j.input], Line: j.row.Line, Run: e.RunID, Updated: time.Now(),
-	}
+// entryOf fills an entry of a row, which gets the time of its commit.
+func (e *engine) entryOf(j *job, to *checkpoint.Entry, s checkpoint.State) {
+	*to = checkpoint.Entry{}
+	to.Key, to.State, to.Digest, to.Content = j.rec.Key, s, j.digest, j.content
+	to.File, to.Line, to.Run = e.intake.paths[j.input], j.row.Line, e.RunID
 }
 
-// doubtOf is an entry in doubt, as a claim stores it before the send: with what a person needs to find the lead.
-func (e *engine) doubtOf(j *job) checkpoint.Entry {
-	rec, d := &j.rec, e.entryOf(j, checkpoint.InDoubt)
-	d.Organization, d.Locator, d.Status, d.WantLink = rec.Organization, rec.Locator, rec.Status, rec.ExternalID
-	return d
+// doubtOf fills an entry in doubt, as a claim stores it before the send: with what a person needs to find the lead.
+func (e *engine) doubtOf(j *job, to *checkpoint.Entry) {
+	e.entryOf(j, to, checkpoint.InDoubt)
+	rec := &j.rec
+	to.Organization, to.Locator, to.Status, to.WantLink = rec.Organization, rec.Locator, rec.Status, rec.ExternalID
 }
 
 // create claims the row, sends the request (Deliver: in its turn, and again if it was surely not applied) and settles
@@ -82,10 +82,10 @@ func (e *engine) create(j *job) {
 	if e.Client.RequestIDHeader != "" {
 		j.requestID = leadapi.NewRequestID()
 	}
-	intent := e.doubtOf(j)
-	intent.RequestID, intent.Updated = j.requestID, time.Time{} // it gets the time of its commit
-	claim := checkpoint.Change{Kind: checkpoint.Claim, Entry: intent, Resend: j.resends(), Shape: shape}
-	if !e.store(j, claim, e.ledgerRefused) {
+	claim, requestID := j.change, j.requestID
+	e.doubtOf(j, &claim.Entry)
+	claim.Entry.RequestID, claim.Resend, claim.Shape = requestID, j.resends(), shape
+	if !e.store(j, checkpoint.Claim, e.ledgerRefused) {
 		return
 	}
 	e.shapes[j.input].CompareAndSwap(shape, nil)
@@ -94,8 +94,8 @@ func (e *engine) create(j *job) {
 	rec, req, attempt := &j.rec, createRequest(&j.rec, &j.request), 0
 	tries, err := e.breaker.Deliver(e.awaiting, e.taking, delivery.Create, &j.pass,
 		func(ctx context.Context, anew bool) (err error) {
-			if attempt++; intent.RequestID != "" {
-				j.requestID = intent.RequestID + "-" + strconv.Itoa(attempt)
+			if attempt++; requestID != "" {
+				j.requestID = requestID + "-" + strconv.Itoa(attempt)
 				req.RequestID = j.requestID
 			}
 			switch err := e.ledger.Guard(e.taking, rec.Key); { // in a fleet: is the claim still ours?
@@ -114,7 +114,7 @@ func (e *engine) create(j *job) {
 		e.createFailed(j, err)
 		return
 	}
-	j.entry = e.entryOf(j, checkpoint.Created)
+	e.entryOf(j, &j.entry, checkpoint.Created)
 	j.entry.LeadID, j.entry.Organization, j.entry.Location = made.LeadID, made.OrganizationID, made.LocationName
 	j.entry.Status = cmp.Or(rec.Status, "open") // as asked: no answer to a create shows it
 	outcome := Created
@@ -136,10 +136,12 @@ func (e *engine) create(j *job) {
 	}
 }
 
-// store makes a change durable, notes what the ledger has of the row then, and reports whether it did.
-func (e *engine) store(j *job, change checkpoint.Change, failed func(*job, error)) bool {
-	j.change = change
-	if err := e.ledger.Do(e.taking, &j.change); err != nil {
+// store makes the job's change durable, notes what the ledger has of the row then, and reports whether it did.
+func (e *engine) store(j *job, kind checkpoint.ChangeKind, failed func(*job, error)) bool {
+	if j.change.Kind = kind; kind != checkpoint.Claim {
+		j.change.Resend, j.change.Shape = false, nil
+	}
+	if err := e.ledger.Do(e.taking, j.change); err != nil {
 		failed(j, err)
 		return false
 	}
@@ -150,7 +152,7 @@ func (e *engine) store(j *job, change checkpoint.Change, failed func(*job, error
 // settle makes an outcome durable, and reports whether it did. The row ends as the ledger stored it, maybe in doubt.
 func (e *engine) settle(j *job, outcome Outcome) bool {
 	code := j.entry.Code
-	if !e.store(j, checkpoint.Change{Kind: checkpoint.Settle, Entry: j.entry}, e.commitFailed) {
+	if j.change.Entry = j.entry; !e.store(j, checkpoint.Settle, e.commitFailed) {
 		return false
 	}
 	j.entry, j.outcome = j.durable, outcome
@@ -273,13 +275,13 @@ func (e *engine) createFailed(j *job, err error) {
 	// refused for good; a 429 that --resend-on does not trust leaves doubt
 	case ae.Applied == leadapi.No && ae.Status != http.StatusTooManyRequests:
 		e.breaker.Report(&j.pass, delivery.Usable)
-		j.entry = e.entryOf(j, checkpoint.Rejected)
+		e.entryOf(j, &j.entry, checkpoint.Rejected)
 		j.entry.Content = nil // no lead has it
 		j.refuse("%s", ae)
 		e.settle(j, Rejected)
 	default: // nobody can tell whether it was applied
 		e.breaker.Report(&j.pass, delivery.Doubtful)
-		j.entry = e.doubtOf(j)
+		e.doubtOf(j, &j.entry)
 		j.entry.Code, j.entry.Reason, j.entry.RequestID = ae.Status, ae.Reason, j.requestID
 		e.settle(j, InDoubt)
 	}
@@ -288,8 +290,7 @@ func (e *engine) createFailed(j *job, err error) {
 // withdraw removes the claim of a create that was not applied. A doubt from an earlier run is back after that.
 func (e *engine) withdraw(j *job, outcome Outcome) {
 	e.breaker.Report(&j.pass, delivery.NothingShown)
-	claimed := checkpoint.Entry{Key: j.rec.Key, Run: e.RunID}
-	if e.store(j, checkpoint.Change{Kind: checkpoint.Withdraw, Entry: claimed}, e.commitFailed) {
+	if e.store(j, checkpoint.Withdraw, e.commitFailed) {
 		j.outcome = outcome
 	}
 }

@@ -57,13 +57,13 @@ type ending struct {
 type job struct {
 	*item
 	step      Step
-	before    checkpoint.Entry  // what was known of the lead
-	durable   checkpoint.Entry  // what the ledger has of it now
-	change    checkpoint.Change // that the ledger is asked for
-	refusal   error             // why the ledger refused the claim or the mark of a request, which was not sent
-	marked    bool              // Update: the mark is durable
-	unsure    bool              // Update: a try may have been applied, and nobody can tell
-	pass      delivery.Pass     // Create: what it was sent with
+	before    checkpoint.Entry   // what was known of the lead
+	durable   checkpoint.Entry   // what the ledger has of it now
+	change    *checkpoint.Change // that the ledger is asked for
+	refusal   error              // why the ledger refused the claim or the mark of a request, which was not sent
+	marked    bool               // Update: the mark is durable
+	unsure    bool               // Update: a try may have been applied, and nobody can tell
+	pass      delivery.Pass      // Create: what it was sent with
 	request   leadapi.CreateRequest
 	requestID string   // Create: of its last attempt, where requests carry IDs
 	others    []string // fields of the lead that others changed, for people

@@ -133,7 +133,7 @@ func (e *engine) mark(j *job) bool {
 		known.Sought = j.rec.Status
 	}
 	failpoint.At("before mark")
-	if !e.store(j, checkpoint.Change{Kind: checkpoint.Mark, Entry: *known}, e.ledgerRefused) {
+	if j.change.Entry = *known; !e.store(j, checkpoint.Mark, e.ledgerRefused) {
 		return false
 	}
 	j.entry, j.marked, j.outcome = j.durable, true, Failed
@@ -222,7 +222,7 @@ func (e *engine) storeUnsent(j *job, outcome Outcome) {
 	if j.marked {
 		entry.WantLink, entry.AsksLink, entry.Content = j.before.WantLink, j.before.AsksLink, j.before.Content
 	}
-	if e.store(j, checkpoint.Change{Kind: checkpoint.Mark, Entry: entry}, e.commitFailed) {
+	if j.change.Entry = entry; e.store(j, checkpoint.Mark, e.commitFailed) {
 		j.outcome, j.found, j.entry = outcome, j.step.found, j.durable
 		if j.attempts > 0 {
 			j.entry.Code, j.entry.Reason = entry.Code, entry.Reason

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"leadferry/internal/testsupport/must"
 )
 
 func TestPeerClosesAtEveryByteOfTheRequest(t *testing.T) { // faults 35, 36
@@ -94,4 +96,26 @@ func TestCallersEndIsTold(t *testing.T) {
 	if e := err.(*Error); e.Applied != No || e.Reason != ReasonCanceled {
 		t.Errorf("before: %v, applied %v", e, e.Applied)
 	}
+}
+
+// A connection serves calls of one context after another. Only the end of the last one's ends it.
+func TestEndOfAContextEndsOnlyItsCalls(t *testing.T) {
+	var reused []bool
+	c := config(answers(t, answerText(201, createdBody)).address())
+	c.Observe = func(call Call) { reused = append(reused, call.Reused) }
+	client := signedIn(t, c)
+	first, endFirst := context.WithCancel(t.Context())
+	second, endSecond := context.WithCancel(t.Context())
+	create := func(ctx context.Context) {
+		_, err := client.Create(ctx, someLead())
+		must.Do(t, err)
+	}
+	create(first)
+	create(first)
+	create(second)
+	endFirst()
+	create(second)
+	endSecond()
+	create(t.Context())
+	same(t, []bool{false, true, true, true, false}, reused, "calls over a connection that was there")
 }

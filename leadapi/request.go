@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -145,13 +146,13 @@ func (c *Client) write(to *conn, r *request) {
 
 // roundTrip sends a request and reads its answer, until limit or the end of ctx. If seen.Sent is 0, nothing has left.
 func (c *conn) roundTrip(ctx context.Context, limit time.Time, seen *Call) (a answer, err error) {
+	if !c.bind(ctx) {
+		return a, net.ErrClosed
+	}
 	_ = c.SetDeadline(limit) // fails only for a closed connection, and then the first write fails, too
-	spared := context.AfterFunc(ctx, func() { _ = c.SetDeadline(longAgo) })
-	defer func() {
-		if !spared() {
-			c.restLimit = 0 // its deadline may be set at any time
-		}
-	}()
+	if ctx.Err() != nil {    // the deadline that its end has set may be gone
+		return a, ctx.Err()
+	}
 	before := c.socket.out
 	c.socket.late = false
 	unsent := c.send()

@@ -141,9 +141,10 @@ func (k *keeper) get(ctx context.Context) (*oauth2.Token, *Error) {
 	case <-ctx.Done():
 		return nil, interrupted(ctx.Err(), "token", No)
 	}
-	usable := k.token != nil && k.state != tokenRefused && k.now().Before(k.token.Expiry)
+	now := k.now()
+	usable := k.token != nil && k.state != tokenRefused && now.Before(k.token.Expiry)
 	switch {
-	case usable && k.now().Before(k.renewAt):
+	case usable && now.Before(k.renewAt):
 		return k.token, nil
 	case k.renewals.Load() > renewals && k.fault != nil:
 		fault := *k.fault // each caller gets its own

@@ -68,7 +68,7 @@ func newStore(path string, o Options) *Store {
 		o.Now = time.Now
 	}
 	return &Store{
-		path: path, o: o,
+		path: path, o: o, claimed: make(map[string]checkpoint.KeptKey),
 		entries: newBuffered(inEntries, newEntries, o.gather), leads: newBuffered(inLeads, newLeads, o.gather),
 	}
 }

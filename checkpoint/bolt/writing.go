@@ -77,6 +77,9 @@ func (d *Store) transact(kind string, f func(*writing) error) error {
 			return w.end()
 		})
 	})
+	if err != nil {
+		clear(d.claimed)
+	}
 	if checkpoint.Refuses(err) {
 		return err
 	}
@@ -136,7 +139,11 @@ func (w *writing) apply(c *checkpoint.Change) error {
 	err = is.Apply(w, c, old)
 	switch {
 	case err == nil:
-		return w.put(key, was, is)
+		err = w.put(key, was, is)
+		if c.Kind == checkpoint.Claim {
+			w.d.claimed[key] = is
+		}
+		return err
 	case checkpoint.IsRefusal(err):
 		c.Err = err
 		return nil
@@ -172,8 +179,17 @@ func (w *writing) Put(key string, k checkpoint.KeptKey) error {
 	return w.put(key, was, k)
 }
 
+// Under does not read what was claimed just before: that takes as long as to write an outcome.
+func (w *writing) Under(key string) (checkpoint.KeptKey, *checkpoint.Kept, error) {
+	if k, has := w.d.claimed[key]; has {
+		return k, k.Intent, nil
+	}
+	return w.reading.Under(key)
+}
+
 // put replaces what is stored under a key by is, and changes the counts and the indexes accordingly.
 func (w *writing) put(key string, was, is checkpoint.KeptKey) error {
+	delete(w.d.claimed, key)
 	w.head.Counts.move(entryOf(was.Shown()).State, entryOf(is.Shown()).State)
 	return errors.Join(
 		w.putEntry(key, was.Entry, is.Entry),

@@ -63,7 +63,7 @@ type Pass struct {
 	probe    bool // it probes whether a silence has ended
 
 	stopping context.Context
-	decided  chan struct{} // closed once the request may be sent, or never may
+	decided  chan struct{} // tells once that the request may be sent, or never may
 	err      error         // why it never may be sent
 }
 
@@ -84,12 +84,16 @@ func NewBreaker(maxWait time.Duration, limit int, perSecond float64) *Breaker {
 // It returns ErrStopping once stopping has ended, and a *Stop after too long a silence or too many doubts.
 func (b *Breaker) enter(stopping context.Context, kind Kind, p *Pass) error {
 	for {
-		*p = Pass{kind: kind, stopping: stopping, decided: make(chan struct{})}
+		if p.decided == nil {
+			p.decided = make(chan struct{}, 1)
+		}
+		*p = Pass{kind: kind, stopping: stopping, decided: p.decided}
 		b.update(func(time.Time) { b.queue = append(b.queue, p) })
 		select {
 		case <-p.decided:
 		case <-stopping.Done():
 			b.update(func(time.Time) {})
+			<-p.decided
 		}
 		if p.err != nil || !p.getFirst {
 			return p.err
@@ -139,7 +143,7 @@ func (b *Breaker) admit(now time.Time) {
 			}
 			b.noteSent(p, now)
 		}
-		close(p.decided)
+		p.decided <- struct{}{}
 		return true
 	})
 	if wait > 0 {

@@ -40,7 +40,7 @@ func untried(b *Breaker, p *Pass) { b.back(p, ErrStopping, 0) }
 // tryNow tries to pass, now.
 func (b *Breaker) tryNow(kind Kind) (p *Pass, passed bool, err error) {
 	ctx, stop := context.WithCancel(context.Background())
-	p = &Pass{kind: kind, stopping: ctx, decided: make(chan struct{})}
+	p = &Pass{kind: kind, stopping: ctx, decided: make(chan struct{}, 1)}
 	b.update(func(time.Time) { b.queue = append(b.queue, p) })
 	select {
 	case <-p.decided:

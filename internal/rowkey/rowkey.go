@@ -6,6 +6,7 @@ package rowkey
 
 import (
 	"cmp"
+	"encoding/hex"
 	"slices"
 	"strings"
 	"unicode"
@@ -76,13 +77,13 @@ func Fold(key string) string {
 }
 
 func fold(s string) string {
+	if isDigits(s) {
+		return cmp.Or(strings.TrimLeft(s, "0"), "0")
+	}
 	if strings.ContainsFunc(s, isOdd) {
 		s = norm.NFKC.String(strings.Map(Shown, s))
 	}
-	switch s = plain(s); {
-	case isDigits(s):
-		return cmp.Or(strings.TrimLeft(s, "0"), "0")
-	case strings.Contains(s, "@"), IsUUID(s):
+	if s = plain(s); strings.Contains(s, "@") || IsUUID(s) {
 		return strings.ToLower(s)
 	}
 	return s
@@ -120,7 +121,8 @@ func plain(s string) string {
 	if number := strings.TrimSuffix(s, ".0"); number != s && isDigits(strings.ReplaceAll(number, ",", "")) {
 		s = number
 	}
-	if strings.ContainsAny(s, ",.'’") && grouped().MatchString(s) {
+	if n := len(s); n > 4 && isDigits(s[:1]) && isDigits(s[n-3:]) && strings.ContainsAny(s, ",.'’") &&
+		grouped().MatchString(s) {
 		return ungrouped.Replace(s)
 	}
 	if len(s) == 18 && s[15:] == salesforceSuffix(s[:15]) {
@@ -165,9 +167,15 @@ func Shown(r rune) rune {
 }
 
 // IsUUID reports whether s has the text form of RFC 9562, of any version.
-func IsUUID(s string) bool {
-	return len(s) == 36 && s[8] == '-' && s[13] == '-' && s[18] == '-' && s[23] == '-' &&
-		strings.Count(s, "-") == 4 && strings.Trim(s, "-0123456789abcdefABCDEF") == ""
+func IsUUID(s string) bool { _, is := UUID(s); return is }
+
+// UUID returns the bytes of a UUID.
+func UUID(s string) (id [16]byte, is bool) {
+	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
+		return id, false
+	}
+	_, err := hex.Decode(id[:], []byte(s[:8]+s[9:13]+s[14:18]+s[19:23]+s[24:]))
+	return id, err == nil
 }
 
 // isInvisible reports whether a character shows nothing and takes no room: those that Unicode says to ignore where they
