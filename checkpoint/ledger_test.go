@@ -224,8 +224,7 @@ func TestRefusedClaimTakesNoSlot(t *testing.T) {
 	})
 }
 
-// A claim that is given up while it waits is not written; one of which the commit is under
-// way stands, and says so. An outcome is never given up.
+// A claim that is given up before a commit takes it is not written; later it stands. No outcome is ever given up.
 func TestOnlyAWaitingClaimCanBeGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKept(1, busy)
@@ -255,29 +254,7 @@ func TestOnlyAWaitingClaimCanBeGivenUp(t *testing.T) {
 	})
 }
 
-// The claim that was given up is nobody's any more: what comes later does not wait for it.
-func TestGivenUpClaimLeavesTheQueue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		k := newKept(0, busy)
-		ctx, giveUp := context.WithCancel(t.Context())
-		k.claim(ctx, "a") // gathers
-		giveUp()
-		synctest.Wait()
-		began := time.Now()
-		k.claim(t.Context(), "b")
-		rest()
-		k.commits(t, "the other", "claim b")
-		if k.claim(t.Context(), "c"); time.Since(began) > time.Second {
-			t.Error("it took too long")
-		}
-		rest()
-		k.are(t, "the others", "b", "c")
-		k.close(t)
-	})
-}
-
-// After the first error of the Store nothing is written, and who waits is told: claims
-// that wait for slots, too. Invariant 8
+// After the first error of the Store nothing is written, and who waits is told, for slots, too. Invariant 8
 func TestFailureEndsEverything(t *testing.T) {
 	for _, panics := range []bool{false, true} {
 		t.Run(fmt.Sprint("panics ", panics), func(t *testing.T) {

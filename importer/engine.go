@@ -41,13 +41,10 @@ type phases struct {
 }
 
 func newEngine(ctx context.Context, r *run) *engine {
-	e := &engine{run: r, phases: phases{awaiting: ctx}, idle: make(chan *lane)}
+	e := &engine{run: r, phases: phases{awaiting: ctx}, lanes: newLanes(r.Concurrency), idle: make(chan *lane)}
 	e.linking, e.linkNoMore = context.WithCancel(ctx)
 	e.taking, e.takeNoMore = context.WithCancel(e.linking)
 	e.changed.L, e.jobs.New = &e.mu, func() any { return &job{change: new(checkpoint.Change)} }
-	if r.sender != nil {
-		e.lanes = newLanes(r.Concurrency)
-	}
 	return e
 }
 

@@ -150,9 +150,7 @@ func (e *engine) newJob(it *item, step Step) *job {
 	}
 	it.outcome, it.remarks, it.found = Pending, step.remarks, step.found
 	j := e.jobs.Get().(*job)
-	*j = job{
-		item: it, step: step, before: it.entry, durable: it.entry, change: j.change, pass: j.pass, request: j.request,
-	}
+	*j = job{item: it, step: step, before: it.entry, durable: it.entry, change: j.change, pass: j.pass, request: j.request}
 	return j
 }
 

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"leadferry/internal/failpoint"
@@ -31,8 +32,8 @@ type host struct {
 	room chan struct{} // one token for each connection in use or being dialled
 
 	mu     sync.Mutex
-	idle   []*conn // the last used one is at the end
-	single bool    // the host has closed a reused connection during a create
+	idle   []*conn     // the last used one is at the end
+	single atomic.Bool // the host has closed a reused connection during a create
 }
 
 // take returns a connection that no other call uses: the idle one that was used last, if this call may use it, or a new
@@ -69,7 +70,7 @@ func (h *host) take(ctx context.Context, r *request) (*conn, error) {
 func (h *host) takeIdle(r *request, now time.Time) (c *conn, once bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	once = r.op == "create" && h.single
+	once = r.op == "create" && h.single.Load()
 	for last := len(h.idle) - 1; last >= 0 && r.reuse && !once; last-- {
 		c, h.idle = h.idle[last], h.idle[:last]
 		// By the wall clock, too: the other clock stops while the machine sleeps.
@@ -101,13 +102,6 @@ func (h *host) put(c *conn, keep bool) {
 	<-h.room
 }
 
-// useOnce gives each create a connection of its own from now on.
-func (h *host) useOnce() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.single = true
-}
-
 func (h *host) closeIdle() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -133,32 +127,13 @@ type conn struct {
 	carried   int              // requests so far
 	restLimit time.Duration    // 0: it carries no other request
 	idleSince time.Time        // since when no call uses it
-	bond
-}
-
-// bond ends the calls of a context with it. Calls of one context share it, which saves a thirtieth of a call's time.
-type bond struct {
-	ctx  context.Context // of the last call; nil: there was none
-	undo func() bool     // false: the end of ctx is being carried out
-}
-
-// bind makes the end of ctx the end of the connection's calls. It reports false if the connection cannot be used.
-func (c *conn) bind(ctx context.Context) bool {
-	if c.ctx == ctx {
-		return true
-	}
-	if c.ctx != nil && !c.undo() {
-		return false
-	}
-	c.bond = bond{ctx, context.AfterFunc(ctx, func() { _ = c.SetDeadline(longAgo) })}
-	return true
+	ctx       context.Context  // of the last call: its end is also the connection's
+	unbind    func() bool      // from ctx; false: it has ended
 }
 
 // end closes the connection. TLS would first write, and might have to wait.
 func (c *conn) end() {
-	if c.ctx != nil {
-		c.undo()
-	}
+	c.unbind()
 	c.socket.Close()
 }
 

@@ -84,7 +84,7 @@ func (w *way) dial(ctx context.Context, limit time.Time, made func(step string, 
 	began, within := time.Now(), min(dialLimit, time.Until(limit))
 	ctx, stop := context.WithTimeout(ctx, within)
 	defer stop()
-	c := &conn{restLimit: restLimit}
+	c := &conn{restLimit: restLimit, unbind: func() bool { return true }}
 	step, fault := "connect", w.connect(ctx, c)
 	if fault == nil && w.proxy != nil {
 		made(step, c)

@@ -106,11 +106,9 @@ func IsRefused(err error) bool {
 
 // sparesRefreshToken reports whether the same request may succeed later, so that no other grant is tried.
 func (e *Error) sparesRefreshToken() bool {
-	switch e.Reason {
-	case ReasonConnect, ReasonTLS, ReasonClientCert, ReasonProxy, ReasonCanceled, ReasonHeld:
-		return true
-	}
-	return e.AsksToWait()
+	return e.AsksToWait() || slices.Contains([]string{
+		ReasonConnect, ReasonTLS, ReasonClientCert, ReasonProxy, ReasonCanceled, ReasonHeld,
+	}, e.Reason)
 }
 
 // appliedBy says what a status tells of the request. Unless HTTP says that it was refused, it may have been applied.

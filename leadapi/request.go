@@ -25,18 +25,16 @@ type request struct {
 	op      string
 	method  string
 	host    *host
-	reuse   bool      // it may go over a used connection
-	target  string    // path, and query where there is one
-	content content   // appends the body; nil: there is none
-	bearer  string    // "": no Authorization header
-	id      string    // of the request, in Config's RequestIDHeader; "": none
-	success int       // the status that the specification names
-	limit   time.Time // when its time is over
-	lead    string    // that it is about; "": it makes one, or is about none
-	named   *string   // the lead that its answer names, once that was read; nil: answers name none
+	reuse   bool                  // it may go over a used connection
+	target  string                // path, and query where there is one
+	content func(b []byte) []byte // appends the body; nil: there is none
+	bearer  string                // "": no Authorization header
+	id      string                // of the request, in Config's RequestIDHeader; "": none
+	success int                   // the status that the specification names
+	limit   time.Time             // when its time is over
+	lead    string                // that it is about; "": it makes one, or is about none
+	named   *string               // the lead that its answer names, once that was read; nil: answers name none
 }
-
-type content func(b []byte) []byte
 
 // do makes a call; every request goes through it. read gets the body of a 2xx and reports whether it could be read.
 func (c *Client) do(ctx context.Context, r request, read func(body []byte) bool) (int, *Error) {
@@ -73,7 +71,7 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 		closed := seen.Sent > 0 && seen.Reused && conn.bounds.N == maxHead &&
 			!errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() == nil
 		if closed && r.op == "create" {
-			r.host.useOnce()
+			r.host.single.Store(true)
 		}
 		if fault := r.host.certificateRefused(conn, err); fault != nil {
 			err = fault
@@ -146,8 +144,11 @@ func (c *Client) write(to *conn, r *request) {
 
 // roundTrip sends a request and reads its answer, until limit or the end of ctx. If seen.Sent is 0, nothing has left.
 func (c *conn) roundTrip(ctx context.Context, limit time.Time, seen *Call) (a answer, err error) {
-	if !c.bind(ctx) {
-		return a, net.ErrClosed
+	if c.ctx != ctx { // most calls have the same: to bind to it each time takes a thirtieth of a call
+		if !c.unbind() {
+			return a, net.ErrClosed
+		}
+		c.ctx, c.unbind = ctx, context.AfterFunc(ctx, func() { _ = c.SetDeadline(longAgo) })
 	}
 	_ = c.SetDeadline(limit) // fails only for a closed connection, and then the first write fails, too
 	if ctx.Err() != nil {    // the deadline that its end has set may be gone

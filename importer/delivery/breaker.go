@@ -274,12 +274,7 @@ func (b *Breaker) Hold(d time.Duration) {
 	b.update(func(now time.Time) { b.opens = latest(b.opens, now.Add(min(d, leadapi.MaxRetryAfter))) })
 }
 
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
+func latest(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
 
 // Over returns why nothing is sent any more, or nil.
 func (b *Breaker) Over() *Stop {

@@ -91,14 +91,7 @@ func fold(s string) string {
 
 const digits = "0123456789"
 
-func isDigits(s string) bool {
-	for i := range len(s) { // of each key
-		if s[i] < '0' || s[i] > '9' {
-			return false
-		}
-	}
-	return s != ""
-}
+func isDigits(s string) bool { return s != "" && strings.Trim(s, digits) == "" }
 
 // isOdd reports whether a character is a blank, a control character, or beyond ASCII.
 func isOdd(r rune) bool { return r <= ' ' || r >= 0x7F }
@@ -121,8 +114,7 @@ func plain(s string) string {
 	if number := strings.TrimSuffix(s, ".0"); number != s && isDigits(strings.ReplaceAll(number, ",", "")) {
 		s = number
 	}
-	if n := len(s); n > 4 && isDigits(s[:1]) && isDigits(s[n-3:]) && strings.ContainsAny(s, ",.'’") &&
-		grouped().MatchString(s) {
+	if n := len(s); n > 4 && isDigits(s[:1]) && isDigits(s[n-3:]) && grouped().MatchString(s) {
 		return ungrouped.Replace(s)
 	}
 	if len(s) == 18 && s[15:] == salesforceSuffix(s[:15]) {
