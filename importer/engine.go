@@ -106,10 +106,7 @@ func (e *engine) takeBatch(b *batch) bool {
 
 // takeRows looks rows up and takes them in order, as many as it can before the run ends.
 func (e *engine) takeRows(rows []*item) (taken int) {
-	if !e.lookUp(rows...) {
-		return 0
-	}
-	for taken < len(rows) && e.take(rows[taken]) {
+	for found := e.lookUp(rows...); found && taken < len(rows) && e.take(rows[taken]); {
 		taken++
 	}
 	return taken

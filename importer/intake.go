@@ -127,16 +127,18 @@ func (r *intake) next(in *source.File, it *item) (err error) {
 // reuse takes the memory of rows that are over, which saves a run most of its garbage.
 func (r *intake) reuse(rows []*item) {
 	large := func(it *item) bool { return it.row.Size > largeRow || cap(it.row.Cells)+cap(it.rec.Content) > 200 }
-	select {
-	case r.over <- slices.DeleteFunc(rows, large)[:0]:
-	default: // there is enough
+	if rows = slices.DeleteFunc(rows, large); len(rows) > 0 {
+		select {
+		case r.over <- rows[:0]:
+		default: // there is enough
+		}
 	}
 }
 
 // mapBatch maps the rows of a batch, and leaves out those of other workers. A fault of the program ends the batch.
 func (r *intake) mapBatch(b *batch) {
 	defer close(b.mapped)
-	mine := b.items[:0] // in place: shorter than what was looked at
+	mine, others := b.items[:0], []*item(nil) // mine in place: shorter than what was looked at
 	var under *item
 	err := crash.Call(func() error {
 		for _, under = range b.items {
@@ -145,10 +147,15 @@ func (r *intake) mapBatch(b *batch) {
 			if under.faults != nil || rec.Skip {
 				rec = nil
 			}
-			if r.options.Mapping.InShard(r.options.Shard, rec, under.input+under.row.Number) {
-				mine = append(mine, under)
+			if !r.options.Mapping.InShard(r.options.Shard, rec, under.input+under.row.Number) {
+				others = append(others, under)
+				continue
+			}
+			if mine = append(mine, under); rec != nil && r.digest != nil {
+				r.digest(under)
 			}
 		}
+		r.reuse(others)
 		return nil
 	})
 	if err != nil {
@@ -157,7 +164,7 @@ func (r *intake) mapBatch(b *batch) {
 	b.items = mine
 }
 
-// mapRow clears what an earlier row left, and fills rec (Binding.Map) or faults and the digests. A row has a Problem if
+// mapRow clears what an earlier row left, and fills rec (Binding.Map) or faults. A row has a Problem if
 // it could not be split into cells, Faults in single cells of a workbook, and Repeats if it is the header once more.
 func (r *intake) mapRow(it *item) {
 	row, rec := &it.row, &it.rec
@@ -186,9 +193,6 @@ func (r *intake) mapRow(it *item) {
 	}
 	if row.Size > largeRow {
 		rec.Detach()
-	}
-	if it.faults == nil && !rec.Skip && r.digest != nil {
-		r.digest(it)
 	}
 }
 

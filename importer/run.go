@@ -76,7 +76,7 @@ func newRun(o Options) *run {
 	r.shapes = make([]atomic.Pointer[checkpoint.Shape], len(o.Inputs))
 	r.planner = planner{o: &r.Options, rules: o.Mapping.Conflicts, digests: checkpoint.NewDigester(nil)}
 	r.rules.All = o.Conflict
-	r.intake = &intake{options: &r.Options, over: make(chan []*item, 8)}
+	r.intake = &intake{options: &r.Options, over: make(chan []*item, max(8/max(o.Shard.Of, 1), 2))}
 	r.tally = newTally(len(o.Inputs))
 	r.limiter = &limiter{limits: &r.Limits, first: slotsPerPlace * o.Concurrency}
 	if o.Command == "validate" || o.DryRun {
