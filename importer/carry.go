@@ -68,10 +68,9 @@ func (e *engine) entryOf(j *job, to *checkpoint.Entry, s checkpoint.State) {
 }
 
 // doubtOf fills an entry in doubt, as a claim stores it before the send: with what a person needs to find the lead.
-func (e *engine) doubtOf(j *job, to *checkpoint.Entry) {
-	e.entryOf(j, to, checkpoint.InDoubt)
-	rec := &j.rec
-	to.Organization, to.Locator, to.Status, to.WantLink = rec.Organization, rec.Locator, rec.Status, rec.ExternalID
+func (e *engine) doubtOf(j *job, d *checkpoint.Entry) {
+	e.entryOf(j, d, checkpoint.InDoubt)
+	d.Organization, d.Locator, d.Status, d.WantLink = j.rec.Organization, j.rec.Locator, j.rec.Status, j.rec.ExternalID
 }
 
 // create claims the row, sends the request (Deliver: in its turn, and again if it was surely not applied) and settles

@@ -151,9 +151,10 @@ func (r *intake) mapBatch(b *batch) {
 				others = append(others, under)
 				continue
 			}
-			if mine = append(mine, under); rec != nil && r.digest != nil {
+			if rec != nil && r.digest != nil {
 				r.digest(under)
 			}
+			mine = append(mine, under)
 		}
 		r.reuse(others)
 		return nil
