@@ -164,7 +164,8 @@ func about(tx Tx, d *Decision) (one resolution, err error) {
 		send.Past = addPast(known.Past, known.Event(known.Act))
 		one.Intent = &send
 	}
-	if !d.Sent.IsZero() && d.Sent.Unix() != one.Intent.Updated.Unix() || d.Run != "" && d.Run != one.Intent.Run {
+	if !one.before && (!d.Sent.IsZero() && d.Sent.Unix() != one.Intent.Updated.Unix() ||
+		d.Run != "" && d.Run != one.Intent.Run) {
 		return one, refusal("the row was sent again after this list was written", inDoubtHint)
 	}
 	return one, nil
@@ -181,7 +182,7 @@ func (r *ResolveResult) settle(tx Tx, d *Decision, one *resolution) error {
 		return nil
 	case owner != "":
 		return refusal("its lead ID is known already, under this or another key",
-			"`leadferry checkpoint export` shows under which; exists, in place of the ID, settles this row, too")
+			"`leadferry checkpoint export` shows under which; "+oneLeadHint)
 	case one.corrects:
 		r.Corrected++
 	default:

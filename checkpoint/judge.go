@@ -177,7 +177,8 @@ func (h *hearing) ifLost(w *Witness) string {
 	list := shell.Path(runs) + "/*/results.csv*"
 	if !holdsResults(runs) {
 		list = "known.csv"
-		first = "write known.csv, with the line key,lead_id and a line for each lead that you know; then "
+		first = "write known.csv, with the line key,namespace,lead_id (the mapping's namespace, or nothing) and a line " +
+			"for each lead that you know; then "
 	}
 	return "if it is lost: " + first + adopt(list, h.info.Path, h.ws.Flags) + " takes over the leads that these " +
 		"files name. Name lists that were adopted before, too. The next import holds the rows that they do not name, " +

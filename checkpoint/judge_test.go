@@ -103,7 +103,7 @@ func TestJudge(t *testing.T) {
 		"its parent went on":           {witness: checkpoint.Witness{Ledger: "parent", Commits: 8, Place: "/srv/old.db", Target: here}, older: "descends from the checkpoint /srv/old.db"},
 		"another that knows nothing":   {witness: other},
 		"another that knows leads":     {witness: with(func(w *checkpoint.Witness) { w.Leads = 5 }), asks: "/srv/other.db; it knew 5 leads"},
-		"nothing of it is at hand":     {witness: with(func(w *checkpoint.Witness) { w.Leads = 5 }), asks: "write known.csv, with the line key,lead_id"},
+		"nothing of it is at hand":     {witness: with(func(w *checkpoint.Witness) { w.Leads = 5 }), asks: "write known.csv, with the line key,namespace,lead_id"},
 		"another that is in use":       {witness: with(func(w *checkpoint.Witness) { w.Open = true }), asks: "0 leads or more"},
 		"another address of it":        {witness: with(func(w *checkpoint.Witness) { w.Leads, w.Target = 5, moved }), asks: "service at https://elsewhere"},
 		"its trunk in capitals":        {witness: with(func(w *checkpoint.Witness) { w.Leads, w.Target = 5, capitals }), asks: "it knew 5 leads"},

@@ -30,6 +30,7 @@ import (
 	"strings"
 
 	"leadferry/internal/rowkey"
+	"leadferry/internal/shell"
 )
 
 // Store stores a checkpoint. All its methods are safe for concurrent use.
@@ -144,6 +145,15 @@ type Info struct {
 	Incomplete bool   // it has lost leads
 	Missing    string // Incomplete: what is missing, as the subject of a sentence
 	Since      uint64 // Incomplete: the commit that noted it; entries before it may be outdated
+}
+
+// WarnOfLoss adds to the warnings what the checkpoint has lost, last, since warnings may be cut.
+func (i *Info) WarnOfLoss() {
+	if i.Incomplete {
+		i.Warnings = append(slices.Clip(i.Warnings), "the checkpoint is incomplete. Rows that it does not know are held in "+
+			"doubt, not sent, until `leadferry checkpoint resolve` settles them, or `leadferry checkpoint check --accept-loss"+
+			" --checkpoint "+shell.Path(i.Path)+"` gives up what is missing: "+i.Missing)
+	}
 }
 
 // Counted returns what a witness counts: the keys that have, had or may have had a lead, forgotten ones too, and those

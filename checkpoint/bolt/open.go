@@ -157,15 +157,9 @@ func (d *Store) load(tx *bbolt.Tx, t checkpoint.Target) error {
 	return errors.Join(d.entries.load(tx), d.leads.load(tx))
 }
 
-// startUse warns of what is missing, and finds out whether the file is still unused.
+// startUse finds out whether the file is still unused.
 func (d *Store) startUse() error {
 	h := d.head.Load()
-	if h.Lacks != "" {
-		d.warn("the checkpoint is incomplete: it lacks " + h.Lacks + ". " +
-			"Rows that it does not know are held in doubt, not sent, until `leadferry checkpoint resolve` settles " +
-			"them, or `leadferry checkpoint check --accept-loss --checkpoint " + shell.Path(d.path) + "` gives up what is " +
-			"missing")
-	}
 	if d.o.ReadOnly || d.fresh {
 		return nil
 	}

@@ -76,6 +76,7 @@ func (d *Store) Info() checkpoint.Info {
 		i.Keys[s] = int(h.Counts.Keys[s])
 	}
 	i.Leads, i.InDoubt = i.Keys[checkpoint.Created]+i.Keys[checkpoint.Partial], i.Keys[checkpoint.InDoubt]
+	i.WarnOfLoss()
 	return i
 }
 

@@ -183,6 +183,7 @@ func (s *Store) Info() checkpoint.Info {
 		Path: s.Name, ID: s.id, Target: s.target, New: s.fresh,
 		Incomplete: s.missing != "", Missing: s.missing, Since: s.since,
 	}
+	i.WarnOfLoss()
 	n := make([]int, checkpoint.Forgotten)
 	err := s.queryRow(context.Background(), []any{&n, &i.Sequence, &i.Moved}, `SELECT leadferry.counted($1),
 		(SELECT coalesce(max(seq), 0) FROM leadferry.workers WHERE ledger = $1), moved_to

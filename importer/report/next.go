@@ -136,8 +136,8 @@ func (s *Summary) halted() bool { return s.Outcome == "stopped" || s.Outcome == 
 func (s *Summary) decisions(todo *steps) {
 	n := s.Rows
 	todo.add(n.Changed > 0,
-		"Look at the rows that changed since their leads were made. --changed update sends what differs; --changed "+
-			"ignore counts these rows as unchanged.")
+		"Look at the rows that changed since their leads were made, or that have the key of another row. --changed "+
+			"update sends what differs; --changed ignore counts these rows as unchanged.")
 	todo.add(n.Unmatched > 0, "Compare keys and ExternalIDs of the unmatched rows with those of the import (zeros, "+
 		"blanks, letters). Import those that have no lead; `leadferry checkpoint adopt` takes over leads that exist.")
 	todo.add(n.Conflict > 0 && s.Reconciliation == nil,
@@ -187,7 +187,7 @@ func (s *Summary) keepIDs(todo *steps) {
 		todo.add(true, made+", and the checkpoint could not keep the IDs. The results have "+
 			"them:", "leadferry checkpoint adopt "+shell.Path(results[0])+s.at())
 	default:
-		todo.add(true, made+", and neither checkpoint nor results could keep the IDs. Save standard error from "+
+		todo.add(true, made+", and no file could keep the IDs. Save standard error, without log lines, from "+
 			"its line key,namespace,lead_id,run_id on as ids.csv:", "leadferry checkpoint resolve ids.csv"+s.at())
 	}
 }
@@ -201,7 +201,7 @@ func (s *Summary) inDoubt(todo *steps) {
 	if inRejects {
 		list, cell = shell.Path(rejects[0]), "leadferry_lead_id"
 	}
-	rows := english.Plural(max(s.Rows.InDoubt, s.Standing), "row", "")
+	rows := english.Plural(max(s.Rows.InDoubt, s.Standing)-len(s.Unkept), "row", "")
 	export := "leadferry checkpoint export --state in_doubt" + s.at() + " -o " + list
 	todo.add(!inRejects, "List the "+rows+" in doubt:", export)
 	todo.add(true, "Look up the "+rows+" in doubt in the service's console (leadferry explain in_doubt says more), "+

@@ -116,9 +116,10 @@ func (d *Command) takeOver(db ledger.Ledger, from lists, lenient bool) error {
 	}
 	i := db.Info()
 	d.reportAdopted(result, ls.passed(&result), i.Path)
+	d.printIf(slices.ContainsFunc(ls.all, func(l *list) bool { return l.nameless }), "The list has no namespace: imports "+
+		"by a mapping that names one do not find these leads. For such a mapping, adopt with --namespace first")
 	if i.Incomplete && !before.Incomplete {
-		d.Warn("the checkpoint is incomplete: it lacks " + i.Missing +
-			". The next import holds the rows that it does not know in doubt, it does not send them")
+		d.Warn(i.Warnings[len(i.Warnings)-1])
 	}
 	return nil
 }
@@ -128,8 +129,7 @@ func (d *Command) reportAdopted(r checkpoint.AdoptResult, passed int, path strin
 	at := " --checkpoint " + shell.Path(path)
 	rows := func(n int, text string) { d.printIf(n > 0, "%s %s", countRows(n), text) }
 	rows(r.InDoubt, "in doubt taken over as in doubt: leadferry checkpoint export --state in_doubt"+at+" lists them")
-	rows(r.Rejected, "left out that the service refused (state rejected): they have no lead, and the next import sends "+
-		"them again")
+	rows(r.Rejected, "left out that the service refused (state rejected): they have no lead")
 	rows(passed, "skipped: no lead ID, or a duplicate row")
 	rows(r.Forgotten, "left out whose key was forgotten: they are not made again unless leadferry checkpoint forget "+
 		"--unblock KEY"+at+" frees one, and it is adopted before the next import")

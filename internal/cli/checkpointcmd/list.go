@@ -81,6 +81,7 @@ type list struct {
 	open      bool      // it does not end with a line break
 	results   bool      // of a run: it has outcomes instead of states
 	byHand    bool      // it has neither
+	nameless  bool      // by hand, without a namespace
 	ours      bool      // leadferry wrote it, so it says which namespaces its keys have
 	rejects   bool      // of a run: only its rows in doubt count
 	passed    int       // rows of rejects with a decision that are not in doubt
@@ -222,6 +223,7 @@ func (l *list) begin() (in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmarsha
 		}
 		l.ours = l.rejects || has("state") && has("run_id") || has("outcome") && has("row")
 		l.results, l.byHand = has("outcome") && !has("state"), !has("outcome") && !has("state")
+		l.nameless = l.byHand && l.namespace == "" && !has("namespace")
 		return in, r, columns, nil
 	}
 	if l.results = l.isPartial(); l.results {

@@ -64,10 +64,8 @@ func Of(err error) Error {
 	case errors.As(err, &ledger) && !errors.Is(err, checkpoint.ErrAddress):
 		return Error{report.CodeCheckpoint, ledger.Path + ": " + ledger.Text, explained(ledger)}
 	case errors.As(err, &broken):
-		return Error{
-			report.CodeStopped, broken.Error(), // not once more by who closes the checkpoint
-			cmp.Or(broken.Hint, "check its address, network and server, or use --wait"),
-		}
+		const hint = "check its address, network and server, or use --wait"
+		return Error{report.CodeStopped, broken.Error(), cmp.Or(broken.Hint, hint)}
 	}
 	return Error{CodeUsage, err.Error(), ""}
 }
