@@ -117,7 +117,7 @@ func (d *Command) takeOver(db ledger.Ledger, from lists, lenient bool) error {
 	i := db.Info()
 	d.reportAdopted(result, ls.passed(&result), i.Path)
 	d.printIf(slices.ContainsFunc(ls.all, func(l *list) bool { return l.nameless }), "The list has no namespace: imports "+
-		"by a mapping that names one do not find these leads. For such a mapping, adopt with --namespace first")
+		"by a mapping that names one do not find these leads. Adopt them with --namespace before such an import")
 	if i.Incomplete && !before.Incomplete {
 		d.Warn(i.Warnings[len(i.Warnings)-1])
 	}
