@@ -103,9 +103,9 @@ func (l *Ledger) end() {
 }
 
 // Do makes a change durable. Then its Entry is what is stored: mostly as given, but in doubt if its lead ID is that of
-// another key. Until Do returns, nobody else may use the change. A claim waits for a slot. If ctx ends before a commit
-// takes the claim, the next commit refuses it with the error of ctx. Other changes do not stop for ctx. Other errors
-// are refusals ([IsRefusal]), ErrClosed, and those of the Store.
+// another key. Until Do returns, nobody else may use the change. A claim waits for a slot. If ctx ends before, the next
+// commit refuses it with the error of ctx; without a free slot that is the commit of an outcome. Other changes do not
+// stop for ctx. Other errors are refusals ([IsRefusal]), ErrClosed, and those of the Store.
 func (l *Ledger) Do(ctx context.Context, c *Change) error {
 	if c.ctx, c.Err = ctx, nil; c.done == nil {
 		c.done = make(chan error, 1)
@@ -113,7 +113,8 @@ func (l *Ledger) Do(ctx context.Context, c *Change) error {
 	if err := l.enqueue(c); err != nil {
 		return err
 	}
-	return cmp.Or(<-c.done, c.Err)
+	err := <-c.done
+	return cmp.Or(err, c.Err)
 }
 
 func (l *Ledger) enqueue(c *Change) error {

@@ -201,9 +201,8 @@ type Change struct {
 	Resend bool   // Claim: it was decided to send the row again although it is in doubt
 	Shape  *Shape // Claim: columns and key of its input, to be noted once; or nil
 	Err    error  // after the commit: why the change was refused, see [IsRefusal]
-
-	ctx  context.Context // of the caller
-	done chan error      // to the caller, who uses it again
+	ctx    context.Context
+	done   chan error // gets the result; the next Do uses it again
 }
 
 // ChangeKind says what a Change does.

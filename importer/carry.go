@@ -60,7 +60,7 @@ func (e *engine) carry(j *job) (whole bool) {
 	return whole
 }
 
-// entryOf fills an entry of a row, which gets the time of its commit.
+// entryOf fills an entry of a row. The commit gives it its time.
 func (e *engine) entryOf(j *job, to *checkpoint.Entry, s checkpoint.State) {
 	*to = checkpoint.Entry{}
 	to.Key, to.State, to.Digest, to.Content = j.rec.Key, s, j.digest, j.content

@@ -106,7 +106,7 @@ func (e *engine) takeBatch(b *batch) bool {
 
 // takeRows looks rows up and takes them in order, as many as it can before the run ends.
 func (e *engine) takeRows(rows []*item) (taken int) {
-	for found := e.lookUp(rows...); found && taken < len(rows) && e.take(rows[taken]); {
+	for known := e.lookUp(rows...); known && taken < len(rows) && e.take(rows[taken]); {
 		taken++
 	}
 	return taken

@@ -59,7 +59,7 @@ type intake struct {
 	options *Options
 	digest  func(*item)  // makes the digest of what an import sends, or those of a sync's content; nil: none
 	caught  bool         // note texts that a map lacks and its else takes
-	over    chan []*item // batches of rows that are over, whose memory is used again
+	over    chan []*item // batches of rows that are over, whose memory is used again; those of fleets are larger
 
 	paths    []string
 	bindings map[*source.Header]*mapping.Binding
@@ -165,8 +165,8 @@ func (r *intake) mapBatch(b *batch) {
 	b.items = mine
 }
 
-// mapRow clears what an earlier row left, and fills rec (Binding.Map) or faults. A row has a Problem if
-// it could not be split into cells, Faults in single cells of a workbook, and Repeats if it is the header once more.
+// mapRow clears what an earlier row left, and fills rec (Binding.Map) or faults. A row has a Problem if it could not be
+// split into cells, Faults in single cells of a workbook, and Repeats if it is the header once more.
 func (r *intake) mapRow(it *item) {
 	row, rec := &it.row, &it.rec
 	*it = item{input: it.input, row: *row, binding: it.binding, rec: mapping.Record{Content: rec.Content[:0]}}

@@ -347,7 +347,6 @@ type ledgerState struct {
 	ledger *checkpoint.Ledger    // nil for validate, and for a dry run without checkpoint
 	opened checkpoint.Info       // what it knew before the first row; what it lacked then does not come back
 	judged *checkpoint.Judgement // by the witnesses, before a person is asked
-	// of each input: which columns, key and namespace make its rows leads; nil once the checkpoint knows that, which
-	// stores it with the first claim
+	// of each input: what makes its rows leads; nil once that is stored, which the first claim does
 	shapes []atomic.Pointer[checkpoint.Shape]
 }

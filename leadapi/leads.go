@@ -179,21 +179,18 @@ func (c *Client) Create(ctx context.Context, r *CreateRequest) (*Created, error)
 
 // read takes what an answer says. It believes an organization that was asked for as it is.
 func (m *Created) read(body []byte, asked string) bool {
-	var a struct { // of any type: only texts count
-		ID           any `json:"leadID"`
-		Organization any `json:"assignedOrganizationID"`
-		Location     any `json:"assignedLocationName"`
+	var a struct {
+		ID           jsontext.Value `json:"leadID"`
+		Organization jsontext.Value `json:"assignedOrganizationID"`
+		Location     jsontext.Value `json:"assignedLocationName"`
 	}
 	if json.Unmarshal(body, &a) != nil {
 		return false
 	}
-	m.LeadID, _ = a.ID.(string)
-	m.OrganizationID, _ = a.Organization.(string)
-	location, _ := a.Location.(string)
-	if m.LocationName = redact(location); m.OrganizationID != asked && !validID(m.OrganizationID) {
-		m.OrganizationID = ""
-	}
-	return validID(m.LeadID)
+	m.LeadID = validText(a.ID, validID)
+	m.OrganizationID = validText(a.Organization, func(id string) bool { return validID(id) || id == asked })
+	m.LocationName = redact(textOf(a.Location))
+	return m.LeadID != ""
 }
 
 // Update sends one update (section "6. Update a lead"). Any error is an *[Error]; an ID that cannot be in a path is

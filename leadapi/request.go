@@ -78,7 +78,7 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 		}
 		return 0, unanswered(ctx, r, seen.Sent > 0, err)
 	}
-	keep = a.whole && !a.Close
+	keep = a.whole && !a.Close && r.op != "reach" // whose context ends
 	if status = a.StatusCode; status/100 == 2 && a.readable && read(a.body) {
 		keep = keep && !conn.namesOtherLead(&r)
 		return status, nil
@@ -151,7 +151,7 @@ func (c *conn) roundTrip(ctx context.Context, limit time.Time, seen *Call) (a an
 		c.ctx, c.unbind = ctx, context.AfterFunc(ctx, func() { _ = c.SetDeadline(longAgo) })
 	}
 	_ = c.SetDeadline(limit) // fails only for a closed connection, and then the first write fails, too
-	if ctx.Err() != nil {    // the deadline that its end has set may be gone
+	if ctx.Err() != nil {    // SetDeadline may have undone what the end of ctx has set
 		return a, ctx.Err()
 	}
 	before := c.socket.out

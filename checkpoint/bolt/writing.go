@@ -179,7 +179,7 @@ func (w *writing) Put(key string, k checkpoint.KeptKey) error {
 	return w.put(key, was, k)
 }
 
-// Under does not read what was claimed just before: that takes as long as to write an outcome.
+// Under does not read a claim of this process back: that would take as long as writing its outcome.
 func (w *writing) Under(key string) (checkpoint.KeptKey, *checkpoint.Kept, error) {
 	if k, has := w.d.claimed[key]; has {
 		return k, k.Intent, nil

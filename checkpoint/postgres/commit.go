@@ -132,7 +132,7 @@ func (s *Store) remember(w *working, changes []*checkpoint.Change, asked time.Du
 	}
 	for i, c := range changes {
 		key := c.Entry.Key
-		if *c = w.done[i]; c.Err == nil && w.rows[key] != w.base[key] {
+		if c.Entry, c.Err = w.done[i].Entry, w.done[i].Err; c.Err == nil && w.rows[key] != w.base[key] {
 			c.Entry.Seq = cmp.Or(c.Entry.Seq, seq)
 		}
 	}

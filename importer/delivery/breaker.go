@@ -63,7 +63,7 @@ type Pass struct {
 	probe    bool // it probes whether a silence has ended
 
 	stopping context.Context
-	decided  chan struct{} // tells once that the request may be sent, or never may
+	decided  chan struct{} // tells that the request may be sent, or never may
 	err      error         // why it never may be sent
 }
 
@@ -83,10 +83,10 @@ func NewBreaker(maxWait time.Duration, limit int, perSecond float64) *Breaker {
 // enter waits until a request may be sent, and makes p its pass. If a create has to send a GET first, enter sends it.
 // It returns ErrStopping once stopping has ended, and a *Stop after too long a silence or too many doubts.
 func (b *Breaker) enter(stopping context.Context, kind Kind, p *Pass) error {
+	if p.decided == nil {
+		p.decided = make(chan struct{}, 1)
+	}
 	for {
-		if p.decided == nil {
-			p.decided = make(chan struct{}, 1)
-		}
 		*p = Pass{kind: kind, stopping: stopping, decided: p.decided}
 		b.update(func(time.Time) { b.queue = append(b.queue, p) })
 		select {
@@ -104,9 +104,7 @@ func (b *Breaker) enter(stopping context.Context, kind Kind, p *Pass) error {
 		if stopping.Err() != nil {
 			err = ErrStopping
 		}
-		asked := *p
-		asked.kind = Repeatable
-		b.back(&asked, err, jitter(firstBackoff))
+		b.back(&Pass{getFirst: p.getFirst, probe: p.probe}, err, jitter(firstBackoff))
 		b.Report(p, NothingShown)
 		if e, failed := errors.AsType[*leadapi.Error](err); failed && halts(e) != nil {
 			return halts(e)
@@ -178,10 +176,9 @@ func (b *Breaker) noteSent(p *Pass, now time.Time) {
 func (b *Breaker) MayLeave(kind string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.ended != nil || time.Now().Before(b.opens) {
-		return false
-	}
-	return kind != "create" || !b.shut && !b.creates.getFirst && (b.creates.unlimited || b.creates.inFlight == 1)
+	goesOn := b.ended == nil && !time.Now().Before(b.opens)
+	return goesOn &&
+		(kind != "create" || !b.shut && !b.creates.getFirst && (b.creates.unlimited || b.creates.inFlight == 1))
 }
 
 // Shut stops creates that have a pass but are not sent yet, because the run stops.
@@ -274,7 +271,12 @@ func (b *Breaker) Hold(d time.Duration) {
 	b.update(func(now time.Time) { b.opens = latest(b.opens, now.Add(min(d, leadapi.MaxRetryAfter))) })
 }
 
-func latest(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
 
 // Over returns why nothing is sent any more, or nil.
 func (b *Breaker) Over() *Stop {

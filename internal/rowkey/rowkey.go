@@ -77,13 +77,13 @@ func Fold(key string) string {
 }
 
 func fold(s string) string {
-	if isDigits(s) {
-		return cmp.Or(strings.TrimLeft(s, "0"), "0")
-	}
 	if strings.ContainsFunc(s, isOdd) {
 		s = norm.NFKC.String(strings.Map(Shown, s))
 	}
-	if s = plain(s); strings.Contains(s, "@") || IsUUID(s) {
+	switch s = plain(s); {
+	case isDigits(s):
+		return cmp.Or(strings.TrimLeft(s, "0"), "0")
+	case strings.Contains(s, "@"), IsUUID(s):
 		return strings.ToLower(s)
 	}
 	return s
@@ -114,7 +114,7 @@ func plain(s string) string {
 	if number := strings.TrimSuffix(s, ".0"); number != s && isDigits(strings.ReplaceAll(number, ",", "")) {
 		s = number
 	}
-	if n := len(s); n > 4 && isDigits(s[:1]) && isDigits(s[n-3:]) && grouped().MatchString(s) {
+	if n := len(s); n > 4 && isDigits(s[:1]) && isDigits(s[n-3:]) && !isDigits(s) && grouped().MatchString(s) {
 		return ungrouped.Replace(s)
 	}
 	if len(s) == 18 && s[15:] == salesforceSuffix(s[:15]) {
