@@ -63,19 +63,20 @@ func TestIDsMustBePlain(t *testing.T) { // fault 98, m31
 
 // fault 46: what asks whether there are answers makes nothing, carries no token, and takes any answer for one.
 func TestReach(t *testing.T) {
-	var line, authorization string
+	var line, auth string
 	s := serve(t, false, func(w http.ResponseWriter, r *http.Request) {
-		line, authorization = r.Method+" "+r.URL.Path, r.Header.Get("Authorization")
+		line, auth = r.Method+" "+r.URL.Path, r.Header.Get("Authorization")
 		w.WriteHeader(500)
 	})
-	if err := signedIn(t, config(s.URL)).Reach(t.Context()); err != nil || line != "GET /v1/trunk-1" || authorization != "" {
-		t.Errorf("%v: %s with %q", err, line, authorization)
+	if err := signedIn(t, config(s.URL)).Reach(t.Context()); err != nil || line != "GET /v1/trunk-1" || auth != "" {
+		t.Errorf("%v: %s with %q", err, line, auth)
 	}
 	busy := serve(t, false, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "2")
 		w.WriteHeader(429)
 	})
-	if e, ok := signedIn(t, config(busy.URL)).Reach(t.Context()).(*Error); !ok || e.Status != 429 || e.RetryAfter != 2*time.Second {
+	client := signedIn(t, config(busy.URL))
+	if e, ok := client.Reach(t.Context()).(*Error); !ok || e.Status != 429 || e.RetryAfter != 2*time.Second || resting(client.leads) > 0 {
 		t.Errorf("asked to wait: %v", e)
 	}
 	e, ok := signedIn(t, config("http://127.0.0.1:1")).Reach(t.Context()).(*Error)
