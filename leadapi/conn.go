@@ -121,7 +121,7 @@ type conn struct {
 	in        *bufio.Reader    // over bounds
 	request   bytes.Buffer     // of the last call
 	body      bytes.Buffer     // of the last call: what it sends, then what it is answered
-	lead      string           // the lead that the last answer named
+	leads     [8]string        // that the last answers named
 	asked     bool             // the service wanted a client certificate
 	dialled   time.Duration    // how long dialling took
 	carried   int              // requests so far
@@ -148,15 +148,15 @@ func (c *conn) noteKeepAlive(h http.Header) {
 	}
 }
 
-// namesOtherLead reports whether an answer names the wrong lead: another one or, for a create, the lead of the answer
-// before. Then there may be an answer too many, and the next request would take an answer that is not its own.
+// namesOtherLead reports whether an answer names the wrong lead: another one or, for a create, the lead of an answer
+// before. Then an answer came twice, and this request's own may come yet: no request may take that for its own.
 func (c *conn) namesOtherLead(r *request) bool {
 	if r.named == nil {
 		return false
 	}
-	before := c.lead
-	c.lead = *r.named
-	return r.lead == "" && c.lead == before || r.lead != "" && c.lead != r.lead
+	again := slices.Contains(c.leads[:], *r.named)
+	c.leads[c.carried%len(c.leads)] = *r.named
+	return r.lead == "" && again || r.lead != "" && *r.named != r.lead
 }
 
 // usable reports whether an idle connection can carry a call: it is open, and there is nothing to read.

@@ -79,24 +79,21 @@ func either(t *testing.T, secure bool, play func(p *peer, c net.Conn)) (*peer, *
 	return p, trust(signedIn(t, config("https://"+p.Addr().String())), known)
 }
 
-// fault 47: the peer gives each request but the first the answer of the one before. The first to meet that is told the
-// lead of another row, which its caller can tell; the one behind it is not told that one's.
+// fault 47: an answer comes again, after another one. Who meets it is not told the lead of another row, nor is the next.
 func TestAnswerOfTheOneBeforeGoesNoFurther(t *testing.T) {
 	var conns atomic.Int64
 	p := listen(t, func(p *peer, c net.Conn) {
-		r, mine, before := bufio.NewReader(c), conns.Add(1), ""
-		for n := 1; ; n++ {
+		r, mine := bufio.NewReader(c), conns.Add(1)
+		for _, n := range []int{1, 2, 1} {
 			if _, err := p.next(r); err != nil {
 				return
 			}
-			own := fmt.Sprintf(`{"leadID":"lead-%d-%d"}`, mine, n)
-			io.WriteString(c, answerText(201, cmp.Or(before, own)))
-			before = own
+			io.WriteString(c, answerText(201, fmt.Sprintf(`{"leadID":"lead-%d-%d"}`, mine, n)))
 		}
 	})
 	client := signedIn(t, config(p.address()))
-	for n, want := range []string{"lead-1-1", "lead-1-1", "lead-2-1"} {
-		if got, err := client.Create(t.Context(), someLead()); err != nil || got.LeadID != want {
+	for n, want := range []string{"lead-1-1", "lead-1-2", "", "lead-2-1"} {
+		if got, err := client.Create(t.Context(), someLead()); want != cmp.Or(got, new(Created)).LeadID || err == nil == (want == "") {
 			t.Errorf("create %d: %v, %v, want %s", n+1, got, err, want)
 		}
 	}

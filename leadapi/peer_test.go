@@ -151,7 +151,7 @@ func answers(t testing.TB, answer string) *peer {
 
 // another is an answer to the n-th create of a connection, from 0: none is given the lead of the one before.
 func another(answer string, n int) string {
-	return strings.Replace(answer, `"leadID":"lead-1"`, `"leadID":"lead-`+string("12"[n%2])+`"`, 1)
+	return strings.Replace(answer, `"leadID":"lead-1"`, `"leadID":"lead-`+string("123456789"[n%9])+`"`, 1)
 }
 
 func answerText(status int, body string, headers ...string) string {

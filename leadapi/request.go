@@ -80,8 +80,10 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 	}
 	keep = a.whole && !a.Close && r.op != "reach" // whose context ends
 	if status = a.StatusCode; status/100 == 2 && a.readable && read(a.body) {
-		keep = keep && !conn.namesOtherLead(&r)
-		return status, nil
+		other := conn.namesOtherLead(&r)
+		if keep = keep && !other; !other || r.lead != "" { // the caller of an update sees which lead came back
+			return status, nil
+		}
 	}
 	fault = c.answered(r, a)
 	// An answer that leaves doubt may be another request's. After a 421 another node is wanted.

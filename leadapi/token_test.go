@@ -38,9 +38,8 @@ func (s *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(401)
 			return
 		}
-		s.creates.Add(1)
 		w.WriteHeader(201)
-		io.WriteString(w, createdBody)
+		fmt.Fprintf(w, `{"leadID":"lead-%d"}`, s.creates.Add(1))
 		return
 	}
 	query := r.URL.Query()

@@ -183,11 +183,11 @@ func overTLS(t testing.TB, settings *tls.Config) *peer {
 		c = tls.Server(c, settings)
 		defer c.Close()
 		r := bufio.NewReader(c)
-		for {
+		for n := 0; ; n++ {
 			if _, err := p.next(r); err != nil {
 				return
 			}
-			io.WriteString(c, answerText(201, createdBody))
+			io.WriteString(c, another(answerText(201, createdBody), n))
 		}
 	})
 }
