@@ -31,23 +31,24 @@ func (a Applied) String() string { return [...]string{"no", "maybe", "yes"}[a] }
 
 // The values of Error.Reason.
 const (
-	ReasonRefused      = "refused"      // 4xx for good, or refused here before anything was sent
-	ReasonTimeout      = "timeout"      // no whole answer in time; 408, 425, 499
-	ReasonNoAnswer     = "no_answer"    // the connection broke after the first byte
-	ReasonConnect      = "connect"      // no connection, or one found closed: not one byte left
-	ReasonTLS          = "tls"          // the peer's certificate was not accepted
-	ReasonClientCert   = "client_cert"  // the peer did not accept our client certificate, or wants one
-	ReasonProxy        = "proxy"        // the proxy opens no way, and will not: not one byte left
-	ReasonBadAnswer    = "bad_answer"   // an answer that cannot be read
-	ReasonNoLeadID     = "no_lead_id"   // a create's 2xx without readable leadID
-	ReasonUnauthorized = "unauthorized" // 401
-	ReasonMisdirected  = "misdirected"  // 421: NewConnection may help
-	ReasonHeld         = "held"         // Config.Leave said no: not one byte left
-	ReasonThrottled    = "throttled"    // 429
-	ReasonProxyAuth    = "proxy_auth"   // 407, from the proxy or through it
-	ReasonRedirect     = "redirect"     // 3xx; never followed
-	ReasonServerError  = "server_error" // 5xx
-	ReasonCanceled     = "canceled"     // the caller's context ended
+	ReasonRefused      = "refused"       // 4xx for good, or refused here before anything was sent
+	ReasonTimeout      = "timeout"       // no whole answer in time; 408, 425, 499
+	ReasonNoAnswer     = "no_answer"     // the connection broke after the first byte
+	ReasonConnect      = "connect"       // no connection, or one found closed: not one byte left
+	ReasonTLS          = "tls"           // the peer's certificate was not accepted
+	ReasonClientCert   = "client_cert"   // the peer did not accept our client certificate, or wants one
+	ReasonProxy        = "proxy"         // the proxy opens no way, and will not: not one byte left
+	ReasonBadAnswer    = "bad_answer"    // an answer that cannot be read
+	ReasonNoLeadID     = "no_lead_id"    // a create's 2xx without readable leadID
+	ReasonLeadTaken    = "lead_id_taken" // a create's 2xx with the leadID of an earlier answer
+	ReasonUnauthorized = "unauthorized"  // 401
+	ReasonMisdirected  = "misdirected"   // 421: NewConnection may help
+	ReasonHeld         = "held"          // Config.Leave said no: not one byte left
+	ReasonThrottled    = "throttled"     // 429
+	ReasonProxyAuth    = "proxy_auth"    // 407, from the proxy or through it
+	ReasonRedirect     = "redirect"      // 3xx; never followed
+	ReasonServerError  = "server_error"  // 5xx
+	ReasonCanceled     = "canceled"      // the caller's context ended
 )
 
 // DoubtReasons say for people why nobody knows whether a create was applied, by the Reason of its error.

@@ -53,9 +53,7 @@ func (c *Client) do(ctx context.Context, r request, read func(body []byte) bool)
 }
 
 // carry makes a call and notes in seen what happens.
-func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bool, seen *Call) (status int,
-	fault *Error,
-) {
+func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bool, seen *Call) (int, *Error) {
 	conn, fault := c.ready(ctx, &r, seen)
 	if fault != nil {
 		return 0, fault
@@ -78,17 +76,18 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 		}
 		return 0, unanswered(ctx, r, seen.Sent > 0, err)
 	}
-	keep = a.whole && !a.Close && r.op != "reach" // whose context ends
-	if status = a.StatusCode; status/100 == 2 && a.readable && read(a.body) {
-		other := conn.namesOtherLead(&r)
-		if keep = keep && !other; !other || r.lead != "" { // the caller of an update sees which lead came back
-			return status, nil
-		}
+	good := a.StatusCode/100 == 2 && a.readable && read(a.body)
+	other := good && conn.namesOtherLead(&r)
+	keep = a.whole && !a.Close && r.op != "reach" && !other // the context of a reach ends
+	if good && (!other || r.lead != "") {                   // the caller of an update sees which lead came back
+		return a.StatusCode, nil
 	}
-	fault = c.answered(r, a)
+	if fault = c.answered(r, a); other {
+		fault.Applied, fault.Reason = Maybe, ReasonLeadTaken
+	}
 	// An answer that leaves doubt may be another request's. After a 421 another node is wanted.
 	keep = keep && fault.Applied == No && fault.Reason != ReasonMisdirected
-	return status, fault
+	return a.StatusCode, fault
 }
 
 // ready returns a connection over which the request may leave now. Last, it looks whether the peer has closed it.
