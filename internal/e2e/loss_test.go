@@ -109,7 +109,7 @@ func TestFreedRowsHideNoLeads(t *testing.T) {
 	w.must(0, "checkpoint resolve list.csv")
 	must.Do(t, errors.Join(os.Remove(w.checkpoint()), os.RemoveAll(filepath.Join(w.dir, "gone"))))
 	said := w.must(4, "import -m leads.yaml first.csv --out kept/third")
-	contains(t, said, "write known.csv, with the line key,lead_id") // nothing lies beside the last command's folder
+	contains(t, said, "write known.csv, with the line key,namespace,lead_id") // nothing lies beside the last command's folder
 	contains(t, w.must(0, "checkpoint adopt kept/second/results.csv"), "incomplete")
 	w.must(5, "import -m leads.yaml first.csv --out kept/third")
 	w.holds(40)
