@@ -149,7 +149,7 @@ func answers(t testing.TB, answer string) *peer {
 	})
 }
 
-// another is an answer to the n-th create of a connection, from 0: none is given the lead of the one before.
+// another is an answer to the n-th create of a connection, from 0: none is given the lead of one of the eight before.
 func another(answer string, n int) string {
 	return strings.Replace(answer, `"leadID":"lead-1"`, `"leadID":"lead-`+string("123456789"[n%9])+`"`, 1)
 }

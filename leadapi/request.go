@@ -83,7 +83,7 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 		return a.StatusCode, nil
 	}
 	if fault = c.answered(r, a); other {
-		fault.Applied, fault.Reason = Maybe, ReasonLeadTaken
+		fault.Applied, fault.Reason, fault.Message = Maybe, ReasonLeadTaken, "an earlier answer named its lead"
 	}
 	// An answer that leaves doubt may be another request's. After a 421 another node is wanted.
 	keep = keep && fault.Applied == No && fault.Reason != ReasonMisdirected

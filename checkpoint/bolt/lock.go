@@ -113,7 +113,7 @@ func (d *Store) inUse() error {
 	if w, goesOn := d.o.Witnesses.Holder(d.path); goesOn {
 		holder = fmt.Sprintf("another run (process %d)", w.Process)
 	}
-	return d.refuse(checkpoint.ErrLocked, "is in use by "+holder, "wait for it to end; --wait does, where a command has it")
+	return d.refuse(checkpoint.ErrLocked, "is in use by "+holder, "wait for it to end (--wait, if the command has it)")
 }
 
 // placesByMagic are the kinds of file systems that are not safe for a checkpoint, by their number on Linux.

@@ -45,7 +45,7 @@ type Store struct {
 	ending
 
 	mu        sync.Mutex                           // one commit after another
-	claimed   map[string]checkpoint.KeptKey        // what is stored under keys that were claimed, until more is
+	claimed   map[string]checkpoint.KeptKey        // what claims without an outcome have stored
 	testimony atomic.Pointer[checkpoint.Testimony] // see [Store.Attest]; nil: none
 }
 

@@ -132,7 +132,7 @@ func (s *Store) noOtherRun() error {
 		AND leadferry.alive(w) ORDER BY worker DESC LIMIT 1`, s.ledger, s.worker).Scan(&run, &host)
 	if err == nil {
 		return s.Refuse(checkpoint.ErrLocked, "the run "+run+" on "+host+" uses it",
-			"wait for it to end (--wait does, where a command has it); after a kill it counts as ended once it has shown no "+
+			"wait for it to end (--wait, if the command has it); after a kill it counts as ended once it has shown no "+
 				"life for a minute")
 	}
 	if errors.Is(err, pgx.ErrNoRows) {
