@@ -25,7 +25,7 @@ type Record struct {
 	// LeadID is the service's own ID of the lead: at most 128 letters, digits, dots, underscores and hyphens. It is ""
 	// if the file does not know the lead's ID.
 	LeadID string
-	// Skip says that skip_if leaves the row out: ignore the rest of the Record.
+	// Skip says that skip_if leaves the row out: only the IDs of its lead are given, as far as they are valid.
 	Skip bool
 	// Organization is set, or Locator and the one property that its type searches by (specification, endpoint 5, rule
 	// 3). All four are empty if assign is not given.
@@ -130,9 +130,7 @@ func (b *Binding) Map(cells []string, env Env, rec *Record) []Problem {
 	}
 	r := row{cells: cells, at: b.at, null: b.null, env: env, dropped: rec.Dropped[:0], caught: rec.Caught[:0]}
 	*rec = Record{Content: slices.Grow(rec.Content[:0], len(p.content)+len(b.rest))}
-	if rec.Skip = r.take(p.skip) == "true"; rec.Skip {
-		return nil
-	}
+	skip := r.take(p.skip) == "true"
 	switch {
 	case p.key != nil:
 		r.key = r.take(p.key)
@@ -149,6 +147,9 @@ func (b *Binding) Map(cells []string, env Env, rec *Record) []Problem {
 		rec.ExternalID = r.take(p.externalID)
 	}
 	rec.LeadID = r.take(p.leadID)
+	if rec.Skip = skip; skip {
+		return nil
+	}
 	r.assign(p.assign, rec)
 	rec.TypeKey, rec.TypeLabel = r.take(p.typeKey), r.take(p.typeLabel)
 	rec.Status = r.take(p.status)
