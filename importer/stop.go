@@ -77,7 +77,7 @@ func inputEnded(err error) *Stop {
 	if _, failed := errors.AsType[*crash.Error](err); failed {
 		return crashed(err)
 	}
-	hint := "mend the file"
+	hint := "correct the file"
 	if lost, is := errors.AsType[*source.LostError](err); is && lost.Hint != "" {
 		hint = lost.Hint
 	}

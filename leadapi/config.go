@@ -251,7 +251,7 @@ func ParseProxy(text string) (*Proxy, error) {
 	case proxyPorts[u.Scheme] == "":
 		return fail("must begin with http://, https:// or socks5://", "")
 	case u.Path != "" || u.RawQuery != "" || u.ForceQuery || strings.Contains(text, "#"):
-		return fail("has something behind the port", "in a user or password "+escapes)
+		return fail("has something after the port", "in a user or password "+escapes)
 	case u.Scheme == "socks5" && max(len(u.User.Username()), len(p.password())) > 255:
 		return fail("has a user or password of more than 255 bytes, which SOCKS5 cannot carry", "")
 	}

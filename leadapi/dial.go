@@ -45,7 +45,7 @@ func (c Config) newHost(u *url.URL) (*host, error) {
 		trusted, err := x509.SystemCertPool() // as slow as a short run, so only if needed
 		if err != nil && len(c.Authorities) == 0 {
 			return nil, wrong("certificates", "that this machine trusts cannot be read",
-				"mend that (SSL_CERT_FILE, SSL_CERT_DIR), or name a file with the service's authority with --ca-file")
+				"correct that (SSL_CERT_FILE, SSL_CERT_DIR), or name a file with the service's authority with --ca-file")
 		}
 		trusted = cmp.Or(trusted, x509.NewCertPool()) // the given ones may be enough
 		for _, authority := range c.Authorities {
@@ -311,7 +311,7 @@ func (w *way) certificateRefused(c *conn, err error) *dialError {
 	}
 	if w.certificate != nil {
 		fault.text = "it does not accept the client certificate of --client-cert (" + plainly(alert.Err) + ")"
-		fault.hint = "ask the service's operators which certificates it accepts, and look whether yours has expired"
+		fault.hint = "ask the service's operators which certificates it accepts, and check if yours has expired"
 	}
 	return fault
 }

@@ -64,7 +64,7 @@ func (p *parser) syntax(err error) {
 	}
 	mark, begin := le.Mark, le.ContextMark
 	text, hint := le.Message, "look at this line and the one above: put texts with signs into quotes, "+
-		"a blank behind each colon, and spaces, no tabs, before lines"
+		"a blank after each colon, and spaces, no tabs, before lines"
 	if le.ContextMsg != "" {
 		text += " " + le.ContextMsg
 	}

@@ -152,7 +152,7 @@ func (p *parser) needs(n node, example string, names ...string) {
 // each calls f for the keys of the object n.
 func (p *parser) each(n node, f func(key, value node)) {
 	if n.Kind != yaml.MappingNode {
-		p.fail(n, "write name: value, with a blank behind the colon and no dash before it",
+		p.fail(n, "write name: value, with a blank after the colon and no dash before it",
 			"%s must hold keys and values", cmp.Or(n.path, "the mapping file"))
 		return
 	}

@@ -151,8 +151,7 @@ func (b *Binding) Map(cells []string, env Env, rec *Record) []Problem {
 		return nil
 	}
 	r.assign(p.assign, rec)
-	rec.TypeKey, rec.TypeLabel = r.take(p.typeKey), r.take(p.typeLabel)
-	rec.Status = r.take(p.status)
+	rec.TypeKey, rec.TypeLabel, rec.Status = r.take(p.typeKey), r.take(p.typeLabel), r.take(p.status)
 	for i := range p.content {
 		if f := &p.content[i]; f.isRest() {
 			b.addRest(&r, rec)

@@ -102,7 +102,7 @@ func lineCount(word string) (int, *texts.Fault) {
 	lines, err := strconv.Atoi(word)
 	if err != nil || lines < 0 || lines > maxLines {
 		return 0, texts.NewFault(fmt.Sprintf("it takes a number of lines, at most %d", maxLines),
-			"count the lines before the header, or behind the last row, blank ones too")
+			"count the lines before the header, or after the last row, blank ones too")
 	}
 	return lines, nil
 }

@@ -75,7 +75,7 @@ var steps = [...]struct {
 func bare(change func(string) string) func(string) (texts.Conversion, *texts.Fault) {
 	return func(argument string) (texts.Conversion, *texts.Fault) {
 		if argument != "" {
-			return nil, texts.NewFault("this step takes nothing behind its name", "leave "+texts.Quote(argument)+" out")
+			return nil, texts.NewFault("this step takes nothing after its name", "leave "+texts.Quote(argument)+" out")
 		}
 		return always(change), nil
 	}
@@ -160,7 +160,7 @@ func readSlashed(word string) (*regexp.Regexp, *texts.Fault) {
 	pattern, begins := strings.CutPrefix(word, "/")
 	pattern, ends := strings.CutSuffix(pattern, "/")
 	if !begins || !ends || pattern == "" {
-		return nil, texts.NewFault("a regular expression stands between slashes, and nothing behind them",
+		return nil, texts.NewFault("a regular expression stands between slashes, and nothing after them",
 			"for example '/^[0-9]{5}$/', with the quotes; (?i) at its beginning takes capitals and small letters alike")
 	}
 	return readPattern(pattern)

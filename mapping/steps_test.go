@@ -105,7 +105,7 @@ func TestStepsThatCannotBeRead(t *testing.T) {
 		"lowr:x":        `unknown step "lowr:x"; did you mean "lower"?`,
 		"e146:US":       `unknown step "e146:US"; did you mean "e164"?`,
 		"e146":          `unknown step "e146"; did you mean "e164"?`,
-		"lower:x":       `this step takes nothing behind its name; leave "x" out`,
+		"lower:x":       `this step takes nothing after its name; leave "x" out`,
 		"e164":          `step e164 needs a country, and "" is none; write the two letters of the country, for example "e164:US"`,
 		"date:":         "step date: the layout tells no whole date, or part of a time without the larger ones",
 		"e164:us":       `step e164 needs a country, and "us" is none; write the two letters of the country, for example "e164:US"`,

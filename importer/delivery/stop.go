@@ -113,8 +113,7 @@ func (l *Limits) Doubts(own int) bool { return l.MaxInDoubt > 0 && l.Standing+ow
 // DoubtsBefore is the end of a run that may make no lead, because too many rows are in doubt from earlier runs.
 func (l *Limits) DoubtsBefore() *Stop {
 	return Lasting(codeStopped, fmt.Sprintf("%d rows are in doubt from earlier runs, more than --max-in-doubt allows "+
-		"(%d): no lead is made", l.Standing, l.MaxInDoubt), "settle them first: leadferry checkpoint export --state "+
-		"in_doubt lists them, and leadferry checkpoint resolve takes the list back; then go on")
+		"(%d): no lead is made", l.Standing, l.MaxInDoubt), "settle them first, then go on")
 }
 
 // AllRefused is the end of a run whose first rows were all refused with this HTTP status.

@@ -130,8 +130,7 @@ func (c *Checks) steps(todo *steps) {
 	for _, kind := range kinds {
 		todo.add(kind.step != "" && len(c.of(kind.rule)) > 0, kind.step)
 	}
-	todo.add(c.Strict > 0, "Mend what the notes and lists above say of the file and the mapping, or "+
-		"check without --strict, which counts it.")
+	todo.add(c.Strict > 0, "Correct what is listed above, or check without --strict, which counts it.")
 }
 
 func (c *Checks) sends() bool { return c.Projected.Create+c.Projected.Update > 0 }

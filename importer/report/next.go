@@ -86,7 +86,6 @@ func (s *Summary) afterwards(todo *steps) {
 			"sends nothing twice. If a limit of the fleet ended them, start all workers with another --fleet name: " +
 			"with this one they would stop at once."
 	}
-	todo.add(s.halted() && !s.Same, again)
 	switch {
 	case s.settled:
 		todo.add(n.InDoubt > 0 && !s.halted(), "The rows in doubt have been settled since then. Start the workers "+
@@ -94,6 +93,7 @@ func (s *Summary) afterwards(todo *steps) {
 	case max(n.InDoubt, s.Standing) > len(s.Unkept):
 		s.inDoubt(todo)
 	}
+	todo.add(s.halted() && !s.Same, again)
 	s.Checks.steps(todo)
 	if s.Reconciliation != nil {
 		s.afterReconciling(todo)
@@ -208,7 +208,7 @@ func (s *Summary) inDoubt(todo *steps) {
 		"and write into "+cell+" what you found: the lead's ID, or none if no lead was made, or exists if you cannot "+
 		"find its ID. An empty cell decides nothing. Then settle them:", "leadferry checkpoint resolve "+list+s.at())
 	correct := s.Rows.Invalid+s.Rows.Rejected > 0 // correct asks for the same command
-	todo.add(inRejects && !correct, "Then "+s.Command+" this file, with the same flags:", s.again(s.Command)...)
+	todo.add(inRejects && !correct && !s.halted(), "Then "+s.Command+" this file, with the same flags:", s.again(s.Command)...)
 }
 
 // at names the run's checkpoint in a way that works in any folder. Another checkpoint would make leads again for rows

@@ -65,7 +65,7 @@ func TestWhatStandsAroundATableIsPassedOver(t *testing.T) {
 
 func TestABackslashMayStandBeforeQuotes(t *testing.T) {
 	escaped := source.Options{Backslash: true}
-	const lost = "-:2: the quotes of this row do not fit: where the rows behind it begin cannot be known, and none of them was read"
+	const lost = "-:2: the quotes of this row do not fit: where the rows after it begin cannot be known, and none of them was read"
 	for _, test := range []struct {
 		name, data string
 		o          source.Options
@@ -100,7 +100,7 @@ func TestWhatStandsAroundASheetIsPassedOver(t *testing.T) {
 }
 
 func TestJSONHasNothingAroundItsRows(t *testing.T) {
-	const want = "is JSON, which has no header, and no lines before or behind its rows"
+	const want = "is JSON, which has no header, and no lines before or after its rows"
 	openError(t, write(t, "a.jsonl", "{\"a\": 1}\n"), frame(1, 0, "", ""), want)
 }
 

@@ -167,7 +167,7 @@ func (f *File) openText(o Options) (err error) {
 		return err
 	}
 	if o.Frame != (Frame{}) || o.Backslash || o.NoHeader {
-		return rows.Refuse("is JSON, which has no header, and no lines before or behind its rows",
+		return rows.Refuse("is JSON, which has no header, and no lines before or after its rows",
 			"take header, skip_rows, skip_footer, footer, comment and escape out of source in the mapping")
 	}
 	f.reader, err = jsonrows.Open(f.window, o, &f.info.Found)

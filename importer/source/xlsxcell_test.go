@@ -61,8 +61,8 @@ func TestCellsOfAllKinds(t *testing.T) { // faults 100
 		{`<c><v></v></c>`, ""},
 		{`<x:c xmlns:x="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><x:v>7</x:v></x:c>`, "7"},
 		{`<c><v><!-- no --><![CDATA[7]]>0</v><extLst><v>9</v></extLst></c>`, "70"},
-		{`<c t="e"><v>#N/A</v></c>`, `!the cell in column A ("a") holds the error #N/A (hint: mend its formula, or empty the cell)`},
-		{`<c t="e"><v>secret</v></c>`, `!the cell in column A ("a") holds an error (hint: mend its formula, or empty the cell)`},
+		{`<c t="e"><v>#N/A</v></c>`, `!the cell in column A ("a") holds the error #N/A (hint: correct its formula, or empty the cell)`},
+		{`<c t="e"><v>secret</v></c>`, `!the cell in column A ("a") holds an error (hint: correct its formula, or empty the cell)`},
 		{`<c><f>NOW()</f></c>`, `!the cell in column A ("a") holds a formula without its result (hint: open the workbook in Excel, which computes it, and save it again)`},
 		{`<c t="s"><v>0</v></c><c r="B2" t="e"><v>#N/A</v></c>`, "plain"},
 		{`<c><v>secret</v></c>`, noNumber},
@@ -199,7 +199,7 @@ func TestRowsKeepTheirCellsWithAFault(t *testing.T) {
 		t.Errorf("faults %+v and %+v", rows[0].Faults, rows[1].Faults)
 	}
 	same(t, `the cell in column C holds something, but the header has only 2 columns`, rows[1].Problem.String())
-	if _, err := sample.Read(source.Options{}, nil, w.file(t)); !strings.Contains(fmt.Sprint(err), "error #N/A\nhint: mend its") {
+	if _, err := sample.Read(source.Options{}, nil, w.file(t)); !strings.Contains(fmt.Sprint(err), "error #N/A\nhint: correct its") {
 		t.Errorf("init says %v", err)
 	}
 }

@@ -66,7 +66,7 @@ func (p *program) login(c *cli.Context) error {
 	}
 	t := set.Target()
 	p.warn(leadapi.MixedRegions(t.BaseURL, t.LeadsURL))
-	p.say("leadferry config check tries it")
+	p.say("leadferry config check --profile " + set.Profile.Value + " tries it")
 	return nil
 }
 
@@ -92,7 +92,7 @@ func (p *program) newClient(c *cli.Context, client *leadapi.Client) error {
 		CreatedAt: time.Now().UTC().Truncate(time.Second),
 	}.Keep(set.CredentialsPath())
 	if err != nil {
-		where, hint := "it could not be stored and its secret is lost", "it stays on the service unused; mend the "+
+		where, hint := "it could not be stored and its secret is lost", "it stays on the service unused; correct the "+
 			"place and make another with --new-client"
 		if left != "" {
 			where, hint = "it is in "+left, "keep that file: it alone holds the secret; move it to "+

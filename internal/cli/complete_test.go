@@ -117,7 +117,7 @@ func TestExplain(t *testing.T) {
 	d.must(0, "", []string{"explain", "leadferry: c.db: is damaged: the checkpoint is damaged"}, "damaged - refusal")
 	d.must(2, "", []string{"explain", "indoubt"}, "did you mean leadferry explain in_doubt?")
 	d.must(2, "", []string{"explain", "qqqqqqqq"}, "leadferry explain lists all there are")
-	for line := range strings.Lines(d.must(0, "", []string{"explain"}, "WHAT BECAME OF A ROW:", "WARNINGS:")) {
+	for line := range strings.Lines(d.must(0, "", []string{"explain"}, "HOW A ROW ENDED:", "WARNINGS:")) {
 		if utf8.RuneCountInString(strings.TrimRight(line, "\n")) > terminal.Columns {
 			t.Errorf("too wide: %s", line)
 		}

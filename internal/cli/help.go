@@ -111,7 +111,7 @@ func helpFlags(s *terminal.Screen, group string, list []cli.Flag) {
 		// As typed; its meaning, its default and its variable.
 		typed, about, _ := strings.Cut(f.String(), "\t")
 		typed, _, _ = strings.Cut(typed, " [ ") // urfave writes a repeatable flag twice
-		s.Entry("   "+typed, about, flagColumn)
+		s.Entry("   "+strings.Replace(typed, " [=", "[=", 1), about, flagColumn)
 	}
 }
 

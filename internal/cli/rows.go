@@ -124,8 +124,8 @@ func (p *program) runRows(c *cli.Context) error {
 	err = errors.Join(p.conduct(c, in, o), closeService())
 	if missing, is := errors.AsType[*checkpoint.OpenError](err); is && errors.Is(err, checkpoint.ErrMissing) &&
 		missing.Hint == "" {
-		missing.Hint = "leads are found in a checkpoint that knows them: each run prints the path of its own, to be " +
-			"named with --checkpoint. If no lead was ever made: import without --require-checkpoint begins a new one"
+		missing.Hint = "name the checkpoint that knows the leads with --checkpoint: each run prints the path of its " +
+			"own. If no lead was ever made: import without --require-checkpoint begins a new one"
 		if !p.settings.Sandbox {
 			missing.Hint += ". If it is lost: " + checkpoint.AdoptRuns(missing.Path, p.wayWords()) + " takes over the " +
 				"leads that run folders name"

@@ -127,8 +127,7 @@ func serveSandbox(c *cli.Context, addr string, o sandbox.Options) (s *sandbox.Se
 	case errors.As(err, &of):
 		return nil, api, nil, exit.Usage("sandbox: "+of.Error(), disk.WayOut(err))
 	case err != nil:
-		const hint = "see leadferry sandbox --help; with --sandbox, --sandbox-reset starts again"
-		return nil, api, nil, exit.Usage(err.Error(), hint)
+		return nil, api, nil, exit.Usage(err.Error(), "see leadferry sandbox --help")
 	}
 	listener, err := sandbox.Listen(addr, s, flags.Time(c, "idle-close"))
 	if err != nil {

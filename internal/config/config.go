@@ -123,7 +123,7 @@ func notYAML(path string, err error) error {
 		at = first.Mark
 	}
 	return faultAt(path, max(1, at.Line), max(1, at.Column),
-		"this is not a configuration file in YAML and UTF-8",
+		"this is not a configuration file",
 		"it begins with profiles:, below it the name of each profile, below that "+strings.Join(keys, ", "))
 }
 

@@ -69,7 +69,7 @@ func checkTrust(f *os.File, path string, who privacy) error {
 	case !info.Mode().IsRegular():
 		return fault(path, "is no regular file", "name a file itself, no folder, device or pipe")
 	case !disk.Trusted(info) || who == ownFile && !disk.Mine(info):
-		return fault(path, "belongs to another user, who could put into it what he likes",
+		return fault(path, "belongs to another user, who can change what is in it",
 			`copy it, or make it yours: chown "$(id -un)" `+shell.Path(path))
 	case disk.OthersMay(info, 0o022):
 		return fault(path, "group or others may write to this file", chmod("go-w", path))

@@ -112,7 +112,7 @@ func (a *Address) Explain(err error) error {
 	if e := (*pgconn.PgError)(nil); errors.As(err, &e) {
 		switch e.Code {
 		case "28000", "28P01":
-			hint = "look whether this user may come in (pg_hba.conf), and with which password (PGPASSFILE)"
+			hint = "check if this user may come in (pg_hba.conf), and with which password (PGPASSFILE)"
 		case "53300":
 			hint = "each run needs a connection: have max_connections raised, start fewer, or wait for room with --wait"
 		case "3D000":

@@ -138,13 +138,13 @@ func (r *Reader) misfit() *rows.Problem {
 	return rows.Flaw("columns", fmt.Sprintf("the row has %s instead of %d", has, c.Width), hint)
 }
 
-const quoteHint = "mend the quotes of this row, or fetch the file again if it was cut; " +
+const quoteHint = "correct the quotes of this row, or fetch the file again if it was cut; " +
 	"if quotes are text like any other in this file, say so in the mapping: source: {quote: none}; " +
 	`where a backslash is before them: source: {escape: "\\"}`
 
 // lost says that nobody can know where the rows after a line begin.
 func lost(line int, text string) error {
-	text += ": where the rows behind it begin cannot be known, and none of them was read"
+	text += ": where the rows after it begin cannot be known, and none of them was read"
 	return &rows.LostError{Line: line, Text: text, Hint: quoteHint}
 }
 

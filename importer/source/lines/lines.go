@@ -95,7 +95,7 @@ func (w *Window) Line(from int) ([]byte, error) {
 		}
 		switch {
 		case stop > w.Max:
-			text := fmt.Sprintf("the row is longer than %d bytes, and none behind it was read", w.Max)
+			text := fmt.Sprintf("the row is longer than %d bytes, and none after it was read", w.Max)
 			const hint = "take the row out, or shorten it"
 			return nil, &rows.LostError{Line: w.Number, Text: text, Hint: hint, Err: ErrTooLong}
 		case i >= 0, errors.Is(w.err, io.EOF) && stop > from:

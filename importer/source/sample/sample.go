@@ -33,7 +33,7 @@ const (
 // Texts about a line that cannot be read.
 const (
 	nothingWritten = "; no mapping was written, since a header or leads would be missed"
-	quotesHint     = "mend the quotes of this line; or write the mapping by hand, with source: {quote: none} where " +
+	quotesHint     = "correct the quotes of this line; or write the mapping by hand, with source: {quote: none} where " +
 		`quotes are text, with source: {escape: "\\"} where a backslash is before them`
 )
 
@@ -209,7 +209,7 @@ func (s *sample) take(f *source.File, most int) error {
 			s.Complete = true
 			return nil
 		case structure:
-			return fmt.Errorf("%w\nhint: %s", lost, cmp.Or(lost.Hint, "mend the file, or fetch it again"))
+			return fmt.Errorf("%w\nhint: %s", lost, cmp.Or(lost.Hint, "correct the file, or fetch it again"))
 		case err != nil:
 			return err
 		case row.Problem != nil && slices.Contains([]string{"encoding", "nul", "quote"}, row.Problem.Code):

@@ -63,9 +63,9 @@ func Read(file string, columns [2]string, add func(line int, key, value string))
 		case size > maxSize:
 			return fail(row.Line, fmt.Sprintf("the table has more than %d MiB", maxSize>>20), "keep what the mapping needs")
 		case row.Problem != nil:
-			return fail(row.Line, row.Problem.Text, "mend the row, or take it out; "+hint)
+			return fail(row.Line, row.Problem.Text, "correct the row, or take it out; "+hint)
 		case len(faults) > 0:
-			return fail(row.Line, faults[0].String(), "mend the cell, or take the row out")
+			return fail(row.Line, faults[0].String(), "correct the cell, or take the row out")
 		case !row.Repeats:
 			add(row.Line, row.Cells[places[0]], row.Cells[places[1]])
 		}

@@ -226,7 +226,7 @@ func (f *formatter) show(c *rawCell, value []byte) (text []byte, wrong *rows.Pro
 		if errorForm().Match(value) {
 			named = "holds the error " + string(value)
 		}
-		return value, fault(named, "mend its formula, or empty the cell"), nil
+		return value, fault(named, "correct its formula, or empty the cell"), nil
 	case c.formula && !c.value:
 		return nil, fault("holds a formula without its result", computeHint), nil
 	case c.formula && f.computes && c.kind == "n" && is == "0": // XlsxWriter and others write 0 there

@@ -186,7 +186,7 @@ func (d *Command) prepare() error {
 			"%s:\n\n%s", spelling.Escape(p.Database), p.Grants)
 	}
 	fmt.Fprintf(d.Out, `
-grant the users of runs and people their roles:
+give runs and people their roles:
 
    GRANT leadferry_worker TO the_user_of_runs;
    GRANT leadferry_reader TO somebody_who_looks;
@@ -199,7 +199,7 @@ then run leadferry with --checkpoint %s, or the address with that user's name
 // history lists what was done with the row of a key, decided about it and found later.
 func (d *Command) history() error {
 	if d.C.NArg() != 1 {
-		return exit.Usage("history takes one key", "leadferry checkpoint export lists all keys")
+		return exit.Usage("history takes one key", "`leadferry checkpoint export` lists all keys")
 	}
 	ctx, key := d.C.Context, rowkey.Effective(d.C.String("namespace"), rowkey.Trim(d.C.Args().First()))
 	return d.with(ledger.How{ReadOnly: true}, func(db ledger.Ledger) error {
@@ -213,7 +213,7 @@ func (d *Command) history() error {
 		}
 		if found[0].State == checkpoint.Unknown && len(lines) == 0 {
 			return exit.Usage("the checkpoint does not know this key",
-				"leadferry checkpoint export lists all keys; --namespace names that of the mapping, if it has one")
+				"`leadferry checkpoint export` lists all keys; --namespace names that of the mapping, if it has one")
 		}
 		d.writeState(&found[0])
 		for _, l := range lines {

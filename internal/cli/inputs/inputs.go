@@ -83,7 +83,7 @@ func Open(c *cli.Context, stdin io.Reader, o *importer.Options) (in *Files, err 
 // Names returns the files of the command line, each once.
 func Names(c *cli.Context) ([]string, error) {
 	if !c.Args().Present() {
-		return nil, exit.Usage("no input file given", "name it behind the command; - reads standard input; see "+
+		return nil, exit.Usage("no input file given", "name it after the command; - reads standard input; see "+
 			c.Command.HelpName+" --help")
 	}
 	return Spread(c.Args().Slice())
@@ -202,7 +202,7 @@ func (in *Files) Fresh(age time.Duration) error {
 		if old := time.Since(info.ModTime()); old > age {
 			return exit.Usage(fmt.Sprintf("%s is older than --max-age allows: it was written at %s, %s ago", name,
 				spelling.Time(info.ModTime(), spelling.Seconds), old.Round(time.Second)),
-				"look whether the export failed; nothing was sent")
+				"check if the export failed; nothing was sent")
 		}
 	}
 	return nil
@@ -213,14 +213,14 @@ func (in *Files) Fresh(age time.Duration) error {
 func (in *Files) Enough(least int) error {
 	rows, err := in.countTo(least)
 	if err != nil {
-		return exit.Usage(fmt.Sprintf("the rows cannot be counted: %v", err), "mend the file, or export it again")
+		return exit.Usage(fmt.Sprintf("the rows cannot be counted: %v", err), "correct the file, or export it again")
 	}
 	if i := slices.Index(in.Names, "-"); i >= 0 {
 		rows += len(in.files[i].ReadAhead(least - rows))
 	}
 	if rows < least {
 		return exit.Usage(fmt.Sprintf("only %s there, and --min-rows asks for %d", english.PluralWord(rows, "1 row is",
-			fmt.Sprintf("%d rows are", rows)), least), "look whether the export was cut short, or is another file; "+
+			fmt.Sprintf("%d rows are", rows)), least), "check if the export was cut short, or is another file; "+
 			"nothing was sent. --min-rows 0 takes an empty file")
 	}
 	return nil
