@@ -188,7 +188,8 @@ func comparedWith(e *checkpoint.Entry, f *comparison) report.Compared {
 
 func (w *writer) absent(e *checkpoint.Entry) {
 	c := comparedWith(e, &comparison{verdict: Absent})
-	c.Key, c.Error = e.Key, "no row names the lead"
+	_, c.Key = rowkey.Split(e.Key)
+	c.Error = "no row names the lead"
 	w.files.Reconciliation([]report.Compared{c})
 }
 

@@ -41,6 +41,8 @@ type Binding struct {
 	null []string
 	own  []ownColumn // all of the row's own, sorted by name: the default key is made of them
 	rest []ownColumn // those that "*": rest sends
+
+	strange bool // rows that have no column of the mapping, as of another list of a JSON document
 }
 
 type ownColumn struct {
@@ -66,6 +68,7 @@ func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
 	}
 	b.divide(m, s)
 	b.Warnings = s.warnings
+	b.strange = c.Open && len(b.at) > 0 && len(b.rest) == 0 && slices.Max(b.at) < 0
 	if err := s.misfits(); err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ func (r *valueReader) addChecks() {
 	case r.role == leadIDRole && r.inside == nothing:
 		r.checks = append(r.checks, onlyIf(ruleLeadID, "", isLeadID))
 	case r.role == statusRole && r.inside == nothing:
-		r.checks = append(r.checks, stage{rule: ruleStatus, called: aStatus, do: statusKey})
+		r.checks = append(r.checks, stage{rule: ruleStatus, called: aStatus, do: StatusKey})
 	case r.literal != nil:
 		r.checks = append(r.checks, *r.literal)
 	}
@@ -68,7 +68,7 @@ func (r *valueReader) checkPull() {
 			if r.table != nil {
 				to, found = r.table.find(word)
 			}
-			if back, _ := statusKey(to); word != "" && (!found || back != status) {
+			if back, _ := StatusKey(to); word != "" && (!found || back != status) {
 				r.fail(n, "take one of the words that map turns into "+status,
 					"%s: %s is no word that map turns into this status", n.path, texts.Quote(n.Value))
 			}
@@ -79,7 +79,7 @@ func (r *valueReader) checkPull() {
 		return
 	}
 	for _, entry := range r.table.entries {
-		status, known := statusKey(entry.text)
+		status, known := StatusKey(entry.text)
 		if _, has := r.m.pull[status]; known && !has {
 			r.m.pull[status] = entry.word
 		}
@@ -108,7 +108,7 @@ func (r *valueReader) readConflict(n node) {
 // byStatus calls f for each status that the object n has as a key.
 func (p *parser) byStatus(n node, f func(status string, n node)) {
 	p.each(n, func(key, child node) {
-		if status, known := statusKey(key.Value); known {
+		if status, known := StatusKey(key.Value); known {
 			f(status, child)
 		} else {
 			p.fail(key, statusHint(key.Value), "%s: %s is not %s", key.path, texts.Quote(key.Value), aStatus)
@@ -236,8 +236,8 @@ var statuses = [...]struct{ key, label string }{
 	{"closedBoughtOtherBrand", "Closed | Bought Other Brand"},
 }
 
-// statusKey returns the key of the status whose key or label is s, in upper or lower case.
-func statusKey(s string) (key string, ok bool) {
+// StatusKey returns the key of the status whose key or label is s, in upper or lower case.
+func StatusKey(s string) (key string, ok bool) {
 	for _, st := range statuses {
 		if strings.EqualFold(s, st.key) || strings.EqualFold(s, st.label) {
 			return st.key, true

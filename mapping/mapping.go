@@ -94,7 +94,7 @@ func (m *Mapping) PullWord(status string) (word string, known bool) {
 		word, known = m.pull[status]
 		return word, known
 	}
-	_, known = statusKey(status)
+	_, known = StatusKey(status)
 	return status, known
 }
 

@@ -162,6 +162,10 @@ func (b *Binding) Map(cells []string, env Env, rec *Record) []Problem {
 	rec.Dropped, rec.Caught = r.dropped, r.caught
 	r.limit("key", "key", rec.Key)
 	r.limit("external_id", "ExternalID", rec.ExternalID)
+	if b.strange {
+		r.problems = append(r.problems, Problem{Rule: "required", Text: "it has no column that the mapping uses; if its " +
+			"rows are in a list, name that with --list"})
+	}
 	if len(r.problems) == 0 { // not always nil: its problems may have been dropped
 		return nil
 	}

@@ -207,7 +207,7 @@ func (v *value) lookUp(r *row, s string) (string, fate) {
 // noteCaught notes a text that a map lacks and else accepts.
 func (r *row) noteCaught(v *value, s string) {
 	to, _ := v.elseText.fill(r, s)
-	if _, known := statusKey(s); known && v.role == statusRole && to == s {
+	if _, known := StatusKey(s); known && v.role == statusRole && to == s {
 		return
 	}
 	r.caught = append(r.caught, v.problem(ruleElse, "", s))

@@ -142,8 +142,9 @@ func (p *program) keepApart(c *cli.Context, outputs []place, inputs []string) er
 					q.what), "name another place")
 			}
 		}
-		if bolt.IsLedger(o.real) {
-			return exit.Usage(fmt.Sprintf("%s %s would take the place of a checkpoint", o.what, o.path),
+		name := strings.TrimSuffix(strings.ToLower(filepath.Base(o.real)), ".partial")
+		if bolt.IsLedger(o.real) || name == checkpoint.RunFile {
+			return exit.Usage(fmt.Sprintf("%s %s would take the place of a checkpoint or its witness", o.what, o.path),
 				"name another place")
 		}
 	}

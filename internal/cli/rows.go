@@ -61,7 +61,9 @@ func (p *program) options(c *cli.Context) (importer.Options, error) {
 	if !c.IsSet("max-in-doubt") {
 		o.MaxInDoubt = max(20, 4*o.Concurrency)
 	}
-	o.Files = filesOf(c, o.RunID)
+	if o.Files = filesOf(c, o.RunID); o.Files.Summary == "-" && !c.IsSet("show") { // standard output is JSON
+		o.Show = 0
+	}
 	o.Rate, _ = strconv.ParseFloat(c.String("rate"), 64)
 	share := func(flag string) delivery.Share { return delivery.ParseShare(c.String(flag)) }
 	o.MaxRejects, o.MaxInvalid, o.Tolerate = share("max-rejects"), share("max-invalid"), share("tolerate")
@@ -309,6 +311,6 @@ func terms(c *cli.Context, fleet string, in *inputs.Files, o *importer.Options) 
 		"look-alikes format delimiter encoding sheet list") {
 		same("--"+name, cmp.Or(fmt.Sprint(c.Value(name)), "not given"))
 	}
-	same("--max-in-doubt", strconv.Itoa(o.MaxInDoubt))
+	same("--max-in-doubt (its default depends on -c)", strconv.Itoa(o.MaxInDoubt))
 	return t, nil
 }

@@ -86,7 +86,11 @@ func (p *program) service(c *cli.Context, sends bool) (leadapi.Config, error) {
 	if err := set.Require("base-url", "leads-url", "trunk-id"); err != nil {
 		return api, err
 	}
-	if err := set.Reach(&api); err != nil || !sends {
+	err := set.Reach(&api)
+	if err == nil && !sends { // a rehearsal refuses what the run would refuse
+		_, err = leadapi.New(api)
+	}
+	if err != nil || !sends {
 		return api, err
 	}
 	a, err := set.Account(c.Context, true)

@@ -45,6 +45,7 @@ func Date(layouts string) (Conversion, *Fault) {
 				return day, true
 			}
 		}
+		s = strings.Replace(s, " ", "T", 1) // as workbooks' cells have it
 		return s, IsDate(s)
 	}, nil
 }

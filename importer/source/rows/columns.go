@@ -29,7 +29,7 @@ func IsOfRejects(header string) bool {
 // Note takes what a rejects file says of a row; of returns the value of one of its columns, named without Reserved.
 func (r *Row) Note(of func(name string) string) {
 	outcome := of("outcome")
-	r.HasLead = outcome == "in_doubt" || outcome == "partial" || outcome == "changed"
+	r.HasLead = slices.Contains([]string{"created", "updated", "unchanged", "changed", "partial", "in_doubt"}, outcome)
 	if r.Answered = of("lead_id") != ""; outcome != "" {
 		r.FormerKey = rowkey.Effective(of("namespace"), of("key"))
 	}

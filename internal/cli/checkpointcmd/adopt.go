@@ -20,6 +20,7 @@ import (
 	"leadferry/internal/cli/inputs"
 	"leadferry/internal/cli/ledger"
 	"leadferry/internal/shell"
+	"leadferry/mapping"
 )
 
 // adopt takes over all leads of files, or none, into the selected checkpoint or a new one. It marks the checkpoint
@@ -220,9 +221,10 @@ func (row *listed) entry() (e checkpoint.Entry, has bool, err error) {
 		return e, has, err
 	}
 	line, _ := strconv.Atoi(row.Line.String()) // people may have edited it
+	status, _ := mapping.StatusKey(row.Status) // the console shows labels
 	e = checkpoint.Entry{
 		Key: row.Key, State: state, LeadID: row.LeadID, Organization: row.OrganizationID, Location: row.Location,
-		Status: row.Status, File: row.File, Line: line,
+		Status: cmp.Or(status, row.Status), File: row.File, Line: line,
 	}
 	if locator, ok := strings.CutPrefix(e.Organization, importer.ForLocator); ok {
 		e.Organization, e.Locator = "", locator

@@ -110,6 +110,7 @@ const exists, notMade = "exists", "none"
 // decisionsOf reads what a person wrote into the column lead_id. spots are the places of these rows; all counts all
 // rows.
 func decisionsOf(read *list) (decisions []checkpoint.Decision, spots []spot, all int, err error) {
+	given := map[string]checkpoint.Decision{}
 	for row, err := range read.each {
 		if err != nil {
 			return nil, nil, 0, err
@@ -136,10 +137,11 @@ func decisionsOf(read *list) (decisions []checkpoint.Decision, spots []spot, all
 				return nil, nil, 0, err
 			}
 		}
-		if read.rejects && slices.Contains(decisions, d) { // rejects list each row of a key
+		if given[d.Key] == d { // each row of a key is listed in rejects
 			all--
 			continue
 		}
+		given[d.Key] = d
 		decisions, spots = append(decisions, d), append(spots, row.spot)
 	}
 	return decisions, spots, all, nil

@@ -240,8 +240,9 @@ func (d *Command) writeState(e *checkpoint.Entry) {
 	}[e.State]
 	for part := range slices.Chunk([]string{
 		"now", cmp.Or(now, strings.ReplaceAll(e.State.String(), "_", " ")), "lead", e.LeadID,
-		"status", statusText(e.Status), "ExternalID", e.ExternalID, "to link", e.WantLink, "assigned", e.Organization,
-		"locator", e.Locator, "location", e.Location, "reason", importer.Explain(e), "request ID", e.RequestID,
+		"status", statusText(e.Status), "ExternalID", e.Linked(), "to link",
+		map[bool]string{true: e.WantLink}[e.WantLink != e.Linked()], "assigned", e.Organization, "locator", e.Locator,
+		"location", e.Location, "reason", importer.Explain(e), "request ID", e.RequestID,
 	}, 2) {
 		d.printIf(part[1] != "", "%-10s  %s", part[0], part[1])
 	}

@@ -335,7 +335,7 @@ func (m Selection) WithWitness(db Ledger, older bool, f func() error) error {
 		return err
 	}
 	folder := ""
-	if os.Getenv("LEADFERRY_OUT") != report.None {
+	if cmp.Or(m.C.String("out"), os.Getenv("LEADFERRY_OUT")) != report.None {
 		folder = filepath.Join(report.RunsFolder, now.UTC().Format("20060102T150405Z")+"-"+command+"-"+m.Run)
 		if err := disk.MakeFolders(folder); err != nil {
 			folder = ""
