@@ -325,8 +325,7 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 	})
 }
 
-// contains reports whether a list tells of all leads of the list that was cut off or, if those were not read, has all
-// its words.
+// contains reports whether a list tells of all leads of one that was cut off or, if that was not read, has its words.
 func (a *adoption) contains(old *Adopting, words []string) bool {
 	for one := range slices.Chunk(old.Keys, 8) {
 		if a.keys[digestPrefix(binary.LittleEndian.Uint64(one))].tells == 0 {

@@ -37,7 +37,7 @@ func halfAdopted(t *testing.T, s checkpoint.Store) bool {
 	return err != nil
 }
 
-// Wherever an adoption is cut off, no run begins before the list was taken over, and what a lost ledger knew besides is missing.
+// Wherever an adoption is cut off, no run begins before the list was taken over; what a lost ledger knew is missing.
 func TestAdoptionThatIsCutOff(t *testing.T) {
 	lost := checkpoint.Witness{Ledger: "lost", Target: here, Place: "lost.db", Leads: 9, Commits: 4}
 	list := leadsOf("a.csv", "a", "b")

@@ -98,8 +98,7 @@ func Resolve(ctx context.Context, s Store, ds []Decision) (r ResolveResult, err 
 	return r, err
 }
 
-// resolve finds what each decision is about, and takes the leads that are corrected from their keys, before any key
-// gets a lead. A refusal undoes all.
+// resolve finds what each decision is about, and takes leads that are corrected from their keys, before any gets one.
 func resolve(tx Tx, ds []Decision) (r ResolveResult, err error) {
 	keys := Map(ds, func(d Decision) string { return d.Key })
 	leads := Map(ds, func(d Decision) string { return d.LeadID })

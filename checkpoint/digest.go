@@ -13,9 +13,8 @@ import (
 )
 
 // Digester makes digests that are keyed with a random key: a plain hash of an e-mail address or a phone number can be
-// found by trying them all. The key is in the same file, so anyone who has the file can still try them all: a
-// checkpoint is pseudonymous personal data, and must be kept, copied and erased like personal data. Digests protect
-// only what leaves the file without the key.
+// found by trying them all. The key is in the same file, so anyone who has that can still try them: a checkpoint is
+// pseudonymous personal data, and must be kept, copied and erased like those. Digests protect what leaves the file.
 //
 // Requests and keys go through HMAC-SHA-256. Content keys and their values, ten of each in a row, go through SipHash,
 // which takes a tenth of the time. Four bytes of these digests are kept. HMAC makes SipHash's key.

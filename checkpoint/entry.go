@@ -41,8 +41,7 @@ func (s State) HasLead() bool { return s == Created || s == Partial }
 // known, because it was adopted. An import counts its row as unchanged, and a sync sends everything.
 type Digest [16]byte
 
-// ContentDigest is the keyed digest of one content key and of its value, made
-// by [Digester.SumName] and [Digester.SumValue].
+// ContentDigest is the keyed digest of a content key and of its value ([Digester.SumName], [Digester.SumValue]).
 type ContentDigest struct{ Name, Value [4]byte }
 
 // Entry is what the ledger knows of a key. A claim is an entry in doubt that has no outcome yet. A new field needs a

@@ -112,8 +112,7 @@ func eachDoubt(tx Tx, f func(KeptKey) KeptKey) error {
 	}
 }
 
-// AcceptLoss makes an incomplete or half adopted checkpoint complete: a person gives up what is missing. The rows that
-// were held for it may be sent; freed counts them.
+// AcceptLoss makes an incomplete or half adopted checkpoint complete. freed rows were held for that, and may be sent.
 func AcceptLoss(ctx context.Context, s Store) (freed int, err error) {
 	l, err := LineageOf(ctx, s)
 	if err != nil {

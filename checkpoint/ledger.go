@@ -29,8 +29,7 @@ type Gathering struct {
 // that makes it durable. The commit that settles or withdraws it frees the slot, also for claims of the same commit,
 // since a commit is stored whole or not at all.
 //
-// One goroutine commits. It waits until so few open claims are left that a lane would soon be idle, at most for
-// patience.
+// One goroutine commits. It waits until so few open claims are left that a lane would soon be idle, or for patience.
 type Ledger struct {
 	Store
 	Gathering
@@ -66,8 +65,7 @@ func NewLedger(s Store, g Gathering) *Ledger {
 	return l
 }
 
-// Standing counts the rows in doubt that wait for a person. It leaves out rows that an incomplete ledger holds, and
-// rows of runs that are [Store.UnderWay].
+// Standing counts the rows in doubt that wait for a person, not those held for a loss or of runs [Store.UnderWay].
 func (l *Ledger) Standing(ctx context.Context) (n int, err error) {
 	underWay, err := l.UnderWay(ctx)
 	if err != nil {
@@ -139,8 +137,7 @@ func (l *Ledger) isAnswer(c *Change) bool {
 	return claimed && (c.Kind == Settle || c.Kind == Withdraw)
 }
 
-// due reports whether to commit now: a lane would soon be idle, the first outcome is there (the others wait for it), or
-// nothing more will come.
+// due reports whether to commit now: a lane would soon be idle, the first outcome is there, or nothing more will come.
 func (l *Ledger) due() bool {
 	return l.Places == 0 || len(l.inSlots)-l.answered <= l.Places+(l.Places+8)/16 || l.answered > 0 && !l.begun ||
 		l.closed || l.broken != nil

@@ -143,8 +143,8 @@ func (k *kept) close(t *testing.T) {
 	synctest.Wait()
 }
 
-// While claims stand for more requests than there are places, changes gather for some milliseconds. An answer that leaves
-// no more than these is committed at once, with what has gathered.
+// While claims stand for more requests than there are places, changes gather for some milliseconds. An answer that
+// leaves no more than these is committed at once, with what has gathered.
 func TestChangesGatherUntilALaneIsIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKept(0, 1)

@@ -87,8 +87,7 @@ func halfAdopted(s Store, list []string, text string) error {
 }
 
 // TakeOlder accepts a ledger that is older than known, or that was copied to moved: it becomes incomplete and gets a
-// new ID. answer is the word for what the person has seen. took is false for another answer, or if there is nothing to
-// accept.
+// new ID. answer is the word for what the person has seen; took is false for another one, or without a question.
 func TakeOlder(ctx context.Context, s Store, ws *Witnesses, answer, moved string) (took bool, err error) {
 	v, err := Judge(ctx, s, ws, false, nil)
 	if err != nil {

@@ -29,8 +29,7 @@ const (
 	DecidedNote = "decided " // and the key
 )
 
-// Encode returns a value as notes and columns have it: JSON without zero fields. What is no UTF-8 becomes U+FFFD;
-// rows' keys have none of it.
+// Encode returns a value as notes and columns have it: JSON without zero fields. What is no UTF-8 becomes U+FFFD.
 func Encode(v any) []byte {
 	text, err := json.Marshal(v, json.OmitZeroStructFields(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
@@ -193,8 +192,7 @@ func forgetDecisions(tx Tx, gone, leads map[string]bool) error {
 }
 
 // History returns what was done with a key, in the order of time: its first event, the last ones, those that brought a
-// lead, and each send in doubt that was decided about. It is empty for an unknown key. A send without an answer has the
-// time when it was sent.
+// lead, and each send in doubt that was decided about. A send without an answer has the time when it was sent.
 func History(ctx context.Context, s Store, key string) (all []Event, err error) {
 	var k KeptKey
 	enough := errors.New("the key was found, or is not known")
@@ -240,8 +238,7 @@ func StatusOf(ctx context.Context, s Store) (Status, error) {
 	return st, errors.Join(err, unread)
 }
 
-// Untouched reports whether a ledger has never known a key, a decision, a run that came to its end, or a list to be
-// adopted.
+// Untouched reports whether a ledger never knew a key, a decision, a run that came to its end, or a list to adopt.
 func Untouched(ctx context.Context, s Store) (bool, error) {
 	i := s.Info()
 	for _, keys := range i.Keys {

@@ -80,8 +80,7 @@ func (k *KeptKey) Apply(b Book, c *Change, old *Kept) error {
 // Claim stores an intent before a row is sent, or refuses. It claims a row in doubt only if again says so: another
 // worker may have sent the row since the look-up. The intent also owns the ExternalID that the link after the create
 // will ask for, so that two rows never get the same one. If an earlier send is in doubt, its intent becomes the Prior
-// of the new one. A withdrawal puts it back, and so does an answer that refuses the row, since it says nothing of the
-// earlier send.
+// of the new one. A withdrawal puts it back, and so does a refusal, since it says nothing of that send.
 func (k *KeptKey) Claim(b Book, e *Entry, old *Kept, again bool) (refusal error) {
 	switch {
 	case !ValidKey(e.Key):

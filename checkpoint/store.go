@@ -40,9 +40,8 @@ type Store interface {
 	// Digests makes the keyed digests of this checkpoint.
 	Digests() *Digester
 
-	// Find looks for the lead of each Query, all as of one commit. A known key decides, also if it is in doubt or
-	// forgotten. A key that the service refused has no lead; its entry is found if nothing else is. An intent hides an
-	// entry of the same key.
+	// Find looks for the lead of each Query, all as of one commit. A known key decides, also if in doubt or forgotten.
+	// A key that was refused has no lead; its entry is found if nothing else is. An intent hides its key's entry.
 	Find(ctx context.Context, qs []Query) error
 
 	// Commit makes changes durable: in the order of their keys, and those of one key in the order given. A claim has to
@@ -60,16 +59,13 @@ type Store interface {
 	Notes(ctx context.Context, prefix string) ([]Note, error)
 	// Reached returns the last commit of a run (in a file: the last of all), and whether the ledger knows the run.
 	Reached(ctx context.Context, run string) (commits uint64, knows bool, err error)
-	// Progress returns this process's last commit, and what a witness counts, see [Info.Counted] (on a server: when
-	// Info was called last). It reads nothing.
+	// Progress returns this process's last commit, and [Info.Counted] (on a server of the last Info). It reads nothing.
 	Progress() (commits uint64, leads, freed int)
-	// Attest makes a witness note each commit. Close ends the witness in order, before the lock is released; Drop
-	// withdraws it with the checkpoint.
+	// Attest makes a witness note each commit. Close ends it in order before the lock is released; Drop withdraws it.
 	Attest(t *Testimony)
 
-	// Guard returns nil if the create that was claimed under a key may be sent now. It is called before each attempt. A
-	// Store on another machine may have to connect or renew the claim. After an error, also of ctx, nothing may be
-	// sent.
+	// Guard returns nil if the create that was claimed under a key may be sent now. It is called before each attempt,
+	// and may connect again or renew the claim. After an error, also of ctx, nothing may be sent.
 	Guard(ctx context.Context, key string) error
 	// UnderWay returns the runs that may still settle their rows in doubt themselves: they went on when this worker
 	// began, or began later. Exchange counts the rows in doubt of the workers of its fleet.
@@ -117,8 +113,7 @@ type Tx interface {
 // Target is what the leads of a checkpoint belong to. All three parts must be equal when the file is opened again.
 type Target struct{ BaseURL, LeadsURL, TrunkID string }
 
-// Canonical returns the target in the form in which targets are compared, with a UUID in lower case. Its addresses must
-// be normalized already.
+// Canonical returns the target as targets are compared, with a UUID in lower case, of addresses that are normalized.
 func (t Target) Canonical() Target {
 	if low := strings.ToLower(t.TrunkID); rowkey.IsUUID(low) {
 		t.TrunkID = low

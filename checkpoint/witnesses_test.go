@@ -31,7 +31,7 @@ func begun(t *testing.T, ws *checkpoint.Witnesses, s checkpoint.Store, w checkpo
 	return one
 }
 
-// A run's witness stands in both places before it claims, follows each commit in place, whatever the counts, and is closed.
+// A run's witness stands in both places before it claims, follows each commit in place, and is closed in the end.
 func TestWitnessOfARun(t *testing.T) {
 	ws, folder := places(t)
 	m := ledger(t, "a", "b")

@@ -270,8 +270,8 @@ func (p *pair) shown(when string, r *trial) {
 	}
 }
 
-// Whatever runs, dies and is changed by others, checkpoint and service agree where the program says so, no lead is there
-// twice, and in the end a sync brings all in step. Invariants 2, 4, 5; faults 1, 3, 68, 69, 79, 80
+// Whatever runs, dies and is changed by others, checkpoint and service agree where the program says so, no lead is
+// there twice, and in the end a sync brings all in step. Invariants 2, 4, 5; faults 1, 3, 68, 69, 79, 80
 func TestBothSidesAgree(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		happenings := rapid.SliceOfN(rapid.Custom(drawHappening), 1, 6).Draw(rt, "happenings")

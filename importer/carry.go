@@ -73,8 +73,7 @@ func (e *engine) doubtOf(j *job, d *checkpoint.Entry) {
 	d.Organization, d.Locator, d.Status, d.WantLink = j.rec.Organization, j.rec.Locator, j.rec.Status, j.rec.ExternalID
 }
 
-// create claims the row, sends the request (Deliver: in its turn, and again if it was surely not applied) and settles
-// the outcome, which is partial until a row with an ExternalID is linked.
+// create claims the row, sends the request and settles the outcome, which is partial until its ExternalID is linked.
 func (e *engine) create(j *job) {
 	failpoint.At("before intent")
 	shape := e.shapes[j.input].Load()

@@ -55,8 +55,7 @@ func (r *run) countRead(it *item) {
 	}
 }
 
-// collect takes a row that ends in this way, and returns why the run ends, or nil. The writer, which may reuse the row,
-// is last.
+// collect takes a row that ends in this way, and returns why the run ends, or nil. The writer, last, may reuse the row.
 func (r *run) collect(it *item, how ending) *Stop {
 	it.ending = how
 	if r.drift != nil && it.outcome != Pending {

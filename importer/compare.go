@@ -53,8 +53,7 @@ const (
 	asks                 // let a person decide
 )
 
-// decide says what to do about one field. compare asks it for each field of a row: before a read, after a read, after
-// the answer to an update, and in reconcile.
+// decide says what to do about one field. compare asks it before a read, after a read or an update, and in reconcile.
 //
 //	file  confirmed  service   changed by
 //	A     A          A         nobody
@@ -198,8 +197,7 @@ const (
 	atExternal = -2
 )
 
-// changes are how a row differs from its lead, field by field: content that was compared, though it may be as it was,
-// and status and ExternalID if they were changed.
+// changes are how a row differs from its lead: content that was compared, and status and ExternalID if changed.
 type changes []change
 
 // of is zero for a field that nobody changed.
@@ -322,8 +320,7 @@ func (cs changes) takeExternal(e *checkpoint.Entry, rec *mapping.Record, before 
 	}
 }
 
-// takeConfirmed takes what the service shows as the new confirmed values, except a status that others set, unless the
-// row has the same.
+// takeConfirmed takes what the service shows as confirmed, except a status that others set and the row does not have.
 func (cs changes) takeConfirmed(e *checkpoint.Entry, rec *mapping.Record, before *checkpoint.Entry, a *answer) {
 	cs.takeSeen(e, rec, before, a)
 	e.Unsettled, e.Sought, e.AsksLink, e.Confirmed = "", "", false, a.at

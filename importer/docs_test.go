@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"leadferry/internal/testsupport/must"
 	"leadferry/mapping"
 )
@@ -33,9 +31,7 @@ func TestExamplesOfTheMappingLanguage(t *testing.T) {
 			tables[about] = text
 			continue
 		case kind == "text":
-			if diff := cmp.Diff(strings.TrimSpace(text), refusal); diff != "" {
-				t.Errorf("what is said of a mistake (-page +truth):\n%s", diff)
-			}
+			must.Same(t, strings.TrimSpace(text), refusal, "what is said of a mistake")
 			continue
 		}
 		m, err := mapping.Parse("mapping.yaml", []byte("version: 1\n"+text), tableOf(t, tables))

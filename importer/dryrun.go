@@ -16,8 +16,7 @@ import (
 	"leadferry/mapping"
 )
 
-// dryRun gathers what a run that sends nothing (validate, --dry-run) finds, beside how each row ended. The dispatcher
-// alone writes it. Only the repeats grow with the input.
+// dryRun gathers what a run that sends nothing finds. The dispatcher alone writes it. Only repeats grow with the input.
 type dryRun struct {
 	options  *Options
 	intake   *intake
@@ -230,8 +229,7 @@ func (d *dryRun) occurrences(rule, text string, a *findings.Occurrences) (list [
 	return list
 }
 
-// projected is what a run would send: a create for each new key, an update for each link. A mapping with external_id
-// requires it in every row, so all creates ask for a link, or none.
+// projected is what a run would send: creates for new keys, and updates for links. All creates ask for one, or none.
 func (d *dryRun) projected() report.Projected {
 	would := d.repeated.Planned
 	p := report.Projected{Create: would[Create], Update: would[Link] + d.changes}

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/google/go-cmp/cmp"
-
 	"leadferry/checkpoint"
 	"leadferry/importer/delivery"
 	"leadferry/importer/report"
@@ -106,15 +104,11 @@ func TestValidateTellsWhatIsWrong(t *testing.T) {
 		"No part of the mapping uses the column extra.",
 		"Rows whose key is also in an earlier row: 1. Rows of one key are one lead, in file order. If their data differ, keep one row: else --changed update changes the lead at every run. For example a.csv:10 (first at a.csv:2).",
 	}
-	if diff := cmp.Diff(want, s.Checks); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	must.Same(t, want, s.Checks)
 	if s.ExitCode != report.CodeAttention || s.Rows.Invalid != 6 || s.Rows.Pending != 4 || s.Rows.Read != 10 {
 		t.Errorf("exit code %d, rows %+v", s.ExitCode, s.Rows)
 	}
-	if diff := cmp.Diff(notes, s.Notes); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, notes, s.Notes)
 }
 
 // Rows that cannot be read are one check however their numbers differ.
@@ -122,9 +116,7 @@ func TestUnreadableRowsAreCountedByWhatIsWrong(t *testing.T) {
 	s := validated(t, checkedMapping, Options{}, checkedHeader+"1,1\n2,2,2\n3,3\n")
 	const why = "for example: the row has 2 cells instead of 6 (hint: put quotes around a cell with the delimiter or a line break in it, and name every column in the header)"
 	want := []report.Reason{{Rule: "columns", Error: why, Rows: 3, Examples: places(2, 3, 4)}}
-	if diff := cmp.Diff(want, s.Checks.Rules); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, want, s.Checks.Rules)
 }
 
 // A mapping that cannot make leads sends nothing, however often its keys repeat.
@@ -216,16 +208,12 @@ func TestRemarksOnTheMapping(t *testing.T) {
 	s, err := Run(t.Context(), o)
 	must.Do(t, err)
 	nameless := "a.csv: column 7 has no name in the header: what rows hold there is never sent"
-	if diff := cmp.Diff(append(slices.Clip(want), nameless), s.Notes); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	must.Same(t, append(slices.Clip(want), nameless), s.Notes)
 	o.Command = "import"
 	e := newRun(o)
 	must.Do(t, e.intake.bind())
 	e.Begin = func(s *Start) error {
-		if diff := cmp.Diff(want, append(s.Warnings, s.Notes...)); diff != "" {
-			t.Errorf("-want +got:\n%s", diff)
-		}
+		must.Same(t, want, append(s.Warnings, s.Notes...))
 		return nil
 	}
 	must.Do(t, e.announce())
@@ -241,9 +229,7 @@ func TestADryRunProjectsWhatIsLeft(t *testing.T) {
 	tr.carry(t.Context())
 	tr.dry.found()
 	want := report.Projected{Create: 2, Update: 3}
-	if diff := cmp.Diff(want, tr.dry.projected()); diff != "" {
-		t.Errorf("-want +got:\n%s; %s", diff, tr.outcomes())
-	}
+	must.Same(t, want, tr.dry.projected(), tr.outcomes())
 	if n := len(tr.service.order) + tr.ledger.Info().InDoubt; n != 0 {
 		t.Errorf("%d requests or intents in a dry run", n)
 	}
@@ -261,9 +247,7 @@ func TestJSONLColumnsThatNothingUsesAreGathered(t *testing.T) {
 	for _, p := range s.Checks.Found {
 		unused = append(unused, p.Column)
 	}
-	if diff := cmp.Diff([]string{"x", "y"}, unused); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, []string{"x", "y"}, unused)
 }
 
 // Validate, and an import that finds all done, end rows by the million.
@@ -308,9 +292,7 @@ func TestValidateRunsTheTestsOfTheMapping(t *testing.T) {
 		{File: "m.yaml", Line: 23, Rule: "test", Text: "the row is invalid: column name: lead.content.name is empty, but required; " +
 			"column email: lead.content.email is not an e-mail address"},
 	}
-	if diff := cmp.Diff(want, s.Checks.Found); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	must.Same(t, want, s.Checks.Found)
 	if s.ExitCode != report.CodeAttention || s.Outcome != "attention" || s.Rows.Pending != 1 {
 		t.Errorf("%s with %d, rows %+v", s.Outcome, s.ExitCode, s.Rows)
 	}
@@ -320,9 +302,7 @@ func TestATestWhoseRowIsLeftOutFails(t *testing.T) {
 	text := strings.Replace(provedMapping, "assign:", "skip_if: 'org == \"o-1\"'\nassign:", 1)
 	s := validated(t, text, Options{}, checkedHeader+"1,o-1,,,Ann,\n2,o-2,,,Bob,\n,o-1,,,,\n")
 	want := []report.Problem{{File: "m.yaml", Line: 20, Rule: "test", Text: "the row is left out by skip_if"}}
-	if diff := cmp.Diff(want, s.Checks.Found); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	must.Same(t, want, s.Checks.Found)
 	if s.Rows.Skipped != 2 || s.Rows.Pending != 1 || s.Rows.Read != 3 || s.Checks.Projected.Create != 1 {
 		t.Errorf("rows %+v, projected %+v", s.Rows, s.Checks.Projected)
 	}

@@ -33,8 +33,7 @@ type engine struct {
 	hasRead atomic.Bool // an update without content has shown a lead
 }
 
-// phases end one after another: until taking ends, creates and updates are sent; until linking ends, links of new
-// leads; until awaiting ends, answers are waited for.
+// phases end one after another: taking (creates and updates are sent), linking (of new leads), awaiting (answers).
 type phases struct {
 	taking, linking, awaiting context.Context
 	takeNoMore, linkNoMore    context.CancelFunc
@@ -169,8 +168,7 @@ func (e *engine) find(queries []checkpoint.Query) error {
 	return e.ledger.Find(e.taking, queries)
 }
 
-// take decides about a row: it ends, begins the lane of its lead, joins it or is put off. If the run ends before, it
-// reports false.
+// take decides about a row: it ends, begins the lane of its lead, joins it or is put off; false: the run ends before.
 func (e *engine) take(it *item) bool {
 	names := e.leadNames(it)
 	return e.waitFor(func() bool {
@@ -194,8 +192,7 @@ func (e *engine) take(it *item) bool {
 	})
 }
 
-// takeFirst decides about a row that no lane holds: it ends the row, or begins a lane with it. It reports false if
-// there is no room for a lane, or the row may not be sent now.
+// takeFirst ends a row that no lane holds, or begins a lane. It reports false if the row may not be sent now.
 func (e *engine) takeFirst(it *item, names []leadName) bool {
 	step := e.plan(it)
 	if e.dry != nil {

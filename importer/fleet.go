@@ -25,8 +25,7 @@ type Fleet interface {
 // pulse is the time between exchanges with the fleet; some news are exchanged at once.
 const pulse = 250 * time.Millisecond
 
-// member connects this worker with its fleet. The fleet's rate arrives as requests for a quarter of a second, its waits
-// at once, its limits one exchange late.
+// member connects this worker with its fleet. Grants of the rate and waits count at once, limits one exchange late.
 type member struct {
 	*run
 	fleet Fleet
@@ -49,8 +48,7 @@ func (m *member) work() checkpoint.Progress {
 	return p
 }
 
-// leaveFleet is the last exchange, and stores the summary. If a limit of the fleet was exceeded since the exchange
-// before, the run stopped.
+// leaveFleet is the last exchange, and stores the summary. If it shows that a limit was exceeded, the run stopped.
 func (r *run) leaveFleet(s *report.Summary) {
 	m := r.member
 	if m == nil {

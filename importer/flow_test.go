@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"leadferry/checkpoint"
 	"leadferry/importer/delivery"
 	"leadferry/importer/report"
@@ -85,17 +83,13 @@ func TestKindsReachTheRequestAndTheDigests(t *testing.T) {
 		{Name: "line", Value: "4", Volatile: true},
 	}}
 	const request = `{"organizationID":"o","content":{"text":"7","number":7,"yes":true,"tags":["7"],"cleared":"","line":"4"},"typeKey":"t","typeLabel":"T"}`
-	if diff := cmp.Diff(request, string(createBody(&rec))); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, request, string(createBody(&rec)))
 	var want []checkpoint.ContentDigest
 	d := checkpoint.NewDigester(nil)
 	for _, field := range [][2]string{{"text", "7"}, {"number", "\xff{false 7 0}"}, {"yes", "\xfftrue"}, {"tags", "\xff[\"7\"]"}, {"cleared", ""}} {
 		want = append(want, checkpoint.ContentDigest{Name: d.SumName(field[0]), Value: d.SumValue(field[0], field[1])})
 	}
-	if diff := cmp.Diff(want, (&item{rec: rec}).contentDigests(d)); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, want, (&item{rec: rec}).contentDigests(d))
 }
 
 // A row that skip_if leaves out is counted and wants no attention; nothing is claimed

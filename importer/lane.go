@@ -9,10 +9,7 @@ import (
 )
 
 // At most so many rows, or bytes of them, wait in lanes. When so many are put off, they are taken before more are read.
-const (
-	maxWaiting      = 1000
-	maxWaitingBytes = 64 << 20
-)
+const maxWaiting, maxWaitingBytes = 1000, 64 << 20
 
 // lanesPerPlace is how many lanes there are for each request that may be in flight: rows that wait for the checkpoint
 // share commits. With two there are twice as many commits, and a row takes a seventh more processor time.
@@ -35,8 +32,7 @@ type leadName struct {
 	text string
 }
 
-// leadNames are all names of the row's lead, known or given by the row: an earlier row may have one of them too. A run
-// that sends nothing has no lanes, and needs none.
+// leadNames are all names of the row's lead, known or given: an earlier row may have one too. Dry runs have no lanes.
 func (r *run) leadNames(it *item) []leadName {
 	if r.sender == nil {
 		return nil
@@ -154,8 +150,7 @@ func (e *engine) newJob(it *item, step Step) *job {
 	return j
 }
 
-// start gives a lane a goroutine, one whose lane has ended if there is any: its stack has grown already, which saves a
-// fifteenth of an import's processor time.
+// start gives a lane a goroutine, if it can one whose lane has ended: its grown stack saves a 15th of processor time.
 func (e *engine) start(l *lane, j *job) {
 	l.idle, l.job = false, j
 	e.lanes.active++

@@ -102,9 +102,7 @@ func TestKeysDoNotKeepTheirRows(t *testing.T) {
 	for _, name := range []string{"Ann", strings.Repeat("x", largeRow)} {
 		tr := newTrial(t, []string{"k1,\"" + name + "\""}, Options{})
 		it := new(item)
-		if err := errors.Join(tr.intake.bind(), tr.intake.next(tr.Inputs[0], it)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(tr.intake.bind(), tr.intake.next(tr.Inputs[0], it)))
 		if tr.intake.mapRow(it); it.faults != nil || it.rec.Key != "k1" {
 			t.Fatalf("%+v", it)
 		}
@@ -162,8 +160,7 @@ func TestASlowLeadHoldsBackNobodyElse(t *testing.T) {
 	})
 }
 
-// Thousands of rows of one lead, by two keys, go one after another, in file order, beside those of others, with a bound
-// on how many wait. fault 80
+// Thousands of rows of one lead, by two keys, go one after another, in file order, beside others; few wait. fault 80
 func TestThousandsOfRowsOfOneLead(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		p.must("created 1", p.run("import", Options{}, "one,,x-1,open,start,1"))

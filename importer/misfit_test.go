@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"leadferry/internal/testsupport/must"
 )
 
 const notItsHeader = "hint: is it the right file (of a workbook: the right --sheet), with this --delimiter, and is its first line " +
@@ -42,9 +42,7 @@ func TestMisfits(t *testing.T) {
 			if err == nil {
 				t.Fatal("the file fits")
 			}
-			if diff := cmp.Diff(test.want, strings.Split(err.Error(), "\n")); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			must.Same(t, test.want, strings.Split(err.Error(), "\n"))
 		})
 	}
 }

@@ -51,8 +51,7 @@ type comparison struct {
 	keys    string    // the names of the content keys that differ
 }
 
-// forReconcile decides which leads to read, of a sample those of rows that are drawn. The others are compared with what
-// was seen before.
+// forReconcile decides which leads to read: all, or those of drawn rows. Others are compared with what was seen before.
 func (p *planner) forReconcile(it *item) Step {
 	if step, cannot := withoutLead(it); cannot {
 		switch step.outcome {

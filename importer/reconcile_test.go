@@ -9,6 +9,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/internal/rowkey"
+	"leadferry/internal/testsupport/must"
 )
 
 // verdicts are those of a run's rows, by key.
@@ -66,9 +67,7 @@ func TestVerdicts(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 		adopted := checkpoint.Entry{Key: "adopted", State: checkpoint.Created, LeadID: "lead-of-a-list", ExternalID: "x-adopted", Status: "open", Updated: time.Now()}
-		if err := p.db.Do(t.Context(), &checkpoint.Change{Kind: checkpoint.Settle, Entry: adopted}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.db.Do(t.Context(), &checkpoint.Change{Kind: checkpoint.Settle, Entry: adopted}))
 		p.compares(Options{Planning: Planning{Reconciling: Reconciling{Fresh: time.Hour}}}, "unread 1 absent 7", row("adopted", "open", "Ann")) // nobody but a list has said so
 		if _, err := checkpoint.Forget(t.Context(), p.db, []string{"adopted"}, true); err != nil {
 			t.Fatal(err)
@@ -202,9 +201,7 @@ func TestAbsentLeads(t *testing.T) {
 		a, b, c := "a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1", "c,,x-c,open,Cy,1"
 		p.must("created 3", p.run("import", Options{}, a, b, c))
 		other := checkpoint.Entry{Key: rowkey.Effective("webinar", "a"), State: checkpoint.Created, LeadID: "lead-w", ExternalID: "w", Status: "open"}
-		if err := p.db.Do(t.Context(), &checkpoint.Change{Kind: checkpoint.Settle, Entry: other}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.db.Do(t.Context(), &checkpoint.Change{Kind: checkpoint.Settle, Entry: other}))
 		p.compares(Options{}, "same 1 absent 2", a)
 		p.compares(Options{}, "same 1 absent 1", a, "b,,x-b,no status at all,Bob,1") // invalid, but named
 		left := Task{Mapping: parsed(t, pairMapping+"skip_if: 'name == \"Bob\"'\n")} // out, but named

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"leadferry/importer/report"
@@ -54,9 +53,7 @@ func checkTwice(t *rapid.T, path, dir string, o source.Options) (rejected int) {
 		t.Errorf("%s: %d rows invalid; of its rejects %d rows were read and %d are invalid", path, rows.Invalid, again.Read, again.Invalid)
 		return rows.Invalid
 	}
-	if diff := cmp.Diff(texts(t, rejects, o), texts(t, second, o)); diff != "" {
-		t.Errorf("%s: the rejects of the rejects are others:\n%s", path, diff)
-	}
+	must.Same(t, texts(t, rejects, o), texts(t, second, o), path, "the rejects of the rejects")
 	return rows.Invalid
 }
 

@@ -157,8 +157,7 @@ func (l *limiter) mayBegin(a Action, underWay int) (may bool, why *Stop) {
 	return false, ledgerFailed(checkpoint.ErrEnough)
 }
 
-// noneAccepted reports whether no row has shown so far that the service accepts rows: all sent ones were refused with
-// one status, or none was sent. --max-rejects 0 turns that check off.
+// noneAccepted reports whether no row was accepted so far: all were refused with one status, or none was sent.
 func (l *limiter) noneAccepted() bool {
 	return l.limits.MaxRejects != delivery.Share{} && (l.refused > 0 || l.counts.Sent == 0)
 }

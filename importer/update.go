@@ -53,8 +53,7 @@ func (e *engine) look(j *job) {
 	e.update(j)
 }
 
-// endRead ends a row whose lead was read, now or in an earlier run, and that needs no update. A reconciliation, and a
-// conflict, keep what was seen beside what was confirmed.
+// endRead ends a row whose lead was read and that needs no update. A conflict keeps what was seen beside the confirmed.
 func (e *engine) endRead(j *job, a *answer) {
 	cs := j.step.changes
 	if e.drift != nil || j.step.outcome == Conflict {

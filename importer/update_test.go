@@ -11,6 +11,7 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/importer/report"
+	"leadferry/internal/testsupport/must"
 	"leadferry/mapping"
 )
 
@@ -28,9 +29,7 @@ func (p *pair) sends(lines ...string) {
 	}
 	slices.SortStableFunc(sent, byLead)
 	slices.SortStableFunc(lines, byLead)
-	if diff := cmp.Diff(lines, sent); diff != "" {
-		p.t.Errorf("updates (-want +got):\n%s", diff)
-	}
+	must.Same(p.t, lines, sent, "updates")
 }
 
 func TestSyncSendsOnlyWhatChanged(t *testing.T) {

@@ -19,8 +19,7 @@ import (
 	"leadferry/mapping"
 )
 
-// writer takes rows that have ended, writes their lines in its own goroutine and gives their memory back. If some
-// batches wait for a slow disk, the run waits.
+// writer takes rows that have ended, writes them and gives their memory back. While the disk is slow, the run waits.
 type writer struct {
 	r      *run
 	files  *report.Run

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
+
+	"leadferry/internal/testsupport/must"
 )
 
 func TestRetryAfterIsRead(t *testing.T) { // faults 61, 64, 123
@@ -45,7 +47,7 @@ func TestRetryAfterIsRead(t *testing.T) { // faults 61, 64, 123
 		}
 		h.Set("Date", test.date)
 		got, there := retryAfter(h, now)
-		same(t, []any{test.want, test.there}, []any{got, there}, test.text, test.date)
+		must.Same(t, []any{test.want, test.there}, []any{got, there}, test.text, test.date)
 	}
 }
 
@@ -105,7 +107,7 @@ func TestTextsOfAnAnswerAreTakenByTheirPatterns(t *testing.T) {
 		lead, made := new(Lead), new(Created)
 		lead.read(object("OwnerID", id))
 		made.read(object("assignedOrganizationID", id), "")
-		same(t, []any{want, want}, []any{lead.OwnerID, made.OrganizationID}, id)
+		must.Same(t, []any{want, want}, []any{lead.OwnerID, made.OrganizationID}, id)
 	}
 	made := new(Created)
 	if made.read(object("assignedOrganizationID", "Org 7"), "Org 7"); made.OrganizationID != "Org 7" {
@@ -115,7 +117,7 @@ func TestTextsOfAnAnswerAreTakenByTheirPatterns(t *testing.T) {
 		lead, made := new(Lead), new(Created)
 		lead.read(append(append([]byte(`{"Location":`), object("Name", name)...), '}'))
 		made.read(object("assignedLocationName", name), "")
-		same(t, []any{want, want}, []any{lead.LocationName, made.LocationName}, name)
+		must.Same(t, []any{want, want}, []any{lead.LocationName, made.LocationName}, name)
 	}
 	for id, want := range map[string]string{"CRM 7/ü": "CRM 7/ü", "a\nb": "", long: ""} {
 		lead := new(Lead)

@@ -116,5 +116,5 @@ func TestEndOfAContextEndsOnlyItsCalls(t *testing.T) {
 	create(second)
 	endSecond()
 	create(t.Context())
-	same(t, []bool{false, true, true, false}, reused, "calls over a connection that was there")
+	must.Same(t, []bool{false, true, true, false}, reused, "calls over a connection that was there")
 }

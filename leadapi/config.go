@@ -55,8 +55,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// wrong says which setting cannot be used, and on a line of its own what the user can do. It never repeats the
-// setting's value.
+// wrong says which setting cannot be used, without its value, and on a line of its own what the user can do.
 func wrong(setting, why, hint string) error {
 	if hint != "" {
 		hint = "\nhint: " + hint
@@ -221,16 +220,14 @@ func validID(id string) bool {
 	return len(id) <= 128 && strings.Trim(id, ".") != "" && strings.Trim(id, idSigns) == ""
 }
 
-// Proxy opens a way from this machine to the service: an HTTP proxy, by CONNECT, or a SOCKS5 proxy (RFC 1928). It sees
-// neither requests nor answers.
+// Proxy opens a way to the service: an HTTP proxy, by CONNECT, or a SOCKS5 proxy (RFC 1928). It sees only bytes.
 type Proxy struct{ url.URL } // scheme http, https or socks5; the port is always there
 
 const escapes = "signs such as @ : / ? # are written as %40 %3A %2F %3F %23"
 
 var proxyPorts = map[string]string{"http": "80", "https": "443", "socks5": "1080"}
 
-// ParseProxy reads the address of a proxy: http (also without a scheme), https or socks5, with or without user and
-// password. Its error repeats nothing of the address.
+// ParseProxy reads the address of a proxy: http (its scheme may be left out), https or socks5. No error repeats it.
 func ParseProxy(text string) (*Proxy, error) {
 	fail := func(sentence, hint string) (*Proxy, error) {
 		return nil, wrong("proxy", sentence, hint)

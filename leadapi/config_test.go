@@ -99,8 +99,8 @@ func TestSpellingsOfAnAddressAreOne(t *testing.T) {
 		"https://Bücher.example":               "https://xn--bcher-kva.example",
 		"":                                     "",
 	} {
-		same(t, want, Canonical(address), address)
-		same(t, want, Canonical(want), want)
+		must.Same(t, want, Canonical(address), address)
+		must.Same(t, want, Canonical(want), want)
 	}
 }
 

@@ -57,7 +57,7 @@ func TestStrayAnswerIsNotTakenForTheNext(t *testing.T) {
 				}
 				<-gone // what is written later than the next request is beyond telling
 			}
-			same(t, []any{int64(20), 20}, []any{conns.Load(), p.seen()}, name, secure)
+			must.Same(t, []any{int64(20), 20}, []any{conns.Load(), p.seen()}, name, secure)
 		}
 	}
 }
@@ -79,7 +79,7 @@ func either(t *testing.T, secure bool, play func(p *peer, c net.Conn)) (*peer, *
 	return p, trust(signedIn(t, config("https://"+p.Addr().String())), known)
 }
 
-// fault 47: an answer comes again, after another one. Who meets it is not told the lead of another row, nor is the next.
+// fault 47: an answer comes again, after another one. Nobody is told the lead of another row, nor is the next.
 func TestAnswerOfTheOneBeforeGoesNoFurther(t *testing.T) {
 	var conns atomic.Int64
 	p := listen(t, func(p *peer, c net.Conn) {
@@ -108,7 +108,7 @@ func TestConnectionThatBroughtAnotherLeadIsNotKept(t *testing.T) {
 				t.Fatalf("%v, %v", got, err)
 			}
 		}
-		same(t, kept, resting(client.general), lead, "connections are kept")
+		must.Same(t, kept, resting(client.general), lead, "connections are kept")
 	}
 }
 
@@ -128,7 +128,7 @@ func TestConnectionFoundClosed(t *testing.T) {
 				time.Sleep(time.Millisecond)
 			}
 		}
-		same(t, 3, p.seen(), secure, "requests arrived")
+		must.Same(t, 3, p.seen(), secure, "requests arrived")
 	}
 }
 
@@ -213,7 +213,7 @@ func TestWhichConnectionsAreKept(t *testing.T) {
 		})
 		client := signedIn(t, config(p.address()))
 		fault(t, client)
-		same(t, test.kept, resting(client.leads), "connections are kept", name)
+		must.Same(t, test.kept, resting(client.leads), "connections are kept", name)
 	}
 }
 
@@ -234,7 +234,7 @@ func TestConnectionWithHalfARequestIsNotKept(t *testing.T) {
 	if e, ok := err.(*Error); !ok || e.Status != 413 {
 		t.Errorf("%v", err)
 	}
-	same(t, 0, resting(client.leads), "connections are kept")
+	must.Same(t, 0, resting(client.leads), "connections are kept")
 }
 
 // What asks to be held back leaves nothing, be it a lead request or the token that it needs. fault 139
@@ -248,7 +248,7 @@ func TestARequestThatIsHeldBackDoesNotLeave(t *testing.T) {
 			t.Errorf("%v", e)
 		}
 	}
-	same(t, []any{0, "create token"}, []any{p.seen(), strings.Join(asked, " ")}, "requests left, asked for")
+	must.Same(t, []any{0, "create token"}, []any{p.seen(), strings.Join(asked, " ")}, "requests left, asked for")
 }
 
 // A request that wants a new connection gets one, although there are used ones that would do. fault 138
@@ -265,7 +265,7 @@ func TestRequestsThatWantANewConnection(t *testing.T) {
 	if _, err := client.Update(t.Context(), "lead-1", &UpdateRequest{NewConnection: true}); err != nil {
 		t.Error(err)
 	}
-	same(t, "[[POST] [POST] [PATCH]]", fmt.Sprint(s.seen()), "the connections carried")
+	must.Same(t, "[[POST] [POST] [PATCH]]", fmt.Sprint(s.seen()), "the connections carried")
 }
 
 // closer is a service that answers and closes as it is told, and notes what each connection carried.
@@ -275,7 +275,7 @@ type closer struct {
 	closing []string   // requests that said Connection: close
 }
 
-// serve answers each connection's requests until ends says that it is closed instead, before request n (from 0) is answered.
+// serve answers each connection's requests until ends says that it is closed before request n (from 0) is answered.
 func (s *closer) serve(ends func(n int, method string) bool, headers ...string) func(*peer, net.Conn) {
 	return func(p *peer, c net.Conn) {
 		s.mu.Lock()
@@ -342,8 +342,8 @@ func TestHostThatClosesUnderACreate(t *testing.T) {
 		if made, doubts := creates(t, client, 5); made != 4 || doubts != 1 {
 			t.Errorf("%v: %d made, %d in doubt", secure, made, doubts)
 		}
-		same(t, "[[POST POST] [POST] [POST] [POST]]", fmt.Sprint(s.seen()), "the connections carried", secure)
-		same(t, 3, len(s.closing), "requests say that they are the last on their connection", secure)
+		must.Same(t, "[[POST POST] [POST] [POST] [POST]]", fmt.Sprint(s.seen()), "the connections carried", secure)
+		must.Same(t, 3, len(s.closing), "requests say that they are the last on their connection", secure)
 	}
 }
 

@@ -25,7 +25,7 @@ func judge(e *Error) judgement {
 	return judgement{e.Status, e.Applied, e.Reason, e.HasRetryAfter, e.RetryAfter}
 }
 
-// One answer of each class; e2e has every status and many more bodies. faults 38, 42, 45, 51, 52, 53, 57-60, 63-65, 70, m9, m14, m15
+// One answer of each class; e2e has all and more. faults 38, 42, 45, 51, 52, 53, 57-60, 63-65, 70, m9, m14, m15
 func TestEveryAnswerIsJudgedByItsStatus(t *testing.T) {
 	is := func(status int, applied Applied, reason string) judgement {
 		return judgement{Status: status, Applied: applied, Reason: reason}
@@ -66,8 +66,8 @@ func TestEveryAnswerIsJudgedByItsStatus(t *testing.T) {
 		if e == nil {
 			t.Fatal(name, "the create succeeded")
 		}
-		same(t, test.want, judge(e), e, name)
-		same(t, 1, p.seen(), "requests arrived", name)
+		must.Same(t, test.want, judge(e), e, name)
+		must.Same(t, 1, p.seen(), "requests arrived", name)
 		if len([]rune(e.Message)) > 500 || e.Message == "" {
 			t.Errorf("%v: the message has %d characters", name, len([]rune(e.Message)))
 		}
@@ -97,7 +97,7 @@ func TestCreateTakesAnID(t *testing.T) { // fault 51
 	} {
 		got, err := signedIn(t, config(answers(t, test.answer).address())).Create(t.Context(), someLead())
 		must.Do(t, err)
-		same(t, &test.want, got, name)
+		must.Same(t, &test.want, got, name)
 	}
 }
 

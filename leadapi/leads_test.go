@@ -35,7 +35,7 @@ func TestUpdateReadsTheLead(t *testing.T) {
 	} {
 		got, err := signedIn(t, config(answers(t, answerText(200, test.body)).address())).Update(t.Context(), "l-1", &UpdateRequest{})
 		must.Do(t, err)
-		same(t, &test.want, got, name)
+		must.Same(t, &test.want, got, name)
 	}
 }
 
@@ -49,7 +49,7 @@ func TestIDsMustBePlain(t *testing.T) { // fault 98, m31
 	} {
 		before := p.seen()
 		_, err := client.Update(t.Context(), id, &UpdateRequest{})
-		same(t, []any{good, good}, []any{err == nil, p.seen() > before}, id, err)
+		must.Same(t, []any{good, good}, []any{err == nil, p.seen() > before}, id, err)
 		if e, ok := err.(*Error); ok && (e.Applied != No || e.Reason != ReasonRefused || e.Status != 0) {
 			t.Errorf("ID %q: %v", id, e)
 		}
@@ -105,7 +105,7 @@ func TestNamesOfTheHeaderForRequestIDs(t *testing.T) {
 	}
 }
 
-// Creates and updates carry an ID, the one that is given or one of their own; nothing else does, and nothing where none is wanted.
+// Creates and updates carry an ID, given or their own; nothing else does, and nothing where none is wanted.
 func TestRequestsCarryAnID(t *testing.T) {
 	const given = "0b1c2d3e-0000-4000-8000-000000000001"
 	for _, header := range []string{"X-Request-ID", ""} {
@@ -138,7 +138,7 @@ func TestRequestsCarryAnID(t *testing.T) {
 		}
 		create, update, token := seen["POST /v1/trunk-1"], seen["PATCH /v3/lead/lead-1"], seen["POST /v3/oauth2/token"]
 		if header == "" {
-			same(t, 0, len(create)+len(update)+len(token), seen, "IDs that nobody wants")
+			must.Same(t, 0, len(create)+len(update)+len(token), seen, "IDs that nobody wants")
 			continue
 		}
 		if len(create) != 1 || create[0] != given || len(token) != 0 {

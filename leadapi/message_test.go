@@ -39,7 +39,7 @@ func TestMessageIsWhatTheServiceSays(t *testing.T) { // faults 52, 118
 		long:                                              long[:1000],
 		strings.Repeat("\x01", 600):                       strings.Repeat(`\x01`, 125),
 	} {
-		same(t, want, redact(words([]byte(body))), body)
+		must.Same(t, want, redact(words([]byte(body))), body)
 	}
 }
 
@@ -155,7 +155,7 @@ func scan(t *testing.T, address string) {
 			continue
 		}
 		for _, text := range []string{err.Error(), fmt.Sprintf("%+v %#v %q", err, err, err), fmt.Sprint(*err.(*Error))} {
-			same(t, "", leaks(text), name, text)
+			must.Same(t, "", leaks(text), name, text)
 		}
 	}
 }

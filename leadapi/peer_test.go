@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 	"golang.org/x/oauth2"
 
@@ -187,13 +186,5 @@ func succeeds(t testing.TB, c *Client) {
 	t.Helper()
 	if e := fault(t, c); e != nil {
 		t.Error(e)
-	}
-}
-
-// same tells where two values differ; about is what they are of.
-func same(t testing.TB, want, got any, about ...any) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%v %s", about, diff)
 	}
 }

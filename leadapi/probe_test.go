@@ -42,7 +42,7 @@ func network(t *testing.T, n testsupport.Network) (Config, *sandbox.Server) {
 	return c, s
 }
 
-// probed are the steps of a probe in short: their names, those of lead creation in capitals, with a ! where it does not work.
+// probed are the steps of a probe in short: names, of lead creation in capitals, with a ! where it does not work.
 func probed(t *testing.T, c Config) (names string, steps []Step) {
 	t.Helper()
 	client := connect(t, c)
@@ -97,7 +97,7 @@ func TestAProbeTriesEveryStepAndMakesNothing(t *testing.T) {
 				tt.change(&c)
 			}
 			got, steps := probed(t, c)
-			same(t, tt.want, got, steps)
+			must.Same(t, tt.want, got, steps)
 			if !slices.ContainsFunc(steps, func(s Step) bool { return strings.Contains(s.Text+" "+s.Hint, tt.text) }) {
 				t.Errorf("no step says %q: %+v", tt.text, steps)
 			}

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// newReadNow returns a function that reads bytes that have come, or come within a millisecond. It sets the read
-// deadline.
+// newReadNow returns a function that reads bytes that come within a millisecond. It sets the read deadline.
 func newReadNow(c net.Conn) (func(b []byte) (int, error), error) {
 	return func(b []byte) (int, error) {
 		if err := c.SetReadDeadline(time.Now().Add(time.Millisecond)); err != nil {

@@ -113,8 +113,7 @@ func (c *Client) ready(ctx context.Context, r *request, seen *Call) (*conn, *Err
 	}
 }
 
-// write writes a request into the connection's buffer. All parts were checked before. There is never an
-// Idempotency-Key: proxies might repeat the request for it.
+// write writes a checked request into the connection's buffer, without Idempotency-Key: proxies might repeat it.
 func (c *Client) write(to *conn, r *request) {
 	if to.body.Reset(); r.content != nil {
 		to.body.Write(r.content(to.body.AvailableBuffer()))

@@ -44,7 +44,7 @@ func TestRequestsAreWrittenByteForByte(t *testing.T) { // fault 100
 		"update":            {&UpdateRequest{Status: text("open"), ExternalID: text(""), Content: content}, `{"Status":"open","ExternalID":"","Content":` + contentJSON + `}`},
 		"content only":      {&UpdateRequest{Content: content[:1]}, `{"Content":{"zip":"01234"}}`},
 	} {
-		same(t, "before"+test.want, string(test.request.AppendJSON([]byte("before"))), name)
+		must.Same(t, "before"+test.want, string(test.request.AppendJSON([]byte("before"))), name)
 	}
 }
 
@@ -94,6 +94,6 @@ func TestRequestsArriveAsSpecified(t *testing.T) { // fault 99
 		},
 	} {
 		must.Do(t, test.call())
-		same(t, test.want, got)
+		must.Same(t, test.want, got)
 	}
 }

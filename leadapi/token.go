@@ -233,8 +233,7 @@ func (k *keeper) ask(ctx context.Context) (*oauth2.Token, *Error) {
 	return k.fetch(ctx, "client_credentials", "")
 }
 
-// accept notes that a request with the token succeeded. It never waits: a renewal must not delay an answer, and a token
-// that is being renewed does not matter any more.
+// accept notes that a request with the token succeeded. It never waits, not even for a renewal: answers must not.
 func (k *keeper) accept(token *oauth2.Token) {
 	select {
 	case k.lock <- struct{}{}:

@@ -13,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/oauth2"
 
 	"leadferry/internal/testsupport/must"
@@ -81,9 +80,7 @@ func (s *issuer) want(grants ...string) {
 	s.t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if diff := cmp.Diff(grants, s.grants); diff != "" {
-		s.t.Error("token requests:\n" + diff)
-	}
+	must.Same(s.t, grants, s.grants, "token requests")
 }
 
 const byAccount = "client_credentials"
@@ -241,7 +238,7 @@ func TestRefusalsCountNewTokensRunning(t *testing.T) { // fault 53
 		}
 	}
 	// Tokens 2 and 3 came by refresh and were refused; what follows comes by the account.
-	same(t, []int{1, 2, 3, -1, -1, -1}, got)
+	must.Same(t, []int{1, 2, 3, -1, -1, -1}, got)
 	s.want(byAccount, "refresh_token+r/1", "refresh_token+r/2", byAccount, byAccount)
 }
 
@@ -320,7 +317,7 @@ func TestProcessesTakeOverTheToken(t *testing.T) {
 		fault(t, c[len(c)-1-i])
 	}
 	s.want(byAccount, "refresh_token+r/1", "refresh_token+r/2")
-	same(t, int64(9), s.creates.Load(), "creates accepted")
+	must.Same(t, int64(9), s.creates.Load(), "creates accepted")
 }
 
 // faults 71, 72: a token that was refused is renewed, once for all processes; it is never taken over again.
@@ -368,7 +365,7 @@ func TestKeptTimesAreHints(t *testing.T) {
 		c, _ := issueOn(t, s, &shelf{kept: test.kept})
 		c[0].keeper.now = func() time.Time { return now }
 		succeeds(t, c[0])
-		same(t, test.taken, len(s.grants) == 0, name)
+		must.Same(t, test.taken, len(s.grants) == 0, name)
 		if !test.taken {
 			s.want("refresh_token+r/0")
 		}
@@ -389,11 +386,11 @@ func TestSpentRefreshTokenIsForgotten(t *testing.T) {
 	if e := fault(t, c[0]); e == nil || e.Op != "token" {
 		t.Errorf("%v", e)
 	}
-	same(t, "", store.kept.RefreshToken, "the next process would try it again")
+	must.Same(t, "", store.kept.RefreshToken, "the next process would try it again")
 	down = false
 	succeeds(t, c[1])
 	s.want("refresh_token+r/0", byAccount, byAccount)
-	same(t, []any{access + "3", "+r/3"}, []any{store.kept.AccessToken, store.kept.RefreshToken}, store.kept, "kept")
+	must.Same(t, []any{access + "3", "+r/3"}, []any{store.kept.AccessToken, store.kept.RefreshToken}, store.kept, "kept")
 }
 
 // A store that fails costs a sign-in, never the run; and the token at hand is not exchanged for an older one.

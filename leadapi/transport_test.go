@@ -58,7 +58,7 @@ func TestHTTP2PeerIsSpokenToWithHTTP1(t *testing.T) { // faults 41, m1, m2, m3
 	})
 	succeeds(t, trust(signedIn(t, config(s.URL)), s))
 	protocols.Range(func(p, _ any) bool {
-		same(t, any("HTTP/1.1"), p, "spoke")
+		must.Same(t, any("HTTP/1.1"), p, "spoke")
 		return true
 	})
 }
@@ -76,7 +76,7 @@ func TestHeads(t *testing.T) {
 	} {
 		to := conn{restLimit: restLimit}
 		c.write(&to, &test.request)
-		same(t, test.want, to.request.String(), "head")
+		must.Same(t, test.want, to.request.String(), "head")
 	}
 }
 
@@ -133,7 +133,7 @@ func TestRedirectsAreNeverFollowed(t *testing.T) { // faults 50, 65, m10-m13
 			if err := c.SignIn(t.Context()); err == nil || err.(*Error).Reason != ReasonRedirect || leaks(err.Error()) != "" {
 				t.Errorf("sign-in, %d to %q: %v", status, location, err)
 			}
-			same(t, int64(3), posts.Load(), status, location, "requests")
+			must.Same(t, int64(3), posts.Load(), status, location, "requests")
 		}
 	}
 	if hits.Load() > 0 {
@@ -248,6 +248,6 @@ func TestClientCertificates(t *testing.T) {
 				}
 			}
 		}
-		same(t, 3, p.seen(), tls.VersionName(version), "requests were taken")
+		must.Same(t, 3, p.seen(), tls.VersionName(version), "requests were taken")
 	}
 }

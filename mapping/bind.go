@@ -309,8 +309,7 @@ func (r *rest) excepts(column string) bool {
 	return r != nil && slices.ContainsFunc(r.except, func(e exception) bool { return e.form.MatchString(column) })
 }
 
-// warnUnknownExceptions warns of columns to be left out that the input lacks: a column whose name is misspelt would be
-// sent.
+// warnUnknownExceptions warns of columns to be left out that the input lacks: one whose name is misspelt would be sent.
 func (s *search) warnUnknownExceptions(r *rest) {
 	if r == nil || s.columns.Open {
 		return

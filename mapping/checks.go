@@ -13,8 +13,7 @@ import (
 	"leadferry/mapping/texts"
 )
 
-// addChecks gives the value its checks. The constants of map, else and default skip apply and format, which are for
-// cells, but must pass the checks added here.
+// addChecks gives the value its checks. The constants of map, else and default must pass these, but no apply or format.
 func (r *valueReader) addChecks() {
 	before := len(r.checks)
 	switch {
@@ -86,8 +85,7 @@ func (r *valueReader) checkPull() {
 	}
 }
 
-// readConflict reads whose value wins if both sides changed the field. A status may have one rule for each status that
-// the service shows.
+// readConflict reads whose value wins if both sides changed the field; of a status, for each that the service shows.
 func (r *valueReader) readConflict(n node) {
 	rules := &r.m.Conflicts
 	rule := func(n node) Rule {
@@ -177,9 +175,8 @@ func jsonNumber(s string) (literal string, ok bool) {
 	return s, v.Kind() == '0' && v.IsValid()
 }
 
-// plainNumber returns the same text for JSON numbers that are equal to the last digit, such as 1.50 and 15e-1, and
-// different texts for all others: the digits without zeros at either end, and their power of ten. A number whose power
-// is out of range is returned as written.
+// plainNumber returns one text for all JSON numbers that are equal to the last digit, such as 1.50 and 15e-1: the
+// digits without zeros at either end, and their power of ten. A number whose power is out of range stays as written.
 func plainNumber(number string) string {
 	rest, isNegative := strings.CutPrefix(strings.ToLower(number), "-")
 	mantissa, power, _ := strings.Cut(rest, "e")
@@ -217,8 +214,7 @@ func jsonOf(s string) (literal string, ok bool) {
 	return string(v), true
 }
 
-// isLeadID reports whether s can be the ID of a lead in a path of the service: 1 to 128 letters, digits, dots,
-// underscores and hyphens, not only dots.
+// isLeadID reports whether s can be an ID of the service in a path: 1 to 128 of these characters, not only dots.
 func isLeadID(s string) bool {
 	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 	return len(s) <= 128 && strings.Trim(s, allowed) == "" && strings.Trim(s, ".") != ""

@@ -7,9 +7,8 @@
 // The file is YAML or JSON in UTF-8: one document, at most 1 MiB and 64 levels. Aliases, anchors, tags, merge keys and
 // repeated keys are refused. A constant is the text as written: 01234 keeps its zero, and no is not false.
 //
-// A value is made in these steps, each applied to the result of the one before: the text with its placeholders filled
-// in, or the expression; trim; apply; map with else; default; required; format; as. Only default and required apply to
-// an empty text.
+// A value is made in these steps, one after another: the text with its placeholders filled in, or the expression; trim;
+// apply; map with else; default; required; format; as. Only default and required apply to an empty text.
 //
 // Expressions are those of expr-lang/expr over the cells of the row: name and $env["any name"]. Each cell is a trimmed
 // text, "" when empty. The language has the library's operators and some of its functions (see package expression),
@@ -86,9 +85,8 @@ func (m *Mapping) Composed() (names []string) {
 	return names
 }
 
-// PullWord is the CRM's own word for a status of the service: the word of pull, else the first one that the status's
-// map turns into it. If the mapping has neither section, the word is the status itself. known is false if there is no
-// word. An empty word leaves the lead out.
+// PullWord is the CRM's own word for a status of the service: the word of pull, else the first one that its map turns
+// into it, without both: the status itself. known is false if there is none. An empty word leaves the lead out.
 func (m *Mapping) PullWord(status string) (word string, known bool) {
 	if m.pull != nil {
 		word, known = m.pull[status]
@@ -180,9 +178,8 @@ func (m *Mapping) ForShards() error {
 	return nil
 }
 
-// InShard reports whether a row is in a worker's part. All rows of a lead, and all keys that look alike, are in the
-// same one: the part is the hash of what identifies the lead. A row that identifies none (nil) goes by its place. All
-// versions of the program must agree.
+// InShard reports whether a row is in a worker's part: that of the hash of what identifies the lead, so that keys that
+// look alike are in one. A row that identifies none (nil) goes by its place. All versions of the program must agree.
 func (m *Mapping) InShard(s Shard, row *Record, place int) bool {
 	if s.Of <= 1 {
 		return true
@@ -199,8 +196,7 @@ func (m *Mapping) InShard(s Shard, row *Record, place int) bool {
 }
 
 // KeyIn is [Mapping.KeyForm] for files of an encoding, with the places of its columns where the mapping names them. If
-// the row's own data are the key, KeyIn holds the source settings that change cells: with other settings each row would
-// have another key.
+// the row's own data are the key, KeyIn holds the source settings that change cells, and so the key.
 func (m *Mapping) KeyIn(encoding string) string {
 	var settings spelling.Texts
 	encoding, null := strings.ToLower(encoding), strings.Join(m.Source.Null, ", ")

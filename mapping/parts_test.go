@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"leadferry/internal/testsupport/must"
 )
 
 // contentOf maps a row by one content key x and gives the fields, "invalid" with the
@@ -33,9 +33,7 @@ func TestValuesThatAreMadeOfOthers(t *testing.T) {
 	var cases []struct{ Name, Value, Want string }
 	readCases(t, "values.yaml", &cases)
 	for _, c := range cases {
-		if diff := cmp.Diff(c.Want, contentOf(t, row, c.Value)); diff != "" {
-			t.Errorf("%s: %s\n%s", c.Name, c.Value, diff)
-		}
+		must.Same(t, c.Want, contentOf(t, row, c.Value), c.Name, c.Value)
 	}
 }
 

@@ -22,8 +22,7 @@ type Record struct {
 	// (see rowkey.Effective). The default is "row-" and 32 hexadecimal digits of SHA-256 over the row's own columns
 	// that are not empty, sorted by name.
 	Key string
-	// LeadID is the service's own ID of the lead: at most 128 letters, digits, dots, underscores and hyphens. It is ""
-	// if the file does not know the lead's ID.
+	// LeadID is the service's own ID of the lead: at most 128 letters, digits, dots, underscores, hyphens; "": unknown.
 	LeadID string
 	// Skip says that skip_if leaves the row out: only the IDs of its lead are given, as far as they are valid.
 	Skip bool
@@ -35,11 +34,9 @@ type Record struct {
 	// Status is one of the eight status keys, or "" for none (specification, "States and transitions").
 	Status     string
 	ExternalID string
-	// Dropped are the values that were left out because they break a rule (on_invalid: drop, or a later part of first
-	// fits).
+	// Dropped are values left out because they break a rule (on_invalid: drop, or a later part of first fits).
 	Dropped []Problem
-	// Caught are the texts that a map lacks and its else accepts, if Env asks for them. A status of the service that
-	// else passes on unchanged is not among them.
+	// Caught are the texts that a map lacks and its else accepts, if Env asks for them, but no status of the service.
 	Caught []Problem
 	// Content is in the order of the mapping file; the columns of "*" are in its place, in the order of the input.
 	// Empty values are left out unless the mapping says empty: clear.
@@ -202,8 +199,7 @@ func (r *row) addField(f *field, rec *Record) {
 	}
 }
 
-// rowKey is the default key. Empty columns and white space at the ends of cells do not count, so that the same data
-// keep their key in another export.
+// rowKey is the default key. Empty columns and white space at ends do not count: another export keeps the keys.
 func (b *Binding) rowKey(cells []string) string {
 	var room [1024]byte
 	buf := room[:0]
@@ -293,7 +289,7 @@ func (rec *Record) AppendFingerprint(b []byte) []byte {
 		rec.Organization, rec.Locator, rec.SearchText, rec.PostalCode,
 		rec.TypeKey, rec.TypeLabel, rec.Status, rec.ExternalID,
 	} {
-		b = appendText(b, s)
+		b = appendSized(b, s)
 	}
 	order := make([]int, 0, 32) // enough for most records without an allocation
 	for i := range rec.Content {
@@ -302,14 +298,10 @@ func (rec *Record) AppendFingerprint(b []byte) []byte {
 	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(rec.Content[x].Name, rec.Content[y].Name) })
 	for _, i := range order {
 		if f := &rec.Content[i]; !f.Volatile {
-			b = appendText(appendText(b, f.Name), f.Canonical())
+			b = appendSized(appendSized(b, f.Name), f.Canonical())
 		}
 	}
 	return b
-}
-
-func appendText(b []byte, s string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
 // Canonical returns the field's value in the form of the function [Canonical].

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"leadferry/internal/rowkey"
+	"leadferry/internal/testsupport/must"
 )
 
 func TestANamespaceStandsBeforeTheKey(t *testing.T) {
@@ -69,9 +70,7 @@ func TestAStatusThatIsNoneIsTold(t *testing.T) {
 		"lead: {content: {a: {from: '{s}', map: {W: open}}}}\n":         {Column: "s", Rule: "map", Text: "lead.content.a has a text that its map lacks, and there is no else", Word: "Open - Not Contacted", Value: "lead.content.a"},
 	} {
 		_, problems := cells{"s", "Open - Not Contacted"}.in(t, "version: 1\n"+file)
-		if diff := cmp.Diff([]Problem{want}, problems); diff != "" {
-			t.Errorf("%q: problems (-want +got):\n%s", file, diff)
-		}
+		must.Same(t, []Problem{want}, problems, file)
 	}
 	_, problems := cells{"s", long}.in(t, "version: 1\nlead: {status: '{s}'}\n")
 	if len(problems) != 1 || len(problems[0].Word) > 300 {
@@ -315,8 +314,6 @@ lead:
 		t.Fatalf("%+v", all[0])
 	}
 	for _, other := range all[1:] {
-		if diff := cmp.Diff(all[0], other); diff != "" {
-			t.Errorf("as other systems write it:\n%s", diff)
-		}
+		must.Same(t, all[0], other, "as other systems write it")
 	}
 }

@@ -89,14 +89,10 @@ const nothingNear = "qqqqqqqqqqqqqqqq"
 func TestTheSchemaKnowsTheKeysThatTheParserKnows(t *testing.T) {
 	inSchema := map[string][]string{}
 	keysOf(inSchema, "#", newSchemaChecker(t).root)
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(places)), slices.Sorted(maps.Keys(inSchema))); diff != "" {
-		t.Fatalf("places (-test +schema):\n%s", diff)
-	}
+	must.Same(t, slices.Sorted(maps.Keys(places)), slices.Sorted(maps.Keys(inSchema)), "places")
 	for place, file := range places {
 		keys := slices.Sorted(slices.Values(inSchema[place]))
-		if diff := cmp.Diff(knownHere(t, fmt.Sprintf(file, nothingNear+": x")), slices.Compact(keys)); diff != "" {
-			t.Errorf("keys of %s (-parser +schema):\n%s", place, diff)
-		}
+		must.Same(t, knownHere(t, fmt.Sprintf(file, nothingNear+": x")), slices.Compact(keys), place)
 	}
 }
 
@@ -116,9 +112,7 @@ func TestTheSchemaKnowsTheWordsThatTheParserKnows(t *testing.T) {
 		"#/$defs/onInvalid":                "version: 1\nlead: {content: {a: {from: b, on_invalid: %s}}}\n",
 		"#/$defs/empty":                    "version: 1\nlead: {content: {a: {from: b, empty: %s}}}\n",
 	} {
-		if diff := cmp.Diff(knownHere(t, fmt.Sprintf(file, nothingNear)), sorted(words(pointer))); diff != "" {
-			t.Errorf("words of %s (-parser +schema):\n%s", pointer, diff)
-		}
+		must.Same(t, knownHere(t, fmt.Sprintf(file, nothingNear)), sorted(words(pointer)), pointer)
 	}
 
 	inSchema := words("#/$defs/step/anyOf/0")

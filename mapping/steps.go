@@ -32,8 +32,7 @@ type stage struct {
 	by text // for the step e164 only: the country, if columns name it
 }
 
-// through returns s after all stages, or the first stage that refuses it. A text that is or becomes empty skips the
-// rest.
+// through returns s after all stages, or the first stage that refuses it. A text that is empty skips the rest.
 func through(stages []stage, s string, r *row) (result string, broken *stage) {
 	for i := 0; i < len(stages) && s != ""; i++ {
 		var fits bool
@@ -51,8 +50,7 @@ func through(stages []stage, s string, r *row) (result string, broken *stage) {
 	return s, nil
 }
 
-// steps are all that apply knows, by the way each is written. To add one, add an entry here and a function that reads
-// what follows the colon.
+// steps are all that apply knows, by the way each is written, and the functions that read what follows the colon.
 var steps = [...]struct {
 	form string
 	read func(argument string) (texts.Conversion, *texts.Fault)
@@ -113,8 +111,7 @@ func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
 // digits keeps the digits. Digits of other scripts become ASCII digits: a foreign keyboard must not lose any.
 func digits(s string) string { return strings.Map(texts.ASCIIDigit, s) }
 
-// truncate keeps the first characters of a text, as people count them: a letter with its accents is one character, and
-// so is an emoji.
+// truncate keeps the first characters of a text, as people count them: an accented letter or an emoji is one.
 func truncate(argument string) (texts.Conversion, *texts.Fault) {
 	n, err := strconv.Atoi(argument)
 	if err != nil || n < 1 {
@@ -133,8 +130,7 @@ func truncate(argument string) (texts.Conversion, *texts.Fault) {
 	}), nil
 }
 
-// splitAt keeps one part of a text. The argument is a separator, a colon and the part's number: the separator itself
-// may hold colons.
+// splitAt keeps one part of a text. The argument is a separator, which may hold colons, a colon and the part's number.
 func splitAt(argument string) (texts.Conversion, *texts.Fault) {
 	const example = `"split:,:1" is for what is before the first comma, "split:,:-1" for what is after the last`
 	i := max(0, strings.LastIndexByte(argument, ':'))

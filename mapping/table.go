@@ -23,8 +23,7 @@ type table struct {
 	file, path string // of a table in a file: how errors call the file and the table
 }
 
-// find returns the text for a word that is trimmed and not empty. In a table's file, a row without a value is not
-// decided yet: its word is not found.
+// find returns the text for a word that is trimmed and not empty. A row of a table's file without a value is not found.
 func (t *table) find(s string) (to string, found bool) {
 	if t.folds {
 		s = folded(s)

@@ -139,8 +139,7 @@ func (n node) leaves(path string, f func(path string, n node)) {
 	}
 }
 
-// literal returns the JSON value of a scalar, or of an empty object or list. A scalar in quotes, or one that is no JSON
-// value, is a text.
+// literal returns the JSON value of a scalar, or of an empty object or list. Quotes, or no JSON value, make it a text.
 func (n node) literal() string {
 	switch {
 	case n.Kind == yaml.MappingNode:

@@ -57,8 +57,7 @@ const (
 	aMember        // of object or list
 )
 
-// isIdentity reports whether the value identifies the row. A table, or a default for an empty cell, must not change
-// that.
+// isIdentity reports whether the value identifies the row: no table, and no default for an empty cell, must change it.
 func (v *value) isIdentity() bool { return v.role == keyRole || v.role == leadIDRole }
 
 // visit calls f with the value and with all its parts.
@@ -101,8 +100,7 @@ func namesOf(columns []part) (names []string) {
 	return names
 }
 
-// form returns the value as the mapping writes it, without rules that a row may break: its text or what it joins, and
-// the steps that change it.
+// form returns the value as the mapping writes it, without rules that a row may break: its text or join, and its steps.
 func (v *value) form() string {
 	form := v.text.String()
 	if v.parts != nil {
@@ -250,8 +248,7 @@ const (
 // isJSON reports whether the parts make a JSON value instead of a text.
 func (ps *parts) isJSON() bool { return ps.way == object || ps.way == list }
 
-// keepsShape reports whether no cell can change the shape of the JSON value: a cell is the whole value, or fills a
-// placeholder of a template.
+// keepsShape reports whether no cell can change the shape of the JSON value: it is all of it, or in a template.
 func (v *value) keepsShape() bool {
 	replaces := func(s stage) bool { return strings.HasPrefix(s.called, "replace:") }
 	changes := func(s stage) bool { return s.called != "trim" }

@@ -16,8 +16,7 @@ func (p *parser) into(place **value, v value) func(node) {
 	return func(n node) { *place = p.value(n, v) }
 }
 
-// value reads the text or the object n as a value. v says what is particular to its place. It returns nil after an
-// error.
+// value reads the text or object n as a value. v says what is particular to its place. It returns nil after an error.
 func (p *parser) value(n node, v value) *value {
 	v.path, v.at = n.path, n.at()
 	if v.role == keyRole && v.inside == nothing {
@@ -124,8 +123,7 @@ func (r *valueReader) readObject(n node) {
 	}
 }
 
-// takes reports whether a value may have a key in its place. A table, or a cell that is filled later, must not change
-// which row is which.
+// takes reports whether a value may have a key in its place. No table or later cell must change which row is which.
 func (r *valueReader) takes(key string) bool {
 	inContent, whole := r.role == contentRole, r.inside == nothing
 	switch key {

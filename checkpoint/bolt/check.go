@@ -25,8 +25,7 @@ import (
 
 // bbolt trusts its file. A page number that leads past the end kills the process. Numbers that lead in a circle
 // overflow the stack, also in bbolt's own check. So a process of its own checks a file that was not left in order,
-// before this one maps it. It also reads what is left of a damaged file. It may die of what it finds: that is an
-// answer.
+// before this one maps it, and reads what is left of a damaged file. It may die of what it finds: that is an answer.
 
 // checkWord is that process's first argument, before its task and the path. It inherits the file and the lock.
 const checkWord = "check-checkpoint-file"
@@ -45,8 +44,7 @@ const (
 )
 
 // inChild starts a process that does something with the file, and passes its standard output to take. It returns
-// isUnable if there is no such process, in a test and on Windows, where no other one gets past the lock. Then this one
-// does it.
+// isUnable if there is none, in a test and on Windows, where no other one gets past the lock: then this one does it.
 func (d *Store) inChild(todo string, take func(said io.Reader)) (code int, err error) {
 	checker := d.o.checker
 	if checker == nil && !d.o.Here {

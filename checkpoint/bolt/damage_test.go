@@ -77,7 +77,7 @@ func reopen(t *testing.T, path string, file []byte) (*Store, error) {
 	return Open(path, target(), apart(Options{ReadOnly: true}))
 }
 
-// ended returns the bytes of a checkpoint that was closed in order, and what it holds: many keys, so that its trees have branches.
+// ended returns the bytes of a checkpoint that was closed in order, and what it holds: so many keys that trees branch.
 func ended(t *testing.T) (file []byte, held []checkpoint.Entry) {
 	t.Helper()
 	path := newPath(t)
@@ -196,9 +196,7 @@ func flipNoticed(t *testing.T, path string, held []checkpoint.Entry, o Options) 
 	if !reflect.DeepEqual(held, got) {
 		t.Errorf("wrong read:\n%s", cmp.Diff(held, got))
 	}
-	if err := d.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, d.Close())
 	return false
 }
 

@@ -77,8 +77,7 @@ func linksOf(key string, k *checkpoint.KeptKey) (links []string) {
 	return links
 }
 
-// foldsOf returns the records of a known key in the index of folds: one, unless the key is its own fold. A fold is ten
-// times as long as its key at most.
+// foldsOf returns the records of a known key in the index of folds: one, ten times as long at most, or none.
 func foldsOf(key string, k *checkpoint.KeptKey) []string {
 	folded := rowkey.Fold(key)
 	if k.Shown() == nil || folded == key || folded == "" {

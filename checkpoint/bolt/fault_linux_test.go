@@ -97,9 +97,7 @@ func smallDisk(t *testing.T, kib int) (dir string, enlarge func()) {
 		t.Skipf("a small file system cannot be mounted here: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, 0); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, syscall.Unmount(dir, 0))
 	})
 	return dir, func() {
 		must.Do(t, syscall.Mount("none", dir, "tmpfs", syscall.MS_REMOUNT, size(64<<10)))
@@ -138,9 +136,7 @@ func TestFullDiskLosesNothing(t *testing.T) {
 		t.Errorf("while the disk is full: %v", err)
 	}
 	enlarge()
-	if err := durable(t, path, said); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, durable(t, path, said))
 	opened(t, path, Options{}).Close()
 }
 
@@ -162,9 +158,7 @@ func TestForgettingOnAFullDiskIsFinishedLater(t *testing.T) {
 	if got := lookup(t, again, person); got.State != checkpoint.Forgotten || len(again.Info().Warnings) != 1 {
 		t.Errorf("%+v, %q", got, again.Info().Warnings)
 	}
-	if err := again.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, again.Close())
 	enlarge()
 	opened(t, path, Options{}).Close()
 	if n := traces(t, path); n != 0 {

@@ -126,9 +126,7 @@ func intact(t storetest.TB, path string) {
 		t.Errorf("integrity check: %v", err)
 		return
 	}
-	if err := d.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, d.Close())
 }
 
 // emptyHeader is that of a checkpoint that is new.
@@ -218,12 +216,4 @@ func mayLack(d *Store, e *checkpoint.Entry) bool {
 // renewed is a checkpoint that lacks something, under a new ID.
 func renewed(t *testing.T, d *Store, missing string) error {
 	return d.Alone(t.Context(), func(tx checkpoint.Tx) error { return errors.Join(tx.Lack(missing), tx.Renew()) })
-}
-
-func sought(t *testing.T, d *Store, q checkpoint.Query) (checkpoint.Entry, checkpoint.Match) {
-	t.Helper()
-	qs := []checkpoint.Query{q}
-	qs[0].Entry = new(checkpoint.Entry)
-	must.Do(t, d.Find(context.Background(), qs))
-	return *qs[0].Entry, qs[0].Match
 }

@@ -145,8 +145,7 @@ func TestIncompleteCopyIsNotPutInPlace(t *testing.T) {
 	}
 }
 
-// Killed before the file is compacted, or in the midst of it: the next writer removes the half copy, and finishes when
-// it is closed. fault 120
+// Killed before the file is compacted, or in the midst: the next writer removes the half copy, and finishes. fault 120
 func TestKillWhileForgettingIsMadeGood(t *testing.T) {
 	path := newPath(t)
 	d := withPerson(t, path)
@@ -188,7 +187,5 @@ func TestReplacedFileIsNotHeld(t *testing.T) {
 	if named, err := os.Stat(path); err != nil || !os.SameFile(held, named) {
 		t.Error("not the new file", err)
 	}
-	if err := errors.Join(disk.Unlock(waiting.file), waiting.file.Close()); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, errors.Join(disk.Unlock(waiting.file), waiting.file.Close()))
 }

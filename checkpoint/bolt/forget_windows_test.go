@@ -39,12 +39,8 @@ func TestAFileIsCompactedOnceItIsClosed(t *testing.T) {
 		}
 		next <- err
 	}()
-	if err := d.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := <-next; err != nil {
-		t.Error(err)
-	}
+	must.Do(t, d.Close())
+	must.Do(t, <-next)
 	if text, err := os.ReadFile(path); err != nil || bytes.Contains(text, []byte(person)) {
 		t.Error("a trace is left", err)
 	}
@@ -73,9 +69,7 @@ func TestNobodyOpensAFileThatIsBeingReplaced(t *testing.T) {
 	case <-time.After(300 * time.Millisecond):
 	}
 	lock.Close()
-	if err := <-opened; err != nil {
-		t.Error(err)
-	}
+	must.Do(t, <-opened)
 }
 
 // What a virus scanner keeps to itself for a moment is opened once it lets go.
@@ -86,9 +80,7 @@ func TestAFileThatAnotherProgramKeepsIsWaitedFor(t *testing.T) {
 	must.Do(t, err)
 	time.AfterFunc(200*time.Millisecond, func() { windows.CloseHandle(scanner) })
 	d := open(t, path, Options{})
-	if err := d.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, d.Close())
 }
 
 // A new file that was refused its use goes.

@@ -16,12 +16,11 @@ import (
 
 // The buckets of the file.
 var (
-	inMeta    = []byte("meta")    // the header
-	inEntries = []byte("entries") // key → entry
-	inIntents = []byte("intents") // key → intent; small, so that what was in flight is found at once
-	inLeads   = []byte("leads")   // lead ID → key
-	// ExternalID that a lead has or should get, key → its checksum; none if the key equals the ID
-	inLinks    = []byte("links")
+	inMeta     = []byte("meta")        // the header
+	inEntries  = []byte("entries")     // key → entry
+	inIntents  = []byte("intents")     // key → intent; small, so that what was in flight is found at once
+	inLeads    = []byte("leads")       // lead ID → key
+	inLinks    = []byte("links")       // ExternalID had or wanted, key → its checksum; none if both are equal
 	inFolds    = []byte("folds")       // a key's fold, key → its checksum; none if the key is its fold
 	inNotes    = []byte("notes")       // name → JSON: runs, decisions, shapes, the lineage
 	inBlocked  = []byte("blocked")     // keyed hash of a forgotten key → when

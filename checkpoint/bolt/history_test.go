@@ -46,7 +46,7 @@ func TestEveryFieldComesBack(t *testing.T) {
 	})
 }
 
-// Whatever a key is, its record in the index is found by its fold and tells the key, and no other fold's record begins so.
+// Whatever a key is, its record in the index is found by its fold and tells the key; no other fold's begins like it.
 func TestFoldsLeadBackToTheirKeys(t *testing.T) {
 	key := rapid.OneOf(rapid.String(), rapid.StringMatching(`(ns/|/ns/|)0{0,9}[0-9]{0,6}`),
 		rapid.StringMatching(`[A-Fa-f0-9]{8}-0000-4000-8000-[A-Fa-f0-9]{12}`), rapid.StringMatching(`(long.){0,9}[A-Ca-c \x{200B}]{0,6}@[xX]{0,3}`))

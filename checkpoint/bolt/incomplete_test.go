@@ -119,16 +119,14 @@ func TestLongListThatIsCutOffIsAdoptedAgain(t *testing.T) {
 	if r, err := checkpoint.AdoptList(t.Context(), d, nil, leads); err != nil || r.Known != inOneChange || r.Leads != inOneChange+10 {
 		t.Errorf("again: %+v, %v", r, err)
 	}
-	if err := errors.Join(checkpoint.RefuseHalfAdopted(t.Context(), d), d.Close()); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, errors.Join(checkpoint.RefuseHalfAdopted(t.Context(), d), d.Close()))
 	d = opened(t, d.path, Options{AnyPlace: true})
 	if i := d.Info(); len(i.Warnings) > 0 || i.Leads != len(list) || i.Incomplete {
 		t.Errorf("%+v", i)
 	}
 	for i, e := range list {
 		if i%1000 == 0 || i > len(list)-3 {
-			if got, how := sought(t, d, checkpoint.Query{Key: "none", LeadID: e.LeadID}); how != checkpoint.ByLeadID || got.Key != e.Key {
+			if got, how := storetest.Sought(t, d, checkpoint.Query{Key: "none", LeadID: e.LeadID}); how != checkpoint.ByLeadID || got.Key != e.Key {
 				t.Errorf("%s: %+v", e.LeadID, got)
 			}
 		}

@@ -34,8 +34,7 @@ func (d *Store) openLocked(t checkpoint.Target) error {
 	}
 }
 
-// tryLock locks the open file, or closes it. It closes a file in use, and a file that has been replaced by a compacted
-// one: what is written to it would be lost.
+// tryLock locks the open file, or closes one that is in use, or was replaced: what is written to it would be lost.
 func (d *Store) tryLock() error {
 	locked, err := disk.TryLock(d.file, d.o.ReadOnly)
 	if err != nil {

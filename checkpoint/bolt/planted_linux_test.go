@@ -57,9 +57,7 @@ func TestAnExposedFolderIsTold(t *testing.T) {
 		if warned := strings.Contains(strings.Join(d.Info().Warnings, ""), "every user of this machine"); warned != told {
 			t.Errorf("mode %v: %q", mode, d.Info().Warnings)
 		}
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, d.Close())
 	}
 }
 
@@ -98,9 +96,7 @@ func TestWhereTheFileLies(t *testing.T) {
 			if told := d.Info().Warnings; (len(told) > 0) != test.told {
 				t.Errorf("warnings %q", told)
 			}
-			if err := d.Close(); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, d.Close())
 		})
 	}
 	if number, err := disk.FileSystem(t.TempDir()); number == 0 || err != nil {

@@ -47,9 +47,7 @@ func TestSalvageReadsAGoodFile(t *testing.T) {
 	if here, _ := salvaged(t, path, Options{}); !reflect.DeepEqual(here, got) {
 		t.Error("this process reads something else")
 	}
-	if diff := cmp.Diff(held, got); diff != "" {
-		t.Errorf("(-held +salvaged):\n%s", diff)
-	}
+	must.Same(t, held, got, "salvaged")
 	if n := r.Counts(); n[checkpoint.Forgotten] != 1 || n[checkpoint.Created] != 399+6 || n[checkpoint.InDoubt] != 3+6 {
 		t.Errorf("%+v", n)
 	}

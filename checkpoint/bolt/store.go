@@ -28,8 +28,6 @@ import (
 	"leadferry/internal/disk"
 )
 
-var _ checkpoint.Store = (*Store)(nil)
-
 // Store is an open checkpoint file. All its methods are safe for concurrent use.
 type Store struct {
 	path string

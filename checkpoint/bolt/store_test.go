@@ -11,7 +11,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// The file does what every Store must do. Few entries gather, so that both are met: those that still do, and the others.
+// The file does what every Store must do. Few entries gather, so that both are met: those that do, and the others.
 func TestStore(t *testing.T) {
 	place := func(t storetest.TB) string {
 		dir, err := os.MkdirTemp("", "")

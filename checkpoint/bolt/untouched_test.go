@@ -164,7 +164,7 @@ func damageIsMet(t *testing.T, path string, o Options, keys []string) bool {
 	return false
 }
 
-// A changed key in a branch that sends look-ups to the wrong page is noticed, though every record is whole. faults 21, 22
+// A changed key in a branch that sends look-ups to the wrong page is noticed, with each record whole. faults 21, 22
 func TestMisledLookUpIsNoticed(t *testing.T) {
 	sequential(t)
 	path := newPath(t)
@@ -205,7 +205,7 @@ func TestMisledLookUpIsNoticed(t *testing.T) {
 	}
 }
 
-// A record whose length was damaged to none is damage to all that read it, never a key that nobody knows. faults 22, m20
+// A record whose length was damaged to none is damage to all that read it, never an unknown key. faults 22, m20
 func TestEmptyRecordIsDamage(t *testing.T) {
 	emptied := func(t *testing.T, bucket []byte, key string) (*Store, error) {
 		path := newPath(t)

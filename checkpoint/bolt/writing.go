@@ -53,8 +53,7 @@ func (d *Store) setHeader(change func(*header)) error {
 }
 
 // transact makes what f changes durable while nobody else commits. If that fails, the checkpoint is broken: a commit
-// that failed may still be there, and the next one may succeed by chance. A refusal undoes the changes, and the
-// checkpoint goes on.
+// that failed may be there, and the next one may succeed by chance. A refusal only undoes the changes.
 func (d *Store) transact(kind string, f func(*writing) error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

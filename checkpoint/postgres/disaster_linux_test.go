@@ -30,7 +30,7 @@ func waiter(t *testing.T, s *pgtest.Server) int {
 	return pgtest.Value[int](t, s.URL("postgres"), `SELECT coalesce(max(pid), 0) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)
 }
 
-// waitsAgain returns once commits wait for a standby that does not answer, which a server has them do a while after the setting holds.
+// waitsAgain returns once commits wait for a standby that does not answer: a server does so a while after the setting.
 func waitsAgain(t *testing.T, s *pgtest.Server) {
 	t.Helper()
 	for n, waits := 0, false; !waits; n++ {
@@ -134,9 +134,7 @@ func TestAServerThatStandsStill(t *testing.T) {
 	if e := stands(t, again, "a"); e.State != checkpoint.InDoubt && e.LeadID != "lead-a" {
 		t.Errorf("the claim is gone: %+v", e)
 	}
-	if err := again.Check(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, again.Check(t.Context()))
 }
 
 // A worker that stands still in the middle of a transaction, and a lock of somebody else, hold nobody up for ever.

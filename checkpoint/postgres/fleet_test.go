@@ -140,7 +140,7 @@ func judged(t *testing.T, s *Store, ws *checkpoint.Witnesses) error {
 	return v.Refuse("")
 }
 
-// Each worker goes by its own commits: what the others did later is no loss of a run that has ended, nor of a command beside.
+// Each worker goes by its own commits: what others did later is no loss of a run that has ended, nor of a command.
 func TestAWorkersOwnCommitsAreItsWitness(t *testing.T) {
 	server, address, target := shared(t)
 	ws := &checkpoint.Witnesses{Book: t.TempDir()}
@@ -157,9 +157,7 @@ func TestAWorkersOwnCommitsAreItsWitness(t *testing.T) {
 	if err := judged(t, opened(t, address, target, Options{}), ws); err != nil {
 		t.Errorf("beside a command: %v", err)
 	}
-	if err := errors.Join(command.Close(), begun.End("")); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, errors.Join(command.Close(), begun.End("")))
 	server.Exec(t, address, `UPDATE leadferry.workers SET seq = seq - 1 WHERE worker = `+itoa(int(other.worker)))
 	if err := judged(t, opened(t, address, target, Options{}), ws); !errors.Is(err, checkpoint.ErrRolledBack) {
 		t.Errorf("a commit is lost: %v", err)
@@ -201,7 +199,7 @@ func TestCreatesAreTheFleets(t *testing.T) {
 	}
 }
 
-// A row in doubt that is sent again, and refused or not sent after all, is in doubt as before, and its share of the fleet's leads is given back.
+// A row in doubt that is sent again, and refused or not sent, is in doubt as before, and its share is given back.
 func TestAResendThatMakesNoLeadIsGivenBack(t *testing.T) {
 	_, address, target := shared(t)
 	join := func() *Store {
@@ -363,7 +361,7 @@ func TestALedgerIsNotMovedUnderARun(t *testing.T) {
 	}
 }
 
-// A copy descends from the commit that its source had when it was moved: to show life while a long copy goes on is none.
+// A copy descends from the commit that its source had when it was moved: to show life during a long copy is none.
 func TestShowingLifeIsNoCommit(t *testing.T) {
 	server, address, target := shared(t)
 	s := opened(t, address, target, Options{})
@@ -375,7 +373,7 @@ func TestShowingLifeIsNoCommit(t *testing.T) {
 	}
 }
 
-// Plans are made while tables are empty, and must be right when they are full: nothing but a ledger's ID would have all of it read.
+// Plans are made while tables are empty, and must be right when they are full: only a ledger's ID has all of it read.
 func TestPlansLookEachKeyUp(t *testing.T) {
 	t.Parallel()
 	s := opened(t, pgtest.Shared(t).Database(t), newTarget(), Options{})

@@ -14,8 +14,7 @@ import (
 )
 
 const (
-	// claimTerm is how long a claim is good, from when its commit was asked for. After it, others may have begun to
-	// think that its worker is gone.
+	// claimTerm is how long a claim is good since its commit was asked for. Others may then think its worker gone.
 	claimTerm = 60 * time.Second
 	// margin is what a claim must still be good for when its request leaves.
 	margin = 30 * time.Second

@@ -103,9 +103,7 @@ func TestALossIsGivenUpOnce(t *testing.T) {
 	if _, err := checkpoint.AcceptLoss(t.Context(), person); !errors.As(err, &why) || !strings.Contains(why.Text, "lost more since") {
 		t.Errorf("given up: %v", err)
 	}
-	if err := person.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, person.Close())
 	person = opened(t, address, target, Options{})
 	if _, err := checkpoint.AcceptLoss(t.Context(), person); err != nil || person.Info().Incomplete {
 		t.Error("not given up: ", err)
@@ -180,9 +178,7 @@ func TestAnEndWithoutConnection(t *testing.T) {
 	s := opened(t, p.through(address), newTarget(), Options{Run: "run"})
 	committed(t, s, claimOf("a"))
 	p.cutAll()
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, s.Close())
 	if n := pgtest.Value[int](t, address, `SELECT count(*) FROM leadferry.workers WHERE ended IS NULL`); n != 0 {
 		t.Error("it counts as alive")
 	}

@@ -25,8 +25,7 @@ const (
 var errUncertain = errors.New("it is not certain that the last change is durable")
 
 // ask calls f, which asks the server. While the server cannot answer, ask connects again and calls f again, until the
-// patience is over. An error that leaves the connection open would come again, so it is returned, unless it passes by
-// itself. The caller holds the lock.
+// patience is over. Other errors are returned, unless they pass by themselves. The caller holds the lock.
 func (s *Store) ask(ctx context.Context, f func() error) error {
 	for conflicts, last := 0, false; ; {
 		err := s.within(ctx, f)

@@ -77,9 +77,7 @@ func TestTheConnectionIsCutAtEveryMessage(t *testing.T) {
 			if p.cuts < 20 {
 				t.Errorf("only %d cuts", p.cuts)
 			}
-			if err := s.Check(t.Context()); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, s.Check(t.Context()))
 		})
 	}
 }
@@ -403,7 +401,7 @@ func TestAnExternalIDIsAskedForOnce(t *testing.T) {
 	refused(other, "f")
 }
 
-// Whoever decides about a ledger keeps only its own workers from changing it. A claim that waited sees what was decided.
+// Whoever decides about a ledger keeps only its own workers from changing it. A waiting claim sees what was decided.
 func TestDecisionsLockTheirOwnLedger(t *testing.T) {
 	_, address, target := shared(t)
 	s, worker, elsewhere := opened(t, address, target, Options{}), opened(t, address, target, Options{Run: "run"}), opened(t, address, newTarget(), Options{})
@@ -496,7 +494,7 @@ func nameOf(address string) string {
 	return address[strings.LastIndex(address, "/")+1 : strings.Index(address, "?")]
 }
 
-// A database that was restored from before is noticed by a run that it does not know, and by the commits of one that it knows.
+// A database that was restored from before is noticed by a run unknown to it, and by the commits of one that it knows.
 func TestARestoredLedgerIsRefused(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
@@ -552,7 +550,7 @@ func TestALedgerThatIsGone(t *testing.T) {
 	}
 }
 
-// Somebody has put another ledger in the place of the one that a run uses, in which the worker's number is another one's.
+// Somebody has put another ledger in the place of one in use, in which the worker's number is another one's.
 func TestALedgerThatWasReplacedInMidRun(t *testing.T) {
 	server, address, target := shared(t)
 	s := opened(t, address, target, Options{Run: "old"})
@@ -604,7 +602,7 @@ func TestALateWithdrawalLeavesTheDoubtOfAnother(t *testing.T) {
 	}
 }
 
-// A person who has a key forgotten takes no claim from a live worker, though an earlier doubt of its row names the lead.
+// A person who has a key forgotten takes no claim from a live worker, though an earlier doubt names the lead.
 func TestForgettingTakesNoClaim(t *testing.T) {
 	_, address, target := shared(t)
 	first := opened(t, address, target, Options{Run: "first"})
@@ -621,7 +619,7 @@ func TestForgettingTakesNoClaim(t *testing.T) {
 	}
 }
 
-// An answer that comes when the row was sent again, by --in-doubt resend, and that send is over or under way: both leads are known.
+// An answer that comes when the row was sent again (--in-doubt resend), and that is over or not: both leads are known.
 func TestAnAnswerThatComesAfterAResend(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
@@ -651,8 +649,6 @@ func TestAnAnswerThatComesAfterAResend(t *testing.T) {
 		if len(st.Contradicted) != 1 || st.Contradicted[0].Against[0].Other != "lead-1" {
 			t.Errorf("%v: nobody is told of the other lead: %+v", answered, st.Contradicted)
 		}
-		if err := second.Check(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, second.Check(t.Context()))
 	}
 }

@@ -16,8 +16,7 @@ import (
 //go:embed *.sql
 var files embed.FS
 
-// statement returns the statement in a file. Words in capitals stand for conditions that several statements have, and
-// for the columns that writes fill.
+// statement returns the statement in a file, with conditions and columns in place of words in capitals.
 func statement(name string) string { return statements()[name] }
 
 var statements = sync.OnceValue(func() map[string]string {

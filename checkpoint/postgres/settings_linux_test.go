@@ -55,8 +55,7 @@ func TestAWarningOfEveryConnection(t *testing.T) {
 	committed(t, s, createdOf("a", "lead-a"))
 }
 
-// A pooler may hand the statements of a session to whichever connection is free: any is refused unless the address says
-// that this one does not.
+// A pooler may hand a session's statements to any connection: it is refused unless the address says that it does not.
 func TestAPoolerIsRefused(t *testing.T) {
 	t.Parallel()
 	server := pgtest.New(t)

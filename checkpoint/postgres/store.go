@@ -1,5 +1,4 @@
-// Package postgres keeps the checkpoints of many targets in one PostgreSQL database, in a schema of their own, for runs
-// on any machine and for many workers at once.
+// Package postgres keeps checkpoints of many targets in a schema of one PostgreSQL database, for many workers at once.
 //
 // Promises, beside those of [checkpoint.Store]:
 //
@@ -29,8 +28,6 @@ import (
 	"leadferry/checkpoint"
 	"leadferry/checkpoint/postgres/server"
 )
-
-var _ checkpoint.Store = (*Store)(nil)
 
 // Options say how a ledger is opened.
 type Options struct {
@@ -112,8 +109,7 @@ const (
 	leastSilence  = time.Minute // for an answer, at least: commits wait for one another, and for standbys
 )
 
-// Open opens the ledger of a target, or makes it. Errors are *checkpoint.OpenError, or *checkpoint.StoreError if no
-// server can be reached.
+// Open opens a target's ledger, or makes it. Errors are *checkpoint.OpenError; *checkpoint.StoreError: no server.
 func Open(name string, t checkpoint.Target, o Options) (*Store, error) {
 	for end, conflicts := time.Now().Add(o.Wait), 0; ; {
 		s, err := connect(name, t, o)
@@ -243,8 +239,7 @@ func (s *Store) Close() error {
 	return err
 }
 
-// Drop closes the ledger after a refusal. It also removes a ledger that is New and knows nothing, if this user may do
-// so and nobody else uses it or is about to.
+// Drop closes the ledger after a refusal, and removes one that is New and knows nothing, if nobody else uses it.
 func (s *Store) Drop() (gone bool, err error) {
 	s.mu.Lock()
 	if s.fresh && s.usable() == nil {

@@ -39,9 +39,7 @@ func TestTroublesThatPass(t *testing.T) {
 			if err := <-done; err != nil || changes[0].Err != nil || changes[1].Err != nil {
 				t.Fatalf("%v, %v, %v", err, changes[0].Err, changes[1].Err)
 			}
-			if err := s.Guard(t.Context(), "a"); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, s.Guard(t.Context(), "a"))
 			if e := stands(t, s, "before"); e.LeadID != "lead-before" || s.commits != 2 {
 				t.Errorf("after %d commits: %+v", s.commits, e)
 			}

@@ -92,8 +92,7 @@ func (w *working) Keep(k checkpoint.Kept) *checkpoint.Kept {
 	return k.Stamp(w.now)
 }
 
-// Owner returns the key of a lead, or "". If w is not sure, a lead that no row of this commit has counts as free, and
-// the server checks that.
+// Owner returns the key of a lead, or "". If w is not sure, a lead of no row of this commit is free: the server checks.
 func (w *working) Owner(lead, key string) (string, error) {
 	r := w.rows[key]
 	switch {
@@ -107,8 +106,7 @@ func (w *working) Owner(lead, key string) (string, error) {
 	return w.owners[lead], nil
 }
 
-// Linked returns the other keys that have an ExternalID or have asked for it. If w is not sure, it knows only the rows
-// of this commit, and the server checks the others.
+// Linked returns other keys that have or want an ExternalID; if w is not sure, of this commit only: the server checks.
 func (w *working) Linked(external, key string) (others []string, err error) {
 	for other, r := range w.rows {
 		switch {
@@ -221,9 +219,8 @@ func (w *working) settle(r *row, e *checkpoint.Entry) error {
 	return r.Settle(w, e)
 }
 
-// settleLate takes an outcome that came after a person decided about its send, or had the row sent again. The outcome
-// counts if nobody has sent the row again. If it contradicts the decision, it is evidence against it. done: nothing
-// else is to do.
+// settleLate takes an outcome that came after a person decided about its send, or had the row sent again. It counts if
+// nobody has sent the row again, and is evidence against a decision that it contradicts. done: that is all.
 func (w *working) settleLate(r *row, e *checkpoint.Entry) (done bool, err error) {
 	d, err := checkpoint.LastDecision(w, r.key)
 	if err != nil {

@@ -232,9 +232,9 @@ func (x *machine) find(t *rapid.T) {
 		Alike: &checkpoint.Likeness{},
 	}
 	q.ExternalID = rapid.SampledFrom([]string{"", "crm-1", "crm-2", "k1", "k2", "k3"}).Draw(t, "external")
-	got, how := sought(t, x.d, q)
+	got, how := Sought(t, x.d, q)
 	alike := q.Alike.State
-	want, match := sought(t, x.m, q)
+	want, match := Sought(t, x.m, q)
 	some := func(s checkpoint.State) bool { return s.HasLead() || s == checkpoint.InDoubt } // of several, any will do
 	if how != match || alike != q.Alike.State && (!some(alike) || !some(q.Alike.State)) {
 		t.Fatalf("%+v: found %d, and alike %v, want %d and %v", q, how, alike, match, q.Alike.State)

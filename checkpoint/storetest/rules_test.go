@@ -42,7 +42,7 @@ func leadOfAnotherKeyLeavesDoubt(t *testing.T, b Backend) {
 			if got.State != checkpoint.InDoubt || got.Reason != checkpoint.ReasonLeadTaken || got.LeadID != lead || got.File != "leads.csv" {
 				t.Errorf("second: %+v", got)
 			}
-			equal(t, "looked up", got, Lookup(t, d, "second"))
+			must.Same(t, got, Lookup(t, d, "second"), "looked up")
 			// Settling the first again is no doubt: the lead is its own.
 			if again, err := Settle(d, CreatedEntry("first", lead, 8)); err != nil || again.State != checkpoint.Created {
 				t.Errorf("again: %+v, %v", again, err)
@@ -62,7 +62,7 @@ func withdrawnResendRestoresTheEarlierDoubt(t *testing.T, b Backend) {
 	}
 	d = d.again(t)
 	withdrawn(t, d, "k")
-	if equal(t, "the doubt", doubt, Lookup(t, d, "k")); d.Info().InDoubt != 1 {
+	if must.Same(t, doubt, Lookup(t, d, "k"), "the doubt"); d.Info().InDoubt != 1 {
 		t.Errorf("%d in doubt", d.Info().InDoubt)
 	}
 }
@@ -159,7 +159,7 @@ func decisionsSettleDoubts(t *testing.T, b Backend) {
 			t.Errorf("k%d is %v, want %v", i, got.State, want)
 		}
 	}
-	equal(t, "decisions", made, decisions(t, d))
+	must.Same(t, made, decisions(t, d), "decisions")
 	for _, one := range audit(t, d) {
 		if !one.At.Equal(now) || one.At.Location() != time.UTC {
 			t.Errorf("decided at %v", one.At)
@@ -176,7 +176,7 @@ func decisionThatNothingWasCreatedFreesTheRow(t *testing.T, b Backend) {
 	if got := Lookup(t, d, "k"); got.State != checkpoint.NotMade {
 		t.Errorf("still %v", got.State)
 	}
-	equal(t, "history", []string{"rejected +refused  422", "in_doubt +doubted open 0", "not_made +decided  0"}, acts(t, d, "k"))
+	must.Same(t, []string{"rejected +refused  422", "in_doubt +doubted open 0", "not_made +decided  0"}, acts(t, d, "k"), "history")
 	if err := Claim(d, IntentOf("k", 2)); err != nil {
 		t.Errorf("sent again: %v", err)
 	}
@@ -217,19 +217,19 @@ func aWrongDecisionIsCorrected(t *testing.T, b Backend) {
 			continue
 		}
 		was.State, was.LeadID, was.Status, was.Updated, was.Seq = checkpoint.Partial, one.LeadID, "", got.Updated, got.Seq
-		equal(t, one.Key, was, got)
+		must.Same(t, was, got, one.Key)
 	}
 	for _, list := range [][]checkpoint.Decision{wrong, right} { // those of one moment come in the order of their keys
 		slices.SortFunc(list, func(x, y checkpoint.Decision) int { return strings.Compare(x.Key, y.Key) })
 	}
-	equal(t, "both decisions", append(wrong, right...), decisions(t, d))
+	must.Same(t, append(wrong, right...), decisions(t, d), "both decisions")
 	for _, key := range []string{"a", "none", "free"} {
 		events := history(t, d, key)
 		if events[0].Act != checkpoint.Doubted || !events[0].At.Equal(before[key].Updated) || events[0].File != "leads.csv" || events[0].Line != before[key].Line {
 			t.Errorf("%s: the send before is gone: %+v", key, events)
 		}
 	}
-	equal(t, "history", []string{"in_doubt +doubted open 0", "partial +made+decided  0", "partial   404", "partial +made+decided  0"}, acts(t, d, "a"))
+	must.Same(t, []string{"in_doubt +doubted open 0", "partial +made+decided  0", "partial   404", "partial +made+decided  0"}, acts(t, d, "a"), "history")
 }
 
 // What was sent again since is no decision's business any more.
@@ -306,7 +306,7 @@ func adoptedLeadsAreKnownAndTheirDataIsNot(t *testing.T, b Backend) {
 	}
 	before := contents(t, d)
 	adopted(t, d, checkpoint.AdoptResult{Known: 2}, list...)
-	equal(t, "after the same list again", before, contents(t, d))
+	must.Same(t, before, contents(t, d), "after the same list again")
 }
 
 func adoptRefusesAListAsAWhole(t *testing.T, b Backend) {
@@ -336,7 +336,7 @@ func adoptRefusesAListAsAWhole(t *testing.T, b Backend) {
 		if _, err := Adopt(d, good, bad); !isListError(err, 1, bad.Key) {
 			t.Errorf("%s: %v", name, err)
 		}
-		equal(t, name+", taken in part", before, contents(t, d))
+		must.Same(t, before, contents(t, d), name+", taken in part")
 	}
 }
 
@@ -394,7 +394,7 @@ func adoptChangesNoLeadID(t *testing.T, b Backend) {
 			t.Errorf("%+v: %v", list, err)
 		}
 	}
-	equal(t, "after lists that were refused", before, contents(t, d))
+	must.Same(t, before, contents(t, d), "after lists that were refused")
 }
 
 // A status that nobody specified stays as it is.
@@ -442,7 +442,7 @@ func exportIsAdoptedByANewCheckpoint(t *testing.T, b Backend) {
 		if was.Seq, got.Seq = 0, 0; was.State != checkpoint.InDoubt {
 			was.Updated = got.Updated
 		}
-		equal(t, was.Key, was, got)
+		must.Same(t, was, got, was.Key)
 	}
 	adopted(t, d, checkpoint.AdoptResult{Known: 24, Rejected: 3, Forgotten: 1}, list...)
 }
@@ -455,9 +455,7 @@ func unblockedKeyIsNew(t *testing.T, b Backend) {
 			t.Fatal(err)
 		}
 	}
-	if err := Claim(d, IntentOf("ann", 1)); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, Claim(d, IntentOf("ann", 1)))
 	if counts := d.Info().Keys; counts[checkpoint.Forgotten] != 0 {
 		t.Error(counts)
 	}
@@ -550,7 +548,7 @@ func findsALeadByKeyThenByIDThenByExternalID(t *testing.T, b Backend) {
 		{checkpoint.Query{Key: "gone", LeadID: "lead.a"}, checkpoint.ByKey, "gone", checkpoint.Forgotten},
 		{checkpoint.Query{Key: "new"}, checkpoint.NoMatch, "new", checkpoint.Unknown},
 	} {
-		e, how := sought(t, d, test.q)
+		e, how := Sought(t, d, test.q)
 		if how != test.how || how != checkpoint.Ambiguous && (e.Key != test.key || e.State != test.stat) {
 			t.Errorf("%+v: found %d %q %v, want %d %q %v", test.q, how, e.Key, e.State, test.how, test.key, test.stat)
 		}
@@ -567,19 +565,19 @@ func marksChangeNothingElse(t *testing.T, b Backend) {
 	must.Do(t, err)
 	want := before
 	want.Unsettled, want.Sought, want.Seen, want.WantLink, want.Seq, want.Content = "run-2", "closedWon", seen, "w", stored.Seq, before.Content[1:]
-	equal(t, "marked", want, stored)
+	must.Same(t, want, stored, "marked")
 	copied := d.killed(t)
-	equal(t, "after a crash", want, Lookup(t, copied, "k"))
-	equal(t, "history", events, history(t, copied, "k"))
+	must.Same(t, want, Lookup(t, copied, "k"), "after a crash")
+	must.Same(t, events, history(t, copied, "k"), "history")
 	back, err := Change(d, checkpoint.Mark, checkpoint.Entry{Key: "k", LeadID: "lead.k", Content: before.Content})
 	want.Unsettled, want.Sought, want.Seen, want.ExternalID, want.WantLink, want.Seq, want.Content = "", "", checkpoint.Sight{}, "", "", back.Seq, before.Content
-	if equal(t, "taken back", want, back); err != nil {
+	if must.Same(t, want, back, "taken back"); err != nil {
 		t.Error(err)
 	}
 	if _, err := Change(d, checkpoint.Mark, checkpoint.Entry{Key: "new", LeadID: "lead.new", Unsettled: "run-2"}); err != nil {
 		t.Fatal(err)
 	}
-	e, how := sought(t, d, checkpoint.Query{Key: "other", LeadID: "lead.new"})
+	e, how := Sought(t, d, checkpoint.Query{Key: "other", LeadID: "lead.new"})
 	events = history(t, d, "new")
 	if how != checkpoint.ByLeadID || e.Key != "new" || e.State != checkpoint.Created || e.Unsettled != "run-2" || len(events) != 1 || events[0].Act&checkpoint.Adopted == 0 {
 		t.Errorf("taken over: %d %+v %v", how, e, events)
@@ -616,7 +614,7 @@ func looksAlike(t *testing.T, b Backend) {
 	d = d.again(t)
 	for key, want := range map[string]checkpoint.State{"ann@x.example": checkpoint.Forgotten, "ANN@x.example": checkpoint.Forgotten, "bob@X.example": checkpoint.Created, "Other": checkpoint.Unknown, "another": checkpoint.Unknown} {
 		like := &checkpoint.Likeness{}
-		if sought(t, d, checkpoint.Query{Key: key, Alike: like}); like.State != want {
+		if Sought(t, d, checkpoint.Query{Key: key, Alike: like}); like.State != want {
 			t.Errorf("%s looks like one that is %v, want %v", key, like.State, want)
 		}
 	}
@@ -660,7 +658,7 @@ func historyTellsWhatWasDone(t *testing.T, b Backend) {
 		"created +linked+status open 200",
 		"created +status+data closedWon 0",
 	}
-	equal(t, "history", want, acts(t, d, "k"))
+	must.Same(t, want, acts(t, d, "k"), "history")
 	for range 5 {
 		step(checkpoint.Entry{
 			State: checkpoint.Created, LeadID: "lead-1", ExternalID: "crm", Status: "closedWon",
@@ -713,7 +711,7 @@ func shapesAreNoted(t *testing.T, b Backend) {
 			keys = append(keys, kin[i].Key)
 		}
 		slices.Sort(keys) // they come in no order
-		if equal(t, name, test.kin, keys); err != nil || known != test.known {
+		if must.Same(t, test.kin, keys, name); err != nil || known != test.known {
 			t.Errorf("%s: known %v, %v", name, known, err)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"leadferry/checkpoint"
@@ -168,7 +167,8 @@ func history(t TB, d checkpoint.Store, key string) []checkpoint.Event {
 	return events
 }
 
-func sought(t TB, d checkpoint.Store, q checkpoint.Query) (checkpoint.Entry, checkpoint.Match) {
+// Sought returns what a query finds, and how.
+func Sought(t TB, d checkpoint.Store, q checkpoint.Query) (checkpoint.Entry, checkpoint.Match) {
 	t.Helper()
 	qs := []checkpoint.Query{q}
 	qs[0].Entry = new(checkpoint.Entry)
@@ -179,7 +179,7 @@ func sought(t TB, d checkpoint.Store, q checkpoint.Query) (checkpoint.Entry, che
 // Lookup returns what is stored under a key.
 func Lookup(t TB, d checkpoint.Store, key string) checkpoint.Entry {
 	t.Helper()
-	e, _ := sought(t, d, checkpoint.Query{Key: key})
+	e, _ := Sought(t, d, checkpoint.Query{Key: key})
 	return e
 }
 
@@ -188,13 +188,6 @@ func contents(t TB, d checkpoint.Store) (all []checkpoint.Entry) {
 	must.Do(t, checkpoint.Each(context.Background(), d, checkpoint.Filter{},
 		func(e checkpoint.Entry) error { all = append(all, e); return nil }))
 	return all
-}
-
-func equal[T any](t TB, what string, want, got T) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
-	}
 }
 
 func audit(t TB, d checkpoint.Store) []checkpoint.KeptDecision {

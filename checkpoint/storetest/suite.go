@@ -135,9 +135,9 @@ func whatIsToldOfTheLedgerIsKept(t *testing.T, b Backend) {
 	last = d.Info().Sequence
 	d = d.again(t)
 	runs, err := checkpoint.Runs(ctx, d)
-	equal(t, "runs", []checkpoint.RunInfo{first, later}, runs)
+	must.Same(t, []checkpoint.RunInfo{first, later}, runs, "runs")
 	text, failed := checkpoint.NoteOf(ctx, d, "x")
-	equal(t, "note", `"second"`, string(text))
+	must.Same(t, `"second"`, string(text), "note")
 	known, _, unread := checkpoint.Noted(ctx, d, *shape)
 	ok(err, failed, unread)
 	refused := Lookup(t, d, "refused")
@@ -170,7 +170,7 @@ func whatUpdatesLeaveIsKept(t *testing.T, b Backend) {
 		e := CreatedEntry(fmt.Sprint("k", i), fmt.Sprint("lead.", i), 3)
 		change(&e)
 		stored := settled(t, d, e)
-		equal(t, e.Key, stored, Lookup(t, d, e.Key))
+		must.Same(t, stored, Lookup(t, d, e.Key), e.Key)
 		if !stored.Updated.Equal(e.Updated) || stored.Updated.Location() != time.UTC || stored.Seq <= last {
 			t.Errorf("%v came back as %v, with number %d after %d", e.Updated, stored.Updated, stored.Seq, last)
 		}
@@ -188,7 +188,7 @@ func adoptTakesALongList(t *testing.T, b Backend) {
 	adopted(t, d, checkpoint.AdoptResult{Leads: len(list)}, list...)
 	adopted(t, d, checkpoint.AdoptResult{Known: len(list)}, list...)
 	for _, want := range []checkpoint.Entry{list[0], list[len(list)-1]} {
-		if got, how := sought(t, d, checkpoint.Query{Key: "none", LeadID: want.LeadID}); how != checkpoint.ByLeadID ||
+		if got, how := Sought(t, d, checkpoint.Query{Key: "none", LeadID: want.LeadID}); how != checkpoint.ByLeadID ||
 			got.Key != want.Key || got.State != checkpoint.Created {
 			t.Errorf("%s: found %d, %+v", want.LeadID, how, got)
 		}

@@ -149,8 +149,7 @@ func (b *Breaker) admit(now time.Time) {
 	}
 }
 
-// mustWait reports whether no request may be sent now, and how long to wait; 0: until a request ends. In a silence, one
-// request at a time is sent, as a probe.
+// mustWait reports whether all must wait, and how long; 0: until a request ends. In a silence they go one at a time.
 func (b *Breaker) mustWait(now time.Time) (wait time.Duration, all bool) {
 	if b.inFlight >= b.limit || b.silence.lasts && b.inFlight > 0 {
 		return 0, true
@@ -184,8 +183,7 @@ func (b *Breaker) MayLeave(kind string) bool {
 // Shut stops creates that have a pass but are not sent yet, because the run stops.
 func (b *Breaker) Shut() { b.update(func(time.Time) { b.shut = true }) }
 
-// back returns a pass. err is the request's error, or nil. If the answer asks to wait, all requests wait: as long as it
-// says, else for backoff.
+// back returns a pass. err is the request's error, or nil. If it asks to wait, all wait: as it says, else for backoff.
 func (b *Breaker) back(p *Pass, err error, backoff time.Duration) {
 	e, failed := errors.AsType[*leadapi.Error](err)
 	if failed && e.AsksToWait() { // before another request gets the place
@@ -262,8 +260,7 @@ func (b *Breaker) Report(p *Pass, shown Proof) {
 	})
 }
 
-// StartCautiously is for the run after one that stopped because of doubts. The run begins with a GET and one create,
-// and stops if that create leaves doubt.
+// StartCautiously is for a run after one that doubts stopped: it begins with a GET and one create; a doubt ends it.
 func (b *Breaker) StartCautiously() { b.creates.getFirst, b.creates.doubts = true, MostDoubts-1 }
 
 // Hold lets nothing be sent for d, because the service asked this worker or another to wait.

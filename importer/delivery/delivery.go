@@ -5,8 +5,7 @@
 //	   └── at once, or after a pause ┘ it was not applied, or may be applied twice
 //
 // The Breaker knows the requests in flight, whether the service answers at all (silence), how many requests --rate or
-// the fleet allows (pace), and whether creates leave doubt (creates). It never repeats a create that may have been
-// applied.
+// the fleet allows (pace), and whether creates leave doubt (creates). It repeats no create that may have been applied.
 package delivery
 
 import (
@@ -46,8 +45,7 @@ type ResendOn struct {
 type Call func(ctx context.Context, anew bool) error
 
 // Deliver calls, in the caller's goroutine, until the answer is final. It returns nil, the last error of call,
-// ErrStopping (leaving has ended) or a *Stop. tries counts the requests that were sent. The caller reports what a
-// create showed (Report).
+// ErrStopping (leaving has ended) or a *Stop, and the number of requests sent. The caller reports what a create showed.
 func (b *Breaker) Deliver(awaiting, leaving context.Context, kind Kind, pass *Pass, call Call) (tries int, err error) {
 	left := [...]int{never: 0, atOnce: math.MaxInt, newToken: maxFreshRefusals, newConnection: 1, afterPause: b.Retries}
 	for anew := false; ; {

@@ -10,6 +10,7 @@ import (
 
 	"leadferry/importer/report"
 	"leadferry/internal/rowkey"
+	"leadferry/internal/testsupport/must"
 )
 
 const create = 1
@@ -35,9 +36,7 @@ func TestRepeatsAgreeWithAMap(t *testing.T) {
 		if got.Same.Rows != rows || got.Planned[create] != len(firsts) {
 			t.Fatalf("%d repeated rows, %d creates, want %d and %d", got.Same.Rows, got.Planned[create], rows, len(firsts))
 		}
-		if diff := cmp.Diff(want, got.Same.First); diff != "" {
-			t.Fatal(diff)
-		}
+		must.Same(t, want, got.Same.First)
 	})
 }
 
@@ -84,7 +83,5 @@ func TestRepeatsNameTheirRows(t *testing.T) {
 	for _, at := range places[1:] {
 		want = append(want, Repeat{at, places[0]})
 	}
-	if diff := cmp.Diff(want, r.Found(9).Same.First); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, want, r.Found(9).Same.First)
 }

@@ -26,8 +26,7 @@ type Meter struct {
 	ended   int       // rows that had ended then
 }
 
-// firstSpan is the width of spans at first: rows are counted five times a second. It doubles whenever there would be
-// more than report.MostBuckets spans.
+// firstSpan is the first width of spans, which doubles whenever there would be more than report.MostBuckets of them.
 const firstSpan = 500 * time.Millisecond
 
 // span is what happened in one period. It counts the durations of lead requests in steps that grow by stepGrowth, from

@@ -184,8 +184,7 @@ func (r *Run) openProblems() {
 	}
 }
 
-// Problems writes problems of rows and, at the end, all others, if wanted. The error is the first of any of the run's
-// files.
+// Problems writes problems of rows and, at the end, all others, if wanted. It returns the first error of any file.
 func (r *Run) Problems(batch []Problem) error {
 	line, to := Problem.object, io.Writer(r.problems)
 	switch {

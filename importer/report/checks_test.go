@@ -88,7 +88,7 @@ Next
   4. Correct the 40 rows in the input, or the mapping, and run the same command
      again.
 `
-	same(t, want, text(t, rehearsed(), 0))
+	must.Same(t, want, text(t, rehearsed(), 0))
 }
 
 func TestTextOfRehearsalsOneByOne(t *testing.T) {
@@ -166,7 +166,7 @@ func TestSummaryHasChecksOfARehearsalOnly(t *testing.T) {
 		`"found":[{"file":"m.yaml","line":2,"rule":"guess","text":"a"},{"file":"m.yaml","column":"a\\u202eb","rule":"unused","text":"b","hint":"c"}],"repeats":1,"look_alikes":0,` +
 		`"assignments":[{"id":"o","location":"","leads":1},{"id":"locatorl","location":"","leads":1}],` +
 		`"projected":{"create":3,"update":3},"tests":2}`
-	same(t, want, got)
+	must.Same(t, want, got)
 }
 
 // found is a summary with a problem of every kind that checks know.
@@ -241,12 +241,12 @@ m.yaml,,,,repeated,and 1 row more
 ::error file=m.yaml,title=repeated::and 1 row more
 `,
 	} {
-		same(t, want, told(t, ending, found(), evilProblem()), ending)
+		must.Same(t, want, told(t, ending, found(), evilProblem()), ending)
 	}
 }
 
 func TestAnnotationsAreBounded(t *testing.T) {
 	batch := make([]Problem, maxAnnotations+5)
 	got := told(t, Annotations, &Summary{}, batch)
-	same(t, maxAnnotations, strings.Count(got, "\n"))
+	must.Same(t, maxAnnotations, strings.Count(got, "\n"))
 }

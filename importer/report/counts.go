@@ -33,8 +33,7 @@ const (
 	outcomeCount
 )
 
-// outcomes are, for each, its name in files, what it means, and whether a person should look at the row, which is then
-// among the rejects.
+// outcomes are, for each, its name in files, its meaning, and whether a person should look at the row: a reject.
 var outcomes = [outcomeCount]struct {
 	name, meaning string
 	attention     bool
@@ -113,8 +112,7 @@ func (c *RowCounts) ByName() map[string]int {
 	return m
 }
 
-// Outcomes lists all counts of the run's rows, including zeros, in a fixed order. For a reconciliation, the verdicts say
-// what they mean.
+// Outcomes lists all counts of rows, zeros too, in a fixed order. In a reconciliation the verdicts say what they mean.
 func (s *Summary) Outcomes() (all []Line) {
 	for o, is := range outcomes {
 		all = append(all, Line{*s.Rows.Of(Outcome(o)), is.name, is.meaning, "", is.attention})

@@ -57,8 +57,7 @@ func Read(path string) (*Summary, error) {
 	return s, nil
 }
 
-// Newest reads the summaries of the newest runs, at most most, whose folders are in one of the parents. It ignores runs
-// of other users, except the user who called sudo.
+// Newest reads the summaries of the user's newest runs in the parents, at most most; with sudo also its caller's.
 func Newest(parents []string, most int) []*Summary {
 	written := map[string]time.Time{} // by path of the summary
 	for _, parent := range parents {
@@ -82,8 +81,7 @@ func Newest(parents []string, most int) []*Summary {
 	return all
 }
 
-// LastRejects is what needed attention in the last finished run of the same command, mapping and target: the rows of
-// its rejects, by a hash of key, outcome and reason.
+// LastRejects are the rejects of the last finished run of the same command, mapping and target, each by a hash.
 type LastRejects struct {
 	At    time.Time // when that run began
 	seed  maphash.Seed
@@ -95,8 +93,7 @@ const (
 	mostOld  = 200_000 // rows to compare; further rows count as new
 )
 
-// ReadBefore looks for that run in the run's own folder, beside it and in RunsFolder. It returns nil if there is none,
-// or its rejects cannot be read.
+// ReadBefore looks for it in the run's own folder, beside it and in RunsFolder; nil: there is none that can be read.
 func ReadBefore(own string, like *Summary) *LastRejects {
 	all := Newest([]string{RunsFolder, filepath.Dir(filepath.Clean(own))}, mostRuns)
 	if s, err := Read(filepath.Join(own, summaryFile)); err == nil {

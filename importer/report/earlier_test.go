@@ -47,10 +47,10 @@ func TestRejectsAreKnownAgain(t *testing.T) {
 			rej.Namespace = "dealers"
 			change(&rej)
 			want := map[bool]string{true: began}[what == "" || what == "line"]
-			same(t, want, b.Since(&rej), name, "with another", what)
+			must.Same(t, want, b.Since(&rej), name, "with another", what)
 		}
 		keyless.Namespace = "dealers"
-		same(t, began, b.Since(&keyless), name, "without a key")
+		must.Same(t, began, b.Since(&keyless), name, "without a key")
 		like.Command = "another"
 		if ReadBefore(filepath.Join(filepath.Dir(dir), "next"), &like) != nil {
 			t.Error(name, "the run of another command counts")
@@ -77,8 +77,8 @@ func TestReadTakesAFolderOrASummary(t *testing.T) {
 	for _, path := range []string{dir, filepath.Join(dir, "summary.json")} {
 		got, err := Read(path)
 		must.Do(t, err)
-		same(t, s.Steps(), got.Steps(), "what to do next")
-		same(t, s.Files, got.Files, "files")
+		must.Same(t, s.Steps(), got.Steps(), "what to do next")
+		must.Same(t, s.Files, got.Files, "files")
 		if diff := cmp.Diff(s.Headline(), got.Headline()); diff != "" || got.Notes[0] != "a note" {
 			t.Errorf("%v, headline %s", got.Notes, diff)
 		}
@@ -153,7 +153,7 @@ func TestPruneRemovesWhatAsksForNobody(t *testing.T) {
 	want = append(append([]string{"20250101T000000Z-import-00000000"}, want...), "mine")
 	now := &Summary{RunID: "now", Target: mine, Checkpoint: Checkpoint{Path: "c.db"}}
 	must.Do(t, now.Prune(parent, 2))
-	same(t, want, names(t, parent))
+	must.Same(t, want, names(t, parent))
 	must.Do(t, now.Prune(filepath.Join(parent, "none"), 1))
 }
 

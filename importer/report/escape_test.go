@@ -28,24 +28,24 @@ func TestEscapeShowsWhatCannotBeSeen(t *testing.T) { // faults 118
 		{"no half escape at the cut", long[:2*497] + "\u202e", long[:2*497] + "…"},
 	}
 	for _, tt := range tests {
-		same(t, tt.want, spelling.Escape(tt.in), tt.in, tt.name)
+		must.Same(t, tt.want, spelling.Escape(tt.in), tt.in, tt.name)
 	}
 }
 
 func TestDefuseStopsFormulas(t *testing.T) { // faults m29, 117
 	for _, lead := range []string{"=", "+", "-", "@", "\t", "\r", "\n", "\x00", "＝", "＋", "－", "＠"} {
 		in := lead + "1+1"
-		same(t, "'"+in, defuse(in), in)
+		must.Same(t, "'"+in, defuse(in), in)
 		if got := Cell(in); !strings.HasPrefix(got, "'") {
 			t.Errorf("Cell(%q) = %q", in, got)
 		}
 	}
 	for _, in := range []string{"", "HTTP 422: =1", "'=1", "1+1", "é", " =1", "\xff="} {
-		same(t, in, defuse(in), "defuse")
+		must.Same(t, in, defuse(in), "defuse")
 	}
 }
 
-func checkSafe(t fails, in string) {
+func checkSafe(t must.TB, in string) {
 	t.Helper()
 	got := Cell(in)
 	if n := utf8.RuneCountInString(got); n > 500 {

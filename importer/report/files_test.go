@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"leadferry/internal/disk"
@@ -51,12 +50,6 @@ func plantLink(t *testing.T, to, path string) {
 	must.Do(t, err)
 }
 
-type fails interface {
-	Helper()
-	Errorf(format string, args ...any)
-	Fatal(...any)
-}
-
 func read(t *testing.T, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -82,11 +75,11 @@ func TestFilesArePartialAndPrivateUntilTheRunEnds(t *testing.T) { // faults 29, 
 	must.Do(t, r.Results([]Result{{Key: "7"}}))
 	must.Do(t, r.Reject(Input{}, bad))
 	want := []string{"rejects.csv.partial", "results.csv.partial", "summary.json.partial"}
-	same(t, want, names(t, dir))
+	must.Same(t, want, names(t, dir))
 	s := sample()
 	must.Do(t, r.Finish(s))
 	want = []string{"rejects.csv", "results.csv", "summary.json"}
-	same(t, want, names(t, dir))
+	must.Same(t, want, names(t, dir))
 	for path, mode := range map[string]fs.FileMode{
 		dir: fs.ModeDir | 0o700, r.files.Results: 0o600, firstRejects(r): 0o600, r.files.Summary: 0o600,
 	} {
@@ -104,8 +97,8 @@ func TestNoRejectsLeaveNoFile(t *testing.T) {
 	must.Do(t, os.WriteFile(filepath.Join(dir, "bad.csv"), []byte("of an earlier run"), 0o600))
 	r := open(t, Files{Dir: dir, Rejects: filepath.Join(dir, "bad.csv")})
 	must.Do(t, r.Finish(sample()))
-	same(t, []string{"results.csv", "summary.json"}, names(t, dir))
-	same(t, "", firstRejects(r), "rejects at")
+	must.Same(t, []string{"results.csv", "summary.json"}, names(t, dir))
+	must.Same(t, "", firstRejects(r), "rejects at")
 }
 
 func TestOnlyWantedFilesAreMade(t *testing.T) {
@@ -128,7 +121,7 @@ func TestOnlyWantedFilesAreMade(t *testing.T) {
 			must.Do(t, r.Results([]Result{{}}))
 			must.Do(t, r.Reject(Input{}, bad))
 			must.Do(t, r.Finish(sample()))
-			same(t, tt.want, names(t, dir+"/a"))
+			must.Same(t, tt.want, names(t, dir+"/a"))
 		})
 	}
 }
@@ -141,7 +134,7 @@ func TestSymbolicLinksAreNotFollowed(t *testing.T) { // faults 30
 		r := open(t, Files{Dir: dir})
 		must.Do(t, r.Reject(Input{}, bad))
 		must.Do(t, r.Finish(sample()))
-		same(t, "sings", read(t, canary), "the file behind the link holds", name)
+		must.Same(t, "sings", read(t, canary), "the file behind the link holds", name)
 		for _, path := range []string{r.files.Results, firstRejects(r), r.files.Summary} {
 			if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
 				t.Errorf("%v: %s: %v, %v", name, path, info.Mode(), err)
@@ -315,18 +308,10 @@ func TestPageStandsInTheRunsFolder(t *testing.T) {
 	}
 }
 
-// same tells where two values differ; about is what they are of.
-func same(t fails, want, got any, about ...any) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%v %s", about, diff)
-	}
-}
-
 // holds tells which parts a text lacks, or has where it must not.
-func holds(t fails, yes bool, text string, parts ...string) {
+func holds(t must.TB, yes bool, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
-		same(t, yes, strings.Contains(text, part), part, text)
+		must.Same(t, yes, strings.Contains(text, part), part, text)
 	}
 }

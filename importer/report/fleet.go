@@ -142,8 +142,7 @@ func addUp[T any](all *T, own T) {
 	}
 }
 
-// endAsOne says how the fleet ended, as if it were one run. A shard is not finished if no worker began it, or its last
-// worker is still running or was killed.
+// endAsOne says how the fleet ended, as one run. A shard has ended if its last worker has, and was not killed.
 func (s *Summary) endAsOne(ended []bool) {
 	var missing []string
 	for shard, end := range ended {

@@ -31,8 +31,7 @@ const (
 // runFiles match the names of all files that runs write in their folders.
 var runFiles = spelling.Form(`^(?:(summary)\.json|(results)\.csv|(reconciliation)\.csv|(report)\.html|(rejects)(?:-\d+)?\.(?:csv|tsv|jsonl))(?:\.partial)?$`)
 
-// RunFile returns what a file of this name in a run's folder is: summary, results, reconciliation, report, rejects, or
-// "" if runs neither write nor remove it.
+// RunFile returns what a file of this name in a run's folder is, such as summary or rejects; "": no file of a run.
 func RunFile(name string) string {
 	if m := runFiles().FindStringSubmatch(name); m != nil {
 		return strings.Join(m[1:], "")
@@ -40,8 +39,7 @@ func RunFile(name string) string {
 	return ""
 }
 
-// FurtherRejects reports whether a run may write the file other beside named, the file of --rejects, for another
-// header.
+// FurtherRejects reports whether a run may write other, for another header, beside named, the file of --rejects.
 func FurtherRejects(named, other string) bool {
 	end, ours := strings.CutPrefix(other, strings.TrimSuffix(named, filepath.Ext(named)))
 	return ours && strings.HasPrefix(end, "-") && RunFile("rejects"+strings.ToLower(end)) == "rejects"
@@ -71,9 +69,8 @@ func makeFolder(path string) (folder *os.Root, earlier []string, err error) {
 	return folder, earlier, nil
 }
 
-// leftIn names the files that an earlier run left in a folder, complete or not. Without a summary or results, rejects
-// there are the user's own. A run replaces files and links. Anything else with the name of a run's file is an error,
-// and so is a file that no run wrote.
+// leftIn names the files that an earlier run left. Without a summary or results, rejects there are the user's own. A
+// run replaces files and links; anything else with the name of its file is an error, as is a foreign file.
 func leftIn(folder *os.Root, path string) (names []string, err error) {
 	entries, err := fs.ReadDir(folder.FS(), ".")
 	ran := false
@@ -98,8 +95,7 @@ func leftIn(folder *os.Root, path string) (names []string, err error) {
 	return names, err
 }
 
-// foreign reports whether a file has the name of a run's file but begins differently. An empty file may be anybody's. A
-// file that cannot be read is not replaced anyway.
+// foreign reports whether a file with the name of a run's file begins differently. An empty file may be anybody's.
 func foreign(folder *os.Root, name string) bool {
 	begins := map[string]string{
 		summaryFile: "{\n  \"run_id\":",
@@ -127,8 +123,7 @@ func checkMade(folder *os.Root, path string) error {
 	return nil
 }
 
-// removeOld removes files of an earlier run from the run's folder that this run did not write again: they would look
-// like this run's.
+// removeOld removes files of an earlier run that this run did not write again: they would look like this run's.
 func (r *Run) removeOld() error {
 	for _, name := range r.earlier {
 		there, err := r.folder.Lstat(name) // an output of this run may have it by another path

@@ -32,14 +32,14 @@ func TestAReusedFolderHoldsOneRun(t *testing.T) {
 		}
 	}
 	must.Do(t, second.Finish(sample()))
-	same(t, []string{"Results.csv", "my-rejects.csv", "notes.txt", "rejects.csv", "rejects.txt", "results.csv"}, names(t, dir))
+	must.Same(t, []string{"Results.csv", "my-rejects.csv", "notes.txt", "rejects.csv", "rejects.txt", "results.csv"}, names(t, dir))
 }
 
 func TestRejectsThatNoRunLeftStay(t *testing.T) {
 	dir := t.TempDir()
 	must.Do(t, os.WriteFile(filepath.Join(dir, "rejects.csv"), []byte("being corrected"), 0o600))
 	must.Do(t, open(t, Files{Dir: dir}).Finish(sample()))
-	same(t, "being corrected", read(t, filepath.Join(dir, "rejects.csv")), "the rejects are")
+	must.Same(t, "being corrected", read(t, filepath.Join(dir, "rejects.csv")), "the rejects are")
 }
 
 func TestARunThatCannotWriteLeavesTheEarlierOnesFiles(t *testing.T) {
@@ -51,7 +51,7 @@ func TestARunThatCannotWriteLeavesTheEarlierOnesFiles(t *testing.T) {
 	if err := r.Finish(sample()); err == nil {
 		t.Fatal("nothing fails")
 	}
-	same(t, "x", read(t, filepath.Join(dir, "rejects.csv")), "the rejects are")
+	must.Same(t, "x", read(t, filepath.Join(dir, "rejects.csv")), "the rejects are")
 }
 
 // fault 137: the run's folder is held open, so that whoever puts another one in its place receives nothing.
@@ -65,8 +65,8 @@ func TestAFolderThatIsSwappedReceivesNothing(t *testing.T) {
 	must.Do(t, r.Results([]Result{{Key: "7"}}))
 	must.Do(t, r.Reject(Input{}, bad))
 	must.Do(t, r.Finish(sample()))
-	same(t, []string{"rejects.csv", "results.csv", "summary.json"}, names(t, moved))
-	same(t, []string{"rejects.csv"}, names(t, dir))
+	must.Same(t, []string{"rejects.csv", "results.csv", "summary.json"}, names(t, moved))
+	must.Same(t, []string{"rejects.csv"}, names(t, dir))
 }
 
 // fault 137: what another user planted is neither written to nor waited for.

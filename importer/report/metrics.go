@@ -43,8 +43,7 @@ const Refused = "refused"
 // node_exporter's textfile collector. A run writes leadferry_run_in_progress 1 when it begins, and 0 with its counts
 // when it ends: a killed run stays in progress. The time at which the last run was complete is taken over from the old
 // file. All series have the labels command, target and mapping; each schedule needs its own file. All users may read
-// it: it holds no text of a row. It fails if the old file cannot be read, or the new one not written; the run can go
-// on.
+// it: it holds no text of a row. If it fails to read the old file or to write, the run goes on.
 func WriteMetrics(path string, s *Summary) error {
 	old, last, unread := lastRun(path) // last: when the last run with these labels was complete
 	if unread != nil {

@@ -56,7 +56,7 @@ func TestMetricsOfARunThatEnded(t *testing.T) {
 	night(t, path, ended("attention", 1))
 	got := read(t, path)
 	golden := filepath.Join("testdata", "metrics.prom")
-	same(t, read(t, golden), got)
+	must.Same(t, read(t, golden), got)
 	holds(t, false, got, "pass", "/etc")
 }
 
@@ -71,7 +71,7 @@ func TestMetricsOfARunThatWasKilled(t *testing.T) {
 		"run_in_progress": "1", "run_start_timestamp_seconds": "1.7786394e+09",
 		"run_exit_code": "none", "run_requests": "none", lastComplete: "1.77855301e+09",
 	} {
-		same(t, want, value(t, path, name), name)
+		must.Same(t, want, value(t, path, name), name)
 	}
 }
 
@@ -103,7 +103,7 @@ func TestLastRunsLiveOn(t *testing.T) {
 		night(t, path, ended("complete", 0))
 		later(tt.s).Command = tt.command
 		night(t, path, tt.s)
-		same(t, []string{tt.complete, "0"}, []string{value(t, path, lastComplete), value(t, path, "run_in_progress")}, tt.name)
+		must.Same(t, []string{tt.complete, "0"}, []string{value(t, path, lastComplete), value(t, path, "run_in_progress")}, tt.name)
 	}
 }
 
@@ -123,7 +123,7 @@ func TestAnOldFileThatCannotBeRead(t *testing.T) {
 		}
 		must.Do(t, WriteMetrics(path, ended("complete", 0)))
 		night(t, path, ended("stopped", 3))
-		same(t, "1.77855301e+09", value(t, path, lastComplete), "last complete", name)
+		must.Same(t, "1.77855301e+09", value(t, path, lastComplete), "last complete", name)
 	}
 }
 
@@ -139,7 +139,7 @@ func TestMetricsFileIsForOthersToRead(t *testing.T) {
 	if info.Mode() != fs.FileMode(0o644) {
 		t.Errorf("mode %v", info.Mode())
 	}
-	same(t, "# a file of somebody else\n", read(t, target), "the link's target was written")
+	must.Same(t, "# a file of somebody else\n", read(t, target), "the link's target was written")
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 2 {
 		t.Errorf("the folder holds %v, %v", entries, err)

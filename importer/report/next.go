@@ -157,8 +157,7 @@ func (s *Summary) send(todo *steps) {
 		s.command("import", convert(s.Inputs, func(in Input) string { return in.Path })...)+flags(s.Flags))
 }
 
-// Unkept is a lead that was made and whose ID the checkpoint could not keep, in the form for `leadferry checkpoint
-// resolve`.
+// Unkept is a lead whose ID the checkpoint could not keep, in the form for `leadferry checkpoint resolve`.
 type Unkept struct {
 	Key       string `csv:"key"`
 	Namespace string `csv:"namespace"`
@@ -211,8 +210,7 @@ func (s *Summary) inDoubt(todo *steps) {
 	todo.add(inRejects && !correct && !s.halted(), "Then "+s.Command+" this file, with the same flags:", s.again(s.Command)...)
 }
 
-// at names the run's checkpoint in a way that works in any folder. Another checkpoint would make leads again for rows
-// that this one knows.
+// at names the run's checkpoint, for any folder. Another one would make leads again for rows that this one knows.
 func (s *Summary) at() string {
 	path := s.Checkpoint.Path
 	if path == "" {
@@ -239,8 +237,7 @@ func (s *Summary) correct(todo *steps) {
 		s.again(name)...)
 }
 
-// again returns commands over the rejects files. Rejects are no workbooks, even if a mapping or a flag says so of the
-// inputs.
+// again returns commands over the rejects files, which are no workbooks even if a mapping or a flag says so of inputs.
 func (s *Summary) again(command string) []string {
 	workbooks := slices.ContainsFunc(s.Inputs, func(in Input) bool { return in.Format == "xlsx" })
 	var commands []string

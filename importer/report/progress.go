@@ -59,8 +59,7 @@ func NewProgress(o ProgressOptions) *Progress {
 	return &Progress{options: o, began: now, bar: bar, logged: now}
 }
 
-// show replaces the line on the terminal; "" clears it. It ignores errors: other writers notice a terminal that is
-// gone.
+// show replaces the line on the terminal; "" clears it. It ignores errors: others notice a terminal that is gone.
 func (p *Progress) show(line string) {
 	room := max(1, p.options.Width()-1)
 	if line = spelling.Shorten(line, room); line == p.line {

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 	"unicode/utf8"
+
+	"leadferry/internal/testsupport/must"
 )
 
 // screen is what a terminal of one line shows after all that was written to it.
@@ -81,7 +83,7 @@ func TestTheBarShowsWhatIsLeftToSend(t *testing.T) {
 			if tt.options.Total == 0 && tt.want != "" {
 				got = got[strings.IndexByte(got, '('):]
 			}
-			same(t, tt.want, got, "the terminal shows", tt.name)
+			must.Same(t, tt.want, got, "the terminal shows", tt.name)
 			if strings.ContainsAny(out.String(), "\x1b\n") {
 				t.Errorf("%v: raw escapes or line ends in %q", tt.name, out.String())
 			}
@@ -114,7 +116,7 @@ func TestLogLinesStandAboveTheBar(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, _, _ := strings.Cut(out.String(), "\n")
-	same(t, "a warning", screen(before), "the log line is shown as")
+	must.Same(t, "a warning", screen(before), "the log line is shown as")
 	if got := screen(out.String()); got != bar || bar == "" {
 		t.Errorf("the bar is %q, was %q", got, bar)
 	}
@@ -144,7 +146,7 @@ func TestWithoutATerminalProgressIsALogLineEachTenSeconds(t *testing.T) { // fau
 level=INFO msg=progress read=800 sent=400 known=400 attention=0 in_doubt=0 in_flight=8 rows_per_s=20 left=10s
 level=INFO msg=progress read=1000 sent=500 known=400 attention=2 in_doubt=1 in_flight=0 rows_per_s=17 paused=a\nb
 `
-		same(t, want, log.String())
-		same(t, "", out.String(), "written besides")
+		must.Same(t, want, log.String())
+		must.Same(t, "", out.String(), "written besides")
 	})
 }

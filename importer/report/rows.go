@@ -223,8 +223,7 @@ func (r *Run) Reject(in Input, rej Reject) error {
 	return writeLines(r, f, []Reject{rej}, func(int) []string { return row })
 }
 
-// beginRejects begins the next rejects file, if rejects are wanted: rejects.csv, rejects-2.csv and so on, or files
-// named in the same way beside the one that --rejects names.
+// beginRejects begins the next rejects file, if wanted: rejects.csv, rejects-2.csv and so on, or as --rejects names it.
 func (r *Run) beginRejects(in Input, delimiter rune, names []string) {
 	out, extension := r.named, ".csv"
 	if in.Format == jsonl || in.Format == "tsv" {
@@ -250,13 +249,9 @@ func (r *Run) beginRejects(in Input, delimiter rune, names []string) {
 	}
 }
 
-const (
-	noteName   = "leadferry"
-	notePrefix = "leadferry_" // of columns and keys that readers leave out
-)
+const noteName, notePrefix = "leadferry", "leadferry_" // of columns and keys that readers leave out
 
-// object is the JSONL line of a reject: the members as read and the note. If the line could not be split, it is the
-// note alone, with the line as its text.
+// object is the JSONL line of a reject: members as read and the note; the note alone for a line that was not split.
 func (rej *Reject) object() []byte {
 	note, own := rej.shown(), []byte(nil)
 	if raw := jsontext.Value(rej.Raw); note.Text == "" && raw.IsValid() && raw.Kind() == '{' {

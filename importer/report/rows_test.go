@@ -24,7 +24,7 @@ a.csv,2,1,k1,created,L1,x-1,o-1,Oak Hill,open,201,1,
 a.csv,3,2,=k2,invalid,,,,,,,0,"column ""Email"": not an e-mail address"
 "b\x1b,c.csv",9,1,-k3,rejected,+L3,,,'@here,-,422,2,'=cmd\n\x1b[2J
 `
-	same(t, want, read(t, r.files.Results))
+	must.Same(t, want, read(t, r.files.Results))
 }
 
 func TestRejectedRowsAreWrittenAsTheyWereRead(t *testing.T) { // faults m29, 117
@@ -53,7 +53,7 @@ func TestRejectedRowsAreWrittenAsTheyWereRead(t *testing.T) { // faults m29, 117
 		must.Do(t, r.Finish(sample()))
 		const notes = "leadferry_line,leadferry_key,leadferry_outcome,leadferry_since,leadferry_sent_at,leadferry_lead_id,leadferry_error,leadferry_text\n"
 		want := "\uFEFF" + tt.own + strings.ReplaceAll(notes, ",", string(cmp.Or(tt.in.Delimiter, ','))) + tt.want
-		same(t, want, read(t, firstRejects(r)), tt.name)
+		must.Same(t, want, read(t, firstRejects(r)), tt.name)
 	}
 }
 
@@ -72,7 +72,7 @@ func TestRejectedObjectsCarryANote(t *testing.T) {
 	}
 	for _, tt := range tests {
 		rej := Reject{Line: 7, Outcome: "invalid", Error: "=no <b> \n", Raw: tt.line}
-		same(t, tt.want, string(rej.object()), tt.name)
+		must.Same(t, tt.want, string(rej.object()), tt.name)
 	}
 }
 
@@ -102,13 +102,13 @@ func TestEachHeaderHasItsRejectsFile(t *testing.T) {
 		}
 		must.Do(t, r.Finish(sample()))
 		got := strings.ReplaceAll(strings.Join(rejectsPaths(r), " "), dir+"/", "")
-		same(t, tt.want, got, "got", tt.name)
+		must.Same(t, tt.want, got, "got", tt.name)
 		for i, path := range rejectsPaths(r) {
 			lines := 3
 			if in[i].Format == "jsonl" {
 				lines = 2
 			}
-			same(t, lines, strings.Count(read(t, path), "\n"), path, "lines", tt.name)
+			must.Same(t, lines, strings.Count(read(t, path), "\n"), path, "lines", tt.name)
 		}
 	}
 }
@@ -122,5 +122,5 @@ func TestAReconciliationIsFitToBeShown(t *testing.T) {
 	must.Do(t, r.Finish(sample()))
 	_, lines, _ := strings.Cut(read(t, r.reconciliation.path), "\n")
 	line := `a\x1b.csv,2,1,=k\u202e,l\x00,,,,,x\a,same,,,,"'=a, b",,"'@\x9b, ""c"""` + "\n"
-	same(t, strings.Repeat(line, 32+1), lines)
+	must.Same(t, strings.Repeat(line, 32+1), lines)
 }

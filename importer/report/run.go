@@ -1,15 +1,12 @@
-// Package report writes how the rows of a run ended: results, rejects, the summary for scripts, the text for people,
-// and the progress of a run.
+// Package report writes how the rows of a run ended: results, rejects, the summary, the text for people, and progress.
 //
 // A row's way ends here. The checkpoint holds the truth, and these files repeat it: if they are lost, running again
-// writes them anew. Rows go to a Run as they end. What concerns the whole run is in its Summary, which is written as
-// JSON, as text for people and as metrics.
+// writes them anew. Rows go to a Run as they end. What concerns the whole run is in its Summary: JSON, text, metrics.
 //
 // Promises: a file gets its name only when it is complete and synced; until then it is NAME.partial. Its folder is held
-// open, symbolic links are not followed, and nothing is written to another user's pipe. Files are 0600 (metrics, which
-// other programs read, 0644). The run's folder is 0700 and holds the files of one run. Texts from outside are cut, have
-// no control characters and, in CSV, do not begin like a formula; keys, IDs and the row's own cells stay as they are.
-// What cannot be written is an error.
+// open, symbolic links are not followed, and nothing is written to another user's pipe. Files are 0600 (metrics 0644),
+// the run's folder 0700, with the files of one run. Texts from outside are cut, have no control characters and, in CSV,
+// do not begin like a formula; keys, IDs and the row's own cells stay as they are. What cannot be written is an error.
 package report
 
 import (
@@ -21,12 +18,10 @@ import (
 	"slices"
 )
 
-// None as a path means that the folder or file is not written. Summary may also be "-": the caller then writes it to
-// standard output (Summary.WriteJSON).
+// None as a path: it is not written. Summary may also be "-": the caller then writes it to standard output (WriteJSON).
 const None = "none"
 
-// Files says where a run leaves its files. Dir "" makes no folder. A file whose path is "" goes into the folder, and is
-// not written if there is none.
+// Files says where a run leaves its files. Dir "" makes no folder. A file with the path "" goes into it, or nowhere.
 type Files struct {
 	Dir, Results, Rejects, Summary string
 	Pull                           string // what the CRM should take over; only if named
@@ -53,8 +48,7 @@ func (f Files) path(named, name string) string {
 	return filepath.Join(f.Dir, name)
 }
 
-// Run is the files of one run. One goroutine at a time may use it. After the first error of any file, every call
-// returns it.
+// Run is the files of one run, for one goroutine at a time. After the first error of a file, every call returns it.
 type Run struct {
 	files   Files    // with full paths, "" for a file that is not wanted
 	folder  *os.Root // the run's own; nil if there is none
@@ -72,8 +66,7 @@ type Run struct {
 // Writes reports whether any file about rows is written.
 func (r *Run) Writes() bool { return len(r.outputs) > 0 || r.files.Problems != "" }
 
-// OpenRun makes the folder and opens the files: a place that cannot be written to is known before the first request.
-// Call Finish afterwards.
+// OpenRun makes the folder and opens the files: a bad place is known before the first request. Call Finish afterwards.
 func OpenRun(f Files) (*Run, error) {
 	if slices.Contains([]string{f.Dir, f.Results, f.Rejects, f.Reconciliation, f.Pull}, "-") {
 		return nil, errors.New("only the summary can go to standard output")

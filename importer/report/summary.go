@@ -19,8 +19,7 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// Summary is a run in figures; docs/scripting.md defines its JSON. Organizations and Errors have most leads or rows
-// first.
+// Summary is a run in figures; docs/scripting.md defines its JSON. Organizations and Errors are sorted, most first.
 type Summary struct {
 	RunID              string         `json:"run_id"`
 	Command            string         `json:"command"`
@@ -46,9 +45,8 @@ type Summary struct {
 	Errors             []Reason       `json:"errors"`
 	ThroughputRowsPerS float64        `json:"throughput_rows_per_s"`
 	PeakInFlight       int            `json:"peak_in_flight"`
-	// values that break a rule and were left out, as the mapping says
-	DroppedValues int     `json:"dropped_values"`
-	Checks        *Checks `json:"checks,omitzero"` // of runs that send nothing
+	DroppedValues      int            `json:"dropped_values"`  // values left out by on_invalid
+	Checks             *Checks        `json:"checks,omitzero"` // of runs that send nothing
 
 	InService *InService  `json:"in_service,omitempty"` // of import and sync
 	Asks      *Attentions `json:"attention,omitempty"`
@@ -62,16 +60,15 @@ type Summary struct {
 	Notes []string    `json:"notes"` // remarks for people
 	Next  []Step      `json:"next"`  // as Steps returns them
 
-	Unkept   []Unkept `json:"-"` // leads whose ID the checkpoint could not keep
-	Pulled   int      `json:"-"` // leads in the pull file
-	Wordless int      `json:"-"` // leads that the pull file lacks because their status has no word
-	Total    int      `json:"-"` // rows that a running run will read; 0: not known
-	Sent     int      `json:"-"` // rows whose requests are finished
-	InFlight int      `json:"-"` // requests of a running run
-	Paused   string   `json:"-"` // why requests of a running run wait, or ""
-	Hint     string   `json:"-"` // what to do about a stop before running again, or ""
-	// for a check: how its import must read the input, and how much of it; else what the next command needs, too
-	Flags       []string `json:"-"`
+	Unkept      []Unkept `json:"-"` // leads whose ID the checkpoint could not keep
+	Pulled      int      `json:"-"` // leads in the pull file
+	Wordless    int      `json:"-"` // leads that the pull file lacks because their status has no word
+	Total       int      `json:"-"` // rows that a running run will read; 0: not known
+	Sent        int      `json:"-"` // rows whose requests are finished
+	InFlight    int      `json:"-"` // requests of a running run
+	Paused      string   `json:"-"` // why requests of a running run wait, or ""
+	Hint        string   `json:"-"` // what to do about a stop before running again, or ""
+	Flags       []string `json:"-"` // that the next command needs; of a check, those about its input
 	Standing    int      `json:"-"` // rows in doubt from earlier runs, if they are too many for this run
 	Resent      bool     `json:"-"` // rows in doubt were sent again: the same command would send them once more
 	Same        bool     `json:"-"` // the same command would stop at the same place
@@ -94,9 +91,8 @@ type Input struct {
 	Blank  int    `json:"blank"` // rows without any data, which Rows does not count
 	SHA256 string `json:"sha256"`
 
-	Delimiter rune `json:"-"` // 0 is a comma
-	// even its JSONL rejects begin with a byte order mark: the run was told another encoding
-	ByteOrderMark bool `json:"-"`
+	Delimiter     rune `json:"-"`               // 0 is a comma
+	ByteOrderMark bool `json:"-"`               // even of JSONL rejects: the run was told another encoding
 	Changed       bool `json:"-"`               // while it was read
 	Unread        bool `json:"unread,omitzero"` // rows read ahead were not processed when the run stopped
 }
@@ -107,8 +103,7 @@ type File struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Checkpoint is the checkpoint of a run: the number of its last commit at the end, and whether it was new and how many
-// leads it knew at the start.
+// Checkpoint is the checkpoint of a run: the number of its last commit at the end; New and Leads are as it started.
 type Checkpoint struct {
 	Path     string `json:"path"`
 	ID       string `json:"id"`
@@ -191,8 +186,7 @@ func Transitions(leads map[Transition]int) []Transition {
 	return mostFirst(leads, func(t *Transition, n int) { t.Leads = n })
 }
 
-// CountLead counts a lead under what it was assigned to. Memory does not grow with the input: after 10,000 of these it
-// counts a new one as others.
+// CountLead counts a lead under what it was assigned to, after 10,000 of these under others: memory has a limit.
 func CountLead[K comparable](leads map[K]int, of, others K) {
 	if _, known := leads[of]; !known && len(leads) >= 10_000 {
 		of = others
@@ -314,8 +308,7 @@ func WorseExitCode(one, other int) int {
 	return one
 }
 
-// Stopped makes the summary say that the run stopped, unless it has a graver exit code. The hint of the first reason
-// stays.
+// Stopped makes the summary say that the run stopped, unless it has a graver code. The first reason's hint stays.
 func (s *Summary) Stopped(reason, hint string) {
 	if WorseExitCode(s.ExitCode, CodeStopped) == CodeStopped && !strings.Contains(s.StopReason, reason) {
 		s.StopReason, s.Hint = strings.TrimPrefix(s.StopReason+"; "+reason, "; "), cmp.Or(s.Hint, hint)

@@ -61,17 +61,17 @@ func TestCountsByNameAreThoseOfTheSummary(t *testing.T) {
 	must.Do(t, err)
 	var want map[string]int
 	must.Do(t, json.Unmarshal(b, &want))
-	same(t, want, c.ByName())
-	same(t, 5+7+8+9+10+11+12+13, (&Summary{Rows: c, DryRun: true}).Attention(), "attention")
-	same(t, 5+7+8+9+10+11+12+13+14, (&Summary{Rows: c}).Attention(), "attention with pending rows")
+	must.Same(t, want, c.ByName())
+	must.Same(t, 5+7+8+9+10+11+12+13, (&Summary{Rows: c, DryRun: true}).Attention(), "attention")
+	must.Same(t, 5+7+8+9+10+11+12+13+14, (&Summary{Rows: c}).Attention(), "attention with pending rows")
 }
 
 func TestFailedFilesDoNotHideWhyARunStopped(t *testing.T) {
 	for code, want := range map[int]int{0: 3, 1: 3, 5: 3, 3: 3, 4: 4, 130: 130} {
 		s := &Summary{ExitCode: code}
 		s.Stopped(Unwritten(errors.New("no space")))
-		same(t, want, s.ExitCode, code, "becomes")
-		same(t, want == 3, s.StopReason != "", code, "is told of")
+		must.Same(t, want, s.ExitCode, code, "becomes")
+		must.Same(t, want == 3, s.StopReason != "", code, "is told of")
 	}
 }
 
@@ -107,7 +107,7 @@ func TestAFleetIsSummedUpAsOneRun(t *testing.T) {
 	second := member(t, 0, true, lead(RowCounts{Read: 20, Created: 15, InDoubt: 1, Skipped: 4}, 5))
 	other := member(t, 1, true, lead(RowCounts{Read: 30, Created: 29, Invalid: 1}, 1))
 	s := fleet(t, 2, dead, second, other)
-	same(t, RowCounts{Read: 50, Created: 44, InDoubt: 1, Skipped: 4, Invalid: 1}, s.Rows)
+	must.Same(t, RowCounts{Read: 50, Created: 44, InDoubt: 1, Skipped: 4, Invalid: 1}, s.Rows)
 	if s.ExitCode != 5 || s.Outcome != "attention" || s.Fleet != "monday" || s.Shard != "" || s.DurationS != 3660 {
 		t.Errorf("%d, %s, fleet %q, shard %q, %v s", s.ExitCode, s.Outcome, s.Fleet, s.Shard, s.DurationS)
 	}
@@ -117,7 +117,7 @@ func TestAFleetIsSummedUpAsOneRun(t *testing.T) {
 	if len(s.Errors) != 1 || s.Errors[0].Rows != 2 || len(s.Errors[0].Examples) != 2 {
 		t.Errorf("%+v", s.Errors)
 	}
-	same(t, 290.0, s.LatencyMs.P50, "p50 is not that of the slowest worker")
+	must.Same(t, 290.0, s.LatencyMs.P50, "p50 is not that of the slowest worker")
 	// One that was killed has left what it had done until then.
 	killed := member(t, 1, false, lead(RowCounts{Read: 10, Created: 4}, 0))
 	killed.Summary = bytes.Replace(killed.Summary, []byte(`"complete"`), []byte(`"running"`), 1)
@@ -144,7 +144,7 @@ func TestAFleetIsSummedUpAsOneRun(t *testing.T) {
 	}
 }
 
-// What a fleet prints can be done as it stands: who was killed has told no figures, and a limit holds for a fleet for good.
+// What a fleet prints can be done as it stands: the killed have told no figures, and a limit holds for good.
 func TestWhatToDoAboutAFleet(t *testing.T) {
 	killed := checkpoint.Member{Newest: true, Rows: []byte(`{"read":9,"created":4}`)}
 	limit := Summary{Rows: RowCounts{Read: 3, Rejected: 3}, ExitCode: 3, StopReason: "more than 2 rows (--max-rejects)"}
@@ -179,6 +179,6 @@ func TestTheExitCodeOfAFleet(t *testing.T) {
 		for shard, code := range test.codes {
 			workers = append(workers, member(t, shard, true, Summary{ExitCode: code}))
 		}
-		same(t, test.want, fleet(t, len(test.codes), workers...).ExitCode, test.codes)
+		must.Same(t, test.want, fleet(t, len(test.codes), workers...).ExitCode, test.codes)
 	}
 }

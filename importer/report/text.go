@@ -14,8 +14,7 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// WriteText writes what a person wants to know at the end of a run. Lines have at most width characters (0: 80), except
-// longer paths and commands.
+// WriteText writes what a person wants to know at the end of a run. Only paths and commands exceed width (0: 80).
 func (s *Summary) WriteText(w io.Writer, width int, ink Ink) error {
 	s.escape()
 	p := &printer{
@@ -207,8 +206,7 @@ func capital(text string) string {
 	return strings.ToUpper(text[:first]) + text[first:]
 }
 
-// defuse puts ' before a text that a spreadsheet would read as a formula: one that begins with = + - @ or their
-// full-width forms, a tab, a line end or NUL.
+// defuse puts ' before a text that begins like a formula for spreadsheets, which also take full-width forms.
 func defuse(text string) string {
 	if r, _ := utf8.DecodeRuneInString(text); text != "" && strings.ContainsRune("=+-@\t\r\n\x00＝＋－＠", r) {
 		return "'" + text

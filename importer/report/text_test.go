@@ -157,7 +157,7 @@ Next
 `},
 	}
 	for _, tt := range tests {
-		same(t, strings.TrimPrefix(tt.want, "\n"), text(t, tt.summary, 0), tt.name)
+		must.Same(t, strings.TrimPrefix(tt.want, "\n"), text(t, tt.summary, 0), tt.name)
 	}
 }
 
@@ -293,6 +293,6 @@ func TestNextNamesTheCheckpoint(t *testing.T) {
 	for path, want := range map[string]string{
 		"/var/lib/a.db": " --checkpoint /var/lib/a.db", "postgres://runs@db/leads": " --checkpoint postgres://runs@db/leads", "service=leads": " --checkpoint service=leads", "": "",
 	} {
-		same(t, want, (&Summary{Checkpoint: Checkpoint{Path: path}}).at(), path)
+		must.Same(t, want, (&Summary{Checkpoint: Checkpoint{Path: path}}).at(), path)
 	}
 }

@@ -39,7 +39,7 @@ func TestCSVSpectrumComesThroughAsPublished(t *testing.T) { // faults 90, 92, 10
 			}
 			got = append(got, cells)
 		}
-		same(t, want, got, name)
+		must.Same(t, want, got, name)
 	}
 }
 
@@ -112,7 +112,7 @@ func TestFrictionlessFiles(t *testing.T) { // faults 90, 91, 93, 95
 			}
 			continue
 		}
-		same(t, want, show(rowsOf(t, f)), file)
+		must.Same(t, want, show(rowsOf(t, f)), file)
 	}
 }
 

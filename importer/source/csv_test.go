@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"leadferry/importer/source"
+	"leadferry/internal/testsupport/must"
 )
 
 func TestCSVRows(t *testing.T) { // faults 90, 91, 92, 100, m25, m26
@@ -49,7 +50,7 @@ func TestCSVRows(t *testing.T) { // faults 90, 91, 92, 100, m25, m26
 		{"columns of a rejects file are left out", "a,leadferry_line,b,leadferry_error\n1,7,2,x\n3,8\n", "2:1|2\n3!columns\n"},
 	} {
 		got := show(readAll(t, test.data, source.Options{Format: source.CSV}))
-		same(t, test.want, got, test.name)
+		must.Same(t, test.want, got, test.name)
 	}
 }
 
@@ -68,7 +69,7 @@ func TestProblemRowsKeepTheRecordAsRead(t *testing.T) {
 		{`4,5,"6 \x00"`, []string{"", "", ""}},
 		{"6,7,8,9,", []string{"", "", ""}},
 	}
-	same(t, want, got)
+	must.Same(t, want, got)
 }
 
 func TestRecordsHaveALimit(t *testing.T) { // faults 94, m25, m28
@@ -80,7 +81,7 @@ func TestRecordsHaveALimit(t *testing.T) { // faults 94, m25, m28
 		{"quoted and long", "a\n\"" + strings.Repeat(long, 10) + "\"\n1\n", "2:" + strings.Repeat(long, 10) + "\n3:1\n"},
 	} {
 		rows := readAll(t, test.data, source.Options{Format: source.CSV, MaxRecord: 64})
-		same(t, test.want, show(rows), test.name)
+		must.Same(t, test.want, show(rows), test.name)
 		for _, r := range rows {
 			if len(r.Text) > 17*64 {
 				t.Errorf("%v: line %d: %d bytes of text", test.name, r.Line, len(r.Text))
@@ -117,7 +118,7 @@ func TestNoRowBeginsInsideQuotes(t *testing.T) {
 		}
 		f := opened(t, "-", o)
 		rows, err := rowsUntil(f)
-		same(t, test.want, show(rows), test.name)
+		must.Same(t, test.want, show(rows), test.name)
 		var lost *source.LostError
 		switch {
 		case test.line == 0 && !errors.Is(err, io.EOF), test.line > 0 && !errors.As(err, &lost):
@@ -145,8 +146,8 @@ func TestRowsWithoutDataArePassedOver(t *testing.T) { // faults 132
 	} {
 		o := source.Options{Format: test.format, Null: []string{"NULL", "n/a"}, Stdin: strings.NewReader(test.data)}
 		f := opened(t, "-", o)
-		same(t, test.want, show(rowsOf(t, f)), test.name)
-		same(t, test.blank, f.Info().Blank, "blank rows", test.name)
+		must.Same(t, test.want, show(rowsOf(t, f)), test.name)
+		must.Same(t, test.blank, f.Info().Blank, "blank rows", test.name)
 	}
 }
 
@@ -187,7 +188,7 @@ func TestARowThatRepeatsTheHeaderIsKnown(t *testing.T) { // faults 132
 		if !errors.Is(err, io.EOF) {
 			got += "lost"
 		}
-		same(t, test.repeats, got, test.data)
+		must.Same(t, test.repeats, got, test.data)
 	}
 }
 
@@ -239,11 +240,11 @@ func TestRejectsThatAreNotCorrectedAreNoRows(t *testing.T) { // faults 132
 			}
 			got += line + "\n"
 		}
-		same(t, test.want, got, test.name)
+		must.Same(t, test.want, got, test.name)
 	}
 }
 
 func TestQuotesAreTextWhereTheyAreSaidToBe(t *testing.T) {
 	rows := readAll(t, "a\tb\n\"1\t2\"\n\"\t5\" pipe\n", source.Options{Format: source.TSV, NoQuotes: true})
-	same(t, "2:\"1|2\"\n3:\"|5\" pipe\n", show(rows))
+	must.Same(t, "2:\"1|2\"\n3:\"|5\" pipe\n", show(rows))
 }

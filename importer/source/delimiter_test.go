@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"leadferry/importer/source"
+	"leadferry/internal/testsupport/must"
 )
 
 func TestDelimiters(t *testing.T) {
@@ -38,8 +39,8 @@ func TestDelimiters(t *testing.T) {
 		{"rejects parted by blanks", "a leadferry_line leadferry_outcome leadferry_error\n1 2 invalid x\n", source.Options{Delimiter: ' '}, ' ', "2:1\n"},
 	} {
 		f := opened(t, write(t, "leads.txt", test.data), test.o)
-		same(t, test.delim, f.Info().Delimiter, "delimiter", test.name)
-		same(t, test.want, show(rowsOf(t, f)), test.name)
+		must.Same(t, test.delim, f.Info().Delimiter, "delimiter", test.name)
+		must.Same(t, test.want, show(rowsOf(t, f)), test.name)
 	}
 }
 
@@ -55,8 +56,8 @@ func TestHeadersThatAreUnusual(t *testing.T) { // faults 93
 		{"line breaks in names", "id,\"E-mail\r\naddress\"\r\n1,2\r\n", "id|E-mail\naddress", "3:1|2\n", ""},
 	} {
 		f := opened(t, write(t, "leads.csv", test.data), source.Options{})
-		same(t, test.names, strings.Join(f.Header().Names, "|"), "columns", test.name)
-		same(t, test.rows, show(rowsOf(t, f)), test.name)
+		must.Same(t, test.names, strings.Join(f.Header().Names, "|"), "columns", test.name)
+		must.Same(t, test.rows, show(rowsOf(t, f)), test.name)
 		if text := strings.Join(f.Warnings(), "\n"); !strings.Contains(text, test.warning) || test.warning == "" && text != "" {
 			t.Errorf("%v: warnings %q, want %q", test.name, text, test.warning)
 		}

@@ -42,7 +42,7 @@ func TestISO2022JP(t *testing.T) {
 		}
 		f := opened(t, "-", source.Options{Format: source.CSV, Encoding: "ISO-2022-JP", Stdin: in})
 		want := "2:1|日本\n3:2|日\n4:3|plain\n5!encoding\n6!encoding\n7!encoding\n8:7|~\n9:8|ｱ\n10!encoding\n11:10|ok\n"
-		same(t, want, show(rowsOf(t, f)))
+		must.Same(t, want, show(rowsOf(t, f)))
 	}
 }
 
@@ -96,8 +96,8 @@ func TestByteOrderMarks(t *testing.T) { // faults 91
 		{"label in capitals", "a,b\n\xE9,2\n", " Latin1 ", "windows-1252", ""},
 	} {
 		f := opened(t, write(t, "leads.csv", test.data), source.Options{Encoding: test.label})
-		same(t, "2:é|2\n", show(rowsOf(t, f)), test.name)
-		same(t, test.want, f.Info().Encoding, "encoding", test.name)
+		must.Same(t, "2:é|2\n", show(rowsOf(t, f)), test.name)
+		must.Same(t, test.want, f.Info().Encoding, "encoding", test.name)
 		if text := strings.Join(f.Warnings(), "\n"); !strings.Contains(text, test.warning) || test.warning == "" && text != "" {
 			t.Errorf("%v: warnings %q, want %q", test.name, text, test.warning)
 		}
@@ -133,9 +133,9 @@ func TestWhatCannotBeDecodedIsAProblemOfItsRow(t *testing.T) { // faults 91
 		for _, in := range []io.Reader{strings.NewReader(data), iotest.OneByteReader(strings.NewReader(data))} {
 			f := opened(t, "-", source.Options{Format: source.CSV, Encoding: test.label, Stdin: in})
 			rows := rowsOf(t, f)
-			same(t, "2:1|2\n3!encoding\n4:3|4\n", show(rows), what)
+			must.Same(t, "2:1|2\n3!encoding\n4:3|4\n", show(rows), what)
 			cut := readAll(t, before+test.bad, source.Options{Format: source.CSV, Encoding: test.label})
-			same(t, "2:1|2\n3!encoding\n", show(cut), what, "cut by the end of the file")
+			must.Same(t, "2:1|2\n3!encoding\n", show(cut), what, "cut by the end of the file")
 			want := fmt.Sprintf("line 3, character %d ", test.at+1)
 			if text := rows[1].Problem.String(); !strings.Contains(text, want) || !strings.Contains(text, "--encoding") {
 				t.Errorf("%s: want %q and the flag: %s", what, want, text)
@@ -151,9 +151,9 @@ func TestReplacementCharacters(t *testing.T) {
 		"utf-16be": "\x00a\x00\n\xFF\xFD\x00\n",
 		"gb18030":  "a\n\x84\x31\xA4\x37\n",
 	} {
-		same(t, "2!encoding\n", show(readAll(t, data, source.Options{Format: source.CSV, Encoding: label})), label)
+		must.Same(t, "2!encoding\n", show(readAll(t, data, source.Options{Format: source.CSV, Encoding: label})), label)
 	}
-	same(t, "2:\uFFFD\n", show(readAll(t, "a\n\xEF\xBF\xBD\n", source.Options{Format: source.CSV})), "utf-8")
+	must.Same(t, "2:\uFFFD\n", show(readAll(t, "a\n\xEF\xBF\xBD\n", source.Options{Format: source.CSV})), "utf-8")
 }
 
 func TestADamagedCharacterSwallowsNoStructure(t *testing.T) { // faults 91
@@ -212,7 +212,7 @@ func TestAByteOrderMarkIsNoPartOfTheText(t *testing.T) {
 				t.Errorf("%v: %s: rows %s", test.name, label, show(rows))
 				continue
 			}
-			same(t, [][]string{{"id", "name"}, {"7", "Ann"}}, [][]string{rows[0].Header.Names, rows[0].Cells}, label, test.name)
+			must.Same(t, [][]string{{"id", "name"}, {"7", "Ann"}}, [][]string{rows[0].Header.Names, rows[0].Cells}, label, test.name)
 		}
 	}
 }

@@ -83,7 +83,7 @@ type File struct {
 	disk    *os.File    // nil for standard input
 	stat    os.FileInfo // as it was when opened; nil for standard input
 	meter   *meter
-	closers []io.Closer // what else to close for a packed file or a workbook
+	closers []io.Closer // what to close, the file itself last
 }
 
 // Header names the columns of a CSV file. For JSONL it is empty and open: each row has its own.
@@ -106,8 +106,7 @@ func (f *File) Next(r *Row) error {
 	return nil
 }
 
-// ReadAhead reads until n rows are there, or the file ends, and returns the rows. Next returns them again later, and
-// then the error that ended the reading.
+// ReadAhead reads until n rows are there or the file ends, and returns them. Next returns them and its error again.
 func (f *File) ReadAhead(n int) []Row {
 	skipped := f.info.Frame.SkipFooter
 	for f.ready < n && f.ended == nil {
@@ -234,21 +233,15 @@ func (f *File) Info() Info {
 }
 
 // Close closes the file; standard input stays open.
-func (f *File) Close() error {
-	for _, c := range f.closers {
-		c.Close()
+func (f *File) Close() (err error) {
+	for _, c := range slices.Backward(f.closers) {
+		err = c.Close()
 	}
 	f.closers = nil
-	if f.disk == nil {
-		return nil
-	}
-	opened := f.disk
-	f.disk = nil
-	return opened.Close()
+	return err
 }
 
-// Changed reports whether the file was changed or replaced since it was opened: another file is at its path, or its
-// size or time differs.
+// Changed reports whether another file is at the path since it was opened, or one of another size or time.
 func (f *File) Changed() bool {
 	if f.stat == nil {
 		return false

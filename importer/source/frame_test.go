@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"leadferry/importer/source"
+	"leadferry/internal/testsupport/must"
 )
 
 func framed(t *testing.T, data string, o source.Options) string {
@@ -59,7 +60,7 @@ func TestWhatStandsAroundATableIsPassedOver(t *testing.T) {
 		{"a footer inside quotes is none", "id,name\n1,\"Ann\nTotal\"\n2,Bob\n", frame(0, 0, "^Total", ""), "2:1|Ann\nTotal\n4:2|Bob\nno row fits source.footer: is the file whole?"},
 		{"comments", "# by\nid,name\n#1,Ann\n2,#Bob\n3,\"\n#4\"\n#", frame(0, 0, "", "#"), "4:2|#Bob\n5:3|\n#4\n"},
 	} {
-		same(t, test.want, framed(t, test.data, test.o), test.name)
+		must.Same(t, test.want, framed(t, test.data, test.o), test.name)
 	}
 }
 
@@ -78,7 +79,7 @@ func TestABackslashMayStandBeforeQuotes(t *testing.T) {
 		{"outside quotes", `a,b` + "\n" + `\"x\",2` + "\n", escaped, `2:\"x\"|2` + "\n"},
 		{"not told, and lost", `a,b` + "\n" + `"x \"y",2` + "\n" + `"1","2"` + "\n", source.Options{}, lost},
 	} {
-		same(t, test.want, framed(t, test.data, test.o), test.name)
+		must.Same(t, test.want, framed(t, test.data, test.o), test.name)
 	}
 }
 
@@ -94,8 +95,8 @@ func TestWhatStandsAroundASheetIsPassedOver(t *testing.T) {
 		{frame(2, 0, "^Bob", ""), "4:1|Ann\n5:2|Bob\n7:Total|2\n"},
 	} {
 		rows, warnings := readSheet(t, path, test.o)
-		same(t, test.want, show(rows), test.o.Frame)
-		same(t, 1, len(warnings), test.o.Frame, warnings, "warnings")
+		must.Same(t, test.want, show(rows), test.o.Frame)
+		must.Same(t, 1, len(warnings), test.o.Frame, warnings, "warnings")
 	}
 }
 
@@ -122,5 +123,5 @@ func TestRejectsOfFilesWithFramesAndFormats(t *testing.T) {
 	}
 	text := strings.Join(header, ",") + "\n7,Ann,4,invalid,no,\n"
 	f := opened(t, write(t, "rejects.csv", text), source.Options{Format: source.XLSX, Sheet: "Leads"})
-	same(t, []any{"2:7|Ann\n", "csv"}, []any{show(rowsOf(t, f)), f.Info().Format})
+	must.Same(t, []any{"2:7|Ann\n", "csv"}, []any{show(rowsOf(t, f)), f.Info().Format})
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"leadferry/importer/source"
+	"leadferry/internal/testsupport/must"
 )
 
 func TestJSONLRows(t *testing.T) { // faults 96, 100, m27, m28
@@ -51,10 +52,10 @@ func TestJSONLRows(t *testing.T) { // faults 96, 100, m27, m28
 		{"keys of a rejects file are left out", `{"leadferry":{"line":1},"a":1,"leadferry_x":2,"leadferryx":3}`, "1:1|3\n"},
 	} {
 		rows := readAll(t, test.data, source.Options{Format: source.JSONL})
-		same(t, test.want, show(rows), test.name)
+		must.Same(t, test.want, show(rows), test.name)
 		for _, r := range rows {
 			line := strings.Trim(strings.Split(test.data, "\n")[r.Line-1], "\r\uFEFF")
-			same(t, line, r.Raw, r.Line, "raw text", test.name)
+			must.Same(t, line, r.Raw, r.Line, "raw text", test.name)
 		}
 	}
 }
@@ -82,9 +83,9 @@ func TestNestedPaths(t *testing.T) {
 				got[name] = row.Cells[i]
 			}
 		}
-		same(t, test.want, got, test.line)
+		must.Same(t, test.want, got, test.line)
 		for _, p := range paths {
-			same(t, 1, seen[p], p, "times", test.line)
+			must.Same(t, 1, seen[p], p, "times", test.line)
 		}
 	}
 }

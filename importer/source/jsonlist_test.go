@@ -9,6 +9,7 @@ import (
 	"testing/iotest"
 
 	"leadferry/importer/source"
+	"leadferry/internal/testsupport/must"
 )
 
 // readLost reads rows up to the end or to where the file is lost, and adds that to them as show would write it.
@@ -68,7 +69,7 @@ func TestJSONLists(t *testing.T) { // faults 96
 	} {
 		for _, in := range []io.Reader{strings.NewReader(test.data), iotest.HalfReader(strings.NewReader(test.data))} {
 			got, _ := readLost(t, in, source.Options{Format: source.JSONL})
-			same(t, test.want, got, test.name)
+			must.Same(t, test.want, got, test.name)
 		}
 	}
 }
@@ -112,7 +113,7 @@ func TestJSONListsInsideAnObject(t *testing.T) { // faults 96
 		{"a list deeper down is a row", `{"x":{"items":[{"a":1}]}}`, "1:{\"items\":[{\"a\":1}]}\n"},
 	} {
 		got, _ := readLost(t, strings.NewReader(test.data), source.Options{Format: source.JSONL})
-		same(t, test.want, got, test.name)
+		must.Same(t, test.want, got, test.name)
 	}
 }
 
@@ -139,7 +140,7 @@ func TestElementsComeOnOneLine(t *testing.T) {
 	for _, r := range readAll(t, data, source.Options{Format: source.JSONL, Paths: []string{"a.c"}}) {
 		raw = append(raw, r.Raw)
 	}
-	same(t, []string{`{"b":"x  y","a":{"c":[1]}}`, `{"a":1,"a":2}`, `7`}, raw)
+	must.Same(t, []string{`{"b":"x  y","a":{"c":[1]}}`, `{"a":1,"a":2}`, `7`}, raw)
 }
 
 func TestJSONDocumentsWarnOfWhatIsNotRead(t *testing.T) {

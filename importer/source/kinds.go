@@ -68,12 +68,9 @@ func IsTable(name string) bool {
 }
 
 const (
-	// Rows pack to a hundredth of their size at best; a file that packs better is a trap. A small text may pack better,
-	// for example one row repeated many times.
-	maxRatio = 100
-	maxFree  = 64 << 20 // bytes that any packed text may have
-	// All zstd programs use at most this window by default.
-	maxWindow = 8 << 20
+	maxRatio  = 100      // a file that packs better than rows do is a trap, unless it is small
+	maxFree   = 64 << 20 // bytes that any packed text may have
+	maxWindow = 8 << 20  // bytes: all zstd programs use at most this window by default
 )
 
 // packingOf returns how a file that begins with head is packed; "" if it is not packed.
@@ -111,8 +108,7 @@ func prove(packed io.Reader, packing string) error {
 	return nil // reading the file reports other errors
 }
 
-// unpacker reads a packed file and stops if it is damaged or grows too much. It reads all members of a gzip file and
-// all frames of a zstd file.
+// unpacker reads all members of a gzip file or frames of a zstd file. It stops if they are damaged or grow too much.
 type unpacker struct {
 	packing string
 	packed  *meter // counts the packed bytes

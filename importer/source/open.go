@@ -88,12 +88,11 @@ func (f *File) find(o Options) error {
 	if err != nil {
 		return err
 	}
-	f.disk, f.stat, f.meter = opened, stat, newMeter(opened)
+	f.disk, f.stat, f.meter, f.closers = opened, stat, newMeter(opened), []io.Closer{opened}
 	return nil
 }
 
-// open finds the format and makes the reader. A format in the options must be right. A file whose name says another
-// format may be a workbook.
+// open finds the format and makes the reader. One in the options must be right; one of the name may hide a workbook.
 func (f *File) open(o Options) error {
 	switch f.format = o.Format; f.format {
 	case CSV, TSV, JSONL, XLSX:
@@ -174,8 +173,7 @@ func (f *File) openText(o Options) (err error) {
 	return err
 }
 
-// openWorkbook makes the reader of a workbook. It reads a file twice: for its checksum, then for its rows. It keeps
-// standard input in memory.
+// openWorkbook reads a workbook: a file twice, first for its checksum, and standard input once, kept in memory.
 func (f *File) openWorkbook(stream io.Reader, o Options) error {
 	f.format = XLSX
 	if o.Comment != "" {
@@ -230,8 +228,7 @@ func textFormat(line []byte) Format {
 	return CSV
 }
 
-// NewStream reads in, such as standard input. Unlike a pipe it can be closed while a Read waits. The goroutine that
-// reads in ends with the process.
+// NewStream reads in, such as standard input. It can be closed while a Read waits. Its goroutine ends with the process.
 func NewStream(in io.Reader) io.ReadCloser {
 	r, w := io.Pipe()
 	go func() {

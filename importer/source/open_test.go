@@ -41,7 +41,7 @@ func TestOpenRefusesContent(t *testing.T) { // faults 91, 92, 93, 95
 		{"too many columns", strings.Repeat("a,", 1<<14) + "a\n", "16385 columns", 1},
 	} {
 		refusal := openError(t, write(t, "leads.csv", test.data), source.Options{}, test.want, test.name)
-		same(t, test.line, refusal.Line, test.name, "line")
+		must.Same(t, test.line, refusal.Line, test.name, "line")
 	}
 }
 
@@ -88,7 +88,7 @@ func TestFormatIsDetected(t *testing.T) {
 		{"leads.txt", "\n\xEF\xBB\xBF"[1:] + "\n " + object, source.JSONL},
 	} {
 		f := opened(t, write(t, test.file, test.data), source.Options{})
-		same(t, string(test.want), f.Info().Format, test.file)
+		must.Same(t, string(test.want), f.Info().Format, test.file)
 		f.Close()
 	}
 }
@@ -105,8 +105,8 @@ func TestHeaderNamesTheOwnColumns(t *testing.T) {
 		{source.Options{Columns: []string{"x"}}, source.Header{Names: []string{"id", "E-mail"}, Own: 2}, "2:1|3\n"},
 	} {
 		f := opened(t, path, test.o)
-		same(t, test.want, *f.Header())
-		same(t, test.rows, show(rowsOf(t, f)))
+		must.Same(t, test.want, *f.Header())
+		must.Same(t, test.rows, show(rowsOf(t, f)))
 	}
 }
 
@@ -121,7 +121,7 @@ func TestInfoSumsUpTheFile(t *testing.T) {
 	sum := sha256.Sum256([]byte(data))
 	want := source.Info{Path: path, Format: "csv", Bytes: int64(len(data)), Rows: 2, SHA256: hex.EncodeToString(sum[:])}
 	want.Encoding, want.Delimiter, want.Header = "utf-8", ',', f.Header()
-	same(t, want, f.Info())
+	must.Same(t, want, f.Info())
 }
 
 func TestChangesOfTheFileAreNoticed(t *testing.T) { // faults 28
@@ -180,7 +180,7 @@ func TestAReadErrorLosesTheFile(t *testing.T) {
 				t.Errorf("%s: not lost on line 3: %v", format, err)
 			}
 		}
-		same(t, "", f.Info().SHA256, format, "a sum of half a file")
+		must.Same(t, "", f.Info().SHA256, format, "a sum of half a file")
 	}
 }
 
@@ -188,7 +188,7 @@ func TestContentBeatsTheNameForWorkbooks(t *testing.T) { // faults 95
 	table := content(t, filepath.Join(cases(t, "frictionless"), "table.xlsx"))
 	f := opened(t, write(t, "leads.csv", table), source.Options{})
 	defer f.Close()
-	same(t, []any{"xlsx", ""}, []any{f.Info().Format, f.Info().Encoding}, f.Info())
+	must.Same(t, []any{"xlsx", ""}, []any{f.Info().Format, f.Info().Encoding}, f.Info())
 	csv := source.Options{Format: source.CSV}
 	for _, want := range []string{"Excel workbook", "--format"} {
 		openError(t, write(t, "leads.xlsx", table), csv, want)
@@ -227,10 +227,10 @@ func TestFilesInTheWrongPlace(t *testing.T) {
 		switch {
 		case err == nil:
 			f.Close()
-			same(t, "", test.input, test.name, "is an input")
+			must.Same(t, "", test.input, test.name, "is an input")
 		case !errors.As(err, &refusal) || !strings.Contains(refusal.Text, test.input) || test.input == "" || refusal.Hint == "":
 			t.Errorf("%s: %v", test.name, err)
 		}
-		same(t, test.table, source.IsTable(path), test.name)
+		must.Same(t, test.table, source.IsTable(path), test.name)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"leadferry/importer/source"
+	"leadferry/internal/testsupport/must"
 )
 
 // packers pack data by the name of the packing; "" leaves it.
@@ -75,12 +76,12 @@ func TestPackedFilesAreUnpacked(t *testing.T) { // faults 95
 		{"several frames.csv.zst", bytes.Join([][]byte{skipped, zst([]byte(data[:half])), skipped, zst([]byte(data[half:]))}, nil)},
 	} {
 		f := opened(t, write(t, test.name, string(test.data)), source.Options{})
-		same(t, want, show(rowsOf(t, f)), "rows", test.name)
+		must.Same(t, want, show(rowsOf(t, f)), "rows", test.name)
 		sum := sha256.Sum256(test.data)
 		info := f.Info()
 		disk := []any{int64(len(test.data)), hex.EncodeToString(sum[:]), "csv"}
-		same(t, disk, []any{info.Bytes, info.SHA256, info.Format}, test.name)
-		same(t, want, show(readAll(t, string(test.data), source.Options{Format: source.CSV})), "of standard input", test.name)
+		must.Same(t, disk, []any{info.Bytes, info.SHA256, info.Format}, test.name)
+		must.Same(t, want, show(readAll(t, string(test.data), source.Options{Format: source.CSV})), "of standard input", test.name)
 	}
 }
 
@@ -112,7 +113,7 @@ func TestPackedFilesThatAreDamaged(t *testing.T) { // faults 95
 			if len(rows) == 0 || !strings.HasPrefix(want, show(rows)) {
 				t.Error(kind+" "+name, "the rows before are others")
 			}
-			same(t, "", f.Info().SHA256, "a sum of half a file", kind+" "+name)
+			must.Same(t, "", f.Info().SHA256, "a sum of half a file", kind+" "+name)
 			first, err := source.Open(write(t, "leads.csv", string(test.packed)), source.Options{Proven: true})
 			if refused := err != nil && strings.Contains(err.Error(), kind+" data are damaged"); refused != (test.text == "damaged") || (err == nil) == refused {
 				t.Errorf("%v: with its checksums first: %v", kind+" "+name, err)

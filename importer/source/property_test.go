@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"leadferry/importer/source"
+	"leadferry/internal/testsupport/must"
 )
 
 // table is a written file and the rows that must be read from it.
@@ -116,9 +117,7 @@ func (f *table) checkBytes(t *rapid.T, data []byte, o source.Options) {
 	if diff := cmp.Diff(f.cells, cells, cmpopts.EquateEmpty()); diff != "" {
 		t.Fatal(diff)
 	}
-	if diff := cmp.Diff(f.lines, lines); diff != "" {
-		t.Fatal(diff)
-	}
+	must.Same(t, f.lines, lines)
 }
 
 // Letters hold lines that look like rows. Whatever single quote is lost or too many, and wherever the file is cut, none

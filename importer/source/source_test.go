@@ -9,19 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"leadferry/importer/source"
 	"leadferry/internal/testsupport/must"
 )
 
-type fails interface {
-	Helper()
-	Errorf(format string, args ...any)
-	Fatal(args ...any)
-}
-
-func opened(t fails, path string, o source.Options) *source.File {
+func opened(t must.TB, path string, o source.Options) *source.File {
 	t.Helper()
 	f, err := source.Open(path, o)
 	must.Do(t, err)
@@ -136,14 +128,6 @@ func TestHoldGivesTheSameRows(t *testing.T) {
 	rows, ended, info := read(0)
 	for n := 1; n < 9; n++ {
 		got, how, then := read(n)
-		same(t, []any{rows, ended, info}, []any{got, how, then}, n)
-	}
-}
-
-// same tells where two values differ; about is what they are of.
-func same(t fails, want, got any, about ...any) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%v %s", about, diff)
+		must.Same(t, []any{rows, ended, info}, []any{got, how, then}, n)
 	}
 }

@@ -119,9 +119,9 @@ func TestWorkbookIsRead(t *testing.T) { // faults 95, 100
 	sum := sha256.Sum256(data)
 	for _, name := range []string{path, "-"} {
 		f := opened(t, name, source.Options{Format: source.XLSX, Stdin: bytes.NewReader(data)})
-		same(t, []string{"id", "name", "phone", "vip"}, f.Header().Names)
+		must.Same(t, []string{"id", "name", "phone", "vip"}, f.Header().Names)
 		want := "2:00017|Ada Brook|+49 151 2345|TRUE\n4:1e5| Zoë |0049151|FALSE\n5:=1+1|a\r\nb\tc|2026-03-04|\n"
-		same(t, want, show(rowsOf(t, f)))
+		must.Same(t, want, show(rowsOf(t, f)))
 		info := f.Info()
 		if info.SHA256 != hex.EncodeToString(sum[:]) || info.Bytes != int64(len(data)) || info.Format != "xlsx" || info.Encoding != "" || info.Delimiter != 0 {
 			t.Errorf("%+v", info)
@@ -135,5 +135,5 @@ func TestWorkbookIsRead(t *testing.T) { // faults 95, 100
 func TestTextsOfAnotherProgramAreReadBack(t *testing.T) { // faults 100
 	rows, _ := readSheet(t, "testdata/excelize.xlsx", source.Options{Sheet: "Texts"})
 	const want = "2: a|a |  \n3:0|+0|00.0\n4:\n|a\nb\n|\t\n5:<&>|&lt;&amp;|<a/>\n6:\"'|é中😀|A\n7:|0|\n"
-	same(t, want, show(rows))
+	must.Same(t, want, show(rows))
 }

@@ -9,6 +9,7 @@ import (
 
 	"leadferry/importer/source"
 	"leadferry/importer/source/sample"
+	"leadferry/internal/testsupport/must"
 )
 
 // one reads a single cell below a header; a problem as "!text".
@@ -69,7 +70,7 @@ func TestCellsOfAllKinds(t *testing.T) { // faults 100
 		{`<c><v>0x10</v></c>`, noNumber},
 		{`<c><v>1e999</v></c>`, noNumber},
 	} {
-		same(t, test.want, one(t, w, test.cell), test.cell)
+		must.Same(t, test.want, one(t, w, test.cell), test.cell)
 	}
 }
 
@@ -123,7 +124,7 @@ func TestNumbersAsShown(t *testing.T) {
 		{"$0/mo", "12", "$12/mo"},
 	} {
 		w := workbook{formats: []string{test.format}}
-		same(t, test.want, one(t, w, `<c s="1"><v>`+test.number+`</v></c>`), test.number, test.format)
+		must.Same(t, test.want, one(t, w, `<c s="1"><v>`+test.number+`</v></c>`), test.number, test.format)
 	}
 }
 
@@ -171,7 +172,7 @@ func TestDatesAsShown(t *testing.T) { // faults 100
 		{"[s]", "1", "24:00:00"},
 	} {
 		w := workbook{formats: []string{test.format}}
-		same(t, test.want, one(t, w, `<c s="1"><v>`+test.number+`</v></c>`), test.number, test.format)
+		must.Same(t, test.want, one(t, w, `<c s="1"><v>`+test.number+`</v></c>`), test.number, test.format)
 	}
 }
 
@@ -184,7 +185,7 @@ func TestDatesCountedFrom1904(t *testing.T) { // faults 100
 		`<c s="3"><v>59</v></c>`:      "1904-02-29",
 		`<c s="4"><v>1.5</v></c>`:     "36:00:00",
 	} {
-		same(t, want, one(t, w, cell), cell)
+		must.Same(t, want, one(t, w, cell), cell)
 	}
 }
 
@@ -194,11 +195,11 @@ func TestRowsKeepTheirCellsWithAFault(t *testing.T) {
 	if diff := cmp.Diff("2:x|#N/A\n3!columns\n", show(rows)); diff != "" {
 		t.Fatal(diff)
 	}
-	same(t, []string{"x,#N/A", "y,z,more"}, []string{rows[0].Text, rows[1].Text})
+	must.Same(t, []string{"x,#N/A", "y,z,more"}, []string{rows[0].Text, rows[1].Text})
 	if len(rows[0].Faults) != 1 || rows[0].Faults[0].Column != 1 || len(rows[1].Faults) > 0 {
 		t.Errorf("faults %+v and %+v", rows[0].Faults, rows[1].Faults)
 	}
-	same(t, `the cell in column C holds something, but the header has only 2 columns`, rows[1].Problem.String())
+	must.Same(t, `the cell in column C holds something, but the header has only 2 columns`, rows[1].Problem.String())
 	if _, err := sample.Read(source.Options{}, nil, w.file(t)); !strings.Contains(fmt.Sprint(err), "error #N/A\nhint: correct its") {
 		t.Errorf("init says %v", err)
 	}
@@ -209,7 +210,7 @@ func TestRowsKeepTheirCellsWithAFault(t *testing.T) {
 func TestFormulasThatAreLeftToExcel(t *testing.T) {
 	const formula = `<c><f>A1&amp;"@x.example"</f><v>0</v></c>`
 	w := workbook{}
-	same(t, "0", one(t, w, formula), "computed")
+	must.Same(t, "0", one(t, w, formula), "computed")
 	w.parts = map[string]string{"xl/workbook.xml": xmlHead + "<workbook" + mainNS + ` xmlns:r="` + relation +
 		`"><sheets><sheet name="Leads" sheetId="1" r:id="rId1"/></sheets><calcPr calcId="124519" fullCalcOnLoad="1"/></workbook>`}
 	for cell, want := range map[string]string{
@@ -220,6 +221,6 @@ func TestFormulasThatAreLeftToExcel(t *testing.T) {
 		`<c t="b"><f>1&gt;2</f><v>0</v></c>`: "FALSE",
 		`<c t="str"><f>""</f><v></v></c>`:    "",
 	} {
-		same(t, want, one(t, w, cell), cell)
+		must.Same(t, want, one(t, w, cell), cell)
 	}
 }

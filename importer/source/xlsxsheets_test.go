@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"leadferry/importer/source"
+	"leadferry/internal/testsupport/must"
 )
 
 // sheets makes a workbook of six sheets: hidden, very hidden, Übersicht, Leads, empty, chart.
@@ -50,12 +51,12 @@ func TestSheetIsChosen(t *testing.T) {
 		{"Deep", "2:v0\n"},
 	} {
 		rows, warnings := readSheet(t, path, source.Options{Sheet: test.sheet})
-		same(t, test.want, show(rows), test.sheet)
+		must.Same(t, test.want, show(rows), test.sheet)
 		want := []string(nil)
 		if test.sheet == "" {
 			want = []string{`sheet "Übersicht" was read; the workbook also holds "Sheet1" (hidden), "Deep" (hidden), "Leads 2026", "Empty" (hint: choose one with --sheet NAME, or with source.sheet of the mapping)`}
 		}
-		same(t, want, warnings, test.sheet)
+		must.Same(t, want, warnings, test.sheet)
 	}
 }
 
@@ -92,17 +93,17 @@ func TestHeaderOfASheet(t *testing.T) {
 		o := source.Options{MaxRecord: 50}
 		f, err := source.Open(w.file(t), o)
 		if err == nil {
-			same(t, test.want, show(rowsOf(t, f)), test.name)
+			must.Same(t, test.want, show(rowsOf(t, f)), test.name)
 			continue
 		}
-		same(t, test.line, openError(t, w.file(t), o, test.want, test.name).Line, test.name)
+		must.Same(t, test.line, openError(t, w.file(t), o, test.want, test.name).Line, test.name)
 	}
 }
 
 func TestSheetWithoutHeader(t *testing.T) {
 	path := workbook{rows: "<row/>" + inline("1") + inline("2", "x", "y")}.file(t)
 	rows, _ := readSheet(t, path, source.Options{NoHeader: true, Columns: []string{"a", "leadferry_line", "b"}})
-	same(t, "2:1|\n3:2|y\n", show(rows))
+	must.Same(t, "2:1|\n3:2|y\n", show(rows))
 	openError(t, path, source.Options{NoHeader: true}, "no names")
 }
 
@@ -115,7 +116,7 @@ func TestRowsAndCellsStandWhereTheySay(t *testing.T) {
 		{"last row and column", inline("a") + `<row r="1048576">` + text("A1048576", "1") + text("XFD1048576", "") + "</row>", "1048576:1\n"},
 	} {
 		rows, _ := readSheet(t, workbook{rows: test.rows}.file(t), source.Options{})
-		same(t, test.want, show(rows), test.name)
+		must.Same(t, test.want, show(rows), test.name)
 	}
 }
 
@@ -125,7 +126,7 @@ func TestLongRowsHarmNoNeighbours(t *testing.T) { // faults 94
 		`<row><c t="s"><v>0</v></c><c t="s"><v>0</v></c></row>` + inline("2", strings.Repeat("z", 99))
 	rows, _ := readSheet(t, w.file(t), source.Options{MaxRecord: 100})
 	want := "2!too_long\n3:1|\n4!too_long\n5!too_long\n6:2|" + strings.Repeat("z", 99) + "\n"
-	same(t, want, show(rows))
+	must.Same(t, want, show(rows))
 }
 
 func TestWhatIsNotSeenInExcelIsToldOf(t *testing.T) {
@@ -136,11 +137,11 @@ func TestWhatIsNotSeenInExcelIsToldOf(t *testing.T) {
 		rows: inline("name", "note", "score") + row("1", "a", 1) + row("0", "", 2) + row("true", "c", 3) + `<row hidden="1"/>`,
 	}.file(t)
 	rows, warnings := readSheet(t, path, source.Options{})
-	same(t, "2:a|x|1\n3:|x|2\n4:c|x|3\n", show(rows))
+	must.Same(t, "2:a|x|1\n3:|x|2\n4:c|x|3\n", show(rows))
 	want := []string{
 		"2 rows of the sheet are hidden or filtered away in Excel, and read like all others",
 	}
-	same(t, want, warnings)
+	must.Same(t, want, warnings)
 }
 
 // What stands far behind the header's names is none of the table.
@@ -148,10 +149,10 @@ func TestHeaderWithACellFarAway(t *testing.T) {
 	w := workbook{rows: `<row><c t="str"><v>a</v></c><c t="str"><v>b</v></c><c r="XFD1" t="str"><v>left</v></c></row>` +
 		inline("1", "2") + `<row><c t="str"><v>3</v></c><c r="XFD3" t="str"><v>x</v></c></row>`}
 	rows, warnings := readSheet(t, w.file(t), source.Options{})
-	same(t, "2:1|2\n3!columns\n", show(rows))
+	must.Same(t, "2:1|2\n3!columns\n", show(rows))
 	const far = "the cell in column XFD of the header is far behind the others and is not taken as a column; a row that holds something there is not read"
 	if !cmp.Equal([]string{far}, warnings) {
 		t.Errorf("%q", warnings)
 	}
-	same(t, "the cell in column XFD holds something, but the header has only 2 columns", rows[1].Problem.String())
+	must.Same(t, "the cell in column XFD holds something, but the header has only 2 columns", rows[1].Problem.String())
 }

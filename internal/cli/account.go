@@ -148,8 +148,7 @@ func (p *program) makeClient(c *cli.Context, client *leadapi.Client) (*leadapi.O
 // maxPassword is the most bytes of a password.
 const maxPassword = 4096
 
-// password reads the password from the environment, a terminal without echo, or the first line of standard input.
-// Errors never hold it.
+// password reads the password from the environment, a terminal without echo, or standard input. No error holds it.
 func (p *program) password(c *cli.Context, prompt string) (text string, err error) {
 	if text = os.Getenv("LEADFERRY_PASSWORD"); text == "" {
 		text, err = p.person(c).Secret(prompt, maxPassword)

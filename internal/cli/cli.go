@@ -278,8 +278,7 @@ func (p *program) fail(end *exit.Error) {
 // inkOf says whether text for f is coloured.
 func (p *program) inkOf(f *os.File) report.Ink { return report.Ink(terminal.Colours(f, p.color)) }
 
-// reason returns why a command ended, safe to show. It escapes line breaks in the user's words: each line of an error
-// must be leadferry's own.
+// reason returns why a command ended, safe to show: line breaks in the user's words are escaped, each line is our own.
 func (p *program) reason(err error) exit.Error {
 	end := exit.Of(err)
 	for _, word := range p.args {

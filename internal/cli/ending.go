@@ -46,8 +46,7 @@ func (p *program) logger() *slog.Logger {
 		"target", strings.Trim(report.Target(p.settings.Target()).String(), "/"))
 }
 
-// trace logs each call of the service at --log-level debug; it is nil at other levels. It leaves out the service's own
-// words: they may quote a row.
+// trace logs each call of the service at --log-level debug, else nil; never its own words: they may quote a row.
 func trace(log *slog.Logger) func(leadapi.Call) {
 	if !log.Enabled(context.Background(), slog.LevelDebug) {
 		return nil
@@ -92,8 +91,7 @@ func logEnd(log *slog.Logger, s *report.Summary) {
 	log.Log(context.Background(), level, "the run ended", fields...)
 }
 
-// ending is what a command that handles rows must do at its end, in every case: figures, a summary, a last log line and
-// the command of --on-finish.
+// ending is what a command that handles rows must do at its end: figures, a summary, a last log line and --on-finish.
 type ending struct {
 	c        atomic.Pointer[cli.Context] // nil: the command line cannot be read
 	onFinish external.Command            // nil: there is none, or it cannot be read
@@ -191,8 +189,7 @@ func (p *program) warnOf(what string, err error) {
 	}
 }
 
-// runOnFinish runs the command of --on-finish with the summary's path and the exit code. If standard error is JSON, it
-// drops the command's output.
+// runOnFinish runs --on-finish with the summary's path and the exit code. Its output goes nowhere beside logs in JSON.
 func (p *program) runOnFinish(ctx context.Context, summary string, code int) error {
 	to := io.Writer(p.Err)
 	if p.json {

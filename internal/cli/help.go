@@ -20,8 +20,7 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// pages are the help texts of the commands, without flags. A page is named after its command's words, and its first
-// line is shown in the list of commands.
+// pages are the help texts of the commands, by their words, without flags. The first line is for the list of commands.
 //
 //go:embed pages
 var pages embed.FS
@@ -211,8 +210,7 @@ func (p *program) completion(c *cli.Context) error {
 	return p.print(string(script))
 }
 
-// Completes answers a completion script on out, if args are those of one. The program must not start then: a half-typed
-// command may be `checkpoint forget KEY`.
+// Completes answers a completion script, if args are of one: the program must not start a half-typed `forget KEY`.
 func Completes(args []string, out *os.File) bool {
 	if len(args) < 2 || args[1] != completeWord {
 		return false

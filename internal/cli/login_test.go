@@ -97,9 +97,7 @@ func startSandbox(t *testing.T, faults string) (*sandbox.Server, string) {
 	l, err := sandbox.Listen("127.0.0.1:0", server, 0)
 	must.Do(t, err)
 	t.Cleanup(func() {
-		if err := errors.Join(l.Close(), server.Close()); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, errors.Join(l.Close(), server.Close()))
 	})
 	return server, l.URL()
 }

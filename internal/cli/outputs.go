@@ -57,8 +57,7 @@ func followed(path string) string {
 	return filepath.Join(followed(filepath.Dir(path)), filepath.Base(path))
 }
 
-// is reports whether two places are the same: the same file under any name, or the same name in any case, which some
-// systems treat as one file.
+// is reports whether two places are the same file under any names, or have the same name in any case.
 func (p *place) is(q *place) bool {
 	if p.file != nil && q.file != nil {
 		return os.SameFile(p.file, q.file)

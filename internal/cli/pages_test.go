@@ -17,8 +17,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// TestScriptingNamesWhatScriptsRead: docs/scripting.md names each field of the summary, each column of a file, and each
-// variable that has no flag.
+// TestScriptingNamesWhatScriptsRead: docs/scripting.md names each field, column, and variable that has no flag.
 func TestScriptingNamesWhatScriptsRead(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "scripting.md"))
 	must.Do(t, err)

@@ -136,8 +136,7 @@ func (p *program) runRows(c *cli.Context) error {
 	return err
 }
 
-// openInputs opens all that a run reads. It refuses outputs that would replace one of the inputs, and inputs that are
-// not what the flags ask for.
+// openInputs opens all that a run reads. It refuses outputs that would replace an input, and inputs unlike the flags.
 func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs.Files, error) {
 	var err error
 	if p.tables, err = inputs.ReadMapping(c.String("mapping"), o); err != nil {
@@ -175,9 +174,7 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options) 
 	if err := report.CheckMetrics(p.ending.metrics); err != nil {
 		return exit.Usage(fmt.Sprintf("--metrics cannot be written: %v", err), "name a file; it is replaced as a whole")
 	}
-	live, err := serveWeb(c, func(addr string) (*runpage.Live, error) {
-		return runpage.Serve(addr, p.begun())
-	})
+	live, err := serveWeb(c, func(addr string) (*runpage.Live, error) { return runpage.Serve(addr, p.begun()) })
 	if err != nil {
 		return err
 	}
@@ -244,8 +241,7 @@ func joinFleet(c *cli.Context, in *inputs.Files, o *importer.Options) (err error
 	return err
 }
 
-// schedulers lists the variables in which a task of an array job finds its index and the number of tasks. Kubernetes
-// does not set the number.
+// schedulers lists the variables of a task's index and number of tasks, in array jobs. Kubernetes lacks the latter.
 var schedulers = [...][2]string{
 	{"JOB_COMPLETION_INDEX", "LEADFERRY_SHARDS"},
 	{"AWS_BATCH_JOB_ARRAY_INDEX", "AWS_BATCH_JOB_ARRAY_SIZE"},

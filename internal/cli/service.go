@@ -56,8 +56,7 @@ func (p *program) connect(c *cli.Context, o *importer.Options) (closeService fun
 	return closeService, nil
 }
 
-// wayWords returns the typed flags that lead to the service, for commands to paste. Those that may hold a password are
-// left out.
+// wayWords returns the typed flags that lead to the service, to paste, without those that may hold a password.
 func (p *program) wayWords() []string {
 	return p.typedWords("connection", "proxy", "client-secret-command")
 }
@@ -226,8 +225,7 @@ func (p *program) sandbox(c *cli.Context) (err error) {
 	return nil
 }
 
-// exports returns shell lines that make a client use the sandbox. They remove settings that an earlier start or another
-// service left in that shell.
+// exports returns shell lines that make a client use the sandbox, and undo the settings of an earlier or other service.
 func exports(api leadapi.Config) (lines string) {
 	powerShell := runtime.GOOS == "windows" && os.Getenv("SHELL") == "" // Git Bash and similar shells set SHELL
 	for _, v := range [][2]string{

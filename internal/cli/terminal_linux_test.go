@@ -74,7 +74,7 @@ func (d *desk) asked(typed string, args ...string) (code int, shown string) {
 	return code, shown
 }
 
-// prompted is asked for any prompt, "" for none; it returns the terminal, too. A password is typed once nothing is echoed.
+// prompted is asked for any prompt, "" for none; it returns the terminal, too. A password is typed without an echo.
 func (d *desk) prompted(prompt, typed string, args ...string) (code int, shown string, tty *os.File) {
 	d.t.Helper()
 	person, tty := terminalPair(d.t)

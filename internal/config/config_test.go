@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"leadferry/internal/testsupport/must"
 )
 
@@ -44,9 +42,7 @@ profiles:
 		},
 		"us": {"base_url": {"https://api.us.example.com", 3}, "trunk_id": {"0123", 3}},
 	}
-	if diff := cmp.Diff(want, f); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, want, f)
 }
 
 func TestFileWithoutProfiles(t *testing.T) {

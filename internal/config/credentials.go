@@ -62,8 +62,7 @@ func LoadCredentials(path string) (*Credentials, error) {
 	return c, nil
 }
 
-// Reserve tries whether a client can be stored at path, before it is made: the service shows its secret once. It keeps
-// other logins away until place is closed.
+// Reserve tries whether a client can be stored at path: its secret is shown once. Closing place lets other logins in.
 func Reserve(path string) (place io.Closer, err error) {
 	if err := makeFolder(filepath.Dir(path)); err != nil {
 		return nil, err
@@ -93,8 +92,7 @@ func (c Credentials) Keep(path string) (left string, err error) {
 	return disk.Replace(path, 0o600, append(data, '\n'))
 }
 
-// TokenFile keeps one client's token between runs. It is named after base URL, client and secret: nobody finds it with
-// another secret.
+// TokenFile keeps a client's token between runs, in the name of base URL, client and secret: nobody else finds it.
 type TokenFile struct{ path string }
 
 // OpenTokens returns a client's TokenFile in a folder. It refuses a folder or file that others may read.

@@ -66,9 +66,7 @@ func TestPlaceThatIsNotUsedLeavesNothing(t *testing.T) {
 	other := reserved(t, filepath.Join(filepath.Dir(path), "us.json"))
 	must.Do(t, errors.Join(p.Close(), other.Close()))
 	left(t, filepath.Dir(path))
-	if err := reserved(t, path).Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, reserved(t, path).Close())
 }
 
 // fault 27: what cannot be written is known before a client is made.
@@ -110,9 +108,7 @@ func TestFailureToStoreSaysWhereTheSecretIs(t *testing.T) {
 	if c, err := LoadCredentials(left); err != nil || c.ClientSecret != someClient.ClientSecret {
 		t.Errorf("what is left: %v, %v", c, err)
 	}
-	if err := p.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, p.Close())
 	if _, err := os.Stat(left); err != nil {
 		t.Errorf("the only copy is gone: %v", err)
 	}

@@ -93,8 +93,7 @@ func handedOver(path string) bool {
 	return err == nil && unknown == nil && inMemory && disk.Trusted(folder)
 }
 
-// ReadSecret reads the OAuth secret from the file that a user named, without byte order mark and white space at its
-// ends. A missing file is fs.ErrNotExist.
+// ReadSecret reads the OAuth secret from a file, without byte order mark and white space around it, or fs.ErrNotExist.
 func ReadSecret(path string) (string, error) {
 	data, err := readFile(path, secret)
 	if err != nil {
@@ -127,8 +126,7 @@ func ReadAuthorities(path string) (all []*x509.Certificate, err error) {
 	return all, nil
 }
 
-// ReadClientCertificate reads a certificate with its chain from one PEM file and its key, a secret, from another, or
-// both from one if keyPath is "".
+// ReadClientCertificate reads a certificate with its chain from a PEM file, and its secret key, from keyPath if not "".
 func ReadClientCertificate(path, keyPath string) (*tls.Certificate, error) {
 	who := readable
 	if keyPath == "" {

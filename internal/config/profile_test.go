@@ -61,9 +61,7 @@ func TestProfileIsAddedBehindALink(t *testing.T) {
 	real := write(t, filepath.Join(dir, "dotfiles", "config.yaml"), "profiles:\n  us: {}\n", 0o600)
 	link := filepath.Join(dir, "config.yaml")
 	must.Do(t, os.Symlink(real, link))
-	if err := AddProfile(link, "eu", map[string]string{"trunk_id": "t1"}, true); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, AddProfile(link, "eu", map[string]string{"trunk_id": "t1"}, true))
 	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("the link is gone: %v", err)
 	}

@@ -14,8 +14,7 @@ import (
 // NoFollow and NonBlock are no flags here.
 const NoFollow, NonBlock = 0, 0
 
-// lockedByte is far behind every file's end: locks are mandatory here, and nobody may be kept from reading what the
-// file holds. bbolt locks the byte after it.
+// lockedByte is far behind every file's end, since locks keep others from reading. bbolt locks the byte after it.
 func lockedByte() *windows.Overlapped {
 	return &windows.Overlapped{Offset: 1<<32 - 2, OffsetHigh: 1<<32 - 1}
 }

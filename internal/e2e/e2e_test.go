@@ -80,7 +80,7 @@ func build(run func() int) int {
 	return run()
 }
 
-// leaveNetwork forgets how this machine reaches others, and the settings of whoever runs the tests: neither is any of theirs.
+// leaveNetwork forgets how this machine reaches others, and the settings of whoever runs the tests: none is theirs.
 func leaveNetwork() {
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")

@@ -215,7 +215,7 @@ func (s *storm) person() {
 	s.note("a person settles %s: %d %s", keys, code, out)
 }
 
-// promote has the standby take over. One that was waited for has all; the old server goes on for a while, with whoever works there.
+// promote has the standby take over. One that was waited for has all; the old server goes on with whoever works there.
 func (s *storm) promote() {
 	if s.standby == nil || s.random.IntN(2) == 0 {
 		return

@@ -172,8 +172,8 @@ func (w *world) lose(path, text string) {
 	must.Do(w.t, os.WriteFile(path, b, 0o600))
 }
 
-// A damaged checkpoint, and the runbook's way out: what results know comes back, what nobody knows is held, nothing is
-// made twice. faults 19, 128
+// A damaged checkpoint, and its runbook: what results know comes back, the rest is held, none made twice. faults 19,
+// 128
 func TestRepairMakesNothingTwice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sandbox.Options{})

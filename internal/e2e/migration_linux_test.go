@@ -31,8 +31,7 @@ type migrationJob struct {
 	}
 }
 
-// cluster runs the pods of the sample as the controller of an Indexed job would, each in a folder of its own, the only
-// one that it may write to.
+// cluster runs the pods of the sample as an Indexed job's controller would, each with one folder to write to.
 type cluster struct {
 	*array
 	job migrationJob
@@ -151,7 +150,7 @@ type nightly struct {
 // passwordLine is where the sample says what its password file holds.
 var passwordLine = regexp.MustCompile(`pgpass has one line: db\.example\.com:5432:leads:(\w+):(\w+)\)`)
 
-// newNightly prepares a database as the sample asks for it: with a password, and a user who has no more than the role of a run.
+// newNightly prepares a database as the sample asks for it: with a password, and a user of the role of a run alone.
 func newNightly(t *testing.T) *nightly {
 	t.Helper()
 	text := sampleText(t, "leadferry-cronjob-postgres.yaml")

@@ -72,8 +72,8 @@ func (w *rawTrial) rows(n int) {
 	w.write("leads.yaml", rawMapping)
 }
 
-// TestOutcomesInOneRun meets the rows of the table, which names their faults, one after another, each behind a row that is
-// made: what one answer leads to is no other row's. The judge is the peer's ledger. faults 111, 114-116
+// TestOutcomesInOneRun meets the rows of the table, which names their faults, one after another, each behind a row that
+// is made: what one answer leads to is no other row's. The judge is the peer's ledger. faults 111, 114-116
 func TestOutcomesInOneRun(t *testing.T) {
 	t.Parallel()
 	for name, cut := range map[string]bool{"kept connections": false, "connections cut": true} {
@@ -231,7 +231,7 @@ func (w *rawTrial) nextRun(before []map[string]string) {
 	}
 }
 
-// nothingShows looks for secrets and row values in all that the program printed and left. Invariant 7; faults 111, 114-116
+// nothingShows looks for secrets and row values in all that was printed and left. Invariant 7; faults 111, 114-116
 func (w *rawTrial) nothingShows(rows int, secrets ...string) {
 	w.t.Helper()
 	canaries := []canary{{rawSecret, true}, {rawAccess, true}, {rawRefresh, true}}

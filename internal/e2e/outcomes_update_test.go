@@ -23,8 +23,8 @@ type updateRow struct {
 	patches int
 }
 
-// TestOutcomeTableOfUpdates tries a sync of known leads against a service that fails at the PATCH. What the answers mean
-// to a link stands in the importer's tests. faults 42, 56, 57, 61-65, 68, 69, 111, 114-116
+// TestOutcomeTableOfUpdates tries a sync of known leads against a service that fails at the PATCH. What the answers
+// mean to a link stands in the importer's tests. faults 42, 56, 57, 61-65, 68, 69, 111, 114-116
 func TestOutcomeTableOfUpdates(t *testing.T) {
 	t.Parallel()
 	says := func(status int, headers ...string) rawAct { return rawAct{say: answered(status, "{}", headers...)} }

@@ -190,8 +190,7 @@ func (r *reader) must(command string) {
 	}
 }
 
-// run has the shell run a command, and returns what it printed and its exit code. before is that of
-// the command before, for $?.
+// run has the shell run a command, and returns what it printed and its exit code; before is $?, of the one before.
 func (r *reader) run(command string, before int) (printed string, code int) {
 	r.Helper()
 	const mark = "\x01ended"

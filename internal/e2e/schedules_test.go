@@ -296,7 +296,7 @@ func (s *schedule) careful(t *testing.T) {
 	}
 }
 
-// TestEverySchedule is careful, and its very command and variables run against an imitation: by its shell, where it has one.
+// TestEverySchedule is careful, and its very command and variables run against an imitation, by its shell if any.
 func TestEverySchedule(t *testing.T) {
 	t.Parallel()
 	for _, s := range schedules(t) {

@@ -104,8 +104,7 @@ func (ty *typist) types(words []string) string {
 // mostTyped is about how many commands are typed in a situation, for each of -rounds.
 const mostTyped = 6
 
-// typesAll types all that an output names, twice each, then all that these print, then the run; and so on, in turn
-// forwards and backwards.
+// typesAll types all that an output names twice, then all that these print, then the run; on in turn back and forth.
 func (ty *typist) typesAll(said string) {
 	ty.t.Helper()
 	for round := 0; round < 4 && len(ty.typed) < mostTyped**rounds; round++ {

@@ -22,7 +22,7 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// wineKills switches the tests of the Windows build on, which take minutes: .ci/run has -wine 3, and 100 is the long suite.
+// wineKills switches the tests of the Windows build on, which take minutes: .ci/run has -wine 3, the long suite 100.
 var wineKills = flag.Int("wine", 0, "how many times TestWindowsKill kills an import under wine; 0 skips all tests of the Windows build")
 
 // wineMachine is a Windows machine of wine, with what Go programs need there.
@@ -330,7 +330,7 @@ func TestWindowsControlC(t *testing.T) {
 	w.complete(rows)
 }
 
-// rooms are those that meet the system and whose own tests run under wine, by the flags that leave out what cannot be asked for there.
+// rooms are those that meet the system and whose own tests run under wine, by the flags that leave out the rest.
 var rooms = [][]string{
 	{"internal/disk"},
 	{"checkpoint"},

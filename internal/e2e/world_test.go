@@ -52,9 +52,7 @@ func newWorldOn(t *testing.T, o sandbox.Options, n testsupport.Network) *world {
 	server, err := sandbox.New(o)
 	must.Do(t, err)
 	t.Cleanup(func() {
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, server.Close())
 	})
 	way := n.Serve(t, server)
 	w := &world{t: t, dir: dir, service: server, way: way, given: map[string]bool{}}

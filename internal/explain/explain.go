@@ -1,8 +1,7 @@
 // Package explain is the catalogue of what leadferry says: every outcome, exit code, rule of a row, answer of the
 // service, reason to stop and warning, with its meaning and what to do.
 //
-// `leadferry explain` shows its entries. The package imports none of the others that say these things; its tests
-// compare it with what they say.
+// `leadferry explain` shows them. The package imports none of what says these things: its tests compare all.
 package explain
 
 import (
@@ -46,8 +45,7 @@ type Entry struct {
 //go:embed catalogue/*.yaml
 var catalogue embed.FS
 
-// Kinds returns all entries, in the order in which they are listed. A catalogue that cannot be read is a mistake of
-// this package, which its tests find.
+// Kinds returns all entries, in order. A catalogue that cannot be read is a mistake of ours, which tests find.
 var Kinds = sync.OnceValue(func() []Kind {
 	files, err := fs.Glob(catalogue, "catalogue/*.yaml")
 	kinds := make([]Kind, len(files))

@@ -16,8 +16,7 @@ import (
 var arrivals atomic.Int64
 
 // At kills the process at once if LEADFERRY_FAILPOINT names this point and, after a colon, the arrival there, counted
-// from 1. Instead, it panics with the value of LEADFERRY_FAILPOINT_PANIC, or stops for LEADFERRY_FAILPOINT_STOP until
-// it gets SIGCONT, like a suspended machine.
+// from 1. It panics with the value of LEADFERRY_FAILPOINT_PANIC, or stops for LEADFERRY_FAILPOINT_STOP until SIGCONT.
 func At(point string) {
 	name, nth, _ := strings.Cut(os.Getenv("LEADFERRY_FAILPOINT"), ":")
 	if name != point {

@@ -1,5 +1,4 @@
-// Package garbage says how much garbage may gather before it is collected. Collecting takes processor time, and garbage
-// takes memory. A user's GOGC wins.
+// Package garbage says how much garbage may gather, in memory, before processor time is spent on it. GOGC wins.
 package garbage
 
 import (
@@ -7,8 +6,7 @@ import (
 	"runtime/debug"
 )
 
-// Allow lets more garbage gather the more requests may be in flight: about 1 MiB for each. 0: nothing is sent, so that
-// rows alone need memory.
+// Allow lets about 1 MiB more garbage gather for each request that may be in flight. 0: only rows need memory.
 func Allow(inFlight int) {
 	percent := 100 + 3*min(inFlight, 100)
 	if inFlight == 0 {

@@ -1,7 +1,6 @@
 //go:build !windows
 
-// Package machine tells machines apart, by the ID that the system gave each when it was installed, and has the folder
-// for what stays on this one.
+// Package machine tells machines apart by the IDs of their systems, and has the folder for what stays on this one.
 package machine
 
 import (

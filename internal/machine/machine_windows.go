@@ -1,5 +1,4 @@
-// Package machine tells machines apart, by the ID that Windows gave each when it was installed, and has the folder for
-// what stays on this one.
+// Package machine tells machines apart by the IDs of their systems, and has the folder for what stays on this one.
 package machine
 
 import "golang.org/x/sys/windows/registry"

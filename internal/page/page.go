@@ -2,8 +2,7 @@
 //
 // A page is a View. html/template makes its Main from the data, so that every text in it is escaped. It is written into
 // a file, or served live to a person who has its URL, which holds a token. A live page replaces a child of Main with an
-// id only if it has changed. So what a reader opened, selected or typed elsewhere stays. Make Main of sections with
-// ids.
+// id only if it has changed: what a reader opened, selected or typed elsewhere stays. Make Main of sections with ids.
 //
 // Looks (style.css): .tiles of dl; tables (.num for figures, .text for what others wrote); .pick for an ID, with a
 // button.copy and its data-copy beside it; details, pre and code for what is copied; .bar with an svg of .fill-s0. A
@@ -42,8 +41,7 @@ type View struct {
 	Form bool
 }
 
-// frameText is what all pages have around their Main; copying is for buttons that copy, follow keeps a live page up to
-// date.
+// frameText is what all pages have around Main; copying is for buttons that copy, follow keeps a live page up to date.
 var (
 	//go:embed frame.html
 	frameText string
@@ -173,8 +171,7 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) {
 	writeLive(w, view) // a reader who has gone misses nothing
 }
 
-// follow sends the Views of an address as Server-Sent Events: each that differs from the one before, and the last as
-// "end".
+// follow sends the Views of an address as Server-Sent Events: each that differs from the last, and an "end".
 func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
 	tick, c, name := time.NewTicker(s.every), http.NewResponseController(w), "message"
 	defer tick.Stop()

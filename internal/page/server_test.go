@@ -135,9 +135,7 @@ func TestReaderFollowsUntilTheLastWord(t *testing.T) {
 	closed := make(chan error)
 	go func() { closed <- s.Close() }()
 	hears("end", "three")
-	if err := <-closed; err != nil {
-		t.Error(err)
-	}
+	must.Do(t, <-closed)
 }
 
 // Many who connect, or read, and never take an answer: the page is served all the same, and the end comes.
@@ -161,7 +159,5 @@ func TestStalledReadersAreDropped(t *testing.T) {
 		t.Fatal(answer.Status)
 	}
 	http.DefaultClient.CloseIdleConnections()
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, s.Close())
 }

@@ -102,8 +102,7 @@ func find(name string) (string, error) {
 	return exec.LookPath(name)
 }
 
-// Folder makes a folder that the server's user may write to and that goes with the test. Its name is short, as the name
-// of a socket must be.
+// Folder makes a folder that the server's user may write to and that goes with the test, of a name fit for a socket.
 func Folder(t *testing.T) string {
 	t.Helper()
 	dir, err := newFolder()
@@ -203,8 +202,7 @@ func (s *Server) Start() error {
 	}
 }
 
-// launch starts a process from a thread that lives as long as the process: the system ends a process with the thread
-// that started it.
+// launch starts a process from a thread that lives as long: the system ends a process with the thread that started it.
 func launch(c *exec.Cmd) (ended chan error, err error) {
 	begun, ended := make(chan error), make(chan error, 1)
 	go func() {
@@ -221,8 +219,7 @@ func launch(c *exec.Cmd) (ended chan error, err error) {
 // Stop ends the server and its connections in order.
 func (s *Server) Stop() { s.signal(syscall.SIGINT) }
 
-// Kill ends the server and the processes of its connections without a checkpoint, like a crash; Start recovers what was
-// durable.
+// Kill ends the server and its connections without a checkpoint, like a crash; Start recovers what was durable.
 func (s *Server) Kill() { s.signal(syscall.SIGQUIT) }
 
 func (s *Server) signal(sig os.Signal) {

@@ -39,8 +39,7 @@ func serverUser() (uid, gid uint32, ok bool) {
 	return 0, 0, false
 }
 
-// Freeze stops the server and the processes of its connections; Thaw lets them go on. Meanwhile the system accepts
-// connections, and nobody answers.
+// Freeze stops the server and its connections; Thaw lets them go on. Meanwhile nobody answers what the system accepts.
 func (s *Server) Freeze(t testing.TB) {
 	t.Helper()
 	t.Cleanup(func() {

@@ -28,8 +28,7 @@ func IsNamespace(s string) bool {
 // separator stands between a namespace and a key. No key holds it: a key with control characters makes its row invalid.
 const separator = "\x1f"
 
-// Effective returns the key under which a row is known: with its namespace, or as it is without one. People see the two
-// apart, see [Split].
+// Effective returns the key under which a row is known: with its namespace, if it has one. People see both: [Split].
 func Effective(namespace, key string) string {
 	if namespace == "" {
 		return key
@@ -177,8 +176,7 @@ func isInvisible(r rune) bool {
 	return found || at%2 == 1 // after the first of a range
 }
 
-// invisible are the first and the last of each range. It does not grow with another version of Unicode, as the
-// library's tables do.
+// invisible are the first and last of each range. Unlike the library's tables it does not grow with Unicode.
 var invisible = [...]rune{
 	0x00AD, 0x00AD, 0x034F, 0x034F, 0x061C, 0x061C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180F, 0x200B, 0x200F,
 	0x202A, 0x202E, 0x2060, 0x206F, 0x3164, 0x3164, 0xFE00, 0xFE0F, 0xFEFF, 0xFEFF, 0xFFA0, 0xFFA0, 0xFFF0, 0xFFF8,

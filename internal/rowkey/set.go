@@ -7,8 +7,7 @@ import (
 	"leadferry/internal/garbage"
 )
 
-// Set is a set of keys, kept as hashes of 8 bytes. Different keys with the same hash count as the same key; that is too
-// rare to matter.
+// Set is a set of keys, kept as hashes of 8 bytes. Keys with the same hash count as one: that is too rare to matter.
 type Set struct {
 	seed   maphash.Seed
 	hashes []uint64

@@ -42,8 +42,7 @@ func Shorten(text string, most int) string {
 // EscapeLine is Escape without a limit, for names, keys and IDs: people look them up, and need the whole of it.
 func EscapeLine(text string) string { return Shorten(text, math.MaxInt) }
 
-// EscapeJSON escapes what a terminal would act upon and JSON does not escape: DEL, the C1 controls and marks of
-// direction, as in \u202e. The text keeps its meaning.
+// EscapeJSON escapes what a terminal obeys and JSON leaves: DEL, C1 controls and marks of direction, as in \u202e.
 func EscapeJSON(text []byte) []byte {
 	b := make([]byte, 0, len(text))
 	for _, r := range string(text) {
@@ -58,8 +57,7 @@ func EscapeJSON(text []byte) []byte {
 	return b
 }
 
-// Wrap breaks a text between words into lines of at most width characters, unless a word is longer. The first line
-// begins with first, the others with next.
+// Wrap breaks a text between words into lines of width at most, unless a word is longer, after first and then next.
 func Wrap(first, next, text string, width int) (all []string) {
 	line, used := first, utf8.RuneCountInString(first)
 	for i, word := range strings.Split(EscapeLine(text), " ") {

@@ -1,6 +1,5 @@
 // Package spelling knows how names are written (of columns, of keys in a file, of flags): their form, which known name
-// an unknown one may mean, and lists of them. It also writes the sentence that names the place of a mistake. It is
-// below all rooms that know names.
+// an unknown one may mean, and lists of them. It also writes the sentence on a mistake and its place. All may use it.
 package spelling
 
 import (
@@ -18,8 +17,7 @@ func Form(form string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(form) })
 }
 
-// Sentence says what is wrong in a file, and at which place; a line or column of 0 is left out. The hint, if there is
-// one, is on a line of its own.
+// Sentence says what is wrong in a file and where; 0 is no line or column. A hint follows on a line of its own.
 func Sentence(file string, line, column int, text, hint string) string {
 	for _, n := range [...]int{line, column} {
 		if n > 0 {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"leadferry/internal/testsupport/must"
 )
 
 func tokens(s *Server, pairs ...string) *httptest.ResponseRecorder {
@@ -46,7 +48,7 @@ func TestLoginMakesAClientThatGetsTokens(t *testing.T) {
 	}
 	refuses(t, s, ask(s, "POST", "/v3/oauth2/client", "", "Authorization", temporary), 401)
 	w = tokens(s, "grant_type", "client_credentials", "client_id", client["ID"].(string), "client_secret", client["Secret"].(string))
-	same(t, 201, try(s, decode(t, w)["access_token"]), "status")
+	must.Same(t, 201, try(s, decode(t, w)["access_token"]), "status")
 }
 
 func TestLoginAndClientRefuseWhatTheSpecificationDoesNotAllow(t *testing.T) {
@@ -81,9 +83,9 @@ func TestTokensLiveAndAreRenewed(t *testing.T) {
 		t.Fatalf("status %d %s", w.Code, d)
 	}
 	at.move(accessLife - time.Millisecond)
-	same(t, 201, try(s, first["access_token"]), "a living token: status")
+	must.Same(t, 201, try(s, first["access_token"]), "a living token: status")
 	at.move(time.Millisecond)
-	same(t, 401, try(s, first["access_token"]), "an expired token: status")
+	must.Same(t, 401, try(s, first["access_token"]), "an expired token: status")
 	second := decode(t, tokens(s, "grant_type", "refresh_token", "refresh_token", first["refresh_token"].(string)))
 	if second["refresh_token"] == first["refresh_token"] || try(s, second["access_token"]) != 201 {
 		t.Error("the refresh token is the same, or the access token is not good")
@@ -116,7 +118,7 @@ func TestTokenRequestsAreStrict(t *testing.T) {
 		w := ask(s, "POST", tt.target, tt.body)
 		code := decode(t, w)["error"]
 		refuses(t, s, w, tt.status, name)
-		same(t, tt.code, code, "error", name)
+		must.Same(t, tt.code, code, "error", name)
 	}
 	if w := tokens(s, "grant_type", "refresh_token", "refresh_token", refresh); w.Code != 200 {
 		t.Errorf("a refused request used up the refresh token: status %d", w.Code)

@@ -77,7 +77,7 @@ func TestAnswersAreSpoiledAfterStoring(t *testing.T) { // faults 38, 66–70
 		if res == nil || res.StatusCode != 201 || !is(res, body, err) {
 			t.Fatalf("%v: %v %.200q %v", fault, res, body, err)
 		}
-		same(t, 1, len(ledger(t, s)), "leads are stored", fault)
+		must.Same(t, 1, len(ledger(t, s)), "leads are stored", fault)
 	}
 }
 
@@ -108,7 +108,7 @@ func TestClosedUnannounced(t *testing.T) {
 func TestAnAnswerNamesAnotherLead(t *testing.T) { // faults 66, 69
 	s := open(t, Options{Faults: "create.other-id#2,update.other-id#1"})
 	first := createLead(t, s, `{}`)
-	same(t, first, createLead(t, s, `{}`), "lead")
+	must.Same(t, first, createLead(t, s, `{}`), "lead")
 	second := ledger(t, s)[1].ID
 	w := ask(s, "PATCH", "/v3/lead/"+second, `{"ExternalID":"x"}`, "Authorization", signIn(s))
 	if got := decode(t, w)["ID"]; got != first || ledger(t, s)[1].ExternalID != "x" {
@@ -130,7 +130,7 @@ func TestAHangingRequestEndsWithItsClient(t *testing.T) { // faults 39, 46
 		}
 		cancel()
 		group.Wait()
-		same(t, leads, len(ledger(t, s)), fault, "leads are stored")
+		must.Same(t, leads, len(ledger(t, s)), fault, "leads are stored")
 	}
 }
 
@@ -155,7 +155,7 @@ func TestAnswersComeLate(t *testing.T) { // faults 39, 44
 			s := open(t, tt.options)
 			start := time.Now()
 			w := answered(s)
-			same(t, []any{tt.want, 201}, []any{time.Since(start), w.Code}, tt.options, "after")
+			must.Same(t, []any{tt.want, 201}, []any{time.Since(start), w.Code}, tt.options, "after")
 		})
 	}
 }

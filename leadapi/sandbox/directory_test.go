@@ -82,7 +82,7 @@ func TestADirectoryOfOnesOwn(t *testing.T) {
 			continue
 		}
 		a := decode(t, w)
-		same(t, want, fmt.Sprint(a["assignedOrganizationID"], " ", a["assignedLocationName"]), body, "assigned to")
+		must.Same(t, want, fmt.Sprint(a["assignedOrganizationID"], " ", a["assignedLocationName"]), body, "assigned to")
 	}
 	for body, status := range map[string]int{named(boston): 422, located(radiusLocator, `{"searchText":"x"}`): 422} {
 		refuses(t, s, ask(s, "POST", "/v1/brand-1", body, "Authorization", signIn(s)), status)

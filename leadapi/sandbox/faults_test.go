@@ -122,7 +122,7 @@ func TestStatusesAndDropsStoreOrDoNot(t *testing.T) { // faults 37, 42, 51–60,
 		if tt.status != 204 && strings.Contains(body, "leadID") != tt.leadID {
 			t.Errorf("%v: the body is %s", tt.fault, body)
 		}
-		same(t, 1, s.Counts()["create"][tt.status], s.Counts(), "counted", tt.fault)
+		must.Same(t, 1, s.Counts()["create"][tt.status], s.Counts(), "counted", tt.fault)
 		if w := answered(s); w == nil || w.Code != 201 {
 			t.Error(tt.fault, "the next request suffers too")
 		}
@@ -134,7 +134,7 @@ func TestRetryAfterIsGivenInEveryForm(t *testing.T) { // faults 61, 64
 		"429#1": "1", "503-retry#1,retry-after=7": "7", "429#1,retry-after=1e9": "1e9", "429#1,retry-after=-1": "-1",
 		"429#1,retry-after=none": "", "503#1": "",
 	} {
-		same(t, want, answered(open(t, Options{Faults: faults})).Header().Get("Retry-After"), faults)
+		must.Same(t, want, answered(open(t, Options{Faults: faults})).Header().Get("Retry-After"), faults)
 	}
 }
 
@@ -142,9 +142,9 @@ func TestRevokedTokensAreRefusedAndNewOnesAreNot(t *testing.T) { // faults 53, 7
 	s := open(t, Options{Faults: "revoke#2"})
 	old := signIn(s)[len("Bearer "):]
 	for i, want := range []int{201, 401, 401} {
-		same(t, want, try(s, old), i+1, "status")
+		must.Same(t, want, try(s, old), i+1, "status")
 	}
-	same(t, 201, try(s, signIn(s)[len("Bearer "):]), "a new token: status")
+	must.Same(t, 201, try(s, signIn(s)[len("Bearer "):]), "a new token: status")
 }
 
 func TestTokenRequestsSuffer(t *testing.T) { // faults 73, 75

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"leadferry/internal/testsupport/must"
 )
 
 func TestCreateAnswersWithTheAssignment(t *testing.T) {
@@ -29,7 +31,7 @@ func TestCreateAnswersWithTheAssignment(t *testing.T) {
 		}
 		delete(got, "leadID")
 		want := map[string]any{"assignedOrganizationID": tt.organization, "assignedLocationName": tt.location}
-		same(t, want, got, name)
+		must.Same(t, want, got, name)
 	}
 }
 
@@ -47,7 +49,7 @@ func TestCreateKeepsWhatWasSent(t *testing.T) {
 	want.Location.Name, want.Location.Address = "Larkfield of Chicago", "2200 Clark Street, Chicago, IL 60614"
 	want.RequestMeta.ContentType, want.RequestMeta.Host, want.RequestMeta.IP = "application/json", "example.com", "192.0.2.1"
 	want.RequestMeta.Locale, want.RequestMeta.URL, want.RequestMeta.UserAgent = "en", "/v1/"+TrunkID, "leadferry/1"
-	same(t, want, l)
+	must.Same(t, want, l)
 	a := respond(200, l.Content)
 	if got := string(a.body); got != `{"name":"Ann <Lee> & Söhne","none":null,"opt":true,"score":12345678901234567890,"tags":["a",1.50]}` {
 		t.Errorf("content is %s", got)
@@ -96,7 +98,7 @@ func TestCreateRefusesWhatTheSpecificationDoesNotAllow(t *testing.T) {
 	} {
 		refuses(t, s, ask(s, "POST", "/v1/"+TrunkID, tt.body, "Authorization", signIn(s)), tt.status, name)
 	}
-	same(t, 0, len(ledger(t, s)), "leads are stored")
+	must.Same(t, 0, len(ledger(t, s)), "leads are stored")
 }
 
 func TestLeadRequestsNeedTheRightHeadersAndPath(t *testing.T) {
@@ -146,7 +148,7 @@ func TestUpdateAnswersWithTheLead(t *testing.T) {
 		"Source":      "lead-collector", "Status": "closedWon", "Stage": "lead", "TypeKey": "contact-form", "TypeLabel": "Contact form",
 		"Views": 0.0, "ExternalID": "crm-7", "DisplayName": "Ann",
 	}
-	same(t, want, decode(t, w))
+	must.Same(t, want, decode(t, w))
 }
 
 func TestUpdateMergesContentAndLeavesTheRest(t *testing.T) {
@@ -167,8 +169,8 @@ func TestUpdateMergesContentAndLeavesTheRest(t *testing.T) {
 		}
 		l := ledger(t, s)[0]
 		content := respond(200, l.Content)
-		same(t, step.want, l.Status+` "`+l.ExternalID+`" `+string(content.body), step.body)
-		same(t, step.body != `{"Content":{}}`, l.UpdatedAt > before, step.body, "UpdatedAt moved")
+		must.Same(t, step.want, l.Status+` "`+l.ExternalID+`" `+string(content.body), step.body)
+		must.Same(t, step.body != `{"Content":{}}`, l.UpdatedAt > before, step.body, "UpdatedAt moved")
 	}
 }
 
@@ -192,7 +194,7 @@ func TestUpdateRefusesWhatTheSpecificationDoesNotAllow(t *testing.T) {
 	} {
 		refuses(t, s, ask(s, "PATCH", "/v3/lead/"+tt.id, tt.body, "Authorization", signIn(s)), tt.status, name)
 	}
-	same(t, before, ledger(t, s))
+	must.Same(t, before, ledger(t, s))
 }
 
 // names are those of leads, in the order in which they are found.

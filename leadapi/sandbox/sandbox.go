@@ -258,8 +258,7 @@ func Listen(addr string, s *Server, idleClose time.Duration) (*Listener, error) 
 // URL returns the address of both applications, without a path.
 func (l *Listener) URL() string { return l.url }
 
-// Close stops serving. Answers that a fault or a latency delays are cut short; other requests in flight have 2 seconds.
-// The Server stays open.
+// Close stops serving, delayed answers at once, other requests in flight after 2 seconds. The Server stays open.
 func (l *Listener) Close() (err error) {
 	l.cancel()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)

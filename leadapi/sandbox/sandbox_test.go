@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"leadferry/internal/testsupport/must"
@@ -98,12 +97,12 @@ func decode(t *testing.T, w *httptest.ResponseRecorder) map[string]any {
 func refuses(t *testing.T, s *Server, w *httptest.ResponseRecorder, status int, about ...any) {
 	t.Helper()
 	before := len(ledger(t, s))
-	same(t, status, w.Code, about, w.Body)
+	must.Same(t, status, w.Code, about, w.Body)
 	m := decode(t, w)
 	if m["error"] == "" || m["message"] == "" || len(m) != 2 {
 		t.Errorf("%v: the refusal is %v", about, m)
 	}
-	same(t, before, len(ledger(t, s)), about, "leads are stored")
+	must.Same(t, before, len(ledger(t, s)), about, "leads are stored")
 }
 
 func ledger(t *testing.T, s *Server) []Lead {
@@ -143,7 +142,7 @@ func TestUnknownAddressesAndMethodsAreRefused(t *testing.T) {
 		{"GET", "/v3/oauth2/token", 405, "POST"},
 	} {
 		w := ask(s, tt.method, tt.target, "", "Authorization", signIn(s))
-		same(t, tt.allow, w.Header().Get("Allow"), tt.method, tt.target, "Allow is")
+		must.Same(t, tt.allow, w.Header().Get("Allow"), tt.method, tt.target, "Allow is")
 		refuses(t, s, w, tt.status)
 	}
 }
@@ -158,9 +157,9 @@ func TestRequestsAreCountedByKindAndStatus(t *testing.T) {
 	ask(s, "GET", "/", "")
 	want := Counts{"create": {201: 2}, "update": {200: 1, 401: 1}, "token": {400: 1}, "other": {404: 1}}
 	got := s.Counts()
-	same(t, want, got)
+	must.Same(t, want, got)
 	got["create"][201] = 9
-	same(t, 2, s.Counts()["create"][201], "the counts can be changed from outside")
+	must.Same(t, 2, s.Counts()["create"][201], "the counts can be changed from outside")
 }
 
 func TestOneWriterServesManyAtOnce(t *testing.T) {
@@ -204,13 +203,5 @@ func TestAClosedSandboxRefusesRequests(t *testing.T) {
 	}
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
 		t.Errorf("the temporary file is still there: %v", err)
-	}
-}
-
-// same tells where two values differ; about is what they are of.
-func same(t testing.TB, want, got any, about ...any) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%v %s", about, diff)
 	}
 }

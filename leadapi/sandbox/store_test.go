@@ -27,12 +27,12 @@ func TestReopeningFindsLeadsAndClients(t *testing.T) {
 	must.Do(t, s.Close())
 	at.move(-time.Hour) // the clock of the second start is behind
 	s = open(t, Options{Path: path, now: at.now})
-	same(t, before, ledger(t, s))
+	must.Same(t, before, ledger(t, s))
 	createLead(t, s, `{}`)
 	if w := tokens(s, "grant_type", "client_credentials", "client_id", client["ID"].(string), "client_secret", client["Secret"].(string)); w.Code != 200 {
 		t.Errorf("a client of before: status %d", w.Code)
 	}
-	same(t, before, ledger(t, s)[:2], "the new lead is the last")
+	must.Same(t, before, ledger(t, s)[:2], "the new lead is the last")
 }
 
 func TestOpeningRefusesWhatIsNotItsOwn(t *testing.T) {
@@ -68,7 +68,7 @@ func TestEveryAnsweredLeadOutlivesAKill(t *testing.T) {
 		again, err := New(Options{Path: left})
 		must.Do(t, err)
 		leads := ledger(t, again)
-		same(t, id, leads[len(leads)-1].ID)
+		must.Same(t, id, leads[len(leads)-1].ID)
 		must.Do(t, again.Close())
 	}
 }
@@ -131,5 +131,5 @@ func TestATemporaryFileHasNoName(t *testing.T) {
 	if files, err := os.ReadDir(dir); err != nil || len(files) > 0 && !s.store.temporary {
 		t.Errorf("%v, %v", files, err)
 	}
-	same(t, 1, len(ledger(t, s)), "the lead is lost")
+	must.Same(t, 1, len(ledger(t, s)), "the lead is lost")
 }

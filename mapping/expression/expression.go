@@ -23,8 +23,7 @@ import (
 	"leadferry/mapping/texts"
 )
 
-// builtins are the functions taken from the library. replaced are functions of our own in place of the library's: they
-// never read one number as another.
+// builtins are functions of the library; replaced are our own in place of some that read one number as another.
 const (
 	builtins = `len trim trimPrefix trimSuffix upper lower split join replace repeat hasPrefix hasSuffix abs ceil floor
 		round min max sum mean median first last take get sort reverse any all none one filter map count find findIndex
@@ -168,8 +167,7 @@ func textOf(result any) (string, error) {
 	return "", runError("it comes to a list or an object, not to a text")
 }
 
-// decimalOf writes a number as people do: 70 and not 7e+01, 0 and not -0. It keeps 15 digits, so that 0.1 + 0.2 is 0.3;
-// whole numbers keep all digits.
+// decimalOf writes a number as people do: 70 and not 7e+01. It keeps 15 digits, whole numbers all: 0.1 + 0.2 is 0.3.
 func decimalOf(f float64) (string, error) {
 	if f == math.Trunc(f) && math.Abs(f) < 1<<63 {
 		return strconv.FormatInt(int64(f), 10), nil

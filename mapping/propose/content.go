@@ -107,8 +107,7 @@ func (d *draft) phoneStep(c *column) string {
 	return ""
 }
 
-// nameField makes the name of first and last name. It takes the whole name instead if one of them is missing or is
-// filled less often.
+// nameField makes the name of first and last name, or of the whole name if one of them is missing or filled less often.
 func (d *draft) nameField() field {
 	first, last, full := d.of("first"), d.of("last"), d.of("full")
 	if full != nil && first != nil && last == nil && !full.holds(first) { // Vorname, Name: Name is the last name
@@ -269,8 +268,7 @@ func (c *column) unwrapped() string {
 	return `replace:/^('|=")|("|[.]0)$//`
 }
 
-// faultOf says why the column cannot be the key, or returns "". A column named as an identifier may be empty or repeat
-// in a few rows.
+// faultOf says why the column cannot be the key, or "". One named as an identifier may be empty or repeat in few rows.
 func (d *draft) faultOf(c *column, named bool) string {
 	const mostFaulty = 20 // at most one row in so many
 	p, name, most := c.profile, shown(c.header), 0

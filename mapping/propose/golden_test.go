@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"leadferry/internal/testsupport/must"
 	"leadferry/mapping"
 )
@@ -74,9 +72,7 @@ func TestExportsOfManySystems(t *testing.T) {
 			}
 			want, err := os.ReadFile(golden)
 			must.Do(t, err)
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, string(want), got)
 		})
 	}
 }

@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"leadferry/internal/testsupport/must"
 	"leadferry/mapping"
 )
 
@@ -39,9 +38,7 @@ func TestHeadersAndStatusesOfManyLanguages(t *testing.T) {
 	}
 	readCases(t, "names.yaml", &cases)
 	for _, c := range cases.Headers {
-		if diff := cmp.Diff(c.Want, partsOf(c.Headers...)); diff != "" {
-			t.Errorf("%s: %s", c.Name, diff)
-		}
+		must.Same(t, c.Want, partsOf(c.Headers...), c.Name)
 	}
 	for want, words := range cases.Statuses {
 		for _, word := range words {

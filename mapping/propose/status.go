@@ -26,8 +26,7 @@ var (
 	personalForm = spelling.Form(`@|\p{Nd}{5}`)
 )
 
-// wordsOf counts the words of a column, the most frequent first. It returns nil if they are many, rarely repeat, or may
-// be about a person.
+// wordsOf counts the words of a column, most frequent first; nil if they are many, rarely repeat, or may name a person.
 func wordsOf(c *column) (list []word) {
 	const mostWords = 50
 	p, rows := c.profile, map[string]int{}

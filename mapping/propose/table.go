@@ -70,8 +70,7 @@ func (d *draft) read() {
 
 // BeginsWithLead reports whether the first line of a table is a lead instead of a header. A lead has an e-mail address,
 // a phone number with a plus, or a person's name above other names. Or it has hardly any known name, and two of its
-// cells look like the cells below or repeat there, or one begins to count the rows. All rows have the same number of
-// cells.
+// cells look like the cells below or repeat there, or one begins to count the rows. All rows have equally many cells.
 func BeginsWithLead(first []string, rows [][]string) bool {
 	const leastUnnamed = 4 // one in so many columns may have a known name by chance: there is a city called By
 	alike, named, counts := 0, 0, false
@@ -148,8 +147,7 @@ func (c *column) Placeholder() string {
 
 var markForm = spelling.Form(`^(?:[a-z]{1,2}:|'|=")([+0-9][^"]*)"?$`)
 
-// kindsOf returns the kinds that a cell looks like; it must be filled and trimmed. dictionary.yaml has the forms. A
-// cell may have several kinds.
+// kindsOf returns the kinds that a cell, filled and trimmed, looks like by the forms of dictionary.yaml: one or more.
 func kindsOf(text string) (kinds []string) {
 	const longestJudged, mostWords = 256, 8 // in bytes and words: a longer cell is prose
 	d, value := known(), text

@@ -19,8 +19,7 @@ import (
 // or 2006-01-02T15:04:05 if the layout has a time of day, with fractions of a second if there are any. It adds the
 // offset from UTC if the layout has one. A date that does not exist does not fit. Names of months are English unless
 // the layout ends with @de or another language. Years of two digits are 1969 to 2068. Layouts that read one text as
-// different days are refused. A text that fits no layout but is already ISO 8601 stays, such as a date cell of a
-// workbook.
+// different days are refused. A text that fits none but is ISO 8601 already stays, as in a workbook.
 func Date(layouts string) (Conversion, *Fault) {
 	var forms []dateForm
 	for layout := range strings.SplitSeq(layouts, "|") {

@@ -163,8 +163,7 @@ const maxPhone = 128 // bytes; a longer text is no phone number
 
 // E164 converts a number to +, country code and number (ITU-T E.164). Numbers of any country fit if they begin with +
 // or with the country's prefix for calls abroad; others must be of this country. Only numbers that the numbering plans
-// know fit, without letters or extension: the form has no room for an extension, and dropping it would call somebody
-// else.
+// know fit, without letters or extension: without its extension a number would call somebody else.
 func E164(country string) (Conversion, *Fault) {
 	if phones().regions[country] == nil {
 		return nil, NewFault("step e164 needs a country, and "+Quote(country)+" is none",
@@ -176,8 +175,7 @@ func E164(country string) (Conversion, *Fault) {
 	}, nil
 }
 
-// E164In is [E164] for the country in another column: a code of two or three letters (ISO 3166-1), in any case. If the
-// country is empty, only numbers with + fit.
+// E164In is [E164] for the country in another column (ISO 3166-1, any case). If it is empty, only numbers with + fit.
 func E164In(country, s string) (string, bool) {
 	region := regionOf(country)
 	if region == "" && country != "" {
@@ -245,8 +243,7 @@ func dial(s string) string {
 	return b.String()
 }
 
-// isBetweenDigits reports whether r may be in a phone number without being dialled. Address books leave format
-// characters for the direction of text.
+// isBetweenDigits reports whether r may be in a phone number undialled, such as format characters of address books.
 func isBetweenDigits(r rune) bool {
 	return unicode.IsSpace(r) || unicode.In(r, unicode.Pd, unicode.Cf) || strings.ContainsRune("()[]./（）［］．／−ー", r)
 }

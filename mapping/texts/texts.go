@@ -1,6 +1,5 @@
-// Package texts knows what texts of a kind look like, such as dates, phone numbers, e-mail and web addresses, and
-// writes dates and phone numbers in one form. It does the work of format and of the steps date and e164 of a mapping,
-// and knows nothing about mappings.
+// Package texts knows what texts of a kind look like (dates, phone numbers, e-mail and web addresses), and writes dates
+// and phone numbers in one form. It does the work of format, date and e164, and knows nothing about mappings.
 package texts
 
 import (
@@ -21,8 +20,7 @@ type Conversion = func(string) (string, bool)
 // IsInteger reports whether s is decimal digits, with or without a sign. Leading zeros are allowed.
 func IsInteger(s string) bool { return integerForm().MatchString(s) }
 
-// IsNumber reports whether s is a decimal number such as -12.5 or 1e3. A point needs digits before and after it; a
-// comma is not allowed.
+// IsNumber reports whether s is a decimal number such as -12.5 or 1e3, with digits before and after a point, no comma.
 func IsNumber(s string) bool { return numberForm().MatchString(s) }
 
 var (
@@ -76,8 +74,7 @@ func isLetterOrDigit(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.M, unicode.N)
 }
 
-// IsURL reports whether s is a whole web address, http or https. The host is a name with a dot, localhost or an IP
-// address. White space is not allowed.
+// IsURL reports whether s is a whole web address, http or https, of a name with a dot, localhost or an IP address.
 func IsURL(s string) bool {
 	const maxURL = 2048 // bytes
 	if len(s) > maxURL || strings.ContainsFunc(s,

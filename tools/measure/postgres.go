@@ -18,8 +18,7 @@ import (
 	"leadferry/tools/must"
 )
 
-// server is a PostgreSQL server with a socket in its folder and no port. It has default settings, but counts
-// statements.
+// server is a PostgreSQL server with a socket in its folder, no port, and default settings, but counts statements.
 type server struct {
 	dir, bin  string
 	databases int

@@ -18,8 +18,8 @@ import (
 )
 
 // sink imitates the lead service as cheaply as it can, so that the measurement shows its client. It does not check
-// bodies and keeps leads only with -keep: the last four digits of a lead ID hold the organization and the status of the
-// create. It answers
+// bodies and keeps leads only with -keep: the last digits of an ID hold organization and status of the create. It
+// answers
 //
 //	POST  /v3/oauth2/token      200, a token
 //	POST  /v1/{trunkID}         201, a lead ID that it has never given before

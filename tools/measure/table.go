@@ -65,8 +65,7 @@ type number struct {
 	take func(*lab)
 }
 
-// runTable measures the chosen numbers and prints each as soon as it is known. If a number cannot be measured, it
-// continues with the others.
+// runTable measures the chosen numbers and prints each as it is known. It continues after one that it cannot measure.
 func runTable(ctx context.Context, args []string, s streams) (err error) {
 	o, err := parseOptions(args, s)
 	if err != nil {

@@ -30,8 +30,7 @@ type trial struct {
 // rate returns how many of these rows it did in a second.
 func (t trial) rate(rows int) float64 { return float64(rows) / t.wall.Seconds() }
 
-// perform runs a command to its end and measures it. An exit code other than 0 is an error: the figures would mean
-// nothing.
+// perform runs a command to its end and measures it. An exit code other than 0 is an error.
 func perform(cmd *exec.Cmd) (t trial, err error) {
 	var out, said bytes.Buffer
 	began := time.Now()
@@ -57,8 +56,7 @@ func perform(cmd *exec.Cmd) (t trial, err error) {
 // rssAnon matches the line of anonymous memory in a status file of Linux.
 var rssAnon = regexp.MustCompile(`(?m)^RssAnon:\s+(\d+) kB`)
 
-// watchMemory watches a process until it ends, and returns its most anonymous memory, or 0 if the system has no such
-// file.
+// watchMemory watches a process until it ends, and returns its most anonymous memory; 0: the system does not say.
 func watchMemory(pid int, ended <-chan struct{}) (most int64) {
 	for {
 		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -24,7 +24,7 @@ type shown struct {
 const readBack = `({
 	rows: Object.fromEntries([...document.querySelectorAll('#rows tr')].map(r => [r.querySelector('th span').textContent, r.querySelector('.num')?.textContent ?? '0']))})`
 
-// Page, terminal, summary and results tell the same numbers, whatever happened to the run: faults, limits, interruptions.
+// Page, terminal, summary and results tell the same numbers, whatever happened: faults, limits, interruptions.
 func TestNumbersAgree(t *testing.T) {
 	t.Parallel()
 	b := open(t)

@@ -70,7 +70,7 @@ func (b *browser) look(t *testing.T, l look, name, address string) []string {
 	return append(append(found, b.violations(ctx, t, l)...), w.said()...)
 }
 
-// tab is a new tab that sees pages as l says, until it is shut: Chromium has few connections for all that follow a page.
+// tab is a new tab that sees pages as l says, until it is shut: Chromium has few connections for those that follow.
 func (b *browser) tab(t *testing.T, l look, address string) (ctx context.Context, w *witness, shut func()) {
 	t.Helper()
 	tab, closeTab := chromedp.NewContext(b.ctx)

@@ -23,8 +23,7 @@ import (
 const nobody = 65532
 
 // writeImage writes one image for all Linux builds as an OCI image layout, which skopeo, crane, podman and others copy
-// to a registry. It holds the program, the usual certificate authorities and two writable folders, but no shell and no
-// package manager.
+// to a registry. It holds the program, certificate authorities and two writable folders, but no shell and no packages.
 func (r *release) writeImage(made []product) {
 	var index v1.ImageIndex = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	made = slices.DeleteFunc(slices.Clone(made), func(p product) bool { return p.os != "linux" })
@@ -75,8 +74,7 @@ func (r *release) image(p product) v1.Image {
 	return must.Get(mutate.ConfigFile(image, config))
 }
 
-// authorities returns the certificate authorities that browsers trust, except those trusted under conditions: a file
-// cannot state these.
+// authorities returns the certificate authorities that browsers trust without conditions: a file cannot state these.
 func authorities() []byte {
 	var text bytes.Buffer
 	for root := range bundle.Roots() {

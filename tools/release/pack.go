@@ -115,8 +115,7 @@ var managers = [][3]string{
 // download is an archive in the data of manifests.
 type download struct{ OS, Arch, Folder, URL, SHA256 string }
 
-// writeManifests writes the manifests whose archives are all there: part of a manifest could not be installed on some
-// machines.
+// writeManifests writes the manifests whose archives are all there: others could not be installed on some machines.
 func (r *release) writeManifests(made []product) {
 	all := map[string][]download{}
 	for _, p := range made {

@@ -116,8 +116,7 @@ func nameOf(d ast.Decl) string {
 	return ""
 }
 
-// replaced replaces old, which must occur once, with new. Spaces, line breaks and comments between the words of old do
-// not count.
+// replaced replaces old, which must occur once, by new. Spaces, line breaks and comments in old do not count.
 func replaced(text string, e edit) string {
 	words := strings.Fields(e.Old)
 	for i, w := range words {

@@ -1,5 +1,4 @@
-// Package server connects to a PostgreSQL server on which a ledger can rely: its address, sessions with it, and its
-// promises.
+// Package server connects to a PostgreSQL server that a ledger can rely on: its address, sessions and promises.
 //
 // Promises:
 //
@@ -101,8 +100,7 @@ func (a *Address) RefuseUnchanging() error {
 			"default_transaction_read_only switched off for this user")
 }
 
-// Explain makes an error of the server a sentence: a *[checkpoint.StoreError]. It does not change a StoreError, damage,
-// or the refusal of an opening.
+// Explain makes an error of the server a *[checkpoint.StoreError]. StoreErrors, damage and refusals stay as they are.
 func (a *Address) Explain(err error) error {
 	if err == nil || errors.As(err, new(*checkpoint.OpenError)) || errors.As(err, new(*checkpoint.StoreError)) ||
 		errors.Is(err, checkpoint.ErrTerms) || errors.Is(err, checkpoint.ErrDamaged) {

@@ -11,8 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Session is one connection. It keeps the server's last warning: a cancelled wait for a standby ends with a warning and
-// no error.
+// Session is one connection. It keeps the last warning: a cancelled wait for a standby ends with one and no error.
 type Session struct {
 	*pgx.Conn
 	loaded  time.Time // when the server last read its settings
@@ -23,8 +22,7 @@ type Session struct {
 // settings hold for the whole session. No time-out ends a statement, a transaction or an idle session: what was cut off
 // may have been done. But a transaction that waits for its client is ended and certainly undone. So a suspended machine
 // or a stopped process soon blocks nobody. Nobody waits for a lock for ever. Plans made while tables are empty must not
-// scan them when they are full. default_transaction_read_only stays as it is, so a database can be protected while it
-// moves to another server.
+// scan them when they are full. default_transaction_read_only stays, to protect a database that moves.
 const settings = `SET statement_timeout = 0; SET lock_timeout = %d; SET idle_session_timeout = 0;
 SET idle_in_transaction_session_timeout = '30s';
 SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout';

@@ -1,9 +1,8 @@
 // Package page is the page of a run in HTML, for people who would rather look than read. It says, in this order,
 // whether the run worked, how the rows of the file ended and what to do next; then it shows the figures.
 //
-// A page is made from a report.Summary, whose lists are limited, and shows only as much of each list as people look at.
-// The page of a million rows is no larger than that of a thousand. Write makes the file of a finished run, Serve shows
-// the same page during the run.
+// A page is made from a report.Summary and shows as much of each list as people look at: that of a million rows is no
+// larger than that of a thousand. Write makes the file of a finished run, Serve shows the same page during the run.
 //
 // Promises: like the summary, a page holds no key and no cell of a row. Texts from outside are cut, control characters
 // are escaped, and html/template escapes the rest, so that no data become markup. Links lead to files of the run beside
@@ -80,8 +79,7 @@ type Live struct {
 	latest atomic.Pointer[report.Summary]
 }
 
-// Serve begins to show a run at addr, a loopback address with a port. It fails if it cannot listen there. Call End
-// afterwards.
+// Serve begins to show a run at addr, a loopback address with a port, or fails to listen there. Call End afterwards.
 func Serve(addr string, s *report.Summary) (l *Live, err error) {
 	l = new(Live)
 	l.Show(s)
@@ -112,8 +110,7 @@ func (l *Live) site(at *url.URL) (page.View, bool) {
 // mostListed is how many items of each list a page shows.
 const mostListed = 200
 
-// content is the data of the template: a method for each part of the page that is more than a figure of the summary.
-// Long lists are not shown whole.
+// content is the data of the template: a method for each part that is more than a figure. Long lists are cut.
 type content struct{ *report.Summary }
 
 // Tables are all figures of a run except those that only a terminal may show.

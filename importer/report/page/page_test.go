@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	gocmp "github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
 	"pgregory.net/rapid"
 
@@ -242,9 +241,7 @@ func TestPageFromAFileIsTheSame(t *testing.T) {
 		must.Do(t, os.WriteFile(path, b.Bytes(), 0o600))
 		read, err := report.Read(path)
 		must.Do(t, err)
-		if diff := gocmp.Diff(written(t, s), written(t, read)); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		must.Same(t, written(t, s), written(t, read), name)
 	}
 }
 

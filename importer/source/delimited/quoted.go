@@ -30,8 +30,7 @@ func (q *quoted) add(line []byte) {
 	}
 }
 
-// addBare adds a cell without quotes. It returns the rest of the line, and whether a delimiter says that more cells
-// follow.
+// addBare adds a cell without quotes. It returns the rest of the line, and whether a delimiter begins another cell.
 func (q *quoted) addBare(line []byte) (rest []byte, more bool) {
 	cell, rest, more := bytes.Cut(line, q.delim)
 	if !more {

@@ -1,5 +1,4 @@
-// Package delimited reads rows of CSV and its relatives: cells between delimiters, perhaps in quotes, and records of
-// one or more lines.
+// Package delimited reads rows of CSV and its relatives: cells, perhaps in quotes, and records of one or more lines.
 //
 // It makes rows from the text of a [lines.Window]. Promises: no row begins inside the quotes of another row, and cells
 // keep every byte. A row that cannot be read is a problem of that row alone, or the file is lost from there on.

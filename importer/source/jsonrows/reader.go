@@ -1,9 +1,7 @@
-// Package jsonrows reads rows of JSON: one object a line, or the elements of a list. The list is the whole document or
-// a member of its object.
+// Package jsonrows reads rows of JSON: one object a line, or the elements of a list, alone or inside one object.
 //
 // It makes rows from the text of a [lines.Window]. Promises: strings and numbers keep every digit, and no object inside
-// another is read as a row. An object that cannot be read is a problem of its row alone, or the document is lost from
-// there on.
+// another is read as a row. An object that cannot be read is its row's problem, or the document is lost from there.
 package jsonrows
 
 import (

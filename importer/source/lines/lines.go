@@ -27,8 +27,7 @@ import (
 // ErrTooLong says that a record is longer than the window may show.
 var ErrTooLong = errors.New("record too long")
 
-// Window shows the text of a file from the start of the current record on. It grows to at most twice the size of the
-// largest record, or of a block.
+// Window shows the text of a file from the start of the current record on. It grows to at most twice a record or block.
 type Window struct {
 	Limit  int // bytes a record may have, without cells in quotes
 	Max    int // bytes that any record may have
@@ -143,8 +142,7 @@ func (w *Window) Lines() int {
 	return w.Number - 1
 }
 
-// Peek returns the first n bytes of the window, or what is there before the reading ends. whole says that nothing
-// follows them.
+// Peek returns the first n bytes of the window, or as many as there are. whole says that nothing follows them.
 func (w *Window) Peek(n int) (text []byte, whole bool) {
 	for len(w.Text()) <= n && w.More() == nil {
 	}
@@ -152,9 +150,7 @@ func (w *Window) Peek(n int) (text []byte, whole bool) {
 }
 
 // Body returns a line without its end.
-func Body(line []byte) []byte {
-	return bytes.TrimRight(bytes.TrimSuffix(line, []byte{'\n'}), "\r")
-}
+func Body(line []byte) []byte { return bytes.TrimRight(bytes.TrimSuffix(line, []byte{'\n'}), "\r") }
 
 // SkipTo passes the lines before this one, however long they are. Reading the next record reports an error.
 func (w *Window) SkipTo(number int) {
@@ -175,8 +171,7 @@ func (w *Window) Drain() error {
 
 const utf8Label = "utf-8"
 
-// Decode shows the text of a file in UTF-8. The file's encoding is that of its byte order mark, else that of the
-// options, else UTF-8.
+// Decode shows the text of a file in UTF-8, from the encoding of its byte order mark, else of the options, else UTF-8.
 func Decode(in *bufio.Reader, o rows.Options, found *rows.Found) (*Window, error) {
 	label, from, err := findEncoding(o.Encoding)
 	if err != nil {
@@ -278,8 +273,7 @@ func byteOrderMark(head []byte) (label string) {
 }
 
 // BadText finds what is not text in a record that begins on this line: a NUL, bytes without meaning in the file's
-// encoding, or text that is UTF-8 instead. A decoder writes U+FFFD for bytes without meaning, so in a decoded file any
-// U+FFFD is bad.
+// encoding (which a decoder writes as U+FFFD, so in a decoded file any is bad), or text that is UTF-8 instead.
 func (w *Window) BadText(record []byte, line int) *rows.Problem {
 	label, named, bad := w.label, "UTF-8", len(record)
 	if label == utf8Label {

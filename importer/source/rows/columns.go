@@ -12,8 +12,7 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// leadferry adds these columns to a rejects file. Their names begin with Reserved. In JSON it adds one member, named
-// Reserved without its last character.
+// leadferry adds these columns to a rejects file; to one in JSON a member named Reserved without its last character.
 const (
 	Reserved      = "leadferry_"
 	TextColumn    = Reserved + "text" // a row that could not be split into cells
@@ -132,8 +131,7 @@ func (c *Columns) beginsFooter(fields []string) bool {
 	return len(held) > 0 && c.footer.MatchString(strings.Join(held, " "))
 }
 
-// uncorrected returns the problem of a row of a rejects file that nobody corrected: its text is still there, or was
-// removed without filling in the cells.
+// uncorrected returns the problem of a reject that nobody corrected: its text is still there, or its cells are empty.
 func (c *Columns) uncorrected(fields []string, r *Row) *Problem {
 	if len(c.notes) == 0 {
 		return nil
@@ -160,8 +158,7 @@ func (c *Columns) Blank(fields []string) bool {
 	return (c.empty(fields) || areDrawn(fields)) && c.note(fields, "text")+c.note(fields, "outcome") == ""
 }
 
-// areDrawn reports whether the cells hold only what lines are drawn with: each of them, unless there are two of these
-// marks together.
+// areDrawn reports whether the cells hold only marks of lines: each of them, unless there are two marks together.
 func areDrawn(fields []string) bool {
 	all, line := len(fields) > 0, false
 	for _, cell := range fields {
@@ -193,8 +190,7 @@ func (c *Columns) note(fields []string, name string) string {
 	return ""
 }
 
-// isHeader reports whether a row repeats the header, as in files made of several exports: the same names, in any case
-// and any order. Any other row is data.
+// isHeader reports whether a row repeats the header, in any case and order, as in files made of several exports.
 func (c *Columns) isHeader(fields []string) bool {
 	if len(fields) == 0 {
 		return false

@@ -35,20 +35,17 @@ type Options struct {
 	// also followed by .gz, .zst or .zstd), else by content: a text that begins with a brace, or with a bracket and a
 	// brace, is JSON. A file that begins like a workbook is one, whatever its name says. Standard input needs Format.
 	Format Format
-	// Delimiter separates the cells. 0: a tab for TSV, and for CSV whichever of comma, semicolon, tab and bar splits
-	// the header into the most cells.
+	// Delimiter separates the cells. 0: a tab for TSV, for CSV the one of , ; tab and | with most cells in the header.
 	Delimiter rune
 	// NoQuotes says that quotes are ordinary text, so that each line is a row. It does not apply to rejects files.
 	NoQuotes bool
-	// Backslash says that inside quotes a backslash escapes a quote or a backslash, as MySQL writes them. Doubled
-	// quotes still mean one quote.
+	// Backslash says that in quotes a backslash escapes a quote or itself, as in MySQL. Doubled quotes are still one.
 	Backslash bool
 	Frame
 	// Null are the cells that count as empty, besides blank ones.
 	Null []string
-	// Encoding is the text's encoding, a label of the WHATWG Encoding Standard in any case. A byte order mark overrides
-	// it. Without both the text must be UTF-8. x-user-defined and the encodings that the standard maps to replacement
-	// are refused. Workbooks do not need it.
+	// Encoding is a label of the WHATWG Encoding Standard in any case. A byte order mark overrides it. Without both the
+	// text must be UTF-8. x-user-defined and the encodings that the standard maps to replacement are refused.
 	Encoding string
 	// Sheet names the sheet of a workbook to read; "" is the first that is not hidden.
 	Sheet string
@@ -62,9 +59,8 @@ type Options struct {
 	// MaxRecord is how many bytes of UTF-8 a record may have, including its line end; 0 means 1 MiB. A CSV record with
 	// quotes may have 17 times as many, for one long cell.
 	MaxRecord int
-	// Proven checks the checksum of a packed file before its rows are read: the checksum is at the end, and damaged
-	// data may unpack to wrong rows before it. Files that were cut, and standard input, are still read as far as
-	// possible.
+	// Proven checks a packed file before its rows are read: the checksum is at the end, and damaged data may unpack to
+	// wrong rows before it. Files that were cut, and standard input, are still read as far as they go.
 	Proven bool
 	// Stdin is read for the file name "-".
 	Stdin io.Reader
@@ -98,18 +94,17 @@ type Header struct {
 
 // Row is one data record of a file.
 type Row struct {
-	Header  *Header
-	Cells   []string // one for each name of the header; the next row uses the slice again
-	Line    int      // physical line on which the row starts, from 1; XLSX: the sheet's row
-	Number  int      // number among the data rows of its file, from 1
-	Size    int      // about how many bytes it takes in memory
-	Raw     string   // JSON: the line as read, without byte order mark, or the element without line breaks
-	OneLine bool     // no cell holds a line break
-	Repeats bool     // it repeats the header
-	Ends    bool     // it begins what follows the table
-	HasLead bool     // in a rejects file: its lead exists, or may exist
-	// in a rejects file: a person noted what happened to this row, which was in doubt
-	Answered  bool
+	Header    *Header
+	Cells     []string // one for each name of the header; the next row uses the slice again
+	Line      int      // physical line on which the row starts, from 1; XLSX: the sheet's row
+	Number    int      // number among the data rows of its file, from 1
+	Size      int      // about how many bytes it takes in memory
+	Raw       string   // JSON: the line as read, without byte order mark, or the element without line breaks
+	OneLine   bool     // no cell holds a line break
+	Repeats   bool     // it repeats the header
+	Ends      bool     // it begins what follows the table
+	HasLead   bool     // in a rejects file: its lead exists, or may exist
+	Answered  bool     // in a rejects file: a person noted what became of this row in doubt
 	FormerKey string   // in a rejects file: the row's effective key, before a person corrected it
 	Problem   *Problem // why the row cannot be used, or nil
 	Text      string   // of a row that could not be split, with \xNN for bytes that are not text
@@ -145,7 +140,6 @@ type Fault struct {
 // Problem says why a row cannot be used. The row's cells are empty then.
 type Problem struct {
 	// "quote", "columns", "line_end", "encoding", "nul", "too_long", "json", "duplicate_key", "uncorrected", "cell"
-	// (XLSX)
 	Code string
 	Text string // for people, without values
 	Hint string // what they can do, or ""
@@ -215,9 +209,7 @@ func RefuseAt(line int, text, hint string) *OpenError {
 const NoHeader = "the header cannot be read: "
 
 // Error returns the place and the text, and the hint on a line of its own.
-func (e *OpenError) Error() string {
-	return spelling.Sentence(e.File, e.Line, 0, e.Text, e.Hint)
-}
+func (e *OpenError) Error() string { return spelling.Sentence(e.File, e.Line, 0, e.Text, e.Hint) }
 
 // Unwrap returns the cause.
 func (e *OpenError) Unwrap() error { return e.Err }

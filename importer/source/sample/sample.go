@@ -90,8 +90,7 @@ func (from reading) sample(o source.Options) (*sample, error) {
 
 // titles returns how many lines are above the header. The header is the first line with known names and rows that fit
 // below it. If some of its columns have no name, it may name groups of columns: then the line below it is the header if
-// more of its names are known. If there is no such line, it is the one below which most rows fit, unless most rows fit
-// below the first line.
+// more of its names are known. If there is none, it is the line below which most rows fit, unless that is the first.
 func (from reading) titles(o source.Options, usual *sample) (lines int, err error) {
 	best, groups, group := 0.0, 0, false
 	for s := usual; o.SkipRows <= maxTitles; o.SkipRows++ {

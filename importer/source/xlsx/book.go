@@ -92,8 +92,7 @@ func (a archive) isWorkbook() bool {
 // IsArchive reports whether a file begins like a ZIP archive, such as a workbook.
 func IsArchive(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x04")) }
 
-// partName makes the names in an archive and in its references comparable: Excel ignores their case, and some writers
-// use backslashes.
+// partName makes names in an archive comparable: Excel ignores their case, and some writers use backslashes.
 func partName(name string) string {
 	return strings.ToLower(strings.TrimPrefix(slashed.Clean(strings.ReplaceAll(name, `\`, "/")), "/"))
 }

@@ -98,8 +98,7 @@ func builtInFormat(id int) format {
 	return compile(builtIn[id])
 }
 
-// readStyles reads the number formats of the styles of a workbook's cells, if it has any. A code in the workbook
-// overrides the built-in one.
+// readStyles reads the number formats of the styles of cells. A code in the workbook overrides the built-in one.
 func (b *book) readStyles() (styles []format, err error) {
 	if b.styles == "" {
 		return nil, nil
@@ -197,8 +196,7 @@ func (s *section) place(sign byte, behindPoint bool) {
 	s.tokens = append(s.tokens, placeFor)
 }
 
-// bracket reads the text in brackets: a condition, a currency, a colour, or a count of hours beyond the day, for which
-// it returns the letter H.
+// bracket reads a text in brackets: a condition, currency or colour, or a count of hours, for which it returns H.
 func (s *section) bracket(inner string) string {
 	lower := strings.ToLower(inner)
 	switch {
@@ -255,8 +253,7 @@ func exact(v float64) string {
 // phone number and no identifier has any.
 const exactLimit = 1e15
 
-// fill writes a whole number into the places of a section, starting with the last place. The first place takes all
-// digits that are left.
+// fill writes a whole number into the places of a section, from the last one on. The first takes all digits left.
 func (s *section) fill(v float64) string {
 	left := strings.TrimLeft(exact(math.Abs(v)), "0")
 	left = strings.Repeat("0", max(0, s.zeros-len(left))) + left

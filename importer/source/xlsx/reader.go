@@ -1,5 +1,4 @@
-// Package xlsx reads rows of Excel workbooks (ECMA-376): the archive, the book, then row by row the cells of one sheet
-// as Excel shows them.
+// Package xlsx reads rows of Excel workbooks (ECMA-376): the archive, the book, then the cells of one sheet by rows.
 //
 //	archive ─▶ book: its sheets ─▶ choose one ─▶ Reader: header, then Next
 //
@@ -50,9 +49,8 @@ type Reader struct {
 	faults []rows.Fault // of the current row's cells, by columns of the sheet
 }
 
-// Open reads the list of sheets of a workbook, chooses one, and reads up to its header. Its error is a
-// *[rows.OpenError], or a read error. It reads the whole sheet once to check the archive's checksum, before it returns
-// the first row.
+// Open chooses a sheet of a workbook, reads all of it once to check the archive's checksum, and then up to its header.
+// Its error is a *[rows.OpenError], or a read error.
 func Open(in io.ReaderAt, size int64, o rows.Options, found *rows.Found) (*Reader, error) {
 	r := &Reader{found: found}
 	err := damaged(r.open(in, size, o))
@@ -90,8 +88,7 @@ func (r *Reader) open(in io.ReaderAt, size int64, o rows.Options) error {
 	return r.begin(s.name, o)
 }
 
-// openSheet makes the reader of a sheet's rows. It first reads the whole packed sheet, so that a damaged one is refused
-// before any row is returned.
+// openSheet makes the reader of a sheet's rows. It reads all of it first: a damaged one is refused before any row.
 func (r *Reader) openSheet(b *book, part string, limit int) error {
 	shared := &sharedTexts{}
 	styles, err := b.readStyles()
@@ -148,8 +145,7 @@ func (r *Reader) begin(name string, o rows.Options) error {
 	return err
 }
 
-// header takes the names of the columns from the current row, up to a large gap: what follows it is left over in the
-// sheet and not part of the table.
+// header takes the names of the columns from the current row, up to a large gap, behind which are left-overs.
 func (r *Reader) header() (names []string) {
 	const maxGap = 1000 // columns in a row without a name
 	text := string(r.sheet.text)

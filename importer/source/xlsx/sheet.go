@@ -215,8 +215,7 @@ type formatter struct {
 	computes bool     // results of formulas may not be computed yet
 }
 
-// show returns the text of a cell with this value, or what is wrong with it. The error says that the workbook is
-// damaged.
+// show returns the text of a cell with this value, or what is wrong with it. err: the workbook is damaged.
 func (f *formatter) show(c *rawCell, value []byte) (text []byte, wrong *rows.Problem, err error) {
 	bare := bytes.TrimSpace(value)
 	is := string(bare)

@@ -21,8 +21,7 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// Command is what a checkpoint command works with: its command line, which selects the checkpoint, its streams, and the
-// person at the terminal.
+// Command is what a checkpoint command works with: its command line, the checkpoint, its streams, and the person.
 type Command struct {
 	ledger.Selection
 	In     io.Reader
@@ -61,8 +60,7 @@ func Commands(made flags.Made, begin func(*cli.Context) *Command) []*cli.Command
 	}
 }
 
-// with opens the selected checkpoint for f; for writing, it leaves a witness of what f decides. It removes a new
-// checkpoint in which f stores nothing.
+// with opens the checkpoint for f, and a witness if it writes. It removes a new checkpoint in which f stores nothing.
 func (d *Command) with(how ledger.How, f func(ledger.Ledger) error) error {
 	db, err := d.Open(how)
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/urfave/cli/v2"
 
 	"leadferry/checkpoint"
@@ -126,18 +125,12 @@ func TestCopyThereAndBack(t *testing.T) {
 	}
 	refusesRuns(server, checkpoint.ErrLocked)
 	must.Do(t, d.copyTo(file(first), address))
-	if diff := cmp.Diff(want, knows(server)); diff != "" {
-		t.Errorf("in PostgreSQL (-file +server):\n%s", diff)
-	}
+	must.Same(t, want, knows(server), "in PostgreSQL")
 	refusesRuns(file(first), checkpoint.ErrGone)
 	must.Do(t, d.copyTo(server, last))
 	refusesRuns(server, checkpoint.ErrGone)
-	if diff := cmp.Diff(want, knows(file(last))); diff != "" {
-		t.Errorf("back in a file (-before +after):\n%s", diff)
-	}
-	if diff := cmp.Diff(want, knows(file(first))); diff != "" {
-		t.Errorf("the one that was left (-before +after):\n%s", diff)
-	}
+	must.Same(t, want, knows(file(last)), "back in a file")
+	must.Same(t, want, knows(file(first)), "the one that was left")
 	at := file(last)
 	refused, err := at.Open(ledger.How{Check: true})
 	must.Do(t, err)

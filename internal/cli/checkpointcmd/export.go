@@ -81,8 +81,7 @@ type export struct {
 	whole      bool // all lines were kept
 }
 
-// exportTo writes what the checkpoint knows. For a damaged checkpoint it writes what can still be read, and fails. It
-// closes the checkpoint before it returns.
+// exportTo writes what the checkpoint knows, of a damaged one what can be read before it fails, and closes it.
 func (d *Command) exportTo(out io.Writer, x *export) (err error) {
 	ctx := d.C.Context
 	at, err := d.Place(false)

@@ -43,8 +43,7 @@ type ExportLine struct {
 	RequestID      string      `csv:"-" json:"request_id,omitempty"`
 }
 
-// incompleteState is the state of the last line of an export, if the checkpoint is incomplete. The line has no key; its
-// error says what is missing.
+// incompleteState is the state of an export's last line if the checkpoint is incomplete: no key, and what is missing.
 const incompleteState = "incomplete"
 
 // listed is a row of a file for resolve or adopt. Only key and lead_id must be there.
@@ -106,8 +105,7 @@ func (d *Command) openList(path, command string) (*list, error) {
 	return l, nil
 }
 
-// openFile opens the file up to its present end: a run may still write to it. It keeps standard input (-) for reading
-// it again.
+// openFile opens the file up to its present end: a run may still write to it. It keeps standard input (-) for later.
 func (l *list) openFile(stdin io.Reader) (err error) {
 	if l.whole = l.path; l.path == "-" {
 		kept := new(terminal.Spool)
@@ -155,8 +153,7 @@ func (l *list) hint() string {
 // isPartial reports whether the list is of a killed run: its last row may be cut off.
 func (l *list) isPartial() bool { return strings.HasSuffix(l.path, ".partial") }
 
-// each yields all rows from the first on; it stops after an error. It ignores further columns. A missing column is an
-// error, because it would read as empty.
+// each yields all rows up to an error. Further columns are ignored; a missing one is an error: it would read as empty.
 func (l *list) each(yield func(*listed, error) bool) {
 	l.rows, l.passed = 0, 0
 	in, r, columns, err := l.begin()

@@ -107,8 +107,7 @@ func noneMade(ctx context.Context, db ledger.Ledger) (decisions []checkpoint.Dec
 // The words that decide instead of a lead ID.
 const exists, notMade = "exists", "none"
 
-// decisionsOf reads what a person wrote into the column lead_id. spots are the places of these rows; all counts all
-// rows.
+// decisionsOf reads what a person wrote into the column lead_id. spots are the places of these rows of all.
 func decisionsOf(read *list) (decisions []checkpoint.Decision, spots []spot, all int, err error) {
 	given := map[string]checkpoint.Decision{}
 	for row, err := range read.each {
@@ -176,9 +175,8 @@ func (d *Command) settle(db ledger.Ledger, decisions []checkpoint.Decision) erro
 	return nil
 }
 
-// forget removes all that is known of keys except a hash. The hash stops their leads from being made again; --unblock
-// removes it, too. It prints the lead IDs first, or forgets nothing. For the sandbox, forget also removes the leads
-// beside the checkpoint.
+// forget removes all that is known of keys except a hash, which stops their leads from being made again; --unblock
+// removes it, too. It prints the lead IDs first, or forgets nothing. The sandbox forgets the leads as well.
 func (d *Command) forget() error {
 	ctx, unblock := d.C.Context, d.C.Bool("unblock")
 	keys, err := d.keys(d.C.Args().Slice())

@@ -63,8 +63,7 @@ func Resolve(line *flags.Line) (s *Settings, err error) {
 // Get returns the value of a setting.
 func (s *Settings) Get(name string) string { return s.line.Given(name).Value }
 
-// readProfile adds the settings of the profile. It adds none if no profile is named and none is called default, or if
-// login will make the profile.
+// readProfile adds the settings of the profile that is named or called default; none if login will make it.
 func (s *Settings) readProfile() error {
 	if s.Profile = s.line.Given("profile"); !s.Profile.Given() {
 		s.Profile = flags.Setting{Name: "profile", Value: defaultProfile, From: "default"}
@@ -127,9 +126,8 @@ func (s *Settings) Require(names ...string) error {
 // Account is an OAuth client with its secret. The secret is never shown.
 type Account struct{ ID, Secret flags.Setting }
 
-// Account finds client ID and secret. If nothing else sets them, it uses the client that login stored, but only for the
-// address at which it was made. Missing parts stay empty. With asks it runs the command that knows the secret, which
-// may ask the user.
+// Account finds client ID and secret. If nothing else sets them, it uses the client that login stored for this address.
+// Missing parts stay empty. With asks it runs the command that knows the secret, which may ask the user.
 func (s *Settings) Account(ctx context.Context, asks bool) (Account, error) {
 	secret, err := s.givenSecret(ctx, asks)
 	a := Account{s.line.Given("client-id"), secret}
@@ -158,8 +156,7 @@ func (s *Settings) Account(ctx context.Context, asks bool) (Account, error) {
 	return a, nil
 }
 
-// givenSecret returns the secret from the environment, or from the file or the command that a flag, the environment or
-// the profile names.
+// givenSecret returns the secret from the environment, or from the file or the command that is named.
 func (s *Settings) givenSecret(ctx context.Context, asks bool) (flags.Setting, error) {
 	file, command := s.line.Given("client-secret-file"), s.line.Given("client-secret-command")
 	given := s.line.Given("client-secret") // it has a variable, but no flag
@@ -300,8 +297,7 @@ func parseRoute(text, from string) (Route, error) {
 // addresses are the flags with the addresses of the two applications.
 var addresses = [...]string{"base-url", "leads-url"}
 
-// Route returns the way to the application of a flag, or nothing if its address is not set. It ignores a bad address,
-// which the client refuses.
+// Route returns the way to a flag's application, or nothing if its address is not set or bad: the client refuses it.
 func (s *Settings) Route(name string) (Route, error) {
 	u, err := url.Parse(leadapi.Canonical(s.Get(name)))
 	if s.Sandbox || s.Get(name) == "" || err != nil {
@@ -351,8 +347,7 @@ func (s *Settings) Reach(api *leadapi.Config) (err error) {
 // RequestIDHeader is the flag for the header that carries request IDs.
 const RequestIDHeader = "request-id-header"
 
-// ForProfile returns the settings for a new profile, by key, without the client. It leaves out a proxy with a password:
-// others may read the file.
+// ForProfile returns the settings for a new profile, by key: no client, and no proxy with a password.
 func (s *Settings) ForProfile() map[string]string {
 	values := map[string]string{}
 	for _, name := range []string{

@@ -1,5 +1,4 @@
-// Package exit says how a failed command ends: with a sentence, what to do about it, and an exit code. [Of] is the only
-// table that turns errors into these.
+// Package exit says how a failed command ends: a sentence, a hint and an exit code. [Of] is the only table of these.
 package exit
 
 import (
@@ -44,8 +43,7 @@ func Interrupted(text string) error { return &Error{report.CodeInterrupted, text
 // ErrInterrupted ends a command before it sends anything.
 var ErrInterrupted = Interrupted("interrupted: nothing was sent")
 
-// Of turns errors into codes, sentences and hints. Errors that it does not list, such as those of mappings and inputs,
-// have their hints on lines of their own.
+// Of turns errors into codes, sentences and hints. Errors that it does not list have their hints on lines of their own.
 func Of(err error) Error {
 	var (
 		fault  *crash.Error
@@ -70,8 +68,7 @@ func Of(err error) Error {
 	return Error{CodeUsage, err.Error(), ""}
 }
 
-// explained returns the hint of a checkpoint that cannot be used, with the name of the page that says more: where leads
-// may be made twice, one line is not enough.
+// explained returns the hint of a checkpoint that cannot be used, and a page where leads may be made twice.
 func explained(e *checkpoint.OpenError) string {
 	for name, kind := range map[string]error{
 		"damaged": checkpoint.ErrDamaged, "rolled_back": checkpoint.ErrRolledBack,
@@ -84,8 +81,7 @@ func explained(e *checkpoint.OpenError) string {
 	return e.Hint
 }
 
-// OutputLost ends a command whose standard output could not be written. If the reader has gone, as with head, the error
-// has no text, as in other programs.
+// OutputLost ends a command whose standard output could not be written, without a text if its reader (head) has gone.
 func OutputLost(err error) *Error {
 	if readerGone(err) {
 		return &Error{Code: report.CodeStopped}

@@ -1,5 +1,4 @@
-// Package flags has the table of all flags. It puts a command line into the order that urfave parses, and says where a
-// setting comes from.
+// Package flags has the table of all flags, puts a command line in urfave's order, and says where a setting comes from.
 package flags
 
 import (
@@ -167,15 +166,13 @@ func Named(name string, flags []cli.Flag) cli.Flag {
 	return nil
 }
 
-// TakesValue reports whether a flag needs a value, which may be the next argument. A value shown as [= in help is
-// optional and joined to the flag.
+// TakesValue reports whether a flag's value may be the next argument: one shown as [= in help is joined to the flag.
 func TakesValue(f cli.Flag) bool {
 	shown := f.(cli.DocGenerationFlag)
 	return shown.TakesValue() && !strings.Contains(shown.GetUsage(), "`[=")
 }
 
-// Line is a command line in the order that urfave parses. Urfave silently stops at the first file name: `import f.csv
-// --dry-run` would be a live run.
+// Line is a command line in urfave's order: urfave stops at a file name, and `import f.csv --dry-run` would be live.
 type Line struct {
 	Args    []string           // program, command, flags, -- and file names
 	Command *cli.Command       // the program itself until a command is named
@@ -298,8 +295,7 @@ var flagLike = spelling.Form(`^-\D`)
 // help names the help of the command so far.
 func (l *Line) help() string { return "see " + strings.Join(l.Path, " ") + " --help" }
 
-// unknown refuses a flag that the command does not have. For letters joined to one dash, which other programs use for
-// passwords, it shows only the first letter.
+// unknown refuses a flag that the command does not have. It shows one of several letters: the rest may be a password.
 func (l *Line) unknown(typed string) error {
 	typed, _, _ = strings.Cut(typed, "=")
 	name := strings.TrimPrefix(typed[1:], "-")

@@ -1,5 +1,4 @@
-// Package inputs opens what a command reads: the files on the command line, with patterns expanded, and the mapping
-// with its tables.
+// Package inputs opens what a command reads: the files of the command line, and the mapping with its tables.
 package inputs
 
 import (
@@ -150,8 +149,7 @@ func Options(c *cli.Context, s mapping.Source) source.Options {
 	return o
 }
 
-// Count reads the files once more, quickly, to count the rows; 0 if that is impossible, as for standard input. limit 0
-// is none.
+// Count reads the files once more, quickly, to count the rows; 0 if it cannot, as for standard input. limit 0: none.
 func (in *Files) Count(limit int) int {
 	if in.stdin != nil {
 		return 0
@@ -208,8 +206,7 @@ func (in *Files) Fresh(age time.Duration) error {
 	return nil
 }
 
-// Enough refuses inputs with fewer than least rows together. Rows with only empty cells do not count. It reads rows of
-// standard input ahead until it has enough.
+// Enough refuses inputs with fewer than least rows that hold something, and reads standard input ahead until then.
 func (in *Files) Enough(least int) error {
 	rows, err := in.countTo(least)
 	if err != nil {

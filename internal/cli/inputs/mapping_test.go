@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"leadferry/importer"
 	"leadferry/internal/testsupport/must"
 	"leadferry/mapping"
@@ -24,9 +22,7 @@ func beside(t *testing.T, name, table string) (sum string, err error) {
 	}
 	var o importer.Options
 	tables, err := ReadMapping(filepath.Join(dir, "m.yaml"), &o)
-	if diff := cmp.Diff([]string{filepath.Join(dir, name)}, tables); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, []string{filepath.Join(dir, name)}, tables)
 	var mistakes mapping.Errors
 	if errors.As(err, &mistakes) {
 		for i := range mistakes {

@@ -294,8 +294,7 @@ func (m Selection) Book() *checkpoint.Witnesses {
 	return &checkpoint.Witnesses{Book: filepath.Join(dir, "ledgers")}
 }
 
-// Witnesses returns all that is known about checkpoints: the book, and the run folders at hand. The sandbox has no
-// witnesses: its leads do not matter.
+// Witnesses returns all that is known about checkpoints: the book, and the run folders at hand; none of the sandbox.
 func (m Selection) Witnesses() *checkpoint.Witnesses {
 	if m.C == nil || m.C.Bool("sandbox") {
 		return &checkpoint.Witnesses{Sandbox: true}
@@ -311,9 +310,8 @@ func (m Selection) Witnesses() *checkpoint.Witnesses {
 	return ws
 }
 
-// WithWitness calls f, which decides something about a checkpoint that is open for writing, and leaves a witness, as
-// runs do. It refuses a checkpoint that is older than known, unless older is set. If f changes nothing, no witness
-// stays.
+// WithWitness calls f, which decides something about a checkpoint open for writing, and leaves a witness, as runs do.
+// It refuses one that is older than known, unless older is set. If f changes nothing, no witness stays.
 func (m Selection) WithWitness(db Ledger, older bool, f func() error) error {
 	ctx, ws := m.C.Context, m.Witnesses()
 	if ws.Sandbox || db.Info().Target == connection.SandboxTarget {

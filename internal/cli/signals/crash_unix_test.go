@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A crash of the runtime, which nothing can catch, ends by SIGABRT: its own exit code is that of a usage error. fault 153
+// A crash of the runtime, which nothing catches, ends by SIGABRT: its exit code is that of a usage error. fault 153
 func TestCrashApart(t *testing.T) {
 	if os.Getenv("LEADFERRY_TEST_CRASH") != "" {
 		CrashApart()

@@ -78,8 +78,7 @@ const (
 	signalled
 )
 
-// Take says that the command handles the first signal from now on. It returns false if the signal came before: begin
-// nothing then.
+// Take says that the command handles the first signal from now on. false: the signal came before, so begin nothing.
 func (h *Hold) Take() bool {
 	return h.state.CompareAndSwap(free, held) || h.state.Load() == held
 }

@@ -89,8 +89,7 @@ func (p Person) line(in io.Reader) (string, error) {
 	return p.await(func() ([]byte, error) { return bufio.NewReader(in).ReadBytes('\n') })
 }
 
-// await waits until a person has typed, or for an interruption. A read from a terminal cannot be cancelled: its
-// goroutine ends with the process.
+// await waits until a person has typed, or for an interruption: then the goroutine of its read ends with the process.
 func (p Person) await(read func() ([]byte, error)) (string, error) {
 	type line struct {
 		text []byte

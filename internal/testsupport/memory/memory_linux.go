@@ -1,5 +1,4 @@
-// Package memory finds a quick place for temporary files of tests: the speed of the disk is not under test, and most of
-// what they write is synced.
+// Package memory finds a quick place for temporary files of tests, most of whose writes are synced: no disk is tested.
 package memory
 
 import "syscall"
