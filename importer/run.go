@@ -67,12 +67,7 @@ type run struct {
 	sender  Sender  // nil: nothing is ever sent
 	member  *member // nil: the run is no worker of a fleet
 	stopped *Stop   // why the run ended before its input; the engine's lock guards it
-
-	ledger *checkpoint.Ledger    // nil for validate, and for a dry run without checkpoint
-	opened checkpoint.Info       // what it knew before the first row; what it lacked then does not come back
-	judged *checkpoint.Judgement // by the witnesses, before a person is asked
-	// of each input: what makes its rows leads; nil once that is stored, which the first claim does
-	shapes []atomic.Pointer[checkpoint.Shape]
+	ledgerState
 	collector
 }
 
@@ -345,4 +340,13 @@ func (r *run) finish(s *report.Summary, w *writer) {
 func (r *run) stopAfter(s *report.Summary, stop *Stop) {
 	r.stopped = graver(r.stopped, stop)
 	r.setOutcome(s)
+}
+
+// ledgerState is the checkpoint of a run, and what is known of it.
+type ledgerState struct {
+	ledger *checkpoint.Ledger    // nil for validate, and for a dry run without checkpoint
+	opened checkpoint.Info       // what it knew before the first row; what it lacked then does not come back
+	judged *checkpoint.Judgement // by the witnesses, before a person is asked
+	// of each input: what makes its rows leads; nil once that is stored, which the first claim does
+	shapes []atomic.Pointer[checkpoint.Shape]
 }
