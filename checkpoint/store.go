@@ -258,6 +258,7 @@ type Finder interface {
 	// Linked is as in [Book]; key may be "".
 	Linked(external, key string) (others []string, err error)
 	// Alike returns the known keys that fold to this text and differ from it, and whether a forgotten key folds to it.
+	// No key folds to "".
 	Alike(folded string) (keys []string, forgotten bool)
 }
 
@@ -270,7 +271,7 @@ func Find(f Finder, qs []Query) (err error) {
 			return err
 		}
 		if q.Match == NoMatch && q.Alike != nil {
-			if *q.Alike, err = l.alike(q.Key); err != nil {
+			if *q.Alike, err = l.alike(q); err != nil {
 				return err
 			}
 		}
@@ -322,15 +323,21 @@ func (l *lookUp) byExternalID(q *Query, out *Entry) (Match, error) {
 	return ByExternalID, l.Show(keys[0], out)
 }
 
-// alike looks for a key that resembles this one: first for a key that has or may have a lead, then for a forgotten key.
-func (l *lookUp) alike(key string) (found Likeness, err error) {
-	folded := rowkey.Fold(key)
-	if folded == "" {
-		return found, nil
+// Folds returns the fold of the key and, if that is another key, the fold of the ExternalID as a key; "": none.
+func (q *Query) Folds() (own, external string) {
+	if namespace, key := rowkey.Split(q.Key); q.ExternalID != "" && q.ExternalID != key {
+		external = rowkey.Fold(rowkey.Effective(namespace, q.ExternalID))
 	}
-	others, forgotten := l.Alike(folded)
-	for _, other := range append([]string{folded}, others...) {
-		if other == key {
+	return rowkey.Fold(q.Key), external
+}
+
+// alike looks for a key that resembles this one: first for a key that has or may have a lead, then for a forgotten key.
+// That may also be the ExternalID: of a forgotten person, only the hash of a key is left.
+func (l *lookUp) alike(q *Query) (found Likeness, err error) {
+	own, external := q.Folds()
+	others, forgotten := l.Alike(own)
+	for _, other := range append([]string{own}, others...) {
+		if other == "" || other == q.Key {
 			continue
 		}
 		if err := l.Show(other, &l.other); err != nil {
@@ -339,6 +346,9 @@ func (l *lookUp) alike(key string) (found Likeness, err error) {
 		if e := &l.other; e.State.HasLead() || e.State == InDoubt {
 			return Likeness{State: e.State, File: e.File, Line: e.Line}, nil
 		}
+	}
+	if !forgotten {
+		_, forgotten = l.Alike(external)
 	}
 	if forgotten {
 		found.State = Forgotten

@@ -257,7 +257,7 @@ const (
 
 func lookingLike(l checkpoint.Likeness) string {
 	if l.State == checkpoint.Forgotten {
-		return "its key looks like one that was forgotten"
+		return "its key or ExternalID looks like one that was forgotten"
 	}
 	return "its key looks like that of " + rowLike(l)
 }

@@ -253,6 +253,12 @@ func TestTheDefaultKeyStaysWhatItIs(t *testing.T) {
 	if one.Key == two.Key {
 		t.Error("name and value run into one another")
 	}
+	// As one system writes é, and as macOS does.
+	one, _ = cells{"pre\u0301nom", "Jose\u0301"}.in(t, "version: 1\n")
+	two, _ = cells{"pr\u00e9nom", "Jos\u00e9"}.in(t, "version: 1\n")
+	if one.Key != two.Key {
+		t.Error("two forms of one text are two keys")
+	}
 }
 
 // tenFields is a mapping of ten content keys with a table, a format and a template.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/text/unicode/norm"
 
 	"leadferry/internal/rowkey"
 	"leadferry/internal/spelling"
@@ -93,7 +94,7 @@ type rule struct{ name, complaint string }
 var (
 	ruleKey      = rule{"key", "is empty, but every row needs one"}
 	ruleControl  = rule{"control", "holds a control character, such as a tab or a line break"}
-	ruleCut      = rule{"cut", "was cut by a spreadsheet (as in 1.23457E+11): its last digits are lost"}
+	ruleCut      = rule{"cut", "was cut by a spreadsheet (as in 1.23457E+11), or is its error (#N/A)"}
 	ruleRequired = rule{"required", "is empty, but required"}
 	ruleMap      = rule{"map", "has a text that its map lacks, and there is no else"}
 	ruleElse     = rule{"else", "has a text that its map lacks, and else takes it"}
@@ -199,13 +200,14 @@ func (r *row) addField(f *field, rec *Record) {
 	}
 }
 
-// rowKey is the default key. Empty columns and white space at ends do not count: another export keeps the keys.
+// rowKey is the default key. Empty columns, white space at ends and the form in which Unicode writes é do not count:
+// another export keeps the keys.
 func (b *Binding) rowKey(cells []string) string {
 	var room [1024]byte
 	buf := room[:0]
 	for _, c := range b.own {
 		if cell := strings.TrimSpace(cells[c.index]); cell != "" {
-			buf = appendSized(appendSized(buf, c.name), cell)
+			buf = appendSized(appendSized(buf, norm.NFC.String(c.name)), norm.NFC.String(cell))
 		}
 	}
 	sum := sha256.Sum256(buf)

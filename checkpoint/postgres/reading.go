@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"leadferry/checkpoint"
-	"leadferry/internal/rowkey"
 )
 
 // wanted is what is looked for in one statement, and so as of one commit. All folds are among the keys, in order.
@@ -121,8 +120,15 @@ func (s *Store) Find(ctx context.Context, qs []checkpoint.Query) error {
 		q := &qs[i]
 		w.keys, w.leads = append(w.keys, q.Key), append(w.leads, q.LeadID)
 		w.links = append(w.links, q.ExternalID)
-		if folded := rowkey.Fold(q.Key); q.Alike != nil && folded != "" {
-			if w.folds = append(w.folds, folded); folded != q.Key {
+		if q.Alike == nil {
+			continue
+		}
+		own, external := q.Folds()
+		for _, folded := range [2]string{own, external} {
+			if folded == "" {
+				continue
+			}
+			if w.folds = append(w.folds, folded); folded != q.Key || folded == external {
 				w.keys = append(w.keys, folded)
 			}
 		}

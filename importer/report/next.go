@@ -12,7 +12,6 @@ import (
 
 	"leadferry/checkpoint"
 	"leadferry/internal/shell"
-	"leadferry/internal/spelling"
 )
 
 // Step is one thing to do after a run, with the commands that do it.
@@ -173,7 +172,6 @@ func (s *Summary) WriteUnkept(w io.Writer) error {
 	if len(s.Unkept) == 0 || s.keptInResults() {
 		return nil
 	}
-	each(s.Unkept, func(u *Unkept) { u.Key = spelling.EscapeLine(u.Key) }) // IDs are of plain letters
 	return gocsv.Marshal(s.Unkept, w)
 }
 

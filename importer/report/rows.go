@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -137,8 +138,19 @@ func shownAs(column string) func(string) string {
 		return func(number string) string { return strings.TrimPrefix(number, "0") }
 	case "leadferry_text":
 		return strings.Clone
+	case "key", "leadferry_key", "namespace", "leadferry_namespace", "external_id":
+		return named
 	}
 	return spelling.EscapeLine
+}
+
+// named returns a key or an ExternalID as it is, since commands read it back, unless a terminal would obey a part of
+// it: then it is the service's, for no row has such a one.
+func named(id string) string {
+	if strings.ContainsFunc(id, unicode.IsControl) {
+		return spelling.EscapeLine(id)
+	}
+	return id
 }
 
 // writeLines writes a batch of lines, each with the row's own cells, if there are any.
@@ -186,9 +198,9 @@ type Reject struct {
 	Raw          string   `csv:"-" json:"-"`
 }
 
-// shown returns the reject with its key and error safe to show.
+// shown returns the reject with its error safe to show.
 func (rej Reject) shown() Reject {
-	rej.Key, rej.Error = spelling.EscapeLine(rej.Key), spelling.Escape(rej.Error)
+	rej.Error = spelling.Escape(rej.Error)
 	return rej
 }
 

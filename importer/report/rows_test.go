@@ -121,6 +121,6 @@ func TestAReconciliationIsFitToBeShown(t *testing.T) {
 	must.Do(t, r.Reconciliation(batch))
 	must.Do(t, r.Finish(sample()))
 	_, lines, _ := strings.Cut(read(t, r.reconciliation.path), "\n")
-	line := `a\x1b.csv,2,1,=k\u202e,l\x00,,,,,x\a,same,,,,"'=a, b",,"'@\x9b, ""c"""` + "\n"
+	line := `a\x1b.csv,2,1,=k` + "\u202e" + `,l\x00,,,,,x\a,same,,,,"'=a, b",,"'@\x9b, ""c"""` + "\n"
 	must.Same(t, strings.Repeat(line, 32+1), lines)
 }

@@ -81,7 +81,7 @@ func TestJSONListsInsideAnObject(t *testing.T) { // faults 96
 		lineOfEach.WriteString(strconv.Itoa(i+1) + ":1\n")
 	}
 	several := func(names string) string {
-		return "refused: -: holds several lists of objects: " + names + "\nhint: name the one that holds the rows: --list NAME, or source.list of the mapping"
+		return "refused: -: holds several lists of objects: " + names + "\nhint: name the one that holds the rows: --list NAME, or source.list of the mapping; --format jsonl if it is one row"
 	}
 	for _, test := range []struct{ name, data, want string }{
 		{"Salesforce", "{\n \"totalSize\": 1,\n \"records\": [\n  {\"a\": 1},\n  {\"a\": 2}\n ],\n \"done\": true\n}\n", "4:1\n5:2\n"},

@@ -157,6 +157,7 @@ func (f *File) openText(o Options) (err error) {
 		return rows.Refuse("holds JSON, though its name says "+string(f.format),
 			"add --format jsonl; if its header begins with a brace, --format "+string(f.format))
 	}
+	o.Lines = o.Format == JSONL || strings.Contains(strings.ToLower(f.info.Path), ".jsonl")
 	o.Format = f.format
 	if f.format != JSONL {
 		if delimited.BeginsRejects(f.window) {

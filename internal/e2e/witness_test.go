@@ -158,6 +158,7 @@ func TestACheckpointOnAnotherMachine(t *testing.T) {
 	w.env = append(w.env, "LEADFERRY_MACHINE=two")
 	for range 2 {
 		contains(t, w.must(4, importFour...), "was last used on another machine", "--moved-here")
+		contains(t, w.must(4, "checkpoint copy", w.checkpoint(), "copied.db"), "was last used on another machine")
 	}
 	w.must(0, "sync -m leads.yaml leads.csv --limit 10") // which makes no lead
 	w.must(0, "checkpoint check")

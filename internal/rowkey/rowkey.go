@@ -144,10 +144,14 @@ func salesforceSuffix(id string) string {
 }
 
 // cut fits a number as spreadsheets write one that is too long: with a point or a comma or, of twelve digits, without.
-var cut = spelling.Form(`^[0-9](?:[.,][0-9]+E\+[0-9]+|E\+(?:1[1-9]|[2-9][0-9]))$`)
+// It also fits their errors, and what they show where a column is too narrow.
+var cut = spelling.Form(`^(?:[0-9](?:[.,][0-9]+E\+[0-9]+|E\+(?:1[1-9]|[2-9][0-9]))|` +
+	`#(?:N/[ADV]|NV|[A-Z]+/?0?[!?]|##+))$`)
 
-// IsCut reports whether a key is a number that a spreadsheet cut (1.23457E+11): its last digits are lost.
-func IsCut(key string) bool { return strings.Contains(key, "E+") && cut().MatchString(key) }
+// IsCut reports whether a key is a number that a spreadsheet cut (1.23457E+11), or an error (#N/A): many rows have it.
+func IsCut(key string) bool {
+	return (strings.Contains(key, "E+") || strings.HasPrefix(key, "#")) && cut().MatchString(key)
+}
 
 // Shown returns -1 for a character that does not show, which [strings.Map] then drops.
 func Shown(r rune) rune {

@@ -52,6 +52,7 @@ func TestIsCut(t *testing.T) {
 	for key, want := range map[string]bool{
 		"1.23457E+11": true, "4,91512E+11": true, "1.2E+05": true, "1E+05": false, "1E+11": true, "1e5": false, "1.23457e+11": false, "12.3E+4": false, "1.E+4": false, "1.2E-4": false,
 		"1.2E+": false, "A.2E+4": false, "": false, "E+": false, "1.23457E+11x": false,
+		"#N/A": true, "#NV": true, "#DIV/0!": true, "#NAME?": true, "####": true, "#1": false, "#NA": false, "# N/A": false,
 	} {
 		if IsCut(key) != want {
 			t.Errorf("%q: want %v", key, want)

@@ -87,7 +87,8 @@ func (s *survey) fitting(asked string) (lists []list) {
 
 // listIn finds the list of rows if the window begins with an object that is a document: an object over several lines,
 // or a single object that holds a list of rows. It returns nil for JSON Lines.
-func listIn(in *lines.Window, asked string) (*list, error) {
+func listIn(in *lines.Window, o rows.Options, found *rows.Found) (*list, error) {
+	asked := o.List
 	text, _ := in.Peek(min(firstLook, in.Limit))
 	first, rest, _ := bytes.Cut(bytes.TrimLeft(text, white), []byte{'\n'})
 	if lenient(first).SkipValue() == nil && len(bytes.TrimSpace(rest)) > 0 {
@@ -105,8 +106,13 @@ func listIn(in *lines.Window, asked string) (*list, error) {
 	case several && len(lists) == 0 && (s.broken || s.size == 0 && whole):
 		return nil, nil // a line of JSON Lines that is broken or cut
 	case several:
-	case len(lists) == 0 || !s.alone && !slices.ContainsFunc(s.lists, list.isNamed) || s.size > 0 && !whole:
+	case len(lists) == 0 || s.size > 0 && !whole:
 		return nil, nil // a row
+	case !s.alone && !slices.ContainsFunc(s.lists, list.isNamed) && (o.Lines || len(lists) == 1):
+		if !o.Lines {
+			found.Warn("the file is one object, which is read as one row; --list %q reads the list in it", lists[0].name)
+		}
+		return nil, nil
 	}
 	switch {
 	case len(lists) == 0:
@@ -122,7 +128,7 @@ func listIn(in *lines.Window, asked string) (*list, error) {
 			names = append(names, l.name)
 		}
 		return nil, rows.Refuse("holds several lists of objects: "+spelling.List(names, mostNamed, strconv.Quote),
-			"name the one that holds the rows: --list NAME, or source.list of the mapping")
+			"name the one that holds the rows: --list NAME, or source.list of the mapping; --format jsonl if it is one row")
 	}
 	return &lists[0], nil
 }

@@ -57,7 +57,7 @@ func Open(in *lines.Window, o rows.Options, found *rows.Found) (*Reader, error) 
 	var member *list
 	var err error
 	if bytes.HasPrefix(text, []byte("{")) {
-		member, err = listIn(in, o.List)
+		member, err = listIn(in, o, found)
 	}
 	switch {
 	case err != nil:

@@ -51,6 +51,8 @@ type Options struct {
 	Sheet string
 	// List names the member of a JSON document that holds the rows; "" is the only list of objects.
 	List string
+	// Lines says that JSON is known to have one row a line, so that a single line is no document.
+	Lines bool
 	// NoHeader says that the first line is a row; Columns then names the columns.
 	NoHeader bool
 	Columns  []string
