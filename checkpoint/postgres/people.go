@@ -244,11 +244,11 @@ func (s *Store) reserve() error {
 	n, err := s.conn.Do(`UPDATE leadferry.ledgers SET filling = $2 WHERE ledger = $1 AND (filling = $2
 		OR NOT $3 AND moved_to = '' AND filling = '' AND NOT EXISTS (SELECT FROM leadferry.lead_rows WHERE ledger = $1)
 			AND NOT EXISTS (SELECT FROM leadferry.forgotten WHERE ledger = $1)
-			AND NOT EXISTS (SELECT FROM leadferry.workers WHERE ledger = $1 AND run <> '' AND ended IS NULL))`,
+			AND NOT EXISTS (SELECT FROM leadferry.workers w WHERE ledger = $1 AND run <> '' AND leadferry.may_settle(w)))`,
 		s.ledger, s.o.fills, s.o.Require)
 	if err == nil && n == 0 {
 		err = s.Refuse(checkpoint.ErrLocked, "knows something of this target already, or is used by a run",
-			"copy into an empty one")
+			"copy into an empty one; if a run there was killed, try again in a quarter of an hour")
 	}
 	return err
 }

@@ -83,6 +83,8 @@ func checkFlags(c *cli.Context, o *importer.Options) error {
 		return exit.Usage("--show works with --dry-run only", "add --dry-run, or leave --show out")
 	case o.Files.Pull != "" && o.DryRun:
 		return exit.Usage("--dry-run writes nothing, so there is no --pull", "use leadferry reconcile --pull")
+	case c.Bool("sandbox-reset") && o.DryRun:
+		return exit.Usage("--dry-run deletes nothing, so there is no --sandbox-reset", "leave one of them out")
 	case c.IsSet("sample") && r.Sample == 0:
 		return exit.Usage("--sample 0 picks no lead", "leave it out to read all leads; --remote none reads none")
 	case r.None && (r.Sample > 0 || r.Fresh > 0):
