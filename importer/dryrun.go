@@ -217,8 +217,7 @@ func (d *dryRun) notes() (n spelling.Texts) {
 		"lead.type_label.")
 	n.Add(len(composed) > 0, "Objects and lists are sent whole: in a sync, members of %s that come out empty vanish "+
 		"from the service.", spelling.List(composed, mostListed, nil))
-	n.Add(d.bare > 0, "Rows that hold nothing but their key: %d. Each would make a lead without data; skip_if leaves "+
-		"them out.", d.bare)
+	n.Add(d.bare > 0, "Rows that hold nothing but their key: %d. Each would make a lead without data.", d.bare)
 	n.Add(same.Rows > 0, "Rows whose key is also in an earlier row: %d. Rows of one key are one lead, in file order. "+
 		"If their data differ, keep one row: else --changed update changes the lead at every run. %s", same.Rows,
 		d.examples(same))

@@ -3,11 +3,13 @@ package importer
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"leadferry/importer/delivery"
 	"leadferry/importer/report"
 	"leadferry/mapping"
 )
@@ -125,6 +127,12 @@ func TestReadsThatAreRefused(t *testing.T) {
 		p.service.fate = func(string, string) string { return "400" }
 		r := p.run("reconcile", Options{Sending: Sending{Concurrency: 1}}, "a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1")
 		if r.stopped == nil || r.stopped.Code != report.CodeStopped || !strings.Contains(r.stopped.Hint, "--read external-id") {
+			t.Errorf("%v, stopped by %v", r.outcomes(), r.stopped)
+		}
+		p.service.fate = func(string, string) string { return "403" } // may be of the lead, but not of all leads
+		all := Options{Sending: Sending{Concurrency: 4}, Limits: delivery.Limits{MaxRejects: delivery.Share{Rows: 100}}}
+		r = p.run("reconcile", all, slices.Repeat([]string{"a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1"}, 20)...)
+		if r.stopped == nil || !strings.Contains(r.stopped.Reason, "all refused with HTTP 403") {
 			t.Errorf("%v, stopped by %v", r.outcomes(), r.stopped)
 		}
 		p.service.fate = nil

@@ -270,7 +270,10 @@ func (e *engine) read(j *job) (*leadapi.Lead, error) {
 	}
 	lead, err := e.patch(e.taking, j, r)
 	j.unsure = false // there was nothing to apply
+	ae, _ := errors.AsType[*leadapi.Error](err)
 	switch {
+	case leadapi.IsRefused(err) && ae != nil:
+		j.refusedAs = ae.Status // if all are, the run ends
 	case err != nil:
 	case lead.ID != j.entry.LeadID:
 		err = errors.New("the lead that came back is another one")
