@@ -136,6 +136,8 @@ func (w *way) unconnected(err error) *dialError {
 		fault.text = "the name could not be looked up"
 	}
 	switch {
+	case errors.Is(err, syscall.EMFILE):
+		fault.hint = "this process may not open more files: raise that limit (ulimit -n), or lower --concurrency"
 	case w.proxy != nil:
 		fault.text, fault.hint = "the proxy "+w.proxy.String()+" cannot be reached: "+fault.text, wrongProxy
 	case !loopback(w.domain):
