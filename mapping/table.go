@@ -106,7 +106,13 @@ func (p *parser) tableFile(n node) *table {
 	}
 	t.file = path.Join(path.Dir(p.file), name)
 	add := func(line int, from, to string) { p.addWord(t, line, asCell(from), asCell(to)) }
-	p.errs = append(p.errs, p.read(name, key, value, add)...)
+	for _, e := range p.read(name, key, value, add) {
+		if e.Line == 0 { // the file as a whole is wrong, or the wrong one
+			at := n.at()
+			e.File, e.Line, e.Column, e.Text = p.file, at.line, at.column, n.path+": "+e.File+": "+e.Text
+		}
+		p.errs = append(p.errs, e)
+	}
 	return t
 }
 

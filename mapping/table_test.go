@@ -57,7 +57,7 @@ func TestATablesOwnMistakesAreToldWithTheirPlace(t *testing.T) {
 			"no number", "version: 1\ntables: {t: {a: x}}\nlead: {content: {n: {from: '{s}', map: t, as: number}}}\n", "",
 			"dir/m.yaml:2:17: tables.t.a: \"x\" is not a number as JSON writes it: 7, -0.5 or 1e3, without leading zeros",
 		},
-		{"no file", "version: 1\ntables: {t: {file: other.csv, key: a, value: b}}\n", "", "other.csv: there is no such file\nhint: check the name"},
+		{"no file", "version: 1\ntables: {t: {file: other.csv, key: a, value: b}}\n", "", "dir/m.yaml:2:13: tables.t: other.csv: there is no such file\nhint: check the name"},
 		{
 			"mistakes of the mapping come first", "version: 1\ntables: {t: {file: dealers.csv, key: a, value: b}}\nkeys: x\n", "a;b\na;c",
 			"dir/m.yaml:3:1: unknown key \"keys\"\nhint: did you mean \"key\"?\ndir/dealers.csv:3: a word of the table tables.t is there twice, first on line 2\nhint: keep one of them",

@@ -128,7 +128,7 @@ func TestAListIsNamed(t *testing.T) {
 		}
 	}
 	for _, data := range []string{`{"a":1}` + "\n" + `{"a":2}`, `{"a":[{"x":1}]}`} {
-		if got, _ := readLost(t, strings.NewReader(data), source.Options{Format: source.JSONL, List: "none"}); !strings.HasPrefix(got, "refused") {
+		if got, _ := readLost(t, strings.NewReader(data), source.Options{Format: source.JSONL, List: "none"}); !strings.HasPrefix(got, `refused: -: has no list "none"`) {
 			t.Errorf("%s: %s", data, got)
 		}
 	}

@@ -114,7 +114,16 @@ func listIn(in *lines.Window, o rows.Options, found *rows.Found) (*list, error) 
 		}
 		return nil, nil
 	}
+	namesOf := func(lists []list) string {
+		var names []string
+		for _, l := range lists {
+			names = append(names, l.name)
+		}
+		return spelling.List(names, mostNamed, strconv.Quote)
+	}
 	switch {
+	case len(lists) == 0 && asked != "" && len(s.lists) > 0:
+		return nil, rows.Refuse(fmt.Sprintf("has no list %q at its beginning", asked), "it has "+namesOf(s.lists))
 	case len(lists) == 0:
 		return nil, rows.Refuse("holds an object over several lines and at its beginning no list of rows",
 			"the rows must be a list, the only list of objects in one object or one named "+
@@ -123,11 +132,7 @@ func listIn(in *lines.Window, o rows.Options, found *rows.Found) (*list, error) 
 	case len(lists) > 1 && asked != "":
 		return nil, rows.Refuse(fmt.Sprintf("holds several lists %q", asked), "give each list a name of its own")
 	case len(lists) > 1:
-		var names []string
-		for _, l := range lists {
-			names = append(names, l.name)
-		}
-		return nil, rows.Refuse("holds several lists of objects: "+spelling.List(names, mostNamed, strconv.Quote),
+		return nil, rows.Refuse("holds several lists of objects: "+namesOf(lists),
 			"name the one that holds the rows: --list NAME, or source.list of the mapping; --format jsonl if it is one row")
 	}
 	return &lists[0], nil

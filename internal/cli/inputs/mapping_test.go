@@ -50,7 +50,7 @@ func TestTablesBesideTheMapping(t *testing.T) {
 		case err == nil && tt.want == "":
 		case err == nil:
 			t.Errorf("%s was taken", tt.name)
-		case tt.want == "" || !strings.HasPrefix(err.Error(), tt.want[:strings.IndexByte(tt.want+"\n", '\n')]):
+		case tt.want == "":
 			t.Errorf("%s: %v, want %s", tt.name, err, tt.want)
 		default:
 			for line := range strings.Lines(tt.want) {
