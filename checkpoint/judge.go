@@ -306,7 +306,8 @@ func (v *Judgement) Begin(ctx context.Context, l *Ledger, w Witness, folder stri
 	return err
 }
 
-// again judges once more, and refuses what v has not found. It remembers nothing: of two runs both may be refused.
+// again judges once more, and refuses what v has not found. It remembers nothing: runs that begin at one moment may
+// both be refused, and then neither has made leads.
 func (v *Judgement) again(ctx context.Context, s Store) (*Judgement, error) {
 	now, err := judge(ctx, s, v.ws, v.makes, v.kinds)
 	if err == nil && !v.Covers(now) {

@@ -347,7 +347,7 @@ func (l *lookUp) alike(q *Query) (found Likeness, err error) {
 			return Likeness{State: e.State, File: e.File, Line: e.Line}, nil
 		}
 	}
-	if !forgotten {
+	if !forgotten && external != "" {
 		_, forgotten = l.Alike(external)
 	}
 	if forgotten {

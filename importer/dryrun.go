@@ -96,7 +96,7 @@ func (d *dryRun) plan(it *item, step *Step) {
 	}
 	d.repeats.Add(it.rec.Key, fold, uint8(ofKey), it.input, d.intake.place(it))
 	if planned == Create {
-		if it.holdsOnlyKey() {
+		if it.binding.OnlyKey(it.row.Cells, it.row.Header.Open) {
 			d.bare++
 		}
 		report.CountLead(d.assigned, cmp.Or(it.rec.Organization, ForLocator+it.rec.Locator), "others")
@@ -106,18 +106,6 @@ func (d *dryRun) plan(it *item, step *Step) {
 		d.shown++
 		_, _ = d.options.Shown.Write(d.request(it, &would)) // it keeps them, and tells nobody yet
 	}
-}
-
-// holdsOnlyKey reports whether every cell is empty that the mapping uses, but for those by which the row is known.
-func (it *item) holdsOnlyKey() (only bool) {
-	for i, used := range it.binding.Uses {
-		if used && !it.binding.Names[i] {
-			if only = strings.TrimSpace(it.row.Cells[i]) == ""; !only {
-				return false
-			}
-		}
-	}
-	return only
 }
 
 func (d *dryRun) fails() bool {
@@ -217,7 +205,7 @@ func (d *dryRun) notes() (n spelling.Texts) {
 		"lead.type_label.")
 	n.Add(len(composed) > 0, "Objects and lists are sent whole: in a sync, members of %s that come out empty vanish "+
 		"from the service.", spelling.List(composed, mostListed, nil))
-	n.Add(d.bare > 0, "Rows that hold nothing but their key: %d. Each would make a lead without data.", d.bare)
+	n.Add(d.bare > 0, "Rows that hold nothing but their key: %d. Each would make a lead without data of its own.", d.bare)
 	n.Add(same.Rows > 0, "Rows whose key is also in an earlier row: %d. Rows of one key are one lead, in file order. "+
 		"If their data differ, keep one row: else --changed update changes the lead at every run. %s", same.Rows,
 		d.examples(same))

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 
+	"golang.org/x/text/unicode/norm"
+
 	"leadferry/checkpoint"
 	"leadferry/importer/report"
 	"leadferry/importer/source"
@@ -268,7 +270,7 @@ func (o *Options) inputShapes() (shapes []checkpoint.Shape) {
 	for _, f := range o.Inputs {
 		in := f.Info()
 		shapes = append(shapes, checkpoint.Shape{
-			Columns: f.Columns(), Key: o.Mapping.KeyIn(in.Encoding), Namespace: o.Mapping.Namespace(), Path: in.Path,
+			Columns: checkpoint.Map(f.Columns(), norm.NFC.String), Key: o.Mapping.KeyIn(in.Encoding), Namespace: o.Mapping.Namespace(), Path: in.Path,
 			Rejects: f.IsRejects(),
 		})
 	}

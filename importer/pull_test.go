@@ -78,7 +78,7 @@ func TestLastRowOfALeadDecidesItsPull(t *testing.T) {
 	row := func(i, lead int, outcome Outcome, kept bool) {
 		it := &item{row: source.Row{Number: i}, result: result{ending: ending{outcome: outcome}}}
 		it.entry.LeadID, it.entry.ExternalID, it.entry.Seen.Status = fmt.Sprint("lead-", lead), fmt.Sprintf("%04d", i), "open"
-		it.remarks[serviceKept] = kept
+		it.remarks[serviceKept], it.rec.Skip = kept, outcome == Skipped
 		p.add(it)
 	}
 	for i := range leads {
@@ -90,6 +90,8 @@ func TestLastRowOfALeadDecidesItsPull(t *testing.T) {
 			row(leads+i, lead, Unchanged, false)
 		case lead%5 == 0:
 			row(leads+i, lead, Unchanged, true)
+		default: // left out by skip_if
+			row(leads+i, lead, Skipped, false)
 		}
 	}
 	p.finish()

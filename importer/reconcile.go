@@ -219,7 +219,7 @@ func newPulls(m *mapping.Mapping) *pulls {
 func (p *pulls) add(it *item) {
 	e, f := &it.entry, &it.found
 	switch {
-	case e.LeadID == "" || it.outcome == Pending: // nothing new is known of the lead
+	case e.LeadID == "" || it.outcome == Pending || it.rec.Skip: // nothing new is known of the lead
 	case f.pulled || it.remarks[serviceKept]:
 		p.ahead[e.LeadID] = report.Pulled{
 			ExternalID: strings.Clone(cmp.Or(it.rec.ExternalID, e.Linked())), LeadID: e.LeadID,

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"go.yaml.in/yaml/v4"
+	"golang.org/x/text/unicode/norm"
 
 	"leadferry/internal/spelling"
 	"leadferry/mapping/texts"
@@ -81,6 +82,20 @@ func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
 	return b, nil
 }
 
+// OnlyKey reports whether a row holds nothing that the mapping uses, but for what identifies it. open says that it may
+// lack the other columns.
+func (b *Binding) OnlyKey(cells []string, open bool) bool {
+	r := row{cells: cells, null: b.null}
+	for i, used := range b.Uses {
+		if used && !b.Names[i] {
+			if open = true; strings.TrimSpace(r.cell(i)) != "" {
+				return false
+			}
+		}
+	}
+	return open
+}
+
 // divide says what happens to the row's own columns that no value names.
 func (b *Binding) divide(m *Mapping, s *search) {
 	rest := b.plan.rest
@@ -113,7 +128,9 @@ func (b *Binding) divide(m *Mapping, s *search) {
 			b.Unused = append(b.Unused, name)
 		}
 	}
-	slices.SortStableFunc(b.own, func(x, y ownColumn) int { return cmp.Compare(x.name, y.name) })
+	slices.SortStableFunc(b.own, func(x, y ownColumn) int {
+		return cmp.Compare(norm.NFC.String(x.name), norm.NFC.String(y.name))
+	})
 }
 
 // constant warns of a constant that is the name of a column.

@@ -18,6 +18,7 @@ import (
 	"leadferry/importer/source/rows"
 	"leadferry/importer/source/xlsx"
 	"leadferry/internal/disk"
+	"leadferry/internal/spelling"
 )
 
 const (
@@ -157,7 +158,7 @@ func (f *File) openText(o Options) (err error) {
 		return rows.Refuse("holds JSON, though its name says "+string(f.format),
 			"add --format jsonl; if its header begins with a brace, --format "+string(f.format))
 	}
-	o.Lines = o.Format == JSONL || strings.Contains(strings.ToLower(f.info.Path), ".jsonl")
+	o.Lines = o.Format == JSONL || linesNamed().MatchString(f.info.Path)
 	o.Format = f.format
 	if f.format != JSONL {
 		if delimited.BeginsRejects(f.window) {
@@ -205,6 +206,9 @@ func (f *File) openWorkbook(stream io.Reader, o Options) error {
 	f.closers, f.reader = append(f.closers, book), book
 	return nil
 }
+
+// linesNamed fits the name of a file that has a JSON object on each line.
+var linesNamed = spelling.Form(`(?i)\.(?:jsonl|ndjson)(?:\.|$)`)
 
 // namedFormat returns the format by the ending of the name, after removing the ending of a packed file; "": none.
 func namedFormat(name string) Format {

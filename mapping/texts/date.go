@@ -19,7 +19,8 @@ import (
 // or 2006-01-02T15:04:05 if the layout has a time of day, with fractions of a second if there are any. It adds the
 // offset from UTC if the layout has one. A date that does not exist does not fit. Names of months are English unless
 // the layout ends with @de or another language. Years of two digits are 1969 to 2068. Layouts that read one text as
-// different days are refused. A text that fits none but is ISO 8601 already stays, as in a workbook.
+// different days are refused. A text that fits none but is ISO 8601 already stays, as in a
+// workbook, but for a blank before the time, which becomes T.
 func Date(layouts string) (Conversion, *Fault) {
 	var forms []dateForm
 	for layout := range strings.SplitSeq(layouts, "|") {

@@ -51,7 +51,7 @@ func Open(in *lines.Window, o rows.Options, found *rows.Found) (*Reader, error) 
 	text, _ := in.Peek(min(firstLook, in.Limit))
 	text = bytes.TrimLeft(text, white)
 	if first, _, _ := bytes.Cut(text, []byte{'\n'}); bytes.Contains(first, []byte(`"`+noteMember+`":{`)) {
-		o.List = "" // of a rejects file, which has an object a line
+		o.List, o.Lines = "", true // of a rejects file
 	}
 	isList := bytes.HasPrefix(text, []byte("["))
 	var member *list

@@ -62,8 +62,10 @@ func (d *Command) copyTo(from ledger.Place, to string) (err error) {
 		return src.Contents(d.C.Context)
 	}
 	err = d.WithWitness(src, false, func() error {
-		if err := checkpoint.OnThisMachine(d.C.Context, src, d.Machine, false, nil); err != nil {
-			return err
+		if !again { // else no run uses it any more
+			if err := checkpoint.OnThisMachine(d.C.Context, src, d.Machine, false, nil); err != nil {
+				return err
+			}
 		}
 		if isFile {
 			return bolt.Fill(to, read, info.Path, info.Target, d.FileOptions())

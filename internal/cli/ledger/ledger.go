@@ -301,7 +301,7 @@ func (m Selection) Witnesses() *checkpoint.Witnesses {
 	}
 	ws := m.Book()
 	ws.Parents = []string{report.RunsFolder}
-	out := cmp.Or(m.C.String("out"), os.Getenv("LEADFERRY_OUT")) // commands without a run folder have no flag --out
+	out := cmp.Or(m.C.String("out"), os.Getenv("LEADFERRY_OUT")) // some commands have no such flag
 	if out != "" && out != report.None {
 		if parent := filepath.Join(out, ".."); !disk.SameFile(report.RunsFolder, parent) {
 			ws.Parents = append(ws.Parents, parent)
