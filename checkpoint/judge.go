@@ -72,7 +72,7 @@ func judge(ctx context.Context, s Store, ws *Witnesses, makes bool, kinds []Kind
 		return nil, err
 	}
 	v := &Judgement{Path: h.info.Path, ws: ws, makes: makes, kinds: kinds}
-	all := ws.All()
+	all := append(ws.All(), h.info.Beside...)
 	for i := range all {
 		f, err := h.compare(ctx, &all[i])
 		switch {

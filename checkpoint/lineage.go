@@ -146,6 +146,15 @@ func OnThisMachine(ctx context.Context, s Store, machine string, here bool, flag
 	return l.Keep(ctx, s)
 }
 
+// NoteMachine notes this machine in a checkpoint file that was not used on any so far, see [OnThisMachine].
+func NoteMachine(ctx context.Context, s Store, machine string) error {
+	l, err := LineageOf(ctx, s)
+	if err != nil || l.Machine != "" {
+		return err
+	}
+	return OnThisMachine(ctx, s, machine, false, nil)
+}
+
 // Contents is everything that a Store knows, for another Store to take over.
 type Contents struct {
 	Secret  []byte // key of the digests

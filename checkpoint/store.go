@@ -140,6 +140,8 @@ type Info struct {
 	Incomplete bool   // it has lost leads
 	Missing    string // Incomplete: what is missing, as the subject of a sentence
 	Since      uint64 // Incomplete: the commit that noted it; entries before it may be outdated
+
+	Beside []Witness // of other ledgers of the trunk in the same database
 }
 
 // WarnOfLoss adds to the warnings what the checkpoint has lost, last, since warnings may be cut.

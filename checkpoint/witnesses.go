@@ -121,7 +121,7 @@ func readWitness(path string) (w Witness, found bool) {
 func (ws *Witnesses) remember(all []Finding) {
 	for i := range all {
 		w := all[i].Witness
-		if ws.Looks || ws.Book == "" || w.Err != nil || filepath.Dir(w.Source) == ws.Book ||
+		if ws.Looks || ws.Book == "" || w.Err != nil || filepath.Dir(w.Source) == ws.Book || IsAddress(w.Source) ||
 			disk.MakeFolders(ws.Book) != nil {
 			continue
 		}

@@ -180,6 +180,7 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 	step := Step{changes: cs, ending: ending{outcome: Unchanged}}
 	step.remarks[serviceKept] = cs.of(atStatus).choice == keeps
 	service, changed := shownStatus(known, shown), cs.byFile()
+	opens := p.o.HoldReopen && cs.of(atStatus).choice == sends && !isClosed(it.rec.Status)
 	unread := p.o.CheckRemote != ReadNothing && !p.o.DryRun && known.LeadID != "" && !p.readable(known) &&
 		(p.o.CheckRemote == ReadAll || changed)
 	switch beforeRead := shown == nil; {
@@ -189,11 +190,11 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 		known.Refused == it.requestDigest(p.digests):
 		step.outcome, step.text = Rejected, refusedBefore(known)
 		return step
-	case beforeRead && p.looks(known, cs):
+	case beforeRead && (p.looks(known, cs) || opens && !isStatus(service) && p.readable(known) && !p.o.DryRun):
 		step.Action = Read
 	case cs.chosen(asks) != nil:
 		step.outcome, step.text = Conflict, listed(byOthers, cs.named(asks, changedTo(known, service)))+nothingSent
-	case p.o.HoldReopen && cs.of(atStatus).choice == sends && isClosed(service) && !isClosed(it.rec.Status):
+	case opens && isClosed(service):
 		const reopened = "the lead is %s, and the row would reopen it as %s" + nothingSent
 		step.outcome, step.text = Conflict, fmt.Sprintf(reopened, service, it.rec.Status)
 	case cs.chosen(sends) != nil:
@@ -221,6 +222,8 @@ func (p *planner) looks(known *checkpoint.Entry, cs changes) bool {
 		return c.own != "" && c.own != mapping.RuleFile && (c.choice == sends || c.choice == asks)
 	})
 }
+
+func isStatus(s string) bool { _, is := mapping.StatusKey(s); return is }
 
 // isClosed reports whether a status is final (specification, "States and transitions"): their names begin so.
 func isClosed(status string) bool { return strings.HasPrefix(status, "closed") }

@@ -40,7 +40,7 @@ func planLead() checkpoint.Entry {
 }
 
 // mustPlan compares what a planner answers: how the row ends, "create", "link" and "hold" with how it ends then, or
-// "send" with what: S, X and the content keys.
+// "read", or "send" with what: S, X and the content keys.
 func mustPlan(t *testing.T, plan func(*item) Step, it *item, want string) {
 	t.Helper()
 	step := plan(it)
@@ -52,7 +52,9 @@ func mustPlan(t *testing.T, plan func(*item) Step, it *item, want string) {
 		got = "link, " + got
 	case Hold:
 		got = "hold, " + got
-	case Update, Read:
+	case Read:
+		got = "read"
+	case Update:
 		names := step.names(func(c change) bool { return c.choice == sends })
 		got = strings.NewReplacer("Status", "S", "ExternalID", "X").Replace(strings.Join(append([]string{"send"}, names...), " "))
 	case Nothing:
@@ -182,7 +184,7 @@ func TestSyncPlanner(t *testing.T) {
 		{"no status in the row", Planning{}, byKey, func(r row) { r.Status = "" }, noLead, "unchanged"},
 		{"no status was known", Planning{}, byKey, noRow, status(""), "send S"},
 		{"status changed elsewhere", Planning{}, byKey, noRow, status("onHold"), "send S"},
-		{"another ExternalID", Planning{}, byKey, func(r row) { r.ExternalID = "y" }, noLead, "send X"},
+		{"another ExternalID", Planning{}, byKey, func(r row) { r.ExternalID = "y" }, noLead, "read"},
 		{"no ExternalID in the row", Planning{}, byKey, func(r row) { r.ExternalID = "" }, noLead, "unchanged"},
 		{"one content key", Planning{}, byKey, func(r row) { r.Content[1].Value = "2" }, noLead, "send phone"},
 		{"a new content key", Planning{}, byKey, func(r row) { r.Content[1].Name = "fax" }, noLead, "send fax"},
@@ -191,10 +193,10 @@ func TestSyncPlanner(t *testing.T) {
 		{"a number for its digits", Planning{}, byKey, func(r row) { r.Content[1].Literal = true }, noLead, "send phone"},
 		{"rearranged", Planning{}, byKey, func(r row) { slices.Reverse(r.Content) }, noLead, "unchanged"},
 		{"rearranged and changed", Planning{}, byKey, func(r row) { slices.Reverse(r.Content); r.Content[2].Value = "Bob" }, noLead, "send name"},
-		{"all of it", Planning{}, byKey, noRow, func(e lead) { e.Status, e.ExternalID, e.Content = "open", "z", nil }, "send S X name phone"},
+		{"all of it", Planning{}, byKey, noRow, func(e lead) { e.Status, e.ExternalID, e.Content = "open", "z", nil }, "read"},
 		{"adopted: content was never sent", Planning{}, byKey, noRow, func(e lead) { e.Content = nil }, "send name phone"},
 		{"another organization cannot be updated", Planning{}, byKey, func(r row) { r.Organization, r.TypeKey = "o2", "t2" }, noLead, "unchanged"},
-		{"partial: the link is missing", Planning{}, byKey, noRow, func(e lead) { e.State, e.ExternalID = checkpoint.Partial, "" }, "send X"},
+		{"partial: the link is missing", Planning{}, byKey, noRow, func(e lead) { e.State, e.ExternalID = checkpoint.Partial, "" }, "read"},
 		{"partial, no link asked for", Planning{}, byKey, func(r row) { r.ExternalID = "" }, func(e lead) { e.State, e.ExternalID = checkpoint.Partial, "" }, "unchanged"},
 		{"unsettled by an earlier run", Planning{}, byKey, noRow, unsettled("run-1"), "send S"},
 		{"unsettled by this run", Planning{}, byKey, noRow, unsettled("run-2"), "pending"},
@@ -226,8 +228,9 @@ func TestSyncPlanner(t *testing.T) {
 		{"exists, the row knows its ID", Planning{}, byKey, func(r row) { r.LeadID, r.Status = "lead-9", "onHold" }, noID, "send S"},
 		{"reopened", Planning{}, byKey, noRow, status("closedWon"), "send S"},
 		{"reopened, held", hold, byKey, noRow, status("closedWon"), "conflict"},
+		{"held, and a list has said what the status is", hold, byKey, noRow, status("Won"), "read"},
 		{"closed otherwise, held", hold, byKey, func(r row) { r.Status = "closedBoughtUsed" }, status("closedWon"), "send S"},
-		{"closed, no status in the row, held", hold, byKey, func(r row) { r.Status, r.ExternalID = "", "y" }, status("closedWon"), "send X"},
+		{"closed, no status in the row, held", hold, byKey, func(r row) { r.Status, r.ExternalID = "", "y" }, status("closedWon"), "read"},
 		{"still closed, other content, held", hold, byKey, func(r row) { r.Status, r.Content[0].Value = "closedWon", "Bob" }, status("closedWon"), "send name"},
 		{"closing, held", hold, byKey, func(r row) { r.Status = "closedWon" }, noLead, "send S"},
 	}

@@ -187,7 +187,7 @@ func (s *Store) Notes(ctx context.Context, prefix string) ([]checkpoint.Note, er
 func (s *Store) Info() checkpoint.Info {
 	i := checkpoint.Info{
 		Path: s.Name, ID: s.id, Target: s.target, New: s.fresh,
-		Incomplete: s.missing != "", Missing: s.missing, Since: s.since,
+		Incomplete: s.missing != "", Missing: s.missing, Since: s.since, Beside: s.beside,
 	}
 	i.WarnOfLoss()
 	n := make([]int, checkpoint.Forgotten)

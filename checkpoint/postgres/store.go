@@ -77,6 +77,7 @@ type identity struct {
 	fresh   bool
 	missing string // see [checkpoint.Info], like since
 	since   uint64
+	beside  []checkpoint.Witness
 
 	Accepted bool // it was opened although its server lost a part of it
 }

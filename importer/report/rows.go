@@ -138,14 +138,14 @@ func shownAs(column string) func(string) string {
 		return func(number string) string { return strings.TrimPrefix(number, "0") }
 	case "leadferry_text":
 		return strings.Clone
-	case "key", "leadferry_key", "namespace", "leadferry_namespace", "external_id":
+	case "key", "leadferry_key", "namespace", "leadferry_namespace", "external_id", "status":
 		return named
 	}
 	return spelling.EscapeLine
 }
 
-// named returns a key or an ExternalID as it is, since commands read it back, unless a terminal would obey a part of
-// it: then it is the service's, for no row has such a one.
+// named returns a key, an ExternalID or a word for a status as it is, since it is read back, unless a terminal would
+// obey a part of it: then it is the service's, for no row has such a one.
 func named(id string) string {
 	if strings.ContainsFunc(id, unicode.IsControl) {
 		return spelling.EscapeLine(id)

@@ -207,6 +207,13 @@ func TestFilesAndServersAreJudgedAlike(t *testing.T) {
 		refused(t, w, "leads.db", other, "10 leads")
 		w.holds(10)
 	})
+	t.Run("the same service by another address, from another machine", func(t *testing.T) {
+		w, address := begun(t, "DB")
+		w.removeAll("state", "leadferry-runs")
+		w.env = append(w.env, "LEADFERRY_LEADS_URL="+strings.Replace(w.way.LeadsURL, "127.0.0.1", "localhost", 1))
+		refused(t, w, address, other, "10 leads")
+		w.holds(10)
+	})
 	t.Run("copied, run there, the file restored", func(t *testing.T) {
 		w, address := begun(t, "leads.db")
 		restore := w.backup("leads.db")

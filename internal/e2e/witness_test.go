@@ -160,6 +160,11 @@ func TestACheckpointOnAnotherMachine(t *testing.T) {
 		contains(t, w.must(4, importFour...), "was last used on another machine", "--moved-here")
 		contains(t, w.must(4, "checkpoint copy", w.checkpoint(), "copied.db"), "was last used on another machine")
 	}
+	w.env = append(w.env, "LEADFERRY_MACHINE=one") // a list that was adopted here is of here, too
+	w.write("known.csv", "key,lead_id\nother,lead-1\n")
+	w.must(0, "checkpoint adopt known.csv --checkpoint adopted.db --trunk-id other-trunk")
+	w.env = append(w.env, "LEADFERRY_MACHINE=two")
+	w.must(4, append(importFour, "--checkpoint", "adopted.db", "--trunk-id", "other-trunk", "--yes")...)
 	w.must(0, "sync -m leads.yaml leads.csv --limit 10") // which makes no lead
 	w.must(0, "checkpoint check")
 	w.must(0, "checkpoint check --moved-here")

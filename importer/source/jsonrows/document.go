@@ -72,15 +72,16 @@ func lenient(text []byte) *jsontext.Decoder {
 }
 
 // fitting returns the lists that may hold the rows: those with the name asked for, else those that begin with an
-// object, else the first with a known name.
+// object and, if none of these has a known name, the first empty one that has: tonight it may hold no rows.
 func (s *survey) fitting(asked string) (lists []list) {
 	for _, l := range s.lists {
 		if l.name == asked || asked == "" && l.filled {
 			lists = append(lists, l)
 		}
 	}
-	if known := slices.IndexFunc(s.lists, list.isNamed); len(lists) == 0 && asked == "" && known >= 0 {
-		lists = s.lists[known : known+1]
+	known := slices.IndexFunc(s.lists, list.isNamed)
+	if asked == "" && known >= 0 && !slices.ContainsFunc(lists, list.isNamed) {
+		lists = append(lists, s.lists[known])
 	}
 	return lists
 }

@@ -28,7 +28,8 @@ func IsOfRejects(header string) bool {
 // Note takes what a rejects file says of a row; of returns the value of one of its columns, named without Reserved.
 func (r *Row) Note(of func(name string) string) {
 	outcome := of("outcome")
-	r.HasLead = slices.Contains([]string{"created", "updated", "unchanged", "changed", "partial", "in_doubt"}, outcome)
+	none := []string{"", "invalid", "rejected", "failed", "skipped", "pending", "unmatched", "conflict"}
+	r.HasLead = !slices.Contains(none, outcome) // also if somebody wrote it in another way
 	if r.Answered = of("lead_id") != ""; outcome != "" {
 		r.FormerKey = rowkey.Effective(of("namespace"), of("key"))
 	}

@@ -269,11 +269,15 @@ func (l *list) next(in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmarshaller
 // keyed sets the key under which the checkpoint knows a row.
 func (row *listed) keyed() error {
 	row.Key, row.LeadID = rowkey.Trim(row.Key), strings.TrimSpace(row.LeadID)
+	row.ExternalID, row.Status = rowkey.Trim(row.ExternalID), rowkey.Trim(row.Status)
 	namespace := cmp.Or(row.Namespace, row.list.namespace)
 	switch {
 	case namespace != "" && !rowkey.IsNamespace(namespace):
 		return row.fault("its namespace is none",
 			"a namespace has 1 to 64 letters, digits, dots, underscores and hyphens")
+	case row.list.byHand && rowkey.IsCut(rowkey.Own(row.Key)):
+		return row.fault("its key was cut by a spreadsheet (as in 1.23457E+11), or is its error (#N/A)",
+			"take the keys from where they come from, in columns formatted as text")
 	case !utf8.ValidString(row.Key) || strings.Contains(row.Key, "\n"):
 		return row.fault("its key is not UTF-8, or has a line break, which no row's key has",
 			"save the file as CSV UTF-8, or take the row out")

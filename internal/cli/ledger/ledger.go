@@ -346,6 +346,9 @@ func (m Selection) WithWitness(db Ledger, older bool, f func() error) error {
 	db.Attest(t)
 	before := db.Info().Sequence
 	err = f()
+	if err == nil && db.Info().Sequence != before { // a list that it has adopted, or what it has settled, is of here
+		err = checkpoint.NoteMachine(ctx, db, m.Machine)
+	}
 	info := db.Info()
 	isDropped := info.New && !info.Incomplete && info.Leads+info.InDoubt == 0
 	if err != nil && info.Sequence == before || isDropped {
