@@ -298,6 +298,8 @@ func (r *run) remarks() (notes spelling.Texts) {
 	names := slices.DeleteFunc(slices.Clone(r.intake.unused), nameless)
 	notes.Add(len(names) > 0, "No part of the mapping uses the %s %s.",
 		english.PluralWord(len(names), "column", "columns"), spelling.List(names, mostListed, nil))
+	lacking := spelling.List(r.intake.lacking, mostListed, nil)
+	notes.Add(lacking != "", "None of the first JSON objects has what the mapping uses: %s.", lacking)
 	return notes
 }
 

@@ -69,6 +69,7 @@ type intake struct {
 	binding  *mapping.Binding
 	doubts   []mapping.Error // warnings of the mapping about the inputs' headers
 	unused   []string        // columns that the mapping does not use
+	lacking  []string        // columns of the mapping that an input's first objects do not have
 }
 
 // run reads until the inputs, the limit or ctx end, and closes out. Batches come in file order, maybe not mapped yet.
@@ -257,6 +258,7 @@ func (r *intake) bind() error {
 		r.paths = append(r.paths, f.Info().Path)
 		b, err := r.bindTo(f, f.Header())
 		all = append(all, err)
+		r.lacking = append(r.lacking, f.Lacks(r.options.Mapping.Columns())...)
 		for i := 0; b != nil && i < len(b.Warnings); i++ {
 			if !slices.Contains(r.doubts, b.Warnings[i]) {
 				r.doubts = append(r.doubts, b.Warnings[i])

@@ -282,7 +282,7 @@ func TestImportOfChangedRows(t *testing.T) {
 		{"other data, refused before", update, func(e *checkpoint.Entry) { e.Digest, e.Status, e.Refused = other, "open", same }, "rejected"},
 		{"partial, other data", update, func(e *checkpoint.Entry) {
 			e.Digest, e.State, e.ExternalID, e.Status = other, checkpoint.Partial, "", "open"
-		}, "send S X"},
+		}, "read"},
 		{"partial, same data", update, func(e *checkpoint.Entry) { e.Digest, e.State, e.ExternalID = same, checkpoint.Partial, "" }, "link, created"},
 		{"partial, refused before", update, func(e *checkpoint.Entry) {
 			e.Digest, e.State, e.ExternalID, e.Refused = other, checkpoint.Partial, "", same

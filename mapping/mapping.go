@@ -70,6 +70,9 @@ type Source struct {
 	Backslash  bool           // escape: a backslash escapes a quote
 }
 
+// Columns lists the columns that values name, each once.
+func (m *Mapping) Columns() []string { return m.names }
+
 // Paths lists the columns whose names hold a dot, each once: in a JSONL row they may be inside objects and lists.
 func (m *Mapping) Paths() []string {
 	return slices.DeleteFunc(slices.Clone(m.names), func(name string) bool { return !strings.Contains(name, ".") })

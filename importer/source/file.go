@@ -162,6 +162,21 @@ func (f *File) Columns() []string {
 	return names
 }
 
+// Lacks returns those of the names that none of a JSON file's first objects has. For other files, and for standard
+// input, which may be slow, it returns none.
+func (f *File) Lacks(names []string) []string {
+	if !f.Header().Open || f.info.Path == "-" || len(f.Columns()) == 0 { // which reads ahead
+		return nil
+	}
+	names = slices.Clone(names)
+	for i := range f.ahead[:f.ready] {
+		if h := f.ahead[i].Header; h != nil {
+			names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(h.Names, name) })
+		}
+	}
+	return names
+}
+
 // leaveOut removes the rows on the last lines of the file, or the last rows of a sheet. If the file is lost, nobody
 // knows which lines are the last: it removes all rows that may be on them.
 func (f *File) leaveOut(lines int) {
