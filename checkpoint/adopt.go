@@ -340,7 +340,7 @@ func (a *adoption) contains(old *Adopting, words []string) bool {
 // It says what is missing: the others knew more leads than the list names, one of their runs did not end, they lacked
 // leads themselves, a person wrote the list, or a witness of a ledger that is filled cannot be read.
 func (h *hearing) descend(ctx context.Context, leads Leads, r AdoptResult, fills bool) (missing string, err error) {
-	all := append(h.ws.All(), leads.From...)
+	all := slices.Concat(h.ws.All(), h.info.Beside, leads.From)
 	named := r.Leads + r.InDoubt - r.Found
 	if fills { // otherwise Known may include leads of no such ledger
 		named += r.Known

@@ -252,13 +252,13 @@ func (r *intake) place(it *item) report.Place {
 
 // bind checks the mapping against the header of every input, before anything is sent.
 func (r *intake) bind() error {
-	r.bindings = map[*source.Header]*mapping.Binding{}
+	r.bindings, r.lacking = map[*source.Header]*mapping.Binding{}, r.options.Mapping.Columns()
 	var all []error
 	for _, f := range r.options.Inputs {
 		r.paths = append(r.paths, f.Info().Path)
 		b, err := r.bindTo(f, f.Header())
 		all = append(all, err)
-		r.lacking = append(r.lacking, f.Lacks(r.options.Mapping.Columns())...)
+		r.lacking = f.Lacks(r.lacking)
 		for i := 0; b != nil && i < len(b.Warnings); i++ {
 			if !slices.Contains(r.doubts, b.Warnings[i]) {
 				r.doubts = append(r.doubts, b.Warnings[i])

@@ -166,10 +166,8 @@ func (s *Store) findLedger() error {
 func (s *Store) findBeside() error {
 	w := checkpoint.Witness{Place: s.Name, Source: s.Name}
 	s.beside = nil
-	at := []any{&w.Ledger, &w.Target.BaseURL, &w.Target.LeadsURL, &w.Target.TrunkID, &w.Leads, &w.Run, &w.Started}
+	to := &w.Target
+	at := []any{&w.Ledger, &to.BaseURL, &to.LeadsURL, &to.TrunkID, &w.Leads, &w.Commits, &w.Run, &w.Started}
 	return s.conn.Each(at, func() error { s.beside = append(s.beside, w); return nil },
-		`SELECT l.id, base_url, leads_url, trunk_id, c.n[1] + c.n[2] + c.n[4], w.run, w.started FROM leadferry.ledgers l
-			CROSS JOIN LATERAL (SELECT leadferry.counted(l.ledger) AS n) c CROSS JOIN LATERAL (
-				SELECT run, started FROM leadferry.workers WHERE ledger = l.ledger ORDER BY worker DESC LIMIT 1) w
-			WHERE trunk_id = $1 AND l.ledger <> $2 AND moved_to = ''`, s.target.TrunkID, s.ledger)
+		statement("others"), s.target.TrunkID, s.ledger)
 }

@@ -81,7 +81,7 @@ func TestJSONListsInsideAnObject(t *testing.T) { // faults 96
 		lineOfEach.WriteString(strconv.Itoa(i+1) + ":1\n")
 	}
 	several := func(names string) string {
-		return "refused: -: holds several lists of objects: " + names + "\nhint: name the one that holds the rows: --list NAME, or source.list of the mapping; --format jsonl if it is one row"
+		return "refused: -: holds several lists of objects: " + names + "\nhint: name the one that holds the rows: --list NAME, or source.list of the mapping"
 	}
 	for _, test := range []struct{ name, data, want string }{
 		{"Salesforce", "{\n \"totalSize\": 1,\n \"records\": [\n  {\"a\": 1},\n  {\"a\": 2}\n ],\n \"done\": true\n}\n", "4:1\n5:2\n"},
@@ -103,7 +103,7 @@ func TestJSONListsInsideAnObject(t *testing.T) { // faults 96
 		{"cut behind the list", "{\"records\":[\n{\"a\":1}]", "2:1\n2!lost"},
 		{"cut behind a list under any name", "{\n\"people\": [\n{\"a\":1},\n{\"a\":2}],\n", "3:1\n4:2\n5!lost"},
 		{"cut in a member behind it", "{\n\"people\": [\n{\"a\":1},\n{\"a\":2}],\n\"meta\":{\"n\":2}\n", "3:1\n4:2\n6!lost"},
-		{"cut in another list behind it", "{\n\"people\": [\n{\"a\":1}],\n\"meta\": [\n{\"n\":2}", several(`"people", "meta"`)},
+		{"cut in another list behind it", "{\n\"people\": [\n{\"a\":1}],\n\"meta\": [\n{\"n\":2}", several(`"people", "meta"`) + "; --format jsonl if it is one row"},
 		{"no comma behind the list", "{\"records\":[\n{\"a\":1}] \"x\":1}", "2:1\n2!lost"},
 		{"no colon behind the list", "{\"records\":[\n{\"a\":1}],\"x\";1}", "2:1\n2!lost"},
 		{"text behind", "{\"records\":[\n{\"a\":1}]}\n{}", "2:1\n3!lost"},

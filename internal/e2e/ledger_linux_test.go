@@ -213,6 +213,10 @@ func TestFilesAndServersAreJudgedAlike(t *testing.T) {
 		w.env = append(w.env, "LEADFERRY_LEADS_URL="+strings.Replace(w.way.LeadsURL, "127.0.0.1", "localhost", 1))
 		refused(t, w, address, other, "10 leads")
 		w.holds(10)
+		w.must(0, "checkpoint export -o moved.csv --checkpoint", address, "--leads-url", w.way.LeadsURL)
+		w.must(0, "checkpoint adopt moved.csv --checkpoint", address)
+		w.must(0, append(importFour, "--limit", "20", "--checkpoint", address)...)
+		w.holds(20)
 	})
 	t.Run("copied, run there, the file restored", func(t *testing.T) {
 		w, address := begun(t, "leads.db")

@@ -133,8 +133,11 @@ func listIn(in *lines.Window, o rows.Options, found *rows.Found) (*list, error) 
 	case len(lists) > 1 && asked != "":
 		return nil, rows.Refuse(fmt.Sprintf("holds several lists %q", asked), "give each list a name of its own")
 	case len(lists) > 1:
-		return nil, rows.Refuse("holds several lists of objects: "+namesOf(lists),
-			"name the one that holds the rows: --list NAME, or source.list of the mapping; --format jsonl if it is one row")
+		hint := "name the one that holds the rows: --list NAME, or source.list of the mapping"
+		if !slices.ContainsFunc(s.lists, list.isNamed) {
+			hint += "; --format jsonl if it is one row"
+		}
+		return nil, rows.Refuse("holds several lists of objects: "+namesOf(lists), hint)
 	}
 	return &lists[0], nil
 }

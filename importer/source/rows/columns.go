@@ -27,7 +27,7 @@ func IsOfRejects(header string) bool {
 
 // Note takes what a rejects file says of a row; of returns the value of one of its columns, named without Reserved.
 func (r *Row) Note(of func(name string) string) {
-	outcome := of("outcome")
+	outcome := strings.ToLower(strings.TrimSpace(of("outcome")))
 	none := []string{"", "invalid", "rejected", "failed", "skipped", "pending", "unmatched", "conflict"}
 	r.HasLead = !slices.Contains(none, outcome) // also if somebody wrote it in another way
 	if r.Answered = of("lead_id") != ""; outcome != "" {

@@ -112,9 +112,6 @@ func (d *Command) takeOver(db ledger.Ledger, from lists, lenient bool) error {
 	if why, is := errors.AsType[*checkpoint.ListError](err); is {
 		return ls.spots[why.Index].refused(why, "nothing was taken over")
 	}
-	if err == nil && leads.ByHand && result == (checkpoint.AdoptResult{}) && ls.passed(&result) == 0 {
-		err = exit.Usage("there are no rows below the header; nothing was taken over", "save the list as CSV UTF-8")
-	}
 	if err != nil {
 		return err
 	}

@@ -214,6 +214,9 @@ func (l *list) begin() (in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmarsha
 			if counts && slices.Contains(columns.Headers[:i], name) {
 				return nil, nil, nil, refuse(":1: the column " + name + " is there twice")
 			}
+			if strings.Contains(name, "\r") {
+				return nil, nil, nil, refuse(":1: its lines end as on old Macs: save it as CSV UTF-8")
+			}
 		}
 		if has("verdict") { // its keys may differ from the keys under which the leads were made
 			return nil, nil, nil, refuse(":1: it is a reconciliation, which has the keys of its own mapping")
