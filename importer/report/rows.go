@@ -147,8 +147,8 @@ func shownAs(column string) func(string) string {
 // named returns a key, an ExternalID or a word for a status as it is, since it is read back, unless a terminal would
 // obey a part of it: then it is the service's, for no row has such a one.
 func named(id string) string {
-	if strings.ContainsFunc(id, unicode.IsControl) {
-		return spelling.EscapeLine(id)
+	if safe := spelling.EscapeLine(id); safe != id && strings.ContainsFunc(id, unicode.IsControl) {
+		return safe
 	}
 	return id
 }
