@@ -272,8 +272,8 @@ func (o *Options) inputShapes() (shapes []checkpoint.Shape) {
 	for _, f := range o.Inputs {
 		in := f.Info()
 		shapes = append(shapes, checkpoint.Shape{
-			Columns: checkpoint.Map(f.Columns(), norm.NFC.String), Key: o.Mapping.KeyIn(in.Encoding), Namespace: o.Mapping.Namespace(), Path: in.Path,
-			Rejects: f.IsRejects(),
+			Columns: checkpoint.Map(f.Columns(), norm.NFC.String), Key: o.Mapping.KeyIn(in.Encoding),
+			Namespace: o.Mapping.Namespace(), Path: in.Path, Rejects: f.IsRejects(),
 		})
 	}
 	return shapes

@@ -39,7 +39,7 @@ type result struct {
 	entry     checkpoint.Entry  // of the row, now
 	words     string            // the service's own, for the rejects only, or ""
 	attempts  int               // requests sent in this run
-	refusedAs int               // HTTP status: this send was refused, and the row is in doubt from before, or a read was; or 0
+	refusedAs int               // HTTP status of a refused read, or send of a row in doubt from before; or 0
 	unkept    bool              // its lead was made, and the checkpoint could not keep the lead's ID
 	moved     report.Transition // of the status, confirmed before and after its update; equal: nothing was changed
 	since     string            // when it began to need attention for this reason

@@ -272,7 +272,7 @@ func (e *engine) read(j *job) (*leadapi.Lead, error) {
 	j.unsure = false // there was nothing to apply
 	ae, _ := errors.AsType[*leadapi.Error](err)
 	switch {
-	case leadapi.IsRefused(err) && ae != nil:
+	case leadapi.IsRefused(err):
 		j.refusedAs = ae.Status // if all are, the run ends
 	case err != nil:
 	case lead.ID != j.entry.LeadID:

@@ -47,7 +47,7 @@ type Binding struct {
 }
 
 type ownColumn struct {
-	name    string
+	name    string // in NFC: the default key is the same for all forms of Unicode
 	index   int
 	as      string     // for a column that rest sends: its key in the content
 	without [][]string // for such a column: the paths into its object that other values use
@@ -113,7 +113,7 @@ func (b *Binding) divide(m *Mapping, s *search) {
 		}
 	}
 	for i, name := range s.columns.Names[:s.columns.Own] {
-		col, resting := ownColumn{name: name, index: i, without: s.parts[name]}, takes(name)
+		col, resting := ownColumn{name: norm.NFC.String(name), index: i, without: s.parts[name]}, takes(name)
 		used := s.used[name] || len(col.without) > 0
 		b.own = append(b.own, col)
 		b.Uses = append(b.Uses, used || resting || own)
@@ -128,9 +128,7 @@ func (b *Binding) divide(m *Mapping, s *search) {
 			b.Unused = append(b.Unused, name)
 		}
 	}
-	slices.SortStableFunc(b.own, func(x, y ownColumn) int {
-		return cmp.Compare(norm.NFC.String(x.name), norm.NFC.String(y.name))
-	})
+	slices.SortStableFunc(b.own, func(x, y ownColumn) int { return cmp.Compare(x.name, y.name) })
 }
 
 // constant warns of a constant that is the name of a column.

@@ -94,7 +94,7 @@ type rule struct{ name, complaint string }
 var (
 	ruleKey      = rule{"key", "is empty, but every row needs one"}
 	ruleControl  = rule{"control", "holds a control character, such as a tab or a line break"}
-	ruleCut      = rule{"cut", "was cut by a spreadsheet (as in 1.23457E+11), or is its error (#N/A)"}
+	ruleCut      = rule{"cut", rowkey.CutText}
 	ruleRequired = rule{"required", "is empty, but required"}
 	ruleMap      = rule{"map", "has a text that its map lacks, and there is no else"}
 	ruleElse     = rule{"else", "has a text that its map lacks, and else takes it"}
@@ -207,7 +207,7 @@ func (b *Binding) rowKey(cells []string) string {
 	buf := room[:0]
 	for _, c := range b.own {
 		if cell := strings.TrimSpace(cells[c.index]); cell != "" {
-			buf = appendSized(appendSized(buf, norm.NFC.String(c.name)), norm.NFC.String(cell))
+			buf = appendSized(appendSized(buf, c.name), norm.NFC.String(cell))
 		}
 	}
 	sum := sha256.Sum256(buf)

@@ -205,7 +205,8 @@ func (s *Summary) inDoubt(todo *steps) {
 		"and write into "+cell+" what you found: the lead's ID, or none if no lead was made, or exists if you cannot "+
 		"find its ID. An empty cell decides nothing. Then settle them:", "leadferry checkpoint resolve "+list+s.at())
 	correct := s.Rows.Invalid+s.Rows.Rejected > 0 // correct asks for the same command
-	todo.add(inRejects && !correct && !s.halted(), "Then "+s.Command+" this file, with the same flags:", s.again(s.Command)...)
+	todo.add(inRejects && !correct && !s.halted(), "Then "+s.Command+" this file, with the same flags:",
+		s.again(s.Command)...)
 }
 
 // at names the run's checkpoint, for any folder. Another one would make leads again for rows that this one knows.

@@ -148,6 +148,9 @@ func salesforceSuffix(id string) string {
 var cut = spelling.Form(`^(?:[0-9](?:[.,][0-9]+E\+[0-9]+|E\+(?:1[1-9]|[2-9][0-9]))|` +
 	`#(?:N/[ADV]|NV|[A-Z]+/?0?[!?]|##+))$`)
 
+// CutText says what is wrong with such a key.
+const CutText = "was cut by a spreadsheet (as in 1.23457E+11), or is its error (#N/A)"
+
 // IsCut reports whether a key is a number that a spreadsheet cut (1.23457E+11), or an error (#N/A): many rows have it.
 func IsCut(key string) bool {
 	return (strings.Contains(key, "E+") || strings.HasPrefix(key, "#")) && cut().MatchString(key)

@@ -279,7 +279,7 @@ func (row *listed) keyed() error {
 		return row.fault("its namespace is none",
 			"a namespace has 1 to 64 letters, digits, dots, underscores and hyphens")
 	case row.list.byHand && rowkey.IsCut(rowkey.Own(row.Key)):
-		return row.fault("its key was cut by a spreadsheet (as in 1.23457E+11), or is its error (#N/A)",
+		return row.fault("its key "+rowkey.CutText,
 			"take the keys from where they come from, in columns formatted as text")
 	case !utf8.ValidString(row.Key) || strings.Contains(row.Key, "\n"):
 		return row.fault("its key is not UTF-8, or has a line break, which no row's key has",

@@ -301,14 +301,16 @@ func (m Selection) Witnesses() *checkpoint.Witnesses {
 	}
 	ws := m.Book()
 	ws.Parents = []string{report.RunsFolder}
-	out := cmp.Or(m.C.String("out"), os.Getenv("LEADFERRY_OUT")) // some commands have no such flag
-	if out != "" && out != report.None {
+	if out := m.out(); out != "" && out != report.None {
 		if parent := filepath.Join(out, ".."); !disk.SameFile(report.RunsFolder, parent) {
 			ws.Parents = append(ws.Parents, parent)
 		}
 	}
 	return ws
 }
+
+// out is --out, which some commands do not have, or its variable.
+func (m Selection) out() string { return cmp.Or(m.C.String("out"), os.Getenv("LEADFERRY_OUT")) }
 
 // WithWitness calls f, which decides something about a checkpoint open for writing, and leaves a witness, as runs do.
 // It refuses one that is older than known, unless older is set. If f changes nothing, no witness stays.
@@ -333,7 +335,7 @@ func (m Selection) WithWitness(db Ledger, older bool, f func() error) error {
 		return err
 	}
 	folder := ""
-	if cmp.Or(m.C.String("out"), os.Getenv("LEADFERRY_OUT")) != report.None {
+	if m.out() != report.None {
 		folder = filepath.Join(report.RunsFolder, now.UTC().Format("20060102T150405Z")+"-"+command+"-"+m.Run)
 		if err := disk.MakeFolders(folder); err != nil {
 			folder = ""
