@@ -181,6 +181,8 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 	step.remarks[serviceKept] = cs.of(atStatus).choice == keeps
 	service, changed := shownStatus(known, shown), cs.byFile()
 	opens := p.o.HoldReopen && cs.of(atStatus).choice == sends && !isClosed(it.rec.Status)
+	mayBeClosed := opens && (!isStatus(service) || shown == nil && known.Unsettled != "" && isClosed(known.Sought))
+	canRead := p.readable(known) || known.LeadID == "" && !p.o.ReadByExternalID // the row has the ID
 	unread := p.o.CheckRemote != ReadNothing && !p.o.DryRun && known.LeadID != "" && !p.readable(known) &&
 		(p.o.CheckRemote == ReadAll || changed)
 	switch beforeRead := shown == nil; {
@@ -190,11 +192,14 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 		known.Refused == it.requestDigest(p.digests):
 		step.outcome, step.text = Rejected, refusedBefore(known)
 		return step
-	case beforeRead && (p.looks(known, cs) || opens && !isStatus(service) && p.readable(known) && !p.o.DryRun):
+	case beforeRead && (p.looks(known, cs) || mayBeClosed && canRead && !p.o.DryRun):
 		step.Action = Read
 	case cs.chosen(asks) != nil:
 		step.outcome, step.text = Conflict, listed(byOthers, cs.named(asks, changedTo(known, service)))+nothingSent
-	case opens && isClosed(service):
+	case opens && isClosed(service), mayBeClosed && !(beforeRead && canRead):
+		if !isClosed(service) {
+			service = "perhaps closed (its status is not known)"
+		}
 		const reopened = "the lead is %s, and the row would reopen it as %s" + nothingSent
 		step.outcome, step.text = Conflict, fmt.Sprintf(reopened, service, it.rec.Status)
 	case cs.chosen(sends) != nil:

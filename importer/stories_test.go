@@ -245,6 +245,24 @@ var stories = map[string]string{
 		console Status closedWon
 		sync all hold: a,,x-a,onHold,Ann,1 = conflict 1
 		says closedWon`,
+	"a lead that only its row names is read before it might be reopened": `
+		console Status closedWon
+		sync hold: a,lead-0001,x-a,contacted,Ann,1 = conflict 1
+		says closedWon
+		knows state=created unsettled= seen=closedWon
+		console Status onHold
+		sync hold changed: a,lead-0001,x-a,contacted,Ann,1 = updated 1
+		sends read | read | {"Status":"contacted","ExternalID":"x-a","Content":{"name":"Ann","phone":"1","ref":"a"}}`,
+	"a lead is not reopened where nobody knows whether an update has closed it": `
+		import: a,,x-a,open,Ann,1 = created 1
+		fate lost
+		sync: a,,x-a,closedWon,Ann,1 = failed 1
+		fate
+		console Status closedWon
+		sync hold: a,,x-a,contacted,Ann,1 = conflict 1
+		says closedWon
+		console Status open
+		sync hold: a,,x-a,contacted,Ann,1 = updated 1`,
 	"an ExternalID of the console stands": `
 		import: a,,x-a,open,Ann,1 = created 1
 		console ExternalID console

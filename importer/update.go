@@ -19,6 +19,7 @@ import (
 
 // look reads a lead and decides about its row again. The first read that is refused ends the run.
 func (e *engine) look(j *job) {
+	j.takeNamed()
 	lead, err := e.read(j)
 	if err == nil {
 		e.hasRead.Store(true)
@@ -110,8 +111,8 @@ func (e *engine) update(j *job) {
 	}
 }
 
-// mark stores that an update of the lead is about to be sent. A lead that only the file names becomes known.
-func (e *engine) mark(j *job) bool {
+// takeNamed has the entry know a lead that only the row names.
+func (j *job) takeNamed() {
 	known := &j.entry
 	if !known.State.HasLead() { // no lead has these data
 		known.Content, known.WantLink, j.before.Content, j.before.WantLink = nil, "", nil, ""
@@ -119,6 +120,12 @@ func (e *engine) mark(j *job) bool {
 	if known.LeadID == "" {
 		known.LeadID, known.State = j.rec.LeadID, checkpoint.Created
 	}
+}
+
+// mark stores that an update of the lead is about to be sent.
+func (e *engine) mark(j *job) bool {
+	j.takeNamed()
+	known := &j.entry
 	known.Content = slices.Clone(known.Content)
 	for _, c := range j.step.changes { // until the answer comes, nobody knows the value of what is sent
 		if at := indexOf(known.Content, c.sum.Name); at >= 0 && c.at >= 0 && c.choice == sends {
