@@ -29,7 +29,7 @@ type Columns struct {
 // Binding is a Mapping made ready for rows of one shape. It does not change and may be shared.
 type Binding struct {
 	// Uses says of each of the row's own columns whether the mapping uses its cells, even if only for the default key.
-	// Names says whether a row is known by it, or its lead found. Unused are the columns that are not sent, in the
+	// Names says whether the column identifies the row or its lead. Unused are the columns that are not sent, in the
 	// input's order: no value names them, and "*": rest neither takes them nor leaves them out by name. Warnings are
 	// remarks about the mapping and this input, each with its place.
 	Uses     []bool
@@ -43,7 +43,7 @@ type Binding struct {
 	own  []ownColumn // all of the row's own, sorted by name: the default key is made of them
 	rest []ownColumn // those that "*": rest sends
 
-	strange bool // rows that have no column of the mapping, as of another list of a JSON document
+	strange bool // the row has no column of the mapping: it may be of another list of a JSON document
 }
 
 type ownColumn struct {
@@ -54,8 +54,8 @@ type ownColumn struct {
 }
 
 // Bind looks up the mapping's columns among those of an input; file is the input's name in errors. The error is Errors:
-// each column that is missing or shares its name with another. If no column is sent, it is an Error, with a Binding.
-// Neither is an error if the input is Open.
+// each column that is missing or shares its name with another. If no column is sent, it is an Error, and Bind also
+// returns the Binding. In an Open input, none of this is an error.
 func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
 	s := newSearch(m.name, file, c)
 	b := &Binding{plan: &m.plan, at: make([]int, len(m.names)), null: m.Source.Null}
@@ -82,8 +82,8 @@ func (m *Mapping) Bind(file string, c Columns) (*Binding, error) {
 	return b, nil
 }
 
-// OnlyKey reports whether a row holds nothing that the mapping uses, but for what identifies it. open says that it may
-// lack the other columns.
+// OnlyKey reports whether a row holds only what identifies it, and nothing else that the mapping uses. open says that
+// the row may lack the other columns.
 func (b *Binding) OnlyKey(cells []string, open bool) bool {
 	r := row{cells: cells, null: b.null}
 	for i, used := range b.Uses {
@@ -96,7 +96,7 @@ func (b *Binding) OnlyKey(cells []string, open bool) bool {
 	return open
 }
 
-// divide says what happens to the row's own columns that no value names.
+// divide sets which of the row's own columns are used, identify the row, are sent by rest, or are unused.
 func (b *Binding) divide(m *Mapping, s *search) {
 	rest := b.plan.rest
 	takes := func(name string) bool {
@@ -177,13 +177,13 @@ func (s *search) note(all *Errors, at position, hint, format string, args ...any
 	}
 }
 
-// ambiguous refuses a column that is used and shares its name with another. It tells only names that the mapping has.
+// ambiguous refuses a column that is used and shares its name with another. It shows only names that the mapping has.
 func (s *search) ambiguous(path, column string, at position) {
 	s.note(&s.errs, at, "give each column of the file a name of its own", "%s: %s has more than one column %s", path,
 		s.file, column)
 }
 
-const mostMisfits = 5 // places of a mapping file that are told of an input
+const mostMisfits = 5 // places of a mapping file in an error about an input
 
 const whichHeader = "is it the right file (of a workbook: the right --sheet), with this --delimiter, and is its " +
 	"first line the header? The mapping's source skips lines above it (skip_rows: 1), or names the columns of a file " +
@@ -239,7 +239,7 @@ func (s *search) find(v *value, name string) int {
 	return index
 }
 
-// rest says which columns go into the content that nothing else uses.
+// rest says which of the columns that nothing else uses go into the content.
 type rest struct {
 	except []exception
 	prefix string
@@ -256,7 +256,7 @@ func wildcard(pattern string) *regexp.Regexp {
 	return regexp.MustCompile("(?s)^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*") + "$")
 }
 
-// rest reads which columns go into the content that nothing else uses: all of them or some.
+// rest reads which of the columns that nothing else uses go into the content: all of them or some.
 func (p *parser) rest(n node) *rest {
 	all := new(rest)
 	if n.Kind != yaml.MappingNode || n.isUnquoted() {

@@ -13,7 +13,7 @@ import (
 	"leadferry/mapping/texts"
 )
 
-// addChecks gives the value its checks. The constants of map, else and default must pass these, but no apply or format.
+// addChecks adds the checks of the role and of as. Constants of map, else and default must pass these, but no format.
 func (r *valueReader) addChecks() {
 	before := len(r.checks)
 	switch {
@@ -35,7 +35,7 @@ func (r *valueReader) addChecks() {
 			r.failIn(c.file, c.at, hint, "%s: %s is not %s", c.path, texts.Quote(c.text), broken.called)
 		}
 	}
-	r.checkPull()
+	r.readPull()
 }
 
 const aStatus = "a status of the service"
@@ -53,9 +53,9 @@ func (r *valueReader) checkFixed(n node) {
 	}
 }
 
-// checkPull reads the words of pull. Map must turn each back into its status; an empty word leaves out leads of that
-// status. A status without a word takes the first one that map turns into it.
-func (r *valueReader) checkPull() {
+// readPull reads the words of pull. map must turn each word back into its status. An empty word leaves out the leads of
+// that status. A status without a word gets the first word that map turns into it.
+func (r *valueReader) readPull() {
 	if r.role != statusRole || r.inside != nothing || r.pull.Node == nil && r.table == nil {
 		return
 	}
@@ -85,7 +85,7 @@ func (r *valueReader) checkPull() {
 	}
 }
 
-// readConflict reads whose value wins if both sides changed the field; of a status, for each that the service shows.
+// readConflict reads whose value wins if both sides changed a field. status has a rule for each status of the service.
 func (r *valueReader) readConflict(n node) {
 	rules := &r.m.Conflicts
 	rule := func(n node) Rule {
@@ -175,8 +175,8 @@ func jsonNumber(s string) (literal string, ok bool) {
 	return s, v.Kind() == '0' && v.IsValid()
 }
 
-// plainNumber returns one text for all JSON numbers that are equal to the last digit, such as 1.50 and 15e-1: the
-// digits without zeros at either end, and their power of ten. A number whose power is out of range stays as written.
+// plainNumber returns one text for all JSON numbers with the same exact value, for example 1.50 and 15e-1: sign, digits
+// without zeros at either end, and power of ten. A number whose power is out of range stays as written.
 func plainNumber(number string) string {
 	rest, isNegative := strings.CutPrefix(strings.ToLower(number), "-")
 	mantissa, power, _ := strings.Cut(rest, "e")
@@ -191,7 +191,7 @@ func plainNumber(number string) string {
 	case err != nil:
 		isNegative, digits, n = false, number, 0
 	}
-	return fmt.Sprintf("{%t %s %d}", isNegative, digits, n) // checkpoints hold its digest
+	return fmt.Sprintf("{%t %s %d}", isNegative, digits, n) // never change this text: checkpoints hold its digest
 }
 
 var booleans = map[string]string{
@@ -242,7 +242,7 @@ func StatusKey(s string) (key string, ok bool) {
 	return "", false
 }
 
-// Statuses are the keys of the service's statuses, in the order of its specification ("States and transitions").
+// Statuses returns the keys of the service's statuses in the order of its specification ("States and transitions").
 func Statuses() (keys []string) {
 	for _, st := range statuses {
 		keys = append(keys, st.key)

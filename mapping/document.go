@@ -19,7 +19,7 @@ const (
 	maxDepth = 64      // of nested objects and lists
 )
 
-// document reads data as one document of nodes: decoding would make a number of 01234. ok is false after an error.
+// document reads data as one YAML document. It keeps nodes: decoded, 01234 would be a number. ok is false on errors.
 func (p *parser) document(data []byte) (doc node, ok bool) {
 	begin := position{1, 1}
 	data = bytes.TrimLeft(data, "\uFEFF") // byte order marks, which some programs add
@@ -107,7 +107,7 @@ func (p *parser) plain(n *yaml.Node) {
 	}
 }
 
-// marks notes the guesses that are marked, at the end of a line or on a line of their own.
+// marks notes the guesses of init: comments that begin with a question mark, on a line of their own or at its end.
 func (p *parser) marks() {
 	for i, line := range p.lines {
 		if _, why, found := strings.Cut(string(line), "# ? "); found && len(p.m.Unconfirmed) < maxErrors {

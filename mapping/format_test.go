@@ -74,7 +74,7 @@ func TestFormats(t *testing.T) {
 // faults 107
 func TestFormatsThatCannotBeRead(t *testing.T) {
 	known := "; known here: email, phone, uuid, url, date, integer, number, /regular expression/"
-	slashes := "a regular expression stands between slashes, and nothing after them; for example '/^[0-9]{5}$/', with the quotes; (?i) at its beginning takes capitals and small letters alike"
+	slashes := "a regular expression is written between slashes, with nothing after them; for example '/^[0-9]{5}$/', with the quotes; (?i) at its beginning takes capitals and small letters alike"
 	syntax := "; the syntax is that of RE2: no look-ahead, no back-references"
 	for word, want := range map[string]string{
 		"":          `unknown format ""` + known,

@@ -11,10 +11,10 @@
 // apply; map with else; default; required; format; as. Only default and required apply to an empty text.
 //
 // Expressions are those of expr-lang/expr over the cells of the row: name and $env["any name"]. Each cell is a trimmed
-// text, "" when empty. The language has the library's operators and some of its functions (see package expression),
-// none that asks the clock or the machine. Texts are counted in characters. The result is a text, a number, true, false
-// or nil, which counts as empty. An expression that fails makes the row invalid. If all columns that it names are
-// empty, a failed expression is empty instead; as skip_if it is false.
+// text, "" when empty. The language has the library's operators and some of its functions (see package expression), but
+// none that reads the clock or the machine. Texts are counted in characters. The result is a text, a number, true,
+// false or nil, which counts as empty. An expression that fails makes the row invalid, unless all columns that it names
+// are empty. Then its result is empty, or false for skip_if.
 //
 // Promises: errors of a mapping file come all at once, each with its place. Neither errors nor problems hold a row's
 // values, except Problem.Word. The same row gives the same Record: nothing here uses a clock, the network or a file.
@@ -39,7 +39,7 @@ import (
 type Mapping struct {
 	Source      Source        // how to read the inputs
 	Target      Target        // the only service that its rows may be sent to
-	Conflicts   ConflictRules // the rules that it names
+	Conflicts   ConflictRules // what the keys conflict say
 	Tests       []Test        // in the order of the file
 	Unconfirmed []Error       // guesses of leadferry init: lines whose comment begins with a question mark, at most 100
 	Warnings    []Error       // remarks about a good file; they never hold a constant that looks like a secret
@@ -88,8 +88,8 @@ func (m *Mapping) Composed() (names []string) {
 	return names
 }
 
-// PullWord is the CRM's own word for a status of the service: the word of pull, else the first one that its map turns
-// into it, without both: the status itself. known is false if there is none. An empty word leaves the lead out.
+// PullWord returns the CRM's word for a status of the service: from pull, else the first word that map turns into it.
+// Without both, it is the status itself. known is false if there is no word. "" leaves the lead out.
 func (m *Mapping) PullWord(status string) (word string, known bool) {
 	if m.pull != nil {
 		word, known = m.pull[status]
@@ -111,13 +111,13 @@ const (
 
 // ConflictRules are the rules of single fields, "" for a field without one.
 type ConflictRules struct {
-	All        Rule            // of the command, for all fields without a rule
+	All        Rule            // of the command: --conflict, for all fields without a rule
 	Status     map[string]Rule // by the status that the service shows
 	Content    map[string]Rule // by content key
 	ExternalID Rule
 }
 
-// Or returns a field's own rule or, without one, the rule of all fields.
+// Or returns a field's own rule, else the rule of the command, else RuleReport.
 func (c *ConflictRules) Or(own Rule) Rule { return cmp.Or(own, c.All, RuleReport) }
 
 // ForStatus returns the rule if the service shows this status. If the status could not be read, a person decides.
@@ -154,7 +154,7 @@ var errNoIdentity = errors.New("the mapping has neither key nor external_id nor 
 	"no lead\n" +
 	"hint: name the column that makes a row the same row on the next run: key: \"{column}\"")
 
-// ForSync returns an error if rows cannot find a lead that is known.
+// ForSync returns an error if no value of the mapping can find the lead of a changed row.
 func (m *Mapping) ForSync() error {
 	if m.KeyForm() == "" && !m.HasLeadID() {
 		return errNoIdentity
@@ -167,10 +167,10 @@ type Shard struct{ Index, Of int }
 
 var errManyIdentities = errors.New("the rows of this mapping may find their lead by several values, so that workers " +
 	"of a fleet could meet at one lead\n" +
-	"hint: a mapping can be sharded that has lead_id alone, or key where external_id is the same text or not given")
+	"hint: use lead_id alone, or use key and leave external_id out or give it the same text")
 
-// ForShards returns an error if rows of one lead could fall to two workers: they have to find their lead by one value
-// alone, lead_id, or the key if external_id has the same text or is not given.
+// ForShards returns an error if two workers could get rows of one lead. Each row must find its lead by one value: by
+// lead_id alone, or by its key, where key and external_id have the same text if both are given.
 func (m *Mapping) ForShards() error {
 	key, external := m.plan.key, m.plan.externalID
 	byID := m.plan.leadID != nil && key == nil && external == nil
@@ -181,8 +181,8 @@ func (m *Mapping) ForShards() error {
 	return nil
 }
 
-// InShard reports whether a row is in a worker's part: that of the hash of what identifies the lead, so that keys that
-// look alike are in one. A row that identifies none (nil) goes by its place. All versions of the program must agree.
+// InShard reports whether a row is in a worker's part, by the hash of its lead ID, else of its folded key: keys that
+// look alike share a part. A row without a lead (nil) goes by its place. All versions of the program must agree.
 func (m *Mapping) InShard(s Shard, row *Record, place int) bool {
 	if s.Of <= 1 {
 		return true
@@ -198,8 +198,8 @@ func (m *Mapping) InShard(s Shard, row *Record, place int) bool {
 	return int(part%uint64(s.Of)) == s.Index
 }
 
-// KeyIn is [Mapping.KeyForm] for files of an encoding, with the places of its columns where the mapping names them. If
-// the row's own data are the key, KeyIn holds the source settings that change cells, and so the key.
+// KeyIn is [Mapping.KeyForm], with the places of its columns if the mapping names the columns of the file. If the row's
+// own data are the key, KeyIn lists the encoding and the source settings that change cells, and so the key.
 func (m *Mapping) KeyIn(encoding string) string {
 	var settings spelling.Texts
 	encoding, null := strings.ToLower(encoding), strings.Join(m.Source.Null, ", ")
@@ -219,8 +219,8 @@ func (m *Mapping) KeyIn(encoding string) string {
 	return strings.Join(settings, "; ")
 }
 
-// KeyForm says what of a row is its key: the text of key, or of external_id if there is no key, and the steps that
-// change it; "" for the row's own data. Two mappings with the same form give a row the same key.
+// KeyForm says what the key of a row is made of: the text of key, or of external_id if there is no key, and the steps
+// that change it. "" means the row's own data. Two mappings with the same form give a row the same key.
 func (m *Mapping) KeyForm() string {
 	if v := cmp.Or(m.plan.key, m.plan.externalID); v != nil {
 		return v.form()
@@ -237,7 +237,7 @@ type Target struct {
 	Line              int
 }
 
-// plan holds all that makes a Record, compiled. A value is nil if the file does not give it.
+// plan is the compiled mapping: all that Map needs to make a Record. A value is nil if the file does not give it.
 type plan struct {
 	namespace                  string
 	skip                       *value // a condition
@@ -294,8 +294,8 @@ var (
 		`(?:access|refresh|auth)[ _.-]?token|authorization)$`)
 )
 
-// secrets warns of constants in n that look like secrets; named says that the key of n looks like the name of one. A
-// mapping file is shared, and its constants are sent with each lead.
+// secrets warns of constants in n that look like secrets. named says that the key of n looks like the name of a secret.
+// A mapping file is shared, and its constants are sent with each lead.
 func (p *parser) secrets(n *yaml.Node, named bool) {
 	transparent := []string{"from", "default", "expr", "else", "first", "join", "list"}
 	isWord := n.Kind == yaml.ScalarNode && n.Value != "" && !strings.ContainsAny(n.Value, "{ \t\n")

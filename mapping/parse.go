@@ -83,7 +83,7 @@ func (n node) isUnquoted() bool {
 		n.Content[1].Kind == yaml.ScalarNode && n.Content[1].ShortTag() == "!!null" && n.Content[1].Value == ""
 }
 
-// isNull reports whether n is a null that is written out: people use it for "nothing".
+// isNull reports whether n is the word null or ~: people use it for "nothing".
 func (n node) isNull() bool {
 	return n.Kind == yaml.ScalarNode && n.Value != "" && n.ShortTag() == "!!null"
 }
@@ -284,7 +284,7 @@ func (es Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// orNil returns es, sorted by place with the mapping file before its tables, or nil if there are none.
+// orNil returns es sorted by place, the mapping file before its tables. It returns nil if there are no errors.
 func (es Errors) orNil(mapping string) error {
 	if len(es) == 0 {
 		return nil

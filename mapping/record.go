@@ -25,7 +25,7 @@ type Record struct {
 	Key string
 	// LeadID is the service's own ID of the lead: at most 128 letters, digits, dots, underscores, hyphens; "": unknown.
 	LeadID string
-	// Skip says that skip_if leaves the row out: only the IDs of its lead are given, as far as they are valid.
+	// Skip says that skip_if leaves the row out. Then only Key, LeadID and ExternalID are set, each if it is valid.
 	Skip bool
 	// Organization is set, or Locator and the one property that its type searches by (specification, endpoint 5, rule
 	// 3). All four are empty if assign is not given.
@@ -37,7 +37,7 @@ type Record struct {
 	ExternalID string
 	// Dropped are values left out because they break a rule (on_invalid: drop, or a later part of first fits).
 	Dropped []Problem
-	// Caught are the texts that a map lacks and its else accepts, if Env asks for them, but no status of the service.
+	// Caught are texts that a map lacks and its else takes, if Env.Caught is set, but no status that stays as it is.
 	Caught []Problem
 	// Content is in the order of the mapping file; the columns of "*" are in its place, in the order of the input.
 	// Empty values are left out unless the mapping says empty: clear.
@@ -164,7 +164,7 @@ func (b *Binding) Map(cells []string, env Env, rec *Record) []Problem {
 		r.problems = append(r.problems, Problem{Rule: "required", Text: "it has no column that the mapping uses; if its " +
 			"rows are in a list, name that with --list"})
 	}
-	if len(r.problems) == 0 { // not always nil: its problems may have been dropped
+	if len(r.problems) == 0 { // perhaps empty but not nil: problems were dropped
 		return nil
 	}
 	return r.problems
@@ -177,8 +177,8 @@ func (r *row) limit(rule, what, text string) {
 	}
 }
 
-// lineBreaks returns the cells with a line feed for each line break, whatever system exported them: the same data keep
-// their key and digest, and the service gets the same text. It does not change the cells given.
+// lineBreaks returns the cells with a line feed for each line break. Exports of all systems then give the same key and
+// digest, and the service gets the same text. It does not change the cells given.
 func lineBreaks(cells []string) []string {
 	if slices.ContainsFunc(cells, func(cell string) bool { return strings.IndexByte(cell, '\r') >= 0 }) {
 		cells = slices.Clone(cells)
@@ -200,8 +200,8 @@ func (r *row) addField(f *field, rec *Record) {
 	}
 }
 
-// rowKey is the default key. Empty columns, white space at ends and the form in which Unicode writes é do not count:
-// another export keeps the keys.
+// rowKey returns the default key. It ignores empty columns, white space at ends and the form in which Unicode writes é:
+// another export of the same data gives the same keys.
 func (b *Binding) rowKey(cells []string) string {
 	var room [1024]byte
 	buf := room[:0]
@@ -238,7 +238,7 @@ func (r *row) assign(entries []assignment, rec *Record) {
 	}
 }
 
-// unassigned says why no entry of assign can be used: it names the empty columns, if there are any.
+// unassigned says why no entry of assign can be used. It names the empty columns, if there are any.
 func (r *row) unassigned(entries []assignment) string {
 	const mostNamed = 8
 	var empty []part
@@ -285,7 +285,7 @@ func (r *row) cell(index int) string {
 func (r *row) isNull(cell string) bool { return slices.Contains(r.null, strings.TrimSpace(cell)) }
 
 // AppendFingerprint appends a text that is equal for Records with the same data: all that is sent except volatile
-// fields, content keys sorted by name. Another run, or another order in the mapping, is no change.
+// fields. Content keys are sorted by name: another order in the mapping is no change, and another run is none.
 func (rec *Record) AppendFingerprint(b []byte) []byte {
 	for _, s := range [...]string{
 		rec.Organization, rec.Locator, rec.SearchText, rec.PostalCode,

@@ -16,7 +16,7 @@ import (
 func (p *parser) mappingFile(doc node) {
 	m := p.m
 	m.root, m.lead = doc.at(), doc.at()
-	if _, tables, found := doc.child("tables"); found { // the other sections name tables
+	if _, tables, found := doc.child("tables"); found { // first: the other sections name tables
 		p.namedTables(tables)
 	}
 	p.object(doc,

@@ -32,7 +32,7 @@ type stage struct {
 	by text // for the step e164 only: the country, if columns name it
 }
 
-// through returns s after all stages, or the first stage that refuses it. A text that is empty skips the rest.
+// through returns s after all stages, or the first stage that refuses it. Once the text is empty, it skips the rest.
 func through(stages []stage, s string, r *row) (result string, broken *stage) {
 	for i := 0; i < len(stages) && s != ""; i++ {
 		var fits bool
@@ -50,7 +50,7 @@ func through(stages []stage, s string, r *row) (result string, broken *stage) {
 	return s, nil
 }
 
-// steps are all that apply knows, by the way each is written, and the functions that read what follows the colon.
+// steps are the steps of apply: how each is written, and the function that reads what follows its colon.
 var steps = [...]struct {
 	form string
 	read func(argument string) (texts.Conversion, *texts.Fault)
@@ -69,7 +69,7 @@ var steps = [...]struct {
 	{"extract:/RE/", extract},
 }
 
-// bare reads a step without an argument.
+// bare returns a reader for a step without an argument.
 func bare(change func(string) string) func(string) (texts.Conversion, *texts.Fault) {
 	return func(argument string) (texts.Conversion, *texts.Fault) {
 		if argument != "" {
@@ -156,7 +156,7 @@ func readSlashed(word string) (*regexp.Regexp, *texts.Fault) {
 	pattern, begins := strings.CutPrefix(word, "/")
 	pattern, ends := strings.CutSuffix(pattern, "/")
 	if !begins || !ends || pattern == "" {
-		return nil, texts.NewFault("a regular expression stands between slashes, and nothing after them",
+		return nil, texts.NewFault("a regular expression is written between slashes, with nothing after them",
 			"for example '/^[0-9]{5}$/', with the quotes; (?i) at its beginning takes capitals and small letters alike")
 	}
 	return readPattern(pattern)
@@ -211,13 +211,13 @@ func replace(argument string) (texts.Conversion, *texts.Fault) {
 	return always(func(s string) string { return re.ReplaceAllString(s, with) }), nil
 }
 
-// replaceForm is /RE/TEXT/; a slash after a backslash ends nothing.
+// replaceForm matches /RE/TEXT/. A slash after a backslash is part of the text.
 var replaceForm = spelling.Form(`(?s)^/((?:\\.|[^/\\])+)/((?:\\.|[^/\\])*)/$`)
 
 // references match what package regexp reads after a dollar.
 var references = spelling.Form(`\$(\$|\{\w*\}|\w*)`)
 
-// checkReplacement refuses a text that names a group which the expression lacks: package regexp would silently use "".
+// checkReplacement refuses a text with a group that the expression lacks: package regexp would silently use "".
 func checkReplacement(re *regexp.Regexp, with string) *texts.Fault {
 	for _, found := range references().FindAllStringSubmatch(with, -1) {
 		name := strings.Trim(found[1], "{}")

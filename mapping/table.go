@@ -23,7 +23,7 @@ type table struct {
 	file, path string // of a table in a file: how errors call the file and the table
 }
 
-// find returns the text for a word that is trimmed and not empty. A row of a table's file without a value is not found.
+// find returns the text for a word, which is trimmed and not empty. It does not find a row of a file that has no value.
 func (t *table) find(s string) (to string, found bool) {
 	if t.folds {
 		s = folded(s)
@@ -107,7 +107,7 @@ func (p *parser) tableFile(n node) *table {
 	t.file = path.Join(path.Dir(p.file), name)
 	add := func(line int, from, to string) { p.addWord(t, line, asCell(from), asCell(to)) }
 	for _, e := range p.read(name, key, value, add) {
-		if e.Line == 0 { // the file as a whole is wrong, or the wrong one
+		if e.Line == 0 { // the whole file is wrong, or it is the wrong file
 			at := n.at()
 			e.File, e.Line, e.Column, e.Text = p.file, at.line, at.column, n.path+": "+e.File+": "+e.Text
 		}

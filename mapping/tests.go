@@ -109,7 +109,7 @@ func (t *Test) Compare(request []byte) (differences []string) {
 		got, found := have[path]
 		delete(have, path)
 		switch {
-		case path == "" && !found && n.Kind == yaml.MappingNode: // all of the request is surplus
+		case path == "" && !found && n.Kind == yaml.MappingNode: // {} is expected: the request has only surplus
 		case !found:
 			tell(path, "is missing: it should be %s", n.literal())
 		case !n.fits(got):
@@ -125,7 +125,7 @@ func (t *Test) Compare(request []byte) (differences []string) {
 	return differences
 }
 
-// leaves calls f with n, or with its members and their paths, in the order of the file.
+// leaves calls f with each scalar, empty object and empty list in n, and its path, in the order of the file.
 func (n node) leaves(path string, f func(path string, n node)) {
 	for i, child := range n.Content {
 		if n.Kind == yaml.SequenceNode {
@@ -157,5 +157,5 @@ func (n node) fits(have node) bool {
 	return n.Kind == have.Kind && n.Value == have.Value && (n.isPlain() || !have.isPlain())
 }
 
-// maxShown is how many characters of a value a difference shows.
+// maxShown is how many characters of a value an error or a difference shows.
 const maxShown = 100

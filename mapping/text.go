@@ -24,7 +24,7 @@ type part struct {
 type place uint8
 
 const (
-	unplaced place = iota // there is no JSON value around it
+	unplaced place = iota // no JSON value is around it
 	inString              // its content is escaped
 	asValue               // its content must be a JSON value itself
 )
@@ -108,8 +108,8 @@ func (t text) constant() (string, bool) {
 	return "", false
 }
 
-// fill returns the text for a row; lacking is the text that a map lacks, for else. The text is empty if it has columns
-// and all of them are empty. It fits unless a column has to be a JSON value and is none.
+// fill returns the text for a row. lacking is the text that a map lacks, for else. If the text has columns and all of
+// them are empty, it is empty. fits is false if a column has to be a JSON value and is none.
 func (t text) fill(r *row, lacking string) (filled string, fits bool) {
 	if len(t) == 1 { // most texts are one column or a constant: nothing to copy
 		return strings.TrimSpace(t[0].resolve(r, lacking)), true
@@ -163,7 +163,7 @@ func (p place) embed(s string) (written string, fits bool) {
 	return jsonOf(s)
 }
 
-// markTemplate reports whether the text is a JSON value around its placeholders, and sets the places of these.
+// markTemplate sets the place of each placeholder, and reports whether the text is a JSON value around them.
 func (t text) markTemplate() bool {
 	var probe strings.Builder
 	escapes, within := strings.NewReplacer(`\\`, "", `\"`, ""), false

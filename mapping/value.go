@@ -57,7 +57,7 @@ const (
 	aMember        // of object or list
 )
 
-// isIdentity reports whether the value identifies the row: no table, and no default for an empty cell, must change it.
+// isIdentity reports whether the value identifies the row. No table and no default for an empty cell may change it.
 func (v *value) isIdentity() bool { return v.role == keyRole || v.role == leadIDRole }
 
 // visit calls f with the value and with all its parts.
@@ -139,7 +139,7 @@ func (v *value) eval(r *row) (string, fate) {
 }
 
 func (v *value) result(r *row) (s string, end fate) {
-	if s, end = v.made(r); end != good {
+	if s, end = v.raw(r); end != good {
 		return "", end
 	}
 	s, broken := through(v.apply, s, r)
@@ -167,8 +167,8 @@ func (v *value) result(r *row) (s string, end fate) {
 	return result, good
 }
 
-// made returns what the value is made of in a row, before any step.
-func (v *value) made(r *row) (string, fate) {
+// raw returns what the value is made of in a row, before any step.
+func (v *value) raw(r *row) (string, fate) {
 	switch {
 	case v.parts != nil && v.parts.way == first:
 		return v.parts.first(r)
@@ -217,7 +217,7 @@ func (v *value) breaks(r *row, broken rule, about, s string) (string, fate) {
 	return "", bad
 }
 
-// problem says how a row breaks the rule: about is what the rule asks for, s is the text that breaks it.
+// problem says how a row breaks the rule. about completes the rule's complaint; s is the text that breaks it.
 func (v *value) problem(broken rule, about, s string) Problem {
 	text := v.path + " " + strings.Replace(broken.complaint, "%s", about, 1)
 	p := Problem{Column: strings.Join(namesOf(v.uses()), ", "), Rule: broken.name, Text: text}
@@ -248,7 +248,7 @@ const (
 // isJSON reports whether the parts make a JSON value instead of a text.
 func (ps *parts) isJSON() bool { return ps.way == object || ps.way == list }
 
-// keepsShape reports whether no cell can change the shape of the JSON value: it is all of it, or in a template.
+// keepsShape reports whether no cell can change the JSON value's shape: a cell is all of it, or is inside a template.
 func (v *value) keepsShape() bool {
 	replaces := func(s stage) bool { return strings.HasPrefix(s.called, "replace:") }
 	changes := func(s stage) bool { return s.called != "trim" }
@@ -265,7 +265,7 @@ func (v *value) keepsShape() bool {
 		!slices.ContainsFunc(v.parts.values, func(part *value) bool { return !part.keepsShape() })
 }
 
-// joinAll joins the parts for a row. If all are empty, so is the result; it is left out if a part was left out.
+// joinAll joins the parts for a row. If all parts are empty, so is the result, and its fate is the worst of theirs.
 func (ps *parts) joinAll(r *row) (string, fate) {
 	var members []string
 	worst := good
@@ -287,7 +287,7 @@ func (ps *parts) joinAll(r *row) (string, fate) {
 	return strings.TrimSpace(strings.Join(members, ps.sep)), good
 }
 
-// member returns the part i, whose value is s, as written among the others.
+// member returns s, the value of part i, as the object, list or join writes it.
 func (ps *parts) member(i int, s string) string {
 	if ps.isJSON() && ps.values[i].literal == nil {
 		s = quoted(s)

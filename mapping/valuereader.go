@@ -16,7 +16,7 @@ func (p *parser) into(place **value, v value) func(node) {
 	return func(n node) { *place = p.value(n, v) }
 }
 
-// value reads the text or object n as a value. v says what is particular to its place. It returns nil after an error.
+// value reads the text or object n as a value. v holds what depends on its place. It returns nil after an error.
 func (p *parser) value(n node, v value) *value {
 	v.path, v.at = n.path, n.at()
 	if v.role == keyRole && v.inside == nothing {
@@ -60,7 +60,7 @@ type valueReader struct {
 	pull      node
 }
 
-// constant is a text of the file that may replace the value: of else, of default, or of map for a word.
+// constant is a text of the file that may become the value: from else, from default, or from map for a word.
 type constant struct {
 	file       string
 	at         position
@@ -123,7 +123,7 @@ func (r *valueReader) readObject(n node) {
 	}
 }
 
-// takes reports whether a value may have a key in its place. No table or later cell must change which row is which.
+// takes reports whether a value may have this key here. No table and no later cell may change which row is which.
 func (r *valueReader) takes(key string) bool {
 	inContent, whole := r.role == contentRole, r.inside == nothing
 	switch key {
@@ -217,7 +217,7 @@ func (p *parser) fixed(n node) string {
 }
 
 const (
-	externalID = "lead.external_id" // the path of the value that links a lead
+	externalID = "lead.external_id" // the path of the value that becomes the lead's ExternalID
 	maxLevels  = 8                  // of nested objects and lists
 )
 

@@ -1,6 +1,6 @@
 // Package expression is the language of expressions in mapping files: expr-lang/expr over the cells of a row. It has
-// those of the library's functions that ask neither the clock nor the machine, and a few of its own that lose no
-// digit. Texts are counted in characters. The package comment of mapping says what it promises to authors of mappings.
+// the library's functions that read neither the clock nor the machine, and a few of our own that lose no digit. Texts
+// are counted in characters. The package comment of mapping says what it promises to authors of mappings.
 package expression
 
 import (
@@ -23,12 +23,12 @@ import (
 	"leadferry/mapping/texts"
 )
 
-// builtins are functions of the library; replaced are our own in place of some that read one number as another.
+// builtins are functions of the library. own are ours: coalesce, and three that change no number, unlike the library's.
 const (
 	builtins = `len trim trimPrefix trimSuffix upper lower split join replace repeat hasPrefix hasSuffix abs ceil floor
 		round min max sum mean median first last take get sort reverse any all none one filter map count find findIndex
 		findLast findLastIndex`
-	replaced = " int float string coalesce"
+	own = " int float string coalesce"
 )
 
 // Program is a compiled expression. It may be shared.
@@ -54,7 +54,7 @@ func Compile(s string) (*Program, *texts.Fault) {
 	if err != nil {
 		return nil, faultOf(err)
 	}
-	n, x, columns := new(names), new(finisher), map[string]any{}
+	n, x, columns := new(names), new(patcher), map[string]any{}
 	ast.Walk(&tree.Node, n)
 	for _, c := range n.columns() {
 		columns[c] = ""
@@ -86,7 +86,7 @@ func Compile(s string) (*Program, *texts.Fault) {
 	return &Program{n.columns(), result, program}, nil
 }
 
-// faultOf puts the library's error into the words of the other errors. It holds nothing but words of the expression.
+// faultOf turns the library's error into a Fault in our words. Of the file, it quotes only words of the expression.
 func faultOf(err error) *texts.Fault {
 	e, ok := errors.AsType[*exprfile.Error](err)
 	if !ok {
@@ -99,7 +99,7 @@ func faultOf(err error) *texts.Fault {
 	name, isUnknown := strings.CutPrefix(f.Text, "unknown name ")
 	switch {
 	case isUnknown:
-		known := slices.Sorted(slices.Values(strings.Fields(builtins + replaced)))
+		known := slices.Sorted(slices.Values(strings.Fields(builtins + own)))
 		return texts.Unknown("function "+texts.Quote(name), name, known)
 	case strings.HasPrefix(f.Text, "unexpected token EOF"):
 		f.Text = "the expression ends where more must follow"
@@ -126,7 +126,7 @@ type runError string
 func (e runError) Error() string { return string(e) }
 
 // Text computes the expression as a text; cell returns the cell of Columns[i]. If all cells are empty, a failed
-// expression is empty and no error: int(score) of an empty score. No error holds a cell.
+// expression gives "" and no error, for example int(score) without a score. No error holds a cell.
 func (p *Program) Text(cell func(i int) string) (string, error) {
 	cells, empty := make(map[string]any, len(p.Columns)), len(p.Columns) > 0
 	for i, column := range p.Columns {
@@ -139,9 +139,9 @@ func (p *Program) Text(cell func(i int) string) (string, error) {
 	case err != nil && empty:
 		return "", nil
 	case err != nil: // the library's own errors hold cells
-		told := runError("a function or an operator does not take what the columns hold")
-		errors.As(err, &told)
-		return "", told
+		reason := runError("a function or an operator does not take what the columns hold")
+		errors.As(err, &reason)
+		return "", reason
 	}
 	s, err := textOf(result)
 	return strings.TrimSpace(s), err
@@ -180,7 +180,7 @@ func decimalOf(f float64) (string, error) {
 }
 
 func toInt(args ...any) (any, error) {
-	const most = 1e15 // numbers far above it would not fit into sums and products either
+	const most = 1e15 // far larger numbers would overflow in sums and products
 	switch x := args[0].(type) {
 	case int:
 		return x, nil
@@ -252,11 +252,11 @@ func (s *names) columns() (list []string) {
 	return list
 }
 
-// finisher works on nodes whose types are known: it cuts texts by characters, and refuses a ?? that has no effect.
-type finisher struct{ fault *texts.Fault }
+// patcher changes the tree once types are known: it cuts texts by characters. It refuses a ?? that has no effect.
+type patcher struct{ fault *texts.Fault }
 
 // Visit is called with each node.
-func (f *finisher) Visit(node *ast.Node) {
+func (f *patcher) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.BinaryNode:
 		_, isName := n.Left.(*ast.IdentifierNode)

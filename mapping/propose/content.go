@@ -107,7 +107,7 @@ func (d *draft) phoneStep(c *column) string {
 	return ""
 }
 
-// nameField makes the name of first and last name, or of the whole name if one of them is missing or filled less often.
+// nameField makes name of the whole name if first or last is missing or first is filled less often, else of the parts.
 func (d *draft) nameField() field {
 	first, last, full := d.of("first"), d.of("last"), d.of("full")
 	if full != nil && first != nil && last == nil && !full.holds(first) { // Vorname, Name: Name is the last name
@@ -213,24 +213,24 @@ func (d *draft) present(parts ...part) (columns []*column) {
 // keyChoice says what identifies a row on the next run, and why.
 type keyChoice struct {
 	Column          *column  // nil: the row's own data
-	Value           field    // made of it
+	Value           field    // how the key is made of Column
 	External        bool     // it is the CRM's own number, so it also becomes the lead's ExternalID
 	ByValues        bool     // only its cells, not its name, say that it identifies rows
 	Counts          bool     // it is 1, 2, 3 … in the order of the rows
 	Lower           bool     // it is an e-mail address, in which case does not matter
 	Repeats, Blanks int      // rows that repeat another's key, or have none
 	Namespace       string   // keeps it apart from the keys of other files, or ""
-	Faults          []string // why columns whose names say so cannot be the key
+	Faults          []string // why columns with the name of an identifier cannot be the key
 }
 
-// chooseKey looks for the CRM's own number of the lead, then for an e-mail address that is different in each row.
+// chooseKey takes the CRM's own number of the lead, else an e-mail address that is different in each row.
 func (d *draft) chooseKey() (k keyChoice) {
 	columns := slices.Clone(d.columns)
 	slices.SortStableFunc(columns, func(a, b *column) int { return cmp.Compare(b.identifies(), a.identifies()) })
 	for _, c := range columns {
 		p, id := c.profile, c.identifies()
 		isNumber := id >= surePart
-		// If leads have a number, the number of a person says who, not which lead.
+		// If leads have a number that cannot be the key, that of a person cannot either: it says who, not which lead.
 		if id == 0 || k.Faults != nil && !isNumber {
 			break
 		}
@@ -256,7 +256,7 @@ func (d *draft) chooseKey() (k keyChoice) {
 	return k
 }
 
-// wrappedForm matches a number as spreadsheets keep its zeros, or as a column of decimals writes it.
+// wrappedForm matches a number with its marks: ' or =" that keep zeros in a spreadsheet, or .0 of a column of decimals.
 var wrappedForm = spelling.Form(`^'[^']+$|^="[^"]+"$|^[0-9]+\.0$`)
 
 // unwrapped returns the step that takes away what is around each number of the column, or "".
@@ -268,9 +268,9 @@ func (c *column) unwrapped() string {
 	return `replace:/^('|=")|("|[.]0)$//`
 }
 
-// faultOf says why the column cannot be the key, or "". One named as an identifier may be empty or repeat in few rows.
+// faultOf says why the column cannot be the key, or "". If named an identifier, it may be empty or repeat in few rows.
 func (d *draft) faultOf(c *column, named bool) string {
-	const mostFaulty = 20 // at most one row in so many
+	const mostFaulty = 20 // one row in this many may be faulty
 	p, name, most := c.profile, shown(c.header), 0
 	if named {
 		most = p.rows / mostFaulty

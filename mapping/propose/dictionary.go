@@ -34,11 +34,11 @@ type rule struct {
 	Sure, All              float64
 }
 
-// sign is what a phrase says and how surely: the part of a header, the status of a word, or the phrase's section.
+// sign is what a phrase says and how surely: the part of a header, the status of a word, or the section of the phrase.
 type sign struct {
 	part         part
 	strength     float64 // 1 at most
-	whole, doubt bool    // whole: only if it is the whole text
+	whole, doubt bool    // whole: only if it is the whole text; doubt: it is a doubtful guess
 }
 
 // dictionary holds dictionary.yaml as written, and look-up tables made from it.
@@ -47,13 +47,13 @@ type dictionary struct {
 	Forms                             map[string][]*regexp.Regexp
 	Parts                             []rule
 	Dates                             struct{ Days, Times, Languages []string }
-	Places, Identifiers               []part // of an address; IDs of the lead, unless other words are around
+	Places, Identifiers               []part // of an address; IDs, which only words of own surround
 	Null                              []string
 
 	headers, statuses, words map[string][]sign // by joined words
 }
 
-// known returns the dictionary. It is made on the first call: most commands do not need it.
+// known returns the dictionary, and makes it on the first call: most commands do not need it.
 var known = sync.OnceValue(func() *dictionary {
 	d := new(dictionary)
 	if err := yaml.Unmarshal(dictionaryText, d); err != nil {
@@ -96,12 +96,12 @@ func (d *dictionary) has(section part, words string) bool {
 
 const maxHeader = 200 // bytes of a text in which to look for words
 
-// letters are those that do not split into a plain letter and an accent.
+// letters replaces letters that do not split into a plain letter and an accent.
 var letters = strings.NewReplacer(
 	"ß", "ss", "ø", "o", "æ", "ae", "œ", "oe", "ł", "l", "đ", "d", "ð", "d", "þ", "th", "ı", "i",
 )
 
-// spelledOut writes letters as people do whose keyboards lack them.
+// spelledOut writes letters as people do when their keyboards lack them.
 var spelledOut = strings.NewReplacer("ä", "ae", "ö", "oe", "ü", "ue", "ø", "oe", "å", "aa")
 
 // fold returns s in lower case and without accents.
@@ -148,7 +148,7 @@ func Known(columns []string) (n int) {
 	return n
 }
 
-// FooterWord returns the words at the beginning of a text that show that it follows a table, or "".
+// FooterWord returns the first words of a text if they show that the text follows a table, else "".
 func FooterWord(text string) string {
 	if found := known().Forms["footer"][0].FindStringSubmatch(text); found != nil {
 		return found[1]
@@ -158,7 +158,7 @@ func FooterWord(text string) string {
 
 func baseName(file string) string { return path.Base(strings.ReplaceAll(file, "\\", "/")) }
 
-// fileWords returns at most four words of the file's name that say something, in plain letters.
+// fileWords returns at most four words of the file's name that mean something, in plain letters.
 func fileWords(file string) []string {
 	base, _, _ := strings.Cut(baseName(file), ".")
 	list := slices.DeleteFunc(words(base), func(w string) bool {
@@ -173,7 +173,7 @@ const (
 	weakName   = 0.45 // a word with other meanings: the German "Adresse"
 	aroundName = 0.92 // words that say nothing are around it
 	secondName = 0.25 // subtracted if it is a second one of its kind
-	secondMost = 0.65 // what that gives: "Other Phone"
+	secondMost = 0.65 // a weaker name may mean other things; "Other Phone" is just above it
 )
 
 // name is what the words of a header say.
@@ -183,7 +183,7 @@ type name struct {
 	foreign bool // it is about somebody other than the lead
 }
 
-// readName looks a header up: as written, without parentheses, without words around it, inside a question.
+// readName looks up a header: as written, else what is before a parenthesis, else a name inside it, as in a question.
 func readName(header string) name {
 	d, n := known(), name{words: words(header)}
 	n.foreign = d.any("foreign", n.words)
@@ -225,7 +225,7 @@ func (d *dictionary) inside(words []string) (signs []sign) {
 	for length := min(len(words), longest); length > 0 && signs == nil; length-- {
 		for from := range len(words) - length + 1 {
 			around := slices.Concat(words[:from], words[from+length:])
-			strength := d.cost(around)
+			strength := d.strengthAmong(around)
 			own := !slices.ContainsFunc(around, func(w string) bool { return !d.has("own", w) })
 			address := d.any("address", around)
 			for _, s := range d.headers[strings.Join(words[from:from+length], "")] {
@@ -240,9 +240,9 @@ func (d *dictionary) inside(words []string) (signs []sign) {
 	return signs
 }
 
-// cost says how sure a name still is among other words. Words that say nothing take a little away, words that make it a
-// second one take more, and any other word takes all.
-func (d *dictionary) cost(around []string) float64 {
+// strengthAmong says how sure a name still is among other words. Beside words for a second one ("Other Phone"), it is
+// less sure. Beside a word that is neither that nor noise, it is 0.
+func (d *dictionary) strengthAmong(around []string) float64 {
 	strength := aroundName
 	for _, w := range around {
 		switch {

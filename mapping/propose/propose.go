@@ -31,9 +31,9 @@ import (
 	"leadferry/mapping/texts"
 )
 
-// Input is a sample of a file. Its Source says how the file was read. Its columns are those of the first line (which
-// may be a lead), or made up if the source has no header. Its other fields are what the mapping has to say, because
-// flags named it or a reader cannot detect it.
+// Input is a sample of a file. Its Source says how the file was read. Source.Columns are the names in the first line,
+// which may be a lead, or made up if there is no header. The rest of Source is what the mapping has to say: flags named
+// it, or a reader cannot detect it.
 type Input struct {
 	mapping.Source
 	File string // how people call the file; "-" is standard input
@@ -57,15 +57,15 @@ type Proposal struct {
 	Notes []string
 }
 
-// Propose writes a mapping file for the sampled input. It fails if no column is known, since each row would make a lead
-// in which nobody can be found, or if the file would not load.
+// Propose writes a mapping file for the sampled input. It fails if no column is known, since the leads would name
+// nobody, or if the file would not load.
 func Propose(in Input) (Proposal, error) {
 	d := newDraft(in)
-	// One object of objects is a document; several may have all in objects, which the mapping then names.
+	// One object of objects is a document. Several may keep all in objects, and the mapping names what is in them.
 	nested := len(d.Objects) > 0 && len(in.Rows) > 1
 	if len(in.Columns) > 0 && d.Key.Column == nil && d.Status == nil && len(d.Fields) == 0 && !nested {
 		const hint = "if it is the right file, name the sheet with --sheet, the list of a JSON document with --list or " +
-			"what parts the cells with --delimiter; or call its columns name, email and phone"
+			"what separates the cells with --delimiter; or call its columns name, email and phone"
 		text := strings.Join(append([]string{unknown}, in.Warnings...), "; ")
 		return Proposal{}, mapping.Error{File: in.File, Text: text, Hint: hint}
 	}
@@ -80,7 +80,7 @@ const unknown = "does not look like leads: no column is known by its name or its
 
 const nowhere = "imported" // the origin if the file's name says nothing
 
-// draft is a table and what was decided about it, before it is written. proposal.tmpl uses the exported names.
+// draft is a table and the decisions about it, before they are written. proposal.tmpl uses the exported names.
 type draft struct {
 	In       Input
 	Headless bool      // the first line was a lead, and the columns have made-up names
@@ -98,7 +98,7 @@ type draft struct {
 	Fields       []field // the keys of the content that are written out
 }
 
-// newDraft makes the safest decisions first: a column that has a part is not considered for the next one.
+// newDraft decides the safest things first: a column that has a part does not get another one.
 func newDraft(in Input) *draft {
 	d := &draft{In: in, Headless: in.NoHeader}
 	d.read()

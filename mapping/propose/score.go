@@ -2,7 +2,7 @@ package propose
 
 import "strings"
 
-// How well a column fits a part, the key and the status: by its name, and by its cells.
+// This file says how well a column fits a part, the key and the status: by its name, and by its cells.
 
 const (
 	leastScore = 0.4 // the lowest score with which a column gets a part
@@ -14,8 +14,8 @@ const (
 // What cells add to a column's score if all of them look like the part, and if all of them are filled.
 const forLikeness, forFilled = 0.3, 0.5
 
-// score says how well a column fits a part, and adds a remark if that is a guess. It counts the name, how many cells
-// look like the part and how many are filled. Cells that contradict the name win.
+// score says how well a column fits a part. It counts the name, how many cells look like the part, and how many are
+// filled. Cells that contradict the name win. guessed is a remark if the fit is a guess.
 func (r rule) score(c *column) (score float64, guessed string) {
 	p, strength := c.profile, c.name.strength(r.Part)
 	like := p.share(r.Like)
@@ -38,7 +38,7 @@ func (r rule) score(c *column) (score float64, guessed string) {
 // isUnknown reports whether the header says nothing, about the lead or anybody else.
 func (c *column) isUnknown() bool { return !c.name.known() && !c.name.foreign }
 
-// identifies says how surely the column numbers the leads, 0 to 1.
+// identifies says how surely the column identifies the leads, 0 to 1.
 func (c *column) identifies() float64 {
 	const mostKey = 128 // characters of an identifier
 	p := c.profile
@@ -58,8 +58,8 @@ func (c *column) identifies() float64 {
 	return 0
 }
 
-// tellsStatus says how clearly the words of the column, and its name, are those of statuses; 0: they are not.
-func (c *column) tellsStatus(words []word) float64 {
+// statusScore says how clearly the name and the words of the column are those of a status; 0: they are not.
+func (c *column) statusScore(words []word) float64 {
 	strength, placed, rows, closes := c.name.strength("status", "statusid"), 0, 0, 0.0
 	for _, w := range words {
 		if w.Status != "" {
@@ -67,7 +67,7 @@ func (c *column) tellsStatus(words []word) float64 {
 			rows += w.Rows
 		}
 		if strings.HasPrefix(w.Status, "closed") {
-			closes = 0.3 // a column of stages alone would leave lost deals open
+			closes = 0.3 // preferred: a column of stages alone would leave lost deals open
 		}
 	}
 	share := ratio(rows, c.profile.filled)

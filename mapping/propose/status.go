@@ -20,7 +20,7 @@ type word struct {
 	Doubt  bool
 }
 
-// Forms of words that a comment may hold because they identify nobody.
+// A comment may hold a word that matches tellableForm and not personalForm: it identifies nobody.
 var (
 	tellableForm = spelling.Form(`^[\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}]{1,40}$`)
 	personalForm = spelling.Form(`@|\p{Nd}{5}`)
@@ -71,15 +71,15 @@ func (d *draft) chooseStatus() (best *statusChoice) {
 	highest := 0.0
 	for _, c := range d.columns {
 		words := wordsOf(c)
-		if score := c.tellsStatus(words); score > highest {
+		if score := c.statusScore(words); score > highest {
 			highest, best = score, &statusChoice{c, words, c.name.strength("status", "statusid") >= surePart}
 		}
 	}
 	return best
 }
 
-// placeStatus returns the service's status that a text means, or none. Its longest known phrase decides; among phrases
-// of equal length, the one for the later status.
+// placeStatus returns the service's status that a text means, or none. Its longest known phrase decides. Among phrases
+// of equal length, the one for the later status wins.
 func placeStatus(text string) (best sign) {
 	d, list := known(), words(text)
 	isQuestion := strings.Contains(text, "?")
@@ -102,7 +102,7 @@ func rank(status part) int { return slices.Index(mapping.Statuses(), string(stat
 // organizationChoice says how the leads find their dealers.
 type organizationChoice struct {
 	Column *column // names the organization, or nil
-	Live   bool    // its cells can be the service's IDs; else a comment offers it
+	Live   bool    // its cells can be the service's IDs; if not, a comment offers it
 	Why    string
 }
 

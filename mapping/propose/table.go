@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	maxNameSize = 400 // bytes of a column's name in the mapping: a YAML key has at most 1,024
-	reserved    = "leadferry"
+	maxNameSize = 400         // bytes of a column's name in the mapping: a YAML key has at most 1,024
+	reserved    = "leadferry" // begins the names of columns that leadferry adds
 )
 
 // column is one of the input's columns.
@@ -72,7 +72,7 @@ func (d *draft) read() {
 // a phone number with a plus, or a person's name above other names. Or it has hardly any known name, and two of its
 // cells look like the cells below or repeat there, or one begins to count the rows. All rows have equally many cells.
 func BeginsWithLead(first []string, rows [][]string) bool {
-	const leastUnnamed = 4 // one in so many columns may have a known name by chance: there is a city called By
+	const leastUnnamed = 4 // one column in this many may have a known name by chance: there is a city called By
 	alike, named, counts := 0, 0, false
 	for i, cell := range first {
 		cells, cell := cellsOf(rows, i, nil), strings.TrimSpace(cell)
@@ -122,7 +122,7 @@ func cellsOf(rows [][]string, column int, null []string) []string {
 	return cells
 }
 
-// findNull finds well-known words for "nothing" in the cells. It skips columns of names: there are people called Null.
+// findNull finds well-known words for "nothing" in the cells. It skips columns of names: some people are called Null.
 func (d *draft) findNull() {
 	for i, header := range d.In.Columns {
 		if readName(header).strength("first", "last", "full") > 0 {
@@ -147,7 +147,7 @@ func (c *column) Placeholder() string {
 
 var markForm = spelling.Form(`^(?:[a-z]{1,2}:|'|=")([+0-9][^"]*)"?$`)
 
-// kindsOf returns the kinds that a cell, filled and trimmed, looks like by the forms of dictionary.yaml: one or more.
+// kindsOf returns the kinds that a cell looks like, by the forms of dictionary.yaml. The cell is trimmed and not empty.
 func kindsOf(text string) (kinds []string) {
 	const longestJudged, mostWords = 256, 8 // in bytes and words: a longer cell is prose
 	d, value := known(), text
@@ -224,7 +224,7 @@ func (p *profile) nothingLike(kinds ...string) bool {
 
 func ratio(n, of int) float64 { return float64(n) / float64(max(1, of)) }
 
-// dateLayouts are the layouts to try, the likeliest first.
+// dateLayouts returns the layouts to try, the likeliest first.
 func dateLayouts() (list []string) {
 	dates := known().Dates
 	for _, day := range dates.Days {
@@ -239,8 +239,8 @@ func dateLayouts() (list []string) {
 	return list
 }
 
-// dateStep returns the step that makes ISO dates of a column, and a remark. If day and month could change places, or
-// dates have several forms, the column stays as it is and the remark asks the user.
+// dateStep returns the step that makes ISO dates of a column, and a remark. If the day or the month may come first, or
+// the dates have several forms, the column stays as it is and the remark asks the user.
 func (c *column) dateStep() (step, remark string) {
 	dates := slices.DeleteFunc(slices.Clone(c.cells), func(cell string) bool {
 		return cell == "" || texts.IsDate(strings.Replace(cell, " ", "T", 1)) // or with a blank before the time

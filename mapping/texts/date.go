@@ -15,12 +15,12 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// Date reads a text by the first of several layouts, separated by |, that fits, and writes it as ISO 8601: 2006-01-02,
-// or 2006-01-02T15:04:05 if the layout has a time of day, with fractions of a second if there are any. It adds the
-// offset from UTC if the layout has one. A date that does not exist does not fit. Names of months are English unless
-// the layout ends with @de or another language. Years of two digits are 1969 to 2068. Layouts that read one text as
-// different days are refused. A text that fits none but is ISO 8601 already stays, as in a
-// workbook, but for a blank before the time, which becomes T.
+// Date returns a conversion that reads a date by the first layout that fits; | separates layouts. It writes ISO 8601:
+// 2006-01-02, or 2006-01-02T15:04:05 if the layout has a time of day, with fractions of a second if there are any, and
+// with the offset from UTC if the layout has one. A date that does not exist does not fit. Names of months are English
+// unless the layout ends with @de or another language. Years of two digits are 1969 to 2068. Layouts that read one text
+// as different days are refused. A text that fits no layout but is ISO 8601, as in a workbook, is accepted; a blank
+// before its time becomes T.
 func Date(layouts string) (Conversion, *Fault) {
 	var forms []dateForm
 	for layout := range strings.SplitSeq(layouts, "|") {
@@ -105,8 +105,8 @@ func readForm(layout string) (dateForm, *Fault) {
 	return dateForm{read: read, write: func(t time.Time) string { return t.Format(forms[0]) }}, nil
 }
 
-// fromUnix reads a count of units since 1970 in UTC, as Unix has it. Milliseconds in January and February 1970 that are
-// no whole quarter of an hour do not fit: they must be seconds of this century. Dates of birth are whole quarters.
+// fromUnix reads a count of units since the start of 1970 in UTC. Milliseconds that would be in January or February
+// 1970 do not fit: they must be seconds of this century. Whole quarters of an hour fit: they may be dates of birth.
 func fromUnix(unit time.Duration) Conversion {
 	per := int64(time.Second / unit)
 	return func(s string) (string, bool) {
@@ -165,7 +165,7 @@ func IsDate(s string) bool {
 //go:embed names.csv
 var namesText string
 
-// languages are the English names of months, by language and name there.
+// languages are the English names of months, by language and by the month's name in that language.
 var languages = sync.OnceValue(func() map[string]map[string]string {
 	all := map[string]map[string]string{}
 	for line := range strings.Lines(namesText) {
@@ -264,8 +264,8 @@ var letterForms = map[string]string{
 // minuteForms are the runs that mean minutes after an hour and months elsewhere: people write both in either case.
 var minuteForms = map[string]string{"m": "4", "M": "4", "mm": "04", "MM": "04"}
 
-// fromLetters turns a layout in letters into Go's reference date. A letter without a meaning is a fault: it may mean a
-// part in another program's layouts. Text between single quotes is copied, as in Java.
+// fromLetters turns a layout in letters into Go's reference date. A letter without a meaning is a fault: in the layouts
+// of another program it may mean something. Text between single quotes is copied, as in Java.
 func fromLetters(s string) (layout, fault string) {
 	last := "" // part of the date
 	layout = letters().ReplaceAllStringFunc(s, func(run string) string {
@@ -292,11 +292,11 @@ func fromLetters(s string) (layout, fault string) {
 // letters match text between quotes, seconds or their fractions after a point, and runs of one letter.
 var letters = spelling.Form(`'[^']*'|[.,]S+|y+|Y+|m+|M+|d+|D+|E+|H+|h+|t+|s+|S+|Z+|X+|a+|A+|T+|e+|[A-Za-z_]`)
 
-// outputOf returns the form in which to write dates of a layout, or what is wrong with the layout. It must give the
-// whole day; a part of a time needs the larger parts.
+// outputOf returns the form in which to write dates of a layout, or what is wrong with the layout. A layout must give
+// the whole day. A part of a time needs the larger parts.
 func outputOf(form string) (out, fault string) {
 	var read time.Time
-	tells := func(parts string) bool { // and nothing else
+	tells := func(parts string) bool { // these and no others
 		return !slices.ContainsFunc(probes[:], func(probe time.Time) bool {
 			want, _ := time.Parse(parts, probe.Format(parts))
 			var err error

@@ -68,8 +68,8 @@ func numbers(s string) (list []int) {
 	return list
 }
 
-// international returns the number in the form of E.164 and its region, or "" if the plans do not know it. If the
-// country has no plan, they know only numbers that begin with +.
+// international returns the number in the form of E.164 and its region, or "" if the plans do not know it. Without a
+// plan for the country, they know only numbers that begin with +.
 func (b phoneBook) international(s, country string) (number, region string) {
 	p := b.regions[country]
 	digits, abroad := strings.CutPrefix(s, "+")
@@ -121,9 +121,9 @@ func (b phoneBook) splitCode(digits string) (code, national string) {
 	return "", digits
 }
 
-// splitDialled splits a number, as people in a country dial it, after its country code, if it has one. The code follows
-// the prefix for calls abroad, or begins a number that is no national number. known is false for a number abroad whose
-// code does not exist, and for one that is valid with its code and as a national number: spreadsheets drop the +.
+// splitDialled splits the country code, if there is one, from a number as people in a country dial it. The code follows
+// the prefix for calls abroad, or begins a number that is no national number. known is false if the code of a call
+// abroad does not exist, or if the number is valid both with and without its code: spreadsheets drop the +.
 func (b phoneBook) splitDialled(digits string, p *plan) (code, national string, known bool) {
 	if at := p.idd().FindStringIndex(digits); at != nil && !strings.HasPrefix(digits[at[1]:], "0") {
 		code, national = b.splitCode(digits[at[1]:])
@@ -243,7 +243,7 @@ func dial(s string) string {
 	return b.String()
 }
 
-// isBetweenDigits reports whether r may be in a phone number undialled, such as format characters of address books.
+// isBetweenDigits reports whether r may be between digits, for example a format character of an address book.
 func isBetweenDigits(r rune) bool {
 	return unicode.IsSpace(r) || unicode.In(r, unicode.Pd, unicode.Cf) || strings.ContainsRune("()[]./（）［］．／−ー", r)
 }

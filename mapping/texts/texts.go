@@ -39,7 +39,7 @@ func IsEmail(s string) bool {
 	return last > 0 && isDomain(domain) && strings.ContainsFunc(domain[last:], unicode.IsLetter)
 }
 
-// isDotted reports whether s is words separated by dots. Words are letters and digits of any script, and others.
+// isDotted reports whether s is words with dots between. A word has letters and digits of any script, and others.
 func isDotted(s, others string) bool {
 	before := '.'
 	for _, r := range s {
@@ -116,7 +116,7 @@ type Fault struct {
 // NewFault makes a Fault.
 func NewFault(text, hint string) *Fault { return &Fault{text, hint} }
 
-// Unknown returns the fault of a word that is not among those known; what is a phrase for it.
+// Unknown returns the fault for a word that is not among the known ones. what names it, for example "table x".
 func Unknown(what, word string, known []string) *Fault {
 	return NewFault("unknown "+what, cmp.Or(spelling.Hint(word, known),
 		"known here: "+cmp.Or(strings.Join(known, ", "), "none")))
