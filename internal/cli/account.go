@@ -42,7 +42,7 @@ func (p *program) login(c *cli.Context) error {
 			return err
 		}
 	}
-	base := set.Get("base-url") // all that login needs; refuses a profile that could not be used
+	base := set.Get("base-url") // login needs no more; New checks the rest, which the profile will hold
 	api := leadapi.Config{
 		BaseURL: base, LeadsURL: cmp.Or(set.Get("leads-url"), base), TrunkID: cmp.Or(set.Get("trunk-id"), "any"),
 		Timeout: flags.Time(c, "timeout"), UserAgent: userAgent, Observe: trace(p.logger()),
@@ -213,21 +213,21 @@ func (p *program) configCheck(c *cli.Context) error {
 	p.warn(leadapi.MixedRegions(api.BaseURL, api.LeadsURL))
 	if all, broken := p.probe(c.Context, client, &api); broken > 0 {
 		return exit.Stopped(fmt.Sprintf("the service cannot be used like this: %d of %d steps failed", broken, all),
-			"leadferry config show tells where each setting comes from; --log-level debug tells of each call")
+			"leadferry config show says where each setting comes from; --log-level debug logs each call")
 	}
 	return nil
 }
 
 // probe prints each step of the way to the service. It returns how many steps there are, and how many do not work.
 func (p *program) probe(ctx context.Context, client *leadapi.Client, api *leadapi.Config) (steps, broken int) {
-	told := ""
+	shown := ""
 	client.Probe(ctx, func(s leadapi.Step) {
 		application, address, flag := "general API", api.BaseURL, "base-url"
 		if s.LeadCreation {
 			application, address, flag = "lead creation", api.LeadsURL, "leads-url"
 		}
-		if told != application {
-			told = application
+		if shown != application {
+			shown = application
 			fmt.Fprintf(&p.out, "%s  %s\n", application, spelling.Escape(leadapi.Canonical(address)))
 		}
 		word := "ok"
@@ -236,7 +236,7 @@ func (p *program) probe(ctx context.Context, client *leadapi.Client, api *leadap
 			broken++
 		}
 		if s.Name == "proxy" {
-			way, _ := p.settings.Route(flag) // service has tried it
+			way, _ := p.settings.Route(flag) // no error: Reach tried it before
 			s.Text += " (" + way.From + ")"
 		}
 		fmt.Fprintf(&p.out, "  %-6s  %-7s  %s (%s)\n", word, s.Name, spelling.Escape(s.Text),

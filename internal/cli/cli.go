@@ -10,8 +10,8 @@
 // import, sync, reconcile and validate: runRows (rows.go) ─▶ openInputs (Options.Inputs), connect (service.go: Client
 // and Open) ─▶ conduct ─▶ importer.Run, which opens the checkpoint and reads the inputs.
 //
-// Besides, [terminal] asks the user, [signals] decides who ends the process, and [external] runs the programs that
-// flags name. Only main imports this package.
+// Also, [terminal] asks the user, [signals] decides who ends the process, and [external] runs the programs that flags
+// name. Only main imports this package.
 package cli
 
 import (
@@ -213,7 +213,7 @@ func (p *program) begin(c *cli.Context) error {
 	return p.mistake
 }
 
-// ledger returns what the command line says about its ledger.
+// ledger returns what the command line says about the checkpoint to use.
 func (p *program) ledger(c *cli.Context) ledger.Selection {
 	return ledger.Selection{
 		C: c, Target: p.settings.Target(), Interrupt: p.interrupt, Run: p.run,
@@ -234,7 +234,7 @@ func (p *program) say(text string) {
 	}
 }
 
-// warn tells a person what to know while the command goes on. --quiet does not hide it.
+// warn writes warnings to standard error. --quiet does not hide them.
 func (p *program) warn(texts ...string) {
 	for _, text := range texts {
 		if text != "" {
@@ -243,7 +243,7 @@ func (p *program) warn(texts ...string) {
 	}
 }
 
-// tell writes a line to standard error, even with --quiet. For people, word comes first unless the text is a hint.
+// tell writes a line to standard error, even with --quiet. For people, it begins with word unless the text is a hint.
 func (p *program) tell(level slog.Level, word, text string) {
 	shown := spelling.Escape(text)
 	if strings.HasPrefix(text, "hint: ") { // a command to type is not cut
@@ -278,7 +278,7 @@ func (p *program) fail(end *exit.Error) {
 // inkOf says whether text for f is coloured.
 func (p *program) inkOf(f *os.File) report.Ink { return report.Ink(terminal.Colours(f, p.color)) }
 
-// reason returns why a command ended, safe to show: line breaks in the user's words are escaped, each line is our own.
+// reason returns why a command ended, safe to show: it escapes the words of the command line, so each line is our own.
 func (p *program) reason(err error) exit.Error {
 	end := exit.Of(err)
 	for _, word := range p.args {
@@ -290,5 +290,5 @@ func (p *program) reason(err error) exit.Error {
 	return end
 }
 
-// ChecksFile checks a checkpoint's file, if args are those of the process started for that; is says so.
+// ChecksFile checks a checkpoint's file if args are those of a process started for that. is reports whether they are.
 func ChecksFile(args []string, out *os.File) (code int, is bool) { return bolt.CheckFile(args, out) }

@@ -46,7 +46,7 @@ func (p *program) logger() *slog.Logger {
 		"target", strings.Trim(report.Target(p.settings.Target()).String(), "/"))
 }
 
-// trace logs each call of the service at --log-level debug, else nil; never its own words: they may quote a row.
+// trace returns a logger of calls for --log-level debug, else nil. It logs no text of the service: it may quote rows.
 func trace(log *slog.Logger) func(leadapi.Call) {
 	if !log.Enabled(context.Background(), slog.LevelDebug) {
 		return nil
@@ -117,7 +117,7 @@ func endingOf(l *flags.Line) *ending {
 	return e
 }
 
-// finish does what is due at the end of a command, even a refused one. Nothing in it changes the exit code.
+// finish does what must be done at the end of a command, even of a refused one. It never changes the exit code.
 func (p *program) finish(ctx context.Context, code int, refused *exit.Error) int {
 	e := p.ending
 	if e == nil || e.summary.Load() == nil && refused == nil {
@@ -153,8 +153,8 @@ func (p *program) finish(ctx context.Context, code int, refused *exit.Error) int
 	return code
 }
 
-// begun returns the summary of a command before its first row.
-func (p *program) begun() *report.Summary {
+// newSummary returns the summary of a command before its first row.
+func (p *program) newSummary() *report.Summary {
 	return &report.Summary{
 		Outcome: report.Running, RunID: p.run, Command: p.line.Command.Name, Version: Version,
 		StartedAt: p.ending.began, Target: report.Target(p.settings.Target()),
@@ -164,7 +164,7 @@ func (p *program) begun() *report.Summary {
 
 // refusal returns the summary of a command that was refused before it had one.
 func (p *program) refusal(why *exit.Error) *report.Summary {
-	s, e := p.begun(), why.Joined()
+	s, e := p.newSummary(), why.Joined()
 	s.Outcome, s.ExitCode, s.StopReason, s.Hint = report.Refused, e.Code, e.Text, e.Hint
 	return s
 }
@@ -181,7 +181,7 @@ func (p *program) printReason(why *exit.Error) error {
 	return err
 }
 
-// warnOf warns on standard error that something went wrong beside the command itself.
+// warnOf warns of an error in something beside the command itself.
 func (p *program) warnOf(what string, err error) {
 	if err != nil {
 		text := what + ": " + err.Error() // a variable: the catalogue lists texts passed to warn
@@ -189,7 +189,7 @@ func (p *program) warnOf(what string, err error) {
 	}
 }
 
-// runOnFinish runs --on-finish with the summary's path and the exit code. Its output goes nowhere beside logs in JSON.
+// runOnFinish runs --on-finish with the summary's path and the exit code. With --log-format json it drops its output.
 func (p *program) runOnFinish(ctx context.Context, summary string, code int) error {
 	to := io.Writer(p.Err)
 	if p.json {
@@ -200,8 +200,8 @@ func (p *program) runOnFinish(ctx context.Context, summary string, code int) err
 
 const badMetrics = "the metrics file is not right"
 
-// endMetrics writes how the command ended. A refused command replaces a metrics file, or makes one if nothing is there
-// and no other file of the command has that path.
+// endMetrics writes to --metrics how the command ended. It replaces a metrics file. It makes a new one only if nothing
+// is there and no other file of the command has that path.
 func (p *program) endMetrics(s report.Summary, code int) error {
 	path, c := p.ending.metrics, p.ending.c.Load()
 	if path == "" || report.CheckMetrics(path) != nil {

@@ -29,7 +29,7 @@ var pages embed.FS
 func pageOf(words string) (usage, description string) {
 	text, _ := pages.ReadFile("pages/" + words + ".txt")
 	usage, description, _ = strings.Cut(strings.TrimSuffix(string(text), "\n"), "\n\n")
-	if !strings.Contains(description, "$") { // called for every command at each start
+	if !strings.Contains(description, "$") { // saves time: every start reads the pages of all commands
 		return usage, description
 	}
 	return usage, strings.NewReplacer("$EMAIL", sandbox.Email, "$PASSWORD", sandbox.Password, "$FAULTS",
@@ -107,15 +107,15 @@ func helpFlags(s *terminal.Screen, group string, list []cli.Flag) {
 			s.Heading(cmp.Or(group, "flags"))
 			begun = true
 		}
-		// As typed; its meaning, its default and its variable.
+		// As people type it; then its meaning, its default and its variable.
 		typed, about, _ := strings.Cut(f.String(), "\t")
 		typed, _, _ = strings.Cut(typed, " [ ") // urfave writes a repeatable flag twice
 		s.Entry("   "+strings.Replace(typed, " [=", "[=", 1), about, flagColumn)
 	}
 }
 
-// warnOfVariables warns of variables that leadferry ignores but the user may rely on. Their name is nearly that of a
-// flag, or of a flag without a variable: a dry run asked for in this way would be a live run.
+// warnOfVariables warns of variables that leadferry ignores but the user may rely on. The name is nearly that of a
+// flag's variable, or its flag has no variable: a dry run that is asked for like that would be a live run.
 func (p *program) warnOfVariables() {
 	names := flags.Names()
 	for _, of := range []string{"client-secret", "password", "shards", "any-filesystem"} { // they are not flags
@@ -131,9 +131,9 @@ func (p *program) warnOfVariables() {
 		switch near := spelling.Nearest(word, slices.Sorted(maps.Keys(names))); {
 		case near == "" || names[near] && name == flags.Variable(near):
 		case names[near]:
-			p.warn(name + " is set and counts for nothing: is " + flags.Variable(near) + " meant?")
+			p.warn(name + " is set but has no effect: is " + flags.Variable(near) + " meant?")
 		default:
-			p.warn(name + " is set and counts for nothing: --" + near + " is given on the command line alone")
+			p.warn(name + " is set but has no effect: --" + near + " works on the command line only")
 		}
 	}
 }
@@ -196,7 +196,7 @@ func (p *program) print(text string) error {
 // program's name. The last word may be empty, so it has a dot at its end: some shells drop empty arguments.
 const completeWord = "__complete"
 
-// shells are those with a completion script. A script passes on what was typed and evaluates none of it.
+// shells are the shells with a completion script. A script passes on what was typed, and evaluates none of it.
 var shells = []string{"bash", "zsh", "fish", "powershell"}
 
 //go:embed scripts
@@ -210,7 +210,7 @@ func (p *program) completion(c *cli.Context) error {
 	return p.print(string(script))
 }
 
-// Completes answers a completion script, if args are of one: the program must not start a half-typed `forget KEY`.
+// Completes answers a completion script, if args come from one, and says so: a half-typed `forget KEY` must not run.
 func Completes(args []string, out *os.File) bool {
 	if len(args) < 2 || args[1] != completeWord {
 		return false

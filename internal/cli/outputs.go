@@ -78,8 +78,8 @@ func (p *place) isIn(folder *place) bool {
 	}
 }
 
-// overwrites reports whether an output would overwrite a place. The output that a run's folder would hold under the
-// same name may be in it. Names are compared without case, as on some systems.
+// overwrites reports whether the output p would overwrite q. An output may be in the run's folder under the name that
+// the run would give it. Names are compared without case, as some systems do.
 func (p *place) overwrites(q *place) bool {
 	partial := placeAt(p.path+".partial", p.what) // its name until it is complete
 	dir, name := filepath.Dir(q.real), filepath.Base(q.real)
@@ -124,11 +124,11 @@ func outputsOf(c *cli.Context, dir string) (all []place) {
 	return all
 }
 
-// keepApart is the rule for all outputs. None may be the checkpoint, an input, a secret or another output, and none may
-// be in a folder of leadferry's own. It is checked before anything is sent or written.
+// keepApart checks the rule for all outputs: none may be the checkpoint, an input, a secret or another output, and none
+// may be in leadferry's own folders. It runs before anything is sent or written.
 func (p *program) keepApart(c *cli.Context, outputs []place, inputs []string) error {
 	kept, own := p.keptPlaces(c, inputs), p.ownFolders()
-	runs := place{real: filepath.Join(placeAt(".", "").real, report.RunsFolder)} // wherever that is
+	runs := place{real: filepath.Join(placeAt(".", "").real, report.RunsFolder)} // allowed, wherever it is
 	for _, o := range outputs {
 		at := slices.IndexFunc(own, func(folder place) bool { return o.isIn(&folder) && !o.isIn(&runs) })
 		if at >= 0 {
@@ -156,8 +156,8 @@ func (p *program) keepOutputs(c *cli.Context, f report.Files, inputs []string) e
 	if err != nil || f.Dir == "" {
 		return err
 	}
-	// --out must not replace what a run to another target left: nothing else may know its leads. And until a real run
-	// ends, its folder would hold the results of a trial in the sandbox, which nobody may adopt.
+	// --out must not replace what a run to another target left: perhaps nothing else knows its leads. And until a real
+	// run ends, its folder must not hold the results of a trial in the sandbox, which nobody may adopt.
 	w := checkpoint.WitnessIn(f.Dir)
 	isOwn := !c.Bool("dry-run") && w.Target.Canonical() == p.settings.Target().Canonical()
 	if w.Ledger == "" || isOwn {
@@ -215,7 +215,7 @@ func (p *program) keptPlaces(c *cli.Context, inputs []string) (kept []place) {
 	return kept
 }
 
-// exposed warns of folders in which another user could replace an output.
+// exposed returns warnings about folders in which another user could replace an output.
 func exposed(outputs []place) (warnings []string) {
 	for _, o := range outputs {
 		path := filepath.Dir(o.real)

@@ -69,7 +69,7 @@ func (p *program) options(c *cli.Context) (importer.Options, error) {
 	o.MaxRejects, o.MaxInvalid, o.Tolerate = share("max-rejects"), share("max-invalid"), share("tolerate")
 	o.ResendOn = resendOn(c.String("resend-on"))
 	if o.Command == "validate" { // the import after it must read the file in the same way
-		o.Flags = p.typedWords("source input", "mapping")
+		o.Flags = p.typedFlags("source input", "mapping")
 	}
 	reads := map[string]importer.Reads{"true": importer.ReadChanged, "all": importer.ReadAll}
 	o.CheckRemote = reads[c.String("check-remote")]
@@ -131,14 +131,14 @@ func (p *program) runRows(c *cli.Context) error {
 		missing.Hint = "name the checkpoint that knows the leads with --checkpoint: each run prints the path of its " +
 			"own. If no lead was ever made: import without --require-checkpoint begins a new one"
 		if !p.settings.Sandbox {
-			missing.Hint += ". If it is lost: " + checkpoint.AdoptRuns(missing.Path, p.wayWords()) + " takes over the " +
-				"leads that run folders name"
+			missing.Hint += ". If it is lost: " + checkpoint.AdoptRuns(missing.Path, p.connectionFlags()) +
+				" takes over the leads that run folders name"
 		}
 	}
 	return err
 }
 
-// openInputs opens all that a run reads. It refuses outputs that would replace an input, and inputs unlike the flags.
+// openInputs opens all that a run reads. It refuses outputs that replace an input, and inputs too old or too short.
 func (p *program) openInputs(c *cli.Context, o *importer.Options) (*inputs.Files, error) {
 	var err error
 	if p.tables, err = inputs.ReadMapping(c.String("mapping"), o); err != nil {
@@ -176,7 +176,7 @@ func (p *program) conduct(c *cli.Context, in *inputs.Files, o importer.Options) 
 	if err := report.CheckMetrics(p.ending.metrics); err != nil {
 		return exit.Usage(fmt.Sprintf("--metrics cannot be written: %v", err), "name a file; it is replaced as a whole")
 	}
-	live, err := serveWeb(c, func(addr string) (*runpage.Live, error) { return runpage.Serve(addr, p.begun()) })
+	live, err := serveWeb(c, func(addr string) (*runpage.Live, error) { return runpage.Serve(addr, p.newSummary()) })
 	if err != nil {
 		return err
 	}
@@ -243,7 +243,7 @@ func joinFleet(c *cli.Context, in *inputs.Files, o *importer.Options) (err error
 	return err
 }
 
-// schedulers lists the variables of a task's index and number of tasks, in array jobs. Kubernetes lacks the latter.
+// schedulers lists the variables of array jobs: a task's index, and the number of tasks, which Kubernetes lacks.
 var schedulers = [...][2]string{
 	{"JOB_COMPLETION_INDEX", "LEADFERRY_SHARDS"},
 	{"AWS_BATCH_JOB_ARRAY_INDEX", "AWS_BATCH_JOB_ARRAY_SIZE"},
@@ -281,7 +281,7 @@ func parseShard(text string, env func(string) string) (mapping.Shard, error) {
 	return mapping.Shard{Index: ahead / step, Of: n}, nil
 }
 
-// plainNumber returns -1 unless text is digits only.
+// plainNumber returns the number that text is, or -1 if text is no number or has leading zeros or a plus.
 func plainNumber(text string) int {
 	if n, err := strconv.Atoi(text); err == nil && strconv.Itoa(n) == text {
 		return n
@@ -289,7 +289,7 @@ func plainNumber(text string) int {
 	return -1
 }
 
-// terms returns what all workers of the fleet must have in common.
+// terms returns what all workers of a fleet must have in common.
 func terms(c *cli.Context, fleet string, in *inputs.Files, o *importer.Options) (*checkpoint.Terms, error) {
 	t := &checkpoint.Terms{
 		Fleet: fleet, Shard: o.Shard.Index, Shards: o.Shard.Of, MaxCreates: o.MaxCreates, Rate: o.Rate,

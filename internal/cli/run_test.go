@@ -61,8 +61,8 @@ func TestLeadsOfAShard(t *testing.T) {
 		"an unknown number of leads":             {0, mapping.Shard{Index: 3, Of: 4}},
 	} {
 		v := screen{rows: test.rows, o: &importer.Options{Task: importer.Task{Shard: test.shard}}}
-		if v.many() != want {
-			t.Errorf("%s, want %s", v.many(), want)
+		if v.howMany() != want {
+			t.Errorf("%s, want %s", v.howMany(), want)
 		}
 	}
 }

@@ -36,8 +36,8 @@ func (p *program) show(s *report.Summary) {
 	}
 }
 
-// conclude takes over the run's exit code. If the reader of standard output has gone, all is recorded but nobody saw
-// it: the exit code, the log and the metrics say so.
+// conclude takes over the run's exit code. If nobody reads standard output any more, all is recorded but nobody saw it:
+// the exit code, the log and the metrics say so.
 func (p *program) conclude(s *report.Summary, unseen error) {
 	if unseen != nil {
 		p.out.lost = nil // reported here
@@ -74,7 +74,7 @@ func (p *program) watch(c *cli.Context, in *inputs.Files, o *importer.Options) (
 	onTerminal := shows && terminal.Is(p.Err)
 	v.asks = o.Command == "import" && !o.DryRun && !c.Bool("sandbox") && !c.Bool("yes") && p.person(c).CanAnswer()
 	if onTerminal || v.asks || live != nil {
-		parts := max(1, o.Shard.Of) // a shard gets about its share of the rows, by hashes
+		parts := max(1, o.Shard.Of) // a shard has about its share of the rows
 		v.rows = (in.Count(o.Limit) + parts - 1) / parts
 	}
 	var progress *report.Progress
@@ -108,7 +108,7 @@ func (p *program) watch(c *cli.Context, in *inputs.Files, o *importer.Options) (
 // begin announces the run, and asks if needed.
 func (v *screen) begin(s *importer.Start) error {
 	v.announce(s)
-	if live := v.ending.live.Load(); live != nil { // a user asked for the page: with --quiet, too
+	if live := v.ending.live.Load(); live != nil { // also with --quiet: the user asked for the page
 		v.tell(slog.LevelInfo, "", "page: "+live.URL())
 	}
 	err := v.checkWitnesses(s)
@@ -122,7 +122,7 @@ func (v *screen) begin(s *importer.Start) error {
 		return exit.ErrInterrupted
 	}
 	if v.ending.metrics != "" { // monitoring learns that the run really begins
-		v.warnOf(badMetrics, report.WriteMetrics(v.ending.metrics, v.begun()))
+		v.warnOf(badMetrics, report.WriteMetrics(v.ending.metrics, v.newSummary()))
 	}
 	return nil
 }
@@ -152,8 +152,8 @@ func (v *screen) announce(s *importer.Start) {
 	}
 }
 
-// checkWitnesses refuses a run if the judgement does, unless a person answers: with the ID that the refusal names, or
-// at a terminal, where Enter refuses. --yes is no answer.
+// checkWitnesses refuses a run if the judgement of the witnesses does, unless a person has answered: with
+// --new-checkpoint and the ID that the refusal names, or at a terminal, where Enter means no. --yes is no answer.
 func (v *screen) checkWitnesses(s *importer.Start) error {
 	if s.Judgement == nil || v.o.DryRun {
 		return nil
@@ -183,12 +183,12 @@ func (v *screen) ask(s *importer.Start) error {
 		state = "the checkpoint knows no lead yet: rows imported earlier from another checkpoint would be made again"
 	}
 	return v.person(v.c).Confirm(fmt.Sprintf("About to create %s for trunk %s at %s; %s.\nLeads cannot be deleted. "+
-		"Go on?", v.many(), spelling.Escape(v.o.Target.TrunkID), v.o.Target.LeadsURL, state), "nothing was sent",
+		"Go on?", v.howMany(), spelling.Escape(v.o.Target.TrunkID), v.o.Target.LeadsURL, state), "nothing was sent",
 		"answer y, or add --yes")
 }
 
-// many says how many leads the run may make.
-func (v *screen) many() string {
+// howMany says in words how many leads the run may make.
+func (v *screen) howMany() string {
 	switch {
 	case v.rows == 0:
 		return "an unknown number of leads"

@@ -48,7 +48,7 @@ func (p *program) connect(c *cli.Context, o *importer.Options) (closeService fun
 	if err != nil {
 		return nil, err
 	}
-	o.Flags, o.Target = p.wayWords(), p.settings.Target()
+	o.Flags, o.Target = p.connectionFlags(), p.settings.Target()
 	o.Open, o.Witnesses, o.Machine = m.Opener(o), m.Witnesses(), m.Machine
 	o.Client.Observe, o.Client.UserAgent = trace(o.Log), userAgent
 	o.Client.RequestIDHeader = p.settings.Get(connection.RequestIDHeader)
@@ -56,13 +56,13 @@ func (p *program) connect(c *cli.Context, o *importer.Options) (closeService fun
 	return closeService, nil
 }
 
-// wayWords returns the typed flags that lead to the service, to paste, without those that may hold a password.
-func (p *program) wayWords() []string {
-	return p.typedWords("connection", "proxy", "client-secret-command")
+// connectionFlags returns the typed flags for the way to the service, to paste, except those that may hold a password.
+func (p *program) connectionFlags() []string {
+	return p.typedFlags("connection", "proxy", "client-secret-command")
 }
 
-// typedWords returns the flags of these sets that were typed with a value, as typed, except the given ones.
-func (p *program) typedWords(sets string, but ...string) (words []string) {
+// typedFlags returns the flags of these sets that were typed with a value, as typed, except the given ones.
+func (p *program) typedFlags(sets string, but ...string) (words []string) {
 	for _, f := range (flags.Made{}).Of(sets) {
 		name := f.Names()[0]
 		value, typed := p.line.Typed[name]
@@ -171,7 +171,7 @@ func resetSandbox(path string) error {
 	case errors.Is(err, checkpoint.ErrMissing):
 		err = nil
 	}
-	if err == nil && disk.Exists(data) { // keeps a file that is not the sandbox's
+	if err == nil && disk.Exists(data) { // New fails for a file that is not the sandbox's: it stays
 		server, none := sandbox.New(sandbox.Options{Path: data})
 		if none != nil {
 			return exit.Usage(none.Error(), "end the run that uses it, or name another --checkpoint")
@@ -215,9 +215,9 @@ func (p *program) sandbox(c *cli.Context) (err error) {
 	if shown == nil {
 		p.say("with --web it shows its leads on a page, to look up rows in doubt")
 	} else {
-		p.tell(slog.LevelInfo, "", "page: "+shown.URL()) // the program that waits for it has the settings
+		p.tell(slog.LevelInfo, "", "page: "+shown.URL()) // last: a program that waits for it has read the settings
 	}
-	p.hold.Take() // whether or not a signal has come
+	p.hold.Take() // if a signal has come already, the next line does not wait
 	<-p.interrupt
 	for _, line := range server.Counts().Lines() {
 		p.say(line)

@@ -158,8 +158,8 @@ func TestVariablesThatCountForNothing(t *testing.T) {
 	t.Setenv("LEADFERRY_HOME", "/opt/leadferry")
 	t.Setenv("LEADFERRY_DRY_RUN", "1")
 	out := d.must(0, "", []string{"config", "show", "--quiet"},
-		"warning: LEADFERRY_CHEKPOINT is set and counts for nothing: is LEADFERRY_CHECKPOINT meant?\n",
-		"warning: LEADFERRY_DRY_RUN is set and counts for nothing: --dry-run is given on the command line alone\n")
+		"warning: LEADFERRY_CHEKPOINT is set but has no effect: is LEADFERRY_CHECKPOINT meant?\n",
+		"warning: LEADFERRY_DRY_RUN is set but has no effect: --dry-run works on the command line only\n")
 	if strings.Count(out, "warning") != 2 || strings.Contains(out, "mine.db") {
 		t.Error(out)
 	}

@@ -48,10 +48,10 @@ func (d *Command) adopt() error {
 // there may be more leads than fit into memory.
 type lists struct {
 	all   []*list
-	spots []spot // of the rows read last that can be taken over
+	spots []spot // of the rows that can be taken over, in the last reading
 }
 
-// openLists opens files, also by patterns.
+// openLists opens the files that args name, also by patterns. The caller closes the lists, even after an error.
 func (d *Command) openLists(args []string, command string) (ls lists, err error) {
 	paths, err := inputs.Spread(args)
 	if err != nil {
@@ -73,9 +73,9 @@ func (ls *lists) close() {
 	}
 }
 
-// takeOver adopts lists into a checkpoint. lenient skips leads that the checkpoint knows in another way. takeOver skips
-// results of a run to another target: leads that this target lacks would count as made, and their results are in the
-// same folders. An export does not name its target: that is how leads move with a service that changes its address.
+// takeOver adopts lists into a checkpoint. It skips results of runs to another target, which may be in the same
+// folders: their leads do not exist here. An export names no target: that is how leads move with a service that changes
+// its address. lenient also skips results of another checkpoint, and leads that the checkpoint knows in another way.
 func (d *Command) takeOver(db ledger.Ledger, from lists, lenient bool) error {
 	before := db.Info()
 	lineage, err := checkpoint.LineageOf(d.C.Context, db)
@@ -85,7 +85,7 @@ func (d *Command) takeOver(db ledger.Ledger, from lists, lenient bool) error {
 	var ls lists
 	elsewhere := ""
 	leads := checkpoint.Leads{Lenient: lenient}
-	if d.C.String("namespace") != "" { // as a hint may have to repeat it
+	if d.C.String("namespace") != "" { // a hint may have to repeat it
 		leads.Words = []string{"--namespace=" + d.C.String("namespace")}
 	}
 	for _, l := range from.all {
@@ -116,7 +116,7 @@ func (d *Command) takeOver(db ledger.Ledger, from lists, lenient bool) error {
 		return err
 	}
 	i := db.Info()
-	d.reportAdopted(result, ls.passed(&result), i.Path)
+	d.reportAdopted(result, ls.skipped(&result), i.Path)
 	d.printIf(slices.ContainsFunc(ls.all, func(l *list) bool { return l.nameless }), "The list has no namespace: imports "+
 		"by a mapping that names one do not find these leads. Adopt them with --namespace before such an import")
 	if i.Incomplete && !before.Incomplete {
@@ -125,18 +125,18 @@ func (d *Command) takeOver(db ledger.Ledger, from lists, lenient bool) error {
 	return nil
 }
 
-func (d *Command) reportAdopted(r checkpoint.AdoptResult, passed int, path string) {
+func (d *Command) reportAdopted(r checkpoint.AdoptResult, skipped int, path string) {
 	fmt.Fprintf(d.Out, "%s taken over, %d known already\n", english.Plural(r.Leads, "lead", ""), r.Known)
 	at := " --checkpoint " + shell.Path(path)
 	rows := func(n int, text string) { d.printIf(n > 0, "%s %s", countRows(n), text) }
 	rows(r.InDoubt, "in doubt taken over as in doubt: leadferry checkpoint export --state in_doubt"+at+" lists them")
 	rows(r.Rejected, "left out that the service refused (state rejected): they have no lead")
-	rows(passed, "skipped: no lead ID, or a duplicate row")
+	rows(skipped, "skipped: no lead ID, or a duplicate row")
 	rows(r.Forgotten, "left out whose key was forgotten: they are not made again unless leadferry checkpoint forget "+
 		"--unblock KEY"+at+" frees one, and it is adopted before the next import")
 }
 
-// witness returns what the run folder of results says about their run.
+// witness returns what the run folder says about the run of these results; nothing for other lists.
 func (l *list) witness() (w checkpoint.Witness) {
 	switch {
 	case l.results && l.path == "-":
@@ -167,8 +167,8 @@ func (ls *lists) entries(yield func(checkpoint.Entry, error) bool) {
 	}
 }
 
-// passed returns how many rows were not taken over.
-func (ls *lists) passed(r *checkpoint.AdoptResult) (n int) {
+// skipped returns how many rows are in no other count: they have no lead ID, or repeat another row.
+func (ls *lists) skipped(r *checkpoint.AdoptResult) (n int) {
 	for _, l := range ls.all {
 		n += l.rows
 	}
@@ -183,12 +183,12 @@ func (ls *lists) missing() (lacks string) {
 	return lacks
 }
 
-// stateOf returns the state of a row in a checkpoint. has is false for a row of a run's results without a lead. A row
-// that was not processed does not show whether its lead is linked: Unknown.
+// stateOf returns the state that a row has in a checkpoint. has is false for a row of results without a lead. The state
+// is Unknown if the run did not process the row: it does not show whether its lead is linked.
 func (row *listed) stateOf() (state checkpoint.State, has bool, err error) {
 	if !row.list.results {
 		if state, has = stateNamed(row.State); !has {
-			err = row.fault("its state is none: an export has created, partial, rejected or in_doubt; nothing was "+
+			err = row.fault("its state is unknown: an export has created, partial, rejected or in_doubt; nothing was "+
 				"taken over", "")
 		}
 		return state, true, err
@@ -196,7 +196,7 @@ func (row *listed) stateOf() (state checkpoint.State, has bool, err error) {
 	o, known := report.OutcomeNamed(row.Outcome)
 	switch hasID := row.LeadID != ""; {
 	case !known:
-		return state, true, row.fault("its outcome is none; nothing was taken over", "")
+		return state, true, row.fault("its outcome is unknown; nothing was taken over", "")
 	case row.Key == "":
 		return state, false, nil
 	case o == report.InDoubt:
@@ -211,11 +211,11 @@ func (row *listed) stateOf() (state checkpoint.State, has bool, err error) {
 	}
 }
 
-// entry returns a row as a checkpoint entry, the reverse of exportLine. has is that of stateOf.
+// entry returns a row as a checkpoint entry, the reverse of exportLine. For has, see stateOf.
 func (row *listed) entry() (e checkpoint.Entry, has bool, err error) {
 	state, has, err := row.stateOf()
 	if err == nil && has {
-		err = row.plausible()
+		err = row.checkLeadID()
 	}
 	if err != nil || !has {
 		return e, has, err
@@ -234,7 +234,7 @@ func (row *listed) entry() (e checkpoint.Entry, has bool, err error) {
 		e.WantLink, e.Run = row.ExternalID, row.RunID
 		e.Updated, _ = time.Parse(time.RFC3339, row.UpdatedAt) // if that fails, the time of adoption counts
 		held := checkpoint.Entry{State: checkpoint.InDoubt, Reason: checkpoint.ReasonIncomplete}
-		if row.Error == importer.Explain(&held) { // it was not sent, so it may not be sent again
+		if row.Error == importer.Explain(&held) { // held, not sent: --none-created must not free it
 			e.Reason = held.Reason
 		}
 	case e.State == checkpoint.Partial, e.LeadID == "": // a lead without an ID cannot have been linked

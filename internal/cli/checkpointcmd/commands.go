@@ -21,7 +21,7 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// Command is what a checkpoint command works with: its command line, the checkpoint, its streams, and the person.
+// Command is what a checkpoint command works with: its command line, the checkpoint, its streams, and the user.
 type Command struct {
 	ledger.Selection
 	In     io.Reader
@@ -60,7 +60,7 @@ func Commands(made flags.Made, begin func(*cli.Context) *Command) []*cli.Command
 	}
 }
 
-// with opens the checkpoint for f, and a witness if it writes. It removes a new checkpoint in which f stores nothing.
+// with opens the checkpoint for f, and a witness if f may write. It removes a new checkpoint if f stores nothing.
 func (d *Command) with(how ledger.How, f func(ledger.Ledger) error) error {
 	db, err := d.Open(how)
 	if err != nil {
@@ -74,7 +74,7 @@ func (d *Command) with(how ledger.How, f func(ledger.Ledger) error) error {
 	return errors.Join(err, closed)
 }
 
-// printf prints foreign texts without anything that a terminal obeys.
+// printf prints, and escapes what a terminal would obey in the arguments: they may be anybody's texts.
 func (d *Command) printf(format string, args ...any) {
 	for i, arg := range args {
 		if text, is := arg.(string); is {
@@ -145,7 +145,7 @@ func (d *Command) check() error {
 	})
 }
 
-// notOlder refuses a checkpoint that is older than known.
+// notOlder refuses a checkpoint if a witness knows a later state of it.
 func (d *Command) notOlder(db ledger.Ledger) error {
 	ws := d.Witnesses()
 	ws.Looks = true
@@ -156,13 +156,13 @@ func (d *Command) notOlder(db ledger.Ledger) error {
 	return v.RefuseOlder()
 }
 
-// takeOlder accepts a checkpoint that is older than known.
+// takeOlder accepts a checkpoint although a witness knows a later state of it.
 func (d *Command) takeOlder(db ledger.Ledger, answer string) error {
 	took, err := checkpoint.TakeOlder(d.C.Context, db, d.Witnesses(), answer, db.Info().Moved)
 	if err != nil {
 		return err
 	}
-	if server, is := db.(*postgres.Store); is { // a ledger whose server lost part of it was accepted on opening
+	if server, is := db.(*postgres.Store); is { // opening has accepted one whose server lost a part of it
 		took = took || server.Accepted
 	}
 	if !took {
@@ -175,7 +175,7 @@ func (d *Command) takeOlder(db ledger.Ledger, answer string) error {
 	return nil
 }
 
-// acceptLoss asks before it lets rows be sent whose leads may exist.
+// acceptLoss gives up what an incomplete checkpoint lacks, after a person confirms: those leads may be made twice.
 func (d *Command) acceptLoss(db ledger.Ledger) error {
 	const hint = "answer y, or add --yes; leadferry checkpoint resolve settles what is held row by row"
 	const half = "leads of a list that was not taken over to its end"

@@ -41,8 +41,8 @@ func (d *Command) copy() error {
 	return d.copyTo(at, to)
 }
 
-// copyTo copies to an address or to a file. Until the copy is complete, runs with either checkpoint are refused;
-// afterwards, only those with the old one. Repeating a copy that was cut off completes it.
+// copyTo copies to an address or to a file. Until the copy is complete, runs with either checkpoint are refused. Then
+// only runs with the old one are. Repeating a copy that was cut off completes it.
 func (d *Command) copyTo(from ledger.Place, to string) (err error) {
 	src, err := from.Open(ledger.How{Moved: true})
 	if err != nil {
@@ -62,7 +62,7 @@ func (d *Command) copyTo(from ledger.Place, to string) (err error) {
 		return src.Contents(d.C.Context)
 	}
 	err = d.WithWitness(src, false, func() error {
-		if !again { // else no run uses it any more
+		if !again { // after the first copy, no run uses it any more
 			if err := checkpoint.OnThisMachine(d.C.Context, src, d.Machine, false, nil); err != nil {
 				return err
 			}
@@ -88,7 +88,7 @@ func (d *Command) copyTo(from ledger.Place, to string) (err error) {
 	return nil
 }
 
-// repair brings what can be read of a damaged checkpoint, and what results files know besides, into a new one.
+// repair makes a new checkpoint from what can be read of a damaged one and from results files.
 func (d *Command) repair() error {
 	names := d.C.Args().Slice()
 	paths := d.C.StringSlice("results")

@@ -53,20 +53,20 @@ func (d *Command) export() error {
 			return err
 		}
 	}
-	var told terminal.Spool
+	var output terminal.Spool
 	state, _ := stateNamed(d.C.String("state"))
 	x := export{
 		which: checkpoint.Filter{State: state, Run: d.C.String("created-by")},
 		csv:   d.C.String("format") == "csv", terminal: to == "" && d.Shown,
 	}
-	err := d.exportTo(&told, &x)
+	err := d.exportTo(&output, &x)
 	switch {
-	case !x.whole: // refused, or a part of it only, which nobody may take for the whole
+	case !x.whole: // refused, or cut off: nobody may take a part for the whole
 		return err
 	case to == "": // also for a damaged checkpoint
-		return cmp.Or(err, told.FlushTo(d.Out))
+		return cmp.Or(err, output.FlushTo(d.Out))
 	}
-	if broken := disk.WriteNew(to, 0o600, told.FlushTo); broken != nil && err == nil {
+	if broken := disk.WriteNew(to, 0o600, output.FlushTo); broken != nil && err == nil {
 		return exit.Stopped(fmt.Sprintf("%s could not be written: %v", to, broken), disk.WayOut(broken))
 	}
 	return err
@@ -81,7 +81,7 @@ type export struct {
 	whole      bool // all lines were kept
 }
 
-// exportTo writes what the checkpoint knows, of a damaged one what can be read before it fails, and closes it.
+// exportTo writes what the checkpoint knows, and closes it. If it is damaged, it writes what can be read, and fails.
 func (d *Command) exportTo(out io.Writer, x *export) (err error) {
 	ctx := d.C.Context
 	at, err := d.Place(false)
@@ -122,7 +122,7 @@ func (d *Command) exportTo(out io.Writer, x *export) (err error) {
 
 func (d *Command) exportDamaged(path string, x *export, out io.Writer) error {
 	const lacks = "an unknown number of leads that the damaged checkpoint knew"
-	x.namespaced = true // it can be read only once, so nobody knows
+	x.namespaced = true // perhaps: it can be read only once
 	return x.lines(out, lacks, func(add func(checkpoint.Entry) error) error {
 		r, err := bolt.Salvage(path, bolt.Options{})
 		if err != nil {
@@ -157,7 +157,7 @@ func (x *export) lines(to io.Writer, lacks string, each func(add func(checkpoint
 	}
 	err := each(func(e checkpoint.Entry) error {
 		if e.State == checkpoint.NotMade {
-			return nil // all that is known is that it may be sent
+			return nil // nothing is known except that it may be sent
 		}
 		return write(exportLine(&e))
 	})
@@ -182,7 +182,7 @@ func exportLine(e *checkpoint.Entry) ExportLine {
 	}
 }
 
-// cells writes the cells of lines in the form of the export.
+// cells writes the cells of a line in the form that the export needs.
 type cells struct {
 	*gocsv.SafeCSVWriter
 	of *export

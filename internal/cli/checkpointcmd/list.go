@@ -43,7 +43,7 @@ type ExportLine struct {
 	RequestID      string      `csv:"-" json:"request_id,omitempty"`
 }
 
-// incompleteState is the state of an export's last line if the checkpoint is incomplete: no key, and what is missing.
+// incompleteState marks the last line of an incomplete checkpoint's export. Its error says what is missing.
 const incompleteState = "incomplete"
 
 // listed is a row of a file for resolve or adopt. Only key and lead_id must be there.
@@ -72,18 +72,18 @@ type Reject struct {
 // list is a file of rows. Reading it with each holds one row at a time in memory.
 type list struct {
 	path      string
-	whole     string // path from the root: hints that name it may be pasted in another folder
+	whole     string // absolute path: hints that name it may be pasted in another folder
 	command   string
 	namespace string // of keys without one in the file
 	in        io.ReadSeeker
 	file      io.Closer // the file of in
-	open      bool      // it does not end with a line break
+	noNewline bool      // it does not end with a line break
 	results   bool      // of a run: it has outcomes instead of states
 	byHand    bool      // it has neither
 	nameless  bool      // by hand, without a namespace
 	ours      bool      // leadferry wrote it, so it says which namespaces its keys have
 	rejects   bool      // of a run: only its rows in doubt count
-	passed    int       // rows of rejects with a decision that are not in doubt
+	ignored   int       // rows of rejects with a decision, but not in doubt
 	lacks     string    // what the exported checkpoint lacked
 	rows      int       // rows read so far
 }
@@ -133,7 +133,7 @@ func (l *list) detect() error {
 	last := make([]byte, 1)
 	if _, err := l.in.Seek(-1, io.SeekEnd); err == nil {
 		_, err = l.in.Read(last)
-		l.open = err == nil && last[0] != '\n' && last[0] != '\r'
+		l.noNewline = err == nil && last[0] != '\n' && last[0] != '\r'
 	}
 	for _, err := range l.each {
 		return err
@@ -153,9 +153,9 @@ func (l *list) hint() string {
 // isPartial reports whether the list is of a killed run: its last row may be cut off.
 func (l *list) isPartial() bool { return strings.HasSuffix(l.path, ".partial") }
 
-// each yields all rows up to an error. Further columns are ignored; a missing one is an error: it would read as empty.
+// each yields all rows up to an error. It ignores further columns. A missing cell is an error: it would read as empty.
 func (l *list) each(yield func(*listed, error) bool) {
-	l.rows, l.passed = 0, 0
+	l.rows, l.ignored = 0, 0
 	in, r, columns, err := l.begin()
 	if err != nil {
 		yield(nil, err)
@@ -169,14 +169,14 @@ func (l *list) each(yield func(*listed, error) bool) {
 			return
 		case l.rejects && row.OwnOutcome != report.InDoubt.String():
 			if strings.TrimSpace(row.LeadID) != "" {
-				l.passed++
+				l.ignored++
 			}
 			continue
 		case row.State == incompleteState && rowkey.Trim(row.Key) == "":
 			l.lacks = cmp.Or(row.Error, "leads that the exported checkpoint lacked")
 			continue
 		default:
-			err = row.keyed()
+			err = row.setKey()
 		}
 		if !yield(row, err) || err != nil {
 			return
@@ -184,8 +184,8 @@ func (l *list) each(yield func(*listed, error) bool) {
 	}
 }
 
-// begin reads the header. The delimiter is the one with which the header has both columns: spreadsheet programs write
-// that of the computer's language. columns is nil for results of a run that was killed before the header was complete.
+// begin reads the header with the delimiter that gives it the columns key and lead_id: spreadsheet programs use that of
+// the computer's language. columns is nil for results of a run that was killed before the header was complete.
 func (l *list) begin() (in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmarshaller, err error) {
 	refuse := func(text string) error { return exit.Usage(l.path+text, l.hint()) }
 	for _, comma := range []rune{',', ';', '\t', '|'} {
@@ -240,7 +240,7 @@ func (l *list) next(in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmarshaller
 			return nil, nil
 		}
 		_, end := in.Peek(1)
-		last := l.open && end != nil
+		last := l.noNewline && end != nil
 		row, _ := read.(listed)
 		blank := row == listed{} // spreadsheets leave blank rows at the end
 		row.list, row.number = l, l.rows+1
@@ -269,14 +269,14 @@ func (l *list) next(in *bufio.Reader, r *csv.Reader, columns *gocsv.Unmarshaller
 	}
 }
 
-// keyed sets the key under which the checkpoint knows a row.
-func (row *listed) keyed() error {
+// setKey sets the key under which the checkpoint knows a row.
+func (row *listed) setKey() error {
 	row.Key, row.LeadID = rowkey.Trim(row.Key), strings.TrimSpace(row.LeadID)
 	row.ExternalID, row.Status = rowkey.Trim(row.ExternalID), rowkey.Trim(row.Status)
 	namespace := cmp.Or(row.Namespace, row.list.namespace)
 	switch {
 	case namespace != "" && !rowkey.IsNamespace(namespace):
-		return row.fault("its namespace is none",
+		return row.fault("its namespace is not valid",
 			"a namespace has 1 to 64 letters, digits, dots, underscores and hyphens")
 	case row.list.byHand && rowkey.IsCut(rowkey.Own(row.Key)):
 		return row.fault("its key "+rowkey.CutText,
@@ -298,9 +298,9 @@ func (row *listed) mayBeCutIn(column string) bool {
 	return cell != "" && !whole
 }
 
-// plausible refuses texts that people write into a column of IDs and that are none: words without a digit, short
-// numbers (42, 2nd), only zeros, and part of a UUID (lead IDs are UUIDs: specification, Lead creation response body).
-func (row *listed) plausible() error {
+// checkLeadID refuses a lead_id that cannot be one: a word without a digit, only zeros, part of a UUID, and in resolve
+// a short number (42, 2nd). Lead IDs are UUIDs (specification, Lead creation response body).
+func (row *listed) checkLeadID() error {
 	const digits, uuid = "0123456789", "00000000-0000-0000-0000-000000000000"
 	const write = "write the lead ID that the console shows"
 	id, resolves := row.LeadID, row.list.command == "resolve"
@@ -329,7 +329,7 @@ func (s spot) fault(text, hint string) error {
 	return exit.Usage(fmt.Sprintf("%s:%d (row %d of the file): %s", s.list.path, s.at, s.number, text), hint)
 }
 
-// refused returns the error for a list that was refused because of one of its rows.
+// refused returns the error for a whole list that was refused because of this row.
 func (s spot) refused(why *checkpoint.ListError, consequence string) error {
 	return s.fault(why.Text+"; "+consequence, cmp.Or(why.Hint, s.list.hint()))
 }

@@ -24,14 +24,14 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// resolve settles rows in doubt. A file decides about all of its rows or none; --none-created decides about all rows.
+// resolve settles rows in doubt. It carries out all decisions of a file or none; --none-created decides about all rows.
 func (d *Command) resolve() error {
 	switch none := d.C.Bool("none-created"); {
 	case d.C.NArg() > 1 || none == d.C.Args().Present():
 		return exit.Usage("resolve takes one file, or --none-created",
 			"leadferry checkpoint export --state in_doubt -o doubt.csv makes it")
 	case none && !d.Person.CanAnswer():
-		return exit.Usage("--none-created has all rows in doubt sent again, which a person has to confirm; nothing "+
+		return exit.Usage("with --none-created, all rows in doubt are sent again: a person has to confirm; nothing "+
 			"was settled", "run it in a terminal, or add --yes")
 	case none:
 		return d.with(ledger.How{}, d.resolveNone)
@@ -64,7 +64,7 @@ func (d *Command) resolve() error {
 		if err == nil {
 			undecided := all - len(decisions)
 			d.printIf(undecided > 0, "%d without a decision, skipped: an empty lead_id decides nothing", undecided)
-			d.printIf(read.passed > 0, "%d not in doubt, skipped: their leadferry_lead_id was not used", read.passed)
+			d.printIf(read.ignored > 0, "%d not in doubt, skipped: their leadferry_lead_id was not used", read.ignored)
 		}
 		return err
 	})
@@ -92,8 +92,8 @@ func (d *Command) resolveNone(db ledger.Ledger) error {
 	return err
 }
 
-// noneMade returns a decision for each send in doubt that no lead was made. It does not cover a later send of the row:
-// other runs may go on while a person is asked.
+// noneMade returns for each send in doubt the decision that no lead was made. It does not cover a later send of the
+// row: other runs may go on while a person is asked.
 func noneMade(ctx context.Context, db ledger.Ledger) (decisions []checkpoint.Decision, err error) {
 	err = checkpoint.Each(ctx, db, checkpoint.Filter{State: checkpoint.InDoubt}, func(e checkpoint.Entry) error {
 		if e.Reason != checkpoint.ReasonIncomplete { // it was not sent, but may have a lead that is missing here
@@ -107,7 +107,7 @@ func noneMade(ctx context.Context, db ledger.Ledger) (decisions []checkpoint.Dec
 // The words that decide instead of a lead ID.
 const exists, notMade = "exists", "none"
 
-// decisionsOf reads what a person wrote into the column lead_id. spots are the places of these rows of all.
+// decisionsOf reads what a person wrote into lead_id. spots are the places of the decisions; all counts the rows read.
 func decisionsOf(read *list) (decisions []checkpoint.Decision, spots []spot, all int, err error) {
 	given := map[string]checkpoint.Decision{}
 	for row, err := range read.each {
@@ -132,7 +132,7 @@ func decisionsOf(read *list) (decisions []checkpoint.Decision, spots []spot, all
 				"never given a lead; nothing was settled",
 				"write the lead ID that the console shows, the word exists, or none where the lead was not made")
 		default:
-			if err := row.plausible(); err != nil {
+			if err := row.checkLeadID(); err != nil {
 				return nil, nil, 0, err
 			}
 		}
@@ -175,8 +175,8 @@ func (d *Command) settle(db ledger.Ledger, decisions []checkpoint.Decision) erro
 	return nil
 }
 
-// forget removes all that is known of keys except a hash, which stops their leads from being made again; --unblock
-// removes it, too. It prints the lead IDs first, or forgets nothing. The sandbox forgets the leads as well.
+// forget removes all that is known of keys, except a hash that stops their leads from being made again; --unblock
+// removes the hash, too. It prints the lead IDs first, or forgets nothing. The sandbox forgets the leads as well.
 func (d *Command) forget() error {
 	ctx, unblock := d.C.Context, d.C.Bool("unblock")
 	keys, err := d.keys(d.C.Args().Slice())
@@ -263,7 +263,7 @@ func (d *Command) reportTraces(keys []string) {
 	}
 }
 
-// keys returns the keys in the arguments in the form of rows' keys.
+// keys returns the keys that the arguments name, in the form of rows' keys.
 func (d *Command) keys(args []string) (keys []string, err error) {
 	if len(args) == 0 {
 		return nil, exit.Usage("no key given", "see leadferry checkpoint forget --help")

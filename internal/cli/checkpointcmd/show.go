@@ -30,7 +30,7 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 func (d *Command) status() error {
 	var s checkpoint.Status
 	var workers []postgres.Worker
-	err := d.with(ledger.How{ReadOnly: true}, func(db ledger.Ledger) (err error) { // not held for a slow reader
+	err := d.with(ledger.How{ReadOnly: true}, func(db ledger.Ledger) (err error) { // printed later: readers are slow
 		if server, is := db.(*postgres.Store); is {
 			workers, err = server.Workers(d.C.Context, shownWorkers)
 		}
@@ -182,7 +182,7 @@ func (d *Command) prepare() error {
 	}
 	d.printf("the schema leadferry is there, version %d, owned by %s\n", checkpoint.Format, p.Owner)
 	if p.Grants != "" {
-		fmt.Fprintf(d.Out, "\nthis user may not make roles; have somebody who may carry this out in the database "+
+		fmt.Fprintf(d.Out, "\nthis user may not make roles: ask somebody who may to run this in the database "+
 			"%s:\n\n%s", spelling.Escape(p.Database), p.Grants)
 	}
 	fmt.Fprintf(d.Out, `
@@ -285,7 +285,7 @@ func decisionText(d checkpoint.Decision) string {
 	return "it was not made and may be sent"
 }
 
-// actTexts say in words what a run or a person did.
+// actTexts are the words for what a run or a person did.
 var actTexts = []struct {
 	act  checkpoint.Act
 	text string

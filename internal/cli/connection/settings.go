@@ -40,7 +40,7 @@ type Settings struct {
 // defaultProfile is used if no profile is named; it need not exist.
 const defaultProfile = "default"
 
-// Resolve finds the settings for a command line. If the profile cannot be read, only flags and environment count.
+// Resolve finds the settings for a command line. After an error in the profile, only flags and environment count.
 func Resolve(line *flags.Line) (s *Settings, err error) {
 	s = &Settings{line: line, none: flags.Named("profile", line.Command.Flags) == nil, Config: line.Given("config")}
 	s.Sandbox = line.Bool("sandbox")
@@ -63,7 +63,7 @@ func Resolve(line *flags.Line) (s *Settings, err error) {
 // Get returns the value of a setting.
 func (s *Settings) Get(name string) string { return s.line.Given(name).Value }
 
-// readProfile adds the settings of the profile that is named or called default; none if login will make it.
+// readProfile adds the settings of the named profile, else of the profile default. It adds none if login will make it.
 func (s *Settings) readProfile() error {
 	if s.Profile = s.line.Given("profile"); !s.Profile.Given() {
 		s.Profile = flags.Setting{Name: "profile", Value: defaultProfile, From: "default"}
@@ -127,7 +127,7 @@ func (s *Settings) Require(names ...string) error {
 type Account struct{ ID, Secret flags.Setting }
 
 // Account finds client ID and secret. If nothing else sets them, it uses the client that login stored for this address.
-// Missing parts stay empty. With asks it runs the command that knows the secret, which may ask the user.
+// Missing parts stay empty. If asks, it runs the command that knows the secret, which may ask the user.
 func (s *Settings) Account(ctx context.Context, asks bool) (Account, error) {
 	secret, err := s.givenSecret(ctx, asks)
 	a := Account{s.line.Given("client-id"), secret}
@@ -253,7 +253,7 @@ func unusable(err error) string {
 // noProxy means no proxy, whatever the environment says.
 const noProxy = "none"
 
-// Route says which proxy leads to an application, nil for none, and which setting decides.
+// Route says which proxy leads to an application (nil: none), and which setting decides that.
 type Route struct {
 	proxy *leadapi.Proxy
 	Shown string // the proxy without secrets, or none
@@ -271,7 +271,7 @@ func (s *Settings) routeTo(address *url.URL) (Route, error) {
 		return parseRoute(noProxy, "default")
 	}
 	picks := httpproxy.Config{HTTPSProxy: "http://proxy.invalid", NoProxy: environment.NoProxy}
-	if picked, _ := picks.ProxyFunc()(address); picked == nil { // it fails for proxy addresses that cannot be used
+	if picked, _ := picks.ProxyFunc()(address); picked == nil { // a made-up proxy: ProxyFunc fails for a bad one
 		const none = "no proxy of the environment counts for this address (NO_PROXY, or this machine itself)"
 		return parseRoute(noProxy, none)
 	}
@@ -297,7 +297,7 @@ func parseRoute(text, from string) (Route, error) {
 // addresses are the flags with the addresses of the two applications.
 var addresses = [...]string{"base-url", "leads-url"}
 
-// Route returns the way to a flag's application, or nothing if its address is not set or bad: the client refuses it.
+// Route returns the way to a flag's application, or nothing if its address is not set or bad: the client refuses that.
 func (s *Settings) Route(name string) (Route, error) {
 	u, err := url.Parse(leadapi.Canonical(s.Get(name)))
 	if s.Sandbox || s.Get(name) == "" || err != nil {

@@ -60,7 +60,7 @@ func Of(err error) Error {
 	case errors.As(err, &own):
 		return Error{own.Code, err.Error(), own.Hint}
 	case errors.As(err, &ledger) && !errors.Is(err, checkpoint.ErrAddress):
-		return Error{report.CodeCheckpoint, ledger.Path + ": " + ledger.Text, explained(ledger)}
+		return Error{report.CodeCheckpoint, ledger.Path + ": " + ledger.Text, hintOf(ledger)}
 	case errors.As(err, &broken):
 		const hint = "check its address, network and server, or use --wait"
 		return Error{report.CodeStopped, broken.Error(), cmp.Or(broken.Hint, hint)}
@@ -68,8 +68,8 @@ func Of(err error) Error {
 	return Error{CodeUsage, err.Error(), ""}
 }
 
-// explained returns the hint of a checkpoint that cannot be used, and a page where leads may be made twice.
-func explained(e *checkpoint.OpenError) string {
+// hintOf returns the hint of a checkpoint that cannot be used. Where leads may be made twice, it names an explain page.
+func hintOf(e *checkpoint.OpenError) string {
 	for name, kind := range map[string]error{
 		"damaged": checkpoint.ErrDamaged, "rolled_back": checkpoint.ErrRolledBack,
 		"gone": checkpoint.ErrGone,

@@ -22,7 +22,7 @@ import (
 // Command is a program that a flag names, with its arguments. It runs without a shell.
 type Command []string
 
-// A word of a command, and its parts between quotes.
+// word matches a word of a command, and quoted its parts between quotes.
 var (
 	word   = spelling.Form(`(?:"[^"]*"|'[^']*'|[^\s"'])+`)
 	quoted = spelling.Form(`"([^"]*)"|'([^']*)'`)
@@ -37,7 +37,7 @@ func Parse(flag, text string) (Command, error) {
 	switch {
 	case strings.ContainsAny(word().ReplaceAllString(text, ""), `"'`):
 		return nil, exit.Usage("--"+flag+": a quote is never closed",
-			"white space parts the words, quotes keep them together")
+			"white space separates words, quotes keep them together")
 	case len(words) == 0 || words[0] == "":
 		return nil, exit.Usage("--"+flag+" names no command", "for example --"+flag+` "/usr/local/bin/tell 'the team'"`)
 	}

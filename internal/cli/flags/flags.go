@@ -76,7 +76,7 @@ func (m Made) Of(sets string) (all []cli.Flag) {
 	return all
 }
 
-// Names returns the names of all flags, and whether a variable can set them, too.
+// Names returns the names of all flags; true means that a variable can set the flag, too.
 func Names() map[string]bool {
 	all := map[string]bool{}
 	for _, r := range rows() {
@@ -130,7 +130,7 @@ var forms = map[string][2]string{
 	"problems": {"a file that ends with .csv or .jsonl, or github", `(?i:.+\.(csv|jsonl))|github`},
 }
 
-// takes says what the flag takes, and whether value fits. Never show value: it may be a secret.
+// takes says what values the flag takes, and whether value is one. Never show value: it may be a secret.
 func (r *row) takes(value string) (what string, good bool) {
 	form, known := forms[r.kind]
 	switch r.kind {
@@ -172,7 +172,7 @@ func TakesValue(f cli.Flag) bool {
 	return shown.TakesValue() && !strings.Contains(shown.GetUsage(), "`[=")
 }
 
-// Line is a command line in urfave's order: urfave stops at a file name, and `import f.csv --dry-run` would be live.
+// Line is a command line in urfave's order: urfave stops at a file name, and would run `import f.csv --dry-run` live.
 type Line struct {
 	Args    []string           // program, command, flags, -- and file names
 	Command *cli.Command       // the program itself until a command is named
@@ -188,8 +188,8 @@ func (l *Line) Bool(name string) bool {
 	return is
 }
 
-// Order puts arguments, without the program's name, in order. It returns the first mistake, but reads on to the end:
-// how to log and what to do at the end must be known.
+// Order puts arguments, without the program's name, in order. It returns the first mistake, but reads on to the end,
+// because flags there may say how to log and what to do when the command ends.
 func Order(app *cli.App, args []string) (l *Line, mistake error) {
 	l = &Line{Path: []string{app.Name}, Typed: map[string]string{}}
 	l.Command = &cli.Command{
@@ -231,7 +231,7 @@ func Order(app *cli.App, args []string) (l *Line, mistake error) {
 	return l, mistake
 }
 
-// word takes a word that is no flag: a command, or after the last command a file.
+// word reads a word that is no flag: a command, or after the last command a file.
 func (l *Line) word(word string) error {
 	commands := l.Command.Subcommands
 	switch {
@@ -256,7 +256,7 @@ func (l *Line) word(word string) error {
 	return exit.Usage("there is no command "+strconv.Quote(word), cmp.Or(nested, Near("", word, names, l.help())))
 }
 
-// flag takes a flag with its value, which may be the next argument. It returns how many arguments it took.
+// flag reads a flag with its value, which may be the next argument. It returns how many arguments it used.
 func (l *Line) flag(word string, next []string) (used int, err error) {
 	name, value, joined := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
 	f := Named(name, l.Command.Flags)
@@ -295,7 +295,7 @@ var flagLike = spelling.Form(`^-\D`)
 // help names the help of the command so far.
 func (l *Line) help() string { return "see " + strings.Join(l.Path, " ") + " --help" }
 
-// unknown refuses a flag that the command does not have. It shows one of several letters: the rest may be a password.
+// unknown refuses a flag that the command lacks. Of letters after one dash, it shows the first: a password may follow.
 func (l *Line) unknown(typed string) error {
 	typed, _, _ = strings.Cut(typed, "=")
 	name := strings.TrimPrefix(typed[1:], "-")

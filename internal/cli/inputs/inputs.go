@@ -37,7 +37,7 @@ type Files struct {
 	stdin   io.ReadCloser // nil: not read
 }
 
-// LetGo ends reading from standard input, which may never end by itself.
+// LetGo stops reading standard input, which may never end by itself.
 func (in *Files) LetGo() {
 	if in.stdin != nil {
 		in.stdin.Close()
@@ -59,7 +59,7 @@ func Open(c *cli.Context, stdin io.Reader, o *importer.Options) (in *Files, err 
 	}
 	in.options = Options(c, o.Mapping.Source)
 	in.options.Paths = o.Mapping.Paths()
-	in.options.Proven = slices.Contains([]string{"import", "sync"}, c.Command.Name) // what these commands send stays
+	in.options.Proven = slices.Contains([]string{"import", "sync"}, c.Command.Name) // their leads cannot be taken back
 	if slices.Contains(in.Names, "-") {
 		in.stdin = source.NewStream(stdin)
 		in.options.Stdin = in.stdin
@@ -149,7 +149,7 @@ func Options(c *cli.Context, s mapping.Source) source.Options {
 	return o
 }
 
-// Count reads the files once more, quickly, to count the rows; 0 if it cannot, as for standard input. limit 0: none.
+// Count reads the files once more to count up to limit rows (0: all). It returns 0 if it cannot, as for standard input.
 func (in *Files) Count(limit int) int {
 	if in.stdin != nil {
 		return 0
@@ -206,7 +206,7 @@ func (in *Files) Fresh(age time.Duration) error {
 	return nil
 }
 
-// Enough refuses inputs with fewer than least rows that hold something, and reads standard input ahead until then.
+// Enough refuses inputs with fewer than least rows that hold something. Of standard input, it reads that many ahead.
 func (in *Files) Enough(least int) error {
 	rows, err := in.countTo(least)
 	if err != nil {
@@ -223,7 +223,7 @@ func (in *Files) Enough(least int) error {
 	return nil
 }
 
-// Identity returns a text that differs between versions of an input.
+// Identity returns the SHA-256 of a file, which differs between its versions, or "standard input".
 func (in *Files) Identity(name string) (string, error) {
 	if name == "-" {
 		return "standard input", nil

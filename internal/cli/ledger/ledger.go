@@ -285,7 +285,7 @@ func (m Selection) Open(how How) (Ledger, error) {
 	return at.Open(how)
 }
 
-// Book returns the user's book of ledgers, without run folders. It says how a file was left.
+// Book returns the witnesses of the user's book of ledgers, without run folders. The book says how a file was left.
 func (m Selection) Book() *checkpoint.Witnesses {
 	dir, err := machine.StateDir()
 	if err != nil {
@@ -294,7 +294,7 @@ func (m Selection) Book() *checkpoint.Witnesses {
 	return &checkpoint.Witnesses{Book: filepath.Join(dir, "ledgers")}
 }
 
-// Witnesses returns all that is known about checkpoints: the book, and the run folders at hand; none of the sandbox.
+// Witnesses returns all witnesses of checkpoints: the book, and the run folders at hand. The sandbox has none.
 func (m Selection) Witnesses() *checkpoint.Witnesses {
 	if m.C == nil || m.C.Bool("sandbox") {
 		return &checkpoint.Witnesses{Sandbox: true}
@@ -309,11 +309,11 @@ func (m Selection) Witnesses() *checkpoint.Witnesses {
 	return ws
 }
 
-// out is --out, which some commands do not have, or its variable.
+// out returns --out or its variable: some commands lack the flag.
 func (m Selection) out() string { return cmp.Or(m.C.String("out"), os.Getenv("LEADFERRY_OUT")) }
 
-// WithWitness calls f, which decides something about a checkpoint open for writing, and leaves a witness, as runs do.
-// It refuses one that is older than known, unless older is set. If f changes nothing, no witness stays.
+// WithWitness calls f, which may change a checkpoint. It leaves a witness, as runs do. It refuses a checkpoint of which
+// a witness knows a later state, unless older is set. If f changes nothing, no witness stays.
 func (m Selection) WithWitness(db Ledger, older bool, f func() error) error {
 	ctx, ws := m.C.Context, m.Witnesses()
 	if ws.Sandbox || db.Info().Target == connection.SandboxTarget {
@@ -326,7 +326,7 @@ func (m Selection) WithWitness(db Ledger, older bool, f func() error) error {
 	if err != nil {
 		return err
 	}
-	if len(v.Older) > 0 || db.Info().Moved != "" { // until a person accepts it, witnesses describe a newer one
+	if len(v.Older) > 0 || db.Info().Moved != "" { // the witnesses must go on describing the newer one
 		return f()
 	}
 	command, now := m.C.Command.Name, time.Now()
@@ -348,7 +348,7 @@ func (m Selection) WithWitness(db Ledger, older bool, f func() error) error {
 	db.Attest(t)
 	before := db.Info().Sequence
 	err = f()
-	if err == nil && db.Info().Sequence != before { // a list that it has adopted, or what it has settled, is of here
+	if err == nil && db.Info().Sequence != before { // what f adopted or settled belongs to this machine
 		err = checkpoint.NoteMachine(ctx, db, m.Machine)
 	}
 	info := db.Info()

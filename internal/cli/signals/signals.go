@@ -27,7 +27,7 @@ const (
 	untilKilled = 3500 * time.Millisecond
 )
 
-// CrashApart makes a crash of Go's runtime, such as lack of memory, end the process by SIGABRT, which is 134 for
+// CrashApart makes a crash of Go's runtime, for example out of memory, end the process by SIGABRT, which is 134 for
 // shells. Go's own exit code for it is 2, which here means that nothing was sent. That code stays on Windows, and for
 // process 1 of a container, which does not get the signal.
 func CrashApart() {
@@ -35,8 +35,8 @@ func CrashApart() {
 	noCore()
 	aborted := make(chan os.Signal, 1)
 	signal.Notify(aborted, syscall.SIGABRT)
-	// until the process ends; resets all signals: while SIGQUIT is handled, the runtime takes ten seconds over a
-	// SIGABRT
+	// This waits until the process ends. It resets all signals: while SIGQUIT is handled, the runtime takes ten seconds
+	// over a SIGABRT.
 	go func() {
 		<-aborted
 		signal.Reset()
@@ -69,7 +69,7 @@ func Watch(signals <-chan os.Signal) (ctx context.Context, interrupt <-chan stru
 	return ctx, first
 }
 
-// Hold says who ends the process at the first signal: the command itself, in order, once it has taken the Hold.
+// Hold says who ends the process at the first signal: the command itself, in order, if it has taken the Hold before.
 type Hold struct{ state atomic.Int32 }
 
 const (

@@ -35,7 +35,7 @@ func Width(f *os.File) int {
 	return Columns
 }
 
-// Colours reports whether output to f is coloured. word is always, never or auto; auto follows what people expect.
+// Colours reports whether output to f is coloured. word is always, never or auto: on a terminal without NO_COLOR.
 func Colours(f *os.File, word string) bool {
 	switch word {
 	case "always", "never":
@@ -54,7 +54,7 @@ type Person struct {
 // CanAnswer reports whether there is a person at a terminal, or Yes is set.
 func (p Person) CanAnswer() bool { return p.Yes || Is(p.In) && Is(p.Err) }
 
-// Confirm asks a question. An interruption, or any answer but yes, is an error; nothing says that nothing was done.
+// Confirm asks a question. An interruption, or any answer but yes, is an error with the text nothing.
 func (p Person) Confirm(question, nothing, hint string) error {
 	if p.Yes {
 		return nil
@@ -71,8 +71,8 @@ func (p Person) Confirm(question, nothing, hint string) error {
 	return exit.Usage(nothing, hint) // no answer means no
 }
 
-// Secret asks for a line that is not shown. If the input is no terminal, it reads the first line, and hardly more than
-// most bytes.
+// Secret asks for a line that is not shown. If the input is no terminal, it reads the first line, of at most two bytes
+// more than most.
 func (p Person) Secret(prompt string, most int64) (string, error) {
 	fd := int(p.In.Fd())
 	before, err := term.GetState(fd)
@@ -89,7 +89,7 @@ func (p Person) line(in io.Reader) (string, error) {
 	return p.await(func() ([]byte, error) { return bufio.NewReader(in).ReadBytes('\n') })
 }
 
-// await waits until a person has typed, or for an interruption: then the goroutine of its read ends with the process.
+// await waits for what a person types, or for an interruption; then the read's goroutine lives until the process ends.
 func (p Person) await(read func() ([]byte, error)) (string, error) {
 	type line struct {
 		text []byte
