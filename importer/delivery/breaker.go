@@ -10,15 +10,15 @@ import (
 	"leadferry/leadapi"
 )
 
-// Breaker holds every request in one queue until it may be sent, and sends it again if need be. It alone limits the
-// requests in flight. If the service asks to wait, all requests wait.
+// Breaker holds every request in one queue until it may be sent, and decides whether it is sent again. Only the Breaker
+// limits the requests in flight. If the service asks to wait, all requests wait.
 type Breaker struct {
 	Settings
 	mu    sync.Mutex
 	queue []*Pass     // in order of arrival
 	timer *time.Timer // looks at the queue again
 	places
-	opens   time.Time // nothing is sent before
+	opens   time.Time // nothing is sent before this time
 	asks    time.Time // the service asked this worker to wait until then
 	silence silence
 	creates creates
@@ -29,10 +29,10 @@ type Breaker struct {
 
 // Settings of a Breaker may change only while no request waits or is in flight.
 type Settings struct {
-	Retries int // how often to send an answered request again, if that is allowed
+	Retries int // how often to send a request again after a pause, if that is allowed
 	Resend  ResendOn
 	Retried func()                      // is called each time a request is sent again
-	Reach   func(context.Context) error // gets any answer from the service, or an error
+	Reach   func(context.Context) error // sends a GET; nil: the service answered
 	MaxWait time.Duration               // how long the service may be silent
 }
 
@@ -47,7 +47,7 @@ type silence struct {
 	backoff time.Duration  // before the next probe; 0 before the first: one broken connection is no reason to pause
 }
 
-// Kind says whether a request may be sent again if it may have been applied: a create may not.
+// Kind says whether a request that may have been applied may be sent again. A create may not.
 type Kind uint8
 
 const (
@@ -59,12 +59,12 @@ const (
 type Pass struct {
 	kind     Kind
 	getFirst bool // for a create: the service must answer a GET first
-	alone    bool // a create that is sent while no other create is
+	alone    bool // a create that is in flight as the only one
 	probe    bool // it probes whether a silence has ended
 
 	stopping context.Context
-	decided  chan struct{} // tells that the request may be sent, or never may
-	err      error         // why it never may be sent
+	decided  chan struct{} // gets a value once the request may be sent, or never may
+	err      error         // why it may never be sent
 }
 
 // NewBreaker makes a Breaker for limit requests in flight and perSecond requests a second (0: any number).
@@ -121,8 +121,8 @@ func (b *Breaker) update(change func(now time.Time)) {
 	b.admit(now)
 }
 
-// admit takes requests from the queue that may be sent, or never may be. It checks stopping under the lock: an answer
-// that ends the run must do so before the next create is sent.
+// admit takes requests from the queue that may be sent now, or may never be sent. It checks stopping under the lock, so
+// that no create is sent after an answer has ended the run.
 func (b *Breaker) admit(now time.Time) {
 	wait, full := time.Duration(0), false
 	b.queue = slices.DeleteFunc(b.queue, func(p *Pass) (out bool) {
@@ -149,7 +149,7 @@ func (b *Breaker) admit(now time.Time) {
 	}
 }
 
-// mustWait reports whether all must wait, and how long; 0: until a request ends. In a silence they go one at a time.
+// mustWait reports whether all must wait, and how long; 0: until a request ends. In a silence, one is sent at a time.
 func (b *Breaker) mustWait(now time.Time) (wait time.Duration, all bool) {
 	if b.inFlight >= b.limit || b.silence.lasts && b.inFlight > 0 {
 		return 0, true
@@ -170,7 +170,7 @@ func (b *Breaker) noteSent(p *Pass, now time.Time) {
 	}
 }
 
-// MayLeave reports whether a request may still be sent. It is called just before the first byte: since its pass, the
+// MayLeave reports whether a request may still be sent. The client calls it just before the first byte, because the
 // request may have waited for a token or a connection.
 func (b *Breaker) MayLeave(kind string) bool {
 	b.mu.Lock()
@@ -183,7 +183,7 @@ func (b *Breaker) MayLeave(kind string) bool {
 // Shut stops creates that have a pass but are not sent yet, because the run stops.
 func (b *Breaker) Shut() { b.update(func(time.Time) { b.shut = true }) }
 
-// back returns a pass. err is the request's error, or nil. If it asks to wait, all wait: as it says, else for backoff.
+// back takes a pass back. err is the request's error, or nil. If it asks to wait, all wait: as it says, or for backoff.
 func (b *Breaker) back(p *Pass, err error, backoff time.Duration) {
 	e, failed := errors.AsType[*leadapi.Error](err)
 	if failed && e.AsksToWait() { // before another request gets the place
@@ -236,8 +236,8 @@ func (b *Breaker) unanswered(p *Pass, e *leadapi.Error, now time.Time) {
 	s.backoff = min(max(2*s.backoff, firstBackoff), maxProbing)
 }
 
-// Report notes what a create has shown about the service; for a lead ID, call it only when that is durable. Other
-// creates may be waiting for it. The pass cannot be used again.
+// Report notes what a create has shown about the service. After a lead ID, call it only once the ID is durable. Other
+// creates may be waiting for the report. Only the first report of a pass counts.
 func (b *Breaker) Report(p *Pass, shown Proof) {
 	if p.kind != Create || p.err != nil {
 		return
@@ -260,10 +260,10 @@ func (b *Breaker) Report(p *Pass, shown Proof) {
 	})
 }
 
-// StartCautiously is for a run after one that doubts stopped: it begins with a GET and one create; a doubt ends it.
+// StartCautiously is for a run after one that doubts stopped: it begins with a GET and one create. One doubt ends it.
 func (b *Breaker) StartCautiously() { b.creates.getFirst, b.creates.doubts = true, MostDoubts-1 }
 
-// Hold lets nothing be sent for d, because the service asked this worker or another to wait.
+// Hold keeps requests waiting for d, at most leadapi.MaxRetryAfter: the service asked this worker or another to wait.
 func (b *Breaker) Hold(d time.Duration) {
 	b.update(func(now time.Time) { b.opens = latest(b.opens, now.Add(min(d, leadapi.MaxRetryAfter))) })
 }
@@ -282,7 +282,7 @@ func (b *Breaker) Over() *Stop {
 	return b.ended
 }
 
-// Paused says why requests wait now, or returns "".
+// Paused says to people why requests wait now. It returns "" if they do not.
 func (b *Breaker) Paused() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -322,22 +322,22 @@ type creates struct {
 }
 
 const (
-	maxLate  = time.Second           // a grant of the fleet is void after this: others may have used it
-	slipping = 10 * time.Millisecond // how late a request may be without delaying the next
+	maxLate  = time.Second           // a grant of the fleet ends after this: others may use it then
+	slipping = 10 * time.Millisecond // a request that is at most this late does not delay the next
 )
 
 // pace spaces requests evenly, by --rate or by the fleet's grants to this worker.
 type pace struct {
 	every time.Duration // between requests; 0: no limit
-	next  time.Time     // no request is sent before
-	tell  func()        // tells the fleet that there is news
+	next  time.Time     // no request is sent before this time
+	tell  func()        // tells the fleet that there is News
 	fleet bool          // requests need the fleet's grants
 	asked bool          // a further grant was requested
 	left  int           // requests left of the last grant
-	from  time.Time     // when these may be sent
+	from  time.Time     // when the first of these may be sent
 }
 
-// Share returns a channel that tells when there is News for the fleet. With rate, requests need a Grant.
+// Share returns a channel that gets a value when there is News for the fleet. With rate, requests need a Grant.
 func (b *Breaker) Share(rate bool) <-chan struct{} {
 	news := make(chan struct{}, 1)
 	b.pace.fleet, b.pace.tell = rate, func() {
@@ -356,7 +356,7 @@ func (b *Breaker) News() (wants bool, pause time.Duration) {
 	return b.pace.asked, max(time.Until(b.asks), 0)
 }
 
-// Grant allows n more requests after a while, evenly spaced, besides those left of the last grant.
+// Grant allows n requests in addition to those left of the last grant, evenly spaced, once the time after has passed.
 func (b *Breaker) Grant(n int, after time.Duration) {
 	b.update(func(now time.Time) { b.pace.left, b.pace.from, b.pace.asked = b.pace.left+n, now.Add(after), false })
 }

@@ -1,7 +1,7 @@
-// Package delivery decides when requests may be sent, which are sent again, and when to stop. It knows nothing of rows.
+// Package delivery decides when requests may be sent, which are sent again, and when to stop. It does not know rows.
 //
 //	Deliver ─▶ [enter] ─▶ call ─▶ what does the answer say?
-//	   ▲                            │ final: the caller gets it, and concludes a create
+//	   ▲                            │ final: the caller gets it, and reports on a create
 //	   └── at once, or after a pause ┘ it was not applied, or may be applied twice
 //
 // The Breaker knows the requests in flight, whether the service answers at all (silence), how many requests --rate or
@@ -23,29 +23,29 @@ import (
 const (
 	firstBackoff     = 500 * time.Millisecond
 	maxBackoff       = 30 * time.Second
-	maxProbing       = 15 * time.Second       // between probes: a run continues within 30 s after a silence
-	reachLimit       = 10 * time.Second       // for any answer at all
-	leastThrottle    = 250 * time.Millisecond // even if the service asks for a shorter wait
-	maxFreshRefusals = 3                      // new tokens refused one after another
+	maxProbing       = 15 * time.Second       // between probes: a run goes on within 30 s after a silence ends
+	reachLimit       = 10 * time.Second       // wait this long for any answer at all
+	leastThrottle    = 250 * time.Millisecond // wait at least this, even if the service asks for less
+	maxFreshRefusals = 3                      // how many new tokens may be refused, one after another
 
-	// MostDoubts is how many creates in a row may leave doubt. Those in flight with the first count as one.
+	// MostDoubts creates in a row that leave doubt end the run. Those in flight with the first count as one.
 	MostDoubts = 4
 )
 
-// ErrStopping says that the run sends no more: the waiting request was not sent. Deliver's tries counts earlier ones.
+// ErrStopping says that the run sends no more: the waiting request was not sent. Earlier tries of it may have been.
 var ErrStopping = errors.New("the run is stopping")
 
-// ResendOn lists answers that say that a create was not applied (--resend-on), besides errors that say so themselves.
+// ResendOn lists the statuses that mean that a create was not applied (--resend-on). Some errors mean that anyway.
 type ResendOn struct {
 	NoDefault bool         // 429 does not count
 	Codes     map[int]bool // further HTTP statuses
 }
 
-// Call sends one request; anew asks for a new connection. If its error is no *leadapi.Error, nothing was sent.
+// Call sends one request; anew asks for a new connection. After an error other than *leadapi.Error, nothing was sent.
 type Call func(ctx context.Context, anew bool) error
 
-// Deliver calls, in the caller's goroutine, until the answer is final. It returns nil, the last error of call,
-// ErrStopping (leaving has ended) or a *Stop, and the number of requests sent. The caller reports what a create showed.
+// Deliver runs call(awaiting) in the caller's goroutine until the answer is final. It returns the number of sends, and
+// nil, the last error of call, ErrStopping (leaving has ended) or a *Stop. The caller reports what a create showed.
 func (b *Breaker) Deliver(awaiting, leaving context.Context, kind Kind, pass *Pass, call Call) (tries int, err error) {
 	left := [...]int{never: 0, atOnce: math.MaxInt, newToken: maxFreshRefusals, newConnection: 1, afterPause: b.Retries}
 	for anew := false; ; {
@@ -88,14 +88,14 @@ func (b *Breaker) Deliver(awaiting, leaving context.Context, kind Kind, pass *Pa
 	}
 }
 
-// nextTry says how to continue after an answer.
+// nextTry says how to go on after an answer.
 type nextTry uint8
 
 const (
 	never         nextTry = iota
 	atOnce                // as soon as the breaker allows it
-	newToken              // the same with a new token, a few times: the service may refuse this row with any token
-	newConnection         // the same with a new connection
+	newToken              // at once with a new token, a few times: the service may refuse this row with any token
+	newConnection         // at once with a new connection
 	afterPause            // as one of the row's retries
 )
 
@@ -105,7 +105,7 @@ func (b *Breaker) again(kind Kind, e *leadapi.Error) nextTry {
 		return newToken
 	case e.Status == http.StatusMisdirectedRequest:
 		return newConnection
-	case !e.Left() && e.Reason != leadapi.ReasonRefused: // or there was no token
+	case !e.Left() && e.Reason != leadapi.ReasonRefused: // not a byte left, maybe because there was no token
 		return atOnce
 	case b.Over() != nil:
 	case kind == Create && b.Unapplied(e), kind == Repeatable && (e.Status == 0 || Transient(e.Status)):
@@ -114,7 +114,7 @@ func (b *Breaker) again(kind Kind, e *leadapi.Error) nextTry {
 	return never
 }
 
-// Unapplied reports whether a create with this answer may be sent again.
+// Unapplied reports whether this answer to a create means that it was not applied, so that it may be sent again.
 func (b *Breaker) Unapplied(e *leadapi.Error) bool {
 	return b.Resend.Codes[e.Status] || !b.Resend.NoDefault && e.Status == http.StatusTooManyRequests
 }

@@ -25,10 +25,10 @@ func (s *Stop) Error() string { return s.Reason }
 
 const codeStopped = 3 // the exit code of a run that stopped early
 
-// StopFor is the stop of a run for this reason. The hint says what to do.
+// StopFor returns the stop of a run for this reason. The hint says what to do.
 func StopFor(reason, hint string) *Stop { return &Stop{Reason: reason, Hint: hint, Code: codeStopped} }
 
-// Lasting is a stop that the same command would meet again.
+// Lasting returns a stop that the same command would meet again.
 func Lasting(code int, reason, hint string) *Stop {
 	return &Stop{Reason: reason, Hint: hint, Code: code, Same: true}
 }
@@ -51,7 +51,7 @@ func halts(e *leadapi.Error) *Stop {
 	return nil
 }
 
-// unreached returns the end of the run after too long a silence.
+// unreached returns the stop after a silence longer than --max-wait.
 func unreached(e *leadapi.Error) *Stop {
 	switch {
 	case e.Op == "token" && e.Status != 0:
@@ -64,8 +64,8 @@ func unreached(e *leadapi.Error) *Stop {
 }
 
 var onlyDoubts = StopFor(
-	fmt.Sprintf("%d creates in a row, those of a run before counted, left doubt whether a lead was made", MostDoubts),
-	"find out from their errors why the service gives no usable answers, and settle what is in doubt, before going on")
+	fmt.Sprintf("%d creates in a row, with those of the run before, left doubt whether a lead was made", MostDoubts),
+	"read their errors to find out why the service gives no usable answers; settle the rows in doubt before you go on")
 
 // Limits end a run early (leadferry help import).
 type Limits struct {
@@ -74,7 +74,7 @@ type Limits struct {
 	MaxInDoubt int   // rows that are in doubt; 0 = no limit
 	MaxCreates int   // leads made; 0 = no limit
 
-	Standing int // rows in doubt when the run began, less those that it sent again
+	Standing int // rows in doubt when the run began, minus those that it has sent again
 }
 
 // Share bounds a number of rows, by itself or in percent of others; both 0 = no limit.
@@ -89,17 +89,17 @@ func ParseShare(text string) (s Share) {
 	return s
 }
 
-// exceeded reports whether n of a number of rows are too many. Of less than 200 rows, a percentage says nothing.
+// exceeded reports whether n of a number of rows are too many. A percentage counts only from 200 rows on.
 func (s Share) exceeded(n, of int) bool {
 	return s.Rows > 0 && n > s.Rows || s.Percent > 0 && of >= 200 && n*100 > s.Percent*of
 }
 
-// Covers reports whether n of a number of rows are no more than the bound, which is none by itself.
+// Covers reports whether n of a number of rows are within the bound. The zero Share covers nothing.
 func (s Share) Covers(n, of int) bool {
 	return s.Percent > 0 && n*100 <= s.Percent*of || s.Percent == 0 && s.Rows > 0 && n <= s.Rows
 }
 
-// String is the bound in words, before what it counts.
+// String returns the bound in words, for example "7 rows" or "5% of the rows".
 func (s Share) String() string {
 	if s.Percent > 0 {
 		return fmt.Sprintf("%d%% of the rows", s.Percent)
@@ -107,26 +107,26 @@ func (s Share) String() string {
 	return english.Plural(s.Rows, "row", "")
 }
 
-// Doubts reports whether too many rows are in doubt with so many that this run left.
+// Doubts reports whether too many rows are in doubt: those of earlier runs, and own of this run.
 func (l *Limits) Doubts(own int) bool { return l.MaxInDoubt > 0 && l.Standing+own > l.MaxInDoubt }
 
-// DoubtsBefore is the end of a run that may make no lead, because too many rows are in doubt from earlier runs.
+// DoubtsBefore returns the stop of a run that may make no lead: too many rows are in doubt from earlier runs.
 func (l *Limits) DoubtsBefore() *Stop {
 	return Lasting(codeStopped, fmt.Sprintf("%d rows are in doubt from earlier runs, more than --max-in-doubt allows "+
 		"(%d): no lead is made", l.Standing, l.MaxInDoubt), "settle them first, then go on")
 }
 
-// AllRefused is the end of a run whose first rows were all refused with this HTTP status.
+// AllRefused returns the stop of a run whose first rows were all refused with this HTTP status.
 func AllRefused(rows, status int) *Stop {
 	return StopFor(fmt.Sprintf("the first %d rows sent were all refused with HTTP %d", rows, status), "see the service's "+
 		"words: check the account's rights, the trunk ID and the addresses, and what all rows send alike; then send "+
 		"them again with --retry-rejected. --max-rejects 0 turns this limit off")
 }
 
-// Counts are rows: read, invalid, sent, sent and then rejected or failed, fallen in doubt.
+// Counts are numbers of rows. Refused and Doubts are rows sent: rejected or failed, and now in doubt.
 type Counts struct{ Read, Invalid, Sent, Refused, Doubts int }
 
-// Reached is why a run of these counts must end, or nil.
+// Reached returns why a run with these counts must end, or nil.
 func (l *Limits) Reached(c Counts) *Stop {
 	switch {
 	case c.Doubts > 0 && l.Doubts(c.Doubts):

@@ -1,5 +1,5 @@
 // Package findings counts what rows have in common: how many rows there are of each kind, and the places of the first
-// ones. Kinds need no memory that grows with the input. To find repeated keys, 16 bytes a row are kept.
+// ones. The memory of Kinds does not grow with the input. Repeats, which finds repeated keys, takes 16 bytes a row.
 package findings
 
 import (
@@ -68,8 +68,8 @@ func (k *Kinds) List() (list []report.Reason) {
 	return list
 }
 
-// Repeats finds keys that occur in several rows, and keys that look alike, with 16 bytes a row. Different keys with the
-// same hash count as the same key; that is too rare to matter.
+// Repeats finds keys that occur in several rows, and keys that look alike. It takes 16 bytes a row. Different keys with
+// the same hash count as one key; that is too rare to matter.
 type Repeats struct {
 	seed  maphash.Seed
 	parts [1 << 8][][]sighting // by the first byte of the hash, in chunks
@@ -78,14 +78,14 @@ type Repeats struct {
 	last  uint32               // the last row added, counted over all inputs
 }
 
-// sighting is a row. Its hash has three parts: the hash of the folded key, which look-alikes share; a short hash of the
-// key itself, 0 if the key is its own fold; and what is planned for the row.
+// sighting is a row and its key. The hash has three parts: the hash of the folded key, which look-alikes share; a short
+// hash of the key itself, 0 if the key is its own fold; and what is planned for the row.
 type sighting struct {
 	hash         uint64
-	number, line uint32 // counted over all inputs; in its own input
+	number, line uint32 // the row, counted over all inputs; its line in its own input
 }
 
-const ownBits, planBits, chunk = 16, 2, 256 // of a hash, in bits; of sightings: 4 KiB
+const ownBits, planBits, chunk = 16, 2, 256 // bits of a hash; sightings in a chunk (4 KiB)
 
 func (s sighting) fold() uint64    { return s.hash >> (ownBits + planBits) }
 func (s sighting) own() uint64     { return s.hash >> planBits & (1<<ownBits - 1) }
@@ -95,7 +95,7 @@ func (s sighting) planned() uint64 { return s.hash & (1<<planBits - 1) }
 func NewRepeats() *Repeats { return &Repeats{seed: maphash.MakeSeed()} }
 
 // Add adds a row and its key. Keys with the same fold look alike. Add the inputs one after another. planned, from 1 to
-// 3, is what the row would do if no earlier row of its key does anything; 0: nothing.
+// 3, is what the row does unless an earlier row of its key does something; 0: nothing.
 func (r *Repeats) Add(key, fold string, planned uint8, input int, at report.Place) {
 	for len(r.begin) <= input {
 		r.files, r.begin = append(r.files, at.File), append(r.begin, r.last)
@@ -128,7 +128,7 @@ type Repeat struct{ At, First report.Place }
 type Repeated struct {
 	Same    Occurrences        // rows that repeat an earlier key
 	Alike   Occurrences        // rows whose key looks like that of an earlier row
-	Planned [1 << planBits]int // keys by what their first row would do; keys that look alike count as one
+	Planned [1 << planBits]int // number of keys by what is planned; keys that look alike count as one
 }
 
 // Occurrences counts rows and keeps the first ones, in file order.
@@ -157,7 +157,7 @@ func (r *Repeats) Found(most int) (f Repeated) {
 				}
 				if plan := s.planned(); plan != 0 && (!known || origin.planned() == 0) {
 					f.Planned[plan]++
-					origin.hash |= plan // planned for the key, whichever row it comes with
+					origin.hash |= plan // note at the first row that the key has a plan
 				}
 			}
 		}

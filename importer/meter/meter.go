@@ -12,7 +12,7 @@ import (
 	"leadferry/leadapi"
 )
 
-// Meter counts the requests of a run. Its Observe is the client's observer. Any number of goroutines may use it.
+// Meter counts the requests of a run: Observe is the client's observer. Any number of goroutines may use it.
 type Meter struct {
 	mu       sync.Mutex
 	kinds    map[string]int
@@ -30,7 +30,7 @@ type Meter struct {
 const firstSpan = 500 * time.Millisecond
 
 // span is what happened in one period. It counts the durations of lead requests in steps that grow by stepGrowth, from
-// firstStep to more than 15 minutes. That makes a percentile right within 5 % at a fixed size.
+// firstStep to more than 15 minutes. So a percentile is at most 10 % too high, at a fixed size.
 type span struct {
 	rows, retries int
 	paused        time.Duration
@@ -50,10 +50,10 @@ func New(now time.Time) *Meter {
 	return &Meter{kinds: map[string]int{}, statuses: map[int]int{}, width: firstSpan, began: now, sampled: now}
 }
 
-// Observe counts one call; calls of leads also count for the latencies.
+// Observe counts one call. Creates and updates also count for the latencies.
 func (m *Meter) Observe(c leadapi.Call) {
 	if c.Sent == 0 || c.Kind == "reach" {
-		return // nothing left, or not a request of a row
+		return // nothing was sent, or it is no request of a row
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -84,7 +84,7 @@ func (m *Meter) Sample(now time.Time, ended int, paused bool) {
 	m.ended, m.sampled = ended, now
 }
 
-// at returns the span of a time. Clocks of several goroutines may disagree: an earlier time counts as the beginning.
+// at returns the span of a time. Clocks of several goroutines may disagree: a time before began counts as began.
 func (m *Meter) at(now time.Time) *span {
 	i := max(0, int(now.Sub(m.began)/m.width))
 	for ; i >= report.MostBuckets; i /= 2 { // each two spans become one
@@ -118,7 +118,7 @@ func (s *span) count(d time.Duration) {
 	s.requests, s.longest = s.requests+1, max(s.longest, d)
 }
 
-// percentile returns the duration in milliseconds that this share of the requests did not exceed.
+// percentile returns, in milliseconds, the duration that this share (0 to 1) of the requests did not exceed.
 func (s *span) percentile(share float64) float64 {
 	want, seen := int(math.Ceil(share*float64(s.requests))), 0
 	for i, n := range s.steps {
@@ -134,7 +134,7 @@ func millis(d time.Duration) float64 {
 	return math.Round(float64(d)/float64(10*time.Microsecond)) / 100
 }
 
-// Report puts the requests into the run's summary.
+// Report puts requests, latencies and timeline into the run's summary.
 func (m *Meter) Report(s *report.Summary) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
