@@ -24,9 +24,9 @@ type Sender interface {
 	SignIn(ctx context.Context) error
 }
 
-// carry takes a row from its step to its outcome. Each wait is a blocking call: for the claim, a place in flight, the
-// answer, the outcome. The outcome is durable then, unless its text says that the checkpoint did not take it; then the
-// entry is what the checkpoint has. Pending and Failed may withdraw a claim or a mark, and store what was seen.
+// carry takes a row from its step to its outcome. On the way it waits for the claim, a place in flight, the answer and
+// the outcome. At the end the outcome is durable, or its text says that the checkpoint did not store it. Then the entry
+// is what the checkpoint has. carry returns false after a panic.
 func (e *engine) carry(j *job) (whole bool) {
 	whole = e.guarded(func() {
 		switch j.step.Action {
@@ -40,7 +40,7 @@ func (e *engine) carry(j *job) (whole bool) {
 			e.look(j)
 		case StoreSeen:
 			e.endRead(j, remembered(&j.before, &j.rec))
-		case Hold: // what a person needs to find the lead, without digests, because its data are not known
+		case Hold: // stores what a person needs to find the lead; its data are not known, so it has no digests
 			e.doubtOf(j, &j.entry)
 			j.entry.Digest, j.entry.Content, j.entry.Reason = checkpoint.Digest{}, nil, checkpoint.ReasonIncomplete
 			e.settle(j, InDoubt)
@@ -60,14 +60,14 @@ func (e *engine) carry(j *job) (whole bool) {
 	return whole
 }
 
-// entryOf fills an entry of a row. The commit gives it its time.
+// entryOf fills an entry with what is known of the row. The commit sets the time.
 func (e *engine) entryOf(j *job, to *checkpoint.Entry, s checkpoint.State) {
 	*to = checkpoint.Entry{}
 	to.Key, to.State, to.Digest, to.Content = j.rec.Key, s, j.digest, j.content
 	to.File, to.Line, to.Run = e.intake.paths[j.input], j.row.Line, e.RunID
 }
 
-// doubtOf fills an entry in doubt, as a claim stores it before the send: with what a person needs to find the lead.
+// doubtOf fills an entry in doubt, as the claim stores it before the send: with what a person needs to find the lead.
 func (e *engine) doubtOf(j *job, d *checkpoint.Entry) {
 	e.entryOf(j, d, checkpoint.InDoubt)
 	d.Organization, d.Locator, d.Status, d.WantLink = j.rec.Organization, j.rec.Locator, j.rec.Status, j.rec.ExternalID
@@ -114,7 +114,7 @@ func (e *engine) create(j *job) {
 	}
 	e.entryOf(j, &j.entry, checkpoint.Created)
 	j.entry.LeadID, j.entry.Organization, j.entry.Location = made.LeadID, made.OrganizationID, made.LocationName
-	j.entry.Status = cmp.Or(rec.Status, "open") // as asked: no answer to a create shows it
+	j.entry.Status = cmp.Or(rec.Status, "open") // as asked for: the answer to a create does not show it
 	outcome := Created
 	if rec.ExternalID == "" {
 		j.entry.Code = made.HTTPStatus
@@ -124,7 +124,7 @@ func (e *engine) create(j *job) {
 	switch stored := e.settle(j, outcome); {
 	case !stored:
 		e.breaker.Report(&j.pass, delivery.NothingShown)
-	case j.outcome == InDoubt: // the ID is another row's
+	case j.outcome == InDoubt: // the lead ID in the answer belongs to another row
 		e.breaker.Report(&j.pass, delivery.Doubtful)
 	default:
 		e.breaker.Report(&j.pass, delivery.Usable)
@@ -134,7 +134,7 @@ func (e *engine) create(j *job) {
 	}
 }
 
-// store makes the job's change durable, notes what the ledger has of the row then, and reports whether it did.
+// store makes the job's change durable, sets j.durable to what the ledger then has, and returns true; or calls failed.
 func (e *engine) store(j *job, kind checkpoint.ChangeKind, failed func(*job, error)) bool {
 	if j.change.Kind = kind; kind != checkpoint.Claim {
 		j.change.Resend, j.change.Shape = false, nil
@@ -147,7 +147,7 @@ func (e *engine) store(j *job, kind checkpoint.ChangeKind, failed func(*job, err
 	return true
 }
 
-// settle makes an outcome durable, and reports whether it did. The row ends as the ledger stored it, maybe in doubt.
+// settle makes an outcome durable, and reports whether it did. The ledger may store another one: in doubt.
 func (e *engine) settle(j *job, outcome Outcome) bool {
 	code := j.entry.Code
 	if j.change.Entry = j.entry; !e.store(j, checkpoint.Settle, e.commitFailed) {
@@ -156,7 +156,7 @@ func (e *engine) settle(j *job, outcome Outcome) bool {
 	j.entry, j.outcome = j.durable, outcome
 	if j.entry.State == checkpoint.InDoubt {
 		why := doubtReason(j.entry.Reason, j.entry.Code)
-		if outcome == Rejected { // which says nothing of the send before
+		if outcome == Rejected { // the refusal says nothing about the earlier send
 			j.refusedAs = code
 			why += "; sent again: " + j.text
 		}
@@ -165,7 +165,7 @@ func (e *engine) settle(j *job, outcome Outcome) bool {
 	return true
 }
 
-// link sends the ExternalID of a lead. It counts only if the answer shows the same lead with this ExternalID.
+// link sends the ExternalID of a lead. The link counts only if the answer shows this lead with this ExternalID.
 func (e *engine) link(j *job) {
 	j.outcome = Partial
 	external := j.rec.ExternalID
@@ -192,6 +192,7 @@ func (e *engine) link(j *job) {
 	e.settle(j, Partial)
 }
 
+// linked settles a row whose lead has the wanted ExternalID, as the answer shows.
 func (e *engine) linked(j *job, lead *leadapi.Lead) {
 	entry := &j.entry
 	entry.State, entry.ExternalID, entry.WantLink = checkpoint.Created, lead.ExternalID, ""
@@ -248,7 +249,7 @@ func createBody(rec *mapping.Record) []byte {
 	return createRequest(rec, new(leadapi.CreateRequest)).AppendJSON(nil)
 }
 
-// stopping makes delivery.ErrStopping of an error that ends the run, after it has ended it.
+// stopping halts the run if err is a *Stop, and then returns delivery.ErrStopping. It returns other errors unchanged.
 func (e *engine) stopping(err error) error {
 	if stop, stops := errors.AsType[*Stop](err); stops {
 		e.halt(stop)
@@ -261,7 +262,7 @@ func (e *engine) stopping(err error) error {
 func (e *engine) createFailed(j *job, err error) {
 	ae, answered := errors.AsType[*leadapi.Error](err)
 	switch {
-	case errors.Is(err, delivery.ErrStopping): // nothing left, or what left was not applied
+	case errors.Is(err, delivery.ErrStopping): // nothing was sent, or it was not applied
 		e.withdraw(j, Pending)
 	case !answered: // it was not sent
 		j.text = err.Error()
@@ -285,7 +286,7 @@ func (e *engine) createFailed(j *job, err error) {
 	}
 }
 
-// withdraw removes the claim of a create that was not applied. A doubt from an earlier run is back after that.
+// withdraw removes the claim of a create that was not applied. If the row was in doubt before, it is in doubt again.
 func (e *engine) withdraw(j *job, outcome Outcome) {
 	e.breaker.Report(&j.pass, delivery.NothingShown)
 	if e.store(j, checkpoint.Withdraw, e.commitFailed) {
@@ -293,8 +294,8 @@ func (e *engine) withdraw(j *job, outcome Outcome) {
 	}
 }
 
-// linkLater links a lead of an earlier run. If the file's ExternalID does not win anyway, it reads the lead first: one
-// with neither the wanted ExternalID nor the one that was wanted before is a conflict.
+// linkLater links a lead of an earlier run. Unless the file's ExternalID always wins, it reads the lead first. If the
+// lead has a third ExternalID, neither the row's nor the one wanted before, the row is a conflict.
 func (e *engine) linkLater(j *job) {
 	if e.readable(&j.entry) && e.rules.ForExternalID() != mapping.RuleFile {
 		lead, err := e.read(j)
@@ -317,8 +318,8 @@ func (e *engine) linkLater(j *job) {
 	e.link(j)
 }
 
-// ledgerRefused ends a row whose claim or mark was refused: this request was not sent, but maybe an earlier one of the
-// row. If another row took its key or lead, the lane decides once more, if it can.
+// ledgerRefused ends a row whose claim or mark was refused. This request was not sent; the row's earlier ones may have
+// been. If the checkpoint knows more about the lead now, the lane decides about the row once more (carried).
 func (e *engine) ledgerRefused(j *job, err error) {
 	j.asStored()
 	switch {
@@ -336,8 +337,8 @@ func (e *engine) ledgerRefused(j *job, err error) {
 	}
 }
 
-// commitFailed ends a row whose claim or outcome the checkpoint did not store: its outcome stays as it was, in doubt if
-// its claim is stored. A refusal concerns only this row; any other error ends the run.
+// commitFailed ends a row whose claim or outcome the checkpoint did not store. Its outcome stays: in doubt if its claim
+// is stored. A refusal concerns only this row; any other error ends the run.
 func (e *engine) commitFailed(j *job, err error) {
 	j.asStored()
 	switch refused := checkpoint.IsRefusal(err); {

@@ -19,26 +19,26 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// collector is what counts how rows end, and tells of it. The engine's lock guards it.
+// collector counts how rows end, hands them to the files and makes the summary. The engine's lock guards it.
 type collector struct {
 	tally   *tally
 	limiter *limiter
-	dry     *dryRun             // of a run that sends nothing; else nil
-	drift   *drift              // of a reconciliation; else nil
+	dry     *dryRun             // nil, unless the run sends nothing
+	drift   *drift              // nil, unless it is a reconciliation
 	pulls   *pulls              // nil: no pull file is wanted
 	write   func(*item) error   // writer.add: takes each row after its outcome is durable
 	before  *report.LastRejects // what needed attention in the run before
-	began   time.Time           // of the run
-	liveAt  time.Time           // when Live was called last, which it is once a second
-	unkept  []report.Unkept     // as many as may be claimed at a time at most
+	began   time.Time           // when the run began
+	liveAt  time.Time           // when Live was last called, once a second
+	unkept  []report.Unkept     // leads whose ID was not stored; at most one for each claim that may be open
 }
 
-// countRead counts a row that was read, once, and notes the lead that it names, if that is known.
+// countRead counts a row that was read, only once. A reconciliation also notes the lead that the row names.
 func (r *run) countRead(it *item) {
 	if it.late {
 		return
 	}
-	if r.drift != nil && r.drift.named != nil { // by both keys
+	if r.drift != nil && r.drift.named != nil { // by the key of its lead and by the row's
 		r.drift.named.Add(it.entry.Key)
 		if it.entry.Key != it.rec.Key {
 			r.drift.named.Add(it.rec.Key)
@@ -55,7 +55,7 @@ func (r *run) countRead(it *item) {
 	}
 }
 
-// collect takes a row that ends in this way, and returns why the run ends, or nil. The writer, last, may reuse the row.
+// collect counts a row that has ended, and returns why the run ends, or nil. From then on the row is the writer's.
 func (r *run) collect(it *item, how ending) *Stop {
 	it.ending = how
 	if r.drift != nil && it.outcome != Pending {
@@ -95,7 +95,7 @@ func (r *run) notePace() {
 // tally counts a run for its summary. Only the engine, under its lock, writes it.
 type tally struct {
 	counts  report.RowCounts
-	rows    []int // read, by input
+	rows    []int // rows read, by input
 	dropped int   // values that on_invalid left out
 	service report.InService
 	news    int // rows that count as new (--attention new), except pending ones
@@ -118,7 +118,7 @@ func (t *tally) count(it *item, at report.Place) {
 	*t.counts.Of(it.outcome)++
 	if it.text != "" {
 		text := it.text
-		if strings.ContainsAny(text, "0123456789") { // a place or a time, as in few rows
+		if strings.ContainsAny(text, "0123456789") { // maybe a place or a time, which differ in each row
 			text = spelling.WithoutPlaces(text)
 		}
 		t.reasons.Add(at, findings.Kind{Outcome: it.outcome.String(), Text: text}, text)
@@ -208,7 +208,7 @@ func (r *run) summary() *report.Summary {
 	return s
 }
 
-// summaryHead is a summary of nothing but what run it is of.
+// summaryHead returns a summary that only says which run it belongs to.
 func (r *run) summaryHead() *report.Summary {
 	s := &report.Summary{
 		RunID: r.RunID, Command: r.Command, Version: r.Version, DryRun: r.DryRun || r.ledger == nil, Flags: r.Flags,
@@ -220,7 +220,7 @@ func (r *run) summaryHead() *report.Summary {
 	return s
 }
 
-// soFar is the summary of a run that goes on. It shares no memory with the run, and reads no file.
+// soFar returns the summary of a run that goes on. It shares no memory with the run, and reads no file.
 func (r *run) soFar() *report.Summary {
 	s, now := r.summaryHead(), time.Now()
 	took := now.Sub(r.began)
@@ -266,7 +266,7 @@ func (r *run) setOutcome(s *report.Summary) {
 	}
 }
 
-// badRows is how many rows need attention. With --strict, doubtful rows count too.
+// badRows returns how many rows need attention: with --attention new only new ones, with --strict doubtful ones, too.
 func (r *run) badRows(s *report.Summary) int {
 	bad := s.Attention()
 	if r.OnlyNew && r.dry == nil {
@@ -286,7 +286,7 @@ func (r *run) warnings() (list spelling.Texts) {
 	return list
 }
 
-// remarks are what mapping and headers show before the first row.
+// remarks returns notes about the mapping and the headers, which are known before the first row.
 func (r *run) remarks() (notes spelling.Texts) {
 	notes.Add(r.Mapping.KeyForm() == "" && !r.matches, "The mapping has no key and no external_id, so a row is known "+
 		"by its own data: correcting a row makes another lead.")
@@ -305,7 +305,7 @@ func (r *run) remarks() (notes spelling.Texts) {
 
 const mostListed = 20 // names in a remark
 
-// notes are remarks for people. A run that sends nothing also shows here what other runs say at their start.
+// notes returns remarks for people at the end. A run that sends nothing adds those that other runs show at their start.
 func (r *run) notes(s *report.Summary) (notes spelling.Texts) {
 	if r.dry != nil {
 		notes = slices.Concat(r.warnings(), r.remarks(), r.dry.notes())

@@ -25,8 +25,8 @@ func (p *planner) readable(known *checkpoint.Entry) bool {
 	return known.LeadID != "" && (known.ExternalID != "" || !p.o.ReadByExternalID)
 }
 
-// field is a field of a lead with its three values: in the file, as last confirmed, and on the service. "" is no value:
-// the row is silent, nothing was confirmed, the service did not show it. The others say what happened before.
+// field is a field of a lead with its three values: in the file, as last confirmed, and on the service. "" means that
+// the row has no value, nothing was confirmed, or the service did not show it. The rest says what happened before.
 type field struct {
 	file string
 	held string // as last confirmed
@@ -53,7 +53,7 @@ const (
 	asks                 // let a person decide
 )
 
-// decide says what to do about one field. compare asks it before a read, after a read or an update, and in reconcile.
+// decide says what to do about one field: before a read, after a read or an update, and in reconcile (see compare).
 //
 //	file  confirmed  service   changed by
 //	A     A          A         nobody
@@ -63,8 +63,8 @@ const (
 //	B     A          B         nobody any more
 //	B     –          A         the file: nothing was confirmed, or nothing was seen
 //
-// Once the service's value was kept over the file's, that pair counts as agreed: only a value that differs from it is a
-// change. If the service shows what our own unanswered update asked for, nobody else changed the field.
+// Once the service's value has won over the file's, these two count as agreed. Only another value is a change. If the
+// service shows what our own unanswered update asked for, nobody else changed the field.
 func decide(f field, rule mapping.Rule) (d decision) {
 	said := f.file != ""
 	switch {
@@ -88,9 +88,9 @@ func decide(f field, rule mapping.Rule) (d decision) {
 	return d
 }
 
-// compare compares a row with its lead, as the service shows it or, if shown is nil, as it was last seen: the status,
-// and fields that the row sends. Content that the file did not change is compared with the service only if all is set:
-// after an update, which may confirm it, and if the run looks for all that others changed.
+// compare compares a row with its lead: the status, and the fields that the row sends. shown is the lead as the service
+// shows it now; nil: as it was last seen. Content that the file did not change is compared with shown only if all is
+// set: after an update, which may confirm it, and if the run asks for all that others changed.
 func (p *planner) compare(it *item, before *checkpoint.Entry, shown *leadapi.Lead, all bool) (cs changes) {
 	sums := it.contentDigests(p.digests)
 	if d := decide(statusOf(before, it.rec.Status, shown), p.rules.ForStatus(shownStatus(before, shown))); d.changed() {
@@ -104,7 +104,7 @@ func (p *planner) compare(it *item, before *checkpoint.Entry, shown *leadapi.Lea
 	if shown == nil && before.State.HasLead() && before.Unsettled == "" && slices.Equal(before.Content, sums) {
 		return cs
 	}
-	n := 0 // of the sums
+	n := 0 // index in sums
 	for i := range it.rec.Content {
 		name := it.rec.Content[i].Name
 		if it.rec.Content[i].Volatile {
@@ -139,7 +139,7 @@ func shownStatus(b *checkpoint.Entry, shown *leadapi.Lead) string {
 	return cmp.Or(b.Seen.Status, b.Status)
 }
 
-// statusOf is the field of the status. shown is the lead in an answer; nil: what was seen before counts.
+// statusOf returns the status as a field. shown is the lead in an answer; nil: what was seen before counts.
 func statusOf(b *checkpoint.Entry, file string, shown *leadapi.Lead) field {
 	f := field{file: file, seen: b.Seen.Status}
 	if b.State.HasLead() {
@@ -148,24 +148,24 @@ func statusOf(b *checkpoint.Entry, file string, shown *leadapi.Lead) field {
 	if b.Seen.Against != "" {
 		f.kept, f.against = b.Seen.Status, b.Seen.Against
 	}
-	if b.Unsettled != "" && b.Sought != "" { // what was seen or kept was so before that update
+	if b.Unsettled != "" && b.Sought != "" { // what was seen or kept is older than that update
 		if f.sought, f.seen = b.Sought, ""; shown == nil || shown.Status != f.kept {
 			f.kept = ""
 		}
 	}
 	switch {
 	case shown != nil:
-		f.seen = cmp.Or(shown.Status, "?") // not none: the service showed that
+		f.seen = cmp.Or(shown.Status, "?") // "" would mean that the service did not show it
 	case f.seen == "" && b.Unsettled == "":
 		f.seen = f.held
 	}
 	return f
 }
 
-// external makes an ExternalID a value of its field. A lead without one has the value "=".
+// external returns an ExternalID as the value of its field. A lead without ExternalID has the value "=", not "".
 func external(id string) string { return "=" + id }
 
-// externalOf is the field of the ExternalID; shown as in statusOf.
+// externalOf returns the ExternalID as a field; shown as in statusOf.
 func externalOf(b *checkpoint.Entry, file string, shown *leadapi.Lead) field {
 	f := field{file: external(file), held: external(b.Linked())}
 	if b.WantLink != "" && !b.Moved() {
@@ -187,7 +187,7 @@ type change struct {
 	at   int    // its index in the Content of the Record, or one of those below
 	name string // for people
 	sum  checkpoint.ContentDigest
-	own  mapping.Rule // that of a content key alone, if it has one, or of the ExternalID
+	own  mapping.Rule // the rule of the ExternalID, or of this content key alone; "": it has none
 	decision
 }
 
@@ -197,10 +197,10 @@ const (
 	atExternal = -2
 )
 
-// changes are how a row differs from its lead: content that was compared, and status and ExternalID if changed.
+// changes is how a row differs from its lead: all content that was compared; status and ExternalID only if changed.
 type changes []change
 
-// of is zero for a field that nobody changed.
+// of returns the decision about a field; it is zero if nobody changed the field.
 func (cs changes) of(at int) decision {
 	if i := slices.IndexFunc(cs, func(c change) bool { return c.at == at }); i >= 0 {
 		return cs[i].decision
@@ -208,7 +208,7 @@ func (cs changes) of(at int) decision {
 	return decision{}
 }
 
-// chosen are the indexes (change.at) of the fields with this choice.
+// chosen returns the indexes (change.at) of the fields with this choice.
 func (cs changes) chosen(what choice) (fields []int) {
 	for _, c := range cs {
 		if c.choice == what {
@@ -231,7 +231,7 @@ func (cs changes) byFile() bool {
 	return slices.ContainsFunc(cs, func(c change) bool { return c.byFile })
 }
 
-// named are the names of the fields with this decision; the status has these words.
+// named returns the names of the fields with this choice. For the status it returns the words in status.
 func (cs changes) named(what choice, status string) []string {
 	names := cs.names(func(c change) bool { return c.choice == what })
 	if names != nil && cs.of(atStatus).choice == what {
@@ -252,7 +252,7 @@ const (
 	serviceWins = "the service's value is kept: "
 )
 
-// changedTo says for people to what others changed the status.
+// changedTo tells people what others changed the status to.
 func changedTo(b *checkpoint.Entry, service string) string {
 	return fmt.Sprintf("Status (%s was confirmed on %s, now it is %s)", b.Status,
 		spelling.Time(b.ConfirmedAt(), spelling.Seconds), cmp.Or(service, "not readable"))
@@ -269,7 +269,7 @@ type answer struct {
 	sent []int // indexes of the fields that were sent (change.at)
 }
 
-// remembered is what an earlier run saw of the lead, without content.
+// remembered returns what an earlier run saw of the lead, as an answer without content.
 func remembered(b *checkpoint.Entry, rec *mapping.Record) *answer {
 	lead := &leadapi.Lead{
 		ID: b.LeadID, Status: b.Seen.Status, OwnerID: b.Seen.Organization, ExternalID: b.ExternalID,
@@ -278,7 +278,7 @@ func remembered(b *checkpoint.Entry, rec *mapping.Record) *answer {
 	return &answer{Lead: lead, at: b.Seen.At}
 }
 
-// sightOf is what to store of the status in an answer. One that won before goes on winning as long as it is shown.
+// sightOf returns what to store of the status in an answer. A status that won before wins as long as answers show it.
 func sightOf(b *checkpoint.Entry, a *answer) checkpoint.Sight {
 	if a.Status == "" {
 		return b.Seen
@@ -290,20 +290,20 @@ func sightOf(b *checkpoint.Entry, a *answer) checkpoint.Sight {
 	return s
 }
 
-// takeSeen fills the entry with what the service shows of a lead, beside what was confirmed. A partial lead is created
-// if it has the wanted ExternalID. If others changed the ExternalID, WantLink keeps the confirmed one, or the row's if
-// the service's wins, so that rows find the lead by both.
+// takeSeen stores what the service shows of a lead in the entry, beside what was confirmed. A partial lead that has the
+// wanted ExternalID becomes created. If others changed the ExternalID, WantLink keeps the confirmed one, or the row's
+// one if the service's wins. So rows find the lead by both.
 func (cs changes) takeSeen(e *checkpoint.Entry, rec *mapping.Record, before *checkpoint.Entry, a *answer) {
 	if e.Seen = sightOf(before, a); a.Status != "" && cs.of(atStatus).choice == keeps {
-		e.Seen.Against = cmp.Or(rec.Status, before.Seen.Against, before.Status) // else what it won against before
+		e.Seen.Against = cmp.Or(rec.Status, before.Seen.Against, before.Status) // or what it won against before
 	}
 	cs.takeExternal(e, rec, before, a)
 }
 
-// takeExternal is takeSeen for the ExternalID alone.
+// takeExternal does what takeSeen does, for the ExternalID alone.
 func (cs changes) takeExternal(e *checkpoint.Entry, rec *mapping.Record, before *checkpoint.Entry, a *answer) {
 	confirmed := before.Linked()
-	e.AsksLink = e.AsksLink && !a.HasExternal // the answer shows what became of that
+	e.AsksLink = e.AsksLink && !a.HasExternal // the answer shows whether that was applied
 	switch shown := a.ExternalID; {
 	case !a.HasExternal:
 	case e.State == checkpoint.Partial:
@@ -320,14 +320,14 @@ func (cs changes) takeExternal(e *checkpoint.Entry, rec *mapping.Record, before 
 	}
 }
 
-// takeConfirmed takes what the service shows as confirmed, except a status that others set and the row does not have.
+// takeConfirmed stores what the service shows as confirmed, except a status that others set and the row does not have.
 func (cs changes) takeConfirmed(e *checkpoint.Entry, rec *mapping.Record, before *checkpoint.Entry, a *answer) {
 	cs.takeSeen(e, rec, before, a)
 	e.Unsettled, e.Sought, e.AsksLink, e.Confirmed = "", "", false, a.at
 	if a.Status != "" && (slices.Contains(a.sent, atStatus) || !cs.of(atStatus).byService) {
 		e.Status, e.Seen = a.Status, checkpoint.Sight{}
 	}
-	if e.Seen.Status != "" { // the confirmed status is of that time
+	if e.Seen.Status != "" { // the confirmed status is older than this answer
 		e.Confirmed = before.ConfirmedAt()
 	}
 	e.Organization, e.Location = cmp.Or(a.OwnerID, e.Organization), cmp.Or(a.LocationName, e.Location)
@@ -346,8 +346,8 @@ func (cs changes) takeConfirmed(e *checkpoint.Entry, rec *mapping.Record, before
 	}
 }
 
-// learned stores what is seen of a lead when nothing is to be sent, and reports whether more is confirmed than before.
-func (cs changes) learned(e *checkpoint.Entry, rec *mapping.Record, a *answer) (more bool) {
+// takeRead stores what is seen of a lead that needs no update, and reports whether more is confirmed than before.
+func (cs changes) takeRead(e *checkpoint.Entry, rec *mapping.Record, a *answer) (more bool) {
 	before := *e
 	cs.takeConfirmed(e, rec, &before, a)
 	if before.Unsettled != "" || e.Status != before.Status || !slices.Equal(e.Content, before.Content) {
@@ -358,13 +358,13 @@ func (cs changes) learned(e *checkpoint.Entry, rec *mapping.Record, a *answer) (
 	return false
 }
 
-// news reports whether this row changes what should be stored of what earlier runs saw.
-func (cs changes) news(it *item) bool {
+// mustStoreSeen reports whether the entry changes if this row is compared with what earlier runs saw (StoreSeen).
+func (cs changes) mustStoreSeen(it *item) bool {
 	known := &it.entry
 	if known.Unsettled != "" || (known.Seen.Status == "" || known.Seen.Status == known.Status) && !known.Moved() {
 		return false
 	}
 	e := *known
-	return cs.learned(&e, &it.rec, remembered(known, &it.rec)) || e.Seen.Against != known.Seen.Against ||
+	return cs.takeRead(&e, &it.rec, remembered(known, &it.rec)) || e.Seen.Against != known.Seen.Against ||
 		e.ExternalID != known.ExternalID || e.WantLink != known.WantLink
 }

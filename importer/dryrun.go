@@ -16,14 +16,14 @@ import (
 	"leadferry/mapping"
 )
 
-// dryRun gathers what a run that sends nothing finds. The dispatcher alone writes it. Only repeats grow with the input.
+// dryRun gathers what a run that sends nothing finds. Only the dispatcher writes it. Only repeats grows with the input.
 type dryRun struct {
 	options  *Options
 	intake   *intake
-	lacking  mapping.Errors // what the mapping needs to make leads; nil: nothing
-	updates  bool           // it makes none on purpose
+	lacking  mapping.Errors // what the mapping lacks to make leads; nil: nothing
+	updates  bool           // the mapping is only for sync: it makes no leads
 	tests    int
-	failed   []report.Problem // of the tests
+	failed   []report.Problem // the mapping's tests that failed
 	problems *findings.Kinds  // of rows, without the rows' own words
 	words    *findings.Kinds  // texts that maps lack
 	suspect  int              // rows with values that are left out or that else takes: problems for --strict
@@ -31,7 +31,7 @@ type dryRun struct {
 	repeats  *findings.Repeats
 	repeated findings.Repeated // found at the end
 	assigned map[string]int    // creates that a run would send, by organization or locator
-	links    bool              // leads that are made ask for a link
+	links    bool              // creates ask for a link
 	changes  int               // updates of leads that exist
 	bare     int               // creates of rows that hold nothing but their key
 	shown    int               // requests shown
@@ -49,7 +49,7 @@ func (d *dryRun) read(it *item) {
 	for _, p := range it.faults {
 		kind := findings.Kind{Rule: p.Rule, Column: p.Column, Text: p.Text}
 		if it.row.Problem != nil {
-			kind.Text = "" // it cannot be read: its text says where in the row, and differs in every one
+			kind.Text = "" // the text says where in the row it cannot be read, so it differs in each row
 		}
 		d.problems.Add(at, kind, p.Text)
 		if p.Value != "" {
@@ -67,7 +67,7 @@ func (d *dryRun) read(it *item) {
 	}
 }
 
-// word counts a text that a map lacks. Only a terminal shows it, because it may be anything.
+// word counts a text that a map lacks. It may be anything, so only a terminal shows it.
 func (d *dryRun) word(rule string, at report.Place, p mapping.Problem) {
 	word := strings.Clone(spelling.Shorten(p.Word, 200))
 	d.words.Add(at, findings.Kind{Rule: rule, Column: p.Value, Text: word}, word)
@@ -104,7 +104,7 @@ func (d *dryRun) plan(it *item, step *Step) {
 	}
 	if planned != Nothing && d.shown < d.options.Show {
 		d.shown++
-		_, _ = d.options.Shown.Write(d.request(it, &would)) // it keeps them, and tells nobody yet
+		_, _ = d.options.Shown.Write(d.request(it, &would)) // Shown keeps them: it has no error yet
 	}
 }
 
@@ -117,7 +117,7 @@ func (d *dryRun) fails() bool {
 func (d *dryRun) examine() {
 	m := d.options.Mapping
 	errors.As(m.ForCreate(), &d.lacking)
-	d.updates = m.HasLeadID() || len(d.lacking) == 3 // all that only creates need: the mapping is for sync alone
+	d.updates = m.HasLeadID() || len(d.lacking) == 3 // all that creates need: the mapping is for sync
 	for _, t := range m.Tests {
 		d.tests++
 		if differences := t.Run(m, createBody); differences != nil {
@@ -126,7 +126,7 @@ func (d *dryRun) examine() {
 	}
 }
 
-// request is the request that a step would send, for --show. Its path is below the leads or base URL.
+// request returns the request that a step would send, for --show. Its path is relative to the leads or base URL.
 func (d *dryRun) request(it *item, step *Step) []byte {
 	// validate knows no target
 	method, path, body := "POST", "/v1/"+cmp.Or(d.options.Target.TrunkID, "{trunkID}"), []byte(nil)
@@ -179,7 +179,7 @@ func (d *dryRun) found() *report.Checks {
 		c.Found = append(c.Found, p)
 	}
 	what := map[string]string{"map": "no entry for ", "else": "only else takes "}
-	for _, word := range d.words.List() { // those of most rows first, by value
+	for _, word := range d.words.List() { // those of most rows first; then by column
 		text := `"` + word.Error + `"`
 		if word.Error == findings.Others {
 			text = "other texts"
@@ -205,7 +205,7 @@ func (d *dryRun) notes() (n spelling.Texts) {
 		"lead.type_label.")
 	n.Add(len(composed) > 0, "Objects and lists are sent whole: in a sync, members of %s that come out empty vanish "+
 		"from the service.", spelling.List(composed, mostListed, nil))
-	n.Add(d.bare > 0, "Rows that hold nothing but their key: %d. Each would make a lead without data of its own.", d.bare)
+	n.Add(d.bare > 0, "Rows that hold nothing but their key: %d. Each would make a lead with no other data.", d.bare)
 	n.Add(same.Rows > 0, "Rows whose key is also in an earlier row: %d. Rows of one key are one lead, in file order. "+
 		"If their data differ, keep one row: else --changed update changes the lead at every run. %s", same.Rows,
 		d.examples(same))
@@ -234,7 +234,7 @@ func (d *dryRun) occurrences(rule, text string, a *findings.Occurrences) (list [
 	return list
 }
 
-// projected is what a run would send: creates for new keys, and updates for links. All creates ask for one, or none.
+// projected returns what a run would send: creates of new keys, and updates. All creates ask for a link, or none does.
 func (d *dryRun) projected() report.Projected {
 	would := d.repeated.Planned
 	p := report.Projected{Create: would[Create], Update: would[Link] + d.changes}

@@ -22,18 +22,18 @@ import (
 type engine struct {
 	*run
 	phases
-	group   sync.WaitGroup // of all goroutines
+	group   sync.WaitGroup // all goroutines
 	mu      sync.Mutex
-	changed sync.Cond // a row or a lane has ended, or the run ends
+	changed sync.Cond // signals that a row or a lane has ended, or that the run ends
 	lanes   lanes
-	jobs    sync.Pool   // of jobs that are over
-	idle    chan *lane  // to a goroutine whose lane has ended
+	jobs    sync.Pool   // jobs to use again
+	idle    chan *lane  // gives a lane to a goroutine whose own lane has ended
 	allRead bool        // no more rows come
-	over    bool        // all rows have ended: what comes later does not stop the run any more
-	hasRead atomic.Bool // an update without content has shown a lead
+	over    bool        // all rows have ended: nothing stops the run any more
+	hasRead atomic.Bool // a read has shown a lead: the service allows reads
 }
 
-// phases end one after another: taking (creates and updates are sent), linking (of new leads), awaiting (answers).
+// phases end one after another: taking (rows are read and sent), linking (of new leads), awaiting (of answers).
 type phases struct {
 	taking, linking, awaiting context.Context
 	takeNoMore, linkNoMore    context.CancelFunc
@@ -55,7 +55,7 @@ func (e *engine) takeAll() {
 	if e.CloseStdin != nil {
 		defer context.AfterFunc(e.taking, e.CloseStdin)()
 	}
-	read := make(chan *batch, 4) // they wait for the dispatcher, mapped or being mapped
+	read := make(chan *batch, 4) // batches that wait for the dispatcher, maybe not mapped yet
 	e.group.Go(func() { e.intake.run(e.taking, read) })
 	ended := make(chan struct{})
 	e.group.Go(func() {
@@ -111,18 +111,18 @@ func (e *engine) takeRows(rows []*item) (taken int) {
 	return taken
 }
 
-// lookUp notes in rows what the checkpoint has of their leads (nothing: Unknown), and gives up the lock meanwhile. It
-// reports false if the run ends. In an import a lead found only by its ExternalID is another row's: owner says whose.
+// lookUp notes in rows what the checkpoint knows of their leads, and gives up the lock meanwhile. It reports false if
+// the run ends. In an import, a lead that is found by its ExternalID belongs to another row: owner describes that row.
 func (e *engine) lookUp(items ...*item) bool {
 	if e.ledger == nil { // nothing is known
 		return e.stopped == nil
 	}
 	queries := make([]checkpoint.Query, len(items))
-	var corrected []*item // of rejects: their leads may be known by the keys that they had before
+	var corrected []*item // rows of rejects with a new key: the old key may have a lead
 	for i, it := range items {
 		it.alike, it.owner = checkpoint.Likeness{}, checkpoint.Likeness{}
 		queries[i] = checkpoint.Query{Key: it.rec.Key, ExternalID: it.rec.ExternalID, Entry: &it.entry}
-		if it.entry.Key != "" { // looked up before: if this fails, that stays
+		if it.entry.Key != "" { // looked up before: keep that if this look-up fails
 			queries[i].Entry = new(checkpoint.Entry)
 		}
 		if e.matches {
@@ -133,7 +133,7 @@ func (e *engine) lookUp(items ...*item) bool {
 		}
 		if former := it.row.FormerKey; former != "" && former != it.rec.Key {
 			corrected = append(corrected, it)
-			like := new(checkpoint.Likeness) // a spreadsheet may have saved the file
+			like := new(checkpoint.Likeness) // a spreadsheet may have made 12 of 00012
 			queries = append(queries, checkpoint.Query{Key: former, Entry: new(checkpoint.Entry), Alike: like})
 		}
 	}
@@ -149,7 +149,7 @@ func (e *engine) lookUp(items ...*item) bool {
 		known := queries[i].Entry
 		it.by = queries[i].Match
 		if !e.matches && (it.by == checkpoint.ByExternalID || it.by == checkpoint.Ambiguous) {
-			state := max(known.State, checkpoint.Created) // in doubt stays so
+			state := max(known.State, checkpoint.Created) // in doubt stays in doubt
 			it.owner = checkpoint.Likeness{State: state, File: known.File, Line: known.Line}
 			*known = checkpoint.Entry{Key: it.rec.Key}
 		}
@@ -168,7 +168,7 @@ func (e *engine) find(queries []checkpoint.Query) error {
 	return e.ledger.Find(e.taking, queries)
 }
 
-// take decides about a row: it ends, begins the lane of its lead, joins it or is put off; false: the run ends before.
+// take decides about a row: the row ends, begins or joins the lane of its lead, or is put off; false: the run ends.
 func (e *engine) take(it *item) bool {
 	names := e.leadNames(it)
 	return e.waitFor(func() bool {
@@ -184,7 +184,7 @@ func (e *engine) take(it *item) bool {
 			return false
 		}
 		e.countRead(it)
-		e.lanes.enqueue(l, it, names) // it looks the row up again
+		e.lanes.enqueue(l, it, names) // the lane looks the row up again
 		if l.idle {
 			e.start(l, nil)
 		}
@@ -192,7 +192,7 @@ func (e *engine) take(it *item) bool {
 	})
 }
 
-// takeFirst ends a row that no lane holds, or begins a lane. It reports false if the row may not be sent now.
+// takeFirst ends a row whose lead has no lane, or begins the lane. It reports false if the row may not be sent now.
 func (e *engine) takeFirst(it *item, names []leadName) bool {
 	step := e.plan(it)
 	if e.dry != nil {
@@ -208,7 +208,7 @@ func (e *engine) takeFirst(it *item, names []leadName) bool {
 		return true
 	}
 	l := new(lane)
-	e.lanes.name(l, names)
+	e.lanes.addNames(l, names)
 	e.start(l, e.newJob(it, step))
 	return true
 }
@@ -263,26 +263,26 @@ func (e *engine) endAll() {
 	if e.limiter.enough {
 		e.stop(ledgerFailed(checkpoint.ErrEnough))
 	}
-	if e.stopped == nil && e.linking.Err() != nil { // the run's context has ended, and nobody said why
+	if e.stopped == nil && e.linking.Err() != nil { // the run's context has ended, for no other reason
 		e.stop(interrupted())
 	}
 	left := e.lanes.late
-	for _, l := range e.lanes.byName { // a lane may be under several names
+	for _, l := range e.lanes.byName { // a lane may be there under several names
 		for it := e.lanes.first(l); it != nil; it = e.lanes.first(l) {
 			left = append(left, it)
 		}
 	}
 	for _, it := range left {
-		e.stop(e.collect(it, unturned))
+		e.stop(e.collect(it, notReached))
 	}
-	// rows at which the program itself failed: they may have been sent, as the ledger knows
+	// rows that a panic has lost count as pending: the ledger knows whether they were sent
 	e.tally.counts.Pending += e.tally.counts.Read - e.tally.counts.Ended()
 }
 
-// unturned is the end of rows that never had their turn.
-var unturned = ending{outcome: Pending, text: "the run stopped before its turn"}
+// notReached is the ending of rows that never had their turn.
+var notReached = ending{outcome: Pending, text: "the run stopped before its turn"}
 
-// waitFor waits until a condition holds, and reports false if the run ends before. The condition may end it.
+// waitFor waits until holds returns true, and reports false if the run ends first. holds may end the run.
 func (e *engine) waitFor(holds func() bool) bool {
 	for e.stopped == nil {
 		if holds() {
@@ -309,7 +309,7 @@ func (e *engine) signIn() {
 	}
 }
 
-// watch waits for the clock and signals until all rows have ended.
+// watch handles signals and --max-duration, and shows progress, until all rows have ended.
 func (e *engine) watch(ended <-chan struct{}) {
 	var deadline <-chan time.Time
 	if d := e.MaxDuration; d > 0 {
@@ -325,7 +325,7 @@ func (e *engine) watch(ended <-chan struct{}) {
 		case <-interrupt:
 			interrupt = nil
 			e.halt(interrupted())
-		case <-deadline: // takes no more rows and finishes leads that were made, unless every row had its turn
+		case <-deadline: // takes no more rows but links leads that were made; does nothing if no row waits
 			e.mu.Lock()
 			if e.stopped == nil && !(e.allRead && e.lanes.waiting+len(e.lanes.late) == 0) {
 				e.stopped = &Stop{Reason: "the time given by --max-duration is over", Code: report.CodeAttention}
@@ -351,8 +351,8 @@ func (e *engine) halt(why *Stop) {
 	e.stop(why)
 }
 
-// stop ends the run in order, unless why is nil: nothing more is read or sent, and requests in flight are waited for.
-// The first reason is kept, unless a later one has a more important exit code.
+// stop ends the run in order, unless why is nil: nothing more is read or sent, and requests in flight get their
+// answers. The first reason stays, unless a later one has a more important exit code.
 func (e *engine) stop(why *Stop) {
 	if why == nil || e.over {
 		return

@@ -13,7 +13,7 @@ import (
 	"leadferry/importer/report"
 )
 
-// Fleet is what the workers of a fleet share through their ledger.
+// Fleet connects the workers of a fleet through their ledger.
 type Fleet interface {
 	// Exchange reports what this worker has done, and returns what holds for all workers. After checkpoint.ErrFenced a
 	// newer worker has replaced this one; after other errors it may be called again.
@@ -22,15 +22,15 @@ type Fleet interface {
 	Conclude(ctx context.Context, summary []byte) error
 }
 
-// pulse is the time between exchanges with the fleet; some news are exchanged at once.
+// pulse is the time between two exchanges with the fleet. Some news do not wait for it (member.wake).
 const pulse = 250 * time.Millisecond
 
-// member connects this worker with its fleet. Grants of the rate and waits count at once, limits one exchange late.
+// member connects this worker with its fleet. Grants of the rate and pauses work at once, limits one exchange late.
 type member struct {
 	*run
 	fleet Fleet
-	wake  <-chan struct{} // wants an exchange at once
-	heard time.Time       // the last answer
+	wake  <-chan struct{} // asks for an exchange at once
+	heard time.Time       // when the fleet last answered
 }
 
 // join makes the run a worker of its fleet: from then on all workers share limits and rate.
@@ -48,7 +48,7 @@ func (m *member) work() checkpoint.Progress {
 	return p
 }
 
-// leaveFleet is the last exchange, and stores the summary. If it shows that a limit was exceeded, the run stopped.
+// leaveFleet makes the last exchange, and stores the summary. If the fleet has reached a limit, the run has stopped.
 func (r *run) leaveFleet(s *report.Summary) {
 	m := r.member
 	if m == nil {
@@ -60,9 +60,9 @@ func (r *run) leaveFleet(s *report.Summary) {
 	if stop := r.Limits.Reached(delivery.Counts(c.Counts)); err == nil && stop != nil {
 		r.stopAfter(s, stop)
 	}
-	if err == nil || errors.Is(err, checkpoint.ErrFenced) { // its requests count, even if another worker goes on
+	if err == nil || errors.Is(err, checkpoint.ErrFenced) { // its requests count, even if a newer worker goes on
 		var b bytes.Buffer
-		_ = s.WriteJSON(&b) // a buffer takes it
+		_ = s.WriteJSON(&b) // a buffer never fails
 		err = m.fleet.Conclude(ctx, b.Bytes())
 	}
 	if err != nil {
@@ -71,7 +71,7 @@ func (r *run) leaveFleet(s *report.Summary) {
 	}
 }
 
-// start begins to exchange what the engine has done, and halts it when the fleet ends. end stops that.
+// start begins to exchange what the engine has done. The fleet may halt the engine. end ends the exchanges.
 func (m *member) start(ctx context.Context, e *engine) (end func()) {
 	if m == nil {
 		return func() {}
@@ -102,7 +102,7 @@ func (m *member) start(ctx context.Context, e *engine) (end func()) {
 	}
 }
 
-// exchange returns why the run ends, or nil. After an error the next exchange reports the same once more.
+// exchange returns why the run ends, or nil. After other errors, the next exchange reports the same again.
 func (m *member) exchange(ctx context.Context, p checkpoint.Progress) *Stop {
 	c, err := m.fleet.Exchange(ctx, p)
 	switch {

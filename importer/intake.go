@@ -19,34 +19,34 @@ import (
 	"leadferry/mapping"
 )
 
-// batchRows is how many rows a batch has at most, batchBytes how many bytes of the file. A batch is looked up in one
-// read, which is a round trip for a database: in a fleet it has more rows, and the worker keeps its part of them.
+// A batch has at most batchRows rows, and ends once they take batchBytes. One read looks up a whole batch: that is one
+// round trip to a database. In a fleet a batch has more rows, because each worker keeps only its part of them.
 const (
 	batchRows  = 256
 	fleetRows  = 8 * batchRows // in a fleet
 	batchBytes = 1 << 20
-	largeRow   = 1 << 10 // bytes; or 200 cells and fields: the memory of larger rows is not used again
+	largeRow   = 1 << 10 // bytes: larger rows, or those of 200 cells and fields, are not used again
 )
 
 // batch is some rows in file order. If err is set, no more follow.
 type batch struct {
 	items  []*item
-	size   int // bytes of the file
+	size   int // bytes that the rows take, about
 	err    error
 	mapped chan struct{} // closed when its Records are made
 }
 
-// newBatch returns a batch without rows, but maybe with memory for them behind its end, see reuse.
+// newBatch returns an empty batch. Behind its end there may be old items to use again, see reuse.
 func (r *intake) newBatch() *batch {
 	b := &batch{mapped: make(chan struct{})}
 	select {
 	case b.items = <-r.over:
-	default: // next makes it
+	default: // next makes new ones
 	}
 	return b
 }
 
-// next adds a row to the batch, which may still hold an earlier one. The caller fills it.
+// next adds an item to the batch, for the caller to fill. It may still hold an earlier row.
 func (b *batch) next() *item {
 	n := len(b.items)
 	b.items = slices.Grow(b.items, 1)[:n+1]
@@ -59,17 +59,17 @@ func (b *batch) next() *item {
 // intake turns files into Records, in file order, ahead of the engine: one goroutine reads, others map batches.
 type intake struct {
 	options *Options
-	digest  func(*item)  // makes the digest of what an import sends, or those of a sync's content; nil: none
+	digest  func(*item)  // makes the digest of what an import sends, or those of a sync's content; nil: makes none
 	caught  bool         // note texts that a map lacks and its else takes
-	over    chan []*item // batches of rows that are over, whose memory is used again; those of fleets are larger
+	over    chan []*item // rows that have ended, whose memory is used again
 
 	paths    []string
 	bindings map[*source.Header]*mapping.Binding
 	header   *source.Header // of the last row
 	binding  *mapping.Binding
-	doubts   []mapping.Error // warnings of the mapping about the inputs' headers
+	doubts   []mapping.Error // what the mapping warns of in the inputs' headers
 	unused   []string        // columns that the mapping does not use
-	lacking  []string        // columns of the mapping that an input's first objects do not have
+	lacking  []string        // columns of the mapping that none of the first JSON objects has
 }
 
 // run reads until the inputs, the limit or ctx end, and closes out. Batches come in file order, maybe not mapped yet.
@@ -109,7 +109,7 @@ func (r *intake) run(ctx context.Context, out chan<- *batch) {
 			break
 		}
 	}
-	// if the run ends, the input may have been closed to end the read
+	// once the run ends, an error may only say that the input was closed to end the read
 	if ctx.Err() == nil && (len(b.items) > 0 || b.err != nil) {
 		handOn()
 	}
@@ -127,21 +127,21 @@ func (r *intake) next(in *source.File, it *item) (err error) {
 	return err
 }
 
-// reuse takes the memory of rows that are over, which saves a run most of its garbage.
+// reuse keeps the memory of rows that have ended for new rows. That saves a run most of its garbage.
 func (r *intake) reuse(rows []*item) {
 	large := func(it *item) bool { return it.row.Size > largeRow || cap(it.row.Cells)+cap(it.rec.Content) > 200 }
 	if rows = slices.DeleteFunc(rows, large); len(rows) > 0 {
 		select {
 		case r.over <- rows[:0]:
-		default: // there is enough
+		default: // there are enough
 		}
 	}
 }
 
-// mapBatch maps the rows of a batch, and leaves out those of other workers. A fault of the program ends the batch.
+// mapBatch maps the rows of a batch, and leaves out those of other workers. A panic becomes the error of the batch.
 func (r *intake) mapBatch(b *batch) {
 	defer close(b.mapped)
-	mine, others := b.items[:0], []*item(nil) // mine in place: shorter than what was looked at
+	mine, others := b.items[:0], []*item(nil) // mine overwrites rows that the loop has passed
 	var under *item
 	err := crash.Call(func() error {
 		for _, under = range b.items {
@@ -190,17 +190,17 @@ func (r *intake) mapRow(it *item) {
 	problems := it.binding.Map(row.Cells, mapping.Env{
 		File: r.paths[it.input], Line: row.Line, Run: r.options.RunID, Caught: r.caught, OneLine: row.OneLine,
 	}, rec)
-	if it.faults != nil { // the row is known by its key, and these cells hold something else
+	if it.faults != nil { // skip_if may have used a cell that cannot be read
 		rec.Skip = false
 	} else {
-		it.faults, row.Text = problems, "" // which is needed only for problems of the cells
+		it.faults, row.Text = problems, "" // Text is needed only for cells that cannot be read
 	}
 	if row.Size > largeRow {
 		rec.Detach()
 	}
 }
 
-// requestDigest is the digest of everything that the row sends. It is made once.
+// requestDigest returns the digest of everything that the row sends. It makes it only once.
 func (it *item) requestDigest(d *checkpoint.Digester) checkpoint.Digest {
 	if it.digest == (checkpoint.Digest{}) {
 		it.digest = d.Sum(it.rec.AppendFingerprint(make([]byte, 0, 512)))
@@ -208,7 +208,7 @@ func (it *item) requestDigest(d *checkpoint.Digester) checkpoint.Digest {
 	return it.digest
 }
 
-// contentDigests are those of the row's content without volatile fields, which show what changed; made once.
+// contentDigests returns the digests of the row's content, without volatile fields. It makes them only once.
 func (it *item) contentDigests(d *checkpoint.Digester) []checkpoint.ContentDigest {
 	if it.content == nil {
 		it.content = make([]checkpoint.ContentDigest, 0, len(it.rec.Content))
@@ -222,7 +222,7 @@ func (it *item) contentDigests(d *checkpoint.Digester) []checkpoint.ContentDiges
 	return it.content
 }
 
-// maxBindings is how many bindings are kept, maxUnused how many unused columns. Rows of JSONL may all have others.
+// maxBindings limits the bindings that are kept, maxUnused the unused columns: each JSONL row may have other columns.
 const maxBindings, maxUnused = 1024, 1000
 
 func (r *intake) bindTo(in *source.File, h *source.Header) (*mapping.Binding, error) {

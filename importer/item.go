@@ -18,58 +18,58 @@ import (
 type item struct {
 	input   int // which of the run's files
 	row     source.Row
-	binding *mapping.Binding // of the mapping to the row's columns, if it could be split into cells
+	binding *mapping.Binding // the mapping for the row's columns; of no use if the row could not be split
 	rec     mapping.Record
 	faults  []mapping.Problem          // the checks that the row fails; nil: it is valid
-	digest  checkpoint.Digest          // of everything that is sent; zero: not made yet
+	digest  checkpoint.Digest          // of everything that the row sends; zero: not made yet
 	content []checkpoint.ContentDigest // of each value of the content; nil: not made yet
-	late    bool                       // it was put off, or drawn: it was counted as read
-	second  bool                       // it was decided once more, or put off for others to settle it: no third time
+	late    bool                       // put off, or drawn for the sample: counted as read already
+	second  bool                       // decided once more, or put off so that others settle it: no third time
 
 	by      checkpoint.Match    // how its entry was found
 	alike   checkpoint.Likeness // if no lead was found: a key that looks like the row's
-	owner   checkpoint.Likeness // import: the row that has its ExternalID, or will get it
+	owner   checkpoint.Likeness // import: another row that has, or asked for, this row's ExternalID
 	mayLack bool                // the checkpoint is incomplete and may have lost a lead of the row
-	result                      // its entry is what is known of its lead, and in the end what was settled
+	result                      // entry is what is known of the lead, and in the end what was settled
 }
 
 // result is how one row ended or, until then, what is known of it.
 type result struct {
 	ending
 	entry     checkpoint.Entry  // of the row, now
-	words     string            // the service's own, for the rejects only, or ""
+	words     string            // the service's own words, for the rejects only, or ""
 	attempts  int               // requests sent in this run
-	refusedAs int               // HTTP status of a refused read, or send of a row in doubt from before; or 0
+	refusedAs int               // HTTP status if a read was refused, or the second send of a row in doubt; or 0
 	unkept    bool              // its lead was made, and the checkpoint could not keep the lead's ID
-	moved     report.Transition // of the status, confirmed before and after its update; equal: nothing was changed
+	moved     report.Transition // the status before and after the update; equal: it was not changed
 	since     string            // when it began to need attention for this reason
 }
 
-// ending is how a row ends: as planned, and in the end as it was.
+// ending is how a row ends: first as planned, in the end as it happened.
 type ending struct {
 	outcome Outcome
 	text    string // for people: why
 	remarks [remarkCount]bool
-	found   comparison // of a reconciliation
+	found   comparison // in a reconciliation
 }
 
-// job is a row with its step, whose ending is what is planned. The item's is what is right if nothing more happens.
+// job is a row that a lane carries. step.ending is the plan. The item's own ending is true if nothing more happens.
 type job struct {
 	*item
 	step      Step
 	before    checkpoint.Entry   // what was known of the lead
 	durable   checkpoint.Entry   // what the ledger has of it now
-	change    *checkpoint.Change // that the ledger is asked for
-	refusal   error              // why the ledger refused the claim or the mark of a request, which was not sent
+	change    *checkpoint.Change // what the ledger is asked to store
+	refusal   error              // why the ledger refused the claim or the mark: the request was not sent
 	marked    bool               // Update: the mark is durable
-	unsure    bool               // Update: a try may have been applied, and nobody can tell
-	pass      delivery.Pass      // Create: what it was sent with
+	unsure    bool               // Update: nobody knows whether a try was applied
+	pass      delivery.Pass      // Create: the request in the queue of the breaker
 	request   leadapi.CreateRequest
-	requestID string   // Create: of its last attempt, where requests carry IDs
+	requestID string   // Create: of its last attempt; "": requests carry no IDs
 	others    []string // fields of the lead that others changed, for people
 }
 
-// asStored makes the entry what the ledger has, if that could not store what came after. The ID of a new lead stays.
+// asStored takes the entry back to what the ledger has, after a change was not stored. The ID of a new lead stays.
 func (j *job) asStored() {
 	wanted := j.entry
 	j.entry = j.durable
@@ -79,10 +79,10 @@ func (j *job) asStored() {
 	}
 }
 
-// resends reports whether the row is in doubt from an earlier send, and is sent again.
+// resends reports whether this create sends a row again that an earlier send left in doubt.
 func (j *job) resends() bool { return j.step.Action == Create && j.before.State == checkpoint.InDoubt }
 
-// sayOrganization notes if the service gave a lead to another organization than the row asked for.
+// sayOrganization says if the service gave the lead to another organization than the row asked for, or names none.
 func (j *job) sayOrganization() {
 	asked, given := j.rec.Organization, j.entry.Organization
 	switch {
@@ -109,7 +109,7 @@ func (r *result) say(text string) {
 	r.text = text
 }
 
-// ForLocator precedes a locator where an organization is expected.
+// ForLocator is the prefix of a locator that takes the place of an organization.
 const ForLocator = "locator "
 
 // OrganizationOf is the lead's organization or, while that is not known, the locator that was asked for.
@@ -120,7 +120,7 @@ func OrganizationOf(e *checkpoint.Entry) string {
 	return e.Organization
 }
 
-// WithRequestID adds the request ID of a row in doubt, which leads the service's operators to its request.
+// WithRequestID adds the request ID of a row in doubt. With it, the service's operators can find the request.
 func WithRequestID(text string, e *checkpoint.Entry) string {
 	if e.State != checkpoint.InDoubt || e.RequestID == "" {
 		return text
@@ -138,12 +138,12 @@ const (
 	Conflict, Pending                    = report.Conflict, report.Pending
 )
 
-// remark is something that a row shows of its lead, beside its outcome. Each kind is counted.
+// remark is a kind of news about a row's lead, besides the outcome. The summary counts the rows of each kind.
 type remark uint8
 
 const (
 	rowHeld       remark = iota // an incomplete checkpoint may lack its lead
-	answeredDoubt               // a person's answer is in the rejects file that is read
+	answeredDoubt               // the input is a rejects file, and a person wrote an answer into the row
 	statusByOthers
 	ownerByOthers
 	serviceKept // the service's status is kept, not the file's
@@ -176,8 +176,8 @@ func (r *result) remark(kind remark, text string) {
 
 const seeRejects = ", see the rejects"
 
-// refuse notes an error of a request. Status and class of the service's answer go into the entry and the text, but its
-// own words may repeat the row's cells, so only the rejects get them. format has one verb.
+// refuse notes an error of a request. Status and class of the service's answer go into the entry and the text. The
+// service's words may repeat the row's cells, so only the rejects get them. format has one verb.
 func (r *result) refuse(format string, err error) {
 	text := err.Error()
 	if ae, answered := errors.AsType[*leadapi.Error](err); answered {
@@ -212,7 +212,7 @@ func doubtReason(class string, code int) string {
 	return text
 }
 
-// Explain says for people why an entry is in its state, or "".
+// Explain says to people why an entry is in its state. It returns "" if there is nothing to explain.
 func Explain(e *checkpoint.Entry) string {
 	switch {
 	case e.State == checkpoint.InDoubt:

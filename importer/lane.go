@@ -8,22 +8,22 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// At most so many rows, or bytes of them, wait in lanes. When so many are put off, they are taken before more are read.
+// maxWaiting and maxWaitingBytes limit the rows that wait in lanes. When so many are put off, they go before new rows.
 const maxWaiting, maxWaitingBytes = 1000, 64 << 20
 
-// lanesPerPlace is how many lanes there are for each request that may be in flight: rows that wait for the checkpoint
-// share commits. With two there are twice as many commits, and a row takes a seventh more processor time.
+// lanesPerPlace is how many lanes there are for each request that may be in flight. With more lanes, more rows share a
+// commit: two instead of four take twice as many commits, and a seventh more processor time for a row.
 const lanesPerPlace = 4
 
-// slotsPerPlace is how many rows may be claimed and not settled for each place in flight: in doubt after a kill.
+// slotsPerPlace is how many rows may be claimed and not settled for each place in flight. A kill leaves them in doubt.
 const slotsPerPlace = 2
 
-// lane is a lead under way. It is listed under every name that a row of this lead may have; these rows wait in it. When
-// it is idle, it stays listed until the next look-up, which is the first that shows their outcomes.
+// lane is a lead under way, with its waiting rows. It is listed under every name of its rows. An idle lane stays listed
+// until the next batch is looked up, because only that look-up shows how its rows ended.
 type lane struct {
 	waiting []*item
-	idle    bool // it has no rows left, and no goroutine
-	job     *job // the row that it carries; nil: the next one is not decided yet
+	idle    bool // no row is left, and no goroutine
+	job     *job // the row under way; nil: the next row is not decided yet
 }
 
 // leadName is a name of a lead: its folded key (rows with similar keys wait for one another), its ID or its ExternalID.
@@ -32,7 +32,7 @@ type leadName struct {
 	text string
 }
 
-// leadNames are all names of the row's lead, known or given: an earlier row may have one too. Dry runs have no lanes.
+// leadNames returns all names of the row's lead, from the row and the checkpoint. It returns none in a dry run.
 func (r *run) leadNames(it *item) []leadName {
 	if r.sender == nil {
 		return nil
@@ -58,7 +58,7 @@ type lanes struct {
 	byName    map[leadName]*lane
 	late      []*item // rows that wait until nothing is under way
 	lateBytes int     // of these rows
-	ofLate    lane    // has the names of these rows: later rows with one of them are put off, too
+	ofLate    lane    // never runs; its names are those of late rows, so later rows with one of them are put off, too
 	most      int     // lanes that may be active
 	active    int     // lanes that have a goroutine
 	underWay  int     // rows that are being carried, or are not counted yet
@@ -74,8 +74,8 @@ func newLanes(places int) lanes {
 	return lanes{byName: map[leadName]*lane{}, most: n}
 }
 
-// find is the lane where a row with these names has to wait, if there is any: a lane under way rather than an idle
-// one. A row with a name of a late row, or of two lanes under way, waits with the late rows.
+// find returns the lane in which a row with these names has to wait, or nil. A lane under way comes before an idle one.
+// A row that has a name of a late row, or names of two lanes under way, waits with the late rows.
 func (s *lanes) find(names []leadName) (l *lane) {
 	for _, n := range names {
 		switch other := s.byName[n]; {
@@ -89,8 +89,8 @@ func (s *lanes) find(names []leadName) (l *lane) {
 	return l
 }
 
-// name lists a lane under these names, and reports whether the lane had all of them before.
-func (s *lanes) name(l *lane, names []leadName) (own bool) {
+// addNames lists a lane under these names, and reports whether the lane had all of them before.
+func (s *lanes) addNames(l *lane, names []leadName) (own bool) {
 	own = true
 	for _, n := range names {
 		if s.byName[n] != l {
@@ -102,9 +102,9 @@ func (s *lanes) name(l *lane, names []leadName) (own bool) {
 
 func (s *lanes) room() bool { return s.active < s.most }
 
-// enqueue has a row wait for its turn in a lane, which then has these names, too.
+// enqueue makes a row wait for its turn in a lane. From then on the lane has the names of the row, too.
 func (s *lanes) enqueue(l *lane, it *item, names []leadName) {
-	s.name(l, names)
+	s.addNames(l, names)
 	l.waiting = append(l.waiting, it)
 	s.count(it, 1)
 }
@@ -119,9 +119,9 @@ func (s *lanes) first(l *lane) *item {
 	return it
 }
 
-// putOff has a row with these names, and all that come after it with one of them, wait until nothing is under way.
+// putOff makes a row wait until nothing is under way. Later rows that share one of its names wait, too.
 func (s *lanes) putOff(it *item, names []leadName) {
-	s.name(&s.ofLate, names)
+	s.addNames(&s.ofLate, names)
 	it.late = true
 	s.late, s.lateBytes = append(s.late, it), s.lateBytes+it.row.Size
 }
@@ -133,8 +133,8 @@ func (s *lanes) count(it *item, one int) {
 
 func (s *lanes) full() bool { return s.waiting >= maxWaiting || s.bytes >= maxWaitingBytes }
 
-// newJob makes the job of a row that is about to be carried, and counts it. From here on the row's outcome says what
-// happened, not what is planned. It makes the digests, under the lock: carry plans again without it.
+// newJob makes the job of a row that is about to be carried, and counts it. From here on, the row's outcome says what
+// happened, not what is planned. The digests are made here, under the lock: carry decides again without the lock.
 func (e *engine) newJob(it *item, step Step) *job {
 	e.lanes.underWay++
 	if step.Action.requests() {
@@ -150,7 +150,7 @@ func (e *engine) newJob(it *item, step Step) *job {
 	return j
 }
 
-// start gives a lane a goroutine, if it can one whose lane has ended: its grown stack saves a 15th of processor time.
+// start gives a lane a goroutine, if possible one whose lane has ended: its grown stack saves a 15th of processor time.
 func (e *engine) start(l *lane, j *job) {
 	l.idle, l.job = false, j
 	e.lanes.active++
@@ -158,12 +158,12 @@ func (e *engine) start(l *lane, j *job) {
 	case e.idle <- l:
 	default:
 		e.group.Go(func() {
-			for goesOn := true; goesOn; l, goesOn = <-e.idle { // its rows one after another
+			for goesOn := true; goesOn; l, goesOn = <-e.idle { // lane after lane
 				e.guarded(func() {
-					for l.job != nil || e.next(l) {
+					for l.job != nil || e.next(l) { // row after row
 						j := l.job
 						whole := e.carry(j)
-						if e.carried(l); whole { // else something may still hold it
+						if e.carried(l); whole { // after a panic, something may still use it
 							e.jobs.Put(j)
 						}
 					}
@@ -177,7 +177,7 @@ func (e *engine) start(l *lane, j *job) {
 	}
 }
 
-// carried counts how a lane's row ended, or puts the row back or off.
+// carried counts how the row of a lane has ended. If the ledger refused it, the row goes back or is put off, once.
 func (e *engine) carried(l *lane) {
 	j := l.job
 	l.job = nil
@@ -189,7 +189,7 @@ func (e *engine) carried(l *lane) {
 		e.limiter.created(j.item, j.refusal != nil)
 	}
 	e.limiter.enough = e.limiter.enough || errors.Is(j.refusal, checkpoint.ErrEnough)
-	// The ledger refused the claim and knows more now: the row is decided once more, later if another worker holds it.
+	// the ledger knew more than the last look-up: decide once more, but later if another worker holds the row
 	if j.refusal != nil && !errors.Is(j.refusal, checkpoint.ErrEnough) && !j.second && e.stopped == nil {
 		if j.second = true; errors.Is(j.refusal, checkpoint.ErrHeld) {
 			e.lanes.putOff(j.item, e.leadNames(j.item))
@@ -200,11 +200,11 @@ func (e *engine) carried(l *lane) {
 		return
 	}
 	if j.resends() && (j.outcome == Pending || j.outcome == Failed) {
-		// it was not made now; the earlier send is still in doubt
+		// this send made no lead, but the earlier send is still in doubt
 		j.entry = j.before
 		j.ending = inDoubtBefore(&j.entry).ending
 	}
-	// from now on it counts for this run; in a fleet no run before it counts then
+	// from now on the row counts as a doubt of this run, not of an earlier one; in a fleet Standing is 0 then
 	if e.Terms == nil && j.resends() && j.attempts > 0 && j.refusedAs == 0 {
 		e.Limits.Standing--
 	}
@@ -212,7 +212,7 @@ func (e *engine) carried(l *lane) {
 	e.stop(e.collect(j.item, j.ending))
 }
 
-// next decides about the rows of a lane until one needs a request. It reports false if the lane has ended.
+// next decides about the rows of a lane until one needs a request. It returns false if the lane has no more rows.
 func (e *engine) next(l *lane) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -226,7 +226,7 @@ func (e *engine) next(l *lane) bool {
 			e.end(it, step)
 			e.changed.Broadcast()
 		case !e.waitFor(func() bool { return e.mayBegin(step.Action) }):
-			e.stop(e.collect(it, unturned))
+			e.stop(e.collect(it, notReached))
 		default:
 			l.job = e.newJob(it, step)
 			return true
@@ -236,8 +236,8 @@ func (e *engine) next(l *lane) bool {
 	return false
 }
 
-// lookAgain looks a row up when its turn comes, and once more if that shows a new name: another row may have changed
-// that lead meanwhile. If another lane has one of the names, it puts the row off and reports false.
+// lookAgain looks a row up when its turn comes, and again while that shows new names: a row of another lane may have
+// changed that lead meanwhile. If another lane has one of the names, lookAgain puts the row off and returns false.
 func (e *engine) lookAgain(l *lane, it *item) bool {
 	for e.stopped == nil && e.lookUp(it) {
 		names := e.leadNames(it)
@@ -245,7 +245,7 @@ func (e *engine) lookAgain(l *lane, it *item) bool {
 			e.lanes.putOff(it, names)
 			return false
 		}
-		if e.lanes.name(l, names) {
+		if e.lanes.addNames(l, names) {
 			break
 		}
 	}

@@ -50,8 +50,8 @@ func TestNamesOfLanes(t *testing.T) {
 	s := newLanes(2)
 	k1, k2, both := []leadName{{checkpoint.ByKey, "k1"}}, []leadName{{checkpoint.ByKey, "k2"}}, []leadName{{checkpoint.ByKey, "k1"}, {checkpoint.ByKey, "k2"}}
 	one, two := new(lane), new(lane)
-	s.name(one, k1)
-	s.name(two, k2)
+	s.addNames(one, k1)
+	s.addNames(two, k2)
 	if s.find(both) != &s.ofLate || s.find(k1) != one {
 		t.Error("a row of two lanes that are under way is not put off")
 	}

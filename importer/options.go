@@ -13,7 +13,7 @@ import (
 	"leadferry/mapping"
 )
 
-// Options of a run. validate needs nothing that concerns the service or the checkpoint.
+// Options are what a run needs. validate needs nothing that concerns the service or the checkpoint.
 type Options struct {
 	Task
 	Sending
@@ -29,13 +29,13 @@ type Task struct {
 	Command     string // import, sync, reconcile or validate
 	Version     string
 	RunID       string
-	Flags       []string // that a command which follows on this one has to repeat, as words
+	Flags       []string // what a follow-up command has to repeat, word by word
 	Mapping     *mapping.Mapping
 	MappingFile report.File // and the SHA-256 of its bytes
 	Inputs      []*source.File
 	Limit       int               // rows of all inputs together; 0 = all
-	Shard       mapping.Shard     // of these, the part that this worker takes
-	Terms       *checkpoint.Terms // of the fleet that the worker belongs to; nil: none
+	Shard       mapping.Shard     // the part of these rows that this worker takes
+	Terms       *checkpoint.Terms // those of this worker's fleet; nil: the run has no fleet
 	Log         *slog.Logger
 }
 
@@ -45,9 +45,9 @@ type Sending struct {
 	Target      checkpoint.Target
 	Concurrency int           // requests in flight at most
 	Rate        float64       // requests a second at most; 0 = no limit
-	Retries     int           // further tries of a request that was answered and may be sent again
+	Retries     int           // further tries, after a pause, of a request that may be sent again
 	MaxWait     time.Duration // how long the service may stay silent
-	MaxDuration time.Duration // rows are taken no longer than this; 0 = no limit
+	MaxDuration time.Duration // after this time, no more rows are taken; 0 = no limit
 	ResendOn    delivery.ResendOn
 }
 
@@ -57,13 +57,13 @@ type Planning struct {
 	RetryRejected    bool
 	Changed          string // rows of an import whose data changed: UpdateChanged, IgnoreChanged, else only reported
 	CreateAlikes     bool   // --look-alikes create
-	NewKey           string // with which a person confirmed other columns or another key
+	NewKey           string // a person's answer: other columns or another key are meant
 	Missing          string // rows of a sync without a known lead: MissingCreate, MissingIgnore, else only reported
 	CheckRemote      Reads
 	Reconciling      Reconciling
 	Conflict         mapping.Rule // what to do about a field that others changed
 	HoldReopen       bool         // --reopen hold
-	ReadByExternalID bool         // --read external-id: by writing the one that was last confirmed
+	ReadByExternalID bool         // --read external-id: a read sends the ExternalID last confirmed
 }
 
 // The words of --changed and --missing that do more than report rows.
@@ -72,43 +72,43 @@ const (
 	MissingCreate, MissingIgnore = "create", "ignore" // make their leads; leave them out
 )
 
-// Checking is what a run that sends nothing looks at, and what counts for the exit code.
+// Checking is what a run that sends nothing checks, and what counts for the exit code.
 type Checking struct {
 	DryRun   bool           // of Import and Sync
 	OnlyNew  bool           // --attention new: what needed attention in the run before does not count
 	Strict   bool           // validate: what only looks wrong counts as wrong
-	Tolerate delivery.Share // validate: so many problem rows end with report.CodeComplete anyway
+	Tolerate delivery.Share // validate: the exit code is report.CodeComplete with up to this many bad rows
 	Show     int            // requests to show
-	Shown    io.Writer      // gets them, exactly as they would be sent
+	Shown    io.Writer      // gets these requests, exactly as they would be sent
 }
 
-// Keeping is what remembers a run and tells of it.
+// Keeping is where the run is kept: the checkpoint, its witnesses, the fleet and the files.
 type Keeping struct {
 	Checkpoint string // path
-	// Open opens the checkpoint. With require, a checkpoint that is missing or has known nothing is an error around
-	// checkpoint.ErrMissing. With readOnly no checkpoint is made.
+	// Open opens the checkpoint. With require, a checkpoint that is missing or knows nothing is an error that
+	// wraps checkpoint.ErrMissing. With readOnly, it makes no checkpoint.
 	Open       func(require, readOnly bool) (checkpoint.Store, error)
-	Witnesses  *checkpoint.Witnesses        // what tells of earlier ledgers; nil: nothing does
-	Answer     string                       // with which a person answered them (--new-checkpoint)
+	Witnesses  *checkpoint.Witnesses        // the notes about earlier ledgers; nil: there are none
+	Answer     string                       // a person's answer to the witnesses (--new-checkpoint)
 	Machine    string                       // ID of this machine; "": it has none
-	Fleet      func(checkpoint.Store) Fleet // what the worker shares with its fleet, if it belongs to one
-	Require    bool                         // the checkpoint must be there
+	Fleet      func(checkpoint.Store) Fleet // connects a worker with its fleet; only with Terms
+	Require    bool                         // the checkpoint must exist
 	Files      report.Files                 // all empty: none are written
 	OwnColumns bool                         // results carry the rows' own columns
 }
 
-// Hooks are asked and told while a run goes on. All but Interrupt may be nil.
+// Hooks connect a run with its caller while it goes on. Each may be nil.
 type Hooks struct {
 	Interrupt  <-chan struct{}       // closed by the first signal; the context ends with the second
-	Begin      func(*Start) error    // told once before anything is sent; its error ends the run
-	CloseStdin func()                // told once no more rows are wanted, so that reads of standard input end
+	Begin      func(*Start) error    // called once before anything is sent; its error ends the run
+	CloseStdin func()                // called once no more rows are wanted, to end a read of standard input
 	Live       func(*report.Summary) // gets the run so far once a second, as its own copy; it must not wait
 }
 
 // Start is what is known before the first request.
 type Start struct {
-	Checkpoint checkpoint.Info       // without a Path where there is none
-	Warnings   []string              // those of the checkpoint among them
+	Checkpoint checkpoint.Info       // its Path is "" if there is no checkpoint
+	Warnings   []string              // including those of the checkpoint
 	Notes      []string              // remarks on the mapping; those of a dry run are in its summary
-	Judgement  *checkpoint.Judgement // what witnesses say of the checkpoint; nil where there is none
+	Judgement  *checkpoint.Judgement // what the witnesses say about the checkpoint; nil without one
 }

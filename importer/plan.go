@@ -29,33 +29,33 @@ const (
 
 func (a Action) requests() bool { return a == Create || a == Link || a == Update || a == Read }
 
-// Step is a planner's answer for one Record: what to do, and how the row then ends.
+// Step is what the planner decided about a row: what to do, and how the row then ends.
 type Step struct {
 	Action  Action
 	changes // for Update and StoreSeen: the row compared with its lead
-	ending  // once the request is confirmed; of a create with an ExternalID, once the link is
+	ending  // if the request is confirmed; for a create with an ExternalID, if the link is
 }
 
-// ends is the step of a row without anything to do.
+// ends returns the step that ends a row and does nothing.
 func ends(o Outcome, text string) Step { return Step{ending: ending{outcome: o, text: text}} }
 
-// after is the step with an action before this end.
+// after returns the step with an action that comes before its end.
 func (s Step) after(a Action) Step {
 	s.Action = a
 	return s
 }
 
-// planner decides what to do with a row, by the options of its run. It is pure: the engine alone acts.
+// planner decides what to do with a row, by the options of its run. It only decides: the engine acts.
 type planner struct {
 	o       *Options
 	rules   mapping.ConflictRules
 	planFor func(*item) Step // forImport, forSync, forReconcile, or always a create
 	matches bool             // sync, reconcile: rows find their lead by its IDs, too
 	digests *checkpoint.Digester
-	since   time.Time // --fresh: leads known since are not read
+	since   time.Time // --fresh: leads confirmed or read since then are not read
 }
 
-// plan decides about a row. One that fails a check is never sent; in an import its outcome says if its lead exists.
+// plan decides about a row. A row that fails a check is never sent. In an import, its outcome says if its lead exists.
 func (p *planner) plan(it *item) Step {
 	faults := it.faults
 	switch state := it.entry.State; {
@@ -81,7 +81,7 @@ func (p *planner) forImport(it *item) Step {
 	case checkpoint.Forgotten:
 		return forgotten()
 	case checkpoint.InDoubt:
-		// once a run
+		// only once in a run
 		if p.o.ResendInDoubt && known.Run != p.o.RunID && !it.mayLack && known.Reason != checkpoint.ReasonIncomplete {
 			return ends(Created, "").after(Create)
 		}
@@ -98,7 +98,7 @@ func (p *planner) forImport(it *item) Step {
 	return p.planCreate(it)
 }
 
-// planMade compares the row with the data that were sent or last confirmed; those of an adopted lead are not known.
+// planMade compares the row with the data sent or last confirmed. The data of an adopted lead are not known.
 func (p *planner) planMade(it *item) Step {
 	known := &it.entry
 	sentLast := known.Digest == it.requestDigest(p.digests) && known.Reason != reasonNotConfirmed
@@ -134,7 +134,7 @@ func (p *planner) planLink(it *item) Step {
 	return step
 }
 
-// planCreate makes a lead, unless the row's key looks like a known one, or the checkpoint may lack the lead.
+// planCreate makes a lead, unless the row may have one: under another key, in its rejects file, or one that was lost.
 func (p *planner) planCreate(it *item) Step {
 	switch {
 	case it.owner.State != checkpoint.Unknown:
@@ -151,6 +151,7 @@ func (p *planner) planCreate(it *item) Step {
 	return ends(Created, "").after(Create)
 }
 
+// forSync updates the lead of a row. If no lead is known, --missing decides.
 func (p *planner) forSync(it *item) Step {
 	if it.entry.State == checkpoint.InDoubt && it.by == checkpoint.ByKey && p.o.Missing == MissingCreate {
 		return p.forImport(it)
@@ -172,8 +173,8 @@ func (p *planner) forSync(it *item) Step {
 	return step
 }
 
-// planUpdate brings a lead in step with its row: before a read, and again after it (shown). After an update of this run
-// without an answer nothing is sent: that update may still arrive.
+// planUpdate decides how to bring a lead in step with its row: before a read (shown is nil), and again with an answer.
+// While an update of this run has no answer, nothing is sent: that update may still arrive.
 func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 	known := &it.entry
 	cs := p.compare(it, known, shown, p.o.CheckRemote == ReadAll)
@@ -192,7 +193,7 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 		known.Refused == it.requestDigest(p.digests):
 		step.outcome, step.text = Rejected, refusedBefore(known)
 		return step
-	case beforeRead && (p.looks(known, cs) || mayBeClosed && canRead && !p.o.DryRun):
+	case beforeRead && (p.mustRead(known, cs) || mayBeClosed && canRead && !p.o.DryRun):
 		step.Action = Read
 	case cs.chosen(asks) != nil:
 		step.outcome, step.text = Conflict, listed(byOthers, cs.named(asks, changedTo(known, service)))+nothingSent
@@ -205,7 +206,7 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 	case cs.chosen(sends) != nil:
 		step.Action, step.outcome = Update, Updated
 	default:
-		if step.text = listed(serviceWins, cs.named(keeps, "Status "+service)); beforeRead && cs.news(it) {
+		if step.text = listed(serviceWins, cs.named(keeps, "Status "+service)); beforeRead && cs.mustStoreSeen(it) {
 			step.Action = StoreSeen
 		}
 	}
@@ -213,9 +214,9 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 	return step
 }
 
-// looks reports whether to read a lead before its row is sent: if the run asks for it, before an ExternalID is sent,
-// and before a content key with a rule of its own, because the checkpoint does not know what others changed there.
-func (p *planner) looks(known *checkpoint.Entry, cs changes) bool {
+// mustRead reports whether to read a lead before its row is sent: if --check-remote says so, and for an ExternalID or a
+// content key with its own rule, unless the rule is file. The checkpoint does not know what others changed there.
+func (p *planner) mustRead(known *checkpoint.Entry, cs changes) bool {
 	switch {
 	case p.o.DryRun || !p.readable(known):
 		return false
@@ -230,10 +231,10 @@ func (p *planner) looks(known *checkpoint.Entry, cs changes) bool {
 
 func isStatus(s string) bool { _, is := mapping.StatusKey(s); return is }
 
-// isClosed reports whether a status is final (specification, "States and transitions"): their names begin so.
+// isClosed reports whether a status is final (specification, "States and transitions"): the name begins with closed.
 func isClosed(status string) bool { return strings.HasPrefix(status, "closed") }
 
-// withoutLead ends a row whose lead cannot be found out.
+// withoutLead ends a row whose lead is not known for certain; cannot reports whether it does.
 func withoutLead(it *item) (step Step, cannot bool) {
 	rec, known := &it.rec, &it.entry
 	switch {
@@ -283,7 +284,7 @@ func rowLike(l checkpoint.Likeness) string {
 
 func forgotten() Step { return ends(Skipped, "left out by an earlier `checkpoint forget`") }
 
-// inDoubtBefore ends a row that is in doubt from an earlier send. The time helps to find the lead.
+// inDoubtBefore ends a row that an earlier send left in doubt. The time in its text helps to find the lead.
 func inDoubtBefore(known *checkpoint.Entry) Step {
 	why := doubtReason(known.Reason, known.Code)
 	if known.Reason == checkpoint.ReasonIncomplete {

@@ -19,19 +19,19 @@ import (
 // Reconciling says which leads reconcile reads.
 type Reconciling struct {
 	None   bool          // --remote none: no lead
-	Fresh  time.Duration // none that was confirmed or read since; 0: all
-	Sample int           // those of so many rows that are drawn at random; 0: all
+	Fresh  time.Duration // not those confirmed or read within this time; 0: all
+	Sample int           // only those of this many rows, drawn at random; 0: all
 }
 
-// Verdict is the result of the comparison, as files name it: "" for rows that are not compared, such as invalid ones.
+// Verdict is the result of the comparison, as files name it. "" is for rows that are not compared, like invalid ones.
 type Verdict string
 
 const (
 	Same         Verdict = "same"
 	FileAhead    Verdict = "file_ahead"    // the service is as last confirmed, the file is not
-	ServiceAhead Verdict = "service_ahead" // the other way round
+	ServiceAhead Verdict = "service_ahead" // the file is as last confirmed, the service is not
 	BothChanged  Verdict = "both_changed"
-	Unread       Verdict = "unread"    // its lead cannot be read, could not, or was not to be
+	Unread       Verdict = "unread"    // its lead was not read, or could not be read
 	NoLead       Verdict = "unmatched" // none is known
 	Absent       Verdict = "absent"    // a lead that no row names
 	Doubtful     Verdict = "in_doubt"  // nobody can tell whether its lead was made
@@ -42,12 +42,12 @@ var changedBy = map[Verdict]string{FileAhead: "file", ServiceAhead: "service", B
 
 func (v Verdict) compared() bool { return v == Same || changedBy[v] != "" }
 
-// comparison is what the comparison of a row showed, beside what is known of its lead now.
+// comparison is what the comparison of a row showed, in addition to what is known of its lead.
 type comparison struct {
 	verdict Verdict
 	service string    // the status that the service shows, or was seen to show; "": it shows none
 	pulled  bool      // the CRM should take over the service's status
-	changed time.Time // when the service last changed the lead, as it says; or zero
+	changed time.Time // when the lead was last changed, as the service says; or zero
 	keys    string    // the names of the content keys that differ
 }
 
@@ -66,7 +66,7 @@ func (p *planner) forReconcile(it *item) Step {
 	// whether the service itself has shown what the lead holds, not only a list that was adopted
 	shown := known.Seen.Status != "" || known.Digest != checkpoint.Digest{} || known.Synced || len(known.Content) > 0
 	switch {
-	case how.Sample > 0 && !it.late: // drawn rows have their turn once all rows were read
+	case how.Sample > 0 && !it.late: // drawn rows are late: their turn comes after all rows were read
 		step := ends(Skipped, "its lead is not in the sample").as(Unread)
 		if p.readable(known) {
 			step.Action = Draw
@@ -89,7 +89,7 @@ func (s Step) as(v Verdict) Step {
 	return s
 }
 
-// verdictOf compares a row with its lead without any rules: who changed what. Without a lead, what was seen counts.
+// verdictOf says whether the file or others changed a lead, without conflict rules. lead nil: what was seen counts.
 func (p *planner) verdictOf(it *item, lead *leadapi.Lead) Step {
 	known := &it.entry
 	cs := (&planner{digests: p.digests}).compare(it, known, lead, true)
@@ -121,16 +121,16 @@ func (p *planner) verdictOf(it *item, lead *leadapi.Lead) Step {
 	return s
 }
 
-// drift counts a reconciliation, and notes the keys of its rows: a lead that no row names is absent.
+// drift counts the verdicts of a reconciliation, and notes the keys of its rows: a lead that no row names is absent.
 type drift struct {
 	most     int     // rows of the sample; 0: all are read
-	drawn    []*item // these, as long as rows are read; each ends as it says if another takes its place
+	drawn    []*item // the sample so far; a row ends as its ending says if another takes its place
 	met      int     // rows that might be drawn
 	verdicts map[Verdict]int
 	named    *rowkey.Set // nil: nothing says which leads a file should name
 }
 
-// draw takes a row into the sample, each with the same chance, and returns one that is not in it, or nil.
+// draw offers a row to the sample (reservoir sampling: all have the same chance). It returns the row left out, or nil.
 func (d *drift) draw(one *item) *item {
 	one.late = true // if it stays in the sample
 	d.met++
@@ -144,7 +144,7 @@ func (d *drift) draw(one *item) *item {
 	return one
 }
 
-// compared are the leads that were compared with their rows, and those of them that differ.
+// compared returns how many leads were compared with their rows, and how many of them differ.
 func (d *drift) compared() (all, differ int) {
 	differ = d.verdicts[FileAhead] + d.verdicts[ServiceAhead] + d.verdicts[BothChanged]
 	return differ + d.verdicts[Same], differ
@@ -164,8 +164,8 @@ func (d *drift) report(s *report.Summary, rewrites bool) {
 	s.Reconciliation = rec
 }
 
-// prepareReconciliation finds out whether leads that no row names can be listed as absent: those of the mapping's
-// namespace or, without one, all of a ledger that made leads only from files of this kind.
+// prepareReconciliation finds out whether leads that no row names can be listed as absent. With a namespace, those of
+// the namespace can. Without one, all can, if the ledger made leads only from files of this kind.
 func (r *run) prepareReconciliation(ctx context.Context) (err error) {
 	lists := r.Mapping.Namespace() != ""
 	if !lists {
@@ -208,8 +208,8 @@ type pulls struct {
 	mapping *mapping.Mapping
 	ahead   map[string]report.Pulled // by lead ID, with the service's statuses
 	lines   []report.Pulled          // of the file, by ExternalID; filled by finish
-	unnamed map[string]bool          // statuses that have no word
-	lacking int                      // leads left out for that
+	unnamed map[string]bool          // statuses for which the mapping has no word
+	lacking int                      // leads that are left out for that reason
 }
 
 func newPulls(m *mapping.Mapping) *pulls {

@@ -1,32 +1,32 @@
 // Package importer carries rows from files into the lead service, once each. It is the only package that knows the
-// order of steps. Import, sync, reconcile and validate are one engine that decides in different ways. A row is one item
-// all its way, with what is known of its lead and how it ends:
+// order of steps. Import, sync, reconcile and validate are one engine that decides in different ways. One item holds a
+// row all the way, with what is known of its lead and how the row ends:
 //
-//	files ─▶ intake.go     run           one goroutine reads (source.File.Next), one for each batch makes Records of
+//	files ─▶ intake.go     run           one goroutine reads (source.File.Next); one for each batch makes Records of
 //	           │ batches                 its rows (mapping.Binding.Map) and their digests
 //	         engine.go     takeBatch     the dispatcher, a goroutine: one look-up for a batch (Ledger.Find), then a Step
-//	           │                         for each row (plan.go): it ends here, begins a lane (takeFirst) or joins one
-//	         lane.go       start         a lead under way, with a goroutine of its own: its rows one after another; each
-//	           │                         but the first is looked up again and decided here
+//	           │                         for each row (plan.go): the row ends, begins a lane (takeFirst) or joins one
+//	         lane.go       start         a lead under way, with its own goroutine: its rows one after another; rows that
+//	           │                         joined the lane are looked up again and decided here
 //	         carry.go      carry, create Claim (Ledger.Do) ─▶ Breaker.Deliver (Client.Create) ─▶ settle (partial)
-//	           │                         ─▶ link ─▶ settle; delivery says when a request leaves, and sends it again
-//	           │                         where it may
+//	           │                         ─▶ link ─▶ settle; delivery decides when a request leaves, and sends it
+//	           │                         again where that is safe
 //	           │  update.go              look: read ─▶ decide again; mark ─▶ Deliver ─▶ compare ─▶ settle, maybe once
 //	           │                         more; without an answer the mark stays
 //	         lane.go       carried       back under the engine's lock
 //	         collector.go  collect       the tally counts, the limiter (stop.go) may end the run
 //	           │ batches
 //	         writer.go     write         one goroutine (report.Run.Results, Reject): results.csv, rejects and others; if
-//	                                     the disk is slow, all wait
+//	                                     the disk is slow, the run waits
 //
-// Claim, mark and settle return when a synced commit, made by the Ledger's own goroutine, holds them; a kill between
-// them leaves the row in doubt, partial or unsettled. Files get their names after the checkpoint is closed, the summary
-// last. item.go has the row, plan.go and compare.go decide about it, this file opens the checkpoint.
+// Claim, mark and settle return once the Ledger's own goroutine has committed and synced them. A kill in between leaves
+// the row in doubt, partial or unsettled. After the checkpoint is closed, files get their names, the summary last.
+// item.go describes the row, plan.go and compare.go decide about it, this file opens the checkpoint.
 //
 // Promises: no create leaves before its claim is durable, no update before the checkpoint has marked its lead (a link
 // needs no mark: its lead is partial), and no outcome is shown before it is durable. A create that may have been
-// applied is never sent again by itself, and a row that may be known already is not sent. An update counts only if the
-// lead that comes back shows it. Rows of a lead go one after another, in file order. Outcomes add up to the rows read.
+// applied is sent again only if a person asks for it. A row that may have a lead already is not sent. An update counts
+// only if the answer shows it. Rows of a lead go one after another, in file order. Outcomes add up to the rows read.
 package importer
 
 import (
@@ -47,13 +47,13 @@ import (
 	"leadferry/mapping"
 )
 
-// Run carries out a command, which Options name. import creates the leads of the inputs' rows and links their
-// ExternalIDs. sync sends what differs from what was last confirmed of known leads; rows find theirs by key, lead ID or
+// Run carries out one command (Options.Command). import creates the leads of the inputs' rows and links their
+// ExternalIDs. sync sends the values that differ from those last confirmed; a row finds its lead by key, lead ID or
 // ExternalID. reconcile compares each row with what was confirmed and with what the service holds now, and changes
 // nothing there. validate maps and checks every row, and needs neither service nor checkpoint.
 //
-// It returns the run's summary, also when the run ended early; an error means that nothing was sent. With DryRun import
-// and sync plan against the checkpoint, and send and write nothing.
+// Run returns the summary, also if the run ended early. An error means that nothing was sent. With DryRun, import and
+// sync decide by the checkpoint, but send and write nothing.
 func Run(ctx context.Context, o Options) (*report.Summary, error) { return newRun(o).execute(ctx) }
 
 // run is one command, from its options to its summary.
@@ -134,7 +134,7 @@ func (r *run) execute(ctx context.Context) (*report.Summary, error) {
 		return nil, err
 	}
 	if l != nil {
-		defer l.Drop() // of a run that was refused; else it is closed by then
+		defer l.Drop() // after a refusal; else finish has closed it
 		if err := r.prepare(ctx, l); err != nil {
 			return nil, err
 		}
@@ -142,7 +142,7 @@ func (r *run) execute(ctx context.Context) (*report.Summary, error) {
 	return r.perform(ctx)
 }
 
-// openLedger opens the checkpoint; nil for a dry run without one.
+// openLedger opens the checkpoint. It returns nil for a dry run that finds none.
 func openLedger(o *Options) (*checkpoint.Ledger, error) {
 	store, err := o.Open(o.Require, o.DryRun)
 	if o.DryRun && !o.Require && errors.Is(err, checkpoint.ErrMissing) {
@@ -160,14 +160,14 @@ func openLedger(o *Options) (*checkpoint.Ledger, error) {
 // prepare reads from the checkpoint what must be known before the run is announced.
 func (r *run) prepare(ctx context.Context, l *checkpoint.Ledger) (err error) {
 	r.keepIn(l)
-	if r.drift == nil && !r.DryRun && r.makes() {
-		err = r.heedDoubts(ctx)
+	if r.drift == nil && !r.DryRun && r.mayCreate() {
+		err = r.checkDoubts(ctx)
 	}
 	r.join(l.Store)
 	if err == nil && r.drift != nil {
 		err = r.prepareReconciliation(ctx)
 	}
-	if err == nil && r.makes() { // which inputs have a shape that is new?
+	if err == nil && r.mayCreate() { // which inputs have a shape that is new?
 		shapes := r.inputShapes()
 		var fresh []bool
 		fresh, err = checkpoint.NewShapes(ctx, l, shapes, r.NewKey)
@@ -191,7 +191,8 @@ func (r *run) keepIn(l *checkpoint.Ledger) {
 	}
 }
 
-// judgeCheckpoint judges the checkpoint by its witnesses. Questions to a person come when the run is announced.
+// judgeCheckpoint refuses a checkpoint that is half adopted, older than its witnesses know, or another machine's.
+// Questions for a person come later, with announce.
 func (r *run) judgeCheckpoint(ctx context.Context) (err error) {
 	if err := checkpoint.RefuseHalfAdopted(ctx, r.ledger); err != nil {
 		return err
@@ -206,24 +207,25 @@ func (r *run) judgeCheckpoint(ctx context.Context) (err error) {
 			kinds = append(kinds, checkpoint.KindOf(shape))
 		}
 	}
-	if r.judged, err = checkpoint.Judge(ctx, r.ledger, r.Witnesses, r.makes(), kinds); err != nil {
+	if r.judged, err = checkpoint.Judge(ctx, r.ledger, r.Witnesses, r.mayCreate(), kinds); err != nil {
 		return err
 	}
 	err = r.judged.RefuseOlder()
-	if err != nil || r.DryRun || !r.makes() || r.Witnesses == nil || r.Witnesses.Sandbox {
+	if err != nil || r.DryRun || !r.mayCreate() || r.Witnesses == nil || r.Witnesses.Sandbox {
 		return err
 	}
 	return checkpoint.OnThisMachine(ctx, r.ledger, r.Machine, false, r.Flags)
 }
 
-// heedDoubts counts the rows in doubt, so that those to be sent again stop nothing, and sees why the last run stopped.
-func (r *run) heedDoubts(ctx context.Context) (err error) {
+// checkDoubts counts the rows in doubt of earlier runs: with --in-doubt resend, they do not stop this run. If the last
+// run stopped with doubts, this one starts cautiously.
+func (r *run) checkDoubts(ctx context.Context) (err error) {
 	l := &r.Limits
 	if l.Standing, err = r.ledger.Standing(ctx); err != nil {
 		return err
 	}
 	switch {
-	case r.ResendInDoubt && r.Terms != nil: // what others send again is not known here
+	case r.ResendInDoubt && r.Terms != nil: // nobody knows here what other workers send again
 		l.Standing = 0
 	case r.ResendInDoubt && l.MaxInDoubt > 0:
 		l.MaxInDoubt = max(l.MaxInDoubt, l.Standing)
@@ -238,7 +240,7 @@ func (r *run) heedDoubts(ctx context.Context) (err error) {
 
 // fits returns an error if the mapping cannot do what the run is for.
 func (r *run) fits() (err error) {
-	if r.Command != "validate" && r.makes() {
+	if r.Command != "validate" && r.mayCreate() {
 		err = r.Mapping.ForCreate()
 	}
 	if err == nil && r.matches {
@@ -250,14 +252,14 @@ func (r *run) fits() (err error) {
 	return err
 }
 
-func (r *run) makes() bool { return !r.matches || r.Missing == MissingCreate }
+func (r *run) mayCreate() bool { return !r.matches || r.Missing == MissingCreate }
 
 // perform announces the run, opens its files, signs in, takes the rows to their outcomes and writes the summary.
 func (r *run) perform(ctx context.Context) (*report.Summary, error) {
 	if err := r.announce(); err != nil {
 		return nil, err
 	}
-	r.began = time.Now() // a person may have been asked, who takes their time
+	r.began = time.Now() // announce may have waited for a person
 	if r.meter = meter.New(r.began); r.dry == nil {
 		r.before = report.ReadBefore(r.Files.Dir, r.summaryHead())
 	}
@@ -324,7 +326,7 @@ func (r *run) finish(s *report.Summary, w *writer) {
 		} else {
 			closed = r.ledger.Close()
 		}
-		// a later run that finds another checkpoint there has nothing to compare it with
+		// it knew nothing and was removed: no later run may miss it
 		if s.Checkpoint.Sequence = r.ledger.Info().Sequence; gone {
 			s.Checkpoint.ID, s.Checkpoint.Sequence = "", 0
 		}
@@ -336,7 +338,7 @@ func (r *run) finish(s *report.Summary, w *writer) {
 	w.files.Finish(s) // says in the summary itself what it could not write
 }
 
-// stopAfter makes the summary say that the run stopped after all, unless it did for a graver reason.
+// stopAfter notes in the summary that the run stopped, unless it has already stopped for a graver reason.
 func (r *run) stopAfter(s *report.Summary, stop *Stop) {
 	r.stopped = graver(r.stopped, stop)
 	r.setOutcome(s)
@@ -345,8 +347,8 @@ func (r *run) stopAfter(s *report.Summary, stop *Stop) {
 // ledgerState is the checkpoint of a run, and what is known of it.
 type ledgerState struct {
 	ledger *checkpoint.Ledger    // nil for validate, and for a dry run without checkpoint
-	opened checkpoint.Info       // what it knew before the first row; what it lacked then does not come back
+	opened checkpoint.Info       // what it knew before the first row; what it has lost by then does not come back
 	judged *checkpoint.Judgement // by the witnesses, before a person is asked
-	// of each input: what makes its rows leads; nil once that is stored, which the first claim does
+	// by input: the columns and key that its first claim stores; nil if they are known, and once they are stored
 	shapes []atomic.Pointer[checkpoint.Shape]
 }

@@ -25,14 +25,14 @@ func graver(first, then *Stop) *Stop {
 
 func interrupted() *Stop { return &Stop{Reason: "interrupted", Code: report.CodeInterrupted} }
 
-// crashed is the stop after a fault of the program itself. What is settled stays.
+// crashed returns the stop after a fault of the program itself. What is settled stays.
 func crashed(err error) *Stop {
-	return delivery.Lasting(report.CodeStopped, err.Error(), "this is a fault of leadferry: report it with this line. The "+
-		"same command goes on from here, but may fail again at the same row: the first rows with --limit, or the file "+
-		"without that row, will do")
+	const hint = "this is a fault of leadferry: report it with this line. The same command goes on from here. It may " +
+		"fail again at the same row: then leave out that row, or use --limit"
+	return delivery.Lasting(report.CodeStopped, err.Error(), hint)
 }
 
-// ledgerFailed is the stop after an error of the checkpoint.
+// ledgerFailed returns the stop after an error of the checkpoint.
 func ledgerFailed(err error) *Stop {
 	refused, opened := errors.AsType[*checkpoint.OpenError](err)
 	switch {
@@ -41,29 +41,30 @@ func ledgerFailed(err error) *Stop {
 	case errors.Is(err, checkpoint.ErrEnough):
 		return delivery.StopFor("as many leads as --max-creates allows have been made", "")
 	case errors.Is(err, checkpoint.ErrHeld):
-		return delivery.StopFor("rows of this run were decided about while it stood still", "")
+		return delivery.StopFor("while this run stood still, others decided about its rows", "")
 	case errors.Is(err, checkpoint.ErrFenced):
 		const hint = "nothing is to be repaired: the newer one goes on. If that was refused, start this one again"
 		return delivery.Lasting(report.CodeFenced, "a newer worker has taken the place of this one", hint)
 	case errors.Is(err, checkpoint.ErrDamaged):
 		reason := fmt.Sprintf("the checkpoint is damaged: %v", err)
-		if opened { // its own hint is for who opens it
+		if opened { // its own hint is for a command that opens it
 			reason = fmt.Sprintf("the checkpoint %s %s", refused.Path, refused.Text)
 		}
 		return delivery.Lasting(report.CodeCheckpoint, reason, "leadferry checkpoint check says what to do")
 	case opened && errors.Is(err, checkpoint.ErrGone):
-		return delivery.Lasting(report.CodeCheckpoint, refused.Text, "if another run has begun, wait until it has ended; "+
-			"then run the same command again: it says what can be done")
-	case opened: // met again, it is not what it was
+		const hint = "if another run has begun, wait until it has ended; then run the same command again: it says " +
+			"what to do"
+		return delivery.Lasting(report.CodeCheckpoint, refused.Text, hint)
+	case opened: // it is not what it was when the run began
 		reason := "the checkpoint cannot be relied on any more: " + refused.Text
 		return delivery.Lasting(report.CodeCheckpoint, reason, refused.Hint)
 	case errors.Is(err, checkpoint.ErrNoWitness):
-		const reason = "nothing was sent: the run cannot note outside the checkpoint that it uses it: %v"
-		return delivery.Lasting(report.CodeStopped, fmt.Sprintf(reason, err), "make the state directory writable, or let "+
-			"the run have a folder (--out)")
+		reason := fmt.Sprintf("nothing was sent: the run cannot note outside the checkpoint that it uses it: %v", err)
+		const hint = "make the state directory writable, or give the run a folder (--out)"
+		return delivery.Lasting(report.CodeStopped, reason, hint)
 	case errors.Is(err, checkpoint.ErrRemoved):
-		return delivery.Lasting(report.CodeStopped, fmt.Sprintf("the checkpoint is lost: %v", err), "find out what took it "+
-			"away, and put it back; keep this run's results, which hold the IDs of its leads")
+		const hint = "find out what took it away, put it back, and keep this run's results: they hold its lead IDs"
+		return delivery.Lasting(report.CodeStopped, fmt.Sprintf("the checkpoint is lost: %v", err), hint)
 	}
 	hint := "make room or repair the disk"
 	if server, served := errors.AsType[*checkpoint.StoreError](err); served {
@@ -72,7 +73,7 @@ func ledgerFailed(err error) *Stop {
 	return delivery.StopFor(fmt.Sprintf("the checkpoint could not be written: %v", err), hint)
 }
 
-// inputEnded is why the rows end before the input does.
+// inputEnded returns the stop after an input that could not be read to its end.
 func inputEnded(err error) *Stop {
 	if _, failed := errors.AsType[*crash.Error](err); failed {
 		return crashed(err)
@@ -89,11 +90,11 @@ func inputEnded(err error) *Stop {
 type limiter struct {
 	limits  *delivery.Limits
 	counts  checkpoint.Counts
-	fleet   bool // member checks the limits, except that on the first rows; the ledger counts the leads that are made
-	creates int  // made, or perhaps being made (--max-creates)
-	enough  bool // the fleet may make no more
-	first   int  // so many rows sent and all refused with one status show that every row is wrong
-	refused int  // that status so far; -1: they differ, or a row was accepted
+	fleet   bool // member checks the limits, except the one on the first rows; the ledger counts the creates
+	creates int  // leads that are made or may be (--max-creates)
+	enough  bool // the fleet may make no more leads
+	first   int  // number of first rows: if all are refused with one status, every row is wrong
+	refused int  // that status; 0: no row was sent yet; -1: statuses differ, or a row was accepted
 }
 
 // count counts a row that has ended, and returns why a limit ends the run, or nil.
@@ -144,14 +145,14 @@ func (l *limiter) created(it *item, refused bool) {
 func (l *limiter) mayBegin(a Action, underWay int) (may bool, why *Stop) {
 	switch most := l.limits.MaxCreates; {
 	case a.requests() && l.noneAccepted() && underWay > 0 && l.counts.Sent+underWay >= l.first:
-		return false, nil // enough are under way to show that something is wrong with every row
+		return false, nil // those under way will show whether something is wrong with every row
 	case a != Create:
 		return true, nil
 	case l.limits.Doubts(0): // of earlier runs
 		return false, l.limits.DoubtsBefore()
 	case !l.enough && (most == 0 || l.fleet || l.creates < most):
 		return true, nil
-	case underWay > 0: // one of these rows may make no lead
+	case underWay > 0: // wait: one of these rows may make no lead
 		return false, nil
 	}
 	return false, ledgerFailed(checkpoint.ErrEnough)

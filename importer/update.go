@@ -17,7 +17,7 @@ import (
 	"leadferry/mapping"
 )
 
-// look reads a lead and decides about its row again. The first read that is refused ends the run.
+// look reads a lead and decides about its row again. If the service refuses reads at all, the run ends (refusesReads).
 func (e *engine) look(j *job) {
 	j.takeNamed()
 	lead, err := e.read(j)
@@ -47,14 +47,14 @@ func (e *engine) look(j *job) {
 	if external := j.step.of(atExternal); external.choice == sends && external.byService {
 		j.sayOthers("ExternalID")
 	}
-	j.step.takeExternal(&j.entry, &j.rec, &j.before, a) // counts if the update fails, as does what is seen
+	j.step.takeExternal(&j.entry, &j.rec, &j.before, a) // stays even if the update fails, like what was seen
 	j.entry.Seen = sightOf(&j.before, a)
 	j.before.Seen, j.before.ExternalID = j.entry.Seen, j.entry.ExternalID
 	j.before.WantLink, j.before.AsksLink = j.entry.WantLink, j.entry.AsksLink
 	e.update(j)
 }
 
-// endRead ends a row whose lead was read and that needs no update. A conflict keeps what was seen beside the confirmed.
+// endRead ends a row that needs no update after its lead was read. In a conflict, nothing that was seen is confirmed.
 func (e *engine) endRead(j *job, a *answer) {
 	cs := j.step.changes
 	if e.drift != nil || j.step.outcome == Conflict {
@@ -64,7 +64,7 @@ func (e *engine) endRead(j *job, a *answer) {
 		e.storeUnsent(j, j.step.outcome)
 		return
 	}
-	more := cs.learned(&j.entry, &j.rec, a)
+	more := cs.takeRead(&j.entry, &j.rec, a)
 	j.sayChanged(a, cs)
 	if !more {
 		e.storeUnsent(j, Unchanged)
@@ -74,8 +74,8 @@ func (e *engine) endRead(j *job, a *answer) {
 	e.settle(j, Unchanged)
 }
 
-// update brings a lead in step with its row, mostly in one turn. Between mark and answer nobody knows which of its
-// values the service has. The answer is compared like a read: if others changed a value, the row's may be sent again.
+// update brings a lead in step with its row, mostly by one request. Between mark and answer, nobody knows which values
+// the service has. The answer is compared like a read: if others changed a value, the row's value may be sent again.
 func (e *engine) update(j *job) {
 	for e.mark(j) {
 		lead, err := e.patch(e.taking, j, updateRequest(&j.rec, j.step.chosen(sends)))
@@ -92,7 +92,7 @@ func (e *engine) update(j *job) {
 		if j.outcome != Updated || e.taking.Err() != nil {
 			return
 		}
-		again := e.planUpdate(j.item, lead) // beside the entry as it was just settled
+		again := e.planUpdate(j.item, lead) // compared with the entry that was just settled
 		if again.outcome == Conflict {
 			j.sayOthers(again.named(asks, changedTo(&j.before, lead.Status))...)
 			j.remarks[statusByOthers] = j.remarks[statusByOthers] || again.of(atStatus).choice == asks
@@ -114,7 +114,7 @@ func (e *engine) update(j *job) {
 // takeNamed has the entry know a lead that only the row names.
 func (j *job) takeNamed() {
 	known := &j.entry
-	if !known.State.HasLead() { // no lead has these data
+	if !known.State.HasLead() { // the entry's data are not those of a lead
 		known.Content, known.WantLink, j.before.Content, j.before.WantLink = nil, "", nil, ""
 	}
 	if known.LeadID == "" {
@@ -193,7 +193,7 @@ func updateRequest(rec *mapping.Record, fields []int) *leadapi.UpdateRequest {
 	return r
 }
 
-// updateFailed ends an update without a usable answer. If it may have been applied, the next one sends the same again.
+// updateFailed ends an update without a usable answer. If it may have been applied, the next run sends it again.
 func (e *engine) updateFailed(j *job, err error) {
 	stops := errors.Is(err, delivery.ErrStopping)
 	switch ae, answered := errors.AsType[*leadapi.Error](err); {
@@ -218,10 +218,10 @@ func (e *engine) updateFailed(j *job, err error) {
 	}
 }
 
-// unconfirmed says for people why nobody knows what an update did.
+// unconfirmed tells people why nobody knows whether an update was applied.
 const unconfirmed = "sent, but not confirmed (%s); the next run sends it again"
 
-// storeUnsent ends a row when nothing of it was applied: it removes the mark, if there is one, and keeps what was seen.
+// storeUnsent ends a row of which nothing was applied: it removes the mark, if there is one, and keeps what was seen.
 func (e *engine) storeUnsent(j *job, outcome Outcome) {
 	entry := j.entry
 	entry.Unsettled, entry.Sought = j.before.Unsettled, j.before.Sought
@@ -238,7 +238,7 @@ func (e *engine) storeUnsent(j *job, outcome Outcome) {
 
 const reasonNotConfirmed = "not_confirmed" // the class of an update whose answer shows other values
 
-// sayOthers notes what others changed; carry says it.
+// sayOthers notes fields that others changed. carry adds them to the text of the row.
 func (j *job) sayOthers(fields ...string) {
 	for _, field := range fields {
 		if !slices.Contains(j.others, field) {
@@ -266,8 +266,8 @@ func (j *job) sayChanged(a *answer, cs changes) {
 	}
 }
 
-// read reads a lead (section "6. Update a lead") by an update without content, which changes nothing, or by sending
-// the ExternalID that the lead has, which overwrites one that others set.
+// read reads a lead by an update (specification, "6. Update a lead"). An update without content changes nothing. With
+// --read external-id it sends the known ExternalID, which overwrites one that others set.
 func (e *engine) read(j *job) (*leadapi.Lead, error) {
 	j.outcome = Failed
 	r := &leadapi.UpdateRequest{Content: []leadapi.ContentField{}}
@@ -280,7 +280,7 @@ func (e *engine) read(j *job) (*leadapi.Lead, error) {
 	ae, _ := errors.AsType[*leadapi.Error](err)
 	switch {
 	case leadapi.IsRefused(err):
-		j.refusedAs = ae.Status // if all are, the run ends
+		j.refusedAs = ae.Status // the run ends if all reads are refused
 	case err != nil:
 	case lead.ID != j.entry.LeadID:
 		err = errors.New("the lead that came back is another one")
@@ -290,7 +290,7 @@ func (e *engine) read(j *job) (*leadapi.Lead, error) {
 	return lead, err
 }
 
-// refusesReads ends the run if its first read is refused: then the service refuses reads.
+// refusesReads ends the run if no read has worked yet and the refusal is not about this lead: no read will work then.
 func (e *engine) refusesReads(err error) error {
 	ofTheLead := []int{http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound, http.StatusGone}
 	ae, _ := errors.AsType[*leadapi.Error](err)
@@ -301,5 +301,5 @@ func (e *engine) refusesReads(err error) error {
 	reason := fmt.Sprintf("the service does not let leads be read by an update of no content: HTTP %d (%s)",
 		ae.Status, ae.Message)
 	return e.stopping(delivery.Lasting(report.CodeStopped, reason, "--read external-id reads them by an update of the "+
-		"ExternalID that was last confirmed; one that others have changed is overwritten by it"))
+		"ExternalID that was last confirmed; it overwrites an ExternalID that others changed"))
 }

@@ -24,9 +24,9 @@ type writer struct {
 	r      *run
 	files  *report.Run
 	inputs []report.Input
-	own    map[string]int // the columns of rows' own cells; nil: results do not carry them
-	batch  []*item        // to be handed over
-	size   int            // bytes of the batch's rows in their files
+	own    map[string]int // index of each column of the rows' own cells; nil: results do not have them
+	batch  []*item        // for run, not handed over yet
+	size   int            // bytes that the batch's rows take, about
 	ended  chan []*item
 	failed atomic.Value // the first error of writing
 	done   chan struct{}
@@ -45,7 +45,7 @@ func (r *run) openFiles() (*writer, error) {
 	if w.files, err = report.OpenRun(r.Files); err != nil {
 		return nil, fmt.Errorf("%w\nhint: name another place with --out, or with the flag that names this file", err)
 	}
-	// if an input is not UTF-8, spreadsheets need the mark to read the rejects
+	// with an input that is not UTF-8, the user's spreadsheet needs the mark to read the rejects
 	mark := slices.ContainsFunc(r.Inputs, func(f *source.File) bool { return f.Info().Other })
 	for _, f := range r.Inputs {
 		in := f.Info()
@@ -144,8 +144,8 @@ func (w *writer) result(it *item) report.Result {
 	return res
 }
 
-// knownKey is the key of the row or, if it is in doubt, the key under which the checkpoint has that: resolve and adopt
-// need that one, and a sync may have found it by the ExternalID.
+// knownKey returns the key of the row or, for a row in doubt, the key that the checkpoint has, which resolve and adopt
+// need. The two differ if a sync found the row in doubt by its ExternalID.
 func (it *item) knownKey() string {
 	if it.outcome == InDoubt {
 		return cmp.Or(it.entry.Key, it.rec.Key)
@@ -159,7 +159,7 @@ func rejectOf(it *item) report.Reject {
 		Error: WithRequestID(it.rejected(), &it.entry), Raw: it.row.Raw, Text: it.row.Text,
 	}
 	key := it.knownKey()
-	if it.row.HasLead && it.entry.State == checkpoint.Unknown { // its lead is not found: the next file says so, too
+	if it.row.HasLead && it.entry.State == checkpoint.Unknown { // no lead is found: say again that it may exist
 		rej.Outcome, key = InDoubt.String(), cmp.Or(it.row.FormerKey, key)
 	}
 	if it.outcome == InDoubt {
@@ -220,8 +220,8 @@ func (w *writer) problems(it *item) (all []report.Problem) {
 
 const objectColumn = "json"
 
-// ownColumns are the columns of all inputs side by side, for --results-columns all, and the index of each. Columns with
-// the same name are one. JSON objects may all have other keys, so each is written whole into one column.
+// ownColumns returns the columns of all inputs side by side, for --results-columns all, and the index of each. Columns
+// with the same name are one. Each JSON object may have other keys, so it is written whole into one column.
 func ownColumns(inputs []*source.File) (names []string, at map[string]int) {
 	at = map[string]int{}
 	for _, f := range inputs {
@@ -238,7 +238,7 @@ func ownColumns(inputs []*source.File) (names []string, at map[string]int) {
 	return names, at
 }
 
-// ownCells are a row's own cells, as they were read, in these columns. Of columns with one name the first counts.
+// ownCells returns a row's own cells, as they were read, in these columns. Under one name, the first text counts.
 func (w *writer) ownCells(it *item) []string {
 	cells := make([]string, len(w.own))
 	switch h := it.row.Header; {
