@@ -230,9 +230,7 @@ func (r *run) soFar() *report.Summary {
 	for i, name := range r.intake.paths {
 		s.Inputs = append(s.Inputs, report.Input{Path: name, Rows: r.tally.rows[i]})
 	}
-	if took > 0 {
-		s.ThroughputRowsPerS = float64(r.tally.counts.Ended()) / took.Seconds()
-	}
+	s.ThroughputRowsPerS = float64(r.tally.counts.Ended()) / max(took.Seconds(), 1e-3)
 	r.notePace()
 	r.meter.Report(s)
 	s.InFlight, s.PeakInFlight = r.breaker.InFlight()
@@ -280,8 +278,7 @@ func (r *run) badRows(s *report.Summary) int {
 
 func (r *run) warnings() (list spelling.Texts) {
 	for _, w := range slices.Concat(r.Mapping.Warnings, r.intake.doubts) {
-		text := fmt.Sprintf("%s:%d:%d: %s: %s", w.File, w.Line, w.Column, w.Text, w.Hint)
-		list = append(list, strings.TrimSuffix(text, ": "))
+		list.Add(true, "%s:%d:%d: %s", w.File, w.Line, w.Column, strings.TrimSuffix(w.Text+": "+w.Hint, ": "))
 	}
 	return list
 }
@@ -294,8 +291,7 @@ func (r *run) remarks() (notes spelling.Texts) {
 		notes.Add(r.dry == nil, "The mapping holds %s that nobody has confirmed, the first on line %d: validate names "+
 			"them.", english.Plural(len(guesses), "guess", "guesses"), guesses[0].Line)
 	}
-	nameless := func(name string) bool { return strings.TrimSpace(name) == "" }
-	names := slices.DeleteFunc(slices.Clone(r.intake.unused), nameless)
+	names := slices.DeleteFunc(slices.Clone(r.intake.unused), func(n string) bool { return strings.TrimSpace(n) == "" })
 	notes.Add(len(names) > 0, "No part of the mapping uses the %s %s.",
 		english.PluralWord(len(names), "column", "columns"), spelling.List(names, mostListed, nil))
 	lacking := spelling.List(r.intake.lacking, mostListed, nil)

@@ -184,8 +184,8 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 	opens := p.o.HoldReopen && cs.of(atStatus).choice == sends && !isClosed(it.rec.Status)
 	mayBeClosed := opens && (!isStatus(service) || shown == nil && known.Unsettled != "" && isClosed(known.Sought))
 	canRead := p.readable(known) || known.LeadID == "" && !p.o.ReadByExternalID // the row has the ID
-	unread := p.o.CheckRemote != ReadNothing && !p.o.DryRun && known.LeadID != "" && !p.readable(known) &&
-		(p.o.CheckRemote == ReadAll || changed)
+	step.remarks[notReadable] = p.o.CheckRemote != ReadNothing && !p.o.DryRun && known.LeadID != "" &&
+		!p.readable(known) && (p.o.CheckRemote == ReadAll || changed)
 	switch beforeRead := shown == nil; {
 	case beforeRead && changed && known.Unsettled != "" && known.Unsettled == p.o.RunID:
 		return ends(Pending, "an update of its lead in this run was not confirmed yet")
@@ -210,7 +210,6 @@ func (p *planner) planUpdate(it *item, shown *leadapi.Lead) Step {
 			step.Action = StoreSeen
 		}
 	}
-	step.remarks[notReadable] = unread
 	return step
 }
 

@@ -135,8 +135,7 @@ func (l *limiter) sent(it *item) {
 
 // created counts a create that has ended. If it made no lead, its share of --max-creates is free again.
 func (l *limiter) created(it *item, refused bool) {
-	made := it.outcome == Created || it.outcome == Partial
-	if !made && (it.outcome != InDoubt || refused || it.refusedAs != 0) {
+	if it.outcome != Created && it.outcome != Partial && (it.outcome != InDoubt || refused || it.refusedAs != 0) {
 		l.creates--
 	}
 }

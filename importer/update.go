@@ -21,10 +21,8 @@ import (
 func (e *engine) look(j *job) {
 	j.takeNamed()
 	lead, err := e.read(j)
-	if err == nil {
+	if err = e.refusesReads(err); err == nil {
 		e.hasRead.Store(true)
-	} else {
-		err = e.refusesReads(err)
 	}
 	switch {
 	case errors.Is(err, delivery.ErrStopping):
@@ -111,7 +109,7 @@ func (e *engine) update(j *job) {
 	}
 }
 
-// takeNamed has the entry know a lead that only the row names.
+// takeNamed makes the lead that only the row names a known one.
 func (j *job) takeNamed() {
 	known := &j.entry
 	if !known.State.HasLead() { // the entry's data are not those of a lead
