@@ -20,8 +20,8 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// Config says which service a Client speaks to, and how. BaseURL is needed always. Without ClientID and ClientSecret
-// the Client is good for Login and CreateOAuthClient only; without LeadsURL and TrunkID it creates no leads.
+// Config says which service a Client speaks to, and how. BaseURL is always needed. Without ClientID and ClientSecret
+// only Login and CreateOAuthClient work; without LeadsURL and TrunkID the Client creates no leads.
 type Config struct {
 	BaseURL      string // general API, without /v3
 	LeadsURL     string // lead creation application, without /v1
@@ -31,15 +31,15 @@ type Config struct {
 	Proxy        func(*url.URL) *Proxy  // returns the proxy for an application's address; nil, or a nil result: none
 	Authorities  []*x509.Certificate    // trusted beside the system's
 	Certificate  *tls.Certificate       // shown to the service if it asks for one; nil: none
-	Concurrency  int                    // most connections to one host; below 1 counts as 1
+	Concurrency  int                    // the most connections to one host; below 1 counts as 1
 	Timeout      time.Duration          // for one request, from dialling to the answer's last byte; 0 = 30 s
 	UserAgent    string                 // "" = leadferry
 	Leave        func(kind string) bool // asked before a request's first byte leaves: false holds it back; may be nil
-	Observe      func(Call)             // called by the caller after each call, sent or not; may be nil
+	Observe      func(Call)             // called after each call, sent or not, in its goroutine; may be nil
 	// RequestIDHeader names the header in which each attempt to create or update a lead carries an ID; "": none does.
 	RequestIDHeader string
 
-	Tokens TokenStore       // keeps the token for later runs and other processes; nil: nobody does
+	Tokens TokenStore       // keeps the token for later runs and other processes; nil: it is not kept
 	Now    func() time.Time // nil = time.Now
 }
 
@@ -55,7 +55,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// wrong says which setting cannot be used, without its value, and on a line of its own what the user can do.
+// wrong says which setting cannot be used and why, without its value. The hint follows on its own line.
 func wrong(setting, why, hint string) error {
 	if hint != "" {
 		hint = "\nhint: " + hint
@@ -63,7 +63,7 @@ func wrong(setting, why, hint string) error {
 	return errors.New("the " + setting + " " + why + hint)
 }
 
-// check returns the two addresses that requests start from; create is nil if no leads can be created.
+// check refuses bad settings. It returns the base URL and the address of creates; create is nil if c creates no leads.
 func (c Config) check() (base, create *url.URL, err error) {
 	if err := CheckRequestIDHeader(c.RequestIDHeader); err != nil {
 		return nil, nil, err
@@ -102,8 +102,8 @@ func (c Config) check() (base, create *url.URL, err error) {
 
 func blank(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 
-// ParseAddress parses the address of an application: https, or http on a loopback host, and nothing after the path. Its
-// error names the setting, and repeats nothing of its value.
+// ParseAddress parses the address of an application, in the form of [Canonical]: https, or http on a loopback host, and
+// nothing after the path. Its error names the setting, never its value.
 func ParseAddress(name, text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
@@ -119,7 +119,7 @@ func ParseAddress(name, text string) (*url.URL, error) {
 	case u.Scheme == "http" && !loopback(u.Hostname()):
 		return nil, wrong(name, "is plain http, which is allowed for loopback addresses only", "use https://")
 	case normalize(u) != nil:
-		return nil, wrong(name, "has a host name that cannot be", "")
+		return nil, wrong(name, "has an impossible host name", "")
 	case strings.Contains(u.EscapedPath(), "%") || u.Path != "" && path.Clean(u.Path) != u.Path:
 		return nil, wrong(name, "has a path with escapes, dots or empty parts", "")
 	}
@@ -136,8 +136,8 @@ func Canonical(address string) string {
 	return u.String()
 }
 
-// MixedRegions returns a warning if two addresses belong to different registered domains, else "". It repeats nothing
-// of a text that is no address: it may hold a password.
+// MixedRegions returns a warning if two addresses belong to different registered domains, else "". A text that is no
+// address may hold a password: the warning never repeats it.
 func MixedRegions(baseURL, leadsURL string) string {
 	base, leads := registered(baseURL), registered(leadsURL)
 	if base == leads || base == "" || leads == "" {
@@ -180,7 +180,7 @@ func normalize(u *url.URL) error {
 	return nil
 }
 
-// hasHost reports whether an address has a host, and either no port or a possible one.
+// hasHost reports whether an address has a host. A port, if there is one, must be possible.
 func hasHost(u *url.URL) bool {
 	n, err := strconv.ParseUint(cmp.Or(u.Port(), "1"), 10, 16)
 	return u.Hostname() != "" && !strings.ContainsAny(u.Hostname(), "%") && !strings.HasSuffix(u.Host, ":") &&
@@ -201,33 +201,33 @@ func plainID(name, id string) error {
 	return nil
 }
 
-// CheckRequestIDHeader refuses header names that cannot carry a request ID. A name has to end in ID: no header with a
-// meaning in HTTP does, except idempotency keys, for which a proxy might send the request again.
+// CheckRequestIDHeader refuses header names that cannot carry a request ID. A name must end in ID: no header that HTTP
+// itself defines does. An idempotency key is refused, because a proxy might repeat a request that has one.
 func CheckRequestIDHeader(name string) error {
 	small := strings.ToLower(name)
 	fits := len(name) <= 64 && httpguts.ValidHeaderFieldName(name) && strings.HasSuffix(small, "id")
 	if name == "" || fits && !strings.Contains(small, "idempot") {
 		return nil
 	}
-	return wrong("header for request IDs", "is none that can carry one",
+	return wrong("header for request IDs", "cannot carry an ID",
 		"letters, digits and - only, ID at the end, such as X-Request-ID; an idempotency key would repeat requests")
 }
 
-const idSigns = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+const idChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
-// validID reports whether an ID may be in a path: 1 to 128 of idSigns, and not dots only.
+// validID reports whether an ID may be in a path: 1 to 128 of idChars, and not dots only.
 func validID(id string) bool {
-	return len(id) <= 128 && strings.Trim(id, ".") != "" && strings.Trim(id, idSigns) == ""
+	return len(id) <= 128 && strings.Trim(id, ".") != "" && strings.Trim(id, idChars) == ""
 }
 
-// Proxy opens a way to the service: an HTTP proxy, by CONNECT, or a SOCKS5 proxy (RFC 1928). It sees only bytes.
+// Proxy is the address of an HTTP proxy, which is asked by CONNECT, or of a SOCKS5 proxy (RFC 1928).
 type Proxy struct{ url.URL } // scheme http, https or socks5; the port is always there
 
 const escapes = "signs such as @ : / ? # are written as %40 %3A %2F %3F %23"
 
 var proxyPorts = map[string]string{"http": "80", "https": "443", "socks5": "1080"}
 
-// ParseProxy reads the address of a proxy: http (its scheme may be left out), https or socks5. No error repeats it.
+// ParseProxy reads the address of a proxy: http (the scheme may be left out), https or socks5. No error repeats it.
 func ParseProxy(text string) (*Proxy, error) {
 	fail := func(sentence, hint string) (*Proxy, error) {
 		return nil, wrong("proxy", sentence, hint)
@@ -239,7 +239,7 @@ func ParseProxy(text string) (*Proxy, error) {
 	if err != nil || !hasHost(u) || strings.ContainsFunc(text, blank) || normalize(u) != nil {
 		return fail("is not an address", "it looks like http://proxy.example.com:3128; in a user or password "+escapes)
 	}
-	if u.Scheme = strings.ToLower(u.Scheme); u.Scheme == "socks5h" { // names are never looked up here
+	if u.Scheme = strings.ToLower(u.Scheme); u.Scheme == "socks5h" { // the same here: the proxy always looks names up
 		u.Scheme = "socks5"
 	}
 	u.Host = net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), proxyPorts[u.Scheme]))

@@ -19,29 +19,29 @@ import (
 	"leadferry/internal/failpoint"
 )
 
-// A connection is used again by three rules:
+// Three rules say when a connection is used again:
 //
 //  1. It has rested for less than 750 ms, or half of what the service announces (Keep-Alive: timeout) if that is less.
-//  2. Bytes that arrive when no answer is awaited, or follow an answer, end it. A late answer on a resting connection
-//     counts as closed.
-//  3. After the host has closed a used connection during a create, each later create gets a connection of its own.
+//  2. No unexpected byte has come, neither after an answer nor between two calls. A late answer is unexpected, and
+//     closes the connection.
+//  3. After the host has closed a used connection during a create, each later create gets a new connection.
 
-// host is an application of the service and the connections to it.
+// host is an application of the service, with the connections to it.
 type host struct {
 	way
 	room chan struct{} // one token for each connection in use or being dialled
 
 	mu     sync.Mutex
-	idle   []*conn     // the last used one is at the end
+	idle   []*conn     // the one that was used last is at the end
 	single atomic.Bool // the host has closed a reused connection during a create
 }
 
-// take returns a connection that no other call uses: the idle one that was used last, if this call may use it, or a new
-// one. If all connections are in use, it waits until the call's limit. The caller must put the connection back.
+// take returns a connection that no other call uses: the idle one that was used last, if this call may use it, else a
+// new one. If all connections are in use, take waits until the call's limit. The caller must put the connection back.
 func (h *host) take(ctx context.Context, r *request) (*conn, error) {
 	select {
 	case h.room <- struct{}{}:
-	default: // seldom; a timer takes time
+	default: // rare, and a timer costs time
 		select {
 		case h.room <- struct{}{}:
 		case <-ctx.Done():
@@ -65,15 +65,15 @@ func (h *host) take(ctx context.Context, r *request) (*conn, error) {
 	return c, nil
 }
 
-// takeIdle takes out the idle connection that was used last, if the call may use it; once says that the call must be
-// the only one on its connection. For a new connection it makes room, since idle ones count, too.
+// takeIdle returns the idle connection that was used last, if the call may use it, else nil. Before a new connection it
+// closes idle ones, which count too, to make room. once: the call needs a connection that carries nothing else.
 func (h *host) takeIdle(r *request, now time.Time) (c *conn, once bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	once = r.op == "create" && h.single.Load()
 	for last := len(h.idle) - 1; last >= 0 && r.reuse && !once; last-- {
 		c, h.idle = h.idle[last], h.idle[:last]
-		// By the wall clock, too: the other clock stops while the machine sleeps.
+		// The wall clock counts too: the monotonic one stops while the machine sleeps.
 		if max(now.Sub(c.idleSince), now.Round(0).Sub(c.idleSince.Round(0))) < c.restLimit {
 			return c, false
 		}
@@ -86,11 +86,11 @@ func (h *host) takeIdle(r *request, now time.Time) (c *conn, once bool) {
 	return nil, once
 }
 
-// put takes back a connection: keep says that another call can use it.
+// put takes a connection back. keep: another call can use it.
 func (h *host) put(c *conn, keep bool) {
 	if keep = keep && c.restLimit > 0; keep {
 		c.idleSince = time.Now()
-		if c.body.Cap() > maxHead { // seldom
+		if c.body.Cap() > maxHead { // rare
 			c.request, c.body = bytes.Buffer{}, bytes.Buffer{}
 		}
 		h.mu.Lock()
@@ -111,9 +111,9 @@ func (h *host) closeIdle() {
 	h.idle = nil
 }
 
-// conn is a connection to the service. It carries one call at a time, by one goroutine that writes the whole request
-// before it reads: so "a byte has left" is a count, and no call gets the answer to another one. The price: an early
-// answer to a large request is read only when the request is written, or after the time limit.
+// conn is a connection to the service. One goroutine uses it at a time: it writes the whole request, then it reads. So
+// a count tells whether a byte has left, and no call gets the answer to another one. The price: an early answer to a
+// large request is read only after the request is written, or after the time limit.
 type conn struct {
 	net.Conn                   // the socket, or TLS upon it
 	socket    *socket          // what leaves and enters the machine
@@ -121,23 +121,23 @@ type conn struct {
 	in        *bufio.Reader    // over bounds
 	request   bytes.Buffer     // of the last call
 	body      bytes.Buffer     // of the last call: what it sends, then what it is answered
-	leads     [8]string        // that the last answers named
-	asked     bool             // the service wanted a client certificate
+	leads     [8]string        // the leads that the last answers named
+	asked     bool             // the peer asked for a client certificate
 	dialled   time.Duration    // how long dialling took
 	carried   int              // requests so far
 	restLimit time.Duration    // 0: it carries no other request
 	idleSince time.Time        // since when no call uses it
-	ctx       context.Context  // of the last call: its end is also the connection's
-	unbind    func() bool      // from ctx; false: it has ended
+	ctx       context.Context  // of the last call: its end also ends the connection
+	unbind    func() bool      // undoes the tie to ctx; false: ctx has ended
 }
 
-// end closes the connection. TLS would first write, and might have to wait.
+// end closes the socket. A proper end of TLS would write first, and might wait.
 func (c *conn) end() {
 	c.unbind()
 	c.socket.Close()
 }
 
-// noteKeepAlive limits the rest to half of the time that the server announces: its clock started before ours.
+// noteKeepAlive limits the rest to half of what the server announces: the server counts from an earlier moment.
 func (c *conn) noteKeepAlive(h http.Header) {
 	for word := range strings.SplitSeq(strings.Join(h["Keep-Alive"], ","), ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(word), "=")
@@ -148,9 +148,9 @@ func (c *conn) noteKeepAlive(h http.Header) {
 	}
 }
 
-// namesOtherLead reports whether an answer names the wrong lead: another one or, for a create, the lead of an answer
-// before. Then an answer came twice, and this request's own may come yet: no request may take that for its own.
-func (c *conn) namesOtherLead(r *request) bool {
+// noteLead notes the lead that an answer names. It reports whether the lead is wrong: not the updated one or, for a
+// create, that of an earlier answer. Then the right answer may still come, and no other request may take it.
+func (c *conn) noteLead(r *request) (wrong bool) {
 	if r.named == nil {
 		return false
 	}
@@ -164,7 +164,7 @@ func (c *conn) usable() bool {
 	return c.ctx.Err() == nil && c.in.Buffered() == 0 && c.socket.nothingToRead() && c.nothingBuffered()
 }
 
-// nothingBuffered reports whether TLS has nothing left that it read ahead. It does not read from the socket.
+// nothingBuffered reports whether TLS holds no bytes that it read ahead. It does not read from the socket.
 func (c *conn) nothingBuffered() bool {
 	if c.Conn == c.socket {
 		return true
@@ -183,8 +183,8 @@ var longAgo = time.Unix(1, 0)
 type socket struct {
 	net.Conn
 	out     int64
-	late    bool                        // the call has read once after its time was over
-	readNow func(b []byte) (int, error) // what is there, without waiting
+	late    bool                        // the call has already read once after its time limit
+	readNow func(b []byte) (int, error) // reads what is there, without waiting
 	one     [1]byte
 }
 
@@ -194,7 +194,7 @@ func (s *socket) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Read reads what is there even when the time is over, once for each call: the process may have been stopped meanwhile.
+// Read reads what is there even after the time limit, once in each call: the process may have been stopped meanwhile.
 func (s *socket) Read(b []byte) (int, error) {
 	n, err := s.Conn.Read(b)
 	if errors.Is(err, os.ErrDeadlineExceeded) && !s.late {
@@ -209,7 +209,7 @@ func (s *socket) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// nothingToRead reports whether the connection is open and nothing has come. Bytes that have come are lost.
+// nothingToRead reports whether the connection is open and no byte has come. A byte that has come is lost.
 func (s *socket) nothingToRead() bool {
 	_, err := s.readNow(s.one[:])
 	return isNothing(err)

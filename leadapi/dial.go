@@ -24,13 +24,13 @@ import (
 // way is how a host is reached: directly or through a proxy, HTTP/1.1 only.
 type way struct {
 	origin      string           // scheme and host
-	name        string           // as the header Host says it
+	name        string           // for the header Host
 	domain      string           // without port
 	address     string           // host and port, to dial
 	tls         *tls.Config      // nil: plain HTTP, on loopback
 	certificate *tls.Certificate // shown if the host asks for one; nil: none
 	proxy       *Proxy           // nil: none
-	proxyTLS    *tls.Config      // nil: the way to the proxy is plain
+	proxyTLS    *tls.Config      // nil: the connection to the proxy is plain
 }
 
 // newHost returns the host of an address.
@@ -42,12 +42,12 @@ func (c Config) newHost(u *url.URL) (*host, error) {
 	}
 	proxyTLS := w.proxy != nil && w.proxy.Scheme == "https"
 	if u.Scheme == "https" || proxyTLS {
-		trusted, err := x509.SystemCertPool() // as slow as a short run, so only if needed
+		trusted, err := x509.SystemCertPool() // takes as long as a short run, so only if needed
 		if err != nil && len(c.Authorities) == 0 {
 			return nil, wrong("certificates", "that this machine trusts cannot be read",
-				"correct that (SSL_CERT_FILE, SSL_CERT_DIR), or name a file with the service's authority with --ca-file")
+				"correct that (SSL_CERT_FILE, SSL_CERT_DIR), or name the service's authority with --ca-file")
 		}
-		trusted = cmp.Or(trusted, x509.NewCertPool()) // the given ones may be enough
+		trusted = cmp.Or(trusted, x509.NewCertPool()) // those of the Config may be enough
 		for _, authority := range c.Authorities {
 			trusted.AddCert(authority)
 		}
@@ -61,7 +61,7 @@ func (c Config) newHost(u *url.URL) (*host, error) {
 	return &host{way: w, room: make(chan struct{}, c.Concurrency)}, nil
 }
 
-// tlsFor returns the TLS settings for the owner of a name. Sessions are resumed, which saves most of a handshake.
+// tlsFor returns the TLS settings for a host name. Resumed sessions save most of a handshake.
 func (c Config) tlsFor(name string, trusted *x509.CertPool) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, ServerName: name, RootCAs: trusted,
@@ -69,7 +69,7 @@ func (c Config) tlsFor(name string, trusted *x509.CertPool) *tls.Config {
 	}
 }
 
-// dialError says why there is no connection, in our own words: a library's may quote an address with a password.
+// dialError says why there is no connection, in our own words: a library's words may quote an address with a password.
 type dialError struct {
 	step       string // "connect", "proxy" or "tls"
 	reason     string // ReasonConnect if the next try may work
@@ -78,8 +78,8 @@ type dialError struct {
 
 func (e *dialError) Error() string { return e.text }
 
-// dial connects, goes through the proxy if there is one, and makes a TLS handshake if the host wants it. It calls made
-// after each step. Nothing of the request is written here: its bytes are counted afterwards.
+// dial connects, goes through the proxy if there is one, and makes a TLS handshake if the host needs it. It calls made
+// after each step. It writes nothing of the request: those bytes are counted later.
 func (w *way) dial(ctx context.Context, limit time.Time, made func(step string, c *conn)) (*conn, *dialError) {
 	began, within := time.Now(), min(dialLimit, time.Until(limit))
 	ctx, stop := context.WithTimeout(ctx, within)
@@ -103,7 +103,7 @@ func (w *way) dial(ctx context.Context, limit time.Time, made func(step string, 
 	if c.socket != nil {
 		c.socket.Close()
 	}
-	if ctx.Err() != nil { // the step's own error only says that it was interrupted
+	if ctx.Err() != nil { // the error of the step only says that it was interrupted
 		fault = w.unconnected(fmt.Errorf("no connection within %s", max(within, 0).Round(time.Millisecond)))
 	}
 	fault.step = step
@@ -141,8 +141,7 @@ func (w *way) unconnected(err error) *dialError {
 	case w.proxy != nil:
 		fault.text, fault.hint = "the proxy "+w.proxy.String()+" cannot be reached: "+fault.text, wrongProxy
 	case !loopback(w.domain):
-		fault.hint = "check the address; where the internet is reached by a proxy alone, name it with --proxy or " +
-			"HTTPS_PROXY"
+		fault.hint = "check the address; if only a proxy reaches the internet, name it with --proxy or HTTPS_PROXY"
 	}
 	return fault
 }
@@ -180,7 +179,7 @@ func (w *way) throughProxy(ctx context.Context, c *conn) *dialError {
 		ask = p.socks
 	}
 	fault := ask(ctx, c.Conn, w.address)
-	if fault == nil && w.tls == nil && w.proxyTLS == nil && !c.socket.nothingToRead() { // else it counts as an answer
+	if fault == nil && w.tls == nil && w.proxyTLS == nil && !c.socket.nothingToRead() { // it would count as the answer
 		return p.fault(ReasonConnect, ownWords, "")
 	}
 	return fault
@@ -210,7 +209,7 @@ func (p *Proxy) connect(_ context.Context, c net.Conn, address string) *dialErro
 	return nil
 }
 
-// refusal returns the error of an HTTP proxy that opens no way. "Not now" is waited for; a real refusal stops the run.
+// refusal returns the error of an HTTP proxy that refuses. After a 429 or 5xx (not 501) the run waits, else it stops.
 func (p *Proxy) refusal(status int) *dialError {
 	reason := ReasonProxy
 	switch {
@@ -235,7 +234,7 @@ func (p *Proxy) fault(reason, text, hint string) *dialError {
 	return &dialError{reason: reason, text: "the proxy " + p.String() + " " + text, hint: hint}
 }
 
-// socks asks a SOCKS5 proxy for a connection. Errors are x/net's words.
+// socks asks a SOCKS5 proxy for a connection. Its errors are in the words of x/net.
 func (p *Proxy) socks(ctx context.Context, c net.Conn, address string) *dialError {
 	var auth *proxy.Auth
 	if p.User.Username() != "" {
@@ -264,7 +263,7 @@ type dialled struct{ net.Conn }
 // Dial returns the connection that exists.
 func (d dialled) Dial(string, string) (net.Conn, error) { return d.Conn, nil }
 
-// DialContext does the same. Without it, x/net calls Dial in a goroutine and races with it when ctx ends.
+// DialContext does the same. Without it, x/net would call Dial in a goroutine, and race with it when ctx ends.
 func (d dialled) DialContext(context.Context, string, string) (net.Conn, error) { return d.Conn, nil }
 
 // secure makes the TLS handshake with the service.
@@ -288,7 +287,7 @@ func (c *conn) handshake(ctx context.Context, config *tls.Config, certificate *t
 		if certificate == nil {
 			return new(tls.Certificate), nil
 		}
-		return certificate, nil // even if the peer asked for another authority's: its error says more
+		return certificate, nil // even if the peer wants another authority: its error says more than ours would
 	}
 	upon := tls.Client(c.Conn, config)
 	if err := upon.HandshakeContext(ctx); err != nil {
@@ -298,9 +297,9 @@ func (c *conn) handshake(ctx context.Context, config *tls.Config, certificate *t
 	return nil
 }
 
-// certificateRefused returns the error for the alert of a peer that has asked for a certificate and has answered
-// nothing yet; nil if err is no such alert. In TLS 1.3 it comes after the handshake, in place of the first answer, and
-// does not say whether the request was applied.
+// certificateRefused returns the error of a peer that asks for a client certificate and then sends a TLS alert; nil for
+// any other err. In TLS 1.3 the alert comes after the handshake, instead of the answer. It does not say whether the
+// request was applied.
 func (w *way) certificateRefused(c *conn, err error) *dialError {
 	alert, ok := errors.AsType[*net.OpError](err)
 	if !ok || !c.asked || c.carried > 1 || alert.Op != "remote error" {
@@ -318,8 +317,8 @@ func (w *way) certificateRefused(c *conn, err error) *dialError {
 	return fault
 }
 
-// handshakeFault says why a handshake failed. A bad certificate stays bad; anything else may pass: one node of many may
-// answer in plain text, or be about to start.
+// handshakeFault says why a handshake failed. A bad certificate stays bad. Any other fault may pass: one node of many
+// may still be starting, or answer in plain text.
 func handshakeFault(err error, whose, name string) *dialError {
 	untrusted, ok := errors.AsType[*tls.CertificateVerificationError](err)
 	if !ok {
@@ -330,8 +329,8 @@ func handshakeFault(err error, whose, name string) *dialError {
 	return &dialError{
 		reason: ReasonTLS, text: whose + " (for " + name + ", signed by " + issuer + ") is not good: " +
 			plainly(untrusted.Err),
-		hint: "check the address and this machine's clock; where a company opens TLS, or has an authority of its own," +
-			" name that one's certificate with --ca-file; else somebody else may be answering",
+		hint: "check the address and this machine's clock; if your company opens TLS or has its own authority, name " +
+			"the authority's certificate with --ca-file; otherwise somebody else may be answering",
 	}
 }
 

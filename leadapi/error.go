@@ -51,7 +51,7 @@ const (
 	ReasonCanceled     = "canceled"      // the caller's context ended
 )
 
-// DoubtReasons say for people why nobody knows whether a create was applied, by the Reason of its error.
+// DoubtReasons say in words for people why nobody knows whether a create was applied. The keys are Reasons of errors.
 var DoubtReasons = map[string]string{
 	ReasonTimeout:     "no answer in time",
 	ReasonNoAnswer:    "the connection broke after the request was sent",
@@ -63,7 +63,7 @@ var DoubtReasons = map[string]string{
 	ReasonThrottled:   "the service asked to wait, which --resend-on none does not trust",
 }
 
-// Error is a call that failed. It wraps no library's error, which may quote secrets, except the end of a context.
+// Error is a call that failed. It wraps the end of a context, and no other error: a library's text may quote secrets.
 type Error struct {
 	Op            string        // "create", "update", "reach", "token", "login" or "client"
 	Status        int           // HTTP status; 0: no readable answer
@@ -71,9 +71,9 @@ type Error struct {
 	Hint          string        // what the user can do; may be ""
 	RetryAfter    time.Duration // what the answer asks for, 0 to 15 minutes
 	HasRetryAfter bool          // whether it asks
-	Applied       Applied       // with Op "token": No, as nothing of the lead request left
+	Applied       Applied       // with Op "token": No, because nothing of the lead request left
 	Reason        string        // one of the Reason constants
-	Refusals      int           // on 401: how many new tokens were refused in a row
+	Refusals      int           // with a 401: how many new tokens were refused in a row
 	cause         error
 }
 
@@ -96,7 +96,7 @@ func (e *Error) AsksToWait() bool {
 	return e.Status == http.StatusTooManyRequests || e.Unavailable() && e.HasRetryAfter
 }
 
-// Unavailable reports a 503. It says nothing of the request: proxies send it for requests that arrived, too.
+// Unavailable reports a 503. It says nothing about Applied: proxies send it even after the request has arrived.
 func (e *Error) Unavailable() bool { return e.Status == http.StatusServiceUnavailable }
 
 // IsRefused reports whether the service or the client will never accept the request.
@@ -105,14 +105,14 @@ func IsRefused(err error) bool {
 	return answered && e.Reason == ReasonRefused
 }
 
-// sparesRefreshToken reports whether the same request may succeed later, so that no other grant is tried.
+// sparesRefreshToken reports whether the refresh token may still work later, so that no other grant is tried now.
 func (e *Error) sparesRefreshToken() bool {
 	return e.AsksToWait() || slices.Contains([]string{
 		ReasonConnect, ReasonTLS, ReasonClientCert, ReasonProxy, ReasonCanceled, ReasonHeld,
 	}, e.Reason)
 }
 
-// appliedBy says what a status tells of the request. Unless HTTP says that it was refused, it may have been applied.
+// appliedBy returns what a status says of a request: it may have been applied, unless HTTP says that it was refused.
 func appliedBy(status int) (Applied, string) {
 	switch status {
 	case http.StatusUnauthorized:
@@ -232,7 +232,7 @@ const (
 // The error codes of a token endpoint (RFC 6749, section 5.2).
 const codes = " invalid_request invalid_client invalid_grant unauthorized_client unsupported_grant_type invalid_scope "
 
-// code returns all that is shown of an answer to a request with credentials: its other words may repeat a secret.
+// code returns the error code of an answer to a request with credentials. Other words of it may repeat a secret.
 func code(body []byte) string {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return noMessage
@@ -243,7 +243,7 @@ func code(body []byte) string {
 	return "its words are not shown, for they may repeat a secret"
 }
 
-// words finds the message in the body of an error. The service's form is not specified: the common ones are tried.
+// words finds the message in the body of an error. No specification says where it is: words tries the usual names.
 func words(body []byte) string {
 	if bytes.IndexByte(body, 0) >= 0 {
 		return noText
@@ -257,7 +257,7 @@ func words(body []byte) string {
 	return cmp.Or(strings.TrimSpace(string(body)), noMessage)
 }
 
-// redact makes a text from outside fit to be shown: escaped, at most 500 characters, withheld if it repeats a secret.
+// redact makes a text from outside safe to show: escaped, at most 500 characters, and withheld if it repeats a secret.
 func redact(text string, secrets ...string) string {
 	text = text[:min(len(text), maxText*utf8.UTFMax)]
 	if slices.ContainsFunc(secrets, func(s string) bool { return revealsSecret(text, s) }) {
@@ -271,7 +271,7 @@ func redact(text string, secrets ...string) string {
 // unquoted undoes what quoting does to characters that need no escape.
 var unquoted = strings.NewReplacer(`\\`, `\`, `\"`, `"`)
 
-// revealsSecret reports whether a text holds a piece of a secret, in a form in which a service may repeat it.
+// revealsSecret reports whether a text holds a piece of a secret, in one of the forms that a service may repeat.
 func revealsSecret(text, secret string) bool {
 	if len(secret) < secretPiece {
 		return secret != "" && strings.Contains(text, secret)

@@ -1,7 +1,7 @@
 // Package leadapi is the client of the lead service: it signs in, creates leads and updates them.
 //
-// The engine makes one call for each request and asks every error what happened to that request. Waiting, repeating and
-// giving up are decided there, never here. The package knows nothing of rows, files or checkpoints.
+// The importer makes one call for each request. It decides when to wait, to repeat and to give up; this package never
+// does. The package knows nothing of rows, files or checkpoints.
 //
 //	Create, Update
 //	   │ a token                    token.go     renewed once for all calls
@@ -9,34 +9,34 @@
 //	 a slot ─▶ a connection         conn.go      at most Concurrency; one that rested for < 750 ms, else a new one:
 //	   │                            dial.go      dial, proxy, TLS (10 s). Nothing of the request has left: "not applied"
 //	   ▼
-//	 Leave? still open? ─▶ write    request.go   bytes are counted below TLS. None left: "not applied". From the first
-//	   │                                         one on, nothing but the status of an answer says "not applied"
+//	 Leave? still open? ─▶ write    request.go   bytes are counted below TLS. None left: "not applied". After the
+//	   │                                         first one, only the status of an answer can say "not applied"
 //	   ▼
-//	 answer, within Timeout         request.go   head 64 KiB, body 1 MiB. Cut, late, unreadable or none: "maybe"
-//	   │                            error.go     401, 407, 421, 429 and 4xx for good: "not applied"
-//	   ▼
+//	 answer, within Timeout         request.go   head 64 KiB, body 1 MiB. No readable head in time: "maybe"
+//	   │                            error.go     4xx except 408, 425, 499: "not applied". The expected status
+//	   ▼                                         with an unreadable body: "yes". Any other failure: "maybe"
 //	 rest, or close                 conn.go      closed after an error that leaves doubt, after unexpected bytes,
 //	                                             after the caller's context ended, and when the peer says so
 //
-// The caller's context and Timeout end a call at any moment; whether a byte had left by then decides the verdict.
-// When the peer closes, or says nothing more:
+// The peer can close the connection or fall silent. The caller's context and Timeout can end a call at any moment.
+// What that means depends on when it happens:
 //
 //	while dialling, at the proxy, in TLS   no byte has left                  not applied
 //	while the connection rests             a look before the write finds it  another connection
 //	between that look and the write        bytes that left: none, or some    not applied, or maybe
-//	before the head of the answer is here  a byte has left                   maybe; if the connection was a used one,
-//	                                                                         creates of the host get one each then
-//	within the body of the answer          its status: 4xx, or another       not applied, or maybe
+//	before the head of the answer is here  a byte has left                   maybe. If a used connection was closed,
+//	                                                                         later creates get a new one each
+//	within the body of the answer          the status is known               as the status says, see above
 //
 // It promises:
 //
-//   - A request leaves at most once a call, and not at all if the Leave of its [Config] says no. HTTP/1.1 only, over
-//     connections of our own, through proxies by CONNECT or SOCKS5, no redirects, no idempotency header: a request is
-//     never repeated after a byte of it has left.
+//   - A call sends its request at most once, and never if [Config].Leave says no. It speaks HTTP/1.1 over its own
+//     connections, through proxies by CONNECT or SOCKS5. It follows no redirect and sends no idempotency header. So
+//     nothing repeats a request after a byte of it has left.
 //   - Every failed call returns an *[Error], which says whether the request was applied. "Not applied" rests on the
 //     bytes that left the socket or on the status of the answer, never on the text of an error.
-//   - Answers are bounded and believed only when whole: strict JSON, exact names, no name twice, IDs of a fixed
-//     pattern. An answer that came before its request is never taken for its answer.
+//   - An answer counts only if it is whole and within the limits: strict JSON, exact names, no name twice, IDs of a
+//     fixed pattern. Bytes that came before a request never count as its answer.
 //   - No error text holds a secret, a token or the query of an address.
 package leadapi
 
@@ -50,7 +50,7 @@ import (
 	"time"
 )
 
-// Every limit of the client, except those of a [Config]: the time of a request and the number of connections.
+// The limits of the client. A [Config] adds two: the time of a request and the number of connections.
 const (
 	maxHead     = 64 << 10 // bytes of an answer's head, informational answers included
 	maxBody     = 1 << 20  // bytes of an answer's body, unpacked too
@@ -59,14 +59,14 @@ const (
 
 	dialLimit = 10 * time.Second // connecting, a proxy's answer and the TLS handshakes, together
 
-	restLimit = 750 * time.Millisecond // of a connection between two calls; some balancers close it after a second
+	restLimit = 750 * time.Millisecond // longest rest between two calls; some balancers close a connection after 1 s
 	maxWrite  = 8 << 10                // bytes in one write
 
-	renewPause  = 30 * time.Second    // the least time between two renewals of the token that no 401 asked for
+	renewPause  = 30 * time.Second    // least time between two renewals of the token, except after a 401
 	defaultLife = 3 * time.Hour       // of an access token (section "Limits")
-	longestLife = 30 * 24 * time.Hour // longest life of a token that is believed
+	longestLife = 30 * 24 * time.Hour // a token that claims a longer life counts as one of defaultLife
 
-	// MaxRetryAfter is the longest wait that is taken from an answer: a longer one counts as this.
+	// MaxRetryAfter is the longest wait that an answer can ask for: a longer one counts as this.
 	MaxRetryAfter = 15 * time.Minute
 )
 
@@ -113,35 +113,35 @@ func (c *Client) Close() {
 	}
 }
 
-// Call is one request as Observe sees it, from several goroutines at once. It holds nothing that was sent.
+// Call describes one request to Observe, which several goroutines call at once. It holds no body, token or query.
 type Call struct {
 	Kind      string // "create", "update", "token", "login", "client" or "reach"
 	Method    string
 	URL       string // without the query
-	RequestID string // that the request carried; "": none
+	RequestID string // carried by the request; "": none
 	Began     time.Time
 	Duration  time.Duration // up to the answer's last byte
-	Dialled   time.Duration // of Duration, to make a connection: name, socket, proxy and TLS
-	Sent      int           // bytes that left for the request, those of TLS included
+	Dialled   time.Duration // the part of Duration that made a connection: name, socket, proxy, TLS
+	Sent      int           // bytes of the request that left, counted below TLS
 	Reused    bool          // the connection had carried a call before
 	Status    int           // HTTP status; 0: no answer
-	Fault     *Error        // nil: as the specification has it
-	Cause     string        // of a failure without answer, in the words of the code that found it
+	Fault     *Error        // nil: the call succeeded
+	Cause     string        // why no answer came, in the words of the system or of Go
 }
 
 // Step is one thing that Probe has tried.
 type Step struct {
 	LeadCreation bool          // with the lead creation application; else with the general API
 	Name         string        // "connect", "proxy", "tls", "answer" or "sign-in"
-	Works        bool          //
+	Works        bool          // false: Text says why
 	Text         string        // what was found, or why it does not work; no secrets
 	Hint         string        // what the user can do; may be ""
 	Took         time.Duration // 0: nothing was tried
 }
 
-// Probe tries step by step what a run needs: for each application the way to it (connection, proxy, TLS), an answer of
-// lead creation to a GET without token, and a token for the account. It makes nothing. It calls tell after each step,
-// and leaves out the steps after one that does not work.
+// Probe tries step by step what a run needs: a connection to each application (with proxy and TLS), a token for the
+// account, and an answer of lead creation to a GET without a token. It creates nothing. It calls tell after each step.
+// Without a connection to an application it skips the steps that need one.
 func (c *Client) Probe(ctx context.Context, tell func(Step)) {
 	open := c.probeWay(ctx, c.general, tell)
 	if open {
@@ -156,7 +156,7 @@ func (c *Client) Probe(ctx context.Context, tell func(Step)) {
 	}
 }
 
-// probeWay makes a connection and closes it. It reports whether that worked.
+// probeWay tries a connection to the host and closes it. It reports whether that worked.
 func (c *Client) probeWay(ctx context.Context, h *host, tell func(Step)) bool {
 	began := time.Now()
 	made, fault := h.dial(ctx, began.Add(dialLimit), func(step string, made *conn) {
@@ -171,7 +171,7 @@ func (c *Client) probeWay(ctx context.Context, h *host, tell func(Step)) bool {
 	return true
 }
 
-// found says what a step has shown.
+// found says what a successful step has shown.
 func (h *host) found(step string, made *conn) string {
 	switch step {
 	case "connect":
@@ -189,7 +189,7 @@ func (h *host) found(step string, made *conn) string {
 	return text
 }
 
-// probeAnswer sends lead creation a request that can make nothing.
+// probeAnswer sends lead creation a request that cannot make a lead.
 func (c *Client) probeAnswer(ctx context.Context) Step {
 	began := time.Now()
 	status, fault := c.do(ctx, c.reaching(), func([]byte) bool { return true })
@@ -202,8 +202,8 @@ func (c *Client) probeAnswer(ctx context.Context) Step {
 	case status == http.StatusNotFound:
 		s.Hint = "this may be how the service answers a GET; it may also not know the address or the trunk ID"
 	case !s.Works:
-		s.Hint = "the service, or what is before it, is out of order: try again later; redirects are never followed: " +
-			"name the address to which they lead with --leads-url"
+		s.Hint = "the service, or a proxy before it, does not work: try again later; if this is a redirect, name its " +
+			"target with --leads-url, because leadferry follows none"
 	}
 	return s
 }

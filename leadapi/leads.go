@@ -24,27 +24,27 @@ type CreateRequest struct {
 	TypeLabel      string
 	Status         string // "": the service's default
 	RequestID      string // for Config's RequestIDHeader, if that is set; "": a new one
-	NewConnection  bool   // it may go over no used connection, as after a 421
+	NewConnection  bool   // send it over a new connection, as after a 421
 }
 
-// LocationSearch is what a locator picks a location by (section "locationSearch object"); "" is not sent.
+// LocationSearch is what a locator searches for (section "locationSearch object"). An empty text is not sent.
 type LocationSearch struct{ SearchText, PostalCode string }
 
-// ContentField is one key and value of a lead's content. Value is a text, which may be empty, unless Literal says
-// that it is a JSON value (number, true, false, object or array; section "Lead", Content), sent as it is.
+// ContentField is one key and value of a lead's content. Value is a text, which may be empty. With Literal it is a JSON
+// value (number, true, false, object or array; section "Lead", Content), sent as it is.
 type ContentField struct {
 	Key, Value string
 	Literal    bool // Value must be valid JSON on one line
 }
 
-// UpdateRequest is the body of an update (section "6. Update a lead"); what is nil is not sent. An update of an empty
-// Content alone changes nothing: it reads the lead.
+// UpdateRequest is the body of an update (section "6. Update a lead"). Nil fields are not sent. An update that has only
+// an empty Content changes nothing: it reads the lead.
 type UpdateRequest struct {
 	Status     *string
 	ExternalID *string
 	Content    []ContentField // merged into what the service holds
 
-	NewConnection bool // it may go over no used connection, as after a 421
+	NewConnection bool // send it over a new connection, as after a 421
 }
 
 // AppendJSON appends the request to b, byte for byte as Create sends it.
@@ -110,7 +110,7 @@ func appendName(b []byte, name string) []byte {
 }
 
 func appendText(b []byte, text string) []byte {
-	b, _ = jsontext.AppendQuote(b, text) // readers and mappings let in only UTF-8
+	b, _ = jsontext.AppendQuote(b, text) // fails only for invalid UTF-8, which readers and mappings refuse
 	return b
 }
 
@@ -122,13 +122,13 @@ type Created struct {
 	HTTPStatus     int    // 2xx
 }
 
-// Lead is what is read of the answer to an update (section "Lead"). A field that is not as specified is zero.
+// Lead is what the client reads in the answer to an update (section "Lead"). A field that is not as specified is zero.
 type Lead struct {
 	ID           string
-	OwnerID      string // of an ID's pattern
+	OwnerID      string // of the pattern of IDs
 	Content      map[string]jsontext.Value
 	LocationName string // at most 500 characters, escaped for people
-	Status       string // at most 64 characters, without control characters; also one that is not specified
+	Status       string // at most 64 characters, without control characters; known to the specification or not
 	ExternalID   string // at most 1,024 bytes, without control characters; "" when unset
 	HasExternal  bool   // the answer says what ExternalID is
 	UpdatedAt    time.Time
@@ -136,8 +136,8 @@ type Lead struct {
 
 const noLeads = "no leads URL and trunk ID are set"
 
-// Reach finds out whether lead creation answers, by a request that can make nothing: a GET without a token. A refusal
-// is an answer, too. An answer that asks to wait, and any 503, is an *[Error].
+// Reach signs in and finds out whether lead creation answers to a GET without a token, which can make nothing. A
+// refusal is an answer too. No answer, an answer that asks to wait, and any 503 are an *[Error].
 func (c *Client) Reach(ctx context.Context) error {
 	if c.leads == nil {
 		return unsent("reach", ReasonRefused, noLeads)
@@ -152,7 +152,7 @@ func (c *Client) Reach(ctx context.Context) error {
 	return nil
 }
 
-// reaching returns the request of Reach. It goes over a new connection, as the next create would.
+// reaching returns the request of Reach. It needs a new connection, as the next create may.
 func (c *Client) reaching() request {
 	return request{op: "reach", method: http.MethodGet, host: c.leads, target: c.create, success: http.StatusOK}
 }
@@ -177,7 +177,7 @@ func (c *Client) Create(ctx context.Context, r *CreateRequest) (*Created, error)
 	return made, nil
 }
 
-// read takes what an answer says. It believes an organization that was asked for as it is.
+// read takes the answer to a create. If the request named an organization, the answer may name it in any form.
 func (m *Created) read(body []byte, asked string) bool {
 	var a struct {
 		ID           jsontext.Value `json:"leadID"`
@@ -217,14 +217,14 @@ func (l *Lead) read(body []byte) bool {
 	l.Status, l.ExternalID = validText(a["Status"], validStatus), validText(a["ExternalID"], validExternalID)
 	l.HasExternal = l.ExternalID != "" || a["ExternalID"].Kind() == 'n' || string(a["ExternalID"]) == `""`
 	l.Content, l.LocationName = fieldsOf(a["Content"]), redact(textOf(fieldsOf(a["Location"])["Name"]))
-	l.UpdatedAt, _ = time.Parse(time.RFC3339, textOf(a["UpdatedAt"])) // fails with the zero time
+	l.UpdatedAt, _ = time.Parse(time.RFC3339, textOf(a["UpdatedAt"])) // the zero time if it fails
 	return l.ID != ""
 }
 
 // NewRequestID returns a random ID for the header that [Config].RequestIDHeader names.
 func NewRequestID() string { return rand.Text() }
 
-// requestID returns the ID that a request carries: the one given, or a new one; "" if no header is named for it.
+// requestID returns the ID that a request carries: the given one, or a new one; "" if the Config names no header.
 func (c *Client) requestID(given string) string {
 	if c.config.RequestIDHeader == "" {
 		return ""

@@ -88,7 +88,7 @@ func TestAProbeTriesEveryStepAndMakesNothing(t *testing.T) {
 		"a wrong secret":      {apart, func(c *Config) { c.ClientSecret = "wrong-secret-of-mine" }, "connect sign-in! CONNECT ANSWER", "check client ID and secret"},
 		"no account":          {apart, func(c *Config) { c.ClientID, c.ClientSecret = "", "" }, "connect sign-in! CONNECT ANSWER", "leadferry login"},
 		"lead creation fails": {apart, func(c *Config) { c.LeadsURL = silent.address() }, "connect sign-in CONNECT ANSWER!", "HTTP 503"},
-		"a redirect":          {apart, func(c *Config) { c.LeadsURL = elsewhere.address() }, "connect sign-in CONNECT ANSWER!", "never followed"},
+		"a redirect":          {apart, func(c *Config) { c.LeadsURL = elsewhere.address() }, "connect sign-in CONNECT ANSWER!", "leadferry follows none"},
 		"no lead creation":    {apart, func(c *Config) { c.LeadsURL, c.TrunkID = "", "" }, "connect sign-in", "token"},
 	} {
 		t.Run(name, func(t *testing.T) {

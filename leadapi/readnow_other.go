@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// newReadNow returns a function that reads bytes that come within a millisecond. It sets the read deadline.
+// newReadNow returns a function that reads what comes to a connection within 1 ms. It sets the read deadline.
 func newReadNow(c net.Conn) (func(b []byte) (int, error), error) {
 	return func(b []byte) (int, error) {
 		if err := c.SetReadDeadline(time.Now().Add(time.Millisecond)); err != nil {
@@ -19,5 +19,5 @@ func newReadNow(c net.Conn) (func(b []byte) (int, error), error) {
 	}, nil
 }
 
-// isNothing reports whether an error of that function says that nothing was there.
+// isNothing reports whether that function's error says that nothing had come.
 func isNothing(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// newReadNow returns a function that reads the bytes that have come to a connection. It never waits.
+// newReadNow returns a function that reads what has come to a connection. It never waits.
 func newReadNow(c net.Conn) (func(b []byte) (int, error), error) {
 	raw, err := c.(syscall.Conn).SyscallConn()
 	if err != nil {
@@ -28,5 +28,5 @@ func newReadNow(c net.Conn) (func(b []byte) (int, error), error) {
 	}, nil
 }
 
-// isNothing reports whether an error of that function says that nothing was there.
+// isNothing reports whether that function's error says that nothing had come.
 func isNothing(err error) bool { return err == syscall.EAGAIN }

@@ -31,9 +31,9 @@ type request struct {
 	bearer  string                // "": no Authorization header
 	id      string                // of the request, in Config's RequestIDHeader; "": none
 	success int                   // the status that the specification names
-	limit   time.Time             // when its time is over
-	lead    string                // that it is about; "": it makes one, or is about none
-	named   *string               // the lead that its answer names, once that was read; nil: answers name none
+	limit   time.Time             // its time is over then
+	lead    string                // the lead that it updates; "": none
+	named   *string               // gets the lead that the answer names; nil: its answers name none
 }
 
 // do makes a call; every request goes through it. read gets the body of a 2xx and reports whether it could be read.
@@ -52,7 +52,7 @@ func (c *Client) do(ctx context.Context, r request, read func(body []byte) bool)
 	return status, fault
 }
 
-// carry makes a call and notes in seen what happens.
+// carry makes a call and notes in seen what happened.
 func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bool, seen *Call) (int, *Error) {
 	conn, fault := c.ready(ctx, &r, seen)
 	if fault != nil {
@@ -77,7 +77,7 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 		return 0, unanswered(ctx, r, seen.Sent > 0, err)
 	}
 	good := a.StatusCode/100 == 2 && a.readable && read(a.body)
-	other := good && conn.namesOtherLead(&r)
+	other := good && conn.noteLead(&r)
 	keep = a.whole && !a.Close && r.op != "reach" && !other // the context of a reach ends
 	if good && (!other || r.lead != "") {                   // the caller of an update sees which lead came back
 		return a.StatusCode, nil
@@ -85,12 +85,12 @@ func (c *Client) carry(ctx context.Context, r request, read func(body []byte) bo
 	if fault = c.answered(r, a); other {
 		fault.Applied, fault.Reason, fault.Message = Maybe, ReasonLeadTaken, "an earlier answer named its lead"
 	}
-	// An answer that leaves doubt may be another request's. After a 421 another node is wanted.
+	// An answer that leaves doubt may belong to another request. After a 421 another node has to answer.
 	keep = keep && fault.Applied == No && fault.Reason != ReasonMisdirected
 	return a.StatusCode, fault
 }
 
-// ready returns a connection over which the request may leave now. Last, it looks whether the peer has closed it.
+// ready returns a connection over which the request may leave now. The last look: has the peer closed it?
 func (c *Client) ready(ctx context.Context, r *request, seen *Call) (*conn, *Error) {
 	for {
 		conn, err := r.host.take(ctx, r)
@@ -113,7 +113,7 @@ func (c *Client) ready(ctx context.Context, r *request, seen *Call) (*conn, *Err
 	}
 }
 
-// write writes a checked request into the connection's buffer, without Idempotency-Key: proxies might repeat it.
+// write puts a checked request into the connection's buffer, without Idempotency-Key: proxies might repeat it.
 func (c *Client) write(to *conn, r *request) {
 	if to.body.Reset(); r.content != nil {
 		to.body.Write(r.content(to.body.AvailableBuffer()))
@@ -144,14 +144,14 @@ func (c *Client) write(to *conn, r *request) {
 
 // roundTrip sends a request and reads its answer, until limit or the end of ctx. If seen.Sent is 0, nothing has left.
 func (c *conn) roundTrip(ctx context.Context, limit time.Time, seen *Call) (a answer, err error) {
-	if c.ctx != ctx { // most calls have the same: to bind to it each time takes a thirtieth of a call
+	if c.ctx != ctx { // most calls share one: to bind to it takes a thirtieth of a call
 		if !c.unbind() {
 			return a, net.ErrClosed
 		}
 		c.ctx, c.unbind = ctx, context.AfterFunc(ctx, func() { _ = c.SetDeadline(longAgo) })
 	}
 	_ = c.SetDeadline(limit) // fails only for a closed connection, and then the first write fails, too
-	if ctx.Err() != nil {    // SetDeadline may have undone what the end of ctx has set
+	if ctx.Err() != nil {    // SetDeadline may have undone what the end of ctx set
 		return a, ctx.Err()
 	}
 	before := c.socket.out
@@ -190,7 +190,7 @@ type answer struct {
 	readable bool // it is whole and unpacked
 }
 
-// receive reads an answer to the end of its body, or as far as it comes. Informational answers are left out.
+// receive reads an answer to the end of its body, or as far as it comes. It skips informational answers.
 func (c *conn) receive() (a answer, err error) {
 	c.bounds.N = maxHead
 	for a.Response == nil || a.StatusCode >= 100 && a.StatusCode < 200 &&
@@ -200,9 +200,9 @@ func (c *conn) receive() (a answer, err error) {
 		}
 	}
 	if a.StatusCode < 200 {
-		return a, nil // 101: what follows is no HTTP, and may have no end
+		return a, nil // 101: what follows is not HTTP, and may have no end
 	}
-	c.bounds.N = maxBody + maxHead // more than the body may have: there are the lengths of chunks, too
+	c.bounds.N = maxBody + maxHead // chunks add their lengths to the body
 	c.body.Reset()
 	_, err = c.body.ReadFrom(a.Body)
 	a.body = c.body.Bytes()
@@ -211,7 +211,7 @@ func (c *conn) receive() (a answer, err error) {
 	return a, nil
 }
 
-// unpack undoes gzip, which is never asked for, and takes away a byte order mark.
+// unpack makes a whole body readable: it undoes gzip, which nobody asked for, and removes a byte order mark.
 func (a *answer) unpack() {
 	if !a.whole {
 		return
@@ -230,8 +230,8 @@ func (a *answer) unpack() {
 	a.body, a.readable = bytes.TrimPrefix(a.body, []byte("\ufeff")), true
 }
 
-// fieldsOf returns the members of a JSON object; none if it is not one whole object of valid UTF-8, or has a name
-// twice. A member may be of any type: the service is in alpha, and a changed counter must not lose a lead's ID.
+// fieldsOf returns the members of a JSON object; nil if the body is not one object of valid UTF-8, or has a name twice.
+// A member may be of any type: the service is in alpha, and a changed counter must not lose a lead's ID.
 func fieldsOf(body []byte) (all map[string]jsontext.Value) {
 	if json.Unmarshal(body, &all) != nil {
 		return nil
@@ -244,11 +244,11 @@ func textOf(v jsontext.Value) string {
 	if v.Kind() != '"' {
 		return ""
 	}
-	text, _ := jsontext.AppendUnquote(nil, v) // it has been read
+	text, _ := jsontext.AppendUnquote(nil, v) // it is valid: it was decoded before
 	return string(text)
 }
 
-// validText returns a text that is valid for its kind, else "": this bounds what others keep and show of an answer.
+// validText returns a text that is valid for its kind, else "". This bounds what callers keep and show of an answer.
 func validText(v jsontext.Value, valid func(string) bool) string {
 	if text := textOf(v); valid(text) {
 		return text

@@ -52,7 +52,7 @@ func (c *Client) CreateOAuthClient(ctx context.Context, jwt string) (*OAuthClien
 	return client, nil
 }
 
-// SignIn obtains a token, unless there is a good one already, so that a wrong account is found before the first lead.
+// SignIn gets a token unless there is a good one, so that a wrong account is found before the first lead.
 func (c *Client) SignIn(ctx context.Context) error {
 	if _, fault := c.keeper.get(ctx); fault != nil {
 		return fault
@@ -60,7 +60,7 @@ func (c *Client) SignIn(ctx context.Context) error {
 	return nil
 }
 
-// fetch makes one token request (sections 3 and 4). The life of the token counts from before the request.
+// fetch makes one token request (sections 3 and 4). The life of the token counts from before that request.
 func (c *Client) fetch(ctx context.Context, grant, refresh string) (*oauth2.Token, *Error) {
 	query := url.Values{
 		"grant_type": {grant}, "client_id": {c.config.ClientID},
@@ -94,8 +94,8 @@ func (c *Client) fetch(ctx context.Context, grant, refresh string) (*oauth2.Toke
 	return token, nil
 }
 
-// TokenStore keeps the token of one account for several processes. The times of a kept token are only hints, since the
-// machine's clock may have been set: a 401 says more.
+// TokenStore keeps the token of one account for several processes. The times of a kept token are only hints, because
+// somebody may have set the machine's clock: a 401 says more.
 type TokenStore interface {
 	// Renew calls renew once with the kept token, or a zero one, and keeps what it returns. While renew runs, no other
 	// process runs its own, so a refresh token is spent once. Renew waits for other processes until ctx ends. An error
@@ -107,16 +107,16 @@ type TokenStore interface {
 type keeper struct {
 	fetch    func(ctx context.Context, grant, refresh string) (*oauth2.Token, *Error)
 	now      func() time.Time
-	store    TokenStore    // nil: the token is this process's alone
+	store    TokenStore    // nil: no other process shares the token
 	patience time.Duration // how long the store may wait for other processes
 
 	renewals atomic.Int64  // how many have ended
 	lock     chan struct{} // held by a call that reads or changes the fields below, also while it renews the token
 	token    *oauth2.Token // nil: none yet
 	state    tokenState
-	renewAt  time.Time // when it is renewed although it is still good
+	renewAt  time.Time // from then on it is renewed, although it is still good
 	fault    *Error    // of the last renewal
-	refusals int       // tokens in a row that were refused and never accepted
+	refusals int       // new tokens in a row that were refused
 	refresh  string    // "": none, or used up
 	stored   string    // the access token that the store held last
 }
@@ -169,8 +169,8 @@ func (k *keeper) get(ctx context.Context) (*oauth2.Token, *Error) {
 	return k.token, nil
 }
 
-// request returns the token that another process has got meanwhile, or a new one, which it keeps for the others. If the
-// store cannot be used, the account signs in without it.
+// request returns the token that another process has got meanwhile, or a new one, which it keeps for others. If the
+// store fails, the account signs in without it.
 func (k *keeper) request(ctx context.Context) (token *oauth2.Token, state tokenState, fault *Error) {
 	asked := false
 	renew := func(kept oauth2.Token) oauth2.Token {
@@ -233,7 +233,7 @@ func (k *keeper) ask(ctx context.Context) (*oauth2.Token, *Error) {
 	return k.fetch(ctx, "client_credentials", "")
 }
 
-// accept notes that a request with the token succeeded. It never waits, not even for a renewal: answers must not.
+// accept notes that a request with the token succeeded. While a renewal runs it notes nothing: answers must not wait.
 func (k *keeper) accept(token *oauth2.Token) {
 	select {
 	case k.lock <- struct{}{}:
@@ -251,7 +251,7 @@ func (k *keeper) accept(token *oauth2.Token) {
 }
 
 // refuse notes that a request with the token was answered 401, so that the next call renews it. It returns how many new
-// tokens were refused in a row. A token that was accepted before has merely expired.
+// tokens were refused in a row. A token that was accepted before has only expired.
 func (k *keeper) refuse(token *oauth2.Token) int {
 	k.lock <- struct{}{}
 	defer func() { <-k.lock }()
@@ -265,7 +265,7 @@ func (k *keeper) refuse(token *oauth2.Token) int {
 	return k.refusals
 }
 
-// validToken reports whether a token may be in a header: visible ASCII, at most 16 KiB.
+// validToken reports whether a header can hold the token: visible ASCII, at most 16 KiB.
 func validToken(token string) bool {
 	return token != "" && len(token) <= 16<<10 &&
 		!strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' })

@@ -84,7 +84,7 @@ func TestNetworkSettingsThatCannotBe(t *testing.T) {
 		{[]string{"--proxy", "http://u:pl4nted/x@proxy"}, []string{"flag --proxy: the proxy ", "hint: "}},
 		{[]string{"--ca-file", "no-such.pem"}, []string{"no-such.pem: file does not exist", "hint: check the path"}},
 		{[]string{"--client-key", "no-such.pem"}, []string{"no certificate", "hint: name it with --client-cert"}},
-		{[]string{"--request-id-header", "Authorization"}, []string{"flag --request-id-header: the header for request IDs is none that can carry one", "hint: letters, digits and - only, ID at the end, such as X-Request-ID"}},
+		{[]string{"--request-id-header", "Authorization"}, []string{"flag --request-id-header: the header for request IDs cannot carry an ID", "hint: letters, digits and - only, ID at the end, such as X-Request-ID"}},
 		{[]string{"--client-cert", mapping}, []string{"is not the key of the certificate", "hint: "}},
 	} {
 		for _, command := range [][]string{{"import", "-m", mapping, leads}, {"import", "-m", mapping, leads, "--dry-run"}, {"login", "--email", "a@example.com"}, {"config", "check"}} {

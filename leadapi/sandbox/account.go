@@ -10,7 +10,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// The built-in service account and its OAuth client. They open nothing but a sandbox.
+// The built-in service account and its OAuth client. Only a sandbox accepts them.
 const (
 	Email        = "sandbox@example.com"
 	Password     = "sandbox-password"
@@ -33,10 +33,10 @@ const (
 	loginLife   = 15 * time.Minute
 )
 
-// grant is what a token stands for ("Authentication").
+// grant is what a token allows ("Authentication").
 type grant struct {
 	use     use
-	owner   string // OAuth client or account
+	owner   string // an OAuth client or the account
 	expires time.Time
 }
 
@@ -46,20 +46,20 @@ func (s *Server) issue(u use, owner string, life time.Duration) (token string) {
 	return token
 }
 
-// find returns the grant of a living token.
+// find returns the grant of a token. alive: it is good for u, and has not expired.
 func (s *Server) find(u use, token string) (g grant, alive bool) {
 	v, _ := s.grants.Load(token)
 	g, _ = v.(grant)
 	return g, g.use == u && s.options.now().Before(g.expires)
 }
 
-// spend uses up a token that is good once, and reports whether it was alive and the owner's.
+// spend uses up a token that works only once. It reports whether the token was alive and belonged to the owner.
 func (s *Server) spend(u use, token, owner string) bool {
 	g, alive := s.find(u, token)
 	return alive && g.owner == owner && s.grants.CompareAndDelete(token, g)
 }
 
-// revoke ends the life of every access and temporary token.
+// revoke ends all access and temporary tokens.
 func (s *Server) revoke() {
 	s.grants.Range(func(token, g any) bool {
 		if g.(grant).use != refreshUse {

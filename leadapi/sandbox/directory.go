@@ -47,7 +47,7 @@ type location struct {
 	organizationID      string
 }
 
-// Directory is the brand that a Server serves: to which organizations leads can be assigned, and by which locators.
+// Directory is the brand that a Server serves: the organizations that can get leads, and the locators.
 type Directory struct {
 	trunkID       string
 	organizations []Organization
@@ -59,16 +59,16 @@ type Directory struct {
 //go:embed brand.yaml
 var brandFile []byte
 
-// brand is the made-up brand. It is read when it is first needed.
+// brand is the made-up brand. It is read on first use.
 var brand = sync.OnceValue(func() *Directory {
 	d, err := readDirectory("brand.yaml", brandFile)
 	if err != nil {
-		panic(err) // the tests would say so
+		panic(err) // tests find it
 	}
 	return d
 })
 
-// Organizations returns those of the made-up brand, the trunk first.
+// Organizations returns the organizations of the made-up brand, the trunk first.
 func Organizations() []Organization { return slices.Clone(brand().organizations) }
 
 // TrunkID returns the ID of the trunk organization, which is in the path of every create; for nil, the made-up brand's.
@@ -82,7 +82,7 @@ var DirectoryHelp string
 const directoryKeys = "its keys are trunk, organizations (id, name, locations with name, city, address, postal_code, " +
 	"territories) and locators (id, type)"
 
-// UnmarshalYAML also accepts an ID alone.
+// UnmarshalYAML accepts an object or an ID alone.
 func (o *Organization) UnmarshalYAML(n *yaml.Node) error {
 	o.line = n.Line
 	if n.Kind == yaml.ScalarNode {
@@ -92,7 +92,7 @@ func (o *Organization) UnmarshalYAML(n *yaml.Node) error {
 	return n.Load((*plain)(o), yaml.WithKnownFields())
 }
 
-// LoadDirectory reads the user's own brand from a file in YAML or JSON, of the form of DirectoryHelp.
+// LoadDirectory reads the user's own brand from a file in YAML or JSON. DirectoryHelp describes its form.
 func LoadDirectory(path string) (*Directory, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -127,12 +127,12 @@ func readDirectory(path string, data []byte) (*Directory, error) {
 		wrong(!fits, line, hint, "%.64q cannot be the ID of the %s", id, what)
 	}
 	listed := slices.ContainsFunc(file.Organizations, func(o Organization) bool { return o.ID == d.trunkID })
-	if !listed { // a list of all organizations may have it
+	if !listed { // a list of all organizations may have the trunk
 		file.Organizations = slices.Insert(file.Organizations, 0, file.Trunk)
 	}
 	for i, o := range file.Organizations {
 		wrongID(o.line, "organization", o.ID)
-		if len(o.Locations) == 0 && (i > 0 || listed || alone) { // else it is the trunk, to which no locator leads
+		if len(o.Locations) == 0 && (i > 0 || listed || alone) { // otherwise it is the trunk, to which no locator leads
 			o.Locations = []location{{}}
 		}
 		d.add(o)
@@ -184,8 +184,8 @@ func (d *Directory) locate(locator *string, by *search) location {
 	return d.search(kind, value)
 }
 
-// search picks the location by a postal code (of five digits, in a text), else by the last city that is named. A text
-// without either gets some location, always the same one.
+// search picks the location of a postal code (in a text: of five digits), else that of the last city in it. For a text
+// without either it picks some location, always the same one.
 func (d *Directory) search(kind, value string) location {
 	best := -1
 	switch kind {
@@ -211,7 +211,7 @@ func (d *Directory) search(kind, value string) location {
 	return d.locations[best]
 }
 
-// territory returns the location with the longest territory that a postal code begins with, or -1.
+// territory returns the index of the location with the longest territory that code begins with; -1: there is none.
 func (d *Directory) territory(code string) (best int) {
 	best, longest := -1, 0
 	for i, l := range d.locations {

@@ -25,17 +25,17 @@ import (
 //go:embed faults.txt
 var FaultHelp string
 
-// fault is one thing that goes wrong, and when.
+// fault is one thing that goes wrong, and how often.
 type fault struct {
 	kinds  []string
 	name   string // without -stored and -retry
 	status int    // the name as a status; 0: it is none
-	stored bool   // the request is applied
+	stored bool   // the request is applied, whatever the answer
 	retry  bool   // the answer has a Retry-After
 	pause  time.Duration
 
 	percent     float64
-	every, only int
+	every, only int // hits every Nth request, or only the Nth; 0: not used
 	seen        int // requests of its kinds so far
 }
 
@@ -131,7 +131,7 @@ func (fs *faults) pick(kind string) (hit *fault) {
 	return hit
 }
 
-// answer is what a fault with a status answers instead of the service.
+// answer returns the answer of a fault that is a status.
 func (fs *faults) answer(f *fault) answer {
 	a := answer{status: f.status, header: map[string]string{}}
 	if f.status >= 300 && f.status != http.StatusNotModified {
@@ -146,12 +146,12 @@ func (fs *faults) answer(f *fault) answer {
 	return a
 }
 
-// answer is the answer to a request: a status, 0 for none, and a body of JSON.
+// answer is what a request gets: a status, 0 for no answer, and a body of JSON.
 type answer struct {
 	status int
 	header map[string]string
 	body   []byte
-	leadID string // of the lead that the body names
+	leadID string // the lead that the body names
 }
 
 func (a answer) write(w http.ResponseWriter) {
@@ -170,16 +170,16 @@ func (a answer) write(w http.ResponseWriter) {
 }
 
 func respond(status int, v any) answer {
-	body, _ := json.Marshal(v, json.Deterministic(true), jsontext.EscapeForHTML(false)) // it is made of what was read
+	body, _ := json.Marshal(v, json.Deterministic(true), jsontext.EscapeForHTML(false)) // its values come from JSON
 	return answer{status: status, header: map[string]string{}, body: body}
 }
 
-// refusal is why a request is not carried out, as the answer says it ("Errors"). It is a panic, so that an endpoint can
-// state each of its requirements in one line.
+// refusal says why a request is not carried out ("Errors"). Endpoints panic with it, so that each requirement takes one
+// line.
 type refusal struct {
 	status int
 	code   string // "": the words of the status
-	reason string // in words that hold no value of the request
+	reason string // holds no value of the request
 	allow  string // the method that the address takes
 }
 
@@ -190,7 +190,7 @@ func require(ok bool, status int, format string, args ...any) {
 	}
 }
 
-// check refuses the request if the sandbox itself has failed.
+// check refuses the request with a 500 if the sandbox itself has failed.
 func check(err error) { require(err == nil, http.StatusInternalServerError, "%v", err) }
 
 func (r *refusal) answer() answer {
@@ -205,7 +205,7 @@ func (r *refusal) answer() answer {
 	return a
 }
 
-// faultNames are the faults that are no status, and whether they apply the request.
+// faultNames are the faults that are not a status; true: the request is applied.
 var faultNames = map[string]bool{
 	"revoke": false, "drop": false, "hang": false, "slow": true, "cut-body": true, "not-json": true, "no-id": true,
 	"other-id": true, "gzip": true, "close": true,

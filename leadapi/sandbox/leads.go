@@ -32,7 +32,7 @@ type Lead struct {
 	ExternalID, DisplayName       string
 }
 
-// statuses are the accepted keys ("States and transitions").
+// statuses are the accepted status keys ("States and transitions").
 var statuses = []string{
 	"open", "contacted", "inProgress", "onHold",
 	"closedWon", "closedNotInterested", "closedBoughtUsed", "closedBoughtOtherBrand",
@@ -46,7 +46,7 @@ func requireStatus(key string) {
 // timeLayout is ISO 8601, UTC, with fractional seconds.
 const timeLayout = "2006-01-02T15:04:05.000000Z"
 
-// touch marks the lead as changed: UpdatedAt always moves.
+// touch marks a lead as changed. UpdatedAt always moves forward.
 func (l *Lead) touch(now time.Time) {
 	if last, err := time.Parse(timeLayout, l.UpdatedAt); err == nil && !now.After(last) {
 		now = last.Add(time.Microsecond)
@@ -60,7 +60,7 @@ func TextOf(value any) string {
 	if text, is := value.(string); is || value == nil {
 		return text
 	}
-	b, _ := json.Marshal(value, json.Deterministic(true)) // it was read from JSON
+	b, _ := json.Marshal(value, json.Deterministic(true)) // it comes from JSON
 	return string(b)
 }
 
@@ -70,7 +70,7 @@ type search struct {
 	PostalCode *string `json:"postalCode"`
 }
 
-// create makes a lead ("5. Create a lead"), which is stored when it returns. Missing members of the body are nil.
+// create makes a lead ("5. Create a lead") and stores it before it returns. Missing members of the body are nil.
 func (s *Server) create(c call) answer {
 	known := c.tail == s.options.Directory.trunkID
 	require(known, http.StatusNotFound, "the trunk organization is not known; --directory names your own")
@@ -147,14 +147,14 @@ func (s *Server) update(c call) answer {
 	return a
 }
 
-// required returns a text that must be there and not be empty.
+// required returns a text, and refuses the request if the text is missing or blank.
 func required(name string, value *string) string {
 	require(value != nil && strings.TrimSpace(*value) != "", http.StatusBadRequest, "%s is required", name)
 	return *value
 }
 
-// read reads a request's body, declared as JSON ("Endpoints"): one object of known members, each there once, with its
-// name in exact case and a value that is not null.
+// read reads the body, which must be declared as JSON ("Endpoints"): one object of known members. Each is there once,
+// with its name in exact case, and is not null.
 func (c call) read(into any) {
 	kind, params, err := mime.ParseMediaType(c.Header.Get("Content-Type"))
 	charset := params["charset"]
@@ -176,7 +176,7 @@ func (c call) read(into any) {
 	check(err)
 }
 
-// exactNumbers makes numbers be read as jsontext.Value.
+// exactNumbers keeps numbers as jsontext.Value, with all their digits.
 var exactNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, v *any) error {
 	if d.PeekKind() != '0' {
 		return errors.ErrUnsupported

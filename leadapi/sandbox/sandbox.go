@@ -1,13 +1,13 @@
-// Package sandbox imitates the lead service, for tests and for trying leadferry out without an account. It is the far
-// end of the way of a row, behind leadapi, and knows nothing of rows.
+// Package sandbox imitates the lead service, for tests and for trying leadferry out without an account. It answers what
+// leadapi sends, and knows nothing of rows.
 //
 // It serves all six endpoints of the specification to one built-in service account and one brand (see [Directory]), and
-// refuses what the specification forbids or does not name: fields, parameters, bodies and nulls. Where the
-// specification is open, the sandbox always answers in one way: 400 for what cannot be read, 422 for the name of
-// something unknown (404 in a path), and {"error": …, "message": …} as the body of a refusal.
+// refuses fields, parameters, bodies and nulls that the specification forbids or does not name. Where the specification
+// leaves the answer open, the sandbox always gives the same: 400 for what cannot be read, 422 for an unknown name (404
+// in a path), and {"error": …, "message": …} as the body of a refusal.
 //
-// A lead is stored before its create is answered, and survives a kill of the process, like OAuth clients. Nothing is
-// synced, so it may not survive a crash of the machine. Tokens end with the process.
+// A lead is stored before its create is answered. Leads and OAuth clients survive a kill of the process. Nothing is
+// synced, so they may not survive a crash of the machine. Tokens end with the process.
 package sandbox
 
 import (
@@ -30,7 +30,7 @@ import (
 // Options says how a Server behaves. The zero value is a well-behaved service with a temporary file.
 type Options struct {
 	Path      string        // the file of its leads; "" is a temporary file, removed by Close
-	Wait      time.Duration // how long to wait for a file that another process holds
+	Wait      time.Duration // how long to wait for a file that another process has locked
 	Latency   time.Duration // added to every answer
 	Faults    string        // see FaultHelp
 	Directory *Directory    // the brand; nil is a made-up one
@@ -47,13 +47,13 @@ type Server struct {
 	shut    func() error
 	grants  sync.Map // by their tokens
 
-	mu     sync.Mutex // of what was answered
+	mu     sync.Mutex // of the fields below
 	counts Counts
-	leads  [2]string // the last two that were made or changed, the newest first
+	leads  [2]string // the last two that were made or changed, newest first
 }
 
-// New returns a Server on the leads of o.Path, which it locks. It fails if the faults are not a list of faults, or if
-// the file is in use, damaged or not a sandbox's.
+// New returns a Server on the leads of o.Path, which it locks. It fails if o.Faults is not a list of faults, or if the
+// file is in use, damaged or not a sandbox's.
 func New(o Options) (*Server, error) {
 	fs, err := parseFaults(o.Faults)
 	if err != nil {
@@ -83,7 +83,7 @@ type endpoint struct {
 	kind, method string
 	path         string // up to the path parameter if it ends in a slash
 	query        bool   // has parameters in its query
-	bearer       use    // the token that it asks for
+	bearer       use    // what the token must be good for
 	serve        func(*Server, call) answer
 }
 
@@ -101,7 +101,7 @@ var endpoints = []endpoint{
 	{kind: "client", method: http.MethodPost, path: "/v3/oauth2/client", bearer: loginUse, serve: (*Server).client},
 }
 
-// route finds the endpoint of a request, or one of the kind other that refuses it.
+// route returns the endpoint of a request. If there is none, it returns one of the kind "other", which refuses.
 func route(r *http.Request) (e endpoint, tail string) {
 	refuse := &refusal{status: http.StatusNotFound, reason: "there is nothing at this address"}
 	path := r.URL.EscapedPath()
@@ -133,7 +133,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.spoil(w, r, e.kind, f, a)
 }
 
-// handle reads a request. If it is to be applied, handle checks what all endpoints have in common and serves it.
+// handle reads a request. With apply it checks what all endpoints require, and lets the endpoint serve it.
 func (s *Server) handle(e endpoint, c call, apply bool) (a answer, refused bool) {
 	defer func() {
 		switch why := recover().(type) {
@@ -161,7 +161,7 @@ func (s *Server) handle(e endpoint, c call, apply bool) (a answer, refused bool)
 	return e.serve(s, c), false
 }
 
-// pause waits for d, or until the client or the sandbox goes.
+// pause waits for d, or until the client has gone or the sandbox is closed.
 func (s *Server) pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):
@@ -170,12 +170,12 @@ func (s *Server) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Counts are requests by kind (create, update, token, login, client, other) and HTTP status, 0 for no answer at all.
+// Counts are numbers of requests by kind (create, update, token, login, client, other) and HTTP status; 0: no answer.
 type Counts map[string]map[int]int
 
 const maxBody = 1 << 20 // bytes of a request
 
-// note keeps what was answered, and which lead was made or changed. It returns the one before, if any.
+// note counts an answer and notes the lead that it made or changed. It returns the lead before that, or "".
 func (s *Server) note(kind string, status int, leadID string) (before string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,7 +200,7 @@ func (s *Server) Counts() Counts {
 	return c
 }
 
-// Lines returns a line for each kind of request, for people: how often it got which HTTP status.
+// Lines returns a line for people for each kind of request: how many got which HTTP status.
 func (c Counts) Lines() (lines []string) {
 	for _, kind := range slices.Sorted(maps.Keys(c)) {
 		line := kind + ":"
@@ -216,7 +216,7 @@ func (c Counts) Lines() (lines []string) {
 	return lines
 }
 
-// Faults returns Options.Faults: what goes wrong how often.
+// Faults returns Options.Faults: what goes wrong, and how often.
 func (s *Server) Faults() string { return strings.TrimSpace(s.options.Faults) }
 
 // OrganizationName returns the name of an organization of the brand, or "".
@@ -230,8 +230,8 @@ type Listener struct {
 	serving sync.WaitGroup
 }
 
-// Listen serves s at addr: 127.0.0.1:0 is any free port. It closes a connection that has no request for idleClose, 0
-// for never. It fails for an address that other machines can reach.
+// Listen serves s at addr; 127.0.0.1:0 takes any free port. A connection without a request is closed after idleClose,
+// or never if that is 0. Listen fails for an address that other machines can reach.
 func Listen(addr string, s *Server, idleClose time.Duration) (*Listener, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err == nil && !strings.EqualFold(host, "localhost") && !net.ParseIP(host).IsLoopback() {
@@ -258,7 +258,7 @@ func Listen(addr string, s *Server, idleClose time.Duration) (*Listener, error) 
 // URL returns the address of both applications, without a path.
 func (l *Listener) URL() string { return l.url }
 
-// Close stops serving, delayed answers at once, other requests in flight after 2 seconds. The Server stays open.
+// Close stops serving: delayed answers end at once, other requests after 2 seconds at most. The Server stays open.
 func (l *Listener) Close() (err error) {
 	l.cancel()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)

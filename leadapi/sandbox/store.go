@@ -17,7 +17,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// ErrInUse says that another process holds the file.
+// ErrInUse says that another process has locked the file.
 var ErrInUse = errors.New("in use by another process")
 
 var (
@@ -25,7 +25,7 @@ var (
 	leadBucket   = []byte("leads")   // lead ID, in the order of creation → Lead as JSON
 )
 
-// store keeps leads and OAuth clients in a bbolt file. Nothing is synced: commits survive the process, not the machine.
+// store keeps leads and OAuth clients in a bbolt file. It syncs nothing: commits survive the process, not the machine.
 type store struct {
 	*bbolt.DB
 	path      string
@@ -57,7 +57,7 @@ func openStore(path string, wait time.Duration) (*store, error) {
 	return st, nil
 }
 
-// prepare makes the buckets of a new file, and refuses a file of another program: a checkpoint has a bucket of leads.
+// prepare makes the buckets of a new file. It refuses another program's file: a checkpoint has a bucket of leads, too.
 func prepare(tx *bbolt.Tx) error {
 	if tx.Bucket(clientBucket) != nil && tx.Bucket(leadBucket) != nil {
 		return nil
@@ -81,7 +81,7 @@ func (st *store) close() error {
 	return err
 }
 
-// newID returns a UUID of version 7 that begins with n, so that IDs of growing numbers are in order.
+// newID returns a UUID of version 7 that begins with n, so that IDs sort like their numbers.
 func newID(n uint64) string {
 	var r [10]byte
 	_, _ = rand.Read(r[:])
@@ -101,7 +101,7 @@ func (st *store) add(l *Lead) error {
 	})
 }
 
-// change applies edit to a lead and returns it as stored; nil for an unknown one.
+// change applies edit to a lead and returns the stored lead; nil if the ID is unknown.
 func (st *store) change(id string, edit func(*Lead)) (l *Lead, err error) {
 	err = st.Update(func(tx *bbolt.Tx) (err error) {
 		if l, err = getLead(tx, id); l == nil || err != nil {
@@ -157,8 +157,8 @@ func digest(secret string) []byte {
 	return hash[:]
 }
 
-// Forget removes leads from the file of a sandbox, which must not be in use, and returns how many of them it held. A
-// missing file holds none. A copy replaces the file, whose unused parts would still hold the leads.
+// Forget removes leads from the file of a sandbox and returns how many of them it held. The file must
+// not be in use; a missing one holds none. A copy replaces it, because its unused parts would still hold the leads.
 func Forget(path string, ids []string) (n int, err error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || len(ids) == 0 {
 		return 0, nil
@@ -204,7 +204,7 @@ func (st *store) copyTo(name string) error {
 	return errors.Join(bbolt.Compact(fresh, st.DB, 16<<20), fresh.Sync(), fresh.Close())
 }
 
-// shortestID is how many bytes a word needs to be looked for in IDs: many IDs have a shorter one by chance.
+// shortestID is the least number of bytes of a word that Find looks for in IDs: many IDs hold a shorter one by chance.
 const shortestID = 6
 
 // Leads returns every lead in the order of creation: a test compares them with what a run reports.
@@ -219,9 +219,9 @@ func (s *Server) Leads() (leads []Lead, err error) {
 	return leads, err
 }
 
-// Find returns the newest leads that hold every word of a query, and whether there are more than limit. A word, in any
-// case, is in the lead's status, ExternalID, type, content, location or organization's name; or, if it has at least six
-// bytes, in its ID or its organization's; or it is a time of RFC 3339 in the minute before the lead was made.
+// Find returns the newest leads that match every word of a query, and whether there are more than limit. A word, in any
+// case, matches the status, ExternalID, type, content, location or organization's name. One of at least six bytes also
+// matches the ID of lead or organization. A time (RFC 3339) matches leads made in the minute after it.
 func (s *Server) Find(query string, limit int) (found []Lead, more bool, err error) {
 	words := strings.Fields(strings.ToLower(query))
 	err = s.store.View(func(tx *bbolt.Tx) error {
@@ -244,7 +244,7 @@ func (s *Server) Find(query string, limit int) (found []Lead, more bool, err err
 	return found, more, err
 }
 
-// holds reports whether a lead holds every word, in lower case.
+// holds reports whether a lead matches every word. The words are in lower case.
 func (s *Server) holds(l *Lead, words []string) bool {
 	values := []string{l.ExternalID, l.Status, l.TypeKey, l.TypeLabel, l.Location.Name, l.Location.Address}
 	values = append(values, s.OrganizationName(l.OwnerID))

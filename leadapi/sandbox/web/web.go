@@ -1,5 +1,5 @@
-// Package web shows the sandbox's leads on a page. It is for practice: to find the lead of a row in doubt by what is
-// known of it, as in the service's console, and to copy its ID. It changes nothing.
+// Package web shows the sandbox's leads on a page, for practice: find the lead of a row in doubt by what you know of
+// it, as in the service's console, and copy its ID. The page changes nothing.
 package web
 
 import (
@@ -22,15 +22,15 @@ import (
 //go:embed page.html
 var text string
 
-// pages are parsed when the first page is asked for, so that no other command waits for it.
+// pages are parsed for the first page, so that no other command has to wait for them.
 var pages = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"plain": plain, "name": nameOf, "text": sandbox.TextOf,
 	}).Parse(text))
 })
 
-// View returns the page of an address, as a [page.Site] does; false if there is none. listening is the sandbox's own
-// address, which the page shows.
+// View returns the page of an address, as a [page.Site] does; false: there is none. The page shows listening, the
+// address of the sandbox.
 func View(s *sandbox.Server, listening string, at *url.URL) (page.View, bool) {
 	if at.Path != "/" {
 		return page.View{}, false
@@ -62,7 +62,7 @@ type listPage struct {
 	More    bool // there are more than these
 }
 
-// nameOf returns what a list calls a lead: its name, or what else a person would know it by.
+// nameOf returns what a list calls a lead: its name, or something else that a person may know it by.
 func nameOf(l sandbox.Lead) string {
 	for _, key := range append([]string{"name", "email", "phone"}, slices.Sorted(maps.Keys(l.Content))...) {
 		if text := strings.TrimSpace(sandbox.TextOf(l.Content[key])); text != "" {
@@ -72,8 +72,8 @@ func nameOf(l sandbox.Lead) string {
 	return "(without content)"
 }
 
-// plain returns a text of others so that it can be shown: at most n characters, and U+FFFD for characters that cannot
-// be seen or that change the direction of the text.
+// plain makes a text of others safe to show: at most n characters, and U+FFFD for characters that are invisible or
+// change the direction of the text.
 func plain(text string, n int) string {
 	shown := []rune(strings.Map(func(r rune) rune {
 		if !unicode.IsGraphic(r) && r != '\n' && r != '\t' {
