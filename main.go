@@ -12,7 +12,7 @@ import (
 )
 
 func main() {
-	if cli.Completes(os.Args, os.Stdout) { // before anything that a half-typed command could begin
+	if cli.Completes(os.Args, os.Stdout) { // first, because a half-typed command must not start anything
 		return
 	}
 	if code, is := cli.ChecksFile(os.Args, os.Stdout); is {
@@ -24,7 +24,7 @@ func main() {
 	if !signal.Ignored(syscall.SIGHUP) { // nohup stays nohup
 		signal.Notify(received, syscall.SIGHUP)
 	}
-	signal.Ignore(syscall.SIGPIPE) // a closed pipe is a write error, never a death between answer and record
+	signal.Ignore(syscall.SIGPIPE) // a closed pipe must not kill it between an answer and its record
 	ctx, interrupt := signals.Watch(received)
 	os.Exit(cli.Run(ctx, interrupt, os.Args, cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }

@@ -1,8 +1,8 @@
 // Package config keeps what leadferry knows of its user between runs: the configuration file with its profiles, the
-// OAuth clients that login stored, and the tokens that they were given last. The command line alone calls it. Secrets
-// and tokens are in files of mode 0600 in folders of mode 0700, and are never written through a symbolic link and never
-// half. A file that another user may have written is refused, and so is a secret that others may read. No error holds a
-// value of a file, only its name, the line and the rule.
+// OAuth clients that login made, and their last tokens. Only the command line calls it. Secrets and tokens are in files
+// of mode 0600 in folders of mode 0700. They are never written through a symbolic link, or in part. The package refuses
+// a file that another user may have written, and a secret that others may read. No error holds a value of a file, only
+// its name, the line and the rule.
 package config
 
 import (
@@ -50,7 +50,7 @@ func faultAt(file string, line, column int, text, hint string) error {
 	return errors.New(spelling.Sentence(file, line, column, text, hint))
 }
 
-// Load reads the profiles of a configuration file by name; the error has all mistakes. A missing file: fs.ErrNotExist.
+// Load reads the profiles of a configuration file by name. Its error has all mistakes, or is fs.ErrNotExist.
 func Load(path string) (map[string]Profile, error) {
 	data, err := readFile(path, readable)
 	if err != nil {
@@ -77,7 +77,7 @@ const (
 		"client_secret_command, or let leadferry login store it"
 )
 
-// holdsMore fits a file that holds more than comments.
+// holdsMore matches a file that holds more than comments.
 var holdsMore = spelling.Form(`(?m)^[ \t]*[^# \t\r\n]`)
 
 var profileName = spelling.Form(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$`)
@@ -116,7 +116,7 @@ func parse(path string, data []byte) (map[string]Profile, error) {
 	return profiles, err
 }
 
-// notYAML leaves out the parser's text, which may quote the file.
+// notYAML says where a file is wrong. It leaves out the parser's text, which may quote the file.
 func notYAML(path string, err error) error {
 	var at yaml.Mark
 	if first, is := errors.AsType[*yaml.LoadError](err); is {
@@ -127,13 +127,13 @@ func notYAML(path string, err error) error {
 		"it begins with profiles:, below it the name of each profile, below that "+strings.Join(keys, ", "))
 }
 
-// mistakeIn says what is wrong with a key of a profile and its value, and what to do; "": nothing.
+// mistakeIn says what is wrong with a key of a profile and its value, and what to do; "": nothing is wrong.
 func mistakeIn(key string, value *yaml.Node) (text, hint string) {
 	switch {
 	case key == "client_secret":
 		return "a secret has no place", secretHint
 	case !slices.Contains(keys, key):
-		if strings.ContainsAny(key, "0123456789") { // many secrets have them, and no key
+		if strings.ContainsAny(key, "0123456789") { // digits: the key may be a secret
 			key = "…"
 		}
 		return fmt.Sprintf("unknown key %.64q", key),
@@ -144,14 +144,14 @@ func mistakeIn(key string, value *yaml.Node) (text, hint string) {
 	return "", ""
 }
 
-// AddProfile adds a profile durably at the end of the configuration file, which it makes if there is none. Without
-// write it only finds out whether it could. Empty values are left out.
+// AddProfile adds a profile durably at the end of the configuration file. If there is no file, it makes one. Empty
+// values are left out. Without write it changes nothing, and only finds out whether it could.
 func AddProfile(path, name string, values map[string]string, write bool) error {
 	if !profileName().MatchString(name) {
 		return fault(path, fmt.Sprintf(notName, name), nameRule)
 	}
 	maps.DeleteFunc(values, func(_, value string) bool { return value == "" })
-	lines, _ := yaml.Dump(map[string]any{"profiles": map[string]any{name: values}}, yaml.WithIndent(2)) // texts
+	lines, _ := yaml.Dump(map[string]any{"profiles": map[string]any{name: values}}, yaml.WithIndent(2)) // no error
 	byHand := "add it by hand:\n" + string(lines)
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil { // it is not there

@@ -19,7 +19,7 @@ import (
 	"leadferry/internal/disk"
 )
 
-// Credentials are an OAuth client that login made, and its service's address: the secret must not go to any other.
+// Credentials are an OAuth client that login made, and the address of its service, the only one to get the secret.
 type Credentials struct {
 	BaseURL      string    `json:"base_url"`
 	ClientID     string    `json:"client_id"`
@@ -32,8 +32,8 @@ func CredentialsPath(configPath, profile string) string {
 	return filepath.Join(CredentialsFolder(configPath), profile+".json")
 }
 
-// CredentialsFolder returns where the clients of a configuration file are stored: in a folder beside it. On Windows a
-// configuration file roams from one machine to another, but secrets stay on this machine.
+// CredentialsFolder returns where the clients of a configuration file are stored: in a folder beside it. On Windows, if
+// the configuration file roams from machine to machine, the folder is one that stays on this machine.
 func CredentialsFolder(configPath string) string {
 	beside := filepath.Join(filepath.Dir(configPath), "credentials")
 	roaming, _ := os.UserConfigDir()
@@ -45,7 +45,7 @@ func CredentialsFolder(configPath string) string {
 	return beside
 }
 
-// LoadCredentials reads a stored client; nil if there is none. It refuses a damaged file, and one that others may read.
+// LoadCredentials reads a stored client; nil: there is none. It refuses a damaged file, or one that others may read.
 func LoadCredentials(path string) (*Credentials, error) {
 	data, err := readFile(path, ownFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -62,7 +62,7 @@ func LoadCredentials(path string) (*Credentials, error) {
 	return c, nil
 }
 
-// Reserve tries whether a client can be stored at path: its secret is shown once. Closing place lets other logins in.
+// Reserve locks path and tests if a client can be stored there: its secret is shown once. Closing place unlocks it.
 func Reserve(path string) (place io.Closer, err error) {
 	if err := makeFolder(filepath.Dir(path)); err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func Reserve(path string) (place io.Closer, err error) {
 	switch {
 	case err == nil && lock == nil:
 		return nil, fault(path, "another login for this profile is going on", "wait for its end")
-	case err == nil: // its folder may be full, or take no new file
+	case err == nil: // the disk may be full, or the folder take no new file
 		err = os.WriteFile(path+".try", make([]byte, 8<<10), 0o600)
 		os.Remove(path + ".try")
 	}
@@ -82,8 +82,8 @@ func Reserve(path string) (place io.Closer, err error) {
 	return lock, nil
 }
 
-// Keep stores a client durably at a reserved path, in place of an earlier one. If only the last step fails, left is the
-// file that holds the client; after other errors its secret is lost.
+// Keep stores a client durably at a reserved path, and replaces an earlier one. If only the last step fails, left is
+// the file that holds the client. After any other error its secret is lost.
 func (c Credentials) Keep(path string) (left string, err error) {
 	data, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
@@ -92,7 +92,7 @@ func (c Credentials) Keep(path string) (left string, err error) {
 	return disk.Replace(path, 0o600, append(data, '\n'))
 }
 
-// TokenFile keeps a client's token between runs, in the name of base URL, client and secret: nobody else finds it.
+// TokenFile keeps a client's token between runs. Its name is made of base URL, client and secret: nobody else finds it.
 type TokenFile struct{ path string }
 
 // OpenTokens returns a client's TokenFile in a folder. It refuses a folder or file that others may read.
@@ -110,7 +110,7 @@ func OpenTokens(dir, baseURL, clientID, clientSecret string) (*TokenFile, error)
 }
 
 // Renew calls renew with the kept token, or a zero one, while no other process can, and keeps what it returns. It waits
-// for others until ctx ends. The error says why renew has not run or, if it has, why the new token is not kept.
+// for other processes until ctx ends. An error says why renew has not run, or why the new token is not kept.
 func (f *TokenFile) Renew(ctx context.Context, renew func(oauth2.Token) oauth2.Token) error {
 	if err := makeFolder(filepath.Dir(f.path)); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (f *TokenFile) Renew(ctx context.Context, renew func(oauth2.Token) oauth2.T
 		return err
 	}
 	defer lock.Close()
-	var before oauth2.Token // a file that is damaged or open to others counts as none
+	var before oauth2.Token // zero for a file that is damaged, or that others may read
 	if data, err := readFile(f.path, ownFile); err == nil && json.Unmarshal(data, &before) != nil {
 		before = oauth2.Token{}
 	}

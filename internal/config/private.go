@@ -20,16 +20,16 @@ import (
 	"leadferry/internal/shell"
 )
 
-// privacy says who may read a file. In any case it belongs to the user or to root, and only its owner may write to it.
+// privacy says who may read a file. Every file must belong to the user or to root, and only its owner may write to it.
 type privacy uint8
 
 const (
 	readable privacy = iota // anyone
-	secret                  // owner and group; in memory anyone, see handedOver
-	ownFile                 // the user alone; a file of ours, never a symbolic link
+	secret                  // owner and group; anyone if it is in memory, see handedOver
+	ownFile                 // the user alone; leadferry made it, so it is no symbolic link
 )
 
-const maxFile = 1 << 20 // bytes; the largest files of certificates have a quarter of it
+const maxFile = 1 << 20 // bytes; the largest files of certificates have a quarter
 
 // readFile reads a small regular file. A missing file is fs.ErrNotExist.
 func readFile(path string, who privacy) ([]byte, error) {
@@ -81,7 +81,7 @@ func checkTrust(f *os.File, path string, who privacy) error {
 	return nil
 }
 
-// handedOver reports whether systemd, Kubernetes or Swarm has mounted a secret: in memory, in a folder of root or ours.
+// handedOver reports whether systemd, Kubernetes or Swarm mounted a secret: in memory, in a folder of root or the user.
 func handedOver(path string) bool {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -108,7 +108,7 @@ func ReadSecret(path string) (string, error) {
 	return text, nil
 }
 
-// ReadAuthorities reads the certificates in a PEM file that are to be trusted beside the system's.
+// ReadAuthorities reads the certificates in a PEM file, to trust them beside the system's.
 func ReadAuthorities(path string) (all []*x509.Certificate, err error) {
 	data, err := readFile(path, readable)
 	if err != nil {
@@ -126,7 +126,7 @@ func ReadAuthorities(path string) (all []*x509.Certificate, err error) {
 	return all, nil
 }
 
-// ReadClientCertificate reads a certificate with its chain from a PEM file, and its secret key, from keyPath if not "".
+// ReadClientCertificate reads a certificate and its chain from a PEM file, and its key from keyPath; "": the same file.
 func ReadClientCertificate(path, keyPath string) (*tls.Certificate, error) {
 	who := readable
 	if keyPath == "" {
@@ -150,7 +150,7 @@ func ReadClientCertificate(path, keyPath string) (*tls.Certificate, error) {
 	return &pair, nil
 }
 
-// checkFolder refuses a folder of secrets that is another user's, or that others may enter. A missing folder is good.
+// checkFolder refuses a folder of secrets that belongs to another user or that others may enter. It may be missing.
 func checkFolder(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
@@ -172,7 +172,7 @@ func makeFolder(dir string) error {
 	return checkFolder(dir)
 }
 
-// takeLock takes the lock for path, a file that stays when path is replaced, or returns nil if another process has it.
+// takeLock locks path.lock, a file that stays when path is replaced. It returns nil if another process has the lock.
 func takeLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE|disk.NoFollow|disk.NonBlock, 0o600)
 	if err != nil {

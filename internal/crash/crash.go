@@ -1,8 +1,8 @@
 // Package crash turns a panic, which is a fault of the program itself, into an error that ends a run in order.
 //
-// Goroutines that read, judge or write rows do so by [Call]: a panic that nobody catches would end
-// the process with the stacks of all goroutines. No error holds the panic's value, which may quote a row. If nothing
-// can catch a fault, signals.CrashApart makes its exit code differ from that of a usage error.
+// Goroutines that read, judge or write rows do it through [Call]. A panic that nobody catches would end the process and
+// print the stacks of all goroutines. No error holds the panic's value, which may quote a row. For faults that nothing
+// can catch, signals.CrashApart makes the exit code differ from that of a usage error.
 package crash
 
 import (
@@ -15,7 +15,7 @@ import (
 // Error is a fault of the program: what kind of panic it was and where.
 type Error struct{ Kind, Place string }
 
-// Error names kind and place, and no value.
+// Error names the kind and the place, but no value.
 func (e *Error) Error() string {
 	return fmt.Sprintf("internal error (%s at %s)", e.Kind, e.Place)
 }
@@ -30,7 +30,7 @@ func Call(f func() error) (err error) {
 	return f()
 }
 
-// of says what a panic was that has just been recovered.
+// of describes a panic that has just been recovered.
 func of(r any) *Error {
 	e := &Error{Kind: fmt.Sprintf("%T", r), Place: "unknown"}
 	var calls [32]uintptr

@@ -1,7 +1,7 @@
-// Package disk has what systems do with files in ways of their own: owners and rights (which ssh also checks before it
-// trusts a file), locks, folders that are synced, and mounts. Another user of the machine must not be able to hand this
-// program a secret or a ledger, or to get what it writes. On Windows it does not ask who owns a file: files are in the
-// user's profile by default, which Windows keeps from other users.
+// Package disk does what differs between systems: owners and rights of files (ssh checks these too before it trusts a
+// file), locks, synced folders, and mounts. Another user of the machine must not be able to give this program a secret
+// or a ledger, or to get what it writes. On Windows it does not ask who owns a file: files are in the user's profile by
+// default, which Windows keeps from other users.
 package disk
 
 import (
@@ -17,27 +17,27 @@ import (
 // NetworkDrive is what FileSystem returns on Windows for a file on another machine. Nothing on Linux has this number.
 const NetworkDrive = -1
 
-// Reserved reports whether a path ends in no name for a file on Windows, like con.csv, NUL or a.csv:b.
+// Reserved reports whether the end of a path cannot be a file's name on Windows, for example con.csv, NUL or a.csv:b.
 func Reserved(path string) bool {
 	return runtime.GOOS == "windows" && !filepath.IsLocal(filepath.Base(path))
 }
 
-// ReservedWords say so to a person.
+// ReservedWords say to a person what is wrong with a Reserved path.
 const ReservedWords = "is no name for a file: Windows keeps it for a device, or takes a part of it for something else"
 
-// Mine reports whether a file belongs to the user that the program runs as. Without owners in the system, it does.
+// Mine reports whether a file belongs to the user that runs the program. If the system has no owners, it does.
 func Mine(info fs.FileInfo) bool {
 	uid, known := owner(info)
 	return !known || uid == os.Geteuid()
 }
 
-// Trusted reports whether a file belongs to that user or to root, who could read and change everything anyway.
+// Trusted reports whether a file is Mine or belongs to root, who could read and change everything anyway.
 func Trusted(info fs.FileInfo) bool {
 	uid, known := owner(info)
 	return Mine(info) || known && uid == 0
 }
 
-// OthersMay reports whether the mode of a file has one of these bits: 0o022 is that group or others write to it.
+// OthersMay reports whether the mode of a file has one of these bits: 0o022 asks if group or others may write to it.
 func OthersMay(info fs.FileInfo, to fs.FileMode) bool {
 	_, known := owner(info)
 	return known && info.Mode().Perm()&to != 0
@@ -46,7 +46,7 @@ func OthersMay(info fs.FileInfo, to fs.FileMode) bool {
 // Shared reports whether group or others may do anything with a file.
 func Shared(info fs.FileInfo) bool { return OthersMay(info, 0o077) }
 
-// Exposed says why somebody else may swap files in a folder, or "": in a sticky one of root, like /tmp, nobody may.
+// Exposed says why another user may replace files in a folder. "": none may, as in a sticky folder of root (/tmp).
 func Exposed(folder fs.FileInfo) string {
 	switch {
 	case !Trusted(folder):
@@ -57,16 +57,16 @@ func Exposed(folder fs.FileInfo) string {
 	return ""
 }
 
-// MakeFolders makes a folder and the missing ones above it, for their owner alone.
+// MakeFolders makes a folder, and the missing ones above it. Only their owner may enter them.
 func MakeFolders(path string) error { return os.MkdirAll(path, 0o700) }
 
-// Exists reports whether anything has this name, even a link to nothing.
+// Exists reports whether there is anything with this name, even a link to nothing.
 func Exists(name string) bool {
 	_, err := os.Lstat(name)
 	return err == nil
 }
 
-// SameFile reports whether two names are of one file. Files that do not exist are compared by their names.
+// SameFile reports whether two names mean one file. If one of them does not exist, it compares the paths.
 func SameFile(a, b string) bool {
 	one, err := os.Stat(a)
 	other, otherErr := os.Stat(b)
@@ -78,7 +78,7 @@ func SameFile(a, b string) bool {
 	return err == nil && a == b
 }
 
-// WriteNew makes a file that must not be there yet, or leaves none.
+// WriteNew writes a new file. It fails if there is one already. After any error there is no new file.
 func WriteNew(path string, mode os.FileMode, write func(io.Writer) error) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
@@ -91,7 +91,7 @@ func WriteNew(path string, mode os.FileMode, write func(io.Writer) error) error 
 }
 
 // Replace makes data the content of the file at path, durably and as a whole: a power cut leaves the old or the new
-// file. If only the last step fails, left is the file that holds the data, else path or "".
+// file. left is the file that holds the data: path, another one if only the rename failed, or "".
 func Replace(path string, mode fs.FileMode, data []byte) (left string, err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*.tmp")
 	if err != nil {
@@ -107,7 +107,7 @@ func Replace(path string, mode fs.FileMode, data []byte) (left string, err error
 	return path, SyncFolder(filepath.Dir(path))
 }
 
-// WayOut says what a person can do about an error of the file system, other than replacing the file by a new one.
+// WayOut says what a person can do about an error of the file system, without replacing the file by a new one.
 func WayOut(err error) string {
 	is := func(kind error) bool { return errors.Is(err, kind) }
 	switch {

@@ -20,7 +20,7 @@ const (
 	NonBlock = syscall.O_NONBLOCK
 )
 
-// TryLock takes the lock of an open file, unless another process has it. Closing the file gives it back.
+// TryLock locks an open file, unless another opening of the file has the lock. Closing the file unlocks it.
 func TryLock(f *os.File, shared bool) (held bool, err error) {
 	how := syscall.LOCK_EX
 	if shared {
@@ -33,7 +33,7 @@ func TryLock(f *os.File, shared bool) (held bool, err error) {
 	return err == nil, err
 }
 
-// Unlock gives the lock back. Closing the file is not enough while it is mapped.
+// Unlock gives the lock back. To close the file is not enough while it is mapped.
 func Unlock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
 
 // SyncFolder makes a new name in a folder durable.
@@ -61,28 +61,28 @@ func owner(info fs.FileInfo) (uid int, known bool) {
 	return int(s.Uid), true
 }
 
-// Held returns "": an open file does not keep others from it here.
+// Held returns "": on this system an open file locks nobody out.
 func Held(error) (hint string) { return "" }
 
-// Patiently calls f: nobody can keep a file to himself here, and an open file can be replaced.
+// Patiently calls f once: on this system no program keeps a file to itself, and an open file can be replaced.
 func Patiently(_ time.Duration, f func() error) error { return f() }
 
-// Replaceable fails if a file could not be replaced now because another program has it open. That never happens here.
+// Replaceable fails if a file cannot be replaced because another program has it open. On this system it never does.
 func Replaceable(string) error { return nil }
 
-// Rename gives a file another name, and replaces the file that has it.
+// Rename gives a file another name. A file that has the name is replaced.
 func Rename(from, to string) error { return os.Rename(from, to) }
 
-// FileSystem returns the number of the kind of file system of a path, as statfs(2) of Linux gives it; 0 elsewhere.
+// FileSystem returns the kind of file system of a path, by the number of Linux's statfs(2); 0 on other systems.
 func FileSystem(path string) (int64, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(path, &s); err != nil || runtime.GOOS != "linux" {
 		return 0, err
 	}
-	return int64(uint32(s.Type)), nil // its width is the machine's
+	return int64(uint32(s.Type)), nil // Type differs in width from machine to machine
 }
 
-// MountPoint reports whether something is mounted at path itself, as containers do: it cannot be replaced.
+// MountPoint reports whether something is mounted at path itself, as in containers: then it cannot be replaced.
 func MountPoint(path string) bool {
 	path, _ = filepath.Abs(path)
 	folder, err := filepath.EvalSymlinks(filepath.Dir(path))

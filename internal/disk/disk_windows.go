@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// NoFollow and NonBlock are no flags here.
+// NoFollow and NonBlock do not exist here.
 const NoFollow, NonBlock = 0, 0
 
-// lockedByte is far behind every file's end, since locks keep others from reading. bbolt locks the byte after it.
+// lockedByte is far behind the end of any file, because a lock keeps others from reading. bbolt locks the next byte.
 func lockedByte() *windows.Overlapped {
 	return &windows.Overlapped{Offset: 1<<32 - 2, OffsetHigh: 1<<32 - 1}
 }
 
-// TryLock takes the lock of an open file, unless another opening of it has it. Closing the file gives it back.
+// TryLock locks an open file, unless another opening of the file has the lock. Closing the file unlocks it.
 func TryLock(f *os.File, shared bool) (held bool, err error) {
 	how := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if !shared {
@@ -32,7 +32,7 @@ func TryLock(f *os.File, shared bool) (held bool, err error) {
 	return err == nil, err
 }
 
-// Unlock gives the lock back at once. If the file is only closed, the system does so later.
+// Unlock gives the lock back at once. If the file is only closed, the system does it later.
 func Unlock(f *os.File) error {
 	err := windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, lockedByte())
 	if errors.Is(err, windows.ERROR_NOT_LOCKED) {
@@ -66,8 +66,8 @@ func Held(err error) (hint string) {
 	return ""
 }
 
-// Patiently opens, replaces, renames or removes a file by f, which it calls again for some seconds, or for wait if that
-// is longer, while another program has the file open: a virus scanner or an indexer lets go of it soon.
+// Patiently calls f, which opens, replaces, renames or removes a file. While another program has the file open, it
+// calls f again, for 4 s or for wait if that is longer: a virus scanner or an indexer soon closes a file.
 func Patiently(wait time.Duration, f func() error) error {
 	for end := time.Now().Add(max(wait, 4*time.Second)); ; time.Sleep(50 * time.Millisecond) {
 		switch err := f(); {
@@ -79,17 +79,17 @@ func Patiently(wait time.Duration, f func() error) error {
 	}
 }
 
-// Replaceable fails if a file could not be replaced now because another program has it open: then it cannot be renamed
-// to its own name. A missing file is no obstacle.
+// Replaceable fails if another program has a file open, so that it cannot be replaced now. The test is to rename the
+// file to its own name. A missing file is no obstacle.
 func Replaceable(path string) error {
 	err := Patiently(0, func() error { return os.Rename(path, path) })
 	if errors.As(err, new(held)) {
 		return err
 	}
-	return nil // any other error comes when it is replaced
+	return nil // Replace reports any other error
 }
 
-// Rename gives a file another name, replaces the file that has it, and waits until this is on the disk.
+// Rename gives a file another name and waits until this is on the disk. A file that has the name is replaced.
 func Rename(from, to string) error {
 	return Patiently(0, func() error {
 		old, err := windows.UTF16PtrFromString(from)
@@ -107,7 +107,7 @@ func Rename(from, to string) error {
 	})
 }
 
-// FileSystem returns NetworkDrive for a path on one, by its name or its drive's letter, and else 0.
+// FileSystem returns NetworkDrive for a path on another machine, by its name or its drive's letter, else 0.
 func FileSystem(path string) (int64, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -120,14 +120,14 @@ func FileSystem(path string) (int64, error) {
 	return 0, err
 }
 
-// shared reports whether a path names another machine: \\SERVER\SHARE, \\?\UNC\SERVER\SHARE. \\?\C: is this one.
+// shared reports whether a path names another machine, as \\SERVER\SHARE and \\?\UNC\SERVER\SHARE do, and \\?\C: not.
 func shared(path string) bool {
 	path = strings.ToUpper(filepath.FromSlash(path))
 	is := func(prefix string) bool { return strings.HasPrefix(path, prefix) }
 	return is(`\\?\UNC\`) || is(`\\`) && !is(`\\?\`) && !is(`\\.\`)
 }
 
-// MountPoint is not known here.
+// MountPoint returns false: nothing is known here.
 func MountPoint(string) bool { return false }
 
 // Errors of a disk that is not there, or full.

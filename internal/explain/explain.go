@@ -1,7 +1,7 @@
 // Package explain is the catalogue of what leadferry says: every outcome, exit code, rule of a row, answer of the
 // service, reason to stop and warning, with its meaning and what to do.
 //
-// `leadferry explain` shows them. The package imports none of what says these things: its tests compare all.
+// `leadferry explain` shows them. The package does not import what says these things; tests compare both.
 package explain
 
 import (
@@ -20,7 +20,7 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// Kind is what some entries have in common.
+// Kind is a group of entries.
 type Kind struct {
 	Name    string `yaml:"kind"` // what one is called: outcome, exit code
 	Title   string
@@ -32,20 +32,20 @@ type Kind struct {
 type Entry struct {
 	Kind  string   `yaml:"-"`
 	Name  string   // as results, problems and commands write it
-	Also  []string // other names, as statuses of HTTP: 408, 4xx
+	Also  []string // other names, for example HTTP statuses: 408, 4xx
 	Means string
-	Why   string // how that comes about; may be ""
+	Why   string // why it happens; may be ""
 	Do    string
 	Next  []string // commands, in their order
-	See   string   // a page of docs that says more, from the project's folder; may be ""
-	Says  []string // pieces of the messages that it explains
-	Like  string   // a regular expression for the messages of an area that no other entry explains; may be ""
+	See   string   // a page that says more, by its path in the project; may be ""
+	Says  []string // parts of the messages that it explains
+	Like  string   // a regular expression for messages that no entry has in Says; may be ""
 }
 
 //go:embed catalogue/*.yaml
 var catalogue embed.FS
 
-// Kinds returns all entries, in order. A catalogue that cannot be read is a mistake of ours, which tests find.
+// Kinds returns all entries, in order. It panics if the catalogue cannot be read, which tests would find.
 var Kinds = sync.OnceValue(func() []Kind {
 	files, err := fs.Glob(catalogue, "catalogue/*.yaml")
 	kinds := make([]Kind, len(files))
@@ -71,14 +71,14 @@ func Names() (names []string) {
 	return names
 }
 
-// afterWords fits a number, behind words that people put before exit codes and statuses.
+// afterWords matches a number after words that people write before exit codes and statuses.
 var afterWords = spelling.Form(`^(?:(?:leadferry|exit|return|error|errorlevel|rc|code|status|http)[_:=]*)*(\d+)$`)
 
-// Find returns the entry that is meant: by its name, by another of its names (408; 4xx for any 4xx that has no entry of
-// its own), or by a pasted message: the entry of this message, else the first of an area whose pattern it fits. Case,
-// blanks and hyphens do not matter, nor do words like "exit code", "rc" or "HTTP" before a number.
+// Find returns the entry that a person asks for. It looks for a name, for another name (408; 4xx if 404 has no entry),
+// for a piece of a pasted message, and last for a pattern that the message fits. Case, blanks and hyphens of a name do
+// not matter, nor do words like "exit code", "rc" or "HTTP" before a number.
 func Find(asked string) (Entry, bool) {
-	asked = strings.Join(strings.Fields(asked), " ") // a summary breaks its lines
+	asked = strings.Join(strings.Fields(asked), " ") // a summary breaks long lines
 	name := strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToLower(asked))
 	class := ""
 	if number := afterWords().FindStringSubmatch(name); number != nil {

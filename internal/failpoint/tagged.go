@@ -1,6 +1,6 @@
 //go:build failpoints
 
-// Package failpoint holds the named points at which a test makes the program die. Built with the tag failpoints, the
+// Package failpoint names the points at which a test can make the program die. Built with the tag failpoints, the
 // program dies at the point that the environment names.
 package failpoint
 
@@ -15,8 +15,8 @@ import (
 
 var arrivals atomic.Int64
 
-// At kills the process at once if LEADFERRY_FAILPOINT names this point and, after a colon, the arrival there, counted
-// from 1. It panics with the value of LEADFERRY_FAILPOINT_PANIC, or stops for LEADFERRY_FAILPOINT_STOP until SIGCONT.
+// At kills the process if LEADFERRY_FAILPOINT names this point and, after a colon, which arrival at it (from 1). With
+// LEADFERRY_FAILPOINT_PANIC it panics with that value instead; with LEADFERRY_FAILPOINT_STOP it stops until SIGCONT.
 func At(point string) {
 	name, nth, _ := strings.Cut(os.Getenv("LEADFERRY_FAILPOINT"), ":")
 	if name != point {

@@ -1,4 +1,4 @@
-// Package garbage says how much garbage may gather, in memory, before processor time is spent on it. GOGC wins.
+// Package garbage says how much garbage may gather in memory before Go collects it. If GOGC is set, it decides alone.
 package garbage
 
 import (
@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 )
 
-// Allow lets about 1 MiB more garbage gather for each request that may be in flight. 0: only rows need memory.
+// Allow lets about 1 MiB more garbage gather for each request that may be in flight. 0: nothing is sent.
 func Allow(inFlight int) {
 	percent := 100 + 3*min(inFlight, 100)
 	if inFlight == 0 {
@@ -17,8 +17,8 @@ func Allow(inFlight int) {
 	}
 }
 
-// Reserve is for what a run keeps of each row of its input, so many bytes: garbage is a share of all that is kept, and
-// would grow with them. This leaves about 25 MiB of garbage, or a tenth of all.
+// Reserve is for a run that keeps this many bytes of its rows. Garbage is a share of what is kept, and would grow with
+// it. Reserve bounds garbage to about 25 MiB, or a tenth of what is kept.
 func Reserve(bytes int) {
 	if bytes < 8<<20 || os.Getenv("GOGC") != "" {
 		return

@@ -1,6 +1,6 @@
 //go:build !windows
 
-// Package machine tells machines apart by the IDs of their systems, and has the folder for what stays on this one.
+// Package machine knows the ID of this machine, and the folder for data that must stay on it.
 package machine
 
 import (

@@ -7,8 +7,8 @@ import (
 )
 
 // StateDir returns leadferry's folder in the user's state directory or, if there is none, in the user's application
-// data. On Windows that is the folder of this machine: data that roam are copied from one machine to another, an older
-// checkpoint over a newer one. XDG_STATE_HOME counts on every system.
+// data. On Windows the data must not roam: Windows would copy an older checkpoint from another machine over a newer
+// one. XDG_STATE_HOME counts on every system.
 func StateDir() (string, error) {
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "leadferry"), nil

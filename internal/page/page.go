@@ -1,16 +1,16 @@
-// Package page is what the pages of a run and of the sandbox have in common: looks, and the safety of showing them.
+// Package page makes the pages of a run and of the sandbox: it gives them their looks, and makes them safe to show.
 //
-// A page is a View. html/template makes its Main from the data, so that every text in it is escaped. It is written into
-// a file, or served live to a person who has its URL, which holds a token. A live page replaces a child of Main with an
-// id only if it has changed: what a reader opened, selected or typed elsewhere stays. Make Main of sections with ids.
+// A page is a View. Its Main must come from html/template, which escapes every text. A page is written into a file, or
+// served live to anyone who has its URL, which holds a token. Make Main of sections with ids: a live page replaces only
+// sections that have changed, so what a reader opened, selected or typed in the others stays.
 //
 // Looks (style.css): .tiles of dl; tables (.num for figures, .text for what others wrote); .pick for an ID, with a
 // button.copy and its data-copy beside it; details, pre and code for what is copied; .bar with an svg of .fill-s0. A
-// page has light, dark and print; no colour says anything alone.
+// page has a light, a dark and a printed look. No colour says anything alone.
 //
 // Promises: a page loads nothing and runs only the scripts of this package, both enforced by a Content-Security-Policy.
-// A server listens on loopback, answers GETs whose path begins with its token, and holds few connections for a bounded
-// time: a reader that does not read is dropped. The run or sandbox never waits for a reader.
+// A server listens on loopback and answers only GETs whose path begins with its token. It holds at most 64 connections,
+// and drops a reader that does not read for 5 s. The run or sandbox never waits for a reader.
 package page
 
 import (
@@ -37,11 +37,11 @@ import (
 type View struct {
 	Title string
 	Main  template.HTML // what is in <main>
-	// people type into it, and open many: it is not updated in the background, or where scripts are off
+	// people type into it and open it often: it is not updated in a hidden tab, or without scripts
 	Form bool
 }
 
-// frameText is what all pages have around Main; copying is for buttons that copy, follow keeps a live page up to date.
+// frameText is around Main in all pages. copying is the script of copy buttons; follow keeps a live page up to date.
 var (
 	//go:embed frame.html
 	frameText string
@@ -53,12 +53,12 @@ var (
 	follow string
 )
 
-// frame is made with the first page: most starts of the program make none.
+// frame is parsed for the first page: most starts of the program make none.
 var frame = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("frame").Parse(frameText))
 })
 
-type framed struct {
+type frameData struct {
 	View
 	Policy string
 	Style  template.CSS
@@ -66,7 +66,7 @@ type framed struct {
 	Live   bool
 }
 
-// policy lets a page load nothing from anywhere, and run one script.
+// policy lets a page load nothing and run one script.
 func policy(script, more string) string {
 	return fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; base-uri 'none'; %s", hashOf(style),
 		hashOf(script), more)
@@ -78,39 +78,39 @@ func servedPolicy() string {
 	return policy(copying+follow, "connect-src 'self'; form-action 'self'; frame-ancestors 'none'")
 }
 
-// hashOf names a text in a Content-Security-Policy.
+// hashOf returns a text's source expression for a Content-Security-Policy.
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// Write writes a page for a file; its only script copies what a person asks to copy. Errors are those of w.
+// Write writes a page into a file. Its only script serves the copy buttons. Errors are those of w.
 func Write(w io.Writer, v View) error {
-	return frame().Execute(w, framed{v, filePolicy(), template.CSS(style), template.JS(copying), false})
+	return frame().Execute(w, frameData{v, filePolicy(), template.CSS(style), template.JS(copying), false})
 }
 
 func writeLive(w io.Writer, v View) error {
-	return frame().Execute(w, framed{v, "", template.CSS(style), template.JS(copying + follow), true})
+	return frame().Execute(w, frameData{v, "", template.CSS(style), template.JS(copying + follow), true})
 }
 
-// Site gives the View of an address, by its path and query; false: there is none. A search is a query, and is updated,
-// too. Many goroutines call a Site at once, for each reader once a second; it must not block.
+// Site returns the View of an address, by path and query (a search); false: there is none. Each open page calls the
+// Site once a second, from its own goroutine, so a Site must not block.
 type Site func(at *url.URL) (View, bool)
 
-// ioTimeout is for a request's head, and for a reader to take what was written.
+// ioTimeout limits how long a reader may take to send the head of a request, and to take what was written.
 const ioTimeout, maxConnections = 5 * time.Second, 64
 
 // Server shows a Site on a loopback address.
 type Server struct {
 	site   Site
-	every  time.Duration // between two looks at the site, for a reader
+	every  time.Duration // a reader's page looks at the site this often
 	server http.Server
 	url    string
-	ending context.Context // done: readers get the last View
+	ending context.Context // when it is done, readers get the last View
 	end    func()
 }
 
-// Serve shows a site at a loopback address, such as 127.0.0.1:0 for a free port, until Close.
+// Serve shows a site at a loopback address, for example 127.0.0.1:0 for a free port, until Close.
 func Serve(addr string, site Site) (*Server, error) { return serve(addr, site, time.Second) }
 
 func serve(addr string, site Site, every time.Duration) (*Server, error) {
@@ -122,7 +122,7 @@ func serve(addr string, site Site, every time.Duration) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	root := "/" + rand.Text() // the token: links are relative, so that it stays in them
+	root := "/" + rand.Text() // the token; relative links keep it
 	s := &Server{site: site, every: every, url: "http://" + listener.Addr().String() + root + "/"}
 	s.ending, s.end = context.WithCancel(context.Background())
 	routes := http.NewServeMux()
@@ -135,7 +135,7 @@ func serve(addr string, site Site, every time.Duration) (*Server, error) {
 	return s, nil
 }
 
-// URL returns the address for a person to open. It holds a token: anyone who has it sees the site.
+// URL returns the address for a person to open. It holds a token: anyone who has the address sees the site.
 func (s *Server) URL() string { return s.url }
 
 // Close sends readers what the site shows now, and ends the server within a second.
@@ -147,7 +147,7 @@ func (s *Server) Close() error {
 	return s.server.Close()
 }
 
-// show answers with the page of an address, or, to an EventSource, with its changes from now on.
+// show answers with the page of an address. An EventSource gets its changes from now on.
 func (s *Server) show(w http.ResponseWriter, r *http.Request) {
 	view, ok := s.site(r.URL)
 	if !ok {
@@ -171,13 +171,13 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) {
 	writeLive(w, view) // a reader who has gone misses nothing
 }
 
-// follow sends the Views of an address as Server-Sent Events: each that differs from the last, and an "end".
+// follow sends the Views of an address as Server-Sent Events: each that differs from the last, and a final "end".
 func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
 	tick, c, name := time.NewTicker(s.every), http.NewResponseController(w), "message"
 	defer tick.Stop()
 	for before := (View{}); ; {
 		view, ok := s.site(r.URL)
-		if !ok { // any more
+		if !ok { // it is gone: the last View stays
 			view = before
 		}
 		if last := name == "end"; last || view != before {

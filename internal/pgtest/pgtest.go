@@ -1,6 +1,6 @@
-// Package pgtest starts real PostgreSQL servers for tests: as the user postgres if the test is root, with a socket in a
-// folder of their own and no port. A server ends with its test binary, also when that is killed. Without PostgreSQL
-// tests skip, unless LEADFERRY_TEST_REQUIRE names postgres.
+// Package pgtest starts real PostgreSQL servers for tests. They use a socket in their own folder, no port, and run as
+// the user postgres if the test is root. On Linux they end with the test binary, even if that is killed. Without
+// PostgreSQL the tests are skipped, or fail if LEADFERRY_TEST_REQUIRE names postgres.
 package pgtest
 
 import (
@@ -31,7 +31,7 @@ import (
 // TB is a test, of the usual kind or of random ones.
 type TB = rapid.TB
 
-// Server is a cluster of its own, and the process that serves it.
+// Server is a PostgreSQL cluster and the process that serves it.
 type Server struct {
 	dir, bin string
 	settings []string
@@ -46,7 +46,7 @@ var shared struct {
 	*Server
 }
 
-// Main runs the tests of a binary and ends what they share.
+// Main runs the tests of a binary, ends what they share, and exits.
 func Main(m *testing.M) {
 	code := m.Run()
 	End()
@@ -72,7 +72,7 @@ func Shared(t TB) *Server {
 	return shared.Server
 }
 
-// New returns a server for one test, with settings such as "fsync=off". It ends with the test.
+// New returns a server for one test, with settings like "fsync=off". It ends with the test.
 func New(t *testing.T, settings ...string) *Server {
 	t.Helper()
 	s := start(t, settings)
@@ -80,7 +80,7 @@ func New(t *testing.T, settings ...string) *Server {
 	return s
 }
 
-// Program finds a program that tests need, such as pgbouncer; without it they skip.
+// Program returns the path of a program, for example pgbouncer. Without it the test is skipped.
 func Program(t TB, name string) string {
 	t.Helper()
 	path, err := find(name)
@@ -102,7 +102,7 @@ func find(name string) (string, error) {
 	return exec.LookPath(name)
 }
 
-// Folder makes a folder that the server's user may write to and that goes with the test, of a name fit for a socket.
+// Folder makes a folder for one test. The server's user may write to it, and its path is short enough for a socket.
 func Folder(t *testing.T) string {
 	t.Helper()
 	dir, err := newFolder()
@@ -119,7 +119,7 @@ func newFolder() (string, error) {
 	return dir, err
 }
 
-// templates is the folder of a cluster that no server has used: to copy it is much cheaper than to make another.
+// templates is the folder of a cluster that no server has used: a copy of it is much cheaper than initdb.
 var templates string
 
 var template = sync.OnceValue(func() (err error) {
@@ -127,7 +127,7 @@ var template = sync.OnceValue(func() (err error) {
 		return err
 	}
 	initdb, _ := find("initdb")
-	return carriedOut(initdb, "-D", templates+"/data", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C",
+	return runProgram(initdb, "-D", templates+"/data", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C",
 		"--no-sync", "--no-instructions", "--wal-segsize=1")
 })
 
@@ -139,7 +139,7 @@ func start(t TB, settings []string) *Server {
 		t.Fatal(err)
 	}
 	s := &Server{dir: dir, bin: bin, settings: settings}
-	if err = carriedOut("cp", "-a", templates+"/data", s.Data()); err == nil {
+	if err = runProgram("cp", "-a", templates+"/data", s.Data()); err == nil {
 		err = s.Start()
 	}
 	if err != nil {
@@ -149,7 +149,7 @@ func start(t TB, settings []string) *Server {
 	return s
 }
 
-func carriedOut(name string, args ...string) error {
+func runProgram(name string, args ...string) error {
 	out, err := Command(name, args...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%s: %w\n%s", name, err, out)
@@ -157,7 +157,7 @@ func carriedOut(name string, args ...string) error {
 	return nil
 }
 
-// Command returns a program that runs as the server's user, and ends with the test binary.
+// Command returns a command that runs as the server's user. On Linux it ends with the test binary.
 func Command(name string, args ...string) *exec.Cmd {
 	c := exec.Command(name, args...)
 	c.Dir = "/tmp"
@@ -166,10 +166,10 @@ func Command(name string, args ...string) *exec.Cmd {
 	return c
 }
 
-// Data returns the cluster's folder. A test may copy it while the server is stopped.
+// Data returns the folder of the cluster. A test may copy it while the server is stopped.
 func (s *Server) Data() string { return filepath.Join(s.dir, "data") }
 
-// Socket returns the folder of its socket, whose port is 5432.
+// Socket returns the folder of the server's socket. The port is 5432.
 func (s *Server) Socket() string { return s.dir }
 
 // Start serves the cluster and waits until it takes connections.
@@ -202,7 +202,7 @@ func (s *Server) Start() error {
 	}
 }
 
-// launch starts a process from a thread that lives as long: the system ends a process with the thread that started it.
+// launch starts a process from a thread that lives until the process ends: Linux ends a process with its thread.
 func launch(c *exec.Cmd) (ended chan error, err error) {
 	begun, ended := make(chan error), make(chan error, 1)
 	go func() {
@@ -216,10 +216,10 @@ func launch(c *exec.Cmd) (ended chan error, err error) {
 	return ended, <-begun
 }
 
-// Stop ends the server and its connections in order.
+// Stop ends the server in order, and all its connections.
 func (s *Server) Stop() { s.signal(syscall.SIGINT) }
 
-// Kill ends the server and its connections without a checkpoint, like a crash; Start recovers what was durable.
+// Kill ends the server without a checkpoint, like a crash, and all its connections. Start recovers what was durable.
 func (s *Server) Kill() { s.signal(syscall.SIGQUIT) }
 
 func (s *Server) signal(sig os.Signal) {
@@ -251,10 +251,10 @@ func (s *Server) Database(t TB) string {
 	return s.URL(name)
 }
 
-// Exec carries out statements at an address.
+// Exec runs statements in the database at an address.
 func (s *Server) Exec(t TB, address string, statements ...string) {
 	t.Helper()
-	asking(t, address, func(c *pgx.Conn) (err error) {
+	withConn(t, address, func(c *pgx.Conn) (err error) {
 		for _, one := range statements {
 			_, failed := c.Exec(context.Background(), one)
 			err = errors.Join(err, failed)
@@ -263,17 +263,17 @@ func (s *Server) Exec(t TB, address string, statements ...string) {
 	})
 }
 
-// Value asks for one value at an address.
+// Value runs a query that returns one value, in the database at an address.
 func Value[T any](t TB, address, query string, args ...any) (v T) {
 	t.Helper()
-	asking(t, address, func(c *pgx.Conn) error { return c.QueryRow(context.Background(), query, args...).Scan(&v) })
+	withConn(t, address, func(c *pgx.Conn) error { return c.QueryRow(context.Background(), query, args...).Scan(&v) })
 	return v
 }
 
-func asking(t TB, address string, f func(*pgx.Conn) error) {
+func withConn(t TB, address string, f func(*pgx.Conn) error) {
 	t.Helper()
 	var err error
-	for tries := 3; tries > 0; tries-- { // a standby may cancel a query that its recovery cannot wait for
+	for tries := 3; tries > 0; tries-- { // a standby cancels a query if its recovery has to go on
 		c, none := pgx.Connect(context.Background(), address)
 		if err = none; err == nil {
 			err = errors.Join(f(c), c.Close(context.Background()))
@@ -285,14 +285,14 @@ func asking(t TB, address string, f func(*pgx.Conn) error) {
 	must.Do(t, err)
 }
 
-// Standby returns a server that follows this one, which does not wait for it.
+// Standby starts a server that follows s, and waits until it does. s does not wait for its standby when it commits.
 func (s *Server) Standby(t *testing.T) *Server {
 	t.Helper()
 	dir, err := newFolder()
 	must.Do(t, err)
 	standby := &Server{dir: dir, bin: s.bin, settings: []string{"hot_standby=on"}}
 	t.Cleanup(standby.remove)
-	err = carriedOut(filepath.Join(s.bin, "pg_basebackup"), "-h", s.dir, "-U", "postgres", "-D", standby.Data(), "-R",
+	err = runProgram(filepath.Join(s.bin, "pg_basebackup"), "-h", s.dir, "-U", "postgres", "-D", standby.Data(), "-R",
 		"-X", "stream", "-c", "fast", "--no-sync")
 	if err == nil {
 		err = standby.Start()
@@ -302,14 +302,14 @@ func (s *Server) Standby(t *testing.T) *Server {
 	return standby
 }
 
-// Caught waits until a standby has everything that its primary has.
+// Caught waits until the standby s has everything that its primary has.
 func (s *Server) Caught(t *testing.T, primary *Server) {
 	t.Helper()
 	at := Value[string](t, primary.URL("postgres"), `SELECT pg_current_wal_lsn()::text`)
 	s.until(t, `SELECT pg_last_wal_replay_lsn() >= '`+at+`'`)
 }
 
-// Cut makes a standby stop following: later changes of its primary do not reach it.
+// Cut stops the standby s from following: later changes of its primary do not reach it.
 func (s *Server) Cut(t *testing.T) {
 	t.Helper()
 	s.Exec(t, s.URL("postgres"), `ALTER SYSTEM SET primary_conninfo = ''`, `SELECT pg_reload_conf()`)
@@ -321,7 +321,7 @@ func (s *Server) until(t *testing.T, query string) {
 	Eventually(t, query, func() bool { return Value[bool](t, s.URL("postgres"), query) })
 }
 
-// Promote makes a standby take over.
+// Promote makes the standby s the new primary.
 func (s *Server) Promote(t *testing.T) {
 	t.Helper()
 	if !Value[bool](t, s.URL("postgres"), `SELECT CASE WHEN pg_is_in_recovery() THEN pg_promote(true, 60) ELSE true END`) {
@@ -343,7 +343,7 @@ logfile = %[2]s/log
 pidfile = %[2]s/pid
 `
 
-// Pooler starts PgBouncer in front of a server, and returns its address. It uses its own connections in turn.
+// Pooler starts PgBouncer in front of a server and returns its address. PgBouncer uses its connections in turn.
 func Pooler(t *testing.T, s *Server, mode string) string {
 	t.Helper()
 	program, dir := Program(t, "pgbouncer"), Folder(t)

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// asServerUser makes a command end with its thread, and run as postgres if the test is root, which initdb refuses.
+// asServerUser makes a command end with its thread and, if the test is root, run as postgres: initdb refuses root.
 func asServerUser(c *exec.Cmd) {
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGQUIT}
 	if uid, gid, ok := serverUser(); ok {
@@ -20,7 +20,7 @@ func asServerUser(c *exec.Cmd) {
 	}
 }
 
-// giveAway gives a folder to that user.
+// giveAway gives a folder to the server's user.
 func giveAway(dir string) error {
 	if uid, gid, ok := serverUser(); ok {
 		return os.Chown(dir, int(uid), int(gid))
@@ -39,7 +39,7 @@ func serverUser() (uid, gid uint32, ok bool) {
 	return 0, 0, false
 }
 
-// Freeze stops the server and its connections; Thaw lets them go on. Meanwhile nobody answers what the system accepts.
+// Freeze stops the server and its connections until Thaw. The system still accepts connections; nobody answers.
 func (s *Server) Freeze(t testing.TB) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -47,16 +47,16 @@ func (s *Server) Freeze(t testing.TB) {
 			s.Thaw(t)
 		}
 	})
-	s.all(t, syscall.SIGSTOP)
+	s.signalAll(t, syscall.SIGSTOP)
 }
 
 // Thaw lets a frozen server go on.
-func (s *Server) Thaw(t testing.TB) { s.all(t, syscall.SIGCONT) }
+func (s *Server) Thaw(t testing.TB) { s.signalAll(t, syscall.SIGCONT) }
 
-func (s *Server) all(t testing.TB, sig syscall.Signal) {
+func (s *Server) signalAll(t testing.TB, sig syscall.Signal) {
 	t.Helper()
 	first := s.process.Process.Pid
-	syscall.Kill(first, sig) // it starts no other process
+	syscall.Kill(first, sig) // from now on it starts no other process
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", first, first))
 	if err != nil {
 		t.Fatal(err)

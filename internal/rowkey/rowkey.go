@@ -1,7 +1,7 @@
-// Package rowkey defines the key of a row: its form in a namespace, which characters at its ends do not count, and its
-// fold. Keys that a person, a spreadsheet or another program would take for one another have the same fold. mapping
-// makes keys by it, the importer orders rows by it, and the checkpoint finds look-alikes. All of it is pure, and must
-// never change: checkpoints hold keys and folds.
+// Package rowkey defines the key of a row: its form with a namespace, the characters at its ends that do not count, and
+// its fold. Keys that a person, a spreadsheet or another program would confuse have the same fold. mapping makes keys
+// with it, the importer orders rows with it, and the checkpoint finds look-alikes. All of it is pure and must never
+// change, because checkpoints hold keys and folds.
 package rowkey
 
 import (
@@ -25,10 +25,10 @@ func IsNamespace(s string) bool {
 	return s != "" && len(s) <= MaxNamespace && strings.Trim(s, letters) == ""
 }
 
-// separator stands between a namespace and a key. No key holds it: a key with control characters makes its row invalid.
+// separator is between a namespace and a key. No key holds it: control characters in a key make the row invalid.
 const separator = "\x1f"
 
-// Effective returns the key under which a row is known: with its namespace, if it has one. People see both: [Split].
+// Effective returns the key that the checkpoint knows a row by: with its namespace, if it has one. [Split] undoes it.
 func Effective(namespace, key string) string {
 	if namespace == "" {
 		return key
@@ -36,7 +36,7 @@ func Effective(namespace, key string) string {
 	return namespace + separator + key
 }
 
-// Split returns the namespace of an effective key, or "", and the key as people see it.
+// Split returns the namespace of an effective key, or "", and the key, both as people see them.
 func Split(effective string) (namespace, key string) {
 	if namespace, key, found := strings.Cut(effective, separator); found {
 		return namespace, key
@@ -50,8 +50,8 @@ func Own(effective string) string {
 	return key
 }
 
-// Trim returns a key without white space and invisible characters at its ends: a zero-width space, which comes with
-// texts copied from web pages, does not make another row.
+// Trim removes white space and invisible characters at the ends of a key. A zero-width space, which comes with texts
+// from web pages, does not make another row.
 func Trim(key string) string {
 	if n := len(key); n > 0 && !isOdd(rune(key[0])) && !isOdd(rune(key[n-1])) {
 		return key
@@ -59,17 +59,17 @@ func Trim(key string) string {
 	return strings.TrimFunc(key, func(r rune) bool { return Shown(r) < 0 })
 }
 
-// Fold returns the effective key that stands for all keys of its namespace that look like this one: without blanks and
-// invisible characters, in one Unicode form (NFKC), without leading zeros if it is all digits, in lower case if it
-// holds an @ or is a UUID, and without what spreadsheets and CRMs do to keys, see [plain]. The fold of a fold is
-// itself, and most keys are their own.
+// Fold returns the fold of an effective key: all keys of its namespace that look alike share it. A fold has no blanks
+// and invisible characters, one Unicode form (NFKC), no leading zeros if it is all digits, lower case if it holds an @
+// or is a UUID, and none of the additions of spreadsheets and CRMs, see [plain]. Most keys, and all folds, are their
+// own fold.
 func Fold(key string) string {
 	namespace, own := Split(key)
 	folded := fold(own)
 	if folded == own {
 		return key
 	}
-	for range 8 { // the result may fold again; once is nearly always enough
+	for range 8 { // a fold may fold again; once is nearly always enough
 		folded = fold(folded)
 	}
 	return Effective(namespace, folded)
@@ -95,10 +95,9 @@ func isDigits(s string) bool { return s != "" && strings.Trim(s, digits) == "" }
 // isOdd reports whether a character is a blank, a control character, or beyond ASCII.
 func isOdd(r rune) bool { return r <= ' ' || r >= 0x7F }
 
-// plain returns a key without what programs add to it: quotes, which the setting quote: none reads as text, the formula
-// ="00012" and the apostrophe that keep a spreadsheet from calculating, the point and zero of a number (1001.0), what
-// separates thousands (100,001), the plus of a phone number, the braces around a GUID, and the three letters that
-// Salesforce adds to an ID of 15 characters.
+// plain removes what programs add to a key: quotes, if quote: none keeps them as text; the formula ="00012" and the
+// apostrophe that stop a spreadsheet from calculating; the .0 of a number; separators of thousands (100,001); the plus
+// of a phone number; the braces of a GUID; and the three letters that Salesforce adds to an ID of 15 characters.
 func plain(s string) string {
 	s = strings.TrimPrefix(s, "'")
 	if text, found := strings.CutPrefix(strings.TrimPrefix(s, "="), `"`); found && strings.HasSuffix(text, `"`) {
@@ -122,13 +121,13 @@ func plain(s string) string {
 	return s
 }
 
-// grouped fits a number with a comma, a point or an apostrophe between its thousands, and Indian lakhs.
+// grouped matches a number with a comma, a point or an apostrophe between its thousands, and Indian lakhs.
 var grouped = spelling.Form(`^[0-9]{1,3}(?:(?:,[0-9]{2,3})*,[0-9]{3}|(?:\.[0-9]{3})+|(?:['’][0-9]{3})+)$`)
 
 var ungrouped = strings.NewReplacer(",", "", ".", "", "'", "", "’", "")
 
-// salesforceSuffix returns the three letters that follow an ID of 15 characters. They tell which of its letters are
-// capitals, so that IDs differ even where case is lost. "": it is no such ID.
+// salesforceSuffix returns the three letters that follow an ID of 15 characters, or "" for any other text. They say
+// which letters of the ID are capitals, so that IDs differ even where case is lost.
 func salesforceSuffix(id string) string {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ012345"
 	var bits [3]byte // of five letters each
@@ -143,20 +142,20 @@ func salesforceSuffix(id string) string {
 	return string([]byte{letters[bits[0]], letters[bits[1]], letters[bits[2]]})
 }
 
-// cut fits a number as spreadsheets write one that is too long: with a point or a comma or, of twelve digits, without.
-// It also fits their errors, and what they show where a column is too narrow.
+// cut matches a number that a spreadsheet shortened: with a point or a comma or, from twelve digits on, without. It
+// also matches the errors of spreadsheets, and the signs that they show if a column is too narrow.
 var cut = spelling.Form(`^(?:[0-9](?:[.,][0-9]+E\+[0-9]+|E\+(?:1[1-9]|[2-9][0-9]))|` +
 	`#(?:N/[ADV]|NV|[A-Z]+/?0?[!?]|##+))$`)
 
-// CutText says what is wrong with such a key.
+// CutText says what is wrong with a key that IsCut matches.
 const CutText = "was cut by a spreadsheet (as in 1.23457E+11), or is its error (#N/A)"
 
-// IsCut reports whether a key is a number that a spreadsheet cut (1.23457E+11), or an error (#N/A): many rows have it.
+// IsCut reports whether a key is a number that a spreadsheet cut (1.23457E+11), or an error (#N/A): many rows share it.
 func IsCut(key string) bool {
 	return (strings.Contains(key, "E+") || strings.HasPrefix(key, "#")) && cut().MatchString(key)
 }
 
-// Shown returns -1 for a character that does not show, which [strings.Map] then drops.
+// Shown returns -1 for white space and invisible characters, so that [strings.Map] drops them.
 func Shown(r rune) rune {
 	if unicode.IsSpace(r) || isInvisible(r) {
 		return -1
@@ -164,7 +163,7 @@ func Shown(r rune) rune {
 	return r
 }
 
-// IsUUID reports whether s has the text form of RFC 9562, of any version.
+// IsUUID reports whether s is a UUID of any version, in the text form of RFC 9562.
 func IsUUID(s string) bool { _, is := UUID(s); return is }
 
 // UUID returns the bytes of a UUID.
@@ -176,14 +175,14 @@ func UUID(s string) (id [16]byte, is bool) {
 	return id, err == nil
 }
 
-// isInvisible reports whether a character shows nothing and takes no room: those that Unicode says to ignore where they
-// cannot be shown (Default_Ignorable_Code_Point).
+// isInvisible reports whether a character shows nothing and takes no room: Unicode says that programs ignore it if they
+// cannot show it (Default_Ignorable_Code_Point).
 func isInvisible(r rune) bool {
 	at, found := slices.BinarySearch(invisible[:], r)
 	return found || at%2 == 1 // after the first of a range
 }
 
-// invisible are the first and last of each range. Unlike the library's tables it does not grow with Unicode.
+// invisible has the first and last of each range. Unlike the library's tables it does not grow with Unicode.
 var invisible = [...]rune{
 	0x00AD, 0x00AD, 0x034F, 0x034F, 0x061C, 0x061C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180F, 0x200B, 0x200F,
 	0x202A, 0x202E, 0x2060, 0x206F, 0x3164, 0x3164, 0xFE00, 0xFE0F, 0xFEFF, 0xFEFF, 0xFFA0, 0xFFA0, 0xFFF0, 0xFFF8,

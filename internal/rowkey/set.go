@@ -11,16 +11,16 @@ import (
 type Set struct {
 	seed   maphash.Seed
 	hashes []uint64
-	from   [1<<16 + 1]uint32 // where those with the same first two bytes begin
+	from   [1<<16 + 1]uint32 // where the hashes with these first two bytes begin
 }
 
-// NewSet makes an empty set with room for so many keys.
+// NewSet makes an empty set with room for this many keys.
 func NewSet(room int) *Set {
 	garbage.Reserve(8 * room)
 	return &Set{seed: maphash.MakeSeed(), hashes: make([]uint64, 0, room)}
 }
 
-// Add adds a key. Adding a key again takes no more memory.
+// Add adds a key. A key that is added again takes no more memory.
 func (s *Set) Add(key string) {
 	if len(s.hashes) == cap(s.hashes) {
 		s.sort()
@@ -33,7 +33,7 @@ func (s *Set) sort() {
 	s.hashes = slices.Compact(s.hashes)
 }
 
-// Close prepares the set for Has. Nothing may be added then.
+// Close prepares the set for Has. Nothing may be added later.
 func (s *Set) Close() {
 	s.sort()
 	for _, h := range s.hashes {

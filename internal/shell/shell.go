@@ -1,5 +1,5 @@
-// Package shell writes words of the command lines that people paste. The shells of this system read each as one word
-// with exactly this text, and a terminal obeys nothing in it.
+// Package shell writes words of command lines that people paste. The shells of this system read each as one word with
+// exactly this text, and no terminal takes part of it for a command.
 package shell
 
 import (
@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Path returns the word for a path, which no command takes for a flag. "-" stays: it is standard input.
+// Path returns the word for a path. No command takes it for a flag. "-" stays as it is: standard input.
 func Path(path string) string { return pathOn(runtime.GOOS, path) }
 
 // Word returns the word for any other text.
@@ -30,7 +30,7 @@ func wordOn(system, text string) string {
 	return posixWord(text)
 }
 
-// bare are the characters of words that need no quotes.
+// bare are the characters that need no quotes.
 const bare = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:+-"
 
 func posixWord(text string) string {
@@ -44,22 +44,22 @@ func posixWord(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// escaped returns a text with backslash escapes for quotation marks, backslashes and what cannot be seen.
+// escaped returns a text with backslash escapes for quotation marks, backslashes and invisible characters.
 func escaped(text string) string {
 	quoted := strconv.QuoteToGraphic(text)
 	return quoted[1 : len(quoted)-1]
 }
 
-// seen undoes what escaped does to characters that can be seen.
-var seen = strings.NewReplacer(`\\`, `\`, `\"`, `"`)
+// unescaped undoes the escapes of visible characters.
+var unescaped = strings.NewReplacer(`\\`, `\`, `\"`, `"`)
 
-// wordOnWindows quotes a text so that cmd, PowerShell and Git's bash all read it alike, unless a file's name holds
-// $NAME or %NAME%: these cannot be written in one way for all three.
+// wordOnWindows quotes a text so that cmd, PowerShell and Git's bash read the same. No quotes can do that for a name
+// that holds $NAME or %NAME%.
 func wordOnWindows(text string) string {
 	if text != "" && strings.Trim(text, bare) == "" {
 		return text
 	}
-	text = seen.Replace(escaped(text))
-	end := text[len(strings.TrimRight(text, `\`)):] // a quote after it would be taken for text
+	text = unescaped.Replace(escaped(text))
+	end := text[len(strings.TrimRight(text, `\`)):] // a last backslash would escape the quote
 	return `"` + strings.ReplaceAll(text, `"`, `\"`) + end + `"`
 }

@@ -11,11 +11,11 @@ import (
 	"unicode/utf8"
 )
 
-// Escape makes a text from outside safe to show: control characters, marks of direction, line ends and broken UTF-8 are
-// written as in Go (\x1b, \u202e), and it is cut after 500 characters. Escaping twice changes nothing more.
+// Escape makes a text from outside safe to show. Control characters, marks of direction, line ends and broken UTF-8 are
+// written as in Go (\x1b, \u202e). The text is cut after 500 characters. Escaping twice changes nothing more.
 func Escape(text string) string { return Shorten(text, 500) }
 
-// Shorten is Escape, but cuts after another number of characters.
+// Shorten is Escape with another limit of characters.
 func Shorten(text string, most int) string {
 	plain := 0
 	for ; plain < len(text) && text[plain] >= ' ' && text[plain] <= '~'; plain++ {
@@ -39,10 +39,10 @@ func Shorten(text string, most int) string {
 	return b.String()
 }
 
-// EscapeLine is Escape without a limit, for names, keys and IDs: people look them up, and need the whole of it.
+// EscapeLine is Escape without a limit, for names, keys and IDs: people look them up, and need all of them.
 func EscapeLine(text string) string { return Shorten(text, math.MaxInt) }
 
-// EscapeJSON escapes what a terminal obeys and JSON leaves: DEL, C1 controls and marks of direction, as in \u202e.
+// EscapeJSON escapes what JSON allows but a terminal may obey: DEL, C1 controls and marks of direction (\u202e).
 func EscapeJSON(text []byte) []byte {
 	b := make([]byte, 0, len(text))
 	for _, r := range string(text) {
@@ -57,7 +57,8 @@ func EscapeJSON(text []byte) []byte {
 	return b
 }
 
-// Wrap breaks a text between words into lines of width at most, unless a word is longer, after first and then next.
+// Wrap breaks a text between words into lines of at most width characters. It does not break a longer word. The first
+// line begins with first, the others with next.
 func Wrap(first, next, text string, width int) (all []string) {
 	line, used := first, utf8.RuneCountInString(first)
 	for i, word := range strings.Split(EscapeLine(text), " ") {
@@ -78,14 +79,14 @@ func Wrap(first, next, text string, width int) (all []string) {
 // Texts are sentences for people.
 type Texts []string
 
-// Add adds a sentence, if it is wanted.
+// Add adds a sentence if it is wanted.
 func (t *Texts) Add(wanted bool, format string, args ...any) {
 	if wanted {
 		*t = append(*t, fmt.Sprintf(format, args...))
 	}
 }
 
-// How times are written, in UTC: for people, and for programs as the service writes them.
+// How times are written, in UTC: Seconds for people; Milliseconds for programs, in the service's way.
 const (
 	Seconds      = "2006-01-02 15:04:05Z"
 	Milliseconds = "2006-01-02T15:04:05.000Z"
@@ -101,10 +102,10 @@ func Time(t time.Time, layout string) string {
 
 var places = Form(`(\().*:[0-9]+(\))|[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:]{8}Z`)
 
-// WithoutPlaces is a text without what differs from row to row: places of other rows, in brackets, and times.
+// WithoutPlaces puts … for what differs from row to row in a text: places of other rows, in brackets, and times.
 func WithoutPlaces(text string) string { return places().ReplaceAllString(text, "$1…$2") }
 
-// Duration writes how long something took, in seconds, as it is shown everywhere: with about three digits.
+// Duration writes a number of seconds in the way of all messages: with about three digits.
 func Duration(s float64) string {
 	d, step := time.Duration(min(max(s, 0), 1e8)*float64(time.Second)), time.Microsecond
 	for d >= 1000*step {

@@ -1,5 +1,5 @@
-// Package spelling knows how names are written (of columns, of keys in a file, of flags): their form, which known name
-// an unknown one may mean, and lists of them. It also writes the sentence on a mistake and its place. All may use it.
+// Package spelling writes what people read: names of columns, keys and flags, which known name a wrong one may mean,
+// the sentence on a mistake and its place, escaped and wrapped texts, and times.
 package spelling
 
 import (
@@ -11,13 +11,13 @@ import (
 	"github.com/xrash/smetrics"
 )
 
-// Form returns a regular expression that is compiled when it is first asked for, by any goroutine; an invalid one
-// panics then. To compile all of the program takes milliseconds at every start, and most runs need few of them.
+// Form returns a regular expression that is compiled on first use, by any goroutine; an invalid one panics then. To
+// compile all of them takes milliseconds at every start, and most runs need few.
 func Form(form string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(form) })
 }
 
-// Sentence says what is wrong in a file and where; 0 is no line or column. A hint follows on a line of its own.
+// Sentence says what is wrong in a file and where; 0: no line or column. The hint gets its own line.
 func Sentence(file string, line, column int, text, hint string) string {
 	for _, n := range [...]int{line, column} {
 		if n > 0 {
@@ -30,7 +30,7 @@ func Sentence(file string, line, column int, text, hint string) string {
 	return file + ": " + text + hint
 }
 
-// Hint asks whether the nearest of names is meant; "" if none is near.
+// Hint asks whether the nearest of names was meant; "" if none is near.
 func Hint(name string, names []string) string {
 	if near := Nearest(name, names); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
@@ -38,7 +38,7 @@ func Hint(name string, names []string) string {
 	return ""
 }
 
-// List returns the first most of names, each as show writes it (nil: unchanged), and how many more there are.
+// List returns the first names, at most this many, and how many more there are. show writes a name; nil: as it is.
 func List(names []string, most int, show func(string) string) string {
 	var list []string
 	for _, name := range names[:min(most, len(names))] {
@@ -54,9 +54,9 @@ func List(names []string, most int, show func(string) string) string {
 	return text
 }
 
-// Nearest returns the one of names that somebody who wrote name may have meant, in any case; "" if none is near.
+// Nearest returns the name that somebody who wrote name may have meant, whatever its case; "" if none is near.
 func Nearest(name string, names []string) (nearest string) {
-	const longest, far = 64, 0.87 // of longer names the work would grow with the product of the lengths
+	const longest, far = 64, 0.87 // the work grows with the product of the lengths
 	least := far
 	for _, other := range names {
 		if len(name) > longest || len(other) > longest {

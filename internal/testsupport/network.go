@@ -1,5 +1,5 @@
-// Package testsupport puts between a client and the sandbox what is between a company's machine and the real
-// service: TLS, client certificates, a proxy, two addresses, connections that are closed.
+// Package testsupport imitates the network between a client and the service, with the sandbox as the service: TLS,
+// client certificates, a proxy, two addresses, connections that are closed.
 package testsupport
 
 import (
@@ -35,7 +35,7 @@ import (
 type Network struct {
 	TLS       bool
 	Mutual    bool // clients must show a certificate
-	Apart     bool // lead creation has an address of its own
+	Apart     bool // lead creation has its own address
 	IdleClose time.Duration
 	Proxy     *url.Userinfo   // the user that a proxy lets in; nil: no proxy
 	ProxyDoes func(n int) int // what happens to its nth request: a status, -1 to drop it, 0 for a tunnel; nil: tunnels
@@ -92,8 +92,8 @@ func only(prefix string, h http.Handler) http.Handler {
 	return mux
 }
 
-// Sign makes a certificate from a template, for servers and clients, valid for some days unless it says otherwise. by
-// signs it; nil: it is an authority, signed by itself.
+// Sign makes a certificate for servers and clients from a template. It is valid for some days, unless the template says
+// otherwise. by signs it; nil: it is an authority and signs itself.
 func Sign(t testing.TB, c x509.Certificate, by *tls.Certificate) *tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -116,7 +116,7 @@ func Sign(t testing.TB, c x509.Certificate, by *tls.Certificate) *tls.Certificat
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
-// PEM returns a certificate and its key as files hold them.
+// PEM returns a certificate and its key in the form of files.
 func PEM(t testing.TB, c *tls.Certificate) (certificate, key string) {
 	t.Helper()
 	secret, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)
@@ -127,7 +127,7 @@ func PEM(t testing.TB, c *tls.Certificate) (certificate, key string) {
 	return block("CERTIFICATE", c.Certificate[0]), block("PRIVATE KEY", secret)
 }
 
-// certificates writes one certificate of an authority of its own, which server and client show and trust.
+// certificates makes an authority's certificate and writes it to a file. Server and client both show and trust it.
 func (w *Way) certificates(t testing.TB, mutual bool) *tls.Config {
 	t.Helper()
 	own := Sign(t, x509.Certificate{
@@ -150,7 +150,7 @@ func (w *Way) certificates(t testing.TB, mutual bool) *tls.Config {
 	return secure
 }
 
-// proxy takes CONNECT for the service's own addresses.
+// proxy accepts CONNECT to the service's own addresses.
 type proxy struct {
 	network Network
 	way     *Way
@@ -181,7 +181,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// tunnel carries bytes both ways until one side has ended.
+// tunnel copies bytes both ways until one side ends.
 func (p *proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	far, err := new(net.Dialer).DialContext(context.WithoutCancel(r.Context()), "tcp", r.Host)
 	if err != nil {

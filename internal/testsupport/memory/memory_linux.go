@@ -1,12 +1,12 @@
-// Package memory finds a quick place for temporary files of tests, most of whose writes are synced: no disk is tested.
+// Package memory finds a folder in memory for temporary files of tests: they sync most writes, but do not test a disk.
 package memory
 
 import "syscall"
 
-// room is how much must be free: containers have far less there by default.
+// room is how many bytes must be free: most containers have far less there.
 const room = 4 << 30
 
-// Folder returns a folder in memory that takes large files and programs, or "".
+// Folder returns a folder in memory for large files and programs, or "".
 func Folder() string {
 	const folder, noExec = "/dev/shm", 8
 	var s syscall.Statfs_t

@@ -2,5 +2,5 @@
 
 package memory
 
-// Folder would return a folder in memory that takes large files and programs; here there is none.
+// Folder returns "": there is no folder in memory here.
 func Folder() string { return "" }

@@ -1,4 +1,4 @@
-// Package must has what tests check again and again: an error that is not part of what they try, and equal values.
+// Package must has the checks that tests repeat: an error that a test does not expect, and equal values.
 package must
 
 import "github.com/google/go-cmp/cmp"
@@ -18,7 +18,7 @@ func Do(t TB, err error) {
 	}
 }
 
-// Same tells where two values differ; about is what they are of.
+// Same reports a difference of two values; about says what they are.
 func Same(t TB, want, got any, about ...any) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
