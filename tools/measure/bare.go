@@ -21,8 +21,8 @@ import (
 	"leadferry/tools/must"
 )
 
-// bare is a fast client written by hand: a CSV reader, a mapping in code, and net/http with a transport that keeps its
-// connections. It remembers nothing: if it dies, nobody knows what it sent.
+// bare is a fast client that is written by hand: a CSV reader, a mapping in code, and net/http with connections that
+// stay open. It remembers nothing: if it dies, nobody knows what it sent.
 type bare struct {
 	client *http.Client
 	url    string
@@ -53,7 +53,7 @@ func runBare(ctx context.Context, args []string, s streams) (err error) {
 	return nil
 }
 
-// send sends one request a row. The first error ends it.
+// send sends one request for each row. The first error ends it.
 func (b *bare) send(ctx context.Context, in io.Reader, workers int) error {
 	group, ctx := errgroup.WithContext(ctx)
 	ready := make(chan *[]byte, workers)
@@ -101,7 +101,7 @@ func (b *bare) read(ctx context.Context, in io.Reader, ready chan<- *[]byte) err
 	}
 }
 
-// appendBody is the mapping of mappingFile as code.
+// appendBody does in code what mappingFile says.
 func appendBody(b []byte, cells []string) ([]byte, error) {
 	stage, known := statusOf[cells[colStage]]
 	if !known || !strings.Contains(cells[colEmail], "@") {
@@ -147,7 +147,7 @@ func (b *bare) create(ctx context.Context, body []byte) error {
 	return nil
 }
 
-// post sends one request and reads its answer to the end, which keeps the connection open.
+// post sends one request and reads its answer to the end, so that the connection stays open.
 func (b *bare) post(ctx context.Context, url string, body []byte, want int, answer any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {

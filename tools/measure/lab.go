@@ -12,11 +12,11 @@ import (
 	"leadferry/tools/must"
 )
 
-// lab is what all numbers share: the program under test, the inputs and a folder that is removed when the lab closes.
-// Its methods panic if something goes wrong, and take recovers the panic.
+// lab is what all numbers share: the program under test, its inputs, and a folder that close removes. Its methods panic
+// with an error that take recovers.
 type lab struct {
 	options
-	ctx     context.Context // ends all work
+	ctx     context.Context // its end stops all work
 	root    string          // of the program's module
 	dir     string
 	program string // leadferry
@@ -70,7 +70,7 @@ func (l *lab) say(format string, args ...any) { fmt.Fprintf(l.err, format+"\n", 
 
 func (l *lab) path(name string) string { return filepath.Join(l.dir, name) }
 
-// input returns the path of a file of leads. The file is written on first use.
+// input returns the path of a file of leads, which it writes on first use.
 func (l *lab) input(f leadFile) string {
 	f.seed = 1
 	if f.format == "" {

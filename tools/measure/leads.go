@@ -36,15 +36,15 @@ var columnNames = [columns]string{
 }
 
 // leadFile says which rows a file has. A row depends only on the seed and its number, so a shorter file is part of a
-// longer one. Rows have about 190 bytes as CSV; some have quoted cells, line breaks in cells or letters beyond ASCII.
+// longer one. A row has about 190 bytes as CSV. Some have quoted cells, line breaks in cells or letters beyond ASCII.
 type leadFile struct {
-	from, to int // the first row is 0
+	from, to int // rows from <= n < to; the first row is 0
 	seed     uint64
 	format   string // jsonl, xlsx or "" for CSV
 	random   bool   // keys in random order, as long as UUIDs; otherwise ascending
 }
 
-// write writes the file and replaces an existing one.
+// write writes the file. It replaces an existing one.
 func (f leadFile) write(path string) (err error) {
 	out, err := os.Create(path)
 	if err != nil {
@@ -80,7 +80,7 @@ func (f leadFile) write(path string) (err error) {
 	return errors.Join(err, w.Flush())
 }
 
-// each makes one row after another in the same array.
+// each calls do for one row after another, all in the same array.
 func (f leadFile) each(do func(row *[columns]string) error) error {
 	var row [columns]string
 	source := rand.NewPCG(0, 0)
@@ -135,7 +135,7 @@ var (
 	wishes     = words("before Friday,next week,for this model,with delivery")
 )
 
-// statusOf is the status table of the mapping: words of the column stage and the service's keys.
+// statusOf is the status table of the mapping: from words of the column stage to keys of the service.
 var statusOf = map[string]string{
 	"New": "open", "Contacted": "contacted", "Working": "inProgress",
 	"Waiting": "onHold", "Won": "closedWon", "Lost": "closedNotInterested",
@@ -146,7 +146,7 @@ var statusOf = map[string]string{
 //go:embed plain.yaml
 var mappingFile string
 
-// linkLine, added to the mapping, links every lead, which takes a second request.
+// linkLine is a line for the mapping that links every lead, which takes a second request.
 const linkLine = "  external_id: \"{crm_id}\"\n"
 
 const sheetName = "Sheet1"

@@ -16,7 +16,7 @@ import (
 	"leadferry/tools/must"
 )
 
-// numbers are those of docs/numbers.md in its order. N12 is `go test ./internal/e2e -run TestKill -kills 1000`.
+// numbers are in the order of docs/numbers.md. N12 is `go test ./internal/e2e -run TestKill -kills 1000 -timeout 60m`.
 var numbers = []number{
 	{"N1", false, func(l *lab) { l.besideWrk("file", inFlight, l.rows/10, 0.95) }},
 	{"N2", false, func(l *lab) { l.besideWrk("file", 256, 3*l.rows/10, 0.85) }},
@@ -63,7 +63,7 @@ var numbers = []number{
 		l.nothingToSend("reconcile --remote none, %s rows", 4, "reconcile", "--remote", "none")
 	}},
 	{"N23", true, (*lab).fromNothing},
-	{"N24", true, func(l *lab) { // the last line of .ci/run says how long that takes
+	{"N24", true, func(l *lab) { // the whole check is .ci/run: its last line has its time
 		cmd := exec.CommandContext(l.ctx, "go", "test", "-count=1", "./...")
 		cmd.Dir = l.root
 		l.atMost("`go test ./...`", "s", 120, must.Get(perform(cmd)).wall.Seconds())
@@ -77,7 +77,7 @@ const (
 	mebibyte = 1 << 20
 )
 
-// imported imports rows into a new checkpoint, a file or a database, and removes both afterwards.
+// imported imports rows into a new checkpoint: a file, which it removes, or a database, which stays on its server.
 func (l *lab) imported(s *service, ledger string, rows, workers int) trial {
 	w := l.world(s)
 	defer w.leave()
@@ -87,7 +87,7 @@ func (l *lab) imported(s *service, ledger string, rows, workers int) trial {
 	return w.send(outcomes{"created": rows}, "import", workers, l.input(leadFile{to: rows}))
 }
 
-// wrk returns how many requests a second wrk sends. It always sends the same request: no client does less work.
+// wrk returns how many requests a second wrk sends. They are all the same: no client does less work for each.
 func (l *lab) wrk(s *service, connections int, method, path string, body []byte) float64 {
 	script := l.path("wrk.lua")
 	must.Do(os.WriteFile(script, fmt.Appendf(nil, `wrk.method = "%s"
@@ -105,7 +105,7 @@ wrk.body = [[%s]]
 	return must.Get(strconv.ParseFloat(string(found[1]), 64))
 }
 
-// besideWrk compares imported rows a second with the requests of wrk on as many connections.
+// besideWrk compares the rows a second of an import with the requests a second of wrk on as many connections.
 func (l *lab) besideWrk(ledger string, workers, rows int, target float64) {
 	s := l.sink(slow)
 	defer s.stop()
@@ -117,7 +117,7 @@ func (l *lab) besideWrk(ledger string, workers, rows int, target float64) {
 		"wrk", c)
 }
 
-// rival sends the rows of a file to a service, and keeps no checkpoint.
+// rival is a program that sends the rows of a file to a service, and keeps no checkpoint.
 type rival struct {
 	name string
 	send func(l *lab, s *service, file string) trial
@@ -136,7 +136,7 @@ var (
 	}}
 )
 
-// beside compares an import with a rival: by the rate, or if there is a limit, by user and system time.
+// beside compares an import with a rival: with a limit their user and system time, otherwise their rates.
 func (l *lab) beside(r rival, latency time.Duration, rows int, target, limit float64) {
 	s := l.sink(latency)
 	defer s.stop()
@@ -194,7 +194,7 @@ type filled struct {
 	imported trial
 }
 
-// fill imports rows without latency. Other numbers use the same checkpoint.
+// fill imports rows without latency. Numbers that need the same rows share the checkpoint.
 func (l *lab) fill(rows int, random bool) *filled {
 	name := fmt.Sprint(rows, random)
 	if l.fills[name] == nil {
@@ -206,7 +206,7 @@ func (l *lab) fill(rows int, random bool) *filled {
 	return l.fills[name]
 }
 
-// again runs a command over the rows of a filled checkpoint.
+// again runs a command over the rows that the checkpoint knows.
 func (f *filled) again(command string, more ...string) trial {
 	return f.send(outcomes{"unchanged": f.file.to}, command, inFlight, append(more, f.lab.input(f.file))...)
 }
@@ -218,7 +218,7 @@ func (f *filled) besideValidate(command string, more ...string) comparison {
 	})
 }
 
-// added imports rows that follow those of the checkpoint and returns the rate.
+// added imports rows that come after those of the checkpoint, and returns the rate.
 func (f *filled) added(turn int) float64 {
 	rows := f.lab.rows / 10
 	next := f.file
@@ -229,7 +229,7 @@ func (f *filled) added(turn int) float64 {
 	return f.send(outcomes{"created": rows}, "import", inFlight, path).rate(rows)
 }
 
-// opening returns how long opening the checkpoint takes, with start and end of the program.
+// opening returns how long the program takes to start, open the checkpoint and end.
 func (f *filled) opening() float64 {
 	t := f.send(outcomes{"unchanged": 1}, "import", inFlight, "--limit", "1", f.lab.input(f.file))
 	return t.wall.Seconds()
@@ -237,7 +237,7 @@ func (f *filled) opening() float64 {
 
 // memory measures N9: the most anonymous memory of each command.
 func (l *lab) memory(rows int) {
-	const sends = 64 + 2*inFlight // MiB; a request in flight has two slots
+	const sends = 64 + 2*inFlight // MiB; each request in flight has two slots
 	known := l.fill(rows, false)
 	l.peak("import", rows, sends, known.imported)
 	l.peak("sync", rows, sends, known.again("sync"))
@@ -317,7 +317,7 @@ func (l *lab) afterAKill() {
 	l.atMost("memory of adopt, each lead", "bytes", 350, float64(many-few)/float64(l.rows-l.rows/10))
 }
 
-// adopted returns the memory of adopting leads from a list.
+// adopted returns the most memory that it takes to adopt a list of leads.
 func (l *lab) adopted(leads int) int64 {
 	w := l.world(&service{url: "http://127.0.0.1:1"})
 	defer w.leave()
@@ -331,8 +331,8 @@ func (l *lab) adopted(leads int) int64 {
 	return must.Get(perform(w.command("checkpoint", "adopt", path))).peak
 }
 
-// readAll measures N21: leads that a reconciliation reads a second, compared with the updates of wrk on as many
-// connections. Neither side has changed anything. The run reads its first lead twice: one more request.
+// readAll measures N21: how many leads a second reconcile reads, beside the updates of wrk on as many connections.
+// Nothing has changed on either side. The run reads its first lead twice, hence the -1.
 func (l *lab) readAll() {
 	rows := l.rows / 10
 	s := l.sink(slow, "-keep")

@@ -18,7 +18,7 @@ import (
 	"leadferry/tools/must"
 )
 
-// server is a PostgreSQL server with a socket in its folder, no port, and default settings, but counts statements.
+// server is a PostgreSQL server with a socket in its folder, no port, and few settings; it counts statements.
 type server struct {
 	dir, bin  string
 	databases int
@@ -36,7 +36,7 @@ func (l *lab) postgres() *server {
 	if len(found) == 0 {
 		must.Do(errNoPostgres)
 	}
-	// paths of sockets must be short
+	// the path of a socket must be short
 	s := &server{dir: must.Get(os.MkdirTemp("/tmp", "pg")), bin: filepath.Dir(slices.Max(found))}
 	l.server = s
 	if os.Getuid() == 0 { // PostgreSQL refuses to run as root
@@ -66,7 +66,7 @@ func (s *server) run(ctx context.Context, name string, args ...string) (string, 
 	return strings.TrimSpace(string(out)), err
 }
 
-// ask executes a statement and returns its result.
+// ask runs a statement and returns its result.
 func (s *server) ask(ctx context.Context, statement string) (string, error) {
 	return s.run(ctx, "psql", "-h", s.dir, "-U", "postgres", "-XAtqc", statement)
 }
@@ -85,7 +85,7 @@ func (s *server) database(ctx context.Context) string {
 	return "postgres://postgres@/" + name + "?host=" + url.QueryEscape(s.dir)
 }
 
-// besideTheFile measures the part of N15 without latency.
+// besideTheFile measures the part of N15 that has no latency.
 func (l *lab) besideTheFile() {
 	near := l.sink(0)
 	defer near.stop()

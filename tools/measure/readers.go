@@ -14,7 +14,7 @@ import (
 	"leadferry/tools/must"
 )
 
-// readers count the rows of a file as fast as a library reads them. validate is compared with them.
+// readers count the rows of a file as fast as a library reads them. They are what validate is compared with.
 var readers = map[string]func(io.Reader) (int, error){
 	"readcsv": countCSV, "readjsonl": countJSONL, "readxlsx": countXLSX,
 }
@@ -39,8 +39,8 @@ func countCSV(r io.Reader) (rows int, err error) {
 	return rows - 1, err
 }
 
-// countJSONL copies the text of each name and value: a token alone is a place in the buffer that the next token
-// overwrites, while encoding/csv returns cells.
+// countJSONL copies the text of each name and value, as encoding/csv does with cells. A token alone is only a place in
+// a buffer, which the next token overwrites.
 func countJSONL(r io.Reader) (rows int, err error) {
 	d := jsontext.NewDecoder(r)
 	cells := make([]string, 0, 2*columns)

@@ -17,8 +17,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// sink imitates the lead service as cheaply as it can, so that the measurement shows its client. It does not check
-// bodies and keeps leads only with -keep: the last digits of an ID hold organization and status of the create. It
+// sink imitates the lead service as cheaply as it can, so that a measurement is about its client. It does not check
+// bodies, and keeps leads only with -keep: the last digits of an ID hold organization and status of the create. It
 // answers
 //
 //	POST  /v3/oauth2/token      200, a token
@@ -29,14 +29,14 @@ import (
 // and 401 without a bearer token, 404 to anything else. All connections share one processor.
 type sink struct {
 	latency time.Duration // added to every answer except /stats
-	begun   uint64        // makes IDs differ from those of earlier sinks
-	keep    bool          // keep content and ExternalID of each lead for reading
+	begun   uint64        // the time; makes IDs differ from those of earlier sinks
+	keep    bool          // keep content and ExternalID of each lead, to answer reads
 	kept    sync.Map      // leads by their ID
 
 	creates, updates, tokens, now, most atomic.Int64
 }
 
-// stats is what /stats shows. Most is the most connections at once.
+// stats is what /stats shows. Most is the highest number of connections at once.
 type stats struct{ Creates, Updates, Tokens, Most int64 }
 
 func (s *sink) stats() stats {
@@ -46,7 +46,7 @@ func (s *sink) stats() stats {
 func runSink(ctx context.Context, args []string, s streams) error {
 	set := flags("sink", s)
 	latency := set.Duration("latency", 0, "time added to every answer")
-	keep := set.Bool("keep", false, "keep content and ExternalID of leads, for who reads them")
+	keep := set.Bool("keep", false, "keep content and ExternalID of each lead, to answer reads")
 	if err := set.Parse(args); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (s *sink) serve(ctx context.Context, l net.Listener) error {
 	return server.Serve(l)
 }
 
-// count counts connections.
+// count keeps the number of connections, and the highest so far.
 func (s *sink) count(_ net.Conn, state fasthttp.ConnState) {
 	switch state {
 	case fasthttp.StateNew:
@@ -86,7 +86,7 @@ func (s *sink) count(_ net.Conn, state fasthttp.ConnState) {
 	}
 }
 
-// answer is the whole service.
+// answer answers every request.
 func (s *sink) answer(c *fasthttp.RequestCtx) {
 	path := string(c.Path())
 	id, update := strings.CutPrefix(path, "/v3/lead/")
@@ -115,7 +115,7 @@ func (s *sink) answer(c *fasthttp.RequestCtx) {
 	time.Sleep(s.latency)
 }
 
-// organization is the beginning of all organizations here; three digits follow.
+// organization begins the IDs of all organizations here; three digits follow.
 const organization = "d0000000-0000-4000-8000-000000000"
 
 const someLead = "3d0f8a52-7c41-4e19-8b06-58a1c2d70000"
@@ -146,7 +146,7 @@ type lead struct {
 	externalID string
 }
 
-// update answers with the lead after the update: owner and status from its ID, content and ExternalID as sent or kept.
+// update answers with the updated lead: owner and status are in its ID, content and ExternalID as sent or kept.
 func (s *sink) update(c *fasthttp.RequestCtx, id string) {
 	owner, _ := strconv.ParseUint(id[32:35], 16, 16)
 	status, _ := strconv.ParseUint(id[35:], 16, 16)
@@ -168,8 +168,8 @@ func (s *sink) update(c *fasthttp.RequestCtx, id string) {
 		id, organization, owner, now.content, member(body, "Status", statuses[status%8]), now.externalID)
 }
 
-// member returns a text of a JSON object, as written. The sink knows its clients: they write no spaces, and no inner
-// object has a member of the same name.
+// member returns a text of a JSON object as it is written. That is enough for the clients here: they write no spaces,
+// and no inner object has a member of that name.
 func member(text []byte, name, otherwise string) string {
 	_, rest, ok := bytes.Cut(text, []byte(`"`+name+`":"`))
 	if !ok {

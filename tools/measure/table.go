@@ -18,9 +18,9 @@ import (
 	"leadferry/tools/must"
 )
 
-// options are the options of the table.
+// options are the flags of the command that prints the table.
 type options struct {
-	rows int // of the inputs; every size is a share of it
+	rows int // of the inputs; all sizes are shares of it
 	runs int // how many turns a figure is the median of
 	full bool
 	only *regexp.Regexp // numbers; nil: all
@@ -30,11 +30,11 @@ type options struct {
 const fullRows = 1_000_000
 
 func parseOptions(args []string, s streams) (o options, err error) {
-	set := flags("[flags]: takes the numbers that leadferry has to hold (also: measure sink, bare, readcsv …)", s)
+	set := flags("[flags]: measures the numbers that leadferry must reach (also: measure sink, bare, readcsv …)", s)
 	set.IntVar(&o.rows, "rows", fullRows, "rows of the inputs; each number takes its share")
-	set.IntVar(&o.runs, "runs", 3, "turns that a figure is the median of")
+	set.IntVar(&o.runs, "runs", 3, "turns; each figure is their median")
 	set.BoolVar(&o.full, "full", false, "N9 and N10 with ten times the rows")
-	set.Func("only", "`NUMBERS` to take, such as 'N1|N5' (default: all)", func(names string) (err error) {
+	set.Func("only", "`NUMBERS` to measure, for example 'N1|N5' (default: all)", func(names string) (err error) {
 		o.only, err = regexp.Compile("^(" + names + ")$")
 		return err
 	})
@@ -50,7 +50,7 @@ func parseOptions(args []string, s streams) (o options, err error) {
 	return o, nil
 }
 
-// most returns the most rows of any number.
+// most returns the largest number of rows that a number needs.
 func (o *options) most() int {
 	if o.full {
 		return 10 * o.rows
@@ -61,11 +61,11 @@ func (o *options) most() int {
 // number is a number to reach, and how to measure it.
 type number struct {
 	id   string
-	long bool // it has one size and takes minutes: skipped with fewer rows
+	long bool // takes minutes whatever -rows says: skipped below the full size
 	take func(*lab)
 }
 
-// runTable measures the chosen numbers and prints each as it is known. It continues after one that it cannot measure.
+// runTable measures the chosen numbers and prints each at once. It goes on after one that it cannot measure.
 func runTable(ctx context.Context, args []string, s streams) (err error) {
 	o, err := parseOptions(args, s)
 	if err != nil {
@@ -95,10 +95,10 @@ func runTable(ctx context.Context, args []string, s streams) (err error) {
 	return err
 }
 
-// take measures a number. A tool that is not installed is no error: the table says so.
+// take measures a number. If a tool is not installed, the table says so, and there is no error.
 func (l *lab) take(n number) (err error) {
 	defer func() {
-		what := "could not be taken"
+		what := "could not be measured"
 		if errors.Is(err, errNoPostgres) || errors.Is(err, exec.ErrNotFound) {
 			what, err = "left out: "+err.Error(), nil
 		} else if err == nil {
@@ -131,7 +131,7 @@ func (l *lab) peak(command string, rows, limit int, t trial) {
 	}
 }
 
-// comparison compares two things that ran in turn: medians of their figures and of the ratios.
+// comparison is the result of two things that ran in turn: the medians of their figures and of the ratios.
 type comparison struct{ ours, theirs, ratio float64 }
 
 func (l *lab) compare(turn func() (ours, theirs float64)) comparison {
@@ -143,13 +143,13 @@ func (l *lab) compare(turn func() (ours, theirs float64)) comparison {
 	return comparison{median(ours), median(theirs), median(ratios)}
 }
 
-// rates judges a comparison of rows a second: at least target times the other's rate.
+// rates judges a comparison of rates: ours must be at least target times theirs.
 func (l *lab) rates(what string, target float64, other string, c comparison) {
 	measured := fmt.Sprintf("%.2f (%s of %s/s)", c.ratio, grouped(c.ours), grouped(c.theirs))
 	l.judge(what, fmt.Sprintf("≥ %.2f × %s", target, other), measured, c.ratio >= target)
 }
 
-// seconds judges a comparison of times: at most target times the other's time.
+// seconds judges a comparison of times: ours must be at most target times theirs.
 func (l *lab) seconds(what string, target float64, other string, c comparison) {
 	measured := fmt.Sprintf("%.2f (%.1f s beside %.1f s)", c.ratio, c.ours, c.theirs)
 	l.judge(what, fmt.Sprintf("≤ %.1f × %s", target, other), measured, c.ratio <= target)
@@ -161,7 +161,7 @@ func median(all []float64) float64 {
 	return sorted[(len(sorted)-1)/2]
 }
 
-// grouped writes a number with commas between groups of three digits.
+// grouped writes a whole number with a comma before each group of three digits.
 func grouped[N int | float64](n N) string {
 	return message.NewPrinter(language.English).Sprintf("%.0f", float64(n))
 }
@@ -169,7 +169,7 @@ func grouped[N int | float64](n N) string {
 // streams are the outputs of a command.
 type streams struct{ out, err io.Writer }
 
-// flags returns a flag set that prints mistakes and its flags on standard error.
+// flags returns a flag set that prints mistakes and help on standard error.
 func flags(heading string, s streams) *flag.FlagSet {
 	set := flag.NewFlagSet("measure "+heading, flag.ContinueOnError)
 	set.SetOutput(s.err)

@@ -19,7 +19,7 @@ import (
 	"leadferry/tools/must"
 )
 
-// trial is one process from start to end.
+// trial is one run of a process, from start to end.
 type trial struct {
 	wall time.Duration
 	cpu  time.Duration // user and system
@@ -27,7 +27,7 @@ type trial struct {
 	out  []byte
 }
 
-// rate returns how many of these rows it did in a second.
+// rate returns how many rows a second the trial did, if it did this many.
 func (t trial) rate(rows int) float64 { return float64(rows) / t.wall.Seconds() }
 
 // perform runs a command to its end and measures it. An exit code other than 0 is an error.
@@ -56,7 +56,7 @@ func perform(cmd *exec.Cmd) (t trial, err error) {
 // rssAnon matches the line of anonymous memory in a status file of Linux.
 var rssAnon = regexp.MustCompile(`(?m)^RssAnon:\s+(\d+) kB`)
 
-// watchMemory watches a process until it ends, and returns its most anonymous memory; 0: the system does not say.
+// watchMemory returns the most anonymous memory that a process has until it ends; 0: the system does not show it.
 func watchMemory(pid int, ended <-chan struct{}) (most int64) {
 	for {
 		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -71,13 +71,13 @@ func watchMemory(pid int, ended <-chan struct{}) (most int64) {
 	}
 }
 
-// world is where the program runs, with its own home, state folder and checkpoint.
+// world is a place where the program runs, with its own home, state folder and checkpoint.
 type world struct {
 	lab        *lab
 	dir        string
 	checkpoint string
 	service    *service // nil: none
-	processors int      // that the program may use; 0: all
+	processors int      // the program may use this many; 0: all
 }
 
 func (l *lab) world(s *service) *world {
@@ -114,8 +114,8 @@ func (w *world) command(args ...string) *exec.Cmd {
 // outcomes count rows by outcome.
 type outcomes map[string]int
 
-// run runs a command and requires its outcomes: the figures of a run with failed rows would mean nothing. Import and
-// sync write all their files; validate writes only its summary. The files stay until the next run.
+// run runs a command and requires its outcomes: the time of a run with failed rows means nothing. Commands write all
+// their files, but validate only its summary. The files stay until the next run.
 func (w *world) run(want outcomes, args ...string) trial {
 	summary := filepath.Join(w.dir, "summary.json")
 	must.Do(os.RemoveAll(w.out()))
@@ -161,7 +161,7 @@ func (l *lab) sink(latency time.Duration, more ...string) *service {
 	return s
 }
 
-// stop ends the sink and waits for it. It may be called again.
+// stop ends the sink and waits for it. A second call does nothing.
 func (s *service) stop() {
 	_ = s.cmd.Process.Kill()
 	_ = s.cmd.Wait()

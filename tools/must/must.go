@@ -1,5 +1,5 @@
-// Package must is for commands that can only end when an error occurs. [Get] and [Do] panic with the error, and a
-// deferred [Catch] turns the panic back into an error.
+// Package must is for commands that cannot go on after an error. [Get] and [Do] panic with the error, and a deferred
+// [Catch] turns the panic back into an error.
 package must
 
 import (
@@ -27,7 +27,7 @@ func Get[T any](value T, err error) T {
 	return value
 }
 
-// Catch, when deferred, stores the error that ended a function in err. Other panics continue.
+// Catch must be deferred. It stores the error of Do or Get in err. Other panics continue.
 func Catch(err *error) {
 	switch why := recover().(type) {
 	case nil:

@@ -25,7 +25,7 @@ import (
 	"leadferry/tools/must"
 )
 
-// target is a system to build for, in Go's words.
+// target is a system to build for, in the words of Go.
 type target struct{ os, arch string }
 
 const allTargets = "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64"
@@ -55,7 +55,7 @@ type file struct {
 	user int
 }
 
-// begin reads the clone and builds the program for this machine. The caller removes the folder work.
+// begin reads the clone and builds the program for this machine. The caller removes r.work.
 func (r *release) begin() {
 	r.root = r.output("git", "rev-parse", "--show-toplevel")
 	if r.output("git", "status", "--porcelain") != "" {
@@ -68,7 +68,7 @@ func (r *release) begin() {
 	r.version = strings.Fields(r.output(r.host, "--version"))[2] // leadferry version 0.1.0 …
 }
 
-// build compiles the program for a target and returns its path. The Go tool stamps commit and time into it.
+// build compiles the program for a target and returns its path. The Go tool writes commit and time into it.
 func (r *release) build(t target) string {
 	path := filepath.Join(r.work, t.os+"-"+t.arch, t.binary())
 	r.output("env", "CGO_ENABLED=0", "GOOS="+t.os, "GOARCH="+t.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=",
@@ -108,11 +108,11 @@ func (r *release) commonFiles() (all []file) {
 	return all
 }
 
-// licenceFile matches the names of texts that must go with copies of a module.
+// licenceFile matches the names of the texts that must go with every copy of a module.
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([-._].*)?$`)
 
-// licences returns the licence texts of all that a binary holds: Go itself and the linked modules. A module without a
-// licence is an error: nobody may distribute it.
+// licences returns the licence texts of all parts of a binary: Go itself and the linked modules. A module without a
+// licence is an error, because nobody may distribute it.
 func (r *release) licences(binary string) []byte {
 	info := must.Get(buildinfo.ReadFile(binary))
 	folders := map[string]string{}
@@ -156,7 +156,7 @@ func (r *release) bill(binary string) []byte {
 	parts := []cdx.Component{component("std", info.GoVersion)}
 	refs := []string{parts[0].BOMRef}
 	for _, m := range info.Deps {
-		// go.sum has a hash of names and hashes, not of a file
+		// a hash in go.sum is of names and hashes, not of a file: no cdx.Hash
 		p := component(m.Path, m.Version, cdx.Property{Name: "go.sum", Value: m.Sum})
 		parts, refs = append(parts, p), append(refs, p.BOMRef)
 	}

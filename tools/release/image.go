@@ -22,8 +22,8 @@ import (
 // nobody is the user that runs the image and owns /state. The Kubernetes samples name the same user.
 const nobody = 65532
 
-// writeImage writes one image for all Linux builds as an OCI image layout, which skopeo, crane, podman and others copy
-// to a registry. It holds the program, certificate authorities and two writable folders, but no shell and no packages.
+// writeImage writes one image for all Linux builds, as an OCI image layout that skopeo, crane and podman copy to a
+// registry. It holds the program, certificate authorities and two writable folders, but no shell and no packages.
 func (r *release) writeImage(made []product) {
 	var index v1.ImageIndex = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	made = slices.DeleteFunc(slices.Clone(made), func(p product) bool { return p.os != "linux" })
@@ -74,7 +74,7 @@ func (r *release) image(p product) v1.Image {
 	return must.Get(mutate.ConfigFile(image, config))
 }
 
-// authorities returns the certificate authorities that browsers trust without conditions: a file cannot state these.
+// authorities returns the authorities that browsers trust without conditions: a file cannot state conditions.
 func authorities() []byte {
 	var text bytes.Buffer
 	for root := range bundle.Roots() {

@@ -59,10 +59,10 @@ type release struct {
 	host       string // the program built for this machine; it prints version and completions
 	version    string
 	commit     string
-	when       time.Time // of the commit; all files of a release have this time
+	when       time.Time // of the commit, and so of all files
 }
 
-// product is what was built for one target.
+// product is the result for one target.
 type product struct {
 	target
 	binary   string // its path

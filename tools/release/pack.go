@@ -73,7 +73,7 @@ func placed(p product, zsh string) (all []file) {
 	return all
 }
 
-// writePackage passes the files to nfpm, which reads them from a disk.
+// writePackage makes a package with nfpm, which reads its files from a disk.
 func (r *release) writePackage(kind string, p product, all []file) {
 	info := &nfpm.Info{
 		Name: program, Version: r.version, Arch: p.arch, Platform: p.os, Section: "utils", Priority: "optional",
@@ -98,12 +98,12 @@ func (r *release) writePackage(kind string, p product, all []file) {
 	r.create(packager.ConventionalFileName(info), func(to io.Writer) { must.Do(packager.Package(info, to)) })
 }
 
-// manifests tell package managers where the archives of a version are, and their hashes.
+// manifests are templates of the files that tell package managers where the archives are, and their hashes.
 //
 //go:embed manifests
 var manifests embed.FS
 
-// managers list the manifests: the system, the template, the file.
+// managers are the manifests: system, template, file.
 var managers = [][3]string{
 	{"darwin", "homebrew.rb", "homebrew/leadferry.rb"},
 	{"windows", "scoop.json", "scoop/leadferry.json"},
@@ -115,7 +115,7 @@ var managers = [][3]string{
 // download is an archive in the data of manifests.
 type download struct{ OS, Arch, Folder, URL, SHA256 string }
 
-// writeManifests writes the manifests whose archives are all there: others could not be installed on some machines.
+// writeManifests writes the manifests of a system whose archives are all there: others would fail on some machines.
 func (r *release) writeManifests(made []product) {
 	all := map[string][]download{}
 	for _, p := range made {

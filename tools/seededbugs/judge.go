@@ -17,7 +17,7 @@ import (
 	"leadferry/tools/must"
 )
 
-// judge tries bugs and prints which test noticed each. The error says that not all were caught.
+// judge tries bugs and prints which test noticed each. It returns an error if not all were caught.
 func (t tree) judge(ctx context.Context, some []bug, out io.Writer) (err error) {
 	defer must.Catch(&err)
 	dir := must.Get(os.MkdirTemp("", "leadferry-seededbugs-"))
@@ -41,7 +41,7 @@ func (t tree) judge(ctx context.Context, some []bug, out io.Writer) (err error) 
 	return err
 }
 
-// try makes the mistake, runs the tests of the table and returns the one that noticed it; "": none.
+// try makes the mistake, runs the tests that the table names, and returns the one that noticed it; "": none.
 func (t tree) try(ctx context.Context, b *bug, dir string) (test string, err error) {
 	defer must.Catch(&err)
 	overlay := must.Get(t.overlay(must.Get(t.changed(nil, b)), dir))
@@ -62,7 +62,7 @@ var (
 	noTest     = regexp.MustCompile(`(?m)^FAIL.*\[(?:build|setup) failed\]$|^panic: test timed out after `)
 )
 
-// test runs tests of a folder, and returns one that failed.
+// test runs tests of a folder and returns one that failed; "": none.
 func (t tree) test(ctx context.Context, overlay, folder string, tests []string) (failed string, err error) {
 	text, err := t.goCommand(ctx, overlay, "test", "-v", "-count=1", "-failfast", "-timeout", "3m",
 		"-run", pattern(tests), "./"+folder)
@@ -81,7 +81,7 @@ func (t tree) test(ctx context.Context, overlay, folder string, tests []string) 
 	return folder + " " + failed, nil
 }
 
-// pattern matches tests and their subtests; go test takes a pattern for each part of a name.
+// pattern matches tests and their subtests. go test wants a pattern for each part of a name.
 func pattern(tests []string) string {
 	return "^" + strings.NewReplacer("/", "$/^", "|", "$|^").Replace(strings.Join(tests, "|")) + "$"
 }

@@ -43,8 +43,8 @@ func run(ctx context.Context, args []string, out, note io.Writer) (err error) {
 	return must.Get(copySources(ctx, dir)).judge(ctx, some, out)
 }
 
-// copySources copies the tracked files of the working tree with their changes: they can be edited meanwhile, and tests
-// leave nothing there. It links the files that some tests read beside the project.
+// copySources copies the tracked files of the working tree with their changes. So they can be edited meanwhile, and
+// tests leave nothing there. It links the files beside the project that some tests read.
 func copySources(ctx context.Context, dir string) (tree, error) {
 	const script = `set -e
 cd "$(git rev-parse --show-toplevel)"

@@ -16,10 +16,10 @@ import (
 	"leadferry/tools/must"
 )
 
-// tree is the folder of the program's sources. Nothing changes files in it.
+// tree is the folder of the program's sources. No file in it is changed.
 type tree string
 
-// changed returns the files of others, by path below the tree, with a bug added. It does not change others.
+// changed returns a copy of others (texts by path below the tree), with the files that a bug changes or adds.
 func (t tree) changed(others map[string]string, b *bug) (files map[string]string, err error) {
 	defer func() {
 		if err != nil {
@@ -39,7 +39,7 @@ func (t tree) changed(others map[string]string, b *bug) (files map[string]string
 	return files, nil
 }
 
-// apply makes one change in a file, after the changes of earlier edits.
+// apply makes one edit in a file, on top of earlier edits.
 func (t tree) apply(e edit, files map[string]string) {
 	file, text, at := e.File, "", place{}
 	if file == "" {
@@ -64,10 +64,10 @@ func (t tree) read(file string, files map[string]string) string {
 	return string(must.Get(os.ReadFile(filepath.Join(string(t), filepath.FromSlash(file)))))
 }
 
-// place says where a declaration is in a file; body is the offset after the opening brace of a function.
+// place is where a declaration is in a file. body is the offset after the opening brace of a function; 0: no function.
 type place struct{ start, body, end int }
 
-// find looks up a function or type by folder and name.
+// find finds a function or type by "folder.name", and returns its file, the file's text and the place.
 func (t tree) find(in string, files map[string]string) (file, text string, at place) {
 	above, last := path.Split(in)
 	folder, name, _ := strings.Cut(last, ".")
@@ -94,7 +94,7 @@ func (t tree) find(in string, files map[string]string) (file, text string, at pl
 	return "", "", at
 }
 
-// nameOf returns the name of a function or type, or of a method with its type's name before it.
+// nameOf returns the name of a function or type; for a method, the type's name comes first.
 func nameOf(d ast.Decl) string {
 	switch d := d.(type) {
 	case *ast.FuncDecl:
@@ -116,7 +116,7 @@ func nameOf(d ast.Decl) string {
 	return ""
 }
 
-// replaced replaces old, which must occur once, by new. Spaces, line breaks and comments in old do not count.
+// replaced replaces old, which must be there once, by new. Spaces, line breaks and comments between words do not count.
 func replaced(text string, e edit) string {
 	words := strings.Fields(e.Old)
 	for i, w := range words {
@@ -129,7 +129,7 @@ func replaced(text string, e edit) string {
 	return text[:found[0][0]] + strings.TrimRight(e.New, "\n") + text[found[0][1]:]
 }
 
-// overlay writes files into a folder, and a file for go's -overlay that puts them in place of the tree's files.
+// overlay writes files into a folder, and the file for go's -overlay that puts them in place of those of the tree.
 func (t tree) overlay(files map[string]string, dir string) (path string, err error) {
 	defer must.Catch(&err)
 	dir = must.Get(os.MkdirTemp(dir, ""))

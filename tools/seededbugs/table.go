@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The table, and files that some mistakes add. Their names keep them out of the build of the tools.
+// The table, and files that some mistakes add. The names of these files keep them out of the build of the tools.
 //
 //go:embed bugs.yaml seeds
 var table embed.FS
@@ -35,7 +35,7 @@ func bugs() (all []bug, err error) {
 	return all, err
 }
 
-// chosen returns the bugs with these numbers; "": all.
+// chosen returns the bugs with these numbers; "": all bugs.
 func chosen(all []bug, only string) ([]bug, error) {
 	if only == "" {
 		return all, nil
