@@ -55,6 +55,7 @@ const (
 var DoubtReasons = map[string]string{
 	ReasonTimeout:     "no answer in time",
 	ReasonNoAnswer:    "the connection broke after the request was sent",
+	ReasonClientCert:  "the client certificate was not accepted, but the request was sent already",
 	ReasonCanceled:    "the run was stopped before an answer came",
 	ReasonBadAnswer:   "the answer could not be read",
 	ReasonNoLeadID:    "the answer carries no usable lead ID",
