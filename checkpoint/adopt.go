@@ -13,11 +13,11 @@ import (
 type AdoptResult struct {
 	Leads     int // adopted
 	InDoubt   int // adopted as in doubt
-	Known     int // known already, as the list says or better; left as they are
+	Known     int // left as they are: the ledger knows as much of them as the list, or more
 	Rejected  int // left out: refused rows have no lead
 	Forgotten int // left out: their keys were forgotten
 
-	Found int // of Leads and Known: those that only rows with [FoundLead] name
+	Found int // part of Leads and Known: leads that are named only by rows with [FoundLead]
 }
 
 // inOneChange is how many entries of a list one commit takes.
@@ -39,8 +39,8 @@ type digestPrefix uint64
 // listed is what is remembered of a key of the list.
 type listed struct {
 	lead     digestPrefix // 0 if no row of the key names one
-	at       uint32       // the place of the row that counts
-	tells    uint8        // how much that row tells
+	at       uint32       // the place in the list of the row that counts
+	tells    uint8        // see Entry.tells
 	ownsLead bool         // a row of the key made the lead, or names it by this key
 }
 
@@ -69,8 +69,8 @@ func (e *Entry) tells() uint8 {
 	return 4
 }
 
-// choose reads the list, and finds the row of each key that counts. Rows with [FoundLead], which may name a lead of
-// another key, are read last: all other rows win against them.
+// choose reads the list, and finds the row of each key that counts. A row with [FoundLead] may name a lead of another
+// key, so it is read last and loses against all other rows.
 func (a *adoption) choose() error {
 	for _, all := range []bool{false, true} {
 		a.rows = 0
@@ -124,7 +124,7 @@ type placed struct {
 
 var errListChanged = errors.New("the list is not the same any more: something else writes to it")
 
-// pass judges the rows that count, inOneChange in a transaction, and stores them if stores is true.
+// pass judges the rows that count, and stores them if stores is true. Each transaction takes inOneChange of them.
 func (a *adoption) pass(ctx context.Context, s Store, stores bool) error {
 	a.result = AdoptResult{}
 	var part []placed
@@ -168,7 +168,7 @@ func (a *adoption) change(ctx context.Context, s Store, part []placed, stores bo
 			err = a.take(tx, &part[i], stores)
 		}
 		if stores && errors.As(err, new(*ListError)) { // a row has changed since it was judged
-			err = halfAdopted(s, a.Words, "has a part of a list only: then a row changed ("+err.Error()+")")
+			err = halfAdopted(s, a.Words, "has only a part of a list: then a row changed ("+err.Error()+")")
 		}
 		return err
 	})
@@ -210,7 +210,7 @@ func (e *Entry) answers(old *Kept) bool {
 		old.Run == e.Run && e.Run != ""
 }
 
-// judge counts an entry and reports whether to adopt it. old is what is known of its key. taken: its lead is another's.
+// judge counts an entry and reports whether to adopt it. old: what its key has now; taken: another key has its lead.
 func (r *AdoptResult) judge(e *Entry, old *Kept, taken bool) (take bool, err error) {
 	switch {
 	case old.State == Forgotten:
@@ -218,8 +218,8 @@ func (r *AdoptResult) judge(e *Entry, old *Kept, taken bool) (take bool, err err
 	case e.State == Rejected:
 		r.Rejected++
 	case e.State != InDoubt && taken:
-		return false, refusal("its lead ID belongs to another key", "if that key is wrong: leadferry checkpoint forget "+
-			"THAT-KEY, adopt again, then forget THAT-KEY --unblock; else "+correctHint)
+		return false, refusal("its lead ID belongs to another key", "if that key is wrong: leadferry checkpoint "+
+			"forget THAT-KEY, adopt again, then forget THAT-KEY --unblock; else "+correctHint)
 	case e.answers(old) && !taken:
 		r.Leads++
 		return true, nil
@@ -241,32 +241,32 @@ func (r *AdoptResult) judge(e *Entry, old *Kept, taken bool) (take bool, err err
 	return false, nil
 }
 
-// Leads is a list of leads to be adopted, as files have it.
+// Leads is a list of leads to adopt, read from files.
 type Leads struct {
 	Words   []string  // of the command line, see [Adopting]
 	From    []Witness // of the runs that wrote these results; with Err if nobody knows what their ledger knew
 	Entries List
-	Missing func() string // what the files say that their checkpoint lacked; called after they were read
-	ByHand  bool          // a file of them is neither an export nor of a run, so its number of leads proves nothing
-	Lenient bool          // entries that do not fit the ledger are left out and do not refuse the list
+	Missing func() string // what their checkpoint lacked, as the files say; called after they were read
+	ByHand  bool          // one of the files is neither an export nor from a run, so the number of leads proves nothing
+	Lenient bool          // entries that do not fit the ledger are left out, and the list is not refused for them
 }
 
 // AdoptList stores leads that exist on the service. An entry has a key and a lead ID, and ExternalID, WantLink, Status,
 // Organization and Location if they are known; state Unknown counts as Created. The lead's data are not known, so its
 // Digest is zero and its first sync sends all content.
 //
-// Entries of an export keep their state: Created without a lead ID is a lead with an unknown ID, Partial needs its
-// link, InDoubt stays in doubt. So no row is sent that may have been sent before. If a key has several entries, the
-// entry that tells most counts, and the last of equal ones. InDoubt with a lead ID and [ReasonUnkept] is an answer that
-// the run could not store: it settles that send. An entry with [FoundLead] is left out if another entry, or the ledger,
-// has its lead under another key. Otherwise it is stored, but does not count as named by the list.
+// Entries of an export keep their state, so no row is sent that may have been sent before: Created without a lead ID is
+// a lead with an unknown ID, Partial needs its link, InDoubt stays in doubt. If a key has several entries, the entry
+// that tells most counts, and the last of equal ones. InDoubt with a lead ID and [ReasonUnkept] is an answer that the
+// run could not store: it settles that send. An entry with [FoundLead] is left out if another entry, or the ledger, has
+// its lead under another key. Otherwise it is stored, but does not count as named by the list.
 //
-// A *[ListError] refuses the whole list: for an invalid lead ID, a key with two leads, a lead of two keys, a key in
-// doubt that was sent, a key with another lead, and a lead of another key. The same list again changes nothing.
+// A *[ListError] refuses the whole list. The reasons are an invalid lead ID, a key with two leads, a lead of two keys,
+// a key in doubt that was sent, a key with another lead, and a lead of another key.
 //
 // The whole list is checked before anything changes. A long list needs several commits. If it is cut off, runs refuse
-// the ledger until the same list, or a list that contains it, is adopted. If witnesses know of leads that the list
-// should name and does not, the ledger is incomplete.
+// the ledger until the same list, or a list that contains it, is adopted. The same list again changes nothing. If
+// witnesses know of leads that the list should name and does not, the ledger becomes incomplete.
 func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r AdoptResult, err error) {
 	h, err := hearingOf(ctx, s, ws)
 	if err != nil {
@@ -278,7 +278,7 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 		h.lineage.Adopting = m
 		return h.lineage.Keep(ctx, s)
 	}
-	if old == nil { // until the list was read, its files name it
+	if old == nil { // as long as the list is not read, only its files identify it
 		if err := mark(&Adopting{Words: leads.Words, Fills: fills}); err != nil {
 			return r, err
 		}
@@ -325,7 +325,7 @@ func AdoptList(ctx context.Context, s Store, ws *Witnesses, leads Leads) (r Adop
 	})
 }
 
-// contains reports whether a list tells of all leads of one that was cut off or, if that was not read, has its words.
+// contains reports whether a list names all leads of old. If old was cut off before it was read, only words count.
 func (a *adoption) contains(old *Adopting, words []string) bool {
 	for one := range slices.Chunk(old.Keys, 8) {
 		if a.keys[digestPrefix(binary.LittleEndian.Uint64(one))].tells == 0 {
@@ -338,14 +338,14 @@ func (a *adoption) contains(old *Adopting, words []string) bool {
 
 // descend makes other ledgers of the trunk ancestors of a ledger that took over results of runs, or that a list fills.
 // It says what is missing: the others knew more leads than the list names, one of their runs did not end, they lacked
-// leads themselves, a person wrote the list, or a witness of a ledger that is filled cannot be read.
+// leads themselves, a person wrote the list, or a witness cannot be read and the list fills the ledger.
 func (h *hearing) descend(ctx context.Context, leads Leads, r AdoptResult, fills bool) (missing string, err error) {
 	all := slices.Concat(h.ws.All(), h.info.Beside, leads.From)
 	named := r.Leads + r.InDoubt - r.Found
-	if fills { // otherwise Known may include leads of no such ledger
+	if fills { // otherwise Known may include leads that this ledger made itself
 		named += r.Known
 	}
-	// the latest of a ledger first
+	// the latest witness of each ledger first
 	slices.SortStableFunc(all, func(a, b Witness) int { return cmp.Compare(b.Commits, a.Commits) })
 	for _, w := range all {
 		f, err := h.compare(ctx, &w)
@@ -360,7 +360,7 @@ func (h *hearing) descend(ctx context.Context, leads Leads, r AdoptResult, fills
 		}
 		is := func(a Ancestor) bool { return a.ID == w.Ledger && a.Commits >= w.Commits }
 		younger := slices.ContainsFunc(all, func(o Witness) bool { return slices.ContainsFunc(o.Ancestors, is) })
-		if !younger { // else that one has its leads
+		if !younger { // else the younger ledger has these leads, too
 			named -= w.Leads
 		}
 		if !younger && len(leads.From) == 0 {
@@ -370,7 +370,7 @@ func (h *hearing) descend(ctx context.Context, leads Leads, r AdoptResult, fills
 			missing = fmt.Sprintf("leads that the checkpoint %s knew and the list does not name by the keys "+
 				"that made them: %s", w.Place, w.knew())
 		}
-		h.ws.remember([]Finding{*f}) // for its kinds of files, which this ledger has not noted
+		h.ws.remember([]Finding{*f}) // this ledger has not noted the kinds of files that the witness names
 		if w.Ledger != h.info.ID {
 			h.lineage.Descend(w.Ledger, w.Commits)
 		}
@@ -378,7 +378,7 @@ func (h *hearing) descend(ctx context.Context, leads Leads, r AdoptResult, fills
 	return missing, nil
 }
 
-// completed returns an entry without a lead ID, with what a list says of its lead.
+// completed returns e, which has no lead ID yet, with what a list says of its lead.
 func (e Entry) completed(by *Entry) Entry {
 	e.LeadID, e.State = by.LeadID, Created
 	e.ExternalID, e.Status = cmp.Or(e.ExternalID, by.ExternalID), cmp.Or(e.Status, by.Status)

@@ -60,9 +60,9 @@ func (c *coder) kept(k *Kept) {
 	c.maybe(&k.Prior, k.Key)
 }
 
-// maybe codes a record under a key, or nil.
+// maybe codes a record of a key, or that there is none.
 func (c *coder) maybe(k **Kept, key string) {
-	if !c.some(*k != nil) {
+	if !c.flag(*k != nil) {
 		return
 	}
 	if c.reads {
@@ -81,7 +81,7 @@ func (c *coder) entry(e *Entry) {
 	c.text(&e.LeadID)
 	c.text(&e.Organization)
 	c.text(&e.Location)
-	if c.some(e.ExternalID == e.Key) { // often
+	if c.flag(e.ExternalID == e.Key) { // the common case
 		e.ExternalID = e.Key
 	} else {
 		c.text(&e.ExternalID)
@@ -93,20 +93,20 @@ func (c *coder) entry(e *Entry) {
 	c.text(&e.Run)
 	c.time(&e.Updated)
 	c.uint(&e.Seq)
-	if c.some(e.Code != 0 || e.Reason != "" || e.Locator != "" || e.WantLink != "" || e.RequestID != "") {
+	if c.flag(e.Code != 0 || e.Reason != "" || e.Locator != "" || e.WantLink != "" || e.RequestID != "") {
 		c.number(&e.Code)
 		c.text(&e.Reason)
 		c.text(&e.Locator)
 		c.text(&e.WantLink)
 		c.text(&e.RequestID)
 	}
-	if c.some(e.Unsettled != "" || e.Sought != "" || e.AsksLink || e.Refused != Digest{} || e.Synced ||
+	if c.flag(e.Unsettled != "" || e.Sought != "" || e.AsksLink || e.Refused != Digest{} || e.Synced ||
 		!e.Confirmed.IsZero() || e.Seen != Sight{}) {
 		c.text(&e.Unsettled)
 		c.status(&e.Sought)
-		e.AsksLink = c.some(e.AsksLink)
+		e.AsksLink = c.flag(e.AsksLink)
 		c.digest(&e.Refused)
-		e.Synced = c.some(e.Synced)
+		e.Synced = c.flag(e.Synced)
 		c.time(&e.Confirmed)
 		c.time(&e.Seen.At)
 		c.status(&e.Seen.Status)
@@ -124,10 +124,10 @@ func (c *coder) event(ev *Event) {
 	c.time(&ev.At)
 }
 
-// coder writes fields one after another, or reads them into zero values, by one list of calls. bad: a field is missing.
+// coder writes fields one after another, or reads them into zero values; both use one list of calls.
 type coder struct {
 	b          []byte // what was written, or what is left to read
-	reads, bad bool
+	reads, bad bool   // bad: a field is missing or wrong
 }
 
 // done returns an error unless the fields that were read were all there and nothing is left.
@@ -162,8 +162,8 @@ func (c *coder) byte(v *byte) {
 	*v = one[0]
 }
 
-// some writes whether something is there, or reads it.
-func (c *coder) some(there bool) bool {
+// flag codes whether something is there.
+func (c *coder) flag(there bool) bool {
 	one := byte(0)
 	if there {
 		one = 1
@@ -178,7 +178,7 @@ func (c *coder) uint(v *uint64) {
 		return
 	}
 	value, n := binary.Uvarint(c.b)
-	if n <= 0 { // none
+	if n <= 0 { // not a number: next must fail
 		n = len(c.b) + 1
 	}
 	*v = value
@@ -193,7 +193,7 @@ func (c *coder) number(v *int) {
 
 // time codes a time in milliseconds, in UTC.
 func (c *coder) time(v *time.Time) {
-	if !c.some(!v.IsZero()) {
+	if !c.flag(!v.IsZero()) {
 		return
 	}
 	ms := uint64(v.UnixMilli())
@@ -237,7 +237,7 @@ func (c *coder) status(v *string) {
 }
 
 func (c *coder) digest(v *Digest) {
-	if c.some(*v != Digest{}) {
+	if c.flag(*v != Digest{}) {
 		c.bytes(v[:])
 	}
 }
@@ -256,8 +256,8 @@ func (c *coder) content(v *[]ContentDigest) {
 	}
 }
 
-// AppendText appends s with its length in front: 0 for none, 1 for a UUID in lower case that follows in 16 bytes, else
-// the number of bytes plus one. No text in this form is the beginning of another, so texts can be joined to keys.
+// AppendText appends s with its length in front: 0 if s is empty, 1 for a UUID in lower case that follows in 16 bytes,
+// else the number of bytes plus one. No text in this form is the beginning of another, so texts can be joined to keys.
 func AppendText(b []byte, s string) []byte {
 	if s == "" {
 		return append(b, 0)

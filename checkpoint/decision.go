@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Decision is what a person found out about a key in doubt: the lead has LeadID;
-// or it exists but its ID is not known; or, with neither, it was not created.
+// Decision is what a person found out about a key in doubt: the ID of its lead; that a lead Exists; or, with neither,
+// that no lead was made.
 type Decision struct {
 	Key, LeadID string
 	Exists      bool
@@ -15,7 +15,7 @@ type Decision struct {
 	Run         string    // the run that sent the row; "": any run
 }
 
-// KeptDecision is a decision as the note of its key stores it, after earlier ones.
+// KeptDecision is a decision as it is stored in the note of its key, after the earlier decisions about that key.
 type KeptDecision struct {
 	Decision
 	At      time.Time
@@ -47,7 +47,7 @@ const (
 		"`leadferry checkpoint history KEY` shows who did"
 )
 
-// Why nothing is decided about a row whose worker may still send it, and what to do about that.
+// Why a person cannot decide about a row that its worker may still send, and what to do about that.
 const (
 	heldText = "the worker that sent it may be at work still, and its answer may come"
 	HeldHint = "wait until the run has ended, or a quarter of an hour after it was killed; leadferry checkpoint " +
@@ -86,19 +86,20 @@ func (d *Decision) Outcome(send Entry, now time.Time) Entry {
 // resolution is a decision that is to be carried out.
 type resolution struct {
 	KeptKey               // the Intent is the send that the decision is about
-	corrects, before bool // it replaces another decision; it equals the earlier decision
+	corrects, before bool // corrects: it replaces another decision; before: it equals the earlier one
 }
 
-// Resolve settles keys in doubt, all or none. A lead ID makes the key Partial when a link was asked for, else Created;
-// Exists makes it Created without an ID; neither makes it NotMade, free to be sent. A key that has another decision and
+// Resolve settles keys in doubt, all or none. A lead ID makes the key Partial if a link was asked for, else Created.
+// Exists makes it Created without an ID. Neither makes it NotMade, free to be sent. A key that has another decision and
 // was not sent since is corrected, as if the first decision had not been made. Each decision is stored with its time
-// and its send. A refusal is a *[ListError]; a decision about an earlier send than the last one is refused too.
+// and its send. A refusal is a *[ListError]; a decision about an earlier send than the last one is refused, too.
 func Resolve(ctx context.Context, s Store, ds []Decision) (r ResolveResult, err error) {
 	err = s.Alone(ctx, func(tx Tx) (err error) { r, err = resolve(tx, ds); return err })
 	return r, err
 }
 
-// resolve finds what each decision is about, and takes leads that are corrected from their keys, before any gets one.
+// resolve finds what each decision is about. It takes wrong leads from all keys that are corrected before it gives a
+// lead to any key, so that two keys can swap their leads.
 func resolve(tx Tx, ds []Decision) (r ResolveResult, err error) {
 	keys := Map(ds, func(d Decision) string { return d.Key })
 	leads := Map(ds, func(d Decision) string { return d.LeadID })
@@ -109,7 +110,7 @@ func resolve(tx Tx, ds []Decision) (r ResolveResult, err error) {
 	for i := range ds {
 		err := ds[i].unfit(seen, given)
 		if err == nil {
-			all[i], err = about(tx, &ds[i])
+			all[i], err = findSend(tx, &ds[i])
 		}
 		if err == nil && all[i].corrects {
 			err = tx.Put(ds[i].Key, all[i].KeptKey)
@@ -126,8 +127,8 @@ func resolve(tx Tx, ds []Decision) (r ResolveResult, err error) {
 	return r, nil
 }
 
-// about finds the send of a decision: in doubt, or settled by a person or a list and not sent again since.
-func about(tx Tx, d *Decision) (one resolution, err error) {
+// findSend finds the send of a decision: in doubt, or settled by a person or a list and not sent again since.
+func findSend(tx Tx, d *Decision) (one resolution, err error) {
 	if tx.Held(d.Key) {
 		return one, refusal(heldText, HeldHint)
 	}
@@ -139,7 +140,7 @@ func about(tx Tx, d *Decision) (one resolution, err error) {
 	if err != nil {
 		return one, err
 	}
-	if last == nil && d.LeadID != "" && known.fromList() { // corrected as if a person had decided so
+	if last == nil && d.LeadID != "" && known.fromList() { // a list is corrected like a person's decision
 		send := Entry{
 			Key: d.Key, State: InDoubt, WantLink: cmp.Or(known.WantLink, known.ExternalID), Run: known.Run,
 			Updated: known.Updated,

@@ -13,23 +13,23 @@ import (
 )
 
 // Digester makes digests that are keyed with a random key: a plain hash of an e-mail address or a phone number can be
-// found by trying them all. The key is in the same file, so anyone who has that can still try them: a checkpoint is
-// pseudonymous personal data, and must be kept, copied and erased like those. Digests protect what leaves the file.
+// found by trying them all. The key is in the same file, so whoever has the file can still do that. A checkpoint is
+// therefore pseudonymous personal data: keep, copy and erase it as such. Digests protect what leaves the file.
 //
-// Requests and keys go through HMAC-SHA-256. Content keys and their values, ten of each in a row, go through SipHash,
-// which takes a tenth of the time. Four bytes of these digests are kept. HMAC makes SipHash's key.
+// Requests and keys go through HMAC-SHA-256. The content keys and values of a row, about ten of each, go through
+// SipHash, which takes a tenth of the time; four bytes of each digest are kept. SipHash's key is made by the HMAC.
 type Digester struct {
 	pool  sync.Pool
 	short [2]uint64 // SipHash's key
 }
 
-// hasher has room of its own for texts: those given to a hash.Hash would be garbage.
+// hasher copies texts into its own buffer: a text that is passed to a hash.Hash directly would be allocated each time.
 type hasher struct {
 	hash.Hash
 	room []byte
 }
 
-// Domains keep digests of requests, forgotten keys and columns, and SipHash's key, apart.
+// Domains: the same text has another digest as a request, as SipHash's key, as a forgotten key and as a column.
 const (
 	ofRequest = iota
 	ofShort
@@ -67,7 +67,7 @@ func (d *Digester) keyed(out []byte, domain byte, text []byte) []byte {
 	return out
 }
 
-// Blocked returns the keyed digest that stands for a forgotten key.
+// Blocked returns the keyed digest that is kept of a forgotten key.
 func (d *Digester) Blocked(key string) []byte {
 	return d.keyed(make([]byte, len(Digest{})), ofBlocked, []byte(key))
 }

@@ -8,7 +8,7 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// MaxStatus limits, in characters, what is kept of a status that the service's specification does not name.
+// MaxStatus is how many characters are kept of a status that the service's specification does not name.
 const MaxStatus = 64
 
 // State says what is known of a key.
@@ -25,8 +25,7 @@ const (
 	Forgotten       // erased on request; only a keyed hash of the key is left, and it is not sent again
 )
 
-// String returns the state's name as exports show it: created, partial,
-// rejected, in_doubt, not_made or forgotten (which no export holds), or unknown.
+// String returns the state's name. Exports show all of them, except unknown and forgotten.
 func (s State) String() string {
 	if s > Forgotten {
 		s = Unknown
@@ -37,7 +36,7 @@ func (s State) String() string {
 // HasLead reports whether a lead exists, even if its ID is not known.
 func (s State) HasLead() bool { return s == Created || s == Partial }
 
-// Digest is a keyed digest of a request, made by [Digester.Sum]. The zero Digest of a lead says that its data are not
+// Digest is a keyed digest of a request, made by [Digester.Sum]. The zero Digest of a lead means that its data are not
 // known, because it was adopted. An import counts its row as unchanged, and a sync sends everything.
 type Digest [16]byte
 
@@ -45,9 +44,9 @@ type Digest [16]byte
 type ContentDigest struct{ Name, Value [4]byte }
 
 // Entry is what the ledger knows of a key. A claim is an entry in doubt that has no outcome yet. A new field needs a
-// line in codec.go and a higher [Format]. These say which changes keep it: entryOf and doubtOf (package importer),
-// keepDoubt, marked, completed, Decision.Outcome and about; PostgreSQL has columns (rows.go, schema.sql), and exports
-// have exportLine and listed.entry (checkpointcmd).
+// line in codec.go and a higher [Format]. It may also need a line where entries are filled or changed: entryOf and
+// doubtOf (package importer), keepDoubt, marked, completed, Decision.Outcome and findSend. PostgreSQL has columns
+// (rows.go, schema.sql), and exports have exportLine and listed.entry (package checkpointcmd).
 type Entry struct {
 	Key          string
 	State        State
@@ -64,7 +63,7 @@ type Entry struct {
 	Line         int    // its physical line in File, from 1
 	Locator      string // InDoubt: the locator asked for
 	// InDoubt, Partial, during an update: the ExternalID that the lead should get. If others changed it on the service:
-	// the value that was confirmed before, or the file's value if the service's is kept.
+	// the value that was confirmed before, or the file's value if the service's value is kept.
 	WantLink  string
 	RequestID string    // InDoubt: of the last known attempt; if the run was killed, as the claim has it
 	Run       string    // the run that wrote it
@@ -88,12 +87,12 @@ type Sight struct {
 	Status       string
 	Organization string
 
-	// The file's status if the service's status won against it, until one of the two changes; "": it did not win.
+	// the file's status that lost against the service's, until one of the two changes; "": none lost
 	Against string
 }
 
-// Reasons of rows in doubt that are no class of an answer, and FoundLead, the Reason of a list's entry whose row found
-// its lead, perhaps by another name than its key: the lead may have been made under another key.
+// Reasons of rows in doubt that do not come from an answer. FoundLead is different: it marks an entry of a list whose
+// row found its lead, perhaps by another name than its key, so the lead may have been made under another key.
 const (
 	ReasonIncomplete = "checkpoint_incomplete" // not sent: the incomplete checkpoint may have lost the row's lead
 	ReasonLeadTaken  = "lead_id_taken"         // the lead ID belongs to another key
@@ -136,7 +135,8 @@ func (e *Entry) ConfirmedAt() time.Time {
 	return e.Confirmed
 }
 
-// Moved reports whether others changed the ExternalID: it is the service's then, WantLink the confirmed or the file's.
+// Moved reports whether others changed the ExternalID on the service. Then ExternalID is their value, and WantLink is
+// the confirmed value or the file's.
 func (e *Entry) Moved() bool {
 	asked := e.Unsettled != "" && e.AsksLink
 	return e.State == Created && !asked && e.WantLink != "" && e.WantLink != e.ExternalID
@@ -197,7 +197,7 @@ type Event struct {
 	Send             // Doubted: what was sent, where that is still known
 }
 
-// Past is an event as the history of an entry stores it: without what was sent.
+// Past returns the event as the history of an entry stores it: without what was sent.
 func (ev Event) Past() Event {
 	ev.Send = Send{}
 	return ev

@@ -36,7 +36,7 @@ var (
 	ErrDoubt    = errors.New("another run sent the key, and it is in doubt")
 	ErrBlocked  = errors.New("key was forgotten, so nothing may be kept under it")
 	ErrTaken    = errors.New("lead belongs to another key")
-	ErrLinked   = fmt.Errorf("its ExternalID is another row's, or asked for by one: %w", ErrTaken)
+	ErrLinked   = fmt.Errorf("its ExternalID belongs to another row, or another row asked for it: %w", ErrTaken)
 	ErrState    = errors.New("entry has no state that can be settled")
 	ErrHeld     = errors.New("another worker has claimed the key and may still send it")
 )
@@ -78,8 +78,8 @@ func (e *StoreError) Error() string { return e.Text }
 // Unwrap returns the error of the system, of the connection or of the server.
 func (e *StoreError) Unwrap() error { return e.Err }
 
-// List is a list of entries that is too long for the memory. The Store reads it several times, and each time it must
-// yield the same entries, until it yields an error.
+// List yields the entries of a list that may be too long for the memory. It is read several times, and must yield the
+// same entries each time. The first error ends it.
 type List = iter.Seq2[Entry, error]
 
 // ListError says why one entry of a list, and with it the whole list, is refused.
@@ -127,8 +127,8 @@ func RefuseElsewhere(path, id, moved, filling string) error {
 	return nil
 }
 
-// AcceptOlder returns the command that accepts a ledger although it lacks something, and says what the command does.
+// AcceptOlder returns the command that accepts a ledger although it lacks something, and what the command does.
 func AcceptOlder(answer, path string) string {
 	return "leadferry checkpoint check --accept-older=" + answer + " --checkpoint " + shell.Path(path) +
-		" takes this one as incomplete: rows that it does not know are held then, not sent"
+		" accepts this one as incomplete: rows that it does not know are held then, not sent"
 }

@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// Terms are what must be the same for all workers of a fleet. The first worker sets them.
+// Terms are the settings of a worker of a fleet. All except Shard must be those of the first worker.
 type Terms struct {
 	Fleet         string
 	Shard, Shards int
 	MaxCreates    int     // leads that all of them make at most; 0: no limit
 	Rate          float64 // requests a second that all of them send at most; 0: no limit
-	Same          []Term  // what else is the same for all
+	Same          []Term  // what else must be the same
 }
 
-// Term is one thing that must be the same, such as the mapping. Value is a text to compare.
+// Term is one more setting that must be the same, for example the mapping. Value is a text to compare.
 type Term struct{ Name, Value string }
 
-// ErrTerms refuses a worker whose terms differ from those of the fleet that it names. Nothing of the fleet has changed.
+// ErrTerms refuses a worker whose terms differ from those of its fleet. The fleet stays as it was.
 var ErrTerms = errors.New("the worker does not fit into the fleet")
 
-// Fit returns an [ErrTerms] that says in what the terms differ from those of the fleet, or nil.
+// Fit returns an [ErrTerms] that names the first term that differs from the fleet's, or nil.
 func (t *Terms) Fit(fleet *Terms) error {
 	ours, theirs := t.all(), fleet.all()
 	most := max(len(ours), len(theirs))
@@ -30,8 +30,8 @@ func (t *Terms) Fit(fleet *Terms) error {
 	for i, own := range ours {
 		if own != theirs[i] {
 			return fmt.Errorf("%w %s: %s is not that of the fleet\n"+
-				"hint: start all workers of a fleet by one command. Give another run another --fleet name, also if the "+
-				"first worker was wrong: nothing is made twice", ErrTerms, t.Fleet, cmp.Or(own.Name, theirs[i].Name))
+				"hint: start all workers of a fleet with one command. Give another run another --fleet name, also if "+
+				"the first one was wrong: nothing is made twice", ErrTerms, t.Fleet, cmp.Or(own.Name, theirs[i].Name))
 		}
 	}
 	return nil
@@ -48,7 +48,7 @@ func (t *Terms) all() []Term {
 // ErrEnough refuses a claim because the fleet has claimed as many leads as it may make. It ends the run.
 var ErrEnough = errors.New("the fleet has made as many leads as it may")
 
-// Counts are rows: read, invalid, sent, sent and then rejected or failed, fallen in doubt.
+// Counts are numbers of rows. Refused: sent, and then rejected or failed. Doubts: fallen in doubt.
 type Counts struct{ Read, Invalid, Sent, Refused, Doubts int }
 
 // Progress is what a worker has done so far.
@@ -62,8 +62,8 @@ type Progress struct {
 // Common is what holds for all workers of a fleet now.
 type Common struct {
 	Counts               // of all workers
-	Tokens int           // how many requests more the worker may send, evenly,
-	After  time.Duration // and how long to wait before the first
+	Tokens int           // how many more requests the worker may send, spread evenly
+	After  time.Duration // how long to wait before the first of them
 	Pause  time.Duration // what is left of the longest pause that the service has asked any worker for
 }
 

@@ -40,7 +40,7 @@ func (r *ForgetResult) judge(tx Tx, keys []string) (gone, leads map[string]bool,
 			continue
 		case !ValidKey(key):
 			return nil, nil, inList(refusal("its "+ErrKey.Error(), ""), i, key)
-		case tx.Held(key): // as in resolve: its worker may still send it, and once unblocked it would be sent twice
+		case tx.Held(key): // its worker may still send it: if it were unblocked, it would be sent twice
 			return nil, nil, inList(refusal(heldText, HeldHint), i, key)
 		}
 		gone[key] = true
@@ -56,7 +56,7 @@ func (r *ForgetResult) judge(tx Tx, keys []string) (gone, leads map[string]bool,
 	return gone, leads, nil
 }
 
-// forget removes keys, their leads from the doubts of other keys, and what was decided about them.
+// forget removes keys, the IDs of their leads where other keys in doubt hold them, and decisions about them.
 func forget(tx Tx, d *Digester, gone, leads map[string]bool, unblock bool) error {
 	keys := slices.Sorted(maps.Keys(gone))
 	if err := tx.Erase(keys); err != nil {
@@ -112,7 +112,7 @@ func eachDoubt(tx Tx, f func(KeptKey) KeptKey) error {
 	}
 }
 
-// AcceptLoss makes an incomplete or half adopted checkpoint complete. freed rows were held for that, and may be sent.
+// AcceptLoss makes an incomplete or half adopted checkpoint complete. freed counts held rows that may be sent now.
 func AcceptLoss(ctx context.Context, s Store) (freed int, err error) {
 	l, err := LineageOf(ctx, s)
 	if err != nil {
@@ -127,7 +127,7 @@ func AcceptLoss(ctx context.Context, s Store) (freed int, err error) {
 			}
 			freed++
 			held := k.Intent.Entry
-			if k.Intent = k.Intent.Prior; k.Intent == nil && k.Entry == nil { // results name it still, see Info.Counted
+			if k.Intent = k.Intent.Prior; k.Intent == nil && k.Entry == nil { // results still name it, see Info.Counted
 				out := new(Decision).Outcome(held, tx.Now())
 				k.replace(tx, &out, Decided)
 			}

@@ -20,14 +20,14 @@ type Finding struct {
 	ID      string // the word with which a person answers it
 	Text    string // a sentence
 	Witness Witness
-	hints   []string // what to do about it, a hint each
+	hints   []string // what to do about it
 	older   bool     // the ledger is older than known
 }
 
 // Judgement is what the witnesses say about a run that is about to begin.
 type Judgement struct {
 	Path     string
-	Older    []Finding // the ledger is older than known: refused until it is taken as incomplete
+	Older    []Finding // the ledger is older than known: refused until a person accepts it as incomplete
 	Asks     []Finding // a person has to say whether the run may go on anyway
 	Warnings []string
 
@@ -42,7 +42,7 @@ func texts(all []Finding) string {
 	return strings.Join(Map(all, func(f Finding) string { return f.Text }), "\n")
 }
 
-// hearing is a ledger that witnesses are asked about.
+// hearing is a ledger that is compared with its witnesses.
 type hearing struct {
 	Store
 	info    Info
@@ -55,8 +55,8 @@ func hearingOf(ctx context.Context, s Store, ws *Witnesses) (h hearing, err erro
 	return hearing{Store: s, info: s.Info(), lineage: lineage, ws: ws}, err
 }
 
-// Judge compares a ledger with all witnesses. makes says that the run may make leads, from files of these kinds. What
-// run folders tell against the ledger is remembered in the book.
+// Judge compares a ledger with all witnesses. makes says that the run may make leads, from files of these kinds.
+// Findings of witnesses in run folders are copied into the book.
 func Judge(ctx context.Context, s Store, ws *Witnesses, makes bool, kinds []Kind) (*Judgement, error) {
 	v, err := judge(ctx, s, ws, makes, kinds)
 	if err == nil {
@@ -65,7 +65,7 @@ func Judge(ctx context.Context, s Store, ws *Witnesses, makes bool, kinds []Kind
 	return v, err
 }
 
-// judge alone decides whether a lost, old or other ledger is in use.
+// judge decides whether a lost, old or other ledger is in use. Nothing else in the program decides that.
 func judge(ctx context.Context, s Store, ws *Witnesses, makes bool, kinds []Kind) (*Judgement, error) {
 	h, err := hearingOf(ctx, s, ws)
 	if err != nil {
@@ -80,17 +80,17 @@ func judge(ctx context.Context, s Store, ws *Witnesses, makes bool, kinds []Kind
 			return nil, err
 		case f == nil || h.answered(f):
 		case f.older:
-			v.Older = found(v.Older, f)
+			v.Older = addFinding(v.Older, f)
 		case f.Witness.Err != nil && h.info.Leads+h.info.InDoubt > 0:
 			v.Warnings = append(v.Warnings, f.Text)
 		case makes:
-			v.Asks = found(v.Asks, f)
+			v.Asks = addFinding(v.Asks, f)
 		}
 	}
 	for i := range kinds {
 		f := cmp.Or(h.otherTarget(all, &kinds[i]), h.rekeyed(all, &kinds[i]))
 		if makes && f != nil && !h.answered(f) {
-			v.Asks = found(v.Asks, f)
+			v.Asks = addFinding(v.Asks, f)
 		}
 	}
 	return v, nil
@@ -99,8 +99,8 @@ func judge(ctx context.Context, s Store, ws *Witnesses, makes bool, kinds []Kind
 // answered reports whether a person has answered a finding for good.
 func (h *hearing) answered(f *Finding) bool { return slices.Contains(h.lineage.Answered, f.ID) }
 
-// found adds a finding. Of several witnesses of one ledger it keeps the one with the most commits.
-func found(all []Finding, f *Finding) []Finding {
+// addFinding adds a finding. Of several witnesses of one ledger it keeps the one with the most commits.
+func addFinding(all []Finding, f *Finding) []Finding {
 	i := slices.IndexFunc(all, func(other Finding) bool { return other.ID == f.ID })
 	switch {
 	case i < 0:
@@ -125,7 +125,7 @@ func (h *hearing) compare(ctx context.Context, w *Witness) (*Finding, error) {
 		switch f.older = true; {
 		case err != nil:
 			return nil, err
-		case !knows && w.Run != "": // a command has none
+		case !knows && w.Run != "": // a command has no run
 			const text = "it does not know the run %s of %s, which used it (%s)"
 			f.Text = fmt.Sprintf(text, w.Run, day(w.Started), w.Source)
 		case w.Commits > commits:
@@ -144,7 +144,7 @@ func (h *hearing) compare(ctx context.Context, w *Witness) (*Finding, error) {
 	return f, nil
 }
 
-// otherLedger says that another ledger knows leads of the trunk, where it is, and how to go on.
+// otherLedger fills a finding: another ledger knows leads of the trunk, where it is, and how to go on.
 func (h *hearing) otherLedger(f *Finding, w *Witness) {
 	theirs, where, place := w.Target.Canonical(), w.Place, "--checkpoint "+shell.Path(w.Place)
 	elsewhere := theirs != h.info.Target.Canonical()
@@ -167,8 +167,8 @@ func (h *hearing) otherLedger(f *Finding, w *Witness) {
 // runsFolder is where runs have their folders, if nobody says otherwise.
 const runsFolder = "leadferry-runs"
 
-// ifLost returns a hint how to get the leads of a lost ledger: from the results of runs, in folders beside the folder
-// of the witness or in the working folder. Without any, a list of what a person knows makes the new ledger incomplete.
+// ifLost returns the hint for a lost ledger: adopt the results of runs, from the run folders beside the witness's
+// folder or in the working folder. If there are none, a person lists the known leads, and the new ledger is incomplete.
 func (h *hearing) ifLost(w *Witness) string {
 	runs, first := filepath.Dir(w.Folder), ""
 	if w.Folder == "" || !holdsResults(runs) || disk.SameFile(runs, runsFolder) {
@@ -177,8 +177,8 @@ func (h *hearing) ifLost(w *Witness) string {
 	list := shell.Path(runs) + "/*/results.csv*"
 	if !holdsResults(runs) {
 		list = "known.csv"
-		first = "write known.csv, with the line key,namespace,lead_id (the mapping's namespace, or nothing) and a line " +
-			"for each lead that you know; then "
+		first = "write known.csv, with the line key,namespace,lead_id (the mapping's namespace, or nothing) and a " +
+			"line for each lead that you know; then "
 	}
 	return "if it is lost: " + first + adopt(list, h.info.Path, h.ws.Flags) + " takes over the leads that these " +
 		"files name. Name lists that were adopted before, too. The next import holds the rows that they do not name, " +
@@ -190,7 +190,7 @@ func holdsResults(runs string) bool {
 	return names != nil
 }
 
-// otherTarget says that files of a kind went to another target until now, and never to this target.
+// otherTarget finds that files of a kind went to another trunk until now, and never to this one.
 func (h *hearing) otherTarget(all []Witness, k *Kind) (found *Finding) {
 	for i := range all {
 		w := &all[i]
@@ -211,8 +211,8 @@ func (h *hearing) otherTarget(all []Witness, k *Kind) (found *Finding) {
 	return found
 }
 
-// rekeyed says that leads of such files were taken over from a ledger that made them by another key. If this ledger has
-// made leads of such files itself, [NewShapes] has compared their keys.
+// rekeyed finds that leads of files of a kind were taken over from a ledger that made them with another key. If this
+// ledger has made leads of such files itself, [NewShapes] has compared their keys.
 func (h *hearing) rekeyed(all []Witness, k *Kind) (found *Finding) {
 	for i := range all {
 		w := &all[i]
@@ -247,8 +247,8 @@ func (v *Judgement) RefuseOlder() error {
 		"put the newest copy back; if there is none, "+AcceptOlder(AnswerID(ids(v.Older)), v.Path))
 }
 
-// Refuse says why a run may not begin, or returns nil: a person has allowed it by this answer, or nothing is found. An
-// answer without a question is an error, too, so that no answer can stay in a script.
+// Refuse says why a run may not begin. It returns nil if nothing is found, or if the answer allows all that is found.
+// An answer without a question is an error, too, so that no answer stays in a script for ever.
 func (v *Judgement) Refuse(answer string) error {
 	if err := v.RefuseOlder(); err != nil {
 		return err
@@ -273,20 +273,20 @@ func (v *Judgement) Refuse(answer string) error {
 	return Refuse(v.Path, ErrGone, texts(v.Asks), strings.Join(ways, "\nhint: "))
 }
 
-// ErrAnswersNothing says that an answer was given to a question that nobody asked.
+// ErrAnswersNothing is the error of an answer without a question.
 var ErrAnswersNothing = errors.New("the ID answers nothing: no witness speaks against this checkpoint, or it was " +
 	"answered already")
 
-// Begin notes a run in the ledger, and writes its witness, also into the run's folder. Only then may anything be
-// claimed. It judges again before, because a person may have taken long to answer, and after, because another run with
-// another book may have begun at the same moment: what was answered holds; anything new is refused.
+// Begin notes a run in the ledger, and writes its witness into the book and the run's folder. Nothing may be claimed
+// before Begin returns. It judges twice more: first because a person may have taken long to answer, and at the end
+// because a run with another book may have begun meanwhile. What was answered holds; anything new is refused.
 func (v *Judgement) Begin(ctx context.Context, l *Ledger, w Witness, folder string) error {
 	unlock, err := v.ws.Lock()
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	now, err := v.again(ctx, l)
+	now, err := v.judgeAgain(ctx, l)
 	if err == nil {
 		err = now.Answer(ctx, l)
 	}
@@ -302,13 +302,13 @@ func (v *Judgement) Begin(ctx context.Context, l *Ledger, w Witness, folder stri
 		return err
 	}
 	l.Attest(t)
-	_, err = v.again(ctx, l)
+	_, err = v.judgeAgain(ctx, l)
 	return err
 }
 
-// again judges once more, and refuses what v has not found. It remembers nothing: runs that begin at one moment may
-// both be refused, and then neither has made leads.
-func (v *Judgement) again(ctx context.Context, s Store) (*Judgement, error) {
+// judgeAgain refuses what v has not found. It copies nothing into the book: if two runs begin at one moment, both may
+// be refused, and neither has made leads.
+func (v *Judgement) judgeAgain(ctx context.Context, s Store) (*Judgement, error) {
 	now, err := judge(ctx, s, v.ws, v.makes, v.kinds)
 	if err == nil && !v.Covers(now) {
 		err = now.Refuse("")
@@ -326,7 +326,7 @@ func (v *Judgement) Covers(later *Judgement) bool {
 // Question returns what a person is asked; "" if there is nothing.
 func (v *Judgement) Question() string { return strings.ReplaceAll(texts(v.Asks), "\n", "; ") }
 
-// AdoptRuns returns the command that adopts the results in run folders into a checkpoint. flags lead to its target.
+// AdoptRuns returns the command that adopts the results of runs into a checkpoint. flags name its target.
 func AdoptRuns(path string, flags []string) string {
 	return adopt(runsFolder+"/*/results.csv*", path, flags)
 }
@@ -335,7 +335,7 @@ func adopt(lists, path string, flags []string) string {
 	return "leadferry checkpoint adopt " + lists + at(path, flags)
 }
 
-// at returns the flags that lead a command to a checkpoint and to its target.
+// at returns the flags that name a checkpoint and its target in a command.
 func at(path string, flags []string) string {
 	line := " --checkpoint " + shell.Path(path)
 	for _, flag := range flags {

@@ -10,24 +10,23 @@ import (
 	"leadferry/internal/crash"
 )
 
-// patience is the longest time that a change waits for others. patienceFar is the same for a Store on another machine:
-// each commit is a round trip there, and the commits of all workers wait for the server's disk.
+// patience is the longest time that a change waits for others to share its commit. It is patienceFar if the Store is on
+// another machine: a commit is a round trip there, and the commits of all workers wait for the server's disk.
 const patience, patienceFar = 25 * time.Millisecond, 100 * time.Millisecond
 
 // Gathering says how changes are put together into commits.
 type Gathering struct {
 	// Slots limits how many claims may have no outcome yet, and so how many rows a kill leaves in doubt. 0: no limit.
 	Slots int
-	// Places is how many requests are under way at once. While there are more open claims than places, the lanes are
-	// busy, and changes wait for others. When few are left, the commit is made at once. 0: changes never wait.
+	// Places is how many requests are under way at once. While more claims than that are open, the lanes are busy, and
+	// changes wait for others. When few claims are open, the commit is made at once. 0: changes never wait.
 	Places int
 	// Far says that the Store is on another machine.
 	Far bool
 }
 
-// Ledger puts the changes of many goroutines together into commits of its Store. A claim takes a slot with the commit
-// that makes it durable. The commit that settles or withdraws it frees the slot, also for claims of the same commit,
-// since a commit is stored whole or not at all.
+// Ledger gathers the changes of many goroutines into commits of its Store. A claim takes a slot with its commit. Its
+// outcome or withdrawal frees the slot, even for claims of the same commit: a commit is stored whole or not at all.
 //
 // One goroutine commits. It waits until so few open claims are left that a lane would soon be idle, or for patience.
 type Ledger struct {
@@ -38,8 +37,8 @@ type Ledger struct {
 	mu       sync.Mutex
 	queue    []*Change           // what no commit has taken yet
 	inSlots  map[string]struct{} // keys whose claims have a slot
-	answered int                 // how many keys of inSlots have an outcome in the queue
-	begun    bool                // a commit has taken the first outcome
+	answered int                 // how many keys of inSlots have an outcome or a withdrawal in the queue
+	begun    bool                // the first of these was taken into a commit
 	gathers  bool                // the goroutine that commits has changes and waits for more
 	closed   bool
 	broken   error         // of the Store: nothing is written after such an error
@@ -47,7 +46,7 @@ type Ledger struct {
 	ended    chan struct{} // closed when that goroutine has ended
 }
 
-// NewLedger starts the one goroutine that changes the Store; [Ledger.Close] ends both.
+// NewLedger starts the goroutine that commits to the Store. [Ledger.Close] ends the goroutine and closes the Store.
 func NewLedger(s Store, g Gathering) *Ledger {
 	l := &Ledger{
 		Store: s, Gathering: g, patience: patience, inSlots: make(map[string]struct{}), ended: make(chan struct{}),
@@ -65,7 +64,8 @@ func NewLedger(s Store, g Gathering) *Ledger {
 	return l
 }
 
-// Standing counts the rows in doubt that wait for a person, not those held for a loss or of runs [Store.UnderWay].
+// Standing counts the rows in doubt that wait for a person. It leaves out rows that an incomplete ledger holds, and
+// rows of runs that are still under way ([Store.UnderWay]).
 func (l *Ledger) Standing(ctx context.Context) (n int, err error) {
 	underWay, err := l.UnderWay(ctx)
 	if err != nil {
@@ -80,7 +80,7 @@ func (l *Ledger) Standing(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// Close waits for changes that were asked for, ends the goroutine that commits, and closes the Store.
+// Close commits what it can of the queue, ends the goroutine that commits, and closes the Store.
 func (l *Ledger) Close() error {
 	l.end()
 	return l.Store.Close()
@@ -100,10 +100,10 @@ func (l *Ledger) end() {
 	<-l.ended
 }
 
-// Do makes a change durable. Then its Entry is what is stored: mostly as given, but in doubt if its lead ID is that of
-// another key. Until Do returns, nobody else may use the change. A claim waits for a slot. If ctx ends before, the next
-// commit refuses it with the error of ctx; without a free slot that is the commit of an outcome. Other changes do not
-// stop for ctx. Other errors are refusals ([IsRefusal]), ErrClosed, and those of the Store.
+// Do makes a change durable. Then the change's Entry is what is stored: mostly as given, but in doubt if another key
+// has its lead ID. Until Do returns, nobody else may use the change. A claim waits for a slot. If ctx ends first, the
+// next commit refuses the claim with the error of ctx; while no slot is free, that is the next commit of an outcome.
+// Other changes do not stop for ctx. Other errors are refusals ([IsRefusal]), ErrClosed and those of the Store.
 func (l *Ledger) Do(ctx context.Context, c *Change) error {
 	if c.ctx, c.Err = ctx, nil; c.done == nil {
 		c.done = make(chan error, 1)
@@ -137,18 +137,18 @@ func (l *Ledger) isAnswer(c *Change) bool {
 	return claimed && (c.Kind == Settle || c.Kind == Withdraw)
 }
 
-// due reports whether to commit now: a lane would soon be idle, the first outcome is there, or nothing more will come.
+// due reports whether to commit now: a lane would soon be idle, the first outcome waits, or nothing more will come.
 func (l *Ledger) due() bool {
 	return l.Places == 0 || len(l.inSlots)-l.answered <= l.Places+(l.Places+8)/16 || l.answered > 0 && !l.begun ||
 		l.closed || l.broken != nil
 }
 
-// await waits until a commit is due, or until its changes have waited for the ledger's patience. Once the ledger is
-// closed and nothing is left to commit, it returns false and refuses claims that wait for slots: none will become free.
+// await waits until a commit is due, or until changes have waited for the ledger's patience. If the ledger is closed
+// and nothing can be committed, it refuses the claims that still wait for slots, and returns false.
 func (l *Ledger) await() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for !l.some() {
+	for !l.hasWork() {
 		if l.closed {
 			for _, c := range l.queue {
 				c.done <- ErrClosed
@@ -169,14 +169,14 @@ func (l *Ledger) await() bool {
 		l.wake.Signal()
 	})
 	defer timer.Stop()
-	for l.gathers && l.some() && !l.due() {
+	for l.gathers && l.hasWork() && !l.due() {
 		l.wake.Wait()
 	}
 	l.gathers = false
 	return true
 }
 
-func (l *Ledger) some() bool {
+func (l *Ledger) hasWork() bool {
 	return slices.ContainsFunc(l.queue, func(c *Change) bool { return c.Kind != Claim || l.hasSlot() })
 }
 

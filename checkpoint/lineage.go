@@ -11,13 +11,13 @@ import (
 	"leadferry/internal/shell"
 )
 
-// Lineage is what a ledger keeps of other ledgers and of what people said about them. It is one note of the ledger.
+// Lineage is what a ledger knows of other ledgers, and what people answered about them. It is one note of the ledger.
 type Lineage struct {
 	// the ledgers that it descends from, by a copy, a repair, an adoption, or by --accept-older
 	Ancestors []Ancestor `json:"ancestors,omitempty"`
 	Answered  []string   `json:"answered,omitempty"` // findings that a person has answered
 	Machine   string     `json:"machine,omitempty"`  // keyed hash of the machine that used the file last
-	Adopting  *Adopting  `json:"adopting,omitempty"` // a list whose adoption goes on, or was cut off
+	Adopting  *Adopting  `json:"adopting,omitempty"` // a list that is being adopted, or whose adoption was cut off
 }
 
 // Ancestor is a ledger that another one descends from, with the number of its last commit that was taken over.
@@ -26,10 +26,10 @@ type Ancestor struct {
 	Commits uint64 `json:"commits"`
 }
 
-// Adopting marks a list whose adoption has begun and has not ended: its words on the command line and, once its files
-// were read, 8 bytes of the digest of each of its keys.
+// Adopting marks a list whose adoption has begun and has not ended. It has the words of the command line and, once the
+// files are read, 8 bytes of the digest of each key.
 type Adopting struct {
-	Words []string `json:"words"` // files, from the root, after --namespace=NAME if that was given
+	Words []string `json:"words"` // --namespace=NAME if that was given, then files with absolute paths
 	Keys  []byte   `json:"keys,omitempty"`
 	Fills bool     `json:"fills,omitempty"` // the ledger knew no leads before
 }
@@ -37,7 +37,7 @@ type Adopting struct {
 // LineageNote is the name of the note that holds a Lineage.
 const LineageNote = "lineage"
 
-// LineageOf reads what a ledger keeps of others.
+// LineageOf reads the lineage of a ledger; it is empty if there is none.
 func LineageOf(ctx context.Context, s Store) (l Lineage, err error) {
 	text, err := NoteOf(ctx, s, LineageNote)
 	if err == nil && text != nil {
@@ -70,14 +70,14 @@ func (l *Lineage) ancestor(id string) *Ancestor {
 	return nil
 }
 
-// RefuseHalfAdopted refuses runs and other lists if a list was not adopted into the ledger to its end.
+// RefuseHalfAdopted returns an error, for runs and for other lists, if the adoption of a list was cut off.
 func RefuseHalfAdopted(ctx context.Context, s Store) error {
 	l, err := LineageOf(ctx, s)
 	if err != nil || l.Adopting == nil {
 		return err
 	}
 	return halfAdopted(s, l.Adopting.Words,
-		"lacks leads of a list: leadferry checkpoint adopt was stopped before it had taken all of it over")
+		"lacks leads of a list: leadferry checkpoint adopt was stopped before the end of the list")
 }
 
 func halfAdopted(s Store, list []string, text string) error {
@@ -87,7 +87,7 @@ func halfAdopted(s Store, list []string, text string) error {
 }
 
 // TakeOlder accepts a ledger that is older than known, or that was copied to moved: it becomes incomplete and gets a
-// new ID. answer is the word for what the person has seen; took is false for another one, or without a question.
+// new ID. answer is the ID that the refusal printed. took is false if it is another one, or if nothing was refused.
 func TakeOlder(ctx context.Context, s Store, ws *Witnesses, answer, moved string) (took bool, err error) {
 	v, err := Judge(ctx, s, ws, false, nil)
 	if err != nil {
@@ -104,7 +104,7 @@ func TakeOlder(ctx context.Context, s Store, ws *Witnesses, answer, moved string
 	return err == nil, err
 }
 
-// Renew makes a ledger usable that lacks something: it is incomplete, has a new ID, and descends from newer ones.
+// Renew makes a ledger usable that lacks something: it becomes incomplete, gets a new ID, and descends from newer ones.
 func Renew(ctx context.Context, s Store, missing string, newer []Finding) error {
 	l, err := LineageOf(ctx, s)
 	if err != nil {
@@ -120,8 +120,8 @@ func Renew(ctx context.Context, s Store, missing string, newer []Finding) error 
 	})
 }
 
-// OnThisMachine refuses a checkpoint file that was last used on another machine, or notes this machine. machine is ""
-// if it has no ID. here says that a person has moved the file. flags lead to its target, for the hint.
+// OnThisMachine notes this machine in a checkpoint file, or refuses a file that another machine used last. machine is
+// "" if this one has no ID. here: a person has moved the file to this machine. flags name its target, for the hint.
 func OnThisMachine(ctx context.Context, s Store, machine string, here bool, flags []string) error {
 	info := s.Info()
 	if machine == "" || IsAddress(info.Path) {
@@ -139,8 +139,8 @@ func OnThisMachine(ctx context.Context, s Store, machine string, here bool, flag
 	case l.Machine != "" && !here:
 		return Refuse(info.Path, ErrOtherMachine, "was last used on another machine: if that one goes on with its "+
 			"copy, each machine makes the leads again that the other has made",
-			"stop the runs there, and rename its copy; then leadferry checkpoint check --moved-here"+at(info.Path, flags)+
-				". Profiles of machines that take turns have one machine: NAME")
+			"stop the runs there, and rename its copy; then leadferry checkpoint check --moved-here"+
+				at(info.Path, flags)+". Profiles of machines that take turns have one machine: NAME")
 	}
 	l.Machine = this
 	return l.Keep(ctx, s)
@@ -155,12 +155,12 @@ func NoteMachine(ctx context.Context, s Store, machine string) error {
 	return OnThisMachine(ctx, s, machine, false, nil)
 }
 
-// Contents is everything that a Store knows, for another Store to take over.
+// Contents is everything that a Store knows, so that another Store can take it over.
 type Contents struct {
 	Secret  []byte // key of the digests
 	Missing string // see [Info]; "" if nothing is missing
 
-	// calls f with what is stored under each key, in order
+	// calls f with what is stored under each key, in the order of keys
 	Keys      func(ctx context.Context, f func(KeptKey) error) error
 	Notes     []Note // later ones replace earlier ones
 	Forgotten []KeptBlock
@@ -186,12 +186,12 @@ func ContentsOf(ctx context.Context, s Store, secret []byte, forgotten []KeptBlo
 	return &Contents{secret, i.Missing, keys, append(notes, l.Note()), forgotten}, err
 }
 
-// TakeOver writes what another checkpoint knows into an empty one. An earlier TakeOver of the same contents may have
-// been cut off. It takes several commits: until the last one the Store must refuse runs.
+// TakeOver writes what another checkpoint knows into an empty one. It takes several commits, and until the last one the
+// Store must refuse runs. If it is cut off, call it again with the same contents.
 func TakeOver(ctx context.Context, s Store, c *Contents) error {
 	var part []KeptKey
 	write := func() error {
-		err := s.Alone(ctx, func(tx Tx) error { return takeOver(tx, part) })
+		err := s.Alone(ctx, func(tx Tx) error { return takeOverKeys(tx, part) })
 		part = part[:0]
 		return err
 	}
@@ -207,10 +207,10 @@ func TakeOver(ctx context.Context, s Store, c *Contents) error {
 	if err != nil {
 		return err
 	}
-	return s.Alone(ctx, c.conclude)
+	return s.Alone(ctx, c.takeOverRest)
 }
 
-func takeOver(tx Tx, part []KeptKey) error {
+func takeOverKeys(tx Tx, part []KeptKey) error {
 	keys := Map(part, func(k KeptKey) string { return k.Shown().Key })
 	if err := tx.Load(keys, nil); err != nil {
 		return err
@@ -228,7 +228,7 @@ func takeOver(tx Tx, part []KeptKey) error {
 	return nil
 }
 
-func (c *Contents) conclude(tx Tx) error {
+func (c *Contents) takeOverRest(tx Tx) error {
 	for _, n := range c.Notes {
 		if err := tx.PutNote(n); err != nil {
 			return err

@@ -16,20 +16,20 @@ import (
 )
 
 // Note is a small JSON value that a ledger keeps by name, beside its keys: a run, what people decided about a key, the
-// columns of imported files, where the ledger comes from.
+// columns of imported files, or the lineage.
 type Note struct {
 	Name  string
 	Value []byte // nil: there is none
 }
 
-// What the names of notes begin with.
+// The beginnings of the names of notes.
 const (
-	runNote     = "run "     // and its ID
-	shapeNote   = "shape "   // and a digest of it
-	DecidedNote = "decided " // and the key
+	runNote     = "run "     // then the ID of the run
+	shapeNote   = "shape "   // then a digest of the shape
+	DecidedNote = "decided " // then the key
 )
 
-// Encode returns a value as notes and columns have it: JSON without zero fields. What is no UTF-8 becomes U+FFFD.
+// Encode returns a value as JSON without zero fields, as notes and columns store it. Invalid UTF-8 becomes U+FFFD.
 func Encode(v any) []byte {
 	text, err := json.Marshal(v, json.OmitZeroStructFields(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
@@ -46,10 +46,10 @@ func Decode(text []byte, v any) error {
 	return nil
 }
 
-// unclean begins a text that is in hexadecimal digits, because a server would not take it as it is.
+// unclean is the beginning of a text in hexadecimal digits, because a server would refuse the text as it is.
 const unclean = "\x01"
 
-// Clean returns a text as servers take it: UTF-8 without NUL. [Restore] is its reverse.
+// Clean returns a text in a form that servers store: UTF-8 without NUL. [Restore] is its reverse.
 func Clean(s string) string {
 	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 && !strings.HasPrefix(s, unclean) {
 		return s
@@ -57,7 +57,7 @@ func Clean(s string) string {
 	return unclean + hex.EncodeToString([]byte(s))
 }
 
-// Restore returns the text that was cleaned.
+// Restore returns the text that was given to [Clean].
 func Restore(s string) string {
 	if !strings.HasPrefix(s, unclean) {
 		return s
@@ -90,7 +90,7 @@ func valuesOf[T any](ctx context.Context, s Store, prefix string) (all []T, err 
 	return all, err
 }
 
-// Runs returns all runs that were put, in the order in which they started.
+// Runs returns all runs that the ledger knows, in the order in which they started.
 func Runs(ctx context.Context, s Store) ([]RunInfo, error) {
 	all, err := valuesOf[RunInfo](ctx, s, runNote)
 	slices.SortStableFunc(all, func(a, b RunInfo) int { return a.Started.Compare(b.Started) })
@@ -140,7 +140,7 @@ func LastDecision(tx Tx, key string) (*KeptDecision, error) {
 	return &all[len(all)-1], err
 }
 
-// NoteEvidence notes once what contradicts the last decision about a key. If none is stored, d is stored with it.
+// NoteEvidence stores once what contradicts the last decision about a key. If there is no decision, it stores d, too.
 func NoteEvidence(tx Tx, d KeptDecision, text, other string, now time.Time) error {
 	all, err := decisionsAbout(tx, d.Key)
 	if err != nil {
@@ -191,8 +191,8 @@ func forgetDecisions(tx Tx, gone, leads map[string]bool) error {
 	return err
 }
 
-// History returns what was done with a key, in the order of time: its first event, the last ones, those that brought a
-// lead, and each send in doubt that was decided about. A send without an answer has the time when it was sent.
+// History returns what was done with a key, in the order of time: its first event, its last events, those that brought
+// a lead, and each send in doubt that was decided about. A send without an answer has the time when it was sent.
 func History(ctx context.Context, s Store, key string) (all []Event, err error) {
 	var k KeptKey
 	enough := errors.New("the key was found, or is not known")
@@ -238,7 +238,7 @@ func StatusOf(ctx context.Context, s Store) (Status, error) {
 	return st, errors.Join(err, unread)
 }
 
-// Untouched reports whether a ledger never knew a key, a decision, a run that came to its end, or a list to adopt.
+// Untouched reports whether a ledger has no key, loss or decision, no run that came to its end, and no list to adopt.
 func Untouched(ctx context.Context, s Store) (bool, error) {
 	i := s.Info()
 	for _, keys := range i.Keys {

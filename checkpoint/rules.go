@@ -11,13 +11,13 @@ import (
 // showed of the key; its state may be Forgotten, which no KeptKey holds.
 type KeptKey struct{ Entry, Intent *Kept }
 
-// Book is the Store during one of its transactions. Its errors end the transaction.
+// Book is what the rules need of a Store inside a transaction. An error of a Book ends the transaction.
 type Book interface {
 	// Keep gives an entry or an intent its commit number and its time.
 	Keep(k Kept) *Kept
 	// Owner returns the key that has a lead ID, or ""; key is the key that wants the lead ID.
 	Owner(lead, key string) (owner string, err error)
-	// Linked returns other keys whose lead has an ExternalID, or that have asked for it; two of them are enough.
+	// Linked returns other keys whose lead has an ExternalID, or that have asked for it. A Store may stop at two.
 	Linked(external, key string) (others []string, err error)
 	// Now returns the time of the transaction.
 	Now() time.Time
@@ -69,7 +69,7 @@ func (k *KeptKey) Apply(b Book, c *Change, old *Kept) error {
 		return k.Settle(b, &c.Entry)
 	case Mark:
 		return k.Mark(b, &c.Entry, old)
-	case Withdraw: // the key is in doubt about an earlier send again, if there is one
+	case Withdraw: // an earlier send that is in doubt comes back
 		if k.Intent != nil && k.Intent.Run == c.Entry.Run { // else another run has claimed the row since
 			k.Intent = k.Intent.Prior
 		}
@@ -77,10 +77,10 @@ func (k *KeptKey) Apply(b Book, c *Change, old *Kept) error {
 	return nil
 }
 
-// Claim stores an intent before a row is sent, or refuses. It claims a row in doubt only if again says so: another
+// Claim stores an intent before a row is sent, or refuses. It claims a row in doubt only if again is set: another
 // worker may have sent the row since the look-up. The intent also owns the ExternalID that the link after the create
 // will ask for, so that two rows never get the same one. If an earlier send is in doubt, its intent becomes the Prior
-// of the new one. A withdrawal puts it back, and so does a refusal, since it says nothing of that send.
+// of the new one. A withdrawal puts it back, and so does a refusal by the service: it says nothing of the earlier send.
 func (k *KeptKey) Claim(b Book, e *Entry, old *Kept, again bool) (refusal error) {
 	switch {
 	case !ValidKey(e.Key):
@@ -159,7 +159,7 @@ func (k *KeptKey) keepDoubt(b Book, e *Entry) {
 	*e = k.Intent.Entry
 }
 
-// replace stores an outcome in place of entry and intent. act is what was done besides what the change itself shows.
+// replace stores an outcome in place of entry and intent. act adds what the change itself does not show.
 func (k *KeptKey) replace(b Book, e *Entry, act Act) {
 	out, old := Kept{Entry: *e}, &Entry{}
 	if k.Entry != nil {
@@ -170,7 +170,7 @@ func (k *KeptKey) replace(b Book, e *Entry, act Act) {
 		for _, ev := range in.Past {
 			out.Past = addPast(out.Past, ev)
 		}
-		// If this is the answer to the send, and nothing was noted of it before, the outcome alone is enough.
+		// The history needs no event for a send that this outcome answers, unless an earlier answer was noted.
 		said := act == 0 && in.Run == e.Run && in.Code == 0 && in.Reason == ""
 		if sent := in.Event(in.Act).Past(); !said && !slices.Contains(in.Past, sent) {
 			out.Past = addPast(out.Past, sent)
@@ -281,10 +281,10 @@ type Kept struct {
 	Entry
 	Act   Act
 	Past  []Event
-	Prior *Kept // of an intent: the earlier one that it replaced, with its own Prior: each send may have made a lead
+	Prior *Kept // of an intent: the one that it replaced, with its own Prior, since each send may have made a lead
 }
 
-// Stamp brings k into the form that is stored. now is its time if it has none.
+// Stamp changes k to the form that is stored, and returns it. If k has no time, it gets now.
 func (k *Kept) Stamp(now time.Time) *Kept {
 	if k.Updated.IsZero() {
 		k.Updated = now
@@ -297,7 +297,7 @@ func (k *Kept) Stamp(now time.Time) *Kept {
 	return k
 }
 
-// Events returns the history of k, and k itself, in order; of nil: none.
+// Events returns the history of k, and k itself as the last event. A nil k has none.
 func (k *Kept) Events() []Event {
 	if k == nil {
 		return nil
@@ -305,7 +305,7 @@ func (k *Kept) Events() []Event {
 	return append(slices.Clip(k.Past), k.Event(k.Act))
 }
 
-// fromList reports whether a list brought the lead ID.
+// fromList reports whether the lead ID came from a list.
 func (k *Kept) fromList() bool {
 	for _, ev := range slices.Backward(k.Events()) {
 		if ev.Act&givesLead != 0 {

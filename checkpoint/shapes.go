@@ -10,7 +10,7 @@ import (
 )
 
 // Shape describes files that leads are made of: their columns in any order, the namespace, and the key as the mapping
-// says it. A key that names no column is the row's own data, and then says how files are read.
+// says it. If the key names no column, the whole row is the key, and Key says how the file is read.
 type Shape struct {
 	Columns        []string
 	Key, Namespace string
@@ -20,14 +20,14 @@ type Shape struct {
 
 func isOwnData(key string) bool { return !strings.Contains(key, "{") }
 
-// noted returns a shape as a ledger notes it: key and namespace as they are, columns only as keyed digests.
+// noted returns a shape as a ledger notes it: key and namespace as text, columns only as keyed digests.
 func (d *Digester) noted(s *Shape) Kind {
 	column := func(name string) string { return hex.EncodeToString(d.keyed(make([]byte, 8), ofColumn, []byte(name))) }
 	return Kind{Key: s.Key, Namespace: s.Namespace, Columns: hashed(s.Columns, column)}
 }
 
-// Noted reports whether leads were made by this very Shape. If not, kin are, of the kinds of earlier imports that share
-// at least half of the columns of either file, those that share most: a renamed column does not hide them.
+// Noted reports whether leads were made of files of exactly this shape. If not, kin are the kinds of earlier files that
+// share most columns with it, and at least half of the columns of one of the two: a renamed column does not hide them.
 func Noted(ctx context.Context, s Store, shape Shape) (known bool, kin []Kind, err error) {
 	all, err := valuesOf[Kind](ctx, s, shapeNote)
 	own, most := s.Digests().noted(&shape), 0
@@ -45,7 +45,7 @@ func Noted(ctx context.Context, s Store, shape Shape) (known bool, kin []Kind, e
 	return false, kin, err
 }
 
-// OnlyOf reports whether all files that leads were made of, in the namespace of these shapes, had one of these shapes.
+// OnlyOf reports whether, in the namespace of these shapes, leads were made only of files of these shapes.
 func OnlyOf(ctx context.Context, s Store, shapes []Shape) (bool, error) {
 	all, err := valuesOf[Kind](ctx, s, shapeNote)
 	for _, noted := range all {
@@ -60,8 +60,8 @@ func OnlyOf(ctx context.Context, s Store, shapes []Shape) (bool, error) {
 	return true, err
 }
 
-// NewShapes tells of which shapes the ledger has made no leads yet. A file with nearly the columns of an earlier import
-// but another key is refused, since each row would make another lead, unless answer is the word in the error.
+// NewShapes reports for each shape whether the ledger has made no leads of such files yet. A file with nearly the
+// columns of an earlier import but another key is refused: each row would make another lead. The error has the answer.
 func NewShapes(ctx context.Context, s Store, shapes []Shape, answer string) ([]bool, error) {
 	fresh := make([]bool, len(shapes))
 	var refused []error
@@ -96,8 +96,8 @@ func (s *Shape) refuse(kin []Kind) error {
 			if !isOwnData(s.Key) || s.Rejects {
 				return nil
 			}
-			return fmt.Errorf("%s: a file with nearly these columns was imported before, and the whole row is the key: "+
-				"every row would make a new lead\n"+
+			return fmt.Errorf("%s: a file with nearly these columns was imported before, and the whole row is the "+
+				"key: every row would make a new lead\n"+
 				"hint: name the column that makes a row the same row on the next run, as in key: \"{id}\", or restore "+
 				"the columns", s.Path)
 		case k.Namespace == s.Namespace && isOwnData(k.Key) && isOwnData(s.Key) && s.Rejects:

@@ -1,27 +1,29 @@
 // Package checkpoint is the durable ledger of rows: which leads exist, which rows were refused, and which creates were
-// about to be sent. A row is claimed before its create is sent, and settled after the answer.
+// about to be sent. A row is claimed before its create is sent, and settled after the answer. A claim is stored as an
+// intent, an outcome as an entry.
 //
-// The package has the rules of the ledger, the [Store] that keeps it, and the [Ledger], which puts the changes of many
-// rows together into commits. Below it, package bolt keeps a Store in a file, package postgres in a database.
+// The package contains the rules of the ledger, the [Store] interface, and the [Ledger], which gathers the changes of
+// many rows into commits. Package bolt implements Store in a file, package postgres in a database.
 //
 // Promises:
 //
 //   - A call that reports success reports a durable change.
-//   - An intent without an outcome is in doubt until it is settled
-//     or withdrawn, or a person ([Resolve], [Forget]) ends it, also after a kill.
+//   - An intent without an outcome is in doubt, also after a kill, until it is settled or withdrawn, or until a person
+//     ends it ([Resolve], [Forget]).
 //   - An update without an answer leaves its lead unsettled until a later update is settled ([Mark]).
-//   - One lead ID belongs to one key. A second key that is answered with it is in doubt.
-//   - After the first error of a Store every later call fails with that error.
-//   - Of a row's cells it stores only key, ExternalID, status, organization and locator. Everything else is stored as
-//     keyed digests. Forget leaves only keyed hashes of a key and of its fold.
+//   - One lead ID belongs to one key. If the service answers a second key with it, the second key is in doubt.
+//   - After the first error of a Store, every later change fails with that error. A refusal is no error of the Store
+//     ([Refuses], [IsRefusal]).
+//   - Of the cells of a row, only key, ExternalID, status, organization and locator are stored. Everything else is
+//     stored as keyed digests. Forget leaves only keyed hashes of a key and of its fold.
 //
-// The digests' key is stored in the same place. With it one can try values against
-// the digests, so they are pseudonymous personal data.
+// The key of the digests is stored beside them. With it anyone can try values against the digests, so they are
+// pseudonymous personal data.
 //
 // Each run leaves a [Witness] in its folder and in the user's book of ledgers. [Judge] compares a ledger with its
-// witnesses, and refuses one that was rolled back, restored from an older copy, or exchanged. A ledger that a person
-// accepts anyway is incomplete: [Info.MayLack] says which rows may have a lead that it lacks. These rows are held until
-// a person settles them or accepts the loss.
+// witnesses. It refuses a ledger that was rolled back, restored from an older copy, or replaced by another one. A
+// ledger that a person accepts anyway is incomplete: [Info.MayLack] says which rows may have a lead that it lacks.
+// These rows are held until a person settles them or accepts the loss.
 package checkpoint
 
 import (
@@ -40,18 +42,19 @@ type Store interface {
 	// Digests makes the keyed digests of this checkpoint.
 	Digests() *Digester
 
-	// Find looks for the lead of each Query, all as of one commit. A known key decides, also if in doubt or forgotten.
-	// A key that was refused has no lead; its entry is found if nothing else is. An intent hides its key's entry.
+	// Find looks for the lead of each Query, all as of one commit. A key with a lead, in doubt or forgotten decides.
+	// For any other key the lead ID is tried, then the ExternalID. If they find nothing, Entry is what is known of the
+	// key: it was rejected, for example. An intent hides the entry of its key.
 	Find(ctx context.Context, qs []Query) error
 
-	// Commit makes changes durable: in the order of their keys, and those of one key in the order given. A claim has to
-	// be the last of its key. A Store that needs several commits makes all other changes before the claims. If Commit
-	// fails, nobody knows which changes are durable. If one change is refused, its Err says why.
+	// Commit makes changes durable. It applies them in the order of their keys, and changes of one key in the given
+	// order. A claim must be the last change of its key. A Store that needs several commits makes the claims last. If
+	// Commit fails, nobody knows which changes are durable. If one change is refused, its Err says why.
 	Commit(ctx context.Context, changes []*Change) error
 
 	// Scan calls f with what is stored under each key, in the order of keys. For the state InDoubt it calls f only with
-	// keys in doubt, with at least their intents. It may also call f with keys that the Filter does not want ([Each]
-	// leaves them out). f may call other methods, and may see changes made during the scan. An error of f ends it.
+	// keys in doubt; their Intent is always set. It may also call f with keys that the Filter does not want; [Each]
+	// leaves them out. f may call other methods, and may see changes made during the scan. An error of f ends it.
 	Scan(ctx context.Context, which Filter, f func(KeptKey) error) error
 
 	// Notes returns the notes whose names have a prefix, in the order of their names. [Runs], decisions of people
@@ -59,26 +62,27 @@ type Store interface {
 	Notes(ctx context.Context, prefix string) ([]Note, error)
 	// Reached returns the last commit of a run (in a file: the last of all), and whether the ledger knows the run.
 	Reached(ctx context.Context, run string) (commits uint64, knows bool, err error)
-	// Progress returns this process's last commit, and [Info.Counted] (on a server of the last Info). It reads nothing.
+	// Progress returns this process's last commit and [Info.Counted] (on a server: of the last Info). It reads nothing.
 	Progress() (commits uint64, leads, freed int)
-	// Attest makes a witness note each commit. Close ends it in order before the lock is released; Drop withdraws it.
+	// Attest makes t note each commit. Close ends t before it releases the lock. If Drop removes the checkpoint, it
+	// withdraws t.
 	Attest(t *Testimony)
 
-	// Guard returns nil if the create that was claimed under a key may be sent now. It is called before each attempt,
-	// and may connect again or renew the claim. After an error, also of ctx, nothing may be sent.
+	// Guard returns nil if the create that was claimed under a key may be sent now. Call it before each attempt. It may
+	// connect again or renew the claim. After an error, also one of ctx, nothing may be sent.
 	Guard(ctx context.Context, key string) error
-	// UnderWay returns the runs that may still settle their rows in doubt themselves: they went on when this worker
-	// began, or began later. Exchange counts the rows in doubt of the workers of its fleet.
+	// UnderWay returns the runs that may still settle their rows in doubt themselves: they were under way when this
+	// worker began, or began later. In a fleet, [Common].Doubts counts these rows.
 	UnderWay(ctx context.Context) (runs map[string]bool, err error)
 
 	// Alone runs f in one transaction, while no other process and no commit changes the ledger. An error of f undoes
-	// it. Unless it refuses something ([Refuses]), the Store cannot be used after it. After a conflict f may run again.
+	// it. Unless it is a refusal ([Refuses]), the Store cannot be used afterwards. After a conflict f may run again.
 	Alone(ctx context.Context, f func(Tx) error) error
 
 	// Close closes the checkpoint in order. Only the first call does something.
 	Close() error
-	// Drop closes the checkpoint after a refusal. It removes a checkpoint that is New and knows nothing, so that nobody
-	// takes it for a real one; gone reports whether it did.
+	// Drop closes the checkpoint after a refusal. It may remove a checkpoint that is New and knows nothing, so that
+	// nobody takes it for a real one; gone reports whether it did.
 	Drop() (gone bool, err error)
 }
 
@@ -90,15 +94,15 @@ type Tx interface {
 	PutNote(n Note) error
 	// Load reads these keys and leads at once. Other methods may know only what was loaded.
 	Load(keys, leads []string) error
-	// Under returns what is stored under a key, and, until it is called again, what look-ups show of it.
+	// Under returns what is stored under a key, and what look-ups show of it. shown is valid until the next call.
 	Under(key string) (k KeptKey, shown *Kept, err error)
 	// Held reports whether another worker may still send what it has claimed under a key.
 	Held(key string) bool
 	// Put replaces what is stored under a key.
 	Put(key string, k KeptKey) error
-	// InDoubt returns some of the keys in doubt that come after a key, in order; none: there are no more.
+	// InDoubt returns the next keys in doubt after a key, in order; none: there are no more.
 	InDoubt(after string) (keys []string, err error)
-	// Erase removes what is stored under keys, and their hashes. Close cleans unused parts of a file.
+	// Erase removes what is stored under keys, and their hashes. Close also cleans the unused parts of a file.
 	Erase(keys []string) error
 	// Block stores what is left of a forgotten key.
 	Block(b KeptBlock) error
@@ -110,10 +114,10 @@ type Tx interface {
 	Renew() error
 }
 
-// Target is what the leads of a checkpoint belong to. All three parts must be equal when the file is opened again.
+// Target is where the leads of a checkpoint are made. A checkpoint opens only for a target with the same three parts.
 type Target struct{ BaseURL, LeadsURL, TrunkID string }
 
-// Canonical returns the target as targets are compared, with a UUID in lower case, of addresses that are normalized.
+// Canonical returns the form in which targets are compared: a UUID in lower case. The addresses must be normalized.
 func (t Target) Canonical() Target {
 	if low := strings.ToLower(t.TrunkID); rowkey.IsUUID(low) {
 		t.TrunkID = low
@@ -127,7 +131,7 @@ type Info struct {
 	ID       string // a copied file has it, too
 	Target   Target
 	Sequence uint64 // number of the last commit, also when the checkpoint is closed
-	Moved    string // where it was copied to, and its leads are kept now; or ""
+	Moved    string // where it was copied to and where its leads are kept now; or ""
 
 	// the checkpoint was made now, or it knows nothing because its run was killed before sending
 	New      bool
@@ -138,30 +142,30 @@ type Info struct {
 	Keys    map[State]int // as look-ups show them
 
 	Incomplete bool   // it has lost leads
-	Missing    string // Incomplete: what is missing, as the subject of a sentence
-	Since      uint64 // Incomplete: the commit that noted it; entries before it may be outdated
+	Missing    string // Incomplete: what is missing, as words that can follow "it lacks"
+	Since      uint64 // Incomplete: the commit that noted the loss; older entries may be outdated
 
 	Beside []Witness // of other ledgers of the trunk in the same database
 }
 
-// WarnOfLoss adds to the warnings what the checkpoint has lost, last, since warnings may be cut.
+// WarnOfLoss adds a warning that says what the checkpoint has lost. It is the last one: adopt shows only that.
 func (i *Info) WarnOfLoss() {
 	if i.Incomplete {
-		i.Warnings = append(slices.Clip(i.Warnings), "the checkpoint is incomplete. Rows that it does not know are held in "+
-			"doubt, not sent, until `leadferry checkpoint resolve` settles them, or `leadferry checkpoint check --accept-loss"+
-			" --checkpoint "+shell.Path(i.Path)+"` gives up what is missing: "+i.Missing)
+		i.Warnings = append(slices.Clip(i.Warnings), "the checkpoint is incomplete. Rows that it does not know are "+
+			"held in doubt, not sent, until `leadferry checkpoint resolve` settles them, or `leadferry checkpoint "+
+			"check --accept-loss --checkpoint "+shell.Path(i.Path)+"` gives up what is missing: "+i.Missing)
 	}
 }
 
-// Counted returns what a witness counts: the keys that have, had or may have had a lead, forgotten ones too, and those
-// of them that a person has found without one. Results name these; exports do not.
+// Counted returns what a witness counts: leads are the keys that have, had or may have had a lead, also forgotten ones;
+// freed are those of them that a person has found without one. Results name the freed keys; exports do not.
 func (i *Info) Counted() (leads, freed int) {
 	freed = i.Keys[NotMade]
 	return i.Leads + i.InDoubt + i.Keys[Forgotten] + freed, freed
 }
 
-// MayLack reports whether the row of e may have a lead that the checkpoint has lost. The
-// row must not be sent: settling it with ReasonIncomplete holds it.
+// MayLack reports whether the row of e may have a lead that the checkpoint has lost. Then the row must not be sent:
+// settling it with ReasonIncomplete holds it.
 func (i *Info) MayLack(e *Entry) bool {
 	return i.Incomplete && !e.State.HasLead() && e.State != Forgotten && e.Seq <= i.Since
 }
@@ -171,7 +175,7 @@ type Filter struct {
 	From  string // the first key wanted; "": from the beginning
 	State State  // Unknown: every state
 	Run   string // unless empty: leads that this run made, and rows in doubt that it sent
-	// keys that are left out: their records need not be decoded then (a reconcile takes a third less time); nil: none
+	// reports keys to leave out, which saves decoding their records (a third of a reconcile's time); nil: none
 	Skip func(key string) bool
 }
 
@@ -194,8 +198,8 @@ func Each(ctx context.Context, s Store, which Filter, f func(Entry) error) error
 // Change is one change of a key.
 type Change struct {
 	Kind   ChangeKind
-	Entry  Entry  // what is claimed, settled or marked; of a withdrawal Key and Run. After the commit: what is stored
-	Resend bool   // Claim: it was decided to send the row again although it is in doubt
+	Entry  Entry  // what to claim, settle or mark; for Withdraw only Key and Run. After the commit: what is stored
+	Resend bool   // Claim: the row may be sent again although it is in doubt
 	Shape  *Shape // Claim: columns and key of its input, to be noted once; or nil
 	Err    error  // after the commit: why the change was refused, see [IsRefusal]
 	ctx    context.Context
@@ -207,23 +211,23 @@ type ChangeKind uint8
 
 // The kinds.
 const (
-	// writes an intent, the note that a create is about to be sent: once it is durable, the create may be sent. The
-	// Entry has what a person needs to find the lead if no outcome follows. Attempt N is sent with its RequestID and
-	// "-N". An Entry without Updated gets the time of its commit
+	// writes an intent, the note that a create is about to be sent. Once it is durable, the create may be sent. The
+	// Entry has what a person needs to find the lead if no outcome follows. Attempt N of the create carries the
+	// RequestID with "-N" added. An Entry without Updated gets the time of its commit
 	Claim ChangeKind = iota
-	// removes the intent of a run's create that was certainly not applied; the intent that it replaced comes back
+	// removes the intent of a create of this run that was certainly not applied; an intent that it replaced comes back
 	Withdraw
 	// writes an outcome and removes the intent; InDoubt keeps the intent and adds LeadID, Code and Reason. If another
 	// key has the lead ID, this key is in doubt with ReasonLeadTaken
 	Settle
-	// notes that an update is about to be sent (Entry.Unsettled), or that it was not sent (empty). It also notes what
-	// was Seen, and the ExternalID and WantLink of the Entry. Nothing else of a known lead changes, and its history
-	// gets no event. A lead that is not known is stored as the Entry says, under a key without another lead
+	// notes that an update is about to be sent (Entry.Unsettled), or was not sent after all (Unsettled is empty). It
+	// also notes Seen, ExternalID and WantLink of the Entry. Nothing else of a known lead changes, and its history gets
+	// no event. A lead that is not known yet is stored as the Entry says, if its key has no other lead
 	Mark
 )
 
-// Query asks for a lead by its key, else by its ID, else by its ExternalID, linked or asked for. Empty fields are left
-// out. Alike, unless nil, receives a key that looks like this one if no lead is found. Entry is filled by Find.
+// Query asks for a lead by its key, else by its lead ID, else by its ExternalID, linked or asked for. Empty fields are
+// left out. If no lead is found, Alike, unless nil, receives a key that looks like this one. Find fills Entry.
 type Query struct {
 	Key, LeadID, ExternalID string
 	Alike                   *Likeness
@@ -234,7 +238,7 @@ type Query struct {
 // Match says how a lead was found.
 type Match uint8
 
-// The matches. NoMatch: no lead is known; the entry may be that of the key. Ambiguous: two leads fit.
+// The matches. NoMatch: no lead is known; Entry may still hold what is known of the key. Ambiguous: two leads fit.
 const (
 	NoMatch Match = iota
 	ByKey
@@ -243,8 +247,8 @@ const (
 	Ambiguous
 )
 
-// Likeness is a key that looks like the one asked for, and has or may have a lead. File
-// and Line are those of its last send; an adopted lead and a forgotten key have none.
+// Likeness is a key that looks like the one asked for, and has or may have a lead. File and Line say where it was sent
+// from last; an adopted lead and a forgotten key have none.
 type Likeness struct {
 	State State
 	File  string
@@ -259,8 +263,7 @@ type Finder interface {
 	Owner(lead, key string) (owner string, err error)
 	// Linked is as in [Book]; key may be "".
 	Linked(external, key string) (others []string, err error)
-	// Alike returns the known keys that fold to this text and differ from it, and whether a forgotten key folds to it.
-	// No key folds to "".
+	// Alike returns the known keys other than folded that fold to it, and if a forgotten one does. No key folds to "".
 	Alike(folded string) (keys []string, forgotten bool)
 }
 
@@ -283,7 +286,7 @@ func Find(f Finder, qs []Query) (err error) {
 
 type lookUp struct {
 	Finder
-	other Entry // under another key than that of the query
+	other Entry // what look-ups show of another key than that of the query
 }
 
 func (l *lookUp) find(q *Query, out *Entry) (Match, error) {
@@ -325,7 +328,8 @@ func (l *lookUp) byExternalID(q *Query, out *Entry) (Match, error) {
 	return ByExternalID, l.Show(keys[0], out)
 }
 
-// Folds returns the fold of the key and, if that is another key, the fold of the ExternalID as a key; "": none.
+// Folds returns the fold of the key and, if the ExternalID differs from the key, the fold that a key with the text of
+// the ExternalID has; "": none.
 func (q *Query) Folds() (own, external string) {
 	if namespace, key := rowkey.Split(q.Key); q.ExternalID != "" && q.ExternalID != key {
 		external = rowkey.Fold(rowkey.Effective(namespace, q.ExternalID))
@@ -334,7 +338,7 @@ func (q *Query) Folds() (own, external string) {
 }
 
 // alike looks for a key that resembles this one: first for a key that has or may have a lead, then for a forgotten key.
-// That may also be the ExternalID: of a forgotten person, only the hash of a key is left.
+// A forgotten key may also resemble the ExternalID: only the hash of the key is left of a forgotten person.
 func (l *lookUp) alike(q *Query) (found Likeness, err error) {
 	own, external := q.Folds()
 	others, forgotten := l.Alike(own)

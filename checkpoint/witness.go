@@ -11,15 +11,15 @@ import (
 )
 
 // Witness is a note outside a ledger that says how far the ledger had come. A run writes it before its first claim,
-// overwrites its counts with every commit (not synced), and closes it at the end. One is in the run's folder
-// (run.json), one in the user's book of ledgers, see [Witnesses].
+// overwrites its counts with every commit (not synced), and closes it at the end. One copy is in the run's folder
+// (run.json), another in the user's book of ledgers, see [Witnesses].
 type Witness struct {
-	Commits uint64 `json:"commits,omitempty"` // number of the last commit; in PostgreSQL of the worker's own last one
+	Commits uint64 `json:"commits,omitempty"` // number of the last commit; in PostgreSQL of the worker's last commit
 	Leads   int    `json:"leads,omitempty"`   // see [Info.Counted]
-	Open    bool   `json:"open,omitempty"`    // the run did not end in order, or goes on
+	Open    bool   `json:"open,omitempty"`    // the run is under way, or did not end in order
 
-	Freed     int        `json:"freed,omitempty"` // of Leads, as the run began or ended
-	Lacks     bool       `json:"lacks,omitempty"` // the ledger was incomplete as the run began
+	Freed     int        `json:"freed,omitempty"` // see [Info.Counted], when the run began or ended
+	Lacks     bool       `json:"lacks,omitempty"` // the ledger was incomplete when the run began
 	Ledger    string     `json:"ledger"`          // its ID
 	Target    Target     `json:"target"`
 	Place     string     `json:"place"` // path or address
@@ -28,17 +28,17 @@ type Witness struct {
 	Process   int        `json:"process"`
 	Started   time.Time  `json:"started"`
 	Folder    string     `json:"folder,omitempty"`    // of the run
-	Page      string     `json:"page,omitempty"`      // address of its live page, while it goes on
+	Page      string     `json:"page,omitempty"`      // address of its live page, while it is under way
 	Kinds     []Kind     `json:"kinds,omitempty"`     // of files that leads were made of
-	Ancestors []Ancestor `json:"ancestors,omitempty"` // of the ledger, as the run began
-	Left      string     `json:"left,omitempty"`      // how the checkpoint file was left: equal means untouched since
+	Ancestors []Ancestor `json:"ancestors,omitempty"` // of the ledger, when the run began
+	Left      string     `json:"left,omitempty"`      // state of the checkpoint file at the end, see [Witnesses.Left]
 
 	Source string `json:"-"` // the file that says so
 	Err    error  `json:"-"` // why it cannot be read: then only Source is known
 }
 
-// Kind identifies files of one sort by hashes of their key, their namespace and each of their columns. Column names are
-// no secret, but a book that is mailed should not list them.
+// Kind identifies files of one sort by hashes of their key, their namespace and each of their columns. Names of columns
+// are no secret, but a book that somebody mails should not list them.
 type Kind struct {
 	Key       string   `json:"key"`
 	Namespace string   `json:"namespace"`
@@ -70,7 +70,7 @@ func (k *Kind) sameKey(other *Kind) bool { return k.Key == other.Key && k.Namesp
 
 func (k *Kind) equals(o *Kind) bool { return k.sameKey(o) && slices.Equal(k.Columns, o.Columns) }
 
-// shared returns how many columns of another file this one has, too.
+// shared returns how many columns two files have in common.
 func (k *Kind) shared(other *Kind) (n int) {
 	for _, column := range other.Columns {
 		if _, found := slices.BinarySearch(k.Columns, column); found {
@@ -86,7 +86,7 @@ func (k *Kind) isAkin(other *Kind) bool {
 	return shared > 0 && 2*shared >= min(len(k.Columns), len(other.Columns))
 }
 
-// AnswerID returns the word with which a person answers a refusal, however many reasons it has.
+// AnswerID returns the one word that answers a refusal, whatever the number of its reasons.
 func AnswerID(ids []string) string {
 	ids = slices.Clone(ids)
 	slices.Sort(ids)
@@ -102,7 +102,7 @@ func shortID(texts ...string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// head is the first part of a witness: of fixed length, so that a commit overwrites it inside one sector of a disk.
+// head is the first part of a witness. Its length is fixed, so that a commit overwrites it inside one sector of a disk.
 func (w *Witness) head() []byte {
 	return fmt.Appendf(nil, `{"commits":%20d,"leads":%12d,"open":%5t,`, w.Commits, w.Leads, w.Open)
 }

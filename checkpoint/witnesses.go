@@ -29,13 +29,13 @@ type Witnesses struct {
 	Book    string   // folder of the book; "" if there is no place for one
 	Parents []string // folders that hold run folders
 	Named   bool     // the mapping names the target: files of a kind may have gone to another one
-	Flags   []string // --name=value that lead to the target of the run, for the commands that are printed
-	Page    string   // address of the live page of the run that is to be witnessed; or ""
+	Flags   []string // --name=value flags of the run's target, for the commands that are printed
+	Page    string   // address of the live page of the run that will be witnessed; or ""
 	Looks   bool     // nothing is written
-	Sandbox bool     // there are none: a run's folder only says that its leads are in the sandbox
+	Sandbox bool     // there are no witnesses: a run's folder only says that its leads are in the sandbox
 }
 
-// All reads every witness. A witness that cannot be read is there with its Err, since it may tell of leads.
+// All reads every witness. It also returns those that cannot be read, with their Err, since they may know of leads.
 func (ws *Witnesses) All() (all []Witness) {
 	if ws == nil {
 		return nil
@@ -69,7 +69,7 @@ func (ws *Witnesses) inBook() []Witness {
 	return readFolder(ws.Book, func(name string) bool { return strings.HasSuffix(name, ".json") })
 }
 
-// isRunFile reports whether this is the name of a witness: [RunFile], or a witness that was kept beside it.
+// isRunFile reports whether this is the name of a witness: [RunFile], or the name that runFileIn gives to an old one.
 func isRunFile(name string) bool {
 	return name == RunFile || strings.HasPrefix(name, "run-") && strings.HasSuffix(name, ".json")
 }
@@ -117,7 +117,7 @@ func readWitness(path string) (w Witness, found bool) {
 	return w, true
 }
 
-// remember copies into the book what run folders tell against a ledger, for runs that do not have these folders.
+// remember copies witnesses of run folders that speak against a ledger into the book, for runs without these folders.
 func (ws *Witnesses) remember(all []Finding) {
 	for i := range all {
 		w := all[i].Witness
@@ -135,7 +135,7 @@ func (ws *Witnesses) Left(so string) bool {
 	return so != "" && slices.ContainsFunc(ws.inBook(), untouched)
 }
 
-// Holder returns the run that has the ledger in the file at place open now: it holds a lock on its entry in the book.
+// Holder returns the run that has the ledger in the file at place open now, and so a lock on its entry in the book.
 func (ws *Witnesses) Holder(place string) (w Witness, goesOn bool) {
 	for _, one := range ws.inBook() {
 		if one.Place == place && one.GoesOn() {
@@ -157,7 +157,7 @@ func (w Witness) GoesOn() bool {
 }
 
 // Lock keeps other runs of this user from judging witnesses until unlock is called. So if two runs begin new ledgers at
-// once, the second sees the first. Without a place for the book there is no lock.
+// once, the second sees the first. If there is no place for the book, there is no lock.
 func (ws *Witnesses) Lock() (unlock func(), err error) {
 	unlock = func() {}
 	if ws == nil || ws.Book == "" || disk.MakeFolders(ws.Book) != nil {
@@ -179,7 +179,7 @@ func (ws *Witnesses) Lock() (unlock func(), err error) {
 	}
 }
 
-// Testimony is the witness of a run that goes on. Its methods are safe for concurrent use, and do nothing on nil.
+// Testimony is the witness of a run that is under way. Its methods are safe for concurrent use, and do nothing on nil.
 type Testimony struct {
 	mu    sync.Mutex
 	note  Witness
@@ -196,16 +196,16 @@ type noteFile struct {
 // ErrNoWitness says that neither the run's folder nor the book takes a witness.
 var ErrNoWitness = errors.New("no witness can be written")
 
-// Begin writes a witness of a ledger durably into the run's folder and into the book; w says which run it is. Nothing
-// may be claimed before Begin returns nil. folder is "" for a run without one. [ErrNoWitness]: a ledger in a file has a
-// witness in neither place; in PostgreSQL the worker's own row is enough.
+// Begin writes a witness of a ledger durably into the run's folder and into the book. w says which run it is; folder is
+// "" for a run without one. Nothing may be claimed before Begin returns nil. [ErrNoWitness]: the ledger is a file, and
+// neither place can be written. For PostgreSQL the worker's row in the database is enough.
 func (ws *Witnesses) Begin(s Store, w Witness, folder string) (*Testimony, error) {
 	if ws == nil {
 		return nil, nil
 	}
 	info := s.Info()
-	w.Commits, w.Leads, w.Freed = s.Progress()       // commits of this process: Info may count those of other workers
-	lineage, _ := LineageOf(context.Background(), s) // without it, its ancestors count beside it
+	w.Commits, w.Leads, w.Freed = s.Progress()       // of this process: Info may count commits of other workers
+	lineage, _ := LineageOf(context.Background(), s) // if unreadable, descend also counts its ancestors
 	w.Ancestors, w.Lacks, w.Open, w.Page = lineage.Ancestors, info.Incomplete, true, ws.Page
 	w.Ledger, w.Target, w.Place = info.ID, info.Target, info.Path
 	if ws.Sandbox {
@@ -215,7 +215,7 @@ func (ws *Witnesses) Begin(s Store, w Witness, folder string) (*Testimony, error
 		w.Folder = whole
 	}
 	var bad []error
-	ended := ws.goOn(&w)
+	ended := ws.inherit(&w)
 	t := &Testimony{note: w}
 	if ws.Book != "" {
 		name := w.Ledger
@@ -258,9 +258,9 @@ func runFileIn(folder, ledger string) string {
 	return path
 }
 
-// goOn adds the kinds that the book has of the ledger to a new witness. It returns the book's files of
-// earlier workers that ended in order: they are removed once the new one is written.
-func (ws *Witnesses) goOn(w *Witness) (ended []string) {
+// inherit adds to a new witness the kinds that the book has of its ledger. It returns the book's files of earlier
+// workers that ended in order: they can be removed once the new one is written.
+func (ws *Witnesses) inherit(w *Witness) (ended []string) {
 	for _, one := range ws.inBook() {
 		if one.Ledger != w.Ledger || one.Err != nil {
 			continue
@@ -297,12 +297,12 @@ func (t *Testimony) write(one *noteFile) (err error) {
 	}
 	one.f, err = os.OpenFile(one.path, os.O_RDWR|disk.NoFollow, 0o600)
 	if err == nil && t.note.Open {
-		_, _ = disk.TryLock(one.f, false) // as long as the run goes on, see Holder
+		_, _ = disk.TryLock(one.f, false) // until the run ends, see Holder
 	}
 	return err
 }
 
-// Reached overwrites the counts, without a sync: a count that is behind is right, only less exact. The end notes freed.
+// Reached overwrites the counts, without a sync: a count that lags behind is still true. Only End writes freed.
 func (t *Testimony) Reached(commits uint64, leads, freed int) {
 	t.use(func() {
 		t.note.Commits, t.note.Leads, t.note.Freed = commits, leads, freed
@@ -325,7 +325,7 @@ func (t *Testimony) use(f func()) {
 	}
 }
 
-// End closes the witness durably. Call it before the ledger's lock is released; left says how the file was left.
+// End closes the witness durably. Call it before the ledger's lock is released. left becomes Witness.Left.
 func (t *Testimony) End(left string) (err error) {
 	t.use(func() {
 		t.ended = true

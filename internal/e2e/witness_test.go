@@ -100,7 +100,7 @@ func TestAdoptThatWasKilled(t *testing.T) {
 	c.Path, c.Env = path, append(slices.Clone(c.Env), "LEADFERRY_FAILPOINT=commit other:3") // the first two say what comes
 	_ = c.Run()
 	said := w.must(4, importFour...)
-	contains(t, said, "adopt was stopped before it had taken all of it over", "checkpoint adopt", "list.csv")
+	contains(t, said, "adopt was stopped before the end of the list", "checkpoint adopt", "list.csv")
 	w.write("less.csv", strings.Join(strings.SplitAfter(list, "\n")[:4], ""))
 	w.must(4, "checkpoint adopt less.csv")
 	w.must(4, importFour...)
