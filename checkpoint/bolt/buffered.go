@@ -12,13 +12,13 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// gathering limits a generation of records: to an eighth of all keys, between least and most. Zero means the defaults.
+// gathering limits a generation of records to an eighth of all keys, within least and most. Zero: the defaults.
 type gathering struct{ least, most uint64 }
 
 // buffered is a bucket with an insert buffer. Lead IDs, and the keys of many files, come in no order: each new record
 // would rewrite a page of its own while a commit waits for the disk. So new records first gather in a log, a second
-// bucket that grows at its end. A full generation of them moves into its places in the order of the keys, when many
-// share a page: a few with each commit, while the next generation gathers.
+// bucket that grows at its end. When a generation of them is full, it moves into its places in the order of the keys,
+// where many share a page. Each commit moves a few, while the next generation gathers.
 //
 // The contract:
 //
@@ -26,7 +26,7 @@ type gathering struct{ least, most uint64 }
 //   - insert is for keys that have no record, put and delete for keys that have one.
 //   - A process that is killed loses nothing: the next one moves all that is in the log.
 //   - A record stays in the log for at least one commit after it was moved, for readers who still see the file as it
-//     was before. gathers changes in announce only, while no reader is under way.
+//     was before. Only announce changes gathers, while no reader is under way.
 type buffered struct {
 	name, log []byte // the buckets
 	gathering
@@ -34,7 +34,7 @@ type buffered struct {
 
 	// Of the commit under way.
 	places
-	in, lines *bbolt.Bucket
+	in, lines *bbolt.Bucket     // the bucket and its log
 	fresh     map[string]uint64 // added records: key → number
 	gone      map[string]bool   // keys whose records left the log
 
@@ -42,8 +42,8 @@ type buffered struct {
 	next      uint64   // number of the next record
 	young     []string // keys that gather
 	old       []string // keys that are still to be moved, in order
-	oldBelow  uint64   // records with lower numbers are of the old generation
-	doneBelow uint64   // records with lower numbers are of earlier generations, all moved
+	oldBelow  uint64   // records with lower numbers are of the old generation, or of earlier ones
+	doneBelow uint64   // records with lower numbers are of earlier generations, all of them moved
 }
 
 func newBuffered(name, log []byte, g gathering) *buffered {
@@ -53,7 +53,7 @@ func newBuffered(name, log []byte, g gathering) *buffered {
 	}
 }
 
-// load reads the log; all of it is the old generation.
+// load reads the log, and makes all of it the old generation.
 func (b *buffered) load(tx *bbolt.Tx) error {
 	b.next = 1
 	err := b.eachLine(tx, func(number uint64, key []byte) { b.gathers[string(key)], b.next = number, number+1 })
@@ -68,7 +68,7 @@ func (b *buffered) count(tx *bbolt.Tx) (n uint64, err error) {
 	}
 	in := tx.Bucket(b.name)
 	err = b.eachLine(tx, func(_ uint64, key []byte) {
-		if in.Get(key) == nil { // else it was moved
+		if in.Get(key) == nil { // else it was moved, and is counted
 			n++
 		}
 	})
@@ -78,7 +78,7 @@ func (b *buffered) count(tx *bbolt.Tx) (n uint64, err error) {
 // eachLine calls f with each line of the log. A damaged record is an error.
 func (b *buffered) eachLine(tx *bbolt.Tx, f func(number uint64, key []byte)) error {
 	return tx.Bucket(b.log).ForEach(func(k, v []byte) error {
-		number, key := inLog(k)
+		number, key := parseLogKey(k)
 		if !isWhole(key, v) {
 			return errRecord
 		}
@@ -87,12 +87,12 @@ func (b *buffered) eachLine(tx *bbolt.Tx, f func(number uint64, key []byte)) err
 	})
 }
 
-// logKey is the key in the log of a record: its number, by which the log is ordered, and its own key.
+// logKey returns the key of a record in the log: its number, which orders the log, and its own key.
 func logKey(number uint64, key string) []byte {
 	return append(binary.BigEndian.AppendUint64(make([]byte, 0, 8+len(key)), number), key...)
 }
 
-func inLog(k []byte) (number uint64, key []byte) {
+func parseLogKey(k []byte) (number uint64, key []byte) {
 	if len(k) < 8 {
 		return 0, nil
 	}
@@ -116,7 +116,7 @@ func (b *buffered) begin(tx *bbolt.Tx, keys uint64) {
 	}
 }
 
-// lineOf returns the number that a key has in the log as the commit under way sees it, or 0.
+// lineOf returns the number of a key's record in the log, or 0, as the commit under way sees it.
 func (b *buffered) lineOf(key string) uint64 {
 	if number := b.fresh[key]; number > 0 || b.gone[key] {
 		return number
@@ -135,7 +135,7 @@ func (b *buffered) insert(key string, value []byte) error {
 	return b.lines.Put(logKey(number, key), value)
 }
 
-// put replaces the record of a key where it is now. A record in the log is often changed soon, when its link is made.
+// put replaces the record of a key where it is now. That is often still the log, when the link is made after a create.
 func (b *buffered) put(key string, value []byte) error {
 	if number := b.lineOf(key); number > 0 && exactly(b.inPlace, []byte(key)) == nil {
 		return b.lines.Put(logKey(number, key), value)
@@ -185,7 +185,7 @@ func (b *buffered) move(n int) error {
 func (b *buffered) sweep(n int) error {
 	c := b.lines.Cursor()
 	for k, _ := c.First(); k != nil && n > 0; n-- {
-		number, key := inLog(k)
+		number, key := parseLogKey(k)
 		if number >= b.doneBelow {
 			break
 		}
@@ -200,27 +200,27 @@ func (b *buffered) sweep(n int) error {
 	return nil
 }
 
-// announce is called when all changes of a commit are made, before it can be seen, while nobody reads.
+// announce tells readers what a commit does. It is called before the commit can be seen, while nobody reads.
 func (b *buffered) announce() {
 	for key := range b.gone {
 		delete(b.gathers, key)
 	}
 	for key, number := range b.fresh {
-		own := strings.Clone(key) // key may be part of a row's text, all of which would stay in memory
+		own := strings.Clone(key) // key may be a part of a row's text, and would keep all of it in memory
 		b.gathers[own] = number
 		b.young = append(b.young, own)
 	}
 }
 
-// places is where a transaction finds the records of a bucket that is buffered.
+// places are where a transaction finds the records of a buffered bucket.
 type places struct{ inPlace, inLog *bbolt.Cursor }
 
 func (b *buffered) placesIn(tx *bbolt.Tx) places {
 	return places{tx.Bucket(b.name).Cursor(), tx.Bucket(b.log).Cursor()}
 }
 
-// find returns the record of key, or nil; number is the number of its line in the log, or 0. A damaged record must be
-// noticed as damage, and not look like an unknown key.
+// find returns the record of key, or nil. number is the number of its line in the log, or 0. It returns damaged if the
+// record may be there but cannot be found, so that damage does not look like an unknown key.
 func (p *places) find(key string, number uint64) []byte {
 	k, value := p.inPlace.Seek([]byte(key))
 	switch {
@@ -234,10 +234,10 @@ func (p *places) find(key string, number uint64) []byte {
 	return nil
 }
 
-// damaged is the record of a key that cannot be read: no checksum fits.
+// damaged is returned as the record of a key that cannot be read. No checksum fits it.
 var damaged = []byte{0}
 
-// within reports whether the records around a missing key are whole and in order; else the key may be there, damaged.
+// within reports whether the records around a missing key are whole and in order. Else its record may be damaged.
 func (p *places) within(key string, next, value []byte) bool {
 	if next != nil && (string(next) <= key || !isWhole(next, value)) {
 		return false
@@ -257,7 +257,7 @@ func (p *places) gathered(key string, number uint64) []byte {
 	return value
 }
 
-// exactly returns the record under this key, and leaves the cursor at it.
+// exactly returns the record under this key, or nil, and leaves the cursor there.
 func exactly(c *bbolt.Cursor, key []byte) []byte {
 	if k, v := c.Seek(key); bytes.Equal(k, key) {
 		return v

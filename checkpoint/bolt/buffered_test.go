@@ -22,7 +22,7 @@ func logged(t *testing.T, d *Store) (waiting int, moved []string) {
 	t.Helper()
 	err := d.bolt.View(func(tx *bbolt.Tx) error {
 		return tx.Bucket(newEntries).ForEach(func(k, _ []byte) error {
-			if _, key := inLog(k); tx.Bucket(inEntries).Get(key) != nil {
+			if _, key := parseLogKey(k); tx.Bucket(inEntries).Get(key) != nil {
 				moved = append(moved, string(key))
 			} else {
 				waiting++

@@ -24,27 +24,27 @@ import (
 )
 
 // bbolt trusts its file. A page number that leads past the end kills the process. Numbers that lead in a circle
-// overflow the stack, also in bbolt's own check. So a process of its own checks a file that was not left in order,
-// before this one maps it, and reads what is left of a damaged file. It may die of what it finds: that is an answer.
+// overflow the stack, also in bbolt's own check. So if a file was not left in order, a separate process checks it
+// before this one maps it. It also reads what is left of a damaged file. If it dies, the file is damaged.
 
-// checkWord is that process's first argument, before its task and the path. It inherits the file and the lock.
+// checkWord is the first argument of that process, before its task and the path. It inherits the file and the lock.
 const checkWord = "check-checkpoint-file"
 
 const (
 	checkAlone  = "alone"  // check the file, which only it has open
 	checkShared = "shared" // check the file, while others read it, too
-	readPieces  = "read"   // write what can be read of it to standard output
+	readPieces  = "read"   // write what can be read of the file to standard output
 )
 
 // The exit codes of that process.
 const (
 	isGood    = 0
 	isDamaged = 3 // what is wrong is on standard output
-	isUnable  = 4 // it did not inherit the lock, as on network drives
+	isUnable  = 4 // it did not inherit the lock, for example on network drives
 )
 
-// inChild starts a process that does something with the file, and passes its standard output to take. It returns
-// isUnable if there is none, in a test and on Windows, where no other one gets past the lock: then this one does it.
+// inChild starts a process that does todo with the file, and passes its standard output to take. In a test, and on
+// Windows, where no other process gets past the lock, it returns isUnable: then this process does the work.
 func (d *Store) inChild(todo string, take func(said io.Reader)) (code int, err error) {
 	checker := d.o.checker
 	if checker == nil && !d.o.Here {
@@ -86,7 +86,7 @@ func ownChecker() []string {
 	return []string{path, checkWord}
 }
 
-// checkApart checks the file in a process of its own. done is false if that process is unable to.
+// checkApart checks the file in a separate process. done is false if that process is unable to.
 func (d *Store) checkApart() (done bool, err error) {
 	todo := checkAlone
 	if d.o.ReadOnly {
@@ -105,15 +105,15 @@ func (d *Store) checkApart() (done bool, err error) {
 	return code == isGood, nil
 }
 
-// CheckFile does what this process was started for, and returns its exit code. is: this process was started to check.
+// CheckFile does the task that inChild started this process for, and returns the exit code. is: there is a task.
 func CheckFile(args []string, out io.Writer) (code int, is bool) {
 	if len(args) != 4 || args[1] != checkWord {
 		return 0, false
 	}
-	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // the parent decides what they mean
+	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // the parent reacts to them
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
-		os.Exit(1) // the parent is gone, and the lock has to go too
+		os.Exit(1) // the parent has ended: release the lock
 	}()
 	debug.SetMaxStack(64 << 20)
 	d := newStore(args[3], Options{ReadOnly: args[2] != checkAlone})
@@ -139,8 +139,8 @@ func CheckFile(args []string, out io.Writer) (code int, is bool) {
 	return isGood, true
 }
 
-// endWhenItGrows ends a check that takes far more memory than a file of that size can need. bbolt notes every page that
-// belongs to a longer page, and a damaged page may claim to be four billion pages long.
+// endWhenItGrows ends this process if it takes far more memory than the check of a file of that size can need: bbolt
+// notes every page that belongs to a longer page, and a damaged page may claim to be four billion pages long.
 func endWhenItGrows(f *os.File) {
 	most := uint64(128 << 20)
 	if info, err := f.Stat(); err == nil {
@@ -152,7 +152,7 @@ func endWhenItGrows(f *os.File) {
 	os.Exit(1)
 }
 
-// inspect loads the mapped file and checks all of it or, if it was checked before, what a look-up would miss.
+// inspect loads the mapped file, and checks all of it; if it was checked before, only what a look-up would miss.
 func (d *Store) inspect(t checkpoint.Target, checked bool) error {
 	return guard(func() error {
 		if !checked {
@@ -169,8 +169,8 @@ func (d *Store) inspect(t checkpoint.Target, checked bool) error {
 	})
 }
 
-// checkPages is bbolt's own check, up to the first finding: in a circle of pages it would never stop. The rest goes on
-// in a goroutine, so its transaction never ends and the file stays mapped, see release.
+// checkPages runs bbolt's own check up to its first finding, since it would never stop in a circle of pages. After a
+// finding, bbolt's goroutine and its transaction never end and the file stays mapped, see release.
 func checkPages(of *bbolt.DB) error {
 	tx, err := of.Begin(false)
 	if err != nil {
@@ -187,8 +187,8 @@ type wordless struct{}
 func (wordless) KeyToString([]byte) string   { return "…" }
 func (wordless) ValueToString([]byte) string { return "…" }
 
-// checkRecords reads rows in doubt and forgotten keys, or all records. A look-up does not notice that one of the former
-// is gone; it notices other damage. The checksums have to be right, and the numbers have to equal the counts.
+// checkRecords checks the records of rows in doubt and of forgotten keys, or all records: the checksums must be right,
+// and the numbers must equal the counts. A look-up notices all other damage, but not that one of the first two is gone.
 func (d *Store) checkRecords(tx *bbolt.Tx, all bool) error {
 	var failed error
 	number := func(n uint64, err error) uint64 {
@@ -220,7 +220,7 @@ func wholeRecords(tx *bbolt.Tx, name []byte) (n uint64, err error) {
 	return n, err
 }
 
-// looksWhole refuses a file that bbolt would change, or that would kill it at once: an empty, foreign or cut one.
+// looksWhole refuses an empty, foreign or cut file: bbolt would change it, or would be killed by it at once.
 func looksWhole(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -239,7 +239,7 @@ func looksWhole(f *os.File) error {
 	return nil
 }
 
-// newestMeta is the newest commit that the first two pages tell of (0: none does), and where the file has to end then.
+// newestMeta returns the newest commit in the first two pages (0: none), and how long the file must be then.
 func newestMeta(f *os.File) (newest, end uint64) {
 	var page [80]byte // up to the end of the meta; a page's size is a power of two
 	meta, native := page[16:], binary.NativeEndian
@@ -270,7 +270,7 @@ func IsLedger(path string) bool {
 
 func damage(text string) error { return fmt.Errorf("%w: %s", checkpoint.ErrDamaged, text) }
 
-// piece is a record of a damaged file, and the bucket that it is in.
+// piece is a record of a damaged file, and the bucket that holds it.
 type piece struct {
 	Bucket     string
 	Key, Value []byte

@@ -10,7 +10,7 @@ import (
 )
 
 // Every record is its fields followed by four bytes of CRC over key and fields. So a changed value is noticed, and also
-// a value under a wrong key. What cannot be read is errRecord.
+// a value under a wrong key. A record that cannot be read is errRecord.
 
 var (
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -56,7 +56,7 @@ func decodeKept(key string, record []byte) (*checkpoint.Kept, error) {
 	return checkpoint.DecodeKept(key, fields)
 }
 
-// hasIndex says whether an ID is kept in an index: bbolt's keys are bounded.
+// hasIndex says whether an ID is kept in an index. Longer ones are not: the length of bbolt's keys is limited.
 func hasIndex(id string) bool { return id != "" && len(id) <= rowkey.Longest }
 
 // leadKey returns the key of a lead ID in the index of leads, or nil.
@@ -77,7 +77,7 @@ func linksOf(key string, k *checkpoint.KeptKey) (links []string) {
 	return links
 }
 
-// foldsOf returns the records of a known key in the index of folds: one, ten times as long at most, or none.
+// foldsOf returns the record of a known key in the index of folds, or none. A fold may be ten times as long as its key.
 func foldsOf(key string, k *checkpoint.KeptKey) []string {
 	folded := rowkey.Fold(key)
 	if k.Shown() == nil || folded == key || folded == "" {
@@ -86,7 +86,7 @@ func foldsOf(key string, k *checkpoint.KeptKey) []string {
 	return []string{string(checkpoint.AppendText(nil, folded)) + key}
 }
 
-// foldsOfBlock returns the records of a forgotten key in the same index: only a keyed hash of its fold.
+// foldsOfBlock returns the record of a forgotten key in the same index, or none. It has only a keyed hash of the fold.
 func foldsOfBlock(b *checkpoint.KeptBlock) []string {
 	if len(b.Fold) == 0 {
 		return nil
@@ -94,7 +94,7 @@ func foldsOfBlock(b *checkpoint.KeptBlock) []string {
 	return []string{string(forgottenFold(b.Fold)) + string(b.Hash)}
 }
 
-// forgottenFold returns the beginning of the records of forgotten keys with this fold: no other fold begins with 0.
+// forgottenFold returns the prefix of the records of forgotten keys with this fold. No other record begins with 0.
 func forgottenFold(folded []byte) []byte { return append([]byte{0}, folded...) }
 
 func decodeBlock(hash, record []byte) (b checkpoint.KeptBlock, err error) {

@@ -18,24 +18,24 @@ import (
 var (
 	inMeta     = []byte("meta")        // the header
 	inEntries  = []byte("entries")     // key → entry
-	inIntents  = []byte("intents")     // key → intent; small, so that what was in flight is found at once
+	inIntents  = []byte("intents")     // key → intent; a small bucket, so that rows in flight are found at once
 	inLeads    = []byte("leads")       // lead ID → key
-	inLinks    = []byte("links")       // ExternalID had or wanted, key → its checksum; none if both are equal
-	inFolds    = []byte("folds")       // a key's fold, key → its checksum; none if the key is its fold
+	inLinks    = []byte("links")       // ExternalID had or wanted, key → checksum; no record if both are equal
+	inFolds    = []byte("folds")       // fold of a key, key → checksum; no record if the key is its own fold
 	inNotes    = []byte("notes")       // name → JSON: runs, decisions, shapes, the lineage
 	inBlocked  = []byte("blocked")     // keyed hash of a forgotten key → when
 	newEntries = []byte("new entries") // number, key → new entry, see buffered
 	newLeads   = []byte("new leads")   // number, lead ID → key, see buffered
 )
 
-// buckets are all of them: entries before the log of new ones.
+// buckets lists all of them. Entries come before their log, so that Salvage prefers them.
 var buckets = [][]byte{
 	inMeta, inEntries, newEntries, inIntents, inLeads, newLeads, inLinks, inFolds, inNotes, inBlocked,
 }
 
 var headerKey = []byte("header")
 
-// header is what the file says of itself. It is kept as JSON, and written again with each commit.
+// header is what the file says about itself. It is stored as JSON, and written again with each commit.
 type header struct {
 	Format  int    `json:"format"`
 	ID      string // a random number: witnesses name it, and a copy of the file has it, too
@@ -43,14 +43,14 @@ type header struct {
 	Target  checkpoint.Target
 	Moved   string // where its leads are kept now: it was copied
 	Filling string // what it is being filled from: it is not complete yet
-	Lacks   string // leads that it has lost, as what follows "lacks"
-	Since   uint64 // the commit that noted it: what was known before may be wrong now
-	Erase   bool   // what was forgotten is in unused pages until it is compacted
+	Lacks   string // which leads it has lost, see [checkpoint.Info].Missing
+	Since   uint64 // the commit that noted the loss: what was known before may be wrong now
+	Erase   bool   // unused pages hold what was forgotten, until the file is compacted
 	Seq     uint64 // number of the last commit
 	Counts  counts
 }
 
-// counts show whether a damaged page has lost records.
+// counts are numbers of records. If they differ from what is there, a damaged page has lost some.
 type counts struct {
 	Keys    [checkpoint.Forgotten + 1]uint64 // by the state that a look-up shows
 	Entries uint64                           // also those that an intent hides
@@ -66,7 +66,7 @@ func (h *header) putIn(tx *bbolt.Tx) error {
 	return tx.Bucket(inMeta).Put(headerKey, seal(checkpoint.Encode(h), headerKey))
 }
 
-// decodeHeader decodes a header, and only its format if that is another one.
+// decodeHeader decodes a header. If its format is not ours, only Format is set.
 func decodeHeader(record []byte) (*header, error) {
 	text, err := unseal(headerKey, record)
 	var version struct {
@@ -82,7 +82,7 @@ func decodeHeader(record []byte) (*header, error) {
 	return h, err
 }
 
-// move counts a key from one state to another; Unknown is not counted.
+// move counts that a key goes from one state to another. Unknown is not counted.
 func (c *counts) move(from, to checkpoint.State) {
 	if from != checkpoint.Unknown {
 		c.Keys[from]--
@@ -92,8 +92,8 @@ func (c *counts) move(from, to checkpoint.State) {
 	}
 }
 
-// create makes an empty checkpoint whole under a temporary name and links it to path, so that a kill leaves either
-// nothing or a good file. If somebody else's file is there first, it stays; made is false, and there is no error.
+// create makes an empty checkpoint under a temporary name and links it to path, so that a kill leaves either nothing or
+// a good file. If another file is already there, it stays: made is false, without an error.
 func create(path string, h *header) (made bool, err error) {
 	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
@@ -149,8 +149,8 @@ func writeEmpty(path string, h *header) error {
 	return errors.Join(err, db.Close())
 }
 
-// Fill makes a checkpoint at path, under an ID of its own, from what another one (name) knows. It replaces what a copy
-// of the same checkpoint left; any other file is an error. Runs refuse the new file before from is called.
+// Fill makes a checkpoint at path, with its own ID, from what another one (name) knows. It replaces what an interrupted
+// Fill from the same checkpoint left; any other file is an error. Runs refuse the new file before from is called.
 func Fill(path string, from func() (*checkpoint.Contents, error), name string, t checkpoint.Target, o Options) error {
 	to := resolved(path)
 	if err := makeRoom(to, name, o); err != nil {
@@ -161,7 +161,7 @@ func Fill(path string, from func() (*checkpoint.Contents, error), name string, t
 	return makeFrom(to, &h, o, from)
 }
 
-// makeFrom makes a file that must not exist yet, and fills it with what contents returns.
+// makeFrom makes a new file and fills it with what contents returns. It refuses a file that exists.
 func makeFrom(to string, h *header, o Options, contents func() (*checkpoint.Contents, error)) (err error) {
 	made, err := create(to, h)
 	switch {
@@ -198,7 +198,7 @@ func makeRoom(to, name string, o Options) error {
 		return err
 	}
 	if err := d.Close(); err != nil || d.head.Load().Filling != name {
-		return err // makeFrom refuses it
+		return err // if nil, makeFrom refuses the file
 	}
 	return os.Remove(to)
 }

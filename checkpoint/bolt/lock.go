@@ -18,8 +18,8 @@ import (
 	"leadferry/internal/shell"
 )
 
-// openLocked opens the file and locks it, so that it can be looked at before bbolt maps it. bbolt takes the same lock
-// later on the same open file. It always waits a moment: a process that checked the file for a killed run may hold it.
+// openLocked opens and locks the file, so that it can be looked at before bbolt maps it. bbolt later takes the same
+// lock on it. openLocked always waits a moment: a process that checks the file for a killed run may hold the lock.
 func (d *Store) openLocked(t checkpoint.Target) error {
 	for end := time.Now().Add(max(d.o.Wait, leastPatience)); ; time.Sleep(pollEvery) {
 		if err := d.openFile(t); err != nil {
@@ -34,7 +34,7 @@ func (d *Store) openLocked(t checkpoint.Target) error {
 	}
 }
 
-// tryLock locks the open file, or closes one that is in use, or was replaced: what is written to it would be lost.
+// tryLock locks the open file. It closes the file if it is in use or was replaced: what is written there would be lost.
 func (d *Store) tryLock() error {
 	locked, err := disk.TryLock(d.file, d.o.ReadOnly)
 	if err != nil {
@@ -52,7 +52,7 @@ func (d *Store) tryLock() error {
 	return err
 }
 
-// beingReplaced reports whether the holder of the lock has closed the file to replace it: see inItsPlace.
+// beingReplaced reports whether another process has closed the file to replace it, see inItsPlace.
 func (d *Store) beingReplaced() bool {
 	if runtime.GOOS != "windows" {
 		return false
@@ -87,9 +87,9 @@ func (d *Store) openFile(t checkpoint.Target) error {
 	return err
 }
 
-// protectFile hides the file from other users, and removes the copy that a killed process left beside it, unless the
-// file is opened for reading only. It is called when the file is known to be this target's checkpoint: another file
-// that was named by mistake stays as it is. Some file systems do not store permissions.
+// protectFile takes the file's permissions from other users, if the file system stores any, and removes the copy that a
+// killed process left beside it. A file that is opened for reading only stays as it is. Call it when the file is known
+// to be this target's checkpoint: a file that was named by mistake must not change.
 func (d *Store) protectFile() error {
 	if d.o.ReadOnly {
 		return nil
@@ -103,7 +103,7 @@ func (d *Store) protectFile() error {
 		return err
 	}
 	_ = d.file.Chmod(0o600)
-	d.warn("others were able to read the checkpoint; they no longer are, if its file system lets that be changed")
+	d.warn("others were able to read the checkpoint. They are not any more, if its file system stores permissions")
 	return nil
 }
 
@@ -115,20 +115,20 @@ func (d *Store) inUse() error {
 	return d.refuse(checkpoint.ErrLocked, "is in use by "+holder, "wait for it to end (--wait, if the command has it)")
 }
 
-// placesByMagic are the kinds of file systems that are not safe for a checkpoint, by their number on Linux.
+// placesByMagic are the file systems that are not safe for a checkpoint, by their magic number on Linux.
 var placesByMagic = map[int64]string{
 	0x6969: "NFS", disk.NetworkDrive: "a network drive", 0x517b: "SMB", 0xff534d42: "SMB", 0xfe534d42: "SMB",
 	0x01021997: "9P", 0x65735546: "FUSE", overlay: "an overlay",
 }
 
-const overlay = 0x794c7630 // of a container
+const overlay = 0x794c7630 // the file system of a container
 
-// RefusedPlace says why a checkpoint may not be at a path, before anything else is made beside it; nil: it may.
+// RefusedPlace says why a checkpoint may not be at a path (nil: it may), before anything else is made beside it.
 func RefusedPlace(path string, o Options) error {
 	return (&Store{path: resolved(path), o: o}).checkPlace()
 }
 
-// checkPlace finds out on what the file is, or will be. A file system that is not known counts as good.
+// checkPlace refuses a place that is not safe for the file, or warns of it. An unknown file system counts as safe.
 func (d *Store) checkPlace() error {
 	if disk.Reserved(d.path) {
 		return d.refuse(checkpoint.ErrPlace, disk.ReservedWords, "name another file with --checkpoint")
@@ -166,7 +166,7 @@ func (d *Store) checkPlace() error {
 	return nil
 }
 
-// openOwn opens the checkpoint, but not through a symbolic link, and not a file that another user may have written.
+// openOwn opens a file, but not through a symbolic link, and not a file that another user may have written.
 func openOwn(path string, flags int, wait time.Duration) (*os.File, error) {
 	var f *os.File
 	err := disk.Patiently(wait, func() (err error) {
@@ -174,7 +174,7 @@ func openOwn(path string, flags int, wait time.Duration) (*os.File, error) {
 		return err
 	})
 	if own, is := errors.AsType[*fs.PathError](err); is {
-		err = own // the system's words
+		err = own // only what the system says
 	}
 	if errors.Is(err, syscall.ELOOP) {
 		return nil, fmt.Errorf("%s is a symbolic link, which is not followed", path)
@@ -197,7 +197,7 @@ func openOwn(path string, flags int, wait time.Duration) (*os.File, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// resolved returns the one name of a file, which may not exist: absolute, with symbolic links followed.
+// resolved returns the absolute path of a file, with symbolic links followed. The file may not exist yet.
 func resolved(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
@@ -210,8 +210,8 @@ func resolved(path string) string {
 	return path
 }
 
-// leftAs returns a hash of the boot of the machine and of the file's identity, size and time. As long as it stays the
-// same, nobody has written to the file. "": the system does not say.
+// leftAs returns a hash of the machine's boot ID and of the file's inode, size and time. While it stays the same,
+// nobody has written to the file. "": the system does not say.
 func (d *Store) leftAs() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	info, failed := d.file.Stat()

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	leastWait     = 50 * time.Millisecond // bbolt would wait for ever with 0
-	leastPatience = time.Second           // for the holder of the lock
+	leastWait     = 50 * time.Millisecond // for bbolt's lock: with 0, bbolt would wait for ever
+	leastPatience = time.Second           // with the holder of the lock
 	pollEvery     = 50 * time.Millisecond
 	growBy        = 1 << 20 // bytes; bbolt's own 16 MiB would be most of a small file
 )
@@ -29,11 +29,11 @@ type Options struct {
 	ReadOnly bool          // take a shared lock and write nothing
 	Require  bool          // ErrMissing instead of a new file; ReadOnly implies it
 	Used     bool          // ErrMissing also for a file that knows nothing because its run was refused or killed
-	Check    bool          // check every page and record, however it was left
-	Moved    bool          // open it for writing even if it was copied to another place, or is being filled
-	Here     bool          // check it in this process, although a damaged file may crash it
+	Check    bool          // check every page and record, even if the file is as the last run left it
+	Moved    bool          // open the file for writing even if it was copied to another place, or is being filled
+	Here     bool          // check the file in this process, although a damaged file may crash it
 	AnyPlace bool          // accept any file system
-	Empty    bool          // Repair: even if nothing can be read in the file
+	Empty    bool          // Repair: make a checkpoint even if nothing can be read in the file
 	Unsynced bool          // for tests: nothing waits for the disk
 	Now      func() time.Time
 
@@ -44,9 +44,9 @@ type Options struct {
 	checker []string                    // starts a process that calls CheckFile, for tests
 }
 
-// Open opens the checkpoint at path, or makes a new one for t. With the zero Target it opens a checkpoint of any
-// target, and makes none. The directory must exist. The whole file is checked first, unless it is as the last run in
-// this boot of the machine left it. Errors are *[checkpoint.OpenError] around a sentinel or the system's error.
+// Open opens the checkpoint at path, or makes a new one for t. The zero Target opens a checkpoint of any target; set
+// ReadOnly or Require with it. The directory must exist. The whole file is checked first, unless it is as the last run
+// in this boot of the machine left it. Errors are *[checkpoint.OpenError] around a sentinel or the system's error.
 func Open(path string, t checkpoint.Target, o Options) (*Store, error) {
 	d := newStore(resolved(path), o)
 	err := d.open(t)
@@ -83,7 +83,7 @@ func (d *Store) open(t checkpoint.Target) (err error) {
 	if err := looksWhole(d.file); err != nil {
 		return err
 	}
-	// If the file is as the last run left it, that run checked it, or all of it was written since.
+	// If the file is as the last run left it, it needs no check: that run checked it, or wrote all of it.
 	checked := !d.o.Check && (d.fresh || d.o.Witnesses.Left(d.leftAs()))
 	if !checked {
 		if checked, err = d.checkApart(); err != nil {
@@ -163,7 +163,7 @@ func (d *Store) startUse() error {
 	if d.o.ReadOnly || d.fresh {
 		return nil
 	}
-	if d.leftover = h.Erase; h.Erase { // its last writer was killed before it could compact it, or had no room
+	if d.leftover = h.Erase; h.Erase { // the last writer had no room to compact it, or was killed before
 		d.warn(fmt.Sprintf(stillThere, d.path) + "; it is compacted when this command ends, if there is room beside it")
 	}
 	var err error
@@ -176,7 +176,7 @@ func (d *Store) startUse() error {
 // SetMoved makes every later opening for writing refuse the file.
 func (d *Store) SetMoved(to string) error { return d.setHeader(func(h *header) { h.Moved = to }) }
 
-// Companions returns the paths of files that belong to the checkpoint at path and may be beside it.
+// Companions returns the paths of the other files that may be beside the checkpoint at path and belong to it.
 func Companions(path string) []string { return []string{path + ".compact", path + ".replacing"} }
 
 func (d *Store) replacingPath() string { return d.path + ".replacing" }

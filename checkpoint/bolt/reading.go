@@ -14,15 +14,15 @@ import (
 	"leadferry/checkpoint"
 )
 
-// reading is what the file knows inside one transaction, of a reader or of the writer. See [checkpoint.Finder].
+// reading answers look-ups inside one transaction, of a reader or of the writer. See [checkpoint.Finder].
 type reading struct {
 	d     *Store
 	tx    *bbolt.Tx
-	entry func(key string) []byte // its record, even if an intent hides it, or nil
-	lead  func(key string) []byte // its record in the index of leads, or nil
-	// cursors: a bucket's own Get would make a new one each time
+	entry func(key string) []byte // the record of a key's entry, even if an intent hides it, or nil
+	lead  func(key string) []byte // the record of a leadKey in the index of leads, or nil
+	// cursors are used again: Bucket.Get would make a new one each time
 	intents, links, folds, blocked *bbolt.Cursor
-	unknown                        checkpoint.Kept // what Under shows of an unknown key, until it is asked again
+	unknown                        checkpoint.Kept // what Under shows of an unknown key, until its next call
 }
 
 func (d *Store) readingIn(tx *bbolt.Tx, entry, lead func(string) []byte) reading {
@@ -31,7 +31,7 @@ func (d *Store) readingIn(tx *bbolt.Tx, entry, lead func(string) []byte) reading
 	return reading{d, tx, entry, lead, cursor(inIntents), cursor(inLinks), cursor(inFolds), cursor(inBlocked), none}
 }
 
-// read calls f in one transaction. Values must not leave f. The writer waits for f before it moves entries.
+// read calls f in one transaction. bbolt's values must not leave f. The writer waits for f before it moves entries.
 func (d *Store) read(what string, f func(*reading) error) error {
 	if err := d.failed(); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (d *Store) read(what string, f func(*reading) error) error {
 func (d *Store) readingNow(tx *bbolt.Tx) *reading {
 	entries, leads := d.entries.placesIn(tx), d.leads.placesIn(tx)
 	entry := func(key string) []byte {
-		// Keys often come in their order: then the next place holds this key.
+		// Keys often come in order: then the cursor's next record is that of this key.
 		if k, record := entries.inPlace.Next(); string(k) == key && record != nil {
 			return record
 		}
@@ -68,7 +68,7 @@ const inChunk = 512
 
 // Scan calls f with what is stored under each key, see [checkpoint.Store]. It holds no transaction while f runs.
 func (d *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkpoint.KeptKey) error) error {
-	var gathered []string // keys in the log, in order, as of a commit
+	var gathered []string // keys in the log, in order, as of the commit below
 	commit := -1
 	for from, more := which.From, true; more; {
 		if err := ctx.Err(); err != nil {
@@ -91,7 +91,7 @@ func (d *Store) Scan(ctx context.Context, which checkpoint.Filter, f func(checkp
 				if err != nil {
 					return err
 				}
-				if k.Shown() != nil { // else it was deleted, and is still in the log
+				if k.Shown() != nil { // else the key was deleted, and gathered still has it
 					found = append(found, k)
 				}
 			}
@@ -114,8 +114,8 @@ func (r *reading) under(key string) (k checkpoint.KeptKey, err error) {
 	return k, err
 }
 
-// chunk returns the next keys from a key on, in order, and the first key of the next chunk: those with an intent or, if
-// all, also those with an entry, in its place or gathered.
+// chunk returns the next keys from a key on, in order, and the first key of the next chunk. It takes keys with an
+// intent and, if all is set, also keys with an entry, in its place or in the log.
 func (r *reading) chunk(from string, gathered []string, all bool) (keys []string) {
 	buckets := [][]byte{inIntents}
 	if all {
@@ -181,7 +181,7 @@ func (r *reading) Linked(external, key string) (others []string, err error) {
 	if !hasIndex(external) {
 		return nil, nil
 	}
-	own, err := r.under(external) // the index lacks what equals its key
+	own, err := r.under(external) // the index has no record if ExternalID and key are equal
 	if own.Linked(external) && external != key {
 		others = append(others, external)
 	}
@@ -204,10 +204,10 @@ func (r *reading) Alike(folded string) (keys []string, forgotten bool) {
 	}
 	prefix = forgottenFold(r.d.digests.Blocked(folded))
 	k, _ := r.folds.Seek(prefix)
-	return keys, bytes.HasPrefix(k, prefix) || r.blockOf(folded) != nil // it is its own fold
+	return keys, bytes.HasPrefix(k, prefix) || r.blockOf(folded) != nil // a forgotten key that is its own fold
 }
 
-// forgetsNone reports whether no key was forgotten: then none is hashed, which takes longer than a look-up.
+// forgetsNone reports whether no key was forgotten. Then no key need be hashed, which takes longer than a look-up.
 func (r *reading) forgetsNone() bool { first, _ := r.blocked.First(); return first == nil }
 
 // blockOf returns the record of a key that was forgotten, or nil.

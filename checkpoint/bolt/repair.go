@@ -22,7 +22,7 @@ type Salvaged struct {
 	lineage  checkpoint.Lineage
 }
 
-// Salvage reads the records of a damaged file that bbolt finds and that are whole. Errors are *[checkpoint.OpenError].
+// Salvage reads the whole records that bbolt still finds in a damaged file. Errors are *[checkpoint.OpenError].
 func Salvage(path string, o Options) (*Salvaged, error) {
 	d := newStore(resolved(path), Options{ReadOnly: true, checker: o.checker})
 	s, found := &Salvaged{}, make(map[string]*checkpoint.KeptKey)
@@ -49,7 +49,7 @@ func (d *Store) salvage(keep func(piece)) error {
 	if err := d.openLocked(checkpoint.Target{}); err != nil {
 		return err
 	}
-	defer d.release() // what bbolt cannot open, it closes
+	defer d.release() // fails if bbolt could not open the file, since it closes the file then
 	code, err := d.inChild(readPieces, func(said io.Reader) {
 		for from, p := json.NewDecoder(said), (piece{}); from.Decode(&p) == nil; p = (piece{}) {
 			keep(p)
@@ -70,7 +70,7 @@ func (s *Salvaged) keep(p piece, found map[string]*checkpoint.KeptKey) {
 		}
 	case string(inNotes):
 		if value, err := decodeNote(key, p.Value); err == nil && key == checkpoint.LineageNote {
-			_ = checkpoint.Decode(value, &s.lineage) // a lost lineage is not known
+			_ = checkpoint.Decode(value, &s.lineage) // if it cannot be read, there is none
 		} else if err == nil {
 			s.contents.Notes = append(s.contents.Notes, checkpoint.Note{Name: key, Value: value})
 		}
@@ -80,7 +80,7 @@ func (s *Salvaged) keep(p piece, found map[string]*checkpoint.KeptKey) {
 		}
 	case string(inEntries), string(newEntries), string(inIntents):
 		if p.Bucket == string(newEntries) {
-			_, own := inLog(p.Key)
+			_, own := parseLogKey(p.Key)
 			key = string(own)
 		}
 		one, err := decodeKept(key, p.Value)
@@ -93,13 +93,13 @@ func (s *Salvaged) keep(p piece, found map[string]*checkpoint.KeptKey) {
 		}
 		if isIntent {
 			found[key].Intent = one
-		} else if found[key].Entry == nil { // else it is in its place, too, and that record counts
+		} else if found[key].Entry == nil { // else this is the log, and the record in its place counts
 			found[key].Entry = one
 		}
 	}
 }
 
-// oneKeyPerLead puts the second of two keys with one lead in doubt.
+// oneKeyPerLead keeps the first of several keys with one lead, and puts the others in doubt.
 func (s *Salvaged) oneKeyPerLead() {
 	known := make(map[string]bool)
 	for i, k := range s.Keys {
@@ -127,7 +127,7 @@ func Repair(from, to string, t checkpoint.Target, o Options) (*Salvaged, error) 
 		return nil, err
 	}
 	switch h := s.header; {
-	case h == nil && len(s.Keys) > 0: // its rows can be exported, but digests, notes and forgotten keys say nothing
+	case h == nil && len(s.Keys) > 0: // rows can be exported, but digests and hashes are useless without their key
 		return nil, checkpoint.Refuse(from, checkpoint.ErrDamaged, "has lost its target and the key of its digests",
 			"leadferry checkpoint export --checkpoint "+shell.Path(from)+" -o kept.csv; then leadferry "+
 				"checkpoint adopt kept.csv --checkpoint "+shell.Path(to)+"; then "+checkpoint.AdoptRuns(to, nil)+
@@ -159,7 +159,7 @@ func (s *Salvaged) each(_ context.Context, f func(checkpoint.KeptKey) error) err
 	return nil
 }
 
-// descendFrom notes which IDs the damaged file had, as far as the file or the book still knows them.
+// descendFrom makes the damaged ledger an ancestor, by all IDs that its file or the book knows of it.
 func (s *Salvaged) descendFrom(from string, book *checkpoint.Witnesses) {
 	l := &s.lineage
 	l.Adopting = nil

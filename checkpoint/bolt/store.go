@@ -1,12 +1,12 @@
 // Package bolt keeps a checkpoint in one bbolt file.
 //
-// Promises, beside those of [checkpoint.Store]:
+// Promises, in addition to those of [checkpoint.Store]:
 //
 //   - A commit has been synced to disk.
 //   - A damaged, foreign, cut or rolled-back file is an error with a sentence, never a panic and never an empty ledger.
-//     Every record carries a checksum. When the file is opened, a process that may crash checks pages, records and
-//     counts. It does not if the file is as the last run in this boot of the machine left it.
-//   - What was forgotten is gone from the file's unused parts, too.
+//     Every record carries a checksum. When the file is opened, a separate process, which may crash, checks pages,
+//     records and counts. This is skipped if the file is exactly as the last run left it, in this boot of the machine.
+//   - Forgotten data are gone from the file's unused parts, too, once it is closed.
 //
 // [Repair] makes a new checkpoint, which is incomplete, from a damaged one.
 package bolt
@@ -38,28 +38,28 @@ type Store struct {
 	bolt           *bbolt.DB
 	head           atomic.Pointer[header] // as of the last commit
 	digests        *checkpoint.Digester
-	readers        sync.RWMutex // held by readers of entries, from before their transaction to its end
+	readers        sync.RWMutex // each reader of entries holds it from before its transaction to the end
 	entries, leads *buffered
 	ending
 
 	mu        sync.Mutex                           // one commit after another
-	claimed   map[string]checkpoint.KeptKey        // what claims without an outcome have stored
+	claimed   map[string]checkpoint.KeptKey        // what is stored under keys that this process has claimed
 	testimony atomic.Pointer[checkpoint.Testimony] // see [Store.Attest]; nil: none
 }
 
 type opening struct {
-	fresh    bool // made by this opening
-	unused   bool // made by a run that ended before it used it, and that may have left a witness
-	held     bool // the lock
+	fresh    bool // the file was made by this opening
+	unused   bool // the file was made by a run that ended before it used it, and that may have left a witness
+	held     bool // this process has the lock
 	warnings []string
 }
 
-// ending says how the use of the file has to end.
+// ending is what Close has to know.
 type ending struct {
 	broken   atomic.Pointer[error] // the first error; every later call returns it
-	changed  atomic.Bool           // by a row, since it was opened
+	changed  atomic.Bool           // a row has changed the file since it was opened
 	closed   atomic.Bool
-	leftover bool // what an earlier command has forgotten is still in unused parts
+	leftover bool // unused parts still hold what an earlier command has forgotten
 }
 
 // Info says what the checkpoint is and how much it knows now.
@@ -134,7 +134,7 @@ func (d *Store) close(drop bool) error {
 	}
 	if err == nil && !drop {
 		left := ""
-		if !compacts { // else another file takes its place
+		if !compacts { // else the compacted file will take its place
 			left = d.leftAs()
 		}
 		_ = d.testimony.Load().End(left) // a witness that stays open is safe, too
@@ -154,7 +154,7 @@ const stillThere = "what was forgotten is not known any more, but is still in un
 
 // compact copies what the file knows into PATH.compact, checks the whole copy and renames it to PATH. A kill leaves the
 // old file, which still has to be compacted, or the new one. A partial copy holds nothing that was forgotten, and the
-// next opening removes it. The lock on the old file is held all the time; a process that waits for it opens PATH again
+// next opening removes it. The old file stays locked all the time; a process that waits for its lock opens PATH again
 // (see openLocked). bbolt must be open, and nothing may be written afterwards.
 func (d *Store) compact() (err error) {
 	defer func() {
@@ -182,8 +182,8 @@ func (d *Store) compact() (err error) {
 	return d.inItsPlace(func() error { return disk.Rename(d.compactPath(), d.path) })
 }
 
-// inItsPlace replaces or removes the file by f. On Windows f cannot do that to an open file: the file is closed first,
-// and a lock on PATH.replacing keeps others from it until f is done, see beingReplaced.
+// inItsPlace calls f, which replaces or removes the file. On Windows f cannot do that to an open file. So the file is
+// closed first, and a lock on PATH.replacing keeps others from it until f is done, see beingReplaced.
 func (d *Store) inItsPlace(f func() error) error {
 	if runtime.GOOS == "windows" {
 		lock, err := openOwn(d.replacingPath(), os.O_RDWR|os.O_CREATE, 0)
@@ -214,8 +214,7 @@ func (d *Store) copyInto(copied *bbolt.DB) error {
 	return copied.View(func(tx *bbolt.Tx) error { return d.checkRecords(tx, true) })
 }
 
-// release closes the file. When bbolt met damage it may still hold a lock of its
-// own and would never return; then only the file, with the lock on it, is closed.
+// release closes the file. After damage, bbolt's own Close may wait for a lock for ever: then only the file is closed.
 func (d *Store) release() error {
 	if d.bolt == nil || errors.Is(d.failed(), checkpoint.ErrDamaged) {
 		return errors.Join(disk.Unlock(d.file), d.file.Close())
@@ -223,7 +222,7 @@ func (d *Store) release() error {
 	return d.bolt.Close()
 }
 
-// inPlace fails if the file is no longer the one at its path: later runs would not see what is written into it.
+// inPlace fails if the path no longer leads to this file: later runs would not see what is written to it.
 func (d *Store) inPlace() error {
 	there, err := os.Stat(d.path)
 	if err != nil {
@@ -254,7 +253,8 @@ func (d *Store) fail(err error) error {
 	return d.failed()
 }
 
-// guard runs f on bbolt's mapped file. Invalid pages, and pages behind the end of the file, become ErrDamaged.
+// guard runs f on bbolt's mapped file. If f panics, because a page is invalid or lies behind the end of the file, guard
+// returns ErrDamaged.
 func guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -15,8 +15,7 @@ import (
 	"leadferry/internal/failpoint"
 )
 
-// Commit makes changes durable in one transaction. Sorted by key they cost bbolt least;
-// those of one key keep their order. See [checkpoint.Store].
+// Commit makes changes durable in one transaction, see [checkpoint.Store]. bbolt is fastest in the order of keys.
 func (d *Store) Commit(_ context.Context, changes []*checkpoint.Change) error {
 	if len(changes) == 0 {
 		return nil
@@ -37,7 +36,7 @@ func (d *Store) Commit(_ context.Context, changes []*checkpoint.Change) error {
 	return err
 }
 
-// kindOf names a commit for [failpoint.At], by the first kind of change in it.
+// kindOf names a commit for [failpoint.At], by the change in it whose kind comes first.
 func kindOf(changes []*checkpoint.Change) string {
 	first := slices.MinFunc(changes, func(a, b *checkpoint.Change) int { return cmp.Compare(a.Kind, b.Kind) })
 	return [...]string{"intent", "withdrawal", "outcome", "mark"}[first.Kind]
@@ -52,8 +51,8 @@ func (d *Store) setHeader(change func(*header)) error {
 	return d.transact("other", func(w *writing) error { change(&w.head); return nil })
 }
 
-// transact makes what f changes durable while nobody else commits. If that fails, the checkpoint is broken: a commit
-// that failed may be there, and the next one may succeed by chance. A refusal only undoes the changes.
+// transact makes the changes of f durable, while nobody else commits. After an error the checkpoint is broken: the
+// failed commit may be in the file, and a later one might succeed by chance. A refusal only undoes the changes.
 func (d *Store) transact(kind string, f func(*writing) error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -87,7 +86,7 @@ func (d *Store) transact(kind string, f func(*writing) error) error {
 	}
 	failpoint.At("durable " + kind)
 	d.head.Store(&w.head)
-	if err := d.inPlace(); err != nil { // the commit is in a file that nobody will find
+	if err := d.inPlace(); err != nil { // nobody will find the file with this commit
 		return d.fail(err)
 	}
 	d.testimony.Load().Reached(d.Progress())
@@ -101,15 +100,16 @@ func (d *Store) begin(tx *bbolt.Tx) *writing {
 	d.entries.begin(tx, w.head.Counts.Entries)
 	d.leads.begin(tx, w.head.Counts.Entries)
 	w.reading = d.readingIn(tx, d.entries.find, d.leads.find)
-	tx.Bucket(inIntents).FillPercent = 0.95 // new ones mostly come after all others, and go soon
-	// index records come many at a time, or in no order; measured
+	tx.Bucket(inIntents).FillPercent = 0.95 // new intents mostly come after all others, and are removed soon
+	// records of indexes come in no order, or many at a time; these values were measured
 	tx.Bucket(inLeads).FillPercent, tx.Bucket(inFolds).FillPercent = 0.6, 0.6
 	last, _ := tx.Bucket(inEntries).Cursor().Last()
 	w.last = string(last)
 	return w
 }
 
-// end writes what belongs to each commit. Readers find records in their new places even before they see the commit.
+// end writes what belongs to every commit, and tells readers where records are now. That is right even before they see
+// the commit: a line leaves the log only after an earlier commit has put its record in its place.
 func (w *writing) end() error {
 	d := w.d
 	if err := errors.Join(d.entries.end(), d.leads.end(), w.head.putIn(w.tx)); err != nil {
@@ -122,7 +122,7 @@ func (w *writing) end() error {
 	return nil
 }
 
-// apply makes one change. A refusal is noted in the change; a returned error is an error of the file.
+// apply makes one change. A refusal goes into the change's Err; a returned error is an error of the file.
 func (w *writing) apply(c *checkpoint.Change) error {
 	if note := w.d.digests.ShapeNote(c.Shape); note.Name != "" && w.tx.Bucket(inNotes).Get([]byte(note.Name)) == nil {
 		if err := w.PutNote(note); err != nil {
@@ -178,7 +178,7 @@ func (w *writing) Put(key string, k checkpoint.KeptKey) error {
 	return w.put(key, was, k)
 }
 
-// Under does not read a claim of this process back: that would take as long as writing its outcome.
+// Under has claims of this process in memory: to read one back would take as long as to write its outcome.
 func (w *writing) Under(key string) (checkpoint.KeptKey, *checkpoint.Kept, error) {
 	if k, has := w.d.claimed[key]; has {
 		return k, k.Intent, nil
@@ -186,7 +186,7 @@ func (w *writing) Under(key string) (checkpoint.KeptKey, *checkpoint.Kept, error
 	return w.reading.Under(key)
 }
 
-// put replaces what is stored under a key by is, and changes the counts and the indexes accordingly.
+// put replaces what is stored under a key, was by is, and changes the counts and the indexes accordingly.
 func (w *writing) put(key string, was, is checkpoint.KeptKey) error {
 	delete(w.d.claimed, key)
 	w.head.Counts.move(entryOf(was.Shown()).State, entryOf(is.Shown()).State)
@@ -194,11 +194,11 @@ func (w *writing) put(key string, was, is checkpoint.KeptKey) error {
 		w.putEntry(key, was.Entry, is.Entry),
 		w.putIntent(key, was.Intent, is.Intent),
 		w.moveLead(leadKey(entryOf(was.Entry).LeadID), leadKey(entryOf(is.Entry).LeadID), key),
-		w.follow(inLinks, linksOf(key, &was), linksOf(key, &is)),
-		w.follow(inFolds, foldsOf(key, &was), foldsOf(key, &is)))
+		w.reindex(inLinks, linksOf(key, &was), linksOf(key, &is)),
+		w.reindex(inFolds, foldsOf(key, &was), foldsOf(key, &is)))
 }
 
-// putEntry writes an entry. A new entry gathers, unless it comes after all others: then its page is at hand.
+// putEntry writes an entry. A new entry goes to the log, unless its key comes after all others.
 func (w *writing) putEntry(key string, was, is *checkpoint.Kept) error {
 	entries := w.d.entries
 	switch {
@@ -214,7 +214,7 @@ func (w *writing) putEntry(key string, was, is *checkpoint.Kept) error {
 	if key <= w.last {
 		return entries.insert(key, encodeKept(is))
 	}
-	entries.in.FillPercent = 0.95 // halves the file; with keys in between, pages would be split all the time
+	entries.in.FillPercent = 0.95 // halves the file; it would split pages all the time if keys came in between
 	return entries.put(key, encodeKept(is))
 }
 
@@ -229,7 +229,7 @@ func (w *writing) putIntent(key string, was, is *checkpoint.Kept) error {
 	}
 }
 
-// moveLead gives key the lead ID of its entry in the index of leads, and takes the old lead ID away.
+// moveLead makes the index of leads name key for the ID lead, and no longer for the ID old. nil: no ID.
 func (w *writing) moveLead(old, lead []byte, key string) (err error) {
 	if bytes.Equal(old, lead) {
 		return nil
@@ -245,8 +245,8 @@ func (w *writing) moveLead(old, lead []byte, key string) (err error) {
 	return err
 }
 
-// follow replaces the records was in an index by the records is.
-func (w *writing) follow(index []byte, was, is []string) (err error) {
+// reindex replaces the records was in an index by the records is.
+func (w *writing) reindex(index []byte, was, is []string) (err error) {
 	b := w.tx.Bucket(index)
 	for _, key := range was {
 		if !slices.Contains(is, key) {
@@ -305,13 +305,13 @@ func (w *writing) eraseKey(key string) error {
 		return err
 	}
 	w.head.Counts.move(checkpoint.Forgotten, checkpoint.Unknown)
-	return errors.Join(w.tx.Bucket(inBlocked).Delete(b.Hash), w.follow(inFolds, foldsOfBlock(&b), nil))
+	return errors.Join(w.tx.Bucket(inBlocked).Delete(b.Hash), w.reindex(inFolds, foldsOfBlock(&b), nil))
 }
 
 func (w *writing) Block(b checkpoint.KeptBlock) error {
 	w.head.Counts.move(checkpoint.Unknown, checkpoint.Forgotten)
 	err := w.tx.Bucket(inBlocked).Put(b.Hash, seal(checkpoint.Encode(&b), b.Hash))
-	return errors.Join(err, w.follow(inFolds, nil, foldsOfBlock(&b)))
+	return errors.Join(err, w.reindex(inFolds, nil, foldsOfBlock(&b)))
 }
 
 func (w *writing) Lack(missing string) error {
