@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sinceBoot is a clock that goes on while the machine sleeps and that nobody can set: with the time of day, a claim
-// could be good again after the clock was set back. There is no build for systems without such a clock.
+// sinceBoot is a clock that goes on while the machine sleeps and that nobody can set. By the time of day, an old claim
+// would be good again after the clock was set back. Systems without such a clock have no build.
 func sinceBoot() time.Duration {
 	clock := map[string]int32{"linux": 7 /* CLOCK_BOOTTIME */, "darwin": 4 /* CLOCK_MONOTONIC_RAW */}[runtime.GOOS]
 	var t unix.Timespec

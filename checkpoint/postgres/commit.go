@@ -42,8 +42,8 @@ func isClaim(c *checkpoint.Change) int {
 	return 0
 }
 
-// commit makes changes from what this process saw last, and the server compares that with its rows. If this does not
-// fit or is not enough, the changes are made again, while no other worker changes a row.
+// commit applies changes to the rows that this process saw last, and the server compares these with its own. If they
+// differ or are not enough, commit applies the changes again, while no other worker changes a row.
 func (s *Store) commit(changes []*checkpoint.Change) error {
 	if err := s.usable(); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (s *Store) commit(changes []*checkpoint.Change) error {
 	if err == nil {
 		err = s.store(w)
 	}
-	if errors.Is(err, errUnsure) || isOneOf(err, notAsSeen, taken, twice, isFenced, tooMany) {
+	if errors.Is(err, errNeedsLock) || isOneOf(err, notAsSeen, taken, twice, isFenced, tooMany) {
 		w, err = s.storeAlone(changes)
 	}
 	if err == nil {
@@ -62,7 +62,7 @@ func (s *Store) commit(changes []*checkpoint.Change) error {
 	return err
 }
 
-// store writes what was changed, in one transaction and one round trip.
+// store writes the changed rows, in one transaction and one round trip.
 func (s *Store) store(w *working) error {
 	if maps.Equal(w.rows, w.base) {
 		return nil
@@ -76,7 +76,7 @@ func (s *Store) store(w *working) error {
 	})
 }
 
-// storeAlone reads what the changes are about and makes them, in one transaction.
+// storeAlone reads the rows that the changes need and applies them, in one transaction.
 func (s *Store) storeAlone(changes []*checkpoint.Change) (*working, error) {
 	q := &wanted{}
 	for _, c := range changes {
@@ -98,7 +98,7 @@ func (s *Store) storeAlone(changes []*checkpoint.Change) (*working, error) {
 	})
 }
 
-// queue adds to a batch what was changed, and the shapes of the claims.
+// queue adds the changed rows, and the shapes of the claims, to a batch.
 func (s *Store) queue(b *pgx.Batch, w *working) {
 	s.spend(b, w.creates())
 	w.write(b, w.changed(), false)
@@ -142,7 +142,7 @@ func (s *Store) remember(w *working, changes []*checkpoint.Change, asked time.Du
 const (
 	notAsSeen = "LF001" // a row, an owner or a note is not as it was seen
 	isFenced  = "LF002" // the worker may claim nothing any more, see mayClaim
-	tooMany   = "LF003" // the fleet may not make so many leads
+	tooMany   = "LF003" // the fleet may not make that many leads
 	notOurs   = "LF004" // the worker's row is not as it was left
 	undurable = "LF005" // the commit would be less durable than when the worker began
 	taken     = "23505" // a new key is there already
@@ -164,12 +164,12 @@ func (s *Store) number(b *pgx.Batch, claims bool) {
 		QueryRow(func(r pgx.Row) error { return r.Scan(&s.nextSeq, nil, nil, nil) })
 }
 
-// deciding is the kind of a lock of one ledger: commits share it, and whatever decides about rows has it alone. A
-// commit takes it in a statement of its own, so that the statements after it see what was decided.
+// deciding is the first key of the advisory locks of ledgers. Commits share their ledger's lock; whatever decides about
+// rows has it alone. A commit takes it in a separate statement, so that later statements see what was decided.
 const deciding = 0x6C656164
 
-// write adds to a batch the rows, the leads that they come to own, and the ExternalIDs that claims ask for. A lead that
-// another key still owns is taken only by force, an ExternalID of another key's lead never.
+// write adds to a batch the rows, the leads that they come to own, and the ExternalIDs that claims ask for. Only force
+// takes a lead from another key that still owns it. Nothing takes an ExternalID from another key's lead.
 func (w *working) write(b *pgx.Batch, changed []string, force bool) {
 	if len(changed) == 0 {
 		return
@@ -196,7 +196,7 @@ func (w *working) write(b *pgx.Batch, changed []string, force bool) {
 			asks, askers = append(asks, checkpoint.Clean(wants)), append(askers, key)
 		}
 	}
-	if asks != nil { // before the rows are written: what this commit does to them is judged already
+	if asks != nil { // before the rows are written, since the changes of this commit are judged already
 		b.Queue(statement("ask"), w.ledger, asks, askers, bytesOf(changed))
 	}
 	args := []any{w.ledger, w.s.worker, seen, was, hashes}

@@ -1,5 +1,5 @@
 -- $1 ledger, $2 keys, $3 lead IDs, $4 ExternalIDs, $5 folds, $6 hashes of the keys, $7 hashes of the folds.
--- The first column says by what a row was found, the second by which value. OFFSET 0 makes the server look up each value by its index:
+-- The first column says what a row was found by, the second which value it was. OFFSET 0 makes the server look up each value by its index:
 -- with a plan that was made while the tables were empty, it would read whole ledgers instead. Empty values are not looked up, nor are
 -- hashes as long as no key was forgotten: that takes a third of the server's time.
 SELECT 0::smallint, ''::bytea, l.key, l.record, l.worker, l.state, l.seq FROM unnest($2::bytea[]) AS w (key)

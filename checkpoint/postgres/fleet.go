@@ -13,20 +13,20 @@ import (
 	"leadferry/checkpoint"
 )
 
-// waitedFor is the state of the standbys if commits wait for them. checks.sql has the other states.
+// waitedFor is the state of the standbys if commits wait for them. The other states are in checks.sql.
 const waitedFor = "waited for"
 
-// enlist makes this process a worker. In a fleet it has to fit the terms, and fences earlier workers of its shard. A
-// run without a fleet is refused while any other run shows life, and fences runs that do not show life any more.
+// enlist makes this process a worker. In a fleet, it must fit the terms, and fences earlier workers of its shard. A run
+// without a fleet is refused while another run shows life, and fences runs that show none any more.
 func (s *Store) enlist() error {
 	terms := s.o.Terms
 	return s.conn.Together(func() error {
-		// others that begin at the same time wait
+		// the first step makes others wait that begin at the same time
 		if err := inTurn(s.lockLedger, s.reserve, s.stillHere, s.refuseLosses, s.agree); err != nil {
 			return err
 		}
 		host, _ := os.Hostname() // the only text of a worker that may be no UTF-8
-		// from its last look at a claim a worker may wait for another's token, get one itself, and send
+		// after its last look at a claim, a worker may wait for a token that another one gets, get its own, and send
 		holdsFor := 3 * int(s.o.Timeout/time.Second)
 		err := s.conn.One(`INSERT INTO leadferry.workers (ledger, run, command, host, process, holds_for, fleet,
 				shard, shards, timeline, standby, session)
@@ -52,7 +52,7 @@ func (s *Store) lockLedger() error {
 		Scan(&s.missing, &s.since)
 }
 
-// stillHere refuses a ledger that has moved, or that is being filled by somebody else.
+// stillHere refuses a ledger that was copied to another place, or that another process is filling.
 func (s *Store) stillHere() error {
 	var moved, filling string
 	err := s.conn.One(`SELECT moved_to, filling FROM leadferry.ledgers WHERE ledger = $1`, s.ledger).
@@ -71,8 +71,8 @@ func (s *Store) stillHere() error {
 	return checkpoint.RefuseElsewhere(s.Name, s.id, moved, filling)
 }
 
-// refuseLosses refuses a ledger that has lost something: rows, or commits that a standby did not have when it took
-// over, since the server did not wait for it. It notes the state of the standbys now.
+// refuseLosses refuses a ledger that has lost rows, or commits: a standby took over that did not have them, because the
+// server did not wait for it. It also notes the timeline and the state of the standbys.
 func (s *Store) refuseLosses() error {
 	var why, fault, way string // what the ledger has lost, or what is wrong with its database
 	err := s.conn.One(statement("checks"), s.ledger, waitedFor, s.o.NeverPromoted).
@@ -92,13 +92,13 @@ func (s *Store) refuseLosses() error {
 	s.Accepted = why != ""
 	if s.Accepted && s.o.Accept != s.id {
 		return s.Refuse(checkpoint.ErrRolledBack, why, "leads that it does not know any more would be made twice; "+
-			"if nothing newer is to be had, "+checkpoint.AcceptOlder(s.id, s.Name))
+			"if there is nothing newer, "+checkpoint.AcceptOlder(s.id, s.Name))
 	}
 	return nil
 }
 
-// agree compares the terms with those of the fleet, which the first worker sets. From here on workers of a fleet begin
-// one after another: a later worker has a higher number, and sees all that came before.
+// agree compares the terms with those of the fleet, which the first worker sets. From here on, the workers of a fleet
+// begin one after another: a later worker has a higher number, and sees all earlier ones.
 func (s *Store) agree() error {
 	terms := s.o.Terms
 	if terms.Fleet == "" {
@@ -118,14 +118,14 @@ func (s *Store) agree() error {
 	return terms.Fit(&first)
 }
 
-// replace fences the workers that had this worker's shard. It waits for a commit that one of them has begun.
+// replace fences the earlier workers of this worker's shard. It waits for a commit that one of them has begun.
 func (s *Store) replace() error {
 	_, err := s.conn.Do(`WITH joined AS (INSERT INTO leadferry.members (worker) VALUES ($2)) `+
 		fenceSQL+` AND fleet = $3 AND shard = $4`, s.ledger, s.worker, s.o.Terms.Fleet, s.o.Terms.Shard)
 	return err
 }
 
-// noOtherRun refuses what is not allowed while another run shows life.
+// noOtherRun returns an error while another run shows life.
 func (s *Store) noOtherRun() error {
 	var run, host string
 	err := s.conn.One(`SELECT run, host FROM leadferry.workers w WHERE ledger = $1 AND worker <> $2 AND run <> ''
@@ -141,9 +141,9 @@ func (s *Store) noOtherRun() error {
 	return err
 }
 
-// Exchange tells the fleet what this worker has done, and returns what holds for all of its workers now. It returns
-// checkpoint.ErrFenced when a newer worker has its place; after another error it may be tried again. What it writes
-// need not last: it does not wait for disks, and waits at most a second for locks.
+// Exchange tells the fleet what this worker has done, and returns what holds for all workers now. It returns
+// checkpoint.ErrFenced if a newer worker has replaced this one; after another error it may be tried again. Its writes
+// need not survive a crash, so it does not wait for disks, and waits at most a second for locks.
 func (s *Store) Exchange(ctx context.Context, p checkpoint.Progress) (c checkpoint.Common, err error) {
 	var fenced bool
 	var why error
@@ -175,7 +175,7 @@ func (s *Store) Exchange(ctx context.Context, p checkpoint.Progress) (c checkpoi
 	return c, cmp.Or(err, why)
 }
 
-// Conclude leaves the worker's summary, in JSON, for the report of the fleet.
+// Conclude stores the worker's summary, in JSON, for the report of the fleet.
 func (s *Store) Conclude(ctx context.Context, summary []byte) error {
 	return s.read(ctx, func() error {
 		_, err := s.conn.Do(`UPDATE leadferry.members SET told = clock_timestamp(), summary = $2 WHERE worker = $1`,
@@ -184,7 +184,7 @@ func (s *Store) Conclude(ctx context.Context, summary []byte) error {
 	})
 }
 
-// spend takes leads from what the fleet may still make, or gives some back, inside the commit that claims them.
+// spend takes leads from the number that the fleet may still make, or gives some back, inside the commit of the claims.
 func (s *Store) spend(b *pgx.Batch, leads int) {
 	if leads != 0 && s.o.Terms.MaxCreates > 0 {
 		b.Queue(`UPDATE leadferry.budget SET made = made + $3 WHERE ledger = $1 AND fleet = $2
@@ -210,7 +210,7 @@ func (s *Store) Members(ctx context.Context, fleet string) ([]checkpoint.Member,
 		WHERE w.ledger = $1 AND w.fleet = $2 ORDER BY w.worker`, s.ledger, fleet)
 }
 
-// Worker is one opening of a ledger for writing, as it is shown to people.
+// Worker is one opening of a ledger for writing, for people to see.
 type Worker struct {
 	ID                    int64
 	Run, Command          string

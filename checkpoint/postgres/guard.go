@@ -14,16 +14,15 @@ import (
 )
 
 const (
-	// claimTerm is how long a claim is good since its commit was asked for. Others may then think its worker gone.
+	// claimTerm is how long a claim is good after its commit was asked for. Later, others may think its worker gone.
 	claimTerm = 60 * time.Second
 	// margin is what a claim must still be good for when its request leaves.
 	margin = 30 * time.Second
-	// heartbeat is how often a worker with nothing to commit shows life. alive and may_settle in schema.sql say how
-	// long it counts as alive, and its requests as under way.
+	// heartbeat is how often a worker shows life. alive and may_settle (schema.sql) say how long that counts.
 	heartbeat = 10 * time.Second
 )
 
-// claims are the keys that this process has claimed, or holds in doubt, and until when it may send them.
+// claims are the keys that this process has claimed or holds in doubt, with the time until which it may send each.
 type claims struct {
 	mu   sync.Mutex
 	good map[string]time.Duration // until when, by sinceBoot
@@ -46,7 +45,7 @@ func (c *claims) drop(keys ...string) {
 	}
 }
 
-// until returns until when a claim is good; is: this process has the claim.
+// until returns the end of the time when a claim is good. is: this process has the claim.
 func (c *claims) until(key string) (end time.Duration, is bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,8 +59,8 @@ func (c *claims) maySend(key string) bool {
 	return !c.lost.Load() && c.now() < end-margin
 }
 
-// Guard returns nil if a request for the claim of a key may leave now, see [checkpoint.Store]. It renews a claim that
-// has become old, and waits while another goroutine connects again.
+// Guard returns nil if a request for the claim of a key may leave now, see [checkpoint.Store]. It renews an old claim,
+// and waits while another goroutine connects again.
 func (s *Store) Guard(ctx context.Context, key string) error {
 	if s.failed() == nil && s.claims.maySend(key) {
 		return nil
@@ -76,14 +75,14 @@ func (s *Store) renew(key string) error {
 	if err := s.usable(); err != nil || s.claims.maySend(key) { // the connection is whole again
 		return err
 	}
-	asked, stands := s.claims.now(), false
+	asked, found := s.claims.now(), false
 	err := s.change(func() error {
 		b := &pgx.Batch{}
 		b.Queue(`SELECT pg_advisory_xact_lock_shared($1, $2)`, deciding, s.ledger)
 		s.number(b, true)
 		b.Queue(`SELECT EXISTS (SELECT FROM leadferry.lead_rows
 			WHERE ledger = $1 AND key = $2 AND worker = $3 AND state = 4)`, s.ledger, []byte(key), s.worker).
-			QueryRow(func(r pgx.Row) error { return r.Scan(&stands) })
+			QueryRow(func(r pgx.Row) error { return r.Scan(&found) })
 		return s.conn.Send(b)
 	})
 	switch {
@@ -92,7 +91,7 @@ func (s *Store) renew(key string) error {
 		return cmp.Or(why, err)
 	case err != nil:
 		return err
-	case !stands:
+	case !found:
 		return fmt.Errorf("%w: the claim of a row is gone", checkpoint.ErrHeld)
 	}
 	s.claims.hold(asked, key)
@@ -113,7 +112,7 @@ func (s *Store) beat() {
 	}
 }
 
-// showLife makes no numbered commit: else a ledger would seem to go on after a copy that reads for minutes.
+// showLife makes no numbered commit. Otherwise a ledger would seem to go on after a copy that takes minutes to read.
 func (s *Store) showLife() error {
 	return s.read(context.Background(), func() error {
 		_, err := s.conn.Do(`UPDATE leadferry.workers SET beat = clock_timestamp() WHERE worker = $1`, s.worker)

@@ -17,10 +17,10 @@ func (s *Store) Alone(_ context.Context, f func(checkpoint.Tx) error) error {
 	defer s.mu.Unlock()
 	w, err := s.alone(func(w *working) error {
 		s.seen = nil
-		// if it was copied to another place since it was opened, nobody would look for the changes here
+		// if the ledger was copied away since it was opened, nobody would look for the changes here
 		err := inTurn(s.stillHere, func() error { return f(w) }, w.store)
 		if mayNot(err) {
-			err = s.Explain(err) // a refusal, after which the ledger goes on
+			err = s.Explain(err) // makes it a refusal, so that the ledger goes on
 		}
 		return err
 	})
@@ -119,14 +119,14 @@ func (w *working) InDoubt(after string) ([]string, error) {
 	return checkpoint.Map(keys, func(key []byte) string { return string(key) }), err
 }
 
-// Lack notes what is missing, and fences every other worker: a run that has begun with a complete ledger would send
-// rows whose leads are missing. An empty text says that nothing is missing any more.
+// Lack notes what is missing, and fences every other worker: a run that began with a complete ledger would send rows
+// whose leads are missing. "" says that nothing is missing any more.
 func (w *working) Lack(missing string) error {
 	if missing != "" {
 		w.missing = missing
 		err := w.s.conn.One(`UPDATE leadferry.ledgers SET missing = $2, since = nextval('leadferry.commits')
 			WHERE ledger = $1 RETURNING since`, w.ledger, missing).Scan(&w.since)
-		if err == nil { // workers begin in this order, too
+		if err == nil { // enlist locks in the same order: the ledger, then workers
 			_, err = w.s.conn.Do(fenceSQL, w.ledger, w.s.worker)
 		}
 		return err
@@ -141,7 +141,7 @@ func (w *working) Lack(missing string) error {
 	return err
 }
 
-// Renew gives the ledger a new ID, and fences every other worker. The counts leave out what is gone.
+// Renew gives the ledger a new ID, and fences every other worker. Counts of tables that were emptied become zero.
 func (w *working) Renew() error {
 	w.id = checkpoint.NewID()
 	b := &pgx.Batch{}
@@ -151,7 +151,7 @@ func (w *working) Renew() error {
 	return w.s.conn.Send(b)
 }
 
-// Erase removes keys. The server's log of changes and its backups keep them until they are removed themselves.
+// Erase removes keys. The server's WAL and its backups keep them until these are removed, too.
 func (w *working) Erase(keys []string) error {
 	if err := w.store(); err != nil {
 		return err
@@ -177,7 +177,7 @@ func (w *working) Block(b checkpoint.KeptBlock) error {
 }
 
 // SetMoved makes later openings for writing refuse the ledger. It fails while a run uses the ledger, and while answers
-// to rows in doubt may come: the copy does not know who waits for them.
+// to rows in doubt may come, because the copy does not know who waits for them.
 func (s *Store) SetMoved(to string) error {
 	return s.Alone(context.Background(), func(checkpoint.Tx) error {
 		held := false
@@ -212,9 +212,9 @@ func (s *Store) Contents(ctx context.Context) (*checkpoint.Contents, error) {
 	return checkpoint.ContentsOf(ctx, s, secret, forgotten)
 }
 
-// Fill makes a ledger, under an ID of its own, from what another checkpoint (name) knows. It goes on with what a
-// copy of the same checkpoint left. Any other ledger that knows something is an error; with [Options].Require, so is an
-// empty one. Runs refuse the ledger before from is called.
+// Fill makes a ledger, with its own ID, from what another checkpoint (name) knows. It continues an interrupted Fill
+// from the same checkpoint. Any other ledger that knows something is an error; with [Options].Require, so is an empty
+// one. Runs refuse the ledger before from is called.
 func Fill(at string, from func() (*checkpoint.Contents, error), name string, t checkpoint.Target, o Options) error {
 	o.Command, o.fills = "copy", name
 	s, err := Open(at, t, o)
@@ -243,8 +243,8 @@ func (s *Store) reserve() error {
 	}
 	n, err := s.conn.Do(`UPDATE leadferry.ledgers SET filling = $2 WHERE ledger = $1 AND (filling = $2
 		OR NOT $3 AND moved_to = '' AND filling = '' AND NOT EXISTS (SELECT FROM leadferry.lead_rows WHERE ledger = $1)
-			AND NOT EXISTS (SELECT FROM leadferry.forgotten WHERE ledger = $1)
-			AND NOT EXISTS (SELECT FROM leadferry.workers w WHERE ledger = $1 AND run <> '' AND leadferry.may_settle(w)))`,
+			AND NOT EXISTS (SELECT FROM leadferry.forgotten WHERE ledger = $1) AND NOT EXISTS (
+				SELECT FROM leadferry.workers w WHERE ledger = $1 AND run <> '' AND leadferry.may_settle(w)))`,
 		s.ledger, s.o.fills, s.o.Require)
 	if err == nil && n == 0 {
 		err = s.Refuse(checkpoint.ErrLocked, "knows something of this target already, or is used by a run",

@@ -9,22 +9,22 @@ import (
 	"leadferry/checkpoint"
 )
 
-// wanted is what is looked for in one statement, and so as of one commit. All folds are among the keys, in order.
+// wanted is what one statement looks for, so all of it as of one commit. All folds are also in keys, in this order.
 type wanted struct{ keys, leads, links, folds []string }
 
-// found is the answer to wanted. It answers queries, see [checkpoint.Finder].
+// found has the rows that [Store.find] found. It answers queries, see [checkpoint.Finder].
 type found struct {
-	rows   map[string]*row   // by key, also rows that were found by something else
-	owners map[string]string // the key of each lead
-	by     [forgottenFold + 1]map[string][]*row
+	rows   map[string]*row                      // by key, also rows that were found by something else
+	owners map[string]string                    // the key of each lead
+	by     [forgottenFold + 1]map[string][]*row // by kind and value of what they were found by
 }
 
-// The first column of an answer: by what the row was found. Forgotten keys have no row.
+// The first column of an answer: what the row was found by. Forgotten keys have no row.
 const (
 	byKey = iota
 	byLead
-	byLink // an ExternalID that is linked, or is to be
-	byFold // of the key
+	byLink // an ExternalID that the key owns
+	byFold // the fold of the key
 	forgottenKey
 	forgottenFold
 )
@@ -55,7 +55,7 @@ func bytesOf(keys []string) [][]byte {
 	return checkpoint.Map(keys, func(key string) []byte { return []byte(key) })
 }
 
-// take notes a row of the answer, unless it was found by something that its key has given up since.
+// take notes a row of the answer, unless its key has given up the lead or ExternalID that it was found by.
 func (f *found) take(how int16, by string, s *stored) (err error) {
 	var r *row
 	if how < forgottenKey {
@@ -90,7 +90,7 @@ func (f *found) row(key string) *row {
 	return &row{key: key, forgotten: f.by[forgottenKey][key] != nil}
 }
 
-// Show fills out with what look-ups show of a key. It copies Content, since rows that were seen must not change.
+// Show fills out with what look-ups show of a key. It copies Content, since rows in the cache must not change.
 func (f *found) Show(key string, out *checkpoint.Entry) error {
 	*out = f.row(key).visible().Entry
 	out.Content = slices.Clone(out.Content)
@@ -183,7 +183,7 @@ func (s *Store) Notes(ctx context.Context, prefix string) ([]checkpoint.Note, er
 	return rowsOf[checkpoint.Note](ctx, s, notesSQL, s.ledger, prefix)
 }
 
-// Info says what the ledger is and how much it knows; if the server does not answer, what it knew last.
+// Info says what the ledger is and how much it knows. If the server does not answer, it repeats the last Info.
 func (s *Store) Info() checkpoint.Info {
 	i := checkpoint.Info{
 		Path: s.Name, ID: s.id, Target: s.target, New: s.fresh,
@@ -204,7 +204,7 @@ func (s *Store) Info() checkpoint.Info {
 		i.Keys[checkpoint.State(at+1)] = keys
 	}
 	i.Leads, i.InDoubt = n[0]+n[1], n[3]
-	i.Sequence = cmp.Or(s.seq.Load(), i.Sequence) // a witness counts only the commits of its own run
+	i.Sequence = cmp.Or(s.seq.Load(), i.Sequence) // a witness knows only the commits of its own run
 	s.last.Store(&i)
 	return i
 }
@@ -217,7 +217,7 @@ func (s *Store) Reached(ctx context.Context, run string) (commits uint64, knows 
 	return commits, knows, err
 }
 
-// Progress says how far this worker is, see [checkpoint.Store]. It does not count what others do.
+// Progress says how far this worker is, see [checkpoint.Store]. Its counts are those of the last Info.
 func (s *Store) Progress() (commits uint64, leads, freed int) {
 	if known := s.last.Load(); known != nil {
 		leads, freed = known.Counted()
@@ -228,13 +228,14 @@ func (s *Store) Progress() (commits uint64, leads, freed int) {
 // Attest makes a witness note each commit and the orderly end, see [checkpoint.Store].
 func (s *Store) Attest(t *checkpoint.Testimony) { s.testimony.Store(t) }
 
-// Check checks every row, the owners of leads and the counts. Whatever is wrong is [checkpoint.ErrDamaged].
+// Check checks every row, the owners of leads and the counts. If something is wrong, it is [checkpoint.ErrDamaged], or
+// ErrRolledBack if the server has lost something.
 func (s *Store) Check(ctx context.Context) error {
 	err := s.Scan(ctx, checkpoint.Filter{}, func(checkpoint.KeptKey) error { return nil })
 	if err != nil {
 		return err
 	}
-	if s.o.ReadOnly { // otherwise the opening has asked
+	if s.o.ReadOnly { // otherwise Open has done this
 		if err := s.read(ctx, s.refuseLosses); errors.Is(err, checkpoint.ErrRolledBack) {
 			return err
 		}

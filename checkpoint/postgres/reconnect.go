@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	// mostPause is how long a server in trouble is left alone at most, pause how long it is while a ledger is opened.
+	// pause is the time between attempts to open a ledger, mostPause the longest between attempts to connect again.
 	pause, mostPause = 500 * time.Millisecond, 2 * time.Second
-	// shortest is the least time for finding out whether a commit was made.
+	// shortest is the least time that is left to find out whether a commit was made.
 	shortest = 5 * time.Second
 )
 
 // errUncertain is the error of a commit that may not be durable.
 var errUncertain = errors.New("it is not certain that the last change is durable")
 
-// ask calls f, which asks the server. While the server cannot answer, ask connects again and calls f again, until the
-// patience is over. Other errors are returned, unless they pass by themselves. The caller holds the lock.
+// ask calls f, which asks the server. While the server cannot answer, ask connects again and calls f again, until its
+// patience is over. It also repeats f after a conflict. Other errors are returned. The caller holds the lock.
 func (s *Store) ask(ctx context.Context, f func() error) error {
 	for conflicts, last := 0, false; ; {
 		err := s.within(ctx, f)
@@ -49,8 +49,8 @@ func (s *Store) ask(ctx context.Context, f func() error) error {
 	}
 }
 
-// within runs f, and in a run limits the time for an answer: a server that hangs, or a network that drops everything,
-// keeps a connection open for ever. After an interruption the limit is the time-out of a request.
+// within runs f. In a run it limits the time for an answer: if a server hangs, or a network drops everything, a
+// connection stays open for ever. After an interruption the limit is the time-out of a request.
 func (s *Store) within(ctx context.Context, f func() error) error {
 	if s.o.Run != "" {
 		limited, cancel := context.WithTimeout(ctx, s.silence)
@@ -66,7 +66,7 @@ func (s *Store) within(ctx context.Context, f func() error) error {
 func (s *Store) change(f func() error) error {
 	before := s.commits
 	err := s.ask(context.Background(), func() error {
-		if s.commits > before { // it was made, and then the connection was lost
+		if s.commits > before { // takeOver has found that it was made before the connection was lost
 			return nil
 		}
 		err := f()
@@ -95,8 +95,8 @@ func (s *Store) change(f func() error) error {
 }
 
 // checkDurable returns an error if the last commit of a session may not have waited for standbys as its statements
-// found. A warning is an error: a cancelled wait for a standby ends with it, and the commit may be lost. So are
-// settings that were read again: a wait ends without a word when no standby is named any more.
+// expected. A warning is an error: if a wait for a standby is cancelled, it ends with a warning, and the commit may be
+// lost. Settings that were read again are an error, too: if no standby is named any more, a wait ends without a word.
 func (s *Store) checkDurable(at *server.Session) error {
 	if text := at.Warned(); text != "" {
 		return fmt.Errorf("%w: %s", errUncertain, text)
@@ -111,7 +111,7 @@ func (s *Store) checkDurable(at *server.Session) error {
 	return err
 }
 
-// meetAgain connects again after an error. Nothing is sent meanwhile. last: the patience was already over.
+// meetAgain connects again after an error. Meanwhile no request is sent. last: the patience was already over.
 func (s *Store) meetAgain(ctx context.Context, err error) (last bool, _ error) {
 	s.claims.lost.Store(true)
 	s.conn.Cut()
@@ -145,8 +145,8 @@ func (s *Store) until() time.Time {
 	return s.troubled.Add(patience)
 }
 
-// meet connects after a pause, which is longer the longer the server has been in trouble. Before anything relies on
-// what the server knows, a commit makes all earlier ones durable.
+// meet connects after a pause, which grows with the time that the server has been in trouble. A commit then makes all
+// earlier ones durable, before anything relies on what the server knows.
 func (s *Store) meet(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -170,8 +170,8 @@ func (s *Store) meet(ctx context.Context) error {
 	return nil
 }
 
-// takeOver puts a session in the place of the earlier one, and finds out whether the last commit of that one was made.
-// A server that has lost commits, or promises less, ends the use of the ledger.
+// takeOver replaces the earlier session by fresh, and finds out whether the last commit of the earlier one was made. If
+// the server has lost commits, or promises less than before, the ledger cannot be used any more.
 func (s *Store) takeOver(fresh *server.Session) error {
 	var commits, seq uint64
 	var timeline int32
@@ -200,14 +200,14 @@ func (s *Store) takeOver(fresh *server.Session) error {
 	return nil
 }
 
-// lostCommits notes that the server has lost acknowledged commits, as why says: rows that it does not know may have
-// leads. From then on no worker claims anything.
+// lostCommits notes that the server has lost acknowledged commits: rows that it does not know may have leads. From then
+// on no worker claims anything. why says what has happened to the server.
 func (s *Store) lostCommits(at *server.Session, why string) error {
 	b := &pgx.Batch{}
 	b.Queue(`UPDATE leadferry.ledgers SET missing = coalesce(nullif(missing, ''), $2),
 		since = nextval('leadferry.commits') WHERE ledger = $1`,
 		s.ledger, "what its server acknowledged and lost while the run "+s.o.Run+" went on")
-	b.Queue(fenceSQL, s.ledger, 0) // in a database that was made anew, its own number may be that of another run
+	b.Queue(fenceSQL, s.ledger, 0) // 0: in a database that was made anew, another worker may have its number
 	_ = at.Send(b)
 	return s.fail(s.lost(why))
 }
@@ -218,7 +218,7 @@ const fenceSQL = `UPDATE leadferry.workers SET fenced = clock_timestamp(), fence
 
 func (s *Store) lost(why string) error {
 	return s.Refuse(checkpoint.ErrRolledBack, why,
-		"stop all runs and have the server looked after; the ledger is incomplete: rows that it does not know are "+
+		"stop all runs and repair the server first; the ledger is incomplete: rows that it does not know are "+
 			"held in doubt by the next run, not sent")
 }
 
@@ -229,7 +229,7 @@ func (s *Store) promisesLess() error {
 }
 
 // mayClaim returns how many leads the fleet may still make (nil: any number), and why this worker may claim nothing
-// more. If the database is about to move, its next server would not know the claims.
+// more. A database that takes no changes may be about to move, and its next server would not know new claims.
 func (s *Store) mayClaim() (room *int, why, err error) {
 	var fenced, unchanging bool
 	var missing string
@@ -247,14 +247,14 @@ func (s *Store) mayClaim() (room *int, why, err error) {
 	return room, why, err
 }
 
-// read calls f, which asks the server. The end of ctx does not cut the connection of a run: its last outcomes need it.
+// read calls f, which asks the server. In a run, the end of ctx does not cut the connection: the last outcomes need it.
 func (s *Store) read(ctx context.Context, f func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed.Load() {
 		return checkpoint.ErrClosed
 	}
-	if away := s.failed(); errors.As(away, new(*checkpoint.StoreError)) { // it has been waited for long enough
+	if away := s.failed(); errors.As(away, new(*checkpoint.StoreError)) { // the patience is over
 		return away
 	}
 	asks := ctx

@@ -15,7 +15,7 @@ type kept = checkpoint.Kept
 type row struct {
 	key    string
 	seq    uint64 // of the commit that wrote it; 0: there is none
-	worker int64  // that wrote it; of an intent: that may still send it
+	worker int64  // that wrote the row; of an intent: that may still send it
 	checkpoint.KeptKey
 	forgotten bool
 }
@@ -40,7 +40,7 @@ func (r *row) lead() string {
 	return r.Entry.LeadID
 }
 
-// number gives a row that was just written the number of its commit; nobody else knows it yet.
+// number sets the number of the commit that wrote the row. No other goroutine has the row yet.
 func (r *row) number(seq uint64) {
 	r.seq = seq
 	for _, rec := range []*kept{r.Entry, r.Intent} {
@@ -61,7 +61,7 @@ func textColumn(name string, of func(shown *kept) string) column {
 }
 
 // columns are all columns that writes fill. Look-ups read only those of [stored]: record has all that is known. The
-// others are for people who ask views, and for conditions of statements.
+// others are for conditions in statements, and for people who query the views.
 var columns = []column{
 	{"key", "bytea", func(r *row, _ *kept) any { return []byte(r.key) }},
 	{"worker", "bigint", func(r *row, _ *kept) any { return r.worker }},
@@ -127,7 +127,7 @@ func (s *stored) row() (r *row, err error) {
 const mostSeen = 8 << 10 // rows that are remembered
 
 // cache remembers a row as it was seen last, so that a commit need not look it up first. The server compares it before
-// it counts, so any row may be forgotten at any time. The caller holds the lock.
+// the commit counts, so any row may be dropped at any time. The caller holds the lock.
 func (s *Store) cache(r *row) {
 	if len(s.seen) >= mostSeen || s.seen == nil {
 		s.seen = make(map[string]*row, mostSeen)

@@ -16,12 +16,12 @@ import (
 //go:embed *.sql
 var files embed.FS
 
-// statement returns the statement in a file, with conditions and columns in place of words in capitals.
+// statement returns the statement in a file. Conditions and columns replace its words in capitals.
 func statement(name string) string { return statements()[name] }
 
 var statements = sync.OnceValue(func() map[string]string {
 	all := map[string]string{}
-	list, _ := files.ReadDir(".") // the files are in the program
+	list, _ := files.ReadDir(".") // cannot fail: the files are in the program
 	for _, f := range list {
 		text, _ := files.ReadFile(f.Name())
 		all[strings.TrimSuffix(f.Name(), ".sql")] = string(text)
@@ -49,7 +49,7 @@ func (s *Store) prepare() error {
 			"use the program that made it, or export it with that one and adopt the export in another database")
 	case s.o.ReadOnly:
 		return s.Refuse(checkpoint.ErrMissing, "there is no ledger in this database",
-			"leadferry checkpoint init makes the schema, and a run the ledger of its target")
+			"leadferry checkpoint init makes the schema; a run makes the ledger of its target")
 	}
 	err = s.conn.Together(func() error {
 		if _, err := s.conn.Do(`SELECT pg_advisory_xact_lock(hashtext('leadferry schema'))`); err != nil {
@@ -72,7 +72,7 @@ func (s *Store) prepare() error {
 
 // versionThere returns the version of the schema in the database; 0: there is none.
 func (s *Store) versionThere() (number int, err error) {
-	var there bool // by pg_class, which shows what was just committed: names come from a cache
+	var there bool // pg_class shows what was just committed; the lookup of a name may use a cache
 	err = s.conn.One(`SELECT EXISTS (SELECT FROM pg_catalog.pg_class c
 		JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 		WHERE n.nspname = 'leadferry' AND c.relname = 'version')`).Scan(&there)
@@ -85,7 +85,7 @@ func (s *Store) versionThere() (number int, err error) {
 // Prepared says what Init has made.
 type Prepared struct {
 	Database, Owner string
-	Grants          string // statements for somebody who may make roles; "": the roles are there
+	Grants          string // statements for somebody who may make roles; "": the roles exist
 }
 
 // Init makes the schema at an address, and the roles of those who use it.
@@ -127,7 +127,7 @@ func Targets(name string, o Options) (all []checkpoint.Target, err error) {
 
 const secretSQL = `SELECT secret FROM leadferry.digest_keys WHERE ledger = $1`
 
-// findLedger finds the target's ledger, or makes it, unless another process does at the same time.
+// findLedger finds the target's ledger, or makes it. Another process may make it at the same time.
 func (s *Store) findLedger() error {
 	makes := !s.o.Require && !s.o.ReadOnly
 	var err error
@@ -161,8 +161,7 @@ func (s *Store) findLedger() error {
 	return s.findBeside()
 }
 
-// findBeside finds the other ledgers of the trunk. The same service under another address is another target, and other
-// machines may have made its leads.
+// findBeside finds the trunk's other ledgers: other machines may have made its leads by another address of the service.
 func (s *Store) findBeside() error {
 	w := checkpoint.Witness{Place: s.Name, Source: s.Name}
 	s.beside = nil

@@ -133,7 +133,7 @@ CREATE TABLE fleets (
 	PRIMARY KEY (ledger, fleet)
 ) WITH (fillfactor = 50);
 
--- How many leads a fleet may make, and has made or may have made. In a table of its own, since claims lock it.
+-- How many leads a fleet may make, and has made or may have made. In a separate table, since claims lock it.
 CREATE TABLE budget (
 	ledger integer NOT NULL REFERENCES ledgers ON DELETE CASCADE,
 	fleet  text NOT NULL,

@@ -1,17 +1,17 @@
 // Package postgres keeps checkpoints of many targets in a schema of one PostgreSQL database, for many workers at once.
 //
-// Promises, beside those of [checkpoint.Store]:
+// Promises, in addition to those of [checkpoint.Store]:
 //
 //   - A key is claimed by one worker and never handed over by itself. A person, or --in-doubt resend, may take it once
-//     no answer can come (may_settle). Safety rests on one row a key: each change compares it with what it has seen.
+//     no answer can come (may_settle). A key has one row, and each change compares it with what the worker has seen.
 //   - A worker that was replaced claims nothing more. Outcomes of its claims are still accepted.
-//   - A reported commit is flushed by the server and by the standbys that it waits for. A server that does not
-//     promise that is refused, when the ledger is opened and with each commit.
-//   - Commits that a server has lost are noticed at the next connection, and stop the run.
+//   - A reported commit is flushed by the server and by the standbys that it waits for. A server that does not promise
+//     that is refused, when the ledger is opened and with each commit.
+//   - If a server has lost commits, the next connection notices it, and the run stops.
 //
-// A row of lead_rows holds what is stored under a key; memory has what this process last saw of it ([Store.cache]). A
-// commit is one transaction in one round trip ([Store.store]). It numbers the commits of its worker. The server refuses
-// the whole commit if anything is not as it was seen; then the rows are read and changed again ([Store.storeAlone]).
+// A row of lead_rows holds what is stored under a key. Memory holds rows as this process last saw them ([Store.cache]).
+// A commit is one transaction in one round trip ([Store.store]). It numbers the commits of its worker. The server
+// refuses it if a row is not as it was seen; then the rows are read and changed again ([Store.storeAlone]).
 package postgres
 
 import (
@@ -42,11 +42,11 @@ type Options struct {
 	Terms    *checkpoint.Terms // of the fleet that the worker belongs to; nil: none
 	Patience time.Duration     // for a server that is lost while the ledger is open
 	Moved    bool              // open it even if it was copied to another place
-	Accept   string            // ID of the ledger to accept, as incomplete, although its server has lost a part of it
-	fills    string            // the name of what it is being filled from, see [Fill]
+	Accept   string            // ID of a ledger to accept as incomplete although its server has lost a part of it
+	fills    string            // the name of the checkpoint that it is being filled from, see [Fill]
 
-	Interrupt     <-chan struct{} // closed: all waiting ends
-	NeverPromoted bool            // standbys that are not waited for never take the server's place
+	Interrupt     <-chan struct{} // when it is closed, all waiting ends
+	NeverPromoted bool            // standbys for which commits do not wait never take the server's place
 }
 
 // Store is an open ledger. All its methods are safe for concurrent use.
@@ -61,10 +61,10 @@ type Store struct {
 	last   atomic.Pointer[checkpoint.Info]
 	claims *claims
 
-	mu sync.Mutex // the server is asked one thing at a time
+	mu sync.Mutex // held while the server is asked, one thing at a time
 	connection
 	seen      map[string]*row                      // see [Store.cache]
-	erased    bool                                 // keys were forgotten
+	erased    bool                                 // this process has forgotten keys
 	testimony atomic.Pointer[checkpoint.Testimony] // see [Store.Attest]; nil: none
 }
 
@@ -82,7 +82,7 @@ type identity struct {
 	Accepted bool // it was opened although its server lost a part of it
 }
 
-// ends is how the use of the ledger ends.
+// ends is what ends the use of the ledger.
 type ends struct {
 	closed      atomic.Bool
 	ending      chan struct{}   // closed when the ledger is closed
@@ -94,9 +94,9 @@ type ends struct {
 // connection is this process as a worker of the ledger, the one connection to the server, and the commit under way.
 type connection struct {
 	worker   int64
-	table    uint32 // of the workers: one that was restored is another
-	timeline int32  // of the server when the worker began,
-	standby  string // and the state of its standbys then
+	table    uint32 // OID of the table of workers; a table that was restored has another
+	timeline int32  // of the server when the worker began
+	standby  string // state of the server's standbys then
 	conn     *server.Session
 	session  int64         // its number on the server
 	commits  uint64        // that were acknowledged
@@ -106,11 +106,12 @@ type connection struct {
 }
 
 const (
-	mostConflicts = 100         // how often something is tried again after a conflict with others
-	leastSilence  = time.Minute // for an answer, at least: commits wait for one another, and for standbys
+	mostConflicts = 100         // how often a transaction is tried again after a conflict with others
+	leastSilence  = time.Minute // how long an answer may take, at least: commits wait for others, and for standbys
 )
 
-// Open opens a target's ledger, or makes it. Errors are *checkpoint.OpenError; *checkpoint.StoreError: no server.
+// Open opens a target's ledger, or makes it. Errors are *checkpoint.OpenError, checkpoint.ErrTerms, or
+// *checkpoint.StoreError if the server cannot be used.
 func Open(name string, t checkpoint.Target, o Options) (*Store, error) {
 	for end, conflicts := time.Now().Add(o.Wait), 0; ; {
 		s, err := connect(name, t, o)
@@ -217,7 +218,7 @@ func (s *Store) Digests() *checkpoint.Digester { return s.digests }
 
 // Close ends the use of the ledger in order. Only the first call does something.
 func (s *Store) Close() error {
-	s.Info() // for calls that come later
+	s.Info() // its result is what later calls return
 	if s.closed.Swap(true) {
 		return nil
 	}

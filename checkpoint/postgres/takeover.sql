@@ -1,6 +1,6 @@
--- Puts the session $4 in the place of the earlier one of the worker $1 of the ledger $2, as a commit of its own. It waits for a commit
--- that an earlier session has begun. A commit of that session that comes later is refused: the row belongs to another session then. The
--- worker has made $3 commits, or one more. If a standby that commits waited for has taken over, this notes whether it waits for others.
+-- Replaces the session of the worker $1 of the ledger $2 by the session $4, in a separate commit. It waits for a commit that the earlier
+-- session has begun; a later commit of that session is refused, since the row belongs to the new session then. The worker has made $3
+-- commits, or one more. If a standby that commits waited for has taken over, this notes whether it waits for others.
 UPDATE leadferry.workers SET beat = clock_timestamp(), session = $4,
 	timeline = CASE standby WHEN 'waited for' THEN leadferry.timeline() ELSE timeline END,
 	standby = CASE WHEN standby = 'waited for' AND timeline <> leadferry.timeline()

@@ -12,38 +12,38 @@ import (
 	"leadferry/checkpoint/postgres/server"
 )
 
-// errUnsure says that a change needs to know more than what this process saw.
-var errUnsure = errors.New("more has to be known")
+// errNeedsLock says that a change cannot be judged by the rows that this process saw last.
+var errNeedsLock = errors.New("more has to be known")
 
-// working is what one transaction knows of its keys and does to them, see [checkpoint.Book]; its other methods, of
-// [checkpoint.Tx], stand in people.go. If it is sure, it has read the rows itself, while nobody else could change them.
-// If not, it knows them as this process saw them last: the server compares, and refuses the commit if a row has changed.
+// working is what one transaction knows of its keys and does to them. It is a [checkpoint.Book], and with the methods
+// in people.go a [checkpoint.Tx]. If it is locked, it has read its rows while nobody else could change them. If not, it
+// has the rows that this process saw last: the server compares, and refuses the commit if one of them has changed.
 type working struct {
 	s        *Store
-	identity // as it will be
+	identity // as it will be after the commit
 	now      time.Time
 	erased   []string // keys
 
-	base   map[string]*row   // as they were read, or seen
-	rows   map[string]*row   // as they will be
+	base   map[string]*row   // by key, as they were read, or seen last
+	rows   map[string]*row   // by key, as they will be
 	asks   map[string]string // the ExternalIDs that claims of this commit ask for, by key
 	owners map[string]string // the key of each lead that was looked up, or that a row has got
 
-	done []checkpoint.Change // the changes, as far as they were made or refused
+	done []checkpoint.Change // the changes, as they were applied or refused
 	certain
 }
 
-// certain is what only a sure working knows.
+// certain is what only a locked working knows.
 type certain struct {
-	sure   bool
+	locked bool
 	links  map[string][]*row // the rows of each ExternalID that was looked up
 	busy   []int64           // workers that may still send their claims, or get answers
-	fenced error             // why nothing may be sent any more; nil: sending is allowed
+	fenced error             // why nothing may be sent any more; nil: it may
 	room   *int              // how many leads the fleet may still make; nil: any number
 }
 
-func (s *Store) newWorking(sure bool) *working {
-	w := &working{s: s, identity: s.identity, now: s.o.Now(), certain: certain{sure: sure}}
+func (s *Store) newWorking(locked bool) *working {
+	w := &working{s: s, identity: s.identity, now: s.o.Now(), certain: certain{locked: locked}}
 	w.begin()
 	return w
 }
@@ -52,7 +52,7 @@ func (w *working) begin() {
 	w.base, w.rows, w.asks, w.owners = map[string]*row{}, map[string]*row{}, map[string]string{}, map[string]string{}
 }
 
-// guess returns the keys as this process saw them last. A claimed key that it never saw counts as a new one.
+// guess returns a working with the rows that this process saw last. A claim of a key that it never saw makes a new row.
 func (s *Store) guess(changes []*checkpoint.Change) *working {
 	w := s.newWorking(false)
 	for _, c := range changes {
@@ -92,7 +92,7 @@ func (w *working) Keep(k checkpoint.Kept) *checkpoint.Kept {
 	return k.Stamp(w.now)
 }
 
-// Owner returns the key of a lead, or "". If w is not sure, a lead of no row of this commit is free: the server checks.
+// Owner returns the key of a lead, or "". If w is not locked, it knows only rows of this commit: the server checks.
 func (w *working) Owner(lead, key string) (string, error) {
 	r := w.rows[key]
 	switch {
@@ -100,19 +100,20 @@ func (w *working) Owner(lead, key string) (string, error) {
 		return "", nil
 	case r.lead() == lead:
 		return r.key, nil
-	case !w.sure && r.lead() != "": // it gives this lead up, perhaps to another key
-		return "", errUnsure
+	case !w.locked && r.lead() != "": // it gives this lead up, perhaps to another key
+		return "", errNeedsLock
 	}
 	return w.owners[lead], nil
 }
 
-// Linked returns other keys that have or want an ExternalID; if w is not sure, of this commit only: the server checks.
+// Linked returns other keys that have or want an ExternalID. If w is not locked, it knows only the rows of this commit:
+// the server checks the others.
 func (w *working) Linked(external, key string) (others []string, err error) {
 	for other, r := range w.rows {
 		switch {
 		case other == key || !r.Linked(external):
-		case !w.sure:
-			return nil, errUnsure
+		case !w.locked:
+			return nil, errNeedsLock
 		default:
 			others = append(others, other)
 		}
@@ -143,7 +144,7 @@ func (w *working) held(r *row) bool {
 	return r.Intent != nil && r.worker != w.s.worker && slices.Contains(w.busy, r.worker)
 }
 
-// applyAll applies changes to the rows that are known, or refuses them. After an error nothing of it can be used.
+// applyAll applies changes to the rows of w, or refuses them one by one. After an error, w cannot be used.
 func (w *working) applyAll(changes []*checkpoint.Change) error {
 	w.done = make([]checkpoint.Change, len(changes))
 	for i, asked := range changes {
@@ -163,18 +164,18 @@ func (w *working) applyAll(changes []*checkpoint.Change) error {
 	return nil
 }
 
-// sends reports whether a row is about to be sent with this change, which a fenced worker may not do.
+// sends reports whether a row will be sent after this change, so that a fenced worker may not make it.
 func sends(c *checkpoint.Change) bool { return c.Kind == checkpoint.Claim || c.Kind == checkpoint.Mark }
 
-// apply makes one change, or says why it is refused; errUnsure is no refusal.
+// apply makes one change, or says why it is refused; errNeedsLock is no refusal.
 func (w *working) apply(c *checkpoint.Change) (err error) {
 	r := w.rows[c.Entry.Key]
-	_, asks := w.asks[c.Entry.Key] // in this commit; the server checks it only if the claim remains
+	_, asks := w.asks[c.Entry.Key] // claimed in this commit; the server checks its ExternalID only if the claim remains
 	_, mine := w.s.claims.until(c.Entry.Key)
 	switch {
-	case r == nil, !w.sure && (asks || r.Intent != nil && r.worker != w.s.worker),
-		!w.sure && c.Kind == checkpoint.Settle && mine && r.Intent == nil: // a look-up showed what was decided meanwhile
-		return errUnsure
+	case r == nil, !w.locked && (asks || r.Intent != nil && r.worker != w.s.worker),
+		!w.locked && c.Kind == checkpoint.Settle && mine && r.Intent == nil: // a person has decided about it meanwhile
+		return errNeedsLock
 	}
 	next, old := *r, r.visible()
 	switch {
@@ -190,8 +191,8 @@ func (w *working) apply(c *checkpoint.Change) (err error) {
 		return err
 	case c.Kind == checkpoint.Claim:
 		w.asks[r.key] = c.Entry.WantLink
-	case c.Kind == checkpoint.Mark && !w.sure && (!old.State.HasLead() || old.LeadID != c.Entry.LeadID):
-		return errUnsure // a lead that only the input names is stored only when everything is sure
+	case c.Kind == checkpoint.Mark && !w.locked && (!old.State.HasLead() || old.LeadID != c.Entry.LeadID):
+		return errNeedsLock // a lead that only the input names is stored only if w is locked
 	}
 	if next.KeptKey != r.KeptKey {
 		next.worker = w.s.worker
@@ -205,8 +206,8 @@ func (w *working) settle(r *row, e *checkpoint.Entry) error {
 		return err
 	}
 	_, mine := w.s.claims.until(r.key)
-	claimed := w.sure && mine && w.rows[r.key] == w.base[r.key]
-	// also if another worker has put it back
+	claimed := w.locked && mine && w.rows[r.key] == w.base[r.key]
+	// an intent of this run is its own, even if another worker has put it back
 	own := r.Intent != nil && (r.worker == w.s.worker || claimed && r.Intent.Run == e.Run)
 	if claimed && !own {
 		if done, err := w.settleLate(r, e); done || err != nil {
@@ -220,13 +221,13 @@ func (w *working) settle(r *row, e *checkpoint.Entry) error {
 }
 
 // settleLate takes an outcome that came after a person decided about its send, or had the row sent again. It counts if
-// nobody has sent the row again, and is evidence against a decision that it contradicts. done: that is all.
+// nobody has sent the row again. If it contradicts the decision, it is stored as evidence. done: do not settle it.
 func (w *working) settleLate(r *row, e *checkpoint.Entry) (done bool, err error) {
 	d, err := checkpoint.LastDecision(w, r.key)
 	if err != nil {
 		return false, err
 	}
-	if d == nil { // it was sent again although in doubt: like a decision that the send was not applied
+	if d == nil { // it was sent again although in doubt, as if a person had decided that no lead was made
 		if r.Intent == nil && !r.state().HasLead() {
 			return false, nil
 		}
@@ -262,7 +263,7 @@ func (w *working) changed() (keys []string) {
 }
 
 // creates returns how many more leads the fleet makes by this commit: one for each claim, minus one for each earlier
-// claim of this worker that was withdrawn or refused. After that, an earlier send of the row may still be in doubt.
+// claim of this worker that was withdrawn or refused. After those, an earlier send of the row may be in doubt again.
 func (w *working) creates() int {
 	n := len(w.asks)
 	for key, old := range w.base {

@@ -16,7 +16,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// keyNamed is one of the keys of a test. Some look alike.
+// keyNamed returns one of the keys of a test. Some of them look alike.
 func keyNamed(n int) string {
 	switch n {
 	case 5, 11:
@@ -29,15 +29,15 @@ func keyNamed(n int) string {
 	return fmt.Sprintf("k%d", n)
 }
 
-// machine runs one random sequence against a Store and against the reference.
+// machine makes the same random changes in a Store and in the reference.
 type machine struct {
 	d   *opened
 	m   *reference
 	now time.Time
 }
 
-// knowsWhatMapsKnow: the Store knows what maps would know, whatever is done, in any order, with any number of changes
-// in one commit, and with the process killed between any two commits. faults 1, 2, 3, 10
+// knowsWhatMapsKnow: a Store knows what maps would know, after any changes in any order, any number of them in one
+// commit, and with the process killed between any two commits. faults 1, 2, 3, 10
 func knowsWhatMapsKnow(t *testing.T, b Backend) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := &machine{now: time.UnixMilli(1_770_000_000_000).UTC()}
@@ -204,7 +204,7 @@ func (x *machine) compare(t *rapid.T) {
 	if !maps.Equal(ours.Keys, theirs.Keys) || ours.Leads != theirs.Leads || ours.InDoubt != theirs.InDoubt {
 		t.Fatalf("counts %v, want %v", theirs.Keys, ours.Keys)
 	}
-	if diff := cmp.Diff(told(t, x.m), told(t, x.d)); diff != "" {
+	if diff := cmp.Diff(decisionsOf(t, x.m), decisionsOf(t, x.d)); diff != "" {
 		t.Fatalf("decisions and what contradicts them (-want +got):\n%s", diff)
 	}
 	const bounded = 6 // events that every Store keeps
@@ -216,8 +216,8 @@ func (x *machine) compare(t *rapid.T) {
 	}
 }
 
-// told returns what a Store says of decisions, except the run of the send that is meant: not all Stores keep it.
-func told(t TB, d checkpoint.Store) (all []string) {
+// decisionsOf returns the decisions that a Store keeps, without the run of the send: not all Stores keep that.
+func decisionsOf(t TB, d checkpoint.Store) (all []string) {
 	t.Helper()
 	for _, one := range audit(t, d) {
 		one.Run = ""

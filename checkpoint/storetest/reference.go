@@ -12,7 +12,7 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// reference is as much of a Store as the comparison with others needs. It looks through all keys where others have
+// reference is a Store with as many methods as the comparison needs. It looks through all keys where others have
 // indexes.
 type reference struct {
 	checkpoint.Store // nil: nobody asks for the rest
@@ -20,8 +20,8 @@ type reference struct {
 	known            knowledge
 }
 
-// knowledge is what is known, in maps, and the transaction that changes it. What a record points to is never changed,
-// so a copy of the maps is a copy of all.
+// knowledge is what the reference knows, in maps, and its transaction. What a record points to is never changed, so a
+// copy of the maps is a copy of everything.
 type knowledge struct {
 	checkpoint.Tx // nil: nobody asks for the rest
 	at            time.Time

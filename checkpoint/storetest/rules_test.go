@@ -746,7 +746,7 @@ func forgottenKeyIsNotSentAgain(t *testing.T, b Backend) {
 	if i := d.Info(); i.Leads != 20 || i.InDoubt != 3 {
 		t.Errorf("%d leads, %d in doubt", i.Leads, i.InDoubt)
 	}
-	if left := told(t, d); len(left) != 0 {
+	if left := decisionsOf(t, d); len(left) != 0 {
 		t.Errorf("left of decisions: %q", left)
 	}
 }

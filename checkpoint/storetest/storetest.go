@@ -28,18 +28,18 @@ type Backend struct {
 	Place func(TB) string
 	// Open opens the checkpoint at a place, or makes it.
 	Open func(t TB, place string, now func() time.Time) checkpoint.Store
-	// Killed copies the checkpoint at a place to another place, as if its process had died now.
+	// Killed copies the checkpoint at a place to another place, as a process that died now would leave it.
 	Killed func(t TB, place string) string
-	// Intact fails the test unless everything at a place is right; nil: nothing can be wrong.
+	// Intact fails the test unless everything at a place is right; nil: there is nothing to check.
 	Intact func(t TB, place string)
 }
 
-// Run checks that a Store does what every Store must do. The rules of lists, decisions and doubts are the same for all
-// Stores, since package checkpoint has them: the tests of this package check them with a file.
+// Run checks that a Store does what every Store must do. Lists, decisions and doubts follow the same rules in all
+// Stores, because package checkpoint has these rules: the tests of this package check them with a file.
 func Run(t *testing.T, b Backend) {
 	b.run(t, []func(*testing.T, Backend){
 		knowsWhatMapsKnow, badChangeDoesNotHarmItsNeighbours, closedRefusesEverything,
-		eachGoesThroughAllInOrderAndMayWrite, whatIsToldOfTheLedgerIsKept, whatUpdatesLeaveIsKept,
+		eachGoesThroughAllInOrderAndMayWrite, whatALedgerKnowsOfItselfIsKept, whatUpdatesLeaveIsKept,
 		adoptTakesALongList,
 	})
 }
@@ -58,7 +58,7 @@ type opened struct {
 	now   func() time.Time
 }
 
-// open opens a new one. When the test ends, it is closed and checked.
+// open opens a new checkpoint. When the test ends, it is closed and checked.
 func (b Backend) open(t TB) *opened { return b.openAt(t, time.Now) }
 
 func (b Backend) openAt(t TB, now func() time.Time) *opened {
@@ -84,13 +84,13 @@ func (d *opened) again(t TB) *opened {
 	return d.b.reopen(t, d.place, d.now)
 }
 
-// killed returns the Store as it would be found if its process died now.
+// killed opens a copy of the Store as its process would leave it if it died now.
 func (d *opened) killed(t TB) *opened {
 	t.Helper()
 	return d.b.reopen(t, d.b.Killed(t, d.place), d.now)
 }
 
-// Change makes one change in a commit of its own.
+// Change makes one change in one commit.
 func Change(d checkpoint.Store, kind checkpoint.ChangeKind, e checkpoint.Entry) (checkpoint.Entry, error) {
 	c := &checkpoint.Change{Kind: kind, Entry: e, Resend: true}
 	if err := d.Commit(context.Background(), []*checkpoint.Change{c}); err != nil {
@@ -118,7 +118,7 @@ func Together(t TB, d checkpoint.Store, kind checkpoint.ChangeKind,
 	return stored
 }
 
-// Resolve is Resolve without its counts.
+// Resolve is [checkpoint.Resolve] without its counts.
 func Resolve(d checkpoint.Store, ds ...checkpoint.Decision) error {
 	_, err := checkpoint.Resolve(context.Background(), d, ds)
 	return err

@@ -94,8 +94,8 @@ func eachGoesThroughAllInOrderAndMayWrite(t *testing.T, b Backend) {
 	}
 }
 
-// What a ledger keeps of itself: runs, notes, columns, how far it and its runs are, and that leads are missing from it.
-func whatIsToldOfTheLedgerIsKept(t *testing.T, b Backend) {
+// A ledger keeps runs, notes, columns, the last commits of itself and of its runs, and that leads are missing from it.
+func whatALedgerKnowsOfItselfIsKept(t *testing.T, b Backend) {
 	d, ctx := b.open(t), context.Background()
 	if x := []byte("x"); d.Digests().Sum(x) == b.open(t).Digests().Sum(x) {
 		t.Error("digests of two ledgers are equal: they are not keyed")
@@ -150,7 +150,7 @@ func whatIsToldOfTheLedgerIsKept(t *testing.T, b Backend) {
 	}
 }
 
-// What updates leave comes back as it was. So does any time, in UTC; times do not decide the order. faults 124, 126
+// Fields that updates set are kept, and any time comes back in UTC. Times do not order entries. faults 124, 126
 func whatUpdatesLeaveIsKept(t *testing.T, b Backend) {
 	at := time.UnixMilli(1_770_000_000_789).UTC()
 	d := b.open(t)

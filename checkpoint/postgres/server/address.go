@@ -81,7 +81,7 @@ func (a *Address) config() (c *pgx.ConnConfig, pooled bool, err error) {
 	return c, pool != "", nil
 }
 
-// psqlsOwn are words of addresses that a server would refuse as settings of its own.
+// psqlsOwn are words in addresses that are meant for the client. A server would refuse them as settings.
 const psqlsOwn = `pooled keepalives keepalives_idle keepalives_interval keepalives_count tcp_user_timeout gssencmode
 	load_balance_hosts fallback_application_name sslcompression`
 
@@ -110,14 +110,14 @@ func (a *Address) Explain(err error) error {
 	if e := (*pgconn.PgError)(nil); errors.As(err, &e) {
 		switch e.Code {
 		case "28000", "28P01":
-			hint = "check if this user may come in (pg_hba.conf), and with which password (PGPASSFILE)"
+			hint = "check whether this user may connect (pg_hba.conf), and its password (PGPASSFILE)"
 		case "53300":
 			hint = "each run needs a connection: have max_connections raised, start fewer, or wait for room with --wait"
 		case "3D000":
 			hint = "check its name; if it was dropped, restore it: nothing else knows which leads were made"
 		case "42P01", "3F000":
 			return a.Refuse(checkpoint.ErrRolledBack, "its tables are gone: somebody has dropped them",
-				"restore them from a backup: nothing is known there of the leads that were made")
+				"restore them from a backup: nothing else knows which leads were made")
 		case "42501":
 			return a.Refuse(checkpoint.ErrPlace, "this user may not do that: "+text, "grant the user the role "+
 				"leadferry_worker, or leadferry_reader to look only; rows are forgotten by the owner of the schema")
@@ -160,7 +160,7 @@ func withTLS(name string) string {
 	return name + "?" + param
 }
 
-// hasPassword reports whether a password is in an address, even in one that cannot be read.
+// hasPassword reports whether an address holds a password, even if the address cannot be read.
 func hasPassword(name string) bool {
 	word := `(?i)(password|passwd|pwd|\bpass)\s*=`
 	u, err := url.Parse(name)
@@ -172,7 +172,7 @@ func hasPassword(name string) bool {
 		u.Query().Has("sslpassword")
 }
 
-// reason returns what went wrong, in one line. The same address is tried with TLS and without, and fails twice alike.
+// reason returns what went wrong, in one line. An address is tried with TLS and without, and may fail twice alike.
 func reason(err error) string {
 	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\t' || r == '\r' })
 	for i, line := range lines {

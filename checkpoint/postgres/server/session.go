@@ -19,10 +19,10 @@ type Session struct {
 	warning string
 }
 
-// settings hold for the whole session. No time-out ends a statement, a transaction or an idle session: what was cut off
-// may have been done. But a transaction that waits for its client is ended and certainly undone. So a suspended machine
-// or a stopped process soon blocks nobody. Nobody waits for a lock for ever. Plans made while tables are empty must not
-// scan them when they are full. default_transaction_read_only stays, to protect a database that moves.
+// settings hold for the whole session. No time-out ends a statement, a transaction or an idle session, since what was
+// cut off may have been done. Only a transaction that waits for its client is ended: it is certainly undone, and a
+// suspended machine soon blocks nobody. No wait for a lock is endless. A plan made while tables are empty must not scan
+// them when they are full. default_transaction_read_only stays as it is, to protect a database that moves.
 const settings = `SET statement_timeout = 0; SET lock_timeout = %d; SET idle_session_timeout = 0;
 SET idle_in_transaction_session_timeout = '30s';
 SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout';
@@ -63,12 +63,12 @@ func (a *Address) Meet(wait time.Duration, readOnly bool) (*Session, error) {
 	if err != nil {
 		return nil, a.Explain(errors.Join(err, s.Close()))
 	}
-	s.Warned() // drop warnings that are not of commits, such as a new version of collations
+	s.Warned() // drop warnings that no commit caused, for example about the version of a collation
 	return s, nil
 }
 
-// isPostgres refuses a server that is not PostgreSQL, before anything is prepared. It also refuses a pooler, whose
-// server process is another one, unless the address says that it keeps a connection for each session.
+// isPostgres refuses a server that is not PostgreSQL, before anything is prepared. It also refuses a pooler, which
+// shows another process than the server, unless the address says that it keeps a connection for each session.
 func (s *Session) isPostgres(pooled bool) error {
 	results, err := s.PgConn().Exec(context.Background(), `SELECT version(), pg_backend_pid()`).ReadAll()
 	if err != nil {
@@ -87,12 +87,12 @@ func (s *Session) isPostgres(pooled bool) error {
 	return nil
 }
 
-// isFit reports whether a server is PostgreSQL 14 or newer. Changed versions of PostgreSQL add a word of their own.
+// isFit reports whether a server is PostgreSQL 14 or newer. Products derived from PostgreSQL add a word to the version.
 func isFit(version string) bool {
 	return regexp.MustCompile(`^PostgreSQL (1[4-9]|[2-9]\d)(\.\d+|devel|beta\d+|rc\d+)* (on |\()`).MatchString(version)
 }
 
-// promises refuses a server that is not the primary of a cluster which keeps what it acknowledges.
+// promises refuses a standby, and a server that does not keep what it acknowledges.
 func (s *Session) promises(readOnly bool) error {
 	var fsync, pages, commit, unchanging, encoding string
 	var standby bool
