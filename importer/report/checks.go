@@ -15,15 +15,15 @@ import (
 )
 
 // Checks are what a run that sends nothing (validate, --dry-run) found out about the input and the mapping. Lists are
-// sorted by rows, most first. Of cells, the JSON holds only IDs of organizations and locators.
+// sorted by rows, most first. The only cells in the JSON are IDs of organizations and locators.
 type Checks struct {
 	Rules       []Reason       `json:"rules"`
-	Found       []Problem      `json:"found"` // besides problems of single rows; without words of cells
-	Quoting     []Problem      `json:"-"`     // problems with words of cells, and with rows that no note names
+	Found       []Problem      `json:"found"` // except problems of single rows; without words of cells
+	Quoting     []Problem      `json:"-"`     // with words of cells; with --strict also repeated and similar keys
 	Repeats     int            `json:"repeats"`
 	LookAlikes  int            `json:"look_alikes"`     // rows whose key looks like the key of an earlier row
 	Strict      int            `json:"strict,omitzero"` // rows, columns and guesses that count only with --strict
-	Assignments []Organization `json:"assignments"`     // or "locator ID"
+	Assignments []Organization `json:"assignments"`     // ID may be "locator ID"
 	Projected   Projected      `json:"projected"`
 	Tests       int            `json:"tests"` // how many the mapping has
 }
@@ -35,8 +35,8 @@ type Place struct {
 	Row  int    `json:"-"` // 0: not known, or not a row
 }
 
-// Problem is one thing that is wrong with a row or, without Row, with a file. Rule is the check that a row fails, or a
-// rule of kinds. If the service or the checkpoint is the reason, it is the row's outcome.
+// Problem is one thing that is wrong with a row or, without Row, with a file. Rule is the check that the row fails or a
+// rule of problemKinds. If the service or the checkpoint is the reason, Rule is the row's outcome.
 type Problem struct {
 	File   string `csv:"file" json:"file"`
 	Line   int    `csv:"line" json:"line,omitzero"`
@@ -46,16 +46,16 @@ type Problem struct {
 	Text   string `csv:"text" json:"text"`
 	Value  string `csv:"value" json:"value,omitempty"` // what the columns hold, if Files.ProblemValues is set
 	Hint   string `csv:"-" json:"hint,omitempty"`
-	Rows   int    `csv:"-" json:"rows,omitzero"` // how many rows it is about, if they are counted
+	Rows   int    `csv:"-" json:"rows,omitzero"` // how many rows have the problem; 0: not counted
 }
 
-// kinds are the problems besides those of single rows, with what to do about them.
-var kinds = []struct {
+// problemKinds are the kinds of problems that are not about a single row.
+var problemKinds = []struct {
 	rule, title string // without a title, a note reports it
 	top         int    // how many the text for people shows; 0: all
 	quotes      bool   // holds words of cells: only for the terminal
 	strict      bool   // counts only with --strict
-	step        string
+	step        string // what to do about it
 }{
 	{
 		rule: "mapping", title: "What the mapping lacks to make leads",
@@ -67,8 +67,8 @@ var kinds = []struct {
 	},
 	{
 		rule: "map", title: "Texts that a map lacks", quotes: true,
-		step: "Add the texts that a map lacks to it (statuses: to lead.status.map in the mapping) or to its table, " +
-			"with what they become, or give the others a value with else.",
+		step: "Add the missing texts and their values to the map (statuses: lead.status.map in the mapping) or to " +
+			"its table, or give all other texts a value with else.",
 	},
 	{rule: "else", title: "Texts that only else takes", top: topChecks, quotes: true, strict: true},
 	{rule: "guess", title: "Guesses to confirm (delete only the ? if one is right)", strict: true},
@@ -91,7 +91,7 @@ func (c *Checks) of(rule string) (list []Problem) {
 
 // problems returns all problems that count, in the form for a file of problems.
 func (c *Checks) problems() (list []Problem) {
-	for _, kind := range kinds {
+	for _, kind := range problemKinds {
 		if c == nil || kind.strict && c.Strict == 0 {
 			continue
 		}
@@ -109,7 +109,7 @@ func (c *Checks) problems() (list []Problem) {
 	return list
 }
 
-// faults lists what needs attention besides rows.
+// faults lists what needs attention, except rows.
 func (c *Checks) faults() (faults spelling.Texts) {
 	if c == nil {
 		return nil
@@ -127,7 +127,7 @@ func (c *Checks) steps(todo *steps) {
 	if c == nil {
 		return
 	}
-	for _, kind := range kinds {
+	for _, kind := range problemKinds {
 		todo.add(kind.step != "" && len(c.of(kind.rule)) > 0, kind.step)
 	}
 	todo.add(c.Strict > 0, "Correct what is listed above, or check without --strict, which counts it.")
@@ -156,8 +156,8 @@ func inColumn(column, text string) string {
 	return "column " + column + ": " + text
 }
 
-// String names the place as people and editors do. If rows are not simply lines below a header, because of titles,
-// blank lines or line breaks in cells, it adds the row's number: spreadsheets count rows.
+// String names the place as FILE:LINE, as editors do. If rows are not simply lines below a header, because of titles,
+// blank lines or line breaks in cells, it also names the row: spreadsheets count rows.
 func (at Place) String() string {
 	switch below := at.Line - at.Row; {
 	case at.Row > 0 && below != 0 && below != 1:
@@ -168,10 +168,10 @@ func (at Place) String() string {
 	return at.File + ":" + strconv.Itoa(at.Line)
 }
 
-// Annotations, as Files.Problems, means annotations of a GitHub workflow, which GitHub reads from a command's output.
+// Annotations as Files.Problems means annotations of a GitHub workflow. GitHub reads them from a command's output.
 const Annotations = "github"
 
-// maxAnnotations is how many are printed: GitHub shows ten for a step.
+// maxAnnotations is how many annotations a run prints. GitHub shows ten for a step.
 const maxAnnotations = 100
 
 // openProblems opens the file of problems, if it is wanted: CSV if its name ends with .csv, otherwise JSONL.
@@ -184,7 +184,7 @@ func (r *Run) openProblems() {
 	}
 }
 
-// Problems writes problems of rows and, at the end, all others, if wanted. It returns the first error of any file.
+// Problems writes a batch of problems, if they are wanted. It returns the first error of any file.
 func (r *Run) Problems(batch []Problem) error {
 	line, to := Problem.object, io.Writer(r.problems)
 	switch {

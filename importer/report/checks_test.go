@@ -82,9 +82,9 @@ Would be sent
 Next
   1. Complete the mapping: only you can decide what it lacks.
   2. Correct the mapping, or what its tests expect.
-  3. Add the texts that a map lacks to it (statuses: to lead.status.map in the
-     mapping) or to its table, with what they become, or give the others a value
-     with else.
+  3. Add the missing texts and their values to the map (statuses:
+     lead.status.map in the mapping) or to its table, or give all other texts a
+     value with else.
   4. Correct the 40 rows in the input, or the mapping, and run the same command
      again.
 `
@@ -142,7 +142,7 @@ func TestChecksAreShownEscaped(t *testing.T) { // fault 118
 		Rules: []Reason{{Rule: evil, Column: evil, Error: evil, Rows: 1, Examples: []Place{at}}}, Quoting: []Problem{{Rule: "map", Column: evil, Text: evil, Rows: 1}},
 		Assignments: []Organization{{ID: evil, Leads: 1}},
 	}
-	for _, kind := range kinds {
+	for _, kind := range problemKinds {
 		s.Checks.Found = append(s.Checks.Found, Problem{Rule: kind.rule, File: evil, Column: evil, Text: evil, Hint: evil})
 	}
 	holds(t, false, text(t, s, 80), "\x1b", "\u202e", "\nforged")

@@ -12,7 +12,7 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// Outcome says how a row ended a run, in the words of the README.
+// Outcome says how a row ended in a run, in the words of the README.
 type Outcome uint8
 
 // The outcomes, in the order of the README.
@@ -33,7 +33,7 @@ const (
 	outcomeCount
 )
 
-// outcomes are, for each, its name in files, its meaning, and whether a person should look at the row: a reject.
+// outcomes has, for each outcome, its name in files, its meaning, and whether its rows are rejects for a person to see.
 var outcomes = [outcomeCount]struct {
 	name, meaning string
 	attention     bool
@@ -66,10 +66,10 @@ func OutcomeNamed(name string) (o Outcome, known bool) {
 	return 0, false
 }
 
-// Attention reports whether a person should look at the row. The rejects have it.
+// Attention reports whether a person should look at the row. If so, the row is in the rejects.
 func (o Outcome) Attention() bool { return outcomes[o].attention }
 
-// RowCounts are the rows of a run by outcome. At the end of the run, Read is the sum.
+// RowCounts counts the rows of a run by outcome. At the end of the run, Read is their sum.
 type RowCounts struct {
 	Read      int `json:"read"`
 	Created   int `json:"created"`
@@ -112,7 +112,7 @@ func (c *RowCounts) ByName() map[string]int {
 	return m
 }
 
-// Outcomes lists all counts of rows, zeros too, in a fixed order. In a reconciliation the verdicts say what they mean.
+// Outcomes lists all counts of rows, zeros too, in a fixed order. A reconciliation explains its verdicts instead.
 func (s *Summary) Outcomes() (all []Line) {
 	for o, is := range outcomes {
 		all = append(all, Line{*s.Rows.Of(Outcome(o)), is.name, is.meaning, "", is.attention})
@@ -136,11 +136,11 @@ func (s *Summary) Attention() (n int) {
 	return n
 }
 
-// Attentions counts the rows that need attention. New did not in the run before, or for another reason.
+// Attentions counts the rows that need attention. New are those that did not in the run before, or for another reason.
 type Attentions struct {
 	Rows  int       `json:"rows"`
 	New   int       `json:"new"`
-	Since time.Time `json:"since,omitzero"` // when that run began; zero: none is known
+	Since time.Time `json:"since,omitzero"` // when the run before began; zero: no such run is known
 }
 
 // news says how many of the rows that need attention are new, or returns "" if no earlier run is known.
@@ -190,8 +190,8 @@ type VerdictCount struct {
 	Leads   int    `json:"leads"`
 }
 
-// Sample is the result for a random sample of the leads. Share is the part, 0 to 1, that differs of the leads that were
-// read, in this run or as recently as --fresh allows. Low and High are its 95 % interval (Wilson).
+// Sample is the result for a random sample of the leads. Read counts leads read in this run, and those known recently
+// enough for --fresh. Share is the part of them that differs, 0 to 1. Low and High are its 95 % interval (Wilson).
 type Sample struct {
 	Picked int     `json:"picked"`
 	Read   int     `json:"read"`

@@ -25,11 +25,11 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// mostRead is the largest summary that is read, in bytes. Summaries of leadferry have at most a tenth of it.
+// mostRead is the largest summary that Read accepts, in bytes. The summaries of leadferry are at most a tenth of that.
 const mostRead = 16 << 20
 
-// Read reads the summary of a finished run; path is its folder or the summary itself. A file that is no summary, or
-// that this version does not understand, is an error. Texts of the summary may be harmful: escape them.
+// Read reads the summary of a finished run; path is the run's folder or the summary. A file that is not a summary, or
+// that this version does not understand, is an error. The file may come from anybody: escape texts before showing them.
 func Read(path string) (*Summary, error) {
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {
@@ -57,11 +57,11 @@ func Read(path string) (*Summary, error) {
 	return s, nil
 }
 
-// Newest reads the summaries of the user's newest runs in the parents, at most most; with sudo also its caller's.
+// Newest returns the summaries of the user's newest runs in parents, at most `most`. It leaves out what it cannot read.
 func Newest(parents []string, most int) []*Summary {
 	written := map[string]time.Time{} // by path of the summary
 	for _, parent := range parents {
-		entries, _ := os.ReadDir(parent) // none if it cannot be read
+		entries, _ := os.ReadDir(parent) // a parent that cannot be read has no runs
 		for _, e := range entries {
 			path := filepath.Join(parent, e.Name(), summaryFile)
 			if info, err := os.Lstat(path); err == nil && e.IsDir() && info.Mode().IsRegular() && disk.Mine(info) {
@@ -69,7 +69,7 @@ func Newest(parents []string, most int) []*Summary {
 			}
 		}
 	}
-	newest := slices.SortedFunc(maps.Keys(written), func(a, b string) int { // names of folders begin with the time
+	newest := slices.SortedFunc(maps.Keys(written), func(a, b string) int { // a folder's name begins with the time
 		return cmp.Or(written[b].Compare(written[a]), cmp.Compare(b, a))
 	})
 	var all []*Summary
@@ -81,11 +81,11 @@ func Newest(parents []string, most int) []*Summary {
 	return all
 }
 
-// LastRejects are the rejects of the last finished run of the same command, mapping and target, each by a hash.
+// LastRejects are the rejects of the last finished run of the same command, mapping and target.
 type LastRejects struct {
 	At    time.Time // when that run began
 	seed  maphash.Seed
-	since map[uint64]string
+	since map[uint64]string // by hash of a reject: when it began to need attention
 }
 
 const (
@@ -93,7 +93,8 @@ const (
 	mostOld  = 200_000 // rows to compare; further rows count as new
 )
 
-// ReadBefore looks for it in the run's own folder, beside it and in RunsFolder; nil: there is none that can be read.
+// ReadBefore returns the rejects of the last run that was like this one, or nil if there is none that can be read. It
+// looks in the folder own of this run, beside it, and in RunsFolder.
 func ReadBefore(own string, like *Summary) *LastRejects {
 	all := Newest([]string{RunsFolder, filepath.Dir(filepath.Clean(own))}, mostRuns)
 	if s, err := Read(filepath.Join(own, summaryFile)); err == nil {
@@ -116,7 +117,7 @@ func ReadBefore(own string, like *Summary) *LastRejects {
 		}
 		path := filepath.Join(filepath.Dir(last.SummaryPath), filepath.Base(f.Path))
 		if _, err := os.Stat(path); err != nil {
-			path = f.Path // named by a flag
+			path = f.Path // a flag named another place
 		}
 		if eachNote(path, notePrefix, b.add) != nil {
 			return nil
@@ -125,7 +126,7 @@ func ReadBefore(own string, like *Summary) *LastRejects {
 	return b
 }
 
-// Since returns since when a row has needed attention for the same reason; "": since now.
+// Since returns when a row began to need attention for the same reason; "" means in this run.
 func (b *LastRejects) Since(rej *Reject) string {
 	if b == nil {
 		return ""
@@ -133,21 +134,21 @@ func (b *LastRejects) Since(rej *Reject) string {
 	return b.since[b.hash(rej.shown())]
 }
 
-// answered matches what all texts about a refusal have in common: later runs do not have the service's words.
-var answered = spelling.Form(`HTTP [0-9]{3}`)
+// httpStatus matches the part of a refusal's text that later runs repeat: they do not have the service's words.
+var httpStatus = spelling.Form(`HTTP [0-9]{3}`)
 
-// hash identifies a case by key, outcome and reason. A row without a key is identified by its line.
+// hash identifies a reject by key, outcome and reason. It identifies a row without a key by its line.
 func (b *LastRejects) hash(n Reject) uint64 {
 	if n.Key == "" {
 		n.Key = "\x00" + strconv.Itoa(n.Line)
 	}
 	if n.Outcome == "rejected" {
-		n.Error = answered().FindString(n.Error)
+		n.Error = httpStatus().FindString(n.Error)
 	}
 	return maphash.String(b.seed, strings.Join([]string{n.Namespace, n.Key, n.Outcome, n.Error}, "\x00"))
 }
 
-// add takes a row of rejects. A person may have edited its times.
+// add adds a reject. Its time counts only if it is valid: a person may have edited it.
 func (b *LastRejects) add(rej Reject) {
 	if _, err := time.Parse(time.RFC3339, rej.Since); err != nil {
 		rej.Since = b.At.UTC().Format(time.RFC3339)
@@ -157,8 +158,8 @@ func (b *LastRejects) add(rej Reject) {
 	}
 }
 
-// eachNote calls f for the rows of a file of a run, as the run left it or as a person saved it again. In CSV, it reads
-// the columns that begin with prefix, such as those of rejects.
+// eachNote calls f for each row of a file that a run wrote, even if a person saved it again. In CSV, it reads only the
+// columns that begin with prefix.
 func eachNote(path, prefix string, f func(Reject)) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -167,7 +168,7 @@ func eachNote(path, prefix string, f func(Reject)) error {
 	defer file.Close()
 	in := bufio.NewReaderSize(file, 1<<16)
 	if mark, _ := in.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
-		_, _ = in.Discard(len(mark)) // it was read before
+		_, _ = in.Discard(len(mark)) // cannot fail after Peek
 	}
 	if filepath.Ext(strings.TrimSuffix(path, partialEnd)) == "."+jsonl {
 		return eachObject(in, f)
@@ -193,7 +194,7 @@ func eachObject(in *bufio.Reader, f func(Reject)) error {
 }
 
 func eachLine(in *bufio.Reader, prefix string, f func(Reject)) error {
-	head, _ := in.Peek(in.Size()) // as many bytes as there are
+	head, _ := in.Peek(in.Size()) // a short file gives fewer bytes
 	_, behind, found := bytes.Cut(head, []byte(prefix+"line"))
 	if !found || len(behind) == 0 {
 		return fmt.Errorf("it lacks the column %sline", prefix)
@@ -226,13 +227,13 @@ func eachLine(in *bufio.Reader, prefix string, f func(Reject)) error {
 	}
 }
 
-// Holds reports whether a results, reconciliation or rejects file of a run has a row whose key is wanted.
+// Holds reports whether a results, reconciliation or rejects file of a run has a row whose key is wanted. It returns
+// false for a file that cannot be read.
 func Holds(path string, wanted func(namespace, key string) bool) (found bool) {
 	prefix := ""
 	if RunFile(filepath.Base(path)) == "rejects" {
 		prefix = notePrefix
 	}
-	// A file that cannot be read has none.
 	_ = eachNote(path, prefix, func(n Reject) { found = found || wanted(n.Namespace, n.Key) })
 	return found
 }

@@ -14,7 +14,7 @@ import (
 	"leadferry/checkpoint"
 )
 
-// leftBy returns what a worker of a fleet left in the ledger: its final summary, or its rows and figures so far.
+// leftBy returns the figures that a worker of a fleet left in the ledger: its final summary, or those so far.
 func leftBy(w *checkpoint.Member) (s *Summary, err error) {
 	s = &Summary{Outcome: Running}
 	if len(w.Summary) > 0 {
@@ -25,14 +25,14 @@ func leftBy(w *checkpoint.Member) (s *Summary, err error) {
 		err = errors.Join(err, json.Unmarshal(w.Rows, &s.Rows))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read what the worker of shard %d has told: %w", w.Shard, err)
+		return nil, fmt.Errorf("read the figures of the worker of shard %d: %w", w.Shard, err)
 	}
 	return s, nil
 }
 
-// Fleet returns the summary of a fleet, as if it were one run; in describes its ledger. It has the rows of each shard
-// from its newest worker, and the requests of all workers. For killed workers it has only the rows. Percentiles are
-// those of the slowest worker. There is no timeline. The error says what cannot be read of a worker's figures.
+// Fleet returns the summary of a fleet, as if it were one run; in describes its ledger. Rows come from each shard's
+// newest worker, requests from all workers. A killed worker left only its rows. Percentiles are those of the slowest
+// worker. There is no timeline. Fleet fails if a worker's figures cannot be read.
 func Fleet(name string, in checkpoint.Info, shards int, members []checkpoint.Member) (*Summary, error) {
 	all := &Summary{RunID: name, Fleet: name, Requests: Requests{ByStatus: map[string]int{}}, InService: &InService{}}
 	all.Target, all.Checkpoint.Path, all.settled = Target(in.Target), in.Path, in.InDoubt == 0
@@ -57,7 +57,7 @@ func Fleet(name string, in checkpoint.Info, shards int, members []checkpoint.Mem
 		for _, t := range own.Transitions {
 			moves[Transition{From: t.From, To: t.To}] += t.Leads
 		}
-		if w.Newest && w.Shard < shards { // its newest worker knows how all rows of a shard ended
+		if w.Newest && w.Shard < shards { // the newest worker of a shard knows how all its rows ended
 			all.addRows(own)
 			ended[w.Shard] = own.Outcome != Running
 		}
@@ -77,10 +77,10 @@ func Fleet(name string, in checkpoint.Info, shards int, members []checkpoint.Mem
 	return all, nil
 }
 
-// MostDoubts and MostExamples limit lists of rows in a summary: rows in doubt, and the first rows of a kind.
+// MostDoubts limits the rows in doubt that a summary lists; MostExamples limits the places of a Reason.
 const MostDoubts, MostExamples = 200, 3
 
-// addWork adds what a worker sent, and takes what all workers have in common.
+// addWork adds the requests of a worker, and takes over what all workers have in common: command, mapping, inputs.
 func (s *Summary) addWork(w *Summary) {
 	addUp(&s.Requests, w.Requests)
 	for status, n := range w.Requests.ByStatus {
@@ -88,7 +88,7 @@ func (s *Summary) addWork(w *Summary) {
 	}
 	addUp(&s.LatencyMs, w.LatencyMs)
 	s.PeakInFlight += w.PeakInFlight
-	if w.Command == "" { // it has left no figures yet
+	if w.Command == "" { // the worker has left no figures yet
 		return
 	}
 	if s.Command == "" {
@@ -108,7 +108,7 @@ func (s *Summary) addRows(w *Summary) {
 	addUp(&s.Rows, w.Rows)
 	for i, in := range w.Inputs[:min(len(w.Inputs), len(s.Inputs))] {
 		s.Inputs[i].Rows += in.Rows
-		s.Inputs[i].SHA256 = cmp.Or(s.Inputs[i].SHA256, in.SHA256) // of a worker that has read all of the input
+		s.Inputs[i].SHA256 = cmp.Or(s.Inputs[i].SHA256, in.SHA256) // only a worker that read all of it knows the hash
 	}
 	s.StopReason = cmp.Or(s.StopReason, w.StopReason)
 	s.ExitCode = WorseExitCode(s.ExitCode, w.ExitCode)
@@ -129,7 +129,7 @@ func (s *Summary) addRows(w *Summary) {
 	}
 }
 
-// addUp adds the whole numbers of a worker's figures to those of all workers. Of times it keeps the longest.
+// addUp adds a worker's counts to those of all workers. Of fractions, which are times, it keeps the longest.
 func addUp[T any](all *T, own T) {
 	to, from := reflect.ValueOf(all).Elem(), reflect.ValueOf(own)
 	for i := range to.NumField() {
@@ -142,7 +142,7 @@ func addUp[T any](all *T, own T) {
 	}
 }
 
-// endAsOne says how the fleet ended, as one run. A shard has ended if its last worker has, and was not killed.
+// endAsOne sets how the fleet ended, as one run. A shard has ended if its newest worker ended and was not killed.
 func (s *Summary) endAsOne(ended []bool) {
 	var missing []string
 	for shard, end := range ended {
@@ -152,11 +152,10 @@ func (s *Summary) endAsOne(ended []bool) {
 	}
 	if len(missing) > 0 {
 		s.ExitCode = WorseExitCode(s.ExitCode, CodeStopped)
-		s.StopReason = cmp.Or(s.StopReason, fmt.Sprintf("%s not come to an end: %s",
+		s.StopReason = cmp.Or(s.StopReason, fmt.Sprintf("%s not ended: %s",
 			english.Plural(len(missing), "shard has", "shards have"),
 			english.WordSeries(missing[:min(len(missing), 10)], "and")))
-		s.Hint = "wait for their workers, and start those again that have died. To list them: leadferry checkpoint " +
-			"workers" + s.at()
+		s.Hint = "wait for their workers, or start dead ones again. List them: leadferry checkpoint workers" + s.at()
 	}
 	switch {
 	case s.StopReason != "" && s.ExitCode == CodeInterrupted && len(missing) == 0:

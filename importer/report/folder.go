@@ -20,7 +20,7 @@ import (
 // RunsFolder holds the run folders. It is in the folder where the program was started.
 const RunsFolder = "leadferry-runs"
 
-// The names of a run's files in its folder, without rejects.
+// The names of a run's files in its folder, except rejects files.
 const (
 	summaryFile        = "summary.json"
 	resultsFile        = "results.csv"
@@ -31,7 +31,7 @@ const (
 // runFiles match the names of all files that runs write in their folders.
 var runFiles = spelling.Form(`^(?:(summary)\.json|(results)\.csv|(reconciliation)\.csv|(report)\.html|(rejects)(?:-\d+)?\.(?:csv|tsv|jsonl))(?:\.partial)?$`)
 
-// RunFile returns what a file of this name in a run's folder is, such as summary or rejects; "": no file of a run.
+// RunFile returns the kind of a run's file by its name, for example "summary" or "rejects"; "" for any other file.
 func RunFile(name string) string {
 	if m := runFiles().FindStringSubmatch(name); m != nil {
 		return strings.Join(m[1:], "")
@@ -39,14 +39,14 @@ func RunFile(name string) string {
 	return ""
 }
 
-// FurtherRejects reports whether a run may write other, for another header, beside named, the file of --rejects.
+// FurtherRejects reports whether a run with --rejects named may also write other, for rows with another header.
 func FurtherRejects(named, other string) bool {
 	end, ours := strings.CutPrefix(other, strings.TrimSuffix(named, filepath.Ext(named)))
 	return ours && strings.HasPrefix(end, "-") && RunFile("rejects"+strings.ToLower(end)) == "rejects"
 }
 
-// makeFolder makes the run's folder for its owner only, or uses the one that exists. It holds the folder open: other
-// users may be able to replace it in its parent. earlier names the files that an earlier run left in it.
+// makeFolder makes the run's folder for its owner only, or uses the folder that exists. It holds the folder open: other
+// users may be able to replace it in its parent. earlier names the files that an earlier run left there.
 func makeFolder(path string) (folder *os.Root, earlier []string, err error) {
 	if err := disk.MakeFolders(filepath.Dir(filepath.Clean(path))); err != nil {
 		return nil, nil, err
@@ -69,8 +69,8 @@ func makeFolder(path string) (folder *os.Root, earlier []string, err error) {
 	return folder, earlier, nil
 }
 
-// leftIn names the files that an earlier run left. Without a summary or results, rejects there are the user's own. A
-// run replaces files and links; anything else with the name of its file is an error, as is a foreign file.
+// leftIn names the files that an earlier run left in a folder; none without a summary or results: rejects alone are the
+// user's own. It fails if a foreign file, or something that is not a file, has the name of a run's file.
 func leftIn(folder *os.Root, path string) (names []string, err error) {
 	entries, err := fs.ReadDir(folder.FS(), ".")
 	ran := false
@@ -82,9 +82,9 @@ func leftIn(folder *os.Root, path string) (names []string, err error) {
 		case checkpoint.WitnessIn(path).GoesOn():
 			return nil, fmt.Errorf("%s is the folder of another run, which goes on", path)
 		case e.Type()&^fs.ModeSymlink != 0:
-			return nil, fmt.Errorf("%s is no file, and a run's file would be there", filepath.Join(path, e.Name()))
+			return nil, fmt.Errorf("%s is not a file, so the run cannot write its own", filepath.Join(path, e.Name()))
 		case e.Type() == 0 && foreign(folder, e.Name()):
-			return nil, fmt.Errorf("%s would be replaced, which no run has written", filepath.Join(path, e.Name()))
+			return nil, fmt.Errorf("%s would be replaced, but no run wrote it", filepath.Join(path, e.Name()))
 		}
 		ran = ran || kind == "summary" || kind == "results"
 		names = append(names, e.Name())
@@ -95,7 +95,7 @@ func leftIn(folder *os.Root, path string) (names []string, err error) {
 	return names, err
 }
 
-// foreign reports whether a file with the name of a run's file begins differently. An empty file may be anybody's.
+// foreign reports whether a summary, results or reconciliation does not begin as runs write it. An empty file is fine.
 func foreign(folder *os.Root, name string) bool {
 	begins := map[string]string{
 		summaryFile: "{\n  \"run_id\":",
@@ -123,10 +123,10 @@ func checkMade(folder *os.Root, path string) error {
 	return nil
 }
 
-// removeOld removes files of an earlier run that this run did not write again: they would look like this run's.
+// removeOld removes files of an earlier run that this run did not replace: people would take them for this run's.
 func (r *Run) removeOld() error {
 	for _, name := range r.earlier {
-		there, err := r.folder.Lstat(name) // an output of this run may have it by another path
+		there, err := r.folder.Lstat(name) // a flag may name the same file by another path
 		wrote := err == nil && slices.ContainsFunc(r.outputs,
 			func(o *output) bool { return os.SameFile(o.opened, there) })
 		if wrote || errors.Is(err, fs.ErrNotExist) {
@@ -141,9 +141,9 @@ func (r *Run) removeOld() error {
 
 var runFolder = spelling.Form(`^\d{8}T\d{6}Z-[a-z]+-[0-9a-f]{8}$`)
 
-// Prune removes run folders from parent. It keeps the newest keep of this run's ledger, and runs that need attention:
-// it removes only complete ones without rejects and rows in doubt. This run's folder always stays as a witness of what
-// the ledger knows, even if the clock was put back. So does a folder of another user, or with a file that no run wrote.
+// Prune removes folders of runs with this run's ledger and target from parent, except the newest keep. It removes only
+// complete runs without rejects and rows in doubt. This run's folder stays even if the clock was put back: it is a
+// witness of what the ledger knows. Folders of other users, and folders with a file that no run wrote, stay, too.
 func (s *Summary) Prune(parent string, keep int) (bad error) {
 	root, err := os.OpenRoot(parent)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -163,7 +163,7 @@ func (s *Summary) Prune(parent string, keep int) (bad error) {
 			continue
 		}
 		folder := filepath.Dir(run.SummaryPath)
-		// if a program has a file of it open, the next run tries again
+		// It fails if another program has a file open. The next run tries again.
 		if err := removeRun(root, filepath.Base(folder)); err != nil {
 			bad = errors.Join(bad, fmt.Errorf("%s: %w", folder, err))
 		}
@@ -179,7 +179,7 @@ func removeRun(root *os.Root, name string) error {
 	}
 	for _, e := range entries {
 		info, err := e.Info()
-		witness := e.Name() == checkpoint.RunFile // the newest folder has a later one, and stays
+		witness := e.Name() == checkpoint.RunFile // not needed any more: a newer folder, which stays, has a later one
 		kind := RunFile(e.Name())
 		if err != nil || kind == "" && !witness || kind == "rejects" || e.IsDir() || !disk.Mine(info) {
 			return err
@@ -188,17 +188,17 @@ func removeRun(root *os.Root, name string) error {
 	return root.RemoveAll(name)
 }
 
-// output is a file until it gets its name. Its folder is held open, so that a folder put in its place receives nothing.
+// output is a file that is being written. Its folder is held open, so that a folder put in its place receives nothing.
 type output struct {
 	kind    string // as Summary.Files names it; "" if it is not listed there
 	path    string
 	folder  *os.Root
 	name    string // in the folder
-	partial string // its name until it is complete; "" for a device or a pipe, which is written directly
+	partial string // its name until it is complete; "" for a device or a pipe, to which it writes directly
 	file    *os.File
-	opened  fs.FileInfo // to recognize the file later
+	opened  fs.FileInfo // identifies the file later
 	buffer  *bufio.Writer
-	lines   *lines // written to the buffer; nil: other text
+	lines   *lines // the CSV writer to the buffer; nil for other texts
 
 	delimiter rune     // of rejects; 0: JSONL
 	names     []string // of rejects: the rows' own columns
@@ -262,9 +262,9 @@ func createNew(folder *os.Root, name string) (*os.File, error) {
 	return folder.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
-// openSpecial opens a device or a pipe of the user or of root. Any other may be a trap.
+// openSpecial opens a device or a pipe, if it belongs to the user or to root. Any other may be a trap.
 func (o *output) openSpecial(there fs.FileInfo) (err error) {
-	if !disk.Trusted(there) { // before opening it, which may wait
+	if !disk.Trusted(there) { // checked before opening, because that may wait for a reader
 		return errors.New("belongs to another user, who would receive what is written to it")
 	}
 	if o.file, err = o.folder.OpenFile(o.name, os.O_WRONLY|disk.NoFollow, 0); err != nil {
@@ -276,7 +276,7 @@ func (o *output) openSpecial(there fs.FileInfo) (err error) {
 	return nil
 }
 
-// failed adds the whole path to an error of the folder.
+// failed puts the whole path into an error of the folder, in place of the bare name.
 func (o *output) failed(err error) error {
 	switch e := err.(type) {
 	case *fs.PathError:
@@ -304,7 +304,7 @@ func (o *output) commit() error {
 	if err := disk.Patiently(0, func() error { return o.folder.Rename(o.partial, o.name) }); err != nil {
 		return o.failed(err)
 	}
-	there, err := o.folder.Open(".") // to make the name durable, if the file system can
+	there, err := o.folder.Open(".")
 	if err != nil {
 		return err
 	}
@@ -332,7 +332,7 @@ func (o *output) checkUnreplaced() error {
 	return nil
 }
 
-// remove removes the output, and the files beside it.
+// remove removes the output, and the files named beside in its folder.
 func (o *output) remove(beside ...string) error {
 	defer o.file.Close()
 	if o.partial == "" {
@@ -349,7 +349,7 @@ func (o *output) remove(beside ...string) error {
 	return nil
 }
 
-// WriteFile replaces the file at path, if there is one, with the content that write writes.
+// WriteFile writes the file at path with write, or replaces the file that is there. After an error the old file stays.
 func WriteFile(path string, write func(io.Writer) error) error {
 	folder, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {

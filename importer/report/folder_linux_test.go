@@ -81,7 +81,7 @@ func TestAPlantedPipeReceivesNothing(t *testing.T) {
 	if _, err := OpenRun(Files{Rejects: path}); err == nil || !strings.Contains(err.Error(), "belongs to another user") {
 		t.Errorf("named by a flag: %v", err)
 	}
-	if _, err := OpenRun(Files{Dir: filepath.Dir(path)}); err == nil || !strings.Contains(err.Error(), "is no file") {
+	if _, err := OpenRun(Files{Dir: filepath.Dir(path)}); err == nil || !strings.Contains(err.Error(), "not a file") {
 		t.Errorf("in the folder: %v", err)
 	}
 	must.Do(t, os.Remove(path))

@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// CheckMetrics refuses a device, a pipe or "-" as the metrics file: the file is replaced, not written into.
+// CheckMetrics refuses "-" and what is no regular file as the metrics file, because a run replaces that file.
 func CheckMetrics(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -25,7 +25,7 @@ func CheckMetrics(path string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err == nil && !info.Mode().IsRegular():
-		return fmt.Errorf("%s is no file", path)
+		return fmt.Errorf("%s is not a regular file", path)
 	}
 	return err
 }
@@ -41,19 +41,19 @@ const Refused = "refused"
 
 // WriteMetrics replaces the file of --metrics: gauges about the last run, for alerts, in the Prometheus text format for
 // node_exporter's textfile collector. A run writes leadferry_run_in_progress 1 when it begins, and 0 with its counts
-// when it ends: a killed run stays in progress. The time at which the last run was complete is taken over from the old
-// file. All series have the labels command, target and mapping; each schedule needs its own file. All users may read
-// it: it holds no text of a row. If it fails to read the old file or to write, the run goes on.
+// when it ends: a killed run stays in progress. All series have the labels command, target and mapping; each schedule
+// needs its own file. The time of the last complete run comes from the old file, if its labels are the same. All users
+// may read the file: it holds no text of a row. It is written even if the old one cannot be read; the error says so.
 func WriteMetrics(path string, s *Summary) error {
 	old, last, unread := lastRun(path) // last: when the last run with these labels was complete
 	if unread != nil {
-		unread = fmt.Errorf("read the metrics of the last run, so that it is not known when it was: %w", unread)
+		unread = fmt.Errorf("read the metrics of the last run, so its time of completion is lost: %w", unread)
 	}
 	labels := prometheus.Labels{
 		"command": s.Command, "target": s.Target.String(),
 		"mapping": strings.ToValidUTF8(filepath.Base(s.Mapping.Path), "?"),
 	}
-	if old != nil && (s.Target.LeadsURL == "" || s.Mapping.Path == "") { // s is of a command that was refused
+	if old != nil && (s.Target.LeadsURL == "" || s.Mapping.Path == "") { // a refused command may know neither
 		labels["target"], labels["mapping"] = old["target"], old["mapping"]
 	}
 	if !maps.Equal(old, labels) {
@@ -68,14 +68,13 @@ func WriteMetrics(path string, s *Summary) error {
 		setCounts(all, s)
 	}
 	if last > 0 {
-		set(all, lastComplete, "Unix time at which the last run ended that came to the end of its input, whatever became "+
-			"of the rows.", last)
+		set(all, lastComplete, "Unix time at which a run last ended after it came to the end of its input.", last)
 	}
 	set(all, "run_start_timestamp_seconds", "Unix time at which the run began.", seconds(s.StartedAt))
 	if s.Outcome != Running {
 		progress = 0
 		set(all, "run_exit_code", "Exit code of the run: 0 no row needs attention, 1 some do, 2 usage, 3 stopped early, "+
-			"4 checkpoint, 5 rows in doubt, 130 interrupted.", float64(s.ExitCode))
+			"4 checkpoint, 5 rows in doubt, 6 taken over, 130 interrupted.", float64(s.ExitCode))
 	}
 	set(all, inProgress, "Whether the run goes on: 1 also when it was killed.", progress)
 	if err := prometheus.WriteToTextfile(path, file); err != nil {
@@ -84,8 +83,8 @@ func WriteMetrics(path string, s *Summary) error {
 	return unread
 }
 
-// lastRun reads the file at path: the labels of the last run, nil if no run wrote the file, and when a run was
-// complete, 0 if that is not known. A missing file gives neither, and no error.
+// lastRun reads the metrics file at path: the labels of the last run, nil if no run wrote the file, and when a run was
+// last complete, in Unix seconds; 0 if that is not known. A missing file is not an error.
 func lastRun(path string) (labels prometheus.Labels, complete float64, err error) {
 	if err := CheckMetrics(path); err != nil {
 		return nil, 0, err
@@ -111,7 +110,7 @@ func lastRun(path string) (labels prometheus.Labels, complete float64, err error
 	return labels, complete, err
 }
 
-// IsMetrics reports whether the file at path is a metrics file.
+// IsMetrics reports whether a run wrote the metrics file at path.
 func IsMetrics(path string) bool {
 	labels, _, err := lastRun(path)
 	return err == nil && labels != nil
@@ -121,7 +120,7 @@ func set(to prometheus.Registerer, name, help string, value float64) {
 	setEach(to, name, help, nil, map[string]float64{"": value})
 }
 
-// setEach sets a gauge, or one series for each value of a label.
+// setEach sets a gauge: one series for each value of its label, or a single series if it has no label.
 func setEach[N int | float64](to prometheus.Registerer, name, help string, label []string, values map[string]N) {
 	v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: namespace + name, Help: help}, label)
 	to.MustRegister(v)
@@ -130,7 +129,7 @@ func setEach[N int | float64](to prometheus.Registerer, name, help string, label
 	}
 }
 
-// setCounts adds the counts of a run. Every outcome has a series, even for 0 rows, so that no series ends.
+// setCounts adds the counts of a run. Every outcome has a series, even with 0 rows, so that alerts find it.
 func setCounts(all prometheus.Registerer, s *Summary) {
 	rows, n := s.Rows.ByName(), s.Requests
 	delete(rows, "read")

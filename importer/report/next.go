@@ -28,7 +28,7 @@ func (l *steps) add(wanted bool, text string, commands ...string) {
 	}
 }
 
-// Steps returns what to do now, in this order.
+// Steps returns what to do now, first things first.
 func (s *Summary) Steps() []Step {
 	if s.read {
 		return s.Next
@@ -40,7 +40,7 @@ func (s *Summary) Steps() []Step {
 	}
 	for i := range todo {
 		todo[i].Text = s.Holding(todo[i].Text)
-		if s.Fleet != "" { // its workers all have the mapping and the input of the first one
+		if s.Fleet != "" { // all workers have the first one's mapping and input: other ones need a new fleet
 			todo[i].Text = strings.Replace(todo[i].Text, "run the same command again",
 				"start all workers with another --fleet name", 1)
 		}
@@ -48,8 +48,8 @@ func (s *Summary) Steps() []Step {
 	return todo
 }
 
-// Holding adds --in-doubt hold to a text that asks for the same command or flags again, if this run sent rows in doubt
-// again. Otherwise the next run would send them a third time.
+// Holding adds --in-doubt hold to a text that asks for the same command or flags, if this run sent rows in doubt again.
+// Without it, the next run would send them a third time.
 func (s *Summary) Holding(text string) string {
 	if !s.Resent || strings.Contains(text, "--in-doubt hold") {
 		return text
@@ -72,7 +72,7 @@ func (s *Summary) next(p *printer) {
 	}
 }
 
-// afterwards adds what to do after a run that ended, in whatever way.
+// afterwards adds the steps after a run that ended, complete or not.
 func (s *Summary) afterwards(todo *steps) {
 	n := s.Rows
 	s.keepIDs(todo)
@@ -81,7 +81,7 @@ func (s *Summary) afterwards(todo *steps) {
 	case s.Reconciliation != nil || s.DryRun:
 		again = "Run the same command again."
 	case s.Fleet != "":
-		again = "Start the workers that have ended again with the same commands: each goes on where it stopped and " +
+		again = "Start the ended workers again with the same commands: each goes on where it stopped and " +
 			"sends nothing twice. If a limit of the fleet ended them, start all workers with another --fleet name: " +
 			"with this one they would stop at once."
 	}
@@ -107,15 +107,15 @@ func (s *Summary) afterwards(todo *steps) {
 		english.Plural(unsent, "row", "")))
 	todo.add(s.Pulled > 0 && len(s.paths("pull")) > 0, fmt.Sprintf("Load %s (%s) into the CRM.",
 		strings.Join(s.paths("pull"), ""), english.Plural(s.Pulled, "lead", "")))
-	todo.add(s.Wordless > 0, "Name words of the CRM for the statuses that the notes name, in the mapping's "+
-		`lead.status.pull, or "" to leave these leads out of the pull file.`)
+	todo.add(s.Wordless > 0, "In the mapping's lead.status.pull, add the CRM's words for the statuses in the notes, "+
+		`or "" to leave their leads out of the pull file.`)
 	todo.add(len(s.changed()) > 0, "Run the command again when nothing writes to the input any more: this run may "+
 		"lack some of its rows.")
 	s.decisions(todo)
 	s.send(todo)
 }
 
-// afterReconciling adds what to do after a run that only compared.
+// afterReconciling adds the steps after a run that only compared.
 func (s *Summary) afterReconciling(todo *steps) {
 	list := append(s.paths("reconciliation"), "the reconciliation")[0]
 	todo.add(s.Rows.Conflict > 0, "Look at the "+
@@ -131,7 +131,7 @@ func (s *Summary) afterReconciling(todo *steps) {
 
 func (s *Summary) halted() bool { return s.Outcome == "stopped" || s.Outcome == "interrupted" }
 
-// decisions adds what only a person can decide.
+// decisions adds the steps that only a person can decide.
 func (s *Summary) decisions(todo *steps) {
 	n := s.Rows
 	todo.add(n.Changed > 0,
@@ -143,7 +143,7 @@ func (s *Summary) decisions(todo *steps) {
 		"Decide on the rows in conflict: the results say why each was held. They are checked again by the next run.")
 }
 
-// send adds what to do after a check with nothing to correct.
+// send adds the step that sends the rows, after a check that found nothing to correct.
 func (s *Summary) send(todo *steps) {
 	n := s.Rows
 	if !s.DryRun || s.halted() || n.Invalid+n.Rejected+n.Failed+n.Partial+len(s.Checks.faults())+len(s.changed()) > 0 ||
@@ -164,7 +164,7 @@ type Unkept struct {
 	RunID     string `csv:"run_id"`
 }
 
-// keptInResults reports whether the results hold the IDs that the checkpoint lacks, with a witness beside them.
+// keptInResults reports whether the results hold the lead IDs that the checkpoint lacks, with the run's witness beside.
 func (s *Summary) keptInResults() bool { return s.witnessed && s.Target.BaseURL != inSandbox }
 
 // WriteUnkept writes the lead IDs that neither the checkpoint nor the results hold.
@@ -175,7 +175,7 @@ func (s *Summary) WriteUnkept(w io.Writer) error {
 	return gocsv.Marshal(s.Unkept, w)
 }
 
-// keepIDs adds how to bring the IDs of leads that were made into the checkpoint, which could not keep them.
+// keepIDs adds the step that brings lead IDs into the checkpoint, if the run could not write them there.
 func (s *Summary) keepIDs(todo *steps) {
 	made, results := english.Plural(len(s.Unkept), "lead was made", "leads were made"), s.paths("results")
 	switch {
@@ -189,8 +189,8 @@ func (s *Summary) keepIDs(todo *steps) {
 	}
 }
 
-// inDoubt adds the steps to settle rows in doubt: in the rejects if one file holds them all, else in a list of their
-// own. Pasting them unchanged, twice or in the wrong order, decides nothing.
+// inDoubt adds the steps to settle rows in doubt. A person fills in the rejects, if one file holds all these rows, else
+// an exported list. The commands alone decide nothing, even if they are run twice or in the wrong order.
 func (s *Summary) inDoubt(todo *steps) {
 	list, cell, rejects := "in-doubt-"+s.RunID+".csv", "lead_id", s.paths("rejects")
 	inRejects := len(rejects) == 1 && s.Standing == 0 && s.Rows.InDoubt > 0 && s.Fleet == "" &&
@@ -209,7 +209,8 @@ func (s *Summary) inDoubt(todo *steps) {
 		s.again(s.Command)...)
 }
 
-// at names the run's checkpoint, for any folder. Another one would make leads again for rows that this one knows.
+// at returns the flag for the run's checkpoint, with an absolute path, so that a command works in any folder. With
+// another checkpoint, the command would make leads a second time.
 func (s *Summary) at() string {
 	path := s.Checkpoint.Path
 	if path == "" {
@@ -236,7 +237,7 @@ func (s *Summary) correct(todo *steps) {
 		s.again(name)...)
 }
 
-// again returns commands over the rejects files, which are no workbooks even if a mapping or a flag says so of inputs.
+// again returns the commands for the rejects files. Those of a workbook are CSV: --format csv overrides other settings.
 func (s *Summary) again(command string) []string {
 	workbooks := slices.ContainsFunc(s.Inputs, func(in Input) bool { return in.Format == "xlsx" })
 	var commands []string
@@ -250,7 +251,7 @@ func (s *Summary) again(command string) []string {
 	return commands
 }
 
-// command returns a command line over files, with this run's mapping.
+// command returns the command line for files, with this run's mapping, checkpoint and flags.
 func (s *Summary) command(name string, files ...string) string {
 	line := "leadferry " + name + " -m " + shell.Path(s.Mapping.Path)
 	for _, f := range files {
@@ -260,15 +261,15 @@ func (s *Summary) command(name string, files ...string) string {
 		line += " " + f
 	}
 	if line += s.at(); s.Target.BaseURL == inSandbox {
-		line += " --sandbox" // no lead made as a trial goes to a real service
+		line += " --sandbox" // a trial must not become a real import
 	}
 	if !s.DryRun {
-		line += flags(s.Flags) // flags of a check are about reading its input, not rejects
+		line += flags(s.Flags) // a check's flags say how to read its input, not its rejects
 	}
 	return line
 }
 
-// flags writes words like --name=value for a command line.
+// flags quotes words like --name=value for a command line.
 func flags(words []string) (line string) {
 	for _, w := range words {
 		name, value, _ := strings.Cut(w, "=")
@@ -277,5 +278,5 @@ func flags(words []string) (line string) {
 	return line
 }
 
-// inSandbox is the target's address for the built-in sandbox.
+// inSandbox is the base URL of a run in the built-in sandbox.
 const inSandbox = "sandbox"

@@ -17,11 +17,11 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// ProgressOptions say where and how to show progress. Without a Terminal it goes to Log, and Out gets nothing.
+// ProgressOptions say where and how to show progress. Without a terminal, progress goes to Log only.
 type ProgressOptions struct {
 	Out      io.Writer    // standard error
-	Terminal bool         // Out is one
-	Width    func() int   // of the terminal, which may change
+	Terminal bool         // Out is a terminal
+	Width    func() int   // of the terminal now: it may change
 	Log      *slog.Logger // leaves out empty texts
 	Total    int          // rows that will be read; 0: not known
 }
@@ -31,12 +31,12 @@ type ProgressOptions struct {
 type Progress struct {
 	options ProgressOptions
 
-	began     time.Time // when the first row was sent
+	began     time.Time // about when the first row was sent
 	mu        sync.Mutex
 	bar       *progressbar.ProgressBar
-	line      string  // on the terminal now
-	perSecond float64 // rows sent since began
-	logged    time.Time
+	line      string    // on the terminal now
+	perSecond float64   // rows sent since began
+	logged    time.Time // when the last log line was written
 }
 
 const (
@@ -45,8 +45,8 @@ const (
 )
 
 // NewProgress begins to show progress. The bar is drawn into a text and cut to the terminal's current width: a line
-// that fills the terminal cannot be drawn over. The library's estimate of time left is off because it also counts while
-// nothing moves, and its spinner because it needs a goroutine that nobody waits for.
+// that fills the terminal cannot be overwritten. The library's estimate of the time left is off, because it counts on
+// while nothing moves. Its spinner is off, because it needs a goroutine that nobody waits for.
 func NewProgress(o ProgressOptions) *Progress {
 	bar := progressbar.NewOptions(cmp.Or(o.Total, -1),
 		progressbar.OptionSetWriter(io.Discard), progressbar.OptionSetTheme(progressbar.ThemeASCII),
@@ -59,7 +59,7 @@ func NewProgress(o ProgressOptions) *Progress {
 	return &Progress{options: o, began: now, bar: bar, logged: now}
 }
 
-// show replaces the line on the terminal; "" clears it. It ignores errors: others notice a terminal that is gone.
+// show replaces the line on the terminal; "" clears it. It ignores errors: a lost terminal must not stop the run.
 func (p *Progress) show(line string) {
 	room := max(1, p.options.Width()-1)
 	if line = spelling.Shorten(line, room); line == p.line {
@@ -72,7 +72,7 @@ func (p *Progress) show(line string) {
 	_, _ = io.WriteString(p.options.Out, text)
 }
 
-// Update shows how far the run is. If nothing is sent, it counts rows read.
+// Update shows how far the run is. A run that sends nothing counts the rows that it has read.
 func (p *Progress) Update(s *Summary) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,13 +81,13 @@ func (p *Progress) Update(s *Summary) {
 		done, sent = s.Rows.Read, s.Rows.Read
 	}
 	now, eta := time.Now(), ""
-	if sent == 0 { // known rows do not tell how fast others are
+	if sent == 0 { // rows that need no request say nothing about the time of the others
 		p.began = now
 	}
 	if passed := now.Sub(p.began).Seconds(); passed >= 1 {
 		p.perSecond = float64(sent) / passed
 	}
-	if p.options.Total > 0 && s.Paused == "" && p.perSecond >= 0.01 { // else nobody knows
+	if p.options.Total > 0 && s.Paused == "" && p.perSecond >= 0.01 {
 		eta = spelling.Duration(math.Ceil(float64(max(0, p.options.Total-done)) / p.perSecond))
 	}
 	switch {
@@ -99,7 +99,7 @@ func (p *Progress) Update(s *Summary) {
 	}
 }
 
-// Write shows text, such as log lines, above the bar.
+// Write shows text above the bar, for example log lines.
 func (p *Progress) Write(text []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -117,8 +117,8 @@ func (p *Progress) Stop() {
 	p.show("")
 }
 
-// draw shows the bar and details, the most important first: a narrow terminal cuts the end. The bar's maximum stays one
-// row ahead during the run, because a full bar never moves again.
+// draw shows the bar and details, the most important first, because a narrow terminal cuts the end. The bar's maximum
+// stays at least one row ahead: a full bar never moves again.
 func (p *Progress) draw(s *Summary, eta string, done int) {
 	var details spelling.Texts
 	doubts, need := s.Rows.InDoubt, s.Attention()

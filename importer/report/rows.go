@@ -20,7 +20,7 @@ import (
 )
 
 // Result is one line of the results file: how a row ended. Line is the physical line on which the row starts. Row
-// counts the data rows of its file. Both count from 1. All cells are made safe to show; location and error are cut.
+// counts the data rows of its file. Both count from 1. All cells except Own are escaped; location and error are cut.
 type Result struct {
 	File           string `csv:"file"`
 	Line           string `csv:"line"`
@@ -29,7 +29,7 @@ type Result struct {
 	Namespace      string `csv:"namespace"` // of the key, if the mapping has one
 	Outcome        string `csv:"outcome"`
 	LeadID         string `csv:"lead_id"`
-	ExternalID     string `csv:"external_id"` // linked; for a row in doubt or partial, the one asked for
+	ExternalID     string `csv:"external_id"` // that is linked; for a row in doubt or partial, the requested one
 	OrganizationID string `csv:"organization_id"`
 	Location       string `csv:"location"`
 	Status         string `csv:"status"`
@@ -72,7 +72,7 @@ func (r *Run) Reconciliation(batch []Compared) error {
 	return writeLines(r, r.reconciliation, batch, nil)
 }
 
-// Pulled is one line of the pull file: a lead whose status the CRM should take over, as the CRM's own word.
+// Pulled is one line of the pull file: a lead whose status the CRM should take over. Status is the CRM's own word.
 type Pulled struct {
 	ExternalID     string `csv:"external_id"`
 	Status         string `csv:"status"`
@@ -87,18 +87,18 @@ func (r *Run) Pull(lines []Pulled) error {
 	return writeLines(r, r.pull, lines, nil)
 }
 
-// lines writes what gocsv makes of structs. It makes each column safe to show and adds the row's own cells.
+// lines is the CSV writer for gocsv. It makes the cells of each column safe to show and adds the row's own cells.
 type lines struct {
 	*csv.Writer
-	shown    []func(string) string // how to make each column safe to show
+	shown    []func(string) string // how to make the cells of each column safe to show
 	without  int                   // the column that this run leaves out, or -1
-	ownFirst bool
-	own      func(i int) []string // the own cells of line i of the batch being written; nil: none
-	written  int                  // lines of this batch
+	ownFirst bool                  // the row's own cells come first
+	own      func(i int) []string  // returns the row's own cells of line i of this batch; nil: there are none
+	written  int                   // lines of this batch
 }
 
 // beginLines writes the header line of a file whose lines are T. The rows' own columns come first in rejects, and last
-// in all other files; there, an own column whose name is taken, or means something to adopt, gets another name.
+// in all other files. There, an own column gets the prefix row_ if its name is used already, or if adopt reads it.
 func beginLines[T any](r *Run, to *output, own ...string) {
 	if to == nil || r.err != nil {
 		return
@@ -106,7 +106,7 @@ func beginLines[T any](r *Run, to *output, own ...string) {
 	header, err := gocsv.MarshalString([]T{}) // the column names come from the tags of T
 	names := strings.Split(strings.TrimSpace(header), ",")
 	to.lines = &lines{Writer: csv.NewWriter(to), shown: convert(names, shownAs), ownFirst: to.kind == "rejects"}
-	to.lines.Comma, to.lines.without = cmp.Or(to.delimiter, ','), slices.IndexFunc(names, r.files.lack)
+	to.lines.Comma, to.lines.without = cmp.Or(to.delimiter, ','), slices.IndexFunc(names, r.files.omits)
 	if at := to.lines.without; at >= 0 {
 		names = slices.Delete(names, at, at+1)
 	}
@@ -123,13 +123,13 @@ func beginLines[T any](r *Run, to *output, own ...string) {
 	to.lines.Flush() // into the output's buffer, as gocsv does after each batch
 }
 
-// lack reports whether these files leave out a column that others have.
-func (f *Files) lack(column string) bool {
+// omits reports whether the files of this run leave out a column that files of other runs have.
+func (f *Files) omits(column string) bool {
 	return column == "value" && !f.ProblemValues || strings.HasSuffix(column, "namespace") && !f.Namespaced
 }
 
-// shownAs returns how to make the cells of a column safe to show. It cuts and defuses texts from outside; names and IDs
-// lose only what a terminal would obey. leadferry_text stays as it is.
+// shownAs returns how to make the cells of a column safe to show. Texts from outside are cut and defused. In names and
+// IDs only characters that a terminal obeys are escaped. leadferry_text stays as it is.
 func shownAs(column string) func(string) string {
 	switch column {
 	case "location", "error", "content_keys", "column", "text", "value", "leadferry_error":
@@ -139,21 +139,21 @@ func shownAs(column string) func(string) string {
 	case "leadferry_text":
 		return strings.Clone
 	case "key", "leadferry_key", "namespace", "leadferry_namespace", "external_id", "status":
-		return named
+		return escapeID
 	}
 	return spelling.EscapeLine
 }
 
-// named returns a key, an ExternalID or a word for a status as it is, since it is read back, unless a terminal would
-// obey a part of it: then it is the service's, for no row has such a one.
-func named(id string) string {
+// escapeID returns a key, an ExternalID or a status unchanged: leadferry reads it back. It escapes one with control
+// characters: that one comes from the service, since a row's own key with control characters is invalid.
+func escapeID(id string) string {
 	if safe := spelling.EscapeLine(id); safe != id && strings.ContainsFunc(id, unicode.IsControl) {
 		return safe
 	}
 	return id
 }
 
-// writeLines writes a batch of lines, each with the row's own cells, if there are any.
+// writeLines writes a batch of lines. own returns the row's own cells of line i; nil: there are none.
 func writeLines[T any](r *Run, to *output, batch []T, own func(i int) []string) error {
 	if r.err == nil && to != nil && len(batch) > 0 {
 		to.lines.own, to.lines.written = own, 0
@@ -180,9 +180,9 @@ func (l *lines) Write(cells []string) error {
 	return l.Writer.Write(cells)
 }
 
-// Reject is a row that needs attention. Names and Cells are its own columns as read; Raw is a JSON object on one line
-// in their place. The rest is added to the row: as columns, or as an object named noteName. Text is the whole row if it
-// could not be split. It is neither cut nor defused, and marks the row as not corrected yet.
+// Reject is a row that needs attention. Names and Cells are its own columns as read; a row of JSON has Raw instead, its
+// object on one line. All other fields are added to the row: as columns, or as an object named noteName. Text is the
+// whole row if it could not be split. It is neither cut nor defused, and marks the row as not corrected yet.
 type Reject struct {
 	Line      int    `csv:"leadferry_line" json:"line"`
 	Key       string `csv:"leadferry_key" json:"key"`
@@ -222,7 +222,7 @@ func (r *Run) Reject(in Input, rej Reject) error {
 		at = len(r.rejects)
 		r.beginRejects(in, delimiter, names)
 	}
-	if r.err != nil || at == len(r.rejects) { // no rejects are wanted
+	if r.err != nil || at == len(r.rejects) { // beginRejects added none: no rejects are wanted
 		return r.err
 	}
 	f := r.rejects[at]
@@ -230,18 +230,18 @@ func (r *Run) Reject(in Input, rej Reject) error {
 		r.writeLine(f, rej.object())
 		return r.err
 	}
-	row := make([]string, len(f.names)) // it may have fewer cells
+	row := make([]string, len(f.names)) // a row may have fewer cells than the header
 	copy(row, rej.Cells)
 	return writeLines(r, f, []Reject{rej}, func(int) []string { return row })
 }
 
-// beginRejects begins the next rejects file, if wanted: rejects.csv, rejects-2.csv and so on, or as --rejects names it.
+// beginRejects begins the next rejects file, if wanted: rejects.csv or the file of --rejects, then rejects-2.csv etc.
 func (r *Run) beginRejects(in Input, delimiter rune, names []string) {
-	out, extension := r.named, ".csv"
+	out, extension := r.unusedRejects, ".csv"
 	if in.Format == jsonl || in.Format == "tsv" {
 		extension = "." + in.Format
 	}
-	if r.named = nil; out == nil {
+	if r.unusedRejects = nil; out == nil {
 		path := r.files.path(r.files.Rejects, "rejects"+extension)
 		if n := len(r.rejects); path != "" && n > 0 {
 			path = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, filepath.Ext(path)), n+1, extension)
@@ -261,9 +261,9 @@ func (r *Run) beginRejects(in Input, delimiter rune, names []string) {
 	}
 }
 
-const noteName, notePrefix = "leadferry", "leadferry_" // of columns and keys that readers leave out
+const noteName, notePrefix = "leadferry", "leadferry_" // keys and columns that are not the row's own data
 
-// object is the JSONL line of a reject: members as read and the note; the note alone for a line that was not split.
+// object returns the JSONL line of a reject: its members as read, if it could be split, then the note.
 func (rej *Reject) object() []byte {
 	note, own := rej.shown(), []byte(nil)
 	if raw := jsontext.Value(rej.Raw); note.Text == "" && raw.IsValid() && raw.Kind() == '{' {
@@ -271,12 +271,11 @@ func (rej *Reject) object() []byte {
 	} else if note.Text == "" {
 		note.Text = rej.Raw
 	}
-	// It cannot fail if broken UTF-8 is allowed.
-	v, _ := json.Marshal(note, jsontext.AllowInvalidUTF8(true))
+	v, _ := json.Marshal(note, jsontext.AllowInvalidUTF8(true)) // only invalid UTF-8 could fail, and it is allowed
 	return fmt.Appendf(nil, `{%s"%s":%s}`, own, noteName, v)
 }
 
-// members returns the members of an object byte for byte, each followed by a comma, without those of an earlier run.
+// members returns the members of an object byte for byte, each followed by a comma, without the note of an earlier run.
 func members(object jsontext.Value) (b []byte) {
 	d := jsontext.NewDecoder(bytes.NewReader(object)) // the object is valid, so nothing fails
 	_, _ = d.ReadToken()

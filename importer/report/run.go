@@ -1,12 +1,12 @@
 // Package report writes how the rows of a run ended: results, rejects, the summary, the text for people, and progress.
 //
-// A row's way ends here. The checkpoint holds the truth, and these files repeat it: if they are lost, running again
-// writes them anew. Rows go to a Run as they end. What concerns the whole run is in its Summary: JSON, text, metrics.
+// A row's way ends here. The checkpoint holds the truth, and these files repeat it: if they are lost, another run
+// writes them again. A Run takes rows as they end. A Summary holds the figures of the whole run: JSON, text, metrics.
 //
 // Promises: a file gets its name only when it is complete and synced; until then it is NAME.partial. Its folder is held
-// open, symbolic links are not followed, and nothing is written to another user's pipe. Files are 0600 (metrics 0644),
-// the run's folder 0700, with the files of one run. Texts from outside are cut, have no control characters and, in CSV,
-// do not begin like a formula; keys, IDs and the row's own cells stay as they are. What cannot be written is an error.
+// open, symbolic links are not followed, and nothing is written to another user's pipe. Files have mode 0600 (metrics
+// 0644). The run's folder has mode 0700 and holds files of one run. Texts from outside are cut and escaped and, in CSV,
+// do not begin like a formula. Keys, IDs and the row's own cells stay as they are. A failed write is an error.
 package report
 
 import (
@@ -18,26 +18,26 @@ import (
 	"slices"
 )
 
-// None as a path: it is not written. Summary may also be "-": the caller then writes it to standard output (WriteJSON).
+// None is the path of a file that is not written. Files.Summary may also be "-": the caller then calls WriteJSON.
 const None = "none"
 
-// Files says where a run leaves its files. Dir "" makes no folder. A file with the path "" goes into it, or nowhere.
+// Files says where a run writes its files. A file with the path "" goes into Dir. Without Dir, it is not written.
 type Files struct {
 	Dir, Results, Rejects, Summary string
-	Pull                           string // what the CRM should take over; only if named
+	Pull                           string // statuses for the CRM; "": not written
 	Reconciles                     bool   // a reconciliation is wanted
-	Reconciliation                 string // where it goes
-	Problems                       string // only if named; Annotations go to Annotate
+	Reconciliation                 string // its path
+	Problems                       string // a path, or Annotations: to Annotate; "": not written
 	Annotate                       io.Writer
-	ProblemValues                  bool // problems hold the values: people's data
+	ProblemValues                  bool // problems hold the values of cells, which are people's data
 
-	Columns    []string // of the results, besides those of every run: the rows' own
+	Columns    []string // the rows' own columns, which the results have after their usual ones
 	Namespaced bool     // results hold the namespace of the keys
 
-	Page func(io.Writer, *Summary) error // writes report.html into the folder; nil: there is none
+	Page func(io.Writer, *Summary) error // writes report.html; nil: it is not written
 }
 
-// path returns where a file is: the path that a flag names, else in the folder; "" if it is not wanted.
+// path returns the path of a file: the one that a flag names, else the name in Dir; "" if the file is not wanted.
 func (f Files) path(named, name string) string {
 	switch {
 	case named == None, named == "" && f.Dir == "":
@@ -55,8 +55,8 @@ type Run struct {
 	earlier []string // names of files that an earlier run left in that folder
 
 	outputs                                      []*output // all that are open or complete
-	results, reconciliation, pull, page, summary *output   // each nil: not wanted
-	named                                        *output   // the file of --rejects until the first reject
+	results, reconciliation, pull, page, summary *output   // nil if not wanted
+	unusedRejects                                *output   // the file of --rejects; nil after the first reject
 	rejects                                      []*output // each holds rows of one header, or JSONL
 	problems                                     *output   // nil: not wanted, or annotations go elsewhere
 	annotated                                    int       // how many annotations were written
@@ -66,7 +66,7 @@ type Run struct {
 // Writes reports whether any file about rows is written.
 func (r *Run) Writes() bool { return len(r.outputs) > 0 || r.files.Problems != "" }
 
-// OpenRun makes the folder and opens the files: a bad place is known before the first request. Call Finish afterwards.
+// OpenRun makes the folder and opens the files: a bad path fails before the first request. Call Finish afterwards.
 func OpenRun(f Files) (*Run, error) {
 	if slices.Contains([]string{f.Dir, f.Results, f.Rejects, f.Reconciliation, f.Pull}, "-") {
 		return nil, errors.New("only the summary can go to standard output")
@@ -93,7 +93,7 @@ func OpenRun(f Files) (*Run, error) {
 
 func (r *Run) open() {
 	f := &r.files
-	r.results, r.named = r.create("results", f.Results), r.create("rejects", f.Rejects)
+	r.results, r.unusedRejects = r.create("results", f.Results), r.create("rejects", f.Rejects)
 	if f.Reconciles {
 		r.reconciliation = r.create("reconciliation", f.path(f.Reconciliation, reconciliationFile))
 	}
@@ -137,7 +137,7 @@ func (r *Run) Flush() error {
 
 // Finish gives results and rejects their names, writes page and summary, and makes all of them durable. It notes in s
 // where the files are. If rows could not be written, their files stay NAME.partial and s says that the run stopped.
-// Finish removes an empty rejects file, and files of an earlier run in the folder that this run did not write again.
+// Finish removes an empty rejects file, and files that an earlier run left in the folder and this run did not replace.
 func (r *Run) Finish(s *Summary) error {
 	defer r.close()
 	r.Problems(s.Checks.problems())
@@ -158,7 +158,7 @@ func (r *Run) Finish(s *Summary) error {
 	return r.err
 }
 
-// complete writes a whole file, if it is wanted. If that fails, s says so and does not list the file.
+// complete writes a whole file, if it is wanted. If the write fails, s says so and does not list the file.
 func (r *Run) complete(s *Summary, o *output, write func(io.Writer) error) (done bool) {
 	if o == nil {
 		return false
@@ -179,7 +179,7 @@ func (r *Run) commitRows(s *Summary) error {
 		var err error
 		switch {
 		case o == r.summary, o == r.page:
-		case o == r.named: // it is empty; an old file of this name would be taken for this run's
+		case o == r.unusedRejects: // people would take an old file of this name for this run's
 			err = o.remove(o.name)
 		case o == r.pull && o.lines == nil: // not written
 			err = o.remove()

@@ -20,7 +20,7 @@ type Section struct {
 	Private   bool // holds words of cells: only for the terminal
 }
 
-// Line is a count (0: nothing is counted), what it counts, and the places of the first ones.
+// Line is one item of a Section: a count (0: nothing is counted), what it counts, and where: places, or a hint.
 type Line struct {
 	Count      int
 	Name, Text string
@@ -38,7 +38,7 @@ func (s *Summary) Sections() []Section {
 			func(t Transition) Line {
 				return Line{Count: t.Leads, Name: cmp.Or(t.From, "not known"), Text: "to " + t.To}
 			})},
-		Section{ID: "errors", Title: "Most frequent reasons", Top: 3, Lines: convert(s.asking(), Reason.line)})
+		Section{ID: "errors", Title: "Most frequent reasons", Top: 3, Lines: convert(s.reasonsToShow(), Reason.line)})
 	all = append(all, s.Checks.sections()...)
 	all = append(all,
 		Section{ID: "notes", Title: "Notes", Lines: convert(s.Notes, func(t string) Line { return Line{Text: t} })},
@@ -46,7 +46,7 @@ func (s *Summary) Sections() []Section {
 	return slices.DeleteFunc(all, func(of Section) bool { return len(of.Lines) == 0 })
 }
 
-// assigned lists organizations, one line each, named by the location that got most of their leads.
+// assigned lists organizations, one line each. Each is named by the location that got most of its leads.
 func assigned(organizations []Organization) []Line {
 	location, leads := map[string]string{}, map[Organization]int{}
 	for _, o := range organizations {
@@ -97,14 +97,14 @@ func (s *Sample) lines() []Line {
 	return []Line{{Text: text}}
 }
 
-// sections are those of a check: what rows fail, what else is wrong, and what would be sent to whom.
+// sections returns what a check found: which checks rows fail, what else is wrong, and what would be sent to whom.
 func (c *Checks) sections() (all []Section) {
 	if c == nil {
 		return nil
 	}
 	failed := convert(c.Rules, Reason.line)
 	all = append(all, Section{ID: "rules", Title: "Checks that rows fail", Lines: failed, Top: topChecks})
-	for _, k := range kinds {
+	for _, k := range problemKinds {
 		if k.title != "" {
 			list := convert(c.of(k.rule), Problem.line)
 			all = append(all, Section{ID: k.rule, Title: k.title, Lines: list, Top: k.top, Private: k.quotes})

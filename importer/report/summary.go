@@ -19,13 +19,13 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// Summary is a run in figures; docs/scripting.md defines its JSON. Organizations and Errors are sorted, most first.
+// Summary is a run in figures; docs/scripting.md defines its JSON. Its counted lists have the most frequent item first.
 type Summary struct {
 	RunID              string         `json:"run_id"`
 	Command            string         `json:"command"`
 	Version            string         `json:"version"`
 	DryRun             bool           `json:"dry_run"`
-	Outcome            string         `json:"outcome"` // complete, attention, stopped or interrupted
+	Outcome            string         `json:"outcome"` // complete, attention, stopped, interrupted, Running or Refused
 	StopReason         string         `json:"stop_reason"`
 	ExitCode           int            `json:"exit_code"`
 	StartedAt          time.Time      `json:"started_at"`
@@ -45,7 +45,7 @@ type Summary struct {
 	Errors             []Reason       `json:"errors"`
 	ThroughputRowsPerS float64        `json:"throughput_rows_per_s"`
 	PeakInFlight       int            `json:"peak_in_flight"`
-	DroppedValues      int            `json:"dropped_values"`  // values left out by on_invalid
+	DroppedValues      int            `json:"dropped_values"`  // values that on_invalid left out
 	Checks             *Checks        `json:"checks,omitzero"` // of runs that send nothing
 
 	InService *InService  `json:"in_service,omitempty"` // of import and sync
@@ -53,8 +53,8 @@ type Summary struct {
 
 	Reconciliation *Reconciliation `json:"reconciliation,omitempty"` // of reconcile only
 
-	Fleet string `json:"fleet,omitempty"` // the fleet of which the run was a worker
-	Shard string `json:"shard,omitempty"` // its part of the input, as I/N; "" in the report of a fleet
+	Fleet string `json:"fleet,omitempty"` // name of the fleet: of a worker, and of the report of a fleet
+	Shard string `json:"shard,omitempty"` // the worker's part of the input, as I/N; "" in the report of a fleet
 
 	Files []NamedFile `json:"files"` // left by the run
 	Notes []string    `json:"notes"` // remarks for people
@@ -68,21 +68,21 @@ type Summary struct {
 	InFlight    int      `json:"-"` // requests of a running run
 	Paused      string   `json:"-"` // why requests of a running run wait, or ""
 	Hint        string   `json:"-"` // what to do about a stop before running again, or ""
-	Flags       []string `json:"-"` // that the next command needs; of a check, those about its input
-	Standing    int      `json:"-"` // rows in doubt from earlier runs, if they are too many for this run
+	Flags       []string `json:"-"` // the next command needs them; of a check, those about its input
+	Standing    int      `json:"-"` // rows in doubt from earlier runs, if --max-in-doubt is below their number; else 0
 	Resent      bool     `json:"-"` // rows in doubt were sent again: the same command would send them once more
 	Same        bool     `json:"-"` // the same command would stop at the same place
-	SummaryPath string   `json:"-"` // where the summary itself is
+	SummaryPath string   `json:"-"` // path of the summary itself
 
 	settled   bool // for a fleet: no row is in doubt any more
-	witnessed bool // beside the results there is a witness of the run
-	read      bool // from a file: Next is as it was written
+	witnessed bool // the results are in the run's folder, which also holds its witness
+	read      bool // the summary was read from a file: Steps returns its Next
 }
 
 // Running is the Outcome of a run that has not ended.
 const Running = "running"
 
-// Input is one file that was read. Bytes and Rows are what was read of it; SHA256 is empty unless that was all.
+// Input is one file that was read. Bytes and Rows count what was read. SHA256 is "" if that was not the whole file.
 type Input struct {
 	Path   string `json:"path"`
 	Format string `json:"format"`
@@ -92,8 +92,8 @@ type Input struct {
 	SHA256 string `json:"sha256"`
 
 	Delimiter     rune `json:"-"`               // 0 is a comma
-	ByteOrderMark bool `json:"-"`               // even of JSONL rejects: the run was told another encoding
-	Changed       bool `json:"-"`               // while it was read
+	ByteOrderMark bool `json:"-"`               // JSONL rejects begin with one: the flags name another encoding
+	Changed       bool `json:"-"`               // another program wrote to it during the run
 	Unread        bool `json:"unread,omitzero"` // rows read ahead were not processed when the run stopped
 }
 
@@ -103,7 +103,7 @@ type File struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Checkpoint is the checkpoint of a run: the number of its last commit at the end; New and Leads are as it started.
+// Checkpoint is the checkpoint of a run. Sequence numbers its last commit; New and Leads are from the start of the run.
 type Checkpoint struct {
 	Path     string `json:"path"`
 	ID       string `json:"id"`
@@ -186,7 +186,7 @@ func Transitions(leads map[Transition]int) []Transition {
 	return mostFirst(leads, func(t *Transition, n int) { t.Leads = n })
 }
 
-// CountLead counts a lead under what it was assigned to, after 10,000 of these under others: memory has a limit.
+// CountLead counts a lead under the key of. After 10,000 keys, a new key counts as others: memory has a limit.
 func CountLead[K comparable](leads map[K]int, of, others K) {
 	if _, known := leads[of]; !known && len(leads) >= 10_000 {
 		of = others
@@ -206,7 +206,7 @@ func mostFirst[T comparable](leads map[T]int, count func(*T, int)) []T {
 	return list
 }
 
-// Doubt is a row that a person has to look up: when it was sent, and to which organization or "locator ID".
+// Doubt is a row in doubt, which a person has to look up. OrganizationID is where it was sent; it may be "locator ID".
 type Doubt struct {
 	Place
 	SentAt         time.Time `json:"sent_at"`
@@ -239,7 +239,7 @@ func (r Reason) line() Line {
 	return Line{Count: r.Rows, Name: cmp.Or(r.Outcome, r.Rule), Text: text, Where: strings.Join(places, ", ")}
 }
 
-// WriteJSON writes the summary as an indented JSON object and a line end, with times in UTC and foreign texts escaped.
+// WriteJSON writes the summary as an indented JSON object and a line end. Times are in UTC, texts from outside escaped.
 func (s *Summary) WriteJSON(w io.Writer) error {
 	s.escape()
 	c := *s
@@ -277,7 +277,7 @@ func utc(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
 func round(f float64) float64 { return math.Round(f*1000) / 1000 }
 
-// Unwritten says that a run's files are incomplete, and what the user can do.
+// Unwritten returns the reason and the hint of a run that could not write its files.
 func Unwritten(err error) (reason, hint string) {
 	hint = "make room or name another place"
 	if errors.Is(err, syscall.EPIPE) { // writing to a named pipe
@@ -308,7 +308,7 @@ func WorseExitCode(one, other int) int {
 	return one
 }
 
-// Stopped makes the summary say that the run stopped, unless it has a graver code. The first reason's hint stays.
+// Stopped makes the summary say that the run stopped, unless it has a graver exit code. The first hint stays.
 func (s *Summary) Stopped(reason, hint string) {
 	if WorseExitCode(s.ExitCode, CodeStopped) == CodeStopped && !strings.Contains(s.StopReason, reason) {
 		s.StopReason, s.Hint = strings.TrimPrefix(s.StopReason+"; "+reason, "; "), cmp.Or(s.Hint, hint)

@@ -14,7 +14,7 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// WriteText writes what a person wants to know at the end of a run. Only paths and commands exceed width (0: 80).
+// WriteText writes the text for people about a run. No line is longer than width (0: 80), except paths and commands.
 func (s *Summary) WriteText(w io.Writer, width int, ink Ink) error {
 	s.escape()
 	p := &printer{
@@ -42,7 +42,7 @@ func (s *Summary) Headline() (sentences []string) {
 	add := func(text string) { sentences = append(sentences, text) }
 	name, rows := s.activity(), english.Plural(s.Rows.Read, "row", "")
 	need, faults := s.Attention(), append(s.Checks.faults(), s.changed()...)
-	// Wordless is not set in a summary read from a file
+	// A summary from a file lacks Wordless. Its outcome says that there is a fault, so it can only be this one.
 	faults.Add(s.Outcome == "attention" && s.Checks == nil && need+len(faults) == 0, "the pull file lacks leads")
 	asking := fmt.Sprintf("%s of %s %s attention", humanize.Comma(int64(need)), rows,
 		english.PluralWord(need, "needs", "need")) + s.news()
@@ -72,10 +72,10 @@ func (s *Summary) Headline() (sentences []string) {
 	return sentences
 }
 
-// changed lists the inputs that another program wrote to while they were read or sent.
+// changed lists the inputs that another program wrote to during the run.
 func (s *Summary) changed() (faults spelling.Texts) {
 	for _, in := range s.Inputs {
-		faults.Add(in.Changed, "%s changed during the run, which may lack some of it", in.Path)
+		faults.Add(in.Changed, "%s changed during the run, so some of its rows may be missing", in.Path)
 	}
 	return faults
 }
@@ -125,22 +125,22 @@ func requests(creates, updates int) string {
 	return english.Plural(creates, "create request", "") + " and " + english.Plural(updates, "update", "")
 }
 
-// asking returns the reasons of rows that need attention. It leaves out pending rows, which the next run sends, and
-// invalid ones in a run that sends nothing: Checks lists these by rule.
-func (s *Summary) asking() []Reason {
+// reasonsToShow returns the reasons of rows that need attention. It leaves out pending rows, which the next run sends.
+// In a run that sends nothing it leaves out invalid rows, too: Checks lists them by rule.
+func (s *Summary) reasonsToShow() []Reason {
 	return slices.DeleteFunc(slices.Clone(s.Errors), func(r Reason) bool {
 		o, _ := OutcomeNamed(r.Outcome)
 		return !o.Attention() || o == Invalid && s.Checks != nil
 	})
 }
 
-// NamedFile is a file that a run left, with its kind.
+// NamedFile is a file that a run left. Name is its kind, for example "rejects".
 type NamedFile struct {
 	Name string `json:"name"`
 	Path string `json:"path"`
 }
 
-// noteFile notes a file that the run left. The file of problems has no kind and is not noted.
+// noteFile adds a file to Files. The file of problems has no kind and is not added.
 func (s *Summary) noteFile(o *output) {
 	if o != nil && o.kind != "" {
 		s.Files = append(s.Files, NamedFile{o.kind, o.path})
@@ -168,7 +168,7 @@ func (s *Summary) filesLeft(p *printer) {
 	}
 }
 
-// printer collects lines of a given width, without anything that a terminal obeys.
+// printer collects the lines of the text for people. It escapes what a terminal would obey.
 type printer struct {
 	strings.Builder
 	width   int
@@ -206,7 +206,7 @@ func capital(text string) string {
 	return strings.ToUpper(text[:first]) + text[first:]
 }
 
-// defuse puts ' before a text that begins like a formula for spreadsheets, which also take full-width forms.
+// defuse puts ' before a text that a spreadsheet would take for a formula. Spreadsheets take full-width signs, too.
 func defuse(text string) string {
 	if r, _ := utf8.DecodeRuneInString(text); text != "" && strings.ContainsRune("=+-@\t\r\n\x00＝＋－＠", r) {
 		return "'" + text
@@ -214,5 +214,5 @@ func defuse(text string) string {
 	return text
 }
 
-// Cell returns a text from outside in the form for a CSV file for people.
+// Cell makes a text from outside safe for a CSV file that people open: escaped, cut and defused.
 func Cell(text string) string { return spelling.Escape(defuse(text)) }

@@ -202,7 +202,7 @@ func TestTextSaysOneThingForEachKindOfRun(t *testing.T) {
 		{"unmatched", change(sample(), func(s *Summary) { s.Rows.Unmatched = 1 }), "Import those that have no lead"},
 		{"conflict", change(sample(), func(s *Summary) { s.Rows.Conflict = 1 }), "rows in conflict"},
 		{"leads that the pull file lacks", wordless, "Import finished: no row needs attention, but the pull file lacks leads.\n"},
-		{"leads that the pull file lacks, then", wordless, "1. Name words of the CRM"},
+		{"leads that the pull file lacks, then", wordless, "1. In the mapping's lead.status.pull"},
 	}
 	for _, tt := range tests {
 		holds(t, true, text(t, tt.summary, 80), tt.want)

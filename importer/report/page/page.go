@@ -1,12 +1,12 @@
-// Package page is the page of a run in HTML, for people who would rather look than read. It says, in this order,
-// whether the run worked, how the rows of the file ended and what to do next; then it shows the figures.
+// Package page shows a run as an HTML page, for people who would rather look than read. The page says first how the run
+// ended, then what to do next, then it shows the figures.
 //
-// A page is made from a report.Summary and shows as much of each list as people look at: that of a million rows is no
-// larger than that of a thousand. Write makes the file of a finished run, Serve shows the same page during the run.
+// A page is made from a report.Summary. It shows the first items of each list, so that a run of a million rows has no
+// larger page than one of a thousand. Write writes the page of a finished run, Serve shows it during the run.
 //
 // Promises: like the summary, a page holds no key and no cell of a row. Texts from outside are cut, control characters
 // are escaped, and html/template escapes the rest, so that no data become markup. Links lead to files of the run beside
-// the page. Each bar has its number beside it, and no colour says anything alone.
+// the page. Each bar has its number beside it, and nothing is shown by colour alone.
 package page
 
 import (
@@ -33,7 +33,7 @@ import (
 //go:embed run.html
 var runText string
 
-// run is parsed for the first page: most starts of the program make none.
+// run is parsed when the first page is made: most starts of the program make none.
 var run = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("run").Funcs(template.FuncMap{
 		"comma": comma, "text": spelling.Escape, "prose": prose, "command": spelling.EscapeLine,
@@ -46,7 +46,7 @@ var run = sync.OnceValue(func() *template.Template {
 	}).Parse(runText))
 })
 
-// Write writes the page of a finished run. Its error is w's.
+// Write writes the page of a finished run. It returns an error of w, or of the template.
 func Write(w io.Writer, s *report.Summary) error {
 	v, err := view(s)
 	if err != nil {
@@ -67,7 +67,7 @@ func comma(n int) string { return humanize.Comma(int64(n)) }
 
 var code = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("`([^`]+)`") })
 
-// prose returns a text for people as HTML, with commands set as code.
+// prose returns a text for people as HTML. Text in backquotes becomes code.
 func prose(text string) template.HTML {
 	escaped := template.HTMLEscapeString(spelling.Escape(text))
 	return template.HTML(code().ReplaceAllString(escaped, "<code>$1</code>"))
@@ -79,7 +79,7 @@ type Live struct {
 	latest atomic.Pointer[report.Summary]
 }
 
-// Serve begins to show a run at addr, a loopback address with a port, or fails to listen there. Call End afterwards.
+// Serve begins to show a run at addr, a loopback address with a port. Call End afterwards.
 func Serve(addr string, s *report.Summary) (l *Live, err error) {
 	l = new(Live)
 	l.Show(s)
@@ -90,7 +90,7 @@ func Serve(addr string, s *report.Summary) (l *Live, err error) {
 // URL is the address of the page. It holds a token: anyone who has it sees the page.
 func (l *Live) URL() string { return l.server.URL() }
 
-// Show updates how far the run is. The page keeps the summary: do not change it afterwards.
+// Show shows a newer summary. The page keeps it: do not change it afterwards.
 func (l *Live) Show(s *report.Summary) { l.latest.Store(s) }
 
 // End shows how the run ended, if s is not nil. It closes the page once readers have it, within a second.
@@ -110,10 +110,10 @@ func (l *Live) site(at *url.URL) (page.View, bool) {
 // mostListed is how many items of each list a page shows.
 const mostListed = 200
 
-// content is the data of the template: a method for each part that is more than a figure. Long lists are cut.
+// content is the data of the template: the summary, and a method for each part that has to be computed.
 type content struct{ *report.Summary }
 
-// Tables are all figures of a run except those that only a terminal may show.
+// Tables returns the sections of a run, except those that only a terminal may show.
 func (c *content) Tables() []report.Section {
 	return slices.DeleteFunc(c.Sections(), func(of report.Section) bool { return of.Private })
 }
@@ -131,7 +131,7 @@ func width(count, most int) string {
 	return fmt.Sprintf("%.1f", max(100*float64(count)/float64(most), 0.7))
 }
 
-// Beside returns the address of a file in the folder of the page, or nil.
+// Beside returns the relative address of a file that is in the folder of the page, or nil for any other file.
 func (c *content) Beside(path string) *url.URL {
 	for _, f := range c.Files {
 		if f.Name == "page" && filepath.Dir(f.Path) == filepath.Dir(path) {
@@ -141,5 +141,5 @@ func (c *content) Beside(path string) *url.URL {
 	return nil
 }
 
-// Ended is the percentage of the rows that have an outcome, if the total is known.
+// Ended returns the percentage of the rows that have an outcome; 0 if the total is not known.
 func (c *content) Ended() int { return 100 * min(c.Rows.Ended(), c.Total) / max(c.Total, 1) }
