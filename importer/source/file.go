@@ -6,20 +6,20 @@
 //   - Every cell is text as the file holds it. Nothing is trimmed, rounded or read as a number, and bytes inside
 //     quotes are kept exactly. The cells of a workbook are the text that Excel shows.
 //   - Nothing is guessed that could change a cell. The encoding is that of the byte order mark, else that of the
-//     options, else UTF-8. Bytes without meaning in it make a [Problem] of their row; U+FFFD comes out only if the
-//     file holds it.
+//     options, else UTF-8. A row with bytes that are not valid in that encoding has a [Problem]. A cell has U+FFFD
+//     only if the file has it.
 //   - A row knows its number and the physical line on which it starts.
 //   - A row that cannot be read is data, a [Problem]; the rows after it are read as if it were not there. An error
 //     means that the structure of the file is lost: a read error, packed data that are cut, damaged or grow a
 //     hundredfold, a quote that is never closed or does not fit, a JSON list whose brackets do not fit. No row
 //     begins inside another row.
 //   - A row without any data is skipped and counted.
-//   - Memory does not grow with the file: a record has a limit, and so has the memory for a packed file.
+//   - Memory does not grow with the file: a record and the unpacking of a file have limits.
 //   - No error and no problem holds a cell's value.
 //
-// A line ends with LF or CR LF; repeated CRs before the LF are part of the line end. The last line may have no end. A
+// A line ends with LF or CR LF; more CRs before the LF are part of the line end. The last line may have no end. A
 // Ctrl-Z that ends the file is left out. Lines that are empty or hold only spaces are skipped. A lone CR never ends a
-// line: outside quotes it is a problem of its row, and a file whose only line ends are CRs is refused.
+// line: outside quotes it is a problem of its row. A file whose only line ends are CRs is refused.
 //
 // The first line of a CSV file is its header. A [Frame] can leave out comments, titles before the header and totals
 // after the rows; a warning then says what was left out. Otherwise these lines are rows with the wrong number of cells.
@@ -78,21 +78,21 @@ type File struct {
 	window *lines.Window // nil for a workbook
 	ahead  []Row         // rows that Next has not returned yet
 	ready  int           // how many of ahead are certain; the others may be on the last lines, which are left out
-	ended  error         // what ended the reading
+	ended  error         // why the reading ended, or nil: io.EOF or a *LostError
 
 	disk    *os.File    // nil for standard input
-	stat    os.FileInfo // as it was when opened; nil for standard input
+	stat    os.FileInfo // from before it was opened; nil for standard input
 	meter   *meter
-	closers []io.Closer // what to close, the file itself last
+	closers []io.Closer // closed from the last to the first, which is the file itself
 }
 
-// Header names the columns of a CSV file. For JSONL it is empty and open: each row has its own.
+// Header names the columns of a CSV file or a sheet. For JSON it is empty and open: each row has its own.
 func (f *File) Header() *Header { return f.info.Header }
 
 // Warnings are remarks about the file for people, without values. The list is complete at the end of the file.
 func (f *File) Warnings() []string { return f.info.Warnings }
 
-// Next reads the next row into r and reuses its Cells: to keep them, pass another Row. It returns io.EOF after the last
+// Next reads the next row into r and reuses r.Cells: to keep them, pass another Row. It returns io.EOF after the last
 // row, and a *LostError if the file cannot be read any further.
 func (f *File) Next(r *Row) error {
 	if len(f.ahead) == 0 && f.ended == nil && f.info.Frame.SkipFooter == 0 {
@@ -106,7 +106,7 @@ func (f *File) Next(r *Row) error {
 	return nil
 }
 
-// ReadAhead reads until n rows are there or the file ends, and returns them. Next returns them and its error again.
+// ReadAhead reads until it has n rows or the reading ends, and returns these rows. Next returns the same rows later.
 func (f *File) ReadAhead(n int) []Row {
 	skipped := f.info.Frame.SkipFooter
 	for f.ready < n && f.ended == nil {
@@ -134,7 +134,7 @@ func (f *File) IsRejects() bool {
 	return h != nil && h.Rejects
 }
 
-// JSON is read this far to find its columns: objects, and bytes kept in memory.
+// Limits of the JSON that Columns reads ahead: how many objects, and how many bytes in memory.
 const firstObjects, firstBytes = 1000, 16 << 20
 
 // Columns returns the file's own columns. For JSON these are the keys that all of the first objects have.
@@ -162,10 +162,10 @@ func (f *File) Columns() []string {
 	return names
 }
 
-// Lacks returns those of the names that none of a JSON file's first objects has. For other files, and for standard
-// input, which may be slow, it returns none.
+// Lacks returns those of the names that all first objects of a JSON file lack. It returns nil for other files, and for
+// standard input, which may be slow.
 func (f *File) Lacks(names []string) []string {
-	if !f.Header().Open || f.info.Path == "-" || len(f.Columns()) == 0 { // which reads ahead
+	if !f.Header().Open || f.info.Path == "-" || len(f.Columns()) == 0 { // Columns fills f.ahead
 		return nil
 	}
 	names = slices.Clone(names)
@@ -215,7 +215,7 @@ func (f *File) next(r *Row) error {
 	}
 	f.info.Rows++
 	r.Number = f.info.Rows
-	// a text marks a row of a rejects file as not corrected
+	// The rejects file takes this text. It must not be blank: it marks the row as not corrected yet.
 	if r.Problem != nil && strings.TrimSpace(r.Text) == "" {
 		r.Text = "(nothing that could be read)"
 	}
@@ -232,8 +232,8 @@ func (f *File) endedBy(err error) error {
 	if !known {
 		text := "the file cannot be read any further: " + rows.Reason(err)
 		lost = &LostError{Line: f.window.Number, Text: text, Err: err}
-		if told, known := errors.AsType[*OpenError](err); known {
-			lost.Hint = told.Hint
+		if refusal, known := errors.AsType[*OpenError](err); known {
+			lost.Hint = refusal.Hint
 		}
 	}
 	lost.File = f.info.Path
@@ -256,7 +256,7 @@ func (f *File) Close() (err error) {
 	return err
 }
 
-// Changed reports whether another file is at the path since it was opened, or one of another size or time.
+// Changed reports whether the file at the path was removed, replaced or written to since it was opened.
 func (f *File) Changed() bool {
 	if f.stat == nil {
 		return false
@@ -266,7 +266,7 @@ func (f *File) Changed() bool {
 		!now.ModTime().Equal(f.stat.ModTime())
 }
 
-// meter counts and hashes the bytes read through it. It hashes a piece while the next one is read and parsed.
+// meter counts and hashes the bytes read through it. It hashes one piece while the caller parses it and reads the next.
 type meter struct {
 	in      io.Reader
 	bytes   int64

@@ -66,7 +66,7 @@ func TestWhatStandsAroundATableIsPassedOver(t *testing.T) {
 
 func TestABackslashMayStandBeforeQuotes(t *testing.T) {
 	escaped := source.Options{Backslash: true}
-	const lost = "-:2: the quotes of this row do not fit: where the rows after it begin cannot be known, and none of them was read"
+	const lost = "-:2: the quotes of this row do not fit: nobody knows where the next rows begin, so none was read"
 	for _, test := range []struct {
 		name, data string
 		o          source.Options

@@ -16,7 +16,7 @@ import (
 
 const readable = "CSV, TSV, JSON and Excel workbooks (.xlsx) can be read, text also packed once with gzip or zstd"
 
-// refusals are other kinds of files, also those that people mistake for tables, by their first bytes.
+// refusals lists kinds of files that cannot be read, by their first bytes. Some look like tables to people.
 var refusals = []struct {
 	begins     []string
 	text, hint string
@@ -46,7 +46,7 @@ var refusals = []struct {
 
 // refuseContent refuses a file without rows by its first bytes. Tags of HTML and XML match in any case.
 func refuseContent(head []byte) error {
-	const mark = 257 // of tar, behind the name of its first file
+	const mark = 257 // where tar has "ustar", after its first file's name
 	if len(head) > mark && bytes.HasPrefix(head[mark:], []byte("ustar")) {
 		return rows.Refuse("is not in a format that is read here: it is a tar archive", "unpack it first; "+readable)
 	}
@@ -62,15 +62,15 @@ func refuseContent(head []byte) error {
 	return nil
 }
 
-// IsTable reports whether a name is that of a table, for hints if it is given in place of another file.
+// IsTable reports whether a name ends like that of an input. It is for hints when a user names the wrong file.
 func IsTable(name string) bool {
 	return namedFormat(name) != "" && !strings.HasSuffix(strings.ToLower(name), ".json")
 }
 
 const (
-	maxRatio  = 100      // a file that packs better than rows do is a trap, unless it is small
-	maxFree   = 64 << 20 // bytes that any packed text may have
-	maxWindow = 8 << 20  // bytes: all zstd programs use at most this window by default
+	maxRatio  = 100      // times its packed size that a text may have; rows never pack better, traps do
+	maxFree   = 64 << 20 // bytes that a text may have besides
+	maxWindow = 8 << 20  // bytes: no zstd program uses a larger window by default
 )
 
 // packingOf returns how a file that begins with head is packed; "" if it is not packed.
@@ -94,7 +94,7 @@ func (f *File) unpack(in *bufio.Reader, packing string) (*bufio.Reader, []byte, 
 	return sniff(u)
 }
 
-// prove reads packed data to the end and returns an error if they are damaged.
+// prove reads packed data to the end and fails if they are damaged.
 func prove(packed io.Reader, packing string) error {
 	m := newMeter(packed)
 	u, err := newUnpacker(bufio.NewReader(m), packing, m)
@@ -105,10 +105,10 @@ func prove(packed io.Reader, packing string) error {
 	if errors.Is(err, errDamaged) {
 		return err
 	}
-	return nil // reading the file reports other errors
+	return nil // the rows before any other error can still be read
 }
 
-// unpacker reads all members of a gzip file or frames of a zstd file. It stops if they are damaged or grow too much.
+// unpacker reads all members of a gzip file or frames of a zstd file. It fails if they are damaged or grow too much.
 type unpacker struct {
 	packing string
 	packed  *meter // counts the packed bytes
@@ -146,22 +146,22 @@ func (u *unpacker) Read(p []byte) (int, error) {
 
 var errDamaged = errors.New("packed data are damaged")
 
-// describe turns errors of the packed data into sentences, and returns read errors unchanged.
+// describe turns an error of the packed data into a sentence. It returns read errors unchanged.
 func (u *unpacker) describe(err error) error {
 	if err == nil || err == io.EOF || u.packed.fault != nil { //nolint:errorlint // io.Reader asks for io.EOF itself
 		return err
 	}
-	told := &OpenError{Hint: "fetch or pack it again", Err: err}
+	refusal := &OpenError{Hint: "fetch or pack it again", Err: err}
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		told.Text = "its " + u.packing + " data end too early: the file was cut"
+		refusal.Text = "its " + u.packing + " data end too early: the file was cut"
 	case errors.Is(err, gzip.ErrHeader), errors.Is(err, zstd.ErrMagicMismatch):
-		told.Text = "something that is not packed follows its " + u.packing + " data"
+		refusal.Text = "something that is not packed follows its " + u.packing + " data"
 	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
-		told.Text, told.Hint = fmt.Sprintf("it was packed with a zstd window of more than %d MiB",
+		refusal.Text, refusal.Hint = fmt.Sprintf("it was packed with a zstd window of more than %d MiB",
 			maxWindow>>20), "unpack it first"
 	default:
-		told.Text, told.Err = "its "+u.packing+" data are damaged", errDamaged
+		refusal.Text, refusal.Err = "its "+u.packing+" data are damaged", errDamaged
 	}
-	return told
+	return refusal
 }

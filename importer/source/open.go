@@ -27,9 +27,9 @@ const (
 	maxKept       = 64 << 20 // bytes of a workbook read from standard input
 )
 
-// Open opens a file, or standard input for the name "-". It reads the header and 64 KiB, or a JSON document up to its
-// list of rows. Its error is an *OpenError: the file is missing or not a regular file, holds no rows that can be read,
-// has another encoding, or has a header that does not name each column.
+// Open opens a file, or standard input for the name "-". It reads a text up to its header, JSON up to its list of rows,
+// and a workbook to its end. Its error is an *OpenError: the file is missing, is not a regular file, is damaged, has
+// another encoding, or holds no rows that can be read.
 func Open(name string, o Options) (*File, error) {
 	f := &File{info: Info{Path: name}}
 	if o.MaxRecord <= 0 {
@@ -73,7 +73,7 @@ func (f *File) find(o Options) error {
 		f.meter = newMeter(o.Stdin)
 		return nil
 	}
-	// Looks at the file before opening it: opening a named pipe waits for a writer.
+	// Stat comes before Open, because opening a named pipe waits for a writer.
 	stat, err := os.Stat(f.info.Path)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (f *File) find(o Options) error {
 	return nil
 }
 
-// open finds the format and makes the reader. One in the options must be right; one of the name may hide a workbook.
+// open finds the format and makes the reader. Without a format in the options, a file of any name may be a workbook.
 func (f *File) open(o Options) error {
 	switch f.format = o.Format; f.format {
 	case CSV, TSV, JSONL, XLSX:
@@ -125,7 +125,7 @@ func (f *File) open(o Options) error {
 	switch {
 	case f.format == XLSX && (err != nil || !delimited.BeginsRejects(f.window)):
 		return rows.Refuse("is not an Excel workbook", "if it is text, name its format: --format csv, tsv or jsonl")
-	case f.format == XLSX: // the rejects of a workbook are CSV, whatever the mapping says about its source
+	case f.format == XLSX: // rejects of a workbook are CSV, although the mapping says xlsx
 		f.format = CSV
 	case err != nil:
 		return err
@@ -135,7 +135,7 @@ func (f *File) open(o Options) error {
 
 // sniff returns the beginning of a stream.
 func sniff(in io.Reader) (stream *bufio.Reader, head []byte, err error) {
-	// A bufio.Reader does not copy reads that are longer than its buffer.
+	// The buffer is small, so that longer reads go around it without a copy.
 	stream = bufio.NewReaderSize(in, sniffBytes)
 	head, err = stream.Peek(sniffBytes)
 	if len(head) > 0 || errors.Is(err, io.EOF) {
@@ -144,11 +144,11 @@ func sniff(in io.Reader) (stream *bufio.Reader, head []byte, err error) {
 	return stream, head, err
 }
 
-// openText makes the reader of a text. The first line that is not blank decides.
+// openText makes the reader of a text. If the format is not known, the first line that is not blank shows it.
 func (f *File) openText(o Options) (err error) {
 	_, _ = f.window.First() // skips blank lines; a later read reports an error
 	head := f.window.Bytes(sniffBytes)
-	if err := refuseContent(head); err != nil { // a text in UTF-16 is decoded only now
+	if err := refuseContent(head); err != nil { // again: text in UTF-16 is readable only now
 		return err
 	}
 	switch content := textFormat(head); {
@@ -175,7 +175,7 @@ func (f *File) openText(o Options) (err error) {
 	return err
 }
 
-// openWorkbook reads a workbook: a file twice, first for its checksum, and standard input once, kept in memory.
+// openWorkbook reads a file twice, first for its checksum. It keeps standard input in memory, to read it in any order.
 func (f *File) openWorkbook(stream io.Reader, o Options) error {
 	f.format = XLSX
 	if o.Comment != "" {
@@ -187,7 +187,7 @@ func (f *File) openWorkbook(stream io.Reader, o Options) error {
 	if f.disk != nil {
 		f.meter = newMeter(io.NewSectionReader(f.disk, 0, 1<<62))
 		size, err = io.Copy(io.Discard, f.meter)
-	} else { // kept in memory, because a workbook is not read in order
+	} else {
 		var kept []byte
 		kept, err = io.ReadAll(io.LimitReader(stream, maxKept+1))
 		if len(kept) > maxKept {
@@ -207,10 +207,10 @@ func (f *File) openWorkbook(stream io.Reader, o Options) error {
 	return nil
 }
 
-// linesNamed fits the name of a file that has a JSON object on each line.
+// linesNamed matches the name of a file that has a JSON object on each line.
 var linesNamed = spelling.Form(`(?i)\.(?:jsonl|ndjson)(?:\.|$)`)
 
-// namedFormat returns the format by the ending of the name, after removing the ending of a packed file; "": none.
+// namedFormat returns the format by the ending of the name, without the ending of a packed file; "" if none is known.
 func namedFormat(name string) Format {
 	name = strings.ToLower(name)
 	for _, packed := range []string{".gz", ".zst", ".zstd"} {
@@ -222,6 +222,7 @@ func namedFormat(name string) Format {
 	}[filepath.Ext(name)]
 }
 
+// textFormat returns JSONL for a text that begins with an object or a list of objects, else CSV.
 func textFormat(line []byte) Format {
 	const white = " \t\r\n"
 	line = bytes.TrimLeft(line, white)
@@ -233,7 +234,7 @@ func textFormat(line []byte) Format {
 	return CSV
 }
 
-// NewStream reads in, such as standard input. It can be closed while a Read waits. Its goroutine ends with the process.
+// NewStream returns a reader of in that can be closed while a Read waits. Its goroutine ends with in, or the process.
 func NewStream(in io.Reader) io.ReadCloser {
 	r, w := io.Pipe()
 	go func() {

@@ -13,8 +13,8 @@ type quoted struct {
 	text   []byte // all cells, without their quotes
 	ends   []int  // where each cell ends in text
 	open   bool   // inside quotes: the next line belongs to the record
-	lines  int    // how many lines were added
-	from   int    // the line, from 1, in which the last quote opened a cell
+	lines  int    // of the record so far
+	from   int    // the line of the record, from 1, on which the last cell in quotes began
 	stray  bool   // a quote inside quotes neither ends a cell nor is doubled
 	loneCR bool   // a CR outside quotes does not end the line
 }
@@ -42,8 +42,8 @@ func (q *quoted) addBare(line []byte) (rest []byte, more bool) {
 	return rest, more
 }
 
-// addQuoted adds a cell in quotes, or its part on this line. A quote before a delimiter or the line's end closes it.
-// Any other quote is text: a doubled one, or a stray one.
+// addQuoted adds a cell in quotes, or its part on this line. A quote before a delimiter or the line's end closes the
+// cell. Any other quote is text: a doubled one, or a stray one.
 func (q *quoted) addQuoted(line []byte) (rest []byte, more bool) {
 	if !q.open {
 		q.open, q.from = true, q.lines
@@ -71,7 +71,7 @@ func (q *quoted) addQuoted(line []byte) (rest []byte, more bool) {
 	}
 }
 
-// cutAtQuote returns the text before and after the next quote. It adds characters escaped with a backslash to q.text.
+// cutAtQuote returns the text before and after the next quote. Text up to the last backslash goes into q.text already.
 func (q *quoted) cutAtQuote(line []byte) (text, after []byte, closed bool) {
 	for q.escape {
 		i := bytes.IndexAny(line, "\"\\")

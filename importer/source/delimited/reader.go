@@ -1,7 +1,7 @@
-// Package delimited reads rows of CSV and its relatives: cells, perhaps in quotes, and records of one or more lines.
+// Package delimited reads rows of CSV and similar formats: cells, perhaps in quotes, and records of one or more lines.
 //
 // It makes rows from the text of a [lines.Window]. Promises: no row begins inside the quotes of another row, and cells
-// keep every byte. A row that cannot be read is a problem of that row alone, or the file is lost from there on.
+// keep every byte. A row that cannot be read is a problem of that row alone, or the rest of the file is lost.
 package delimited
 
 import (
@@ -23,8 +23,8 @@ import (
 // Reader splits a window into records, and records into cells.
 //
 // A cell that begins with a quote ends with the next quote before a delimiter or a line's end. It holds all bytes
-// between them unchanged, up to 16 MiB. In any other cell a quote is text. A quote that is never closed loses the file:
-// no row may begin inside the quotes of another row.
+// between them, except that a doubled quote is one. In any other cell a quote is text. If a quote is never closed, the
+// rest of the file is lost: no row may begin inside the quotes of another row.
 type Reader struct {
 	in      *lines.Window
 	found   *rows.Found
@@ -33,7 +33,7 @@ type Reader struct {
 
 	delim  string
 	plain  bool     // quotes are ordinary text
-	fields []string // of the current record, as many as it has
+	fields []string // the cells of the current record
 	quoted quoted
 }
 
@@ -41,8 +41,8 @@ type Reader struct {
 func Open(in *lines.Window, o rows.Options, found *rows.Found) (*Reader, error) {
 	in.SkipTo(o.SkipRows + 1)
 	if found.Delimiter = findDelimiter(in, o); !canDelimit(found.Delimiter) {
-		return nil, rows.Refuse("the delimiter is not a character that can part cells",
-			"any character but quotes, line ends and NUL can")
+		return nil, rows.Refuse("the delimiter is a character that cannot separate cells",
+			"use any character except quotes, line ends and NUL")
 	}
 	in.Widen()
 	delim := string(found.Delimiter)
@@ -88,20 +88,20 @@ func (r *Reader) Next(row *rows.Row) error {
 			r.in.Pass(size)
 			continue
 		}
-		r.give(row, size, problem)
+		r.setCells(row, size, problem)
 		r.in.Pass(size)
 		return nil
 	}
 }
 
-func (r *Reader) give(row *rows.Row, size int, problem *rows.Problem) {
+func (r *Reader) setCells(row *rows.Row, size int, problem *rows.Problem) {
 	row.Line, row.Size = r.in.Number, size
 	if problem == nil {
 		row.OneLine = r.quoted.lines == 0
 		problem = r.columns.Judge(r.fields, r.misfit(), row, r.found)
 	}
 	if problem == nil && r.columns.Whole && cap(row.Cells) >= r.columns.Width {
-		row.Cells, r.fields = r.fields[:r.columns.Width], row.Cells // swaps the slices, so that each is used again
+		row.Cells, r.fields = r.fields[:r.columns.Width], row.Cells // the reader reuses the row's slice
 		return
 	}
 	row.Cells = rows.Cleared(row.Cells, len(r.columns.Keep))
@@ -121,8 +121,8 @@ func (r *Reader) fits() bool {
 	return len(r.fields) >= r.columns.Width && rows.Used(r.fields) <= r.columns.Width+r.columns.Nameless
 }
 
-// misfit says what is wrong with the number of cells, or returns nil. If a row has a cell too many, empty or not,
-// nobody knows which cell belongs to which column.
+// misfit returns the problem with the number of cells, or nil. If a row has a cell too many, even an empty one, nobody
+// knows which cell belongs to which column.
 func (r *Reader) misfit() *rows.Problem {
 	c := &r.columns
 	if r.fits() && len(r.fields) <= c.Width+c.Nameless {
@@ -141,13 +141,13 @@ const quoteHint = "correct the quotes of this row, or fetch the file again if it
 	"if quotes are text like any other in this file, say so in the mapping: source: {quote: none}; " +
 	`where a backslash is before them: source: {escape: "\\"}`
 
-// lost says that nobody can know where the rows after a line begin.
+// lost returns the error of a file in which nobody can know where the rows after this line begin.
 func lost(line int, text string) error {
-	text += ": where the rows after it begin cannot be known, and none of them was read"
+	text += ": nobody knows where the next rows begin, so none was read"
 	return &rows.LostError{Line: line, Text: text, Hint: quoteHint}
 }
 
-// first returns the line that begins the next record, after comments.
+// first passes comments and returns the first line of the next record.
 func (r *Reader) first() ([]byte, error) {
 	for {
 		line, err := r.in.First()
@@ -161,13 +161,13 @@ func (r *Reader) first() ([]byte, error) {
 // separator is the line above the header that tells Excel the delimiter.
 var separator = spelling.Form(`^(?i)"?sep=(.)"?$`)
 
-// findDelimiter finds the delimiter, and passes a line that names it. It ignores the one in the options for a rejects
-// file, which another program may have saved.
+// findDelimiter finds the delimiter, and passes a line that names it. For a rejects file it does not trust the options:
+// another program may have saved the file with another delimiter.
 func findDelimiter(in *lines.Window, o rows.Options) rune {
 	written := BeginsRejects(in)
-	header, _ := in.First() // an error comes again
+	header, _ := in.First() // reading the header reports an error
 	if named := separator().FindSubmatch(lines.Body(header)); named != nil {
-		if in.Pass(len(header)); o.Delimiter == 0 { // a flag, or the mapping, wins
+		if in.Pass(len(header)); o.Delimiter == 0 { // a flag or the mapping wins
 			o.Delimiter, _ = utf8.DecodeRune(named[1])
 		}
 	}
@@ -188,8 +188,8 @@ func BeginsRejects(in *lines.Window) bool {
 
 // detectDelimiter returns the character that splits the first line into the most cells: comma, semicolon, tab, bar, or
 // the one in the options. It ignores characters in quotes and before an empty cell, and a comma or semicolon before a
-// space, as in a sentence. A file without header is split into as many cells as it has named columns, if one character
-// does that. If none splits the line, it is the comma.
+// space, as in a sentence. For a file without header, a character wins that makes as many cells as the options name
+// columns. If no character splits the line, it returns the comma.
 func detectDelimiter(line string, o rows.Options) rune {
 	candidates := ",;\t|"
 	if o.Delimiter != 0 {
@@ -261,9 +261,9 @@ func (r *Reader) split(record []byte) *rows.Problem {
 	return nil
 }
 
-// splitQuoted splits a record with quotes, of as many lines as it needs. A quote that does not fit is a problem of its
-// row if the row is one line and its quotes are in pairs. Otherwise the next line may be inside quotes, and the file is
-// lost. So it is if a row of several lines does not have as many cells as the header.
+// splitQuoted splits a record with quotes, which may have several lines. A quote that does not fit is a problem of its
+// row if the row is one line and its quotes are in pairs. Otherwise the next line may be inside quotes: the file is
+// lost. It is also lost if a row of several lines does not have as many cells as the header.
 func (r *Reader) splitQuoted() (size int, p *rows.Problem, err error) {
 	q := &r.quoted
 	*q = quoted{delim: q.delim, escape: q.escape, text: q.text[:0], ends: q.ends[:0]}

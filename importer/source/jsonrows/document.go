@@ -16,29 +16,29 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// listNames are the members in which CRMs put the list of their records: Salesforce's records, HubSpot's results,
-// OData's value, and data, items and leads of others.
+// listNames are the members in which CRMs put their records: Salesforce uses records, HubSpot results, OData value, and
+// others data, items or leads.
 var listNames = []string{"records", "results", "value", "data", "items", "leads"}
 
 const (
 	white     = " \t\r\n"
-	firstLook = 64 << 10 // bytes within which a document or a list begins
+	firstLook = 64 << 10 // bytes to look at first, to see whether a text is a document
 	mostNamed = 20       // how many lists a message names
 )
 
-// survey says what the beginning of a text shows about its first object.
+// survey is what the beginning of a text shows about its first object.
 type survey struct {
 	lists  []list // members that are lists of objects, or empty
 	alone  bool   // the object has at most one member
-	size   int    // bytes of the object, 0 if its end is not in the text
-	broken bool
+	size   int    // bytes of the object; 0 if its end is not in the text
+	broken bool   // the text is not valid JSON
 }
 
 // list is a member whose value is a list.
 type list struct {
 	name   string
-	at     int  // the index of its bracket
-	filled bool // its first element is an object; otherwise it is empty
+	at     int  // the index of its bracket in the text
+	filled bool // its first element is an object; otherwise the list is empty
 }
 
 func (l list) isNamed() bool { return slices.Contains(listNames, l.name) }
@@ -65,14 +65,14 @@ func surveyOf(text []byte) survey {
 	return s
 }
 
-// lenient decodes text only to find its parts. It is checked when it is read as rows.
+// lenient returns a decoder that only finds the parts of a text. The text is checked later, when it is read as rows.
 func lenient(text []byte) *jsontext.Decoder {
 	return jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true),
 		jsontext.AllowInvalidUTF8(true))
 }
 
-// fitting returns the lists that may hold the rows: those with the name asked for, else those that begin with an
-// object and, if none of these has a known name, the first empty one that has: tonight it may hold no rows.
+// fitting returns the lists that may hold the rows: those with the name asked for, or, without one, all that begin with
+// an object. If these have no name of listNames, it adds an empty list that has: there may be no rows today.
 func (s *survey) fitting(asked string) (lists []list) {
 	for _, l := range s.lists {
 		if l.name == asked || asked == "" && l.filled {
@@ -86,8 +86,8 @@ func (s *survey) fitting(asked string) (lists []list) {
 	return lists
 }
 
-// listIn finds the list of rows if the window begins with an object that is a document: an object over several lines,
-// or a single object that holds a list of rows. It returns nil for JSON Lines.
+// listIn finds the list of rows in a window that begins with an object. The object must be a document: it has several
+// lines, or it is alone and holds a list of rows. listIn returns nil for JSON Lines.
 func listIn(in *lines.Window, o rows.Options, found *rows.Found) (*list, error) {
 	asked := o.List
 	text, _ := in.Peek(min(firstLook, in.Limit))
@@ -146,12 +146,12 @@ func listIn(in *lines.Window, o rows.Options, found *rows.Found) (*list, error) 
 type document struct {
 	in    *lines.Window
 	json  *jsontext.Decoder
-	left  int    // how many bytes may be read for the current value
+	left  int    // how many more bytes may be read for the current value
 	asked string // the list that the user named, or ""
 	err   error  // what ended the reading: io.EOF, a *rows.LostError, or a read error
 }
 
-// openDocument starts after the bracket of the list: the first bracket, or that of the member.
+// openDocument reads up to the first element of the list: past the first bracket, or that of the member.
 func openDocument(in *lines.Window, member *list, o rows.Options, found *rows.Found) *document {
 	d := &document{in: in, asked: o.List}
 	d.json = jsontext.NewDecoder(d, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
@@ -169,7 +169,7 @@ func openDocument(in *lines.Window, member *list, o rows.Options, found *rows.Fo
 
 var errHuge = errors.New("a value in it is too long")
 
-// Read gives the decoder the text, up to the size that one value may have.
+// Read gives the decoder more text, up to the size that one value may have.
 func (d *document) Read(p []byte) (int, error) {
 	if d.left <= 0 {
 		return 0, errHuge
@@ -188,13 +188,13 @@ func (d *document) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// line returns the line of the next value, once the decoder has looked at it.
+// line returns the line on which the next value begins. The decoder must have peeked at it.
 func (d *document) line() int {
 	ahead := bytes.TrimLeft(d.json.UnreadBuffer(), white+",:")
 	return d.in.Number - bytes.Count(ahead, []byte{'\n'})
 }
 
-// fail says why nothing after this place can be read, unless the reading has already ended.
+// fail ends the reading at this place because of why, unless it has already ended.
 func (d *document) fail(why error) {
 	var syntax *jsontext.SyntacticError
 	text := why.Error()
@@ -242,8 +242,8 @@ func (d *document) element() (element []byte, line int, err error) {
 	return element, line, d.err
 }
 
-// end reads what follows the rows: the end of their list, and the members after it. Another list of rows may be among
-// these, too far away to be noticed earlier.
+// end reads what follows the rows: the end of their list, and the members after it. It fails if one of these is another
+// list of rows: listIn looks only at the beginning of the document.
 func (d *document) end() {
 	for d.token(); d.err == nil && d.json.StackDepth() > 0; {
 		list := d.token() == '[' && d.json.StackDepth() == 2

@@ -1,7 +1,7 @@
-// Package jsonrows reads rows of JSON: one object a line, or the elements of a list, alone or inside one object.
+// Package jsonrows reads rows of JSON: one object on each line, or the elements of a list, alone or inside one object.
 //
 // It makes rows from the text of a [lines.Window]. Promises: strings and numbers keep every digit, and no object inside
-// another is read as a row. An object that cannot be read is its row's problem, or the document is lost from there.
+// another is read as a row. An object that cannot be read is a problem of its row, or the rest of the file is lost.
 package jsonrows
 
 import (
@@ -19,7 +19,7 @@ import (
 )
 
 // Reader makes rows of JSON objects. It is strict: each key once, nothing after the object, no lone surrogates. The
-// members are the row's cells, in their order: strings are decoded, null is empty, all else is as written.
+// members are the row's cells, in their order: strings are decoded, null is empty, all other values stay as written.
 type Reader struct {
 	in       *lines.Window
 	document *document // nil for JSON Lines
@@ -27,14 +27,14 @@ type Reader struct {
 	null     []string
 	shapes   shapes
 
-	text    bytes.Buffer
-	json    *jsontext.Decoder
-	compact jsontext.Value // the current element without white space
-	names   []byte         // of the current row, as written
-	values  []string       // of the current row, as written
+	text    bytes.Buffer      // what json decodes
+	json    *jsontext.Decoder // of the current row
+	compact jsontext.Value    // the current element without white space
+	names   []byte            // of the current row's members, as written
+	values  []string          // of the current row's members, as written
 }
 
-// Open finds which of three forms a JSON text has. It looks at as many bytes as a row may have:
+// Open finds which of three forms a JSON text has. It looks only at as many bytes as a row may have:
 //
 //   - A list, if it begins with a bracket: its elements are the rows.
 //   - A list inside one object: the member that the options name, or the only member that is a list of objects; if
@@ -51,7 +51,7 @@ func Open(in *lines.Window, o rows.Options, found *rows.Found) (*Reader, error) 
 	text, _ := in.Peek(min(firstLook, in.Limit))
 	text = bytes.TrimLeft(text, white)
 	if first, _, _ := bytes.Cut(text, []byte{'\n'}); bytes.Contains(first, []byte(`"`+noteMember+`":{`)) {
-		o.List, o.Lines = "", true // of a rejects file
+		o.List, o.Lines = "", true // a rejects file has one row on each line
 	}
 	isList := bytes.HasPrefix(text, []byte("["))
 	var member *list
@@ -98,7 +98,7 @@ func (r *Reader) line(row *rows.Row) error {
 	row.Line, row.Size, row.Raw = r.in.Number, len(line), string(lines.Body(line))
 	row.Problem = r.judge(lines.Body(line), r.in.BadText(line, row.Line), row)
 	if row.Problem != nil && row.Text == "" {
-		row.Size = r.reach(line)
+		row.Size = r.problemSize(line)
 		row.Text = lines.Readable(lines.Body(r.in.Bytes(row.Size)))
 	}
 	r.in.Pass(row.Size)
@@ -121,9 +121,9 @@ func (r *Reader) element(row *rows.Row) error {
 	return nil
 }
 
-// reach returns how many bytes of the window a row with a problem takes: its line, or for an object over several lines
-// all of them, so that no object inside it is read as a row.
-func (r *Reader) reach(line []byte) int {
+// problemSize returns how many bytes of the window a row with a problem takes: its line, or all lines of an object that
+// has several, so that no object inside it is read as a row.
+func (r *Reader) problemSize(line []byte) int {
 	first := len(line)
 	if !errors.Is(lenient(line).SkipValue(), io.ErrUnexpectedEOF) {
 		return first
@@ -148,8 +148,8 @@ func (r *Reader) blank(row *rows.Row) bool {
 	return true
 }
 
-// judge makes the row's cells from the members of an object, or says why it is not a row. row.Raw is the same text as
-// object. bad is what BadText found in it.
+// judge makes the row's cells from the members of an object, or returns why it is not a row. row.Raw is the same text
+// as object. bad is what BadText found in it.
 func (r *Reader) judge(object []byte, bad *rows.Problem, row *rows.Row) *rows.Problem {
 	if bad != nil {
 		return bad
@@ -187,7 +187,7 @@ func (r *Reader) members(object []byte, text string) *rows.Problem {
 		}
 		end := int(r.json.InputOffset())
 		cell := text[end-len(value) : end]
-		if kind := value.Kind(); kind == '{' || kind == '[' { // blanks in it make no other row
+		if kind := value.Kind(); kind == '{' || kind == '[' { // white space alone must not change a cell
 			value = value.Clone()
 			_ = value.Compact()
 			cell = string(value)

@@ -20,8 +20,8 @@ type shapes struct {
 // shape says how to turn the members of an object into the cells of a row.
 type shape struct {
 	header *rows.Header
-	cells  []path                 // where the values for the header's names are
-	note   func(name string) path // where a rejects file says this of the row; nil: it is of no such file
+	cells  []path                 // where the value of each of the header's names is
+	note   func(name string) path // where a rejects file has this note about the row; nil: no notes
 }
 
 // path leads to a value in a member, through keys of objects and indexes of lists.
@@ -33,7 +33,7 @@ type path struct {
 // noteMember is the key that leadferry adds to rejected objects.
 const noteMember = "leadferry"
 
-// maxShapeBytes limits the memory for shapes. Above it all are forgotten and learned again.
+// maxShapeBytes limits the bytes of the names of all shapes. Above it, all shapes are dropped and made again.
 const maxShapeBytes = 1 << 20
 
 // shapeOf returns the shape of an object with these names, which are JSON strings.
@@ -95,7 +95,7 @@ func pathTo(name string, members map[string]int) path {
 	return path{member: -1}
 }
 
-// in returns the cell at the path, from the values of an object's members; "" if there is none.
+// in returns the cell at the path in the values of an object's members; "" if there is none.
 func (p path) in(values []string) string {
 	switch {
 	case p.member < 0:
@@ -116,7 +116,7 @@ func (p path) in(values []string) string {
 	return cell(string(inner))
 }
 
-// enter goes to the value of a key, or to an element of a list, counted from 0.
+// enter moves d to the value of a key in an object, or to an element of a list, counted from 0.
 func enter(d *jsontext.Decoder, step string) bool {
 	kind := d.PeekKind()
 	if kind != '{' && kind != '[' {

@@ -1,8 +1,8 @@
-// Package lines shows the text of a file, in UTF-8 whatever its encoding is, from the start of the current record on:
-// its physical lines, and where bytes are that are not text.
+// Package lines decodes a file to UTF-8 and shows its text from the start of the current record on, line by line. It
+// finds bytes that are not text.
 //
-// The readers of text, delimited and jsonrows, use it. Promises: memory does not grow with the file, nothing is decoded
-// by guess, and bytes without meaning in the file's encoding never look like text.
+// The readers of text, delimited and jsonrows, use it. Promises: memory does not grow with the file, no encoding is
+// guessed, and bytes that are not valid in the file's encoding never look like text.
 package lines
 
 import (
@@ -24,19 +24,19 @@ import (
 	"leadferry/importer/source/rows"
 )
 
-// ErrTooLong says that a record is longer than the window may show.
+// ErrTooLong says that a record is longer than Window.Max.
 var ErrTooLong = errors.New("record too long")
 
-// Window shows the text of a file from the start of the current record on. It grows to at most twice a record or block.
+// Window shows the text of a file from the start of the current record on. It grows to about twice the longest record.
 type Window struct {
-	Limit  int // bytes a record may have, without cells in quotes
-	Max    int // bytes that any record may have
+	Limit  int // bytes a record may have, unless it has cells in quotes
+	Max    int // bytes any record may have
 	Number int // physical line on which the window starts, from 1
 
 	in         io.Reader
 	buf        []byte
-	start, end int   // buf[start:end] is read and not passed yet
-	within     bool  // the byte before start was passed and ends no line
+	start, end int   // buf[start:end] was read and is not passed yet
+	within     bool  // start is in the middle of a line
 	err        error // what ended the reading; io.EOF at the end
 
 	label    string            // of the encoding in which the file is written
@@ -55,10 +55,10 @@ func (w *Window) Widen() { w.Max = (1 + quotedRecords) * w.Limit }
 // Text returns what was read and not passed yet.
 func (w *Window) Text() []byte { return w.buf[w.start:w.end] }
 
-// Bytes returns the first n bytes of the window, or as many as there are.
+// Bytes returns the first n bytes of the window, or all if it has fewer.
 func (w *Window) Bytes(n int) []byte { return w.buf[w.start:min(w.start+n, w.end)] }
 
-// More reads on, or returns what ended the reading. It may move the bytes that earlier calls returned.
+// More reads more text, or returns why there is none. It may move the bytes that earlier calls returned.
 func (w *Window) More() error {
 	if w.err != nil {
 		return w.err
@@ -82,7 +82,7 @@ func (w *Window) More() error {
 }
 
 // Line returns the physical line, with its end, that begins from bytes after the record's start. It may move the bytes
-// that earlier calls returned. The error is io.EOF, a *[rows.LostError] of ErrTooLong, or what ended the reading.
+// that earlier calls returned. The error is io.EOF, a *[rows.LostError] of ErrTooLong, or a read error.
 func (w *Window) Line(from int) ([]byte, error) {
 	for seen := from; ; {
 		text := w.Text()
@@ -107,8 +107,8 @@ func (w *Window) Line(from int) ([]byte, error) {
 	}
 }
 
-// First returns the first line that is not blank, which then begins the window, without the byte order marks before it.
-// Some programs write two of them, and files put together from others have them in the middle.
+// First passes blank lines and byte order marks. It returns the line after them, but does not pass it. Some programs
+// write two marks, and a file joined from others has them in the middle.
 func (w *Window) First() ([]byte, error) {
 	for {
 		line, err := w.Line(0)
@@ -134,7 +134,7 @@ func (w *Window) Pass(n int) {
 	w.start += n
 }
 
-// Lines counts the lines passed, including a last one without an end.
+// Lines returns how many lines were passed, including a last one without an end.
 func (w *Window) Lines() int {
 	if w.within {
 		return w.Number
@@ -142,7 +142,7 @@ func (w *Window) Lines() int {
 	return w.Number - 1
 }
 
-// Peek returns the first n bytes of the window, or as many as there are. whole says that nothing follows them.
+// Peek reads until it can return the first n bytes of the window, or all that is left: then whole is true.
 func (w *Window) Peek(n int) (text []byte, whole bool) {
 	for len(w.Text()) <= n && w.More() == nil {
 	}
@@ -152,7 +152,7 @@ func (w *Window) Peek(n int) (text []byte, whole bool) {
 // Body returns a line without its end.
 func Body(line []byte) []byte { return bytes.TrimRight(bytes.TrimSuffix(line, []byte{'\n'}), "\r") }
 
-// SkipTo passes the lines before this one, however long they are. Reading the next record reports an error.
+// SkipTo passes the lines before line number, however long they are. Reading the next record reports an error.
 func (w *Window) SkipTo(number int) {
 	for w.Number < number && (len(w.Text()) > 0 || w.More() == nil) {
 		n := bytes.IndexByte(w.Text(), '\n') + 1
@@ -163,7 +163,7 @@ func (w *Window) SkipTo(number int) {
 	}
 }
 
-// Drain passes all that is left. Its error is io.EOF, or what ended the reading before.
+// Drain passes all that is left. It returns io.EOF, or the read error that came before.
 func (w *Window) Drain() error {
 	w.SkipTo(math.MaxInt)
 	return w.err
@@ -171,7 +171,7 @@ func (w *Window) Drain() error {
 
 const utf8Label = "utf-8"
 
-// Decode shows the text of a file in UTF-8, from the encoding of its byte order mark, else of the options, else UTF-8.
+// Decode returns a window on the text of a file. The encoding is that of its byte order mark, else of o, else UTF-8.
 func Decode(in *bufio.Reader, o rows.Options, found *rows.Found) (*Window, error) {
 	label, from, err := findEncoding(o.Encoding)
 	if err != nil {
@@ -200,8 +200,8 @@ func Decode(in *bufio.Reader, o rows.Options, found *rows.Found) (*Window, error
 	return w, nil
 }
 
-// pairChecker replaces half a character of ISO-2022-JP with an invalid byte. The decoder would read any byte after it,
-// even a line's end, as the other half.
+// pairChecker replaces half a character of ISO-2022-JP with an invalid byte. The decoder would take any byte after it,
+// even a line's end, for the other half.
 type pairChecker struct {
 	in     *bufio.Reader
 	wide   bool // each character has two bytes
@@ -235,7 +235,7 @@ func (p *pairChecker) Read(text []byte) (n int, err error) {
 	return n, nil
 }
 
-// findEncoding finds an encoding and its name in the standard by any of its labels; "" is UTF-8.
+// findEncoding finds an encoding, and its name in the WHATWG standard, by any of its labels; "" means UTF-8.
 func findEncoding(label string) (name string, found encoding.Encoding, err error) {
 	if label == "" {
 		label = utf8Label
@@ -272,8 +272,8 @@ func byteOrderMark(head []byte) (label string) {
 	return ""
 }
 
-// BadText finds what is not text in a record that begins on this line: a NUL, bytes without meaning in the file's
-// encoding (which a decoder writes as U+FFFD, so in a decoded file any is bad), or text that is UTF-8 instead.
+// BadText finds what is not text in a record that begins on this line: a NUL, bytes that are not valid in the file's
+// encoding, or text that is also valid UTF-8. Decoders write invalid bytes as U+FFFD, so decoded text must not have it.
 func (w *Window) BadText(record []byte, line int) *rows.Problem {
 	label, named, bad := w.label, "UTF-8", len(record)
 	if label == utf8Label {
@@ -304,9 +304,9 @@ func (w *Window) BadText(record []byte, line int) *rows.Problem {
 	if high < 0 || !w.isUTF8(record) {
 		return nil
 	}
-	const text = "the row is text in UTF-8 as well as in %s, which was named:%s there would be other characters"
+	const text = "the row was read as %s but is also valid UTF-8: the two differ%s"
 	return rows.Flaw("encoding", fmt.Sprintf(text, label, where(high)),
-		"take the encoding out where the file is UTF-8, or write all of it in one encoding where it was put together")
+		"if the file is UTF-8, take the encoding out; if it was joined from several files, save it in one encoding")
 }
 
 // Readable returns a record for people: bytes that are not text are written as \xNN.

@@ -12,7 +12,7 @@ import (
 	"leadferry/internal/rowkey"
 )
 
-// leadferry adds these columns to a rejects file; to one in JSON a member named Reserved without its last character.
+// leadferry adds columns with the prefix Reserved to a rejects file. In JSON it adds one member, "leadferry", instead.
 const (
 	Reserved      = "leadferry_"
 	TextColumn    = Reserved + "text" // a row that could not be split into cells
@@ -25,17 +25,17 @@ func IsOfRejects(header string) bool {
 		strings.Contains(header, Reserved+"error")
 }
 
-// Note takes what a rejects file says of a row; of returns the value of one of its columns, named without Reserved.
+// Note sets HasLead, Answered and FormerKey from a rejects file. of returns the row's cell in Reserved + name.
 func (r *Row) Note(of func(name string) string) {
 	outcome := strings.ToLower(strings.TrimSpace(of("outcome")))
 	none := []string{"", "invalid", "rejected", "failed", "skipped", "pending", "unmatched", "conflict"}
-	r.HasLead = !slices.Contains(none, outcome) // also if somebody wrote it in another way
+	r.HasLead = !slices.Contains(none, outcome) // an unknown word may mean that there is a lead
 	if r.Answered = of("lead_id") != ""; outcome != "" {
 		r.FormerKey = rowkey.Effective(of("namespace"), of("key"))
 	}
 }
 
-// HeaderHint says what to do about a file whose header cannot be read.
+// HeaderHint is the hint for a header that cannot be read.
 const HeaderHint = "the first line must name the columns"
 
 // ByteOrderMark begins some UTF-8 texts.
@@ -45,19 +45,19 @@ const ByteOrderMark = "\uFEFF"
 type Columns struct {
 	Header   *Header
 	Line     int   // of the header; 0: the file has none
-	Width    int   // columns of the file
-	Keep     []int // columns that are the rows' own
-	Nameless int   // columns at the end with blank names
+	Width    int   // how many columns the file has, without Nameless
+	Keep     []int // indexes of the rows' own columns
+	Nameless int   // how many columns with blank names follow at the end
 	Whole    bool  // all columns are the rows' own
 
 	names  []string       // of all columns
-	notes  map[string]int // the columns that a rejects file adds, named without Reserved
-	null   []string       // cells that count as empty
+	notes  map[string]int // indexes of the columns that a rejects file adds, by name without Reserved
+	null   []string       // texts of cells that count as empty
 	footer *regexp.Regexp
-	told   bool // a warning said that rows have cells in columns without a name
+	warned bool // a warning said that a row has a cell in a column without a name
 }
 
-// NewColumns takes the names from the header on this line or, if line is 0, from the options.
+// NewColumns returns the columns with these names. line is that of the header; 0: the options named the columns.
 //
 // It removes white space and invisible characters at the ends of names. A header may end with blank cells, which
 // spreadsheets write for columns that were once used; rows need no cells there. A column without a name is never sent.
@@ -105,27 +105,27 @@ func checkNames(names []string, line int) error {
 	return nil
 }
 
-// Judge returns why a record with these cells is not a row, or nil, and notes on r what else the cells show. misfit is
-// the problem with their number, or nil.
+// Judge returns why a record with these cells is not a usable row, or nil. It notes on r what else the cells show.
+// misfit is the problem with the number of cells, or nil.
 func (c *Columns) Judge(fields []string, misfit *Problem, r *Row, found *Found) *Problem {
 	r.Ends = c.footer != nil && c.beginsFooter(fields)
 	if p := c.uncorrected(fields, r); p != nil {
 		return p
 	}
-	if c.Nameless > 0 && !c.told && misfit == nil && Used(fields) > c.Width {
-		c.told = true
-		found.Warn("line %d has a cell in a column without a name in the header. It is never sent, and "+
-			"others may, too", r.Line)
+	if c.Nameless > 0 && !c.warned && misfit == nil && Used(fields) > c.Width {
+		c.warned = true
+		found.Warn("line %d has a cell in a column without a name in the header. Cells there are never sent; other "+
+			"rows may have some, too", r.Line)
 	}
 	r.Repeats = c.isHeader(fields)
 	return misfit
 }
 
-// beginsFooter reports whether the cells, joined by blanks, match the footer.
+// beginsFooter reports whether the cells that are not blank, joined by blanks, match the footer.
 func (c *Columns) beginsFooter(fields []string) bool {
 	var held []string
 	for _, cell := range fields {
-		if cell = strings.TrimFunc(cell, unseen); cell != "" {
+		if cell = strings.TrimFunc(cell, isInvisible); cell != "" {
 			held = append(held, cell)
 		}
 	}
@@ -156,11 +156,11 @@ func NotCorrected(column string) *Problem {
 // Blank reports whether a row holds nothing, or is a drawn line, as sqlcmd and Markdown write it. A row of a rejects
 // file with a text or an outcome is not blank.
 func (c *Columns) Blank(fields []string) bool {
-	return (c.empty(fields) || areDrawn(fields)) && c.note(fields, "text")+c.note(fields, "outcome") == ""
+	return (c.empty(fields) || isDrawnLine(fields)) && c.note(fields, "text")+c.note(fields, "outcome") == ""
 }
 
-// areDrawn reports whether the cells hold only marks of lines: each of them, unless there are two marks together.
-func areDrawn(fields []string) bool {
+// isDrawnLine reports whether the cells hold only the marks - + and :. Each cell must have one, or one cell several.
+func isDrawnLine(fields []string) bool {
 	all, line := len(fields) > 0, false
 	for _, cell := range fields {
 		cell = strings.TrimSpace(cell)
@@ -183,7 +183,7 @@ func (c *Columns) empty(fields []string) bool {
 	return true
 }
 
-// note returns what a row has in a column that a rejects file adds, or "".
+// note returns the cell in a column that a rejects file adds, or "".
 func (c *Columns) note(fields []string, name string) string {
 	if i, has := c.notes[name]; has && i < len(fields) {
 		return strings.TrimSpace(fields[i])
@@ -191,16 +191,16 @@ func (c *Columns) note(fields []string, name string) string {
 	return ""
 }
 
-// isHeader reports whether a row repeats the header, in any case and order, as in files made of several exports.
+// isHeader reports whether a row repeats the header, in any case and order, as in a file joined from several exports.
 func (c *Columns) isHeader(fields []string) bool {
 	if len(fields) == 0 {
 		return false
 	}
 	equal := strings.EqualFold
-	if c.Width == 1 { // in a column called name, Name may be a name
+	if c.Width == 1 { // in a file whose only column is name, the cell Name may be data
 		equal = func(a, b string) bool { return a == b }
 	}
-	first := strings.TrimFunc(fields[0], unseen)
+	first := strings.TrimFunc(fields[0], isInvisible)
 	if !slices.ContainsFunc(c.names, func(name string) bool { return equal(name, first) }) {
 		return false
 	}
@@ -222,11 +222,11 @@ func Used(cells []string) int {
 	return n
 }
 
-// Trimmed returns cells without invisible characters at their ends, and with line feeds as line breaks.
+// Trimmed returns the cells without invisible characters at their ends. CR LF inside a cell becomes LF.
 func Trimmed(cells []string) []string {
 	cells = slices.Clone(cells)
 	for i, cell := range cells {
-		cells[i] = strings.ReplaceAll(strings.TrimFunc(cell, unseen), "\r\n", "\n")
+		cells[i] = strings.ReplaceAll(strings.TrimFunc(cell, isInvisible), "\r\n", "\n")
 	}
 	return cells
 }
@@ -239,9 +239,9 @@ func IsBlank(cell string, null []string) bool {
 	case len(null) == 0 && cell[0] > ' ' && cell[0] < utf8.RuneSelf:
 		return false
 	}
-	cell = strings.TrimFunc(cell, unseen)
+	cell = strings.TrimFunc(cell, isInvisible)
 	return cell == "" || slices.Contains(null, cell)
 }
 
-// unseen reports whether a character is invisible at the end of a text.
-func unseen(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) }
+// isInvisible reports whether a character is invisible at the end of a text.
+func isInvisible(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) }

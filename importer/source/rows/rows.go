@@ -1,7 +1,7 @@
-// Package rows holds the types that the readers of all kinds of files share: the [Row] and its [Problem], the [Options]
-// that say how to read a file, the [Columns] of a header, and the errors that end a reading.
+// Package rows holds the types that the readers of all formats share: the [Row] and its [Problem], the [Options] for
+// reading a file, the [Columns] of a header, and the errors that end a reading.
 //
-// The readers import it, and it imports none of them.
+// All readers import it. It imports no reader.
 package rows
 
 import (
@@ -22,7 +22,7 @@ type Format string
 const (
 	CSV   Format = "csv"   // RFC 4180, any delimiter
 	TSV   Format = "tsv"   // the same with tabs
-	JSONL Format = "jsonl" // JSON objects: one a line, or a list of them
+	JSONL Format = "jsonl" // JSON objects: one on each line, or a list of them
 	XLSX  Format = "xlsx"  // one sheet of an Excel workbook
 )
 
@@ -39,30 +39,30 @@ type Options struct {
 	Delimiter rune
 	// NoQuotes says that quotes are ordinary text, so that each line is a row. It does not apply to rejects files.
 	NoQuotes bool
-	// Backslash says that in quotes a backslash escapes a quote or itself, as in MySQL. Doubled quotes are still one.
+	// Backslash says that in quotes a backslash escapes a quote or itself, as in MySQL. A doubled quote is one, too.
 	Backslash bool
 	Frame
-	// Null are the cells that count as empty, besides blank ones.
+	// Null are the texts of cells that count as empty, besides blank cells.
 	Null []string
 	// Encoding is a label of the WHATWG Encoding Standard in any case. A byte order mark overrides it. Without both the
 	// text must be UTF-8. x-user-defined and the encodings that the standard maps to replacement are refused.
 	Encoding string
-	// Sheet names the sheet of a workbook to read; "" is the first that is not hidden.
+	// Sheet names the sheet of a workbook to read; "" means the first that is not hidden.
 	Sheet string
-	// List names the member of a JSON document that holds the rows; "" is the only list of objects.
+	// List names the member of a JSON document that holds the rows; "" means the only list of objects.
 	List string
-	// Lines says that JSON is known to have one row a line, so that a single line is no document.
+	// Lines says that JSON is known to have one row a line: one object is then a row, unless it is clearly a document.
 	Lines bool
 	// NoHeader says that the first line is a row; Columns then names the columns.
 	NoHeader bool
 	Columns  []string
-	// Paths are the names of nested JSONL values to find, such as "a.b" or "a.0".
+	// Paths are the names of nested JSON values to find, for example "a.b" or "a.0".
 	Paths []string
 	// MaxRecord is how many bytes of UTF-8 a record may have, including its line end; 0 means 1 MiB. A CSV record with
 	// quotes may have 17 times as many, for one long cell.
 	MaxRecord int
 	// Proven checks a packed file before its rows are read: the checksum is at the end, and damaged data may unpack to
-	// wrong rows before it. Files that were cut, and standard input, are still read as far as they go.
+	// wrong rows before it. It does not refuse a file that was cut, and does not check standard input.
 	Proven bool
 	// Stdin is read for the file name "-".
 	Stdin io.Reader
@@ -70,16 +70,16 @@ type Options struct {
 
 // Frame is what surrounds a table. JSON files and rejects files have none.
 type Frame struct {
-	// SkipRows are the lines before the header, or before the first row if there is no header; SkipFooter those at the
-	// end of the file. In a sheet they are rows, including blank ones, up to the last row that holds something.
+	// SkipRows counts the lines before the header, or before the first row if there is no header; SkipFooter those at
+	// the end of the file. In a sheet both count rows, blank ones too, up to the last row that holds something.
 	SkipRows, SkipFooter int
 	// Footer matches the first row after the table; nil: nothing follows it.
 	Footer *regexp.Regexp
-	// Comment begins lines that are skipped; "": none.
+	// Comment is how lines begin that are skipped; "": none are skipped.
 	Comment string
 }
 
-// OfRejects returns the options for a rejects file. leadferry always writes it in the same form.
+// OfRejects returns the options for a rejects file: leadferry always writes it in the same form.
 func (o Options) OfRejects() Options {
 	o.Backslash, o.NoQuotes, o.NoHeader, o.Frame = false, false, false, Frame{}
 	return o
@@ -87,9 +87,9 @@ func (o Options) OfRejects() Options {
 
 // Header names the cells of rows. It never changes: rows of one shape share it, and its pointer may be a map key.
 type Header struct {
-	Names []string // Names[:Own] are the row's own columns, Names[Own:] nested paths
+	Names []string // Names[:Own] are the row's own columns, Names[Own:] are nested paths
 	Own   int
-	Open  bool // JSONL: other rows may have other names
+	Open  bool // JSON: other rows may have other names
 
 	Rejects bool // of a rejects file
 }
@@ -100,20 +100,20 @@ type Row struct {
 	Cells     []string // one for each name of the header; the next row uses the slice again
 	Line      int      // physical line on which the row starts, from 1; XLSX: the sheet's row
 	Number    int      // number among the data rows of its file, from 1
-	Size      int      // about how many bytes it takes in memory
-	Raw       string   // JSON: the line as read, without byte order mark, or the element without line breaks
-	OneLine   bool     // no cell holds a line break
-	Repeats   bool     // it repeats the header
-	Ends      bool     // it begins what follows the table
-	HasLead   bool     // in a rejects file: its lead exists, or may exist
-	Answered  bool     // in a rejects file: a person noted what became of this row in doubt
+	Size      int      // about how many bytes the row takes in memory
+	Raw       string   // JSON: the line as read, without byte order mark, or the list's element without white space
+	OneLine   bool     // CSV: no cell holds a line break
+	Repeats   bool     // the row repeats the header
+	Ends      bool     // the row is the first one after the table: it matches Frame.Footer
+	HasLead   bool     // in a rejects file: the row's lead exists, or may exist
+	Answered  bool     // in a rejects file: a person has filled in leadferry_lead_id
 	FormerKey string   // in a rejects file: the row's effective key, before a person corrected it
 	Problem   *Problem // why the row cannot be used, or nil
-	Text      string   // of a row that could not be split, with \xNN for bytes that are not text
+	Text      string   // the whole row, if it has a Problem or Faults; \xNN for bytes that are not text
 	Faults    []Fault  // XLSX: cells that cannot be used; they matter only if their columns are used
 }
 
-// Clear empties a row for the next record, with this header for now. It keeps the memory of the cells.
+// Clear empties a row for the next record and sets its header. It keeps the memory of the cells.
 func (r *Row) Clear(h *Header) { *r = Row{Header: h, Cells: r.Cells[:0]} }
 
 // Values returns the cells under these names, in the row's order.
@@ -128,12 +128,12 @@ func (r *Row) Values(names []string) (values []string) {
 
 // Reader reads the rows of a file.
 type Reader interface {
-	// Next reads the next row that holds data into r, which must be clear. Its error ends the reading: io.EOF after the
+	// Next reads the next row that holds data into r, which must be clear. An error ends the reading: io.EOF after the
 	// last row, a *LostError, or a read error.
 	Next(r *Row) error
 }
 
-// Fault is a cell that cannot be used as written.
+// Fault is a cell that cannot be used, and why.
 type Fault struct {
 	Column int // index among the row's cells
 	Problem
@@ -163,14 +163,14 @@ func TooLong(limit int) *Problem {
 	return Flaw("too_long", fmt.Sprintf("the row has more than %d bytes", limit), "")
 }
 
-// Found is what a reader has found out about its file so far, besides the rows.
+// Found is what a reader knows about its file so far, besides the rows.
 type Found struct {
 	Header    *Header  // of all rows; JSON: empty and open, because each row has its own
 	Frame     Frame    // around the rows
 	Delimiter rune     // between the cells of a line; 0: there is none
-	Encoding  string   // label of the text's encoding, such as "utf-8"; "" for a workbook
-	Other     bool     // the options name an encoding other than UTF-8, whatever the byte order mark says
-	Blank     int      // rows without any data, which are skipped; they have no number
+	Encoding  string   // label of the text's encoding, for example "utf-8"; "" for a workbook
+	Other     bool     // the options name an encoding other than UTF-8, even if a byte order mark overrides it
+	Blank     int      // how many rows without data were skipped; they have no number
 	Sheets    []string // quoted names of the workbook's other sheets that hold something
 	Warnings  []string // for people, without values
 }
@@ -180,7 +180,7 @@ func (f *Found) Warn(format string, args ...any) {
 	f.Warnings = append(f.Warnings, fmt.Sprintf(format, args...))
 }
 
-// Cleared returns n empty cells. It uses room again if that is large enough.
+// Cleared returns n empty cells. It reuses the slice room if that is large enough.
 func Cleared(room []string, n int) []string {
 	if cap(room) < n {
 		return make([]string, n)
@@ -199,10 +199,10 @@ type OpenError struct {
 	Err  error  // the cause, or nil
 }
 
-// Refuse returns the error of a file as a whole, with what the user can do.
+// Refuse returns the error about a file as a whole. hint says what the user can do, or is "".
 func Refuse(text, hint string) *OpenError { return RefuseAt(0, text, hint) }
 
-// RefuseAt returns the error of a line of a file.
+// RefuseAt returns the error about one line of a file.
 func RefuseAt(line int, text, hint string) *OpenError {
 	return &OpenError{Line: line, Text: text, Hint: hint}
 }
@@ -227,8 +227,8 @@ func (e *LostError) Unwrap() error { return e.Err }
 
 // Reason returns an error's text without the path before it.
 func Reason(err error) string {
-	if told, is := errors.AsType[*OpenError](err); is {
-		return told.Text
+	if refusal, is := errors.AsType[*OpenError](err); is {
+		return refusal.Text
 	}
 	if at, is := errors.AsType[*fs.PathError](err); is {
 		return at.Err.Error()

@@ -1,6 +1,6 @@
-// Package sample reads the first rows of a file, without titles above its header and totals below its rows; package
-// propose guesses a mapping from them. Like package source it reads the file as it is. It refuses a file if it would
-// miss the header or a lead. Its errors have their hints on lines of their own.
+// Package sample reads the first rows of a file, without titles above its header and totals below its rows. Package
+// propose guesses a mapping from them. It refuses a file if it would miss the header or a lead. Its errors have their
+// hints on separate lines.
 package sample
 
 import (
@@ -20,14 +20,14 @@ import (
 	"leadferry/mapping/propose"
 )
 
-// Limits of a sample: a file may have wide rows and long cells.
+// Limits of a sample, since a file may have wide rows and long cells.
 const (
 	maxSampleRows  = 10_000
 	maxSampleCells = 2_000_000
-	maxSampleCell  = 1000     // bytes of a cell to look at
-	maxSampleBytes = 64 << 20 // of the cells, and of standard input
-	maxTitles      = 30       // how many lines above a header it tries
-	maxTried       = 100      // how many rows it reads for each try
+	maxSampleCell  = 1000     // bytes of a cell that are kept
+	maxSampleBytes = 64 << 20 // of all cells, and of standard input
+	maxTitles      = 30       // lines that may be above a header
+	maxTried       = 100      // rows to read below each line that may be the header
 )
 
 // Texts about a line that cannot be read.
@@ -38,8 +38,8 @@ const (
 )
 
 // Read reads the first rows of a file, or of standard input, for a proposal. It leaves out titles above the header and
-// totals below the rows if more can be read then. It refuses a row whose bytes or quotes cannot be read: that may be
-// the header, and the row after it a lead.
+// totals below the rows, if more rows can be read then. It refuses a file with a row whose bytes or quotes cannot be
+// read: this row may be the header, or hide a lead.
 func Read(o source.Options, stdin io.Reader, name string) (propose.Input, error) {
 	from, err := reading{name: name}, error(nil)
 	if name == "-" {
@@ -62,18 +62,18 @@ func Read(o source.Options, stdin io.Reader, name string) (propose.Input, error)
 	return s.Input, nil
 }
 
-// refused says what is wrong with a line of a file, and what to do.
+// refused returns the error about a line of a file, with what to do.
 func refused(file string, line int, text, hint string) error {
 	return errors.New(spelling.Sentence(file, line, 0, text, hint))
 }
 
-// reading is a file that is read several times, each time with other options.
+// reading is a file that is read several times with different options.
 type reading struct {
 	name  string
 	piped []byte // standard input
 }
 
-// sample reads the file without what is above and below its table.
+// sample reads the table in the file, without what is above and below it.
 func (from reading) sample(o source.Options) (*sample, error) {
 	s, err := from.read(o, maxSampleRows)
 	if err != nil || s.Format == string(source.JSONL) {
@@ -90,12 +90,12 @@ func (from reading) sample(o source.Options) (*sample, error) {
 
 // titles returns how many lines are above the header. The header is the first line with known names and rows that fit
 // below it. If some of its columns have no name, it may name groups of columns: then the line below it is the header if
-// more of its names are known. If there is none, it is the line below which most rows fit, unless that is the first.
+// more of its names are known. Without known names, it is the first line, if most rows fit it, else the best-fitting.
 func (from reading) titles(o source.Options, usual *sample) (lines int, err error) {
 	best, groups, group := 0.0, 0, false
 	for s := usual; o.SkipRows <= maxTitles; o.SkipRows++ {
 		if o.SkipRows > 0 {
-			if s, err = from.read(o, maxTried); err != nil { // it names no column
+			if s, err = from.read(o, maxTried); err != nil { // this line is not a header: it names no column
 				continue
 			}
 		}
@@ -122,7 +122,7 @@ func (from reading) titles(o source.Options, usual *sample) (lines int, err erro
 	return lines, nil
 }
 
-// cutFooter leaves out a footer if it has a word for totals and no row before it begins like its first row.
+// cutFooter leaves out a footer, if it has a word for totals and no row before it begins in the same way.
 func (from reading) cutFooter(o source.Options, s *sample) *sample {
 	if !s.totals || !s.Complete {
 		return s
@@ -149,7 +149,7 @@ func (from reading) read(o source.Options, most int) (*sample, error) {
 	if err := s.take(f, most); err != nil {
 		return nil, err
 	}
-	for i, cells := range s.Rows { // earlier rows lack the columns found later
+	for i, cells := range s.Rows { // fill up rows that came before a new column
 		s.Rows[i] = append(slices.Clip(cells), make([]string, len(s.Columns)-len(cells))...)
 	}
 	s.File, s.Warnings = from.name, append(f.Warnings(), s.Warnings...)
@@ -168,19 +168,18 @@ func (from reading) read(o source.Options, most int) (*sample, error) {
 	return s, nil
 }
 
-// sample is a file read once with some options: rows of any shape, and the columns that any of them has.
+// sample is what one reading of the file found: rows of any shape, and the columns that any of them has.
 type sample struct {
 	propose.Input
 	index  map[string]int // of the columns
 	bytes  int
 	unread *source.Problem // of the first row that could not be read
 
-	lone, loneLine int // rows of many columns that hold one cell, and the line of the last
+	lone, loneLine int // how many rows of a wide table have only one cell, and the line of the last one
 
-	// A possible footer: how its first row begins, how many rows are before it, and whether it has a word for totals.
-	footer, behind string
-	leads          int
-	totals         bool
+	footer, behind string // a possible footer: how its first row begins, and a pattern for the text after that
+	leads          int    // how many rows are before the footer
+	totals         bool   // the footer has a word for totals
 }
 
 // hidesCells reports whether a quote in the header may hide a delimiter.
@@ -189,18 +188,18 @@ func (s *sample) hidesCells() bool {
 	return strings.Contains(text, `"`) && strings.ContainsAny(text, ";,\t|")
 }
 
-// share returns the share of the rows that could be read.
+// share returns the share of the rows that could be read, from 0 to 1.
 func (s *sample) share() float64 {
 	return float64(len(s.Rows)) / float64(max(1, len(s.Rows)+s.Unread.Rows))
 }
 
-// take takes rows until a limit is reached.
+// take reads rows until a limit is reached or the file ends.
 func (s *sample) take(f *source.File, most int) error {
 	s.addColumns(f.Header())
 	for len(s.Rows)+s.Unread.Rows < most && len(s.Rows)*len(s.Columns) < maxSampleCells && s.bytes < maxSampleBytes {
 		var row source.Row // keeps its cells
 		err := f.Next(&row)
-		if len(row.Faults) > 0 { // a column that is all of these would look empty
+		if len(row.Faults) > 0 { // without this, a column with only faults looks empty
 			row.Problem = &row.Faults[0].Problem
 		}
 		switch lost, structure := errors.AsType[*source.LostError](err); {
@@ -222,14 +221,14 @@ func (s *sample) take(f *source.File, most int) error {
 		default:
 			s.add(&row)
 		}
-		s.watch(&row)
+		s.trackFooter(&row)
 	}
 	return nil
 }
 
-// watch finds where the last rows begin that cannot be read or start with a word for totals. After that word, rows with
-// few cells are part of the footer. A row with more cells is a lead: it ends the footer.
-func (s *sample) watch(row *source.Row) {
+// trackFooter notes where a footer may begin: at a row that cannot be read or starts with a word for totals. After that
+// word, rows with few cells belong to the footer, too. A row with more cells is a lead: no footer was before it.
+func (s *sample) trackFooter(row *source.Row) {
 	bad, cells := row.Problem != nil, row.Cells
 	if bad {
 		cells = strings.Split(row.Text, ",")
@@ -250,7 +249,7 @@ func (s *sample) watch(row *source.Row) {
 		s.footer, s.totals, s.leads = "", false, len(s.Rows)
 	case s.footer == "":
 		s.footer = strings.Clone(strings.ToValidUTF8(cmp.Or(word, first[:min(len(first), maxSampleCell)]), ""))
-		if s.behind = ""; word != "" { // a name may begin like it: Summers, Total Energies
+		if s.behind = ""; word != "" { // a lead's name may begin with the word: Summers, Total Energies
 			s.behind = `(?:\PL|$)`
 			if _, rest, _ := strings.Cut(strings.Join(cells, ""), word); !strings.ContainsFunc(rest, unicode.IsLetter) {
 				s.behind = `[^\pL]*$`
@@ -260,7 +259,7 @@ func (s *sample) watch(row *source.Row) {
 	s.totals = s.totals || totals
 }
 
-// addColumns adds the columns of a header, or those of an object that are new.
+// addColumns adds all columns of a table's header, or the new ones of an object.
 func (s *sample) addColumns(h *source.Header) {
 	for _, name := range h.Names[:h.Own] {
 		if _, known := s.index[name]; !known || !h.Open {
@@ -280,11 +279,11 @@ func (s *sample) add(row *source.Row) {
 		if len(cell) > maxSampleCell {
 			cell = strings.ToValidUTF8(cell[:maxSampleCell], "")
 		}
-		at := i // in a table, where two columns may have the same name
+		at := i // a table may have two columns with the same name
 		if row.Header.Open {
 			at = s.index[name]
 		}
-		cells[at] = strings.Clone(cell) // a clone, so that the rest of the row can be freed
+		cells[at] = strings.Clone(cell) // so that the memory of the row can be freed
 		s.bytes += len(cell)
 	}
 	s.Rows = append(s.Rows, cells)

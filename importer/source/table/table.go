@@ -1,5 +1,5 @@
-// Package table reads the tables beside a mapping file, which package mapping does not read itself. A table is any file
-// that package source reads as rows below a header, at most 64 MiB.
+// Package table reads the tables beside a mapping file for package mapping, which reads no files itself. A table is any
+// file that package source reads, except JSON, of at most 64 MiB.
 package table
 
 import (
@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	maxSize   = 64 << 20 // bytes of a table
+	maxSize   = 64 << 20 // bytes of a table's rows
 	mostNamed = 8        // columns that a hint names
 )
 
 const hint = "a table is a file in CSV, in UTF-8, or an Excel workbook (.xlsx), beside the mapping file"
 
-// Read reads a table beside the mapping file and calls add for each row with the cells of the two columns: the word and
-// its value. It stops at the first mistake.
+// Read reads a table. For each row it calls add with the line and the cells of the two columns: the word and its value.
+// It stops at the first mistake.
 func Read(file string, columns [2]string, add func(line int, key, value string)) (sha256 string, _ mapping.Errors) {
 	fail := func(line int, text, do string) (string, mapping.Errors) {
 		return "", mapping.Errors{{File: file, Line: line, Text: text, Hint: do}}

@@ -18,13 +18,13 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// maxUnpacked is how many bytes the parts of a workbook may have together. This and the other limits are far above what
-// Excel writes: a larger file is made to fill memory or disk.
+// maxUnpacked is how many bytes the parts of a workbook may have together. All limits are far above what Excel writes:
+// somebody made a larger file to fill memory or disk.
 const maxUnpacked = 1 << 30
 
 const (
 	maxRatio     = 100      // times that a workbook may grow when unpacked
-	maxBlank     = 32 << 20 // bytes to which it may always grow
+	maxBlank     = 32 << 20 // bytes unpacked up to which maxRatio does not count
 	maxParts     = 10_000
 	maxSmallPart = 16 << 20 // bytes of a part that describes the workbook
 )
@@ -42,7 +42,7 @@ func misplaced() error {
 	return broken("a row or a cell is not in its place, or beyond the last one of Excel")
 }
 
-// damaged turns an error of the libraries into one that can be shown. It keeps errors of a disk.
+// damaged turns an error of the libraries into one that can be shown. It keeps errors of the disk.
 func damaged(err error) error {
 	var disk *fs.PathError
 	var refused *rows.OpenError
@@ -74,7 +74,7 @@ func openArchive(in io.ReaderAt, size int64) (archive, error) {
 	for _, file := range directory.File {
 		unpacked := file.UncompressedSize64
 		total += min(unpacked, 2*maxUnpacked)
-		// Parts may overlap in the archive, and each may claim to be small.
+		// The total counts, too, because small parts may share the same packed bytes.
 		if total > maxUnpacked || unpacked > maxBlank && unpacked/maxRatio > file.CompressedSize64 ||
 			total > maxBlank && total/maxRatio > uint64(size) {
 			return nil, tooLarge()
@@ -89,10 +89,10 @@ func (a archive) isWorkbook() bool {
 	return a["[content_types].xml"] != nil && a["_rels/.rels"] != nil && a["xl/workbook.bin"] == nil
 }
 
-// IsArchive reports whether a file begins like a ZIP archive, such as a workbook.
+// IsArchive reports whether a file begins like a ZIP archive, as workbooks do.
 func IsArchive(head []byte) bool { return bytes.HasPrefix(head, []byte("PK\x03\x04")) }
 
-// partName makes names in an archive comparable: Excel ignores their case, and some writers use backslashes.
+// partName makes names in an archive comparable: Excel ignores their case, and some programs write backslashes.
 func partName(name string) string {
 	return strings.ToLower(strings.TrimPrefix(slashed.Clean(strings.ReplaceAll(name, `\`, "/")), "/"))
 }
@@ -109,7 +109,7 @@ func (a archive) open(name string) (io.ReadCloser, error) {
 	return file.Open()
 }
 
-// read calls read with a part, then reads on to its end to check the checksum.
+// read calls read with a part, then reads the rest of the part, so that its checksum is checked.
 func (a archive) read(name string, read func(io.Reader) error) error {
 	in, err := a.open(name)
 	if err != nil {
@@ -138,7 +138,7 @@ type book struct {
 	strings  string // name of the part with the shared texts, or ""
 	styles   string // name of the part with the number formats, or ""
 	from1904 bool   // days are counted from 1904, not from 1900
-	computes bool   // its writer leaves all formulas for Excel to compute on opening
+	computes bool   // Excel computes all formulas when it opens the workbook: stored results may be missing
 }
 
 // sheet is one tab of a workbook.
@@ -149,14 +149,14 @@ type sheet struct {
 	hidden bool
 }
 
-// relation leads from one part of a workbook to another.
+// relation says that one part of a workbook uses another.
 type relation struct {
 	ID     string `xml:"Id,attr"`
 	Type   string `xml:"Type,attr"`
 	Target string `xml:"Target,attr"`
 }
 
-// kind is the last word of the relation's type. The words before it differ between transitional and strict workbooks.
+// kind returns the last word of the relation's type. The rest differs between transitional and strict workbooks.
 func (r relation) kind() string { return slashed.Base(r.Type) }
 
 // relations reads the relations of a part, with targets as names of parts.
@@ -231,7 +231,7 @@ func truth(text string) bool {
 	return slices.Contains([]string{"1", "true", "on"}, strings.TrimSpace(text))
 }
 
-// choose finds the sheet to read: the sheet with this name, in any case, or without a name the first visible one.
+// choose finds the sheet to read: the one with this name, in any case, or the first visible one if name is "".
 func (b *book) choose(name string) (sheet, error) {
 	find := func(fits func(s sheet) bool) int { return slices.IndexFunc(b.sheets, fits) }
 	i, none := 0, "has no sheet of the name that was asked for"
@@ -257,7 +257,7 @@ func (b *book) choose(name string) (sheet, error) {
 // mostNamed is how many sheets a message names.
 const mostNamed = 20
 
-// labels returns the quoted names of the sheets with cells for which some is true.
+// labels returns the quoted names of those sheets with cells for which some returns true.
 func (b *book) labels(some func(sheet) bool) (names []string) {
 	for _, s := range b.sheets {
 		if s.cells && some(s) {

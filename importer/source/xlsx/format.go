@@ -14,12 +14,12 @@ import (
 )
 
 // format is a number format (ECMA-376 part 1, 18.8.30 and 18.8.31): a list of sections, each for some numbers. It
-// writes amounts with all their digits, and dates and times in ISO 8601. Numbers whose format adds zeros or signs, such
-// as phone numbers, are written as Excel shows them. No digit is rounded away. A number that Excel does not show, or
-// has cut, is a fault.
+// writes amounts with all their digits, and dates and times in ISO 8601. Numbers whose format adds zeros or signs, for
+// example phone numbers, are written as Excel shows them. No digit is rounded away. A number that Excel does not show,
+// or has cut, is a fault.
 type format []section
 
-// general is the format of numbers without another.
+// general is the format of numbers that have no other.
 var general = format{{}}
 
 // kind says how to write a number.
@@ -35,28 +35,28 @@ const (
 // section is the part of a number format for some numbers.
 type section struct {
 	kind     kind
-	forText  bool     // it has a place for text
+	forText  bool     // it has a place for text (@)
 	tested   bool     // it is for numbers that meet a condition
-	tokens   []string // text, and placeFor for the place of a digit
-	zeros    int      // places for digits, from the first '0' on
-	places   int      // for digits
+	tokens   []string // literal texts, and digitPlace where a digit goes
+	zeros    int      // how many places for digits there are from the first '0' to the point
+	places   int      // how many places for digits there are
 	fraction int      // how many of these are after the point
-	percent  bool     // shown times a hundred, with %
+	percent  bool     // numbers are shown times a hundred, with %
 	day      bool     // a date shows the day
 	time     bool     // a date shows the time
 }
 
-const placeFor = "\x00digit"
+const digitPlace = "\x00digit"
 
 // maxCode is the most characters that Excel allows in the code of a format.
 const maxCode = 255
 
-// pieces splits a code into words, quoted text, text in brackets, a sign with the character after it, runs of a letter
-// of dates, and single characters.
+// pieces matches the parts of a code: words, quoted text, text in brackets, a sign with the character after it, runs of
+// a date letter, and single characters.
 var pieces = spelling.Form(`(?is)general|"[^"]*"?|\[[^\]]*\]|[\\_*].?|y+|m+|d+|h+|s+|am/pm|a/p|e[+-]|.`)
 
-// compile reads the code of a number format. It cannot evaluate conditions: if a section has one, a number is written
-// with its digits alone, and a date with the day and the time that it has.
+// compile reads the code of a number format. It does not evaluate conditions. If a section has one, the format writes a
+// number with its digits alone, and a date with the day and the time that the number has.
 func compile(code string) format {
 	if code == "" || len(code) > 4*maxCode { // ClosedXML writes the general format as an empty code
 		return general
@@ -70,7 +70,7 @@ func compile(code string) format {
 			part = append(part, piece)
 		}
 	}
-	// The last section is for text if it has a place for text.
+	// A last section for text is not for numbers.
 	if last := len(f) - 1; last > 2 || last > 0 && f[last].forText {
 		f = f[:min(last, 3)]
 	}
@@ -83,14 +83,14 @@ func compile(code string) format {
 	return general
 }
 
-// builtIn are the codes of number formats without a code in the workbook that do not show a number's plain digits.
+// builtIn has the codes of the formats that Excel knows by number only. Formats that are not in it show plain digits.
 var builtIn = map[int]string{
 	9: "0%", 10: "0%", 67: "0%", 68: "0%", 11: "0E+00", 48: "0E+0", 14: "y", 15: "y", 16: "y", 17: "y", 22: "y h:m",
 	18: "h:m", 19: "h:m", 20: "h:m", 21: "h:m", 45: "mm:ss", 46: "[h]:mm:ss", 47: "mm:ss.0",
 }
 
-// builtInFormat is the number format of an identifier that has no code in the workbook. Dates of East Asia and Thailand
-// differ by language: for these only the number says whether it has a time.
+// builtInFormat returns the format of an identifier that has no code in the workbook. Date formats of East Asia and
+// Thailand differ by language. For those, only the number in the cell shows whether there is a time.
 func builtInFormat(id int) format {
 	if id >= 27 && id <= 36 || id >= 50 && id <= 58 || id >= 71 && id <= 81 {
 		return format{{kind: date}}
@@ -132,7 +132,7 @@ func (b *book) readStyles() (styles []format, err error) {
 
 func compileSection(code []string) section {
 	var s section
-	letters := "" // of dates, and signs that keep all digits: G for general, E, comma and point
+	letters := "" // ymdhs of dates, H for a count of hours, and signs of numbers: G for general, E , . and %
 	for _, piece := range code {
 		switch first, lower := piece[0], strings.ToLower(piece); {
 		case lower == "general":
@@ -154,7 +154,7 @@ func compileSection(code []string) section {
 			letters += "d"
 		case strings.IndexByte("ymdhs", lower[0]) >= 0:
 			letters += lower[:1]
-			s.text(piece) // if it is no date, these letters are text without quotes
+			s.text(piece) // in a format that is no date, these letters are literal text
 		case strings.IndexByte("0#?", first) >= 0:
 			s.place(first, strings.Contains(letters, "."))
 		case first == '@':
@@ -193,10 +193,10 @@ func (s *section) place(sign byte, behindPoint bool) {
 	if sign == '0' || s.zeros > 0 {
 		s.zeros++
 	}
-	s.tokens = append(s.tokens, placeFor)
+	s.tokens = append(s.tokens, digitPlace)
 }
 
-// bracket reads a text in brackets: a condition, currency or colour, or a count of hours, for which it returns H.
+// bracket reads a text in brackets: a condition, a currency, a colour, or [h], [m] or [s], for which it returns H.
 func (s *section) bracket(inner string) string {
 	lower := strings.ToLower(inner)
 	switch {
@@ -211,8 +211,8 @@ func (s *section) bracket(inner string) string {
 	return ""
 }
 
-// show writes a number. If it is a day, from1904 says that days count from 1904 instead of 1900. The text is "" if the
-// format shows nothing. A section for negative numbers shows them without sign.
+// show writes a number. from1904 says that dates count days from 1904 instead of 1900. The text is "" if the format
+// shows nothing. A section for negative numbers shows them without a sign.
 func (f format) show(v float64, from1904 bool) (string, *rows.Problem) {
 	s, shown := &f[0], v
 	switch n := len(f); {
@@ -249,18 +249,18 @@ func exact(v float64) string {
 	return strconv.FormatFloat(rounded, 'f', -1, 64)
 }
 
-// exactLimit is the first whole number with more digits than Excel keeps. Digits after the point do not matter: no
+// exactLimit is the first whole number with more digits than Excel keeps. Lost digits after the point do not matter: no
 // phone number and no identifier has any.
 const exactLimit = 1e15
 
-// fill writes a whole number into the places of a section, from the last one on. The first takes all digits left.
+// fill writes a whole number into the places of a section, from the last to the first, which takes all digits left.
 func (s *section) fill(v float64) string {
 	left := strings.TrimLeft(exact(math.Abs(v)), "0")
 	left = strings.Repeat("0", max(0, s.zeros-len(left))) + left
 	out, place := "", s.places
 	for i := len(s.tokens) - 1; i >= 0; i-- {
 		piece := s.tokens[i]
-		if piece == placeFor {
+		if piece == digitPlace {
 			at := 0
 			if place--; place > 0 {
 				at = max(0, len(left)-1)
@@ -275,14 +275,14 @@ func (s *section) fill(v float64) string {
 	return strings.TrimSpace(out)
 }
 
-// endOf1900 is the day after 9999-12-31, the last one that Excel shows; days counted from 1904 are from1904Days fewer.
-const endOf1900, from1904Days = 2958466, 1462
+// dayLimit is the day after 9999-12-31, which is the last that Excel shows. A count from 1904 is from1904Days smaller.
+const dayLimit, from1904Days = 2958466, 1462
 
-// date writes a date, a time or a duration in ISO 8601, whatever its format: the text would not show which of day and
-// month is first, and in which language. shown is false for a number before the first day or after the last: Excel
-// fills the cell with #. It is also false for the days 0 and 60 of 1900, which do not exist, although Excel shows them.
+// date writes a date, a time or a duration in ISO 8601, because Excel's own text would not show whether day or month is
+// first. shown is false for a number before the first day or after the last: Excel fills the cell with #. It is also
+// false for the days 0 and 60 of 1900, which do not exist, although Excel shows them.
 func (s *section) date(v float64, from1904 bool) (text string, shown bool) {
-	if v < 0 || v >= endOf1900 {
+	if v < 0 || v >= dayLimit {
 		return "", false
 	}
 	places := min(s.fraction, 3) // of a second: Excel keeps no more
@@ -308,7 +308,7 @@ func (s *section) date(v float64, from1904 bool) (text string, shown bool) {
 	case day < 60: // for Excel 1900 is a leap year
 		day++
 	}
-	if withDay && day >= endOf1900 {
+	if withDay && day >= dayLimit {
 		return "", false
 	}
 	at := time.Date(1899, 12, 30+day, 0, 0, int(second%86400), 0, time.UTC)

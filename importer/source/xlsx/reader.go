@@ -5,14 +5,14 @@
 // Cells are the text that Excel shows on a system in English, with these exceptions:
 //
 //   - Numbers in the general, scientific and fraction formats keep all their digits; none is rounded to fit a column.
-//     A whole number of more than 15 digits is a fault: Excel has lost the other digits.
-//   - Dates are written as 2026-03-04, times as 10:11:12, and both with a blank between, whatever their format: the
-//     text would not show whether day or month is first. If the format has no day, or no time, it is left out.
-//     Durations are written in hours. A date that the cell holds as text stays as it is.
+//     A number of more than 15 digits before the point is a fault: Excel has lost the other digits.
+//   - Dates with times are written as 2026-03-04 10:11:12, because Excel's own text would not show whether day or
+//     month is first. A day or time that the format does not show is left out. Durations are written as hours,
+//     minutes and seconds. A date that the cell holds as text stays as it is.
 //   - The built-in currency formats, whose currency depends on the system, are written without a currency. Blanks
 //     that only align a number are left out.
-//   - Text is what was entered, whatever its format adds.
-//   - An error, a formula that was never computed, and a number with the format of a date that is no date are faults.
+//   - Text is what was entered, without what its format adds.
+//   - Faults are: an error, a formula that was never computed, and a number that is no date but has a date's format.
 //
 // Promises: memory does not grow with the workbook, except for the texts that its cells share, at most 64 MiB. A sheet
 // that is damaged or cut is refused before its first row, by the checksums of the archive. No error quotes the file.
@@ -42,15 +42,15 @@ type Reader struct {
 	found   *rows.Found
 	part    io.Closer // of the sheet
 	hidden  int       // rows with data that are hidden or filtered out
-	waits   bool      // the current row was read but not returned: the sheet has no header
+	waits   bool      // Next must return the current row: a sheet without header begins with it
 
 	fields []string     // of the current row: one for each column of the header, then the cells after them
-	beyond int          // column of the first cell after the header's that holds something; 0: none
-	faults []rows.Fault // of the current row's cells, by columns of the sheet
+	beyond int          // column of the first cell after the header's columns that holds something; 0: none
+	faults []rows.Fault // of the current row's cells; Column is that of the sheet
 }
 
-// Open chooses a sheet of a workbook, reads all of it once to check the archive's checksum, and then up to its header.
-// Its error is a *[rows.OpenError], or a read error.
+// Open chooses a sheet of a workbook, reads all of it once to check its checksum, and then again up to its header. Its
+// error is a *[rows.OpenError], or a read error.
 func Open(in io.ReaderAt, size int64, o rows.Options, found *rows.Found) (*Reader, error) {
 	r := &Reader{found: found}
 	err := damaged(r.open(in, size, o))
@@ -88,7 +88,7 @@ func (r *Reader) open(in io.ReaderAt, size int64, o rows.Options) error {
 	return r.begin(s.name, o)
 }
 
-// openSheet makes the reader of a sheet's rows. It reads all of it first: a damaged one is refused before any row.
+// openSheet makes the reader of a sheet's rows. It first reads the whole sheet, to refuse a damaged one before any row.
 func (r *Reader) openSheet(b *book, part string, limit int) error {
 	shared := &sharedTexts{}
 	styles, err := b.readStyles()
@@ -111,7 +111,7 @@ func (r *Reader) openSheet(b *book, part string, limit int) error {
 }
 
 // begin takes the columns from the first row that is not blank, or from the options if the sheet has no header. For a
-// rejects file it ignores what the options say about its surroundings.
+// rejects file it ignores the frame in the options.
 func (r *Reader) begin(name string, o rows.Options) error {
 	err := r.advance()
 	if err == nil && rows.IsOfRejects(strings.Join(r.fields, ",")) {
@@ -145,9 +145,9 @@ func (r *Reader) begin(name string, o rows.Options) error {
 	return err
 }
 
-// header takes the names of the columns from the current row, up to a large gap, behind which are left-overs.
+// header takes the names of the columns from the current row. Cells after a large gap are left-overs, not names.
 func (r *Reader) header() (names []string) {
-	const maxGap = 1000 // columns in a row without a name
+	const maxGap = 1000 // columns without a name, side by side
 	text := string(r.sheet.text)
 	for _, c := range r.sheet.cells {
 		if c.column-len(names) > maxGap {
@@ -195,7 +195,7 @@ func (r *Reader) Next(row *rows.Row) error {
 		row.Problem = r.columns.Judge(r.fields, r.misfit(), row, r.found)
 	}
 	if row.Problem == nil {
-		r.give(row)
+		r.setCells(row)
 	}
 	if (row.Problem != nil || len(row.Faults) > 0) && row.Text == "" {
 		row.Text = asCSV(r.fields)
@@ -203,7 +203,7 @@ func (r *Reader) Next(row *rows.Row) error {
 	return nil
 }
 
-// misfit is the problem of a row that has a cell after the header's columns, or nil.
+// misfit returns the problem of a row that has a cell after the header's columns, or nil.
 func (r *Reader) misfit() *rows.Problem {
 	if r.beyond == 0 {
 		return nil
@@ -212,7 +212,7 @@ func (r *Reader) misfit() *rows.Problem {
 	return rows.Flaw("columns", text+english.Plural(r.columns.Width, "column", ""), "")
 }
 
-func (r *Reader) give(row *rows.Row) {
+func (r *Reader) setCells(row *rows.Row) {
 	for i, column := range r.columns.Keep {
 		if column < len(r.fields) {
 			row.Cells[i] = r.fields[column]
@@ -228,7 +228,7 @@ func (r *Reader) give(row *rows.Row) {
 func asCSV(cells []string) string {
 	var b strings.Builder
 	w := csv.NewWriter(&b)
-	_ = w.Write(cells) // into memory
+	_ = w.Write(cells) // writing into memory cannot fail
 	w.Flush()
 	return strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\x00", `\x00`)
 }
@@ -252,8 +252,8 @@ func (r *Reader) advance() error {
 	}
 }
 
-// take fills r.fields with the cells that hold something. A cell after the header's columns may be very far to the
-// right, so these cells follow without gaps.
+// take fills r.fields with the cells that hold something. Cells after the header's columns follow without gaps, because
+// they may be very far to the right.
 func (r *Reader) take() {
 	width, text := r.columns.Width, string(r.sheet.text)
 	r.fields, r.beyond, r.faults = slices.Grow(r.fields[:0], width)[:width], 0, r.faults[:0]
@@ -278,7 +278,7 @@ func (r *Reader) take() {
 	}
 }
 
-// where names a cell by its column, so that rows with the same fault are counted together.
+// where names a cell by its column only, so that rows with the same fault are counted together.
 func (r *Reader) where(column int) string {
 	at := "the cell in column " + columnName(column)
 	if i := slices.Index(r.columns.Keep, column); i >= 0 {

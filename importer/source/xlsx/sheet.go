@@ -12,28 +12,28 @@ import (
 	"leadferry/internal/spelling"
 )
 
-// maxSheetRows is how many rows a sheet of Excel has.
+// maxSheetRows is how many rows a sheet of Excel can have.
 const maxSheetRows = 1 << 20
 
 // sheetReader reads a sheet's rows one after another, with their cells as Excel shows them.
 type sheetReader struct {
 	xml    *elements
 	format formatter
-	max    int  // bytes of text a row may have
+	max    int  // bytes of text that a row may have
 	inData bool // the rows have begun
 
 	number int    // of the current row in the sheet, from 1
 	hidden bool   // the current row is hidden
 	long   bool   // the current row has more text than max; its cells are incomplete
 	column int    // of the last cell read, from 0; -1: none
-	cells  []cell // of the current row that hold something
-	text   []byte // of these cells
+	cells  []cell // cells of the current row that hold something
+	text   []byte // their texts, one after another
 	raw    []byte // the value of the last cell, as written
 }
 
 // cell is a cell that holds something.
 type cell struct {
-	column, start, end int           // from 0; where its text is in the row's text
+	column, start, end int           // the column counts from 0; row text[start:end] is the cell's
 	fault              *rows.Problem // why it cannot be used, or nil
 }
 
@@ -139,7 +139,7 @@ func (s *sheetReader) cell(start xml.StartElement) error {
 	return err
 }
 
-// content reads the text written in a cell, or else its value.
+// content reads the content of a cell: its inline text (is) or, without one, its value (v).
 func (s *sheetReader) content(c *rawCell) error {
 	s.raw = s.raw[:0]
 	inline := false
@@ -159,7 +159,7 @@ func (s *sheetReader) content(c *rawCell) error {
 	})
 }
 
-// reference reads a cell's name, such as "AB12". The column counts from 0.
+// reference reads a cell's name, for example "AB12". The column counts from 0.
 func reference(name string) (column, row int, ok bool) {
 	i := 0
 	for ; i < len(name) && i < 3; i++ {
@@ -173,7 +173,7 @@ func reference(name string) (column, row int, ok bool) {
 	return column - 1, row, i > 0 && err == nil && row > 0
 }
 
-// columnName writes a column as letters, such as "AB".
+// columnName writes a column as letters, for example "AB".
 func columnName(column int) string {
 	var name []byte
 	for n := column + 1; n > 0; n = (n - 1) / 26 {
@@ -185,7 +185,7 @@ func columnName(column int) string {
 // escapes match characters written as _xHHHH_ in a workbook.
 var escapes = spelling.Form(`_x[[:xdigit:]]{4}_`)
 
-// unescape decodes escapes. It keeps one that is no character.
+// unescape decodes escapes. It keeps an escape that is no valid character.
 func unescape(text []byte) []byte {
 	if !bytes.Contains(text, []byte("_x")) {
 		return text
@@ -199,12 +199,12 @@ func unescape(text []byte) []byte {
 	})
 }
 
-// fault says why a cell cannot be used as shown, and what to do.
+// fault returns the problem of a cell that cannot be used, with what to do.
 func fault(text, hint string) *rows.Problem { return rows.Flaw("cell", text, hint) }
 
 const computeHint = "open the workbook in Excel, which computes it, and save it again"
 
-// errorForm matches the errors of Excel. Messages quote nothing else.
+// errorForm matches the errors of Excel, for example #REF!. Messages quote no other content of a cell.
 var errorForm = spelling.Form(`^#[A-Z_/0]{2,15}[!?]?$`)
 
 // formatter writes the text of cells.
@@ -212,10 +212,10 @@ type formatter struct {
 	shared   *sharedTexts
 	styles   []format // none if the workbook has no styles
 	from1904 bool     // days are counted from 1904, not from 1900
-	computes bool     // results of formulas may not be computed yet
+	computes bool     // formulas may have no computed results yet
 }
 
-// show returns the text of a cell with this value, or what is wrong with it. err: the workbook is damaged.
+// show returns the text of a cell with this value, and what is wrong with the cell. err means a damaged workbook.
 func (f *formatter) show(c *rawCell, value []byte) (text []byte, wrong *rows.Problem, err error) {
 	bare := bytes.TrimSpace(value)
 	is := string(bare)
@@ -228,10 +228,10 @@ func (f *formatter) show(c *rawCell, value []byte) (text []byte, wrong *rows.Pro
 		return value, fault(named, "correct its formula, or empty the cell"), nil
 	case c.formula && !c.value:
 		return nil, fault("holds a formula without its result", computeHint), nil
-	case c.formula && f.computes && c.kind == "n" && is == "0": // XlsxWriter and others write 0 there
+	case c.formula && f.computes && c.kind == "n" && is == "0": // XlsxWriter and others write 0 as the result
 		const zero = "holds a formula with the result 0, which Excel may not have computed yet"
 		return value, fault(zero, computeHint), nil
-	case c.kind == "str", c.kind == "inlineStr", c.kind == "d": // a date in ISO 8601, as some programs write it
+	case c.kind == "str", c.kind == "inlineStr", c.kind == "d": // "d" is a date in ISO 8601, as some programs write it
 		text = unescape(value)
 	case is == "" && (c.kind == "n" || c.kind == "s" || c.kind == "b"):
 	case c.kind == "n":

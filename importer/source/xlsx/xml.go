@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	maxToken  = 12 << 20 // bytes of a tag, a text or a skipped element; cells hold 32,767 characters
+	maxToken  = 12 << 20 // bytes of a tag, a text or a skipped element; a cell has at most 32,767 characters
 	maxShared = 64 << 20 // bytes kept in memory: all shared texts and 4 for each, or the text of one cell
 )
 
-// elements reads the elements of a part with encoding/xml, within limits. A text is valid until the next one is read.
+// elements reads the XML elements of a part, within limits.
 type elements struct {
 	*xml.Decoder
 	in *limited
 }
 
-// limited stops reading after left bytes.
+// limited fails after left more bytes.
 type limited struct {
 	*bufio.Reader
 	left int
@@ -54,7 +54,7 @@ func (e *elements) next() (start xml.StartElement, begins bool, err error) {
 	}
 }
 
-// each calls read for every element inside the current one; read must read or skip it.
+// each calls read for every element inside the current one. read must read this element to its end, or skip it.
 func (e *elements) each(read func(xml.StartElement) error) error {
 	for {
 		start, begins, err := e.next()
@@ -111,7 +111,7 @@ func (e *elements) richText(to []byte) ([]byte, error) {
 	return to, nil
 }
 
-// sharedTexts are the texts that a workbook stores once for all cells.
+// sharedTexts are the texts that a workbook stores once for all cells that hold them.
 type sharedTexts struct {
 	text []byte   // all texts, one after another
 	ends []uint32 // where each text ends

@@ -39,7 +39,7 @@ func TestTablesBesideTheMapping(t *testing.T) {
 		{"another delimiter, other columns", "d.csv", "x;ID;Name\n;1;a\n", ""},
 		{"with a byte order mark", "d.csv", "\xEF\xBB\xBFName,ID\na,1\n", ""},
 		{"rows that cannot be read", "d.csv", "Name,ID\na\nb,2\nc,\xE9\n", "d.csv:2: the row has 1 cell instead of 2\nhint: correct the row, or take it out; a table is a file in CSV"},
-		{"lost", "d.csv", "Name,ID\na,\"1\n", "d.csv:2: a quote opens here and is not closed before the end of the file: where the rows after it begin cannot be known, and none of them was read"},
+		{"lost", "d.csv", "Name,ID\na,\"1\n", "d.csv:2: a quote opens here and is not closed before the end of the file: nobody knows where the next rows begin, so none was read"},
 		{"a column twice", "d.csv", "Name,ID,ID\na,1,2\n", "d.csv: the table has more than one column \"ID\"\nhint: give each column a name of its own"},
 		{"no such column", "d.csv", "Word;Number\na;1\n", "d.csv: the table has no column \"Name\"\nhint: it has \"Word\", \"Number\""},
 		{"JSON", "d.json", "{\"Name\": \"a\", \"ID\": \"1\"}\n", "d.json: the table is JSON\nhint: a table is a file in CSV"},
