@@ -185,6 +185,13 @@ func (s *Store) Notes(ctx context.Context, prefix string) ([]checkpoint.Note, er
 
 // Info says what the ledger is and how much it knows. If the server does not answer, it repeats the last Info.
 func (s *Store) Info() checkpoint.Info {
+	_ = s.readInfo()
+	last := *s.last.Load()
+	last.Sequence = max(last.Sequence, s.seq.Load())
+	return last
+}
+
+func (s *Store) readInfo() error {
 	i := checkpoint.Info{
 		Path: s.Name, ID: s.id, Target: s.target, New: s.fresh,
 		Incomplete: s.missing != "", Missing: s.missing, Since: s.since, Beside: s.beside,
@@ -194,10 +201,8 @@ func (s *Store) Info() checkpoint.Info {
 	err := s.queryRow(context.Background(), []any{&n, &i.Sequence, &i.Moved}, `SELECT leadferry.counted($1),
 		(SELECT coalesce(max(seq), 0) FROM leadferry.workers WHERE ledger = $1), moved_to
 		FROM leadferry.ledgers WHERE ledger = $1`, s.ledger)
-	if known := s.last.Load(); err != nil && known != nil {
-		last := *known
-		last.Sequence = max(last.Sequence, s.seq.Load())
-		return last
+	if err != nil {
+		return err
 	}
 	i.Keys = map[checkpoint.State]int{}
 	for at, keys := range n {
@@ -206,7 +211,7 @@ func (s *Store) Info() checkpoint.Info {
 	i.Leads, i.InDoubt = n[0]+n[1], n[3]
 	i.Sequence = cmp.Or(s.seq.Load(), i.Sequence) // a witness knows only the commits of its own run
 	s.last.Store(&i)
-	return i
+	return nil
 }
 
 // Reached returns the last commit of a run, and whether the ledger knows it, see [checkpoint.Store].
@@ -219,9 +224,7 @@ func (s *Store) Reached(ctx context.Context, run string) (commits uint64, knows 
 
 // Progress says how far this worker is, see [checkpoint.Store]. Its counts are those of the last Info.
 func (s *Store) Progress() (commits uint64, leads, freed int) {
-	if known := s.last.Load(); known != nil {
-		leads, freed = known.Counted()
-	}
+	leads, freed = s.last.Load().Counted()
 	return s.seq.Load(), leads, freed
 }
 

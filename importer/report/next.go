@@ -103,7 +103,11 @@ func (s *Summary) afterwards(todo *steps) {
 	if !s.DryRun {
 		unsent += n.Pending
 	}
-	todo.add(!s.halted() && unsent > 0, fmt.Sprintf("Run the same command again for the %s that did not get through.",
+	same := "Run the same command again"
+	if s.Fleet != "" {
+		same = "Start the workers again with the same commands"
+	}
+	todo.add(!s.halted() && unsent > 0, fmt.Sprintf("%s for the %s that did not get through.", same,
 		english.Plural(unsent, "row", "")))
 	todo.add(s.Pulled > 0 && len(s.paths("pull")) > 0, fmt.Sprintf("Load %s (%s) into the CRM.",
 		strings.Join(s.paths("pull"), ""), english.Plural(s.Pulled, "lead", "")))

@@ -157,6 +157,7 @@ func TestWhatToDoAboutAFleet(t *testing.T) {
 		{fleet(t, 1, member(t, 0, true, Summary{Rows: RowCounts{Read: 1, InDoubt: 1}, ExitCode: 5})), "settled since|again with the same commands", "List the"},
 		{fleet(t, 1, member(t, 0, true, late)), "again with the same commands", "List the"},
 		{fleet(t, 1, member(t, 0, true, doubts)), "again with the same commands", "List the"},
+		{fleet(t, 1, member(t, 0, true, Summary{Rows: RowCounts{Read: 1, Failed: 1}, ExitCode: 1})), "Start the workers again with the same commands for the 1 row", "same command again"},
 		{fleet(t, 1, member(t, 0, true, limit)), "start all workers with another --fleet name|mapping, and start all workers", "Run the same command"},
 	} {
 		var b strings.Builder
