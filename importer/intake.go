@@ -272,7 +272,7 @@ func (o *Options) inputShapes() (shapes []checkpoint.Shape) {
 	for _, f := range o.Inputs {
 		in := f.Info()
 		shapes = append(shapes, checkpoint.Shape{
-			Columns: checkpoint.Map(f.Columns(), norm.NFC.String), Key: o.Mapping.KeyIn(in.Encoding),
+			Columns: checkpoint.Map(f.Columns(), norm.NFC.String), Key: o.Mapping.KeyIn(in.Format, in.Encoding),
 			Namespace: o.Mapping.Namespace(), Path: in.Path, Rejects: f.IsRejects(),
 		})
 	}

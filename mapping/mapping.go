@@ -199,8 +199,8 @@ func (m *Mapping) InShard(s Shard, row *Record, place int) bool {
 }
 
 // KeyIn is [Mapping.KeyForm], with the places of its columns if the mapping names the columns of the file. If the row's
-// own data are the key, KeyIn lists the encoding and the source settings that change cells, and so the key.
-func (m *Mapping) KeyIn(encoding string) string {
+// own data are the key, KeyIn lists the format, the encoding and the settings that change cells, and so the key.
+func (m *Mapping) KeyIn(format, encoding string) string {
 	var settings spelling.Texts
 	encoding, null := strings.ToLower(encoding), strings.Join(m.Source.Null, ", ")
 	if v := cmp.Or(m.plan.key, m.plan.externalID); v != nil {
@@ -212,6 +212,7 @@ func (m *Mapping) KeyIn(encoding string) string {
 		return strings.Join(settings, "; ")
 	}
 	settings.Add(m.Source.NoHeader, "columns %s", strings.ReplaceAll(strings.Join(m.Source.Columns, ", "), "{", "("))
+	settings.Add(format == "xlsx" || format == "jsonl", "format %s", format) // 2026-01-05 in a workbook is 1/5/2026 in CSV
 	settings.Add(encoding != "" && !strings.HasPrefix(encoding, "utf-"), "encoding %s", encoding)
 	settings.Add(m.Source.NoQuotes, "quote none")
 	settings.Add(m.Source.Backslash, "escape backslash")

@@ -3,6 +3,7 @@ package source_test
 import (
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -190,6 +191,13 @@ func TestARowThatRepeatsTheHeaderIsKnown(t *testing.T) { // faults 132
 		}
 		must.Same(t, test.repeats, got, test.data)
 	}
+}
+
+// A second export may have the columns in another order.
+func TestTheOrderOfARepeatedHeaderHolds(t *testing.T) {
+	rows := readAll(t, "id,First,last\n1,Ann,Lee\nid,LAST,first\n2,Ray,Bob\nfirst,last,id\nCid,Roe,3\nid,first,last\n4,Dan,Poe\n", source.Options{Format: source.CSV})
+	rows = slices.DeleteFunc(rows, func(r source.Row) bool { return r.Repeats })
+	must.Same(t, "2:1|Ann|Lee\n4:2|Bob|Ray\n6:3|Cid|Roe\n8:4|Dan|Poe\n", show(rows))
 }
 
 // Rejects tell of the leads that their rows have, or may have. faults 127

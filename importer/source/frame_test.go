@@ -42,7 +42,7 @@ func frame(skip, last int, footer, comment string) source.Options {
 }
 
 func TestWhatStandsAroundATableIsPassedOver(t *testing.T) {
-	const notHere = "-: is empty: it has no header\nhint: the first line must name the columns"
+	const notHere = "-: is empty: it has no header\nhint: the first line must name the columns; source.skip_rows leaves out the lines above it"
 	const footer = "the lines from 4 on were left out as source.skip_footer says"
 	for _, test := range []struct {
 		name, data string

@@ -64,6 +64,8 @@ func TestCellsOfAllKinds(t *testing.T) { // faults 100
 		{`<c><v><!-- no --><![CDATA[7]]>0</v><extLst><v>9</v></extLst></c>`, "70"},
 		{`<c t="e"><v>#N/A</v></c>`, `!the cell in column A ("a") holds the error #N/A (hint: correct its formula, or empty the cell)`},
 		{`<c t="e"><v>secret</v></c>`, `!the cell in column A ("a") holds an error (hint: correct its formula, or empty the cell)`},
+		{`<c><f>NOW()</f><v></v></c>`, `!the cell in column A ("a") holds a formula without its result (hint: open the workbook in Excel, which computes it, and save it again)`},
+		{`<c t="str"><f>""</f><v></v></c>`, ``},
 		{`<c><f>NOW()</f></c>`, `!the cell in column A ("a") holds a formula without its result (hint: open the workbook in Excel, which computes it, and save it again)`},
 		{`<c t="s"><v>0</v></c><c r="B2" t="e"><v>#N/A</v></c>`, "plain"},
 		{`<c><v>secret</v></c>`, noNumber},

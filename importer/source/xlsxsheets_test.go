@@ -85,6 +85,7 @@ func TestHeaderOfASheet(t *testing.T) {
 		{"blank name", "<row/>" + inline("a", "", "c") + inline("1", "", "2"), "3:1||2\n", 0},
 		{"one name twice", inline("a", " a") + inline("1", "2"), good, 0},
 		{"header once more, and rows without data", inline("a", "b") + inline("1", "2") + inline("", " ") + inline("a", "b "), good + "4:a|b \n", 0},
+		{"header once more, in another order", inline("a", "b") + inline("1", "2") + inline("b", "a") + inline("4", "3"), good + "3:a|b\n4:3|4\n", 0},
 		{"rejects emptied and not filled", inline("a", "leadferry_outcome") + inline("", "invalid") + inline("", ""), "2!uncorrected\n", 0},
 		{"error", `<row><c t="e"><v>#REF!</v></c></row>`, "the header cannot be read: the cell in column A holds the error #REF!", 1},
 		{"too long", inline(strings.Repeat("x", 30), strings.Repeat("y", 30)), "more than 50 bytes", 1},

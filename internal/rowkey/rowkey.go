@@ -96,7 +96,7 @@ func isDigits(s string) bool { return s != "" && strings.Trim(s, digits) == "" }
 func isOdd(r rune) bool { return r <= ' ' || r >= 0x7F }
 
 // plain removes what programs add to a key: quotes, if quote: none keeps them as text; the formula ="00012" and the
-// apostrophe that stop a spreadsheet from calculating; the .0 of a number; separators of thousands (100,001); the plus
+// apostrophe that stop a spreadsheet from calculating; decimals of a number that are all 0; separators of thousands (100,001); the plus
 // of a phone number; the braces of a GUID; and the three letters that Salesforce adds to an ID of 15 characters.
 func plain(s string) string {
 	s = strings.TrimPrefix(s, "'")
@@ -109,8 +109,9 @@ func plain(s string) string {
 	if text, found := strings.CutPrefix(s, "+"); found && strings.Trim(text, digits+`'="{}+.,`) == "" {
 		s = text
 	}
-	if number := strings.TrimSuffix(s, ".0"); number != s && isDigits(strings.ReplaceAll(number, ",", "")) {
-		s = number
+	if at := strings.LastIndexAny(s, ".,"); at > 0 && strings.Trim(s[at+1:], "0") == "" && len(s)-at != 4 &&
+		len(s)-at > 1 && (isDigits(s[:at]) || grouped().MatchString(s[:at])) { // .000 may be thousands
+		s = s[:at]
 	}
 	if n := len(s); n > 4 && isDigits(s[:1]) && isDigits(s[n-3:]) && !isDigits(s) && grouped().MatchString(s) {
 		return ungrouped.Replace(s)

@@ -80,7 +80,7 @@ func (c *column) badEmails() string {
 }
 
 // phoneStep returns the step that makes international numbers of all cells of the column, or "". The step takes the
-// country of most numbers with +, else the country in another column.
+// country in another column, else the country of most numbers with +, unless the column names several countries.
 func (d *draft) phoneStep(c *column) string {
 	fits := func(countries []string) bool {
 		for i, cell := range c.cells {
@@ -90,6 +90,10 @@ func (d *draft) phoneStep(c *column) string {
 		}
 		return true
 	}
+	of := d.of("country")
+	if of != nil && clearForm().MatchString(of.header) && fits(of.cells) {
+		return "e164:" + of.Placeholder()
+	}
 	regions := map[string]int{"": 0}
 	for _, cell := range c.cells {
 		if region := texts.Region(cell); region != "" {
@@ -98,11 +102,9 @@ func (d *draft) phoneStep(c *column) string {
 	}
 	country := slices.MaxFunc(slices.Sorted(maps.Keys(regions)),
 		func(a, b string) int { return regions[a] - regions[b] })
-	if regions[country]*2 > c.profile.filled && fits(slices.Repeat([]string{country}, len(c.cells))) {
+	if regions[country]*2 > c.profile.filled && fits(slices.Repeat([]string{country}, len(c.cells))) &&
+		(of == nil || of.profile.distinct < 2) {
 		return "e164:" + country
-	}
-	if of := d.of("country"); of != nil && clearForm().MatchString(of.header) && fits(of.cells) {
-		return "e164:" + of.Placeholder()
 	}
 	return ""
 }

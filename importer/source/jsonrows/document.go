@@ -111,7 +111,7 @@ func listIn(in *lines.Window, o rows.Options, found *rows.Found) (*list, error) 
 		return nil, nil // a row
 	case !s.alone && !slices.ContainsFunc(s.lists, list.isNamed) && (o.Lines || len(lists) == 1):
 		if !o.Lines {
-			found.Warn("the file is one object, which is read as one row; --list %q reads the list in it", lists[0].name)
+			found.Warn("the file is one object, which is read as one row; --list %q reads its list", lists[0].name)
 		}
 		return nil, nil
 	}

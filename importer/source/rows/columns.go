@@ -1,7 +1,6 @@
 package rows
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -36,7 +35,7 @@ func (r *Row) Note(of func(name string) string) {
 }
 
 // HeaderHint is the hint for a header that cannot be read.
-const HeaderHint = "the first line must name the columns"
+const HeaderHint = "the first line must name the columns; source.skip_rows leaves out the lines above it"
 
 // ByteOrderMark begins some UTF-8 texts.
 const ByteOrderMark = "\uFEFF"
@@ -109,6 +108,9 @@ func checkNames(names []string, line int) error {
 // misfit is the problem with the number of cells, or nil.
 func (c *Columns) Judge(fields []string, misfit *Problem, r *Row, found *Found) *Problem {
 	r.Ends = c.footer != nil && c.beginsFooter(fields)
+	if r.Repeats = c.takeHeader(fields); r.Repeats {
+		return misfit
+	}
 	if p := c.uncorrected(fields, r); p != nil {
 		return p
 	}
@@ -117,7 +119,6 @@ func (c *Columns) Judge(fields []string, misfit *Problem, r *Row, found *Found) 
 		found.Warn("line %d has a cell in a column without a name in the header. Cells there are never sent; other "+
 			"rows may have some, too", r.Line)
 	}
-	r.Repeats = c.isHeader(fields)
 	return misfit
 }
 
@@ -191,9 +192,10 @@ func (c *Columns) note(fields []string, name string) string {
 	return ""
 }
 
-// isHeader reports whether a row repeats the header, in any case and order, as in a file joined from several exports.
-func (c *Columns) isHeader(fields []string) bool {
-	if len(fields) == 0 {
+// takeHeader reports whether a row repeats the header, in any case and order, as in a file joined from several exports.
+// It takes over the order: the next rows have it.
+func (c *Columns) takeHeader(fields []string) bool {
+	if len(fields) < max(c.Width, 1) {
 		return false
 	}
 	equal := strings.EqualFold
@@ -204,13 +206,22 @@ func (c *Columns) isHeader(fields []string) bool {
 	if !slices.ContainsFunc(c.names, func(name string) bool { return equal(name, first) }) {
 		return false
 	}
-	row := Trimmed(fields[:min(len(fields), c.Width)])
-	return slices.EqualFunc(inOrder(row), inOrder(c.names), equal)
-}
-
-func inOrder(names []string) []string {
-	return slices.SortedFunc(slices.Values(names),
-		func(a, b string) int { return cmp.Compare(strings.ToLower(a), strings.ToLower(b)) })
+	row, to, names := Trimmed(fields[:c.Width]), make([]int, c.Width), make([]string, c.Width)
+	for i, name := range c.names {
+		at := slices.IndexFunc(row, func(cell string) bool { return equal(name, cell) })
+		if at < 0 {
+			return false
+		}
+		to[i], names[at], row[at] = at, name, "\x00"
+	}
+	for i, column := range c.Keep {
+		c.Keep[i] = to[column]
+	}
+	for note, column := range c.notes {
+		c.notes[note] = to[column]
+	}
+	c.names, c.Whole = names, c.Whole && slices.IsSorted(c.Keep)
+	return true
 }
 
 // Used returns the number of cells up to the last one that is not empty.

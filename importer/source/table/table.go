@@ -61,7 +61,7 @@ func Read(file string, columns [2]string, add func(line int, key, value string))
 		case errors.Is(err, io.EOF):
 			return f.Info().SHA256, nil
 		case size > maxSize:
-			return fail(row.Line, fmt.Sprintf("the table has more than %d MiB", maxSize>>20), "keep what the mapping needs")
+			return fail(row.Line, fmt.Sprintf("the table has more than %d MiB", maxSize>>20), "keep what you need")
 		case row.Problem != nil:
 			return fail(row.Line, row.Problem.Text, "correct the row, or take it out; "+hint)
 		case len(faults) > 0:

@@ -29,7 +29,7 @@ const (
 	maxSmallPart = 16 << 20 // bytes of a part that describes the workbook
 )
 
-const repairHint = "open the workbook in Excel, which may repair it, and save it again, or save the sheet as CSV in UTF-8"
+const repairHint = "open the workbook in Excel, which may repair it, and save it again; or save the sheet as UTF-8 CSV"
 
 // broken says why a workbook cannot be read. It keeps no cause: error texts of an XML decoder quote the file.
 func broken(text string) error { return rows.Refuse("it is damaged: "+text, repairHint) }

@@ -226,7 +226,7 @@ func (f *formatter) show(c *rawCell, value []byte) (text []byte, wrong *rows.Pro
 			named = "holds the error " + string(value)
 		}
 		return value, fault(named, "correct its formula, or empty the cell"), nil
-	case c.formula && !c.value:
+	case c.formula && (!c.value || is == "" && c.kind != "str"): // openpyxl writes an empty number
 		return nil, fault("holds a formula without its result", computeHint), nil
 	case c.formula && f.computes && c.kind == "n" && is == "0": // XlsxWriter and others write 0 as the result
 		const zero = "holds a formula with the result 0, which Excel may not have computed yet"
