@@ -174,7 +174,10 @@ func (h *hearing) ifLost(w *Witness) string {
 	if w.Folder == "" || !holdsResults(runs) || disk.SameFile(runs, runsFolder) {
 		runs = runsFolder
 	}
-	list := shell.Path(runs) + "/*/results.csv*"
+	list := runs + "/*/results.csv*"
+	if shell.Path(runs) != runs {
+		list = shell.Path(list) // adopt knows patterns; in PowerShell, a word would end behind the folder's quotes
+	}
 	if !holdsResults(runs) {
 		list = "known.csv"
 		first = "write known.csv, with the line key,namespace,lead_id (the mapping's namespace, or nothing) and a " +

@@ -41,8 +41,9 @@ func RunFile(name string) string {
 
 // FurtherRejects reports whether a run with --rejects named may also write other, for rows with another header.
 func FurtherRejects(named, other string) bool {
-	end, ours := strings.CutPrefix(other, strings.TrimSuffix(named, filepath.Ext(named)))
-	return ours && strings.HasPrefix(end, "-") && RunFile("rejects"+strings.ToLower(end)) == "rejects"
+	stem := strings.ToLower(strings.TrimSuffix(named, filepath.Ext(named))) // some systems have no case in names
+	end, ours := strings.CutPrefix(strings.ToLower(other), stem)
+	return ours && strings.HasPrefix(end, "-") && RunFile("rejects"+end) == "rejects"
 }
 
 // makeFolder makes the run's folder for its owner only, or uses the folder that exists. It holds the folder open: other
@@ -75,15 +76,16 @@ func leftIn(folder *os.Root, path string) (names []string, err error) {
 	entries, err := fs.ReadDir(folder.FS(), ".")
 	ran := false
 	for _, e := range entries {
-		kind := RunFile(e.Name())
+		name := strings.ToLower(e.Name())
+		kind := RunFile(name)
 		switch {
-		case kind == "":
+		case kind == "", name != e.Name() && !sameIn(folder, name, e.Name()): // else names have no case here
 			continue
 		case checkpoint.WitnessIn(path).GoesOn():
 			return nil, fmt.Errorf("%s is the folder of another run, which goes on", path)
 		case e.Type()&^fs.ModeSymlink != 0:
 			return nil, fmt.Errorf("%s is not a file, so the run cannot write its own", filepath.Join(path, e.Name()))
-		case e.Type() == 0 && foreign(folder, e.Name()):
+		case e.Type() == 0 && foreign(folder, name):
 			return nil, fmt.Errorf("%s would be replaced, but no run wrote it", filepath.Join(path, e.Name()))
 		}
 		ran = ran || kind == "summary" || kind == "results"
@@ -93,6 +95,12 @@ func leftIn(folder *os.Root, path string) (names []string, err error) {
 		names = nil
 	}
 	return names, err
+}
+
+func sameIn(folder *os.Root, a, b string) bool {
+	one, err := folder.Stat(a)
+	other, err2 := folder.Stat(b)
+	return err == nil && err2 == nil && os.SameFile(one, other)
 }
 
 // foreign reports whether a summary, results or reconciliation does not begin as runs write it. An empty file is fine.
@@ -185,7 +193,12 @@ func removeRun(root *os.Root, name string) error {
 			return err
 		}
 	}
-	return root.RemoveAll(name)
+	for _, e := range entries { // the summary is the last one: without it, the folder would stay for ever
+		if err := root.Remove(filepath.Join(name, e.Name())); err != nil {
+			return err
+		}
+	}
+	return root.Remove(name)
 }
 
 // output is a file that is being written. Its folder is held open, so that a folder put in its place receives nothing.

@@ -281,7 +281,8 @@ func (p *program) writePage(c *cli.Context, s *report.Summary, to string) error 
 	if err := p.keepApart(c, []place{placeAt(to, "-o")}, inputs); err != nil {
 		return err
 	}
-	if kind := report.RunFile(filepath.Base(to)); kind != "" && kind != "report" {
+	name := strings.ToLower(filepath.Base(placeAt(to, "").real))
+	if kind := report.RunFile(name); kind != "" && kind != "report" {
 		return exit.Usage("-o "+to+" has the name of a file that a run leaves", "name another file, such as page.html")
 	}
 	if err := report.WriteFile(to, func(w io.Writer) error { return runpage.Write(w, s) }); err != nil {

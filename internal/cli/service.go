@@ -211,7 +211,7 @@ func (p *program) sandbox(c *cli.Context) (err error) {
 	if err := p.print(exports(api)); err != nil {
 		return err // nobody could use the sandbox
 	}
-	p.say("the sandbox is listening; paste the lines above into another shell, end it with Ctrl-C")
+	p.say("the sandbox is listening; paste the lines above into another shell of this kind, and end it with Ctrl-C")
 	if shown == nil {
 		p.say("with --web it shows its leads on a page, to look up rows in doubt")
 	} else {

@@ -98,6 +98,12 @@ func parse(path string, data []byte) (map[string]Profile, error) {
 		if !profileName().MatchString(name) {
 			err = errors.Join(err, faultAt(path, 1, 1, fmt.Sprintf(notName, name), nameRule))
 		}
+		for other := range profiles { // their clients would have one file where names have no case
+			if strings.EqualFold(name, other) {
+				text := fmt.Sprintf("the profiles %s and %s differ in capitals only", other, name)
+				err = errors.Join(err, faultAt(path, 1, 1, text, "give one of them another name"))
+			}
+		}
 		profiles[name] = Profile{}
 		values := file.Profiles[name]
 		for _, key := range slices.Sorted(maps.Keys(values)) {

@@ -66,6 +66,7 @@ func TestMistakesHaveTheirPlace(t *testing.T) {
 		"secret":         {"profiles:\n  us:\n    client_secret: planted\n", ":3:20: a secret has no place in profile us\nhint: put the secret into a file of mode 0600"},
 		"twice":          {"profiles:\n  us:\n    trunk_id: a\n    trunk_id: planted\n", ":4:5: "},
 		"name is a path": {"profiles:\n  ../us: {}\n", "\"../us\" cannot be the name of a profile"},
+		"only case":      {"profiles:\n  us: {}\n  US: {}\n", "the profiles US and us differ in capitals only"},
 		"no value":       {"profiles:\n  us:\n    trunk_id:\n", "trunk_id must be a text in profile us\nhint: write a text, or leave the key out"},
 		"a list":         {"profiles:\n  us:\n    trunk_id: [planted]\n", ":3:15: trunk_id must be a text"},
 		"a text":         {"profiles: planted\n", ":1:11: this is not a configuration file"},

@@ -80,6 +80,9 @@ func SameFile(a, b string) bool {
 
 // WriteNew writes a new file. It fails if there is one already. After any error there is no new file.
 func WriteNew(path string, mode os.FileMode, write func(io.Writer) error) error {
+	if Reserved(path) {
+		return errors.New(path + " " + ReservedWords)
+	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err

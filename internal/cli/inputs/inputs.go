@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -115,8 +116,15 @@ func Spread(args []string) (names []string, err error) {
 	return names, nil
 }
 
+var letter = spelling.Form(`\pL`)
+
 // matches returns the files that match a pattern. Brackets are first taken as part of a name.
 func matches(pattern string) ([]string, error) {
+	folder, name := filepath.Split(pattern)
+	if runtime.GOOS == "windows" && !strings.Contains(name, "[") { // names have no case there
+		anyCase := func(s string) string { return "[" + strings.ToLower(s) + strings.ToUpper(s) + "]" }
+		pattern = folder + letter().ReplaceAllStringFunc(name, anyCase)
+	}
 	found, err := filepath.Glob(strings.ReplaceAll(pattern, "[", "[[]"))
 	if len(found) == 0 {
 		found, err = filepath.Glob(pattern)
