@@ -19,9 +19,9 @@ import (
 
 var statuses = []string{"open", "contacted", "inProgress", "onHold", "closedWon", "closedNotInterested", "closedBoughtUsed", "closedBoughtOtherBrand"}
 
-// happening is one thing that happens; it is drawn before the world begins, for nothing may be drawn inside it.
+// happening is one step of a drawn story. All are drawn before the synctest bubble begins: nothing may be drawn inside.
 type happening struct {
-	kind    string // import, sync, kill, console, resolve
+	kind    string // import, sync, console, reconcile, resolve
 	rows    []string
 	options Options
 	fates   []string
@@ -34,7 +34,7 @@ type happening struct {
 	reconciling Reconciling
 }
 
-// heldByService is what a reconciliation may not change: everything but times.
+// heldByService returns what a reconciliation must not change: of each lead, everything except times.
 func (p *pair) heldByService() map[string]string {
 	all := map[string]string{}
 	for id, l := range p.service.leads {
@@ -104,8 +104,8 @@ func drawHappening(rt *rapid.T) (h happening) {
 	return h
 }
 
-// told shows what happened.
-func told(list []happening) string {
+// describe lists what happened.
+func describe(list []happening) string {
 	var b strings.Builder
 	for i := range list {
 		h := &list[i]
@@ -115,7 +115,7 @@ func told(list []happening) string {
 	return b.String()
 }
 
-// happen carries out one step and gives the run, if it was one that lived.
+// happen carries out one step. It returns its run, or nil if there was none or its process was killed.
 func (p *pair) happen(h *happening) *trial {
 	s := p.service
 	switch h.kind {
@@ -173,7 +173,7 @@ func (p *pair) happen(h *happening) *trial {
 	return nil
 }
 
-// resolve settles every doubt by what the service holds, as a person does.
+// resolve settles every doubt as a person does: by what the service holds.
 func (p *pair) resolve() {
 	var list []checkpoint.Decision
 	used := map[string]bool{}
@@ -199,7 +199,7 @@ func (p *pair) each(of checkpoint.Filter, f func(checkpoint.Entry)) {
 	must.Do(p.t, err)
 }
 
-// agree compares the checkpoint with the service wherever it claims to know.
+// agree compares each lead that the checkpoint claims to know with the service.
 func (p *pair) agree(when string) {
 	p.each(checkpoint.Filter{}, func(e checkpoint.Entry) {
 		l, ok := p.service.leads[e.LeadID]
@@ -213,8 +213,8 @@ func (p *pair) agree(when string) {
 	})
 }
 
-// agreeOn compares a lead that is settled. The service's last answer about it says
-// what status it had then, whatever a person made of it since.
+// agreeOn compares a settled lead. Its status must be that of the service's last answer about it, whatever a person did
+// since.
 func (p *pair) agreeOn(when string, e *checkpoint.Entry, l *leadapi.Lead) {
 	if seen := p.service.answered[e.LeadID].Status; e.Status != seen && e.Seen.Status != seen && e.Status != p.service.checked[e.LeadID].Status && e.Seen.Status != p.service.checked[e.LeadID].Status && e.Status != "closedBoughtOtherBrand" && e.Seen.Status != "closedBoughtOtherBrand" {
 		p.errorf("%s: %s is %q, the service last said %q", when, e.Key, e.Status, seen)
@@ -236,14 +236,14 @@ func (p *pair) agreeOn(when string, e *checkpoint.Entry, l *leadapi.Lead) {
 	}
 }
 
-// carries reports whether a value of the service is the one of the row.
+// carries reports whether the service holds the row's value of a field.
 func carries(have jsontext.Value, f *mapping.Field) bool {
 	return len(have) > 0 && mapping.Canonical(have) == f.Canonical()
 }
 
-// shown compares the rows that a run says are in step with the service, where no later
-// row of the run has to do with the same lead.
-func (p *pair) shown(when string, r *trial) {
+// checkReported checks the rows that the run reports as in step: the service must have shown their values. Only the
+// last row of each lead counts.
+func (p *pair) checkReported(when string, r *trial) {
 	last := map[string]*item{}
 	for _, l := range r.lines {
 		if id := l.entry.LeadID; id != "" && (last[id] == nil || last[id].row.Number < l.row.Number) {
@@ -270,9 +270,9 @@ func (p *pair) shown(when string, r *trial) {
 	}
 }
 
-// Whatever runs, dies and is changed by others, checkpoint and service agree where the program says so, no lead is
-// there twice, and in the end a sync brings all in step. Invariants 2, 4, 5; faults 1, 3, 68, 69, 79, 80
-func TestBothSidesAgree(t *testing.T) {
+// After any mix of runs, kills and changes in the console, checkpoint and service agree where the program says so, and
+// no lead exists twice. A last sync brings both in step. Invariants 2, 4, 5; faults 1, 3, 68, 69, 79, 80
+func TestCheckpointAndServiceAgreeWhateverHappens(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		happenings := rapid.SliceOfN(rapid.Custom(drawHappening), 1, 6).Draw(rt, "happenings")
 		final := rapid.SliceOfN(rapid.Custom(drawRow), 1, 10).Draw(rt, "final")
@@ -283,29 +283,29 @@ func TestBothSidesAgree(t *testing.T) {
 				r := p.happen(h)
 				p.agree(when)
 				if r != nil {
-					p.shown(when, r)
+					p.checkReported(when, r)
 				}
 			}
 			p.finally(final)
 		})
 		if faults != nil {
-			rt.Fatalf("%s\n%s", strings.Join(faults, "\n"), told(happenings))
+			rt.Fatalf("%s\n%s", strings.Join(faults, "\n"), describe(happenings))
 		}
 	})
 }
 
-// finally brings both sides in step.
+// finally checks that syncs with the same rows bring both sides in step.
 func (p *pair) finally(rows []string) {
 	p.resolve()
 	o := Options{Planning: Planning{Missing: MissingCreate, RetryRejected: true, Conflict: mapping.RuleFile}}
-	p.shown("final", p.run("sync", o, rows...))
+	p.checkReported("final", p.run("sync", o, rows...))
 	p.agree("final")
-	// A row that took another's ExternalID away may leave that one without a lead, so it may take a few runs.
+	// If a row took another row's ExternalID, that other row may have no lead yet. So it may take a few runs.
 	for n := 0; ; n++ {
 		p.service.sent()
 		made := len(p.service.order)
 		r := p.run("sync", o, lastOfEach(rows)...)
-		p.shown("in the end", r)
+		p.checkReported("in the end", r)
 		sent := p.service.sent()
 		if sent == "" && len(p.service.order) == made {
 			break
@@ -326,7 +326,7 @@ func (p *pair) finally(rows []string) {
 	}
 }
 
-// inStep compares the rows with the service itself: every lead was read, and the file's word counts.
+// inStep compares the rows with the service itself. The run has read every lead, and the file wins.
 func (p *pair) inStep(r *trial) {
 	for i := range r.lines {
 		l := r.lines[i]
@@ -345,7 +345,7 @@ func (p *pair) inStep(r *trial) {
 	}
 }
 
-// lastOfEach are the rows that stand: the last one of each key and ExternalID.
+// lastOfEach returns the rows that no later row with their key or ExternalID replaces.
 func lastOfEach(rows []string) (last []string) {
 	seen := map[string]bool{}
 	for _, row := range slices.Backward(rows) {

@@ -12,14 +12,14 @@ import (
 	"leadferry/mapping"
 )
 
-// fences are the examples of a page: what they are, and their text.
+// fences matches the examples of a page: their kind, name and text.
 var fences = regexp.MustCompile("(?ms)^```(\\w+)(?: ([\\w.]+))?\n(.*?)^```$")
 
-// leftOut is what examples leave out that are about something else.
+// leftOut matches differences in parts that an example omits because it is about something else.
 var leftOut = regexp.MustCompile(`^(typeKey is "",|typeLabel is "",|content is \{\},)`)
 
-// Each example of the mapping language is right: its tests pass, or it is refused with the words below it.
-func TestExamplesOfTheMappingLanguage(t *testing.T) {
+// Each example of the page is right: its tests pass, or it is refused with the words below it.
+func TestExamplesOfTheMappingPageAreRight(t *testing.T) {
 	page, err := os.ReadFile("../docs/mapping.md")
 	must.Do(t, err)
 	tables := map[string]string{}

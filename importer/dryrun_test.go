@@ -39,7 +39,7 @@ lead:
 
 const checkedHeader = "id,org,zip,stage,name,email\n"
 
-// validated validates inputs by their text; a name that ends in .broken breaks off.
+// validated validates inputs with these texts.
 func validated(t *testing.T, text string, o Options, inputs ...string) *report.Summary {
 	t.Helper()
 	s, err := Run(t.Context(), prepared(t, text, o, inputs...))
@@ -47,8 +47,8 @@ func validated(t *testing.T, text string, o Options, inputs ...string) *report.S
 	return s
 }
 
-// prepared opens inputs under the names a.csv, b.csv and so on, in a folder that is
-// taken out of what is compared by changing into it.
+// prepared writes and opens the inputs as a.csv, b.csv and so on. It changes into their folder, so that no message
+// holds its path.
 func prepared(t *testing.T, text string, o Options, inputs ...string) Options {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -68,9 +68,8 @@ func places(lines ...int) (list []report.Place) {
 	return list
 }
 
-// What is wrong is told check by check with its first three places, over the whole of
-// all files. faults 84, 90, 102, 103
-func TestValidateTellsWhatIsWrong(t *testing.T) {
+// Validate lists what is wrong by check, each with its first three places in all files. faults 84, 90, 102, 103
+func TestValidateListsWhatIsWrongByCheck(t *testing.T) {
 	rows := checkedHeader +
 		"1,o-1,10115,Known,Ann,ann@example.com\n" +
 		"2,o-1,,Hot,Bob,bob\n" + // status and format
@@ -111,7 +110,7 @@ func TestValidateTellsWhatIsWrong(t *testing.T) {
 	must.Same(t, notes, s.Notes)
 }
 
-// Rows that cannot be read are one check however their numbers differ.
+// Unreadable rows with the same problem are one check, even if the numbers in its text differ.
 func TestUnreadableRowsAreCountedByWhatIsWrong(t *testing.T) {
 	s := validated(t, checkedMapping, Options{}, checkedHeader+"1,1\n2,2,2\n3,3\n")
 	const why = "for example: the row has 2 cells instead of 6 (hint: put quotes around a cell with the delimiter or a line break in it, and name every column in the header)"
@@ -119,8 +118,8 @@ func TestUnreadableRowsAreCountedByWhatIsWrong(t *testing.T) {
 	must.Same(t, want, s.Checks.Rules)
 }
 
-// A mapping that cannot make leads sends nothing, however often its keys repeat.
-func TestRepeatsOfRowsThatAreNotSent(t *testing.T) {
+// A mapping that cannot make leads sends nothing. Repeated keys are counted nevertheless.
+func TestAMappingThatCannotMakeLeadsProjectsNoRequests(t *testing.T) {
 	text := "version: 1\nkey: '{id}'\nlead: {content: {name: '{name}'}}\n"
 	s := validated(t, text, Options{}, "id,name\n"+strings.Repeat("1,a\n", 96))
 	if p := s.Checks.Projected; p.Create != 0 || p.Update != 0 {
@@ -131,7 +130,7 @@ func TestRepeatsOfRowsThatAreNotSent(t *testing.T) {
 	}
 }
 
-// A file that breaks off stops validate, which tells what it found until then.
+// Validate stops at a file that breaks off, and reports what it found until then.
 func TestAFileThatBreaksOffStopsValidate(t *testing.T) {
 	o := prepared(t, checkedMapping, Options{}, checkedHeader+"1,o-1,,,Ann,\n", checkedHeader+"2,o-1,,,Bob,\n")
 	broken := io.MultiReader(strings.NewReader(checkedHeader+"3,o-1,,,Cem,\n"), iotest.ErrReader(errors.New("unexpected end")))
@@ -144,7 +143,7 @@ func TestAFileThatBreaksOffStopsValidate(t *testing.T) {
 	}
 }
 
-// lacking is how many things a mapping lacks to make leads.
+// lacking counts what a mapping lacks to make leads.
 func lacking(c *report.Checks) (n int) {
 	for _, p := range c.Found {
 		if p.Rule == "mapping" {
@@ -154,7 +153,7 @@ func lacking(c *report.Checks) (n int) {
 	return n
 }
 
-func TestWhetherAMappingCanMakeLeads(t *testing.T) {
+func TestValidateSaysWhetherAMappingCanMakeLeads(t *testing.T) {
 	const sync = "version: 1\nkey: '{id}'\nlead: {status: '{stage}'}\n"
 	const half = sync + "assign: [{organization: '{org}'}]\n"
 	const known = half + "lead_id: '{id}'\n"
@@ -188,8 +187,8 @@ func TestWhetherAMappingCanMakeLeads(t *testing.T) {
 	}
 }
 
-// What a run that sends is told at its beginning, a dry run tells at its end.
-func TestRemarksOnTheMapping(t *testing.T) {
+// A run that sends gives its remarks on the mapping at its beginning, a dry run at its end.
+func TestWhenRemarksOnTheMappingAreGiven(t *testing.T) {
 	text := strings.Replace(checkedMapping, "key: \"{id}\"\n", "", 1)
 	text = strings.Replace(text, "  external_id: \"{id}\"\n", "", 1)
 	text = strings.Replace(text, "    zip: \"{zip}\"\n", "    password: hunter2secret\n", 1)
@@ -219,7 +218,7 @@ func TestRemarksOnTheMapping(t *testing.T) {
 	must.Do(t, e.announce())
 }
 
-// A dry run says what the checkpoint leaves to be sent; repeated keys count once.
+// A dry run says what is left to send, given what the checkpoint knows. A repeated key is one create.
 func TestADryRunProjectsWhatIsLeft(t *testing.T) {
 	rows := []string{"known,a", "new,a", "new,a", "new,b", "half,a", "half,a", "other,c"}
 	tr := newTrial(t, rows, Options{Checking: Checking{DryRun: true}})
@@ -235,7 +234,7 @@ func TestADryRunProjectsWhatIsLeft(t *testing.T) {
 	}
 }
 
-func TestJSONLColumnsThatNothingUsesAreGathered(t *testing.T) {
+func TestUnusedColumnsOfAllJSONLRowsAreListed(t *testing.T) {
 	o := prepared(t, checkedMapping, Options{})
 	path := filepath.Join(t.TempDir(), "a.jsonl")
 	text := `{"id":"1","org":"o","name":"A","x":1}` + "\n" + `{"id":"2","org":"o","name":"B","y":1,"x":2}` + "\n"
@@ -250,8 +249,8 @@ func TestJSONLColumnsThatNothingUsesAreGathered(t *testing.T) {
 	must.Same(t, []string{"x", "y"}, unused)
 }
 
-// Validate, and an import that finds all done, end rows by the million.
-func TestRowThatIsNotSentLeavesNothingToCollect(t *testing.T) {
+// Validate, and an import that finds everything done, end millions of rows this way.
+func TestRowThatIsNotSentAllocatesNothing(t *testing.T) {
 	a := &run{intake: &intake{paths: []string{""}}, collector: collector{dry: newDryRun(&Options{}, nil), tally: newTally(1), limiter: &limiter{limits: new(delivery.Limits)}, write: func(*item) error { return nil }}}
 	it := new(item)
 	for _, step := range []Step{{Action: Create}, ends(Unchanged, "")} {
@@ -275,7 +274,7 @@ tests:
     request: {organizationID: o-1, typeKey: t, typeLabel: T, status: contacted, content: {name: Ann, email: ann@example.com}}
 `
 
-// The mapping's tests are run before any row; one that fails needs attention.
+// The mapping's tests are run, and one that fails needs attention.
 func TestValidateRunsTheTestsOfTheMapping(t *testing.T) {
 	good := validated(t, provedMapping, Options{}, checkedHeader+"1,o-1,,,Ann,\n")
 	if good.Checks.Tests != 1 || len(good.Checks.Found) > 0 || good.ExitCode != 0 {

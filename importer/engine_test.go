@@ -21,7 +21,7 @@ import (
 	"leadferry/leadapi"
 )
 
-// Invariant 1: no create leaves before its intent is durable.
+// Invariant 1
 func TestNoCreateLeavesBeforeItsIntentIsDurable(t *testing.T) {
 	tried(t, numbered(100), Options{Sending: Sending{Concurrency: 8}}, func(t *testing.T, tr *trial) {
 		tr.service.arrive = func(key string) {
@@ -33,7 +33,7 @@ func TestNoCreateLeavesBeforeItsIntentIsDurable(t *testing.T) {
 	})
 }
 
-// Invariant 1: no result is shown before its outcome is durable.
+// Invariant 1
 func TestNoResultIsShownBeforeItsOutcomeIsDurable(t *testing.T) {
 	tried(t, numbered(20), Options{Sending: Sending{Concurrency: 4}}, func(t *testing.T, tr *trial) {
 		tr.ledger.hold = make(chan struct{})
@@ -82,13 +82,13 @@ func TestClaimsAreBoundedAndWithdrawn(t *testing.T) {
 		if most > 16 || most < 9 {
 			t.Errorf("%d intents at once, want more than 8 workers hold and at most 16", most)
 		}
-		// A person looks for a lead by the time of its intent: it waits for a worker, not for a slot.
-		// At the beginning it waits for the first create, which goes alone.
+		// A person looks for a lead by the time of its claim. So a claim may wait for a worker, but not for a slot.
+		// At the beginning it also waits for the first create, which goes alone.
 		if oldest > 2*tr.service.delay+5*time.Millisecond { // changes gather for up to four
 			t.Errorf("a create arrived %v after its intent says, with answers in %v", oldest, tr.service.delay)
 		}
 		if n := db.Info().InDoubt; n != 0 {
-			t.Errorf("%d intents stand after a clean stop", n)
+			t.Errorf("%d intents are left after a clean stop", n)
 		}
 		must.Do(t, db.Close())
 		made := tr.tally.counts.Created
@@ -101,8 +101,7 @@ func TestClaimsAreBoundedAndWithdrawn(t *testing.T) {
 	})
 }
 
-// Invariant 4: rows of one key are judged in file order, never two in flight, and
-// other keys go on meanwhile. faults 80, 84, 87
+// Invariant 4: rows of one key are planned in file order, and never two of them are in flight. faults 80, 84, 87
 func TestRowsOfOneKeyGoOneAfterAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var rows []string
@@ -210,8 +209,8 @@ func atoi(digits string) (n int) {
 	return n
 }
 
-// Invariant 8: any error of the ledger stops sending at once, and a lead that was
-// answered for but not recorded is shown as in doubt with its ID. faults 13
+// Invariant 8: any error of the ledger stops sending at once. A row whose lead was made but not recorded is shown in
+// doubt, with the lead ID. faults 13
 func TestALedgerErrorStopsSendingAtOnce(t *testing.T) {
 	for failAt := 1; failAt <= 60; failAt += 7 {
 		tried(t, numbered(200), Options{Sending: Sending{Concurrency: 4}}, func(t *testing.T, tr *trial) {
@@ -245,7 +244,7 @@ func TestALedgerErrorStopsSendingAtOnce(t *testing.T) {
 	}
 }
 
-// A row whose claim could not be withdrawn is shown as the next run will find it. Invariant 5
+// A row whose claim could not be withdrawn is shown in doubt, as the next run will find it. Invariant 5
 func TestAClaimThatStaysIsInDoubt(t *testing.T) {
 	tried(t, numbered(20), Options{Sending: Sending{Concurrency: 2}}, func(t *testing.T, tr *trial) {
 		interrupt := make(chan struct{})
@@ -257,7 +256,7 @@ func TestAClaimThatStaysIsInDoubt(t *testing.T) {
 	})
 }
 
-// The lead of a link that could not be recorded is recorded itself, and in no doubt. Invariant 5
+// If a link cannot be recorded, its lead still is: the row is partial and not in doubt. Invariant 5
 func TestALinkThatIsNotRecordedIsPartial(t *testing.T) {
 	for failAt := 1; failAt <= 40; failAt++ {
 		tried(t, numbered(20), Options{Sending: Sending{Concurrency: 2}}, func(t *testing.T, tr *trial) {
@@ -274,8 +273,8 @@ func TestALinkThatIsNotRecordedIsPartial(t *testing.T) {
 	}
 }
 
-// An answer that ends the run does so before the next row leaves, however long the ledger takes to write. fault 65
-func TestARefusalOfAllStopsSendingAtOnce(t *testing.T) {
+// The run ends before the next row leaves, however long the ledger takes to write. fault 65
+func TestAnAnswerThatEndsTheRunStopsSendingAtOnce(t *testing.T) {
 	tried(t, numbered(50), Options{Sending: Sending{Concurrency: 1}}, func(t *testing.T, tr *trial) {
 		tr.ledger.slowWithdraw = time.Minute
 		var left atomic.Int32
@@ -288,9 +287,8 @@ func TestARefusalOfAllStopsSendingAtOnce(t *testing.T) {
 	})
 }
 
-// What the checkpoint refuses of a row is that row's outcome, and the run goes on: a claim
-// that is refused leaves it unsent, an outcome leaves it in doubt.
-func TestARefusalOfTheLedgerIsItsRowsOutcome(t *testing.T) {
+// The run goes on. A refused claim leaves the row unsent, a refused outcome leaves it in doubt.
+func TestAChangeThatTheLedgerRefusesConcernsItsRowAlone(t *testing.T) {
 	for _, test := range []struct {
 		kind  checkpoint.ChangeKind
 		want  string
@@ -322,8 +320,8 @@ func TestARefusalOfTheLedgerIsItsRowsOutcome(t *testing.T) {
 	}
 }
 
-// An interruption that comes as the last row ends is seen whole or not at all; the race detector tells.
-func TestAnInterruptionMayComeAtTheVeryEnd(t *testing.T) {
+// An interruption as the last row ends takes effect fully or not at all. Only the race detector can see a mistake.
+func TestAnInterruptionAsTheLastRowEndsIsSafe(t *testing.T) {
 	for i := range 20 {
 		tr := newTrial(t, []string{"k1,a"}, Options{})
 		ctx, cancel := context.WithCancel(t.Context())

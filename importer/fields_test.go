@@ -14,8 +14,8 @@ import (
 	"leadferry/mapping"
 )
 
-// Who has changed which field is told by all of them, and a reconciliation changes none.
-func TestVerdictsOfFields(t *testing.T) {
+// A reconciliation says for each field whether the file or the service changed it, and changes nothing itself.
+func TestReconciliationSaysWhoChangedEachField(t *testing.T) {
 	for name, test := range map[string]struct {
 		row                     string
 		field, value            string
@@ -55,8 +55,8 @@ func TestVerdictsOfFields(t *testing.T) {
 	}
 }
 
-// Its own rule decides about a field that others have changed, then --conflict; the other fields go.
-func TestRulesOfFields(t *testing.T) {
+// If others changed a field, the field's own rule decides, or else --conflict. The other fields are sent.
+func TestConflictRulesDecideFieldByField(t *testing.T) {
 	ruled := parsed(t, strings.NewReplacer(`external_id: "{ext}"`, `external_id: {from: "{ext}", conflict: service}`,
 		`phone: "{phone}"`, `phone: {from: "{phone}", conflict: service}`).Replace(pairMapping))
 	for name, test := range map[string]struct {
@@ -95,7 +95,7 @@ func TestRulesOfFields(t *testing.T) {
 				if got := cmp.Or(strings.Join(sent, "\n"), "-"); got != test.sent {
 					t.Errorf("sent %s, want %s", got, test.sent)
 				}
-				// What was decided stands: the same run again sends nothing.
+				// The decision lasts: the same run again sends nothing.
 				p.run("sync", Options{Task: Task{Mapping: test.rules}, Planning: test.o}, test.row)
 				if again := strings.ReplaceAll(p.service.sent(), a+" read\n", ""); again != "" {
 					t.Errorf("and once more %s", again)
@@ -105,7 +105,7 @@ func TestRulesOfFields(t *testing.T) {
 	}
 }
 
-// What the service keeps against the row was not confirmed: once the file's rule counts, the row's value is sent.
+// Keeping a service's value does not confirm the row's value: with the rule `file`, the row's value is sent later.
 func TestKeptContentIsNotConfirmed(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
@@ -120,8 +120,8 @@ func TestKeptContentIsNotConfirmed(t *testing.T) {
 	})
 }
 
-// A service that does not take an update of no content is told once, and the run stops.
-func TestReadsThatAreRefused(t *testing.T) {
+// A read is an update without content. If the service refuses these, the run stops and names another way to read.
+func TestRefusedReadsStopTheRun(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		p.must("created 2", p.run("import", Options{}, "a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1"))
 		p.service.fate = func(string, string) string { return "400" }
@@ -129,7 +129,7 @@ func TestReadsThatAreRefused(t *testing.T) {
 		if r.stopped == nil || r.stopped.Code != report.CodeStopped || !strings.Contains(r.stopped.Hint, "--read external-id") {
 			t.Errorf("%v, stopped by %v", r.outcomes(), r.stopped)
 		}
-		p.service.fate = func(string, string) string { return "403" } // may be of the lead, but not of all leads
+		p.service.fate = func(string, string) string { return "403" } // may be due to one lead, but not to all leads
 		all := Options{Sending: Sending{Concurrency: 4}, Limits: delivery.Limits{MaxRejects: delivery.Share{Rows: 100}}}
 		r = p.run("reconcile", all, slices.Repeat([]string{"a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1"}, 20)...)
 		if r.stopped == nil || !strings.Contains(r.stopped.Reason, "all refused with HTTP 403") {
@@ -160,7 +160,7 @@ func TestNumbersAreComparedToTheLastDigit(t *testing.T) {
 		{"1", "-1", false},
 		{"1e400", "1e401", false},
 		{"1e99999999999999999999", "1e99999999999999999999", true},
-		{"1e99999999999999999999", "10e99999999999999999998", false}, // nobody writes such
+		{"1e99999999999999999999", "10e99999999999999999998", false}, // nobody writes numbers like that
 		{"7", `"7"`, false},
 		{"7", "", false},
 	} {
@@ -170,7 +170,7 @@ func TestNumbersAreComparedToTheLastDigit(t *testing.T) {
 	}
 }
 
-// What becomes of a field, by what both sides were last known to hold, what they say now, and the rule.
+// What happens to a field depends on what both sides last held, what they hold now, and the rule.
 func TestDecide(t *testing.T) {
 	type all [3]choice // by the rules report, service and file
 	nothing, file, held := all{}, all{sends, sends, sends}, all{asks, keeps, sends}
@@ -212,8 +212,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// The mapping's rule of a status goes before --conflict.
-func TestRuleOfAStatus(t *testing.T) {
+// ForStatus prefers the mapping's rule for the status to --conflict.
+func TestRuleOfAStatusBeatsTheConflictFlag(t *testing.T) {
 	p := mapping.ConflictRules{All: mapping.RuleFile, Status: map[string]mapping.Rule{"closedWon": "service", "onHold": "report"}}
 	for status, want := range map[string]mapping.Rule{"closedWon": mapping.RuleService, "onHold": mapping.RuleReport, "open": mapping.RuleFile, "unheard of": mapping.RuleFile, "": mapping.RuleReport} {
 		if got := p.ForStatus(status); got != want {
@@ -222,8 +222,8 @@ func TestRuleOfAStatus(t *testing.T) {
 	}
 }
 
-// A lead that --check-remote=all cannot read is told, though nothing is sent to it.
-func TestALeadWithoutExternalIDIsToldWhenAllAreRead(t *testing.T) {
+// --check-remote=all counts a lead that it cannot read, although nothing is sent to it.
+func TestCheckRemoteAllCountsLeadsThatItCannotRead(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		nothingLinked := parsed(t, strings.ReplaceAll(pairMapping, "external_id:", "# external_id:"))
 		p.must("created 1", p.run("import", Options{Task: Task{Mapping: nothingLinked}}, "a,,,open,Ann,1"))

@@ -22,16 +22,16 @@ type fleetTwin struct {
 	mu      sync.Mutex
 	rate    float64
 	workers int
-	told    map[int]checkpoint.Progress
-	next    time.Time // the rate is given away until then
+	shares  map[int]checkpoint.Progress // as each worker last reported
+	next    time.Time                   // tokens are given out until then
 	open    time.Time
 	fenced  map[int]bool
 	reports [][]byte
 	silent  bool // it answers nobody
-	leads   int  // the rows are of so many; 0: each of one of its own
+	leads   int  // that the rows share; 0: each row has its own
 }
 
-// rows are those of the file.
+// rows returns n rows of the input.
 func (s *fleetTwin) rows(n int) []string {
 	rows := numbered(n)
 	for i := range rows {
@@ -42,20 +42,20 @@ func (s *fleetTwin) rows(n int) []string {
 	return rows
 }
 
-// seat is one worker's place in it.
-type seat struct {
+// fleetMember is one worker's view of the fleet.
+type fleetMember struct {
 	*fleetTwin
 	index int
 }
 
-func (s seat) Conclude(_ context.Context, report []byte) error {
+func (s fleetMember) Conclude(_ context.Context, report []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reports = append(s.reports, report)
 	return nil
 }
 
-func (s seat) Exchange(_ context.Context, p checkpoint.Progress) (c checkpoint.Common, err error) {
+func (s fleetMember) Exchange(_ context.Context, p checkpoint.Progress) (c checkpoint.Common, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fenced[s.index] {
@@ -64,13 +64,13 @@ func (s seat) Exchange(_ context.Context, p checkpoint.Progress) (c checkpoint.C
 	if s.silent {
 		return c, errors.New("too many connections")
 	}
-	s.told[s.index] = p
+	s.shares[s.index] = p
 	now := time.Now()
 	if until := now.Add(p.Pause); p.Pause > 0 && until.After(s.open) {
 		s.open = until
 	}
 	c.Pause = max(s.open.Sub(now), 0)
-	for _, o := range s.told {
+	for _, o := range s.shares {
 		c.Read, c.Invalid, c.Sent, c.Refused, c.Doubts = c.Read+o.Read, c.Invalid+o.Invalid, c.Sent+o.Sent, c.Refused+o.Refused, c.Doubts+o.Doubts
 	}
 	if p.Wants {
@@ -84,15 +84,15 @@ func (s seat) Exchange(_ context.Context, p checkpoint.Progress) (c checkpoint.C
 	return c, nil
 }
 
-// sail lets workers of one fleet carry rows of their own, which it returns when all have ended.
-func sail(t *testing.T, f *fleetTwin, rows int, o Options, prepare func(i int, tr *trial)) []*trial {
-	f.told, f.fenced = map[int]checkpoint.Progress{}, map[int]bool{}
+// runFleet runs the workers of one fleet, each over its own rows, and returns their trials when all have ended.
+func runFleet(t *testing.T, f *fleetTwin, rows int, o Options, prepare func(i int, tr *trial)) []*trial {
+	f.shares, f.fenced = map[int]checkpoint.Progress{}, map[int]bool{}
 	var trials []*trial
 	var group sync.WaitGroup
 	for i := range f.workers {
 		own := o
 		own.Terms = &checkpoint.Terms{Fleet: "monday"}
-		own.Fleet = func(checkpoint.Store) Fleet { return seat{f, i} }
+		own.Fleet = func(checkpoint.Store) Fleet { return fleetMember{f, i} }
 		tr := newTrial(t, f.rows(rows), own)
 		tr.join(tr.ledger)
 		if prepare != nil {
@@ -105,8 +105,8 @@ func sail(t *testing.T, f *fleetTwin, rows int, o Options, prepare func(i int, t
 	return trials
 }
 
-// What all workers send together keeps to the rate, and makes use of it, whether all have something to send or one.
-func TestTheRateIsTheFleets(t *testing.T) {
+// All workers together keep to the rate, and make use of it.
+func TestRateHoldsForTheWholeFleet(t *testing.T) {
 	for _, test := range []struct {
 		workers, rows int
 		rate          float64
@@ -117,7 +117,7 @@ func TestTheRateIsTheFleets(t *testing.T) {
 				var mu sync.Mutex
 				var sent []time.Time
 				start := time.Now()
-				sail(t, f, test.rows, Options{Sending: Sending{Concurrency: 8, Rate: test.rate}}, func(_ int, tr *trial) {
+				runFleet(t, f, test.rows, Options{Sending: Sending{Concurrency: 8, Rate: test.rate}}, func(_ int, tr *trial) {
 					tr.service.arrive = func(string) {
 						mu.Lock()
 						defer mu.Unlock()
@@ -144,13 +144,13 @@ func TestTheRateIsTheFleets(t *testing.T) {
 	}
 }
 
-// A wait that the service asks one worker for holds back all of them, one exchange late.
-func TestWaitsAreTheFleets(t *testing.T) {
+// If the service asks one worker to wait, all workers wait after their next exchange.
+func TestRetryAfterHoldsTheWholeFleet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fleetTwin{workers: 3}
 		start := time.Now()
 		const from, until = 2 * time.Second, 62 * time.Second
-		sail(t, f, 600, Options{Sending: Sending{Concurrency: 1, Retries: 5}}, func(i int, tr *trial) {
+		runFleet(t, f, 600, Options{Sending: Sending{Concurrency: 1, Retries: 5}}, func(i int, tr *trial) {
 			tr.service.arrive = func(string) {
 				time.Sleep(10 * time.Millisecond)
 				if at := time.Since(start); at > from+2*pulse && at < until {
@@ -169,12 +169,12 @@ func TestWaitsAreTheFleets(t *testing.T) {
 	})
 }
 
-// A limit that is exceeded between two exchanges ends the run of whoever comes to its end behind it.
-func TestLimitsHoldForWhatIsOverAtOnce(t *testing.T) {
+// If the workers together exceed a limit after their last exchange, the worker that ends last says so.
+func TestTheLastWorkerReportsALimitThatTheFleetExceeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fleetTwin{workers: 2}
 		limits := delivery.Limits{MaxRejects: delivery.Share{Rows: 30}}
-		trials := sail(t, f, 40, Options{Sending: Sending{Concurrency: 8}, Limits: limits}, func(_ int, tr *trial) {
+		trials := runFleet(t, f, 40, Options{Sending: Sending{Concurrency: 8}, Limits: limits}, func(_ int, tr *trial) {
 			tr.service.answer = func(name string, _ int) error {
 				if name > "n019" {
 					return &leadapi.Error{Op: "create", Status: 422, Applied: leadapi.No, Reason: "validation", Message: "no"}
@@ -192,13 +192,13 @@ func TestLimitsHoldForWhatIsOverAtOnce(t *testing.T) {
 	})
 }
 
-// A worker that does not hear any more what holds for its fleet waits for as long as it waits for its ledger.
-func TestAFleetThatIsNotHeardOf(t *testing.T) {
+// A worker that gets no answer about its fleet sends nothing more, and stops after --max-wait.
+func TestAWorkerThatHearsNothingOfItsFleetStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fleetTwin{workers: 1, rate: 10}
 		start := time.Now()
 		var last time.Time // of what was sent
-		trials := sail(t, f, 1000, Options{Sending: Sending{Concurrency: 2, Rate: 10}}, func(_ int, tr *trial) {
+		trials := runFleet(t, f, 1000, Options{Sending: Sending{Concurrency: 2, Rate: 10}}, func(_ int, tr *trial) {
 			tr.MaxWait = time.Minute
 			tr.service.arrive = func(string) { last = time.Now() }
 			go func() {
@@ -222,7 +222,7 @@ func TestAFencedWorkerStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fleetTwin{workers: 2}
 		var fenced time.Time
-		trials := sail(t, f, 1000, Options{Sending: Sending{Concurrency: 2}}, func(i int, tr *trial) {
+		trials := runFleet(t, f, 1000, Options{Sending: Sending{Concurrency: 2}}, func(i int, tr *trial) {
 			tr.service.arrive = func(string) {
 				time.Sleep(10 * time.Millisecond)
 				f.mu.Lock()
@@ -252,14 +252,14 @@ func TestAFencedWorkerStops(t *testing.T) {
 	})
 }
 
-// sightless is a ledger of which nothing can be learnt once all is lost.
-type sightless struct {
+// unreadableLedger cannot be read once lost reports true.
+type unreadableLedger struct {
 	*ledgerTwin
 	lost func() bool
 }
 
-// Find fails once all is lost, after it found another row's lead.
-func (s sightless) Find(ctx context.Context, queries []checkpoint.Query) error {
+// Find fails once the ledger is lost, after it found another row's lead.
+func (s unreadableLedger) Find(ctx context.Context, queries []checkpoint.Query) error {
 	if s.lost() {
 		*queries[0].Entry = checkpoint.Entry{Key: "k", State: checkpoint.Created, LeadID: "another row's"}
 		return errDisk
@@ -267,7 +267,7 @@ func (s sightless) Find(ctx context.Context, queries []checkpoint.Query) error {
 	return s.ledgerTwin.Find(ctx, queries)
 }
 
-// heldOnce refuses the first claim of each key that is not in held, where it is then: another worker has it.
+// heldOnce refuses the first claim of each key that is not in held, as if another worker had it, and adds it to held.
 func heldOnce(held map[string]bool) func(*checkpoint.Change) error {
 	return func(c *checkpoint.Change) error {
 		if c.Kind != checkpoint.Claim || held[c.Entry.Key] {
@@ -278,14 +278,14 @@ func heldOnce(held map[string]bool) func(*checkpoint.Change) error {
 	}
 }
 
-// Rows that were put off have an outcome, too, when the run stops before they had their turn once more.
+// Rows that were put off get an outcome even if the run stops before their second turn.
 func TestRowsThatWerePutOffHaveAnOutcome(t *testing.T) {
 	const rows = 12
 	for name, blind := range map[string]bool{"interrupted among them": false, "before they are looked up again": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				interrupt, held, sent := make(chan struct{}), map[string]bool{}, 0
-				trials := sail(t, &fleetTwin{workers: 1}, rows, Options{Sending: Sending{Concurrency: 1}, Hooks: Hooks{Interrupt: interrupt}}, func(_ int, tr *trial) {
+				trials := runFleet(t, &fleetTwin{workers: 1}, rows, Options{Sending: Sending{Concurrency: 1}, Hooks: Hooks{Interrupt: interrupt}}, func(_ int, tr *trial) {
 					tr.ledger.Refuse = heldOnce(held)
 					tr.service.arrive = func(string) {
 						if sent++; sent == 3 {
@@ -293,7 +293,7 @@ func TestRowsThatWerePutOffHaveAnOutcome(t *testing.T) {
 						}
 					}
 					if blind {
-						tr.keepIn(checkpoint.NewLedger(sightless{tr.ledger, func() bool { return len(held) == rows }}, checkpoint.Gathering{Slots: 2, Places: 1}))
+						tr.keepIn(checkpoint.NewLedger(unreadableLedger{tr.ledger, func() bool { return len(held) == rows }}, checkpoint.Gathering{Slots: 2, Places: 1}))
 					}
 				})
 				tr := trials[0]
@@ -311,11 +311,11 @@ func TestRowsThatWerePutOffHaveAnOutcome(t *testing.T) {
 	}
 }
 
-// A row that was put off is not overtaken by a later one of its lead, wherever that stood then.
+// No later row of the same lead overtakes a row that was put off.
 func TestRowsThatWerePutOffKeepTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fleetTwin{workers: 1, leads: 3}
-		trials := sail(t, f, 600, Options{Sending: Sending{Concurrency: 4}}, func(_ int, tr *trial) {
+		trials := runFleet(t, f, 600, Options{Sending: Sending{Concurrency: 4}}, func(_ int, tr *trial) {
 			tr.ledger.Refuse = heldOnce(map[string]bool{"k001": true})
 		})
 		slices.Sort(trials[0].service.order)
@@ -325,12 +325,12 @@ func TestRowsThatWerePutOffKeepTheirOrder(t *testing.T) {
 	})
 }
 
-// The time of a run ends for rows that were put off, too, though all others have had their turn.
-func TestTheTimeOfARunEndsForRowsThatWerePutOff(t *testing.T) {
+// --max-duration also ends rows that were put off and come after all others.
+func TestMaxDurationEndsRowsThatWerePutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 30 * time.Second
 		start, held := time.Now(), map[string]bool{"k000": true}
-		trials := sail(t, &fleetTwin{workers: 1}, 6, Options{Sending: Sending{Concurrency: 2, MaxDuration: most}}, func(_ int, tr *trial) {
+		trials := runFleet(t, &fleetTwin{workers: 1}, 6, Options{Sending: Sending{Concurrency: 2, MaxDuration: most}}, func(_ int, tr *trial) {
 			tr.ledger.Refuse = heldOnce(held)
 			tr.service.arrive = func(string) {
 				if time.Since(start) > most {

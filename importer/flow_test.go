@@ -18,8 +18,8 @@ import (
 	"leadferry/mapping"
 )
 
-// A lead that is made but not linked yet is durable as partial before its link is
-// sent, so that a death in between loses neither. Invariant 2
+// A lead is durable as partial before its link is sent, so that a kill in between loses neither lead nor link.
+// Invariant 2
 func TestALeadIsPartialUntilItIsLinked(t *testing.T) {
 	tried(t, numbered(20), Options{Sending: Sending{Concurrency: 4}}, func(t *testing.T, tr *trial) {
 		tr.remap(t, "  external_id: \"{id}\"\n")
@@ -34,9 +34,8 @@ func TestALeadIsPartialUntilItIsLinked(t *testing.T) {
 	})
 }
 
-// Neither another run, file or line nor a rearranged mapping makes a row carry other
-// data; everything that is sent does.
-func TestFingerprint(t *testing.T) {
+// The run, the file, the line and the order of the mapping do not count.
+func TestFingerprintChangesWithAllThatIsSent(t *testing.T) {
 	base := func() *mapping.Record {
 		return &mapping.Record{
 			Organization: "o", TypeKey: "t", TypeLabel: "T", Status: "open", ExternalID: "x",
@@ -62,7 +61,7 @@ func TestFingerprint(t *testing.T) {
 		{"a number instead of its digits", func(r *mapping.Record) { r.Content[0].Literal = true }, false},
 		{"an empty value", func(r *mapping.Record) { r.Content[0].Value = "" }, false},
 		{"cleared instead of left out", func(r *mapping.Record) { r.Content = append(r.Content, mapping.Field{Name: "z"}) }, false},
-		{"what is not sent on a create", func(r *mapping.Record) { r.LeadID = "l" }, true},
+		{"a lead ID, which no create sends", func(r *mapping.Record) { r.LeadID = "l" }, true},
 	}
 	for _, test := range tests {
 		r := base()
@@ -73,7 +72,7 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-func TestKindsReachTheRequestAndTheDigests(t *testing.T) {
+func TestJSONTypesReachTheRequestAndTheDigests(t *testing.T) {
 	rec := mapping.Record{Organization: "o", TypeKey: "t", TypeLabel: "T", Content: []mapping.Field{
 		{Name: "text", Value: "7"},
 		{Name: "number", Value: "7", Literal: true},
@@ -92,8 +91,8 @@ func TestKindsReachTheRequestAndTheDigests(t *testing.T) {
 	must.Same(t, want, (&item{rec: rec}).contentDigests(d))
 }
 
-// A row that skip_if leaves out is counted and wants no attention; nothing is claimed
-// or sent for it, also behind a row of its key.
+// A row that skip_if leaves out is counted and needs no attention. Nothing is claimed or sent for it, even if an
+// earlier row has its key.
 func TestARowThatIsLeftOutIsNotSent(t *testing.T) {
 	tried(t, []string{"k1,a", "k2,out", "k1,out", "k3,b"}, Options{Sending: Sending{Concurrency: 2}, Limits: delivery.Limits{MaxRejects: delivery.Share{Rows: 1}}}, func(t *testing.T, tr *trial) {
 		tr.remap(t, "skip_if: 'name == \"out\"'\n")
@@ -112,7 +111,7 @@ func TestARowThatIsLeftOutIsNotSent(t *testing.T) {
 	})
 }
 
-// Whoever has one request in flight finds the rows sent in the order of the input.
+// With --concurrency 1, rows are sent in the order of the input.
 func TestOneAtATimeGoesInTheOrderOfTheInput(t *testing.T) {
 	tried(t, numbered(200), Options{Sending: Sending{Concurrency: 1}}, func(t *testing.T, tr *trial) {
 		tr.carry(t.Context())
@@ -122,7 +121,7 @@ func TestOneAtATimeGoesInTheOrderOfTheInput(t *testing.T) {
 	})
 }
 
-// While creates go singly, and one of them hangs, the leads that were made are linked. fault 138
+// While creates go one at a time and one hangs, leads that were made before are still linked. fault 138
 func TestLinksDoNotWaitForCreates(t *testing.T) {
 	tried(t, numbered(40), Options{Sending: Sending{Concurrency: 4}}, func(t *testing.T, tr *trial) {
 		tr.remap(t, "  external_id: \"{id}\"\n")
@@ -159,14 +158,14 @@ func TestLinksDoNotWaitForCreates(t *testing.T) {
 	})
 }
 
-func TestAnExternalIDIsBounded(t *testing.T) {
+func TestAnExternalIDThatIsTooLongIsInvalid(t *testing.T) {
 	tried(t, []string{"k1," + strings.Repeat("x", rowkey.Longest), "k2," + strings.Repeat("x", rowkey.Longest+1)}, Options{}, func(t *testing.T, tr *trial) {
 		tr.remap(t, "  external_id: \"{name}\"\n")
 		tr.ends(t, "created 1 invalid 1")
 	})
 }
 
-// Each attempt has an ID of its own that the ledger knew before it left. A row in doubt shows that of its last one.
+// Each attempt has its own request ID, which the ledger knows before the attempt leaves.
 func TestARowInDoubtShowsTheIDOfItsLastAttempt(t *testing.T) {
 	tried(t, numbered(8), Options{Sending: Sending{Concurrency: 4, Retries: 5, Client: leadapi.Config{RequestIDHeader: "X-Request-ID"}}}, func(t *testing.T, tr *trial) {
 		kept := func(key string) checkpoint.Entry { return entryOf(t, tr.ledger, key) }
@@ -218,8 +217,8 @@ func TestARowInDoubtShowsTheIDOfItsLastAttempt(t *testing.T) {
 	})
 }
 
-// A row that is sent again had no lead before: where its lead was asked for then says nothing of who has it now.
-func TestALeadThatWasJustMadeHasNotMoved(t *testing.T) {
+// A row that is sent again had no lead before. The organization of its first attempt says nothing about the new lead.
+func TestANewLeadIsNotReportedAsMoved(t *testing.T) {
 	tr := newTrial(t, []string{"k1,a"}, Options{Planning: Planning{ResendInDoubt: true}})
 	tr.remap(t, "  external_id: x-{id}\n")
 	before := checkpoint.Entry{Key: "k1", Run: "before", Organization: "o-9"}
@@ -231,8 +230,8 @@ func TestALeadThatWasJustMadeHasNotMoved(t *testing.T) {
 	}
 }
 
-// The results of a row that did not have its turn name its lead, but not the ID that an answer named for it in vain:
-// who adopts them would take the lead of another row for it.
+// The results of a pending row name its lead, but not an ID from an answer that left the row in doubt: adopting these
+// results would give the row the lead of another one.
 func TestResultsOfAPendingRowNameItsOwnLead(t *testing.T) {
 	w := &writer{inputs: make([]report.Input, 1)}
 	for state, want := range map[checkpoint.State]string{checkpoint.Created: "lead-1", checkpoint.Partial: "lead-1", checkpoint.InDoubt: ""} {

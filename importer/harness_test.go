@@ -26,26 +26,26 @@ import (
 	"leadferry/mapping"
 )
 
-// remote is the service's side: its leads, and what it last answered about each. Its hooks may be nil.
+// remote is a service in memory. Its hooks may be nil.
 type remote struct {
 	mu       sync.Mutex
 	delay    time.Duration
 	leads    map[string]*leadapi.Lead
-	answered map[string]leadapi.Lead   // as the last answer that arrived showed it
-	checked  map[string]leadapi.Lead   // as an answer without news showed it since
-	ever     map[string][]leadapi.Lead // as each answer showed it, whether or not it arrived
-	madeFor  map[string]string         // lead → key of the row that it was made of
+	answered map[string]leadapi.Lead   // by ID, as the last answer to a change showed it
+	checked  map[string]leadapi.Lead   // by ID, as the last answer to a read showed it since
+	ever     map[string][]leadapi.Lead // by ID, as each answer showed it, even if it did not arrive
+	madeFor  map[string]string         // key of the row that a lead was made of, by its ID
 	patches  []string                  // updates that arrived: lead and body
 	sends    map[string]int            // creates that arrived, by name
 	ids      map[string][]string       // their request IDs, by key
 	order    []string                  // names, as their leads were made
 	inFlight map[string]int
-	clash    bool
+	clash    bool                           // two requests of one lead were in flight at once
 	dead     bool                           // nothing arrives any more
-	named    bool                           // leads are called by their names
-	arrive   func(key string)               // a create does
-	answer   func(name string, n int) error // to a create, the nth of this name; nil: accepted
-	update   func(id string) error          // one arrives; its error is the answer
+	named    bool                           // a lead has its name in its ID
+	arrive   func(key string)               // a create arrives
+	answer   func(name string, n int) error // to the nth create of this name; nil: accepted
+	update   func(id string) error          // an update arrives; the error is the answer
 	meet     func(op, id string)            // any request arrives
 	fate     func(op, id string) string
 }
@@ -58,8 +58,8 @@ func newRemote() *remote {
 	}
 }
 
-// The fates of a request: "" is answered well; "lost" is applied without an answer, "silent" is neither; a number is a
-// status, not applied; "500-stored" is applied; "other-id", "other-status", "other-content" and "no-content" answer so.
+// serve ends a request by its fate: "" is applied and answered; "lost" is applied only; "silent" is neither. A number
+// is a status and not applied, "500-stored" is applied too. "no-content" and "other-..." answer with a wrong lead.
 func (s *remote) serve(op, id string, arrive func(), answer func() error, news func() bool, apply func() *leadapi.Lead) (lead leadapi.Lead, err error) {
 	s.mu.Lock()
 	s.inFlight[id]++
@@ -122,7 +122,7 @@ func (s *remote) serve(op, id string, arrive func(), answer func() error, news f
 	return lead, nil
 }
 
-// refusedWith is an answer with a status: not applied below 500.
+// refusedWith is an answer with a status. From 500 on, and with 3xx, it may have been applied.
 func refusedWith(op string, status int) error {
 	e := &leadapi.Error{Op: op, Status: status, Message: "no", Reason: leadapi.ReasonRefused}
 	switch {
@@ -134,7 +134,7 @@ func refusedWith(op string, status int) error {
 	return e
 }
 
-// What else a service may answer to a create.
+// How a create may end without an answer.
 var (
 	unsent = &leadapi.Error{Op: "create", Applied: leadapi.No, Reason: "connect"}
 	broken = &leadapi.Error{Op: "create", Applied: leadapi.Maybe, Reason: "no_answer"}
@@ -229,7 +229,7 @@ func setContent(l *leadapi.Lead, fields []leadapi.ContentField) {
 func (s *remote) typed(id, field, value string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.leads[id] == nil { // somebody else makes it
+	if s.leads[id] == nil { // somebody else made it
 		s.leads[id] = &leadapi.Lead{ID: id, Content: map[string]jsontext.Value{}}
 	}
 	s.change(id, field, value)
@@ -252,7 +252,7 @@ func (s *remote) lead(id string) leadapi.Lead {
 	return *s.leads[id]
 }
 
-// sent gives the updates that arrived since it was asked last, one a line, and reads as such.
+// sent returns the updates that arrived since its last call, one a line, with "read" for a read.
 func (s *remote) sent() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -264,14 +264,14 @@ func (s *remote) sent() string {
 	return b.String()
 }
 
-// fileStore is a checkpoint in a file that nothing waits for the disk with.
+// fileStore is a checkpoint in a file that is never synced to disk.
 type fileStore struct {
 	checkpoint.Store
 	t    testing.TB
 	path string
-	// Refuse, unless nil, is asked before each change of a commit: what it returns the change is refused for.
+	// Refuse may be nil. It sees each change before its commit, and its error refuses the change.
 	Refuse func(c *checkpoint.Change) error
-	mu     sync.Mutex // a commit is under way
+	mu     sync.Mutex // held during a commit
 }
 
 func newFileStore(t testing.TB) *fileStore {
@@ -302,7 +302,7 @@ func (s *fileStore) Commit(ctx context.Context, changes []*checkpoint.Change) er
 	return s.Store.Commit(ctx, good)
 }
 
-// killed is the file as a process that dies now leaves it, in another place.
+// killed copies the file as a process that is killed now leaves it.
 func (s *fileStore) killed() (path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -326,13 +326,13 @@ func entryOf(t testing.TB, s checkpoint.Store, key string) checkpoint.Entry {
 // commitTime is how long the twin's commits take.
 const commitTime = time.Millisecond
 
-// ledgerTwin is a checkpoint whose commits take commitTime, and fail when they are told to.
+// ledgerTwin is a checkpoint whose commits take commitTime and may be made to fail.
 type ledgerTwin struct {
 	*fileStore
 	mu     sync.Mutex
 	writes int           // changes so far
 	failAt int           // this change and all later ones fail; 0: none
-	failed time.Time     // when the first did
+	failed time.Time     // when the first change failed
 	hold   chan struct{} // settlements wait for it; nil: they do not
 
 	slowWithdraw time.Duration
@@ -365,7 +365,7 @@ func (l *ledgerTwin) Commit(ctx context.Context, changes []*checkpoint.Change) e
 	return l.fileStore.Commit(ctx, changes)
 }
 
-// Close leaves it open for those who look what it knows.
+// Close does nothing, so that a test can still read the ledger.
 func (l *ledgerTwin) Close() error { return nil }
 
 func (l *ledgerTwin) failedAt() time.Time {
@@ -374,7 +374,7 @@ func (l *ledgerTwin) failedAt() time.Time {
 	return l.failed
 }
 
-// settle puts outcomes of earlier runs into the twin.
+// settle stores outcomes of earlier runs.
 func (l *ledgerTwin) settle(t testing.TB, entries ...checkpoint.Entry) {
 	t.Helper()
 	var changes []*checkpoint.Change
@@ -406,7 +406,7 @@ func parsed(t must.TB, text string) *mapping.Mapping {
 	return m
 }
 
-// trial is a run over a file of rows, with twins on both sides.
+// trial is a run over a file of rows, with a fake ledger and a fake service.
 type trial struct {
 	*run
 	*records
@@ -414,7 +414,7 @@ type trial struct {
 	service *remote
 }
 
-// started is the run of a command over a file, which is carried out by takeAll.
+// started prepares the run of a command over a file. The engine's takeAll carries it out.
 func started(t testing.TB, command, path, text string, o Options, service *remote) *trial {
 	t.Helper()
 	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
@@ -448,7 +448,7 @@ func newTrial(t testing.TB, rows []string, o Options) *trial {
 	return tr
 }
 
-// tried is newTrial in a bubble of its own.
+// tried runs f with a newTrial in its own synctest bubble.
 func tried(t *testing.T, rows []string, o Options, f func(t *testing.T, tr *trial)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { f(t, newTrial(t, rows, o)) })
@@ -478,7 +478,7 @@ func (tr *trial) carry(ctx context.Context) {
 	tr.run.ledger.Close()
 }
 
-// ends is carry, and compares the outcomes.
+// ends carries out the run and compares its outcomes.
 func (tr *trial) ends(t *testing.T, want string) {
 	t.Helper()
 	if tr.carry(t.Context()); tr.outcomes() != want {
@@ -513,7 +513,7 @@ func (tr *trial) text(key string) string {
 	return "no such row"
 }
 
-// numbered is n rows with keys and names of their own.
+// numbered returns n rows, each with its own key and name.
 func numbered(n int) []string {
 	rows := make([]string, n)
 	for i := range rows {
@@ -537,7 +537,7 @@ lead:
 // pair is a checkpoint and a service over several runs.
 type pair struct {
 	t       testing.TB
-	errorf  func(format string, args ...any) // tells what is not as it should be
+	errorf  func(format string, args ...any) // reports a mistake
 	dir     string
 	store   *fileStore
 	db      *checkpoint.Ledger
@@ -545,7 +545,7 @@ type pair struct {
 	runs    int
 }
 
-// paired runs a test with both sides.
+// paired runs f with a new pair in its own synctest bubble.
 func paired(t *testing.T, f func(t *testing.T, p *pair)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -559,7 +559,7 @@ func paired(t *testing.T, f func(t *testing.T, p *pair)) {
 	})
 }
 
-// drawn is paired for what rapid has drawn: what goes wrong is returned, so that it can be told with that.
+// drawn is paired for rapid. It returns the mistakes, so that the caller can show them with what was drawn.
 func drawn(t *testing.T, f func(p *pair)) (faults []string) {
 	paired(t, func(_ *testing.T, p *pair) {
 		p.errorf = func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }

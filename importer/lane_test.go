@@ -18,9 +18,8 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// A row waits for rows before it that come to its lead by other names: alias has left
-// x-0 again before k0 asks whose it is.
-func TestRowsWaitForTheNamesOfRowsBefore(t *testing.T) {
+// A row waits for earlier rows that may find its lead by other names: alias has given x-0 up before k0 asks who has it.
+func TestRowsWaitForEarlierRowsThatMayHaveTheirLead(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		p.must("created 1", p.run("import", Options{}, "k2,,x-2,open,Ann,1"))
 		p.must("created 2 updated 1", p.run("sync", Options{Sending: Sending{Concurrency: 8}, Planning: Planning{Missing: MissingCreate}},
@@ -32,8 +31,8 @@ func TestRowsWaitForTheNamesOfRowsBefore(t *testing.T) {
 	})
 }
 
-// A row that comes by an ExternalID goes before a later one that comes by its lead's key,
-// also where two leads had that ExternalID while both waited. Invariant 4; fault 80
+// A row that finds its lead by ExternalID goes before a later row that finds it by key, even if two leads had that
+// ExternalID while both rows waited. Invariant 4; fault 80
 func TestRowsWaitForAnExternalIDThatTwoLeadsHad(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		p.must("created 2", p.run("import", Options{Sending: Sending{Concurrency: 2}}, "one,,x-5,,Ann,2", "two,,x-6,open,Ann,1"))
@@ -41,12 +40,13 @@ func TestRowsWaitForAnExternalIDThatTwoLeadsHad(t *testing.T) {
 		r := p.run("sync", Options{Sending: Sending{Concurrency: 2}, Planning: Planning{Missing: MissingCreate}},
 			"one,,x-1,contacted,,", "alias,,x-1,,Bob,1", "alias,,x-5,onHold,Bob,1", "two,,x-5,onHold,Bob,2")
 		p.must("updated 4", r)
-		p.shown("after the sync", r)
+		p.checkReported("after the sync", r)
 	})
 }
 
-// A lane that has ended stands until the next rows are looked up. Names of rows that were put off go before any lane.
-func TestNamesOfLanes(t *testing.T) {
+// A row joins a lane under way before one that has ended. If two lanes under way have its names, or a row that was put
+// off has one of them, it is put off too.
+func TestARowJoinsTheLaneOfItsNames(t *testing.T) {
 	s := newLanes(2)
 	k1, k2, both := []leadName{{checkpoint.ByKey, "k1"}}, []leadName{{checkpoint.ByKey, "k2"}}, []leadName{{checkpoint.ByKey, "k1"}, {checkpoint.ByKey, "k2"}}
 	one, two := new(lane), new(lane)
@@ -63,8 +63,8 @@ func TestNamesOfLanes(t *testing.T) {
 	}
 }
 
-// Rows that wait behind others, and rows that wait to be written, are bounded by their
-// bytes as well: a thousand cells of 16 MiB are more than most machines have. Invariant 6
+// Rows that wait behind others, and rows that wait to be written, are limited by bytes too: a thousand cells of 16 MiB
+// need more memory than most machines have. Invariant 6
 func TestLargeRowsDoNotGather(t *testing.T) {
 	e := newLanes(1)
 	k := []leadName{{checkpoint.ByKey, "k"}}
@@ -97,7 +97,7 @@ func TestLargeRowsDoNotGather(t *testing.T) {
 	}
 }
 
-// What is remembered of a large row, its key above all, does not keep the row. Invariant 6
+// What is remembered of a large row, above all its key, does not keep the whole row in memory. Invariant 6
 func TestKeysDoNotKeepTheirRows(t *testing.T) {
 	for _, name := range []string{"Ann", strings.Repeat("x", largeRow)} {
 		tr := newTrial(t, []string{"k1,\"" + name + "\""}, Options{})
@@ -113,7 +113,7 @@ func TestKeysDoNotKeepTheirRows(t *testing.T) {
 	}
 }
 
-// Links that are under way while further batches are looked up keep what is known of their own content.
+// Links under way keep what is known of their content while further batches are looked up.
 func TestLinksKeepWhatIsKnownOfTheContent(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		const rows = 3 * batchRows
@@ -132,8 +132,8 @@ func TestLinksKeepWhatIsKnownOfTheContent(t *testing.T) {
 	})
 }
 
-// One lead whose answer takes ten minutes holds back nobody but its own rows. It is far enough from the beginning that
-// it is not the first create of all, which goes alone.
+// One lead whose answer takes ten minutes holds back only its own rows. It is not the first row, since the first create
+// of all goes alone.
 func TestASlowLeadHoldsBackNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rows := numbered(3000)
@@ -160,8 +160,8 @@ func TestASlowLeadHoldsBackNobodyElse(t *testing.T) {
 	})
 }
 
-// Thousands of rows of one lead, by two keys, go one after another, in file order, beside others; few wait. fault 80
-func TestThousandsOfRowsOfOneLead(t *testing.T) {
+// Thousands of rows of one lead, under two keys, go one after another in file order, while other rows go on. fault 80
+func TestThousandsOfRowsOfOneLeadGoInFileOrder(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		p.must("created 1", p.run("import", Options{}, "one,,x-1,open,start,1"))
 		var rows []string
@@ -186,7 +186,7 @@ func TestThousandsOfRowsOfOneLead(t *testing.T) {
 	})
 }
 
-// Two keys with one ExternalID, new both, make one lead, wherever they stand.
+// Two new keys with one ExternalID make one lead, wherever in the file they are.
 func TestTwoKeysWithOneExternalIDMakeOneLead(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		var rows []string
@@ -208,7 +208,7 @@ func TestTwoKeysWithOneExternalIDMakeOneLead(t *testing.T) {
 }
 
 // A row and its revert in one batch are both sent, in file order.
-func TestARowAndItsRevertInOneBatch(t *testing.T) {
+func TestARowAndItsRevertInOneBatchAreBothSent(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
 		p.service.sent()
@@ -219,27 +219,27 @@ func TestARowAndItsRevertInOneBatch(t *testing.T) {
 	})
 }
 
-// away is a ledger that gives no answer.
-type away struct {
+// hangingLedger is a ledger that does not answer.
+type hangingLedger struct {
 	*ledgerTwin
 	asked func()
 }
 
-// Find waits as long as it may.
-func (a away) Find(ctx context.Context, _ []checkpoint.Query) error {
+// Find waits until its context ends.
+func (a hangingLedger) Find(ctx context.Context, _ []checkpoint.Query) error {
 	a.asked()
 	<-ctx.Done()
 	return ctx.Err()
 }
 
-// The first signal, or the end of its time, ends a run that waits for a checkpoint which is away.
-func TestNobodyWaitsForAnswersOfNoUse(t *testing.T) {
+// The first signal, or the end of --max-duration, ends a run whose checkpoint does not answer.
+func TestARunEndsWhileItsCheckpointDoesNotAnswer(t *testing.T) {
 	for name, signal := range map[string]bool{"a signal": true, "its time": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				interrupt := make(chan struct{})
 				tr := newTrial(t, numbered(3), Options{Sending: Sending{MaxDuration: time.Minute}, Hooks: Hooks{Interrupt: interrupt}})
-				ledger := away{tr.ledger, sync.OnceFunc(func() {
+				ledger := hangingLedger{tr.ledger, sync.OnceFunc(func() {
 					if signal {
 						close(interrupt)
 					}
@@ -258,7 +258,7 @@ func TestNobodyWaitsForAnswersOfNoUse(t *testing.T) {
 	}
 }
 
-// A run whose context has ended is interrupted and never complete, also if its rows were over before.
+// A run whose context has ended is interrupted and never complete, even if it has no rows left.
 func TestAContextThatHasEndedInterrupts(t *testing.T) {
 	tried(t, numbered(3), Options{}, func(t *testing.T, tr *trial) {
 		defer tr.run.ledger.Close()

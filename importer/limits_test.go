@@ -50,7 +50,7 @@ func TestLimitsEndARun(t *testing.T) {
 		}
 		return nil
 	}
-	// So few that those under way at once cannot be MostDoubts in a row, in whatever order they leave.
+	// So few that requests in flight at once cannot be MostDoubts in a row, in whatever order they leave.
 	fewDoubts := func(name string, _ int) error {
 		if atoi(name[1:])%10 == 0 {
 			return broken
@@ -62,7 +62,7 @@ func TestLimitsEndARun(t *testing.T) {
 		limits  delivery.Limits
 		answer  func(string, int) error
 		stops   bool
-		invalid int // so many rows at the beginning
+		invalid int // number of invalid rows at the beginning
 		rows    int // 300 where it is 0
 		most    int // rows that may be sent: those counted and two a worker; 0: any number
 	}{
@@ -106,9 +106,9 @@ func TestLimitsEndARun(t *testing.T) {
 	}
 }
 
-// A run that is out of time takes no more rows and links the leads that it has made. Links that it waits for are given
-// up at the first signal, and a service that is gone is told as such.
-func TestMaxDuration(t *testing.T) {
+// A run whose time is over takes no more rows and links the leads that it has made. The first signal gives up links
+// that still wait. If the service is gone, that is the reason of the stop.
+func TestMaxDurationTakesNoMoreRowsAndLinksWhatWasMade(t *testing.T) {
 	for _, test := range []struct {
 		name           string
 		rows           int
@@ -148,8 +148,8 @@ func TestMaxDuration(t *testing.T) {
 	}
 }
 
-// Rows that were refused in an earlier run and are not sent now say nothing about this
-// run: it comes to the new ones behind them.
+// Rows that an earlier run saw refused are not sent now and say nothing about this run: it reaches the new rows behind
+// them.
 func TestRefusalsOfEarlierRunsDoNotCount(t *testing.T) {
 	tried(t, numbered(40), Options{Sending: Sending{Concurrency: 2}, Limits: delivery.Limits{MaxRejects: delivery.Share{Rows: 3}}}, func(t *testing.T, tr *trial) {
 		first := newTrial(t, numbered(30), Options{Sending: Sending{Concurrency: 2}})
@@ -163,8 +163,8 @@ func TestRefusalsOfEarlierRunsDoNotCount(t *testing.T) {
 	})
 }
 
-// Of several reasons to end, the first that applies of 130, 4 and 3 is told.
-func TestTheReasonThatSaysMost(t *testing.T) {
+// Of two exit codes the first of 130, 4, 3, 5, 1 and 0 counts.
+func TestTheWorseExitCodeCounts(t *testing.T) {
 	codes := []int{report.CodeComplete, report.CodeAttention, report.CodeInDoubt, report.CodeStopped, report.CodeCheckpoint, report.CodeInterrupted}
 	for i, now := range codes {
 		for j, then := range codes {
@@ -175,9 +175,9 @@ func TestTheReasonThatSaysMost(t *testing.T) {
 	}
 }
 
-// Wherever the program itself fails, the run ends in order: what was sent is settled, the counts add up, and the reason
-// tells where in the program, but nothing of the row. fault 9
-func TestAFaultOfTheProgramEndsTheRunInOrder(t *testing.T) {
+// Wherever the program panics, the run settles what was sent, the counts add up, and the reason names the place in the
+// program, but nothing of the row. fault 9
+func TestAPanicEndsTheRunInOrder(t *testing.T) {
 	for name, sabotage := range map[string]func(*trial){
 		"planner": func(tr *trial) {
 			planFor := tr.planFor
@@ -226,7 +226,7 @@ func TestAFaultOfTheProgramEndsTheRunInOrder(t *testing.T) {
 }
 
 // A summary names 200 rows in doubt and three rows a reason, however many there are.
-func TestWhatATallyNamesIsBounded(t *testing.T) {
+func TestASummaryNamesFewRowsHoweverManyThereAre(t *testing.T) {
 	tally := newTally(1)
 	for i := range 300 {
 		it := &item{result: result{ending: ending{outcome: InDoubt, text: "no answer"}, entry: checkpoint.Entry{Line: i + 2}}}
@@ -242,8 +242,8 @@ func TestWhatATallyNamesIsBounded(t *testing.T) {
 	}
 }
 
-// What is said of a damaged checkpoint is one sentence, without the hint that is for who opens it.
-func TestHowARunWithADamagedCheckpointEnds(t *testing.T) {
+// The hint is left out: it is for the person who opens the checkpoint.
+func TestTheStopReasonOfADamagedCheckpointIsOneSentence(t *testing.T) {
 	damaged := fmt.Errorf("look up: %w", &checkpoint.OpenError{Path: "leads.db", Text: "is damaged: a record fails its checksum", Hint: "put a copy of it back", Err: checkpoint.ErrDamaged})
 	stop := ledgerFailed(damaged)
 	const want = "the checkpoint leads.db is damaged: a record fails its checksum"
@@ -252,8 +252,8 @@ func TestHowARunWithADamagedCheckpointEnds(t *testing.T) {
 	}
 }
 
-// cutOff makes the trial's network lose everything for a time: requests leave and are not answered within the 30 s that
-// they have. It returns how long after the end of that the first request leaves.
+// cutOff makes the trial's network lose everything for a time: requests leave and get no answer within their 30 s. The
+// result is how long after the end of that time the first create arrives.
 func (tr *trial) cutOff(after, length time.Duration) (again *atomic.Int64) {
 	again = new(atomic.Int64)
 	from := time.Now().Add(after)
@@ -285,9 +285,9 @@ func (tr *trial) cutOff(after, length time.Duration) (again *atomic.Int64) {
 	return again
 }
 
-// A network that loses everything for ten minutes costs the rows that were in flight and the one that found out first,
-// however long it lasts; the run goes on within 30 s of its end. fault 46
-func TestPartitionCostsNoMoreTheLongerItLasts(t *testing.T) {
+// If the network loses everything, only the rows in flight and one more are in doubt, even after ten minutes. The run
+// goes on within 30 s of the end. fault 46
+func TestPartitionLeavesOnlyRowsInFlightInDoubt(t *testing.T) {
 	for _, concurrency := range []int{1, 8, 64} {
 		t.Run(fmt.Sprint(concurrency), func(t *testing.T) {
 			tried(t, numbered(500), Options{Sending: Sending{Concurrency: concurrency}}, func(t *testing.T, tr *trial) {
@@ -305,8 +305,7 @@ func TestPartitionCostsNoMoreTheLongerItLasts(t *testing.T) {
 	}
 }
 
-// A silence that outlasts --max-wait ends the run, whether requests had left or not, and
-// costs no further doubts. fault 46
+// A silence longer than --max-wait ends the run and puts no further rows in doubt. fault 46
 func TestPartitionForTooLongEndsTheRun(t *testing.T) {
 	tried(t, numbered(500), Options{Sending: Sending{Concurrency: 8}}, func(t *testing.T, tr *trial) {
 		tr.cutOff(50*time.Millisecond, 100*time.Hour)
@@ -325,7 +324,7 @@ func TestPartitionForTooLongEndsTheRun(t *testing.T) {
 }
 
 // A row in doubt that is sent again and refused stays in doubt, and counts as refused, not as made.
-func TestARefusedResendIsCounted(t *testing.T) {
+func TestARefusedResendCountsAsRefused(t *testing.T) {
 	l := limiter{limits: new(delivery.Limits), creates: 1}
 	r := item{result: result{ending: ending{outcome: InDoubt}, refusedAs: 422}}
 	l.created(&r, false)

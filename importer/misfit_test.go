@@ -11,8 +11,8 @@ const notItsHeader = "hint: is it the right file (of a workbook: the right --she
 	"the header? The mapping's source skips lines above it (skip_rows: 1), or names the columns of a file without " +
 	"a header (header: false, columns: [...])"
 
-// A file that does not fit is told by name, in a few lines; of several, each is checked by itself. fault 105
-func TestMisfits(t *testing.T) {
+// A file that does not fit is refused in a few lines. Of several files, each is checked on its own. fault 105
+func TestFilesThatDoNotFitTheMappingAreNamed(t *testing.T) {
 	const few = "version: 1\nkey: '{id}'\nlead: {content: {name: '{name}'}}\n"
 	tests := []struct {
 		name, mapping, headers string
@@ -47,8 +47,8 @@ func TestMisfits(t *testing.T) {
 	}
 }
 
-// The cells of a file that has no header are people's data, and no message tells them. fault 115
-func TestRowsThatAreTakenForAHeaderAreNotTold(t *testing.T) {
+// The first line of a file without a header is people's data. fault 115
+func TestNoMessageRepeatsARowThatIsTakenForAHeader(t *testing.T) {
 	const rest = "version: 1\nlead: {content: {'*': rest}}\n"
 	for mapping, want := range map[string]string{
 		checkedMapping: notItsHeader, rest: "a.csv has more than one column with the name of column 1\n",

@@ -39,8 +39,8 @@ func planLead() checkpoint.Entry {
 	}
 }
 
-// mustPlan compares what a planner answers: how the row ends, "create", "link" and "hold" with how it ends then, or
-// "read", or "send" with what: S, X and the content keys.
+// mustPlan compares the step of a planner with want: an outcome; "create" or "read"; "link" or "hold" with the outcome
+// that follows; or "send" with what is sent: S (status), X (ExternalID) and content keys.
 func mustPlan(t *testing.T, plan func(*item) Step, it *item, want string) {
 	t.Helper()
 	step := plan(it)
@@ -95,15 +95,15 @@ func TestImportPlanner(t *testing.T) {
 		{name: "in doubt, other data", known: checkpoint.Entry{State: checkpoint.InDoubt, Digest: other}, want: "in_doubt"},
 		{name: "in doubt, resent", by: Planning{ResendInDoubt: true}, known: checkpoint.Entry{State: checkpoint.InDoubt, Digest: same}, want: "create"},
 		{name: "in doubt since this run, resent", by: Planning{ResendInDoubt: true}, known: checkpoint.Entry{State: checkpoint.InDoubt, Digest: same, Run: "this"}, want: "in_doubt"},
-		{name: "not made, a person said", known: checkpoint.Entry{State: checkpoint.NotMade, Digest: same}, want: "create"},
+		{name: "a person says that it was not made", known: checkpoint.Entry{State: checkpoint.NotMade, Digest: same}, want: "create"},
 		{name: "unknown, may be missing", lost: true, want: "hold, in_doubt"},
 		{name: "rejected, may be missing", lost: true, known: checkpoint.Entry{State: checkpoint.Rejected, Digest: same}, want: "rejected"},
 		{name: "rejected, other data, may be missing", lost: true, known: checkpoint.Entry{State: checkpoint.Rejected, Digest: other}, want: "hold, in_doubt"},
 		{name: "not made, may be missing", lost: true, known: checkpoint.Entry{State: checkpoint.NotMade}, want: "hold, in_doubt"},
 		{name: "in doubt, may be missing, resent", by: Planning{ResendInDoubt: true}, lost: true, known: checkpoint.Entry{State: checkpoint.InDoubt}, want: "in_doubt"},
-		{name: "of rejects that tell of a lead, under another key", hadLead: true, want: "conflict"},
-		{name: "of such rejects, not made, a person said", hadLead: true, known: checkpoint.Entry{State: checkpoint.NotMade}, want: "create"},
-		{name: "of such rejects, rejected, other data", hadLead: true, known: checkpoint.Entry{State: checkpoint.Rejected, Digest: other}, want: "create"},
+		{name: "the rejects say that it has a lead, and its key is new", hadLead: true, want: "conflict"},
+		{name: "the rejects say that it has a lead, a person says that it has none", hadLead: true, known: checkpoint.Entry{State: checkpoint.NotMade}, want: "create"},
+		{name: "the rejects say that it has a lead, rejected, other data", hadLead: true, known: checkpoint.Entry{State: checkpoint.Rejected, Digest: other}, want: "create"},
 		{name: "held, resent", by: Planning{ResendInDoubt: true}, known: checkpoint.Entry{State: checkpoint.InDoubt, Reason: checkpoint.ReasonIncomplete}, want: "in_doubt"},
 	}
 	for _, test := range tests {
@@ -114,7 +114,7 @@ func TestImportPlanner(t *testing.T) {
 	}
 }
 
-// What a person found out about rows that are in doubt still is noted: a run does not read it.
+// A run does not read what a person wrote beside a row in doubt, but a note counts these rows.
 func TestAnswersInRejectsAreNoted(t *testing.T) {
 	tally := newTally(1)
 	for _, answered := range []bool{true, false, true} {
@@ -125,9 +125,8 @@ func TestAnswersInRejectsAreNoted(t *testing.T) {
 	}
 }
 
-// TestHeldRowsAreOneReason: the time of a send is told with each row, and rows held for the same cause are counted
-// together whenever they were sent.
-func TestHeldRowsAreOneReason(t *testing.T) {
+// Each row shows when it was sent. Rows with the same cause are counted together.
+func TestRowsInDoubtAreOneReasonWheneverTheyWereSent(t *testing.T) {
 	at := func(minute int) checkpoint.Entry {
 		return checkpoint.Entry{State: checkpoint.InDoubt, Reason: leadapi.ReasonTimeout, Updated: time.Date(2026, 1, 2, 3, minute, 0, 0, time.UTC)}
 	}
@@ -162,7 +161,7 @@ func TestSyncPlanner(t *testing.T) {
 	status := func(s string) func(lead) { return func(e lead) { e.Status = s } }
 	doubt := func(e lead) { *e = checkpoint.Entry{Key: "k", State: checkpoint.InDoubt} }
 	rejected := func(e lead) {
-		// Checkpoints of earlier days hold the digests of what was refused.
+		// Older checkpoints hold the digests of what was refused.
 		*e = checkpoint.Entry{Key: "k", State: checkpoint.Rejected, Code: 422, Digest: digest(planRow()), Status: "contacted", Content: planLead().Content}
 	}
 	noID := func(e lead) { e.LeadID = "" }
@@ -252,8 +251,8 @@ func TestSyncPlanner(t *testing.T) {
 	}
 }
 
-// What an import makes of leads that stand, by --changed and by what syncs did since.
-func TestImportOfChangedRows(t *testing.T) {
+// The step depends on --changed and on what syncs have done since.
+func TestWhatAnImportDoesWithLeadsThatExist(t *testing.T) {
 	same := (&item{rec: planRow()}).requestDigest(checkpoint.NewDigester(nil))
 	other := checkpoint.Digest{9}
 	update, ignore := Planning{Changed: UpdateChanged}, Planning{Changed: IgnoreChanged}
@@ -275,7 +274,7 @@ func TestImportOfChangedRows(t *testing.T) {
 		{"same data, but what was sent last was not taken", update, func(e *checkpoint.Entry) {
 			e.Digest, e.Synced, e.Reason, e.Content = same, true, reasonNotConfirmed, e.Content[1:]
 		}, "send name"},
-		{"same data, but what was sent last was not taken, only told", Planning{}, func(e *checkpoint.Entry) {
+		{"same data, but what was sent last was not taken, only reported", Planning{}, func(e *checkpoint.Entry) {
 			e.Digest, e.Synced, e.Reason, e.Content = same, true, reasonNotConfirmed, e.Content[1:]
 		}, "changed"},
 		{"same data, not settled", update, func(e *checkpoint.Entry) { e.Digest, e.Unsettled = same, "r" }, "send S"},

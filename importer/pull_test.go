@@ -13,7 +13,7 @@ import (
 	"leadferry/mapping"
 )
 
-// pulledBy is what a run's pull file says, by ExternalID, and the order of its lines.
+// pulledBy returns the statuses of a run's pull file by ExternalID, and the order of its lines.
 func (r *trial) pulledBy() (status map[string]string, order string) {
 	status = map[string]string{}
 	r.pulls.finish()
@@ -24,8 +24,8 @@ func (r *trial) pulledBy() (status map[string]string, order string) {
 	return status, order
 }
 
-// What is kept stands in every pull file, as long as the file says what it said then.
-func TestPullHoldsWhatIsKept(t *testing.T) {
+// A status that is kept is in the pull file of every run, until the row says something new.
+func TestPullFileHoldsWhatIsKept(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		rows := []string{"a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1", "c,,x-c,open,Cy,1"}
 		p.must("created 3", p.run("import", Options{}, rows...))
@@ -48,15 +48,15 @@ func TestPullHoldsWhatIsKept(t *testing.T) {
 				t.Error(order)
 			}
 		}
-		rows[0] = "a,,x-a,onHold,Ann,1" // the file goes on
+		rows[0] = "a,,x-a,onHold,Ann,1" // the row says something new
 		if _, order := p.must("updated 1 unchanged 2", p.run("sync", service, rows...)).pulledBy(); order != "x-c " {
 			t.Error(order)
 		}
 	})
 }
 
-// Statuses come in the CRM's words; those without one are named, unless they are left out on purpose.
-func TestWordsOfThePullFile(t *testing.T) {
+// Statuses without a word are listed, unless the mapping leaves them out on purpose.
+func TestPullFileHasTheWordsOfTheCRM(t *testing.T) {
 	m := parsed(t, "version: 1\nlead: {status: {from: '{s}', map: {Won: closedWon, Also won: closedWon}, pull: {onHold: ''}}}\n")
 	p := newPulls(m)
 	for i, status := range []string{"onHold", "closedWon", "open", "archived", "open"} {
@@ -71,7 +71,7 @@ func TestWordsOfThePullFile(t *testing.T) {
 	}
 }
 
-// What the last row of each lead comes to counts, and lines come in the order of their ExternalIDs.
+// The lines of the pull file are in the order of their ExternalIDs.
 func TestLastRowOfALeadDecidesItsPull(t *testing.T) {
 	const leads = 100
 	p := newPulls(new(mapping.Mapping))
@@ -84,7 +84,7 @@ func TestLastRowOfALeadDecidesItsPull(t *testing.T) {
 	for i := range leads {
 		row(i, i*79%leads, Unchanged, true)
 	}
-	for i := range leads { // of each third lead a later row says something else, of each fifth the same once more
+	for i := range leads { // a later row of each third lead says something else, of each fifth the same again
 		switch lead := i * 79 % leads; {
 		case lead%3 == 0:
 			row(leads+i, lead, Unchanged, false)
@@ -109,9 +109,9 @@ func TestLastRowOfALeadDecidesItsPull(t *testing.T) {
 	}
 }
 
-// TestPullClosesTheCircle: whatever both sides made of their leads, after sync --conflict service and once the CRM has
-// taken the pull file over, both sides are equal: every row is the same, and nothing is sent any more.
-func TestPullClosesTheCircle(t *testing.T) {
+// Whatever both sides changed: after sync --conflict service, and once the CRM has taken the pull file over, every row
+// is the same on both sides, and nothing is sent any more.
+func TestBothSidesAreEqualOnceTheCRMTookThePullFile(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 6).Draw(rt, "leads")
 		var first, then, console []string

@@ -12,7 +12,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// verdicts are those of a run's rows, by key.
+// verdicts lists the verdicts of a run with their counts.
 func (r *trial) verdicts() string {
 	var all []string
 	for _, v := range []Verdict{Same, FileAhead, ServiceAhead, BothChanged, Unread, NoLead, Absent, Doubtful} {
@@ -34,8 +34,8 @@ func (p *pair) compares(o Options, want string, rows ...string) *trial {
 	return r
 }
 
-// Every verdict, by what the file and people in the console did since the import.
-func TestVerdicts(t *testing.T) {
+// After the import, the file, a person in the console, both or nobody changed each lead.
+func TestVerdictsSayWhoChangedALead(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		row := func(key, status, name string) string { return fmt.Sprintf("%s,,x-%s,%s,%s,1", key, key, status, name) }
 		var imported []string
@@ -68,12 +68,12 @@ func TestVerdicts(t *testing.T) {
 		}
 		adopted := checkpoint.Entry{Key: "adopted", State: checkpoint.Created, LeadID: "lead-of-a-list", ExternalID: "x-adopted", Status: "open", Updated: time.Now()}
 		must.Do(t, p.db.Do(t.Context(), &checkpoint.Change{Kind: checkpoint.Settle, Entry: adopted}))
-		p.compares(Options{Planning: Planning{Reconciling: Reconciling{Fresh: time.Hour}}}, "unread 1 absent 7", row("adopted", "open", "Ann")) // nobody but a list has said so
+		p.compares(Options{Planning: Planning{Reconciling: Reconciling{Fresh: time.Hour}}}, "unread 1 absent 7", row("adopted", "open", "Ann")) // only an adopted list says so
 		if _, err := checkpoint.Forget(t.Context(), p.db, []string{"adopted"}, true); err != nil {
 			t.Fatal(err)
 		}
 		p.service.sent()
-		// Without a read of its own, what was seen counts: also for a sync.
+		// Without a read, what an earlier read showed counts, for a sync too.
 		p.service.leads[p.known("both").LeadID].OwnerID = "org-2"
 		moved := func(r *trial) (keys []string) { // leads that another organization has now
 			for _, l := range r.lines {
@@ -99,9 +99,8 @@ func TestVerdicts(t *testing.T) {
 	})
 }
 
-// What a read shows that is not the lead that was meant is taken for nothing; a status that the
-// specification does not name is taken for what it is.
-func TestReadsThatShowSomethingElse(t *testing.T) {
+// A status that the specification does not name counts as it is.
+func TestReadsThatShowAnotherLeadCountForNothing(t *testing.T) {
 	for fate, want := range map[string]string{"other-id": "unread 1", "404": "unread 1", "500-stored": "unread 1", "lost": "unread 1", "": "service_ahead 1"} {
 		t.Run(fate, func(t *testing.T) {
 			paired(t, func(t *testing.T, p *pair) {
@@ -122,8 +121,7 @@ func TestReadsThatShowSomethingElse(t *testing.T) {
 	}
 }
 
-// What was confirmed is not told as what the service shows.
-func TestALeadThatIsShownWithoutStatus(t *testing.T) {
+func TestAConfirmedStatusIsNotReportedAsTheOneThatIsShown(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
 		p.service.typed(p.known("a").LeadID, "Status", "")
@@ -155,8 +153,8 @@ func TestLeadsThatCannotBeRead(t *testing.T) {
 	})
 }
 
-// A sample is of the file's rows, not of all leads, and so many are read.
-func TestSample(t *testing.T) {
+// A sample is drawn from the leads of the file, not from all leads, and no other lead is read.
+func TestSampleReadsSomeLeadsOfTheFile(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		var rows []string
 		for i := range 40 {
@@ -176,7 +174,7 @@ func TestSample(t *testing.T) {
 		if strings.Count(first, "\n") != 10 {
 			t.Errorf("read\n%s", first)
 		}
-		// Those that were read, or confirmed, lately count as read.
+		// Leads that were read or confirmed lately count as read.
 		r = p.run("reconcile", Options{Planning: Planning{Reconciling: Reconciling{Sample: 40, Fresh: time.Hour}}}, rows...)
 		if all, now := r.drift.compared(); r.drift.met != 40 || all != 40 || now != differ || p.service.sent() != "" {
 			t.Errorf("%+v, want %d that differ", r.drift, differ)
@@ -196,7 +194,7 @@ func inOrder(lines string) string {
 }
 
 // Only leads of the namespace are absent, and only where all input was read.
-func TestAbsentLeads(t *testing.T) {
+func TestLeadsThatTheWholeInputLacksAreAbsent(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		a, b, c := "a,,x-a,open,Ann,1", "b,,x-b,open,Bob,1", "c,,x-c,open,Cy,1"
 		p.must("created 3", p.run("import", Options{}, a, b, c))
@@ -207,7 +205,7 @@ func TestAbsentLeads(t *testing.T) {
 		left := Task{Mapping: parsed(t, pairMapping+"skip_if: 'name == \"Bob\"'\n")} // out, but named
 		p.compares(Options{Task: left}, "same 1 absent 1", a, b)
 		p.compares(Options{Task: Task{Limit: 1}}, "same 1", a, b)
-		// As many keys are named as there are leads, but not of leads, or twice.
+		// As many keys as leads are named, but one has no lead or is named twice.
 		p.service.fate = func(string, string) string { return "lost" }
 		p.must("in_doubt 1", p.run("import", Options{}, "d,,x-d,open,Dan,1"))
 		p.service.fate = nil

@@ -16,8 +16,8 @@ import (
 	"leadferry/leadapi"
 )
 
-// rejectsBy validates a file by a mapping that takes any data, and gives the rejects; "" where
-// there are none, or the file is refused.
+// rejectsBy validates a file with a mapping that takes any data, and returns the path of the rejects. It is "" if there
+// are none or the file is refused.
 func rejectsBy(t *rapid.T, path, out string, o source.Options) (rows report.RowCounts, rejects string) {
 	t.Helper()
 	m := parsed(t, `{"version": 1, "lead": {"content": {"*": rest}}}`)
@@ -27,7 +27,7 @@ func rejectsBy(t *rapid.T, path, out string, o source.Options) (rows report.RowC
 	}
 	defer f.Close()
 	s, err := Run(context.Background(), Options{Task: Task{Command: "validate", Mapping: m, Inputs: []*source.File{f}}, Keeping: Keeping{Files: report.Files{Rejects: out}}})
-	if err != nil { // as a name that is there twice and is used
+	if err != nil { // for example, a column name that is used is there twice
 		return rows, ""
 	}
 	for _, f := range s.Files {
@@ -40,8 +40,8 @@ func rejectsBy(t *rapid.T, path, out string, o source.Options) (rows report.RowC
 	return s.Rows, rejects
 }
 
-// checkTwice reads a file, and its rejects as they are: none of them is a row that could be
-// sent, and the rejects of the rejects hold the same texts.
+// checkTwice validates a file, and then its uncorrected rejects. None of these may be a row that could be sent, and
+// their own rejects must hold the same texts.
 func checkTwice(t *rapid.T, path, dir string, o source.Options) (rejected int) {
 	t.Helper()
 	rows, rejects := rejectsBy(t, path, dir+"-1", o)
@@ -57,7 +57,7 @@ func checkTwice(t *rapid.T, path, dir string, o source.Options) (rejected int) {
 	return rows.Invalid
 }
 
-// texts are the rows of a file that are not corrected yet.
+// texts returns the Text of each row of a file.
 func texts(t *rapid.T, path string, o source.Options) (all []string) {
 	t.Helper()
 	f, err := source.Open(path, o)
@@ -72,7 +72,7 @@ func texts(t *rapid.T, path string, o source.Options) (all []string) {
 }
 
 // faults 90, 91, 96, 132
-func TestRejectsOfAnyFileSendNothing(t *testing.T) {
+func TestUncorrectedRejectsOfAnyFileSendNothing(t *testing.T) {
 	dir := t.TempDir()
 	at := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -96,8 +96,8 @@ func TestRejectsOfAnyFileSendNothing(t *testing.T) {
 	})
 }
 
-// fault 116: the service's words may repeat the row, so they stand beside it and nowhere else.
-func TestTheRejectsAloneHaveTheServicesWords(t *testing.T) {
+// fault 116: the service's words may repeat the row's data, so they are only where the row is.
+func TestOnlyTheRejectsHoldTheServicesWords(t *testing.T) {
 	j := &result{}
 	j.refuse("not updated: %s", &leadapi.Error{Status: 422, Reason: leadapi.ReasonRefused, Message: `no "Ann Lee"`})
 	if j.text != "not updated: HTTP 422 (refused), see the rejects" || j.rejected() != `not updated: HTTP 422 (refused): no "Ann Lee"` {

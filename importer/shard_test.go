@@ -16,7 +16,7 @@ import (
 	"leadferry/mapping"
 )
 
-// shardOf reads the rows that one worker of a number takes, as the engine does.
+// shardOf returns the keys of the rows that a shard takes, read as the engine reads them.
 func shardOf(t testing.TB, rows []string, s mapping.Shard, limit int) (keys []string) {
 	tr := newTrial(t, rows, Options{Task: Task{Shard: s, Limit: limit}})
 	defer tr.run.ledger.Close()
@@ -39,8 +39,8 @@ func shardOf(t testing.TB, rows []string, s mapping.Shard, limit int) (keys []st
 	return keys
 }
 
-// Every row falls to one worker and no more, in the order of the file, and all that may have one lead to the same.
-func TestShardsAreTheInput(t *testing.T) {
+// A shard has its rows in file order. Rows that may have one lead fall to the same shard.
+func TestShardsTogetherTakeEachRowOnce(t *testing.T) {
 	const limit = 7 * batchRows
 	var rows []string
 	for i, row := range numbered(8 * batchRows) {
@@ -82,7 +82,7 @@ func TestShardsAreTheInput(t *testing.T) {
 	}
 }
 
-// unevenly returns what makes digests the longer the sooner a row comes in its file, and fails at rows with these keys.
+// unevenly returns a digest function that takes longer for smaller last digits of a key, and panics at these keys.
 func unevenly(fail ...string) func(*item) {
 	return func(it *item) {
 		if slices.Contains(fail, it.rec.Key) {
@@ -93,7 +93,7 @@ func unevenly(fail ...string) func(*item) {
 	}
 }
 
-// taken reads the intake of a file of rows by several mappers, until a row of this key has come, where one is named.
+// taken reads rows through several mappers. If until is not "", it ends the context at the row with this key.
 func taken(t *testing.T, rows int, digest func(*item), until string) (keys []string, err error) {
 	processors := runtime.GOMAXPROCS(4)
 	defer runtime.GOMAXPROCS(processors)
@@ -124,7 +124,7 @@ func taken(t *testing.T, rows int, digest func(*item), until string) (keys []str
 	return keys, err
 }
 
-// However long each takes, and whoever makes them, Records come in the order of the file.
+// Records come in file order, whichever mapper makes them and however long it takes.
 func TestRecordsComeInOrder(t *testing.T) {
 	const rows = 20*batchRows + 1
 	keys, err := taken(t, rows, unevenly(), "")
@@ -138,8 +138,8 @@ func TestRecordsComeInOrder(t *testing.T) {
 	}
 }
 
-// Of several rows at which the program fails, the first in the file is told of, behind all
-// rows before it, and nothing comes after it.
+// If the program panics at several rows, the error names the first of them in the file. All rows before it come, and
+// none after it.
 func TestFirstFailureEndsTheIntake(t *testing.T) {
 	keys, err := taken(t, 20*batchRows, unevenly("k1900", "k400", "k410", "k700"), "")
 	if len(keys) != 400 || err == nil || !strings.Contains(err.Error(), "leads.csv:402: ") {
@@ -147,7 +147,7 @@ func TestFirstFailureEndsTheIntake(t *testing.T) {
 	}
 }
 
-// Whoever wants no more gets none that was not about to be handed over, and nobody goes on.
+// After its context has ended, only rows that were about to be handed over come, and no goroutine goes on.
 func TestIntakeEndsWithItsContext(t *testing.T) {
 	if keys, err := taken(t, 20*batchRows, unevenly(), "k300"); err != nil || len(keys) > 5*batchRows {
 		t.Errorf("%d rows, %v", len(keys), err)

@@ -10,18 +10,18 @@ import (
 	"leadferry/mapping"
 )
 
-// stories are what becomes of one lead over several runs, a step a line:
+// stories say what happens to one lead over several runs, one step a line:
 //
 //	import|sync|reconcile OPTIONS: ROWS = OUTCOMES    a run, its rows parted by |
-//	sends BODIES              what arrived for the lead since the last such step, parted by |; reads as "read"
-//	says TEXT, hushes TEXT    what the results of the last run say of its first row, or do not
+//	sends BODIES              what arrived for the lead since the last "sends", parted by |; a read is "read"
+//	says TEXT, omits TEXT     what the results of the last run say of its first row, or do not say
 //	knows WORDS               what the checkpoint knows of the lead, see knownAs
 //	pulls ID STATUS           what the pull file of the last run holds; STATUS may be left out
 //	moved FROM TO             the change of status that the last run confirmed
 //	console FIELD VALUE       a person changes the lead; shows FIELD VALUE: what the service holds
-//	fate LIST                 how the next requests end, the last one all others; nothing: well
+//	fate LIST                 how the next requests end; the last word is for all later ones; no words: well
 var stories = map[string]string{
-	"what was seen is treated by the rule": `
+	"a status that was seen is treated by the conflict rule": `
 		import: a,,x-a,open,Ann,1 = created 1
 		console Status closedWon
 		sync all: a,,x-a,open,Ann,1 = conflict 1
@@ -80,7 +80,7 @@ var stories = map[string]string{
 		pulls
 		sends {"ExternalID":"x-a"} | {"Content":{"name":"Anna"}} | {"Status":"open"}
 		sync file: a,,x-a,open,Anna,1 = unchanged 1`,
-	"what an answer shows, by file, but it is not to be reopened": `
+	"what an answer shows, by file, if reopening is held": `
 		import: a,,x-a,open,Ann,1 = created 1
 		console Status closedWon
 		sync file hold: a,,x-a,open,Anna,1 = conflict 1
@@ -95,7 +95,7 @@ var stories = map[string]string{
 		console ExternalID typed
 		sync: a,,x-a,closedWon,Anna,1 = conflict 1
 		says ExternalID; a part of the row was not sent`,
-	"a status that is sent over another one may be refused": `
+	"a status that is sent over a newer one may be refused": `
 		import: a,,x-a,open,Ann,1 = created 1
 		console Status closedWon
 		fate good 422
@@ -105,7 +105,7 @@ var stories = map[string]string{
 		sync file: a,,x-a,open,Anna,1 = unchanged 1
 		knows status=open
 		shows Status open`,
-	"a status that is sent over another one may not be confirmed": `
+	"a status that is sent over a newer one may not be confirmed": `
 		import: a,,x-a,open,Ann,1 = created 1
 		console Status closedWon
 		fate good lost
@@ -119,7 +119,7 @@ var stories = map[string]string{
 		sync file: a,,x-a,open,Ann,1 = updated 1
 		sync file: a,,x-a,open,Ann,1 = unchanged 1
 		shows Status open`,
-	"the rule is that of the status shown": `
+	"the rule of the status that the service shows counts": `
 		import: a,,x-a,open,Ann,1 = created 1
 		console Status onHold
 		reconcile: a,,x-a,contacted,Ann,1 = conflict 1
@@ -135,7 +135,7 @@ var stories = map[string]string{
 		sync service won-by-file: a,,x-a,contacted,Ann,1 = unchanged 1
 		pulls x-a 
 		shows Status inProgress`,
-	"what is kept is pulled though other content is refused": `
+	"a kept status is pulled although other content is refused": `
 		import: a,,x-a,open,Ann,1 = created 1
 		console Status closedWon
 		sync service all: a,,x-a,open,Ann,1 = unchanged 1
@@ -146,13 +146,13 @@ var stories = map[string]string{
 		pulls x-a
 		sync: a,,x-a,open,Anna,1 = rejected 1
 		pulls`,
-	"what a read shows is pulled though the update is refused": `
+	"a status that a read shows is pulled although the update is refused": `
 		import: a,,x-a,open,Ann,1 = created 1
 		console Status onHold
 		fate good 422
 		sync service all: a,,x-a,open,Anna,1 = rejected 1
 		pulls x-a onHold`,
-	"what is kept is pulled though other content is not answered": `
+	"a kept status is pulled although an update of other content gets no answer": `
 		import: a,,x-a,open,Ann,1 = created 1
 		console Status closedWon
 		reconcile service: a,,x-a,open,Ann,1 = conflict 1
@@ -161,7 +161,7 @@ var stories = map[string]string{
 		pulls x-a
 		sync service: a,,x-a,open,Anna,1 = failed 1
 		pulls x-a`,
-	"a status that is sent over is told, seen before": `
+	"overwriting a status that an earlier run saw is reported": `
 		import: a,,x-a,open,Ann,1 = created 1
 		console Status closedWon
 		reconcile: a,,x-a,open,Ann,1 = conflict 1
@@ -169,8 +169,8 @@ var stories = map[string]string{
 		says now it is closedWon)
 		moved closedWon contacted
 		sync file: a,,x-a,open,Ann,1 = updated 1
-		hushes changed on the service`,
-	"a status that is sent over is told, read": `
+		omits changed on the service`,
+	"overwriting a status that this run read is reported": `
 		import: a,,x-a,open,Ann,1 = created 1
 		console Status closedWon
 		sync file changed: a,,x-a,contacted,Ann,1 = updated 1
@@ -180,7 +180,7 @@ var stories = map[string]string{
 		console ExternalID typed
 		sync file changed: a,,x-a,contacted,Ann,2 = updated 1
 		says now it is open)`,
-	"a file that takes over what was seen": `
+	"a file that takes over a status that was seen is in step": `
 		import: a,,x-a,open,Ann,1 = created 1
 		console Status closedWon
 		sync service all: a,,x-a,open,Ann,1 = unchanged 1
@@ -213,7 +213,7 @@ var stories = map[string]string{
 		sync changed: a,,x-a,onHold,Anna,1 = updated 1
 		says closedWon was confirmed on
 		sends read | {"Content":{"name":"Anna"}}`,
-	"all leads are read where that is asked for": `
+	"all leads are read if that is asked for": `
 		import: a,,x-a,open,Ann,1 = created 1
 		sends {"ExternalID":"x-a"}
 		console Status onHold
@@ -224,7 +224,7 @@ var stories = map[string]string{
 		sends read | read | {"Status":"open"}
 		sync all: a,,x-a,open,Ann,1 = unchanged 1
 		knows unsettled= seen=open`,
-	"a status that is no more does not stand": `
+	"a status that only a read showed does not count against a newer answer": `
 		import: a,,x-a,open,Ann,1 = created 1
 		sends {"ExternalID":"x-a"}
 		fate other-status good
@@ -236,7 +236,7 @@ var stories = map[string]string{
 		fate good other-status
 		sync changed service hold: a,,x-a,contacted,Anna,1 = conflict 1
 		says would reopen it as contacted; a part of the row was not sent`,
-	"whether a lead would be reopened is asked of what is read": `
+	"a read decides whether a lead would be reopened": `
 		import: a,,x-a,closedWon,Ann,1 = created 1
 		sync changed hold: a,,x-a,contacted,Ann,1 = conflict 1
 		console Status contacted
@@ -245,7 +245,7 @@ var stories = map[string]string{
 		console Status closedWon
 		sync all hold: a,,x-a,onHold,Ann,1 = conflict 1
 		says closedWon`,
-	"a lead that only its row names is read before it might be reopened": `
+	"a lead that only its row knows is read before it might be reopened": `
 		console Status closedWon
 		sync hold: a,lead-0001,x-a,contacted,Ann,1 = conflict 1
 		says closedWon
@@ -253,7 +253,7 @@ var stories = map[string]string{
 		console Status onHold
 		sync hold changed: a,lead-0001,x-a,contacted,Ann,1 = updated 1
 		sends read | read | {"Status":"contacted","ExternalID":"x-a","Content":{"name":"Ann","phone":"1","ref":"a"}}`,
-	"a lead is not reopened where nobody knows whether an update has closed it": `
+	"a lead is not reopened if nobody knows whether an update has closed it": `
 		import: a,,x-a,open,Ann,1 = created 1
 		fate lost
 		sync: a,,x-a,closedWon,Ann,1 = failed 1
@@ -263,7 +263,7 @@ var stories = map[string]string{
 		says closedWon
 		console Status open
 		sync hold: a,,x-a,contacted,Ann,1 = updated 1`,
-	"an ExternalID of the console stands": `
+	"an ExternalID that a person typed is not overwritten": `
 		import: a,,x-a,open,Ann,1 = created 1
 		console ExternalID console
 		reconcile: a,,x-a,open,Ann,1 = conflict 1
@@ -291,14 +291,14 @@ var stories = map[string]string{
 		sync create file: renamed,,x-a,open,Hanna,1 = unchanged 1
 		knows ext=x-a want= state=created
 		shows ExternalID x-a`,
-	"what is kept is not confirmed": `
+	"keeping a value of the service confirms nothing": `
 		import: a,,x-a,open,Ann,1 = created 1
 		console phone "9"
 		sync service all: a,,x-a,contacted,Ann,2 = updated 1
 		reconcile: a,,x-a,contacted,Ann,2 = conflict 1
 		pulls
 		says changed on the service: phone`,
-	"a link of the console stands": `
+	"a link that a person made is not overwritten": `
 		fate good 500
 		import: a,,x-a,open,Ann,1 = partial 1
 		fate
@@ -307,7 +307,7 @@ var stories = map[string]string{
 		shows ExternalID console
 		console ExternalID x-a
 		import: a,,x-a,open,Ann,1 = created 1`,
-	"a first ExternalID that was not applied is wanted no more": `
+	"a first ExternalID that was not applied is not wanted any more": `
 		console Status open
 		fate 429
 		sync: a,lead-0001,x-a,onHold,Ann,1 = failed 1
@@ -363,7 +363,7 @@ var stories = map[string]string{
 		sync service all: a,,x-a,open,Ann,2 = unchanged 1
 		says the service's value is kept: name
 		sends {"ExternalID":"x-a"} | {"Content":{"phone":"2"}} | read`,
-	"an ExternalID holds only when the answer shows it": `
+	"an ExternalID counts only if the answer shows it": `
 		import: a,,x-a,open,Ann,1 = created 1
 		sends {"ExternalID":"x-a"}
 		fate other-external
@@ -385,7 +385,7 @@ var stories = map[string]string{
 		import: a,,x-a,open,Nan,1 = changed 1`,
 }
 
-// TestStories holds what becomes of leads against the words of INTERFACE. faults 68, 69, 79
+// INTERFACE says what has to happen in these stories. faults 68, 69, 79
 func TestStories(t *testing.T) {
 	for name, text := range stories {
 		t.Run(name, func(t *testing.T) {
@@ -393,7 +393,7 @@ func TestStories(t *testing.T) {
 				var last *trial
 				for line := range strings.Lines(text) {
 					if step := strings.TrimSpace(line); step != "" {
-						last = p.tell(step, last)
+						last = p.playStep(step, last)
 					}
 				}
 			})
@@ -403,8 +403,8 @@ func TestStories(t *testing.T) {
 
 const storyLead = "lead-0001"
 
-// tell carries out a step of a story, behind the run before it.
-func (p *pair) tell(step string, last *trial) *trial {
+// playStep carries out a step of a story after the run last, and returns the last run.
+func (p *pair) playStep(step string, last *trial) *trial {
 	p.t.Helper()
 	verb, rest, _ := strings.Cut(step, " ")
 	fail := func(got any) { p.t.Errorf("%s: got %v", step, got) }
@@ -437,7 +437,7 @@ func (p *pair) tell(step string, last *trial) *trial {
 		if got := strings.Join(got, " | "); got != rest {
 			fail(got)
 		}
-	case "says", "hushes":
+	case "says", "omits":
 		if text := last.lines[0].text; strings.Contains(text, rest) != (verb == "says") {
 			fail(text)
 		}
@@ -460,13 +460,13 @@ func (p *pair) tell(step string, last *trial) *trial {
 			fail(last.tally.moves)
 		}
 	default:
-		return p.tellRun(step)
+		return p.playRun(step)
 	}
 	return last
 }
 
-// tellRun carries out a run of a story.
-func (p *pair) tellRun(step string) *trial {
+// playRun carries out a run of a story.
+func (p *pair) playRun(step string) *trial {
 	p.t.Helper()
 	how, rest, _ := strings.Cut(step, ": ")
 	rows, want, _ := strings.Cut(rest, " = ")
@@ -504,7 +504,7 @@ func (p *pair) tellRun(step string) *trial {
 	return r
 }
 
-// knownAs is what is known of a lead, in words.
+// knownAs describes what the checkpoint knows of a lead.
 func knownAs(e checkpoint.Entry) string {
 	refused := ""
 	if e.Refused != (checkpoint.Digest{}) {

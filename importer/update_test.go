@@ -15,7 +15,7 @@ import (
 	"leadferry/mapping"
 )
 
-// sends compares what arrived since last asked. Updates of one lead have an order, those of different leads have none.
+// sends compares the updates that arrived since the last call. Only updates of one lead have an order.
 func (p *pair) sends(lines ...string) {
 	p.t.Helper()
 	byLead := func(a, b string) int {
@@ -60,7 +60,7 @@ func TestLeadsAreFoundByTheirIDsAndShareALane(t *testing.T) {
 		p.must("created 2", p.run("import", Options{}, "a,,x-a,open,Ann,1", "b,,x-b,open,Bob,2"))
 		a := p.known("a").LeadID
 		p.service.sent()
-		// Four rows of one lead under four names, then one that is in step again.
+		// Four rows of one lead, which they name by key, lead ID and ExternalID.
 		r := p.must("updated 4", p.run("sync", Options{Sending: Sending{Concurrency: 8}},
 			"a,,x-a,contacted,Ann,1", "other,"+a+",x-a,inProgress,Ann,1", "third,,x-a,onHold,Ann,1", "a,"+a+",x-a,closedWon,Ann,1"))
 		var order []string
@@ -71,16 +71,16 @@ func TestLeadsAreFoundByTheirIDsAndShareALane(t *testing.T) {
 			t.Errorf("judged in the order %s", got)
 		}
 		if got := p.service.lead(a).Status; got != "closedWon" {
-			t.Errorf("the last row does not stand: %s", got)
+			t.Errorf("the lead does not have the last row's status, but %s", got)
 		}
 		if p.known("other").State != checkpoint.Unknown || p.known("third").State != checkpoint.Unknown {
-			t.Error("a lead stands under two keys")
+			t.Error("the lead is known by another key, too")
 		}
 	})
 }
 
-// A lead that only the file knows is taken over; rows that come to it by another name while that goes on wait for it.
-func TestALeadThatTheFileKnowsIsTakenOver(t *testing.T) {
+// Rows that find the lead by another name meanwhile wait.
+func TestALeadThatOnlyTheFileKnowsIsAdopted(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
 		lead := p.known("a").LeadID
@@ -101,7 +101,7 @@ func TestALeadThatTheFileKnowsIsTakenOver(t *testing.T) {
 }
 
 // faults 68, 69
-func TestAnUpdateHoldsOnlyWhenTheAnswerShowsIt(t *testing.T) {
+func TestAnUpdateCountsOnlyIfTheAnswerShowsIt(t *testing.T) {
 	for _, test := range []struct {
 		fate, text string
 		outcome    string
@@ -132,7 +132,7 @@ func TestAnUpdateHoldsOnlyWhenTheAnswerShowsIt(t *testing.T) {
 				}
 				p.service.fate = nil
 				p.service.sent()
-				if test.fate == "other-status" { // it was answered so, and is what it should be now
+				if test.fate == "other-status" { // the service really has what it answered
 					p.service.typed(p.known("a").LeadID, "Status", "closedBoughtOtherBrand")
 				}
 				p.must("updated 1", p.run("sync", Options{}, row))
@@ -174,7 +174,7 @@ func TestAnUnsettledUpdateBlocksItsLeadAlone(t *testing.T) {
 	})
 }
 
-// No update leaves before it is durable that one is under way.
+// The mark says durably that an update is under way.
 func TestNoUpdateLeavesBeforeItsMark(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		var rows, changed []string
@@ -223,8 +223,8 @@ func TestAStopLeavesNoMarkOfWhatWasNotSent(t *testing.T) {
 	})
 }
 
-// What others changed is told, counted, and kept beside what was confirmed: the next sync does
-// not send the file's old status over it.
+// Changes by others are reported, counted and stored beside what was confirmed: the next sync does not overwrite them
+// with the file's old status.
 func TestChangesByOthersAreSeen(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		p.must("created 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))
@@ -247,7 +247,7 @@ func TestChangesByOthersAreSeen(t *testing.T) {
 	})
 }
 
-// What an unanswered update asked for is not known to be there or not, and what others typed is not overwritten for it.
+// Nobody knows whether an unanswered update was applied. It is no reason to overwrite what others typed.
 func TestAnUpdateWithoutAnAnswerProvesNothing(t *testing.T) {
 	fates := func(p *pair, fates ...string) { // of the next requests
 		p.service.fate = func(string, string) (fate string) {
@@ -311,7 +311,7 @@ func TestAnUpdateWithoutAnAnswerProvesNothing(t *testing.T) {
 	})
 }
 
-func TestADoubtIsNamedByItsKey(t *testing.T) {
+func TestADoubtThatIsFoundByExternalIDNamesItsKey(t *testing.T) {
 	paired(t, func(t *testing.T, p *pair) {
 		p.service.fate = func(string, string) string { return "500-stored" }
 		p.must("in_doubt 1", p.run("import", Options{}, "a,,x-a,open,Ann,1"))

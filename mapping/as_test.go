@@ -13,7 +13,7 @@ import (
 )
 
 // faults 100
-func TestAsDecidesHowAValueStandsInTheRequest(t *testing.T) {
+func TestAsDecidesTheJSONTypeOfAValue(t *testing.T) {
 	tests := map[[2]string]string{ // "": the row is invalid
 		{"string", "01234"}: "01234", {"number", " 7 "}: "7", {"number", "-0.50"}: "-0.50", {"number", "1E+3"}: "1E+3",
 		{"number", "12345678901234567890.12345678901234567890"}: "12345678901234567890.12345678901234567890",
@@ -44,7 +44,7 @@ func TestAsDecidesHowAValueStandsInTheRequest(t *testing.T) {
 	}
 }
 
-func TestAsComesLast(t *testing.T) {
+func TestAsIsTheLastStep(t *testing.T) {
 	for value, want := range map[string]Field{
 		`{from: '{c}', map: {won: yes, lost: no}, as: boolean}`:         {Name: "x", Value: "true", Literal: true},
 		`{from: '{c}', map: {won: ""}, default: 0, as: number}`:         {Name: "x", Value: "0", Literal: true},

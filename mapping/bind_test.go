@@ -18,7 +18,7 @@ lead:
 `
 
 // faults 105
-func TestBindTellsEveryColumnThatTheInputLacks(t *testing.T) {
+func TestBindNamesEveryColumnThatTheInputLacks(t *testing.T) {
 	m := parse(t, people)
 	_, err := m.Bind("leads.csv", Columns{Names: []string{"id", "First Name", "last", "phones.0"}, Own: 4})
 	want := "m:6:11: lead.content.name: leads.csv has no column \"first nam\"\nhint: did you mean \"First Name\"?\n" +
@@ -29,8 +29,8 @@ func TestBindTellsEveryColumnThatTheInputLacks(t *testing.T) {
 	same(t, "errors", want, err.Error())
 }
 
-// A mapping that was cut off says nothing of the file: that no row of it breaks a rule must not count.
-func TestBindRefusesAFileOfWhichNothingIsUsed(t *testing.T) {
+// A mapping that was cut off uses no column, so no row breaks a rule. That must not pass for a good file.
+func TestBindRefusesAMappingThatUsesNoColumn(t *testing.T) {
 	const cut = "version: 1\nsource: {format: csv}\n"
 	const used = cut + "lead: {content: {name: '{name}'}}\n"
 	tests := map[string]struct {
@@ -60,7 +60,7 @@ func TestBindRefusesAFileOfWhichNothingIsUsed(t *testing.T) {
 	}
 }
 
-func TestNamesOfSeveralLines(t *testing.T) {
+func TestErrorsKeepNamesOfSeveralLinesOnOne(t *testing.T) {
 	m := parse(t, `
 version: 1
 key: "{E-mail\naddress}"
@@ -85,7 +85,7 @@ func TestAnOpenInputMayLackColumns(t *testing.T) {
 }
 
 // faults 93
-func TestANameThatStandsTwiceIsRefusedWhereItIsUsed(t *testing.T) {
+func TestAColumnNameThatIsThereTwiceIsRefusedIfItIsUsed(t *testing.T) {
 	columns := Columns{Names: []string{"id", "note", "", "id", "name", "note", ""}, Own: 7}
 	for file, want := range map[string]string{
 		"version: 1\nkey: '{name}'\nlead: {content: {x: '{name}'}}\n":                 "",
@@ -102,7 +102,7 @@ func TestANameThatStandsTwiceIsRefusedWhereItIsUsed(t *testing.T) {
 	}
 }
 
-func TestUses(t *testing.T) {
+func TestUsesSaysWhichColumnsCount(t *testing.T) {
 	columns := Columns{Names: []string{"id", "name", "note", "flag"}, Own: 4}
 	for file, want := range map[string][]bool{
 		"version: 1\nkey: '{id}'\nskip_if: 'flag == \"1\"'\nlead: {content: {x: '{name}'}}\n": {true, true, false, true},

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// ofExpr maps a row with the one content value x, which is the expression.
+// ofExpr maps a row to the one content value x, which is the expression.
 func (c cells) ofExpr(t testing.TB, expr string) (string, []Problem) {
 	t.Helper()
 	rec, problems := c.in(t, "version: 1\nsource: {null: [N/A]}\nlead:\n  content:\n    x:\n      expr: |\n        "+expr+"\n")
@@ -100,7 +100,7 @@ func TestExpressionsComeOutAsTheirLanguageSays(t *testing.T) {
 }
 
 // faults 105, 107
-func TestParseTellsWhatIsWrongWithAnExpression(t *testing.T) {
+func TestParseSaysWhatIsWrongWithAnExpression(t *testing.T) {
 	const functions = "known here: abs, all, any, ceil, coalesce, count, filter, find, findIndex, findLast, findLastIndex, first, float, floor, get, " +
 		"hasPrefix, hasSuffix, int, join, last, len, lower, map, max, mean, median, min, none, one, repeat, replace, " +
 		"reverse, round, sort, split, string, sum, take, trim, trimPrefix, trimSuffix, upper"
@@ -150,7 +150,7 @@ func TestParseTellsWhatIsWrongWithAnExpression(t *testing.T) {
 }
 
 // faults 105
-func TestBindTellsTheColumnsThatAnExpressionMisses(t *testing.T) {
+func TestBindNamesTheColumnsThatAnExpressionMisses(t *testing.T) {
 	m := parse(t, "version: 1\nskip_if: 'nme == \"\"'\nlead:\n  content:\n    x: {expr: 'upper($env[\"E-Mail\"]) + zip + nme'}\n")
 	_, err := m.Bind("leads.csv", Columns{Names: []string{"name", "e-mail"}, Own: 2})
 	want := "m:2:10: skip_if: leads.csv has no column \"nme\"\nhint: did you mean \"name\"?\n" +

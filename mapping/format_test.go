@@ -9,7 +9,7 @@ import (
 	"leadferry/mapping/texts"
 )
 
-// formatOf is the check of a word that must be good.
+// formatOf returns the check of a format, whose word must be good.
 func formatOf(t testing.TB, word string) func(string) bool {
 	t.Helper()
 	format, problem := readFormat(word)
@@ -99,8 +99,8 @@ func TestFormatsThatCannotBeRead(t *testing.T) {
 	formatOf(t, "/^.{1,1000}$/")
 }
 
-// What one format or step promises, another takes.
-func TestFormatsHoldTogether(t *testing.T) {
+// An integer is a number, and what the step e164 makes is a phone number.
+func TestFormatsAndStepsAgree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.StringMatching(`[+-]?[0-9]{0,3}[.e]?[+-]?[0-9]{0,3}`).Draw(t, "text")
 		if texts.IsInteger(s) && !texts.IsNumber(s) {

@@ -61,7 +61,7 @@ func FuzzParse(f *testing.F) {
 		}
 		m, err := Parse("m", data, nil)
 		if err != nil {
-			t.Fatalf("taken, then refused: %v", err)
+			t.Fatalf("accepted at first, then refused: %v", err)
 		}
 		b, err := m.Bind("in", Columns{Names: []string{"a"}, Own: 1, Open: true})
 		if err != nil {
@@ -71,8 +71,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// isWhole checks that a row becomes a Record as it may be sent, or is skipped, or
-// has problems that tell where they come from.
+// isWhole checks that a row becomes a Record that may be sent, or is skipped, or has problems with a rule and a text.
 func isWhole(t *testing.T, b *Binding, row []string) {
 	t.Helper()
 	var rec Record
@@ -128,7 +127,7 @@ func FuzzPattern(f *testing.F) {
 	})
 }
 
-// FuzzTable reads any table, with and without folding, and asks it for any text.
+// FuzzTable reads any table, with and without folding, and looks up any text in it.
 func FuzzTable(f *testing.F) {
 	f.Add("Auto Haus;o-1\nMüller;o-2", "AUTOHAUS", true)
 	f.Add("a;b\n;\nc;", "c", false)

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// columns and their cells, as name and cell in turn.
+// cells are columns and their cells: name and cell in turn.
 type cells []string
 
 func (c cells) bind(t testing.TB, m *Mapping, open bool) (*Binding, []string) {
@@ -87,7 +87,7 @@ func TestValuesComeOutAsTheFileSays(t *testing.T) {
 }
 
 // faults 101, 102, 103
-func TestARowTellsAllItsProblemsWithoutItsValues(t *testing.T) {
+func TestARowReportsAllItsProblemsWithoutItsValues(t *testing.T) {
 	file := `
 version: 1
 key: "{id}"
@@ -139,7 +139,7 @@ assign:
 		{"an organization", cells{"org", "o-1", "street", "S", "city", "C", "zip", "", "country", ""}, Record{Organization: "o-1"}},
 		{"an organization mapped to nothing", cells{"org", "none", "street", "S", "city", "C", "zip", "", "country", ""}, Record{Locator: "L1", SearchText: "S, C"}},
 		{"a column of the second is empty", cells{"org", "", "street", " ", "city", "C", "zip", "01234", "country", ""}, Record{Locator: "L2", PostalCode: "01234"}},
-		{"a default stands in", cells{"org", "", "street", "", "city", "", "zip", "", "country", "DE"}, Record{Locator: "L-DE", SearchText: "Berlin"}},
+		{"a default is used", cells{"org", "", "street", "", "city", "", "zip", "", "country", "DE"}, Record{Locator: "L-DE", SearchText: "Berlin"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -152,15 +152,15 @@ assign:
 	}
 }
 
-func TestAnEntryOfAssignThatBreaksARuleIsNotPassedOver(t *testing.T) {
+func TestAnEntryOfAssignThatBreaksARuleIsNotSkipped(t *testing.T) {
 	file := "version: 1\nassign:\n- organization: {from: '{org}', map: {a: b}}\n- organization: other\n"
 	_, got := cells{"org", "x"}.in(t, file)
 	want := []Problem{{Column: "org", Rule: "map", Text: "assign[1].organization has a text that its map lacks, and there is no else", Word: "x", Value: "assign[1].organization"}}
 	same(t, "problems", want, got)
 }
 
-// A word behind which nothing stands yet comes out empty, so that another entry is used.
-func TestAWordThatIsNotDecidedYet(t *testing.T) {
+// A word that a table maps to nothing is not decided yet: the next entry of assign is used.
+func TestAWordThatIsMappedToNothingLeavesItToTheNextEntry(t *testing.T) {
 	file := "version: 1\ntables: {dealers: {a: '', b: o-1}}\nassign:\n- organization: {from: '{org}', apply: [lower], map: dealers}\n- {organization: '{other}'}\n"
 	_, got := cells{"org", "A", "other", ""}.in(t, file)
 	same(t, "problems", []Problem{{Rule: "assign", Text: `no entry of assign has all that it needs, since these columns are empty: "other"`}}, got)
@@ -226,7 +226,7 @@ lead:
 	same(t, "record", want, rec)
 }
 
-func TestARecordIsUsedAgainWithoutTraces(t *testing.T) {
+func TestAReusedRecordHoldsNothingOfTheRowBefore(t *testing.T) {
 	file := "version: 1\nkey: '{id}'\nassign: [{organization: '{a}'}]\nlead: {status: '{a}', content: {a: '{a}'}}\n"
 	b, _ := cells{"id", "", "a", ""}.bind(t, parse(t, file), false)
 	var rec Record
@@ -253,7 +253,7 @@ func TestTheDefaultKeyStaysWhatItIs(t *testing.T) {
 	if one.Key == two.Key {
 		t.Error("name and value run into one another")
 	}
-	// As one system writes é, and as macOS does.
+	// é as macOS writes it, and as other systems do.
 	one, _ = cells{"pre\u0301nom", "Jose\u0301"}.in(t, "version: 1\n")
 	two, _ = cells{"pr\u00e9nom", "Jos\u00e9"}.in(t, "version: 1\n")
 	if one.Key != two.Key {

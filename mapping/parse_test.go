@@ -14,7 +14,7 @@ import (
 )
 
 // faults 105, 106, 108, 109, m30
-func TestParseTellsEveryMistakeWithItsPlace(t *testing.T) { refusedAll(t, "mistakes.yaml") }
+func TestParseReportsEveryMistakeWithItsPlace(t *testing.T) { refusedAll(t, "mistakes.yaml") }
 
 // refusedAll checks the errors of the mapping files in a file of testdata.
 func refusedAll(t *testing.T, name string) {
@@ -34,7 +34,7 @@ func readCases(t *testing.T, name string, into any) {
 	must.Do(t, err)
 }
 
-func TestParseTellsAtMostAHundredMistakes(t *testing.T) {
+func TestParseReportsAtMostAHundredMistakes(t *testing.T) {
 	_, err := Parse("m", []byte("version: 1\n"+strings.Repeat("? [a]\n: b\n", 500)), nil)
 	var es Errors
 	if !errors.As(err, &es) || len(es) != maxErrors {
@@ -42,7 +42,7 @@ func TestParseTellsAtMostAHundredMistakes(t *testing.T) {
 	}
 }
 
-func TestForCreateTellsWhatALeadNeeds(t *testing.T) {
+func TestForCreateNamesWhatALeadNeeds(t *testing.T) {
 	m := parse(t, "version: 1\nkey: '{id}'\nlead:\n  type_key: a\n")
 	want := "m:1:1: assign is missing, and leads cannot be created without it\nhint: say who gets the leads, by the service's ID of an organization: assign: [{organization: ID}], or a column that holds such IDs: \"{column}\"\n" +
 		"m:4:3: lead.type_label is missing, and leads cannot be created without it\nhint: for example type_label: Contact form"
@@ -106,7 +106,7 @@ func same(t *testing.T, what string, want, got any, options ...cmp.Option) {
 	}
 }
 
-func TestMarkedGuessesAreNamed(t *testing.T) {
+func TestGuessesThatCommentsMarkAreListed(t *testing.T) {
 	text := `version: 1  # ? really
 # ? Nobody knows whether this is right.
 # ?not a mark
@@ -128,7 +128,7 @@ lead:
 	same(t, "result", want, got)
 }
 
-// Some programs write a byte order mark before one that is there.
+// Some programs write a second byte order mark.
 func TestByteOrderMarksAreNoPartOfAMapping(t *testing.T) {
 	for _, marks := range []string{"\uFEFF", "\uFEFF\uFEFF"} {
 		_, err := Parse("m.yaml", []byte(marks+"version: 1\nkye: \"{a}\"\n"), nil)
@@ -183,7 +183,7 @@ func TestASecretInTheMappingIsWarnedOfAndNotRepeated(t *testing.T) {
 	}
 }
 
-func TestWarningsHaveAnEnd(t *testing.T) {
+func TestWarningsAreLimited(t *testing.T) {
 	m := parse(t, "version: 1\nlead:\n  content:\n"+numbered(200, "    aN_secret: x\n"))
 	if n := len(m.Warnings); n != maxErrors {
 		t.Errorf("%d warnings, want %d", n, maxErrors)

@@ -7,8 +7,8 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// contentOf maps a row by one content key x and gives the fields, "invalid" with the
-// problems' texts, or "" where nothing is sent; the count of dropped values behind it.
+// contentOf maps a row to one content key x. It returns the value, or "invalid" with the texts of the problems, or ""
+// if nothing is sent. A hyphen for each dropped value follows.
 func contentOf(t *testing.T, row cells, x string) string {
 	t.Helper()
 	rec, problems := row.in(t, "version: 1\nkey: '{id}'\nlead:\n  content:\n    x: "+x+"\n")
@@ -37,7 +37,7 @@ func TestValuesThatAreMadeOfOthers(t *testing.T) {
 	}
 }
 
-func TestEightLevelsAreEnough(t *testing.T) {
+func TestMoreThanEightLevelsAreRefused(t *testing.T) {
 	deep := func(n int) string { return strings.Repeat("{list: [", n) + "x" + strings.Repeat("]}", n) }
 	if _, err := Parse("m", []byte("version: 1\nlead: {content: {a: "+deep(8)+"}}\n"), nil); err != nil {
 		t.Error(err)
@@ -49,7 +49,7 @@ func TestEightLevelsAreEnough(t *testing.T) {
 }
 
 // faults 106
-func TestNothingThatACellHoldsChangesTheShapeOfJSON(t *testing.T) {
+func TestParseRefusesJSONWhoseShapeACellCouldChange(t *testing.T) {
 	for _, value := range []string{
 		`{join: ['{{"a": "', "{a}", '"}'], sep: "", as: json}`,
 		`{first: [{join: ['{{"a": "', "{a}", '"}']}], as: json}`, `{first: [{expr: '"{" + a + "}"'}], as: json}`,
@@ -111,12 +111,12 @@ func TestRestWithoutSomeColumns(t *testing.T) {
 	}
 	for pattern, names := range map[string][2]string{"a": {"a", "ab"}, "a*": {"ab", "ba"}, "*a": {"ba", "ab"}, "a*c*e": {"abcde", "abce f"}, "*": {"", ""}} {
 		if is := wildcard(pattern); !is.MatchString(names[0]) || pattern != "*" && is.MatchString(names[1]) {
-			t.Errorf("%s does not tell %q", pattern, names)
+			t.Errorf("%s does not match one of %q, or both", pattern, names)
 		}
 	}
 }
 
-func TestWordsOfTheWayBack(t *testing.T) {
+func TestPullWordsAreTheWordsThatTheMapReads(t *testing.T) {
 	m := parse(t, "version: 1\nlead: {status: {from: '{s}', map: {W: inProgress, X: In Progress, Y: closedWon}, pull: {In Progress: X}, conflict: {Closed | Won: service, open: report}}}\n")
 	same(t, "result", map[string]Rule{"closedWon": "service", "open": "report"}, m.Conflicts.Status)
 	const mapped, pulled, plain = "lead: {status: {from: '{s}', map: {W: inProgress, X: In Progress, Y: closedWon, Z: open}, pull: {In Progress: X, onHold: '', open: ''}}}",

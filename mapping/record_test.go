@@ -12,7 +12,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-func TestANamespaceStandsBeforeTheKey(t *testing.T) {
+func TestANamespaceGoesBeforeTheKey(t *testing.T) {
 	row := cells{"id", " 7 "}
 	for file, want := range map[string]Record{
 		"key: '{id}'\nlead: {external_id: 'x{id}', content: {ref: '{@key}'}}\n": {
@@ -61,7 +61,7 @@ func TestALeadIDMustFitIntoAPath(t *testing.T) {
 }
 
 // faults 102
-func TestAStatusThatIsNoneIsTold(t *testing.T) {
+func TestATextThatIsNoStatusIsReported(t *testing.T) {
 	long := strings.Repeat("ä", 2000)
 	for file, want := range map[string]Problem{
 		"lead: {status: '{s}'}\n":                                       {Column: "s", Rule: "status", Text: "lead.status is neither a status of the service nor mapped to one", Word: "Open - Not Contacted", Value: "lead.status"},
@@ -124,7 +124,7 @@ func TestPathsOfExpressionsAreKnown(t *testing.T) {
 }
 
 // A moved or copied row, or one of another run, is the same row: the default key is made of its data alone. fault 103
-func TestTheDefaultKeyDoesNotHangOnThePlace(t *testing.T) {
+func TestTheDefaultKeyDoesNotDependOnThePlace(t *testing.T) {
 	m := parse(t, "version: 1\n")
 	b, values := cells{"id", "7", "name", "Ann"}.bind(t, m, false)
 	rapid.Check(t, func(t *rapid.T) {
@@ -142,7 +142,7 @@ func TestTheDefaultKeyDoesNotHangOnThePlace(t *testing.T) {
 }
 
 // faults 131
-func TestWhatARowIsNeedsAColumn(t *testing.T) {
+func TestKeysAndIDsMustNameAColumn(t *testing.T) {
 	for file, want := range map[string]string{
 		"version: 1\nkey: id\n":                            "m:2:6: key names no column: all rows would be one\nhint: write \"{id}\" for what the column holds",
 		"version: 1\nkey: {from: id, apply: [lower]}\n":    "m:2:6: key names no column: all rows would be one\nhint: write \"{id}\" for what the column holds",
@@ -160,8 +160,8 @@ func TestWhatARowIsNeedsAColumn(t *testing.T) {
 	}
 }
 
-// A constant that is the name of a column of the input is told, wherever it stands. faults 131
-func TestConstantsThatAreColumnsAreTold(t *testing.T) {
+// Each value that is a constant and the name of a column of the input has a warning. faults 131
+func TestConstantsThatAreNamesOfColumnsAreWarnedOf(t *testing.T) {
 	m := parse(t, `
 version: 1
 key: "{id}"
@@ -192,7 +192,7 @@ lead:
 }
 
 // faults 131
-func TestKeysWithoutNamespaceAreInNone(t *testing.T) {
+func TestASlashInAKeyMakesNoNamespace(t *testing.T) {
 	for key, want := range map[string]string{
 		"dealers/18": "dealers/18", "/18": "/18", "18": "18", "https://x.example/7": "https://x.example/7", "//": "//", "ä/1": "ä/1",
 	} {
@@ -204,7 +204,7 @@ func TestKeysWithoutNamespaceAreInNone(t *testing.T) {
 }
 
 // faults 131
-func TestKeysWithoutInvisibleEnds(t *testing.T) {
+func TestInvisibleEndsOfKeysAreTrimmed(t *testing.T) {
 	file := "version: 1\nlead: {external_id: '{id}'}\n"
 	for _, cell := range []string{"L1", "L1\u200b", "\ufeffL1", " \u200e L1\u00ad ", "L1\ufe0f", "\u2060L1 \u00a0"} {
 		if rec, problems := (cells{"id", cell}).in(t, file); problems != nil || rec.Key != "L1" || rec.ExternalID != "L1" {
@@ -224,7 +224,7 @@ func TestKeysWithoutInvisibleEnds(t *testing.T) {
 	}
 }
 
-func TestOneIdentity(t *testing.T) {
+func TestShardsNeedOneIdentity(t *testing.T) {
 	for text, want := range map[string]bool{
 		`key: "{id}"`:                                                          true,
 		`lead: {external_id: "{id}"}`:                                          true,
@@ -246,8 +246,8 @@ func TestOneIdentity(t *testing.T) {
 	}
 }
 
-// Which worker takes a key is the same in every release: workers of two may meet in one fleet.
-func TestShardsStayWhatTheyAre(t *testing.T) {
+// In every release the same worker takes a key: workers of two releases may meet in one fleet.
+func TestAKeyFallsToTheSameShardInEveryRelease(t *testing.T) {
 	m := parse(t, "version: 1\nkey: '{id}'\n")
 	for key, want := range map[string]int{"1": 20, "L-104204": 45, "crm/17": 61, "ann@example.com": 75} {
 		for index := range 100 {
@@ -280,9 +280,9 @@ func TestRowsOfALeadFallToOneWorker(t *testing.T) {
 	})
 }
 
-// A line break is one, however the system wrote it that exported the row: as a carriage return too, on Windows or on an
-// old Mac. Key, content and what a table finds stay the same, and so does what was read.
-func TestALineBreakIsALineBreak(t *testing.T) {
+// Systems write line breaks as LF, as CR LF (Windows) or as CR (old Macs). Key, content and what a table finds are the
+// same for all, and the cells that were read do not change.
+func TestLineBreaksOfAllSystemsAreTheSame(t *testing.T) {
 	m := parse(t, `
 version: 1
 skip_if: 'note startsWith "a\r"'

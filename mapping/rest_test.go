@@ -36,12 +36,12 @@ func TestRestIsEveryColumnThatNothingElseUses(t *testing.T) {
 	same(t, "unused", []string{"last", " "}, b.Unused)
 }
 
-func TestRestCountsCellsAsEmptyThatNullNames(t *testing.T) {
+func TestRestLeavesOutCellsThatNullNames(t *testing.T) {
 	rec, _ := cells{"a", "N/A", "b", "x"}.in(t, "version: 1\nsource: {null: [N/A]}\nlead: {content: {'*': rest}}\n")
 	same(t, "content", []Field{{Name: "b", Value: "x"}}, rec.Content)
 }
 
-// Of a column of which a path is used the rest goes in, and paths never do.
+// If a path of a column is used, only the rest of the column goes in. Paths never do.
 func TestRestOfRowsOfSeveralShapes(t *testing.T) {
 	m := parse(t, "version: 1\nkey: '{id}'\nlead: {content: {street: '{addr.street}', phone: {expr: '$env[\"tel.0.number\"]'}, '*': rest}}\n")
 	same(t, "paths", []string{"addr.street", "tel.0.number"}, m.Paths())
@@ -142,7 +142,7 @@ func TestSiblingsOfAMemberAreRest(t *testing.T) {
 }
 
 // In a table a.b is a column like any other.
-func TestADotInAColumnsNameOpensNoOther(t *testing.T) {
+func TestADotInTheNameOfAColumnIsNoPath(t *testing.T) {
 	rec, _ := cells{"a", "1", "a.b", "2"}.in(t, "version: 1\nlead: {content: {x: '{a.b}', '*': rest}}\n")
 	same(t, "result", []Field{{Name: "x", Value: "2"}, {Name: "a", Value: "1"}}, rec.Content)
 }

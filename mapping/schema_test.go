@@ -21,8 +21,8 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// places are the objects of the schema that list their keys, and a mapping file
-// that has such an object, with a verb for what is in it.
+// places maps each object of the schema that lists its keys to a mapping file with that object. The content of the
+// object is %s.
 var places = map[string]string{
 	"#": "version: 1\n%s\n", "#/…/target": "version: 1\ntarget: {%s}\n",
 	"#/$defs/source": "version: 1\nsource: {%s}\n", "#/$defs/lead": "version: 1\nlead: {%s}\n",
@@ -44,7 +44,7 @@ var places = map[string]string{
 	"#/$defs/test/…/request/…/locationSearch": "version: 1\ntests: [{row: {}, request: {locationSearch: {%s}}}]\n",
 }
 
-// keysOf collects the keys of the schema by place; those of the branches of a oneOf belong to one place.
+// keysOf collects the keys of the schema by place. The branches of a oneOf are one place.
 func keysOf(keys map[string][]string, place string, s any) {
 	schema, _ := s.(map[string]any)
 	if branches, ok := schema["oneOf"].([]any); ok {
@@ -65,7 +65,7 @@ func keysOf(keys map[string][]string, place string, s any) {
 	}
 }
 
-// knownHere is what the parser says it knows at a place.
+// knownHere returns the words that the parser says it knows at a place.
 func knownHere(t *testing.T, file string) []string {
 	t.Helper()
 	_, err := Parse("m", []byte(file), nil)
@@ -82,7 +82,7 @@ func knownHere(t *testing.T, file string) []string {
 	return nil
 }
 
-// nothingNear is no word of the language, nor near to one.
+// nothingNear is not a word of the language, and not similar to one.
 const nothingNear = "qqqqqqqqqqqqqqqq"
 
 // faults 105
@@ -226,7 +226,7 @@ func newSchemaChecker(t testing.TB) schemaChecker {
 	return schemaChecker{t, doc.(map[string]any), rules}
 }
 
-// at is the part of the schema that a pointer such as #/$defs/text names.
+// at returns the part of the schema that a pointer names, for example #/$defs/text.
 func (c schemaChecker) at(pointer string) map[string]any {
 	c.t.Helper()
 	var here any = c.root
@@ -251,7 +251,7 @@ func (c schemaChecker) at(pointer string) map[string]any {
 // takes reports whether a value is valid by the schema.
 func (c schemaChecker) takes(v any) bool { return c.rules.Validate(v) == nil }
 
-// asEditor is what an editor makes of a mapping file before it asks the schema.
+// asEditor returns what an editor makes of a mapping file before it asks the schema.
 func asEditor(t testing.TB, file string) any {
 	t.Helper()
 	var doc yaml.Node

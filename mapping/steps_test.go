@@ -15,7 +15,7 @@ type failer interface {
 	Fatalf(format string, args ...any)
 }
 
-// stepOf is the step of a word that must be good.
+// stepOf returns the conversion of a step, whose word must be good.
 func stepOf(t failer, word string) texts.Conversion {
 	t.Helper()
 	s, problem := readStep(word)
@@ -25,7 +25,7 @@ func stepOf(t failer, word string) texts.Conversion {
 	return fitting(s)
 }
 
-// fitting is a stage as a value goes through it.
+// fitting returns the conversion of one stage.
 func fitting(s stage) texts.Conversion {
 	stages := []stage{s}
 	return func(text string) (string, bool) {
@@ -203,7 +203,7 @@ func FuzzSteps(f *testing.F) {
 			}
 			return
 		}
-		// A letter may grow by upper (ŉ becomes ʼN), a byte that is no UTF-8 by three.
+		// Upper may make a letter longer (ŉ becomes ʼN). A byte that is no UTF-8 becomes three.
 		if got, _ := fitting(s)(text); len(got) > 3*len(text)+40 {
 			t.Fatalf("%q made %d bytes of %d", word, len(got), len(text))
 		}

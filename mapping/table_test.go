@@ -10,7 +10,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// tableOf reads tables from this text: a line a row, key and value parted by a semicolon.
+// tableOf reads tables from this text: one row a line, with a semicolon between key and value.
 func tableOf(text string) ReadTable {
 	return func(name, key, value string, add func(int, string, string)) Errors {
 		if name != "dealers.csv" {
@@ -26,7 +26,7 @@ func tableOf(text string) ReadTable {
 
 const dealers = "version: 1\nkey: '{id}'\ntables:\n  dealers: {file: dealers.csv, key: Name, value: ID, fold: true}\nassign: [{organization: {from: '{d}', map: dealers}}]\n"
 
-func TestATableBesideTheMapping(t *testing.T) {
+func TestATableFileIsLookedUpWithFolding(t *testing.T) {
 	m, err := Parse("dir/m.yaml", []byte(dealers), tableOf(" Auto Haus ;o-1\nMüller;o-2\nSTRASSE;o-3\nundecided;\n;"))
 	must.Do(t, err)
 	for text, want := range map[string]string{
@@ -45,7 +45,7 @@ func TestATableBesideTheMapping(t *testing.T) {
 	}
 }
 
-func TestATablesOwnMistakesAreToldWithTheirPlace(t *testing.T) {
+func TestMistakesInATableAreReportedWithTheirPlace(t *testing.T) {
 	for _, tt := range []struct{ name, file, rows, want string }{
 		{"equal keys", dealers, "A b;o-1\nx;o-2\nab;o-3", "dir/dealers.csv:4: a word of the table tables.dealers is there twice, first on line 2\nhint: keep one of them"},
 		{"no word", dealers, "a;o-1\n ;o-2", "dir/dealers.csv:3: a row of the table tables.dealers has no word\nhint: fill it in, or take the row out"},
@@ -74,7 +74,7 @@ func TestATablesOwnMistakesAreToldWithTheirPlace(t *testing.T) {
 	}
 }
 
-func TestATablesFileStandsBesideTheMapping(t *testing.T) {
+func TestATablesFileMustLieBesideTheMapping(t *testing.T) {
 	for _, name := range []string{"a/b.csv", "../b.csv", `a\b.csv`, "/etc/passwd", "..", ".", "C:b.csv", "' b.csv'"} {
 		_, err := Parse("m", []byte("version: 1\ntables: {t: {file: "+name+", key: a, value: b}}\n"), func(string, string, string, func(int, string, string)) Errors {
 			t.Errorf("%s was read", name)

@@ -38,7 +38,7 @@ func TestAnAliasBombIsNotUnfolded(t *testing.T) {
 	}
 }
 
-// A table for each of the 41,000 post codes of a large country is an honest mapping.
+// A table may have an entry for each of the 41,000 post codes of a large country.
 func TestALargeTableIsTaken(t *testing.T) {
 	file := "version: 1\nassign:\n- organization:\n    from: '{zip}'\n    map:\n"
 	m := parse(t, file+numbered(41_000, "      N: org-N\n"))
@@ -63,7 +63,7 @@ func TestConformanceFilesGiveCleanErrorsOrLoad(t *testing.T) {
 	}
 }
 
-// isClean checks that data is taken, or refused with errors that have a place in the file and a text; it reports which.
+// isClean checks that data is accepted, or refused with errors that have a place and a text. It reports the refusal.
 func isClean(t *testing.T, data []byte) (refused bool) {
 	t.Helper()
 	m, err := Parse("m", data, nil)
@@ -80,7 +80,7 @@ func isClean(t *testing.T, data []byte) (refused bool) {
 	return err != nil
 }
 
-// numbered is text n times, with the numbers from 0 for N.
+// numbered repeats text n times, with 0, 1, 2 and so on in the place of N.
 func numbered(n int, text string) string {
 	var b strings.Builder
 	for i := range n {
@@ -89,8 +89,8 @@ func numbered(n int, text string) string {
 	return b.String()
 }
 
-// Every mistake has its place, and a hint at the edit that mends it. faults 105, 108
-func TestMistakesAreToldWithTheEditThatMendsThem(t *testing.T) {
+// Every mistake has its place, and a hint that says what to edit. faults 105, 108
+func TestMistakesAreReportedWithAPlaceAndAHint(t *testing.T) {
 	header := Columns{Names: []string{"first", "last", "Lead Status", "vip", "a", "b", "score", "Stage"}, Own: 8}
 	var cases []struct{ At, File string }
 	readCases(t, "places.yaml", &cases)

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// passes lets a request through, now.
+// passes lets a request pass, which must be possible at once.
 func passes(t testing.TB, b *Breaker, kind Kind) *Pass {
 	t.Helper()
 	p, passed, err := b.tryNow(kind)
@@ -32,12 +32,12 @@ func entered(t testing.TB, b *Breaker) *Pass {
 	return p
 }
 
-// What a request may end with.
+// The ends of a request: an answer, no connection, or held back because the run stops.
 func heard(b *Breaker, p *Pass)   { b.back(p, nil, 0) }
 func silent(b *Breaker, p *Pass)  { b.back(p, unsentError, 0) }
 func untried(b *Breaker, p *Pass) { b.back(p, ErrStopping, 0) }
 
-// tryNow tries to pass, now.
+// tryNow lets a request pass if that is possible at once.
 func (b *Breaker) tryNow(kind Kind) (p *Pass, passed bool, err error) {
 	ctx, stop := context.WithCancel(context.Background())
 	p = &Pass{kind: kind, stopping: ctx, decided: make(chan struct{}, 1)}
@@ -83,7 +83,7 @@ func TestBreakerHoldsEverybodyWhileThrottled(t *testing.T) {
 	}
 }
 
-// --rate is kept by many as by one, and by those who wait no faster than by those who come. fault 139
+// Many requests keep --rate together, and those that waited leave no faster than new ones. fault 139
 func TestRateIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBreaker(time.Hour, 64, 10)
@@ -99,7 +99,7 @@ func TestRateIsKept(t *testing.T) {
 			})
 		}
 		group.Wait()
-		// Who finds no place under the rate waits a little longer than has to be, by the order in which they come.
+		// A request that finds no place under the rate may wait a little longer than necessary.
 		if took := time.Since(began); took < 32*time.Second || took > 40*time.Second {
 			t.Errorf("320 requests at 10 a second took %v", took)
 		}
@@ -145,7 +145,7 @@ func TestBreakerLetsOneProbeThroughWhileSilent(t *testing.T) {
 	})
 }
 
-// In a silence the probe alone tells something: what left before it has ended first, however it ended. faults 46, 139
+// During a silence only the probe counts. It leaves when all earlier requests have ended, in any way. faults 46, 139
 func TestStaleAnswersDoNotEndASilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBreaker(time.Hour, 4, 0)
@@ -167,8 +167,8 @@ func TestStaleAnswersDoNotEndASilence(t *testing.T) {
 	})
 }
 
-// Of two addresses one may be silent and the other answer every probe: that is no reason to hurry. fault 33
-func TestSilencesThatFollowOneAnotherPauseLonger(t *testing.T) {
+// One of two addresses may be silent while the other answers every probe. Tries must still get rarer. fault 33
+func TestPausesGrowWhenSilencesFollowOneAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBreaker(time.Hour, 4, 0)
 		began, tries := time.Now(), 0
@@ -240,7 +240,7 @@ func TestBreakerEndsWaitingWhenTheRunStops(t *testing.T) {
 }
 
 // fault 138
-func TestCreatesGoSinglyUntilOneLeavesNoDoubt(t *testing.T) {
+func TestCreatesGoOneAtATimeUntilOneLeavesNoDoubt(t *testing.T) {
 	end := func(b *Breaker, p *Pass, shown Proof) { heard(b, p); b.Report(p, shown) }
 	alone := func(t *testing.T, b *Breaker) *Pass {
 		t.Helper()
@@ -296,8 +296,8 @@ func TestCreatesGoSinglyUntilOneLeavesNoDoubt(t *testing.T) {
 	}
 }
 
-// What was under way is waited for, and what has passed but not left does not leave. faults 138, 139
-func TestAfterADoubtNothingLeavesBesideTheNext(t *testing.T) {
+// The next create waits for those under way. A create that has passed but not left stays back. faults 138, 139
+func TestAfterADoubtTheNextCreateLeavesAlone(t *testing.T) {
 	b := NewBreaker(time.Hour, 8, 0)
 	first := passes(t, b, Create)
 	heard(b, first)
@@ -329,9 +329,9 @@ func TestAfterADoubtNothingLeavesBesideTheNext(t *testing.T) {
 	}
 }
 
-// Whatever a service does: creates that leave doubt are no more than four in a row that were sent alone; none passes
-// beside one that was sent alone, nor while the service asked to wait; every place comes back. faults 138, 139
-func TestBreakerProperties(t *testing.T) {
+// Whatever the service does: at most four creates in a row that were sent alone leave doubt. No create passes beside
+// one of these, no request while the service asked to wait, and every place is given back. faults 138, 139
+func TestBreakerKeepsItsLimitsWhateverTheServiceDoes(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		limit := rapid.IntRange(1, 8).Draw(rt, "places")
 		b := NewBreaker(time.Hour, limit, 0)

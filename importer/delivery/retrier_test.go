@@ -53,14 +53,14 @@ func unauthorized(refusals int) *leadapi.Error {
 	return &leadapi.Error{Op: "create", Status: 401, Applied: leadapi.No, Reason: "unauthorized", Refusals: refusals}
 }
 
-// retrier lets two retries of a request leave, to a service that always answers a GET.
+// retrier returns a Breaker that allows two retries and whose service answers every GET.
 func retrier(resend ResendOn) *Breaker {
 	b := NewBreaker(time.Hour, 64, 0)
 	b.Retries, b.Resend, b.Reach = 2, resend, func(context.Context) error { return nil }
 	return b
 }
 
-// sendCreate delivers a create and concludes what it has shown, as the engine does.
+// sendCreate delivers a create and reports what it proved, as the engine does.
 func sendCreate(t testing.TB, c *Breaker, call func(context.Context) error) (int, error) {
 	var turn Pass
 	tries, err := c.Deliver(t.Context(), t.Context(), Create, &turn, func(ctx context.Context, _ bool) error { return call(ctx) })
@@ -83,9 +83,9 @@ func sendUpdate(t testing.TB, c *Breaker, call func(context.Context) error) (int
 	return c.Deliver(t.Context(), t.Context(), Repeatable, new(Pass), func(ctx context.Context, _ bool) error { return call(ctx) })
 }
 
-// TestDeliver is INTERFACE's table "When a create is sent again" and its rule for
-// PATCH, by how often a request is sent. faults 42, 53, 57, 61-65
-func TestDeliver(t *testing.T) {
+// INTERFACE's table "When a create is sent again", and its rule for PATCH, say how often a request is sent.
+// faults 42, 53, 57, 61-65
+func TestDeliverSendsAsOftenAsInterfaceSays(t *testing.T) {
 	noDefault := ResendOn{NoDefault: true}
 	tests := []struct {
 		name       string
@@ -106,11 +106,11 @@ func TestDeliver(t *testing.T) {
 		{name: "sign-in refused", script: answers{&leadapi.Error{Op: "token", Status: 401, Applied: leadapi.No}}, stops: true},
 		{name: "sign-in unavailable", script: answers{&leadapi.Error{Op: "token", Status: 503, Applied: leadapi.No}, nil}, tries: 1},
 		{name: "untrusted certificate", script: answers{&leadapi.Error{Op: "create", Applied: leadapi.No, Reason: "tls"}}, stops: true},
-		{name: "no certificate, told too late", script: answers{&leadapi.Error{Op: "create", Applied: leadapi.Maybe, Reason: "client_cert"}}, tries: 1, fails: true, over: true},
+		{name: "client certificate refused after sending", script: answers{&leadapi.Error{Op: "create", Applied: leadapi.Maybe, Reason: "client_cert"}}, tries: 1, fails: true, over: true},
 		{name: "429 with Retry-After", script: answers{after(429, time.Minute), nil}, tries: 2},
 		{name: "429 without", script: answers{refusal(429), nil}, tries: 2},
 		{name: "429 for ever", script: answers{after(429, 1), after(429, 1), after(429, 1)}, tries: 3, fails: true},
-		{name: "429 when not trusted", script: answers{after(429, 1)}, resend: noDefault, tries: 1, fails: true},
+		{name: "429 with --resend-on none", script: answers{after(429, 1)}, resend: noDefault, tries: 1, fails: true},
 		{name: "503 with Retry-After", script: answers{after(503, time.Minute)}, tries: 1, fails: true},
 		{name: "503 named by --resend-on", script: answers{after(503, time.Minute), nil}, resend: ResendOn{Codes: map[int]bool{503: true}}, tries: 2},
 		{name: "503 without", script: answers{status(503)}, tries: 1, fails: true},
@@ -131,7 +131,7 @@ func TestDeliver(t *testing.T) {
 		{name: "PATCH 425", script: answers{status(425), nil}, repeatable: true, tries: 2},
 		{name: "PATCH 499", script: answers{status(499), nil}, repeatable: true, tries: 2},
 		{name: "PATCH 421", script: answers{misdirected, nil}, repeatable: true, tries: 2},
-		{name: "PATCH 429 when not trusted", script: answers{after(429, 1), nil}, repeatable: true, resend: noDefault, tries: 2},
+		{name: "PATCH 429 with --resend-on none", script: answers{after(429, 1), nil}, repeatable: true, resend: noDefault, tries: 2},
 		{name: "PATCH broken connection", script: answers{broken, broken, nil}, repeatable: true, tries: 3},
 		{name: "PATCH 500 for ever", script: answers{status(500), status(500), status(500)}, repeatable: true, tries: 3, fails: true},
 		{name: "PATCH 404", script: answers{refusal(404)}, repeatable: true, tries: 1, fails: true},
@@ -192,7 +192,7 @@ func TestACreateThatMayHaveBeenAppliedIsSentOnce(t *testing.T) {
 	}
 }
 
-func TestDeliverWaitsAsTold(t *testing.T) {
+func TestDeliverWaitsAsLongAsRetryAfterSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := retrier(ResendOn{})
 		began := time.Now()
@@ -206,7 +206,7 @@ func TestDeliverWaitsAsTold(t *testing.T) {
 	})
 }
 
-// What is sent again after a 421 asks for a connection that nobody has used.
+// After a 421, the next try asks for a new connection.
 func TestNewConnectionAfterMisdirected(t *testing.T) {
 	c := retrier(ResendOn{})
 	script, asked := answers{unauthorized(1), misdirected, nil}, []bool{}
@@ -234,7 +234,7 @@ func TestRetryAfterHoldsTheOtherRowsToo(t *testing.T) {
 				_, err := sendCreate(t, c, told.call)
 				ended <- err
 			}()
-			synctest.Wait() // the first row has been told to wait
+			synctest.Wait() // the service has asked the first row to wait
 			for _, send := range []func(testing.TB, *Breaker, func(context.Context) error) (int, error){sendCreate, sendUpdate} {
 				_, err := send(t, c, func(context.Context) error {
 					if waited := time.Since(began); waited < time.Minute {
@@ -253,8 +253,8 @@ func TestRetryAfterHoldsTheOtherRowsToo(t *testing.T) {
 	}
 }
 
-// A row that is not sent again makes the others wait all the same. fault 61
-func TestRetryAfterOfARowThatIsGivenUp(t *testing.T) {
+// A row that is not sent again still makes the others wait. fault 61
+func TestRetryAfterOfARowThatIsGivenUpHoldsTheOthers(t *testing.T) {
 	for _, resend := range []ResendOn{{}, {NoDefault: true}} {
 		synctest.Test(t, func(t *testing.T) {
 			c := retrier(resend)
@@ -273,7 +273,7 @@ func TestRetryAfterOfARowThatIsGivenUp(t *testing.T) {
 	}
 }
 
-// A service that gives no token, or is not there, is waited for as long as MaxWait allows. faults 75, 33
+// If the service gives no token or cannot be reached, the run ends after MaxWait at the latest. faults 75, 33
 func TestASignInThatGetsNoTokenEndsTheRun(t *testing.T) {
 	for _, cause := range []*leadapi.Error{{Op: "token", Status: http.StatusBadGateway, Applied: leadapi.No}, unsentError} {
 		synctest.Test(t, func(t *testing.T) {
@@ -288,7 +288,7 @@ func TestASignInThatGetsNoTokenEndsTheRun(t *testing.T) {
 	}
 }
 
-// What fails to pass holds nothing, and a create that has passed does not leave once the run stops. fault 4
+// A request that failed to pass holds no place. Once the run stops, a create that has passed does not leave. fault 4
 func TestAStopKeepsCreatesBack(t *testing.T) {
 	b := NewBreaker(time.Hour, 1, 0)
 	p := passes(t, b, Create)

@@ -7,7 +7,7 @@ import (
 	"leadferry/importer/report"
 )
 
-// Rows of kinds beyond the bound are counted once each, whatever they hold; the first rows of each kind are named.
+// Beyond the limit of kinds, a row counts once, whatever it holds. The first rows of each kind are named.
 func TestKindsAreBounded(t *testing.T) {
 	const most = 1000
 	k := NewKinds()

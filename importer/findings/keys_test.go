@@ -15,7 +15,7 @@ import (
 
 const create = 1
 
-// The rows that repeat a key are those that a map finds, first ones first. faults 84
+// Repeats finds the rows that a map finds, in file order. faults 84
 func TestRepeatsAgreeWithAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		keys := rapid.SliceOfN(rapid.StringMatching(`[a-e]{1,2}`), 0, 200).Draw(t, "keys")
@@ -40,8 +40,8 @@ func TestRepeatsAgreeWithAMap(t *testing.T) {
 	})
 }
 
-// A row whose key looks like an earlier one is told from one that repeats it, and is no create. faults 84, 131
-func TestLookAlikesAreToldFromRepeats(t *testing.T) {
+// A key that only looks like an earlier one is counted apart from one that repeats it, and is no create. faults 84, 131
+func TestLookAlikesAreCountedApartFromRepeats(t *testing.T) {
 	r := NewRepeats()
 	for i, key := range []string{"a@x", "7", "007", "A@x", "7", "007", "8", "a@x"} {
 		r.Add(key, rowkey.Fold(key), create, 0, report.Place{Line: i + 2, Row: i + 1})
@@ -57,7 +57,7 @@ func TestLookAlikesAreToldFromRepeats(t *testing.T) {
 	}
 }
 
-// No key is taken for the one it looks like, however many there are. fault 131
+// However many keys there are, none is taken for one that it looks like. fault 131
 func TestNoLookAlikeIsTakenForARepeat(t *testing.T) {
 	const keys = 1 << 14
 	r := NewRepeats()
@@ -71,7 +71,7 @@ func TestNoLookAlikeIsTakenForARepeat(t *testing.T) {
 	}
 }
 
-// Rows are named by input, line and number, though they share lines or spread over many, and though an input has none.
+// Each repeat is named by input, line and number, even if rows share a line or an input has no rows.
 func TestRepeatsNameTheirRows(t *testing.T) {
 	r := NewRepeats()
 	var places []report.Place

@@ -11,8 +11,8 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// rehearsed is a validation that found something of every kind.
-func rehearsed() *Summary {
+// faulty is a validation that found something of every kind.
+func faulty() *Summary {
 	s := checked()
 	s.Outcome, s.ExitCode = "attention", 1
 	s.Inputs = []Input{{Path: "leads.csv"}}
@@ -40,7 +40,7 @@ func rehearsed() *Summary {
 	return s
 }
 
-func TestTextShowsWhatARehearsalFound(t *testing.T) {
+func TestTextShowsWhatAValidationFound(t *testing.T) {
 	want := `Validation finished: 40 of 1,200 rows need attention, and 1 of 3 tests of the
 mapping fails, and the mapping cannot make leads yet.
 Nothing was sent: this was a check. It took 200ms.
@@ -88,10 +88,10 @@ Next
   4. Correct the 40 rows in the input, or the mapping, and run the same command
      again.
 `
-	must.Same(t, want, text(t, rehearsed(), 0))
+	must.Same(t, want, text(t, faulty(), 0))
 }
 
-func TestTextOfRehearsalsOneByOne(t *testing.T) {
+func TestTextOfValidationsOneByOne(t *testing.T) {
 	change := func(f func(*Summary, *Checks)) *Summary {
 		s := checked()
 		s.Checks = &Checks{Projected: Projected{Create: 1}}
@@ -136,7 +136,7 @@ func TestTextOfLongListsIsCut(t *testing.T) {
 func TestChecksAreShownEscaped(t *testing.T) { // fault 118
 	const evil = "\x1b[2Jred\u202e\nforged"
 	at := Place{File: evil, Line: 1}
-	s := rehearsed()
+	s := faulty()
 	s.Mapping.Path = evil
 	s.Checks = &Checks{
 		Rules: []Reason{{Rule: evil, Column: evil, Error: evil, Rows: 1, Examples: []Place{at}}}, Quoting: []Problem{{Rule: "map", Column: evil, Text: evil, Rows: 1}},
@@ -148,7 +148,7 @@ func TestChecksAreShownEscaped(t *testing.T) { // fault 118
 	holds(t, false, text(t, s, 80), "\x1b", "\u202e", "\nforged")
 }
 
-func TestSummaryHasChecksOfARehearsalOnly(t *testing.T) {
+func TestSummaryHasTheChecksButNoTextsOfCells(t *testing.T) {
 	s := &Summary{Checks: &Checks{
 		Rules:       []Reason{{Rule: "format", Column: "A\u202eB", Error: strings.Repeat("x", 600), Rows: 4, Examples: []Place{{File: "a.csv", Line: 2}}}},
 		Quoting:     []Problem{{File: "m.yaml", Column: "lead.status", Rule: "map", Text: "Hot", Rows: 2}},
@@ -187,8 +187,8 @@ func found() *Summary {
 	return s
 }
 
-// told is what a run writes of its problems to a file of this ending.
-func told(t *testing.T, ending string, s *Summary, batches ...[]Problem) string {
+// problemsAs returns what a run writes of its problems into a file with this ending.
+func problemsAs(t *testing.T, ending string, s *Summary, batches ...[]Problem) string {
 	t.Helper()
 	var printed bytes.Buffer
 	f := Files{Problems: ending, Annotate: &printed}
@@ -241,12 +241,12 @@ m.yaml,,,,repeated,and 1 row more
 ::error file=m.yaml,title=repeated::and 1 row more
 `,
 	} {
-		must.Same(t, want, told(t, ending, found(), evilProblem()), ending)
+		must.Same(t, want, problemsAs(t, ending, found(), evilProblem()), ending)
 	}
 }
 
 func TestAnnotationsAreBounded(t *testing.T) {
 	batch := make([]Problem, maxAnnotations+5)
-	got := told(t, Annotations, &Summary{}, batch)
+	got := problemsAs(t, Annotations, &Summary{}, batch)
 	must.Same(t, maxAnnotations, strings.Count(got, "\n"))
 }

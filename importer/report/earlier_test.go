@@ -14,9 +14,8 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// What a run has written as rejects is known again by the next one, in each form and with each delimiter: the same row
-// for the same reason, and no other.
-func TestRejectsAreKnownAgain(t *testing.T) {
+// In each format and with each delimiter, the next run recognizes the same row with the same reason, and no other.
+func TestTheNextRunRecognizesRejects(t *testing.T) {
 	const began = "2026-11-22T03:10:00Z"
 	row := Reject{
 		Line: 2, Key: "K, 1;\"x\"", Outcome: "conflict", Since: began, Error: "=a reason, \"quoted\"; with\ta tab",
@@ -110,10 +109,10 @@ func TestWhatIsNoSummaryIsRefused(t *testing.T) {
 	}
 }
 
-func TestPruneRemovesWhatAsksForNobody(t *testing.T) {
+func TestPruneRemovesOldRunsThatNeedNoAttention(t *testing.T) {
 	parent := t.TempDir()
 	mine := Target{BaseURL: "b", LeadsURL: "l", TrunkID: "t"}
-	// Of 0 to 12 o'clock, the newest last.
+	// Runs of 0 to 12 o'clock, the newest last.
 	runs := []struct {
 		alter func(s *Summary)
 		files []string
@@ -157,7 +156,7 @@ func TestPruneRemovesWhatAsksForNobody(t *testing.T) {
 	must.Do(t, now.Prune(filepath.Join(parent, "none"), 1))
 }
 
-// fault 137: a folder of another user is not looked into, nor followed a link.
+// fault 137: Prune neither looks into a folder of another user nor follows a link.
 func TestPruneTouchesNothingOfOthers(t *testing.T) {
 	parent, outside := t.TempDir(), t.TempDir()
 	mine := Target{TrunkID: "t"}

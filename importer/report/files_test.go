@@ -39,8 +39,8 @@ func open(t *testing.T, f Files) *Run {
 	return r
 }
 
-// plantLink makes a symbolic link, unless this system takes the call and makes none, as wine does, or asks for a right
-// to make them, as Windows does.
+// plantLink makes a symbolic link. It skips the test if none can be made: wine takes the call and makes none, and
+// Windows asks for a right.
 func plantLink(t *testing.T, to, path string) {
 	t.Helper()
 	err := os.Symlink(to, path)
@@ -208,7 +208,7 @@ func TestLeftoversOfAKilledRunAreReplaced(t *testing.T) { // faults 16
 	}
 }
 
-func TestAFileIsNotTakenForThatOfAnotherRun(t *testing.T) {
+func TestARunDoesNotFinishTheFileOfAnotherRun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.csv")
 	first := open(t, Files{Results: path})
 	second := open(t, Files{Results: path})
@@ -223,7 +223,7 @@ func TestAFileIsNotTakenForThatOfAnotherRun(t *testing.T) {
 	}
 }
 
-func TestAFullDiskIsTold(t *testing.T) { // faults 15
+func TestAFullDiskIsReported(t *testing.T) { // faults 15
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip("no /dev/full here")
 	}
@@ -272,9 +272,8 @@ func TestAFullDiskStopsResultsEarly(t *testing.T) { // faults 15
 	}
 }
 
-// The page stands in the run's folder as the summary does: by its name once it is whole, and
-// not at all where there is no folder.
-func TestPageStandsInTheRunsFolder(t *testing.T) {
+// Like the summary, the page gets its name once it is whole. A run without a folder has none.
+func TestPageIsWrittenIntoTheRunsFolder(t *testing.T) {
 	page := func(w io.Writer, s *Summary) error {
 		_, err := io.WriteString(w, "page of "+s.paths("summary")[0])
 		return err
@@ -308,7 +307,7 @@ func TestPageStandsInTheRunsFolder(t *testing.T) {
 	}
 }
 
-// holds tells which parts a text lacks, or has where it must not.
+// holds checks that a text has all these parts, or none of them.
 func holds(t must.TB, yes bool, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {

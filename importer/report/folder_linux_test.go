@@ -10,7 +10,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// What an earlier run left in the folder stays until this one ends, and no longer; what is not a run's stays for ever.
+// Files of an earlier run stay until this run ends, and are then removed. Files that no run wrote stay.
 func TestAReusedFolderHoldsOneRun(t *testing.T) {
 	dir := t.TempDir()
 	first := open(t, Files{Dir: dir})
@@ -54,7 +54,7 @@ func TestARunThatCannotWriteLeavesTheEarlierOnesFiles(t *testing.T) {
 	must.Same(t, "x", read(t, filepath.Join(dir, "rejects.csv")), "the rejects are")
 }
 
-// fault 137: the run's folder is held open, so that whoever puts another one in its place receives nothing.
+// fault 137: the run's folder is held open. A folder that somebody puts in its place receives nothing.
 func TestAFolderThatIsSwappedReceivesNothing(t *testing.T) {
 	parent := t.TempDir()
 	dir, moved := filepath.Join(parent, "run"), filepath.Join(parent, "moved")
@@ -93,7 +93,7 @@ func TestAPlantedPipeReceivesNothing(t *testing.T) {
 	}
 }
 
-// A file that a container mounts by itself cannot be replaced: that is told before the run.
+// A file that a container mounts on its own cannot be replaced. This is reported before the run.
 func TestAMountedFileIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	path, other := filepath.Join(dir, "r.csv"), filepath.Join(dir, "other")

@@ -31,14 +31,14 @@ func begun(s *Summary) *Summary {
 	return &Summary{Command: s.Command, Outcome: Running, StartedAt: s.StartedAt, Target: s.Target, Mapping: s.Mapping}
 }
 
-// night is one run from its beginning to its end.
-func night(t *testing.T, path string, s *Summary) {
+// writeRun writes the metrics of one run, at its beginning and at its end.
+func writeRun(t *testing.T, path string, s *Summary) {
 	t.Helper()
 	must.Do(t, WriteMetrics(path, begun(s)))
 	must.Do(t, WriteMetrics(path, s))
 }
 
-// value is the number of the one series that begins with a name, labels left out.
+// value returns the number of the one series with a name, whatever its labels, or "none".
 func value(t *testing.T, path, name string) string {
 	t.Helper()
 	found := regexp.MustCompile(`(?m)^leadferry_`+name+`\{[^}]*\} (\S+)$`).FindAllStringSubmatch(read(t, path), -1)
@@ -53,7 +53,7 @@ func value(t *testing.T, path, name string) string {
 
 func TestMetricsOfARunThatEnded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leadferry.prom")
-	night(t, path, ended("attention", 1))
+	writeRun(t, path, ended("attention", 1))
 	got := read(t, path)
 	golden := filepath.Join("testdata", "metrics.prom")
 	must.Same(t, read(t, golden), got)
@@ -63,7 +63,7 @@ func TestMetricsOfARunThatEnded(t *testing.T) {
 // A run that was killed leaves what its beginning wrote.
 func TestMetricsOfARunThatWasKilled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leadferry.prom")
-	night(t, path, ended("complete", 0))
+	writeRun(t, path, ended("complete", 0))
 	again := ended(Running, 0)
 	again.StartedAt = clock.Add(24 * time.Hour)
 	must.Do(t, WriteMetrics(path, again))
@@ -75,8 +75,8 @@ func TestMetricsOfARunThatWasKilled(t *testing.T) {
 	}
 }
 
-// TestLastRunsLiveOn: the second night's end decides which times move; the first night's stand otherwise.
-func TestLastRunsLiveOn(t *testing.T) {
+// How the second run ends decides whether its time replaces that of the first run.
+func TestWhichRunsMoveTheTimeOfTheLastCompleteRun(t *testing.T) {
 	const first, second = "1.77855301e+09", "1.77863941e+09"
 	later := func(s *Summary) *Summary {
 		s.StartedAt, s.FinishedAt = s.StartedAt.Add(24*time.Hour), s.FinishedAt.Add(24*time.Hour)
@@ -100,15 +100,15 @@ func TestLastRunsLiveOn(t *testing.T) {
 	}
 	for _, tt := range tests {
 		path := filepath.Join(t.TempDir(), "leadferry.prom")
-		night(t, path, ended("complete", 0))
+		writeRun(t, path, ended("complete", 0))
 		later(tt.s).Command = tt.command
-		night(t, path, tt.s)
+		writeRun(t, path, tt.s)
 		must.Same(t, []string{tt.complete, "0"}, []string{value(t, path, lastComplete), value(t, path, "run_in_progress")}, tt.name)
 	}
 }
 
-// TestAnOldFileThatCannotBeRead is told of and replaced: the next run has one to read. An empty one says nothing.
-func TestAnOldFileThatCannotBeRead(t *testing.T) {
+// The next run can read the new file. An empty file is no error.
+func TestAnUnreadableMetricsFileIsReportedAndReplaced(t *testing.T) {
 	for name, text := range map[string]string{
 		"other text": "this is no metric\n", "half a file": "# HELP leadferry_x y\nleadferry_last_complete_timestamp_seconds{comm", "binary": "\x00\xff\x00", "empty": "",
 	} {
@@ -122,18 +122,18 @@ func TestAnOldFileThatCannotBeRead(t *testing.T) {
 			t.Error(name, read(t, path))
 		}
 		must.Do(t, WriteMetrics(path, ended("complete", 0)))
-		night(t, path, ended("stopped", 3))
+		writeRun(t, path, ended("stopped", 3))
 		must.Same(t, "1.77855301e+09", value(t, path, lastComplete), "last complete", name)
 	}
 }
 
-// TestMetricsFileIsForOthersToRead, whole, under its own name, and never through a link.
+// The file is whole, has its own name, and is never written through a link.
 func TestMetricsFileIsForOthersToRead(t *testing.T) {
 	dir := t.TempDir()
 	path, target := filepath.Join(dir, "leadferry.prom"), filepath.Join(dir, "target")
 	must.Do(t, os.WriteFile(target, []byte("# a file of somebody else\n"), 0o600))
 	must.Do(t, os.Symlink(target, path))
-	night(t, path, ended("complete", 0))
+	writeRun(t, path, ended("complete", 0))
 	info, err := os.Lstat(path)
 	must.Do(t, err)
 	if info.Mode() != fs.FileMode(0o644) {
@@ -158,8 +158,7 @@ func TestMetricsThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestMetricsOfAnyTexts: whatever names and statuses look like, the file is one that the next run reads.
-func TestMetricsOfAnyTexts(t *testing.T) {
+func TestTheNextRunReadsMetricsWhateverTheirLabelsHold(t *testing.T) {
 	dir := t.TempDir()
 	text := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))
 	rapid.Check(t, func(t *rapid.T) {

@@ -11,9 +11,9 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// What Excel has open is told before anything is sent, not when it is to be replaced.
-func TestAResultThatIsOpenElsewhere(t *testing.T) {
-	dir, err := os.MkdirTemp("", "report") // wine does not know how T.TempDir removes one
+// The error comes before anything is sent, not only when the file has to be replaced.
+func TestAResultsFileThatExcelHasOpenIsRefused(t *testing.T) {
+	dir, err := os.MkdirTemp("", "report") // wine cannot remove a folder as T.TempDir does
 	must.Do(t, err)
 	defer os.RemoveAll(dir)
 	folder, err := os.OpenRoot(dir)
@@ -37,7 +37,7 @@ func TestAResultThatIsOpenElsewhere(t *testing.T) {
 	must.Do(t, err)
 	_, err = out.Write([]byte("new"))
 	must.Do(t, err)
-	if excel, err = os.Open(path); err != nil { // once more, while the run goes on
+	if excel, err = os.Open(path); err != nil { // again, while the run goes on
 		t.Fatal(err)
 	}
 	if err := out.commit(); err == nil || !strings.HasPrefix(err.Error(), path+": ") || !strings.Contains(err.Error(), "close it in Excel") {

@@ -107,7 +107,7 @@ func TestTheBarNeverOutgrowsTheTerminal(t *testing.T) {
 	}
 }
 
-func TestLogLinesStandAboveTheBar(t *testing.T) {
+func TestLogLinesAppearAboveTheBar(t *testing.T) {
 	var out strings.Builder
 	p := NewProgress(ProgressOptions{Out: &out, Terminal: true, Width: wide, Total: 10})
 	p.Update(tick{Sent: 1}.summary())

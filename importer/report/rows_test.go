@@ -9,7 +9,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-func TestResultsAreWrittenAsAgreed(t *testing.T) { // faults m29, 117
+func TestResultsHaveTheirColumnsAndDefuseFormulas(t *testing.T) { // faults m29, 117
 	r := open(t, Files{Dir: t.TempDir()})
 	for _, res := range []Result{
 		{File: "a.csv", Line: "2", Row: "1", Key: "k1", Outcome: "created", LeadID: "L1", ExternalID: "x-1", OrganizationID: "o-1", Location: "Oak Hill", Status: "open", HTTPStatus: "201", Attempts: "1"},
@@ -113,8 +113,8 @@ func TestEachHeaderHasItsRejectsFile(t *testing.T) {
 	}
 }
 
-// Texts from outside stand in a reconciliation as in results.
-func TestAReconciliationIsFitToBeShown(t *testing.T) {
+// Texts from outside are written as in results.
+func TestAReconciliationEscapesTextsFromOutside(t *testing.T) {
 	r, err := OpenRun(Files{Dir: t.TempDir(), Reconciles: true})
 	must.Do(t, err)
 	batch := slices.Repeat([]Compared{{File: "a\x1b.csv", Line: "2", Row: "1", Key: "=k\u202e", LeadID: "l\x00", StatusService: "x\a", Verdict: "same", ContentKeys: "=a, b", Error: "@\x9b, \"c\""}}, 32+1)

@@ -14,7 +14,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// emptySummary has all keys in their order, but those that are left out where there is nothing to say.
+// emptySummary has all keys in their order, except those that are left out when empty.
 const emptySummary = `{"run_id":"","command":"","version":"","dry_run":false,"outcome":"","stop_reason":"","exit_code":0,
 "started_at":"0001-01-01T00:00:00Z","finished_at":"0001-01-01T00:00:00Z","duration_s":0,"inputs":[],
 "mapping":{"path":"","sha256":""},"checkpoint":{"path":"","id":"","sequence":0,"new":false,"leads":0},
@@ -75,7 +75,7 @@ func TestFailedFilesDoNotHideWhyARunStopped(t *testing.T) {
 	}
 }
 
-// member is one that came to its end, as its ledger has it.
+// member is a worker that came to its end, as the ledger keeps it.
 func member(t *testing.T, shard int, newest bool, s Summary) checkpoint.Member {
 	t.Helper()
 	start := time.Date(2026, 5, 1, 8, shard, 0, 0, time.UTC)
@@ -118,7 +118,7 @@ func TestAFleetIsSummedUpAsOneRun(t *testing.T) {
 		t.Errorf("%+v", s.Errors)
 	}
 	must.Same(t, 290.0, s.LatencyMs.P50, "p50 is not that of the slowest worker")
-	// One that was killed has left what it had done until then.
+	// A killed worker leaves what it had done until then.
 	killed := member(t, 1, false, lead(RowCounts{Read: 10, Created: 4}, 0))
 	killed.Summary = bytes.Replace(killed.Summary, []byte(`"complete"`), []byte(`"running"`), 1)
 	if s := fleet(t, 2, second, killed, other); s.Requests.Create != 48 || s.Rows.Read != 50 || s.ExitCode != 5 || s.Organizations[0].Leads != 48 {
@@ -144,8 +144,8 @@ func TestAFleetIsSummedUpAsOneRun(t *testing.T) {
 	}
 }
 
-// What a fleet prints can be done as it stands: the killed have told no figures, and a limit holds for good.
-func TestWhatToDoAboutAFleet(t *testing.T) {
+// Killed workers left no figures, and a limit of the fleet stays exceeded.
+func TestTheNextStepsOfAFleetCanBeDoneAsPrinted(t *testing.T) {
 	killed := checkpoint.Member{Newest: true, Rows: []byte(`{"read":9,"created":4}`)}
 	limit := Summary{Rows: RowCounts{Read: 3, Rejected: 3}, ExitCode: 3, StopReason: "more than 2 rows (--max-rejects)"}
 	late, doubts := Summary{StopReason: "the time given by --max-duration is over"}, Summary{StopReason: "more than 2 rows are in doubt (--max-in-doubt)"}
@@ -170,8 +170,8 @@ func TestWhatToDoAboutAFleet(t *testing.T) {
 	}
 }
 
-// The exit code is the first that applies of those of all shards.
-func TestTheExitCodeOfAFleet(t *testing.T) {
+// The first of 130, 4, 3, 5 and 1 that a shard has is the exit code of the fleet.
+func TestTheExitCodeOfAFleetIsItsWorst(t *testing.T) {
 	for _, test := range []struct {
 		codes []int
 		want  int

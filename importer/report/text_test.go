@@ -161,7 +161,7 @@ Next
 	}
 }
 
-// Standard input is named as it was typed: ./- is a file.
+// Standard input is named -, as it was typed.
 func TestTextNamesStandardInput(t *testing.T) {
 	s := checked()
 	s.Inputs[0].Path = "-"
@@ -211,7 +211,7 @@ func TestTextSaysOneThingForEachKindOfRun(t *testing.T) {
 
 func TestTextKeepsToTheWidth(t *testing.T) {
 	for _, width := range []int{60, 80, 120} {
-		for line := range strings.Lines(text(t, attention(), width) + text(t, rehearsed(), width)) {
+		for line := range strings.Lines(text(t, attention(), width) + text(t, faulty(), width)) {
 			n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n"))
 			if n > width && !strings.Contains(line, " --checkpoint ") {
 				t.Errorf("%d characters at width %d: %s", n, width, line)
@@ -235,7 +235,7 @@ func TestTextShowsNothingRaw(t *testing.T) { // fault 118
 	}
 }
 
-// What a reconciliation says where nothing was to be sent, and how it goes on once it was stopped.
+// The text says what was read, what differs, what is absent, and what to do after a stop.
 func TestTextOfAReconciliation(t *testing.T) {
 	s := stopped()
 	s.Command, s.Hint, s.Rows.Failed = "reconcile", "", 1
@@ -258,7 +258,7 @@ func TestTextOfAReconciliation(t *testing.T) {
 	holds(t, false, said(), "Nothing was changed on the service")
 }
 
-// Wilson's interval, by figures of its literature.
+// The figures are from the literature about Wilson's interval.
 func TestWilson(t *testing.T) {
 	for _, test := range []struct {
 		hits, n   int
@@ -288,7 +288,7 @@ Changes of status, confirmed
 	holds(t, true, text(t, s, 80), "     22  and 11 more\n")
 }
 
-// A checkpoint is named so that a command finds it from every folder: a file by its whole path, a server as it is.
+// Next names a checkpoint so that a command finds it from every folder: a file by its whole path, a server as it is.
 func TestNextNamesTheCheckpoint(t *testing.T) {
 	for path, want := range map[string]string{
 		"/var/lib/a.db": " --checkpoint /var/lib/a.db", "postgres://runs@db/leads": " --checkpoint postgres://runs@db/leads", "service=leads": " --checkpoint service=leads", "": "",

@@ -43,7 +43,7 @@ func TestCSVSpectrumComesThroughAsPublished(t *testing.T) { // faults 90, 92, 10
 	}
 }
 
-func TestJSONTestSuiteAsFilesOfTheirOwn(t *testing.T) { // faults 96
+func TestEachFileOfTheJSONTestSuiteIsJudgedRight(t *testing.T) { // faults 96
 	files, err := filepath.Glob(filepath.Join(cases(t, "jsontestsuite"), "test_*", "*.json"))
 	if err != nil || len(files) < 100 {
 		t.Fatalf("%d files of at least 100: %v", len(files), err)
@@ -66,7 +66,7 @@ func TestJSONTestSuiteAsFilesOfTheirOwn(t *testing.T) { // faults 96
 	}
 }
 
-// readLoosely reads a file that may be no good, and counts the rows that are not.
+// readLoosely reads a file that may be invalid, and counts its rows with a problem.
 func readLoosely(path string) (problems int, err error) {
 	f, err := source.Open(path, source.Options{Format: source.JSONL})
 	if err != nil {

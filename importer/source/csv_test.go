@@ -91,7 +91,7 @@ func TestRecordsHaveALimit(t *testing.T) { // faults 94, m25, m28
 	}
 }
 
-// A file is lost where nobody can tell whether the next line is inside quotes. faults m25, 90, 132
+// A file is lost where nobody knows whether the next line is inside quotes. faults m25, 90, 132
 func TestNoRowBeginsInsideQuotes(t *testing.T) {
 	letter := strings.Repeat("mary,1\n", 1500)
 	long := strings.Repeat("x", 1100)
@@ -130,7 +130,7 @@ func TestNoRowBeginsInsideQuotes(t *testing.T) {
 	}
 }
 
-func TestRowsWithoutDataArePassedOver(t *testing.T) { // faults 132
+func TestRowsWithoutDataAreSkipped(t *testing.T) { // faults 132
 	for _, test := range []struct {
 		name, data, want string
 		format           source.Format
@@ -152,7 +152,7 @@ func TestRowsWithoutDataArePassedOver(t *testing.T) { // faults 132
 	}
 }
 
-func TestARowThatRepeatsTheHeaderIsKnown(t *testing.T) { // faults 132
+func TestARowThatRepeatsTheHeaderIsRecognized(t *testing.T) { // faults 132
 	long := strings.Repeat("long", 20)
 	for _, test := range []struct {
 		data    string
@@ -193,15 +193,15 @@ func TestARowThatRepeatsTheHeaderIsKnown(t *testing.T) { // faults 132
 	}
 }
 
-// A second export may have the columns in another order.
-func TestTheOrderOfARepeatedHeaderHolds(t *testing.T) {
+// A second export in the file may have its columns in another order, which then counts.
+func TestTheOrderOfARepeatedHeaderCounts(t *testing.T) {
 	rows := readAll(t, "id,First,last\n1,Ann,Lee\nid,LAST,first\n2,Ray,Bob\nfirst,last,id\nCid,Roe,3\nid,first,last\n4,Dan,Poe\n", source.Options{Format: source.CSV})
 	rows = slices.DeleteFunc(rows, func(r source.Row) bool { return r.Repeats })
 	must.Same(t, "2:1|Ann|Lee\n4:2|Bob|Ray\n6:3|Cid|Roe\n8:4|Dan|Poe\n", show(rows))
 }
 
-// Rejects tell of the leads that their rows have, or may have. faults 127
-func TestRejectsTellOfLeads(t *testing.T) {
+// The outcome of a rejects row says whether its row has, or may have, a lead. faults 127
+func TestRejectsSayWhichRowsMayHaveALead(t *testing.T) {
 	for outcome, want := range map[string]bool{"in_doubt": true, " partial ": true, "changed": true, "invalid": false, "rejected": false, "unmatched": false, "": false} {
 		for format, data := range map[source.Format]string{
 			source.CSV: "id,leadferry_outcome\n1," + outcome + "\n", source.JSONL: `{"id":1,"leadferry":{"outcome":"` + strings.TrimSpace(outcome) + `"}}`,
@@ -213,15 +213,15 @@ func TestRejectsTellOfLeads(t *testing.T) {
 	}
 }
 
-// A row of a rejects file says whether a person wrote what the row came to.
-func TestAnswersInRejects(t *testing.T) {
+// A row in a rejects file that has a lead ID was answered by a person.
+func TestAnswersOfPeopleInRejectsAreNoticed(t *testing.T) {
 	rows := readAll(t, "id,leadferry_outcome,leadferry_lead_id\n1,in_doubt,x\n2,in_doubt,\n3,rejected, \n", source.Options{Format: source.CSV})
 	if len(rows) != 3 || !rows[0].Answered || rows[1].Answered || rows[2].Answered {
 		t.Errorf("%+v", rows)
 	}
 }
 
-func TestRejectsThatAreNotCorrectedAreNoRows(t *testing.T) { // faults 132
+func TestUncorrectedRejectsAreNoRows(t *testing.T) { // faults 132
 	const note = "leadferry_line,leadferry_outcome,leadferry_error,leadferry_text"
 	for _, test := range []struct {
 		name, data, want string
@@ -252,7 +252,7 @@ func TestRejectsThatAreNotCorrectedAreNoRows(t *testing.T) { // faults 132
 	}
 }
 
-func TestQuotesAreTextWhereTheyAreSaidToBe(t *testing.T) {
+func TestQuotesAreTextIfTheSourceHasNoQuotes(t *testing.T) {
 	rows := readAll(t, "a\tb\n\"1\t2\"\n\"\t5\" pipe\n", source.Options{Format: source.TSV, NoQuotes: true})
 	must.Same(t, "2:\"1|2\"\n3:\"|5\" pipe\n", show(rows))
 }

@@ -8,7 +8,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-func TestDelimiters(t *testing.T) {
+func TestTheDelimiterIsDetected(t *testing.T) {
 	long := strings.Repeat("x", 70_000)
 	for _, test := range []struct {
 		name, data string

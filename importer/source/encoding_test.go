@@ -19,7 +19,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// alphabets are encodings with characters that they can write.
+// alphabets maps encodings to characters that they can write.
 var alphabets = map[string]string{
 	"utf-8": "aé中😀\uFFFD\u0085", "utf-16le": "aé中😀\u0A0A\u010A\u2C0D", "utf-16be": "aé中😀\u0A0A\u010A\u2C0D",
 	"windows-1251": "aЖыЯё", "windows-1252": "aéŸ€Žœ", "windows-1253": "aΩέςώ", "windows-1255": "aאבתש", "windows-1256": "aبپگ\u200C",
@@ -28,8 +28,8 @@ var alphabets = map[string]string{
 	"gb18030": "a中文€😀ßḿ", "gbk": "a中文伟", "big5": "a功許蓋中", "euc-kr": "a한글똠", "iso-2022-jp": "a表ソ能ｱあー",
 }
 
-// A line's end ends characters of two bytes, and what has no meaning in ISO-2022-JP spoils its own row only.
-func TestISO2022JP(t *testing.T) {
+// A line end also ends two-byte characters. Bytes without a meaning spoil only their own row.
+func TestISO2022JPIsReadLineByLine(t *testing.T) {
 	const kanji, ascii = "\x1b$B", "\x1b(B"
 	text := "id,name\n1," + kanji + "\x46\x7c\x4b\x5c" + ascii + "\n" + // 日本
 		"2," + kanji + "\x46\x7c\n" + // never ended
@@ -59,13 +59,13 @@ func TestRandomTextInAnyEncodingIsReadBack(t *testing.T) { // faults 91
 			t.Fatalf("%s cannot write its alphabet: %v", label, err)
 		}
 		if label != "utf-8" && mayBeUTF8(data) {
-			t.Skip("such rows are held")
+			t.Skip("a row that is UTF-8 as well is a problem")
 		}
 		file.checkBytes(t, maybePacked(t, data), source.Options{Format: source.CSV, Encoding: label})
 	})
 }
 
-// mayBeUTF8 says that a line beyond ASCII is UTF-8 as well.
+// mayBeUTF8 reports whether a line that is not plain ASCII is valid UTF-8 as well.
 func mayBeUTF8(data []byte) bool {
 	for line := range bytes.Lines(data) {
 		if utf8.Valid(line) && len(bytes.Map(ascii, line)) < len(line) {
@@ -144,8 +144,8 @@ func TestWhatCannotBeDecodedIsAProblemOfItsRow(t *testing.T) { // faults 91
 	}
 }
 
-// The decoders put it for what has no meaning, so it is text in UTF-8 alone. faults 91
-func TestReplacementCharacters(t *testing.T) {
+// Decoders write U+FFFD for bytes without a meaning. faults 91
+func TestTheReplacementCharacterIsTextOnlyInUTF8(t *testing.T) {
 	for label, data := range map[string]string{
 		"utf-16le": "a\x00\n\x00\xFD\xFF\n\x00",
 		"utf-16be": "\x00a\x00\n\xFF\xFD\x00\n",
@@ -156,7 +156,7 @@ func TestReplacementCharacters(t *testing.T) {
 	must.Same(t, "2:\uFFFD\n", show(readAll(t, "a\n\xEF\xBF\xBD\n", source.Options{Format: source.CSV})), "utf-8")
 }
 
-func TestADamagedCharacterSwallowsNoStructure(t *testing.T) { // faults 91
+func TestADamagedCharacterSwallowsNoDelimiterOrLineEnd(t *testing.T) { // faults 91
 	for _, label := range []string{"shift_jis", "euc-jp", "euc-kr", "big5", "gbk", "gb18030", "windows-1252", "koi8-r"} {
 		for lead := 0x80; lead < 0x100; lead++ {
 			for _, tail := range []string{"", "\xA1", "\x81", "0", "1\x81"} {
@@ -183,8 +183,8 @@ func TestHintsNameEncodings(t *testing.T) { // faults 91
 	openError(t, write(t, "leads.csv", "\x81\xFF,b\n"), japanese, "not text in shift_jis on line 1, character 1")
 }
 
-// A byte order mark is no part of the text: not of the first column's name, which no mapping would find then, nor of
-// the first cell, nor of a JSON document. faults 91, m26
+// A mark in the text would hide the first column from the mapping, change the first cell, and make a JSON document
+// invalid. faults 91, m26
 func TestAByteOrderMarkIsNoPartOfTheText(t *testing.T) {
 	headless := source.Options{NoHeader: true, Columns: []string{"id", "name"}}
 	for _, test := range []struct {

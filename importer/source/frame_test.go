@@ -41,7 +41,7 @@ func frame(skip, last int, footer, comment string) source.Options {
 	return o
 }
 
-func TestWhatStandsAroundATableIsPassedOver(t *testing.T) {
+func TestLinesAroundATableAreSkipped(t *testing.T) {
 	const notHere = "-: is empty: it has no header\nhint: the first line must name the columns; source.skip_rows leaves out the lines above it"
 	const footer = "the lines from 4 on were left out as source.skip_footer says"
 	for _, test := range []struct {
@@ -64,7 +64,7 @@ func TestWhatStandsAroundATableIsPassedOver(t *testing.T) {
 	}
 }
 
-func TestABackslashMayStandBeforeQuotes(t *testing.T) {
+func TestABackslashMayEscapeQuotes(t *testing.T) {
 	escaped := source.Options{Backslash: true}
 	const lost = "-:2: the quotes of this row do not fit: nobody knows where the next rows begin, so none was read"
 	for _, test := range []struct {
@@ -77,13 +77,13 @@ func TestABackslashMayStandBeforeQuotes(t *testing.T) {
 		{"any other backslash", `a,b` + "\n" + `"C:\new\",\` + "\n" + `",2\` + "\n", escaped, `2:C:\new",\` + "\n" + `|2\` + "\n"},
 		{"doubled quotes", `a,b` + "\n" + `"x ""y""",""` + "\n", escaped, `2:x "y"|` + "\n"},
 		{"outside quotes", `a,b` + "\n" + `\"x\",2` + "\n", escaped, `2:\"x\"|2` + "\n"},
-		{"not told, and lost", `a,b` + "\n" + `"x \"y",2` + "\n" + `"1","2"` + "\n", source.Options{}, lost},
+		{"without the option, and lost", `a,b` + "\n" + `"x \"y",2` + "\n" + `"1","2"` + "\n", source.Options{}, lost},
 	} {
 		must.Same(t, test.want, framed(t, test.data, test.o), test.name)
 	}
 }
 
-func TestWhatStandsAroundASheetIsPassedOver(t *testing.T) {
+func TestRowsAroundTheTableOfASheetAreSkipped(t *testing.T) {
 	w := workbook{rows: inline("Report") + "<row/>" + inline("id", "name") + inline("1", "Ann") + inline("2", "Bob") + "<row/>" + inline("Total", "2")}
 	path := w.file(t)
 	for _, test := range []struct {
@@ -100,14 +100,14 @@ func TestWhatStandsAroundASheetIsPassedOver(t *testing.T) {
 	}
 }
 
-func TestJSONHasNothingAroundItsRows(t *testing.T) {
+func TestSkippingRowsOfJSONIsRefused(t *testing.T) {
 	const want = "is JSON, which has no header, and no lines before or after its rows"
 	openError(t, write(t, "a.jsonl", "{\"a\": 1}\n"), frame(1, 0, "", ""), want)
 }
 
-// Rejects are read as they were written, whatever the mapping says of its own file: also when somebody has saved them
-// as a workbook, and the text of those of a workbook. fault 132
-func TestRejectsOfFilesWithFramesAndFormats(t *testing.T) {
+// Rejects are read as they were written, whatever the mapping says about its source: even if somebody saved them as a
+// workbook, or if they are CSV and the source is a workbook. fault 132
+func TestRejectsAreReadWhateverTheSourceOfTheMappingSays(t *testing.T) {
 	header := []string{"id", "name", "leadferry_line", "leadferry_outcome", "leadferry_error", "leadferry_text"}
 	saved := workbook{rows: inline(header...) + inline("7", "Ann", "4", "invalid", "no", "") + inline("8", "Bob", "5", "invalid", "no", "")}
 	for _, o := range []source.Options{

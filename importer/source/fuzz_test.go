@@ -27,7 +27,7 @@ func FuzzCSV(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) { fuzz(t, data, source.Options{Format: source.CSV}) })
 }
 
-// FuzzFrame leaves out what stands around any table.
+// FuzzFrame skips the lines around any table.
 func FuzzFrame(f *testing.F) {
 	f.Add([]byte("title\n\nid,n\n#1\n1,\"a\\\"b\"\nTotal,2\nend"), uint8(2), uint8(1))
 	f.Add([]byte("\"x\ny\"\n#\na\n\x1a"), uint8(1), uint8(0))
@@ -49,7 +49,7 @@ func FuzzJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) { fuzz(t, data, source.Options{Format: source.JSONL}) })
 }
 
-// fuzz reads anything at all and holds the reader to what it promises for it.
+// fuzz reads any bytes and checks what the reader promises about them.
 func fuzz(t *testing.T, data []byte, o source.Options) {
 	const limit = 64
 	o.MaxRecord, o.Stdin, o.Paths = limit, bytes.NewReader(data), []string{"a.b", "a.1.b"}
@@ -91,7 +91,7 @@ func checkOpenError(t *testing.T, err error) {
 
 func checkRow(t *testing.T, row *source.Row, format source.Format, limit int) {
 	limit *= 17             // a record of CSV may have one long cell in quotes
-	longest := 4*limit + 16 // bytes that are no text are written as \xNN; the last ones may stand over the edge
+	longest := 4*limit + 16 // bytes that are no text become \xNN; the last ones may exceed the limit
 	if len(row.Cells) != len(row.Header.Names) || row.Problem == nil && len(row.Raw) > limit || len(row.Raw) > longest || len(row.Text) > longest {
 		t.Fatalf("%d cells for %d names, %d bytes of raw text, %d of text", len(row.Cells), len(row.Header.Names), len(row.Raw), len(row.Text))
 	}
@@ -134,8 +134,7 @@ func FuzzEncodings(f *testing.F) {
 	})
 }
 
-// checkDecoded reads a table by its lines' cells alone and compares them with
-// the text that x/text makes of all bytes at once.
+// checkDecoded compares the cells of a table with the text that x/text makes of all bytes at once.
 func checkDecoded(t *testing.T, data []byte, label string) {
 	file, err := source.Open("-", source.Options{Format: source.CSV, Encoding: label, Stdin: bytes.NewReader(data)})
 	if err != nil {

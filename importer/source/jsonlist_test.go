@@ -12,7 +12,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// readLost reads rows up to the end or to where the file is lost, and adds that to them as show would write it.
+// readLost shows the rows up to the end, or up to the line where the file is lost, which it adds as "line!lost".
 func readLost(t testing.TB, in io.Reader, o source.Options) (string, *source.File) {
 	t.Helper()
 	o.Stdin = in
@@ -119,7 +119,7 @@ func TestJSONListsInsideAnObject(t *testing.T) { // faults 96
 	}
 }
 
-func TestAListIsNamed(t *testing.T) {
+func TestAListIsChosenByItsName(t *testing.T) {
 	for _, test := range []struct{ name, data, want string }{
 		{"b", `{"a":[{"x":1}],"b":[{"x":2}]}`, "1:2\n"},
 		{"a", `{"a":[{"x":1}],"b":[{"x":2}],"data":[{"x":3}]}`, "1:1\n"},
@@ -145,7 +145,7 @@ func TestElementsComeOnOneLine(t *testing.T) {
 	must.Same(t, []string{`{"b":"x  y","a":{"c":[1]}}`, `{"a":1,"a":2}`, `7`}, raw)
 }
 
-func TestJSONDocumentsWarnOfWhatIsNotRead(t *testing.T) {
+func TestJSONDocumentsWarnIfTheirListHasAnUnknownName(t *testing.T) {
 	for data, want := range map[string]string{
 		`{"data":[{"a":1}],"tags":[2],"paging":null,"x":1}`: "",
 		"{\"x\":1,\"rows\":[{\"a\":1}]\n}":                  `the rows are those of the list "rows"`,

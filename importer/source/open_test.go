@@ -197,8 +197,8 @@ func TestContentBeatsTheNameForWorkbooks(t *testing.T) { // faults 95
 	}
 }
 
-// A file beside the inputs of a command is told from a table, whatever its name, and a table from a mapping.
-func TestFilesInTheWrongPlace(t *testing.T) {
+// Whatever their names, a mapping among the inputs and a table in place of a mapping are recognized.
+func TestFilesInTheWrongPlaceAreRecognized(t *testing.T) {
 	book := string(workbook{rows: inline("a")}.bytes(t))
 	for _, test := range []struct {
 		name, data, input string

@@ -47,7 +47,7 @@ func zstdWindow(data []byte, window int) []byte {
 	return b.Bytes()
 }
 
-// leads is a table of n rows that packs badly, and the rows as show writes them.
+// leads returns a table of n rows that packs badly, and its rows as show writes them.
 func leads(n int) (data, rows string) {
 	var a, b strings.Builder
 	a.WriteString("id,hash\n")
@@ -85,7 +85,7 @@ func TestPackedFilesAreUnpacked(t *testing.T) { // faults 95
 	}
 }
 
-func TestPackedFilesThatAreDamaged(t *testing.T) { // faults 95
+func TestDamagedPackedFilesAreLost(t *testing.T) { // faults 95
 	data, want := leads(20_000)
 	for kind, pack := range packers {
 		if kind == "" {
@@ -148,7 +148,7 @@ func TestPackedFilesThatAreRefused(t *testing.T) { // faults 95
 	}
 }
 
-func TestPackedFilesThatGrowTooMuch(t *testing.T) { // faults 94, 95
+func TestPackedFilesThatGrowTooMuchAreLost(t *testing.T) { // faults 94, 95
 	row := "1," + strings.Repeat("x", 1022-3) + "\n"
 	for _, test := range []struct {
 		name, line string
@@ -171,7 +171,7 @@ func TestPackedFilesThatGrowTooMuch(t *testing.T) { // faults 94, 95
 	}
 }
 
-func TestAReadErrorIsToldFromDamage(t *testing.T) {
+func TestAReadErrorIsNotReportedAsDamage(t *testing.T) {
 	broken := errors.New("broken")
 	data, _ := leads(5000)
 	for kind, pack := range packers {

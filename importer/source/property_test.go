@@ -81,7 +81,7 @@ func mustQuote(cell, delim string) bool {
 		strings.ContainsAny(cell, "\r\n") || strings.Contains(cell, delim)
 }
 
-// start notes that a row with these cells begins on the present line. One without any data is passed over.
+// start notes that a row with these cells begins on the current line. It skips a row without any data.
 func (f *table) start(cells []string) {
 	seen := func(r rune) bool { return !unicode.IsSpace(r) && !unicode.Is(unicode.Cf, r) }
 	if !slices.ContainsFunc(cells, func(cell string) bool { return strings.ContainsFunc(cell, seen) }) {
@@ -95,7 +95,7 @@ func (f *table) check(t *rapid.T, o source.Options) {
 	f.checkBytes(t, maybePacked(t, []byte(f.text.String())), o)
 }
 
-// checkBytes reads the text as it lies on disk, in pieces of several sizes.
+// checkBytes reads the bytes of a file in pieces of several sizes.
 func (f *table) checkBytes(t *rapid.T, data []byte, o source.Options) {
 	var in io.Reader = bytes.NewReader(data)
 	switch rapid.IntRange(0, 3).Draw(t, "pieces") {
@@ -120,9 +120,9 @@ func (f *table) checkBytes(t *rapid.T, data []byte, o source.Options) {
 	must.Same(t, f.lines, lines)
 }
 
-// Letters hold lines that look like rows. Whatever single quote is lost or too many, and wherever the file is cut, none
-// of them becomes a row, but where what is left is a table as good as any: one quote too many that ends a cell or
-// begins one, or the lost quote that opened the letter. faults 90, 132
+// A letter is a cell with lines that look like rows. If one quote is lost or added, or the file is cut, none of these
+// lines becomes a row. Left out are files that are valid tables again: the added quote ends or begins a cell, or the
+// lost one opened the letter. faults 90, 132
 func TestNoRowComesOutOfADamagedLetter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var text strings.Builder
@@ -175,7 +175,7 @@ func TestNoRowComesOutOfADamagedLetter(t *testing.T) {
 	})
 }
 
-// closes says that what begins with quotes may be the end of a cell.
+// closes reports whether the quotes at the beginning of text may end a cell.
 func closes(text string) bool {
 	rest := strings.TrimLeft(text, `"`)
 	return rest == "" || rest[0] == ',' || rest[0] == '\n'

@@ -84,7 +84,7 @@ func write(t testing.TB, name, data string) string {
 	return path
 }
 
-// openError opens a file that must be refused, with these words in what is said of it; about is what was opened.
+// openError opens a file that must be refused with an error that contains want; about says what was opened.
 func openError(t testing.TB, path string, o source.Options, want string, about ...any) *source.OpenError {
 	t.Helper()
 	f, err := source.Open(path, o)
@@ -103,7 +103,7 @@ func openError(t testing.TB, path string, o source.Options, want string, about .
 	return refusal
 }
 
-// cases gives the folder of conformance cases, or skips the test.
+// cases returns the folder of conformance cases, or skips the test.
 func cases(t testing.TB, name string) string {
 	t.Helper()
 	dir := filepath.Join("..", "..", "..", "shared", "cases", name)
@@ -113,8 +113,8 @@ func cases(t testing.TB, name string) string {
 	return dir
 }
 
-// Reading ahead changes nothing of what is read, nor of what is known at its end.
-func TestHoldGivesTheSameRows(t *testing.T) {
+// Reading ahead changes neither the rows nor what is known at the end.
+func TestReadAheadGivesTheSameRows(t *testing.T) {
 	path := write(t, "a.csv", "id,name\n1,Ann\n,\n2,Bob\n3,\"Cas\n")
 	read := func(n int) (rows []source.Row, ended string, info source.Info) {
 		f := opened(t, path, source.Options{})

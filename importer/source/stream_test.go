@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// What is read of a stream is what came, in any portions, up to the error that ends it; once it
-// is let go of, no read waits.
-func TestAStreamLetsGo(t *testing.T) {
+// A stream passes on what came, in any portions, up to the error that ends it. After Close, no read waits.
+func TestAStreamPassesOnAllBytesUntilItIsClosed(t *testing.T) {
 	text := make([]byte, 300_000)
 	for i := range text {
 		text[i] = byte(i * 7)

@@ -16,7 +16,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// workbook is a workbook made by hand: also what no program would write.
+// workbook is a workbook made by hand, even one that no program would write.
 type workbook struct {
 	rows    string            // inside sheetData
 	after   string            // behind sheetData
@@ -97,7 +97,7 @@ func (w workbook) file(t testing.TB) string {
 	return write(t, "leads.xlsx", string(w.bytes(t)))
 }
 
-// inline is a row of cells with text, one after another.
+// inline returns a row of cells with these texts, one after another.
 func inline(cells ...string) string {
 	var b strings.Builder
 	for _, text := range cells {

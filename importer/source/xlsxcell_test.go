@@ -78,7 +78,7 @@ func TestCellsOfAllKinds(t *testing.T) { // faults 100
 
 const lost = `!the cell in column A ("a") holds a number of more than 15 digits: Excel keeps only 15 (hint: format the column as text and enter the number again)`
 
-// A number keeps all its digits; formats of codes and phones are filled, as Excel does. faults 100
+// A number keeps all its digits. Formats of codes and phone numbers are filled as Excel fills them. faults 100
 func TestNumbersAsShown(t *testing.T) {
 	for _, test := range []struct{ format, number, want string }{
 		// The general format shortens long numbers where the column is narrow; the text does not.
@@ -98,7 +98,7 @@ func TestNumbersAsShown(t *testing.T) {
 		{`00000\-0000`, "12345678", "01234-5678"},
 		{`0#" "##" "##" "##" "##`, "2345678", "00 02 34 56 78"},
 		{"0000000000", "1234567890123456", lost},
-		// Conditions are not told apart, as in the format for phone numbers that Excel offers for the United States.
+		// Conditions are not evaluated: here, the format for phone numbers that Excel offers for the United States.
 		{`[<=9999999]###\-####;\(###\)\ ###\-####`, "5551234567", "5551234567"},
 		{`(###) ###-####`, "5551234", "() 555-1234"},
 		{`\+00\ 000\ 0000000`, "491511234567", "+49 151 1234567"},
@@ -117,7 +117,7 @@ func TestNumbersAsShown(t *testing.T) {
 		{`"+"0;\-0;;"x"@`, "-5", "-5"},
 		{`0"; "0`, "12", "1; 2"},
 		{"[DBNum1]00000", "1067", "01067"},
-		// Slashes: fractions, of which all digits are taken, and text between places.
+		// Slashes: fractions, which keep all their digits, and text between digits.
 		{"# ?/?", "1.5", "1.5"},
 		{"13", "3.14159265358979", "3.14159265358979"},
 		{"# ?/?;(# ?/?)", "-2.75", "-2.75"},
@@ -134,7 +134,7 @@ const noDate = `!the cell in column A ("a") holds a number that is no date but h
 
 func TestDatesAsShown(t *testing.T) { // faults 100
 	for _, test := range []struct{ format, number, want string }{
-		// Formats that look different by the language of the system: ISO 8601.
+		// Formats whose look depends on the language of the system become ISO 8601.
 		{"14", "46085", "2026-03-04"},
 		{"18", "46085.424444444441", "10:11:12"},
 		{"21", "0.99999999", "00:00:00"},
@@ -150,23 +150,23 @@ func TestDatesAsShown(t *testing.T) { // faults 100
 		{"14", "2958466", noDate},
 		{"14", "-1", noDate},
 		{"yyyy-mm-dd", "20260304", noDate},
-		// Formats of the workbook's own.
+		// The workbook's own formats.
 		{`yyyy\-mm\-dd\ hh:mm:ss`, "46085.424444444441", "2026-03-04 10:11:12"},
 		{`yyyy-mm-dd"T"hh:mm:ss.000`, "46085.424444444441", "2026-03-04 10:11:12.000"},
 		{`[$-409]m/d/yy\ h:mm\ AM/PM;@`, "46085.424444444441", "2026-03-04 10:11:12"},
 		{"[$-407]d. mmmm yyyy", "46085", "2026-03-04"},
 		{"yyyymmddhhmmss", "46085.424444444441", "2026-03-04 10:11:12"},
 		{"[<1]h:mm;yyyy-mm-dd", "0.5", "12:00:00"},
-		// Months and minutes have one letter.
+		// Months and minutes share a letter.
 		{"m/d h:m", "46085.424444444441", "2026-03-04 10:11:12"},
 		{`[h]"h "m`, "1.424444444441", "34:11:12"},
-		// Hours of half a day.
+		// Hours of a 12-hour clock.
 		{"h:mm AM/PM", "0.01", "00:14:24"},
 		// Rounded to what is shown of a second.
 		{"h:mm:ss", "0.999999", "00:00:00"},
 		{"ss.0", "0.0000096", "00:00:00.8"},
 		{"mm:ss.000", "46085.42443865741", "10:11:11.500"},
-		// Languages, by number and by name. Years and digits of others.
+		// Years of another calendar.
 		{`[$-411]ggge"年"m"月"d"日"`, "46085", "2026-03-04"},
 		// Durations go beyond the day.
 		{"[h]:mm:ss", "0.0006944444444", "00:01:00"},
@@ -191,7 +191,7 @@ func TestDatesCountedFrom1904(t *testing.T) { // faults 100
 	}
 }
 
-func TestRowsKeepTheirCellsWithAFault(t *testing.T) {
+func TestRowsWithAFaultKeepTheirCells(t *testing.T) {
 	w := workbook{rows: inline("a", "b") + `<row><c t="inlineStr"><is><t>x</t></is></c><c t="e"><v>#N/A</v></c></row>` + inline("y", "z", "more")}
 	rows, _ := readSheet(t, w.file(t), source.Options{})
 	if diff := cmp.Diff("2:x|#N/A\n3!columns\n", show(rows)); diff != "" {
@@ -207,9 +207,9 @@ func TestRowsKeepTheirCellsWithAFault(t *testing.T) {
 	}
 }
 
-// Programs that cannot compute write 0 for the result of every formula, and ask Excel to compute when it opens the
-// workbook: the 0 is no result, where that of Excel itself is.
-func TestFormulasThatAreLeftToExcel(t *testing.T) {
+// Programs that cannot compute write 0 as the result of every formula, and ask Excel to compute it when it opens the
+// workbook. That 0 is no result. A 0 that Excel computed is one.
+func TestAResultThatExcelHasNotComputedIsAFault(t *testing.T) {
 	const formula = `<c><f>A1&amp;"@x.example"</f><v>0</v></c>`
 	w := workbook{}
 	must.Same(t, "0", one(t, w, formula), "computed")

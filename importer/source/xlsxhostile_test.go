@@ -39,8 +39,8 @@ func TestOtherContainersAreRefused(t *testing.T) { // faults 95
 	}
 }
 
-// damages are workbooks that do not hold together, and what is said of them.
-// Those with a line lose the file there, the others are refused.
+// damages returns damaged workbooks and the expected errors.
+// With a line, the file is lost there; without one, it is refused.
 func damages() map[string]struct {
 	book workbook
 	line int
@@ -97,7 +97,7 @@ func damages() map[string]struct {
 	}
 }
 
-func TestDamagedWorkbooks(t *testing.T) { // faults 95
+func TestDamagedWorkbooksAreRefusedOrLost(t *testing.T) { // faults 95
 	for name, test := range damages() {
 		path := test.book.file(t)
 		if test.line == 0 {
@@ -206,7 +206,7 @@ func raw(t *testing.T, z *zip.Writer, h *zip.FileHeader) {
 	must.Do(t, err)
 }
 
-// A workbook that was damaged on its way is refused before a row of it can be sent. faults 95
+// No row of a workbook that was damaged on its way may be sent. faults 95
 func TestDamagedSheetIsRefusedBeforeItsFirstRow(t *testing.T) {
 	var rows strings.Builder
 	for i := range 20_000 {
@@ -222,7 +222,7 @@ func TestDamagedSheetIsRefusedBeforeItsFirstRow(t *testing.T) {
 	openError(t, write(t, "leads.xlsx", string(data)), source.Options{}, "damaged")
 }
 
-// What is cut or altered is refused or lost, or it changes nothing; it never makes other rows. faults 95
+// A cut or altered workbook is refused or lost, or the damage changes nothing. faults 95
 func TestBrokenWorkbooksMakeNoOtherRows(t *testing.T) {
 	whole := workbook{texts: []string{"<t>text</t>"}, formats: []string{"00000"}, rows: inline("name", "zip", "c") +
 		`<row><c t="s"><v>0</v></c><c s="1"><v>1234</v></c></row>` + inline("x", "y", "z")}.bytes(t)

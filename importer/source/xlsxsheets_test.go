@@ -84,8 +84,8 @@ func TestHeaderOfASheet(t *testing.T) {
 		{"blank rows only", "<row/><row/>" + inline("", " "), "is empty", 0},
 		{"blank name", "<row/>" + inline("a", "", "c") + inline("1", "", "2"), "3:1||2\n", 0},
 		{"one name twice", inline("a", " a") + inline("1", "2"), good, 0},
-		{"header once more, and rows without data", inline("a", "b") + inline("1", "2") + inline("", " ") + inline("a", "b "), good + "4:a|b \n", 0},
-		{"header once more, in another order", inline("a", "b") + inline("1", "2") + inline("b", "a") + inline("4", "3"), good + "3:a|b\n4:3|4\n", 0},
+		{"header repeated, and rows without data", inline("a", "b") + inline("1", "2") + inline("", " ") + inline("a", "b "), good + "4:a|b \n", 0},
+		{"header repeated, in another order", inline("a", "b") + inline("1", "2") + inline("b", "a") + inline("4", "3"), good + "3:a|b\n4:3|4\n", 0},
 		{"rejects emptied and not filled", inline("a", "leadferry_outcome") + inline("", "invalid") + inline("", ""), "2!uncorrected\n", 0},
 		{"error", `<row><c t="e"><v>#REF!</v></c></row>`, "the header cannot be read: the cell in column A holds the error #REF!", 1},
 		{"too long", inline(strings.Repeat("x", 30), strings.Repeat("y", 30)), "more than 50 bytes", 1},
@@ -108,7 +108,7 @@ func TestSheetWithoutHeader(t *testing.T) {
 	openError(t, path, source.Options{NoHeader: true}, "no names")
 }
 
-func TestRowsAndCellsStandWhereTheySay(t *testing.T) {
+func TestRowsAndCellsAreWhereTheirReferencesSay(t *testing.T) {
 	text := func(at, value string) string { return `<c r="` + at + `" t="str"><v>` + value + `</v></c>` }
 	for _, test := range []struct{ name, rows, want string }{
 		{"gaps", `<row r="2">` + text("A2", "a") + text("b2", "b") + `</row><row r="9">` + text("B9", "x") + "</row>", "9:|x\n"},
@@ -130,7 +130,7 @@ func TestLongRowsHarmNoNeighbours(t *testing.T) { // faults 94
 	must.Same(t, want, show(rows))
 }
 
-func TestWhatIsNotSeenInExcelIsToldOf(t *testing.T) {
+func TestHiddenRowsAreReadWithAWarning(t *testing.T) {
 	row := func(hidden, name string, score int) string {
 		return fmt.Sprintf(`<row hidden="%s"><c t="str"><v>%s</v></c><c t="str"><v>x</v></c><c><v>%d</v></c></row>`, hidden, name, score)
 	}
@@ -145,8 +145,8 @@ func TestWhatIsNotSeenInExcelIsToldOf(t *testing.T) {
 	must.Same(t, want, warnings)
 }
 
-// What stands far behind the header's names is none of the table.
-func TestHeaderWithACellFarAway(t *testing.T) {
+// The header has a cell far behind its other names.
+func TestAHeaderCellFarAwayIsNoColumn(t *testing.T) {
 	w := workbook{rows: `<row><c t="str"><v>a</v></c><c t="str"><v>b</v></c><c r="XFD1" t="str"><v>left</v></c></row>` +
 		inline("1", "2") + `<row><c t="str"><v>3</v></c><c r="XFD3" t="str"><v>x</v></c></row>`}
 	rows, warnings := readSheet(t, w.file(t), source.Options{})

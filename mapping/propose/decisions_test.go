@@ -26,7 +26,7 @@ func TestDecisions(t *testing.T) {
 	var cases []struct {
 		Name, CSV string
 		Want      []string // in the proposal
-		Not       string   // not in it
+		Not       string   // must not be in it
 	}
 	readCases(t, "decisions.yaml", &cases)
 	for _, c := range cases {
@@ -72,7 +72,7 @@ func TestSourceSaysWhatAReaderCannotKnow(t *testing.T) {
 	}
 }
 
-func TestObjectsOfJSON(t *testing.T) {
+func TestAProposalNamesColumnsThatHoldObjects(t *testing.T) {
 	in := Input{
 		File: "f.jsonl", Complete: true, Source: mapping.Source{Format: "jsonl", Columns: []string{"address", "tags", "color"}},
 		Rows: [][]string{{`{"city":"Bonn"}`, `["a","b"]`, "n/a"}, {`{"city":"Köln"}`, `["c"]`, "red"}},
@@ -86,8 +86,8 @@ func TestObjectsOfJSON(t *testing.T) {
 	}
 }
 
-// A mapping that sends nothing is none: validate would refuse it.
-func TestAFileWithoutAColumnForALead(t *testing.T) {
+// A mapping would send nothing, and validate would refuse it.
+func TestAFileWithoutAColumnForALeadGetsNoMapping(t *testing.T) {
 	for _, text := range []string{"Password\nhunter2\nsecret", "Password,API key\nhunter2,x\n,y", "Message\nNULL\nn/a", "Name,Name\nAnn,Lee", "a~email\n1~x y"} {
 		if p, err := Propose(sample(text)); err == nil || !strings.Contains(err.Error(), "f.csv: "+unknown) {
 			t.Errorf("%q: %v\n%s", text, err, p.YAML)
@@ -119,7 +119,7 @@ func TestAKeyWithFewFlawsSaysHowMany(t *testing.T) {
 	}
 }
 
-// A first line of which a cell begins to count the rows is a lead: as a header it would be lost.
+// If a cell of the first line begins to count the rows, the line is a lead. As a header it would be lost.
 func TestAFirstLineThatCountsIsALead(t *testing.T) {
 	rows := [][]string{{"18", "Bob", "Hamburg"}, {"19", "Cy", "Bonn"}}
 	if !BeginsWithLead([]string{"17", "Ann", "Berlin"}, rows) {

@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// propose is a proposal that has to come about.
+// propose returns the proposal for an input that must get one.
 func propose(t failer, in Input) Proposal {
 	p, err := Propose(in)
 	if err != nil {
@@ -24,7 +24,7 @@ func propose(t failer, in Input) Proposal {
 	return p
 }
 
-// proposeAny is propose, but for columns none of which is known.
+// proposeAny is propose, but ok is false if no column is known.
 func proposeAny(t failer, in Input) (p Proposal, ok bool) {
 	p, err := Propose(in)
 	if e, told := errors.AsType[mapping.Error](err); told && strings.HasPrefix(e.Text, unknown) {

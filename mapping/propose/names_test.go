@@ -9,7 +9,7 @@ import (
 	"leadferry/mapping"
 )
 
-// partsOf is what a file with these headers and no rows comes to: "part=header".
+// partsOf returns what the headers of a file without rows are taken for: "part=header".
 func partsOf(headers ...string) []string {
 	var list []string
 	d := newDraft(Input{File: "f.csv", Source: mapping.Source{Format: "csv", Columns: headers}, Complete: true})
@@ -49,19 +49,19 @@ func TestHeadersAndStatusesOfManyLanguages(t *testing.T) {
 	}
 }
 
-// No phrase may stand for two statuses, or the order of the table would decide.
-func TestStatusTableIsOfOneMind(t *testing.T) {
+// If a phrase meant two statuses, the order of the table would decide.
+func TestEachPhraseMeansOneStatus(t *testing.T) {
 	for word, signs := range known().statuses {
 		for _, s := range signs {
 			if s.part != signs[0].part || !slices.Contains(mapping.Statuses(), string(s.part)) {
-				t.Errorf("%q stands for %s and %s", word, signs[0].part, s.part)
+				t.Errorf("%q means %s and %s", word, signs[0].part, s.part)
 			}
 		}
 	}
 }
 
 // fault 132
-func TestALeadIsNoHeader(t *testing.T) {
+func TestALeadIsNotTakenForAHeader(t *testing.T) {
 	for _, test := range []struct {
 		first, second string
 		headless      bool

@@ -83,7 +83,7 @@ type failer interface {
 	Fatalf(format string, args ...any)
 }
 
-// checkProposal holds a proposal against the promises of the package.
+// checkProposal checks what the package promises about a proposal.
 func checkProposal(t failer, in Input) {
 	p, ok := proposeAny(t, in)
 	if !ok {
@@ -101,7 +101,7 @@ func checkProposal(t failer, in Input) {
 	}
 	table := newDraft(in)
 	if slices.Contains(table.In.Columns, "") && in.Format != "jsonl" {
-		return // no reader takes such a file
+		return // no reader takes a file like that
 	}
 	b, err := m.Bind("in", mapping.Columns{Names: table.In.Columns, Own: len(table.In.Columns), Open: in.Format == "jsonl"})
 	if b == nil {
@@ -124,7 +124,7 @@ func checkProposal(t failer, in Input) {
 }
 
 // fault 115
-func TestNoCellIsTold(t *testing.T) {
+func TestAProposalRepeatsNoCell(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := inputs().Draw(t, "input")
 		var secrets []string

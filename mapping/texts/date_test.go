@@ -26,7 +26,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// byLayout is the conversion of texts that stand in one of some layouts.
+// byLayout returns the conversion of texts that have one of these layouts.
 func byLayout(t interface{ Fatal(...any) }, layouts string) Conversion {
 	do, problem := Date(layouts)
 	if problem != nil {
@@ -114,9 +114,8 @@ func TestLayoutsThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// What is written by a layout is read by it as the same moment, whatever the
-// layout; the result is what the format date takes.
-func TestDatesSurviveTheirLayouts(t *testing.T) {
+// A layout reads what it has written as the same time. The format date accepts the result.
+func TestDatesAreReadBackByTheirLayouts(t *testing.T) {
 	layouts := map[string]string{ // in letters, in Go's form
 		"DD.MM.YYYY": "02.01.2006", "D/M/YYYY": "2/1/2006", "YYYYMMDD": "20060102", "MMMM D, YYYY": "January 2, 2006",
 		"DD MMM YYYY HH:mm": "02 Jan 2006 15:04", "M/D/YYYY h:mm:ss A": "1/2/2006 3:04:05 PM",
@@ -146,7 +145,7 @@ func TestDatesSurviveTheirLayouts(t *testing.T) {
 	})
 }
 
-func TestSeveralLayoutsAndThoseThatCount(t *testing.T) {
+func TestSeveralLayoutsCountsOfSecondsOrDaysAndLanguages(t *testing.T) {
 	for in, want := range map[[2]string]string{
 		{"DD.MM.YYYY|YYYY-MM-DD", "31.12.2025"}:             "2025-12-31",
 		{"DD.MM.YYYY|YYYY-MM-DD", "2025-12-31"}:             "2025-12-31",
@@ -169,7 +168,7 @@ func TestSeveralLayoutsAndThoseThatCount(t *testing.T) {
 		{"excel", "0"}: unfit, {"excel", "0x1p10"}: unfit, {"D. MMMM YYYY@de", "5. März 2024"}: "2024-03-05",
 		{"D. MMMM YYYY@de", "5. MÄRZ 2024"}: "2024-03-05", {"D. MMM YYYY@de", "5. Sept. 2024"}: "2024-09-05",
 		{"D. MMM YYYY@de", "5. Okt 2024"}: "2024-10-05", {"D. MMM. YYYY@de", "5. Okt. 2024"}: "2024-10-05",
-		{"D. MMMM YYYY@de", "5. March 2024"}:                  "2024-03-05", // English is always known,
+		{"D. MMMM YYYY@de", "5. March 2024"}:                  "2024-03-05", // English is always known
 		{"D. MMMM YYYY@de", "5. Märzen 2024"}:                 unfit,
 		{"D 'de' MMMM 'de' YYYY@es", "5 de enero de 2024"}:    "2024-01-05",
 		{"D 'de' MMMM 'de' YYYY@pt", "5 de dezembro de 2024"}: "2024-12-05",
@@ -194,8 +193,8 @@ func TestSeveralLayoutsAndThoseThatCount(t *testing.T) {
 	}
 }
 
-// Whole and short names of every month of every language, as the library has them, come back as the month.
-func TestNamesOfMonthsOfAllLanguages(t *testing.T) {
+// Whole and short names, as the library has them, are read as their month.
+func TestNamesOfMonthsAreReadInAllLanguages(t *testing.T) {
 	library := []locales.Translator{
 		ar.New(), cs.New(), da.New(), de.New(), es.New(), fr.New(), it.New(), ja.New(), ko.New(), nb.New(), nl.New(), pl.New(),
 		pt.New(), ru.New(), sv.New(), tr.New(), zh.New(),

@@ -18,7 +18,6 @@ import (
 
 var update = flag.Bool("update", false, "write phones.csv anew, from the library")
 
-// TestPhonesAreThoseOfTheLibrary holds the table against the library's data.
 func TestPhonesAreThoseOfTheLibrary(t *testing.T) {
 	all, err := phonenumbers.MetadataCollection()
 	must.Do(t, err)
@@ -57,7 +56,7 @@ func TestPhonesAreThoseOfTheLibrary(t *testing.T) {
 	}
 }
 
-// theirs is the number as the library makes it.
+// theirs returns the number that the library makes of a text.
 func theirs(s, country string) string {
 	n, err := phonenumbers.Parse(s, country)
 	if err != nil || !phonenumbers.IsValidNumber(n) {
@@ -66,7 +65,7 @@ func theirs(s, country string) string {
 	return phonenumbers.Format(n, phonenumbers.E164)
 }
 
-// Numbers of every region, dialled in all ways and with mistakes, come to what the library makes of them.
+// The numbers are of every region, dialled in all ways and with mistakes.
 func TestNumbersAreReadAsTheLibraryReadsThem(t *testing.T) {
 	regions := append(slices.Sorted(maps.Keys(phonenumbers.GetSupportedRegions())), "ZZ")
 	var examples []*phonenumbers.PhoneNumber

@@ -22,9 +22,8 @@ func TestEmailAddresses(t *testing.T) {
 	}
 }
 
-// Digits that Unicode has in another form of an ASCII digit tell whether the way
-// of counting holds; for the others, the blocks of ten do.
-func TestDigitsOfAllScripts(t *testing.T) {
+// Unicode says of some digits which ASCII digit they are. All others must come in blocks of ten, from 0 to 9.
+func TestDigitsOfAllScriptsBecomeASCII(t *testing.T) {
 	for r := rune(0); r <= unicode.MaxRune; r++ {
 		d := ASCIIDigit(r)
 		if (d >= 0) != unicode.IsDigit(r) || d >= 0 && (d < '0' || d > '9') {

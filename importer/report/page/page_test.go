@@ -176,8 +176,8 @@ func find(n *html.Node, fits func(*html.Node) bool) *html.Node {
 	return nil
 }
 
-// Files are linked as they lie beside the page, and commands can be copied.
-func TestFilesAreLinked(t *testing.T) {
+// Only files beside the page have a link. Commands can be copied.
+func TestFilesBesideThePageAreLinked(t *testing.T) {
 	s := million()
 	s.Files = append(s.Files, report.NamedFile{Name: "page", Path: "leadferry-runs/20261122T083531Z-import-4f1c2a9b/report.html"})
 	text := written(t, s)
@@ -193,13 +193,13 @@ func TestFilesAreLinked(t *testing.T) {
 	}
 }
 
-func TestProse(t *testing.T) {
+func TestProseMarksCommandsAsCode(t *testing.T) {
 	if got, want := string(prose("see `leadferry <x>`; --max-rejects 0 goes on")), `see <code>leadferry &lt;x&gt;</code>; --max-rejects 0 goes on`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
 
-// What a page says of the outcomes is what the summary says.
+// The page shows each outcome with its number of rows.
 func TestCountsAreThoseOfTheSummary(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		s := quiet()
@@ -232,7 +232,7 @@ func TestCountsAreThoseOfTheSummary(t *testing.T) {
 	})
 }
 
-// A page made anew from the summary's file is the page that the run left.
+// A page that is made from the summary's file is the page that the run wrote.
 func TestPageFromAFileIsTheSame(t *testing.T) {
 	for name, s := range samples() {
 		var b bytes.Buffer
@@ -245,7 +245,7 @@ func TestPageFromAFileIsTheSame(t *testing.T) {
 	}
 }
 
-// evil is put into every text of a summary. None of it may come to be markup.
+// evil is put into every text of a summary. None of it may become markup.
 const evil = "\"'></title></style></script><zz onzz=1><script>zz()</script><svg onload=zz()><!--zz--><a href=javascript:zz()>&lt;zz&gt;{{zz}}\x00\x1b[31m\u202e\ud7ff"
 
 // poison puts a text before or into every text below v.
@@ -277,7 +277,7 @@ func poison(v reflect.Value, text string) {
 	}
 }
 
-// inert fails where data became markup, or where the page could do anything.
+// inert fails if data became markup, or if the page could do anything.
 func inert(t testing.TB, text string) {
 	t.Helper()
 	for n := range parsed(t, text).Descendants() {
@@ -303,7 +303,6 @@ func inert(t testing.TB, text string) {
 	}
 }
 
-// faults of a page that shows what others wrote.
 func TestDataNeverBecomeMarkup(t *testing.T) {
 	for _, s := range samples() {
 		outcome := s.Outcome

@@ -11,17 +11,17 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// leadRows are rows of leads below a header, with a sign between their cells.
-func leadRows(sign string) string {
+// leadRows returns rows of leads below a header, with this delimiter.
+func leadRows(delimiter string) string {
 	var b strings.Builder
-	b.WriteString(strings.Join([]string{"Lead ID", "Name", "Message", "Email"}, sign) + "\n")
+	b.WriteString(strings.Join([]string{"Lead ID", "Name", "Message", "Email"}, delimiter) + "\n")
 	for i := range 20 {
-		b.WriteString(strings.Join([]string{fmt.Sprintf("L-%d", i), "Ann Lee", "Hi", fmt.Sprintf("a%d@x.example", i)}, sign) + "\n")
+		b.WriteString(strings.Join([]string{fmt.Sprintf("L-%d", i), "Ann Lee", "Hi", fmt.Sprintf("a%d@x.example", i)}, delimiter) + "\n")
 	}
 	return b.String()
 }
 
-func TestWhatStandsAroundATableIsFound(t *testing.T) {
+func TestLinesAroundATableAreFound(t *testing.T) {
 	table := leadRows(",")
 	for _, test := range []struct{ name, text, want string }{
 		{"nothing", table, ""},
@@ -62,7 +62,7 @@ func TestWhatStandsAroundATableIsFound(t *testing.T) {
 	}
 }
 
-// said is what a mapping has to say of the source.
+// said lists what was found out about the source.
 func said(s *sample) (text string) {
 	for _, one := range []struct {
 		n    int
@@ -78,8 +78,8 @@ func said(s *sample) (text string) {
 	return text
 }
 
-// What cannot be read is refused, and nothing loops.
-func TestAFileThatCannotBeReadInAnyWay(t *testing.T) {
+// Reading ends in any case.
+func TestAFileThatCannotBeReadIsRefused(t *testing.T) {
 	for text, want := range map[string]string{"": "empty", "\n\n": "", "a,b\n1,\"x\n": "quote", "Leads\n": "", "\"\n": "quote", "a,b\n\xff,1\n": "no mapping was written"} {
 		_, err := reading{name: "-", piped: []byte(text)}.sample(source.Options{Format: source.CSV})
 		if got := fmt.Sprint(err); !strings.Contains(got, want) {

@@ -11,7 +11,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// A workbook with more texts than memory has room for is refused, and one whose cells point to none. faults 8, 94
+// A workbook with more texts than memory has room for is refused. So is a cell that points to no text. faults 8, 94
 func TestSharedTextsAreBounded(t *testing.T) {
 	shared := &sharedTexts{}
 	must.Do(t, shared.read(strings.NewReader("<sst><si><t>a</t></si><si/><si><t>b_x0041_</t></si></sst>")))
@@ -32,8 +32,8 @@ func TestSharedTextsAreBounded(t *testing.T) {
 	}
 }
 
-// Cells far to the right take neither time nor memory for those that are not there.
-func TestCellsFarToTheRight(t *testing.T) {
+// Missing cells before a cell far to the right take neither time nor memory.
+func TestCellsFarToTheRightCostNothing(t *testing.T) {
 	const text = `<worksheet><sheetData><row><c r="A1"><v>2</v></c><c r="XFD1"><v>1</v></c></row></sheetData></worksheet>`
 	s, err := newSheetReader(strings.NewReader(text), formatter{}, 100)
 	if err == nil {
