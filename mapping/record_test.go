@@ -251,8 +251,8 @@ func TestAKeyFallsToTheSameShardInEveryRelease(t *testing.T) {
 	m := parse(t, "version: 1\nkey: '{id}'\n")
 	for key, want := range map[string]int{"1": 20, "L-104204": 45, "crm/17": 61, "ann@example.com": 75} {
 		for index := range 100 {
-			if m.InShard(Shard{index, 100}, &Record{Key: key}, 0) && index != want {
-				t.Errorf("%s falls to %d, want %d", key, index, want)
+			if m.InShard(Shard{index, 100}, &Record{Key: key}, 0) != (index == want) {
+				t.Errorf("%s: shard %d, want %d", key, index, want)
 			}
 		}
 	}
@@ -263,11 +263,15 @@ func TestRowsOfALeadFallToOneWorker(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		of := rapid.IntRange(2, 100).Draw(t, "of")
 		key := rapid.StringMatching(`0{0,3}[0-9]{1,6}|[A-Za-z]{1,3}@x\.de|[0-9a-fA-F]{8}-0000-4000-8000-00000000abcd`).Draw(t, "key")
-		home := func(m *Mapping, key, lead string) (at int) {
+		home := func(m *Mapping, key, lead string) int {
+			at := -1
 			for index := range of {
 				if m.InShard(Shard{index, of}, &Record{Key: key, LeadID: lead}, 0) {
 					at = index
 				}
+			}
+			if at < 0 {
+				t.Fatalf("no worker takes %q", key)
 			}
 			return at
 		}

@@ -30,11 +30,12 @@ func TestParseRefusesWhatYAMLOffersBeyondPlainData(t *testing.T) {
 func TestAnAliasBombIsNotUnfolded(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("a0: &a0 [x]\n")
-	for i := range 30 {
+	for i := range 26 {
 		b.WriteString(strings.NewReplacer("N", string(rune('A'+i)), "P", string(rune('A'+i-1))).Replace("N: &N [*P, *P]\n"))
 	}
-	if _, err := Parse("m", []byte(strings.Replace(b.String(), "*@", "*a0", 2)), nil); err == nil {
-		t.Error("the file was taken")
+	_, err := Parse("m", []byte(strings.Replace(b.String(), "*@", "*a0", 2)), nil)
+	if err == nil || !strings.Contains(err.Error(), "alias") {
+		t.Error(err)
 	}
 }
 

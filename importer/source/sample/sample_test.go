@@ -80,9 +80,9 @@ func said(s *sample) (text string) {
 
 // Reading ends in any case.
 func TestAFileThatCannotBeReadIsRefused(t *testing.T) {
-	for text, want := range map[string]string{"": "empty", "\n\n": "", "a,b\n1,\"x\n": "quote", "Leads\n": "", "\"\n": "quote", "a,b\n\xff,1\n": "no mapping was written"} {
+	for text, want := range map[string]string{"": "empty", "\n\n": "", "a,b\n1,\"x\n": "quote", "\"\n": "quote", "a,b\n\xff,1\n": "no mapping was written"} {
 		_, err := reading{name: "-", piped: []byte(text)}.sample(source.Options{Format: source.CSV})
-		if got := fmt.Sprint(err); !strings.Contains(got, want) {
+		if got := fmt.Sprint(err); err == nil || !strings.Contains(got, want) {
 			t.Errorf("%q: %s", text, got)
 		}
 	}
