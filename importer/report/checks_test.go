@@ -108,7 +108,7 @@ func TestTextOfValidationsOneByOne(t *testing.T) {
 			s.Outcome = "attention"
 		}), "Validation finished: no row needs attention, but 1 of 1 test of the mapping fails.\n", "import -m"},
 		{"only for sync", change(func(_ *Summary, c *Checks) { c.Projected = Projected{} }), "1  pending    good\n", "import -m"},
-		{"organizations", change(func(_ *Summary, c *Checks) { c.Assignments = []Organization{{ID: "o-1", Leads: 1}} }), "  1  o-1\n", "predicted"},
+		{"organizations", change(func(_ *Summary, c *Checks) { c.Assignments = []Organization{{ID: "o-1", Leads: 1}} }), "  1  o-1\n", "Assigned to"},
 		{"dry run", change(func(s *Summary, c *Checks) {
 			s.Command, s.Rows.Rejected, s.Rows.Invalid = "import", 1, 1
 			s.Errors = []Reason{{Outcome: "invalid", Error: "x", Rows: 1, Examples: []Place{{File: "a", Line: 1}}}, {Outcome: "rejected", Error: "HTTP 422", Rows: 1, Examples: []Place{{File: "a", Line: 1}}}}
