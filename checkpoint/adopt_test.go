@@ -32,18 +32,19 @@ func halfAdopted(t *testing.T, s checkpoint.Store) bool {
 	t.Helper()
 	err := checkpoint.RefuseHalfAdopted(t.Context(), s)
 	if err != nil {
-		refused(t, err, checkpoint.ErrHalfAdopted, "--namespace=dealers", "--accept-loss --checkpoint")
+		wantRefusal(t, err, checkpoint.ErrHalfAdopted, "--namespace=dealers", "--accept-loss --checkpoint")
 	}
 	return err != nil
 }
 
-// Wherever an adoption is cut off, no run begins before the list was taken over; what a lost ledger knew is missing.
-func TestAdoptionThatIsCutOff(t *testing.T) {
+// Wherever an adoption is cut off, no run begins until the list is adopted. The ledger is incomplete then, because the
+// list does not name all leads of a lost ledger.
+func TestNoRunBeginsAfterACutOffAdoption(t *testing.T) {
 	lost := checkpoint.Witness{Ledger: "lost", Target: here, Place: "lost.db", Leads: 9, Commits: 4}
 	list := leadsOf("a.csv", "a", "b")
 	list.Missing = func() string { return "rows of a.csv" }
 	for cut := 0; ; cut++ {
-		m, ws := empty(t), told(t, lost)
+		m, ws := emptyLedger(t), bookOf(t, lost)
 		_, err := checkpoint.AdoptList(t.Context(), &failing{m, cut}, ws, list)
 		if err == nil {
 			if cut < 5 {
@@ -64,8 +65,8 @@ func TestAdoptionThatIsCutOff(t *testing.T) {
 	}
 }
 
-// Only a list that holds all of the one that was cut off makes up for it. Others are refused until then.
-func TestWhichListMakesUpForOneThatIsCutOff(t *testing.T) {
+// After a cut-off adoption only a list with all rows of the first list is accepted.
+func TestCutOffAdoptionNeedsAListWithAllItsRows(t *testing.T) {
 	a, b, both := leadsOf("a.csv", "a1", "a2"), leadsOf("b.csv", "b"), leadsOf("a.csv", "a2", "b", "a1")
 	unread := a
 	unread.Entries = func(func(checkpoint.Entry, error) bool) { panic("killed") }
@@ -92,7 +93,7 @@ func TestWhichListMakesUpForOneThatIsCutOff(t *testing.T) {
 		"killed, then the same":    {whileRead, a, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := empty(t)
+			m := emptyLedger(t)
 			if test.cutOff(t, m); !halfAdopted(t, m) {
 				t.Fatal("not refused")
 			}
@@ -107,8 +108,8 @@ func TestWhichListMakesUpForOneThatIsCutOff(t *testing.T) {
 	}
 }
 
-// A list that is refused leaves the ledger as it was; one that fails while it is taken over may be there by half.
-func TestListThatIsRefused(t *testing.T) {
+// A refused list leaves the ledger as it was. A list that fails while it is written leaves the ledger half adopted.
+func TestRefusedListAddsNoLead(t *testing.T) {
 	torn := leadsOf("a.csv", "a", "b")
 	torn.Entries = func(yield func(checkpoint.Entry, error) bool) { yield(checkpoint.Entry{}, errCut) }
 	twice := storetest.LeadsOf(checkpoint.Entry{Key: "a", LeadID: "x"}, checkpoint.Entry{Key: "b", LeadID: "x"})
@@ -125,7 +126,7 @@ func TestListThatIsRefused(t *testing.T) {
 		leads checkpoint.Leads
 		half  bool
 	}{"torn": {torn, false}, "twice": {twice, false}, "changes": {changes, true}} {
-		m := empty(t)
+		m := emptyLedger(t)
 		_, err := checkpoint.AdoptList(t.Context(), m, nil, test.leads)
 		if err == nil || halfAdopted(t, m) != test.half || m.Info().Leads != 0 {
 			t.Errorf("%s: %v, half adopted %v", name, err, !test.half)
@@ -133,8 +134,9 @@ func TestListThatIsRefused(t *testing.T) {
 	}
 }
 
-// What witnesses know more than a list makes the ledger that it fills incomplete, and theirs are its ancestors then.
-func TestListThatTellsLessThanWitnesses(t *testing.T) {
+// If witnesses know of more leads than the list, the adopting ledger becomes incomplete, and their ledgers become its
+// ancestors.
+func TestAdoptingFewerLeadsThanWitnessesKnowIsIncomplete(t *testing.T) {
 	of := func(leads int, open bool, target checkpoint.Target) checkpoint.Witness {
 		return checkpoint.Witness{Ledger: "lost", Target: target, Place: "lost.db", Leads: leads, Open: open, Commits: 4}
 	}
@@ -170,7 +172,7 @@ func TestListThatTellsLessThanWitnesses(t *testing.T) {
 		"results were moved": {from: []checkpoint.Witness{of(1, true, here)}, witness: of(0, false, there), incomplete: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, ws := ledger(t, test.before...), told(t, test.witness)
+			m, ws := ledger(t, test.before...), bookOf(t, test.witness)
 			leads := leadsOf("a.csv", "a", "b")
 			leads.From, leads.ByHand = test.from, name == "by hand"
 			adopt(t, m, ws, leads)
@@ -185,9 +187,9 @@ func TestListThatTellsLessThanWitnesses(t *testing.T) {
 	}
 }
 
-// A sync finds leads by other names than the keys that made them. Its rows yield to rows that made the leads, wherever
-// they are in the list; without those, the ledger is incomplete, so that no lead is made again by its own key.
-func TestRowsThatFoundTheirLeads(t *testing.T) {
+// A sync may find a lead under another key than the key that made it. Rows that made a lead win over rows that found
+// it, in any order. Without the row that made it, the ledger is incomplete, so the key cannot make the lead again.
+func TestAdoptPrefersRowsThatMadeALeadToRowsThatFoundIt(t *testing.T) {
 	found := func(key, lead string) checkpoint.Entry {
 		return checkpoint.Entry{Key: key, LeadID: lead, State: checkpoint.Created, Reason: checkpoint.FoundLead}
 	}
@@ -203,7 +205,8 @@ func TestRowsThatFoundTheirLeads(t *testing.T) {
 		"alone":        {[]checkpoint.Entry{found("A1", "x"), found("A2", "y"), found("B2", "y")}, "A1 A2", true},
 		"one alone":    {[]checkpoint.Entry{made("1", "x"), found("A1", "x"), found("A2", "y")}, "1 A2", true},
 	} {
-		m, ws := empty(t), told(t, checkpoint.Witness{Ledger: "lost", Target: here, Place: "lost.db", Leads: 2, Commits: 4})
+		lost := checkpoint.Witness{Ledger: "lost", Target: here, Place: "lost.db", Leads: 2, Commits: 4}
+		m, ws := emptyLedger(t), bookOf(t, lost)
 		adopt(t, m, ws, storetest.LeadsOf(test.list...))
 		var keys []string
 		must.Do(t, checkpoint.Each(t.Context(), m, checkpoint.Filter{}, func(e checkpoint.Entry) error {
@@ -214,9 +217,9 @@ func TestRowsThatFoundTheirLeads(t *testing.T) {
 			t.Errorf("%s: %s, incomplete %v", name, got, m.Info().Incomplete)
 		}
 	}
-	// cut off, and taken over again
 	for cut := range 6 {
-		m, ws := empty(t), told(t, checkpoint.Witness{Ledger: "lost", Target: here, Place: "lost.db", Leads: 1, Commits: 4})
+		lost := checkpoint.Witness{Ledger: "lost", Target: here, Place: "lost.db", Leads: 1, Commits: 4}
+		m, ws := emptyLedger(t), bookOf(t, lost)
 		_, _ = checkpoint.AdoptList(t.Context(), &failing{m, cut}, ws, storetest.LeadsOf(found("A1", "x")))
 		if adopt(t, m, ws, storetest.LeadsOf(found("A1", "x"))); !m.Info().Incomplete {
 			t.Errorf("complete after %d steps", cut)
@@ -224,13 +227,13 @@ func TestRowsThatFoundTheirLeads(t *testing.T) {
 	}
 }
 
-// Of the rows of a key that runs left, the last of those that tell most of it is taken, wherever it stands.
-func TestEntryThatTellsMost(t *testing.T) {
+// If a list has several entries of a key, adopt takes the entry that tells most, and the last of equal ones.
+func TestAdoptTakesTheMostCompleteEntryOfAKey(t *testing.T) {
 	entry := func(key, lead string, state checkpoint.State, file string) checkpoint.Entry {
 		return checkpoint.Entry{Key: key, LeadID: lead, State: state, File: file}
 	}
 	const created, partial, doubt = checkpoint.Created, checkpoint.Partial, checkpoint.InDoubt
-	m := empty(t)
+	m := emptyLedger(t)
 	adopt(t, m, nil, storetest.LeadsOf(
 		entry("a", "", doubt, "1"), entry("b", "1b", created, "2"), entry("a", "", created, "3"), entry("a", "1a", created, "4"),
 		entry("b", "1b", created, "5"), entry("a", "", created, "6"), entry("d", "1d", doubt, "7"), entry("d", "", created, "8"),

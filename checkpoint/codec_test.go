@@ -9,8 +9,8 @@ import (
 	"leadferry/checkpoint"
 )
 
-// Whoever changes the bytes of records and notes gives them a new number, and writes here what the test prints.
-func TestTheFormatHasItsNumber(t *testing.T) {
+// If you change the bytes of records or notes, raise [checkpoint.Format] and copy what the test prints to here.
+func TestEncodingChangesOnlyWithTheFormatNumber(t *testing.T) {
 	at := time.UnixMilli(1_770_000_000_123).UTC()
 	e := checkpoint.Entry{
 		Key: "k", State: checkpoint.InDoubt, LeadID: "lead-1", Organization: "0b1c2d3e-0000-4000-8000-000000000001",
@@ -28,6 +28,6 @@ func TestTheFormatHasItsNumber(t *testing.T) {
 	lineage := checkpoint.Lineage{Machine: "m", Ancestors: []checkpoint.Ancestor{{ID: "a"}}, Answered: []string{"b"}}
 	sum := sha256.Sum256(append(append(known, notes...), lineage.Note().Value...))
 	if got := fmt.Sprintf("%d %x", checkpoint.Format, sum[:8]); got != "20 dd83d249fcabb780" {
-		t.Errorf("%s: is the number a new one?", got)
+		t.Errorf("the encoding is now %s: did you raise checkpoint.Format?", got)
 	}
 }

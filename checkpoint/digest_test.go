@@ -8,8 +8,8 @@ import (
 	"leadferry/checkpoint"
 )
 
-// TestDigestsTellTextsApart: by the ledger's key, by what is digested, by name and by value, however
-// long, also where name and value are the same text when joined; and nothing else changes them.
+// A digest depends on the ledger's secret, on what it is for, and on the whole name and value, and on nothing else. The
+// same text, split differently into name and value, has another digest.
 func TestDigestsTellTextsApart(t *testing.T) {
 	long := strings.Repeat("long ", 200)
 	all := func(secret string) (sums []string) {

@@ -13,34 +13,34 @@ import (
 	"leadferry/checkpoint"
 )
 
-// pausingStore takes its time for each commit.
-type pausingStore struct {
-	notedStore
+// slowStore takes its time for each commit.
+type slowStore struct {
+	recordingStore
 	pause time.Duration
-	last  int // commits, the last of which had a claim
+	last  int // number of commits up to the last one with a claim
 }
 
-func (s *pausingStore) Commit(ctx context.Context, changes []*checkpoint.Change) error {
+func (s *slowStore) Commit(ctx context.Context, changes []*checkpoint.Change) error {
 	time.Sleep(s.pause)
 	if slices.ContainsFunc(changes, func(c *checkpoint.Change) bool { return c.Kind == checkpoint.Claim }) {
 		s.last = len(s.commits) + 1
 	}
-	return s.notedStore.Commit(ctx, changes)
+	return s.recordingStore.Commit(ctx, changes)
 }
 
-// At 64 requests in flight that take about 20 ms, commits are full, and yet no place stays empty for long: neither with
-// a ledger on a fast disk nor with one some milliseconds away.
-func TestCommitsAreFullAndPlacesToo(t *testing.T) {
+// With 64 requests in flight of about 20 ms, commits carry many changes, yet no place stays empty for long. This holds
+// for a ledger on a fast disk and for a server some milliseconds away.
+func TestCommitsAreFullAndPlacesAreInUse(t *testing.T) {
 	for _, pause := range []time.Duration{200 * time.Microsecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond} {
 		t.Run(fmt.Sprint("commits take ", pause), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { importBeside(t, pause) })
+			synctest.Test(t, func(t *testing.T) { measureImport(t, pause) })
 		})
 	}
 }
 
-func importBeside(t *testing.T, pause time.Duration) {
+func measureImport(t *testing.T, pause time.Duration) {
 	const places, rows, service = 64, 9600, 20 * time.Millisecond
-	s := &pausingStore{notedStore: notedStore{intents: map[string]bool{}}, pause: pause}
+	s := &slowStore{recordingStore: recordingStore{intents: map[string]bool{}}, pause: pause}
 	var next atomic.Int64
 	free := make(chan struct{}, places)
 	l := checkpoint.NewLedger(s, checkpoint.Gathering{Slots: 2 * places, Places: places})
@@ -61,7 +61,7 @@ func importBeside(t *testing.T, pause time.Duration) {
 	all.Wait()
 	use := float64(rows) / places * service.Seconds() / time.Since(began).Seconds()
 	least := 0.95
-	if pause > 5*time.Millisecond { // half of a request's time: places stay empty, or commits do
+	if pause > 5*time.Millisecond { // half of a request's time: either places or commits stay emptier
 		least = 0.93
 	}
 	if commits := float64(s.last) * 128 / rows; commits > 2.8 || use < least {

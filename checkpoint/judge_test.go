@@ -16,10 +16,10 @@ import (
 
 var here = checkpoint.Target{BaseURL: "https://api.example.com", LeadsURL: "https://leads.example.com", TrunkID: "5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77"}
 
-// ledger is one that the run "r" has used, and that knows these keys.
+// ledger returns one that the run "r" has used and that has a lead of each key.
 func ledger(t *testing.T, keys ...string) checkpoint.Store {
 	t.Helper()
-	m := empty(t)
+	m := emptyLedger(t)
 	must.Do(t, checkpoint.PutRun(t.Context(), m, checkpoint.RunInfo{ID: "r"}))
 	for i, key := range keys {
 		storetest.Together(t, m, checkpoint.Settle, storetest.CreatedEntry(key, "lead-"+key, i))
@@ -27,8 +27,8 @@ func ledger(t *testing.T, keys ...string) checkpoint.Store {
 	return m
 }
 
-// empty is a ledger in a file that knows nothing. Nothing waits for the disk.
-func empty(t *testing.T) checkpoint.Store {
+// emptyLedger returns a new ledger in a file. It does not sync the disk.
+func emptyLedger(t *testing.T) checkpoint.Store {
 	t.Helper()
 	s, err := bolt.Open(filepath.Join(t.TempDir(), "c.db"), here, bolt.Options{AnyPlace: true, Unsynced: true})
 	must.Do(t, err)
@@ -36,17 +36,17 @@ func empty(t *testing.T) checkpoint.Store {
 	return s
 }
 
-// told writes witnesses into a book.
-func told(t *testing.T, all ...checkpoint.Witness) *checkpoint.Witnesses {
+// bookOf writes witnesses into a new book.
+func bookOf(t *testing.T, all ...checkpoint.Witness) *checkpoint.Witnesses {
 	t.Helper()
 	ws := &checkpoint.Witnesses{Book: t.TempDir()}
 	for i, w := range all {
-		written(t, filepath.Join(ws.Book, string(rune('a'+i))+".json"), w.Encode())
+		writeFile(t, filepath.Join(ws.Book, string(rune('a'+i))+".json"), w.Encode())
 	}
 	return ws
 }
 
-func written(t *testing.T, path string, text []byte) {
+func writeFile(t *testing.T, path string, text []byte) {
 	t.Helper()
 	must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, text, 0o600)))
 }
@@ -58,8 +58,8 @@ func judged(t *testing.T, s checkpoint.Store, ws *checkpoint.Witnesses, kinds ..
 	return v
 }
 
-// refused wants a refusal of a kind, with a hint, that says all these words.
-func refused(t *testing.T, err, kind error, words ...string) {
+// wantRefusal wants a refusal of this kind with a hint. Its text contains all words.
+func wantRefusal(t *testing.T, err, kind error, words ...string) {
 	t.Helper()
 	var why *checkpoint.OpenError
 	if !errors.As(err, &why) || !errors.Is(err, kind) || why.Text == "" || why.Hint == "" {
@@ -67,12 +67,12 @@ func refused(t *testing.T, err, kind error, words ...string) {
 	}
 	for _, word := range words {
 		if !strings.Contains(err.Error(), word) {
-			t.Errorf("%q is not said in: %v", word, err)
+			t.Errorf("the refusal does not say %q: %v", word, err)
 		}
 	}
 }
 
-// Own and other ledgers, against one that knows three leads. faults 21, 23, 128, m18
+// Witnesses of the ledger itself and of others are compared with a ledger of three leads. faults 21, 23, 128, m18
 func TestJudge(t *testing.T) {
 	another := here
 	another.TrunkID = "other"
@@ -91,7 +91,7 @@ func TestJudge(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		witness     checkpoint.Witness
-		older, asks string // what is said
+		older, asks string // part of the refusal's text
 	}{
 		"as it is":                     {witness: checkpoint.Witness{Ledger: own, Run: "r", Commits: at, Leads: 3}},
 		"the witness is behind":        {witness: checkpoint.Witness{Ledger: own, Run: "r", Commits: at - 1, Open: true}},
@@ -111,15 +111,15 @@ func TestJudge(t *testing.T) {
 		"answered before":              {witness: with(func(w *checkpoint.Witness) { w.Leads, w.Ledger = 5, "answered" })},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ws := told(t, test.witness)
+			ws := bookOf(t, test.witness)
 			v := judged(t, m, ws)
 			switch err := v.Refuse(""); {
 			case test.older != "":
-				refused(t, err, checkpoint.ErrRolledBack, test.older, "--accept-older="+test.witness.Ledger, ws.Book)
-				refused(t, v.Refuse(test.witness.Ledger), checkpoint.ErrRolledBack) // no answer to a question
+				wantRefusal(t, err, checkpoint.ErrRolledBack, test.older, "--accept-older="+test.witness.Ledger, ws.Book)
+				wantRefusal(t, v.Refuse(test.witness.Ledger), checkpoint.ErrRolledBack) // another answer
 			case test.asks != "":
-				refused(t, err, checkpoint.ErrGone, test.asks, "--new-checkpoint="+test.witness.Ledger, "--checkpoint /srv/other.db", "checkpoint adopt", ws.Book)
-				refused(t, v.Refuse("wrong"), checkpoint.ErrGone)
+				wantRefusal(t, err, checkpoint.ErrGone, test.asks, "--new-checkpoint="+test.witness.Ledger, "--checkpoint /srv/other.db", "checkpoint adopt", ws.Book)
+				wantRefusal(t, v.Refuse("wrong"), checkpoint.ErrGone)
 				if err := v.Refuse(test.witness.Ledger); err != nil {
 					t.Errorf("answered: %v", err)
 				}
@@ -130,26 +130,26 @@ func TestJudge(t *testing.T) {
 					t.Errorf("an answer to nothing: %v", err)
 				}
 			}
-			only, err := checkpoint.Judge(t.Context(), m, ws, false, nil) // nobody makes leads
+			only, err := checkpoint.Judge(t.Context(), m, ws, false, nil) // a command that makes no leads
 			if err != nil || len(only.Asks) > 0 || len(only.Older) != len(v.Older) {
-				t.Errorf("of who makes none: %+v, %v", only, err)
+				t.Errorf("for a command that makes no leads: %+v, %v", only, err)
 			}
 		})
 	}
 	if v := judged(t, m, nil); v.Refuse("") != nil {
-		t.Error("the sandbox's are asked about")
+		t.Error("a ledger without witnesses, as in a sandbox, is refused")
 	}
 }
 
-// A witness that cannot be read may tell of leads: a ledger without any is refused, another one warned.
+// A witness that cannot be read may know of leads. A ledger without leads is refused. With leads, there is a warning.
 func TestJudgeUnreadableWitness(t *testing.T) {
 	for name, text := range map[string]string{"cut": `{"commits":     1,"le`, "empty": "", "foreign": `{"name":"x"}`, "without a ledger": `{"commits":1}`} {
 		t.Run(name, func(t *testing.T) {
 			ws := &checkpoint.Witnesses{Parents: []string{t.TempDir()}}
 			path := filepath.Join(ws.Parents[0], "a run", checkpoint.RunFile)
-			written(t, path, []byte(text))
+			writeFile(t, path, []byte(text))
 			v := judged(t, ledger(t), ws)
-			refused(t, v.Refuse(""), checkpoint.ErrGone, path+" cannot be read", "--new-checkpoint=", "let this user read it")
+			wantRefusal(t, v.Refuse(""), checkpoint.ErrGone, path+" cannot be read", "--new-checkpoint=", "let this user read it")
 			if strings.Contains(v.Question(), "nil") || v.Refuse(v.Asks[0].ID) != nil {
 				t.Errorf("%v, %v", v.Question(), v.Refuse(v.Asks[0].ID))
 			}
@@ -161,7 +161,7 @@ func TestJudgeUnreadableWitness(t *testing.T) {
 	}
 }
 
-// Files of a kind that went to another target only, and what tells kinds apart.
+// Judge asks about a file if files of its kind went only to another target. Kinds differ by columns, key and namespace.
 func TestJudgeKinds(t *testing.T) {
 	there := here
 	there.TrunkID = "other"
@@ -192,7 +192,7 @@ func TestJudgeKinds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := ledger(t, "a")
 			must.Do(t, answered.Keep(t.Context(), m))
-			ws := told(t, test.all...)
+			ws := bookOf(t, test.all...)
 			v := judged(t, m, ws, checkpoint.KindOf(&shape))
 			if asks := v.Question() != ""; asks != test.asks {
 				t.Fatalf("asks %q", v.Question())
@@ -203,55 +203,55 @@ func TestJudgeKinds(t *testing.T) {
 			if !test.asks {
 				return
 			}
-			refused(t, v.Refuse(""), checkpoint.ErrGone, "never to trunk "+here.TrunkID, "trunk other", "right profile")
+			wantRefusal(t, v.Refuse(""), checkpoint.ErrGone, "never to trunk "+here.TrunkID, "trunk other", "right profile")
 			must.Do(t, v.Answer(t.Context(), m))
-			if v = judged(t, m, told(t, test.all...), checkpoint.KindOf(&shape)); v.Refuse("") != nil {
-				t.Errorf("asked again: %v", v.Refuse(""))
+			if v = judged(t, m, bookOf(t, test.all...), checkpoint.KindOf(&shape)); v.Refuse("") != nil {
+				t.Errorf("asked again after the answer: %v", v.Refuse(""))
 			}
 		})
 	}
 }
 
-// Of several findings one answer answers all, and none of them is asked about again; what comes later is.
+// One answer covers several findings, and they are not asked about again. Later findings are.
 func TestOneAnswerToSeveralFindings(t *testing.T) {
-	m := empty(t)
+	m := emptyLedger(t)
 	of := func(id string, commits uint64, leads int) checkpoint.Witness {
 		return checkpoint.Witness{Ledger: id, Target: here, Place: "/srv/" + id + ".db", Commits: commits, Leads: leads}
 	}
 	all := []checkpoint.Witness{of("one", 3, 5), of("two", 1, 1), of("one", 9, 8)}
-	ws := told(t, all...)
+	ws := bookOf(t, all...)
 	v := judged(t, m, ws)
 	if len(v.Asks) != 2 {
 		t.Fatalf("%+v", v.Asks)
 	}
-	refused(t, v.Refuse(""), checkpoint.ErrGone, "one.db; it knew 8 leads", "two.db; it knew 1 leads")
-	refused(t, v.Refuse("one"), checkpoint.ErrGone)
+	wantRefusal(t, v.Refuse(""), checkpoint.ErrGone, "one.db; it knew 8 leads", "two.db; it knew 1 leads")
+	wantRefusal(t, v.Refuse("one"), checkpoint.ErrGone)
 	_, answer, _ := strings.Cut(v.Refuse("").Error(), "--new-checkpoint=")
 	if err := v.Refuse(answer); err != nil {
 		t.Errorf("%q: %v", answer, err)
 	}
 	must.Do(t, v.Answer(t.Context(), m))
-	later := judged(t, m, told(t, append(all, of("three", 1, 1))...))
+	later := judged(t, m, bookOf(t, append(all, of("three", 1, 1))...))
 	if v = judged(t, m, ws); v.Refuse("") != nil || len(later.Asks) != 1 || v.Covers(later) || !later.Covers(v) {
 		t.Errorf("%v, later %+v", v.Refuse(""), later.Asks)
 	}
 }
 
-// What a run folder tells against a ledger is held against it from then on also where the folder is not at hand.
+// A finding from a run folder still counts when the folder is gone.
 func TestFindingsOfRunFoldersAreRemembered(t *testing.T) {
 	ws := &checkpoint.Witnesses{Book: filepath.Join(t.TempDir(), "book"), Parents: []string{t.TempDir()}}
 	w := checkpoint.Witness{Ledger: "other", Target: here, Place: "other.db", Leads: 5, Run: "x", Commits: 4}
-	written(t, filepath.Join(ws.Parents[0], "run", checkpoint.RunFile), w.Encode())
-	refused(t, judged(t, ledger(t), ws).Refuse(""), checkpoint.ErrGone)
+	writeFile(t, filepath.Join(ws.Parents[0], "run", checkpoint.RunFile), w.Encode())
+	wantRefusal(t, judged(t, ledger(t), ws).Refuse(""), checkpoint.ErrGone)
 	ws.Parents = nil
-	refused(t, judged(t, ledger(t), ws).Refuse(""), checkpoint.ErrGone, "it knew 5 leads")
+	wantRefusal(t, judged(t, ledger(t), ws).Refuse(""), checkpoint.ErrGone, "it knew 5 leads")
 	if all := ws.All(); len(all) != 1 || all[0].Commits != 4 {
 		t.Errorf("%+v", all)
 	}
 }
 
-// A ledger that is older than known, whose parent went on, or that was copied elsewhere is taken by its own answer, as
-// incomplete and under a new ID; whatever cuts that off, it is not taken as complete.
+// A ledger that is too old, whose parent went on, or that was copied from elsewhere is accepted by its answer: it
+// becomes incomplete and gets a new ID. If this is cut off, it still does not pass as complete.
 func TestTakeOlder(t *testing.T) {
 	for name, test := range map[string]struct {
 		witnesses func(id string) []checkpoint.Witness
@@ -272,7 +272,7 @@ func TestTakeOlder(t *testing.T) {
 				parent := checkpoint.Lineage{Ancestors: []checkpoint.Ancestor{{ID: "parent", Commits: 7}}}
 				must.Do(t, parent.Keep(t.Context(), m))
 				id := m.Info().ID
-				ws := told(t, test.witnesses(id)...)
+				ws := bookOf(t, test.witnesses(id)...)
 				if took, err := checkpoint.TakeOlder(t.Context(), m, ws, "wrong", test.moved); took || err != nil {
 					t.Errorf("took %v, %v", took, err)
 				}
@@ -293,7 +293,7 @@ func TestTakeOlder(t *testing.T) {
 
 var errCut = errors.New("cut off")
 
-// failing is a Store that takes no change after some.
+// failing is a Store in which only the first changes succeed.
 type failing struct {
 	checkpoint.Store
 	left int
@@ -306,20 +306,20 @@ func (f *failing) Alone(ctx context.Context, change func(checkpoint.Tx) error) e
 	return f.Store.Alone(ctx, change)
 }
 
-// at is a Store that says it is somewhere else.
-type at struct {
+// placedStore is a Store that gives another path as its own.
+type placedStore struct {
 	checkpoint.Store
 	path string
 }
 
-func (a at) Info() checkpoint.Info {
+func (a placedStore) Info() checkpoint.Info {
 	i := a.Store.Info()
 	i.Path = a.path
 	return i
 }
 
 func TestOnThisMachine(t *testing.T) {
-	m := at{ledger(t), "/srv/leads.db"}
+	m := placedStore{ledger(t), "/srv/leads.db"}
 	for i, step := range []struct {
 		machine string
 		here    bool
@@ -336,7 +336,7 @@ func TestOnThisMachine(t *testing.T) {
 		if err := checkpoint.OnThisMachine(t.Context(), m, step.machine, step.here, nil); (err != nil) != step.refused {
 			t.Errorf("step %d: %v", i, err)
 		} else if err != nil {
-			refused(t, err, checkpoint.ErrOtherMachine, "--moved-here --checkpoint /srv/leads.db")
+			wantRefusal(t, err, checkpoint.ErrOtherMachine, "--moved-here --checkpoint /srv/leads.db")
 		}
 	}
 	note, err := checkpoint.NoteOf(t.Context(), m, checkpoint.LineageNote)
@@ -345,21 +345,21 @@ func TestOnThisMachine(t *testing.T) {
 	}
 	m.path = "postgres://db/leads"
 	if err := checkpoint.OnThisMachine(t.Context(), m, "three", false, nil); err != nil {
-		t.Errorf("a server's: %v", err)
+		t.Errorf("a ledger on a server: %v", err)
 	}
 }
 
-// A ledger that has made no lead itself knows the keys of those that it took over by the witnesses of their ledger.
+// If a ledger has only adopted leads, the witnesses of their old ledger say which key made them.
 func TestJudgeKeysOfLeadsThatWereTakenOver(t *testing.T) {
 	shape := checkpoint.Shape{Columns: []string{"a", "b"}, Key: "{a}"}
 	rekeyed, elsewhere := shape, shape
 	rekeyed.Key, elsewhere.Namespace = "{b}", "n"
 	other := checkpoint.Shape{Columns: []string{"x", "y"}, Key: "{x}"}
 	m := ledger(t)
-	ws := told(t, checkpoint.Witness{
+	ws := bookOf(t, checkpoint.Witness{
 		Ledger: "lost", Target: here, Place: "lost.db", Leads: 2, Commits: 4, Kinds: []checkpoint.Kind{checkpoint.KindOf(&shape)},
 	})
-	ws.Named = true // that the target is right does not make the key right
+	ws.Named = true // the target is right, but the key may still be wrong
 	adopt(t, m, ws, leadsOf("a.csv", "a", "b"))
 	for _, test := range []struct {
 		shape checkpoint.Shape
@@ -369,7 +369,7 @@ func TestJudgeKeysOfLeadsThatWereTakenOver(t *testing.T) {
 		if (err != nil) != test.asked {
 			t.Errorf("%+v: %v", test.shape, err)
 		} else if test.asked {
-			refused(t, err, checkpoint.ErrGone, "another key or namespace", "restore key", "--new-checkpoint=")
+			wantRefusal(t, err, checkpoint.ErrGone, "another key or namespace", "restore key", "--new-checkpoint=")
 		}
 	}
 }

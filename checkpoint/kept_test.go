@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The first and the last events are kept, in order.
+// A long history keeps its first event and the last ones, in order.
 func TestHistoryIsBounded(t *testing.T) {
 	var past []Event
 	for i := range 100 {
@@ -25,5 +25,5 @@ func TestHistoryIsBounded(t *testing.T) {
 	}
 }
 
-// Encode is a witness as it is written, for the tests beside.
+// Encode lets tests of package checkpoint_test encode a witness.
 func (w *Witness) Encode() []byte { return w.encode() }

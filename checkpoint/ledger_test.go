@@ -20,21 +20,21 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// notedStore notes what is committed, and keeps nothing.
-type notedStore struct {
+// recordingStore notes what is committed, and stores nothing.
+type recordingStore struct {
 	checkpoint.Store
 	mu      sync.Mutex
-	commits []string         // the changes of each, as their kinds and keys
-	intents map[string]bool  // that stand
-	most    int              // intents that ever stood at once
+	commits []string         // one text for each: the kinds and keys of its changes
+	intents map[string]bool  // open claims
+	most    int              // the highest number of claims open at once
 	refused map[string]error // by key
 	broken  error
 	panics  bool
-	hold    chan struct{} // unless nil, a commit takes one
+	hold    chan struct{} // if not nil, each commit waits for it
 	closed  bool
 }
 
-func (s *notedStore) Commit(_ context.Context, changes []*checkpoint.Change) error {
+func (s *recordingStore) Commit(_ context.Context, changes []*checkpoint.Change) error {
 	if s.hold != nil {
 		<-s.hold
 	}
@@ -63,36 +63,35 @@ func (s *notedStore) Commit(_ context.Context, changes []*checkpoint.Change) err
 	return s.broken
 }
 
-func (s *notedStore) Close() error {
+func (s *recordingStore) Close() error {
 	s.closed = true
 	return nil
 }
 
-// kept is a ledger of a notedStore and what became of the claims that were asked for.
-type kept struct {
+// trackedLedger is a ledger over a recordingStore. It notes which claims succeeded and which were refused.
+type trackedLedger struct {
 	*checkpoint.Ledger
-	store    *notedStore
+	store    *recordingStore
 	mu       sync.Mutex
 	claimed  []string
 	refusals []error
 }
 
-// Places as a test has them: a lane is idle whatever is claimed, or none ever is.
+// Numbers of places for tests: idle means that a lane is always idle, busy that no lane ever is.
 const idle, busy = 1 << 20, -10
 
-func newKept(slots, places int) *kept {
-	k := &kept{store: &notedStore{intents: map[string]bool{}, refused: map[string]error{}}}
+func newTracked(slots, places int) *trackedLedger {
+	k := &trackedLedger{store: &recordingStore{intents: map[string]bool{}, refused: map[string]error{}}}
 	k.Ledger = checkpoint.NewLedger(k.store, checkpoint.Gathering{Slots: slots, Places: places})
 	return k
 }
 
-// change asks for a change of a key.
 func change(ctx context.Context, l *checkpoint.Ledger, kind checkpoint.ChangeKind, key string) error {
 	return l.Do(ctx, &checkpoint.Change{Kind: kind, Entry: checkpoint.Entry{Key: key, State: checkpoint.Created}})
 }
 
 // claim asks for claims, one after another.
-func (k *kept) claim(ctx context.Context, keys ...string) {
+func (k *trackedLedger) claim(ctx context.Context, keys ...string) {
 	for _, key := range keys {
 		go func() {
 			err := change(ctx, k.Ledger, checkpoint.Claim, key)
@@ -108,19 +107,19 @@ func (k *kept) claim(ctx context.Context, keys ...string) {
 	}
 }
 
-// settle asks for an outcome and does not wait for it.
-func (k *kept) settle(key string) {
+// settle asks for an outcome and does not wait for the commit.
+func (k *trackedLedger) settle(key string) {
 	go change(context.Background(), k.Ledger, checkpoint.Settle, key)
 	synctest.Wait()
 }
 
-// rest waits until all that can be committed is.
-func rest() {
+// waitForCommits waits until everything that can be committed is committed.
+func waitForCommits() {
 	time.Sleep(time.Second)
 	synctest.Wait()
 }
 
-func (k *kept) are(t *testing.T, when string, claimed ...string) {
+func (k *trackedLedger) wantClaimed(t *testing.T, when string, claimed ...string) {
 	t.Helper()
 	slices.Sort(k.claimed)
 	if !slices.Equal(k.claimed, claimed) {
@@ -128,14 +127,14 @@ func (k *kept) are(t *testing.T, when string, claimed ...string) {
 	}
 }
 
-func (k *kept) commits(t *testing.T, when string, want ...string) {
+func (k *trackedLedger) wantCommits(t *testing.T, when string, want ...string) {
 	t.Helper()
 	if got := k.store.commits; !slices.Equal(got, want) {
 		t.Errorf("%s: commits\n%q, want\n%q", when, got, want)
 	}
 }
 
-func (k *kept) close(t *testing.T) {
+func (k *trackedLedger) close(t *testing.T) {
 	t.Helper()
 	if err := k.Close(); err != nil || !k.store.closed {
 		t.Errorf("close: %v", err)
@@ -143,14 +142,14 @@ func (k *kept) close(t *testing.T) {
 	synctest.Wait()
 }
 
-// While claims stand for more requests than there are places, changes gather for some milliseconds. An answer that
-// leaves no more than these is committed at once, with what has gathered.
+// While more claims are open than there are places, changes gather for some milliseconds. An outcome that leaves no
+// more claims than places is committed at once, with all that has gathered.
 func TestChangesGatherUntilALaneIsIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newKept(0, 1)
+		k := newTracked(0, 1)
 		k.claim(t.Context(), "first", "a", "b", "c")
 		k.settle("first")
-		rest()
+		waitForCommits()
 		for i, key := range []string{"a", "b"} {
 			began := time.Now()
 			var all sync.WaitGroup
@@ -162,15 +161,15 @@ func TestChangesGatherUntilALaneIsIdle(t *testing.T) {
 				t.Errorf("%s waited %v", key, waited)
 			}
 		}
-		k.commits(t, "all", "claim first", "claim a", "settle first, claim b, claim c", "mark m, withdraw a", "mark m, withdraw b")
+		k.wantCommits(t, "all", "claim first", "claim a", "settle first, claim b, claim c", "mark m, withdraw a", "mark m, withdraw b")
 		k.close(t)
 	})
 }
 
-// What comes while a commit is under way is the next one: claims last, the rest as it came.
+// Changes that come during a commit form the next one: first outcomes, marks and withdrawals as they came, then claims.
 func TestChangesGatherDuringACommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newKept(0, idle)
+		k := newTracked(0, idle)
 		k.store.hold = make(chan struct{})
 		k.claim(t.Context(), "a", "c")
 		k.settle("z")
@@ -180,89 +179,89 @@ func TestChangesGatherDuringACommit(t *testing.T) {
 		go change(context.Background(), k.Ledger, checkpoint.Withdraw, "z")
 		synctest.Wait()
 		close(k.store.hold)
-		rest()
-		k.commits(t, "gathered", "claim a", "settle z, mark y, withdraw z, claim c, claim b")
+		waitForCommits()
+		k.wantCommits(t, "gathered", "claim a", "settle z, mark y, withdraw z, claim c, claim b")
 		k.close(t)
 	})
 }
 
-// Claims beyond the slots wait, in their order, and one commit frees slots and fills them. Invariant 2; fault 1
+// If all slots are taken, claims wait in their order. One commit both frees slots and fills them. Invariant 2; fault 1
 func TestClaimsWaitForSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newKept(2, busy)
+		k := newTracked(2, busy)
 		k.claim(t.Context(), "c", "b", "a", "e", "d")
-		rest()
-		k.are(t, "two slots", "b", "c")
+		waitForCommits()
+		k.wantClaimed(t, "two slots", "b", "c")
 		k.settle("c")
-		rest()
-		k.are(t, "settled", "a", "b", "c")
+		waitForCommits()
+		k.wantClaimed(t, "settled", "a", "b", "c")
 		go change(context.Background(), k.Ledger, checkpoint.Settle, "b")
 		synctest.Wait()
 		go change(context.Background(), k.Ledger, checkpoint.Withdraw, "a")
-		rest()
-		k.are(t, "in doubt and withdrawn", "a", "b", "c", "d", "e")
-		k.commits(t, "all", "claim c, claim b", "settle c, claim a", "settle b, withdraw a, claim e, claim d")
+		waitForCommits()
+		k.wantClaimed(t, "in doubt and withdrawn", "a", "b", "c", "d", "e")
+		k.wantCommits(t, "all", "claim c, claim b", "settle c, claim a", "settle b, withdraw a, claim e, claim d")
 		k.close(t)
 	})
 }
 
-// A claim that the Store refuses takes no slot, not even from those that wait, and ends nothing but its row.
+// A claim that the Store refuses takes no slot, so waiting claims get it. The refusal ends only its own row.
 func TestRefusedClaimTakesNoSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newKept(1, idle)
+		k := newTracked(1, idle)
 		k.store.refused["known"] = checkpoint.ErrKnown
 		began := time.Now()
 		k.claim(t.Context(), "known", "known", "a", "b")
-		k.are(t, "refused", "a")
+		k.wantClaimed(t, "refused", "a")
 		if waited := time.Since(began); waited != 0 || len(k.refusals) != 2 || !errors.Is(k.refusals[0], checkpoint.ErrKnown) {
 			t.Errorf("refused %v after %v", k.refusals, waited)
 		}
 		k.close(t)
 		if len(k.refusals) != 3 || !errors.Is(k.refusals[2], checkpoint.ErrClosed) {
-			t.Errorf("closed with a claim that waits: refused %v", k.refusals)
+			t.Errorf("closed while a claim waits: refused %v", k.refusals)
 		}
 	})
 }
 
-// A claim that is given up before a commit takes it is not written; later it stands. No outcome is ever given up.
+// A claim given up before a commit takes it is not written. Given up later, it is. An outcome cannot be given up.
 func TestOnlyAWaitingClaimCanBeGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newKept(1, busy)
+		k := newTracked(1, busy)
 		ctx, giveUp := context.WithCancel(t.Context())
 		k.claim(t.Context(), "a")
-		rest()
+		waitForCommits()
 		k.claim(ctx, "waits")
 		giveUp()
 		if err := change(ctx, k.Ledger, checkpoint.Settle, "a"); err != nil {
 			t.Errorf("an outcome was given up: %v", err)
 		}
-		rest()
+		waitForCommits()
 		if len(k.refusals) != 1 || !errors.Is(k.refusals[0], context.Canceled) {
 			t.Errorf("refused %v", k.refusals)
 		}
 		k.store.hold = make(chan struct{})
 		ctx, giveUp = context.WithCancel(t.Context())
 		k.claim(ctx, "b")
-		rest() // it is being committed
+		waitForCommits() // it is being committed
 		giveUp()
 		synctest.Wait()
 		close(k.store.hold)
 		synctest.Wait()
-		k.are(t, "under way", "a", "b")
-		k.commits(t, "all", "claim a", "settle a", "claim b")
+		k.wantClaimed(t, "under way", "a", "b")
+		k.wantCommits(t, "all", "claim a", "settle a", "claim b")
 		k.close(t)
 	})
 }
 
-// After the first error of the Store nothing is written, and who waits is told, for slots, too. Invariant 8
-func TestFailureEndsEverything(t *testing.T) {
+// After the first error of the Store nothing is written, and all waiting claims and outcomes get the error. Invariant 8
+func TestNothingIsWrittenAfterTheStoreFailed(t *testing.T) {
 	for _, panics := range []bool{false, true} {
 		t.Run(fmt.Sprint("panics ", panics), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				k := newKept(1, busy)
+				k := newTracked(1, busy)
 				k.claim(t.Context(), "a", "b", "c")
-				rest()
-				k.are(t, "one slot", "a")
+				waitForCommits()
+				k.wantClaimed(t, "one slot", "a")
 				broken := errors.New("broken")
 				if k.store.panics = panics; !panics {
 					k.store.broken = broken
@@ -276,11 +275,11 @@ func TestFailureEndsEverything(t *testing.T) {
 				if err := change(context.Background(), k.Ledger, checkpoint.Settle, "a"); !failed(err) {
 					t.Errorf("settled: %v", err)
 				}
-				rest()
+				waitForCommits()
 				if len(k.refusals) != 2 || !failed(k.refusals[0]) || !failed(k.refusals[1]) {
 					t.Errorf("refused %v", k.refusals)
 				}
-				k.store.broken, k.store.panics = nil, false // what works by chance
+				k.store.broken, k.store.panics = nil, false // the Store works again, which must change nothing
 				before := len(k.store.commits)
 				if err := change(context.Background(), k.Ledger, checkpoint.Withdraw, "a"); !failed(err) || len(k.store.commits) != before {
 					t.Errorf("afterwards: %v", err)
@@ -293,7 +292,7 @@ func TestFailureEndsEverything(t *testing.T) {
 
 func TestCloseFinishesWhatIsQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newKept(0, busy)
+		k := newTracked(0, busy)
 		for i := range 100 {
 			go func() { _ = change(context.Background(), k.Ledger, checkpoint.Claim, fmt.Sprint(i)) }()
 		}
@@ -313,12 +312,12 @@ func TestCloseFinishesWhatIsQueued(t *testing.T) {
 	})
 }
 
-// Whatever is asked in whichever order, no commit leaves more claims than slots, and all get their turn. Invariant 2
-func TestSlotsHold(t *testing.T) {
+// In any order of changes, at most as many claims are open as there are slots, and each gets its turn. Invariant 2
+func TestNeverMoreOpenClaimsThanSlots(t *testing.T) {
 	const most = 5
 	rapid.Check(t, func(t *rapid.T) {
 		ends := rapid.SliceOfN(rapid.SampledFrom([]string{"settle", "withdraw", "refuse", "give up"}), 1, 40).Draw(t, "ends")
-		k := newKept(most, rapid.SampledFrom([]int{idle, busy}).Draw(t, "places"))
+		k := newTracked(most, rapid.SampledFrom([]int{idle, busy}).Draw(t, "places"))
 		for i, end := range ends {
 			if end == "refuse" {
 				k.store.refused[fmt.Sprint(i)] = checkpoint.ErrKnown

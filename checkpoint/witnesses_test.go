@@ -14,7 +14,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// places are a book and a run's folder.
+// places returns a book and a run's folder.
 func places(t *testing.T) (ws *checkpoint.Witnesses, folder string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -23,7 +23,7 @@ func places(t *testing.T) (ws *checkpoint.Witnesses, folder string) {
 	return &checkpoint.Witnesses{Book: filepath.Join(dir, "state", "book"), Parents: []string{filepath.Dir(folder)}}, folder
 }
 
-func begun(t *testing.T, ws *checkpoint.Witnesses, s checkpoint.Store, w checkpoint.Witness, folder string) *checkpoint.Testimony {
+func begin(t *testing.T, ws *checkpoint.Witnesses, s checkpoint.Store, w checkpoint.Witness, folder string) *checkpoint.Testimony {
 	t.Helper()
 	one, err := ws.Begin(s, w, folder)
 	must.Do(t, err)
@@ -31,13 +31,13 @@ func begun(t *testing.T, ws *checkpoint.Witnesses, s checkpoint.Store, w checkpo
 	return one
 }
 
-// A run's witness stands in both places before it claims, follows each commit in place, and is closed in the end.
-func TestWitnessOfARun(t *testing.T) {
+// A run's witness is written to both places, updated in place after each commit, and closed at the end.
+func TestWitnessFollowsEachCommitOfARun(t *testing.T) {
 	ws, folder := places(t)
 	m := ledger(t, "a", "b")
 	started := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	kind := checkpoint.KindOf(&checkpoint.Shape{Columns: []string{"id", "Last Name"}, Key: "{id}"})
-	one := begun(t, ws, m, checkpoint.Witness{Run: "r", Command: "import", Process: 42, Started: started, Kinds: []checkpoint.Kind{kind}}, folder)
+	one := begin(t, ws, m, checkpoint.Witness{Run: "r", Command: "import", Process: 42, Started: started, Kinds: []checkpoint.Kind{kind}}, folder)
 	size := int64(0)
 	stands := func(commits uint64, leads int, open bool) {
 		t.Helper()
@@ -56,7 +56,7 @@ func TestWitnessOfARun(t *testing.T) {
 			}
 			size = info.Size()
 			if text, _ := os.ReadFile(w.Source); strings.Contains(string(text), "Last") {
-				t.Errorf("a column is named: %s", text)
+				t.Errorf("the witness contains a column name: %s", text)
 			}
 		}
 	}
@@ -67,18 +67,18 @@ func TestWitnessOfARun(t *testing.T) {
 	}
 	one.Reached(99, 7, 0)
 	must.Do(t, errors.Join(one.End("as it is"), one.End("twice")))
-	one.Reached(100, 8, 0) // too late
+	one.Reached(100, 8, 0) // has no effect after End
 	stands(99, 7, false)
 	if !ws.Left("as it is") {
-		t.Error("the book does not say how it was left")
+		t.Error("the book does not say how the ledger was left")
 	}
 }
 
-// A use that ends in order closes the witness with the last counts; another one leaves it open.
-func TestWitnessFollowsTheLedger(t *testing.T) {
+// The witness is open while a ledger is in use. Closing the ledger closes it, with the last counts.
+func TestClosingALedgerClosesItsWitness(t *testing.T) {
 	ws, folder := places(t)
 	m := ledger(t, "a")
-	m.Attest(begun(t, ws, m, checkpoint.Witness{Run: "r"}, folder))
+	m.Attest(begin(t, ws, m, checkpoint.Witness{Run: "r"}, folder))
 	l := checkpoint.NewLedger(m, checkpoint.Gathering{Slots: 2})
 	must.Do(t, change(t.Context(), l, checkpoint.Claim, "b"))
 	if all := ws.All(); len(all) != 2 || !all[0].Open {
@@ -93,12 +93,12 @@ func TestWitnessFollowsTheLedger(t *testing.T) {
 	}
 }
 
-// Another ledger's witness in the folder is kept, as is one that cannot be read; its own is replaced.
-func TestWitnessBesideOthersOfTheFolder(t *testing.T) {
+// A new witness keeps those of other ledgers in its folder and one that cannot be read. It replaces its ledger's own.
+func TestWitnessReplacesOnlyItsOwnInTheFolder(t *testing.T) {
 	ws, folder := places(t)
 	one, two := ledger(t, "a"), ledger(t, "b")
 	for _, m := range []checkpoint.Store{one, one, two, one} {
-		must.Do(t, begun(t, ws, m, checkpoint.Witness{Run: "r"}, folder).End(""))
+		must.Do(t, begin(t, ws, m, checkpoint.Witness{Run: "r"}, folder).End(""))
 	}
 	ids := func() (all []string) {
 		for _, w := range (&checkpoint.Witnesses{Parents: ws.Parents}).All() {
@@ -109,18 +109,18 @@ func TestWitnessBesideOthersOfTheFolder(t *testing.T) {
 	if all := ids(); !slices.Contains(all, one.Info().ID) || !slices.Contains(all, two.Info().ID) {
 		t.Errorf("%q", all)
 	}
-	written(t, filepath.Join(folder, checkpoint.RunFile), []byte("{"))
-	must.Do(t, begun(t, ws, two, checkpoint.Witness{Run: "r"}, folder).End(""))
+	writeFile(t, filepath.Join(folder, checkpoint.RunFile), []byte("{"))
+	must.Do(t, begin(t, ws, two, checkpoint.Witness{Run: "r"}, folder).End(""))
 	if all := ids(); !slices.Contains(all, "") || !slices.Contains(all, two.Info().ID) {
 		t.Errorf("%q", all)
 	}
 }
 
-// One place is enough. Without any, no run begins with a file; a server's ledger holds its own witness.
-func TestWitnessWithoutAPlace(t *testing.T) {
+// One place is enough. With none, no run begins on a file. A server's ledger needs none: it holds its own witness.
+func TestARunNeedsOnePlaceForItsWitness(t *testing.T) {
 	ws, folder := places(t)
 	file := filepath.Join(t.TempDir(), "file")
-	written(t, file, nil)
+	writeFile(t, file, nil)
 	nowhere := filepath.Join(file, "below")
 	for name, test := range map[string]struct {
 		book, folder, place string
@@ -135,7 +135,7 @@ func TestWitnessWithoutAPlace(t *testing.T) {
 		"none of them": {"", "", "c.db", checkpoint.ErrNoWitness},
 		"of a server":  {nowhere, nowhere, "postgres://db/leads", nil},
 	} {
-		m := at{ledger(t), test.place}
+		m := placedStore{ledger(t), test.place}
 		one, err := (&checkpoint.Witnesses{Book: test.book}).Begin(m, checkpoint.Witness{Run: "r"}, test.folder)
 		if !errors.Is(err, test.want) {
 			t.Errorf("%s: %v", name, err)
@@ -147,20 +147,19 @@ func TestWitnessWithoutAPlace(t *testing.T) {
 	}
 	var none *checkpoint.Witnesses
 	if one, err := none.Begin(ledger(t), checkpoint.Witness{}, folder); one != nil || err != nil || none.All() != nil {
-		t.Errorf("the sandbox's: %v, %v", one, err)
+		t.Errorf("without witnesses, as in a sandbox: %v, %v", one, err)
 	}
 }
 
-// A witness that is withdrawn leaves what stood there before.
-func TestWithdrawnWitness(t *testing.T) {
+func TestWithdrawnWitnessRestoresTheOneBefore(t *testing.T) {
 	ws, folder := places(t)
 	m := ledger(t)
-	begun(t, ws, m, checkpoint.Witness{Run: "r"}, folder).Withdraw()
+	begin(t, ws, m, checkpoint.Witness{Run: "r"}, folder).Withdraw()
 	if all := ws.All(); len(all) != 0 {
 		t.Errorf("%+v", all)
 	}
-	must.Do(t, begun(t, ws, m, checkpoint.Witness{Run: "before"}, folder).End("left"))
-	one := begun(t, ws, m, checkpoint.Witness{Run: "r"}, folder)
+	must.Do(t, begin(t, ws, m, checkpoint.Witness{Run: "before"}, folder).End("left"))
+	one := begin(t, ws, m, checkpoint.Witness{Run: "r"}, folder)
 	one.Withdraw()
 	one.Reached(9, 9, 0)
 	for _, w := range ws.All() {
@@ -170,21 +169,21 @@ func TestWithdrawnWitness(t *testing.T) {
 	}
 }
 
-// The book keeps one entry a worker of a server's ledger, until a later worker of it says as much: not those that may
-// still go on, nor other ledgers'. The kinds of files stay.
-func TestBookOfAServersLedger(t *testing.T) {
+// The book has one witness for each worker of a server's ledger. A later worker's witness replaces it, unless that
+// worker may still be running. Other ledgers' witnesses and all kinds of files stay.
+func TestBookDropsWitnessesThatALaterWorkerCovers(t *testing.T) {
 	ws, _ := places(t)
-	m, other := at{ledger(t, "a"), "postgres://db/leads"}, at{ledger(t, "b"), "postgres://db/leads"}
+	m, other := placedStore{ledger(t, "a"), "postgres://db/leads"}, placedStore{ledger(t, "b"), "postgres://db/leads"}
 	kind := func(column string) []checkpoint.Kind {
 		return []checkpoint.Kind{checkpoint.KindOf(&checkpoint.Shape{Columns: []string{column}})}
 	}
 	end := func(one *checkpoint.Testimony) {
 		must.Do(t, one.End(""))
 	}
-	end(begun(t, ws, other, checkpoint.Witness{Run: "other"}, ""))
-	end(begun(t, ws, m, checkpoint.Witness{Run: "ended", Kinds: kind("x")}, ""))
-	killed := begun(t, ws, m, checkpoint.Witness{Run: "killed", Kinds: kind("y")}, "")
-	last := begun(t, ws, m, checkpoint.Witness{Run: "last", Kinds: kind("x")}, "")
+	end(begin(t, ws, other, checkpoint.Witness{Run: "other"}, ""))
+	end(begin(t, ws, m, checkpoint.Witness{Run: "ended", Kinds: kind("x")}, ""))
+	killed := begin(t, ws, m, checkpoint.Witness{Run: "killed", Kinds: kind("y")}, "")
+	last := begin(t, ws, m, checkpoint.Witness{Run: "last", Kinds: kind("x")}, "")
 	var runs []string
 	for _, w := range ws.All() {
 		runs = append(runs, w.Run)
@@ -199,8 +198,8 @@ func TestBookOfAServersLedger(t *testing.T) {
 	end(last)
 }
 
-// Of two that begin new ledgers at once the second one sees the first.
-func TestWitnessesAreJudgedOneAfterAnother(t *testing.T) {
+// If several runs begin on new ledgers at once, one passes. The others see its witness and are refused.
+func TestOnlyOneOfSeveralRunsBeginsOnANewLedger(t *testing.T) {
 	ws, _ := places(t)
 	started := make(chan error, 4)
 	for range cap(started) {
@@ -229,10 +228,10 @@ func TestWitnessesAreJudgedOneAfterAnother(t *testing.T) {
 		if err := <-started; err == nil {
 			passed++
 		} else {
-			refused(t, err, checkpoint.ErrGone)
+			wantRefusal(t, err, checkpoint.ErrGone)
 		}
 	}
 	if passed != 1 {
-		t.Errorf("%d have begun", passed)
+		t.Errorf("%d runs have begun, want 1", passed)
 	}
 }

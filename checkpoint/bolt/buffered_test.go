@@ -17,7 +17,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// logged says how many entries stand in the log and not in their places, and names those that stand in both.
+// logged returns how many log entries are not yet in their places, and the keys of those already moved there.
 func logged(t *testing.T, d *Store) (waiting int, moved []string) {
 	t.Helper()
 	err := d.bolt.View(func(tx *bbolt.Tx) error {
@@ -34,7 +34,7 @@ func logged(t *testing.T, d *Store) (waiting int, moved []string) {
 	return waiting, moved
 }
 
-// settleAll settles one entry a commit.
+// settleAll settles each key in its own commit.
 func settleAll(t *testing.T, d *Store, keys []string) {
 	t.Helper()
 	for i, key := range keys {
@@ -49,8 +49,8 @@ func shuffled(n int) (keys []string) {
 	return keys
 }
 
-// What gathers is bounded, and all of it is known as long as it is on its way.
-func TestNewEntriesGather(t *testing.T) {
+// The log of gathered entries stays short, and look-ups find every entry in it.
+func TestGatheredEntriesAreFewAndKnown(t *testing.T) {
 	d := opened(t, newPath(t), Options{gather: gathering{least: 20, most: 20}})
 	keys := shuffled(300)
 	for i := range keys {
@@ -70,8 +70,8 @@ func TestNewEntriesGather(t *testing.T) {
 	}
 }
 
-// What was reported is seen by everybody from then on, wherever it is at that moment.
-func TestReadersSeeWhatIsOnItsWay(t *testing.T) {
+// Readers see an entry once it is reported, whether it is in the log or in its place.
+func TestReadersSeeEveryReportedEntry(t *testing.T) {
 	for name, unsynced := range map[string]bool{"while the disk writes": false, "as fast as can be": true} {
 		t.Run(name, func(t *testing.T) { readWhileWriting(t, unsynced) })
 	}
@@ -104,7 +104,7 @@ func readWhileWriting(t *testing.T, unsynced bool) {
 		for n := range 20 {
 			reported <- max(0, i-n)
 		}
-		settleAll(t, d, keys[max(0, i-1):i]) // once more, in the sight of readers
+		settleAll(t, d, keys[max(0, i-1):i]) // once more, while readers look
 		if i%200 == 0 {
 			n := 0
 			if err := checkpoint.Each(context.Background(), d, checkpoint.Filter{State: checkpoint.Created}, func(checkpoint.Entry) error { n++; return nil }); err != nil || n != i+1 {
@@ -116,7 +116,7 @@ func readWhileWriting(t *testing.T, unsynced bool) {
 	readers.Wait()
 }
 
-// A line whose records have been moved still holds persons.
+// A line of the log holds personal data even after its records were moved, so forgetting removes it.
 func TestForgettingReachesTheLog(t *testing.T) {
 	path := newPath(t)
 	d := opened(t, path, Options{gather: early})
@@ -133,7 +133,7 @@ func TestForgettingReachesTheLog(t *testing.T) {
 	file := read(t, path)
 	for _, key := range gone {
 		if bytes.Contains(file, []byte(key)) {
-			t.Errorf("%s stands in the file", key)
+			t.Errorf("%s is still in the file", key)
 		}
 	}
 	if d = opened(t, path, Options{}); d.Info().Leads == 0 {
@@ -141,7 +141,7 @@ func TestForgettingReachesTheLog(t *testing.T) {
 	}
 }
 
-// A line that should be there and is not is damage, not keys that nobody knows.
+// A missing line of the log is damage. Its keys must not count as unknown.
 func TestLostLineIsDamage(t *testing.T) {
 	d, err := Open(newPath(t), target(), Options{gather: early})
 	must.Do(t, err)
@@ -161,11 +161,11 @@ func TestLostLineIsDamage(t *testing.T) {
 	}
 }
 
-// N10, fault 32: at most 512 bytes a row with 12 content keys, and up to 50 more for the eighth of so few rows that
-// still gathers. So many rows also take the index by lead ID through more than one generation, so every lead is
-// still known: before and after a crash, and after an end in order. fault 66
+// N10, fault 32: a row with 12 content keys takes at most 512 bytes, plus 50 because an eighth of so few rows is still
+// in the log. So many rows also give the index by lead ID several generations. Every lead is known before and after a
+// crash, and after an end in order. fault 66
 func TestManyRowsStaySmallAndKnown(t *testing.T) {
-	sequential(t)
+	skipIfShort(t)
 	const rows = 40_000
 	for name, key := range map[string]func(int) string{
 		"addresses with capitals without order": func(i int) string {
@@ -195,27 +195,27 @@ func TestManyRowsStaySmallAndKnown(t *testing.T) {
 					changes = changes[:0]
 				}
 			}
-			knows(t, d, leads)
+			wantLeadsKnown(t, d, leads)
 			copied := opened(t, killed(t, path), Options{})
-			knows(t, copied, leads)
+			wantLeadsKnown(t, copied, leads)
 			must.Do(t, d.Close())
 			info, err := os.Stat(path)
 			must.Do(t, err)
 			t.Logf("%d bytes a row", info.Size()/rows)
 			most := int64(562)
 			if capitals {
-				most += 110 // their folds keep the whole key
+				most += 110 // each fold holds the whole key
 			}
 			if info.Size() > most*rows {
 				t.Errorf("%d bytes a row", info.Size()/rows)
 			}
-			knows(t, opened(t, path, Options{}), leads)
+			wantLeadsKnown(t, opened(t, path, Options{}), leads)
 		})
 	}
 }
 
-// knows claims some leads for another key, which must not get them.
-func knows(t *testing.T, d *Store, leads []string) {
+// wantLeadsKnown tries to give some leads to another key, which must be refused.
+func wantLeadsKnown(t *testing.T, d *Store, leads []string) {
 	t.Helper()
 	for i := 0; i < len(leads); i += 4999 {
 		stored, err := settle(d, checkpoint.Entry{Key: "another", State: checkpoint.Created, LeadID: leads[i]})

@@ -15,23 +15,22 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// diskOp is one call that a worker made: what it wrote where, a sync, or a word that it said to the world.
+// diskOp is one system call of a worker: a write to the file, a cut, a sync, or text printed to standard output.
 type diskOp struct {
 	data []byte // written at offset at
 	at   int64
-	cut  bool // to length at
+	cut  bool // truncate to length at
 	sync bool
 	said string
 }
 
 var diskCall = regexp.MustCompile(`^\d+ +(\w+)\(\d+<([^>]*)>(?:, "([^"]*)", (\d+)(?:, (\d+))?|, (\d+))?\) += (\d+)`)
 
-// recorded runs a worker over a checkpoint of some hundred rows and returns the calls
-// that it made once the file was open.
+// recorded runs a worker on a checkpoint of 300 rows. It returns the file from before, and the worker's calls.
 func recorded(t *testing.T) (base []byte, ops []diskOp) {
 	t.Helper()
 	var b []byte
-	for try := 0; try == 0 || bytes.Contains(b, []byte("<unfinished")); try++ { // a call that strace wrote in two parts is lost
+	for try := 0; try == 0 || bytes.Contains(b, []byte("<unfinished")); try++ { // strace cut a call in two
 		if try == 5 {
 			t.Skip("strace writes calls in parts here")
 		}
@@ -77,7 +76,7 @@ func parseCall(t *testing.T, line string) (op diskOp, ok bool) {
 	case "pwrite64":
 		op.data, op.at = text(m[3]), number(m[5])
 		if int64(len(op.data)) != number(m[4]) {
-			t.Fatal("a write was not recorded whole")
+			t.Fatal("strace recorded only a part of a write")
 		}
 	case "ftruncate":
 		op.cut, op.at = true, number(m[6])
@@ -87,7 +86,7 @@ func parseCall(t *testing.T, line string) (op diskOp, ok bool) {
 	return op, ours
 }
 
-// apply makes the call on b; keep says which sectors of 512 bytes reach the disk.
+// apply makes the call on b. keep decides for each sector of 512 bytes whether it reaches the disk.
 func (op *diskOp) apply(b []byte, keep func() bool) []byte {
 	if op.cut {
 		if n := int(op.at); n <= len(b) {
@@ -108,8 +107,8 @@ func (op *diskOp) apply(b []byte, keep func() bool) []byte {
 	return b
 }
 
-// afterPowerCut returns the file as a power failure before call n leaves it: what was
-// synced is there, of the rest each write is there, lost or torn.
+// afterPowerCut returns the file after a power failure before call n: synced writes are there, each other one is there,
+// lost or torn.
 func afterPowerCut(base []byte, ops []diskOp, n int, random *rand.Rand) []byte {
 	synced := 0
 	for i, op := range ops[:n] {
@@ -133,7 +132,7 @@ func afterPowerCut(base []byte, ops []diskOp, n int, random *rand.Rand) []byte {
 // faults 10, 14, 124: after a power failure at any moment, with any of the writes lost or torn that were not synced,
 // the checkpoint opens and knows everything that was reported before, or it is refused with a sentence.
 func TestCrashImageKnowsWhatWasReported(t *testing.T) {
-	sequential(t)
+	skipIfShort(t)
 	base, ops := recorded(t)
 	images := 300
 	if *thorough {
@@ -142,7 +141,7 @@ func TestCrashImageKnowsWhatWasReported(t *testing.T) {
 	random := rand.New(rand.NewPCG(11, 12))
 	refused := 0
 	for i := range images {
-		path := newPath(t) // what a check found in another one may be mapped still
+		path := newPath(t) // an earlier image may still be mapped by its check
 		n := 1 + random.IntN(len(ops))
 		content(string(afterPowerCut(base, ops, n, random)))(t, path)
 		said := ""

@@ -20,9 +20,9 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// What these tests know of bbolt's pages, to damage them.
+// The layout of bbolt's pages, as far as these tests need it to damage them.
 const (
-	headSize    = 16 // bytes: number, flags, elements, further pages
+	headSize    = 16 // bytes: page number, flags, number of elements, number of overflow pages
 	elementSize = 16
 	branchKind  = 0x01
 	leafKind    = 0x02
@@ -36,8 +36,8 @@ func keyOf(branch []byte, i int) []byte {
 	return e[endian.Uint32(e):][:endian.Uint32(e[4:])]
 }
 
-// meta is what the newest meta page says: the pages of the tree of buckets and of the list of free ones, the number of
-// the commit, and how long the file is at least.
+// meta is the newest meta page: the root page of all buckets, the page of the free list, the number of the commit, the
+// least length of the file, and the page size.
 type meta struct{ root, free, commit, end, page int }
 
 func metaOf(t *testing.T, file []byte) (newest meta) {
@@ -58,7 +58,7 @@ func contents(d *Store) (all []checkpoint.Entry, err error) {
 	return all, err
 }
 
-// crashed returns the bytes of a checkpoint that was killed, and what it held.
+// crashed returns the bytes of a checkpoint after a kill, and its entries.
 func crashed(t *testing.T) (file []byte, held []checkpoint.Entry) {
 	t.Helper()
 	path := newPath(t)
@@ -70,14 +70,14 @@ func crashed(t *testing.T) (file []byte, held []checkpoint.Entry) {
 	return read(t, path), held
 }
 
-// reopen writes a checkpoint as given and opens it.
+// reopen writes these bytes to path and opens them as a checkpoint.
 func reopen(t *testing.T, path string, file []byte) (*Store, error) {
 	t.Helper()
 	content(string(file))(t, path)
-	return Open(path, target(), apart(Options{ReadOnly: true}))
+	return Open(path, target(), inOwnProcess(Options{ReadOnly: true}))
 }
 
-// ended returns the bytes of a checkpoint that was closed in order, and what it holds: so many keys that trees branch.
+// ended returns the bytes of a checkpoint closed in order, and its entries: enough for trees with branch pages.
 func ended(t *testing.T) (file []byte, held []checkpoint.Entry) {
 	t.Helper()
 	path := newPath(t)
@@ -110,7 +110,7 @@ func read(t *testing.T, path string) []byte {
 	return b
 }
 
-// checkRefusal wants an OpenError with a sentence around one of the kinds.
+// checkRefusal wants an OpenError with a text and a path that wraps one of the kinds.
 func checkRefusal(t *testing.T, err error, kinds ...error) {
 	t.Helper()
 	var refused *checkpoint.OpenError
@@ -125,15 +125,15 @@ func checkRefusal(t *testing.T, err error, kinds ...error) {
 	t.Fatalf("unexpected kind: %v", err)
 }
 
-// A flipped byte is noticed before anything can be changed, or it stood where nothing is kept and everything reads as
-// before: after a kill, after an end in order, and where it is opened for writing. faults 21, 22, m18, m19, m20
+// A flipped byte is noticed before anything can be changed, or it is in an unused place and everything reads as before:
+// after a kill, after an end in order, and if the file is opened for writing. faults 21, 22, m18, m19, m20
 func TestFlippedByteIsNoticedOrHarmless(t *testing.T) {
-	sequential(t)
+	skipIfShort(t)
 	for name, test := range map[string]struct {
 		source func(*testing.T) (file []byte, held []checkpoint.Entry)
 		flips  int
 		o      Options
-		heads  bool // bytes of the headers of the first pages
+		heads  bool // flip only bytes in the headers of the first pages
 	}{
 		"after a kill":          {crashed, 10, Options{ReadOnly: true}, false},
 		"in a page's header":    {crashed, 40, Options{ReadOnly: true}, true},
@@ -176,10 +176,10 @@ func TestFlippedByteIsNoticedOrHarmless(t *testing.T) {
 	}
 }
 
-// flipNoticed opens the file and reads it, if that goes; what it shows must be right.
+// flipNoticed opens the file and reports whether it was refused. If not, all entries must be right.
 func flipNoticed(t *testing.T, path string, held []checkpoint.Entry, o Options) bool {
 	t.Helper()
-	d, err := Open(path, target(), apart(o))
+	d, err := Open(path, target(), inOwnProcess(o))
 	if err == nil && !o.ReadOnly {
 		if err = checkpoint.PutRun(context.Background(), d, checkpoint.RunInfo{ID: "first"}); err != nil {
 			d.Close()
@@ -200,9 +200,9 @@ func flipNoticed(t *testing.T, path string, held []checkpoint.Entry, o Options) 
 	return false
 }
 
-// A file cut to any length is refused with a sentence. faults 17, 19, m17, m19
+// A file cut to any length is refused with a reason. faults 17, 19, m17, m19
 func TestCutFileIsRefused(t *testing.T) {
-	sequential(t)
+	skipIfShort(t)
 	for name, source := range map[string]func(*testing.T) (file []byte, held []checkpoint.Entry){"after a kill": crashed, "after an end in order": ended} {
 		t.Run(name, func(t *testing.T) {
 			file, _ := source(t)
@@ -223,10 +223,10 @@ func TestCutFileIsRefused(t *testing.T) {
 	}
 }
 
-// Pages that make no sense end the process that checks them, or it finds them: a free page in use, one that leads
-// to itself, and one that says it is four billion pages long. fault m19
-func TestPagesThatMakeNoSense(t *testing.T) {
-	sequential(t)
+// Nonsense pages may crash the process that checks them, or it finds them. Both refuse the file. Examples are a free
+// page in use, a page that leads to itself, and one that claims to be four billion pages long. fault m19
+func TestNonsensePagesAreRefused(t *testing.T) {
+	skipIfShort(t)
 	file, _ := crashed(t)
 	m := metaOf(t, file)
 	free, branch := m.free*m.page, 0
@@ -238,7 +238,7 @@ func TestPagesThatMakeNoSense(t *testing.T) {
 		}
 	}
 	if count == 0 || count > 400 || branch == 0 {
-		t.Fatalf("%d free pages, a branch at %d: not what this test needs", count, branch)
+		t.Fatalf("%d free pages, a branch at %d: this test needs 1 to 400 and a branch", count, branch)
 	}
 	for name, change := range map[string]func(b []byte){
 		"a free page is in use": func(b []byte) {
@@ -275,9 +275,9 @@ func inUse(file []byte, m meta, page uint64) bool {
 	return true
 }
 
-// The check finds records that are whole but do not belong together.
+// The check finds records that are each whole but contradict each other.
 func TestCheckFindsWhatChecksumsCannot(t *testing.T) {
-	sequential(t)
+	skipIfShort(t)
 	faults := map[string]func(*bbolt.Tx) error{
 		"entry gone":  func(tx *bbolt.Tx) error { return tx.Bucket(inEntries).Delete([]byte("key-00007")) },
 		"intent gone": func(tx *bbolt.Tx) error { return tx.Bucket(inIntents).Delete([]byte("doubt-1")) },
@@ -334,8 +334,7 @@ func TestCheckFindsWhatChecksumsCannot(t *testing.T) {
 	}
 }
 
-// Damage that shows only later, because a large file was closed in order, is an
-// error from then on and never a wrong answer. faults 22, m20
+// Damage that appears while the file is open is an error from then on and never a wrong answer. faults 22, m20
 func TestDamageUnderOpenFileEndsEverything(t *testing.T) {
 	path := newPath(t)
 	seeded(t, path, 400)
@@ -343,7 +342,7 @@ func TestDamageUnderOpenFileEndsEverything(t *testing.T) {
 	d := open(t, copied, Options{})
 	file, err := os.ReadFile(copied)
 	must.Do(t, err)
-	for at := 0; at+12 < len(file); at++ { // behind the key stands its record
+	for at := 0; at+12 < len(file); at++ { // the record is behind the key
 		if string(file[at:at+9]) == "key-00003" {
 			file[at+11] ^= 1
 		}
@@ -359,7 +358,7 @@ func TestDamageUnderOpenFileEndsEverything(t *testing.T) {
 		t.Fatalf("look-up: %v", first)
 	}
 	if said, _, _ := strings.Cut(first.Error(), "\n"); strings.Count(said, copied) != 1 || !strings.Contains(first.Error(), ": is damaged: ") {
-		t.Errorf("it is said so: %v", first)
+		t.Errorf("the message names the file not once, or not as damaged: %v", first)
 	}
 	if err := claim(d, intentOf("new", 1)); err != first {
 		t.Errorf("claim after damage: %v", err)
@@ -371,7 +370,7 @@ func TestDamageUnderOpenFileEndsEverything(t *testing.T) {
 	checkRefusal(t, err, checkpoint.ErrDamaged)
 }
 
-// The check understands every state, odd IDs, keys that are IDs, and whatever is on its way into its place.
+// The check accepts every state, odd IDs, keys that are IDs, and entries that are still in the log.
 func TestCheckPassesWhatIsRight(t *testing.T) {
 	path := newPath(t)
 	d := opened(t, path, Options{})
@@ -387,7 +386,7 @@ func TestCheckPassesWhatIsRight(t *testing.T) {
 		}
 	}
 	together(t, d, checkpoint.Settle, checkpoint.Entry{Key: "sent again", State: checkpoint.Rejected, Code: 422})
-	if err := errors.Join(claim(d, intentOf("sent again", 1)), d.Close()); err != nil { // stands in both trees
+	if err := errors.Join(claim(d, intentOf("sent again", 1)), d.Close()); err != nil { // it is in both trees
 		t.Fatal(err)
 	}
 	d = opened(t, path, Options{})
@@ -396,8 +395,8 @@ func TestCheckPassesWhatIsRight(t *testing.T) {
 	}
 }
 
-// faults 21, 23, m18: a copy from before, put back, is older than the book says, as is a file whose last commit a
-// damaged page hides. Taken for good it is incomplete, and another checkpoint than the newer one.
+// faults 21, 23, m18: an old copy that was put back is older than its witness says. So is a file whose last commit is
+// hidden by a damaged page. If a person accepts it, it becomes incomplete and gets a new ID.
 func TestOlderCopyIsOlderThanItsWitness(t *testing.T) {
 	for name, older := range map[string]func(t *testing.T, before, now []byte) []byte{
 		"a copy put back": func(_ *testing.T, before, _ []byte) []byte { return before },

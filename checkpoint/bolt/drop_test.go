@@ -12,8 +12,8 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// left are the files in the folder of a checkpoint.
-func left(t *testing.T, path string) (names []string) {
+// filesBeside returns the names of the files in the folder of a checkpoint.
+func filesBeside(t *testing.T, path string) (names []string) {
 	t.Helper()
 	files, err := os.ReadDir(filepath.Dir(path))
 	must.Do(t, err)
@@ -24,7 +24,7 @@ func left(t *testing.T, path string) (names []string) {
 }
 
 // faults 136
-func TestWhatWasRefusedLeavesNoNewCheckpoint(t *testing.T) {
+func TestARefusedRunLeavesNoNewCheckpoint(t *testing.T) {
 	ended := checkpoint.RunInfo{ID: "r", Command: "import", Started: time.Now(), Finished: time.Now(), Outcome: "complete"}
 	for name, use := range map[string]func(d *Store) error{
 		"refused": func(d *Store) error { return checkpoint.PutRun(context.Background(), d, ended) },
@@ -42,8 +42,8 @@ func TestWhatWasRefusedLeavesNoNewCheckpoint(t *testing.T) {
 		d := open(t, path, Options{})
 		must.Do(t, use(d))
 		gone, err := d.Drop()
-		if err != nil || gone != (name == "refused") || gone != (len(left(t, path)) == 0) {
-			t.Errorf("%s: gone %v, %v, %q", name, gone, err, left(t, path))
+		if err != nil || gone != (name == "refused") || gone != (len(filesBeside(t, path)) == 0) {
+			t.Errorf("%s: gone %v, %v, %q", name, gone, err, filesBeside(t, path))
 		}
 	}
 	path := newPath(t)
@@ -55,26 +55,26 @@ func TestWhatWasRefusedLeavesNoNewCheckpoint(t *testing.T) {
 	}
 }
 
-// One that is killed before it sends anything leaves a file that is no memory of leads.
-func TestWhatWasKilledBeforeItBeganIsNoCheckpoint(t *testing.T) {
+// A run that is killed before its first claim leaves a file, but the file still counts as new.
+func TestAFileWithoutClaimsOfAKilledRunCountsAsNew(t *testing.T) {
 	path := newPath(t)
 	d := opened(t, path, Options{})
 	must.Do(t, checkpoint.PutRun(context.Background(), d, checkpoint.RunInfo{ID: "r", Command: "import", Started: time.Now(), Outcome: "unfinished"}))
 	dead := killed(t, path)
 	if _, err := Open(dead, target(), Options{Require: true, Used: true}); !errors.Is(err, checkpoint.ErrMissing) {
-		t.Errorf("satisfied by it: %v", err)
+		t.Errorf("it counts as used: %v", err)
 	}
 	again, err := Open(dead, target(), Options{})
 	if err != nil || !again.Info().New {
 		t.Fatalf("new: %v", err)
 	}
-	if gone, err := again.Drop(); gone || err != nil || len(left(t, dead)) == 0 { // its run may have left a witness
-		t.Errorf("gone %v, %v, %q", gone, err, left(t, dead))
+	if gone, err := again.Drop(); gone || err != nil || len(filesBeside(t, dead)) == 0 { // there may be a witness
+		t.Errorf("gone %v, %v, %q", gone, err, filesBeside(t, dead))
 	}
 }
 
-// What may have known leads is no new one, however empty it is.
-func TestAnEmptyOneThatIsIncompleteIsNotDropped(t *testing.T) {
+// An incomplete checkpoint may have known leads, so it does not count as new, even if it is empty.
+func TestAnEmptyIncompleteCheckpointIsNotDropped(t *testing.T) {
 	path := newPath(t)
 	h := emptyHeader()
 	h.Lacks = "some"
@@ -98,18 +98,18 @@ func TestACheckpointIsPutInPlaceWithoutLinks(t *testing.T) {
 	}
 }
 
-// After an error nobody knows what the file holds, so it stays and nobody is told that it is gone.
+// After an error nobody knows what the file holds, so Drop keeps it and reports that.
 func TestABrokenFileIsNotDropped(t *testing.T) {
 	path := newPath(t)
 	d := open(t, path, Options{})
 	_ = d.fail(errors.New("disk full"))
-	if gone, err := d.Drop(); gone || err == nil || len(left(t, path)) == 0 {
-		t.Errorf("gone %v, %v, %q", gone, err, left(t, path))
+	if gone, err := d.Drop(); gone || err == nil || len(filesBeside(t, path)) == 0 {
+		t.Errorf("gone %v, %v, %q", gone, err, filesBeside(t, path))
 	}
 }
 
-// Who waits for a checkpoint gets its turn once it is closed, and makes a new one once it is dropped.
-func TestWhoWaitsGetsItsTurn(t *testing.T) {
+// A run that waits for a checkpoint gets it once it is closed. If it is dropped, the run makes a new one.
+func TestAWaitingRunGetsTheCheckpointOnceItIsFree(t *testing.T) {
 	for _, end := range []func(*Store) error{(*Store).Close, func(d *Store) error { _, err := d.Drop(); return err }} {
 		path := newPath(t)
 		d := open(t, path, Options{})
@@ -128,9 +128,8 @@ func TestWhoWaitsGetsItsTurn(t *testing.T) {
 	}
 }
 
-// From the first moment on in which a file is there that is to be filled from another checkpoint, no run begins on it
-// as if it were new, and the same copy makes room for itself.
-func TestAFileThatIsToBeFilledRefusesRuns(t *testing.T) {
+// No run begins on a file that a copy will fill, as if it were new. Only the same copy may remove it.
+func TestNoRunBeginsOnAFileThatACopyWillFill(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.db")
 	h := emptyHeader()
 	h.Filling = "elsewhere"
@@ -141,15 +140,15 @@ func TestAFileThatIsToBeFilledRefusesRuns(t *testing.T) {
 		d.Close()
 		t.Errorf("opened: %v", err)
 	}
-	if err := makeRoom(path, "another", Options{}); err != nil || len(left(t, path)) != 1 {
-		t.Error("a copy of another checkpoint has taken its place", err)
+	if err := makeRoom(path, "another", Options{}); err != nil || len(filesBeside(t, path)) != 1 {
+		t.Error("a copy of another checkpoint removed it", err)
 	}
-	if err := makeRoom(path, "elsewhere", Options{}); err != nil || len(left(t, path)) != 0 {
+	if err := makeRoom(path, "elsewhere", Options{}); err != nil || len(filesBeside(t, path)) != 0 {
 		t.Error(err)
 	}
 }
 
-// A checkpoint that is taken away or replaced while it is in use stops everything, for its changes are lost. fault 128
+// If a checkpoint in use is removed or replaced, everything stops, because further changes would be lost. fault 128
 func TestRemovedWhileInUse(t *testing.T) {
 	for name, harm := range map[string]func(path string) error{
 		"removed":               os.Remove,
@@ -169,7 +168,7 @@ func TestRemovedWhileInUse(t *testing.T) {
 			together(t, d, checkpoint.Settle, createdEntry("a", "lead-a", 1))
 			must.Do(t, harm(path))
 			if !last {
-				if err := claim(d, intentOf("b", 2)); !errors.Is(err, checkpoint.ErrRemoved) { // else its create would leave, and nobody know of it
+				if err := claim(d, intentOf("b", 2)); !errors.Is(err, checkpoint.ErrRemoved) { // or it is sent
 					t.Errorf("%s: claimed with %v", name, err)
 				}
 				if _, err := settle(d, createdEntry("c", "lead-c", 3)); !errors.Is(err, checkpoint.ErrRemoved) {

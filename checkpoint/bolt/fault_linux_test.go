@@ -14,9 +14,8 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// swap puts another file under the checkpoint's descriptor until the returned
-// function is called: bbolt's writes go there.
-func swap(t *testing.T, d *Store, name string) (back func()) {
+// swapFile makes bbolt write to another file until the returned function is called.
+func swapFile(t *testing.T, d *Store, name string) (back func()) {
 	t.Helper()
 	fd := int(d.file.Fd())
 	saved, err := syscall.Dup(fd)
@@ -30,13 +29,12 @@ func swap(t *testing.T, d *Store, name string) (back func()) {
 	}
 }
 
-// faults 13, m21, m22: after a commit that failed nothing goes on, even though the
-// disk works again, and the next opening checks everything.
+// faults 13, m21, m22: after a failed commit nothing goes on, even if the disk works again.
 func TestFailedCommitStopsEverything(t *testing.T) {
 	path := newPath(t)
 	d := seeded(t, path, 20)
 	book := attested(t, d).Witnesses
-	back := swap(t, d, "/dev/full")
+	back := swapFile(t, d, "/dev/full")
 	first := claim(d, intentOf("lost", 1))
 	if !errors.Is(first, syscall.ENOSPC) {
 		t.Fatalf("commit on a full disk: %v", first)
@@ -54,7 +52,7 @@ func TestFailedCommitStopsEverything(t *testing.T) {
 		}
 	}
 	if !book.All()[0].Open {
-		t.Error("said to have ended in order")
+		t.Error("the witness says that the run ended in order")
 	}
 	d = opened(t, path, Options{})
 	if d.Info().Leads != 20 || d.Info().InDoubt != 3 || lookup(t, d, "lost").State != checkpoint.Unknown {
@@ -88,7 +86,7 @@ func TestFileCutWhileInUseIsAnError(t *testing.T) {
 	}
 }
 
-// smallDisk mounts a file system of so many KiB; what it returns makes it larger.
+// smallDisk mounts a file system of this many KiB. enlarge makes it larger.
 func smallDisk(t *testing.T, kib int) (dir string, enlarge func()) {
 	t.Helper()
 	dir = t.TempDir()
@@ -104,8 +102,8 @@ func smallDisk(t *testing.T, kib int) (dir string, enlarge func()) {
 	}
 }
 
-// A disk that fills up ends everything with the system's own error; when there is room
-// again, all that was reported is there. faults 13, 15, m22
+// A full disk ends everything with the system's error. When there is room again, everything that was reported is there.
+// faults 13, 15, m22
 func TestFullDiskLosesNothing(t *testing.T) {
 	dir, enlarge := smallDisk(t, 600)
 	path := filepath.Join(dir, "c.db")
@@ -140,8 +138,8 @@ func TestFullDiskLosesNothing(t *testing.T) {
 	opened(t, path, Options{}).Close()
 }
 
-// Without room for a second file what was forgotten is forgotten, that its bytes are
-// still there is said, and the next writer that has room removes them. fault 120
+// Without room for a second file a key is still forgotten. A warning says that its bytes are still there, and the next
+// writer with enough room removes them. fault 120
 func TestForgettingOnAFullDiskIsFinishedLater(t *testing.T) {
 	dir, enlarge := smallDisk(t, 2048)
 	path := filepath.Join(dir, "c.db")

@@ -21,13 +21,13 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// TestMain makes the test's own program stand for leadferry where a file is to be checked.
+// TestMain lets the test binary check files as leadferry does, in a process of its own.
 func TestMain(m *testing.M) {
 	if code, is := CheckFile(os.Args, os.Stdout); is {
 		os.Exit(code)
 	}
 	os.Setenv("TMPDIR", cmp.Or(os.Getenv("TMPDIR"), memory.Folder()))
-	os.Setenv("GORACE", "atexit_sleep_ms=0") // else a process that checks a file sleeps a second when it is done, with the race detector
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector lets each process sleep a second at its end
 	flag.Parse()
 	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue && !*thorough {
 		f.Value.Set("40")
@@ -35,8 +35,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("go.etcd.io/bbolt.(*Tx).check")) // see checkPages
 }
 
-// apart has files checked by a process of its own.
-func apart(o Options) Options {
+// inOwnProcess sets that a separate process checks the file.
+func inOwnProcess(o Options) Options {
 	o.checker = []string{os.Args[0], checkWord}
 	return o
 }
@@ -45,7 +45,6 @@ func target() checkpoint.Target {
 	return checkpoint.Target{BaseURL: "https://api.example.com", LeadsURL: "https://leads.example.com", TrunkID: "trunk-1"}
 }
 
-// What storetest does with every Store.
 var (
 	intentOf, createdEntry    = storetest.IntentOf, storetest.CreatedEntry
 	together, resolve, lookup = storetest.Together, storetest.Resolve, storetest.Lookup
@@ -80,7 +79,6 @@ func uuidOf(b [16]byte) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// forget forgets keys.
 func forget(t *testing.T, d *Store, keys ...string) {
 	t.Helper()
 	_, err := checkpoint.Forget(t.Context(), d, keys, false)
@@ -95,18 +93,17 @@ func open(t storetest.TB, path string, o Options) *Store {
 	return d
 }
 
-// thorough takes every fault, flips twenty times as many bytes and rebuilds 5,000 crash images:
-// `go test ./checkpoint/bolt -thorough -timeout 30m`.
+// thorough runs much longer tests: `go test ./checkpoint/bolt -thorough -timeout 30m`.
 var thorough = flag.Bool("thorough", false, "inject every disk fault, flip many bytes and rebuild 5,000 crash images")
 
-// sequential is a long test that does one thing at a time: -short, as with the race detector, leaves it out.
-func sequential(t *testing.T) {
+// skipIfShort skips a long test without concurrency. CI uses -short with the race detector.
+func skipIfShort(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and nothing in it happens at once")
 	}
 }
 
-// opened opens a checkpoint and, when the test ends, closes it and checks the file: every test ends so.
+// opened opens a checkpoint. When the test ends, it closes the checkpoint and checks the whole file.
 func opened(t *testing.T, path string, o Options) *Store {
 	t.Helper()
 	d := open(t, path, o)
@@ -129,7 +126,7 @@ func intact(t storetest.TB, path string) {
 	must.Do(t, d.Close())
 }
 
-// emptyHeader is that of a checkpoint that is new.
+// emptyHeader returns the header of a new checkpoint.
 func emptyHeader() *header {
 	h := newHeader(target())
 	return &h
@@ -152,19 +149,19 @@ func copyAll(t storetest.TB, path, to string) {
 	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	must.Do(t, err)
 	_, err = f.Write(b)
-	if err := errors.Join(err, f.Chmod(0o600), f.Close()); err != nil { // what a folder passes on is not
+	if err := errors.Join(err, f.Chmod(0o600), f.Close()); err != nil { // without permissions inherited from the folder
 		t.Fatal(err)
 	}
 }
 
-// claimNoting claims a row of a file of this shape.
+// claimNoting claims a row of a file of this shape, which notes the shape.
 func claimNoting(t *testing.T, d *Store, s checkpoint.Shape) {
 	t.Helper()
 	c := &checkpoint.Change{Kind: checkpoint.Claim, Resend: true, Entry: intentOf("k", 1), Shape: &s}
 	must.Do(t, errors.Join(d.Commit(t.Context(), []*checkpoint.Change{c}), c.Err))
 }
 
-// lookupAll fills out with what stands under keys.
+// lookupAll looks keys up and writes their entries to out.
 func lookupAll(d *Store, keys []string, out []checkpoint.Entry) error {
 	qs := make([]checkpoint.Query, len(keys))
 	for i, key := range keys {
@@ -173,11 +170,11 @@ func lookupAll(d *Store, keys []string, out []checkpoint.Entry) error {
 	return d.Find(context.Background(), qs)
 }
 
-// early lets entries gather at once, a few at a time.
+// early lets even a few entries gather in the log.
 var early = gathering{least: 8, most: 8}
 
-// seeded makes a checkpoint with n created leads, three refusals and three rows
-// in doubt, and leaves it open. Half of the leads come in no order.
+// seeded makes a checkpoint with n created leads, three rejected rows and three in doubt, and leaves it open. Half of
+// the leads come in random order.
 func seeded(t *testing.T, path string, n int) *Store {
 	t.Helper()
 	d := opened(t, path, Options{gather: early})
@@ -189,7 +186,7 @@ func seeded(t *testing.T, path string, n int) *Store {
 	}
 	var entries []checkpoint.Entry
 	for _, i := range order {
-		if i >= n/2 && i%4 == 0 { // a commit of its own: a single one would have an order
+		if i >= n/2 && i%4 == 0 { // several commits: within one, entries are sorted
 			together(t, d, checkpoint.Settle, entries...)
 			entries = entries[:0]
 		}
@@ -213,7 +210,7 @@ func mayLack(d *Store, e *checkpoint.Entry) bool {
 	return i.MayLack(e)
 }
 
-// renewed is a checkpoint that lacks something, under a new ID.
+// renewed makes a checkpoint incomplete and gives it a new ID.
 func renewed(t *testing.T, d *Store, missing string) error {
 	return d.Alone(t.Context(), func(tx checkpoint.Tx) error { return errors.Join(tx.Lack(missing), tx.Renew()) })
 }

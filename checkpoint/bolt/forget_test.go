@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	person   = "Ann.Lee@example.com" // whose fold is another text
+	person   = "Ann.Lee@example.com" // its fold is another text
 	herLead  = "0b1c2d3e-aaaa-4bbb-8ccc-1234567890ab"
 	herLink  = "crm-ann-lee-77"
 	hisLead  = "lead-of-bob"
@@ -27,7 +27,7 @@ const (
 	neighbor = "bob"
 )
 
-// withPerson makes a checkpoint in which a person stands everywhere that one can.
+// withPerson makes a checkpoint with a person's data in every place that can hold them.
 func withPerson(t *testing.T, path string) *Store {
 	t.Helper()
 	d := seeded(t, path, 50)
@@ -49,7 +49,7 @@ func withPerson(t *testing.T, path string) *Store {
 	return d
 }
 
-// traces counts what of the person is in the files of a folder.
+// traces counts the person's data in all files of the checkpoint's folder.
 func traces(t *testing.T, path string) (n int) {
 	t.Helper()
 	lead := checkpoint.AppendText(nil, herLead)[1:]
@@ -70,7 +70,7 @@ func TestForgottenPersonLeavesNoTrace(t *testing.T) {
 	path := newPath(t)
 	d := withPerson(t, path)
 	if traces(t, path) == 0 {
-		t.Fatal("the test looks for what is not there")
+		t.Fatal("no trace of the person to begin with")
 	}
 	r, err := checkpoint.Forget(context.Background(), d, []string{person, "never heard of", "doubt-1", "refused-1"}, false)
 	if want := (checkpoint.ForgetResult{checkpoint.Created: 1, checkpoint.Unknown: 1, checkpoint.InDoubt: 1, checkpoint.Rejected: 1}); err != nil || r != want {
@@ -112,11 +112,11 @@ func TestForgottenPersonLeavesNoTrace(t *testing.T) {
 		t.Errorf("%d leads, %d in doubt, %q", d.Info().Leads, d.Info().InDoubt, d.Info().Warnings)
 	}
 	if left, err := checkpoint.AuditOf(t.Context(), d); err != nil || len(left) > 0 {
-		t.Errorf("%v, or of decisions is left %+v", err, left)
+		t.Errorf("%v, or decisions are left: %+v", err, left)
 	}
 }
 
-// numbered is what is known of a file, with its number: os.Stat leaves that for later on Windows.
+// numbered returns the FileInfo of a file with its file number. On Windows os.Stat reads the number only later.
 func numbered(t *testing.T, path string) os.FileInfo {
 	t.Helper()
 	f, err := os.Open(path)
@@ -126,7 +126,7 @@ func numbered(t *testing.T, path string) os.FileInfo {
 	return info
 }
 
-// A copy that lacks something is not put in place. faults 22, 120
+// A compacted copy that lacks a record does not replace the file. faults 22, 120
 func TestIncompleteCopyIsNotPutInPlace(t *testing.T) {
 	path := newPath(t)
 	withPerson(t, path).Close()
@@ -141,12 +141,12 @@ func TestIncompleteCopyIsNotPutInPlace(t *testing.T) {
 		t.Errorf("close: %v", err)
 	}
 	if !os.SameFile(before, numbered(t, path)) {
-		t.Error("put in place all the same")
+		t.Error("the copy replaced the file")
 	}
 }
 
-// Killed before the file is compacted, or in the midst: the next writer removes the half copy, and finishes. fault 120
-func TestKillWhileForgettingIsMadeGood(t *testing.T) {
+// After a kill before or during compaction, the next writer removes the half copy and compacts the file. fault 120
+func TestForgettingIsFinishedAfterAKill(t *testing.T) {
 	path := newPath(t)
 	d := withPerson(t, path)
 	forget(t, d, person)
@@ -157,7 +157,7 @@ func TestKillWhileForgettingIsMadeGood(t *testing.T) {
 	}
 	reader := opened(t, copied, Options{ReadOnly: true})
 	if lookup(t, reader, person).State != checkpoint.Forgotten {
-		t.Error("a reader sees what was forgotten")
+		t.Error("a reader still sees the forgotten key")
 	}
 	reader.Close()
 	again := opened(t, copied, Options{})
@@ -167,12 +167,12 @@ func TestKillWhileForgettingIsMadeGood(t *testing.T) {
 	}
 	again = opened(t, copied, Options{})
 	if lookup(t, again, person).State != checkpoint.Forgotten || again.Info().Leads != 50 {
-		t.Error("the compacted file knows something else")
+		t.Error("the compacted file has other entries")
 	}
 }
 
-// Who opened the file before it was replaced, and gets the lock after, must not go on
-// with it: what is written to it would be lost.
+// A process that opened the file before it was replaced, and locks it afterwards, must open the new file: writes to the
+// old one would be lost.
 func TestReplacedFileIsNotHeld(t *testing.T) {
 	path := newPath(t)
 	d := withPerson(t, path)

@@ -13,7 +13,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// ownPath is where a checkpoint may be made; wine does not know how T.TempDir removes a folder.
+// ownPath returns a path for a checkpoint. It does not use T.TempDir, whose removal of folders fails under wine.
 func ownPath(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "bolt")
@@ -22,8 +22,8 @@ func ownPath(t *testing.T) string {
 	return filepath.Join(dir, "c.db")
 }
 
-// What is forgotten is gone from the file also where an open file cannot be replaced. Who waits for it meanwhile
-// opens the new one, and a refused opening leaves alone what belongs to the one that holds it.
+// Windows cannot replace an open file, yet Close removes forgotten data from it. A waiting run opens the new file. A
+// refused opening leaves the holder's files alone.
 func TestAFileIsCompactedOnceItIsClosed(t *testing.T) {
 	path := ownPath(t)
 	d := withPerson(t, path)
@@ -46,7 +46,7 @@ func TestAFileIsCompactedOnceItIsClosed(t *testing.T) {
 	}
 }
 
-// While the file is closed to be replaced, nobody takes the old one for it.
+// While the file is closed to be replaced, nobody opens the old one.
 func TestNobodyOpensAFileThatIsBeingReplaced(t *testing.T) {
 	path := ownPath(t)
 	withPerson(t, path).Close()
@@ -72,8 +72,8 @@ func TestNobodyOpensAFileThatIsBeingReplaced(t *testing.T) {
 	must.Do(t, <-opened)
 }
 
-// What a virus scanner keeps to itself for a moment is opened once it lets go.
-func TestAFileThatAnotherProgramKeepsIsWaitedFor(t *testing.T) {
+// If a virus scanner holds the file for a moment, opening waits until it lets go.
+func TestWaitsForAFileThatAnotherProgramHolds(t *testing.T) {
 	path := ownPath(t)
 	withPerson(t, path).Close()
 	scanner, err := windows.CreateFile(windows.StringToUTF16Ptr(path), windows.GENERIC_READ, 0, nil, windows.OPEN_EXISTING, 0, 0)
@@ -83,8 +83,8 @@ func TestAFileThatAnotherProgramKeepsIsWaitedFor(t *testing.T) {
 	must.Do(t, d.Close())
 }
 
-// A new file that was refused its use goes.
-func TestAFileIsDroppedOnceItIsClosed(t *testing.T) {
+// Drop removes a new file after a refusal.
+func TestDropRemovesANewFile(t *testing.T) {
 	path := ownPath(t)
 	d := open(t, path, Options{})
 	if gone, err := d.Drop(); !gone || err != nil {
@@ -94,7 +94,7 @@ func TestAFileIsDroppedOnceItIsClosed(t *testing.T) {
 		t.Error(err)
 	}
 	if d = open(t, path, Options{}); !d.Info().New {
-		t.Error("not as new")
+		t.Error("the checkpoint does not count as new")
 	}
 	d.Close()
 }

@@ -14,7 +14,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// Every field of an entry comes back.
+// Decoding an encoded entry gives back every field.
 func TestEveryFieldComesBack(t *testing.T) {
 	texts := rapid.SampledFrom([]string{"", "k", "other", "0b1c2d3e-0000-4000-8000-000000000001"})
 	moments := rapid.Custom(func(t *rapid.T) (at time.Time) {
@@ -46,7 +46,8 @@ func TestEveryFieldComesBack(t *testing.T) {
 	})
 }
 
-// Whatever a key is, its record in the index is found by its fold and tells the key; no other fold's begins like it.
+// For every key, the index record is found by the key's fold and contains the key. Records of other folds have another
+// beginning.
 func TestFoldsLeadBackToTheirKeys(t *testing.T) {
 	key := rapid.OneOf(rapid.String(), rapid.StringMatching(`(ns/|/ns/|)0{0,9}[0-9]{0,6}`),
 		rapid.StringMatching(`[A-Fa-f0-9]{8}-0000-4000-8000-[A-Fa-f0-9]{12}`), rapid.StringMatching(`(long.){0,9}[A-Ca-c \x{200B}]{0,6}@[xX]{0,3}`))

@@ -13,7 +13,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// accepted is a checkpoint that was taken as incomplete.
+// accepted returns an old copy of a checkpoint that a person accepted as incomplete.
 func accepted(t *testing.T, prepare func(*Store)) *Store {
 	t.Helper()
 	path := newPath(t)
@@ -28,8 +28,7 @@ func accepted(t *testing.T, prepare func(*Store)) *Store {
 	return d
 }
 
-// What the older copy says of a key without a lead may not be true any more: it may have been
-// sent since. What is found out afterwards is.
+// An old copy may be wrong about keys without a lead: they may have been sent since. What is found out later is right.
 func TestWhatAnIncompleteCheckpointMayLack(t *testing.T) {
 	refuse := func(d *Store, key string) {
 		t.Helper()
@@ -56,12 +55,12 @@ func TestWhatAnIncompleteCheckpointMayLack(t *testing.T) {
 		"known": false, "gone": false, "refused": false, "not made": false, "doubt": false,
 	} {
 		if e := lookup(t, d, key); mayLack(d, &e) != want {
-			t.Errorf("%s: may be missing is %v, want %v", key, !want, want)
+			t.Errorf("%s: MayLack is %v, want %v", key, !want, want)
 		}
 	}
 }
 
-// A loss that a person accepts frees what was held for it, and that alone.
+// Accepting a loss frees the rows that were held because of it, and no others.
 func TestAcceptLossFreesWhatWasHeld(t *testing.T) {
 	d := accepted(t, func(d *Store) {
 		together(t, d, checkpoint.Settle, checkpoint.Entry{Key: "refused", State: checkpoint.Rejected, Code: 422})
@@ -90,8 +89,8 @@ func TestAcceptLossFreesWhatWasHeld(t *testing.T) {
 // inOneChange is how many entries of a list one commit takes.
 const inOneChange = 1 << 11
 
-// A long list takes several commits. One that was cut off is whole once it is adopted again,
-// and no run begins before; everything that stands already stays.
+// A long list takes several commits. After a cut no run begins until the list is adopted again; entries already there
+// stay.
 func TestLongListThatIsCutOffIsAdoptedAgain(t *testing.T) {
 	path := newPath(t)
 	d := opened(t, path, Options{})
@@ -103,7 +102,7 @@ func TestLongListThatIsCutOffIsAdoptedAgain(t *testing.T) {
 	times, cut := 0, errors.New("the disk is gone")
 	leads := checkpoint.Leads{Words: []string{"list.csv"}, Missing: func() string { return "" }}
 	leads.Entries = func(yield func(checkpoint.Entry, error) bool) {
-		times++ // read twice, judged, taken over
+		times++ // the fourth pass stores the entries
 		for i, e := range list {
 			if times == 4 && i == inOneChange+1 && !yield(e, cut) || !yield(e, nil) {
 				return

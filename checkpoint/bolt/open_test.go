@@ -17,7 +17,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// faults 17, 24, 25, 27: what is not this target's good file is refused, says why, and is left as it is.
+// faults 17, 24, 25, 27: a path without a good checkpoint of this target is refused with a reason, and left as it is.
 func TestOpenRefuses(t *testing.T) {
 	other := target()
 	other.TrunkID = "trunk-2"
@@ -45,7 +45,7 @@ func TestOpenRefuses(t *testing.T) {
 			if test.prepare != nil {
 				test.prepare(t, path)
 			}
-			_ = os.Chmod(path, 0o755) // where it is there
+			_ = os.Chmod(path, 0o755) // if it exists
 			before, _ := os.ReadFile(path)
 			mode := modeOf(path)
 			for _, beside := range Companions(path) {
@@ -59,8 +59,8 @@ func TestOpenRefuses(t *testing.T) {
 			if !errors.As(err, &refused) || !strings.Contains(err.Error(), test.text) || !strings.Contains(err.Error(), path) {
 				t.Fatalf("got %v, want %q", err, test.text)
 			}
-			if refused.Hint == "" && !errors.Is(err, checkpoint.ErrMissing) { // whose hint the command knows
-				t.Errorf("%v: and nothing to do about it", err)
+			if refused.Hint == "" && !errors.Is(err, checkpoint.ErrMissing) { // the command adds its hint
+				t.Errorf("%v: no hint", err)
 			}
 			if test.want != nil && !errors.Is(err, test.want) {
 				t.Errorf("%v is not %v", err, test.want)
@@ -96,7 +96,7 @@ func created(t *testing.T, path string) {
 	must.Do(t, d.Close())
 }
 
-// database makes a bbolt file with nothing but a header, if one is given.
+// database makes a bbolt file that is empty, or holds only the header that change makes.
 func database(change func(*header)) func(*testing.T, string) {
 	return func(t *testing.T, path string) {
 		db, err := bbolt.Open(path, 0o600, nil)
@@ -114,7 +114,7 @@ func database(change func(*header)) func(*testing.T, string) {
 	}
 }
 
-// fault 18: a new file is announced, made whole and private, and nothing else is left behind.
+// fault 18: a new file is announced once, is private, and no other file is left.
 func TestNewCheckpointIsAnnouncedAndPrivate(t *testing.T) {
 	path := newPath(t)
 	d := opened(t, path, Options{AnyPlace: true})
@@ -136,7 +136,7 @@ func TestNewCheckpointIsAnnouncedAndPrivate(t *testing.T) {
 	}
 }
 
-// Two that start at once: the second one's file does not replace the first's.
+// If two runs start at once, the second does not replace the file of the first.
 func TestFirstNewCheckpointStays(t *testing.T) {
 	path := newPath(t)
 	created(t, path)
@@ -168,7 +168,7 @@ func TestWideModeIsTightened(t *testing.T) {
 	}
 }
 
-// faults 81, m23: a second opener is told at once. Those of other processes are told in TestOneRunAtATime.
+// faults 81, m23: a second opening is refused. TestOneRunAtATime in internal/e2e tries this with other processes.
 func TestSecondOpenerIsRefused(t *testing.T) {
 	path := newPath(t)
 	d := opened(t, path, Options{AnyPlace: true})
@@ -196,12 +196,12 @@ func TestReadersShareAndWriteNothing(t *testing.T) {
 	if err := checkpoint.PutRun(context.Background(), b, checkpoint.RunInfo{ID: "r"}); !errors.Is(err, checkpoint.ErrReadOnly) {
 		t.Errorf("run: %v", err)
 	}
-	if after := read(t, path); string(after) != string(before) || len(left(t, path)) != 1 {
-		t.Errorf("the file was changed, or another one was made: %q", left(t, path))
+	if after := read(t, path); string(after) != string(before) || len(filesBeside(t, path)) != 1 {
+		t.Errorf("the file was changed, or another one was made: %q", filesBeside(t, path))
 	}
 }
 
-// While a run holds a checkpoint, its status is what the book says of that run; a run that was killed is none.
+// While a run holds a checkpoint, its status comes from the run's witness in the book. A killed run does not count.
 func TestStatusWhileARunGoesOn(t *testing.T) {
 	path, o := newPath(t), Options{Witnesses: &checkpoint.Witnesses{Book: t.TempDir(), Page: "http://127.0.0.1/page"}}
 	d := seeded(t, path, 20)
@@ -214,7 +214,7 @@ func TestStatusWhileARunGoesOn(t *testing.T) {
 		note := func() error {
 			return checkpoint.NoteEvidence(tx, *last, checkpoint.MadeAfterAll, "lead-made", tx.Now())
 		}
-		return errors.Join(err, note(), note()) // it is kept once
+		return errors.Join(err, note(), note()) // stored once
 	}))
 	run, err := o.Witnesses.Begin(d, checkpoint.Witness{Run: "r", Command: "import", Process: 42}, t.TempDir())
 	must.Do(t, err)
@@ -224,12 +224,12 @@ func TestStatusWhileARunGoesOn(t *testing.T) {
 		must.Do(t, os.WriteFile(filepath.Join(o.Witnesses.Book, "killed.json"), text, 0o600))
 	}
 	if w, goesOn := o.Witnesses.Holder(resolved(killed)); goesOn {
-		t.Errorf("a run that was killed goes on: %+v", w)
+		t.Errorf("a killed run counts as running: %+v", w)
 	}
 	_, err = Open(path, target(), o)
 	locked, _ := errors.AsType[*checkpoint.OpenError](err)
 	if !errors.Is(err, checkpoint.ErrLocked) || !strings.Contains(err.Error(), "process 42") {
-		t.Fatalf("a second opener is not told who holds it: %v", err)
+		t.Fatalf("the refusal does not say who holds the checkpoint: %v", err)
 	}
 	during, goesOn := o.Witnesses.Holder(locked.Path)
 	if !goesOn || during.Process != 42 || during.Folder == "" || during.Page == "" || during.Place != d.path {
@@ -237,7 +237,7 @@ func TestStatusWhileARunGoesOn(t *testing.T) {
 	}
 	must.Do(t, errors.Join(d.Close(), run.End("")))
 	if during, goesOn := o.Witnesses.Holder(locked.Path); goesOn {
-		t.Errorf("a run that has ended goes on: %+v", during)
+		t.Errorf("an ended run counts as running: %+v", during)
 	}
 	d = opened(t, path, Options{})
 	after, err := checkpoint.StatusOf(t.Context(), d)
@@ -247,6 +247,6 @@ func TestStatusWhileARunGoesOn(t *testing.T) {
 	}
 	must.Do(t, resolve(d, checkpoint.Decision{Key: "doubt-0", LeadID: "lead-00"}))
 	if s, err := checkpoint.StatusOf(t.Context(), d); err != nil || len(s.Contradicted) != 0 {
-		t.Errorf("a corrected decision is contradicted still: %+v, %v", s.Contradicted, err)
+		t.Errorf("a corrected decision is still contradicted: %+v, %v", s.Contradicted, err)
 	}
 }

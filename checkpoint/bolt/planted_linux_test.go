@@ -13,8 +13,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// fault 137: what another user may have planted where the checkpoint stands is
-// neither waited for nor followed nor believed, by who writes and by who reads.
+// fault 137: writers and readers refuse a pipe, and a file that belongs to another user, in the checkpoint's place.
 func TestPlantedFilesAreRefused(t *testing.T) {
 	const somebody = 4711
 	give := func(t *testing.T, path string) error {
@@ -47,8 +46,8 @@ func TestPlantedFilesAreRefused(t *testing.T) {
 	}
 }
 
-// fault 137: a folder in which another user can put something else in the checkpoint's place is told.
-func TestAnExposedFolderIsTold(t *testing.T) {
+// fault 137: there is a warning if another user can replace the checkpoint in its folder.
+func TestAnExposedFolderIsWarnedOf(t *testing.T) {
 	for mode, told := range map[os.FileMode]bool{0o700: false, 0o777: true, 0o777 | os.ModeSticky: false} {
 		dir := t.TempDir()
 		must.Do(t, os.Chmod(dir, mode))
@@ -62,7 +61,7 @@ func TestAnExposedFolderIsTold(t *testing.T) {
 }
 
 // fault 26
-func TestWhereTheFileLies(t *testing.T) {
+func TestUnsafeFileSystemsAreRefusedOrWarnedOf(t *testing.T) {
 	for _, test := range []struct {
 		name          string
 		magic         int64
@@ -88,7 +87,7 @@ func TestWhereTheFileLies(t *testing.T) {
 				t.Fatalf("refused %v: %v", refused, err)
 			}
 			if !test.any && asked != filepath.Dir(path) {
-				t.Errorf("asked for %q", asked)
+				t.Errorf("asked for the file system of %q", asked)
 			}
 			if err != nil {
 				return

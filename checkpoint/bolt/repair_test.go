@@ -20,7 +20,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// salvaged reads a damaged file by a process of its own.
+// salvaged reads all it can from a damaged file.
 func salvaged(t *testing.T, path string, o Options) (all []checkpoint.Entry, s *Salvaged) {
 	t.Helper()
 	s, err := Salvage(path, o)
@@ -31,8 +31,8 @@ func salvaged(t *testing.T, path string, o Options) (all []checkpoint.Entry, s *
 	return all, s
 }
 
-// Of a file that is whole everything is read, and nothing else, also keys that have the name, or the length, of what a
-// file says of itself, and by any name of the file. fault 22
+// Salvage reads exactly the entries of a good file, also through a symbolic link, and keys named like the file's own
+// notes. fault 22
 func TestSalvageReadsAGoodFile(t *testing.T) {
 	path, name := newPath(t), newPath(t)
 	d := seeded(t, path, 400)
@@ -43,9 +43,9 @@ func TestSalvageReadsAGoodFile(t *testing.T) {
 	forget(t, d, "key-00003")
 	held, err := contents(d)
 	must.Do(t, errors.Join(err, d.Close(), os.Symlink(path, name)))
-	got, r := salvaged(t, name, apart(Options{}))
+	got, r := salvaged(t, name, inOwnProcess(Options{}))
 	if here, _ := salvaged(t, path, Options{}); !reflect.DeepEqual(here, got) {
-		t.Error("this process reads something else")
+		t.Error("this process and a separate one read different entries")
 	}
 	must.Same(t, held, got, "salvaged")
 	if n := r.Counts(); n[checkpoint.Forgotten] != 1 || n[checkpoint.Created] != 399+6 || n[checkpoint.InDoubt] != 3+6 {
@@ -53,10 +53,10 @@ func TestSalvageReadsAGoodFile(t *testing.T) {
 	}
 }
 
-// Of a damaged file every record whose bytes are whole is read as it was; a doubt that was settled may come back, never
-// a settled row as unknown or with another lead. faults 19, 22
+// Salvage reads every whole record of a damaged file as it was. A settled row may come back as a doubt, but never with
+// another lead. faults 19, 22
 func TestSalvageReadsWhatIsWhole(t *testing.T) {
-	sequential(t)
+	skipIfShort(t)
 	file, held := crashed(t)
 	known := make(map[string]checkpoint.Entry)
 	for _, e := range held {
@@ -81,11 +81,11 @@ func TestSalvageReadsWhatIsWhole(t *testing.T) {
 			broken = broken[:random.IntN(len(broken))]
 		}
 		must.Do(t, os.WriteFile(path, broken, 0o600))
-		got, _ := salvaged(t, path, apart(Options{}))
+		got, _ := salvaged(t, path, inOwnProcess(Options{}))
 		for _, e := range got {
 			was, ok := known[e.Key]
 			if e.State == checkpoint.InDoubt && (!ok || was.State != checkpoint.InDoubt) {
-				continue // an older record: a person looks
+				continue // an older record: a person must decide
 			}
 			if !reflect.DeepEqual(was, e) {
 				t.Fatalf("round %d: wrong read:\n%s", round, cmp.Diff(was, e))
@@ -97,7 +97,7 @@ func TestSalvageReadsWhatIsWhole(t *testing.T) {
 	}
 }
 
-// rootsOf returns the pages without which bbolt finds none of the others: that of all buckets, and that of the entries.
+// rootsOf returns the root pages of all buckets and of the entries. Without them bbolt finds no other page.
 func rootsOf(t *testing.T, file []byte) (roots []int) {
 	t.Helper()
 	path := newPath(t)
@@ -123,18 +123,17 @@ func TestSalvageRefuses(t *testing.T) {
 	checkRefusal(t, err, checkpoint.ErrLocked)
 	empty := newPath(t)
 	content("")(t, empty)
-	if got, _ := salvaged(t, empty, apart(Options{})); len(got) != 0 {
+	if got, _ := salvaged(t, empty, inOwnProcess(Options{})); len(got) != 0 {
 		t.Errorf("of nothing: %v", got)
 	}
 }
 
-// Whatever page is lost, each key that the file knew is known by the new one as it was, or
-// may be missing and is held. faults 19, 22, 128
+// Whichever page is lost, the repaired file knows each key as before, or holds it as maybe lost. faults 19, 22, 128
 func TestRepairKeepsOrHoldsWhatAFileKnew(t *testing.T) {
-	sequential(t)
+	skipIfShort(t)
 	path := newPath(t)
 	d := seeded(t, path, 400)
-	for i := range 40 { // leaves pages behind that are not in use any more
+	for i := range 40 { // leaves free pages behind
 		key := fmt.Sprintf("free-%d", i)
 		must.Do(t, claim(d, intentOf(key, i)))
 		must.Do(t, withdraw(d, key))
@@ -155,10 +154,10 @@ func TestRepairKeepsOrHoldsWhatAFileKnew(t *testing.T) {
 	lost, nothing := 0, 0
 	for at := 0; at <= len(file); at += page {
 		to, left := newPath(t), bytes.Clone(file)
-		clear(left[at:min(len(left), at+page)]) // the last one: nothing is lost
+		clear(left[at:min(len(left), at+page)]) // in the last round nothing is lost
 		content(string(left))(t, broken)
 		r, err := Repair(broken, to, target(), Options{})
-		if errors.Is(err, checkpoint.ErrDamaged) { // the page from which all others are found
+		if errors.Is(err, checkpoint.ErrDamaged) { // the page that leads to all others
 			nothing++
 			continue
 		}
@@ -194,12 +193,12 @@ func TestRepairKeepsOrHoldsWhatAFileKnew(t *testing.T) {
 		repaired.Close()
 	}
 	if lost < 100 || nothing > 1 {
-		t.Errorf("%d leads were lost with a page, %d pages take all", lost, nothing)
+		t.Errorf("%d leads were lost with a page, %d pages lose everything", lost, nothing)
 	}
 }
 
-// Of a file without its header the rows are exported and adopted, each list by itself: adopt takes an export alone.
-func TestRepairWithoutAHeaderNamesTheWay(t *testing.T) {
+// If a file has lost its header, the hint says how to export its rows and adopt each list separately.
+func TestRepairWithoutAHeaderPrintsTheNextSteps(t *testing.T) {
 	whole, to := newPath(t), newPath(t)
 	must.Do(t, seeded(t, whole, 3).Close())
 	path := killed(t, whole)
@@ -216,8 +215,8 @@ func TestRepairWithoutAHeaderNamesTheWay(t *testing.T) {
 	}
 }
 
-// A damaged file that was copied is repaired only once its copy is gone, or was given up.
-func TestRepairOfAFileThatWasCopied(t *testing.T) {
+// A damaged file that was copied is repaired only if the copy is gone, or the person took the original back into use.
+func TestRepairRefusesAFileWhileItsCopyExists(t *testing.T) {
 	path, to := newPath(t), newPath(t)
 	d := opened(t, path, Options{})
 	must.Do(t, errors.Join(d.SetMoved(to), d.Close(), os.WriteFile(to, nil, 0o600)))

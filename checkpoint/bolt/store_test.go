@@ -11,7 +11,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// The file does what every Store must do. Few entries gather, so that both are met: those that do, and the others.
+// The file keeps the rules of every Store. At most three entries gather, so some are in the log and others in place.
 func TestStore(t *testing.T) {
 	place := func(t storetest.TB) string {
 		dir, err := os.MkdirTemp("", "")
@@ -23,7 +23,7 @@ func TestStore(t *testing.T) {
 		Place: place,
 		Open: func(t storetest.TB, path string, now func() time.Time) checkpoint.Store {
 			d := open(t, path, Options{Now: now, gather: gathering{least: 3, most: 3}})
-			d.bolt.NoSync = true // the disk's speed is not under test
+			d.bolt.NoSync = true // the disk is not under test
 			return d
 		},
 		Killed: func(t storetest.TB, path string) string {

@@ -15,12 +15,12 @@ import (
 	"leadferry/checkpoint"
 )
 
-// underStrace runs the worker below in a process of its own under strace, and returns what it said.
+// underStrace runs [TestWorkUnderStrace] in a process under strace and returns what it printed.
 func underStrace(t *testing.T, path string, options ...string) string {
 	t.Helper()
 	strace, err := exec.LookPath("strace")
 	if err != nil {
-		t.Skip("strace is not installed, so no fault of the disk can be injected")
+		t.Skip("strace is not installed, so no disk fault can be injected")
 	}
 	args := append(options, os.Args[0], "-test.run=^TestWorkUnderStrace$")
 	c := exec.CommandContext(t.Context(), strace, args...)
@@ -36,8 +36,8 @@ func underStrace(t *testing.T, path string, options ...string) string {
 	return said.String()
 }
 
-// TestWorkUnderStrace is the worker: it does what runs do, one commit after another on one thread, so that the Nth call
-// is the same in every run, and says what is durable. After an error it tries to go on.
+// TestWorkUnderStrace is the worker of other tests. It does what runs do, on one thread, so the Nth system call is the
+// same each time, and prints what is durable. After an error it tries to go on.
 func TestWorkUnderStrace(t *testing.T) {
 	path := os.Getenv("CHECKPOINT_WORK")
 	if path == "" {
@@ -62,7 +62,7 @@ func TestWorkUnderStrace(t *testing.T) {
 			say("%s", done)
 		}
 	}
-	for i := 4; i >= 0; i-- { // not in order, so that entries gather
+	for i := 4; i >= 0; i-- { // backwards, so that entries gather
 		a, b := fmt.Sprint("a", i), fmt.Sprint("b", i)
 		in, next := intentOf(a, i), intentOf(b, i)
 		told("claimed "+a+" "+b, d.Commit(t.Context(), []*checkpoint.Change{{Entry: in}, {Entry: next}}))
@@ -79,7 +79,7 @@ func TestWorkUnderStrace(t *testing.T) {
 	}
 }
 
-// durable opens what a worker left and compares it with what the worker said before.
+// durable opens the file that a worker left and compares it with what the worker had printed.
 func durable(t *testing.T, path, said string) error {
 	t.Helper()
 	d, err := Open(path, target(), Options{ReadOnly: true})
@@ -111,10 +111,10 @@ func durable(t *testing.T, path, said string) error {
 	return nil
 }
 
-// The Nth write, sync, cut, link and rename of a checkpoint fails, for all N: nothing goes on, and what was reported is
-// there when the disk works again. faults 13, 31, m21, m22
+// If the Nth write, sync, cut, link or rename fails, nothing goes on, and all that was reported is there when the disk
+// works again. N has up to three values, with -thorough all. faults 13, 31, m21, m22
 func TestDiskFaultStopsEverythingAndLosesNothing(t *testing.T) {
-	sequential(t)
+	skipIfShort(t)
 	most := 3
 	if *thorough {
 		most = 1000
@@ -160,9 +160,9 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// Whatever is put in place is synced before it gets its name, and its folder after. fault 31
-func TestNamesComeAfterSyncsAndAreSynced(t *testing.T) {
-	sequential(t)
+// A new or compacted file is synced before it gets its name, and its folder is synced afterwards. fault 31
+func TestFilesAreSyncedBeforeTheyAreNamed(t *testing.T) {
+	skipIfShort(t)
 	trace := filepath.Join(t.TempDir(), "trace")
 	path := filepath.Join(t.TempDir(), "forget.db")
 	underStrace(t, path, "-f", "-qq", "-y", "-o", trace, "-e", "trace=pwrite64,ftruncate,fdatasync,fsync,linkat,renameat")
@@ -191,7 +191,7 @@ func TestNamesComeAfterSyncsAndAreSynced(t *testing.T) {
 		}
 	}
 	if named != 2 {
-		t.Errorf("%d new names, not those of a new and of a compacted file: %v", named, calls)
+		t.Errorf("%d new names, want 2, of the new and of the compacted file: %v", named, calls)
 	}
 	intact(t, path)
 }

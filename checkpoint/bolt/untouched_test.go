@@ -17,7 +17,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// attested has the book of a user tell how a file is left.
+// attested attaches a witness in a new book, and returns options for a reader with this book.
 func attested(t *testing.T, d *Store) Options {
 	t.Helper()
 	ws := &checkpoint.Witnesses{Book: t.TempDir()}
@@ -27,7 +27,7 @@ func attested(t *testing.T, d *Store) Options {
 	return Options{ReadOnly: true, Witnesses: ws}
 }
 
-// rot has f change the file at path, which shows no other time afterwards.
+// rot lets f change the file and restores the file's time.
 func rot(t *testing.T, path string, f func()) {
 	t.Helper()
 	info, err := os.Stat(path)
@@ -46,13 +46,13 @@ func inFile(t *testing.T, path string, f func(*bbolt.Tx) error) {
 	})
 }
 
-// What a run that ended in order has left is not checked again in the same boot of the machine. A look-up notices
-// damage that it meets. Whatever else may have happened to the file, all of it is checked. faults 21, 22
+// A file that a run closed in order is not checked again, unless it was touched since. Then only a look-up that meets
+// damage notices it. In all other cases the whole file is checked. faults 21, 22
 func TestUntouchedFileIsNotCheckedAgain(t *testing.T) {
 	for name, test := range map[string]struct {
-		written bool // to the file, at another time
+		written bool // the file gets a newer time
 		change  func(*Options)
-		noticed bool // when it is opened
+		noticed bool // opening notices the damage
 	}{
 		"ended":             {},
 		"ended, written to": {written: true, noticed: true},
@@ -65,7 +65,7 @@ func TestUntouchedFileIsNotCheckedAgain(t *testing.T) {
 			path := newPath(t)
 			d := open(t, path, Options{gather: early})
 			o := attested(t, d)
-			for i := range 60 { // the first ones are in their places
+			for i := range 60 { // so many that the first are in their places
 				together(t, d, checkpoint.Settle, createdEntry(fmt.Sprintf("key-%05d", i), fmt.Sprint("lead-", i), i))
 			}
 			was := path
@@ -80,7 +80,7 @@ func TestUntouchedFileIsNotCheckedAgain(t *testing.T) {
 			flip := func() {
 				for at := range b {
 					if page := at / os.Getpagesize() * os.Getpagesize(); bytes.HasPrefix(b[at:], key) && endian.Uint16(b[page+8:]) == leafKind {
-						patch(t, path, at+12, b[at+12]^1) // behind the key stands its record
+						patch(t, path, at+12, b[at+12]^1) // in the record behind the key
 					}
 				}
 			}
@@ -106,9 +106,10 @@ func TestUntouchedFileIsNotCheckedAgain(t *testing.T) {
 	}
 }
 
-// A damaged key in an untouched file, or on the way to it, is not unknown: its row would be sent again. faults 22, m20
+// In an untouched file a key that is damaged, there or in a branch page, does not become unknown, or its row would be
+// sent again. faults 22, m20
 func TestDamagedKeyIsNotUnknown(t *testing.T) {
-	sequential(t)
+	skipIfShort(t)
 	path := newPath(t)
 	d := open(t, path, Options{gather: early})
 	o := attested(t, d)
@@ -143,7 +144,7 @@ func TestDamagedKeyIsNotUnknown(t *testing.T) {
 	}
 }
 
-// damageIsMet opens a file and looks for keys, none of which may be unknown.
+// damageIsMet reports whether opening a file or looking keys up shows damage. If not, no key may be unknown.
 func damageIsMet(t *testing.T, path string, o Options, keys []string) bool {
 	t.Helper()
 	d, err := Open(path, target(), o)
@@ -164,14 +165,14 @@ func damageIsMet(t *testing.T, path string, o Options, keys []string) bool {
 	return false
 }
 
-// A changed key in a branch that sends look-ups to the wrong page is noticed, with each record whole. faults 21, 22
+// A changed key in a branch page that sends look-ups to a wrong page is noticed, with all records whole. faults 21, 22
 func TestMisledLookUpIsNoticed(t *testing.T) {
-	sequential(t)
+	skipIfShort(t)
 	path := newPath(t)
 	d := opened(t, path, Options{gather: early})
 	var keys []string
 	for i := range 120 {
-		keys = append(keys, strings.Repeat(fmt.Sprintf("%05d-", 10*i), 150)) // few on a page, so that branches have branches
+		keys = append(keys, strings.Repeat(fmt.Sprintf("%05d-", 10*i), 150)) // long, so that branches have branches
 		together(t, d, checkpoint.Settle, checkpoint.Entry{Key: keys[i], State: checkpoint.Rejected, Code: 422})
 	}
 	must.Do(t, d.Close())
@@ -186,14 +187,14 @@ func TestMisledLookUpIsNoticed(t *testing.T) {
 			for n, flip := range []struct {
 				at int
 				by byte
-			}{{3, 1}, {4, 1}, {4, 16}} { // to another key, or above or below this one alone
+			}{{3, 1}, {4, 1}, {4, 16}} { // makes another key of it, or a slightly larger or smaller one
 				if n != i%6 && !*thorough {
 					continue
 				}
 				broken := bytes.Clone(file)
 				keyOf(broken[at:at+m.page], i)[flip.at] ^= flip.by
 				content(string(broken))(t, path)
-				if damageIsMet(t, path, apart(Options{ReadOnly: true}), keys) {
+				if damageIsMet(t, path, inOwnProcess(Options{ReadOnly: true}), keys) {
 					noticed++
 				}
 			}
@@ -205,7 +206,7 @@ func TestMisledLookUpIsNoticed(t *testing.T) {
 	}
 }
 
-// A record whose length was damaged to none is damage to all that read it, never an unknown key. faults 22, m20
+// A record whose length became 0 is damage to all its readers, never an unknown key. faults 22, m20
 func TestEmptyRecordIsDamage(t *testing.T) {
 	emptied := func(t *testing.T, bucket []byte, key string) (*Store, error) {
 		path := newPath(t)
@@ -234,6 +235,6 @@ func TestEmptyRecordIsDamage(t *testing.T) {
 		}
 		d.Close()
 	}
-	_, err := emptied(t, inIntents, "b") // rows in doubt are looked over in any case
+	_, err := emptied(t, inIntents, "b") // opening always reads all rows in doubt
 	checkRefusal(t, err, checkpoint.ErrDamaged)
 }

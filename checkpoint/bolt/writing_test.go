@@ -12,8 +12,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// fault 114: of 500 values of cells none is in the file, neither as it is nor as a plain hash; only keys, IDs,
-// statuses, organizations and locators are.
+// fault 114: none of 500 cell values is in the file as plain text.
 func TestNoCellValueReachesTheFile(t *testing.T) {
 	path := newPath(t)
 	d := opened(t, path, Options{})
@@ -41,8 +40,8 @@ func TestNoCellValueReachesTheFile(t *testing.T) {
 	}
 }
 
-// No name of a column is kept: where a file's first lead was taken for its header, that is a person's. faults 131
-func TestNotesHoldNoNames(t *testing.T) {
+// No column name is stored. If a file has no header, its first lead is taken for one, with personal data. faults 131
+func TestNotesHoldNoColumnNames(t *testing.T) {
 	path := newPath(t)
 	d := opened(t, path, Options{})
 	byID := checkpoint.Shape{Columns: []string{"id", "e-mail of Ann", "name"}, Key: "{id}"}
@@ -59,7 +58,7 @@ func TestNotesHoldNoNames(t *testing.T) {
 	}
 }
 
-// Nothing is written after a panic inside a commit, not even that the run ended in order.
+// After a panic inside a commit nothing is written, not even to the witness that the run ended in order.
 func TestPanicInACommitEndsEverything(t *testing.T) {
 	path := newPath(t)
 	d := opened(t, path, Options{})
@@ -72,7 +71,7 @@ func TestPanicInACommitEndsEverything(t *testing.T) {
 		}
 	}
 	if !book.All()[0].Open {
-		t.Error("said to have ended in order")
+		t.Error("the witness says that the run ended in order")
 	}
 	d = opened(t, path, Options{})
 	if lookup(t, d, "before").State != checkpoint.InDoubt || lookup(t, d, "a").State != checkpoint.Unknown {
@@ -80,8 +79,8 @@ func TestPanicInACommitEndsEverything(t *testing.T) {
 	}
 }
 
-// The index goes when a key does: withdrawn, forgotten, or never sent. faults 131
-func TestFoldsGoWithTheirKeys(t *testing.T) {
+// An index record is removed with its key, which may be withdrawn or forgotten. faults 131
+func TestFoldsAreRemovedWithTheirKeys(t *testing.T) {
 	d := opened(t, newPath(t), Options{})
 	folds := func() (n int) {
 		must.Do(t, d.transact("other", func(w *writing) error { n = w.tx.Bucket(inFolds).Inspect().KeyN; return nil }))
@@ -102,7 +101,7 @@ func TestFoldsGoWithTheirKeys(t *testing.T) {
 		if _, err := checkpoint.Forget(context.Background(), d, []string{"001", "002", "003", "004", "7"}, unblock); err != nil {
 			t.Fatal(err)
 		}
-		if n, want := folds(), map[bool]int{false: 4, true: 0}[unblock]; n != want { // the hashes of those that were forgotten
+		if n, want := folds(), map[bool]int{false: 4, true: 0}[unblock]; n != want { // of forgotten keys only hashes
 			t.Errorf("unblock %v: %d records, want %d", unblock, n, want)
 		}
 	}

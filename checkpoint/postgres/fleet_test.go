@@ -17,8 +17,8 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// crewed opens a ledger for a worker of a fleet.
-func crewed(t *testing.T, address string, target checkpoint.Target, shard, shards int, change func(*checkpoint.Terms)) (*Store, error) {
+// tryJoin opens a ledger for a worker of a fleet.
+func tryJoin(t *testing.T, address string, target checkpoint.Target, shard, shards int, change func(*checkpoint.Terms)) (*Store, error) {
 	t.Helper()
 	terms := &checkpoint.Terms{Fleet: "monday", Shard: shard, Shards: shards, Same: []checkpoint.Term{{Name: "the mapping", Value: "1"}}}
 	if change != nil {
@@ -33,12 +33,12 @@ func crewed(t *testing.T, address string, target checkpoint.Target, shard, shard
 
 func joined(t *testing.T, address string, target checkpoint.Target, shard, shards int, change func(*checkpoint.Terms)) *Store {
 	t.Helper()
-	s, err := crewed(t, address, target, shard, shards, change)
+	s, err := tryJoin(t, address, target, shard, shards, change)
 	must.Do(t, err)
 	return s
 }
 
-// claim claims keys and returns how many were.
+// claim claims keys and returns how many claims succeeded, and the last refusal.
 func claim(t *testing.T, s *Store, from, to int) (n int, refused error) {
 	t.Helper()
 	var changes []*checkpoint.Change
@@ -66,8 +66,8 @@ func settle(t *testing.T, s *Store, i int, state checkpoint.State) error {
 	return c.Err
 }
 
-// A worker that does not fit is told how, and leaves everybody where they are.
-func TestWorkersAgree(t *testing.T) {
+// A worker whose terms differ from the fleet's is refused with the reason. The others work on.
+func TestAWorkerWithOtherTermsIsRefused(t *testing.T) {
 	_, address, target := shared(t)
 	first := joined(t, address, target, 0, 4, nil)
 	for want, change := range map[string]func(*checkpoint.Terms){
@@ -77,7 +77,7 @@ func TestWorkersAgree(t *testing.T) {
 		"the mapping is not that":          func(t *checkpoint.Terms) { t.Same[0].Value = "2" },
 		"input 1 is not that":              func(t *checkpoint.Terms) { t.Same = append(t.Same, checkpoint.Term{Name: "input 1", Value: "x"}) },
 	} {
-		_, err := crewed(t, address, target, 0, 4, change)
+		_, err := tryJoin(t, address, target, 0, 4, change)
 		if !errors.Is(err, checkpoint.ErrTerms) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
@@ -88,7 +88,7 @@ func TestWorkersAgree(t *testing.T) {
 	joined(t, address, target, 0, 9, func(t *checkpoint.Terms) { t.Fleet = "tuesday" })
 }
 
-// The newest worker of a shard fences those before it, and no other. What they had claimed they may still settle.
+// The newest worker of a shard fences only the earlier ones of that shard. They may still settle their claims.
 func TestTheNewestWorkerOfAShardFencesTheOthers(t *testing.T) {
 	_, address, target := shared(t)
 	old, other := joined(t, address, target, 0, 2, nil), joined(t, address, target, 1, 2, nil)
@@ -98,7 +98,7 @@ func TestTheNewestWorkerOfAShardFencesTheOthers(t *testing.T) {
 		t.Errorf("a fenced worker claimed %d: %v", n, err)
 	}
 	if _, err := old.Exchange(t.Context(), checkpoint.Progress{}); !errors.Is(err, checkpoint.ErrFenced) {
-		t.Errorf("a fenced worker hears %v", err)
+		t.Errorf("Exchange of a fenced worker: %v", err)
 	}
 	if n, _ := claim(t, next, 0, 5); n != 0 {
 		t.Errorf("%d keys were claimed twice", n)
@@ -121,8 +121,8 @@ func TestTheNewestWorkerOfAShardFencesTheOthers(t *testing.T) {
 	}
 }
 
-// run begins a run as the importer does: with its start, and a witness that follows it.
-func run(t *testing.T, s *Store, ws *checkpoint.Witnesses) {
+// beginRun begins a run as the importer does: it stores the start and attaches a witness.
+func beginRun(t *testing.T, s *Store, ws *checkpoint.Witnesses) {
 	t.Helper()
 	err := checkpoint.PutRun(t.Context(), s, checkpoint.RunInfo{ID: s.o.Run})
 	one, failed := ws.Begin(s, checkpoint.Witness{Run: s.o.Run}, "")
@@ -132,7 +132,7 @@ func run(t *testing.T, s *Store, ws *checkpoint.Witnesses) {
 	s.Attest(one)
 }
 
-// judged is what witnesses say to a run that is about to begin.
+// judged returns why witnesses refuse a run that is about to begin, or nil.
 func judged(t *testing.T, s *Store, ws *checkpoint.Witnesses) error {
 	t.Helper()
 	v, err := checkpoint.Judge(t.Context(), s, ws, true, nil)
@@ -140,14 +140,14 @@ func judged(t *testing.T, s *Store, ws *checkpoint.Witnesses) error {
 	return v.Refuse("")
 }
 
-// Each worker goes by its own commits: what others did later is no loss of a run that has ended, nor of a command.
-func TestAWorkersOwnCommitsAreItsWitness(t *testing.T) {
+// A worker's witness counts only its own commits. Later commits of other workers do not make it look like a loss.
+func TestAWorkersWitnessCountsOnlyItsOwnCommits(t *testing.T) {
 	server, address, target := shared(t)
 	ws := &checkpoint.Witnesses{Book: t.TempDir()}
 	first, other := joined(t, address, target, 0, 2, nil), joined(t, address, target, 1, 2, nil)
-	run(t, first, ws)
+	beginRun(t, first, ws)
 	claim(t, first, 0, 5)
-	run(t, other, ws)
+	beginRun(t, other, ws)
 	claim(t, other, 5, 9)
 	command := opened(t, address, target, Options{})
 	begun, err := ws.Begin(command, checkpoint.Witness{}, "")
@@ -164,8 +164,8 @@ func TestAWorkersOwnCommitsAreItsWitness(t *testing.T) {
 	}
 }
 
-// However many claim at once, no more leads are made than the fleet may; what came to no lead is given back.
-func TestCreatesAreTheFleets(t *testing.T) {
+// However many workers claim at once, the fleet makes at most --max-creates leads. A claim without lead is given back.
+func TestMaxCreatesHoldsForTheWholeFleet(t *testing.T) {
 	_, address, target := shared(t)
 	const most = 50
 	var group sync.WaitGroup
@@ -195,18 +195,18 @@ func TestCreatesAreTheFleets(t *testing.T) {
 		}
 	}
 	if n, err := claim(t, stores[3], 9000, 9002); n != 1 || !errors.Is(err, checkpoint.ErrEnough) {
-		t.Errorf("%d claims of the one that was given back: %v", n, err)
+		t.Errorf("%d claims, want 1, since one was given back: %v", n, err)
 	}
 }
 
-// A row in doubt that is sent again, and refused or not sent, is in doubt as before, and its share is given back.
-func TestAResendThatMakesNoLeadIsGivenBack(t *testing.T) {
+// If the resend of a row in doubt is rejected or withdrawn, the row stays in doubt and --max-creates gets it back.
+func TestAResendThatMakesNoLeadGivesItsShareBack(t *testing.T) {
 	_, address, target := shared(t)
 	join := func() *Store {
 		return joined(t, address, target, 0, 1, func(t *checkpoint.Terms) { t.MaxCreates = 3 })
 	}
 	first := join()
-	committed(t, first, by("first", claimOf("a")), by("first", claimOf("b")))
+	committed(t, first, byRun("first", claimOf("a")), byRun("first", claimOf("b")))
 	must.Do(t, first.Close())
 	second := join()
 	made := func() int64 {
@@ -216,20 +216,20 @@ func TestAResendThatMakesNoLeadIsGivenBack(t *testing.T) {
 		{Kind: checkpoint.Settle, Entry: checkpoint.Entry{Key: "a", State: checkpoint.Rejected}},
 		{Kind: checkpoint.Withdraw, Entry: checkpoint.Entry{Key: "b"}},
 	} {
-		committed(t, second, by("second", claimOf(end.Entry.Key)))
+		committed(t, second, byRun("second", claimOf(end.Entry.Key)))
 		if n := made(); n != 3 {
 			t.Fatalf("%d leads while a row is sent again", n)
 		}
 		key := end.Entry.Key
-		committed(t, second, by("second", end))
-		if e := stands(t, second, key); e.State != checkpoint.InDoubt || e.Run != "first" || made() != 2 {
+		committed(t, second, byRun("second", end))
+		if e := entryOf(t, second, key); e.State != checkpoint.InDoubt || e.Run != "first" || made() != 2 {
 			t.Errorf("%d leads, and the row is %+v", made(), e)
 		}
 	}
 }
 
-// What workers tell is added up: requests of all, rows of the newest of each shard, and what the dead left in doubt.
-func TestWorkersHearOfOneAnother(t *testing.T) {
+// Exchange adds up the requests of all workers, the rows of each shard's newest worker, and the doubts of the dead.
+func TestExchangeAddsUpWhatWorkersReport(t *testing.T) {
 	address, target := pgtest.Shared(t).Database(t), newTarget()
 	tell := func(s *Store, p checkpoint.Progress) checkpoint.Common {
 		t.Helper()
@@ -257,19 +257,19 @@ func TestWorkersHearOfOneAnother(t *testing.T) {
 		must.Do(t, err)
 		return [2]int{standing, tell(s, checkpoint.Progress{Counts: checkpoint.Counts{Doubts: 1}}).Doubts}
 	}
-	before := doubts(first) // it was there before the others
+	before := doubts(first) // first joined before the others
 	claim(t, next, 7, 9)
 	must.Do(t, next.Close())
-	// As long as their worker may settle them, rows in doubt are those of the fleet, and a person's from then on.
+	// Rows in doubt count for the fleet while their worker may still settle them. After that a person must decide.
 	if a, b, c := before, doubts(first), doubts(joined(t, address, target, 0, 3, rated)); a != [2]int{0, 7 + 1 + 1 + 2} || b != [2]int{0, 7 + 2 + 1 + 2} || c != [2]int{9, 1 + 1 + 2} {
-		t.Errorf("%v in doubt, then %v, and of who begins then %v", a, b, c)
+		t.Errorf("%v in doubt, then %v, and for a worker that begins then %v", a, b, c)
 	}
 	pgtest.Shared(t).Exec(t, address, `UPDATE leadferry.ledgers SET missing = 'leads'`)
 	if n := doubts(first)[1]; n != 1+1+1+2+1 { // a worker that ended may have held rows
 		t.Errorf("%d in doubt in a ledger that is incomplete", n)
 	}
 	next = joined(t, address, target, 0, 3, rated)
-	var end time.Duration // of what is given away
+	var end time.Duration // when the last reserved request may be sent
 	for range 8 {
 		got = tell(next, checkpoint.Progress{Wants: true})
 		if got.Tokens != 10 || got.Pause < 50*time.Second {
@@ -283,15 +283,15 @@ func TestWorkersHearOfOneAnother(t *testing.T) {
 	// The server's clock is put back by a day.
 	pgtest.Shared(t).Exec(t, address, `UPDATE leadferry.fleets SET given = given + interval '1 day', opens = opens + interval '1 day'`)
 	if got = tell(next, checkpoint.Progress{Wants: true}); got.Pause != 0 || got.After > 2*time.Minute {
-		t.Errorf("waits for what was noted by another time: %+v", got)
+		t.Errorf("waits for a time that was noted before the clock was set back: %+v", got)
 	}
 	if got = tell(next, checkpoint.Progress{Pause: time.Minute}); got.Pause > time.Minute || got.Pause < 50*time.Second {
-		t.Errorf("a pause by the time of now: %+v", got)
+		t.Errorf("a pause that begins now: %+v", got)
 	}
 }
 
-// An exchange does not wait long for what others have locked: the worker has to show life meanwhile.
-func TestAnExchangeWaitsForNobody(t *testing.T) {
+// Exchange waits only a short time for locks of others, because the worker must show life meanwhile.
+func TestAnExchangeDoesNotWaitLongForALock(t *testing.T) {
 	_, address, target := shared(t)
 	s := joined(t, address, target, 0, 1, nil)
 	other, err := pgx.Connect(t.Context(), address)
@@ -309,7 +309,7 @@ func TestAnExchangeWaitsForNobody(t *testing.T) {
 	}
 }
 
-// Whoever was refused takes a new ledger away with him, but never from under somebody who begins at the same time.
+// A refused worker drops a new ledger, but never while another worker begins to use it.
 func TestALedgerIsNotRemovedUnderAWorker(t *testing.T) {
 	t.Parallel()
 	address := pgtest.Shared(t).Database(t)
@@ -319,7 +319,7 @@ func TestALedgerIsNotRemovedUnderAWorker(t *testing.T) {
 		var group sync.WaitGroup
 		for shard := range 4 {
 			group.Go(func() {
-				s, err := crewed(t, address, target, shard, 4, nil)
+				s, err := tryJoin(t, address, target, shard, 4, nil)
 				if err != nil {
 					t.Error(err)
 					return
@@ -335,7 +335,7 @@ func TestALedgerIsNotRemovedUnderAWorker(t *testing.T) {
 	}
 }
 
-// A run that begins while the ledger is being moved away is waited for, and then stands in the way.
+// The move of a ledger waits for a run that is just beginning, and is then refused because of it.
 func TestALedgerIsNotMovedUnderARun(t *testing.T) {
 	_, address, target := shared(t)
 	s := opened(t, address, target, Options{})
@@ -357,11 +357,11 @@ func TestALedgerIsNotMovedUnderARun(t *testing.T) {
 		t.Errorf("moved from under a run: %v", err)
 	}
 	if n := pgtest.Value[int](t, address, `SELECT count(*) FROM leadferry.workers WHERE ended IS NULL`); n != 1 {
-		t.Errorf("who was refused goes on: %d workers", n)
+		t.Errorf("%d live workers, want 1: the refused move is still one", n)
 	}
 }
 
-// A copy descends from the commit that its source had when it was moved: to show life during a long copy is none.
+// A copy descends from the commit its source had when it was moved, so showing life meanwhile must not be a commit.
 func TestShowingLifeIsNoCommit(t *testing.T) {
 	server, address, target := shared(t)
 	s := opened(t, address, target, Options{})
@@ -369,15 +369,15 @@ func TestShowingLifeIsNoCommit(t *testing.T) {
 	server.Exec(t, address, `UPDATE leadferry.workers SET beat = beat - interval '2 minutes'`)
 	must.Do(t, s.showLife())
 	if beats := pgtest.Value[bool](t, address, `SELECT beat > now() - interval '1 minute' FROM leadferry.workers`); !beats || s.Info().Sequence != before {
-		t.Errorf("shown: %v; the sequence went from %d to %d", beats, before, s.Info().Sequence)
+		t.Errorf("life shown: %v; the sequence went from %d to %d", beats, before, s.Info().Sequence)
 	}
 }
 
-// Plans are made while tables are empty, and must be right when they are full: only a ledger's ID has all of it read.
-func TestPlansLookEachKeyUp(t *testing.T) {
+// PostgreSQL plans queries while tables are empty, but the plans must suit full tables: no query reads a whole ledger.
+func TestQueryPlansLookUpEachKey(t *testing.T) {
 	t.Parallel()
 	s := opened(t, pgtest.Shared(t).Database(t), newTarget(), Options{})
-	anything := regexp.MustCompile(`workers|Index Only Scan using forgotten_pkey `) // the first one ends the search
+	anything := regexp.MustCompile(`workers|Index Only Scan using forgotten_pkey `) // small, or stops at its first row
 	for name, statement := range map[string]string{"find": statement("find"), "write": statement("write")} {
 		d, err := s.conn.Prepare(t.Context(), name, statement)
 		must.Do(t, err)

@@ -13,16 +13,16 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// A table that was emptied, as by a restore that failed, is noticed before a run begins: its leads would be made again.
-func TestRowsThatAreGone(t *testing.T) {
+// An emptied table, for example after a failed restore, is noticed before a run begins and makes its leads again.
+func TestALedgerWithoutItsRowsIsRefused(t *testing.T) {
 	server, address, target := shared(t)
 	s := opened(t, address, target, Options{Run: "run"})
 	committed(t, s, claimOf("a"), claimOf("b"))
 	committed(t, s, createdOf("a", "lead-a"))
 	s.Close()
 	server.Exec(t, address, `TRUNCATE leadferry.lead_rows`)
-	refusal(t, address, target, Options{Run: "again"}, "none of the rows")
-	refusal(t, address, target, Options{Accept: "another"}, "none of the rows")
+	wantRefusal(t, address, target, Options{Run: "again"}, "none of the rows")
+	wantRefusal(t, address, target, Options{Accept: "another"}, "none of the rows")
 	accepted := opened(t, address, target, Options{Accept: s.id})
 	if i := accepted.Info(); !i.Incomplete || !i.MayLack(&checkpoint.Entry{Key: "a"}) || i.Leads+i.InDoubt != 0 {
 		t.Errorf("%+v", i)
@@ -43,20 +43,20 @@ func TestRowsThatAreGone(t *testing.T) {
 	}
 	last.Close()
 	server.Exec(t, address, `TRUNCATE leadferry.forgotten`)
-	refusal(t, address, target, Options{}, "to forget")
+	wantRefusal(t, address, target, Options{}, "to forget")
 	opened(t, address, target, Options{Accept: last.id}).Close()
 	if i := opened(t, address, target, Options{}).Info(); !i.Incomplete || i.InDoubt != 1 || i.Keys[checkpoint.Forgotten] != 0 {
 		t.Errorf("%+v", i)
 	}
 }
 
-// A run that has begun, and one that is about to begin, hear of it when somebody notes that the ledger lacks something,
-// as adopt does: nothing is claimed as if it were complete.
-func TestARunHearsThatItsLedgerLacksSomething(t *testing.T) {
+// If somebody notes that the ledger lacks something, as adopt does, a running run and one about to begin notice it.
+// They claim nothing as if the ledger were complete.
+func TestARunLearnsThatItsLedgerIsIncomplete(t *testing.T) {
 	_, address, target := shared(t)
 	run := opened(t, address, target, Options{Run: "run"})
-	committed(t, run, by("run", claimOf("a")))
-	begins := func() *Store { // it has found the ledger, and is no worker yet
+	committed(t, run, byRun("run", claimOf("a")))
+	begins := func() *Store { // it has found the ledger, but is not yet a worker
 		s, err := connect(address, target, Options{Run: "begins"})
 		must.Do(t, err)
 		t.Cleanup(func() { s.conn.Close() })
@@ -64,7 +64,7 @@ func TestARunHearsThatItsLedgerLacksSomething(t *testing.T) {
 		return s
 	}()
 	must.Do(t, opened(t, address, target, Options{}).Alone(t.Context(), func(tx checkpoint.Tx) error { return tx.Lack("leads of a list") }))
-	next := by("run", claimOf("b"))
+	next := byRun("run", claimOf("b"))
 	if err := run.Commit(t.Context(), []*checkpoint.Change{next}); err != nil || !errors.Is(next.Err, checkpoint.ErrRolledBack) {
 		t.Errorf("a claim of the run: %v, %v", err, next.Err)
 	}
@@ -73,14 +73,14 @@ func TestARunHearsThatItsLedgerLacksSomething(t *testing.T) {
 	}
 }
 
-// A row in a state that this version does not know is no row that is passed over.
-func TestAStateThatIsNotKnownIsRefused(t *testing.T) {
+// A row in a state that this version does not know is an error; Scan must not skip it.
+func TestAnUnknownStateIsDamage(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
 	for _, state := range []int{-1, 6} {
 		address, target := server.Database(t), newTarget()
 		s := opened(t, address, target, Options{Run: "run"})
-		committed(t, s, by("run", claimOf("a")))
+		committed(t, s, byRun("run", claimOf("a")))
 		server.Exec(t, address, fmt.Sprintf(`UPDATE leadferry.lead_rows SET state = %d`, state))
 		err := s.Scan(t.Context(), checkpoint.Filter{}, func(checkpoint.KeptKey) error { return nil })
 		if !errors.Is(err, checkpoint.ErrDamaged) {
@@ -89,8 +89,8 @@ func TestAStateThatIsNotKnownIsRefused(t *testing.T) {
 	}
 }
 
-// A person who gives up what is missing gives up no more than what was known to be when the question was asked.
-func TestALossIsGivenUpOnce(t *testing.T) {
+// AcceptLoss accepts only the loss that was known when the ledger was opened.
+func TestALossThatGrewIsNotAccepted(t *testing.T) {
 	server, address, target := shared(t)
 	opened(t, address, target, Options{}).Close()
 	lose := func() {
@@ -101,17 +101,17 @@ func TestALossIsGivenUpOnce(t *testing.T) {
 	lose()
 	var why *checkpoint.OpenError
 	if _, err := checkpoint.AcceptLoss(t.Context(), person); !errors.As(err, &why) || !strings.Contains(why.Text, "lost more since") {
-		t.Errorf("given up: %v", err)
+		t.Errorf("the larger loss was accepted: %v", err)
 	}
 	must.Do(t, person.Close())
 	person = opened(t, address, target, Options{})
 	if _, err := checkpoint.AcceptLoss(t.Context(), person); err != nil || person.Info().Incomplete {
-		t.Error("not given up: ", err)
+		t.Error("the known loss was not accepted: ", err)
 	}
 }
 
-// Nobody decides about rows of a ledger that was moved while the question was asked: the copy would not know of it.
-func TestAMovedLedgerIsNotDecidedAbout(t *testing.T) {
+// No decision is taken on a ledger that was moved after the person opened it: the copy would not know of it.
+func TestNoDecisionIsTakenOnAMovedLedger(t *testing.T) {
 	_, address, target := shared(t)
 	run := opened(t, address, target, Options{Run: "run"})
 	committed(t, run, claimOf("a"))
@@ -124,13 +124,13 @@ func TestAMovedLedgerIsNotDecidedAbout(t *testing.T) {
 	if _, err := checkpoint.Resolve(t.Context(), person, []checkpoint.Decision{{Key: "a"}}); !errors.Is(err, checkpoint.ErrGone) {
 		t.Errorf("decided: %v", err)
 	}
-	if got := stands(t, person, "a"); got.State != checkpoint.InDoubt {
+	if got := entryOf(t, person, "a"); got.State != checkpoint.InDoubt {
 		t.Errorf("%+v", got)
 	}
 }
 
-// Sequences that were not taken along to another server would give numbers twice, and a crash empties unlogged tables.
-func TestSequencesThatAreBehind(t *testing.T) {
+// Sequences that were not copied to a new server would give numbers twice. A crash empties unlogged tables.
+func TestSequencesBehindAndUnloggedTablesAreRefused(t *testing.T) {
 	server, address, target := shared(t)
 	for range 3 {
 		s := opened(t, address, target, Options{Run: "run"})
@@ -139,11 +139,11 @@ func TestSequencesThatAreBehind(t *testing.T) {
 	}
 	for _, sequence := range []string{"commits", "workers_worker_seq"} {
 		server.Exec(t, address, `SELECT setval('leadferry.`+sequence+`', 1, false)`)
-		refusal(t, address, target, Options{Run: "again"}, "sequences are behind")
+		wantRefusal(t, address, target, Options{Run: "again"}, "sequences are behind")
 		server.Exec(t, address, `SELECT setval('leadferry.`+sequence+`', 10)`)
 	}
 	server.Exec(t, address, `ALTER TABLE leadferry.lead_rows SET UNLOGGED`)
-	refusal(t, address, target, Options{Run: "again"}, "lead_rows is UNLOGGED")
+	wantRefusal(t, address, target, Options{Run: "again"}, "lead_rows is UNLOGGED")
 	if _, err := Init(address, Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -151,8 +151,8 @@ func TestSequencesThatAreBehind(t *testing.T) {
 	opened(t, server.URLAs("counts", nameOf(address)), target, Options{Run: "last"})
 }
 
-// Look-ups are not answered by a standby, which may lack what was made last, though the address names it.
-func TestLookupsOfAnAddressWithAStandby(t *testing.T) {
+// A standby may lack the last commits. It answers no look-up, even if the address names it.
+func TestAStandbyAnswersNoLookup(t *testing.T) {
 	t.Parallel()
 	server := pgtest.New(t)
 	standby := server.Standby(t)
@@ -163,14 +163,14 @@ func TestLookupsOfAnAddressWithAStandby(t *testing.T) {
 	standby.Exec(t, standby.URL("postgres"), `SELECT pg_wal_replay_pause()`)
 	committed(t, s, claimOf("a"))
 	p.cutAll()
-	p.arm(1, true) // the next connection, in whose place the standby is met
-	if got := stands(t, s, "a"); got.State != checkpoint.InDoubt || p.cuts != 1 {
+	p.arm(1, true) // cuts the next connection, so the standby is tried
+	if got := entryOf(t, s, "a"); got.State != checkpoint.InDoubt || p.cuts != 1 {
 		t.Errorf("after %d cuts: %+v", p.cuts, got)
 	}
 }
 
-// A worker whose connection is lost once all is done has ended all the same.
-func TestAnEndWithoutConnection(t *testing.T) {
+// A worker that loses its connection after its last commit still ends properly.
+func TestAWorkerEndsThoughItsConnectionIsLost(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
 	address := server.Database(t)

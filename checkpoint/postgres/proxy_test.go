@@ -13,17 +13,17 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// proxy stands before a server and cuts a connection at a message.
+// proxy relays connections to a server and can cut one at a chosen message.
 type proxy struct {
 	server string
 	dir    string
 
 	mu    sync.Mutex
-	left  int  // messages until the cut; 0: none
-	after bool // those of the server count, else those of the client
+	left  int  // messages until the cut; 0: no cut
+	after bool // whether left counts the server's messages or the client's
 	cuts  int
-	last  bool // after a cut nobody comes through any more
-	trips int  // answers that came to their end
+	last  bool // after a cut no connection is accepted any more
+	trips int  // complete answers of the server
 	conns map[net.Conn]bool
 }
 
@@ -44,7 +44,7 @@ func newProxy(t *testing.T, s *pgtest.Server) *proxy {
 	return p
 }
 
-// through is an address by way of the proxy.
+// through returns an address that goes through the proxy.
 func (p *proxy) through(address string) string {
 	u, _ := url.Parse(address)
 	q := u.Query()
@@ -53,14 +53,14 @@ func (p *proxy) through(address string) string {
 	return u.String()
 }
 
-// arm has the connection cut that the n-th message goes over, before it goes on.
+// arm cuts the connection of the n-th message from now, before the message is relayed.
 func (p *proxy) arm(n int, after bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.left, p.after = n, after
 }
 
-// passes counts a message and says whether it may go on.
+// passes counts a message and reports whether to relay it.
 func (p *proxy) passes(ofServer bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -110,7 +110,7 @@ func (p *proxy) serve(client net.Conn) {
 	end := func() { client.Close(); server.Close() }
 	go func() {
 		defer end()
-		first := make([]byte, 4) // the start has no kind
+		first := make([]byte, 4) // the first message has no type byte
 		if _, err := io.ReadFull(client, first); err != nil {
 			return
 		}
@@ -122,14 +122,14 @@ func (p *proxy) serve(client net.Conn) {
 	p.pass(client, server, true)
 }
 
-// pass hands on messages, one by one.
+// pass relays messages, one by one.
 func (p *proxy) pass(to io.Writer, from io.Reader, ofServer bool) {
 	head := make([]byte, 5)
 	for {
 		if _, err := io.ReadFull(from, head); err != nil || !p.passes(ofServer) {
 			return
 		}
-		if ofServer && head[0] == 'Z' { // ready for the next one
+		if ofServer && head[0] == 'Z' { // ReadyForQuery
 			p.mu.Lock()
 			p.trips++
 			p.mu.Unlock()

@@ -26,8 +26,8 @@ func createdOf(key, lead string) *checkpoint.Change {
 	return &checkpoint.Change{Kind: checkpoint.Settle, Entry: checkpoint.Entry{Key: key, State: checkpoint.Created, LeadID: lead, Run: "run"}}
 }
 
-// by is a change of a run.
-func by(run string, c *checkpoint.Change) *checkpoint.Change {
+// byRun sets the run of a change.
+func byRun(run string, c *checkpoint.Change) *checkpoint.Change {
 	c.Entry.Run = run
 	return c
 }
@@ -42,11 +42,11 @@ func committed(t *testing.T, s *Store, changes ...*checkpoint.Change) {
 	}
 }
 
-// stands is what a key is shown as.
-func stands(t *testing.T, s *Store, key string) checkpoint.Entry { return storetest.Lookup(t, s, key) }
+// entryOf looks a key up.
+func entryOf(t *testing.T, s *Store, key string) checkpoint.Entry { return storetest.Lookup(t, s, key) }
 
-// refusal is why a ledger is not opened: in these words, and as a [checkpoint.OpenError] with a hint.
-func refusal(t *testing.T, address string, target checkpoint.Target, o Options, words string) {
+// wantRefusal wants that a ledger is not opened: with a [checkpoint.OpenError] that has these words and a hint.
+func wantRefusal(t *testing.T, address string, target checkpoint.Target, o Options, words string) {
 	t.Helper()
 	s, err := Open(address, target, o)
 	if err == nil {
@@ -54,12 +54,12 @@ func refusal(t *testing.T, address string, target checkpoint.Target, o Options, 
 	}
 	var why *checkpoint.OpenError
 	if !errors.As(err, &why) || !strings.Contains(why.Text, words) || why.Hint == "" {
-		t.Errorf("opened as if nothing were wrong, or refused otherwise than for %q: %v", words, err)
+		t.Errorf("opened, or refused for another reason than %q: %v", words, err)
 	}
 }
 
-// Wherever the connection is cut, each change is made once or told to have failed, and the worker goes on by itself.
-// Of the server's messages, of which each answer has two or more, every second one will do. faults 1, 2
+// Wherever the connection is cut, each change is made exactly once and the worker reconnects. Each answer of the server
+// has at least two messages, so cutting at every second one is enough. faults 1, 2
 func TestTheConnectionIsCutAtEveryMessage(t *testing.T) {
 	server, address, _ := shared(t)
 	for step, after := range []bool{false, true} {
@@ -70,9 +70,9 @@ func TestTheConnectionIsCutAtEveryMessage(t *testing.T) {
 			for n, went := 1, false; !went; n += 1 + step {
 				cuts := p.cuts
 				p.arm(n, after)
-				changedWhileCut(t, s, fmt.Sprint(n, "-"))
+				changeWhileCut(t, s, fmt.Sprint(n, "-"))
 				p.arm(0, false)
-				went = p.cuts == cuts // all of it
+				went = p.cuts == cuts // nothing was cut
 			}
 			if p.cuts < 20 {
 				t.Errorf("only %d cuts", p.cuts)
@@ -82,12 +82,12 @@ func TestTheConnectionIsCutAtEveryMessage(t *testing.T) {
 	}
 }
 
-func changedWhileCut(t *testing.T, s *Store, name string) {
+func changeWhileCut(t *testing.T, s *Store, name string) {
 	t.Helper()
 	committed(t, s, claimOf(name+"a"), claimOf(name+"b"), claimOf(name+"c"))
 	must.Do(t, s.Guard(t.Context(), name+"a"))
 	committed(t, s, createdOf(name+"a", name+"lead"), &checkpoint.Change{Kind: checkpoint.Withdraw, Entry: checkpoint.Entry{Key: name + "b", Run: "run"}})
-	taken := createdOf(name+"c", name+"lead") // which is another one's: a transaction
+	taken := createdOf(name+"c", name+"lead") // another row has this lead, so the commit needs a transaction
 	committed(t, s, taken)
 	if taken.Entry.Reason != checkpoint.ReasonLeadTaken {
 		t.Fatalf("%s: the lead of another row was taken: %+v", name, taken.Entry)
@@ -99,8 +99,8 @@ func changedWhileCut(t *testing.T, s *Store, name string) {
 	}
 }
 
-// However a commit is cut into statements, its outcomes are durable before its claims: a death between two of them
-// leaves no more in doubt than there are slots. fault 154
+// A commit may need several statements. Its outcomes are durable before its claims, so a crash between two statements
+// leaves no more rows in doubt than there are slots. fault 154
 func TestOutcomesComeBeforeClaims(t *testing.T) {
 	t.Parallel()
 	const slots = mostChanges
@@ -126,17 +126,17 @@ func TestOutcomesComeBeforeClaims(t *testing.T) {
 			t.Errorf("%d rows in doubt after a cut at message %d, more than the %d slots", doubts, n, slots)
 		}
 		after.Close()
-		if err == nil { // all of it went by
+		if err == nil { // nothing was cut
 			break
 		}
 	}
 }
 
-// What a server had acknowledged and does not know any more stops the worker for good, and the ledger is incomplete.
+// If a server has lost commits that it had acknowledged, the worker stops for good and the ledger is incomplete.
 func TestLostCommitsStopTheWorker(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
-	for _, before := range []string{"", "what was lost before"} { // which is no reason not to tell of this loss
+	for _, before := range []string{"", "what was lost before"} { // an earlier loss must not hide this one
 		address := server.Database(t)
 		p := newProxy(t, server)
 		target := newTarget()
@@ -152,7 +152,7 @@ func lostCommits(t *testing.T, server *pgtest.Server, p *proxy, address string, 
 	s := opened(t, p.through(address), target, Options{Run: "run", Terms: terms(0)})
 	other := opened(t, address, target, Options{Run: "other", Terms: terms(1)})
 	committed(t, s, claimOf("a"))
-	server.Exec(t, address, `UPDATE leadferry.workers SET commits = commits - 1 WHERE run = 'run'`, `DELETE FROM leadferry.lead_rows`) // as a standby without them would have it
+	server.Exec(t, address, `UPDATE leadferry.workers SET commits = commits - 1 WHERE run = 'run'`, `DELETE FROM leadferry.lead_rows`) // as on a standby that lacks them
 	p.cutAll()
 	err := s.Commit(t.Context(), []*checkpoint.Change{claimOf("b")})
 	if !errors.Is(err, checkpoint.ErrRolledBack) {
@@ -163,10 +163,10 @@ func lostCommits(t *testing.T, server *pgtest.Server, p *proxy, address string, 
 	}
 	c := claimOf("c")
 	if err := other.Commit(t.Context(), []*checkpoint.Change{c}); !errors.Is(errors.Join(err, c.Err), checkpoint.ErrRolledBack) {
-		t.Errorf("another worker hears %v, %v", err, c.Err)
+		t.Errorf("a commit of the other worker: %v, %v", err, c.Err)
 	}
 	if _, err := other.Exchange(t.Context(), checkpoint.Progress{}); !errors.Is(err, checkpoint.ErrRolledBack) {
-		t.Errorf("the other worker hears %v", err)
+		t.Errorf("Exchange of the other worker: %v", err)
 	}
 	s.Close()
 	again := opened(t, address, target, Options{ReadOnly: true})
@@ -175,7 +175,7 @@ func lostCommits(t *testing.T, server *pgtest.Server, p *proxy, address string, 
 	}
 }
 
-// Nothing leaves for a claim that is a minute old until a commit has shown that it stands.
+// Before a request leaves for a claim older than claimTerm, a commit must confirm the claim.
 func TestAnOldClaimIsRenewed(t *testing.T) {
 	server, address, target := shared(t)
 	s := opened(t, address, target, Options{Run: "old"})
@@ -199,21 +199,21 @@ func TestAnOldClaimIsRenewed(t *testing.T) {
 	if err := s.Commit(t.Context(), []*checkpoint.Change{c, createdOf("a", "lead")}); err != nil || !errors.Is(c.Err, checkpoint.ErrFenced) {
 		t.Errorf("a fenced worker claims: %v, %v", err, c.Err)
 	}
-	if got := stands(t, s, "a"); got.State != checkpoint.Created {
+	if got := entryOf(t, s, "a"); got.State != checkpoint.Created {
 		t.Errorf("the late answer of a fenced worker was not taken: %+v", got)
 	}
 }
 
-// The second run is refused as long as the first one shows life, and fences it afterwards. What the
-// first had claimed stays in doubt until its own answer comes.
-func TestARunBesideAnother(t *testing.T) {
+// A second run is refused while the first shows life. Later it fences the first, whose claims stay in doubt until their
+// own answers come.
+func TestASecondRunFencesASilentFirstOneAndKeepsItsDoubts(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
 	address := server.Database(t)
 	target := newTarget()
 	first := opened(t, address, target, Options{Run: "first", Timeout: time.Hour})
-	committed(t, first, by("first", claimOf("a")), by("first", claimOf("b")), by("first", claimOf("c")))
-	refusal(t, address, target, Options{Run: "second"}, "the run first")
+	committed(t, first, byRun("first", claimOf("a")), byRun("first", claimOf("b")), byRun("first", claimOf("c")))
+	wantRefusal(t, address, target, Options{Run: "second"}, "the run first")
 	server.Exec(t, address, `UPDATE leadferry.workers SET beat = beat - interval '2 minutes'`)
 	second := opened(t, address, target, Options{Run: "second"})
 	for _, c := range []*checkpoint.Change{claimOf("a"), createdOf("a", "lead-of-another")} {
@@ -244,21 +244,21 @@ func TestARunBesideAnother(t *testing.T) {
 	if _, err := checkpoint.Resolve(t.Context(), person, []checkpoint.Decision{{Key: "a"}, {Key: "b"}, {Key: "c"}}); err != nil {
 		t.Fatal(err)
 	}
-	committed(t, second, by("second", claimOf("a")))
+	committed(t, second, byRun("second", claimOf("a")))
 	// The first one wakes up.
-	late := by("first", createdOf("a", "lead-a"))
+	late := byRun("first", createdOf("a", "lead-a"))
 	committed(t, first, late)
 	if late.Entry.State != checkpoint.InDoubt {
-		t.Errorf("what is being sent again was settled by the answer to the first send: %+v", late.Entry)
+		t.Errorf("the answer to the first send settled a row that is being sent again: %+v", late.Entry)
 	}
-	silent := by("first", createdOf("c", ""))
+	silent := byRun("first", createdOf("c", ""))
 	silent.Entry.State = checkpoint.InDoubt
-	if committed(t, first, silent); stands(t, second, "c").State != checkpoint.InDoubt {
+	if committed(t, first, silent); entryOf(t, second, "c").State != checkpoint.InDoubt {
 		t.Error("a row that was sent after all, without an answer, may be sent again")
 	}
-	stands(t, first, "b") // which shows what was decided
-	committed(t, first, by("first", createdOf("b", "lead-b")))
-	committed(t, second, by("second", createdOf("a", "lead-a2")))
+	entryOf(t, first, "b") // now the first worker has seen the decision
+	committed(t, first, byRun("first", createdOf("b", "lead-b")))
+	committed(t, second, byRun("second", createdOf("a", "lead-a2")))
 	audit, err := checkpoint.AuditOf(t.Context(), second)
 	must.Do(t, err)
 	var texts []string
@@ -270,12 +270,12 @@ func TestARunBesideAnother(t *testing.T) {
 	if len(texts) != 2 || !strings.HasSuffix(texts[0], "lead-a") || !strings.HasSuffix(texts[1], "lead-b") {
 		t.Errorf("late answers against a decision: %q", texts)
 	}
-	if got := stands(t, second, "b"); got.LeadID != "lead-b" {
+	if got := entryOf(t, second, "b"); got.LeadID != "lead-b" {
 		t.Errorf("the late answer was lost: %+v", got)
 	}
 }
 
-// A worker that wakes up while a person's decision about its row is being made waits for it, and then does not send.
+// A worker that wakes up while a person's decision about its row is stored waits for it, and then does not send.
 func TestAClaimIsNotRenewedDuringADecision(t *testing.T) {
 	server, address, target := shared(t)
 	s := opened(t, address, target, Options{Run: "run"})
@@ -297,8 +297,8 @@ func TestAClaimIsNotRenewedDuringADecision(t *testing.T) {
 	}
 }
 
-// A ledger that was restored, or made anew, is not that of the worker, though a worker there has its number.
-func TestARestoredLedgerIsNoticed(t *testing.T) {
+// The ledger is dropped and made anew in mid-run, and a worker there has the old worker's number. Both workers stop.
+func TestAReplacedLedgerIsNoticedAfterReconnecting(t *testing.T) {
 	server := pgtest.Shared(t)
 	address, target := server.Database(t), newTarget()
 	p := newProxy(t, server)
@@ -308,7 +308,7 @@ func TestARestoredLedgerIsNoticed(t *testing.T) {
 	anew := opened(t, address, target, Options{Run: "new"})
 	committed(t, anew, claimOf("x"))
 	p.cutAll()
-	for _, d := range []*Store{s, anew} { // the new one, once the old one has noted the loss
+	for _, d := range []*Store{s, anew} { // the old worker notes the loss, which also stops the new one
 		c := claimOf("b")
 		if err := d.Commit(t.Context(), []*checkpoint.Change{c}); !errors.Is(errors.Join(err, c.Err), checkpoint.ErrRolledBack) {
 			t.Errorf("%s goes on: %v, %v", d.o.Run, err, c.Err)
@@ -316,8 +316,8 @@ func TestARestoredLedgerIsNoticed(t *testing.T) {
 	}
 }
 
-// One lead never comes to two keys: neither in one commit, nor by a worker that waits for the commit of another one.
-func TestALeadComesToOneKey(t *testing.T) {
+// A lead never belongs to two keys: not in one commit, and not if a worker waits for another worker's commit.
+func TestALeadBelongsToOneKey(t *testing.T) {
 	server, address, target := shared(t)
 	s := opened(t, address, target, Options{Run: "run"})
 	committed(t, s, claimOf("a"), claimOf("b"), claimOf("c"), claimOf("d"))
@@ -353,9 +353,9 @@ func TestALeadComesToOneKey(t *testing.T) {
 	}
 }
 
-// Two workers never ask for one ExternalID, though neither has seen what the other has claimed; nor does a second one
-// when the lead is made, nor two at once when the first claim came to nothing.
-func TestAnExternalIDIsAskedForOnce(t *testing.T) {
+// Two workers never claim the same ExternalID: not while the first claim is open, not after its lead is made, and not
+// at the same moment after a first claim was rejected.
+func TestAnExternalIDIsClaimedOnce(t *testing.T) {
 	_, address, target := shared(t)
 	fleet := func(shard int) Options {
 		return Options{Run: "run-" + itoa(shard), Terms: &checkpoint.Terms{Fleet: "f", Shard: shard, Shards: 2}}
@@ -401,8 +401,8 @@ func TestAnExternalIDIsAskedForOnce(t *testing.T) {
 	refused(other, "f")
 }
 
-// Whoever decides about a ledger keeps only its own workers from changing it. A waiting claim sees what was decided.
-func TestDecisionsLockTheirOwnLedger(t *testing.T) {
+// A decision locks only its own ledger, not others. A claim that waits for the lock sees the decision.
+func TestDecisionsLockOnlyTheirOwnLedger(t *testing.T) {
 	_, address, target := shared(t)
 	s, worker, elsewhere := opened(t, address, target, Options{}), opened(t, address, target, Options{Run: "run"}), opened(t, address, newTarget(), Options{})
 	if _, err := elsewhere.conn.Exec(t.Context(), `SET lock_timeout = '2s'`); err != nil {
@@ -422,19 +422,19 @@ func TestDecisionsLockTheirOwnLedger(t *testing.T) {
 	}
 }
 
-func TestServersThatPromiseLessAreRefused(t *testing.T) {
+func TestServersThatMayLoseCommitsAreRefused(t *testing.T) {
 	t.Parallel()
 	for setting, words := range map[string]string{
 		"fsync=off": "fsync", "full_page_writes=off": "full_page_writes", "default_transaction_read_only=on": "takes no changes",
 	} {
 		t.Run(setting, func(t *testing.T) {
 			server := pgtest.New(t, setting)
-			refusal(t, server.URL("postgres"), newTarget(), Options{}, words)
+			wantRefusal(t, server.URL("postgres"), newTarget(), Options{}, words)
 		})
 	}
 	server := pgtest.Shared(t)
 	server.Exec(t, server.URL("postgres"), `CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0`)
-	refusal(t, server.URL("latin"), newTarget(), Options{}, "LATIN1")
+	wantRefusal(t, server.URL("latin"), newTarget(), Options{}, "LATIN1")
 	address := server.Database(t)
 	s := opened(t, address, newTarget(), Options{})
 	if _, err := s.conn.Exec(t.Context(), `SET synchronous_commit = off`); err != nil {
@@ -444,11 +444,11 @@ func TestServersThatPromiseLessAreRefused(t *testing.T) {
 		t.Errorf("committed without a promise: %v", err)
 	}
 	if n := pgtest.Value[int](t, address, `SELECT count(*) FROM leadferry.lead_rows`); n != 0 {
-		t.Error("the claim stands all the same")
+		t.Error("the claim is stored nevertheless")
 	}
 }
 
-// Before a database moves to another server nothing more is claimed there. Answers are still kept.
+// Once a database is set read-only before a move, nothing more is claimed, but answers are still stored.
 func TestNothingIsClaimedBeforeAMove(t *testing.T) {
 	server, address, target := shared(t)
 	s := opened(t, address, target, Options{Run: "run"})
@@ -483,7 +483,7 @@ func TestAddressesThatAreRefused(t *testing.T) {
 		"hostaddr=10.0.0.1 user=me dbname=leads":                     "hostaddr",
 		"host=db.example.com sslpassword=secret sslmode=verify-full": "password",
 	} {
-		refusal(t, address, newTarget(), Options{}, words)
+		wantRefusal(t, address, newTarget(), Options{}, words)
 		if _, err := Open(address, newTarget(), Options{}); strings.Contains(err.Error(), "cret") {
 			t.Errorf("the password is shown: %v", err)
 		}
@@ -494,7 +494,7 @@ func nameOf(address string) string {
 	return address[strings.LastIndex(address, "/")+1 : strings.Index(address, "?")]
 }
 
-// A database that was restored from before is noticed by a run unknown to it, and by the commits of one that it knows.
+// A restored old database is noticed in both cases: it does not know the last run, or it knows it with fewer commits.
 func TestARestoredLedgerIsRefused(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
@@ -503,7 +503,7 @@ func TestARestoredLedgerIsRefused(t *testing.T) {
 		ws := &checkpoint.Witnesses{Book: t.TempDir()}
 		used := func(id string, changes ...*checkpoint.Change) {
 			s := opened(t, address, target, Options{Run: id})
-			run(t, s, ws)
+			beginRun(t, s, ws)
 			committed(t, s, changes...)
 			must.Do(t, s.Close())
 		}
@@ -528,19 +528,19 @@ func TestARestoredLedgerIsRefused(t *testing.T) {
 	}
 }
 
-// A ledger whose schema was dropped is not begun anew without a word.
-func TestALedgerThatIsGone(t *testing.T) {
+// If a ledger's schema was dropped, the running run stops and later runs do not silently begin with a new ledger.
+func TestADroppedLedgerIsNotReplacedSilently(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
 	address, target, ws := server.Database(t), newTarget(), &checkpoint.Witnesses{Book: t.TempDir()}
 	during := opened(t, address, target, Options{Run: "during"})
-	run(t, during, ws)
+	beginRun(t, during, ws)
 	committed(t, during, claimOf("a"), createdOf("a", "lead-a"))
 	server.Exec(t, address, `DROP SCHEMA leadferry CASCADE`)
 	if err := during.Commit(t.Context(), []*checkpoint.Change{claimOf("b")}); !errors.Is(err, checkpoint.ErrRolledBack) {
-		t.Errorf("a run whose ledger is dropped hears %v", err)
+		t.Errorf("a commit after the ledger was dropped: %v", err)
 	}
-	refusal(t, address, target, Options{Run: "next", Require: true}, "no ledger")
+	wantRefusal(t, address, target, Options{Run: "next", Require: true}, "no ledger")
 	anew := opened(t, address, target, Options{Run: "next"})
 	if err := judged(t, anew, ws); !errors.Is(err, checkpoint.ErrGone) || !strings.Contains(err.Error(), "--new-checkpoint="+during.id) {
 		t.Errorf("it is begun anew: %v", err)
@@ -550,8 +550,8 @@ func TestALedgerThatIsGone(t *testing.T) {
 	}
 }
 
-// Somebody has put another ledger in the place of one in use, in which the worker's number is another one's.
-func TestALedgerThatWasReplacedInMidRun(t *testing.T) {
+// Somebody replaces a ledger in use by another one, in which another worker has this worker's number.
+func TestAReplacedLedgerIsNoticedAtTheNextCommit(t *testing.T) {
 	server, address, target := shared(t)
 	s := opened(t, address, target, Options{Run: "old"})
 	committed(t, s, claimOf("a"))
@@ -565,7 +565,7 @@ func TestALedgerThatWasReplacedInMidRun(t *testing.T) {
 	}
 }
 
-// What another version has made is left alone by this one, whatever it is opened for.
+// A schema of another version is refused, and left as it is, for runs, readers, commands and init.
 func TestAnotherSchemaIsRefused(t *testing.T) {
 	server, address, target := shared(t)
 	opened(t, address, target, Options{Run: "before"}).Close()
@@ -573,7 +573,7 @@ func TestAnotherSchemaIsRefused(t *testing.T) {
 	for _, other := range []int{checkpoint.Format - 1, checkpoint.Format + 1} {
 		server.Exec(t, address, fmt.Sprintf(`UPDATE leadferry.version SET number = %d`, other))
 		for _, o := range []Options{{Run: "next"}, {ReadOnly: true}, {}} {
-			refusal(t, address, target, o, fmt.Sprintf("has schema version %d; this program reads version %d", other, checkpoint.Format))
+			wantRefusal(t, address, target, o, fmt.Sprintf("has schema version %d; this program reads version %d", other, checkpoint.Format))
 		}
 		if _, err := Init(address, Options{}); !errors.Is(err, checkpoint.ErrVersion) {
 			t.Errorf("init: %v", err)
@@ -581,36 +581,36 @@ func TestAnotherSchemaIsRefused(t *testing.T) {
 	}
 }
 
-// A worker that wakes up takes back its own claim only: that of a worker that had the row sent again meanwhile, and
-// ended without an answer, stays in doubt.
+// A worker that wakes up can withdraw only its own claim. If another worker sent the row again meanwhile and ended
+// without an answer, the row stays in doubt.
 func TestALateWithdrawalLeavesTheDoubtOfAnother(t *testing.T) {
 	server, address, target := shared(t)
 	first := opened(t, address, target, Options{Run: "first"})
-	committed(t, first, by("first", claimOf("a")))
+	committed(t, first, byRun("first", claimOf("a")))
 	server.Exec(t, address, `UPDATE leadferry.workers SET beat = beat - interval '20 minutes'`)
 	second := opened(t, address, target, Options{Run: "second"})
-	committed(t, second, by("second", claimOf("a")))
-	doubt := by("second", createdOf("a", ""))
+	committed(t, second, byRun("second", claimOf("a")))
+	doubt := byRun("second", createdOf("a", ""))
 	doubt.Entry.State, doubt.Entry.Code = checkpoint.InDoubt, 500
 	committed(t, second, doubt)
 	must.Do(t, second.Close())
-	committed(t, first, by("first", &checkpoint.Change{Kind: checkpoint.Withdraw, Entry: checkpoint.Entry{Key: "a"}}))
+	committed(t, first, byRun("first", &checkpoint.Change{Kind: checkpoint.Withdraw, Entry: checkpoint.Entry{Key: "a"}}))
 	server.Exec(t, address, `UPDATE leadferry.workers SET beat = beat - interval '20 minutes'`)
 	third := opened(t, address, target, Options{Run: "third"})
-	if e := stands(t, third, "a"); e.State != checkpoint.InDoubt || e.Run != "second" || e.Code != 500 {
+	if e := entryOf(t, third, "a"); e.State != checkpoint.InDoubt || e.Run != "second" || e.Code != 500 {
 		t.Errorf("the doubt of the second worker is gone: %+v", e)
 	}
 }
 
-// A person who has a key forgotten takes no claim from a live worker, though an earlier doubt names the lead.
-func TestForgettingTakesNoClaim(t *testing.T) {
+// Forgetting a key does not take the claim of a live worker, even if an earlier doubt of that row names the same lead.
+func TestForgettingTakesNoClaimFromALiveWorker(t *testing.T) {
 	_, address, target := shared(t)
 	first := opened(t, address, target, Options{Run: "first"})
-	committed(t, first, by("first", claimOf("a")), by("first", claimOf("b")))
-	committed(t, first, by("first", createdOf("a", "lead")), by("first", createdOf("b", "lead")))
+	committed(t, first, byRun("first", claimOf("a")), byRun("first", claimOf("b")))
+	committed(t, first, byRun("first", createdOf("a", "lead")), byRun("first", createdOf("b", "lead")))
 	must.Do(t, first.Close())
 	second, person := opened(t, address, target, Options{Run: "second"}), opened(t, address, target, Options{})
-	committed(t, second, by("second", claimOf("b")))
+	committed(t, second, byRun("second", claimOf("b")))
 	_, err := checkpoint.Forget(t.Context(), person, []string{"a"}, false)
 	must.Do(t, err)
 	decided := storetest.Resolve(person, checkpoint.Decision{Key: "b", Run: "second"})
@@ -619,35 +619,36 @@ func TestForgettingTakesNoClaim(t *testing.T) {
 	}
 }
 
-// An answer that comes when the row was sent again (--in-doubt resend), and that is over or not: both leads are known.
-func TestAnAnswerThatComesAfterAResend(t *testing.T) {
+// A row is sent again (--in-doubt resend), and the answer to its first send comes before or after that to the resend.
+// Both leads are known.
+func TestALateAnswerAfterAResendKeepsBothLeads(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
 	for _, answered := range []bool{true, false} {
 		address, target := server.Database(t), newTarget()
 		first := opened(t, address, target, Options{Run: "first"})
-		committed(t, first, by("first", claimOf("a")), by("first", claimOf("b")))
+		committed(t, first, byRun("first", claimOf("a")), byRun("first", claimOf("b")))
 		server.Exec(t, address, `UPDATE leadferry.workers SET beat = beat - interval '20 minutes'`)
 		second := opened(t, address, target, Options{Run: "second"})
-		committed(t, second, by("second", claimOf("a")), by("second", claimOf("b")))
-		committed(t, second, by("second", &checkpoint.Change{Kind: checkpoint.Withdraw, Entry: checkpoint.Entry{Key: "b"}})) // it did not leave
+		committed(t, second, byRun("second", claimOf("a")), byRun("second", claimOf("b")))
+		committed(t, second, byRun("second", &checkpoint.Change{Kind: checkpoint.Withdraw, Entry: checkpoint.Entry{Key: "b"}})) // not sent
 		if answered {
-			committed(t, second, by("second", createdOf("a", "lead-2")))
+			committed(t, second, byRun("second", createdOf("a", "lead-2")))
 		}
-		committed(t, first, by("first", createdOf("a", "lead-1")), by("first", createdOf("b", "lead-b")))
+		committed(t, first, byRun("first", createdOf("a", "lead-1")), byRun("first", createdOf("b", "lead-b")))
 		if !answered {
-			committed(t, second, by("second", createdOf("a", "lead-2")))
+			committed(t, second, byRun("second", createdOf("a", "lead-2")))
 		}
-		if e := stands(t, second, "b"); e.LeadID != "lead-b" {
+		if e := entryOf(t, second, "b"); e.LeadID != "lead-b" {
 			t.Errorf("the answer to the only send that left is lost: %+v", e)
 		}
-		if e := stands(t, second, "a"); e.LeadID != "lead-2" {
+		if e := entryOf(t, second, "a"); e.LeadID != "lead-2" {
 			t.Errorf("%v: the row's lead is %+v", answered, e)
 		}
 		st, err := checkpoint.StatusOf(t.Context(), second)
 		must.Do(t, err)
 		if len(st.Contradicted) != 1 || st.Contradicted[0].Against[0].Other != "lead-1" {
-			t.Errorf("%v: nobody is told of the other lead: %+v", answered, st.Contradicted)
+			t.Errorf("%v: the status does not name the other lead: %+v", answered, st.Contradicted)
 		}
 		must.Do(t, second.Check(t.Context()))
 	}

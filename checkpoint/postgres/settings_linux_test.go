@@ -9,8 +9,8 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// What is set for a user and a database alters nothing of what a ledger keeps, and ends nobody's session.
-func TestSettingsOfAUser(t *testing.T) {
+// Settings of a user or database change nothing that the ledger stores, and end no session.
+func TestSettingsOfAUserChangeNothing(t *testing.T) {
 	server, address, target := shared(t)
 	for _, setting := range []string{
 		"statement_timeout = 20", "lock_timeout = 1", "idle_session_timeout = 500", "idle_in_transaction_session_timeout = 500", "search_path = pg_temp",
@@ -23,13 +23,13 @@ func TestSettingsOfAUser(t *testing.T) {
 	own, met := s.conn, s.conn.PgConn().PID()
 	must.Do(t, own.Script(`SELECT pg_sleep(0.05)`))
 	committed(t, s, claimOf("a"), claimOf("b"))
-	time.Sleep(600 * time.Millisecond) // which is longer than they may be idle
+	time.Sleep(600 * time.Millisecond) // longer than idle_session_timeout
 	const place = "Łódź \U0001F680"
 	done := createdOf("a", "lead-a")
 	done.Entry.Location, done.Entry.ExternalID = place, "Ü-1"
 	committed(t, s, done)
 	if s.conn != own || s.conn.PgConn().PID() != met {
-		t.Error("the server was met anew")
+		t.Error("the Store connected again")
 	}
 	server.Exec(t, server.URL("postgres"), "ALTER ROLE postgres IN DATABASE "+nameOf(address)+" RESET ALL")
 	other := opened(t, address, target, Options{ReadOnly: true})
@@ -39,8 +39,8 @@ func TestSettingsOfAUser(t *testing.T) {
 	}
 }
 
-// What a server warns of when it is met says nothing about a commit: after an upgrade of its system it warns each time.
-func TestAWarningOfEveryConnection(t *testing.T) {
+// A warning at connecting says nothing about a commit. After an upgrade of its system a server always warns.
+func TestAWarningAtConnectingFailsNoCommit(t *testing.T) {
 	t.Parallel()
 	server := pgtest.New(t)
 	address := server.URL("postgres")
@@ -49,20 +49,20 @@ func TestAWarningOfEveryConnection(t *testing.T) {
 	own := s.conn
 	committed(t, s, claimOf("a"))
 	if s.conn != own {
-		t.Error("the server was met anew")
+		t.Error("the Store connected again")
 	}
 	server.Exec(t, address, `SELECT pg_terminate_backend(`+itoa(int(s.conn.PgConn().PID()))+`)`)
 	committed(t, s, createdOf("a", "lead-a"))
 }
 
-// A pooler may hand a session's statements to any connection: it is refused unless the address says that it does not.
+// A pooler may spread one session over several connections. It is refused unless the address says pooled=session.
 func TestAPoolerIsRefused(t *testing.T) {
 	t.Parallel()
 	server := pgtest.New(t)
 	for _, mode := range []string{"transaction", "statement", "session"} {
-		refusal(t, pgtest.Pooler(t, server, mode), newTarget(), Options{}, "pooler")
+		wantRefusal(t, pgtest.Pooler(t, server, mode), newTarget(), Options{}, "pooler")
 	}
 	s := opened(t, pgtest.Pooler(t, server, "session")+"&pooled=session", newTarget(), Options{})
 	committed(t, s, claimOf("a"), createdOf("a", "lead-a"))
-	refusal(t, server.URL("postgres")+"&pooled=transaction", newTarget(), Options{}, "pooled")
+	wantRefusal(t, server.URL("postgres")+"&pooled=transaction", newTarget(), Options{}, "pooled")
 }

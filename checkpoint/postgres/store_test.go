@@ -18,22 +18,22 @@ import (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue { // each step is some round trips
+	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue { // each step takes several round trips
 		f.Value.Set("4")
 	}
-	flag.Set("test.parallel", "4") // most of their time tests wait
+	flag.Set("test.parallel", "4") // tests mostly wait
 	pgtest.Main(m)
 }
 
 var targets atomic.Int64
 
-// newTarget is one that no other test has.
+// newTarget returns a target that no other test has.
 func newTarget() checkpoint.Target {
 	n := targets.Add(1)
 	return checkpoint.Target{BaseURL: "https://api.example.com", LeadsURL: fmt.Sprintf("https://leads%d.example.com", n), TrunkID: "5f0c1a52-7d0b-4a3e-9a1e-3a1c6d1f0b77"}
 }
 
-// shared is a database of its own on a server that tests share, for one that goes beside others.
+// shared makes the test parallel and returns a server that tests share, a new database on it, and a new target.
 func shared(t *testing.T) (server *pgtest.Server, address string, target checkpoint.Target) {
 	t.Helper()
 	t.Parallel()
@@ -49,7 +49,7 @@ func opened(t storetest.TB, address string, target checkpoint.Target, o Options)
 	return s
 }
 
-// A ledger in PostgreSQL does what every Store must do.
+// A ledger in PostgreSQL keeps the rules of every Store.
 func TestStore(t *testing.T) {
 	_, address, _ := shared(t)
 	places := map[string]checkpoint.Target{}
@@ -72,7 +72,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// duplicate copies a ledger as it stands in the server to another target.
+// duplicate copies a ledger within the server to another target.
 func duplicate(t storetest.TB, address string, from, to checkpoint.Target) {
 	t.Helper()
 	var all strings.Builder
@@ -88,7 +88,7 @@ func duplicate(t storetest.TB, address string, from, to checkpoint.Target) {
 	pgtest.Shared(t).Exec(t, address, all.String())
 }
 
-// intact fails the test unless counts and owners fit the rows.
+// intact fails the test unless a ledger's counts and lead owners fit its rows.
 func intact(t storetest.TB, address string, target checkpoint.Target) {
 	t.Helper()
 	s, err := Open(address, target, Options{ReadOnly: true})
@@ -101,7 +101,7 @@ func intact(t storetest.TB, address string, target checkpoint.Target) {
 
 func itoa(n int) string { return fmt.Sprint(n) }
 
-// People ask views for runs and decisions.
+// The views for people show runs and decisions.
 func TestViewsOfRunsAndDecisions(t *testing.T) {
 	t.Parallel()
 	address := pgtest.Shared(t).Database(t)

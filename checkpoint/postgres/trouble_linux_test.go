@@ -13,9 +13,9 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// A server that cannot write now, as one whose disk is full or where somebody cancels statements, is asked again until it can: each change is made once, and nothing
-// leaves meanwhile. One that cannot for too long ends the use of the ledger. faults 13
-func TestTroublesThatPass(t *testing.T) {
+// A server may be unable to write for a while: its disk is full, or somebody cancels statements. Then the commit is
+// tried again. Each change is made once. After Patience the use of the ledger ends. faults 13
+func TestAServerThatCannotWriteIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
 	for _, code := range []string{"53100", "53200", "25006", "57014"} {
@@ -40,24 +40,24 @@ func TestTroublesThatPass(t *testing.T) {
 				t.Fatalf("%v, %v, %v", err, changes[0].Err, changes[1].Err)
 			}
 			must.Do(t, s.Guard(t.Context(), "a"))
-			if e := stands(t, s, "before"); e.LeadID != "lead-before" || s.commits != 2 {
+			if e := entryOf(t, s, "before"); e.LeadID != "lead-before" || s.commits != 2 {
 				t.Errorf("after %d commits: %+v", s.commits, e)
 			}
-			committed(t, s, createdOf("a", "lead-before")) // which is another one's: a transaction
+			committed(t, s, createdOf("a", "lead-before")) // another row's lead: needs a transaction
 			server.Exec(t, address, `SELECT setval('public.fails', 1, false)`)
-			committed(t, s, by("run", createdOf("before", "lead-before")), createdOf("a", "lead-a"))
+			committed(t, s, byRun("run", createdOf("before", "lead-before")), createdOf("a", "lead-a"))
 			s.o.Patience = time.Millisecond
 			server.Exec(t, address, `SELECT setval('public.fails', 1, false)`)
 			err := s.Commit(t.Context(), []*checkpoint.Change{claimOf("b")})
 			if !errors.As(err, new(*checkpoint.StoreError)) || !strings.Contains(err.Error(), "no room") || s.Guard(t.Context(), "a") == nil {
-				t.Errorf("nobody waits for room any longer: %v", err)
+				t.Errorf("after Patience: %v, or a request may still leave", err)
 			}
 		})
 	}
 }
 
-// A server that has no room to answer a look-up, and then cannot be met for a moment, is asked again all the same.
-func TestALookupOutlastsWhatPasses(t *testing.T) {
+// A look-up fails because the server is out of memory, and then the connection is cut. It is still repeated.
+func TestALookupIsRepeatedAfterAPassingError(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Shared(t)
 	address, target := server.Database(t), newTarget()
@@ -67,7 +67,7 @@ func TestALookupOutlastsWhatPasses(t *testing.T) {
 	asked := 0
 	err := s.read(t.Context(), func() error {
 		if asked++; asked == 1 {
-			p.arm(1, true) // the next connection
+			p.arm(1, true) // cuts the next connection
 			return &pgconn.PgError{Severity: "ERROR", Code: "53200", Message: "out of memory"}
 		}
 		return s.conn.Ping(t.Context())
@@ -77,7 +77,7 @@ func TestALookupOutlastsWhatPasses(t *testing.T) {
 	}
 }
 
-// A backup that is being taken is no standby, whatever the user may see of it.
+// A running backup is not taken for a standby, whatever rights the user has.
 func TestABackupIsNoStandby(t *testing.T) {
 	t.Parallel()
 	server := pgtest.New(t)

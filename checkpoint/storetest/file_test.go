@@ -11,7 +11,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// inAFile has each place in a folder of its own, and no commit waits for the disk.
+// inAFile returns a Backend of unsynced files, each in a folder of its own.
 func inAFile() Backend {
 	place := func(t TB) string { return filepath.Join(t.(testing.TB).TempDir(), "c.db") }
 	return Backend{

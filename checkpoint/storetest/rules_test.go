@@ -15,20 +15,20 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// TestRules asks a file what the rules of package checkpoint make of lists, decisions and doubts.
+// TestRules tests the rules of package checkpoint for lists, decisions and doubts with a ledger in a file.
 func TestRules(t *testing.T) {
 	inAFile().run(t, []func(*testing.T, Backend){
-		findsALeadByKeyThenByIDThenByExternalID, looksAlike, marksChangeNothingElse, leadOfAnotherKeyLeavesDoubt,
+		findsByKeyThenLeadIDThenExternalID, findNamesASimilarKey, marksChangeNothingElse, leadOfAnotherKeyLeavesDoubt,
 		withdrawnResendRestoresTheEarlierDoubt, anEarlierDoubtStays, requestIDOfADoubtIsKept, decisionsSettleDoubts,
-		decisionThatNothingWasCreatedFreesTheRow, aWrongDecisionIsCorrected, aDecisionOfTheDayBeforeIsRefused,
+		decisionThatNothingWasCreatedFreesTheRow, aWrongDecisionIsCorrected, aDecisionOnAnEarlierSendIsRefused,
 		aCorrectionTakesNoLeadFromAnother, adoptedLeadsAreKnownAndTheirDataIsNot, adoptRefusesAListAsAWhole,
-		adoptCompletesALeadWithoutID, adoptSettlesWhatWasAnswered, adoptChangesNoLeadID, adoptKeepsAnUnknownStatus,
-		exportIsAdoptedByANewCheckpoint, unblockedKeyIsNew, forgottenKeyIsNotSentAgain, shapesAreNoted,
+		adoptCompletesALeadWithoutID, adoptSettlesUnkeptAnswers, adoptChangesNoLeadID, adoptKeepsAnUnknownStatus,
+		exportIsAdoptedByANewCheckpoint, anUnblockedKeyIsNew, forgottenKeyIsNotSentAgain, shapesOutliveTheProcess,
 		historyTellsWhatWasDone,
 	})
 }
 
-// fault 66: the second row that claims a lead falls in doubt, also when both are settled in one commit.
+// fault 66: if two rows settled in one commit have the same lead, the second one becomes in doubt.
 func leadOfAnotherKeyLeavesDoubt(t *testing.T, b Backend) {
 	for _, lead := range []string{"lead.1", "0b1c2d3e-0000-4000-8000-000000000001", "first"} {
 		t.Run(lead, func(t *testing.T) {
@@ -43,7 +43,7 @@ func leadOfAnotherKeyLeavesDoubt(t *testing.T, b Backend) {
 				t.Errorf("second: %+v", got)
 			}
 			must.Same(t, got, Lookup(t, d, "second"), "looked up")
-			// Settling the first again is no doubt: the lead is its own.
+			// The first may be settled again: the lead is its own.
 			if again, err := Settle(d, CreatedEntry("first", lead, 8)); err != nil || again.State != checkpoint.Created {
 				t.Errorf("again: %+v, %v", again, err)
 			}
@@ -51,7 +51,7 @@ func leadOfAnotherKeyLeavesDoubt(t *testing.T, b Backend) {
 	}
 }
 
-// A row sent again although in doubt, but stopped before it was sent, is in the same doubt as before.
+// If the resend of a row in doubt is withdrawn before it is sent, the row is in the same doubt as before.
 func withdrawnResendRestoresTheEarlierDoubt(t *testing.T, b Backend) {
 	d := b.open(t)
 	claimed(t, d, IntentOf("k", 5))
@@ -67,8 +67,8 @@ func withdrawnResendRestoresTheEarlierDoubt(t *testing.T, b Backend) {
 	}
 }
 
-// A row in doubt is claimed only by who decided to send it again, and stays in doubt whatever comes of that short of a
-// lead: a refusal says nothing of the earlier send, and a withdrawal takes back the claim of its own run.
+// Only a resend may claim a row in doubt. The row stays in doubt unless the resend gets a lead: a refusal says nothing
+// about the earlier send, and a withdrawal takes back only the claim of its own run.
 func anEarlierDoubtStays(t *testing.T, b Backend) {
 	d := b.open(t)
 	first, again := IntentOf("a", 1), IntentOf("a", 1)
@@ -76,7 +76,7 @@ func anEarlierDoubtStays(t *testing.T, b Backend) {
 	claimed(t, d, first)
 	unaware := &checkpoint.Change{Kind: checkpoint.Claim, Entry: again}
 	if err := d.Commit(t.Context(), []*checkpoint.Change{unaware}); err != nil || !errors.Is(unaware.Err, checkpoint.ErrDoubt) {
-		t.Errorf("claimed by who did not know of the doubt: %v, %v", err, unaware.Err)
+		t.Errorf("claimed without Resend: %v, %v", err, unaware.Err)
 	}
 	claimed(t, d, again)
 	if _, err := Change(d, checkpoint.Withdraw, first); err != nil {
@@ -103,8 +103,8 @@ func anEarlierDoubtStays(t *testing.T, b Backend) {
 	}
 }
 
-// By the ID that a create carried, the service's operators find what became of it: that of its
-// intent, or of its last attempt where the outcome knows it.
+// The service's operators find a create by its request ID. A row in doubt keeps the ID of its claim, or of its last
+// attempt if the outcome names one.
 func requestIDOfADoubtIsKept(t *testing.T, b Backend) {
 	const first, last = "0b1c2d3e-0000-4000-8000-000000000001", "0b1c2d3e-0000-4000-8000-000000000002"
 	d := b.open(t)
@@ -167,7 +167,7 @@ func decisionsSettleDoubts(t *testing.T, b Backend) {
 	}
 }
 
-// A refusal from before does not hold back a row that a person has set free.
+// An earlier refusal does not hold back a row that a person has freed.
 func decisionThatNothingWasCreatedFreesTheRow(t *testing.T, b Backend) {
 	d := b.open(t)
 	settled(t, d, checkpoint.Entry{Key: "k", State: checkpoint.Rejected, Code: 422, Reason: "refused", Updated: time.UnixMilli(1)})
@@ -195,7 +195,7 @@ func aWrongDecisionIsCorrected(t *testing.T, b Backend) {
 	if r := resolved(t, d, wrong...); r != (checkpoint.ResolveResult{Settled: 5}) {
 		t.Fatalf("%+v", r)
 	}
-	// The link of the wrong lead is refused meanwhile.
+	// Meanwhile the service refuses to link the wrong lead.
 	stuck := Lookup(t, d, "a")
 	stuck.Code, stuck.Updated = 404, at.Add(time.Hour)
 	settled(t, d, stuck)
@@ -219,7 +219,7 @@ func aWrongDecisionIsCorrected(t *testing.T, b Backend) {
 		was.State, was.LeadID, was.Status, was.Updated, was.Seq = checkpoint.Partial, one.LeadID, "", got.Updated, got.Seq
 		must.Same(t, was, got, one.Key)
 	}
-	for _, list := range [][]checkpoint.Decision{wrong, right} { // those of one moment come in the order of their keys
+	for _, list := range [][]checkpoint.Decision{wrong, right} { // decisions of one moment are sorted by key
 		slices.SortFunc(list, func(x, y checkpoint.Decision) int { return strings.Compare(x.Key, y.Key) })
 	}
 	must.Same(t, append(wrong, right...), decisions(t, d), "both decisions")
@@ -232,8 +232,8 @@ func aWrongDecisionIsCorrected(t *testing.T, b Backend) {
 	must.Same(t, []string{"in_doubt +doubted open 0", "partial +made+decided  0", "partial   404", "partial +made+decided  0"}, acts(t, d, "a"), "history")
 }
 
-// What was sent again since is no decision's business any more.
-func aDecisionOfTheDayBeforeIsRefused(t *testing.T, b Backend) {
+// A decision about a send is refused if the row was sent again or settled since.
+func aDecisionOnAnEarlierSendIsRefused(t *testing.T, b Backend) {
 	d := b.open(t)
 	doubted(t, d, "again", "made", "doubt")
 	listed := map[string]checkpoint.Entry{}
@@ -262,7 +262,7 @@ func aDecisionOfTheDayBeforeIsRefused(t *testing.T, b Backend) {
 	resolved(t, d, checkpoint.Decision{Key: "again", Sent: in.Updated.Truncate(time.Second), Run: in.Run})
 }
 
-// A lead that a decision does not give up cannot be given to another row.
+// A correction cannot give a row the lead of another row, unless the same list takes it from that row.
 func aCorrectionTakesNoLeadFromAnother(t *testing.T, b Backend) {
 	d := b.open(t)
 	doubted(t, d, "a", "b", "c")
@@ -340,7 +340,7 @@ func adoptRefusesAListAsAWhole(t *testing.T, b Backend) {
 	}
 }
 
-// What a list says of a lead whose ID nobody knew completes it; its data are known.
+// A list completes a lead with an unknown ID. The digest of the lead's data stays.
 func adoptCompletesALeadWithoutID(t *testing.T, b Backend) {
 	d := b.open(t)
 	in := IntentOf("k", 1)
@@ -353,8 +353,8 @@ func adoptCompletesALeadWithoutID(t *testing.T, b Backend) {
 	}
 }
 
-// What a run was answered and could not keep settles the send of that run alone, and no lead of another row's.
-func adoptSettlesWhatWasAnswered(t *testing.T, b Backend) {
+// An answer that a run could not store settles only the send of that run, and never with the lead of another row.
+func adoptSettlesUnkeptAnswers(t *testing.T, b Backend) {
 	d := b.open(t)
 	doubted(t, d, "a", "b", "c", "d")
 	settled(t, d, CreatedEntry("e", "lead-e", 1))
@@ -374,7 +374,7 @@ func adoptSettlesWhatWasAnswered(t *testing.T, b Backend) {
 	adopted(t, d, checkpoint.AdoptResult{Known: 5}, list...)
 }
 
-// A lead ID that is known, whoever gave it, is changed by no list.
+// No list changes a known lead ID, wherever it came from.
 func adoptChangesNoLeadID(t *testing.T, b Backend) {
 	d := b.open(t)
 	doubted(t, d, "c", "d")
@@ -397,7 +397,7 @@ func adoptChangesNoLeadID(t *testing.T, b Backend) {
 	must.Same(t, before, contents(t, d), "after lists that were refused")
 }
 
-// A status that nobody specified stays as it is.
+// A status that the specification does not name is stored as it is, up to a maximum length.
 func adoptKeepsAnUnknownStatus(t *testing.T, b Backend) {
 	d := b.open(t)
 	long := strings.Repeat("ü", checkpoint.MaxStatus+9)
@@ -411,8 +411,8 @@ func adoptKeepsAnUnknownStatus(t *testing.T, b Backend) {
 	}
 }
 
-// An export of everything, adopted by a new file: leads are known, doubts stay
-// doubts, refused rows are left out, and what was forgotten stays so.
+// A new checkpoint adopts an export of everything: leads are known, doubts stay doubts, rejected rows are left out, and
+// forgotten keys stay forgotten.
 func exportIsAdoptedByANewCheckpoint(t *testing.T, b Backend) {
 	old := b.open(t)
 	seed(t, old)
@@ -447,7 +447,7 @@ func exportIsAdoptedByANewCheckpoint(t *testing.T, b Backend) {
 	adopted(t, d, checkpoint.AdoptResult{Known: 24, Rejected: 3, Forgotten: 1}, list...)
 }
 
-func unblockedKeyIsNew(t *testing.T, b Backend) {
+func anUnblockedKeyIsNew(t *testing.T, b Backend) {
 	d := b.open(t)
 	withPerson(t, d)
 	for _, unblock := range []bool{false, true, true} {
@@ -459,13 +459,13 @@ func unblockedKeyIsNew(t *testing.T, b Backend) {
 	if counts := d.Info().Keys; counts[checkpoint.Forgotten] != 0 {
 		t.Error(counts)
 	}
-	if _, err := checkpoint.Forget(t.Context(), d, []string{"ann"}, true); err != nil { // its claim, too
+	if _, err := checkpoint.Forget(t.Context(), d, []string{"ann"}, true); err != nil { // removes its claim, too
 		t.Fatal(err)
 	}
 	taken := checkpoint.Change{Kind: checkpoint.Mark, Entry: checkpoint.Entry{Key: "ann", LeadID: "lead.new"}}
 	outcome := checkpoint.Change{Kind: checkpoint.Settle, Entry: CreatedEntry("ann", "lead.next", 1)}
 	if err := d.Commit(t.Context(), []*checkpoint.Change{&taken, &outcome}); err != nil || taken.Err != nil || outcome.Err != nil || outcome.Entry.LeadID != "lead.next" {
-		t.Errorf("what was claimed before a key was forgotten counts after it: %v, %v, %v, %+v", err, taken.Err, outcome.Err, outcome.Entry)
+		t.Errorf("a claim from before the key was forgotten still counts: %v, %v, %v, %+v", err, taken.Err, outcome.Err, outcome.Entry)
 	}
 	if _, err := checkpoint.Forget(t.Context(), d, []string{"a", ""}, false); !isListError(err, 1, "") || Lookup(t, d, "a").State != checkpoint.Unknown {
 		t.Errorf("no key: %v", err)
@@ -480,13 +480,13 @@ func decisions(t TB, d checkpoint.Store) (all []checkpoint.Decision) {
 	return all
 }
 
-// isListError says whether an error refuses the entry at this place of a list, which has this key.
+// isListError reports whether an error refuses the entry with this index and key.
 func isListError(err error, index int, key string) bool {
 	why := (*checkpoint.ListError)(nil)
 	return errors.As(err, &why) && why.Index == index && why.Key == key
 }
 
-// doubted makes one row in doubt for each key, sent a minute after the other.
+// doubted makes a row in doubt for each key, sent one minute apart.
 func doubted(t TB, d checkpoint.Store, keys ...string) {
 	t.Helper()
 	for i, key := range keys {
@@ -497,7 +497,7 @@ func doubted(t TB, d checkpoint.Store, keys ...string) {
 	}
 }
 
-func findsALeadByKeyThenByIDThenByExternalID(t *testing.T, b Backend) {
+func findsByKeyThenLeadIDThenExternalID(t *testing.T, b Backend) {
 	d := b.open(t)
 	put := func(key, lead, external string, s checkpoint.State) {
 		e := CreatedEntry(key, lead, 3)
@@ -555,7 +555,7 @@ func findsALeadByKeyThenByIDThenByExternalID(t *testing.T, b Backend) {
 	}
 }
 
-// A mark changes nothing else, adds no event and outlives a crash; a lead that is not known is taken over with it.
+// A mark changes only its own fields, adds no event and outlives a crash. A mark with an unknown lead adopts the lead.
 func marksChangeNothingElse(t *testing.T, b Backend) {
 	d := b.open(t)
 	before := settled(t, d, CreatedEntry("k", "lead.k", 3))
@@ -604,8 +604,8 @@ func marksChangeNothingElse(t *testing.T, b Backend) {
 	}
 }
 
-// Of keys that are not known, Find tells which known one looks like them. faults 131
-func looksAlike(t *testing.T, b Backend) {
+// For an unknown key, Find says which known key looks like it. faults 131
+func findNamesASimilarKey(t *testing.T, b Backend) {
 	d := b.open(t)
 	for i, key := range []string{"Ann@X.example", "Bob@X.example", "other"} {
 		settled(t, d, CreatedEntry(key, fmt.Sprint("lead-", i), i))
@@ -678,14 +678,14 @@ func historyTellsWhatWasDone(t *testing.T, b Backend) {
 	}
 }
 
-// Shapes outlive the process and are told from one another.
-func shapesAreNoted(t *testing.T, b Backend) {
+// Noted shapes outlive the process. Another key, namespace or column makes another shape.
+func shapesOutliveTheProcess(t *testing.T, b Backend) {
 	d := b.open(t)
 	shape := func(key, namespace string, columns ...string) checkpoint.Shape {
 		return checkpoint.Shape{Columns: columns, Key: key, Namespace: namespace}
 	}
 	byID := shape("{id}", "", "id", "e-mail of Ann", "name")
-	for _, s := range []checkpoint.Shape{byID, byID, shape("{other}", "dealers", "other"), shape("{id}", "")} { // the last one says nothing
+	for _, s := range []checkpoint.Shape{byID, byID, shape("{other}", "dealers", "other"), shape("{id}", "")} { // the last is not noted
 		c := &checkpoint.Change{Kind: checkpoint.Claim, Resend: true, Entry: IntentOf("k", 1), Shape: &s}
 		must.Do(t, errors.Join(d.Commit(t.Context(), []*checkpoint.Change{c}), c.Err))
 	}
@@ -693,7 +693,7 @@ func shapesAreNoted(t *testing.T, b Backend) {
 	for name, test := range map[string]struct {
 		shape checkpoint.Shape
 		known bool
-		kin   []string // their keys
+		kin   []string // keys of similar shapes
 	}{
 		"the same":           {shape("{id}", "", "name", "id", "e-mail of Ann"), true, nil},
 		"another key":        {shape("{name}", "", byID.Columns...), false, []string{"{id}"}},
@@ -717,7 +717,7 @@ func shapesAreNoted(t *testing.T, b Backend) {
 	}
 }
 
-// A forgotten key is not sent again, and nothing else names what was known of it. fault 120
+// A forgotten key is not sent again, and no other record names its data. fault 120
 func forgottenKeyIsNotSentAgain(t *testing.T, b Backend) {
 	d := b.open(t)
 	withPerson(t, d)
@@ -747,11 +747,11 @@ func forgottenKeyIsNotSentAgain(t *testing.T, b Backend) {
 		t.Errorf("%d leads, %d in doubt", i.Leads, i.InDoubt)
 	}
 	if left := decisionsOf(t, d); len(left) != 0 {
-		t.Errorf("left of decisions: %q", left)
+		t.Errorf("decisions are left: %q", left)
 	}
 }
 
-// withPerson makes a checkpoint in which a person is everywhere that one can.
+// withPerson makes a checkpoint with a person's data in every place that can hold them.
 func withPerson(t TB, d checkpoint.Store) {
 	t.Helper()
 	seed(t, d)
@@ -800,18 +800,18 @@ func withdrawn(t TB, d checkpoint.Store, key string) {
 	Together(t, d, checkpoint.Withdraw, IntentOf(key, 0))
 }
 
-// Claim writes an intent.
+// Claim commits a claim.
 func Claim(d checkpoint.Store, in checkpoint.Entry) error {
 	_, err := Change(d, checkpoint.Claim, in)
 	return err
 }
 
-// Settle writes an outcome, and returns what is stored then.
+// Settle commits an outcome and returns the stored entry.
 func Settle(d checkpoint.Store, e checkpoint.Entry) (checkpoint.Entry, error) {
 	return Change(d, checkpoint.Settle, e)
 }
 
-// acts is a history without times and runs.
+// acts returns a key's history as texts, without times and runs.
 func acts(t TB, d checkpoint.Store, key string) (all []string) {
 	t.Helper()
 	for _, ev := range history(t, d, key) {

@@ -7,8 +7,8 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// A server on another machine is verified in full, also where nobody has said so.
-func TestOtherMachinesAreVerified(t *testing.T) {
+// The certificate of a server on another machine is fully verified, even if the address does not ask for it.
+func TestServersOnOtherMachinesAreVerified(t *testing.T) {
 	for _, host := range []string{"db.example.com", "db.service.example.com"} {
 		c, _, err := (&Address{Name: "postgres://" + host + "/leads"}).config()
 		if err != nil || c.TLSConfig == nil || c.TLSConfig.ServerName != host || len(c.Fallbacks) > 0 {
@@ -17,17 +17,17 @@ func TestOtherMachinesAreVerified(t *testing.T) {
 	}
 }
 
-// Words that psql takes and no server does are left out.
-func TestWordsOfPsql(t *testing.T) {
+// Settings that psql accepts but a server does not know are left out.
+func TestSettingsForPsqlAreNotSentToTheServer(t *testing.T) {
 	c, _, err := (&Address{Name: "host=/tmp dbname=leads keepalives=1 keepalives_idle=30 tcp_user_timeout=1000 gssencmode=disable options='-c geqo=off'"}).config()
 	must.Do(t, err)
 	if got := fmt.Sprint(c.RuntimeParams); got != "map[application_name:leadferry options:-c geqo=off]" {
-		t.Errorf("the server is told %s", got)
+		t.Errorf("the server gets %s", got)
 	}
 }
 
-// What speaks PostgreSQL's protocol and is something else is refused by what it says of itself.
-func TestServersThatAreSomethingElse(t *testing.T) {
+// Other products that speak PostgreSQL's protocol, and versions before 14, are refused by their version text.
+func TestOnlyPostgreSQL14AndLaterIsAccepted(t *testing.T) {
 	for version, fit := range map[string]bool{
 		"CockroachDB CCL v24.1.0 (x86_64-pc-linux-gnu)":                   false,
 		"PostgreSQL 15.2-YB-2.25.0.0-b0 on x86_64-pc-linux-gnu":           false,
