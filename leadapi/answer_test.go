@@ -51,7 +51,7 @@ func TestRetryAfterIsRead(t *testing.T) { // faults 61, 64, 123
 	}
 }
 
-// faults 52, 70, 118, m27: whatever comes, reading it ends without panic, in bounds, and an ID is plain.
+// faults 52, 70, 118, m27: any answer is read without a panic, texts and waits are bounded, and IDs are valid.
 func FuzzAnswers(f *testing.F) {
 	for _, body := range []string{createdBody, leadBody, `{"error":{"message":"x"}}`, `{"access_token":"a","expires_in":1e400}`, "\xff\xfe", "[", `{"leadID":"\ud800"}`, `{"lead\u0049D":"a","LEADID":"b","x":{"y":1}}`, `{"leadID":"a","leadID":"a"}`, `{"leadID":"a","x":{"y":1,"y":1}}`, `{"leadID":"a"} {}`, `null`, `{}`, `{"leadID":null,"assignedLocationName":7}`} {
 		f.Add([]byte(body), "Sun, 01 Mar 2026 12:00:30 GMT", "deflate, gzip")
@@ -63,7 +63,7 @@ func FuzzAnswers(f *testing.F) {
 		var lead Lead
 		var made Created
 		if lead.read(plain) != (lead.ID != "") || made.read(plain, "") != (made.LeadID != "") {
-			t.Errorf("%q: read without an ID, or not with one", plain)
+			t.Errorf("%q: accepted without an ID, or refused with one", plain)
 		}
 		for _, id := range []string{lead.ID, lead.OwnerID, made.LeadID, made.OrganizationID} {
 			if id != "" && !validID(id) {
@@ -90,8 +90,8 @@ func FuzzAnswers(f *testing.F) {
 	})
 }
 
-// fault 134: what is kept and shown of an answer is bounded when it is taken.
-func TestTextsOfAnAnswerAreTakenByTheirPatterns(t *testing.T) {
+// fault 134: texts of an answer that are stored or shown are checked and bounded when the answer is read.
+func TestTextsOfAnAnswerAreCheckedAndBounded(t *testing.T) {
 	long := strings.Repeat("x", 1<<19)
 	object := func(name, text string) []byte { b, _ := json.Marshal(map[string]string{name: text}); return b }
 	for status, want := range map[string]string{
@@ -111,7 +111,7 @@ func TestTextsOfAnAnswerAreTakenByTheirPatterns(t *testing.T) {
 	}
 	made := new(Created)
 	if made.read(object("assignedOrganizationID", "Org 7"), "Org 7"); made.OrganizationID != "Org 7" {
-		t.Errorf("the organization that was asked for is taken as %q", made.OrganizationID)
+		t.Errorf("the organization that was asked for is read as %q", made.OrganizationID)
 	}
 	for name, want := range map[string]string{"Café Nord": "Café Nord", "a\x1b[2Jb": `a\x1b[2Jb`, "=1+1": "=1+1", long: long[:500], "\u202e\r\n": `\u202e\r\n`} {
 		lead, made := new(Lead), new(Created)

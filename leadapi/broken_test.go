@@ -20,7 +20,7 @@ func TestPeerClosesAtEveryByteOfTheRequest(t *testing.T) { // faults 35, 36
 		n, _ := c.Read(make([]byte, 4096))
 		size.Store(int64(n))
 	})
-	fault(t, signedIn(t, config(p.address())))
+	tryCreate(t, signedIn(t, config(p.address())))
 
 	var stop, reached atomic.Int64
 	p = listen(t, func(p *peer, c net.Conn) {
@@ -33,8 +33,8 @@ func TestPeerClosesAtEveryByteOfTheRequest(t *testing.T) { // faults 35, 36
 	for n := range size.Load() + 1 {
 		stop.Store(n)
 		reached.Store(0)
-		e := fault(t, client)
-		// A peer that takes no byte may close before the client writes one.
+		e := tryCreate(t, client)
+		// A peer that reads no byte may close before the client writes one.
 		if e == nil || e.Applied == Yes || e.Status != 0 || n > 0 && (e.Applied != Maybe || e.Reason != ReasonNoAnswer) {
 			t.Fatalf("closed after %d bytes: %v, applied %v", n, e, e.Applied)
 		}
@@ -63,12 +63,12 @@ func TestPeerClosesAtEveryByteOfTheAnswer(t *testing.T) { // faults 37, 38, m8, 
 		client := signedIn(t, config(p.address()))
 		for n := range len(whole) + 1 {
 			stop.Store(int64(n))
-			e := fault(t, client)
+			e := tryCreate(t, client)
 			switch {
 			case n == len(whole) && e != nil:
 				t.Fatalf("%v: whole answer: %v", name, e)
 			case n < len(whole) && e == nil:
-				t.Fatalf("%v: cut at %d: taken for whole", name, n)
+				t.Fatalf("%v: cut at %d: accepted as a whole answer", name, n)
 			case n < headers && (e.Applied != Maybe || e.Reason != ReasonNoAnswer || e.Status != 0),
 				n >= headers && e != nil && (e.Applied != Yes || e.Reason != ReasonNoLeadID || e.Status != 201):
 				t.Fatalf("%v: cut at %d: %v, applied %v, reason %s", name, n, e, e.Applied, e.Reason)
@@ -80,7 +80,7 @@ func TestPeerClosesAtEveryByteOfTheAnswer(t *testing.T) { // faults 37, 38, m8, 
 	}
 }
 
-func TestCallersEndIsTold(t *testing.T) {
+func TestACanceledCallSaysWhetherItMayHaveLeft(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	p := listen(t, func(p *peer, c net.Conn) {
 		p.next(bufio.NewReader(c))
@@ -98,7 +98,7 @@ func TestCallersEndIsTold(t *testing.T) {
 	}
 }
 
-// A connection serves calls of one context after another. Only the end of the last one's ends it.
+// A connection serves calls with different contexts. Only the end of the last call's context closes it.
 func TestEndOfAContextEndsOnlyItsCalls(t *testing.T) {
 	var reused []bool
 	c := config(answers(t, answerText(201, createdBody)).address())

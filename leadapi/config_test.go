@@ -87,7 +87,7 @@ func TestLoginNeedsTheBaseURLOnly(t *testing.T) {
 	}
 }
 
-// fault 49: one service has one name, or it would get two checkpoints.
+// fault 49: all spellings of an address become one, or the service would get two checkpoints.
 func TestSpellingsOfAnAddressAreOne(t *testing.T) {
 	for address, want := range map[string]string{
 		"https://Leads.Example.com":            "https://leads.example.com",

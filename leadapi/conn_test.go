@@ -18,8 +18,8 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// held is the connection that rests after a call.
-func held(t *testing.T, h *host) *conn {
+// restingConn returns the only idle connection.
+func restingConn(t *testing.T, h *host) *conn {
 	t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -29,7 +29,7 @@ func held(t *testing.T, h *host) *conn {
 	return h.idle[0]
 }
 
-// fault 47: what came behind an answer is never the next call's: its connection is not used again.
+// fault 47: if anything comes behind an answer, its connection is not used again, so the next call cannot read it.
 func TestStrayAnswerIsNotTakenForTheNext(t *testing.T) {
 	stray := answerText(201, `{"leadID":"stray"}`)
 	for name, send := range map[string]func(c net.Conn){
@@ -50,20 +50,20 @@ func TestStrayAnswerIsNotTakenForTheNext(t *testing.T) {
 					gone <- true
 				}
 			}
-			p, client := either(t, secure, serve)
+			p, client := plainOrTLS(t, secure, serve)
 			for range 20 {
 				if got, err := client.Create(t.Context(), someLead()); err != nil || got.LeadID != "lead-1" {
 					t.Errorf("%s, secure %v: %v, %v", name, secure, got, err)
 				}
-				<-gone // what is written later than the next request is beyond telling
+				<-gone // bytes that come after the next request look like its answer
 			}
 			must.Same(t, []any{int64(20), 20}, []any{conns.Load(), p.seen()}, name, secure)
 		}
 	}
 }
 
-// either plays a service with or without TLS, and a client of it.
-func either(t *testing.T, secure bool, play func(p *peer, c net.Conn)) (*peer, *Client) {
+// plainOrTLS starts a service with or without TLS, and a client for it.
+func plainOrTLS(t *testing.T, secure bool, play func(p *peer, c net.Conn)) (*peer, *Client) {
 	t.Helper()
 	if !secure {
 		p := listen(t, play)
@@ -79,8 +79,9 @@ func either(t *testing.T, secure bool, play func(p *peer, c net.Conn)) (*peer, *
 	return p, trust(signedIn(t, config("https://"+p.Addr().String())), known)
 }
 
-// fault 47: an answer comes again, after another one. Nobody is told the lead of another row, nor is the next.
-func TestAnswerOfTheOneBeforeGoesNoFurther(t *testing.T) {
+// fault 47: a service repeats an answer on the same connection. No create gets the lead of another row, neither this
+// one nor the next.
+func TestARepeatedAnswerIsNotTakenForTheNextCreate(t *testing.T) {
 	var conns atomic.Int64
 	p := listen(t, func(p *peer, c net.Conn) {
 		r, mine := bufio.NewReader(c), conns.Add(1)
@@ -99,7 +100,7 @@ func TestAnswerOfTheOneBeforeGoesNoFurther(t *testing.T) {
 	}
 }
 
-// fault 69: an update that is answered with another lead.
+// fault 69: if an update is answered with another lead, the connection is closed.
 func TestConnectionThatBroughtAnotherLeadIsNotKept(t *testing.T) {
 	for lead, kept := range map[string]int{"lead-1": 1, "lead-2": 0} {
 		client := signedIn(t, config(answers(t, answerText(200, `{"ID":"`+lead+`"}`)).address()))
@@ -112,19 +113,19 @@ func TestConnectionThatBroughtAnotherLeadIsNotKept(t *testing.T) {
 	}
 }
 
-// fault 40: a connection that the peer has closed while it rested is not used.
-func TestConnectionFoundClosed(t *testing.T) {
+// fault 40: a connection that the peer closed while it was idle is not used.
+func TestConnectionThatThePeerClosedIsNotUsed(t *testing.T) {
 	for _, secure := range []bool{false, true} {
-		p, client := either(t, secure, func(p *peer, c net.Conn) {
+		p, client := plainOrTLS(t, secure, func(p *peer, c net.Conn) {
 			if _, err := p.next(bufio.NewReader(c)); err == nil {
-				io.WriteString(c, answerText(201, createdBody)) // and closes, although it did not say so
+				io.WriteString(c, answerText(201, createdBody)) // then closes, unannounced
 			}
 		})
 		for range 3 {
-			if e := fault(t, client); e != nil {
+			if e := tryCreate(t, client); e != nil {
 				t.Fatalf("secure %v: %v", secure, e)
 			}
-			for w := held(t, client.leads); w.socket.nothingToRead(); {
+			for w := restingConn(t, client.leads); w.socket.nothingToRead(); {
 				time.Sleep(time.Millisecond)
 			}
 		}
@@ -132,28 +133,28 @@ func TestConnectionFoundClosed(t *testing.T) {
 	}
 }
 
-// A connection that has rested for long is about to be closed by the peer, also where the machine slept: by the clock
-// that stands still then, it is fresh. faults 40, 77
+// A connection that was idle for long is not used: the peer will soon close it. The time while the machine slept counts
+// too, although the monotonic clock stood still. faults 40, 77
 func TestLongRestedConnectionIsNotUsed(t *testing.T) {
 	for what, before := range map[string]func(time.Time) time.Time{
 		"rested": func(since time.Time) time.Time { return since.Add(-restLimit) },
 		"slept":  func(since time.Time) time.Time { return since.Round(0).Add(-time.Hour) },
 	} {
 		client := signedIn(t, config(answers(t, answerText(201, createdBody)).address()))
-		fault(t, client)
-		old := held(t, client.leads)
+		tryCreate(t, client)
+		old := restingConn(t, client.leads)
 		old.idleSince = before(old.idleSince)
-		if fault(t, client); held(t, client.leads) == old {
+		if tryCreate(t, client); restingConn(t, client.leads) == old {
 			t.Errorf("%s: the same connection was used again", what)
 		}
 	}
 }
 
-// fault 7: the process was stopped beyond the time limit, and the answer is there when it wakes.
-func TestAnswerThatIsThereAfterTheTimeIsTaken(t *testing.T) {
+// fault 7: the process is stopped until after the deadline. An answer that has arrived meanwhile is still read.
+func TestAnswerThatWaitsAfterTheDeadlineIsRead(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		written := make(chan bool)
-		_, client := either(t, secure, func(p *peer, c net.Conn) {
+		_, client := plainOrTLS(t, secure, func(p *peer, c net.Conn) {
 			if _, err := p.next(bufio.NewReader(c)); err == nil {
 				io.WriteString(c, answerText(201, createdBody))
 				written <- true
@@ -175,7 +176,7 @@ func TestAnswerThatIsThereAfterTheTimeIsTaken(t *testing.T) {
 			t.Errorf("secure %v: whole %v: %s", secure, got.whole, got.body)
 		}
 		if _, err := w.in.ReadByte(); err == nil {
-			t.Errorf("secure %v: read on without an end", secure)
+			t.Errorf("secure %v: a later read does not time out", secure)
 		}
 		client.leads.put(w, false)
 	}
@@ -187,7 +188,7 @@ func resting(h *host) int {
 	return len(h.idle)
 }
 
-// A connection is used again only when the call before it has left nothing upon it. faults 36, 40, 47
+// A connection is used again only if no byte of the last call can still be on it. faults 36, 40, 47
 func TestWhichConnectionsAreKept(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer string
@@ -203,7 +204,7 @@ func TestWhichConnectionsAreKept(t *testing.T) {
 		"without an ID":       {answerText(202, "{}"), 0},
 		"of unknown length":   {"HTTP/1.1 201 x\r\n\r\n" + createdBody, 0},
 	} {
-		p := listen(t, func(p *peer, c net.Conn) { // which keeps its side open, but where only the end ends the answer
+		p := listen(t, func(p *peer, c net.Conn) { // closes only if that ends the answer
 			if _, err := p.next(bufio.NewReader(c)); err == nil {
 				io.WriteString(c, test.answer)
 			}
@@ -212,12 +213,12 @@ func TestWhichConnectionsAreKept(t *testing.T) {
 			}
 		})
 		client := signedIn(t, config(p.address()))
-		fault(t, client)
+		tryCreate(t, client)
 		must.Same(t, test.kept, resting(client.leads), "connections are kept", name)
 	}
 }
 
-// A peer that answers before it has taken the whole body would take the next request for the rest of it. fault 47
+// A peer that answers before it read the whole body would read the next request as the rest of it. fault 47
 func TestConnectionWithHalfARequestIsNotKept(t *testing.T) {
 	t.Parallel()
 	p := listen(t, func(p *peer, c net.Conn) {
@@ -226,7 +227,7 @@ func TestConnectionWithHalfARequestIsNotKept(t *testing.T) {
 		<-t.Context().Done()
 	})
 	c := config(p.address())
-	c.Timeout = 4 * time.Second // in which the answer comes, however busy the machine is
+	c.Timeout = 4 * time.Second // enough even on a busy machine
 	client := signedIn(t, c)
 	r := someLead()
 	r.Content[0].Value = strings.Repeat("x", 12<<20) // more than the sockets hold
@@ -237,22 +238,22 @@ func TestConnectionWithHalfARequestIsNotKept(t *testing.T) {
 	must.Same(t, 0, resting(client.leads), "connections are kept")
 }
 
-// What asks to be held back leaves nothing, be it a lead request or the token that it needs. fault 139
+// If Leave says no, nothing is sent: no lead request and no token request. fault 139
 func TestARequestThatIsHeldBackDoesNotLeave(t *testing.T) {
 	p := answers(t, answerText(201, createdBody))
 	c := config(p.address())
 	var asked []string
 	c.Leave = func(kind string) bool { asked = append(asked, kind); return false }
 	for _, client := range []*Client{signedIn(t, c), connect(t, c)} {
-		if e := fault(t, client); e == nil || e.Reason != ReasonHeld || e.Applied != No || e.Status != 0 {
+		if e := tryCreate(t, client); e == nil || e.Reason != ReasonHeld || e.Applied != No || e.Status != 0 {
 			t.Errorf("%v", e)
 		}
 	}
 	must.Same(t, []any{0, "create token"}, []any{p.seen(), strings.Join(asked, " ")}, "requests left, asked for")
 }
 
-// A request that wants a new connection gets one, although there are used ones that would do. fault 138
-func TestRequestsThatWantANewConnection(t *testing.T) {
+// A request that asks for a new connection gets one, even if an idle one exists. fault 138
+func TestRequestsGetTheNewConnectionTheyAskFor(t *testing.T) {
 	var s closer
 	p := listen(t, s.serve(func(int, string) bool { return false }))
 	client := signedIn(t, config(p.address()))
@@ -268,14 +269,14 @@ func TestRequestsThatWantANewConnection(t *testing.T) {
 	must.Same(t, "[[POST] [POST] [PATCH]]", fmt.Sprint(s.seen()), "the connections carried")
 }
 
-// closer is a service that answers and closes as it is told, and notes what each connection carried.
+// closer is a service that closes connections as the test says, and notes the requests of each connection.
 type closer struct {
 	mu      sync.Mutex
 	carried [][]string // methods, by connection
 	closing []string   // requests that said Connection: close
 }
 
-// serve answers each connection's requests until ends says that it is closed before request n (from 0) is answered.
+// serve answers requests until ends returns true for request n of a connection (from 0), then closes it unanswered.
 func (s *closer) serve(ends func(n int, method string) bool, headers ...string) func(*peer, net.Conn) {
 	return func(p *peer, c net.Conn) {
 		s.mu.Lock()
@@ -318,11 +319,11 @@ func (s *closer) seen() [][]string {
 	return slices.Clone(s.carried)
 }
 
-// creates makes creates one after another and counts what became of them.
+// creates sends n creates, one after another, and counts their outcomes.
 func creates(t *testing.T, client *Client, n int) (made, doubts int) {
 	t.Helper()
 	for range n {
-		switch e := fault(t, client); {
+		switch e := tryCreate(t, client); {
 		case e == nil:
 			made++
 		case e.Applied == Maybe:
@@ -334,11 +335,11 @@ func creates(t *testing.T, client *Client, n int) (made, doubts int) {
 	return made, doubts
 }
 
-// After a host closed a used connection under a create, each create has a connection of its own. fault 140
-func TestHostThatClosesUnderACreate(t *testing.T) {
+// After a host closed a reused connection during a create, each create gets a new connection. fault 140
+func TestCreatesGetNewConnectionsAfterAHostDroppedOne(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		var s closer
-		_, client := either(t, secure, s.serve(func(n int, _ string) bool { return n == 1 }))
+		_, client := plainOrTLS(t, secure, s.serve(func(n int, _ string) bool { return n == 1 }))
 		if made, doubts := creates(t, client, 5); made != 4 || doubts != 1 {
 			t.Errorf("%v: %d made, %d in doubt", secure, made, doubts)
 		}
@@ -347,7 +348,7 @@ func TestHostThatClosesUnderACreate(t *testing.T) {
 	}
 }
 
-// What a server announces is heeded, with a margin.
+// A connection is idle for at most half the time that the server's Keep-Alive header announces.
 func TestKeepAliveIsHeeded(t *testing.T) {
 	for header, rest := range map[string]time.Duration{
 		"timeout=5, max=100": restLimit, "timeout=1": time.Second / 2, `Timeout="1" ,MAX = 7`: time.Second / 2, "timeout=0": 0, "timeout=600": restLimit,

@@ -12,7 +12,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// judgement is what the engine reads of an error.
+// judgement has the fields of an error that the importer uses.
 type judgement struct {
 	Status        int
 	Applied       Applied
@@ -25,7 +25,7 @@ func judge(e *Error) judgement {
 	return judgement{e.Status, e.Applied, e.Reason, e.HasRetryAfter, e.RetryAfter}
 }
 
-// One answer of each class; e2e has all and more. faults 38, 42, 45, 51, 52, 53, 57-60, 63-65, 70, m9, m14, m15
+// One answer of each class; internal/e2e tests more. faults 38, 42, 45, 51, 52, 53, 57-60, 63-65, 70, m9, m14, m15
 func TestEveryAnswerIsJudgedByItsStatus(t *testing.T) {
 	is := func(status int, applied Applied, reason string) judgement {
 		return judgement{Status: status, Applied: applied, Reason: reason}
@@ -62,7 +62,7 @@ func TestEveryAnswerIsJudgedByItsStatus(t *testing.T) {
 	}
 	for name, test := range tests {
 		p := answers(t, test.answer)
-		e := fault(t, signedIn(t, config(p.address())))
+		e := tryCreate(t, signedIn(t, config(p.address())))
 		if e == nil {
 			t.Fatal(name, "the create succeeded")
 		}
@@ -82,18 +82,18 @@ func zipped(text string) string {
 	return b.String()
 }
 
-func TestCreateTakesAnID(t *testing.T) { // fault 51
+func TestCreateReadsTheAnswer(t *testing.T) { // fault 51
 	for name, test := range map[string]struct {
 		answer string
 		want   Created
 	}{
-		"201":                  {answerText(201, createdBody), Created{"lead-1", "org-1", "Main St", 201}},
-		"202":                  {answerText(202, `{"leadID":"a","more":[1,{}]}`), Created{"a", "", "", 202}},
-		"gzip":                 {answerText(201, zipped(createdBody), "Content-Encoding: gzip"), Created{"lead-1", "org-1", "Main St", 201}},
-		"gzip, untold":         {answerText(201, zipped(createdBody)), Created{"lead-1", "org-1", "Main St", 201}},
-		"byte order mark":      {answerText(201, "\ufeff"+createdBody), Created{"lead-1", "org-1", "Main St", 201}},
-		"gzip with mark":       {answerText(201, zipped("\ufeff"+createdBody), "Content-Encoding: x-gzip"), Created{"lead-1", "org-1", "Main St", 201}},
-		"others of no pattern": {answerText(201, `{"leadID":"a","assignedOrganizationID":"=1+1","assignedLocationName":"\u001b[2J"}`), Created{"a", "", `\x1b[2J`, 201}},
+		"201":                 {answerText(201, createdBody), Created{"lead-1", "org-1", "Main St", 201}},
+		"202":                 {answerText(202, `{"leadID":"a","more":[1,{}]}`), Created{"a", "", "", 202}},
+		"gzip":                {answerText(201, zipped(createdBody), "Content-Encoding: gzip"), Created{"lead-1", "org-1", "Main St", 201}},
+		"gzip, unannounced":   {answerText(201, zipped(createdBody)), Created{"lead-1", "org-1", "Main St", 201}},
+		"byte order mark":     {answerText(201, "\ufeff"+createdBody), Created{"lead-1", "org-1", "Main St", 201}},
+		"gzip with mark":      {answerText(201, zipped("\ufeff"+createdBody), "Content-Encoding: x-gzip"), Created{"lead-1", "org-1", "Main St", 201}},
+		"invalid other texts": {answerText(201, `{"leadID":"a","assignedOrganizationID":"=1+1","assignedLocationName":"\u001b[2J"}`), Created{"a", "", `\x1b[2J`, 201}},
 	} {
 		got, err := signedIn(t, config(answers(t, test.answer).address())).Create(t.Context(), someLead())
 		must.Do(t, err)
@@ -101,7 +101,7 @@ func TestCreateTakesAnID(t *testing.T) { // fault 51
 	}
 }
 
-// Every status has an entry, which is that of the class it is treated as.
+// `leadferry explain` has an entry for every status. It is that of the status's class.
 func TestStatusesAreExplained(t *testing.T) {
 	for status := 300; status < 600; status++ {
 		_, class := appliedBy(status)

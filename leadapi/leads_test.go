@@ -31,7 +31,7 @@ func TestUpdateReadsTheLead(t *testing.T) {
 		"another case":  {`{"ID":"l-1","status":"open"}`, Lead{ID: "l-1"}},
 		"null contents": {`{"ID":"l-1","Content":null,"ExternalID":null}`, Lead{ID: "l-1", HasExternal: true}},
 		"no external":   {`{"ID":"l-1","Content":{},"ExternalID":""}`, Lead{ID: "l-1", Content: map[string]jsontext.Value{}, HasExternal: true}},
-		"none that is":  {`{"ID":"l-1","ExternalID":"a\u0000b"}`, Lead{ID: "l-1"}},
+		"invalid ID":    {`{"ID":"l-1","ExternalID":"a\u0000b"}`, Lead{ID: "l-1"}},
 	} {
 		got, err := signedIn(t, config(answers(t, answerText(200, test.body)).address())).Update(t.Context(), "l-1", &UpdateRequest{})
 		must.Do(t, err)
@@ -61,7 +61,7 @@ func TestIDsMustBePlain(t *testing.T) { // fault 98, m31
 	}
 }
 
-// fault 46: what asks whether there are answers makes nothing, carries no token, and takes any answer for one.
+// fault 46: Reach creates nothing, sends no token, and is content with any answer except a request to wait.
 func TestReach(t *testing.T) {
 	var line, auth string
 	s := serve(t, false, func(w http.ResponseWriter, r *http.Request) {
@@ -89,7 +89,7 @@ func TestReach(t *testing.T) {
 	}
 }
 
-func TestNamesOfTheHeaderForRequestIDs(t *testing.T) {
+func TestReservedNamesForTheRequestIDHeaderAreRefused(t *testing.T) {
 	for name, good := range map[string]bool{
 		"": true, "X-Request-ID": true, "x-correlation-id": true, "traceparent": false, "Request-Id": true,
 		"Authorization": false, "HOST": false, "content-length": false, "Content-Foo": false, "Transfer-Encoding": false, "Connection": false, "te": false,
@@ -105,7 +105,7 @@ func TestNamesOfTheHeaderForRequestIDs(t *testing.T) {
 	}
 }
 
-// Creates and updates carry an ID, given or their own; nothing else does, and nothing where none is wanted.
+// Creates and updates carry a request ID, given or new. Other requests do not, nor any without a configured header.
 func TestRequestsCarryAnID(t *testing.T) {
 	const given = "0b1c2d3e-0000-4000-8000-000000000001"
 	for _, header := range []string{"X-Request-ID", ""} {

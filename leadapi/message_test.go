@@ -43,7 +43,7 @@ func TestMessageIsWhatTheServiceSays(t *testing.T) { // faults 52, 118
 	}
 }
 
-// Of an answer to a request with credentials nothing is told but its status and one of the codes of RFC 6749. fault 111
+// If a request with credentials fails, the error shows only the status and a code of RFC 6749. fault 111
 func TestAccountErrorsTellStatusAndCodeOnly(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"error":"invalid_client","error_description":"no such secret: abc"}`: "status 400: invalid_client",
@@ -66,7 +66,7 @@ func TestAccountErrorsTellStatusAndCodeOnly(t *testing.T) {
 
 const password = `pass"word äö/+ 0123456789`
 
-// leaks returns what a text holds of a secret, in any form, from 12 characters on.
+// leaks returns the first 12 characters in a row that a text shares with a secret, in any encoding, or "".
 func leaks(text string) string {
 	for _, s := range []string{secret, access, refresh, password} {
 		quoted, _ := json.Marshal(s)
@@ -81,7 +81,7 @@ func leaks(text string) string {
 	return ""
 }
 
-// faults 111, m10, m11: services that repeat all they were told, in every place where an error may pick it up.
+// faults 111, m10, m11: services echo the whole request in every place from which an error could copy it.
 func TestNoErrorHoldsASecret(t *testing.T) {
 	echo := func(w http.ResponseWriter, r *http.Request) string {
 		dump, _ := httputil.DumpRequest(r, true)
@@ -121,18 +121,18 @@ func TestNoErrorHoldsASecret(t *testing.T) {
 		},
 	}
 	for name, h := range services {
-		t.Run(name, func(t *testing.T) { scan(t, serve(t, false, h).URL) })
+		t.Run(name, func(t *testing.T) { wantNoSecret(t, serve(t, false, h).URL) })
 	}
 	t.Run("nobody", func(t *testing.T) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		must.Do(t, err)
 		l.Close()
-		scan(t, "http://"+l.Addr().String())
+		wantNoSecret(t, "http://"+l.Addr().String())
 	})
 }
 
-// scan makes every call and looks through what its error shows.
-func scan(t *testing.T, address string) {
+// wantNoSecret makes every call and wants that its error shows no secret.
+func wantNoSecret(t *testing.T, address string) {
 	ctx := context.Background()
 	soon := time.Now().Add(time.Hour)
 	calls := map[string]func(c *Client) error{

@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) {
 	log.SetOutput(io.Discard) // net/http logs answers that nobody asked for
 	for _, name := range []string{"SSL_CERT_FILE", "SSL_CERT_DIR"} {
-		os.Unsetenv(name) // how this machine reaches others is none of the tests'
+		os.Unsetenv(name) // tests must not depend on this machine's certificates
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -61,13 +61,13 @@ func withToken(client *Client) *Client {
 	return client
 }
 
-// peer is a service at the level of bytes. Each connection that is made to it is given to serve.
+// peer is a service at the level of bytes. Each connection gets its own call of serve.
 type peer struct {
 	net.Listener
 	wait  sync.WaitGroup
 	mu    sync.Mutex
 	conns map[net.Conn]bool
-	posts int // requests of which the first line came whole
+	posts int // requests that began to arrive
 }
 
 func listen(t testing.TB, serve func(p *peer, c net.Conn)) *peer {
@@ -95,7 +95,7 @@ func play(t testing.TB, l net.Listener, serve func(p *peer, c net.Conn)) *peer {
 	return p
 }
 
-// end closes all connections and waits for those who serve them.
+// end closes all connections and waits for their goroutines.
 func (p *peer) end() {
 	p.Close()
 	p.mu.Lock()
@@ -129,7 +129,7 @@ func (p *peer) next(r *bufio.Reader) (string, error) {
 	return string(body), err
 }
 
-// answers is a peer that gives every request the same answer, but for the lead, on connections that it keeps.
+// answers returns a peer that keeps connections open and gives each request the same answer, with another lead ID.
 func answers(t testing.TB, answer string) *peer {
 	return listen(t, func(p *peer, c net.Conn) {
 		r := bufio.NewReader(c)
@@ -148,7 +148,7 @@ func answers(t testing.TB, answer string) *peer {
 	})
 }
 
-// another is an answer to the n-th create of a connection, from 0: none is given the lead of one of the eight before.
+// another puts a lead ID for the n-th create of a connection, from 0, into an answer. It repeats after nine creates.
 func another(answer string, n int) string {
 	return strings.Replace(answer, `"leadID":"lead-1"`, `"leadID":"lead-`+string("123456789"[n%9])+`"`, 1)
 }
@@ -167,8 +167,8 @@ func someLead() *CreateRequest {
 	return &CreateRequest{OrganizationID: "org-1", Content: []ContentField{{Key: "name", Value: "Ann"}}, TypeKey: "form", TypeLabel: "Form"}
 }
 
-// fault makes one create and returns its error, nil for a success.
-func fault(t testing.TB, c *Client) *Error {
+// tryCreate makes one create and returns its error, or nil.
+func tryCreate(t testing.TB, c *Client) *Error {
 	t.Helper()
 	_, err := c.Create(context.Background(), someLead())
 	if err == nil {
@@ -184,7 +184,7 @@ func fault(t testing.TB, c *Client) *Error {
 // succeeds makes one create, which must not fail.
 func succeeds(t testing.TB, c *Client) {
 	t.Helper()
-	if e := fault(t, c); e != nil {
+	if e := tryCreate(t, c); e != nil {
 		t.Error(e)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"leadferry/leadapi/sandbox"
 )
 
-// network serves a sandbox, and returns the settings of a client that reaches it in every way that it asks for.
+// network serves a sandbox behind this network, and returns the settings with which a client reaches it.
 func network(t *testing.T, n testsupport.Network) (Config, *sandbox.Server) {
 	t.Helper()
 	s, err := sandbox.New(sandbox.Options{})
@@ -42,7 +42,7 @@ func network(t *testing.T, n testsupport.Network) (Config, *sandbox.Server) {
 	return c, s
 }
 
-// probed are the steps of a probe in short: names, of lead creation in capitals, with a ! where it does not work.
+// probed returns the steps of a probe, and their names: in capitals for lead creation, with ! if the step fails.
 func probed(t *testing.T, c Config) (names string, steps []Step) {
 	t.Helper()
 	client := connect(t, c)
@@ -73,7 +73,7 @@ func TestAProbeTriesEveryStepAndMakesNothing(t *testing.T) {
 		network testsupport.Network
 		change  func(c *Config)
 		want    string
-		text    string // of one of the steps, or its hint
+		text    string // part of the text or hint of a step
 	}{
 		"plain":               {testsupport.Network{}, nil, "connect sign-in ANSWER", "HTTP 405"},
 		"apart":               {apart, nil, "connect sign-in CONNECT ANSWER", "HTTP 405"},

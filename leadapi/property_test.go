@@ -19,16 +19,16 @@ import (
 	"time"
 )
 
-// unsteady is a service that does something else with each create, and notes which it has carried out.
+// unsteady is a service that treats each create in a random way, and notes which creates it applied.
 type unsteady struct {
-	applied sync.Map // by the row that the create names
+	applied sync.Map // by row
 	reused  atomic.Int64
 }
 
 var rowOf = regexp.MustCompile(`row-\d+`)
 
 func (u *unsteady) serve(c net.Conn) {
-	if rand.N(40) == 0 { // an answer before any request, and the end
+	if rand.N(40) == 0 { // answers before any request, and closes
 		io.WriteString(c, answerText(503, "{}"))
 		return
 	}
@@ -46,10 +46,10 @@ func (u *unsteady) serve(c net.Conn) {
 	}
 }
 
-// answer does one of its acts with a request, and reports whether the connection goes on.
+// answer treats a request in one of its ways, and reports whether the connection stays open.
 func (u *unsteady) answer(c net.Conn, r *bufio.Reader) bool {
-	act := rand.N(16) // the rest are right
-	if act == 0 {     // the peer ends in the midst of the request
+	act := rand.N(16) // 11 to 15 are right answers
+	if act == 0 {     // closes in the middle of the request
 		io.CopyN(io.Discard, r, rand.N(int64(400)))
 		reset(c, rand.N(2) == 0)
 		return false
@@ -58,7 +58,7 @@ func (u *unsteady) answer(c net.Conn, r *bufio.Reader) bool {
 	if err != nil {
 		return false
 	}
-	if act == 1 { // it has said no before it has read the body, and goes
+	if act == 1 { // refuses before it has read the body, and closes
 		io.WriteString(c, answerText(413, "{}", "Connection: close"))
 		return false
 	}
@@ -74,17 +74,17 @@ func (u *unsteady) answer(c net.Conn, r *bufio.Reader) bool {
 	}
 	u.applied.Store(row, true)
 	switch act {
-	case 3: // carried out, and not a word
+	case 3: // applied, without an answer
 		reset(c, rand.N(2) == 0)
 		return false
-	case 4: // silence, until the program has had enough
+	case 4: // silent until the client gives up
 		io.Copy(io.Discard, c)
 		return false
-	case 5: // cut in the midst of the answer
+	case 5: // cuts its answer
 		io.WriteString(c, own[:rand.N(len(own))])
 		reset(c, rand.N(2) == 0)
 		return false
-	case 6: // two answers, the second for nobody
+	case 6: // an answer too many
 		_, err = io.WriteString(c, own+answerText(201, `{"leadID":"lead-of-nobody"}`))
 	case 7: // late, perhaps too late
 		time.Sleep(rand.N(80 * time.Millisecond))
@@ -95,7 +95,7 @@ func (u *unsteady) answer(c net.Conn, r *bufio.Reader) bool {
 				return false
 			}
 		}
-	case 9: // something more while the connection rests
+	case 9: // another answer while the connection is idle
 		if _, err = io.WriteString(c, own); err == nil {
 			time.Sleep(rand.N(2 * time.Millisecond))
 			io.WriteString(c, answerText(408, "{}"))
@@ -119,9 +119,9 @@ func reset(c net.Conn, hard bool) {
 	c.Close()
 }
 
-// Whatever the peer does, over whatever way, and whenever the caller has had enough: what is said not to have been
-// applied was not, and nobody is told the lead of another row. faults 34-47
-func TestAnUnsteadyService(t *testing.T) {
+// Whatever the peer does, over any kind of connection, and whenever the caller gives up: a create reported as not
+// applied was not applied, and no row gets the lead of another row. faults 34-47
+func TestAnUnsteadyServiceNeverMisleadsACreate(t *testing.T) {
 	t.Parallel()
 	known := serve(t, true, nil)
 	const rounds, callers, calls = 10, 8, 12
@@ -131,7 +131,7 @@ func TestAnUnsteadyService(t *testing.T) {
 		}
 	}
 	plain := func(c net.Conn) net.Conn { return c }
-	opens := func(net.Conn, *http.Request) string { // now and then it says something else, or less
+	opens := func(net.Conn, *http.Request) string { // sometimes a wrong or incomplete answer
 		own := "HTTP/1.1 200 OK\r\n\r\n"
 		return []string{answerText(502, "{}"), own + answerText(201, createdBody), own[:9], "\x16\x03\x03", 19: ""}[rand.N(20)]
 	}
@@ -163,7 +163,7 @@ func TestAnUnsteadyService(t *testing.T) {
 			}
 			var rows, made, no, maybe atomic.Int64
 			var unapplied sync.Map
-			for range rounds { // each begins without knowing that the peer closes used connections
+			for range rounds { // each with a new client, which has not learnt yet that the peer closes used connections
 				client := withToken(connect(t, c))
 				var wait sync.WaitGroup
 				for range callers {
@@ -181,7 +181,7 @@ func TestAnUnsteadyService(t *testing.T) {
 							e, _ := errors.AsType[*Error](err)
 							switch {
 							case err == nil && got.LeadID != "lead-of-"+row:
-								t.Errorf("%s is told that it is %s", row, got.LeadID)
+								t.Errorf("%s gets the lead %s", row, got.LeadID)
 							case err == nil:
 								made.Add(1)
 							case e.Applied == No:
@@ -198,13 +198,13 @@ func TestAnUnsteadyService(t *testing.T) {
 			p.end()
 			unapplied.Range(func(row, e any) bool {
 				if _, wrong := u.applied.Load(row); wrong {
-					t.Errorf("%s is said not to have been applied, and was: %v", row, e)
+					t.Errorf("%s was applied, but its error says that it was not: %v", row, e)
 				}
 				return true
 			})
 			t.Logf("%d creates: %d made, %d not applied, %d in doubt; %d connections carried more than one", rows.Load(), made.Load(), no.Load(), maybe.Load(), u.reused.Load())
 			if made.Load() == 0 || no.Load() == 0 || maybe.Load() == 0 {
-				t.Error("it shows nothing")
+				t.Error("an outcome did not occur, so this test shows nothing")
 			}
 		})
 	}

@@ -32,7 +32,7 @@ func relay(c net.Conn, in io.Reader, to net.Conn) {
 	wait.Wait()
 }
 
-// connectProxy plays an HTTP proxy that asks act what to answer; nothing means that it opens the way.
+// connectProxy starts an HTTP proxy that answers what act returns; for "" it opens the tunnel.
 func connectProxy(t testing.TB, act func(c net.Conn, ask *http.Request) string) *peer {
 	return listen(t, func(p *peer, c net.Conn) { serveConnect(c, act) })
 }
@@ -51,11 +51,11 @@ func serveConnect(c net.Conn, act func(c net.Conn, ask *http.Request) string) {
 	if err != nil {
 		return
 	}
-	io.WriteString(c, "HTTP/1.1 200 Connection established\r\nContent-Length: 7\r\n\r\n") // the length is to be ignored
+	io.WriteString(c, "HTTP/1.1 200 Connection established\r\nContent-Length: 7\r\n\r\n") // ignored length
 	relay(c, r, to)
 }
 
-// socksProxy plays a SOCKS5 proxy that wants a user and password, where user is not "", and answers with code.
+// socksProxy starts a SOCKS5 proxy that answers with code, and asks for a user and password unless user is "".
 func socksProxy(t testing.TB, user, password string, code byte) *peer {
 	return listen(t, func(p *peer, c net.Conn) {
 		var b [600]byte
@@ -107,7 +107,8 @@ func through(t testing.TB, c Config, proxy string) Config {
 
 const proxyUser, proxyPassword, proxyLogin = "us@er", "p4nted:/#word", "us%40er:p4nted%3A%2F%23word@"
 
-// fault 43: over every kind of proxy, to services with TLS and without, and over one connection for all.
+// fault 43: creates succeed over every kind of proxy, to services with and without TLS. A client that asks an HTTP proxy
+// for a tunnel asks for one only.
 func TestCreatesGoThroughProxies(t *testing.T) {
 	var made atomic.Int64
 	secure := serve(t, true, func(w http.ResponseWriter, r *http.Request) {
@@ -142,7 +143,7 @@ func TestCreatesGoThroughProxies(t *testing.T) {
 			c.Authorities = []*x509.Certificate{secure.Certificate()}
 			client := signedIn(t, c)
 			for range 3 {
-				if e := fault(t, client); e != nil {
+				if e := tryCreate(t, client); e != nil {
 					t.Fatalf("%s to %s: %v", proxy, service, e)
 				}
 			}
@@ -156,8 +157,8 @@ func TestCreatesGoThroughProxies(t *testing.T) {
 	}
 }
 
-// fault 43: what a proxy says instead of opening a way is never an answer of the service.
-func TestProxiesThatRefuse(t *testing.T) {
+// fault 43: if a proxy refuses, its answer is never taken for an answer of the service.
+func TestRefusalsOfAProxyAreNotTheServicesAnswers(t *testing.T) {
 	service := listen(t, func(p *peer, c net.Conn) { t.Error("somebody reached the service") })
 	says := func(status int) *peer {
 		return connectProxy(t, func(net.Conn, *http.Request) string {
@@ -165,7 +166,7 @@ func TestProxiesThatRefuse(t *testing.T) {
 		})
 	}
 	talks := listen(t, func(p *peer, c net.Conn) { io.WriteString(c, answerText(400, "")); io.Copy(io.Discard, c) })
-	more := listen(t, func(p *peer, c net.Conn) { // opens the way, and an answer of its own comes behind that
+	more := listen(t, func(p *peer, c net.Conn) { // opens the tunnel, then adds an answer of its own
 		io.ReadFull(c, make([]byte, 3))
 		c.Write([]byte{5, 0})
 		io.ReadFull(c, make([]byte, 10)) // an IPv4 address
@@ -194,7 +195,7 @@ func TestProxiesThatRefuse(t *testing.T) {
 		"SOCKS, forbidden": {"socks5://" + proxyLogin + socksProxy(t, "", "", 2).Addr().String(), ReasonConnect, "not allowed by ruleset"},
 		"SOCKS, unknown":   {"socks5://" + proxyLogin + socksProxy(t, "", "", 77).Addr().String(), ReasonConnect, "77"},
 	} {
-		e := fault(t, signedIn(t, through(t, config(service.address()), test.address)))
+		e := tryCreate(t, signedIn(t, through(t, config(service.address()), test.address)))
 		if e == nil || e.Applied != No || e.Status != 0 || e.Reason != test.reason || !strings.Contains(e.Message, test.text) {
 			t.Fatalf("%v: %v, %s, want not applied, %s, %q", name, e, e.Reason, test.reason, test.text)
 		}
@@ -204,8 +205,8 @@ func TestProxiesThatRefuse(t *testing.T) {
 	}
 }
 
-// fault 45: a proxy that never ends its answer, or never begins it.
-func TestProxiesAreBounded(t *testing.T) {
+// fault 45: a client gives up on a proxy that never ends its answer, or never begins it.
+func TestSlowAndEndlessProxiesAreGivenUp(t *testing.T) {
 	endless := connectProxy(t, func(c net.Conn, _ *http.Request) string {
 		_, err := io.WriteString(c, "HTTP/1.1 200 x\r\n")
 		for err == nil {
@@ -218,7 +219,7 @@ func TestProxiesAreBounded(t *testing.T) {
 		c := through(t, config("https://service.invalid"), proxy)
 		c.Timeout = 300 * time.Millisecond
 		began := time.Now()
-		e := fault(t, signedIn(t, c))
+		e := tryCreate(t, signedIn(t, c))
 		if e == nil || e.Applied != No || e.Reason != ReasonConnect || !strings.Contains(e.Message, "proxy "+proxy) || time.Since(began) > dialLimit {
 			t.Errorf("%s: %v after %v", proxy, e, time.Since(began))
 		}
@@ -230,7 +231,7 @@ func TestProxiesAreBounded(t *testing.T) {
 	}
 }
 
-func TestAddressesOfProxies(t *testing.T) {
+func TestProxyAddressesAreRead(t *testing.T) {
 	for text, want := range map[string]string{
 		"proxy.example.com:3128": "http://proxy.example.com:3128", "http://Proxy.example.com./": "http://proxy.example.com:80", "HTTPS://p": "https://p:443",
 		"socks5://u:p@[::1]": "socks5://[::1]:1080", "socks5h://p:99": "socks5://p:99", "u:p%40@p:1": "http://p:1",

@@ -48,7 +48,7 @@ func TestRequestsAreWrittenByteForByte(t *testing.T) { // fault 100
 	}
 }
 
-// arrival is a request as the service got it.
+// arrival is a request as the service received it.
 type arrival struct{ Line, Type, Authorization, Agent, Body string }
 
 func TestRequestsArriveAsSpecified(t *testing.T) { // fault 99

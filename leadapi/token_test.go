@@ -18,13 +18,13 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// issuer is a service that issues numbered tokens and takes those that are good.
+// issuer is a service that issues numbered tokens and accepts creates with good ones.
 type issuer struct {
 	t       testing.TB
 	mu      sync.Mutex
-	grants  []string                             // one a token request
+	grants  []string                             // one for each token request
 	good    func(token int) bool                 // whether a create with the token is accepted
-	grant   func(query url.Values) (int, string) // nil, or the answer to a token request ("" = a token)
+	grant   func(query url.Values) (int, string) // if not nil, answers token requests; status 0: give a token
 	expires string                               // JSON of expires_in
 	creates atomic.Int64
 }
@@ -59,7 +59,7 @@ func (s *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		access, len(s.grants), s.expires, len(s.grants))
 }
 
-// issue starts an issuer and a Client of it, with a clock that the test moves.
+// issue starts an issuer and a Client for it. The test moves the Client's clock.
 func issue(t testing.TB, s *issuer) (*Client, *atomic.Int64) {
 	t.Helper()
 	s.t = t
@@ -97,7 +97,7 @@ func TestTokenIsRenewedOnceForAllWorkers(t *testing.T) { // faults 53, 71
 		for range 64 {
 			wait.Go(func() {
 				for try := 0; ; try++ {
-					e := fault(t, c)
+					e := tryCreate(t, c)
 					if e == nil {
 						return
 					}
@@ -116,7 +116,7 @@ func TestTokenIsRenewedOnceForAllWorkers(t *testing.T) { // faults 53, 71
 	}
 }
 
-// A leader that gives up takes nobody with it; a waiter may give up too.
+// If the call that fetches the token is canceled, waiting calls still get one. A waiting call can be canceled, too.
 func TestWaiterOutlivesTheLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -172,7 +172,7 @@ func TestRefreshTokenComesBeforeTheAccount(t *testing.T) { // faults 73, 74, 78
 		c, elapsed := issue(t, s)
 		succeeds(t, c)
 		elapsed.Add(int64(3 * time.Hour))
-		e := fault(t, c)
+		e := tryCreate(t, c)
 		if (e != nil) != test.fails || e != nil && (e.Op != "token" || e.Applied != No) {
 			t.Error(name, e)
 		}
@@ -197,31 +197,31 @@ func TestTokenIsRenewedAtFourFifthsOfItsLife(t *testing.T) { // faults 75, 76, 7
 			}
 			c, elapsed := issue(t, s)
 			early := max(life*8/10, 30*time.Second)
-			fault(t, c)
+			tryCreate(t, c)
 			elapsed.Store(int64(early) - 1)
-			fault(t, c)
+			tryCreate(t, c)
 			s.want(byAccount)
 			elapsed.Add(1)
-			fault(t, c)
+			tryCreate(t, c)
 			s.want(byAccount, "refresh_token+r/1")
 			if early == life {
 				return
 			}
 			down = true
 			elapsed.Add(int64(early))
-			for range 3 { // the old token serves on, and is not renewed at each call
+			for range 3 { // the old token is used on, and not every call tries to renew it
 				succeeds(t, c)
 			}
 			s.want(byAccount, "refresh_token+r/1", "refresh_token+r/2", byAccount)
 			elapsed.Add(int64(life - early))
-			if e := fault(t, c); e == nil || e.Op != "token" || s.creates.Load() != 6 {
+			if e := tryCreate(t, c); e == nil || e.Op != "token" || s.creates.Load() != 6 {
 				t.Errorf("a call with an expired token: %v", e)
 			}
 		})
 	}
 }
 
-func TestRefusalsCountNewTokensRunning(t *testing.T) { // fault 53
+func TestRefusalsCountNewTokensRefusedInARow(t *testing.T) { // fault 53
 	s := &issuer{good: func(token int) bool { return token == 1 || token == 5 }}
 	c, elapsed := issue(t, s)
 	succeeds(t, c)
@@ -231,13 +231,13 @@ func TestRefusalsCountNewTokensRunning(t *testing.T) { // fault 53
 	s.mu.Unlock()
 	var got []int
 	for range 6 {
-		if e := fault(t, c); e != nil {
+		if e := tryCreate(t, c); e != nil {
 			got = append(got, e.Refusals)
 		} else {
 			got = append(got, -1)
 		}
 	}
-	// Tokens 2 and 3 came by refresh and were refused; what follows comes by the account.
+	// Tokens 2 and 3 came from refresh tokens and were refused. The next ones come from the account.
 	must.Same(t, []int{1, 2, 3, -1, -1, -1}, got)
 	s.want(byAccount, "refresh_token+r/1", "refresh_token+r/2", byAccount, byAccount)
 }
@@ -251,7 +251,7 @@ func TestUnreadableTokenIsRefused(t *testing.T) {
 	}
 }
 
-// Each renewal may give another refresh token, and the one before is worth nothing then: the newest one is kept.
+// A renewal may give a new refresh token and make the old one invalid, so the newest one is used.
 func TestNewestRefreshTokenIsUsed(t *testing.T) { // faults 72, 73
 	s := &issuer{}
 	c, elapsed := issue(t, s)
@@ -264,15 +264,15 @@ func TestNewestRefreshTokenIsUsed(t *testing.T) { // faults 72, 73
 	}
 }
 
-// shelf is a TokenStore in memory. It may be told to fail.
-type shelf struct {
+// memoryStore is a TokenStore in memory that can fail.
+type memoryStore struct {
 	mu     sync.Mutex
 	kept   oauth2.Token
 	locked error // Renew fails before renew runs
-	lost   error // Renew fails after it has, and keeps nothing
+	lost   error // Renew fails after renew ran, and keeps nothing
 }
 
-func (s *shelf) Renew(_ context.Context, renew func(oauth2.Token) oauth2.Token) error {
+func (s *memoryStore) Renew(_ context.Context, renew func(oauth2.Token) oauth2.Token) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.locked != nil {
@@ -285,7 +285,7 @@ func (s *shelf) Renew(_ context.Context, renew func(oauth2.Token) oauth2.Token) 
 	return s.lost
 }
 
-// issueOn starts an issuer and as many Clients of it as there are stores, all by one clock.
+// issueOn starts an issuer and one Client for each store, all with the same clock.
 func issueOn(t *testing.T, s *issuer, stores ...TokenStore) ([]*Client, *atomic.Int64) {
 	t.Helper()
 	first, elapsed := issue(t, s)
@@ -298,9 +298,9 @@ func issueOn(t *testing.T, s *issuer, stores ...TokenStore) ([]*Client, *atomic.
 	return clients, elapsed
 }
 
-// faults 72, 125, N11: what one process got, the next ones use, at first and after a renewal.
-func TestProcessesTakeOverTheToken(t *testing.T) {
-	store := &shelf{}
+// faults 72, 125, N11: processes use the token that one of them got, at first and after a renewal.
+func TestProcessesShareAToken(t *testing.T) {
+	store := &memoryStore{}
 	s := &issuer{}
 	c, elapsed := issueOn(t, s, store, store, store)
 	for _, client := range c {
@@ -309,28 +309,28 @@ func TestProcessesTakeOverTheToken(t *testing.T) {
 	s.want(byAccount)
 	elapsed.Store(int64(2*time.Hour + 24*time.Minute)) // four fifths of its life
 	for _, client := range c {
-		fault(t, client)
+		tryCreate(t, client)
 	}
 	s.want(byAccount, "refresh_token+r/1")
-	elapsed.Add(int64(3 * time.Hour)) // over for all
+	elapsed.Add(int64(3 * time.Hour)) // expired for all
 	for i := range c {
-		fault(t, c[len(c)-1-i])
+		tryCreate(t, c[len(c)-1-i])
 	}
 	s.want(byAccount, "refresh_token+r/1", "refresh_token+r/2")
 	must.Same(t, int64(9), s.creates.Load(), "creates accepted")
 }
 
-// faults 71, 72: a token that was refused is renewed, once for all processes; it is never taken over again.
+// faults 71, 72: a refused token is renewed once for all processes, and never taken from the store again.
 func TestRefusedTokenIsNotTakenOver(t *testing.T) {
-	store := &shelf{}
+	store := &memoryStore{}
 	var revoked atomic.Int64
 	s := &issuer{good: func(token int) bool { return int64(token) > revoked.Load() }}
 	c, _ := issueOn(t, s, store, store)
-	fault(t, c[0])
-	fault(t, c[1])
+	tryCreate(t, c[0])
+	tryCreate(t, c[1])
 	revoked.Store(1)
 	for _, client := range c {
-		if e := fault(t, client); e == nil || e.Status != 401 || e.Refusals != 0 {
+		if e := tryCreate(t, client); e == nil || e.Status != 401 || e.Refusals != 0 {
 			t.Errorf("a revoked token: %v", e)
 		}
 	}
@@ -340,8 +340,8 @@ func TestRefusedTokenIsNotTakenOver(t *testing.T) {
 	s.want(byAccount, "refresh_token+r/1")
 }
 
-// fault 77: times that were kept are hints. Where the clock has been set, a renewal or a 401 puts it right.
-func TestKeptTimesAreHints(t *testing.T) {
+// fault 77: stored times are only hints. A token whose times do not fit the clock is renewed.
+func TestStoredTokenTimesAreHints(t *testing.T) {
 	now := time.Now().Round(0)
 	kept := func(issued, life time.Duration) oauth2.Token {
 		return oauth2.Token{AccessToken: access + "0", RefreshToken: "+r/0", Expiry: now.Add(issued + life), ExpiresIn: int64(life.Seconds())}
@@ -362,7 +362,7 @@ func TestKeptTimesAreHints(t *testing.T) {
 		"not a token":         {oauth2.Token{AccessToken: "a\r\nb", RefreshToken: "+r/0", Expiry: now.Add(time.Hour), ExpiresIn: 3600}, false},
 	} {
 		s := &issuer{}
-		c, _ := issueOn(t, s, &shelf{kept: test.kept})
+		c, _ := issueOn(t, s, &memoryStore{kept: test.kept})
 		c[0].keeper.now = func() time.Time { return now }
 		succeeds(t, c[0])
 		must.Same(t, test.taken, len(s.grants) == 0, name)
@@ -372,9 +372,11 @@ func TestKeptTimesAreHints(t *testing.T) {
 	}
 }
 
-// fault 73: a refresh token that was spent for nothing is spent for all processes.
+// fault 73: if a renewal fails, no other process tries the same refresh token again.
 func TestSpentRefreshTokenIsForgotten(t *testing.T) {
-	store := &shelf{kept: oauth2.Token{AccessToken: access + "0", RefreshToken: "+r/0", Expiry: time.Now().Add(-21 * time.Hour), ExpiresIn: 10800}}
+	ended := time.Now().Add(-21 * time.Hour)
+	expired := oauth2.Token{AccessToken: access + "0", RefreshToken: "+r/0", Expiry: ended, ExpiresIn: 10800}
+	store := &memoryStore{kept: expired}
 	down := true
 	s := &issuer{grant: func(q url.Values) (int, string) {
 		if down {
@@ -383,7 +385,7 @@ func TestSpentRefreshTokenIsForgotten(t *testing.T) {
 		return 0, ""
 	}}
 	c, _ := issueOn(t, s, store, store)
-	if e := fault(t, c[0]); e == nil || e.Op != "token" {
+	if e := tryCreate(t, c[0]); e == nil || e.Op != "token" {
 		t.Errorf("%v", e)
 	}
 	must.Same(t, "", store.kept.RefreshToken, "the next process would try it again")
@@ -393,9 +395,9 @@ func TestSpentRefreshTokenIsForgotten(t *testing.T) {
 	must.Same(t, []any{access + "3", "+r/3"}, []any{store.kept.AccessToken, store.kept.RefreshToken}, store.kept, "kept")
 }
 
-// A store that fails costs a sign-in, never the run; and the token at hand is not exchanged for an older one.
-func TestRunGoesOnWithoutItsStore(t *testing.T) {
-	for _, store := range []*shelf{{locked: errors.New("x")}, {lost: errors.New("x")}} {
+// If the token store fails, the run goes on with tokens of its own, and never with an older token from the store.
+func TestRunGoesOnWithoutItsTokenStore(t *testing.T) {
+	for _, store := range []*memoryStore{{locked: errors.New("x")}, {lost: errors.New("x")}} {
 		store.kept = oauth2.Token{AccessToken: access + "0", RefreshToken: "+r/0", Expiry: time.Now().Add(-time.Hour), ExpiresIn: 10800}
 		s := &issuer{}
 		c, elapsed := issueOn(t, s, store)
@@ -410,7 +412,7 @@ func TestRunGoesOnWithoutItsStore(t *testing.T) {
 	}
 }
 
-// busyStore is one whose lock another process has.
+// busyStore is a TokenStore that another process has locked.
 type busyStore struct{}
 
 func (busyStore) Renew(ctx context.Context, _ func(oauth2.Token) oauth2.Token) error {
@@ -418,8 +420,9 @@ func (busyStore) Renew(ctx context.Context, _ func(oauth2.Token) oauth2.Token) e
 	return ctx.Err()
 }
 
-// Another process that hangs holds nobody up for longer than a request may take; who gives up meanwhile sends nothing.
-func TestWaitForTheStoreEnds(t *testing.T) {
+// If another process holds the store's lock, a call waits only as long as a request may take. A call canceled meanwhile
+// sends nothing.
+func TestWaitForTheTokenStoreEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fetched := 0
 		k := &keeper{lock: make(chan struct{}, 1), now: time.Now, store: busyStore{}, patience: time.Minute, fetch: func(context.Context, string, string) (*oauth2.Token, *Error) {
@@ -438,7 +441,7 @@ func TestWaitForTheStoreEnds(t *testing.T) {
 	})
 }
 
-// fault 78: without an address for leads nothing is created; signing in works all the same.
+// fault 78: without a leads URL nothing is created, but signing in works.
 func TestClientWithoutLeadsURLSignsIn(t *testing.T) {
 	s := &issuer{}
 	first, _ := issue(t, s)
@@ -446,7 +449,7 @@ func TestClientWithoutLeadsURLSignsIn(t *testing.T) {
 	c.LeadsURL, c.TrunkID = "", ""
 	client := connect(t, c)
 	must.Do(t, client.SignIn(t.Context()))
-	if e := fault(t, client); e == nil || e.Applied != No || e.Reason != ReasonRefused || s.creates.Load() != 0 {
+	if e := tryCreate(t, client); e == nil || e.Applied != No || e.Reason != ReasonRefused || s.creates.Load() != 0 {
 		t.Errorf("%v", e)
 	}
 	s.want(byAccount)

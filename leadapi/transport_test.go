@@ -20,7 +20,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// serve starts a service whose every request goes to h, over TLS that also speaks HTTP/2 when secure is set.
+// serve starts a service with the handler h. If secure, it uses TLS and offers HTTP/2, too.
 func serve(t testing.TB, secure bool, h http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	s := httptest.NewUnstartedServer(h)
@@ -35,7 +35,7 @@ func serve(t testing.TB, secure bool, h http.HandlerFunc) *httptest.Server {
 	return s
 }
 
-// trust makes a client accept the test service's certificate, and no other.
+// trust makes a client accept only the certificate of the test service, or none if s is nil.
 func trust(c *Client, s *httptest.Server) *Client {
 	roots := x509.NewCertPool()
 	if s != nil {
@@ -63,8 +63,8 @@ func TestHTTP2PeerIsSpokenToWithHTTP1(t *testing.T) { // faults 41, m1, m2, m3
 	})
 }
 
-// faults m3, m4, m5: the whole head is known, and nothing in it lets anybody on the way repeat the request.
-func TestHeads(t *testing.T) {
+// faults m3, m4, m5: the head has exactly these lines. None of them allows a proxy to repeat the request.
+func TestRequestHeadsAreExactlyThese(t *testing.T) {
 	c := signedIn(t, config("https://Service.example:8443/base"))
 	common := " HTTP/1.1\r\nHost: service.example:8443\r\nUser-Agent: leadferry\r\nAccept: application/json\r\nAccept-Encoding: identity\r\nContent-Length: "
 	for _, test := range []struct {
@@ -101,7 +101,7 @@ func TestNothingLeavesWithoutAConnection(t *testing.T) { // faults 33, 34
 		"TLS 1.1":               {"https://" + outdated.Addr().String(), ReasonConnect, stranger},
 		"closed in a handshake": {"https://" + hangUp.Addr().String(), ReasonConnect, stranger},
 	} {
-		e := fault(t, trust(signedIn(t, config(test.address)), test.trusted))
+		e := tryCreate(t, trust(signedIn(t, config(test.address)), test.trusted))
 		if e == nil || e.Applied != No || e.Reason != test.reason || e.Status != 0 {
 			t.Fatalf("%v: %v, want not applied, %s", name, e, test.reason)
 		}
@@ -123,7 +123,7 @@ func TestRedirectsAreNeverFollowed(t *testing.T) { // faults 50, 65, m10-m13
 				w.WriteHeader(status)
 			})
 			c := signedIn(t, config(s.URL))
-			if e := fault(t, c); e == nil || e.Status != status || e.Reason != ReasonRedirect || e.Applied != Maybe {
+			if e := tryCreate(t, c); e == nil || e.Status != status || e.Reason != ReasonRedirect || e.Applied != Maybe {
 				t.Errorf("create, %d to %q: %v", status, location, e)
 			}
 			if _, err := c.Login(t.Context(), "a@example.com", "pass word"); err == nil || err.(*Error).Reason != ReasonRedirect {
@@ -141,7 +141,7 @@ func TestRedirectsAreNeverFollowed(t *testing.T) { // faults 50, 65, m10-m13
 	}
 }
 
-// Observe sees calls that never left, too, and on which connections they went.
+// Observe also sees calls that never left, and whether a call reused its connection.
 func TestObserveSeesEachCall(t *testing.T) {
 	var seen []Call
 	s := answers(t, answerText(201, createdBody))
@@ -149,10 +149,10 @@ func TestObserveSeesEachCall(t *testing.T) {
 	c.Observe = func(call Call) { seen = append(seen, call) }
 	client := signedIn(t, c)
 	for range 2 {
-		fault(t, client)
+		tryCreate(t, client)
 	}
 	c.LeadsURL = "http://127.0.0.1:1"
-	fault(t, signedIn(t, c))
+	tryCreate(t, signedIn(t, c))
 	if len(seen) != 3 {
 		t.Fatalf("saw %v", seen)
 	}
@@ -170,14 +170,14 @@ func authority(t testing.TB, name string) *tls.Certificate {
 	return testsupport.Sign(t, x509.Certificate{Subject: pkix.Name{CommonName: name}}, nil)
 }
 
-// pair is a certificate of an authority, valid between two hours from now.
+// pair returns a certificate signed by an authority, valid from and to that many hours from now.
 func pair(t testing.TB, of *tls.Certificate, from, to time.Duration, addresses ...net.IP) *tls.Certificate {
 	return testsupport.Sign(t, x509.Certificate{IPAddresses: addresses, NotBefore: time.Now().Add(from * time.Hour), NotAfter: time.Now().Add(to * time.Hour)}, of)
 }
 
 var here = net.IPv4(127, 0, 0, 1)
 
-// overTLS plays a service that answers every create, on connections that it keeps.
+// overTLS starts a service with TLS that answers every create and keeps connections open.
 func overTLS(t testing.TB, settings *tls.Config) *peer {
 	return listen(t, func(p *peer, c net.Conn) {
 		c = tls.Server(c, settings)
@@ -192,8 +192,8 @@ func overTLS(t testing.TB, settings *tls.Config) *peer {
 	})
 }
 
-// faults 33, 34: a certificate that will not do says why, and what can be done about it.
-func TestCertificatesThatAreNotBelieved(t *testing.T) {
+// faults 33, 34: if the service's certificate is not trusted, the error says why, and its hint what to do.
+func TestUntrustedCertificatesSayWhy(t *testing.T) {
 	good, stranger := authority(t, "good"), authority(t, "stranger's")
 	for name, test := range map[string]struct {
 		pair       *tls.Certificate
@@ -208,7 +208,7 @@ func TestCertificatesThatAreNotBelieved(t *testing.T) {
 		p := overTLS(t, &tls.Config{Certificates: []tls.Certificate{*test.pair}})
 		c := config("https://" + p.Addr().String())
 		c.Authorities = []*x509.Certificate{good.Leaf}
-		e := fault(t, signedIn(t, c))
+		e := tryCreate(t, signedIn(t, c))
 		switch {
 		case test.text == "":
 			if e != nil {
@@ -220,9 +220,9 @@ func TestCertificatesThatAreNotBelieved(t *testing.T) {
 	}
 }
 
-// A service that wants a client certificate says so in TLS 1.3 only when the request may have left: its sentence is
-// told, and the request is in doubt.
-func TestClientCertificates(t *testing.T) {
+// If a service wants another client certificate, the error says so. In TLS 1.3 the service says it only when the
+// request may have left, so the create is in doubt.
+func TestRefusedClientCertificatesSayWhy(t *testing.T) {
 	ours, theirs := authority(t, "ours"), authority(t, "theirs")
 	pool := x509.NewCertPool()
 	pool.AddCert(ours.Leaf)
@@ -242,7 +242,7 @@ func TestClientCertificates(t *testing.T) {
 			c.Authorities, c.Certificate = []*x509.Certificate{ours.Leaf}, own
 			client := signedIn(t, c)
 			for range 3 {
-				e := fault(t, client)
+				e := tryCreate(t, client)
 				if text == "" && e != nil || text != "" && (e == nil || e.Applied != want || e.Reason != ReasonClientCert || !strings.Contains(e.Message, text) || e.Hint == "") {
 					t.Errorf("%s: %v, want %q", tls.VersionName(version), e, text)
 				}

@@ -21,7 +21,7 @@ func tokens(s *Server, pairs ...string) *httptest.ResponseRecorder {
 	return ask(s, "POST", "/v3/oauth2/token?"+q.Encode(), "")
 }
 
-func try(s *Server, access any) int {
+func createStatus(s *Server, access any) int {
 	return ask(s, "POST", "/v1/"+TrunkID, direct(`{}`), "Authorization", "Bearer "+access.(string)).Code
 }
 
@@ -48,7 +48,7 @@ func TestLoginMakesAClientThatGetsTokens(t *testing.T) {
 	}
 	refuses(t, s, ask(s, "POST", "/v3/oauth2/client", "", "Authorization", temporary), 401)
 	w = tokens(s, "grant_type", "client_credentials", "client_id", client["ID"].(string), "client_secret", client["Secret"].(string))
-	must.Same(t, 201, try(s, decode(t, w)["access_token"]), "status")
+	must.Same(t, 201, createStatus(s, decode(t, w)["access_token"]), "status")
 }
 
 func TestLoginAndClientRefuseWhatTheSpecificationDoesNotAllow(t *testing.T) {
@@ -73,7 +73,7 @@ func TestLoginAndClientRefuseWhatTheSpecificationDoesNotAllow(t *testing.T) {
 	}
 }
 
-func TestTokensLiveAndAreRenewed(t *testing.T) {
+func TestTokensExpireAndAreRenewed(t *testing.T) {
 	at := newClock()
 	s := open(t, Options{now: at.now})
 	w := tokens(s, "grant_type", "client_credentials")
@@ -83,11 +83,11 @@ func TestTokensLiveAndAreRenewed(t *testing.T) {
 		t.Fatalf("status %d %s", w.Code, d)
 	}
 	at.move(accessLife - time.Millisecond)
-	must.Same(t, 201, try(s, first["access_token"]), "a living token: status")
+	must.Same(t, 201, createStatus(s, first["access_token"]), "a living token: status")
 	at.move(time.Millisecond)
-	must.Same(t, 401, try(s, first["access_token"]), "an expired token: status")
+	must.Same(t, 401, createStatus(s, first["access_token"]), "an expired token: status")
 	second := decode(t, tokens(s, "grant_type", "refresh_token", "refresh_token", first["refresh_token"].(string)))
-	if second["refresh_token"] == first["refresh_token"] || try(s, second["access_token"]) != 201 {
+	if second["refresh_token"] == first["refresh_token"] || createStatus(s, second["access_token"]) != 201 {
 		t.Error("the refresh token is the same, or the access token is not good")
 	}
 	// faults 73, 74
@@ -125,11 +125,11 @@ func TestTokenRequestsAreStrict(t *testing.T) {
 	}
 }
 
-func TestARefreshTokenIsItsClientsOwn(t *testing.T) {
+func TestARefreshTokenWorksOnlyForItsClient(t *testing.T) {
 	s := open(t, Options{})
 	refresh := s.issue(refreshUse, "another client", time.Hour)
 	refuses(t, s, tokens(s, "grant_type", "refresh_token", "refresh_token", refresh), 400)
 	if !s.spend(refreshUse, refresh, "another client") {
-		t.Error("it was used up by a stranger")
+		t.Error("another client used it up")
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// serve opens a sandbox with faults behind a port, and returns a client of one connection.
+// serve opens a sandbox with faults on a port, and returns a client for it.
 func serve(t *testing.T, faults string) (*Server, *Listener, *http.Client) {
 	t.Helper()
 	s := open(t, Options{Faults: faults})
@@ -44,7 +44,7 @@ func post(ctx context.Context, s *Server, l *Listener, c *http.Client) (*http.Re
 	return c.Do(r)
 }
 
-// read returns an answer and what came of its body.
+// read sends a create and returns the answer and its body, as far as it came.
 func read(t *testing.T, s *Server, l *Listener, c *http.Client) (*http.Response, string, error) {
 	t.Helper()
 	res, err := post(t.Context(), s, l, c)
@@ -86,8 +86,8 @@ func holdsID(r io.Reader) bool {
 	return err == nil && strings.Contains(string(b), `{"leadID":"`)
 }
 
-// TestClosedUnannounced: the answer promises a connection that is gone when it is used again.
-func TestClosedUnannounced(t *testing.T) {
+// With the fault "close" the answer does not announce that the connection closes behind it.
+func TestConnectionIsClosedUnannounced(t *testing.T) {
 	s, l, _ := serve(t, "close#1")
 	conn, err := net.Dial("tcp", strings.TrimPrefix(l.URL(), "http://"))
 	must.Do(t, err)
@@ -134,7 +134,7 @@ func TestAHangingRequestEndsWithItsClient(t *testing.T) { // faults 39, 46
 	}
 }
 
-// awaitCount returns once a create is about to be answered, or not answered.
+// awaitCount returns once the sandbox has counted a create, which it does just before it answers.
 func awaitCount(ctx context.Context, s *Server) {
 	for s.Counts()["create"] == nil && ctx.Err() == nil {
 		time.Sleep(time.Millisecond)
@@ -179,7 +179,7 @@ func TestOnlyThisMachineIsServed(t *testing.T) {
 	}
 }
 
-func TestClosingAnswersWhatIsLate(t *testing.T) {
+func TestClosingAnswersSlowRequests(t *testing.T) {
 	s := open(t, Options{Faults: "slow#1:1h"})
 	l, err := Listen("127.0.0.1:0", s, 0)
 	must.Do(t, err)

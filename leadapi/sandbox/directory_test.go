@@ -12,7 +12,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// The other locators of the brand.
+// Locators of the built-in brand, besides [MixedLocatorID].
 const (
 	radiusLocator  = "1946f580-3cae-445c-9069-80ba1f71f6fa"
 	regionsLocator = "3b7040a0-38d0-4604-a124-e839b9cbfb00"
@@ -56,7 +56,7 @@ func loadDirectory(t *testing.T, text string) (*Directory, error) {
 	return LoadDirectory(path)
 }
 
-func TestADirectoryOfOnesOwn(t *testing.T) {
+func TestAnOwnDirectoryDecidesAssignments(t *testing.T) {
 	d, err := loadDirectory(t, ownDirectory)
 	if err != nil || d.TrunkID() != "brand-1" {
 		t.Fatal(d, err)
@@ -90,7 +90,7 @@ func TestADirectoryOfOnesOwn(t *testing.T) {
 	refuses(t, s, ask(s, "POST", "/v1/"+TrunkID, named("o-1"), "Authorization", signIn(s)), 404)
 }
 
-// A directory may be as in the help, be JSON, and name its trunk alone or among all organizations.
+// A directory may be the help's example, or JSON. It may name only its trunk, or list the trunk as an organization.
 func TestDirectoriesOfAllForms(t *testing.T) {
 	for text, organizations := range map[string]int{
 		DirectoryHelp: 3, "\ufeff" + `{"organizations": ["a", {"id": "b", "name": "B"}], "locators": [{"id": "l", "type": "radius"}]}`: 3,

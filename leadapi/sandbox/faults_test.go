@@ -11,7 +11,7 @@ import (
 	"leadferry/internal/testsupport/must"
 )
 
-// hits says which of n requests of a kind suffer a fault.
+// hits returns the numbers of those of n requests that get a fault, from 1.
 func hits(t *testing.T, spec, kind string, n int) (at []int) {
 	t.Helper()
 	fs, err := parseFaults(spec)
@@ -71,13 +71,13 @@ func TestFaultsThatMeanNothingAreRefused(t *testing.T) {
 	}
 }
 
-func TestEveryTrickOfTheTableIsAFault(t *testing.T) {
+func TestEveryFaultIsAcceptedAndExplained(t *testing.T) {
 	for name := range faultNames {
 		if _, err := parseFaults(name + ":1%"); err != nil {
 			t.Error(err)
 		}
 		if !regexp.MustCompile(`[ ,]` + name + `\b`).MatchString(FaultHelp) {
-			t.Errorf("the help does not tell of %s", name)
+			t.Errorf("the help does not name %s", name)
 		}
 	}
 }
@@ -92,7 +92,7 @@ func answered(s *Server) (w *httptest.ResponseRecorder) {
 	return ask(s, "POST", "/v1/"+TrunkID, direct(`{"name":"Ann"}`), "Authorization", signIn(s))
 }
 
-func TestStatusesAndDropsStoreOrDoNot(t *testing.T) { // faults 37, 42, 51–60, 63–65
+func TestFaultsStoreALeadOnlyIfTheirNameSaysSo(t *testing.T) { // faults 37, 42, 51–60, 63–65
 	for _, tt := range []struct {
 		fault         string
 		status, leads int
@@ -124,7 +124,7 @@ func TestStatusesAndDropsStoreOrDoNot(t *testing.T) { // faults 37, 42, 51–60,
 		}
 		must.Same(t, 1, s.Counts()["create"][tt.status], s.Counts(), "counted", tt.fault)
 		if w := answered(s); w == nil || w.Code != 201 {
-			t.Error(tt.fault, "the next request suffers too")
+			t.Error(tt.fault, "the next request has the fault, too")
 		}
 	}
 }
@@ -142,12 +142,12 @@ func TestRevokedTokensAreRefusedAndNewOnesAreNot(t *testing.T) { // faults 53, 7
 	s := open(t, Options{Faults: "revoke#2"})
 	old := signIn(s)[len("Bearer "):]
 	for i, want := range []int{201, 401, 401} {
-		must.Same(t, want, try(s, old), i+1, "status")
+		must.Same(t, want, createStatus(s, old), i+1, "status")
 	}
-	must.Same(t, 201, try(s, signIn(s)[len("Bearer "):]), "a new token: status")
+	must.Same(t, 201, createStatus(s, signIn(s)[len("Bearer "):]), "a new token: status")
 }
 
-func TestTokenRequestsSuffer(t *testing.T) { // faults 73, 75
+func TestTokenRequestsHaveFaultsToo(t *testing.T) { // faults 73, 75
 	s := open(t, Options{Faults: "token.500#2,token.cut-body#3"})
 	first := decode(t, tokens(s, "grant_type", "client_credentials"))
 	if w := tokens(s, "grant_type", "client_credentials"); w.Code != 500 {

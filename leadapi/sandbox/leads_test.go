@@ -197,7 +197,7 @@ func TestUpdateRefusesWhatTheSpecificationDoesNotAllow(t *testing.T) {
 	must.Same(t, before, ledger(t, s))
 }
 
-// names are those of leads, in the order in which they are found.
+// names returns the display names of leads, in the same order.
 func names(leads []Lead) (found []string) {
 	for _, l := range leads {
 		found = append(found, l.DisplayName)
@@ -221,10 +221,10 @@ func TestFindMatchesEveryWordInAValue(t *testing.T) {
 		`"quick"`: {`Bob "Quick" Lee`}, "ÜNCLEAR": {`Bob "Quick" Lee`}, "onhold brochure": {"Cid"},
 		"biscayne":                 {"Cid"}, // the name of the organization
 		miami:                      {"Cid"},
-		"externalid":               nil, // a field is no value
+		"externalid":               nil, // names of fields are not searched
 		"\xff\x00":                 nil,
 		" \t ":                     {"Dee", "Cid", `Bob "Quick" Lee`, "Ann Ohm"},
-		"2026-05-04t09:30:00Z lee": {`Bob "Quick" Lee`}, // made in the minute after
+		"2026-05-04t09:30:00Z lee": {`Bob "Quick" Lee`}, // made less than a minute later
 		"2026-05-04T09:31:00Z":     {"Dee"}, "2026-05-04T11:31:00+02:00": {"Dee"}, "2026-05-04T09:31:12Z": nil,
 		"not there, nowhere": nil,
 	} {

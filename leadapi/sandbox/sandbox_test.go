@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// clock is a clock that stands still until it is moved.
+// clock is a clock that only the test moves.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -48,7 +48,7 @@ func open(t *testing.T, o Options) *Server {
 	return s
 }
 
-// ask sends a request; headers are pairs, and override those that a good request has. An empty value removes one.
+// ask sends a request. headers are pairs that replace headers of a good request; an empty value removes one.
 func ask(s *Server, method, target, body string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
 	if body != "" {
@@ -78,7 +78,7 @@ const (
 	miami   = "2e432cd4-4edb-4a59-89e3-2949b3995201"
 )
 
-// isUUID tells whether an ID looks like those of the service.
+// isUUID reports whether an ID is a UUID of version 4 or 7, as the service's are.
 var isUUID = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`).MatchString
 
 func decode(t *testing.T, w *httptest.ResponseRecorder) map[string]any {
@@ -93,7 +93,7 @@ func decode(t *testing.T, w *httptest.ResponseRecorder) map[string]any {
 	return m
 }
 
-// refuses checks that an answer is a refusal of the status, and that nothing was stored; about is what it answers.
+// refuses wants that an answer is an error with this status. about names the request in messages.
 func refuses(t *testing.T, s *Server, w *httptest.ResponseRecorder, status int, about ...any) {
 	t.Helper()
 	before := len(ledger(t, s))

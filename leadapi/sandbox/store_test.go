@@ -62,7 +62,7 @@ func TestEveryAnsweredLeadOutlivesAKill(t *testing.T) {
 	s := open(t, Options{Path: path})
 	for range 20 {
 		id := createLead(t, s, `{"name":"Ann"}`)
-		data, err := os.ReadFile(path) // which a kill leaves as it is now
+		data, err := os.ReadFile(path) // a kill now leaves these bytes
 		must.Do(t, err)
 		must.Do(t, os.WriteFile(left, data, 0o600))
 		again, err := New(Options{Path: left})
@@ -111,7 +111,7 @@ func TestForgottenLeadsLeaveNoTrace(t *testing.T) {
 		t.Errorf("files left: %v, %v", files, err)
 	}
 	if b, err := os.ReadFile(path); err != nil || bytes.Contains(b, []byte("Ann-Alone")) || !bytes.Contains(b, []byte("Bob")) {
-		t.Errorf("%v: she is there still, or he is gone", err)
+		t.Errorf("%v: Ann is still in the file, or Bob is gone", err)
 	}
 	s = open(t, Options{Path: path})
 	if leads := ledger(t, s); len(leads) != 1 || leads[0].ID != bob {
@@ -122,7 +122,8 @@ func TestForgottenLeadsLeaveNoTrace(t *testing.T) {
 	}
 }
 
-// What is killed leaves no leads in the temporary folder.
+// The temporary file of a sandbox has no name, so a killed sandbox leaves no leads behind. On systems without nameless
+// files the test shows nothing.
 func TestATemporaryFileHasNoName(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)

@@ -32,7 +32,7 @@ func newService(t *testing.T, o sandbox.Options) *service {
 	return s
 }
 
-// send sends a request, of which no answer may come.
+// send sends a request and returns the answer, or "" if a fault drops it.
 func (s *service) send(method, target, body string) string {
 	defer func() { _ = recover() }()
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
@@ -49,7 +49,7 @@ func (s *service) create(content string) {
 	s.send("POST", "/v1/"+sandbox.TrunkID, `{"organizationID":"`+sandbox.TrunkID+`","content":`+content+`,"typeKey":"k","typeLabel":"A <b>label</b>"}`)
 }
 
-// show returns a page, which has to be there.
+// show returns a page, which must exist.
 func (s *service) show(address string) string {
 	s.t.Helper()
 	at, err := url.Parse(address)
@@ -61,8 +61,8 @@ func (s *service) show(address string) string {
 	return string(v.Main)
 }
 
-// The lead of a create that got no answer is found by what its row holds, with its ID.
-func TestALeadIsFoundThoughNobodyWasTold(t *testing.T) {
+// If a create got no answer, the page finds the lead by data of its row, and shows its ID.
+func TestALeadWithoutAnAnswerIsFound(t *testing.T) {
 	s := newService(t, sandbox.Options{Faults: "create.drop-stored#2"})
 	for i := range 3 {
 		s.create(fmt.Sprintf(`{"name":"Person %d"}`, i))
@@ -102,7 +102,7 @@ func TestOtherAddressesAreNoPages(t *testing.T) {
 	}
 }
 
-// Secrets do not come onto a page, wherever they were sent.
+// A page shows no secret that was sent to the sandbox.
 func TestNoSecretIsShown(t *testing.T) {
 	s := newService(t, sandbox.Options{Faults: "create.500#1"})
 	s.create(`{}`)
@@ -115,7 +115,7 @@ func TestNoSecretIsShown(t *testing.T) {
 	}
 }
 
-// FuzzView puts texts wherever others may put them: none becomes an element or an attribute, or stays unseen.
+// FuzzView puts texts into leads and searches: none becomes an element or attribute, or an invisible character.
 func FuzzView(f *testing.F) {
 	for _, text := range []string{"<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`, "a\u202eb", "\x00\x1b[31m", "'; --", "{{.}}", strings.Repeat("long", 3000), "\xff\xfe"} {
 		f.Add(text)
@@ -140,10 +140,10 @@ func FuzzView(f *testing.F) {
 	})
 }
 
-// elements are the names of the elements and attributes of a page; it holds no character that cannot be seen.
+// elements returns the names of a page's elements and attributes. Invisible characters in the page fail the test.
 func elements(t *testing.T, text string) (names []string) {
 	if i := strings.IndexAny(text, "\x00\x1b\u202e\u200b"); i >= 0 {
-		t.Errorf("a character that cannot be seen: %q", text[max(0, i-30):i+3])
+		t.Errorf("an invisible character: %q", text[max(0, i-30):i+3])
 	}
 	root, err := html.Parse(bytes.NewReader([]byte(text)))
 	must.Do(t, err)
