@@ -1,5 +1,5 @@
-// Package manifests holds the samples for Kubernetes against the types that Kubernetes publishes. It stands among the
-// tools because those types bring more modules with them than the program itself needs.
+// Package manifests checks the samples for Kubernetes against the types that Kubernetes publishes. It belongs to the
+// tools because these types need more modules than the program itself.
 package manifests
 
 import (
@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kinds are the types of the objects that samples may hold.
+// kinds are the types of objects that samples may contain.
 var kinds = map[string]func() any{
 	"batch/v1 CronJob":         func() any { return new(batch.CronJob) },
 	"batch/v1 Job":             func() any { return new(batch.Job) },
@@ -26,8 +26,8 @@ var kinds = map[string]func() any{
 	"v1 Secret":                func() any { return new(core.Secret) },
 }
 
-// unknown gives the errors of a text's documents: a field the type lacks, of another type, or there twice.
-func unknown(text []byte) (errs []error, read int) {
+// mistakesIn returns errors for fields that are unknown, of a wrong type, or duplicate, and the number of objects read.
+func mistakesIn(text []byte) (errs []error, read int) {
 	for _, document := range bytes.Split(text, []byte("\n---\n")) {
 		var kind meta.TypeMeta
 		if err := yaml.Unmarshal(document, &kind); err != nil {
@@ -38,7 +38,7 @@ func unknown(text []byte) (errs []error, read int) {
 		}
 		to := kinds[kind.APIVersion+" "+kind.Kind]
 		if to == nil {
-			errs = append(errs, fmt.Errorf("an object of the kind %q, which samples do not hold", kind.Kind))
+			errs = append(errs, fmt.Errorf("an object of the kind %q, which samples may not contain", kind.Kind))
 			continue
 		}
 		read++
@@ -78,7 +78,7 @@ func TestSamplesFitThePublishedTypes(t *testing.T) {
 		}},
 	} {
 		text := sample(t, name)
-		errs, read := unknown(text)
+		errs, read := mistakesIn(text)
 		for _, err := range errs {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -89,30 +89,30 @@ func TestSamplesFitThePublishedTypes(t *testing.T) {
 			if !bytes.Contains(text, []byte(old)) {
 				t.Errorf("%s has no %q to put a mistake in", name, old)
 			}
-			if errs, _ := unknown(bytes.Replace(text, []byte(old), []byte(wrong), 1)); len(errs) == 0 {
+			if errs, _ := mistakesIn(bytes.Replace(text, []byte(old), []byte(wrong), 1)); len(errs) == 0 {
 				t.Errorf("%s: %q for %q is not noticed", name, wrong, old)
 			}
 		}
 	}
 }
 
-// end is how a pod ended: by an exit code, and perhaps because its node wanted it away.
+// end is how a pod ended: its exit code, and whether its node evicted it.
 type end struct {
 	code      int32
 	disrupted bool
 }
 
-// controller does with the pods of an Indexed job what that of Kubernetes does by the job's policies (published types,
-// PodFailurePolicyRule and JobSpec), one index after the other.
+// controller simulates the job controller of Kubernetes for an Indexed job and its policies, as the comments of
+// PodFailurePolicyRule and JobSpec describe them. It runs one index after another.
 type controller struct {
 	spec     batch.JobSpec
-	pods     map[int]int // that were started, by index
+	pods     map[int]int // number of pods started, by index
 	finished []int
 	failed   []int
 	stopped  bool // the job as a whole has failed
 }
 
-// run starts pods until the job has ended; how says how the n-th pod of an index ends, from 0.
+// run starts pods until the job has ended. how says how the n-th pod of an index ends, from 0.
 func (c *controller) run(how func(index, n int) end) {
 	c.pods = map[int]int{}
 	for index := range int(*c.spec.Completions) {
@@ -140,7 +140,7 @@ func (c *controller) run(how func(index, n int) end) {
 	}
 }
 
-// action is that of the first rule that fits.
+// action returns the action of the first rule that matches.
 func (c *controller) action(e end) batch.PodFailurePolicyAction {
 	for _, r := range c.spec.PodFailurePolicy.Rules {
 		if on := r.OnExitCodes; on != nil && e.code != 0 {
@@ -166,13 +166,13 @@ func migration(t *testing.T) batch.JobSpec {
 	return job.Spec
 }
 
-// What the job does with each way in which a worker may end.
-func TestTheMigrationsPolicy(t *testing.T) {
+// For each way in which a worker may end, the job starts a new pod, or gives up the index or the whole job.
+func TestMigrationJobReactsToEachEndOfAPod(t *testing.T) {
 	spec := migration(t)
 	for _, test := range []struct {
 		name string
-		pods string // of index 1, how each ends: a code, d before it where the node wanted it away; all later ones as the last
-		want string // pods of index 1, and what became of it and of the job
+		pods string // exit codes of the pods of index 1, with d if the node evicted it; later pods end as the last one
+		want string // number of pods of index 1, and how the index or the job ended
 	}{
 		{"done", "0", "1 pod, finished"},
 		{"rows need attention", "1", "1 pod, failed"},
@@ -223,8 +223,8 @@ func TestTheMigrationsPolicy(t *testing.T) {
 	}
 }
 
-// What Kubernetes refuses, what the program needs, and what a person who reads secrets expects.
-func TestTheMigrationIsSound(t *testing.T) {
+// The job follows the rules of Kubernetes, has what the program needs, and shows no secret.
+func TestMigrationJobKeepsTheRules(t *testing.T) {
 	spec := migration(t)
 	pod := spec.Template.Spec
 	main, fetch := pod.Containers[0], pod.InitContainers[0]
@@ -250,23 +250,23 @@ func TestTheMigrationIsSound(t *testing.T) {
 		"what was downloaded": slices.Contains(fetch.Command, main.Args[len(main.Args)-1]) && *fetch.SecurityContext.ReadOnlyRootFilesystem,
 	} {
 		if !kept {
-			t.Errorf("not so: %s", rule)
+			t.Errorf("rule broken: %s", rule)
 		}
 	}
 	for _, r := range spec.PodFailurePolicy.Rules {
 		if r.OnExitCodes != nil && (len(r.OnPodConditions) > 0 || slices.Contains(r.OnExitCodes.Values, 0) || *r.OnExitCodes.ContainerName != main.Name) {
-			t.Errorf("a rule that Kubernetes refuses or that never fits: %+v", r)
+			t.Errorf("a rule that Kubernetes refuses or that never matches: %+v", r)
 		}
 	}
 	for _, e := range main.Env {
 		if low := strings.ToLower(e.Name); (strings.Contains(low, "secret") || strings.Contains(low, "password")) && e.Value != "" {
-			t.Errorf("%s stands in the manifest", e.Name)
+			t.Errorf("the manifest contains the value of %s", e.Name)
 		}
 	}
 }
 
-// A night never runs twice, has no secret that its user cannot read alone, and writes where a volume is.
-func TestTheCronJobsAreSound(t *testing.T) {
+// Nightly jobs never run at once or twice, run without privileges, and write only to their volume.
+func TestCronJobsKeepTheRules(t *testing.T) {
 	for name, state := range map[string]string{"leadferry-cronjob.yaml": "/state", "leadferry-reconcile-cronjob.yaml": "/state", "leadferry-cronjob-postgres.yaml": "/run/leadferry"} {
 		text := string(sample(t, name))
 		var job batch.CronJob
@@ -293,7 +293,7 @@ func TestTheCronJobsAreSound(t *testing.T) {
 			"its inputs":     !writable["/srv/crm"] && !writable["/etc/leadferry"],
 		} {
 			if !kept {
-				t.Errorf("%s, not so: %s", name, rule)
+				t.Errorf("%s, rule broken: %s", name, rule)
 			}
 		}
 	}

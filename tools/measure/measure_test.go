@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestMain lets the test binary be the sink and the peers, which the table starts as processes of their own.
+// TestMain lets the test binary act as the sink and the peers, which measurements start as separate processes.
 func TestMain(m *testing.M) {
 	if os.Getenv("LEADFERRY_MEASURE") == "command" {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestTable takes all numbers at a small size through the whole chain: build, inputs, sink, peers, program. A run whose
-// rows do not all end as they should is an error, so that a table without one says that the chain works.
+// TestTable measures everything at a small size: build, inputs, sink, peers, program. A run with wrong outcomes is an
+// error, so a table without errors shows that all of it works.
 func TestTable(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the program")
@@ -74,7 +74,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestInterruptedTableLeavesNothing ends the table while an import runs.
+// TestInterruptedTableLeavesNothing interrupts the measurement while an import runs.
 func TestInterruptedTableLeavesNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the program")
@@ -93,7 +93,7 @@ func TestInterruptedTableLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestARunWhoseRowsEndOtherwiseIsAnError: figures of a run that fails say nothing.
+// A run with other outcomes than expected is an error: its figures would say nothing.
 func TestARunWhoseRowsEndOtherwiseIsAnError(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the program")

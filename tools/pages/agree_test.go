@@ -16,7 +16,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// shown is what a page's own DOM says of rows.
+// shown is what the DOM of a page says about rows.
 type shown struct {
 	Rows map[string]string // by outcome
 }
@@ -24,7 +24,7 @@ type shown struct {
 const readBack = `({
 	rows: Object.fromEntries([...document.querySelectorAll('#rows tr')].map(r => [r.querySelector('th span').textContent, r.querySelector('.num')?.textContent ?? '0']))})`
 
-// Page, terminal, summary and results tell the same numbers, whatever happened: faults, limits, interruptions.
+// Page, terminal, summary and results show the same numbers, after faults, limits and interruptions, too.
 func TestNumbersAgree(t *testing.T) {
 	t.Parallel()
 	b := open(t)
@@ -44,10 +44,10 @@ func TestNumbersAgree(t *testing.T) {
 		c.Stdout = &said
 		must(t, c.Start())
 		stop := time.AfterFunc(time.Duration(random.IntN(3000))*time.Millisecond, func() { _ = c.Process.Signal(os.Interrupt) })
-		_ = c.Wait() // its summary is looked at
+		_ = c.Wait() // any exit code is right
 		stop.Stop()
 		if _, err := os.Stat(d.path("run/summary.json")); err != nil {
-			continue // it was interrupted before it began
+			continue // interrupted before the run began
 		}
 		s := d.summary("run/summary.json")
 		rows := map[string]int{}
@@ -90,7 +90,7 @@ func (b *browser) read(t *testing.T, address string) (s shown) {
 	return s
 }
 
-// resultsOf counts the outcomes of results.
+// resultsOf counts rows of a results file by outcome.
 func resultsOf(t *testing.T, path string) map[string]int {
 	t.Helper()
 	f, err := os.Open(path)
@@ -105,7 +105,7 @@ func resultsOf(t *testing.T, path string) map[string]int {
 	return counts
 }
 
-// The pictures in docs: PAGES_PICTURES=../../docs/pictures go test ./pages -run TestPictures makes them anew.
+// TestPictures makes the pictures of docs: PAGES_PICTURES=../../docs/pictures go test ./pages -run TestPictures
 func TestPictures(t *testing.T) {
 	folder := os.Getenv("PAGES_PICTURES")
 	if folder == "" {
@@ -127,7 +127,7 @@ func TestPictures(t *testing.T) {
 		address := d.onDisk(name + "/report.html")
 		ctx, _, shut := b.tab(t, look{name: name, width: 1000, scheme: "light"}, address)
 		must(t, chromedp.Do(ctx, chromedp.Navigate(address)))
-		_, err := chromedp.Run(ctx, chromedp.Evaluate[int](fmt.Sprintf( // as on a machine of somebody
+		_, err := chromedp.Run(ctx, chromedp.Evaluate[int](fmt.Sprintf( // hides this machine's folder
 			`[...document.querySelectorAll('pre, td, p')].map(e => e.innerHTML = e.innerHTML.replaceAll(%q, '/home/ann')).length`, d.folder)))
 		must(t, err)
 		png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())

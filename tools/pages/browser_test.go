@@ -1,11 +1,11 @@
-// Package pages looks at every page that the program makes or serves, in Chromium: as wide as a desk's screen and as a
-// phone's, light, dark and printed. What it looks for is in [browser.inspect].
+// Package pages checks every page that the program makes or serves, in Chromium: on a wide screen, on a phone, light,
+// dark and printed. [browser.inspect] says what it checks.
 //
-// It runs where chromium can be found, and is skipped elsewhere. Of the environment it takes
+// Without chromium the tests are skipped. Environment variables:
 //
-//	PAGES_AXE          the folder that `npm install --prefix FOLDER axe-core` was given; without it axe is left out
-//	PAGES_SCREENSHOTS  a folder for a picture of each page as it was looked at
-//	PAGES_REQUIRED     anything: what is missing fails the tests instead of skipping them
+//	PAGES_AXE          FOLDER of `npm install --prefix FOLDER axe-core`; without it, the checks by axe are left out
+//	PAGES_SCREENSHOTS  a folder for a picture of each checked page
+//	PAGES_REQUIRED     if not empty, tests fail if chromium or axe is missing
 package pages
 
 import (
@@ -24,13 +24,13 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience is how long one step of a browser may take: a machine with much else to do is slow.
+// patience is how long one step of the browser may take on a busy machine.
 const patience = 90 * time.Second
 
-// browser is one Chromium for all tests; each page is looked at in a tab of its own.
+// browser is one Chromium for all tests. Each page gets its own tab.
 type browser struct {
 	ctx context.Context
-	axe string // the text of its script; "" where it is not there
+	axe string // the script of axe, or ""
 }
 
 var (
@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// open starts the browser for the first test that asks, and skips where there is none.
+// open starts the browser for the first test. It skips the test if there is no browser.
 func open(t *testing.T) *browser {
 	t.Helper()
 	chromiumOnce.Do(func() { chromium, chromiumErr = launch() })
@@ -61,15 +61,15 @@ func open(t *testing.T) *browser {
 	return chromium
 }
 
-// launch starts it. Without axe it comes with an error that says so.
+// launch starts the browser. If only axe is missing, it returns both the browser and an error.
 func launch() (*browser, error) {
 	path, err := exec.LookPath("chromium")
 	if err != nil {
-		return nil, fmt.Errorf("pages are looked at in Chromium: %w", err)
+		return nil, fmt.Errorf("pages are checked in Chromium: %w", err)
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.WSURLReadTimeout(patience))
 	if os.Getuid() == 0 {
-		options = append(options, chromedp.NoSandbox) // Chromium's own cannot be had by root
+		options = append(options, chromedp.NoSandbox) // root cannot use Chromium's sandbox
 	}
 	allocator, end := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, cancel := chromedp.NewContext(allocator)
@@ -80,13 +80,13 @@ func launch() (*browser, error) {
 	b := &browser{ctx: ctx}
 	script, err := os.ReadFile(filepath.Join(os.Getenv("PAGES_AXE"), "node_modules/axe-core/axe.min.js"))
 	if err != nil {
-		return b, errors.New("PAGES_AXE names no folder with axe-core from npm: pages are looked at without it")
+		return b, errors.New("PAGES_AXE names no folder with axe-core from npm: pages are checked without it")
 	}
 	b.axe = string(script)
 	return b, nil
 }
 
-// build makes the program once for all tests.
+// build compiles the program once for all tests.
 var build = sync.OnceValues(func() (string, error) {
 	folder, err := os.MkdirTemp("", "leadferry-pages-")
 	if err != nil {
@@ -102,7 +102,7 @@ var build = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// desk is a folder in which a person works with the program: everything that it keeps stands there.
+// desk is the folder of a person who uses the program. It contains all files that the program keeps.
 type desk struct {
 	t       *testing.T
 	program string
@@ -130,7 +130,7 @@ func (d *desk) command(args ...string) *exec.Cmd {
 	return c
 }
 
-// run runs the program, which has to end with a code, and returns what it printed.
+// run runs the program, wants this exit code, and returns what the program printed.
 func (d *desk) run(code int, args ...string) string {
 	d.t.Helper()
 	out, err := d.command(args...).CombinedOutput()
@@ -157,8 +157,8 @@ func (d *desk) write(name, text string) {
 	must(d.t, os.WriteFile(d.path(name), []byte(text), 0o600))
 }
 
-// start begins something that serves a page, and returns its address when it is told on standard error, with what it
-// has printed by then. It ends with the test.
+// start starts a command that serves a page. It returns the page's address, from standard error, and what the command
+// has printed to standard output so far. The command ends with the test.
 func (d *desk) start(args ...string) (address, out string) {
 	d.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -194,7 +194,7 @@ func (d *desk) start(args ...string) (address, out string) {
 	return address, string(printed)
 }
 
-// take gives the program the settings that a sandbox printed, as a shell does into which they are pasted.
+// take adds the settings that a sandbox printed to the environment, as if they were pasted into a shell.
 func (d *desk) take(settings string) {
 	for line := range strings.Lines(settings) {
 		if pair, found := strings.CutPrefix(strings.TrimSpace(line), "export "); found {

@@ -23,7 +23,7 @@ import (
 //go:embed checks.js
 var layout string
 
-// look is one way in which people see a page.
+// look is one way to see a page.
 type look struct {
 	name   string
 	width  int64
@@ -43,9 +43,9 @@ func looks() []look {
 	}
 }
 
-// inspect looks at a page in every way, and says what it finds: what stands beside the page or is cut off, text that is
-// too small, lies on other text or on too like a ground, words in the console, breaches of the Content-Security-Policy,
-// requests to elsewhere, and what axe takes for serious or critical.
+// inspect checks a page in every look. It reports content beside the page or cut off, text that is too small, overlaps
+// other text or has too little contrast, console messages, breaches of the Content-Security-Policy, requests to other
+// addresses, and serious or critical findings of axe.
 func (b *browser) inspect(t *testing.T, name, address string) {
 	t.Helper()
 	for _, l := range looks() {
@@ -62,7 +62,7 @@ func (b *browser) look(t *testing.T, l look, name, address string) []string {
 	defer shut()
 	must(t, chromedp.Do(ctx, chromedp.Navigate(address)))
 	picture(ctx, t, name+"-"+l.name)
-	// What is folded away is read, too.
+	// Folded content is checked, too.
 	_, err := chromedp.Run(ctx, chromedp.Evaluate[int](`[...document.querySelectorAll('details')].map(d => d.open = true).length`))
 	must(t, err)
 	found, err := chromedp.Run(ctx, chromedp.Evaluate[[]string](layout))
@@ -70,7 +70,7 @@ func (b *browser) look(t *testing.T, l look, name, address string) []string {
 	return append(append(found, b.violations(ctx, t, l)...), w.said()...)
 }
 
-// tab is a new tab that sees pages as l says, until it is shut: Chromium has few connections for those that follow.
+// tab opens a new tab with this look. Shut it soon: Chromium has few connections for later tabs.
 func (b *browser) tab(t *testing.T, l look, address string) (ctx context.Context, w *witness, shut func()) {
 	t.Helper()
 	tab, closeTab := chromedp.NewContext(b.ctx)
@@ -102,7 +102,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// picture writes what stands in the tab to the folder of pictures, where one is named.
+// picture writes a screenshot of the tab to the folder PAGES_SCREENSHOTS, if it is set.
 func picture(ctx context.Context, t *testing.T, name string) {
 	t.Helper()
 	folder := os.Getenv("PAGES_SCREENSHOTS")
@@ -115,15 +115,15 @@ func picture(ctx context.Context, t *testing.T, name string) {
 	must(t, os.WriteFile(filepath.Join(folder, name+".png"), png, 0o644))
 }
 
-// violations are those that axe takes for serious or critical; the lesser ones are told in the log.
+// violations returns the serious and critical findings of axe, and logs the lesser ones.
 func (b *browser) violations(ctx context.Context, t *testing.T, l look) (found []string) {
 	t.Helper()
-	// It waits by timers, which are switched off with the scripts; and paper has one scheme.
+	// axe needs timers, which are off if scripts are. On paper light and dark look the same.
 	if b.axe == "" || l.still || l.media == "print" && l.scheme == "dark" {
 		return nil
 	}
 	only := ""                                      // all rules
-	if l.name == "wide-dark" || l.name == "print" { // they differ from wide-light by their colours
+	if l.name == "wide-dark" || l.name == "print" { // only colours differ from wide-light
 		only = ", runOnly: ['color-contrast']"
 	}
 	must(t, chromedp.Do(ctx, chromedp.Evaluate[chromedp.Void](b.axe+";0")))
@@ -149,7 +149,7 @@ func (v violation) String() string {
 	return fmt.Sprintf("axe, %s: %s: %s, %d times: %s", v.Impact, v.ID, v.Help, len(v.Nodes), strings.Join(v.Nodes[:min(3, len(v.Nodes))], "\n\t"))
 }
 
-// witness hears what a page says besides what it shows.
+// witness notes console messages, errors and requests of a page.
 type witness struct {
 	address string
 
@@ -191,14 +191,14 @@ func (w *witness) hear(event any) {
 	}
 }
 
-// frame is a page without faults, but for what a test puts into its head and body.
+// frame returns a page without faults, except for those in head and body.
 func frame(head, body string) string {
 	return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>A page</title><meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
 <style>:root{color-scheme:light dark}svg{background:#fff}</style>` + head + `</head><body><main><h1>A page</h1>` + body + `</main></body></html>`
 }
 
-// fileURL writes a page to a file of the test's.
+// fileURL writes a page to a file and returns its URL.
 func fileURL(t *testing.T, html string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "page.html")
@@ -208,7 +208,7 @@ func fileURL(t *testing.T, html string) string {
 
 const drawing = `<svg role="img" aria-label="A drawing" width="200" height="40" viewBox="0 0 200 40">`
 
-// A page with a fault is found out.
+// inspect finds each kind of fault in a page.
 func TestInspectFindsFaults(t *testing.T) {
 	t.Parallel()
 	b := open(t)
@@ -242,11 +242,11 @@ func TestInspectFindsFaults(t *testing.T) {
 	}
 }
 
-// A page may be well in one look and not in another.
+// A fault that appears only in one look is found in that look, and in no other.
 func TestInspectSeesEveryLook(t *testing.T) {
 	t.Parallel()
 	b := *open(t)
-	b.axe = "" // it is slow, and tried above
+	b.axe = "" // slow, and tested above
 	for i, style := range []string{
 		"@media (min-width:900px) and (prefers-color-scheme:light)", "@media (min-width:900px) and (prefers-color-scheme:dark)",
 		"@media (max-width:450px) and (prefers-color-scheme:light)", "@media (max-width:450px) and (prefers-color-scheme:dark)",

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// onDisk is the address of a file of the desk's.
+// onDisk returns the URL of a file of the desk.
 func (d *desk) onDisk(name string) string {
 	return (&url.URL{Scheme: "file", Path: d.path(name)}).String()
 }
@@ -30,7 +30,7 @@ lead:
     email: {from: "{email}", format: email}
 `
 
-// crm is a file of leads with a status each; organizations are those of the directory.
+// crm returns a CSV of n leads with statuses and the organizations of [directory]. shift changes most statuses.
 func crm(n, shift int) string {
 	statuses := []string{"open", "contacted", "inProgress", "onHold", "closedWon", "closedNotInterested", "closedBoughtUsed", "closedBoughtOtherBrand"}
 	var b strings.Builder
@@ -45,7 +45,7 @@ func crm(n, shift int) string {
 	return b.String()
 }
 
-// directory is a brand of 25 organizations, whose names break pages that are not made with care.
+// directory returns a brand of 25 organizations with [hostile] names.
 func directory() string {
 	var b strings.Builder
 	b.WriteString("organizations:\n")
@@ -56,7 +56,7 @@ func directory() string {
 	return b.String()
 }
 
-// The pages of real runs, one after the other as a migration goes.
+// The pages of real runs have no faults: validate, import, sync and reconcile, as in a migration.
 func TestRunPages(t *testing.T) {
 	t.Parallel()
 	b := open(t)
@@ -78,7 +78,7 @@ func TestRunPages(t *testing.T) {
 	b.inspect(t, "run-reconcile", d.onDisk("reconcile/report.html"))
 }
 
-// summary is that of a run, of which a test may change what it likes.
+// summary is a summary.json that a test may change.
 type summary map[string]any
 
 func (d *desk) summary(name string) (s summary) {
@@ -89,7 +89,7 @@ func (d *desk) summary(name string) (s summary) {
 	return s
 }
 
-// report has the page made of a summary.
+// report makes the page of a summary and returns its URL.
 func (d *desk) report(name string, s summary) string {
 	d.t.Helper()
 	text, err := json.Marshal(s)
@@ -100,7 +100,7 @@ func (d *desk) report(name string, s summary) string {
 	return d.onDisk(name + "/report.html")
 }
 
-// full is what a run of a day and a million rows leaves, with every list as long as it gets and hostile texts in each.
+// full turns s into the summary of a run of 20 hours and a million rows, with long lists full of hostile texts.
 func (s summary) full() {
 	began := time.Date(2026, 5, 4, 6, 0, 0, 0, time.UTC)
 	text := func(i int) string { return fmt.Sprintf("%s %d", hostile[i%len(hostile)], i) }
@@ -143,7 +143,7 @@ func (s summary) full() {
 	s["outcome"], s["exit_code"], s["stop_reason"] = "attention", 5, ""
 }
 
-// Pages of runs that a test cannot wait for: a million rows, one that was stopped, one of nothing.
+// Pages from changed summaries have no faults: of a million rows, of a stopped run, and of a run without rows.
 func TestPagesOfSummaries(t *testing.T) {
 	t.Parallel()
 	b := open(t)
@@ -165,7 +165,7 @@ func TestPagesOfSummaries(t *testing.T) {
 	b.inspect(t, "run-nothing", d.report("nothing", s))
 }
 
-// The page of a run while it goes on.
+// The page of a running import has no faults.
 func TestLivePages(t *testing.T) {
 	t.Parallel()
 	b := open(t)
@@ -178,7 +178,7 @@ func TestLivePages(t *testing.T) {
 	b.inspect(t, "run-live", address)
 }
 
-// hostile are texts that break pages which are not made with care.
+// hostile are texts that break careless pages.
 var hostile = []string{
 	`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `{{.}} ${x} %s`, "a\u202egpj.exe", strings.Repeat("wide", 60),
 	"مرحبا بالعالم", "日本語のとても長い名前で改行されないはずのもの", "👩‍👩‍👧‍👦 family", "\u200b\u200bhidden", "o'Neil & \"Sons\"", "</td></tr></table>", "=1+1",
@@ -197,7 +197,7 @@ lead:
     message: "{message}"
 `
 
-// rows are a file of leads: ordinary ones and, where asked for, hostile texts.
+// rows returns a CSV of n leads, whose messages repeat texts.
 func rows(n int, texts ...string) string {
 	var b strings.Builder
 	b.WriteString("id,name,email,message\n")
@@ -216,7 +216,7 @@ func rows(n int, texts ...string) string {
 	return b.String()
 }
 
-// The page of the sandbox in every state: empty, full of texts that mean harm, a search.
+// The page of the sandbox has no faults: empty, full of hostile texts, and with a search.
 func TestSandboxPages(t *testing.T) {
 	t.Parallel()
 	b := open(t)

@@ -31,11 +31,11 @@ import (
 
 var (
 	every = flag.Bool("every", false, "build for every system and processor, not only for Linux and Windows on amd64")
-	cold  = flag.Bool("cold", false, "compile the second time from nothing: a minute or two more, and then nothing of the first build can be in it")
+	cold  = flag.Bool("cold", false, "compile the second time with an empty cache: takes a minute or two more")
 )
 
-// made is a release of the clone's last commit, from a clone of it in a folder of its own.
-func made(t *testing.T, targets string) string {
+// makeRelease makes a release of the last commit, in a new clone, and returns its folder.
+func makeRelease(t *testing.T, targets string) string {
 	t.Helper()
 	clone, out := filepath.Join(t.TempDir(), "clone"), t.TempDir()
 	if said, err := exec.Command("git", "clone", "-q", "--no-hardlinks", "../..", clone).CombinedOutput(); err != nil {
@@ -54,7 +54,7 @@ func TestRelease(t *testing.T) {
 	if *every {
 		targets = allTargets
 	}
-	out := made(t, targets)
+	out := makeRelease(t, targets)
 	t.Run("sums", func(t *testing.T) { sums(t, out) })
 	t.Run("archives", func(t *testing.T) { archives(t, out) })
 	t.Run("bill", func(t *testing.T) { billOfMaterials(t, out) })
@@ -64,7 +64,7 @@ func TestRelease(t *testing.T) {
 	t.Run("again", func(t *testing.T) { again(t, out) })
 }
 
-// sums holds SHA256SUMS against the tool that reads it, and that no file is left out.
+// sums checks SHA256SUMS with sha256sum, and that it lists every file.
 func sums(t *testing.T, out string) {
 	check := exec.Command("sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS")
 	check.Dir = out
@@ -77,7 +77,7 @@ func sums(t *testing.T, out string) {
 	}
 }
 
-// archives holds that each has what people install from it, below one folder.
+// archives checks that each archive has one folder with all files that people install.
 func archives(t *testing.T, out string) {
 	wanted := []string{
 		"README.md", "samples/leads.yaml", "completion/leadferry.bash",
@@ -107,7 +107,7 @@ func archives(t *testing.T, out string) {
 	}
 }
 
-// billOfMaterials holds that the bill names every module that the Go tool sees in the binary.
+// billOfMaterials checks that the bill names every module that `go version -m` finds in the program.
 func billOfMaterials(t *testing.T, out string) {
 	text := must.Get(os.ReadFile(one(t, out, "*_linux_amd64.cdx.json")))
 	doc := new(cdx.BOM)
@@ -116,7 +116,7 @@ func billOfMaterials(t *testing.T, out string) {
 	for _, c := range *doc.Components {
 		listed[c.Name+" "+c.Version] = true
 	}
-	said := must.Get(exec.Command("go", "version", "-m", program1(t, out)).Output())
+	said := must.Get(exec.Command("go", "version", "-m", linuxProgram(t, out)).Output())
 	seen := 0
 	for line := range strings.Lines(string(said)) {
 		if words := strings.Fields(line); len(words) > 2 && words[0] == "dep" {
@@ -131,7 +131,7 @@ func billOfMaterials(t *testing.T, out string) {
 	}
 }
 
-// image holds that the layout is valid and that its programs run as nobody.
+// image checks that the image is valid, does not run as root, and has the program and certificates.
 func image(t *testing.T, out string) {
 	index := must.Get(layout.ImageIndexFromPath(one(t, out, "leadferry_*_image")))
 	if err := validate.Index(index); err != nil {
@@ -153,8 +153,8 @@ func image(t *testing.T, out string) {
 	}
 }
 
-// TestManifests holds that each manifest can be read and names the archives of its system with their hashes. Archives
-// of a line each stand for those of a release: half a system's would have no manifest.
+// TestManifests checks that each manifest can be read and names exactly the archives of its system, with their hashes.
+// Archives of one line replace real ones, so that every system has some.
 func TestManifests(t *testing.T) {
 	r := release{out: t.TempDir(), version: "1.2.3", url: "https://downloads.example.com/leadferry", when: time.Unix(1e9, 0).UTC()}
 	var made []product
@@ -192,7 +192,7 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// debianPackage installs it below a folder of its own and uses what was installed.
+// debianPackage installs the package below a new folder and runs the installed program.
 func debianPackage(t *testing.T, out string) {
 	if _, err := exec.LookPath("dpkg"); err != nil || os.Getuid() != 0 || runtime.GOARCH != "amd64" {
 		t.Skip("needs dpkg, root and amd64")
@@ -227,7 +227,7 @@ func debianPackage(t *testing.T, out string) {
 	}
 }
 
-// redHatPackage reads it with rpm's own tool.
+// redHatPackage reads the package with rpm.
 func redHatPackage(t *testing.T, out string) {
 	rpm, err := exec.LookPath("rpm")
 	if err != nil {
@@ -244,16 +244,16 @@ func redHatPackage(t *testing.T, out string) {
 	}
 }
 
-// again holds that another clone in another place gives the same bytes.
+// again checks that another clone in another folder gives the same bytes.
 func again(t *testing.T, out string) {
 	if *cold {
 		t.Setenv("GOCACHE", t.TempDir())
 	}
-	second := made(t, "linux/amd64")
+	second := makeRelease(t, "linux/amd64")
 	same := 0
 	for name, sum := range filesBelow(t, second) {
 		if strings.Contains(name, "_image/") || name == "SHA256SUMS" {
-			continue // they hold what was made for other systems, too
+			continue // these differ: the first release is for more systems
 		}
 		if sumOf(filepath.Join(out, name)) != sum {
 			t.Errorf("%s is another file the second time", name)
@@ -265,7 +265,7 @@ func again(t *testing.T, out string) {
 	}
 }
 
-// filesBelow are the files of a folder with their sums.
+// filesBelow returns the hash of each file below a folder.
 func filesBelow(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -286,7 +286,7 @@ func filesBelow(t *testing.T, folder string) map[string]string {
 	return all
 }
 
-// one is the only path that fits a pattern.
+// one returns the only path that matches a pattern.
 func one(t *testing.T, folder, pattern string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(folder, pattern))
@@ -296,8 +296,8 @@ func one(t *testing.T, folder, pattern string) string {
 	return found[0]
 }
 
-// program1 is the path of the program for Linux, taken out of its archive.
-func program1(t *testing.T, out string) string {
+// linuxProgram extracts the program for Linux from its archive and returns its path.
+func linuxProgram(t *testing.T, out string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), program)
 	for name, data := range tarGz(t, one(t, out, "leadferry_*_linux_amd64.tar.gz")) {

@@ -18,18 +18,17 @@ import (
 	"leadferry/tools/must"
 )
 
-// sources is the module that the bugs are made in.
+// sources is the module in which the bugs are made.
 const sources tree = "../.."
 
-func table69(t *testing.T) []bug {
+func allBugs(t *testing.T) []bug {
 	t.Helper()
-	all := must.Get(bugs())
-	return all
+	return must.Get(bugs())
 }
 
-// TestBugsFitTheSources fails if the code has moved away from the table: a bug made nowhere is caught by nothing.
+// TestBugsFitTheSources fails if the code no longer has a line that the table quotes: that bug could not be made.
 func TestBugsFitTheSources(t *testing.T) {
-	for _, b := range table69(t) {
+	for _, b := range allBugs(t) {
 		files, err := sources.changed(nil, &b)
 		if err != nil {
 			t.Error(err)
@@ -51,7 +50,7 @@ func TestBugsFitTheSources(t *testing.T) {
 	}
 }
 
-// TestBugsCompile checks the types of the package that each bug is made in. None is made in two.
+// TestBugsCompile type-checks the package of each bug. Each bug is made in one package only.
 func TestBugsCompile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it compiles the program")
@@ -70,7 +69,7 @@ func TestBugsCompile(t *testing.T) {
 	}
 	set := token.NewFileSet()
 	imports := importer.ForCompiler(set, "gc", func(path string) (io.ReadCloser, error) { return os.Open(compiled[path]) })
-	for _, b := range table69(t) {
+	for _, b := range allBugs(t) {
 		files, folder := must.Get(sources.changed(nil, &b)), ""
 		for name := range files {
 			folder = filepath.Dir(name)
@@ -92,10 +91,10 @@ func TestBugsCompile(t *testing.T) {
 	}
 }
 
-func TestTestsOfTheTableAreThere(t *testing.T) {
-	for _, b := range table69(t) {
+func TestTestsInTheTableExist(t *testing.T) {
+	for _, b := range allBugs(t) {
 		if len(b.Caught) == 0 {
-			t.Errorf("%s is for no test", b.Name)
+			t.Errorf("%s names no test that catches it", b.Name)
 		}
 		for folder, tests := range b.Caught {
 			text := testsOf(t, filepath.Join(string(sources), folder))
@@ -122,7 +121,7 @@ func testsOf(t *testing.T, folder string) string {
 
 func TestBugsAreNumberedAndNamed(t *testing.T) {
 	names := map[string]bool{}
-	all := table69(t)
+	all := allBugs(t)
 	for i, b := range all {
 		if b.Number != i+1 || b.Name == "" || b.Imitates == "" || names[b.Name] || strings.Contains(b.Name, ",") {
 			t.Errorf("bug %d: number %d, name %q", i+1, b.Number, b.Name)

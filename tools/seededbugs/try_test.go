@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// small is a program with a test for one of its two halves, and a test elsewhere for the other.
-func small(t *testing.T) tree {
+// smallModule has three functions: a test beside it covers One, a test of another package Two, and nothing Three.
+func smallModule(t *testing.T) tree {
 	t.Helper()
 	dir := tree(t.TempDir())
 	for name, text := range map[string]string{
@@ -30,8 +30,8 @@ func small(t *testing.T) tree {
 	return dir
 }
 
-func TestWhatNoticesABugIsTold(t *testing.T) {
-	dir := small(t)
+func TestTryNamesTheTestThatCatchesABug(t *testing.T) {
+	dir := smallModule(t)
 	quick := map[string][]string{"a": {"TestOne"}, "all": {"TestTwo"}}
 	for i, test := range []struct{ name, in, new, caught, fault string }{
 		{name: "by its own test", in: "a.One", new: "return 7", caught: "a TestOne"},
