@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -67,7 +68,8 @@ type peer struct {
 	wait  sync.WaitGroup
 	mu    sync.Mutex
 	conns map[net.Conn]bool
-	posts int // requests that began to arrive
+	posts int          // requests that began to arrive
+	met   atomic.Int64 // connections that began
 }
 
 func listen(t testing.TB, serve func(p *peer, c net.Conn)) *peer {
@@ -85,6 +87,7 @@ func play(t testing.TB, l net.Listener, serve func(p *peer, c net.Conn)) *peer {
 			if err != nil {
 				return
 			}
+			p.met.Add(1)
 			p.mu.Lock()
 			p.conns[c] = true
 			p.mu.Unlock()

@@ -147,12 +147,17 @@ func TestCreatesGoThroughProxies(t *testing.T) {
 					t.Fatalf("%s to %s: %v", proxy, service, e)
 				}
 			}
+			tunnels := 0
 			asked.Range(func(host, n any) bool {
+				tunnels++
 				if _, want, _ := strings.Cut(service, "://"); host != want || *n.(*int) != 1 {
 					t.Errorf("%s to %s: %d times CONNECT %s", proxy, service, *n.(*int), host)
 				}
 				return true
 			})
+			if isHTTP := strings.HasPrefix(proxy, "http"); isHTTP && tunnels != 1 || !isHTTP && socks.met.Swap(0) == 0 {
+				t.Errorf("%s to %s: %d tunnels", proxy, service, tunnels)
+			}
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -129,7 +130,7 @@ func TestATemporaryFileHasNoName(t *testing.T) {
 	t.Setenv("TMPDIR", dir)
 	s := open(t, Options{})
 	createLead(t, s, `{"name":"Ann"}`)
-	if files, err := os.ReadDir(dir); err != nil || len(files) > 0 && !s.store.temporary {
+	if files, err := os.ReadDir(dir); err != nil || len(files) > 0 && (runtime.GOOS == "linux" || !s.store.temporary) {
 		t.Errorf("%v, %v", files, err)
 	}
 	must.Same(t, 1, len(ledger(t, s)), "the lead is lost")
